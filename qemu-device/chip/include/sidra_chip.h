@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The chip model, as its host sees it: a C interface, so that QEMU (C) and the embedded transport of libsidra (C++) use the
+ * same library. The model knows neither QEMU nor Linux: memory, interrupts, time and threads are the host's.
+ *
+ * Threads. All functions may be called from any thread, but create and destroy, which need the chip to themselves.
+ * MMIO handlers only record and wake (`kick`): they never touch memory, never block, never call back except kick, msix and clock.
+ * Packets run in sidra_chip_run(), on threads of the host's choice. No lock of the chip is held across a host callback.
+ */
+#ifndef SIDRA_CHIP_H
+#define SIDRA_CHIP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sidra_chip sidra_chip;
+
+/* What the chip asks of its host. `self` is passed back to each call. All are required. */
+struct sidra_chip_host {
+	void *self;
+
+	/*
+	 * Host memory at a bus address, for direct access. On success returns a pointer to the byte at `bus` and lowers *length to what is
+	 * contiguous; NULL if the device may not access it. Every map is paired with an unmap; the chip holds one for at most
+	 * one slice of work, never across an invalidation. `write` says the chip will store to it.
+	 */
+	void *(*dma_map)(void *self, uint64_t bus, uint64_t *length, bool write);
+	void (*dma_unmap)(void *self, void *pointer, uint64_t length, bool write);
+
+	/* 64-bit index, timeline and semaphore words (8-byte aligned); false if the device may not access the address. */
+	bool (*load64_acquire)(void *self, uint64_t bus, uint64_t *value);
+	bool (*store64_release)(void *self, uint64_t bus, uint64_t value);
+	/* Atomically word = max(word, value), release. */
+	bool (*max64_release)(void *self, uint64_t bus, uint64_t value);
+
+	void (*msix)(void *self, unsigned vector);	/* raise an MSI-X vector; must not block */
+	uint64_t (*clock_ns)(void *self);		/* monotonic; the device clock is its distance from creation */
+	void (*kick)(void *self);			/* work may be pending: see that sidra_chip_run() gets called; must not block */
+};
+
+enum sidra_chip_profile {
+	SIDRA_CHIP_Y1		= 0,	/* 16 clusters x 25 CUs x 16 crossbars, 16 MiB L3 */
+	SIDRA_CHIP_SMALL	= 1	/* 1 cluster x 2 CUs x 4 crossbars, 1 MiB L3: for tests */
+};
+
+enum sidra_chip_engine {
+	SIDRA_CHIP_ENGINE_AUTO		= 0,	/* the fastest that this CPU runs */
+	SIDRA_CHIP_ENGINE_SCALAR	= 1,	/* the reference */
+	SIDRA_CHIP_ENGINE_AVX2		= 2,
+	SIDRA_CHIP_ENGINE_AVX512	= 3,	/* needs AVX-512 VNNI */
+	SIDRA_CHIP_ENGINE_NEON		= 4
+};
+
+struct sidra_chip_config {
+	uint32_t profile;	/* enum sidra_chip_profile */
+	uint32_t engine;	/* enum sidra_chip_engine */
+	uint32_t workers;	/* threads that share the work of one packet, counting the one in sidra_chip_run(); 0: one a CPU */
+	uint32_t reserved;
+	uint64_t seed;		/* of everything random in the model; also gives the UUID */
+};
+
+/*
+ * Creates a powered-on chip. Returns 0, or -1 with a text in error (if given): out of memory, engine not available here, bad profile.
+ * The host struct is copied; what it points to must outlive the chip.
+ */
+int sidra_chip_create(const struct sidra_chip_config *config, const struct sidra_chip_host *host, sidra_chip **chip, char *error,
+		      size_t error_size);
+/* Stops and frees. No other call may be running or follow. NULL is allowed. */
+void sidra_chip_destroy(sidra_chip *chip);
+
+/* Register access, BAR0 only; size 4 or 8, naturally aligned (anything else reads 0 and is ignored). */
+uint64_t sidra_chip_mmio_read(sidra_chip *chip, uint64_t offset, unsigned size);
+void sidra_chip_mmio_write(sidra_chip *chip, uint64_t offset, uint64_t value, unsigned size);
+
+/* L3 SRAM behind BAR2, zero at power-on. Valid until destroy. */
+uint8_t *sidra_chip_l3(sidra_chip *chip, uint64_t *size);
+
+/*
+ * Does a bounded amount of work: one slice of one queue, or a step of an admin command. Returns whether it found any; false means
+ * that nothing is runnable now for this thread (all idle, parked, stopped, or run by other threads). Several threads may call it at once.
+ */
+bool sidra_chip_run(sidra_chip *chip);
+
+/* Whether a queue or an admin command waits for a thread to run it. */
+bool sidra_chip_pending(sidra_chip *chip);
+
+/* Reset as by register (cells, NVM and L3 contents survive; queues, contexts, registers do not). Waits for running slices. */
+void sidra_chip_reset(sidra_chip *chip);
+
+/* Name of the engine in use: "scalar", "avx2", "avx512", "neon". */
+const char *sidra_chip_engine_name(const sidra_chip *chip);
+
+/* Fault knobs: what can be broken on purpose, under the same names in QEMU (QOM properties) and here. */
+enum sidra_chip_knob {
+	SIDRA_KNOB_DMA_ERROR_AT		= 0,	/* n: the n-th DMA translation from now on fails; 0 off */
+	SIDRA_KNOB_LOSE_MSIX		= 1,	/* n: drop the next n interrupts */
+	SIDRA_KNOB_SPURIOUS_MSIX	= 2,	/* v: raise vector v now */
+	SIDRA_KNOB_LINK_LOST		= 3,	/* 1: registers read all ones, writes, DMA and interrupts go nowhere; 0: back */
+	SIDRA_KNOB_CORRUPT_FETCH	= 4,	/* n: damage the n-th packet fetched from now on; 0 off */
+	SIDRA_KNOB_SLOW_TILE_NS		= 5,	/* each crossbar operation takes this much longer (wall and device time) */
+	SIDRA_KNOB_NO_QUIESCE_ACK	= 6,	/* 1: quiesce commands never complete; 0: they do again */
+	SIDRA_KNOB_STUCK_CELL		= 7,	/* crossbar << 32 | row << 24 | column << 16 | level: that cell keeps the level; ~0: all follow again */
+	SIDRA_KNOB_ADC_OFFSET		= 8,	/* s32 added to each MVM sum of a crossbar tile */
+	SIDRA_KNOB_STALL		= 9,	/* 1: engines stand still (no progress, device clock goes on); 0: they go on */
+	SIDRA_KNOB_COUNT
+};
+/* Sets a knob; false if the knob or value is not allowed. */
+bool sidra_chip_set_knob(sidra_chip *chip, uint32_t knob, uint64_t value);
+/* kebab-case name of a knob; NULL if there is none. */
+const char *sidra_chip_knob_name(uint32_t knob);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SIDRA_CHIP_H */

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * ioctl contract of /dev/sidraN. The embedded transport of libsidra implements the same calls in process.
+ *
+ * Rules, enforced by the driver
+ * - Fixed-width fields, 8-byte aligned structs without holes; no unions; at most 128 bytes.
+ * - Fields marked "in" are read, "out" are written (zeroed on failure where nothing else is said), "inout" both.
+ *   Pads, unknown flags and reserved fields must be zero: -EINVAL.
+ * - Zero in an added field means the old behaviour. Each addition raises the minor version, with a line in the changelog below.
+ * - Arrays come as pointer, count and stride; a stride smaller than the known struct is -EINVAL, unknown tails must be zero.
+ * - Objects of others do not exist: -ENOENT. Handles are per open file. 0 is never a valid handle.
+ * - Deadlines are absolute CLOCK_MONOTONIC nanoseconds; 0 polls, SIDRA_DEADLINE_NEVER waits for ever. Waits return -ETIMEDOUT,
+ *   and -EINTR may be restarted unchanged.
+ * - After a device reset, older contexts answer -ESTALE (context lost: SIDRA_IOCTL_CONTEXT_RECOVER); after removal all is -ENODEV.
+ *
+ * Changelog
+ * 1.0  first version; not frozen yet
+ */
+#ifndef SIDRA_ACCEL_H
+#define SIDRA_ACCEL_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#include "sidra_hw.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SIDRA_UAPI_VERSION_MAJOR	1u
+#define SIDRA_UAPI_VERSION_MINOR	0u
+
+#define SIDRA_DEADLINE_NEVER		(~0ull)
+
+/* ---- Device ---------------------------------------------------------------------------------------------------- */
+
+#define SIDRA_DEVICE_MODEL		(1u << 0)	/* a chip model, not silicon */
+#define SIDRA_DEVICE_EMBEDDED		(1u << 1)	/* inside this process */
+
+/**
+ * struct sidra_ioctl_device_query - what the device is (out, except @flags)
+ * @flags: in, zero
+ * @kind:  SIDRA_DEVICE_*
+ * @uapi_version, @hw_version, @driver_version, @firmware_version: major << 16 | minor; firmware 0: none
+ * @features:  SIDRA_FEATURE_*
+ * @generation: device resets so far
+ */
+struct sidra_ioctl_device_query {
+	__u32 flags;
+	__u32 kind;
+	__u32 uapi_version;
+	__u32 hw_version;
+	__u32 driver_version;
+	__u32 firmware_version;
+	__u64 features;
+	__u16 clusters;
+	__u16 cus_per_cluster;
+	__u16 xbars_per_cu;
+	__u16 rows;
+	__u16 cols;
+	__u16 contexts_max;
+	__u16 queues_max;
+	__u16 queues_per_context_max;
+	__u32 xbars_total;
+	__u32 xbars_free;
+	__u64 l3_size;
+	__u64 l3_free;
+	__u32 l1_size;
+	__u32 l2_size;
+	__u32 generation;
+	__u32 va_bits;
+	__u8  uuid[16];
+	__u64 reserved[3];
+};
+
+/**
+ * struct sidra_ioctl_device_clock - one moment on both clocks (out)
+ * @device_ns:    device clock
+ * @monotonic_ns: CLOCK_MONOTONIC at the same moment
+ * @error_ns:     how far apart the two readings may be
+ */
+struct sidra_ioctl_device_clock {
+	__u64 flags;	/* in, zero */
+	__u64 device_ns;
+	__u64 monotonic_ns;
+	__u64 error_ns;
+};
+
+/**
+ * struct sidra_ioctl_device_reset - reset the whole device (CAP_SYS_ADMIN); every context of everybody is lost
+ */
+struct sidra_ioctl_device_reset {
+	__u64 flags;	/* in, zero */
+};
+
+/* ---- Contexts -------------------------------------------------------------------------------------------------- */
+
+/**
+ * struct sidra_ioctl_context_create - new context: own address space, weights table, queue table
+ * @flags:   in, zero
+ * @context: out, handle
+ * @doorbell_offset: out, mmap offset of its doorbell page (SIDRA_BAR_DOORBELL_STRIDE bytes); doorbell of queue q at q * 8
+ */
+struct sidra_ioctl_context_create {
+	__u32 flags;
+	__u32 context;
+	__u64 doorbell_offset;
+};
+
+/** struct sidra_ioctl_context - names a context: DESTROY, RECOVER (new generation after a loss: queues gone, buffers and weights stay) */
+struct sidra_ioctl_context {
+	__u32 context;	/* in */
+	__u32 flags;	/* in, zero */
+};
+
+enum sidra_context_state {
+	SIDRA_CONTEXT_OK	= 0,
+	SIDRA_CONTEXT_LOST	= 1
+};
+
+/**
+ * struct sidra_ioctl_context_query
+ * @context: in. @flags: in, zero. @state: out, enum sidra_context_state. @generation: out
+ * @fault:   out, the latest fault of any of its queues (cause 0: none since creation)
+ */
+struct sidra_ioctl_context_query {
+	__u32 context;
+	__u32 flags;
+	__u32 state;
+	__u32 generation;
+	struct sidra_fault fault;
+};
+
+/* ---- Buffers --------------------------------------------------------------------------------------------------- */
+
+#define SIDRA_BUFFER_LOCAL		(1u << 0)	/* in L3 SRAM, zeroed; mapped through BAR2 */
+
+/**
+ * struct sidra_ioctl_buffer_create
+ * @size:   inout, bytes, > 0; rounded up to pages
+ * @flags:  in, SIDRA_BUFFER_*
+ * @handle: out (GEM handle; closed with BUFFER_CLOSE, exported and imported with PRIME)
+ * @mmap_offset: out
+ *
+ * Contents are zero.
+ */
+struct sidra_ioctl_buffer_create {
+	__u64 size;
+	__u32 flags;
+	__u32 handle;
+	__u64 mmap_offset;
+};
+
+/**
+ * struct sidra_ioctl_buffer_register - make memory of the caller usable by the device
+ * @address, @size: in; any alignment; whole pages are pinned (charged to RLIMIT_MEMLOCK: -EDQUOT names the limit's excess)
+ * @flags:  in, SIDRA_REGISTER_*
+ * @handle: out
+ *
+ * Memory that cannot be pinned (another driver's mapping) is -EFAULT.
+ */
+#define SIDRA_REGISTER_READONLY		(1u << 0)	/* the device may only read it */
+struct sidra_ioctl_buffer_register {
+	__u64 address;
+	__u64 size;
+	__u32 flags;
+	__u32 handle;
+};
+
+/**
+ * struct sidra_ioctl_buffer_close - drop a handle; the memory goes once no context maps it and no one else holds it
+ */
+struct sidra_ioctl_buffer_close {
+	__u32 handle;	/* in */
+	__u32 flags;	/* in, zero */
+};
+
+#define SIDRA_BIND_READ			(1u << 0)
+#define SIDRA_BIND_WRITE		(1u << 1)
+
+/**
+ * struct sidra_ioctl_buffer_bind - map a buffer into a context's address space
+ * @context, @handle: in
+ * @flags:   in, SIDRA_BIND_*, at least READ
+ * @pad:     zero
+ * @address: out, device address of the buffer's first byte (for registered memory: of the byte at the given address)
+ */
+struct sidra_ioctl_buffer_bind {
+	__u32 context;
+	__u32 handle;
+	__u32 flags;
+	__u32 pad;
+	__u64 address;
+};
+
+/**
+ * struct sidra_ioctl_buffer_unbind - take a mapping away: when the call returns, the device does not touch it any more
+ */
+struct sidra_ioctl_buffer_unbind {
+	__u32 context;
+	__u32 handle;
+	__u64 address;	/* in, as given by bind */
+};
+
+/* ---- Queues ---------------------------------------------------------------------------------------------------- */
+
+enum sidra_queue_kind {
+	SIDRA_QUEUE_USER	= 0,	/* ring in the caller's memory, doorbell mapped */
+	SIDRA_QUEUE_KERNEL	= 1	/* jobs by SUBMIT */
+};
+
+/**
+ * struct sidra_ioctl_queue_create
+ * @context:   in
+ * @kind:      in, enum sidra_queue_kind
+ * @ring_log2: in, packets; SIDRA_HW_QUEUE_LOG2_MIN..MAX
+ * @priority:  in, 0..2; 2 needs CAP_SYS_NICE
+ * @flags:     in, SIDRA_QUEUE_*
+ * @queue:     out, number in the context; its doorbell is at queue * 8 in the context's doorbell page
+ * @ring_offset:  out, mmap offset of the ring memory: packets, then one page whose first word is the write index, then reports
+ *               (user queue; 0 for a kernel queue)
+ * @ring_size:    out, bytes to map at @ring_offset
+ * @report_offset: out, bytes from the start of the ring memory to struct sidra_report[]; 0 without SIDRA_QUEUE_REPORTS
+ * @state_offset: out, mmap offset of the state page (read-only)
+ */
+#define SIDRA_QUEUE_REPORTS		(1u << 0)	/* a report for each packet */
+struct sidra_ioctl_queue_create {
+	__u32 context;
+	__u32 kind;
+	__u32 ring_log2;
+	__u32 priority;
+	__u32 flags;
+	__u32 queue;
+	__u64 ring_offset;
+	__u64 ring_size;
+	__u64 report_offset;
+	__u64 state_offset;
+};
+
+/** struct sidra_ioctl_queue - names a queue: DESTROY (what had not retired is dropped), RESET (drops it and runs again) */
+struct sidra_ioctl_queue {
+	__u32 context;	/* in */
+	__u32 queue;	/* in */
+	__u32 flags;	/* in, zero */
+	__u32 pad;
+};
+
+/**
+ * struct sidra_ioctl_queue_query - position and last fault of a queue, without a look at the state page
+ */
+struct sidra_ioctl_queue_query {
+	__u32 context;	/* in */
+	__u32 queue;	/* in */
+	__u32 flags;	/* in, zero */
+	__u32 run_state;	/* out, enum sidra_queue_run_state */
+	__u64 timeline;	/* out */
+	__u64 progress;	/* out */
+	struct sidra_fault fault;	/* out */
+};
+
+/**
+ * struct sidra_wait_item - one timeline and the value waited for
+ */
+struct sidra_wait_item {
+	__u32 context;
+	__u32 queue;
+	__u64 value;
+};
+
+#define SIDRA_WAIT_ALL			(1u << 0)	/* all items; else any */
+#define SIDRA_WAIT_MAX			64u
+
+/**
+ * struct sidra_ioctl_wait - sleep until timelines reach their values
+ * @items:    in, pointer to struct sidra_wait_item[@count], @stride bytes apart
+ * @count:    in, 1..SIDRA_WAIT_MAX
+ * @flags:    in, SIDRA_WAIT_ALL
+ * @deadline: in
+ * @index:    out, the first item found reached (any), or the one that failed
+ *
+ * A queue that stopped (fault, loss) before the value: -EIO, @index says which. -ETIMEDOUT at the deadline.
+ */
+struct sidra_ioctl_wait {
+	__u64 items;
+	__u32 count;
+	__u32 stride;
+	__u32 flags;
+	__u32 index;
+	__u64 deadline;
+};
+
+/**
+ * struct sidra_ioctl_arm - signal an eventfd once when a timeline reaches a value (or its queue stops)
+ * @eventfd: in; -1 cancels what was armed for this queue and value
+ *
+ * A value already reached signals at once.
+ */
+struct sidra_ioctl_arm {
+	__u32 context;
+	__u32 queue;
+	__u64 value;
+	__s32 eventfd;
+	__u32 flags;	/* in, zero */
+};
+
+/**
+ * struct sidra_syncobj_point - a timeline syncobj point; @point 0 for a binary syncobj
+ */
+struct sidra_syncobj_point {
+	__u32 handle;
+	__u32 pad;
+	__u64 point;
+};
+
+/**
+ * struct sidra_ioctl_submit - packets to a kernel queue, in order, with fences
+ * @packets:  in, pointer to 64-byte packets (copied at once); no SEM_*
+ * @count:    in, packets, 1..4096
+ * @in_count, @out_count: in, struct sidra_syncobj_point[] at @in_points / @out_points, waited for / signalled
+ * @in_fence_fd:  in, sync_file to wait for, or -1
+ * @out_fence_fd: inout, -1: none wanted; else (SIDRA_SUBMIT_OUT_FENCE) a new sync_file
+ * @deadline: in, ns of device time after which the fences signal an error; 0: the driver's limit
+ * @value:    out, timeline value that means "done"
+ *
+ * A full ring is -EBUSY and nothing was submitted.
+ */
+#define SIDRA_SUBMIT_OUT_FENCE		(1u << 0)
+struct sidra_ioctl_submit {
+	__u32 context;
+	__u32 queue;
+	__u64 packets;
+	__u32 count;
+	__u32 flags;
+	__u64 in_points;
+	__u64 out_points;
+	__u32 in_count;
+	__u32 out_count;
+	__s32 in_fence_fd;
+	__s32 out_fence_fd;
+	__u64 deadline;
+	__u64 value;
+};
+
+/* ---- Weights --------------------------------------------------------------------------------------------------- */
+
+#define SIDRA_WEIGHTS_COMPUTE		(1u << 0)
+#define SIDRA_WEIGHTS_PROGRAM		(1u << 1)
+#define SIDRA_WEIGHTS_READBACK		(1u << 2)
+#define SIDRA_WEIGHTS_RIGHTS		7u
+
+/**
+ * struct sidra_ioctl_weights_create - take crossbars for a K x N matrix; unprogrammed
+ * @context:  in
+ * @encoding: in, enum sidra_encoding
+ * @rows, @cols: in, K and N
+ * @rights:   in, SIDRA_WEIGHTS_*: of this handle
+ * @flags:    in, zero
+ * @index:    out, index in the context's weights table, for packets
+ * @xbars:    out, crossbars taken
+ * @uid:      out, identity of the object on this array
+ *
+ * -ENOSPC: not enough free crossbars. Anonymous: dies with its last handle.
+ */
+struct sidra_ioctl_weights_create {
+	__u32 context;
+	__u32 encoding;
+	__u32 rows;
+	__u32 cols;
+	__u32 rights;
+	__u32 flags;
+	__u32 index;
+	__u32 xbars;
+	__u64 uid;
+};
+
+/**
+ * struct sidra_ioctl_weights_publish - give an object a name: it survives its handles, processes and the driver
+ * @name:  in, pointer to a NUL-terminated name of 1..SIDRA_NVM_NAME_MAX bytes; taken: -EEXIST
+ * @data, @data_size: in, up to 1 MiB kept with it (per-column scales)
+ * @hash:  in, content hash by the caller's choice, or zero
+ * @mode:  in, permission bits; @uuid: out
+ *
+ * Every tile must be programmed (-ENODATA).
+ */
+struct sidra_ioctl_weights_publish {
+	__u32 context;
+	__u32 index;
+	__u64 name;
+	__u64 data;
+	__u64 data_size;
+	__u32 mode;
+	__u32 flags;	/* in, zero */
+	__u8  hash[32];
+	__u8  uuid[16];
+};
+
+/**
+ * struct sidra_ioctl_weights_open - a handle on a named object
+ * @name: in. @rights: in, must be granted by owner and mode (-EACCES)
+ * @data, @data_size: in: buffer for the data kept with it; inout: its size (-ENOSPC and the needed size if it does not fit)
+ * @rows, @cols, @encoding, @xbars, @uid, @index: out
+ */
+struct sidra_ioctl_weights_open {
+	__u32 context;
+	__u32 rights;
+	__u64 name;
+	__u64 data;
+	__u64 data_size;
+	__u32 rows;
+	__u32 cols;
+	__u32 encoding;
+	__u32 xbars;
+	__u32 index;
+	__u32 flags;	/* in, zero */
+	__u64 uid;
+};
+
+/** struct sidra_ioctl_weights_unlink - remove a name; the object goes with its last handle. Owner or CAP_SYS_ADMIN */
+struct sidra_ioctl_weights_unlink {
+	__u64 name;	/* in */
+	__u32 flags;	/* in: SIDRA_UNLINK_EVICT: -EBUSY instead while handles exist, and the cells are erased now */
+	__u32 pad;
+};
+#define SIDRA_UNLINK_EVICT		(1u << 0)
+
+/** struct sidra_ioctl_weights - names an object of a context: DESTROY (drop the handle) */
+struct sidra_ioctl_weights {
+	__u32 context;
+	__u32 index;
+	__u32 flags;	/* in, zero */
+	__u32 pad;
+};
+
+/** struct sidra_ioctl_weights_share - a file descriptor (CLOEXEC) that stands for the object with at most @rights */
+struct sidra_ioctl_weights_share {
+	__u32 context;
+	__u32 index;
+	__u32 rights;	/* in, subset of the handle's */
+	__s32 fd;	/* out */
+	__u64 flags;	/* in, zero */
+};
+
+/** struct sidra_ioctl_weights_import - a handle from such a descriptor; outputs as in open */
+struct sidra_ioctl_weights_import {
+	__u32 context;
+	__s32 fd;
+	__u32 rights;	/* out, those that the descriptor carries */
+	__u32 rows;
+	__u32 cols;
+	__u32 encoding;
+	__u32 xbars;
+	__u32 index;
+	__u64 uid;
+	__u64 flags;	/* in, zero */
+};
+
+/**
+ * struct sidra_ioctl_weights_query - where the object's cells are and how far programming is
+ * @xbar_ids: in, pointer to __u32[@xbars] to fill, or 0
+ * @xbars:    inout, room, then how many there are
+ * @programmed_rows, @total_rows: out, rows of tiles: programmed / needed
+ */
+struct sidra_ioctl_weights_query {
+	__u32 context;
+	__u32 index;
+	__u64 xbar_ids;
+	__u32 xbars;
+	__u32 flags;	/* in, zero */
+	__u32 programmed_rows;
+	__u32 total_rows;
+};
+
+/** struct sidra_ioctl_weights_list - the next named object at or after *@cursor (0 starts; -ENOENT: no more) */
+struct sidra_ioctl_weights_list {
+	__u64 entry;	/* in, pointer to struct sidra_nvm_entry to fill */
+	__u32 cursor;	/* inout */
+	__u32 flags;	/* in, zero */
+};
+
+/* ---- Numbers (DRM driver range: type 'd', 0x40 + n) ------------------------------------------------------------- */
+
+#define SIDRA_IOCTL(n, type)		_IOWR('d', 0x40 + (n), type)
+
+#define SIDRA_IOCTL_DEVICE_QUERY	SIDRA_IOCTL(0x00, struct sidra_ioctl_device_query)
+#define SIDRA_IOCTL_DEVICE_CLOCK	SIDRA_IOCTL(0x01, struct sidra_ioctl_device_clock)
+#define SIDRA_IOCTL_DEVICE_RESET	SIDRA_IOCTL(0x02, struct sidra_ioctl_device_reset)
+#define SIDRA_IOCTL_CONTEXT_CREATE	SIDRA_IOCTL(0x08, struct sidra_ioctl_context_create)
+#define SIDRA_IOCTL_CONTEXT_DESTROY	SIDRA_IOCTL(0x09, struct sidra_ioctl_context)
+#define SIDRA_IOCTL_CONTEXT_QUERY	SIDRA_IOCTL(0x0a, struct sidra_ioctl_context_query)
+#define SIDRA_IOCTL_CONTEXT_RECOVER	SIDRA_IOCTL(0x0b, struct sidra_ioctl_context)
+#define SIDRA_IOCTL_BUFFER_CREATE	SIDRA_IOCTL(0x10, struct sidra_ioctl_buffer_create)
+#define SIDRA_IOCTL_BUFFER_REGISTER	SIDRA_IOCTL(0x11, struct sidra_ioctl_buffer_register)
+#define SIDRA_IOCTL_BUFFER_CLOSE	SIDRA_IOCTL(0x12, struct sidra_ioctl_buffer_close)
+#define SIDRA_IOCTL_BUFFER_BIND		SIDRA_IOCTL(0x13, struct sidra_ioctl_buffer_bind)
+#define SIDRA_IOCTL_BUFFER_UNBIND	SIDRA_IOCTL(0x14, struct sidra_ioctl_buffer_unbind)
+#define SIDRA_IOCTL_QUEUE_CREATE	SIDRA_IOCTL(0x18, struct sidra_ioctl_queue_create)
+#define SIDRA_IOCTL_QUEUE_DESTROY	SIDRA_IOCTL(0x19, struct sidra_ioctl_queue)
+#define SIDRA_IOCTL_QUEUE_RESET		SIDRA_IOCTL(0x1a, struct sidra_ioctl_queue)
+#define SIDRA_IOCTL_QUEUE_QUERY		SIDRA_IOCTL(0x1b, struct sidra_ioctl_queue_query)
+#define SIDRA_IOCTL_WAIT		SIDRA_IOCTL(0x1c, struct sidra_ioctl_wait)
+#define SIDRA_IOCTL_ARM			SIDRA_IOCTL(0x1d, struct sidra_ioctl_arm)
+#define SIDRA_IOCTL_SUBMIT		SIDRA_IOCTL(0x1e, struct sidra_ioctl_submit)
+#define SIDRA_IOCTL_WEIGHTS_CREATE	SIDRA_IOCTL(0x20, struct sidra_ioctl_weights_create)
+#define SIDRA_IOCTL_WEIGHTS_PUBLISH	SIDRA_IOCTL(0x21, struct sidra_ioctl_weights_publish)
+#define SIDRA_IOCTL_WEIGHTS_OPEN	SIDRA_IOCTL(0x22, struct sidra_ioctl_weights_open)
+#define SIDRA_IOCTL_WEIGHTS_UNLINK	SIDRA_IOCTL(0x23, struct sidra_ioctl_weights_unlink)
+#define SIDRA_IOCTL_WEIGHTS_DESTROY	SIDRA_IOCTL(0x24, struct sidra_ioctl_weights)
+#define SIDRA_IOCTL_WEIGHTS_SHARE	SIDRA_IOCTL(0x25, struct sidra_ioctl_weights_share)
+#define SIDRA_IOCTL_WEIGHTS_IMPORT	SIDRA_IOCTL(0x26, struct sidra_ioctl_weights_import)
+#define SIDRA_IOCTL_WEIGHTS_QUERY	SIDRA_IOCTL(0x27, struct sidra_ioctl_weights_query)
+#define SIDRA_IOCTL_WEIGHTS_LIST	SIDRA_IOCTL(0x28, struct sidra_ioctl_weights_list)
+
+/* ---- The contract, asserted ------------------------------------------------------------------------------------- */
+
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_device_query, 128);
+SIDRA_ASSERT_AT(struct sidra_ioctl_device_query, xbars_total, 48);
+SIDRA_ASSERT_AT(struct sidra_ioctl_device_query, uuid, 88);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_device_clock, 32);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_device_reset, 8);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_context_create, 16);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_context, 8);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_context_query, 80);
+SIDRA_ASSERT_AT(struct sidra_ioctl_context_query, fault, 16);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_buffer_create, 24);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_buffer_register, 24);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_buffer_close, 8);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_buffer_bind, 24);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_buffer_unbind, 16);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_queue_create, 56);
+SIDRA_ASSERT_AT(struct sidra_ioctl_queue_create, ring_offset, 24);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_queue, 16);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_queue_query, 96);
+SIDRA_ASSERT_SIZE(struct sidra_wait_item, 16);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_wait, 32);
+SIDRA_ASSERT_AT(struct sidra_ioctl_wait, deadline, 24);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_arm, 24);
+SIDRA_ASSERT_SIZE(struct sidra_syncobj_point, 16);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_submit, 72);
+SIDRA_ASSERT_AT(struct sidra_ioctl_submit, in_fence_fd, 48);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_create, 40);
+SIDRA_ASSERT_AT(struct sidra_ioctl_weights_create, uid, 32);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_publish, 88);
+SIDRA_ASSERT_AT(struct sidra_ioctl_weights_publish, hash, 40);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_open, 64);
+SIDRA_ASSERT_AT(struct sidra_ioctl_weights_open, uid, 56);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_unlink, 16);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights, 16);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_share, 24);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_import, 48);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_query, 32);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_list, 16);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SIDRA_ACCEL_H */

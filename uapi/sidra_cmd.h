@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * Queue packets of a SIDRA chip: what an application (user queue) or the driver (kernel queue) writes into a ring,
+ * and what a recorded command buffer (CALL) holds.
+ *
+ * Rules
+ * - A packet is 64 bytes, 64-byte aligned, little-endian. Every packet begins with struct sidra_cmd_header.
+ * - Reserved fields, unknown flags and unknown opcodes must be zero/absent: the chip faults the queue otherwise.
+ * - Addresses are device virtual addresses of the queue's context; strides, sizes and offsets are in bytes.
+ * - Packets of a queue execute in order: each one sees the memory effects of all earlier ones of the same queue.
+ *   Between queues only SEM_WAIT / SEM_SIGNAL (and the host) order anything.
+ * - The packet at ring index i (64 bits, never wraps) has retired when the queue's timeline is greater than i.
+ * - The chip copies a packet in once, then decides; rewriting it afterwards changes nothing.
+ * - f32 fields hold IEEE-754 binary32 bits.
+ *
+ * Rounding, everywhere a float becomes an integer: to nearest, ties to even, then saturate; NaN becomes 0.
+ */
+#ifndef SIDRA_CMD_H
+#define SIDRA_CMD_H
+
+#ifdef __KERNEL__
+#include <linux/types.h>
+#else
+#include <stdint.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes of a packet, and limits that the chip enforces on one. */
+#define SIDRA_CMD_SIZE			64u
+#define SIDRA_CMD_CALL_MAX		65536u		/* packets in one CALL */
+#define SIDRA_CMD_COPY_MAX		(1ull << 38)	/* bytes moved by one COPY or FILL */
+#define SIDRA_CMD_BATCH_MAX		65536u		/* vectors in one MVM */
+#define SIDRA_CMD_VEC_ROWS_MAX		(1u << 24)	/* rows of one VEC */
+#define SIDRA_CMD_VEC_COLS_MAX		65536u		/* elements in one row of one VEC */
+
+enum sidra_cmd_opcode {
+	SIDRA_CMD_INVALID	= 0,	/* always faults, so a zeroed ring slot is never executed */
+	SIDRA_CMD_NOP		= 1,
+	SIDRA_CMD_BARRIER	= 2,
+	SIDRA_CMD_SEM_WAIT	= 3,
+	SIDRA_CMD_SEM_SIGNAL	= 4,
+	SIDRA_CMD_TIMESTAMP	= 5,
+	SIDRA_CMD_COPY		= 6,
+	SIDRA_CMD_FILL		= 7,
+	SIDRA_CMD_MVM		= 8,
+	SIDRA_CMD_VEC		= 9,
+	SIDRA_CMD_PROGRAM	= 10,
+	SIDRA_CMD_READBACK	= 11,
+	SIDRA_CMD_CALL		= 12,
+	SIDRA_CMD_OPCODE_COUNT
+};
+
+enum sidra_cmd_type {
+	SIDRA_TYPE_U8	= 0,
+	SIDRA_TYPE_S8	= 1,
+	SIDRA_TYPE_S32	= 2,
+	SIDRA_TYPE_F32	= 3,
+	SIDRA_TYPE_COUNT
+};
+
+/**
+ * struct sidra_cmd_header - first 8 bytes of every packet
+ * @opcode: enum sidra_cmd_opcode
+ * @flags:  flags of that opcode; unknown ones fault
+ * @pad:    zero (MVM keeps two small fields here)
+ * @cookie: not interpreted; returned in the packet's report and in a fault record
+ */
+struct sidra_cmd_header {
+	uint8_t  opcode;
+	uint8_t  flags;
+	uint16_t pad;
+	uint32_t cookie;
+};
+
+/**
+ * struct sidra_cmd_nop - does nothing, retires; also the packet's view as raw words
+ *
+ * BARRIER has the same layout: everything before it in the queue is complete, visible to the host and published in
+ * the timeline before anything after it starts. (Without it the chip may publish the timeline once for several packets.)
+ */
+struct sidra_cmd_nop {
+	struct sidra_cmd_header hdr;
+	uint64_t reserved[7];
+};
+
+/* What a SEM_WAIT waits for. */
+#define SIDRA_CMD_SEM_QUEUE		0x01	/* timeline of @queue instead of the word at @addr */
+
+/**
+ * struct sidra_cmd_sem - SEM_WAIT and SEM_SIGNAL; user queues only
+ * @addr:  device address of a 64-bit word, 8-byte aligned (zero with SIDRA_CMD_SEM_QUEUE)
+ * @value: WAIT: satisfied once the word (unsigned) is >= @value. SIGNAL: the word becomes max(word, @value), release
+ * @queue: queue of the same context (with SIDRA_CMD_SEM_QUEUE; WAIT only): satisfied once its timeline is >= @value
+ *
+ * A WAIT that is not satisfied parks its queue, which costs nothing and is not a hang. The chip looks again when a SEM_SIGNAL
+ * of any queue stores to that word, when the named queue's timeline is published, and at each doorbell of the parked queue
+ * (this is how the host signals: store, then ring). A wait for a queue that does not exist, or is destroyed, faults.
+ * Signals only raise the word; a recorded graph that signals must be given fresh values.
+ */
+struct sidra_cmd_sem {
+	struct sidra_cmd_header hdr;
+	uint64_t addr;
+	uint64_t value;
+	uint32_t queue;
+	uint32_t pad;
+	uint64_t reserved[4];
+};
+
+/**
+ * struct sidra_cmd_timestamp - TIMESTAMP: writes struct sidra_timestamp at @addr (8-byte aligned)
+ */
+struct sidra_cmd_timestamp {
+	struct sidra_cmd_header hdr;
+	uint64_t addr;
+	uint64_t reserved[6];
+};
+
+/**
+ * struct sidra_timestamp - what TIMESTAMP writes
+ * @clock_ns:  device clock, ns since device creation (see SIDRA_REG_CLOCK)
+ * @device_ps: time that the chip would have spent on this queue's packets so far (cost model), picoseconds
+ * @energy_pj: energy likewise, picojoules
+ * @sequence:  ring index of the packet (of the CALL, when recorded)
+ */
+struct sidra_timestamp {
+	uint64_t clock_ns;
+	uint64_t device_ps;
+	uint64_t energy_pj;
+	uint64_t sequence;
+};
+
+/**
+ * struct sidra_cmd_copy - COPY: @rows rows of @row_bytes bytes
+ * @dst: destination; @src: source. The ranges must not overlap
+ * @row_bytes: bytes in a row, > 0
+ * @rows: > 0; 1 is a plain copy
+ * @dst_stride, @src_stride: bytes between row starts, >= @row_bytes (ignored and zero when @rows is 1)
+ *
+ * @rows * @row_bytes <= SIDRA_CMD_COPY_MAX.
+ */
+struct sidra_cmd_copy {
+	struct sidra_cmd_header hdr;
+	uint64_t dst;
+	uint64_t src;
+	uint64_t row_bytes;
+	uint32_t rows;
+	uint32_t pad;
+	uint64_t dst_stride;
+	uint64_t src_stride;
+	uint64_t reserved;
+};
+
+/**
+ * struct sidra_cmd_fill - FILL: repeats @pattern over [@dst, @dst + @bytes)
+ * @pattern_bytes: 1, 2, 4 or 8; @dst and @bytes are multiples of it; unused high bytes of @pattern are zero
+ */
+struct sidra_cmd_fill {
+	struct sidra_cmd_header hdr;
+	uint64_t dst;
+	uint64_t bytes;
+	uint64_t pattern;
+	uint32_t pattern_bytes;
+	uint32_t pad;
+	uint64_t reserved[3];
+};
+
+/* Field @types of an MVM: input type in the low four bits, output type in the high four. */
+#define SIDRA_MVM_TYPES(in, out)	((uint8_t)((in) | ((out) << 4)))
+
+/**
+ * struct sidra_cmd_mvm - MVM: @batch input vectors times one weights object
+ * @opcode, @flags, @cookie: as in struct sidra_cmd_header
+ * @types:      SIDRA_MVM_TYPES(in_type, out_type): input U8, S8 or F32; output S32, S8, U8 or F32
+ * @out_zero:   added to an S8 (as s8) or U8 output before saturation; zero otherwise
+ * @weights:    index in the context's weights table; K rows (inputs), N columns (outputs)
+ * @in_zero:    input code that means 0: 0..255 (U8, F32: of the codes it is quantised to), -128..127 (S8)
+ * @batch:      1..SIDRA_CMD_BATCH_MAX
+ * @in:         @batch x K elements, row b at @in + b * @in_stride; F32 is 4-byte aligned
+ * @out:        @batch x N elements, row b at @out + b * @out_stride; S32 and F32 are 4-byte aligned. Must not overlap the input
+ * @in_stride:  >= K * element size, multiple of it; likewise @out_stride with N. Both given also when @batch is 1
+ * @scale:      address of N f32 per-column factors s[n], 4-byte aligned; 0: all 1. Zero for S32 output
+ * @bias:       address of N s32 b[n], 4-byte aligned; 0: none
+ * @in_scale:   f32 bits, finite, > 0; zero bits mean 1. Zero for U8 and S8 input with S32 output
+ * @out_factor: f32 bits, finite, > 0; zero bits mean 1. Zero for S32 output
+ *
+ *   q[b][k]   = in (U8, S8), or saturate_u8(rne(in * (1 / in_scale)) + in_zero) (F32; all in f32)
+ *   acc[b][n] = b[n] + sum over k of (q[b][k] - in_zero) * w[k][n]          exact, modulo 2^32
+ *   S32:      out = acc
+ *   F32:      out = f32(acc) * ((in_scale * out_factor) * s[n])
+ *   S8, U8:   out = saturate(rne(f32(acc) * ((in_scale * out_factor) * s[n])) + out_zero)
+ */
+struct sidra_cmd_mvm {
+	uint8_t  opcode;
+	uint8_t  flags;
+	uint8_t  types;
+	uint8_t  out_zero;
+	uint32_t cookie;
+	uint16_t weights;
+	int16_t  in_zero;
+	uint32_t batch;
+	uint64_t in;
+	uint64_t out;
+	uint32_t in_stride;
+	uint32_t out_stride;
+	uint64_t scale;
+	uint64_t bias;
+	uint32_t in_scale;
+	uint32_t out_factor;
+};
+
+/*
+ * VEC operations. x is the input row, y the second operand, c the column. Types in brackets: input[,second] -> output.
+ * Rows are independent unless said otherwise; F32 and S32 operands are 4-byte aligned.
+ */
+enum sidra_vec_op {
+	/* Conversions. s = param0 (f32 bits, zero bits mean 1) times in2[c] (f32 per column) when in2 is given; z = (s32)param1.
+	 * QUANTIZE   [F32, S32 -> S8, U8, S32]  saturate(rne(x * s) + z)       (S32 input is converted to f32 first)
+	 * DEQUANTIZE [S8, U8, S32 -> F32]       f32(x - z) * s */
+	SIDRA_VEC_QUANTIZE	= 1,
+	SIDRA_VEC_DEQUANTIZE	= 2,
+
+	/* Two operands; in2_stride 0 repeats one row (bias) for all rows. [F32,F32 -> F32] [S32,S32 -> S32 modulo 2^32] */
+	SIDRA_VEC_ADD		= 8,
+	SIDRA_VEC_SUB		= 9,
+	SIDRA_VEC_MUL		= 10,
+	SIDRA_VEC_MAX		= 11,
+	SIDRA_VEC_MIN		= 12,
+
+	/* One operand. RELU [F32, S32, S8 -> same]; LUT [S8, U8 -> S8, U8] through 256 bytes at in2, indexed by the byte's bits;
+	 * the others [F32 -> F32] */
+	SIDRA_VEC_RELU		= 16,
+	SIDRA_VEC_GELU		= 17,	/* 0.5 x (1 + erf(x / sqrt 2)) */
+	SIDRA_VEC_GELU_TANH	= 18,	/* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+	SIDRA_VEC_SIGMOID	= 19,
+	SIDRA_VEC_TANH		= 20,
+	SIDRA_VEC_SILU		= 21,	/* x sigmoid(x) */
+	SIDRA_VEC_EXP		= 22,
+	SIDRA_VEC_LUT		= 23,
+
+	/* Along a row [F32 -> F32]. LAYERNORM: in2 = f32 gamma[cols], beta[cols] (zero: 1 and 0), param0 = epsilon (f32 bits) */
+	SIDRA_VEC_SOFTMAX	= 32,
+	SIDRA_VEC_LAYERNORM	= 33,
+
+	/* One output element a row. SUM, MEAN [F32 -> F32], SUM [S32 -> S32 modulo 2^32]; MAX, MIN [F32, S32 -> same];
+	 * ARGMAX [F32, S32, S8, U8 -> S32], the first of equals; NaN loses against any number; a row of only NaN gives 0 */
+	SIDRA_VEC_REDUCE_SUM	= 40,
+	SIDRA_VEC_REDUCE_MEAN	= 41,
+	SIDRA_VEC_REDUCE_MAX	= 42,
+	SIDRA_VEC_REDUCE_MIN	= 43,
+	SIDRA_VEC_ARGMAX	= 44,
+
+	/* Pooling over images in NHWC order: in2 = struct sidra_vec_pool; rows = output rows of all images (n * out_h), cols = channels.
+	 * A row of the input is one pixel row: in_stride = bytes of one input pixel row (in_w * channels elements), out_stride likewise.
+	 * MAX [F32, S8, U8 -> same] ignores padding; AVG [F32 -> F32] divides by the pixels inside the image */
+	SIDRA_VEC_POOL_MAX	= 48,
+	SIDRA_VEC_POOL_AVG	= 49,
+
+	/* Data movement on elements of the type's size; in_type = out_type.
+	 * TRANSPOSE: rows x cols becomes cols x rows (out_stride between the cols output rows; rows <= SIDRA_CMD_VEC_COLS_MAX)
+	 * GATHER: output row r = input row in2[r] (s32 index array), 0 <= index < param1, else the queue faults */
+	SIDRA_VEC_TRANSPOSE	= 56,
+	SIDRA_VEC_GATHER	= 57,
+	SIDRA_VEC_OP_COUNT
+};
+
+/**
+ * struct sidra_cmd_vec - VEC: one operation of the compute engine over @rows rows of @cols elements
+ * @op:         enum sidra_vec_op; says which of the fields below it uses. Unused fields are zero
+ * @rows:       1..SIDRA_CMD_VEC_ROWS_MAX
+ * @cols:       1..SIDRA_CMD_VEC_COLS_MAX
+ * @in, @out:   first row. @out may equal @in when type sizes and strides are equal (in place) for the operations numbered
+ *              below SIDRA_VEC_REDUCE_SUM; any other overlap is undefined (but harmless to others)
+ * @in2:        second operand or table
+ * @in_stride, @out_stride, @in2_stride: bytes between rows
+ * @param0, @param1: as the operation says
+ */
+struct sidra_cmd_vec {
+	struct sidra_cmd_header hdr;
+	uint8_t  op;
+	uint8_t  in_type;
+	uint8_t  out_type;
+	uint8_t  pad;
+	uint32_t rows;
+	uint64_t in;
+	uint64_t out;
+	uint64_t in2;
+	uint32_t cols;
+	uint32_t in_stride;
+	uint32_t out_stride;
+	uint32_t in2_stride;
+	uint32_t param0;
+	uint32_t param1;
+};
+
+/**
+ * struct sidra_vec_pool - geometry of one pooling operation, read from memory at @in2
+ *
+ * Output (oy, ox) covers input rows oy*stride_h - pad_h .. + kernel_h - 1, likewise columns; at least one pixel must be inside.
+ * kernel_* and stride_* are 1..256, pad_* < kernel_*; in_h, in_w, out_h, out_w are 1..65535.
+ */
+struct sidra_vec_pool {
+	uint32_t in_h, in_w;
+	uint32_t out_h, out_w;
+	uint16_t kernel_h, kernel_w;
+	uint16_t stride_h, stride_w;
+	uint16_t pad_h, pad_w;
+	uint32_t reserved[9];
+};
+
+/**
+ * struct sidra_cmd_weights - PROGRAM and READBACK of a rectangle of a weights object
+ * @weights: index in the context's weights table
+ * @row0, @rows: rows (inputs) [row0, row0 + rows), inside the object
+ * @col0, @cols: columns (outputs), likewise
+ * @addr:    @rows x @cols s8 weights, row r at @addr + r * @stride
+ * @stride:  >= @cols
+ *
+ * PROGRAM writes cells until they hold the weights' levels (level `fast`: exactly). A tile that this object has not
+ * programmed yet is erased first; a row of a tile counts as programmed once a PROGRAM has covered all its used columns, and
+ * only then may a narrower rectangle touch it. MVM and READBACK of anything unprogrammed fault.
+ * Differential objects cannot hold -128: such a PROGRAM faults before it changes anything in that tile.
+ * The rectangle is done tile by tile; a fault leaves earlier tiles programmed and says so by the progress counter.
+ */
+struct sidra_cmd_weights {
+	struct sidra_cmd_header hdr;
+	uint32_t weights;
+	uint32_t pad;
+	uint32_t row0, rows;
+	uint32_t col0, cols;
+	uint64_t addr;
+	uint32_t stride;
+	uint32_t pad2;
+	uint64_t reserved[2];
+};
+
+/**
+ * struct sidra_cmd_call - CALL: executes @count packets stored at @addr (64-byte aligned), as one packet of the ring
+ *
+ * CALL inside CALL faults. The packets are read when executed.
+ */
+struct sidra_cmd_call {
+	struct sidra_cmd_header hdr;
+	uint64_t addr;
+	uint32_t count;
+	uint32_t pad;
+	uint64_t reserved[5];
+};
+
+/* Any packet. */
+union sidra_cmd {
+	struct sidra_cmd_header    hdr;
+	struct sidra_cmd_nop       nop;
+	struct sidra_cmd_sem       sem;
+	struct sidra_cmd_timestamp timestamp;
+	struct sidra_cmd_copy      copy;
+	struct sidra_cmd_fill      fill;
+	struct sidra_cmd_mvm       mvm;
+	struct sidra_cmd_vec       vec;
+	struct sidra_cmd_weights   weights;
+	struct sidra_cmd_call      call;
+	uint64_t                   raw[8];
+};
+
+/**
+ * struct sidra_report - what the chip writes for each retired ring packet, when the queue has a report ring
+ * @sequence:  ring index of the packet; written last
+ * @device_ps: time the chip would have taken (cost model), picoseconds; never mixed with wall time
+ * @energy_pj: energy, picojoules
+ * @cookie:    the packet's cookie
+ * @opcode:    the packet's opcode
+ * @cause:     enum sidra_fault_cause; 0 is success
+ */
+struct sidra_report {
+	uint64_t sequence;
+	uint64_t device_ps;
+	uint64_t energy_pj;
+	uint32_t cookie;
+	uint16_t opcode;
+	uint16_t cause;
+};
+
+/* Why a queue stopped. Stable numbers; docs/device.md says what each means and what the user does. */
+enum sidra_fault_cause {
+	SIDRA_FAULT_NONE		= 0,
+	SIDRA_FAULT_OPCODE		= 1,	/* unknown opcode */
+	SIDRA_FAULT_FIELD		= 2,	/* reserved field or unknown flag set, or a field's value not allowed */
+	SIDRA_FAULT_ALIGNMENT		= 3,	/* address or stride misaligned */
+	SIDRA_FAULT_LIMIT		= 4,	/* size, count or range beyond a limit, or it wraps */
+	SIDRA_FAULT_TRANSLATION		= 5,	/* address not mapped, or page tables malformed */
+	SIDRA_FAULT_PERMISSION		= 6,	/* page rights do not allow the access */
+	SIDRA_FAULT_BUS			= 7,	/* the host refused the DMA */
+	SIDRA_FAULT_WEIGHTS		= 8,	/* no such weights object */
+	SIDRA_FAULT_WEIGHTS_RIGHTS	= 9,	/* the object's rights do not allow the operation */
+	SIDRA_FAULT_UNPROGRAMMED	= 10,	/* a tile that this object has not programmed */
+	SIDRA_FAULT_VALUE		= 11,	/* data out of range (gather index, weight not encodable, pool geometry) */
+	SIDRA_FAULT_CALL		= 12,	/* CALL inside CALL */
+	SIDRA_FAULT_NOT_ALLOWED		= 13,	/* packet not allowed in this kind of queue */
+	SIDRA_FAULT_PEER		= 14,	/* a waited-for queue does not exist any more */
+	SIDRA_FAULT_RING		= 15,	/* write index ran ahead of the ring or backwards */
+	SIDRA_FAULT_FETCH		= 16,	/* packet damaged on its way (fault knob; parity) */
+	SIDRA_FAULT_TIMEOUT		= 17,	/* written by the driver: no progress */
+	SIDRA_FAULT_RESET		= 18,	/* written by the driver: reset on request */
+	SIDRA_FAULT_COUNT
+};
+
+/*
+ * Sizes and offsets are part of the contract: every includer asserts them.
+ */
+#ifdef __cplusplus
+#define SIDRA_ASSERT(c) static_assert(c, #c)
+#else
+#define SIDRA_ASSERT(c) _Static_assert(c, #c)
+#endif
+#define SIDRA_ASSERT_SIZE(type, size) SIDRA_ASSERT(sizeof(type) == (size))
+#define SIDRA_ASSERT_AT(type, field, offset) SIDRA_ASSERT(__builtin_offsetof(type, field) == (offset))
+
+SIDRA_ASSERT_SIZE(struct sidra_cmd_header, 8);
+SIDRA_ASSERT_AT(struct sidra_cmd_header, cookie, 4);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_nop, 64);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_sem, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_sem, addr, 8);
+SIDRA_ASSERT_AT(struct sidra_cmd_sem, value, 16);
+SIDRA_ASSERT_AT(struct sidra_cmd_sem, queue, 24);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_timestamp, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_timestamp, addr, 8);
+SIDRA_ASSERT_SIZE(struct sidra_timestamp, 32);
+SIDRA_ASSERT_AT(struct sidra_timestamp, sequence, 24);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_copy, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_copy, row_bytes, 24);
+SIDRA_ASSERT_AT(struct sidra_cmd_copy, rows, 32);
+SIDRA_ASSERT_AT(struct sidra_cmd_copy, dst_stride, 40);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_fill, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_fill, pattern_bytes, 32);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_mvm, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_mvm, in, 16);
+SIDRA_ASSERT_AT(struct sidra_cmd_mvm, in_stride, 32);
+SIDRA_ASSERT_AT(struct sidra_cmd_mvm, scale, 40);
+SIDRA_ASSERT_AT(struct sidra_cmd_mvm, in_scale, 56);
+SIDRA_ASSERT_AT(struct sidra_cmd_mvm, cookie, 4);
+SIDRA_ASSERT_AT(struct sidra_cmd_mvm, in_zero, 10);
+SIDRA_ASSERT_AT(struct sidra_cmd_mvm, batch, 12);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_vec, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_vec, rows, 12);
+SIDRA_ASSERT_AT(struct sidra_cmd_vec, in2, 32);
+SIDRA_ASSERT_AT(struct sidra_cmd_vec, cols, 40);
+SIDRA_ASSERT_AT(struct sidra_cmd_vec, param0, 56);
+SIDRA_ASSERT_SIZE(struct sidra_vec_pool, 64);
+SIDRA_ASSERT_AT(struct sidra_vec_pool, kernel_h, 16);
+SIDRA_ASSERT_AT(struct sidra_vec_pool, pad_h, 24);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_weights, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_weights, row0, 16);
+SIDRA_ASSERT_AT(struct sidra_cmd_weights, addr, 32);
+SIDRA_ASSERT_AT(struct sidra_cmd_weights, stride, 40);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_call, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_call, count, 16);
+SIDRA_ASSERT_SIZE(union sidra_cmd, 64);
+SIDRA_ASSERT_SIZE(struct sidra_report, 32);
+SIDRA_ASSERT_AT(struct sidra_report, cookie, 24);
+SIDRA_ASSERT_AT(struct sidra_report, cause, 30);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SIDRA_CMD_H */

@@ -1,0 +1,674 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
+/*
+ * Hardware contract of a SIDRA chip: registers, the tables in memory that the driver writes and the chip reads, page
+ * tables, the state page, mailbox, firmware image and telemetry. Consumers: chip model, QEMU front, driver, firmware.
+ *
+ * Rules
+ * - Everything is little-endian. Reserved fields and reserved register bits are written as zero; registers that do not
+ *   exist read 0 and ignore writes. Access sizes: 4 bytes, or 8 bytes where a register is marked (64).
+ * - "Bus address" is what the device puts on PCI (IOVA when an IOMMU translates). "Device address" (VA) is what packets use.
+ * - The chip never caches a table or page-table entry that is not valid; so making an entry valid needs no command. Before an
+ *   entry is changed or its memory freed: clear it, QUIESCE its scope, wait for the acknowledgement.
+ * - A major version step breaks, a minor one only adds.
+ */
+#ifndef SIDRA_HW_H
+#define SIDRA_HW_H
+
+#include "sidra_cmd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SIDRA_HW_VERSION_MAJOR	1u
+#define SIDRA_HW_VERSION_MINOR	0u
+#define SIDRA_HW_VERSION	((SIDRA_HW_VERSION_MAJOR << 16) | SIDRA_HW_VERSION_MINOR)
+
+/* ---- PCI ------------------------------------------------------------------------------------------------------- */
+
+/* Placeholder ids of the model: no registered vendor. A product must replace them. */
+#define SIDRA_PCI_VENDOR_ID	0x5349u
+#define SIDRA_PCI_DEVICE_ID	0x5931u
+#define SIDRA_PCI_CLASS		0x120000u	/* processing accelerator */
+
+#define SIDRA_BAR_REGS		0		/* 64-bit: registers, ARM page, doorbells, MSI-X */
+#define SIDRA_BAR_REGS_SIZE	0x1000000u	/* 16 MiB */
+#define SIDRA_BAR_L3		2		/* 64-bit, prefetchable: window onto L3 SRAM */
+
+#define SIDRA_MSIX_VECTORS	32u		/* 0: admin and faults; 1..31: queue groups, chosen by the queue entry */
+#define SIDRA_MSIX_ADMIN	0u
+
+/* ---- Limits of the architecture (a chip reports its own in registers) ------------------------------------------ */
+
+#define SIDRA_CONTEXTS_MAX		64u
+#define SIDRA_QUEUES_PER_CONTEXT_MAX	256u
+#define SIDRA_QUEUES_MAX		1024u	/* running at once on one chip */
+#define SIDRA_WEIGHTS_MAX		4096u	/* entries in one context's weights table */
+#define SIDRA_PRIORITIES		3u	/* 0 low, 1 normal, 2 high; shares 1 : 4 : 16 */
+#define SIDRA_XBAR_ROWS			256u
+#define SIDRA_XBAR_COLS			256u
+
+/* ---- BAR0 ------------------------------------------------------------------------------------------------------ */
+
+/* Identity: constant. */
+#define SIDRA_REG_ID			0x0000u	/* SIDRA_ID_MAGIC; all ones or zero: the link is gone */
+#define   SIDRA_ID_MAGIC		0x41524453u	/* "SDRA" */
+#define SIDRA_REG_HW_VERSION		0x0004u	/* major << 16 | minor */
+#define SIDRA_REG_FEATURES		0x0008u	/* (64) SIDRA_FEATURE_* */
+#define   SIDRA_FEATURE_FIRMWARE	(1ull << 0)	/* management core runs firmware; clear: boot block only */
+#define   SIDRA_FEATURE_STATE_FILE	(1ull << 1)	/* cells and NVM survive power-off */
+#define SIDRA_REG_GEOMETRY0		0x0010u	/* clusters | CUs per cluster << 16 */
+#define SIDRA_REG_GEOMETRY1		0x0014u	/* crossbars per CU */
+#define SIDRA_REG_GEOMETRY2		0x0018u	/* rows | columns << 16, of a crossbar */
+#define SIDRA_REG_LIMITS0		0x001cu	/* contexts | queues << 16 */
+#define SIDRA_REG_LIMITS1		0x0020u	/* queues per context | MSI-X vectors << 16 */
+#define SIDRA_REG_VA_BITS		0x0024u	/* width of a device address */
+#define SIDRA_REG_L1_SIZE		0x0028u	/* bytes a CU */
+#define SIDRA_REG_L2_SIZE		0x002cu	/* bytes a cluster */
+#define SIDRA_REG_L3_SIZE		0x0030u	/* (64) bytes */
+#define SIDRA_REG_NVM_SIZE		0x0038u	/* (64) bytes of the weights directory's memory */
+#define SIDRA_REG_UUID			0x0040u	/* 16 bytes */
+
+/* Status. Readable at any time, also with the firmware dead. */
+#define SIDRA_REG_STATUS		0x0100u
+#define   SIDRA_STATUS_STAGE_MASK	0x000000ffu	/* enum sidra_boot_stage */
+#define   SIDRA_STATUS_READY		(1u << 8)	/* queues may run */
+#define   SIDRA_STATUS_FATAL		(1u << 9)	/* only a reset helps */
+#define   SIDRA_STATUS_FIRMWARE_ALIVE	(1u << 10)
+#define   SIDRA_STATUS_THROTTLED	(1u << 11)
+#define   SIDRA_STATUS_STOPPED		(1u << 12)	/* device scope quiesced */
+#define SIDRA_REG_BOOT_REASON		0x0104u	/* enum sidra_boot_reason */
+#define SIDRA_REG_HEARTBEAT		0x0108u	/* firmware event-loop counter; 0 without firmware */
+#define SIDRA_REG_PANIC			0x010cu	/* firmware panic code; 0 none */
+#define SIDRA_REG_GENERATION		0x0110u	/* +1 for each device reset or FLR */
+#define SIDRA_REG_SCRATCH		0x0114u	/* reads back what was written, inverted */
+#define SIDRA_REG_CLOCK			0x0118u	/* (64) device clock, ns; reading the low half latches the high one */
+
+enum sidra_boot_stage {
+	SIDRA_STAGE_RESET	= 0,
+	SIDRA_STAGE_ROM		= 1,
+	SIDRA_STAGE_VERIFY	= 2,
+	SIDRA_STAGE_CALIBRATE	= 3,
+	SIDRA_STAGE_RECOVERY	= 0x0f,	/* no firmware: boot block answers */
+	SIDRA_STAGE_RUNTIME	= 0x10,
+	SIDRA_STAGE_PANIC	= 0xff
+};
+
+enum sidra_boot_reason {
+	SIDRA_BOOT_POWER_ON	= 0,
+	SIDRA_BOOT_RESET	= 1,	/* register or FLR */
+	SIDRA_BOOT_WATCHDOG	= 2,
+	SIDRA_BOOT_PANIC	= 3,
+	SIDRA_BOOT_UPDATE	= 4
+};
+
+/* Control. */
+#define SIDRA_REG_CONTROL		0x0200u
+#define   SIDRA_CONTROL_ENABLE		(1u << 0)	/* fetch from queues; set once the context table is given */
+#define SIDRA_REG_RESET			0x0204u	/* write SIDRA_RESET_MAGIC: device reset; cells and NVM survive */
+#define   SIDRA_RESET_MAGIC		0x52534554u
+#define SIDRA_REG_INT_STATUS		0x0208u	/* write 1 to clear; SIDRA_INT_* */
+#define SIDRA_REG_INT_ENABLE		0x020cu	/* which of them raise SIDRA_MSIX_ADMIN */
+#define   SIDRA_INT_ADMIN		(1u << 0)	/* admin command done */
+#define   SIDRA_INT_FAULT		(1u << 1)	/* a queue faulted; see its state page */
+#define   SIDRA_INT_MAILBOX		(1u << 2)	/* reply or event in the mailbox */
+#define   SIDRA_INT_FIRMWARE		(1u << 3)	/* panic or watchdog */
+#define   SIDRA_INT_THERMAL		(1u << 4)
+#define   SIDRA_INT_TEST		(1u << 5)	/* SIDRA_REG_TEST_IRQ with vector 0 */
+#define SIDRA_REG_CONTEXT_TABLE		0x0210u	/* (64) bus address of struct sidra_hw_context[SIDRA_CONTEXTS_MAX], 4 KiB aligned */
+#define SIDRA_REG_TEST_IRQ		0x0218u	/* write v: raise MSI-X vector v */
+
+/* Admin commands: one at a time. Write the arguments, then ADMIN_CMD; done when ADMIN_STATUS carries the tag without BUSY. */
+#define SIDRA_REG_ADMIN_ARG0		0x0220u	/* (64) */
+#define SIDRA_REG_ADMIN_ARG1		0x0228u	/* (64) */
+#define SIDRA_REG_ADMIN_ARG2		0x0230u	/* (64) */
+#define SIDRA_REG_ADMIN_CMD		0x0240u	/* enum sidra_admin_op | tag << 16 */
+#define SIDRA_REG_ADMIN_STATUS		0x0244u	/* enum sidra_admin_result | SIDRA_ADMIN_BUSY | tag << 16 */
+#define   SIDRA_ADMIN_BUSY		(1u << 15)
+#define   SIDRA_ADMIN_RESULT_MASK	0x000000ffu
+
+/*
+ * QUIESCE_*: stop, drain, invalidate, acknowledge. When the command is done, nothing of the scope is in flight, no cache holds
+ * anything of it, and the chip will not read or write its memory until it goes on.
+ *   RANGE, WEIGHTS go on by themselves (they find the new tables). QUEUE, CONTEXT, DEVICE stay stopped until RESUME_*:
+ *   a resumed queue goes on with the packet it stopped in; a queue whose entry has become invalid is forgotten.
+ * RESET_QUEUE, RESET_CONTEXT: like QUIESCE, and the position of the queue(s) is discarded: the chip starts from
+ *   the start_index of the queue entry when it sees the next doorbell.
+ */
+enum sidra_admin_op {
+	SIDRA_ADMIN_NONE		= 0,
+	SIDRA_ADMIN_QUIESCE_RANGE	= 1,	/* arg0 context; arg1 device address; arg2 bytes */
+	SIDRA_ADMIN_QUIESCE_WEIGHTS	= 2,	/* arg0 context; arg1 weights index */
+	SIDRA_ADMIN_QUIESCE_QUEUE	= 3,	/* arg0 context; arg1 queue */
+	SIDRA_ADMIN_QUIESCE_CONTEXT	= 4,	/* arg0 context */
+	SIDRA_ADMIN_QUIESCE_DEVICE	= 5,
+	SIDRA_ADMIN_RESUME_QUEUE	= 6,	/* arg0 context; arg1 queue */
+	SIDRA_ADMIN_RESUME_CONTEXT	= 7,	/* arg0 context */
+	SIDRA_ADMIN_RESUME_DEVICE	= 8,
+	SIDRA_ADMIN_RESET_QUEUE		= 9,	/* arg0 context; arg1 queue */
+	SIDRA_ADMIN_RESET_CONTEXT	= 10,	/* arg0 context */
+	SIDRA_ADMIN_TEST_DMA		= 16,	/* copies arg2 <= 4096 bytes from bus arg0 to bus arg1 */
+	SIDRA_ADMIN_NVM_READ		= 17,	/* NVM offset arg0 -> bus arg1, arg2 <= 65536 bytes */
+	SIDRA_ADMIN_NVM_WRITE		= 18,	/* NVM offset arg0 <- bus arg1, arg2 <= 65536 bytes */
+	SIDRA_ADMIN_XBAR_READ		= 19,	/* struct sidra_hw_xbar[arg2 <= 1024] of crossbars arg0.. -> bus arg1 */
+	SIDRA_ADMIN_XBAR_ERASE		= 20,	/* crossbars arg0 .. arg0 + arg1 - 1: cells to level 0, owner 0 */
+	SIDRA_ADMIN_L3_ZERO		= 21,	/* L3 offset arg0, arg1 bytes, both 4 KiB multiples */
+	SIDRA_ADMIN_OP_COUNT
+};
+
+enum sidra_admin_result {
+	SIDRA_ADMIN_OK			= 0,
+	SIDRA_ADMIN_BAD_OP		= 1,
+	SIDRA_ADMIN_BAD_ARG		= 2,
+	SIDRA_ADMIN_BUS_ERROR		= 3,
+	SIDRA_ADMIN_NOT_READY		= 4,	/* written while BUSY, or before READY */
+	SIDRA_ADMIN_ABORTED		= 5	/* ended by a reset */
+};
+
+/* Mailbox to the firmware: policy only. Absent (reads 0, ignores writes) without SIDRA_FEATURE_FIRMWARE. */
+#define SIDRA_REG_MAILBOX_REQUEST	0x0300u	/* (64) bus address of the request ring: struct sidra_mailbox_msg[entries] */
+#define SIDRA_REG_MAILBOX_REPLY		0x0308u	/* (64) bus address of the reply ring, same number of entries */
+#define SIDRA_REG_MAILBOX_ENTRIES	0x0310u	/* power of two, 2..256 */
+#define SIDRA_REG_MAILBOX_DOORBELL	0x0314u	/* request write index */
+#define SIDRA_REG_MAILBOX_REPLY_INDEX	0x0318u	/* reply write index, published by the firmware */
+#define SIDRA_REG_MAILBOX_REPLY_READ	0x031cu	/* reply read index, written by the driver */
+
+/* Windows in BAR0. */
+#define SIDRA_BAR_TELEMETRY		0x010000u	/* 4 KiB, read-only: struct sidra_telemetry */
+#define SIDRA_BAR_ARM			0x200000u	/* kernel only: 64-bit write; see below */
+#define SIDRA_BAR_ARM_STRIDE		0x000800u	/* a context; 8 bytes a queue */
+#define SIDRA_BAR_DOORBELL		0x400000u	/* user mappable, a 64 KiB page a context */
+#define SIDRA_BAR_DOORBELL_STRIDE	0x010000u	/* a context; 8 bytes a queue */
+#define SIDRA_BAR_MSIX_TABLE		0xe00000u
+#define SIDRA_BAR_MSIX_PBA		0xe80000u
+
+/* Doorbell of a queue: 32-bit write of any value. The chip then reads the write index in memory. */
+#define SIDRA_DOORBELL(context, queue) \
+	(SIDRA_BAR_DOORBELL + (context) * SIDRA_BAR_DOORBELL_STRIDE + (queue) * 8u)
+/* ARM of a queue: 64-bit write of a timeline value; 0 disarms. The chip raises the queue's vector once when its timeline is >= the
+ * value, at once if it already is, after the timeline is visible in the state page. One value a queue: the last write counts. */
+#define SIDRA_ARM(context, queue) \
+	(SIDRA_BAR_ARM + (context) * SIDRA_BAR_ARM_STRIDE + (queue) * 8u)
+
+/* ---- Tables in memory (written by the driver, read by the chip) ------------------------------------------------ */
+
+#define SIDRA_HW_CONTEXT_VALID		(1u << 0)
+
+/**
+ * struct sidra_hw_context - entry of the context table
+ * @page_table:    bus address of the root page table, 4 KiB aligned
+ * @weights_table: bus address of struct sidra_hw_weights[@weights_count]; 0 with count 0
+ * @queue_table:   bus address of struct sidra_hw_queue[@queue_count]
+ * @weights_count: <= SIDRA_WEIGHTS_MAX
+ * @queue_count:   <= SIDRA_QUEUES_PER_CONTEXT_MAX
+ * @generation:    copied to the state pages
+ * @flags:         SIDRA_HW_CONTEXT_VALID
+ */
+struct sidra_hw_context {
+	uint64_t page_table;
+	uint64_t weights_table;
+	uint64_t queue_table;
+	uint32_t weights_count;
+	uint32_t queue_count;
+	uint32_t generation;
+	uint32_t flags;
+	uint64_t reserved[3];
+};
+
+#define SIDRA_HW_QUEUE_VALID		(1u << 0)
+#define SIDRA_HW_QUEUE_KERNEL		(1u << 1)	/* ring, write index are bus addresses; SEM_* not allowed */
+#define SIDRA_HW_QUEUE_LOG2_MIN		6u	/* 64 packets: one page */
+#define SIDRA_HW_QUEUE_LOG2_MAX		16u
+
+/**
+ * struct sidra_hw_queue - entry of a context's queue table
+ * @ring:        packets, 2^@ring_log2 of them, 4 KiB aligned; device address (user) or bus address (kernel queue)
+ * @write_index: 64-bit word, 8-byte aligned: ring index of the next packet that software will write; same kind of address
+ * @state:       bus address of struct sidra_queue_state, 4 KiB aligned (its own page)
+ * @report:      device address (bus address for a kernel queue) of struct sidra_report[2^@ring_log2], 32-byte aligned; 0: none
+ * @start_index: first ring index after the queue is loaded or reset
+ * @generation:  copied to the state page
+ * @flags:       SIDRA_HW_QUEUE_*
+ * @ring_log2:   SIDRA_HW_QUEUE_LOG2_MIN..MAX
+ * @priority:    0..SIDRA_PRIORITIES - 1
+ * @vector:      MSI-X vector, 1..SIDRA_MSIX_VECTORS - 1
+ */
+struct sidra_hw_queue {
+	uint64_t ring;
+	uint64_t write_index;
+	uint64_t state;
+	uint64_t report;
+	uint64_t start_index;
+	uint32_t generation;
+	uint32_t flags;
+	uint8_t  ring_log2;
+	uint8_t  priority;
+	uint16_t vector;
+	uint32_t reserved0;
+	uint64_t reserved1;
+};
+
+enum sidra_encoding {
+	SIDRA_ENCODING_DIFFERENTIAL	= 0,	/* w = (level[2n] - level[2n+1]) / 2, -127..127; 128 outputs a crossbar */
+	SIDRA_ENCODING_OFFSET		= 1	/* w = level[n] - 128, -128..127; 256 outputs a crossbar */
+};
+
+#define SIDRA_HW_WEIGHTS_VALID		(1u << 0)
+#define SIDRA_HW_WEIGHTS_COMPUTE	(1u << 1)	/* MVM */
+#define SIDRA_HW_WEIGHTS_PROGRAM	(1u << 2)
+#define SIDRA_HW_WEIGHTS_READBACK	(1u << 3)
+
+/**
+ * struct sidra_hw_weights - entry of a context's weights table: the capability to use a set of crossbars
+ * @uid:        identity of the object, never 0, never reused on this array; the chip stamps it on each crossbar it programs
+ * @tiles:      bus address of uint32_t crossbar[@tile_count], 4-byte aligned: tile (i, j) of the grid at i * columns_of_tiles + j,
+ *              i over inputs (256 each), j over outputs (128 or 256 each). No crossbar twice
+ * @rows:       K, inputs, >= 1
+ * @cols:       N, outputs, >= 1
+ * @tile_count: ceil(K / 256) * ceil(N / 128 or 256)
+ * @flags:      SIDRA_HW_WEIGHTS_*
+ * @encoding:   enum sidra_encoding
+ *
+ * crossbar = ((cluster * CUs_per_cluster) + CU) * crossbars_per_CU + crossbar_in_CU.
+ */
+struct sidra_hw_weights {
+	uint64_t uid;
+	uint64_t tiles;
+	uint32_t rows;
+	uint32_t cols;
+	uint32_t tile_count;
+	uint32_t flags;
+	uint32_t encoding;
+	uint32_t reserved0;
+	uint64_t reserved1[3];
+};
+
+/**
+ * struct sidra_hw_xbar - non-volatile header of a crossbar, as XBAR_READ returns it
+ * @uid:             object that programmed it last; 0: erased
+ * @tile:            its place in that object's tile grid
+ * @programs:        PROGRAM operations so far, saturating (wear)
+ * @programmed_rows: how many rows hold valid weights of @uid
+ * @stuck_cells:     cells known not to follow
+ */
+struct sidra_hw_xbar {
+	uint64_t uid;
+	uint32_t tile;
+	uint32_t programs;
+	uint16_t programmed_rows;
+	uint16_t reserved0;
+	uint32_t stuck_cells;
+	uint64_t reserved1;
+};
+
+/* ---- Page tables ----------------------------------------------------------------------------------------------- */
+
+/*
+ * Three levels of 512 entries; device address bits 38:30, 29:21, 20:12, offset 11:0. An entry is 64 bits. A table entry has VALID
+ * only (and the address); a leaf has VALID, LEAF and rights. LEAF at level 1 (middle) is a 2 MiB page, at level 0 a 4 KiB page;
+ * at the root it is malformed, as is any reserved bit. LOCAL: the address is an offset in L3, not a bus address.
+ */
+#define SIDRA_VA_BITS		39u
+#define SIDRA_PAGE_SHIFT	12u
+#define SIDRA_PAGE_SIZE		(1u << SIDRA_PAGE_SHIFT)
+#define SIDRA_HUGE_SHIFT	21u
+#define SIDRA_HUGE_SIZE		(1u << SIDRA_HUGE_SHIFT)
+#define SIDRA_PT_LEVELS		3u
+#define SIDRA_PT_ENTRIES	512u
+#define SIDRA_PTE_VALID		(1ull << 0)
+#define SIDRA_PTE_LEAF		(1ull << 1)
+#define SIDRA_PTE_READ		(1ull << 2)
+#define SIDRA_PTE_WRITE		(1ull << 3)
+#define SIDRA_PTE_LOCAL		(1ull << 4)
+#define SIDRA_PTE_ADDR		0x000ffffffffff000ull
+#define SIDRA_PTE_RESERVED	(~(SIDRA_PTE_ADDR | 0x1full))
+
+/* ---- State page ------------------------------------------------------------------------------------------------ */
+
+enum sidra_queue_run_state {
+	SIDRA_QUEUE_IDLE	= 0,	/* never loaded by the chip */
+	SIDRA_QUEUE_RUNNING	= 1,
+	SIDRA_QUEUE_STOPPED	= 2,	/* quiesced */
+	SIDRA_QUEUE_FAULTED	= 3,	/* fault record below; needs a queue reset */
+	SIDRA_QUEUE_LOST	= 4,	/* context or device was reset or removed; written by the driver */
+};
+
+/**
+ * struct sidra_fault - why a queue stopped
+ * @clock_ns: device clock when it happened
+ * @sequence: ring index of the packet
+ * @address:  device address for address faults, else the offending value or 0
+ * @context, @queue: where
+ * @cookie:   the packet's cookie
+ * @call_index: packet inside the CALL, else 0
+ * @cause:    enum sidra_fault_cause; 0: no fault
+ * @opcode:   of the packet (inside the CALL, if any)
+ * @in_call:  1 if inside a CALL
+ */
+struct sidra_fault {
+	uint64_t clock_ns;
+	uint64_t sequence;
+	uint64_t address;
+	uint32_t context;
+	uint32_t queue;
+	uint32_t cookie;
+	uint32_t call_index;
+	uint16_t cause;
+	uint8_t  opcode;
+	uint8_t  in_call;
+	uint32_t reserved0;
+	uint64_t reserved1[2];
+};
+
+/**
+ * struct sidra_queue_state - state page of a queue; the chip writes it, the owner maps it read-only
+ * @timeline:   packets retired since the queue was created (index of the next one to retire); release
+ * @progress:   moves whenever work was done inside a packet or packets retired; a watchdog looks at it
+ * @device_ps:  accumulated device time (cost model), ps
+ * @energy_pj:  accumulated energy, pJ
+ * @run_state:  enum sidra_queue_run_state; every polled loop looks at it too
+ * @generation: of the queue entry
+ * @parked:     1 while waiting for a semaphore
+ * @fault:      valid (and complete) once @run_state is SIDRA_QUEUE_FAULTED
+ *
+ * @timeline ... @energy_pj are written together; @timeline last.
+ */
+struct sidra_queue_state {
+	uint64_t timeline;
+	uint64_t progress;
+	uint64_t device_ps;
+	uint64_t energy_pj;
+	uint64_t reserved0[4];
+	uint32_t run_state;
+	uint32_t generation;
+	uint32_t parked;
+	uint32_t reserved1;
+	uint64_t reserved2[6];
+	struct sidra_fault fault;
+};
+
+/* ---- Mailbox --------------------------------------------------------------------------------------------------- */
+
+enum sidra_mailbox_op {
+	SIDRA_MAILBOX_HELLO		= 0x0001,	/* exchange interface versions and feature bits */
+	SIDRA_MAILBOX_STATUS		= 0x0002,
+	SIDRA_MAILBOX_CALIBRATE		= 0x0010,
+	SIDRA_MAILBOX_ISPP_CAMPAIGN	= 0x0011,	/* background */
+	SIDRA_MAILBOX_ISPP_REFRESH	= 0x0012,	/* background */
+	SIDRA_MAILBOX_OP_QUERY		= 0x0013,	/* percent and state of a background operation */
+	SIDRA_MAILBOX_OP_ABORT		= 0x0014,
+	SIDRA_MAILBOX_POWER_LIMIT	= 0x0020,
+	SIDRA_MAILBOX_DVFS		= 0x0021,
+	SIDRA_MAILBOX_LOG_RING		= 0x0030,
+	SIDRA_MAILBOX_FW_BEGIN		= 0x0040,
+	SIDRA_MAILBOX_FW_DATA		= 0x0041,
+	SIDRA_MAILBOX_FW_COMMIT		= 0x0042,
+	SIDRA_MAILBOX_FW_CONFIRM	= 0x0043,
+	SIDRA_MAILBOX_FW_INFO		= 0x0044,
+	SIDRA_MAILBOX_CRASH_DUMP	= 0x0050,
+	SIDRA_MAILBOX_LOOPBACK		= 0x0060,
+	SIDRA_MAILBOX_REPLY		= 0x8000,	/* reply = request | REPLY */
+	SIDRA_MAILBOX_EVENT		= 0x4000	/* events of the firmware's own accord */
+};
+
+enum sidra_mailbox_status {
+	SIDRA_MAILBOX_OK		= 0,
+	SIDRA_MAILBOX_ACCEPTED		= 1,	/* goes on in the background; inline_data[0] names it */
+	SIDRA_MAILBOX_UNSUPPORTED	= 2,
+	SIDRA_MAILBOX_BAD_LENGTH	= 3,
+	SIDRA_MAILBOX_BAD_ARGUMENT	= 4,
+	SIDRA_MAILBOX_BUSY		= 5,
+	SIDRA_MAILBOX_DEADLINE		= 6,
+	SIDRA_MAILBOX_ABORTED		= 7,
+	SIDRA_MAILBOX_INTERNAL		= 8
+};
+
+/**
+ * struct sidra_mailbox_msg - one entry of either ring
+ * @opcode:   enum sidra_mailbox_op
+ * @flags:    zero
+ * @length:   payload bytes: <= 24 inline, else at @payload
+ * @sequence: of the sender, +1 each
+ * @status:   enum sidra_mailbox_status (replies)
+ * @cookie:   returned in the reply
+ * @deadline: device clock, ns; 0: none
+ * @payload:  bus address, or 0 for inline
+ * @inline_data: up to 24 bytes of payload
+ */
+struct sidra_mailbox_msg {
+	uint16_t opcode;
+	uint16_t flags;
+	uint32_t length;
+	uint32_t sequence;
+	uint32_t status;
+	uint64_t cookie;
+	uint64_t deadline;
+	uint64_t payload;
+	uint64_t inline_data[3];
+};
+
+/* ---- Firmware image -------------------------------------------------------------------------------------------- */
+
+#define SIDRA_FW_MAGIC		0x57464453u	/* "SDFW" */
+#define SIDRA_FW_HEADER_SIZE	256u
+#define SIDRA_FW_API_COUNT	8u
+
+enum sidra_fw_type {
+	SIDRA_FW_RUNTIME	= 1,
+	SIDRA_FW_RECOVERY	= 2
+};
+
+enum sidra_fw_api {		/* index in the version table; value major << 16 | minor, 0: not provided */
+	SIDRA_FW_API_BOOT	= 0,
+	SIDRA_FW_API_MAILBOX	= 1,
+	SIDRA_FW_API_TELEMETRY	= 2,
+	SIDRA_FW_API_LOG	= 3,
+	SIDRA_FW_API_DUMP	= 4
+};
+
+/**
+ * struct sidra_fw_header - first 256 bytes of a firmware image; payload and TLVs follow
+ * @magic, @header_version, @header_size: SIDRA_FW_MAGIC, 1, SIDRA_FW_HEADER_SIZE
+ * @type:  enum sidra_fw_type
+ * @flags: bit 0 debug build
+ * @chip_id, @stepping_mask: SIDRA_PCI_DEVICE_ID; steppings it may run on
+ * @load_address, @entry: in the management core's memory
+ * @image_size: bytes of payload; @ram_size: bytes needed incl. bss; @stack_size
+ * @version: major << 24 | minor << 16 | patch; @security_version: never decreases (anti-rollback)
+ * @build_id: git hash; @build_time: SOURCE_DATE_EPOCH
+ * @api: interface versions, by enum sidra_fw_api
+ * @min_driver: lowest driver version, as @version
+ * @tlv_size: bytes of TLVs after the payload, each struct sidra_fw_tlv padded to 8
+ * @crc32: of the header with this field zero (transfer damage)
+ */
+struct sidra_fw_header {
+	uint32_t magic;
+	uint16_t header_version;
+	uint16_t header_size;
+	uint32_t type;
+	uint32_t flags;
+	uint32_t chip_id;
+	uint32_t stepping_mask;
+	uint32_t load_address;
+	uint32_t entry;
+	uint32_t image_size;
+	uint32_t ram_size;
+	uint32_t stack_size;
+	uint32_t version;
+	uint32_t security_version;
+	uint32_t min_driver;
+	uint8_t  build_id[20];
+	uint32_t tlv_size;
+	uint64_t build_time;
+	uint32_t api[SIDRA_FW_API_COUNT];
+	uint8_t  reserved[128];
+	uint32_t reserved1;
+	uint32_t crc32;
+};
+
+enum sidra_fw_tlv_type {
+	SIDRA_FW_TLV_SHA256	= 1,	/* over header and payload (corruption) */
+	SIDRA_FW_TLV_KEY_HASH	= 2,	/* SHA-256 of the public key */
+	SIDRA_FW_TLV_ED25519	= 3,	/* signature over the SHA-256 (authenticity) */
+	SIDRA_FW_TLV_LOG_STRINGS = 4
+};
+
+struct sidra_fw_tlv {
+	uint16_t type;
+	uint16_t flags;
+	uint32_t length;	/* of the value that follows */
+};
+
+/* ---- Telemetry page -------------------------------------------------------------------------------------------- */
+
+#define SIDRA_TELEMETRY_MAGIC	0x4c544453u	/* "SDTL" */
+#define SIDRA_TELEMETRY_VERSION	1u
+
+/* Which fields hold a measurement. Absent is different from zero. */
+#define SIDRA_TELEMETRY_HAS_COUNTERS	(1ull << 0)
+#define SIDRA_TELEMETRY_HAS_THERMAL	(1ull << 1)	/* firmware */
+#define SIDRA_TELEMETRY_HAS_POWER	(1ull << 2)	/* firmware */
+
+/**
+ * struct sidra_telemetry - counters since power-on, and sensors; never decreases except where said
+ * @magic, @version, @size: SIDRA_TELEMETRY_MAGIC, SIDRA_TELEMETRY_VERSION, sizeof
+ * @valid:     SIDRA_TELEMETRY_HAS_*
+ * @clock_ns:  device clock at this reading
+ * @packets:   retired ring packets; @calls_packets: packets executed inside CALLs
+ * @faults:    queue faults
+ * @doorbells, @arms, @mmio_reads, @mmio_writes: accesses to BAR0 (a doorbell or ARM is also an mmio_write)
+ * @interrupts: MSI-X messages raised
+ * @mvms:      crossbar operations (one vector through one crossbar)
+ * @macs:      multiply-accumulates of used cells
+ * @vec_elements, @copy_bytes, @programmed_cells: work done
+ * @device_ps, @energy_pj: sum over all queues (cost model)
+ * @busy_ns:   wall time in which at least one engine worked
+ * @dma_errors: transfers refused by the host
+ * @xbars_total, @xbars_programmed: crossbars
+ * @contexts, @queues: loaded now (may decrease)
+ * @temperature_mc, @power_mw, @clock_khz: sensors (may decrease); valid with THERMAL, POWER
+ */
+struct sidra_telemetry {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t size;
+	uint64_t valid;
+	uint64_t clock_ns;
+	uint64_t packets;
+	uint64_t call_packets;
+	uint64_t faults;
+	uint64_t doorbells;
+	uint64_t arms;
+	uint64_t mmio_reads;
+	uint64_t mmio_writes;
+	uint64_t interrupts;
+	uint64_t mvms;
+	uint64_t macs;
+	uint64_t vec_elements;
+	uint64_t copy_bytes;
+	uint64_t programmed_cells;
+	uint64_t device_ps;
+	uint64_t energy_pj;
+	uint64_t busy_ns;
+	uint64_t dma_errors;
+	uint32_t xbars_total;
+	uint32_t xbars_programmed;
+	uint32_t contexts;
+	uint32_t queues;
+	int32_t  temperature_mc;
+	uint32_t power_mw;
+	uint32_t clock_khz;
+	uint32_t reserved0;
+	uint64_t reserved1[8];
+};
+
+/* ---- Weights directory (contents of NVM) ------------------------------------------------------------------------ */
+
+/*
+ * NVM holds one struct sidra_nvm_super at offset 0, then SIDRA_NVM_ENTRIES entries, then data (scales, by extent). The driver owns
+ * the format; the chip only stores bytes. An entry's tiles are found by scanning crossbar headers for its uid.
+ */
+#define SIDRA_NVM_MAGIC		0x56444453u	/* "SDDV" */
+#define SIDRA_NVM_VERSION	1u
+#define SIDRA_NVM_ENTRIES	1023u
+#define SIDRA_NVM_NAME_MAX	63u
+
+/**
+ * struct sidra_nvm_super - first 256 bytes of NVM
+ * @next_uid: uids at and above it were never given out on this array
+ */
+struct sidra_nvm_super {
+	uint32_t magic;
+	uint32_t version;
+	uint64_t next_uid;
+	uint64_t reserved[30];
+};
+
+/**
+ * struct sidra_nvm_entry - a named weights object
+ * @uid:   0: free entry
+ * @uuid:  identity towards users
+ * @hash:  SHA-256-sized content hash given by the creator; zero if unknown
+ * @owner: user id of the creator; @mode: permission bits as of a file (r = compute, w = program and read back)
+ * @rows, @cols, @encoding, @tile_count: as in struct sidra_hw_weights
+ * @data_offset, @data_size: extent in NVM of the object's per-column scales, 0 none
+ * @name:  NUL-terminated
+ */
+struct sidra_nvm_entry {
+	uint64_t uid;
+	uint8_t  uuid[16];
+	uint8_t  hash[32];
+	uint32_t owner;
+	uint32_t mode;
+	uint32_t rows;
+	uint32_t cols;
+	uint32_t encoding;
+	uint32_t tile_count;
+	uint64_t data_offset;
+	uint64_t data_size;
+	uint64_t created_s;
+	uint8_t  reserved[88];
+	char     name[64];
+};
+
+/* ---- The contract, asserted ------------------------------------------------------------------------------------- */
+
+SIDRA_ASSERT_SIZE(struct sidra_hw_context, 64);
+SIDRA_ASSERT_AT(struct sidra_hw_context, weights_count, 24);
+SIDRA_ASSERT_AT(struct sidra_hw_context, flags, 36);
+SIDRA_ASSERT_SIZE(struct sidra_hw_queue, 64);
+SIDRA_ASSERT_AT(struct sidra_hw_queue, start_index, 32);
+SIDRA_ASSERT_AT(struct sidra_hw_queue, flags, 44);
+SIDRA_ASSERT_AT(struct sidra_hw_queue, vector, 50);
+SIDRA_ASSERT_SIZE(struct sidra_hw_weights, 64);
+SIDRA_ASSERT_AT(struct sidra_hw_weights, rows, 16);
+SIDRA_ASSERT_AT(struct sidra_hw_weights, encoding, 32);
+SIDRA_ASSERT_SIZE(struct sidra_hw_xbar, 32);
+SIDRA_ASSERT_AT(struct sidra_hw_xbar, programmed_rows, 16);
+SIDRA_ASSERT_SIZE(struct sidra_fault, 64);
+SIDRA_ASSERT_AT(struct sidra_fault, context, 24);
+SIDRA_ASSERT_AT(struct sidra_fault, cause, 40);
+SIDRA_ASSERT_SIZE(struct sidra_queue_state, 192);
+SIDRA_ASSERT_AT(struct sidra_queue_state, run_state, 64);
+SIDRA_ASSERT_AT(struct sidra_queue_state, fault, 128);
+SIDRA_ASSERT_SIZE(struct sidra_mailbox_msg, 64);
+SIDRA_ASSERT_AT(struct sidra_mailbox_msg, cookie, 16);
+SIDRA_ASSERT_AT(struct sidra_mailbox_msg, inline_data, 40);
+SIDRA_ASSERT_SIZE(struct sidra_fw_header, SIDRA_FW_HEADER_SIZE);
+SIDRA_ASSERT_AT(struct sidra_fw_header, build_id, 56);
+SIDRA_ASSERT_AT(struct sidra_fw_header, build_time, 80);
+SIDRA_ASSERT_AT(struct sidra_fw_header, crc32, 252);
+SIDRA_ASSERT_SIZE(struct sidra_fw_tlv, 8);
+SIDRA_ASSERT_SIZE(struct sidra_telemetry, 256);
+SIDRA_ASSERT_AT(struct sidra_telemetry, packets, 24);
+SIDRA_ASSERT_AT(struct sidra_telemetry, xbars_total, 160);
+SIDRA_ASSERT_SIZE(struct sidra_nvm_super, 256);
+SIDRA_ASSERT_SIZE(struct sidra_nvm_entry, 256);
+SIDRA_ASSERT_AT(struct sidra_nvm_entry, data_offset, 80);
+SIDRA_ASSERT_AT(struct sidra_nvm_entry, name, 192);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SIDRA_HW_H */
