@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+// Admin commands and reset. QUIESCE is one mechanism for all scopes: stop (no new slice), drain (no claim from before), invalidate,
+// acknowledge.
+#include <algorithm>
+
+#include "chip.h"
+#include "spin.h"
+
+namespace sidra::chip {
+namespace {
+
+constexpr uint64_t kMemoryMax = 65536;   // bytes of one NVM command
+constexpr uint64_t kTestMax = 4096;
+constexpr uint64_t kHeadersMax = 1024;
+
+bool is_quiesce(uint32_t op) { return op >= SIDRA_ADMIN_QUIESCE_RANGE && op <= SIDRA_ADMIN_QUIESCE_DEVICE; }
+bool is_queue_scope(uint32_t op) {
+    return op == SIDRA_ADMIN_QUIESCE_QUEUE || op == SIDRA_ADMIN_RESUME_QUEUE || op == SIDRA_ADMIN_RESET_QUEUE;
+}
+bool is_device_scope(uint32_t op) { return op == SIDRA_ADMIN_QUIESCE_DEVICE || op == SIDRA_ADMIN_RESUME_DEVICE; }
+bool known(uint32_t op) {
+    return (op >= SIDRA_ADMIN_QUIESCE_RANGE && op <= SIDRA_ADMIN_RESET_CONTEXT) ||
+           (op >= SIDRA_ADMIN_TEST_DMA && op < SIDRA_ADMIN_OP_COUNT);
+}
+
+}  // namespace
+
+// MMIO side: records the command and wakes.
+void Chip::admin_start(uint32_t command) {
+    {
+        std::lock_guard guard(registers_lock_);
+        if (registers_.admin_status & SIDRA_ADMIN_BUSY) return;
+        registers_.admin_status = (command & 0xffff0000u) | SIDRA_ADMIN_BUSY;
+        admin_.command = command;
+        std::copy(std::begin(registers_.admin_arg), std::end(registers_.admin_arg), admin_.arg);
+        admin_.begun = false;
+        admin_.blocked.store(false);
+        admin_.pending.store(true);
+    }
+    host_.kick(host_.self);
+}
+
+template <typename F>
+void Chip::for_each_queue(F&& visit) {
+    for (size_t i = 0; i < kSlots; i++)
+        if (Queue* queue = queues_[i].load(std::memory_order_acquire)) visit(*queue);
+}
+
+bool Chip::in_scope(const Queue& queue) const {
+    const uint32_t op = admin_.command & 0xff;
+    if (admin_.reset.load() || is_device_scope(op)) return true;
+    if (queue.context.id != admin_.arg[0]) return false;
+    return !is_queue_scope(op) || queue.id == admin_.arg[1];
+}
+
+// Stops (or lets go) what the command names; a stopped scope starts no new slice.
+void Chip::set_stop(bool stop) {
+    const uint32_t op = admin_.command & 0xff;
+    const uint64_t context = admin_.arg[0];
+    if (is_device_scope(op)) {
+        stop_device_.store(stop);
+    } else if (is_queue_scope(op)) {
+        stop_[slot(static_cast<uint32_t>(context), static_cast<uint32_t>(admin_.arg[1]))].store(stop);
+    } else {
+        const uint8_t bit = op == SIDRA_ADMIN_QUIESCE_WEIGHTS ? kStopHeld : kStopAsked;
+        if (stop) stop_context_[context].fetch_or(bit);
+        else stop_context_[context].fetch_and(static_cast<uint8_t>(~bit));
+    }
+    if (stop) return;
+    for_each_queue([&](Queue& queue) {
+        if (in_scope(queue)) make_ready(queue.context.id, queue.id);
+    });
+}
+
+// Checks arguments and starts; OK, or why not.
+uint8_t Chip::admin_begin() {
+    const uint32_t op = admin_.command & 0xff;
+    if ((admin_.command & 0xff00) || !known(op)) return SIDRA_ADMIN_BAD_OP;
+    admin_.draining.clear();
+    if (op >= SIDRA_ADMIN_TEST_DMA) return SIDRA_ADMIN_OK;
+    if (!is_device_scope(op) && admin_.arg[0] >= SIDRA_CONTEXTS_MAX) return SIDRA_ADMIN_BAD_ARG;
+    if (is_queue_scope(op) && admin_.arg[1] >= SIDRA_QUEUES_PER_CONTEXT_MAX) return SIDRA_ADMIN_BAD_ARG;
+    switch (op) {
+        case SIDRA_ADMIN_QUIESCE_RANGE:
+            if (!range_ok(admin_.arg[1], admin_.arg[2])) return SIDRA_ADMIN_BAD_ARG;
+            if (Context* context = contexts_[admin_.arg[0]].load(std::memory_order_acquire)) context->invalidate_translations();
+            break;
+        case SIDRA_ADMIN_QUIESCE_WEIGHTS:
+            if (admin_.arg[1] >= SIDRA_WEIGHTS_MAX) return SIDRA_ADMIN_BAD_ARG;
+            set_stop(true);
+            break;
+        case SIDRA_ADMIN_RESUME_QUEUE:
+        case SIDRA_ADMIN_RESUME_CONTEXT:
+        case SIDRA_ADMIN_RESUME_DEVICE: return SIDRA_ADMIN_OK;
+        default: set_stop(true); break;
+    }
+    for_each_queue([&](Queue& queue) {
+        if (in_scope(queue) && queue.claim.load() != 0) admin_.draining.emplace_back(&queue, queue.slices.load());
+    });
+    return SIDRA_ADMIN_OK;
+}
+
+// Whether every slice that ran when the command began has ended.
+bool Chip::admin_drained() {
+    std::erase_if(admin_.draining, [](const auto& entry) {
+        return entry.first->claim.load() == 0 || entry.first->slices.load() != entry.second;
+    });
+    return admin_.draining.empty();
+}
+
+// Makes the chip forget a queue that nobody runs: its entry is gone, or it was reset.
+void Chip::forget(Queue& queue) {
+    if (queue.parked) parked_.leave(queue.park_key, &queue);
+    queue.parked = false;
+    queue.stage = Queue::Stage::kFetch;
+    queue.call = {};
+    queue.recheck.store(false);
+    queue.faulted.store(false);
+    arm_[slot(queue.context.id, queue.id)].store(0);
+    if (queue.loaded.exchange(false)) loaded_queues_.fetch_sub(1);
+    wake_parked(timeline_key(queue.context.id, queue.id));
+}
+
+void Chip::write_stopped(Queue& queue) {
+    if (!queue.loaded.load() || queue.faulted.load()) return;
+    const uint32_t state = SIDRA_QUEUE_STOPPED;
+    bus_.write(queue.entry.state + offsetof(sidra_queue_state, run_state), &state, sizeof state);
+}
+
+uint8_t Chip::admin_finish() {
+    const uint32_t op = admin_.command & 0xff;
+    const uint64_t id = admin_.arg[0];
+    Context* context = is_device_scope(op) || op >= SIDRA_ADMIN_TEST_DMA ? nullptr : contexts_[id].load(std::memory_order_acquire);
+    const auto drop_context = [](Context& c) {
+        c.loaded.store(false);
+        c.drop_all_weights();
+        c.invalidate_translations();
+    };
+    switch (op) {
+        case SIDRA_ADMIN_QUIESCE_RANGE: return SIDRA_ADMIN_OK;
+        case SIDRA_ADMIN_QUIESCE_WEIGHTS:
+            if (context) context->drop_weights(static_cast<uint32_t>(admin_.arg[1]));
+            set_stop(false);
+            return SIDRA_ADMIN_OK;
+        case SIDRA_ADMIN_QUIESCE_QUEUE:
+        case SIDRA_ADMIN_QUIESCE_CONTEXT:
+        case SIDRA_ADMIN_QUIESCE_DEVICE:
+            for_each_queue([&](Queue& queue) {
+                if (!in_scope(queue)) return;
+                write_stopped(queue);
+                queue.recheck.store(true);
+            });
+            if (op == SIDRA_ADMIN_QUIESCE_CONTEXT && context) drop_context(*context);
+            if (op == SIDRA_ADMIN_QUIESCE_DEVICE)
+                for (auto& entry : contexts_)
+                    if (Context* each = entry.load(std::memory_order_acquire)) drop_context(*each);
+            return SIDRA_ADMIN_OK;
+        case SIDRA_ADMIN_RESUME_QUEUE:
+        case SIDRA_ADMIN_RESUME_CONTEXT:
+        case SIDRA_ADMIN_RESUME_DEVICE: set_stop(false); return SIDRA_ADMIN_OK;
+        case SIDRA_ADMIN_RESET_QUEUE:
+        case SIDRA_ADMIN_RESET_CONTEXT:
+            for_each_queue([&](Queue& queue) {
+                if (in_scope(queue)) forget(queue);
+            });
+            if (op == SIDRA_ADMIN_RESET_CONTEXT && context) drop_context(*context);
+            if (is_queue_scope(op)) stop_[slot(static_cast<uint32_t>(id), static_cast<uint32_t>(admin_.arg[1]))].store(0);
+            else stop_context_[id].fetch_and(static_cast<uint8_t>(~kStopAsked));
+            return SIDRA_ADMIN_OK;
+        default: return admin_memory();
+    }
+}
+
+uint8_t Chip::admin_memory() {
+    const uint64_t a = admin_.arg[0], b = admin_.arg[1], n = admin_.arg[2];
+    const auto inside = [](uint64_t offset, uint64_t bytes, uint64_t size) { return offset <= size && bytes <= size - offset; };
+    switch (admin_.command & 0xff) {
+        case SIDRA_ADMIN_TEST_DMA: {
+            if (n == 0 || n > kTestMax) return SIDRA_ADMIN_BAD_ARG;
+            uint8_t data[kTestMax];
+            return bus_.read(a, data, n) && bus_.write(b, data, n) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
+        }
+        case SIDRA_ADMIN_NVM_READ:
+        case SIDRA_ADMIN_NVM_WRITE: {
+            const auto nvm = array_.nvm();
+            if (n == 0 || n > kMemoryMax || !inside(a, n, nvm.size())) return SIDRA_ADMIN_BAD_ARG;
+            if ((admin_.command & 0xff) == SIDRA_ADMIN_NVM_READ) return bus_.write(b, &nvm[a], n) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
+            std::vector<uint8_t> data(n);  // all or nothing
+            if (!bus_.read(b, data.data(), n)) return SIDRA_ADMIN_BUS_ERROR;
+            std::copy(data.begin(), data.end(), &nvm[a]);
+            return SIDRA_ADMIN_OK;
+        }
+        case SIDRA_ADMIN_XBAR_READ: {
+            if (n == 0 || n > kHeadersMax || !inside(a, n, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;
+            std::vector<sidra_hw_xbar> headers(n);
+            for (uint64_t i = 0; i < n; i++) headers[i] = array_.header(static_cast<uint32_t>(a + i));
+            return bus_.write(b, headers.data(), n * sizeof(sidra_hw_xbar)) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
+        }
+        case SIDRA_ADMIN_XBAR_ERASE:
+            if (b == 0 || !inside(a, b, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;
+            for (uint64_t i = 0; i < b; i++) array_.erase(static_cast<uint32_t>(a + i));
+            return SIDRA_ADMIN_OK;
+        case SIDRA_ADMIN_L3_ZERO:
+            if (b == 0 || a % SIDRA_PAGE_SIZE || b % SIDRA_PAGE_SIZE || !inside(a, b, l3_.size())) return SIDRA_ADMIN_BAD_ARG;
+            std::fill_n(l3_.data() + a, b, uint8_t{0});
+            return SIDRA_ADMIN_OK;
+        default: return SIDRA_ADMIN_BAD_OP;
+    }
+}
+
+void Chip::admin_done(uint8_t result) {
+    admin_.pending.store(false);
+    {
+        std::lock_guard guard(registers_lock_);
+        registers_.admin_status = (admin_.command & 0xffff0000u) | result;
+    }
+    interrupt(SIDRA_INT_ADMIN);
+}
+
+void Chip::finish_reset() {
+    if (admin_.pending.load()) admin_done(SIDRA_ADMIN_ABORTED);
+    for_each_queue([&](Queue& queue) { forget(queue); });
+    for (auto& entry : contexts_)
+        if (Context* context = entry.load(std::memory_order_acquire)) {
+            context->loaded.store(false);
+            context->drop_all_weights();
+            context->invalidate_translations();
+        }
+    enabled_.store(false);
+    scheduler_.clear();
+    for (size_t i = 0; i < kSlots; i++) {
+        if (arm_[i].load(std::memory_order_relaxed)) arm_[i].store(0);
+        if (stop_[i].load(std::memory_order_relaxed)) stop_[i].store(0);
+    }
+    for (auto& stop : stop_context_) stop.store(0);
+    int_status_.store(0);
+    int_enable_.store(0);
+    context_table_.store(0);
+    {
+        std::lock_guard guard(registers_lock_);
+        registers_ = {};
+        registers_.boot_reason = SIDRA_BOOT_RESET;
+    }
+    generation_.fetch_add(1);
+    stop_device_.store(false);
+    admin_.begun = false;
+    admin_.reset.store(false);
+}
+
+// Tells a blocked command that a slice has ended or a knob was turned.
+void Chip::admin_poke() {
+    if (!admin_.pending.load() && !admin_.reset.load()) return;
+    admin_.pokes.fetch_add(1);
+    admin_.blocked.store(false);
+}
+
+// Carries a command or reset on as far as it goes without waiting. Whether anything was done.
+bool Chip::admin_step() {
+    if ((!admin_.pending.load() && !admin_.reset.load()) || admin_.owner.exchange(true)) return false;
+    bool worked = false;
+    for (;;) {
+        const uint64_t pokes = admin_.pokes.load();
+        const bool reset = admin_.reset.load();
+        if (!reset && !admin_.pending.load()) break;
+        if (reset) {
+            stop_device_.store(true);
+            bool idle = true;
+            for_each_queue([&](const Queue& queue) { idle = idle && queue.claim.load() == 0; });
+            if (idle) {
+                finish_reset();
+                worked = true;
+                break;
+            }
+        } else {
+            uint8_t result = SIDRA_ADMIN_OK;
+            if (!admin_.begun) {
+                result = admin_begin();
+                admin_.begun = worked = true;
+            }
+            const bool withheld = no_quiesce_ack_.load() && is_quiesce(admin_.command & 0xff);
+            if (result != SIDRA_ADMIN_OK) {
+                admin_done(result);
+                break;
+            }
+            if (!withheld && admin_drained()) {
+                admin_done(admin_finish());
+                worked = true;
+                break;
+            }
+        }
+        admin_.blocked.store(true);
+        if (admin_.pokes.load() == pokes) break;
+        admin_.blocked.store(false);
+    }
+    admin_.owner.store(false);
+    // Another thread may have come and gone while this one owned the command.
+    if ((admin_.pending.load() || admin_.reset.load()) && !admin_.blocked.load()) host_.kick(host_.self);
+    return worked;
+}
+
+void Chip::reset() {
+    admin_.reset.store(true);
+    while (admin_.reset.load()) {
+        admin_.blocked.store(false);
+        if (!admin_step()) relax();
+    }
+}
+
+}  // namespace sidra::chip

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include "array.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace sidra::chip {
+namespace {
+
+// Weight held by two cells of a differential pair, or by one cell in offset encoding. An odd difference (stuck cells only) rounds down.
+int8_t decode_pair(uint8_t plus, uint8_t minus) { return static_cast<int8_t>((int{plus} - int{minus}) >> 1); }
+int8_t decode_offset(uint8_t level) { return static_cast<int8_t>(int{level} - 128); }
+
+}  // namespace
+
+LazyMemory::LazyMemory(size_t size) : size_(size) {
+    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    data_ = static_cast<uint8_t*>(memory);
+}
+
+LazyMemory::~LazyMemory() { munmap(data_, size_); }
+
+Array::Array(const Geometry& geometry, const engine::Engine& engine)
+    : xbars_(geometry.xbars()),
+      engine_(engine),
+      cells_(size_t{xbars_} * kXbarCells),
+      planes_(size_t{xbars_} * kXbarCells),
+      states_(size_t{xbars_} * sizeof(State)),
+      nvm_(geometry.nvm_size) {
+#ifdef MADV_HUGEPAGE
+    madvise(planes_.data(), planes_.size(), MADV_HUGEPAGE);  // a large object's planes are streamed
+#endif
+}
+
+void Array::erase_locked(uint32_t xbar) {
+    State& s = state(xbar);
+    if (s.uid.load(std::memory_order_relaxed) != 0) programmed_xbars_.fetch_sub(1, std::memory_order_relaxed);
+    s.uid.store(0, std::memory_order_relaxed);
+    s.covered_rows.store(0, std::memory_order_relaxed);
+    epoch_.fetch_add(1, std::memory_order_release);
+    s.tile = 0;
+    s.encoding = 0;
+    std::memset(s.rows, 0, sizeof s.rows);
+    std::memset(s.sums, 0, sizeof s.sums);
+    std::memset(cells(xbar), 0, kXbarCells);
+    std::memset(planes_.data() + size_t{xbar} * kXbarCells, 0, kXbarCells);
+    if (s.stuck_cells) apply_stuck_locked(xbar);
+}
+
+void Array::erase(uint32_t xbar) {
+    std::lock_guard guard(lock(xbar));
+    erase_locked(xbar);
+}
+
+void Array::apply_stuck_locked(uint32_t xbar) {
+    std::lock_guard guard(stuck_lock_);
+    for (const Stuck& cell : stuck_)
+        if (cell.xbar == xbar) cells(xbar)[cell.row * SIDRA_XBAR_COLS + cell.column] = cell.level;
+}
+
+// Brings plane and sums in line with the cells of a block. The general way; programming without stuck cells packs its input directly.
+void Array::repack_locked(uint32_t xbar, uint32_t encoding, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols) {
+    int8_t block[SIDRA_XBAR_COLS];
+    for (uint32_t r = row0; r < row0 + rows; r++) {
+        const uint8_t* level = cells(xbar) + r * SIDRA_XBAR_COLS;
+        for (uint32_t c = 0; c < cols; c++) {
+            const uint32_t at = col0 + c;
+            block[c] = encoding == SIDRA_ENCODING_DIFFERENTIAL ? decode_pair(level[2 * at], level[2 * at + 1])
+                                                               : decode_offset(level[at]);
+        }
+        engine_.pack(reinterpret_cast<int8_t*>(planes_.data()) + size_t{xbar} * kXbarCells, state(xbar).sums, block, cols, r, 1,
+                     col0, cols);
+    }
+}
+
+Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
+    const bool differential = b.encoding == SIDRA_ENCODING_DIFFERENTIAL;
+    if (differential) {
+        for (uint32_t r = 0; r < b.rows; r++) {
+            const int8_t* row = data + r * stride;
+            int8_t lowest = 0;
+            for (uint32_t c = 0; c < b.cols; c++) lowest = std::min(lowest, row[c]);
+            if (lowest == -128) return {SIDRA_FAULT_VALUE, b.row0 + r};
+        }
+    }
+
+    std::lock_guard guard(lock(b.xbar));
+    State& s = state(b.xbar);
+    const bool whole_rows = b.col0 == 0 && b.cols == b.tile_cols;
+    if (s.uid.load(std::memory_order_relaxed) != b.uid) {
+        if (!whole_rows) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
+        erase_locked(b.xbar);
+        s.uid.store(b.uid, std::memory_order_release);
+        s.tile = b.tile;
+        s.encoding = b.encoding;
+        programmed_xbars_.fetch_add(1, std::memory_order_relaxed);
+    } else if (!whole_rows) {
+        for (uint32_t r = b.row0; r < b.row0 + b.rows; r++)
+            if (!(s.rows[r / 64] >> (r % 64) & 1)) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
+    }
+
+    for (uint32_t r = 0; r < b.rows; r++) {
+        const int8_t* row = data + r * stride;
+        uint8_t* level = cells(b.xbar) + (b.row0 + r) * SIDRA_XBAR_COLS;
+        if (differential) {
+            level += 2 * b.col0;
+            for (uint32_t c = 0; c < b.cols; c++) {
+                level[2 * c] = static_cast<uint8_t>(2 * std::max<int>(row[c], 0));
+                level[2 * c + 1] = static_cast<uint8_t>(2 * std::max<int>(-row[c], 0));
+            }
+        } else {
+            level += b.col0;
+            for (uint32_t c = 0; c < b.cols; c++) level[c] = static_cast<uint8_t>(int{row[c]} + 128);
+        }
+    }
+    if (s.stuck_cells) {
+        apply_stuck_locked(b.xbar);
+        repack_locked(b.xbar, b.encoding, b.row0, b.rows, b.col0, b.cols);
+    } else {
+        engine_.pack(reinterpret_cast<int8_t*>(planes_.data()) + size_t{b.xbar} * kXbarCells, s.sums, data, stride, b.row0, b.rows,
+                     b.col0, b.cols);
+    }
+    if (s.programs != UINT32_MAX) s.programs++;
+    if (whole_rows) {
+        uint32_t covered = 0;
+        for (uint32_t r = b.row0; r < b.row0 + b.rows; r++) s.rows[r / 64] |= uint64_t{1} << (r % 64);
+        for (uint64_t word : s.rows) covered += static_cast<uint32_t>(__builtin_popcountll(word));
+        s.covered_rows.store(covered, std::memory_order_release);
+    }
+    return {};
+}
+
+Fault Array::read(const TileBlock& b, int8_t* data, size_t stride) const {
+    std::lock_guard guard(lock(b.xbar));
+    const State& s = state(b.xbar);
+    if (s.uid.load(std::memory_order_relaxed) != b.uid) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
+    for (uint32_t r = b.row0; r < b.row0 + b.rows; r++)
+        if (!(s.rows[r / 64] >> (r % 64) & 1)) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
+    for (uint32_t r = 0; r < b.rows; r++) {
+        const uint8_t* level = cells(b.xbar) + (b.row0 + r) * SIDRA_XBAR_COLS;
+        int8_t* row = data + r * stride;
+        for (uint32_t c = 0; c < b.cols; c++) {
+            const uint32_t at = b.col0 + c;
+            row[c] = b.encoding == SIDRA_ENCODING_DIFFERENTIAL ? decode_pair(level[2 * at], level[2 * at + 1])
+                                                               : decode_offset(level[at]);
+        }
+    }
+    return {};
+}
+
+bool Array::programmed(uint32_t xbar, uint64_t uid, uint32_t rows) const {
+    // Rows beyond those in use are never covered, so the count says it all. The owner is read first: a new one is stored after the
+    // coverage of the old one was cleared.
+    const State& s = state(xbar);
+    return s.uid.load(std::memory_order_acquire) == uid && s.covered_rows.load(std::memory_order_acquire) >= rows;
+}
+
+sidra_hw_xbar Array::header(uint32_t xbar) const {
+    std::lock_guard guard(lock(xbar));
+    const State& s = state(xbar);
+    sidra_hw_xbar header{};
+    header.uid = s.uid.load(std::memory_order_relaxed);
+    header.tile = s.tile;
+    header.programs = s.programs;
+    header.programmed_rows = static_cast<uint16_t>(s.covered_rows.load(std::memory_order_relaxed));
+    header.stuck_cells = s.stuck_cells;
+    return header;
+}
+
+void Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t level) {
+    std::lock_guard guard(lock(xbar));
+    State& s = state(xbar);
+    {
+        std::lock_guard stuck_guard(stuck_lock_);
+        auto same = [&](const Stuck& cell) { return cell.xbar == xbar && cell.row == row && cell.column == column; };
+        auto found = std::find_if(stuck_.begin(), stuck_.end(), same);
+        if (found != stuck_.end()) {
+            found->level = level;
+        } else {
+            stuck_.push_back({xbar, row, column, level});
+            s.stuck_cells++;
+        }
+    }
+    cells(xbar)[row * SIDRA_XBAR_COLS + column] = level;
+    if (s.rows[row / 64] >> (row % 64) & 1) {
+        const uint32_t output = s.encoding == SIDRA_ENCODING_DIFFERENTIAL ? column / 2 : column;
+        repack_locked(xbar, s.encoding, row, 1, output, 1);
+    }
+}
+
+void Array::clear_stuck() {
+    std::vector<Stuck> freed;
+    {
+        std::lock_guard guard(stuck_lock_);
+        freed.swap(stuck_);
+    }
+    for (const Stuck& cell : freed) {
+        std::lock_guard guard(lock(cell.xbar));
+        state(cell.xbar).stuck_cells = 0;
+    }
+}
+
+}  // namespace sidra::chip

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// The crossbars: cells, who programmed them, and the packed planes that engines read. Also the non-volatile memory beside them.
+#ifndef SIDRA_CHIP_ARRAY_H
+#define SIDRA_CHIP_ARRAY_H
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "engine.h"
+#include "fault.h"
+#include "geometry.h"
+
+namespace sidra::chip {
+
+// Zeroed memory that costs nothing until it is touched.
+class LazyMemory {
+   public:
+    explicit LazyMemory(size_t size);
+    ~LazyMemory();
+    LazyMemory(const LazyMemory&) = delete;
+    LazyMemory& operator=(const LazyMemory&) = delete;
+    uint8_t* data() const { return data_; }
+    size_t size() const { return size_; }
+
+   private:
+    uint8_t* data_;
+    size_t size_;
+};
+
+// A rectangle of weights inside one tile, and where the tile sits.
+struct TileBlock {
+    uint64_t uid;        // object
+    uint32_t xbar;
+    uint32_t tile;       // number in the object's grid
+    uint32_t encoding;   // enum sidra_encoding
+    uint32_t tile_rows;  // used rows and outputs of this tile
+    uint32_t tile_cols;
+    uint32_t row0, rows, col0, cols;
+};
+
+// Thread-safe per crossbar; concurrent programming and reading of one crossbar by its owner gives mixed values, nothing worse.
+class Array {
+   public:
+    Array(const Geometry& geometry, const engine::Engine& engine);
+
+    // Writes s8 weights (row r at data + r * stride). Faults: VALUE (not encodable), UNPROGRAMMED (narrow write to a row not yet covered).
+    Fault program(const TileBlock& block, const int8_t* data, size_t stride);
+    // Reads weights from the cells; the rows must be programmed by this object.
+    Fault read(const TileBlock& block, int8_t* data, size_t stride) const;
+    // Whether `uid` has programmed rows [0, rows) of the crossbar.
+    bool programmed(uint32_t xbar, uint64_t uid, uint32_t rows) const;
+
+    const int8_t* plane(uint32_t xbar) const {
+        return reinterpret_cast<const int8_t*>(planes_.data()) + size_t{xbar} * kXbarCells;
+    }
+    // Per-output sums of the plane's weights (kTileColsMax of them).
+    const int32_t* sums(uint32_t xbar) const { return state(xbar).sums; }
+
+    void erase(uint32_t xbar);
+    sidra_hw_xbar header(uint32_t xbar) const;
+
+    // A cell that keeps its level whatever is programmed.
+    void set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t level);
+    void clear_stuck();
+
+    // Moves whenever ownership or coverage of any crossbar may have shrunk.
+    uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
+    uint32_t programmed_xbars() const { return programmed_xbars_.load(std::memory_order_relaxed); }
+    uint32_t xbars() const { return xbars_; }
+    std::span<uint8_t> nvm() { return {nvm_.data(), nvm_.size()}; }
+
+   private:
+    struct State {
+        std::atomic<uint64_t> uid;
+        std::atomic<uint32_t> covered_rows;  // rows with bit set in `rows`
+        uint32_t tile;
+        uint32_t programs;
+        uint32_t encoding;
+        uint32_t stuck_cells;
+        uint64_t rows[SIDRA_XBAR_ROWS / 64];
+        int32_t sums[engine::kTileColsMax];
+    };
+    struct Stuck {
+        uint32_t xbar, row, column;
+        uint8_t level;
+    };
+
+    State& state(uint32_t xbar) const { return reinterpret_cast<State*>(states_.data())[xbar]; }
+    uint8_t* cells(uint32_t xbar) const { return cells_.data() + size_t{xbar} * kXbarCells; }
+    std::mutex& lock(uint32_t xbar) const { return locks_[xbar % kLocks]; }
+    void erase_locked(uint32_t xbar);
+    void apply_stuck_locked(uint32_t xbar);
+    void repack_locked(uint32_t xbar, uint32_t encoding, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols);
+
+    static constexpr size_t kLocks = 64;
+
+    const uint32_t xbars_;
+    const engine::Engine& engine_;
+    LazyMemory cells_;   // levels, [xbar][row][column]
+    LazyMemory planes_;  // packed s8 weights, [xbar]
+    LazyMemory states_;  // State[xbar]
+    LazyMemory nvm_;
+    mutable std::mutex locks_[kLocks];  // of the crossbar's state, cells and plane against other writers
+    mutable std::mutex stuck_lock_;     // of stuck_
+    std::vector<Stuck> stuck_;
+    std::atomic<uint64_t> epoch_{1};
+    std::atomic<uint32_t> programmed_xbars_{0};
+};
+
+}  // namespace sidra::chip
+
+#endif

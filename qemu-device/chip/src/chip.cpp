@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// Creation, and the C interface of sidra_chip.h.
+#include "chip.h"
+
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <thread>
+
+namespace sidra::chip {
+namespace {
+
+// SplitMix64 (Steele, Lea, Flood 2014): spreads a seed over the UUID.
+uint64_t split_mix(uint64_t& state) {
+    uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+}  // namespace
+
+Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed, const sidra_chip_host& host)
+    : geometry_(geometry),
+      host_(host),
+      engine_(engine),
+      powered_on_ns_(host.clock_ns(host.self)),
+      l3_(geometry.l3_size),
+      bus_(host_),
+      array_(geometry, engine),
+      queues_(new std::atomic<Queue*>[kSlots]()),
+      arm_(new std::atomic<uint64_t>[kSlots]()),
+      stop_(new std::atomic<uint8_t>[kSlots]()),
+      pool_(workers) {
+    bus_.l3 = l3_.data();
+    bus_.l3_size = l3_.size();
+    for (int i = 0; i < 2; i++) {
+        const uint64_t word = split_mix(seed);
+        std::memcpy(uuid_ + 8 * i, &word, 8);
+    }
+    uuid_[6] = static_cast<uint8_t>((uuid_[6] & 0x0f) | 0x80);  // RFC 9562 version 8 (vendor specific), variant 1
+    uuid_[8] = static_cast<uint8_t>((uuid_[8] & 0x3f) | 0x80);
+}
+
+}  // namespace sidra::chip
+
+struct sidra_chip : sidra::chip::Chip {
+    using Chip::Chip;
+};
+
+namespace {
+
+int fail(char* error, size_t size, const char* text) {
+    if (error && size) std::snprintf(error, size, "%s", text);
+    return -1;
+}
+
+constexpr const char* kKnobNames[SIDRA_KNOB_COUNT] = {"dma-error-at",  "lose-msix",    "spurious-msix",  "link-lost",  "corrupt-fetch",
+                                                      "slow-tile-ns",  "no-quiesce-ack", "stuck-cell", "adc-offset", "stall"};
+
+}  // namespace
+
+int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* host, sidra_chip** chip, char* error, size_t error_size) {
+    if (!config || !host || !chip) return fail(error, error_size, "config, host and chip must be given");
+    if (!host->dma_map || !host->dma_unmap || !host->load64_acquire || !host->store64_release || !host->max64_release || !host->msix ||
+        !host->clock_ns || !host->kick)
+        return fail(error, error_size, "every callback of the host must be given");
+    if (config->profile > SIDRA_CHIP_SMALL) return fail(error, error_size, "unknown profile: 0 is y1, 1 is small");
+    if (config->reserved) return fail(error, error_size, "reserved field of the config must be zero");
+    const auto* engine = sidra::engine::find(static_cast<sidra_chip_engine>(config->engine));
+    if (!engine) return fail(error, error_size, "this CPU (or build) does not have the engine asked for; auto always works");
+    uint32_t workers = config->workers ? config->workers : std::thread::hardware_concurrency();
+    if (workers == 0) workers = 1;
+    if (workers > 256) return fail(error, error_size, "at most 256 workers");
+    try {
+        *chip = new sidra_chip(config->profile == SIDRA_CHIP_Y1 ? sidra::chip::kGeometryY1 : sidra::chip::kGeometrySmall, *engine, workers,
+                               config->seed, *host);
+    } catch (const std::exception&) {
+        return fail(error, error_size, "not enough memory or address space for the crossbars");
+    }
+    return 0;
+}
+
+void sidra_chip_destroy(sidra_chip* chip) { delete chip; }
+
+uint64_t sidra_chip_mmio_read(sidra_chip* chip, uint64_t offset, unsigned size) { return chip->mmio_read(offset, size); }
+
+void sidra_chip_mmio_write(sidra_chip* chip, uint64_t offset, uint64_t value, unsigned size) { chip->mmio_write(offset, value, size); }
+
+uint8_t* sidra_chip_l3(sidra_chip* chip, uint64_t* size) {
+    if (size) *size = chip->l3_size();
+    return chip->l3();
+}
+
+bool sidra_chip_run(sidra_chip* chip) { return chip->run(); }
+
+bool sidra_chip_pending(sidra_chip* chip) { return chip->pending(); }
+
+void sidra_chip_reset(sidra_chip* chip) { chip->reset(); }
+
+const char* sidra_chip_engine_name(const sidra_chip* chip) { return chip->engine_name(); }
+
+bool sidra_chip_set_knob(sidra_chip* chip, uint32_t knob, uint64_t value) { return chip->set_knob(knob, value); }
+
+const char* sidra_chip_knob_name(uint32_t knob) { return knob < SIDRA_KNOB_COUNT ? kKnobNames[knob] : nullptr; }

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// The chip: registers, admin commands, and the running of queues, over array, scheduler, pool and bus.
+//
+// Who may touch what
+//   MMIO handlers    registers (under registers_lock_), ready bits, ARM values; nothing in memory
+//   run()            everything of the queue that it has claimed
+//   admin commands   a scope after it is stopped (no new slice) and drained (no claim); one thread at a time, under admin_.lock
+#ifndef SIDRA_CHIP_CHIP_H
+#define SIDRA_CHIP_CHIP_H
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "array.h"
+#include "context.h"
+#include "dma.h"
+#include "engine.h"
+#include "geometry.h"
+#include "parked.h"
+#include "pool.h"
+#include "queue.h"
+#include "scheduler.h"
+#include "sidra_chip.h"
+
+namespace sidra::chip {
+
+class Chip {
+   public:
+    Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed, const sidra_chip_host& host);
+
+    uint64_t mmio_read(uint64_t offset, unsigned size);
+    void mmio_write(uint64_t offset, uint64_t value, unsigned size);
+    bool run();
+    bool pending() const;
+    void reset();
+    bool set_knob(uint32_t knob, uint64_t value);
+
+    uint8_t* l3() { return l3_.data(); }
+    uint64_t l3_size() const { return l3_.size(); }
+    const char* engine_name() const { return engine_.name; }
+
+   private:
+    friend class Slice;
+
+    // ---- registers.cpp
+    uint32_t read32(uint64_t offset);
+    uint64_t read64(uint64_t offset);
+    void write32(uint64_t offset, uint32_t value);
+    bool write_half(uint64_t offset, uint32_t value);
+    sidra_telemetry telemetry();
+    uint64_t clock_ns() const { return host_.clock_ns(host_.self) - powered_on_ns_; }
+    void raise(unsigned vector);
+    void interrupt(uint32_t cause);
+
+    // ---- admin.cpp
+    void admin_start(uint32_t command);
+    bool admin_step();
+    void admin_poke();
+    uint8_t admin_begin();
+    bool admin_drained();
+    uint8_t admin_finish();
+    uint8_t admin_memory();
+    void admin_done(uint8_t result);
+    template <typename F>
+    void for_each_queue(F&& visit);
+    bool in_scope(const Queue& queue) const;
+    void set_stop(bool stop);
+    void write_stopped(Queue& queue);
+    void forget(Queue& queue);
+    void finish_reset();
+
+    // ---- run.cpp
+    bool run_queue(const Scheduler::Pick& pick);
+    Queue& queue_object(uint32_t context, uint32_t queue);
+    bool load_context(Context& context);
+    bool load_queue(Queue& queue);
+    bool read_queue_entry(const Context& context, uint32_t id, sidra_hw_queue* entry);
+    bool stopped(uint32_t context, uint32_t queue) const;
+    static uint64_t timeline_key(uint32_t context, uint32_t queue) { return uint64_t{1} << 63 | slot(context, queue) << 3; }
+    void make_ready(uint32_t context, uint32_t queue);
+    void wake_parked(uint64_t key);
+    void check_arm(Queue& queue);
+    bool corrupt_this_fetch();
+
+    static constexpr size_t slot(uint32_t context, uint32_t queue) {
+        return size_t{context} * SIDRA_QUEUES_PER_CONTEXT_MAX + queue;
+    }
+    static constexpr size_t kSlots = size_t{SIDRA_CONTEXTS_MAX} * SIDRA_QUEUES_PER_CONTEXT_MAX;
+
+    const Geometry geometry_;
+    const sidra_chip_host host_;
+    const engine::Engine& engine_;
+    const uint64_t powered_on_ns_;
+    LazyMemory l3_;
+    Bus bus_;
+    Array array_;
+    Scheduler scheduler_;
+    Parked parked_;
+    UnitKnobs unit_knobs_;
+    uint8_t uuid_[16];
+
+    // Objects stay until destruction; `loaded` says whether they mean anything.
+    std::array<std::atomic<Context*>, SIDRA_CONTEXTS_MAX> contexts_{};
+    std::unique_ptr<std::atomic<Queue*>[]> queues_;
+    std::mutex objects_lock_;  // of creating them
+    std::vector<std::unique_ptr<Context>> owned_contexts_;
+    std::vector<std::unique_ptr<Queue>> owned_queues_;
+    std::atomic<uint32_t> loaded_queues_{0};
+
+    // What software asked for.
+    std::unique_ptr<std::atomic<uint64_t>[]> arm_;      // by slot; 0: disarmed
+    std::unique_ptr<std::atomic<uint8_t>[]> stop_;      // by slot: queue stopped
+    std::array<std::atomic<uint8_t>, SIDRA_CONTEXTS_MAX> stop_context_{};  // kStopAsked | kStopHeld
+    static constexpr uint8_t kStopAsked = 1, kStopHeld = 2;
+    std::atomic<bool> stop_device_{false};
+    std::atomic<bool> enabled_{false};
+    std::atomic<uint64_t> context_table_{0};
+
+    struct Registers {
+        uint64_t context_table = 0;
+        uint64_t admin_arg[3] = {};
+        uint32_t control = 0;
+        uint32_t scratch = 0;
+        uint32_t admin_status = 0;
+        uint32_t boot_reason = SIDRA_BOOT_POWER_ON;
+        uint64_t clock_latch = 0;
+    };
+    std::mutex registers_lock_;  // of registers_
+    Registers registers_;
+    std::atomic<uint32_t> int_status_{0}, int_enable_{0};
+    std::atomic<uint32_t> generation_{0};
+
+    struct Admin {
+        std::atomic<bool> owner{false};      // some thread carries it out; nobody blocks on this
+        std::atomic<bool> blocked{false};    // nothing to do before a slice ends or a knob is turned
+        std::atomic<uint64_t> pokes{0};      // moves when that may have happened
+        std::atomic<bool> pending{false};    // a command waits or is under way
+        std::atomic<bool> reset{false};      // so does a device reset
+        bool begun = false;
+        uint32_t command = 0;                // op | tag << 16
+        uint64_t arg[3] = {};
+        std::vector<std::pair<Queue*, uint32_t>> draining;  // and the slice number each was in
+        Context* held = nullptr;             // stopped for the time of this command only
+    } admin_;
+
+    // Fault knobs.
+    std::atomic<uint64_t> lose_msix_{0}, corrupt_fetch_{0};
+    std::atomic<bool> no_quiesce_ack_{false}, stall_{false};
+
+    struct alignas(64) Doorbells {
+        std::atomic<uint64_t> count{0};
+    };
+    std::array<Doorbells, SIDRA_CONTEXTS_MAX> doorbells_;  // a cache line each: streams share nothing when they submit
+
+    struct Counters {
+        std::atomic<uint64_t> packets{0}, call_packets{0}, faults{0}, arms{0}, mmio_reads{0}, mmio_writes{0}, interrupts{0};
+        std::atomic<uint64_t> mvms{0}, macs{0}, vec_elements{0}, copy_bytes{0}, programmed_cells{0};
+        std::atomic<uint64_t> device_ps{0}, energy_pj{0}, busy_ns{0};
+    } counters_;
+
+    Pool pool_;  // last: its threads end first
+};
+
+}  // namespace sidra::chip
+
+#endif

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// MVM. A unit is one column of tiles (all inputs, up to 256 outputs) for a block of vectors.
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "job.h"
+
+namespace sidra::chip {
+namespace {
+
+constexpr uint64_t kMacsPerNs = 250;          // estimate for slices
+constexpr uint32_t kBlockMax = 256;           // vectors a unit
+constexpr uint64_t kBlockBytes = 1u << 20;    // of converted input a unit
+constexpr uint64_t kUnitMacs = 8u << 20;      // aim: long enough to hide its start, short enough to share
+
+// Every tile of the object must hold what this object programmed.
+Fault check_programmed(const Env& env, Weights& w) {
+    const uint64_t epoch = env.array.epoch();
+    if (w.verified.load(std::memory_order_acquire) == epoch) return {};
+    for (uint32_t i = 0; i < w.tile_rows; i++)
+        for (uint32_t j = 0; j < w.tile_cols; j++) {
+            const uint32_t xbar = w.xbars[size_t{i} * w.tile_cols + j];
+            if (!env.array.programmed(xbar, w.uid, w.tile_inputs(i))) return {SIDRA_FAULT_UNPROGRAMMED, xbar};
+        }
+    w.verified.store(epoch, std::memory_order_release);
+    return {};
+}
+
+Fault find(const Env& env, Job& job) {
+    Weights* w;
+    if (Fault fault = env.context.find_weights(env.bus, env.array, job.cmd.mvm.weights, &w)) return fault;
+    if (!(w->flags & SIDRA_HW_WEIGHTS_COMPUTE)) return {SIDRA_FAULT_WEIGHTS_RIGHTS, job.cmd.mvm.weights};
+    if (Fault fault = check_programmed(env, *w)) return fault;
+    job.mvm.weights = w;
+    return {};
+}
+
+Fault check_vectors(uint64_t va, uint32_t stride, uint32_t batch, uint32_t elements, uint32_t type) {
+    const uint32_t size = type_size(type);
+    const uint64_t bytes = uint64_t{elements} * size;
+    if (va % size || stride % size) return {SIDRA_FAULT_ALIGNMENT, va};
+    if (stride < bytes) return {SIDRA_FAULT_FIELD, stride};
+    if (!range_ok(va, rows_extent(batch, stride, bytes))) return {SIDRA_FAULT_LIMIT, va};
+    return {};
+}
+
+Fault mvm_prepare(const Env& env, Job& job) {
+    const sidra_cmd_mvm& m = job.cmd.mvm;
+    MvmPlan& plan = job.mvm;
+    plan = {};
+    plan.in_type = m.types & 15;
+    plan.out_type = m.types >> 4;
+    const bool float_in = plan.in_type == SIDRA_TYPE_F32;
+    const bool sums_out = plan.out_type == SIDRA_TYPE_S32;
+    if (m.flags) return {SIDRA_FAULT_FIELD, m.flags};
+    if (plan.in_type != SIDRA_TYPE_U8 && plan.in_type != SIDRA_TYPE_S8 && !float_in) return {SIDRA_FAULT_FIELD, plan.in_type};
+    if (plan.out_type >= SIDRA_TYPE_COUNT) return {SIDRA_FAULT_FIELD, plan.out_type};
+    if (plan.in_type == SIDRA_TYPE_S8 ? m.in_zero < -128 || m.in_zero > 127 : m.in_zero < 0 || m.in_zero > 255)
+        return {SIDRA_FAULT_FIELD, static_cast<uint16_t>(m.in_zero)};
+    if (m.out_zero && plan.out_type != SIDRA_TYPE_S8 && plan.out_type != SIDRA_TYPE_U8) return {SIDRA_FAULT_FIELD, m.out_zero};
+    if (sums_out && (m.scale || m.out_factor || (m.in_scale && !float_in))) return {SIDRA_FAULT_FIELD};
+    float out_factor;
+    if (!positive_or_one(m.in_scale, &plan.in_scale)) return {SIDRA_FAULT_FIELD, m.in_scale};
+    if (!positive_or_one(m.out_factor, &out_factor)) return {SIDRA_FAULT_FIELD, m.out_factor};
+    plan.gain = plan.in_scale * out_factor;
+    if (m.batch == 0) return {SIDRA_FAULT_FIELD};
+    if (m.batch > SIDRA_CMD_BATCH_MAX) return {SIDRA_FAULT_LIMIT, m.batch};
+    if (Fault fault = find(env, job)) return fault;
+
+    const Weights& w = *plan.weights;
+    if (Fault fault = check_vectors(m.in, m.in_stride, m.batch, w.rows, plan.in_type)) return fault;
+    if (Fault fault = check_vectors(m.out, m.out_stride, m.batch, w.cols, plan.out_type)) return fault;
+    for (uint64_t table : {m.scale, m.bias}) {
+        if (table % 4) return {SIDRA_FAULT_ALIGNMENT, table};
+        if (table && !range_ok(table, uint64_t{w.cols} * 4)) return {SIDRA_FAULT_LIMIT, table};
+    }
+
+    const uint64_t vector_macs = uint64_t{w.rows} * std::min(w.cols, w.tile_width);
+    uint64_t block = std::clamp<uint64_t>(kUnitMacs / vector_macs, 1, kBlockMax);
+    block = std::min(block, std::max<uint64_t>(kBlockBytes / w.rows, 1));
+    block = std::min<uint64_t>(block, m.batch);
+    if (block > 6) block -= block % 6;  // engines take six vectors at a time
+    plan.block = static_cast<uint32_t>(block);
+    const uint32_t blocks = (m.batch + plan.block - 1) / plan.block;
+    job.units = blocks * w.tile_cols;
+    job.unit_work = vector_macs * block / kMacsPerNs + 1;
+    job.cost = mvm_cost(w.xbars.size(), m.batch);
+    job.work.mvms = w.xbars.size() * m.batch;
+    job.work.macs = uint64_t{w.rows} * w.cols * m.batch;
+    if (const uint64_t slow = env.knobs.slow_tile_ns.load(std::memory_order_relaxed)) {
+        job.cost.device_ps += job.work.mvms * slow * 1000;
+        job.unit_work += slow * w.tile_rows * block;
+    }
+    return {};
+}
+
+// The block's vectors as u8 rows, converted once for all columns of tiles that this thread takes.
+Fault input_block(const Env& env, const Job& job, Worker& worker, Dma& dma, uint32_t block, uint32_t vectors, Rows* rows) {
+    const sidra_cmd_mvm& m = job.cmd.mvm;
+    const MvmPlan& plan = job.mvm;
+    const uint32_t k = plan.weights->rows;
+    const uint64_t va = m.in + uint64_t{block} * plan.block * m.in_stride;
+    if (plan.in_type == SIDRA_TYPE_U8) return rows->map_in(dma, worker.input, va, m.in_stride, vectors, k);
+
+    rows->stride = k;
+    if (worker.input_key[0] == job.serial && worker.input_key[1] == block) {
+        rows->data = worker.input.data();
+        return {};
+    }
+    Rows raw;
+    if (Fault fault = raw.map_in(dma, worker.output, va, m.in_stride, vectors, uint64_t{k} * type_size(plan.in_type))) return fault;
+    if (worker.input.size() < uint64_t{vectors} * k) worker.input.resize(uint64_t{vectors} * k);
+    for (uint32_t v = 0; v < vectors; v++) {
+        const uint8_t* from = raw.data + v * raw.stride;
+        uint8_t* to = worker.input.data() + uint64_t{v} * k;
+        if (plan.in_type == SIDRA_TYPE_S8) env.engine.bias_u8(reinterpret_cast<const int8_t*>(from), to, k);
+        else env.engine.quantize_u8(reinterpret_cast<const float*>(from), to, k, plan.in_scale, m.in_zero);
+    }
+    worker.input_key[0] = job.serial;
+    worker.input_key[1] = block;
+    rows->data = worker.input.data();
+    return {};
+}
+
+Fault mvm_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
+    const sidra_cmd_mvm& m = job.cmd.mvm;
+    const MvmPlan& plan = job.mvm;
+    const Weights& w = *plan.weights;
+    const uint32_t block = index / w.tile_cols;
+    const uint32_t column = index % w.tile_cols;
+    const uint32_t vectors = std::min(plan.block, m.batch - block * plan.block);
+    const uint32_t outputs = w.tile_outputs(column);
+    const uint64_t first = uint64_t{column} * w.tile_width;
+    Dma dma(env.bus, worker.tlb, env.space);
+
+    Rows in;
+    if (plan.in_type == SIDRA_TYPE_U8) worker.input_key[0] = 0;  // may gather into the same scratch
+    if (Fault fault = input_block(env, job, worker, dma, block, vectors, &in)) return fault;
+
+    // Start values: bias, the input's zero point (through the sums of the programmed weights), ADC offset.
+    int32_t init[SIDRA_XBAR_COLS] = {};
+    const int32_t* start = nullptr;
+    if (m.bias) {
+        if (Fault fault = dma.read(m.bias + first * 4, init, outputs * 4u)) return fault;
+        start = init;
+    }
+    const int32_t zero = m.in_zero + (plan.in_type == SIDRA_TYPE_S8 ? 128 : 0);
+    if (zero) {
+        for (uint32_t i = 0; i < w.tile_rows; i++) {
+            const int32_t* sums = env.array.sums(w.xbars[size_t{i} * w.tile_cols + column]);
+            for (uint32_t c = 0; c < outputs; c++)
+                init[c] = static_cast<int32_t>(static_cast<uint32_t>(init[c]) - static_cast<uint32_t>(zero) * static_cast<uint32_t>(sums[c]));
+        }
+        start = init;
+    }
+    if (const int32_t offset = env.knobs.adc_offset.load(std::memory_order_relaxed)) {
+        for (uint32_t c = 0; c < outputs; c++)
+            init[c] = static_cast<int32_t>(static_cast<uint32_t>(init[c]) + static_cast<uint32_t>(offset) * w.tile_rows);
+        start = init;
+    }
+
+    engine::ColumnMvm mvm{};
+    mvm.packed = w.planes.data() + size_t{column} * w.tile_rows;
+    mvm.tiles = w.tile_rows;
+    mvm.rows = w.rows;
+    mvm.cols = outputs;
+    mvm.in = in.data;
+    mvm.in_stride = in.stride;
+    mvm.init = start;
+    mvm.batch = vectors;
+
+    const uint32_t out_size = type_size(plan.out_type);
+    Rows out;
+    if (Fault fault = out.map_out(dma, worker.output, m.out + uint64_t{block} * plan.block * m.out_stride + first * out_size,
+                                  m.out_stride, vectors, uint64_t{outputs} * out_size))
+        return fault;
+    if (plan.out_type == SIDRA_TYPE_S32) {
+        mvm.acc = reinterpret_cast<int32_t*>(out.data);
+        mvm.acc_stride = out.stride / 4;
+        env.engine.mvm(mvm);
+    } else {
+        const size_t needed = size_t{vectors} * outputs;
+        if (worker.acc.size() < needed) worker.acc.resize(needed);
+        mvm.acc = worker.acc.data();
+        mvm.acc_stride = outputs;
+        env.engine.mvm(mvm);
+
+        float factors[SIDRA_XBAR_COLS];
+        engine::Scale scale{};
+        if (m.scale) {
+            if (Fault fault = dma.read(m.scale + first * 4, factors, outputs * 4u)) return fault;
+            scale.scale = factors;
+        }
+        scale.acc = mvm.acc;
+        scale.acc_stride = mvm.acc_stride;
+        scale.out = out.data;
+        scale.out_stride = out.stride;
+        scale.rows = vectors;
+        scale.cols = outputs;
+        scale.out_type = plan.out_type;
+        scale.gain = plan.gain;
+        scale.out_zero = plan.out_type == SIDRA_TYPE_S8 ? static_cast<int8_t>(m.out_zero) : m.out_zero;
+        env.engine.scale(scale);
+    }
+    if (const uint64_t slow = env.knobs.slow_tile_ns.load(std::memory_order_relaxed))
+        std::this_thread::sleep_for(std::chrono::nanoseconds(slow * w.tile_rows * vectors));
+    return out.commit();
+}
+
+}  // namespace
+
+const Operation kMvmOperation = {mvm_prepare, find, mvm_unit};
+
+}  // namespace sidra::chip

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// PROGRAM and READBACK. A unit is the part of the rectangle that lies in one tile.
+#include <algorithm>
+
+#include "job.h"
+
+namespace sidra::chip {
+namespace {
+
+constexpr uint64_t kTileWork = 40'000;  // ns a tile, estimate for slices
+
+Fault find(const Env& env, Job& job) {
+    Weights* w;
+    if (Fault fault = env.context.find_weights(env.bus, env.array, job.cmd.weights.weights, &w)) return fault;
+    const uint32_t right = job.weights.program ? SIDRA_HW_WEIGHTS_PROGRAM : SIDRA_HW_WEIGHTS_READBACK;
+    if (!(w->flags & right)) return {SIDRA_FAULT_WEIGHTS_RIGHTS, job.cmd.weights.weights};
+    job.weights.weights = w;
+    return {};
+}
+
+Fault weights_prepare(const Env& env, Job& job) {
+    const sidra_cmd_weights& c = job.cmd.weights;
+    WeightsPlan& plan = job.weights;
+    plan = {};
+    plan.program = c.hdr.opcode == SIDRA_CMD_PROGRAM;
+    if (c.hdr.flags || c.hdr.pad || c.pad || c.pad2 || c.reserved[0] || c.reserved[1]) return {SIDRA_FAULT_FIELD};
+    if (c.rows == 0 || c.cols == 0 || c.stride < c.cols) return {SIDRA_FAULT_FIELD};
+    if (!range_ok(c.addr, rows_extent(c.rows, c.stride, c.cols))) return {SIDRA_FAULT_LIMIT, c.addr};
+    if (Fault fault = find(env, job)) return fault;
+    const Weights& w = *plan.weights;
+    if (c.row0 >= w.rows || c.rows > w.rows - c.row0) return {SIDRA_FAULT_LIMIT, c.row0};
+    if (c.col0 >= w.cols || c.cols > w.cols - c.col0) return {SIDRA_FAULT_LIMIT, c.col0};
+    plan.tile_row0 = c.row0 / SIDRA_XBAR_ROWS;
+    plan.tile_rows = (c.row0 + c.rows - 1) / SIDRA_XBAR_ROWS - plan.tile_row0 + 1;
+    plan.tile_col0 = c.col0 / w.tile_width;
+    plan.tile_cols = (c.col0 + c.cols - 1) / w.tile_width - plan.tile_col0 + 1;
+    job.units = plan.tile_rows * plan.tile_cols;
+    job.unit_work = kTileWork;
+    const uint64_t cells = uint64_t{c.rows} * c.cols * (w.encoding == SIDRA_ENCODING_DIFFERENTIAL ? 2 : 1);
+    if (plan.program) {
+        job.cost = program_cost(cells);
+        job.work.programmed_cells = cells;
+    } else {
+        job.cost = copy_cost(uint64_t{c.rows} * c.cols);
+    }
+    return {};
+}
+
+Fault weights_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
+    const sidra_cmd_weights& c = job.cmd.weights;
+    const WeightsPlan& plan = job.weights;
+    const Weights& w = *plan.weights;
+    const uint32_t i = plan.tile_row0 + index / plan.tile_cols, j = plan.tile_col0 + index % plan.tile_cols;
+    const uint32_t tile_row = i * SIDRA_XBAR_ROWS, tile_col = j * w.tile_width;
+    TileBlock block{};
+    block.uid = w.uid;
+    block.tile = i * w.tile_cols + j;
+    block.xbar = w.xbars[block.tile];
+    block.encoding = w.encoding;
+    block.tile_rows = w.tile_inputs(i);
+    block.tile_cols = w.tile_outputs(j);
+    const uint32_t row = std::max(c.row0, tile_row), col = std::max(c.col0, tile_col);
+    block.row0 = row - tile_row;
+    block.rows = std::min(c.row0 + c.rows, tile_row + block.tile_rows) - row;
+    block.col0 = col - tile_col;
+    block.cols = std::min(c.col0 + c.cols, tile_col + block.tile_cols) - col;
+
+    const uint64_t va = c.addr + uint64_t{row - c.row0} * c.stride + (col - c.col0);
+    Dma dma(env.bus, worker.tlb, env.space);
+    Rows rows;
+    worker.input_key[0] = 0;
+    if (plan.program) {
+        // The weights are taken out of shared memory once: what was checked is what is programmed.
+        const size_t bytes = size_t{block.rows} * block.cols;
+        if (worker.input.size() < bytes) worker.input.resize(bytes);
+        for (uint32_t r = 0; r < block.rows; r++) {
+            if (Fault fault = dma.read(va + uint64_t{r} * c.stride, worker.input.data() + size_t{r} * block.cols, block.cols)) return fault;
+            dma.unmap_all();
+        }
+        return env.array.program(block, reinterpret_cast<const int8_t*>(worker.input.data()), block.cols);
+    }
+    if (Fault fault = rows.map_out(dma, worker.output, va, c.stride, block.rows, block.cols)) return fault;
+    if (Fault fault = env.array.read(block, reinterpret_cast<int8_t*>(rows.data), rows.stride)) return fault;
+    return rows.commit();
+}
+
+}  // namespace
+
+const Operation kProgramOperation = {weights_prepare, find, weights_unit};
+const Operation kReadbackOperation = {weights_prepare, find, weights_unit};
+
+}  // namespace sidra::chip

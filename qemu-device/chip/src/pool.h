@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Threads that share the units of one packet. They sleep when there is nothing to share; the first parallel job creates them.
+#ifndef SIDRA_CHIP_POOL_H
+#define SIDRA_CHIP_POOL_H
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace sidra::chip {
+
+class Pool {
+   public:
+    // `threads` counts the caller of run().
+    explicit Pool(uint32_t threads) : threads_(threads) {}
+    ~Pool();
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+
+    uint32_t threads() const { return threads_; }
+
+    // Calls task(argument) on the caller and on helpers that come in time; returns once every call has returned. The task takes work from
+    // a shared counter until none is left. While another thread uses the pool, the caller works alone.
+    void run(void (*task)(void*), void* argument);
+
+   private:
+    void serve();
+
+    static constexpr uint64_t kOpen = 1;     // helpers may join
+    static constexpr uint64_t kJoined = 2;   // counts helpers inside the task
+
+    const uint32_t threads_;
+    std::mutex lock_;                        // one parallel job at a time; also creation of helpers_
+    std::vector<std::thread> helpers_;
+    void (*task_)(void*) = nullptr;          // of the open job
+    void* argument_ = nullptr;
+    alignas(64) std::atomic<uint32_t> round_{0};  // moves with each job and at the end
+    alignas(64) std::atomic<uint64_t> state_{0};  // kOpen | kJoined * helpers
+    std::atomic<bool> stop_{false};
+};
+
+}  // namespace sidra::chip
+
+#endif

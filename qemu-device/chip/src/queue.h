@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// A queue processor: position in the ring, the packet at hand, what is accounted but not yet published.
+#ifndef SIDRA_CHIP_QUEUE_H
+#define SIDRA_CHIP_QUEUE_H
+
+#include <atomic>
+#include <cstdint>
+
+#include "context.h"
+#include "cost_model.h"
+#include "job.h"
+#include "sidra_hw.h"
+
+namespace sidra::chip {
+
+class Queue {
+   public:
+    Queue(Context& c, uint32_t number) : context(c), id(number) {}
+
+    Context& context;
+    const uint32_t id;
+
+    // Who runs it: 0 nobody, kClaimed one thread, kAgain one thread, and it is to look again when done.
+    static constexpr uint32_t kClaimed = 1, kAgain = 2;
+    std::atomic<uint32_t> claim{0};
+    std::atomic<uint32_t> slices{0};      // slices begun; a drain waits for claim 0 or another slice
+    std::atomic<bool> loaded{false};      // `entry` is valid; changed by the claimant, or while stopped and drained
+    std::atomic<bool> recheck{false};     // look at the table entry again before the next packet (resumed)
+    std::atomic<uint64_t> timeline{0};    // as published
+    std::atomic<uint32_t> vector{0};      // MSI-X vector of the entry
+    std::atomic<bool> faulted{false};     // until reset
+
+    // The rest belongs to the claimant.
+    sidra_hw_queue entry{};
+    uint64_t index = 0;                   // ring index of the next packet to retire
+    uint64_t progress = 0;
+    Cost total;
+    bool parked = false;
+    uint64_t park_key = 0;
+
+    enum class Stage : uint8_t { kFetch, kWait, kJob };
+    Stage stage = Stage::kFetch;          // kWait: job.cmd is an unsatisfied SEM_WAIT. kJob: job is under way
+    Job job;
+    std::atomic<uint32_t> next_unit{0};   // of the job
+
+    struct Call {
+        bool active = false;
+        sidra_cmd_call cmd{};
+        uint32_t position = 0;
+        Cost cost;
+    } call;
+
+    void rewind(const sidra_hw_queue& fresh) {
+        entry = fresh;
+        vector.store(fresh.vector, std::memory_order_relaxed);
+        index = fresh.start_index;
+        progress = 0;
+        total = {};
+        parked = false;
+        stage = Stage::kFetch;
+        call = {};
+        timeline.store(fresh.start_index, std::memory_order_release);
+        faulted.store(false, std::memory_order_release);
+    }
+};
+
+}  // namespace sidra::chip
+
+#endif

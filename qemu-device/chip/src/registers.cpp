@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+// BAR0. Handlers record and wake; they never touch memory.
+#include <cstring>
+
+#include "chip.h"
+
+namespace sidra::chip {
+namespace {
+
+constexpr uint64_t kAllOnes = ~uint64_t{0};
+
+bool within(uint64_t offset, uint64_t base, uint64_t size) { return offset >= base && offset - base < size; }
+
+}  // namespace
+
+void Chip::raise(unsigned vector) {
+    if (bus_.link_lost.load(std::memory_order_relaxed)) return;
+    uint64_t lose = lose_msix_.load(std::memory_order_relaxed);
+    while (lose != 0)
+        if (lose_msix_.compare_exchange_weak(lose, lose - 1, std::memory_order_relaxed)) return;
+    counters_.interrupts.fetch_add(1, std::memory_order_relaxed);
+    host_.msix(host_.self, vector);
+}
+
+void Chip::interrupt(uint32_t cause) {
+    int_status_.fetch_or(cause);
+    if (int_enable_.load() & cause) raise(SIDRA_MSIX_ADMIN);
+}
+
+sidra_telemetry Chip::telemetry() {
+    const auto get = [](const std::atomic<uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
+    sidra_telemetry t{};
+    t.magic = SIDRA_TELEMETRY_MAGIC;
+    t.version = SIDRA_TELEMETRY_VERSION;
+    t.size = sizeof t;
+    t.valid = SIDRA_TELEMETRY_HAS_COUNTERS;
+    t.clock_ns = clock_ns();
+    t.packets = get(counters_.packets);
+    t.call_packets = get(counters_.call_packets);
+    t.faults = get(counters_.faults);
+    for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++) {
+        t.doorbells += get(doorbells_[i].count);
+        if (const Context* context = contexts_[i].load(std::memory_order_acquire); context && context->loaded.load()) t.contexts++;
+    }
+    t.arms = get(counters_.arms);
+    t.mmio_reads = get(counters_.mmio_reads);
+    t.mmio_writes = get(counters_.mmio_writes) + t.doorbells;
+    t.interrupts = get(counters_.interrupts);
+    t.mvms = get(counters_.mvms);
+    t.macs = get(counters_.macs);
+    t.vec_elements = get(counters_.vec_elements);
+    t.copy_bytes = get(counters_.copy_bytes);
+    t.programmed_cells = get(counters_.programmed_cells);
+    t.device_ps = get(counters_.device_ps);
+    t.energy_pj = get(counters_.energy_pj);
+    t.busy_ns = get(counters_.busy_ns);
+    t.dma_errors = bus_.errors.load(std::memory_order_relaxed);
+    t.xbars_total = geometry_.xbars();
+    t.xbars_programmed = array_.programmed_xbars();
+    t.queues = loaded_queues_.load(std::memory_order_relaxed);
+    return t;
+}
+
+uint32_t Chip::read32(uint64_t offset) {
+    switch (offset) {
+        case SIDRA_REG_ID: return SIDRA_ID_MAGIC;
+        case SIDRA_REG_HW_VERSION: return SIDRA_HW_VERSION;
+        case SIDRA_REG_GEOMETRY0: return geometry_.clusters | geometry_.cus_per_cluster << 16;
+        case SIDRA_REG_GEOMETRY1: return geometry_.xbars_per_cu;
+        case SIDRA_REG_GEOMETRY2: return SIDRA_XBAR_ROWS | SIDRA_XBAR_COLS << 16;
+        case SIDRA_REG_LIMITS0: return SIDRA_CONTEXTS_MAX | SIDRA_QUEUES_MAX << 16;
+        case SIDRA_REG_LIMITS1: return SIDRA_QUEUES_PER_CONTEXT_MAX | SIDRA_MSIX_VECTORS << 16;
+        case SIDRA_REG_VA_BITS: return SIDRA_VA_BITS;
+        case SIDRA_REG_L1_SIZE: return geometry_.l1_size;
+        case SIDRA_REG_L2_SIZE: return geometry_.l2_size;
+        case SIDRA_REG_STATUS:
+            if (admin_.reset.load()) return SIDRA_STAGE_RESET;
+            return SIDRA_STAGE_RECOVERY | SIDRA_STATUS_READY | (stop_device_.load() ? SIDRA_STATUS_STOPPED : 0);
+        case SIDRA_REG_GENERATION: return generation_.load();
+        case SIDRA_REG_INT_STATUS: return int_status_.load();
+        case SIDRA_REG_INT_ENABLE: return int_enable_.load();
+        default: break;
+    }
+    const uint64_t clock = offset == SIDRA_REG_CLOCK ? clock_ns() : 0;
+    std::lock_guard guard(registers_lock_);
+    switch (offset) {
+        case SIDRA_REG_BOOT_REASON: return registers_.boot_reason;
+        case SIDRA_REG_SCRATCH: return ~registers_.scratch;
+        case SIDRA_REG_CONTROL: return registers_.control;
+        case SIDRA_REG_ADMIN_STATUS: return registers_.admin_status;
+        case SIDRA_REG_CLOCK: registers_.clock_latch = clock; return static_cast<uint32_t>(registers_.clock_latch);
+        case SIDRA_REG_CLOCK + 4: return static_cast<uint32_t>(registers_.clock_latch >> 32);
+        default: break;
+    }
+    // Halves of 64-bit registers; whatever does not exist reads 0.
+    uint64_t value = 0;
+    switch (offset & ~uint64_t{7}) {
+        case SIDRA_REG_L3_SIZE: value = geometry_.l3_size; break;
+        case SIDRA_REG_NVM_SIZE: value = geometry_.nvm_size; break;
+        case SIDRA_REG_UUID: std::memcpy(&value, uuid_, 8); break;
+        case SIDRA_REG_UUID + 8: std::memcpy(&value, uuid_ + 8, 8); break;
+        case SIDRA_REG_CONTEXT_TABLE: value = registers_.context_table; break;
+        case SIDRA_REG_ADMIN_ARG0: value = registers_.admin_arg[0]; break;
+        case SIDRA_REG_ADMIN_ARG1: value = registers_.admin_arg[1]; break;
+        case SIDRA_REG_ADMIN_ARG2: value = registers_.admin_arg[2]; break;
+        default: break;
+    }
+    return static_cast<uint32_t>(offset & 4 ? value >> 32 : value);
+}
+
+uint64_t Chip::read64(uint64_t offset) {
+    switch (offset) {
+        case SIDRA_REG_CLOCK: return clock_ns();
+        case SIDRA_REG_FEATURES:
+        case SIDRA_REG_L3_SIZE:
+        case SIDRA_REG_NVM_SIZE:
+        case SIDRA_REG_UUID:
+        case SIDRA_REG_UUID + 8:
+        case SIDRA_REG_CONTEXT_TABLE:
+        case SIDRA_REG_ADMIN_ARG0:
+        case SIDRA_REG_ADMIN_ARG1:
+        case SIDRA_REG_ADMIN_ARG2: return read32(offset) | uint64_t{read32(offset + 4)} << 32;
+        default: return 0;
+    }
+}
+
+uint64_t Chip::mmio_read(uint64_t offset, unsigned size) {
+    if (bus_.link_lost.load(std::memory_order_relaxed)) return size == 8 ? kAllOnes : kAllOnes >> (64 - 8 * (size & 7));
+    counters_.mmio_reads.fetch_add(1, std::memory_order_relaxed);
+    if ((size != 4 && size != 8) || offset % size) return 0;
+    if (within(offset, SIDRA_BAR_TELEMETRY, sizeof(sidra_telemetry))) {
+        const sidra_telemetry page = telemetry();
+        uint64_t value = 0;
+        std::memcpy(&value, reinterpret_cast<const uint8_t*>(&page) + (offset - SIDRA_BAR_TELEMETRY), size);
+        return value;
+    }
+    return size == 8 ? read64(offset) : read32(offset);
+}
+
+// Writes one half of a 64-bit register; false if it is not one.
+bool Chip::write_half(uint64_t offset, uint32_t value) {
+    uint64_t* target;
+    switch (offset & ~uint64_t{7}) {
+        case SIDRA_REG_CONTEXT_TABLE: target = &registers_.context_table; break;
+        case SIDRA_REG_ADMIN_ARG0: target = &registers_.admin_arg[0]; break;
+        case SIDRA_REG_ADMIN_ARG1: target = &registers_.admin_arg[1]; break;
+        case SIDRA_REG_ADMIN_ARG2: target = &registers_.admin_arg[2]; break;
+        default: return false;
+    }
+    if (offset & 4) *target = (*target & 0xffffffffu) | uint64_t{value} << 32;
+    else *target = (*target & ~uint64_t{0xffffffffu}) | value;
+    context_table_.store(registers_.context_table & ~uint64_t{SIDRA_PAGE_SIZE - 1});
+    return true;
+}
+
+void Chip::write32(uint64_t offset, uint32_t value) {
+    switch (offset) {
+        case SIDRA_REG_INT_STATUS: int_status_.fetch_and(~value); return;
+        case SIDRA_REG_INT_ENABLE: {
+            int_enable_.store(value);
+            if (int_status_.load() & value) raise(SIDRA_MSIX_ADMIN);
+            return;
+        }
+        case SIDRA_REG_TEST_IRQ:
+            if (value == SIDRA_MSIX_ADMIN) int_status_.fetch_or(SIDRA_INT_TEST);
+            if (value < SIDRA_MSIX_VECTORS) raise(value);
+            return;
+        case SIDRA_REG_RESET:
+            if (value != SIDRA_RESET_MAGIC) return;
+            admin_.reset.store(true);
+            host_.kick(host_.self);
+            return;
+        case SIDRA_REG_ADMIN_CMD: admin_start(value); return;
+        default: break;
+    }
+    std::unique_lock guard(registers_lock_);
+    switch (offset) {
+        case SIDRA_REG_SCRATCH: registers_.scratch = value; return;
+        case SIDRA_REG_CONTROL: {
+            registers_.control = value & SIDRA_CONTROL_ENABLE;
+            enabled_.store(registers_.control & SIDRA_CONTROL_ENABLE);
+            const bool wake = registers_.control != 0;
+            guard.unlock();
+            if (wake) host_.kick(host_.self);
+            return;
+        }
+        default: write_half(offset, value);
+    }
+}
+
+void Chip::mmio_write(uint64_t offset, uint64_t value, unsigned size) {
+    if (bus_.link_lost.load(std::memory_order_relaxed)) return;
+    if (within(offset, SIDRA_BAR_DOORBELL, uint64_t{SIDRA_CONTEXTS_MAX} * SIDRA_BAR_DOORBELL_STRIDE)) {
+        const uint64_t at = offset - SIDRA_BAR_DOORBELL;
+        const auto context = static_cast<uint32_t>(at / SIDRA_BAR_DOORBELL_STRIDE);
+        const uint64_t inside = at % SIDRA_BAR_DOORBELL_STRIDE;
+        if (size == 4 && inside % 8 == 0 && inside / 8 < SIDRA_QUEUES_PER_CONTEXT_MAX) {
+            doorbells_[context].count.fetch_add(1, std::memory_order_relaxed);
+            make_ready(context, static_cast<uint32_t>(inside / 8));
+            return;
+        }
+    }
+    counters_.mmio_writes.fetch_add(1, std::memory_order_relaxed);
+    if ((size != 4 && size != 8) || offset % size) return;
+    if (within(offset, SIDRA_BAR_ARM, uint64_t{SIDRA_CONTEXTS_MAX} * SIDRA_BAR_ARM_STRIDE)) {
+        if (size != 8) return;
+        const uint64_t at = offset - SIDRA_BAR_ARM;
+        const auto context = static_cast<uint32_t>(at / SIDRA_BAR_ARM_STRIDE);
+        const auto queue = static_cast<uint32_t>(at % SIDRA_BAR_ARM_STRIDE / 8);
+        counters_.arms.fetch_add(1, std::memory_order_relaxed);
+        arm_[slot(context, queue)].store(value);
+        if (Queue* known = queues_[slot(context, queue)].load(std::memory_order_acquire); known && known->loaded.load()) {
+            check_arm(*known);
+        } else if (value != 0) {
+            make_ready(context, queue);  // its timeline is known once it is loaded
+        }
+        return;
+    }
+    if (size == 8) {
+        std::lock_guard guard(registers_lock_);
+        if (write_half(offset, static_cast<uint32_t>(value))) write_half(offset + 4, static_cast<uint32_t>(value >> 32));
+        return;
+    }
+    write32(offset, static_cast<uint32_t>(value));
+}
+
+bool Chip::set_knob(uint32_t knob, uint64_t value) {
+    switch (knob) {
+        case SIDRA_KNOB_DMA_ERROR_AT: bus_.error_at.store(value); return true;
+        case SIDRA_KNOB_LOSE_MSIX: lose_msix_.store(value); return true;
+        case SIDRA_KNOB_SPURIOUS_MSIX:
+            if (value >= SIDRA_MSIX_VECTORS) return false;
+            raise(static_cast<unsigned>(value));
+            return true;
+        case SIDRA_KNOB_CORRUPT_FETCH: corrupt_fetch_.store(value); return true;
+        case SIDRA_KNOB_SLOW_TILE_NS:
+            if (value > 1'000'000'000) return false;
+            unit_knobs_.slow_tile_ns.store(value);
+            return true;
+        case SIDRA_KNOB_ADC_OFFSET:
+            if (value != static_cast<uint64_t>(int64_t{static_cast<int32_t>(value)}) && value > UINT32_MAX) return false;
+            unit_knobs_.adc_offset.store(static_cast<int32_t>(value));
+            return true;
+        case SIDRA_KNOB_STUCK_CELL: {
+            if (value == kAllOnes) {
+                array_.clear_stuck();
+                return true;
+            }
+            const auto xbar = static_cast<uint32_t>(value >> 32);
+            if (xbar >= geometry_.xbars() || (value & 0xff00)) return false;
+            array_.set_stuck(xbar, value >> 24 & 255, value >> 16 & 255, value & 255);
+            return true;
+        }
+        case SIDRA_KNOB_LINK_LOST:
+        case SIDRA_KNOB_NO_QUIESCE_ACK:
+        case SIDRA_KNOB_STALL: {
+            if (value > 1) return false;
+            std::atomic<bool>& target = knob == SIDRA_KNOB_LINK_LOST ? bus_.link_lost
+                                        : knob == SIDRA_KNOB_STALL   ? stall_
+                                                                     : no_quiesce_ack_;
+            target.store(value != 0);
+            host_.kick(host_.self);
+            return true;
+        }
+        default: return false;
+    }
+}
+
+}  // namespace sidra::chip

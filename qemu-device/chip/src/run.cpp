@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// Which queue runs, on which thread; loading of contexts and queues.
+#include "chip.h"
+#include "slice.h"
+
+namespace sidra::chip {
+
+bool Chip::stopped(uint32_t context, uint32_t queue) const {
+    return stop_device_.load() || stop_context_[context].load() != 0 || stop_[slot(context, queue)].load() != 0;
+}
+
+void Chip::make_ready(uint32_t context, uint32_t queue) {
+    if (scheduler_.mark_ready(context, queue)) host_.kick(host_.self);
+}
+
+void Chip::wake_parked(uint64_t key) {
+    parked_.wake(key, [this](const Queue* queue) { make_ready(queue->context.id, queue->id); });
+}
+
+// Raises the vector of a queue that has reached what it was armed for. Called after the timeline is stored and after ARM is written,
+// both in the one order of sequentially consistent operations, so one of the two sees the other.
+void Chip::check_arm(Queue& queue) {
+    std::atomic<uint64_t>& arm = arm_[slot(queue.context.id, queue.id)];
+    uint64_t value = arm.load();
+    if (value == 0 || queue.timeline.load() < value) return;
+    if (arm.compare_exchange_strong(value, 0)) raise(queue.vector.load(std::memory_order_relaxed));
+}
+
+bool Chip::corrupt_this_fetch() {
+    uint64_t left = corrupt_fetch_.load(std::memory_order_relaxed);
+    while (left != 0)
+        if (corrupt_fetch_.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) return left == 1;
+    return false;
+}
+
+Queue& Chip::queue_object(uint32_t context, uint32_t queue) {
+    std::atomic<Queue*>& found = queues_[slot(context, queue)];
+    if (Queue* known = found.load(std::memory_order_acquire)) return *known;
+    std::lock_guard guard(objects_lock_);
+    if (Queue* known = found.load(std::memory_order_acquire)) return *known;
+    Context* owner = contexts_[context].load(std::memory_order_acquire);
+    if (!owner) {
+        owner = owned_contexts_.emplace_back(std::make_unique<Context>(context)).get();
+        contexts_[context].store(owner, std::memory_order_release);
+    }
+    Queue* fresh = owned_queues_.emplace_back(std::make_unique<Queue>(*owner, queue)).get();
+    found.store(fresh, std::memory_order_release);
+    return *fresh;
+}
+
+// The caller has claimed a queue of the context, so nobody invalidates it meanwhile.
+bool Chip::load_context(Context& context) {
+    if (context.loaded.load(std::memory_order_acquire)) return true;
+    const uint64_t table = context_table_.load();
+    sidra_hw_context entry;
+    if (table == 0 || !bus_.read(table + context.id * sizeof entry, &entry, sizeof entry)) return false;
+    if (entry.flags != SIDRA_HW_CONTEXT_VALID || entry.page_table == 0 || entry.page_table % SIDRA_PAGE_SIZE ||
+        entry.weights_count > SIDRA_WEIGHTS_MAX || entry.queue_count > SIDRA_QUEUES_PER_CONTEXT_MAX || entry.reserved[0] ||
+        entry.reserved[1] || entry.reserved[2])
+        return false;
+    std::lock_guard guard(context.load_lock);
+    if (context.loaded.load(std::memory_order_relaxed)) return true;
+    context.entry = entry;
+    context.loaded.store(true, std::memory_order_release);
+    return true;
+}
+
+bool Chip::read_queue_entry(const Context& context, uint32_t id, sidra_hw_queue* entry) {
+    if (id >= context.entry.queue_count) return false;
+    if (!bus_.read(context.entry.queue_table + id * sizeof *entry, entry, sizeof *entry)) return false;
+    constexpr uint32_t kFlags = SIDRA_HW_QUEUE_VALID | SIDRA_HW_QUEUE_KERNEL;
+    return (entry->flags & SIDRA_HW_QUEUE_VALID) && !(entry->flags & ~kFlags) && entry->ring % SIDRA_PAGE_SIZE == 0 &&
+           entry->write_index % 8 == 0 && entry->state != 0 && entry->state % SIDRA_PAGE_SIZE == 0 && entry->report % 32 == 0 &&
+           entry->ring_log2 >= SIDRA_HW_QUEUE_LOG2_MIN && entry->ring_log2 <= SIDRA_HW_QUEUE_LOG2_MAX &&
+           entry->priority < SIDRA_PRIORITIES && entry->vector >= 1 && entry->vector < SIDRA_MSIX_VECTORS && !entry->reserved0 &&
+           !entry->reserved1;
+}
+
+// Makes the queue processor hold the table entry as it is now; false (and forgotten) if there is none.
+bool Chip::load_queue(Queue& queue) {
+    const bool recheck = queue.recheck.load(std::memory_order_relaxed);
+    const bool loaded = queue.loaded.load(std::memory_order_relaxed);
+    if (loaded && !recheck && queue.context.loaded.load(std::memory_order_acquire)) return true;
+    queue.recheck.store(false, std::memory_order_relaxed);  // set again only while nobody runs the queue
+    sidra_hw_queue entry;
+    if (!load_context(queue.context) || !read_queue_entry(queue.context, queue.id, &entry)) {
+        if (loaded) forget(queue);
+        return false;
+    }
+    const bool same = loaded && entry.generation == queue.entry.generation && entry.ring == queue.entry.ring &&
+                      entry.ring_log2 == queue.entry.ring_log2 && entry.state == queue.entry.state;
+    if (same) {
+        queue.entry = entry;
+        queue.vector.store(entry.vector, std::memory_order_relaxed);
+    } else {
+        if (loaded) forget(queue);
+        if (loaded_queues_.fetch_add(1) >= SIDRA_QUEUES_MAX) {
+            loaded_queues_.fetch_sub(1);
+            return false;
+        }
+        queue.rewind(entry);
+    }
+    scheduler_.set_priority(queue.context.id, queue.id, entry.priority);
+
+    sidra_queue_state state{};
+    if (!bus_.read(entry.state, &state, sizeof state)) return false;
+    if (!same) {
+        state = {};
+        state.timeline = entry.start_index;
+        state.generation = entry.generation;
+    }
+    state.run_state = queue.faulted.load() ? SIDRA_QUEUE_FAULTED : SIDRA_QUEUE_RUNNING;
+    if (!bus_.write(entry.state, &state, sizeof state)) return false;
+    queue.loaded.store(true, std::memory_order_release);
+    return true;
+}
+
+bool Chip::run_queue(const Scheduler::Pick& pick) {
+    Queue& queue = queue_object(pick.context, pick.queue);
+    for (uint32_t claim = 0; !queue.claim.compare_exchange_strong(claim, Queue::kClaimed);) {
+        // Somebody runs it: that thread looks again when it is done. (It may be done by now: then try once more.)
+        if (claim == 0 || !queue.claim.compare_exchange_strong(claim, Queue::kAgain)) {
+            claim = 0;
+            continue;
+        }
+        return true;
+    }
+    queue.slices.fetch_add(1);
+    Slice::Outcome outcome = Slice::Outcome::kIdle;
+    uint64_t work = 0;
+    if (!stopped(pick.context, pick.queue) && load_queue(queue)) {
+        Slice slice(*this, queue);
+        outcome = slice.run();
+        work = slice.work();
+    }
+    const bool again = queue.claim.exchange(0) == Queue::kAgain;
+    if (again || outcome == Slice::Outcome::kMore) make_ready(pick.context, pick.queue);
+    scheduler_.charge(pick, work);
+    return true;
+}
+
+bool Chip::run() {
+    const bool worked = admin_step();
+    Scheduler::Pick pick;
+    if (stall_.load(std::memory_order_relaxed) || bus_.link_lost.load(std::memory_order_relaxed) ||
+        !enabled_.load(std::memory_order_relaxed) || !scheduler_.pick(&pick))
+        return worked;
+    run_queue(pick);
+    if (admin_.pending.load() || admin_.reset.load()) {
+        admin_poke();
+        admin_step();
+    }
+    return true;
+}
+
+bool Chip::pending() const {
+    if ((admin_.pending.load() || admin_.reset.load()) && !admin_.blocked.load()) return true;
+    return enabled_.load() && !stall_.load() && !bus_.link_lost.load() && scheduler_.any_ready();
+}
+
+}  // namespace sidra::chip

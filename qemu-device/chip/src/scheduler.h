@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Which queue runs next: ready bits set by doorbells, and weighted round-robin between (context, priority) at slice boundaries.
+#ifndef SIDRA_CHIP_SCHEDULER_H
+#define SIDRA_CHIP_SCHEDULER_H
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "sidra_hw.h"
+#include "spin.h"
+
+namespace sidra::chip {
+
+class Scheduler {
+   public:
+    struct Pick {
+        uint32_t context;
+        uint32_t queue;
+        uint32_t priority;
+    };
+
+    Scheduler() { clear(); }
+
+    // Lock-free. True if the queue was not ready before.
+    bool mark_ready(uint32_t context, uint32_t queue);
+    // Takes the queue that is next by its share; false if none is ready.
+    bool pick(Pick* pick);
+    // Accounts `work` (ns, estimated) to what was picked.
+    void charge(const Pick& pick, uint64_t work);
+    bool any_ready() const;
+
+    void set_priority(uint32_t context, uint32_t queue, uint32_t priority) {
+        priority_[context][queue].store(static_cast<uint8_t>(priority), std::memory_order_relaxed);
+    }
+    // Nothing ready, every queue of normal priority.
+    void clear();
+
+   private:
+    static constexpr uint32_t kWords = SIDRA_QUEUES_PER_CONTEXT_MAX / 64;
+    static constexpr uint64_t kWeights[SIDRA_PRIORITIES] = {1, 4, 16};
+
+    // Queues of one context and priority.
+    struct Entity {
+        std::array<std::atomic<uint64_t>, kWords> ready{};
+        uint64_t pass = 0;      // work / weight so far; under lock_
+        uint32_t last = 0;      // queue picked last; under lock_
+    };
+
+    bool take(Entity& entity, uint32_t* queue);
+
+    std::array<std::array<Entity, SIDRA_CONTEXTS_MAX>, SIDRA_PRIORITIES> entities_;
+    std::array<std::atomic<uint64_t>, SIDRA_PRIORITIES> contexts_{};  // with a ready bit; may be set in vain, never missing
+    std::array<std::array<std::atomic<uint8_t>, SIDRA_QUEUES_PER_CONTEXT_MAX>, SIDRA_CONTEXTS_MAX> priority_{};
+    SpinLock lock_;             // of picking and charging
+    uint64_t now_ = 0;          // pass of the entity picked last; under lock_
+};
+
+}  // namespace sidra::chip
+
+#endif

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: MIT
+#include "slice.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "sidra_cmd.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define SIDRA_RACY __attribute__((no_sanitize("thread"), noinline))
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SIDRA_RACY __attribute__((no_sanitize("thread"), noinline))
+#endif
+#endif
+#ifndef SIDRA_RACY
+#define SIDRA_RACY inline
+#endif
+
+namespace sidra::chip {
+namespace {
+
+constexpr uint64_t kSliceWork = 400'000;     // estimated ns until another context gets its turn
+constexpr uint64_t kPacketWork = 10;         // of a packet that does nothing
+constexpr uint64_t kParallelWork = 20'000;   // jobs shorter than this are not worth waking helpers
+constexpr uint64_t kPublishWork = 2'000;     // a finished job of this size is published at once
+constexpr uint64_t kPublishPackets = 64;     // at most this many packets wait for publication
+
+std::atomic<uint64_t> job_serial{0};
+
+// An application may rewrite its ring while it is read: what arrives is then a mix, but it is read once and judged by its copy.
+SIDRA_RACY void copy_packet(sidra_cmd& to, const uint8_t* from) {
+    using Word = uint64_t __attribute__((may_alias));
+    const auto* words = reinterpret_cast<const Word*>(from);
+    for (int i = 0; i < 8; i++) to.raw[i] = words[i];
+}
+
+template <typename... T>
+bool all_zero(T... values) {
+    return ((values == 0) && ...);
+}
+
+}  // namespace
+
+Slice::Slice(Chip& chip, Queue& queue)
+    : chip_(chip),
+      queue_(queue),
+      worker_(this_worker()),
+      space_(queue.context.space()),
+      memory_(chip.bus_, worker_.tlb, space_),
+      state_memory_(chip.bus_, worker_.tlb, {}),
+      ring_memory_(chip.bus_, worker_.tlb, kernel() ? AddressSpace{} : space_),
+      report_memory_(chip.bus_, worker_.tlb, kernel() ? AddressSpace{} : space_) {}
+
+Slice::~Slice() {
+    const auto add = [](std::atomic<uint64_t>& counter, uint64_t value) {
+        if (value) counter.fetch_add(value, std::memory_order_relaxed);
+    };
+    auto& counters = chip_.counters_;
+    add(counters.packets, packets_);
+    add(counters.call_packets, call_packets_);
+    add(counters.device_ps, cost_.device_ps);
+    add(counters.energy_pj, cost_.energy_pj);
+    if (!busy_since_) return;
+    add(counters.mvms, done_.mvms);
+    add(counters.macs, done_.macs);
+    add(counters.vec_elements, done_.vec_elements);
+    add(counters.copy_bytes, done_.copy_bytes);
+    add(counters.programmed_cells, done_.programmed_cells);
+    add(counters.busy_ns, chip_.host_.clock_ns(chip_.host_.self) - busy_since_);
+}
+
+bool Slice::open() {
+    Fault fault;
+    state_ = reinterpret_cast<sidra_queue_state*>(
+        state_memory_.map_all(queue_.entry.state, sizeof(sidra_queue_state), true, &fault));
+    return state_ != nullptr;
+}
+
+Slice::Outcome Slice::run() {
+    if (queue_.faulted.load(std::memory_order_relaxed)) return Outcome::kIdle;
+    if (!open()) {  // nothing can be said to the owner
+        queue_.faulted.store(true);
+        chip_.interrupt(SIDRA_INT_FAULT);
+        return Outcome::kIdle;
+    }
+    write_index_ = queue_.index;
+    bool resumed = true;
+    for (;;) {
+        Step result;
+        switch (queue_.stage) {
+            case Queue::Stage::kJob: result = run_job(resumed); break;
+            case Queue::Stage::kWait: result = semaphore_wait(); break;
+            default: result = step(); break;
+        }
+        resumed = false;
+        if (result == Step::kRetired) {
+            if (unpublished_work_ >= kPublishWork || unpublished_packets_ >= kPublishPackets) publish();
+            if (work_ < kSliceWork) continue;
+            result = Step::kYield;
+        }
+        if (result != Step::kFault && (unpublished_packets_ || result != Step::kEmpty)) publish();
+        chip_.check_arm(queue_);  // may have been armed before the queue was loaded
+        return result == Step::kYield ? Outcome::kMore : Outcome::kIdle;
+    }
+}
+
+// Fetches and starts the next packet.
+Slice::Step Slice::step() {
+    bool empty = false;
+    if (Fault f = fetch(&empty)) return fault(f);
+    if (empty) return Step::kEmpty;
+    if (chip_.corrupt_fetch_.load(std::memory_order_relaxed) && chip_.corrupt_this_fetch()) return fault({SIDRA_FAULT_FETCH});
+    return execute();
+}
+
+Fault Slice::fetch(bool* empty) {
+    sidra_cmd& cmd = queue_.job.cmd;
+    if (queue_.call.active) {
+        const uint64_t va = queue_.call.cmd.addr + uint64_t{queue_.call.position} * SIDRA_CMD_SIZE;
+        Fault fault;
+        memory_.unmap_all();
+        const uint8_t* from = memory_.map_all(va, SIDRA_CMD_SIZE, false, &fault);
+        if (!from) {
+            std::memset(&cmd, 0, sizeof cmd);
+            return fault;
+        }
+        copy_packet(cmd, from);
+        return {};
+    }
+
+    const uint64_t entries = uint64_t{1} << queue_.entry.ring_log2;
+    if (queue_.index == write_index_) {
+        std::memset(&cmd, 0, sizeof cmd);
+        uint64_t written;
+        if (Fault fault = ring_memory_.load64(queue_.entry.write_index, &written)) return fault;
+        if (written == queue_.index) {
+            *empty = true;
+            return {};
+        }
+        if (written < queue_.index || written - queue_.index > entries) return {SIDRA_FAULT_RING, written};
+        write_index_ = written;
+    }
+    constexpr uint64_t kPerPage = SIDRA_PAGE_SIZE / SIDRA_CMD_SIZE;
+    const uint64_t position = queue_.index & (entries - 1);
+    if (position / kPerPage != ring_page_number_) {
+        Fault fault;
+        ring_memory_.unmap_all();
+        ring_page_number_ = ~uint64_t{0};
+        ring_page_ = ring_memory_.map_all(queue_.entry.ring + position / kPerPage * SIDRA_PAGE_SIZE, SIDRA_PAGE_SIZE, false, &fault);
+        if (!ring_page_) {
+            std::memset(&cmd, 0, sizeof cmd);
+            return fault ? fault : Fault{SIDRA_FAULT_BUS, queue_.entry.ring};
+        }
+        ring_page_number_ = position / kPerPage;
+    }
+    copy_packet(cmd, ring_page_ + position % kPerPage * SIDRA_CMD_SIZE);
+    return {};
+}
+
+Slice::Step Slice::execute() {
+    const sidra_cmd& c = cmd();
+    switch (c.hdr.opcode) {
+        case SIDRA_CMD_NOP:
+        case SIDRA_CMD_BARRIER: {
+            const uint64_t* r = c.nop.reserved;
+            if (c.hdr.flags | c.hdr.pad || (r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6])) return fault({SIDRA_FAULT_FIELD});
+            const bool barrier = c.hdr.opcode == SIDRA_CMD_BARRIER;
+            retire(packet_cost());
+            if (barrier) publish();
+            return Step::kRetired;
+        }
+        case SIDRA_CMD_SEM_WAIT: return semaphore_wait();
+        case SIDRA_CMD_SEM_SIGNAL:
+            if (Fault f = semaphore_signal()) return fault(f);
+            retire(packet_cost());
+            return Step::kRetired;
+        case SIDRA_CMD_TIMESTAMP:
+            if (Fault f = timestamp()) return fault(f);
+            retire(packet_cost());
+            return Step::kRetired;
+        case SIDRA_CMD_CALL:
+            if (Fault f = call()) return fault(f);
+            return Step::kRetired;  // its packets follow
+        default: break;
+    }
+    Job& job = queue_.job;
+    job.operation = operation(c.hdr.opcode);
+    if (!job.operation) return fault({SIDRA_FAULT_OPCODE, c.hdr.opcode});
+    job.serial = job_serial.fetch_add(1, std::memory_order_relaxed) + 1;
+    job.cost = {};
+    job.work = {};
+    const Env env{chip_.bus_, queue_.context, space_, chip_.array_, chip_.engine_, chip_.unit_knobs_};
+    if (Fault f = job.operation->prepare(env, job)) return fault(f);
+    queue_.next_unit.store(0, std::memory_order_relaxed);
+    queue_.stage = Queue::Stage::kJob;
+    return run_job(false);
+}
+
+namespace {
+
+// What the threads that share units of a job have in common.
+struct Shared {
+    const Env& env;
+    const Job& job;
+    std::atomic<uint32_t>& next;
+    const uint32_t end;
+    SpinLock lock;             // of the fault
+    uint32_t fault_unit = UINT32_MAX;
+    Fault fault;
+    std::atomic<bool> failed{false};
+};
+
+void take_units(void* argument) {
+    auto& shared = *static_cast<Shared*>(argument);
+    Worker& worker = this_worker();
+    while (!shared.failed.load(std::memory_order_relaxed)) {
+        uint32_t unit = shared.next.load(std::memory_order_relaxed);
+        if (unit >= shared.end) return;
+        if (!shared.next.compare_exchange_weak(unit, unit + 1, std::memory_order_relaxed)) continue;
+        if (Fault fault = shared.job.operation->unit(shared.env, shared.job, worker, unit)) {
+            std::lock_guard guard(shared.lock);
+            if (unit < shared.fault_unit) {
+                shared.fault_unit = unit;
+                shared.fault = fault;
+            }
+            shared.failed.store(true, std::memory_order_relaxed);
+        }
+    }
+}
+
+}  // namespace
+
+Slice::Step Slice::run_job(bool resumed) {
+    Job& job = queue_.job;
+    const Env env{chip_.bus_, queue_.context, space_, chip_.array_, chip_.engine_, chip_.unit_knobs_};
+    if (!busy_since_) busy_since_ = chip_.host_.clock_ns(chip_.host_.self);
+    if (resumed && job.operation->resume)
+        if (Fault f = job.operation->resume(env, job)) return fault(f);
+
+    const uint32_t first = queue_.next_unit.load(std::memory_order_relaxed);
+    const uint64_t left = work_ < kSliceWork ? kSliceWork - work_ : 0;
+    const uint64_t room = std::max<uint64_t>(left / std::max<uint64_t>(job.unit_work, 1), chip_.pool_.threads());
+    const auto end = static_cast<uint32_t>(std::min<uint64_t>(job.units, first + room));
+    Shared shared{env, job, queue_.next_unit, end, {}, UINT32_MAX, {}, {}};
+    if (end - first > 1 && (end - first) * job.unit_work >= kParallelWork) chip_.pool_.run(take_units, &shared);
+    else take_units(&shared);
+
+    const uint64_t work = (end - first) * job.unit_work;
+    work_ += work;
+    queue_.progress += end - first;
+    if (shared.fault) return fault(shared.fault);
+    if (end < job.units) return Step::kYield;
+
+    queue_.stage = Queue::Stage::kFetch;
+    done_.mvms += job.work.mvms;
+    done_.macs += job.work.macs;
+    done_.vec_elements += job.work.vec_elements;
+    done_.copy_bytes += job.work.copy_bytes;
+    done_.programmed_cells += job.work.programmed_cells;
+    unpublished_work_ += work;
+    Cost cost = packet_cost();
+    cost += job.cost;
+    retire(cost);
+    return Step::kRetired;
+}
+
+Fault Slice::semaphore_satisfied(const sidra_cmd_sem& wait, bool* satisfied, uint64_t* key) {
+    if (wait.hdr.flags & SIDRA_CMD_SEM_QUEUE) {
+        Context& context = queue_.context;
+        if (wait.queue >= context.entry.queue_count) return {SIDRA_FAULT_PEER, wait.queue};
+        *key = Chip::timeline_key(context.id, wait.queue);
+        Queue& peer = chip_.queue_object(context.id, wait.queue);
+        if (peer.loaded.load(std::memory_order_acquire)) {
+            *satisfied = peer.timeline.load() >= wait.value;
+            return {};
+        }
+        sidra_hw_queue entry;
+        if (!chip_.read_queue_entry(context, wait.queue, &entry)) return {SIDRA_FAULT_PEER, wait.queue};
+        *satisfied = entry.start_index >= wait.value;
+        return {};
+    }
+    if (Fault fault = memory_.word_key(wait.addr, false, key)) return fault;
+    uint64_t value;
+    if (Fault fault = memory_.load64(wait.addr, &value)) return fault;
+    *satisfied = value >= wait.value;
+    return {};
+}
+
+Slice::Step Slice::semaphore_wait() {
+    const sidra_cmd_sem& wait = cmd().sem;
+    if (queue_.stage == Queue::Stage::kWait) {  // woken, or the doorbell rang
+        parked_leave();
+    } else {
+        if (kernel()) return fault({SIDRA_FAULT_NOT_ALLOWED});
+        const bool peer = wait.hdr.flags & SIDRA_CMD_SEM_QUEUE;
+        if ((wait.hdr.flags & ~SIDRA_CMD_SEM_QUEUE) || wait.hdr.pad || wait.pad ||
+            !all_zero(wait.reserved[0], wait.reserved[1], wait.reserved[2], wait.reserved[3]) || (peer ? wait.addr != 0 : wait.queue != 0))
+            return fault({SIDRA_FAULT_FIELD});
+        if (wait.addr % 8) return fault({SIDRA_FAULT_ALIGNMENT, wait.addr});
+        if (!range_ok(wait.addr, 8)) return fault({SIDRA_FAULT_LIMIT, wait.addr});
+    }
+    bool satisfied = false;
+    uint64_t key = 0;
+    if (Fault f = semaphore_satisfied(wait, &satisfied, &key)) return fault(f);
+    if (!satisfied) {
+        queue_.park_key = key;
+        queue_.parked = true;
+        chip_.parked_.enter(key, &queue_);
+        if (Fault f = semaphore_satisfied(wait, &satisfied, &key)) {
+            parked_leave();
+            return fault(f);
+        }
+        if (!satisfied) {
+            queue_.stage = Queue::Stage::kWait;
+            __atomic_store_n(&state_->parked, 1u, __ATOMIC_RELAXED);
+            return Step::kParked;
+        }
+        parked_leave();
+    }
+    queue_.stage = Queue::Stage::kFetch;
+    retire(packet_cost());
+    return Step::kRetired;
+}
+
+void Slice::parked_leave() {
+    chip_.parked_.leave(queue_.park_key, &queue_);
+    queue_.parked = false;
+    __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
+}
+
+Fault Slice::semaphore_signal() {
+    const sidra_cmd_sem& signal = cmd().sem;
+    if (kernel()) return {SIDRA_FAULT_NOT_ALLOWED};
+    if (signal.hdr.flags || signal.hdr.pad || signal.queue || signal.pad ||
+        !all_zero(signal.reserved[0], signal.reserved[1], signal.reserved[2], signal.reserved[3]))
+        return {SIDRA_FAULT_FIELD};
+    if (signal.addr % 8) return {SIDRA_FAULT_ALIGNMENT, signal.addr};
+    if (!range_ok(signal.addr, 8)) return {SIDRA_FAULT_LIMIT, signal.addr};
+    uint64_t key;
+    if (Fault fault = memory_.word_key(signal.addr, true, &key)) return fault;
+    if (Fault fault = memory_.max64(signal.addr, signal.value)) return fault;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (chip_.parked_.any()) chip_.wake_parked(key);
+    return {};
+}
+
+Fault Slice::timestamp() {
+    const sidra_cmd_timestamp& t = cmd().timestamp;
+    if (t.hdr.flags || t.hdr.pad ||
+        !all_zero(t.reserved[0], t.reserved[1], t.reserved[2], t.reserved[3], t.reserved[4], t.reserved[5]))
+        return {SIDRA_FAULT_FIELD};
+    if (t.addr % 8) return {SIDRA_FAULT_ALIGNMENT, t.addr};
+    if (!range_ok(t.addr, sizeof(sidra_timestamp))) return {SIDRA_FAULT_LIMIT, t.addr};
+    Cost total = queue_.total;
+    total += queue_.call.cost;
+    const sidra_timestamp stamp{chip_.clock_ns(), total.device_ps, total.energy_pj, queue_.index};
+    return memory_.write(t.addr, &stamp, sizeof stamp);
+}
+
+Fault Slice::call() {
+    const sidra_cmd_call& c = cmd().call;
+    if (queue_.call.active) return {SIDRA_FAULT_CALL};
+    if (c.hdr.flags || c.hdr.pad || c.pad || !all_zero(c.reserved[0], c.reserved[1], c.reserved[2], c.reserved[3], c.reserved[4]))
+        return {SIDRA_FAULT_FIELD};
+    if (c.count == 0) return {SIDRA_FAULT_FIELD};
+    if (c.count > SIDRA_CMD_CALL_MAX) return {SIDRA_FAULT_LIMIT, c.count};
+    if (c.addr % SIDRA_CMD_SIZE) return {SIDRA_FAULT_ALIGNMENT, c.addr};
+    if (!range_ok(c.addr, uint64_t{c.count} * SIDRA_CMD_SIZE)) return {SIDRA_FAULT_LIMIT, c.addr};
+    queue_.call = {true, c, 0, {}};
+    return {};
+}
+
+void Slice::retire(const Cost& cost) {
+    work_ += kPacketWork;
+    cost_ += cost;
+    queue_.progress++;
+    auto& call = queue_.call;
+    if (call.active) {
+        call_packets_++;
+        call.cost += cost;
+        if (++call.position < call.cmd.count) return;
+        // The last one: the CALL itself retires.
+        Cost whole = packet_cost();
+        cost_ += whole;
+        whole += call.cost;
+        queue_.total += whole;
+        report(queue_.index, whole, call.cmd.hdr.cookie, SIDRA_CMD_CALL, SIDRA_FAULT_NONE);
+        call = {};
+    } else {
+        queue_.total += cost;
+        report(queue_.index, cost, cmd().hdr.cookie, cmd().hdr.opcode, SIDRA_FAULT_NONE);
+    }
+    queue_.index++;
+    packets_++;
+    unpublished_packets_++;
+}
+
+void Slice::report(uint64_t sequence, const Cost& cost, uint32_t cookie, uint8_t opcode, uint16_t cause) {
+    if (queue_.entry.report == 0) return;
+    constexpr uint64_t kPerPage = SIDRA_PAGE_SIZE / sizeof(sidra_report);
+    const uint64_t base = queue_.entry.report & (SIDRA_PAGE_SIZE - 1);
+    const uint64_t offset = base + (sequence & ((uint64_t{1} << queue_.entry.ring_log2) - 1)) * sizeof(sidra_report);
+    static_assert(kPerPage * sizeof(sidra_report) == SIDRA_PAGE_SIZE);
+    if (offset / SIDRA_PAGE_SIZE != report_page_number_) {
+        Fault fault;
+        report_memory_.unmap_all();
+        report_page_number_ = offset / SIDRA_PAGE_SIZE;
+        report_page_ = report_memory_.map_all(queue_.entry.report - base + report_page_number_ * SIDRA_PAGE_SIZE, SIDRA_PAGE_SIZE, true, &fault);
+    }
+    if (!report_page_) return;  // the owner took its report ring away: its loss
+    auto* out = reinterpret_cast<sidra_report*>(report_page_ + offset % SIDRA_PAGE_SIZE);
+    __atomic_store_n(&out->device_ps, cost.device_ps, __ATOMIC_RELAXED);
+    __atomic_store_n(&out->energy_pj, cost.energy_pj, __ATOMIC_RELAXED);
+    __atomic_store_n(&out->cookie, cookie, __ATOMIC_RELAXED);
+    __atomic_store_n(&out->opcode, uint16_t{opcode}, __ATOMIC_RELAXED);
+    __atomic_store_n(&out->cause, cause, __ATOMIC_RELAXED);
+    __atomic_store_n(&out->sequence, sequence, __ATOMIC_RELEASE);
+}
+
+// Output data, then the timeline, then whoever waits for it.
+void Slice::publish() {
+    unpublished_work_ = 0;
+    unpublished_packets_ = 0;
+    __atomic_store_n(&state_->progress, queue_.progress, __ATOMIC_RELAXED);
+    __atomic_store_n(&state_->device_ps, queue_.total.device_ps, __ATOMIC_RELAXED);
+    __atomic_store_n(&state_->energy_pj, queue_.total.energy_pj, __ATOMIC_RELAXED);
+    if (queue_.timeline.load(std::memory_order_relaxed) == queue_.index) return;
+    __atomic_store_n(&state_->timeline, queue_.index, __ATOMIC_RELEASE);
+    queue_.timeline.store(queue_.index);
+    if (chip_.parked_.any()) chip_.wake_parked(Chip::timeline_key(queue_.context.id, queue_.id));
+    chip_.check_arm(queue_);
+}
+
+Slice::Step Slice::fault(const Fault& fault) {
+    const auto& call = queue_.call;
+    sidra_fault record{};
+    record.clock_ns = chip_.clock_ns();
+    record.sequence = queue_.index;
+    record.address = fault.address;
+    record.context = queue_.context.id;
+    record.queue = queue_.id;
+    record.cookie = cmd().hdr.cookie;
+    record.call_index = call.active ? call.position : 0;
+    record.cause = fault.cause;
+    record.opcode = cmd().hdr.opcode;
+    record.in_call = call.active;
+    queue_.faulted.store(true);
+    queue_.stage = Queue::Stage::kFetch;
+    report(queue_.index, {}, record.cookie, record.opcode, record.cause);
+    publish();
+    __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
+    std::memcpy(&state_->fault, &record, sizeof record);
+    __atomic_store_n(&state_->run_state, uint32_t{SIDRA_QUEUE_FAULTED}, __ATOMIC_RELEASE);
+    chip_.counters_.faults.fetch_add(1, std::memory_order_relaxed);
+    chip_.interrupt(SIDRA_INT_FAULT);
+    return Step::kFault;
+}
+
+}  // namespace sidra::chip

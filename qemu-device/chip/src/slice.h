@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// One turn of one queue on one thread: fetches, checks and executes packets until the ring is empty, the queue parks or faults, or its
+// share of work is used up.
+#ifndef SIDRA_CHIP_SLICE_H
+#define SIDRA_CHIP_SLICE_H
+
+#include <cstdint>
+
+#include "chip.h"
+
+namespace sidra::chip {
+
+class Slice {
+   public:
+    enum class Outcome { kIdle, kMore };
+
+    Slice(Chip& chip, Queue& queue);
+    ~Slice();
+    Slice(const Slice&) = delete;
+    Slice& operator=(const Slice&) = delete;
+
+    Outcome run();
+    uint64_t work() const { return work_; }
+
+   private:
+    enum class Step { kRetired, kYield, kParked, kFault, kEmpty };
+
+    bool open();
+    Step step();
+    Fault fetch(bool* empty);
+    Step execute();
+    Step run_job(bool resumed);
+    Step semaphore_wait();
+    void parked_leave();
+    Fault semaphore_satisfied(const sidra_cmd_sem& wait, bool* satisfied, uint64_t* key);
+    Fault semaphore_signal();
+    Fault timestamp();
+    Fault call();
+    void retire(const Cost& cost);
+    void report(uint64_t sequence, const Cost& cost, uint32_t cookie, uint8_t opcode, uint16_t cause);
+    void publish();
+    Step fault(const Fault& fault);
+    const sidra_cmd& cmd() const { return queue_.job.cmd; }
+    bool kernel() const { return queue_.entry.flags & SIDRA_HW_QUEUE_KERNEL; }
+
+    Chip& chip_;
+    Queue& queue_;
+    Worker& worker_;
+    const AddressSpace space_;        // of packets
+    Dma memory_;                      // what single packets touch
+    Dma state_memory_;                // state page
+    Dma ring_memory_, report_memory_; // one page each
+    sidra_queue_state* state_ = nullptr;
+    const uint8_t* ring_page_ = nullptr;
+    uint64_t ring_page_number_ = ~uint64_t{0};
+    uint8_t* report_page_ = nullptr;
+    uint64_t report_page_number_ = ~uint64_t{0};
+    uint64_t write_index_ = 0;
+    uint64_t work_ = 0;               // ns, estimated
+    uint64_t unpublished_work_ = 0;
+    uint64_t unpublished_packets_ = 0;
+    uint64_t busy_since_ = 0;
+
+    // Telemetry of this slice.
+    uint64_t packets_ = 0, call_packets_ = 0;
+    Cost cost_;
+    Work done_;
+};
+
+}  // namespace sidra::chip
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Short waits of a few cycles.
+#ifndef SIDRA_CHIP_SPIN_H
+#define SIDRA_CHIP_SPIN_H
+
+#include <atomic>
+
+namespace sidra::chip {
+
+// Tells the core that this is a spin loop.
+inline void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+// Lock for sections of a few instructions, for std::lock_guard.
+class SpinLock {
+   public:
+    void lock() {
+        while (flag_.exchange(true, std::memory_order_acquire))
+            while (flag_.load(std::memory_order_relaxed)) relax();
+    }
+    void unlock() { flag_.store(false, std::memory_order_release); }
+
+   private:
+    std::atomic<bool> flag_{false};
+};
+
+}  // namespace sidra::chip
+
+#endif
