@@ -121,12 +121,6 @@ void Chip::forget(Queue& queue) {
     wake_parked(timeline_key(queue.context.id, queue.id));
 }
 
-void Chip::write_stopped(Queue& queue) {
-    if (!queue.loaded.load() || queue.faulted.load()) return;
-    const uint32_t state = SIDRA_QUEUE_STOPPED;
-    bus_.write(queue.entry.state + offsetof(sidra_queue_state, run_state), &state, sizeof state);
-}
-
 uint8_t Chip::admin_finish() {
     const uint32_t op = admin_.command & 0xff;
     const uint64_t id = admin_.arg[0];
@@ -147,7 +141,7 @@ uint8_t Chip::admin_finish() {
         case SIDRA_ADMIN_QUIESCE_DEVICE:
             for_each_queue([&](Queue& queue) {
                 if (!in_scope(queue)) return;
-                write_stopped(queue);
+                if (queue.loaded.load() && !queue.faulted.load()) write_run_state(queue, SIDRA_QUEUE_STOPPED);
                 queue.recheck.store(true);
             });
             if (op == SIDRA_ADMIN_QUIESCE_CONTEXT && context) drop_context(*context);

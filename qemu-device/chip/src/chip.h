@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -70,7 +71,6 @@ class Chip {
     void for_each_queue(F&& visit);
     bool in_scope(const Queue& queue) const;
     void set_stop(bool stop);
-    void write_stopped(Queue& queue);
     void forget(Queue& queue);
     void finish_reset();
 
@@ -79,6 +79,7 @@ class Chip {
     Queue& queue_object(uint32_t context, uint32_t queue);
     bool load_context(Context& context);
     bool load_queue(Queue& queue);
+    bool write_run_state(const Queue& queue, uint32_t run_state);
     bool read_queue_entry(const Context& context, uint32_t id, sidra_hw_queue* entry);
     bool stopped(uint32_t context, uint32_t queue) const;
     static uint64_t timeline_key(uint32_t context, uint32_t queue) { return uint64_t{1} << 63 | slot(context, queue) << 3; }

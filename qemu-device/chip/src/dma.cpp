@@ -51,6 +51,21 @@ bool Bus::write(uint64_t bus, const void* from, uint64_t size) {
     return true;
 }
 
+bool Bus::write_words(uint64_t bus, const void* from, uint64_t size) {
+    uint64_t length = size;
+    void* to = link_lost.load(std::memory_order_relaxed) ? nullptr : host.dma_map(host.self, bus, &length, true);
+    if (to && length == size)
+        for (uint64_t i = 0; i < size; i += 8) {
+            uint64_t word;
+            std::memcpy(&word, static_cast<const uint8_t*>(from) + i, 8);
+            __atomic_store_n(reinterpret_cast<uint64_t*>(static_cast<uint8_t*>(to) + i), word, __ATOMIC_RELEASE);
+        }
+    if (to) host.dma_unmap(host.self, to, length, true);
+    if (to && length == size) return true;
+    errors.fetch_add(1, std::memory_order_relaxed);
+    return false;
+}
+
 bool Bus::load64(uint64_t bus, uint64_t* value) {
     if (!link_lost.load(std::memory_order_relaxed) && host.load64_acquire(host.self, bus, value)) return true;
     errors.fetch_add(1, std::memory_order_relaxed);

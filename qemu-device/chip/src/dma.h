@@ -36,6 +36,8 @@ struct Bus {
     bool read(uint64_t bus, void* to, uint64_t size);
     bool write(uint64_t bus, const void* from, uint64_t size);
     bool load64(uint64_t bus, uint64_t* value);
+    // Like write, for 8-byte aligned words that others read meanwhile; never across a page.
+    bool write_words(uint64_t bus, const void* from, uint64_t size);
 };
 
 // The address space that a transfer runs in. `tag` is unique in the process and changes with each invalidation.

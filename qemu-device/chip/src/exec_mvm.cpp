@@ -11,10 +11,19 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint64_t kMacsPerNs = 250;          // estimate for slices
 constexpr uint32_t kBlockMax = 256;           // vectors a unit
 constexpr uint64_t kBlockBytes = 1u << 20;    // of converted input a unit
-constexpr uint64_t kUnitMacs = 8u << 20;      // aim: long enough to hide its start, short enough to share
+constexpr uint64_t kUnitNs = 128'000;         // aim: long enough to hide its start, short enough to share
+
+// Rough speed of an engine on one core, for cutting and for slices.
+uint64_t macs_per_ns(sidra_chip_engine engine) {
+    switch (engine) {
+        case SIDRA_CHIP_ENGINE_AVX512: return 250;
+        case SIDRA_CHIP_ENGINE_AVX2: return 60;
+        case SIDRA_CHIP_ENGINE_NEON: return 40;
+        default: return 1;
+    }
+}
 
 // Every tile of the object must hold what this object programmed.
 Fault check_programmed(const Env& env, Weights& w) {
@@ -79,14 +88,16 @@ Fault mvm_prepare(const Env& env, Job& job) {
     }
 
     const uint64_t vector_macs = uint64_t{w.rows} * std::min(w.cols, w.tile_width);
-    uint64_t block = std::clamp<uint64_t>(kUnitMacs / vector_macs, 1, kBlockMax);
+    const uint64_t speed = macs_per_ns(env.engine.id);
+    uint64_t block = std::clamp<uint64_t>(kUnitNs * speed / vector_macs, 1, kBlockMax);
     block = std::min(block, std::max<uint64_t>(kBlockBytes / w.rows, 1));
-    block = std::min<uint64_t>(block, m.batch);
-    if (block > 6) block -= block % 6;  // engines take six vectors at a time
+    uint64_t blocks = (m.batch + block - 1) / block;
+    block = (m.batch + blocks - 1) / blocks;                 // of equal size,
+    if (block > 6 && blocks > 1) block = (block + 5) / 6 * 6;  // and engines take six vectors at a time
+    blocks = (m.batch + block - 1) / block;
     plan.block = static_cast<uint32_t>(block);
-    const uint32_t blocks = (m.batch + plan.block - 1) / plan.block;
-    job.units = blocks * w.tile_cols;
-    job.unit_work = vector_macs * block / kMacsPerNs + 1;
+    job.units = static_cast<uint32_t>(blocks * w.tile_cols);
+    job.unit_work = vector_macs * block / speed + 1;
     job.cost = mvm_cost(w.xbars.size(), m.batch);
     job.work.mvms = w.xbars.size() * m.batch;
     job.work.macs = uint64_t{w.rows} * w.cols * m.batch;

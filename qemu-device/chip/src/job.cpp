@@ -36,11 +36,11 @@ uint64_t rows_extent(uint64_t rows, uint64_t stride, uint64_t bytes) {
 }
 
 Fault Rows::direct(Dma& dma, uint64_t va, uint64_t row_stride, uint32_t rows, uint64_t bytes, bool write) {
-    // Gaps between far rows need not be mapped at all, so only close rows are tried as one piece.
-    if (rows > 1 && row_stride - bytes >= SIDRA_PAGE_SIZE) return {};
     Fault fault;
     data = dma.map_all(va, rows_extent(rows, row_stride, bytes), write, &fault);
     stride = row_stride;
+    // Gaps of a page and more need not be accessible at all: then it is for the single rows to fault.
+    if (rows > 1 && row_stride - bytes >= SIDRA_PAGE_SIZE && fault.cause != SIDRA_FAULT_BUS) return {};
     return fault;
 }
 

@@ -102,17 +102,20 @@ bool Chip::load_queue(Queue& queue) {
     }
     scheduler_.set_priority(queue.context.id, queue.id, entry.priority);
 
-    sidra_queue_state state{};
-    if (!bus_.read(entry.state, &state, sizeof state)) return false;
     if (!same) {
-        state = {};
-        state.timeline = entry.start_index;
-        state.generation = entry.generation;
+        sidra_queue_state fresh{};
+        fresh.timeline = entry.start_index;
+        if (!bus_.write_words(entry.state, &fresh, sizeof fresh)) return false;
     }
-    state.run_state = queue.faulted.load() ? SIDRA_QUEUE_FAULTED : SIDRA_QUEUE_RUNNING;
-    if (!bus_.write(entry.state, &state, sizeof state)) return false;
+    if (!write_run_state(queue, queue.faulted.load() ? SIDRA_QUEUE_FAULTED : SIDRA_QUEUE_RUNNING)) return false;
     queue.loaded.store(true, std::memory_order_release);
     return true;
+}
+
+bool Chip::write_run_state(const Queue& queue, uint32_t run_state) {
+    const uint32_t words[2] = {run_state, queue.entry.generation};
+    static_assert(offsetof(sidra_queue_state, generation) == offsetof(sidra_queue_state, run_state) + 4);
+    return bus_.write_words(queue.entry.state + offsetof(sidra_queue_state, run_state), words, sizeof words);
 }
 
 bool Chip::run_queue(const Scheduler::Pick& pick) {

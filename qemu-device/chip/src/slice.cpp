@@ -131,7 +131,7 @@ Fault Slice::fetch(bool* empty) {
     }
 
     const uint64_t entries = uint64_t{1} << queue_.entry.ring_log2;
-    if (queue_.index == write_index_) {
+    if (queue_.index >= write_index_) {  // as far as known
         std::memset(&cmd, 0, sizeof cmd);
         uint64_t written;
         if (Fault fault = ring_memory_.load64(queue_.entry.write_index, &written)) return fault;

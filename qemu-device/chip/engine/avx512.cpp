@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#include "avx512.h"
+
+#include "engines.h"
+#include "numerics.h"
+#include "simd_avx512.h"
+
+#include "simd.inc"
+
+namespace sidra::engine {
+
+constinit const Engine kAvx512Engine = {"avx512", SIDRA_CHIP_ENGINE_AVX512, avx512_mvm, quantize_u8, bias_u8, scale, vec, pool, transpose, pack};
+
+}  // namespace sidra::engine

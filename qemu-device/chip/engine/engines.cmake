@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+# The engines: sources for this processor, and the flags of each file. Include it, then give SIDRA_ENGINE_SOURCES to a target.
+# Only the SIMD files get instruction set flags, and find.cpp asks the CPU before any of them runs: the rest must start on every machine.
+# -ffp-contract=off: a fused multiply-add rounds once instead of twice, and all engines give the same bits (numerics.h).
+
+set(_engine ${CMAKE_CURRENT_LIST_DIR})
+set(SIDRA_ENGINE_SOURCES ${_engine}/find.cpp ${_engine}/scalar.cpp ${_engine}/scalar_math.cpp ${_engine}/scalar_vec.cpp)
+set_source_files_properties(${SIDRA_ENGINE_SOURCES} PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
+    set(_avx512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mprefer-vector-width=512)
+    list(APPEND SIDRA_ENGINE_SOURCES ${_engine}/avx2.cpp ${_engine}/avx512.cpp ${_engine}/avx512_mvm.cpp)
+    set_source_files_properties(${_engine}/avx2.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-mavx2")
+    set_source_files_properties(${_engine}/avx512.cpp ${_engine}/avx512_mvm.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;${_avx512}")
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    list(APPEND SIDRA_ENGINE_SOURCES ${_engine}/neon.cpp ${_engine}/neon_dot.cpp)
+    set_source_files_properties(${_engine}/neon.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
+    set_source_files_properties(${_engine}/neon_dot.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-march=armv8.2-a+dotprod")
+endif()
