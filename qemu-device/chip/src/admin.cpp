@@ -155,7 +155,9 @@ uint8_t Chip::admin_finish() {
         case SIDRA_ADMIN_RESET_QUEUE:
         case SIDRA_ADMIN_RESET_CONTEXT:
             for_each_queue([&](Queue& queue) {
-                if (in_scope(queue)) forget(queue);
+                if (!in_scope(queue)) return;
+                if (queue.loaded.load()) write_run_state(queue, SIDRA_QUEUE_STOPPED);
+                forget(queue);
             });
             if (op == SIDRA_ADMIN_RESET_CONTEXT && context) drop_context(*context);
             if (is_queue_scope(op)) stop_[slot(static_cast<uint32_t>(id), static_cast<uint32_t>(admin_.arg[1]))].store(0);
@@ -170,32 +172,32 @@ uint8_t Chip::admin_memory() {
     const auto inside = [](uint64_t offset, uint64_t bytes, uint64_t size) { return offset <= size && bytes <= size - offset; };
     switch (admin_.command & 0xff) {
         case SIDRA_ADMIN_TEST_DMA: {
-            if (n == 0 || n > kTestMax) return SIDRA_ADMIN_BAD_ARG;
+            if (n > kTestMax) return SIDRA_ADMIN_BAD_ARG;
             uint8_t data[kTestMax];
             return bus_.read(a, data, n) && bus_.write(b, data, n) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
         }
         case SIDRA_ADMIN_NVM_READ:
         case SIDRA_ADMIN_NVM_WRITE: {
             const auto nvm = array_.nvm();
-            if (n == 0 || n > kMemoryMax || !inside(a, n, nvm.size())) return SIDRA_ADMIN_BAD_ARG;
-            if ((admin_.command & 0xff) == SIDRA_ADMIN_NVM_READ) return bus_.write(b, &nvm[a], n) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
+            if (n > kMemoryMax || !inside(a, n, nvm.size())) return SIDRA_ADMIN_BAD_ARG;
+            if ((admin_.command & 0xff) == SIDRA_ADMIN_NVM_READ) return bus_.write(b, nvm.data() + a, n) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
             std::vector<uint8_t> data(n);  // all or nothing
             if (!bus_.read(b, data.data(), n)) return SIDRA_ADMIN_BUS_ERROR;
-            std::copy(data.begin(), data.end(), &nvm[a]);
+            std::copy(data.begin(), data.end(), nvm.data() + a);
             return SIDRA_ADMIN_OK;
         }
         case SIDRA_ADMIN_XBAR_READ: {
-            if (n == 0 || n > kHeadersMax || !inside(a, n, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;
+            if (n > kHeadersMax || !inside(a, n, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;
             std::vector<sidra_hw_xbar> headers(n);
             for (uint64_t i = 0; i < n; i++) headers[i] = array_.header(static_cast<uint32_t>(a + i));
             return bus_.write(b, headers.data(), n * sizeof(sidra_hw_xbar)) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
         }
         case SIDRA_ADMIN_XBAR_ERASE:
-            if (b == 0 || !inside(a, b, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;
+            if (!inside(a, b, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;
             for (uint64_t i = 0; i < b; i++) array_.erase(static_cast<uint32_t>(a + i));
             return SIDRA_ADMIN_OK;
         case SIDRA_ADMIN_L3_ZERO:
-            if (b == 0 || a % SIDRA_PAGE_SIZE || b % SIDRA_PAGE_SIZE || !inside(a, b, l3_.size())) return SIDRA_ADMIN_BAD_ARG;
+            if (a % SIDRA_PAGE_SIZE || b % SIDRA_PAGE_SIZE || !inside(a, b, l3_.size())) return SIDRA_ADMIN_BAD_ARG;
             std::fill_n(l3_.data() + a, b, uint8_t{0});
             return SIDRA_ADMIN_OK;
         default: return SIDRA_ADMIN_BAD_OP;
@@ -232,7 +234,9 @@ void Chip::finish_reset() {
     context_table_.store(0);
     {
         std::lock_guard guard(registers_lock_);
+        const uint32_t admin_status = registers_.admin_status;  // says that a command was aborted
         registers_ = {};
+        registers_.admin_status = admin_status;
         registers_.boot_reason = SIDRA_BOOT_RESET;
     }
     generation_.fetch_add(1);

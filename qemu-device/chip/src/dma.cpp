@@ -19,15 +19,18 @@ bool Bus::injected_error() {
     return left == 1;
 }
 
+bool Bus::refused() {
+    errors.fetch_add(1, std::memory_order_relaxed);
+    return false;
+}
+
 bool Bus::read(uint64_t bus, void* to, uint64_t size) {
     auto* out = static_cast<uint8_t*>(to);
+    if (bus + size < bus) return refused();
     while (size != 0) {
         uint64_t length = size;
         void* from = link_lost.load(std::memory_order_relaxed) ? nullptr : host.dma_map(host.self, bus, &length, false);
-        if (from == nullptr || length == 0) {
-            errors.fetch_add(1, std::memory_order_relaxed);
-            return false;
-        }
+        if (from == nullptr || length == 0) return refused();
         std::memcpy(out, from, length);
         host.dma_unmap(host.self, from, length, false);
         bus += length, out += length, size -= length;
@@ -37,13 +40,11 @@ bool Bus::read(uint64_t bus, void* to, uint64_t size) {
 
 bool Bus::write(uint64_t bus, const void* from, uint64_t size) {
     auto* in = static_cast<const uint8_t*>(from);
+    if (bus + size < bus) return refused();
     while (size != 0) {
         uint64_t length = size;
         void* to = link_lost.load(std::memory_order_relaxed) ? nullptr : host.dma_map(host.self, bus, &length, true);
-        if (to == nullptr || length == 0) {
-            errors.fetch_add(1, std::memory_order_relaxed);
-            return false;
-        }
+        if (to == nullptr || length == 0) return refused();
         std::memcpy(to, in, length);
         host.dma_unmap(host.self, to, length, true);
         bus += length, in += length, size -= length;
@@ -61,15 +62,11 @@ bool Bus::write_words(uint64_t bus, const void* from, uint64_t size) {
             __atomic_store_n(reinterpret_cast<uint64_t*>(static_cast<uint8_t*>(to) + i), word, __ATOMIC_RELEASE);
         }
     if (to) host.dma_unmap(host.self, to, length, true);
-    if (to && length == size) return true;
-    errors.fetch_add(1, std::memory_order_relaxed);
-    return false;
+    return (to && length == size) || refused();
 }
 
 bool Bus::load64(uint64_t bus, uint64_t* value) {
-    if (!link_lost.load(std::memory_order_relaxed) && host.load64_acquire(host.self, bus, value)) return true;
-    errors.fetch_add(1, std::memory_order_relaxed);
-    return false;
+    return (!link_lost.load(std::memory_order_relaxed) && host.load64_acquire(host.self, bus, value)) || refused();
 }
 
 Fault Tlb::walk(Bus& bus, const AddressSpace& space, uint64_t va, Page* page, bool* huge) {
@@ -158,7 +155,7 @@ Fault Dma::page(uint64_t va, bool write, uint64_t* address, bool* local, uint64_
 
 uint8_t* Dma::map_some(uint64_t va, uint64_t* length, bool write, Fault* fault) {
     if (bus_.injected_error()) {
-        bus_.errors.fetch_add(1, std::memory_order_relaxed);
+        bus_.refused();
         *fault = {SIDRA_FAULT_BUS, va};
         return nullptr;
     }
@@ -179,7 +176,7 @@ uint8_t* Dma::map_some(uint64_t va, uint64_t* length, bool write, Fault* fault) 
     void* pointer =
         bus_.link_lost.load(std::memory_order_relaxed) ? nullptr : host.dma_map(host.self, address, &mapped, write);
     if (pointer == nullptr || mapped == 0) {
-        bus_.errors.fetch_add(1, std::memory_order_relaxed);
+        bus_.refused();
         *fault = {SIDRA_FAULT_BUS, va};
         return nullptr;
     }
@@ -252,7 +249,7 @@ Fault Dma::max64(uint64_t va, uint64_t value) {
     }
     const sidra_chip_host& host = bus_.host;
     if (bus_.injected_error() || bus_.link_lost.load(std::memory_order_relaxed) || !host.max64_release(host.self, key, value)) {
-        bus_.errors.fetch_add(1, std::memory_order_relaxed);
+        bus_.refused();
         return {SIDRA_FAULT_BUS, va};
     }
     return {};

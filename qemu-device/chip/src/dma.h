@@ -32,6 +32,7 @@ struct Bus {
     std::atomic<uint64_t> errors{0};
 
     bool injected_error();
+    bool refused();  // counts; always false
     // Direct access for tables and rings at bus addresses; false: refused.
     bool read(uint64_t bus, void* to, uint64_t size);
     bool write(uint64_t bus, const void* from, uint64_t size);
