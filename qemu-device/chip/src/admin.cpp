@@ -158,6 +158,7 @@ uint8_t Chip::admin_finish() {
                 if (!in_scope(queue)) return;
                 if (queue.loaded.load()) write_run_state(queue, SIDRA_QUEUE_STOPPED);
                 forget(queue);
+                scheduler_.clear_ready(queue.context.id, queue.id);
             });
             if (op == SIDRA_ADMIN_RESET_CONTEXT && context) drop_context(*context);
             if (is_queue_scope(op)) stop_[slot(static_cast<uint32_t>(id), static_cast<uint32_t>(admin_.arg[1]))].store(0);

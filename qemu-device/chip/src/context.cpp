@@ -61,6 +61,9 @@ Fault Context::read_weights(Bus& bus, const Array& array, uint32_t index, std::u
     object->xbars.resize(tiles);
     if (!bus.read(raw.tiles, object->xbars.data(), tiles * sizeof(uint32_t))) return {SIDRA_FAULT_BUS, index};
     if (std::any_of(object->xbars.begin(), object->xbars.end(), [&](uint32_t x) { return x >= array.xbars(); })) return bad;
+    std::vector<uint32_t> sorted = object->xbars;
+    std::sort(sorted.begin(), sorted.end());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return bad;
     object->planes.resize(tiles);
     for (uint32_t i = 0; i < object->tile_rows; i++)
         for (uint32_t j = 0; j < object->tile_cols; j++)

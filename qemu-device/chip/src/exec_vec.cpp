@@ -89,7 +89,7 @@ Fault check_rows(uint64_t va, uint64_t stride, uint64_t rows, uint64_t bytes, ui
 Fault prepare_pool(const Env& env, Job& job) {
     const sidra_cmd_vec& v = job.cmd.vec;
     VecPlan& plan = job.vec;
-    if (v.in2 % 8) return {SIDRA_FAULT_ALIGNMENT, v.in2};
+    if (v.in2 % 4) return {SIDRA_FAULT_ALIGNMENT, v.in2};
     if (!range_ok(v.in2, sizeof plan.pool)) return {SIDRA_FAULT_LIMIT, v.in2};
     Dma dma(env.bus, this_worker().tlb, env.space);
     if (Fault fault = dma.read(v.in2, &plan.pool, sizeof plan.pool)) return fault;

@@ -18,6 +18,10 @@ bool Scheduler::mark_ready(uint32_t context, uint32_t queue) {
     return true;
 }
 
+void Scheduler::clear_ready(uint32_t context, uint32_t queue) {
+    for (auto& priority : entities_) priority[context].ready[queue / 64].fetch_and(~(uint64_t{1} << (queue % 64)));
+}
+
 bool Scheduler::any_ready() const {
     return std::any_of(contexts_.begin(), contexts_.end(), [](const auto& word) { return word.load() != 0; });
 }

@@ -24,6 +24,8 @@ class Scheduler {
 
     // Lock-free. True if the queue was not ready before.
     bool mark_ready(uint32_t context, uint32_t queue);
+    // Forgets a doorbell: the queue was reset.
+    void clear_ready(uint32_t context, uint32_t queue);
     // Takes the queue that is next by its share; false if none is ready.
     bool pick(Pick* pick);
     // Accounts `work` (ns, estimated) to what was picked.
