@@ -33,7 +33,8 @@ inline void multiply(const int8_t* weights, const Input* x, uint32_t groups, int
     }
     for (int m = 0; m < M; ++m) {
         const __m256i pairs = _mm256_hadd_epi32(acc[m][0], acc[m][1]);  // columns 0 1 4 5, 2 3 6 7
-        _mm256_store_si256(reinterpret_cast<__m256i*>(sums + m * static_cast<int>(kPanelCols)), _mm256_permute4x64_epi64(pairs, 0xd8));
+        _mm256_store_si256(reinterpret_cast<__m256i*>(sums + m * static_cast<int>(kPanelCols)),
+                           _mm256_permute4x64_epi64(pairs, 0xd8));
     }
 }
 
@@ -41,6 +42,7 @@ inline void multiply(const int8_t* weights, const Input* x, uint32_t groups, int
 
 }  // namespace
 
-constinit const Engine kAvx2Engine = {"avx2", SIDRA_CHIP_ENGINE_AVX2, mvm_by_panels, quantize_u8, bias_u8, scale, vec, pool, transpose, pack};
+constinit const Engine kAvx2Engine = {
+    "avx2", SIDRA_CHIP_ENGINE_AVX2, mvm_by_panels, quantize_u8, bias_u8, scale, vec, pool, transpose, pack};
 
 }  // namespace sidra::engine

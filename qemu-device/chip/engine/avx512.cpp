@@ -9,6 +9,7 @@
 
 namespace sidra::engine {
 
-constinit const Engine kAvx512Engine = {"avx512", SIDRA_CHIP_ENGINE_AVX512, avx512_mvm, quantize_u8, bias_u8, scale, vec, pool, transpose, pack};
+constinit const Engine kAvx512Engine = {
+    "avx512", SIDRA_CHIP_ENGINE_AVX512, avx512_mvm, quantize_u8, bias_u8, scale, vec, pool, transpose, pack};
 
 }  // namespace sidra::engine

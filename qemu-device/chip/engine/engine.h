@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The arithmetic of the chip, level `fast`: pure functions on host memory, without state, threads or checks. The chip has checked
-// everything (ranges, types, alignment as uapi/sidra_cmd.h says); engines compute. All engines give the same bits.
+// The arithmetic of the chip, level `fast`: pure functions on host memory, without state, threads or checks. The chip
+// has checked everything (ranges, types, alignment as uapi/sidra_cmd.h says); engines compute. All engines give the
+// same bits.
 #ifndef SIDRA_CHIP_ENGINE_H
 #define SIDRA_CHIP_ENGINE_H
 
@@ -13,12 +14,12 @@
 
 namespace sidra::engine {
 
-inline constexpr uint32_t kTileRows = 256;      // inputs of a tile
-inline constexpr uint32_t kTileColsMax = 256;   // outputs of a tile (128 for a differential pair of columns)
-inline constexpr uint32_t kPanelCols = 64;      // columns that lie together in a packed plane
+inline constexpr uint32_t kTileRows = 256;     // inputs of a tile
+inline constexpr uint32_t kTileColsMax = 256;  // outputs of a tile (128 for a differential pair of columns)
+inline constexpr uint32_t kPanelCols = 64;     // columns that lie together in a packed plane
 
-// Packed plane: the s8 weights of one tile as every engine reads them. 64 columns to a panel; inside a panel, groups of 4
-// consecutive rows, each holding 64 columns x 4 rows: the byte of (row, col) is at
+// Packed plane: the s8 weights of one tile as every engine reads them. 64 columns to a panel; inside a panel, groups of
+// 4 consecutive rows, each holding 64 columns x 4 rows: the byte of (row, col) is at
 //   ((col / 64) * 64 + row / 4) * 256 + (col % 64) * 4 + row % 4.
 // Always kTileRows rows; columns in whole panels; unused rows and columns are zero. 64-byte aligned. A panel is 16 KiB.
 inline constexpr size_t packed_offset(uint32_t row, uint32_t col) {
@@ -26,58 +27,59 @@ inline constexpr size_t packed_offset(uint32_t row, uint32_t col) {
 }
 
 // A column block of a whole weights object, all its row tiles at once, so that an engine may keep sums in registers:
-//   for b < batch, c < cols: acc[b][c] = init[c] + sum over tiles t, rows r of in[b][256 t + r] * w_t[r][c], exact modulo 2^32.
+//   for b < batch, c < cols: acc[b][c] = init[c] + sum over tiles t, rows r of in[b][256 t + r] * w_t[r][c], exact
+//   modulo 2^32.
 struct ColumnMvm {
     const int8_t* const* packed;  // tile planes, top to bottom
     uint32_t tiles;
-    uint32_t rows;                // K, all tiles together
-    uint32_t cols;                // 1..256 of this column of tiles
+    uint32_t rows;  // K, all tiles together
+    uint32_t cols;  // 1..256 of this column of tiles
     const uint8_t* in;
     size_t in_stride;
     int32_t* acc;
-    size_t acc_stride;            // elements
-    const int32_t* init;          // cols start values, or nullptr for zero
+    size_t acc_stride;    // elements
+    const int32_t* init;  // cols start values, or nullptr for zero
     uint32_t batch;
 };
 
 // Result of an MVM: out = convert(acc), see struct sidra_cmd_mvm. `rows` x `cols` elements.
 struct Scale {
     const int32_t* acc;
-    size_t acc_stride;      // elements
+    size_t acc_stride;  // elements
     void* out;
-    size_t out_stride;      // bytes
+    size_t out_stride;  // bytes
     uint32_t rows, cols;
-    uint32_t out_type;      // S8, U8, F32
-    float gain;             // in_scale * out_factor
-    const float* scale;     // cols factors or nullptr for 1; the factor of column n is gain * scale[n]
+    uint32_t out_type;   // S8, U8, F32
+    float gain;          // in_scale * out_factor
+    const float* scale;  // cols factors or nullptr for 1; the factor of column n is gain * scale[n]
     int32_t out_zero;
 };
 
-// One VEC operation on rows [0, rows): pointers already at the first of them. Operations of struct sidra_cmd_vec but TRANSPOSE, GATHER
-// and POOL_*, which the functions below do. in2 / table as the operation says.
+// One VEC operation on rows [0, rows): pointers already at the first of them. Operations of struct sidra_cmd_vec but
+// TRANSPOSE, GATHER and POOL_*, which the functions below do. in2 / table as the operation says.
 struct Vec {
-    uint32_t op;            // enum sidra_vec_op
+    uint32_t op;  // enum sidra_vec_op
     uint32_t in_type, out_type;
     uint32_t rows, cols;
     const void* in;
-    const void* in2;        // nullptr if none
+    const void* in2;  // nullptr if none
     void* out;
     size_t in_stride, in2_stride, out_stride;  // bytes
     uint32_t param0, param1;
 };
 
 struct Pool {
-    bool max;               // else average
-    uint32_t type;          // max: F32, S8, U8; average: F32
-    const void* in;         // first pixel row of this image
-    size_t in_stride;       // bytes of a pixel row
-    void* out;              // pixel row `out_y` of this image
+    bool max;          // else average
+    uint32_t type;     // max: F32, S8, U8; average: F32
+    const void* in;    // first pixel row of this image
+    size_t in_stride;  // bytes of a pixel row
+    void* out;         // pixel row `out_y` of this image
     uint32_t out_y;
     uint32_t channels;
     sidra_vec_pool geometry;
 };
 
-struct Transpose {          // out[c][r] = in[r][c]; element 1 or 4 bytes
+struct Transpose {  // out[c][r] = in[r][c]; element 1 or 4 bytes
     const void* in;
     void* out;
     size_t in_stride, out_stride;
@@ -96,9 +98,10 @@ struct Engine {
     void (*vec)(const Vec&);
     void (*pool)(const Pool&);
     void (*transpose)(const Transpose&);
-    // Packs a rows x cols block of s8 weights (row r at in + r * stride) at (row0, col0) of a plane, and adds each column's sum of the
-    // block minus what was there before to sums[col0 + c].
-    void (*pack)(int8_t* packed, int32_t* sums, const int8_t* in, size_t stride, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols);
+    // Packs a rows x cols block of s8 weights (row r at in + r * stride) at (row0, col0) of a plane, and adds each
+    // column's sum of the block minus what was there before to sums[col0 + c].
+    void (*pack)(int8_t* packed, int32_t* sums, const int8_t* in, size_t stride, uint32_t row0, uint32_t rows,
+                 uint32_t col0, uint32_t cols);
 };
 
 // The engine asked for, or nullptr if this CPU or build does not have it. AUTO always gives one.

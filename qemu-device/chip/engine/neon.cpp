@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The NEON engine for any AArch64. Its MVM widens both sides to 16 bits; neon_dot.cpp has the one for CPUs with dot products.
+// The NEON engine for any AArch64. Its MVM widens both sides to 16 bits; neon_dot.cpp has the one for CPUs with dot
+// products.
 #include "neon.h"
 
 #include "engines.h"
@@ -45,7 +46,9 @@ inline void multiply(const int8_t* weights, const Input* x, uint32_t groups, int
 
 }  // namespace
 
-constinit const Engine kNeonEngine = {"neon", SIDRA_CHIP_ENGINE_NEON, mvm_by_panels, quantize_u8, bias_u8, scale, vec, pool, transpose, pack};
-constinit const Engine kNeonDotEngine = {"neon", SIDRA_CHIP_ENGINE_NEON, neon_dot_mvm, quantize_u8, bias_u8, scale, vec, pool, transpose, pack};
+constinit const Engine kNeonEngine = {
+    "neon", SIDRA_CHIP_ENGINE_NEON, mvm_by_panels, quantize_u8, bias_u8, scale, vec, pool, transpose, pack};
+constinit const Engine kNeonDotEngine = {
+    "neon", SIDRA_CHIP_ENGINE_NEON, neon_dot_mvm, quantize_u8, bias_u8, scale, vec, pool, transpose, pack};
 
 }  // namespace sidra::engine

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// MVM with sdot, which multiplies s8 by s8: x w = (x - 128) w + 128 w, so each column's sum of weights is added 128 times.
+// MVM with sdot, which multiplies s8 by s8: x w = (x - 128) w + 128 w, so each column's sum of weights is added 128
+// times.
 #include <arm_neon.h>
 #include <stddef.h>
 
@@ -30,7 +31,8 @@ inline void multiply(const int8_t* weights, const Input* x, uint32_t groups, int
         for (int c = 0; c < 4; ++c) acc[m][c] = vdupq_n_s32(0);
     }
     for (uint32_t g = 0; g < groups; ++g, weights += 256, x += 4) {
-        const int8x16_t w[4] = {vld1q_s8(weights), vld1q_s8(weights + 16), vld1q_s8(weights + 32), vld1q_s8(weights + 48)};
+        const int8x16_t w[4] = {vld1q_s8(weights), vld1q_s8(weights + 16), vld1q_s8(weights + 32),
+                                vld1q_s8(weights + 48)};
         for (int m = 0; m < M; ++m) {
             int32_t four;
             __builtin_memcpy(&four, x + m * static_cast<int>(kTileRows), 4);

@@ -55,7 +55,8 @@ void scale(const Scale& s) {
     }
 }
 
-// Calls f(pointer to the first channel) for each pixel of the kernel at output (oy, ox) that is inside the image; returns their number.
+// Calls f(pointer to the first channel) for each pixel of the kernel at output (oy, ox) that is inside the image;
+// returns their number.
 template <class F>
 uint32_t for_pixels(const Pool& p, uint32_t ox, size_t element, F f) {
     const sidra_vec_pool& g = p.geometry;
@@ -126,7 +127,10 @@ void pack(int8_t* packed, int32_t* sums, const int8_t* in, size_t stride, uint32
 }  // namespace
 }  // namespace scalar
 
-constinit const Engine kScalarEngine = {"scalar",      SIDRA_CHIP_ENGINE_SCALAR, scalar::mvm,  scalar::quantize_u8, scalar::bias_u8,
-                                        scalar::scale, scalar::vec,              scalar::pool, scalar::transpose,   scalar::pack};
+constinit const Engine kScalarEngine = {"scalar",          SIDRA_CHIP_ENGINE_SCALAR,
+                                        scalar::mvm,       scalar::quantize_u8,
+                                        scalar::bias_u8,   scalar::scale,
+                                        scalar::vec,       scalar::pool,
+                                        scalar::transpose, scalar::pack};
 
 }  // namespace sidra::engine

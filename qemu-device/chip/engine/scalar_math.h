@@ -8,8 +8,8 @@
 
 namespace sidra::engine::scalar {
 
-float canonical(float x);                      // NaN becomes the one quiet NaN
-int32_t rne(float x);                          // to nearest even, saturating, NaN to 0
+float canonical(float x);  // NaN becomes the one quiet NaN
+int32_t rne(float x);      // to nearest even, saturating, NaN to 0
 int32_t add_saturated(int32_t a, int32_t b);
 int32_t clamp_s8(int32_t x);
 int32_t clamp_u8(int32_t x);
@@ -21,10 +21,10 @@ float silu(float x);
 float gelu(float x);
 float gelu_tanh(float x);
 
-float maximum(float a, float b);               // of two operands: NaN wins
+float maximum(float a, float b);  // of two operands: NaN wins
 float minimum(float a, float b);
-int32_t max_key(float x);                      // order of floats as integers, -0 below +0; NaN the lowest
-int32_t min_key(float x);                      // NaN the highest
+int32_t max_key(float x);  // order of floats as integers, -0 below +0; NaN the lowest
+int32_t min_key(float x);  // NaN the highest
 float from_max_key(int32_t key);
 float from_min_key(int32_t key);
 

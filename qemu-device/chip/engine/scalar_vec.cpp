@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// VEC operations of the reference engine. Elements are read and written one at a time through memcpy: rows may be of another type in
-// place, and host memory has no type of its own.
+// VEC operations of the reference engine. Elements are read and written one at a time through memcpy: rows may be of
+// another type in place, and host memory has no type of its own.
 #include "scalar_vec.h"
 
 #include <algorithm>
@@ -66,11 +66,16 @@ void dequantize(const Vec& v, const void* in, void* out) {
 
 float binary(uint32_t op, float a, float b) {
     switch (op) {
-    case SIDRA_VEC_ADD: return canonical(a + b);
-    case SIDRA_VEC_SUB: return canonical(a - b);
-    case SIDRA_VEC_MUL: return canonical(a * b);
-    case SIDRA_VEC_MAX: return maximum(a, b);
-    default: return minimum(a, b);
+        case SIDRA_VEC_ADD:
+            return canonical(a + b);
+        case SIDRA_VEC_SUB:
+            return canonical(a - b);
+        case SIDRA_VEC_MUL:
+            return canonical(a * b);
+        case SIDRA_VEC_MAX:
+            return maximum(a, b);
+        default:
+            return minimum(a, b);
     }
 }
 
@@ -78,11 +83,16 @@ int32_t binary(uint32_t op, int32_t a, int32_t b) {
     const auto x = static_cast<uint32_t>(a);
     const auto y = static_cast<uint32_t>(b);
     switch (op) {
-    case SIDRA_VEC_ADD: return wrap(x + y);
-    case SIDRA_VEC_SUB: return wrap(x - y);
-    case SIDRA_VEC_MUL: return wrap(x * y);
-    case SIDRA_VEC_MAX: return std::max(a, b);
-    default: return std::min(a, b);
+        case SIDRA_VEC_ADD:
+            return wrap(x + y);
+        case SIDRA_VEC_SUB:
+            return wrap(x - y);
+        case SIDRA_VEC_MUL:
+            return wrap(x * y);
+        case SIDRA_VEC_MAX:
+            return std::max(a, b);
+        default:
+            return std::min(a, b);
     }
 }
 
@@ -93,13 +103,20 @@ void two_operands(const Vec& v, const void* in, const void* in2, void* out) {
 
 float unary(uint32_t op, float x) {
     switch (op) {
-    case SIDRA_VEC_RELU: return x <= 0.0f ? 0.0f : x;
-    case SIDRA_VEC_GELU: return gelu(x);
-    case SIDRA_VEC_GELU_TANH: return gelu_tanh(x);
-    case SIDRA_VEC_SIGMOID: return sigmoid(x);
-    case SIDRA_VEC_TANH: return tanh(x);
-    case SIDRA_VEC_SILU: return silu(x);
-    default: return exp(x);
+        case SIDRA_VEC_RELU:
+            return x <= 0.0f ? 0.0f : x;
+        case SIDRA_VEC_GELU:
+            return gelu(x);
+        case SIDRA_VEC_GELU_TANH:
+            return gelu_tanh(x);
+        case SIDRA_VEC_SIGMOID:
+            return sigmoid(x);
+        case SIDRA_VEC_TANH:
+            return tanh(x);
+        case SIDRA_VEC_SILU:
+            return silu(x);
+        default:
+            return exp(x);
     }
 }
 
@@ -133,10 +150,12 @@ void softmax(const Vec& v, const void* in, void* out) {
 void layernorm(const Vec& v, const void* in, void* out) {
     const auto n = static_cast<float>(v.cols);
     const float mean = ordered_sum(v.cols, [&](size_t c) { return get<float>(in, c); }) / n;
-    const float variance = ordered_sum(v.cols, [&](size_t c) {
-                               const float d = get<float>(in, c) - mean;
-                               return d * d;
-                           }) / n;
+    const float variance = ordered_sum(v.cols,
+                                       [&](size_t c) {
+                                           const float d = get<float>(in, c) - mean;
+                                           return d * d;
+                                       }) /
+                           n;
     const float inverse = 1.0f / std::sqrt(variance + std::bit_cast<float>(v.param0));
     for (size_t c = 0; c < v.cols; ++c) {
         const float gamma = v.in2 != nullptr ? get<float>(v.in2, c) : 1.0f;
@@ -179,7 +198,8 @@ void argmax(const Vec& v, const void* in, void* out) {
     int32_t best = std::numeric_limits<int32_t>::min();
     for (size_t c = 0; c < v.cols; ++c) {
         // + 0 makes -0 equal to +0
-        const int32_t key = v.in_type == SIDRA_TYPE_F32 ? max_key(get<float>(in, c) + 0.0f) : get_integer(v.in_type, in, c);
+        const int32_t key =
+            v.in_type == SIDRA_TYPE_F32 ? max_key(get<float>(in, c) + 0.0f) : get_integer(v.in_type, in, c);
         if (key > best) {
             best = key;
             best_index = static_cast<int32_t>(c);
@@ -190,23 +210,33 @@ void argmax(const Vec& v, const void* in, void* out) {
 
 void row(const Vec& v, const void* in, const void* in2, void* out) {
     switch (v.op) {
-    case SIDRA_VEC_QUANTIZE: return quantize(v, in, out);
-    case SIDRA_VEC_DEQUANTIZE: return dequantize(v, in, out);
-    case SIDRA_VEC_ADD:
-    case SIDRA_VEC_SUB:
-    case SIDRA_VEC_MUL:
-    case SIDRA_VEC_MAX:
-    case SIDRA_VEC_MIN:
-        return v.in_type == SIDRA_TYPE_F32 ? two_operands<float>(v, in, in2, out) : two_operands<int32_t>(v, in, in2, out);
-    case SIDRA_VEC_LUT: return lut(v, in, out);
-    case SIDRA_VEC_SOFTMAX: return softmax(v, in, out);
-    case SIDRA_VEC_LAYERNORM: return layernorm(v, in, out);
-    case SIDRA_VEC_REDUCE_SUM:
-    case SIDRA_VEC_REDUCE_MEAN: return reduce_sum(v, in, out);
-    case SIDRA_VEC_REDUCE_MAX:
-    case SIDRA_VEC_REDUCE_MIN: return reduce_extreme(v, in, out);
-    case SIDRA_VEC_ARGMAX: return argmax(v, in, out);
-    default: return one_operand(v, in, out);
+        case SIDRA_VEC_QUANTIZE:
+            return quantize(v, in, out);
+        case SIDRA_VEC_DEQUANTIZE:
+            return dequantize(v, in, out);
+        case SIDRA_VEC_ADD:
+        case SIDRA_VEC_SUB:
+        case SIDRA_VEC_MUL:
+        case SIDRA_VEC_MAX:
+        case SIDRA_VEC_MIN:
+            return v.in_type == SIDRA_TYPE_F32 ? two_operands<float>(v, in, in2, out)
+                                               : two_operands<int32_t>(v, in, in2, out);
+        case SIDRA_VEC_LUT:
+            return lut(v, in, out);
+        case SIDRA_VEC_SOFTMAX:
+            return softmax(v, in, out);
+        case SIDRA_VEC_LAYERNORM:
+            return layernorm(v, in, out);
+        case SIDRA_VEC_REDUCE_SUM:
+        case SIDRA_VEC_REDUCE_MEAN:
+            return reduce_sum(v, in, out);
+        case SIDRA_VEC_REDUCE_MAX:
+        case SIDRA_VEC_REDUCE_MIN:
+            return reduce_extreme(v, in, out);
+        case SIDRA_VEC_ARGMAX:
+            return argmax(v, in, out);
+        default:
+            return one_operand(v, in, out);
     }
 }
 
@@ -215,7 +245,8 @@ void row(const Vec& v, const void* in, const void* in2, void* out) {
 void vec(const Vec& v) {
     for (size_t r = 0; r < v.rows; ++r) {
         const void* in2 = v.in2 != nullptr ? static_cast<const uint8_t*>(v.in2) + r * v.in2_stride : nullptr;
-        row(v, static_cast<const uint8_t*>(v.in) + r * v.in_stride, in2, static_cast<uint8_t*>(v.out) + r * v.out_stride);
+        row(v, static_cast<const uint8_t*>(v.in) + r * v.in_stride, in2,
+            static_cast<uint8_t*>(v.out) + r * v.out_stride);
     }
 }
 

@@ -45,8 +45,8 @@ inline I load_s8(const void* p, size_t n) { return reinterpret_cast<I>(_mm256_cv
 inline I load_u8(const void* p) { return reinterpret_cast<I>(_mm256_cvtepu8_epi32(_mm_loadu_si64(p))); }
 inline I load_u8(const void* p, size_t n) { return reinterpret_cast<I>(_mm256_cvtepu8_epi32(load_bytes(p, n))); }
 inline uint64_t low_bytes(I x) {
-    const __m256i pick = _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
-                                          -1, -1, -1, -1, 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1);
+    const __m256i pick = _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+                                          0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1);
     const __m256i picked = _mm256_shuffle_epi8(reinterpret_cast<__m256i>(x), pick);
     const __m128i both = _mm_or_si128(_mm256_castsi256_si128(picked), _mm256_extracti128_si256(picked, 1));
     return static_cast<uint64_t>(_mm_cvtsi128_si64(both));
@@ -64,9 +64,15 @@ inline F select(I mask, F a, F b) {
     return reinterpret_cast<F>(
         _mm256_blendv_ps(reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(mask)));
 }
-inline I select(I mask, I a, I b) { return reinterpret_cast<I>(select(mask, reinterpret_cast<F>(a), reinterpret_cast<F>(b))); }
-inline I max(I a, I b) { return reinterpret_cast<I>(_mm256_max_epi32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b))); }
-inline I min(I a, I b) { return reinterpret_cast<I>(_mm256_min_epi32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b))); }
+inline I select(I mask, I a, I b) {
+    return reinterpret_cast<I>(select(mask, reinterpret_cast<F>(a), reinterpret_cast<F>(b)));
+}
+inline I max(I a, I b) {
+    return reinterpret_cast<I>(_mm256_max_epi32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+}
+inline I min(I a, I b) {
+    return reinterpret_cast<I>(_mm256_min_epi32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
+}
 inline F square_root(F x) { return reinterpret_cast<F>(_mm256_sqrt_ps(reinterpret_cast<__m256>(x))); }
 
 // Nearest even, saturating, NaN to 0. The instruction gives INT32_MIN for whatever does not fit.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The vector primitives of simd.inc with AVX-512: 16 lanes. Everything is in an unnamed namespace: code made with this file's compiler
-// flags must never be what the linker keeps for the rest of the program.
+// The vector primitives of simd.inc with AVX-512: 16 lanes. Everything is in an unnamed namespace: code made with this
+// file's compiler flags must never be what the linker keeps for the rest of the program.
 #ifndef SIDRA_CHIP_ENGINE_SIMD_AVX512_H
 #define SIDRA_CHIP_ENGINE_SIMD_AVX512_H
 
@@ -16,7 +16,8 @@ typedef float F __attribute__((vector_size(64)));
 typedef int32_t I __attribute__((vector_size(64)));
 typedef uint32_t U __attribute__((vector_size(64)));
 
-// GCC 12 warns of uninitialised operands in its own unmasked forms of some intrinsics; with all lanes chosen the code is the same.
+// GCC 12 warns of uninitialised operands in its own unmasked forms of some intrinsics; with all lanes chosen the code
+// is the same.
 constexpr __mmask16 kAll = 0xffff;
 
 inline __mmask16 first(size_t n) { return static_cast<__mmask16>((1u << n) - 1u); }
@@ -36,11 +37,15 @@ inline void store(void* p, I x, size_t n) { _mm512_mask_storeu_epi32(p, first(n)
 inline I load_s8(const void* p) {
     return reinterpret_cast<I>(_mm512_maskz_cvtepi8_epi32(kAll, _mm_loadu_si128(static_cast<const __m128i_u*>(p))));
 }
-inline I load_s8(const void* p, size_t n) { return reinterpret_cast<I>(_mm512_maskz_cvtepi8_epi32(kAll, _mm_maskz_loadu_epi8(first(n), p))); }
+inline I load_s8(const void* p, size_t n) {
+    return reinterpret_cast<I>(_mm512_maskz_cvtepi8_epi32(kAll, _mm_maskz_loadu_epi8(first(n), p)));
+}
 inline I load_u8(const void* p) {
     return reinterpret_cast<I>(_mm512_maskz_cvtepu8_epi32(kAll, _mm_loadu_si128(static_cast<const __m128i_u*>(p))));
 }
-inline I load_u8(const void* p, size_t n) { return reinterpret_cast<I>(_mm512_maskz_cvtepu8_epi32(kAll, _mm_maskz_loadu_epi8(first(n), p))); }
+inline I load_u8(const void* p, size_t n) {
+    return reinterpret_cast<I>(_mm512_maskz_cvtepu8_epi32(kAll, _mm_maskz_loadu_epi8(first(n), p)));
+}
 // The low byte of each lane
 inline void store_bytes(void* p, I x) {
     _mm_storeu_si128(static_cast<__m128i_u*>(p), _mm512_maskz_cvtepi32_epi8(kAll, reinterpret_cast<__m512i>(x)));
@@ -61,7 +66,8 @@ inline I rne(F x) {
     const __m512i r = _mm512_maskz_cvtps_epi32(kAll, v);
     const __mmask16 high = _mm512_cmp_ps_mask(v, _mm512_set1_ps(0x1p31f), _CMP_GE_OQ);
     const __mmask16 number = _mm512_cmp_ps_mask(v, v, _CMP_ORD_Q);
-    return reinterpret_cast<I>(_mm512_maskz_mov_epi32(number, _mm512_mask_mov_epi32(r, high, _mm512_set1_epi32(INT32_MAX))));
+    return reinterpret_cast<I>(
+        _mm512_maskz_mov_epi32(number, _mm512_mask_mov_epi32(r, high, _mm512_set1_epi32(INT32_MAX))));
 }
 
 }  // namespace

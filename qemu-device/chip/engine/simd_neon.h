@@ -71,9 +71,15 @@ inline void store_bytes(void* p, I x, size_t n) {
 }
 
 inline I select(I mask, I a, I b) { return (mask & a) | (~mask & b); }
-inline F select(I mask, F a, F b) { return reinterpret_cast<F>(select(mask, reinterpret_cast<I>(a), reinterpret_cast<I>(b))); }
-inline I max(I a, I b) { return reinterpret_cast<I>(vmaxq_s32(reinterpret_cast<int32x4_t>(a), reinterpret_cast<int32x4_t>(b))); }
-inline I min(I a, I b) { return reinterpret_cast<I>(vminq_s32(reinterpret_cast<int32x4_t>(a), reinterpret_cast<int32x4_t>(b))); }
+inline F select(I mask, F a, F b) {
+    return reinterpret_cast<F>(select(mask, reinterpret_cast<I>(a), reinterpret_cast<I>(b)));
+}
+inline I max(I a, I b) {
+    return reinterpret_cast<I>(vmaxq_s32(reinterpret_cast<int32x4_t>(a), reinterpret_cast<int32x4_t>(b)));
+}
+inline I min(I a, I b) {
+    return reinterpret_cast<I>(vminq_s32(reinterpret_cast<int32x4_t>(a), reinterpret_cast<int32x4_t>(b)));
+}
 inline F square_root(F x) { return reinterpret_cast<F>(vsqrtq_f32(reinterpret_cast<float32x4_t>(x))); }
 // Nearest even, saturating, NaN to 0: what the instruction does.
 inline I rne(F x) { return reinterpret_cast<I>(vcvtnq_s32_f32(reinterpret_cast<float32x4_t>(x))); }

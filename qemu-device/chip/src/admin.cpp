@@ -95,7 +95,8 @@ uint8_t Chip::admin_begin() {
         default: set_stop(true); break;
     }
     for_each_queue([&](Queue& queue) {
-        if (in_scope(queue) && queue.claim.load() != 0) admin_.draining.emplace_back(&queue, queue.slices.load());
+        const uint32_t slices = queue.slices.load();  // first: what begins after this has seen the stop or the new tag
+        if (in_scope(queue) && queue.claim.load() != 0) admin_.draining.emplace_back(&queue, slices);
     });
     return SIDRA_ADMIN_OK;
 }
@@ -103,7 +104,7 @@ uint8_t Chip::admin_begin() {
 // Whether every slice that ran when the command began has ended.
 bool Chip::admin_drained() {
     std::erase_if(admin_.draining, [](const auto& entry) {
-        return entry.first->claim.load() == 0 || entry.first->slices.load() != entry.second;
+        return entry.first->slices.load() != entry.second || entry.first->claim.load() == 0;
     });
     return admin_.draining.empty();
 }

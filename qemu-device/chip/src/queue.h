@@ -23,7 +23,7 @@ class Queue {
     // Who runs it: 0 nobody, kClaimed one thread, kAgain one thread, and it is to look again when done.
     static constexpr uint32_t kClaimed = 1, kAgain = 2;
     std::atomic<uint32_t> claim{0};
-    std::atomic<uint32_t> slices{0};      // slices begun; a drain waits for claim 0 or another slice
+    std::atomic<uint32_t> slices{0};      // slices ended; a drain waits for claim 0 or another number
     std::atomic<bool> loaded{false};      // `entry` is valid; changed by the claimant, or while stopped and drained
     std::atomic<bool> recheck{false};     // look at the table entry again before the next packet (resumed)
     std::atomic<uint64_t> timeline{0};    // as published

@@ -130,7 +130,6 @@ bool Chip::run_queue(const Scheduler::Pick& pick) {
         }
         return true;
     }
-    queue.slices.fetch_add(1);
     Slice::Outcome outcome = Slice::Outcome::kIdle;
     uint64_t work = 0;
     if (!stopped(pick.context, pick.queue) && load_queue(queue)) {
@@ -138,9 +137,10 @@ bool Chip::run_queue(const Scheduler::Pick& pick) {
         outcome = slice.run();
         work = slice.work();
     }
+    queue.slices.store(queue.slices.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // before the claim ends
     const bool again = queue.claim.exchange(0) == Queue::kAgain;
     if (again || outcome == Slice::Outcome::kMore) make_ready(pick.context, pick.queue);
-    scheduler_.charge(pick, work);
+    if (scheduler_.any_ready()) scheduler_.charge(pick, work);  // alone, there is nobody to share with
     return true;
 }
 
