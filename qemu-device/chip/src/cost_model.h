@@ -44,8 +44,12 @@ constexpr Cost mvm_cost(uint64_t xbars, uint64_t batch) {
     const uint64_t energy = xbars * batch * kCosts.mvm_pj;
     const uint64_t array_bound = batch * kCosts.mvm_ps;
     const uint64_t power_bound = energy * 1'000 / kCosts.power_mw;  // pJ / mW = ns
-    return {std::max(array_bound, power_bound * 1'000), energy};
+    return {std::max(array_bound, power_bound), energy};
 }
+
+// The two published figures agree: with all crossbars busy, 30 operations a picosecond, within 0.1 %.
+static_assert(mvm_cost(6'400, 1'000).device_ps * 30 / 131'072 > 6'400'000 * 0.999 &&
+              mvm_cost(6'400, 1'000).device_ps * 30 / 131'072 < 6'400'000 * 1.001);
 
 constexpr Cost vec_cost(uint64_t elements) {
     return {(elements * 1'000 + kCosts.vec_elements_per_ns - 1) / kCosts.vec_elements_per_ns,
