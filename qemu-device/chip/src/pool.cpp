@@ -7,8 +7,7 @@ namespace sidra::chip {
 
 Pool::~Pool() {
     stop_.store(true);
-    round_.fetch_add(1);
-    round_.notify_all();
+    begin_round();
     for (std::thread& helper : helpers_) helper.join();
 }
 
@@ -23,12 +22,18 @@ void Pool::run(void (*task)(void*), void* argument) {
     task_ = task;
     argument_ = argument;
     state_.store(kOpen, std::memory_order_release);
-    round_.fetch_add(1);
-    round_.notify_all();
+    begin_round();
     task(argument);
     // Late helpers find the door closed; those inside are waited for.
     state_.fetch_and(~kOpen, std::memory_order_acq_rel);
     while (state_.load(std::memory_order_acquire) != 0) relax();
+}
+
+void Pool::begin_round() {
+    round_.fetch_add(1);
+    if (sleepers_.load() == 0) return;
+    { std::lock_guard sleep(sleep_lock_); }  // nobody is between looking and sleeping
+    wake_.notify_all();
 }
 
 void Pool::serve() {
@@ -36,7 +41,15 @@ void Pool::serve() {
     uint32_t seen = 0;
     for (;;) {
         for (int i = 0; i < kSpins && round_.load(std::memory_order_acquire) == seen; i++) relax();
-        round_.wait(seen);
+        if (round_.load(std::memory_order_acquire) == seen) {
+            // Counted first, then looked again; begin_round() moves first and counts afterwards: one of the two sees the other.
+            sleepers_.fetch_add(1);
+            {
+                std::unique_lock sleep(sleep_lock_);
+                wake_.wait(sleep, [&] { return round_.load() != seen; });
+            }
+            sleepers_.fetch_sub(1);
+        }
         seen = round_.load(std::memory_order_acquire);
         if (stop_.load()) return;
         uint64_t state = state_.load(std::memory_order_acquire);

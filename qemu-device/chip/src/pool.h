@@ -4,6 +4,7 @@
 #define SIDRA_CHIP_POOL_H
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <thread>
@@ -27,6 +28,7 @@ class Pool {
 
    private:
     void serve();
+    void begin_round();
 
     static constexpr uint64_t kOpen = 1;     // helpers may join
     static constexpr uint64_t kJoined = 2;   // counts helpers inside the task
@@ -36,6 +38,9 @@ class Pool {
     std::vector<std::thread> helpers_;
     void (*task_)(void*) = nullptr;          // of the open job
     void* argument_ = nullptr;
+    std::mutex sleep_lock_;                  // of falling asleep against waking up
+    std::condition_variable wake_;
+    std::atomic<uint32_t> sleepers_{0};
     alignas(64) std::atomic<uint32_t> round_{0};  // moves with each job and at the end
     alignas(64) std::atomic<uint64_t> state_{0};  // kOpen | kJoined * helpers
     std::atomic<bool> stop_{false};
