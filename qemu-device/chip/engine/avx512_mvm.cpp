@@ -33,9 +33,14 @@ struct Block {
 };
 static_assert(__builtin_offsetof(Block, groups) == 24 && __builtin_offsetof(Block, out_stride) == 72);
 
-// Registers: rdi block, rax input row 0, r8 input row 3, rcx input stride, rdx weights, rsi groups left in the tile, r9
-// next tile, r10 groups left after this tile, r11 nonzero once in the tail. zmm24-27 weights, zmm28-31 inputs, the rest
-// sums.
+// Registers:
+//   rdi block, rax input row 0, r8 input row 3, rcx input stride
+//   rdx weights, rsi groups left in the tile
+//   r9 next tile, r10 groups left after this tile, r11 nonzero once in the tail
+//   zmm24-27 weights, zmm28-31 inputs, the rest sums
+
+// The formatter would join the instructions into paragraphs.
+// clang-format off
 
 // Input row m, byte d
 #define IN0(d) #d "(%%rax)"
@@ -57,28 +62,16 @@ static_assert(__builtin_offsetof(Block, groups) == 24 && __builtin_offsetof(Bloc
 #define ADD(from, to) "vpaddd %%zmm" #from ", %%zmm" #to ", %%zmm" #to "\n\t"
 #define ADD4(a, b, c, d, e, f, g, h) ADD(a, e) ADD(b, f) ADD(c, g) ADD(d, h)
 // Start values at r8, results at rax
-#define INIT4(p, a, b, c, d)                   \
-    "vmovdqu32 256*" #p "(%%r8), %%zmm" #a     \
-    "\n\t"                                     \
-    "vmovdqu32 256*" #p "+64(%%r8), %%zmm" #b  \
-    "\n\t"                                     \
-    "vmovdqu32 256*" #p "+128(%%r8), %%zmm" #c \
-    "\n\t"                                     \
-    "vmovdqu32 256*" #p "+192(%%r8), %%zmm" #d "\n\t"
-#define STORE4(p, a, b, c, d)        \
-    "vmovdqu32 %%zmm" #a ", 256*" #p \
-    "(%%rax)\n\t"                    \
-    "vmovdqu32 %%zmm" #b ", 256*" #p \
-    "+64(%%rax)\n\t"                 \
-    "vmovdqu32 %%zmm" #c ", 256*" #p \
-    "+128(%%rax)\n\t"                \
-    "vmovdqu32 %%zmm" #d ", 256*" #p "+192(%%rax)\n\t"
+#define LOAD_INIT(r, d) "vmovdqu32 " d "(%%r8), %%zmm" #r "\n\t"
+#define STORE(r, d) "vmovdqu32 %%zmm" #r ", " d "(%%rax)\n\t"
+#define INIT4(d, a, b, c, e) LOAD_INIT(a, d) LOAD_INIT(b, d "+64") LOAD_INIT(c, d "+128") LOAD_INIT(e, d "+192")
+#define STORE4(d, a, b, c, e) STORE(a, d) STORE(b, d "+64") STORE(c, d "+128") STORE(e, d "+192")
 #define NEXT_ROW "addq %%rcx, %%rax\n\t"
 
 // Four row groups a turn, then one a turn. G(d, w) is one group: inputs at byte d, weights at byte w; G0..G3 may use
 // different sums.
-#define KERNEL(name, INIT, G0, G1, G2, G3, FINISH)                                            \
-    void name(const Block* block) {                                                           \
+#define KERNEL(name, INIT, G0, G1, G2, G3, FINISH)                                          \
+    void name(const Block* block) {                                                         \
         asm volatile(                                                                       \
             "movq 56(%%rdi), %%r8\n\t" INIT                                                 \
             "movq 0(%%rdi), %%rax\n\t"                                                      \
@@ -140,24 +133,24 @@ static_assert(__builtin_offsetof(Block, groups) == 24 && __builtin_offsetof(Bloc
               "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",               \
               "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15",         \
               "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23",       \
-              "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31"); \
+              "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31");      \
     }
 
-// One panel, M = 4, 5, 6: sums of row m in zmm(4m)..zmm(4m + 3)
+// One panel, M = 3 to 6: sums of row m in zmm(4m)..zmm(4m + 3)
 #define WEIGHTS(w) LOADW(24, w) LOADW(25, w "+64") LOADW(26, w "+128") LOADW(27, w "+192")
 #define G_1(d, w) WEIGHTS(w) LOADX(28, IN0(d)) DOT4(28, 0, 1, 2, 3)
 #define G_3(d, w) G_1(d, w) LOADX(29, IN1(d)) DOT4(29, 4, 5, 6, 7) LOADX(30, IN2(d)) DOT4(30, 8, 9, 10, 11)
 #define G_4(d, w) G_3(d, w) LOADX(31, IN3(d)) DOT4(31, 12, 13, 14, 15)
 #define G_5(d, w) G_4(d, w) LOADX(28, IN4(d)) DOT4(28, 16, 17, 18, 19)
 #define G_6(d, w) G_5(d, w) LOADX(29, IN5(d)) DOT4(29, 20, 21, 22, 23)
-#define INIT_3 INIT4(0, 0, 1, 2, 3) COPY4(4, 5, 6, 7) COPY4(8, 9, 10, 11)
+#define INIT_3 INIT4("0", 0, 1, 2, 3) COPY4(4, 5, 6, 7) COPY4(8, 9, 10, 11)
 #define INIT_4 INIT_3 COPY4(12, 13, 14, 15)
 #define INIT_5 INIT_4 COPY4(16, 17, 18, 19)
 #define INIT_6 INIT_5 COPY4(20, 21, 22, 23)
-#define FINISH_3 STORE4(0, 0, 1, 2, 3) NEXT_ROW STORE4(0, 4, 5, 6, 7) NEXT_ROW STORE4(0, 8, 9, 10, 11)
-#define FINISH_4 FINISH_3 NEXT_ROW STORE4(0, 12, 13, 14, 15)
-#define FINISH_5 FINISH_4 NEXT_ROW STORE4(0, 16, 17, 18, 19)
-#define FINISH_6 FINISH_5 NEXT_ROW STORE4(0, 20, 21, 22, 23)
+#define FINISH_3 STORE4("0", 0, 1, 2, 3) NEXT_ROW STORE4("0", 4, 5, 6, 7) NEXT_ROW STORE4("0", 8, 9, 10, 11)
+#define FINISH_4 FINISH_3 NEXT_ROW STORE4("0", 12, 13, 14, 15)
+#define FINISH_5 FINISH_4 NEXT_ROW STORE4("0", 16, 17, 18, 19)
+#define FINISH_6 FINISH_5 NEXT_ROW STORE4("0", 20, 21, 22, 23)
 KERNEL(block_6x1, INIT_6, G_6, G_6, G_6, G_6, FINISH_6)
 KERNEL(block_5x1, INIT_5, G_5, G_5, G_5, G_5, FINISH_5)
 KERNEL(block_4x1, INIT_4, G_4, G_4, G_4, G_4, FINISH_4)
@@ -171,72 +164,72 @@ KERNEL(block_3x1, INIT_3, G_3, G_3, G_3, G_3, FINISH_3)
 #define DOT_PANEL(x, w, a, b, c, d) DOTM(a, x, w) DOTM(b, x, w "+64") DOTM(c, x, w "+128") DOTM(d, x, w "+192")
 #define G_2A(d, w) WEIGHTS(w) LOADX(28, IN0(d)) DOT4(28, 0, 1, 2, 3) LOADX(29, IN1(d)) DOT4(29, 4, 5, 6, 7)
 #define G_2B(d, w) WEIGHTS(w) LOADX(30, IN0(d)) DOT4(30, 8, 9, 10, 11) LOADX(31, IN1(d)) DOT4(31, 12, 13, 14, 15)
-KERNEL(block_1x1, INIT4(0, 0, 1, 2, 3) ZERO4(4, 5, 6, 7) ZERO4(8, 9, 10, 11) ZERO4(12, 13, 14, 15), G_1A, G_1B, G_1C,
-       G_1D,
+KERNEL(block_1x1, INIT4("0", 0, 1, 2, 3) ZERO4(4, 5, 6, 7) ZERO4(8, 9, 10, 11) ZERO4(12, 13, 14, 15),
+       G_1A, G_1B, G_1C, G_1D,
        ADD4(4, 5, 6, 7, 0, 1, 2, 3) ADD4(12, 13, 14, 15, 8, 9, 10, 11) ADD4(8, 9, 10, 11, 0, 1, 2, 3)
-           STORE4(0, 0, 1, 2, 3))
-KERNEL(block_2x1, INIT4(0, 0, 1, 2, 3) COPY4(4, 5, 6, 7) ZERO4(8, 9, 10, 11) ZERO4(12, 13, 14, 15), G_2A, G_2B, G_2A,
-       G_2B,
-       ADD4(8, 9, 10, 11, 0, 1, 2, 3) ADD4(12, 13, 14, 15, 4, 5, 6, 7) STORE4(0, 0, 1, 2, 3)
-           NEXT_ROW STORE4(0, 4, 5, 6, 7))
+       STORE4("0", 0, 1, 2, 3))
+KERNEL(block_2x1, INIT4("0", 0, 1, 2, 3) COPY4(4, 5, 6, 7) ZERO4(8, 9, 10, 11) ZERO4(12, 13, 14, 15),
+       G_2A, G_2B, G_2A, G_2B,
+       ADD4(8, 9, 10, 11, 0, 1, 2, 3) ADD4(12, 13, 14, 15, 4, 5, 6, 7) STORE4("0", 0, 1, 2, 3) NEXT_ROW
+       STORE4("0", 4, 5, 6, 7))
 
 // Two panels (16 KiB apart). M = 1: even and odd groups apart; M = 2: sums 0-7 and 8-15; M = 3: also 16-23
 #define G_1x2A(d, w) LOADX(28, IN0(d)) DOT_PANEL(28, w, 0, 1, 2, 3) DOT_PANEL(28, w "+16384", 4, 5, 6, 7)
 #define G_1x2B(d, w) LOADX(29, IN0(d)) DOT_PANEL(29, w, 8, 9, 10, 11) DOT_PANEL(29, w "+16384", 12, 13, 14, 15)
-#define G_2x2(d, w)                                                                                 \
-    LOADX(28, IN0(d))                                                                               \
-    LOADX(29, IN1(d))                                                                               \
-    WEIGHTS(w) DOT4(28, 0, 1, 2, 3) DOT4(29, 8, 9, 10, 11) WEIGHTS(w "+16384") DOT4(28, 4, 5, 6, 7) \
-        DOT4(29, 12, 13, 14, 15)
-#define G_3x2(d, w)                                                                                   \
-    LOADX(28, IN0(d))                                                                                 \
-    LOADX(29, IN1(d))                                                                                 \
-    LOADX(30, IN2(d)) WEIGHTS(w) DOT4(28, 0, 1, 2, 3) DOT4(29, 8, 9, 10, 11) DOT4(30, 16, 17, 18, 19) \
-        WEIGHTS(w "+16384") DOT4(28, 4, 5, 6, 7) DOT4(29, 12, 13, 14, 15) DOT4(30, 20, 21, 22, 23)
-#define INIT_1x2 INIT4(0, 0, 1, 2, 3) INIT4(1, 4, 5, 6, 7)
+#define G_2x2(d, w)                                                                 \
+    LOADX(28, IN0(d)) LOADX(29, IN1(d))                                             \
+    WEIGHTS(w) DOT4(28, 0, 1, 2, 3) DOT4(29, 8, 9, 10, 11)                          \
+    WEIGHTS(w "+16384") DOT4(28, 4, 5, 6, 7) DOT4(29, 12, 13, 14, 15)
+#define G_3x2(d, w)                                                                 \
+    LOADX(28, IN0(d)) LOADX(29, IN1(d)) LOADX(30, IN2(d))                           \
+    WEIGHTS(w) DOT4(28, 0, 1, 2, 3) DOT4(29, 8, 9, 10, 11) DOT4(30, 16, 17, 18, 19) \
+    WEIGHTS(w "+16384") DOT4(28, 4, 5, 6, 7) DOT4(29, 12, 13, 14, 15) DOT4(30, 20, 21, 22, 23)
+#define INIT_1x2 INIT4("0", 0, 1, 2, 3) INIT4("256", 4, 5, 6, 7)
 #define COPY8(a, b, c, d, e, f, g, h) COPY4(a, b, c, d) COPY(4, e) COPY(5, f) COPY(6, g) COPY(7, h)
-#define FINISH_1x2 STORE4(0, 0, 1, 2, 3) STORE4(1, 4, 5, 6, 7)
-#define FINISH_2x2 FINISH_1x2 NEXT_ROW STORE4(0, 8, 9, 10, 11) STORE4(1, 12, 13, 14, 15)
+#define FINISH_1x2 STORE4("0", 0, 1, 2, 3) STORE4("256", 4, 5, 6, 7)
+#define FINISH_2x2 FINISH_1x2 NEXT_ROW STORE4("0", 8, 9, 10, 11) STORE4("256", 12, 13, 14, 15)
 KERNEL(block_1x2, INIT_1x2 ZERO4(8, 9, 10, 11) ZERO4(12, 13, 14, 15), G_1x2A, G_1x2B, G_1x2A, G_1x2B,
        ADD4(8, 9, 10, 11, 0, 1, 2, 3) ADD4(12, 13, 14, 15, 4, 5, 6, 7) FINISH_1x2)
 KERNEL(block_2x2, INIT_1x2 COPY8(8, 9, 10, 11, 12, 13, 14, 15), G_2x2, G_2x2, G_2x2, G_2x2, FINISH_2x2)
-KERNEL(block_3x2, INIT_1x2 COPY8(8, 9, 10, 11, 12, 13, 14, 15) COPY8(16, 17, 18, 19, 20, 21, 22, 23), G_3x2, G_3x2,
-       G_3x2, G_3x2, FINISH_2x2 NEXT_ROW STORE4(0, 16, 17, 18, 19) STORE4(1, 20, 21, 22, 23))
+KERNEL(block_3x2, INIT_1x2 COPY8(8, 9, 10, 11, 12, 13, 14, 15) COPY8(16, 17, 18, 19, 20, 21, 22, 23),
+       G_3x2, G_3x2, G_3x2, G_3x2,
+       FINISH_2x2 NEXT_ROW STORE4("0", 16, 17, 18, 19) STORE4("256", 20, 21, 22, 23))
 
 // Four panels, M = 1
 #define G_1x4(d, w) G_1x2A(d, w) DOT_PANEL(28, w "+32768", 8, 9, 10, 11) DOT_PANEL(28, w "+49152", 12, 13, 14, 15)
-KERNEL(block_1x4, INIT_1x2 INIT4(2, 8, 9, 10, 11) INIT4(3, 12, 13, 14, 15), G_1x4, G_1x4, G_1x4, G_1x4,
-       FINISH_1x2 STORE4(2, 8, 9, 10, 11) STORE4(3, 12, 13, 14, 15))
+KERNEL(block_1x4, INIT_1x2 INIT4("512", 8, 9, 10, 11) INIT4("768", 12, 13, 14, 15), G_1x4, G_1x4, G_1x4, G_1x4,
+       FINISH_1x2 STORE4("512", 8, 9, 10, 11) STORE4("768", 12, 13, 14, 15))
 
 // Six rows with only the first 16 columns of a panel (even and odd groups apart) or the first 32: the narrow outputs of
 // classifiers.
 #define DOT1(x, a) DOT(a, x, 24)
 #define DOT2(x, a, b) DOT(a, x, 24) DOT(b, x, 25)
-#define SIX_ROWS(d, DO0, DO1, DO2, DO3, DO4, DO5) \
-    LOADX(28, IN0(d))                             \
-    DO0 LOADX(29, IN1(d)) DO1 LOADX(30, IN2(d)) DO2 LOADX(31, IN3(d)) DO3 LOADX(28, IN4(d)) DO4 LOADX(29, IN5(d)) DO5
-#define G_6x16A(d, w) \
-    LOADW(24, w) SIX_ROWS(d, DOT1(28, 0), DOT1(29, 1), DOT1(30, 2), DOT1(31, 3), DOT1(28, 4), DOT1(29, 5))
-#define G_6x16B(d, w) \
-    LOADW(24, w) SIX_ROWS(d, DOT1(28, 6), DOT1(29, 7), DOT1(30, 8), DOT1(31, 9), DOT1(28, 10), DOT1(29, 11))
-#define G_6x32(d, w)   \
-    LOADW(24, w)       \
-    LOADW(25, w "+64") \
+#define SIX_ROWS(d, DO0, DO1, DO2, DO3, DO4, DO5)                                   \
+    LOADX(28, IN0(d)) DO0 LOADX(29, IN1(d)) DO1 LOADX(30, IN2(d)) DO2               \
+    LOADX(31, IN3(d)) DO3 LOADX(28, IN4(d)) DO4 LOADX(29, IN5(d)) DO5
+#define G_6x16A(d, w)                                                               \
+    LOADW(24, w)                                                                    \
+    SIX_ROWS(d, DOT1(28, 0), DOT1(29, 1), DOT1(30, 2), DOT1(31, 3), DOT1(28, 4), DOT1(29, 5))
+#define G_6x16B(d, w)                                                               \
+    LOADW(24, w)                                                                    \
+    SIX_ROWS(d, DOT1(28, 6), DOT1(29, 7), DOT1(30, 8), DOT1(31, 9), DOT1(28, 10), DOT1(29, 11))
+#define G_6x32(d, w)                                                                \
+    LOADW(24, w) LOADW(25, w "+64")                                                 \
     SIX_ROWS(d, DOT2(28, 0, 1), DOT2(29, 2, 3), DOT2(30, 4, 5), DOT2(31, 6, 7), DOT2(28, 8, 9), DOT2(29, 10, 11))
-#define LOAD_INIT(r, d) "vmovdqu32 " #d "(%%r8), %%zmm" #r "\n\t"
-#define STORE(r, d) "vmovdqu32 %%zmm" #r ", " #d "(%%rax)\n\t"
-#define STORE2(a, b) STORE(a, 0) STORE(b, 64)
+#define STORE1(r) STORE(r, "0")
+#define STORE2(a, b) STORE(a, "0") STORE(b, "64")
 KERNEL(block_6x16,
-       LOAD_INIT(0, 0) COPY(0, 1) COPY(0, 2) COPY(0, 3) COPY(0, 4) COPY(0, 5) ZERO4(6, 7, 8, 9) ZERO(10) ZERO(11),
+       LOAD_INIT(0, "0") COPY(0, 1) COPY(0, 2) COPY(0, 3) COPY(0, 4) COPY(0, 5) ZERO4(6, 7, 8, 9) ZERO(10) ZERO(11),
        G_6x16A, G_6x16B, G_6x16A, G_6x16B,
-       ADD4(6, 7, 8, 9, 0, 1, 2, 3) ADD(10, 4) ADD(11, 5) STORE(0, 0) NEXT_ROW STORE(1, 0) NEXT_ROW STORE(2, 0)
-           NEXT_ROW STORE(3, 0) NEXT_ROW STORE(4, 0) NEXT_ROW STORE(5, 0))
+       ADD4(6, 7, 8, 9, 0, 1, 2, 3) ADD(10, 4) ADD(11, 5)
+       STORE1(0) NEXT_ROW STORE1(1) NEXT_ROW STORE1(2) NEXT_ROW STORE1(3) NEXT_ROW STORE1(4) NEXT_ROW STORE1(5))
 KERNEL(block_6x32,
-       LOAD_INIT(0, 0) LOAD_INIT(1, 64) COPY(0, 2) COPY(1, 3) COPY(0, 4) COPY(1, 5) COPY(0, 6) COPY(1, 7) COPY(0, 8)
-           COPY(1, 9) COPY(0, 10) COPY(1, 11),
+       LOAD_INIT(0, "0") LOAD_INIT(1, "64")
+       COPY(0, 2) COPY(1, 3) COPY(0, 4) COPY(1, 5) COPY(0, 6) COPY(1, 7) COPY(0, 8) COPY(1, 9) COPY(0, 10) COPY(1, 11),
        G_6x32, G_6x32, G_6x32, G_6x32,
-       STORE2(0, 1) NEXT_ROW STORE2(2, 3) NEXT_ROW STORE2(4, 5) NEXT_ROW STORE2(6, 7) NEXT_ROW STORE2(8, 9)
-           NEXT_ROW STORE2(10, 11))
+       STORE2(0, 1) NEXT_ROW STORE2(2, 3) NEXT_ROW STORE2(4, 5) NEXT_ROW
+       STORE2(6, 7) NEXT_ROW STORE2(8, 9) NEXT_ROW STORE2(10, 11))
+// clang-format on
 
 using Kernel = void (*)(const Block*);
 constexpr Kernel kOnePanel[kRowsMax] = {block_1x1, block_2x1, block_3x1, block_4x1, block_5x1, block_6x1};

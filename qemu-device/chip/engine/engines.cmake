@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# The engines: sources for this processor, and the flags of each file. Include it, then give SIDRA_ENGINE_SOURCES to a target.
-# Only the SIMD files get instruction set flags, and find.cpp asks the CPU before any of them runs: the rest must start on every machine.
+# The engines: sources for this processor, and the flags of each file. Include it in the directory that makes the target
+# (flags of a file count only there), and give SIDRA_ENGINE_SOURCES to it. Only the SIMD files get instruction set flags,
+# and find.cpp asks the CPU before any of them runs: the rest must start on every machine.
 # -ffp-contract=off: a fused multiply-add rounds once instead of twice, and all engines give the same bits (numerics.h).
 
 set(_engine ${CMAKE_CURRENT_LIST_DIR})

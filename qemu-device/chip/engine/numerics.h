@@ -3,49 +3,73 @@
 // this page, so all give the same bits. This file holds the text and the constants, no code: engines are written apart,
 // which makes parity a test.
 //
-// Ground rules
-// - IEEE-754 binary32, round to nearest even, gradual underflow, each operation rounded by itself: no fused
-// multiply-add.
-//   Engines expect the thread's default floating-point environment (no flush-to-zero).
-// - A NaN result is always the quiet NaN 0x7fc00000, whatever NaN went in.
-// - rne(x): nearest integer, ties to even, saturated to s32, NaN gives 0. rne(x) + z: exact sum, saturated to s32, then
-// to the output type.
-// - x - z of DEQUANTIZE with S32 input: modulo 2^32, as all s32 arithmetic of the chip.
-// - s = param0 * in2[c] is rounded once, then x * s. 1 / in_scale, in_scale * out_factor and gain * scale[n] likewise.
+// Ground rules:
+//   IEEE-754 binary32, round to nearest even, gradual underflow; each operation is rounded by itself, no fused
+//     multiply-add. Engines expect the thread's default floating-point environment (no flush-to-zero).
+//   A NaN result is always the quiet NaN 0x7fc00000, whatever NaN went in.
+//   rne(x): nearest integer, ties to even, saturated to s32; NaN gives 0.
+//   rne(x) + z: the exact sum, saturated to s32, then to the output type.
+//   x - z of DEQUANTIZE with S32 input: modulo 2^32, as all s32 arithmetic of the chip.
+//   s = param0 * in2[c] is rounded once, then x * s. 1 / in_scale, in_scale * out_factor, gain * scale[n] likewise.
 //
-// exp(x) = expx(x, 0); expx(h, l), the exponential of h + l for a small l:
+// Exponential: exp(x) = expx(x, 0). expx(h, l) is the exponential of h + l for a small l:
 //   c = h < kExpMin ? kExpMin : h > kExpMax ? kExpMax : h
-//   t = c * kLog2e + kRound; n = t - kRound; k = bits(t) - bits(kRound)               (k is the integer n)
+//   t = c * kLog2e + kRound; n = t - kRound; k = bits(t) - bits(kRound), the integer n
 //   r = ((c - n * kLn2Hi) - n * kLn2Lo) + l
-//   p = 1 + (r + (r * r) * (((kExp[4] r + kExp[3]) r + kExp[2]) r + kExp[1]) r + kExp[0]))          (Horner, inner
-//   first) k1 = k >> 1 (towards minus infinity); k2 = k - k1; m = p * 2^k1; s = 2^k2; the result is m * s
-// tanh(x): a = |x|; below kTanhSmall: a + (a * u) * P(u), u = a * a, P Horner over kTanh; else 1 - 2 / (exp(2 min(a,
-// kTanhMax)) + 1); sign of x. sigmoid(x): e = exp(-|x|); (x >= 0 ? 1 : e) / (1 + e). silu(x): x >= 0: x / (1 + e); x <
-// 0: ((y * m) / (1 + e)) * s with y = max(x, kExpMin), e = m * s = exp(y). gelu(x): y = min(|x|, kGeluMax); R = Horner
-// over kGelu in (y - 3) / (y + 3), which is Phi(-y) exp(y^2 / 2); yh = y without its low 12 bits;
-//   m, s of expx(-0.5 * (yh * yh), -0.5 * ((y - yh) * (y + yh)));  x >= 0: x * (1 - (R * m) * s);  x < 0: (((-y) * R) *
-//   m) * s.
-// gelu_tanh(x) = x sigmoid(2u): y = min(|x|, kGeluTanhMax); w = y * (kGeluTanh1 + kGeluTanh3 * (y * y)); m, s of
-// exp(-w); e = m * s;
-//   x >= 0: x / (1 + e);  x < 0: (((-y) * m) / (1 + e)) * s.
-//   At minus infinity silu, gelu and gelu_tanh give -0, their limit.
+//   p = 1 + (r + (r * r) * q), q = Horner over kExp in r
+//   k1 = k >> 1, towards minus infinity; k2 = k - k1; m = p * 2^k1; s = 2^k2; the result is m * s
 //
-// Sums along a row (REDUCE_SUM, MEAN, SOFTMAX, LAYERNORM): 32 partial sums from +0, element i into partial i % 32, in
-// ascending order; then
-//   partial[j] += partial[j + 16] for j < 16, then + 8, + 4, + 2, + 1. MEAN divides by f32(cols).
-// SOFTMAX: m = maximum of the row (NaN loses); e[c] = exp(x[c] - m); e[c] * (1 / sum e). So a NaN, +inf, or a row of
-// only -inf makes the row NaN. LAYERNORM: mean = sum x / cols; var = sum (x - mean)^2 / cols; ((x - mean) * (1 /
-// sqrt(var + eps))) * gamma + beta. POOL_AVG: sum from +0 over the pixels inside, by kernel row, then kernel column;
-// divided by f32(their number).
+// tanh(x): a = |x|, u = a * a, with the sign of x:
+//   a < kTanhSmall: a + (a * u) * p, p = Horner over kTanh in u
+//   else: 1 - 2 / (exp(2 * min(a, kTanhMax)) + 1)
 //
-// MAX and MIN (two operands): NaN if either is; +0 is greater than -0. RELU: x > 0 ? x : +0, NaN stays.
+// sigmoid(x): e = exp(-|x|)
+//   (x >= 0 ? 1 : e) / (1 + e)
+//
+// silu(x):
+//   x >= 0: x / (1 + exp(-x))
+//   x < 0: y = max(x, kExpMin); m, s of exp(y); e = m * s; ((y * m) / (1 + e)) * s
+//
+// gelu(x): y = min(|x|, kGeluMax); yh = y without its low 12 bits
+//   r = Horner over kGelu in (y - 3) / (y + 3), which is Phi(-y) exp(y^2 / 2)
+//   m, s of expx(-0.5 * (yh * yh), -0.5 * ((y - yh) * (y + yh)))
+//   x >= 0: x * (1 - (r * m) * s)
+//   x < 0: (((-y) * r) * m) * s
+//
+// gelu_tanh(x) = x sigmoid(2u): y = min(|x|, kGeluTanhMax)
+//   w = y * (kGeluTanh1 + kGeluTanh3 * (y * y)); m, s of exp(-w); e = m * s
+//   x >= 0: x / (1 + e)
+//   x < 0: (((-y) * m) / (1 + e)) * s
+//
+// At minus infinity silu, gelu and gelu_tanh give -0, their limit.
+//
+// Sums along a row (REDUCE_SUM, MEAN, SOFTMAX, LAYERNORM): 32 partial sums from +0; element i goes into partial i % 32,
+//   in ascending order; then partial[j] += partial[j + 16] for j < 16, then + 8, + 4, + 2, + 1.
+//
+// MEAN: sum / f32(cols).
+//
+// SOFTMAX: m = maximum of the row (NaN loses); e[c] = exp(x[c] - m); e[c] * (1 / sum of e).
+//   So a NaN, a plus infinity, or nothing but minus infinity makes the whole row NaN.
+//
+// LAYERNORM: mean = (sum of x) / cols; var = (sum of (x - mean)^2) / cols
+//   ((x - mean) * (1 / sqrt(var + eps))) * gamma + beta
+//
+// POOL_AVG: sum from +0 over the pixels inside, by kernel row, then kernel column; divided by f32(their number).
+//
+// MAX and MIN (two operands): NaN if either is; +0 is greater than -0.
+//
+// RELU: x > 0 ? x : +0, NaN stays.
+//
 // REDUCE_MAX, REDUCE_MIN, POOL_MAX: NaN loses against any number, only NaN gives NaN; +0 is greater than -0.
+//
 // ARGMAX: NaN loses, +0 equals -0, the first of equals.
 //
-// Largest error found in 6 million arguments against long double, in units in the last place of the exact result, and
-// the bound that tests/engine asserts: exp 1.03 (1.1), tanh 1.33 (1.5), sigmoid 2.35 (2.5), silu 3.25 (3.5), gelu 5.6
-// for |x| <= 4 (6) and 8.9 beyond (10), gelu_tanh 2.95 for |x| <= 1 (3.5) and 205 beyond (240; at x = -10, where the
-// result is below 1e-30: the rounding of 2u counts in full).
+// Largest error found in 6 million arguments against long double, in units in the last place of the exact result; in
+// brackets the bound that tests/engine asserts:
+//   exp 1.03 (1.1), tanh 1.33 (1.5), sigmoid 2.35 (2.5), silu 3.25 (3.5)
+//   gelu 5.6 for |x| <= 4 (6), 8.9 beyond (10)
+//   gelu_tanh 2.95 for |x| <= 1 (3.5), 205 beyond (240): for large negative x, where the result vanishes, the
+//     rounding of 2u counts in full
 #ifndef SIDRA_CHIP_ENGINE_NUMERICS_H
 #define SIDRA_CHIP_ENGINE_NUMERICS_H
 
