@@ -432,25 +432,37 @@ struct sidra_ioctl_weights {
 	__u32 pad;
 };
 
-/** struct sidra_ioctl_weights_share - a file descriptor (CLOEXEC) that stands for the object with at most @rights */
+/**
+ * struct sidra_ioctl_weights_share - a file descriptor (CLOEXEC) that stands for the object with at most @rights
+ * @rights: in, subset of the handle's (-EACCES). @fd: out
+ * @data, @data_size: in, up to 1 MiB copied and kept with the descriptor (per-column scales), as in publish
+ */
 struct sidra_ioctl_weights_share {
 	__u32 context;
 	__u32 index;
-	__u32 rights;	/* in, subset of the handle's */
-	__s32 fd;	/* out */
+	__u32 rights;
+	__s32 fd;
+	__u64 data;
+	__u64 data_size;
 	__u64 flags;	/* in, zero */
 };
 
-/** struct sidra_ioctl_weights_import - a handle from such a descriptor; outputs as in open */
+/**
+ * struct sidra_ioctl_weights_import - a handle from such a descriptor; outputs as in open
+ * @rights: out, those that the descriptor carries
+ * @data, @data_size: as in open: in: buffer for the data kept with it; inout: its size (-ENOSPC and the needed size if it does not fit)
+ */
 struct sidra_ioctl_weights_import {
 	__u32 context;
 	__s32 fd;
-	__u32 rights;	/* out, those that the descriptor carries */
+	__u32 rights;
 	__u32 rows;
 	__u32 cols;
 	__u32 encoding;
 	__u32 xbars;
 	__u32 index;
+	__u64 data;
+	__u64 data_size;
 	__u64 uid;
 	__u64 flags;	/* in, zero */
 };
@@ -546,8 +558,10 @@ SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_open, 64);
 SIDRA_ASSERT_AT(struct sidra_ioctl_weights_open, uid, 56);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_unlink, 16);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights, 16);
-SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_share, 24);
-SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_import, 48);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_share, 40);
+SIDRA_ASSERT_AT(struct sidra_ioctl_weights_share, data, 16);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_import, 64);
+SIDRA_ASSERT_AT(struct sidra_ioctl_weights_import, data, 32);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_query, 32);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_list, 16);
 

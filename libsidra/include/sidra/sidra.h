@@ -30,7 +30,7 @@
 
 #ifdef __cplusplus
 extern "C" {
-#define SIDRA_INIT(type) type { sizeof(type) }
+#define SIDRA_INIT(type) [] { type init_{}; init_.struct_size = sizeof(type); return init_; }()
 #else
 #define SIDRA_INIT(type) (type){ .struct_size = sizeof(type) }
 #endif

@@ -1,0 +1,511 @@
+// SPDX-License-Identifier: MIT
+// C++20 over sidra.h, header only: handles that destroy themselves, exceptions instead of status codes, spans instead of pointers.
+//
+//   sidra::Device device = sidra::Device::open();
+//   sidra::Context context(device);
+//   sidra::Stream stream(context);
+//   sidra::Weights weights = sidra::Weights::from_f32(context, k, n, values);
+//   stream.program(weights);
+//   stream.mvm(weights, {.batch = 1, .in_type = SIDRA_F32, .out_type = SIDRA_F32, .in = in.at(0), .out = out.at(0)});
+//   stream.synchronize();
+//
+// Conventions are those of sidra.h. Objects are movable, not copyable; get() gives the C handle, release() gives it up. Handles must be
+// destroyed before what they came from (buffers before their context, contexts before their device), as C++ does in reverse order of
+// declaration. What a destructor cannot report it ignores; close() reports it.
+#ifndef SIDRA_SIDRA_HPP
+#define SIDRA_SIDRA_HPP
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "sidra/sidra.h"
+
+namespace sidra {
+
+// A failed call: its status, and what sidra_last_error() said.
+class Error : public std::runtime_error {
+   public:
+    explicit Error(sidra_status status) : Error(status, sidra_last_error()) {}
+    Error(sidra_status status, const std::string& text) : std::runtime_error(text), status_(status) {}
+    sidra_status status() const noexcept { return status_; }
+    const char* status_name() const noexcept { return sidra_status_string(status_); }
+
+   private:
+    sidra_status status_;
+};
+
+// When to give up waiting.
+class Deadline {
+   public:
+    static Deadline never() { return Deadline(SIDRA_NEVER); }
+    static Deadline poll() { return Deadline(0); }
+    static Deadline after(std::chrono::nanoseconds time) {
+        return Deadline(sidra_deadline_after_ns(time.count() > 0 ? static_cast<uint64_t>(time.count()) : 0));
+    }
+    uint64_t value() const { return value_; }
+
+   private:
+    explicit Deadline(uint64_t value) : value_(value) {}
+    uint64_t value_;
+};
+
+namespace detail {
+
+inline void check(sidra_status status) {
+    if (status != SIDRA_OK) throw Error(status);
+}
+
+// True for OK, false for `expected`; anything else is thrown.
+inline bool check_or(sidra_status status, sidra_status expected) {
+    if (status == expected) return false;
+    check(status);
+    return true;
+}
+
+template <typename T>
+T init() {
+    T value{};
+    value.struct_size = sizeof(T);
+    return value;
+}
+
+template <typename T>
+T sized(T value) {
+    value.struct_size = sizeof(T);
+    return value;
+}
+
+// Sole owner of a C handle.
+template <typename T, sidra_status (*kDestroy)(T*)>
+class Owner {
+   public:
+    Owner() = default;
+    explicit Owner(T* handle) noexcept : handle_(handle) {}
+    Owner(Owner&& other) noexcept : handle_(other.release()) {}
+    Owner& operator=(Owner&& other) noexcept {
+        if (this != &other) {
+            reset();
+            handle_ = other.release();
+        }
+        return *this;
+    }
+    Owner(const Owner&) = delete;
+    Owner& operator=(const Owner&) = delete;
+    ~Owner() { reset(); }
+
+    T* get() const noexcept { return handle_; }
+    explicit operator bool() const noexcept { return handle_ != nullptr; }
+    T* release() noexcept { return std::exchange(handle_, nullptr); }
+    // Destroys the object now; throws if it cannot be, and keeps it then.
+    void close() {
+        check(kDestroy(handle_));
+        handle_ = nullptr;
+    }
+
+   private:
+    void reset() noexcept {
+        if (handle_ != nullptr) static_cast<void>(kDestroy(handle_));
+        handle_ = nullptr;
+    }
+    T* handle_ = nullptr;
+};
+
+}  // namespace detail
+
+inline uint32_t library_version() { return sidra_version(); }
+
+// ---- Device
+
+class Device : public detail::Owner<sidra_device, sidra_device_close> {
+   public:
+    using Owner::Owner;
+
+    static uint32_t count() {
+        uint32_t count = 0;
+        detail::check(sidra_device_count(&count));
+        return count;
+    }
+    static Device open(uint32_t index = 0) {
+        sidra_device* device = nullptr;
+        detail::check(sidra_device_open(index, nullptr, &device));
+        return Device(device);
+    }
+    // options.struct_size is filled in.
+    static Device open(uint32_t index, const sidra_device_options& options) {
+        const sidra_device_options whole = detail::sized(options);
+        sidra_device* device = nullptr;
+        detail::check(sidra_device_open(index, &whole, &device));
+        return Device(device);
+    }
+
+    sidra_device_info info() const {
+        auto info = detail::init<sidra_device_info>();
+        detail::check(sidra_device_get_info(get(), &info));
+        return info;
+    }
+    struct Clock {
+        std::chrono::nanoseconds device, monotonic;
+    };
+    Clock clock() const {
+        uint64_t device_ns = 0, monotonic_ns = 0;
+        detail::check(sidra_device_clock(get(), &device_ns, &monotonic_ns));
+        return {std::chrono::nanoseconds(device_ns), std::chrono::nanoseconds(monotonic_ns)};
+    }
+    // Telemetry: struct sidra_telemetry of uapi/sidra_hw.h, or the beginning of it.
+    template <typename Telemetry>
+    Telemetry telemetry() const {
+        static_assert(std::is_trivially_copyable_v<Telemetry>);
+        Telemetry telemetry{};
+        detail::check(sidra_device_telemetry(get(), &telemetry, sizeof telemetry));
+        return telemetry;
+    }
+    void reset() { detail::check(sidra_device_reset(get())); }
+    void set_fault_knob(const std::string& name, uint64_t value) {
+        detail::check(sidra_device_set_fault_knob(get(), name.c_str(), value));
+    }
+};
+
+// ---- Context
+
+class Context : public detail::Owner<sidra_context, sidra_context_destroy> {
+   public:
+    using Owner::Owner;
+    explicit Context(const Device& device) : Owner(create(device)) {}
+
+    // False: the deadline passed.
+    bool synchronize(Deadline deadline = Deadline::never()) {
+        return detail::check_or(sidra_context_synchronize(get(), deadline.value()), SIDRA_ERROR_TIMEOUT);
+    }
+    sidra_status status() const noexcept { return sidra_context_status(get()); }
+    void recover() { detail::check(sidra_context_recover(get())); }
+    // Raises a semaphore word from the host.
+    void signal(sidra_ref word, uint64_t value) { detail::check(sidra_semaphore_signal(get(), word, value)); }
+
+    void unlink(const std::string& name) { detail::check(sidra_weights_unlink(get(), name.c_str())); }
+    void evict(const std::string& name) { detail::check(sidra_weights_evict(get(), name.c_str())); }
+    std::vector<std::string> names() const {
+        std::vector<std::string> names;
+        std::array<char, 64> name{};
+        uint32_t cursor = 0;
+        while (detail::check_or(sidra_weights_list(get(), &cursor, name.data(), name.size()), SIDRA_ERROR_NOT_FOUND))
+            names.emplace_back(name.data());
+        return names;
+    }
+
+   private:
+    static sidra_context* create(const Device& device) {
+        sidra_context* context = nullptr;
+        detail::check(sidra_context_create(device.get(), &context));
+        return context;
+    }
+};
+
+// ---- Buffer
+
+class Buffer : public detail::Owner<sidra_buffer, sidra_buffer_destroy> {
+   public:
+    using Owner::Owner;
+    // Zeroed memory of `size` bytes; SIDRA_BUFFER_DEVICE for L3.
+    Buffer(const Context& context, size_t size, uint32_t flags = SIDRA_BUFFER_HOST) : Owner(create(context, size, flags)) {}
+
+    // The caller's memory; it must stay mapped.
+    template <typename T>
+    static Buffer register_memory(const Context& context, std::span<T> memory) {
+        constexpr bool kReadonly = std::is_const_v<T>;
+        sidra_buffer* buffer = nullptr;
+        auto* bytes = const_cast<std::remove_const_t<T>*>(memory.data());
+        detail::check(sidra_buffer_register(context.get(), bytes, memory.size_bytes(), kReadonly, &buffer));
+        return Buffer(buffer);
+    }
+
+    size_t size() const {
+        size_t size = 0;
+        detail::check(sidra_buffer_size(get(), &size));
+        return size;
+    }
+    // The memory as elements of T (what does not fill one is left out).
+    template <typename T = std::byte>
+    std::span<T> as() const {
+        static_assert(std::is_trivially_copyable_v<T>);
+        void* address = nullptr;
+        detail::check(sidra_buffer_map(get(), &address));
+        return {static_cast<T*>(address), size() / sizeof(T)};
+    }
+    // A place in the buffer, in bytes.
+    sidra_ref at(size_t offset = 0) const noexcept { return {get(), offset}; }
+    operator sidra_ref() const noexcept { return at(0); }
+
+   private:
+    static sidra_buffer* create(const Context& context, size_t size, uint32_t flags) {
+        sidra_buffer* buffer = nullptr;
+        detail::check(sidra_buffer_create(context.get(), size, flags, &buffer));
+        return buffer;
+    }
+};
+
+// ---- Weights
+
+struct WeightsProgress {
+    uint32_t done, total;
+    bool complete() const { return done == total; }
+};
+
+class Weights : public detail::Owner<sidra_weights, sidra_weights_destroy> {
+   public:
+    using Owner::Owner;
+
+    // values: k x n, row-major, dense. scale: n factors, or empty for 1.
+    static Weights from_s8(const Context& context, uint32_t k, uint32_t n, std::span<const int8_t> values,
+                           std::span<const float> scale = {}, const sidra_weights_options& options = {}) {
+        require(values.size(), size_t{k} * n, "values");
+        if (!scale.empty()) require(scale.size(), n, "scale");
+        const sidra_weights_options whole = detail::sized(options);
+        sidra_weights* weights = nullptr;
+        detail::check(sidra_weights_create_s8(context.get(), k, n, values.data(), n, scale.empty() ? nullptr : scale.data(), &whole, &weights));
+        return Weights(weights);
+    }
+    static Weights from_f32(const Context& context, uint32_t k, uint32_t n, std::span<const float> values,
+                            const sidra_weights_options& options = {}) {
+        require(values.size(), size_t{k} * n, "values");
+        const sidra_weights_options whole = detail::sized(options);
+        sidra_weights* weights = nullptr;
+        detail::check(sidra_weights_create_f32(context.get(), k, n, values.data(), n, &whole, &weights));
+        return Weights(weights);
+    }
+    static Weights open(const Context& context, const std::string& name) {
+        sidra_weights* weights = nullptr;
+        detail::check(sidra_weights_open(context.get(), name.c_str(), &weights));
+        return Weights(weights);
+    }
+    // The descriptor stays the caller's.
+    static Weights import_fd(const Context& context, int fd) {
+        sidra_weights* weights = nullptr;
+        detail::check(sidra_weights_import(context.get(), fd, &weights));
+        return Weights(weights);
+    }
+
+    WeightsProgress progress() const {
+        WeightsProgress progress{};
+        detail::check(sidra_weights_progress(get(), &progress.done, &progress.total));
+        return progress;
+    }
+    sidra_weights_info info() const {
+        auto info = detail::init<sidra_weights_info>();
+        detail::check(sidra_weights_get_info(get(), &info));
+        return info;
+    }
+    std::vector<uint32_t> crossbars() const {
+        uint32_t count = info().crossbars;
+        std::vector<uint32_t> crossbars(count);
+        detail::check(sidra_weights_crossbars(get(), crossbars.data(), &count));
+        return crossbars;
+    }
+    // The n per-column factors; valid as long as this object.
+    std::span<const float> scale() const {
+        const float* scale = nullptr;
+        detail::check(sidra_weights_scale(get(), &scale));
+        return {scale, info().n};
+    }
+    void publish(const std::string& name, uint32_t mode = 0600) { detail::check(sidra_weights_publish(get(), name.c_str(), mode)); }
+    // A new file descriptor, for the receiver to close.
+    int export_fd(bool allow_readback = false) const {
+        int fd = -1;
+        detail::check(sidra_weights_export(get(), allow_readback, &fd));
+        return fd;
+    }
+
+   private:
+    static void require(size_t given, size_t needed, std::string_view what) {
+        if (given != needed)
+            throw Error(SIDRA_ERROR_INVALID_ARGUMENT, std::string(what) + " has " + std::to_string(given) + " elements, but " +
+                                                          std::to_string(needed) + " are needed");
+    }
+};
+
+// ---- Event, graph
+
+class Event : public detail::Owner<sidra_event, sidra_event_destroy> {
+   public:
+    using Owner::Owner;
+    explicit Event(const Context& context) : Owner(create(context)) {}
+
+    // Whether what it stands for is done.
+    bool done() const { return detail::check_or(sidra_event_query(get()), SIDRA_ERROR_NOT_READY); }
+    // False: the deadline passed.
+    bool synchronize(Deadline deadline = Deadline::never()) const {
+        return detail::check_or(sidra_event_synchronize(get(), deadline.value()), SIDRA_ERROR_TIMEOUT);
+    }
+
+   private:
+    static sidra_event* create(const Context& context) {
+        sidra_event* event = nullptr;
+        detail::check(sidra_event_create(context.get(), &event));
+        return event;
+    }
+};
+
+class Graph : public detail::Owner<sidra_graph, sidra_graph_destroy> {
+   public:
+    using Owner::Owner;
+    uint32_t operations() const {
+        uint32_t count = 0;
+        detail::check(sidra_graph_operations(get(), &count));
+        return count;
+    }
+};
+
+// ---- Stream
+
+class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
+   public:
+    using Owner::Owner;
+    explicit Stream(const Context& context, const sidra_stream_options& options = {}) : Owner(create(context, options)) {}
+
+    // False: the deadline passed.
+    bool synchronize(Deadline deadline = Deadline::never()) {
+        return detail::check_or(sidra_stream_synchronize(get(), deadline.value()), SIDRA_ERROR_TIMEOUT);
+    }
+    bool done() const { return detail::check_or(sidra_stream_query(get()), SIDRA_ERROR_NOT_READY); }
+    struct Timeline {
+        uint64_t submitted, completed;
+    };
+    Timeline timeline() const {
+        Timeline timeline{};
+        detail::check(sidra_stream_timeline(get(), &timeline.submitted, &timeline.completed));
+        return timeline;
+    }
+    struct Cost {
+        uint64_t picoseconds, picojoules;
+    };
+    Cost device_time() const {
+        Cost cost{};
+        detail::check(sidra_stream_device_time(get(), &cost.picoseconds, &cost.picojoules));
+        return cost;
+    }
+    int fd() {
+        int fd = -1;
+        detail::check(sidra_stream_get_fd(get(), &fd));
+        return fd;
+    }
+    void add_callback(sidra_callback function, void* user) { detail::check(sidra_stream_add_callback(get(), function, user)); }
+    // The function is called once, on a thread of the library; it must not throw.
+    void add_callback(std::function<void(sidra_status)> function) {
+        auto kept = std::make_unique<std::function<void(sidra_status)>>(std::move(function));
+        add_callback(
+            [](sidra_status status, void* user) {
+                const std::unique_ptr<std::function<void(sidra_status)>> callback(static_cast<std::function<void(sidra_status)>*>(user));
+                (*callback)(status);
+            },
+            kept.get());
+        static_cast<void>(kept.release());  // the callback's now
+    }
+    // Why the stream stopped; nothing if it has not.
+    std::optional<sidra_fault_info> fault() const {
+        auto info = detail::init<sidra_fault_info>();
+        detail::check(sidra_stream_fault(get(), &info));
+        return info.cause != 0 ? std::optional(info) : std::nullopt;
+    }
+    // Drops what was queued, clears the fault, goes on.
+    void reset() { detail::check(sidra_stream_reset(get())); }
+    sidra_operation_report report(uint64_t sequence) const {
+        auto report = detail::init<sidra_operation_report>();
+        detail::check(sidra_stream_report(get(), sequence, &report));
+        return report;
+    }
+
+    void record(Event& event) { detail::check(sidra_event_record(event.get(), get())); }
+    void wait(const Event& event) { detail::check(sidra_stream_wait_event(get(), event.get())); }
+
+    void nop() { detail::check(sidra_nop_async(get())); }
+    void barrier() { detail::check(sidra_barrier_async(get())); }
+    void copy(sidra_ref dst, sidra_ref src, size_t size) { detail::check(sidra_copy_async(get(), dst, src, size)); }
+    void copy_2d(sidra_ref dst, size_t dst_stride, sidra_ref src, size_t src_stride, size_t row_bytes, uint32_t rows) {
+        detail::check(sidra_copy_2d_async(get(), dst, dst_stride, src, src_stride, row_bytes, rows));
+    }
+    // `size` bytes of the integer `pattern` repeated.
+    template <typename T>
+    void fill(sidra_ref dst, T pattern, size_t size) {
+        static_assert(std::is_integral_v<T> && sizeof(T) <= 8);
+        detail::check(sidra_fill_async(get(), dst, static_cast<std::make_unsigned_t<T>>(pattern), sizeof(T), size));
+    }
+    void timestamp(sidra_ref dst) { detail::check(sidra_timestamp_async(get(), dst)); }
+    void signal(sidra_ref word, uint64_t value) { detail::check(sidra_semaphore_signal_async(get(), word, value)); }
+    void wait(sidra_ref word, uint64_t value) { detail::check(sidra_semaphore_wait_async(get(), word, value)); }
+
+    void program(const Weights& weights) { detail::check(sidra_weights_program_async(get(), weights.get())); }
+    // values: rows x cols, dense.
+    void update(const Weights& weights, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols, std::span<const int8_t> values) {
+        if (values.size() != size_t{rows} * cols)
+            throw Error(SIDRA_ERROR_INVALID_ARGUMENT, "update: the values do not fill the rectangle");
+        detail::check(sidra_weights_update_async(get(), weights.get(), row0, rows, col0, cols, values.data(), cols));
+    }
+    // All k x n values, dense; waits.
+    std::vector<int8_t> read(const Weights& weights, Deadline deadline = Deadline::never()) {
+        const sidra_weights_info info = weights.info();
+        std::vector<int8_t> values(size_t{info.k} * info.n);
+        detail::check(sidra_weights_read(get(), weights.get(), values.data(), info.n, deadline.value()));
+        return values;
+    }
+    // struct_size is filled in, for both.
+    void mvm(const Weights& weights, const sidra_mvm& mvm) {
+        const sidra_mvm whole = detail::sized(mvm);
+        detail::check(sidra_mvm_async(get(), weights.get(), &whole));
+    }
+    void vec(const sidra_vec& vec) {
+        const sidra_vec whole = detail::sized(vec);
+        detail::check(sidra_vec_async(get(), &whole));
+    }
+
+    // Runs `operations`, which queues on this stream, as one batch: one doorbell. The batch ends also when they throw.
+    template <typename Operations>
+    void batch(Operations&& operations) {
+        detail::check(sidra_batch_begin(get()));
+        try {
+            std::forward<Operations>(operations)();
+        } catch (...) {
+            static_cast<void>(sidra_batch_end(get()));
+            throw;
+        }
+        detail::check(sidra_batch_end(get()));
+    }
+    // Records what `operations` queues on this stream. What throws drops the recording.
+    template <typename Operations>
+    Graph capture(Operations&& operations) {
+        detail::check(sidra_graph_begin(get()));
+        try {
+            std::forward<Operations>(operations)();
+        } catch (...) {
+            static_cast<void>(sidra_graph_end(get(), nullptr));
+            throw;
+        }
+        sidra_graph* graph = nullptr;
+        detail::check(sidra_graph_end(get(), &graph));
+        return Graph(graph);
+    }
+    void launch(const Graph& graph) { detail::check(sidra_graph_launch_async(get(), graph.get())); }
+
+   private:
+    static sidra_stream* create(const Context& context, const sidra_stream_options& options) {
+        const sidra_stream_options whole = detail::sized(options);
+        sidra_stream* stream = nullptr;
+        detail::check(sidra_stream_create(context.get(), &whole, &stream));
+        return stream;
+    }
+};
+
+}  // namespace sidra
+
+#endif  // SIDRA_SIDRA_HPP

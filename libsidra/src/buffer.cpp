@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "buffer.h"
+
+namespace sidra {
+
+sidra_status bad_ref(const char* call, const char* name, const sidra_ref& ref, uint64_t bytes, uint32_t alignment, Access access) {
+    const sidra_buffer& buffer = *ref.buffer;
+    if (ref.offset > buffer.size || bytes > buffer.size - ref.offset)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` needs {} bytes from offset {}, but buffer {} has {}", name,
+                    bytes == UINT64_MAX ? "more than 2^64" : std::to_string(bytes), ref.offset, buffer.id, buffer.size);
+    if (access == Access::kWrite && buffer.readonly)
+        return fail(SIDRA_ERROR_PERMISSION, call, "`{}` is written, but buffer {} was registered read-only", name, buffer.id);
+    return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` must be {}-byte aligned, but offset {} of buffer {} is not", name, alignment,
+                ref.offset, buffer.id);
+}
+
+bool overlap(const Rows& a, const Rows& b) {
+    const uint64_t a_end = a.address + extent_of(a.rows, a.row_bytes, a.stride);
+    const uint64_t b_end = b.address + extent_of(b.rows, b.row_bytes, b.stride);
+    if (a_end <= b.address || b_end <= a.address) return false;
+    if (a.rows == 1 || b.rows == 1 || a.stride != b.stride) return true;
+    // Equal strides: the rows of both repeat in one grid, so one period decides.
+    const uint64_t shift = b.address >= a.address ? (b.address - a.address) % a.stride
+                                                  : (a.stride - (a.address - b.address) % a.stride) % a.stride;
+    return shift < a.row_bytes || a.stride - shift < b.row_bytes;
+}
+
+}  // namespace sidra
+
+using namespace sidra;
+
+namespace {
+
+sidra_status new_buffer(sidra_context* context, std::unique_ptr<DeviceMemory> memory, bool readonly, bool local, sidra_buffer** buffer) {
+    sidra_buffer* made = make_object<sidra_buffer>(context);
+    made->address = memory->address();
+    made->size = memory->size();
+    made->readonly = readonly;
+    made->local = local;
+    made->memory = std::move(memory);
+    *buffer = made;
+    return SIDRA_OK;
+}
+
+}  // namespace
+
+sidra_status sidra_buffer_create(sidra_context* context, size_t size, uint32_t flags, sidra_buffer** buffer) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "context", context));
+        if (buffer == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`buffer` is NULL; it takes the new handle");
+        if (size == 0) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`size` is 0; a buffer has at least one byte");
+        if ((flags & ~uint32_t{SIDRA_BUFFER_DEVICE}) != 0)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`flags` has unknown bits ({:#x}); see sidra_buffer_flags", flags);
+        const bool local = (flags & SIDRA_BUFFER_DEVICE) != 0;
+        if (size > (uint64_t{1} << SIDRA_VA_BITS))
+            return fail(local ? SIDRA_ERROR_OUT_OF_DEVICE_MEMORY : SIDRA_ERROR_OUT_OF_MEMORY, call,
+                        "{} bytes do not fit in the {}-bit address space of a context", size, SIDRA_VA_BITS);
+        std::unique_ptr<DeviceMemory> memory;
+        SIDRA_TRY(DeviceMemory::create(call, context, size, local, &memory));
+        return new_buffer(context, std::move(memory), false, local, buffer);
+    });
+}
+
+sidra_status sidra_buffer_register(sidra_context* context, void* memory, size_t size, bool readonly, sidra_buffer** buffer) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "context", context));
+        if (buffer == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`buffer` is NULL; it takes the new handle");
+        if (memory == nullptr || size == 0)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{}; registering needs at least one byte of memory",
+                        memory == nullptr ? "`memory` is NULL" : "`size` is 0");
+        if (reinterpret_cast<uintptr_t>(memory) + size < size)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} bytes at {} wrap around the address space", size, memory);
+        if (size > (uint64_t{1} << SIDRA_VA_BITS))
+            return fail(SIDRA_ERROR_OUT_OF_MEMORY, call, "{} bytes do not fit in the {}-bit address space of a context", size, SIDRA_VA_BITS);
+        std::unique_ptr<DeviceMemory> enrolled;
+        SIDRA_TRY(DeviceMemory::enroll(call, context, memory, size, readonly, &enrolled));
+        return new_buffer(context, std::move(enrolled), readonly, false, buffer);
+    });
+}
+
+sidra_status sidra_buffer_destroy(sidra_buffer* buffer) {
+    if (buffer == nullptr) return SIDRA_OK;
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check_kind(call, "buffer", buffer));
+        SIDRA_TRY(buffer->memory->release(call));
+        destroy_object(buffer);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_buffer_map(sidra_buffer* buffer, void** address) {
+    SIDRA_TRY(check(__func__, "buffer", buffer));
+    if (address == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, __func__, "`address` is NULL");
+    *address = buffer->memory->host();
+    return SIDRA_OK;
+}
+
+sidra_status sidra_buffer_size(const sidra_buffer* buffer, size_t* size) {
+    SIDRA_TRY(check(__func__, "buffer", buffer));
+    if (size == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, __func__, "`size` is NULL");
+    *size = buffer->size;
+    return SIDRA_OK;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "callback.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <system_error>
+
+#include "fault.h"
+#include "queue.h"
+
+namespace sidra {
+namespace {
+
+constexpr int kRecheckMs = 200;  // a lost signal costs this much, never a hang
+
+// The status a callback gets, once it is due.
+std::optional<sidra_status> due_status(Queue& queue, uint32_t epoch, uint64_t value) {
+    if (queue.epoch.load(std::memory_order_acquire) != epoch) return queue.drop_status.load(std::memory_order_relaxed);
+    if (queue.timeline() >= value) return SIDRA_OK;
+    if (!Queue::stopped(queue.run_state())) return std::nullopt;
+    return queue.timeline() >= value ? SIDRA_OK : stopped_status_only(queue);
+}
+
+}  // namespace
+
+CallbackThread::CallbackThread() : eventfd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (eventfd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd for callbacks");
+    try {
+        thread_ = std::thread([this] { run(); });
+    } catch (...) {
+        close(eventfd_);
+        throw;
+    }
+}
+
+CallbackThread::~CallbackThread() {
+    {
+        const std::lock_guard lock(mutex_);
+        ending_ = true;
+    }
+    wake();
+    thread_.join();
+    close(eventfd_);
+}
+
+void CallbackThread::wake() {
+    const uint64_t one = 1;
+    // A full counter would be EAGAIN, and then the thread is awake anyway.
+    [[maybe_unused]] const ssize_t written = write(eventfd_, &one, sizeof one);
+}
+
+void CallbackThread::add(const Point& point, sidra_callback function, void* user) {
+    {
+        const std::lock_guard lock(mutex_);
+        Lane& lane = lanes_[point.queue.get()];
+        lane.queue = point.queue;
+        lane.entries.push_back({point.epoch, point.value, function, user});
+    }
+    wake();
+}
+
+void CallbackThread::drain(const Queue* queue) {
+    wake();
+    if (is_current_thread()) return;
+    std::unique_lock lock(mutex_);
+    drained_.wait(lock, [&] { return !lanes_.contains(queue); });
+}
+
+// Runs the first callback that is due, without the lock. False: none is.
+bool CallbackThread::run_due(std::unique_lock<std::mutex>& lock) {
+    for (auto at = lanes_.begin(); at != lanes_.end(); ++at) {
+        Lane& lane = at->second;
+        if (lane.entries.empty()) {
+            lanes_.erase(at);
+            drained_.notify_all();
+            return true;
+        }
+        const Entry entry = lane.entries.front();
+        const std::optional<sidra_status> status = due_status(*lane.queue, entry.epoch, entry.value);
+        if (!status) continue;
+        lane.entries.pop_front();
+        lane.armed = false;
+        lock.unlock();
+        entry.function(*status, entry.user);
+        lock.lock();
+        return true;
+    }
+    return false;
+}
+
+void CallbackThread::arm_fronts() {
+    for (auto& [queue, lane] : lanes_) {
+        const uint64_t value = lane.entries.front().value;
+        if (lane.armed && lane.armed_value == value) continue;
+        sidra_ioctl_arm arm{};
+        arm.context = queue->context->number;
+        arm.queue = queue->number;
+        arm.value = value;
+        arm.eventfd = eventfd_;
+        // Refused (context lost in between): the re-check sees the reason in the state page.
+        lane.armed = request(*queue->transport, SIDRA_IOCTL_ARM, &arm, nullptr) == 0;
+        lane.armed_value = value;
+    }
+}
+
+void CallbackThread::run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        while (run_due(lock)) {
+        }
+        if (ending_ && lanes_.empty()) return;
+        arm_fronts();
+        const int timeout = lanes_.empty() ? -1 : kRecheckMs;
+        lock.unlock();
+        pollfd wait{eventfd_, POLLIN, 0};
+        uint64_t count = 0;
+        if (poll(&wait, 1, timeout) > 0) {
+            [[maybe_unused]] const ssize_t got = read(eventfd_, &count, sizeof count);
+        }
+        lock.lock();
+    }
+}
+
+}  // namespace sidra

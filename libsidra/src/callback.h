@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// The library's thread that runs a context's callbacks: made on first use, sleeps in poll() on an eventfd that the driver signals.
+#ifndef SIDRA_CALLBACK_H
+#define SIDRA_CALLBACK_H
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "sidra/sidra.h"
+
+namespace sidra {
+
+class Queue;
+struct Point;
+
+class CallbackThread {
+   public:
+    // Throws std::system_error without threads or file descriptors.
+    CallbackThread();
+    CallbackThread(const CallbackThread&) = delete;
+    CallbackThread& operator=(const CallbackThread&) = delete;
+    // Ends the thread; all callbacks must have run.
+    ~CallbackThread();
+
+    void add(const Point& point, sidra_callback function, void* user);
+    // Runs what is pending of a queue whose places were dropped, and returns when that is done (at once on the thread itself).
+    void drain(const Queue* queue);
+    bool is_current_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
+
+   private:
+    struct Entry {
+        uint32_t epoch;
+        uint64_t value;
+        sidra_callback function;
+        void* user;
+    };
+    struct Lane {  // callbacks of one queue, in order
+        std::shared_ptr<Queue> queue;
+        std::deque<Entry> entries;
+        uint64_t armed_value = 0;  // asked of the driver for the front
+        bool armed = false;
+        bool running = false;
+    };
+
+    void run();
+    bool run_due(std::unique_lock<std::mutex>& lock);
+    void arm_fronts();
+    void wake();
+
+    std::mutex mutex_;
+    std::condition_variable drained_;
+    std::map<const Queue*, Lane> lanes_;
+    bool ending_ = false;
+    int eventfd_;
+    std::thread thread_;
+};
+
+}  // namespace sidra
+
+#endif

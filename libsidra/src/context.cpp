@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "context.h"
+
+#include "fault.h"
+#include "stream.h"
+#include "wait.h"
+
+namespace sidra {
+namespace {
+
+// 0, or the -errno with which the driver answers about the context; a loss is -ESTALE.
+int query_context(const sidra_context& context, std::string* detail) {
+    sidra_ioctl_context_query query{};
+    query.context = context.number;
+    const int error = request(*context.transport, SIDRA_IOCTL_CONTEXT_QUERY, &query, detail);
+    return error == 0 && query.state == SIDRA_CONTEXT_LOST ? -ESTALE : error;
+}
+
+}  // namespace
+
+sidra_status lost_status(const char* call, const sidra_context& context) {
+    if (query_context(context, nullptr) == -ENODEV)
+        return fail(SIDRA_ERROR_DEVICE_LOST, call, "the device of context {} is gone; destroy the handles and open the device again",
+                    context.id);
+    return fail(SIDRA_ERROR_CONTEXT_LOST, call,
+                "context {} was lost (reset of the device or of the context); sidra_context_recover() starts its streams anew", context.id);
+}
+
+}  // namespace sidra
+
+using namespace sidra;
+
+sidra_status sidra_context_create(sidra_device* device, sidra_context** context) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "device", device));
+        if (context == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`context` is NULL; it takes the new handle");
+        sidra_context* made = Pool<sidra_context>::make();
+        std::string detail;
+        sidra_ioctl_context_create create{};
+        if (const int error = request(*device->transport, SIDRA_IOCTL_CONTEXT_CREATE, &create, &detail); error != 0) {
+            Pool<sidra_context>::destroy(made);
+            return fail_errno(call, error, fmt::format("creating a context on device {}", device->id), detail);
+        }
+        made->device = device;
+        made->transport = device->transport.get();
+        made->number = create.context;
+        made->doorbell_offset = create.doorbell_offset;
+        device->contexts.fetch_add(1, std::memory_order_relaxed);
+        *context = made;
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_context_destroy(sidra_context* context) {
+    if (context == nullptr) return SIDRA_OK;
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check_kind(call, "context", context));
+        std::string alive;
+        for (uint32_t kind = 0; kind < static_cast<uint32_t>(Kind::kCount); ++kind)
+            if (const uint32_t count = context->objects[kind].load(std::memory_order_acquire); count != 0)
+                alive += (alive.empty() ? "" : ", ") + count_of(static_cast<Kind>(kind), count);
+        if (!alive.empty()) return fail(SIDRA_ERROR_BUSY, call, "context {} still has {}; destroy them first", context->id, alive);
+        sidra_device* device = context->device;
+        if (forked(*context)) {
+            keep_forever(std::move(context->callbacks));  // its thread does not exist here
+        } else {
+            if (context->callbacks && context->callbacks->is_current_thread())
+                return fail(SIDRA_ERROR_BUSY, call, "context {} cannot be destroyed by one of its own callbacks", context->id);
+            std::string detail;
+            sidra_ioctl_context destroy{};
+            destroy.context = context->number;
+            const int error = request(*context->transport, SIDRA_IOCTL_CONTEXT_DESTROY, &destroy, &detail);
+            if (error != 0 && error != -ESTALE && error != -ENODEV)
+                return fail_errno(call, error, fmt::format("destroying context {}", context->id), detail);
+        }
+        Pool<sidra_context>::destroy(context);
+        device->contexts.fetch_sub(1, std::memory_order_release);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_context_synchronize(sidra_context* context, uint64_t deadline) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "context", context));
+        std::vector<Point> points;
+        {
+            const std::lock_guard lock(context->mutex);
+            for (sidra_stream* stream : context->streams) SIDRA_TRY(current_point(call, stream, &points.emplace_back()));
+        }
+        for (const Point& point : points) SIDRA_TRY(wait_for(call, point, deadline));
+        const std::lock_guard lock(context->mutex);
+        for (sidra_stream* stream : context->streams) reap(stream);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_context_status(sidra_context* context) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "context", context));
+        std::string detail;
+        const int error = query_context(*context, &detail);
+        if (error == -ESTALE || error == -ENODEV) return lost_status(call, *context);
+        if (error != 0) return fail_errno(call, error, fmt::format("querying context {}", context->id), detail);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_context_recover(sidra_context* context) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "context", context));
+        const std::lock_guard lock(context->mutex);
+        std::string detail;
+        int error = query_context(*context, &detail);
+        if (error == -ESTALE) {
+            sidra_ioctl_context recover{};
+            recover.context = context->number;
+            error = request(*context->transport, SIDRA_IOCTL_CONTEXT_RECOVER, &recover, &detail);
+        }
+        if (error != 0) return fail_errno(call, error, fmt::format("recovering context {}", context->id), detail);
+        // Lost queues are known by their pages, so a recovery that failed half-way goes on where it stopped.
+        for (sidra_stream* stream : context->streams)
+            if (stream->current_queue->run_state() == SIDRA_QUEUE_LOST) SIDRA_TRY(renew_queue(call, stream));
+        return SIDRA_OK;
+    });
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#ifndef SIDRA_CONTEXT_H
+#define SIDRA_CONTEXT_H
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "callback.h"
+#include "device.h"
+#include "handle.h"
+
+struct sidra_context : sidra::Handle {
+    static constexpr sidra::Kind kKind = sidra::Kind::kContext;
+
+    sidra_device* device = nullptr;
+    sidra::Transport* transport = nullptr;  // of the device
+    uint32_t number = 0;                    // towards the driver
+    uint64_t doorbell_offset = 0;
+
+    std::mutex mutex;                     // protects streams, callbacks; held while queues are replaced
+    std::vector<sidra_stream*> streams;
+    std::shared_ptr<sidra::CallbackThread> callbacks;  // made on first use
+
+    std::array<std::atomic<uint32_t>, static_cast<size_t>(sidra::Kind::kCount)> objects{};  // handles that exist
+};
+
+namespace sidra {
+
+// A new handle of a context's object, and its end: keeps the context from being destroyed under it.
+template <typename T, typename... Args>
+T* make_object(sidra_context* context, Args&&... args) {
+    T* object = Pool<T>::make(std::forward<Args>(args)...);
+    object->context = context;
+    context->objects[static_cast<size_t>(T::kKind)].fetch_add(1, std::memory_order_relaxed);
+    return object;
+}
+template <typename T>
+void destroy_object(T* object) {
+    sidra_context* context = object->context;
+    Pool<T>::destroy(object);
+    context->objects[static_cast<size_t>(T::kKind)].fetch_sub(1, std::memory_order_release);
+}
+
+// An object and what uses it must be of one context.
+template <typename T>
+sidra_status check_context(const char* call, const char* argument, const T* object, const sidra_context* context) {
+    if (object->context == context) [[likely]]
+        return SIDRA_OK;
+    return fail(SIDRA_ERROR_WRONG_CONTEXT, call, "`{}` ({} {}) belongs to context {}, but the call is about context {}", argument,
+                kind_name(T::kKind), object->id, object->context->id, context->id);
+}
+
+// CONTEXT_LOST or DEVICE_LOST of a context whose queues are lost, with text.
+[[gnu::cold]] sidra_status lost_status(const char* call, const sidra_context& context);
+
+}  // namespace sidra
+
+#endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+#include "device.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "clock.h"
+#include "device_select.h"
+#include "structs.h"
+
+namespace sidra {
+namespace {
+
+constexpr const char* kNodeDirectory = "/dev";
+
+sidra_status open_device(const char* call, uint32_t index, const sidra_device_options* options, sidra_device** device) {
+    if (device == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`device` is NULL; it takes the new handle");
+    sidra_device_options whole;
+    SIDRA_TRY(complete_options(call, options, &whole));
+    DeviceChoice choice;
+    SIDRA_TRY(choose_device(call, kNodeDirectory, &choice));
+    if (index >= choice.count())
+        return fail(SIDRA_ERROR_NO_DEVICE, call, "there is no device {}: {} found; see sidra_device_count()", index, choice.count());
+    if (!choice.embedded)
+        return fail(SIDRA_ERROR_NOT_SUPPORTED, call,
+                    "this build of libsidra has no kernel transport (it is built with the kernel module), so {} cannot be opened; "
+                    "SIDRA_DEVICE=embedded uses a chip model in this process",
+                    choice.nodes[index]);
+    if (choice.by_default) announce_embedded();
+
+    std::unique_ptr<Transport> transport;
+    std::string detail;
+    const int error = open_embedded(index, whole, &transport, &detail);
+    if (error != 0)
+        // The options are good in themselves, so a chip that cannot start lacks something here: an engine, if one was asked for.
+        return fail_errno(call, error, fmt::format("opening embedded device {}", index), detail,
+                          {{ENODEV, whole.engine != SIDRA_ENGINE_AUTO ? SIDRA_ERROR_NOT_SUPPORTED : SIDRA_ERROR_NO_DEVICE}});
+    return adopt_transport(call, index, std::move(transport), device);
+}
+
+}  // namespace
+
+sidra_status adopt_transport(const char* call, uint32_t index, std::unique_ptr<Transport> transport, sidra_device** device) {
+    std::string detail;
+    sidra_ioctl_device_query query{};
+    if (const int error = request(*transport, SIDRA_IOCTL_DEVICE_QUERY, &query, &detail); error != 0)
+        return fail_errno(call, error, fmt::format("querying device {}", index), detail);
+    const auto major = [](uint32_t version) { return version >> 16; };
+    if (major(query.uapi_version) != SIDRA_UAPI_VERSION_MAJOR || major(query.hw_version) != SIDRA_HW_VERSION_MAJOR)
+        return fail(SIDRA_ERROR_VERSION, call,
+                    "device {} speaks driver interface {}.{} and hardware interface {}.{}, but this libsidra needs {}.x and {}.x; install a "
+                    "libsidra and a driver of the same major version",
+                    index, major(query.uapi_version), query.uapi_version & 0xffff, major(query.hw_version), query.hw_version & 0xffff,
+                    SIDRA_UAPI_VERSION_MAJOR, SIDRA_HW_VERSION_MAJOR);
+    auto* made = Pool<sidra_device>::make();
+    made->index = index;
+    made->transport = std::move(transport);
+    made->query = query;
+    *device = made;
+    return SIDRA_OK;
+}
+
+}  // namespace sidra
+
+using namespace sidra;
+
+uint64_t sidra_deadline_after_ns(uint64_t ns) {
+    const uint64_t now = monotonic_ns();
+    return ns > SIDRA_NEVER - now ? SIDRA_NEVER : now + ns;
+}
+
+sidra_status sidra_device_count(uint32_t* count) {
+    return guarded(__func__, [&, call = __func__] {
+        if (count == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`count` is NULL");
+        DeviceChoice choice;
+        SIDRA_TRY(choose_device(call, kNodeDirectory, &choice));
+        *count = choice.count();
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_device_open(uint32_t index, const sidra_device_options* options, sidra_device** device) {
+    return guarded(__func__, [&, call = __func__] { return open_device(call, index, options, device); });
+}
+
+sidra_status sidra_device_close(sidra_device* device) {
+    if (device == nullptr) return SIDRA_OK;
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check_kind(call, "device", device));
+        if (const uint32_t contexts = device->contexts.load(); contexts != 0)
+            return fail(SIDRA_ERROR_BUSY, call, "device {} still has {}; destroy them first", device->id,
+                        count_of(Kind::kContext, contexts));
+        if (forked(*device)) keep_forever(std::move(device->transport));
+        Pool<sidra_device>::destroy(device);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_device_get_info(sidra_device* device, sidra_device_info* info) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "device", device));
+        SIDRA_TRY(check_struct(call, "sidra_device_info", info));
+        std::string detail;
+        sidra_ioctl_device_query query{};
+        if (const int error = request(*device->transport, SIDRA_IOCTL_DEVICE_QUERY, &query, &detail); error != 0)
+            return fail_errno(call, error, fmt::format("querying device {}", device->id), detail);
+        sidra_device_info result{};
+        const auto copy_text = [](char* to, size_t size, std::string_view from) { from.copy(to, size - 1); };
+        copy_text(result.name, sizeof result.name, fmt::format("sidra{}", device->index));
+        copy_text(result.transport, sizeof result.transport, device->transport->kind());
+        copy_text(result.engine, sizeof result.engine, device->transport->engine());
+        std::memcpy(result.uuid, query.uuid, sizeof result.uuid);
+        result.model = (query.kind & SIDRA_DEVICE_MODEL) != 0;
+        result.driver_version = query.driver_version;
+        result.hw_version = query.hw_version;
+        result.firmware_version = query.firmware_version;
+        result.clusters = query.clusters;
+        result.cus_per_cluster = query.cus_per_cluster;
+        result.crossbars_per_cu = query.xbars_per_cu;
+        result.rows = query.rows;
+        result.cols = query.cols;
+        result.crossbars_total = query.xbars_total;
+        result.crossbars_free = query.xbars_free;
+        result.l3_size = query.l3_size;
+        result.l3_free = query.l3_free;
+        result.contexts_max = query.contexts_max;
+        result.queues_max = query.queues_max;
+        result.generation = query.generation;
+        fill_struct(info, result);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_device_clock(sidra_device* device, uint64_t* device_ns, uint64_t* monotonic) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "device", device));
+        if (device_ns == nullptr || monotonic == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` is NULL", device_ns == nullptr ? "device_ns" : "monotonic_ns");
+        std::string detail;
+        sidra_ioctl_device_clock clock{};
+        if (const int error = request(*device->transport, SIDRA_IOCTL_DEVICE_CLOCK, &clock, &detail); error != 0)
+            return fail_errno(call, error, fmt::format("reading the clock of device {}", device->id), detail);
+        *device_ns = clock.device_ns;
+        *monotonic = clock.monotonic_ns;
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_device_telemetry(sidra_device* device, void* telemetry, size_t size) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "device", device));
+        if (telemetry == nullptr || size == 0)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`telemetry` needs room for a struct sidra_telemetry ({} bytes)",
+                        sizeof(::sidra_telemetry));
+        ::sidra_telemetry now{};
+        if (const int error = device->transport->telemetry(&now); error != 0)
+            return fail_errno(call, error, fmt::format("reading telemetry of device {}", device->id), {});
+        std::memcpy(telemetry, &now, std::min(size, sizeof now));
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_device_reset(sidra_device* device) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "device", device));
+        std::string detail;
+        sidra_ioctl_device_reset reset{};
+        if (const int error = request(*device->transport, SIDRA_IOCTL_DEVICE_RESET, &reset, &detail); error != 0)
+            return fail_errno(call, error, fmt::format("resetting device {}", device->id), detail);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_device_set_fault_knob(sidra_device* device, const char* name, uint64_t value) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "device", device));
+        if (name == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`name` is NULL");
+        const int error = device->transport->set_fault_knob(name, value);
+        if (error == -ENOENT)
+            return fail(SIDRA_ERROR_NOT_FOUND, call, "there is no fault knob \"{}\"; docs/device.md has the list", name);
+        if (error != 0)
+            return fail_errno(call, error, fmt::format("setting fault knob \"{}\" of device {} to {}", name, device->id, value), {});
+        return SIDRA_OK;
+    });
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#ifndef SIDRA_DEVICE_H
+#define SIDRA_DEVICE_H
+
+#include <atomic>
+#include <cerrno>
+#include <memory>
+#include <string>
+
+#include "handle.h"
+#include "sidra_accel.h"
+
+struct sidra_device : sidra::Handle {
+    static constexpr sidra::Kind kKind = sidra::Kind::kDevice;
+
+    uint32_t index = 0;
+    std::shared_ptr<sidra::Transport> transport;
+    sidra_ioctl_device_query query{};  // what never changes of it
+    std::atomic<uint32_t> contexts{0};
+};
+
+namespace sidra {
+
+// A request to the driver, restarted after a signal. 0 or -errno.
+template <typename T>
+int request(Transport& transport, unsigned long number, T* argument, std::string* detail) {
+    for (;;) {
+        if (detail != nullptr) detail->clear();
+        const int error = transport.ioctl(number, argument, detail);
+        if (error != -EINTR) return error;
+    }
+}
+
+// A device handle over an open transport: checks that the two understand each other.
+sidra_status adopt_transport(const char* call, uint32_t index, std::unique_ptr<Transport> transport, sidra_device** device);
+
+}  // namespace sidra
+
+#endif

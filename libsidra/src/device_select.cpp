@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "device_select.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "structs.h"
+
+namespace sidra {
+namespace {
+
+constexpr uint32_t kWorkersMax = 1024;
+
+struct NamedValue {
+    std::string_view name;
+    uint32_t value;
+};
+constexpr std::array<NamedValue, 2> kProfiles = {{{"y1", SIDRA_PROFILE_Y1}, {"small", SIDRA_PROFILE_SMALL}}};
+constexpr std::array<NamedValue, 5> kEngines = {{{"auto", SIDRA_ENGINE_AUTO},
+                                                 {"scalar", SIDRA_ENGINE_SCALAR},
+                                                 {"avx2", SIDRA_ENGINE_AVX2},
+                                                 {"avx512", SIDRA_ENGINE_AVX512},
+                                                 {"neon", SIDRA_ENGINE_NEON}}};
+
+std::string_view environment(const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : std::string_view{};
+}
+
+// The whole of `text` as a decimal number.
+bool parse_number(std::string_view text, uint32_t* number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+    return error == std::errc{} && end == text.data() + text.size();
+}
+
+template <size_t N>
+sidra_status named_environment(const char* call, const char* variable, const std::array<NamedValue, N>& values, uint32_t* result) {
+    const std::string_view text = environment(variable);
+    if (text.empty()) return SIDRA_OK;
+    std::string all;
+    for (const NamedValue& value : values) {
+        if (value.name == text) {
+            *result = value.value;
+            return SIDRA_OK;
+        }
+        all += all.empty() ? "" : ", ";
+        all += value.name;
+    }
+    return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "environment variable {}=\"{}\": must be one of {}", variable, text, all);
+}
+
+}  // namespace
+
+sidra_status choose_device(const char* call, const char* directory, DeviceChoice* choice) {
+    constexpr std::string_view kNode = "sidra";
+    DeviceChoice found;
+    const std::string_view wanted = environment("SIDRA_DEVICE");
+    if (wanted == "embedded") {
+        found.embedded = true;
+    } else if (!wanted.empty()) {
+        if (wanted.front() != '/')
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "environment variable SIDRA_DEVICE=\"{}\": must be \"embedded\" or a node such as /dev/sidra0", wanted);
+        found.nodes.emplace_back(wanted);
+    } else {
+        const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(directory), closedir);
+        std::vector<uint32_t> numbers;
+        while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
+            std::string_view name = entry->d_name;
+            uint32_t number = 0;
+            if (name.starts_with(kNode) && parse_number(name.substr(kNode.size()), &number)) numbers.push_back(number);
+        }
+        std::sort(numbers.begin(), numbers.end());
+        for (const uint32_t number : numbers) found.nodes.push_back(fmt::format("{}/{}{}", directory, kNode, number));
+        found.embedded = found.by_default = numbers.empty();
+    }
+    *choice = std::move(found);
+    return SIDRA_OK;
+}
+
+sidra_status complete_options(const char* call, const sidra_device_options* options, sidra_device_options* result) {
+    sidra_device_options whole{};
+    if (options != nullptr) {
+        SIDRA_TRY(check_struct(call, "sidra_device_options", options));
+        whole = *options;
+    }
+    whole.struct_size = sizeof whole;
+    auto profile = static_cast<uint32_t>(whole.profile);
+    auto engine = static_cast<uint32_t>(whole.engine);
+    if (profile == SIDRA_PROFILE_Y1) SIDRA_TRY(named_environment(call, "SIDRA_PROFILE", kProfiles, &profile));
+    if (engine == SIDRA_ENGINE_AUTO) SIDRA_TRY(named_environment(call, "SIDRA_ENGINE", kEngines, &engine));
+    if (profile >= kProfiles.size())
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.profile is {}: not a sidra_profile", profile);
+    if (engine >= kEngines.size())
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.engine is {}: not a sidra_engine", engine);
+    whole.profile = static_cast<sidra_profile>(profile);
+    whole.engine = static_cast<sidra_engine>(engine);
+
+    const std::string_view workers = environment("SIDRA_WORKERS");
+    if (whole.workers == 0 && !workers.empty() && (!parse_number(workers, &whole.workers) || whole.workers > kWorkersMax))
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "environment variable SIDRA_WORKERS=\"{}\": must be a number 0..{} (0: one a CPU)", workers, kWorkersMax);
+    if (whole.workers > kWorkersMax)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.workers is {}, but at most {} are allowed", whole.workers, kWorkersMax);
+    *result = whole;
+    return SIDRA_OK;
+}
+
+void announce_embedded() {
+    static std::atomic<bool> said{false};
+    if (environment("SIDRA_QUIET") == "1" || said.exchange(true)) return;
+    std::fputs("sidra: no /dev/sidra* found; using the embedded chip model\n", stderr);
+}
+
+}  // namespace sidra

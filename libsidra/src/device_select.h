@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// Which devices there are, and with which options an embedded chip opens: the environment and /dev decide, never a guess.
+#ifndef SIDRA_DEVICE_SELECT_H
+#define SIDRA_DEVICE_SELECT_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "status.h"
+
+namespace sidra {
+
+struct DeviceChoice {
+    bool embedded = false;
+    bool by_default = false;         // embedded because nothing else was found, not because it was asked for
+    std::vector<std::string> nodes;  // of real devices, in order
+    uint32_t count() const { return embedded ? 1 : static_cast<uint32_t>(nodes.size()); }
+};
+
+// SIDRA_DEVICE, else the nodes sidra0, sidra1, ... in `directory`, else the embedded chip.
+sidra_status choose_device(const char* call, const char* directory, DeviceChoice* choice);
+
+// `options` (or NULL) as a whole, what is zero taken from SIDRA_PROFILE, SIDRA_ENGINE and SIDRA_WORKERS.
+sidra_status complete_options(const char* call, const sidra_device_options* options, sidra_device_options* result);
+
+// One line on stderr, once a process, unless SIDRA_QUIET=1.
+void announce_embedded();
+
+}  // namespace sidra
+
+#endif

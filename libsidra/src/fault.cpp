@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "fault.h"
+
+#include <array>
+#include <cstring>
+
+#include "program.h"
+
+namespace sidra {
+namespace {
+
+constexpr std::array<const char*, SIDRA_CMD_OPCODE_COUNT> kOpcodes = {
+    "INVALID", "NOP", "BARRIER", "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY", "FILL", "MVM", "VEC", "PROGRAM", "READBACK", "CALL"};
+
+struct CauseText {
+    const char* text;
+    const char* hint;
+};
+constexpr std::array<CauseText, SIDRA_FAULT_COUNT> kCauses = {{
+    {"no fault", ""},
+    {"unknown opcode", "the ring or a graph was overwritten"},
+    {"a field has a value that is not allowed", "the ring or a graph was overwritten, or libsidra and chip differ in version"},
+    {"address or stride misaligned", "align it as the operation asks"},
+    {"size, count or range beyond a limit", "split the operation"},
+    {"address not mapped", "was a buffer destroyed before its operations were done?"},
+    {"no right to access the page", "was memory registered read-only?"},
+    {"the host refused the DMA", "registered memory must stay mapped"},
+    {"no such weights", "were they destroyed before their operations were done?"},
+    {"the weights' rights do not allow it", "ask who shared them for more rights"},
+    {"weights not programmed", "queue sidra_weights_program_async() first"},
+    {"data out of range (gather index, weight, or pool geometry)", "check the data"},
+    {"a graph inside a graph", "record its operations instead"},
+    {"operation not allowed in this kind of queue", "use a stream"},
+    {"the stream waited for does not exist any more", "keep it until its event was waited for"},
+    {"write index of the ring damaged", "something overwrote the ring"},
+    {"packet damaged on its way", "try again; if it stays, the link is bad"},
+    {"no progress", "the driver stopped it"},
+    {"reset on request", ""},
+}};
+
+}  // namespace
+
+const char* opcode_name(uint32_t opcode) { return opcode < kOpcodes.size() ? kOpcodes[opcode] : "unknown operation"; }
+const char* cause_text(uint32_t cause) { return cause < kCauses.size() ? kCauses[cause].text : "unknown cause"; }
+const char* cause_hint(uint32_t cause) { return cause < kCauses.size() ? kCauses[cause].hint : ""; }
+
+sidra_fault_info fault_info(const Queue& queue) {
+    sidra_fault_info info{};
+    info.struct_size = sizeof info;
+    if (!Queue::stopped(queue.run_state())) return info;
+    const sidra_fault fault = queue.state->fault;
+    if (fault.cause == SIDRA_FAULT_NONE) return info;
+    info.cause = fault.cause;
+    info.opcode = fault.opcode;
+    info.sequence = fault.sequence;
+    info.address = fault.address;
+    info.cookie = fault.cookie;
+    info.in_graph = fault.in_call != 0;
+    info.graph_index = fault.call_index;
+    info.clock_ns = fault.clock_ns;
+    if (is_program_call(queue.ring[fault.sequence & queue.mask])) {  // our own wrapping of a PROGRAM, not the user's graph
+        info.in_graph = false;
+        info.graph_index = 0;
+        info.cookie = 0;
+    }
+    const auto end = fmt::format_to_n(info.text, sizeof info.text - 1, "{}, operation {}{} (cookie {}): {} (address {:#x})",
+                                      opcode_name(info.opcode), info.sequence,
+                                      info.in_graph ? fmt::format(", operation {} of its graph", info.graph_index) : "", info.cookie,
+                                      cause_text(info.cause), info.address);
+    *end.out = '\0';
+    return info;
+}
+
+sidra_status stopped_status(const char* call, const Queue& queue) {
+    if (queue.run_state() != SIDRA_QUEUE_FAULTED) return lost_status(call, *queue.context);
+    try {
+        const sidra_fault_info info = fault_info(queue);
+        const char* what_to_do = cause_hint(info.cause);
+        return fail(SIDRA_ERROR_FAULT, call, "stream {} stopped at {}{}{}. sidra_stream_reset() drops what is queued and goes on",
+                    queue.stream_id, info.text, *what_to_do != '\0' ? "; " : "", what_to_do);
+    } catch (...) {
+        return fail(SIDRA_ERROR_FAULT, call, "stream {} stopped; see sidra_stream_fault()", queue.stream_id);
+    }
+}
+
+sidra_status stopped_status_only(const Queue& queue) {
+    return queue.run_state() == SIDRA_QUEUE_FAULTED ? SIDRA_ERROR_FAULT : SIDRA_ERROR_CONTEXT_LOST;
+}
+
+}  // namespace sidra

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Why a queue stopped, in words.
+#ifndef SIDRA_FAULT_H
+#define SIDRA_FAULT_H
+
+#include <string>
+
+#include "queue.h"
+
+namespace sidra {
+
+const char* opcode_name(uint32_t opcode);
+const char* cause_text(uint32_t cause);  // "address not mapped"
+const char* cause_hint(uint32_t cause);  // what the user can do
+
+// The queue's fault record, as sidra_stream_fault() gives it (cause 0: none).
+sidra_fault_info fault_info(const Queue& queue);
+
+// FAULT, CONTEXT_LOST or DEVICE_LOST of a stopped queue, with text.
+[[gnu::cold]] sidra_status stopped_status(const char* call, const Queue& queue);
+
+// The status alone, without touching the last error: for callbacks. `queue` has stopped.
+sidra_status stopped_status_only(const Queue& queue);
+
+}  // namespace sidra
+
+#endif

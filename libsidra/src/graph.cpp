@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include <cstring>
+
+#include "memory.h"
+#include "submit.h"
+
+struct sidra_graph : sidra::Handle {
+    static constexpr sidra::Kind kKind = sidra::Kind::kGraph;
+
+    sidra_context* context = nullptr;
+    uint32_t operations = 0;
+    std::unique_ptr<sidra::DeviceMemory> commands;       // none for an empty graph
+    std::vector<std::shared_ptr<sidra::Staging>> kept;   // data that its operations read
+};
+
+using namespace sidra;
+
+sidra_status sidra_graph_begin(sidra_stream* stream) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "stream", stream));
+        auto recording = std::make_unique<Recording>();
+        const std::lock_guard lock(stream->lock);
+        if (stream->recording) return not_recordable(call, stream);
+        if (stream->batch)
+            return fail(SIDRA_ERROR_NOT_RECORDABLE, call, "stream {} has an open batch; sidra_batch_end() first", stream->id);
+        stream->recording = std::move(recording);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_graph_end(sidra_stream* stream, sidra_graph** graph) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "stream", stream));
+        std::unique_ptr<Recording> recording;
+        {
+            const std::lock_guard lock(stream->lock);
+            recording.swap(stream->recording);
+        }
+        if (!recording)
+            return fail(SIDRA_ERROR_NOT_RECORDABLE, call, "stream {} is not recording; sidra_graph_begin() starts it", stream->id);
+        if (graph == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`graph` is NULL; it takes the new handle (the recording is dropped)");
+        std::unique_ptr<DeviceMemory> commands;
+        if (const size_t bytes = recording->packets.size() * sizeof(sidra_cmd); bytes != 0) {
+            SIDRA_TRY(DeviceMemory::create(call, stream->context, bytes, false, &commands));
+            std::memcpy(commands->host(), recording->packets.data(), bytes);
+        }
+        sidra_graph* made = make_object<sidra_graph>(stream->context);
+        made->operations = static_cast<uint32_t>(recording->packets.size());
+        made->commands = std::move(commands);
+        made->kept = std::move(recording->kept);
+        *graph = made;
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_graph_launch_async(sidra_stream* stream, sidra_graph* graph) {
+    SIDRA_TRY(check(__func__, "stream", stream));
+    SIDRA_TRY(check(__func__, "graph", graph));
+    SIDRA_TRY(check_context(__func__, "graph", graph, stream->context));
+    sidra_cmd packet = make_packet(graph->commands ? SIDRA_CMD_CALL : SIDRA_CMD_NOP);
+    if (graph->commands) {
+        packet.call.addr = graph->commands->address();
+        packet.call.count = graph->operations;
+    }
+    return submit(__func__, stream, packet, Recordable::kNo);
+}
+
+sidra_status sidra_graph_operations(const sidra_graph* graph, uint32_t* count) {
+    SIDRA_TRY(check(__func__, "graph", graph));
+    if (count == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, __func__, "`count` is NULL");
+    *count = graph->operations;
+    return SIDRA_OK;
+}
+
+sidra_status sidra_graph_destroy(sidra_graph* graph) {
+    if (graph == nullptr) return SIDRA_OK;
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check_kind(call, "graph", graph));
+        if (graph->commands) SIDRA_TRY(graph->commands->release(call));
+        destroy_object(graph);
+        return SIDRA_OK;
+    });
+}

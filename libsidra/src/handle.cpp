@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "handle.h"
+
+#include <pthread.h>
+
+#include <array>
+
+#include "structs.h"
+
+namespace sidra {
+namespace {
+
+struct KindText {
+    const char* one;
+    const char* many;
+};
+constexpr std::array<KindText, static_cast<size_t>(Kind::kCount)> kKinds = {{
+    {"device", "devices"},
+    {"context", "contexts"},
+    {"buffer", "buffers"},
+    {"stream", "streams"},
+    {"event", "events"},
+    {"weights", "weights"},
+    {"graph", "graphs"},
+}};
+
+struct Shared {
+    std::mutex mutex;
+    std::array<std::atomic<uint32_t>, static_cast<size_t>(Kind::kCount)> ids{};
+    std::vector<std::shared_ptr<void>> kept;
+
+    Shared();
+};
+
+Shared& shared() {
+    static auto* instance = new Shared;  // outlives all static objects of the application
+    return *instance;
+}
+
+Shared::Shared() {
+    pthread_atfork([] { shared().mutex.lock(); }, [] { shared().mutex.unlock(); }, [] { shared().mutex.unlock(); });
+}
+
+}  // namespace
+
+const char* kind_name(Kind kind) { return kKinds[static_cast<size_t>(kind)].one; }
+
+std::string count_of(Kind kind, uint32_t count) {
+    const KindText& text = kKinds[static_cast<size_t>(kind)];
+    return fmt::format("{} {}", count, count == 1 ? text.one : text.many);
+}
+
+std::mutex& pool_mutex() { return shared().mutex; }
+
+uint32_t next_object_id(Kind kind) { return shared().ids[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed); }
+
+void keep_forever(std::shared_ptr<void> object) {
+    const std::lock_guard lock(shared().mutex);
+    shared().kept.push_back(std::move(object));
+}
+
+sidra_status bad_handle(const char* call, const char* argument, Kind kind, const Handle* handle) {
+    const char* wanted = kind_name(kind);
+    if (handle == nullptr)
+        return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` is NULL; a {} handle is needed", argument, wanted);
+    if (reinterpret_cast<uintptr_t>(handle) % alignof(Handle) != 0)
+        return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` ({}) is not a handle: misaligned pointer", argument,
+                    static_cast<const void*>(handle));
+    if (handle->tag == Handle::kDestroyed)
+        return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` ({}) was destroyed before; do not use a handle after that", argument,
+                    static_cast<const void*>(handle));
+    if (handle->tag == Handle::tag_of(kind))
+        return fail(SIDRA_ERROR_FORKED, call,
+                    "`{}` ({} {}) belongs to the parent process; a child opens the device anew with sidra_device_open()", argument,
+                    wanted, handle->id);
+    const uint32_t index = handle->tag ^ Handle::kMagic;
+    if (index < kKinds.size())
+        return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` is {} {}, but a {} handle is needed", argument, kKinds[index].one,
+                    handle->id, wanted);
+    return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` ({}) is not a handle of libsidra; a {} handle is needed", argument,
+                static_cast<const void*>(handle), wanted);
+}
+
+sidra_status bad_struct(const char* call, const char* type, size_t given, size_t known, const void* data) {
+    if (data == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` is NULL", type);
+    if (given < known)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "struct_size of `{}` is {}, but at least {} is needed; initialise it with SIDRA_INIT({})", type, given, known, type);
+    if (given > kStructSizeMax)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "struct_size of `{}` is {}: not initialised? Use SIDRA_INIT({})", type, given,
+                    type);
+    const auto* bytes = static_cast<const unsigned char*>(data);
+    for (size_t i = known; i < given; ++i)
+        if (bytes[i] != 0)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "`{}` has a field at byte {} that this libsidra does not know, and it is not zero; use a newer libsidra",
+                        type, i);
+    return SIDRA_OK;
+}
+
+}  // namespace sidra

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "memory.h"
+
+#include "context.h"
+
+namespace sidra {
+namespace {
+
+// The driver no longer holds a mapping of a context that is lost, or of a device that is gone.
+bool mapping_is_gone(int error) { return error == -ESTALE || error == -ENODEV || error == -ENOENT; }
+
+}  // namespace
+
+sidra_status DeviceMemory::create(const char* call, sidra_context* context, uint64_t size, bool local,
+                                  std::unique_ptr<DeviceMemory>* memory) {
+    std::string detail;
+    std::unique_ptr<DeviceMemory> made(new DeviceMemory(context, size));
+    sidra_ioctl_buffer_create create{};
+    create.size = size;
+    create.flags = local ? SIDRA_BUFFER_LOCAL : 0;
+    if (const int error = request(*context->transport, SIDRA_IOCTL_BUFFER_CREATE, &create, &detail); error != 0)
+        return fail_errno(call, error, fmt::format("allocating {} bytes of {}", size, local ? "L3" : "host memory"), detail,
+                          {{ENOSPC, local ? SIDRA_ERROR_OUT_OF_DEVICE_MEMORY : SIDRA_ERROR_OUT_OF_MEMORY},
+                           {ENOMEM, local ? SIDRA_ERROR_OUT_OF_DEVICE_MEMORY : SIDRA_ERROR_OUT_OF_MEMORY}});
+    made->handle_ = create.handle;
+    made->host_ = static_cast<std::byte*>(context->transport->map(create.mmap_offset, create.size, true));
+    if (made->host_ == nullptr)
+        return fail(SIDRA_ERROR_OUT_OF_MEMORY, call, "mapping {} bytes into the process failed; free address space or memory", size);
+    made->mapped_ = create.size;
+    SIDRA_TRY(made->bind(call, SIDRA_BIND_READ | SIDRA_BIND_WRITE));
+    *memory = std::move(made);
+    return SIDRA_OK;
+}
+
+sidra_status DeviceMemory::enroll(const char* call, sidra_context* context, void* memory, uint64_t size, bool readonly,
+                                  std::unique_ptr<DeviceMemory>* result) {
+    std::string detail;
+    std::unique_ptr<DeviceMemory> made(new DeviceMemory(context, size));
+    sidra_ioctl_buffer_register enroll{};
+    enroll.address = reinterpret_cast<uintptr_t>(memory);
+    enroll.size = size;
+    enroll.flags = readonly ? SIDRA_REGISTER_READONLY : 0;
+    if (const int error = request(*context->transport, SIDRA_IOCTL_BUFFER_REGISTER, &enroll, &detail); error != 0)
+        return fail_errno(call, error, fmt::format("registering {} bytes at {}", size, memory), detail,
+                          {{ENOSPC, SIDRA_ERROR_OUT_OF_MEMORY}});
+    made->handle_ = enroll.handle;
+    made->host_ = static_cast<std::byte*>(memory);
+    SIDRA_TRY(made->bind(call, readonly ? SIDRA_BIND_READ : SIDRA_BIND_READ | SIDRA_BIND_WRITE));
+    *result = std::move(made);
+    return SIDRA_OK;
+}
+
+sidra_status DeviceMemory::bind(const char* call, uint32_t flags) {
+    std::string detail;
+    sidra_ioctl_buffer_bind bind{};
+    bind.context = context_->number;
+    bind.handle = handle_;
+    bind.flags = flags;
+    if (const int error = request(*context_->transport, SIDRA_IOCTL_BUFFER_BIND, &bind, &detail); error != 0)
+        return fail_errno(call, error, fmt::format("mapping {} bytes for context {}", size_, context_->id), detail,
+                          {{ENOSPC, SIDRA_ERROR_OUT_OF_MEMORY}});
+    address_ = bind.address;
+    bound_ = true;
+    return SIDRA_OK;
+}
+
+sidra_status DeviceMemory::release(const char* call) {
+    if (bound_ && !forked(*context_)) {
+        std::string detail;
+        sidra_ioctl_buffer_unbind unbind{};
+        unbind.context = context_->number;
+        unbind.handle = handle_;
+        unbind.address = address_;
+        const int error = request(*context_->transport, SIDRA_IOCTL_BUFFER_UNBIND, &unbind, &detail);
+        if (error != 0 && !mapping_is_gone(error))
+            return fail_errno(call, error, fmt::format("taking {} bytes from context {}", size_, context_->id), detail);
+    }
+    bound_ = false;
+    close();
+    return SIDRA_OK;
+}
+
+void DeviceMemory::close() {
+    // A forked child has no mapping of its own and must not speak for its parent.
+    if (!forked(*context_)) {
+        if (mapped_ != 0) context_->transport->unmap(host_, mapped_);
+        if (handle_ != 0) {
+            sidra_ioctl_buffer_close close{};
+            close.handle = handle_;
+            request(*context_->transport, SIDRA_IOCTL_BUFFER_CLOSE, &close, nullptr);
+        }
+    }
+    mapped_ = 0;
+    handle_ = 0;
+}
+
+DeviceMemory::~DeviceMemory() {
+    if (handle_ == 0) return;
+    // The device could not be made to let go: better to keep the memory than to let the device write into someone else's.
+    if (release("sidra") != SIDRA_OK) handle_ = 0;
+}
+
+}  // namespace sidra

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Memory that the device can use: created or registered with the driver, mapped for the device and for the host.
+#ifndef SIDRA_MEMORY_H
+#define SIDRA_MEMORY_H
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "status.h"
+
+namespace sidra {
+
+class DeviceMemory {
+   public:
+    // Zeroed memory of `size` bytes, in the host or (`local`) in L3.
+    static sidra_status create(const char* call, sidra_context* context, uint64_t size, bool local,
+                               std::unique_ptr<DeviceMemory>* memory);
+    // The caller's memory.
+    static sidra_status enroll(const char* call, sidra_context* context, void* memory, uint64_t size, bool readonly,
+                               std::unique_ptr<DeviceMemory>* result);
+
+    DeviceMemory(const DeviceMemory&) = delete;
+    DeviceMemory& operator=(const DeviceMemory&) = delete;
+    ~DeviceMemory();
+
+    // Takes it from the device, waiting until that has let go; on failure nothing has changed. Once only.
+    sidra_status release(const char* call);
+
+    uint64_t address() const { return address_; }  // device address
+    std::byte* host() const { return host_; }
+    uint64_t size() const { return size_; }
+
+   private:
+    DeviceMemory(sidra_context* context, uint64_t size) : context_(context), size_(size) {}
+    sidra_status bind(const char* call, uint32_t flags);
+    void close();
+
+    sidra_context* context_;
+    uint64_t size_;         // as asked for
+    uint64_t mapped_ = 0;   // bytes mapped by us; 0 for the caller's memory
+    uint32_t handle_ = 0;   // 0: closed
+    bool bound_ = false;
+    uint64_t address_ = 0;
+    std::byte* host_ = nullptr;
+};
+
+// A copy of data on its way to the device, given back early once it has arrived.
+class Staging {
+   public:
+    explicit Staging(std::unique_ptr<DeviceMemory> memory) : memory_(std::move(memory)) {}
+
+    uint64_t address() const { return memory_->address(); }
+    std::byte* host() const { return memory_->host(); }
+    void release() {
+        std::unique_ptr<DeviceMemory> gone;
+        const std::lock_guard lock(mutex_);
+        gone.swap(memory_);
+    }
+    bool released() {
+        const std::lock_guard lock(mutex_);
+        return memory_ == nullptr;
+    }
+
+   private:
+    std::mutex mutex_;
+    std::unique_ptr<DeviceMemory> memory_;
+};
+
+}  // namespace sidra
+
+#endif

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The struct_size rule of sidra.h, in one place.
+#ifndef SIDRA_STRUCTS_H
+#define SIDRA_STRUCTS_H
+
+#include <cstddef>
+#include <cstring>
+
+#include "status.h"
+
+namespace sidra {
+
+inline constexpr size_t kStructSizeMax = 4096;  // larger is an uninitialised struct, not a newer library
+
+[[gnu::cold]] sidra_status bad_struct(const char* call, const char* type, size_t given, size_t known, const void* data);
+
+// A struct that the caller gave: known fields all there, unknown ones zero.
+template <typename T>
+sidra_status check_struct(const char* call, const char* type, const T* data) {
+    if (data != nullptr && data->struct_size == sizeof(T)) [[likely]]
+        return SIDRA_OK;
+    return bad_struct(call, type, data != nullptr ? data->struct_size : 0, sizeof(T), data);
+}
+
+// Fills a struct of the caller, keeping its struct_size.
+template <typename T>
+void fill_struct(T* to, const T& from) {
+    const size_t size = to->struct_size;
+    *to = from;
+    to->struct_size = size;
+}
+
+}  // namespace sidra
+
+#endif

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#include "submit.h"
+
+#include "fault.h"
+#include "wait.h"
+
+namespace sidra {
+
+sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& packet) {
+    return guarded(call, [&]() -> sidra_status {
+        auto& packets = stream->recording->packets;
+        if (packets.size() >= SIDRA_CMD_CALL_MAX)
+            return fail(SIDRA_ERROR_LIMIT, call, "the graph recorded on stream {} is full: {} operations; split it", stream->id,
+                        SIDRA_CMD_CALL_MAX);
+        packets.push_back(packet);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status wait_for_room(const char* call, sidra_stream* stream) {
+    flush(stream);
+    const std::shared_ptr<Queue> queue = stream->current_queue;
+    const Point room{queue, queue->epoch.load(std::memory_order_relaxed),
+                     queue->written.load(std::memory_order_relaxed) - queue->capacity + 1};
+    stream->lock.unlock();
+    const sidra_status status = wait_for(call, room, SIDRA_NEVER);
+    stream->lock.lock();
+    return status;
+}
+
+sidra_status refuse_stopped(const char* call, sidra_stream* stream) {
+    const std::shared_ptr<Queue> queue = stream->current_queue;
+    stream->lock.unlock();
+    return stopped_status(call, *queue);
+}
+
+}  // namespace sidra

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// The hot path: one packet into the ring. No system call, no allocation, no lock but the stream's own.
+#ifndef SIDRA_SUBMIT_H
+#define SIDRA_SUBMIT_H
+
+#include <cstring>
+
+#include "stream.h"
+
+namespace sidra {
+
+enum class Recordable { kYes, kNo };
+
+// Stores the packet in the stream's recording. The lock is held and stays so.
+[[gnu::cold]] sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& packet);
+
+// Waits until the ring has room; the lock is held, let go meanwhile, and held again. Everything about the stream may have changed.
+[[gnu::cold]] sidra_status wait_for_room(const char* call, sidra_stream* stream);
+
+// The queue has stopped: unlocks and says why.
+[[gnu::cold]] sidra_status refuse_stopped(const char* call, sidra_stream* stream);
+
+// Queues (or records) one packet; the stream's handle has been checked. `point`, if given, gets the place right behind it.
+inline sidra_status submit(const char* call, sidra_stream* stream, const sidra_cmd& packet, Recordable recordable = Recordable::kYes,
+                           Point* point = nullptr) {
+    stream->lock.lock();
+    for (;;) {
+        if (stream->recording) [[unlikely]] {
+            const sidra_status status =
+                recordable == Recordable::kYes ? record(call, stream, packet) : not_recordable(call, stream);
+            stream->lock.unlock();
+            return status;
+        }
+        Queue& queue = *stream->queue.load(std::memory_order_relaxed);
+        if (Queue::stopped(queue.run_state())) [[unlikely]]
+            return refuse_stopped(call, stream);
+        const uint64_t index = queue.written.load(std::memory_order_relaxed);
+        if (index - queue.seen_timeline >= queue.capacity) [[unlikely]] {
+            queue.seen_timeline = queue.timeline();
+            if (index - queue.seen_timeline >= queue.capacity) {
+                if (const sidra_status status = wait_for_room(call, stream); status != SIDRA_OK) {
+                    stream->lock.unlock();
+                    return status;
+                }
+                continue;
+            }
+        }
+        std::memcpy(&queue.ring[index & queue.mask], &packet, sizeof packet);
+        queue.written.store(index + 1, std::memory_order_relaxed);
+        if (!stream->batch) queue.publish(index + 1);
+        if (point != nullptr) *point = Point{stream->current_queue, queue.epoch.load(std::memory_order_relaxed), index + 1};
+        stream->lock.unlock();
+        return SIDRA_OK;
+    }
+}
+
+// A packet of this opcode, all else zero.
+inline sidra_cmd make_packet(sidra_cmd_opcode opcode, uint32_t cookie = 0) {
+    sidra_cmd packet{};
+    std::memset(&packet, 0, sizeof packet);
+    packet.hdr.opcode = static_cast<uint8_t>(opcode);
+    packet.hdr.cookie = cookie;
+    return packet;
+}
+
+}  // namespace sidra
+
+#endif

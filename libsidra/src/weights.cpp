@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+// Life of a weights object and questions about it.
+#include "weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "structs.h"
+#include "weights_values.h"
+
+namespace sidra {
+namespace {
+
+constexpr uint32_t kTileRows = SIDRA_XBAR_ROWS;
+constexpr uint32_t kCellsPerWeightDifferential = 2;
+
+uint32_t tile_cols_of(sidra_weights_encoding encoding) {
+    return encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? SIDRA_XBAR_COLS / kCellsPerWeightDifferential : SIDRA_XBAR_COLS;
+}
+uint64_t tiles_down(uint32_t k) { return (uint64_t{k} + kTileRows - 1) / kTileRows; }
+uint64_t tiles_across(uint32_t n, sidra_weights_encoding encoding) {
+    const uint32_t cols = tile_cols_of(encoding);
+    return (uint64_t{n} + cols - 1) / cols;
+}
+const char* encoding_name(sidra_weights_encoding encoding) {
+    return encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? "differential" : "offset";
+}
+
+sidra_status check_shape(const char* call, uint32_t k, uint32_t n, const void* data, size_t stride) {
+    if (k == 0 || n == 0) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "a {} x {} matrix has no weights", k, n);
+    if (data == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`data` is NULL; it has the {} x {} values", k, n);
+    if (stride < n)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`stride` is {} elements, but a row has {}", stride, n);
+    return SIDRA_OK;
+}
+
+sidra_status read_options(const char* call, const sidra_weights_options* options, sidra_weights_options* result) {
+    sidra_weights_options whole{};
+    if (options != nullptr) {
+        SIDRA_TRY(check_struct(call, "sidra_weights_options", options));
+        whole = *options;
+        if (static_cast<uint32_t>(whole.encoding) > SIDRA_WEIGHTS_OFFSET)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.encoding is {}: not a sidra_weights_encoding",
+                        static_cast<uint32_t>(whole.encoding));
+    }
+    *result = whole;
+    return SIDRA_OK;
+}
+
+// Asks the driver for crossbars in one encoding.
+int take_crossbars(sidra_context* context, uint32_t k, uint32_t n, sidra_weights_encoding encoding, uint32_t rights, WeightsGrant* grant,
+                   std::string* detail) {
+    sidra_ioctl_weights_create create{};
+    create.context = context->number;
+    create.encoding = encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? SIDRA_ENCODING_DIFFERENTIAL : SIDRA_ENCODING_OFFSET;
+    create.rows = k;
+    create.cols = n;
+    create.rights = rights;
+    const int error = request(*context->transport, SIDRA_IOCTL_WEIGHTS_CREATE, &create, detail);
+    if (error == 0) *grant = {create.index, k, n, create.encoding, rights, create.xbars};
+    return error;
+}
+
+sidra_status create_weights(const char* call, sidra_context* context, const Matrix<int8_t>& values, std::vector<float> scale,
+                            const sidra_weights_options& options, sidra_weights** weights) {
+    const uint32_t k = values.rows, n = values.cols;
+    const Position too_small = find_minus_128(values);
+    if (too_small.found && options.encoding == SIDRA_WEIGHTS_DIFFERENTIAL)
+        return fail(SIDRA_ERROR_NOT_REPRESENTABLE, call,
+                    "value -128 in row {}, column {}: the differential encoding holds -127..127; use SIDRA_WEIGHTS_AUTO or _OFFSET",
+                    too_small.row, too_small.col);
+
+    std::string detail;
+    sidra_ioctl_device_query device{};
+    if (const int error = request(*context->transport, SIDRA_IOCTL_DEVICE_QUERY, &device, &detail); error != 0)
+        return fail_errno(call, error, "asking for free crossbars", detail);
+    sidra_weights_encoding encoding = options.encoding;
+    const bool choose = encoding == SIDRA_WEIGHTS_AUTO;
+    if (choose) {
+        const uint64_t needed = tiles_down(k) * tiles_across(n, SIDRA_WEIGHTS_DIFFERENTIAL);
+        encoding = !too_small.found && needed <= device.xbars_free ? SIDRA_WEIGHTS_DIFFERENTIAL : SIDRA_WEIGHTS_OFFSET;
+    }
+    const uint64_t needed = tiles_down(k) * tiles_across(n, encoding);
+    if (needed > device.xbars_total)
+        return fail(SIDRA_ERROR_OUT_OF_CROSSBARS, call, "{} x {} {} weights need {} crossbars, but the device has {}; split the matrix", k,
+                    n, encoding_name(encoding), needed, device.xbars_total);
+
+    std::unique_ptr<DeviceMemory> memory;
+    SIDRA_TRY(DeviceMemory::create(call, context, uint64_t{k} * n, false, &memory));
+    for (uint32_t r = 0; r < k; ++r) std::memcpy(memory->host() + uint64_t{r} * n, values.row(r), n);
+    auto staging = std::make_shared<Staging>(std::move(memory));
+
+    uint32_t rights = SIDRA_WEIGHTS_COMPUTE | SIDRA_WEIGHTS_PROGRAM;
+    if (!options.no_readback) rights |= SIDRA_WEIGHTS_READBACK;
+    WeightsGrant grant{};
+    int error = take_crossbars(context, k, n, encoding, rights, &grant, &detail);
+    if (error == -ENOSPC && choose && encoding == SIDRA_WEIGHTS_DIFFERENTIAL)  // someone was faster
+        error = take_crossbars(context, k, n, encoding = SIDRA_WEIGHTS_OFFSET, rights, &grant, &detail);
+    if (error != 0)
+        return fail_errno(call, error,
+                          fmt::format("taking {} crossbars for {} x {} {} weights ({} of {} free)", needed, k, n, encoding_name(encoding),
+                                      device.xbars_free, device.xbars_total),
+                          detail, {{ENOSPC, SIDRA_ERROR_OUT_OF_CROSSBARS}});
+    sidra_weights* made = nullptr;
+    SIDRA_TRY(adopt_weights(call, context, grant, std::move(scale), &made));
+    made->staging = std::move(staging);
+    *weights = made;
+    return SIDRA_OK;
+}
+
+}  // namespace
+
+void drop_grant(const sidra_context& context, uint32_t index) {
+    sidra_ioctl_weights destroy{};
+    destroy.context = context.number;
+    destroy.index = index;
+    request(*context.transport, SIDRA_IOCTL_WEIGHTS_DESTROY, &destroy, nullptr);
+}
+
+sidra_status adopt_weights(const char* call, sidra_context* context, const WeightsGrant& grant, std::vector<float> scale,
+                           sidra_weights** weights) {
+    const sidra_status status = guarded(call, [&]() -> sidra_status {
+        std::unique_ptr<DeviceMemory> memory;
+        SIDRA_TRY(DeviceMemory::create(call, context, WeightsLayout(grant.n).size(), false, &memory));
+        std::memcpy(memory->host(), scale.data(), scale.size() * sizeof(float));
+        sidra_weights* made = make_object<sidra_weights>(context);
+        made->index = grant.index;
+        made->k = grant.k;
+        made->n = grant.n;
+        made->encoding = grant.encoding == SIDRA_ENCODING_DIFFERENTIAL ? SIDRA_WEIGHTS_DIFFERENTIAL : SIDRA_WEIGHTS_OFFSET;
+        made->rights = grant.rights;
+        made->crossbars = grant.crossbars;
+        const bool plain = std::all_of(scale.begin(), scale.end(), [](float factor) { return factor == 1.0f; });
+        made->scale_address = plain ? 0 : memory->address();
+        made->scale = std::move(scale);
+        made->on_device = std::move(memory);
+        *weights = made;
+        return SIDRA_OK;
+    });
+    if (status != SIDRA_OK) drop_grant(*context, grant.index);
+    return status;
+}
+
+sidra_status query_progress(const char* call, sidra_weights* weights, uint32_t* done, uint32_t* total) {
+    std::string detail;
+    sidra_ioctl_weights_query query{};
+    query.context = weights->context->number;
+    query.index = weights->index;
+    if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_QUERY, &query, &detail); error != 0)
+        return fail_errno(call, error, fmt::format("asking for the progress of weights {}", weights->id), detail);
+    if (query.programmed_rows == query.total_rows) {
+        const std::lock_guard lock(weights->mutex);
+        if (weights->staging) weights->staging->release();
+    }
+    *done = query.programmed_rows;
+    *total = query.total_rows;
+    return SIDRA_OK;
+}
+
+}  // namespace sidra
+
+using namespace sidra;
+
+sidra_status sidra_weights_create_s8(sidra_context* context, uint32_t k, uint32_t n, const int8_t* data, size_t stride, const float* scale,
+                                     const sidra_weights_options* options, sidra_weights** weights) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "context", context));
+        if (weights == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
+        sidra_weights_options whole;
+        SIDRA_TRY(read_options(call, options, &whole));
+        SIDRA_TRY(check_shape(call, k, n, data, stride));
+        std::vector<float> factors(n, 1.0f);
+        if (scale != nullptr) factors.assign(scale, scale + n);
+        const auto bad = std::find_if_not(factors.begin(), factors.end(), [](float factor) { return std::isfinite(factor); });
+        if (bad != factors.end())
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "scale[{}] is {}; factors must be finite", bad - factors.begin(), *bad);
+        return create_weights(call, context, {data, k, n, stride}, std::move(factors), whole, weights);
+    });
+}
+
+sidra_status sidra_weights_create_f32(sidra_context* context, uint32_t k, uint32_t n, const float* data, size_t stride,
+                                      const sidra_weights_options* options, sidra_weights** weights) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "context", context));
+        if (weights == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
+        sidra_weights_options whole;
+        SIDRA_TRY(read_options(call, options, &whole));
+        SIDRA_TRY(check_shape(call, k, n, data, stride));
+        std::vector<float> factors;
+        std::vector<int8_t> values;
+        SIDRA_TRY(quantise(call, {data, k, n, stride}, &factors, &values));
+        return create_weights(call, context, {values.data(), k, n, n}, std::move(factors), whole, weights);
+    });
+}
+
+sidra_status sidra_weights_destroy(sidra_weights* weights) {
+    if (weights == nullptr) return SIDRA_OK;
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check_kind(call, "weights", weights));
+        if (!forked(*weights)) {
+            std::string detail;
+            sidra_ioctl_weights destroy{};
+            destroy.context = weights->context->number;
+            destroy.index = weights->index;
+            const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_DESTROY, &destroy, &detail);
+            if (error != 0 && error != -ESTALE && error != -ENODEV)
+                return fail_errno(call, error, fmt::format("destroying weights {}", weights->id), detail);
+        }
+        destroy_object(weights);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_weights_progress(sidra_weights* weights, uint32_t* done, uint32_t* total) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "weights", weights));
+        uint32_t rows_done = 0, rows_total = 0;
+        SIDRA_TRY(query_progress(call, weights, &rows_done, &rows_total));
+        if (done != nullptr) *done = rows_done;
+        if (total != nullptr) *total = rows_total;
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_weights_get_info(sidra_weights* weights, sidra_weights_info* info) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "weights", weights));
+        SIDRA_TRY(check_struct(call, "sidra_weights_info", info));
+        uint32_t done = 0, total = 0;
+        SIDRA_TRY(query_progress(call, weights, &done, &total));
+        sidra_weights_info result{};
+        result.k = weights->k;
+        result.n = weights->n;
+        result.encoding = weights->encoding;
+        result.crossbars = weights->crossbars;
+        result.tile_rows = static_cast<uint32_t>(tiles_down(weights->k));
+        result.tile_cols = static_cast<uint32_t>(tiles_across(weights->n, weights->encoding));
+        result.programmed = done == total;
+        result.cells = uint64_t{weights->k} * weights->n;
+        if (weights->encoding == SIDRA_WEIGHTS_DIFFERENTIAL) result.cells *= kCellsPerWeightDifferential;
+        const std::lock_guard lock(weights->mutex);
+        if (weights->program_point.queue && weights->program_point.state() == Point::State::kReached) {
+            sidra_timestamp times[2];
+            std::memcpy(times, weights->on_device->host() + WeightsLayout(weights->n).timestamps, sizeof times);
+            result.program_device_ps = times[1].device_ps - times[0].device_ps;
+            result.program_energy_pj = times[1].energy_pj - times[0].energy_pj;
+        }
+        weights->name.copy(result.name, sizeof result.name - 1);
+        fill_struct(info, result);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_weights_crossbars(sidra_weights* weights, uint32_t* crossbars, uint32_t* count) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "weights", weights));
+        if (count == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`count` is NULL");
+        const uint32_t room = *count;
+        if (crossbars == nullptr || room < weights->crossbars) {
+            *count = weights->crossbars;
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "weights {} have {} crossbars, but there is room for {}", weights->id,
+                        weights->crossbars, crossbars == nullptr ? 0 : room);
+        }
+        std::string detail;
+        sidra_ioctl_weights_query query{};
+        query.context = weights->context->number;
+        query.index = weights->index;
+        query.xbar_ids = reinterpret_cast<uintptr_t>(crossbars);
+        query.xbars = room;
+        if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_QUERY, &query, &detail); error != 0)
+            return fail_errno(call, error, fmt::format("asking for the crossbars of weights {}", weights->id), detail);
+        *count = query.xbars;
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_weights_scale(const sidra_weights* weights, const float** scale) {
+    SIDRA_TRY(check(__func__, "weights", weights));
+    if (scale == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, __func__, "`scale` is NULL");
+    *scale = weights->scale.data();
+    return SIDRA_OK;
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// Weights beyond one handle: names on the array, and file descriptors. The per-column factors travel with them as data.
+#include <cstring>
+
+#include "weights.h"
+
+namespace sidra {
+namespace {
+
+constexpr size_t kDataMax = size_t{1} << 20;          // of uapi/sidra_accel.h
+constexpr size_t kDataFirst = size_t{64} << 10;       // enough for nearly all objects, asked for at first
+
+sidra_status check_name(const char* call, const char* name) {
+    const size_t length = name != nullptr ? strnlen(name, SIDRA_NVM_NAME_MAX + 1) : 0;
+    if (length >= 1 && length <= SIDRA_NVM_NAME_MAX) return SIDRA_OK;
+    return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`name` {}; a name has 1..{} bytes",
+                name == nullptr ? "is NULL" : (length == 0 ? "is empty" : "is too long"), SIDRA_NVM_NAME_MAX);
+}
+
+sidra_status check_data_size(const char* call, const sidra_weights& weights) {
+    if (weights.scale.size() * sizeof(float) <= kDataMax) return SIDRA_OK;
+    return fail(SIDRA_ERROR_LIMIT, call, "weights {} have {} columns, but the factors of at most {} fit; split the matrix", weights.id,
+                weights.n, kDataMax / sizeof(float));
+}
+
+// Repeats a request that returns data until its buffer is large enough. `ask` fills data, data_size and returns -errno.
+template <typename Ask>
+int ask_with_data(std::vector<float>* data, Ask&& ask) {
+    uint64_t size = kDataFirst;
+    for (;;) {
+        data->resize(size / sizeof(float));
+        const uint64_t room = size;
+        const int error = ask(reinterpret_cast<uintptr_t>(data->data()), &size);
+        // Only a size that is larger says that the buffer was the problem.
+        if (error == -ENOSPC && size > room && size <= kDataMax) continue;
+        if (error == 0) data->resize(size / sizeof(float));
+        return error;
+    }
+}
+
+// A handle over what the driver granted, with the factors that came along (none: all 1).
+sidra_status adopt_granted(const char* call, sidra_context* context, const WeightsGrant& grant, std::vector<float> data, std::string name,
+                           sidra_weights** weights) {
+    if (data.empty()) data.assign(grant.n, 1.0f);
+    if (data.size() != grant.n) {
+        drop_grant(*context, grant.index);
+        return fail(SIDRA_ERROR_VERSION, call,
+                    "the data kept with the weights has {} factors, but they have {} columns; they were not made by this library", data.size(),
+                    grant.n);
+    }
+    sidra_weights* made = nullptr;
+    SIDRA_TRY(adopt_weights(call, context, grant, std::move(data), &made));
+    made->name = std::move(name);
+    // Programmed by whoever gave it; if not completely, the chip says so.
+    made->program_queued.store(true, std::memory_order_relaxed);
+    *weights = made;
+    return SIDRA_OK;
+}
+
+sidra_status remove_name(const char* call, sidra_context* context, const char* name, uint32_t flags, const char* verb) {
+    SIDRA_TRY(check(call, "context", context));
+    SIDRA_TRY(check_name(call, name));
+    std::string detail;
+    sidra_ioctl_weights_unlink unlink{};
+    unlink.name = reinterpret_cast<uintptr_t>(name);
+    unlink.flags = flags;
+    if (const int error = request(*context->transport, SIDRA_IOCTL_WEIGHTS_UNLINK, &unlink, &detail); error != 0)
+        return fail_errno(call, error, fmt::format("{} weights \"{}\"", verb, name), detail);
+    return SIDRA_OK;
+}
+
+}  // namespace
+}  // namespace sidra
+
+using namespace sidra;
+
+sidra_status sidra_weights_publish(sidra_weights* weights, const char* name, uint32_t mode) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        constexpr uint32_t kDefaultMode = 0600;
+        SIDRA_TRY(check(call, "weights", weights));
+        SIDRA_TRY(check_name(call, name));
+        if ((mode & ~uint32_t{0777}) != 0)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`mode` is {:#o}: only permission bits (0777) are allowed", mode);
+        SIDRA_TRY(check_data_size(call, *weights));
+        std::string kept = name;
+        std::string detail;
+        sidra_ioctl_weights_publish publish{};
+        publish.context = weights->context->number;
+        publish.index = weights->index;
+        publish.name = reinterpret_cast<uintptr_t>(name);
+        publish.data = reinterpret_cast<uintptr_t>(weights->scale.data());
+        publish.data_size = weights->scale.size() * sizeof(float);
+        publish.mode = mode != 0 ? mode : kDefaultMode;
+        if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_PUBLISH, &publish, &detail); error != 0)
+            return fail_errno(call, error, fmt::format("publishing weights {} as \"{}\"", weights->id, name), detail);
+        const std::lock_guard lock(weights->mutex);
+        weights->name = std::move(kept);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_weights_open(sidra_context* context, const char* name, sidra_weights** weights) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "context", context));
+        if (weights == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
+        SIDRA_TRY(check_name(call, name));
+        std::string detail;
+        std::vector<float> data;
+        sidra_ioctl_weights_open open{};
+        const auto open_with = [&](uint32_t rights) {
+            return ask_with_data(&data, [&](uintptr_t address, uint64_t* size) {
+                open = {};
+                open.context = context->number;
+                open.rights = rights;
+                open.name = reinterpret_cast<uintptr_t>(name);
+                open.data = address;
+                open.data_size = *size;
+                const int result = request(*context->transport, SIDRA_IOCTL_WEIGHTS_OPEN, &open, &detail);
+                *size = open.data_size;
+                return result;
+            });
+        };
+        uint32_t rights = SIDRA_WEIGHTS_RIGHTS;
+        int error = open_with(rights);
+        if (error == -EACCES) error = open_with(rights = SIDRA_WEIGHTS_COMPUTE);  // readable by us, but not ours
+        if (error != 0) return fail_errno(call, error, fmt::format("opening weights \"{}\"", name), detail);
+        return adopt_granted(call, context, {open.index, open.rows, open.cols, open.encoding, rights, open.xbars}, std::move(data), name,
+                             weights);
+    });
+}
+
+sidra_status sidra_weights_unlink(sidra_context* context, const char* name) {
+    return guarded(__func__, [&, call = __func__] { return remove_name(call, context, name, 0, "unlinking"); });
+}
+
+sidra_status sidra_weights_evict(sidra_context* context, const char* name) {
+    return guarded(__func__, [&, call = __func__] { return remove_name(call, context, name, SIDRA_UNLINK_EVICT, "evicting"); });
+}
+
+sidra_status sidra_weights_list(sidra_context* context, uint32_t* cursor, char* name, size_t name_size) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "context", context));
+        if (cursor == nullptr || name == nullptr || name_size <= SIDRA_NVM_NAME_MAX)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`cursor` and `name` are needed, and room for {} bytes in `name`",
+                        SIDRA_NVM_NAME_MAX + 1);
+        std::string detail;
+        sidra_nvm_entry entry{};
+        sidra_ioctl_weights_list list{};
+        list.entry = reinterpret_cast<uintptr_t>(&entry);
+        list.cursor = *cursor;
+        const int error = request(*context->transport, SIDRA_IOCTL_WEIGHTS_LIST, &list, &detail);
+        if (error == -ENOENT) return fail(SIDRA_ERROR_NOT_FOUND, call, "no more names");
+        if (error != 0) return fail_errno(call, error, "listing names", detail);
+        *cursor = list.cursor;
+        std::memcpy(name, entry.name, SIDRA_NVM_NAME_MAX + 1);
+        name[SIDRA_NVM_NAME_MAX] = '\0';
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_weights_export(sidra_weights* weights, bool allow_readback, int* fd) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "weights", weights));
+        if (fd == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`fd` is NULL");
+        if (allow_readback && (weights->rights & SIDRA_WEIGHTS_READBACK) == 0)
+            return fail(SIDRA_ERROR_PERMISSION, call, "this handle of weights {} may not read them back, so it cannot give that right away",
+                        weights->id);
+        SIDRA_TRY(check_data_size(call, *weights));
+        std::string detail;
+        sidra_ioctl_weights_share share{};
+        share.context = weights->context->number;
+        share.index = weights->index;
+        share.rights = SIDRA_WEIGHTS_COMPUTE;
+        if (allow_readback) share.rights |= SIDRA_WEIGHTS_READBACK;
+        share.data = reinterpret_cast<uintptr_t>(weights->scale.data());
+        share.data_size = weights->scale.size() * sizeof(float);
+        if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_SHARE, &share, &detail); error != 0)
+            return fail_errno(call, error, fmt::format("exporting weights {}", weights->id), detail);
+        *fd = share.fd;
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_weights_import(sidra_context* context, int fd, sidra_weights** weights) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "context", context));
+        if (weights == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
+        std::string detail;
+        std::vector<float> data;
+        sidra_ioctl_weights_import import{};
+        const int error = ask_with_data(&data, [&](uintptr_t address, uint64_t* size) {
+            import = {};
+            import.context = context->number;
+            import.fd = fd;
+            import.data = address;
+            import.data_size = *size;
+            const int result = request(*context->transport, SIDRA_IOCTL_WEIGHTS_IMPORT, &import, &detail);
+            *size = import.data_size;
+            return result;
+        });
+        if (error != 0)
+            return fail_errno(call, error, fmt::format("importing weights from file descriptor {}", fd), detail,
+                              {{EBADF, SIDRA_ERROR_INVALID_ARGUMENT}});
+        return adopt_granted(call, context, {import.index, import.rows, import.cols, import.encoding, import.rights, import.xbars},
+                             std::move(data), {}, weights);
+    });
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// Values to and from the cells: program, update, read back.
+#include <cstring>
+
+#include "program.h"
+#include "submit.h"
+#include "wait.h"
+#include "weights.h"
+#include "weights_values.h"
+
+namespace sidra {
+namespace {
+
+sidra_status check_right(const char* call, const sidra_weights& weights, uint32_t right, const char* verb) {
+    if ((weights.rights & right) != 0) return SIDRA_OK;
+    return fail(SIDRA_ERROR_PERMISSION, call, "this handle of weights {} may not {} them; ask the owner for the right", weights.id, verb);
+}
+
+sidra_cmd rectangle(sidra_cmd_opcode opcode, const sidra_weights& weights, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols,
+                    uint64_t address) {
+    sidra_cmd packet = make_packet(opcode);
+    packet.weights.weights = weights.index;
+    packet.weights.row0 = row0;
+    packet.weights.rows = rows;
+    packet.weights.col0 = col0;
+    packet.weights.cols = cols;
+    packet.weights.addr = address;
+    packet.weights.stride = cols;  // staged copies are dense
+    return packet;
+}
+
+// Whether the values can be programmed (once more): not if they are, or are about to be.
+sidra_status check_not_programmed(const char* call, const sidra_weights& weights) {
+    constexpr const char* kUpdate = "sidra_weights_update_async() changes programmed weights";
+    if (!weights.staging || weights.staging->released())
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "weights {} are programmed already; {}", weights.id, kUpdate);
+    if (!weights.program_point.queue) return SIDRA_OK;
+    switch (weights.program_point.state()) {
+        case Point::State::kDropped: return SIDRA_OK;  // its stream was reset before it came to that
+        case Point::State::kStopped:
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "the programming of weights {} is queued on stream {}, which has stopped; sidra_stream_reset() drops it", weights.id,
+                        weights.program_point.queue->stream_id);
+        default:
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "weights {} are being programmed already; {}", weights.id, kUpdate);
+    }
+}
+
+// The packets that program the whole object, in its own device memory.
+void write_program(const sidra_weights& weights) {
+    const WeightsLayout layout(weights.n);
+    const uint64_t times = weights.on_device->address() + layout.timestamps;
+    sidra_cmd packets[kProgramPackets];
+    packets[0] = make_packet(SIDRA_CMD_TIMESTAMP);
+    packets[0].timestamp.addr = times;
+    packets[1] = rectangle(SIDRA_CMD_PROGRAM, weights, 0, weights.k, 0, weights.n, weights.staging->address());
+    packets[2] = make_packet(SIDRA_CMD_TIMESTAMP);
+    packets[2].timestamp.addr = times + sizeof(sidra_timestamp);
+    std::memcpy(weights.on_device->host() + layout.packets, packets, sizeof packets);
+}
+
+sidra_status check_rectangle(const char* call, const sidra_weights& weights, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols) {
+    if (rows == 0 || cols == 0) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "a rectangle of {} x {} has no weights", rows, cols);
+    if (row0 > weights.k || rows > weights.k - row0 || col0 > weights.n || cols > weights.n - col0)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "rows {} .. {} and columns {} .. {} are not inside weights {}, which are {} x {}", row0, uint64_t{row0} + rows - 1, col0,
+                    uint64_t{col0} + cols - 1, weights.id, weights.k, weights.n);
+    return SIDRA_OK;
+}
+
+// Queues the packet and keeps its staged data until it is done; or both go into the recording.
+sidra_status submit_with_data(const char* call, sidra_stream* stream, const sidra_cmd& packet, std::shared_ptr<Staging> staging) {
+    {
+        const std::lock_guard lock(stream->lock);
+        if (stream->recording) {
+            auto& kept = stream->recording->kept;
+            kept.reserve(kept.size() + 1);
+            SIDRA_TRY(record(call, stream, packet));
+            kept.push_back(std::move(staging));
+            return SIDRA_OK;
+        }
+    }
+    Point point;
+    SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, &point));
+    defer(stream, point, std::move(staging));
+    return SIDRA_OK;
+}
+
+}  // namespace
+}  // namespace sidra
+
+using namespace sidra;
+
+sidra_status sidra_weights_program_async(sidra_stream* stream, sidra_weights* weights) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "stream", stream));
+        SIDRA_TRY(check(call, "weights", weights));
+        SIDRA_TRY(check_context(call, "weights", weights, stream->context));
+        SIDRA_TRY(check_right(call, *weights, SIDRA_WEIGHTS_PROGRAM, "program"));
+        reap(stream);
+        const std::lock_guard lock(weights->mutex);
+        SIDRA_TRY(check_not_programmed(call, *weights));
+        write_program(*weights);
+        sidra_cmd packet = make_packet(SIDRA_CMD_CALL, kProgramCookie);
+        packet.call.addr = weights->on_device->address() + WeightsLayout(weights->n).packets;
+        packet.call.count = kProgramPackets;
+        SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, &weights->program_point));
+        weights->program_queued.store(true, std::memory_order_relaxed);
+        defer(stream, weights->program_point, weights->staging);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_weights_update_async(sidra_stream* stream, sidra_weights* weights, uint32_t row0, uint32_t rows, uint32_t col0,
+                                        uint32_t cols, const int8_t* data, size_t stride) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "stream", stream));
+        SIDRA_TRY(check(call, "weights", weights));
+        SIDRA_TRY(check_context(call, "weights", weights, stream->context));
+        SIDRA_TRY(check_rectangle(call, *weights, row0, rows, col0, cols));
+        if (data == nullptr || stride < cols)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`data` must be {} x {} values with a stride of at least {} (it is {})", rows,
+                        cols, cols, data == nullptr ? "NULL" : fmt::format("{}", stride));
+        SIDRA_TRY(check_right(call, *weights, SIDRA_WEIGHTS_PROGRAM, "program"));
+        SIDRA_TRY(check_programmed(call, *weights));
+        const Matrix<int8_t> values{data, rows, cols, stride};
+        if (weights->encoding == SIDRA_WEIGHTS_DIFFERENTIAL)
+            if (const Position bad = find_minus_128(values); bad.found)
+                return fail(SIDRA_ERROR_NOT_REPRESENTABLE, call,
+                            "value -128 in row {}, column {}: weights {} are differential and hold -127..127", bad.row, bad.col, weights->id);
+        reap(stream);
+        std::unique_ptr<DeviceMemory> memory;
+        SIDRA_TRY(DeviceMemory::create(call, stream->context, uint64_t{rows} * cols, false, &memory));
+        for (uint32_t r = 0; r < rows; ++r) std::memcpy(memory->host() + uint64_t{r} * cols, values.row(r), cols);
+        const sidra_cmd packet = rectangle(SIDRA_CMD_PROGRAM, *weights, row0, rows, col0, cols, memory->address());
+        return submit_with_data(call, stream, packet, std::make_shared<Staging>(std::move(memory)));
+    });
+}
+
+sidra_status sidra_weights_read(sidra_stream* stream, sidra_weights* weights, int8_t* data, size_t stride, uint64_t deadline) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "stream", stream));
+        SIDRA_TRY(check(call, "weights", weights));
+        SIDRA_TRY(check_context(call, "weights", weights, stream->context));
+        if (data == nullptr || stride < weights->n)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`data` needs room for {} x {} values with a stride of at least {} (it is {})",
+                        weights->k, weights->n, weights->n, data == nullptr ? "NULL" : fmt::format("{}", stride));
+        SIDRA_TRY(check_right(call, *weights, SIDRA_WEIGHTS_READBACK, "read back"));
+        SIDRA_TRY(check_programmed(call, *weights));
+        std::unique_ptr<DeviceMemory> memory;
+        SIDRA_TRY(DeviceMemory::create(call, stream->context, uint64_t{weights->k} * weights->n, false, &memory));
+        const sidra_cmd packet = rectangle(SIDRA_CMD_READBACK, *weights, 0, weights->k, 0, weights->n, memory->address());
+        const auto staging = std::make_shared<Staging>(std::move(memory));
+        Point point;
+        SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, &point));
+        defer(stream, point, staging);  // in case the deadline comes first
+        SIDRA_TRY(current_point(call, stream, &point));
+        SIDRA_TRY(wait_for(call, point, deadline));
+        if (point.state() == Point::State::kDropped)
+            return fail(SIDRA_ERROR_FAULT, call, "stream {} was reset meanwhile; read again", stream->id);
+        for (uint32_t r = 0; r < weights->k; ++r)
+            std::memcpy(data + r * stride, staging->host() + uint64_t{r} * weights->n, weights->n);
+        reap(stream);
+        return SIDRA_OK;
+    });
+}

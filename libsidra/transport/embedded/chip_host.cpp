@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#include "chip_host.h"
+
+#include <array>
+
+#include "futex.h"
+
+namespace sidra::embedded {
+namespace {
+
+// The executor looks again now and then: a lost kick or interrupt costs latency, never a hang.
+constexpr uint64_t kRecheckNs = 500'000'000;
+constexpr uint64_t kArmedRecheckNs = 50'000'000;  // while eventfds are armed, which nobody else looks at
+
+ChipHost& host_of(void* self) { return *static_cast<ChipHost*>(self); }
+
+// Bus addresses are addresses of this process: a cast is the translation. They come only from tables that the driver wrote; packets
+// name device addresses, which the chip translates through those tables. Address 0 is what a forgotten field holds.
+void* dma_map(void*, uint64_t bus, uint64_t*, bool) { return reinterpret_cast<void*>(bus); }
+void dma_unmap(void*, void*, uint64_t, bool) {}
+
+uint64_t* word_at(uint64_t bus) { return bus % sizeof(uint64_t) == 0 ? reinterpret_cast<uint64_t*>(bus) : nullptr; }
+
+bool load64_acquire(void*, uint64_t bus, uint64_t* value) {
+    const uint64_t* word = word_at(bus);
+    if (word == nullptr) return false;
+    *value = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    return true;
+}
+
+bool store64_release(void*, uint64_t bus, uint64_t value) {
+    uint64_t* word = word_at(bus);
+    if (word == nullptr) return false;
+    __atomic_store_n(word, value, __ATOMIC_RELEASE);
+    return true;
+}
+
+bool max64_release(void*, uint64_t bus, uint64_t value) {
+    uint64_t* word = word_at(bus);
+    if (word == nullptr) return false;
+    uint64_t now = __atomic_load_n(word, __ATOMIC_RELAXED);
+    while (now < value && !__atomic_compare_exchange_n(word, &now, value, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
+    return true;
+}
+
+void msix(void* self, unsigned vector) { host_of(self).interrupts().raise(vector); }
+uint64_t clock_ns(void*) { return monotonic_ns(); }
+void kick(void* self) { host_of(self).executor().kick(); }
+
+}  // namespace
+
+ChipHost::ChipHost() : interrupts_(*this), executor_(*this) {}
+
+std::unique_ptr<ChipHost> ChipHost::create(const sidra_chip_config& config, std::string* error) {
+    std::unique_ptr<ChipHost> host(new ChipHost);
+    const sidra_chip_host callbacks = {
+        .self = host.get(),
+        .dma_map = dma_map,
+        .dma_unmap = dma_unmap,
+        .load64_acquire = load64_acquire,
+        .store64_release = store64_release,
+        .max64_release = max64_release,
+        .msix = msix,
+        .clock_ns = clock_ns,
+        .kick = kick,
+    };
+    std::array<char, 256> text{};
+    if (sidra_chip_create(&config, &callbacks, &host->chip_, text.data(), text.size()) == 0) return host;
+    host->chip_ = nullptr;
+    *error = text.data();
+    return nullptr;
+}
+
+ChipHost::~ChipHost() {
+    executor_.stop();
+    sidra_chip_destroy(chip_);
+}
+
+bool ChipHost::run() {
+    const bool worked = sidra_chip_run(chip_);
+    interrupts_.service();
+    return worked;
+}
+
+uint64_t ChipHost::idle() {
+    if (!interrupts_.eventfds_armed()) return kRecheckNs;
+    interrupts_.recheck_all();
+    interrupts_.service();
+    return kArmedRecheckNs;
+}
+
+bool ChipHost::help() {
+    if (!run()) return false;
+    executor_.note_help();
+    // The slice may have left more to do, and this thread may not come again.
+    if (sidra_chip_pending(chip_)) executor_.kick();
+    return true;
+}
+
+}  // namespace sidra::embedded

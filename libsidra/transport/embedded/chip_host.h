@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// The chip model and what it asks of its host: memory, interrupts, time, threads. Lives as long as the "card" is powered.
+#ifndef SIDRA_EMBEDDED_CHIP_HOST_H
+#define SIDRA_EMBEDDED_CHIP_HOST_H
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "executor.h"
+#include "interrupts.h"
+#include "sidra_chip.h"
+
+namespace sidra::embedded {
+
+class ChipHost final : private Runnable {
+   public:
+    // nullptr, and why in *error. Throws std::bad_alloc.
+    static std::unique_ptr<ChipHost> create(const sidra_chip_config& config, std::string* error);
+    ~ChipHost();
+
+    uint64_t read_register(uint64_t offset, unsigned size) const { return sidra_chip_mmio_read(chip_, offset, size); }
+    void write_register(uint64_t offset, uint64_t value, unsigned size) { sidra_chip_mmio_write(chip_, offset, value, size); }
+    // The hot path of a submission.
+    void doorbell(uint64_t offset) { sidra_chip_mmio_write(chip_, offset, 0, 4); }
+
+    // One slice on the calling thread; false: nothing to do now.
+    bool help();
+
+    Executor& executor() { return executor_; }
+    Interrupts& interrupts() { return interrupts_; }
+    sidra_chip* chip() const { return chip_; }
+
+   private:
+    ChipHost();
+    bool run() override;
+    bool pending() override { return sidra_chip_pending(chip_); }
+    uint64_t idle() override;
+
+    sidra_chip* chip_ = nullptr;
+    Interrupts interrupts_;
+    Executor executor_;
+};
+
+}  // namespace sidra::embedded
+
+#endif

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// A context: address space, queue table, weights table, and what they refer to. Its entry in the chip's table is the driver's.
+#ifndef SIDRA_EMBEDDED_CONTEXT_H
+#define SIDRA_EMBEDDED_CONTEXT_H
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "host_memory.h"
+#include "page_table.h"
+#include "queue.h"
+#include "range_allocator.h"
+#include "sidra_accel.h"
+#include "weights_store.h"
+
+namespace sidra::embedded {
+
+// What a buffer is made of. Freed with the last of: handle, bindings, mappings.
+struct BufferMemory {
+    virtual ~BufferMemory() = default;
+    uint8_t* pages = nullptr;   // in this process
+    uint64_t size = 0;          // whole pages
+    uint64_t address = 0;       // bus address, or offset in L3
+    uint64_t pte_flags = 0;     // SIDRA_PTE_LOCAL
+    uint64_t first = 0;         // offset of the caller's first byte (registered memory)
+    bool readonly = false;      // the device may not write it
+    bool mappable = true;
+};
+
+struct Binding {
+    uint32_t buffer;  // handle
+    std::shared_ptr<BufferMemory> memory;
+    uint64_t va;      // of the first page
+};
+
+struct WeightsHandle {
+    WeightsObject* object;
+    uint32_t rights;  // SIDRA_WEIGHTS_*
+};
+
+// Never a valid device address: what is below, so that a forgotten address field faults.
+inline constexpr uint64_t kVaBegin = SIDRA_HUGE_SIZE;
+inline constexpr uint64_t kVaEnd = uint64_t{1} << SIDRA_VA_BITS;
+
+// Under the driver's lock.
+struct Context {
+    Context(uint32_t its_handle, uint32_t its_slot)
+        : handle(its_handle),
+          slot(its_slot),
+          queue_table(SIDRA_QUEUES_PER_CONTEXT_MAX * sizeof(sidra_hw_queue)),
+          weights_table(SIDRA_WEIGHTS_MAX * sizeof(sidra_hw_weights)) {}
+
+    sidra_hw_queue& queue_entry(uint32_t number) const { return reinterpret_cast<sidra_hw_queue*>(queue_table.data())[number]; }
+    sidra_hw_weights& weights_entry(uint32_t index) const {
+        return reinterpret_cast<sidra_hw_weights*>(weights_table.data())[index];
+    }
+
+    const uint32_t handle;
+    const uint32_t slot;  // number of the context on the chip
+    uint32_t generation = 1;
+    bool lost = false;
+    sidra_fault fault{};  // the latest one of queues that are gone or were reset
+
+    PageTables page_tables;
+    RangeAllocator addresses{kVaBegin, kVaEnd};
+    HostMemory queue_table;
+    HostMemory weights_table;
+    std::map<uint32_t, std::shared_ptr<Queue>> queues;  // by number
+    std::map<uint32_t, WeightsHandle> weights;          // by index
+    std::map<uint64_t, Binding> bindings;               // by the address that BIND returned
+};
+
+// Entries of tables that the chip reads: complete first, then valid; flags is the word that says so.
+template <class Entry>
+void publish_entry(Entry& place, Entry entry, uint32_t flags) {
+    entry.flags = 0;
+    place = entry;
+    std::atomic_ref<uint32_t>(place.flags).store(flags, std::memory_order_release);
+}
+template <class Entry>
+void revoke_entry(Entry& place) {
+    std::atomic_ref<uint32_t>(place.flags).store(0, std::memory_order_release);
+}
+
+}  // namespace sidra::embedded
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// The directory of named weights in the chip's non-volatile memory: struct sidra_nvm_super, the entries, then data by extents.
+#ifndef SIDRA_EMBEDDED_DIRECTORY_H
+#define SIDRA_EMBEDDED_DIRECTORY_H
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "detail.h"
+#include "range_allocator.h"
+#include "sidra_accel.h"
+
+namespace sidra::embedded {
+
+// Bytes that keep. 0 or -errno.
+class NvmStore {
+   public:
+    virtual int read(uint64_t offset, void* to, uint64_t size) = 0;
+    virtual int write(uint64_t offset, const void* from, uint64_t size) = 0;
+    virtual uint64_t size() const = 0;
+
+   protected:
+    ~NvmStore() = default;
+};
+
+// Who asks: for the rights of a named object.
+struct Credentials {
+    uint32_t uid = 0;
+    bool admin = false;  // CAP_SYS_ADMIN
+    static Credentials current();
+};
+
+// SIDRA_WEIGHTS_* that owner and mode grant.
+uint32_t granted_rights(const sidra_nvm_entry& entry, const Credentials& who);
+
+// Not thread-safe. Every change is in NVM before the call returns; an entry is written after the data that it names, so that an
+// interrupted change leaves the old state.
+class Directory {
+   public:
+    static constexpr uint64_t kEntriesOffset = sizeof(sidra_nvm_super);
+    static constexpr uint64_t kDataOffset = kEntriesOffset + SIDRA_NVM_ENTRIES * sizeof(sidra_nvm_entry);
+    static constexpr uint64_t kDataMax = 1u << 20;  // kept with one object
+
+    explicit Directory(NvmStore& store);
+
+    // Reads what is there; memory that was never written becomes an empty directory once something is stored.
+    int load(Detail& detail);
+
+    // Whether an object may ever have been on this array.
+    bool fresh() const { return next_uid_ == 0; }
+    // An identity that this array has not seen: > 0, or -errno.
+    int64_t take_uid(Detail& detail);
+
+    // Entries by number 0..SIDRA_NVM_ENTRIES - 1.
+    const std::map<uint32_t, sidra_nvm_entry>& entries() const { return entries_; }
+    std::optional<uint32_t> find(const std::string& name) const;
+    std::optional<uint32_t> find_uid(uint64_t uid) const;
+
+    // Stores a new entry (its data extent is filled in here); its number, or -EEXIST, -ENOSPC, -EIO.
+    int add(sidra_nvm_entry entry, std::span<const uint8_t> data, Detail& detail);
+    int remove(uint32_t number, Detail& detail);
+    int read_data(uint32_t number, std::vector<uint8_t>* data, Detail& detail);
+
+   private:
+    static constexpr uint64_t kUidBlock = 256;  // identities reserved with one write; those left over are skipped
+    static uint64_t entry_offset(uint32_t number) { return kEntriesOffset + uint64_t{number} * sizeof(sidra_nvm_entry); }
+    bool plausible(const sidra_nvm_entry& entry) const;
+
+    NvmStore& store_;
+    std::map<uint32_t, sidra_nvm_entry> entries_;
+    RangeAllocator data_;
+    uint64_t next_uid_ = 0;      // as stored; 0: nothing stored yet
+    uint64_t uid_ = 0;           // next to give out; all below next_uid_ are ours
+};
+
+}  // namespace sidra::embedded
+
+#endif

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+#include "driver.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sidra::embedded {
+namespace {
+
+constexpr uint32_t kStatePages = 4096;      // four times what can run: readers may keep stale pages
+constexpr uint64_t kMemoryPiece = 65536;    // bytes of one NVM command
+// Free addresses behind each mapping: what runs over its end faults instead of hitting the neighbour.
+constexpr uint64_t kGuard = SIDRA_PAGE_SIZE;
+
+ChipInfo read_info(const ChipHost& host) {
+    const auto reg = [&](uint64_t offset) { return static_cast<uint32_t>(host.read_register(offset, 4)); };
+    ChipInfo info{};
+    info.hw_version = reg(SIDRA_REG_HW_VERSION);
+    info.features = host.read_register(SIDRA_REG_FEATURES, 8);
+    info.clusters = reg(SIDRA_REG_GEOMETRY0) & 0xffff;
+    info.cus_per_cluster = reg(SIDRA_REG_GEOMETRY0) >> 16;
+    info.xbars_per_cu = reg(SIDRA_REG_GEOMETRY1);
+    info.rows = reg(SIDRA_REG_GEOMETRY2) & 0xffff;
+    info.cols = reg(SIDRA_REG_GEOMETRY2) >> 16;
+    info.contexts = std::min(reg(SIDRA_REG_LIMITS0) & 0xffff, SIDRA_CONTEXTS_MAX);
+    info.queues = reg(SIDRA_REG_LIMITS0) >> 16;
+    info.queues_per_context = std::min(reg(SIDRA_REG_LIMITS1) & 0xffff, SIDRA_QUEUES_PER_CONTEXT_MAX);
+    info.va_bits = reg(SIDRA_REG_VA_BITS);
+    info.l1_size = reg(SIDRA_REG_L1_SIZE);
+    info.l2_size = reg(SIDRA_REG_L2_SIZE);
+    info.l3_size = host.read_register(SIDRA_REG_L3_SIZE, 8);
+    info.nvm_size = host.read_register(SIDRA_REG_NVM_SIZE, 8);
+    for (unsigned i = 0; i < sizeof info.uuid; i += 4) {
+        const uint32_t word = reg(SIDRA_REG_UUID + i);
+        std::memcpy(info.uuid + i, &word, sizeof word);
+    }
+    return info;
+}
+
+}  // namespace
+
+Driver::Driver(ChipHost& host, const ChipInfo& info, const DriverTuning& tuning)
+    : host_(host),
+      info_(info),
+      admin_(host, tuning.admin_timeout_ns),
+      context_table_(SIDRA_CONTEXTS_MAX * sizeof(sidra_hw_context)),
+      state_pages_(kStatePages),
+      weights_(*this, *this, info.xbars(), info.xbars_per_cu),
+      local_(0, info.l3_size) {}
+
+std::unique_ptr<Driver> Driver::probe(ChipHost& host, bool used, const DriverTuning& tuning, int* error, Detail& detail) {
+    const auto id = static_cast<uint32_t>(host.read_register(SIDRA_REG_ID, 4));
+    if (id != SIDRA_ID_MAGIC) {
+        *error = fail(detail, -ENODEV, "the chip does not answer (identity register reads {:#x})", id);
+        return nullptr;
+    }
+    if (used) sidra_chip_reset(host.chip());
+    const ChipInfo info = read_info(host);
+    if (info.hw_version >> 16 != SIDRA_HW_VERSION_MAJOR) {
+        *error = fail(detail, -EPROTO, "the chip has hardware interface {}.{}, this driver knows {}.x", info.hw_version >> 16,
+                      info.hw_version & 0xffff, SIDRA_HW_VERSION_MAJOR);
+        return nullptr;
+    }
+    std::unique_ptr<Driver> driver(new Driver(host, info, tuning));
+    std::lock_guard guard(driver->lock_);
+    if (used) driver->unzeroed_.push_back({0, info.l3_size});
+    if ((*error = driver->bring_up(detail)) != 0) return nullptr;
+    return driver;
+}
+
+int Driver::bring_up(Detail& detail) {
+    const auto status = static_cast<uint32_t>(host_.read_register(SIDRA_REG_STATUS, 4));
+    if (!(status & SIDRA_STATUS_READY) || (status & SIDRA_STATUS_FATAL))
+        return fail(detail, -ENODEV, "the chip is not ready (status {:#x})", status);
+    uint64_t l3_size = 0;
+    l3_ = sidra_chip_l3(host_.chip(), &l3_size);
+    for (const Range& range : unzeroed_) local_.reserve(range.offset, range.size);
+    enable();
+    zero_local();
+    return weights_.load(detail);
+}
+
+Driver::~Driver() {
+    std::lock_guard guard(lock_);
+    sidra_chip_reset(host_.chip());  // the tables below go
+}
+
+void Driver::enable() {
+    host_.write_register(SIDRA_REG_CONTEXT_TABLE, context_table_.bus(), 8);
+    host_.write_register(SIDRA_REG_INT_ENABLE, SIDRA_INT_FAULT, 4);
+    host_.write_register(SIDRA_REG_CONTROL, SIDRA_CONTROL_ENABLE, 4);
+}
+
+int Driver::check_link(Detail& detail) {
+    if (static_cast<uint32_t>(host_.read_register(SIDRA_REG_ID, 4)) != SIDRA_ID_MAGIC) {
+        if (!link_gone_) reset_device(SIDRA_FAULT_RESET);
+        link_gone_ = true;
+        return fail(detail, -ENODEV, "the link to the chip is gone; its contexts are lost");
+    }
+    if (link_gone_) {
+        reset_device(SIDRA_FAULT_RESET);
+        link_gone_ = false;
+    }
+    return 0;
+}
+
+int Driver::admin(sidra_admin_op op, uint64_t arg0, uint64_t arg1, uint64_t arg2) {
+    int result = admin_.execute(op, arg0, arg1, arg2);
+    if (result == -ETIMEDOUT || result == -EBUSY) {  // nothing else ends a command
+        reset_device(SIDRA_FAULT_TIMEOUT);
+        result = admin_.execute(op, arg0, arg1, arg2);
+    }
+    if (result < 0) return result == -ENODEV ? -ENODEV : -EIO;
+    return result == SIDRA_ADMIN_OK ? 0 : -EIO;
+}
+
+// ---- Contexts ------------------------------------------------------------------------------------------------------
+
+int Driver::take_slot(Detail& detail) {
+    for (uint32_t slot = 0; slot < info_.contexts; slot++) {
+        if (slots_[slot]) continue;
+        slots_[slot] = true;
+        return static_cast<int>(slot);
+    }
+    return fail(detail, -EMFILE, "all {} contexts of the chip are in use; destroy one", info_.contexts);
+}
+
+void Driver::release_slot(uint32_t slot) { slots_[slot] = false; }
+
+void Driver::install(Context& context) {
+    sidra_hw_context fresh{};
+    fresh.page_table = context.page_tables.root();
+    fresh.weights_table = context.weights_table.bus();
+    fresh.queue_table = context.queue_table.bus();
+    fresh.weights_count = SIDRA_WEIGHTS_MAX;
+    fresh.queue_count = SIDRA_QUEUES_PER_CONTEXT_MAX;
+    fresh.generation = context.generation;
+    contexts_[context.slot] = &context;
+    publish_entry(entry(context.slot), fresh, SIDRA_HW_CONTEXT_VALID);
+}
+
+void Driver::remove(Context& context) {
+    revoke_entry(entry(context.slot));
+    quiesce(context, SIDRA_ADMIN_RESET_CONTEXT);
+    if (!context.lost) lose(context, SIDRA_FAULT_RESET);
+    contexts_[context.slot] = nullptr;
+}
+
+void Driver::quiesce(Context& context, sidra_admin_op op, uint64_t arg1, uint64_t arg2) {
+    if (context.lost) return;  // the chip has forgotten it
+    const auto done = [&](sidra_admin_op command) {
+        return admin_.execute(command, context.slot, arg1, arg2) == SIDRA_ADMIN_OK;
+    };
+    bool acknowledged = done(op);
+    if (acknowledged) {
+        // What was reset is to run again as soon as its entry is valid again.
+        if (op == SIDRA_ADMIN_RESET_QUEUE) acknowledged = done(SIDRA_ADMIN_RESUME_QUEUE);
+        if (op == SIDRA_ADMIN_RESET_CONTEXT) acknowledged = done(SIDRA_ADMIN_RESUME_CONTEXT);
+        if (acknowledged) return;
+    }
+    revoke_entry(entry(context.slot));
+    if (op != SIDRA_ADMIN_RESET_CONTEXT && done(SIDRA_ADMIN_RESET_CONTEXT) && done(SIDRA_ADMIN_RESUME_CONTEXT))
+        return lose(context, SIDRA_FAULT_TIMEOUT);
+    reset_device(SIDRA_FAULT_TIMEOUT);
+}
+
+// The chip has forgotten the context: from now on its state pages are the driver's.
+void Driver::lose(Context& context, sidra_fault_cause cause) {
+    context.lost = true;
+    for (const auto& [number, queue] : context.queues) {
+        revoke_entry(context.queue_entry(number));
+        sidra_queue_state& state = *queue->state->state();
+        if (state.fault.cause == SIDRA_FAULT_NONE) {
+            sidra_fault fault{};
+            fault.clock_ns = host_.read_register(SIDRA_REG_CLOCK, 8);
+            fault.sequence = queue->point.timeline();
+            fault.context = context.slot;
+            fault.queue = number;
+            fault.cause = cause;
+            state.fault = fault;
+        }
+        std::atomic_ref<uint32_t>(state.run_state).store(SIDRA_QUEUE_LOST, std::memory_order_release);
+        host_.interrupts().wake_all(queue->point);
+    }
+}
+
+void Driver::reset_device(sidra_fault_cause cause) {
+    for (uint32_t slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) revoke_entry(entry(slot));
+    sidra_chip_reset(host_.chip());  // returns when no slice runs any more
+    for (Context* context : contexts_)
+        if (context != nullptr && !context->lost) lose(*context, cause);
+    enable();
+}
+
+// ---- Queues --------------------------------------------------------------------------------------------------------
+
+uint32_t Driver::queue_count() const {
+    size_t count = 0;
+    for (const Context* context : contexts_)
+        if (context != nullptr) count += context->queues.size();
+    return static_cast<uint32_t>(count);
+}
+
+void Driver::install_queue(Context& context, Queue& queue, uint64_t start) {
+    const bool kernel = queue.kind == SIDRA_QUEUE_KERNEL;
+    const uint64_t memory = kernel ? queue.ring->bus() : queue.ring_va;
+    sidra_hw_queue fresh = context.queue_entry(queue.number);  // keeps priority and vector
+    fresh.ring = memory;
+    fresh.write_index = memory + queue.layout.write_index;
+    fresh.state = reinterpret_cast<uint64_t>(queue.state->state());
+    fresh.report = queue.layout.has_reports() ? memory + queue.layout.report : 0;
+    fresh.start_index = start;
+    fresh.generation = context.generation;
+    fresh.ring_log2 = static_cast<uint8_t>(queue.ring_log2);
+    publish_entry(context.queue_entry(queue.number), fresh, SIDRA_HW_QUEUE_VALID | (kernel ? SIDRA_HW_QUEUE_KERNEL : 0u));
+}
+
+void Driver::remove_queue(Context& context, Queue& queue) {
+    revoke_entry(context.queue_entry(queue.number));
+    quiesce(context, SIDRA_ADMIN_RESET_QUEUE, queue.number);
+    // Queues that wait for this one look again: it may be gone, or have moved.
+    for (const auto& [number, other] : context.queues) host_.doorbell(SIDRA_DOORBELL(context.slot, number));
+}
+
+// ---- Address spaces ------------------------------------------------------------------------------------------------
+
+uint64_t Driver::bind(Context& context, uint64_t address, std::span<const Segment> segments) {
+    uint64_t total = 0;
+    for (const Segment& segment : segments) total += segment.size;
+    const uint64_t alignment = total >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE;
+    const auto va = context.addresses.allocate(total + kGuard, alignment, address % alignment);
+    if (!va) return 0;
+    uint64_t done = 0;
+    try {
+        for (const Segment& segment : segments) {
+            context.page_tables.map(*va + done, address + done, segment.size, segment.flags);
+            done += segment.size;
+        }
+    } catch (...) {
+        unbind(context, *va, total);
+        throw;
+    }
+    return *va;
+}
+
+void Driver::unbind(Context& context, uint64_t va, uint64_t size) {
+    context.page_tables.unmap(va, size);
+    quiesce(context, SIDRA_ADMIN_QUIESCE_RANGE, va, size);
+    context.page_tables.free_unlinked();
+    context.addresses.free(va, size + kGuard);
+}
+
+void Driver::quiesce_weights(Context& context, uint32_t index) { quiesce(context, SIDRA_ADMIN_QUIESCE_WEIGHTS, index); }
+
+// ---- L3 ------------------------------------------------------------------------------------------------------------
+
+uint64_t Driver::unzeroed_bytes() const {
+    uint64_t bytes = 0;
+    for (const Range& range : unzeroed_) bytes += range.size;
+    return bytes;
+}
+
+// Freed memory becomes free for others once it is zero.
+void Driver::zero_local() {
+    while (!unzeroed_.empty()) {
+        const Range range = unzeroed_.back();
+        if (admin(SIDRA_ADMIN_L3_ZERO, range.offset, range.size) != 0) return;
+        unzeroed_.pop_back();
+        local_.free(range.offset, range.size);
+    }
+}
+
+int64_t Driver::allocate_local(uint64_t size) {
+    zero_local();
+    const auto offset = local_.allocate(size, size >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE);
+    return offset ? static_cast<int64_t>(*offset) : -1;
+}
+
+void Driver::free_local(uint64_t offset, uint64_t size) {
+    unzeroed_.push_back({offset, size});
+    zero_local();
+}
+
+// ---- Cells and NVM -------------------------------------------------------------------------------------------------
+
+int Driver::read_headers(uint32_t first, std::span<sidra_hw_xbar> headers) {
+    return admin(SIDRA_ADMIN_XBAR_READ, first, reinterpret_cast<uint64_t>(headers.data()), headers.size());
+}
+
+int Driver::erase(uint32_t first, uint32_t count) { return admin(SIDRA_ADMIN_XBAR_ERASE, first, count); }
+
+int Driver::read(uint64_t offset, void* to, uint64_t size) {
+    auto* bytes = static_cast<uint8_t*>(to);
+    for (uint64_t done = 0; done < size; done += kMemoryPiece)
+        if (int error = admin(SIDRA_ADMIN_NVM_READ, offset + done, reinterpret_cast<uint64_t>(bytes + done), std::min(kMemoryPiece, size - done)))
+            return error;
+    return 0;
+}
+
+int Driver::write(uint64_t offset, const void* from, uint64_t size) {
+    const auto* bytes = static_cast<const uint8_t*>(from);
+    for (uint64_t done = 0; done < size; done += kMemoryPiece)
+        if (int error = admin(SIDRA_ADMIN_NVM_WRITE, offset + done, reinterpret_cast<uint64_t>(bytes + done), std::min(kMemoryPiece, size - done)))
+            return error;
+    return 0;
+}
+
+}  // namespace sidra::embedded

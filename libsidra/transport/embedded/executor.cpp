@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "executor.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "futex.h"
+
+namespace sidra::embedded {
+namespace {
+
+constexpr uint64_t kSpinNs = 10'000;             // looks on this long after work, before the first nap
+constexpr uint64_t kNapNs = 50'000;              // plus the kernel's timer slack, about as much again
+constexpr uint64_t kNapMaxNs = 10'000'000;       // when work is pending that nobody can run (engines stand still)
+constexpr uint64_t kLingerNs = 3'000'000;        // naps for this long after the last work
+constexpr unsigned kDeferMax = 2;                // naps that leave pending work to helpers
+
+}  // namespace
+
+bool Executor::start() {
+    if (thread_.joinable()) return true;
+    stop_.store(false, std::memory_order_relaxed);
+    state_.store(kRunning, std::memory_order_relaxed);
+    // The application's signals are not for this thread.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+        thread_ = std::thread(&Executor::loop, this);
+    } catch (const std::system_error&) {
+        state_.store(kNone, std::memory_order_relaxed);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!thread_.joinable()) return false;
+    pthread_setname_np(thread_.native_handle(), "sidra-executor");
+    return true;
+}
+
+void Executor::stop() {
+    if (!thread_.joinable()) return;
+    stop_.store(true, std::memory_order_seq_cst);
+    while (state_.load(std::memory_order_seq_cst) != kNone) {
+        nudge();
+        std::this_thread::yield();
+    }
+    thread_.join();
+}
+
+void Executor::wake() {
+    uint32_t expected = kAsleep;
+    if (state_.compare_exchange_strong(expected, kRunning, std::memory_order_relaxed)) futex_wake_one(state_);
+}
+
+void Executor::nudge() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // as in kick()
+    uint32_t seen = state_.load(std::memory_order_relaxed);
+    if ((seen == kNapping || seen == kAsleep) && state_.compare_exchange_strong(seen, kRunning, std::memory_order_relaxed))
+        futex_wake_one(state_);
+}
+
+void Executor::rest(State state, uint64_t until_ns) {
+    futex_wait_until(state_, state, until_ns);
+    state_.store(kRunning, std::memory_order_relaxed);
+}
+
+// Goes to sleep unless work is pending. See kick() for why neither misses the other.
+bool Executor::sleep() {
+    const uint64_t at_most = device_.idle();
+    state_.store(kAsleep, std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (device_.pending() || stopping()) {
+        state_.store(kRunning, std::memory_order_relaxed);
+        return false;
+    }
+    rest(kAsleep, monotonic_ns() + at_most);
+    return true;
+}
+
+// Runs all there is; then looks on for a moment, because a submitter that keeps up brings more. Returns whether it found any.
+bool Executor::work() {
+    bool found = false;
+    for (uint64_t idle_since = 0; !stopping();) {
+        if (device_.run()) {
+            found = true;
+            idle_since = 0;
+            continue;
+        }
+        if (!found || helped_.load(std::memory_order_relaxed)) break;
+        const uint64_t now = monotonic_ns();
+        if (idle_since == 0) idle_since = now;
+        if (now - idle_since > kSpinNs) break;
+        for (unsigned i = 0; i < 32 && !device_.pending(); i++) cpu_relax();
+    }
+    return found;
+}
+
+void Executor::loop() {
+    uint64_t active = monotonic_ns();
+    uint64_t nap = kNapNs;
+    unsigned deferred = 0;
+    while (!stopping()) {
+        const bool helped = helped_.exchange(false, std::memory_order_relaxed);
+        // Helpers do the work; but what is still pending nap after nap needs a thread more.
+        const bool leave_it = helped && (!device_.pending() || ++deferred <= kDeferMax);
+        if (!leave_it) deferred = 0;
+        const bool worked = !leave_it && work();
+        const uint64_t now = monotonic_ns();
+        if (worked || helped) {
+            active = now;
+            nap = kNapNs;
+        }
+        if (now - active >= kLingerNs) {
+            if (sleep()) {
+                nap = kNapNs;
+                continue;
+            }
+            nap = std::min(nap * 2, kNapMaxNs);
+        }
+        state_.store(kNapping, std::memory_order_relaxed);
+        rest(kNapping, now + nap);
+    }
+    state_.store(kNone, std::memory_order_seq_cst);
+}
+
+}  // namespace sidra::embedded

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Writes the page tables of one context, in the format of uapi/sidra_hw.h. The chip walks them at the same time.
+#ifndef SIDRA_EMBEDDED_PAGE_TABLE_H
+#define SIDRA_EMBEDDED_PAGE_TABLE_H
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sidra_hw.h"
+
+namespace sidra::embedded {
+
+// Not thread-safe towards other writers; every entry is one atomic store, so the chip sees old or new. The bus address of a table
+// is its address in this process.
+class PageTables {
+   public:
+    PageTables();
+    ~PageTables();
+    PageTables(const PageTables&) = delete;
+    PageTables& operator=(const PageTables&) = delete;
+
+    uint64_t root() const;
+
+    // Maps [va, va + size) to [address, address + size), with SIDRA_PTE_READ, _WRITE, _LOCAL in `flags`. All are multiples of 4 KiB,
+    // inside the address space, and nothing is mapped there. 2 MiB leaves wherever both sides allow.
+    void map(uint64_t va, uint64_t address, uint64_t size, uint64_t flags);
+
+    // Clears the leaves of a range that map() made (all of it, or whole parts). Tables that become empty are unlinked but stay
+    // allocated: the chip may still look at them until the range is quiesced.
+    void unmap(uint64_t va, uint64_t size);
+
+    // After the acknowledgement of the quiesce: frees the tables that unmap() unlinked.
+    void free_unlinked();
+
+    // Memory in tables, bytes.
+    uint64_t table_bytes() const { return tables_ * SIDRA_PAGE_SIZE; }
+
+   private:
+    struct Node;
+    Node* child(Node& parent, unsigned index);
+
+    std::unique_ptr<Node> root_;
+    std::vector<std::unique_ptr<Node>> unlinked_;
+    uint64_t tables_ = 0;
+};
+
+}  // namespace sidra::embedded
+
+#endif

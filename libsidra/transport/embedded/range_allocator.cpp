@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "range_allocator.h"
+
+#include <algorithm>
+
+namespace sidra::embedded {
+
+RangeAllocator::RangeAllocator(uint64_t begin, uint64_t end) : free_total_(end > begin ? end - begin : 0) {
+    if (end > begin) free_.emplace(begin, end);
+}
+
+void RangeAllocator::take(Map::iterator range, uint64_t begin, uint64_t end) {
+    const uint64_t range_end = range->second;
+    if (end < range_end) free_.emplace(end, range_end);  // may throw: before anything else changes
+    if (range->first == begin) free_.erase(range);
+    else range->second = begin;
+    free_total_ -= end - begin;
+}
+
+std::optional<uint64_t> RangeAllocator::allocate(uint64_t size, uint64_t alignment, uint64_t phase) {
+    for (auto range = free_.begin(); range != free_.end(); ++range) {
+        const auto [begin, end] = *range;
+        if (end - begin < size) continue;
+        const uint64_t pad = (phase + alignment - begin % alignment) % alignment;
+        if (pad > end - begin - size) continue;
+        take(range, begin + pad, begin + pad + size);
+        return begin + pad;
+    }
+    return std::nullopt;
+}
+
+bool RangeAllocator::reserve(uint64_t begin, uint64_t size) {
+    auto range = free_.upper_bound(begin);
+    if (range == free_.begin()) return false;
+    --range;
+    if (range->second <= begin || range->second - begin < size) return false;
+    take(range, begin, begin + size);
+    return true;
+}
+
+void RangeAllocator::free(uint64_t begin, uint64_t size) {
+    uint64_t end = begin + size;
+    free_total_ += size;
+    auto next = free_.lower_bound(begin);
+    if (next != free_.end() && next->first == end) {
+        end = next->second;
+        next = free_.erase(next);
+    }
+    if (next != free_.begin()) {
+        auto previous = std::prev(next);
+        if (previous->second == begin) {
+            previous->second = end;
+            return;
+        }
+    }
+    free_.emplace_hint(next, begin, end);
+}
+
+uint64_t RangeAllocator::largest_free() const {
+    uint64_t largest = 0;
+    for (const auto& [begin, end] : free_) largest = std::max(largest, end - begin);
+    return largest;
+}
+
+}  // namespace sidra::embedded

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Hands out ranges of a line of numbers: device addresses, pages of L3, bytes of NVM.
+#ifndef SIDRA_EMBEDDED_RANGE_ALLOCATOR_H
+#define SIDRA_EMBEDDED_RANGE_ALLOCATOR_H
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace sidra::embedded {
+
+// First fit over an ordered map of free ranges. Not thread-safe.
+class RangeAllocator {
+   public:
+    // All of [begin, end) is free.
+    RangeAllocator(uint64_t begin, uint64_t end);
+
+    // The lowest a such that [a, a + size) is free and a % alignment == phase. size > 0, phase < alignment.
+    std::optional<uint64_t> allocate(uint64_t size, uint64_t alignment = 1, uint64_t phase = 0);
+    // Takes exactly [begin, begin + size); false, and nothing changes, if not all of it is free.
+    bool reserve(uint64_t begin, uint64_t size);
+    // Gives back what allocate or reserve took (or a part of it).
+    void free(uint64_t begin, uint64_t size);
+
+    uint64_t free_total() const { return free_total_; }
+    uint64_t largest_free() const;
+
+   private:
+    using Map = std::map<uint64_t, uint64_t>;  // begin -> end of each free range; neighbours are merged
+    void take(Map::iterator range, uint64_t begin, uint64_t end);
+
+    Map free_;
+    uint64_t free_total_;
+};
+
+}  // namespace sidra::embedded
+
+#endif

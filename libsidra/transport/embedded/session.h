@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// One open of a chip: its handles, and the requests of uapi/sidra_accel.h on them.
+#ifndef SIDRA_EMBEDDED_SESSION_H
+#define SIDRA_EMBEDDED_SESSION_H
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+
+#include "context.h"
+#include "detail.h"
+#include "driver.h"
+
+namespace sidra::embedded {
+
+// What an mmap offset names. Page-aligned, never 0; only the session that gave it understands it.
+class MapOffset {
+   public:
+    enum Kind : uint32_t { kDoorbell = 1, kBuffer = 2, kRing = 3, kState = 4 };
+    MapOffset(Kind kind, uint32_t handle, uint32_t queue = 0)
+        : raw_(uint64_t{kind} << 56 | uint64_t{handle} << 24 | uint64_t{queue} << SIDRA_PAGE_SHIFT) {}
+    explicit MapOffset(uint64_t raw) : raw_(raw) {}
+    uint64_t raw() const { return raw_; }
+    uint32_t kind() const { return static_cast<uint32_t>(raw_ >> 56); }
+    uint32_t handle() const { return static_cast<uint32_t>(raw_ >> 24); }
+    uint32_t queue() const { return static_cast<uint32_t>(raw_ >> SIDRA_PAGE_SHIFT) & 0xfff; }
+    // Exactly what an offset of that kind looks like.
+    bool valid() const { return raw_ == MapOffset(static_cast<Kind>(kind()), handle(), kind() >= kRing ? queue() : 0).raw_; }
+
+   private:
+    uint64_t raw_;
+};
+
+// Thread-safe.
+class Session {
+   public:
+    explicit Session(std::shared_ptr<Driver> driver) : driver_(std::move(driver)) {}
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    // As ioctl(2) with -errno.
+    int ioctl(unsigned long request, void* argument, Detail& detail);
+
+    // The memory behind an offset and what keeps it alive; address nullptr: -errno in error.
+    struct Mapping {
+        uint8_t* address = nullptr;
+        std::shared_ptr<void> owner;
+        int error = 0;
+    };
+    Mapping map(uint64_t offset, uint64_t size, bool writable);
+    // Drops a mapping's reference, under the driver's lock.
+    void release(std::shared_ptr<void> owner);
+
+    // BAR0 offset of a doorbell; 0 if the offset is not of a context of this session.
+    uint64_t doorbell(uint64_t doorbell_offset, uint32_t queue);
+
+    Driver& driver() { return *driver_; }
+
+   private:
+    friend struct Requests;
+    enum Access { kNormal, kRelease };  // kRelease: also on a lost context or a lost device, so that everything can be freed
+
+    // session.cpp
+    int device_query(sidra_ioctl_device_query& a, Detail& detail);
+    int device_clock(sidra_ioctl_device_clock& a, Detail& detail);
+    int device_reset(sidra_ioctl_device_reset& a, Detail& detail);
+    int context_create(sidra_ioctl_context_create& a, Detail& detail);
+    int context_destroy(sidra_ioctl_context& a, Detail& detail);
+    int context_query(sidra_ioctl_context_query& a, Detail& detail);
+    int context_recover(sidra_ioctl_context& a, Detail& detail);
+
+    // session_buffer.cpp
+    int buffer_create(sidra_ioctl_buffer_create& a, Detail& detail);
+    int buffer_register(sidra_ioctl_buffer_register& a, Detail& detail);
+    int buffer_close(sidra_ioctl_buffer_close& a, Detail& detail);
+    int buffer_bind(sidra_ioctl_buffer_bind& a, Detail& detail);
+    int buffer_unbind(sidra_ioctl_buffer_unbind& a, Detail& detail);
+
+    // session_queue.cpp
+    int queue_create(sidra_ioctl_queue_create& a, Detail& detail);
+    int queue_destroy(sidra_ioctl_queue& a, Detail& detail);
+    int queue_reset(sidra_ioctl_queue& a, Detail& detail);
+    int queue_query(sidra_ioctl_queue_query& a, Detail& detail);
+    int submit(sidra_ioctl_submit& a, Detail& detail);
+
+    // session_wait.cpp
+    int wait(sidra_ioctl_wait& a, Detail& detail);
+    int arm(sidra_ioctl_arm& a, Detail& detail);
+
+    // session_weights.cpp
+    int weights_create(sidra_ioctl_weights_create& a, Detail& detail);
+    int weights_publish(sidra_ioctl_weights_publish& a, Detail& detail);
+    int weights_open(sidra_ioctl_weights_open& a, Detail& detail);
+    int weights_unlink(sidra_ioctl_weights_unlink& a, Detail& detail);
+    int weights_destroy(sidra_ioctl_weights& a, Detail& detail);
+    int weights_share(sidra_ioctl_weights_share& a, Detail& detail);
+    int weights_import(sidra_ioctl_weights_import& a, Detail& detail);
+    int weights_query(sidra_ioctl_weights_query& a, Detail& detail);
+    int weights_list(sidra_ioctl_weights_list& a, Detail& detail);
+
+    // The lock is held in all below.
+    int find_context(uint32_t handle, Access access, Context** context, Detail& detail);
+    int find_queue(Context& context, uint32_t number, std::shared_ptr<Queue>* queue, Detail& detail);
+    int find_queue(uint32_t handle, uint32_t number, Access access, std::shared_ptr<Queue>* queue, Detail& detail);
+    int find_weights(Context& context, uint32_t index, WeightsHandle* handle, Detail& detail);
+    int find_buffer(uint32_t handle, std::shared_ptr<BufferMemory>* memory, Detail& detail);
+    uint32_t take_handle();
+    uint32_t add_buffer(std::shared_ptr<BufferMemory> memory);
+    void unbind(Context& context, std::map<uint64_t, Binding>::iterator binding);
+    int bind_ring(Context& context, Queue& queue, Detail& detail);
+    // The queue is gone for the chip, for those who wait and for the context; mappings keep its memory.
+    void drop_queue(Context& context, Queue& queue);
+    void destroy_context(Context& context);
+    static sidra_fault latest_fault(const Context& context);
+    template <class Argument>
+    int return_data(Argument& a, WeightsObject& object, std::span<const uint8_t> data, uint64_t room, Detail& detail);
+    int install_weights(Context& context, WeightsObject& object, uint32_t rights, uint32_t* index, Detail& detail);
+    int free_weights_index(const Context& context, uint32_t* index, Detail& detail);
+    void drop_weights(Context& context, std::map<uint32_t, WeightsHandle>::iterator handle);
+
+    const std::shared_ptr<Driver> driver_;
+    uint32_t next_handle_ = 1;
+    std::map<uint32_t, std::unique_ptr<Context>> contexts_;
+    std::map<uint32_t, std::shared_ptr<BufferMemory>> buffers_;
+};
+
+// Flags, pads and reserved fields of requests: zero, or one of the known bits.
+[[nodiscard]] inline int check_flags(uint64_t flags, uint64_t known, const char* field, Detail& detail) {
+    if ((flags & ~known) == 0) return 0;
+    return fail(detail, -EINVAL, "{} {:#x} has unknown bits; known are {:#x}", field, flags, known);
+}
+
+}  // namespace sidra::embedded
+
+#endif

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// Buffers: memory of ours, memory of the caller, L3; and their places in address spaces.
+#include "session.h"
+#include "user_memory.h"
+
+namespace sidra::embedded {
+namespace {
+
+constexpr uint64_t kSizeMax = kVaEnd - kVaBegin;
+
+struct HostBuffer final : BufferMemory {
+    explicit HostBuffer(uint64_t bytes) : memory(bytes) {
+        pages = memory.data();
+        size = memory.size();
+        address = memory.bus();
+    }
+    HostMemory memory;
+};
+
+// Its last reference may be dropped only under the driver's lock (Session::release sees to that).
+struct LocalBuffer final : BufferMemory {
+    LocalBuffer(Driver& its_driver, uint64_t offset, uint64_t bytes) : driver(its_driver) {
+        pages = driver.local_memory() + offset;
+        size = bytes;
+        address = offset;
+        pte_flags = SIDRA_PTE_LOCAL;
+    }
+    ~LocalBuffer() override { driver.free_local(address, size); }
+    Driver& driver;
+};
+
+// The pages around the caller's bytes; whole pages become visible to the device. They are not pinned: they must stay mapped.
+struct UserBuffer final : BufferMemory {
+    UserBuffer(uint64_t start, uint64_t bytes, bool device_reads_only) {
+        first = start % SIDRA_PAGE_SIZE;
+        address = start - first;
+        size = page_ceil(first + bytes);
+        pages = reinterpret_cast<uint8_t*>(address);
+        readonly = device_reads_only;
+        mappable = false;
+    }
+};
+
+}  // namespace
+
+int Session::find_buffer(uint32_t handle, std::shared_ptr<BufferMemory>* memory, Detail& detail) {
+    const auto place = buffers_.find(handle);
+    if (place == buffers_.end()) return fail(detail, -ENOENT, "there is no buffer {}", handle);
+    *memory = place->second;
+    return 0;
+}
+
+uint32_t Session::add_buffer(std::shared_ptr<BufferMemory> memory) {
+    const uint32_t handle = take_handle();
+    buffers_.emplace(handle, std::move(memory));
+    return handle;
+}
+
+int Session::buffer_create(sidra_ioctl_buffer_create& a, Detail& detail) {
+    a.handle = 0;
+    a.mmap_offset = 0;
+    if (int error = check_flags(a.flags, SIDRA_BUFFER_LOCAL, "flags", detail)) return error;
+    if (a.size == 0 || a.size > kSizeMax)
+        return fail(detail, -EINVAL, "a buffer of {} bytes: the size must be 1..{}", a.size, kSizeMax);
+    const uint64_t size = page_ceil(a.size);
+    std::shared_ptr<BufferMemory> memory;
+    if (a.flags & SIDRA_BUFFER_LOCAL) {
+        const int64_t offset = driver_->allocate_local(size);
+        if (offset < 0)
+            return fail(detail, -ENOSPC, "{} bytes of L3 in one piece are not free ({} of {} are free in all)", size,
+                        driver_->local_free(), driver_->info().l3_size);
+        memory = std::make_shared<LocalBuffer>(*driver_, static_cast<uint64_t>(offset), size);
+    } else {
+        try {
+            memory = std::make_shared<HostBuffer>(size);
+        } catch (const std::bad_alloc&) {
+            return fail(detail, -ENOMEM, "the system has no {} bytes of memory for a buffer", size);
+        }
+    }
+    a.handle = add_buffer(std::move(memory));
+    a.size = size;
+    a.mmap_offset = MapOffset(MapOffset::kBuffer, a.handle).raw();
+    return 0;
+}
+
+int Session::buffer_register(sidra_ioctl_buffer_register& a, Detail& detail) {
+    a.handle = 0;
+    if (int error = check_flags(a.flags, SIDRA_REGISTER_READONLY, "flags", detail)) return error;
+    const uint64_t offset = a.address % SIDRA_PAGE_SIZE;
+    if (a.size == 0 || a.size > kSizeMax - 2 * SIDRA_PAGE_SIZE || a.address + a.size + SIDRA_PAGE_SIZE < a.address)
+        return fail(detail, -EINVAL, "memory at {:#x}, {} bytes: the size must be 1..{} and the end must not wrap", a.address, a.size,
+                    kSizeMax - 2 * SIDRA_PAGE_SIZE);
+    const bool readonly = a.flags & SIDRA_REGISTER_READONLY;
+    if (!probe_user(a.address - offset, page_ceil(offset + a.size), !readonly))
+        return fail(detail, -EFAULT, "memory at {:#x}, {} bytes is not mapped{}", a.address, a.size,
+                    readonly ? "" : ", or not writable (register it read-only then)");
+    a.handle = add_buffer(std::make_shared<UserBuffer>(a.address, a.size, readonly));
+    return 0;
+}
+
+void Session::unbind(Context& context, std::map<uint64_t, Binding>::iterator binding) {
+    driver_->unbind(context, binding->second.va, binding->second.memory->size);
+    context.bindings.erase(binding);  // the acknowledgement is there: now the memory may go
+}
+
+int Session::buffer_close(sidra_ioctl_buffer_close& a, Detail& detail) {
+    if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
+    std::shared_ptr<BufferMemory> memory;
+    if (int error = find_buffer(a.handle, &memory, detail)) return error;
+    for (const auto& [handle, context] : contexts_) {
+        for (auto binding = context->bindings.begin(); binding != context->bindings.end();) {
+            const auto next = std::next(binding);
+            if (binding->second.buffer == a.handle) unbind(*context, binding);
+            binding = next;
+        }
+    }
+    buffers_.erase(a.handle);
+    return 0;
+}
+
+int Session::buffer_bind(sidra_ioctl_buffer_bind& a, Detail& detail) {
+    a.address = 0;
+    if (int error = check_flags(a.flags, SIDRA_BIND_READ | SIDRA_BIND_WRITE, "flags", detail)) return error;
+    if (int error = check_flags(a.pad, 0, "pad", detail)) return error;
+    if (!(a.flags & SIDRA_BIND_READ)) return fail(detail, -EINVAL, "flags {:#x} lack SIDRA_BIND_READ", a.flags);
+    Context* context;
+    std::shared_ptr<BufferMemory> memory;
+    if (int error = find_context(a.context, kNormal, &context, detail)) return error;
+    if (int error = find_buffer(a.handle, &memory, detail)) return error;
+    if (memory->readonly && (a.flags & SIDRA_BIND_WRITE))
+        return fail(detail, -EACCES, "buffer {} was registered read-only; bind it without SIDRA_BIND_WRITE", a.handle);
+    const Driver::Segment segment{memory->size, memory->pte_flags | SIDRA_PTE_READ | (a.flags & SIDRA_BIND_WRITE ? SIDRA_PTE_WRITE : 0)};
+    const uint64_t va = driver_->bind(*context, memory->address, {&segment, 1});
+    if (va == 0)
+        return fail(detail, -ENOMEM, "the address space of context {} has no room for {} bytes ({} in one piece); unbind something",
+                    a.context, memory->size, context->addresses.largest_free());
+    const uint64_t address = va + memory->first;
+    try {
+        context->bindings.emplace(address, Binding{a.handle, memory, va});
+    } catch (...) {
+        driver_->unbind(*context, va, memory->size);
+        throw;
+    }
+    a.address = address;
+    return 0;
+}
+
+int Session::buffer_unbind(sidra_ioctl_buffer_unbind& a, Detail& detail) {
+    Context* context;
+    std::shared_ptr<BufferMemory> memory;
+    if (int error = find_context(a.context, kRelease, &context, detail)) return error;
+    if (int error = find_buffer(a.handle, &memory, detail)) return error;
+    const auto binding = context->bindings.find(a.address);
+    if (binding == context->bindings.end() || binding->second.buffer != a.handle)
+        return fail(detail, -ENOENT, "buffer {} is not bound at {:#x} in context {}", a.handle, a.address, a.context);
+    unbind(*context, binding);
+    return 0;
+}
+
+}  // namespace sidra::embedded

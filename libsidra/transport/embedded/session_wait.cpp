@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// Waiting for timelines, asleep or by eventfd.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "futex.h"
+#include "session.h"
+#include "user_memory.h"
+
+namespace sidra::embedded {
+namespace {
+
+constexpr uint64_t kSpinNs = 10'000;         // looks on this long when there is nothing to help with
+constexpr uint64_t kRecheckNs = 50'000'000;  // a lost interrupt costs this much, never a hang
+constexpr uint32_t kStrideMax = 4096;
+
+struct Item {
+    uint64_t value;
+    std::shared_ptr<Queue> queue;
+    uint32_t epoch;
+
+    // The epoch last: a reset moves it before it lets the timeline jump.
+    bool reached() const { return queue->point.timeline() >= value && queue->point.epoch() == epoch; }
+    // It will not come any more: 0 while it may.
+    int failure() const {
+        if (queue->destroyed.load(std::memory_order_acquire)) return -ENOENT;
+        return queue->point.stopped() || queue->point.epoch() != epoch ? -EIO : 0;
+    }
+};
+
+using Items = std::array<Item, SIDRA_WAIT_MAX>;
+
+struct Verdict {
+    int result;
+    uint32_t index;
+};
+
+// Empty: wait on.
+std::optional<Verdict> look(const Items& items, uint32_t count, bool all) {
+    uint32_t reached = 0;
+    std::optional<Verdict> failed;
+    for (uint32_t i = 0; i < count; i++) {
+        if (items[i].reached()) {
+            if (!all) return Verdict{0, i};
+            reached++;
+        } else if (const int failure = items[i].failure(); failure != 0 && !failed) {
+            // It may have been reached between the two looks: it stopped after that.
+            if (items[i].reached()) return look(items, count, all);
+            failed = Verdict{failure, i};
+        }
+    }
+    if (reached == count) return Verdict{0, 0};
+    return failed;
+}
+
+// Arms a waiter for all that is not reached, and takes it off again.
+class Armed {
+   public:
+    Armed(Interrupts& interrupts, Items& items, uint32_t count, Waiter& waiter)
+        : interrupts_(interrupts), items_(items), count_(count), waiter_(waiter) {
+        waiter_.prepare();
+        for (uint32_t i = 0; i < count_; i++)
+            if (!items_[i].reached()) interrupts_.arm(items_[i].queue->point, items_[i].value, waiter_);
+        interrupts_.service();
+    }
+    ~Armed() {
+        for (uint32_t i = 0; i < count_; i++) interrupts_.disarm(items_[i].queue->point, waiter_);
+    }
+    Armed(const Armed&) = delete;
+    Armed& operator=(const Armed&) = delete;
+
+   private:
+    Interrupts& interrupts_;
+    Items& items_;
+    const uint32_t count_;
+    Waiter& waiter_;
+};
+
+// A descriptor that is an eventfd, so that writing 8 bytes to it means what it should.
+bool is_eventfd(int fd) {
+    std::array<char, 64> target{};
+    const ssize_t length = readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), target.data(), target.size() - 1);
+    return length > 0 && std::strcmp(target.data(), "anon_inode:[eventfd]") == 0;
+}
+
+}  // namespace
+
+int Session::wait(sidra_ioctl_wait& a, Detail& detail) {
+    a.index = 0;
+    if (int error = check_flags(a.flags, SIDRA_WAIT_ALL, "flags", detail)) return error;
+    if (a.count == 0 || a.count > SIDRA_WAIT_MAX) return fail(detail, -EINVAL, "count {} is not 1..{}", a.count, SIDRA_WAIT_MAX);
+    if (a.stride < sizeof(sidra_wait_item) || a.stride > kStrideMax)
+        return fail(detail, -EINVAL, "stride {} is not {}..{}", a.stride, sizeof(sidra_wait_item), kStrideMax);
+    const bool all = a.flags & SIDRA_WAIT_ALL;
+
+    Items items;
+    for (uint32_t i = 0; i < a.count; i++) {
+        std::array<uint8_t, kStrideMax> bytes;
+        if (!copy_from_user(bytes.data(), a.items + uint64_t{i} * a.stride, a.stride))
+            return fail(detail, -EFAULT, "item {} at {:#x} is not readable", i, a.items + uint64_t{i} * a.stride);
+        sidra_wait_item item;
+        std::memcpy(&item, bytes.data(), sizeof item);
+        a.index = i;
+        if (std::any_of(bytes.begin() + sizeof item, bytes.begin() + a.stride, [](uint8_t byte) { return byte != 0; }))
+            return fail(detail, -EINVAL, "item {} has unknown fields that are not zero", i);
+        std::lock_guard guard(driver_->lock());
+        if (int error = find_queue(item.context, item.queue, kRelease, &items[i].queue, detail)) return error;
+        items[i].value = item.value;
+        items[i].epoch = items[i].queue->point.epoch();
+    }
+    a.index = 0;
+
+    ChipHost& host = driver_->host();
+    Waiter waiter;
+    uint64_t idle_since = 0;
+    for (;;) {
+        if (const auto verdict = look(items, a.count, all)) {
+            a.index = verdict->index;
+            const Item& item = items[verdict->index];
+            if (verdict->result == -ENOENT)
+                return fail(detail, -ENOENT, "queue {} was destroyed at timeline {}, before {}", item.queue->number, item.queue->point.timeline(),
+                            item.value);
+            if (verdict->result != 0)
+                return fail(detail, verdict->result, "queue {} stopped at timeline {}, before {}", item.queue->number,
+                            item.queue->point.timeline(), item.value);
+            return 0;
+        }
+        const uint64_t now = a.deadline == 0 ? 0 : monotonic_ns();
+        if (a.deadline == 0 || now >= a.deadline)
+            return fail(detail, -ETIMEDOUT, "queue {} is at timeline {}, not yet at {}", items[0].queue->number,
+                        items[0].queue->point.timeline(), items[0].value);
+        if (host.help()) {
+            idle_since = 0;
+            continue;
+        }
+        if (idle_since == 0) idle_since = now;
+        if (now - idle_since < kSpinNs) {
+            for (unsigned i = 0; i < 32; i++) cpu_relax();
+            continue;
+        }
+        {
+            const Armed armed(host.interrupts(), items, a.count, waiter);
+            if (look(items, a.count, all)) continue;  // it came before it was armed
+            if (sidra_chip_pending(host.chip())) host.executor().nudge();
+            waiter.sleep_until(std::min<uint64_t>(a.deadline, now + kRecheckNs));
+        }
+        std::lock_guard guard(driver_->lock());
+        if (int error = driver_->check_link(detail)) {
+            if (!look(items, a.count, all)) return error;
+        }
+    }
+}
+
+int Session::arm(sidra_ioctl_arm& a, Detail& detail) {
+    if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
+    if (a.eventfd < -1) return fail(detail, -EBADF, "{} is not a file descriptor", a.eventfd);
+    Interrupts& interrupts = driver_->host().interrupts();
+    {
+        std::lock_guard guard(driver_->lock());  // the queue stays attached meanwhile
+        std::shared_ptr<Queue> queue;
+        if (int error = find_queue(a.context, a.queue, kNormal, &queue, detail)) return error;
+        if (a.eventfd == -1) {
+            interrupts.disarm_eventfds(queue->point, a.value);
+            return 0;
+        }
+        // A descriptor of our own: the caller may close theirs.
+        const int own = fcntl(a.eventfd, F_DUPFD_CLOEXEC, 0);
+        if (own < 0) {
+            const int error = errno;
+            return fail(detail, -error, "eventfd {} cannot be taken: {}", a.eventfd, strerror(error));
+        }
+        if (!is_eventfd(own)) {
+            close(own);
+            return fail(detail, -EINVAL, "descriptor {} is not an eventfd", a.eventfd);
+        }
+        try {
+            interrupts.arm(queue->point, a.value, own);
+        } catch (...) {
+            close(own);
+            throw;
+        }
+    }
+    interrupts.service();
+    driver_->host().executor().nudge();  // if it sleeps it does so for less long now: it looks after lost interrupts
+    return 0;
+}
+
+}  // namespace sidra::embedded

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// libsidra's transport to a chip inside the process: which chips there are, and one open of one of them.
+#include "transport.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "chip_host.h"
+#include "driver.h"
+#include "session.h"
+
+namespace sidra {
+namespace {
+
+using namespace embedded;
+
+std::atomic<uint32_t> forks{0};
+
+// A powered chip and, while somebody has it open, its driver.
+struct Card {
+    explicit Card(const sidra_chip_config& its_config) : config(its_config) {}
+    const sidra_chip_config config;
+    std::unique_ptr<ChipHost> host;
+    std::shared_ptr<Driver> driver;
+    uint32_t opens = 0;
+    bool used = false;  // a driver ran it before
+};
+
+bool same(const sidra_chip_config& a, const sidra_chip_config& b) {
+    return a.profile == b.profile && a.engine == b.engine && a.workers == b.workers && a.seed == b.seed;
+}
+
+// All cards of this process. Never destroyed: chips with named weights stay powered until the process ends, as a card would.
+struct Registry {
+    std::mutex lock;  // also held across fork(), so that a child finds it whole
+    std::map<uint32_t, std::shared_ptr<Card>> cards;  // shared ones, by index
+    std::vector<std::shared_ptr<void>> abandoned;     // what a forked child inherited and cannot use: not ours to free
+
+    static Registry& instance() {
+        static Registry* const registry = [] {
+            auto* fresh = new Registry;
+            pthread_atfork([] { instance().lock.lock(); }, [] { instance().lock.unlock(); }, [] { instance().after_fork(); });
+            return fresh;
+        }();
+        return *registry;
+    }
+
+    // In the child, whose only thread this is (the one that took the lock before). The parent's chips run in the parent: the child starts without any.
+    void after_fork() {
+        forks.fetch_add(1, std::memory_order_relaxed);
+        for (auto& [index, card] : cards) abandoned.push_back(std::move(card));
+        cards.clear();
+        lock.unlock();
+    }
+};
+
+class EmbeddedTransport final : public Transport {
+   public:
+    EmbeddedTransport(std::shared_ptr<Card> card, bool shared)
+        : card_(std::move(card)), shared_(shared), host_(card_->host.get()), session_(std::make_unique<Session>(card_->driver)) {}
+
+    ~EmbeddedTransport() override;
+
+    int ioctl(unsigned long request, void* argument, std::string* detail) override {
+        std::string text;
+        int result;
+        try {
+            result = session_->ioctl(request, argument, text);
+        } catch (const std::bad_alloc&) {
+            result = -ENOMEM;
+            text = "the system has no memory for the driver's own tables";
+        }
+        if (result != 0 && detail != nullptr) *detail = std::move(text);
+        return result;
+    }
+
+    void* map(uint64_t offset, size_t size, bool writable) override {
+        Session::Mapping mapping = session_->map(offset, size, writable);
+        if (mapping.address == nullptr) {
+            errno = -mapping.error;
+            return nullptr;
+        }
+        try {
+            std::lock_guard guard(mappings_lock_);
+            mappings_.emplace(mapping.address, mapping.owner);
+        } catch (const std::bad_alloc&) {
+            session_->release(std::move(mapping.owner));
+            errno = ENOMEM;
+            return nullptr;
+        }
+        return mapping.address;
+    }
+
+    void unmap(void* address, size_t) override {
+        std::shared_ptr<void> owner;
+        {
+            std::lock_guard guard(mappings_lock_);
+            const auto place = mappings_.find(address);
+            if (place == mappings_.end()) return;
+            owner = std::move(place->second);
+            mappings_.erase(place);
+        }
+        session_->release(std::move(owner));
+    }
+
+    uintptr_t doorbell(uint64_t doorbell_offset, uint32_t queue) override { return session_->doorbell(doorbell_offset, queue); }
+    void ring(uintptr_t doorbell) override { host_->doorbell(doorbell); }
+    bool help() override { return host_->help(); }
+
+    const char* kind() const override { return "embedded"; }
+    std::string engine() const override { return sidra_chip_engine_name(host_->chip()); }
+
+    int telemetry(sidra_telemetry* out) override {
+        for (size_t at = 0; at < sizeof *out; at += sizeof(uint64_t)) {
+            const uint64_t word = host_->read_register(SIDRA_BAR_TELEMETRY + at, sizeof word);
+            std::memcpy(reinterpret_cast<uint8_t*>(out) + at, &word, sizeof word);
+        }
+        return out->magic == SIDRA_TELEMETRY_MAGIC ? 0 : -ENODEV;
+    }
+
+    int set_fault_knob(const std::string& name, uint64_t value) override {
+        for (uint32_t knob = 0; knob < SIDRA_KNOB_COUNT; knob++) {
+            const char* known = sidra_chip_knob_name(knob);
+            if (known == nullptr || name != known) continue;
+            const bool allowed = sidra_chip_set_knob(host_->chip(), knob, value);
+            host_->interrupts().service();
+            return allowed ? 0 : -EINVAL;
+        }
+        return -ENOENT;
+    }
+
+   private:
+    const std::shared_ptr<Card> card_;
+    const bool shared_;
+    ChipHost* const host_;  // the card's: one load less when ringing a doorbell
+    std::unique_ptr<Session> session_;
+    std::mutex mappings_lock_;  // of mappings_
+    std::multimap<void*, std::shared_ptr<void>> mappings_;
+    const uint32_t forks_ = fork_generation();
+};
+
+EmbeddedTransport::~EmbeddedTransport() {
+    Registry& registry = Registry::instance();
+    std::lock_guard guard(registry.lock);
+    if (forks_ != fork_generation()) {
+        // In a child: locks may be held by threads that are not here, and the chip is the parent's.
+        registry.abandoned.push_back(std::shared_ptr<Session>(session_.release(), [](Session*) {}));
+        registry.abandoned.push_back(card_);
+        for (auto& [address, owner] : mappings_) registry.abandoned.push_back(std::move(owner));
+        mappings_.clear();
+        return;
+    }
+    for (auto& [address, owner] : mappings_) session_->release(std::move(owner));
+    mappings_.clear();
+    session_.reset();
+    if (--card_->opens != 0) return;
+    const bool keep = shared_ && card_->driver->weights().has_names();
+    card_->driver.reset();
+    card_->used = true;
+    if (keep) return;
+    if (shared_)
+        std::erase_if(registry.cards, [&](const auto& entry) { return entry.second == card_; });
+    card_->host.reset();
+}
+
+// Under the registry's lock. The card of this index, made if there is none.
+int find_card(uint32_t index, const sidra_chip_config& config, bool shared, std::shared_ptr<Card>* card, std::string* detail) {
+    Registry& registry = Registry::instance();
+    if (shared) {
+        if (const auto place = registry.cards.find(index); place != registry.cards.end()) {
+            const Card& found = *place->second;
+            if (!same(found.config, config))
+                return fail(*detail, -EBUSY, "embedded chip {} {} with other options (profile {}, engine {}, {} workers, seed {}); open it with "
+                                             "those, or a private chip",
+                            index, found.opens != 0 ? "is open" : "holds named weights and runs", found.config.profile, found.config.engine,
+                            found.config.workers, found.config.seed);
+            *card = place->second;
+            return 0;
+        }
+    }
+    auto fresh = std::make_shared<Card>(config);
+    std::string reason;
+    fresh->host = ChipHost::create(config, &reason);
+    if (!fresh->host) return fail(*detail, -ENODEV, "the chip model cannot start: {}", reason);
+    *card = std::move(fresh);
+    return 0;
+}
+
+}  // namespace
+
+uint32_t fork_generation() { return forks.load(std::memory_order_relaxed); }
+
+int open_embedded(uint32_t index, const sidra_device_options& options, std::unique_ptr<Transport>* transport, std::string* detail) {
+    std::string text;
+    std::string& why = detail != nullptr ? *detail : text;
+    try {
+        const sidra_chip_config config = {
+            .profile = static_cast<uint32_t>(options.profile),
+            .engine = static_cast<uint32_t>(options.engine),
+            .workers = options.workers,
+            .reserved = 0,
+            .seed = options.seed + (options.private_chip ? 0 : index),  // chips of one process are not the same chip
+        };
+        const bool shared = !options.private_chip;
+        Registry& registry = Registry::instance();
+        std::lock_guard guard(registry.lock);
+        std::shared_ptr<Card> card;
+        if (int error = find_card(index, config, shared, &card, &why)) return error;
+        if (!card->driver) {
+            int error = 0;
+            card->driver = Driver::probe(*card->host, card->used, DriverTuning{}, &error, why);
+            if (!card->driver) return error;
+        }
+        const bool first = shared && registry.cards.emplace(index, card).second;
+        try {
+            *transport = std::make_unique<EmbeddedTransport>(card, shared);
+        } catch (...) {
+            if (first) registry.cards.erase(index);
+            throw;
+        }
+        card->opens++;
+        return 0;
+    } catch (const std::bad_alloc&) {
+        return fail(why, -ENOMEM, "the system has no memory for an embedded chip");
+    }
+}
+
+}  // namespace sidra

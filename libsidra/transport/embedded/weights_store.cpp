@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+#include "weights_store.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace sidra::embedded {
+namespace {
+
+constexpr uint32_t kHeadersMax = 1024;  // in one XBAR_READ
+
+// Calls fn(first element, count, index of the first) for each stretch of consecutive numbers, at most `most` long; stops at an error.
+template <class Fn>
+int for_each_run(std::span<const uint32_t> numbers, size_t most, Fn fn) {
+    for (size_t begin = 0; begin < numbers.size();) {
+        size_t end = begin + 1;
+        while (end < numbers.size() && end - begin < most && numbers[end] == numbers[end - 1] + 1) end++;
+        if (int error = fn(numbers[begin], static_cast<uint32_t>(end - begin), begin)) return error;
+        begin = end;
+    }
+    return 0;
+}
+
+void make_uuid(uint8_t uuid[16]) {
+    if (getrandom(uuid, 16, 0) != 16) {  // never for 16 bytes once the pool is ready; the clock keeps it unique on this array
+        timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        std::memcpy(uuid, &now, 16);
+    }
+    uuid[6] = static_cast<uint8_t>((uuid[6] & 0x0f) | 0x40);  // version 4, random
+    uuid[8] = static_cast<uint8_t>((uuid[8] & 0x3f) | 0x80);
+}
+
+}  // namespace
+
+uint32_t WeightsObject::rows_of(uint32_t tile) const {
+    return std::min(SIDRA_XBAR_ROWS, rows - tile / tile_columns() * SIDRA_XBAR_ROWS);
+}
+
+WeightsStore::WeightsStore(CellPort& cells, NvmStore& nvm, uint32_t xbars, uint32_t xbars_per_cu)
+    : cells_(cells), directory_(nvm), allocator_(xbars, xbars_per_cu), xbars_(xbars) {}
+
+WeightsStore::~WeightsStore() {
+    for (const Descriptor& descriptor : descriptors_) close(descriptor.our_end);
+}
+
+int WeightsStore::load(Detail& detail) {
+    if (int error = directory_.load(detail)) return error;
+    if (directory_.fresh()) return 0;  // no identity was ever given out, so nothing is on the crossbars
+
+    for (const auto& [number, entry] : directory_.entries()) {
+        WeightsObject object;
+        object.uid = entry.uid;
+        object.rows = entry.rows;
+        object.cols = entry.cols;
+        object.encoding = entry.encoding;
+        object.tiles.assign(entry.tile_count, ~0u);
+        objects_.emplace(entry.uid, std::move(object));
+    }
+    std::vector<sidra_hw_xbar> headers(kHeadersMax);
+    std::vector<uint32_t> orphans;
+    for (uint32_t first = 0; first < xbars_; first += kHeadersMax) {
+        const uint32_t count = std::min(kHeadersMax, xbars_ - first);
+        if (int error = cells_.read_headers(first, {headers.data(), count}))
+            return fail(detail, error, "the headers of crossbars {}..{} cannot be read", first, first + count - 1);
+        for (uint32_t i = 0; i < count; i++) {
+            if (headers[i].uid == 0) continue;
+            WeightsObject* object = find(headers[i].uid);
+            if (object != nullptr && headers[i].tile < object->tiles.size() && object->tiles[headers[i].tile] == ~0u)
+                object->tiles[headers[i].tile] = first + i;
+            else orphans.push_back(first + i);
+        }
+    }
+    if (int error = erase(orphans)) return fail(detail, error, "crossbars that nobody owns cannot be erased");
+    for (auto& [uid, object] : objects_) {
+        object.damaged = std::erase(object.tiles, ~0u) != 0;
+        allocator_.reserve(object.tiles);
+    }
+    return 0;
+}
+
+WeightsObject* WeightsStore::find(uint64_t uid) {
+    const auto place = objects_.find(uid);
+    return place == objects_.end() ? nullptr : &place->second;
+}
+
+int WeightsStore::erase(std::span<const uint32_t> xbars) {
+    return for_each_run(xbars, xbars_, [&](uint32_t first, uint32_t count, size_t) { return cells_.erase(first, count); });
+}
+
+uint32_t WeightsStore::xbars_free() {
+    reap_descriptors();
+    return allocator_.free_count();
+}
+
+int WeightsStore::create(uint32_t rows, uint32_t cols, uint32_t encoding, WeightsObject** object, Detail& detail) {
+    const uint32_t outputs = tile_outputs(encoding);
+    const uint64_t needed = ((uint64_t{rows} + SIDRA_XBAR_ROWS - 1) / SIDRA_XBAR_ROWS) * ((uint64_t{cols} + outputs - 1) / outputs);
+    if (needed > xbars_)
+        return fail(detail, -ENOSPC, "a {} x {} matrix needs {} crossbars, the whole chip has {}; split it", rows, cols, needed, xbars_);
+    if (!unerased_.empty()) {
+        if (int error = erase(unerased_)) return fail(detail, error, "crossbars of freed weights cannot be erased");
+        allocator_.free(unerased_);
+        unerased_.clear();
+    }
+    if (needed > allocator_.free_count()) reap_descriptors();
+    if (needed > allocator_.free_count())
+        return fail(detail, -ENOSPC, "a {} x {} matrix needs {} crossbars, {} of {} are free", rows, cols, needed,
+                    allocator_.free_count(), xbars_);
+    const int64_t uid = directory_.take_uid(detail);
+    if (uid < 0) return static_cast<int>(uid);
+    WeightsObject fresh;
+    fresh.uid = static_cast<uint64_t>(uid);
+    fresh.rows = rows;
+    fresh.cols = cols;
+    fresh.encoding = encoding;
+    fresh.tiles = allocator_.allocate(static_cast<uint32_t>(needed));
+    fresh.handles = 1;
+    *object = &objects_.emplace(fresh.uid, std::move(fresh)).first->second;
+    return 0;
+}
+
+void WeightsStore::drop_handle(WeightsObject& object) {
+    object.handles--;
+    release_if_unused(object.uid);
+}
+
+void WeightsStore::release_if_unused(uint64_t uid) {
+    WeightsObject* object = find(uid);
+    if (object == nullptr || object->handles != 0 || object->descriptors != 0 || directory_.find_uid(uid)) return;
+    if (erase(object->tiles) == 0) allocator_.free(object->tiles);
+    else unerased_.insert(unerased_.end(), object->tiles.begin(), object->tiles.end());
+    objects_.erase(uid);
+}
+
+int WeightsStore::progress(const WeightsObject& object, uint32_t* programmed, uint32_t* total, Detail& detail) {
+    std::vector<sidra_hw_xbar> headers(object.tiles.size());
+    const int error = for_each_run(object.tiles, kHeadersMax, [&](uint32_t first, uint32_t count, size_t at) {
+        return cells_.read_headers(first, {headers.data() + at, count});
+    });
+    if (error != 0) return fail(detail, error, "the headers of the object's crossbars cannot be read");
+    *programmed = *total = 0;
+    for (uint32_t tile = 0; tile < headers.size(); tile++) {
+        const uint32_t rows = object.rows_of(tile);
+        *total += rows;
+        if (headers[tile].uid == object.uid) *programmed += std::min<uint32_t>(headers[tile].programmed_rows, rows);
+    }
+    return 0;
+}
+
+int WeightsStore::publish(WeightsObject& object, const std::string& name, std::span<const uint8_t> data, uint32_t mode,
+                          const uint8_t hash[32], uint8_t uuid[16], Detail& detail) {
+    if (const auto number = directory_.find_uid(object.uid))
+        return fail(detail, -EEXIST, "the object has the name \"{}\" already; unlink that first",
+                    directory_.entries().at(*number).name);
+    uint32_t programmed, total;
+    if (int error = progress(object, &programmed, &total, detail)) return error;
+    if (programmed != total)
+        return fail(detail, -ENODATA, "only {} of {} rows of the object's tiles are programmed; program all of it first", programmed, total);
+    sidra_nvm_entry entry{};
+    entry.uid = object.uid;
+    make_uuid(entry.uuid);
+    std::memcpy(entry.hash, hash, sizeof entry.hash);
+    entry.owner = Credentials::current().uid;
+    entry.mode = mode;
+    entry.rows = object.rows;
+    entry.cols = object.cols;
+    entry.encoding = object.encoding;
+    entry.tile_count = static_cast<uint32_t>(object.tiles.size());
+    entry.created_s = static_cast<uint64_t>(time(nullptr));
+    std::memcpy(entry.name, name.c_str(), name.size() + 1);
+    if (int number = directory_.add(entry, data, detail); number < 0) return number;
+    std::memcpy(uuid, entry.uuid, sizeof entry.uuid);
+    return 0;
+}
+
+int WeightsStore::open(const std::string& name, uint32_t rights, WeightsObject** object, std::vector<uint8_t>* data, Detail& detail) {
+    const auto number = directory_.find(name);
+    if (!number) return fail(detail, -ENOENT, "no weights are named \"{}\" on this array", name);
+    const sidra_nvm_entry& entry = directory_.entries().at(*number);
+    const uint32_t granted = granted_rights(entry, Credentials::current());
+    if ((rights & ~granted) != 0)
+        return fail(detail, -EACCES, "owner {} and mode {:o} of \"{}\" grant the rights {:#x}, not {:#x}", entry.owner, entry.mode, name,
+                    granted, rights);
+    WeightsObject* found = find(entry.uid);
+    if (found == nullptr || found->damaged)
+        return fail(detail, -EIO, "crossbars of \"{}\" are missing on this array; evict it and program it again", name);
+    if (int error = directory_.read_data(*number, data, detail)) return error;
+    found->handles++;
+    *object = found;
+    return 0;
+}
+
+int WeightsStore::unlink(const std::string& name, bool evict, Detail& detail) {
+    const auto number = directory_.find(name);
+    if (!number) return fail(detail, -ENOENT, "no weights are named \"{}\" on this array", name);
+    const sidra_nvm_entry& entry = directory_.entries().at(*number);
+    const Credentials who = Credentials::current();
+    if (!who.admin && who.uid != entry.owner)
+        return fail(detail, -EACCES, "\"{}\" belongs to user {}; only its owner or an administrator may unlink it", name, entry.owner);
+    const uint64_t uid = entry.uid;
+    reap_descriptors();
+    const WeightsObject* object = find(uid);
+    if (evict && object != nullptr && (object->handles != 0 || object->descriptors != 0))
+        return fail(detail, -EBUSY, "\"{}\" is in use: {} handles and {} descriptors", name, object->handles, object->descriptors);
+    if (int error = directory_.remove(*number, detail)) return error;
+    release_if_unused(uid);
+    return 0;
+}
+
+int WeightsStore::next_entry(uint32_t number, sidra_nvm_entry* entry) const {
+    const auto place = directory_.entries().lower_bound(number);
+    if (place == directory_.entries().end()) return -ENOENT;
+    *entry = place->second;
+    return static_cast<int>(place->first);
+}
+
+int WeightsStore::share(WeightsObject& object, uint32_t rights, std::vector<uint8_t> data, Detail& detail) {
+    reap_descriptors();
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+        return fail(detail, -errno, "no file descriptor to stand for the object: {}", strerror(errno));
+    struct stat identity;
+    fstat(ends[0], &identity);
+    try {
+        descriptors_.push_back({ends[1], identity.st_dev, identity.st_ino, object.uid, rights, std::move(data)});
+    } catch (...) {
+        close(ends[0]);
+        close(ends[1]);
+        throw;
+    }
+    object.descriptors++;
+    return ends[0];
+}
+
+int WeightsStore::import(int fd, uint32_t* rights, WeightsObject** object, std::vector<uint8_t>* data, Detail& detail) {
+    struct stat identity;
+    if (fstat(fd, &identity) != 0) return fail(detail, -EBADF, "{} is not an open file descriptor", fd);
+    for (const Descriptor& descriptor : descriptors_) {
+        if (!S_ISFIFO(identity.st_mode) || descriptor.device != identity.st_dev || descriptor.inode != identity.st_ino) continue;
+        *data = descriptor.data;
+        WeightsObject* found = find(descriptor.uid);
+        found->handles++;
+        *rights = descriptor.rights;
+        *object = found;
+        return 0;
+    }
+    return fail(detail, -ENOENT, "descriptor {} stands for no weights on this chip", fd);
+}
+
+// Drops what the descriptors held whose last copy is closed: a pipe without a reader is in error.
+void WeightsStore::reap_descriptors() {
+    for (size_t i = 0; i < descriptors_.size();) {
+        const int our_end = descriptors_[i].our_end;
+        const uint64_t uid = descriptors_[i].uid;
+        pollfd poll_fd{our_end, 0, 0};
+        if (poll(&poll_fd, 1, 0) != 1 || !(poll_fd.revents & POLLERR)) {
+            i++;
+            continue;
+        }
+        close(our_end);
+        std::swap(descriptors_[i], descriptors_.back());
+        descriptors_.pop_back();
+        find(uid)->descriptors--;
+        release_if_unused(uid);
+    }
+}
+
+}  // namespace sidra::embedded
