@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+// Fault knobs: each breaks what it says, nothing else, and everything works again afterwards.
+#include <set>
+
+#include "bench.h"
+#include "packets.h"
+
+namespace sidra::chip_test {
+namespace {
+
+struct Rig {
+    Bench bench;
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+
+    bool set(uint32_t knob, uint64_t value) { return sidra_chip_set_knob(bench.chip(), knob, value); }
+};
+
+TEST(Knob, Names) {
+    std::set<std::string> names;
+    for (uint32_t knob = 0; knob < SIDRA_KNOB_COUNT; ++knob) {
+        const char* name = sidra_chip_knob_name(knob);
+        ASSERT_NE(name, nullptr);
+        EXPECT_FALSE(std::string(name).empty());
+        EXPECT_EQ(std::string(name).find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos) << name;
+        names.insert(name);
+    }
+    EXPECT_EQ(names.size(), size_t{SIDRA_KNOB_COUNT});
+    EXPECT_TRUE(names.contains("dma-error-at"));
+    EXPECT_TRUE(names.contains("no-quiesce-ack"));
+    EXPECT_EQ(sidra_chip_knob_name(SIDRA_KNOB_COUNT), nullptr);
+    EXPECT_EQ(sidra_chip_knob_name(~0u), nullptr);
+}
+
+TEST(Knob, RefusesWhatIsNotAllowed) {
+    Rig rig;
+    EXPECT_FALSE(rig.set(SIDRA_KNOB_COUNT, 0));
+    EXPECT_FALSE(rig.set(~0u, 1));
+    EXPECT_FALSE(rig.set(SIDRA_KNOB_SPURIOUS_MSIX, SIDRA_MSIX_VECTORS));
+    EXPECT_FALSE(rig.set(SIDRA_KNOB_STUCK_CELL, uint64_t{rig.bench.crossbars_total()} << 32));
+    EXPECT_EQ(rig.bench.interrupts_total(), 0u);
+}
+
+TEST(Knob, DmaErrorAt) {
+    unsigned faults = 0, clean = 0;
+    for (uint64_t n = 1; n <= 24; ++n) {
+        SCOPED_TRACE(n);
+        Rig rig;
+        const uint64_t a = rig.context.alloc(8 * kPage), b = rig.context.alloc(8 * kPage);
+        rig.queue.submit(nop());
+        rig.bench.run();
+        ASSERT_TRUE(rig.set(SIDRA_KNOB_DMA_ERROR_AT, n));
+        rig.queue.submit(copy(b, a, 8 * kPage));
+        rig.bench.run();
+        const sidra_queue_state state = rig.queue.state();
+        if (state.run_state == SIDRA_QUEUE_FAULTED) {
+            EXPECT_STREQ(cause_name(state.fault.cause), cause_name(SIDRA_FAULT_BUS));
+            EXPECT_EQ(state.timeline, 1u);
+            EXPECT_GE(rig.bench.telemetry().dma_errors, 1u);
+            ++faults;
+        } else {
+            EXPECT_TRUE(retired(rig.queue));
+            ++clean;
+        }
+        ASSERT_TRUE(rig.set(SIDRA_KNOB_DMA_ERROR_AT, 0));
+        rig.queue.reset();
+        rig.queue.submit(copy(b, a, 8 * kPage));
+        rig.bench.run();
+        EXPECT_TRUE(retired(rig.queue)) << "one shot";
+    }
+    EXPECT_GE(faults, 8u) << "16 scattered pages are as many translations";
+}
+
+TEST(Knob, LoseMsix) {
+    Rig rig;
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_LOSE_MSIX, 2));
+    for (uint64_t i = 1; i <= 4; ++i) {
+        rig.queue.arm(i);
+        rig.queue.submit(nop());
+        rig.bench.run();
+    }
+    EXPECT_EQ(rig.bench.interrupts(1), 2u);
+    EXPECT_TRUE(retired(rig.queue));
+    // Re-arming a reached value finds it.
+    rig.queue.arm(4);
+    rig.bench.run();
+    EXPECT_EQ(rig.bench.interrupts(1), 3u);
+}
+
+TEST(Knob, SpuriousMsix) {
+    Rig rig;
+    for (const uint64_t vector : {0u, 7u, 31u}) {
+        ASSERT_TRUE(rig.set(SIDRA_KNOB_SPURIOUS_MSIX, vector));
+        rig.bench.run();
+        EXPECT_EQ(rig.bench.interrupts(static_cast<uint32_t>(vector)), 1u);
+    }
+}
+
+TEST(Knob, LinkLost) {
+    Rig rig;
+    rig.queue.submit(nop());
+    rig.bench.run();
+    const uint64_t calls = rig.bench.bus().calls();
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_LINK_LOST, 1));
+    EXPECT_EQ(rig.bench.read32(SIDRA_REG_ID), 0xffffffffu);
+    EXPECT_EQ(rig.bench.read64(SIDRA_REG_CLOCK), ~uint64_t{0});
+    EXPECT_EQ(rig.bench.read64(SIDRA_BAR_TELEMETRY), ~uint64_t{0});
+    EXPECT_EQ(rig.bench.read32(SIDRA_BAR_DOORBELL), 0xffffffffu);
+    rig.bench.write32(SIDRA_REG_SCRATCH, 1);
+    rig.queue.submit(nop());
+    rig.queue.arm(1);
+    rig.bench.write32(SIDRA_REG_TEST_IRQ, 3);
+    rig.bench.run();
+    EXPECT_EQ(rig.bench.bus().calls(), calls) << "no DMA without link";
+    EXPECT_EQ(rig.bench.interrupts_total(), 0u);
+    EXPECT_EQ(rig.queue.timeline(), 1u);
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_LINK_LOST, 0));
+    EXPECT_EQ(rig.bench.read32(SIDRA_REG_ID), SIDRA_ID_MAGIC);
+    EXPECT_EQ(rig.bench.read32(SIDRA_REG_SCRATCH), ~0u) << "writes went nowhere";
+    // A driver resets the device after such an event.
+    rig.bench.write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
+    rig.bench.run();
+    rig.bench.enable();
+    rig.queue.set_next(0);
+    rig.queue.submit(nop());
+    rig.bench.run();
+    EXPECT_TRUE(retired(rig.queue));
+}
+
+TEST(Knob, LinkLostInMidFlight) {
+    Rig rig;
+    const uint64_t a = rig.context.alloc(1 << 20), b = rig.context.alloc(1 << 20);
+    for (unsigned i = 0; i < 40; ++i) {
+        rig.queue.push(copy(a, b, 1 << 20));
+    }
+    rig.queue.publish();
+    rig.queue.doorbell();
+    rig.bench.run_once();
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_LINK_LOST, 1));
+    rig.bench.run();
+    const uint64_t timeline = rig.queue.timeline();
+    EXPECT_LT(timeline, 40u);
+    const uint64_t calls = rig.bench.bus().calls();
+    rig.bench.run();
+    EXPECT_EQ(rig.bench.bus().calls(), calls);
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_LINK_LOST, 0));
+    sidra_chip_reset(rig.bench.chip());
+    rig.bench.enable();
+    rig.queue.set_next(0);
+    rig.queue.submit(nop());
+    rig.bench.run();
+    EXPECT_TRUE(retired(rig.queue));
+}
+
+TEST(Knob, CorruptFetch) {
+    for (const uint64_t n : {1u, 2u, 5u}) {
+        Rig rig;
+        ASSERT_TRUE(rig.set(SIDRA_KNOB_CORRUPT_FETCH, n));
+        for (unsigned i = 0; i < 6; ++i) {
+            rig.queue.push(nop());
+        }
+        rig.queue.publish();
+        rig.queue.doorbell();
+        rig.bench.run();
+        const sidra_queue_state state = rig.queue.state();
+        EXPECT_EQ(state.run_state, uint32_t{SIDRA_QUEUE_FAULTED});
+        EXPECT_STREQ(cause_name(state.fault.cause), cause_name(SIDRA_FAULT_FETCH));
+        EXPECT_EQ(state.timeline, n - 1);
+        rig.queue.reset();
+        for (unsigned i = 0; i < 6; ++i) {
+            rig.queue.push(nop());
+        }
+        rig.queue.publish();
+        rig.queue.doorbell();
+        rig.bench.run();
+        EXPECT_TRUE(retired(rig.queue));
+    }
+}
+
+// A tiny object and one MVM through it: 2 x 2, row tiles given.
+struct MvmRig : Rig {
+    explicit MvmRig(uint32_t encoding, uint32_t rows = 2) : rows_(rows), weights(context.weights({.rows = rows, .cols = 2, .encoding = encoding})) {
+        program_it();
+    }
+    void program_it() {
+        std::vector<int8_t> w(rows_ * 2);
+        for (size_t i = 0; i < w.size(); ++i) {
+            w[i] = static_cast<int8_t>(i % 2 == 0 ? 3 : -4);
+        }
+        queue.submit(program(weights, 0, rows_, 0, 2, context.put(w), 2));
+        bench.run();
+        EXPECT_TRUE(retired(queue));
+    }
+    std::vector<int32_t> mvm_once() {
+        const std::vector<int8_t> x(rows_, 1);
+        const uint64_t out = context.alloc(64);
+        queue.submit(mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, 1, context.put(x), rows_, out, 8));
+        bench.run();
+        EXPECT_TRUE(retired(queue));
+        return context.get<int32_t>(out, 2);
+    }
+    uint32_t rows_;
+    uint32_t weights;
+};
+
+TEST(Knob, SlowTile) {
+    MvmRig rig(SIDRA_ENCODING_OFFSET, 600);  // 3 crossbars
+    rig.mvm_once();
+    const uint64_t fast = rig.queue.report(rig.queue.next() - 1).device_ps;
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_SLOW_TILE_NS, 5000));
+    rig.mvm_once();
+    const uint64_t slow = rig.queue.report(rig.queue.next() - 1).device_ps;
+    EXPECT_GE(slow, fast + 5'000'000);
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_SLOW_TILE_NS, 0));
+    rig.mvm_once();
+    EXPECT_EQ(rig.queue.report(rig.queue.next() - 1).device_ps, fast);
+}
+
+TEST(Knob, NoQuiesceAck) {
+    Rig rig;
+    rig.queue.submit(nop());
+    rig.bench.run();
+    for (const uint32_t op : {SIDRA_ADMIN_QUIESCE_RANGE, SIDRA_ADMIN_QUIESCE_WEIGHTS, SIDRA_ADMIN_QUIESCE_QUEUE, SIDRA_ADMIN_QUIESCE_CONTEXT,
+                              SIDRA_ADMIN_QUIESCE_DEVICE}) {
+        SCOPED_TRACE(op);
+        ASSERT_TRUE(rig.set(SIDRA_KNOB_NO_QUIESCE_ACK, 1));
+        const uint64_t page = rig.bench.bus().alloc_page();
+        EXPECT_EQ(rig.bench.admin(SIDRA_ADMIN_TEST_DMA, page, page + 8, 8), uint32_t{SIDRA_ADMIN_OK}) << "only quiesces hang";
+        const auto result = rig.bench.try_admin(op, rig.context.index(), rig.queue.index(), kPage);
+        EXPECT_FALSE(result.done);
+        // The escalation: a device reset ends it.
+        rig.bench.write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
+        rig.bench.run();
+        EXPECT_EQ(rig.bench.read32(SIDRA_REG_ADMIN_STATUS) & SIDRA_ADMIN_BUSY, 0u);
+        ASSERT_TRUE(rig.set(SIDRA_KNOB_NO_QUIESCE_ACK, 0));
+        rig.bench.enable();
+        EXPECT_EQ(rig.bench.admin(op, rig.context.index(), rig.queue.index(), kPage), uint32_t{SIDRA_ADMIN_OK});
+        for (const uint32_t resume : {SIDRA_ADMIN_RESUME_QUEUE, SIDRA_ADMIN_RESUME_CONTEXT, SIDRA_ADMIN_RESUME_DEVICE}) {
+            EXPECT_EQ(rig.bench.admin(resume, rig.context.index(), rig.queue.index()), uint32_t{SIDRA_ADMIN_OK});
+        }
+        rig.queue.set_next(0);
+        rig.queue.submit(nop());
+        rig.bench.run();
+        EXPECT_TRUE(retired(rig.queue));
+    }
+}
+
+TEST(Knob, StuckCell) {
+    MvmRig rig(SIDRA_ENCODING_OFFSET);
+    const uint32_t crossbar = [&] {
+        uint32_t index = 0;
+        rig.bench.bus().read(rig.context.weights_entry(rig.weights).tiles, &index, 4);
+        return index;
+    }();
+    EXPECT_EQ(rig.mvm_once(), (std::vector<int32_t>{6, -8}));
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_STUCK_CELL, uint64_t{crossbar} << 32 | 1u << 24 | 0u << 16 | 200));  // w = 200 - 128
+    rig.program_it();
+    EXPECT_EQ(rig.mvm_once(), (std::vector<int32_t>{3 + 72, -8}));
+    const uint64_t at = rig.context.alloc(kPage);
+    rig.queue.submit(readback(rig.weights, 0, 2, 0, 2, at, 2));
+    rig.bench.run();
+    ASSERT_TRUE(retired(rig.queue));
+    EXPECT_EQ(rig.context.get<int8_t>(at, 4), (std::vector<int8_t>{3, -4, 72, -4}));
+    EXPECT_EQ(rig.bench.xbars(crossbar, 1)[0].stuck_cells, 1u);
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_STUCK_CELL, ~uint64_t{0}));
+    rig.program_it();
+    EXPECT_EQ(rig.mvm_once(), (std::vector<int32_t>{6, -8}));
+    EXPECT_EQ(rig.bench.xbars(crossbar, 1)[0].stuck_cells, 0u);
+}
+
+TEST(Knob, StuckCellOfAPair) {
+    MvmRig rig(SIDRA_ENCODING_DIFFERENTIAL);
+    uint32_t crossbar = 0;
+    rig.bench.bus().read(rig.context.weights_entry(rig.weights).tiles, &crossbar, 4);
+    EXPECT_EQ(rig.mvm_once(), (std::vector<int32_t>{6, -8}));
+    // Column 2 is the positive cell of output 1: the weight -4 cannot follow any more.
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_STUCK_CELL, uint64_t{crossbar} << 32 | 0u << 24 | 2u << 16 | 255));
+    rig.program_it();
+    const auto sums = rig.mvm_once();
+    EXPECT_EQ(sums[0], 6);
+    EXPECT_GT(sums[1], -8);
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_STUCK_CELL, ~uint64_t{0}));
+    rig.program_it();
+    EXPECT_EQ(rig.mvm_once(), (std::vector<int32_t>{6, -8}));
+}
+
+TEST(Knob, AdcOffset) {
+    for (const uint32_t encoding : {uint32_t{SIDRA_ENCODING_OFFSET}, uint32_t{SIDRA_ENCODING_DIFFERENTIAL}}) {
+        MvmRig rig(encoding, 600);  // 3 crossbars above each other
+        EXPECT_EQ(rig.mvm_once(), (std::vector<int32_t>{1800, -2400}));
+        ASSERT_TRUE(rig.set(SIDRA_KNOB_ADC_OFFSET, 7));
+        EXPECT_EQ(rig.mvm_once(), (std::vector<int32_t>{1800 + 21, -2400 + 21}));
+        ASSERT_TRUE(rig.set(SIDRA_KNOB_ADC_OFFSET, static_cast<uint32_t>(-5)));
+        EXPECT_EQ(rig.mvm_once(), (std::vector<int32_t>{1800 - 15, -2400 - 15}));
+        ASSERT_TRUE(rig.set(SIDRA_KNOB_ADC_OFFSET, 0));
+        EXPECT_EQ(rig.mvm_once(), (std::vector<int32_t>{1800, -2400}));
+    }
+}
+
+TEST(Knob, Stall) {
+    Rig rig;
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_STALL, 1));
+    rig.queue.submit(nop());
+    rig.bench.run();
+    EXPECT_EQ(rig.queue.timeline(), 0u);
+    const uint64_t progress = rig.queue.state().progress;
+    const uint64_t clock = rig.bench.read64(SIDRA_REG_CLOCK);
+    rig.bench.clock() += 1000;
+    rig.bench.run();
+    EXPECT_EQ(rig.queue.state().progress, progress);
+    EXPECT_GE(rig.bench.read64(SIDRA_REG_CLOCK), clock + 1000);
+    const uint64_t kicks = rig.bench.kicks();
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_STALL, 0));
+    EXPECT_GT(rig.bench.kicks(), kicks) << "there is work again";
+    rig.bench.run();
+    EXPECT_TRUE(retired(rig.queue));
+}
+
+}  // namespace
+}  // namespace sidra::chip_test

@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: MIT
+// Negative twins: for each packet a sound one that retires, and the same with one thing wrong. A twin must stop its queue with a complete
+// record, change no memory, and disturb nobody.
+#include <functional>
+
+#include "bench.h"
+#include "packets.h"
+
+namespace sidra::chip_test {
+namespace {
+
+constexpr std::initializer_list<sidra_fault_cause> kField = {SIDRA_FAULT_FIELD};
+constexpr std::initializer_list<sidra_fault_cause> kAlignment = {SIDRA_FAULT_ALIGNMENT};
+constexpr std::initializer_list<sidra_fault_cause> kLimit = {SIDRA_FAULT_LIMIT};
+// Zero counts and strides too short: "value not allowed" and "beyond a limit" both describe them.
+constexpr std::initializer_list<sidra_fault_cause> kFieldOrLimit = {SIDRA_FAULT_FIELD, SIDRA_FAULT_LIMIT};
+constexpr std::initializer_list<sidra_fault_cause> kFieldOrAlignment = {SIDRA_FAULT_FIELD, SIDRA_FAULT_ALIGNMENT};
+constexpr std::initializer_list<sidra_fault_cause> kLimitOrTranslation = {SIDRA_FAULT_LIMIT, SIDRA_FAULT_TRANSLATION};
+constexpr std::initializer_list<sidra_fault_cause> kTranslation = {SIDRA_FAULT_TRANSLATION};
+constexpr std::initializer_list<sidra_fault_cause> kPermission = {SIDRA_FAULT_PERMISSION};
+constexpr std::initializer_list<sidra_fault_cause> kBus = {SIDRA_FAULT_BUS};
+
+constexpr uint64_t kTop = uint64_t{1} << SIDRA_VA_BITS;
+
+class PacketFault : public ::testing::Test {
+protected:
+    Bench bench;
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    Queue& bystander = context.queue();
+    Queue& stranger = bench.context().queue();
+
+    uint64_t in = context.alloc(16 * kPage);
+    uint64_t out = context.alloc(16 * kPage);
+    uint64_t aux = context.alloc(4 * kPage);
+    uint64_t read_only = context.alloc(16 * kPage, kRead);
+    uint64_t write_only = context.alloc(16 * kPage, kWrite);
+    uint64_t unmapped = context.reserve(16 * kPage);
+    uint64_t refused = context.alloc(16 * kPage);
+    uint64_t edge = context.alloc(kPage);  // the page behind it is not mapped
+
+    PacketFault() {
+        for (uint64_t at = refused; at < refused + 16 * kPage; at += kPage) {
+            bench.bus().set_access(context.space().raw(at).address, kPage, Access::kRefused);
+        }
+        std::vector<uint8_t> bytes(16 * kPage);
+        for (size_t i = 0; i < bytes.size(); ++i) {
+            bytes[i] = static_cast<uint8_t>(i * 7 + 3);
+        }
+        context.write(in, bytes.data(), bytes.size());
+    }
+
+    // The twin between two no-ops; `unchanged`: everything that it might have written stays.
+    void twin(const char* what, const sidra_cmd& cmd, Cause cause, std::optional<uint64_t> address = std::nullopt, bool unchanged = true) {
+        SCOPED_TRACE(what);
+        queue.reset();
+        std::vector<uint8_t> before(16 * kPage, 0xa5);
+        context.write(out, before.data(), before.size());
+        const auto read_only_before = context.get<uint8_t>(read_only, 16 * kPage);
+        queue.push(nop());
+        const uint64_t at = queue.push(cmd);
+        queue.push(fill(out, 64, 0x11, 1));
+        queue.publish();
+        queue.doorbell();
+        bystander.submit(nop());
+        stranger.submit(nop());
+        const uint64_t faults = bench.telemetry().faults;
+        bench.run();
+        EXPECT_TRUE(faulted(queue, at, cmd, cause, address));
+        EXPECT_TRUE(retired(bystander));
+        EXPECT_TRUE(retired(stranger));
+        EXPECT_EQ(bench.telemetry().faults, faults + 1);
+        if (unchanged) {
+            EXPECT_TRUE(context.get<uint8_t>(out, 16 * kPage) == before) << "the faulty packet wrote";
+        }
+        EXPECT_TRUE(context.get<uint8_t>(read_only, 16 * kPage) == read_only_before) << "read-only memory was written";
+    }
+
+    void twin(const char* what, const sidra_cmd& sound, const std::function<void(sidra_cmd&)>& twist, Cause cause,
+              std::optional<uint64_t> address = std::nullopt, bool unchanged = true) {
+        sidra_cmd cmd = sound;
+        twist(cmd);
+        twin(what, cmd, cause, address, unchanged);
+    }
+
+    void sound(const sidra_cmd& cmd) {
+        queue.reset();
+        queue.submit(cmd);
+        bench.run();
+        ASSERT_TRUE(retired(queue)) << "the sound packet must retire, or its twins prove nothing";
+    }
+
+    // What is true of every packet.
+    void header_twins(const sidra_cmd& cmd, uint8_t flags_allowed = 0) {
+        for (unsigned bit = 0; bit < 8; ++bit) {
+            if ((flags_allowed >> bit & 1) == 0) {
+                twin("unknown flag", cmd, [bit](auto& c) { c.hdr.flags |= static_cast<uint8_t>(1u << bit); }, {kField});
+            }
+        }
+        if (cmd.hdr.opcode != SIDRA_CMD_MVM) {
+            twin("header pad", cmd, [](auto& c) { c.hdr.pad = 1; }, {kField});
+            twin("header pad, high bit", cmd, [](auto& c) { c.hdr.pad = 0x8000; }, {kField});
+        }
+    }
+
+    void reserved_words(const sidra_cmd& cmd, unsigned first, unsigned last) {
+        for (unsigned word = first; word <= last; ++word) {
+            twin("reserved word", cmd, [word](auto& c) { c.raw[word] = uint64_t{1} << 37; }, {kField});
+        }
+    }
+
+    // Every way for an operand of `bytes` bytes to be out of reach. `field` points into the packet.
+    template <typename Field>
+    void address_twins(const char* what, const sidra_cmd& cmd, Field field, uint64_t bytes, bool write, uint64_t align) {
+        SCOPED_TRACE(what);
+        const auto at = [&](uint64_t address) {
+            return [=](sidra_cmd& c) { field(c) = address; };
+        };
+        twin("unmapped", cmd, at(unmapped), {kTranslation}, unmapped);
+        twin("address 0", cmd, at(align), {kTranslation}, 0, true);
+        twin("wrong rights", cmd, at(write ? read_only : write_only), {kPermission}, write ? read_only : write_only);
+        twin("refused by the host", cmd, at(refused), {kBus}, refused);
+        twin("beyond the address width", cmd, at(kTop), {kLimitOrTranslation});
+        twin("far beyond", cmd, at(uint64_t{1} << 52), {kLimitOrTranslation});
+        twin("bit 63", cmd, at(in | uint64_t{1} << 63), {kLimitOrTranslation});
+        twin("last address of all", cmd, at(~uint64_t{0} & ~(align - 1)), {kLimitOrTranslation});
+        if (bytes > align) {
+            twin("across the address width", cmd, at((kTop - bytes / 2) & ~(align - 1)), {kLimitOrTranslation});
+            twin("wraps", cmd, at((uint64_t{0} - bytes / 2) & ~(align - 1)), {kLimitOrTranslation});
+            if (bytes <= kPage) {
+                twin("into an unmapped page", cmd, at((edge + kPage - bytes / 2) & ~(align - 1)), {kTranslation}, edge + kPage, false);
+            }
+        }
+        for (uint64_t skew = 1; skew < align; skew *= 2) {
+            twin("misaligned", cmd, at((write ? out : in) + skew), {kAlignment});
+        }
+    }
+};
+
+#define FIELD_OF(expression) [](sidra_cmd& c) -> uint64_t& { return c.expression; }
+
+TEST_F(PacketFault, Opcodes) {
+    for (unsigned opcode = 0; opcode < 256; ++opcode) {
+        if (opcode != 0 && opcode < SIDRA_CMD_OPCODE_COUNT) {
+            continue;
+        }
+        twin("unknown opcode", blank(static_cast<sidra_cmd_opcode>(opcode)), {{SIDRA_FAULT_OPCODE}});
+    }
+}
+
+TEST_F(PacketFault, NopAndBarrier) {
+    for (const sidra_cmd& cmd : {nop(), barrier()}) {
+        sound(cmd);
+        header_twins(cmd);
+        reserved_words(cmd, 1, 7);
+    }
+}
+
+TEST_F(PacketFault, Semaphores) {
+    const sidra_cmd wait = sem_wait(in, 0);
+    sound(wait);
+    header_twins(wait, SIDRA_CMD_SEM_QUEUE);
+    reserved_words(wait, 4, 7);
+    twin("pad", wait, [](auto& c) { c.sem.pad = 1; }, {kField});
+    twin("queue without flag", wait, [](auto& c) { c.sem.queue = 1; }, {kField});
+    address_twins("wait", wait, FIELD_OF(sem.addr), 8, false, 8);
+
+    const sidra_cmd wait_queue = sem_wait_queue(bystander.index(), 0);
+    sound(wait_queue);
+    header_twins(wait_queue, SIDRA_CMD_SEM_QUEUE);
+    reserved_words(wait_queue, 4, 7);
+    twin("address with queue", wait_queue, [this](auto& c) { c.sem.addr = in; }, {kField});
+
+    const sidra_cmd signal = sem_signal(aux, 1);
+    sound(signal);
+    header_twins(signal);
+    reserved_words(signal, 4, 7);
+    twin("queue", signal, [](auto& c) { c.sem.queue = 1; }, {kField});
+    address_twins("signal", signal, FIELD_OF(sem.addr), 8, true, 8);
+}
+
+TEST_F(PacketFault, Timestamp) {
+    const sidra_cmd cmd = timestamp(aux);
+    sound(cmd);
+    header_twins(cmd);
+    reserved_words(cmd, 2, 7);
+    address_twins("timestamp", cmd, FIELD_OF(timestamp.addr), sizeof(sidra_timestamp), true, 8);
+}
+
+TEST_F(PacketFault, Copy) {
+    const sidra_cmd cmd = copy(out, in, 3000);
+    sound(cmd);
+    header_twins(cmd);
+    reserved_words(cmd, 7, 7);
+    twin("pad", cmd, [](auto& c) { c.copy.pad = 1; }, {kField});
+    twin("no bytes", cmd, [](auto& c) { c.copy.row_bytes = 0; }, {kFieldOrLimit});
+    twin("no rows", cmd, [](auto& c) { c.copy.rows = 0; }, {kFieldOrLimit});
+    twin("too long", cmd, [](auto& c) { c.copy.row_bytes = SIDRA_CMD_COPY_MAX + 1; }, {kLimit});
+    twin("absurdly long", cmd, [](auto& c) { c.copy.row_bytes = ~uint64_t{0}; }, {kLimit});
+    address_twins("source", cmd, FIELD_OF(copy.src), 3000, false, 1);
+    address_twins("destination", cmd, FIELD_OF(copy.dst), 3000, true, 1);
+
+    const sidra_cmd rows = copy_2d(out, 512, in, 600, 500, 4);
+    sound(rows);
+    twin("destination stride too short", rows, [](auto& c) { c.copy.dst_stride = 499; }, {kFieldOrLimit});
+    twin("source stride too short", rows, [](auto& c) { c.copy.src_stride = 0; }, {kFieldOrLimit});
+    twin("destination stride wraps", rows, [](auto& c) { c.copy.dst_stride = ~uint64_t{0}; }, {kLimitOrTranslation});
+    twin("source stride wraps", rows, [](auto& c) { c.copy.src_stride = uint64_t{1} << 62; }, {kLimitOrTranslation});
+    twin("source stride of exactly 2^64 / 3", rows, [](auto& c) { c.copy.src_stride = 0x5555555555555556ull; }, {kLimitOrTranslation});
+    twin("rows x bytes too long", rows, [](auto& c) {
+        c.copy.rows = 0xffffffffu;
+        c.copy.row_bytes = c.copy.dst_stride = c.copy.src_stride = 0x1'0000'0001ull;
+    }, {kLimit});
+    twin("rows x bytes wraps to small", rows, [](auto& c) {
+        c.copy.rows = 1u << 31;
+        c.copy.row_bytes = c.copy.dst_stride = c.copy.src_stride = (uint64_t{1} << 33) + 1;
+    }, {kLimit});
+    twin("a later row unmapped", rows, [this](auto& c) {
+        c.copy.dst = edge;
+        c.copy.dst_stride = 2000;
+    }, {kTranslation}, edge + kPage, false);
+}
+
+TEST_F(PacketFault, Fill) {
+    const sidra_cmd cmd = fill(out, 2048, 0x1122334455667788ull, 8);
+    sound(cmd);
+    header_twins(cmd);
+    reserved_words(cmd, 5, 7);
+    twin("pad", cmd, [](auto& c) { c.fill.pad = 1; }, {kField});
+    for (const uint32_t bytes : {0u, 3u, 5u, 6u, 7u, 9u, 16u, 0x80000000u}) {
+        twin("pattern size", cmd, [bytes](auto& c) {
+            c.fill.pattern_bytes = bytes;
+            c.fill.pattern = 0;
+        }, {kField});
+    }
+    for (const uint32_t bytes : {1u, 2u, 4u}) {
+        twin("unused pattern bytes", cmd, [bytes](auto& c) {
+            c.fill.pattern_bytes = bytes;
+            c.fill.pattern = uint64_t{1} << (bytes * 8);
+        }, {kField});
+    }
+    twin("ragged size", cmd, [](auto& c) { c.fill.bytes = 2044; }, {kFieldOrAlignment});
+    twin("too long", cmd, [](auto& c) { c.fill.bytes = SIDRA_CMD_COPY_MAX + 8; }, {kLimit});
+    twin("absurdly long", cmd, [](auto& c) { c.fill.bytes = ~uint64_t{7}; }, {kLimit});
+    address_twins("destination", cmd, FIELD_OF(fill.dst), 2048, true, 8);
+}
+
+TEST_F(PacketFault, Call) {
+    const std::vector<sidra_cmd> body(4, nop());
+    context.write(aux, body.data(), 4 * sizeof(sidra_cmd));
+    const sidra_cmd cmd = call(aux, 4);
+    sound(cmd);
+    header_twins(cmd);
+    reserved_words(cmd, 3, 7);
+    twin("pad", cmd, [](auto& c) { c.call.pad = 1; }, {kField});
+    twin("too long", cmd, [](auto& c) { c.call.count = SIDRA_CMD_CALL_MAX + 1; }, {kLimit});
+    twin("absurdly long", cmd, [](auto& c) { c.call.count = 0xffffffffu; }, {kLimit});
+    for (const uint64_t skew : {1u, 8u, 32u}) {
+        twin("misaligned", cmd, [=, this](auto& c) { c.call.addr = aux + skew; }, {kAlignment});
+    }
+}
+
+class MvmFault : public PacketFault {
+protected:
+    static constexpr uint32_t kRows = 300, kCols = 200;
+    uint16_t weights = static_cast<uint16_t>(context.weights({.rows = kRows, .cols = kCols}));
+
+    MvmFault() {
+        queue.submit(program(weights, 0, kRows, 0, kCols, in, kCols));
+        bench.run();
+        EXPECT_TRUE(retired(queue));
+    }
+    sidra_cmd base(uint32_t in_type, uint32_t out_type) const {
+        return mvm(weights, in_type, out_type, 3, in, kRows * element_size(in_type), out, kCols * element_size(out_type));
+    }
+};
+
+TEST_F(MvmFault, Fields) {
+    const sidra_cmd s32 = base(SIDRA_TYPE_S8, SIDRA_TYPE_S32);
+    sound(s32);
+    header_twins(s32);
+    for (const unsigned type : {2u, 4u, 5u, 8u, 15u}) {
+        twin("input type", s32, [type](auto& c) { c.mvm.types = SIDRA_MVM_TYPES(type, SIDRA_TYPE_S32); }, {kField});
+    }
+    for (const unsigned type : {4u, 5u, 8u, 15u}) {
+        twin("output type", s32, [type](auto& c) { c.mvm.types = SIDRA_MVM_TYPES(SIDRA_TYPE_S8, type); }, {kField});
+    }
+    twin("batch 0", s32, [](auto& c) { c.mvm.batch = 0; }, {kFieldOrLimit});
+    twin("batch too large", s32, [](auto& c) { c.mvm.batch = SIDRA_CMD_BATCH_MAX + 1; }, {kLimit});
+    twin("batch absurd", s32, [](auto& c) { c.mvm.batch = 0xffffffffu; }, {kLimit});
+    twin("zero point of an S32 output", s32, [](auto& c) { c.mvm.out_zero = 1; }, {kField});
+    twin("scale of an S32 output", s32, [this](auto& c) { c.mvm.scale = aux; }, {kField});
+    twin("factor of an S32 output", s32, [](auto& c) { c.mvm.out_factor = f32_bits(1.0f); }, {kField});
+    twin("input scale of S8 to S32", s32, [](auto& c) { c.mvm.in_scale = f32_bits(1.0f); }, {kField});
+    twin("S8 input zero too large", s32, [](auto& c) { c.mvm.in_zero = 128; }, {kFieldOrLimit});
+    twin("S8 input zero too small", s32, [](auto& c) { c.mvm.in_zero = -129; }, {kFieldOrLimit});
+    twin("input stride too short", s32, [](auto& c) { c.mvm.in_stride = kRows - 1; }, {kFieldOrLimit});
+    twin("output stride too short", s32, [](auto& c) { c.mvm.out_stride = kCols * 4 - 4; }, {kFieldOrLimit});
+    twin("input stride 0", s32, [](auto& c) { c.mvm.in_stride = 0; }, {kFieldOrLimit});
+    twin("output stride misaligned", s32, [](auto& c) { c.mvm.out_stride = kCols * 4 + 2; }, {kAlignment});
+
+    const sidra_cmd u8 = base(SIDRA_TYPE_U8, SIDRA_TYPE_U8);
+    sound(u8);
+    twin("U8 input zero too large", u8, [](auto& c) { c.mvm.in_zero = 256; }, {kFieldOrLimit});
+    twin("U8 input zero negative", u8, [](auto& c) { c.mvm.in_zero = -1; }, {kFieldOrLimit});
+
+    const sidra_cmd f32 = base(SIDRA_TYPE_F32, SIDRA_TYPE_F32);
+    sound(f32);
+    twin("zero point of an F32 output", f32, [](auto& c) { c.mvm.out_zero = 1; }, {kField});
+    twin("F32 input zero negative", f32, [](auto& c) { c.mvm.in_zero = -1; }, {kFieldOrLimit});
+    twin("input stride misaligned", f32, [](auto& c) { c.mvm.in_stride = kRows * 4 + 1; }, {kAlignment});
+    for (const uint32_t bits : {0x7f800000u, 0xff800000u, 0x7fc00000u, 0xbf800000u, 0x80000000u, 0xffffffffu}) {
+        twin("input scale", f32, [bits](auto& c) { c.mvm.in_scale = bits; }, {kField});
+        twin("output factor", f32, [bits](auto& c) { c.mvm.out_factor = bits; }, {kField});
+    }
+}
+
+TEST_F(MvmFault, Addresses) {
+    const sidra_cmd s8 = base(SIDRA_TYPE_S8, SIDRA_TYPE_S8);
+    address_twins("input", s8, FIELD_OF(mvm.in), 3 * kRows, false, 1);
+    address_twins("output", s8, FIELD_OF(mvm.out), 3 * kCols, true, 1);
+    sidra_cmd f32 = base(SIDRA_TYPE_F32, SIDRA_TYPE_F32);
+    address_twins("float input", f32, FIELD_OF(mvm.in), 3 * kRows * 4, false, 4);
+    address_twins("float output", f32, FIELD_OF(mvm.out), 3 * kCols * 4, true, 4);
+    f32.mvm.scale = aux;
+    f32.mvm.bias = aux;
+    sound(f32);
+    address_twins("scale", f32, FIELD_OF(mvm.scale), kCols * 4, false, 4);
+    address_twins("bias", f32, FIELD_OF(mvm.bias), kCols * 4, false, 4);
+    const sidra_cmd s32 = base(SIDRA_TYPE_U8, SIDRA_TYPE_S32);
+    twin("input stride far out", s32, [](auto& c) { c.mvm.in_stride = 0xffffffffu; }, {kLimitOrTranslation}, std::nullopt, false);
+    twin("output stride far out", s32, [](auto& c) { c.mvm.out_stride = 0xfffffffcu; }, {kLimitOrTranslation}, std::nullopt, false);
+}
+
+TEST_F(MvmFault, Weights) {
+    const sidra_cmd cmd = base(SIDRA_TYPE_S8, SIDRA_TYPE_S32);
+    sound(cmd);
+    for (const uint16_t index : {uint16_t{100}, uint16_t{127}, uint16_t{128}, uint16_t{4096}, uint16_t{65535}}) {
+        twin("no such object", cmd, [index](auto& c) { c.mvm.weights = index; }, {{SIDRA_FAULT_WEIGHTS}});
+    }
+    const auto fresh = static_cast<uint16_t>(context.weights({.rows = 256, .cols = 256}));
+    twin("unprogrammed", cmd, [&](auto& c) { c.mvm.weights = fresh; c.mvm.out_stride = 1024; }, {{SIDRA_FAULT_UNPROGRAMMED}});
+    const auto mute = static_cast<uint16_t>(context.weights({.rows = kRows,
+                                                             .cols = kCols,
+                                                             .rights = SIDRA_HW_WEIGHTS_PROGRAM | SIDRA_HW_WEIGHTS_READBACK,
+                                                             .uid = context.weights_entry(weights).uid,
+                                                             .crossbars = {1, 0}}));
+    twin("no right to compute", cmd, [&](auto& c) { c.mvm.weights = mute; }, {{SIDRA_FAULT_WEIGHTS_RIGHTS}});
+}
+
+TEST_F(MvmFault, MalformedWeightsEntries) {
+    const sidra_hw_weights good = context.weights_entry(weights);
+    const uint64_t list = bench.bus().alloc(kPage);
+    const std::vector<std::pair<const char*, std::function<void(sidra_hw_weights&)>>> twists = {
+        {"uid 0", [](auto& e) { e.uid = 0; }},
+        {"no rows", [](auto& e) { e.rows = 0; }},
+        {"no columns", [](auto& e) { e.cols = 0; }},
+        {"tile count too small", [](auto& e) { e.tile_count -= 1; }},
+        {"tile count too large", [](auto& e) { e.tile_count += 1; }},
+        {"tile count that does not fit the shape", [](auto& e) { e.rows = 0xffffffffu; e.cols = 0xffffffffu; }},
+        {"encoding", [](auto& e) { e.encoding = 2; }},
+        {"unknown flag", [](auto& e) { e.flags |= 16; }},
+        {"reserved0", [](auto& e) { e.reserved0 = 1; }},
+        {"reserved1", [](auto& e) { e.reserved1[2] = 1; }},
+        {"tile list misaligned", [](auto& e) { e.tiles += 2; }},
+        {"crossbar that does not exist", [&](auto& e) {
+            const uint32_t xbars[2] = {0, bench.crossbars_total()};
+            bench.bus().write(list, xbars, sizeof xbars);
+            e.tiles = list;
+        }},
+    };
+    for (const auto& [name, twist] : twists) {
+        SCOPED_TRACE(name);
+        sidra_hw_weights entry = good;
+        entry.flags = 0;
+        context.store_weights_entry(weights, entry);
+        EXPECT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_WEIGHTS, context.index(), weights), uint32_t{SIDRA_ADMIN_OK});
+        entry = good;
+        twist(entry);
+        context.store_weights_entry(weights, entry);
+        twin(name, base(SIDRA_TYPE_S8, SIDRA_TYPE_S32), {{SIDRA_FAULT_WEIGHTS}});
+        twin(name, readback(weights, 0, 1, 0, 1, out, 1), {{SIDRA_FAULT_WEIGHTS}});
+    }
+    sidra_hw_weights entry = good;
+    entry.flags = 0;
+    context.store_weights_entry(weights, entry);
+    bench.admin(SIDRA_ADMIN_QUIESCE_WEIGHTS, context.index(), weights);
+    bench.bus().set_access(list, kPage, Access::kRefused);
+    entry = good;
+    entry.tiles = list;
+    context.store_weights_entry(weights, entry);
+    twin("tile list refused", base(SIDRA_TYPE_S8, SIDRA_TYPE_S32), {{SIDRA_FAULT_BUS, SIDRA_FAULT_WEIGHTS}});
+    entry.flags = 0;
+    context.store_weights_entry(weights, entry);
+    bench.admin(SIDRA_ADMIN_QUIESCE_WEIGHTS, context.index(), weights);
+    context.store_weights_entry(weights, good);
+    sound(base(SIDRA_TYPE_S8, SIDRA_TYPE_S32));
+}
+
+TEST_F(MvmFault, ProgramAndReadback) {
+    for (const bool reading : {false, true}) {
+        const auto make = reading ? readback : program;
+        const uint64_t data = reading ? out : in;
+        const sidra_cmd cmd = make(weights, 2, 10, 3, 20, data, 32);
+        sound(cmd);
+        header_twins(cmd);
+        reserved_words(cmd, 6, 7);
+        twin("pad", cmd, [](auto& c) { c.weights.pad = 1; }, {kField});
+        twin("pad2", cmd, [](auto& c) { c.weights.pad2 = 1; }, {kField});
+        twin("no rows", cmd, [](auto& c) { c.weights.rows = 0; }, {kFieldOrLimit});
+        twin("no columns", cmd, [](auto& c) { c.weights.cols = 0; }, {kFieldOrLimit});
+        twin("rows beyond", cmd, [](auto& c) { c.weights.row0 = kRows - 9; }, {kLimit});
+        twin("columns beyond", cmd, [](auto& c) { c.weights.col0 = kCols - 19; }, {kLimit});
+        twin("row range wraps", cmd, [](auto& c) { c.weights.row0 = 0xfffffffeu; }, {kLimit});
+        twin("column range wraps", cmd, [](auto& c) { c.weights.col0 = 0xfffffff0u; c.weights.cols = 0x11; }, {kLimit});
+        twin("far too many rows", cmd, [](auto& c) { c.weights.rows = 0xffffffffu; }, {kLimit});
+        twin("stride too short", cmd, [](auto& c) { c.weights.stride = 19; }, {kFieldOrLimit});
+        for (const uint32_t index : {100u, 128u, 4096u, 65536u + weights, 0xffffffffu}) {
+            twin("no such object", cmd, [index](auto& c) { c.weights.weights = index; }, {{SIDRA_FAULT_WEIGHTS}});
+        }
+        address_twins("data", cmd, FIELD_OF(weights.addr), 9 * 32 + 20, reading, 1);
+    }
+    const uint64_t uid = context.weights_entry(weights).uid;
+    const uint32_t fixed = context.weights({.rows = kRows, .cols = kCols, .rights = SIDRA_HW_WEIGHTS_COMPUTE, .uid = uid, .crossbars = {1, 0}});
+    twin("no right to program", program(fixed, 0, kRows, 0, kCols, in, kCols), {{SIDRA_FAULT_WEIGHTS_RIGHTS}});
+    twin("no right to read", readback(fixed, 0, 1, 0, 1, out, 1), {{SIDRA_FAULT_WEIGHTS_RIGHTS}});
+    const uint32_t fresh = context.weights({.rows = 20, .cols = 20, .crossbars = {7}});
+    twin("unprogrammed", readback(fresh, 0, 1, 0, 1, out, 1), {{SIDRA_FAULT_UNPROGRAMMED}});
+}
+
+class VecFault : public PacketFault {};
+
+TEST_F(VecFault, Fields) {
+    const sidra_cmd cmd = vec(SIDRA_VEC_RELU, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 4, 100, in, out);
+    sound(cmd);
+    header_twins(cmd);
+    twin("pad", cmd, [](auto& c) { c.vec.pad = 1; }, {kField});
+    twin("no rows", cmd, [](auto& c) { c.vec.rows = 0; }, {kFieldOrLimit});
+    twin("no columns", cmd, [](auto& c) { c.vec.cols = 0; }, {kFieldOrLimit});
+    twin("too many rows", cmd, [](auto& c) { c.vec.rows = SIDRA_CMD_VEC_ROWS_MAX + 1; }, {kLimit});
+    twin("too many columns", cmd, [](auto& c) { c.vec.cols = SIDRA_CMD_VEC_COLS_MAX + 1; }, {kLimit});
+    twin("unused second operand", cmd, [this](auto& c) { c.vec.in2 = aux; }, {kField});
+    twin("unused second stride", cmd, [](auto& c) { c.vec.in2_stride = 4; }, {kField});
+    twin("unused param0", cmd, [](auto& c) { c.vec.param0 = 1; }, {kField});
+    twin("unused param1", cmd, [](auto& c) { c.vec.param1 = 1; }, {kField});
+    twin("input stride misaligned", cmd, [](auto& c) { c.vec.in_stride = 402; }, {kAlignment});
+    twin("output stride misaligned", cmd, [](auto& c) { c.vec.out_stride = 401; }, {kAlignment});
+    address_twins("input", cmd, FIELD_OF(vec.in), 1600, false, 4);
+    address_twins("output", cmd, FIELD_OF(vec.out), 1600, true, 4);
+    for (unsigned op = 0; op < 256; ++op) {
+        const bool known = (op >= 1 && op <= 2) || (op >= 8 && op <= 12) || (op >= 16 && op <= 23) || op == 32 || op == 33 ||
+                           (op >= 40 && op <= 44) || op == 48 || op == 49 || op == 56 || op == 57;
+        if (!known) {
+            twin("unknown operation", cmd, [op](auto& c) { c.vec.op = static_cast<uint8_t>(op); }, {kField});
+        }
+    }
+}
+
+TEST_F(VecFault, SecondOperands) {
+    sidra_cmd add = vec(SIDRA_VEC_ADD, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 4, 100, in, out);
+    add.vec.in2 = aux;
+    add.vec.in2_stride = 400;
+    sound(add);
+    address_twins("second operand", add, FIELD_OF(vec.in2), 1600, false, 4);
+    twin("second stride misaligned", add, [](auto& c) { c.vec.in2_stride = 402; }, {kAlignment});
+    twin("param0", add, [](auto& c) { c.vec.param0 = 1; }, {kField});
+    twin("param1", add, [](auto& c) { c.vec.param1 = 1; }, {kField});
+
+    sidra_cmd lut = vec(SIDRA_VEC_LUT, SIDRA_TYPE_U8, SIDRA_TYPE_S8, 4, 100, in, out);
+    lut.vec.in2 = aux;
+    sound(lut);
+    address_twins("table", lut, FIELD_OF(vec.in2), 256, false, 1);
+
+    sidra_cmd norm = vec(SIDRA_VEC_LAYERNORM, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 4, 100, in, out);
+    norm.vec.in2 = aux;
+    sound(norm);
+    address_twins("gamma and beta", norm, FIELD_OF(vec.in2), 800, false, 4);
+    twin("param1", norm, [](auto& c) { c.vec.param1 = 1; }, {kField});
+
+    sidra_cmd gather = vec(SIDRA_VEC_GATHER, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 4, 100, in, out);
+    gather.vec.in2 = aux;
+    gather.vec.param1 = 1;
+    sound(gather);
+    address_twins("indices", gather, FIELD_OF(vec.in2), 16, false, 4);
+    twin("param0", gather, [](auto& c) { c.vec.param0 = 1; }, {kField});
+
+    sidra_cmd quantize = vec(SIDRA_VEC_QUANTIZE, SIDRA_TYPE_F32, SIDRA_TYPE_S8, 4, 100, in, out);
+    quantize.vec.in2 = aux;
+    sound(quantize);
+    address_twins("factors", quantize, FIELD_OF(vec.in2), 400, false, 4);
+}
+
+TEST_F(VecFault, GatherIndices) {
+    sidra_cmd gather = vec(SIDRA_VEC_GATHER, SIDRA_TYPE_S8, SIDRA_TYPE_S8, 5, 100, in, out);
+    gather.vec.in2 = aux;
+    gather.vec.param1 = 10;
+    const std::vector<int32_t> good = {0, 9, 3, 3, 1};
+    context.write(aux, good.data(), 20);
+    sound(gather);
+    for (const int32_t bad : {10, -1, INT32_MAX, INT32_MIN}) {
+        for (size_t at = 0; at < 5; ++at) {
+            auto indices = good;
+            indices[at] = bad;
+            context.write(aux, indices.data(), 20);
+            twin("index", gather, {{SIDRA_FAULT_VALUE}}, std::nullopt, false);
+        }
+    }
+    context.write(aux, good.data(), 20);
+    twin("no rows to choose from", gather, [](auto& c) { c.vec.param1 = 0; }, {{SIDRA_FAULT_VALUE, SIDRA_FAULT_FIELD, SIDRA_FAULT_LIMIT}}, std::nullopt,
+         false);
+}
+
+TEST_F(VecFault, PoolGeometry) {
+    sidra_vec_pool good{};
+    good.in_h = good.in_w = 6;
+    good.out_h = good.out_w = 3;
+    good.kernel_h = good.kernel_w = good.stride_h = good.stride_w = 2;
+    sidra_cmd pool = vec(SIDRA_VEC_POOL_MAX, SIDRA_TYPE_S8, SIDRA_TYPE_S8, 6, 4, in, out);
+    pool.vec.in_stride = 24;
+    pool.vec.out_stride = 12;
+    pool.vec.in2 = aux;
+    context.write(aux, &good, sizeof good);
+    sound(pool);
+    const std::vector<std::pair<const char*, std::function<void(sidra_vec_pool&)>>> twists = {
+        {"kernel_h 0", [](auto& g) { g.kernel_h = 0; }},
+        {"kernel_w 0", [](auto& g) { g.kernel_w = 0; }},
+        {"kernel_h 257", [](auto& g) { g.kernel_h = 257; }},
+        {"stride_h 0", [](auto& g) { g.stride_h = 0; }},
+        {"stride_w 257", [](auto& g) { g.stride_w = 257; }},
+        {"pad_h = kernel_h", [](auto& g) { g.pad_h = 2; }},
+        {"pad_w > kernel_w", [](auto& g) { g.pad_w = 65535; }},
+        {"in_h 0", [](auto& g) { g.in_h = 0; }},
+        {"in_w 0", [](auto& g) { g.in_w = 0; }},
+        {"in_w 65536", [](auto& g) { g.in_w = 65536; }},
+        {"out_h 0", [](auto& g) { g.out_h = 0; }},
+        {"out_w 65536", [](auto& g) { g.out_w = 65536; }},
+        {"last column covers no pixel", [](auto& g) { g.out_w = 4; }},
+        {"last row covers no pixel", [](auto& g) { g.stride_h = 3; }},
+        {"reserved", [](auto& g) { g.reserved[8] = 1; }},
+    };
+    for (const auto& [name, twist] : twists) {
+        sidra_vec_pool geometry = good;
+        twist(geometry);
+        context.write(aux, &geometry, sizeof geometry);
+        twin(name, pool, {{SIDRA_FAULT_VALUE, SIDRA_FAULT_FIELD, SIDRA_FAULT_LIMIT}});
+    }
+    context.write(aux, &good, sizeof good);
+    twin("rows are not whole images", pool, [](auto& c) { c.vec.rows = 5; }, {{SIDRA_FAULT_VALUE, SIDRA_FAULT_FIELD, SIDRA_FAULT_LIMIT}});
+    twin("no geometry", pool, [this](auto& c) { c.vec.in2 = unmapped; }, {kTranslation}, unmapped);
+    twin("param0", pool, [](auto& c) { c.vec.param0 = 1; }, {kField});
+    address_twins("geometry", pool, FIELD_OF(vec.in2), 64, false, 4);
+    address_twins("input", pool, FIELD_OF(vec.in), 12 * 24, false, 1);
+    address_twins("output", pool, FIELD_OF(vec.out), 6 * 12, true, 1);
+}
+
+// Which types an operation takes, from the table in sidra_cmd.h; everything else is a fault.
+TEST_F(VecFault, TypeMatrix) {
+    using Types = std::vector<std::pair<uint32_t, uint32_t>>;
+    constexpr uint32_t U8 = SIDRA_TYPE_U8, S8 = SIDRA_TYPE_S8, S32 = SIDRA_TYPE_S32, F32 = SIDRA_TYPE_F32;
+    const Types f32 = {{F32, F32}}, two = {{F32, F32}, {S32, S32}};
+    const std::vector<std::pair<sidra_vec_op, Types>> table = {
+        {SIDRA_VEC_QUANTIZE, {{F32, S8}, {F32, U8}, {F32, S32}, {S32, S8}, {S32, U8}, {S32, S32}}},
+        {SIDRA_VEC_DEQUANTIZE, {{S8, F32}, {U8, F32}, {S32, F32}}},
+        {SIDRA_VEC_ADD, two}, {SIDRA_VEC_SUB, two}, {SIDRA_VEC_MUL, two}, {SIDRA_VEC_MAX, two}, {SIDRA_VEC_MIN, two},
+        {SIDRA_VEC_RELU, {{F32, F32}, {S32, S32}, {S8, S8}}},
+        {SIDRA_VEC_GELU, f32}, {SIDRA_VEC_GELU_TANH, f32}, {SIDRA_VEC_SIGMOID, f32}, {SIDRA_VEC_TANH, f32}, {SIDRA_VEC_SILU, f32}, {SIDRA_VEC_EXP, f32},
+        {SIDRA_VEC_LUT, {{S8, S8}, {S8, U8}, {U8, S8}, {U8, U8}}},
+        {SIDRA_VEC_SOFTMAX, f32}, {SIDRA_VEC_LAYERNORM, f32},
+        {SIDRA_VEC_REDUCE_SUM, two}, {SIDRA_VEC_REDUCE_MEAN, f32}, {SIDRA_VEC_REDUCE_MAX, two}, {SIDRA_VEC_REDUCE_MIN, two},
+        {SIDRA_VEC_ARGMAX, {{F32, S32}, {S32, S32}, {S8, S32}, {U8, S32}}},
+        {SIDRA_VEC_POOL_MAX, {{F32, F32}, {S8, S8}, {U8, U8}}}, {SIDRA_VEC_POOL_AVG, f32},
+        {SIDRA_VEC_TRANSPOSE, {{F32, F32}, {S32, S32}, {S8, S8}, {U8, U8}}},
+        {SIDRA_VEC_GATHER, {{F32, F32}, {S32, S32}, {S8, S8}, {U8, U8}}},
+    };
+    for (const auto& [op, types] : table) {
+        sidra_vec_pool one{4, 4, 4, 4, 1, 1, 1, 1, 0, 0, {}};
+        std::vector<uint8_t> zeros(2048);
+        context.write(aux, zeros.data(), zeros.size());
+        if (op == SIDRA_VEC_POOL_MAX || op == SIDRA_VEC_POOL_AVG) {
+            context.write(aux, &one, sizeof one);
+        }
+        for (uint32_t in_type = 0; in_type < 6; ++in_type) {
+            for (uint32_t out_type = 0; out_type < 6; ++out_type) {
+                const uint32_t in_code = in_type == 5 ? 255 : in_type, out_code = out_type == 5 ? 131 : out_type;
+                SCOPED_TRACE(::testing::Message() << "op " << op << ", " << in_code << " -> " << out_code);
+                const bool allowed = std::find(types.begin(), types.end(), std::pair(in_type, out_type)) != types.end();
+                sidra_cmd cmd = vec(op, in_code, out_code, 4, 4, in, out);
+                cmd.vec.in_stride = cmd.vec.out_stride = 64;
+                switch (op) {
+                    case SIDRA_VEC_ADD: case SIDRA_VEC_SUB: case SIDRA_VEC_MUL: case SIDRA_VEC_MAX: case SIDRA_VEC_MIN:
+                    case SIDRA_VEC_LUT: case SIDRA_VEC_POOL_MAX: case SIDRA_VEC_POOL_AVG:
+                        cmd.vec.in2 = aux;
+                        break;
+                    case SIDRA_VEC_GATHER:
+                        cmd.vec.in2 = aux;
+                        cmd.vec.param1 = 4;
+                        break;
+                    default:
+                        break;
+                }
+                if (allowed) {
+                    sound(cmd);
+                } else {
+                    twin("types", cmd, {kField});
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace sidra::chip_test

@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: MIT
+// SEM_WAIT, SEM_SIGNAL, BARRIER, arming: what waits for what, and that waiting costs nothing.
+#include <random>
+
+#include "bench.h"
+#include "packets.h"
+
+namespace sidra::chip_test {
+namespace {
+
+struct Two {
+    Bench bench;
+    Context& context = bench.context();
+    Queue& a = context.queue({.vector = 1});
+    Queue& b = context.queue({.vector = 2});
+    uint64_t word = context.alloc(kPage) + 128;
+};
+
+bool parked(const Queue& queue) { return queue.state().parked == 1; }
+
+TEST(Semaphore, SatisfiedWaitsPass) {
+    Two t;
+    t.context.store64(t.word, 5);
+    for (const uint64_t value : {0u, 1u, 4u, 5u}) {
+        t.a.push(sem_wait(t.word, value));
+    }
+    t.a.publish();
+    t.a.doorbell();
+    t.bench.run();
+    EXPECT_TRUE(retired(t.a));
+    EXPECT_FALSE(parked(t.a));
+}
+
+TEST(Semaphore, ComparesUnsigned) {
+    Two t;
+    t.context.store64(t.word, uint64_t{1} << 63);
+    t.a.submit(sem_wait(t.word, 5));
+    t.bench.run();
+    EXPECT_TRUE(retired(t.a));
+    t.a.submit(sem_wait(t.word, ~uint64_t{0}));
+    t.bench.run();
+    EXPECT_TRUE(parked(t.a));
+}
+
+TEST(Semaphore, UnsatisfiedWaitParksAndCostsNothing) {
+    Two t;
+    t.a.push(nop());
+    t.a.push(sem_wait(t.word, 1));
+    const uint64_t dst = t.context.alloc(kPage);
+    t.a.push(fill(dst, 8, 7, 1));
+    t.a.publish();
+    t.a.doorbell();
+    t.bench.run();
+    EXPECT_TRUE(parked(t.a));
+    EXPECT_EQ(t.a.timeline(), 1u);
+    EXPECT_EQ(t.a.run_state(), uint32_t{SIDRA_QUEUE_RUNNING});
+    for (unsigned i = 0; i < 100; ++i) {
+        EXPECT_FALSE(t.bench.run_once());
+    }
+    const uint64_t calls = t.bench.bus().calls();
+    t.bench.run();
+    EXPECT_EQ(t.bench.bus().calls(), calls) << "a parked queue does not poll memory";
+    EXPECT_FALSE(sidra_chip_pending(t.bench.chip()));
+    EXPECT_EQ(t.context.load64(dst), 0u);
+    // Others run beside it, without waking it.
+    t.b.submit(nop());
+    t.bench.run();
+    EXPECT_TRUE(retired(t.b));
+    EXPECT_TRUE(parked(t.a));
+}
+
+TEST(Semaphore, HostSignalsByStoreAndDoorbell) {
+    Two t;
+    const uint64_t dst = t.context.alloc(kPage);
+    t.a.push(sem_wait(t.word, 3));
+    t.a.push(fill(dst, 8, 0x55, 1));
+    t.a.publish();
+    t.a.doorbell();
+    t.bench.run();
+    t.context.store64(t.word, 2);
+    t.a.doorbell();
+    t.bench.run();
+    EXPECT_TRUE(parked(t.a));
+    t.context.store64(t.word, 3);
+    t.a.doorbell();
+    t.bench.run();
+    EXPECT_TRUE(retired(t.a));
+    EXPECT_FALSE(parked(t.a));
+    EXPECT_EQ(t.context.load64(dst), 0x5555555555555555ull);
+}
+
+TEST(Semaphore, SignalWakesWaitersOfItsWord) {
+    Two t;
+    t.a.submit(sem_wait(t.word, 10));
+    t.bench.run();
+    t.b.submit(sem_signal(t.word + 8, 10));
+    t.bench.run();
+    EXPECT_TRUE(parked(t.a)) << "another word";
+    t.b.submit(sem_signal(t.word, 9));
+    t.bench.run();
+    EXPECT_TRUE(parked(t.a));
+    EXPECT_EQ(t.context.load64(t.word), 9u);
+    t.b.submit(sem_signal(t.word, 10));
+    t.bench.run();
+    EXPECT_TRUE(retired(t.a));
+    // Signals only raise the word.
+    t.b.submit(sem_signal(t.word, 4));
+    t.bench.run();
+    EXPECT_TRUE(retired(t.b));
+    EXPECT_EQ(t.context.load64(t.word), 10u);
+}
+
+TEST(Semaphore, OneSignalWakesAllAndThroughAnyAlias) {
+    Two t;
+    // The same page at a second address, and in a second context (shared memory).
+    const uint64_t page = t.context.space().raw(t.word).address & ~(kPage - 1);
+    const uint64_t alias = t.context.reserve(kPage);
+    t.context.map(alias, page);
+    Context& other = t.bench.context();
+    const uint64_t shared = other.reserve(kPage);
+    other.map(shared, page);
+    Queue& c = other.queue();
+    t.a.submit(sem_wait(t.word, 1));
+    t.b.submit(sem_wait(alias + 128, 1));
+    t.bench.run();
+    EXPECT_TRUE(parked(t.a) && parked(t.b));
+    c.submit(sem_signal(shared + 128, 1));
+    t.bench.run();
+    EXPECT_TRUE(retired(c));
+    EXPECT_TRUE(retired(t.a));
+    EXPECT_TRUE(retired(t.b));
+}
+
+TEST(Semaphore, WordsInLocalMemory) {
+    Two t;
+    const uint64_t va = t.context.reserve(kPage);
+    t.context.map(va, 3 * kPage, kReadWrite, SIDRA_PTE_LOCAL);
+    t.a.submit(sem_wait(va + 16, 6));
+    t.bench.run();
+    EXPECT_TRUE(parked(t.a));
+    t.b.submit(sem_signal(va + 16, 6));
+    t.bench.run();
+    EXPECT_TRUE(retired(t.a));
+    uint64_t value = 0;
+    std::memcpy(&value, t.bench.l3() + 3 * kPage + 16, 8);
+    EXPECT_EQ(value, 6u);
+}
+
+TEST(Semaphore, WaitsOnQueueTimelines) {
+    Two t;
+    t.a.submit(sem_wait_queue(t.b.index(), 2));
+    t.bench.run();
+    EXPECT_TRUE(parked(t.a)) << "the named queue exists but has not run yet";
+    t.b.submit(nop());
+    t.bench.run();
+    EXPECT_TRUE(parked(t.a));
+    t.b.submit(nop());
+    t.bench.run();
+    EXPECT_TRUE(retired(t.a));
+    // Already reached.
+    t.a.submit(sem_wait_queue(t.b.index(), 1));
+    t.a.submit(sem_wait_queue(t.b.index(), 0));
+    t.bench.run();
+    EXPECT_TRUE(retired(t.a));
+}
+
+TEST(Semaphore, OwnTimelineIsReachedUpToTheWait) {
+    Two t;
+    t.a.push(nop());
+    t.a.push(nop());
+    t.a.push(sem_wait_queue(t.a.index(), 2));
+    t.a.push(nop());
+    t.a.publish();
+    t.a.doorbell();
+    t.bench.run();
+    EXPECT_TRUE(retired(t.a));
+    t.a.submit(sem_wait_queue(t.a.index(), t.a.next() + 1));  // never
+    t.bench.run();
+    EXPECT_TRUE(parked(t.a));
+}
+
+TEST(Semaphore, SignalsArePublishedBeforeAWaitOfTheSameQueue) {
+    Two t;
+    t.a.push(sem_signal(t.word, 1));
+    t.a.push(sem_wait(t.word, 1));
+    t.a.push(sem_signal(t.word + 8, 1));
+    t.a.push(sem_wait(t.word + 16, 1));
+    t.b.push(sem_wait(t.word + 8, 1));
+    t.b.push(sem_signal(t.word + 16, 1));
+    t.b.publish();
+    t.a.publish();
+    t.b.doorbell();
+    t.a.doorbell();
+    t.bench.run();
+    EXPECT_TRUE(retired(t.a));
+    EXPECT_TRUE(retired(t.b));
+}
+
+TEST(Semaphore, MissingPeersFault) {
+    Two t;
+    for (const uint32_t peer : {5u, 7u, 8u, 255u, 256u, 0x10000u, 0xffffffffu}) {  // no entry valid, beyond the table, absurd
+        const sidra_cmd cmd = sem_wait_queue(peer, 1);
+        const uint64_t at = t.a.submit(cmd);
+        t.bench.run();
+        EXPECT_TRUE(faulted(t.a, at, cmd, {{SIDRA_FAULT_PEER}})) << peer;
+        t.a.reset();
+    }
+}
+
+TEST(Semaphore, DestroyedPeerFaultsItsWaiters) {
+    for (const bool by_reset : {false, true}) {
+        Two t;
+        t.b.submit(nop());
+        const sidra_cmd cmd = sem_wait_queue(t.b.index(), 100);
+        const uint64_t at = t.a.submit(cmd);
+        t.bench.run();
+        EXPECT_TRUE(parked(t.a));
+        t.b.entry().flags = 0;
+        t.b.store_entry();
+        if (by_reset) {
+            EXPECT_EQ(t.bench.admin(SIDRA_ADMIN_RESET_QUEUE, t.context.index(), t.b.index()), uint32_t{SIDRA_ADMIN_OK});
+        } else {
+            EXPECT_EQ(t.bench.admin(SIDRA_ADMIN_QUIESCE_QUEUE, t.context.index(), t.b.index()), uint32_t{SIDRA_ADMIN_OK});
+            EXPECT_EQ(t.bench.admin(SIDRA_ADMIN_RESUME_QUEUE, t.context.index(), t.b.index()), uint32_t{SIDRA_ADMIN_OK});
+        }
+        t.a.doorbell();
+        t.bench.run();
+        EXPECT_TRUE(faulted(t.a, at, cmd, {{SIDRA_FAULT_PEER}})) << by_reset;
+    }
+}
+
+TEST(Semaphore, AWaiterOfAFaultedPeerStaysParked) {
+    Two t;
+    t.a.submit(sem_wait_queue(t.b.index(), 1));
+    t.b.submit(blank(SIDRA_CMD_INVALID));
+    t.bench.run();
+    EXPECT_EQ(t.b.run_state(), uint32_t{SIDRA_QUEUE_FAULTED});
+    EXPECT_TRUE(parked(t.a));
+    t.b.reset();
+    t.b.submit(nop());
+    t.bench.run();
+    EXPECT_TRUE(retired(t.b));
+    EXPECT_TRUE(retired(t.a));
+}
+
+TEST(Semaphore, ParkedQueueCanBeReset) {
+    Two t;
+    t.a.submit(sem_wait(t.word, 1));
+    t.bench.run();
+    t.a.reset();
+    EXPECT_FALSE(parked(t.a) && t.a.run_state() == SIDRA_QUEUE_RUNNING);
+    t.b.submit(sem_signal(t.word, 1));
+    t.bench.run();
+    EXPECT_EQ(t.a.timeline(), 0u) << "a signal does not revive what was reset";
+    t.a.submit(nop());
+    t.bench.run();
+    EXPECT_TRUE(retired(t.a));
+    EXPECT_FALSE(parked(t.a));
+}
+
+TEST(Semaphore, ParkedThroughQuiesceAndResume) {
+    Two t;
+    t.a.submit(sem_wait(t.word, 1));
+    t.bench.run();
+    for (const uint32_t op : {SIDRA_ADMIN_QUIESCE_QUEUE, SIDRA_ADMIN_RESUME_QUEUE}) {
+        EXPECT_EQ(t.bench.admin(op, t.context.index(), t.a.index()), uint32_t{SIDRA_ADMIN_OK});
+    }
+    t.bench.run();
+    EXPECT_EQ(t.a.timeline(), 0u);
+    t.b.submit(sem_signal(t.word, 1));
+    t.bench.run();
+    EXPECT_TRUE(retired(t.a));
+
+    // The signal comes while the waiter is stopped: it is found when it goes on.
+    t.a.submit(sem_wait(t.word, 2));
+    t.bench.run();
+    EXPECT_EQ(t.bench.admin(SIDRA_ADMIN_QUIESCE_QUEUE, t.context.index(), t.a.index()), uint32_t{SIDRA_ADMIN_OK});
+    t.b.submit(sem_signal(t.word, 2));
+    t.bench.run();
+    EXPECT_EQ(t.a.timeline(), 1u);
+    EXPECT_EQ(t.bench.admin(SIDRA_ADMIN_RESUME_QUEUE, t.context.index(), t.a.index()), uint32_t{SIDRA_ADMIN_OK});
+    t.bench.run();
+    EXPECT_TRUE(retired(t.a));
+}
+
+TEST(Semaphore, NotAllowedInKernelQueues) {
+    Two t;
+    Queue& kernel = t.context.queue({.kernel = true});
+    for (const sidra_cmd& cmd : {sem_wait(t.word, 0), sem_signal(t.word, 1), sem_wait_queue(t.a.index(), 0)}) {
+        const uint64_t at = kernel.submit(cmd);
+        t.bench.run();
+        EXPECT_TRUE(faulted(kernel, at, cmd, {{SIDRA_FAULT_NOT_ALLOWED}}));
+        kernel.reset();
+    }
+    EXPECT_EQ(t.context.load64(t.word), 0u);
+}
+
+TEST(Semaphore, RandomDagsAgainstASequentialOracle) {
+    // Each node adds into a running hash of its inputs by COPY; edges are semaphores or queue timelines. Any order that respects
+    // the edges gives the same memory.
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+        Bench bench({.seed = seed});
+        std::mt19937_64 random(seed);
+        Context& context = bench.context(8);
+        constexpr unsigned kQueues = 6, kNodes = 60;
+        std::vector<Queue*> queues;
+        for (unsigned q = 0; q < kQueues; ++q) {
+            queues.push_back(&context.queue({.log2 = 9, .priority = static_cast<uint8_t>(q % 3)}));
+        }
+        const uint64_t data = context.alloc(kNodes * 64);
+        const uint64_t words = context.alloc(kNodes * 8);
+        std::vector<std::array<uint8_t, 64>> model(kNodes);
+        std::vector<std::pair<unsigned, uint64_t>> done(kNodes);  // queue, timeline after the node
+        for (unsigned node = 0; node < kNodes; ++node) {
+            Queue& queue = *queues[random() % kQueues];
+            model[node].fill(static_cast<uint8_t>(node + 1));
+            queue.push(fill(data + node * 64, 64, node + 1, 1));
+            for (unsigned part = 0; node > 0 && part < 4; ++part) {
+                const auto from = static_cast<unsigned>(random() % node);
+                if (random() % 2 != 0) {
+                    queue.push(sem_wait(words + from * 8, from + 1));
+                } else {
+                    queue.push(sem_wait_queue(done[from].first, done[from].second));
+                }
+                queue.push(copy(data + node * 64 + part * 16, data + from * 64 + part * 8, 16));
+                std::copy_n(model[from].begin() + part * 8, 16, model[node].begin() + part * 16);
+            }
+            queue.push(sem_signal(words + node * 8, node + 1));
+            done[node] = {queue.index(), queue.next()};
+        }
+        bench.start_threads(2);
+        for (Queue* queue : queues) {
+            queue->publish();
+            queue->doorbell();
+        }
+        for (Queue* queue : queues) {
+            EXPECT_TRUE(bench.wait(*queue, queue->next()));
+        }
+        bench.stop_threads();
+        for (unsigned node = 0; node < kNodes; ++node) {
+            std::array<uint8_t, 64> got{};
+            context.read(data + node * 64, got.data(), got.size());
+            ASSERT_EQ(got, model[node]) << "seed " << seed << " node " << node;
+        }
+    }
+}
+
+TEST(Semaphore, PingPongBetweenThreads) {
+    Two t;
+    t.bench.start_threads(2);
+    constexpr uint64_t kRounds = 300;
+    for (uint64_t i = 1; i <= kRounds; ++i) {
+        ASSERT_TRUE(t.bench.wait(t.a, t.a.next() < 60 ? 0 : t.a.next() - 60));
+        ASSERT_TRUE(t.bench.wait(t.b, t.b.next() < 60 ? 0 : t.b.next() - 60));
+        t.a.push(sem_signal(t.word, i));
+        t.a.push(sem_wait(t.word + 64, i));
+        t.b.push(sem_wait(t.word, i));
+        t.b.push(sem_signal(t.word + 64, i));
+        t.a.publish();
+        t.a.doorbell();
+        t.b.publish();
+        t.b.doorbell();
+    }
+    EXPECT_TRUE(t.bench.wait(t.a, 2 * kRounds));
+    EXPECT_TRUE(t.bench.wait(t.b, 2 * kRounds));
+    t.bench.stop_threads();
+}
+
+TEST(Barrier, PublishesEverythingBeforeItself) {
+    Bench bench;
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    Queue& other = context.queue();
+    const uint64_t at = context.alloc(kPage);
+    const uint64_t word = context.alloc(kPage);
+    // While the queue is parked behind a barrier, all before it must be visible.
+    queue.push(fill(at, 64, 0xab, 1));
+    queue.push(barrier());
+    queue.push(sem_wait(word, 1));
+    queue.publish();
+    queue.doorbell();
+    bench.run();
+    EXPECT_GE(queue.timeline(), 2u);
+    EXPECT_EQ(context.load64(at), 0xababababababababull);
+    other.submit(sem_signal(word, 1));
+    bench.run();
+    EXPECT_TRUE(retired(queue));
+}
+
+TEST(Barrier, TimelineNeverRunsAheadOfData) {
+    // Observed at every callback of the chip: once the timeline says that fill i retired, its data is there.
+    Bench bench;
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    const uint64_t at = context.alloc(kPage);
+    unsigned checks = 0;
+    bench.set_dma_hook([&](uint64_t) {
+        const uint64_t timeline = queue.timeline();
+        for (uint64_t i = 0; i < timeline && i < 60; ++i) {
+            ASSERT_EQ(context.load64(at + i * 8), 0x0101010101010101ull * (i + 1));
+        }
+        ++checks;
+    });
+    for (uint64_t i = 0; i < 60; ++i) {
+        queue.push(fill(at + i * 8, 8, i + 1, 1));
+    }
+    queue.publish();
+    queue.doorbell();
+    bench.run();
+    bench.set_dma_hook(nullptr);
+    EXPECT_TRUE(retired(queue));
+    EXPECT_GT(checks, 0u);
+}
+
+// ---- Arming -----------------------------------------------------------------------------------------------------------
+
+TEST(Arm, RaisesOnceWhenReached) {
+    Two t;
+    t.a.submit(nop());
+    t.bench.run();
+    EXPECT_EQ(t.bench.interrupts_total(), 0u) << "not armed";
+    t.a.arm(3);
+    t.bench.run();
+    EXPECT_EQ(t.bench.interrupts_total(), 0u);
+    t.a.submit(nop());
+    t.bench.run();
+    EXPECT_EQ(t.bench.interrupts_total(), 0u);
+    t.a.submit(nop());
+    t.bench.run();
+    EXPECT_EQ(t.bench.interrupts(1), 1u);
+    t.a.submit(nop());
+    t.bench.run();
+    EXPECT_EQ(t.bench.interrupts(1), 1u) << "one shot";
+    EXPECT_EQ(t.bench.interrupts_total(), 1u);
+}
+
+TEST(Arm, AlreadyReachedRaisesAtOnce) {
+    Two t;
+    for (unsigned i = 0; i < 5; ++i) {
+        t.a.submit(nop());
+    }
+    t.bench.run();
+    for (const uint64_t value : {5u, 4u, 1u}) {
+        const uint64_t before = t.bench.interrupts(1);
+        t.a.arm(value);
+        t.bench.run();
+        EXPECT_EQ(t.bench.interrupts(1), before + 1) << value;
+    }
+}
+
+TEST(Arm, LastWriteCountsAndZeroDisarms) {
+    Two t;
+    t.a.submit(nop());
+    t.bench.run();
+    t.a.arm(2);
+    t.a.arm(3);
+    t.bench.run();
+    t.a.submit(nop());
+    t.bench.run();
+    EXPECT_EQ(t.bench.interrupts(1), 0u);
+    t.a.arm(0);
+    t.bench.run();
+    t.a.submit(nop());
+    t.bench.run();
+    EXPECT_EQ(t.bench.interrupts(1), 0u);
+    t.a.arm(4);
+    t.bench.run();
+    t.a.submit(nop());
+    t.bench.run();
+    EXPECT_EQ(t.bench.interrupts(1), 1u);
+}
+
+TEST(Arm, BeforeTheQueueIsLoaded) {
+    Two t;
+    t.b.arm(1);
+    t.bench.run();
+    EXPECT_EQ(t.bench.interrupts_total(), 0u);
+    t.b.submit(nop());
+    t.bench.run();
+    EXPECT_EQ(t.bench.interrupts(2), 1u);
+}
+
+TEST(Arm, JumpsOverTheValueCount) {
+    Two t;
+    t.a.arm(10);
+    for (unsigned i = 0; i < 40; ++i) {
+        t.a.push(nop());
+    }
+    t.a.publish();
+    t.a.doorbell();
+    t.bench.run();
+    EXPECT_EQ(t.bench.interrupts(1), 1u);
+}
+
+TEST(Arm, InterruptComesAfterTheTimelineIsVisible) {
+    Two t;
+    uint64_t seen = 0;
+    uint64_t data = 0;
+    const uint64_t at = t.context.alloc(kPage);
+    t.bench.set_msix_hook([&](unsigned) {
+        seen = t.a.timeline();
+        data = t.context.load64(at);
+    });
+    t.a.submit(nop());
+    t.bench.run();
+    t.a.arm(2);
+    t.a.submit(fill(at, 8, 0x31, 1));
+    t.bench.run();
+    EXPECT_GE(seen, 2u);
+    EXPECT_EQ(data, 0x3131313131313131ull);
+    t.bench.set_msix_hook(nullptr);
+}
+
+TEST(Arm, ReachedValueOnAParkedAndOnAFaultedQueue) {
+    Two t;
+    t.a.push(nop());
+    t.a.push(sem_wait(t.word, 1));
+    t.a.publish();
+    t.a.doorbell();
+    t.bench.run();
+    t.a.arm(1);
+    t.bench.run();
+    EXPECT_EQ(t.bench.interrupts(1), 1u);
+    t.b.submit(nop());
+    t.b.submit(blank(SIDRA_CMD_INVALID));
+    t.bench.run();
+    t.b.arm(1);
+    t.bench.run();
+    EXPECT_EQ(t.bench.interrupts(2), 1u);
+    t.b.arm(2);
+    t.bench.run();
+    EXPECT_EQ(t.bench.interrupts(2), 1u) << "never reached";
+}
+
+TEST(Arm, LastQueueOfTheLastContext) {
+    Bench bench;
+    Context& context = bench.context_at(63, 256);
+    Queue* last = nullptr;
+    for (unsigned i = 0; i < 256; ++i) {
+        last = &context.queue({.vector = 31, .reports = false});
+    }
+    ASSERT_EQ(last->index(), 255u);
+    last->arm(1);
+    last->submit(nop());
+    bench.run();
+    EXPECT_TRUE(retired(*last));
+    EXPECT_EQ(bench.interrupts(31), 1u);
+}
+
+TEST(Arm, NoInterruptIsLostUnderThreads) {
+    Two t;
+    t.bench.start_threads(2);
+    std::mt19937_64 random(1);
+    for (uint64_t i = 1; i <= 400; ++i) {
+        const uint64_t before = t.bench.interrupts(1);
+        if (random() % 2 != 0) {
+            t.a.arm(i);
+            t.a.submit(nop());
+        } else {
+            t.a.submit(nop());
+            t.a.arm(i);
+        }
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        while (t.bench.interrupts(1) == before) {
+            ASSERT_LT(std::chrono::steady_clock::now(), deadline) << "lost at " << i;
+            std::this_thread::yield();
+        }
+        ASSERT_GE(t.a.timeline(), i);
+    }
+    t.bench.stop_threads();
+    EXPECT_EQ(t.bench.interrupts(1), 400u);
+}
+
+}  // namespace
+}  // namespace sidra::chip_test

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include "engine_test_util.h"
+
+namespace sidra::engine::test {
+namespace {
+
+TEST(Find, AutoAndScalarAreAlwaysThere) {
+    ASSERT_NE(nullptr, find(SIDRA_CHIP_ENGINE_AUTO));
+    ASSERT_NE(nullptr, find(SIDRA_CHIP_ENGINE_SCALAR));
+    EXPECT_STREQ("scalar", find(SIDRA_CHIP_ENGINE_SCALAR)->name);
+}
+
+TEST(Find, GivesWhatWasAskedForOrNothing) {
+    for (const auto& [id, name] : {std::pair{SIDRA_CHIP_ENGINE_SCALAR, "scalar"},
+                                   {SIDRA_CHIP_ENGINE_AVX2, "avx2"},
+                                   {SIDRA_CHIP_ENGINE_AVX512, "avx512"},
+                                   {SIDRA_CHIP_ENGINE_NEON, "neon"}}) {
+        const Engine* engine = find(id);
+        if (engine == nullptr) continue;
+        EXPECT_EQ(id, engine->id);
+        EXPECT_STREQ(name, engine->name);
+        EXPECT_EQ(engine, find(id));
+    }
+    EXPECT_EQ(nullptr, find(static_cast<sidra_chip_engine>(7)));
+}
+
+TEST(Find, AutoPrefersTheWidest) {
+    const Engine* best = find(SIDRA_CHIP_ENGINE_SCALAR);
+    for (const Engine* engine : engines()) best = engine;
+    EXPECT_EQ(best, find(SIDRA_CHIP_ENGINE_AUTO));
+}
+
+TEST(Find, SimdEnginesFollowTheCpu) {
+#if defined(__x86_64__)
+    EXPECT_EQ(__builtin_cpu_supports("avx2") != 0, find(SIDRA_CHIP_ENGINE_AVX2) != nullptr);
+    EXPECT_EQ(nullptr, find(SIDRA_CHIP_ENGINE_NEON));
+    if (__builtin_cpu_supports("avx512vnni") == 0) {
+        EXPECT_EQ(nullptr, find(SIDRA_CHIP_ENGINE_AVX512));
+    }
+#elif defined(__aarch64__)
+    EXPECT_NE(nullptr, find(SIDRA_CHIP_ENGINE_NEON));
+    EXPECT_EQ(nullptr, find(SIDRA_CHIP_ENGINE_AVX2));
+    EXPECT_EQ(nullptr, find(SIDRA_CHIP_ENGINE_AVX512));
+#endif
+}
+
+}  // namespace
+}  // namespace sidra::engine::test

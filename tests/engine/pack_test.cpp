@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Packing of weights and the sums kept with them; transposing.
+#include <gtest/gtest.h>
+
+#include "engine_test_util.h"
+
+namespace sidra::engine::test {
+namespace {
+
+struct Rectangle {
+    uint32_t row0, rows, col0, cols;
+};
+
+// A plane that is written by random rectangles again and again, and a plain 256 x 256 matrix beside it.
+void check(const Engine* engine, const std::vector<Rectangle>& rectangles) {
+    Random random(1);
+    Plane plane(256);
+    plane.sums.assign(256, 1000);
+    std::vector<int8_t> plain(256 * 256);
+    for (const Rectangle& r : rectangles) {
+        SCOPED_TRACE(std::string(engine->name) + " rows " + std::to_string(r.row0) + "+" + std::to_string(r.rows) +
+                     " cols " + std::to_string(r.col0) + "+" + std::to_string(r.cols));
+        const size_t stride = r.cols + random() % 70;
+        Guarded<int8_t> in((r.rows - 1) * stride + r.cols);
+        fill_bits(random, in.data(), in.size());
+        engine->pack(plane.bytes.data(), plane.sums.data(), in.data(), stride, r.row0, r.rows, r.col0, r.cols);
+        for (uint32_t i = 0; i < r.rows; ++i) std::memcpy(&plain[(r.row0 + i) * 256 + r.col0], &in[i * stride], r.cols);
+        for (uint32_t col = 0; col < 256; ++col) {
+            int32_t sum = 1000;
+            for (uint32_t row = 0; row < 256; ++row) {
+                sum += plain[row * 256 + col];
+                ASSERT_EQ(plain[row * 256 + col], plane.bytes[packed_offset(row, col)]) << row << ", " << col;
+            }
+            ASSERT_EQ(sum, plane.sums[col]) << "column " << col;
+        }
+    }
+}
+
+TEST(Pack, WholeTileAgainAndAgain) {
+    for (const Engine* engine : engines()) check(engine, {{0, 256, 0, 256}, {0, 256, 0, 256}, {0, 256, 0, 128}});
+}
+
+TEST(Pack, RandomRectangles) {
+    Random random(2);
+    std::vector<Rectangle> rectangles;
+    for (int i = 0; i < 40; ++i) {
+        const uint32_t row0 = between(random, 0, 255), col0 = between(random, 0, 255);
+        rectangles.push_back({row0, between(random, 1, 256 - row0), col0, between(random, 1, 256 - col0)});
+    }
+    for (const Rectangle r :
+         {Rectangle{1, 2, 3, 1}, Rectangle{3, 1, 255, 1}, Rectangle{2, 5, 16, 48}, Rectangle{255, 1, 0, 256}}) {
+        rectangles.push_back(r);
+    }
+    for (const Engine* engine : engines()) check(engine, rectangles);
+}
+
+// The change of a column's sum is largest when -128 everywhere becomes 127, and back.
+TEST(Pack, SumsOfExtremeChanges) {
+    for (const Engine* engine : engines()) {
+        Plane plane(256);
+        for (const int8_t weight : {int8_t{-128}, int8_t{127}, int8_t{-128}, int8_t{0}}) {
+            const std::vector<int8_t> in(256 * 256, weight);
+            engine->pack(plane.bytes.data(), plane.sums.data(), in.data(), 256, 0, 256, 0, 256);
+            for (const int32_t sum : plane.sums) ASSERT_EQ(weight * 256, sum) << engine->name;
+        }
+    }
+}
+
+template <class T>
+void check_transpose(uint32_t rows, uint32_t cols) {
+    Random random(rows * 1000 + cols);
+    const size_t in_stride = (cols + random() % 5) * sizeof(T), out_stride = (rows + random() % 5) * sizeof(T);
+    Guarded<uint8_t> in((rows - 1) * in_stride + cols * sizeof(T));
+    fill_bits(random, in.data(), in.size());
+    for (const Engine* engine : engines()) {
+        Guarded<uint8_t> out((cols - 1) * out_stride + rows * sizeof(T));
+        engine->transpose({in.data(), out.data(), in_stride, out_stride, rows, cols, sizeof(T)});
+        for (uint32_t r = 0; r < rows; ++r) {
+            for (uint32_t c = 0; c < cols; ++c) {
+                ASSERT_EQ(
+                    0, std::memcmp(&in[r * in_stride + c * sizeof(T)], &out[c * out_stride + r * sizeof(T)], sizeof(T)))
+                    << engine->name << " " << rows << "x" << cols << " at " << r << ", " << c;
+            }
+        }
+        for (size_t gap = rows * sizeof(T); gap < out_stride && cols > 1; ++gap)
+            ASSERT_EQ(0xa5, out[gap]) << engine->name;
+    }
+}
+
+TEST(Transpose, AnyShape) {
+    for (const auto& [rows, cols] : {std::pair{1u, 1u},
+                                     {1u, 77u},
+                                     {77u, 1u},
+                                     {4u, 4u},
+                                     {16u, 16u},
+                                     {64u, 64u},
+                                     {130u, 67u},
+                                     {65u, 200u},
+                                     {15u, 33u}}) {
+        check_transpose<uint8_t>(rows, cols);
+        check_transpose<uint32_t>(rows, cols);
+    }
+}
+
+}  // namespace
+}  // namespace sidra::engine::test

@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# install.sh BUILD_DIR EXAMPLE OUTPUT...: what `make install` leaves behind is enough to build and run the example of README.md, with pkg-config
+# and with CMake, and nothing outside of the prefix is touched.
+set -euo pipefail
+build=$1 example=$2
+shift 2
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+fail() {
+    echo "install: $*" >&2
+    exit 1
+}
+
+stage=$root/stage
+DESTDIR=$stage cmake --install "$build" >"$root/log" || { cat "$root/log" >&2; fail "cmake --install"; }
+prefix=$stage$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$build/CMakeCache.txt")
+outside=$(find "$stage" -not -type d -not -path "$prefix/*")
+[[ -z $outside ]] || fail "files outside of the prefix: $outside"
+library=$(find "$prefix" -name libsidra.so -printf '%h\n' | head -n 1)
+[[ -n $library ]] || fail "no libsidra.so"
+grep -rlIF "$PWD" "$stage" && fail "installed files name the source tree"
+readelf -d "$library/libsidra.so" | grep -E 'RPATH|RUNPATH' && fail "libsidra.so looks for libraries in a place of the build"
+
+export PKG_CONFIG_SYSROOT_DIR=$stage PKG_CONFIG_PATH=$library/pkgconfig
+if command -v pkg-config >/dev/null; then
+    read -ra flags < <(pkg-config --cflags --libs sidra)
+    cc -std=c11 -Wall -Wextra -Werror "$example" -o "$root/example" "${flags[@]}"
+    output=$(LD_LIBRARY_PATH=$library "$root/example")
+    [[ $output == "$*" ]] || fail "with pkg-config: '$output'"
+fi
+
+mkdir "$root/project"
+cat >"$root/project/CMakeLists.txt" <<EOF
+cmake_minimum_required(VERSION 3.25)
+project(example LANGUAGES C)
+find_package(Sidra REQUIRED)
+add_executable(example "$example")
+target_link_libraries(example PRIVATE Sidra::sidra)
+EOF
+cmake -S "$root/project" -B "$root/project/build" -DCMAKE_PREFIX_PATH="$prefix" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "find_package(Sidra)"; }
+cmake --build "$root/project/build" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "building with CMake"; }
+output=$("$root/project/build/example")
+[[ $output == "$*" ]] || fail "with CMake: '$output'"
+echo "installed, and built with pkg-config and CMake"

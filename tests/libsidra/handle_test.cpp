@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+// Handles: NULL, destroyed, of another kind, garbage; and the rule of struct_size.
+#include "handle.h"
+
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "fake_fixture.h"
+
+namespace sidra::test {
+namespace {
+
+class Handles : public FakeTest {
+   protected:
+    void SetUp() override {
+        FakeTest::SetUp();
+        ASSERT_OK(sidra_event_create(context, &event));
+        ASSERT_OK(sidra_graph_begin(stream));
+        ASSERT_OK(sidra_nop_async(stream));
+        ASSERT_OK(sidra_graph_end(stream, &graph));
+        const int8_t value = 1;
+        ASSERT_OK(sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, nullptr, &weights));
+    }
+    void TearDown() override {
+        EXPECT_OK(sidra_weights_destroy(weights));
+        EXPECT_OK(sidra_graph_destroy(graph));
+        EXPECT_OK(sidra_event_destroy(event));
+        FakeTest::TearDown();
+    }
+    sidra_event* event = nullptr;
+    sidra_graph* graph = nullptr;
+    sidra_weights* weights = nullptr;
+};
+
+template <typename T>
+T* as(void* handle) {
+    return static_cast<T*>(handle);
+}
+
+// Each function that takes a handle, with one that is not: a device where a context belongs, and so on.
+TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
+    alignas(64) unsigned char garbage[256];
+    std::memset(garbage, 0xa5, sizeof garbage);
+    void* const wrong_handles[] = {nullptr, static_cast<void*>(garbage), static_cast<void*>(garbage + 1)};
+    const size_t requests = fake->all_requests();
+    const size_t doorbells = fake->doorbells();
+    uint32_t u32 = 1;
+    uint64_t u64 = 0;
+    size_t size = 0;
+    int number = 0;
+    int8_t value = 0;
+    float factor = 0;
+    const float* factors = nullptr;
+    char name[64] = "name";
+    void* address = nullptr;
+    auto device_info = SIDRA_INIT(sidra_device_info);
+    auto weights_info = SIDRA_INIT(sidra_weights_info);
+    auto fault = SIDRA_INIT(sidra_fault_info);
+    auto report = SIDRA_INIT(sidra_operation_report);
+    auto mvm = SIDRA_INIT(sidra_mvm);
+    auto vec = SIDRA_INIT(sidra_vec);
+    sidra_context* new_context = nullptr;
+    sidra_buffer* new_buffer = nullptr;
+    sidra_stream* new_stream = nullptr;
+    sidra_event* new_event = nullptr;
+    sidra_weights* new_weights = nullptr;
+    sidra_graph* new_graph = nullptr;
+
+    const auto try_all = [&](void* h, auto device_like, auto context_like, auto buffer_like, auto stream_like, auto event_like,
+                             auto weights_like, auto graph_like) {
+        auto* d = as<sidra_device>(device_like(h));
+        auto* c = as<sidra_context>(context_like(h));
+        auto* b = as<sidra_buffer>(buffer_like(h));
+        auto* s = as<sidra_stream>(stream_like(h));
+        auto* e = as<sidra_event>(event_like(h));
+        auto* w = as<sidra_weights>(weights_like(h));
+        auto* g = as<sidra_graph>(graph_like(h));
+        const sidra_ref ref{b, 0};
+#define BAD(expression) EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, expression)
+        BAD(sidra_device_get_info(d, &device_info));
+        BAD(sidra_device_clock(d, &u64, &u64));
+        BAD(sidra_device_telemetry(d, name, sizeof name));
+        BAD(sidra_device_reset(d));
+        BAD(sidra_device_set_fault_knob(d, "stall", 1));
+        BAD(sidra_context_create(d, &new_context));
+        BAD(sidra_context_synchronize(c, 0));
+        BAD(sidra_context_status(c));
+        BAD(sidra_context_recover(c));
+        BAD(sidra_buffer_create(c, 1, 0, &new_buffer));
+        BAD(sidra_buffer_register(c, &u64, sizeof u64, false, &new_buffer));
+        BAD(sidra_buffer_map(b, &address));
+        BAD(sidra_buffer_size(b, &size));
+        BAD(sidra_stream_create(c, nullptr, &new_stream));
+        BAD(sidra_stream_synchronize(s, 0));
+        BAD(sidra_stream_query(s));
+        BAD(sidra_stream_timeline(s, &u64, &u64));
+        BAD(sidra_stream_device_time(s, &u64, &u64));
+        BAD(sidra_stream_get_fd(s, &number));
+        BAD(sidra_stream_add_callback(s, [](sidra_status, void*) {}, nullptr));
+        BAD(sidra_stream_fault(s, &fault));
+        BAD(sidra_stream_reset(s));
+        BAD(sidra_stream_report(s, 0, &report));
+        BAD(sidra_batch_begin(s));
+        BAD(sidra_batch_end(s));
+        BAD(sidra_event_create(c, &new_event));
+        BAD(sidra_event_record(e, stream));
+        BAD(sidra_event_record(event, s));
+        BAD(sidra_event_query(e));
+        BAD(sidra_event_synchronize(e, 0));
+        BAD(sidra_stream_wait_event(s, event));
+        BAD(sidra_stream_wait_event(stream, e));
+        BAD(sidra_nop_async(s));
+        BAD(sidra_barrier_async(s));
+        BAD(sidra_copy_async(s, at(0), at(64), 64));
+        BAD(sidra_copy_async(stream, ref, at(64), 64));
+        BAD(sidra_copy_async(stream, at(64), ref, 64));
+        BAD(sidra_copy_2d_async(s, at(0), 8, at(64), 8, 8, 2));
+        BAD(sidra_copy_2d_async(stream, ref, 8, at(64), 8, 8, 2));
+        BAD(sidra_fill_async(s, at(0), 0, 1, 1));
+        BAD(sidra_fill_async(stream, ref, 0, 1, 1));
+        BAD(sidra_timestamp_async(s, at(0)));
+        BAD(sidra_timestamp_async(stream, ref));
+        BAD(sidra_semaphore_signal_async(s, at(0), 1));
+        BAD(sidra_semaphore_signal_async(stream, ref, 1));
+        BAD(sidra_semaphore_wait_async(s, at(0), 1));
+        BAD(sidra_semaphore_wait_async(stream, ref, 1));
+        BAD(sidra_semaphore_signal(c, at(0), 1));
+        BAD(sidra_semaphore_signal(context, ref, 1));
+        BAD(sidra_weights_create_s8(c, 1, 1, &value, 1, nullptr, nullptr, &new_weights));
+        BAD(sidra_weights_create_f32(c, 1, 1, &factor, 1, nullptr, &new_weights));
+        BAD(sidra_weights_program_async(s, weights));
+        BAD(sidra_weights_program_async(stream, w));
+        BAD(sidra_weights_update_async(s, weights, 0, 1, 0, 1, &value, 1));
+        BAD(sidra_weights_update_async(stream, w, 0, 1, 0, 1, &value, 1));
+        BAD(sidra_weights_progress(w, &u32, &u32));
+        BAD(sidra_weights_get_info(w, &weights_info));
+        BAD(sidra_weights_crossbars(w, &u32, &u32));
+        BAD(sidra_weights_scale(w, &factors));
+        BAD(sidra_weights_read(s, weights, &value, 1, 0));
+        BAD(sidra_weights_read(stream, w, &value, 1, 0));
+        BAD(sidra_weights_publish(w, "name", 0));
+        BAD(sidra_weights_open(c, "name", &new_weights));
+        BAD(sidra_weights_unlink(c, "name"));
+        BAD(sidra_weights_evict(c, "name"));
+        BAD(sidra_weights_list(c, &u32, name, sizeof name));
+        BAD(sidra_weights_export(w, false, &number));
+        BAD(sidra_weights_import(c, 0, &new_weights));
+        BAD(sidra_mvm_async(s, weights, &mvm));
+        BAD(sidra_mvm_async(stream, w, &mvm));
+        BAD(sidra_vec_async(s, &vec));
+        BAD(sidra_graph_begin(s));
+        BAD(sidra_graph_end(s, &new_graph));
+        BAD(sidra_graph_launch_async(s, graph));
+        BAD(sidra_graph_launch_async(stream, g));
+        BAD(sidra_graph_operations(g, &u32));
+        if (h != nullptr || d != nullptr) {  // destroying NULL is allowed
+            if (d) BAD(sidra_device_close(d));
+            if (c) BAD(sidra_context_destroy(c));
+            if (b) BAD(sidra_buffer_destroy(b));
+            if (s) BAD(sidra_stream_destroy(s));
+            if (e) BAD(sidra_event_destroy(e));
+            if (w) BAD(sidra_weights_destroy(w));
+            if (g) BAD(sidra_graph_destroy(g));
+        }
+#undef BAD
+    };
+    const auto same = [](void* h) { return h; };
+    for (void* wrong : wrong_handles) try_all(wrong, same, same, same, same, same, same, same);
+    // Live handles, each where another kind belongs.
+    const auto constant = [](void* handle) { return [handle](void*) { return handle; }; };
+    try_all(nullptr, constant(context), constant(buffer), constant(stream), constant(event), constant(weights), constant(graph),
+            constant(device));
+
+    EXPECT_EQ(requests, fake->all_requests()) << "a refused call reached the driver";
+    EXPECT_EQ(doorbells, fake->doorbells());
+    EXPECT_EQ(nullptr, new_context);
+    EXPECT_EQ(nullptr, new_buffer);
+    EXPECT_EQ(nullptr, new_stream);
+    EXPECT_EQ(nullptr, new_event);
+    EXPECT_EQ(nullptr, new_weights);
+    EXPECT_EQ(nullptr, new_graph);
+}
+
+TEST_F(Handles, ThatWereDestroyedAreRefused) {
+    sidra_buffer* gone = nullptr;
+    ASSERT_OK(sidra_buffer_create(context, 64, 0, &gone));
+    ASSERT_OK(sidra_buffer_destroy(gone));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_buffer_destroy(gone));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "destroyed before")) << sidra_last_error();
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_fill_async(stream, {gone, 0}, 0, 1, 1));
+
+    sidra_stream* gone_stream = nullptr;
+    ASSERT_OK(sidra_stream_create(context, nullptr, &gone_stream));
+    ASSERT_OK(sidra_stream_destroy(gone_stream));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_nop_async(gone_stream));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_stream_query(gone_stream));
+}
+
+TEST_F(Handles, AreNotReusedAtOnce) {
+    sidra_event* first = nullptr;
+    ASSERT_OK(sidra_event_create(context, &first));
+    ASSERT_OK(sidra_event_destroy(first));
+    for (int i = 0; i < 8; ++i) {
+        sidra_event* next = nullptr;
+        ASSERT_OK(sidra_event_create(context, &next));
+        EXPECT_NE(first, next);
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_event_query(first));
+        ASSERT_OK(sidra_event_destroy(next));
+    }
+}
+
+TEST_F(Handles, ManyComeAndGo) {
+    std::vector<sidra_event*> events(1000);
+    for (int round = 0; round < 3; ++round) {
+        for (sidra_event*& each : events) ASSERT_OK(sidra_event_create(context, &each));
+        for (sidra_event* each : events) EXPECT_OK(sidra_event_query(each));
+        for (sidra_event* each : events) ASSERT_OK(sidra_event_destroy(each));
+        for (sidra_event* each : events) EXPECT_EQ(SIDRA_ERROR_INVALID_HANDLE, sidra_event_query(each));
+    }
+}
+
+TEST_F(Handles, KeepTheirParentsAlive) {
+    EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_device_close(device));
+    EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_context_destroy(context));
+    EXPECT_STREQ(fmt::format("sidra_context_destroy: context {} still has 1 buffer, 1 stream, 1 event, 1 weights, 1 graph; destroy them first",
+                             static_cast<Handle*>(context)->id)
+                     .c_str(),
+                 sidra_last_error());
+    EXPECT_OK(sidra_context_status(context));
+}
+
+TEST_F(Handles, OfDifferentContextsDoNotMix) {
+    sidra_context* other = nullptr;
+    sidra_buffer* foreign = nullptr;
+    sidra_event* foreign_event = nullptr;
+    sidra_weights* foreign_weights = nullptr;
+    sidra_stream* foreign_stream = nullptr;
+    const int8_t value = 1;
+    ASSERT_OK(sidra_context_create(device, &other));
+    ASSERT_OK(sidra_buffer_create(other, 4096, 0, &foreign));
+    ASSERT_OK(sidra_event_create(other, &foreign_event));
+    ASSERT_OK(sidra_stream_create(other, nullptr, &foreign_stream));
+    ASSERT_OK(sidra_weights_create_s8(other, 1, 1, &value, 1, nullptr, nullptr, &foreign_weights));
+    const size_t doorbells = fake->doorbells();
+    const auto mvm = SIDRA_INIT(sidra_mvm);
+    int8_t read = 0;
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_copy_async(stream, at(0), {foreign, 0}, 64));
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_copy_async(stream, {foreign, 0}, at(0), 64));
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_semaphore_signal(context, {foreign, 0}, 64));
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_event_record(foreign_event, stream));
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_stream_wait_event(stream, foreign_event));
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_weights_program_async(stream, foreign_weights));
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_weights_update_async(stream, foreign_weights, 0, 1, 0, 1, &value, 1));
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_weights_read(stream, foreign_weights, &read, 1, 0));
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_mvm_async(stream, foreign_weights, &mvm));
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_graph_launch_async(foreign_stream, graph));
+    EXPECT_EQ(doorbells, fake->doorbells());
+    EXPECT_OK(sidra_weights_destroy(foreign_weights));
+    EXPECT_OK(sidra_stream_destroy(foreign_stream));
+    EXPECT_OK(sidra_event_destroy(foreign_event));
+    EXPECT_OK(sidra_buffer_destroy(foreign));
+    EXPECT_OK(sidra_context_destroy(other));
+}
+
+TEST(HandlesNull, MayBeDestroyed) {
+    EXPECT_OK(sidra_device_close(nullptr));
+    EXPECT_OK(sidra_context_destroy(nullptr));
+    EXPECT_OK(sidra_buffer_destroy(nullptr));
+    EXPECT_OK(sidra_stream_destroy(nullptr));
+    EXPECT_OK(sidra_event_destroy(nullptr));
+    EXPECT_OK(sidra_weights_destroy(nullptr));
+    EXPECT_OK(sidra_graph_destroy(nullptr));
+}
+
+class StructSize : public FakeTest {};
+
+TEST_F(StructSize, MustBeKnownOrZeroBeyond) {
+    struct Newer {
+        sidra_device_info known;
+        uint64_t later;
+    };
+    Newer info{};
+    info.known.struct_size = sizeof info;
+    EXPECT_OK(sidra_device_get_info(device, &info.known));
+    EXPECT_EQ(sizeof info, info.known.struct_size);
+    EXPECT_EQ(8u, info.known.crossbars_total);
+    info.later = 1;
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_get_info(device, &info.known));
+    for (const size_t size : {size_t{0}, sizeof(sidra_device_info) - 1, size_t{1} << 20}) {
+        sidra_device_info bad{};
+        bad.struct_size = size;
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_get_info(device, &bad));
+        EXPECT_EQ(0u, bad.crossbars_total);
+    }
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_get_info(device, nullptr));
+}
+
+TEST_F(StructSize, IsCheckedInEveryStruct) {
+    sidra_stream_options stream_options{};
+    sidra_weights_options weights_options{};
+    sidra_fault_info fault{};
+    sidra_operation_report report{};
+    sidra_vec vec{};
+    sidra_device_options device_options{};
+    sidra_stream* new_stream = nullptr;
+    sidra_weights* new_weights = nullptr;
+    sidra_device* new_device = nullptr;
+    const int8_t value = 1;
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_open(0, &device_options, &new_device));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_stream_create(context, &stream_options, &new_stream));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, &weights_options, &new_weights));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_stream_fault(stream, &fault));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_stream_report(stream, 0, &report));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_vec_async(stream, &vec));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_vec_async(stream, nullptr));
+}
+
+}  // namespace
+}  // namespace sidra::test

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// Which device opens: the environment and the nodes in a directory.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "device_select.h"
+#include "fake_fixture.h"
+
+namespace sidra::test {
+namespace {
+
+class Select : public testing::Test {
+   protected:
+    static constexpr const char* kVariables[] = {"SIDRA_DEVICE", "SIDRA_PROFILE", "SIDRA_ENGINE", "SIDRA_WORKERS", "SIDRA_QUIET"};
+    void SetUp() override {
+        for (const char* name : kVariables) {
+            if (const char* value = std::getenv(name)) saved[name] = value;
+            unsetenv(name);
+        }
+        directory = std::filesystem::temp_directory_path() / ("sidra-select-" + std::to_string(getpid()));
+        std::filesystem::create_directory(directory);
+    }
+    void TearDown() override {
+        std::filesystem::remove_all(directory);
+        for (const char* name : kVariables) unsetenv(name);
+        for (const auto& [name, value] : saved) setenv(name.c_str(), value.c_str(), 1);
+    }
+    void add_node(const std::string& name) { std::ofstream(directory / name).put('\n'); }
+    DeviceChoice choose() {
+        DeviceChoice choice;
+        EXPECT_OK(choose_device("sidra_test", directory.c_str(), &choice));
+        return choice;
+    }
+    std::map<std::string, std::string> saved;
+    std::filesystem::path directory;
+};
+
+TEST_F(Select, EmbeddedOnlyWithoutNodes) {
+    add_node("null");
+    add_node("sidra");
+    add_node("sidra-other");
+    add_node("sidra1x");
+    const DeviceChoice choice = choose();
+    EXPECT_TRUE(choice.embedded);
+    EXPECT_TRUE(choice.by_default);
+    EXPECT_EQ(1u, choice.count());
+}
+
+TEST_F(Select, NodesInOrder) {
+    for (const char* name : {"sidra10", "sidra2", "sidra0"}) add_node(name);
+    const DeviceChoice choice = choose();
+    EXPECT_FALSE(choice.embedded);
+    ASSERT_EQ(3u, choice.count());
+    EXPECT_EQ((directory / "sidra0").string(), choice.nodes[0]);
+    EXPECT_EQ((directory / "sidra2").string(), choice.nodes[1]);
+    EXPECT_EQ((directory / "sidra10").string(), choice.nodes[2]);
+}
+
+TEST_F(Select, EnvironmentWins) {
+    add_node("sidra0");
+    setenv("SIDRA_DEVICE", "embedded", 1);
+    EXPECT_TRUE(choose().embedded);
+    EXPECT_FALSE(choose().by_default);
+    setenv("SIDRA_DEVICE", "/dev/sidra7", 1);
+    EXPECT_FALSE(choose().embedded);
+    EXPECT_EQ("/dev/sidra7", choose().nodes.at(0));
+    setenv("SIDRA_DEVICE", "emulated", 1);
+    DeviceChoice choice;
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, choose_device("sidra_test", directory.c_str(), &choice));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "emulated"));
+    uint32_t count = 77;
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_count(&count));
+    EXPECT_EQ(77u, count);
+}
+
+TEST_F(Select, ANodeIsNeverReplacedByTheModel) {
+    setenv("SIDRA_DEVICE", "/dev/sidra0", 1);
+    sidra_device* device = nullptr;
+    EXPECT_FAILS(SIDRA_ERROR_NOT_SUPPORTED, sidra_device_open(0, nullptr, &device));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "no kernel transport")) << sidra_last_error();
+    EXPECT_FAILS(SIDRA_ERROR_NO_DEVICE, sidra_device_open(1, nullptr, &device));
+    EXPECT_EQ(nullptr, device);
+}
+
+TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {
+    setenv("SIDRA_PROFILE", "small", 1);
+    setenv("SIDRA_ENGINE", "scalar", 1);
+    setenv("SIDRA_WORKERS", "3", 1);
+    sidra_device_options options{};
+    EXPECT_OK(complete_options("sidra_test", nullptr, &options));
+    EXPECT_EQ(SIDRA_PROFILE_SMALL, options.profile);
+    EXPECT_EQ(SIDRA_ENGINE_SCALAR, options.engine);
+    EXPECT_EQ(3u, options.workers);
+    auto given = SIDRA_INIT(sidra_device_options);
+    given.engine = SIDRA_ENGINE_AVX2;
+    given.workers = 1;
+    given.seed = 9;
+    given.private_chip = true;
+    EXPECT_OK(complete_options("sidra_test", &given, &options));
+    EXPECT_EQ(SIDRA_PROFILE_SMALL, options.profile);
+    EXPECT_EQ(SIDRA_ENGINE_AVX2, options.engine);
+    EXPECT_EQ(1u, options.workers);
+    EXPECT_EQ(9u, options.seed);
+    EXPECT_TRUE(options.private_chip);
+}
+
+TEST_F(Select, BadOptionsAreNamed) {
+    sidra_device_options options{};
+    const auto bad_variable = [&](const char* name, const char* value) {
+        setenv(name, value, 1);
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", nullptr, &options));
+        EXPECT_NE(nullptr, std::strstr(sidra_last_error(), name)) << sidra_last_error();
+        EXPECT_NE(nullptr, std::strstr(sidra_last_error(), value)) << sidra_last_error();
+        unsetenv(name);
+    };
+    bad_variable("SIDRA_PROFILE", "y2");
+    bad_variable("SIDRA_ENGINE", "gpu");
+    for (const char* workers : {"-1", "two", "3x", "1025", "99999999999"}) bad_variable("SIDRA_WORKERS", workers);
+    auto given = SIDRA_INIT(sidra_device_options);
+    given.profile = static_cast<sidra_profile>(2);
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", &given, &options));
+    given.profile = SIDRA_PROFILE_Y1;
+    given.engine = static_cast<sidra_engine>(5);
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", &given, &options));
+    given.engine = SIDRA_ENGINE_AUTO;
+    given.workers = 1025;
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", &given, &options));
+}
+
+TEST_F(Select, AnEngineThatThisMachineLacksIsSaid) {
+    setenv("SIDRA_DEVICE", "embedded", 1);
+    auto options = SIDRA_INIT(sidra_device_options);
+    options.profile = SIDRA_PROFILE_SMALL;
+    options.private_chip = true;
+#if defined(__aarch64__)
+    options.engine = SIDRA_ENGINE_AVX2;
+#else
+    options.engine = SIDRA_ENGINE_NEON;
+#endif
+    sidra_device* device = nullptr;
+    EXPECT_FAILS(SIDRA_ERROR_NOT_SUPPORTED, sidra_device_open(0, &options, &device));
+    EXPECT_EQ(nullptr, device);
+}
+
+TEST_F(Select, TheFallbackIsAnnouncedOnceAndCanBeQuiet) {
+    setenv("SIDRA_QUIET", "1", 1);
+    testing::internal::CaptureStderr();
+    announce_embedded();
+    EXPECT_EQ("", testing::internal::GetCapturedStderr());
+    unsetenv("SIDRA_QUIET");
+    testing::internal::CaptureStderr();
+    announce_embedded();
+    announce_embedded();
+    const std::string said = testing::internal::GetCapturedStderr();
+    // Another test of this process may have been the first.
+    if (!said.empty()) EXPECT_EQ("sidra: no /dev/sidra* found; using the embedded chip model\n", said);
+    testing::internal::CaptureStderr();
+    announce_embedded();
+    EXPECT_EQ("", testing::internal::GetCapturedStderr());
+}
+
+}  // namespace
+}  // namespace sidra::test

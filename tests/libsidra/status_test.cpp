@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// Statuses and texts: every status has a name, every error number of a driver a meaning and a sentence.
+#include "status.h"
+
+#include <cerrno>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "fake_fixture.h"
+
+namespace sidra::test {
+namespace {
+
+TEST(Status, EveryStatusHasItsOwnName) {
+    std::set<std::string> names;
+    for (int status = 0; status < SIDRA_STATUS_COUNT; ++status) {
+        const std::string name = sidra_status_string(static_cast<sidra_status>(status));
+        EXPECT_TRUE(name == "SIDRA_OK" || name.starts_with("SIDRA_ERROR_")) << name;
+        EXPECT_TRUE(names.insert(name).second) << name;
+    }
+    EXPECT_STREQ("SIDRA_ERROR_INTERNAL", sidra_status_string(SIDRA_ERROR_INTERNAL));
+    EXPECT_STREQ("SIDRA_ERROR_TIMEOUT", sidra_status_string(SIDRA_ERROR_TIMEOUT));
+    EXPECT_STREQ("SIDRA_ERROR_(unknown)", sidra_status_string(SIDRA_STATUS_COUNT));
+}
+
+TEST(Status, VersionIsTheHeaders) {
+    EXPECT_EQ(uint32_t{SIDRA_VERSION_MAJOR << 16 | SIDRA_VERSION_MINOR << 8 | SIDRA_VERSION_PATCH}, sidra_version());
+}
+
+TEST(Status, TextsAreOfTheThread) {
+    EXPECT_EQ(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_count(nullptr));
+    std::string other = "not run";
+    std::thread([&] { other = sidra_last_error(); }).join();
+    EXPECT_EQ("", other);
+    EXPECT_STREQ("sidra_device_count: `count` is NULL", sidra_last_error());
+}
+
+TEST(Status, LongTextsAreCut) {
+    const std::string name(5000, 'x');
+    EXPECT_EQ(SIDRA_ERROR_NOT_FOUND, fail(SIDRA_ERROR_NOT_FOUND, "sidra_test", "{}", name));
+    EXPECT_EQ(1023u, std::string_view(sidra_last_error()).size());
+}
+
+TEST(Status, DeadlinesSaturate) {
+    const uint64_t before = sidra_deadline_after_ns(0);
+    const uint64_t later = sidra_deadline_after_ns(1'000'000);
+    EXPECT_GE(later, before + 1'000'000);
+    EXPECT_LT(later, before + 1'000'000'000'000);
+    EXPECT_EQ(SIDRA_NEVER, sidra_deadline_after_ns(UINT64_MAX));
+    EXPECT_EQ(SIDRA_NEVER, sidra_deadline_after_ns(UINT64_MAX - 1));
+}
+
+struct Meaning {
+    int error;
+    sidra_status status;
+};
+
+class DriverErrors : public FakeTest, public testing::WithParamInterface<Meaning> {};
+
+TEST_P(DriverErrors, BecomeAStatusAndTheDriversOwnWords) {
+    const Meaning meaning = GetParam();
+    fake->fail(SIDRA_IOCTL_CONTEXT_CREATE, meaning.error, "words of the driver");
+    sidra_context* made = reinterpret_cast<sidra_context*>(0x40);
+    EXPECT_FAILS(meaning.status, sidra_context_create(device, &made));
+    EXPECT_NE(std::string_view::npos, std::string_view(sidra_last_error()).find("words of the driver")) << sidra_last_error();
+    EXPECT_EQ(reinterpret_cast<sidra_context*>(0x40), made);
+
+    fake->fail(SIDRA_IOCTL_CONTEXT_CREATE, meaning.error);
+    EXPECT_FAILS(meaning.status, sidra_context_create(device, &made));
+    EXPECT_NE(std::string_view::npos, std::string_view(sidra_last_error()).find(fmt::format("errno {}", meaning.error)))
+        << sidra_last_error();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, DriverErrors,
+    testing::Values(Meaning{EINVAL, SIDRA_ERROR_INVALID_ARGUMENT}, Meaning{EFAULT, SIDRA_ERROR_INVALID_ARGUMENT},
+                    Meaning{ENOMEM, SIDRA_ERROR_OUT_OF_MEMORY}, Meaning{EMFILE, SIDRA_ERROR_LIMIT}, Meaning{ENOSPC, SIDRA_ERROR_LIMIT},
+                    Meaning{ETIMEDOUT, SIDRA_ERROR_TIMEOUT}, Meaning{EACCES, SIDRA_ERROR_PERMISSION},
+                    Meaning{EPERM, SIDRA_ERROR_PERMISSION}, Meaning{EDQUOT, SIDRA_ERROR_MEMLOCK}, Meaning{ENOENT, SIDRA_ERROR_NOT_FOUND},
+                    Meaning{EEXIST, SIDRA_ERROR_EXISTS}, Meaning{EBUSY, SIDRA_ERROR_BUSY}, Meaning{ENODATA, SIDRA_ERROR_UNPROGRAMMED},
+                    Meaning{EIO, SIDRA_ERROR_FAULT}, Meaning{ESTALE, SIDRA_ERROR_CONTEXT_LOST}, Meaning{ENODEV, SIDRA_ERROR_DEVICE_LOST},
+                    Meaning{ENOTSUP, SIDRA_ERROR_NOT_SUPPORTED}, Meaning{ENOTTY, SIDRA_ERROR_NOT_SUPPORTED},
+                    Meaning{EPROTO, SIDRA_ERROR_VERSION}, Meaning{EXDEV, SIDRA_ERROR_INTERNAL}),
+    [](const auto& info) { return fmt::format("errno{}", info.param.error); });
+
+class DriverRequests : public FakeTest {};
+
+TEST_F(DriverRequests, AreRestartedAfterASignal) {
+    const size_t before = fake->requests(SIDRA_IOCTL_CONTEXT_CREATE);
+    fake->fail(SIDRA_IOCTL_CONTEXT_CREATE, EINTR, {}, 3);
+    sidra_context* made = nullptr;
+    ASSERT_OK(sidra_context_create(device, &made));
+    EXPECT_EQ(before + 4, fake->requests(SIDRA_IOCTL_CONTEXT_CREATE));
+    EXPECT_OK(sidra_context_destroy(made));
+}
+
+TEST_F(DriverRequests, ThatFailHaveTheMeaningOfTheirCall) {
+    sidra_buffer* made = nullptr;
+    fake->fail(SIDRA_IOCTL_BUFFER_CREATE, ENOSPC);
+    EXPECT_FAILS(SIDRA_ERROR_OUT_OF_DEVICE_MEMORY, sidra_buffer_create(context, 64, SIDRA_BUFFER_DEVICE, &made));
+    fake->fail(SIDRA_IOCTL_BUFFER_CREATE, ENOSPC);
+    EXPECT_FAILS(SIDRA_ERROR_OUT_OF_MEMORY, sidra_buffer_create(context, 64, SIDRA_BUFFER_HOST, &made));
+    fake->fail(SIDRA_IOCTL_BUFFER_BIND, ENOSPC);
+    EXPECT_FAILS(SIDRA_ERROR_OUT_OF_MEMORY, sidra_buffer_create(context, 64, SIDRA_BUFFER_HOST, &made));
+    fake->fail(SIDRA_IOCTL_BUFFER_REGISTER, EDQUOT);
+    int word = 0;
+    EXPECT_FAILS(SIDRA_ERROR_MEMLOCK, sidra_buffer_register(context, &word, sizeof word, false, &made));
+    EXPECT_EQ(1u, fake->live_buffers()) << "a failed call left a buffer behind";
+
+    const int8_t value = 1;
+    sidra_weights* weights = nullptr;
+    fake->fail(SIDRA_IOCTL_WEIGHTS_CREATE, ENOSPC, {}, 2);
+    EXPECT_FAILS(SIDRA_ERROR_OUT_OF_CROSSBARS, sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, nullptr, &weights));
+    EXPECT_EQ(1u, fake->live_buffers());
+    fake->fail(SIDRA_IOCTL_BUFFER_BIND, EINVAL);
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, nullptr, &weights));
+    EXPECT_EQ(1u, fake->live_buffers());
+
+    sidra_stream* other = nullptr;
+    fake->fail(SIDRA_IOCTL_QUEUE_CREATE, EMFILE);
+    EXPECT_FAILS(SIDRA_ERROR_LIMIT, sidra_stream_create(context, nullptr, &other));
+    EXPECT_EQ(nullptr, made);
+    EXPECT_EQ(nullptr, weights);
+    EXPECT_EQ(nullptr, other);
+}
+
+TEST_F(DriverRequests, ThatFailInDestroyKeepTheObject) {
+    fake->fail(SIDRA_IOCTL_BUFFER_UNBIND, EBUSY);
+    EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_buffer_destroy(buffer));
+    size_t size = 0;
+    EXPECT_OK(sidra_buffer_size(buffer, &size));
+    EXPECT_EQ(kBufferSize, size);
+    fake->fail(SIDRA_IOCTL_QUEUE_DESTROY, EBUSY);
+    EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_stream_destroy(stream));
+    EXPECT_OK(sidra_nop_async(stream));
+}
+
+TEST_F(DriverRequests, OfAWrongVersionAreRefused) {
+    auto old = std::make_unique<FakeTransport>();
+    old->device.uapi_version = (SIDRA_UAPI_VERSION_MAJOR + 1) << 16 | 3;
+    sidra_device* made = nullptr;
+    EXPECT_FAILS(SIDRA_ERROR_VERSION, adopt_transport("sidra_device_open", 0, std::move(old), &made));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), fmt::format("{}.3", SIDRA_UAPI_VERSION_MAJOR + 1).c_str())) << sidra_last_error();
+    EXPECT_EQ(nullptr, made);
+}
+
+}  // namespace
+}  // namespace sidra::test
