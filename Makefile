@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+# The one front door. Every target does its own set-up (SIDRA_SETUP=skip: none) and works from a fresh clone.
+
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+export JOBS
+
+SETUP := scripts/setup.sh
+BUILD := cmake --build
+
+# ---- What a person types --------------------------------------------------------------------------------------------
+
+.PHONY: help demo check bench format lint install clean setup
+help: ## this list
+	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo "  variables: JOBS=$(JOBS)  PREFIX=$(PREFIX)  DESTDIR=$(DESTDIR)"
+
+demo: ## recognise handwritten digits on the chip model, and draw some of them
+	@$(SETUP) base
+	@$(MAKE) build/release/build.ninja
+	@$(BUILD) build/release -j $(JOBS) --target sidra-demo
+	@build/release/libsidra/examples/sidra-demo
+
+check: ## build and run all tests: release, ASan + UBSan, TSan
+	@$(SETUP) base
+	@scripts/check.sh release asan tsan
+
+bench: ## measure against memcpy, oneDNN and OpenBLAS; writes build/figures/spine.json
+	@$(SETUP) base bench
+	@$(MAKE) build/release/build.ninja
+	@cmake build/release >build/release.configure.log # the peers may be newly installed
+	@$(BUILD) build/release -j $(JOBS) --target sidra-bench
+	@mkdir -p build/figures
+	@build/release/tools/sidra-bench/sidra-bench --figures build/figures/spine.json $(BENCH_FLAGS)
+
+format: ## format the sources
+	@$(SETUP) lint
+	@scripts/format.sh
+
+lint: ## check formatting, headers and scripts, and run clang-tidy over all sources
+	@$(SETUP) base bench lint
+	@$(MAKE) build/release/build.ninja
+	@scripts/lint.sh build/release
+
+install: ## install libsidra, its headers and the tools under PREFIX (packagers: DESTDIR)
+	@$(SETUP) base
+	@$(MAKE) build/release/build.ninja
+	@cmake build/release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >build/release.configure.log || { cat build/release.configure.log; exit 1; }
+	@$(BUILD) build/release -j $(JOBS)
+	@DESTDIR=$(DESTDIR) cmake --install build/release
+
+setup: ## install the packages of every target
+	@$(SETUP) base bench lint
+
+clean: ## remove everything that was built
+	@rm -rf build
+
+# ---- Build trees, one a preset ---------------------------------------------------------------------------------------
+
+build/%/build.ninja: CMakePresets.json
+	@mkdir -p build
+	@cmake --preset $* >build/$*.configure.log 2>&1 || { cat build/$*.configure.log; exit 1; }
+	@touch $@

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+# How everything in this tree is compiled: language levels, warnings, sanitizers, ccache.
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+find_package(Threads REQUIRED)
+
+option(SIDRA_WERROR "Warnings are errors" ON)
+set(SIDRA_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=: \"address,undefined\" or \"thread\"")
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wvla -fno-common)
+# A field that an initialiser leaves out is zero: that is how the structs of the contracts are meant to be filled.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>
+                    $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
+                    $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
+                    $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
+                    $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>)
+if(SIDRA_WERROR)
+    add_compile_options(-Werror)
+endif()
+
+# Same float results on every machine and compiler: no contraction to FMA, whatever -march says.
+add_compile_options(-ffp-contract=off)
+
+if(SIDRA_SANITIZE)
+    add_compile_options(-fsanitize=${SIDRA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=${SIDRA_SANITIZE})
+    if(SIDRA_SANITIZE MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+        # ThreadSanitizer does not model fences. Ours only keep a store and a load of atomics apart, which it need not know.
+        add_compile_options(-Wno-tsan)
+    endif()
+endif()
+
+find_program(SIDRA_CCACHE ccache)
+mark_as_advanced(SIDRA_CCACHE)
+if(SIDRA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_C_COMPILER_LAUNCHER ${SIDRA_CCACHE})
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${SIDRA_CCACHE})
+endif()
+
+# A part of the tree.
+function(sidra_subdirectory folder)
+    if(EXISTS ${CMAKE_SOURCE_DIR}/${folder}/CMakeLists.txt)
+        add_subdirectory(${CMAKE_SOURCE_DIR}/${folder} ${CMAKE_BINARY_DIR}/${folder})
+    endif()
+endfunction()

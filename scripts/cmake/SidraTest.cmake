@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+# sidra_test(<part> [THREADS] [TIMEOUT <seconds>] LINK <targets>... [INCLUDE <folders>...])
+#   One GoogleTest executable sidra-test-<part> of all sources in tests/<part>, registered as one ctest entry <part>, which leaves
+#   its cases in results/<part>.xml of the build folder (scripts/summary.py counts them).
+#   THREADS: label `threads`; these run under ThreadSanitizer, and `sidra-tests-threads` builds just them.
+#   TIMEOUT: a run that takes longer is a failure (default 120). INCLUDE: folders, from the top of the tree.
+#   DEFINE: as for target_compile_definitions.
+# sidra_script_test(<name> <script> <arguments>...)
+#   A script as a ctest entry; exit status 77 means skipped.
+
+set(SIDRA_TEST_LAUNCHER "")
+set(SIDRA_TEST_ENVIRONMENT
+    ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
+    UBSAN_OPTIONS=print_stacktrace=1
+    # die_after_fork: the tests fork with threads running, and the child uses the library.
+    TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0)
+if(SIDRA_SANITIZE)
+    # GCC 12's sanitizer run times do not know the address-space layouts of kernels with much ASLR entropy, and die now and then.
+    execute_process(COMMAND setarch -R true RESULT_VARIABLE no_setarch OUTPUT_QUIET ERROR_QUIET)
+    if(NOT no_setarch)
+        set(SIDRA_TEST_LAUNCHER setarch -R)
+    endif()
+endif()
+
+add_custom_target(sidra-tests-threads)
+
+function(sidra_test part)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "THREADS" "TIMEOUT" "LINK;INCLUDE;DEFINE")
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${part}/*.cpp ${CMAKE_SOURCE_DIR}/tests/${part}/*.c)
+    if(NOT sources)
+        return()
+    endif()
+    set(target sidra-test-${part})
+    add_executable(${target} ${sources})
+    list(TRANSFORM arg_INCLUDE PREPEND ${CMAKE_SOURCE_DIR}/)
+    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests/${part} ${arg_INCLUDE})
+    target_link_libraries(${target} PRIVATE ${arg_LINK} GTest::gtest_main Threads::Threads)
+    target_compile_definitions(${target} PRIVATE ${arg_DEFINE})
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 120)
+    endif()
+    add_test(NAME ${part} COMMAND ${SIDRA_TEST_LAUNCHER} $<TARGET_FILE:${target}> --gtest_brief=1
+                                  --gtest_output=xml:${CMAKE_BINARY_DIR}/results/${part}.xml)
+    set_tests_properties(${part} PROPERTIES TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${SIDRA_TEST_ENVIRONMENT}")
+    if(arg_THREADS)
+        set_tests_properties(${part} PROPERTIES LABELS threads)
+        add_dependencies(sidra-tests-threads ${target})
+    endif()
+endfunction()
+
+function(sidra_script_test name script)
+    add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/${script} ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 77)
+endfunction()

@@ -1,0 +1,74 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# setup.sh GROUP...: installs the Debian packages that these groups need and the machine lacks. Nothing missing: silent and instant.
+# SIDRA_SETUP=skip: trust the machine (other distributions).
+set -euo pipefail
+
+declare -A why=(
+    [make]="the front door"
+    [base]="compiler, build system, text and option libraries, test framework"
+    [bench]="the peers that sidra-bench measures against, and its timing library"
+    [lint]="formatter and static checkers"
+)
+declare -A packages=(
+    [make]="make"
+    [base]="g++ cmake ninja-build pkg-config libfmt-dev libcli11-dev libgtest-dev python3"
+    [bench]="libbenchmark-dev libdnnl-dev libopenblas-dev libopenblas0-pthread"
+    [lint]="clang clang-format clang-tidy shellcheck"
+)
+
+fail() {
+    printf 'setup: %s\n' "$@" >&2
+    exit 1
+}
+
+[[ ${SIDRA_SETUP:-} == skip ]] && exit 0
+
+wanted=()
+for group in "$@"; do
+    [[ -n ${packages[$group]:-} ]] || fail "no group '$group'; there are: ${!packages[*]}"
+    read -ra list <<<"${packages[$group]}"
+    wanted+=("${list[@]}")
+done
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    fail "this is not a Debian system, so packages cannot be installed here by themselves." \
+        "Install what these Debian packages hold: ${wanted[*]}" \
+        "then run again with SIDRA_SETUP=skip in the environment."
+fi
+
+# dpkg-query fails when it has never heard of one of them, and still tells of the others.
+installed=" $({ dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' "${wanted[@]}" 2>/dev/null || :; } | sed -n 's/^ii *//p' | tr '\n' ' ')"
+missing=()
+for group in "$@"; do
+    lacking=()
+    for package in ${packages[$group]}; do
+        [[ $installed == *" $package "* ]] || lacking+=("$package")
+    done
+    if ((${#lacking[@]})); then
+        echo "setup: installing ${lacking[*]} (${why[$group]})"
+        missing+=("${lacking[@]}")
+    fi
+done
+((${#missing[@]})) || exit 0
+
+as_root=()
+if ((EUID != 0)); then
+    by_hand="sudo apt-get update && sudo apt-get install --no-install-recommends ${missing[*]}"
+    command -v sudo >/dev/null || fail "installing needs root, and there is no sudo. As root: ${by_hand//sudo /}"
+    if ! sudo -n true 2>/dev/null && ! [[ -t 0 ]]; then
+        fail "sudo needs a password, and there is no terminal to ask on. Please run: $by_hand"
+    fi
+    as_root=(sudo)
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@" >"$log" 2>&1 </dev/null; }
+# The package lists of a fresh machine are empty or old.
+if ! apt install --no-install-recommends "${missing[@]}"; then
+    if ! apt update || ! apt install --no-install-recommends "${missing[@]}"; then
+        cat "$log" >&2
+        fail "apt-get could not install ${missing[*]}; its messages are above."
+    fi
+fi

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// The figures that the project promises, their targets, and what they are.
+#ifndef SIDRA_BENCH_BARS_H
+#define SIDRA_BENCH_BARS_H
+
+#include <array>
+#include <string_view>
+
+namespace sidra::bench {
+
+struct Bar {
+    std::string_view key;
+    std::string_view text;
+    double target;
+    bool at_least;  // else at most
+};
+
+inline constexpr std::array kBars = {
+    Bar{"noop_rate_b64", "no-op packets a second, 64 a doorbell", 30e6, true},
+    Bar{"noop_rate_b1", "no-op packets a second, a doorbell each", 8e6, true},
+    Bar{"noop_rtt_vs_spin", "submit and wait of one no-op / spin round trip", 1.75, false},
+    Bar{"tile_b64_vs_onednn", "256x256, batch 64, one core: speed / oneDNN", 0.9, true},
+    Bar{"tile_b1024_vs_onednn", "256x256, batch 1024, one core: speed / oneDNN", 0.9, true},
+    Bar{"mvm_1024_b256_vs_onednn", "1024x1024, batch 256, two cores: speed / oneDNN", 0.9, true},
+    Bar{"mvm_4096_b1_vs_read", "4096x4096, batch 1, two cores: speed / plain read", 0.9, true},
+    Bar{"copy_64m_1w_vs_memcpy", "copy of 64 MiB, one worker: speed / memcpy", 0.95, true},
+    Bar{"copy_64m_2w_vs_memcpy", "copy of 64 MiB, two workers: speed / memcpy", 1.5, true},
+    Bar{"open_ms", "open of the full chip, a context and a stream, ms", 5, false},
+    Bar{"open_rss_mib", "resident memory that the open takes, MiB", 32, false},
+    Bar{"idle_cpu_percent", "CPU of a process with a parked and an idle stream, %", 1, false},
+};
+
+constexpr bool met(const Bar& bar, double value) { return bar.at_least ? value >= bar.target : value <= bar.target; }
+
+}  // namespace sidra::bench
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// The groups of measurements. Each prints its tables and adds what it found to the report.
+#ifndef SIDRA_BENCH_GROUPS_H
+#define SIDRA_BENCH_GROUPS_H
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "contest.h"
+#include "report.h"
+#include "sidra/sidra.h"
+
+namespace sidra::bench {
+
+struct Settings {
+    sidra_engine engine = SIDRA_ENGINE_AUTO;  // of the bars, and of all but the MVM table
+    std::vector<sidra_engine> mvm_engines;    // of the MVM table
+    uint32_t workers = 1;                     // threads of the chip and of its peers, where a bar does not say otherwise
+    uint32_t cpus = 1;                        // that this process may use
+    bool quick = false;
+
+    // For the bars: many short samples, so that a restless machine leaves some undisturbed.
+    Method bar_method() const { return {.samples = 7, .rounds = quick ? 4 : 9, .max_rounds = quick ? 8 : 45, .budget_s = 10}; }
+    // For the tables.
+    Method table_method() const {
+        return {.samples = 3, .rounds = quick ? 2 : 4, .max_rounds = quick ? 3 : 8, .budget_s = quick ? 0.5 : 2};
+    }
+};
+
+void run_noop(const Settings& settings, Report& report);
+void run_copy(const Settings& settings, Report& report);
+void run_mvm(const Settings& settings, Report& report);
+void run_vec(const Settings& settings, Report& report);
+void run_open(const Settings& settings, Report& report);
+
+struct Group {
+    std::string_view name;
+    std::string_view text;
+    void (*run)(const Settings&, Report&);
+};
+
+inline constexpr std::array kGroups = {
+    Group{"noop", "no-op packets: rate by batch size, submit and wait of one", run_noop},
+    Group{"copy", "copies by size, against memcpy", run_copy},
+    Group{"mvm", "matrix-vector products by size, batch and engine, against oneDNN, OpenBLAS and a plain read", run_mvm},
+    Group{"vec", "operations of the compute engine", run_vec},
+    Group{"open", "open of the chip and its memory, in fresh processes; CPU use while idle", run_open},
+};
+
+// The hidden runs in fresh processes that run_open() starts; they print their figures for it.
+int open_probe(sidra_engine engine);
+int idle_probe(sidra_engine engine);
+
+std::string_view engine_name(sidra_engine engine);  // "avx512"
+
+}  // namespace sidra::bench
+
+#endif

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// sidra-bench: how fast the chip and everything above it are, beside named peers in the same run. docs: sidra-bench(1).
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <exception>
+
+#include "bars.h"
+#include "chip.h"
+#include "error.h"
+#include "groups.h"
+#include "machine.h"
+#include "output_file.h"
+#include "peers.h"
+#include "report.h"
+
+namespace sidra::bench {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+
+struct EngineName {
+    sidra_engine engine;
+    std::string_view name;
+};
+constexpr EngineName kEngines[] = {{SIDRA_ENGINE_AUTO, "auto"},
+                                   {SIDRA_ENGINE_SCALAR, "scalar"},
+                                   {SIDRA_ENGINE_AVX2, "avx2"},
+                                   {SIDRA_ENGINE_AVX512, "avx512"},
+                                   {SIDRA_ENGINE_NEON, "neon"}};
+
+// A mistake in the command line.
+class UsageError : public std::runtime_error {
+   public:
+    using std::runtime_error::runtime_error;
+};
+
+struct Options {
+    std::vector<std::string> groups;
+    std::string engine = "auto";
+    uint32_t workers = 0;
+    bool quick = false;
+    std::string json, figures;
+    bool list = false;
+    bool open_probe = false, idle_probe = false;
+};
+
+sidra_engine parse_engine(const std::string& name) {
+    for (const auto& e : kEngines) {
+        if (e.name == name) return e.engine;
+    }
+    throw UsageError(fmt::format("unknown engine '{}': auto, scalar, avx2, avx512 or neon", name));
+}
+
+// The groups to run, in the order of kGroups.
+std::vector<const Group*> chosen_groups(const Options& options) {
+    for (const auto& name : options.groups) {
+        const bool known = name == "all" || std::any_of(kGroups.begin(), kGroups.end(), [&](auto& g) { return g.name == name; });
+        if (!known) throw UsageError(fmt::format("unknown group '{}': noop, copy, mvm, vec, open or all", name));
+    }
+    const bool all = options.groups.empty() || std::count(options.groups.begin(), options.groups.end(), "all") > 0;
+    std::vector<const Group*> groups;
+    for (const Group& group : kGroups) {
+        if (all || std::count(options.groups.begin(), options.groups.end(), group.name) > 0) groups.push_back(&group);
+    }
+    return groups;
+}
+
+// Engines that this machine has, the fastest last.
+std::vector<sidra_engine> engines_here() {
+    if (std::string_view(Chip(SIDRA_ENGINE_AUTO, 0).info().transport) != "embedded") return {SIDRA_ENGINE_AUTO};
+    std::vector<sidra_engine> engines;
+    for (const auto& e : kEngines) {
+        if (e.engine != SIDRA_ENGINE_AUTO && Chip::open_if_supported(e.engine, 0)) engines.push_back(e.engine);
+    }
+    return engines;
+}
+
+void print_list() {
+    fmt::print("groups:\n");
+    for (const Group& group : kGroups) fmt::print("  {:<5} {}\n", group.name, group.text);
+    fmt::print("engines on this machine:\n ");
+    for (const sidra_engine engine : engines_here()) fmt::print(" {}", engine_name(engine));
+    fmt::print("\nbars:\n");
+    for (const Bar& bar : kBars) {
+        fmt::print("  {:<25} {} {:<6} {}\n", bar.key, bar.at_least ? ">=" : "<=", figure(bar.target), bar.text);
+    }
+}
+
+Json peers() {
+    Json::Object all;
+    all.emplace_back("memcpy", "C library");
+    all.emplace_back("oneDNN", onednn_version().empty() ? Json("not in this build") : Json(onednn_version()));
+    all.emplace_back("OpenBLAS", openblas_version().empty()
+                                     ? Json("not in this build")
+                                     : Json(fmt::format("{} ({} kernels)", openblas_version(), openblas_core())));
+    return all;
+}
+
+std::string peers_line() {
+    const auto name = [](std::string_view peer, const std::string& version) {
+        return version.empty() ? fmt::format("{}: not in this build", peer) : fmt::format("{} {}", peer, version);
+    };
+    std::string line = name("oneDNN", onednn_version()) + ", " + name("OpenBLAS", openblas_version());
+    if (!openblas_core().empty()) line += fmt::format(" ({} kernels)", openblas_core());
+    return line + ", memcpy of the C library";
+}
+
+std::string utc_now() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts;
+    gmtime_r(&now, &parts);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return text;
+}
+
+std::string library_version() {
+    const uint32_t version = sidra_version();
+    return fmt::format("{}.{}.{}", version >> 16, version >> 8 & 0xff, version & 0xff);
+}
+
+int run(const Options& options) {
+    const auto groups = chosen_groups(options);
+    Settings settings;
+    settings.engine = parse_engine(options.engine);
+    if (options.open_probe) return open_probe(settings.engine);
+    if (options.idle_probe) return idle_probe(settings.engine);
+    if (options.list) {
+        print_list();
+        return 0;
+    }
+    if (!options.figures.empty() && groups.size() != kGroups.size()) {
+        throw UsageError("--figures takes all groups: name none beside it");
+    }
+    if (!options.figures.empty() && !unfit_build().empty()) {
+        throw Error(fmt::format("this sidra-bench is {}: its figures would mean nothing (use a release build)", unfit_build()));
+    }
+    for (const auto& file : {options.json, options.figures}) {
+        if (!file.empty()) require_writable(file);
+    }
+
+    settings.cpus = cpus();
+    settings.workers = options.workers > 0 ? options.workers : settings.cpus;
+    settings.quick = options.quick;
+    const Chip probe(settings.engine, settings.workers);  // an engine that is not there is found out now
+    const sidra_device_info info = probe.info();
+    settings.mvm_engines = settings.engine == SIDRA_ENGINE_AUTO ? engines_here() : std::vector{settings.engine};
+
+    fmt::print("sidra-bench {}: {} chip, engine {}, {} worker(s)\n{}\n{}; {}\n", library_version(), info.transport,
+               info.engine[0] != '\0' ? info.engine : "none", settings.workers, machine(), compiler(), peers_line());
+    if (!unfit_build().empty()) fmt::print("This program is {}: these figures mean nothing.\n", unfit_build());
+
+    Report report;
+    const OtherLoad others;
+    for (const Group* group : groups) group->run(settings, report);
+    report.progress().clear();
+    report.print_bars();
+    const double disturbed = others.percent();
+    if (disturbed > 5) {
+        fmt::print("Others used {:.0f} % of this machine's CPU time during the run: figures may be too low. Run it again when it is idle.\n",
+                   disturbed);
+    }
+
+    const Json::Object where = {{"sidra", library_version()}, {"machine", machine()},      {"compiler", compiler()},
+                                {"transport", info.transport}, {"engine", info.engine},     {"workers", settings.workers},
+                                {"quick", settings.quick},     {"load_by_others_percent", disturbed}, {"measured_at", utc_now()}};
+    if (!options.json.empty()) {
+        Json::Object head = {{"schema", "sidra-bench/1"}};
+        head.insert(head.end(), where.begin(), where.end());
+        head.emplace_back("build", unfit_build().empty() ? "release" : unfit_build());
+        head.emplace_back("peers", peers());
+        write_file(options.json, report.json(std::move(head)));
+    }
+    if (!options.figures.empty()) {
+        Json::Object tail = where;
+        tail.emplace_back("peers", peers_line());
+        write_file(options.figures, report.figures(std::move(tail)));
+    }
+    return 0;
+}
+
+int main_inner(int argc, char** argv) {
+    Options options;
+    CLI::App app("Measures a SIDRA chip and its stack, beside named peers in the same run.", "sidra-bench");
+    app.footer("Groups: noop, copy, mvm, vec, open, or all. See sidra-bench(1).");
+    app.add_option("group", options.groups, "what to measure (with any option and no group: all)");
+    app.add_option("--engine", options.engine, "engine of the chip model: auto, scalar, avx2, avx512, neon");
+    app.add_option("--workers", options.workers, "threads of the chip and of its peers (default: one a CPU)")->check(CLI::Range(1, 256));
+    app.add_flag("--quick", options.quick, "fewer shapes and rounds");
+    app.add_option("--json", options.json, "write everything measured to this file");
+    app.add_option("--figures", options.figures, "write the figures of the bars to this file, as one flat object");
+    app.add_flag("--list", options.list, "list groups, engines of this machine and bars; measure nothing");
+    app.set_version_flag("--version", "sidra-bench " + library_version());
+    app.add_flag("--open-probe", options.open_probe)->group("");
+    app.add_flag("--idle-probe", options.idle_probe)->group("");
+    try {
+        app.parse(argc, argv);
+        if (argc < 2) throw UsageError("nothing to measure: name groups (noop, copy, mvm, vec, open) or all");
+        return run(options);
+    } catch (const CLI::ParseError& e) {
+        if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+        fmt::print(stderr, "sidra-bench: {}\n", e.what());
+        return kUsage;
+    } catch (const UsageError& e) {
+        fmt::print(stderr, "sidra-bench: {}\n", e.what());
+        return kUsage;
+    } catch (const std::exception& e) {
+        fmt::print(stderr, "sidra-bench: {}\n", e.what());
+        return kFailed;
+    }
+}
+
+}  // namespace
+
+std::string_view engine_name(sidra_engine engine) {
+    const auto* found = std::find_if(std::begin(kEngines), std::end(kEngines), [&](auto& e) { return e.engine == engine; });
+    return found != std::end(kEngines) ? found->name : "auto";
+}
+
+}  // namespace sidra::bench
+
+int main(int argc, char** argv) {
+    sidra::bench::restart_with_best_openblas(argv);
+    setenv("SIDRA_QUIET", "1", 0);  // which chip this is stands in the first line of the report
+    return sidra::bench::main_inner(argc, argv);
+}

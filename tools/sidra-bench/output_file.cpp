@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "output_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "error.h"
+
+namespace sidra::bench {
+namespace {
+
+// While it lives, the signals by which people end a program wait: so that none comes between the temporary file and its rename.
+class SignalsHeld {
+   public:
+    SignalsHeld() {
+        sigset_t held;
+        sigemptyset(&held);
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) sigaddset(&held, signal);
+        pthread_sigmask(SIG_BLOCK, &held, &before_);
+    }
+    ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsHeld(const SignalsHeld&) = delete;
+    SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+   private:
+    sigset_t before_;
+};
+
+[[noreturn]] void fail(const std::string& path, int error) {
+    throw Error(fmt::format("cannot write {}: {}", path, std::strerror(error)));
+}
+
+// A new file in the folder of its final name, removed unless it got that name.
+class Temporary {
+   public:
+    explicit Temporary(const std::string& path) : path_(path), name_(path + ".XXXXXX") {
+        std::error_code error;
+        const auto folder = std::filesystem::path(path).parent_path();
+        if (!folder.empty() && !std::filesystem::create_directories(folder, error) && error) fail(path, error.value());
+        struct stat info;
+        if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) fail(path, S_ISDIR(info.st_mode) ? EISDIR : EINVAL);
+        fd_ = mkostemp(name_.data(), O_CLOEXEC);
+        if (fd_ < 0) fail(path, errno);
+    }
+    ~Temporary() {
+        if (fd_ >= 0) close(fd_);
+        if (!name_.empty()) unlink(name_.c_str());
+    }
+    Temporary(const Temporary&) = delete;
+    Temporary& operator=(const Temporary&) = delete;
+
+    void write(std::string_view text) {
+        while (!text.empty()) {
+            const ssize_t n = ::write(fd_, text.data(), text.size());
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) fail(path_, errno);
+            text.remove_prefix(static_cast<size_t>(n));
+        }
+    }
+
+    void publish() {
+        const mode_t mask = umask(0);  // mkostemp made it 0600; a figure file has the mode of any other
+        umask(mask);
+        if (fchmod(fd_, 0666 & ~mask) != 0 || fsync(fd_) != 0) fail(path_, errno);
+        if (rename(name_.c_str(), path_.c_str()) != 0) fail(path_, errno);
+        name_.clear();
+    }
+
+   private:
+    const std::string& path_;
+    std::string name_;
+    int fd_ = -1;
+};
+
+}  // namespace
+
+void require_writable(const std::string& path) {
+    const SignalsHeld held;
+    const Temporary file(path);
+}
+
+void write_file(const std::string& path, std::string_view text) {
+    const SignalsHeld held;
+    Temporary file(path);
+    file.write(text);
+    file.publish();
+}
+
+}  // namespace sidra::bench

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// What the chip is measured against, each in its best form. oneDNN and OpenBLAS may be missing from a build: then `make_...` gives
+// nullptr and `..._version` "", and what they would be compared with is reported without that ratio.
+#ifndef SIDRA_BENCH_PEERS_H
+#define SIDRA_BENCH_PEERS_H
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace sidra::bench {
+
+// One matrix product, out[batch][n] = in[batch][k] x w[k][n], with everything that can be done before the timing done before it.
+class MatmulPeer {
+   public:
+    MatmulPeer() = default;
+    MatmulPeer(const MatmulPeer&) = delete;
+    MatmulPeer& operator=(const MatmulPeer&) = delete;
+    virtual ~MatmulPeer() = default;
+    virtual void prepare() = 0;  // before a block: sets the number of threads
+    virtual void run(uint64_t calls) = 0;
+};
+
+struct MatmulShape {
+    uint32_t k, n, batch;
+    uint32_t threads;
+};
+
+// u8 in, s8 weights, s32 out; the primitive cached, the weights reordered to the layout it likes best.
+std::unique_ptr<MatmulPeer> make_onednn(const MatmulShape& shape);
+std::string onednn_version();
+
+// Single precision; a matrix-vector product for a batch of 1, where that is faster than a matrix product.
+std::unique_ptr<MatmulPeer> make_openblas(const MatmulShape& shape);
+std::string openblas_version();
+// The kernels that it chose for this CPU ("SkylakeX").
+std::string openblas_core();
+// OpenBLAS of Debian 12 does not know newer CPUs and silently takes its oldest kernels for them, five times slower. If so, starts this
+// program again with the right ones. To be called first thing in main().
+void restart_with_best_openblas(char** argv);
+
+// Sums `size` bytes as 64-bit words with `threads` threads: what a kernel that must read them all could reach at best.
+class Reader {
+   public:
+    Reader(size_t size, uint32_t threads);
+    ~Reader();
+    void run(uint64_t calls);
+    const char* kernel() const;
+
+   private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// Two threads pass a word back and forth through two cache lines: the least that any hand-over and answer costs.
+class SpinRoundTrip {
+   public:
+    SpinRoundTrip();
+    ~SpinRoundTrip();
+    void run(uint64_t calls);
+
+   private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace sidra::bench
+
+#endif

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Completion of sidra-bench for bash.
+_sidra_bench() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} words
+    COMPREPLY=()
+    case $previous in
+        --engine) words="auto scalar avx2 avx512 neon" ;;
+        --json | --figures)
+            compopt -o filenames
+            mapfile -t COMPREPLY < <(compgen -f -- "$current")
+            return
+            ;;
+        --workers) return ;;
+        *)
+            if [[ $current == -* ]]; then
+                words="--engine --workers --quick --json --figures --list --version --help"
+            else
+                words="noop copy mvm vec open all"
+            fi
+            ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+}
+complete -F _sidra_bench sidra-bench
