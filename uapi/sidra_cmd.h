@@ -13,7 +13,8 @@
  * - The chip copies a packet in once, then decides; rewriting it afterwards changes nothing.
  * - f32 fields hold IEEE-754 binary32 bits.
  *
- * Rounding, everywhere a float becomes an integer: to nearest, ties to even, then saturate; NaN becomes 0.
+ * Rounding, everywhere a float becomes an integer: to nearest, ties to even, then saturate (to s32 where a zero point is added afterwards,
+ * then to the type); NaN becomes 0. A NaN result is 0x7fc00000. Of two operands NaN wins, in reductions and pooling it loses.
  */
 #ifndef SIDRA_CMD_H
 #define SIDRA_CMD_H

@@ -67,6 +67,7 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
         return fail(error, error_size, "every callback of the host must be given");
     if (config->profile > SIDRA_CHIP_SMALL) return fail(error, error_size, "unknown profile: 0 is y1, 1 is small");
     if (config->reserved) return fail(error, error_size, "reserved field of the config must be zero");
+    if (config->engine > SIDRA_CHIP_ENGINE_NEON) return fail(error, error_size, "unknown engine: see enum sidra_chip_engine");
     const auto* engine = sidra::engine::find(static_cast<sidra_chip_engine>(config->engine));
     if (!engine) return fail(error, error_size, "this CPU (or build) does not have the engine asked for; auto always works");
     uint32_t workers = config->workers ? config->workers : std::thread::hardware_concurrency();
