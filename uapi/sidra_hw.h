@@ -133,7 +133,8 @@ enum sidra_boot_reason {
  *   RANGE, WEIGHTS go on by themselves (they find the new tables). QUEUE, CONTEXT, DEVICE stay stopped until RESUME_*:
  *   a resumed queue goes on with the packet it stopped in; a queue whose entry has become invalid is forgotten.
  * RESET_QUEUE, RESET_CONTEXT: like QUIESCE, and the position of the queue(s) is discarded: the chip starts from
- *   the start_index of the queue entry when it sees the next doorbell.
+ *   the start_index of the queue entry when it sees the next doorbell (rung after the acknowledgement). To start somewhere else, QUIESCE_QUEUE
+ *   first, store the entry, then RESET_QUEUE, which also lets it go.
  */
 enum sidra_admin_op {
 	SIDRA_ADMIN_NONE		= 0,
@@ -186,7 +187,8 @@ enum sidra_admin_result {
 #define SIDRA_DOORBELL(context, queue) \
 	(SIDRA_BAR_DOORBELL + (context) * SIDRA_BAR_DOORBELL_STRIDE + (queue) * 8u)
 /* ARM of a queue: 64-bit write of a timeline value; 0 disarms. The chip raises the queue's vector once when its timeline is >= the
- * value, at once if it already is, after the timeline is visible in the state page. One value a queue: the last write counts. */
+ * value, at once if it already is, after the timeline is visible in the state page; a queue that has not started yet is compared when it
+ * starts. One value a queue: the last write counts. */
 #define SIDRA_ARM(context, queue) \
 	(SIDRA_BAR_ARM + (context) * SIDRA_BAR_ARM_STRIDE + (queue) * 8u)
 

@@ -37,8 +37,9 @@ TEST(Admin, WorksWithoutEnabledQueues) {
 TEST(Admin, ScopesThatDoNotExist) {
     Bench bench;
     const uint32_t context = bench.context().index();
-    for (const uint32_t op : {SIDRA_ADMIN_QUIESCE_RANGE, SIDRA_ADMIN_QUIESCE_WEIGHTS, SIDRA_ADMIN_QUIESCE_QUEUE, SIDRA_ADMIN_QUIESCE_CONTEXT,
-                              SIDRA_ADMIN_RESUME_QUEUE, SIDRA_ADMIN_RESUME_CONTEXT, SIDRA_ADMIN_RESET_QUEUE, SIDRA_ADMIN_RESET_CONTEXT}) {
+    for (const uint32_t op : {SIDRA_ADMIN_QUIESCE_RANGE, SIDRA_ADMIN_QUIESCE_WEIGHTS, SIDRA_ADMIN_QUIESCE_QUEUE,
+                              SIDRA_ADMIN_QUIESCE_CONTEXT, SIDRA_ADMIN_RESUME_QUEUE, SIDRA_ADMIN_RESUME_CONTEXT,
+                              SIDRA_ADMIN_RESET_QUEUE, SIDRA_ADMIN_RESET_CONTEXT}) {
         for (const uint64_t bad : {uint64_t{SIDRA_CONTEXTS_MAX}, uint64_t{1} << 32, ~uint64_t{0}}) {
             EXPECT_EQ(bench.admin(op, bad, 0, kPage), kBadArg) << op << " " << bad;
         }
@@ -65,7 +66,8 @@ TEST(Admin, TestDma) {
     const auto data = random_bytes(2 * kPage, 5);
     bus.write(src, data.data(), data.size());
     std::vector<uint8_t> want(2 * kPage);
-    for (const auto& [from, to, n] : {std::tuple{0u, 0u, 4096u}, {1u, 3u, 1u}, {4090u, 17u, 4000u}, {33u, 4095u, 4096u}, {5u, 4000u, 7u}}) {
+    for (const auto& [from, to, n] :
+         {std::tuple{0u, 0u, 4096u}, {1u, 3u, 1u}, {4090u, 17u, 4000u}, {33u, 4095u, 4096u}, {5u, 4000u, 7u}}) {
         EXPECT_EQ(bench.admin(SIDRA_ADMIN_TEST_DMA, src + from, dst + to, n), kOk) << n;
         std::copy_n(data.begin() + from, n, want.begin() + to);
         std::vector<uint8_t> got(2 * kPage);
@@ -74,7 +76,8 @@ TEST(Admin, TestDma) {
     }
     EXPECT_EQ(bench.admin(SIDRA_ADMIN_TEST_DMA, src, dst, 4097), kBadArg);
     EXPECT_EQ(bench.admin(SIDRA_ADMIN_TEST_DMA, src, dst, ~0ull), kBadArg);
-    // An address that wraps is refused one way or another, without asking the host for a wrapped range (the bus checks).
+    // An address that wraps is refused one way or another, without asking the host for a wrapped range (the bus
+    // checks).
     bus.set_outside_refused(true);
     const uint32_t wraps = bench.admin(SIDRA_ADMIN_TEST_DMA, ~0ull - 15, dst, 32);
     EXPECT_TRUE(wraps == kBadArg || wraps == kBusError) << wraps;

@@ -51,7 +51,8 @@ Translation AddressSpace::raw(uint64_t va) const {
         }
         if (leaf) {
             const uint64_t mask = (uint64_t{1} << (12 + 9 * level)) - 1;
-            return {SIDRA_FAULT_NONE, (pte & SIDRA_PTE_LOCAL) != 0, (pte & SIDRA_PTE_ADDR) + (va & mask), pte & kReadWrite};
+            return {SIDRA_FAULT_NONE, (pte & SIDRA_PTE_LOCAL) != 0, (pte & SIDRA_PTE_ADDR) + (va & mask),
+                    pte & kReadWrite};
         }
         if ((pte & (kReadWrite | SIDRA_PTE_LOCAL)) != 0) {
             return {SIDRA_FAULT_TRANSLATION};
@@ -70,7 +71,8 @@ Translation AddressSpace::walk(uint64_t va, bool write) const {
 
 // ---- Queue ----------------------------------------------------------------------------------------------------------
 
-Queue::Queue(Context& context, uint32_t index, const QueueOptions& options) : context_(context), index_(index), next_(options.start) {
+Queue::Queue(Context& context, uint32_t index, const QueueOptions& options)
+    : context_(context), index_(index), next_(options.start) {
     const uint64_t slots = uint64_t{1} << options.log2;
     Bus& bus = context.bus();
     entry_.ring_log2 = options.log2;
@@ -150,7 +152,7 @@ void Queue::arm(uint64_t value) { context_.bench().write64(SIDRA_ARM(context_.in
 
 sidra_queue_state Queue::state() const {
     sidra_queue_state state{};
-    timeline();   // acquire
+    timeline();  // acquire
     run_state();
     context_.bus().read(entry_.state, &state, sizeof state);
     return state;
@@ -158,7 +160,9 @@ sidra_queue_state Queue::state() const {
 
 uint64_t Queue::timeline() const { return context_.bus().load64(entry_.state); }
 
-uint32_t Queue::run_state() const { return context_.bus().load32(entry_.state + offsetof(sidra_queue_state, run_state)); }
+uint32_t Queue::run_state() const {
+    return context_.bus().load32(entry_.state + offsetof(sidra_queue_state, run_state));
+}
 
 sidra_report Queue::report(uint64_t index) const {
     sidra_report report{};
@@ -320,7 +324,9 @@ struct Bench::Callbacks {
         }
         return of(self).bus_.map(bus, length, write);
     }
-    static void unmap(void* self, void* pointer, uint64_t length, bool write) { of(self).bus_.unmap(pointer, length, write); }
+    static void unmap(void* self, void* pointer, uint64_t length, bool write) {
+        of(self).bus_.unmap(pointer, length, write);
+    }
     static bool load(void* self, uint64_t bus, uint64_t* value) {
         if (of(self).dma_hook_) {
             of(self).dma_hook_(bus);
@@ -345,7 +351,8 @@ struct Bench::Callbacks {
         of(self).msix_[vector].fetch_add(1, std::memory_order_release);
     }
     static uint64_t clock(void* self) {
-        return of(self).clock_.fetch_add(of(self).clock_step_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+        return of(self).clock_.fetch_add(of(self).clock_step_.load(std::memory_order_relaxed),
+                                         std::memory_order_relaxed);
     }
     static void kick(void* self) {
         if (of(self).kick_hook_) {
@@ -574,9 +581,10 @@ uint32_t Bench::fresh_crossbars(uint32_t count) {
 // ---- Assertions -----------------------------------------------------------------------------------------------------
 
 const char* cause_name(uint32_t cause) {
-    static constexpr const char* kNames[] = {"NONE", "OPCODE", "FIELD", "ALIGNMENT", "LIMIT", "TRANSLATION", "PERMISSION",
-                                             "BUS", "WEIGHTS", "WEIGHTS_RIGHTS", "UNPROGRAMMED", "VALUE", "CALL", "NOT_ALLOWED",
-                                             "PEER", "RING", "FETCH", "TIMEOUT", "RESET"};
+    static constexpr const char* kNames[] = {"NONE",         "OPCODE",     "FIELD",   "ALIGNMENT",   "LIMIT",
+                                             "TRANSLATION",  "PERMISSION", "BUS",     "WEIGHTS",     "WEIGHTS_RIGHTS",
+                                             "UNPROGRAMMED", "VALUE",      "CALL",    "NOT_ALLOWED", "PEER",
+                                             "RING",         "FETCH",      "TIMEOUT", "RESET"};
     static_assert(std::size(kNames) == SIDRA_FAULT_COUNT);
     return cause < SIDRA_FAULT_COUNT ? kNames[cause] : "?";
 }
@@ -611,7 +619,8 @@ std::string try_create(const sidra_chip_config& config) {
 
 bool engine_available(uint32_t engine) { return try_create({SIDRA_CHIP_SMALL, engine, 1, 0, 1}).empty(); }
 
-::testing::AssertionResult faulted(Queue& queue, uint64_t index, const sidra_cmd& cmd, Cause cause, std::optional<uint64_t> address) {
+::testing::AssertionResult faulted(Queue& queue, uint64_t index, const sidra_cmd& cmd, Cause cause,
+                                   std::optional<uint64_t> address) {
     const sidra_queue_state state = queue.state();
     const sidra_fault& fault = state.fault;
     auto failure = ::testing::AssertionFailure();
@@ -624,8 +633,8 @@ bool engine_available(uint32_t engine) { return try_create({SIDRA_CHIP_SMALL, en
         return failure << "run state is " << state.run_state << ", timeline " << state.timeline;
     }
     if (std::find(cause.any.begin(), cause.any.end(), static_cast<sidra_fault_cause>(fault.cause)) == cause.any.end()) {
-        return failure << "cause is " << cause_name(fault.cause) << std::hex << ", address 0x" << fault.address << ", sequence "
-                       << fault.sequence;
+        return failure << "cause is " << cause_name(fault.cause) << std::hex << ", address 0x" << fault.address
+                       << ", sequence " << fault.sequence;
     }
     if (state.timeline != index) {
         return failure << "timeline is " << state.timeline;
@@ -657,10 +666,12 @@ bool engine_available(uint32_t engine) { return try_create({SIDRA_CHIP_SMALL, en
         return ::testing::AssertionSuccess();
     }
     auto failure = ::testing::AssertionFailure();
-    failure << "queue " << queue.index() << ": timeline " << state.timeline << " of " << queue.next() << ", run state " << state.run_state;
+    failure << "queue " << queue.index() << ": timeline " << state.timeline << " of " << queue.next() << ", run state "
+            << state.run_state;
     if (state.run_state == SIDRA_QUEUE_FAULTED) {
-        failure << ", cause " << cause_name(state.fault.cause) << " at " << state.fault.sequence << "/" << state.fault.call_index
-                << " opcode " << unsigned{state.fault.opcode} << std::hex << " address 0x" << state.fault.address;
+        failure << ", cause " << cause_name(state.fault.cause) << " at " << state.fault.sequence << "/"
+                << state.fault.call_index << " opcode " << unsigned{state.fault.opcode} << std::hex << " address 0x"
+                << state.fault.address;
     }
     return failure;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Test bench of the chip: a fake host (bus.h), interrupts, clock and threads, and the driver's share of the contract: context table,
-// page tables, queues, weights tables. Knows the chip by its C interface and uapi/ only.
+// Test bench of the chip: a fake host (bus.h), interrupts, clock and threads, and the driver's share of the contract:
+// context table, page tables, queues, weights tables. Knows the chip by its C interface and uapi/ only.
 #ifndef SIDRA_TESTS_CHIP_BENCH_H
 #define SIDRA_TESTS_CHIP_BENCH_H
 
@@ -26,6 +26,23 @@ namespace sidra::chip_test {
 class Bench;
 class Context;
 
+// Repetitions of a randomised test. TSan costs ten times more and looks for something else than a wrong result of one
+// thread.
+#if defined(__SANITIZE_THREAD__)
+#define SIDRA_TEST_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SIDRA_TEST_TSAN 1
+#endif
+#endif
+constexpr unsigned rounds(unsigned usual) {
+#ifdef SIDRA_TEST_TSAN
+    return (usual + 9) / 10;
+#else
+    return usual;
+#endif
+}
+
 struct BenchOptions {
     uint32_t profile = SIDRA_CHIP_SMALL;
     uint32_t engine = SIDRA_CHIP_ENGINE_AUTO;
@@ -46,7 +63,7 @@ struct Translation {
 
 // Page tables of a context, and an independent walker of them.
 class AddressSpace {
-public:
+   public:
     explicit AddressSpace(Bus& bus);
     uint64_t root() const { return root_; }
     // Bus address of the entry for `va`: level 2 is the root, 0 the last. Missing tables above it are made.
@@ -55,7 +72,7 @@ public:
     Translation walk(uint64_t va, bool write) const;
     Translation raw(uint64_t va) const;  // whatever the rights
 
-private:
+   private:
     Bus& bus_;
     uint64_t root_;
 };
@@ -75,7 +92,7 @@ struct QueueOptions {
 };
 
 class Queue {
-public:
+   public:
     Queue(Context& context, uint32_t index, const QueueOptions& options);
 
     uint64_t push(const sidra_cmd& cmd);  // into the ring only; returns the ring index
@@ -104,7 +121,7 @@ public:
     uint32_t vector() const { return entry_.vector; }
     Context& context() const { return context_; }
 
-private:
+   private:
     void store_write_index(uint64_t value);
 
     Context& context_;
@@ -114,7 +131,7 @@ private:
 };
 
 class Context {
-public:
+   public:
     Context(Bench& bench, uint32_t index, uint32_t queues);
 
     // Device memory: zeroed pages in random order, mapped with `rights`, an unmapped page behind each allocation.
@@ -147,7 +164,7 @@ public:
         uint32_t cols = 256;
         uint32_t encoding = SIDRA_ENCODING_OFFSET;
         uint32_t rights = SIDRA_HW_WEIGHTS_COMPUTE | SIDRA_HW_WEIGHTS_PROGRAM | SIDRA_HW_WEIGHTS_READBACK;
-        uint64_t uid = 0;                     // 0: a fresh one
+        uint64_t uid = 0;                      // 0: a fresh one
         std::vector<uint32_t> crossbars = {};  // empty: fresh ones
     };
     uint32_t weights(const WeightsOptions& options);
@@ -162,7 +179,7 @@ public:
     void store_entry();
     uint64_t queue_entry_address(uint32_t queue) const { return entry_.queue_table + queue * sizeof(sidra_hw_queue); }
 
-private:
+   private:
     friend class Queue;
     void copy(uint64_t va, void* data, uint64_t bytes, bool write) const;
 
@@ -181,7 +198,7 @@ struct Cause {
 };
 
 class Bench {
-public:
+   public:
     explicit Bench(const BenchOptions& options = {});
     ~Bench();  // no violation, every map paired, no gap touched
     Bench(const Bench&) = delete;
@@ -239,7 +256,7 @@ public:
     void drop_violation_checks() { check_violations_ = false; }
     uint32_t workers() const { return options_.workers; }
 
-private:
+   private:
     struct Callbacks;
 
     BenchOptions options_;

@@ -49,7 +49,8 @@ Bus::Bus(size_t pages, bool scatter, uint64_t seed)
       maps_(std::make_unique<std::atomic<int32_t>[]>(pages)) {
     // Scattered: every second page of the storage is a gap that nobody may touch.
     memory_bytes_ = pages * kPage * (scatter ? 2 : 1);
-    void* memory = mmap(nullptr, memory_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory =
+        mmap(nullptr, memory_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
         die("out of memory");
     }
@@ -86,9 +87,7 @@ Bus::~Bus() {
     munmap(memory_, memory_bytes_);
 }
 
-uint8_t* Bus::page_storage(size_t page) const {
-    return memory_ + size_t{slot_[page]} * kPage * (scatter_ ? 2 : 1);
-}
+uint8_t* Bus::page_storage(size_t page) const { return memory_ + size_t{slot_[page]} * kPage * (scatter_ ? 2 : 1); }
 
 bool Bus::page_of(uint64_t bus, size_t* page) const {
     if (bus < kBase || bus - kBase >= pages_ * kPage) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The host's memory, as the tests give it to the chip. Bus addresses are numbers far from any pointer, and neighbouring pages of the
-// bus lie apart in the process, so that a wrong address or an assumed contiguity shows. Bookkeeping is in relaxed atomics only: a
-// lock here would order the chip's threads and hide its races from TSan.
+// The host's memory, as the tests give it to the chip. Bus addresses are numbers far from any pointer, and neighbouring
+// pages of the bus lie apart in the process, so that a wrong address or an assumed contiguity shows. Bookkeeping is in
+// relaxed atomics only: a lock here would order the chip's threads and hide its races from TSan.
 #ifndef SIDRA_TESTS_CHIP_BUS_H
 #define SIDRA_TESTS_CHIP_BUS_H
 
@@ -18,7 +18,7 @@ namespace sidra::chip_test {
 inline constexpr uint64_t kPage = 4096;
 
 enum class Access : uint8_t {
-    kNone,      // not given to the device: touching it is a violation
+    kNone,  // not given to the device: touching it is a violation
     kOpen,
     kReadOnly,  // the host refuses writes
     kRefused,   // the host refuses, and the test expects that it is asked
@@ -26,7 +26,7 @@ enum class Access : uint8_t {
 };
 
 class Bus {
-public:
+   public:
     static constexpr uint64_t kBase = 0x0003'4500'0000'0000ull;
 
     // Half of the pages serve contiguous allocations, half single pages in random order.
@@ -40,8 +40,8 @@ public:
     uint64_t alloc_page();
 
     void set_access(uint64_t bus, uint64_t bytes, Access access);
-    // Takes pages from the device: from now on every access is a violation, and so is a mapping still held. The pages become
-    // unreadable for the whole process, so a stale pointer is fatal at once.
+    // Takes pages from the device: from now on every access is a violation, and so is a mapping still held. The pages
+    // become unreadable for the whole process, so a stale pointer is fatal at once.
     void revoke(uint64_t bus, uint64_t bytes);
 
     // The test's own view.
@@ -69,7 +69,7 @@ public:
     size_t touched_gaps() const;
     size_t free_pages() const { return singles_.size(); }
 
-private:
+   private:
     bool page_of(uint64_t bus, size_t* page) const;
     uint8_t* page_storage(size_t page) const;
     bool allowed(uint64_t bus, bool write, const char* what);
@@ -79,11 +79,11 @@ private:
     const bool scatter_;
     uint8_t* memory_ = nullptr;
     size_t memory_bytes_ = 0;
-    std::vector<uint32_t> slot_;        // of a bus page in memory_
-    std::vector<uint32_t> page_at_;     // inverse
+    std::vector<uint32_t> slot_;     // of a bus page in memory_
+    std::vector<uint32_t> page_at_;  // inverse
     std::unique_ptr<std::atomic<Access>[]> access_;
     std::unique_ptr<std::atomic<int32_t>[]> maps_;
-    uint64_t next_ = 0;                 // contiguous allocations, page index
+    uint64_t next_ = 0;  // contiguous allocations, page index
     std::vector<uint32_t> singles_;
     std::atomic<bool> outside_refused_{false};
     std::atomic<uint64_t> calls_{0};

@@ -17,11 +17,13 @@ class CopyTest : public ::testing::TestWithParam<Case> {};
 
 // One flat model of three regions that differ in how they are mapped.
 class Arena {
-public:
+   public:
     Arena(Bench& bench, Context& context, uint64_t seed) : context_(context), random_(seed) {
         small_ = context.alloc(kBytes);
         huge_ = context.reserve(SIDRA_HUGE_SIZE, SIDRA_HUGE_SIZE);
-        context.space().set(huge_, 1, bench.bus().alloc(SIDRA_HUGE_SIZE, SIDRA_HUGE_SIZE) | kReadWrite | SIDRA_PTE_VALID | SIDRA_PTE_LEAF);
+        context.space().set(
+            huge_, 1,
+            bench.bus().alloc(SIDRA_HUGE_SIZE, SIDRA_HUGE_SIZE) | kReadWrite | SIDRA_PTE_VALID | SIDRA_PTE_LEAF);
         local_ = context.reserve(kBytes);
         for (uint64_t at = 0; at < kBytes; at += kPage) {
             context.map(local_ + at, bench.l3_size() - kPage - at, kReadWrite, SIDRA_PTE_LOCAL);  // backwards in L3
@@ -45,7 +47,7 @@ public:
         }
     }
 
-private:
+   private:
     Context& context_;
     std::mt19937_64 random_;
     uint64_t small_, huge_, local_;
@@ -84,7 +86,8 @@ TEST_P(CopyTest, RandomAgainstBytes) {
                         dst.begin() + static_cast<ptrdiff_t>(b + row * dst_stride));
         }
         queue.submit(rows == 1 ? copy(arena.base(to) + b, arena.base(from) + a, row_bytes)
-                               : copy_2d(arena.base(to) + b, dst_stride, arena.base(from) + a, src_stride, row_bytes, static_cast<uint32_t>(rows)));
+                               : copy_2d(arena.base(to) + b, dst_stride, arena.base(from) + a, src_stride, row_bytes,
+                                         static_cast<uint32_t>(rows)));
         if (round % 40 == 39) {
             bench.run();
             ASSERT_TRUE(retired(queue));
@@ -145,7 +148,8 @@ TEST_P(CopyTest, LargeCopies) {
     EXPECT_TRUE(context.get<uint8_t>(dst, bytes) == data);
     const auto got = context.get<uint8_t>(src, 3000000);
     for (size_t row = 0; row < 30000; ++row) {
-        ASSERT_TRUE(std::equal(got.begin() + static_cast<ptrdiff_t>(row * 100), got.begin() + static_cast<ptrdiff_t>(row * 100 + 99),
+        ASSERT_TRUE(std::equal(got.begin() + static_cast<ptrdiff_t>(row * 100),
+                               got.begin() + static_cast<ptrdiff_t>(row * 100 + 99),
                                data.begin() + static_cast<ptrdiff_t>(7 + row * 131)));
         ASSERT_EQ(got[row * 100 + 99], data[row * 100 + 99]) << "between the rows nothing is written";
     }
@@ -153,9 +157,11 @@ TEST_P(CopyTest, LargeCopies) {
     EXPECT_EQ(context.get<uint8_t>(dst - 1, 1)[0], 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Hosts, CopyTest, ::testing::Values(Case{true, 1}, Case{false, 1}, Case{true, 2}, Case{false, 2}),
+INSTANTIATE_TEST_SUITE_P(Hosts, CopyTest,
+                         ::testing::Values(Case{true, 1}, Case{false, 1}, Case{true, 2}, Case{false, 2}),
                          [](const auto& kind) {
-                             return std::string(kind.param.scatter ? "Scattered" : "Contiguous") + std::to_string(kind.param.workers);
+                             return std::string(kind.param.scatter ? "Scattered" : "Contiguous") +
+                                    std::to_string(kind.param.workers);
                          });
 
 TEST(Copy, OverlapIsHarmlessToOthers) {
@@ -195,7 +201,8 @@ TEST(Copy, LastPageOfTheAddressSpace) {
     EXPECT_TRUE(faulted(queue, at, over, {{SIDRA_FAULT_LIMIT, SIDRA_FAULT_TRANSLATION}}));
 }
 
-// ---- CALL ---------------------------------------------------------------------------------------------------------------
+// ---- CALL
+// ---------------------------------------------------------------------------------------------------------------
 
 struct Calls {
     Bench bench;
@@ -323,7 +330,8 @@ TEST(Call, BodyThatCannotBeReadFaults) {
         t.bench.run();
         const sidra_queue_state state = t.queue.state();
         EXPECT_EQ(state.run_state, uint32_t{SIDRA_QUEUE_FAULTED});
-        EXPECT_TRUE(state.fault.cause == SIDRA_FAULT_LIMIT || state.fault.cause == SIDRA_FAULT_TRANSLATION) << cause_name(state.fault.cause);
+        EXPECT_TRUE(state.fault.cause == SIDRA_FAULT_LIMIT || state.fault.cause == SIDRA_FAULT_TRANSLATION)
+            << cause_name(state.fault.cause);
         EXPECT_EQ(state.timeline, at);
         t.queue.reset();
     }

@@ -22,7 +22,8 @@ TEST(Knob, Names) {
         const char* name = sidra_chip_knob_name(knob);
         ASSERT_NE(name, nullptr);
         EXPECT_FALSE(std::string(name).empty());
-        EXPECT_EQ(std::string(name).find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos) << name;
+        EXPECT_EQ(std::string(name).find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos)
+            << name;
         names.insert(name);
     }
     EXPECT_EQ(names.size(), size_t{SIDRA_KNOB_COUNT});
@@ -55,12 +56,14 @@ TEST(Knob, DmaErrorAt) {
         const sidra_queue_state state = rig.queue.state();
         if (state.run_state == SIDRA_QUEUE_FAULTED) {
             EXPECT_STREQ(cause_name(state.fault.cause), cause_name(SIDRA_FAULT_BUS));
-            EXPECT_EQ(state.timeline, 1u);
+            EXPECT_EQ(state.fault.sequence, state.timeline);  // 1: in the copy; 2: while looking for more
+            EXPECT_TRUE(state.timeline == 1 || state.timeline == 2);
             EXPECT_GE(rig.bench.telemetry().dma_errors, 1u);
             ++faults;
-        } else {
-            EXPECT_TRUE(retired(rig.queue));
+        } else if (state.timeline == 2) {
             ++clean;
+        } else {
+            EXPECT_EQ(state.timeline, 1u) << "the state page itself could not be reached: nothing happens";
         }
         ASSERT_TRUE(rig.set(SIDRA_KNOB_DMA_ERROR_AT, 0));
         rig.queue.reset();
@@ -69,6 +72,7 @@ TEST(Knob, DmaErrorAt) {
         EXPECT_TRUE(retired(rig.queue)) << "one shot";
     }
     EXPECT_GE(faults, 8u) << "16 scattered pages are as many translations";
+    EXPECT_GE(clean, 1u);
 }
 
 TEST(Knob, LoseMsix) {
@@ -179,7 +183,8 @@ TEST(Knob, CorruptFetch) {
 
 // A tiny object and one MVM through it: 2 x 2, row tiles given.
 struct MvmRig : Rig {
-    explicit MvmRig(uint32_t encoding, uint32_t rows = 2) : rows_(rows), weights(context.weights({.rows = rows, .cols = 2, .encoding = encoding})) {
+    explicit MvmRig(uint32_t encoding, uint32_t rows = 2)
+        : rows_(rows), weights(context.weights({.rows = rows, .cols = 2, .encoding = encoding})) {
         program_it();
     }
     void program_it() {
@@ -194,7 +199,8 @@ struct MvmRig : Rig {
     std::vector<int32_t> mvm_once() {
         const std::vector<int8_t> x(rows_, 1);
         const uint64_t out = context.alloc(64);
-        queue.submit(mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, 1, context.put(x), rows_, out, 8));
+        queue.submit(
+            mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, 1, context.put(x), rows_, out, 8));
         bench.run();
         EXPECT_TRUE(retired(queue));
         return context.get<int32_t>(out, 2);
@@ -220,12 +226,13 @@ TEST(Knob, NoQuiesceAck) {
     Rig rig;
     rig.queue.submit(nop());
     rig.bench.run();
-    for (const uint32_t op : {SIDRA_ADMIN_QUIESCE_RANGE, SIDRA_ADMIN_QUIESCE_WEIGHTS, SIDRA_ADMIN_QUIESCE_QUEUE, SIDRA_ADMIN_QUIESCE_CONTEXT,
-                              SIDRA_ADMIN_QUIESCE_DEVICE}) {
+    for (const uint32_t op : {SIDRA_ADMIN_QUIESCE_RANGE, SIDRA_ADMIN_QUIESCE_WEIGHTS, SIDRA_ADMIN_QUIESCE_QUEUE,
+                              SIDRA_ADMIN_QUIESCE_CONTEXT, SIDRA_ADMIN_QUIESCE_DEVICE}) {
         SCOPED_TRACE(op);
         ASSERT_TRUE(rig.set(SIDRA_KNOB_NO_QUIESCE_ACK, 1));
         const uint64_t page = rig.bench.bus().alloc_page();
-        EXPECT_EQ(rig.bench.admin(SIDRA_ADMIN_TEST_DMA, page, page + 8, 8), uint32_t{SIDRA_ADMIN_OK}) << "only quiesces hang";
+        EXPECT_EQ(rig.bench.admin(SIDRA_ADMIN_TEST_DMA, page, page + 8, 8), uint32_t{SIDRA_ADMIN_OK})
+            << "only quiesces hang";
         const auto result = rig.bench.try_admin(op, rig.context.index(), rig.queue.index(), kPage);
         EXPECT_FALSE(result.done);
         // The escalation: a device reset ends it.
@@ -235,7 +242,8 @@ TEST(Knob, NoQuiesceAck) {
         ASSERT_TRUE(rig.set(SIDRA_KNOB_NO_QUIESCE_ACK, 0));
         rig.bench.enable();
         EXPECT_EQ(rig.bench.admin(op, rig.context.index(), rig.queue.index(), kPage), uint32_t{SIDRA_ADMIN_OK});
-        for (const uint32_t resume : {SIDRA_ADMIN_RESUME_QUEUE, SIDRA_ADMIN_RESUME_CONTEXT, SIDRA_ADMIN_RESUME_DEVICE}) {
+        for (const uint32_t resume :
+             {SIDRA_ADMIN_RESUME_QUEUE, SIDRA_ADMIN_RESUME_CONTEXT, SIDRA_ADMIN_RESUME_DEVICE}) {
             EXPECT_EQ(rig.bench.admin(resume, rig.context.index(), rig.queue.index()), uint32_t{SIDRA_ADMIN_OK});
         }
         rig.queue.set_next(0);

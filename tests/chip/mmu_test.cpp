@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kLeaf = SIDRA_PTE_VALID | SIDRA_PTE_LEAF;
 
 class Mmu : public ::testing::Test {
-protected:
+   protected:
     Bench bench;
     Context& context = bench.context();
     Queue& queue = context.queue();
@@ -33,7 +33,8 @@ protected:
     }
     void invalidate() {
         // The widest range there is, then back to work.
-        EXPECT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_RANGE, context.index(), 0, uint64_t{1} << SIDRA_VA_BITS), uint32_t{SIDRA_ADMIN_OK});
+        EXPECT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_RANGE, context.index(), 0, uint64_t{1} << SIDRA_VA_BITS),
+                  uint32_t{SIDRA_ADMIN_OK});
     }
 };
 
@@ -46,9 +47,10 @@ TEST_F(Mmu, RandomMappingsAgainstTheWalker) {
     }
     const uint64_t huge = bench.bus().alloc(SIDRA_HUGE_SIZE, SIDRA_HUGE_SIZE);
     // A few neighbourhoods: near 0, around a 1 GiB border, the top of the address space.
-    const uint64_t regions[] = {0x20'0000, (uint64_t{1} << 30) - 8 * kPage, (uint64_t{1} << 33) + 5 * SIDRA_HUGE_SIZE - 4 * kPage,
+    const uint64_t regions[] = {0x20'0000, (uint64_t{1} << 30) - 8 * kPage,
+                                (uint64_t{1} << 33) + 5 * SIDRA_HUGE_SIZE - 4 * kPage,
                                 (uint64_t{1} << 39) - 16 * kPage};
-    for (unsigned round = 0; round < 60; ++round) {
+    for (unsigned round = 0; round < rounds(60); ++round) {
         for (unsigned i = 0; i < 10; ++i) {
             const uint64_t va = regions[random() % 4] + random() % 16 * kPage;
             if (context.space().raw(va & ~(SIDRA_HUGE_SIZE - 1)).cause == SIDRA_FAULT_NONE &&
@@ -58,10 +60,18 @@ TEST_F(Mmu, RandomMappingsAgainstTheWalker) {
             uint64_t entry = 0;
             const uint64_t rights = (random() % 4) << 2;
             switch (random() % 6) {
-                case 0: entry = 0; break;
-                case 1: entry = kLeaf | rights | SIDRA_PTE_LOCAL | random() % (bench.l3_size() / kPage) * kPage; break;
-                case 2: entry = pages[random() % pages.size()] | rights | SIDRA_PTE_LEAF; break;  // not valid
-                default: entry = pages[random() % pages.size()] | rights | kLeaf; break;
+                case 0:
+                    entry = 0;
+                    break;
+                case 1:
+                    entry = kLeaf | rights | SIDRA_PTE_LOCAL | random() % (bench.l3_size() / kPage) * kPage;
+                    break;
+                case 2:
+                    entry = pages[random() % pages.size()] | rights | SIDRA_PTE_LEAF;
+                    break;  // not valid
+                default:
+                    entry = pages[random() % pages.size()] | rights | kLeaf;
+                    break;
             }
             context.space().set(va, 0, entry);
         }
@@ -77,7 +87,9 @@ TEST_F(Mmu, RandomMappingsAgainstTheWalker) {
             const bool write = random() % 2 != 0;
             const uint64_t value = random();
             const Translation want = context.space().walk(va, write);
-            const auto word = [&]() -> uint8_t* { return want.local ? bench.l3() + want.address : bench.bus().storage(want.address); };
+            const auto word = [&]() -> uint8_t* {
+                return want.local ? bench.l3() + want.address : bench.bus().storage(want.address);
+            };
             uint64_t before = 0;
             if (want.cause == SIDRA_FAULT_NONE) {
                 if (!write) {
@@ -119,7 +131,8 @@ TEST_F(Mmu, MalformedEntriesFault) {
         invalidate();
         EXPECT_EQ(access(va, false), uint32_t{SIDRA_FAULT_NONE}) << what << ", mended";
     };
-    const uint64_t middle = bench.bus().load64(context.space().entry(va, 1)), root = bench.bus().load64(context.space().entry(va, 2));
+    const uint64_t middle = bench.bus().load64(context.space().entry(va, 1)),
+                   root = bench.bus().load64(context.space().entry(va, 2));
     for (unsigned bit = 0; bit < 64; ++bit) {
         if ((SIDRA_PTE_RESERVED >> bit & 1) != 0) {
             wrong("reserved bit in a page", 0, page | kReadWrite | kLeaf | uint64_t{1} << bit);
@@ -144,7 +157,8 @@ TEST_F(Mmu, LocalMemoryEndsWhereItEnds) {
     const uint64_t va = uint64_t{3} << 30;
     context.map(va, bench.l3_size() - kPage, kReadWrite, SIDRA_PTE_LOCAL);
     EXPECT_EQ(access(va + kPage - 8, true), uint32_t{SIDRA_FAULT_NONE});
-    for (const uint64_t offset : {bench.l3_size(), bench.l3_size() + kPage, uint64_t{1} << 40, uint64_t{SIDRA_PTE_ADDR}}) {
+    for (const uint64_t offset :
+         {bench.l3_size(), bench.l3_size() + kPage, uint64_t{1} << 40, uint64_t{SIDRA_PTE_ADDR}}) {
         context.map(va + kPage, offset, kReadWrite, SIDRA_PTE_LOCAL);
         invalidate();
         const uint32_t cause = access(va + kPage, true);
@@ -217,7 +231,8 @@ TEST_F(Mmu, QuiesceRangeCoversPartsOfPages) {
     const uint64_t va = uint64_t{6} << 30;
     const uint64_t huge_va = va + (uint64_t{1} << 30);
     std::mt19937_64 random(3);
-    const uint64_t huge[2] = {bench.bus().alloc(SIDRA_HUGE_SIZE, SIDRA_HUGE_SIZE), bench.bus().alloc(SIDRA_HUGE_SIZE, SIDRA_HUGE_SIZE)};
+    const uint64_t huge[2] = {bench.bus().alloc(SIDRA_HUGE_SIZE, SIDRA_HUGE_SIZE),
+                              bench.bus().alloc(SIDRA_HUGE_SIZE, SIDRA_HUGE_SIZE)};
     const uint64_t small[2] = {bench.bus().alloc_page(), bench.bus().alloc_page()};
     for (unsigned i = 0; i < 2; ++i) {
         bench.bus().store64(huge[i] + SIDRA_HUGE_SIZE - 8, 100 + i);
@@ -227,8 +242,10 @@ TEST_F(Mmu, QuiesceRangeCoversPartsOfPages) {
         const unsigned pick = round % 2;
         context.space().set(huge_va, 1, huge[pick] | kRead | kLeaf);
         context.space().set(va, 0, small[pick] | kRead | kLeaf);
-        EXPECT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_RANGE, context.index(), huge_va + random() % SIDRA_HUGE_SIZE, 1), uint32_t{SIDRA_ADMIN_OK});
-        EXPECT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_RANGE, context.index(), va - 5, 6 + random() % 5000), uint32_t{SIDRA_ADMIN_OK});
+        EXPECT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_RANGE, context.index(), huge_va + random() % SIDRA_HUGE_SIZE, 1),
+                  uint32_t{SIDRA_ADMIN_OK});
+        EXPECT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_RANGE, context.index(), va - 5, 6 + random() % 5000),
+                  uint32_t{SIDRA_ADMIN_OK});
         queue.submit(copy(buffer, huge_va + SIDRA_HUGE_SIZE - 8, 8));
         queue.submit(copy(buffer + 8, va + 8, 8));
         bench.run();

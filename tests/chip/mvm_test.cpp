@@ -40,7 +40,7 @@ struct Job {
 };
 
 class MvmRig {
-public:
+   public:
     explicit MvmRig(const BenchOptions& options) : bench(options) {}
 
     Bench bench;
@@ -56,8 +56,9 @@ public:
     }
 
     void check(const Job& job) {
-        SCOPED_TRACE(::testing::Message() << job.rows << " x " << job.cols << ", batch " << job.batch << ", encoding " << job.encoding << ", "
-                                          << job.in_type << " -> " << job.out_type << ", zeros " << job.in_zero << " " << job.out_zero);
+        SCOPED_TRACE(::testing::Message() << job.rows << " x " << job.cols << ", batch " << job.batch << ", encoding "
+                                          << job.encoding << ", " << job.in_type << " -> " << job.out_type << ", zeros "
+                                          << job.in_zero << " " << job.out_zero);
         const bool differential = job.encoding == SIDRA_ENCODING_DIFFERENTIAL;
         const uint32_t width = differential ? 128 : 256;
         const uint32_t tiles = (job.rows + 255) / 256 * ((job.cols + width - 1) / width);
@@ -69,7 +70,8 @@ public:
         }
         std::shuffle(crossbars.begin(), crossbars.end(), random);
         crossbars.resize(tiles);
-        const uint32_t weights = context.weights({.rows = job.rows, .cols = job.cols, .encoding = job.encoding, .crossbars = crossbars});
+        const uint32_t weights =
+            context.weights({.rows = job.rows, .cols = job.cols, .encoding = job.encoding, .crossbars = crossbars});
         std::vector<int8_t> w(size_t{job.rows} * job.cols);
         const bool extreme = random() % 4 == 0;
         for (int8_t& value : w) {
@@ -94,12 +96,23 @@ public:
                 if (job.in_type == SIDRA_TYPE_F32) {
                     float value = (static_cast<float>(random() % 4000) - 2000.0f) * 0.11f * in_scale;
                     switch (random() % 40) {
-                        case 0: value = in_scale * (static_cast<float>(random() % 100) + 0.5f); break;  // ties
-                        case 1: value = std::numeric_limits<float>::quiet_NaN(); break;
-                        case 2: value = std::numeric_limits<float>::infinity(); break;
-                        case 3: value = -std::numeric_limits<float>::infinity(); break;
-                        case 4: value = 3e38f; break;
-                        default: break;
+                        case 0:
+                            value = in_scale * (static_cast<float>(random() % 100) + 0.5f);
+                            break;  // ties
+                        case 1:
+                            value = std::numeric_limits<float>::quiet_NaN();
+                            break;
+                        case 2:
+                            value = std::numeric_limits<float>::infinity();
+                            break;
+                        case 3:
+                            value = -std::numeric_limits<float>::infinity();
+                            break;
+                        case 4:
+                            value = 3e38f;
+                            break;
+                        default:
+                            break;
                     }
                     std::memcpy(at, &value, 4);
                     code = static_cast<int32_t>(clamp(round_even(rounded(value * inverse)) + job.in_zero, 0, 255));
@@ -120,7 +133,8 @@ public:
         const uint64_t out = context.alloc(out_bytes + 2 * kPage) + kPage - (job.out_type == SIDRA_TYPE_S8 ? 3 : 4);
         std::vector<uint8_t> canvas(out_bytes + 64, 0xcc);
         context.write(out, canvas.data(), canvas.size());
-        sidra_cmd cmd = mvm(static_cast<uint16_t>(weights), job.in_type, job.out_type, job.batch, place(in, in_size == 4 ? 4 : 3), in_stride, out, out_stride);
+        sidra_cmd cmd = mvm(static_cast<uint16_t>(weights), job.in_type, job.out_type, job.batch,
+                            place(in, in_size == 4 ? 4 : 3), in_stride, out, out_stride);
         cmd.mvm.in_zero = static_cast<int16_t>(job.in_zero);
         cmd.mvm.out_zero = static_cast<uint8_t>(job.out_zero);
         cmd.mvm.in_scale = job.in_scale;
@@ -144,17 +158,26 @@ public:
                 const float value = rounded(static_cast<float>(acc) * factor);
                 uint8_t* at = &canvas[size_t{b} * out_stride + size_t{n} * out_size];
                 switch (job.out_type) {
-                    case SIDRA_TYPE_S32: std::memcpy(at, &acc, 4); break;
-                    case SIDRA_TYPE_F32: std::memcpy(at, &value, 4); break;
-                    case SIDRA_TYPE_S8: *at = static_cast<uint8_t>(clamp(round_even(value) + job.out_zero, -128, 127)); break;
-                    default: *at = static_cast<uint8_t>(clamp(round_even(value) + job.out_zero, 0, 255)); break;
+                    case SIDRA_TYPE_S32:
+                        std::memcpy(at, &acc, 4);
+                        break;
+                    case SIDRA_TYPE_F32:
+                        std::memcpy(at, &value, 4);
+                        break;
+                    case SIDRA_TYPE_S8:
+                        *at = static_cast<uint8_t>(clamp(round_even(value) + job.out_zero, -128, 127));
+                        break;
+                    default:
+                        *at = static_cast<uint8_t>(clamp(round_even(value) + job.out_zero, 0, 255));
+                        break;
                 }
             }
         }
         const auto got = context.get<uint8_t>(out, canvas.size());
         const auto [x, y] = std::mismatch(got.begin(), got.end(), canvas.begin());
-        ASSERT_TRUE(x == got.end()) << "differs at row " << (x - got.begin()) / out_stride << ", byte " << (x - got.begin()) % out_stride
-                                    << " of the row: " << unsigned{*x} << ", not " << unsigned{*y};
+        ASSERT_TRUE(x == got.end()) << "differs at row " << (x - got.begin()) / out_stride << ", byte "
+                                    << (x - got.begin()) % out_stride << " of the row: " << unsigned{*x} << ", not "
+                                    << unsigned{*y};
     }
 
     Job random_job() {
@@ -176,7 +199,8 @@ public:
 
     void finish(Job& job) {
         if (random() % 3 != 0) {
-            job.in_zero = job.in_type == SIDRA_TYPE_S8 ? static_cast<int32_t>(random() % 256) - 128 : static_cast<int32_t>(random() % 256);
+            job.in_zero = job.in_type == SIDRA_TYPE_S8 ? static_cast<int32_t>(random() % 256) - 128
+                                                       : static_cast<int32_t>(random() % 256);
         }
         job.in_pad = random() % 2 != 0 ? static_cast<uint32_t>(random() % 70) : 0;
         job.out_pad = random() % 2 != 0 ? static_cast<uint32_t>(random() % 70) : 0;
@@ -200,7 +224,7 @@ public:
 };
 
 class Mvm : public ::testing::TestWithParam<uint32_t> {
-protected:
+   protected:
     void SetUp() override {
         if (!engine_available(GetParam())) {
             GTEST_SKIP() << "this CPU or build does not have the engine";
@@ -213,7 +237,12 @@ TEST_P(Mvm, EveryTypeCombination) {
     for (const uint32_t encoding : {uint32_t{SIDRA_ENCODING_DIFFERENTIAL}, uint32_t{SIDRA_ENCODING_OFFSET}}) {
         for (const uint32_t in_type : {SIDRA_TYPE_U8, SIDRA_TYPE_S8, SIDRA_TYPE_F32}) {
             for (const uint32_t out_type : {SIDRA_TYPE_S32, SIDRA_TYPE_S8, SIDRA_TYPE_U8, SIDRA_TYPE_F32}) {
-                Job job{.rows = 300, .cols = 140, .batch = 5, .encoding = encoding, .in_type = in_type, .out_type = out_type};
+                Job job{.rows = 300,
+                        .cols = 140,
+                        .batch = 5,
+                        .encoding = encoding,
+                        .in_type = in_type,
+                        .out_type = out_type};
                 rig.finish(job);
                 rig.check(job);
                 if (::testing::Test::HasFatalFailure()) {
@@ -233,7 +262,13 @@ TEST_P(Mvm, EdgesOfTiles) {
             if ((rows + 255) / 256 * ((cols + width - 1) / width) > rig.bench.crossbars_total()) {
                 continue;
             }
-            rig.check({.rows = rows, .cols = cols, .batch = 1 + rows % 3, .encoding = encoding, .in_type = SIDRA_TYPE_S8, .out_type = SIDRA_TYPE_S32, .in_zero = -7});
+            rig.check({.rows = rows,
+                       .cols = cols,
+                       .batch = 1 + rows % 3,
+                       .encoding = encoding,
+                       .in_type = SIDRA_TYPE_S8,
+                       .out_type = SIDRA_TYPE_S32,
+                       .in_zero = -7});
             if (::testing::Test::HasFatalFailure()) {
                 return;
             }
@@ -245,7 +280,7 @@ TEST_P(Mvm, RandomShapes) {
     for (const uint32_t workers : {1u, 2u}) {
         MvmRig rig({.engine = GetParam(), .workers = workers, .pages = 65536});
         rig.random.seed(workers * 1000 + GetParam());
-        for (unsigned i = 0; i < 30; ++i) {
+        for (unsigned i = 0; i < rounds(30); ++i) {
             rig.check(rig.random_job());
             if (::testing::Test::HasFatalFailure()) {
                 return;
@@ -260,7 +295,8 @@ std::string engine_name(const ::testing::TestParamInfo<uint32_t>& engine) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, Mvm,
-                         ::testing::Values(SIDRA_CHIP_ENGINE_SCALAR, SIDRA_CHIP_ENGINE_AVX2, SIDRA_CHIP_ENGINE_AVX512, SIDRA_CHIP_ENGINE_NEON),
+                         ::testing::Values(SIDRA_CHIP_ENGINE_SCALAR, SIDRA_CHIP_ENGINE_AVX2, SIDRA_CHIP_ENGINE_AVX512,
+                                           SIDRA_CHIP_ENGINE_NEON),
                          engine_name);
 
 TEST(MvmLarge, ManySlicesOfAWholeChip) {
@@ -268,7 +304,7 @@ TEST(MvmLarge, ManySlicesOfAWholeChip) {
     Bench bench({.profile = SIDRA_CHIP_Y1, .workers = 2, .scatter = false, .pages = 65536});
     Context& context = bench.context();
     Queue& queue = context.queue();
-    constexpr uint32_t kRows = 2500, kCols = 2400, kBatch = 3;
+    constexpr uint32_t kRows = 2500, kCols = 2400, kBatch = rounds(3);
     const uint32_t weights = context.weights({.rows = kRows, .cols = kCols, .encoding = SIDRA_ENCODING_DIFFERENTIAL});
     std::mt19937_64 random(5);
     std::vector<int8_t> w(size_t{kRows} * kCols);
@@ -281,7 +317,8 @@ TEST(MvmLarge, ManySlicesOfAWholeChip) {
     }
     const uint64_t w_at = context.put(w), x_at = context.put(x), out = context.alloc(uint64_t{kCols} * kBatch * 4);
     queue.submit(program(weights, 0, kRows, 0, kCols, w_at, kCols));
-    queue.submit(mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, kBatch, x_at, kRows, out, kCols * 4));
+    queue.submit(
+        mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, kBatch, x_at, kRows, out, kCols * 4));
     bench.run();
     ASSERT_TRUE(retired(queue));
     const auto got = context.get<int32_t>(out, size_t{kCols} * kBatch);
@@ -308,7 +345,8 @@ TEST(MvmLarge, LargestBatch) {
     }
     const uint64_t out = context.alloc(4 * SIDRA_CMD_BATCH_MAX);
     queue.submit(program(weights, 0, 2, 0, 1, context.put(w), 1));
-    queue.submit(mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, SIDRA_CMD_BATCH_MAX, context.put(x), 2, out, 4));
+    queue.submit(mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, SIDRA_CMD_BATCH_MAX, context.put(x),
+                     2, out, 4));
     bench.run();
     ASSERT_TRUE(retired(queue));
     const auto got = context.get<int32_t>(out, SIDRA_CMD_BATCH_MAX);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Negative twins: for each packet a sound one that retires, and the same with one thing wrong. A twin must stop its queue with a complete
-// record, change no memory, and disturb nobody.
+// Negative twins: for each packet a sound one that retires, and the same with one thing wrong. A twin must stop its
+// queue with a complete record, change no memory, and disturb nobody.
 #include <functional>
 
 #include "bench.h"
@@ -23,7 +23,7 @@ constexpr std::initializer_list<sidra_fault_cause> kBus = {SIDRA_FAULT_BUS};
 constexpr uint64_t kTop = uint64_t{1} << SIDRA_VA_BITS;
 
 class PacketFault : public ::testing::Test {
-protected:
+   protected:
     Bench bench;
     Context& context = bench.context();
     Queue& queue = context.queue();
@@ -51,7 +51,8 @@ protected:
     }
 
     // The twin between two no-ops; `unchanged`: everything that it might have written stays.
-    void twin(const char* what, const sidra_cmd& cmd, Cause cause, std::optional<uint64_t> address = std::nullopt, bool unchanged = true) {
+    void twin(const char* what, const sidra_cmd& cmd, Cause cause, std::optional<uint64_t> address = std::nullopt,
+              bool unchanged = true) {
         SCOPED_TRACE(what);
         queue.reset();
         std::vector<uint8_t> before(16 * kPage, 0xa5);
@@ -111,11 +112,10 @@ protected:
 
     // Every way for an operand of `bytes` bytes to be out of reach. `field` points into the packet.
     template <typename Field>
-    void address_twins(const char* what, const sidra_cmd& cmd, Field field, uint64_t bytes, bool write, uint64_t align) {
+    void address_twins(const char* what, const sidra_cmd& cmd, Field field, uint64_t bytes, bool write,
+                       uint64_t align) {
         SCOPED_TRACE(what);
-        const auto at = [&](uint64_t address) {
-            return [=](sidra_cmd& c) { field(c) = address; };
-        };
+        const auto at = [&](uint64_t address) { return [=](sidra_cmd& c) { field(c) = address; }; };
         twin("unmapped", cmd, at(unmapped), {kTranslation}, unmapped);
         twin("address 0", cmd, at(align), {kTranslation}, 0, true);
         twin("wrong rights", cmd, at(write ? read_only : write_only), {kPermission}, write ? read_only : write_only);
@@ -128,7 +128,8 @@ protected:
             twin("across the address width", cmd, at((kTop - bytes / 2) & ~(align - 1)), {kLimitOrTranslation});
             twin("wraps", cmd, at((uint64_t{0} - bytes / 2) & ~(align - 1)), {kLimitOrTranslation});
             if (bytes <= kPage) {
-                twin("into an unmapped page", cmd, at((edge + kPage - bytes / 2) & ~(align - 1)), {kTranslation}, edge + kPage, false);
+                twin("into an unmapped page", cmd, at((edge + kPage - bytes / 2) & ~(align - 1)), {kTranslation},
+                     edge + kPage, false);
             }
         }
         for (uint64_t skew = 1; skew < align; skew *= 2) {
@@ -206,19 +207,27 @@ TEST_F(PacketFault, Copy) {
     twin("source stride too short", rows, [](auto& c) { c.copy.src_stride = 0; }, {kFieldOrLimit});
     twin("destination stride wraps", rows, [](auto& c) { c.copy.dst_stride = ~uint64_t{0}; }, {kLimitOrTranslation});
     twin("source stride wraps", rows, [](auto& c) { c.copy.src_stride = uint64_t{1} << 62; }, {kLimitOrTranslation});
-    twin("source stride of exactly 2^64 / 3", rows, [](auto& c) { c.copy.src_stride = 0x5555555555555556ull; }, {kLimitOrTranslation});
-    twin("rows x bytes too long", rows, [](auto& c) {
-        c.copy.rows = 0xffffffffu;
-        c.copy.row_bytes = c.copy.dst_stride = c.copy.src_stride = 0x1'0000'0001ull;
-    }, {kLimit});
-    twin("rows x bytes wraps to small", rows, [](auto& c) {
-        c.copy.rows = 1u << 31;
-        c.copy.row_bytes = c.copy.dst_stride = c.copy.src_stride = (uint64_t{1} << 33) + 1;
-    }, {kLimit});
-    twin("a later row unmapped", rows, [this](auto& c) {
-        c.copy.dst = edge;
-        c.copy.dst_stride = 2000;
-    }, {kTranslation}, edge + kPage, false);
+    twin("source stride of exactly 2^64 / 3", rows, [](auto& c) { c.copy.src_stride = 0x5555555555555556ull; },
+         {kLimitOrTranslation});
+    twin("rows x bytes too long", rows,
+         [](auto& c) {
+             c.copy.rows = 0xffffffffu;
+             c.copy.row_bytes = c.copy.dst_stride = c.copy.src_stride = 0x1'0000'0001ull;
+         },
+         {kLimit});
+    twin("rows x bytes wraps to small", rows,
+         [](auto& c) {
+             c.copy.rows = 1u << 31;
+             c.copy.row_bytes = c.copy.dst_stride = c.copy.src_stride = (uint64_t{1} << 33) + 1;
+         },
+         {kLimit});
+    twin(
+        "a later row unmapped", rows,
+        [this](auto& c) {
+            c.copy.dst = edge;
+            c.copy.dst_stride = 2000;
+        },
+        {kTranslation}, edge + kPage, false);
 }
 
 TEST_F(PacketFault, Fill) {
@@ -228,16 +237,20 @@ TEST_F(PacketFault, Fill) {
     reserved_words(cmd, 5, 7);
     twin("pad", cmd, [](auto& c) { c.fill.pad = 1; }, {kField});
     for (const uint32_t bytes : {0u, 3u, 5u, 6u, 7u, 9u, 16u, 0x80000000u}) {
-        twin("pattern size", cmd, [bytes](auto& c) {
-            c.fill.pattern_bytes = bytes;
-            c.fill.pattern = 0;
-        }, {kField});
+        twin("pattern size", cmd,
+             [bytes](auto& c) {
+                 c.fill.pattern_bytes = bytes;
+                 c.fill.pattern = 0;
+             },
+             {kField});
     }
     for (const uint32_t bytes : {1u, 2u, 4u}) {
-        twin("unused pattern bytes", cmd, [bytes](auto& c) {
-            c.fill.pattern_bytes = bytes;
-            c.fill.pattern = uint64_t{1} << (bytes * 8);
-        }, {kField});
+        twin("unused pattern bytes", cmd,
+             [bytes](auto& c) {
+                 c.fill.pattern_bytes = bytes;
+                 c.fill.pattern = uint64_t{1} << (bytes * 8);
+             },
+             {kField});
     }
     twin("ragged size", cmd, [](auto& c) { c.fill.bytes = 2044; }, {kFieldOrAlignment});
     twin("too long", cmd, [](auto& c) { c.fill.bytes = SIDRA_CMD_COPY_MAX + 8; }, {kLimit});
@@ -261,7 +274,7 @@ TEST_F(PacketFault, Call) {
 }
 
 class MvmFault : public PacketFault {
-protected:
+   protected:
     static constexpr uint32_t kRows = 300, kCols = 200;
     uint16_t weights = static_cast<uint16_t>(context.weights({.rows = kRows, .cols = kCols}));
 
@@ -271,7 +284,8 @@ protected:
         EXPECT_TRUE(retired(queue));
     }
     sidra_cmd base(uint32_t in_type, uint32_t out_type) const {
-        return mvm(weights, in_type, out_type, 3, in, kRows * element_size(in_type), out, kCols * element_size(out_type));
+        return mvm(weights, in_type, out_type, 3, in, kRows * element_size(in_type), out,
+                   kCols * element_size(out_type));
     }
 };
 
@@ -328,8 +342,12 @@ TEST_F(MvmFault, Addresses) {
     address_twins("scale", f32, FIELD_OF(mvm.scale), kCols * 4, false, 4);
     address_twins("bias", f32, FIELD_OF(mvm.bias), kCols * 4, false, 4);
     const sidra_cmd s32 = base(SIDRA_TYPE_U8, SIDRA_TYPE_S32);
-    twin("input stride far out", s32, [](auto& c) { c.mvm.in_stride = 0xffffffffu; }, {kLimitOrTranslation}, std::nullopt, false);
-    twin("output stride far out", s32, [](auto& c) { c.mvm.out_stride = 0xfffffffcu; }, {kLimitOrTranslation}, std::nullopt, false);
+    twin(
+        "input stride far out", s32, [](auto& c) { c.mvm.in_stride = 0xffffffffu; }, {kLimitOrTranslation},
+        std::nullopt, false);
+    twin(
+        "output stride far out", s32, [](auto& c) { c.mvm.out_stride = 0xfffffffcu; }, {kLimitOrTranslation},
+        std::nullopt, false);
 }
 
 TEST_F(MvmFault, Weights) {
@@ -339,12 +357,18 @@ TEST_F(MvmFault, Weights) {
         twin("no such object", cmd, [index](auto& c) { c.mvm.weights = index; }, {{SIDRA_FAULT_WEIGHTS}});
     }
     const auto fresh = static_cast<uint16_t>(context.weights({.rows = 256, .cols = 256}));
-    twin("unprogrammed", cmd, [&](auto& c) { c.mvm.weights = fresh; c.mvm.out_stride = 1024; }, {{SIDRA_FAULT_UNPROGRAMMED}});
-    const auto mute = static_cast<uint16_t>(context.weights({.rows = kRows,
-                                                             .cols = kCols,
-                                                             .rights = SIDRA_HW_WEIGHTS_PROGRAM | SIDRA_HW_WEIGHTS_READBACK,
-                                                             .uid = context.weights_entry(weights).uid,
-                                                             .crossbars = {1, 0}}));
+    twin("unprogrammed", cmd,
+         [&](auto& c) {
+             c.mvm.weights = fresh;
+             c.mvm.out_stride = 1024;
+         },
+         {{SIDRA_FAULT_UNPROGRAMMED}});
+    const auto mute =
+        static_cast<uint16_t>(context.weights({.rows = kRows,
+                                               .cols = kCols,
+                                               .rights = SIDRA_HW_WEIGHTS_PROGRAM | SIDRA_HW_WEIGHTS_READBACK,
+                                               .uid = context.weights_entry(weights).uid,
+                                               .crossbars = {1, 0}}));
     twin("no right to compute", cmd, [&](auto& c) { c.mvm.weights = mute; }, {{SIDRA_FAULT_WEIGHTS_RIGHTS}});
 }
 
@@ -357,17 +381,22 @@ TEST_F(MvmFault, MalformedWeightsEntries) {
         {"no columns", [](auto& e) { e.cols = 0; }},
         {"tile count too small", [](auto& e) { e.tile_count -= 1; }},
         {"tile count too large", [](auto& e) { e.tile_count += 1; }},
-        {"tile count that does not fit the shape", [](auto& e) { e.rows = 0xffffffffu; e.cols = 0xffffffffu; }},
+        {"tile count that does not fit the shape",
+         [](auto& e) {
+             e.rows = 0xffffffffu;
+             e.cols = 0xffffffffu;
+         }},
         {"encoding", [](auto& e) { e.encoding = 2; }},
         {"unknown flag", [](auto& e) { e.flags |= 16; }},
         {"reserved0", [](auto& e) { e.reserved0 = 1; }},
         {"reserved1", [](auto& e) { e.reserved1[2] = 1; }},
         {"tile list misaligned", [](auto& e) { e.tiles += 2; }},
-        {"crossbar that does not exist", [&](auto& e) {
-            const uint32_t xbars[2] = {0, bench.crossbars_total()};
-            bench.bus().write(list, xbars, sizeof xbars);
-            e.tiles = list;
-        }},
+        {"crossbar that does not exist",
+         [&](auto& e) {
+             const uint32_t xbars[2] = {0, bench.crossbars_total()};
+             bench.bus().write(list, xbars, sizeof xbars);
+             e.tiles = list;
+         }},
     };
     for (const auto& [name, twist] : twists) {
         SCOPED_TRACE(name);
@@ -412,7 +441,12 @@ TEST_F(MvmFault, ProgramAndReadback) {
         twin("rows beyond", cmd, [](auto& c) { c.weights.row0 = kRows - 9; }, {kLimit});
         twin("columns beyond", cmd, [](auto& c) { c.weights.col0 = kCols - 19; }, {kLimit});
         twin("row range wraps", cmd, [](auto& c) { c.weights.row0 = 0xfffffffeu; }, {kLimit});
-        twin("column range wraps", cmd, [](auto& c) { c.weights.col0 = 0xfffffff0u; c.weights.cols = 0x11; }, {kLimit});
+        twin("column range wraps", cmd,
+             [](auto& c) {
+                 c.weights.col0 = 0xfffffff0u;
+                 c.weights.cols = 0x11;
+             },
+             {kLimit});
         twin("far too many rows", cmd, [](auto& c) { c.weights.rows = 0xffffffffu; }, {kLimit});
         twin("stride too short", cmd, [](auto& c) { c.weights.stride = 19; }, {kFieldOrLimit});
         for (const uint32_t index : {100u, 128u, 4096u, 65536u + weights, 0xffffffffu}) {
@@ -421,7 +455,8 @@ TEST_F(MvmFault, ProgramAndReadback) {
         address_twins("data", cmd, FIELD_OF(weights.addr), 9 * 32 + 20, reading, 1);
     }
     const uint64_t uid = context.weights_entry(weights).uid;
-    const uint32_t fixed = context.weights({.rows = kRows, .cols = kCols, .rights = SIDRA_HW_WEIGHTS_COMPUTE, .uid = uid, .crossbars = {1, 0}});
+    const uint32_t fixed = context.weights(
+        {.rows = kRows, .cols = kCols, .rights = SIDRA_HW_WEIGHTS_COMPUTE, .uid = uid, .crossbars = {1, 0}});
     twin("no right to program", program(fixed, 0, kRows, 0, kCols, in, kCols), {{SIDRA_FAULT_WEIGHTS_RIGHTS}});
     twin("no right to read", readback(fixed, 0, 1, 0, 1, out, 1), {{SIDRA_FAULT_WEIGHTS_RIGHTS}});
     const uint32_t fresh = context.weights({.rows = 20, .cols = 20, .crossbars = {7}});
@@ -448,8 +483,8 @@ TEST_F(VecFault, Fields) {
     address_twins("input", cmd, FIELD_OF(vec.in), 1600, false, 4);
     address_twins("output", cmd, FIELD_OF(vec.out), 1600, true, 4);
     for (unsigned op = 0; op < 256; ++op) {
-        const bool known = (op >= 1 && op <= 2) || (op >= 8 && op <= 12) || (op >= 16 && op <= 23) || op == 32 || op == 33 ||
-                           (op >= 40 && op <= 44) || op == 48 || op == 49 || op == 56 || op == 57;
+        const bool known = (op >= 1 && op <= 2) || (op >= 8 && op <= 12) || (op >= 16 && op <= 23) || op == 32 ||
+                           op == 33 || (op >= 40 && op <= 44) || op == 48 || op == 49 || op == 56 || op == 57;
         if (!known) {
             twin("unknown operation", cmd, [op](auto& c) { c.vec.op = static_cast<uint8_t>(op); }, {kField});
         }
@@ -506,8 +541,9 @@ TEST_F(VecFault, GatherIndices) {
         }
     }
     context.write(aux, good.data(), 20);
-    twin("no rows to choose from", gather, [](auto& c) { c.vec.param1 = 0; }, {{SIDRA_FAULT_VALUE, SIDRA_FAULT_FIELD, SIDRA_FAULT_LIMIT}}, std::nullopt,
-         false);
+    twin(
+        "no rows to choose from", gather, [](auto& c) { c.vec.param1 = 0; },
+        {{SIDRA_FAULT_VALUE, SIDRA_FAULT_FIELD, SIDRA_FAULT_LIMIT}}, std::nullopt, false);
 }
 
 TEST_F(VecFault, PoolGeometry) {
@@ -545,8 +581,10 @@ TEST_F(VecFault, PoolGeometry) {
         twin(name, pool, {{SIDRA_FAULT_VALUE, SIDRA_FAULT_FIELD, SIDRA_FAULT_LIMIT}});
     }
     context.write(aux, &good, sizeof good);
-    twin("rows are not whole images", pool, [](auto& c) { c.vec.rows = 5; }, {{SIDRA_FAULT_VALUE, SIDRA_FAULT_FIELD, SIDRA_FAULT_LIMIT}});
-    twin("no geometry", pool, [this](auto& c) { c.vec.in2 = unmapped; }, {kTranslation}, unmapped);
+    twin("rows are not whole images", pool, [](auto& c) { c.vec.rows = 5; },
+         {{SIDRA_FAULT_VALUE, SIDRA_FAULT_FIELD, SIDRA_FAULT_LIMIT}});
+    twin(
+        "no geometry", pool, [this](auto& c) { c.vec.in2 = unmapped; }, {kTranslation}, unmapped);
     twin("param0", pool, [](auto& c) { c.vec.param0 = 1; }, {kField});
     address_twins("geometry", pool, FIELD_OF(vec.in2), 64, false, 4);
     address_twins("input", pool, FIELD_OF(vec.in), 12 * 24, false, 1);
@@ -561,14 +599,28 @@ TEST_F(VecFault, TypeMatrix) {
     const std::vector<std::pair<sidra_vec_op, Types>> table = {
         {SIDRA_VEC_QUANTIZE, {{F32, S8}, {F32, U8}, {F32, S32}, {S32, S8}, {S32, U8}, {S32, S32}}},
         {SIDRA_VEC_DEQUANTIZE, {{S8, F32}, {U8, F32}, {S32, F32}}},
-        {SIDRA_VEC_ADD, two}, {SIDRA_VEC_SUB, two}, {SIDRA_VEC_MUL, two}, {SIDRA_VEC_MAX, two}, {SIDRA_VEC_MIN, two},
+        {SIDRA_VEC_ADD, two},
+        {SIDRA_VEC_SUB, two},
+        {SIDRA_VEC_MUL, two},
+        {SIDRA_VEC_MAX, two},
+        {SIDRA_VEC_MIN, two},
         {SIDRA_VEC_RELU, {{F32, F32}, {S32, S32}, {S8, S8}}},
-        {SIDRA_VEC_GELU, f32}, {SIDRA_VEC_GELU_TANH, f32}, {SIDRA_VEC_SIGMOID, f32}, {SIDRA_VEC_TANH, f32}, {SIDRA_VEC_SILU, f32}, {SIDRA_VEC_EXP, f32},
+        {SIDRA_VEC_GELU, f32},
+        {SIDRA_VEC_GELU_TANH, f32},
+        {SIDRA_VEC_SIGMOID, f32},
+        {SIDRA_VEC_TANH, f32},
+        {SIDRA_VEC_SILU, f32},
+        {SIDRA_VEC_EXP, f32},
         {SIDRA_VEC_LUT, {{S8, S8}, {S8, U8}, {U8, S8}, {U8, U8}}},
-        {SIDRA_VEC_SOFTMAX, f32}, {SIDRA_VEC_LAYERNORM, f32},
-        {SIDRA_VEC_REDUCE_SUM, two}, {SIDRA_VEC_REDUCE_MEAN, f32}, {SIDRA_VEC_REDUCE_MAX, two}, {SIDRA_VEC_REDUCE_MIN, two},
+        {SIDRA_VEC_SOFTMAX, f32},
+        {SIDRA_VEC_LAYERNORM, f32},
+        {SIDRA_VEC_REDUCE_SUM, two},
+        {SIDRA_VEC_REDUCE_MEAN, f32},
+        {SIDRA_VEC_REDUCE_MAX, two},
+        {SIDRA_VEC_REDUCE_MIN, two},
         {SIDRA_VEC_ARGMAX, {{F32, S32}, {S32, S32}, {S8, S32}, {U8, S32}}},
-        {SIDRA_VEC_POOL_MAX, {{F32, F32}, {S8, S8}, {U8, U8}}}, {SIDRA_VEC_POOL_AVG, f32},
+        {SIDRA_VEC_POOL_MAX, {{F32, F32}, {S8, S8}, {U8, U8}}},
+        {SIDRA_VEC_POOL_AVG, f32},
         {SIDRA_VEC_TRANSPOSE, {{F32, F32}, {S32, S32}, {S8, S8}, {U8, U8}}},
         {SIDRA_VEC_GATHER, {{F32, F32}, {S32, S32}, {S8, S8}, {U8, U8}}},
     };
@@ -587,8 +639,14 @@ TEST_F(VecFault, TypeMatrix) {
                 sidra_cmd cmd = vec(op, in_code, out_code, 4, 4, in, out);
                 cmd.vec.in_stride = cmd.vec.out_stride = 64;
                 switch (op) {
-                    case SIDRA_VEC_ADD: case SIDRA_VEC_SUB: case SIDRA_VEC_MUL: case SIDRA_VEC_MAX: case SIDRA_VEC_MIN:
-                    case SIDRA_VEC_LUT: case SIDRA_VEC_POOL_MAX: case SIDRA_VEC_POOL_AVG:
+                    case SIDRA_VEC_ADD:
+                    case SIDRA_VEC_SUB:
+                    case SIDRA_VEC_MUL:
+                    case SIDRA_VEC_MAX:
+                    case SIDRA_VEC_MIN:
+                    case SIDRA_VEC_LUT:
+                    case SIDRA_VEC_POOL_MAX:
+                    case SIDRA_VEC_POOL_AVG:
                         cmd.vec.in2 = aux;
                         break;
                     case SIDRA_VEC_GATHER:

@@ -58,7 +58,8 @@ inline sidra_cmd copy(uint64_t dst, uint64_t src, uint64_t bytes) {
     return cmd;
 }
 
-inline sidra_cmd copy_2d(uint64_t dst, uint64_t dst_stride, uint64_t src, uint64_t src_stride, uint64_t row_bytes, uint32_t rows) {
+inline sidra_cmd copy_2d(uint64_t dst, uint64_t dst_stride, uint64_t src, uint64_t src_stride, uint64_t row_bytes,
+                         uint32_t rows) {
     sidra_cmd cmd = copy(dst, src, row_bytes);
     cmd.copy.rows = rows;
     cmd.copy.dst_stride = dst_stride;
@@ -78,8 +79,8 @@ inline sidra_cmd fill(uint64_t dst, uint64_t bytes, uint64_t pattern, uint32_t p
 inline uint32_t element_size(uint32_t type) { return type == SIDRA_TYPE_S32 || type == SIDRA_TYPE_F32 ? 4 : 1; }
 inline uint32_t f32_bits(float value) { return std::bit_cast<uint32_t>(value); }
 
-inline sidra_cmd mvm(uint16_t weights, uint32_t in_type, uint32_t out_type, uint32_t batch, uint64_t in, uint32_t in_stride, uint64_t out,
-                     uint32_t out_stride) {
+inline sidra_cmd mvm(uint16_t weights, uint32_t in_type, uint32_t out_type, uint32_t batch, uint64_t in,
+                     uint32_t in_stride, uint64_t out, uint32_t out_stride) {
     sidra_cmd cmd = blank(SIDRA_CMD_MVM);
     cmd.mvm.types = SIDRA_MVM_TYPES(in_type, out_type);
     cmd.mvm.weights = weights;
@@ -91,7 +92,8 @@ inline sidra_cmd mvm(uint16_t weights, uint32_t in_type, uint32_t out_type, uint
     return cmd;
 }
 
-inline sidra_cmd vec(sidra_vec_op op, uint32_t in_type, uint32_t out_type, uint32_t rows, uint32_t cols, uint64_t in, uint64_t out) {
+inline sidra_cmd vec(sidra_vec_op op, uint32_t in_type, uint32_t out_type, uint32_t rows, uint32_t cols, uint64_t in,
+                     uint64_t out) {
     sidra_cmd cmd = blank(SIDRA_CMD_VEC);
     cmd.vec.op = static_cast<uint8_t>(op);
     cmd.vec.in_type = static_cast<uint8_t>(in_type);
@@ -105,7 +107,8 @@ inline sidra_cmd vec(sidra_vec_op op, uint32_t in_type, uint32_t out_type, uint3
     return cmd;
 }
 
-inline sidra_cmd program(uint32_t weights, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols, uint64_t addr, uint32_t stride) {
+inline sidra_cmd program(uint32_t weights, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols, uint64_t addr,
+                         uint32_t stride) {
     sidra_cmd cmd = blank(SIDRA_CMD_PROGRAM);
     cmd.weights.weights = weights;
     cmd.weights.row0 = row0;
@@ -117,7 +120,8 @@ inline sidra_cmd program(uint32_t weights, uint32_t row0, uint32_t rows, uint32_
     return cmd;
 }
 
-inline sidra_cmd readback(uint32_t weights, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols, uint64_t addr, uint32_t stride) {
+inline sidra_cmd readback(uint32_t weights, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols, uint64_t addr,
+                          uint32_t stride) {
     sidra_cmd cmd = program(weights, row0, rows, col0, cols, addr, stride);
     cmd.hdr.opcode = SIDRA_CMD_READBACK;
     return cmd;

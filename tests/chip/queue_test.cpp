@@ -200,7 +200,8 @@ TEST_P(AnyQueue, RunsAroundTheRingManyTimes) {
 
 TEST_P(AnyQueue, IndicesBeyond32Bits) {
     Bench bench;
-    for (const uint64_t start : {(uint64_t{1} << 32) - 3, (uint64_t{1} << 40) + 17, (uint64_t{1} << 63) - 2, ~uint64_t{0} - 100}) {
+    for (const uint64_t start :
+         {(uint64_t{1} << 32) - 3, (uint64_t{1} << 40) + 17, (uint64_t{1} << 63) - 2, ~uint64_t{0} - 100}) {
         Queue& queue = bench.context().queue({.start = start, .kernel = GetParam()});
         queue.doorbell();
         bench.run();
@@ -227,7 +228,8 @@ TEST_P(AnyQueue, WriteIndexAheadOrBackwardsFaults) {
     bench.run();
     ASSERT_TRUE(retired(queue)) << "a full ring is allowed";
 
-    for (const uint64_t wrong : {queue.slots() + queue.slots() + 1, queue.slots() - 1, uint64_t{0}, ~uint64_t{0}, uint64_t{1} << 32}) {
+    for (const uint64_t wrong :
+         {queue.slots() + queue.slots() + 1, queue.slots() - 1, uint64_t{0}, ~uint64_t{0}, uint64_t{1} << 32}) {
         SCOPED_TRACE(wrong);
         queue.reset();
         for (uint64_t i = 0; i < queue.slots(); ++i) {
@@ -350,7 +352,8 @@ TEST(QueueRing, ReportsThatCannotBeWrittenAreTheOwnersLoss) {
         bench.run();
         EXPECT_TRUE(retired(queue));
         bench.bus().store64(entry, pte);
-        EXPECT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_RANGE, context.index(), queue.entry().report, kPage), uint32_t{SIDRA_ADMIN_OK});
+        EXPECT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_RANGE, context.index(), queue.entry().report, kPage),
+                  uint32_t{SIDRA_ADMIN_OK});
     }
     EXPECT_EQ(queue.report(1).sequence, 0u);
     queue.submit(nop());

@@ -26,7 +26,8 @@ TEST(Registers, Identity) {
     EXPECT_GE(bench.read64(SIDRA_REG_NVM_SIZE), (SIDRA_NVM_ENTRIES + 1) * sizeof(sidra_nvm_entry));
     EXPECT_EQ(bench.read32(SIDRA_REG_STATUS) & SIDRA_STATUS_STAGE_MASK, uint32_t{SIDRA_STAGE_RECOVERY});
     EXPECT_NE(bench.read32(SIDRA_REG_STATUS) & SIDRA_STATUS_READY, 0u);
-    EXPECT_EQ(bench.read32(SIDRA_REG_STATUS) & (SIDRA_STATUS_FATAL | SIDRA_STATUS_STOPPED | SIDRA_STATUS_FIRMWARE_ALIVE), 0u);
+    EXPECT_EQ(
+        bench.read32(SIDRA_REG_STATUS) & (SIDRA_STATUS_FATAL | SIDRA_STATUS_STOPPED | SIDRA_STATUS_FIRMWARE_ALIVE), 0u);
     EXPECT_EQ(bench.read32(SIDRA_REG_BOOT_REASON), uint32_t{SIDRA_BOOT_POWER_ON});
     EXPECT_EQ(bench.read32(SIDRA_REG_HEARTBEAT), 0u);
     EXPECT_EQ(bench.read32(SIDRA_REG_PANIC), 0u);
@@ -47,7 +48,9 @@ TEST(Registers, UuidFollowsTheSeed) {
     Bench one({.seed = 1});
     Bench same({.seed = 1});
     Bench other({.seed = 2});
-    const auto uuid = [](Bench& bench) { return std::pair(bench.read64(SIDRA_REG_UUID), bench.read64(SIDRA_REG_UUID + 8)); };
+    const auto uuid = [](Bench& bench) {
+        return std::pair(bench.read64(SIDRA_REG_UUID), bench.read64(SIDRA_REG_UUID + 8));
+    };
     EXPECT_EQ(uuid(one), uuid(same));
     EXPECT_NE(uuid(one), uuid(other));
     EXPECT_NE(uuid(one), std::pair(uint64_t{0}, uint64_t{0}));
@@ -62,7 +65,8 @@ TEST(Registers, IdentityAndStatusAreReadOnly) {
         bench.write32(offset, ~before);
         EXPECT_EQ(bench.read32(offset), before) << std::hex << offset;
     }
-    for (const uint64_t offset : {SIDRA_REG_STATUS, SIDRA_REG_BOOT_REASON, SIDRA_REG_HEARTBEAT, SIDRA_REG_PANIC, SIDRA_REG_GENERATION}) {
+    for (const uint64_t offset :
+         {SIDRA_REG_STATUS, SIDRA_REG_BOOT_REASON, SIDRA_REG_HEARTBEAT, SIDRA_REG_PANIC, SIDRA_REG_GENERATION}) {
         const uint32_t before = bench.read32(offset);
         bench.write32(offset, ~before);
         EXPECT_EQ(bench.read32(offset), before) << std::hex << offset;
@@ -94,8 +98,9 @@ TEST(Registers, HolesReadZeroAndIgnoreWrites) {
     for (uint64_t at = 0x120; at < 0x200; at += 4) {
         holes.push_back(at);
     }
-    for (const uint64_t at : {0x238u, 0x23cu, 0x248u, 0x2fcu, 0x320u, 0x400u, 0xffcu, 0x1000u, 0x8000u, 0xfffcu, 0x11000u, 0x1ffffcu,
-                              0x220000u, 0x3ffffcu, 0x800000u, 0xffffffu & ~3u, SIDRA_BAR_REGS_SIZE, 0x7ffffffcu}) {
+    for (const uint64_t at :
+         {0x238u, 0x23cu, 0x248u, 0x2fcu, 0x320u, 0x400u, 0xffcu, 0x1000u, 0x8000u, 0xfffcu, 0x11000u, 0x1ffffcu,
+          0x220000u, 0x3ffffcu, 0x800000u, 0xffffffu & ~3u, SIDRA_BAR_REGS_SIZE, 0x7ffffffcu}) {
         holes.push_back(at);
     }
     // Without firmware there is no mailbox.

@@ -75,7 +75,8 @@ TEST(Schedule, PrioritiesShareOneToFourToSixteen) {
     normal.start();
     high.start();
     run_until(bench, {&low, &normal, &high}, 84 * unit);
-    expect_shares(static_cast<double>(low.done()), static_cast<double>(normal.done()), static_cast<double>(high.done()), unit);
+    expect_shares(static_cast<double>(low.done()), static_cast<double>(normal.done()), static_cast<double>(high.done()),
+                  unit);
 }
 
 TEST(Schedule, SharesHoldInsideOneContextToo) {
@@ -95,7 +96,8 @@ TEST(Schedule, ContextsShareEquallyWhateverTheirQueues) {
     hog.start();
     single.start();
     run_until(bench, {&hog, &single}, 48 * unit);
-    EXPECT_NEAR(static_cast<double>(single.done()) / unit, 24, 3) << "round-robin is between contexts: half, whatever the other brings";
+    EXPECT_NEAR(static_cast<double>(single.done()) / unit, 24, 3)
+        << "round-robin is between contexts: half, whatever the other brings";
 }
 
 TEST(Schedule, QueuesOfOneContextShareEqually) {

@@ -198,7 +198,8 @@ TEST(Semaphore, SignalsArePublishedBeforeAWaitOfTheSameQueue) {
 
 TEST(Semaphore, MissingPeersFault) {
     Two t;
-    for (const uint32_t peer : {5u, 7u, 8u, 255u, 256u, 0x10000u, 0xffffffffu}) {  // no entry valid, beyond the table, absurd
+    for (const uint32_t peer :
+         {5u, 7u, 8u, 255u, 256u, 0x10000u, 0xffffffffu}) {  // no entry valid, beyond the table, absurd
         const sidra_cmd cmd = sem_wait_queue(peer, 1);
         const uint64_t at = t.a.submit(cmd);
         t.bench.run();
@@ -220,8 +221,10 @@ TEST(Semaphore, DestroyedPeerFaultsItsWaiters) {
         if (by_reset) {
             EXPECT_EQ(t.bench.admin(SIDRA_ADMIN_RESET_QUEUE, t.context.index(), t.b.index()), uint32_t{SIDRA_ADMIN_OK});
         } else {
-            EXPECT_EQ(t.bench.admin(SIDRA_ADMIN_QUIESCE_QUEUE, t.context.index(), t.b.index()), uint32_t{SIDRA_ADMIN_OK});
-            EXPECT_EQ(t.bench.admin(SIDRA_ADMIN_RESUME_QUEUE, t.context.index(), t.b.index()), uint32_t{SIDRA_ADMIN_OK});
+            EXPECT_EQ(t.bench.admin(SIDRA_ADMIN_QUIESCE_QUEUE, t.context.index(), t.b.index()),
+                      uint32_t{SIDRA_ADMIN_OK});
+            EXPECT_EQ(t.bench.admin(SIDRA_ADMIN_RESUME_QUEUE, t.context.index(), t.b.index()),
+                      uint32_t{SIDRA_ADMIN_OK});
         }
         t.a.doorbell();
         t.bench.run();
@@ -296,8 +299,8 @@ TEST(Semaphore, NotAllowedInKernelQueues) {
 }
 
 TEST(Semaphore, RandomDagsAgainstASequentialOracle) {
-    // Each node adds into a running hash of its inputs by COPY; edges are semaphores or queue timelines. Any order that respects
-    // the edges gives the same memory.
+    // Each node adds into a running hash of its inputs by COPY; edges are semaphores or queue timelines. Any order that
+    // respects the edges gives the same memory.
     for (uint64_t seed = 1; seed <= 6; ++seed) {
         Bench bench({.seed = seed});
         std::mt19937_64 random(seed);
@@ -412,7 +415,8 @@ TEST(Barrier, TimelineNeverRunsAheadOfData) {
     EXPECT_GT(checks, 0u);
 }
 
-// ---- Arming -----------------------------------------------------------------------------------------------------------
+// ---- Arming
+// -----------------------------------------------------------------------------------------------------------
 
 TEST(Arm, RaisesOnceWhenReached) {
     Two t;

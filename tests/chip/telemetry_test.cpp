@@ -119,9 +119,11 @@ TEST(Telemetry, DifferentialCountsTheSameWeights) {
     Bench bench;
     Context& context = bench.context();
     Queue& queue = context.queue();
-    const uint32_t weights = context.weights({.rows = 20, .cols = 130, .encoding = SIDRA_ENCODING_DIFFERENTIAL});  // 1 x 2 tiles
+    const uint32_t weights =
+        context.weights({.rows = 20, .cols = 130, .encoding = SIDRA_ENCODING_DIFFERENTIAL});  // 1 x 2 tiles
     queue.submit(program(weights, 0, 20, 0, 130, context.alloc(kPage), 130));
-    queue.submit(mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, 3, context.alloc(kPage), 20, context.alloc(kPage), 520));
+    queue.submit(mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, 3, context.alloc(kPage), 20,
+                     context.alloc(kPage), 520));
     bench.run();
     ASSERT_TRUE(retired(queue));
     const sidra_telemetry t = bench.telemetry();

@@ -68,7 +68,7 @@ void Chip::set_stop(bool stop) {
     }
     if (stop) return;
     for_each_queue([&](Queue& queue) {
-        if (in_scope(queue)) make_ready(queue.context.id, queue.id);
+        if (in_scope(queue) && (queue.loaded.load() || queue.deferred.exchange(false))) make_ready(queue.context.id, queue.id);
     });
 }
 
@@ -142,7 +142,7 @@ uint8_t Chip::admin_finish() {
         case SIDRA_ADMIN_QUIESCE_DEVICE:
             for_each_queue([&](Queue& queue) {
                 if (!in_scope(queue)) return;
-                if (queue.loaded.load() && !queue.faulted.load()) write_run_state(queue, SIDRA_QUEUE_STOPPED);
+                if (queue.loaded.load() && !queue.faulted.load() && !queue.recheck.load()) write_run_state(queue, SIDRA_QUEUE_STOPPED);
                 queue.recheck.store(true);
             });
             if (op == SIDRA_ADMIN_QUIESCE_CONTEXT && context) drop_context(*context);
@@ -157,10 +157,15 @@ uint8_t Chip::admin_finish() {
         case SIDRA_ADMIN_RESET_CONTEXT:
             for_each_queue([&](Queue& queue) {
                 if (!in_scope(queue)) return;
-                if (queue.loaded.load()) write_run_state(queue, SIDRA_QUEUE_STOPPED);
+                if (queue.loaded.load() && !queue.recheck.load()) write_run_state(queue, SIDRA_QUEUE_STOPPED);
                 forget(queue);
-                scheduler_.clear_ready(queue.context.id, queue.id);
             });
+            // Doorbells from before mean nothing any more, also one that a thread has taken but not acted on yet.
+            for (uint32_t q = 0; q < SIDRA_QUEUES_PER_CONTEXT_MAX; q++) {
+                if (is_queue_scope(op) && q != admin_.arg[1]) continue;
+                scheduler_.forget(static_cast<uint32_t>(id), q);
+                if (Queue* queue = queues_[slot(static_cast<uint32_t>(id), q)].load(std::memory_order_acquire)) queue->deferred.store(false);
+            }
             if (op == SIDRA_ADMIN_RESET_CONTEXT && context) drop_context(*context);
             if (is_queue_scope(op)) stop_[slot(static_cast<uint32_t>(id), static_cast<uint32_t>(admin_.arg[1]))].store(0);
             else stop_context_[id].fetch_and(static_cast<uint8_t>(~kStopAsked));

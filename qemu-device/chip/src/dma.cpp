@@ -52,6 +52,15 @@ bool Bus::write(uint64_t bus, const void* from, uint64_t size) {
     return true;
 }
 
+bool Bus::read_words(uint64_t bus, void* to, uint64_t size) {
+    for (uint64_t i = 0; i < size; i += 8) {
+        uint64_t word;
+        if (!load64(bus + i, &word)) return false;
+        std::memcpy(static_cast<uint8_t*>(to) + i, &word, 8);
+    }
+    return true;
+}
+
 bool Bus::write_words(uint64_t bus, const void* from, uint64_t size) {
     uint64_t length = size;
     void* to = link_lost.load(std::memory_order_relaxed) ? nullptr : host.dma_map(host.self, bus, &length, true);
@@ -233,7 +242,11 @@ Fault Dma::load64(uint64_t va, uint64_t* value) {
         *value = __atomic_load_n(reinterpret_cast<uint64_t*>(bus_.l3 + (key & ~kLocalKey)), __ATOMIC_ACQUIRE);
         return {};
     }
-    if (bus_.injected_error() || !bus_.load64(key, value)) return {SIDRA_FAULT_BUS, va};
+    if (bus_.injected_error()) {
+        bus_.refused();
+        return {SIDRA_FAULT_BUS, va};
+    }
+    if (!bus_.load64(key, value)) return {SIDRA_FAULT_BUS, va};
     return {};
 }
 

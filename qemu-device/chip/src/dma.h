@@ -37,7 +37,9 @@ struct Bus {
     bool read(uint64_t bus, void* to, uint64_t size);
     bool write(uint64_t bus, const void* from, uint64_t size);
     bool load64(uint64_t bus, uint64_t* value);
-    // Like write, for 8-byte aligned words that others read meanwhile; never across a page.
+    // The same for 8-byte aligned words that others write or read meanwhile, as the driver may with table entries and the owner with
+    // the state page. write_words: never across a page.
+    bool read_words(uint64_t bus, void* to, uint64_t size);
     bool write_words(uint64_t bus, const void* from, uint64_t size);
 };
 

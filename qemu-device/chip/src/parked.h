@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 namespace sidra::chip {
@@ -18,45 +17,50 @@ class Queue;
 // afterwards, both in the one order of all sequentially consistent operations. So one of them sees the other.
 class Parked {
    public:
-    void enter(uint64_t key, Queue* queue) {
+    // `epoch` (Scheduler::Pick) comes back when it is woken: a queue that was reset meanwhile is not to run.
+    void enter(uint64_t key, Queue* queue, uint32_t epoch) {
         count_.fetch_add(1);
         Bucket& bucket = bucket_of(key);
         std::lock_guard guard(bucket.lock);
-        bucket.waiting.emplace_back(key, queue);
+        bucket.waiting.push_back({key, queue, epoch});
     }
 
     // Whether it was there.
     bool leave(uint64_t key, Queue* queue) {
         Bucket& bucket = bucket_of(key);
         std::lock_guard guard(bucket.lock);
-        if (std::erase(bucket.waiting, std::pair{key, queue}) == 0) return false;
+        if (std::erase_if(bucket.waiting, [&](const Entry& e) { return e.key == key && e.queue == queue; }) == 0) return false;
         count_.fetch_sub(1);
         return true;
     }
 
     bool any() const { return count_.load() != 0; }
 
-    // Calls wake(queue) for everyone who waits for the key and takes them off the list.
+    // Calls wake(queue, epoch) for everyone who waits for the key and takes them off the list.
     template <typename F>
     void wake(uint64_t key, F&& wake) {
-        std::vector<Queue*> woken;
+        std::vector<Entry> woken;
         {
             Bucket& bucket = bucket_of(key);
             std::lock_guard guard(bucket.lock);
-            std::erase_if(bucket.waiting, [&](const auto& entry) {
-                if (entry.first != key) return false;
-                woken.push_back(entry.second);
-                return true;
+            std::erase_if(bucket.waiting, [&](const Entry& entry) {
+                if (entry.key == key) woken.push_back(entry);
+                return entry.key == key;
             });
         }
         count_.fetch_sub(static_cast<uint32_t>(woken.size()));
-        for (Queue* queue : woken) wake(queue);
+        for (const Entry& entry : woken) wake(*entry.queue, entry.epoch);
     }
 
    private:
+    struct Entry {
+        uint64_t key;
+        Queue* queue;
+        uint32_t epoch;
+    };
     struct Bucket {
         std::mutex lock;  // of waiting
-        std::vector<std::pair<uint64_t, Queue*>> waiting;
+        std::vector<Entry> waiting;
     };
     Bucket& bucket_of(uint64_t key) { return buckets_[(key >> 3 ^ key >> 12) % buckets_.size()]; }
 

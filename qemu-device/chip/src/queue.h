@@ -25,12 +25,14 @@ class Queue {
     std::atomic<uint32_t> claim{0};
     std::atomic<uint32_t> slices{0};      // slices ended; a drain waits for claim 0 or another number
     std::atomic<bool> loaded{false};      // `entry` is valid; changed by the claimant, or while stopped and drained
-    std::atomic<bool> recheck{false};     // look at the table entry again before the next packet (resumed)
+    std::atomic<bool> recheck{false};     // quiesced: nothing of it is touched before the table entry was looked at again
+    std::atomic<bool> deferred{false};    // a doorbell came while it was stopped
     std::atomic<uint64_t> timeline{0};    // as published
     std::atomic<uint32_t> vector{0};      // MSI-X vector of the entry
     std::atomic<bool> faulted{false};     // until reset
 
     // The rest belongs to the claimant.
+    uint32_t epoch = 0;                   // Scheduler::Pick that it runs by
     sidra_hw_queue entry{};
     uint64_t index = 0;                   // ring index of the next packet to retire
     uint64_t progress = 0;

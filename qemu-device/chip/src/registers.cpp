@@ -209,11 +209,8 @@ void Chip::mmio_write(uint64_t offset, uint64_t value, unsigned size) {
         const auto queue = static_cast<uint32_t>(at % SIDRA_BAR_ARM_STRIDE / 8);
         counters_.arms.fetch_add(1, std::memory_order_relaxed);
         arm_[slot(context, queue)].store(value);
-        if (Queue* known = queues_[slot(context, queue)].load(std::memory_order_acquire); known && known->loaded.load()) {
-            check_arm(*known);
-        } else if (value != 0) {
-            make_ready(context, queue);  // its timeline is known once it is loaded
-        }
+        // A queue that the chip has not loaded yet is compared when it is.
+        if (Queue* known = queues_[slot(context, queue)].load(std::memory_order_acquire); known && known->loaded.load()) check_arm(*known);
         return;
     }
     if (size == 8) {

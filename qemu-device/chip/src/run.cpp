@@ -14,7 +14,9 @@ void Chip::make_ready(uint32_t context, uint32_t queue) {
 }
 
 void Chip::wake_parked(uint64_t key) {
-    parked_.wake(key, [this](const Queue* queue) { make_ready(queue->context.id, queue->id); });
+    parked_.wake(key, [this](const Queue& queue, uint32_t epoch) {
+        if (scheduler_.mark_ready_again(queue.context.id, queue.id, epoch)) host_.kick(host_.self);
+    });
 }
 
 // Raises the vector of a queue that has reached what it was armed for. Called after the timeline is stored and after ARM is written,
@@ -53,7 +55,7 @@ bool Chip::load_context(Context& context) {
     if (context.loaded.load(std::memory_order_acquire)) return true;
     const uint64_t table = context_table_.load();
     sidra_hw_context entry;
-    if (table == 0 || !bus_.read(table + context.id * sizeof entry, &entry, sizeof entry)) return false;
+    if (table == 0 || !bus_.read_words(table + context.id * sizeof entry, &entry, sizeof entry)) return false;
     if (entry.flags != SIDRA_HW_CONTEXT_VALID || entry.page_table == 0 || entry.page_table % SIDRA_PAGE_SIZE ||
         entry.weights_count > SIDRA_WEIGHTS_MAX || entry.queue_count > SIDRA_QUEUES_PER_CONTEXT_MAX || entry.reserved[0] ||
         entry.reserved[1] || entry.reserved[2])
@@ -67,7 +69,7 @@ bool Chip::load_context(Context& context) {
 
 bool Chip::read_queue_entry(const Context& context, uint32_t id, sidra_hw_queue* entry) {
     if (id >= context.entry.queue_count) return false;
-    if (!bus_.read(context.entry.queue_table + id * sizeof *entry, entry, sizeof *entry)) return false;
+    if (!bus_.read_words(context.entry.queue_table + id * sizeof *entry, entry, sizeof *entry)) return false;
     constexpr uint32_t kFlags = SIDRA_HW_QUEUE_VALID | SIDRA_HW_QUEUE_KERNEL;
     return (entry->flags & SIDRA_HW_QUEUE_VALID) && !(entry->flags & ~kFlags) && entry->ring % SIDRA_PAGE_SIZE == 0 &&
            entry->write_index % 8 == 0 && entry->state != 0 && entry->state % SIDRA_PAGE_SIZE == 0 && entry->report % 32 == 0 &&
@@ -132,14 +134,21 @@ bool Chip::run_queue(const Scheduler::Pick& pick) {
     }
     Slice::Outcome outcome = Slice::Outcome::kIdle;
     uint64_t work = 0;
-    if (!stopped(pick.context, pick.queue) && load_queue(queue)) {
+    if (scheduler_.stale(pick)) {
+        // Reset since the doorbell was taken.
+    } else if (stopped(pick.context, pick.queue)) {
+        queue.deferred.store(true);
+        if (scheduler_.stale(pick)) queue.deferred.store(false);  // so that a reset in between has the last word
+    } else if (load_queue(queue)) {
+        queue.epoch = pick.epoch;
         Slice slice(*this, queue);
         outcome = slice.run();
         work = slice.work();
     }
     queue.slices.store(queue.slices.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // before the claim ends
     const bool again = queue.claim.exchange(0) == Queue::kAgain;
-    if (again || outcome == Slice::Outcome::kMore) make_ready(pick.context, pick.queue);
+    if ((again || outcome == Slice::Outcome::kMore) && scheduler_.mark_ready_again(pick.context, pick.queue, pick.epoch))
+        host_.kick(host_.self);
     if (scheduler_.any_ready()) scheduler_.charge(pick, work);  // alone, there is nobody to share with
     return true;
 }

@@ -18,8 +18,15 @@ bool Scheduler::mark_ready(uint32_t context, uint32_t queue) {
     return true;
 }
 
-void Scheduler::clear_ready(uint32_t context, uint32_t queue) {
+void Scheduler::forget(uint32_t context, uint32_t queue) {
+    std::lock_guard guard(lock_);
+    epochs_[context][queue].fetch_add(1);
     for (auto& priority : entities_) priority[context].ready[queue / 64].fetch_and(~(uint64_t{1} << (queue % 64)));
+}
+
+bool Scheduler::mark_ready_again(uint32_t context, uint32_t queue, uint32_t epoch) {
+    std::lock_guard guard(lock_);
+    return epochs_[context][queue].load(std::memory_order_relaxed) == epoch && mark_ready(context, queue);
 }
 
 bool Scheduler::any_ready() const {
@@ -62,6 +69,7 @@ bool Scheduler::pick(Pick* pick) {
         if (!best) return false;
         if (take(*best, &pick->queue)) {
             now_ = best->pass;
+            pick->epoch = epochs_[pick->context][pick->queue].load(std::memory_order_relaxed);
             return true;
         }
         // Nothing left: clear the summary, then look once more for a bit that came in between.

@@ -18,14 +18,18 @@ class Scheduler {
         uint32_t context;
         uint32_t queue;
         uint32_t priority;
+        uint32_t epoch;
     };
 
     Scheduler() { clear(); }
 
     // Lock-free. True if the queue was not ready before.
     bool mark_ready(uint32_t context, uint32_t queue);
-    // Forgets a doorbell: the queue was reset.
-    void clear_ready(uint32_t context, uint32_t queue);
+    // The queue was reset: earlier doorbells mean nothing, also one that was picked but not acted on.
+    void forget(uint32_t context, uint32_t queue);
+    bool stale(const Pick& pick) const { return epochs_[pick.context][pick.queue].load() != pick.epoch; }
+    // As mark_ready(), but not if the queue was reset after `epoch`.
+    bool mark_ready_again(uint32_t context, uint32_t queue, uint32_t epoch);
     // Takes the queue that is next by its share; false if none is ready.
     bool pick(Pick* pick);
     // Accounts `work` (ns, estimated) to what was picked.
@@ -54,6 +58,7 @@ class Scheduler {
     std::array<std::array<Entity, SIDRA_CONTEXTS_MAX>, SIDRA_PRIORITIES> entities_;
     std::array<std::atomic<uint64_t>, SIDRA_PRIORITIES> contexts_{};  // with a ready bit; may be set in vain, never missing
     std::array<std::array<std::atomic<uint8_t>, SIDRA_QUEUES_PER_CONTEXT_MAX>, SIDRA_CONTEXTS_MAX> priority_{};
+    std::array<std::array<std::atomic<uint32_t>, SIDRA_QUEUES_PER_CONTEXT_MAX>, SIDRA_CONTEXTS_MAX> epochs_{};  // resets; changed under lock_
     SpinLock lock_;             // of picking and charging
     uint64_t now_ = 0;          // pass of the entity picked last; under lock_
 };

@@ -307,7 +307,7 @@ Slice::Step Slice::semaphore_wait() {
     if (!satisfied) {
         queue_.park_key = key;
         queue_.parked = true;
-        chip_.parked_.enter(key, &queue_);
+        chip_.parked_.enter(key, &queue_, queue_.epoch);
         if (Fault f = semaphore_satisfied(wait, &satisfied, &key)) {
             parked_leave();
             return fault(f);
