@@ -619,6 +619,16 @@ std::string try_create(const sidra_chip_config& config) {
 
 bool engine_available(uint32_t engine) { return try_create({SIDRA_CHIP_SMALL, engine, 1, 0, 1}).empty(); }
 
+std::vector<uint32_t> available_engines() {
+    std::vector<uint32_t> engines;
+    for (uint32_t engine = SIDRA_CHIP_ENGINE_SCALAR; engine <= SIDRA_CHIP_ENGINE_NEON; ++engine) {
+        if (engine_available(engine)) {
+            engines.push_back(engine);
+        }
+    }
+    return engines;
+}
+
 ::testing::AssertionResult faulted(Queue& queue, uint64_t index, const sidra_cmd& cmd, Cause cause,
                                    std::optional<uint64_t> address) {
     const sidra_queue_state state = queue.state();

@@ -295,6 +295,7 @@ const char* cause_name(uint32_t cause);
 // Creates and destroys a chip of this configuration on a host without memory; the text of the error, or "" if it works.
 std::string try_create(const sidra_chip_config& config);
 bool engine_available(uint32_t engine);
+std::vector<uint32_t> available_engines();  // of this CPU and build, by number
 
 }  // namespace sidra::chip_test
 

@@ -115,9 +115,6 @@ class Matrix {
 class Vec : public ::testing::TestWithParam<uint32_t> {
    protected:
     void SetUp() override {
-        if (!engine_available(GetParam())) {
-            GTEST_SKIP() << "this CPU or build does not have the engine";
-        }
         bench.emplace(BenchOptions{.engine = GetParam(), .pages = 65536, .seed = 11});
         context = &bench->context();
         queue = &context->queue();
@@ -659,8 +656,7 @@ std::string engine_name(const ::testing::TestParamInfo<uint32_t>& engine) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, Vec,
-                         ::testing::Values(SIDRA_CHIP_ENGINE_SCALAR, SIDRA_CHIP_ENGINE_AVX2, SIDRA_CHIP_ENGINE_AVX512,
-                                           SIDRA_CHIP_ENGINE_NEON),
+                         ::testing::ValuesIn(available_engines()),
                          engine_name);
 
 TEST(VecLarge, ManyRowsAndWideRows) {
