@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Admin commands and reset. QUIESCE is one mechanism for all scopes: stop (no new slice), drain (no claim from before), invalidate,
-// acknowledge.
+// Admin commands and reset. QUIESCE is one mechanism for all scopes: stop (no new slice), drain (no claim from before),
+// invalidate, acknowledge.
 #include <algorithm>
 
 #include "chip.h"
@@ -9,7 +9,7 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint64_t kMemoryMax = 65536;   // bytes of one NVM command
+constexpr uint64_t kMemoryMax = 65536;  // bytes of one NVM command
 constexpr uint64_t kTestMax = 4096;
 constexpr uint64_t kHeadersMax = 1024;
 
@@ -68,7 +68,8 @@ void Chip::set_stop(bool stop) {
     }
     if (stop) return;
     for_each_queue([&](Queue& queue) {
-        if (in_scope(queue) && (queue.loaded.load() || queue.deferred.exchange(false))) make_ready(queue.context.id, queue.id);
+        if (in_scope(queue) && (queue.loaded.load() || queue.deferred.exchange(false)))
+            make_ready(queue.context.id, queue.id);
     });
 }
 
@@ -83,7 +84,8 @@ uint8_t Chip::admin_begin() {
     switch (op) {
         case SIDRA_ADMIN_QUIESCE_RANGE:
             if (!range_ok(admin_.arg[1], admin_.arg[2])) return SIDRA_ADMIN_BAD_ARG;
-            if (Context* context = contexts_[admin_.arg[0]].load(std::memory_order_acquire)) context->invalidate_translations();
+            if (Context* context = contexts_[admin_.arg[0]].load(std::memory_order_acquire))
+                context->invalidate_translations();
             break;
         case SIDRA_ADMIN_QUIESCE_WEIGHTS:
             if (admin_.arg[1] >= SIDRA_WEIGHTS_MAX) return SIDRA_ADMIN_BAD_ARG;
@@ -91,8 +93,11 @@ uint8_t Chip::admin_begin() {
             break;
         case SIDRA_ADMIN_RESUME_QUEUE:
         case SIDRA_ADMIN_RESUME_CONTEXT:
-        case SIDRA_ADMIN_RESUME_DEVICE: return SIDRA_ADMIN_OK;
-        default: set_stop(true); break;
+        case SIDRA_ADMIN_RESUME_DEVICE:
+            return SIDRA_ADMIN_OK;
+        default:
+            set_stop(true);
+            break;
     }
     for_each_queue([&](Queue& queue) {
         const uint32_t slices = queue.slices.load();  // first: what begins after this has seen the stop or the new tag
@@ -125,14 +130,16 @@ void Chip::forget(Queue& queue) {
 uint8_t Chip::admin_finish() {
     const uint32_t op = admin_.command & 0xff;
     const uint64_t id = admin_.arg[0];
-    Context* context = is_device_scope(op) || op >= SIDRA_ADMIN_TEST_DMA ? nullptr : contexts_[id].load(std::memory_order_acquire);
+    Context* context =
+        is_device_scope(op) || op >= SIDRA_ADMIN_TEST_DMA ? nullptr : contexts_[id].load(std::memory_order_acquire);
     const auto drop_context = [](Context& c) {
         c.loaded.store(false);
         c.drop_all_weights();
         c.invalidate_translations();
     };
     switch (op) {
-        case SIDRA_ADMIN_QUIESCE_RANGE: return SIDRA_ADMIN_OK;
+        case SIDRA_ADMIN_QUIESCE_RANGE:
+            return SIDRA_ADMIN_OK;
         case SIDRA_ADMIN_QUIESCE_WEIGHTS:
             if (context) context->drop_weights(static_cast<uint32_t>(admin_.arg[1]));
             set_stop(false);
@@ -142,7 +149,8 @@ uint8_t Chip::admin_finish() {
         case SIDRA_ADMIN_QUIESCE_DEVICE:
             for_each_queue([&](Queue& queue) {
                 if (!in_scope(queue)) return;
-                if (queue.loaded.load() && !queue.faulted.load() && !queue.recheck.load()) write_run_state(queue, SIDRA_QUEUE_STOPPED);
+                if (queue.loaded.load() && !queue.faulted.load() && !queue.recheck.load())
+                    write_run_state(queue, SIDRA_QUEUE_STOPPED);
                 queue.recheck.store(true);
             });
             if (op == SIDRA_ADMIN_QUIESCE_CONTEXT && context) drop_context(*context);
@@ -152,7 +160,9 @@ uint8_t Chip::admin_finish() {
             return SIDRA_ADMIN_OK;
         case SIDRA_ADMIN_RESUME_QUEUE:
         case SIDRA_ADMIN_RESUME_CONTEXT:
-        case SIDRA_ADMIN_RESUME_DEVICE: set_stop(false); return SIDRA_ADMIN_OK;
+        case SIDRA_ADMIN_RESUME_DEVICE:
+            set_stop(false);
+            return SIDRA_ADMIN_OK;
         case SIDRA_ADMIN_RESET_QUEUE:
         case SIDRA_ADMIN_RESET_CONTEXT:
             for_each_queue([&](Queue& queue) {
@@ -164,19 +174,24 @@ uint8_t Chip::admin_finish() {
             for (uint32_t q = 0; q < SIDRA_QUEUES_PER_CONTEXT_MAX; q++) {
                 if (is_queue_scope(op) && q != admin_.arg[1]) continue;
                 scheduler_.forget(static_cast<uint32_t>(id), q);
-                if (Queue* queue = queues_[slot(static_cast<uint32_t>(id), q)].load(std::memory_order_acquire)) queue->deferred.store(false);
+                if (Queue* queue = queues_[slot(static_cast<uint32_t>(id), q)].load(std::memory_order_acquire))
+                    queue->deferred.store(false);
             }
             if (op == SIDRA_ADMIN_RESET_CONTEXT && context) drop_context(*context);
-            if (is_queue_scope(op)) stop_[slot(static_cast<uint32_t>(id), static_cast<uint32_t>(admin_.arg[1]))].store(0);
+            if (is_queue_scope(op))
+                stop_[slot(static_cast<uint32_t>(id), static_cast<uint32_t>(admin_.arg[1]))].store(0);
             else stop_context_[id].fetch_and(static_cast<uint8_t>(~kStopAsked));
             return SIDRA_ADMIN_OK;
-        default: return admin_memory();
+        default:
+            return admin_memory();
     }
 }
 
 uint8_t Chip::admin_memory() {
     const uint64_t a = admin_.arg[0], b = admin_.arg[1], n = admin_.arg[2];
-    const auto inside = [](uint64_t offset, uint64_t bytes, uint64_t size) { return offset <= size && bytes <= size - offset; };
+    const auto inside = [](uint64_t offset, uint64_t bytes, uint64_t size) {
+        return offset <= size && bytes <= size - offset;
+    };
     switch (admin_.command & 0xff) {
         case SIDRA_ADMIN_TEST_DMA: {
             if (n > kTestMax) return SIDRA_ADMIN_BAD_ARG;
@@ -187,7 +202,8 @@ uint8_t Chip::admin_memory() {
         case SIDRA_ADMIN_NVM_WRITE: {
             const auto nvm = array_.nvm();
             if (n > kMemoryMax || !inside(a, n, nvm.size())) return SIDRA_ADMIN_BAD_ARG;
-            if ((admin_.command & 0xff) == SIDRA_ADMIN_NVM_READ) return bus_.write(b, nvm.data() + a, n) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
+            if ((admin_.command & 0xff) == SIDRA_ADMIN_NVM_READ)
+                return bus_.write(b, nvm.data() + a, n) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
             std::vector<uint8_t> data(n);  // all or nothing
             if (!bus_.read(b, data.data(), n)) return SIDRA_ADMIN_BUS_ERROR;
             std::copy(data.begin(), data.end(), nvm.data() + a);
@@ -207,7 +223,8 @@ uint8_t Chip::admin_memory() {
             if (a % SIDRA_PAGE_SIZE || b % SIDRA_PAGE_SIZE || !inside(a, b, l3_.size())) return SIDRA_ADMIN_BAD_ARG;
             std::fill_n(l3_.data() + a, b, uint8_t{0});
             return SIDRA_ADMIN_OK;
-        default: return SIDRA_ADMIN_BAD_OP;
+        default:
+            return SIDRA_ADMIN_BAD_OP;
     }
 }
 

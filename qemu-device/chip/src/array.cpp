@@ -10,7 +10,8 @@
 namespace sidra::chip {
 namespace {
 
-// Weight held by two cells of a differential pair, or by one cell in offset encoding. An odd difference (stuck cells only) rounds down.
+// Weight held by two cells of a differential pair, or by one cell in offset encoding. An odd difference (stuck cells
+// only) rounds down.
 int8_t decode_pair(uint8_t plus, uint8_t minus) { return static_cast<int8_t>((int{plus} - int{minus}) >> 1); }
 int8_t decode_offset(uint8_t level) { return static_cast<int8_t>(int{level} - 128); }
 
@@ -62,8 +63,10 @@ void Array::apply_stuck_locked(uint32_t xbar) {
         if (cell.xbar == xbar) cells(xbar)[cell.row * SIDRA_XBAR_COLS + cell.column] = cell.level;
 }
 
-// Brings plane and sums in line with the cells of a block. The general way; programming without stuck cells packs its input directly.
-void Array::repack_locked(uint32_t xbar, uint32_t encoding, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols) {
+// Brings plane and sums in line with the cells of a block. The general way; programming without stuck cells packs its
+// input directly.
+void Array::repack_locked(uint32_t xbar, uint32_t encoding, uint32_t row0, uint32_t rows, uint32_t col0,
+                          uint32_t cols) {
     int8_t block[SIDRA_XBAR_COLS];
     for (uint32_t r = row0; r < row0 + rows; r++) {
         const uint8_t* level = cells(xbar) + r * SIDRA_XBAR_COLS;
@@ -72,8 +75,8 @@ void Array::repack_locked(uint32_t xbar, uint32_t encoding, uint32_t row0, uint3
             block[c] = encoding == SIDRA_ENCODING_DIFFERENTIAL ? decode_pair(level[2 * at], level[2 * at + 1])
                                                                : decode_offset(level[at]);
         }
-        engine_.pack(reinterpret_cast<int8_t*>(planes_.data()) + size_t{xbar} * kXbarCells, state(xbar).sums, block, cols, r, 1,
-                     col0, cols);
+        engine_.pack(reinterpret_cast<int8_t*>(planes_.data()) + size_t{xbar} * kXbarCells, state(xbar).sums, block,
+                     cols, r, 1, col0, cols);
     }
 }
 
@@ -121,8 +124,8 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
         apply_stuck_locked(b.xbar);
         repack_locked(b.xbar, b.encoding, b.row0, b.rows, b.col0, b.cols);
     } else {
-        engine_.pack(reinterpret_cast<int8_t*>(planes_.data()) + size_t{b.xbar} * kXbarCells, s.sums, data, stride, b.row0, b.rows,
-                     b.col0, b.cols);
+        engine_.pack(reinterpret_cast<int8_t*>(planes_.data()) + size_t{b.xbar} * kXbarCells, s.sums, data, stride,
+                     b.row0, b.rows, b.col0, b.cols);
     }
     if (s.programs != UINT32_MAX) s.programs++;
     if (whole_rows) {
@@ -153,8 +156,8 @@ Fault Array::read(const TileBlock& b, int8_t* data, size_t stride) const {
 }
 
 bool Array::programmed(uint32_t xbar, uint64_t uid, uint32_t rows) const {
-    // Rows beyond those in use are never covered, so the count says it all. The owner is read first: a new one is stored after the
-    // coverage of the old one was cleared.
+    // Rows beyond those in use are never covered, so the count says it all. The owner is read first: a new one is
+    // stored after the coverage of the old one was cleared.
     const State& s = state(xbar);
     return s.uid.load(std::memory_order_acquire) == uid && s.covered_rows.load(std::memory_order_acquire) >= rows;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The crossbars: cells, who programmed them, and the packed planes that engines read. Also the non-volatile memory beside them.
+// The crossbars: cells, who programmed them, and the packed planes that engines read. Also the non-volatile memory
+// beside them.
 #ifndef SIDRA_CHIP_ARRAY_H
 #define SIDRA_CHIP_ARRAY_H
 
@@ -33,7 +34,7 @@ class LazyMemory {
 
 // A rectangle of weights inside one tile, and where the tile sits.
 struct TileBlock {
-    uint64_t uid;        // object
+    uint64_t uid;  // object
     uint32_t xbar;
     uint32_t tile;       // number in the object's grid
     uint32_t encoding;   // enum sidra_encoding
@@ -42,12 +43,14 @@ struct TileBlock {
     uint32_t row0, rows, col0, cols;
 };
 
-// Thread-safe per crossbar; concurrent programming and reading of one crossbar by its owner gives mixed values, nothing worse.
+// Thread-safe per crossbar; concurrent programming and reading of one crossbar by its owner gives mixed values, nothing
+// worse.
 class Array {
    public:
     Array(const Geometry& geometry, const engine::Engine& engine);
 
-    // Writes s8 weights (row r at data + r * stride). Faults: VALUE (not encodable), UNPROGRAMMED (narrow write to a row not yet covered).
+    // Writes s8 weights (row r at data + r * stride). Faults: VALUE (not encodable), UNPROGRAMMED (narrow write to a
+    // row not yet covered).
     Fault program(const TileBlock& block, const int8_t* data, size_t stride);
     // Reads weights from the cells; the rows must be programmed by this object.
     Fault read(const TileBlock& block, int8_t* data, size_t stride) const;

@@ -20,7 +20,8 @@ uint64_t split_mix(uint64_t& state) {
 
 }  // namespace
 
-Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed, const sidra_chip_host& host)
+Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed,
+           const sidra_chip_host& host)
     : geometry_(geometry),
       host_(host),
       engine_(engine),
@@ -55,27 +56,32 @@ int fail(char* error, size_t size, const char* text) {
     return -1;
 }
 
-constexpr const char* kKnobNames[SIDRA_KNOB_COUNT] = {"dma-error-at",  "lose-msix",    "spurious-msix",  "link-lost",  "corrupt-fetch",
-                                                      "slow-tile-ns",  "no-quiesce-ack", "stuck-cell", "adc-offset", "stall"};
+constexpr const char* kKnobNames[SIDRA_KNOB_COUNT] = {"dma-error-at",  "lose-msix",    "spurious-msix",  "link-lost",
+                                                      "corrupt-fetch", "slow-tile-ns", "no-quiesce-ack", "stuck-cell",
+                                                      "adc-offset",    "stall"};
 
 }  // namespace
 
-int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* host, sidra_chip** chip, char* error, size_t error_size) {
+int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* host, sidra_chip** chip, char* error,
+                      size_t error_size) {
     if (!config || !host || !chip) return fail(error, error_size, "config, host and chip must be given");
-    if (!host->dma_map || !host->dma_unmap || !host->load64_acquire || !host->store64_release || !host->max64_release || !host->msix ||
-        !host->clock_ns || !host->kick)
+    if (!host->dma_map || !host->dma_unmap || !host->load64_acquire || !host->store64_release || !host->max64_release ||
+        !host->msix || !host->clock_ns || !host->kick)
         return fail(error, error_size, "every callback of the host must be given");
     if (config->profile > SIDRA_CHIP_SMALL) return fail(error, error_size, "unknown profile: 0 is y1, 1 is small");
     if (config->reserved) return fail(error, error_size, "reserved field of the config must be zero");
-    if (config->engine > SIDRA_CHIP_ENGINE_NEON) return fail(error, error_size, "unknown engine: see enum sidra_chip_engine");
+    if (config->engine > SIDRA_CHIP_ENGINE_NEON)
+        return fail(error, error_size, "unknown engine: see enum sidra_chip_engine");
     const auto* engine = sidra::engine::find(static_cast<sidra_chip_engine>(config->engine));
-    if (!engine) return fail(error, error_size, "this CPU (or build) does not have the engine asked for; auto always works");
+    if (!engine)
+        return fail(error, error_size, "this CPU (or build) does not have the engine asked for; auto always works");
     uint32_t workers = config->workers ? config->workers : std::thread::hardware_concurrency();
     if (workers == 0) workers = 1;
     if (workers > 256) return fail(error, error_size, "at most 256 workers");
     try {
-        *chip = new sidra_chip(config->profile == SIDRA_CHIP_Y1 ? sidra::chip::kGeometryY1 : sidra::chip::kGeometrySmall, *engine, workers,
-                               config->seed, *host);
+        *chip =
+            new sidra_chip(config->profile == SIDRA_CHIP_Y1 ? sidra::chip::kGeometryY1 : sidra::chip::kGeometrySmall,
+                           *engine, workers, config->seed, *host);
     } catch (const std::exception&) {
         return fail(error, error_size, "not enough memory or address space for the crossbars");
     }
@@ -84,9 +90,13 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
 
 void sidra_chip_destroy(sidra_chip* chip) { delete chip; }
 
-uint64_t sidra_chip_mmio_read(sidra_chip* chip, uint64_t offset, unsigned size) { return chip->mmio_read(offset, size); }
+uint64_t sidra_chip_mmio_read(sidra_chip* chip, uint64_t offset, unsigned size) {
+    return chip->mmio_read(offset, size);
+}
 
-void sidra_chip_mmio_write(sidra_chip* chip, uint64_t offset, uint64_t value, unsigned size) { chip->mmio_write(offset, value, size); }
+void sidra_chip_mmio_write(sidra_chip* chip, uint64_t offset, uint64_t value, unsigned size) {
+    chip->mmio_write(offset, value, size);
+}
 
 uint8_t* sidra_chip_l3(sidra_chip* chip, uint64_t* size) {
     if (size) *size = chip->l3_size();

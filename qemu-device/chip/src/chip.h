@@ -4,7 +4,8 @@
 // Who may touch what
 //   MMIO handlers    registers (under registers_lock_), ready bits, ARM values; nothing in memory
 //   run()            everything of the queue that it has claimed
-//   admin commands   a scope after it is stopped (no new slice) and drained (no claim); one thread at a time, under admin_.lock
+//   admin commands   a scope after it is stopped (no new slice) and drained (no claim); one thread at a time, under
+//   admin_.lock
 #ifndef SIDRA_CHIP_CHIP_H
 #define SIDRA_CHIP_CHIP_H
 
@@ -32,7 +33,8 @@ namespace sidra::chip {
 
 class Chip {
    public:
-    Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed, const sidra_chip_host& host);
+    Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed,
+         const sidra_chip_host& host);
 
     uint64_t mmio_read(uint64_t offset, unsigned size);
     void mmio_write(uint64_t offset, uint64_t value, unsigned size);
@@ -82,7 +84,9 @@ class Chip {
     bool write_run_state(const Queue& queue, uint32_t run_state);
     bool read_queue_entry(const Context& context, uint32_t id, sidra_hw_queue* entry);
     bool stopped(uint32_t context, uint32_t queue) const;
-    static uint64_t timeline_key(uint32_t context, uint32_t queue) { return uint64_t{1} << 63 | slot(context, queue) << 3; }
+    static uint64_t timeline_key(uint32_t context, uint32_t queue) {
+        return uint64_t{1} << 63 | slot(context, queue) << 3;
+    }
     void make_ready(uint32_t context, uint32_t queue);
     void wake_parked(uint64_t key);
     void check_arm(Queue& queue);
@@ -114,8 +118,8 @@ class Chip {
     std::atomic<uint32_t> loaded_queues_{0};
 
     // What software asked for.
-    std::unique_ptr<std::atomic<uint64_t>[]> arm_;      // by slot; 0: disarmed
-    std::unique_ptr<std::atomic<uint8_t>[]> stop_;      // by slot: queue stopped
+    std::unique_ptr<std::atomic<uint64_t>[]> arm_;                         // by slot; 0: disarmed
+    std::unique_ptr<std::atomic<uint8_t>[]> stop_;                         // by slot: queue stopped
     std::array<std::atomic<uint8_t>, SIDRA_CONTEXTS_MAX> stop_context_{};  // kStopAsked | kStopHeld
     static constexpr uint8_t kStopAsked = 1, kStopHeld = 2;
     std::atomic<bool> stop_device_{false};
@@ -137,16 +141,16 @@ class Chip {
     std::atomic<uint32_t> generation_{0};
 
     struct Admin {
-        std::atomic<bool> owner{false};      // some thread carries it out; nobody blocks on this
-        std::atomic<bool> blocked{false};    // nothing to do before a slice ends or a knob is turned
-        std::atomic<uint64_t> pokes{0};      // moves when that may have happened
-        std::atomic<bool> pending{false};    // a command waits or is under way
-        std::atomic<bool> reset{false};      // so does a device reset
+        std::atomic<bool> owner{false};    // some thread carries it out; nobody blocks on this
+        std::atomic<bool> blocked{false};  // nothing to do before a slice ends or a knob is turned
+        std::atomic<uint64_t> pokes{0};    // moves when that may have happened
+        std::atomic<bool> pending{false};  // a command waits or is under way
+        std::atomic<bool> reset{false};    // so does a device reset
         bool begun = false;
-        uint32_t command = 0;                // op | tag << 16
+        uint32_t command = 0;  // op | tag << 16
         uint64_t arg[3] = {};
         std::vector<std::pair<Queue*, uint32_t>> draining;  // and the slice number each was in
-        Context* held = nullptr;             // stopped for the time of this command only
+        Context* held = nullptr;                            // stopped for the time of this command only
     } admin_;
 
     // Fault knobs.
@@ -159,7 +163,8 @@ class Chip {
     std::array<Doorbells, SIDRA_CONTEXTS_MAX> doorbells_;  // a cache line each: streams share nothing when they submit
 
     struct Counters {
-        std::atomic<uint64_t> packets{0}, call_packets{0}, faults{0}, arms{0}, mmio_reads{0}, mmio_writes{0}, interrupts{0};
+        std::atomic<uint64_t> packets{0}, call_packets{0}, faults{0}, arms{0}, mmio_reads{0}, mmio_writes{0},
+            interrupts{0};
         std::atomic<uint64_t> mvms{0}, macs{0}, vec_elements{0}, copy_bytes{0}, programmed_cells{0};
         std::atomic<uint64_t> device_ps{0}, energy_pj{0}, busy_ns{0};
     } counters_;

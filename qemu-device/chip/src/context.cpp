@@ -41,10 +41,11 @@ Fault Context::read_weights(Bus& bus, const Array& array, uint32_t index, std::u
     constexpr uint32_t kFlags =
         SIDRA_HW_WEIGHTS_VALID | SIDRA_HW_WEIGHTS_COMPUTE | SIDRA_HW_WEIGHTS_PROGRAM | SIDRA_HW_WEIGHTS_READBACK;
     const Fault bad{SIDRA_FAULT_WEIGHTS, index};
-    if (!(raw.flags & SIDRA_HW_WEIGHTS_VALID) || (raw.flags & ~kFlags) || raw.reserved0 || raw.reserved1[0] || raw.reserved1[1] ||
-        raw.reserved1[2])
+    if (!(raw.flags & SIDRA_HW_WEIGHTS_VALID) || (raw.flags & ~kFlags) || raw.reserved0 || raw.reserved1[0] ||
+        raw.reserved1[1] || raw.reserved1[2])
         return bad;
-    if (raw.uid == 0 || raw.rows == 0 || raw.cols == 0 || raw.encoding > SIDRA_ENCODING_OFFSET || raw.tiles % 4 != 0) return bad;
+    if (raw.uid == 0 || raw.rows == 0 || raw.cols == 0 || raw.encoding > SIDRA_ENCODING_OFFSET || raw.tiles % 4 != 0)
+        return bad;
 
     auto object = std::make_unique<Weights>();
     object->uid = raw.uid;
@@ -60,14 +61,16 @@ Fault Context::read_weights(Bus& bus, const Array& array, uint32_t index, std::u
 
     object->xbars.resize(tiles);
     if (!bus.read(raw.tiles, object->xbars.data(), tiles * sizeof(uint32_t))) return {SIDRA_FAULT_BUS, index};
-    if (std::any_of(object->xbars.begin(), object->xbars.end(), [&](uint32_t x) { return x >= array.xbars(); })) return bad;
+    if (std::any_of(object->xbars.begin(), object->xbars.end(), [&](uint32_t x) { return x >= array.xbars(); }))
+        return bad;
     std::vector<uint32_t> sorted = object->xbars;
     std::sort(sorted.begin(), sorted.end());
     if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return bad;
     object->planes.resize(tiles);
     for (uint32_t i = 0; i < object->tile_rows; i++)
         for (uint32_t j = 0; j < object->tile_cols; j++)
-            object->planes[size_t{j} * object->tile_rows + i] = array.plane(object->xbars[size_t{i} * object->tile_cols + j]);
+            object->planes[size_t{j} * object->tile_rows + i] =
+                array.plane(object->xbars[size_t{i} * object->tile_cols + j]);
     *weights = std::move(object);
     return {};
 }

@@ -19,15 +19,15 @@ namespace sidra::chip {
 // A validated copy of a weights table entry.
 struct Weights {
     uint64_t uid;
-    uint32_t rows, cols;        // K, N
-    uint32_t flags;             // SIDRA_HW_WEIGHTS_*
+    uint32_t rows, cols;  // K, N
+    uint32_t flags;       // SIDRA_HW_WEIGHTS_*
     uint32_t encoding;
-    uint32_t tile_rows;         // grid
+    uint32_t tile_rows;  // grid
     uint32_t tile_cols;
-    uint32_t tile_width;        // outputs of a full tile: 128 or 256
-    std::vector<uint32_t> xbars;          // row-major, as in the table
-    std::vector<const int8_t*> planes;    // column-major: all tiles of one column of tiles lie together
-    std::atomic<uint64_t> verified{0};    // array epoch at which every tile was found programmed by uid
+    uint32_t tile_width;                // outputs of a full tile: 128 or 256
+    std::vector<uint32_t> xbars;        // row-major, as in the table
+    std::vector<const int8_t*> planes;  // column-major: all tiles of one column of tiles lie together
+    std::atomic<uint64_t> verified{0};  // array epoch at which every tile was found programmed by uid
 
     uint32_t tile_inputs(uint32_t i) const;   // used rows of tiles in row i of the grid
     uint32_t tile_outputs(uint32_t j) const;  // used outputs of tiles in column j
@@ -58,7 +58,7 @@ class Context {
 
     std::atomic<uint64_t> tag_;
     const std::unique_ptr<std::atomic<Weights*>[]> weights_;  // by index
-    std::vector<std::unique_ptr<Weights>> owned_;       // under load_lock
+    std::vector<std::unique_ptr<Weights>> owned_;             // under load_lock
 };
 
 }  // namespace sidra::chip

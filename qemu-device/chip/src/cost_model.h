@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The cost model: time (picoseconds) and energy (picojoules) that the chip itself would spend. One table; everything else derives from
-// it. Public Y1 figures are marked [Y1], our decisions [ours].
+// The cost model: time (picoseconds) and energy (picojoules) that the chip itself would spend. One table; everything
+// else derives from it. Public Y1 figures are marked [Y1], our decisions [ours].
 #ifndef SIDRA_CHIP_COST_MODEL_H
 #define SIDRA_CHIP_COST_MODEL_H
 
@@ -20,19 +20,19 @@ struct Cost {
 };
 
 struct CostTable {
-    uint64_t packet_ps = 4'000;            // [ours] fetch, decode, retire: 4 cycles at 1 GHz
-    uint64_t packet_pj = 20;               // [ours]
-    uint64_t mvm_ps = 15'000;              // [Y1] one crossbar MVM, 15 ns
-    uint64_t mvm_pj = 13'107;              // [Y1] 3 W at 30 TOPS = 0.1 pJ an operation x 131,072 operations
-    uint64_t power_mw = 3'000;             // [Y1] budget that bounds how many crossbars work at once
-    uint64_t vec_elements_per_ns = 256;    // [ours] 256 lanes of the compute engine at 1 GHz (page: "1 ns with 256 ALUs")
-    uint64_t vec_element_fj = 1'000;       // [ours] 1 pJ an element
-    uint64_t link_bytes_per_ns = 16;       // [Y1] PCIe 5.0 x4, 16 GB/s
-    uint64_t link_byte_fj = 5'000;         // [ours] 5 pJ a byte
-    uint64_t program_pulse_ps = 10'000;    // [Y1] first SET pulse, 10 ns
-    uint64_t program_pulses = 6;           // [Y1] 5-7 on average
-    uint64_t program_parallel_cells = 256; // [ours] one row of a crossbar at a time
-    uint64_t program_cell_pj = 50;         // [ours] 6 pulses of 1.5 V and verify reads
+    uint64_t packet_ps = 4'000;          // [ours] fetch, decode, retire: 4 cycles at 1 GHz
+    uint64_t packet_pj = 20;             // [ours]
+    uint64_t mvm_ps = 15'000;            // [Y1] one crossbar MVM, 15 ns
+    uint64_t mvm_pj = 13'107;            // [Y1] 3 W at 30 TOPS = 0.1 pJ an operation x 131,072 operations
+    uint64_t power_mw = 3'000;           // [Y1] budget that bounds how many crossbars work at once
+    uint64_t vec_elements_per_ns = 256;  // [ours] 256 lanes of the compute engine at 1 GHz (page: "1 ns with 256 ALUs")
+    uint64_t vec_element_fj = 1'000;     // [ours] 1 pJ an element
+    uint64_t link_bytes_per_ns = 16;     // [Y1] PCIe 5.0 x4, 16 GB/s
+    uint64_t link_byte_fj = 5'000;       // [ours] 5 pJ a byte
+    uint64_t program_pulse_ps = 10'000;  // [Y1] first SET pulse, 10 ns
+    uint64_t program_pulses = 6;         // [Y1] 5-7 on average
+    uint64_t program_parallel_cells = 256;  // [ours] one row of a crossbar at a time
+    uint64_t program_cell_pj = 50;          // [ours] 6 pulses of 1.5 V and verify reads
 };
 
 inline constexpr CostTable kCosts{};

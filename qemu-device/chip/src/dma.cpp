@@ -87,7 +87,8 @@ Fault Tlb::walk(Bus& bus, const AddressSpace& space, uint64_t va, Page* page, bo
         if (!(entry & SIDRA_PTE_VALID) || (entry & SIDRA_PTE_RESERVED)) return {SIDRA_FAULT_TRANSLATION, va};
         const uint64_t address = entry & SIDRA_PTE_ADDR;
         if (!(entry & SIDRA_PTE_LEAF)) {
-            if (level == 0 || (entry & (SIDRA_PTE_READ | SIDRA_PTE_WRITE | SIDRA_PTE_LOCAL))) return {SIDRA_FAULT_TRANSLATION, va};
+            if (level == 0 || (entry & (SIDRA_PTE_READ | SIDRA_PTE_WRITE | SIDRA_PTE_LOCAL)))
+                return {SIDRA_FAULT_TRANSLATION, va};
             table = address;
             continue;
         }
@@ -98,7 +99,8 @@ Fault Tlb::walk(Bus& bus, const AddressSpace& space, uint64_t va, Page* page, bo
         page->local = entry & SIDRA_PTE_LOCAL;
         page->readable = entry & SIDRA_PTE_READ;
         page->writable = entry & SIDRA_PTE_WRITE;
-        if (page->local && (address >= bus.l3_size || size > bus.l3_size - address)) return {SIDRA_FAULT_TRANSLATION, va};
+        if (page->local && (address >= bus.l3_size || size > bus.l3_size - address))
+            return {SIDRA_FAULT_TRANSLATION, va};
         *huge = level == 1;
         return {};
     }
@@ -137,7 +139,8 @@ Dma::~Dma() { unmap_all(); }
 
 void Dma::unmap_all() {
     const sidra_chip_host& host = bus_.host;
-    for (size_t i = 0; i < count_; i++) host.dma_unmap(host.self, inline_[i].pointer, inline_[i].length, inline_[i].write);
+    for (size_t i = 0; i < count_; i++)
+        host.dma_unmap(host.self, inline_[i].pointer, inline_[i].length, inline_[i].write);
     for (const Mapping& m : more_) host.dma_unmap(host.self, m.pointer, m.length, m.write);
     count_ = 0;
     more_.clear();
@@ -256,12 +259,14 @@ Fault Dma::max64(uint64_t va, uint64_t value) {
     if (key & kLocalKey) {
         auto* word = reinterpret_cast<uint64_t*>(bus_.l3 + (key & ~kLocalKey));
         uint64_t now = __atomic_load_n(word, __ATOMIC_RELAXED);
-        while (now < value && !__atomic_compare_exchange_n(word, &now, value, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+        while (now < value &&
+               !__atomic_compare_exchange_n(word, &now, value, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
         }
         return {};
     }
     const sidra_chip_host& host = bus_.host;
-    if (bus_.injected_error() || bus_.link_lost.load(std::memory_order_relaxed) || !host.max64_release(host.self, key, value)) {
+    if (bus_.injected_error() || bus_.link_lost.load(std::memory_order_relaxed) ||
+        !host.max64_release(host.self, key, value)) {
         bus_.refused();
         return {SIDRA_FAULT_BUS, va};
     }

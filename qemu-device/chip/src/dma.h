@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The one gate between packets and memory: translates device addresses through the context's page tables, checks rights, and hands
-// out host pointers. Nothing else in the chip touches memory that packets name.
+// The one gate between packets and memory: translates device addresses through the context's page tables, checks
+// rights, and hands out host pointers. Nothing else in the chip touches memory that packets name.
 #ifndef SIDRA_CHIP_DMA_H
 #define SIDRA_CHIP_DMA_H
 
@@ -28,7 +28,7 @@ struct Bus {
     uint8_t* l3 = nullptr;
     uint64_t l3_size = 0;
     std::atomic<bool> link_lost{false};
-    std::atomic<uint64_t> error_at{0};    // fault knob: translations until one fails; 0 off
+    std::atomic<uint64_t> error_at{0};  // fault knob: translations until one fails; 0 off
     std::atomic<uint64_t> errors{0};
 
     bool injected_error();
@@ -37,8 +37,8 @@ struct Bus {
     bool read(uint64_t bus, void* to, uint64_t size);
     bool write(uint64_t bus, const void* from, uint64_t size);
     bool load64(uint64_t bus, uint64_t* value);
-    // The same for 8-byte aligned words that others write or read meanwhile, as the driver may with table entries and the owner with
-    // the state page. write_words: never across a page.
+    // The same for 8-byte aligned words that others write or read meanwhile, as the driver may with table entries and
+    // the owner with the state page. write_words: never across a page.
     bool read_words(uint64_t bus, void* to, uint64_t size);
     bool write_words(uint64_t bus, const void* from, uint64_t size);
 };
@@ -79,7 +79,8 @@ class Dma {
     Dma(const Dma&) = delete;
     Dma& operator=(const Dma&) = delete;
 
-    // Pointer to the byte at va; *length is lowered to what is contiguous from there. nullptr and a fault if it is not accessible.
+    // Pointer to the byte at va; *length is lowered to what is contiguous from there. nullptr and a fault if it is not
+    // accessible.
     uint8_t* map_some(uint64_t va, uint64_t* length, bool write, Fault* fault);
     // Pointer to all of [va, va + length) if that is contiguous; nullptr without a fault if it is not.
     uint8_t* map_all(uint64_t va, uint64_t length, bool write, Fault* fault);

@@ -73,7 +73,8 @@ Fault copy_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) 
     const uint64_t first = index * plan.unit_rows;
     const uint64_t last = std::min<uint64_t>(first + plan.unit_rows, c.rows);
     for (uint64_t row = first; row < last; row++) {
-        if (Fault fault = copy_range(dma, c.dst + row * c.dst_stride, c.src + row * c.src_stride, c.row_bytes)) return fault;
+        if (Fault fault = copy_range(dma, c.dst + row * c.dst_stride, c.src + row * c.src_stride, c.row_bytes))
+            return fault;
         dma.unmap_all();
     }
     return {};
@@ -81,7 +82,8 @@ Fault copy_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) 
 
 Fault fill_prepare(const Env&, Job& job) {
     const sidra_cmd_fill& f = job.cmd.fill;
-    if (f.hdr.flags || f.hdr.pad || f.pad || f.reserved[0] || f.reserved[1] || f.reserved[2]) return {SIDRA_FAULT_FIELD};
+    if (f.hdr.flags || f.hdr.pad || f.pad || f.reserved[0] || f.reserved[1] || f.reserved[2])
+        return {SIDRA_FAULT_FIELD};
     const uint32_t size = f.pattern_bytes;
     if (size != 1 && size != 2 && size != 4 && size != 8) return {SIDRA_FAULT_FIELD, size};
     if (size < 8 && f.pattern >> (8 * size)) return {SIDRA_FAULT_FIELD, f.pattern};
@@ -99,7 +101,8 @@ Fault fill_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) 
     const sidra_cmd_fill& f = job.cmd.fill;
     Dma dma(env.bus, worker.tlb, env.space);
     uint8_t pattern[64];
-    for (uint32_t i = 0; i < sizeof pattern; i++) pattern[i] = static_cast<uint8_t>(f.pattern >> (8 * (i % f.pattern_bytes)));
+    for (uint32_t i = 0; i < sizeof pattern; i++)
+        pattern[i] = static_cast<uint8_t>(f.pattern >> (8 * (i % f.pattern_bytes)));
     uint64_t va = f.dst + index * kCopyUnit;
     uint64_t left = std::min(kCopyUnit, f.dst + f.bytes - va);
     while (left != 0) {

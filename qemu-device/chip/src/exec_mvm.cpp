@@ -11,17 +11,21 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint32_t kBlockMax = 256;           // vectors a unit
-constexpr uint64_t kBlockBytes = 1u << 20;    // of converted input a unit
-constexpr uint64_t kUnitNs = 128'000;         // aim: long enough to hide its start, short enough to share
+constexpr uint32_t kBlockMax = 256;         // vectors a unit
+constexpr uint64_t kBlockBytes = 1u << 20;  // of converted input a unit
+constexpr uint64_t kUnitNs = 128'000;       // aim: long enough to hide its start, short enough to share
 
 // Rough speed of an engine on one core, for cutting and for slices.
 uint64_t macs_per_ns(sidra_chip_engine engine) {
     switch (engine) {
-        case SIDRA_CHIP_ENGINE_AVX512: return 250;
-        case SIDRA_CHIP_ENGINE_AVX2: return 60;
-        case SIDRA_CHIP_ENGINE_NEON: return 40;
-        default: return 1;
+        case SIDRA_CHIP_ENGINE_AVX512:
+            return 250;
+        case SIDRA_CHIP_ENGINE_AVX2:
+            return 60;
+        case SIDRA_CHIP_ENGINE_NEON:
+            return 40;
+        default:
+            return 1;
     }
 }
 
@@ -65,11 +69,13 @@ Fault mvm_prepare(const Env& env, Job& job) {
     const bool float_in = plan.in_type == SIDRA_TYPE_F32;
     const bool sums_out = plan.out_type == SIDRA_TYPE_S32;
     if (m.flags) return {SIDRA_FAULT_FIELD, m.flags};
-    if (plan.in_type != SIDRA_TYPE_U8 && plan.in_type != SIDRA_TYPE_S8 && !float_in) return {SIDRA_FAULT_FIELD, plan.in_type};
+    if (plan.in_type != SIDRA_TYPE_U8 && plan.in_type != SIDRA_TYPE_S8 && !float_in)
+        return {SIDRA_FAULT_FIELD, plan.in_type};
     if (plan.out_type >= SIDRA_TYPE_COUNT) return {SIDRA_FAULT_FIELD, plan.out_type};
     if (plan.in_type == SIDRA_TYPE_S8 ? m.in_zero < -128 || m.in_zero > 127 : m.in_zero < 0 || m.in_zero > 255)
         return {SIDRA_FAULT_FIELD, static_cast<uint16_t>(m.in_zero)};
-    if (m.out_zero && plan.out_type != SIDRA_TYPE_S8 && plan.out_type != SIDRA_TYPE_U8) return {SIDRA_FAULT_FIELD, m.out_zero};
+    if (m.out_zero && plan.out_type != SIDRA_TYPE_S8 && plan.out_type != SIDRA_TYPE_U8)
+        return {SIDRA_FAULT_FIELD, m.out_zero};
     if (sums_out && (m.scale || m.out_factor || (m.in_scale && !float_in))) return {SIDRA_FAULT_FIELD};
     float out_factor;
     if (!positive_or_one(m.in_scale, &plan.in_scale)) return {SIDRA_FAULT_FIELD, m.in_scale};
@@ -92,7 +98,7 @@ Fault mvm_prepare(const Env& env, Job& job) {
     uint64_t block = std::clamp<uint64_t>(kUnitNs * speed / vector_macs, 1, kBlockMax);
     block = std::min(block, std::max<uint64_t>(kBlockBytes / w.rows, 1));
     uint64_t blocks = (m.batch + block - 1) / block;
-    block = (m.batch + blocks - 1) / blocks;                 // of equal size,
+    block = (m.batch + blocks - 1) / blocks;                   // of equal size,
     if (block > 6 && blocks > 1) block = (block + 5) / 6 * 6;  // and engines take six vectors at a time
     blocks = (m.batch + block - 1) / block;
     plan.block = static_cast<uint32_t>(block);
@@ -109,7 +115,8 @@ Fault mvm_prepare(const Env& env, Job& job) {
 }
 
 // The block's vectors as u8 rows, converted once for all columns of tiles that this thread takes.
-Fault input_block(const Env& env, const Job& job, Worker& worker, Dma& dma, uint32_t block, uint32_t vectors, Rows* rows) {
+Fault input_block(const Env& env, const Job& job, Worker& worker, Dma& dma, uint32_t block, uint32_t vectors,
+                  Rows* rows) {
     const sidra_cmd_mvm& m = job.cmd.mvm;
     const MvmPlan& plan = job.mvm;
     const uint32_t k = plan.weights->rows;
@@ -122,7 +129,8 @@ Fault input_block(const Env& env, const Job& job, Worker& worker, Dma& dma, uint
         return {};
     }
     Rows raw;
-    if (Fault fault = raw.map_in(dma, worker.output, va, m.in_stride, vectors, uint64_t{k} * type_size(plan.in_type))) return fault;
+    if (Fault fault = raw.map_in(dma, worker.output, va, m.in_stride, vectors, uint64_t{k} * type_size(plan.in_type)))
+        return fault;
     if (worker.input.size() < uint64_t{vectors} * k) worker.input.resize(uint64_t{vectors} * k);
     for (uint32_t v = 0; v < vectors; v++) {
         const uint8_t* from = raw.data + v * raw.stride;
@@ -163,13 +171,15 @@ Fault mvm_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
         for (uint32_t i = 0; i < w.tile_rows; i++) {
             const int32_t* sums = env.array.sums(w.xbars[size_t{i} * w.tile_cols + column]);
             for (uint32_t c = 0; c < outputs; c++)
-                init[c] = static_cast<int32_t>(static_cast<uint32_t>(init[c]) - static_cast<uint32_t>(zero) * static_cast<uint32_t>(sums[c]));
+                init[c] = static_cast<int32_t>(static_cast<uint32_t>(init[c]) -
+                                               static_cast<uint32_t>(zero) * static_cast<uint32_t>(sums[c]));
         }
         start = init;
     }
     if (const int32_t offset = env.knobs.adc_offset.load(std::memory_order_relaxed)) {
         for (uint32_t c = 0; c < outputs; c++)
-            init[c] = static_cast<int32_t>(static_cast<uint32_t>(init[c]) + static_cast<uint32_t>(offset) * w.tile_rows);
+            init[c] =
+                static_cast<int32_t>(static_cast<uint32_t>(init[c]) + static_cast<uint32_t>(offset) * w.tile_rows);
         start = init;
     }
 
@@ -185,8 +195,9 @@ Fault mvm_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
 
     const uint32_t out_size = type_size(plan.out_type);
     Rows out;
-    if (Fault fault = out.map_out(dma, worker.output, m.out + uint64_t{block} * plan.block * m.out_stride + first * out_size,
-                                  m.out_stride, vectors, uint64_t{outputs} * out_size))
+    if (Fault fault =
+            out.map_out(dma, worker.output, m.out + uint64_t{block} * plan.block * m.out_stride + first * out_size,
+                        m.out_stride, vectors, uint64_t{outputs} * out_size))
         return fault;
     if (plan.out_type == SIDRA_TYPE_S32) {
         mvm.acc = reinterpret_cast<int32_t*>(out.data);

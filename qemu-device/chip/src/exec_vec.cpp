@@ -8,12 +8,13 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint64_t kElementsPerNs = 1;       // estimate for slices
+constexpr uint64_t kElementsPerNs = 1;  // estimate for slices
 constexpr uint64_t kMovesPerNs = 4;
-constexpr uint32_t kTransposeBlock = 128;    // rows and columns of a unit
+constexpr uint32_t kTransposeBlock = 128;  // rows and columns of a unit
 
 constexpr uint8_t bit(uint32_t type) { return static_cast<uint8_t>(1u << type); }
-constexpr uint8_t kU8 = bit(SIDRA_TYPE_U8), kS8 = bit(SIDRA_TYPE_S8), kS32 = bit(SIDRA_TYPE_S32), kF32 = bit(SIDRA_TYPE_F32);
+constexpr uint8_t kU8 = bit(SIDRA_TYPE_U8), kS8 = bit(SIDRA_TYPE_S8), kS32 = bit(SIDRA_TYPE_S32),
+                  kF32 = bit(SIDRA_TYPE_F32);
 
 enum class In2 : uint8_t { kNone, kOptional, kRequired };
 enum class Out : uint8_t { kListed, kSame, kIndex };  // output type: any of `out`, the input's, S32
@@ -21,7 +22,7 @@ enum class Out : uint8_t { kListed, kSame, kIndex };  // output type: any of `ou
 // What uapi/sidra_cmd.h says of each operation.
 struct Rule {
     uint32_t op;
-    uint8_t in;       // allowed input types, as bits
+    uint8_t in;  // allowed input types, as bits
     Out out_rule;
     uint8_t out;
     In2 in2;
@@ -67,7 +68,8 @@ bool is_reduction(uint32_t op) { return op >= SIDRA_VEC_REDUCE_SUM && op <= SIDR
 
 bool pool_ok(const sidra_vec_pool& p) {
     auto dimension = [](uint32_t in, uint32_t out, uint32_t kernel, uint32_t stride, uint32_t pad) {
-        if (in == 0 || in > 65535 || out == 0 || out > 65535 || kernel == 0 || kernel > 256 || stride == 0 || stride > 256 || pad >= kernel)
+        if (in == 0 || in > 65535 || out == 0 || out > 65535 || kernel == 0 || kernel > 256 || stride == 0 ||
+            stride > 256 || pad >= kernel)
             return false;
         // First and last window must have a pixel inside; those between then have one, too.
         const uint64_t last = uint64_t{out - 1} * stride;
@@ -75,7 +77,8 @@ bool pool_ok(const sidra_vec_pool& p) {
     };
     for (uint32_t word : p.reserved)
         if (word) return false;
-    return dimension(p.in_h, p.out_h, p.kernel_h, p.stride_h, p.pad_h) && dimension(p.in_w, p.out_w, p.kernel_w, p.stride_w, p.pad_w);
+    return dimension(p.in_h, p.out_h, p.kernel_h, p.stride_h, p.pad_h) &&
+           dimension(p.in_w, p.out_w, p.kernel_w, p.stride_w, p.pad_w);
 }
 
 // One operand: alignment, stride against its row, range.
@@ -97,7 +100,8 @@ Fault prepare_pool(const Env& env, Job& job) {
     if (!pool_ok(p) || v.rows % p.out_h) return {SIDRA_FAULT_VALUE, v.in2};
     const uint64_t images = v.rows / p.out_h;
     if (images * p.in_h > SIDRA_CMD_VEC_ROWS_MAX) return {SIDRA_FAULT_LIMIT, images * p.in_h};
-    const uint64_t in_row = uint64_t{p.in_w} * v.cols * plan.in_size, out_row = uint64_t{p.out_w} * v.cols * plan.out_size;
+    const uint64_t in_row = uint64_t{p.in_w} * v.cols * plan.in_size,
+                   out_row = uint64_t{p.out_w} * v.cols * plan.out_size;
     if (std::max(in_row, out_row) > uint64_t{SIDRA_CMD_VEC_COLS_MAX} * 256) return {SIDRA_FAULT_LIMIT, in_row};
     if (Fault fault = check_rows(v.in, v.in_stride, images * p.in_h, in_row, plan.in_size)) return fault;
     if (Fault fault = check_rows(v.out, v.out_stride, v.rows, out_row, plan.out_size)) return fault;
@@ -116,13 +120,14 @@ Fault vec_prepare(const Env& env, Job& job) {
     plan = {};
     const Rule* rule = find_rule(v.op);
     if (!rule || v.hdr.flags || v.hdr.pad || v.pad) return {SIDRA_FAULT_FIELD, v.op};
-    if (v.in_type >= SIDRA_TYPE_COUNT || v.out_type >= SIDRA_TYPE_COUNT || !(rule->in & bit(v.in_type))) return {SIDRA_FAULT_FIELD, v.in_type};
+    if (v.in_type >= SIDRA_TYPE_COUNT || v.out_type >= SIDRA_TYPE_COUNT || !(rule->in & bit(v.in_type)))
+        return {SIDRA_FAULT_FIELD, v.in_type};
     const bool out_ok = rule->out_rule == Out::kListed ? (rule->out & bit(v.out_type)) != 0
                         : rule->out_rule == Out::kSame ? v.out_type == v.in_type
                                                        : v.out_type == SIDRA_TYPE_S32;
     if (!out_ok) return {SIDRA_FAULT_FIELD, v.out_type};
-    if ((rule->in2 == In2::kNone && v.in2) || (rule->in2 == In2::kRequired && !v.in2) || (!rule->in2_stride && v.in2_stride) ||
-        (!rule->param0 && v.param0) || (!rule->param1 && v.param1))
+    if ((rule->in2 == In2::kNone && v.in2) || (rule->in2 == In2::kRequired && !v.in2) ||
+        (!rule->in2_stride && v.in2_stride) || (!rule->param0 && v.param0) || (!rule->param1 && v.param1))
         return {SIDRA_FAULT_FIELD, v.op};
     if (v.rows == 0 || v.cols == 0) return {SIDRA_FAULT_FIELD};
     if (v.rows > SIDRA_CMD_VEC_ROWS_MAX || v.cols > SIDRA_CMD_VEC_COLS_MAX) return {SIDRA_FAULT_LIMIT, v.rows};
@@ -136,7 +141,9 @@ Fault vec_prepare(const Env& env, Job& job) {
     if (gather && (v.param1 == 0 || v.param1 > SIDRA_CMD_VEC_ROWS_MAX)) return {SIDRA_FAULT_LIMIT, v.param1};
     const uint64_t in_rows = gather ? v.param1 : v.rows;
     const uint64_t out_rows = transpose ? v.cols : v.rows;
-    const uint64_t row_out = transpose ? uint64_t{v.rows} * plan.out_size : is_reduction(v.op) ? plan.out_size : uint64_t{v.cols} * plan.out_size;
+    const uint64_t row_out = transpose            ? uint64_t{v.rows} * plan.out_size
+                             : is_reduction(v.op) ? plan.out_size
+                                                  : uint64_t{v.cols} * plan.out_size;
     if (Fault fault = check_rows(v.in, v.in_stride, in_rows, row_in, plan.in_size)) return fault;
     if (Fault fault = check_rows(v.out, v.out_stride, out_rows, row_out, plan.out_size)) return fault;
     if (v.in2) {
@@ -153,7 +160,8 @@ Fault vec_prepare(const Env& env, Job& job) {
     if (transpose) {
         plan.unit_rows = kTransposeBlock;
         plan.unit_cols = kTransposeBlock;
-        job.units = ((v.rows + kTransposeBlock - 1) / kTransposeBlock) * ((v.cols + kTransposeBlock - 1) / kTransposeBlock);
+        job.units =
+            ((v.rows + kTransposeBlock - 1) / kTransposeBlock) * ((v.cols + kTransposeBlock - 1) / kTransposeBlock);
         job.unit_work = kTransposeBlock * kTransposeBlock / kMovesPerNs;
     } else {
         plan.unit_rows = static_cast<uint32_t>(std::clamp<uint64_t>(kChunk / row_in, 1, v.rows));
@@ -176,7 +184,8 @@ Fault pool_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) 
     const auto last = static_cast<uint32_t>(std::min<int64_t>(top + p.kernel_h, p.in_h));
     Rows in, out;
     const uint64_t in_row = uint64_t{p.in_w} * v.cols * plan.in_size;
-    if (Fault fault = in.map_in(dma, worker.input, v.in + (uint64_t{image} * p.in_h + first) * v.in_stride, v.in_stride, last - first, in_row))
+    if (Fault fault = in.map_in(dma, worker.input, v.in + (uint64_t{image} * p.in_h + first) * v.in_stride, v.in_stride,
+                                last - first, in_row))
         return fault;
     worker.input_key[0] = 0;
     if (Fault fault = out.map_out(dma, worker.output, v.out + uint64_t{index} * v.out_stride, v.out_stride, 1,
@@ -206,9 +215,11 @@ Fault transpose_unit(const Env& env, const Job& job, Worker& worker, uint32_t in
     const uint64_t size = plan.in_size;
     Rows in, out;
     worker.input_key[0] = 0;
-    if (Fault fault = in.map_in(dma, worker.input, v.in + uint64_t{row0} * v.in_stride + col0 * size, v.in_stride, rows, cols * size))
+    if (Fault fault = in.map_in(dma, worker.input, v.in + uint64_t{row0} * v.in_stride + col0 * size, v.in_stride, rows,
+                                cols * size))
         return fault;
-    if (Fault fault = out.map_out(dma, worker.output, v.out + uint64_t{col0} * v.out_stride + row0 * size, v.out_stride, cols, rows * size))
+    if (Fault fault = out.map_out(dma, worker.output, v.out + uint64_t{col0} * v.out_stride + row0 * size, v.out_stride,
+                                  cols, rows * size))
         return fault;
     env.engine.transpose({in.data, out.data, in.stride, out.stride, rows, cols, plan.in_size});
     return out.commit();
@@ -225,7 +236,8 @@ Fault gather_unit(const Env& env, const Job& job, Worker& worker, uint32_t index
         Dma dma(env.bus, worker.tlb, env.space);
         int32_t from;
         if (Fault fault = dma.read(v.in2 + uint64_t{r} * 4, &from, 4)) return fault;
-        if (from < 0 || static_cast<uint32_t>(from) >= v.param1) return {SIDRA_FAULT_VALUE, static_cast<uint32_t>(from)};
+        if (from < 0 || static_cast<uint32_t>(from) >= v.param1)
+            return {SIDRA_FAULT_VALUE, static_cast<uint32_t>(from)};
         const uint64_t src = v.in + uint64_t(from) * v.in_stride;
         Fault fault;
         const uint8_t* row = dma.map_all(src, bytes, false, &fault);
@@ -250,7 +262,8 @@ Fault vec_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
     Dma dma(env.bus, worker.tlb, env.space);
     worker.input_key[0] = 0;
     Rows in, in2, out;
-    if (Fault fault = in.map_in(dma, worker.input, v.in + uint64_t{first} * v.in_stride, v.in_stride, rows, uint64_t{v.cols} * plan.in_size))
+    if (Fault fault = in.map_in(dma, worker.input, v.in + uint64_t{first} * v.in_stride, v.in_stride, rows,
+                                uint64_t{v.cols} * plan.in_size))
         return fault;
 
     engine::Vec vec{};
@@ -259,13 +272,16 @@ Fault vec_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
         if (v.op == SIDRA_VEC_LAYERNORM) bytes *= 2;
         if (v.op == SIDRA_VEC_LUT) bytes = 256;
         const bool all_rows = v.in2_stride != 0;
-        if (Fault fault = in2.map_in(dma, worker.operand, v.in2 + (all_rows ? uint64_t{first} * v.in2_stride : 0), v.in2_stride, all_rows ? rows : 1, bytes))
+        if (Fault fault = in2.map_in(dma, worker.operand, v.in2 + (all_rows ? uint64_t{first} * v.in2_stride : 0),
+                                     v.in2_stride, all_rows ? rows : 1, bytes))
             return fault;
         vec.in2 = in2.data;
         vec.in2_stride = all_rows ? in2.stride : 0;
     }
     const uint64_t out_bytes = is_reduction(v.op) ? plan.out_size : uint64_t{v.cols} * plan.out_size;
-    if (Fault fault = out.map_out(dma, worker.output, v.out + uint64_t{first} * v.out_stride, v.out_stride, rows, out_bytes)) return fault;
+    if (Fault fault =
+            out.map_out(dma, worker.output, v.out + uint64_t{first} * v.out_stride, v.out_stride, rows, out_bytes))
+        return fault;
     vec.op = v.op;
     vec.in_type = v.in_type;
     vec.out_type = v.out_type;

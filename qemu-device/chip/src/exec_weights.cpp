@@ -74,7 +74,9 @@ Fault weights_unit(const Env& env, const Job& job, Worker& worker, uint32_t inde
         const size_t bytes = size_t{block.rows} * block.cols;
         if (worker.input.size() < bytes) worker.input.resize(bytes);
         for (uint32_t r = 0; r < block.rows; r++) {
-            if (Fault fault = dma.read(va + uint64_t{r} * c.stride, worker.input.data() + size_t{r} * block.cols, block.cols)) return fault;
+            if (Fault fault =
+                    dma.read(va + uint64_t{r} * c.stride, worker.input.data() + size_t{r} * block.cols, block.cols))
+                return fault;
             dma.unmap_all();
         }
         return env.array.program(block, reinterpret_cast<const int8_t*>(worker.input.data()), block.cols);

@@ -14,13 +14,20 @@ Worker& this_worker() {
 
 const Operation* operation(uint8_t opcode) {
     switch (opcode) {
-        case SIDRA_CMD_COPY: return &kCopyOperation;
-        case SIDRA_CMD_FILL: return &kFillOperation;
-        case SIDRA_CMD_MVM: return &kMvmOperation;
-        case SIDRA_CMD_VEC: return &kVecOperation;
-        case SIDRA_CMD_PROGRAM: return &kProgramOperation;
-        case SIDRA_CMD_READBACK: return &kReadbackOperation;
-        default: return nullptr;
+        case SIDRA_CMD_COPY:
+            return &kCopyOperation;
+        case SIDRA_CMD_FILL:
+            return &kFillOperation;
+        case SIDRA_CMD_MVM:
+            return &kMvmOperation;
+        case SIDRA_CMD_VEC:
+            return &kVecOperation;
+        case SIDRA_CMD_PROGRAM:
+            return &kProgramOperation;
+        case SIDRA_CMD_READBACK:
+            return &kReadbackOperation;
+        default:
+            return nullptr;
     }
 }
 
@@ -31,7 +38,8 @@ bool positive_or_one(uint32_t bits, float* value) {
 
 uint64_t rows_extent(uint64_t rows, uint64_t stride, uint64_t bytes) {
     uint64_t extent;
-    if (__builtin_mul_overflow(rows - 1, stride, &extent) || __builtin_add_overflow(extent, bytes, &extent)) return ~uint64_t{0};
+    if (__builtin_mul_overflow(rows - 1, stride, &extent) || __builtin_add_overflow(extent, bytes, &extent))
+        return ~uint64_t{0};
     return extent;
 }
 
@@ -44,7 +52,8 @@ Fault Rows::direct(Dma& dma, uint64_t va, uint64_t row_stride, uint32_t rows, ui
     return fault;
 }
 
-Fault Rows::map_in(Dma& dma, std::vector<uint8_t>& scratch, uint64_t va, uint64_t row_stride, uint32_t rows, uint64_t bytes) {
+Fault Rows::map_in(Dma& dma, std::vector<uint8_t>& scratch, uint64_t va, uint64_t row_stride, uint32_t rows,
+                   uint64_t bytes) {
     if (Fault fault = direct(dma, va, row_stride, rows, bytes, false)) return fault;
     if (data) return {};
     if (scratch.size() < rows * bytes) scratch.resize(rows * bytes);
@@ -55,7 +64,8 @@ Fault Rows::map_in(Dma& dma, std::vector<uint8_t>& scratch, uint64_t va, uint64_
     return {};
 }
 
-Fault Rows::map_out(Dma& dma, std::vector<uint8_t>& scratch, uint64_t va, uint64_t row_stride, uint32_t rows, uint64_t bytes) {
+Fault Rows::map_out(Dma& dma, std::vector<uint8_t>& scratch, uint64_t va, uint64_t row_stride, uint32_t rows,
+                    uint64_t bytes) {
     if (Fault fault = direct(dma, va, row_stride, rows, bytes, true)) return fault;
     if (data) return {};
     if (scratch.size() < rows * bytes) scratch.resize(rows * bytes);

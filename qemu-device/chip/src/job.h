@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Long packets: checked once, cut into units (a tile, or up to 64 KiB of data), which any thread may run in any order and between which
-// the engines may turn to another context.
+// Long packets: checked once, cut into units (a tile, or up to 64 KiB of data), which any thread may run in any order
+// and between which the engines may turn to another context.
 #ifndef SIDRA_CHIP_JOB_H
 #define SIDRA_CHIP_JOB_H
 
@@ -38,8 +38,8 @@ struct Env {
 // Of one thread: translations and scratch memory, kept between slices.
 struct Worker {
     Tlb tlb;
-    std::vector<uint8_t> input;    // converted or gathered MVM input
-    uint64_t input_key[2] = {};    // job and block that `input` holds
+    std::vector<uint8_t> input;  // converted or gathered MVM input
+    uint64_t input_key[2] = {};  // job and block that `input` holds
     std::vector<int32_t> acc;
     std::vector<uint8_t> operand;  // second VEC operand
     std::vector<uint8_t> output;
@@ -67,22 +67,22 @@ struct Operation {
 const Operation* operation(uint8_t opcode);
 
 struct CopyPlan {
-    uint64_t row_chunks;   // units a row, when rows are longer than a chunk
-    uint64_t unit_rows;    // rows a unit, when they are shorter
-    uint64_t unit_bytes;   // bytes of a chunk of a row
+    uint64_t row_chunks;  // units a row, when rows are longer than a chunk
+    uint64_t unit_rows;   // rows a unit, when they are shorter
+    uint64_t unit_bytes;  // bytes of a chunk of a row
 };
 struct MvmPlan {
     Weights* weights;
-    uint32_t block;        // vectors a unit
+    uint32_t block;  // vectors a unit
     float in_scale;
     float gain;
     uint8_t in_type, out_type;
 };
 struct VecPlan {
     uint32_t unit_rows;
-    uint32_t in_size, out_size;   // bytes an element
+    uint32_t in_size, out_size;  // bytes an element
     sidra_vec_pool pool;
-    uint32_t unit_cols;           // TRANSPOSE
+    uint32_t unit_cols;  // TRANSPOSE
 };
 struct WeightsPlan {
     Weights* weights;
@@ -94,9 +94,9 @@ struct WeightsPlan {
 struct Job {
     sidra_cmd cmd;
     const Operation* operation = nullptr;
-    uint64_t serial = 0;          // unique, so that scratch can be recognised
+    uint64_t serial = 0;  // unique, so that scratch can be recognised
     uint32_t units = 0;
-    uint64_t unit_work = 0;       // estimated host time of a unit, ns
+    uint64_t unit_work = 0;  // estimated host time of a unit, ns
     Cost cost;
     Work work;
     union {
@@ -108,7 +108,8 @@ struct Job {
     Job() : copy{} {}
 };
 
-// Rows that lie `stride` apart, as one pointer if memory allows, else gathered into (and for output scattered from) scratch.
+// Rows that lie `stride` apart, as one pointer if memory allows, else gathered into (and for output scattered from)
+// scratch.
 class Rows {
    public:
     // For reading.
@@ -123,7 +124,7 @@ class Rows {
    private:
     Fault direct(Dma& dma, uint64_t va, uint64_t row_stride, uint32_t rows, uint64_t bytes, bool write);
 
-    Dma* dma_ = nullptr;     // set while there is something to scatter
+    Dma* dma_ = nullptr;  // set while there is something to scatter
     uint64_t va_ = 0, va_stride_ = 0, bytes_ = 0;
     uint32_t rows_ = 0;
 };
@@ -134,7 +135,8 @@ constexpr uint32_t type_size(uint32_t type) { return type == SIDRA_TYPE_S32 || t
 // Bytes from the first row's start to the last row's end; ~0 on overflow.
 uint64_t rows_extent(uint64_t rows, uint64_t stride, uint64_t bytes);
 
-extern const Operation kCopyOperation, kFillOperation, kMvmOperation, kVecOperation, kProgramOperation, kReadbackOperation;
+extern const Operation kCopyOperation, kFillOperation, kMvmOperation, kVecOperation, kProgramOperation,
+    kReadbackOperation;
 
 }  // namespace sidra::chip
 

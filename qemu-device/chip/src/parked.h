@@ -13,8 +13,9 @@ namespace sidra::chip {
 
 class Queue;
 
-// Who parks enters the list first and looks at the word again afterwards; who signals stores the word first and looks at the list
-// afterwards, both in the one order of all sequentially consistent operations. So one of them sees the other.
+// Who parks enters the list first and looks at the word again afterwards; who signals stores the word first and looks
+// at the list afterwards, both in the one order of all sequentially consistent operations. So one of them sees the
+// other.
 class Parked {
    public:
     // `epoch` (Scheduler::Pick) comes back when it is woken: a queue that was reset meanwhile is not to run.
@@ -29,7 +30,8 @@ class Parked {
     bool leave(uint64_t key, Queue* queue) {
         Bucket& bucket = bucket_of(key);
         std::lock_guard guard(bucket.lock);
-        if (std::erase_if(bucket.waiting, [&](const Entry& e) { return e.key == key && e.queue == queue; }) == 0) return false;
+        if (std::erase_if(bucket.waiting, [&](const Entry& e) { return e.key == key && e.queue == queue; }) == 0)
+            return false;
         count_.fetch_sub(1);
         return true;
     }

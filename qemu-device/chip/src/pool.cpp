@@ -42,7 +42,8 @@ void Pool::serve() {
     for (;;) {
         for (int i = 0; i < kSpins && round_.load(std::memory_order_acquire) == seen; i++) relax();
         if (round_.load(std::memory_order_acquire) == seen) {
-            // Counted first, then looked again; begin_round() moves first and counts afterwards: one of the two sees the other.
+            // Counted first, then looked again; begin_round() moves first and counts afterwards: one of the two sees
+            // the other.
             sleepers_.fetch_add(1);
             {
                 std::unique_lock sleep(sleep_lock_);

@@ -23,27 +23,27 @@ class Queue {
     // Who runs it: 0 nobody, kClaimed one thread, kAgain one thread, and it is to look again when done.
     static constexpr uint32_t kClaimed = 1, kAgain = 2;
     std::atomic<uint32_t> claim{0};
-    std::atomic<uint32_t> slices{0};      // slices ended; a drain waits for claim 0 or another number
-    std::atomic<bool> loaded{false};      // `entry` is valid; changed by the claimant, or while stopped and drained
-    std::atomic<bool> recheck{false};     // quiesced: nothing of it is touched before the table entry was looked at again
-    std::atomic<bool> deferred{false};    // a doorbell came while it was stopped
-    std::atomic<uint64_t> timeline{0};    // as published
-    std::atomic<uint32_t> vector{0};      // MSI-X vector of the entry
-    std::atomic<bool> faulted{false};     // until reset
+    std::atomic<uint32_t> slices{0};    // slices ended; a drain waits for claim 0 or another number
+    std::atomic<bool> loaded{false};    // `entry` is valid; changed by the claimant, or while stopped and drained
+    std::atomic<bool> recheck{false};   // quiesced: nothing of it is touched before the table entry was looked at again
+    std::atomic<bool> deferred{false};  // a doorbell came while it was stopped
+    std::atomic<uint64_t> timeline{0};  // as published
+    std::atomic<uint32_t> vector{0};    // MSI-X vector of the entry
+    std::atomic<bool> faulted{false};   // until reset
 
     // The rest belongs to the claimant.
-    uint32_t epoch = 0;                   // Scheduler::Pick that it runs by
+    uint32_t epoch = 0;  // Scheduler::Pick that it runs by
     sidra_hw_queue entry{};
-    uint64_t index = 0;                   // ring index of the next packet to retire
+    uint64_t index = 0;  // ring index of the next packet to retire
     uint64_t progress = 0;
     Cost total;
     bool parked = false;
     uint64_t park_key = 0;
 
     enum class Stage : uint8_t { kFetch, kWait, kJob };
-    Stage stage = Stage::kFetch;          // kWait: job.cmd is an unsatisfied SEM_WAIT. kJob: job is under way
+    Stage stage = Stage::kFetch;  // kWait: job.cmd is an unsatisfied SEM_WAIT. kJob: job is under way
     Job job;
-    std::atomic<uint32_t> next_unit{0};   // of the job
+    std::atomic<uint32_t> next_unit{0};  // of the job
 
     struct Call {
         bool active = false;

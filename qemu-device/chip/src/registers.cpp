@@ -40,7 +40,8 @@ sidra_telemetry Chip::telemetry() {
     t.faults = get(counters_.faults);
     for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++) {
         t.doorbells += get(doorbells_[i].count);
-        if (const Context* context = contexts_[i].load(std::memory_order_acquire); context && context->loaded.load()) t.contexts++;
+        if (const Context* context = contexts_[i].load(std::memory_order_acquire); context && context->loaded.load())
+            t.contexts++;
     }
     t.arms = get(counters_.arms);
     t.mmio_reads = get(counters_.mmio_reads);
@@ -63,54 +64,94 @@ sidra_telemetry Chip::telemetry() {
 
 uint32_t Chip::read32(uint64_t offset) {
     switch (offset) {
-        case SIDRA_REG_ID: return SIDRA_ID_MAGIC;
-        case SIDRA_REG_HW_VERSION: return SIDRA_HW_VERSION;
-        case SIDRA_REG_GEOMETRY0: return geometry_.clusters | geometry_.cus_per_cluster << 16;
-        case SIDRA_REG_GEOMETRY1: return geometry_.xbars_per_cu;
-        case SIDRA_REG_GEOMETRY2: return SIDRA_XBAR_ROWS | SIDRA_XBAR_COLS << 16;
-        case SIDRA_REG_LIMITS0: return SIDRA_CONTEXTS_MAX | SIDRA_QUEUES_MAX << 16;
-        case SIDRA_REG_LIMITS1: return SIDRA_QUEUES_PER_CONTEXT_MAX | SIDRA_MSIX_VECTORS << 16;
-        case SIDRA_REG_VA_BITS: return SIDRA_VA_BITS;
-        case SIDRA_REG_L1_SIZE: return geometry_.l1_size;
-        case SIDRA_REG_L2_SIZE: return geometry_.l2_size;
+        case SIDRA_REG_ID:
+            return SIDRA_ID_MAGIC;
+        case SIDRA_REG_HW_VERSION:
+            return SIDRA_HW_VERSION;
+        case SIDRA_REG_GEOMETRY0:
+            return geometry_.clusters | geometry_.cus_per_cluster << 16;
+        case SIDRA_REG_GEOMETRY1:
+            return geometry_.xbars_per_cu;
+        case SIDRA_REG_GEOMETRY2:
+            return SIDRA_XBAR_ROWS | SIDRA_XBAR_COLS << 16;
+        case SIDRA_REG_LIMITS0:
+            return SIDRA_CONTEXTS_MAX | SIDRA_QUEUES_MAX << 16;
+        case SIDRA_REG_LIMITS1:
+            return SIDRA_QUEUES_PER_CONTEXT_MAX | SIDRA_MSIX_VECTORS << 16;
+        case SIDRA_REG_VA_BITS:
+            return SIDRA_VA_BITS;
+        case SIDRA_REG_L1_SIZE:
+            return geometry_.l1_size;
+        case SIDRA_REG_L2_SIZE:
+            return geometry_.l2_size;
         case SIDRA_REG_STATUS:
             if (admin_.reset.load()) return SIDRA_STAGE_RESET;
             return SIDRA_STAGE_RECOVERY | SIDRA_STATUS_READY | (stop_device_.load() ? SIDRA_STATUS_STOPPED : 0);
-        case SIDRA_REG_GENERATION: return generation_.load();
-        case SIDRA_REG_INT_STATUS: return int_status_.load();
-        case SIDRA_REG_INT_ENABLE: return int_enable_.load();
-        default: break;
+        case SIDRA_REG_GENERATION:
+            return generation_.load();
+        case SIDRA_REG_INT_STATUS:
+            return int_status_.load();
+        case SIDRA_REG_INT_ENABLE:
+            return int_enable_.load();
+        default:
+            break;
     }
     const uint64_t clock = offset == SIDRA_REG_CLOCK ? clock_ns() : 0;
     std::lock_guard guard(registers_lock_);
     switch (offset) {
-        case SIDRA_REG_BOOT_REASON: return registers_.boot_reason;
-        case SIDRA_REG_SCRATCH: return ~registers_.scratch;
-        case SIDRA_REG_CONTROL: return registers_.control;
-        case SIDRA_REG_ADMIN_STATUS: return registers_.admin_status;
-        case SIDRA_REG_CLOCK: registers_.clock_latch = clock; return static_cast<uint32_t>(registers_.clock_latch);
-        case SIDRA_REG_CLOCK + 4: return static_cast<uint32_t>(registers_.clock_latch >> 32);
-        default: break;
+        case SIDRA_REG_BOOT_REASON:
+            return registers_.boot_reason;
+        case SIDRA_REG_SCRATCH:
+            return ~registers_.scratch;
+        case SIDRA_REG_CONTROL:
+            return registers_.control;
+        case SIDRA_REG_ADMIN_STATUS:
+            return registers_.admin_status;
+        case SIDRA_REG_CLOCK:
+            registers_.clock_latch = clock;
+            return static_cast<uint32_t>(registers_.clock_latch);
+        case SIDRA_REG_CLOCK + 4:
+            return static_cast<uint32_t>(registers_.clock_latch >> 32);
+        default:
+            break;
     }
     // Halves of 64-bit registers; whatever does not exist reads 0.
     uint64_t value = 0;
     switch (offset & ~uint64_t{7}) {
-        case SIDRA_REG_L3_SIZE: value = geometry_.l3_size; break;
-        case SIDRA_REG_NVM_SIZE: value = geometry_.nvm_size; break;
-        case SIDRA_REG_UUID: std::memcpy(&value, uuid_, 8); break;
-        case SIDRA_REG_UUID + 8: std::memcpy(&value, uuid_ + 8, 8); break;
-        case SIDRA_REG_CONTEXT_TABLE: value = registers_.context_table; break;
-        case SIDRA_REG_ADMIN_ARG0: value = registers_.admin_arg[0]; break;
-        case SIDRA_REG_ADMIN_ARG1: value = registers_.admin_arg[1]; break;
-        case SIDRA_REG_ADMIN_ARG2: value = registers_.admin_arg[2]; break;
-        default: break;
+        case SIDRA_REG_L3_SIZE:
+            value = geometry_.l3_size;
+            break;
+        case SIDRA_REG_NVM_SIZE:
+            value = geometry_.nvm_size;
+            break;
+        case SIDRA_REG_UUID:
+            std::memcpy(&value, uuid_, 8);
+            break;
+        case SIDRA_REG_UUID + 8:
+            std::memcpy(&value, uuid_ + 8, 8);
+            break;
+        case SIDRA_REG_CONTEXT_TABLE:
+            value = registers_.context_table;
+            break;
+        case SIDRA_REG_ADMIN_ARG0:
+            value = registers_.admin_arg[0];
+            break;
+        case SIDRA_REG_ADMIN_ARG1:
+            value = registers_.admin_arg[1];
+            break;
+        case SIDRA_REG_ADMIN_ARG2:
+            value = registers_.admin_arg[2];
+            break;
+        default:
+            break;
     }
     return static_cast<uint32_t>(offset & 4 ? value >> 32 : value);
 }
 
 uint64_t Chip::read64(uint64_t offset) {
     switch (offset) {
-        case SIDRA_REG_CLOCK: return clock_ns();
+        case SIDRA_REG_CLOCK:
+            return clock_ns();
         case SIDRA_REG_FEATURES:
         case SIDRA_REG_L3_SIZE:
         case SIDRA_REG_NVM_SIZE:
@@ -119,8 +160,10 @@ uint64_t Chip::read64(uint64_t offset) {
         case SIDRA_REG_CONTEXT_TABLE:
         case SIDRA_REG_ADMIN_ARG0:
         case SIDRA_REG_ADMIN_ARG1:
-        case SIDRA_REG_ADMIN_ARG2: return read32(offset) | uint64_t{read32(offset + 4)} << 32;
-        default: return 0;
+        case SIDRA_REG_ADMIN_ARG2:
+            return read32(offset) | uint64_t{read32(offset + 4)} << 32;
+        default:
+            return 0;
     }
 }
 
@@ -141,11 +184,20 @@ uint64_t Chip::mmio_read(uint64_t offset, unsigned size) {
 bool Chip::write_half(uint64_t offset, uint32_t value) {
     uint64_t* target;
     switch (offset & ~uint64_t{7}) {
-        case SIDRA_REG_CONTEXT_TABLE: target = &registers_.context_table; break;
-        case SIDRA_REG_ADMIN_ARG0: target = &registers_.admin_arg[0]; break;
-        case SIDRA_REG_ADMIN_ARG1: target = &registers_.admin_arg[1]; break;
-        case SIDRA_REG_ADMIN_ARG2: target = &registers_.admin_arg[2]; break;
-        default: return false;
+        case SIDRA_REG_CONTEXT_TABLE:
+            target = &registers_.context_table;
+            break;
+        case SIDRA_REG_ADMIN_ARG0:
+            target = &registers_.admin_arg[0];
+            break;
+        case SIDRA_REG_ADMIN_ARG1:
+            target = &registers_.admin_arg[1];
+            break;
+        case SIDRA_REG_ADMIN_ARG2:
+            target = &registers_.admin_arg[2];
+            break;
+        default:
+            return false;
     }
     if (offset & 4) *target = (*target & 0xffffffffu) | uint64_t{value} << 32;
     else *target = (*target & ~uint64_t{0xffffffffu}) | value;
@@ -155,7 +207,9 @@ bool Chip::write_half(uint64_t offset, uint32_t value) {
 
 void Chip::write32(uint64_t offset, uint32_t value) {
     switch (offset) {
-        case SIDRA_REG_INT_STATUS: int_status_.fetch_and(~value); return;
+        case SIDRA_REG_INT_STATUS:
+            int_status_.fetch_and(~value);
+            return;
         case SIDRA_REG_INT_ENABLE: {
             int_enable_.store(value);
             if (int_status_.load() & value) raise(SIDRA_MSIX_ADMIN);
@@ -170,12 +224,17 @@ void Chip::write32(uint64_t offset, uint32_t value) {
             admin_.reset.store(true);
             host_.kick(host_.self);
             return;
-        case SIDRA_REG_ADMIN_CMD: admin_start(value); return;
-        default: break;
+        case SIDRA_REG_ADMIN_CMD:
+            admin_start(value);
+            return;
+        default:
+            break;
     }
     std::unique_lock guard(registers_lock_);
     switch (offset) {
-        case SIDRA_REG_SCRATCH: registers_.scratch = value; return;
+        case SIDRA_REG_SCRATCH:
+            registers_.scratch = value;
+            return;
         case SIDRA_REG_CONTROL: {
             registers_.control = value & SIDRA_CONTROL_ENABLE;
             enabled_.store(registers_.control & SIDRA_CONTROL_ENABLE);
@@ -184,7 +243,8 @@ void Chip::write32(uint64_t offset, uint32_t value) {
             if (wake) host_.kick(host_.self);
             return;
         }
-        default: write_half(offset, value);
+        default:
+            write_half(offset, value);
     }
 }
 
@@ -210,12 +270,14 @@ void Chip::mmio_write(uint64_t offset, uint64_t value, unsigned size) {
         counters_.arms.fetch_add(1, std::memory_order_relaxed);
         arm_[slot(context, queue)].store(value);
         // A queue that the chip has not loaded yet is compared when it is.
-        if (Queue* known = queues_[slot(context, queue)].load(std::memory_order_acquire); known && known->loaded.load()) check_arm(*known);
+        if (Queue* known = queues_[slot(context, queue)].load(std::memory_order_acquire); known && known->loaded.load())
+            check_arm(*known);
         return;
     }
     if (size == 8) {
         std::lock_guard guard(registers_lock_);
-        if (write_half(offset, static_cast<uint32_t>(value))) write_half(offset + 4, static_cast<uint32_t>(value >> 32));
+        if (write_half(offset, static_cast<uint32_t>(value)))
+            write_half(offset + 4, static_cast<uint32_t>(value >> 32));
         return;
     }
     write32(offset, static_cast<uint32_t>(value));
@@ -223,19 +285,26 @@ void Chip::mmio_write(uint64_t offset, uint64_t value, unsigned size) {
 
 bool Chip::set_knob(uint32_t knob, uint64_t value) {
     switch (knob) {
-        case SIDRA_KNOB_DMA_ERROR_AT: bus_.error_at.store(value); return true;
-        case SIDRA_KNOB_LOSE_MSIX: lose_msix_.store(value); return true;
+        case SIDRA_KNOB_DMA_ERROR_AT:
+            bus_.error_at.store(value);
+            return true;
+        case SIDRA_KNOB_LOSE_MSIX:
+            lose_msix_.store(value);
+            return true;
         case SIDRA_KNOB_SPURIOUS_MSIX:
             if (value >= SIDRA_MSIX_VECTORS) return false;
             raise(static_cast<unsigned>(value));
             return true;
-        case SIDRA_KNOB_CORRUPT_FETCH: corrupt_fetch_.store(value); return true;
+        case SIDRA_KNOB_CORRUPT_FETCH:
+            corrupt_fetch_.store(value);
+            return true;
         case SIDRA_KNOB_SLOW_TILE_NS:
             if (value > 1'000'000'000) return false;
             unit_knobs_.slow_tile_ns.store(value);
             return true;
         case SIDRA_KNOB_ADC_OFFSET:
-            if (value != static_cast<uint64_t>(int64_t{static_cast<int32_t>(value)}) && value > UINT32_MAX) return false;
+            if (value != static_cast<uint64_t>(int64_t{static_cast<int32_t>(value)}) && value > UINT32_MAX)
+                return false;
             unit_knobs_.adc_offset.store(static_cast<int32_t>(value));
             return true;
         case SIDRA_KNOB_STUCK_CELL: {
@@ -259,7 +328,8 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
             host_.kick(host_.self);
             return true;
         }
-        default: return false;
+        default:
+            return false;
     }
 }
 

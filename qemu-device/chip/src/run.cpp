@@ -19,8 +19,8 @@ void Chip::wake_parked(uint64_t key) {
     });
 }
 
-// Raises the vector of a queue that has reached what it was armed for. Called after the timeline is stored and after ARM is written,
-// both in the one order of sequentially consistent operations, so one of the two sees the other.
+// Raises the vector of a queue that has reached what it was armed for. Called after the timeline is stored and after
+// ARM is written, both in the one order of sequentially consistent operations, so one of the two sees the other.
 void Chip::check_arm(Queue& queue) {
     std::atomic<uint64_t>& arm = arm_[slot(queue.context.id, queue.id)];
     uint64_t value = arm.load();
@@ -57,8 +57,8 @@ bool Chip::load_context(Context& context) {
     sidra_hw_context entry;
     if (table == 0 || !bus_.read_words(table + context.id * sizeof entry, &entry, sizeof entry)) return false;
     if (entry.flags != SIDRA_HW_CONTEXT_VALID || entry.page_table == 0 || entry.page_table % SIDRA_PAGE_SIZE ||
-        entry.weights_count > SIDRA_WEIGHTS_MAX || entry.queue_count > SIDRA_QUEUES_PER_CONTEXT_MAX || entry.reserved[0] ||
-        entry.reserved[1] || entry.reserved[2])
+        entry.weights_count > SIDRA_WEIGHTS_MAX || entry.queue_count > SIDRA_QUEUES_PER_CONTEXT_MAX ||
+        entry.reserved[0] || entry.reserved[1] || entry.reserved[2])
         return false;
     std::lock_guard guard(context.load_lock);
     if (context.loaded.load(std::memory_order_relaxed)) return true;
@@ -72,10 +72,10 @@ bool Chip::read_queue_entry(const Context& context, uint32_t id, sidra_hw_queue*
     if (!bus_.read_words(context.entry.queue_table + id * sizeof *entry, entry, sizeof *entry)) return false;
     constexpr uint32_t kFlags = SIDRA_HW_QUEUE_VALID | SIDRA_HW_QUEUE_KERNEL;
     return (entry->flags & SIDRA_HW_QUEUE_VALID) && !(entry->flags & ~kFlags) && entry->ring % SIDRA_PAGE_SIZE == 0 &&
-           entry->write_index % 8 == 0 && entry->state != 0 && entry->state % SIDRA_PAGE_SIZE == 0 && entry->report % 32 == 0 &&
-           entry->ring_log2 >= SIDRA_HW_QUEUE_LOG2_MIN && entry->ring_log2 <= SIDRA_HW_QUEUE_LOG2_MAX &&
-           entry->priority < SIDRA_PRIORITIES && entry->vector >= 1 && entry->vector < SIDRA_MSIX_VECTORS && !entry->reserved0 &&
-           !entry->reserved1;
+           entry->write_index % 8 == 0 && entry->state != 0 && entry->state % SIDRA_PAGE_SIZE == 0 &&
+           entry->report % 32 == 0 && entry->ring_log2 >= SIDRA_HW_QUEUE_LOG2_MIN &&
+           entry->ring_log2 <= SIDRA_HW_QUEUE_LOG2_MAX && entry->priority < SIDRA_PRIORITIES && entry->vector >= 1 &&
+           entry->vector < SIDRA_MSIX_VECTORS && !entry->reserved0 && !entry->reserved1;
 }
 
 // Makes the queue processor hold the table entry as it is now; false (and forgotten) if there is none.
@@ -145,9 +145,11 @@ bool Chip::run_queue(const Scheduler::Pick& pick) {
         outcome = slice.run();
         work = slice.work();
     }
-    queue.slices.store(queue.slices.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);  // before the claim ends
+    queue.slices.store(queue.slices.load(std::memory_order_relaxed) + 1,
+                       std::memory_order_relaxed);  // before the claim ends
     const bool again = queue.claim.exchange(0) == Queue::kAgain;
-    if ((again || outcome == Slice::Outcome::kMore) && scheduler_.mark_ready_again(pick.context, pick.queue, pick.epoch))
+    if ((again || outcome == Slice::Outcome::kMore) &&
+        scheduler_.mark_ready_again(pick.context, pick.queue, pick.epoch))
         host_.kick(host_.self);
     if (scheduler_.any_ready()) scheduler_.charge(pick, work);  // alone, there is nobody to share with
     return true;

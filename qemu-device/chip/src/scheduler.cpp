@@ -10,8 +10,8 @@ namespace sidra::chip {
 bool Scheduler::mark_ready(uint32_t context, uint32_t queue) {
     const uint32_t priority = priority_[context][queue].load(std::memory_order_relaxed);
     const uint64_t mask = uint64_t{1} << (queue % 64);
-    // Sequentially consistent, and cleared before the write index is read: a queue that is still ready here will see what its
-    // submitter stored before the doorbell.
+    // Sequentially consistent, and cleared before the write index is read: a queue that is still ready here will see
+    // what its submitter stored before the doorbell.
     if (entities_[priority][context].ready[queue / 64].fetch_or(mask) & mask) return false;
     const uint64_t bit = uint64_t{1} << context;
     if (!(contexts_[priority].load() & bit)) contexts_[priority].fetch_or(bit);
@@ -82,7 +82,8 @@ bool Scheduler::pick(Pick* pick) {
 
 void Scheduler::charge(const Pick& pick, uint64_t work) {
     std::lock_guard guard(lock_);
-    entities_[pick.priority][pick.context].pass += (work + 1) * kWeights[SIDRA_PRIORITIES - 1] / kWeights[pick.priority];
+    entities_[pick.priority][pick.context].pass +=
+        (work + 1) * kWeights[SIDRA_PRIORITIES - 1] / kWeights[pick.priority];
 }
 
 void Scheduler::clear() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which queue runs next: ready bits set by doorbells, and weighted round-robin between (context, priority) at slice boundaries.
+// Which queue runs next: ready bits set by doorbells, and weighted round-robin between (context, priority) at slice
+// boundaries.
 #ifndef SIDRA_CHIP_SCHEDULER_H
 #define SIDRA_CHIP_SCHEDULER_H
 
@@ -49,18 +50,20 @@ class Scheduler {
     // Queues of one context and priority.
     struct Entity {
         std::array<std::atomic<uint64_t>, kWords> ready{};
-        uint64_t pass = 0;      // work / weight so far; under lock_
-        uint32_t last = 0;      // queue picked last; under lock_
+        uint64_t pass = 0;  // work / weight so far; under lock_
+        uint32_t last = 0;  // queue picked last; under lock_
     };
 
     bool take(Entity& entity, uint32_t* queue);
 
     std::array<std::array<Entity, SIDRA_CONTEXTS_MAX>, SIDRA_PRIORITIES> entities_;
-    std::array<std::atomic<uint64_t>, SIDRA_PRIORITIES> contexts_{};  // with a ready bit; may be set in vain, never missing
+    std::array<std::atomic<uint64_t>, SIDRA_PRIORITIES>
+        contexts_{};  // with a ready bit; may be set in vain, never missing
     std::array<std::array<std::atomic<uint8_t>, SIDRA_QUEUES_PER_CONTEXT_MAX>, SIDRA_CONTEXTS_MAX> priority_{};
-    std::array<std::array<std::atomic<uint32_t>, SIDRA_QUEUES_PER_CONTEXT_MAX>, SIDRA_CONTEXTS_MAX> epochs_{};  // resets; changed under lock_
-    SpinLock lock_;             // of picking and charging
-    uint64_t now_ = 0;          // pass of the entity picked last; under lock_
+    std::array<std::array<std::atomic<uint32_t>, SIDRA_QUEUES_PER_CONTEXT_MAX>, SIDRA_CONTEXTS_MAX>
+        epochs_{};      // resets; changed under lock_
+    SpinLock lock_;     // of picking and charging
+    uint64_t now_ = 0;  // pass of the entity picked last; under lock_
 };
 
 }  // namespace sidra::chip

@@ -21,15 +21,16 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint64_t kSliceWork = 400'000;     // estimated ns until another context gets its turn
-constexpr uint64_t kPacketWork = 10;         // of a packet that does nothing
-constexpr uint64_t kParallelWork = 20'000;   // jobs shorter than this are not worth waking helpers
-constexpr uint64_t kPublishWork = 2'000;     // a finished job of this size is published at once
-constexpr uint64_t kPublishPackets = 64;     // at most this many packets wait for publication
+constexpr uint64_t kSliceWork = 400'000;    // estimated ns until another context gets its turn
+constexpr uint64_t kPacketWork = 10;        // of a packet that does nothing
+constexpr uint64_t kParallelWork = 20'000;  // jobs shorter than this are not worth waking helpers
+constexpr uint64_t kPublishWork = 2'000;    // a finished job of this size is published at once
+constexpr uint64_t kPublishPackets = 64;    // at most this many packets wait for publication
 
 std::atomic<uint64_t> job_serial{0};
 
-// An application may rewrite its ring while it is read: what arrives is then a mix, but it is read once and judged by its copy.
+// An application may rewrite its ring while it is read: what arrives is then a mix, but it is read once and judged by
+// its copy.
 SIDRA_RACY void copy_packet(sidra_cmd& to, const uint8_t* from) {
     using Word = uint64_t __attribute__((may_alias));
     const auto* words = reinterpret_cast<const Word*>(from);
@@ -90,9 +91,15 @@ Slice::Outcome Slice::run() {
     for (;;) {
         Step result;
         switch (queue_.stage) {
-            case Queue::Stage::kJob: result = run_job(resumed); break;
-            case Queue::Stage::kWait: result = semaphore_wait(); break;
-            default: result = step(); break;
+            case Queue::Stage::kJob:
+                result = run_job(resumed);
+                break;
+            case Queue::Stage::kWait:
+                result = semaphore_wait();
+                break;
+            default:
+                result = step();
+                break;
         }
         resumed = false;
         if (result == Step::kRetired) {
@@ -111,7 +118,8 @@ Slice::Step Slice::step() {
     bool empty = false;
     if (Fault f = fetch(&empty)) return fault(f);
     if (empty) return Step::kEmpty;
-    if (chip_.corrupt_fetch_.load(std::memory_order_relaxed) && chip_.corrupt_this_fetch()) return fault({SIDRA_FAULT_FETCH});
+    if (chip_.corrupt_fetch_.load(std::memory_order_relaxed) && chip_.corrupt_this_fetch())
+        return fault({SIDRA_FAULT_FETCH});
     return execute();
 }
 
@@ -148,7 +156,8 @@ Fault Slice::fetch(bool* empty) {
         Fault fault;
         ring_memory_.unmap_all();
         ring_page_number_ = ~uint64_t{0};
-        ring_page_ = ring_memory_.map_all(queue_.entry.ring + position / kPerPage * SIDRA_PAGE_SIZE, SIDRA_PAGE_SIZE, false, &fault);
+        ring_page_ = ring_memory_.map_all(queue_.entry.ring + position / kPerPage * SIDRA_PAGE_SIZE, SIDRA_PAGE_SIZE,
+                                          false, &fault);
         if (!ring_page_) {
             std::memset(&cmd, 0, sizeof cmd);
             return fault ? fault : Fault{SIDRA_FAULT_BUS, queue_.entry.ring};
@@ -165,13 +174,15 @@ Slice::Step Slice::execute() {
         case SIDRA_CMD_NOP:
         case SIDRA_CMD_BARRIER: {
             const uint64_t* r = c.nop.reserved;
-            if (c.hdr.flags | c.hdr.pad || (r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6])) return fault({SIDRA_FAULT_FIELD});
+            if (c.hdr.flags | c.hdr.pad || (r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6]))
+                return fault({SIDRA_FAULT_FIELD});
             const bool barrier = c.hdr.opcode == SIDRA_CMD_BARRIER;
             retire(packet_cost());
             if (barrier) publish();
             return Step::kRetired;
         }
-        case SIDRA_CMD_SEM_WAIT: return semaphore_wait();
+        case SIDRA_CMD_SEM_WAIT:
+            return semaphore_wait();
         case SIDRA_CMD_SEM_SIGNAL:
             if (Fault f = semaphore_signal()) return fault(f);
             retire(packet_cost());
@@ -183,7 +194,8 @@ Slice::Step Slice::execute() {
         case SIDRA_CMD_CALL:
             if (Fault f = call()) return fault(f);
             return Step::kRetired;  // its packets follow
-        default: break;
+        default:
+            break;
     }
     Job& job = queue_.job;
     job.operation = operation(c.hdr.opcode);
@@ -206,7 +218,7 @@ struct Shared {
     const Job& job;
     std::atomic<uint32_t>& next;
     const uint32_t end;
-    SpinLock lock;             // of the fault
+    SpinLock lock;  // of the fault
     uint32_t fault_unit = UINT32_MAX;
     Fault fault;
     std::atomic<bool> failed{false};
@@ -296,7 +308,8 @@ Slice::Step Slice::semaphore_wait() {
         if (kernel()) return fault({SIDRA_FAULT_NOT_ALLOWED});
         const bool peer = wait.hdr.flags & SIDRA_CMD_SEM_QUEUE;
         if ((wait.hdr.flags & ~SIDRA_CMD_SEM_QUEUE) || wait.hdr.pad || wait.pad ||
-            !all_zero(wait.reserved[0], wait.reserved[1], wait.reserved[2], wait.reserved[3]) || (peer ? wait.addr != 0 : wait.queue != 0))
+            !all_zero(wait.reserved[0], wait.reserved[1], wait.reserved[2], wait.reserved[3]) ||
+            (peer ? wait.addr != 0 : wait.queue != 0))
             return fault({SIDRA_FAULT_FIELD});
         if (wait.addr % 8) return fault({SIDRA_FAULT_ALIGNMENT, wait.addr});
         if (!range_ok(wait.addr, 8)) return fault({SIDRA_FAULT_LIMIT, wait.addr});
@@ -362,7 +375,8 @@ Fault Slice::timestamp() {
 Fault Slice::call() {
     const sidra_cmd_call& c = cmd().call;
     if (queue_.call.active) return {SIDRA_FAULT_CALL};
-    if (c.hdr.flags || c.hdr.pad || c.pad || !all_zero(c.reserved[0], c.reserved[1], c.reserved[2], c.reserved[3], c.reserved[4]))
+    if (c.hdr.flags || c.hdr.pad || c.pad ||
+        !all_zero(c.reserved[0], c.reserved[1], c.reserved[2], c.reserved[3], c.reserved[4]))
         return {SIDRA_FAULT_FIELD};
     if (c.count == 0) return {SIDRA_FAULT_FIELD};
     if (c.count > SIDRA_CMD_CALL_MAX) return {SIDRA_FAULT_LIMIT, c.count};
@@ -407,7 +421,8 @@ void Slice::report(uint64_t sequence, const Cost& cost, uint32_t cookie, uint8_t
         Fault fault;
         report_memory_.unmap_all();
         report_page_number_ = offset / SIDRA_PAGE_SIZE;
-        report_page_ = report_memory_.map_all(queue_.entry.report - base + report_page_number_ * SIDRA_PAGE_SIZE, SIDRA_PAGE_SIZE, true, &fault);
+        report_page_ = report_memory_.map_all(queue_.entry.report - base + report_page_number_ * SIDRA_PAGE_SIZE,
+                                              SIDRA_PAGE_SIZE, true, &fault);
     }
     if (!report_page_) return;  // the owner took its report ring away: its loss
     auto* out = reinterpret_cast<sidra_report*>(report_page_ + offset % SIDRA_PAGE_SIZE);

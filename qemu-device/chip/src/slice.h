@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One turn of one queue on one thread: fetches, checks and executes packets until the ring is empty, the queue parks or faults, or its
-// share of work is used up.
+// One turn of one queue on one thread: fetches, checks and executes packets until the ring is empty, the queue parks or
+// faults, or its share of work is used up.
 #ifndef SIDRA_CHIP_SLICE_H
 #define SIDRA_CHIP_SLICE_H
 
@@ -46,17 +46,17 @@ class Slice {
     Chip& chip_;
     Queue& queue_;
     Worker& worker_;
-    const AddressSpace space_;        // of packets
-    Dma memory_;                      // what single packets touch
-    Dma state_memory_;                // state page
-    Dma ring_memory_, report_memory_; // one page each
+    const AddressSpace space_;         // of packets
+    Dma memory_;                       // what single packets touch
+    Dma state_memory_;                 // state page
+    Dma ring_memory_, report_memory_;  // one page each
     sidra_queue_state* state_ = nullptr;
     const uint8_t* ring_page_ = nullptr;
     uint64_t ring_page_number_ = ~uint64_t{0};
     uint8_t* report_page_ = nullptr;
     uint64_t report_page_number_ = ~uint64_t{0};
     uint64_t write_index_ = 0;
-    uint64_t work_ = 0;               // ns, estimated
+    uint64_t work_ = 0;  // ns, estimated
     uint64_t unpublished_work_ = 0;
     uint64_t unpublished_packets_ = 0;
     uint64_t busy_since_ = 0;
