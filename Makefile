@@ -29,7 +29,7 @@ demo: ## recognise handwritten digits on the chip model, and draw some of them
 	@build/release/libsidra/examples/sidra-demo
 
 check: ## build and run all tests: release, ASan + UBSan, TSan
-	@$(SETUP) base
+	@$(SETUP) base check
 	@scripts/check.sh release asan tsan
 
 bench: ## measure against memcpy, oneDNN and OpenBLAS; writes build/figures/spine.json
@@ -45,7 +45,7 @@ format: ## format the sources
 	@scripts/format.sh
 
 lint: ## check formatting, headers and scripts, and run clang-tidy over all sources
-	@$(SETUP) base bench lint
+	@$(SETUP) base check bench lint
 	@$(MAKE) build/release/build.ninja
 	@scripts/lint.sh build/release
 
@@ -57,7 +57,7 @@ install: ## install libsidra, its headers and the tools under PREFIX (packagers:
 	@DESTDIR=$(DESTDIR) cmake --install build/release
 
 setup: ## install the packages of every target
-	@$(SETUP) base bench lint
+	@$(SETUP) base check bench lint
 
 clean: ## remove everything that was built
 	@rm -rf build

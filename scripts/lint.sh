@@ -29,25 +29,26 @@ licences() { # every file of ours says its licence on one of its first three lin
 }
 
 # A source is looked at again when it, or any header, or the rules have changed since it was last found clean.
-tidy() {
-    command -v clang-tidy >/dev/null || return 77
-    local stamps=$1/lint
-    mkdir -p "$stamps"
+tidy_one() { # build folder, source
+    local stamp=$1/lint/${2//\//,} output
+    [[ $stamp -nt $2 && $stamp -nt $1/lint/newest ]] && return
+    if output=$(clang-tidy --quiet -p "$1" --extra-arg=-Wno-unknown-warning-option "$2" 2>&1); then
+        touch "$stamp"
+    else
+        grep -Ev '^[0-9]+ warnings? (generated|treated)|^Suppressed|^Use -' <<<"$output"
+        return 1
+    fi
+}
+export -f tidy_one
+
+tidy() { # build folder, whose compile commands say which sources this processor and these packages have
+    mkdir -p "$1/lint"
     local newest
-    newest=$(find libsidra qemu-device uapi tools .clang-tidy \( -name '*.h' -o -name '*.hpp' -o -name '*.inc' -o -name .clang-tidy \) \
+    newest=$(find libsidra qemu-device uapi tools .clang-tidy \( -name '*.h*' -o -name '*.inc' -o -name .clang-tidy \) \
         -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
-    find libsidra qemu-device tools -name '*.cpp' | grep -Ff <(sed -n 's|.*"file": ".*/\(.*\)".*|/\1|p' "$1/compile_commands.json") |
-        while read -r source; do
-            stamp=$stamps/${source//\//,}
-            [[ $stamp -nt $source && $stamp -nt $newest ]] || echo "$source"
-        done | xargs -r -P "$jobs" -I{} bash -c '
-            if output=$(clang-tidy --quiet -p "$1" --extra-arg=-Wno-unknown-warning-option "$2" 2>&1); then
-                touch "$3/${2//\//,}"
-            else
-                grep -Ev "^[0-9]+ warnings? (generated|treated)|^Suppressed|^Use -" <<<"$output"
-                exit 1
-            fi' _ "$1" {} "$stamps"
-    return "${PIPESTATUS[2]}"
+    touch -r "$newest" "$1/lint/newest"
+    sed -n "s|.*\"file\": \"$PWD/\(.*\.cpp\)\".*|\1|p" "$1/compile_commands.json" | grep -v '^tests/' | sort -u |
+        xargs -r -P "$jobs" -I{} bash -c "tidy_one '$1' {}"
 }
 
 step licences licences

@@ -7,13 +7,15 @@ set -euo pipefail
 declare -A why=(
     [make]="the front door"
     [base]="compiler, build system, text and option libraries, test framework"
-    [bench]="the peers that sidra-bench measures against, and its timing library"
+    [check]="the tests' independent arithmetic"
+    [bench]="the peers that sidra-bench measures against"
     [lint]="formatter and static checkers"
 )
 declare -A packages=(
     [make]="make"
     [base]="g++ cmake ninja-build pkg-config libfmt-dev libcli11-dev libgtest-dev python3"
-    [bench]="libbenchmark-dev libdnnl-dev libopenblas-dev libopenblas0-pthread"
+    [check]="python3-numpy"
+    [bench]="libdnnl-dev libopenblas-dev libopenblas0-pthread"
     [lint]="clang clang-format clang-tidy shellcheck"
 )
 

@@ -30,12 +30,15 @@ def count(build):
         failed += bad
         skipped += off
         passed += len(cases) - len(bad) - len(off)
-        if status == "run" and not cases:
-            passed += 1
-        elif status == "disabled" or entry.find("skipped") is not None:
+        reason = entry.find("skipped")
+        if status == "run":
+            passed += 0 if cases else 1
+        elif reason is not None and reason.get("message", "").startswith("SKIP_RETURN_CODE"):
             skipped.append(name)
-        elif status == "fail" and not bad:
-            failed.append(f"{name}: {entry.find('failure').get('message') or 'failed'}")
+        elif status == "notrun":
+            failed.append(f"{name}: not run: {reason.get('message') if reason is not None else 'unknown why'}")
+        elif not bad:
+            failed.append(f"{name}: exit status, signal or timeout, {entry.get('time', '?')} s" + (" (no case failed)" if cases else ""))
     return passed, failed, skipped
 
 

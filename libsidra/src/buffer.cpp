@@ -3,15 +3,18 @@
 
 namespace sidra {
 
-sidra_status bad_ref(const char* call, const char* name, const sidra_ref& ref, uint64_t bytes, uint32_t alignment, Access access) {
+sidra_status bad_ref(const char* call, const char* name, const sidra_ref& ref, uint64_t bytes, uint32_t alignment,
+                     Access access) {
     const sidra_buffer& buffer = *ref.buffer;
     if (ref.offset > buffer.size || bytes > buffer.size - ref.offset)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` needs {} bytes from offset {}, but buffer {} has {}", name,
-                    bytes == UINT64_MAX ? "more than 2^64" : std::to_string(bytes), ref.offset, buffer.id, buffer.size);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` needs {} bytes from offset {}, but buffer {} has {}",
+                    name, bytes == UINT64_MAX ? "more than 2^64" : std::to_string(bytes), ref.offset, buffer.id,
+                    buffer.size);
     if (access == Access::kWrite && buffer.readonly)
-        return fail(SIDRA_ERROR_PERMISSION, call, "`{}` is written, but buffer {} was registered read-only", name, buffer.id);
-    return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` must be {}-byte aligned, but offset {} of buffer {} is not", name, alignment,
-                ref.offset, buffer.id);
+        return fail(SIDRA_ERROR_PERMISSION, call, "`{}` is written, but buffer {} was registered read-only", name,
+                    buffer.id);
+    return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` must be {}-byte aligned, but offset {} of buffer {} is not",
+                name, alignment, ref.offset, buffer.id);
 }
 
 bool overlap(const Rows& a, const Rows& b) {
@@ -31,7 +34,8 @@ using namespace sidra;
 
 namespace {
 
-sidra_status new_buffer(sidra_context* context, std::unique_ptr<DeviceMemory> memory, bool readonly, bool local, sidra_buffer** buffer) {
+sidra_status new_buffer(sidra_context* context, std::unique_ptr<DeviceMemory> memory, bool readonly, bool local,
+                        sidra_buffer** buffer) {
     sidra_buffer* made = make_object<sidra_buffer>(context);
     made->address = memory->address();
     made->size = memory->size();
@@ -47,10 +51,12 @@ sidra_status new_buffer(sidra_context* context, std::unique_ptr<DeviceMemory> me
 sidra_status sidra_buffer_create(sidra_context* context, size_t size, uint32_t flags, sidra_buffer** buffer) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "context", context));
-        if (buffer == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`buffer` is NULL; it takes the new handle");
+        if (buffer == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`buffer` is NULL; it takes the new handle");
         if (size == 0) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`size` is 0; a buffer has at least one byte");
         if ((flags & ~uint32_t{SIDRA_BUFFER_DEVICE}) != 0)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`flags` has unknown bits ({:#x}); see sidra_buffer_flags", flags);
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`flags` has unknown bits ({:#x}); see sidra_buffer_flags",
+                        flags);
         const bool local = (flags & SIDRA_BUFFER_DEVICE) != 0;
         if (size > (uint64_t{1} << SIDRA_VA_BITS))
             return fail(local ? SIDRA_ERROR_OUT_OF_DEVICE_MEMORY : SIDRA_ERROR_OUT_OF_MEMORY, call,
@@ -61,17 +67,21 @@ sidra_status sidra_buffer_create(sidra_context* context, size_t size, uint32_t f
     });
 }
 
-sidra_status sidra_buffer_register(sidra_context* context, void* memory, size_t size, bool readonly, sidra_buffer** buffer) {
+sidra_status sidra_buffer_register(sidra_context* context, void* memory, size_t size, bool readonly,
+                                   sidra_buffer** buffer) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "context", context));
-        if (buffer == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`buffer` is NULL; it takes the new handle");
+        if (buffer == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`buffer` is NULL; it takes the new handle");
         if (memory == nullptr || size == 0)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{}; registering needs at least one byte of memory",
                         memory == nullptr ? "`memory` is NULL" : "`size` is 0");
         if (reinterpret_cast<uintptr_t>(memory) + size < size)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} bytes at {} wrap around the address space", size, memory);
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} bytes at {} wrap around the address space", size,
+                        memory);
         if (size > (uint64_t{1} << SIDRA_VA_BITS))
-            return fail(SIDRA_ERROR_OUT_OF_MEMORY, call, "{} bytes do not fit in the {}-bit address space of a context", size, SIDRA_VA_BITS);
+            return fail(SIDRA_ERROR_OUT_OF_MEMORY, call, "{} bytes do not fit in the {}-bit address space of a context",
+                        size, SIDRA_VA_BITS);
         std::unique_ptr<DeviceMemory> enrolled;
         SIDRA_TRY(DeviceMemory::enroll(call, context, memory, size, readonly, &enrolled));
         return new_buffer(context, std::move(enrolled), readonly, false, buffer);

@@ -27,16 +27,18 @@ enum class Access { kRead, kWrite };
 // Bytes from the first to behind the last of `rows` rows; UINT64_MAX if that overflows.
 inline uint64_t extent_of(uint64_t rows, uint64_t row_bytes, uint64_t stride) {
     uint64_t bytes = 0;
-    if (__builtin_mul_overflow(rows - 1, stride, &bytes) || __builtin_add_overflow(bytes, row_bytes, &bytes)) return UINT64_MAX;
+    if (__builtin_mul_overflow(rows - 1, stride, &bytes) || __builtin_add_overflow(bytes, row_bytes, &bytes))
+        return UINT64_MAX;
     return bytes;
 }
 
-[[gnu::cold]] sidra_status bad_ref(const char* call, const char* name, const sidra_ref& ref, uint64_t bytes, uint32_t alignment,
-                                   Access access);
+[[gnu::cold]] sidra_status bad_ref(const char* call, const char* name, const sidra_ref& ref, uint64_t bytes,
+                                   uint32_t alignment, Access access);
 
-// Device address of `bytes` bytes at `ref`, which must be of `context`, inside the buffer, aligned, and writable if written.
-inline sidra_status resolve(const char* call, const char* name, const sidra_context* context, const sidra_ref& ref, uint64_t bytes,
-                            uint32_t alignment, Access access, uint64_t* address) {
+// Device address of `bytes` bytes at `ref`, which must be of `context`, inside the buffer, aligned, and writable if
+// written.
+inline sidra_status resolve(const char* call, const char* name, const sidra_context* context, const sidra_ref& ref,
+                            uint64_t bytes, uint32_t alignment, Access access, uint64_t* address) {
     SIDRA_TRY(check(call, name, ref.buffer));
     const sidra_buffer& buffer = *ref.buffer;
     SIDRA_TRY(check_context(call, name, &buffer, context));
@@ -55,7 +57,8 @@ struct Rows {
     uint64_t stride;
     uint64_t rows;
 };
-// Whether two sets of rows surely share a byte. (Interleaved rows of one matrix do not; with different strides, extents decide.)
+// Whether two sets of rows surely share a byte. (Interleaved rows of one matrix do not; with different strides, extents
+// decide.)
 bool overlap(const Rows& a, const Rows& b);
 
 }  // namespace sidra

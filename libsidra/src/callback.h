@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The library's thread that runs a context's callbacks: made on first use, sleeps in poll() on an eventfd that the driver signals.
+// The library's thread that runs a context's callbacks: made on first use, sleeps in poll() on an eventfd that the
+// driver signals.
 #ifndef SIDRA_CALLBACK_H
 #define SIDRA_CALLBACK_H
 
@@ -28,7 +29,8 @@ class CallbackThread {
     ~CallbackThread();
 
     void add(const Point& point, sidra_callback function, void* user);
-    // Runs what is pending of a queue whose places were dropped, and returns when that is done (at once on the thread itself).
+    // Runs what is pending of a queue whose places were dropped, and returns when that is done (at once on the thread
+    // itself).
     void drain(const Queue* queue);
     bool is_current_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
 

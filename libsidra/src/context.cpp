@@ -20,10 +20,12 @@ int query_context(const sidra_context& context, std::string* detail) {
 
 sidra_status lost_status(const char* call, const sidra_context& context) {
     if (query_context(context, nullptr) == -ENODEV)
-        return fail(SIDRA_ERROR_DEVICE_LOST, call, "the device of context {} is gone; destroy the handles and open the device again",
-                    context.id);
-    return fail(SIDRA_ERROR_CONTEXT_LOST, call,
-                "context {} was lost (reset of the device or of the context); sidra_context_recover() starts its streams anew", context.id);
+        return fail(SIDRA_ERROR_DEVICE_LOST, call,
+                    "the device of context {} is gone; destroy the handles and open the device again", context.id);
+    return fail(
+        SIDRA_ERROR_CONTEXT_LOST, call,
+        "context {} was lost (reset of the device or of the context); sidra_context_recover() starts its streams anew",
+        context.id);
 }
 
 }  // namespace sidra
@@ -33,7 +35,8 @@ using namespace sidra;
 sidra_status sidra_context_create(sidra_device* device, sidra_context** context) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "device", device));
-        if (context == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`context` is NULL; it takes the new handle");
+        if (context == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`context` is NULL; it takes the new handle");
         sidra_context* made = Pool<sidra_context>::make();
         std::string detail;
         sidra_ioctl_context_create create{};
@@ -59,13 +62,15 @@ sidra_status sidra_context_destroy(sidra_context* context) {
         for (uint32_t kind = 0; kind < static_cast<uint32_t>(Kind::kCount); ++kind)
             if (const uint32_t count = context->objects[kind].load(std::memory_order_acquire); count != 0)
                 alive += (alive.empty() ? "" : ", ") + count_of(static_cast<Kind>(kind), count);
-        if (!alive.empty()) return fail(SIDRA_ERROR_BUSY, call, "context {} still has {}; destroy them first", context->id, alive);
+        if (!alive.empty())
+            return fail(SIDRA_ERROR_BUSY, call, "context {} still has {}; destroy them first", context->id, alive);
         sidra_device* device = context->device;
         if (forked(*context)) {
             keep_forever(std::move(context->callbacks));  // its thread does not exist here
         } else {
             if (context->callbacks && context->callbacks->is_current_thread())
-                return fail(SIDRA_ERROR_BUSY, call, "context {} cannot be destroyed by one of its own callbacks", context->id);
+                return fail(SIDRA_ERROR_BUSY, call, "context {} cannot be destroyed by one of its own callbacks",
+                            context->id);
             std::string detail;
             sidra_ioctl_context destroy{};
             destroy.context = context->number;
@@ -85,7 +90,8 @@ sidra_status sidra_context_synchronize(sidra_context* context, uint64_t deadline
         std::vector<Point> points;
         {
             const std::lock_guard lock(context->mutex);
-            for (sidra_stream* stream : context->streams) SIDRA_TRY(current_point(call, stream, &points.emplace_back()));
+            for (sidra_stream* stream : context->streams)
+                SIDRA_TRY(current_point(call, stream, &points.emplace_back()));
         }
         for (const Point& point : points) SIDRA_TRY(wait_for(call, point, deadline));
         const std::lock_guard lock(context->mutex);
@@ -115,6 +121,8 @@ sidra_status sidra_context_recover(sidra_context* context) {
             sidra_ioctl_context recover{};
             recover.context = context->number;
             error = request(*context->transport, SIDRA_IOCTL_CONTEXT_RECOVER, &recover, &detail);
+            if (error == 0)
+                for (const sidra_stream* stream : context->streams) stream->current_queue->forget();
         }
         if (error != 0) return fail_errno(call, error, fmt::format("recovering context {}", context->id), detail);
         // Lost queues are known by their pages, so a recovery that failed half-way goes on where it stopped.

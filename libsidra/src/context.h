@@ -19,7 +19,7 @@ struct sidra_context : sidra::Handle {
     uint32_t number = 0;                    // towards the driver
     uint64_t doorbell_offset = 0;
 
-    std::mutex mutex;                     // protects streams, callbacks; held while queues are replaced
+    std::mutex mutex;  // protects streams, callbacks; held while queues are replaced
     std::vector<sidra_stream*> streams;
     std::shared_ptr<sidra::CallbackThread> callbacks;  // made on first use
 
@@ -48,8 +48,8 @@ template <typename T>
 sidra_status check_context(const char* call, const char* argument, const T* object, const sidra_context* context) {
     if (object->context == context) [[likely]]
         return SIDRA_OK;
-    return fail(SIDRA_ERROR_WRONG_CONTEXT, call, "`{}` ({} {}) belongs to context {}, but the call is about context {}", argument,
-                kind_name(T::kKind), object->id, object->context->id, context->id);
+    return fail(SIDRA_ERROR_WRONG_CONTEXT, call, "`{}` ({} {}) belongs to context {}, but the call is about context {}",
+                argument, kind_name(T::kKind), object->id, object->context->id, context->id);
 }
 
 // CONTEXT_LOST or DEVICE_LOST of a context whose queues are lost, with text.

@@ -20,10 +20,12 @@ sidra_status open_device(const char* call, uint32_t index, const sidra_device_op
     DeviceChoice choice;
     SIDRA_TRY(choose_device(call, kNodeDirectory, &choice));
     if (index >= choice.count())
-        return fail(SIDRA_ERROR_NO_DEVICE, call, "there is no device {}: {} found; see sidra_device_count()", index, choice.count());
+        return fail(SIDRA_ERROR_NO_DEVICE, call, "there is no device {}: {} found; see sidra_device_count()", index,
+                    choice.count());
     if (!choice.embedded)
         return fail(SIDRA_ERROR_NOT_SUPPORTED, call,
-                    "this build of libsidra has no kernel transport (it is built with the kernel module), so {} cannot be opened; "
+                    "this build of libsidra has no kernel transport (it is built with the kernel module), so {} cannot "
+                    "be opened; "
                     "SIDRA_DEVICE=embedded uses a chip model in this process",
                     choice.nodes[index]);
     if (choice.by_default) announce_embedded();
@@ -32,15 +34,18 @@ sidra_status open_device(const char* call, uint32_t index, const sidra_device_op
     std::string detail;
     const int error = open_embedded(index, whole, &transport, &detail);
     if (error != 0)
-        // The options are good in themselves, so a chip that cannot start lacks something here: an engine, if one was asked for.
-        return fail_errno(call, error, fmt::format("opening embedded device {}", index), detail,
-                          {{ENODEV, whole.engine != SIDRA_ENGINE_AUTO ? SIDRA_ERROR_NOT_SUPPORTED : SIDRA_ERROR_NO_DEVICE}});
+        // The options are good in themselves, so a chip that cannot start lacks something here: an engine, if one was
+        // asked for.
+        return fail_errno(
+            call, error, fmt::format("opening embedded device {}", index), detail,
+            {{ENODEV, whole.engine != SIDRA_ENGINE_AUTO ? SIDRA_ERROR_NOT_SUPPORTED : SIDRA_ERROR_NO_DEVICE}});
     return adopt_transport(call, index, std::move(transport), device);
 }
 
 }  // namespace
 
-sidra_status adopt_transport(const char* call, uint32_t index, std::unique_ptr<Transport> transport, sidra_device** device) {
+sidra_status adopt_transport(const char* call, uint32_t index, std::unique_ptr<Transport> transport,
+                             sidra_device** device) {
     std::string detail;
     sidra_ioctl_device_query query{};
     if (const int error = request(*transport, SIDRA_IOCTL_DEVICE_QUERY, &query, &detail); error != 0)
@@ -48,10 +53,11 @@ sidra_status adopt_transport(const char* call, uint32_t index, std::unique_ptr<T
     const auto major = [](uint32_t version) { return version >> 16; };
     if (major(query.uapi_version) != SIDRA_UAPI_VERSION_MAJOR || major(query.hw_version) != SIDRA_HW_VERSION_MAJOR)
         return fail(SIDRA_ERROR_VERSION, call,
-                    "device {} speaks driver interface {}.{} and hardware interface {}.{}, but this libsidra needs {}.x and {}.x; install a "
+                    "device {} speaks driver interface {}.{} and hardware interface {}.{}, but this libsidra needs "
+                    "{}.x and {}.x; install a "
                     "libsidra and a driver of the same major version",
-                    index, major(query.uapi_version), query.uapi_version & 0xffff, major(query.hw_version), query.hw_version & 0xffff,
-                    SIDRA_UAPI_VERSION_MAJOR, SIDRA_HW_VERSION_MAJOR);
+                    index, major(query.uapi_version), query.uapi_version & 0xffff, major(query.hw_version),
+                    query.hw_version & 0xffff, SIDRA_UAPI_VERSION_MAJOR, SIDRA_HW_VERSION_MAJOR);
     auto* made = Pool<sidra_device>::make();
     made->index = index;
     made->transport = std::move(transport);
@@ -135,7 +141,8 @@ sidra_status sidra_device_clock(sidra_device* device, uint64_t* device_ns, uint6
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "device", device));
         if (device_ns == nullptr || monotonic == nullptr)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` is NULL", device_ns == nullptr ? "device_ns" : "monotonic_ns");
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` is NULL",
+                        device_ns == nullptr ? "device_ns" : "monotonic_ns");
         std::string detail;
         sidra_ioctl_device_clock clock{};
         if (const int error = request(*device->transport, SIDRA_IOCTL_DEVICE_CLOCK, &clock, &detail); error != 0)
@@ -150,8 +157,8 @@ sidra_status sidra_device_telemetry(sidra_device* device, void* telemetry, size_
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "device", device));
         if (telemetry == nullptr || size == 0)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`telemetry` needs room for a struct sidra_telemetry ({} bytes)",
-                        sizeof(::sidra_telemetry));
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "`telemetry` needs room for a struct sidra_telemetry ({} bytes)", sizeof(::sidra_telemetry));
         ::sidra_telemetry now{};
         if (const int error = device->transport->telemetry(&now); error != 0)
             return fail_errno(call, error, fmt::format("reading telemetry of device {}", device->id), {});
@@ -177,9 +184,11 @@ sidra_status sidra_device_set_fault_knob(sidra_device* device, const char* name,
         if (name == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`name` is NULL");
         const int error = device->transport->set_fault_knob(name, value);
         if (error == -ENOENT)
-            return fail(SIDRA_ERROR_NOT_FOUND, call, "there is no fault knob \"{}\"; docs/device.md has the list", name);
+            return fail(SIDRA_ERROR_NOT_FOUND, call, "there is no fault knob \"{}\"; docs/device.md has the list",
+                        name);
         if (error != 0)
-            return fail_errno(call, error, fmt::format("setting fault knob \"{}\" of device {} to {}", name, device->id, value), {});
+            return fail_errno(call, error,
+                              fmt::format("setting fault knob \"{}\" of device {} to {}", name, device->id, value), {});
         return SIDRA_OK;
     });
 }

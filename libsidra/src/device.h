@@ -32,7 +32,8 @@ int request(Transport& transport, unsigned long number, T* argument, std::string
 }
 
 // A device handle over an open transport: checks that the two understand each other.
-sidra_status adopt_transport(const char* call, uint32_t index, std::unique_ptr<Transport> transport, sidra_device** device);
+sidra_status adopt_transport(const char* call, uint32_t index, std::unique_ptr<Transport> transport,
+                             sidra_device** device);
 
 }  // namespace sidra
 

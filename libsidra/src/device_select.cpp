@@ -43,7 +43,8 @@ bool parse_number(std::string_view text, uint32_t* number) {
 }
 
 template <size_t N>
-sidra_status named_environment(const char* call, const char* variable, const std::array<NamedValue, N>& values, uint32_t* result) {
+sidra_status named_environment(const char* call, const char* variable, const std::array<NamedValue, N>& values,
+                               uint32_t* result) {
     const std::string_view text = environment(variable);
     if (text.empty()) return SIDRA_OK;
     std::string all;
@@ -55,7 +56,8 @@ sidra_status named_environment(const char* call, const char* variable, const std
         all += all.empty() ? "" : ", ";
         all += value.name;
     }
-    return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "environment variable {}=\"{}\": must be one of {}", variable, text, all);
+    return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "environment variable {}=\"{}\": must be one of {}", variable, text,
+                all);
 }
 
 }  // namespace
@@ -69,7 +71,8 @@ sidra_status choose_device(const char* call, const char* directory, DeviceChoice
     } else if (!wanted.empty()) {
         if (wanted.front() != '/')
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                        "environment variable SIDRA_DEVICE=\"{}\": must be \"embedded\" or a node such as /dev/sidra0", wanted);
+                        "environment variable SIDRA_DEVICE=\"{}\": must be \"embedded\" or a node such as /dev/sidra0",
+                        wanted);
         found.nodes.emplace_back(wanted);
     } else {
         const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(directory), closedir);
@@ -106,11 +109,14 @@ sidra_status complete_options(const char* call, const sidra_device_options* opti
     whole.engine = static_cast<sidra_engine>(engine);
 
     const std::string_view workers = environment("SIDRA_WORKERS");
-    if (whole.workers == 0 && !workers.empty() && (!parse_number(workers, &whole.workers) || whole.workers > kWorkersMax))
+    if (whole.workers == 0 && !workers.empty() &&
+        (!parse_number(workers, &whole.workers) || whole.workers > kWorkersMax))
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                    "environment variable SIDRA_WORKERS=\"{}\": must be a number 0..{} (0: one a CPU)", workers, kWorkersMax);
+                    "environment variable SIDRA_WORKERS=\"{}\": must be a number 0..{} (0: one a CPU)", workers,
+                    kWorkersMax);
     if (whole.workers > kWorkersMax)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.workers is {}, but at most {} are allowed", whole.workers, kWorkersMax);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.workers is {}, but at most {} are allowed",
+                    whole.workers, kWorkersMax);
     *result = whole;
     return SIDRA_OK;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which devices there are, and with which options an embedded chip opens: the environment and /dev decide, never a guess.
+// Which devices there are, and with which options an embedded chip opens: the environment and /dev decide, never a
+// guess.
 #ifndef SIDRA_DEVICE_SELECT_H
 #define SIDRA_DEVICE_SELECT_H
 

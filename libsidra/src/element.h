@@ -22,17 +22,21 @@ inline const char* type_name(uint32_t type) {
 }
 
 // Bits of a factor as packets hold it: 0 for the default, 1.
-inline uint32_t factor_bits(float factor) { return factor == 0.0f || factor == 1.0f ? 0 : std::bit_cast<uint32_t>(factor); }
+inline uint32_t factor_bits(float factor) {
+    return factor == 0.0f || factor == 1.0f ? 0 : std::bit_cast<uint32_t>(factor);
+}
 
 inline constexpr int32_t code_min(uint32_t type) { return type == SIDRA_S8 ? -128 : 0; }
 inline constexpr int32_t code_max(uint32_t type) { return type == SIDRA_S8 ? 127 : 255; }
 
 // A stride as given, or dense; it must be whole elements and hold a row.
-inline sidra_status check_stride(const char* call, const char* name, size_t given, uint64_t row_bytes, uint32_t element, uint32_t* stride) {
+inline sidra_status check_stride(const char* call, const char* name, size_t given, uint64_t row_bytes, uint32_t element,
+                                 uint32_t* stride) {
     const uint64_t bytes = given != 0 ? given : row_bytes;
     if (bytes < row_bytes || bytes % element != 0 || bytes > UINT32_MAX) [[unlikely]]
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} is {}: must be a multiple of {}, at least {} (one row) and below 2^32", name, bytes,
-                    element, row_bytes);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "{} is {}: must be a multiple of {}, at least {} (one row) and below 2^32", name, bytes, element,
+                    row_bytes);
     *stride = static_cast<uint32_t>(bytes);
     return SIDRA_OK;
 }

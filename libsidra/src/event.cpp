@@ -28,7 +28,8 @@ using namespace sidra;
 sidra_status sidra_event_create(sidra_context* context, sidra_event** event) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "context", context));
-        if (event == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`event` is NULL; it takes the new handle");
+        if (event == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`event` is NULL; it takes the new handle");
         *event = make_object<sidra_event>(context);
         return SIDRA_OK;
     });
@@ -57,9 +58,12 @@ sidra_status sidra_event_query(sidra_event* event) {
     const Point point = point_of(event);
     if (!point.queue) return SIDRA_OK;
     switch (point.state()) {
-        case Point::State::kPending: return SIDRA_ERROR_NOT_READY;
-        case Point::State::kStopped: return stopped_status(__func__, *point.queue);
-        default: return SIDRA_OK;
+        case Point::State::kPending:
+            return SIDRA_ERROR_NOT_READY;
+        case Point::State::kStopped:
+            return stopped_status(__func__, *point.queue);
+        default:
+            return SIDRA_OK;
     }
 }
 
@@ -77,12 +81,16 @@ sidra_status sidra_stream_wait_event(sidra_stream* stream, sidra_event* event) {
     SIDRA_TRY(check_context(__func__, "event", event, stream->context));
     const Point point = point_of(event);
     if (const std::lock_guard lock(stream->lock); stream->recording) return not_recordable(__func__, stream);
-    if (!point.queue || point.queue.get() == stream->queue.load(std::memory_order_acquire)) return SIDRA_OK;  // in order anyway
+    if (!point.queue || point.queue.get() == stream->queue.load(std::memory_order_acquire))
+        return SIDRA_OK;  // in order anyway
     switch (point.state()) {
         case Point::State::kReached:
-        case Point::State::kDropped: return SIDRA_OK;
-        case Point::State::kStopped: return stopped_status(__func__, *point.queue);  // the wait would never end
-        case Point::State::kPending: break;
+        case Point::State::kDropped:
+            return SIDRA_OK;
+        case Point::State::kStopped:
+            return stopped_status(__func__, *point.queue);  // the wait would never end
+        case Point::State::kPending:
+            break;
     }
     sidra_cmd packet = make_packet(SIDRA_CMD_SEM_WAIT);
     packet.hdr.flags = SIDRA_CMD_SEM_QUEUE;

@@ -10,7 +10,8 @@ namespace sidra {
 namespace {
 
 constexpr std::array<const char*, SIDRA_CMD_OPCODE_COUNT> kOpcodes = {
-    "INVALID", "NOP", "BARRIER", "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY", "FILL", "MVM", "VEC", "PROGRAM", "READBACK", "CALL"};
+    "INVALID", "NOP", "BARRIER", "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY",
+    "FILL",    "MVM", "VEC",     "PROGRAM",  "READBACK",   "CALL"};
 
 struct CauseText {
     const char* text;
@@ -19,7 +20,8 @@ struct CauseText {
 constexpr std::array<CauseText, SIDRA_FAULT_COUNT> kCauses = {{
     {"no fault", ""},
     {"unknown opcode", "the ring or a graph was overwritten"},
-    {"a field has a value that is not allowed", "the ring or a graph was overwritten, or libsidra and chip differ in version"},
+    {"a field has a value that is not allowed",
+     "the ring or a graph was overwritten, or libsidra and chip differ in version"},
     {"address or stride misaligned", "align it as the operation asks"},
     {"size, count or range beyond a limit", "split the operation"},
     {"address not mapped", "was a buffer destroyed before its operations were done?"},
@@ -58,15 +60,16 @@ sidra_fault_info fault_info(const Queue& queue) {
     info.in_graph = fault.in_call != 0;
     info.graph_index = fault.call_index;
     info.clock_ns = fault.clock_ns;
-    if (is_program_call(queue.ring[fault.sequence & queue.mask])) {  // our own wrapping of a PROGRAM, not the user's graph
+    if (is_program_call(
+            queue.ring[fault.sequence & queue.mask])) {  // our own wrapping of a PROGRAM, not the user's graph
         info.in_graph = false;
         info.graph_index = 0;
         info.cookie = 0;
     }
-    const auto end = fmt::format_to_n(info.text, sizeof info.text - 1, "{}, operation {}{} (cookie {}): {} (address {:#x})",
-                                      opcode_name(info.opcode), info.sequence,
-                                      info.in_graph ? fmt::format(", operation {} of its graph", info.graph_index) : "", info.cookie,
-                                      cause_text(info.cause), info.address);
+    const auto end = fmt::format_to_n(
+        info.text, sizeof info.text - 1, "{}, operation {}{} (cookie {}): {} (address {:#x})", opcode_name(info.opcode),
+        info.sequence, info.in_graph ? fmt::format(", operation {} of its graph", info.graph_index) : "", info.cookie,
+        cause_text(info.cause), info.address);
     *end.out = '\0';
     return info;
 }
@@ -76,7 +79,8 @@ sidra_status stopped_status(const char* call, const Queue& queue) {
     try {
         const sidra_fault_info info = fault_info(queue);
         const char* what_to_do = cause_hint(info.cause);
-        return fail(SIDRA_ERROR_FAULT, call, "stream {} stopped at {}{}{}. sidra_stream_reset() drops what is queued and goes on",
+        return fail(SIDRA_ERROR_FAULT, call,
+                    "stream {} stopped at {}{}{}. sidra_stream_reset() drops what is queued and goes on",
                     queue.stream_id, info.text, *what_to_do != '\0' ? "; " : "", what_to_do);
     } catch (...) {
         return fail(SIDRA_ERROR_FAULT, call, "stream {} stopped; see sidra_stream_fault()", queue.stream_id);

@@ -9,8 +9,8 @@ struct sidra_graph : sidra::Handle {
 
     sidra_context* context = nullptr;
     uint32_t operations = 0;
-    std::unique_ptr<sidra::DeviceMemory> commands;       // none for an empty graph
-    std::vector<std::shared_ptr<sidra::Staging>> kept;   // data that its operations read
+    std::unique_ptr<sidra::DeviceMemory> commands;      // none for an empty graph
+    std::vector<std::shared_ptr<sidra::Staging>> kept;  // data that its operations read
 };
 
 using namespace sidra;
@@ -22,7 +22,8 @@ sidra_status sidra_graph_begin(sidra_stream* stream) {
         const std::lock_guard lock(stream->lock);
         if (stream->recording) return not_recordable(call, stream);
         if (stream->batch)
-            return fail(SIDRA_ERROR_NOT_RECORDABLE, call, "stream {} has an open batch; sidra_batch_end() first", stream->id);
+            return fail(SIDRA_ERROR_NOT_RECORDABLE, call, "stream {} has an open batch; sidra_batch_end() first",
+                        stream->id);
         stream->recording = std::move(recording);
         return SIDRA_OK;
     });
@@ -37,9 +38,11 @@ sidra_status sidra_graph_end(sidra_stream* stream, sidra_graph** graph) {
             recording.swap(stream->recording);
         }
         if (!recording)
-            return fail(SIDRA_ERROR_NOT_RECORDABLE, call, "stream {} is not recording; sidra_graph_begin() starts it", stream->id);
+            return fail(SIDRA_ERROR_NOT_RECORDABLE, call, "stream {} is not recording; sidra_graph_begin() starts it",
+                        stream->id);
         if (graph == nullptr)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`graph` is NULL; it takes the new handle (the recording is dropped)");
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "`graph` is NULL; it takes the new handle (the recording is dropped)");
         std::unique_ptr<DeviceMemory> commands;
         if (const size_t bytes = recording->packets.size() * sizeof(sidra_cmd); bytes != 0) {
             SIDRA_TRY(DeviceMemory::create(call, stream->context, bytes, false, &commands));

@@ -52,7 +52,9 @@ std::string count_of(Kind kind, uint32_t count) {
 
 std::mutex& pool_mutex() { return shared().mutex; }
 
-uint32_t next_object_id(Kind kind) { return shared().ids[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed); }
+uint32_t next_object_id(Kind kind) {
+    return shared().ids[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
+}
 
 void keep_forever(std::shared_ptr<void> object) {
     const std::lock_guard lock(shared().mutex);
@@ -67,33 +69,36 @@ sidra_status bad_handle(const char* call, const char* argument, Kind kind, const
         return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` ({}) is not a handle: misaligned pointer", argument,
                     static_cast<const void*>(handle));
     if (handle->tag == Handle::kDestroyed)
-        return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` ({}) was destroyed before; do not use a handle after that", argument,
-                    static_cast<const void*>(handle));
+        return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` ({}) was destroyed before; do not use a handle after that",
+                    argument, static_cast<const void*>(handle));
     if (handle->tag == Handle::tag_of(kind))
-        return fail(SIDRA_ERROR_FORKED, call,
-                    "`{}` ({} {}) belongs to the parent process; a child opens the device anew with sidra_device_open()", argument,
-                    wanted, handle->id);
+        return fail(
+            SIDRA_ERROR_FORKED, call,
+            "`{}` ({} {}) belongs to the parent process; a child opens the device anew with sidra_device_open()",
+            argument, wanted, handle->id);
     const uint32_t index = handle->tag ^ Handle::kMagic;
     if (index < kKinds.size())
-        return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` is {} {}, but a {} handle is needed", argument, kKinds[index].one,
-                    handle->id, wanted);
-    return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` ({}) is not a handle of libsidra; a {} handle is needed", argument,
-                static_cast<const void*>(handle), wanted);
+        return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` is {} {}, but a {} handle is needed", argument,
+                    kKinds[index].one, handle->id, wanted);
+    return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` ({}) is not a handle of libsidra; a {} handle is needed",
+                argument, static_cast<const void*>(handle), wanted);
 }
 
 sidra_status bad_struct(const char* call, const char* type, size_t given, size_t known, const void* data) {
     if (data == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` is NULL", type);
     if (given < known)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                    "struct_size of `{}` is {}, but at least {} is needed; initialise it with SIDRA_INIT({})", type, given, known, type);
+                    "struct_size of `{}` is {}, but at least {} is needed; initialise it with SIDRA_INIT({})", type,
+                    given, known, type);
     if (given > kStructSizeMax)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "struct_size of `{}` is {}: not initialised? Use SIDRA_INIT({})", type, given,
-                    type);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "struct_size of `{}` is {}: not initialised? Use SIDRA_INIT({})", type, given, type);
     const auto* bytes = static_cast<const unsigned char*>(data);
     for (size_t i = known; i < given; ++i)
         if (bytes[i] != 0)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                        "`{}` has a field at byte {} that this libsidra does not know, and it is not zero; use a newer libsidra",
+                        "`{}` has a field at byte {} that this libsidra does not know, and it is not zero; use a newer "
+                        "libsidra",
                         type, i);
     return SIDRA_OK;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Handles: what an application holds. A handle can be checked at any time, also after it was destroyed, because its memory
-// stays with its kind and says so.
+// Handles: what an application holds. A handle can be checked at any time, also after it was destroyed, because its
+// memory stays with its kind and says so.
 #ifndef SIDRA_HANDLE_H
 #define SIDRA_HANDLE_H
 
@@ -41,8 +41,8 @@ struct Handle {
 template <typename T>
 sidra_status check_kind(const char* call, const char* argument, const T* object) {
     const auto* handle = reinterpret_cast<const Handle*>(object);
-    if (handle == nullptr || reinterpret_cast<uintptr_t>(handle) % alignof(T) != 0 || handle->tag != Handle::tag_of(T::kKind))
-        [[unlikely]]
+    if (handle == nullptr || reinterpret_cast<uintptr_t>(handle) % alignof(T) != 0 ||
+        handle->tag != Handle::tag_of(T::kKind)) [[unlikely]]
         return bad_handle(call, argument, T::kKind, handle);
     return SIDRA_OK;
 }
@@ -65,8 +65,8 @@ uint32_t next_object_id(Kind kind);
 // What a forked child must neither run nor free (threads, mappings of the parent): kept reachable, never used.
 void keep_forever(std::shared_ptr<void> object);
 
-// Memory for objects of one kind. It never goes back to the system, so that the tag of a destroyed handle can be read; the
-// longest-dead slot is used first, which makes a stale handle likely to be noticed.
+// Memory for objects of one kind. It never goes back to the system, so that the tag of a destroyed handle can be read;
+// the longest-dead slot is used first, which makes a stale handle likely to be noticed.
 template <typename T>
 class Pool {
    public:

@@ -19,13 +19,15 @@ sidra_status DeviceMemory::create(const char* call, sidra_context* context, uint
     create.size = size;
     create.flags = local ? SIDRA_BUFFER_LOCAL : 0;
     if (const int error = request(*context->transport, SIDRA_IOCTL_BUFFER_CREATE, &create, &detail); error != 0)
-        return fail_errno(call, error, fmt::format("allocating {} bytes of {}", size, local ? "L3" : "host memory"), detail,
+        return fail_errno(call, error, fmt::format("allocating {} bytes of {}", size, local ? "L3" : "host memory"),
+                          detail,
                           {{ENOSPC, local ? SIDRA_ERROR_OUT_OF_DEVICE_MEMORY : SIDRA_ERROR_OUT_OF_MEMORY},
                            {ENOMEM, local ? SIDRA_ERROR_OUT_OF_DEVICE_MEMORY : SIDRA_ERROR_OUT_OF_MEMORY}});
     made->handle_ = create.handle;
     made->host_ = static_cast<std::byte*>(context->transport->map(create.mmap_offset, create.size, true));
     if (made->host_ == nullptr)
-        return fail(SIDRA_ERROR_OUT_OF_MEMORY, call, "mapping {} bytes into the process failed; free address space or memory", size);
+        return fail(SIDRA_ERROR_OUT_OF_MEMORY, call,
+                    "mapping {} bytes into the process failed; free address space or memory", size);
     made->mapped_ = create.size;
     SIDRA_TRY(made->bind(call, SIDRA_BIND_READ | SIDRA_BIND_WRITE));
     *memory = std::move(made);
@@ -96,7 +98,8 @@ void DeviceMemory::close() {
 
 DeviceMemory::~DeviceMemory() {
     if (handle_ == 0) return;
-    // The device could not be made to let go: better to keep the memory than to let the device write into someone else's.
+    // The device could not be made to let go: better to keep the memory than to let the device write into someone
+    // else's.
     if (release("sidra") != SIDRA_OK) handle_ = 0;
 }
 

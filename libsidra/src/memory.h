@@ -38,9 +38,9 @@ class DeviceMemory {
     void close();
 
     sidra_context* context_;
-    uint64_t size_;         // as asked for
-    uint64_t mapped_ = 0;   // bytes mapped by us; 0 for the caller's memory
-    uint32_t handle_ = 0;   // 0: closed
+    uint64_t size_;        // as asked for
+    uint64_t mapped_ = 0;  // bytes mapped by us; 0 for the caller's memory
+    uint32_t handle_ = 0;  // 0: closed
     bool bound_ = false;
     uint64_t address_ = 0;
     std::byte* host_ = nullptr;

@@ -13,32 +13,40 @@ namespace {
 bool is_code(uint32_t type) { return type == SIDRA_U8 || type == SIDRA_S8; }
 
 // A factor that is absent (0 means 1) or finite and positive, and so is its inverse.
-bool usable_factor(float factor) { return factor == 0.0f || (std::isfinite(factor) && factor > 0.0f && std::isfinite(1.0f / factor)); }
+bool usable_factor(float factor) {
+    return factor == 0.0f || (std::isfinite(factor) && factor > 0.0f && std::isfinite(1.0f / factor));
+}
 
 sidra_status check_types(const char* call, const sidra_mvm& mvm) {
     const auto in = static_cast<uint32_t>(mvm.in_type), out = static_cast<uint32_t>(mvm.out_type);
     if (!is_code(in) && in != SIDRA_F32)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "in_type is {}: must be U8, S8 or F32", type_name(in));
-    if (out >= kTypeCount) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "out_type is {}: must be S32, S8, U8 or F32", type_name(out));
+    if (out >= kTypeCount)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "out_type is {}: must be S32, S8, U8 or F32", type_name(out));
     if (mvm.batch == 0 || mvm.batch > SIDRA_CMD_BATCH_MAX)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "batch is {}: must be 1..{}; split larger ones", mvm.batch, SIDRA_CMD_BATCH_MAX);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "batch is {}: must be 1..{}; split larger ones", mvm.batch,
+                    SIDRA_CMD_BATCH_MAX);
     return SIDRA_OK;
 }
 
 sidra_status check_numbers(const char* call, const sidra_mvm& mvm) {
     const auto in = static_cast<uint32_t>(mvm.in_type), out = static_cast<uint32_t>(mvm.out_type);
     if (!usable_factor(mvm.in_scale))
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "in_scale is {}: must be finite and > 0, or 0 for 1", mvm.in_scale);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "in_scale is {}: must be finite and > 0, or 0 for 1",
+                    mvm.in_scale);
     if (!usable_factor(mvm.out_scale))
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "out_scale is {}: must be finite and > 0, or 0 for 1", mvm.out_scale);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "out_scale is {}: must be finite and > 0, or 0 for 1",
+                    mvm.out_scale);
     if (mvm.in_scale != 0.0f && is_code(in) && out == SIDRA_S32)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "in_scale has no meaning with {} input and S32 output; leave it 0", type_name(in));
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "in_scale has no meaning with {} input and S32 output; leave it 0", type_name(in));
     if (mvm.out_scale != 0.0f && !is_code(out))
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "out_scale has no meaning with {} output; leave it 0", type_name(out));
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "out_scale has no meaning with {} output; leave it 0",
+                    type_name(out));
     const uint32_t codes = in == SIDRA_F32 ? uint32_t{SIDRA_U8} : in;
     if (mvm.in_zero < code_min(codes) || mvm.in_zero > code_max(codes))
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "in_zero is {}: must be {}..{} with {} input", mvm.in_zero, code_min(codes),
-                    code_max(codes), type_name(in));
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "in_zero is {}: must be {}..{} with {} input", mvm.in_zero,
+                    code_min(codes), code_max(codes), type_name(in));
     if (is_code(out) ? mvm.out_zero < code_min(out) || mvm.out_zero > code_max(out) : mvm.out_zero != 0)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "out_zero is {}: must be {} with {} output", mvm.out_zero,
                     out == SIDRA_S8 ? "-128..127" : (out == SIDRA_U8 ? "0..255" : "0"), type_name(out));
@@ -66,16 +74,17 @@ sidra_status sidra_mvm_async(sidra_stream* stream, sidra_weights* weights, const
     const uint64_t in_bytes = uint64_t{weights->k} * in_element, out_bytes = uint64_t{weights->n} * out_element;
     SIDRA_TRY(check_stride(call, "in_stride", mvm->in_stride, in_bytes, in_element, &packet.mvm.in_stride));
     SIDRA_TRY(check_stride(call, "out_stride", mvm->out_stride, out_bytes, out_element, &packet.mvm.out_stride));
-    SIDRA_TRY(resolve(call, "in", context, mvm->in, extent_of(mvm->batch, in_bytes, packet.mvm.in_stride), in_element, Access::kRead,
-                      &packet.mvm.in));
-    SIDRA_TRY(resolve(call, "out", context, mvm->out, extent_of(mvm->batch, out_bytes, packet.mvm.out_stride), out_element, Access::kWrite,
-                      &packet.mvm.out));
-    if (overlap({packet.mvm.in, in_bytes, packet.mvm.in_stride, mvm->batch}, {packet.mvm.out, out_bytes, packet.mvm.out_stride, mvm->batch}))
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`in` (offset {}) and `out` (offset {}) of buffer {} overlap", mvm->in.offset,
-                    mvm->out.offset, mvm->in.buffer->id);
+    SIDRA_TRY(resolve(call, "in", context, mvm->in, extent_of(mvm->batch, in_bytes, packet.mvm.in_stride), in_element,
+                      Access::kRead, &packet.mvm.in));
+    SIDRA_TRY(resolve(call, "out", context, mvm->out, extent_of(mvm->batch, out_bytes, packet.mvm.out_stride),
+                      out_element, Access::kWrite, &packet.mvm.out));
+    if (overlap({packet.mvm.in, in_bytes, packet.mvm.in_stride, mvm->batch},
+                {packet.mvm.out, out_bytes, packet.mvm.out_stride, mvm->batch}))
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`in` (offset {}) and `out` (offset {}) of buffer {} overlap",
+                    mvm->in.offset, mvm->out.offset, mvm->in.buffer->id);
     if (mvm->bias.buffer != nullptr)
-        SIDRA_TRY(resolve(call, "bias", context, mvm->bias, uint64_t{weights->n} * sizeof(int32_t), alignof(int32_t), Access::kRead,
-                          &packet.mvm.bias));
+        SIDRA_TRY(resolve(call, "bias", context, mvm->bias, uint64_t{weights->n} * sizeof(int32_t), alignof(int32_t),
+                          Access::kRead, &packet.mvm.bias));
     else if (mvm->bias.offset != 0)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "bias.offset is {}, but bias.buffer is NULL", mvm->bias.offset);
 

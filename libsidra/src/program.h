@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programming of a whole weights object is one packet of the ring: a CALL of {TIMESTAMP, PROGRAM, TIMESTAMP}, so that its device
-// time and energy are known. Users see it as one PROGRAM.
+// Programming of a whole weights object is one packet of the ring: a CALL of {TIMESTAMP, PROGRAM, TIMESTAMP}, so that
+// its device time and energy are known. Users see it as one PROGRAM.
 #ifndef SIDRA_PROGRAM_H
 #define SIDRA_PROGRAM_H
 

@@ -7,15 +7,19 @@ namespace {
 // The API lets 0 mean "normal"; the hardware counts from low to high.
 uint32_t hardware_priority(uint32_t priority) {
     switch (priority) {
-        case SIDRA_PRIORITY_LOW: return 0;
-        case SIDRA_PRIORITY_HIGH: return 2;
-        default: return 1;
+        case SIDRA_PRIORITY_LOW:
+            return 0;
+        case SIDRA_PRIORITY_HIGH:
+            return 2;
+        default:
+            return 1;
     }
 }
 
 }  // namespace
 
-sidra_status Queue::create(const char* call, sidra_context* context, const QueueOptions& options, std::shared_ptr<Queue>* queue) {
+sidra_status Queue::create(const char* call, sidra_context* context, const QueueOptions& options,
+                           std::shared_ptr<Queue>* queue) {
     std::string detail;
     std::shared_ptr<Queue> made(new Queue);
     Transport& transport = *context->transport;
@@ -37,7 +41,8 @@ sidra_status Queue::create(const char* call, sidra_context* context, const Queue
     made->ring_size_ = create.ring_size;
     made->state = static_cast<const sidra_queue_state*>(transport.map(create.state_offset, SIDRA_PAGE_SIZE, false));
     if (made->ring_memory_ == nullptr || made->state == nullptr)
-        return fail(SIDRA_ERROR_OUT_OF_MEMORY, call, "mapping the ring of a new queue into the process failed; free memory");
+        return fail(SIDRA_ERROR_OUT_OF_MEMORY, call,
+                    "mapping the ring of a new queue into the process failed; free memory");
     auto* bytes = static_cast<std::byte*>(made->ring_memory_);
     made->capacity = uint64_t{1} << options.ring_log2;
     made->mask = made->capacity - 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A hardware queue and its mappings, and places in its timeline. Events and callbacks keep a queue's state page readable after
-// its stream is gone.
+// A hardware queue and its mappings, and places in its timeline. Events and callbacks keep a queue's state page
+// readable after its stream is gone.
 #ifndef SIDRA_QUEUE_H
 #define SIDRA_QUEUE_H
 
@@ -24,7 +24,8 @@ struct QueueOptions {
 
 class Queue {
    public:
-    static sidra_status create(const char* call, sidra_context* context, const QueueOptions& options, std::shared_ptr<Queue>* queue);
+    static sidra_status create(const char* call, sidra_context* context, const QueueOptions& options,
+                               std::shared_ptr<Queue>* queue);
     ~Queue();
 
     // The state page: polled, so without any check.
@@ -44,6 +45,9 @@ class Queue {
         drop_status.store(status, std::memory_order_relaxed);
         epoch.fetch_add(1, std::memory_order_release);
     }
+
+    // The driver has dropped the queue by itself (and may have given its number to another one).
+    void forget() { alive_ = false; }
 
     // Ends the queue in the driver. The mappings stay until the last reference goes.
     sidra_status destroy(const char* call);

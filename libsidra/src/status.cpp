@@ -48,25 +48,44 @@ static_assert(kNames.back() != nullptr, "a name for each status");
 // What the user can do about a failure of the driver.
 const char* hint(sidra_status status) {
     switch (status) {
-        case SIDRA_ERROR_INVALID_ARGUMENT: return "Check the arguments";
-        case SIDRA_ERROR_OUT_OF_MEMORY: return "Free buffers, or ask for less";
-        case SIDRA_ERROR_OUT_OF_DEVICE_MEMORY: return "Destroy buffers in L3, or use SIDRA_BUFFER_HOST";
-        case SIDRA_ERROR_OUT_OF_CROSSBARS: return "Destroy weights, evict names, or use the offset encoding";
-        case SIDRA_ERROR_LIMIT: return "Destroy objects of this kind that are not needed";
-        case SIDRA_ERROR_PERMISSION: return "Ask the owner for the right, or run with more privileges";
-        case SIDRA_ERROR_MEMLOCK: return "Raise RLIMIT_MEMLOCK (ulimit -l), or use sidra_buffer_create()";
-        case SIDRA_ERROR_NOT_FOUND: return "Check the name";
-        case SIDRA_ERROR_EXISTS: return "Choose another name, or unlink the old one";
-        case SIDRA_ERROR_BUSY: return "Release what uses it, then try again";
-        case SIDRA_ERROR_UNPROGRAMMED: return "Program the weights first and wait for it";
-        case SIDRA_ERROR_TIMEOUT: return "The work goes on; wait longer";
-        case SIDRA_ERROR_CONTEXT_LOST: return "Call sidra_context_recover()";
-        case SIDRA_ERROR_DEVICE_LOST: return "Destroy the handles and open the device again";
-        case SIDRA_ERROR_NOT_SUPPORTED: return "This device or transport does not have it";
-        case SIDRA_ERROR_VERSION: return "Install a libsidra and a driver of the same major version";
-        case SIDRA_ERROR_NO_DEVICE: return "Check SIDRA_DEVICE and the driver";
-        case SIDRA_ERROR_FAULT: return "See sidra_stream_fault()";
-        default: return "Please report this";
+        case SIDRA_ERROR_INVALID_ARGUMENT:
+            return "Check the arguments";
+        case SIDRA_ERROR_OUT_OF_MEMORY:
+            return "Free buffers, or ask for less";
+        case SIDRA_ERROR_OUT_OF_DEVICE_MEMORY:
+            return "Destroy buffers in L3, or use SIDRA_BUFFER_HOST";
+        case SIDRA_ERROR_OUT_OF_CROSSBARS:
+            return "Destroy weights, evict names, or use the offset encoding";
+        case SIDRA_ERROR_LIMIT:
+            return "Destroy objects of this kind that are not needed";
+        case SIDRA_ERROR_PERMISSION:
+            return "Ask the owner for the right, or run with more privileges";
+        case SIDRA_ERROR_MEMLOCK:
+            return "Raise RLIMIT_MEMLOCK (ulimit -l), or use sidra_buffer_create()";
+        case SIDRA_ERROR_NOT_FOUND:
+            return "Check the name";
+        case SIDRA_ERROR_EXISTS:
+            return "Choose another name, or unlink the old one";
+        case SIDRA_ERROR_BUSY:
+            return "Release what uses it, then try again";
+        case SIDRA_ERROR_UNPROGRAMMED:
+            return "Program the weights first and wait for it";
+        case SIDRA_ERROR_TIMEOUT:
+            return "The work goes on; wait longer";
+        case SIDRA_ERROR_CONTEXT_LOST:
+            return "Call sidra_context_recover()";
+        case SIDRA_ERROR_DEVICE_LOST:
+            return "Destroy the handles and open the device again";
+        case SIDRA_ERROR_NOT_SUPPORTED:
+            return "This device or transport does not have it";
+        case SIDRA_ERROR_VERSION:
+            return "Install a libsidra and a driver of the same major version";
+        case SIDRA_ERROR_NO_DEVICE:
+            return "Check SIDRA_DEVICE and the driver";
+        case SIDRA_ERROR_FAULT:
+            return "See sidra_stream_fault()";
+        default:
+            return "Please report this";
     }
 }
 
@@ -89,36 +108,54 @@ sidra_status status_of_errno(int negative_errno, std::initializer_list<ErrnoMean
     for (const ErrnoMeaning& meaning : special)
         if (meaning.error == -negative_errno) return meaning.status;
     switch (-negative_errno) {
-        case 0: return SIDRA_OK;
+        case 0:
+            return SIDRA_OK;
         case EINVAL:
         case EFAULT:
         case ERANGE:
-        case E2BIG: return SIDRA_ERROR_INVALID_ARGUMENT;
-        case ENOMEM: return SIDRA_ERROR_OUT_OF_MEMORY;
+        case E2BIG:
+            return SIDRA_ERROR_INVALID_ARGUMENT;
+        case ENOMEM:
+            return SIDRA_ERROR_OUT_OF_MEMORY;
         case ENOSPC:
         case EMFILE:
         case ENFILE:
         case ENOBUFS:
-        case EUSERS: return SIDRA_ERROR_LIMIT;
-        case ETIMEDOUT: return SIDRA_ERROR_TIMEOUT;
-        case EAGAIN: return SIDRA_ERROR_NOT_READY;
+        case EUSERS:
+            return SIDRA_ERROR_LIMIT;
+        case ETIMEDOUT:
+            return SIDRA_ERROR_TIMEOUT;
+        case EAGAIN:
+            return SIDRA_ERROR_NOT_READY;
         case ENOTSUP:
         case ENOTTY:
-        case ENOSYS: return SIDRA_ERROR_NOT_SUPPORTED;
+        case ENOSYS:
+            return SIDRA_ERROR_NOT_SUPPORTED;
         case EACCES:
-        case EPERM: return SIDRA_ERROR_PERMISSION;
-        case EDQUOT: return SIDRA_ERROR_MEMLOCK;
-        case ENOENT: return SIDRA_ERROR_NOT_FOUND;
-        case EEXIST: return SIDRA_ERROR_EXISTS;
-        case EBUSY: return SIDRA_ERROR_BUSY;
-        case ENODATA: return SIDRA_ERROR_UNPROGRAMMED;
-        case EIO: return SIDRA_ERROR_FAULT;
-        case ESTALE: return SIDRA_ERROR_CONTEXT_LOST;
+        case EPERM:
+            return SIDRA_ERROR_PERMISSION;
+        case EDQUOT:
+            return SIDRA_ERROR_MEMLOCK;
+        case ENOENT:
+            return SIDRA_ERROR_NOT_FOUND;
+        case EEXIST:
+            return SIDRA_ERROR_EXISTS;
+        case EBUSY:
+            return SIDRA_ERROR_BUSY;
+        case ENODATA:
+            return SIDRA_ERROR_UNPROGRAMMED;
+        case EIO:
+            return SIDRA_ERROR_FAULT;
+        case ESTALE:
+            return SIDRA_ERROR_CONTEXT_LOST;
         case ENODEV:
-        case ENXIO: return SIDRA_ERROR_DEVICE_LOST;
+        case ENXIO:
+            return SIDRA_ERROR_DEVICE_LOST;
         case EPROTO:
-        case EPROTONOSUPPORT: return SIDRA_ERROR_VERSION;
-        default: return SIDRA_ERROR_INTERNAL;
+        case EPROTONOSUPPORT:
+            return SIDRA_ERROR_VERSION;
+        default:
+            return SIDRA_ERROR_INTERNAL;
     }
 }
 
@@ -140,6 +177,4 @@ const char* sidra_status_string(sidra_status status) {
 
 const char* sidra_last_error(void) { return sidra::last_error.text.data(); }
 
-uint32_t sidra_version(void) {
-    return (SIDRA_VERSION_MAJOR << 16) | (SIDRA_VERSION_MINOR << 8) | SIDRA_VERSION_PATCH;
-}
+uint32_t sidra_version(void) { return (SIDRA_VERSION_MAJOR << 16) | (SIDRA_VERSION_MINOR << 8) | SIDRA_VERSION_PATCH; }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a call fails: one status and one sentence, kept for sidra_last_error() of this thread. Nothing here runs on success.
+// How a call fails: one status and one sentence, kept for sidra_last_error() of this thread. Nothing here runs on
+// success.
 #ifndef SIDRA_STATUS_H
 #define SIDRA_STATUS_H
 
@@ -17,7 +18,8 @@
 
 namespace sidra {
 
-// Formats "<call>: <text>" as this thread's last error and returns `status`. Does not allocate unless the text is very long.
+// Formats "<call>: <text>" as this thread's last error and returns `status`. Does not allocate unless the text is very
+// long.
 sidra_status fail_text(sidra_status status, const char* call, fmt::string_view format, fmt::format_args args) noexcept;
 
 template <typename... Args>
@@ -35,8 +37,10 @@ struct ErrnoMeaning {
 // What an -errno of a driver means; `special` wins over the general rule.
 sidra_status status_of_errno(int negative_errno, std::initializer_list<ErrnoMeaning> special = {}) noexcept;
 
-// Fails with the status of `negative_errno` and the text "<call>: <what> failed: <detail, or the errno in words>. <what to do>".
-[[gnu::cold]] sidra_status fail_errno(const char* call, int negative_errno, const std::string& what, const std::string& detail,
+// Fails with the status of `negative_errno` and the text "<call>: <what> failed: <detail, or the errno in words>. <what
+// to do>".
+[[gnu::cold]] sidra_status fail_errno(const char* call, int negative_errno, const std::string& what,
+                                      const std::string& detail,
                                       std::initializer_list<ErrnoMeaning> special = {}) noexcept;
 
 // Runs the body of a C function that may allocate: exceptions end here.
@@ -56,10 +60,10 @@ sidra_status guarded(const char* call, Body&& body) noexcept {
 }  // namespace sidra
 
 // Returns from the calling function if the expression is not SIDRA_OK.
-#define SIDRA_TRY(expression)                                                                             \
-    do {                                                                                                  \
+#define SIDRA_TRY(expression)                                                                              \
+    do {                                                                                                   \
         if (const sidra_status sidra_try_status = (expression); sidra_try_status != SIDRA_OK) [[unlikely]] \
-            return sidra_try_status;                                                                      \
+            return sidra_try_status;                                                                       \
     } while (0)
 
 #endif

@@ -45,8 +45,9 @@ sidra_status read_options(const char* call, const sidra_stream_options* options,
     constexpr uint32_t kMin = 1u << SIDRA_HW_QUEUE_LOG2_MIN;
     constexpr uint32_t kMax = 1u << SIDRA_HW_QUEUE_LOG2_MAX;
     if (!std::has_single_bit(ring_packets) || ring_packets < kMin || ring_packets > kMax)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.ring_packets is {}: must be a power of two {}..{}, or 0 for {}",
-                    ring_packets, kMin, kMax, kRingPacketsDefault);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "options.ring_packets is {}: must be a power of two {}..{}, or 0 for {}", ring_packets, kMin, kMax,
+                    kRingPacketsDefault);
     whole.ring_log2 = static_cast<uint32_t>(std::countr_zero(ring_packets));
     *result = whole;
     return SIDRA_OK;
@@ -58,8 +59,8 @@ void adopt_queue(sidra_stream* stream, std::shared_ptr<Queue> queue) {
     stream->current_queue = std::move(queue);
 }
 
-// Forgets what is queued, and lets go of its staged copies; reap() went before. An open batch or recording stays open: its end is
-// the caller's. The lock is held; what is returned must die after it is let go.
+// Forgets what is queued, and lets go of its staged copies; reap() went before. An open batch or recording stays open:
+// its end is the caller's. The lock is held; what is returned must die after it is let go.
 [[nodiscard]] std::vector<Deferred> drop_work(sidra_stream* stream, sidra_status status) {
     stream->current_queue->drop_all(status);
     stream->deferred_count.store(0, std::memory_order_relaxed);
@@ -83,7 +84,8 @@ void reap_slow(sidra_stream* stream) {
         const std::lock_guard lock(stream->lock);
         const uint64_t timeline = stream->current_queue->timeline();
         auto& deferred = stream->deferred;
-        const auto end = std::find_if(deferred.begin(), deferred.end(), [&](const Deferred& entry) { return entry.value > timeline; });
+        const auto end = std::find_if(deferred.begin(), deferred.end(),
+                                      [&](const Deferred& entry) { return entry.value > timeline; });
         done.assign(std::make_move_iterator(deferred.begin()), std::make_move_iterator(end));
         deferred.erase(deferred.begin(), end);
         stream->deferred_count.store(static_cast<uint32_t>(deferred.size()), std::memory_order_relaxed);
@@ -93,7 +95,8 @@ void reap_slow(sidra_stream* stream) {
 
 void defer(sidra_stream* stream, const Point& point, std::shared_ptr<Staging> staging) {
     const std::lock_guard lock(stream->lock);
-    if (stream->current_queue != point.queue || point.queue->epoch.load(std::memory_order_relaxed) != point.epoch) return;
+    if (stream->current_queue != point.queue || point.queue->epoch.load(std::memory_order_relaxed) != point.epoch)
+        return;
     auto& deferred = stream->deferred;  // two threads may come here in the other order
     auto at = deferred.end();
     while (at != deferred.begin() && std::prev(at)->value > point.value) --at;
@@ -112,8 +115,8 @@ sidra_status current_point(const char* call, sidra_stream* stream, Point* point)
 }
 
 sidra_status not_recordable(const char* call, const sidra_stream* stream) {
-    return fail(SIDRA_ERROR_NOT_RECORDABLE, call, "stream {} is recording a graph, and this cannot be part of one; sidra_graph_end() first",
-                stream->id);
+    return fail(SIDRA_ERROR_NOT_RECORDABLE, call,
+                "stream {} is recording a graph, and this cannot be part of one; sidra_graph_end() first", stream->id);
 }
 
 sidra_status renew_queue(const char* call, sidra_stream* stream) {
@@ -128,7 +131,7 @@ sidra_status renew_queue(const char* call, sidra_stream* stream) {
     stream->former_device_ps += device_ps;
     stream->former_energy_pj += energy_pj;
     stream->former_queues.push_back(stream->current_queue);
-    stream->current_queue->destroy(call);
+    stream->armed_value = 0;
     adopt_queue(stream, std::move(queue));
     return SIDRA_OK;
 }
@@ -140,7 +143,8 @@ using namespace sidra;
 sidra_status sidra_stream_create(sidra_context* context, const sidra_stream_options* options, sidra_stream** stream) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "context", context));
-        if (stream == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`stream` is NULL; it takes the new handle");
+        if (stream == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`stream` is NULL; it takes the new handle");
         QueueOptions whole;
         SIDRA_TRY(read_options(call, options, &whole));
         std::shared_ptr<Queue> queue;
@@ -237,7 +241,8 @@ sidra_status sidra_stream_get_fd(sidra_stream* stream, int* fd) {
         if (stream->fd < 0) {
             stream->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
             if (stream->fd < 0)
-                return fail_errno(call, -errno, "creating an eventfd", {}, {{EMFILE, SIDRA_ERROR_LIMIT}, {ENFILE, SIDRA_ERROR_LIMIT}});
+                return fail_errno(call, -errno, "creating an eventfd", {},
+                                  {{EMFILE, SIDRA_ERROR_LIMIT}, {ENFILE, SIDRA_ERROR_LIMIT}});
         }
         sidra_ioctl_arm arm{};
         arm.context = stream->context->number;
@@ -257,7 +262,8 @@ sidra_status sidra_stream_get_fd(sidra_stream* stream, int* fd) {
         const int error = request(*stream->context->transport, SIDRA_IOCTL_ARM, &arm, &detail);
         if (error == -ESTALE || error == -ENODEV || error == -EIO) {
             count = 1;  // stopped for good: readable at once, as promised
-            if (write(stream->fd, &count, sizeof count) < 0) return fail_errno(call, -errno, "signalling an eventfd", {});
+            if (write(stream->fd, &count, sizeof count) < 0)
+                return fail_errno(call, -errno, "signalling an eventfd", {});
         } else if (error != 0) {
             return fail_errno(call, error, fmt::format("arming stream {} at {}", stream->id, point.value), detail);
         } else {
@@ -329,15 +335,18 @@ sidra_status sidra_stream_report(sidra_stream* stream, uint64_t sequence, sidra_
         const std::lock_guard lock(stream->lock);  // no new packet may take the slot meanwhile
         const Queue& queue = *stream->current_queue;
         if (queue.reports == nullptr)
-            return fail(SIDRA_ERROR_NOT_FOUND, call, "stream {} keeps no reports; create it with sidra_stream_options.reports", stream->id);
+            return fail(SIDRA_ERROR_NOT_FOUND, call,
+                        "stream {} keeps no reports; create it with sidra_stream_options.reports", stream->id);
         const uint64_t written = queue.written.load(std::memory_order_relaxed);
         if (sequence >= written)
-            return fail(SIDRA_ERROR_NOT_FOUND, call, "stream {} has no operation {}: {} were queued", stream->id, sequence, written);
+            return fail(SIDRA_ERROR_NOT_FOUND, call, "stream {} has no operation {}: {} were queued", stream->id,
+                        sequence, written);
         if (queue.timeline() <= sequence)
             return fail(SIDRA_ERROR_NOT_READY, call, "operation {} of stream {} is not done", sequence, stream->id);
         const sidra_report& slot = queue.reports[sequence & queue.mask];
         if (written - sequence > queue.capacity || __atomic_load_n(&slot.sequence, __ATOMIC_ACQUIRE) != sequence)
-            return fail(SIDRA_ERROR_NOT_FOUND, call, "the report of operation {} of stream {} is gone: only the last {} are kept", sequence,
+            return fail(SIDRA_ERROR_NOT_FOUND, call,
+                        "the report of operation {} of stream {} is gone: only the last {} are kept", sequence,
                         stream->id, queue.capacity);
         sidra_operation_report result{};
         result.device_ps = slot.device_ps;
@@ -358,7 +367,8 @@ sidra_status sidra_batch_begin(sidra_stream* stream) {
     const std::lock_guard lock(stream->lock);
     if (stream->recording) return not_recordable(__func__, stream);
     if (stream->batch)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, __func__, "stream {} has an open batch; batches do not nest", stream->id);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, __func__, "stream {} has an open batch; batches do not nest",
+                    stream->id);
     stream->batch = true;
     return SIDRA_OK;
 }
@@ -367,7 +377,8 @@ sidra_status sidra_batch_end(sidra_stream* stream) {
     SIDRA_TRY(check(__func__, "stream", stream));
     const std::lock_guard lock(stream->lock);
     if (!stream->batch)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, __func__, "stream {} has no open batch; sidra_batch_begin() opens one", stream->id);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, __func__,
+                    "stream {} has no open batch; sidra_batch_begin() opens one", stream->id);
     flush(stream);
     stream->batch = false;
     return SIDRA_OK;

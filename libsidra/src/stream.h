@@ -34,18 +34,19 @@ struct alignas(64) sidra_stream : sidra::Handle {
     // Hot: one cache line.
     sidra::SpinLock lock;  // protects all below, but where atomics say otherwise
     bool batch = false;
-    std::atomic<sidra::Queue*> queue{nullptr};       // of current_queue; read without the lock
-    std::unique_ptr<sidra::Recording> recording;     // null: not recording
+    std::atomic<sidra::Queue*> queue{nullptr};    // of current_queue; read without the lock
+    std::unique_ptr<sidra::Recording> recording;  // null: not recording
     std::atomic<uint32_t> deferred_count{0};
 
     sidra_context* context = nullptr;
     sidra::QueueOptions options;
     std::shared_ptr<sidra::Queue> current_queue;
-    std::vector<std::shared_ptr<sidra::Queue>> former_queues;  // before recoveries: another thread may still look at their pages
-    std::vector<sidra::Deferred> deferred;                     // in order of value
-    uint64_t former_device_ps = 0, former_energy_pj = 0;       // of former queues
-    int fd = -1;                                               // eventfd of sidra_stream_get_fd()
-    uint64_t armed_value = 0;                                  // what fd was last armed for
+    std::vector<std::shared_ptr<sidra::Queue>>
+        former_queues;                      // before recoveries: another thread may still look at their pages
+    std::vector<sidra::Deferred> deferred;  // in order of value
+    uint64_t former_device_ps = 0, former_energy_pj = 0;  // of former queues
+    int fd = -1;                                          // eventfd of sidra_stream_get_fd()
+    uint64_t armed_value = 0;                             // what fd was last armed for
 };
 
 namespace sidra {
@@ -72,7 +73,8 @@ sidra_status current_point(const char* call, sidra_stream* stream, Point* point)
 
 [[gnu::cold]] sidra_status not_recordable(const char* call, const sidra_stream* stream);
 
-// Starts the stream anew on a fresh queue after its context was recovered; what was queued is dropped. The context's mutex is held.
+// Starts the stream anew on a fresh queue after its context was recovered; what was queued is dropped. The context's
+// mutex is held.
 sidra_status renew_queue(const char* call, sidra_stream* stream);
 
 }  // namespace sidra

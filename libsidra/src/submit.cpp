@@ -10,8 +10,8 @@ sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& pac
     return guarded(call, [&]() -> sidra_status {
         auto& packets = stream->recording->packets;
         if (packets.size() >= SIDRA_CMD_CALL_MAX)
-            return fail(SIDRA_ERROR_LIMIT, call, "the graph recorded on stream {} is full: {} operations; split it", stream->id,
-                        SIDRA_CMD_CALL_MAX);
+            return fail(SIDRA_ERROR_LIMIT, call, "the graph recorded on stream {} is full: {} operations; split it",
+                        stream->id, SIDRA_CMD_CALL_MAX);
         packets.push_back(packet);
         return SIDRA_OK;
     });

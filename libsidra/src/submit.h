@@ -14,15 +14,17 @@ enum class Recordable { kYes, kNo };
 // Stores the packet in the stream's recording. The lock is held and stays so.
 [[gnu::cold]] sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& packet);
 
-// Waits until the ring has room; the lock is held, let go meanwhile, and held again. Everything about the stream may have changed.
+// Waits until the ring has room; the lock is held, let go meanwhile, and held again. Everything about the stream may
+// have changed.
 [[gnu::cold]] sidra_status wait_for_room(const char* call, sidra_stream* stream);
 
 // The queue has stopped: unlocks and says why.
 [[gnu::cold]] sidra_status refuse_stopped(const char* call, sidra_stream* stream);
 
-// Queues (or records) one packet; the stream's handle has been checked. `point`, if given, gets the place right behind it.
-inline sidra_status submit(const char* call, sidra_stream* stream, const sidra_cmd& packet, Recordable recordable = Recordable::kYes,
-                           Point* point = nullptr) {
+// Queues (or records) one packet; the stream's handle has been checked. `point`, if given, gets the place right behind
+// it.
+inline sidra_status submit(const char* call, sidra_stream* stream, const sidra_cmd& packet,
+                           Recordable recordable = Recordable::kYes, Point* point = nullptr) {
     stream->lock.lock();
     for (;;) {
         if (stream->recording) [[unlikely]] {
@@ -48,7 +50,8 @@ inline sidra_status submit(const char* call, sidra_stream* stream, const sidra_c
         std::memcpy(&queue.ring[index & queue.mask], &packet, sizeof packet);
         queue.written.store(index + 1, std::memory_order_relaxed);
         if (!stream->batch) queue.publish(index + 1);
-        if (point != nullptr) *point = Point{stream->current_queue, queue.epoch.load(std::memory_order_relaxed), index + 1};
+        if (point != nullptr)
+            *point = Point{stream->current_queue, queue.epoch.load(std::memory_order_relaxed), index + 1};
         stream->lock.unlock();
         return SIDRA_OK;
     }

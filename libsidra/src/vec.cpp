@@ -17,29 +17,31 @@ constexpr uint8_t kAny = kU8 | kS8 | kS32 | kF32;
 
 enum class Second : uint8_t {
     kNone,
-    kRows,        // rows x cols, or one row for all with stride 0
-    kPerColumn,   // cols f32, optional
-    kGammaBeta,   // 2 x cols f32, optional
-    kTable,       // 256 bytes
-    kGeometry,    // struct sidra_vec_pool
-    kIndices,     // rows s32
+    kRows,       // rows x cols, or one row for all with stride 0
+    kPerColumn,  // cols f32, optional
+    kGammaBeta,  // 2 x cols f32, optional
+    kTable,      // 256 bytes
+    kGeometry,   // struct sidra_vec_pool
+    kIndices,    // rows s32
 };
 enum class Out : uint8_t { kSame, kListed, kS32Always };  // type of the output
 enum class Param : uint8_t { kNone, kScaleZero, kEpsilon, kLimit };
 
 struct Rule {
     const char* name = nullptr;
-    uint8_t in = 0;           // allowed input types
+    uint8_t in = 0;  // allowed input types
     Out out_rule = Out::kSame;
-    uint8_t out = 0;          // allowed output types with kListed
+    uint8_t out = 0;  // allowed output types with kListed
     Second second = Second::kNone;
     Param param = Param::kNone;
 };
 
 constexpr std::array<Rule, SIDRA_VEC_OP_COUNT> make_rules() {
     std::array<Rule, SIDRA_VEC_OP_COUNT> rules{};
-    rules[SIDRA_QUANTIZE] = {"QUANTIZE", kF32 | kS32, Out::kListed, kS8 | kU8 | kS32, Second::kPerColumn, Param::kScaleZero};
-    rules[SIDRA_DEQUANTIZE] = {"DEQUANTIZE", kS8 | kU8 | kS32, Out::kListed, kF32, Second::kPerColumn, Param::kScaleZero};
+    rules[SIDRA_QUANTIZE] = {"QUANTIZE",       kF32 | kS32,        Out::kListed,
+                             kS8 | kU8 | kS32, Second::kPerColumn, Param::kScaleZero};
+    rules[SIDRA_DEQUANTIZE] = {"DEQUANTIZE", kS8 | kU8 | kS32,   Out::kListed,
+                               kF32,         Second::kPerColumn, Param::kScaleZero};
     rules[SIDRA_ADD] = {"ADD", kF32 | kS32, Out::kSame, 0, Second::kRows};
     rules[SIDRA_SUB] = {"SUB", kF32 | kS32, Out::kSame, 0, Second::kRows};
     rules[SIDRA_MUL] = {"MUL", kF32 | kS32, Out::kSame, 0, Second::kRows};
@@ -78,10 +80,11 @@ std::string type_list(uint8_t types) {
     return text;
 }
 
-[[gnu::cold]] sidra_status bad_type(const char* call, const Rule& rule, const char* which, uint32_t type, uint8_t allowed) {
+[[gnu::cold]] sidra_status bad_type(const char* call, const Rule& rule, const char* which, uint32_t type,
+                                    uint8_t allowed) {
     return guarded(call, [&] {
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} cannot have {} {}: must be {}", rule.name, which, type_name(type),
-                    type_list(allowed));
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} cannot have {} {}: must be {}", rule.name, which,
+                    type_name(type), type_list(allowed));
     });
 }
 
@@ -97,14 +100,15 @@ sidra_status check_types(const char* call, const Rule& rule, const sidra_vec& ve
 
 sidra_status check_shape(const char* call, const Rule& rule, const sidra_vec& vec) {
     if (vec.rows == 0 || vec.rows > SIDRA_CMD_VEC_ROWS_MAX)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "rows is {}: must be 1..{}; split larger ones", vec.rows, SIDRA_CMD_VEC_ROWS_MAX);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "rows is {}: must be 1..{}; split larger ones", vec.rows,
+                    SIDRA_CMD_VEC_ROWS_MAX);
     if (vec.cols == 0 || vec.cols > SIDRA_CMD_VEC_COLS_MAX)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                    "cols is {}: must be 1..{}; for an element-wise operation give a long vector as several rows", vec.cols,
-                    SIDRA_CMD_VEC_COLS_MAX);
+                    "cols is {}: must be 1..{}; for an element-wise operation give a long vector as several rows",
+                    vec.cols, SIDRA_CMD_VEC_COLS_MAX);
     if (vec.op == SIDRA_TRANSPOSE && vec.rows > SIDRA_CMD_VEC_COLS_MAX)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} makes rows of {} elements: at most {}; split it", rule.name, vec.rows,
-                    SIDRA_CMD_VEC_COLS_MAX);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} makes rows of {} elements: at most {}; split it", rule.name,
+                    vec.rows, SIDRA_CMD_VEC_COLS_MAX);
     return SIDRA_OK;
 }
 
@@ -117,19 +121,23 @@ sidra_status set_params(const char* call, const Rule& rule, const sidra_vec& vec
     if (rule.param != Param::kLimit && vec.limit != 0)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} takes no limit ({}); leave it 0", rule.name, vec.limit);
     switch (rule.param) {
-        case Param::kNone: break;
+        case Param::kNone:
+            break;
         case Param::kScaleZero:
-            if (!std::isfinite(vec.scale)) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "scale is {}: must be finite", vec.scale);
+            if (!std::isfinite(vec.scale))
+                return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "scale is {}: must be finite", vec.scale);
             packet->param0 = factor_bits(vec.scale);
             packet->param1 = static_cast<uint32_t>(vec.zero);
             break;
         case Param::kEpsilon:
             if (!std::isfinite(vec.scale) || vec.scale < 0.0f)
-                return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "scale (epsilon) is {}: must be finite and not negative", vec.scale);
+                return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                            "scale (epsilon) is {}: must be finite and not negative", vec.scale);
             packet->param0 = std::bit_cast<uint32_t>(vec.scale);
             break;
         case Param::kLimit:
-            if (vec.limit == 0) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "limit is 0: must be the rows of the table");
+            if (vec.limit == 0)
+                return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "limit is 0: must be the rows of the table");
             packet->param1 = vec.limit;
             break;
     }
@@ -150,12 +158,13 @@ Shape shape_of(const sidra_vec& vec, uint32_t in_element, uint32_t out_element) 
     return shape;
 }
 
-// Geometry in host memory is looked at already here, so that mistakes are named and strides may be left out; in L3 it may still be on
-// its way, and the chip alone checks it.
+// Geometry in host memory is looked at already here, so that mistakes are named and strides may be left out; in L3 it
+// may still be on its way, and the chip alone checks it.
 sidra_status pool_shape(const char* call, const sidra_vec& vec, uint32_t element, Shape* shape) {
     if (vec.in2.buffer->local) {
         if (vec.in_stride == 0 || vec.out_stride == 0)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "with pool geometry in L3, in_stride and out_stride must be given");
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "with pool geometry in L3, in_stride and out_stride must be given");
         *shape = {1, vec.in_stride, 1, vec.out_stride};
         return SIDRA_OK;
     }
@@ -163,40 +172,48 @@ sidra_status pool_shape(const char* call, const sidra_vec& vec, uint32_t element
     std::memcpy(&pool, vec.in2.buffer->memory->host() + vec.in2.offset, sizeof pool);
     const auto in_range = [](uint64_t value, uint64_t low, uint64_t high) { return value >= low && value <= high; };
     for (const uint32_t size : {pool.in_h, pool.in_w, pool.out_h, pool.out_w})
-        if (!in_range(size, 1, 65535)) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "pool geometry: a size is {}: must be 1..65535", size);
+        if (!in_range(size, 1, 65535))
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "pool geometry: a size is {}: must be 1..65535", size);
     for (const uint32_t size : {pool.kernel_h, pool.kernel_w, pool.stride_h, pool.stride_w})
         if (!in_range(size, 1, 256))
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "pool geometry: a kernel or stride is {}: must be 1..256", size);
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "pool geometry: a kernel or stride is {}: must be 1..256",
+                        size);
     if (pool.pad_h >= pool.kernel_h || pool.pad_w >= pool.kernel_w)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "pool geometry: padding {} x {} must be smaller than the kernel {} x {}", pool.pad_h,
-                    pool.pad_w, pool.kernel_h, pool.kernel_w);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "pool geometry: padding {} x {} must be smaller than the kernel {} x {}", pool.pad_h, pool.pad_w,
+                    pool.kernel_h, pool.kernel_w);
     // Each output has at least one pixel: the last window begins inside the image.
     if (uint64_t{pool.out_h - 1} * pool.stride_h >= uint64_t{pool.in_h} + pool.pad_h ||
         uint64_t{pool.out_w - 1} * pool.stride_w >= uint64_t{pool.in_w} + pool.pad_w)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "pool geometry: output {} x {} reaches outside the input {} x {}", pool.out_h,
-                    pool.out_w, pool.in_h, pool.in_w);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "pool geometry: output {} x {} reaches outside the input {} x {}", pool.out_h, pool.out_w,
+                    pool.in_h, pool.in_w);
     if (vec.rows % pool.out_h != 0)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "rows is {}: must be a multiple of the {} output rows of an image", vec.rows,
-                    pool.out_h);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "rows is {}: must be a multiple of the {} output rows of an image", vec.rows, pool.out_h);
     const uint64_t images = vec.rows / pool.out_h;
-    *shape = {images * pool.in_h, uint64_t{pool.in_w} * vec.cols * element, vec.rows, uint64_t{pool.out_w} * vec.cols * element};
+    *shape = {images * pool.in_h, uint64_t{pool.in_w} * vec.cols * element, vec.rows,
+              uint64_t{pool.out_w} * vec.cols * element};
     return SIDRA_OK;
 }
 
-sidra_status resolve_second(const char* call, const Rule& rule, const sidra_context* context, const sidra_vec& vec, uint32_t element,
-                            sidra_cmd_vec* packet) {
+sidra_status resolve_second(const char* call, const Rule& rule, const sidra_context* context, const sidra_vec& vec,
+                            uint32_t element, sidra_cmd_vec* packet) {
     const bool optional = rule.second == Second::kPerColumn || rule.second == Second::kGammaBeta;
     if (vec.in2.buffer == nullptr) {
         if (vec.in2.offset != 0 || vec.in2_stride != 0)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "in2.buffer is NULL, but its offset or in2_stride is not 0");
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "in2.buffer is NULL, but its offset or in2_stride is not 0");
         if (rule.second == Second::kNone || optional) return SIDRA_OK;
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} needs a second operand `in2`", rule.name);
     }
-    if (rule.second == Second::kNone) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} takes no second operand `in2`", rule.name);
+    if (rule.second == Second::kNone)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} takes no second operand `in2`", rule.name);
     uint64_t bytes = 0;
     uint32_t alignment = 4;
     switch (rule.second) {
-        case Second::kNone: break;
+        case Second::kNone:
+            break;
         case Second::kRows:
             bytes = uint64_t{vec.cols} * element;
             alignment = element;
@@ -205,22 +222,34 @@ sidra_status resolve_second(const char* call, const Rule& rule, const sidra_cont
                 bytes = extent_of(vec.rows, bytes, packet->in2_stride);
             }
             break;
-        case Second::kPerColumn: bytes = uint64_t{vec.cols} * sizeof(float); break;
-        case Second::kGammaBeta: bytes = uint64_t{vec.cols} * sizeof(float) * 2; break;
-        case Second::kTable: bytes = 256, alignment = 1; break;
-        case Second::kGeometry: bytes = sizeof(sidra_vec_pool); break;
-        case Second::kIndices: bytes = uint64_t{vec.rows} * sizeof(int32_t); break;
+        case Second::kPerColumn:
+            bytes = uint64_t{vec.cols} * sizeof(float);
+            break;
+        case Second::kGammaBeta:
+            bytes = uint64_t{vec.cols} * sizeof(float) * 2;
+            break;
+        case Second::kTable:
+            bytes = 256, alignment = 1;
+            break;
+        case Second::kGeometry:
+            bytes = sizeof(sidra_vec_pool);
+            break;
+        case Second::kIndices:
+            bytes = uint64_t{vec.rows} * sizeof(int32_t);
+            break;
     }
     if (rule.second != Second::kRows && vec.in2_stride != 0)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} takes no in2_stride ({}); leave it 0", rule.name, vec.in2_stride);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} takes no in2_stride ({}); leave it 0", rule.name,
+                    vec.in2_stride);
     return resolve(call, "in2", context, vec.in2, bytes, alignment, Access::kRead, &packet->in2);
 }
 
 sidra_status check_overlap(const char* call, const sidra_vec& vec, const Rows& in, const Rows& out) {
-    const bool in_place = in.address == out.address && in.row_bytes == out.row_bytes && (in.stride == out.stride || in.rows == 1);
+    const bool in_place =
+        in.address == out.address && in.row_bytes == out.row_bytes && (in.stride == out.stride || in.rows == 1);
     if ((in_place && vec.op < SIDRA_REDUCE_SUM) || !overlap(in, out)) return SIDRA_OK;
-    return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                "`in` (offset {}) and `out` (offset {}) of buffer {} overlap; {}", vec.in.offset, vec.out.offset, vec.in.buffer->id,
+    return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`in` (offset {}) and `out` (offset {}) of buffer {} overlap; {}",
+                vec.in.offset, vec.out.offset, vec.in.buffer->id,
                 vec.op < SIDRA_REDUCE_SUM ? "in place means the same offset, stride and element size"
                                           : "this operation cannot work in place");
 }
@@ -250,10 +279,12 @@ sidra_status sidra_vec_async(sidra_stream* stream, const sidra_vec* vec) {
     if (is_pool(op)) SIDRA_TRY(pool_shape(call, *vec, in_element, &shape));
     SIDRA_TRY(check_stride(call, "in_stride", vec->in_stride, shape.in_bytes, in_element, &packet.vec.in_stride));
     SIDRA_TRY(check_stride(call, "out_stride", vec->out_stride, shape.out_bytes, out_element, &packet.vec.out_stride));
-    const Rows in{0, shape.in_bytes, packet.vec.in_stride, shape.in_rows}, out{0, shape.out_bytes, packet.vec.out_stride, shape.out_rows};
-    SIDRA_TRY(resolve(call, "in", context, vec->in, extent_of(in.rows, in.row_bytes, in.stride), in_element, Access::kRead, &packet.vec.in));
-    SIDRA_TRY(resolve(call, "out", context, vec->out, extent_of(out.rows, out.row_bytes, out.stride), out_element, Access::kWrite,
-                      &packet.vec.out));
+    const Rows in{0, shape.in_bytes, packet.vec.in_stride, shape.in_rows},
+        out{0, shape.out_bytes, packet.vec.out_stride, shape.out_rows};
+    SIDRA_TRY(resolve(call, "in", context, vec->in, extent_of(in.rows, in.row_bytes, in.stride), in_element,
+                      Access::kRead, &packet.vec.in));
+    SIDRA_TRY(resolve(call, "out", context, vec->out, extent_of(out.rows, out.row_bytes, out.stride), out_element,
+                      Access::kWrite, &packet.vec.out));
     SIDRA_TRY(check_overlap(call, *vec, {packet.vec.in, in.row_bytes, in.stride, in.rows},
                             {packet.vec.out, out.row_bytes, out.stride, out.rows}));
 

@@ -8,15 +8,17 @@
 namespace sidra {
 namespace {
 
-constexpr uint64_t kSpinNs = 20'000;      // about what going to sleep and being woken costs
-constexpr unsigned kLooksPerClock = 64;   // looks at the state page between two looks at the clock
+constexpr uint64_t kSpinNs = 20'000;     // about what going to sleep and being woken costs
+constexpr unsigned kLooksPerClock = 64;  // looks at the state page between two looks at the clock
 
 bool passed(uint64_t deadline) { return deadline == 0 || (deadline != SIDRA_NEVER && monotonic_ns() >= deadline); }
 
 [[gnu::cold]] sidra_status timed_out(const char* call, const Point& point) {
-    return fail(SIDRA_ERROR_TIMEOUT, call, "stream {} has finished {} of {} operations at the deadline{}; the work goes on",
-                point.queue->stream_id, point.queue->timeline(), point.value,
-                __atomic_load_n(&point.queue->state->parked, __ATOMIC_RELAXED) != 0 ? " and waits for a semaphore or event" : "");
+    return fail(
+        SIDRA_ERROR_TIMEOUT, call, "stream {} has finished {} of {} operations at the deadline{}; the work goes on",
+        point.queue->stream_id, point.queue->timeline(), point.value,
+        __atomic_load_n(&point.queue->state->parked, __ATOMIC_RELAXED) != 0 ? " and waits for a semaphore or event"
+                                                                            : "");
 }
 
 // Sleeps in the driver; 0 or -errno.
@@ -42,9 +44,12 @@ sidra_status wait_for(const char* call, const Point& point, uint64_t deadline) {
     for (;;) {
         switch (point.state()) {
             case Point::State::kReached:
-            case Point::State::kDropped: return SIDRA_OK;
-            case Point::State::kStopped: return stopped_status(call, *point.queue);
-            case Point::State::kPending: break;
+            case Point::State::kDropped:
+                return SIDRA_OK;
+            case Point::State::kStopped:
+                return stopped_status(call, *point.queue);
+            case Point::State::kPending:
+                break;
         }
         if (transport.help()) {
             if (passed(deadline) && point.state() == Point::State::kPending) return timed_out(call, point);
@@ -62,17 +67,22 @@ sidra_status wait_for(const char* call, const Point& point, uint64_t deadline) {
         const int error = sleep_for(point, deadline, &detail);
         if (point.state() != Point::State::kPending) continue;
         switch (error) {
-            case 0: continue;
-            case -ETIMEDOUT: return timed_out(call, point);
-            case -ENOENT: return SIDRA_OK;  // the stream was destroyed meanwhile, and with it what it had not done
+            case 0:
+                continue;
+            case -ETIMEDOUT:
+                return timed_out(call, point);
+            case -ENOENT:
+                return SIDRA_OK;  // the stream was destroyed meanwhile, and with it what it had not done
             case -EIO:
-                // The driver says that the queue stopped; the state page has the reason, at the latest at the second look.
+                // The driver says that the queue stopped; the state page has the reason, at the latest at the second
+                // look.
                 if (!driver_gave_up) {
                     driver_gave_up = true;
                     continue;
                 }
                 [[fallthrough]];
-            default: return fail_errno(call, error, fmt::format("waiting for stream {}", point.queue->stream_id), detail);
+            default:
+                return fail_errno(call, error, fmt::format("waiting for stream {}", point.queue->stream_id), detail);
         }
     }
 }

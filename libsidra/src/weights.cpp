@@ -29,7 +29,8 @@ const char* encoding_name(sidra_weights_encoding encoding) {
 
 sidra_status check_shape(const char* call, uint32_t k, uint32_t n, const void* data, size_t stride) {
     if (k == 0 || n == 0) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "a {} x {} matrix has no weights", k, n);
-    if (data == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`data` is NULL; it has the {} x {} values", k, n);
+    if (data == nullptr)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`data` is NULL; it has the {} x {} values", k, n);
     if (stride < n)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`stride` is {} elements, but a row has {}", stride, n);
     return SIDRA_OK;
@@ -49,8 +50,8 @@ sidra_status read_options(const char* call, const sidra_weights_options* options
 }
 
 // Asks the driver for crossbars in one encoding.
-int take_crossbars(sidra_context* context, uint32_t k, uint32_t n, sidra_weights_encoding encoding, uint32_t rights, WeightsGrant* grant,
-                   std::string* detail) {
+int take_crossbars(sidra_context* context, uint32_t k, uint32_t n, sidra_weights_encoding encoding, uint32_t rights,
+                   WeightsGrant* grant, std::string* detail) {
     sidra_ioctl_weights_create create{};
     create.context = context->number;
     create.encoding = encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? SIDRA_ENCODING_DIFFERENTIAL : SIDRA_ENCODING_OFFSET;
@@ -62,13 +63,14 @@ int take_crossbars(sidra_context* context, uint32_t k, uint32_t n, sidra_weights
     return error;
 }
 
-sidra_status create_weights(const char* call, sidra_context* context, const Matrix<int8_t>& values, std::vector<float> scale,
-                            const sidra_weights_options& options, sidra_weights** weights) {
+sidra_status create_weights(const char* call, sidra_context* context, const Matrix<int8_t>& values,
+                            std::vector<float> scale, const sidra_weights_options& options, sidra_weights** weights) {
     const uint32_t k = values.rows, n = values.cols;
     const Position too_small = find_minus_128(values);
     if (too_small.found && options.encoding == SIDRA_WEIGHTS_DIFFERENTIAL)
         return fail(SIDRA_ERROR_NOT_REPRESENTABLE, call,
-                    "value -128 in row {}, column {}: the differential encoding holds -127..127; use SIDRA_WEIGHTS_AUTO or _OFFSET",
+                    "value -128 in row {}, column {}: the differential encoding holds -127..127; use "
+                    "SIDRA_WEIGHTS_AUTO or _OFFSET",
                     too_small.row, too_small.col);
 
     std::string detail;
@@ -83,8 +85,9 @@ sidra_status create_weights(const char* call, sidra_context* context, const Matr
     }
     const uint64_t needed = tiles_down(k) * tiles_across(n, encoding);
     if (needed > device.xbars_total)
-        return fail(SIDRA_ERROR_OUT_OF_CROSSBARS, call, "{} x {} {} weights need {} crossbars, but the device has {}; split the matrix", k,
-                    n, encoding_name(encoding), needed, device.xbars_total);
+        return fail(SIDRA_ERROR_OUT_OF_CROSSBARS, call,
+                    "{} x {} {} weights need {} crossbars, but the device has {}; split the matrix", k, n,
+                    encoding_name(encoding), needed, device.xbars_total);
 
     std::unique_ptr<DeviceMemory> memory;
     SIDRA_TRY(DeviceMemory::create(call, context, uint64_t{k} * n, false, &memory));
@@ -99,14 +102,30 @@ sidra_status create_weights(const char* call, sidra_context* context, const Matr
         error = take_crossbars(context, k, n, encoding = SIDRA_WEIGHTS_OFFSET, rights, &grant, &detail);
     if (error != 0)
         return fail_errno(call, error,
-                          fmt::format("taking {} crossbars for {} x {} {} weights ({} of {} free)", needed, k, n, encoding_name(encoding),
-                                      device.xbars_free, device.xbars_total),
+                          fmt::format("taking {} crossbars for {} x {} {} weights ({} of {} free)", needed, k, n,
+                                      encoding_name(encoding), device.xbars_free, device.xbars_total),
                           detail, {{ENOSPC, SIDRA_ERROR_OUT_OF_CROSSBARS}});
     sidra_weights* made = nullptr;
     SIDRA_TRY(adopt_weights(call, context, grant, std::move(scale), &made));
     made->staging = std::move(staging);
     *weights = made;
     return SIDRA_OK;
+}
+
+// All cells hold their values.
+void finish_programming(sidra_weights* weights) {
+    const std::lock_guard lock(weights->mutex);
+    if (weights->staging) weights->staging->release();
+    if (!weights->program_point.queue) return;
+    const Point::State state = weights->program_point.state();
+    if (state == Point::State::kPending) return;  // the last timestamp may be on its way
+    if (state == Point::State::kReached) {
+        sidra_timestamp times[2];
+        std::memcpy(times, weights->on_device->host() + WeightsLayout(weights->n).timestamps, sizeof times);
+        weights->program_device_ps = times[1].device_ps - times[0].device_ps;
+        weights->program_energy_pj = times[1].energy_pj - times[0].energy_pj;
+    }
+    weights->program_point = {};
 }
 
 }  // namespace
@@ -118,8 +137,8 @@ void drop_grant(const sidra_context& context, uint32_t index) {
     request(*context.transport, SIDRA_IOCTL_WEIGHTS_DESTROY, &destroy, nullptr);
 }
 
-sidra_status adopt_weights(const char* call, sidra_context* context, const WeightsGrant& grant, std::vector<float> scale,
-                           sidra_weights** weights) {
+sidra_status adopt_weights(const char* call, sidra_context* context, const WeightsGrant& grant,
+                           std::vector<float> scale, sidra_weights** weights) {
     const sidra_status status = guarded(call, [&]() -> sidra_status {
         std::unique_ptr<DeviceMemory> memory;
         SIDRA_TRY(DeviceMemory::create(call, context, WeightsLayout(grant.n).size(), false, &memory));
@@ -128,7 +147,8 @@ sidra_status adopt_weights(const char* call, sidra_context* context, const Weigh
         made->index = grant.index;
         made->k = grant.k;
         made->n = grant.n;
-        made->encoding = grant.encoding == SIDRA_ENCODING_DIFFERENTIAL ? SIDRA_WEIGHTS_DIFFERENTIAL : SIDRA_WEIGHTS_OFFSET;
+        made->encoding =
+            grant.encoding == SIDRA_ENCODING_DIFFERENTIAL ? SIDRA_WEIGHTS_DIFFERENTIAL : SIDRA_WEIGHTS_OFFSET;
         made->rights = grant.rights;
         made->crossbars = grant.crossbars;
         const bool plain = std::all_of(scale.begin(), scale.end(), [](float factor) { return factor == 1.0f; });
@@ -149,10 +169,7 @@ sidra_status query_progress(const char* call, sidra_weights* weights, uint32_t* 
     query.index = weights->index;
     if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_QUERY, &query, &detail); error != 0)
         return fail_errno(call, error, fmt::format("asking for the progress of weights {}", weights->id), detail);
-    if (query.programmed_rows == query.total_rows) {
-        const std::lock_guard lock(weights->mutex);
-        if (weights->staging) weights->staging->release();
-    }
+    if (query.programmed_rows == query.total_rows) finish_programming(weights);
     *done = query.programmed_rows;
     *total = query.total_rows;
     return SIDRA_OK;
@@ -162,19 +179,23 @@ sidra_status query_progress(const char* call, sidra_weights* weights, uint32_t* 
 
 using namespace sidra;
 
-sidra_status sidra_weights_create_s8(sidra_context* context, uint32_t k, uint32_t n, const int8_t* data, size_t stride, const float* scale,
-                                     const sidra_weights_options* options, sidra_weights** weights) {
+sidra_status sidra_weights_create_s8(sidra_context* context, uint32_t k, uint32_t n, const int8_t* data, size_t stride,
+                                     const float* scale, const sidra_weights_options* options,
+                                     sidra_weights** weights) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "context", context));
-        if (weights == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
+        if (weights == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
         sidra_weights_options whole;
         SIDRA_TRY(read_options(call, options, &whole));
         SIDRA_TRY(check_shape(call, k, n, data, stride));
         std::vector<float> factors(n, 1.0f);
         if (scale != nullptr) factors.assign(scale, scale + n);
-        const auto bad = std::find_if_not(factors.begin(), factors.end(), [](float factor) { return std::isfinite(factor); });
+        const auto bad =
+            std::find_if_not(factors.begin(), factors.end(), [](float factor) { return std::isfinite(factor); });
         if (bad != factors.end())
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "scale[{}] is {}; factors must be finite", bad - factors.begin(), *bad);
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "scale[{}] is {}; factors must be finite",
+                        bad - factors.begin(), *bad);
         return create_weights(call, context, {data, k, n, stride}, std::move(factors), whole, weights);
     });
 }
@@ -183,7 +204,8 @@ sidra_status sidra_weights_create_f32(sidra_context* context, uint32_t k, uint32
                                       const sidra_weights_options* options, sidra_weights** weights) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "context", context));
-        if (weights == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
+        if (weights == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
         sidra_weights_options whole;
         SIDRA_TRY(read_options(call, options, &whole));
         SIDRA_TRY(check_shape(call, k, n, data, stride));
@@ -240,12 +262,8 @@ sidra_status sidra_weights_get_info(sidra_weights* weights, sidra_weights_info* 
         result.cells = uint64_t{weights->k} * weights->n;
         if (weights->encoding == SIDRA_WEIGHTS_DIFFERENTIAL) result.cells *= kCellsPerWeightDifferential;
         const std::lock_guard lock(weights->mutex);
-        if (weights->program_point.queue && weights->program_point.state() == Point::State::kReached) {
-            sidra_timestamp times[2];
-            std::memcpy(times, weights->on_device->host() + WeightsLayout(weights->n).timestamps, sizeof times);
-            result.program_device_ps = times[1].device_ps - times[0].device_ps;
-            result.program_energy_pj = times[1].energy_pj - times[0].energy_pj;
-        }
+        result.program_device_ps = weights->program_device_ps;
+        result.program_energy_pj = weights->program_energy_pj;
         weights->name.copy(result.name, sizeof result.name - 1);
         fill_struct(info, result);
         return SIDRA_OK;
@@ -259,8 +277,8 @@ sidra_status sidra_weights_crossbars(sidra_weights* weights, uint32_t* crossbars
         const uint32_t room = *count;
         if (crossbars == nullptr || room < weights->crossbars) {
             *count = weights->crossbars;
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "weights {} have {} crossbars, but there is room for {}", weights->id,
-                        weights->crossbars, crossbars == nullptr ? 0 : room);
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "weights {} have {} crossbars, but there is room for {}",
+                        weights->id, weights->crossbars, crossbars == nullptr ? 0 : room);
         }
         std::string detail;
         sidra_ioctl_weights_query query{};
@@ -268,7 +286,8 @@ sidra_status sidra_weights_crossbars(sidra_weights* weights, uint32_t* crossbars
         query.index = weights->index;
         query.xbar_ids = reinterpret_cast<uintptr_t>(crossbars);
         query.xbars = room;
-        if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_QUERY, &query, &detail); error != 0)
+        if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_QUERY, &query, &detail);
+            error != 0)
             return fail_errno(call, error, fmt::format("asking for the crossbars of weights {}", weights->id), detail);
         *count = query.xbars;
         return SIDRA_OK;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Weights: a matrix on crossbars, its per-column factors where the device reads them, and the values until they are programmed.
+// Weights: a matrix on crossbars, its per-column factors where the device reads them, and the values until they are
+// programmed.
 #ifndef SIDRA_WEIGHTS_H
 #define SIDRA_WEIGHTS_H
 
@@ -27,27 +28,30 @@ struct sidra_weights : sidra::Handle {
     sidra_weights_encoding encoding = SIDRA_WEIGHTS_OFFSET;  // never AUTO
     uint32_t rights = 0;
     uint32_t crossbars = 0;
-    std::vector<float> scale;                      // n
+    std::vector<float> scale;                        // n
     std::unique_ptr<sidra::DeviceMemory> on_device;  // see WeightsLayout
 
-    std::mutex mutex;  // protects what follows
+    std::mutex mutex;                         // protects what follows
     std::shared_ptr<sidra::Staging> staging;  // the values; null for opened and imported weights
-    sidra::Point program_point;               // end of the programming; no queue: not queued
+    sidra::Point program_point;               // end of the programming while it is under way
+    uint64_t program_device_ps = 0, program_energy_pj = 0;
     std::string name;
 };
 
 namespace sidra {
 
-// Layout of the device-visible memory of a weights object: factors, then the packets that program it, then two timestamps.
+// Layout of the device-visible memory of a weights object: factors, then the packets that program it, then two
+// timestamps.
 struct WeightsLayout {
-    explicit WeightsLayout(uint32_t n) : packets((n * sizeof(float) + 63) & ~uint64_t{63}), timestamps(packets + 3 * 64) {}
+    explicit WeightsLayout(uint32_t n)
+        : packets((n * sizeof(float) + 63) & ~uint64_t{63}), timestamps(packets + 3 * 64) {}
     uint64_t packets;
     uint64_t timestamps;
     uint64_t size() const { return timestamps + 2 * 32; }
 };
 
-// The part of a new object that all ways of getting one share: `made` holds the driver's answer, `scale` has n factors. Drops the
-// driver's handle on failure.
+// The part of a new object that all ways of getting one share: `made` holds the driver's answer, `scale` has n factors.
+// Drops the driver's handle on failure.
 struct WeightsGrant {
     uint32_t index;
     uint32_t k, n;
@@ -55,18 +59,19 @@ struct WeightsGrant {
     uint32_t rights;
     uint32_t crossbars;
 };
-sidra_status adopt_weights(const char* call, sidra_context* context, const WeightsGrant& grant, std::vector<float> scale,
-                           sidra_weights** weights);
+sidra_status adopt_weights(const char* call, sidra_context* context, const WeightsGrant& grant,
+                           std::vector<float> scale, sidra_weights** weights);
 void drop_grant(const sidra_context& context, uint32_t index);
 
 // Whether programming has been queued at least; the chip checks each tile.
 inline sidra_status check_programmed(const char* call, const sidra_weights& weights) {
     if (weights.program_queued.load(std::memory_order_relaxed)) [[likely]]
         return SIDRA_OK;
-    return fail(SIDRA_ERROR_UNPROGRAMMED, call, "weights {} are not programmed; queue sidra_weights_program_async() first", weights.id);
+    return fail(SIDRA_ERROR_UNPROGRAMMED, call,
+                "weights {} are not programmed; queue sidra_weights_program_async() first", weights.id);
 }
 
-// How far programming is; frees the staged copy once it is complete.
+// How far programming is. Once it is complete: notes what it cost, frees the staged copy, lets go of the queue.
 sidra_status query_progress(const char* call, sidra_weights* weights, uint32_t* done, uint32_t* total);
 
 }  // namespace sidra

@@ -7,8 +7,8 @@
 namespace sidra {
 namespace {
 
-constexpr size_t kDataMax = size_t{1} << 20;          // of uapi/sidra_accel.h
-constexpr size_t kDataFirst = size_t{64} << 10;       // enough for nearly all objects, asked for at first
+constexpr size_t kDataMax = size_t{1} << 20;     // of uapi/sidra_accel.h
+constexpr size_t kDataFirst = size_t{64} << 10;  // enough for nearly all objects, asked for at first
 
 sidra_status check_name(const char* call, const char* name) {
     const size_t length = name != nullptr ? strnlen(name, SIDRA_NVM_NAME_MAX + 1) : 0;
@@ -19,7 +19,8 @@ sidra_status check_name(const char* call, const char* name) {
 
 sidra_status check_data_size(const char* call, const sidra_weights& weights) {
     if (weights.scale.size() * sizeof(float) <= kDataMax) return SIDRA_OK;
-    return fail(SIDRA_ERROR_LIMIT, call, "weights {} have {} columns, but the factors of at most {} fit; split the matrix", weights.id,
+    return fail(SIDRA_ERROR_LIMIT, call,
+                "weights {} have {} columns, but the factors of at most {} fit; split the matrix", weights.id,
                 weights.n, kDataMax / sizeof(float));
 }
 
@@ -39,14 +40,15 @@ int ask_with_data(std::vector<float>* data, Ask&& ask) {
 }
 
 // A handle over what the driver granted, with the factors that came along (none: all 1).
-sidra_status adopt_granted(const char* call, sidra_context* context, const WeightsGrant& grant, std::vector<float> data, std::string name,
-                           sidra_weights** weights) {
+sidra_status adopt_granted(const char* call, sidra_context* context, const WeightsGrant& grant, std::vector<float> data,
+                           std::string name, sidra_weights** weights) {
     if (data.empty()) data.assign(grant.n, 1.0f);
     if (data.size() != grant.n) {
         drop_grant(*context, grant.index);
         return fail(SIDRA_ERROR_VERSION, call,
-                    "the data kept with the weights has {} factors, but they have {} columns; they were not made by this library", data.size(),
-                    grant.n);
+                    "the data kept with the weights has {} factors, but they have {} columns; they were not made by "
+                    "this library",
+                    data.size(), grant.n);
     }
     sidra_weights* made = nullptr;
     SIDRA_TRY(adopt_weights(call, context, grant, std::move(data), &made));
@@ -80,7 +82,8 @@ sidra_status sidra_weights_publish(sidra_weights* weights, const char* name, uin
         SIDRA_TRY(check(call, "weights", weights));
         SIDRA_TRY(check_name(call, name));
         if ((mode & ~uint32_t{0777}) != 0)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`mode` is {:#o}: only permission bits (0777) are allowed", mode);
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`mode` is {:#o}: only permission bits (0777) are allowed",
+                        mode);
         SIDRA_TRY(check_data_size(call, *weights));
         std::string kept = name;
         std::string detail;
@@ -91,7 +94,8 @@ sidra_status sidra_weights_publish(sidra_weights* weights, const char* name, uin
         publish.data = reinterpret_cast<uintptr_t>(weights->scale.data());
         publish.data_size = weights->scale.size() * sizeof(float);
         publish.mode = mode != 0 ? mode : kDefaultMode;
-        if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_PUBLISH, &publish, &detail); error != 0)
+        if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_PUBLISH, &publish, &detail);
+            error != 0)
             return fail_errno(call, error, fmt::format("publishing weights {} as \"{}\"", weights->id, name), detail);
         const std::lock_guard lock(weights->mutex);
         weights->name = std::move(kept);
@@ -102,7 +106,8 @@ sidra_status sidra_weights_publish(sidra_weights* weights, const char* name, uin
 sidra_status sidra_weights_open(sidra_context* context, const char* name, sidra_weights** weights) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "context", context));
-        if (weights == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
+        if (weights == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
         SIDRA_TRY(check_name(call, name));
         std::string detail;
         std::vector<float> data;
@@ -124,8 +129,8 @@ sidra_status sidra_weights_open(sidra_context* context, const char* name, sidra_
         int error = open_with(rights);
         if (error == -EACCES) error = open_with(rights = SIDRA_WEIGHTS_COMPUTE);  // readable by us, but not ours
         if (error != 0) return fail_errno(call, error, fmt::format("opening weights \"{}\"", name), detail);
-        return adopt_granted(call, context, {open.index, open.rows, open.cols, open.encoding, rights, open.xbars}, std::move(data), name,
-                             weights);
+        return adopt_granted(call, context, {open.index, open.rows, open.cols, open.encoding, rights, open.xbars},
+                             std::move(data), name, weights);
     });
 }
 
@@ -134,15 +139,16 @@ sidra_status sidra_weights_unlink(sidra_context* context, const char* name) {
 }
 
 sidra_status sidra_weights_evict(sidra_context* context, const char* name) {
-    return guarded(__func__, [&, call = __func__] { return remove_name(call, context, name, SIDRA_UNLINK_EVICT, "evicting"); });
+    return guarded(__func__,
+                   [&, call = __func__] { return remove_name(call, context, name, SIDRA_UNLINK_EVICT, "evicting"); });
 }
 
 sidra_status sidra_weights_list(sidra_context* context, uint32_t* cursor, char* name, size_t name_size) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "context", context));
         if (cursor == nullptr || name == nullptr || name_size <= SIDRA_NVM_NAME_MAX)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`cursor` and `name` are needed, and room for {} bytes in `name`",
-                        SIDRA_NVM_NAME_MAX + 1);
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "`cursor` and `name` are needed, and room for {} bytes in `name`", SIDRA_NVM_NAME_MAX + 1);
         std::string detail;
         sidra_nvm_entry entry{};
         sidra_ioctl_weights_list list{};
@@ -163,7 +169,8 @@ sidra_status sidra_weights_export(sidra_weights* weights, bool allow_readback, i
         SIDRA_TRY(check(call, "weights", weights));
         if (fd == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`fd` is NULL");
         if (allow_readback && (weights->rights & SIDRA_WEIGHTS_READBACK) == 0)
-            return fail(SIDRA_ERROR_PERMISSION, call, "this handle of weights {} may not read them back, so it cannot give that right away",
+            return fail(SIDRA_ERROR_PERMISSION, call,
+                        "this handle of weights {} may not read them back, so it cannot give that right away",
                         weights->id);
         SIDRA_TRY(check_data_size(call, *weights));
         std::string detail;
@@ -174,7 +181,8 @@ sidra_status sidra_weights_export(sidra_weights* weights, bool allow_readback, i
         if (allow_readback) share.rights |= SIDRA_WEIGHTS_READBACK;
         share.data = reinterpret_cast<uintptr_t>(weights->scale.data());
         share.data_size = weights->scale.size() * sizeof(float);
-        if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_SHARE, &share, &detail); error != 0)
+        if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_SHARE, &share, &detail);
+            error != 0)
             return fail_errno(call, error, fmt::format("exporting weights {}", weights->id), detail);
         *fd = share.fd;
         return SIDRA_OK;
@@ -184,7 +192,8 @@ sidra_status sidra_weights_export(sidra_weights* weights, bool allow_readback, i
 sidra_status sidra_weights_import(sidra_context* context, int fd, sidra_weights** weights) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "context", context));
-        if (weights == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
+        if (weights == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
         std::string detail;
         std::vector<float> data;
         sidra_ioctl_weights_import import{};
@@ -201,7 +210,8 @@ sidra_status sidra_weights_import(sidra_context* context, int fd, sidra_weights*
         if (error != 0)
             return fail_errno(call, error, fmt::format("importing weights from file descriptor {}", fd), detail,
                               {{EBADF, SIDRA_ERROR_INVALID_ARGUMENT}});
-        return adopt_granted(call, context, {import.index, import.rows, import.cols, import.encoding, import.rights, import.xbars},
+        return adopt_granted(call, context,
+                             {import.index, import.rows, import.cols, import.encoding, import.rights, import.xbars},
                              std::move(data), {}, weights);
     });
 }

@@ -13,11 +13,12 @@ namespace {
 
 sidra_status check_right(const char* call, const sidra_weights& weights, uint32_t right, const char* verb) {
     if ((weights.rights & right) != 0) return SIDRA_OK;
-    return fail(SIDRA_ERROR_PERMISSION, call, "this handle of weights {} may not {} them; ask the owner for the right", weights.id, verb);
+    return fail(SIDRA_ERROR_PERMISSION, call, "this handle of weights {} may not {} them; ask the owner for the right",
+                weights.id, verb);
 }
 
-sidra_cmd rectangle(sidra_cmd_opcode opcode, const sidra_weights& weights, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols,
-                    uint64_t address) {
+sidra_cmd rectangle(sidra_cmd_opcode opcode, const sidra_weights& weights, uint32_t row0, uint32_t rows, uint32_t col0,
+                    uint32_t cols, uint64_t address) {
     sidra_cmd packet = make_packet(opcode);
     packet.weights.weights = weights.index;
     packet.weights.row0 = row0;
@@ -36,13 +37,16 @@ sidra_status check_not_programmed(const char* call, const sidra_weights& weights
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "weights {} are programmed already; {}", weights.id, kUpdate);
     if (!weights.program_point.queue) return SIDRA_OK;
     switch (weights.program_point.state()) {
-        case Point::State::kDropped: return SIDRA_OK;  // its stream was reset before it came to that
+        case Point::State::kDropped:
+            return SIDRA_OK;  // its stream was reset before it came to that
         case Point::State::kStopped:
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                        "the programming of weights {} is queued on stream {}, which has stopped; sidra_stream_reset() drops it", weights.id,
-                        weights.program_point.queue->stream_id);
+                        "the programming of weights {} is queued on stream {}, which has stopped; sidra_stream_reset() "
+                        "drops it",
+                        weights.id, weights.program_point.queue->stream_id);
         default:
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "weights {} are being programmed already; {}", weights.id, kUpdate);
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "weights {} are being programmed already; {}", weights.id,
+                        kUpdate);
     }
 }
 
@@ -59,17 +63,20 @@ void write_program(const sidra_weights& weights) {
     std::memcpy(weights.on_device->host() + layout.packets, packets, sizeof packets);
 }
 
-sidra_status check_rectangle(const char* call, const sidra_weights& weights, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols) {
-    if (rows == 0 || cols == 0) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "a rectangle of {} x {} has no weights", rows, cols);
+sidra_status check_rectangle(const char* call, const sidra_weights& weights, uint32_t row0, uint32_t rows,
+                             uint32_t col0, uint32_t cols) {
+    if (rows == 0 || cols == 0)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "a rectangle of {} x {} has no weights", rows, cols);
     if (row0 > weights.k || rows > weights.k - row0 || col0 > weights.n || cols > weights.n - col0)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                    "rows {} .. {} and columns {} .. {} are not inside weights {}, which are {} x {}", row0, uint64_t{row0} + rows - 1, col0,
-                    uint64_t{col0} + cols - 1, weights.id, weights.k, weights.n);
+                    "rows {} .. {} and columns {} .. {} are not inside weights {}, which are {} x {}", row0,
+                    uint64_t{row0} + rows - 1, col0, uint64_t{col0} + cols - 1, weights.id, weights.k, weights.n);
     return SIDRA_OK;
 }
 
 // Queues the packet and keeps its staged data until it is done; or both go into the recording.
-sidra_status submit_with_data(const char* call, sidra_stream* stream, const sidra_cmd& packet, std::shared_ptr<Staging> staging) {
+sidra_status submit_with_data(const char* call, sidra_stream* stream, const sidra_cmd& packet,
+                              std::shared_ptr<Staging> staging) {
     {
         const std::lock_guard lock(stream->lock);
         if (stream->recording) {
@@ -111,23 +118,25 @@ sidra_status sidra_weights_program_async(sidra_stream* stream, sidra_weights* we
     });
 }
 
-sidra_status sidra_weights_update_async(sidra_stream* stream, sidra_weights* weights, uint32_t row0, uint32_t rows, uint32_t col0,
-                                        uint32_t cols, const int8_t* data, size_t stride) {
+sidra_status sidra_weights_update_async(sidra_stream* stream, sidra_weights* weights, uint32_t row0, uint32_t rows,
+                                        uint32_t col0, uint32_t cols, const int8_t* data, size_t stride) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "stream", stream));
         SIDRA_TRY(check(call, "weights", weights));
         SIDRA_TRY(check_context(call, "weights", weights, stream->context));
         SIDRA_TRY(check_rectangle(call, *weights, row0, rows, col0, cols));
         if (data == nullptr || stride < cols)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`data` must be {} x {} values with a stride of at least {} (it is {})", rows,
-                        cols, cols, data == nullptr ? "NULL" : fmt::format("{}", stride));
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "`data` must be {} x {} values with a stride of at least {} (it is {})", rows, cols, cols,
+                        data == nullptr ? "NULL" : fmt::format("{}", stride));
         SIDRA_TRY(check_right(call, *weights, SIDRA_WEIGHTS_PROGRAM, "program"));
         SIDRA_TRY(check_programmed(call, *weights));
         const Matrix<int8_t> values{data, rows, cols, stride};
         if (weights->encoding == SIDRA_WEIGHTS_DIFFERENTIAL)
             if (const Position bad = find_minus_128(values); bad.found)
                 return fail(SIDRA_ERROR_NOT_REPRESENTABLE, call,
-                            "value -128 in row {}, column {}: weights {} are differential and hold -127..127", bad.row, bad.col, weights->id);
+                            "value -128 in row {}, column {}: weights {} are differential and hold -127..127", bad.row,
+                            bad.col, weights->id);
         reap(stream);
         std::unique_ptr<DeviceMemory> memory;
         SIDRA_TRY(DeviceMemory::create(call, stream->context, uint64_t{rows} * cols, false, &memory));
@@ -137,19 +146,22 @@ sidra_status sidra_weights_update_async(sidra_stream* stream, sidra_weights* wei
     });
 }
 
-sidra_status sidra_weights_read(sidra_stream* stream, sidra_weights* weights, int8_t* data, size_t stride, uint64_t deadline) {
+sidra_status sidra_weights_read(sidra_stream* stream, sidra_weights* weights, int8_t* data, size_t stride,
+                                uint64_t deadline) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "stream", stream));
         SIDRA_TRY(check(call, "weights", weights));
         SIDRA_TRY(check_context(call, "weights", weights, stream->context));
         if (data == nullptr || stride < weights->n)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`data` needs room for {} x {} values with a stride of at least {} (it is {})",
-                        weights->k, weights->n, weights->n, data == nullptr ? "NULL" : fmt::format("{}", stride));
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "`data` needs room for {} x {} values with a stride of at least {} (it is {})", weights->k,
+                        weights->n, weights->n, data == nullptr ? "NULL" : fmt::format("{}", stride));
         SIDRA_TRY(check_right(call, *weights, SIDRA_WEIGHTS_READBACK, "read back"));
         SIDRA_TRY(check_programmed(call, *weights));
         std::unique_ptr<DeviceMemory> memory;
         SIDRA_TRY(DeviceMemory::create(call, stream->context, uint64_t{weights->k} * weights->n, false, &memory));
-        const sidra_cmd packet = rectangle(SIDRA_CMD_READBACK, *weights, 0, weights->k, 0, weights->n, memory->address());
+        const sidra_cmd packet =
+            rectangle(SIDRA_CMD_READBACK, *weights, 0, weights->k, 0, weights->n, memory->address());
         const auto staging = std::make_shared<Staging>(std::move(memory));
         Point point;
         SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, &point));

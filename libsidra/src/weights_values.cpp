@@ -15,7 +15,8 @@ Position find_minus_128(const Matrix<int8_t>& values) {
     return {};
 }
 
-sidra_status quantise(const char* call, const Matrix<float>& values, std::vector<float>* scale, std::vector<int8_t>* out) {
+sidra_status quantise(const char* call, const Matrix<float>& values, std::vector<float>* scale,
+                      std::vector<int8_t>* out) {
     const uint32_t cols = values.cols;
     std::vector<float> factors(cols, 0.0f);
     for (uint32_t r = 0; r < values.rows; ++r) {
@@ -28,7 +29,8 @@ sidra_status quantise(const char* call, const Matrix<float>& values, std::vector
         }
         if (finite) continue;
         const auto* bad = std::find_if_not(row, row + cols, [](float value) { return std::isfinite(value); });
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`data` has {} in row {}, column {}; weights must be finite", *bad, r, bad - row);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`data` has {} in row {}, column {}; weights must be finite",
+                    *bad, r, bad - row);
     }
     for (float& factor : factors) {
         factor /= 127.0f;

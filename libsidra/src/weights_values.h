@@ -28,9 +28,10 @@ struct Position {
 // First -128, which the differential encoding cannot hold.
 Position find_minus_128(const Matrix<int8_t>& values);
 
-// Symmetric per-column quantisation: scale[n] = max |w[.][n]| / 127 (1 for a column whose maximum is 0, or too small for that),
-// out (dense) = rne(w / scale). INVALID_ARGUMENT at a value that is not finite.
-sidra_status quantise(const char* call, const Matrix<float>& values, std::vector<float>* scale, std::vector<int8_t>* out);
+// Symmetric per-column quantisation: scale[n] = max |w[.][n]| / 127 (1 for a column whose maximum is 0, or too small
+// for that), out (dense) = rne(w / scale). INVALID_ARGUMENT at a value that is not finite.
+sidra_status quantise(const char* call, const Matrix<float>& values, std::vector<float>* scale,
+                      std::vector<int8_t>* out);
 
 }  // namespace sidra
 

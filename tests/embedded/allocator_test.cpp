@@ -50,10 +50,12 @@ TEST(RangeAllocator, RandomUseAgreesWithABitmap) {
     std::vector<std::pair<uint64_t, uint64_t>> held;
     for (int step = 0; step < 20000; step++) {
         if (random() % 2 == 0) {
-            const uint64_t size = 1 + random() % 40, alignment = uint64_t{1} << random() % 6, phase = random() % alignment;
+            const uint64_t size = 1 + random() % 40, alignment = uint64_t{1} << random() % 6,
+                           phase = random() % alignment;
             std::optional<uint64_t> expected;
             for (uint64_t at = phase; at + size <= kEnd && !expected; at += alignment)
-                if (std::none_of(taken.begin() + static_cast<long>(at), taken.begin() + static_cast<long>(at + size), [](bool b) { return b; }))
+                if (std::none_of(taken.begin() + static_cast<long>(at), taken.begin() + static_cast<long>(at + size),
+                                 [](bool b) { return b; }))
                     expected = at;
             const auto got = ranges.allocate(size, alignment, phase);
             ASSERT_EQ(got, expected);

@@ -139,7 +139,8 @@ TEST(Opens, PrivateChipsAreApart) {
 
 TEST(Opens, BadProfileSaysWhy) {
     sidra_device_options options = small_chip();
-    options.profile = static_cast<sidra_profile>(77);
+    const uint32_t unknown = 77;
+    std::memcpy(&options.profile, &unknown, sizeof unknown);
     std::unique_ptr<Transport> transport;
     std::string detail;
     EXPECT_LT(open_embedded(0, options, &transport, &detail), 0);

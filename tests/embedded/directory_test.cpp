@@ -137,12 +137,13 @@ TEST(Directory, RefusesWhatItDoesNotKnowAndSkipsDamage) {
     {
         Directory directory(nvm);
         const std::vector<uint8_t> data(500, 7);
-        for (const char* name : {"good", "wild", "twin"}) ASSERT_GE(directory.add(entry(name, uid(directory)), data, detail), 0);
+        for (const char* name : {"good", "wild", "twin"})
+            ASSERT_GE(directory.add(entry(name, uid(directory)), data, detail), 0);
     }
     auto* entries = reinterpret_cast<sidra_nvm_entry*>(&nvm.data[Directory::kEntriesOffset]);
-    entries[1].data_offset = ~uint64_t{63};                 // outside
-    entries[2].data_offset = entries[0].data_offset;        // on top of another
-    entries[3] = entry("future", ~uint64_t{0});             // an identity never given out
+    entries[1].data_offset = ~uint64_t{63};           // outside
+    entries[2].data_offset = entries[0].data_offset;  // on top of another
+    entries[3] = entry("future", ~uint64_t{0});       // an identity never given out
     entries[4] = entry("tiles", 4);
     entries[4].tile_count = 1u << 30;
     std::memset(entries[5].name, 'x', sizeof entries[5].name);  // not terminated

@@ -194,7 +194,8 @@ struct Queue {
         EXPECT_NE(ring, nullptr);
         EXPECT_NE(state, nullptr);
         write_word = reinterpret_cast<uint64_t*>(reinterpret_cast<uint8_t*>(ring) + (uint64_t{SIDRA_CMD_SIZE} << log2));
-        if (a.report_offset) reports = reinterpret_cast<sidra_report*>(reinterpret_cast<uint8_t*>(ring) + a.report_offset);
+        if (a.report_offset)
+            reports = reinterpret_cast<sidra_report*>(reinterpret_cast<uint8_t*>(ring) + a.report_offset);
         doorbell = client->doorbell(doorbells, number);
     }
     ~Queue() { release(); }

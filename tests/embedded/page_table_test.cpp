@@ -33,7 +33,8 @@ std::optional<Leaf> walk(const PageTables& tables, uint64_t va) {
             EXPECT_NE(shift, 30);
             const uint64_t size = uint64_t{1} << shift;
             EXPECT_EQ(entry & SIDRA_PTE_ADDR & (size - 1), 0u);
-            return Leaf{(entry & SIDRA_PTE_ADDR) + (va & (size - 1) & ~(kPage - 1)), entry & (kRw | SIDRA_PTE_LOCAL), shift == 21};
+            return Leaf{(entry & SIDRA_PTE_ADDR) + (va & (size - 1) & ~(kPage - 1)), entry & (kRw | SIDRA_PTE_LOCAL),
+                        shift == 21};
         }
         EXPECT_EQ(entry & ~SIDRA_PTE_ADDR, SIDRA_PTE_VALID);
         table = reinterpret_cast<const uint64_t*>(entry & SIDRA_PTE_ADDR);
@@ -52,7 +53,8 @@ TEST(PageTables, StartEmpty) {
 TEST(PageTables, UseHugePagesWhereBothSidesAllow) {
     PageTables tables;
     // 3 small pages, 2 huge ones, 1 small: va and address are congruent.
-    const uint64_t va = 5 * kHuge - 3 * kPage, address = (uint64_t{1} << 40) + 7 * kHuge - 3 * kPage, size = 2 * kHuge + 4 * kPage;
+    const uint64_t va = 5 * kHuge - 3 * kPage, address = (uint64_t{1} << 40) + 7 * kHuge - 3 * kPage,
+                   size = 2 * kHuge + 4 * kPage;
     tables.map(va, address, size, kRw);
     for (uint64_t at = 0; at < size; at += kPage) {
         const auto leaf = walk(tables, va + at);
@@ -107,7 +109,8 @@ TEST(PageTables, RandomMappingsAgreeWithAMap) {
                 address = (address & ~(kHuge - 1)) | (va & (kHuge - 1));
             }
             if (va + size > base + span || taken(va, size)) continue;
-            const uint64_t flags = SIDRA_PTE_READ | (random() % 2 ? SIDRA_PTE_WRITE : 0) | (random() % 4 ? 0 : SIDRA_PTE_LOCAL);
+            const uint64_t flags =
+                SIDRA_PTE_READ | (random() % 2 ? SIDRA_PTE_WRITE : 0) | (random() % 4 ? 0 : SIDRA_PTE_LOCAL);
             tables.map(va, address, size, flags);
             oracle[va] = {address, size, flags};
         } else {

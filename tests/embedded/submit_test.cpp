@@ -47,7 +47,9 @@ TEST(Submit, RunsPackets) {
     buffer.words()[1] = 0xfeed;
     uint64_t value = 0;
     for (uint64_t i = 0; i < 100; i++) {
-        ASSERT_EQ(q.submit({copy(buffer.va + 16, buffer.va + 8, 8), copy(buffer.va + 24, buffer.va + 16, 8)}, &value), 0) << q.client.detail;
+        ASSERT_EQ(q.submit({copy(buffer.va + 16, buffer.va + 8, 8), copy(buffer.va + 24, buffer.va + 16, 8)}, &value),
+                  0)
+            << q.client.detail;
         EXPECT_EQ(value, 2 * i + 2);
         ASSERT_EQ(q.wait(value), 0);
     }
@@ -122,7 +124,8 @@ TEST(Submit, FaultedQueueSaysSoUntilReset) {
     ASSERT_EQ(q.submit({nop()}, &value), 0);
     EXPECT_EQ(value, 4u);
     EXPECT_EQ(q.wait(value), 0);
-    EXPECT_EQ(q.client->map(uint64_t{3} << 56 | uint64_t{q.context} << 24 | uint64_t{q.number} << 12, 4096, false), nullptr)
+    EXPECT_EQ(q.client->map(uint64_t{3} << 56 | uint64_t{q.context} << 24 | uint64_t{q.number} << 12, 4096, false),
+              nullptr)
         << "the ring is the driver's";
 }
 

@@ -73,7 +73,7 @@ TEST(Wait, PollsAndTimesOut) {
     const uint64_t start = now_ns();
     EXPECT_EQ(s.queue->wait(value, in_ms(30)), -ETIMEDOUT);
     EXPECT_GE(now_ns() - start, 30'000'000u);
-    buffer.words()[0] = 1;
+    __atomic_store_n(buffer.words(), 1, __ATOMIC_RELEASE);
     s.queue->kick();
     EXPECT_EQ(s.queue->wait(value), 0);
     EXPECT_EQ(s.queue->wait(value, 0), 0) << "already there";
@@ -174,10 +174,11 @@ TEST(Wait, SpuriousInterruptsDoNothing) {
     const uint64_t value = s.queue->submit(sem_wait(buffer.va, 1));
     Eventfd event;
     ASSERT_EQ(arm(s.client, *s.queue, value, event.fd), 0);
-    for (uint64_t vector = 0; vector < SIDRA_MSIX_VECTORS; vector++) EXPECT_EQ(s.client.knob("spurious-msix", vector), 0);
+    for (uint64_t vector = 0; vector < SIDRA_MSIX_VECTORS; vector++)
+        EXPECT_EQ(s.client.knob("spurious-msix", vector), 0);
     EXPECT_FALSE(event.signalled(10));
     EXPECT_EQ(s.queue->wait(value, in_ms(5)), -ETIMEDOUT);
-    buffer.words()[0] = 1;
+    __atomic_store_n(buffer.words(), 1, __ATOMIC_RELEASE);
     s.queue->kick();
     EXPECT_TRUE(event.signalled(static_cast<int>(kPatienceMs))) << "still armed";
 }
@@ -230,7 +231,7 @@ TEST(Arm, CancelAndClosedDescriptors) {
         ASSERT_EQ(arm(s.client, *s.queue, value, closed.fd), 0);
     }
     Eventfd reused;  // has the closed one's number
-    buffer.words()[0] = 1;
+    __atomic_store_n(buffer.words(), 1, __ATOMIC_RELEASE);
     s.queue->kick();
     EXPECT_TRUE(kept.signalled(static_cast<int>(kPatienceMs)));
     EXPECT_FALSE(cancelled.signalled(10));

@@ -64,7 +64,7 @@ sidra_cmd FakeTransport::packet(uint32_t number, uint64_t index) {
 
 uint64_t FakeTransport::add_memory(uint64_t size) {
     const uint64_t offset = next_offset_;
-    void* memory = ::operator new(whole_pages(size), std::align_val_t{4096});
+    void* memory = ::operator new (whole_pages(size), std::align_val_t{4096});
     std::memset(memory, 0, whole_pages(size));
     memory_[offset].reset(memory);
     next_offset_ += whole_pages(size);
@@ -80,12 +80,18 @@ int FakeTransport::ioctl(unsigned long request, void* argument, std::string* det
         return -at->second.error;
     }
     switch (request) {
-        case SIDRA_IOCTL_DEVICE_QUERY: *static_cast<sidra_ioctl_device_query*>(argument) = device; return 0;
-        case SIDRA_IOCTL_CONTEXT_CREATE: static_cast<sidra_ioctl_context_create*>(argument)->context = next_handle_++; return 0;
+        case SIDRA_IOCTL_DEVICE_QUERY:
+            *static_cast<sidra_ioctl_device_query*>(argument) = device;
+            return 0;
+        case SIDRA_IOCTL_CONTEXT_CREATE:
+            static_cast<sidra_ioctl_context_create*>(argument)->context = next_handle_++;
+            return 0;
         case SIDRA_IOCTL_CONTEXT_QUERY:
             static_cast<sidra_ioctl_context_query*>(argument)->state = lost_ ? SIDRA_CONTEXT_LOST : SIDRA_CONTEXT_OK;
             return 0;
-        case SIDRA_IOCTL_CONTEXT_RECOVER: lost_ = false; return 0;
+        case SIDRA_IOCTL_CONTEXT_RECOVER:
+            lost_ = false;
+            return 0;
         case SIDRA_IOCTL_BUFFER_CREATE: {
             auto& create = *static_cast<sidra_ioctl_buffer_create*>(argument);
             create.size = whole_pages(create.size);
@@ -108,7 +114,9 @@ int FakeTransport::ioctl(unsigned long request, void* argument, std::string* det
             next_address_ += uint64_t{1} << 28;
             return 0;
         }
-        case SIDRA_IOCTL_BUFFER_CLOSE: --buffers_; return 0;
+        case SIDRA_IOCTL_BUFFER_CLOSE:
+            --buffers_;
+            return 0;
         case SIDRA_IOCTL_QUEUE_CREATE: {
             auto& create = *static_cast<sidra_ioctl_queue_create*>(argument);
             auto made = std::make_unique<FakeQueue>();
@@ -139,11 +147,14 @@ int FakeTransport::ioctl(unsigned long request, void* argument, std::string* det
             __atomic_store_n(&state->run_state, uint32_t{SIDRA_QUEUE_RUNNING}, __ATOMIC_RELEASE);
             return 0;
         }
-        case SIDRA_IOCTL_WAIT: return -ETIMEDOUT;
+        case SIDRA_IOCTL_WAIT:
+            return -ETIMEDOUT;
         case SIDRA_IOCTL_ARM: {
             const auto& arm = *static_cast<sidra_ioctl_arm*>(argument);
             const uint64_t one = 1;
-            if (arm.eventfd >= 0 && queue(arm.queue).state->timeline >= arm.value && write(arm.eventfd, &one, sizeof one) < 0) return -errno;
+            if (arm.eventfd >= 0 && queue(arm.queue).state->timeline >= arm.value &&
+                write(arm.eventfd, &one, sizeof one) < 0)
+                return -errno;
             return 0;
         }
         case SIDRA_IOCTL_WEIGHTS_CREATE: {
@@ -158,7 +169,8 @@ int FakeTransport::ioctl(unsigned long request, void* argument, std::string* det
             query.total_rows = 1;
             return 0;
         }
-        default: return 0;
+        default:
+            return 0;
     }
 }
 

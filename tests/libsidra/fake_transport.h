@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A driver made of plain memory: it records what libsidra asks, answers as told, and retires or faults packets on demand. For tests of the
-// library alone: packets as they are written, errors as they are explained.
+// A driver made of plain memory: it records what libsidra asks, answers as told, and retires or faults packets on
+// demand. For tests of the library alone: packets as they are written, errors as they are explained.
 #ifndef SIDRA_TESTS_FAKE_TRANSPORT_H
 #define SIDRA_TESTS_FAKE_TRANSPORT_H
 
@@ -64,7 +64,7 @@ class FakeTransport final : public Transport {
         int times;
     };
     struct Free {
-        void operator()(void* memory) const { ::operator delete(memory, std::align_val_t{4096}); }
+        void operator()(void* memory) const { ::operator delete (memory, std::align_val_t{4096}); }
     };
     uint64_t add_memory(uint64_t size);
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "context.h"
 #include "fake_fixture.h"
 
 namespace sidra::test {
@@ -67,8 +68,8 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
     sidra_weights* new_weights = nullptr;
     sidra_graph* new_graph = nullptr;
 
-    const auto try_all = [&](void* h, auto device_like, auto context_like, auto buffer_like, auto stream_like, auto event_like,
-                             auto weights_like, auto graph_like) {
+    const auto try_all = [&](void* h, auto device_like, auto context_like, auto buffer_like, auto stream_like,
+                             auto event_like, auto weights_like, auto graph_like) {
         auto* d = as<sidra_device>(device_like(h));
         auto* c = as<sidra_context>(context_like(h));
         auto* b = as<sidra_buffer>(buffer_like(h));
@@ -97,7 +98,8 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         BAD(sidra_stream_timeline(s, &u64, &u64));
         BAD(sidra_stream_device_time(s, &u64, &u64));
         BAD(sidra_stream_get_fd(s, &number));
-        BAD(sidra_stream_add_callback(s, [](sidra_status, void*) {}, nullptr));
+        BAD(sidra_stream_add_callback(
+            s, [](sidra_status, void*) {}, nullptr));
         BAD(sidra_stream_fault(s, &fault));
         BAD(sidra_stream_reset(s));
         BAD(sidra_stream_report(s, 0, &report));
@@ -169,8 +171,8 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
     for (void* wrong : wrong_handles) try_all(wrong, same, same, same, same, same, same, same);
     // Live handles, each where another kind belongs.
     const auto constant = [](void* handle) { return [handle](void*) { return handle; }; };
-    try_all(nullptr, constant(context), constant(buffer), constant(stream), constant(event), constant(weights), constant(graph),
-            constant(device));
+    try_all(nullptr, constant(context), constant(buffer), constant(stream), constant(event), constant(weights),
+            constant(graph), constant(device));
 
     EXPECT_EQ(requests, fake->all_requests()) << "a refused call reached the driver";
     EXPECT_EQ(doorbells, fake->doorbells());
@@ -223,7 +225,8 @@ TEST_F(Handles, ManyComeAndGo) {
 TEST_F(Handles, KeepTheirParentsAlive) {
     EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_device_close(device));
     EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_context_destroy(context));
-    EXPECT_STREQ(fmt::format("sidra_context_destroy: context {} still has 1 buffer, 1 stream, 1 event, 1 weights, 1 graph; destroy them first",
+    EXPECT_STREQ(fmt::format("sidra_context_destroy: context {} still has 1 buffer, 1 stream, 1 event, 1 weights, 1 "
+                             "graph; destroy them first",
                              static_cast<Handle*>(context)->id)
                      .c_str(),
                  sidra_last_error());
@@ -309,7 +312,8 @@ TEST_F(StructSize, IsCheckedInEveryStruct) {
     const int8_t value = 1;
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_open(0, &device_options, &new_device));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_stream_create(context, &stream_options, &new_stream));
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, &weights_options, &new_weights));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT,
+                 sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, &weights_options, &new_weights));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_stream_fault(stream, &fault));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_stream_report(stream, 0, &report));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_vec_async(stream, &vec));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What each operation writes into the ring, and what each refuses: one packet and its negative twins. On the fake driver, where the
-// packet can be looked at.
+// What each operation writes into the ring, and what each refuses: one packet and its negative twins. On the fake
+// driver, where the packet can be looked at.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -61,7 +61,8 @@ class Packets : public FakeTest {
 };
 
 TEST_F(Packets, NopAndBarrierAreEmpty) {
-    for (const auto& [operation, opcode] : {std::pair{sidra_nop_async, SIDRA_CMD_NOP}, std::pair{sidra_barrier_async, SIDRA_CMD_BARRIER}}) {
+    for (const auto& [operation, opcode] :
+         {std::pair{&sidra_nop_async, SIDRA_CMD_NOP}, std::pair{&sidra_barrier_async, SIDRA_CMD_BARRIER}}) {
         EXPECT_OK(operation(stream));
         const sidra_cmd packet = last_packet();
         EXPECT_EQ(opcode, packet.hdr.opcode);
@@ -106,14 +107,25 @@ TEST_F(Packets, Copy2d) {
     EXPECT_OK(sidra_copy_2d_async(stream, at(0), 64, at(16), 64, 16, 8));
     // Exactly to the end.
     EXPECT_OK(sidra_copy_2d_async(stream, {second, kBufferSize - 64 - 16}, 64, at(0), 64, 16, 2));
-    refuses(SIDRA_ERROR_INVALID_ARGUMENT,
-            [&] { return sidra_copy_2d_async(stream, {second, kBufferSize - 64 - 15}, 64, at(0), 64, 16, 2); });
+    refuses(SIDRA_ERROR_INVALID_ARGUMENT, [&] {
+        return sidra_copy_2d_async(stream, {second, kBufferSize - 64 - 15}, 64, at(0), 64, 16, 2);
+    });
     refuses(SIDRA_ERROR_INVALID_ARGUMENT, [&] { return sidra_copy_2d_async(stream, at(15), 64, at(0), 64, 16, 8); });
-    refuses(SIDRA_ERROR_INVALID_ARGUMENT, [&] { return sidra_copy_2d_async(stream, {second, 0}, 15, at(0), 64, 16, 2); });
-    refuses(SIDRA_ERROR_INVALID_ARGUMENT, [&] { return sidra_copy_2d_async(stream, {second, 0}, 64, at(0), 15, 16, 2); });
-    refuses(SIDRA_ERROR_INVALID_ARGUMENT, [&] { return sidra_copy_2d_async(stream, {second, 0}, 64, at(0), 64, 0, 2); });
-    refuses(SIDRA_ERROR_INVALID_ARGUMENT, [&] { return sidra_copy_2d_async(stream, {second, 0}, 64, at(0), 64, 16, 0); });
-    refuses(SIDRA_ERROR_INVALID_ARGUMENT, [&] { return sidra_copy_2d_async(stream, {second, 0}, SIZE_MAX / 2, at(0), 64, 16, 4); });
+    refuses(SIDRA_ERROR_INVALID_ARGUMENT, [&] {
+        return sidra_copy_2d_async(stream, {second, 0}, 15, at(0), 64, 16, 2);
+    });
+    refuses(SIDRA_ERROR_INVALID_ARGUMENT, [&] {
+        return sidra_copy_2d_async(stream, {second, 0}, 64, at(0), 15, 16, 2);
+    });
+    refuses(SIDRA_ERROR_INVALID_ARGUMENT, [&] {
+        return sidra_copy_2d_async(stream, {second, 0}, 64, at(0), 64, 0, 2);
+    });
+    refuses(SIDRA_ERROR_INVALID_ARGUMENT, [&] {
+        return sidra_copy_2d_async(stream, {second, 0}, 64, at(0), 64, 16, 0);
+    });
+    refuses(SIDRA_ERROR_INVALID_ARGUMENT, [&] {
+        return sidra_copy_2d_async(stream, {second, 0}, SIZE_MAX / 2, at(0), 64, 16, 4);
+    });
 }
 
 TEST_F(Packets, Fill) {
@@ -347,7 +359,8 @@ TEST_F(Packets, VecRefuses) {
         change(bad);
         refuses(SIDRA_ERROR_INVALID_ARGUMENT, [&] { return sidra_vec_async(stream, &bad); });
     };
-    for (const int op : {0, 3, 7, 14, 24, 34, 45, 58, 255, -1}) invalid([&](sidra_vec& v) { v.op = static_cast<sidra_vec_operation>(op); });
+    for (const int op : {0, 3, 7, 14, 24, 34, 45, 58, 255, -1})
+        invalid([&](sidra_vec& v) { v.op = static_cast<sidra_vec_operation>(op); });
     invalid([](sidra_vec& v) { v.rows = 0; });
     invalid([](sidra_vec& v) { v.cols = 0; });
     invalid([](sidra_vec& v) { v.rows = SIDRA_CMD_VEC_ROWS_MAX + 1; });

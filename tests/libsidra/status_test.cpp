@@ -63,7 +63,8 @@ TEST_P(DriverErrors, BecomeAStatusAndTheDriversOwnWords) {
     fake->fail(SIDRA_IOCTL_CONTEXT_CREATE, meaning.error, "words of the driver");
     sidra_context* made = reinterpret_cast<sidra_context*>(0x40);
     EXPECT_FAILS(meaning.status, sidra_context_create(device, &made));
-    EXPECT_NE(std::string_view::npos, std::string_view(sidra_last_error()).find("words of the driver")) << sidra_last_error();
+    EXPECT_NE(std::string_view::npos, std::string_view(sidra_last_error()).find("words of the driver"))
+        << sidra_last_error();
     EXPECT_EQ(reinterpret_cast<sidra_context*>(0x40), made);
 
     fake->fail(SIDRA_IOCTL_CONTEXT_CREATE, meaning.error);
@@ -75,14 +76,16 @@ TEST_P(DriverErrors, BecomeAStatusAndTheDriversOwnWords) {
 INSTANTIATE_TEST_SUITE_P(
     All, DriverErrors,
     testing::Values(Meaning{EINVAL, SIDRA_ERROR_INVALID_ARGUMENT}, Meaning{EFAULT, SIDRA_ERROR_INVALID_ARGUMENT},
-                    Meaning{ENOMEM, SIDRA_ERROR_OUT_OF_MEMORY}, Meaning{EMFILE, SIDRA_ERROR_LIMIT}, Meaning{ENOSPC, SIDRA_ERROR_LIMIT},
-                    Meaning{ETIMEDOUT, SIDRA_ERROR_TIMEOUT}, Meaning{EACCES, SIDRA_ERROR_PERMISSION},
-                    Meaning{EPERM, SIDRA_ERROR_PERMISSION}, Meaning{EDQUOT, SIDRA_ERROR_MEMLOCK}, Meaning{ENOENT, SIDRA_ERROR_NOT_FOUND},
-                    Meaning{EEXIST, SIDRA_ERROR_EXISTS}, Meaning{EBUSY, SIDRA_ERROR_BUSY}, Meaning{ENODATA, SIDRA_ERROR_UNPROGRAMMED},
-                    Meaning{EIO, SIDRA_ERROR_FAULT}, Meaning{ESTALE, SIDRA_ERROR_CONTEXT_LOST}, Meaning{ENODEV, SIDRA_ERROR_DEVICE_LOST},
+                    Meaning{ENOMEM, SIDRA_ERROR_OUT_OF_MEMORY}, Meaning{EMFILE, SIDRA_ERROR_LIMIT},
+                    Meaning{ENOSPC, SIDRA_ERROR_LIMIT}, Meaning{ETIMEDOUT, SIDRA_ERROR_TIMEOUT},
+                    Meaning{EACCES, SIDRA_ERROR_PERMISSION}, Meaning{EPERM, SIDRA_ERROR_PERMISSION},
+                    Meaning{EDQUOT, SIDRA_ERROR_MEMLOCK}, Meaning{ENOENT, SIDRA_ERROR_NOT_FOUND},
+                    Meaning{EEXIST, SIDRA_ERROR_EXISTS}, Meaning{EBUSY, SIDRA_ERROR_BUSY},
+                    Meaning{ENODATA, SIDRA_ERROR_UNPROGRAMMED}, Meaning{EIO, SIDRA_ERROR_FAULT},
+                    Meaning{ESTALE, SIDRA_ERROR_CONTEXT_LOST}, Meaning{ENODEV, SIDRA_ERROR_DEVICE_LOST},
                     Meaning{ENOTSUP, SIDRA_ERROR_NOT_SUPPORTED}, Meaning{ENOTTY, SIDRA_ERROR_NOT_SUPPORTED},
                     Meaning{EPROTO, SIDRA_ERROR_VERSION}, Meaning{EXDEV, SIDRA_ERROR_INTERNAL}),
-    [](const auto& info) { return fmt::format("errno{}", info.param.error); });
+    [](const auto& test) { return fmt::format("errno{}", test.param.error); });
 
 class DriverRequests : public FakeTest {};
 
@@ -111,10 +114,12 @@ TEST_F(DriverRequests, ThatFailHaveTheMeaningOfTheirCall) {
     const int8_t value = 1;
     sidra_weights* weights = nullptr;
     fake->fail(SIDRA_IOCTL_WEIGHTS_CREATE, ENOSPC, {}, 2);
-    EXPECT_FAILS(SIDRA_ERROR_OUT_OF_CROSSBARS, sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, nullptr, &weights));
+    EXPECT_FAILS(SIDRA_ERROR_OUT_OF_CROSSBARS,
+                 sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, nullptr, &weights));
     EXPECT_EQ(1u, fake->live_buffers());
     fake->fail(SIDRA_IOCTL_BUFFER_BIND, EINVAL);
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, nullptr, &weights));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT,
+                 sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, nullptr, &weights));
     EXPECT_EQ(1u, fake->live_buffers());
 
     sidra_stream* other = nullptr;
@@ -141,7 +146,8 @@ TEST_F(DriverRequests, OfAWrongVersionAreRefused) {
     old->device.uapi_version = (SIDRA_UAPI_VERSION_MAJOR + 1) << 16 | 3;
     sidra_device* made = nullptr;
     EXPECT_FAILS(SIDRA_ERROR_VERSION, adopt_transport("sidra_device_open", 0, std::move(old), &made));
-    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), fmt::format("{}.3", SIDRA_UAPI_VERSION_MAJOR + 1).c_str())) << sidra_last_error();
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), fmt::format("{}.3", SIDRA_UAPI_VERSION_MAJOR + 1).c_str()))
+        << sidra_last_error();
     EXPECT_EQ(nullptr, made);
 }
 

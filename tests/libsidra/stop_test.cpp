@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Streams that stop: the status and the words of a fault, reset, loss and recovery, and what becomes of events and callbacks. On the
-// fake driver, where each can be had at will.
+// Streams that stop: the status and the words of a fault, reset, loss and recovery, and what becomes of events and
+// callbacks. On the fake driver, where each can be had at will.
 #include <unistd.h>
 
 #include <atomic>
@@ -15,29 +15,15 @@
 namespace sidra::test {
 namespace {
 
-class Stopped : public FakeTest {
-   protected:
-    // Three operations queued, the second faults.
-    void fault_second(sidra_fault_cause cause = SIDRA_FAULT_TRANSLATION) {
-        fake->set_automatic(false);
-        for (int i = 0; i < 3; ++i) ASSERT_OK(sidra_copy_async(stream, at(0), at(64), 64));
-        sidra_fault fault{};
-        fault.cause = static_cast<uint16_t>(cause);
-        fault.opcode = SIDRA_CMD_COPY;
-        fault.sequence = 1;
-        fault.address = 0xabc000;
-        fault.cookie = 42;
-        fault.clock_ns = 99;
-        fake->retire(0, 1);
-        fake->fault(0, fault);
-    }
-};
+using Stopped = FakeTest;
 
 TEST_F(Stopped, EveryCauseHasItsOwnWords) {
     std::set<std::string> texts;
-    for (uint32_t cause = 0; cause < SIDRA_FAULT_COUNT; ++cause) EXPECT_TRUE(texts.insert(cause_text(cause)).second) << cause;
+    for (uint32_t cause = 0; cause < SIDRA_FAULT_COUNT; ++cause)
+        EXPECT_TRUE(texts.insert(cause_text(cause)).second) << cause;
     EXPECT_STREQ("unknown cause", cause_text(SIDRA_FAULT_COUNT));
-    for (uint32_t opcode = 1; opcode < SIDRA_CMD_OPCODE_COUNT; ++opcode) EXPECT_TRUE(texts.insert(opcode_name(opcode)).second) << opcode;
+    for (uint32_t opcode = 1; opcode < SIDRA_CMD_OPCODE_COUNT; ++opcode)
+        EXPECT_TRUE(texts.insert(opcode_name(opcode)).second) << opcode;
     EXPECT_STREQ("PROGRAM", opcode_name(SIDRA_CMD_PROGRAM));
     EXPECT_STREQ("CALL", opcode_name(SIDRA_CMD_CALL));
 }
@@ -52,7 +38,8 @@ TEST_F(Stopped, AFaultIsToldEverywhere) {
     for (int i = 0; i < 2; ++i) ASSERT_OK(sidra_copy_async(stream, at(0), at(64), 64));
     ASSERT_OK(sidra_event_record(after, stream));
     sidra_fault fault{};
-    fault.cause = SIDRA_FAULT_TRANSLATION, fault.opcode = SIDRA_CMD_COPY, fault.sequence = 1, fault.address = 0xabc000, fault.cookie = 42;
+    fault.cause = SIDRA_FAULT_TRANSLATION, fault.opcode = SIDRA_CMD_COPY, fault.sequence = 1, fault.address = 0xabc000,
+    fault.cookie = 42;
     fake->retire(0, 1);
     fake->fault(0, fault);
 
@@ -151,6 +138,8 @@ TEST_F(Stopped, ALossIsStickyUntilRecovered) {
 }
 
 TEST_F(Stopped, ADeviceThatIsGoneSaysSo) {
+    fake->set_automatic(false);
+    ASSERT_OK(sidra_nop_async(stream));
     fake->lose_all();
     fake->fail(SIDRA_IOCTL_CONTEXT_QUERY, ENODEV, {}, 100);
     EXPECT_FAILS(SIDRA_ERROR_DEVICE_LOST, sidra_context_status(context));

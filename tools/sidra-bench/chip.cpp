@@ -124,8 +124,8 @@ void MvmWork::check_result(std::span<const int8_t> values) const {
         }
         const int32_t got = out_.as<int32_t>()[size_t{b} * n_ + column];
         if (got != want) {
-            throw Error(fmt::format("wrong result: {}x{} batch {} on engine {}: output [{}][{}] is {}, not {}", k_, n_, batch_,
-                                    chip_.engine(), b, column, got, want));
+            throw Error(fmt::format("wrong result: {}x{} batch {} on engine {}: output [{}][{}] is {}, not {}", k_, n_,
+                                    batch_, chip_.engine(), b, column, got, want));
         }
     }
 }

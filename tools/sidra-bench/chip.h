@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The chip under measurement, through the C API as any application uses it. A failing call throws Error with the library's own text.
+// The chip under measurement, through the C API as any application uses it. A failing call throws Error with the
+// library's own text.
 #ifndef SIDRA_BENCH_CHIP_H
 #define SIDRA_BENCH_CHIP_H
 
@@ -16,7 +17,8 @@ namespace sidra::bench {
 
 [[noreturn]] void fail(sidra_status status, const char* call);
 inline void check(sidra_status status, const char* call) {
-    if (status != SIDRA_OK) [[unlikely]] fail(status, call);
+    if (status != SIDRA_OK) [[unlikely]]
+        fail(status, call);
 }
 #define SIDRA_CHECK(call) ::sidra::bench::check((call), #call)
 
@@ -76,7 +78,8 @@ class Chip {
     sidra_device_info info_ = SIDRA_INIT(sidra_device_info);
 };
 
-// One MVM, u8 in and s32 out, with programmed random weights and random inputs. Checked against plain arithmetic when made.
+// One MVM, u8 in and s32 out, with programmed random weights and random inputs. Checked against plain arithmetic when
+// made.
 class MvmWork {
    public:
     MvmWork(const Chip& chip, uint32_t k, uint32_t n, uint32_t batch);
@@ -92,7 +95,8 @@ class MvmWork {
     sidra_mvm mvm_ = SIDRA_INIT(sidra_mvm);
 };
 
-// A deadline that only a broken device can miss; taken once for many calls, so that a hang ends and the clock costs nothing.
+// A deadline that only a broken device can miss; taken once for many calls, so that a hang ends and the clock costs
+// nothing.
 uint64_t long_deadline();
 
 }  // namespace sidra::bench

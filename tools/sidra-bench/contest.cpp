@@ -7,8 +7,14 @@
 #include <cmath>
 #include <optional>
 
+#include "machine.h"
+
 namespace sidra::bench {
 namespace {
+
+// Of the machine's CPU time: with more than this spent by others, a best sample may be reached twice and still be a
+// disturbed one.
+constexpr double kOthersMax = 15;
 
 double clock_s(clockid_t clock) {
     timespec t;
@@ -54,7 +60,8 @@ std::optional<double> sample(const Contender& contender, const Method& method, L
     const double took = timed(contender, lane.calls);
     const double a_call = took / static_cast<double>(lane.calls);
     if (took >= method.sample_s / 4) return a_call;
-    lane.calls = static_cast<uint64_t>(std::ceil(static_cast<double>(lane.calls) * std::min(10.0, method.sample_s / took)));
+    lane.calls =
+        static_cast<uint64_t>(std::ceil(static_cast<double>(lane.calls) * std::min(10.0, method.sample_s / took)));
     return std::nullopt;
 }
 
@@ -107,17 +114,21 @@ std::vector<Timing> measure(const std::vector<Contender>& contenders, const Meth
         timings[i].name = contenders[i].name;
         lanes[i].calls = std::max(contenders[i].min_calls, calibrate(contenders[i], method.sample_s));
     }
+    const OtherLoad others;
     for (int round = 0; round < method.max_rounds; ++round) {
-        if (round >= method.rounds && std::all_of(lanes.begin(), lanes.end(), settled)) break;
+        if (round >= method.rounds && others.percent() <= kOthersMax &&
+            std::all_of(lanes.begin(), lanes.end(), settled))
+            break;
         for (size_t turn = 0; turn < count; ++turn) {
             const size_t i = (turn + static_cast<size_t>(round)) % count;
             const bool spent = round >= 2 && lanes[i].used_s > method.budget_s;
             if (!spent) run_block(contenders[i], method, lanes[i], timings[i]);
         }
     }
+    const bool undisturbed = others.percent() <= kOthersMax;
     for (size_t i = 0; i < count; ++i) {
         timings[i].min_s = *std::min_element(lanes[i].samples.begin(), lanes[i].samples.end());
-        timings[i].settled = settled(lanes[i]);
+        timings[i].settled = undisturbed && settled(lanes[i]);
         timings[i].samples = lanes[i].samples.size();
         timings[i].median_s = median(std::move(lanes[i].samples));
     }

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
-// How everything here is measured: contenders take turns in one process, so that what a shared machine does to one it does to all.
+// How everything here is measured: contenders take turns in one process, so that what a shared machine does to one it
+// does to all.
 //
-// - A contest has rounds; in a round each contender has a block, and the order is turned by one from round to round. Rounds go on until
-//   each contender has reached its best figure in two blocks (to 2 %), or until there were `max_rounds`: then it is not settled.
-// - Before a block the program waits until none of its threads uses the CPU: OpenMP and OpenBLAS threads spin for milliseconds after
-//   their work (which is their best policy, so they keep it inside their own block), and must not spin into another one's block.
+// - A contest has rounds; in a round each contender has a block, and the order is turned by one from round to round.
+// Rounds go on until
+//   each contender has reached its best figure in two blocks (to 2 %) while others left the machine alone, or until
+//   there were `max_rounds`: then it is not settled.
+// - Before a block the program waits until none of its threads uses the CPU: OpenMP and OpenBLAS threads spin for
+// milliseconds after
+//   their work (which is their best policy, so they keep it inside their own block), and must not spin into another
+//   one's block.
 // - A block: untimed warm-up, then samples; a sample is so many calls that the clock's own cost does not count.
-// - The figure of a contender is its best sample: the least disturbed one. A ratio of two is given twice: of their best samples, and
+// - The figure of a contender is its best sample: the least disturbed one. A ratio of two is given twice: of their best
+// samples, and
 //   the median over the rounds of the ratio of their block medians. If the two disagree, the machine was restless.
 #ifndef SIDRA_BENCH_CONTEST_H
 #define SIDRA_BENCH_CONTEST_H
@@ -22,7 +28,7 @@ struct Contender {
     std::string name;
     std::function<void(uint64_t calls)> run;  // does the work `calls` times
     std::function<void()> prepare = {};       // untimed, before each block (thread counts)
-    uint64_t min_calls = 1;                   // in a sample: where a disturbed call may take a thousand times as long as another
+    uint64_t min_calls = 1;  // in a sample: where a disturbed call may take a thousand times as long as another
 };
 
 struct Method {
@@ -31,16 +37,16 @@ struct Method {
     int rounds = 5;          // at least
     int max_rounds = 10;
     double warm_s = 2e-3;
-    double budget_s = 4.0;   // a contender that has used this much leaves further rounds out (after its second)
+    double budget_s = 4.0;  // a contender that has used this much leaves further rounds out (after its second)
 };
 
 struct Timing {
     std::string name;
-    double min_s = 0;                    // best sample, a call
-    double median_s = 0;                 // of all samples
+    double min_s = 0;     // best sample, a call
+    double median_s = 0;  // of all samples
     uint64_t samples = 0;
     bool settled = false;
-    std::vector<double> block_medians;   // by round
+    std::vector<double> block_medians;  // by round
 };
 
 // Timings in the order of the contenders.

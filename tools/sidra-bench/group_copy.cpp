@@ -47,11 +47,11 @@ struct Side {
 };
 
 // memcpy, hidden from the compiler, which would otherwise see that nobody reads the result.
-void* (*volatile const plain_memcpy)(void*, const void*, size_t) = std::memcpy;
+void* (*volatile const kMemcpy)(void*, const void*, size_t) = std::memcpy;
 
 Contender memcpy_contender(void* dst, const void* src, size_t size) {
     return {"memcpy", [=](uint64_t calls) {
-                for (uint64_t i = 0; i < calls; ++i) plain_memcpy(dst, src, size);
+                for (uint64_t i = 0; i < calls; ++i) kMemcpy(dst, src, size);
             }};
 }
 
@@ -69,6 +69,7 @@ void run_copy(const Settings& settings, Report& report) {
     if (settings.cpus >= 2) worker_counts.push_back(2);
     if (settings.workers > 2) worker_counts.push_back(settings.workers);
     std::vector<std::unique_ptr<Side>> sides;
+    sides.reserve(worker_counts.size());
     for (const uint32_t workers : worker_counts) {
         sides.push_back(std::make_unique<Side>(settings.engine, workers, own_dst, own_src));
     }
@@ -91,20 +92,33 @@ void run_copy(const Settings& settings, Report& report) {
             const bool is_bar = size == kLargest && !own;
             const auto timings = measure(contenders, is_bar ? settings.bar_method() : settings.table_method());
             const Timing& peer = timings[0];
-            std::vector<std::string> row = {size_text(size), figure(static_cast<double>(size) / peer.min_s / 1e9)};
-            report.add({"copy", "memcpy", {{"bytes", size}, {"memory", memory}}, peer, static_cast<double>(size), "bytes/s", true});
+            std::vector<std::string> row = {size_text(size), rate_text(static_cast<double>(size) / 1e9, peer)};
+            report.add({"copy",
+                        "memcpy",
+                        {{"bytes", size}, {"memory", memory}},
+                        peer,
+                        static_cast<double>(size),
+                        "bytes/s",
+                        true});
             for (size_t i = 0; i < sides.size(); ++i) {
                 const Timing& t = timings[i + 1];
                 const Ratio ratio = speed_ratio(t, peer);
-                row.push_back(figure(static_cast<double>(size) / t.min_s / 1e9));
+                row.push_back(rate_text(static_cast<double>(size) / 1e9, t));
                 row.push_back(ratio_text(ratio));
-                report.add({"copy", "copy", {{"bytes", size}, {"memory", memory}, {"workers", worker_counts[i]}}, t,
-                            static_cast<double>(size), "bytes/s", false, {{"memcpy", ratio}}});
+                report.add({"copy",
+                            "copy",
+                            {{"bytes", size}, {"memory", memory}, {"workers", worker_counts[i]}},
+                            t,
+                            static_cast<double>(size),
+                            "bytes/s",
+                            false,
+                            {{"memcpy", ratio}}});
                 if (is_bar) set_copy_bar(report, worker_counts[i], ratio);
             }
             table.add(row);
         }
-        report.print(fmt::format("Copy, {} memory (best; in brackets the median over rounds)", memory), table);
+        report.print(fmt::format("Copy, {} memory (best; in brackets the median over rounds; ?: restless)", memory),
+                     table);
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Matrix-vector products through the whole stack: u8 in, s32 out, submitted and waited for one by one, in the encoding that an
-// application gets. oneDNN computes the same on the same shapes, OpenBLAS in single precision, each with as many threads as the chip.
+// Matrix-vector products through the whole stack: u8 in, s32 out, submitted and waited for one by one, in the encoding
+// that an application gets. oneDNN computes the same on the same shapes, OpenBLAS in single precision, each with as
+// many threads as the chip.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +31,8 @@ void add_result(Report& report, const MatmulShape& shape, const Timing& timing, 
                 std::vector<std::pair<std::string, Ratio>> ratios, bool peer) {
     Json::Object all = parameters(shape);
     all.insert(all.end(), what.begin(), what.end());
-    report.add({"mvm", peer ? timing.name : "mvm", std::move(all), timing, macs(shape), "MAC/s", peer, std::move(ratios)});
+    report.add(
+        {"mvm", peer ? timing.name : "mvm", std::move(all), timing, macs(shape), "MAC/s", peer, std::move(ratios)});
 }
 
 // ---- Bars ----
@@ -40,7 +42,8 @@ void add_bar_row(Table& table, const MatmulShape& shape, const Timing& ours, con
                seconds_text(ours.min_s), peer.name, seconds_text(peer.min_s), ratio_text(ratio)});
 }
 
-void onednn_bar(const Settings& settings, Report& report, Table& table, const MatmulShape& shape, std::string_view key) {
+void onednn_bar(const Settings& settings, Report& report, Table& table, const MatmulShape& shape,
+                std::string_view key) {
     const auto peer = make_onednn(shape);
     if (peer == nullptr) return;
     report.progress().show(fmt::format("mvm: {}", key));
@@ -56,18 +59,25 @@ void onednn_bar(const Settings& settings, Report& report, Table& table, const Ma
 
 // key: "" for a figure that is no bar.
 void read_bar(const Settings& settings, Report& report, Table& table, const MatmulShape& shape, std::string_view key) {
-    report.progress().show(fmt::format("mvm: {}x{} against a plain read, {} thread(s)", shape.k, shape.n, shape.threads));
+    report.progress().show(
+        fmt::format("mvm: {}x{} against a plain read, {} thread(s)", shape.k, shape.n, shape.threads));
     const Chip chip(settings.engine, shape.threads);
     MvmWork work(chip, shape.k, shape.n, shape.batch);
     Reader reader(size_t{shape.k} * shape.n, shape.threads);
-    const auto timings = measure({contender(work, "chip"), {"plain read", [&reader](uint64_t calls) { reader.run(calls); }}},
-                                 settings.bar_method());
+    const auto timings =
+        measure({contender(work, "chip"), {"plain read", [&reader](uint64_t calls) { reader.run(calls); }}},
+                settings.bar_method());
     const Ratio ratio = speed_ratio(timings[0], timings[1]);
     add_bar_row(table, shape, timings[0], timings[1], ratio);
     add_result(report, shape, timings[0], {{"engine", chip.engine()}, {"bar", key}}, {{"plain read", ratio}}, false);
-    report.add({"mvm", timings[1].name,
-                {{"bytes", size_t{shape.k} * shape.n}, {"threads", shape.threads}, {"kernel", reader.kernel()}, {"bar", key}},
-                timings[1], double{1} * shape.k * shape.n, "bytes/s", true});
+    report.add(
+        {"mvm",
+         timings[1].name,
+         {{"bytes", size_t{shape.k} * shape.n}, {"threads", shape.threads}, {"kernel", reader.kernel()}, {"bar", key}},
+         timings[1],
+         double{1} * shape.k * shape.n,
+         "bytes/s",
+         true});
     if (!key.empty()) report.set_bar(key, ratio.best, ratio.settled);
 }
 
@@ -93,7 +103,8 @@ bool too_slow(const Settings& settings, const Side& side, const MatmulShape& sha
     return settings.quick && side.macs_per_s > 0 && macs(shape) / side.macs_per_s > 2;
 }
 
-std::vector<std::string> measure_shape(const Settings& settings, Report& report, std::vector<Side>& sides, const MatmulShape& shape) {
+std::vector<std::string> measure_shape(const Settings& settings, Report& report, std::vector<Side>& sides,
+                                       const MatmulShape& shape) {
     const std::unique_ptr<MatmulPeer> peers[] = {make_onednn(shape), make_openblas(shape)};
     constexpr const char* kPeerNames[] = {"oneDNN", "OpenBLAS"};
     std::vector<std::unique_ptr<MvmWork>> works;
@@ -112,7 +123,6 @@ std::vector<std::string> measure_shape(const Settings& settings, Report& report,
     const auto timings = measure(contenders, settings.table_method());
     for (size_t i = ours; i < timings.size(); ++i) add_result(report, shape, timings[i], {}, {}, true);
 
-    const auto rate_text = [&](const Timing& t) { return figure(macs(shape) / t.min_s / 1e9); };
     std::vector<std::string> row = {fmt::format("{0}x{0}", shape.k), fmt::format("{}", shape.batch)};
     std::vector<std::string> ratio_cells(timings.size() - ours, "-");  // of the last engine, which is the best one
     for (const Side& side : sides) {
@@ -128,18 +138,19 @@ std::vector<std::string> measure_shape(const Settings& settings, Report& report,
             ratio_cells[i - ours] = ratio_text(ratios.back().second);
         }
         (*at)->macs_per_s = macs(shape) / t.min_s;
-        row.push_back(rate_text(t));
+        row.push_back(rate_text(macs(shape) / 1e9, t));
         add_result(report, shape, t, {{"engine", side.chip.engine()}}, std::move(ratios), false);
     }
-    for (size_t i = ours; i < timings.size(); ++i) row.push_back(rate_text(timings[i]));
+    for (size_t i = ours; i < timings.size(); ++i) row.push_back(rate_text(macs(shape) / 1e9, timings[i]));
     row.insert(row.end(), ratio_cells.begin(), ratio_cells.end());
     return row;
 }
 
 void measure_table(const Settings& settings, Report& report) {
-    const std::vector<uint32_t> sizes = settings.quick ? std::vector<uint32_t>{256, 1024, 4096}
-                                                       : std::vector<uint32_t>{256, 512, 1024, 2048, 4096};
-    const std::vector<uint32_t> batches = settings.quick ? std::vector<uint32_t>{1, 64, 512} : std::vector<uint32_t>{1, 8, 64, 256, 512};
+    const std::vector<uint32_t> sizes =
+        settings.quick ? std::vector<uint32_t>{256, 1024, 4096} : std::vector<uint32_t>{256, 512, 1024, 2048, 4096};
+    const std::vector<uint32_t> batches =
+        settings.quick ? std::vector<uint32_t>{1, 64, 512} : std::vector<uint32_t>{1, 8, 64, 256, 512};
     std::vector<Side> sides;
     for (const sidra_engine engine : settings.mvm_engines) sides.push_back({Chip(engine, settings.workers)});
 
@@ -158,7 +169,8 @@ void measure_table(const Settings& settings, Report& report) {
             table.add(measure_shape(settings, report, sides, {size, size, batch, settings.workers}));
         }
     }
-    report.print(fmt::format("MVM in GMAC/s, {} worker(s), submit and wait (OpenBLAS: f32; ratios: best, in brackets the median)",
+    report.print(fmt::format("MVM in GMAC/s, {} worker(s), submit and wait (OpenBLAS: f32; ratios: best, in brackets "
+                             "the median; ?: restless)",
                              settings.workers),
                  table);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an application pays before its first operation, and while it does nothing: each measured in a process of its own, as in a
-// process that has opened chips before, pages and allocations would be there already.
+// What an application pays before its first operation, and while it does nothing: each measured in a process of its
+// own, as in a process that has opened chips before, pages and allocations would be there already.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -27,14 +27,17 @@ struct Opened {
 double resident_mib() {
     const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen("/proc/self/statm", "re"), std::fclose);
     unsigned long size = 0, resident = 0;
-    if (file == nullptr || std::fscanf(file.get(), "%lu %lu", &size, &resident) != 2) throw Error("cannot read /proc/self/statm");
+    if (file == nullptr || std::fscanf(file.get(), "%lu %lu", &size, &resident) != 2)
+        throw Error("cannot read /proc/self/statm");
     return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
 double cpu_s() {
     rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
+    const auto seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+    };
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -59,7 +62,8 @@ std::string fresh_process(const char* option, sidra_engine engine) {
     }
     std::string text;
     std::array<char, 256> part;
-    for (ssize_t n; (n = read(ends[0], part.data(), part.size())) > 0;) text.append(part.data(), static_cast<size_t>(n));
+    for (ssize_t n; (n = read(ends[0], part.data(), part.size())) > 0;)
+        text.append(part.data(), static_cast<size_t>(n));
     close(ends[0]);
     int status = 0;
     waitpid(child, &status, 0);
@@ -69,6 +73,7 @@ std::string fresh_process(const char* option, sidra_engine engine) {
 
 double median_of(const std::vector<Opened>& runs, double (*what)(const Opened&)) {
     std::vector<double> values;
+    values.reserve(runs.size());
     for (const Opened& run : runs) values.push_back(what(run));
     return median(std::move(values));
 }
@@ -97,8 +102,8 @@ int open_probe(sidra_engine engine) {
     SIDRA_CHECK(sidra_stream_create(with_context, nullptr, &with_stream));
     stream.reset(with_stream);
     const double stream_open = now_s();
-    fmt::print("{} {} {} {}\n", (device_open - start) * 1e3, (context_open - device_open) * 1e3, (stream_open - context_open) * 1e3,
-               resident_mib() - before_mib);
+    fmt::print("{} {} {} {}\n", (device_open - start) * 1e3, (context_open - device_open) * 1e3,
+               (stream_open - context_open) * 1e3, resident_mib() - before_mib);
     return 0;
 }
 
@@ -143,7 +148,8 @@ void run_open(const Settings& settings, Report& report) {
 
     const auto total = [](const Opened& o) { return o.total_ms(); };
     const auto rss = [](const Opened& o) { return o.rss_mib; };
-    const auto fastest = std::min_element(runs.begin(), runs.end(), [](auto& a, auto& b) { return a.total_ms() < b.total_ms(); });
+    const auto fastest =
+        std::min_element(runs.begin(), runs.end(), [](auto& a, auto& b) { return a.total_ms() < b.total_ms(); });
     Table table({"in a fresh process", "median", "best"});
     const auto add = [&](const char* name, const char* unit, double middle, double best) {
         table.add({fmt::format("{}, {}", name, unit), figure(middle), figure(best)});

@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kRows = 1024;
 constexpr uint32_t kCols = 1024;
-constexpr uint32_t kImages = 16;    // pooling: images of 32 x 32 pixels with 64 channels, 2 x 2 windows
+constexpr uint32_t kImages = 16;  // pooling: images of 32 x 32 pixels with 64 channels, 2 x 2 windows
 constexpr uint32_t kPixels = 32;
 constexpr uint32_t kChannels = 64;
 constexpr size_t kElements = size_t{kRows} * kCols;
@@ -92,8 +92,14 @@ struct Data {
         }
         fill_random<int8_t>({table.as<int8_t>(), 256}, -128, 127, 6);
         for (size_t i = 0; i < 2 * kCols; ++i) normal.as<float>()[i] = i < kCols ? 1.5F : 0.25F;
-        *pool.as<sidra_vec_pool>() = sidra_vec_pool{.in_h = kPixels, .in_w = kPixels, .out_h = kPixels / 2, .out_w = kPixels / 2,
-                                                    .kernel_h = 2, .kernel_w = 2, .stride_h = 2, .stride_w = 2};
+        *pool.as<sidra_vec_pool>() = sidra_vec_pool{.in_h = kPixels,
+                                                    .in_w = kPixels,
+                                                    .out_h = kPixels / 2,
+                                                    .out_w = kPixels / 2,
+                                                    .kernel_h = 2,
+                                                    .kernel_w = 2,
+                                                    .stride_h = 2,
+                                                    .stride_w = 2};
         fill_random<int32_t>({indices.as<int32_t>(), kRows}, 0, kRows - 1, 7);
     }
 
@@ -162,12 +168,16 @@ void run_vec(const Settings& settings, Report& report) {
             }
         };
         const Timing t = measure({{c.name, run}}, settings.table_method()).front();
-        table.add({c.name, figure(kElements / t.min_s / 1e6), figure(kElements / t.median_s / 1e6), seconds_text(t.min_s)});
-        report.add({"vec", c.name, {{"elements", kElements}, {"engine", chip.engine()}, {"workers", settings.workers}}, t,
-                    double{kElements}, "elements/s"});
+        table.add({c.name, rate_text(kElements / 1e6, t), figure(kElements / t.median_s / 1e6), seconds_text(t.min_s)});
+        report.add({"vec",
+                    c.name,
+                    {{"elements", kElements}, {"engine", chip.engine()}, {"workers", settings.workers}},
+                    t,
+                    double{kElements},
+                    "elements/s"});
     }
-    report.print(fmt::format("Compute engine, {} elements (of the input), engine {}, {} worker(s)", kElements, chip.engine(),
-                             settings.workers),
+    report.print(fmt::format("Compute engine, {} elements (of the input), engine {}, {} worker(s) (?: restless)",
+                             kElements, chip.engine(), settings.workers),
                  table);
 }
 

@@ -17,12 +17,14 @@ namespace sidra::bench {
 struct Settings {
     sidra_engine engine = SIDRA_ENGINE_AUTO;  // of the bars, and of all but the MVM table
     std::vector<sidra_engine> mvm_engines;    // of the MVM table
-    uint32_t workers = 1;                     // threads of the chip and of its peers, where a bar does not say otherwise
-    uint32_t cpus = 1;                        // that this process may use
+    uint32_t workers = 1;  // threads of the chip and of its peers, where a bar does not say otherwise
+    uint32_t cpus = 1;     // that this process may use
     bool quick = false;
 
     // For the bars: many short samples, so that a restless machine leaves some undisturbed.
-    Method bar_method() const { return {.samples = 7, .rounds = quick ? 4 : 9, .max_rounds = quick ? 8 : 45, .budget_s = 10}; }
+    Method bar_method() const {
+        return {.samples = 7, .rounds = quick ? 4 : 9, .max_rounds = quick ? 8 : 45, .budget_s = 10};
+    }
     // For the tables.
     Method table_method() const {
         return {.samples = 3, .rounds = quick ? 2 : 4, .max_rounds = quick ? 3 : 8, .budget_s = quick ? 0.5 : 2};
@@ -44,7 +46,8 @@ struct Group {
 inline constexpr std::array kGroups = {
     Group{"noop", "no-op packets: rate by batch size, submit and wait of one", run_noop},
     Group{"copy", "copies by size, against memcpy", run_copy},
-    Group{"mvm", "matrix-vector products by size, batch and engine, against oneDNN, OpenBLAS and a plain read", run_mvm},
+    Group{"mvm", "matrix-vector products by size, batch and engine, against oneDNN, OpenBLAS and a plain read",
+          run_mvm},
     Group{"vec", "operations of the compute engine", run_vec},
     Group{"open", "open of the chip and its memory, in fresh processes; CPU use while idle", run_open},
 };

@@ -20,8 +20,7 @@ class Json {
 
     Json() = default;  // null
     Json(std::same_as<bool> auto value) : value_(value) {}
-    Json(std::integral auto value)
-        requires(!std::same_as<decltype(value), bool>)
+    Json(std::integral auto value) requires(!std::same_as<decltype(value), bool>)
         : value_(static_cast<int64_t>(value)) {}
     Json(double value) : value_(value) {}
     Json(std::string value) : value_(std::move(value)) {}

@@ -12,7 +12,8 @@ std::string machine();   // "Intel(R) Xeon(R) Processor, 2 CPUs, Linux 6.12 x86_
 std::string compiler();  // "gcc 12.2.0"
 uint32_t cpus();         // that this process may use
 
-// How much of the machine's CPU time others have used since this was made, of all CPUs together: they disturb what is measured.
+// How much of the machine's CPU time others have used since this was made, of all CPUs together: they disturb what is
+// measured.
 class OtherLoad {
    public:
     OtherLoad();

@@ -60,7 +60,8 @@ sidra_engine parse_engine(const std::string& name) {
 // The groups to run, in the order of kGroups.
 std::vector<const Group*> chosen_groups(const Options& options) {
     for (const auto& name : options.groups) {
-        const bool known = name == "all" || std::any_of(kGroups.begin(), kGroups.end(), [&](auto& g) { return g.name == name; });
+        const bool known =
+            name == "all" || std::any_of(kGroups.begin(), kGroups.end(), [&](auto& g) { return g.name == name; });
         if (!known) throw UsageError(fmt::format("unknown group '{}': noop, copy, mvm, vec, open or all", name));
     }
     const bool all = options.groups.empty() || std::count(options.groups.begin(), options.groups.end(), "all") > 0;
@@ -139,7 +140,8 @@ int run(const Options& options) {
         throw UsageError("--figures takes all groups: name none beside it");
     }
     if (!options.figures.empty() && !unfit_build().empty()) {
-        throw Error(fmt::format("this sidra-bench is {}: its figures would mean nothing (use a release build)", unfit_build()));
+        throw Error(
+            fmt::format("this sidra-bench is {}: its figures would mean nothing (use a release build)", unfit_build()));
     }
     for (const auto& file : {options.json, options.figures}) {
         if (!file.empty()) require_writable(file);
@@ -163,13 +165,17 @@ int run(const Options& options) {
     report.print_bars();
     const double disturbed = others.percent();
     if (disturbed > 5) {
-        fmt::print("Others used {:.0f} % of this machine's CPU time during the run: figures may be too low. Run it again when it is idle.\n",
-                   disturbed);
+        fmt::print(
+            "Others used {:.0f} % of this machine's CPU time during the run: figures may be too low. Run it again when "
+            "it is idle.\n",
+            disturbed);
     }
 
-    const Json::Object where = {{"sidra", library_version()}, {"machine", machine()},      {"compiler", compiler()},
-                                {"transport", info.transport}, {"engine", info.engine},     {"workers", settings.workers},
-                                {"quick", settings.quick},     {"load_by_others_percent", disturbed}, {"measured_at", utc_now()}};
+    const Json::Object where = {{"sidra", library_version()}, {"machine", machine()},
+                                {"compiler", compiler()},     {"transport", info.transport},
+                                {"engine", info.engine},      {"workers", settings.workers},
+                                {"quick", settings.quick},    {"load_by_others_percent", disturbed},
+                                {"measured_at", utc_now()}};
     if (!options.json.empty()) {
         Json::Object head = {{"schema", "sidra-bench/1"}};
         head.insert(head.end(), where.begin(), where.end());
@@ -191,7 +197,8 @@ int main_inner(int argc, char** argv) {
     app.footer("Groups: noop, copy, mvm, vec, open, or all. See sidra-bench(1).");
     app.add_option("group", options.groups, "what to measure (with any option and no group: all)");
     app.add_option("--engine", options.engine, "engine of the chip model: auto, scalar, avx2, avx512, neon");
-    app.add_option("--workers", options.workers, "threads of the chip and of its peers (default: one a CPU)")->check(CLI::Range(1, 256));
+    app.add_option("--workers", options.workers, "threads of the chip and of its peers (default: one a CPU)")
+        ->check(CLI::Range(1, 256));
     app.add_flag("--quick", options.quick, "fewer shapes and rounds");
     app.add_option("--json", options.json, "write everything measured to this file");
     app.add_option("--figures", options.figures, "write the figures of the bars to this file, as one flat object");
@@ -201,32 +208,34 @@ int main_inner(int argc, char** argv) {
     app.add_flag("--idle-probe", options.idle_probe)->group("");
     try {
         app.parse(argc, argv);
-        if (argc < 2) throw UsageError("nothing to measure: name groups (noop, copy, mvm, vec, open) or all");
-        return run(options);
     } catch (const CLI::ParseError& e) {
         if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-        fmt::print(stderr, "sidra-bench: {}\n", e.what());
-        return kUsage;
-    } catch (const UsageError& e) {
-        fmt::print(stderr, "sidra-bench: {}\n", e.what());
-        return kUsage;
-    } catch (const std::exception& e) {
-        fmt::print(stderr, "sidra-bench: {}\n", e.what());
-        return kFailed;
+        throw UsageError(e.what());
     }
+    if (argc < 2) throw UsageError("nothing to measure: name groups (noop, copy, mvm, vec, open) or all");
+    return run(options);
 }
 
 }  // namespace
 
 std::string_view engine_name(sidra_engine engine) {
-    const auto* found = std::find_if(std::begin(kEngines), std::end(kEngines), [&](auto& e) { return e.engine == engine; });
+    const auto* found =
+        std::find_if(std::begin(kEngines), std::end(kEngines), [&](auto& e) { return e.engine == engine; });
     return found != std::end(kEngines) ? found->name : "auto";
 }
 
 }  // namespace sidra::bench
 
 int main(int argc, char** argv) {
-    sidra::bench::restart_with_best_openblas(argv);
-    setenv("SIDRA_QUIET", "1", 0);  // which chip this is stands in the first line of the report
-    return sidra::bench::main_inner(argc, argv);
+    try {
+        sidra::bench::restart_with_best_openblas(argv);
+        setenv("SIDRA_QUIET", "1", 0);  // which chip this is stands in the first line of the report
+        return sidra::bench::main_inner(argc, argv);
+    } catch (const sidra::bench::UsageError& e) {
+        std::fprintf(stderr, "sidra-bench: %s\n", e.what());
+        return sidra::bench::kUsage;
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "sidra-bench: %s\n", e.what());
+        return sidra::bench::kFailed;
+    }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory for the peers: page-aligned, touched, in huge pages where the kernel gives them, so that no peer suffers from its memory.
+// Memory for the peers: page-aligned, touched, in huge pages where the kernel gives them, so that no peer suffers from
+// its memory.
 #ifndef SIDRA_BENCH_MEMORY_H
 #define SIDRA_BENCH_MEMORY_H
 

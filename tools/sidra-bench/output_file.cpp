@@ -19,7 +19,8 @@
 namespace sidra::bench {
 namespace {
 
-// While it lives, the signals by which people end a program wait: so that none comes between the temporary file and its rename.
+// While it lives, the signals by which people end a program wait: so that none comes between the temporary file and its
+// rename.
 class SignalsHeld {
    public:
     SignalsHeld() {
@@ -36,9 +37,10 @@ class SignalsHeld {
     sigset_t before_;
 };
 
-[[noreturn]] void fail(const std::string& path, int error) {
-    throw Error(fmt::format("cannot write {}: {}", path, std::strerror(error)));
+[[noreturn]] void fail(const std::string& path, const char* why) {
+    throw Error(fmt::format("cannot write {}: {}", path, why));
 }
+[[noreturn]] void fail(const std::string& path, int error) { fail(path, std::strerror(error)); }
 
 // A new file in the folder of its final name, removed unless it got that name.
 class Temporary {
@@ -48,7 +50,7 @@ class Temporary {
         const auto folder = std::filesystem::path(path).parent_path();
         if (!folder.empty() && !std::filesystem::create_directories(folder, error) && error) fail(path, error.value());
         struct stat info;
-        if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) fail(path, S_ISDIR(info.st_mode) ? EISDIR : EINVAL);
+        if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) fail(path, "it is not a regular file");
         fd_ = mkostemp(name_.data(), O_CLOEXEC);
         if (fd_ < 0) fail(path, errno);
     }

@@ -74,8 +74,8 @@ std::vector<Kernel> kernels() {
     return all;
 }
 
-// Waits for a word to change: spins for about a millisecond (inside a block the next call comes at once), then naps. Naps need no
-// notification, which a partner that was preempted in the middle of a block would not send.
+// Waits for a word to change: spins for about a millisecond (inside a block the next call comes at once), then naps.
+// Naps need no notification, which a partner that was preempted in the middle of a block would not send.
 uint64_t await_change(const std::atomic<uint64_t>& word, uint64_t seen) {
     for (int spins = 0;; ++spins) {
         const uint64_t value = word.load(std::memory_order_acquire);
@@ -166,7 +166,8 @@ struct SpinRoundTrip::State {
     State(const State&) = delete;
     State& operator=(const State&) = delete;
 
-    // Echoes while told to. It must not fall asleep in the middle of a run, however long the other thread is off its CPU.
+    // Echoes while told to. It must not fall asleep in the middle of a run, however long the other thread is off its
+    // CPU.
     void answer() {
         uint64_t seen = 0;
         for (;;) {

@@ -15,7 +15,8 @@
 namespace sidra::bench {
 namespace {
 
-// oneDNN's threads are those of the OpenMP library that it was linked with, which need not be this program's compiler's.
+// oneDNN's threads are those of the OpenMP library that it was linked with, which need not be this program's
+// compiler's.
 void set_openmp_threads(uint32_t threads) {
     using Set = void (*)(int);
     static const auto set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
@@ -52,8 +53,10 @@ class OneDnn final : public MatmulPeer {
         stream_.wait();
 
         Memory inputs = allocate(description.src_desc());
-        fill_random<uint8_t>({static_cast<uint8_t*>(inputs.get_data_handle()), size_t{shape.batch} * shape.k}, 0, 255, 2);
-        arguments_ = {{DNNL_ARG_SRC, inputs}, {DNNL_ARG_WEIGHTS, best_weights}, {DNNL_ARG_DST, allocate(description.dst_desc())}};
+        fill_random<uint8_t>({static_cast<uint8_t*>(inputs.get_data_handle()), size_t{shape.batch} * shape.k}, 0, 255,
+                             2);
+        arguments_ = {
+            {DNNL_ARG_SRC, inputs}, {DNNL_ARG_WEIGHTS, best_weights}, {DNNL_ARG_DST, allocate(description.dst_desc())}};
     } catch (const dnnl::error& e) {
         throw Error(fmt::format("oneDNN: {}", e.what()));
     }

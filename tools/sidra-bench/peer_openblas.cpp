@@ -74,7 +74,8 @@ std::string openblas_core() { return openblas_get_corename(); }
 
 void restart_with_best_openblas(char** argv) {
     const char* best = best_core();
-    if (best == nullptr || std::string_view(openblas_get_corename()) != "Prescott" || getenv("OPENBLAS_CORETYPE") != nullptr) {
+    if (best == nullptr || std::string_view(openblas_get_corename()) != "Prescott" ||
+        getenv("OPENBLAS_CORETYPE") != nullptr) {
         return;
     }
     setenv("OPENBLAS_CORETYPE", best, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the chip is measured against, each in its best form. oneDNN and OpenBLAS may be missing from a build: then `make_...` gives
-// nullptr and `..._version` "", and what they would be compared with is reported without that ratio.
+// What the chip is measured against, each in its best form. oneDNN and OpenBLAS may be missing from a build: then
+// `make_...` gives nullptr and `..._version` "", and what they would be compared with is reported without that ratio.
 #ifndef SIDRA_BENCH_PEERS_H
 #define SIDRA_BENCH_PEERS_H
 
@@ -11,7 +11,8 @@
 
 namespace sidra::bench {
 
-// One matrix product, out[batch][n] = in[batch][k] x w[k][n], with everything that can be done before the timing done before it.
+// One matrix product, out[batch][n] = in[batch][k] x w[k][n], with everything that can be done before the timing done
+// before it.
 class MatmulPeer {
    public:
     MatmulPeer() = default;
@@ -36,8 +37,8 @@ std::unique_ptr<MatmulPeer> make_openblas(const MatmulShape& shape);
 std::string openblas_version();
 // The kernels that it chose for this CPU ("SkylakeX").
 std::string openblas_core();
-// OpenBLAS of Debian 12 does not know newer CPUs and silently takes its oldest kernels for them, five times slower. If so, starts this
-// program again with the right ones. To be called first thing in main().
+// OpenBLAS of Debian 12 does not know newer CPUs and silently takes its oldest kernels for them, five times slower. If
+// so, starts this program again with the right ones. To be called first thing in main().
 void restart_with_best_openblas(char** argv);
 
 // Sums `size` bytes as 64-bit words with `threads` threads: what a kernel that must read them all could reach at best.

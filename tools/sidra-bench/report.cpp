@@ -77,7 +77,9 @@ void Report::add_value(std::string group, std::string name, Json::Object what, d
     results_.emplace_back(std::move(row));
 }
 
-void Report::set_bar(std::string_view key, double value, bool settled) { bars_.push_back({std::string(key), value, settled}); }
+void Report::set_bar(std::string_view key, double value, bool settled) {
+    bars_.push_back({std::string(key), value, settled});
+}
 
 const Report::Measured* Report::bar(std::string_view key) const {
     const auto found = std::find_if(bars_.begin(), bars_.end(), [&](const Measured& m) { return m.key == key; });
@@ -91,10 +93,13 @@ void Report::print_bars() const {
         const Measured* m = bar(b.key);
         if (m == nullptr) continue;
         const std::string verdict = met(b, m->value) ? "PASS" : "below";
-        table.add({std::string(b.key), figure(m->value), fmt::format("{} {}", b.at_least ? ">=" : "<=", figure(b.target)),
+        table.add({std::string(b.key), figure(m->value),
+                   fmt::format("{} {}", b.at_least ? ">=" : "<=", figure(b.target)),
                    m->settled ? verdict : verdict + " (restless)", std::string(b.text)});
     }
-    fmt::print("\nBars (ratios of best samples; restless: the best was not reached twice, so neither verdict is sure)\n{}", table.text());
+    fmt::print(
+        "\nBars (ratios of best samples; restless: best not reached twice, or others were busy; no sure verdict)\n{}",
+        table.text());
 }
 
 std::string Report::json(Json::Object head) const {
@@ -133,6 +138,10 @@ std::string figure(double value) {
     if (size >= 1000) return fmt::format("{:.0f}", value);
     if (size >= 100) return fmt::format("{:.1f}", value);
     return size >= 1 ? fmt::format("{:.3g}", value) : fmt::format("{:.2g}", value);
+}
+
+std::string rate_text(double work, const Timing& timing) {
+    return figure(work / timing.min_s) + (timing.settled ? "" : "?");
 }
 
 std::string ratio_text(const Ratio& ratio) { return fmt::format("{:.2f}x ({:.2f})", ratio.best, ratio.median); }

@@ -28,7 +28,8 @@ class Progress {
     bool watched_;
 };
 
-// Columns as wide as their widest cell; numbers to the right, text (the first column, and those from `text_from` on) to the left.
+// Columns as wide as their widest cell; numbers to the right, text (the first column, and those from `text_from` on) to
+// the left.
 class Table {
    public:
     explicit Table(std::vector<std::string> heads, size_t text_from = SIZE_MAX) : text_from_(text_from) {
@@ -48,7 +49,8 @@ class Report {
 
     void print(std::string_view title, const Table& table);
 
-    // One timing. `what`: the parameters. work, unit: rate = work / seconds. peer: another one's figure. Ratios: speed against others.
+    // One timing. `what`: the parameters. work, unit: rate = work / seconds. peer: another one's figure. Ratios: speed
+    // against others.
     struct Entry {
         std::string group, name;
         Json::Object what;
@@ -83,8 +85,10 @@ class Report {
     std::vector<Measured> bars_;
 };
 
-// Figures in tables: "12.3", "0.98x", "1.2 us".
+// Figures in tables: "12.3", "0.98x (0.97)", "1.2 us". A rate (work a second, at the best sample) that is not settled
+// has a question mark.
 std::string figure(double value);
+std::string rate_text(double work, const Timing& timing);
 std::string ratio_text(const Ratio& ratio);
 std::string seconds_text(double seconds);
 

@@ -218,7 +218,8 @@ SIDRA_API sidra_status sidra_stream_device_time(sidra_stream *stream, uint64_t *
 /* An fd that polls readable once everything submitted so far is done or the stream stopped. One a stream, owned by the stream;
  * each call re-arms it for what is submitted by then. */
 SIDRA_API sidra_status sidra_stream_get_fd(sidra_stream *stream, int *fd);
-/* Calls fn(status, user) once, on a thread of the library, after everything submitted so far is done (or the stream stopped: its status). */
+/* Calls fn(status, user) once, on a thread of the library, after everything submitted so far is done (or the stream stopped: its status;
+ * reset: FAULT; destroyed: INVALID_HANDLE, before destroy returns). */
 typedef void (*sidra_callback)(sidra_status status, void *user);
 SIDRA_API sidra_status sidra_stream_add_callback(sidra_stream *stream, sidra_callback fn, void *user);
 
@@ -258,7 +259,8 @@ SIDRA_API sidra_status sidra_batch_end(sidra_stream *stream);
 /* A point in a stream; free to record, queried without a system call. An event never recorded counts as done. */
 SIDRA_API sidra_status sidra_event_create(sidra_context *context, sidra_event **event);
 SIDRA_API sidra_status sidra_event_destroy(sidra_event *event);
-/* The event now stands for everything queued in the stream so far. */
+/* The event now stands for everything queued in the stream so far (an open batch is submitted). What a reset, a recovery or the end of the
+ * stream drops counts as done. */
 SIDRA_API sidra_status sidra_event_record(sidra_event *event, sidra_stream *stream);
 SIDRA_API sidra_status sidra_event_query(sidra_event *event);
 SIDRA_API sidra_status sidra_event_synchronize(sidra_event *event, uint64_t deadline);
@@ -304,7 +306,8 @@ typedef struct sidra_weights_options {
  * A K x N matrix (K inputs, N outputs): takes crossbars and keeps a staged copy of the values; nothing is on the crossbars before
  * sidra_weights_program_async(). data: K x N, row k at data + k * stride elements. options may be NULL.
  *   _s8:  values as they are; scale: N factors s[n] (real weight = s[n] * value), or NULL for 1.
- *   _f32: symmetric per-column quantisation: s[n] = max_k |w[k][n]| / 127, value = rne(w / s[n]). NaN or infinity: INVALID_ARGUMENT.
+ *   _f32: symmetric per-column quantisation: s[n] = max_k |w[k][n]| / 127 (1 if that is 0), value = rne(w / s[n]). NaN or
+ *         infinity: INVALID_ARGUMENT.
  */
 SIDRA_API sidra_status sidra_weights_create_s8(sidra_context *context, uint32_t k, uint32_t n, const int8_t *data, size_t stride,
 					       const float *scale, const sidra_weights_options *options, sidra_weights **weights);
@@ -391,7 +394,8 @@ typedef enum sidra_vec_operation {	/* enum sidra_vec_op of uapi/sidra_cmd.h, whi
 
 /*
  * One operation on rows x cols elements. Strides in bytes; 0 means densely packed, but in2_stride 0 means "the same row for all"
- * (so a dense second operand is given its stride). Which fields count depends on op; the others must be zero.
+ * (so a dense second operand is given its stride). Which fields count depends on op; the others must be zero. Pool geometry in host
+ * memory is looked at during the call too; in L3 it may come later, and then the strides must be given.
  */
 typedef struct sidra_vec {
 	size_t struct_size;

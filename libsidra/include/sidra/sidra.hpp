@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// C++20 over sidra.h, header only: handles that destroy themselves, exceptions instead of status codes, spans instead of pointers.
+// C++20 over sidra.h, header only: handles that destroy themselves, exceptions instead of status codes, spans instead
+// of pointers.
 //
 //   sidra::Device device = sidra::Device::open();
 //   sidra::Context context(device);
@@ -9,9 +10,9 @@
 //   stream.mvm(weights, {.batch = 1, .in_type = SIDRA_F32, .out_type = SIDRA_F32, .in = in.at(0), .out = out.at(0)});
 //   stream.synchronize();
 //
-// Conventions are those of sidra.h. Objects are movable, not copyable; get() gives the C handle, release() gives it up. Handles must be
-// destroyed before what they came from (buffers before their context, contexts before their device), as C++ does in reverse order of
-// declaration. What a destructor cannot report it ignores; close() reports it.
+// Conventions are those of sidra.h. Objects are movable, not copyable; get() gives the C handle, release() gives it up.
+// Handles must be destroyed before what they came from (buffers before their context, contexts before their device), as
+// C++ does in reverse order of declaration. What a destructor cannot report it ignores; close() reports it.
 #ifndef SIDRA_SIDRA_HPP
 #define SIDRA_SIDRA_HPP
 
@@ -219,7 +220,8 @@ class Buffer : public detail::Owner<sidra_buffer, sidra_buffer_destroy> {
    public:
     using Owner::Owner;
     // Zeroed memory of `size` bytes; SIDRA_BUFFER_DEVICE for L3.
-    Buffer(const Context& context, size_t size, uint32_t flags = SIDRA_BUFFER_HOST) : Owner(create(context, size, flags)) {}
+    Buffer(const Context& context, size_t size, uint32_t flags = SIDRA_BUFFER_HOST)
+        : Owner(create(context, size, flags)) {}
 
     // The caller's memory; it must stay mapped.
     template <typename T>
@@ -274,7 +276,8 @@ class Weights : public detail::Owner<sidra_weights, sidra_weights_destroy> {
         if (!scale.empty()) require(scale.size(), n, "scale");
         const sidra_weights_options whole = detail::sized(options);
         sidra_weights* weights = nullptr;
-        detail::check(sidra_weights_create_s8(context.get(), k, n, values.data(), n, scale.empty() ? nullptr : scale.data(), &whole, &weights));
+        detail::check(sidra_weights_create_s8(context.get(), k, n, values.data(), n,
+                                              scale.empty() ? nullptr : scale.data(), &whole, &weights));
         return Weights(weights);
     }
     static Weights from_f32(const Context& context, uint32_t k, uint32_t n, std::span<const float> values,
@@ -319,7 +322,9 @@ class Weights : public detail::Owner<sidra_weights, sidra_weights_destroy> {
         detail::check(sidra_weights_scale(get(), &scale));
         return {scale, info().n};
     }
-    void publish(const std::string& name, uint32_t mode = 0600) { detail::check(sidra_weights_publish(get(), name.c_str(), mode)); }
+    void publish(const std::string& name, uint32_t mode = 0600) {
+        detail::check(sidra_weights_publish(get(), name.c_str(), mode));
+    }
     // A new file descriptor, for the receiver to close.
     int export_fd(bool allow_readback = false) const {
         int fd = -1;
@@ -330,8 +335,8 @@ class Weights : public detail::Owner<sidra_weights, sidra_weights_destroy> {
    private:
     static void require(size_t given, size_t needed, std::string_view what) {
         if (given != needed)
-            throw Error(SIDRA_ERROR_INVALID_ARGUMENT, std::string(what) + " has " + std::to_string(given) + " elements, but " +
-                                                          std::to_string(needed) + " are needed");
+            throw Error(SIDRA_ERROR_INVALID_ARGUMENT, std::string(what) + " has " + std::to_string(given) +
+                                                          " elements, but " + std::to_string(needed) + " are needed");
     }
 };
 
@@ -372,7 +377,8 @@ class Graph : public detail::Owner<sidra_graph, sidra_graph_destroy> {
 class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
    public:
     using Owner::Owner;
-    explicit Stream(const Context& context, const sidra_stream_options& options = {}) : Owner(create(context, options)) {}
+    explicit Stream(const Context& context, const sidra_stream_options& options = {})
+        : Owner(create(context, options)) {}
 
     // False: the deadline passed.
     bool synchronize(Deadline deadline = Deadline::never()) {
@@ -400,13 +406,16 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
         detail::check(sidra_stream_get_fd(get(), &fd));
         return fd;
     }
-    void add_callback(sidra_callback function, void* user) { detail::check(sidra_stream_add_callback(get(), function, user)); }
+    void add_callback(sidra_callback function, void* user) {
+        detail::check(sidra_stream_add_callback(get(), function, user));
+    }
     // The function is called once, on a thread of the library; it must not throw.
     void add_callback(std::function<void(sidra_status)> function) {
         auto kept = std::make_unique<std::function<void(sidra_status)>>(std::move(function));
         add_callback(
             [](sidra_status status, void* user) {
-                const std::unique_ptr<std::function<void(sidra_status)>> callback(static_cast<std::function<void(sidra_status)>*>(user));
+                const std::unique_ptr<std::function<void(sidra_status)>> callback(
+                    static_cast<std::function<void(sidra_status)>*>(user));
                 (*callback)(status);
             },
             kept.get());
@@ -447,7 +456,8 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
 
     void program(const Weights& weights) { detail::check(sidra_weights_program_async(get(), weights.get())); }
     // values: rows x cols, dense.
-    void update(const Weights& weights, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols, std::span<const int8_t> values) {
+    void update(const Weights& weights, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols,
+                std::span<const int8_t> values) {
         if (values.size() != size_t{rows} * cols)
             throw Error(SIDRA_ERROR_INVALID_ARGUMENT, "update: the values do not fill the rectangle");
         detail::check(sidra_weights_update_async(get(), weights.get(), row0, rows, col0, cols, values.data(), cols));

@@ -20,9 +20,11 @@ int Admin::execute(sidra_admin_op op, uint64_t arg0, uint64_t arg1, uint64_t arg
     const uint64_t start = monotonic_ns();
     for (unsigned idle = 0;;) {
         const auto status = static_cast<uint32_t>(host_.read_register(SIDRA_REG_ADMIN_STATUS, 4));
-        if (status == ~0u && static_cast<uint32_t>(host_.read_register(SIDRA_REG_ID, 4)) != SIDRA_ID_MAGIC) return -ENODEV;
+        if (status == ~0u && static_cast<uint32_t>(host_.read_register(SIDRA_REG_ID, 4)) != SIDRA_ID_MAGIC)
+            return -ENODEV;
         if (status >> 16 != tag_ && (status & SIDRA_ADMIN_BUSY)) return -EBUSY;  // an earlier command never ended
-        if (status >> 16 == tag_ && !(status & SIDRA_ADMIN_BUSY)) return static_cast<int>(status & SIDRA_ADMIN_RESULT_MASK);
+        if (status >> 16 == tag_ && !(status & SIDRA_ADMIN_BUSY))
+            return static_cast<int>(status & SIDRA_ADMIN_RESULT_MASK);
         if (host_.help()) {
             idle = 0;
         } else if (++idle < 1000) {

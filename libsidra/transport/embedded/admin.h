@@ -14,7 +14,8 @@ class Admin {
    public:
     Admin(ChipHost& host, uint64_t timeout_ns) : host_(host), timeout_ns_(timeout_ns) {}
 
-    // enum sidra_admin_result, or -ETIMEDOUT (no acknowledgement), -EBUSY (an earlier command had none), -ENODEV (the link is gone).
+    // enum sidra_admin_result, or -ETIMEDOUT (no acknowledgement), -EBUSY (an earlier command had none), -ENODEV (the
+    // link is gone).
     int execute(sidra_admin_op op, uint64_t arg0 = 0, uint64_t arg1 = 0, uint64_t arg2 = 0);
 
    private:

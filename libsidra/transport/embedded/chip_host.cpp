@@ -14,8 +14,9 @@ constexpr uint64_t kArmedRecheckNs = 50'000'000;  // while eventfds are armed, w
 
 ChipHost& host_of(void* self) { return *static_cast<ChipHost*>(self); }
 
-// Bus addresses are addresses of this process: a cast is the translation. They come only from tables that the driver wrote; packets
-// name device addresses, which the chip translates through those tables. Address 0 is what a forgotten field holds.
+// Bus addresses are addresses of this process: a cast is the translation. They come only from tables that the driver
+// wrote; packets name device addresses, which the chip translates through those tables. Address 0 is what a forgotten
+// field holds.
 void* dma_map(void*, uint64_t bus, uint64_t*, bool) { return reinterpret_cast<void*>(bus); }
 void dma_unmap(void*, void*, uint64_t, bool) {}
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The chip model and what it asks of its host: memory, interrupts, time, threads. Lives as long as the "card" is powered.
+// The chip model and what it asks of its host: memory, interrupts, time, threads. Lives as long as the "card" is
+// powered.
 #ifndef SIDRA_EMBEDDED_CHIP_HOST_H
 #define SIDRA_EMBEDDED_CHIP_HOST_H
 
@@ -20,7 +21,9 @@ class ChipHost final : private Runnable {
     ~ChipHost();
 
     uint64_t read_register(uint64_t offset, unsigned size) const { return sidra_chip_mmio_read(chip_, offset, size); }
-    void write_register(uint64_t offset, uint64_t value, unsigned size) { sidra_chip_mmio_write(chip_, offset, value, size); }
+    void write_register(uint64_t offset, uint64_t value, unsigned size) {
+        sidra_chip_mmio_write(chip_, offset, value, size);
+    }
     // The hot path of a submission.
     void doorbell(uint64_t offset) { sidra_chip_mmio_write(chip_, offset, 0, 4); }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A context: address space, queue table, weights table, and what they refer to. Its entry in the chip's table is the driver's.
+// A context: address space, queue table, weights table, and what they refer to. Its entry in the chip's table is the
+// driver's.
 #ifndef SIDRA_EMBEDDED_CONTEXT_H
 #define SIDRA_EMBEDDED_CONTEXT_H
 
+#include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 
@@ -19,19 +22,19 @@ namespace sidra::embedded {
 // What a buffer is made of. Freed with the last of: handle, bindings, mappings.
 struct BufferMemory {
     virtual ~BufferMemory() = default;
-    uint8_t* pages = nullptr;   // in this process
-    uint64_t size = 0;          // whole pages
-    uint64_t address = 0;       // bus address, or offset in L3
-    uint64_t pte_flags = 0;     // SIDRA_PTE_LOCAL
-    uint64_t first = 0;         // offset of the caller's first byte (registered memory)
-    bool readonly = false;      // the device may not write it
+    uint8_t* pages = nullptr;  // in this process
+    uint64_t size = 0;         // whole pages
+    uint64_t address = 0;      // bus address, or offset in L3
+    uint64_t pte_flags = 0;    // SIDRA_PTE_LOCAL
+    uint64_t first = 0;        // offset of the caller's first byte (registered memory)
+    bool readonly = false;     // the device may not write it
     bool mappable = true;
 };
 
 struct Binding {
     uint32_t buffer;  // handle
     std::shared_ptr<BufferMemory> memory;
-    uint64_t va;      // of the first page
+    uint64_t va;  // of the first page
 };
 
 struct WeightsHandle {
@@ -51,7 +54,9 @@ struct Context {
           queue_table(SIDRA_QUEUES_PER_CONTEXT_MAX * sizeof(sidra_hw_queue)),
           weights_table(SIDRA_WEIGHTS_MAX * sizeof(sidra_hw_weights)) {}
 
-    sidra_hw_queue& queue_entry(uint32_t number) const { return reinterpret_cast<sidra_hw_queue*>(queue_table.data())[number]; }
+    sidra_hw_queue& queue_entry(uint32_t number) const {
+        return reinterpret_cast<sidra_hw_queue*>(queue_table.data())[number];
+    }
     sidra_hw_weights& weights_entry(uint32_t index) const {
         return reinterpret_cast<sidra_hw_weights*>(weights_table.data())[index];
     }
@@ -71,16 +76,26 @@ struct Context {
     std::map<uint64_t, Binding> bindings;               // by the address that BIND returned
 };
 
-// Entries of tables that the chip reads: complete first, then valid; flags is the word that says so.
+// Entries of tables that the chip reads at any time, a 64-bit word after the other: complete first, then valid. The
+// word that holds `flags` says so.
 template <class Entry>
 void publish_entry(Entry& place, Entry entry, uint32_t flags) {
-    entry.flags = 0;
-    place = entry;
-    std::atomic_ref<uint32_t>(place.flags).store(flags, std::memory_order_release);
+    constexpr size_t kWords = sizeof(Entry) / sizeof(uint64_t),
+                     kFlagWord = __builtin_offsetof(Entry, flags) / sizeof(uint64_t);
+    entry.flags = flags;
+    uint64_t words[kWords];
+    std::memcpy(words, &entry, sizeof entry);
+    auto* target = reinterpret_cast<uint64_t*>(&place);
+    for (size_t i = 0; i < kWords; i++)
+        if (i != kFlagWord) std::atomic_ref<uint64_t>(target[i]).store(words[i], std::memory_order_relaxed);
+    std::atomic_ref<uint64_t>(target[kFlagWord]).store(words[kFlagWord], std::memory_order_release);
 }
 template <class Entry>
 void revoke_entry(Entry& place) {
-    std::atomic_ref<uint32_t>(place.flags).store(0, std::memory_order_release);
+    constexpr size_t kOffset = __builtin_offsetof(Entry, flags);
+    constexpr uint64_t kFlags = uint64_t{0xffffffff} << kOffset % sizeof(uint64_t) * 8;
+    std::atomic_ref<uint64_t> word(reinterpret_cast<uint64_t*>(&place)[kOffset / sizeof(uint64_t)]);
+    word.store(word.load(std::memory_order_relaxed) & ~kFlags, std::memory_order_release);
 }
 
 }  // namespace sidra::embedded

@@ -11,7 +11,8 @@
 
 namespace sidra::embedded {
 
-// What failed, on which object, why, and what to do. A clause without a full stop: callers put it into a sentence of theirs.
+// What failed, on which object, why, and what to do. A clause without a full stop: callers put it into a sentence of
+// theirs.
 using Detail = std::string;
 
 // Returns `code` (a negative errno) with the formatted text in `detail`.

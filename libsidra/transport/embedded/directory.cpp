@@ -30,8 +30,7 @@ uint32_t granted_rights(const sidra_nvm_entry& entry, const Credentials& who) {
     if (who.admin) return SIDRA_WEIGHTS_RIGHTS;
     // An entry has no group; who is not the owner is "other".
     const uint32_t bits = who.uid == entry.owner ? entry.mode >> 6 : entry.mode;
-    return (bits & 4 ? SIDRA_WEIGHTS_COMPUTE : 0u) |
-           (bits & 2 ? SIDRA_WEIGHTS_PROGRAM | SIDRA_WEIGHTS_READBACK : 0u);
+    return (bits & 4 ? SIDRA_WEIGHTS_COMPUTE : 0u) | (bits & 2 ? SIDRA_WEIGHTS_PROGRAM | SIDRA_WEIGHTS_READBACK : 0u);
 }
 
 Directory::Directory(NvmStore& store) : store_(store), data_(kDataOffset, store.size()) {}
@@ -42,17 +41,20 @@ bool Directory::plausible(const sidra_nvm_entry& entry) const {
     const uint32_t outputs = entry.encoding == SIDRA_ENCODING_DIFFERENTIAL ? SIDRA_XBAR_COLS / 2 : SIDRA_XBAR_COLS;
     const uint64_t tiles = (uint64_t{entry.rows} + SIDRA_XBAR_ROWS - 1) / SIDRA_XBAR_ROWS *
                            ((uint64_t{entry.cols} + outputs - 1) / outputs);
-    return named && entry.uid < next_uid_ && entry.rows != 0 && entry.cols != 0 && entry.encoding <= SIDRA_ENCODING_OFFSET &&
-           entry.tile_count == tiles && entry.data_size <= kDataMax && entry.data_offset % kDataAlignment == 0;
+    return named && entry.uid < next_uid_ && entry.rows != 0 && entry.cols != 0 &&
+           entry.encoding <= SIDRA_ENCODING_OFFSET && entry.tile_count == tiles && entry.data_size <= kDataMax &&
+           entry.data_offset % kDataAlignment == 0;
 }
 
 int Directory::load(Detail& detail) {
     sidra_nvm_super super{};
-    if (int error = store_.read(0, &super, sizeof super)) return fail(detail, error, "the weights directory cannot be read");
+    if (int error = store_.read(0, &super, sizeof super))
+        return fail(detail, error, "the weights directory cannot be read");
     if (super.magic == 0 && super.version == 0) return 0;  // never written
     if (super.magic != SIDRA_NVM_MAGIC || super.version != SIDRA_NVM_VERSION)
-        return fail(detail, -EPROTO, "the weights directory has magic {:#x} version {}, this driver knows {:#x} version {}",
-                    super.magic, super.version, SIDRA_NVM_MAGIC, SIDRA_NVM_VERSION);
+        return fail(detail, -EPROTO,
+                    "the weights directory has magic {:#x} version {}, this driver knows {:#x} version {}", super.magic,
+                    super.version, SIDRA_NVM_MAGIC, SIDRA_NVM_VERSION);
     next_uid_ = uid_ = super.next_uid;
     std::vector<sidra_nvm_entry> all(SIDRA_NVM_ENTRIES);
     if (int error = store_.read(kEntriesOffset, all.data(), all.size() * sizeof all[0]))
@@ -99,14 +101,16 @@ int Directory::add(sidra_nvm_entry entry, std::span<const uint8_t> data, Detail&
     uint32_t number = 0;
     while (entries_.contains(number)) number++;
     if (number >= SIDRA_NVM_ENTRIES)
-        return fail(detail, -ENOSPC, "the weights directory has no room: all {} entries are taken; unlink names that are not needed",
+        return fail(detail, -ENOSPC,
+                    "the weights directory has no room: all {} entries are taken; unlink names that are not needed",
                     SIDRA_NVM_ENTRIES);
     entry.data_offset = 0;
     entry.data_size = data.size();
     if (!data.empty()) {
         const auto offset = data_.allocate(extent(data.size()), kDataAlignment);
         if (!offset)
-            return fail(detail, -ENOSPC, "no room for {} bytes beside the name \"{}\": {} are free, {} of them together", data.size(),
+            return fail(detail, -ENOSPC,
+                        "no room for {} bytes beside the name \"{}\": {} are free, {} of them together", data.size(),
                         entry.name, data_.free_total(), data_.largest_free());
         entry.data_offset = *offset;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The directory of named weights in the chip's non-volatile memory: struct sidra_nvm_super, the entries, then data by extents.
+// The directory of named weights in the chip's non-volatile memory: struct sidra_nvm_super, the entries, then data by
+// extents.
 #ifndef SIDRA_EMBEDDED_DIRECTORY_H
 #define SIDRA_EMBEDDED_DIRECTORY_H
 
@@ -37,8 +38,8 @@ struct Credentials {
 // SIDRA_WEIGHTS_* that owner and mode grant.
 uint32_t granted_rights(const sidra_nvm_entry& entry, const Credentials& who);
 
-// Not thread-safe. Every change is in NVM before the call returns; an entry is written after the data that it names, so that an
-// interrupted change leaves the old state.
+// Not thread-safe. Every change is in NVM before the call returns; an entry is written after the data that it names, so
+// that an interrupted change leaves the old state.
 class Directory {
    public:
     static constexpr uint64_t kEntriesOffset = sizeof(sidra_nvm_super);
@@ -67,14 +68,16 @@ class Directory {
 
    private:
     static constexpr uint64_t kUidBlock = 256;  // identities reserved with one write; those left over are skipped
-    static uint64_t entry_offset(uint32_t number) { return kEntriesOffset + uint64_t{number} * sizeof(sidra_nvm_entry); }
+    static uint64_t entry_offset(uint32_t number) {
+        return kEntriesOffset + uint64_t{number} * sizeof(sidra_nvm_entry);
+    }
     bool plausible(const sidra_nvm_entry& entry) const;
 
     NvmStore& store_;
     std::map<uint32_t, sidra_nvm_entry> entries_;
     RangeAllocator data_;
-    uint64_t next_uid_ = 0;      // as stored; 0: nothing stored yet
-    uint64_t uid_ = 0;           // next to give out; all below next_uid_ are ours
+    uint64_t next_uid_ = 0;  // as stored; 0: nothing stored yet
+    uint64_t uid_ = 0;       // next to give out; all below next_uid_ are ours
 };
 
 }  // namespace sidra::embedded

@@ -7,8 +7,8 @@
 namespace sidra::embedded {
 namespace {
 
-constexpr uint32_t kStatePages = 4096;      // four times what can run: readers may keep stale pages
-constexpr uint64_t kMemoryPiece = 65536;    // bytes of one NVM command
+constexpr uint32_t kStatePages = 4096;    // four times what can run: readers may keep stale pages
+constexpr uint64_t kMemoryPiece = 65536;  // bytes of one NVM command
 // Free addresses behind each mapping: what runs over its end faults instead of hitting the neighbour.
 constexpr uint64_t kGuard = SIDRA_PAGE_SIZE;
 
@@ -48,7 +48,8 @@ Driver::Driver(ChipHost& host, const ChipInfo& info, const DriverTuning& tuning)
       weights_(*this, *this, info.xbars(), info.xbars_per_cu),
       local_(0, info.l3_size) {}
 
-std::unique_ptr<Driver> Driver::probe(ChipHost& host, bool used, const DriverTuning& tuning, int* error, Detail& detail) {
+std::unique_ptr<Driver> Driver::probe(ChipHost& host, bool used, const DriverTuning& tuning, int* error,
+                                      Detail& detail) {
     const auto id = static_cast<uint32_t>(host.read_register(SIDRA_REG_ID, 4));
     if (id != SIDRA_ID_MAGIC) {
         *error = fail(detail, -ENODEV, "the chip does not answer (identity register reads {:#x})", id);
@@ -57,8 +58,8 @@ std::unique_ptr<Driver> Driver::probe(ChipHost& host, bool used, const DriverTun
     if (used) sidra_chip_reset(host.chip());
     const ChipInfo info = read_info(host);
     if (info.hw_version >> 16 != SIDRA_HW_VERSION_MAJOR) {
-        *error = fail(detail, -EPROTO, "the chip has hardware interface {}.{}, this driver knows {}.x", info.hw_version >> 16,
-                      info.hw_version & 0xffff, SIDRA_HW_VERSION_MAJOR);
+        *error = fail(detail, -EPROTO, "the chip has hardware interface {}.{}, this driver knows {}.x",
+                      info.hw_version >> 16, info.hw_version & 0xffff, SIDRA_HW_VERSION_MAJOR);
         return nullptr;
     }
     std::unique_ptr<Driver> driver(new Driver(host, info, tuning));
@@ -204,7 +205,7 @@ uint32_t Driver::queue_count() const {
 void Driver::install_queue(Context& context, Queue& queue, uint64_t start) {
     const bool kernel = queue.kind == SIDRA_QUEUE_KERNEL;
     const uint64_t memory = kernel ? queue.ring->bus() : queue.ring_va;
-    sidra_hw_queue fresh = context.queue_entry(queue.number);  // keeps priority and vector
+    sidra_hw_queue fresh{};
     fresh.ring = memory;
     fresh.write_index = memory + queue.layout.write_index;
     fresh.state = reinterpret_cast<uint64_t>(queue.state->state());
@@ -212,7 +213,10 @@ void Driver::install_queue(Context& context, Queue& queue, uint64_t start) {
     fresh.start_index = start;
     fresh.generation = context.generation;
     fresh.ring_log2 = static_cast<uint8_t>(queue.ring_log2);
-    publish_entry(context.queue_entry(queue.number), fresh, SIDRA_HW_QUEUE_VALID | (kernel ? SIDRA_HW_QUEUE_KERNEL : 0u));
+    fresh.priority = static_cast<uint8_t>(queue.priority);
+    fresh.vector = static_cast<uint16_t>(queue.point.vector());
+    publish_entry(context.queue_entry(queue.number), fresh,
+                  SIDRA_HW_QUEUE_VALID | (kernel ? SIDRA_HW_QUEUE_KERNEL : 0u));
 }
 
 void Driver::remove_queue(Context& context, Queue& queue) {
@@ -292,7 +296,8 @@ int Driver::erase(uint32_t first, uint32_t count) { return admin(SIDRA_ADMIN_XBA
 int Driver::read(uint64_t offset, void* to, uint64_t size) {
     auto* bytes = static_cast<uint8_t*>(to);
     for (uint64_t done = 0; done < size; done += kMemoryPiece)
-        if (int error = admin(SIDRA_ADMIN_NVM_READ, offset + done, reinterpret_cast<uint64_t>(bytes + done), std::min(kMemoryPiece, size - done)))
+        if (int error = admin(SIDRA_ADMIN_NVM_READ, offset + done, reinterpret_cast<uint64_t>(bytes + done),
+                              std::min(kMemoryPiece, size - done)))
             return error;
     return 0;
 }
@@ -300,7 +305,8 @@ int Driver::read(uint64_t offset, void* to, uint64_t size) {
 int Driver::write(uint64_t offset, const void* from, uint64_t size) {
     const auto* bytes = static_cast<const uint8_t*>(from);
     for (uint64_t done = 0; done < size; done += kMemoryPiece)
-        if (int error = admin(SIDRA_ADMIN_NVM_WRITE, offset + done, reinterpret_cast<uint64_t>(bytes + done), std::min(kMemoryPiece, size - done)))
+        if (int error = admin(SIDRA_ADMIN_NVM_WRITE, offset + done, reinterpret_cast<uint64_t>(bytes + done),
+                              std::min(kMemoryPiece, size - done)))
             return error;
     return 0;
 }

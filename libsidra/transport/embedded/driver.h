@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The driver of one chip: brings it up, owns its tables and what all users share (crossbars, L3, contexts' numbers), and has the
-// one quiesce primitive with its escalation.
+// The driver of one chip: brings it up, owns its tables and what all users share (crossbars, L3, contexts' numbers),
+// and has the one quiesce primitive with its escalation.
 #ifndef SIDRA_EMBEDDED_DRIVER_H
 #define SIDRA_EMBEDDED_DRIVER_H
 
@@ -37,8 +37,10 @@ struct ChipInfo {
 
 class Driver final : private CellPort, private NvmStore {
    public:
-    // `used`: an earlier driver ran this chip, so L3 may hold its data. nullptr on failure, with -errno and why. May throw bad_alloc.
-    static std::unique_ptr<Driver> probe(ChipHost& host, bool used, const DriverTuning& tuning, int* error, Detail& detail);
+    // `used`: an earlier driver ran this chip, so L3 may hold its data. nullptr on failure, with -errno and why. May
+    // throw bad_alloc.
+    static std::unique_ptr<Driver> probe(ChipHost& host, bool used, const DriverTuning& tuning, int* error,
+                                         Detail& detail);
     ~Driver();
 
     // Held around everything below and around every change of a context. Never taken by callbacks of the chip.
@@ -67,7 +69,8 @@ class Driver final : private CellPort, private NvmStore {
     // How many queues all contexts have.
     uint32_t queue_count() const;
 
-    // Maps memory that lies together from `address` on into a context, in parts with rights of their own. The device address; 0: no room.
+    // Maps memory that lies together from `address` on into a context, in parts with rights of their own. The device
+    // address; 0: no room.
     struct Segment {
         uint64_t size, flags;  // whole pages; SIDRA_PTE_*
     };
@@ -95,7 +98,9 @@ class Driver final : private CellPort, private NvmStore {
     // On return nothing of the scope is in flight: acknowledged, or the context or the device was reset.
     void quiesce(Context& context, sidra_admin_op op, uint64_t arg1 = 0, uint64_t arg2 = 0);
     void lose(Context& context, sidra_fault_cause cause);
-    sidra_hw_context& entry(uint32_t slot) const { return reinterpret_cast<sidra_hw_context*>(context_table_.data())[slot]; }
+    sidra_hw_context& entry(uint32_t slot) const {
+        return reinterpret_cast<sidra_hw_context*>(context_table_.data())[slot];
+    }
     void zero_local();
     uint64_t unzeroed_bytes() const;
 

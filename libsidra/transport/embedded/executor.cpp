@@ -12,11 +12,11 @@
 namespace sidra::embedded {
 namespace {
 
-constexpr uint64_t kSpinNs = 10'000;             // looks on this long after work, before the first nap
-constexpr uint64_t kNapNs = 50'000;              // plus the kernel's timer slack, about as much again
-constexpr uint64_t kNapMaxNs = 10'000'000;       // when work is pending that nobody can run (engines stand still)
-constexpr uint64_t kLingerNs = 3'000'000;        // naps for this long after the last work
-constexpr unsigned kDeferMax = 2;                // naps that leave pending work to helpers
+constexpr uint64_t kSpinNs = 10'000;        // looks on this long after work, before the first nap
+constexpr uint64_t kNapNs = 50'000;         // plus the kernel's timer slack, about as much again
+constexpr uint64_t kNapMaxNs = 10'000'000;  // when work is pending that nobody can run (engines stand still)
+constexpr uint64_t kLingerNs = 3'000'000;   // naps for this long after the last work
+constexpr unsigned kDeferMax = 2;           // naps that leave pending work to helpers
 
 }  // namespace
 
@@ -57,7 +57,8 @@ void Executor::wake() {
 void Executor::nudge() {
     std::atomic_thread_fence(std::memory_order_seq_cst);  // as in kick()
     uint32_t seen = state_.load(std::memory_order_relaxed);
-    if ((seen == kNapping || seen == kAsleep) && state_.compare_exchange_strong(seen, kRunning, std::memory_order_relaxed))
+    if ((seen == kNapping || seen == kAsleep) &&
+        state_.compare_exchange_strong(seen, kRunning, std::memory_order_relaxed))
         futex_wake_one(state_);
 }
 
@@ -79,7 +80,8 @@ bool Executor::sleep() {
     return true;
 }
 
-// Runs all there is; then looks on for a moment, because a submitter that keeps up brings more. Returns whether it found any.
+// Runs all there is; then looks on for a moment, because a submitter that keeps up brings more. Returns whether it
+// found any.
 bool Executor::work() {
     bool found = false;
     for (uint64_t idle_since = 0; !stopping();) {

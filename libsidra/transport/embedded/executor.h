@@ -12,17 +12,19 @@ namespace sidra::embedded {
 // What an executor runs.
 class Runnable {
    public:
-    virtual bool run() = 0;          // one slice of work; false: found none
-    virtual bool pending() = 0;      // whether run() would find some
-    virtual uint64_t idle() = 0;     // before going to sleep: for how long at most, ns
+    virtual bool run() = 0;       // one slice of work; false: found none
+    virtual bool pending() = 0;   // whether run() would find some
+    virtual uint64_t idle() = 0;  // before going to sleep: for how long at most, ns
 
    protected:
     ~Runnable() = default;
 };
 
 // RUNNING: calls run() until it finds nothing, then looks on for some microseconds.
-// NAPPING: short timed sleeps for as long as the device was active within the last milliseconds. A submission then costs its thread one
-//   load: no system call. While other threads help (they wait for results and run the chip themselves), naps leave the work to them.
+// NAPPING: short timed sleeps for as long as the device was active within the last milliseconds. A submission then
+// costs its thread one
+//   load: no system call. While other threads help (they wait for results and run the chip themselves), naps leave the
+//   work to them.
 // ASLEEP:  sleeps until a kick, which costs the kicker one system call. An idle chip costs no CPU time.
 class Executor {
    public:
@@ -37,16 +39,18 @@ class Executor {
 
     // Work may be pending: sees that it is found. Any thread; only the change from ASLEEP makes a system call.
     void kick() {
-        // Dekker with sleep(): the kicker has stored "work is there" (inside the chip) and now loads our state; sleep() stores its
-        // state and then loads "work is there". With a full fence between store and load on both sides, at least one of the two
-        // sees the other: either we wake it, or it does not go to sleep.
+        // Dekker with sleep(): the kicker has stored "work is there" (inside the chip) and now loads our state; sleep()
+        // stores its state and then loads "work is there". With a full fence between store and load on both sides, at
+        // least one of the two sees the other: either we wake it, or it does not go to sleep.
         std::atomic_thread_fence(std::memory_order_seq_cst);
-        if (state_.load(std::memory_order_relaxed) == kAsleep) [[unlikely]] wake();
+        if (state_.load(std::memory_order_relaxed) == kAsleep) [[unlikely]]
+            wake();
     }
 
     // Another thread has just done a slice of work.
     void note_help() {
-        if (!helped_.load(std::memory_order_relaxed)) helped_.store(true, std::memory_order_relaxed);  // mostly a shared read
+        if (!helped_.load(std::memory_order_relaxed))
+            helped_.store(true, std::memory_order_relaxed);  // mostly a shared read
     }
 
     // Ends a nap too: for a thread that goes to sleep itself and leaves work behind.

@@ -21,8 +21,9 @@
 namespace sidra::embedded {
 namespace {
 
-// ThreadSanitizer orders accesses by virtual address: it would not see that a release through one mapping and an acquire through
-// the other meet. Under it both names are the writable mapping; a test of the write protection looks at this.
+// ThreadSanitizer orders accesses by virtual address: it would not see that a release through one mapping and an
+// acquire through the other meet. Under it both names are the writable mapping; a test of the write protection looks at
+// this.
 constexpr bool kOneMapping = SIDRA_THREAD_SANITIZER;
 
 uint8_t* map_pages(size_t size, int protection, int flags, int fd) {

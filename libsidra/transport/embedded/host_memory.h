@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory of this process that the chip reaches: page-aligned, zeroed, given back as a whole. There is no IOMMU in process, so the bus
-// address of a byte is its address; only tables that this driver writes hold bus addresses.
+// Memory of this process that the chip reaches: page-aligned, zeroed, given back as a whole. There is no IOMMU in
+// process, so the bus address of a byte is its address; only tables that this driver writes hold bus addresses.
 #ifndef SIDRA_EMBEDDED_HOST_MEMORY_H
 #define SIDRA_EMBEDDED_HOST_MEMORY_H
 
@@ -36,8 +36,8 @@ class HostMemory {
     size_t size_;
 };
 
-// State pages of all queues of a chip: shared memory mapped twice, once to write and once only to read, so that an application that
-// stores to its state page faults instead of moving its own timeline.
+// State pages of all queues of a chip: shared memory mapped twice, once to write and once only to read, so that an
+// application that stores to its state page faults instead of moving its own timeline.
 class StatePages {
    public:
     // Throws std::bad_alloc.

@@ -115,8 +115,8 @@ void Interrupts::fire_all(WaitPoint& point) {
     point.armed_.clear();
 }
 
-// Gives the chip the smallest value that is waited for. Under lock_, so that its last write is the newest smallest. If the timeline
-// has reached it meanwhile the chip raises at once, and the caller's service() finds that.
+// Gives the chip the smallest value that is waited for. Under lock_, so that its last write is the newest smallest. If
+// the timeline has reached it meanwhile the chip raises at once, and the caller's service() finds that.
 void Interrupts::program(const WaitPoint& point) {
     if (point.armed_.empty()) return;
     host_.write_register(SIDRA_ARM(point.slot_, point.queue_), point.armed_.begin()->first, 8);

@@ -27,12 +27,14 @@ class Waiter {
     std::atomic<uint32_t> word_{0};
 };
 
-// The part of a queue that interrupts deal with. The values that are armed for it wait in order; the chip holds the smallest.
+// The part of a queue that interrupts deal with. The values that are armed for it wait in order; the chip holds the
+// smallest.
 class WaitPoint {
    public:
     WaitPoint(uint32_t slot, uint32_t queue, unsigned vector, sidra_queue_state* state)
         : slot_(slot), queue_(queue), vector_(vector), state_(state) {}
 
+    unsigned vector() const { return vector_; }
     uint64_t timeline() const { return std::atomic_ref<uint64_t>(state_->timeline).load(std::memory_order_acquire); }
     uint32_t run_state() const { return std::atomic_ref<uint32_t>(state_->run_state).load(std::memory_order_acquire); }
     // It will not move any more by itself.
@@ -59,26 +61,26 @@ class WaitPoint {
     bool attached_ = false;
 };
 
-// raise() is the chip's msix callback and only records. The work is done by service(), which every thread that entered the chip
-// calls when it has come out: this driver's bottom half.
+// raise() is the chip's msix callback and only records. The work is done by service(), which every thread that entered
+// the chip calls when it has come out: this driver's bottom half.
 class Interrupts {
    public:
     explicit Interrupts(ChipHost& host) : host_(host) {}
     ~Interrupts();
 
-    void raise(unsigned vector) {
-        pending_.fetch_or(vector < 32 ? 1u << vector : 0u, std::memory_order_release);
-    }
+    void raise(unsigned vector) { pending_.fetch_or(vector < 32 ? 1u << vector : 0u, std::memory_order_release); }
     void service() {
-        if (pending_.load(std::memory_order_relaxed) != 0) [[unlikely]] handle();
+        if (pending_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            handle();
     }
 
     void attach(WaitPoint& point);
     // Wakes all who wait for it; nobody refers to it afterwards.
     void detach(WaitPoint& point);
 
-    // Wakes the waiter, or signals the eventfd (a descriptor whose ownership goes to the wait point), once when the timeline has reached
-    // `value` or the queue has stopped; at once if that is so. Callers call service() afterwards, and look again before they sleep.
+    // Wakes the waiter, or signals the eventfd (a descriptor whose ownership goes to the wait point), once when the
+    // timeline has reached `value` or the queue has stopped; at once if that is so. Callers call service() afterwards,
+    // and look again before they sleep.
     void arm(WaitPoint& point, uint64_t value, Waiter& waiter) { arm(point, value, {&waiter, -1}); }
     void arm(WaitPoint& point, uint64_t value, int eventfd) { arm(point, value, {nullptr, eventfd}); }
     void disarm(WaitPoint& point, Waiter& waiter);
@@ -100,9 +102,9 @@ class Interrupts {
     void drop_eventfd(int fd);
 
     ChipHost& host_;
-    std::atomic<uint32_t> pending_{0};  // a bit a vector
-    std::atomic<uint32_t> eventfds_{0}; // armed
-    std::mutex lock_;                   // of points_ and of armed_ of each; never held in a call that raise() comes from, but ARM writes
+    std::atomic<uint32_t> pending_{0};   // a bit a vector
+    std::atomic<uint32_t> eventfds_{0};  // armed
+    std::mutex lock_;  // of points_ and of armed_ of each; never held in a call that raise() comes from, but ARM writes
     std::array<std::vector<WaitPoint*>, SIDRA_MSIX_VECTORS> points_;
 };
 

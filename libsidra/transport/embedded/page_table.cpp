@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <vector>
 
 namespace sidra::embedded {
 namespace {
@@ -36,10 +37,11 @@ struct PageTables::Node {
     std::unique_ptr<Table> table = std::make_unique<Table>();
     std::vector<std::unique_ptr<Node>> children;  // tables below; empty at the lowest level
     unsigned used = 0;                            // valid entries
+    std::unique_ptr<Node> next;                   // of the unlinked ones
 };
 
 PageTables::PageTables() : root_(std::make_unique<Node>(SIDRA_PT_LEVELS - 1)), tables_(1) {}
-PageTables::~PageTables() = default;
+PageTables::~PageTables() { free_unlinked(); }
 
 uint64_t PageTables::root() const { return root_->bus(); }
 
@@ -93,28 +95,33 @@ void PageTables::unmap(uint64_t va, uint64_t size) {
                 low->used--;
             }
             if (low->used == 0) {
-                unlinked_.reserve(unlinked_.size() + 2);
                 middle->set(huge_index, 0);
                 middle->used--;
-                unlinked_.push_back(std::move(middle->children[huge_index]));
+                unlink(std::move(middle->children[huge_index]));
             }
         } else if (middle && middle->table->entries[huge_index] != 0) {
             middle->set(huge_index, 0);
             middle->used--;
         }
         if (middle && middle->used == 0) {
-            unlinked_.reserve(unlinked_.size() + 1);
             root_->set(root_index, 0);
             root_->used--;
-            unlinked_.push_back(std::move(root_->children[root_index]));
+            unlink(std::move(root_->children[root_index]));
         }
         va = std::min(end, huge_end);
     }
 }
 
+void PageTables::unlink(std::unique_ptr<Node> node) {
+    node->next = std::move(unlinked_);
+    unlinked_ = std::move(node);
+}
+
 void PageTables::free_unlinked() {
-    tables_ -= unlinked_.size();
-    unlinked_.clear();
+    while (unlinked_) {
+        unlinked_ = std::move(unlinked_->next);
+        tables_--;
+    }
 }
 
 }  // namespace sidra::embedded

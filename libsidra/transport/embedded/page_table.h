@@ -5,14 +5,13 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "sidra_hw.h"
 
 namespace sidra::embedded {
 
-// Not thread-safe towards other writers; every entry is one atomic store, so the chip sees old or new. The bus address of a table
-// is its address in this process.
+// Not thread-safe towards other writers; every entry is one atomic store, so the chip sees old or new. The bus address
+// of a table is its address in this process.
 class PageTables {
    public:
     PageTables();
@@ -22,12 +21,13 @@ class PageTables {
 
     uint64_t root() const;
 
-    // Maps [va, va + size) to [address, address + size), with SIDRA_PTE_READ, _WRITE, _LOCAL in `flags`. All are multiples of 4 KiB,
-    // inside the address space, and nothing is mapped there. 2 MiB leaves wherever both sides allow.
+    // Maps [va, va + size) to [address, address + size), with SIDRA_PTE_READ, _WRITE, _LOCAL in `flags`. All are
+    // multiples of 4 KiB, inside the address space, and nothing is mapped there. 2 MiB leaves wherever both sides
+    // allow.
     void map(uint64_t va, uint64_t address, uint64_t size, uint64_t flags);
 
-    // Clears the leaves of a range that map() made (all of it, or whole parts). Tables that become empty are unlinked but stay
-    // allocated: the chip may still look at them until the range is quiesced.
+    // Clears the leaves of a range that map() made (all of it, or whole parts). Tables that become empty are unlinked
+    // but stay allocated: the chip may still look at them until the range is quiesced. Never fails.
     void unmap(uint64_t va, uint64_t size);
 
     // After the acknowledgement of the quiesce: frees the tables that unmap() unlinked.
@@ -39,9 +39,10 @@ class PageTables {
    private:
     struct Node;
     Node* child(Node& parent, unsigned index);
+    void unlink(std::unique_ptr<Node> node);
 
     std::unique_ptr<Node> root_;
-    std::vector<std::unique_ptr<Node>> unlinked_;
+    std::unique_ptr<Node> unlinked_;  // a list: unmap() must not need memory
     uint64_t tables_ = 0;
 };
 

@@ -30,13 +30,15 @@ struct RingLayout {
     uint64_t size;
 };
 
-// Shared by the context's table of queues and by threads that wait; the ring memory and the state page also by mappings.
+// Shared by the context's table of queues and by threads that wait; the ring memory and the state page also by
+// mappings.
 struct Queue {
-    Queue(uint32_t slot, uint32_t its_number, uint32_t its_kind, uint32_t its_log2, bool reports, unsigned vector,
-          std::shared_ptr<StatePages::Page> its_state)
+    Queue(uint32_t slot, uint32_t its_number, uint32_t its_kind, uint32_t its_log2, uint32_t its_priority, bool reports,
+          unsigned vector, std::shared_ptr<StatePages::Page> its_state)
         : number(its_number),
           kind(its_kind),
           ring_log2(its_log2),
+          priority(its_priority),
           layout(its_log2, reports),
           ring(std::make_shared<HostMemory>(layout.size, HostMemory::Fork::kDrop)),
           state(std::move(its_state)),
@@ -44,22 +46,25 @@ struct Queue {
 
     uint64_t capacity() const { return uint64_t{1} << ring_log2; }
     uint64_t load_write_index() const {
-        return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(ring->data() + layout.write_index)).load(std::memory_order_acquire);
+        return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(ring->data() + layout.write_index))
+            .load(std::memory_order_acquire);
     }
     void store_write_index(uint64_t value) {
-        std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(ring->data() + layout.write_index)).store(value, std::memory_order_release);
+        std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(ring->data() + layout.write_index))
+            .store(value, std::memory_order_release);
     }
 
     const uint32_t number;
     const uint32_t kind;  // enum sidra_queue_kind
     const uint32_t ring_log2;
+    const uint32_t priority;
     const RingLayout layout;
     const std::shared_ptr<HostMemory> ring;
     const std::shared_ptr<StatePages::Page> state;
-    uint64_t ring_va = 0;              // user queue: device address of the ring memory
+    uint64_t ring_va = 0;  // user queue: device address of the ring memory
     std::atomic<bool> destroyed{false};
     WaitPoint point;
-    std::mutex submit_lock;            // of what SUBMIT writes to the ring of a kernel queue
+    std::mutex submit_lock;  // of what SUBMIT writes to the ring of a kernel queue
 };
 
 }  // namespace sidra::embedded

@@ -38,7 +38,8 @@ struct Requests {
     static Call find(unsigned long request) {
         switch (request) {
 #define SIDRA_REQUEST(number, type, method, access, lock) \
-    case SIDRA_IOCTL_##number: return call<sidra_ioctl_##type, &Session::method, Session::access, lock>
+    case SIDRA_IOCTL_##number:                            \
+        return call<sidra_ioctl_##type, &Session::method, Session::access, lock>
             SIDRA_REQUEST(DEVICE_QUERY, device_query, device_query, kNormal, kLocked);
             SIDRA_REQUEST(DEVICE_CLOCK, device_clock, device_clock, kNormal, kUnlocked);
             SIDRA_REQUEST(DEVICE_RESET, device_reset, device_reset, kNormal, kLocked);
@@ -68,7 +69,8 @@ struct Requests {
             SIDRA_REQUEST(WEIGHTS_QUERY, weights_query, weights_query, kNormal, kLocked);
             SIDRA_REQUEST(WEIGHTS_LIST, weights_list, weights_list, kNormal, kLocked);
 #undef SIDRA_REQUEST
-            default: return nullptr;
+            default:
+                return nullptr;
         }
     }
 };
@@ -105,12 +107,14 @@ int Session::find_context(uint32_t handle, Access access, Context** context, Det
 
 int Session::find_queue(Context& context, uint32_t number, std::shared_ptr<Queue>* queue, Detail& detail) {
     const auto place = context.queues.find(number);
-    if (place == context.queues.end()) return fail(detail, -ENOENT, "there is no queue {} in context {}", number, context.handle);
+    if (place == context.queues.end())
+        return fail(detail, -ENOENT, "there is no queue {} in context {}", number, context.handle);
     *queue = place->second;
     return 0;
 }
 
-int Session::find_queue(uint32_t handle, uint32_t number, Access access, std::shared_ptr<Queue>* queue, Detail& detail) {
+int Session::find_queue(uint32_t handle, uint32_t number, Access access, std::shared_ptr<Queue>* queue,
+                        Detail& detail) {
     Context* context;
     if (int error = find_context(handle, access, &context, detail)) return error;
     return find_queue(*context, number, queue, detail);
@@ -222,14 +226,24 @@ int Session::context_destroy(sidra_ioctl_context& a, Detail& detail) {
     return 0;
 }
 
+namespace {
+
+void keep_later(sidra_fault& latest, const sidra_fault& fault) {
+    if (fault.cause != SIDRA_FAULT_NONE && (latest.cause == SIDRA_FAULT_NONE || fault.clock_ns >= latest.clock_ns))
+        latest = fault;
+}
+
+}  // namespace
+
 sidra_fault Session::latest_fault(const Context& context) {
     sidra_fault latest = context.fault;
-    for (const auto& [number, queue] : context.queues) {
-        if (!queue->point.stopped()) continue;
-        const sidra_fault& fault = queue->state->state()->fault;
-        if (fault.cause != SIDRA_FAULT_NONE && (latest.cause == SIDRA_FAULT_NONE || fault.clock_ns >= latest.clock_ns)) latest = fault;
-    }
+    for (const auto& [number, queue] : context.queues)
+        if (queue->point.stopped()) keep_later(latest, queue->state->state()->fault);
     return latest;
+}
+
+void Session::remember_fault(Context& context, const Queue& queue) {
+    keep_later(context.fault, queue.state->state()->fault);
 }
 
 int Session::context_query(sidra_ioctl_context_query& a, Detail& detail) {
@@ -262,7 +276,8 @@ int Session::context_recover(sidra_ioctl_context& a, Detail& detail) {
 Session::Mapping Session::map(uint64_t offset, uint64_t size, bool writable) {
     const auto refuse = [](int error) { return Mapping{nullptr, nullptr, error}; };
     const auto grant = [&](uint8_t* address, uint64_t available, std::shared_ptr<void> owner) {
-        return size == 0 || page_ceil(size) > available || size > available ? refuse(-EINVAL) : Mapping{address, std::move(owner), 0};
+        return size == 0 || page_ceil(size) > available || size > available ? refuse(-EINVAL)
+                                                                            : Mapping{address, std::move(owner), 0};
     };
     const MapOffset place(offset);
     if (!place.valid()) return refuse(-EINVAL);
@@ -279,7 +294,8 @@ Session::Mapping Session::map(uint64_t offset, uint64_t size, bool writable) {
     if (int error = find_queue(place.handle(), place.queue(), kRelease, &queue, detail)) return refuse(error);
     if (place.kind() == MapOffset::kState)
         return writable ? refuse(-EACCES) : grant(queue->state->readonly(), SIDRA_PAGE_SIZE, queue->state);
-    return queue->kind == SIDRA_QUEUE_USER ? grant(queue->ring->data(), queue->ring->size(), queue->ring) : refuse(-EACCES);
+    return queue->kind == SIDRA_QUEUE_USER ? grant(queue->ring->data(), queue->ring->size(), queue->ring)
+                                           : refuse(-EACCES);
 }
 
 void Session::release(std::shared_ptr<void> owner) {

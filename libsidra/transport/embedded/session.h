@@ -26,7 +26,9 @@ class MapOffset {
     uint32_t handle() const { return static_cast<uint32_t>(raw_ >> 24); }
     uint32_t queue() const { return static_cast<uint32_t>(raw_ >> SIDRA_PAGE_SHIFT) & 0xfff; }
     // Exactly what an offset of that kind looks like.
-    bool valid() const { return raw_ == MapOffset(static_cast<Kind>(kind()), handle(), kind() >= kRing ? queue() : 0).raw_; }
+    bool valid() const {
+        return raw_ == MapOffset(static_cast<Kind>(kind()), handle(), kind() >= kRing ? queue() : 0).raw_;
+    }
 
    private:
     uint64_t raw_;
@@ -60,7 +62,10 @@ class Session {
 
    private:
     friend struct Requests;
-    enum Access { kNormal, kRelease };  // kRelease: also on a lost context or a lost device, so that everything can be freed
+    enum Access {
+        kNormal,
+        kRelease
+    };  // kRelease: also on a lost context or a lost device, so that everything can be freed
 
     // session.cpp
     int device_query(sidra_ioctl_device_query& a, Detail& detail);
@@ -114,6 +119,8 @@ class Session {
     void drop_queue(Context& context, Queue& queue);
     void destroy_context(Context& context);
     static sidra_fault latest_fault(const Context& context);
+    // Of a queue that the chip has forgotten.
+    static void remember_fault(Context& context, const Queue& queue);
     template <class Argument>
     int return_data(Argument& a, WeightsObject& object, std::span<const uint8_t> data, uint64_t room, Detail& detail);
     int install_weights(Context& context, WeightsObject& object, uint32_t rights, uint32_t* index, Detail& detail);

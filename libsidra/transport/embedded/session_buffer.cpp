@@ -29,7 +29,8 @@ struct LocalBuffer final : BufferMemory {
     Driver& driver;
 };
 
-// The pages around the caller's bytes; whole pages become visible to the device. They are not pinned: they must stay mapped.
+// The pages around the caller's bytes; whole pages become visible to the device. They are not pinned: they must stay
+// mapped.
 struct UserBuffer final : BufferMemory {
     UserBuffer(uint64_t start, uint64_t bytes, bool device_reads_only) {
         first = start % SIDRA_PAGE_SIZE;
@@ -88,8 +89,8 @@ int Session::buffer_register(sidra_ioctl_buffer_register& a, Detail& detail) {
     if (int error = check_flags(a.flags, SIDRA_REGISTER_READONLY, "flags", detail)) return error;
     const uint64_t offset = a.address % SIDRA_PAGE_SIZE;
     if (a.size == 0 || a.size > kSizeMax - 2 * SIDRA_PAGE_SIZE || a.address + a.size + SIDRA_PAGE_SIZE < a.address)
-        return fail(detail, -EINVAL, "memory at {:#x}, {} bytes: the size must be 1..{} and the end must not wrap", a.address, a.size,
-                    kSizeMax - 2 * SIDRA_PAGE_SIZE);
+        return fail(detail, -EINVAL, "memory at {:#x}, {} bytes: the size must be 1..{} and the end must not wrap",
+                    a.address, a.size, kSizeMax - 2 * SIDRA_PAGE_SIZE);
     const bool readonly = a.flags & SIDRA_REGISTER_READONLY;
     if (!probe_user(a.address - offset, page_ceil(offset + a.size), !readonly))
         return fail(detail, -EFAULT, "memory at {:#x}, {} bytes is not mapped{}", a.address, a.size,
@@ -129,10 +130,12 @@ int Session::buffer_bind(sidra_ioctl_buffer_bind& a, Detail& detail) {
     if (int error = find_buffer(a.handle, &memory, detail)) return error;
     if (memory->readonly && (a.flags & SIDRA_BIND_WRITE))
         return fail(detail, -EACCES, "buffer {} was registered read-only; bind it without SIDRA_BIND_WRITE", a.handle);
-    const Driver::Segment segment{memory->size, memory->pte_flags | SIDRA_PTE_READ | (a.flags & SIDRA_BIND_WRITE ? SIDRA_PTE_WRITE : 0)};
+    const Driver::Segment segment{
+        memory->size, memory->pte_flags | SIDRA_PTE_READ | (a.flags & SIDRA_BIND_WRITE ? SIDRA_PTE_WRITE : 0)};
     const uint64_t va = driver_->bind(*context, memory->address, {&segment, 1});
     if (va == 0)
-        return fail(detail, -ENOMEM, "the address space of context {} has no room for {} bytes ({} in one piece); unbind something",
+        return fail(detail, -ENOMEM,
+                    "the address space of context {} has no room for {} bytes ({} in one piece); unbind something",
                     a.context, memory->size, context->addresses.largest_free());
     const uint64_t address = va + memory->first;
     try {

@@ -20,20 +20,26 @@ int Session::bind_ring(Context& context, Queue& queue, Detail& detail) {
     if (queue.kind == SIDRA_QUEUE_KERNEL) return 0;  // the chip reaches it by bus address
     // The chip only reads packets and write index, and nobody else may write them through a device address.
     const RingLayout& layout = queue.layout;
-    const Driver::Segment segments[] = {{layout.report, SIDRA_PTE_READ}, {layout.size - layout.report, SIDRA_PTE_READ | SIDRA_PTE_WRITE}};
+    const Driver::Segment segments[] = {{layout.report, SIDRA_PTE_READ},
+                                        {layout.size - layout.report, SIDRA_PTE_READ | SIDRA_PTE_WRITE}};
     queue.ring_va = driver_->bind(context, queue.ring->bus(), {segments, layout.has_reports() ? 2u : 1u});
     if (queue.ring_va != 0) return 0;
-    return fail(detail, -ENOMEM, "the address space of context {} has no room for a ring of {} bytes", context.handle, layout.size);
+    return fail(detail, -ENOMEM, "the address space of context {} has no room for a ring of {} bytes", context.handle,
+                layout.size);
 }
 
 int Session::queue_create(sidra_ioctl_queue_create& a, Detail& detail) {
     a.queue = 0;
     a.ring_offset = a.ring_size = a.report_offset = a.state_offset = 0;
     if (int error = check_flags(a.flags, SIDRA_QUEUE_REPORTS, "flags", detail)) return error;
-    if (a.kind > SIDRA_QUEUE_KERNEL) return fail(detail, -EINVAL, "kind {} is neither a user (0) nor a kernel queue (1)", a.kind);
+    if (a.kind > SIDRA_QUEUE_KERNEL)
+        return fail(detail, -EINVAL, "kind {} is neither a user (0) nor a kernel queue (1)", a.kind);
     if (a.ring_log2 < SIDRA_HW_QUEUE_LOG2_MIN || a.ring_log2 > SIDRA_HW_QUEUE_LOG2_MAX)
-        return fail(detail, -EINVAL, "ring_log2 {} is not {}..{}", a.ring_log2, SIDRA_HW_QUEUE_LOG2_MIN, SIDRA_HW_QUEUE_LOG2_MAX);
-    if (a.priority >= SIDRA_PRIORITIES) return fail(detail, -EINVAL, "priority {} is not 0..{}", a.priority, SIDRA_PRIORITIES - 1);
+        return fail(detail, -EINVAL, "ring_log2 {} is not {}..{}", a.ring_log2, SIDRA_HW_QUEUE_LOG2_MIN,
+                    SIDRA_HW_QUEUE_LOG2_MAX);
+    // No privilege is asked for the highest: all queues of an embedded chip are of one process.
+    if (a.priority >= SIDRA_PRIORITIES)
+        return fail(detail, -EINVAL, "priority {} is not 0..{}", a.priority, SIDRA_PRIORITIES - 1);
     const bool reports = a.flags & SIDRA_QUEUE_REPORTS;
     if (reports && a.kind == SIDRA_QUEUE_KERNEL)
         return fail(detail, -EINVAL, "a kernel queue has no reports: its ring memory cannot be mapped");
@@ -45,13 +51,12 @@ int Session::queue_create(sidra_ioctl_queue_create& a, Detail& detail) {
         return fail(detail, -EMFILE, "context {} has {} queues already; destroy one", a.context, number);
     if (driver_->queue_count() >= driver_->info().queues)
         return fail(detail, -EMFILE, "the chip runs {} queues already; destroy one", driver_->info().queues);
-    if (!driver_->host().executor().start())
-        return fail(detail, -EAGAIN, "the system gives no thread to run the chip");
+    if (!driver_->host().executor().start()) return fail(detail, -EAGAIN, "the system gives no thread to run the chip");
     auto state = driver_->state_pages().take();
     if (!state) return fail(detail, -EMFILE, "all state pages are in use; unmap those of queues that are gone");
 
-    const unsigned vector = vector_of(context->slot, number);
-    auto queue = std::make_shared<Queue>(context->slot, number, a.kind, a.ring_log2, reports, vector, std::move(state));
+    auto queue = std::make_shared<Queue>(context->slot, number, a.kind, a.ring_log2, a.priority, reports,
+                                         vector_of(context->slot, number), std::move(state));
     queue->state->state()->generation = context->generation;
     context->queues.emplace(number, queue);
     try {
@@ -64,9 +69,6 @@ int Session::queue_create(sidra_ioctl_queue_create& a, Detail& detail) {
         drop_queue(*context, *queue);
         throw;
     }
-    sidra_hw_queue& entry = context->queue_entry(number);
-    entry.priority = static_cast<uint8_t>(a.priority);
-    entry.vector = static_cast<uint16_t>(vector);
     driver_->install_queue(*context, *queue, 0);
 
     a.queue = number;
@@ -87,13 +89,13 @@ int Session::queue_destroy(sidra_ioctl_queue& a, Detail& detail) {
     if (int error = find_context(a.context, kRelease, &context, detail)) return error;
     if (int error = find_queue(*context, a.queue, &queue, detail)) return error;
     driver_->remove_queue(*context, *queue);
-    context->fault = latest_fault(*context);
+    remember_fault(*context, *queue);
     drop_queue(*context, *queue);
     return 0;
 }
 
-// What was queued is dropped: the queue goes on behind it. The timeline jumps there, so that positions stay unique and nobody waits for
-// packets that will never run; who waits now is told.
+// What was queued is dropped: the queue goes on behind it. The timeline jumps there, so that positions stay unique and
+// nobody waits for packets that will never run; who waits now is told.
 int Session::queue_reset(sidra_ioctl_queue& a, Detail& detail) {
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
     if (int error = check_flags(a.pad, 0, "pad", detail)) return error;
@@ -103,10 +105,12 @@ int Session::queue_reset(sidra_ioctl_queue& a, Detail& detail) {
     if (int error = find_queue(*context, a.queue, &queue, detail)) return error;
     std::lock_guard submit_guard(queue->submit_lock);
     driver_->remove_queue(*context, *queue);
-    if (context->lost) return fail(detail, -ESTALE, "the chip did not let go of queue {}: context {} was reset and is lost", a.queue, a.context);
+    if (context->lost)
+        return fail(detail, -ESTALE, "the chip did not let go of queue {}: context {} was reset and is lost", a.queue,
+                    a.context);
 
     // The chip has forgotten the queue: the state page is ours until it loads the queue again.
-    context->fault = latest_fault(*context);
+    remember_fault(*context, *queue);
     sidra_queue_state& state = *queue->state->state();
     uint64_t start = queue->load_write_index();
     const uint64_t retired = queue->point.timeline();
@@ -144,13 +148,17 @@ int Session::submit(sidra_ioctl_submit& a, Detail& detail) {
     const int32_t wanted_fence = a.out_fence_fd;
     a.out_fence_fd = -1;
     if (int error = check_flags(a.flags, SIDRA_SUBMIT_OUT_FENCE, "flags", detail)) return error;
-    if (a.count == 0 || a.count > kSubmitMax) return fail(detail, -EINVAL, "count {} is not 1..{}", a.count, kSubmitMax);
+    if (a.count == 0 || a.count > kSubmitMax)
+        return fail(detail, -EINVAL, "count {} is not 1..{}", a.count, kSubmitMax);
     if (wanted_fence != -1) return fail(detail, -EINVAL, "out_fence_fd {} must be -1 on entry", wanted_fence);
     if (a.in_count != 0 || a.out_count != 0)
-        return fail(detail, -EOPNOTSUPP, "an embedded chip has no syncobjs ({} in, {} out); wait for the timeline instead", a.in_count, a.out_count);
+        return fail(detail, -EOPNOTSUPP,
+                    "an embedded chip has no syncobjs ({} in, {} out); wait for the timeline instead", a.in_count,
+                    a.out_count);
     if (a.in_fence_fd != -1 || (a.flags & SIDRA_SUBMIT_OUT_FENCE))
         return fail(detail, -EOPNOTSUPP, "an embedded chip has no sync_files; wait for the timeline instead");
-    if (a.in_points != 0 || a.out_points != 0) return fail(detail, -EINVAL, "in_points or out_points is given with a count of 0");
+    if (a.in_points != 0 || a.out_points != 0)
+        return fail(detail, -EINVAL, "in_points or out_points is given with a count of 0");
 
     Context* context;
     std::shared_ptr<Queue> queue;
@@ -162,28 +170,35 @@ int Session::submit(sidra_ioctl_submit& a, Detail& detail) {
         slot = context->slot;
     }
     if (queue->kind != SIDRA_QUEUE_KERNEL)
-        return fail(detail, -EINVAL, "queue {} of context {} is a user queue: write packets to its ring and ring its doorbell", a.queue, a.context);
+        return fail(detail, -EINVAL,
+                    "queue {} of context {} is a user queue: write packets to its ring and ring its doorbell", a.queue,
+                    a.context);
     std::vector<sidra_cmd> packets(a.count);
     if (!copy_from_user(packets.data(), a.packets, packets.size() * sizeof packets[0]))
         return fail(detail, -EFAULT, "{} packets at {:#x} are not readable", a.count, a.packets);
     for (uint32_t i = 0; i < a.count; i++)
         if (packets[i].hdr.opcode == SIDRA_CMD_SEM_WAIT || packets[i].hdr.opcode == SIDRA_CMD_SEM_SIGNAL)
-            return fail(detail, -EINVAL, "packet {} has opcode {}: semaphores are for user queues only", i, packets[i].hdr.opcode);
+            return fail(detail, -EINVAL, "packet {} has opcode {}: semaphores are for user queues only", i,
+                        packets[i].hdr.opcode);
 
     std::lock_guard submit_guard(queue->submit_lock);
     if (queue->destroyed.load(std::memory_order_acquire))
         return fail(detail, -ENOENT, "queue {} of context {} was destroyed", a.queue, a.context);
     if (queue->point.stopped())
-        return fail(detail, -EIO, "queue {} of context {} has stopped; query its fault, then reset it", a.queue, a.context);
+        return fail(detail, -EIO, "queue {} of context {} has stopped; query its fault, then reset it", a.queue,
+                    a.context);
     const uint64_t capacity = queue->capacity();
     if (a.count > capacity)
-        return fail(detail, -EINVAL, "{} packets do not fit into a ring of {}; submit fewer at a time", a.count, capacity);
+        return fail(detail, -EINVAL, "{} packets do not fit into a ring of {}; submit fewer at a time", a.count,
+                    capacity);
     const uint64_t begin = queue->load_write_index();
     const uint64_t in_ring = begin - queue->point.timeline();
     if (a.count > capacity - in_ring)
-        return fail(detail, -EBUSY, "{} of {} places in the ring of queue {} are taken; wait for its timeline", in_ring, capacity, a.queue);
+        return fail(detail, -EBUSY, "{} of {} places in the ring of queue {} are taken; wait for its timeline", in_ring,
+                    capacity, a.queue);
     auto* ring = reinterpret_cast<sidra_cmd*>(queue->ring->data());
-    for (uint64_t i = 0; i < a.count; i++) std::memcpy(&ring[(begin + i) & (capacity - 1)], &packets[i], sizeof packets[i]);
+    for (uint64_t i = 0; i < a.count; i++)
+        std::memcpy(&ring[(begin + i) & (capacity - 1)], &packets[i], sizeof packets[i]);
     queue->store_write_index(begin + a.count);
     driver_->host().doorbell(SIDRA_DOORBELL(slot, queue->number));
     a.value = begin + a.count;

@@ -93,7 +93,8 @@ bool is_eventfd(int fd) {
 int Session::wait(sidra_ioctl_wait& a, Detail& detail) {
     a.index = 0;
     if (int error = check_flags(a.flags, SIDRA_WAIT_ALL, "flags", detail)) return error;
-    if (a.count == 0 || a.count > SIDRA_WAIT_MAX) return fail(detail, -EINVAL, "count {} is not 1..{}", a.count, SIDRA_WAIT_MAX);
+    if (a.count == 0 || a.count > SIDRA_WAIT_MAX)
+        return fail(detail, -EINVAL, "count {} is not 1..{}", a.count, SIDRA_WAIT_MAX);
     if (a.stride < sizeof(sidra_wait_item) || a.stride > kStrideMax)
         return fail(detail, -EINVAL, "stride {} is not {}..{}", a.stride, sizeof(sidra_wait_item), kStrideMax);
     const bool all = a.flags & SIDRA_WAIT_ALL;
@@ -123,8 +124,8 @@ int Session::wait(sidra_ioctl_wait& a, Detail& detail) {
             a.index = verdict->index;
             const Item& item = items[verdict->index];
             if (verdict->result == -ENOENT)
-                return fail(detail, -ENOENT, "queue {} was destroyed at timeline {}, before {}", item.queue->number, item.queue->point.timeline(),
-                            item.value);
+                return fail(detail, -ENOENT, "queue {} was destroyed at timeline {}, before {}", item.queue->number,
+                            item.queue->point.timeline(), item.value);
             if (verdict->result != 0)
                 return fail(detail, verdict->result, "queue {} stopped at timeline {}, before {}", item.queue->number,
                             item.queue->point.timeline(), item.value);

@@ -12,7 +12,8 @@ namespace {
 constexpr uint32_t kFirstIndex = 1;
 
 uint32_t hardware_rights(uint32_t rights) {
-    return (rights & SIDRA_WEIGHTS_COMPUTE ? SIDRA_HW_WEIGHTS_COMPUTE : 0u) | (rights & SIDRA_WEIGHTS_PROGRAM ? SIDRA_HW_WEIGHTS_PROGRAM : 0u) |
+    return (rights & SIDRA_WEIGHTS_COMPUTE ? SIDRA_HW_WEIGHTS_COMPUTE : 0u) |
+           (rights & SIDRA_WEIGHTS_PROGRAM ? SIDRA_HW_WEIGHTS_PROGRAM : 0u) |
            (rights & SIDRA_WEIGHTS_READBACK ? SIDRA_HW_WEIGHTS_READBACK : 0u);
 }
 
@@ -43,7 +44,8 @@ void describe(Argument& a, const WeightsObject& object, uint32_t index) {
 
 int Session::find_weights(Context& context, uint32_t index, WeightsHandle* handle, Detail& detail) {
     const auto place = context.weights.find(index);
-    if (place == context.weights.end()) return fail(detail, -ENOENT, "there are no weights {} in context {}", index, context.handle);
+    if (place == context.weights.end())
+        return fail(detail, -ENOENT, "there are no weights {} in context {}", index, context.handle);
     *handle = place->second;
     return 0;
 }
@@ -55,14 +57,15 @@ int Session::free_weights_index(const Context& context, uint32_t* index, Detail&
         number++;
     }
     if (number >= SIDRA_WEIGHTS_MAX)
-        return fail(detail, -EMFILE, "the weights table of context {} is full ({} entries); destroy some", context.handle,
-                    SIDRA_WEIGHTS_MAX - kFirstIndex);
+        return fail(detail, -EMFILE, "the weights table of context {} is full ({} entries); destroy some",
+                    context.handle, SIDRA_WEIGHTS_MAX - kFirstIndex);
     *index = number;
     return 0;
 }
 
 // Takes over one handle of the object.
-int Session::install_weights(Context& context, WeightsObject& object, uint32_t rights, uint32_t* index, Detail& detail) {
+int Session::install_weights(Context& context, WeightsObject& object, uint32_t rights, uint32_t* index,
+                             Detail& detail) {
     int error;
     try {
         error = free_weights_index(context, index, detail);
@@ -96,7 +99,8 @@ void Session::drop_weights(Context& context, std::map<uint32_t, WeightsHandle>::
 
 // Gives the caller of open or import the data kept with the object; on failure the handle just taken is dropped.
 template <class Argument>
-int Session::return_data(Argument& a, WeightsObject& object, std::span<const uint8_t> data, uint64_t room, Detail& detail) {
+int Session::return_data(Argument& a, WeightsObject& object, std::span<const uint8_t> data, uint64_t room,
+                         Detail& detail) {
     int error = 0;
     if (data.size() > room) {
         a.data_size = data.size();
@@ -113,7 +117,8 @@ int Session::weights_create(sidra_ioctl_weights_create& a, Detail& detail) {
     a.uid = 0;
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
     if (int error = check_rights(a.rights, detail)) return error;
-    if (a.encoding > SIDRA_ENCODING_OFFSET) return fail(detail, -EINVAL, "encoding {} is neither differential (0) nor offset (1)", a.encoding);
+    if (a.encoding > SIDRA_ENCODING_OFFSET)
+        return fail(detail, -EINVAL, "encoding {} is neither differential (0) nor offset (1)", a.encoding);
     if (a.rows == 0 || a.cols == 0) return fail(detail, -EINVAL, "a {} x {} matrix has no elements", a.rows, a.cols);
     Context* context;
     uint32_t index;
@@ -133,7 +138,8 @@ int Session::weights_publish(sidra_ioctl_weights_publish& a, Detail& detail) {
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
     if (int error = check_flags(a.mode, 0777, "mode", detail)) return error;
     if (a.data_size > Directory::kDataMax)
-        return fail(detail, -EINVAL, "{} bytes of data are more than the {} that are kept with a name", a.data_size, Directory::kDataMax);
+        return fail(detail, -EINVAL, "{} bytes of data are more than the {} that are kept with a name", a.data_size,
+                    Directory::kDataMax);
     std::string name;
     if (int error = read_name(a.name, &name, detail)) return error;
     Context* context;
@@ -141,7 +147,9 @@ int Session::weights_publish(sidra_ioctl_weights_publish& a, Detail& detail) {
     if (int error = find_context(a.context, kNormal, &context, detail)) return error;
     if (int error = find_weights(*context, a.index, &handle, detail)) return error;
     if (!(handle.rights & SIDRA_WEIGHTS_PROGRAM))
-        return fail(detail, -EACCES, "weights {} of context {} lack the right to program, so they cannot be given a name", a.index, a.context);
+        return fail(detail, -EACCES,
+                    "weights {} of context {} lack the right to program, so they cannot be given a name", a.index,
+                    a.context);
     std::vector<uint8_t> data(a.data_size);
     if (!data.empty() && !copy_from_user(data.data(), a.data, data.size()))
         return fail(detail, -EFAULT, "{} bytes of data at {:#x} are not readable", a.data_size, a.data);
@@ -198,10 +206,11 @@ int Session::weights_share(sidra_ioctl_weights_share& a, Detail& detail) {
     if (int error = find_context(a.context, kNormal, &context, detail)) return error;
     if (int error = find_weights(*context, a.index, &handle, detail)) return error;
     if ((a.rights & ~handle.rights) != 0)
-        return fail(detail, -EACCES, "weights {} of context {} have the rights {:#x}; {:#x} cannot be passed on", a.index, a.context,
-                    handle.rights, a.rights);
+        return fail(detail, -EACCES, "weights {} of context {} have the rights {:#x}; {:#x} cannot be passed on",
+                    a.index, a.context, handle.rights, a.rights);
     if (a.data_size > Directory::kDataMax)
-        return fail(detail, -EINVAL, "{} bytes of data are more than the {} that are kept with a descriptor", a.data_size, Directory::kDataMax);
+        return fail(detail, -EINVAL, "{} bytes of data are more than the {} that are kept with a descriptor",
+                    a.data_size, Directory::kDataMax);
     std::vector<uint8_t> data(a.data_size);
     if (!data.empty() && !copy_from_user(data.data(), a.data, data.size()))
         return fail(detail, -EFAULT, "{} bytes of data at {:#x} are not readable", a.data_size, a.data);
@@ -259,7 +268,8 @@ int Session::weights_list(sidra_ioctl_weights_list& a, Detail& detail) {
     sidra_nvm_entry entry;
     const int number = driver_->weights().next_entry(a.cursor, &entry);
     if (number < 0) return fail(detail, number, "there are no more names");
-    if (!copy_to_user(a.entry, &entry, sizeof entry)) return fail(detail, -EFAULT, "{} bytes at {:#x} are not writable", sizeof entry, a.entry);
+    if (!copy_to_user(a.entry, &entry, sizeof entry))
+        return fail(detail, -EFAULT, "{} bytes at {:#x} are not writable", sizeof entry, a.entry);
     a.cursor = static_cast<uint32_t>(number) + 1;
     return 0;
 }

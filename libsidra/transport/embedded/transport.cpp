@@ -36,22 +36,34 @@ bool same(const sidra_chip_config& a, const sidra_chip_config& b) {
     return a.profile == b.profile && a.engine == b.engine && a.workers == b.workers && a.seed == b.seed;
 }
 
-// All cards of this process. Never destroyed: chips with named weights stay powered until the process ends, as a card would.
+// The number in an enumeration's field, which a C caller may have set to anything.
+template <class Enum>
+uint32_t bits_of(const Enum& field) {
+    static_assert(sizeof(Enum) == sizeof(uint32_t));
+    uint32_t bits;
+    std::memcpy(&bits, &field, sizeof bits);
+    return bits;
+}
+
+// All cards of this process. Never destroyed: chips with named weights stay powered until the process ends, as a card
+// would.
 struct Registry {
-    std::mutex lock;  // also held across fork(), so that a child finds it whole
+    std::mutex lock;                                  // also held across fork(), so that a child finds it whole
     std::map<uint32_t, std::shared_ptr<Card>> cards;  // shared ones, by index
     std::vector<std::shared_ptr<void>> abandoned;     // what a forked child inherited and cannot use: not ours to free
 
     static Registry& instance() {
         static Registry* const registry = [] {
             auto* fresh = new Registry;
-            pthread_atfork([] { instance().lock.lock(); }, [] { instance().lock.unlock(); }, [] { instance().after_fork(); });
+            pthread_atfork([] { instance().lock.lock(); }, [] { instance().lock.unlock(); },
+                           [] { instance().after_fork(); });
             return fresh;
         }();
         return *registry;
     }
 
-    // In the child, whose only thread this is (the one that took the lock before). The parent's chips run in the parent: the child starts without any.
+    // In the child, whose only thread this is (the one that took the lock before). The parent's chips run in the
+    // parent: the child starts without any.
     void after_fork() {
         forks.fetch_add(1, std::memory_order_relaxed);
         for (auto& [index, card] : cards) abandoned.push_back(std::move(card));
@@ -63,7 +75,10 @@ struct Registry {
 class EmbeddedTransport final : public Transport {
    public:
     EmbeddedTransport(std::shared_ptr<Card> card, bool shared)
-        : card_(std::move(card)), shared_(shared), host_(card_->host.get()), session_(std::make_unique<Session>(card_->driver)) {}
+        : card_(std::move(card)),
+          shared_(shared),
+          host_(card_->host.get()),
+          session_(std::make_unique<Session>(card_->driver)) {}
 
     ~EmbeddedTransport() override;
 
@@ -109,7 +124,9 @@ class EmbeddedTransport final : public Transport {
         session_->release(std::move(owner));
     }
 
-    uintptr_t doorbell(uint64_t doorbell_offset, uint32_t queue) override { return session_->doorbell(doorbell_offset, queue); }
+    uintptr_t doorbell(uint64_t doorbell_offset, uint32_t queue) override {
+        return session_->doorbell(doorbell_offset, queue);
+    }
     void ring(uintptr_t doorbell) override { host_->doorbell(doorbell); }
     bool help() override { return host_->help(); }
 
@@ -164,22 +181,24 @@ EmbeddedTransport::~EmbeddedTransport() {
     card_->driver.reset();
     card_->used = true;
     if (keep) return;
-    if (shared_)
-        std::erase_if(registry.cards, [&](const auto& entry) { return entry.second == card_; });
+    if (shared_) std::erase_if(registry.cards, [&](const auto& entry) { return entry.second == card_; });
     card_->host.reset();
 }
 
 // Under the registry's lock. The card of this index, made if there is none.
-int find_card(uint32_t index, const sidra_chip_config& config, bool shared, std::shared_ptr<Card>* card, std::string* detail) {
+int find_card(uint32_t index, const sidra_chip_config& config, bool shared, std::shared_ptr<Card>* card,
+              std::string* detail) {
     Registry& registry = Registry::instance();
     if (shared) {
         if (const auto place = registry.cards.find(index); place != registry.cards.end()) {
             const Card& found = *place->second;
             if (!same(found.config, config))
-                return fail(*detail, -EBUSY, "embedded chip {} {} with other options (profile {}, engine {}, {} workers, seed {}); open it with "
-                                             "those, or a private chip",
-                            index, found.opens != 0 ? "is open" : "holds named weights and runs", found.config.profile, found.config.engine,
-                            found.config.workers, found.config.seed);
+                return fail(
+                    *detail, -EBUSY,
+                    "embedded chip {} {} with other options (profile {}, engine {}, {} workers, seed {}); open it with "
+                    "those, or a private chip",
+                    index, found.opens != 0 ? "is open" : "holds named weights and runs", found.config.profile,
+                    found.config.engine, found.config.workers, found.config.seed);
             *card = place->second;
             return 0;
         }
@@ -196,13 +215,14 @@ int find_card(uint32_t index, const sidra_chip_config& config, bool shared, std:
 
 uint32_t fork_generation() { return forks.load(std::memory_order_relaxed); }
 
-int open_embedded(uint32_t index, const sidra_device_options& options, std::unique_ptr<Transport>* transport, std::string* detail) {
+int open_embedded(uint32_t index, const sidra_device_options& options, std::unique_ptr<Transport>* transport,
+                  std::string* detail) {
     std::string text;
     std::string& why = detail != nullptr ? *detail : text;
     try {
         const sidra_chip_config config = {
-            .profile = static_cast<uint32_t>(options.profile),
-            .engine = static_cast<uint32_t>(options.engine),
+            .profile = bits_of(options.profile),
+            .engine = bits_of(options.engine),
             .workers = options.workers,
             .reserved = 0,
             .seed = options.seed + (options.private_chip ? 0 : index),  // chips of one process are not the same chip

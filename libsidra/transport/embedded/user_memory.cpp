@@ -22,8 +22,8 @@ constexpr uint64_t kPage = 4096;
 
 using Copy = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
 
-// The kernel copies between two places of this process and reports what is not mapped. Where a sandbox forbids the call, the copy is
-// a plain one, and a bad pointer crashes as it would in any library.
+// The kernel copies between two places of this process and reports what is not mapped. Where a sandbox forbids the
+// call, the copy is a plain one, and a bad pointer crashes as it would in any library.
 bool copy(Copy system_call, void* local, uint64_t remote, size_t size, bool to_local) {
     auto* bytes = static_cast<uint8_t*>(local);
     while (size != 0) {

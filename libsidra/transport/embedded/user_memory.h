@@ -16,7 +16,8 @@ bool copy_to_user(uint64_t to, const void* from, size_t size);
 // A NUL-terminated string of at most `max` bytes (without the NUL): 0, -EFAULT, or -ENAMETOOLONG.
 int string_from_user(std::string* to, uint64_t from, size_t max);
 
-// Whether all of [address, address + size), whole pages, is mapped and allows the access; pages are brought in as pinning would.
+// Whether all of [address, address + size), whole pages, is mapped and allows the access; pages are brought in as
+// pinning would.
 bool probe_user(uint64_t address, uint64_t size, bool write);
 
 }  // namespace sidra::embedded

@@ -16,7 +16,8 @@ namespace {
 
 constexpr uint32_t kHeadersMax = 1024;  // in one XBAR_READ
 
-// Calls fn(first element, count, index of the first) for each stretch of consecutive numbers, at most `most` long; stops at an error.
+// Calls fn(first element, count, index of the first) for each stretch of consecutive numbers, at most `most` long;
+// stops at an error.
 template <class Fn>
 int for_each_run(std::span<const uint32_t> numbers, size_t most, Fn fn) {
     for (size_t begin = 0; begin < numbers.size();) {
@@ -29,7 +30,8 @@ int for_each_run(std::span<const uint32_t> numbers, size_t most, Fn fn) {
 }
 
 void make_uuid(uint8_t uuid[16]) {
-    if (getrandom(uuid, 16, 0) != 16) {  // never for 16 bytes once the pool is ready; the clock keeps it unique on this array
+    if (getrandom(uuid, 16, 0) !=
+        16) {  // never for 16 bytes once the pool is ready; the clock keeps it unique on this array
         timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
         std::memcpy(uuid, &now, 16);
@@ -92,7 +94,8 @@ WeightsObject* WeightsStore::find(uint64_t uid) {
 }
 
 int WeightsStore::erase(std::span<const uint32_t> xbars) {
-    return for_each_run(xbars, xbars_, [&](uint32_t first, uint32_t count, size_t) { return cells_.erase(first, count); });
+    return for_each_run(xbars, xbars_,
+                        [&](uint32_t first, uint32_t count, size_t) { return cells_.erase(first, count); });
 }
 
 uint32_t WeightsStore::xbars_free() {
@@ -102,9 +105,11 @@ uint32_t WeightsStore::xbars_free() {
 
 int WeightsStore::create(uint32_t rows, uint32_t cols, uint32_t encoding, WeightsObject** object, Detail& detail) {
     const uint32_t outputs = tile_outputs(encoding);
-    const uint64_t needed = ((uint64_t{rows} + SIDRA_XBAR_ROWS - 1) / SIDRA_XBAR_ROWS) * ((uint64_t{cols} + outputs - 1) / outputs);
+    const uint64_t needed =
+        ((uint64_t{rows} + SIDRA_XBAR_ROWS - 1) / SIDRA_XBAR_ROWS) * ((uint64_t{cols} + outputs - 1) / outputs);
     if (needed > xbars_)
-        return fail(detail, -ENOSPC, "a {} x {} matrix needs {} crossbars, the whole chip has {}; split it", rows, cols, needed, xbars_);
+        return fail(detail, -ENOSPC, "a {} x {} matrix needs {} crossbars, the whole chip has {}; split it", rows, cols,
+                    needed, xbars_);
     if (!unerased_.empty()) {
         if (int error = erase(unerased_)) return fail(detail, error, "crossbars of freed weights cannot be erased");
         allocator_.free(unerased_);
@@ -163,7 +168,9 @@ int WeightsStore::publish(WeightsObject& object, const std::string& name, std::s
     uint32_t programmed, total;
     if (int error = progress(object, &programmed, &total, detail)) return error;
     if (programmed != total)
-        return fail(detail, -ENODATA, "only {} of {} rows of the object's tiles are programmed; program all of it first", programmed, total);
+        return fail(detail, -ENODATA,
+                    "only {} of {} rows of the object's tiles are programmed; program all of it first", programmed,
+                    total);
     sidra_nvm_entry entry{};
     entry.uid = object.uid;
     make_uuid(entry.uuid);
@@ -181,14 +188,15 @@ int WeightsStore::publish(WeightsObject& object, const std::string& name, std::s
     return 0;
 }
 
-int WeightsStore::open(const std::string& name, uint32_t rights, WeightsObject** object, std::vector<uint8_t>* data, Detail& detail) {
+int WeightsStore::open(const std::string& name, uint32_t rights, WeightsObject** object, std::vector<uint8_t>* data,
+                       Detail& detail) {
     const auto number = directory_.find(name);
     if (!number) return fail(detail, -ENOENT, "no weights are named \"{}\" on this array", name);
     const sidra_nvm_entry& entry = directory_.entries().at(*number);
     const uint32_t granted = granted_rights(entry, Credentials::current());
     if ((rights & ~granted) != 0)
-        return fail(detail, -EACCES, "owner {} and mode {:o} of \"{}\" grant the rights {:#x}, not {:#x}", entry.owner, entry.mode, name,
-                    granted, rights);
+        return fail(detail, -EACCES, "owner {} and mode {:o} of \"{}\" grant the rights {:#x}, not {:#x}", entry.owner,
+                    entry.mode, name, granted, rights);
     WeightsObject* found = find(entry.uid);
     if (found == nullptr || found->damaged)
         return fail(detail, -EIO, "crossbars of \"{}\" are missing on this array; evict it and program it again", name);
@@ -204,12 +212,14 @@ int WeightsStore::unlink(const std::string& name, bool evict, Detail& detail) {
     const sidra_nvm_entry& entry = directory_.entries().at(*number);
     const Credentials who = Credentials::current();
     if (!who.admin && who.uid != entry.owner)
-        return fail(detail, -EACCES, "\"{}\" belongs to user {}; only its owner or an administrator may unlink it", name, entry.owner);
+        return fail(detail, -EACCES, "\"{}\" belongs to user {}; only its owner or an administrator may unlink it",
+                    name, entry.owner);
     const uint64_t uid = entry.uid;
     reap_descriptors();
     const WeightsObject* object = find(uid);
     if (evict && object != nullptr && (object->handles != 0 || object->descriptors != 0))
-        return fail(detail, -EBUSY, "\"{}\" is in use: {} handles and {} descriptors", name, object->handles, object->descriptors);
+        return fail(detail, -EBUSY, "\"{}\" is in use: {} handles and {} descriptors", name, object->handles,
+                    object->descriptors);
     if (int error = directory_.remove(*number, detail)) return error;
     release_if_unused(uid);
     return 0;
@@ -244,7 +254,8 @@ int WeightsStore::import(int fd, uint32_t* rights, WeightsObject** object, std::
     struct stat identity;
     if (fstat(fd, &identity) != 0) return fail(detail, -EBADF, "{} is not an open file descriptor", fd);
     for (const Descriptor& descriptor : descriptors_) {
-        if (!S_ISFIFO(identity.st_mode) || descriptor.device != identity.st_dev || descriptor.inode != identity.st_ino) continue;
+        if (!S_ISFIFO(identity.st_mode) || descriptor.device != identity.st_dev || descriptor.inode != identity.st_ino)
+            continue;
         *data = descriptor.data;
         WeightsObject* found = find(descriptor.uid);
         found->handles++;

@@ -53,7 +53,8 @@ class WeightsStore {
     WeightsStore(CellPort& cells, NvmStore& nvm, uint32_t xbars, uint32_t xbars_per_cu);
     ~WeightsStore();
 
-    // Reads the directory, finds the crossbars of named objects, erases those of anonymous ones that an earlier driver left.
+    // Reads the directory, finds the crossbars of named objects, erases those of anonymous ones that an earlier driver
+    // left.
     int load(Detail& detail);
 
     uint32_t xbars_free();
@@ -61,13 +62,15 @@ class WeightsStore {
 
     // A new unprogrammed object with one handle.
     int create(uint32_t rows, uint32_t cols, uint32_t encoding, WeightsObject** object, Detail& detail);
-    // Drops a handle; the object's cells are erased with the last reference. No context's table names it any more (quiesced).
+    // Drops a handle; the object's cells are erased with the last reference. No context's table names it any more
+    // (quiesced).
     void drop_handle(WeightsObject& object);
 
-    int publish(WeightsObject& object, const std::string& name, std::span<const uint8_t> data, uint32_t mode, const uint8_t hash[32],
-                uint8_t uuid[16], Detail& detail);
+    int publish(WeightsObject& object, const std::string& name, std::span<const uint8_t> data, uint32_t mode,
+                const uint8_t hash[32], uint8_t uuid[16], Detail& detail);
     // Takes a handle if `rights` are granted; `data` is what is kept with the name.
-    int open(const std::string& name, uint32_t rights, WeightsObject** object, std::vector<uint8_t>* data, Detail& detail);
+    int open(const std::string& name, uint32_t rights, WeightsObject** object, std::vector<uint8_t>* data,
+             Detail& detail);
     int unlink(const std::string& name, bool evict, Detail& detail);
     // The first entry at or after number; its number, or -ENOENT.
     int next_entry(uint32_t number, sidra_nvm_entry* entry) const;
@@ -81,7 +84,8 @@ class WeightsStore {
     int progress(const WeightsObject& object, uint32_t* programmed, uint32_t* total, Detail& detail);
 
    private:
-    // A pipe: the user has the end to read, whose identity is what counts; ours tells when the last copy of theirs is closed.
+    // A pipe: the user has the end to read, whose identity is what counts; ours tells when the last copy of theirs is
+    // closed.
     struct Descriptor {
         int our_end;
         dev_t device;

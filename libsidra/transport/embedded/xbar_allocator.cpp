@@ -30,7 +30,8 @@ std::vector<uint32_t> XbarAllocator::allocate(uint32_t count) {
     xbars.reserve(count);
 
     const Run* best = nullptr;
-    uint32_t best_waste = 0;  // crossbars of the run, or of its compute unit, that stay free beside it; fewer are better
+    uint32_t best_waste =
+        0;  // crossbars of the run, or of its compute unit, that stay free beside it; fewer are better
     for (const Run& run : candidates) {
         if (run.length < count) continue;
         uint32_t waste = run.length - count;
@@ -38,7 +39,8 @@ std::vector<uint32_t> XbarAllocator::allocate(uint32_t count) {
         const bool in_unit = begin / per_unit_ == (begin + count - 1) / per_unit_;
         if (count <= per_unit_ && in_unit) {
             const uint32_t unit = begin / per_unit_ * per_unit_;
-            waste = static_cast<uint32_t>(std::count(taken_.begin() + unit, taken_.begin() + unit + per_unit_, false)) - count;
+            waste = static_cast<uint32_t>(std::count(taken_.begin() + unit, taken_.begin() + unit + per_unit_, false)) -
+                    count;
         } else if (count <= per_unit_) {
             waste += static_cast<uint32_t>(taken_.size());  // across a border: only if nothing else is left
         }
@@ -51,7 +53,8 @@ std::vector<uint32_t> XbarAllocator::allocate(uint32_t count) {
         const uint32_t begin = place(*best, count);
         for (uint32_t i = 0; i < count; i++) xbars.push_back(begin + i);
     } else {
-        std::stable_sort(candidates.begin(), candidates.end(), [](const Run& a, const Run& b) { return a.length > b.length; });
+        std::stable_sort(candidates.begin(), candidates.end(),
+                         [](const Run& a, const Run& b) { return a.length > b.length; });
         for (const Run& run : candidates)
             for (uint32_t i = 0; i < run.length && xbars.size() < count; i++) xbars.push_back(run.begin + i);
     }

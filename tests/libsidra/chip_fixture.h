@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// A device, context and stream on a small embedded chip of the test's own.
+#ifndef SIDRA_TESTS_CHIP_FIXTURE_H
+#define SIDRA_TESTS_CHIP_FIXTURE_H
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sidra/sidra.h"
+#include "sidra_cmd.h"
+#include "sidra_hw.h"
+
+namespace sidra::test {
+
+#ifndef EXPECT_OK
+#define EXPECT_FAILS(expected, expression)                                     \
+    do {                                                                       \
+        EXPECT_EQ(expected, (expression)) << sidra_last_error();               \
+        const std::string_view text_of_failure = sidra_last_error();           \
+        EXPECT_TRUE(text_of_failure.starts_with("sidra_")) << text_of_failure; \
+        EXPECT_GT(text_of_failure.size(), 20u) << text_of_failure;             \
+    } while (0)
+#define EXPECT_OK(expression) EXPECT_EQ(SIDRA_OK, (expression)) << sidra_last_error()
+#define ASSERT_OK(expression) ASSERT_EQ(SIDRA_OK, (expression)) << sidra_last_error()
+#endif
+
+// No wait in a test is longer: a hang is a failure.
+inline uint64_t soon() { return sidra_deadline_after_ns(20'000'000'000); }
+
+class ChipTest : public testing::Test {
+   protected:
+    void SetUp() override {
+        setenv("SIDRA_DEVICE", "embedded", 1);
+        auto options = SIDRA_INIT(sidra_device_options);
+        options.profile = SIDRA_PROFILE_SMALL;
+        options.private_chip = true;
+        options.workers = 2;
+        ASSERT_OK(sidra_device_open(0, &options, &device));
+        ASSERT_OK(sidra_context_create(device, &context));
+        ASSERT_OK(sidra_stream_create(context, nullptr, &stream));
+    }
+    void TearDown() override {
+        EXPECT_OK(sidra_stream_destroy(stream));
+        EXPECT_OK(sidra_context_destroy(context));
+        EXPECT_OK(sidra_device_close(device));
+    }
+
+    // A buffer that lives as long as the test.
+    class Buffer {
+       public:
+        Buffer(sidra_context* context, size_t size, uint32_t flags = SIDRA_BUFFER_HOST) : size_(size) {
+            EXPECT_OK(sidra_buffer_create(context, size, flags, &handle_));
+            EXPECT_OK(sidra_buffer_map(handle_, &address_));
+        }
+        Buffer(const Buffer&) = delete;
+        Buffer& operator=(const Buffer&) = delete;
+        ~Buffer() { EXPECT_OK(sidra_buffer_destroy(handle_)); }
+        sidra_ref at(size_t offset = 0) const { return {handle_, offset}; }
+        template <typename T = uint8_t>
+        std::span<T> as() const {
+            return {static_cast<T*>(address_), size_ / sizeof(T)};
+        }
+        sidra_buffer* get() const { return handle_; }
+
+       private:
+        sidra_buffer* handle_ = nullptr;
+        void* address_ = nullptr;
+        size_t size_;
+    };
+
+    void synchronize() { ASSERT_OK(sidra_stream_synchronize(stream, soon())); }
+
+    template <typename T>
+    void randomise(std::span<T> values, int low, int high) {
+        std::uniform_int_distribution<int> any(low, high);
+        for (T& value : values) value = static_cast<T>(any(random));
+    }
+    void randomise(std::span<float> values, float low, float high) {
+        std::uniform_real_distribution<float> any(low, high);
+        for (float& value : values) value = any(random);
+    }
+
+    sidra_device* device = nullptr;
+    sidra_context* context = nullptr;
+    sidra_stream* stream = nullptr;
+    std::mt19937 random{20260101};
+};
+
+}  // namespace sidra::test
+
+#endif

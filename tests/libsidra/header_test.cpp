@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// The public headers: the version script exports exactly what sidra.h declares, and the C++ layer does what it says.
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <future>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "chip_fixture.h"
+#include "sidra/sidra.hpp"
+
+namespace sidra::test {
+namespace {
+
+std::string read_file(const std::string& path) {
+    std::ifstream file(std::string(SIDRA_SOURCE_DIR "/libsidra/") + path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::set<std::string> matches(const std::string& text, const char* expression) {
+    const std::regex pattern(expression, std::regex::multiline);
+    std::set<std::string> found;
+    for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) found.insert((*at)[1]);
+    return found;
+}
+
+TEST(Headers, TheVersionScriptExportsWhatSidraHDeclares) {
+    const auto declared = matches(read_file("include/sidra/sidra.h"), R"(^SIDRA_API [^;(]*?(sidra_\w+)\()");
+    const auto exported = matches(read_file("libsidra.map"), R"(^\t\t(sidra_\w+);)");
+    EXPECT_GT(declared.size(), 70u);
+    EXPECT_EQ(declared, exported);
+}
+
+class CppLayer : public testing::Test {
+   protected:
+    CppLayer() {
+        setenv("SIDRA_DEVICE", "embedded", 1);
+        device = Device::open(0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = true});
+        context = Context(device);
+        stream = Stream(context);
+    }
+    Device device;
+    Context context;
+    Stream stream;
+};
+
+TEST_F(CppLayer, ErrorsAreExceptionsWithStatusAndText) {
+    try {
+        Buffer(context, 0);
+        FAIL() << "no exception";
+    } catch (const Error& error) {
+        EXPECT_EQ(SIDRA_ERROR_INVALID_ARGUMENT, error.status());
+        EXPECT_STREQ("SIDRA_ERROR_INVALID_ARGUMENT", error.status_name());
+        EXPECT_NE(nullptr, std::strstr(error.what(), "sidra_buffer_create"));
+    }
+    EXPECT_THROW(Device::open(7), Error);
+    EXPECT_THROW(Weights::from_f32(context, 2, 2, std::vector<float>(3)), Error);
+    EXPECT_THROW(context.close(), Error) << "a stream exists";
+    EXPECT_TRUE(static_cast<bool>(context));
+    EXPECT_THROW(context.unlink("nobody"), Error);
+}
+
+TEST_F(CppLayer, HandlesMoveAndClose) {
+    Buffer first(context, 64);
+    sidra_buffer* handle = first.get();
+    Buffer second(std::move(first));
+    EXPECT_EQ(handle, second.get());
+    EXPECT_FALSE(static_cast<bool>(first));
+    second = Buffer(context, 128);
+    EXPECT_EQ(SIDRA_ERROR_INVALID_HANDLE, sidra_buffer_destroy(handle)) << "the move destroyed the old one";
+    second.close();
+    EXPECT_FALSE(static_cast<bool>(second));
+}
+
+TEST_F(CppLayer, EverythingTogether) {
+    EXPECT_EQ(1u, Device::count());
+    EXPECT_STREQ("embedded", device.info().transport);
+    EXPECT_GT(device.clock().monotonic.count(), 0);
+    EXPECT_EQ(SIDRA_TELEMETRY_MAGIC, device.telemetry<sidra_telemetry>().magic);
+    EXPECT_EQ(SIDRA_OK, context.status());
+
+    Buffer data(context, 4096);
+    stream.fill(data.at(16), uint16_t{0xabcd}, 32);
+    stream.copy(data.at(128), data.at(16), 32);
+    stream.copy_2d(data.at(256), 16, data.at(128), 8, 4, 4);
+    stream.barrier();
+    stream.nop();
+    stream.timestamp(data.at(1024));
+    EXPECT_TRUE(stream.synchronize(Deadline::after(std::chrono::seconds(20))));
+    EXPECT_TRUE(stream.done());
+    EXPECT_EQ(0xabcd, data.as<uint16_t>()[64]);
+    EXPECT_EQ(6u, stream.timeline().completed);
+    EXPECT_GT(stream.device_time().picoseconds, 0u);
+    EXPECT_FALSE(stream.fault().has_value());
+
+    const std::vector<int8_t> values{1, -2, 3, 4, 5, -6};
+    Weights weights = Weights::from_s8(context, 3, 2, values);
+    stream.program(weights);
+    data.as<int8_t>()[0] = 10;
+    data.as<int8_t>()[1] = 20;
+    data.as<int8_t>()[2] = -30;
+    const Graph graph = stream.capture([&] {
+        stream.mvm(weights,
+                   {.batch = 1, .in_type = SIDRA_S8, .out_type = SIDRA_S32, .in = data.at(0), .out = data.at(512)});
+        stream.vec({.op = SIDRA_RELU,
+                    .in_type = SIDRA_S32,
+                    .out_type = SIDRA_S32,
+                    .rows = 1,
+                    .cols = 2,
+                    .in = data.at(512),
+                    .out = data.at(512)});
+    });
+    EXPECT_EQ(2u, graph.operations());
+    Event event(context);
+    EXPECT_TRUE(event.done());
+    stream.batch([&] {
+        stream.launch(graph);
+        stream.record(event);
+    });
+    Stream other(context);
+    other.wait(event);
+    other.copy(data.at(600), data.at(512), 8);
+    EXPECT_TRUE(other.synchronize());
+    EXPECT_TRUE(event.synchronize());
+    EXPECT_EQ(std::max(0, 10 * 1 + 20 * 3 - 30 * 5), data.as<int32_t>()[150]);
+    EXPECT_EQ(std::max(0, 10 * -2 + 20 * 4 - 30 * -6), data.as<int32_t>()[151]);
+    EXPECT_EQ(values, stream.read(weights));
+    stream.update(weights, 0, 1, 0, 2, std::vector<int8_t>{7, 8});
+    EXPECT_EQ(7, stream.read(weights)[0]);
+    EXPECT_TRUE(weights.progress().complete());
+    EXPECT_EQ(weights.info().crossbars, weights.crossbars().size());
+    EXPECT_EQ(1.0f, weights.scale()[1]);
+    weights.publish("net");
+    EXPECT_EQ(std::vector<std::string>{"net"}, context.names());
+    EXPECT_EQ(3u, Weights::open(context, "net").info().k);
+    context.unlink("net");
+
+    stream.wait(data.at(2048), 1);
+    EXPECT_FALSE(stream.synchronize(Deadline::poll()));
+    EXPECT_FALSE(stream.done());
+    std::promise<sidra_status> called;
+    stream.add_callback([&](sidra_status status) { called.set_value(status); });
+    context.signal(data.at(2048), 1);
+    EXPECT_EQ(SIDRA_OK, called.get_future().get());
+    EXPECT_TRUE(context.synchronize());
+
+    std::vector<int32_t> host(100, 5);
+    const Buffer registered = Buffer::register_memory(context, std::span<const int32_t>(host));
+    stream.copy(data.at(0), registered, 400);
+    EXPECT_TRUE(stream.synchronize());
+    EXPECT_EQ(5, data.as<int32_t>()[99]);
+    EXPECT_THROW(stream.copy(registered, data.at(0), 4), Error);
+
+    EXPECT_THROW(stream.batch([] { throw std::runtime_error("of the user"); }), std::runtime_error);
+    stream.batch([] {});
+    EXPECT_THROW(static_cast<void>(stream.capture([] { throw std::runtime_error("of the user"); })),
+                 std::runtime_error);
+    stream.nop();
+    device.reset();
+    EXPECT_EQ(SIDRA_ERROR_CONTEXT_LOST, context.status());
+    context.recover();
+    stream.nop();
+    EXPECT_TRUE(stream.synchronize());
+}
+
+}  // namespace
+}  // namespace sidra::test

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// What a submit costs, in counts that cannot be noisy: allocations, doorbells, requests to the driver. And what
+// survives a fork.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "chip_fixture.h"
+
+namespace {
+
+// Allocations of this thread.
+thread_local uint64_t allocations = 0;
+
+void* counted(size_t size, size_t alignment) {
+    ++allocations;
+    void* memory = nullptr;
+    if (posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, size != 0 ? size : 1) != 0)
+        throw std::bad_alloc();
+    return memory;
+}
+
+}  // namespace
+
+// Matching pairs: all of them go through malloc and free.
+void* operator new(size_t size) { return counted(size, alignof(std::max_align_t)); }
+void* operator new[](size_t size) { return counted(size, alignof(std::max_align_t)); }
+void* operator new(size_t size, std::align_val_t alignment) { return counted(size, static_cast<size_t>(alignment)); }
+void* operator new[](size_t size, std::align_val_t alignment) { return counted(size, static_cast<size_t>(alignment)); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace sidra::test {
+namespace {
+
+class HotPath : public ChipTest {
+   protected:
+    sidra_telemetry telemetry() {
+        sidra_telemetry now{};
+        EXPECT_OK(sidra_device_telemetry(device, &now, sizeof now));
+        return now;
+    }
+};
+
+TEST_F(HotPath, ASubmitIsOneDoorbellAndNoAllocation) {
+    constexpr int kRounds = 500;
+    const Buffer buffer(context, 1 << 16);
+    const int8_t values[] = {1, 2, 3, 4};
+    sidra_weights* weights = nullptr;
+    sidra_event* event = nullptr;
+    sidra_graph* graph = nullptr;
+    ASSERT_OK(sidra_weights_create_s8(context, 2, 2, values, 2, nullptr, nullptr, &weights));
+    ASSERT_OK(sidra_weights_program_async(stream, weights));
+    ASSERT_OK(sidra_event_create(context, &event));
+    ASSERT_OK(sidra_graph_begin(stream));
+    ASSERT_OK(sidra_nop_async(stream));
+    ASSERT_OK(sidra_graph_end(stream, &graph));
+    auto mvm = SIDRA_INIT(sidra_mvm);
+    mvm.batch = 1;
+    mvm.in_type = SIDRA_U8, mvm.out_type = SIDRA_S32;
+    mvm.in = buffer.at(0), mvm.out = buffer.at(64);
+    auto vec = SIDRA_INIT(sidra_vec);
+    vec.op = SIDRA_RELU;
+    vec.in_type = vec.out_type = SIDRA_S32;
+    vec.rows = 1, vec.cols = 2;
+    vec.in = vec.out = buffer.at(64);
+    synchronize();
+
+    const sidra_telemetry before = telemetry();
+    const uint64_t allocations_before = allocations;
+    int failures = 0;
+    for (int i = 0; i < kRounds; ++i) {
+        failures += sidra_nop_async(stream) != SIDRA_OK;
+        failures += sidra_barrier_async(stream) != SIDRA_OK;
+        failures += sidra_copy_async(stream, buffer.at(1024), buffer.at(2048), 64) != SIDRA_OK;
+        failures += sidra_fill_async(stream, buffer.at(4096), 1, 8, 64) != SIDRA_OK;
+        failures += sidra_mvm_async(stream, weights, &mvm) != SIDRA_OK;
+        failures += sidra_vec_async(stream, &vec) != SIDRA_OK;
+        failures += sidra_graph_launch_async(stream, graph) != SIDRA_OK;
+        failures += sidra_event_record(event, stream) != SIDRA_OK;
+        static_cast<void>(sidra_event_query(event));
+        static_cast<void>(sidra_stream_query(stream));
+    }
+    const uint64_t allocated = allocations - allocations_before;
+    EXPECT_EQ(0, failures);
+    EXPECT_EQ(0u, allocated) << "allocations in " << kRounds * 7 << " submits";
+    synchronize();
+    const sidra_telemetry after = telemetry();
+    EXPECT_EQ(uint64_t{kRounds} * 7, after.doorbells - before.doorbells);
+    EXPECT_EQ(uint64_t{kRounds} * 7, after.packets - before.packets);
+    EXPECT_OK(sidra_graph_destroy(graph));
+    EXPECT_OK(sidra_event_destroy(event));
+    EXPECT_OK(sidra_weights_destroy(weights));
+}
+
+TEST_F(HotPath, ABatchIsOneDoorbell) {
+    synchronize();
+    const sidra_telemetry before = telemetry();
+    uint64_t allocated = 0;
+    for (int round = 0; round < 50; ++round) {
+        const uint64_t allocations_before = allocations;
+        ASSERT_EQ(SIDRA_OK, sidra_batch_begin(stream));
+        for (int i = 0; i < 64; ++i) ASSERT_EQ(SIDRA_OK, sidra_nop_async(stream));
+        ASSERT_EQ(SIDRA_OK, sidra_batch_end(stream));
+        allocated += allocations - allocations_before;
+        ASSERT_EQ(SIDRA_OK, sidra_stream_synchronize(stream, soon()));  // may go to sleep in the driver
+    }
+    EXPECT_EQ(0u, allocated);
+    const sidra_telemetry after = telemetry();
+    EXPECT_EQ(50u, after.doorbells - before.doorbells);
+    EXPECT_EQ(50u * 64, after.packets - before.packets);
+}
+
+TEST_F(HotPath, AChildCannotUseItsParentsHandles) {
+    const Buffer buffer(context, 4096);
+    sidra_event* event = nullptr;
+    sidra_weights* weights = nullptr;
+    sidra_graph* graph = nullptr;
+    const int8_t value = 3;
+    ASSERT_OK(sidra_event_create(context, &event));
+    ASSERT_OK(sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, nullptr, &weights));
+    ASSERT_OK(sidra_graph_begin(stream));
+    ASSERT_OK(sidra_nop_async(stream));
+    ASSERT_OK(sidra_graph_end(stream, &graph));
+    ASSERT_OK(sidra_stream_add_callback(
+        stream, [](sidra_status, void*) {}, nullptr));
+    synchronize();
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        // No assertions of the framework here: the number of the first thing that is wrong is the exit status.
+        int step = 0;
+        const auto require = [&](bool good) {
+            ++step;
+            if (good) return;
+            dprintf(2, "step %d: %s\n", step, sidra_last_error());
+            _exit(step);
+        };
+        require(sidra_nop_async(stream) == SIDRA_ERROR_FORKED);
+        require(std::strstr(sidra_last_error(), "parent") != nullptr);
+        require(sidra_stream_synchronize(stream, 0) == SIDRA_ERROR_FORKED);
+        require(sidra_stream_query(stream) == SIDRA_ERROR_FORKED);
+        require(sidra_context_status(context) == SIDRA_ERROR_FORKED);
+        require(sidra_event_query(event) == SIDRA_ERROR_FORKED);
+        require(sidra_weights_program_async(stream, weights) == SIDRA_ERROR_FORKED);
+        uint32_t count = 0;
+        require(sidra_graph_operations(graph, &count) == SIDRA_ERROR_FORKED);
+        void* address = nullptr;
+        require(sidra_buffer_map(buffer.get(), &address) == SIDRA_ERROR_FORKED);
+        auto info = SIDRA_INIT(sidra_device_info);
+        require(sidra_device_get_info(device, &info) == SIDRA_ERROR_FORKED);
+        // The child may open the device anew, and destroy what it inherited.
+        auto options = SIDRA_INIT(sidra_device_options);
+        options.profile = SIDRA_PROFILE_SMALL;
+        sidra_device* own_device = nullptr;
+        sidra_context* own_context = nullptr;
+        sidra_stream* own_stream = nullptr;
+        require(sidra_device_open(0, &options, &own_device) == SIDRA_OK);
+        require(sidra_context_create(own_device, &own_context) == SIDRA_OK);
+        require(sidra_stream_create(own_context, nullptr, &own_stream) == SIDRA_OK);
+        require(sidra_copy_async(own_stream, buffer.at(0), buffer.at(8), 8) == SIDRA_ERROR_FORKED);
+        require(sidra_nop_async(own_stream) == SIDRA_OK);
+        require(sidra_stream_synchronize(own_stream, soon()) == SIDRA_OK);
+        require(sidra_stream_destroy(own_stream) == SIDRA_OK);
+        require(sidra_context_destroy(own_context) == SIDRA_OK);
+        require(sidra_device_close(own_device) == SIDRA_OK);
+        require(sidra_graph_destroy(graph) == SIDRA_OK);
+        require(sidra_weights_destroy(weights) == SIDRA_OK);
+        require(sidra_event_destroy(event) == SIDRA_OK);
+        require(sidra_buffer_destroy(buffer.get()) == SIDRA_OK);
+        require(sidra_stream_destroy(stream) == SIDRA_OK);
+        require(sidra_context_destroy(context) == SIDRA_OK);
+        require(sidra_device_close(device) == SIDRA_OK);
+        _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(child, waitpid(child, &status, 0));
+    EXPECT_TRUE(WIFEXITED(status)) << "the child died of signal " << WTERMSIG(status);
+    EXPECT_EQ(0, WEXITSTATUS(status)) << "the child failed in this step";
+    // The parent goes on.
+    ASSERT_OK(sidra_fill_async(stream, buffer.at(), 9, 8, 8));
+    synchronize();
+    EXPECT_EQ(9u, buffer.as<uint64_t>()[0]);
+    EXPECT_OK(sidra_graph_destroy(graph));
+    EXPECT_OK(sidra_weights_destroy(weights));
+    EXPECT_OK(sidra_event_destroy(event));
+}
+
+TEST_F(HotPath, SharedChipsAreShared) {
+    auto options = SIDRA_INIT(sidra_device_options);
+    options.profile = SIDRA_PROFILE_SMALL;
+    options.workers = 1;
+    sidra_device *one = nullptr, *two = nullptr, *other = nullptr;
+    ASSERT_OK(sidra_device_open(0, &options, &one));
+    ASSERT_OK(sidra_device_open(0, &options, &two));
+    auto info_one = SIDRA_INIT(sidra_device_info), info_two = SIDRA_INIT(sidra_device_info),
+         info_mine = SIDRA_INIT(sidra_device_info);
+    ASSERT_OK(sidra_device_get_info(one, &info_one));
+    ASSERT_OK(sidra_device_get_info(two, &info_two));
+    EXPECT_EQ(0, std::memcmp(info_one.uuid, info_two.uuid, sizeof info_one.uuid));
+    ASSERT_OK(sidra_device_reset(one));
+    ASSERT_OK(sidra_device_get_info(two, &info_two));
+    EXPECT_EQ(1u, info_two.generation);
+    ASSERT_OK(sidra_device_get_info(device, &info_mine));
+    EXPECT_EQ(0u, info_mine.generation) << "a private chip is one's own";
+    options.workers = 2;
+    EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_device_open(0, &options, &other));
+    EXPECT_FAILS(SIDRA_ERROR_NO_DEVICE, sidra_device_open(1, &options, &other));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_open(0, &options, nullptr));
+    EXPECT_EQ(nullptr, other);
+    EXPECT_OK(sidra_device_close(one));
+    EXPECT_OK(sidra_device_close(two));
+}
+
+}  // namespace
+}  // namespace sidra::test
