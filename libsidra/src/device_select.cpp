@@ -97,8 +97,8 @@ sidra_status complete_options(const char* call, const sidra_device_options* opti
         whole = *options;
     }
     whole.struct_size = sizeof whole;
-    auto profile = static_cast<uint32_t>(whole.profile);
-    auto engine = static_cast<uint32_t>(whole.engine);
+    auto profile = raw_value(whole.profile);
+    auto engine = raw_value(whole.engine);
     if (profile == SIDRA_PROFILE_Y1) SIDRA_TRY(named_environment(call, "SIDRA_PROFILE", kProfiles, &profile));
     if (engine == SIDRA_ENGINE_AUTO) SIDRA_TRY(named_environment(call, "SIDRA_ENGINE", kEngines, &engine));
     if (profile >= kProfiles.size())

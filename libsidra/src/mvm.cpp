@@ -18,7 +18,7 @@ bool usable_factor(float factor) {
 }
 
 sidra_status check_types(const char* call, const sidra_mvm& mvm) {
-    const auto in = static_cast<uint32_t>(mvm.in_type), out = static_cast<uint32_t>(mvm.out_type);
+    const uint32_t in = raw_value(mvm.in_type), out = raw_value(mvm.out_type);
     if (!is_code(in) && in != SIDRA_F32)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "in_type is {}: must be U8, S8 or F32", type_name(in));
     if (out >= kTypeCount)
@@ -30,7 +30,7 @@ sidra_status check_types(const char* call, const sidra_mvm& mvm) {
 }
 
 sidra_status check_numbers(const char* call, const sidra_mvm& mvm) {
-    const auto in = static_cast<uint32_t>(mvm.in_type), out = static_cast<uint32_t>(mvm.out_type);
+    const uint32_t in = raw_value(mvm.in_type), out = raw_value(mvm.out_type);
     if (!usable_factor(mvm.in_scale))
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "in_scale is {}: must be finite and > 0, or 0 for 1",
                     mvm.in_scale);

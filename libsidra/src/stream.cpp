@@ -35,7 +35,7 @@ sidra_status read_options(const char* call, const sidra_stream_options* options,
     QueueOptions whole;
     if (options != nullptr) {
         SIDRA_TRY(check_struct(call, "sidra_stream_options", options));
-        const auto priority = static_cast<uint32_t>(options->priority);
+        const uint32_t priority = raw_value(options->priority);
         if (priority > SIDRA_PRIORITY_HIGH)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.priority is {}: not a sidra_priority", priority);
         if (options->ring_packets != 0) ring_packets = options->ring_packets;

@@ -4,6 +4,7 @@
 #define SIDRA_STRUCTS_H
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "status.h"
@@ -20,6 +21,15 @@ sidra_status check_struct(const char* call, const char* type, const T* data) {
     if (data != nullptr && data->struct_size == sizeof(T)) [[likely]]
         return SIDRA_OK;
     return bad_struct(call, type, data != nullptr ? data->struct_size : 0, sizeof(T), data);
+}
+
+// An enum that a C caller set: it may hold any number, which C++ must not even look at as an enum.
+template <typename Enum>
+uint32_t raw_value(const Enum& value) {
+    static_assert(sizeof(Enum) == sizeof(uint32_t));
+    uint32_t raw;
+    std::memcpy(&raw, &value, sizeof raw);
+    return raw;
 }
 
 // Fills a struct of the caller, keeping its struct_size.

@@ -89,7 +89,7 @@ std::string type_list(uint8_t types) {
 }
 
 sidra_status check_types(const char* call, const Rule& rule, const sidra_vec& vec) {
-    const auto in = static_cast<uint32_t>(vec.in_type), out = static_cast<uint32_t>(vec.out_type);
+    const uint32_t in = raw_value(vec.in_type), out = raw_value(vec.out_type);
     if (in >= kTypeCount || (rule.in >> in & 1) == 0) return bad_type(call, rule, "in_type", in, rule.in);
     uint8_t allowed = rule.out;
     if (rule.out_rule == Out::kSame) allowed = static_cast<uint8_t>(1u << in);
@@ -264,7 +264,7 @@ sidra_status sidra_vec_async(sidra_stream* stream, const sidra_vec* vec) {
     SIDRA_TRY(check(call, "stream", stream));
     SIDRA_TRY(check_struct(call, "sidra_vec", vec));
     const sidra_context* context = stream->context;
-    const auto op = static_cast<uint32_t>(vec->op);
+    const uint32_t op = raw_value(vec->op);
     if (op >= kRules.size() || kRules[op].name == nullptr)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "op is {}: not a sidra_vec_operation", op);
     const Rule& rule = kRules[op];

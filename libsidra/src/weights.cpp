@@ -41,9 +41,9 @@ sidra_status read_options(const char* call, const sidra_weights_options* options
     if (options != nullptr) {
         SIDRA_TRY(check_struct(call, "sidra_weights_options", options));
         whole = *options;
-        if (static_cast<uint32_t>(whole.encoding) > SIDRA_WEIGHTS_OFFSET)
+        if (raw_value(whole.encoding) > SIDRA_WEIGHTS_OFFSET)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.encoding is {}: not a sidra_weights_encoding",
-                        static_cast<uint32_t>(whole.encoding));
+                        raw_value(whole.encoding));
     }
     *result = whole;
     return SIDRA_OK;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Admin commands: each one, its bad arguments, tags, and what happens while one runs.
+#include <algorithm>
 #include <random>
 
 #include "bench.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // COPY and FILL against a byte model, over scattered pages, 2 MiB pages and local memory; CALL.
+#include <algorithm>
 #include <random>
 
 #include "bench.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // MVM against a naive oracle: exact integer sums, and the float formulas of struct sidra_cmd_mvm written out.
+#include <algorithm>
 #include <cmath>
 #include <random>
 

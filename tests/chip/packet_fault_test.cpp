@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Negative twins: for each packet a sound one that retires, and the same with one thing wrong. A twin must stop its
 // queue with a complete record, change no memory, and disturb nobody.
+#include <algorithm>
 #include <functional>
 
 #include "bench.h"

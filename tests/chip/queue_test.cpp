@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tables, doorbells, rings, order, reports and accounting.
+#include <algorithm>
 #include <random>
 
 #include "bench.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // SEM_WAIT, SEM_SIGNAL, BARRIER, arming: what waits for what, and that waiting costs nothing.
+#include <algorithm>
 #include <random>
 
 #include "bench.h"

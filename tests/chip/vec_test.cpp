@@ -2,6 +2,7 @@
 // VEC: every operation against an oracle in double precision. Integer results, conversions, elementwise arithmetic and
 // data movement must be exact. For the functions the bound here is |error| <= 1e-6 |result| + 1e-6 (softmax, layer
 // norm, sums: as at each test).
+#include <algorithm>
 #include <cmath>
 #include <random>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // PROGRAM and READBACK rectangles, unprogrammed rows, what an encoding can hold, and who may read what a crossbar
 // holds.
+#include <algorithm>
 #include <random>
 
 #include "bench.h"

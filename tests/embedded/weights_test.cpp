@@ -392,6 +392,38 @@ TEST(Descriptors, ClosingTheLastCopyFrees) {
     EXPECT_EQ(w.client.query().xbars_free, 8u);
 }
 
+TEST(Descriptors, KeepData) {
+    Weights w;
+    uint32_t number;
+    ASSERT_EQ(w.create(16, 16, &number), 0);
+    const std::string scales = "per-column scales";
+    sidra_ioctl_weights_share share{};
+    share.context = w.context;
+    share.index = number;
+    share.rights = SIDRA_WEIGHTS_COMPUTE;
+    share.data = reinterpret_cast<uintptr_t>(scales.data());
+    share.data_size = (1 << 20) + 1;
+    EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_SHARE, share), -EINVAL);
+    share.data_size = scales.size();
+    ASSERT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_SHARE, share), 0) << w.client.detail;
+    std::string got(100, '\0');
+    sidra_ioctl_weights_import import{};
+    import.context = w.context;
+    import.fd = share.fd;
+    import.data = reinterpret_cast<uintptr_t>(got.data());
+    import.data_size = 3;
+    EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_IMPORT, import), -ENOSPC);
+    EXPECT_EQ(import.data_size, scales.size()) << "the needed size";
+    EXPECT_EQ(import.index, 0u);
+    import.data_size = got.size();
+    ASSERT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_IMPORT, import), 0) << w.client.detail;
+    EXPECT_EQ(got.substr(0, import.data_size), scales);
+    close(share.fd);
+    share.data = 8;
+    EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_SHARE, share), -EFAULT);
+    EXPECT_EQ(share.fd, -1);
+}
+
 TEST(Descriptors, RefuseBadRequests) {
     Weights w, other;
     uint32_t number, got;

@@ -140,7 +140,7 @@ TEST_F(ChipVec, Activations) {
 }
 
 TEST_F(ChipVec, Conversions) {
-    const auto rne = [](double value) { return std::nearbyint(static_cast<float>(value)); };
+    const auto rne = [](double value) { return static_cast<double>(std::nearbyint(static_cast<float>(value))); };
     sidra_vec quantise = make(SIDRA_QUANTIZE, SIDRA_F32, SIDRA_S8);
     quantise.scale = 40.0f;
     quantise.zero = -3;

@@ -3,7 +3,6 @@
 #include "handle.h"
 
 #include <cstring>
-#include <functional>
 #include <vector>
 
 #include "context.h"
@@ -34,9 +33,10 @@ class Handles : public FakeTest {
     sidra_weights* weights = nullptr;
 };
 
-template <typename T>
-T* as(void* handle) {
-    return static_cast<T*>(handle);
+// A function, because the compiler needs minutes for as many checks written out in one test.
+void refused(const char* call, sidra_status status) {
+    EXPECT_EQ(SIDRA_ERROR_INVALID_HANDLE, status) << call;
+    EXPECT_STRNE("", sidra_last_error()) << call;
 }
 
 // Each function that takes a handle, with one that is not: a device where a context belongs, and so on.
@@ -68,17 +68,17 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
     sidra_weights* new_weights = nullptr;
     sidra_graph* new_graph = nullptr;
 
-    const auto try_all = [&](void* h, auto device_like, auto context_like, auto buffer_like, auto stream_like,
-                             auto event_like, auto weights_like, auto graph_like) {
-        auto* d = as<sidra_device>(device_like(h));
-        auto* c = as<sidra_context>(context_like(h));
-        auto* b = as<sidra_buffer>(buffer_like(h));
-        auto* s = as<sidra_stream>(stream_like(h));
-        auto* e = as<sidra_event>(event_like(h));
-        auto* w = as<sidra_weights>(weights_like(h));
-        auto* g = as<sidra_graph>(graph_like(h));
+    const auto try_all = [&](void* as_device, void* as_context, void* as_buffer, void* as_stream, void* as_event,
+                             void* as_weights, void* as_graph) {
+        auto* d = static_cast<sidra_device*>(as_device);
+        auto* c = static_cast<sidra_context*>(as_context);
+        auto* b = static_cast<sidra_buffer*>(as_buffer);
+        auto* s = static_cast<sidra_stream*>(as_stream);
+        auto* e = static_cast<sidra_event*>(as_event);
+        auto* w = static_cast<sidra_weights*>(as_weights);
+        auto* g = static_cast<sidra_graph*>(as_graph);
         const sidra_ref ref{b, 0};
-#define BAD(expression) EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, expression)
+#define BAD(expression) refused(#expression, expression)
         BAD(sidra_device_get_info(d, &device_info));
         BAD(sidra_device_clock(d, &u64, &u64));
         BAD(sidra_device_telemetry(d, name, sizeof name));
@@ -156,23 +156,19 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         BAD(sidra_graph_launch_async(s, graph));
         BAD(sidra_graph_launch_async(stream, g));
         BAD(sidra_graph_operations(g, &u32));
-        if (h != nullptr || d != nullptr) {  // destroying NULL is allowed
-            if (d) BAD(sidra_device_close(d));
-            if (c) BAD(sidra_context_destroy(c));
-            if (b) BAD(sidra_buffer_destroy(b));
-            if (s) BAD(sidra_stream_destroy(s));
-            if (e) BAD(sidra_event_destroy(e));
-            if (w) BAD(sidra_weights_destroy(w));
-            if (g) BAD(sidra_graph_destroy(g));
-        }
+        // Destroying NULL is allowed.
+        if (d) BAD(sidra_device_close(d));
+        if (c) BAD(sidra_context_destroy(c));
+        if (b) BAD(sidra_buffer_destroy(b));
+        if (s) BAD(sidra_stream_destroy(s));
+        if (e) BAD(sidra_event_destroy(e));
+        if (w) BAD(sidra_weights_destroy(w));
+        if (g) BAD(sidra_graph_destroy(g));
 #undef BAD
     };
-    const auto same = [](void* h) { return h; };
-    for (void* wrong : wrong_handles) try_all(wrong, same, same, same, same, same, same, same);
+    for (void* wrong : wrong_handles) try_all(wrong, wrong, wrong, wrong, wrong, wrong, wrong);
     // Live handles, each where another kind belongs.
-    const auto constant = [](void* handle) { return [handle](void*) { return handle; }; };
-    try_all(nullptr, constant(context), constant(buffer), constant(stream), constant(event), constant(weights),
-            constant(graph), constant(device));
+    try_all(context, buffer, stream, event, weights, graph, device);
 
     EXPECT_EQ(requests, fake->all_requests()) << "a refused call reached the driver";
     EXPECT_EQ(doorbells, fake->doorbells());

@@ -4,41 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
+#include "allocation_count.h"
 #include "chip_fixture.h"
-
-namespace {
-
-// Allocations of this thread.
-thread_local uint64_t allocations = 0;
-
-void* counted(size_t size, size_t alignment) {
-    ++allocations;
-    void* memory = nullptr;
-    if (posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, size != 0 ? size : 1) != 0)
-        throw std::bad_alloc();
-    return memory;
-}
-
-}  // namespace
-
-// Matching pairs: all of them go through malloc and free.
-void* operator new(size_t size) { return counted(size, alignof(std::max_align_t)); }
-void* operator new[](size_t size) { return counted(size, alignof(std::max_align_t)); }
-void* operator new(size_t size, std::align_val_t alignment) { return counted(size, static_cast<size_t>(alignment)); }
-void* operator new[](size_t size, std::align_val_t alignment) { return counted(size, static_cast<size_t>(alignment)); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace sidra::test {
 namespace {
@@ -77,7 +46,7 @@ TEST_F(HotPath, ASubmitIsOneDoorbellAndNoAllocation) {
     synchronize();
 
     const sidra_telemetry before = telemetry();
-    const uint64_t allocations_before = allocations;
+    const uint64_t allocations_before = thread_allocations();
     int failures = 0;
     for (int i = 0; i < kRounds; ++i) {
         failures += sidra_nop_async(stream) != SIDRA_OK;
@@ -91,7 +60,7 @@ TEST_F(HotPath, ASubmitIsOneDoorbellAndNoAllocation) {
         static_cast<void>(sidra_event_query(event));
         static_cast<void>(sidra_stream_query(stream));
     }
-    const uint64_t allocated = allocations - allocations_before;
+    const uint64_t allocated = thread_allocations() - allocations_before;
     EXPECT_EQ(0, failures);
     EXPECT_EQ(0u, allocated) << "allocations in " << kRounds * 7 << " submits";
     synchronize();
@@ -108,11 +77,11 @@ TEST_F(HotPath, ABatchIsOneDoorbell) {
     const sidra_telemetry before = telemetry();
     uint64_t allocated = 0;
     for (int round = 0; round < 50; ++round) {
-        const uint64_t allocations_before = allocations;
+        const uint64_t allocations_before = thread_allocations();
         ASSERT_EQ(SIDRA_OK, sidra_batch_begin(stream));
         for (int i = 0; i < 64; ++i) ASSERT_EQ(SIDRA_OK, sidra_nop_async(stream));
         ASSERT_EQ(SIDRA_OK, sidra_batch_end(stream));
-        allocated += allocations - allocations_before;
+        allocated += thread_allocations() - allocations_before;
         ASSERT_EQ(SIDRA_OK, sidra_stream_synchronize(stream, soon()));  // may go to sleep in the driver
     }
     EXPECT_EQ(0u, allocated);

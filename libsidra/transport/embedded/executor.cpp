@@ -16,7 +16,7 @@ constexpr uint64_t kSpinNs = 10'000;        // looks on this long after work, be
 constexpr uint64_t kNapNs = 50'000;         // plus the kernel's timer slack, about as much again
 constexpr uint64_t kNapMaxNs = 10'000'000;  // when work is pending that nobody can run (engines stand still)
 constexpr uint64_t kLingerNs = 3'000'000;   // naps for this long after the last work
-constexpr unsigned kDeferMax = 2;           // naps that leave pending work to helpers
+constexpr unsigned kDeferMax = 20;          // naps in a row that leave pending work to helpers
 
 }  // namespace
 
@@ -88,6 +88,8 @@ bool Executor::work() {
         if (device_.run()) {
             found = true;
             idle_since = 0;
+            // Helpers are back and there is no work beside theirs: two threads at one queue only hinder each other.
+            if (helped_.load(std::memory_order_relaxed) && !device_.pending()) break;
             continue;
         }
         if (!found || helped_.load(std::memory_order_relaxed)) break;
@@ -105,8 +107,10 @@ void Executor::loop() {
     unsigned deferred = 0;
     while (!stopping()) {
         const bool helped = helped_.exchange(false, std::memory_order_relaxed);
-        // Helpers do the work; but what is still pending nap after nap needs a thread more.
-        const bool leave_it = helped && (!device_.pending() || ++deferred <= kDeferMax);
+        // Helpers do the work; but what is pending nap after nap may need a thread more. (pending() may say so in
+        // vain.)
+        deferred = helped && device_.pending() ? deferred + 1 : 0;
+        const bool leave_it = helped && deferred <= kDeferMax;
         if (!leave_it) deferred = 0;
         const bool worked = !leave_it && work();
         const uint64_t now = monotonic_ns();
