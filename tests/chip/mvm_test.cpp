@@ -288,9 +288,7 @@ std::string engine_name(const ::testing::TestParamInfo<uint32_t>& engine) {
     return kNames[engine.param];
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, Mvm,
-                         ::testing::ValuesIn(available_engines()),
-                         engine_name);
+INSTANTIATE_TEST_SUITE_P(Engines, Mvm, ::testing::ValuesIn(available_engines()), engine_name);
 
 TEST(MvmLarge, ManySlicesOfAWholeChip) {
     // 25 x 20 crossbars of the full geometry, more than one slice of work.

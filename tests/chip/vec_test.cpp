@@ -656,9 +656,7 @@ std::string engine_name(const ::testing::TestParamInfo<uint32_t>& engine) {
     return kNames[engine.param];
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, Vec,
-                         ::testing::ValuesIn(available_engines()),
-                         engine_name);
+INSTANTIATE_TEST_SUITE_P(Engines, Vec, ::testing::ValuesIn(available_engines()), engine_name);
 
 TEST(VecLarge, ManyRowsAndWideRows) {
     for (const uint32_t workers : {1u, 2u}) {
