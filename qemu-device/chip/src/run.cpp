@@ -146,7 +146,7 @@ bool Chip::run_queue(const Scheduler::Pick& pick) {
         work = slice.work();
     }
     queue.slices.store(queue.slices.load(std::memory_order_relaxed) + 1,
-                       std::memory_order_relaxed);  // before the claim ends
+                       std::memory_order_release);  // before the claim
     const bool again = queue.claim.exchange(0) == Queue::kAgain;
     if ((again || outcome == Slice::Outcome::kMore) &&
         scheduler_.mark_ready_again(pick.context, pick.queue, pick.epoch))
