@@ -211,7 +211,7 @@ Fault Dma::read(uint64_t va, void* to, uint64_t length) {
         Fault fault;
         const uint8_t* from = map_some(va, &got, false, &fault);
         if (fault) return fault;
-        std::memcpy(out, from, got);
+        std::memmove(out, from, got);  // a packet's operands may overlap
         va += got, out += got, length -= got;
     }
     return {};
@@ -224,7 +224,7 @@ Fault Dma::write(uint64_t va, const void* from, uint64_t length) {
         Fault fault;
         uint8_t* to = map_some(va, &got, true, &fault);
         if (fault) return fault;
-        std::memcpy(to, in, got);
+        std::memmove(to, in, got);
         va += got, in += got, length -= got;
     }
     return {};
