@@ -13,11 +13,11 @@ namespace sidra::test {
 namespace {
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool kThreadSanitizer = true;
+constexpr bool kSanitizer = true;
 #elif defined(__has_feature)
-constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
+constexpr bool kSanitizer = __has_feature(thread_sanitizer);
 #else
-constexpr bool kThreadSanitizer = false;
+constexpr bool kSanitizer = false;
 #endif
 
 class HotPath : public ChipTest {
@@ -99,7 +99,7 @@ TEST_F(HotPath, ABatchIsOneDoorbell) {
 }
 
 TEST_F(HotPath, AChildCannotUseItsParentsHandles) {
-    if (kSanitizer) GTEST_SKIP() << "ThreadSanitizer allows no threads after a fork of a program with threads";
+    if (kSanitizer) GTEST_SKIP() << "sanitizers do not support threads after a fork of a program with threads";
     const Buffer buffer(context, 4096);
     sidra_event* event = nullptr;
     sidra_weights* weights = nullptr;
