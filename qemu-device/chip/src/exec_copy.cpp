@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
 // COPY and FILL.
+#include <unistd.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <cstring>
 
@@ -12,6 +17,12 @@ constexpr uint64_t kBytesPerNs = 8;  // estimate for slices
 
 // A row longer than this is cut into units; pieces of this size copy as fast as one large memcpy.
 constexpr uint64_t kCopyUnit = 4 * kChunk;
+
+// Of the host's last level, which its cores share.
+uint64_t cache_size() {
+    const long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return size > 0 ? static_cast<uint64_t>(size) : 32u << 20;
+}
 
 Fault copy_prepare(const Env&, Job& job) {
     const sidra_cmd_copy& c = job.cmd.copy;
@@ -32,12 +43,14 @@ Fault copy_prepare(const Env&, Job& job) {
 
     uint64_t units;
     if (c.row_bytes > kCopyUnit / 2) {
-        job.copy = {(c.row_bytes + kCopyUnit - 1) / kCopyUnit, 1, kCopyUnit};
+        job.copy = {(c.row_bytes + kCopyUnit - 1) / kCopyUnit, 1, kCopyUnit, false};
         units = job.copy.row_chunks * c.rows;
     } else {
-        job.copy = {1, kCopyUnit / c.row_bytes, c.row_bytes};
+        job.copy = {1, kCopyUnit / c.row_bytes, c.row_bytes, false};
         units = (c.rows + job.copy.unit_rows - 1) / job.copy.unit_rows;
     }
+    static const uint64_t cached = cache_size() / 2;  // of source and destination, half each
+    job.copy.past_caches = bytes > cached && c.row_bytes >= SIDRA_PAGE_SIZE;
     job.units = static_cast<uint32_t>(units);
     job.unit_work = std::min(bytes, kCopyUnit) / kBytesPerNs;
     job.cost = copy_cost(bytes);
@@ -45,7 +58,29 @@ Fault copy_prepare(const Env&, Job& job) {
     return {};
 }
 
-Fault copy_range(Dma& dma, uint64_t dst, uint64_t src, uint64_t bytes) {
+// Host addresses may be the same page twice (mapped at two device addresses).
+bool apart(const uint8_t* a, const uint8_t* b, uint64_t length) {
+    const auto x = reinterpret_cast<uintptr_t>(a), y = reinterpret_cast<uintptr_t>(b);
+    return (x < y ? y - x : x - y) >= length;
+}
+
+// The destination is not read first, and what others have cached stays.
+void copy_past_caches(uint8_t* to, const uint8_t* from, uint64_t length) {
+#ifdef __SSE2__
+    const uint64_t head = std::min<uint64_t>(length, -reinterpret_cast<uintptr_t>(to) % 64);
+    std::memcpy(to, from, head);
+    to += head, from += head, length -= head;
+    for (; length >= 64; to += 64, from += 64, length -= 64) {
+        __m128i block[4];
+        for (int i = 0; i < 4; i++) block[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from) + i);
+        for (int i = 0; i < 4; i++) _mm_stream_si128(reinterpret_cast<__m128i*>(to) + i, block[i]);
+    }
+    _mm_sfence();
+#endif
+    std::memcpy(to, from, length);
+}
+
+Fault copy_range(Dma& dma, uint64_t dst, uint64_t src, uint64_t bytes, bool past_caches) {
     while (bytes != 0) {
         uint64_t from_length = bytes, to_length = bytes;
         Fault fault;
@@ -54,7 +89,8 @@ Fault copy_range(Dma& dma, uint64_t dst, uint64_t src, uint64_t bytes) {
         uint8_t* to = dma.map_some(dst, &to_length, true, &fault);
         if (fault) return fault;
         const uint64_t length = std::min(from_length, to_length);
-        std::memmove(to, from, length);  // two addresses may lead to one page
+        if (past_caches && apart(to, from, length)) copy_past_caches(to, from, length);
+        else std::memmove(to, from, length);
         dst += length, src += length, bytes -= length;
     }
     return {};
@@ -68,12 +104,13 @@ Fault copy_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) 
         const uint64_t row = index / plan.row_chunks;
         const uint64_t at = index % plan.row_chunks * plan.unit_bytes;
         return copy_range(dma, c.dst + row * c.dst_stride + at, c.src + row * c.src_stride + at,
-                          std::min(plan.unit_bytes, c.row_bytes - at));
+                          std::min(plan.unit_bytes, c.row_bytes - at), plan.past_caches);
     }
     const uint64_t first = index * plan.unit_rows;
     const uint64_t last = std::min<uint64_t>(first + plan.unit_rows, c.rows);
     for (uint64_t row = first; row < last; row++) {
-        if (Fault fault = copy_range(dma, c.dst + row * c.dst_stride, c.src + row * c.src_stride, c.row_bytes))
+        if (Fault fault = copy_range(dma, c.dst + row * c.dst_stride, c.src + row * c.src_stride, c.row_bytes,
+                                     plan.past_caches))
             return fault;
         dma.unmap_all();
     }

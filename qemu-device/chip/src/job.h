@@ -70,6 +70,7 @@ struct CopyPlan {
     uint64_t row_chunks;  // units a row, when rows are longer than a chunk
     uint64_t unit_rows;   // rows a unit, when they are shorter
     uint64_t unit_bytes;  // bytes of a chunk of a row
+    bool past_caches;     // more than they hold
 };
 struct MvmPlan {
     Weights* weights;
