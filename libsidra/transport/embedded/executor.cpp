@@ -14,9 +14,10 @@ namespace {
 
 constexpr uint64_t kSpinNs = 10'000;        // looks on this long after work, before the first nap
 constexpr uint64_t kNapNs = 50'000;         // plus the kernel's timer slack, about as much again
+constexpr uint64_t kHelpedNapNs = 800'000;  // while others do the work
 constexpr uint64_t kNapMaxNs = 10'000'000;  // when work is pending that nobody can run (engines stand still)
 constexpr uint64_t kLingerNs = 3'000'000;   // naps for this long after the last work
-constexpr unsigned kDeferMax = 20;          // naps in a row that leave pending work to helpers
+constexpr unsigned kDeferMax = 4;          // naps in a row that leave pending work to helpers
 
 }  // namespace
 
@@ -107,17 +108,16 @@ void Executor::loop() {
     unsigned deferred = 0;
     while (!stopping()) {
         const bool helped = helped_.exchange(false, std::memory_order_relaxed);
-        // Helpers do the work; but what is pending nap after nap may need a thread more. (pending() may say so in
-        // vain.)
+        // Helpers do the work; but what is pending nap after nap may need a thread more.
         deferred = helped && device_.pending() ? deferred + 1 : 0;
         const bool leave_it = helped && deferred <= kDeferMax;
         if (!leave_it) deferred = 0;
         const bool worked = !leave_it && work();
         const uint64_t now = monotonic_ns();
-        if (worked || helped) {
-            active = now;
-            nap = kNapNs;
-        }
+        if (worked || helped) active = now;
+        // Each look takes a CPU from a helper for a moment.
+        if (worked) nap = kNapNs;
+        else if (helped) nap = std::min(nap * 2, kHelpedNapNs);
         if (now - active >= kLingerNs) {
             if (sleep()) {
                 nap = kNapNs;

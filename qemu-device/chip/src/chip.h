@@ -77,6 +77,8 @@ class Chip {
     void finish_reset();
 
     // ---- run.cpp
+    bool can_run() const;
+    bool may_go_on(const Queue& queue) const;  // at the end of its turn
     bool run_queue(const Scheduler::Pick& pick);
     Queue& queue_object(uint32_t context, uint32_t queue);
     bool load_context(Context& context);

@@ -134,11 +134,11 @@ bool Chip::run_queue(const Scheduler::Pick& pick) {
     }
     Slice::Outcome outcome = Slice::Outcome::kIdle;
     uint64_t work = 0;
-    if (scheduler_.stale(pick)) {
+    if (scheduler_.stale(pick.context, pick.queue, pick.epoch)) {
         // Reset since the doorbell was taken.
     } else if (stopped(pick.context, pick.queue)) {
         queue.deferred.store(true);
-        if (scheduler_.stale(pick)) queue.deferred.store(false);  // so that a reset in between has the last word
+        if (scheduler_.stale(pick.context, pick.queue, pick.epoch)) queue.deferred.store(false);  // so that a reset in between has the last word
     } else if (load_queue(queue)) {
         queue.epoch = pick.epoch;
         Slice slice(*this, queue);
@@ -151,16 +151,24 @@ bool Chip::run_queue(const Scheduler::Pick& pick) {
     if ((again || outcome == Slice::Outcome::kMore) &&
         scheduler_.mark_ready_again(pick.context, pick.queue, pick.epoch))
         host_.kick(host_.self);
-    if (scheduler_.any_ready()) scheduler_.charge(pick, work);  // alone, there is nobody to share with
+    if (scheduler_.any_ready(pick.context, pick.queue)) scheduler_.charge(pick, work);  // alone, there is nobody to share with
     return true;
+}
+
+bool Chip::can_run() const {
+    return enabled_.load(std::memory_order_relaxed) && !stall_.load(std::memory_order_relaxed) &&
+           !bus_.link_lost.load(std::memory_order_relaxed);
+}
+
+bool Chip::may_go_on(const Queue& queue) const {
+    return can_run() && !scheduler_.any_ready(queue.context.id, queue.id) && !admin_.pending.load() && !admin_.reset.load() &&
+           !stopped(queue.context.id, queue.id) && !scheduler_.stale(queue.context.id, queue.id, queue.epoch);
 }
 
 bool Chip::run() {
     const bool worked = admin_step();
     Scheduler::Pick pick;
-    if (stall_.load(std::memory_order_relaxed) || bus_.link_lost.load(std::memory_order_relaxed) ||
-        !enabled_.load(std::memory_order_relaxed) || !scheduler_.pick(&pick))
-        return worked;
+    if (!can_run() || !scheduler_.pick(&pick)) return worked;
     run_queue(pick);
     if (admin_.pending.load() || admin_.reset.load()) {
         admin_poke();
@@ -171,7 +179,7 @@ bool Chip::run() {
 
 bool Chip::pending() const {
     if ((admin_.pending.load() || admin_.reset.load()) && !admin_.blocked.load()) return true;
-    return enabled_.load() && !stall_.load() && !bus_.link_lost.load() && scheduler_.any_ready();
+    return can_run() && scheduler_.any_ready();
 }
 
 }  // namespace sidra::chip

@@ -29,8 +29,18 @@ bool Scheduler::mark_ready_again(uint32_t context, uint32_t queue, uint32_t epoc
     return epochs_[context][queue].load(std::memory_order_relaxed) == epoch && mark_ready(context, queue);
 }
 
-bool Scheduler::any_ready() const {
-    return std::any_of(contexts_.begin(), contexts_.end(), [](const auto& word) { return word.load() != 0; });
+bool Scheduler::any_ready(uint32_t except_context, uint32_t except_queue) const {
+    for (uint32_t priority = 0; priority < SIDRA_PRIORITIES; priority++)
+        for (uint64_t left = contexts_[priority].load(); left; left &= left - 1) {
+            const auto context = static_cast<uint32_t>(std::countr_zero(left));
+            for (uint32_t word = 0; word < kWords; word++) {
+                uint64_t bits = entities_[priority][context].ready[word].load();
+                if (context == except_context && word == except_queue / 64)
+                    bits &= ~(uint64_t{1} << (except_queue % 64));
+                if (bits) return true;
+            }
+        }
+    return false;
 }
 
 bool Scheduler::take(Entity& entity, uint32_t* queue) {

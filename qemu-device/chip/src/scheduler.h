@@ -28,14 +28,15 @@ class Scheduler {
     bool mark_ready(uint32_t context, uint32_t queue);
     // The queue was reset: earlier doorbells mean nothing, also one that was picked but not acted on.
     void forget(uint32_t context, uint32_t queue);
-    bool stale(const Pick& pick) const { return epochs_[pick.context][pick.queue].load() != pick.epoch; }
+    bool stale(uint32_t context, uint32_t queue, uint32_t epoch) const { return epochs_[context][queue].load() != epoch; }
     // As mark_ready(), but not if the queue was reset after `epoch`.
     bool mark_ready_again(uint32_t context, uint32_t queue, uint32_t epoch);
     // Takes the queue that is next by its share; false if none is ready.
     bool pick(Pick* pick);
     // Accounts `work` (ns, estimated) to what was picked.
     void charge(const Pick& pick, uint64_t work);
-    bool any_ready() const;
+    // Whether a queue is ready, other than the one named.
+    bool any_ready(uint32_t except_context = SIDRA_CONTEXTS_MAX, uint32_t except_queue = 0) const;
 
     void set_priority(uint32_t context, uint32_t queue, uint32_t priority) {
         priority_[context][queue].store(static_cast<uint8_t>(priority), std::memory_order_relaxed);

@@ -21,7 +21,8 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint64_t kSliceWork = 400'000;    // estimated ns until another context gets its turn
+constexpr uint64_t kTurnWork = 400'000;     // estimated ns, of each thread, until another context gets its turn
+constexpr uint64_t kTurnsMax = 10;          // of a queue that is alone: then whoever lends the thread gets a look
 constexpr uint64_t kPacketWork = 10;        // of a packet that does nothing
 constexpr uint64_t kParallelWork = 20'000;  // jobs shorter than this are not worth waking helpers
 constexpr uint64_t kPublishWork = 2'000;    // a finished job of this size is published at once
@@ -48,6 +49,8 @@ Slice::Slice(Chip& chip, Queue& queue)
     : chip_(chip),
       queue_(queue),
       worker_(this_worker()),
+      turn_work_(kTurnWork * chip.pool_.threads()),
+      turn_end_(turn_work_),
       space_(queue.context.space()),
       memory_(chip.bus_, worker_.tlb, space_),
       state_memory_(chip.bus_, worker_.tlb, {}),
@@ -102,15 +105,24 @@ Slice::Outcome Slice::run() {
                 break;
         }
         resumed = false;
-        if (result == Step::kRetired) {
+        if (result == Step::kRetired || result == Step::kYield) {
             if (unpublished_work_ >= kPublishWork || unpublished_packets_ >= kPublishPackets) publish();
-            if (work_ < kSliceWork) continue;
+            if (work_ < turn_end_ || next_turn()) continue;
             result = Step::kYield;
         }
         if (result != Step::kFault && (unpublished_packets_ || result != Step::kEmpty)) publish();
         chip_.check_arm(queue_);  // may have been armed before the queue was loaded
         return result == Step::kYield ? Outcome::kMore : Outcome::kIdle;
     }
+}
+
+// A queue that nobody waits for goes on in the same slice: to give up the chip and to find it again costs tens of
+// microseconds.
+bool Slice::next_turn() {
+    if (turn_end_ >= kTurnsMax * turn_work_ || !chip_.may_go_on(queue_)) return false;
+    turn_end_ += turn_work_;
+    publish();
+    return true;
 }
 
 // Fetches and starts the next packet.
@@ -252,9 +264,10 @@ Slice::Step Slice::run_job(bool resumed) {
         if (Fault f = job.operation->resume(env, job)) return fault(f);
 
     const uint32_t first = queue_.next_unit.load(std::memory_order_relaxed);
-    const uint64_t left = work_ < kSliceWork ? kSliceWork - work_ : 0;
-    const uint64_t room = std::max<uint64_t>(left / std::max<uint64_t>(job.unit_work, 1), chip_.pool_.threads());
-    const auto end = static_cast<uint32_t>(std::min<uint64_t>(job.units, first + room));
+    const uint64_t left = work_ < turn_end_ ? turn_end_ - work_ : 0;
+    const uint64_t threads = chip_.pool_.threads();
+    const uint64_t shares = std::max<uint64_t>(left / std::max<uint64_t>(job.unit_work, 1) / threads, 1);
+    const auto end = static_cast<uint32_t>(std::min<uint64_t>(job.units, first + shares * threads));
     Shared shared{env, job, queue_.next_unit, end, {}, UINT32_MAX, {}, {}};
     if (end - first > 1 && (end - first) * job.unit_work >= kParallelWork) chip_.pool_.run(take_units, &shared);
     else take_units(&shared);

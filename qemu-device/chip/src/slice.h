@@ -26,6 +26,7 @@ class Slice {
     enum class Step { kRetired, kYield, kParked, kFault, kEmpty };
 
     bool open();
+    bool next_turn();
     Step step();
     Fault fetch(bool* empty);
     Step execute();
@@ -46,6 +47,8 @@ class Slice {
     Chip& chip_;
     Queue& queue_;
     Worker& worker_;
+    const uint64_t turn_work_;  // ns, estimated, of all threads
+    uint64_t turn_end_;         // by work_
     const AddressSpace space_;         // of packets
     Dma memory_;                       // what single packets touch
     Dma state_memory_;                 // state page
