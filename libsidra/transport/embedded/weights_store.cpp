@@ -94,7 +94,9 @@ WeightsObject* WeightsStore::find(uint64_t uid) {
 }
 
 int WeightsStore::erase(std::span<const uint32_t> xbars) {
-    return for_each_run(xbars, xbars_,
+    std::vector<uint32_t> sorted(xbars.begin(), xbars.end());
+    std::sort(sorted.begin(), sorted.end());
+    return for_each_run(sorted, xbars_,
                         [&](uint32_t first, uint32_t count, size_t) { return cells_.erase(first, count); });
 }
 
@@ -126,7 +128,13 @@ int WeightsStore::create(uint32_t rows, uint32_t cols, uint32_t encoding, Weight
     fresh.rows = rows;
     fresh.cols = cols;
     fresh.encoding = encoding;
-    fresh.tiles = allocator_.allocate(static_cast<uint32_t>(needed));
+    // Tiles of one column, whose sums are added up, on neighbouring crossbars.
+    const std::vector<uint32_t> xbars = allocator_.allocate(static_cast<uint32_t>(needed));
+    const uint32_t tile_cols = fresh.tile_columns();
+    const uint32_t tile_rows = static_cast<uint32_t>(needed) / tile_cols;
+    fresh.tiles.resize(needed);
+    for (uint32_t i = 0; i < tile_rows; i++)
+        for (uint32_t j = 0; j < tile_cols; j++) fresh.tiles[i * tile_cols + j] = xbars[j * tile_rows + i];
     fresh.handles = 1;
     *object = &objects_.emplace(fresh.uid, std::move(fresh)).first->second;
     return 0;
@@ -146,16 +154,21 @@ void WeightsStore::release_if_unused(uint64_t uid) {
 }
 
 int WeightsStore::progress(const WeightsObject& object, uint32_t* programmed, uint32_t* total, Detail& detail) {
-    std::vector<sidra_hw_xbar> headers(object.tiles.size());
-    const int error = for_each_run(object.tiles, kHeadersMax, [&](uint32_t first, uint32_t count, size_t at) {
+    std::vector<std::pair<uint32_t, uint32_t>> placed;  // (crossbar, tile), so that neighbours are read at once
+    for (uint32_t tile = 0; tile < object.tiles.size(); tile++) placed.emplace_back(object.tiles[tile], tile);
+    std::sort(placed.begin(), placed.end());
+    std::vector<uint32_t> xbars;
+    for (const auto& [xbar, tile] : placed) xbars.push_back(xbar);
+    std::vector<sidra_hw_xbar> headers(xbars.size());
+    const int error = for_each_run(xbars, kHeadersMax, [&](uint32_t first, uint32_t count, size_t at) {
         return cells_.read_headers(first, {headers.data() + at, count});
     });
     if (error != 0) return fail(detail, error, "the headers of the object's crossbars cannot be read");
     *programmed = *total = 0;
-    for (uint32_t tile = 0; tile < headers.size(); tile++) {
-        const uint32_t rows = object.rows_of(tile);
+    for (size_t i = 0; i < placed.size(); i++) {
+        const uint32_t rows = object.rows_of(placed[i].second);
         *total += rows;
-        if (headers[tile].uid == object.uid) *programmed += std::min<uint32_t>(headers[tile].programmed_rows, rows);
+        if (headers[i].uid == object.uid) *programmed += std::min<uint32_t>(headers[i].programmed_rows, rows);
     }
     return 0;
 }

@@ -30,16 +30,22 @@ Array::Array(const Geometry& geometry, const engine::Engine& engine)
       engine_(engine),
       cells_(size_t{xbars_} * kXbarCells),
       planes_(size_t{xbars_} * kXbarCells),
+      pair_planes_(size_t{xbars_} * kXbarCells / 2),
       states_(size_t{xbars_} * sizeof(State)),
       nvm_(geometry.nvm_size) {
 #ifdef MADV_HUGEPAGE
-    madvise(planes_.data(), planes_.size(), MADV_HUGEPAGE);  // a large object's planes are streamed
+    // A large object's planes are streamed.
+    madvise(planes_.data(), planes_.size(), MADV_HUGEPAGE);
+    madvise(pair_planes_.data(), pair_planes_.size(), MADV_HUGEPAGE);
 #endif
 }
 
 void Array::erase_locked(uint32_t xbar) {
     State& s = state(xbar);
-    if (s.uid.load(std::memory_order_relaxed) != 0) programmed_xbars_.fetch_sub(1, std::memory_order_relaxed);
+    if (s.uid.load(std::memory_order_relaxed) != 0) {
+        programmed_xbars_.fetch_sub(1, std::memory_order_relaxed);
+        std::memset(plane_of(xbar, s.encoding), 0, plane_size(s.encoding));
+    }
     s.uid.store(0, std::memory_order_relaxed);
     s.covered_rows.store(0, std::memory_order_relaxed);
     epoch_.fetch_add(1, std::memory_order_release);
@@ -48,7 +54,6 @@ void Array::erase_locked(uint32_t xbar) {
     std::memset(s.rows, 0, sizeof s.rows);
     std::memset(s.sums, 0, sizeof s.sums);
     std::memset(cells(xbar), 0, kXbarCells);
-    std::memset(planes_.data() + size_t{xbar} * kXbarCells, 0, kXbarCells);
     if (s.stuck_cells) apply_stuck_locked(xbar);
 }
 
@@ -75,8 +80,7 @@ void Array::repack_locked(uint32_t xbar, uint32_t encoding, uint32_t row0, uint3
             block[c] = encoding == SIDRA_ENCODING_DIFFERENTIAL ? decode_pair(level[2 * at], level[2 * at + 1])
                                                                : decode_offset(level[at]);
         }
-        engine_.pack(reinterpret_cast<int8_t*>(planes_.data()) + size_t{xbar} * kXbarCells, state(xbar).sums, block,
-                     cols, r, 1, col0, cols);
+        engine_.pack(plane_of(xbar, encoding), state(xbar).sums, block, cols, r, 1, col0, cols);
     }
 }
 
@@ -124,8 +128,7 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
         apply_stuck_locked(b.xbar);
         repack_locked(b.xbar, b.encoding, b.row0, b.rows, b.col0, b.cols);
     } else {
-        engine_.pack(reinterpret_cast<int8_t*>(planes_.data()) + size_t{b.xbar} * kXbarCells, s.sums, data, stride,
-                     b.row0, b.rows, b.col0, b.cols);
+        engine_.pack(plane_of(b.xbar, b.encoding), s.sums, data, stride, b.row0, b.rows, b.col0, b.cols);
     }
     if (s.programs != UINT32_MAX) s.programs++;
     if (whole_rows) {

@@ -57,9 +57,7 @@ class Array {
     // Whether `uid` has programmed rows [0, rows) of the crossbar.
     bool programmed(uint32_t xbar, uint64_t uid, uint32_t rows) const;
 
-    const int8_t* plane(uint32_t xbar) const {
-        return reinterpret_cast<const int8_t*>(planes_.data()) + size_t{xbar} * kXbarCells;
-    }
+    const int8_t* plane(uint32_t xbar, uint32_t encoding) const { return plane_of(xbar, encoding); }
     // Per-output sums of the plane's weights (kTileColsMax of them).
     const int32_t* sums(uint32_t xbar) const { return state(xbar).sums; }
 
@@ -94,6 +92,13 @@ class Array {
 
     State& state(uint32_t xbar) const { return reinterpret_cast<State*>(states_.data())[xbar]; }
     uint8_t* cells(uint32_t xbar) const { return cells_.data() + size_t{xbar} * kXbarCells; }
+    static constexpr size_t plane_size(uint32_t encoding) {
+        return encoding == SIDRA_ENCODING_DIFFERENTIAL ? kXbarCells / 2 : kXbarCells;
+    }
+    int8_t* plane_of(uint32_t xbar, uint32_t encoding) const {
+        const LazyMemory& planes = encoding == SIDRA_ENCODING_DIFFERENTIAL ? pair_planes_ : planes_;
+        return reinterpret_cast<int8_t*>(planes.data()) + xbar * plane_size(encoding);
+    }
     std::mutex& lock(uint32_t xbar) const { return locks_[xbar % kLocks]; }
     void erase_locked(uint32_t xbar);
     void apply_stuck_locked(uint32_t xbar);
@@ -104,7 +109,9 @@ class Array {
     const uint32_t xbars_;
     const engine::Engine& engine_;
     LazyMemory cells_;   // levels, [xbar][row][column]
-    LazyMemory planes_;  // packed s8 weights, [xbar]
+    LazyMemory planes_;  // packed s8 weights of offset encoding, [xbar]
+    // The same of differential encoding, half the size: with gaps between them they would collide in half of a cache.
+    LazyMemory pair_planes_;
     LazyMemory states_;  // State[xbar]
     LazyMemory nvm_;
     mutable std::mutex locks_[kLocks];  // of the crossbar's state, cells and plane against other writers

@@ -70,7 +70,7 @@ Fault Context::read_weights(Bus& bus, const Array& array, uint32_t index, std::u
     for (uint32_t i = 0; i < object->tile_rows; i++)
         for (uint32_t j = 0; j < object->tile_cols; j++)
             object->planes[size_t{j} * object->tile_rows + i] =
-                array.plane(object->xbars[size_t{i} * object->tile_cols + j]);
+                array.plane(object->xbars[size_t{i} * object->tile_cols + j], object->encoding);
     *weights = std::move(object);
     return {};
 }
