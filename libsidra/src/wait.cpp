@@ -52,7 +52,8 @@ sidra_status wait_for(const char* call, const Point& point, uint64_t deadline) {
                 break;
         }
         if (transport.help()) {
-            if (passed(deadline) && point.state() == Point::State::kPending) return timed_out(call, point);
+            if (point.state() != Point::State::kPending) continue;
+            if (passed(deadline)) return timed_out(call, point);
             spin_end = 0;
             continue;
         }
