@@ -17,7 +17,7 @@ constexpr uint64_t kNapNs = 50'000;         // plus the kernel's timer slack, ab
 constexpr uint64_t kHelpedNapNs = 800'000;  // while others do the work
 constexpr uint64_t kNapMaxNs = 10'000'000;  // when work is pending that nobody can run (engines stand still)
 constexpr uint64_t kLingerNs = 3'000'000;   // naps for this long after the last work
-constexpr unsigned kDeferMax = 4;          // naps in a row that leave pending work to helpers
+constexpr unsigned kDeferMax = 4;           // naps in a row that leave pending work to helpers
 
 }  // namespace
 

@@ -109,8 +109,8 @@ Fault copy_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) 
     const uint64_t first = index * plan.unit_rows;
     const uint64_t last = std::min<uint64_t>(first + plan.unit_rows, c.rows);
     for (uint64_t row = first; row < last; row++) {
-        if (Fault fault = copy_range(dma, c.dst + row * c.dst_stride, c.src + row * c.src_stride, c.row_bytes,
-                                     plan.past_caches))
+        if (Fault fault =
+                copy_range(dma, c.dst + row * c.dst_stride, c.src + row * c.src_stride, c.row_bytes, plan.past_caches))
             return fault;
         dma.unmap_all();
     }

@@ -138,7 +138,8 @@ bool Chip::run_queue(const Scheduler::Pick& pick) {
         // Reset since the doorbell was taken.
     } else if (stopped(pick.context, pick.queue)) {
         queue.deferred.store(true);
-        if (scheduler_.stale(pick.context, pick.queue, pick.epoch)) queue.deferred.store(false);  // so that a reset in between has the last word
+        if (scheduler_.stale(pick.context, pick.queue, pick.epoch))
+            queue.deferred.store(false);  // so that a reset in between has the last word
     } else if (load_queue(queue)) {
         queue.epoch = pick.epoch;
         Slice slice(*this, queue);
@@ -151,7 +152,8 @@ bool Chip::run_queue(const Scheduler::Pick& pick) {
     if ((again || outcome == Slice::Outcome::kMore) &&
         scheduler_.mark_ready_again(pick.context, pick.queue, pick.epoch))
         host_.kick(host_.self);
-    if (scheduler_.any_ready(pick.context, pick.queue)) scheduler_.charge(pick, work);  // alone, there is nobody to share with
+    if (scheduler_.any_ready(pick.context, pick.queue))
+        scheduler_.charge(pick, work);  // alone, there is nobody to share with
     return true;
 }
 
@@ -161,8 +163,9 @@ bool Chip::can_run() const {
 }
 
 bool Chip::may_go_on(const Queue& queue) const {
-    return can_run() && !scheduler_.any_ready(queue.context.id, queue.id) && !admin_.pending.load() && !admin_.reset.load() &&
-           !stopped(queue.context.id, queue.id) && !scheduler_.stale(queue.context.id, queue.id, queue.epoch);
+    return can_run() && !scheduler_.any_ready(queue.context.id, queue.id) && !admin_.pending.load() &&
+           !admin_.reset.load() && !stopped(queue.context.id, queue.id) &&
+           !scheduler_.stale(queue.context.id, queue.id, queue.epoch);
 }
 
 bool Chip::run() {

@@ -28,7 +28,9 @@ class Scheduler {
     bool mark_ready(uint32_t context, uint32_t queue);
     // The queue was reset: earlier doorbells mean nothing, also one that was picked but not acted on.
     void forget(uint32_t context, uint32_t queue);
-    bool stale(uint32_t context, uint32_t queue, uint32_t epoch) const { return epochs_[context][queue].load() != epoch; }
+    bool stale(uint32_t context, uint32_t queue, uint32_t epoch) const {
+        return epochs_[context][queue].load() != epoch;
+    }
     // As mark_ready(), but not if the queue was reset after `epoch`.
     bool mark_ready_again(uint32_t context, uint32_t queue, uint32_t epoch);
     // Takes the queue that is next by its share; false if none is ready.

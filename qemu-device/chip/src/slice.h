@@ -47,8 +47,8 @@ class Slice {
     Chip& chip_;
     Queue& queue_;
     Worker& worker_;
-    const uint64_t turn_work_;  // ns, estimated, of all threads
-    uint64_t turn_end_;         // by work_
+    const uint64_t turn_work_;         // ns, estimated, of all threads
+    uint64_t turn_end_;                // by work_
     const AddressSpace space_;         // of packets
     Dma memory_;                       // what single packets touch
     Dma state_memory_;                 // state page
