@@ -12,14 +12,6 @@
 namespace sidra::test {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool kSanitizer = true;
-#elif defined(__has_feature)
-constexpr bool kSanitizer = __has_feature(thread_sanitizer);
-#else
-constexpr bool kSanitizer = false;
-#endif
-
 class HotPath : public ChipTest {
    protected:
     sidra_telemetry telemetry() {
@@ -98,8 +90,10 @@ TEST_F(HotPath, ABatchIsOneDoorbell) {
     EXPECT_EQ(50u * 64, after.packets - before.packets);
 }
 
+// The child makes threads. Sanitizers cannot follow: their allocators' locks are copied as another thread of the parent
+// holds them, and the child's first allocation that needs one waits for ever.
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 TEST_F(HotPath, AChildCannotUseItsParentsHandles) {
-    if (kSanitizer) GTEST_SKIP() << "sanitizers do not support threads after a fork of a program with threads";
     const Buffer buffer(context, 4096);
     sidra_event* event = nullptr;
     sidra_weights* weights = nullptr;
@@ -173,6 +167,7 @@ TEST_F(HotPath, AChildCannotUseItsParentsHandles) {
     EXPECT_OK(sidra_weights_destroy(weights));
     EXPECT_OK(sidra_event_destroy(event));
 }
+#endif
 
 TEST_F(HotPath, SharedChipsAreShared) {
     auto options = SIDRA_INIT(sidra_device_options);

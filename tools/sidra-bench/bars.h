@@ -18,7 +18,7 @@ struct Bar {
 inline constexpr std::array kBars = {
     Bar{"noop_rate_b64", "no-op packets a second, 64 a doorbell", 30e6, true},
     Bar{"noop_rate_b1", "no-op packets a second, a doorbell each", 8e6, true},
-    Bar{"noop_rtt_vs_spin", "submit and wait of one no-op / spin round trip", 1.75, false},
+    Bar{"noop_rtt_vs_spin", "submit and wait of one no-op / spin round trip, median", 1.75, false},
     Bar{"tile_b64_vs_onednn", "256x256, batch 64, one core: speed / oneDNN", 0.9, true},
     Bar{"tile_b1024_vs_onednn", "256x256, batch 1024, one core: speed / oneDNN", 0.9, true},
     Bar{"mvm_1024_b256_vs_onednn", "1024x1024, batch 256, two cores: speed / oneDNN", 0.9, true},
