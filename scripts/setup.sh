@@ -6,14 +6,14 @@ set -euo pipefail
 
 declare -A why=(
     [make]="the front door"
-    [base]="compiler, build system, text and option libraries, test framework"
+    [base]="compiler, build system, text, option and kernel interface libraries, test framework"
     [check]="the tests' independent arithmetic"
     [bench]="the peers that sidra-bench measures against"
     [lint]="formatter and static checkers"
 )
 declare -A packages=(
     [make]="make"
-    [base]="g++ cmake ninja-build pkg-config libfmt-dev libcli11-dev libgtest-dev python3"
+    [base]="g++ cmake ninja-build pkg-config libfmt-dev libcli11-dev libgtest-dev libdrm-dev python3"
     [check]="python3-numpy"
     [bench]="libdnnl-dev libopenblas-dev libopenblas0-pthread"
     [lint]="clang clang-format clang-tidy shellcheck"

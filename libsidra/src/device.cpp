@@ -11,27 +11,27 @@
 namespace sidra {
 namespace {
 
-constexpr const char* kNodeDirectory = "/dev";
-
 sidra_status open_device(const char* call, uint32_t index, const sidra_device_options* options, sidra_device** device) {
     if (device == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`device` is NULL; it takes the new handle");
     sidra_device_options whole;
     SIDRA_TRY(complete_options(call, options, &whole));
     DeviceChoice choice;
-    SIDRA_TRY(choose_device(call, kNodeDirectory, &choice));
+    SIDRA_TRY(choose_device(call, {}, &choice));
     if (index >= choice.count())
         return fail(SIDRA_ERROR_NO_DEVICE, call, "there is no device {}: {} found; see sidra_device_count()", index,
                     choice.count());
-    if (!choice.embedded)
-        return fail(SIDRA_ERROR_NOT_SUPPORTED, call,
-                    "this build of libsidra has no kernel transport (it is built with the kernel module), so {} cannot "
-                    "be opened; "
-                    "SIDRA_DEVICE=embedded uses a chip model in this process",
-                    choice.nodes[index]);
-    if (choice.by_default) announce_embedded();
-
     std::unique_ptr<Transport> transport;
     std::string detail;
+    if (!choice.embedded) {
+        const std::string& node = choice.nodes[index];
+        if (const int error = open_kernel(node, &transport, &detail); error != 0)
+            return fail_errno(
+                call, error, fmt::format("opening {}", node), detail,
+                {{ENOENT, SIDRA_ERROR_NO_DEVICE}, {ENODEV, SIDRA_ERROR_NO_DEVICE}, {ENXIO, SIDRA_ERROR_NO_DEVICE}});
+        return adopt_transport(call, index, std::move(transport), device);
+    }
+    if (choice.by_default) announce_embedded();
+
     const int error = open_embedded(index, whole, &transport, &detail);
     if (error != 0)
         // The options are good in themselves, so a chip that cannot start lacks something here: an engine, if one was
@@ -79,7 +79,7 @@ sidra_status sidra_device_count(uint32_t* count) {
     return guarded(__func__, [&, call = __func__] {
         if (count == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`count` is NULL");
         DeviceChoice choice;
-        SIDRA_TRY(choose_device(call, kNodeDirectory, &choice));
+        SIDRA_TRY(choose_device(call, {}, &choice));
         *count = choice.count();
         return SIDRA_OK;
     });

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string_view>
 
+#include "sidra_hw.h"
 #include "structs.h"
 
 namespace sidra {
@@ -60,9 +61,28 @@ sidra_status named_environment(const char* call, const char* variable, const std
                 all);
 }
 
+// The number in a sysfs attribute such as "0x5349"; 0 if it cannot be read.
+uint32_t attribute(const std::string& path) {
+    const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
+    unsigned value = 0;
+    return file && std::fscanf(file.get(), "%x", &value) == 1 ? value : 0;
+}
+
+// The PCI address of a function of ours; "" if there is none.
+std::string find_function(const std::string& directory) {
+    const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(directory.c_str()), closedir);
+    while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
+        const std::string function = fmt::format("{}/{}", directory, entry->d_name);
+        if (entry->d_name[0] != '.' && attribute(function + "/vendor") == SIDRA_PCI_VENDOR_ID &&
+            attribute(function + "/device") == SIDRA_PCI_DEVICE_ID)
+            return entry->d_name;
+    }
+    return {};
+}
+
 }  // namespace
 
-sidra_status choose_device(const char* call, const char* directory, DeviceChoice* choice) {
+sidra_status choose_device(const char* call, const DeviceFolders& folders, DeviceChoice* choice) {
     constexpr std::string_view kNode = "sidra";
     DeviceChoice found;
     const std::string_view wanted = environment("SIDRA_DEVICE");
@@ -75,7 +95,7 @@ sidra_status choose_device(const char* call, const char* directory, DeviceChoice
                         wanted);
         found.nodes.emplace_back(wanted);
     } else {
-        const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(directory), closedir);
+        const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(folders.nodes.c_str()), closedir);
         std::vector<uint32_t> numbers;
         while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
             std::string_view name = entry->d_name;
@@ -83,8 +103,18 @@ sidra_status choose_device(const char* call, const char* directory, DeviceChoice
             if (name.starts_with(kNode) && parse_number(name.substr(kNode.size()), &number)) numbers.push_back(number);
         }
         std::sort(numbers.begin(), numbers.end());
-        for (const uint32_t number : numbers) found.nodes.push_back(fmt::format("{}/{}{}", directory, kNode, number));
-        found.embedded = found.by_default = numbers.empty();
+        for (const uint32_t number : numbers)
+            found.nodes.push_back(fmt::format("{}/{}{}", folders.nodes, kNode, number));
+        if (numbers.empty()) {
+            if (const std::string function = find_function(folders.pci); !function.empty())
+                return fail(
+                    SIDRA_ERROR_NO_DEVICE, call,
+                    "PCI device {} is a SIDRA chip, but no driver has made a node for it in {}; load the driver "
+                    "(modprobe sidra) and look into the kernel log. SIDRA_DEVICE=embedded uses a chip model in "
+                    "this process",
+                    function, folders.nodes);
+            found.embedded = found.by_default = true;
+        }
     }
     *choice = std::move(found);
     return SIDRA_OK;

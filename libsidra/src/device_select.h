@@ -19,8 +19,15 @@ struct DeviceChoice {
     uint32_t count() const { return embedded ? 1 : static_cast<uint32_t>(nodes.size()); }
 };
 
-// SIDRA_DEVICE, else the nodes sidra0, sidra1, ... in `directory`, else the embedded chip.
-sidra_status choose_device(const char* call, const char* directory, DeviceChoice* choice);
+// Where the system shows its devices.
+struct DeviceFolders {
+    std::string nodes = "/dev";
+    std::string pci = "/sys/bus/pci/devices";
+};
+
+// SIDRA_DEVICE, else the nodes sidra0, sidra1, ... , else the embedded chip; but a PCI function without a node is an
+// error: the model never stands in for a card whose driver is not loaded.
+sidra_status choose_device(const char* call, const DeviceFolders& folders, DeviceChoice* choice);
 
 // `options` (or NULL) as a whole, what is zero taken from SIDRA_PROFILE, SIDRA_ENGINE and SIDRA_WORKERS.
 sidra_status complete_options(const char* call, const sidra_device_options* options, sidra_device_options* result);

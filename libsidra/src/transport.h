@@ -50,6 +50,9 @@ class Transport {
 int open_embedded(uint32_t index, const sidra_device_options& options, std::unique_ptr<Transport>* transport,
                   std::string* detail);
 
+// Opens a node of the kernel driver, such as "/dev/sidra0". On failure -errno and a text.
+int open_kernel(const std::string& node, std::unique_ptr<Transport>* transport, std::string* detail);
+
 // After fork(), in the child: different from before. Handles remember it.
 uint32_t fork_generation();
 

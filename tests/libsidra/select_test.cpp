@@ -34,10 +34,16 @@ class Select : public testing::Test {
         for (const char* name : kVariables) unsetenv(name);
         for (const auto& [name, value] : saved) setenv(name.c_str(), value.c_str(), 1);
     }
+    DeviceFolders folders() const { return {.nodes = directory.string(), .pci = (directory / "pci").string()}; }
+    void add_function(const std::string& address, const char* vendor, const char* device) {
+        std::filesystem::create_directories(directory / "pci" / address);
+        std::ofstream(directory / "pci" / address / "vendor") << vendor << '\n';
+        std::ofstream(directory / "pci" / address / "device") << device << '\n';
+    }
     void add_node(const std::string& name) { std::ofstream(directory / name).put('\n'); }
     DeviceChoice choose() {
         DeviceChoice choice;
-        EXPECT_OK(choose_device("sidra_test", directory.c_str(), &choice));
+        EXPECT_OK(choose_device("sidra_test", folders(), &choice));
         return choice;
     }
     std::map<std::string, std::string> saved;
@@ -75,7 +81,7 @@ TEST_F(Select, EnvironmentWins) {
     EXPECT_EQ("/dev/sidra7", choose().nodes.at(0));
     setenv("SIDRA_DEVICE", "emulated", 1);
     DeviceChoice choice;
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, choose_device("sidra_test", directory.c_str(), &choice));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, choose_device("sidra_test", folders(), &choice));
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "emulated"));
     uint32_t count = 77;
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_count(&count));
@@ -83,12 +89,32 @@ TEST_F(Select, EnvironmentWins) {
 }
 
 TEST_F(Select, ANodeIsNeverReplacedByTheModel) {
-    setenv("SIDRA_DEVICE", "/dev/sidra0", 1);
+    setenv("SIDRA_DEVICE", (directory / "sidra0").c_str(), 1);
     sidra_device* device = nullptr;
-    EXPECT_FAILS(SIDRA_ERROR_NOT_SUPPORTED, sidra_device_open(0, nullptr, &device));
-    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "no kernel transport")) << sidra_last_error();
+    EXPECT_FAILS(SIDRA_ERROR_NO_DEVICE, sidra_device_open(0, nullptr, &device));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "does not exist")) << sidra_last_error();
+    add_node("sidra0");
+    EXPECT_FAILS(SIDRA_ERROR_NO_DEVICE, sidra_device_open(0, nullptr, &device));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "is not a device node")) << sidra_last_error();
+    setenv("SIDRA_DEVICE", "/dev/null", 1);
+    EXPECT_FAILS(SIDRA_ERROR_NO_DEVICE, sidra_device_open(0, nullptr, &device));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "another driver")) << sidra_last_error();
     EXPECT_FAILS(SIDRA_ERROR_NO_DEVICE, sidra_device_open(1, nullptr, &device));
     EXPECT_EQ(nullptr, device);
+}
+
+TEST_F(Select, AFunctionWithoutADriverIsNeverReplacedByTheModel) {
+    add_function("0000:00:02.0", "0x8086", "0x10d3");
+    EXPECT_TRUE(choose().embedded);
+    add_function("0000:00:03.0", "0x5349", "0x5931");
+    DeviceChoice choice;
+    EXPECT_FAILS(SIDRA_ERROR_NO_DEVICE, choose_device("sidra_test", folders(), &choice));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "0000:00:03.0")) << sidra_last_error();
+    setenv("SIDRA_DEVICE", "embedded", 1);
+    EXPECT_TRUE(choose().embedded);
+    unsetenv("SIDRA_DEVICE");
+    add_node("sidra0");
+    EXPECT_EQ(1u, choose().count());
 }
 
 TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {

@@ -98,8 +98,8 @@ void measure_round_trip(const Settings& settings, Report& report) {
                 false,
                 {{timings[1].name, speed}}});
     report.add({"noop", timings[1].name, {}, timings[1], 1, "round trips/s", true});
-    // Pair by pair: the spin's best sample depends on whether the hypervisor had the two CPUs on one core just then, which
-    // does nothing for a round trip that stays on one thread.
+    // Pair by pair: the spin's best sample depends on whether the hypervisor had the two CPUs on one core just then,
+    // which does nothing for a round trip that stays on one thread.
     report.set_bar("noop_rtt_vs_spin", 1 / speed.median, speed.settled);
 }
 

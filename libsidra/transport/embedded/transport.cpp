@@ -4,7 +4,6 @@
 
 #include <pthread.h>
 
-#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -19,8 +18,6 @@ namespace sidra {
 namespace {
 
 using namespace embedded;
-
-std::atomic<uint32_t> forks{0};
 
 // A powered chip and, while somebody has it open, its driver.
 struct Card {
@@ -65,7 +62,6 @@ struct Registry {
     // In the child, whose only thread this is (the one that took the lock before). The parent's chips run in the
     // parent: the child starts without any.
     void after_fork() {
-        forks.fetch_add(1, std::memory_order_relaxed);
         for (auto& [index, card] : cards) abandoned.push_back(std::move(card));
         cards.clear();
         lock.unlock();
@@ -212,8 +208,6 @@ int find_card(uint32_t index, const sidra_chip_config& config, bool shared, std:
 }
 
 }  // namespace
-
-uint32_t fork_generation() { return forks.load(std::memory_order_relaxed); }
 
 int open_embedded(uint32_t index, const sidra_device_options& options, std::unique_ptr<Transport>* transport,
                   std::string* detail) {

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "reason.h"
+
+#include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "sidra_accel.h"
+
+namespace sidra::kernel {
+namespace {
+
+std::string group_name(gid_t group) {
+    struct group entry {};
+    struct group* found = nullptr;
+    std::array<char, 4096> memory;
+    if (getgrgid_r(group, &entry, memory.data(), memory.size(), &found) != 0 || found == nullptr)
+        return fmt::format("{}", group);
+    return found->gr_name;
+}
+
+std::string user_name(uid_t user) {
+    struct passwd entry {};
+    struct passwd* found = nullptr;
+    std::array<char, 4096> memory;
+    if (getpwuid_r(user, &entry, memory.data(), memory.size(), &found) != 0 || found == nullptr)
+        return fmt::format("{}", user);
+    return found->pw_name;
+}
+
+std::string kib(rlim_t limit) {
+    return limit == RLIM_INFINITY ? std::string("unlimited") : fmt::format("{} KiB", limit / 1024);
+}
+
+std::string memlock_reason(const sidra_ioctl_buffer_register& enroll) {
+    rlimit limit{};
+    getrlimit(RLIMIT_MEMLOCK, &limit);
+    return fmt::format(
+        "pinning {} KiB would exceed this process's limit of locked memory (RLIMIT_MEMLOCK: {}, at most {})",
+        (enroll.size + 1023) / 1024, kib(limit.rlim_cur), kib(limit.rlim_max));
+}
+
+}  // namespace
+
+std::string reason_of(unsigned long request, int error, const void* argument) {
+    if (error == -ENODEV) return "the device was removed, or its driver unbound";
+    if (error == -ESTALE) return "the context was lost to a reset";
+    switch (request) {
+        case SIDRA_IOCTL_BUFFER_REGISTER: {
+            const auto& enroll = *static_cast<const sidra_ioctl_buffer_register*>(argument);
+            if (error == -EDQUOT) return memlock_reason(enroll);
+            if (error == -EFAULT)
+                return fmt::format("{} bytes at {:#x} are not all memory of this process that can be pinned{}",
+                                   enroll.size, enroll.address,
+                                   enroll.flags & SIDRA_REGISTER_READONLY ? "" : " for writing");
+            break;
+        }
+        case SIDRA_IOCTL_BUFFER_CREATE:
+            if (error == -ENOSPC) return "the device's own memory is full";
+            break;
+        case SIDRA_IOCTL_CONTEXT_CREATE:
+            if (error == -ENOSPC) return "all contexts of the device are taken";
+            break;
+        case SIDRA_IOCTL_QUEUE_CREATE:
+            if (error == -EPERM || error == -EACCES) return "high priority needs CAP_SYS_NICE";
+            if (error == -ENOSPC) return "all queues of the context or of the device are taken";
+            break;
+        case SIDRA_IOCTL_DEVICE_RESET:
+            if (error == -EPERM || error == -EACCES) return "resetting the device needs CAP_SYS_ADMIN";
+            break;
+        case SIDRA_IOCTL_WEIGHTS_CREATE: {
+            const auto& create = *static_cast<const sidra_ioctl_weights_create*>(argument);
+            if (error == -ENOSPC)
+                return fmt::format("not enough crossbars are free for a {} x {} matrix", create.rows, create.cols);
+            break;
+        }
+        default:
+            break;
+    }
+    return {};
+}
+
+std::string reason_of_open(const std::string& node, int error) {
+    struct stat status {};
+    switch (error) {
+        case -ENOENT:
+            return fmt::format("{} does not exist; is the driver loaded (modprobe sidra)?", node);
+        case -EACCES:
+        case -EPERM:
+            if (stat(node.c_str(), &status) == 0)
+                return fmt::format("{} has mode {:04o} and belongs to {}:{}; user {} is neither, nor in that group",
+                                   node, status.st_mode & 07777, user_name(status.st_uid), group_name(status.st_gid),
+                                   user_name(geteuid()));
+            return fmt::format("{} may not be opened by user {}", node, user_name(geteuid()));
+        case -ENODEV:
+        case -ENXIO:
+            return fmt::format("{} has no device behind it any more", node);
+        default:
+            return {};
+    }
+}
+
+}  // namespace sidra::kernel
