@@ -13,7 +13,7 @@ declare -A why=(
 )
 declare -A packages=(
     [make]="make"
-    [base]="g++ cmake ninja-build pkg-config libfmt-dev libcli11-dev libgtest-dev libdrm-dev python3"
+    [base]="g++ cmake ninja-build pkg-config libfmt-dev libcli11-dev libgtest-dev libdrm-dev liburing-dev python3"
     [check]="python3-numpy"
     [bench]="libdnnl-dev libopenblas-dev libopenblas0-pthread"
     [lint]="clang clang-format clang-tidy shellcheck"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "buffer.h"
 
+#include "file_reader.h"
+
 namespace sidra {
 
 sidra_status bad_ref(const char* call, const char* name, const sidra_ref& ref, uint64_t bytes, uint32_t alignment,
@@ -110,4 +112,28 @@ sidra_status sidra_buffer_size(const sidra_buffer* buffer, size_t* size) {
     if (size == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, __func__, "`size` is NULL");
     *size = buffer->size;
     return SIDRA_OK;
+}
+
+sidra_status sidra_buffer_read_file(sidra_buffer* buffer, size_t offset, int fd, uint64_t file_offset, size_t size) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "buffer", buffer));
+        if (size == 0) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`size` is 0; read at least one byte");
+        if (offset > buffer->size || size > buffer->size - offset)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "{} bytes from offset {} do not fit in buffer {} of {} bytes", size, offset, buffer->id,
+                        buffer->size);
+        if (file_offset > INT64_MAX || size > INT64_MAX - file_offset)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`file_offset` {} is beyond what a file can have",
+                        file_offset);
+        const int64_t got = read_file(fd, file_offset, buffer->memory->host() + offset, size);
+        if (got < 0)
+            return fail_errno(call, static_cast<int>(got), fmt::format("reading file descriptor {}", fd), {},
+                              {{EBADF, SIDRA_ERROR_INVALID_ARGUMENT},
+                               {ESPIPE, SIDRA_ERROR_INVALID_ARGUMENT},
+                               {EISDIR, SIDRA_ERROR_INVALID_ARGUMENT}});
+        if (static_cast<uint64_t>(got) < size)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "the file has only {} of {} bytes from offset {} on", got,
+                        size, file_offset);
+        return SIDRA_OK;
+    });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A device, context and stream on a small embedded chip of the test's own.
+// A device, context and stream on a small embedded chip of the test's own, or on the node that SIDRA_TEST_DEVICE names.
 #ifndef SIDRA_TESTS_CHIP_FIXTURE_H
 #define SIDRA_TESTS_CHIP_FIXTURE_H
 
@@ -8,26 +8,14 @@
 #include <cstdlib>
 #include <random>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "expect.h"
 #include "sidra/sidra.h"
 #include "sidra_cmd.h"
 #include "sidra_hw.h"
 
 namespace sidra::test {
-
-#ifndef EXPECT_OK
-#define EXPECT_FAILS(expected, expression)                                     \
-    do {                                                                       \
-        EXPECT_EQ(expected, (expression)) << sidra_last_error();               \
-        const std::string_view text_of_failure = sidra_last_error();           \
-        EXPECT_TRUE(text_of_failure.starts_with("sidra_")) << text_of_failure; \
-        EXPECT_GT(text_of_failure.size(), 20u) << text_of_failure;             \
-    } while (0)
-#define EXPECT_OK(expression) EXPECT_EQ(SIDRA_OK, (expression)) << sidra_last_error()
-#define ASSERT_OK(expression) ASSERT_EQ(SIDRA_OK, (expression)) << sidra_last_error()
-#endif
 
 // No wait in a test is longer: a hang is a failure.
 inline uint64_t soon() { return sidra_deadline_after_ns(20'000'000'000); }
@@ -35,7 +23,8 @@ inline uint64_t soon() { return sidra_deadline_after_ns(20'000'000'000); }
 class ChipTest : public testing::Test {
    protected:
     void SetUp() override {
-        setenv("SIDRA_DEVICE", "embedded", 1);
+        const char* node = std::getenv("SIDRA_TEST_DEVICE");
+        setenv("SIDRA_DEVICE", node != nullptr ? node : "embedded", 1);
         auto options = SIDRA_INIT(sidra_device_options);
         options.profile = SIDRA_PROFILE_SMALL;
         options.private_chip = true;

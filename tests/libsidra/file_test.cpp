@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// Files into buffers, by both ways of reading.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include "chip_fixture.h"
+#include "file_reader.h"
+
+namespace sidra::test {
+namespace {
+
+class File {
+   public:
+    explicit File(size_t size) : bytes(size) {
+        std::mt19937_64 random(size);
+        for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+        char name[] = "/tmp/sidra-file-XXXXXX";
+        fd = mkstemp(name);
+        EXPECT_GE(fd, 0);
+        unlink(name);
+        EXPECT_EQ(static_cast<ssize_t>(size), pwrite(fd, bytes.data(), size, 0));
+    }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    ~File() { close(fd); }
+
+    std::vector<uint8_t> bytes;
+    int fd = -1;
+};
+
+constexpr size_t kLarge = (40u << 20) + 4321;  // more pieces than are under way at once, and a broken one
+
+class FileReadsTest : public testing::TestWithParam<FileReads> {
+   protected:
+    int64_t read(const File& file, uint64_t offset, std::vector<std::byte>& into) const {
+        return read_file(file.fd, offset, into.data(), into.size(), GetParam());
+    }
+};
+
+TEST_P(FileReadsTest, WholeFilesAndParts) {
+    const File file(kLarge);
+    std::vector<std::byte> whole(kLarge);
+    ASSERT_EQ(static_cast<int64_t>(kLarge), read(file, 0, whole));
+    EXPECT_EQ(0, std::memcmp(whole.data(), file.bytes.data(), kLarge));
+    std::vector<std::byte> part(777);
+    ASSERT_EQ(777, read(file, 12345, part));
+    EXPECT_EQ(0, std::memcmp(part.data(), file.bytes.data() + 12345, part.size()));
+}
+
+TEST_P(FileReadsTest, EndWhereTheFileEnds) {
+    const File file(kLarge);
+    std::vector<std::byte> more(kLarge + (5u << 20), std::byte{0x5a});
+    EXPECT_EQ(static_cast<int64_t>(kLarge), read(file, 0, more));
+    EXPECT_EQ(0, std::memcmp(more.data(), file.bytes.data(), kLarge));
+    EXPECT_EQ(std::byte{0x5a}, more.back());
+    EXPECT_EQ(0, read(file, kLarge + 1, more));
+}
+
+TEST_P(FileReadsTest, ErrorsAreTheKernels) {
+    std::vector<std::byte> memory(kLarge);
+    EXPECT_EQ(-EBADF, read_file(-1, 0, memory.data(), memory.size(), GetParam()));
+    const int folder = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    EXPECT_EQ(-EISDIR, read_file(folder, 0, memory.data(), memory.size(), GetParam()));
+    close(folder);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, FileReadsTest, testing::Values(FileReads::kUring, FileReads::kPread),
+                         [](const auto& info) { return info.param == FileReads::kUring ? "Uring" : "Pread"; });
+
+class BufferFile : public ChipTest {};
+
+TEST_F(BufferFile, ReadsStraightIntoEachKindOfBuffer) {
+    const File file(100'000);
+    std::vector<uint8_t> own(100'000);
+    sidra_buffer* enrolled = nullptr;
+    ASSERT_OK(sidra_buffer_register(context, own.data(), own.size(), false, &enrolled));
+    const Buffer host(context, 100'000);
+    const Buffer local(context, 100'000, SIDRA_BUFFER_DEVICE);
+    for (sidra_buffer* buffer : {enrolled, host.get(), local.get()}) {
+        ASSERT_OK(sidra_buffer_read_file(buffer, 10, file.fd, 20, 99'000));
+        void* address = nullptr;
+        ASSERT_OK(sidra_buffer_map(buffer, &address));
+        EXPECT_EQ(0, std::memcmp(static_cast<uint8_t*>(address) + 10, file.bytes.data() + 20, 99'000));
+        EXPECT_EQ(0, static_cast<uint8_t*>(address)[9]);
+    }
+    EXPECT_OK(sidra_buffer_destroy(enrolled));
+}
+
+TEST_F(BufferFile, BadInputIsRefused) {
+    const File file(1000);
+    const Buffer buffer(context, 4096);
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, file.fd, 0, 0));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 4096, file.fd, 0, 1));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), SIZE_MAX, file.fd, 0, 2));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, file.fd, UINT64_MAX, 2));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, file.fd, 0, 1001));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "1000 of 1001")) << sidra_last_error();
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, -1, 0, 1));
+    int ends[2];
+    ASSERT_EQ(0, pipe(ends));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, ends[0], 0, 1));
+    close(ends[0]);
+    close(ends[1]);
+}
+
+}  // namespace
+}  // namespace sidra::test
