@@ -28,6 +28,11 @@ inline constexpr std::array kBars = {
     Bar{"open_ms", "open of the full chip, a context and a stream, ms", 5, false},
     Bar{"open_rss_mib", "resident memory that the open takes, MiB", 32, false},
     Bar{"idle_cpu_percent", "CPU of a process with a parked and an idle stream, %", 1, false},
+    Bar{"submit_mmio_writes", "register writes that a submit costs, by the chip's counter", 1, false},
+    Bar{"submit_mmio_reads", "register reads that a submit costs, by the chip's counter", 0, false},
+    Bar{"noop_b64_vs_nvme", "user queue, batches of 64: speed / NVMe flush", 10, true},
+    Bar{"noop_b1_vs_nvme", "user queue, one by one, polled: speed / NVMe flush", 3, true},
+    Bar{"ioctl_b64_vs_nvme", "kernel queue by ioctl, batches of 64: speed / NVMe flush", 1.5, true},
 };
 
 constexpr bool met(const Bar& bar, double value) { return bar.at_least ? value >= bar.target : value <= bar.target; }

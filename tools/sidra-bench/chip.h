@@ -61,6 +61,7 @@ class Chip {
     // nullopt: this machine does not have the engine.
     static std::optional<Chip> open_if_supported(sidra_engine engine, uint32_t workers);
 
+    sidra_device* device() const { return device_.get(); }
     sidra_context* context() const { return context_.get(); }
     sidra_stream* stream() const { return stream_.get(); }
     const sidra_device_info& info() const { return info_; }

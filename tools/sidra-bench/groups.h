@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct Settings {
     uint32_t workers = 1;  // threads of the chip and of its peers, where a bar does not say otherwise
     uint32_t cpus = 1;     // that this process may use
     bool quick = false;
+    std::string nvme;  // node of the NVMe peer; "": none
 
     // For the bars: many short samples, so that a restless machine leaves some undisturbed.
     Method bar_method() const {
@@ -36,11 +38,13 @@ void run_copy(const Settings& settings, Report& report);
 void run_mvm(const Settings& settings, Report& report);
 void run_vec(const Settings& settings, Report& report);
 void run_open(const Settings& settings, Report& report);
+void run_driver(const Settings& settings, Report& report);
 
 struct Group {
     std::string_view name;
     std::string_view text;
     void (*run)(const Settings&, Report&);
+    bool needs_driver = false;  // means nothing on an embedded chip
 };
 
 inline constexpr std::array kGroups = {
@@ -50,6 +54,7 @@ inline constexpr std::array kGroups = {
           run_mvm},
     Group{"vec", "operations of the compute engine", run_vec},
     Group{"open", "open of the chip and its memory, in fresh processes; CPU use while idle", run_open},
+    Group{"driver", "no-ops through user and kernel queues of the kernel driver, against NVMe", run_driver, true},
 };
 
 // The hidden runs in fresh processes that run_open() starts; they print their figures for it.

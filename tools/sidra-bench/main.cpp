@@ -45,7 +45,7 @@ struct Options {
     std::string engine = "auto";
     uint32_t workers = 0;
     bool quick = false;
-    std::string json, figures;
+    std::string json, figures, nvme;
     bool list = false;
     bool open_probe = false, idle_probe = false;
 };
@@ -62,12 +62,14 @@ std::vector<const Group*> chosen_groups(const Options& options) {
     for (const auto& name : options.groups) {
         const bool known =
             name == "all" || std::any_of(kGroups.begin(), kGroups.end(), [&](auto& g) { return g.name == name; });
-        if (!known) throw UsageError(fmt::format("unknown group '{}': noop, copy, mvm, vec, open or all", name));
+        if (!known)
+            throw UsageError(fmt::format("unknown group '{}': noop, copy, mvm, vec, open, driver or all", name));
     }
     const bool all = options.groups.empty() || std::count(options.groups.begin(), options.groups.end(), "all") > 0;
     std::vector<const Group*> groups;
     for (const Group& group : kGroups) {
-        if (all || std::count(options.groups.begin(), options.groups.end(), group.name) > 0) groups.push_back(&group);
+        if ((all && !group.needs_driver) || std::count(options.groups.begin(), options.groups.end(), group.name) > 0)
+            groups.push_back(&group);
     }
     return groups;
 }
@@ -136,8 +138,13 @@ int run(const Options& options) {
         print_list();
         return 0;
     }
-    if (!options.figures.empty() && groups.size() != kGroups.size()) {
-        throw UsageError("--figures takes all groups: name none beside it");
+    const auto of_a_driver =
+        std::count_if(groups.begin(), groups.end(), [](auto* group) { return group->needs_driver; });
+    const auto all_of_a_driver =
+        std::count_if(kGroups.begin(), kGroups.end(), [](auto& group) { return group.needs_driver; });
+    const size_t whole = of_a_driver != 0 ? all_of_a_driver : kGroups.size() - all_of_a_driver;
+    if (!options.figures.empty() && groups.size() != whole) {
+        throw UsageError("--figures takes all groups (name none beside it), or driver alone");
     }
     if (!options.figures.empty() && !unfit_build().empty()) {
         throw Error(
@@ -150,6 +157,7 @@ int run(const Options& options) {
     settings.cpus = cpus();
     settings.workers = options.workers > 0 ? options.workers : settings.cpus;
     settings.quick = options.quick;
+    settings.nvme = options.nvme;
     const Chip probe(settings.engine, settings.workers);  // an engine that is not there is found out now
     const sidra_device_info info = probe.info();
     settings.mvm_engines = settings.engine == SIDRA_ENGINE_AUTO ? engines_here() : std::vector{settings.engine};
@@ -194,14 +202,16 @@ int run(const Options& options) {
 int main_inner(int argc, char** argv) {
     Options options;
     CLI::App app("Measures a SIDRA chip and its stack, beside named peers in the same run.", "sidra-bench");
-    app.footer("Groups: noop, copy, mvm, vec, open, or all. See sidra-bench(1).");
-    app.add_option("group", options.groups, "what to measure (with any option and no group: all)");
+    app.footer("Groups: noop, copy, mvm, vec, open, driver, or all. See sidra-bench(1).");
+    app.add_option("group", options.groups,
+                   "what to measure (with any option and no group: all, which is all but driver)");
     app.add_option("--engine", options.engine, "engine of the chip model: auto, scalar, avx2, avx512, neon");
     app.add_option("--workers", options.workers, "threads of the chip and of its peers (default: one a CPU)")
         ->check(CLI::Range(1, 256));
     app.add_flag("--quick", options.quick, "fewer shapes and rounds");
     app.add_option("--json", options.json, "write everything measured to this file");
     app.add_option("--figures", options.figures, "write the figures of the bars to this file, as one flat object");
+    app.add_option("--nvme", options.nvme, "NVMe namespace (/dev/ng0n1) that the driver group is compared with");
     app.add_flag("--list", options.list, "list groups, engines of this machine and bars; measure nothing");
     app.set_version_flag("--version", "sidra-bench " + library_version());
     app.add_flag("--open-probe", options.open_probe)->group("");
@@ -212,7 +222,7 @@ int main_inner(int argc, char** argv) {
         if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
         throw UsageError(e.what());
     }
-    if (argc < 2) throw UsageError("nothing to measure: name groups (noop, copy, mvm, vec, open) or all");
+    if (argc < 2) throw UsageError("nothing to measure: name groups (noop, copy, mvm, vec, open, driver) or all");
     return run(options);
 }
 

@@ -66,6 +66,18 @@ class SpinRoundTrip {
     std::unique_ptr<State> state_;
 };
 
+// Flushes of an NVMe namespace by io_uring passthrough: a no-op of the best driver path in Linux.
+class NvmeFlush {
+   public:
+    explicit NvmeFlush(const std::string& node);  // a generic namespace node such as /dev/ng0n1
+    ~NvmeFlush();
+    void run(uint32_t batch, uint64_t calls);  // `calls` times: submit `batch` (at most 64) and wait for all
+
+   private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
 }  // namespace sidra::bench
 
 #endif

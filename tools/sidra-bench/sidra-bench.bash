@@ -6,7 +6,7 @@ _sidra_bench() {
     COMPREPLY=()
     case $previous in
         --engine) words="auto scalar avx2 avx512 neon" ;;
-        --json | --figures)
+        --json | --figures | --nvme)
             compopt -o filenames
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
             return
@@ -14,9 +14,9 @@ _sidra_bench() {
         --workers) return ;;
         *)
             if [[ $current == -* ]]; then
-                words="--engine --workers --quick --json --figures --list --version --help"
+                words="--engine --workers --quick --json --figures --nvme --list --version --help"
             else
-                words="noop copy mvm vec open all"
+                words="noop copy mvm vec open driver all"
             fi
             ;;
     esac

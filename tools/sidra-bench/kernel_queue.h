@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// A kernel queue of /dev/sidraN by itself, below libsidra, which uses user queues only.
+#ifndef SIDRA_BENCH_KERNEL_QUEUE_H
+#define SIDRA_BENCH_KERNEL_QUEUE_H
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace sidra::bench {
+
+class KernelQueue {
+   public:
+    explicit KernelQueue(const std::string& node);
+    ~KernelQueue();
+
+    // `calls` times: `batch` no-ops, then a wait until they are done, polled.
+    void run_ioctl(uint32_t batch, uint64_t calls);  // one SUBMIT
+
+   private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace sidra::bench
+
+#endif
