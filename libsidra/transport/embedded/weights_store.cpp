@@ -155,9 +155,11 @@ void WeightsStore::release_if_unused(uint64_t uid) {
 
 int WeightsStore::progress(const WeightsObject& object, uint32_t* programmed, uint32_t* total, Detail& detail) {
     std::vector<std::pair<uint32_t, uint32_t>> placed;  // (crossbar, tile), so that neighbours are read at once
+    placed.reserve(object.tiles.size());
     for (uint32_t tile = 0; tile < object.tiles.size(); tile++) placed.emplace_back(object.tiles[tile], tile);
     std::sort(placed.begin(), placed.end());
     std::vector<uint32_t> xbars;
+    xbars.reserve(placed.size());
     for (const auto& [xbar, tile] : placed) xbars.push_back(xbar);
     std::vector<sidra_hw_xbar> headers(xbars.size());
     const int error = for_each_run(xbars, kHeadersMax, [&](uint32_t first, uint32_t count, size_t at) {

@@ -142,13 +142,14 @@ class KernelTransport final : public Transport {
         doorbells_.erase(place);
     }
 
-    // The driver revoked the page when the context was lost. In place: a thread may be about to ring an old queue.
+    // The driver revoked the page when the context was lost. In place: a thread may be about to ring an old queue. If
+    // that fails the revoked page stays, and what is submitted times out.
     void renew_doorbells(uint32_t context) {
         const std::lock_guard guard(lock_);
         const auto place = doorbells_.find(context);
         if (place == doorbells_.end() || place->second.address == MAP_FAILED) return;
-        mmap(place->second.address, SIDRA_BAR_DOORBELL_STRIDE, PROT_WRITE, MAP_SHARED | MAP_FIXED, node_.get(),
-             static_cast<off_t>(place->second.offset));
+        (void)mmap(place->second.address, SIDRA_BAR_DOORBELL_STRIDE, PROT_WRITE, MAP_SHARED | MAP_FIXED, node_.get(),
+                   static_cast<off_t>(place->second.offset));
     }
 
     const FileDescriptor node_;

@@ -48,8 +48,8 @@ constexpr Cost mvm_cost(uint64_t xbars, uint64_t batch) {
 }
 
 // The two published figures agree: with all crossbars busy, 30 operations a picosecond, within 0.1 %.
-static_assert(mvm_cost(6'400, 1'000).device_ps * 30 / 131'072 > 6'400'000 * 0.999 &&
-              mvm_cost(6'400, 1'000).device_ps * 30 / 131'072 < 6'400'000 * 1.001);
+static_assert(mvm_cost(6'400, 1'000).device_ps * 30 * 1'000 > 6'400'000ull * 131'072 * 999 &&
+              mvm_cost(6'400, 1'000).device_ps * 30 * 1'000 < 6'400'000ull * 131'072 * 1'001);
 
 constexpr Cost vec_cost(uint64_t elements) {
     return {(elements * 1'000 + kCosts.vec_elements_per_ns - 1) / kCosts.vec_elements_per_ns,
