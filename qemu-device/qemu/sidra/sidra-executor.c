@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The threads that run the chip. They sleep until the chip kicks, and run it slice by slice without the big lock.
+ */
+#include "qemu/osdep.h"
+#include "qemu/main-loop.h"
+#include "qemu/rcu.h"
+#include "exec/address-spaces.h"
+#include "sidra.h"
+#include "trace.h"
+
+/* Of the chip; must not block. Also called by MMIO handlers, where a set event costs one atomic read. */
+void sidra_kick(void *self)
+{
+    SidraState *s = self;
+
+    qemu_event_set(&s->kicked);
+}
+
+/* Runs the chip until it has nothing left or somebody wants it to stand still. */
+static void sidra_run(SidraState *s)
+{
+    qemu_mutex_lock(&s->lock);
+    if (s->hold) {
+        qemu_mutex_unlock(&s->lock);
+        return;
+    }
+    s->running++;
+    qemu_mutex_unlock(&s->lock);
+
+    while (!qatomic_read(&s->hold) && sidra_chip_run(s->chip)) {
+    }
+
+    qemu_mutex_lock(&s->lock);
+    if (--s->running == 0) {
+        qemu_cond_broadcast(&s->stopped);
+    }
+    qemu_mutex_unlock(&s->lock);
+}
+
+static void *sidra_executor(void *opaque)
+{
+    SidraState *s = opaque;
+
+    for (;;) {
+        /* A kick from before this is seen by the run, one after it makes the wait return. */
+        qemu_event_reset(&s->kicked);
+        sidra_run(s);
+        if (qatomic_read(&s->hold) & SIDRA_HOLD_EXIT) {
+            break;
+        }
+        if (qatomic_read(&s->hold) || !sidra_chip_pending(s->chip)) {
+            qemu_event_wait(&s->kicked);
+        }
+    }
+    qemu_event_set(&s->kicked); /* another executor may need what this one has taken back */
+    return NULL;
+}
+
+/*
+ * An executor behind an IOMMU takes the big lock to translate an address (sidra-dma.c), so it has to be given away
+ * while waiting for it, as pause_all_vcpus() does. Whoever holds the device may therefore see others act in between.
+ */
+void sidra_hold(SidraState *s, unsigned reason)
+{
+    g_assert(bql_locked());
+    object_ref(OBJECT(s));
+    qemu_mutex_lock(&s->lock);
+    qatomic_set(&s->hold, s->hold | reason);
+    while (s->running) {
+        if (s->translated) {
+            bql_unlock();
+        }
+        qemu_cond_wait(&s->stopped, &s->lock);
+        if (s->translated) {
+            qemu_mutex_unlock(&s->lock);
+            bql_lock();
+            qemu_mutex_lock(&s->lock);
+        }
+    }
+    qemu_mutex_unlock(&s->lock);
+    trace_sidra_hold(sidra_name(s), s->hold);
+    object_unref(OBJECT(s));
+}
+
+void sidra_release(SidraState *s, unsigned reason)
+{
+    PCIDevice *pci = PCI_DEVICE(s);
+
+    g_assert(bql_locked());
+    qemu_mutex_lock(&s->lock);
+    if (s->hold == reason) {
+        s->translated = pci_device_iommu_address_space(pci) != &address_space_memory;
+    }
+    qatomic_set(&s->hold, s->hold & ~reason);
+    qemu_mutex_unlock(&s->lock);
+    trace_sidra_release(sidra_name(s), s->hold);
+    qemu_event_set(&s->kicked);
+}
+
+static void sidra_vm_state_change(void *opaque, bool running, RunState state)
+{
+    SidraState *s = opaque;
+
+    if (running) {
+        sidra_release(s, SIDRA_HOLD_VM);
+    } else {
+        sidra_hold(s, SIDRA_HOLD_VM);
+    }
+}
+
+void sidra_executors_init(SidraState *s)
+{
+    qemu_mutex_init(&s->lock);
+    qemu_cond_init(&s->stopped);
+    qemu_event_init(&s->kicked, false);
+    s->hold = SIDRA_HOLD_VM;
+}
+
+void sidra_executors_start(SidraState *s)
+{
+    s->threads = g_new0(QemuThread, s->executors);
+    for (; s->threads_count < s->executors; s->threads_count++) {
+        g_autofree char *name = g_strdup_printf("sidra-%u", s->threads_count);
+
+        qemu_thread_create(&s->threads[s->threads_count], name, sidra_executor, s, QEMU_THREAD_JOINABLE);
+    }
+    s->vm_state = qdev_add_vm_change_state_handler(DEVICE(s), sidra_vm_state_change, s);
+    if (runstate_is_running()) {
+        sidra_release(s, SIDRA_HOLD_VM);
+    }
+}
+
+void sidra_executors_exit(SidraState *s)
+{
+    if (s->vm_state) {
+        qemu_del_vm_change_state_handler(s->vm_state);
+        s->vm_state = NULL;
+    }
+    sidra_hold(s, SIDRA_HOLD_EXIT);
+    qemu_event_set(&s->kicked);
+    for (uint32_t i = 0; i < s->threads_count; i++) {
+        qemu_thread_join(&s->threads[i]);
+    }
+    s->threads_count = 0;
+    g_clear_pointer(&s->threads, g_free);
+    qemu_event_destroy(&s->kicked);
+    qemu_cond_destroy(&s->stopped);
+    qemu_mutex_destroy(&s->lock);
+}

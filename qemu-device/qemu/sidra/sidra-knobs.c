@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Fault knobs: one property each, by the name that the chip gives it. They may be set at any time (-device, qom-set).
+ */
+#include "qemu/osdep.h"
+#include "qapi/error.h"
+#include "qapi/visitor.h"
+#include "sidra.h"
+#include "trace.h"
+
+static bool sidra_knob_turn(SidraState *s, uint32_t knob, uint64_t value, Error **errp)
+{
+    if (!sidra_chip_set_knob(s->chip, knob, value)) {
+        error_setg(errp, "sidra: %s does not take the value %" PRIu64 "; docs/device.md says what it takes",
+                   sidra_chip_knob_name(knob), value);
+        return false;
+    }
+    trace_sidra_knob(sidra_name(s), sidra_chip_knob_name(knob), value);
+    return true;
+}
+
+/* What was last set: a knob that counts down does not show it here. */
+static void sidra_knob_get(Object *obj, Visitor *v, const char *name, void *opaque, Error **errp)
+{
+    visit_type_uint64(v, name, &SIDRA(obj)->knob[GPOINTER_TO_UINT(opaque)], errp);
+}
+
+static void sidra_knob_set(Object *obj, Visitor *v, const char *name, void *opaque, Error **errp)
+{
+    SidraState *s = SIDRA(obj);
+    uint32_t knob = GPOINTER_TO_UINT(opaque);
+    uint64_t value;
+
+    if (knob == SIDRA_KNOB_ADC_OFFSET) {
+        int64_t offset; /* the one that may be negative */
+
+        if (!visit_type_int64(v, name, &offset, errp)) {
+            return;
+        }
+        value = offset;
+    } else if (!visit_type_uint64(v, name, &value, errp)) {
+        return;
+    }
+    if (s->chip && !sidra_knob_turn(s, knob, value, errp)) {
+        return;
+    }
+    s->knob[knob] = value;
+    s->knobs_set |= 1u << knob;
+}
+
+/* Those that were set before there was a chip. */
+bool sidra_knobs_apply(SidraState *s, Error **errp)
+{
+    for (uint32_t knob = 0; knob < SIDRA_KNOB_COUNT; knob++) {
+        if ((s->knobs_set & (1u << knob)) && !sidra_knob_turn(s, knob, s->knob[knob], errp)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void sidra_knobs_class_init(ObjectClass *klass)
+{
+    for (uint32_t knob = 0; knob < SIDRA_KNOB_COUNT; knob++) {
+        const char *name = sidra_chip_knob_name(knob);
+
+        object_class_property_add(klass, name, knob == SIDRA_KNOB_ADC_OFFSET ? "int64" : "uint64", sidra_knob_get,
+                                  sidra_knob_set, NULL, GUINT_TO_POINTER(knob));
+        object_class_property_set_description(klass, name, "fault knob");
+    }
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The PCI function: BARs, capabilities, reset, properties.
+ */
+#include "qemu/osdep.h"
+#include "hw/pci/msix.h"
+#include "hw/pci/pci.h"
+#include "hw/pci/pcie.h"
+#include "hw/pci/pcie_aer.h"
+#include "hw/qdev-properties.h"
+#include "hw/resettable.h"
+#include "migration/vmstate.h"
+#include "qapi/error.h"
+#include "qapi/util.h"
+#include "qemu/module.h"
+#include "qemu/range.h"
+#include "qemu/timer.h"
+#include "sidra.h"
+#include "trace.h"
+
+#define SIDRA_PCI_PM_CAP    0x40
+#define SIDRA_PCI_EXP_CAP   0x80
+#define SIDRA_PCI_AER_CAP   0x100
+
+/* ---- Registers: the handlers of the chip record and wake, and never block ---- */
+
+static uint64_t sidra_registers_read(void *opaque, hwaddr offset, unsigned size)
+{
+    SidraState *s = opaque;
+    uint64_t value = sidra_chip_mmio_read(s->chip, offset, size);
+
+    trace_sidra_register_read(sidra_name(s), offset, size, value);
+    return value;
+}
+
+static void sidra_registers_write(void *opaque, hwaddr offset, uint64_t value, unsigned size)
+{
+    SidraState *s = opaque;
+    const hwaddr doorbells_end = SIDRA_BAR_DOORBELL + SIDRA_CONTEXTS_MAX * SIDRA_BAR_DOORBELL_STRIDE;
+
+    if (offset >= SIDRA_BAR_DOORBELL && offset < doorbells_end) {
+        hwaddr at = offset - SIDRA_BAR_DOORBELL;
+
+        trace_sidra_doorbell(sidra_name(s), at / SIDRA_BAR_DOORBELL_STRIDE, at % SIDRA_BAR_DOORBELL_STRIDE / 8);
+    } else {
+        trace_sidra_register_write(sidra_name(s), offset, size, value);
+    }
+    sidra_chip_mmio_write(s->chip, offset, value, size);
+}
+
+/* Which sizes mean something is the chip's business: all of them arrive there as they are. */
+static const MemoryRegionOps sidra_registers_ops = {
+    .read = sidra_registers_read,
+    .write = sidra_registers_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
+    .impl = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
+};
+
+/* ---- Chip ---- */
+
+static uint64_t sidra_clock_ns(void *self)
+{
+    return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
+}
+
+static bool sidra_chip_power_on(SidraState *s, Error **errp)
+{
+    const struct sidra_chip_config config = {
+        .profile = s->profile,
+        .engine = s->engine,
+        .workers = s->workers,
+        .seed = s->seed,
+    };
+    const struct sidra_chip_host host = {
+        .self = s,
+        .dma_map = sidra_dma_map,
+        .dma_unmap = sidra_dma_unmap,
+        .load64_acquire = sidra_load64_acquire,
+        .store64_release = sidra_store64_release,
+        .max64_release = sidra_max64_release,
+        .msix = sidra_msix,
+        .clock_ns = sidra_clock_ns,
+        .kick = sidra_kick,
+    };
+    char text[256];
+
+    if (sidra_chip_create(&config, &host, &s->chip, text, sizeof(text)) < 0) {
+        s->chip = NULL;
+        error_setg(errp, "sidra: the chip cannot be powered on: %s", text);
+        return false;
+    }
+    return true;
+}
+
+/* ---- Configuration space ---- */
+
+/* In D1..D3hot the device keeps its state and does nothing. */
+static void sidra_power_update(SidraState *s)
+{
+    PCIDevice *pci = PCI_DEVICE(s);
+    unsigned state = pci_get_word(pci->config + SIDRA_PCI_PM_CAP + PCI_PM_CTRL) & PCI_PM_CTRL_STATE_MASK;
+    bool held = s->hold & SIDRA_HOLD_POWER;
+
+    if (held != (state != 0)) {
+        trace_sidra_power(sidra_name(s), state);
+        if (state) {
+            sidra_hold(s, SIDRA_HOLD_POWER);
+        } else {
+            sidra_release(s, SIDRA_HOLD_POWER);
+        }
+    }
+}
+
+static void sidra_config_write(PCIDevice *pci, uint32_t address, uint32_t value, int length)
+{
+    SidraState *s = SIDRA(pci);
+
+    object_ref(OBJECT(s)); /* sidra_hold() may let others in */
+    s->pristine = false;
+    pci_default_write_config(pci, address, value, length);
+    pcie_cap_flr_write_config(pci, address, value, length);
+    if (ranges_overlap(address, length, SIDRA_PCI_AER_CAP, PCI_ERR_SIZEOF)) {
+        pcie_aer_write_config(pci, address, value, length);
+    }
+    sidra_power_update(s);
+    object_unref(OBJECT(s));
+}
+
+static bool sidra_capabilities_init(PCIDevice *pci, Error **errp)
+{
+    if (pci_pm_init(pci, SIDRA_PCI_PM_CAP, errp) < 0) {
+        return false;
+    }
+    pci_set_word(pci->config + pci->pm_cap + PCI_PM_PMC, PCI_PM_CAP_VER_1_2);
+    pci_set_word(pci->config + pci->pm_cap + PCI_PM_CTRL, PCI_PM_CTRL_NO_SOFT_RESET);
+    pci_set_word(pci->wmask + pci->pm_cap + PCI_PM_CTRL, PCI_PM_CTRL_STATE_MASK);
+
+    if (pcie_endpoint_cap_init(pci, SIDRA_PCI_EXP_CAP) < 0) {
+        error_setg(errp, "sidra: no room for the PCI Express capability");
+        return false;
+    }
+    pcie_cap_flr_init(pci);
+    pcie_cap_deverr_init(pci);
+    return pcie_aer_init(pci, PCI_ERR_VER, SIDRA_PCI_AER_CAP, PCI_ERR_SIZEOF, errp) >= 0;
+}
+
+/* ---- Reset: bus reset, machine reset and FLR are one thing ---- */
+
+static void sidra_reset_enter(Object *obj, ResetType type)
+{
+    SidraState *s = SIDRA(obj);
+
+    trace_sidra_reset(sidra_name(s), type);
+    sidra_hold(s, SIDRA_HOLD_RESET);
+}
+
+static void sidra_reset_hold(Object *obj, ResetType type)
+{
+    SidraState *s = SIDRA(obj);
+
+    sidra_msix_clear(s);
+    if (!s->pristine) { /* the reset that comes with power-on is none for the chip */
+        sidra_chip_reset(s->chip);
+    }
+    s->pristine = true;
+    pcie_cap_deverr_reset(PCI_DEVICE(s));
+}
+
+static void sidra_reset_exit(Object *obj, ResetType type)
+{
+    SidraState *s = SIDRA(obj);
+
+    sidra_release(s, SIDRA_HOLD_RESET);
+    sidra_power_update(s);
+}
+
+/* ---- Device ---- */
+
+static bool sidra_check(SidraState *s, Error **errp)
+{
+    if (!pci_bus_is_express(pci_get_bus(PCI_DEVICE(s)))) {
+        error_setg(errp, "sidra: needs a PCI Express bus: use machine q35, or bus= of a root port");
+        return false;
+    }
+    if (s->executors < 1 || s->executors > SIDRA_EXECUTORS_MAX) {
+        error_setg(errp, "sidra: executors must be 1 to %d", SIDRA_EXECUTORS_MAX);
+        return false;
+    }
+    return true;
+}
+
+static void sidra_realize(PCIDevice *pci, Error **errp)
+{
+    SidraState *s = SIDRA(pci);
+    uint64_t l3_size;
+    uint8_t *l3;
+
+    if (!sidra_check(s, errp)) {
+        return;
+    }
+    sidra_executors_init(s);
+    s->msix_bh = qemu_bh_new_guarded(sidra_msix_deliver, s, &DEVICE(s)->mem_reentrancy_guard);
+    if (!sidra_chip_power_on(s, errp) || !sidra_knobs_apply(s, errp)) {
+        goto fail_chip;
+    }
+
+    memory_region_init(&s->bar0, OBJECT(s), "sidra-bar0", SIDRA_BAR_REGS_SIZE);
+    memory_region_init_io(&s->registers, OBJECT(s), &sidra_registers_ops, s, "sidra-registers", SIDRA_BAR_REGS_SIZE);
+    /*
+     * The handlers may run while the device delivers interrupts or in each other's way: they only touch the chip, which
+     * expects it. The MSI-X table and PBA, which lie on top, keep their guard.
+     */
+    s->registers.disable_reentrancy_guard = true;
+    memory_region_add_subregion_overlap(&s->bar0, 0, &s->registers, -1);
+    pci_register_bar(pci, SIDRA_BAR_REGS, PCI_BASE_ADDRESS_SPACE_MEMORY | PCI_BASE_ADDRESS_MEM_TYPE_64, &s->bar0);
+
+    l3 = sidra_chip_l3(s->chip, &l3_size);
+    memory_region_init_ram_ptr(&s->l3, OBJECT(s), "sidra-l3", l3_size, l3);
+    pci_register_bar(pci, SIDRA_BAR_L3,
+                     PCI_BASE_ADDRESS_SPACE_MEMORY | PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH, &s->l3);
+
+    if (!sidra_capabilities_init(pci, errp)) {
+        goto fail_chip;
+    }
+    if (!sidra_msix_init(s, errp)) {
+        goto fail_capabilities;
+    }
+    s->pristine = true;
+    sidra_executors_start(s);
+    return;
+
+fail_capabilities:
+    pcie_aer_exit(pci);
+    pcie_cap_exit(pci);
+fail_chip:
+    sidra_executors_exit(s);
+    qemu_bh_delete(s->msix_bh);
+}
+
+/* The chip itself goes last, in finalize: until then somebody may still hold BAR2. */
+static void sidra_exit(PCIDevice *pci)
+{
+    SidraState *s = SIDRA(pci);
+
+    sidra_executors_exit(s);
+    qemu_bh_delete(s->msix_bh);
+    sidra_msix_exit(s);
+    pcie_aer_exit(pci);
+    pcie_cap_exit(pci);
+}
+
+static void sidra_finalize(Object *obj)
+{
+    sidra_chip_destroy(SIDRA(obj)->chip);
+}
+
+/* ---- Properties ---- */
+
+static const QEnumLookup sidra_profiles = {
+    .array = (const char *const[]){ [SIDRA_CHIP_Y1] = "y1", [SIDRA_CHIP_SMALL] = "small" },
+    .size = 2,
+};
+
+static const QEnumLookup sidra_engines = {
+    .array = (const char *const[]){
+        [SIDRA_CHIP_ENGINE_AUTO] = "auto",
+        [SIDRA_CHIP_ENGINE_SCALAR] = "scalar",
+        [SIDRA_CHIP_ENGINE_AVX2] = "avx2",
+        [SIDRA_CHIP_ENGINE_AVX512] = "avx512",
+        [SIDRA_CHIP_ENGINE_NEON] = "neon",
+    },
+    .size = 5,
+};
+
+static bool sidra_settable(Object *obj, const char *name, Error **errp)
+{
+    if (DEVICE(obj)->realized) {
+        error_setg(errp, "sidra: %s can only be given with -device or device_add", name);
+        return false;
+    }
+    return true;
+}
+
+static int sidra_get_profile(Object *obj, Error **errp)
+{
+    return SIDRA(obj)->profile;
+}
+
+static void sidra_set_profile(Object *obj, int value, Error **errp)
+{
+    if (sidra_settable(obj, "profile", errp)) {
+        SIDRA(obj)->profile = value;
+    }
+}
+
+static int sidra_get_engine(Object *obj, Error **errp)
+{
+    return SIDRA(obj)->engine;
+}
+
+static void sidra_set_engine(Object *obj, int value, Error **errp)
+{
+    if (sidra_settable(obj, "engine", errp)) {
+        SIDRA(obj)->engine = value;
+    }
+}
+
+static const Property sidra_properties[] = {
+    DEFINE_PROP_UINT32("workers", SidraState, workers, 0),
+    DEFINE_PROP_UINT32("executors", SidraState, executors, 1),
+    DEFINE_PROP_UINT64("seed", SidraState, seed, 0),
+};
+
+static const VMStateDescription sidra_vmstate = {
+    .name = TYPE_SIDRA,
+    .unmigratable = 1,
+};
+
+static void sidra_class_init(ObjectClass *klass, void *data)
+{
+    DeviceClass *dc = DEVICE_CLASS(klass);
+    PCIDeviceClass *pc = PCI_DEVICE_CLASS(klass);
+    ResettableClass *rc = RESETTABLE_CLASS(klass);
+
+    pc->realize = sidra_realize;
+    pc->exit = sidra_exit;
+    pc->config_write = sidra_config_write;
+    pc->vendor_id = SIDRA_PCI_VENDOR_ID;
+    pc->device_id = SIDRA_PCI_DEVICE_ID;
+    pc->subsystem_vendor_id = SIDRA_PCI_VENDOR_ID;
+    pc->subsystem_id = SIDRA_PCI_DEVICE_ID;
+    pc->class_id = SIDRA_PCI_CLASS >> 8;
+    rc->phases.enter = sidra_reset_enter;
+    rc->phases.hold = sidra_reset_hold;
+    rc->phases.exit = sidra_reset_exit;
+    dc->desc = "SIDRA memristor accelerator (model of Y1)";
+    dc->vmsd = &sidra_vmstate;
+    set_bit(DEVICE_CATEGORY_MISC, dc->categories);
+    device_class_set_props(dc, sidra_properties);
+    object_class_property_add_enum(klass, "profile", "SidraProfile", &sidra_profiles, sidra_get_profile, sidra_set_profile);
+    object_class_property_set_description(klass, "profile", "y1 (default), or small: for tests");
+    object_class_property_add_enum(klass, "engine", "SidraEngine", &sidra_engines, sidra_get_engine, sidra_set_engine);
+    object_class_property_set_description(klass, "engine", "arithmetic: auto (default), scalar, avx2, avx512, neon");
+    sidra_knobs_class_init(klass);
+}
+
+static const TypeInfo sidra_info = {
+    .name = TYPE_SIDRA,
+    .parent = TYPE_PCI_DEVICE,
+    .instance_size = sizeof(SidraState),
+    .instance_finalize = sidra_finalize,
+    .class_init = sidra_class_init,
+    .interfaces = (InterfaceInfo[]){ { INTERFACE_PCIE_DEVICE }, {} },
+};
+
+static void sidra_register_types(void)
+{
+    type_register_static(&sidra_info);
+}
+type_init(sidra_register_types)

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * SIDRA accelerator: PCI front of the chip model. The model (chip/, behind sidra_chip.h) does the work; the files here give
+ * it memory, interrupts, time and threads, and show it on PCI. docs/device.md describes the device.
+ *
+ *   sidra-pci.c       BARs, capabilities, reset, properties
+ *   sidra-executor.c  the threads that run the chip, and how they are held
+ *   sidra-dma.c       guest memory
+ *   sidra-msix.c      interrupts
+ *   sidra-knobs.c     fault knobs
+ *
+ * Locks. MMIO, configuration space, reset, VM state: big lock. Executors run without it; `lock` guards how many are at
+ * work. Nothing that an executor waits for is held by a thread that waits for executors (sidra_hold).
+ */
+#ifndef HW_MISC_SIDRA_H
+#define HW_MISC_SIDRA_H
+
+#include "hw/pci/pci_device.h"
+#include "qemu/thread.h"
+#include "system/runstate.h"
+#include "qom/object.h"
+#include "sidra_chip.h"
+#include "sidra_hw.h"
+
+#define TYPE_SIDRA "sidra"
+OBJECT_DECLARE_SIMPLE_TYPE(SidraState, SIDRA)
+
+#define SIDRA_EXECUTORS_MAX 16
+
+/* Why executors stand still; any of them is enough. */
+enum {
+    SIDRA_HOLD_VM = 1 << 0,     /* the machine is stopped */
+    SIDRA_HOLD_RESET = 1 << 1,
+    SIDRA_HOLD_POWER = 1 << 2,  /* not in D0 */
+    SIDRA_HOLD_EXIT = 1 << 3,   /* for good: threads end */
+};
+
+struct SidraState {
+    PCIDevice parent_obj;
+
+    sidra_chip *chip;
+    MemoryRegion bar0;          /* container: registers below, MSI-X table and PBA above */
+    MemoryRegion registers;
+    MemoryRegion l3;
+    bool pristine;              /* nothing has reached the device since it was powered on */
+
+    /* Properties. */
+    int32_t profile;
+    int32_t engine;
+    uint32_t workers;
+    uint32_t executors;
+    uint64_t seed;
+
+    /* sidra-executor.c */
+    QemuThread *threads;
+    uint32_t threads_count;
+    QemuEvent kicked;
+    QemuMutex lock;             /* of running */
+    QemuCond stopped;           /* running has become 0 */
+    unsigned running;
+    unsigned hold;              /* SIDRA_HOLD_*; written under the big lock and `lock` */
+    VMChangeStateEntry *vm_state;
+    bool translated;            /* behind an IOMMU; changes only while executors are held */
+
+    /* sidra-msix.c */
+    QEMUBH *msix_bh;
+    uint32_t msix_pending;      /* atomic; bit a vector */
+
+    /* sidra-knobs.c */
+    uint64_t knob[SIDRA_KNOB_COUNT];
+    uint32_t knobs_set;         /* bit a knob */
+};
+
+/* What trace lines and messages call the device. */
+static inline const char *sidra_name(SidraState *s)
+{
+    return DEVICE(s)->id ?: TYPE_SIDRA;
+}
+
+/* Big lock held, all of them. */
+void sidra_executors_init(SidraState *s);
+void sidra_executors_start(SidraState *s);
+void sidra_executors_exit(SidraState *s);   /* after sidra_executors_init(), started or not */
+/* Returns when no executor touches chip or guest memory; they stay away until sidra_release(). */
+void sidra_hold(SidraState *s, unsigned reason);
+void sidra_release(SidraState *s, unsigned reason);
+
+/* Any thread. */
+void sidra_kick(void *self);
+void sidra_msix(void *self, unsigned vector);
+void *sidra_dma_map(void *self, uint64_t bus, uint64_t *length, bool write);
+void sidra_dma_unmap(void *self, void *pointer, uint64_t length, bool write);
+bool sidra_load64_acquire(void *self, uint64_t bus, uint64_t *value);
+bool sidra_store64_release(void *self, uint64_t bus, uint64_t value);
+bool sidra_max64_release(void *self, uint64_t bus, uint64_t value);
+
+bool sidra_msix_init(SidraState *s, Error **errp);
+void sidra_msix_deliver(void *opaque);      /* the bottom half */
+void sidra_msix_clear(SidraState *s);
+void sidra_msix_exit(SidraState *s);
+
+void sidra_knobs_class_init(ObjectClass *klass);
+bool sidra_knobs_apply(SidraState *s, Error **errp);
+
+/* Warnings are errors in these files, whatever the rest of the build says. */
+#pragma GCC diagnostic error "-Wall"
+#pragma GCC diagnostic error "-Wextra"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+#endif

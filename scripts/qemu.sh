@@ -1,0 +1,212 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# qemu.sh build: QEMU with the sidra device, from the source package of Debian 13; prints the path of the binary.
+# qemu.sh path:  prints that path; fails if the binary of this tree has not been built.
+#
+# Everything lies in ${XDG_CACHE_HOME:-~/.cache}/sidra/qemu and is shared by all checkouts:
+#   source/          the source package and the meson that it needs, as downloaded
+#   base/<key>/      one build tree a QEMU version, configure line and compiler; a change of the device or the chip recompiles just that
+#   bin/<key>/       finished binaries, by the contents of everything that went into them; the last eight are kept
+# Packages come from the machine's own Debian mirror (SIDRA_DEBIAN_MIRROR=URI: from there), checked against the archive's keys.
+# JOBS: how many compilers at once (default: one a CPU).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly suite=trixie wanted_version='1:10.0.*'
+readonly keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+readonly configure_flags=(--python=/usr/bin/python3 --target-list=x86_64-softmmu --without-default-features --disable-download
+    --enable-tcg --enable-attr --enable-fdt=system --enable-virtfs --disable-docs --disable-install-blobs --disable-werror --disable-debug-info
+    --firmwarepath=/usr/share/qemu:/usr/share/seabios)
+readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/sidra/qemu
+jobs=${JOBS:-$(nproc)}
+
+say() { printf 'qemu: %s\n' "$*" >&2; }
+fail() {
+    say "$@"
+    exit 1
+}
+
+# ---- What goes in ----------------------------------------------------------------------------------------------------
+
+digest() { sha256sum | cut -c 1-16; }
+
+# Name and content of every file that the device and the chip are built from.
+tree_digest() { find qemu-device uapi scripts/cmake -type f -print0 | sort -z | xargs -0 sha256sum | digest; }
+
+base_key() { # description file
+    {
+        cat "$1" qemu-device/qemu/hooks.patch
+        printf '%s\n' "${configure_flags[@]}" "$(/usr/bin/cc --version | head -n 1)"
+    } | digest
+}
+
+binary_of() { # description file
+    echo "$cache/bin/$(base_key "$1")-$(tree_digest)/qemu-system-x86_64"
+}
+
+description() { # the source package that was downloaded, if any
+    local found=("$cache"/source/qemu_*.dsc)
+    [[ -f ${found[0]} ]] && echo "${found[0]}"
+}
+
+# ---- Source package --------------------------------------------------------------------------------------------------
+
+mirror() {
+    if [[ -n ${SIDRA_DEBIAN_MIRROR:-} ]]; then
+        echo "$SIDRA_DEBIAN_MIRROR"
+        return
+    fi
+    local codename
+    codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+    apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+        awk -v codename="$codename" '$3 == "main" && ($2 == codename || $2 == "stable" || $2 == "trixie") { print $1; exit }'
+}
+
+# apt-get with a configuration and state of its own: it adds nothing to the machine's sources.
+private_apt() {
+    apt-get -qq -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts=- -o Dir::Etc::Preferences=- \
+        -o Dir::Etc::PreferencesParts=- -o Dir::State="$apt/state" -o Dir::State::status=/dev/null -o Dir::Cache="$apt/cache" \
+        -o APT::Sandbox::User= -o APT::Get::AllowUnauthenticated=false "$@"
+}
+
+download() {
+    local uri version part=$cache/source.part
+    uri=$(mirror)
+    [[ -n $uri ]] || fail "no Debian mirror in apt's sources; give one: SIDRA_DEBIAN_MIRROR=URI make qemu"
+    [[ -f $keyring ]] || fail "no $keyring: install debian-archive-keyring"
+    say "downloading the source package of Debian 13"
+    apt=$cache/apt
+    rm -rf "$part" "$apt"
+    mkdir -p "$part" "$apt"/{state/lists/partial,cache/archives/partial}
+    printf '%s [signed-by=%s] %s %s main\n' deb "$keyring" "$uri" $suite deb-src "$keyring" "$uri" $suite >"$apt/sources.list"
+    private_apt update
+    version=$(apt_version)
+    # shellcheck disable=SC2053 # a pattern
+    [[ $version == $wanted_version ]] || fail "the mirror has QEMU '$version', and the device is written for $wanted_version"
+    (
+        cd "$part"
+        private_apt source --download-only "qemu=$version"
+        private_apt download meson
+    )
+    rm -rf "$cache/source" "$apt"
+    mv "$part" "$cache/source"
+}
+
+apt_version() { private_apt source --print-uris qemu | sed -n "s/.* qemu_\(.*\)\.dsc .*/1:\1/p" | head -n 1; }
+
+# ---- Build -----------------------------------------------------------------------------------------------------------
+
+# Copies what differs, so that what does not keeps its time and is not compiled again; removes what is gone.
+mirror_tree() { # from, to
+    local file
+    mkdir -p "$2"
+    while read -r -d '' file; do
+        cmp -s "$1/$file" "$2/$file" && continue
+        mkdir -p "$(dirname "$2/$file")"
+        cp "$1/$file" "$2/$file"
+    done < <(cd "$1" && find . -type f -print0)
+    while read -r -d '' file; do
+        [[ -f $1/$file ]] || rm "$2/$file"
+    done < <(cd "$2" && find . -type f -print0)
+}
+
+unpack() {
+    say "unpacking $(basename "$dsc" .dsc)"
+    rm -rf "$base"
+    mkdir -p "$base"
+    dpkg-source --no-check --extract "$dsc" "$base/source.part" >"$base/log" 2>&1 || fail_log # apt has checked it
+    patch --quiet --strip=1 --fuzz=0 --directory="$base/source.part" <qemu-device/qemu/hooks.patch
+    dpkg-deb --extract "$cache"/source/meson_*.deb "$base/meson"
+    mv "$base/source.part" "$base/source"
+}
+
+fail_log() {
+    tail -n 30 "$base/log" >&2
+    fail "that did not work; all of it is in $base/log"
+}
+
+# A terminal gets ninja's own line; a log gets one line in two hundred, and everything that is not progress.
+show() {
+    if [[ -t 1 ]]; then cat; else awk -F'[][/]' '!/^\[[0-9]+\/[0-9]+\]/ || $2 % 200 == 0 || $2 == $3 { print; fflush() }'; fi
+}
+
+run_ninja() {
+    if [[ -t 1 ]]; then ninja "$@"; else ninja "$@" | show; fi
+}
+
+build_chip() {
+    local tree=$base/tree part
+    for part in qemu-device uapi scripts/cmake; do mirror_tree $part "$tree/$part"; done
+    if [[ ! -f $base/chip/build.ninja ]]; then
+        cmake -G Ninja -S "$tree/qemu-device/qemu" -B "$base/chip" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O3 -g1 -DNDEBUG" \
+            -DCMAKE_CXX_COMPILER=/usr/bin/c++ -DCMAKE_C_COMPILER=/usr/bin/cc >"$base/log" 2>&1 || fail_log
+    fi
+    run_ninja -C "$base/chip" -j "$jobs" sidra_chip >&2
+    mkdir -p "$base/artifacts"
+    cp -p "$base"/chip/chip/*.a "$tree"/uapi/*.h "$tree/qemu-device/chip/include/sidra_chip.h" "$base/artifacts/"
+}
+
+build_qemu() {
+    local overlay=$base/overlay
+    rm -rf "$overlay"
+    cp -r qemu-device/qemu/sidra "$overlay"
+    cp -r "$base/artifacts" "$overlay/chip"
+    mirror_tree "$overlay" "$base/source/hw/misc/sidra"
+    export PYTHONPATH=$base/meson/usr/lib/python3/dist-packages # mkvenv looks there for meson
+    if [[ ! -f $base/configured ]]; then
+        say "configuring"
+        rm -rf "$base/build"
+        mkdir "$base/build"
+        (cd "$base/build" && ../source/configure "${configure_flags[@]}") >"$base/log" 2>&1 || fail_log
+        touch "$base/configured"
+    fi
+    run_ninja -C "$base/build" -j "$jobs" qemu-system-x86_64 >&2
+}
+
+build() {
+    local binary folder dsc base old
+    mkdir -p "$cache"
+    if dsc=$(description); then
+        binary=$(binary_of "$dsc")
+        if [[ -x $binary ]]; then
+            echo "$binary"
+            return
+        fi
+    fi
+    exec 9>"$cache/lock"
+    flock --nonblock 9 || {
+        say "another build is under way; waiting for it"
+        flock 9
+    }
+    dsc=$(description) || {
+        download
+        dsc=$(description)
+    }
+    binary=$(binary_of "$dsc")
+    folder=$(dirname "$binary")
+    if [[ ! -x $binary ]]; then
+        base=$cache/base/$(base_key "$dsc")
+        [[ -d $base/source ]] || unpack
+        build_chip
+        build_qemu
+        # The tree may have been edited meanwhile: what was built is the copy.
+        binary=$cache/bin/$(base_key "$dsc")-$(cd "$base/tree" && tree_digest)/qemu-system-x86_64
+        folder=$(dirname "$binary")
+        rm -rf "$folder"
+        mkdir -p "$cache/bin" "$folder.part"
+        cp "$base/build/qemu-system-x86_64" "$folder.part/"
+        mv "$folder.part" "$folder"
+        # shellcheck disable=SC2012 # our own names
+        ls -dt "$cache"/bin/* | tail -n +9 | while read -r old; do rm -rf "$old"; done
+    fi
+    echo "$binary"
+}
+
+case ${1:-} in
+    build) build ;;
+    path)
+        dsc=$(description) && binary=$(binary_of "$dsc") && [[ -x $binary ]] || fail "not built for this tree: make qemu"
+        echo "$binary"
+        ;;
+    *) fail "usage: qemu.sh build | path" ;;
+esac
