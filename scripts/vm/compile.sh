@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# compile.sh PART...: what build.sh does inside the guest's root.
+set -euo pipefail
+cd /src
+
+release() {
+    if [[ ! -f /build/release/build.ninja ]]; then
+        if ! cmake --preset release -B /build/release >/build/release.configure.log 2>&1; then
+            cat /build/release.configure.log
+            return 1
+        fi
+    fi
+    cmake --build /build/release -j "$JOBS"
+}
+
+# A folder with a Kbuild. kbuild writes beside its sources, and the tree is not to be written to: it gets a folder of links.
+modules() { # folder in the tree, folder for the results
+    local tree=/build/tree headers=(/usr/lib/modules/*/build)
+    mkdir -p "$tree" "$2"
+    cp -rsf --parents "$PWD/$1" "$PWD/uapi" "$tree"
+    find "$tree" -xtype l -delete # what is gone from the tree
+    make --no-print-directory -C "${headers[0]}" M="$tree$PWD/$1" -j "$JOBS" modules
+    find "$tree$PWD/$1" -name '*.ko' -exec cp -pu -t "$2" {} +
+}
+
+kmod() {
+    if [[ -f kmod/Kbuild ]]; then
+        modules kmod /build/kmod
+    else
+        echo "vm: this tree has no kmod/Kbuild: the guest gets no driver"
+    fi
+}
+
+broken() {
+    [[ ! -f tests/vm/broken/Kbuild ]] || modules tests/vm/broken /build/broken
+}
+
+for part in "$@"; do
+    $part
+done

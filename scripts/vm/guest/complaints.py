@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""What in a kernel's log means that something is wrong with it. Used in the guest, test by test, and on the host, over the whole console."""
+import re
+
+_WRONG = re.compile(
+    r"\bBUG\b[: ]|\bWARNING: |\bOops\b|Kernel panic|general protection fault|Unable to handle|"
+    r"blocked for more than \d+ seconds|rcu: INFO:|soft lockup|hard LOCKUP|hung_task:|"
+    r"\bK[A-Z]+SAN: |\bUBSAN: |possible (circular|recursive|irq)|inconsistent lock state|suspicious RCU|"
+    r"refcount_t: |list_(add|del) corruption|usercopy: |DMA-API: |nobody cared|page allocation failure|stack-protector|"
+    r"DMAR: .*fault|INTR-REMAP: .*fault|Bad page|slab .*: (Redzone|Poison)|\bFIX [a-z]"
+)
+# What a test says to the log before it provokes something: the rest of the line is a regular expression. Good until the test ends.
+# The taint that comes with a BUG or WARNING is never forgiven.
+_EXPECT = re.compile(r"sidra-vm: expect (.*)")
+_BEGIN = re.compile(r"sidra-vm: begin ")
+
+# Documentation/admin-guide/tainted-kernels.rst. A module from outside the tree (O) and without a signature (E) is what is tested.
+_TAINTS = "PFSRMBUDAWCIOELKXTN"
+_FINE = {"O", "E"}
+
+
+class Log:
+    """Reads a kernel's log line by line."""
+
+    def __init__(self):
+        self._expected = []
+
+    def wrong(self, line):
+        """Does this line tell of something wrong?"""
+        if _BEGIN.search(line):
+            self._expected = []
+        expect = _EXPECT.search(line)
+        if expect:
+            self._expected.append(re.compile(expect.group(1).strip()))
+            return False
+        return bool(_WRONG.search(line)) and not any(e.search(line) for e in self._expected)
+
+
+def bad_taints(value):
+    """The letters of those bits in /proc/sys/kernel/tainted that should not be there."""
+    return {letter for bit, letter in enumerate(_TAINTS) if value >> bit & 1} - _FINE

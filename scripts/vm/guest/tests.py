@@ -1,0 +1,163 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""tests.py LIST: runs tests in the guest, one after the other, and tells of them in TAP on the second serial port.
+
+A line of LIST is: name, deadline in seconds, shell command. Everything that a test prints (TAP of its own, or GoogleTest's output) goes, indented, before
+its result. A test fails by its exit status, by its deadline, and when the kernel complains or is tainted while it runs. After its deadline,
+what its processes wait for in the kernel goes into the log; one that cannot even be killed ends the run.
+"""
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import complaints
+
+GRACE = 10.0  # seconds from SIGKILL to being gone; TCG on a busy machine is slow
+
+
+def say(line):
+    channel.write(line.encode(errors="replace") + b"\n")
+
+
+def kernel_log(line):
+    Path("/dev/kmsg").write_text(line + "\n")
+
+
+def taints():
+    return complaints.bad_taints(int(Path("/proc/sys/kernel/tainted").read_text()))
+
+
+class KernelLog:
+    def __init__(self):
+        self._file = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+        os.lseek(self._file, 0, os.SEEK_END)
+        self._log = complaints.Log()
+
+    def new_complaints(self):
+        found = []
+        while True:
+            try:
+                record = os.read(self._file, 8192).decode(errors="replace")
+            except BlockingIOError:
+                return found
+            except BrokenPipeError:  # more was written than the buffer holds; the rest is still read
+                continue
+            line = record.split(";", 1)[-1].split("\n", 1)[0]
+            if self._log.wrong(line):
+                found.append(line)
+
+
+def members(session):
+    """The processes of a session that have not ended."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] not in "ZX":
+            found.append(int(stat.parent.name))
+    return found
+
+
+def kill(session):
+    """Ends all processes of a session; False if that does not work."""
+    end = time.monotonic() + GRACE
+    while left := members(session):
+        if time.monotonic() > end:
+            return False
+        for process in left:
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.02)
+    return True
+
+
+def stacks(session):
+    for process in members(session):
+        for task in sorted(Path(f"/proc/{process}/task").iterdir()):
+            try:
+                name, stack = (task / "comm").read_text().strip(), (task / "stack").read_text()
+            except OSError:
+                continue
+            say(f"    # stack of {name} ({task.name}):")
+            for line in stack.splitlines():
+                say(f"    #   {line}")
+    Path("/proc/sysrq-trigger").write_text("w")  # all that wait without being killable
+    Path("/proc/sysrq-trigger").write_text("l")  # what the CPUs do
+
+
+def run(command, deadline):
+    """None, or why the test failed; "stuck" as the second value if there is no way on."""
+    process = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    output, rest = process.stdout.fileno(), b""
+    os.set_blocking(output, False)
+    end, late, ended = time.monotonic() + deadline, False, None
+    while True:
+        if select.select([output], [], [], 0.05)[0]:
+            data = os.read(output, 65536)
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                say("    " + line.decode(errors="replace"))
+            if not data:
+                break
+        elif ended:
+            break  # its children may live, but it is the one that counts
+        ended = process.poll() is not None
+        if not ended and time.monotonic() > end:
+            late = True
+            break
+    if rest:
+        say("    " + rest.decode(errors="replace"))
+    try:
+        process.wait(max(0.05, end - time.monotonic()) if not late else 0)
+    except subprocess.TimeoutExpired:
+        late = True
+    if late:
+        stacks(process.pid)
+    left_over = not late and members(process.pid)
+    if not kill(process.pid):
+        return "cannot be killed", True
+    status = process.wait()
+    if late:
+        return f"not done after {deadline:g} s", False
+    if status:
+        return f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}", False
+    if left_over:
+        return f"left {len(left_over)} processes running", False
+    return None, False
+
+
+def main():
+    tests = [line.split(None, 2) for line in Path(sys.argv[1]).read_text().splitlines()]
+    log, known = KernelLog(), taints()
+    say("TAP version 14")
+    say(f"1..{len(tests)}")
+    for number, (name, deadline, command) in enumerate(tests, 1):
+        say(f"# Subtest: {name}")
+        kernel_log(f"sidra-vm: begin {name}")
+        start = time.monotonic()
+        failure, stuck = run(command, float(deadline))
+        reasons = [failure] if failure else []
+        for line in log.new_complaints():
+            say(f"    # kernel: {line}")
+            if "the kernel complained" not in reasons:
+                reasons.append("the kernel complained")
+        if new := taints() - known:
+            reasons.append(f"the kernel is tainted ({''.join(sorted(new))})")
+            known |= new
+        say(f"    # {time.monotonic() - start:.1f} s")
+        say(f"not ok {number} - {name} # {', '.join(reasons)}" if reasons else f"ok {number} - {name}")
+        if stuck:
+            say("Bail out! a process cannot be killed")
+            return
+
+
+with open("/dev/ttyS1", "wb", buffering=0) as channel:
+    main()

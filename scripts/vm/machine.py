@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: MIT
+"""One guest: its QEMU command line, its life, and what can be done to it while it lives.
+
+Serial ports of the guest: ttyS0 is the kernel's console, ttyS1 carries results to the host; a virtio one is QEMU's monitor (see guest/qmp). A
+third ISA port would share an interrupt with the console, which QEMU's cannot.
+"""
+import argparse
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CHECKOUT = HERE.parent.parent
+
+# Complain early and loudly: guard pages around heap objects, red zones and poison in all slabs, no silent lock-up.
+CHECKS = "kfence.sample_interval=1 slub_debug=FZPU hung_task_panic=0 softlockup_panic=0 kernel.hung_task_timeout_secs=30"
+# A hang is told by stacks: an NMI from outside panics, and a panic shows what every CPU was doing.
+KERNEL = "console=ttyS0 nokaslr panic=-1 sysrq_always_enabled unknown_nmi_panic panic_print=0x40 printk.always_kmsg_dump=0 mitigations=off"
+
+
+def fail(*lines):
+    for line in lines:
+        print(f"vm: {line}", file=sys.stderr)
+    sys.exit(2)
+
+
+def options(parser):
+    """What every guest can be told. The names are those of `make vm SMP=2 IOMMU=on ...`, which come as environment."""
+    env = os.environ.get
+    parser.add_argument("--smp", type=int, default=env("SMP") or 2, metavar="N", help="CPUs (SMP; default 2)")
+    parser.add_argument("--memory", default=env("MEMORY") or "1G", metavar="SIZE", help="guest memory (MEMORY; default 1G)")
+    parser.add_argument("--iommu", choices=["on", "off"], default=env("IOMMU") or "off", help="an Intel IOMMU (IOMMU; default off)")
+    parser.add_argument("--devices", type=int, default=env("DEVICES") or 1, metavar="N", help="cards, each below a port of its own (DEVICES; default 1)")
+    parser.add_argument("--device", default=env("DEVICE") or "sidra", metavar="NAME[,PROPERTY=...]", help="what a card is (DEVICE; default sidra)")
+    parser.add_argument("--accel", choices=["auto", "tcg", "kvm"], default=env("ACCEL") or "auto", help="auto: KVM if a trial boot works (ACCEL)")
+    parser.add_argument("--qemu-args", default=env("QEMU_ARGS") or "", metavar="ARGS", help="more for QEMU (QEMU_ARGS)")
+    parser.add_argument("--kernel-args", default=env("KERNEL_ARGS") or "", metavar="ARGS", help="more for the kernel's command line (KERNEL_ARGS)")
+    parser.add_argument("--source", type=Path, default=CHECKOUT, metavar="DIR", help="the tree that the guest has in /src (default: this one)")
+    parser.add_argument("--module", type=Path, action="append", metavar="FILE", help="load this module, not those of the build; may be repeated")
+    parser.add_argument("--no-module", action="store_true", help="load no module of ours")
+
+
+class Machine:
+    """Starts a guest that does a job (text of a shell script, which `main` runs). To be used as a context: leaving it ends QEMU."""
+
+    def __init__(self, opts, job, *, interactive=False, checks=False, logs=None, files=()):
+        self.opts = opts
+        self.folder = Path(tempfile.mkdtemp(prefix="sidra-vm-"))
+        self.job = self.folder / "job"
+        self.logs = Path(logs) if logs else self.folder
+        self.console, self.results = self.logs / "console.log", self.logs / "results"
+        self.process = None
+        self._monitor = None
+        try:
+            self.logs.mkdir(parents=True, exist_ok=True)
+            self.job.mkdir()
+            for path in [*files, *self._modules()]:
+                shutil.copy(path, self.job / path.name)
+            (self.job / "modules").write_text(" ".join(f"/job/{m.name}" for m in self._modules()) + "\n")
+            (self.job / "job").write_text(job)
+            for path in [self.console, self.results]:
+                path.write_bytes(b"")
+            self._start(interactive, checks)
+        except BaseException:
+            self.close()
+            raise
+
+    def _modules(self):
+        if self.opts.no_module:
+            return []
+        if self.opts.module:
+            for module in self.opts.module:
+                if not module.exists():
+                    fail(f"there is no module {module}")
+            return self.opts.module
+        return sorted((self.opts.source / "build/vm/kmod").glob("*.ko"))
+
+    def _start(self, interactive, checks):
+        opts = self.opts
+        build = opts.source / "build/vm"
+        build.mkdir(parents=True, exist_ok=True)
+        root = root_folder()
+        initramfs = self.folder / "initramfs"
+        subprocess.run([sys.executable, HERE / "initramfs.py", root / "root", initramfs], check=True)
+        qemu = qemu_binary()
+        accel = opts.accel
+        if accel == "auto":
+            accel = "kvm" if kvm_works(qemu, root) else "tcg"
+        machine = f"q35,accel={accel}" + (",kernel-irqchip=split" if accel == "kvm" and opts.iommu == "on" else "")
+        # A folder as 9p: read-only ones cannot be spoilt by a guest that goes wild.
+        def share(tag, path, extra=",readonly=on"):
+            return ["-fsdev", f"local,id={tag},path={path},security_model=none{extra}", "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
+        command = [qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", machine, "-m", opts.memory, "-smp", str(opts.smp),
+                   "-name", "sidra-vm",
+                   "-kernel", root / "vmlinux", "-initrd", initramfs, "-append", self._kernel_line(checks),
+                   "-drive", f"if=none,id=root,format=raw,readonly=on,file={root / 'root.erofs'}", "-device", "virtio-blk-pci,drive=root",
+                   *share("src", opts.source), *share("build", build), *share("job", self.job, ""),
+                   "-object", "rng-random,id=rng,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=rng"]
+        if interactive:
+            command += ["-chardev", f"stdio,id=console,mux=on,signal=off,logfile={self.console}", "-mon", "chardev=console,mode=readline"]
+        else:
+            command += ["-chardev", f"socket,id=console,path={self.folder}/console,server=on,wait=off,telnet=on,logfile={self.console}"]
+        # The guest's monitor: QEMU calls itself.
+        command += ["-serial", "chardev:console", "-serial", f"file:{self.results}",
+                    "-chardev", f"socket,id=monitor,path={self.folder}/guest-monitor,server=on,wait=off", "-mon", "chardev=monitor,mode=control",
+                    "-chardev", f"socket,id=guest,path={self.folder}/guest-monitor",
+                    "-device", "virtio-serial-pci,max_ports=2", "-device", "virtserialport,chardev=guest,name=qemu",
+                    "-qmp", f"unix:{self.folder}/monitor,server=on,wait=off"]
+        if opts.iommu == "on":
+            command += ["-device", "intel-iommu,intremap=on,caching-mode=on"]
+        for number in range(opts.devices):
+            command += ["-device", f"pcie-root-port,id=port{number},chassis={number + 1},slot={number + 1}",
+                        "-device", f"{opts.device},bus=port{number},id=sidra{number}"]
+        command += shlex.split(opts.qemu_args)
+        # QEMU dies with this process, however that ends.
+        command = ["setpriv", "--pdeathsig", "KILL", *command]
+        (self.logs / "qemu.command").write_text(shlex.join(map(str, command)) + "\n")
+        self._errors = None if interactive else open(self.folder / "qemu.errors", "w+b")
+        # A guest at the terminal gets its Ctrl-C; otherwise Ctrl-C is for us, and QEMU is ended in order.
+        self.process = subprocess.Popen(command, stdin=None if interactive else subprocess.DEVNULL, stdout=None if interactive else self._errors,
+                                        stderr=self._errors, start_new_session=not interactive)
+
+    def _kernel_line(self, checks):
+        return " ".join([KERNEL, CHECKS if checks else "", "intel_iommu=on" if self.opts.iommu == "on" else "intel_iommu=off", self.opts.kernel_args])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            self.process.kill()
+        if self.process:
+            self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def ended(self):
+        return self.process.poll() is not None
+
+    def errors(self):
+        """What QEMU itself had to say."""
+        if not self._errors:
+            return ""
+        self._errors.seek(0)
+        return self._errors.read().decode(errors="replace").strip()
+
+    def command(self, name, **arguments):
+        """Tells QEMU's monitor something. The answer is not waited for longer than two seconds: the guest may be beyond help."""
+        with socket.socket(socket.AF_UNIX) as monitor, contextlib.suppress(OSError):
+            monitor.settimeout(2)
+            monitor.connect(f"{self.folder}/monitor")
+            stream = monitor.makefile("rw")
+            stream.readline()
+            for message in [{"execute": "qmp_capabilities"}, {"execute": name, "arguments": arguments}]:
+                stream.write(json.dumps(message) + "\n")
+                stream.flush()
+                stream.readline()
+
+    def show_stacks(self):
+        """Brings a hung guest to tell what it hangs in, into its console log; ends it."""
+        # A BREAK on the console and a letter, as on a real machine: CPUs, waiting tasks, all tasks.
+        with socket.socket(socket.AF_UNIX) as console, contextlib.suppress(OSError):
+            console.connect(f"{self.folder}/console")
+            for key in b"lwt":
+                console.sendall(bytes([255, 243, key]))
+                self._console_settles()
+        # And if no CPU takes interrupts: one that cannot be kept out.
+        self.command("inject-nmi")
+        end = time.monotonic() + 10
+        while not self.ended() and time.monotonic() < end:
+            time.sleep(0.1)
+
+    def _console_settles(self):
+        size, end, quiet = -1, time.monotonic() + 20, time.monotonic()
+        while time.monotonic() < end and time.monotonic() - quiet < 1:
+            time.sleep(0.1)
+            if (now := self.console.stat().st_size) != size:
+                size, quiet = now, time.monotonic()
+
+
+def root_folder():
+    """The guest's root (see root.sh)."""
+    made = subprocess.run([HERE / "root.sh"], stdout=subprocess.PIPE, text=True)
+    if made.returncode:
+        sys.exit(2)
+    return Path(made.stdout.strip())
+
+
+def qemu_binary():
+    """Our QEMU; SIDRA_QEMU=FILE: that one."""
+    if given := os.environ.get("SIDRA_QEMU"):
+        return given
+    built = subprocess.run([CHECKOUT / "scripts/qemu.sh", "path"], stdout=subprocess.PIPE, text=True)
+    if built.returncode:
+        fail("there is no QEMU with the device; `make qemu` builds it")
+    return built.stdout.strip()
+
+
+def kvm_works(qemu, root):
+    """Does a guest boot with KVM? That the node exists says nothing. Asked once a boot of this machine and a QEMU."""
+    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return False
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    memory = root.parent / "kvm"
+    question = f"{boot} {qemu} {Path(qemu).stat().st_mtime_ns}"
+    with contextlib.suppress(OSError, ValueError):
+        asked, answer = memory.read_text().rsplit(" ", 1)
+        if asked == question:
+            return answer == "works"
+    with tempfile.NamedTemporaryFile() as console:
+        # Without an initramfs the kernel panics when it is done booting, and QEMU ends.
+        command = ["timeout", "10", qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", "q35,accel=kvm", "-m", "512",
+                   "-kernel", root / "vmlinux", "-append", "console=ttyS0 panic=-1", "-serial", f"file:{console.name}"]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        works = b"Unable to mount root fs" in console.read()
+    memory.write_text(f"{question} {'works' if works else 'fails'}")
+    return works
+
+
+def parser(description):
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options(made)
+    return made
+
+
+def die_in_order():
+    """SIGTERM and SIGHUP end a run as Ctrl-C does: with everything put away."""
+    def stop(number, _):
+        raise SystemExit(128 + number)
+    for one in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(one, stop)

@@ -1,0 +1,109 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# root.sh: makes the guest's Debian 13, once, and prints the folder that has it:
+#   root/       the root file system: the guest's programs are compiled in here, by chroot
+#   root.erofs  the same, to boot from
+#   vmlinux     its kernel, unpacked (boots a second sooner than the packed one)
+#   release     that kernel's version
+# The folder's name is a hash of all that decides its content. A newer kernel of Debian does not change it: delete the folder to get one.
+set -euo pipefail
+here=$(dirname "$(readlink -f "$0")")
+. "$here/common.sh"
+
+suite=trixie
+packages=(
+    linux-image-amd64 linux-headers-amd64 kmod busybox-static                           # the kernel, and what boots it
+    g++ make cmake ninja-build ccache pkg-config libfmt-dev libcli11-dev libgtest-dev   # as setup.sh has for the host
+    libdrm-dev liburing-dev python3 python3-numpy strace
+)
+# The guest loads its modules by itself: no initramfs is to be made, which would take longest of all.
+leave_out=('/etc/kernel/postinst.d/initramfs-tools' '/usr/share/doc/*' '/usr/share/man/*' '/usr/share/locale/*' '/usr/share/info/*')
+
+key=$(echo "$suite ${packages[*]} ${leave_out[*]} $(cat "$0")" | sha256sum | cut -c1-12)
+home=$vm_cache/root-$key
+mkdir -p "$vm_cache"
+exec {lock}>"$vm_cache/lock"
+if ! flock -n $lock; then
+    echo "vm: another run makes the guest's root; waiting for it" >&2
+    flock $lock
+fi
+if [[ -e $home/release ]]; then
+    touch "$home"
+    echo "$home"
+    exit
+fi
+
+tools=(mmdebstrap mkfs.erofs zstd unshare)
+((EUID == 0)) || tools+=(newuidmap)
+for tool in "${tools[@]}"; do
+    PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || fail "'$tool' is missing. scripts/setup.sh vm installs it."
+done
+PATH=$PATH:/usr/sbin:/sbin
+as_root true || fail "name spaces cannot be made here (the message is above), so the guest's root can neither be made nor used." \
+    "As an ordinary user, you need lines in /etc/subuid and /etc/subgid, and kernel.unprivileged_userns_clone=1; or run as root." \
+    "In a container: run it with the right to mount."
+
+# Where this machine gets its Debian from, the guest's comes from too. apt knows all formats of its lists.
+sources() {
+    apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(REPO_URI)|$(RELEASE)' 'Created-By: Packages' |
+        awk -F '|' -v suite=$suite '
+            $1 != "Debian" || $4 ~ /backports|proposed|debug/ { next }
+            $2 == "Debian-Security" && !security { security = $3 }
+            $2 == "Debian" && $4 !~ /-updates$/ && !main { main = $3 }
+            $2 == "Debian" && $4 ~ /-updates$/ && !updates { updates = $3 }
+            END {
+                if (main) print "deb", main, suite, "main"
+                if (updates) print "deb", updates, suite "-updates", "main"
+                if (security) print "deb", security, suite "-security", "main"
+            }'
+}
+sources=$(sources)
+[[ -n $sources ]] || fail "apt knows no Debian archive on this machine, so there is nowhere to get the guest's root from." \
+    "Run apt-get update; on another distribution, add a Debian archive to apt's sources."
+keys=/usr/share/keyrings/debian-archive-keyring.gpg
+[[ -e $keys ]] || fail "$keys is missing, so Debian's signatures cannot be verified. scripts/setup.sh vm installs it."
+
+echo "vm: making the guest's root in $home (once; 2 to 5 minutes, 2 GB)" >&2
+start=$SECONDS
+work=$home.$$
+log=$work/log
+trap 'as_root rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+mkdir -p "$work/root"
+
+options=()
+for path in "${leave_out[@]}"; do
+    options+=(--dpkgopt="path-exclude=$path")
+done
+while read -r name value; do # a proxy that this machine's apt uses
+    options+=(--aptopt="$name $value")
+done < <(apt-config dump | grep -E '^Acquire::https?::Proxy ' || :)
+mode=root
+((EUID == 0)) || mode=unshare
+comma() { local IFS=,; echo "$*"; }
+# The mount points of build.sh and of the guest are made here, so that the root never changes again.
+if ! mmdebstrap --mode=$mode --variant=apt --format=tar --keyring="$keys" --include="$(comma "${packages[@]}")" "${options[@]}" \
+    --customize-hook='mkdir -p "$1/src" "$1/build" "$1/ccache" "$1/overlay"' \
+    --customize-hook='rm -f "$1/etc/resolv.conf" "$1/etc/hostname"; echo sidra-vm >"$1/etc/hostname"' \
+    "$suite" - - <<<"$sources" 2>"$log" | as_root tar -C "$work/root" -x --numeric-owner --xattrs --xattrs-include='*' 2>>"$log"; then
+    tail -n 25 "$log" >&2
+    fail "mmdebstrap could not make the guest's root; the end of its messages is above."
+fi
+
+releases=("$work"/root/usr/lib/modules/*/build)
+((${#releases[@]} == 1)) || fail "there should be one kernel with headers in the guest's root, but there are: ${releases[*]}"
+release=$(basename "$(dirname "${releases[0]}")")
+
+# The packed kernel holds the ELF file as one zstd frame.
+python3 "$here/unpack_kernel.py" "$work/root/boot/vmlinuz-$release" "$work/vmlinux" ||
+    fail "the kernel could not be unpacked; the message is above."
+
+as_root mkfs.erofs -x-1 --exclude-path=var/cache --exclude-path=boot "$work/root.erofs" "$work/root" >>"$log" 2>&1 ||
+    fail "the image could not be made:" "$(tail -n 5 "$log")"
+((EUID == 0)) || as_root chmod 644 "$work/root.erofs"
+
+echo "$release" >"$work/release"
+rm "$log"
+mv -T "$work" "$home"
+echo "vm: the guest's root is made ($((SECONDS - start)) s)" >&2
+echo "$home"
