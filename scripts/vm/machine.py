@@ -22,9 +22,9 @@ HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent.parent
 
 # Complain early and loudly: guard pages around heap objects, red zones and poison in all slabs, no silent lock-up.
-CHECKS = "kfence.sample_interval=1 slub_debug=FZPU hung_task_panic=0 softlockup_panic=0 kernel.hung_task_timeout_secs=30"
+CHECKS = "kfence.sample_interval=1 slub_debug=FZPU sysctl.kernel.hung_task_timeout_secs=30 sysctl.kernel.hung_task_check_interval_secs=5"
 # A hang is told by stacks: an NMI from outside panics, and a panic shows what every CPU was doing.
-KERNEL = "console=ttyS0 nokaslr panic=-1 sysrq_always_enabled unknown_nmi_panic panic_print=0x40 printk.always_kmsg_dump=0 mitigations=off"
+KERNEL = "console=ttyS0 loglevel=5 nokaslr panic=-1 sysrq_always_enabled unknown_nmi_panic panic_print=0x40 mitigations=off"
 
 
 def fail(*lines):
@@ -52,12 +52,12 @@ def options(parser):
 class Machine:
     """Starts a guest that does a job (text of a shell script, which `main` runs). To be used as a context: leaving it ends QEMU."""
 
-    def __init__(self, opts, job, *, interactive=False, checks=False, logs=None, files=()):
+    def __init__(self, opts, job, *, interactive=False, checks=False, logs=None, channel="output", files=()):
         self.opts = opts
         self.folder = Path(tempfile.mkdtemp(prefix="sidra-vm-"))
         self.job = self.folder / "job"
         self.logs = Path(logs) if logs else self.folder
-        self.console, self.results = self.logs / "console.log", self.logs / "results"
+        self.console, self.channel = self.logs / "console.log", self.logs / channel
         self.process = None
         self._monitor = None
         try:
@@ -67,7 +67,7 @@ class Machine:
                 shutil.copy(path, self.job / path.name)
             (self.job / "modules").write_text(" ".join(f"/job/{m.name}" for m in self._modules()) + "\n")
             (self.job / "job").write_text(job)
-            for path in [self.console, self.results]:
+            for path in [self.console, self.channel]:
                 path.write_bytes(b"")
             self._start(interactive, checks)
         except BaseException:
@@ -92,9 +92,7 @@ class Machine:
         initramfs = self.folder / "initramfs"
         subprocess.run([sys.executable, HERE / "initramfs.py", root / "root", initramfs], check=True)
         qemu = qemu_binary()
-        accel = opts.accel
-        if accel == "auto":
-            accel = "kvm" if kvm_works(qemu, root) else "tcg"
+        self.accel = accel = ("kvm" if kvm_works(qemu, root) else "tcg") if opts.accel == "auto" else opts.accel
         machine = f"q35,accel={accel}" + (",kernel-irqchip=split" if accel == "kvm" and opts.iommu == "on" else "")
         # A folder as 9p: read-only ones cannot be spoilt by a guest that goes wild.
         def share(tag, path, extra=",readonly=on"):
@@ -110,7 +108,7 @@ class Machine:
         else:
             command += ["-chardev", f"socket,id=console,path={self.folder}/console,server=on,wait=off,telnet=on,logfile={self.console}"]
         # The guest's monitor: QEMU calls itself.
-        command += ["-serial", "chardev:console", "-serial", f"file:{self.results}",
+        command += ["-serial", "chardev:console", "-serial", f"file:{self.channel}",
                     "-chardev", f"socket,id=monitor,path={self.folder}/guest-monitor,server=on,wait=off", "-mon", "chardev=monitor,mode=control",
                     "-chardev", f"socket,id=guest,path={self.folder}/guest-monitor",
                     "-device", "virtio-serial-pci,max_ports=2", "-device", "virtserialport,chardev=guest,name=qemu",

@@ -62,7 +62,7 @@ TERM={shlex.quote(os.environ.get("TERM", "linux"))} setsid --ctty --wait bash </
 def one_command(opts):
     job = f"{{ {shlex.join(opts.command)}; }} >/dev/ttyS1 2>&1 </dev/null\necho $? >/job/status\n"
     with machine.Machine(opts, job, checks=True, logs=opts.source / "build/vm") as guest:
-        with open(guest.results, "rb") as results:
+        with open(guest.channel, "rb") as results:
             end = time.monotonic() + opts.timeout
             while True:
                 over = guest.ended()

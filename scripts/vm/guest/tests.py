@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""tests.py LIST: runs tests in the guest, one after the other, and tells of them in TAP on the second serial port.
+"""tests.py LIST GRACE: runs tests in the guest, one after the other, and tells of them in TAP on the second serial port.
 
 A line of LIST is: name, deadline in seconds, shell command. Everything that a test prints (TAP of its own, or GoogleTest's output) goes, indented, before
 its result. A test fails by its exit status, by its deadline, and when the kernel complains or is tainted while it runs. After its deadline,
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import complaints
 
-GRACE = 10.0  # seconds from SIGKILL to being gone; TCG on a busy machine is slow
+GRACE = float(sys.argv[2])  # seconds from SIGKILL to being gone
 
 
 def say(line):

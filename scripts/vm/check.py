@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""check.py [options] LIST: one boot runs all tests of LIST in the guest.
+
+A line of LIST: name, deadline in seconds, shell command (in the guest: the tree is /src, build/vm is /build). Empty lines and # are left out.
+A test fails by its exit status, by its deadline, and when the kernel complains while it runs; the run fails also when the guest crashes, hangs
+or ends early. Results: as TAP in DIR/tap, the kernel's console in DIR/console.log, for scripts/summary.py in DIR/ctest.xml and DIR/results/.
+"""
+import re
+import shutil
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import machine
+
+sys.path.insert(0, str(machine.HERE / "guest"))
+import complaints  # noqa: E402
+
+BOOT = 120.0  # seconds that the guest has to get to its first test
+
+_RESULT = re.compile(r"(not )?ok (\d+) - (\S+)(?: # (.*))?$")
+_INNER = re.compile(r"\s+(not )?ok \d+(?: - | )([^#]*[^#\s])?\s*(# (?:SKIP|TODO)\b.*)?$", re.IGNORECASE)
+_GOOGLE = re.compile(r"\s+\[ +(OK|FAILED|SKIPPED) +\] ([\w/]+\.[\w/]+)(?:,.*| \(\d+ ms\))")
+
+
+class Test:
+    def __init__(self, name, deadline, command):
+        self.name, self.deadline, self.command = name, float(deadline), command
+        self.cases = {}  # name: "ok", "failed", "skipped"
+        self.failure = "did not run"
+        self.output = []
+        self.started, self.seconds = None, 0.0
+
+    def read(self, line):
+        """A line that the test printed."""
+        self.output.append(line)
+        if found := _GOOGLE.match(line):
+            self.cases[found[2]] = {"OK": "ok", "FAILED": "failed", "SKIPPED": "skipped"}[found[1]]
+        elif found := _INNER.match(line):
+            self.cases[found[2] or f"case {len(self.cases) + 1}"] = "failed" if found[1] and not found[3] else "skipped" if found[3] else "ok"
+
+    def end(self, failure):
+        failed = [name for name, result in self.cases.items() if result == "failed"]
+        if not failure and failed:
+            failure = f"{len(failed)} cases failed, and its exit status does not say so"
+        self.failure, self.seconds = failure, time.monotonic() - self.started
+
+
+def read_list(path):
+    tests = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        words = line.split("#", 1)[0].split(None, 2)
+        if not words:
+            continue
+        if len(words) != 3 or not re.fullmatch(r"[\w.-]+", words[0]) or not re.fullmatch(r"[\d.]+", words[1]) or words[0] in [t.name for t in tests]:
+            machine.fail(f"{path}:{number}: a line is a name that no other test has, a deadline in seconds, and a command")
+        tests.append(Test(*words))
+    if not tests:
+        machine.fail(f"{path}: no tests in it")
+    return tests
+
+
+class Results:
+    """Reads the guest's TAP as it comes."""
+
+    def __init__(self, tests, grace):
+        self.tests, self.grace = tests, grace
+        self.number, self.planned, self.bailed = 0, None, None
+        self.problems = []
+        self.due = time.monotonic() + BOOT  # when the next thing has to have happened
+
+    def current(self):
+        return self.tests[self.number] if self.number < len(self.tests) else None
+
+    def read(self, line):
+        test = self.current()
+        if line.startswith("1.."):
+            self.planned = int(line[3:])
+        elif line.startswith("Bail out!"):
+            self.bailed = line
+        elif line.startswith("# Subtest: ") and test:
+            test.started = time.monotonic()
+            self.due = test.started + test.deadline + self.grace
+        elif found := _RESULT.match(line):
+            if not test or int(found[2]) != self.number + 1 or found[3] != test.name or test.started is None:
+                self.problems.append(f"a result that was not due: {line}")
+                return
+            test.end((found[4] or "failed") if found[1] else None)
+            show(test)
+            self.number += 1
+            self.due = time.monotonic() + self.grace
+        elif line.startswith("    ") and test:
+            test.read(line)
+
+    def complete(self):
+        return self.planned == len(self.tests) and self.number == len(self.tests) and not self.bailed
+
+
+def show(test):
+    counts = f", {len(test.cases)} cases" if test.cases else ""
+    print(f"  {'FAILED' if test.failure else 'passed'}  {test.name} ({test.seconds:.1f} s{counts})" + (f": {test.failure}" if test.failure else ""), flush=True)
+    if test.failure:
+        for line in test.output[-60:]:
+            print(f"        {line.strip()}")
+
+
+def follow(guest, results):
+    """Reads what comes until the guest ends, or has to be ended."""
+    rest = b""
+    with open(guest.channel, "rb") as stream:
+        while True:
+            over = guest.ended()
+            data = stream.read()
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                results.read(line.decode(errors="replace").rstrip("\r"))
+            if over and not data:
+                return
+            if time.monotonic() > results.due:
+                test = results.current()
+                results.problems.append("the guest hangs " + (f"in {test.name}" if test and test.started else f"before {test.name}" if test else "after its tests"))
+                guest.show_stacks()
+                return
+            if not data:
+                time.sleep(0.05)
+
+
+def console_complaints(path):
+    log = complaints.Log()
+    return [line for line in path.read_text(errors="replace").splitlines() if log.wrong(line)]
+
+
+def write_results(folder, results, problems):
+    """What ctest would leave behind: scripts/summary.py reads it."""
+    (folder / "results").mkdir(exist_ok=True)
+    suite = ElementTree.Element("testsuite", name="vm")
+    entries = [(t.name, t.failure, t.seconds) for t in results.tests] + ([("guest", problems[0], 0.0)] if problems else [])
+    for name, failure, seconds in entries:
+        entry = ElementTree.SubElement(suite, "testcase", name=name, status="fail" if failure else "run", time=f"{seconds:.1f}")
+        if failure:
+            ElementTree.SubElement(entry, "failure", message=failure)
+    ElementTree.ElementTree(suite).write(folder / "ctest.xml")
+    for test in results.tests:
+        if not test.cases:
+            continue
+        outer = ElementTree.Element("testsuites")
+        inner = ElementTree.SubElement(outer, "testsuite", name=test.name)
+        for name, result in test.cases.items():
+            part, _, case = name.rpartition(".")
+            entry = ElementTree.SubElement(inner, "testcase", classname=part or test.name, name=case, result="skipped" if result == "skipped" else "completed")
+            if result == "failed":
+                ElementTree.SubElement(entry, "failure", message="see build/vm/tap")
+        ElementTree.ElementTree(outer).write(folder / "results" / f"{test.name}.xml")
+
+
+def main():
+    parser = machine.parser(__doc__)
+    parser.add_argument("list", type=Path, metavar="LIST", help="the tests")
+    parser.add_argument("--logs", type=Path, metavar="DIR", help="where results and logs go (default: build/vm of the tree)")
+    parser.add_argument("--grace", type=float, default=60, metavar="SECONDS", help="how long after a deadline the guest counts as hung (default 60)")
+    opts = parser.parse_args()
+    machine.die_in_order()
+    opts.source = opts.source.resolve()
+    logs = (opts.logs or opts.source / "build/vm").resolve()
+    tests = read_list(opts.list)
+    results = Results(tests, opts.grace)
+    logs.mkdir(parents=True, exist_ok=True)
+    (logs / "ctest.xml").unlink(missing_ok=True)
+    shutil.rmtree(logs / "results", ignore_errors=True)
+
+    start = time.monotonic()
+    lines = "".join(f"{t.name} {t.deadline:g} {t.command}\n" for t in tests)
+    with tempfile.TemporaryDirectory() as folder:
+        listed = Path(folder) / "tests"
+        listed.write_text(lines)
+        job = f"tests.py /job/tests {opts.grace / 6:g}\n"
+        with machine.Machine(opts, job, checks=True, logs=logs, channel="tap", files=[listed]) as guest:
+            print(f"vm: {len(tests)} tests in a guest with {opts.smp} CPUs, {opts.devices} cards, IOMMU {opts.iommu}, {guest.accel}", flush=True)
+            follow(guest, results)
+            errors = guest.errors()
+
+    problems = results.problems
+    if not results.complete() and not problems:
+        test = results.current()
+        problems.append(results.bailed or f"the guest ended {'in ' + test.name if test and test.started else 'before its tests did'}")
+    if errors:
+        problems.append(f"QEMU said: {errors}")
+    found = console_complaints(logs / "console.log")
+    if found and not any("kernel" in (t.failure or "") for t in tests):
+        problems += [f"the kernel complained outside of the tests: {found[0]}"]
+    for test in tests:
+        if test.started and test.failure == "did not run":
+            test.failure = "the guest did not survive it"
+            show(test)
+    for problem in problems:
+        print(f"  FAILED  guest: {problem}")
+    if problems:
+        print("vm: the end of the console:")
+        for line in (logs / "console.log").read_text(errors="replace").splitlines()[-25:]:
+            print(f"        {line}")
+    write_results(logs, results, problems)
+    failed = sum(bool(t.failure) for t in tests)
+    print(f"vm: {len(tests) - failed} tests passed, {failed} failed, {time.monotonic() - start:.0f} s; logs in {logs}")
+    return 1 if failed or problems else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

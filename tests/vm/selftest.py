@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""selftest.py DIR: breaks guests in every way that scripts/vm/check.py has to notice, and looks whether it does.
+
+Leaves in DIR what the boots left, and the result for scripts/summary.py.
+"""
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
+BROKEN = "insmod /build/broken/broken.ko how="
+
+# Name of the boot: options, tests with what has to be said of them (None: it passes), what the console has to tell.
+BOOTS = {
+    "tests": (
+        ["--smp", "2", "--grace", "30"],
+        [
+            ("passes", 20, "true", None),
+            ("fails", 20, "false", "exit status 1"),
+            ("crashes", 20, "kill -SEGV $$", "signal SIGSEGV"),
+            ("missing", 20, "/no/such/test", "exit status 127"),
+            ("tap", 20, "printf 'ok 1 - good\\nnot ok 2 - bad\\n'", "1 cases failed, and its exit status does not say so"),
+            ("google", 20, "printf '[       OK ] A.Good (0 ms)\\n[  FAILED  ] A.Bad (0 ms)\\n'", "1 cases failed, and its exit status does not say so"),
+            ("sleeps", 2, "sleep 1000", "not done after 2 s"),
+            ("waits", 3, BROKEN + "wait", "not done after 3 s"),
+            ("leaves", 20, "sleep 1000 & exec true", "left 1 processes running"),
+            ("expects", 20, "echo 'sidra-vm: expect WARNING: on purpose' >/dev/kmsg; echo 'WARNING: on purpose' >/dev/kmsg", None),
+            ("expected", 20, "echo 'WARNING: on purpose' >/dev/kmsg", "the kernel complained"),
+            ("warns", 20, BROKEN + "warn", r"the kernel complained, the kernel is tainted \(W\)"),
+            ("still-passes", 20, "rmmod broken", None),
+            ("overruns", 20, BROKEN + "overrun && rmmod broken", r"the kernel complained, the kernel is tainted \(B\)"),
+            ("stuck", 3, BROKEN + "stuck", "cannot be killed"),
+            ("too-late", 20, "true", "did not run"),
+            ("guest", None, None, "Bail out! a process cannot be killed"),
+        ],
+        [r"WARNING: CPU: .*broken_init", r"Redzone", r"sysrq: Show Blocked State"],
+    ),
+    "spins": (
+        ["--smp", "1", "--grace", "20"],
+        [
+            ("spins", 1, BROKEN + "spin", "the guest did not survive it"),
+            ("too-late", 20, "true", "did not run"),
+            ("guest", None, None, "the guest hangs in spins"),
+        ],
+        [r"RIP: 0010:broken_init", r"Kernel panic - not syncing: NMI"],
+    ),
+    "panics": (
+        ["--smp", "1"],
+        [
+            ("oopses", 20, BROKEN + "oops", r"exit status 137, the kernel complained, the kernel is tainted \(D\)"),
+            ("survives", 20, "true", None),
+            ("panics", 20, "echo c >/proc/sysrq-trigger", "the guest did not survive it"),
+            ("guest", None, None, "the guest ended in panics"),
+        ],
+        [r"Kernel panic - not syncing: sysrq triggered crash"],
+    ),
+}
+
+
+def start(name, folder):
+    options, tests, _ = BOOTS[name]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "list").write_text("".join(f"{test} {deadline} {command}\n" for test, deadline, command, _ in tests if command))
+    command = [CHECKOUT / "scripts/vm/check.py", "--logs", folder, "--no-module", "--devices", "0", *options, folder / "list"]
+    with open(folder / "output", "wb") as output:
+        return subprocess.Popen(list(map(str, command)), stdout=output, stderr=subprocess.STDOUT)
+
+
+def judge(name, folder, status):
+    """Failures of one boot, as {case: what is wrong}; None: as it should be."""
+    _, tests, console = BOOTS[name]
+    should_fail = any(expected for _, _, _, expected in tests)
+    cases = {"status": None if status == (1 if should_fail else 0) else f"check.py ended with {status}"}
+    try:
+        entries = ElementTree.parse(folder / "ctest.xml").getroot().findall("testcase")
+    except (OSError, ElementTree.ParseError) as error:
+        return {**cases, "results": str(error)}
+    said = {e.get("name"): (f.get("message") if (f := e.find("failure")) is not None else None) for e in entries}
+    for test, _, _, expected in tests:
+        got = said.pop(test, "no result")
+        good = got is None if expected is None else got is not None and re.fullmatch(expected, got)
+        cases[test] = None if good else f"should be said: {expected}; was said: {got}"
+    for test, got in said.items():
+        cases[test] = f"was not asked for: {got}"
+    log = (folder / "console.log").read_text(errors="replace")
+    for pattern in console:
+        cases[f"console: {pattern}"] = None if re.search(pattern, log) else "is not in the console's log"
+    return cases
+
+
+def main():
+    folder = Path(sys.argv[1]).resolve()
+    suite = ElementTree.Element("testsuite", name="vm-selftest")
+    failed = 0
+    for together in [["tests"], ["spins", "panics"]]:
+        running = {name: start(name, folder / name) for name in together}
+        try:
+            for name, process in running.items():
+                for case, wrong in judge(name, folder / name, process.wait()).items():
+                    entry = ElementTree.SubElement(suite, "testcase", name=f"{name}: {case}", status="fail" if wrong else "run", time="0")
+                    if wrong:
+                        failed += 1
+                        ElementTree.SubElement(entry, "failure", message=wrong)
+                        print(f"  FAILED  {name}: {case}: {wrong}; logs in {folder / name}")
+        finally:
+            for process in running.values():
+                process.terminate()
+                process.wait()
+    ElementTree.ElementTree(suite).write(folder / "ctest.xml")
+    print(f"vm: self-test of the harness: {len(suite) - failed} of {len(suite)} things noticed as they should be")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
