@@ -14,13 +14,14 @@ BUILD := cmake --build
 
 # ---- What a person types --------------------------------------------------------------------------------------------
 
-.PHONY: help demo check bench format lint install clean setup
+.PHONY: help demo check vm vm-check bench format lint install clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo "  variables: JOBS=$(JOBS)  PREFIX=$(PREFIX)  DESTDIR=$(DESTDIR)"
+	@echo "  of the VM: SMP=2  IOMMU=on|off  DEVICES=1  GDB=1  and more: docs/vm.md"
 
 demo: ## recognise handwritten digits on the chip model, and draw some of them
 	@$(SETUP) base
@@ -28,9 +29,18 @@ demo: ## recognise handwritten digits on the chip model, and draw some of them
 	@$(BUILD) build/release -j $(JOBS) --target sidra-demo
 	@build/release/libsidra/examples/sidra-demo
 
-check: ## build and run all tests: release, ASan + UBSan, TSan
-	@$(SETUP) base check
-	@scripts/check.sh release asan tsan
+check: ## build and run all tests: release, ASan + UBSan, TSan, and those in the VM
+	@$(SETUP) base check vm
+	@scripts/check.sh release asan tsan vm
+
+vm: ## a shell in a VM with the card, the driver loaded and the tools in PATH (GDB=1: stopped, for a debugger)
+	@$(SETUP) base vm
+	@scripts/vm/build.sh
+	@scripts/vm/run.py $(if $(GDB),--gdb)
+
+vm-check: ## run the tests that need the driver in a VM, and the self-test of that VM
+	@$(SETUP) base vm
+	@scripts/check.sh vm
 
 bench: ## measure against memcpy, oneDNN and OpenBLAS; writes build/figures/spine.json
 	@$(SETUP) base bench
@@ -57,7 +67,7 @@ install: ## install libsidra, its headers and the tools under PREFIX (packagers:
 	@DESTDIR=$(DESTDIR) cmake --install build/release
 
 setup: ## install the packages of every target
-	@$(SETUP) base check bench lint
+	@$(SETUP) base check bench lint vm
 
 clean: ## remove everything that was built
 	@rm -rf build

@@ -10,6 +10,7 @@ declare -A why=(
     [check]="the tests' independent arithmetic"
     [bench]="the peers that sidra-bench measures against"
     [lint]="formatter and static checkers"
+    [vm]="what makes the VM's root, and the firmware that QEMU boots with"
 )
 declare -A packages=(
     [make]="make"
@@ -17,6 +18,7 @@ declare -A packages=(
     [check]="python3-numpy"
     [bench]="libdnnl-dev libopenblas-dev libopenblas0-pthread"
     [lint]="clang clang-format clang-tidy shellcheck"
+    [vm]="mmdebstrap debian-archive-keyring erofs-utils zstd uidmap qemu-system-data seabios"
 )
 
 fail() {

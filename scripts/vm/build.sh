@@ -4,6 +4,7 @@
 # guest's root, at the host's speed. PART: `release` (the preset), `kmod`, `broken`; default: all. The results are in SOURCE/build/vm.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
+# shellcheck source=scripts/vm/common.sh
 . "$here/common.sh"
 
 # In there the tree is /src and build/vm is /build, whatever they are called out here: so objects are the same for every checkout, and one

@@ -3,6 +3,7 @@
 # What the scripts of the virtual machine share: where things are kept, and how a command runs inside the guest's root. Sourced.
 
 # Outside the checkout: any number of checkouts share it, `make clean` leaves it alone, and it may be deleted at any time.
+# shellcheck disable=SC2034 # used by those who source this
 vm_cache=${XDG_CACHE_HOME:-$HOME/.cache}/sidra/vm
 
 fail() {

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 # crc32c is found by the name of its algorithm, not by a symbol: no table knows that it is needed.
-MODULES = ["crc32c_generic", "virtio_blk", "erofs", "overlay", "9pnet_virtio", "9p"]
+MODULES = ["crc32c_generic", "virtio_blk", "virtio_rng", "erofs", "overlay", "9pnet_virtio", "9p"]
 
 root, output = Path(sys.argv[1]), Path(sys.argv[2])
 guest = Path(__file__).resolve().parent / "guest"

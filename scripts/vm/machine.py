@@ -196,12 +196,15 @@ def root_folder():
 
 
 def qemu_binary():
-    """Our QEMU; SIDRA_QEMU=FILE: that one."""
+    """Our QEMU, built if need be; SIDRA_QEMU=FILE: that one."""
     if given := os.environ.get("SIDRA_QEMU"):
         return given
-    built = subprocess.run([CHECKOUT / "scripts/qemu.sh", "path"], stdout=subprocess.PIPE, text=True)
+    script = CHECKOUT / "scripts/qemu.sh"
+    if not script.exists():
+        fail("this tree cannot build QEMU (no scripts/qemu.sh); say which binary to use: SIDRA_QEMU=FILE")
+    built = subprocess.run([script, "build"], stdout=subprocess.PIPE, text=True)
     if built.returncode:
-        fail("there is no QEMU with the device; `make qemu` builds it")
+        sys.exit(2)
     return built.stdout.strip()
 
 

@@ -6,8 +6,10 @@
 #   vmlinux     its kernel, unpacked (boots a second sooner than the packed one)
 #   release     that kernel's version
 # The folder's name is a hash of all that decides its content. A newer kernel of Debian does not change it: delete the folder to get one.
+# shellcheck disable=SC2016 # what stands in single quotes is for others to expand
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
+# shellcheck source=scripts/vm/common.sh
 . "$here/common.sh"
 
 suite=trixie
@@ -33,6 +35,11 @@ if [[ -e $home/release ]]; then
     exit
 fi
 
+# What a run left that was killed, and roots that no checkout has used for long: the newest three stay.
+find "$vm_cache" -maxdepth 1 -name 'root-*.*' -print0 | while read -rd '' old; do as_root rm -rf "$old"; done
+# shellcheck disable=SC2012 # our own names
+ls -dt "$vm_cache"/root-* 2>/dev/null | tail -n +3 | while read -r old; do as_root rm -rf "$old"; done
+
 tools=(mmdebstrap mkfs.erofs zstd unshare)
 ((EUID == 0)) || tools+=(newuidmap)
 for tool in "${tools[@]}"; do
@@ -43,8 +50,9 @@ as_root true || fail "name spaces cannot be made here (the message is above), so
     "As an ordinary user, you need lines in /etc/subuid and /etc/subgid, and kernel.unprivileged_userns_clone=1; or run as root." \
     "In a container: run it with the right to mount."
 
-# Where this machine gets its Debian from, the guest's comes from too. apt knows all formats of its lists.
-sources() {
+# Where this machine gets its Debian from, the guest's comes from too (SIDRA_DEBIAN_MIRROR=URI: from there). apt knows all formats of
+# its lists. Signatures are verified in any case.
+archives() {
     apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(REPO_URI)|$(RELEASE)' 'Created-By: Packages' |
         awk -F '|' -v suite=$suite '
             $1 != "Debian" || $4 ~ /backports|proposed|debug/ { next }
@@ -57,9 +65,10 @@ sources() {
                 if (security) print "deb", security, suite "-security", "main"
             }'
 }
-sources=$(sources)
+sources=$(archives)
+[[ -z ${SIDRA_DEBIAN_MIRROR:-} ]] || sources="deb $SIDRA_DEBIAN_MIRROR $suite main"
 [[ -n $sources ]] || fail "apt knows no Debian archive on this machine, so there is nowhere to get the guest's root from." \
-    "Run apt-get update; on another distribution, add a Debian archive to apt's sources."
+    "Run apt-get update; without a Debian archive in apt's sources, name one: SIDRA_DEBIAN_MIRROR=URI."
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 [[ -e $keys ]] || fail "$keys is missing, so Debian's signatures cannot be verified. scripts/setup.sh vm installs it."
 
@@ -68,16 +77,17 @@ start=$SECONDS
 work=$home.$$
 log=$work/log
 trap 'as_root rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT TERM HUP
 mkdir -p "$work/root"
 
+proxies() { apt-config dump | sed -nE 's/^(Acquire::https?::Proxy "[^"]+").*/\1/p'; }
 options=()
 for path in "${leave_out[@]}"; do
     options+=(--dpkgopt="path-exclude=$path")
 done
-while read -r name value; do # a proxy that this machine's apt uses
-    options+=(--aptopt="$name $value")
-done < <(apt-config dump | grep -E '^Acquire::https?::Proxy ' || :)
+while read -r proxy; do # that this machine's apt uses
+    options+=(--aptopt="$proxy")
+done < <(proxies)
 mode=root
 ((EUID == 0)) || mode=unshare
 comma() { local IFS=,; echo "$*"; }
