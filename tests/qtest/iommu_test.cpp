@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Behind an IOMMU: addresses that it does not translate are refused, its fault interrupt and a reset do not deadlock.
+#include "fixture.h"
+
+namespace sidra::qtest {
+namespace {
+
+using chip_test::copy;
+using chip_test::fill;
+using chip_test::nop;
+
+constexpr uint64_t kVtd = 0xfed90000;
+constexpr uint64_t kGlobalCommand = 0x18, kRootTable = 0x20, kFaultStatus = 0x34, kFaultControl = 0x38, kFaultData = 0x3c,
+                   kFaultAddress = 0x40;
+
+class Iommu : public Qtest {
+   protected:
+    // Translation on for bus 0: IOVA [0, 4 MiB) of the card is memory at base_.
+    void translate() {
+        root_ = machine->alloc(4096);
+        contexts_ = machine->alloc(4096);
+        tables_ = machine->alloc(4 * 4096);
+        base_ = machine->alloc(4 << 20, 2 << 20);
+        machine->fill(root_, 4096, 0);
+        machine->fill(contexts_, 4096, 0);
+        machine->fill(tables_, 3 * 4096, 0);
+        machine->write(root_, contexts_ | 1, 8);
+        machine->write(contexts_ + kSlot4 * 16, tables_ | 1, 8);
+        machine->write(contexts_ + kSlot4 * 16 + 8, 1 << 8 | 1, 8);  // domain 1, 39 bits: three levels
+        machine->write(tables_, (tables_ + 4096) | 3, 8);
+        machine->write(tables_ + 4096, base_ | 3 | 1 << 7, 8);       // 2 MiB pages
+        machine->write(tables_ + 4096 + 8, (base_ + (2 << 20)) | 3 | 1 << 7, 8);
+        machine->write(kVtd + kFaultAddress, 0xfee00000, 4);  // so that a fault goes to the interrupt controller
+        machine->write(kVtd + kFaultData, 0x31, 4);
+        machine->write(kVtd + kFaultControl, 0, 4);
+        machine->write(kVtd + kRootTable, root_, 8);
+        machine->write(kVtd + kGlobalCommand, 1u << 30, 4);
+        machine->write(kVtd + kGlobalCommand, 1u << 31, 4);
+    }
+    uint64_t root_ = 0, contexts_ = 0, tables_ = 0, base_ = 0;
+};
+
+TEST_F(Iommu, TranslatesAndRefuses) {
+    start({"intel-iommu", kSmallCard});
+    card->enable_pci();
+    translate();
+    machine->fill(base_, 8192, 0);
+    machine->write(base_ + 0x100, 0x1234, 8);
+    EXPECT_EQ(card->admin(SIDRA_ADMIN_TEST_DMA, 0x100, 0x1100, 8), SIDRA_ADMIN_OK);
+    EXPECT_EQ(machine->read(base_ + 0x1100, 8), 0x1234u);
+    EXPECT_EQ(card->admin(SIDRA_ADMIN_TEST_DMA, (2 << 20) - 64, 0x2000, 128), SIDRA_ADMIN_OK) << "two pages";
+    EXPECT_EQ(card->admin(SIDRA_ADMIN_TEST_DMA, base_ + 0x100, 0x1100, 8), SIDRA_ADMIN_BUS_ERROR) << "physical address";
+    EXPECT_EQ(card->admin(SIDRA_ADMIN_TEST_DMA, 0x100, 4 << 20, 8), SIDRA_ADMIN_BUS_ERROR);
+    EXPECT_EQ(card->admin(SIDRA_ADMIN_TEST_DMA, 0x100, (4 << 20) - 4, 8), SIDRA_ADMIN_BUS_ERROR);
+    EXPECT_NE(machine->read(kVtd + kFaultStatus, 4), 0u) << "the IOMMU has recorded it";
+}
+
+// Executors fault in the IOMMU, which interrupts under the big lock, while the holder of that lock waits for executors.
+TEST_F(Iommu, FaultsWhileResettingAndStopping) {
+    start({"intel-iommu", "sidra,id=card,addr=4.0,profile=small,executors=3,workers=2"});
+    for (uint32_t round = 0; round < 30; round++) {
+        card->enable_pci();
+        if (round == 0) translate();
+        card->write64(SIDRA_REG_CONTEXT_TABLE, 64 << 20);  // not mapped
+        card->write32(SIDRA_REG_CONTROL, SIDRA_CONTROL_ENABLE);
+        for (uint32_t context = 0; context < SIDRA_CONTEXTS_MAX; context++) {
+            card->write32(SIDRA_DOORBELL(context, 0), 1);
+            machine->write(kVtd + kFaultStatus, 1, 4);
+        }
+        if (round % 2) {
+            machine->qmp(R"({"execute": "stop"})");
+            machine->qmp(R"({"execute": "cont"})");
+        }
+        card->flr();
+    }
+    card->enable_pci();
+    EXPECT_EQ(card->read32(SIDRA_REG_GENERATION), 30u);
+}
+
+}  // namespace
+}  // namespace sidra::qtest

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// A machine without a guest: QEMU under -accel qtest, driven over its qtest socket (one line a memory, port or clock access)
+// and its QMP socket. The wall clock only guards against hangs.
+#ifndef SIDRA_TESTS_QTEST_MACHINE_H
+#define SIDRA_TESTS_QTEST_MACHINE_H
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sidra::qtest {
+
+// A line-based connection to QEMU. Throws std::runtime_error when the other side is gone or silent.
+class Line {
+   public:
+    explicit Line(int fd) : fd_(fd) {}
+    ~Line();
+    Line(const Line&) = delete;
+    Line& operator=(const Line&) = delete;
+    void send(const std::string& text);
+    std::string receive();
+
+   private:
+    int fd_;
+    std::string buffer_;
+};
+
+// Path of the binary of this tree: $SIDRA_QEMU, else what scripts/qemu.sh says; empty and why if there is none.
+std::string qemu_binary(std::string* why);
+
+class Machine {
+   public:
+    // q35 with 256 MiB, PCI configuration space mapped (ECAM), and `arguments` (the devices).
+    explicit Machine(const std::vector<std::string>& arguments);
+    ~Machine();  // quits; anything but a clean end is a failure of the test
+    Machine(const Machine&) = delete;
+    Machine& operator=(const Machine&) = delete;
+
+    uint64_t read(uint64_t address, unsigned size);
+    void write(uint64_t address, uint64_t value, unsigned size);
+    std::vector<uint8_t> read_bytes(uint64_t address, size_t count);
+    void write_bytes(uint64_t address, const void* data, size_t count);
+    void fill(uint64_t address, size_t count, uint8_t value);
+    uint32_t config(unsigned devfn, unsigned offset, unsigned size, unsigned bus = 0);
+    void set_config(unsigned devfn, unsigned offset, uint32_t value, unsigned size, unsigned bus = 0);
+    void map_config();  // after a reset of the machine; done by the constructor
+    void step_clock(uint64_t ns);
+
+    // The answer to a QMP command, {"return": ...} or {"error": ...}; events in between are dropped.
+    std::string qmp(const std::string& command);
+    // qom-set of a device by id; the answer.
+    std::string set_property(const std::string& id, const std::string& name, const std::string& json_value);
+
+    // Zeroed guest memory that nothing else uses.
+    uint64_t alloc(uint64_t bytes, uint64_t align = 4096);
+    static constexpr uint64_t kRamSize = 256u << 20;
+
+   private:
+    std::string ask(const std::string& command);
+
+    pid_t pid_ = -1;
+    std::optional<Line> qtest_;
+    std::optional<Line> qmp_;
+    uint64_t next_ = 16u << 20;
+};
+
+// Whether it came true before the patience ran out.
+bool eventually(const std::function<bool()>& condition);
+
+}  // namespace sidra::qtest
+
+#endif

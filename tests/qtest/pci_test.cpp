@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// What a PCI bus sees: identity, capabilities, BARs, access sizes, properties, several functions, removal.
+#include <linux/pci_regs.h>
+
+#include "fixture.h"
+
+namespace sidra::qtest {
+namespace {
+
+using chip_test::nop;
+
+class Pci : public Qtest {};
+
+TEST_F(Pci, Identity) {
+    start();
+    EXPECT_EQ(card->config(PCI_VENDOR_ID, 2), SIDRA_PCI_VENDOR_ID);
+    EXPECT_EQ(card->config(PCI_DEVICE_ID, 2), SIDRA_PCI_DEVICE_ID);
+    EXPECT_EQ(card->config(PCI_CLASS_REVISION, 4) >> 8, SIDRA_PCI_CLASS);
+    EXPECT_EQ(card->config(PCI_SUBSYSTEM_VENDOR_ID, 2), SIDRA_PCI_VENDOR_ID);
+    EXPECT_EQ(card->config(PCI_INTERRUPT_PIN, 1), 0u) << "no INTx";
+}
+
+TEST_F(Pci, Capabilities) {
+    start();
+    const unsigned express = card->capability(PCI_CAP_ID_EXP);
+    ASSERT_NE(express, 0u);
+    EXPECT_TRUE(card->config(express + PCI_EXP_DEVCAP, 4) & PCI_EXP_DEVCAP_FLR);
+    EXPECT_NE(card->capability(PCI_CAP_ID_PM), 0u);
+    EXPECT_NE(card->extended_capability(PCI_EXT_CAP_ID_ERR), 0u);
+    const unsigned msix = card->capability(PCI_CAP_ID_MSIX);
+    ASSERT_NE(msix, 0u);
+    EXPECT_EQ((card->config(msix + PCI_MSIX_FLAGS, 2) & PCI_MSIX_FLAGS_QSIZE) + 1, SIDRA_MSIX_VECTORS);
+    EXPECT_EQ(card->config(msix + PCI_MSIX_TABLE, 4), SIDRA_BAR_MSIX_TABLE | SIDRA_BAR_REGS);
+    EXPECT_EQ(card->config(msix + PCI_MSIX_PBA, 4), SIDRA_BAR_MSIX_PBA | SIDRA_BAR_REGS);
+}
+
+TEST_F(Pci, Bars) {
+    start({"sidra,addr=4.0", "sidra,addr=5.0,profile=small"});
+    constexpr uint32_t kKind = 15;
+    EXPECT_EQ(card->config(PCI_BASE_ADDRESS_0, 4) & kKind, uint32_t{PCI_BASE_ADDRESS_MEM_TYPE_64});
+    EXPECT_EQ(card->config(PCI_BASE_ADDRESS_2, 4) & kKind,
+              uint32_t{PCI_BASE_ADDRESS_MEM_TYPE_64 | PCI_BASE_ADDRESS_MEM_PREFETCH});
+    EXPECT_EQ(card->bar_size(0), SIDRA_BAR_REGS_SIZE);
+    EXPECT_EQ(card->bar_size(2), 16u << 20);
+    EXPECT_EQ(Card(*machine, kSlot5).bar_size(2), 1u << 20);
+    EXPECT_EQ(card->config(PCI_BASE_ADDRESS_4, 4), 0u);
+}
+
+TEST_F(Pci, BringUpFromPowerOn) {
+    start();
+    card->enable_pci();
+    EXPECT_EQ(card->read32(SIDRA_REG_ID), SIDRA_ID_MAGIC);
+    EXPECT_EQ(card->read32(SIDRA_REG_HW_VERSION), SIDRA_HW_VERSION);
+    EXPECT_EQ(card->read32(SIDRA_REG_STATUS), SIDRA_STAGE_RECOVERY | SIDRA_STATUS_READY);
+    EXPECT_EQ(card->read32(SIDRA_REG_BOOT_REASON), uint32_t{SIDRA_BOOT_POWER_ON});
+    EXPECT_EQ(card->read32(SIDRA_REG_GENERATION), 0u);
+    EXPECT_EQ(card->read64(SIDRA_REG_FEATURES), 0u);
+    EXPECT_EQ(card->read32(SIDRA_REG_GEOMETRY0), 1u | 2u << 16);
+    EXPECT_EQ(card->read64(SIDRA_REG_L3_SIZE), 1u << 20);
+    EXPECT_NE(card->read64(SIDRA_REG_UUID), 0u);
+    card->write32(SIDRA_REG_SCRATCH, 0x12345678);
+    EXPECT_EQ(card->read32(SIDRA_REG_SCRATCH), ~0x12345678u);
+    card->bring_up();
+    EXPECT_EQ(card->read64(SIDRA_REG_CONTEXT_TABLE), card->context_table());
+    EXPECT_EQ(card->read32(SIDRA_REG_CONTROL), SIDRA_CONTROL_ENABLE);
+}
+
+TEST_F(Pci, AccessSizes) {
+    start();
+    card->enable_pci();
+    const uint64_t id = card->bar0() + SIDRA_REG_ID, scratch = card->bar0() + SIDRA_REG_SCRATCH;
+    card->write32(SIDRA_REG_SCRATCH, 5);
+    for (const unsigned size : {1u, 2u}) {
+        EXPECT_EQ(machine->read(id, size), 0u) << size;
+        machine->write(scratch, 9, size);
+    }
+    EXPECT_EQ(machine->read(id + 1, 4), 0u);
+    EXPECT_EQ(machine->read(id + 2, 4), 0u);
+    EXPECT_EQ(machine->read(id + 4, 8), 0u);
+    EXPECT_EQ(machine->read(id, 8), 0u) << "not a 64-bit register";
+    machine->write(scratch + 2, 9, 4);
+    machine->write(scratch, 9, 8);
+    EXPECT_EQ(card->read32(SIDRA_REG_SCRATCH), ~5u);
+    EXPECT_EQ(card->read32(0x0ffc), 0u) << "does not exist";
+    machine->write(card->bar0() + 0x0ffc, ~0u, 4);
+    EXPECT_EQ(machine->read(card->bar0() + SIDRA_BAR_REGS_SIZE - 4, 4), 0u);
+    for (const unsigned size : {1u, 2u, 8u}) machine->write(card->bar0() + SIDRA_DOORBELL(0, 0), 1, size);
+    EXPECT_EQ(card->read64(SIDRA_BAR_TELEMETRY + offsetof(sidra_telemetry, doorbells)), 0u);
+}
+
+TEST_F(Pci, ClockIsVirtualTime) {
+    start();
+    card->enable_pci();
+    const uint64_t before = card->read64(SIDRA_REG_CLOCK);
+    machine->step_clock(12345678);
+    EXPECT_EQ(card->read64(SIDRA_REG_CLOCK) - before, 12345678u);
+    const uint32_t low = card->read32(SIDRA_REG_CLOCK), high = card->read32(SIDRA_REG_CLOCK + 4);
+    EXPECT_EQ(low | uint64_t{high} << 32, before + 12345678);
+}
+
+TEST_F(Pci, L3Window) {
+    start();
+    card->enable_pci();
+    const std::vector<uint8_t> data = {1, 2, 3, 4, 5, 6, 7, 8};
+    machine->write_bytes(card->bar2() + 0x1000, data.data(), data.size());
+    EXPECT_EQ(machine->read_bytes(card->bar2() + 0x1000, data.size()), data);
+    EXPECT_EQ(card->admin(SIDRA_ADMIN_L3_ZERO, 0x1000, 4096), SIDRA_ADMIN_OK);
+    EXPECT_EQ(machine->read_bytes(card->bar2() + 0x1000, data.size()), std::vector<uint8_t>(data.size(), 0));
+}
+
+TEST_F(Pci, DevicesDoNotShareAnything) {
+    bring_up({kSmallCard, "sidra,id=other,addr=5.0,profile=small,executors=3,seed=8"});
+    Card other(*machine, kSlot5, 1);
+    other.enable_pci();
+    other.bring_up();
+    EXPECT_NE(card->read64(SIDRA_REG_UUID), other.read64(SIDRA_REG_UUID));
+    Context a(*card, 0), b(other, 0);
+    uint64_t to_a, to_b;
+    const uint64_t va_a = a.alloc(4096, &to_a), va_b = b.alloc(4096, &to_b);
+    a.submit({chip_test::fill(va_a, 4096, 0xa1, 1), nop()});
+    b.submit({chip_test::fill(va_b, 4096, 0xb2, 1), nop(), nop()});
+    ASSERT_TRUE(a.wait(2));
+    ASSERT_TRUE(b.wait(3));
+    EXPECT_EQ(machine->read(to_a, 8), 0xa1a1a1a1a1a1a1a1u);
+    EXPECT_EQ(machine->read(to_b, 8), 0xb2b2b2b2b2b2b2b2u);
+    card->flr();
+    b.submit({nop()});
+    EXPECT_TRUE(b.wait(4));
+    EXPECT_EQ(other.read32(SIDRA_REG_GENERATION), 0u);
+}
+
+// Surprise removal from a root port by native hotplug, while a queue runs.
+TEST_F(Pci, RemovedUnderLoad) {
+    machine = std::make_unique<Machine>(std::vector<std::string>{
+        "-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off", "-device",
+        "pcie-root-port,id=rp,addr=6.0,chassis=1,slot=1", "-device", "sidra,id=hot,bus=rp,profile=small,executors=2"});
+    constexpr unsigned kPort = 6 << 3;
+    machine->set_config(kPort, PCI_PRIMARY_BUS, 0x00010100, 4);
+    machine->set_config(kPort, PCI_MEMORY_BASE, 0xc3f0c000 & 0xfff0fff0, 4);
+    machine->set_config(kPort, PCI_PREF_MEMORY_BASE, 0xd0f0d000 & 0xfff0fff0, 4);
+    machine->set_config(kPort, PCI_COMMAND, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER, 2);
+    Card hot(*machine, 0, 0, 1);
+    ASSERT_EQ(hot.config(PCI_VENDOR_ID, 2), SIDRA_PCI_VENDOR_ID);
+    hot.enable_pci();
+    hot.bring_up();
+    Context context(hot, 0);
+    const uint64_t bytes = 1 << 20, a = context.alloc(bytes), b = context.alloc(bytes);
+    for (int i = 0; i < 60; i++) context.push(chip_test::copy(b, a, bytes));
+    context.publish();
+    context.doorbell();
+    ASSERT_TRUE(context.wait(1));
+    // Power indicator and power controller off: the port lets the card go.
+    unsigned express = 0;
+    for (unsigned at = machine->config(kPort, PCI_CAPABILITY_LIST, 1); at != 0; at = machine->config(kPort, at + 1, 1))
+        if (machine->config(kPort, at, 1) == PCI_CAP_ID_EXP) express = at;
+    ASSERT_NE(express, 0u);
+    machine->set_config(kPort, express + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PWR_IND_ON, 2);
+    machine->set_config(kPort, express + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PWR_IND_OFF | PCI_EXP_SLTCTL_PWR_OFF, 2);
+    EXPECT_EQ(hot.config(PCI_VENDOR_ID, 2), 0xffffu);
+    const uint64_t timeline = context.state().timeline;
+    EXPECT_NE(machine->qmp(R"({"execute": "qom-get", "arguments": {"path": "/machine/peripheral/hot", "property": "seed"}})").find("error"),
+              std::string::npos);
+    EXPECT_EQ(machine->read(hot.bar0() + SIDRA_REG_ID, 4), 0u);
+    EXPECT_EQ(context.state().timeline, timeline);
+}
+
+TEST_F(Pci, PropertiesSayWhatIsWrong) {
+    start({"pcie-root-port,id=rp,addr=6.0,chassis=1,slot=1"});
+    const auto add = [&](const std::string& properties) {
+        return machine->qmp(R"({"execute": "device_add", "arguments": {"driver": "sidra", "bus": "rp", )" + properties + "}}");
+    };
+    EXPECT_NE(add(R"("executors": 0)").find("executors must be 1 to 16"), std::string::npos);
+    EXPECT_NE(add(R"("executors": 17)").find("executors must be 1 to 16"), std::string::npos);
+    EXPECT_NE(add(R"("workers": 257)").find("at most 256 workers"), std::string::npos);
+    EXPECT_NE(add(R"("engine": "neon")").find("does not have the engine"), std::string::npos);
+    EXPECT_NE(add(R"("engine": "quantum")").find("does not accept value 'quantum'"), std::string::npos);
+    EXPECT_NE(add(R"("profile": "huge")").find("does not accept value 'huge'"), std::string::npos);
+    EXPECT_NE(add(R"("stall": 2)").find("stall does not take the value 2"), std::string::npos);
+    EXPECT_EQ(add(R"("id": "late", "profile": "small")").find("error"), std::string::npos);
+    EXPECT_NE(machine->set_property("late", "profile", "\"y1\"").find("can only be given with -device"), std::string::npos);
+    EXPECT_NE(machine->set_property("late", "seed", "3").find("error"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sidra::qtest
