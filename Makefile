@@ -14,7 +14,7 @@ BUILD := cmake --build
 
 # ---- What a person types --------------------------------------------------------------------------------------------
 
-.PHONY: help demo check vm vm-check bench format lint install clean setup
+.PHONY: help demo check qemu vm vm-check bench format lint install clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -30,17 +30,24 @@ demo: ## recognise handwritten digits on the chip model, and draw some of them
 	@build/release/libsidra/examples/sidra-demo
 
 check: ## build and run all tests: release, ASan + UBSan, TSan, and those in the VM
-	@$(SETUP) base check vm
+	@$(SETUP) base check qemu vm
+	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh release asan tsan vm
 
 vm: ## a shell in a VM with the card, the driver loaded and the tools in PATH (GDB=1: stopped, for a debugger)
-	@$(SETUP) base vm
+	@$(SETUP) base qemu vm
+	@scripts/qemu.sh build >/dev/null
 	@scripts/vm/build.sh
 	@scripts/vm/run.py $(if $(GDB),--gdb)
 
 vm-check: ## run the tests that need the driver in a VM, and the self-test of that VM
-	@$(SETUP) base vm
+	@$(SETUP) base qemu vm
+	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh vm
+
+qemu: ## build QEMU with the sidra device (once a machine), and say where it is
+	@$(SETUP) base qemu
+	@scripts/qemu.sh build
 
 bench: ## measure against memcpy, oneDNN and OpenBLAS; writes build/figures/spine.json
 	@$(SETUP) base bench
@@ -67,7 +74,7 @@ install: ## install libsidra, its headers and the tools under PREFIX (packagers:
 	@DESTDIR=$(DESTDIR) cmake --install build/release
 
 setup: ## install the packages of every target
-	@$(SETUP) base check bench lint vm
+	@$(SETUP) base check qemu vm bench lint
 
 clean: ## remove everything that was built
 	@rm -rf build

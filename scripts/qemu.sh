@@ -6,10 +6,12 @@
 # Everything lies in ${XDG_CACHE_HOME:-~/.cache}/sidra/qemu and is shared by all checkouts:
 #   source/          the source package and the meson that it needs, as downloaded
 #   base/<key>/      one build tree a QEMU version, configure line and compiler; a change of the device or the chip recompiles just that
-#   bin/<key>/       finished binaries, by the contents of everything that went into them; the last eight are kept
+#   bin/<key>/       finished binaries, by the contents of everything that went into them
+# The last two build trees and eight binaries are kept. To build with a newer source package, remove source/.
 # Packages come from the machine's own Debian mirror (SIDRA_DEBIAN_MIRROR=URI: from there), checked against the archive's keys.
 # JOBS: how many compilers at once (default: one a CPU).
 set -euo pipefail
+export LC_ALL=C
 cd "$(dirname "$0")/.."
 
 readonly suite=trixie wanted_version='1:10.0.*'
@@ -31,7 +33,9 @@ fail() {
 digest() { sha256sum | cut -c 1-16; }
 
 # Name and content of every file that the device and the chip are built from.
-tree_digest() { find qemu-device uapi scripts/cmake -type f -print0 | sort -z | xargs -0 sha256sum | digest; }
+tree_digest() { # in the current folder
+    find qemu-device uapi scripts/cmake -type f -print0 | sort -z | xargs -0 sha256sum | digest
+}
 
 base_key() { # description file
     {
@@ -57,16 +61,17 @@ mirror() {
         return
     fi
     local codename
-    codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+    codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+    # shellcheck disable=SC2016 # apt's variables
     apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
         awk -v codename="$codename" '$3 == "main" && ($2 == codename || $2 == "stable" || $2 == "trixie") { print $1; exit }'
 }
 
 # apt-get with a configuration and state of its own: it adds nothing to the machine's sources.
-private_apt() {
-    apt-get -qq -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts=- -o Dir::Etc::Preferences=- \
-        -o Dir::Etc::PreferencesParts=- -o Dir::State="$apt/state" -o Dir::State::status=/dev/null -o Dir::Cache="$apt/cache" \
-        -o APT::Sandbox::User= -o APT::Get::AllowUnauthenticated=false "$@"
+private() { # apt-get or apt-cache, arguments
+    "$1" -qq -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/none" -o Dir::Etc::Preferences=/dev/null \
+        -o Dir::Etc::PreferencesParts="$apt/none" -o Dir::State="$apt/state" -o Dir::State::status=/dev/null -o Dir::Cache="$apt/cache" \
+        -o APT::Sandbox::User= -o APT::Get::AllowUnauthenticated=false "${@:2}"
 }
 
 download() {
@@ -77,22 +82,20 @@ download() {
     say "downloading the source package of Debian 13"
     apt=$cache/apt
     rm -rf "$part" "$apt"
-    mkdir -p "$part" "$apt"/{state/lists/partial,cache/archives/partial}
+    mkdir -p "$part" "$apt"/{none,state/lists/partial,cache/archives/partial}
     printf '%s [signed-by=%s] %s %s main\n' deb "$keyring" "$uri" $suite deb-src "$keyring" "$uri" $suite >"$apt/sources.list"
-    private_apt update
-    version=$(apt_version)
+    private apt-get update
+    version=$(private apt-cache showsrc --only-source qemu | sed -n 's/^Version: //p' | sort -V | tail -n 1)
     # shellcheck disable=SC2053 # a pattern
     [[ $version == $wanted_version ]] || fail "the mirror has QEMU '$version', and the device is written for $wanted_version"
     (
         cd "$part"
-        private_apt source --download-only "qemu=$version"
-        private_apt download meson
+        private apt-get source --download-only "qemu=$version"
+        private apt-get download meson
     )
     rm -rf "$cache/source" "$apt"
     mv "$part" "$cache/source"
 }
-
-apt_version() { private_apt source --print-uris qemu | sed -n "s/.* qemu_\(.*\)\.dsc .*/1:\1/p" | head -n 1; }
 
 # ---- Build -----------------------------------------------------------------------------------------------------------
 
@@ -126,16 +129,16 @@ fail_log() {
 }
 
 # A terminal gets ninja's own line; a log gets one line in two hundred, and everything that is not progress.
-show() {
-    if [[ -t 1 ]]; then cat; else awk -F'[][/]' '!/^\[[0-9]+\/[0-9]+\]/ || $2 % 200 == 0 || $2 == $3 { print; fflush() }'; fi
-}
-
 run_ninja() {
-    if [[ -t 1 ]]; then ninja "$@"; else ninja "$@" | show; fi
+    if [[ -t 1 ]]; then
+        ninja "$@"
+    else
+        ninja "$@" | awk -F'[][/]' '!/^\[[0-9]+\/[0-9]+\]/ || $2 % 200 == 0 || $2 == $3 { print; fflush() }'
+    fi
 }
 
 build_chip() {
-    local tree=$base/tree part
+    local part
     for part in qemu-device uapi scripts/cmake; do mirror_tree $part "$tree/$part"; done
     if [[ ! -f $base/chip/build.ninja ]]; then
         cmake -G Ninja -S "$tree/qemu-device/qemu" -B "$base/chip" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O3 -g1 -DNDEBUG" \
@@ -149,7 +152,7 @@ build_chip() {
 build_qemu() {
     local overlay=$base/overlay
     rm -rf "$overlay"
-    cp -r qemu-device/qemu/sidra "$overlay"
+    cp -r "$tree/qemu-device/qemu/sidra" "$overlay"
     cp -r "$base/artifacts" "$overlay/chip"
     mirror_tree "$overlay" "$base/source/hw/misc/sidra"
     export PYTHONPATH=$base/meson/usr/lib/python3/dist-packages # mkvenv looks there for meson
@@ -163,8 +166,15 @@ build_qemu() {
     run_ninja -C "$base/build" -j "$jobs" qemu-system-x86_64 >&2
 }
 
+# Leaves the newest ones of a folder.
+prune() { # folder, how many
+    local old
+    # shellcheck disable=SC2012 # our own names
+    ls -dt "$1"/* | tail -n "+$(($2 + 1))" | while read -r old; do rm -rf "$old"; done
+}
+
 build() {
-    local binary folder dsc base old
+    local binary folder dsc base tree
     mkdir -p "$cache"
     if dsc=$(description); then
         binary=$(binary_of "$dsc")
@@ -186,18 +196,19 @@ build() {
     folder=$(dirname "$binary")
     if [[ ! -x $binary ]]; then
         base=$cache/base/$(base_key "$dsc")
+        tree=$base/tree # the sources as they are now: they may be edited meanwhile
         [[ -d $base/source ]] || unpack
         build_chip
         build_qemu
-        # The tree may have been edited meanwhile: what was built is the copy.
-        binary=$cache/bin/$(base_key "$dsc")-$(cd "$base/tree" && tree_digest)/qemu-system-x86_64
+        binary=$cache/bin/$(basename "$base")-$(cd "$tree" && tree_digest)/qemu-system-x86_64
         folder=$(dirname "$binary")
         rm -rf "$folder"
         mkdir -p "$cache/bin" "$folder.part"
         cp "$base/build/qemu-system-x86_64" "$folder.part/"
         mv "$folder.part" "$folder"
-        # shellcheck disable=SC2012 # our own names
-        ls -dt "$cache"/bin/* | tail -n +9 | while read -r old; do rm -rf "$old"; done
+        touch "$base"
+        prune "$cache/base" 2
+        prune "$cache/bin" 8
     fi
     echo "$binary"
 }
@@ -205,7 +216,9 @@ build() {
 case ${1:-} in
     build) build ;;
     path)
-        dsc=$(description) && binary=$(binary_of "$dsc") && [[ -x $binary ]] || fail "not built for this tree: make qemu"
+        dsc=$(description) || fail "not built: make qemu"
+        binary=$(binary_of "$dsc")
+        [[ -x $binary ]] || fail "not built for this tree: make qemu"
         echo "$binary"
         ;;
     *) fail "usage: qemu.sh build | path" ;;

@@ -51,9 +51,7 @@ void Card::enable_pci() {
     set_config(capability(PCI_CAP_ID_MSIX) + PCI_MSIX_FLAGS, PCI_MSIX_FLAGS_ENABLE, 2);
 }
 
-void Card::set_bus_master(bool on) {
-    set_config(PCI_COMMAND, PCI_COMMAND_MEMORY | (on ? PCI_COMMAND_MASTER : 0), 2);
-}
+void Card::set_bus_master(bool on) { set_config(PCI_COMMAND, PCI_COMMAND_MEMORY | (on ? PCI_COMMAND_MASTER : 0), 2); }
 
 void Card::bring_up() {
     context_table_ = machine_.alloc(sizeof(sidra_hw_context) * SIDRA_CONTEXTS_MAX);
@@ -102,7 +100,8 @@ int Card::admin(uint32_t op, uint64_t arg0, uint64_t arg1, uint64_t arg2) {
     return done ? static_cast<int>(status & SIDRA_ADMIN_RESULT_MASK) : -1;
 }
 
-Context::Context(Card& card, uint32_t index) : card_(card), machine_(card.machine()), index_(index), root_(machine_.alloc(4096)) {
+Context::Context(Card& card, uint32_t index)
+    : card_(card), machine_(card.machine()), index_(index), root_(machine_.alloc(4096)) {
     machine_.fill(root_, 4096, 0);
     context_.page_table = root_;
     context_.queue_table = machine_.alloc(4096);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sidra function of a machine, and the driver's share of the contract in guest memory: configuration space, BARs, MSI-X,
-// tables, queues.
+// The sidra function of a machine, and the driver's share of the contract in guest memory: configuration space, BARs,
+// MSI-X, tables, queues.
 #ifndef SIDRA_TESTS_QTEST_CARD_H
 #define SIDRA_TESTS_QTEST_CARD_H
 
@@ -21,10 +21,12 @@ class Card {
     Card(Machine& machine, unsigned devfn, unsigned number = 0, unsigned bus = 0);
 
     uint32_t config(unsigned offset, unsigned size) { return machine_.config(devfn_, offset, size, bus_); }
-    void set_config(unsigned offset, uint32_t value, unsigned size) { machine_.set_config(devfn_, offset, value, size, bus_); }
-    unsigned capability(uint8_t id);           // offset; 0: none
+    void set_config(unsigned offset, uint32_t value, unsigned size) {
+        machine_.set_config(devfn_, offset, value, size, bus_);
+    }
+    unsigned capability(uint8_t id);  // offset; 0: none
     unsigned extended_capability(uint16_t id);
-    uint64_t bar_size(unsigned bar);           // of a 64-bit BAR, by writing ones
+    uint64_t bar_size(unsigned bar);  // of a 64-bit BAR, by writing ones
 
     // BARs, memory decoding, bus mastering, MSI-X on.
     void enable_pci();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One machine a test, with one card `card` at slot 4 unless the test wants others. No binary: the test is skipped and says how to get one.
+// One machine a test, with one card `card` at slot 4 unless the test wants others. No binary: the test is skipped and
+// says how to get one.
 #ifndef SIDRA_TESTS_QTEST_FIXTURE_H
 #define SIDRA_TESTS_QTEST_FIXTURE_H
 

@@ -24,12 +24,12 @@ class Hostile : public Qtest {
     }
     // Addresses without memory for the device behind them.
     std::vector<uint64_t> nowhere() const {
-        return {Machine::kRamSize,               // behind RAM
-                card->bar0(),                    // own registers
+        return {Machine::kRamSize,  // behind RAM
+                card->bar0(),       // own registers
                 card->bar0() + SIDRA_BAR_DOORBELL,
                 card->bar0() + SIDRA_BAR_MSIX_TABLE,
-                0xfee00000,                      // interrupt controller
-                0x000ffffffffff000ull};          // last page of all
+                0xfee00000,              // interrupt controller
+                0x000ffffffffff000ull};  // last page of all
     }
 };
 
@@ -45,7 +45,8 @@ TEST_F(Hostile, PageTablesPointNowhere) {
         EXPECT_EQ(context.state().fault.address, 0x50000000u);
         EXPECT_EQ(context.state().timeline, 0u);
     }
-    EXPECT_EQ(card->read64(SIDRA_BAR_TELEMETRY + offsetof(sidra_telemetry, doorbells)), index) << "nothing rang its own doorbell";
+    EXPECT_EQ(card->read64(SIDRA_BAR_TELEMETRY + offsetof(sidra_telemetry, doorbells)), index)
+        << "nothing rang its own doorbell";
     still_works();
 }
 

@@ -10,8 +10,8 @@ using chip_test::fill;
 using chip_test::nop;
 
 constexpr uint64_t kVtd = 0xfed90000;
-constexpr uint64_t kGlobalCommand = 0x18, kRootTable = 0x20, kFaultStatus = 0x34, kFaultControl = 0x38, kFaultData = 0x3c,
-                   kFaultAddress = 0x40;
+constexpr uint64_t kGlobalCommand = 0x18, kRootTable = 0x20, kFaultStatus = 0x34, kFaultControl = 0x38,
+                   kFaultData = 0x3c, kFaultAddress = 0x40;
 
 class Iommu : public Qtest {
    protected:
@@ -28,7 +28,7 @@ class Iommu : public Qtest {
         machine->write(contexts_ + kSlot4 * 16, tables_ | 1, 8);
         machine->write(contexts_ + kSlot4 * 16 + 8, 1 << 8 | 1, 8);  // domain 1, 39 bits: three levels
         machine->write(tables_, (tables_ + 4096) | 3, 8);
-        machine->write(tables_ + 4096, base_ | 3 | 1 << 7, 8);       // 2 MiB pages
+        machine->write(tables_ + 4096, base_ | 3 | 1 << 7, 8);  // 2 MiB pages
         machine->write(tables_ + 4096 + 8, (base_ + (2 << 20)) | 3 | 1 << 7, 8);
         machine->write(kVtd + kFaultAddress, 0xfee00000, 4);  // so that a fault goes to the interrupt controller
         machine->write(kVtd + kFaultData, 0x31, 4);

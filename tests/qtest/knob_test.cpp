@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fault knobs by qom-set. What each does to the chip is tested with the chip; here: that they arrive, by name and value.
+// Fault knobs by qom-set. What each does to the chip is tested with the chip; here: that they arrive, by name and
+// value.
 #include "fixture.h"
 #include "sidra_chip.h"
 
@@ -20,11 +21,17 @@ class Knob : public Qtest {
 };
 
 TEST_F(Knob, AllNamesExistAndReadBack) {
-    for (const char* name : {"dma-error-at", "lose-msix", "link-lost", "corrupt-fetch", "slow-tile-ns", "no-quiesce-ack", "stall"}) {
+    for (const char* name :
+         {"dma-error-at", "lose-msix", "link-lost", "corrupt-fetch", "slow-tile-ns", "no-quiesce-ack", "stall"}) {
         SCOPED_TRACE(name);
         EXPECT_TRUE(set(name, "1"));
-        EXPECT_NE(machine->qmp(std::string(R"({"execute": "qom-get", "arguments": {"path": "/machine/peripheral/card", "property": ")") +
-                               name + "\"}}").find("\"return\": 1"), std::string::npos);
+        EXPECT_NE(
+            machine
+                ->qmp(std::string(
+                          R"({"execute": "qom-get", "arguments": {"path": "/machine/peripheral/card", "property": ")") +
+                      name + "\"}}")
+                .find("\"return\": 1"),
+            std::string::npos);
         EXPECT_TRUE(set(name, "0"));
     }
     EXPECT_TRUE(set("adc-offset", "-17"));

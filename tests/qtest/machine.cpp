@@ -83,10 +83,16 @@ Machine::Machine(const std::vector<std::string>& arguments) {
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, qtest) != 0 ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, qmp) != 0)
         throw std::runtime_error("no sockets");
-    std::vector<std::string> all = {binary, "-machine", "q35", "-accel", "qtest", "-m", "256", "-nodefaults", "-display",
-                                    "none", "-qtest-log", "/dev/null", "-chardev", "socket,id=qtest,fd=" + std::to_string(qtest[1]),
-                                    "-qtest", "chardev:qtest", "-chardev", "socket,id=qmp,fd=" + std::to_string(qmp[1]),
-                                    "-mon", "chardev=qmp,mode=control"};
+    std::vector<std::string> all = {binary,       "-machine",
+                                    "q35",        "-accel",
+                                    "qtest",      "-m",
+                                    "256",        "-nodefaults",
+                                    "-display",   "none",
+                                    "-qtest-log", "/dev/null",
+                                    "-chardev",   "socket,id=qtest,fd=" + std::to_string(qtest[1]),
+                                    "-qtest",     "chardev:qtest",
+                                    "-chardev",   "socket,id=qmp,fd=" + std::to_string(qmp[1]),
+                                    "-mon",       "chardev=qmp,mode=control"};
     all.insert(all.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
     for (std::string& argument : all) argv.push_back(argument.data());
@@ -187,8 +193,8 @@ std::string Machine::qmp(const std::string& command) {
 }
 
 std::string Machine::set_property(const std::string& id, const std::string& name, const std::string& json_value) {
-    return qmp(R"({"execute": "qom-set", "arguments": {"path": "/machine/peripheral/)" + id + R"(", "property": ")" + name +
-               R"(", "value": )" + json_value + "}}");
+    return qmp(R"({"execute": "qom-set", "arguments": {"path": "/machine/peripheral/)" + id + R"(", "property": ")" +
+               name + R"(", "value": )" + json_value + "}}");
 }
 
 uint64_t Machine::alloc(uint64_t bytes, uint64_t align) {

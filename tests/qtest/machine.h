@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A machine without a guest: QEMU under -accel qtest, driven over its qtest socket (one line a memory, port or clock access)
-// and its QMP socket. The wall clock only guards against hangs.
+// A machine without a guest: QEMU under -accel qtest, driven over its qtest socket (one line a memory, port or clock
+// access) and its QMP socket. The wall clock only guards against hangs.
 #ifndef SIDRA_TESTS_QTEST_MACHINE_H
 #define SIDRA_TESTS_QTEST_MACHINE_H
 

@@ -158,8 +158,10 @@ TEST_F(Pci, RemovedUnderLoad) {
     machine->set_config(kPort, express + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PWR_IND_OFF | PCI_EXP_SLTCTL_PWR_OFF, 2);
     EXPECT_EQ(hot.config(PCI_VENDOR_ID, 2), 0xffffu);
     const uint64_t timeline = context.state().timeline;
-    EXPECT_NE(machine->qmp(R"({"execute": "qom-get", "arguments": {"path": "/machine/peripheral/hot", "property": "seed"}})").find("error"),
-              std::string::npos);
+    EXPECT_NE(
+        machine->qmp(R"({"execute": "qom-get", "arguments": {"path": "/machine/peripheral/hot", "property": "seed"}})")
+            .find("error"),
+        std::string::npos);
     EXPECT_EQ(machine->read(hot.bar0() + SIDRA_REG_ID, 4), 0u);
     EXPECT_EQ(context.state().timeline, timeline);
 }
@@ -167,7 +169,8 @@ TEST_F(Pci, RemovedUnderLoad) {
 TEST_F(Pci, PropertiesSayWhatIsWrong) {
     start({"pcie-root-port,id=rp,addr=6.0,chassis=1,slot=1"});
     const auto add = [&](const std::string& properties) {
-        return machine->qmp(R"({"execute": "device_add", "arguments": {"driver": "sidra", "bus": "rp", )" + properties + "}}");
+        return machine->qmp(R"({"execute": "device_add", "arguments": {"driver": "sidra", "bus": "rp", )" + properties +
+                            "}}");
     };
     EXPECT_NE(add(R"("executors": 0)").find("executors must be 1 to 16"), std::string::npos);
     EXPECT_NE(add(R"("executors": 17)").find("executors must be 1 to 16"), std::string::npos);
@@ -177,7 +180,8 @@ TEST_F(Pci, PropertiesSayWhatIsWrong) {
     EXPECT_NE(add(R"("profile": "huge")").find("does not accept value 'huge'"), std::string::npos);
     EXPECT_NE(add(R"("stall": 2)").find("stall does not take the value 2"), std::string::npos);
     EXPECT_EQ(add(R"("id": "late", "profile": "small")").find("error"), std::string::npos);
-    EXPECT_NE(machine->set_property("late", "profile", "\"y1\"").find("can only be given with -device"), std::string::npos);
+    EXPECT_NE(machine->set_property("late", "profile", "\"y1\"").find("can only be given with -device"),
+              std::string::npos);
     EXPECT_NE(machine->set_property("late", "seed", "3").find("error"), std::string::npos);
 }
 

@@ -150,7 +150,8 @@ TEST_F(Queue, WeightsComputeAnExactSum) {
     machine->write_bytes(context.context_entry().weights_table, &weights, sizeof weights);
     context.store();
     uint64_t matrix_bus, in_bus, out_bus;
-    const uint64_t matrix = context.alloc(65536, &matrix_bus), in = context.alloc(4096, &in_bus), out = context.alloc(4096, &out_bus);
+    const uint64_t matrix = context.alloc(65536, &matrix_bus), in = context.alloc(4096, &in_bus),
+                   out = context.alloc(4096, &out_bus);
     std::vector<int8_t> w(65536);
     std::vector<int8_t> x(256);
     for (int k = 0; k < 256; k++) {
