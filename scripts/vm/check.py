@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """check.py [options] LIST: one boot runs all tests of LIST in the guest.
 
-A line of LIST: name, deadline in seconds, shell command (in the guest: the tree is /src, build/vm is /build). Empty lines and # are left out.
+A line of LIST: name, deadline in seconds, shell command (in the guest: the tree is /src, build/vm is /build, SIDRA_VM_DEVICES the number
+of cards). Empty lines and # are left out. Where there is a driver, loading it is the first test, and removing it the last one.
 A test fails by its exit status, by its deadline, and when the kernel complains while it runs; the run fails also when the guest crashes, hangs
 or ends early. Results: as TAP in DIR/tap, the kernel's console in DIR/console.log, for scripts/summary.py in DIR/ctest.xml and DIR/results/.
 """
@@ -56,7 +57,7 @@ def read_list(path):
         if not words:
             continue
         if len(words) != 3 or not re.fullmatch(r"[\w.-]+", words[0]) or not re.fullmatch(r"[\d.]+", words[1]) or words[0] in [t.name for t in tests]:
-            machine.fail(f"{path}:{number}: a line is a name that no other test has, a deadline in seconds, and a command")
+            machine.fail(f"{path}:{number}: a line is a name (that no other has), a deadline in seconds, and a command")
         tests.append(Test(*words))
     if not tests:
         machine.fail(f"{path}: no tests in it")
@@ -152,7 +153,7 @@ def write_results(folder, results, problems):
             part, _, case = name.rpartition(".")
             entry = ElementTree.SubElement(inner, "testcase", classname=part or test.name, name=case, result="skipped" if result == "skipped" else "completed")
             if result == "failed":
-                ElementTree.SubElement(entry, "failure", message="see build/vm/tap")
+                ElementTree.SubElement(entry, "failure", message="see the TAP")
         ElementTree.ElementTree(outer).write(folder / "results" / f"{test.name}.xml")
 
 
@@ -166,6 +167,9 @@ def main():
     opts.source = opts.source.resolve()
     logs = (opts.logs or opts.source / "build/vm").resolve()
     tests = read_list(opts.list)
+    if driver := machine.modules(opts):
+        tests.insert(0, Test("driver-load", 120, "load " + " ".join(f"/job/{m.name}" for m in driver)))
+        tests.append(Test("driver-unload", 120, "rmmod " + " ".join(m.stem for m in reversed(driver))))
     results = Results(tests, opts.grace)
     logs.mkdir(parents=True, exist_ok=True)
     (logs / "ctest.xml").unlink(missing_ok=True)
@@ -176,8 +180,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         listed = Path(folder) / "tests"
         listed.write_text(lines)
-        job = f"tests.py /job/tests {opts.grace / 6:g}\n"
-        with machine.Machine(opts, job, checks=True, logs=logs, channel="tap", files=[listed]) as guest:
+        job = f"export SIDRA_VM_DEVICES={opts.devices}\ntests.py /job/tests {opts.grace / 6:g}\n"
+        with machine.Machine(opts, job, checks=True, logs=logs, channel="tap", files=[listed], load=False) as guest:
             print(f"vm: {len(tests)} tests in a guest with {opts.smp} CPUs, {opts.devices} cards, IOMMU {opts.iommu}, {guest.accel}", flush=True)
             follow(guest, results)
             errors = guest.errors()

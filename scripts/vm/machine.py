@@ -49,10 +49,22 @@ def options(parser):
     parser.add_argument("--no-module", action="store_true", help="load no module of ours")
 
 
+def modules(opts):
+    """The modules of ours that the guest gets."""
+    if opts.no_module:
+        return []
+    if not opts.module:
+        return sorted((opts.source / "build/vm/kmod").glob("*.ko"))
+    for module in opts.module:
+        if not module.exists():
+            fail(f"there is no module {module}")
+    return opts.module
+
+
 class Machine:
     """Starts a guest that does a job (text of a shell script, which `main` runs). To be used as a context: leaving it ends QEMU."""
 
-    def __init__(self, opts, job, *, interactive=False, checks=False, logs=None, channel="output", files=()):
+    def __init__(self, opts, job, *, interactive=False, checks=False, logs=None, channel="output", files=(), load=True):
         self.opts = opts
         self.folder = Path(tempfile.mkdtemp(prefix="sidra-vm-"))
         self.job = self.folder / "job"
@@ -63,9 +75,9 @@ class Machine:
         try:
             self.logs.mkdir(parents=True, exist_ok=True)
             self.job.mkdir()
-            for path in [*files, *self._modules()]:
+            for path in [*files, *modules(opts)]:
                 shutil.copy(path, self.job / path.name)
-            (self.job / "modules").write_text(" ".join(f"/job/{m.name}" for m in self._modules()) + "\n")
+            (self.job / "modules").write_text(" ".join(f"/job/{m.name}" for m in modules(opts) if load) + "\n")
             (self.job / "job").write_text(job)
             for path in [self.console, self.channel]:
                 path.write_bytes(b"")
@@ -73,16 +85,6 @@ class Machine:
         except BaseException:
             self.close()
             raise
-
-    def _modules(self):
-        if self.opts.no_module:
-            return []
-        if self.opts.module:
-            for module in self.opts.module:
-                if not module.exists():
-                    fail(f"there is no module {module}")
-            return self.opts.module
-        return sorted((self.opts.source / "build/vm/kmod").glob("*.ko"))
 
     def _start(self, interactive, checks):
         opts = self.opts

@@ -76,6 +76,8 @@ def one_command(opts):
                     machine.fail(f"not done after {opts.timeout:g} s; what the guest did is in {guest.console}")
                 else:
                     time.sleep(0.02)
+        if (guest.job / "not-loaded").exists():
+            print(f"vm: a module could not be loaded; why is in {guest.console}", file=sys.stderr)
         try:
             return int((guest.job / "status").read_text())
         except (OSError, ValueError):
