@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A device, context and stream on a small embedded chip of the test's own, or on the node that SIDRA_TEST_DEVICE names.
+// A device, context and stream on a small chip.
 #ifndef SIDRA_TESTS_CHIP_FIXTURE_H
 #define SIDRA_TESTS_CHIP_FIXTURE_H
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <random>
 #include <span>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "sidra/sidra.h"
 #include "sidra_cmd.h"
 #include "sidra_hw.h"
+#include "test_device.h"
 
 namespace sidra::test {
 
@@ -23,8 +23,7 @@ inline uint64_t soon() { return sidra_deadline_after_ns(20'000'000'000); }
 class ChipTest : public testing::Test {
    protected:
     void SetUp() override {
-        const char* node = std::getenv("SIDRA_TEST_DEVICE");
-        setenv("SIDRA_DEVICE", node != nullptr ? node : "embedded", 1);
+        choose_test_device();
         auto options = SIDRA_INIT(sidra_device_options);
         options.profile = SIDRA_PROFILE_SMALL;
         options.private_chip = true;

@@ -9,6 +9,7 @@
 
 #include "chip_fixture.h"
 #include "sidra/sidra.hpp"
+#include "test_device.h"
 
 namespace sidra::test {
 namespace {
@@ -36,7 +37,7 @@ TEST(Headers, TheVersionScriptExportsWhatSidraHDeclares) {
 class CppLayer : public testing::Test {
    protected:
     CppLayer() {
-        setenv("SIDRA_DEVICE", "embedded", 1);
+        choose_test_device();
         device = Device::open(0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = true});
         context = Context(device);
         stream = Stream(context);

@@ -169,31 +169,5 @@ TEST_F(HotPath, AChildCannotUseItsParentsHandles) {
 }
 #endif
 
-TEST_F(HotPath, SharedChipsAreShared) {
-    auto options = SIDRA_INIT(sidra_device_options);
-    options.profile = SIDRA_PROFILE_SMALL;
-    options.workers = 1;
-    sidra_device *one = nullptr, *two = nullptr, *other = nullptr;
-    ASSERT_OK(sidra_device_open(0, &options, &one));
-    ASSERT_OK(sidra_device_open(0, &options, &two));
-    auto info_one = SIDRA_INIT(sidra_device_info), info_two = SIDRA_INIT(sidra_device_info),
-         info_mine = SIDRA_INIT(sidra_device_info);
-    ASSERT_OK(sidra_device_get_info(one, &info_one));
-    ASSERT_OK(sidra_device_get_info(two, &info_two));
-    EXPECT_EQ(0, std::memcmp(info_one.uuid, info_two.uuid, sizeof info_one.uuid));
-    ASSERT_OK(sidra_device_reset(one));
-    ASSERT_OK(sidra_device_get_info(two, &info_two));
-    EXPECT_EQ(1u, info_two.generation);
-    ASSERT_OK(sidra_device_get_info(device, &info_mine));
-    EXPECT_EQ(0u, info_mine.generation) << "a private chip is one's own";
-    options.workers = 2;
-    EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_device_open(0, &options, &other));
-    EXPECT_FAILS(SIDRA_ERROR_NO_DEVICE, sidra_device_open(1, &options, &other));
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_open(0, &options, nullptr));
-    EXPECT_EQ(nullptr, other);
-    EXPECT_OK(sidra_device_close(one));
-    EXPECT_OK(sidra_device_close(two));
-}
-
 }  // namespace
 }  // namespace sidra::test

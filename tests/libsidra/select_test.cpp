@@ -194,5 +194,34 @@ TEST_F(Select, TheFallbackIsAnnouncedOnceAndCanBeQuiet) {
     EXPECT_EQ("", testing::internal::GetCapturedStderr());
 }
 
+TEST_F(Select, EmbeddedChipsOfOneIndexAreOne) {
+    setenv("SIDRA_DEVICE", "embedded", 1);
+    auto options = SIDRA_INIT(sidra_device_options);
+    options.profile = SIDRA_PROFILE_SMALL;
+    options.workers = 1;
+    sidra_device *one = nullptr, *two = nullptr, *own = nullptr, *other = nullptr;
+    ASSERT_OK(sidra_device_open(0, &options, &one));
+    ASSERT_OK(sidra_device_open(0, &options, &two));
+    options.private_chip = true;
+    ASSERT_OK(sidra_device_open(0, &options, &own));
+    options.private_chip = false;
+    auto info_one = SIDRA_INIT(sidra_device_info), info_two = SIDRA_INIT(sidra_device_info),
+         info_own = SIDRA_INIT(sidra_device_info);
+    ASSERT_OK(sidra_device_get_info(one, &info_one));
+    ASSERT_OK(sidra_device_get_info(two, &info_two));
+    EXPECT_EQ(0, std::memcmp(info_one.uuid, info_two.uuid, sizeof info_one.uuid));
+    ASSERT_OK(sidra_device_reset(one));
+    ASSERT_OK(sidra_device_get_info(two, &info_two));
+    EXPECT_EQ(1u, info_two.generation);
+    ASSERT_OK(sidra_device_get_info(own, &info_own));
+    EXPECT_EQ(0u, info_own.generation) << "a private chip is one's own";
+    options.workers = 2;
+    EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_device_open(0, &options, &other));
+    EXPECT_FAILS(SIDRA_ERROR_NO_DEVICE, sidra_device_open(1, &options, &other));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_open(0, &options, nullptr));
+    EXPECT_EQ(nullptr, other);
+    for (sidra_device* device : {one, two, own}) EXPECT_OK(sidra_device_close(device));
+}
+
 }  // namespace
 }  // namespace sidra::test

@@ -6,11 +6,11 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "../libsidra/test_device.h"
 #include "sidra/sidra.h"
 
 namespace {
@@ -35,7 +35,7 @@ class Order : public testing::TestWithParam<unsigned> {
     static constexpr size_t kRow = kColumns * sizeof(int32_t);
 
     void SetUp() override {
-        setenv("SIDRA_DEVICE", "embedded", 1);
+        sidra::test::choose_test_device();
         sidra_device_options options = SIDRA_INIT(sidra_device_options);
         options.profile = SIDRA_PROFILE_SMALL;
         options.private_chip = true;
