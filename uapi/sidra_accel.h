@@ -9,6 +9,7 @@
  * - Zero in an added field means the old behaviour. Each addition raises the minor version, with a line in the changelog below.
  * - Arrays come as pointer, count and stride; a stride smaller than the known struct is -EINVAL, unknown tails must be zero.
  * - Objects of others do not exist: -ENOENT. Handles are per open file. 0 is never a valid handle.
+ * - -EMFILE: all contexts, or all queues of a context or of the device, are taken. -EAGAIN is never an answer (libdrm would repeat the call).
  * - Deadlines are absolute CLOCK_MONOTONIC nanoseconds; 0 polls, SIDRA_DEADLINE_NEVER waits for ever. Waits return -ETIMEDOUT,
  *   and -EINTR may be restarted unchanged.
  * - After a device reset, older contexts answer -ESTALE (context lost: SIDRA_IOCTL_CONTEXT_RECOVER); after removal all is -ENODEV.

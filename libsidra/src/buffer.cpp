@@ -114,7 +114,8 @@ sidra_status sidra_buffer_size(const sidra_buffer* buffer, size_t* size) {
     return SIDRA_OK;
 }
 
-sidra_status sidra_buffer_read_file(sidra_buffer* buffer, size_t offset, int fd, uint64_t file_offset, size_t size) {
+sidra_status sidra_buffer_read_file(sidra_buffer* buffer, size_t offset, int fd, uint64_t file_offset, size_t size,
+                                    size_t* got) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "buffer", buffer));
         if (size == 0) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`size` is 0; read at least one byte");
@@ -125,14 +126,15 @@ sidra_status sidra_buffer_read_file(sidra_buffer* buffer, size_t offset, int fd,
         if (file_offset > INT64_MAX || size > INT64_MAX - file_offset)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`file_offset` {} is beyond what a file can have",
                         file_offset);
-        const int64_t got = read_file(fd, file_offset, buffer->memory->host() + offset, size);
-        if (got < 0)
-            return fail_errno(call, static_cast<int>(got), fmt::format("reading file descriptor {}", fd), {},
+        const int64_t bytes = read_file(fd, file_offset, buffer->memory->host() + offset, size);
+        if (bytes < 0)
+            return fail_errno(call, static_cast<int>(bytes), fmt::format("reading file descriptor {}", fd), {},
                               {{EBADF, SIDRA_ERROR_INVALID_ARGUMENT},
                                {ESPIPE, SIDRA_ERROR_INVALID_ARGUMENT},
                                {EISDIR, SIDRA_ERROR_INVALID_ARGUMENT}});
-        if (static_cast<uint64_t>(got) < size)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "the file has only {} of {} bytes from offset {} on", got,
+        if (got != nullptr) *got = static_cast<size_t>(bytes);
+        else if (static_cast<uint64_t>(bytes) < size)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "the file has only {} of {} bytes from offset {} on", bytes,
                         size, file_offset);
         return SIDRA_OK;
     });

@@ -72,7 +72,9 @@ void CallbackThread::drain(const Queue* queue) {
 
 // Runs the first callback that is due, without the lock. False: none is.
 bool CallbackThread::run_due(std::unique_lock<std::mutex>& lock) {
-    for (auto at = lanes_.begin(); at != lanes_.end(); ++at) {
+    auto at = lanes_.upper_bound(served_);
+    for (size_t left = lanes_.size(); left != 0; --left, ++at) {
+        if (at == lanes_.end()) at = lanes_.begin();
         Lane& lane = at->second;
         if (lane.entries.empty()) {
             lanes_.erase(at);
@@ -84,6 +86,7 @@ bool CallbackThread::run_due(std::unique_lock<std::mutex>& lock) {
         if (!status) continue;
         lane.entries.pop_front();
         lane.armed = false;
+        served_ = at->first;
         lock.unlock();
         entry.function(*status, entry.user);
         lock.lock();

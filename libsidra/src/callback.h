@@ -46,7 +46,6 @@ class CallbackThread {
         std::deque<Entry> entries;
         uint64_t armed_value = 0;  // asked of the driver for the front
         bool armed = false;
-        bool running = false;
     };
 
     void run();
@@ -57,6 +56,7 @@ class CallbackThread {
     std::mutex mutex_;
     std::condition_variable drained_;
     std::map<const Queue*, Lane> lanes_;
+    const Queue* served_ = nullptr;  // last; the next one has its turn first
     bool ending_ = false;
     int eventfd_;
     std::thread thread_;

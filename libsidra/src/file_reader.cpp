@@ -10,11 +10,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 
 namespace sidra {
 namespace {
 
 constexpr size_t kPiece = size_t{1} << 20;
+constexpr unsigned kRefusalsMax = 16;          // of the kernel, in a row, until pread must do
 constexpr unsigned kPieces = 16;               // under way at once
 constexpr size_t kFixedMax = size_t{1} << 30;  // io_uring's limit for one registered buffer
 
@@ -63,21 +65,45 @@ class UringReader {
                  io_uring_register_buffers(ring.get(), &whole, 1) == 0;
     }
 
-    int64_t run() {
+    // nullopt: the kernel takes no (more) commands from this process; nothing is under way, and pread must do.
+    std::optional<int64_t> run() {
         for (Piece& piece : pieces_) start_next(piece);
-        while (under_way_ != 0) {
-            if (const int got = io_uring_submit_and_wait(ring_.get(), 1); got < 0 && got != -EINTR && got != -EAGAIN)
-                fail(got);
-            io_uring_cqe* done;
-            while (io_uring_peek_cqe(ring_.get(), &done) == 0) {
-                finish(pieces_[io_uring_cqe_get_data64(done)], done->res);
-                io_uring_cqe_seen(ring_.get(), done);
+        unsigned refusals = 0;
+        while (prepared_ != 0 || under_way_ != 0) {
+            const int taken = io_uring_submit_and_wait(ring_.get(), under_way_ != 0 || prepared_ != 0 ? 1 : 0);
+            if (taken >= 0) {
+                prepared_ -= static_cast<unsigned>(taken);
+                under_way_ += static_cast<unsigned>(taken);
+            }
+            const bool moved = reap();
+            if (moved || taken > 0) {
+                refusals = 0;
+            } else if (taken != -EINTR && ++refusals >= kRefusalsMax) {
+                // What it has taken before ends by itself, whether it lets us wait for it or not.
+                while (under_way_ != 0)
+                    if (!reap()) usleep(1000);
+                return std::nullopt;
             }
         }
         return error_ != 0 ? error_ : static_cast<int64_t>(end_);
     }
 
    private:
+    // Takes what is finished; false: nothing was.
+    bool reap() {
+        bool any = false;
+        io_uring_cqe* done;
+        while (under_way_ != 0 && io_uring_peek_cqe(ring_.get(), &done) == 0) {
+            Piece& piece = pieces_[io_uring_cqe_get_data64(done)];
+            const int result = done->res;
+            io_uring_cqe_seen(ring_.get(), done);
+            under_way_--;
+            finish(piece, result);
+            any = true;
+        }
+        return any;
+    }
+
     void fail(int error) {
         if (error_ == 0) error_ = error;
     }
@@ -95,11 +121,10 @@ class UringReader {
         if (fixed_) io_uring_prep_read_fixed(sqe, fd_, memory_ + piece.at, bytes, offset_ + piece.at, 0);
         else io_uring_prep_read(sqe, fd_, memory_ + piece.at, bytes, offset_ + piece.at);
         io_uring_sqe_set_data64(sqe, static_cast<uint64_t>(&piece - pieces_.data()));
-        under_way_++;
+        prepared_++;
     }
 
     void finish(Piece& piece, int result) {
-        under_way_--;
         if (result == -EINTR || result == -EAGAIN) {
             start(piece);
             return;
@@ -125,7 +150,8 @@ class UringReader {
     size_t end_;  // lower once the end of the file was seen
     bool fixed_ = false;
     size_t next_ = 0;
-    unsigned under_way_ = 0;
+    unsigned prepared_ = 0;   // not yet taken by the kernel
+    unsigned under_way_ = 0;  // taken, and not yet finished
     int error_ = 0;
     std::array<Piece, kPieces> pieces_;
 };
@@ -139,8 +165,10 @@ int64_t read_file(int fd, uint64_t offset, std::byte* memory, size_t size, FileR
     if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode)) return -ESPIPE;  // might never end
     if (preferred == FileReads::kUring) {
         if (Ring ring; ring.usable()) {
-            if (used != nullptr) *used = FileReads::kUring;
-            return UringReader(ring, fd, offset, memory, size).run();
+            if (const auto bytes = UringReader(ring, fd, offset, memory, size).run()) {
+                if (used != nullptr) *used = FileReads::kUring;
+                return *bytes;
+            }
         }
     }
     if (used != nullptr) *used = FileReads::kPread;

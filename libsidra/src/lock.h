@@ -24,7 +24,6 @@ class SpinLock {
         if (held_.exchange(true, std::memory_order_acquire)) [[unlikely]]
             contend();
     }
-    bool try_lock() { return !held_.exchange(true, std::memory_order_acquire); }
     void unlock() { held_.store(false, std::memory_order_release); }
 
    private:

@@ -40,7 +40,8 @@ sidra_status Queue::create(const char* call, sidra_context* context, const Queue
     made->ring_memory_ = transport.map(create.ring_offset, create.ring_size, true);
     made->ring_size_ = create.ring_size;
     made->state = static_cast<const sidra_queue_state*>(transport.map(create.state_offset, SIDRA_PAGE_SIZE, false));
-    if (made->ring_memory_ == nullptr || made->state == nullptr)
+    made->doorbell = transport.doorbell(context->doorbell_offset, create.queue);
+    if (made->ring_memory_ == nullptr || made->state == nullptr || made->doorbell == 0)
         return fail(SIDRA_ERROR_OUT_OF_MEMORY, call,
                     "mapping the ring of a new queue into the process failed; free memory");
     auto* bytes = static_cast<std::byte*>(made->ring_memory_);
@@ -49,7 +50,6 @@ sidra_status Queue::create(const char* call, sidra_context* context, const Queue
     made->ring = reinterpret_cast<sidra_cmd*>(bytes);
     made->write_word = reinterpret_cast<uint64_t*>(bytes + made->capacity * SIDRA_CMD_SIZE);
     if (create.report_offset != 0) made->reports = reinterpret_cast<const sidra_report*>(bytes + create.report_offset);
-    made->doorbell = transport.doorbell(context->doorbell_offset, create.queue);
     made->seen_timeline = made->timeline();
     made->published = made->seen_timeline;
     made->written.store(made->seen_timeline, std::memory_order_relaxed);

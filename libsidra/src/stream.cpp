@@ -123,6 +123,10 @@ sidra_status renew_queue(const char* call, sidra_stream* stream) {
     std::shared_ptr<Queue> queue;
     SIDRA_TRY(Queue::create(call, stream->context, stream->options, &queue));
     reap(stream);
+    {
+        const std::lock_guard lock(stream->fd_mutex);
+        stream->armed_value = 0;
+    }
     std::vector<Deferred> dropped;
     const std::lock_guard lock(stream->lock);
     dropped = drop_work(stream, SIDRA_ERROR_CONTEXT_LOST);
@@ -131,7 +135,6 @@ sidra_status renew_queue(const char* call, sidra_stream* stream) {
     stream->former_device_ps += device_ps;
     stream->former_energy_pj += energy_pj;
     stream->former_queues.push_back(stream->current_queue);
-    stream->armed_value = 0;
     adopt_queue(stream, std::move(queue));
     return SIDRA_OK;
 }
@@ -237,7 +240,7 @@ sidra_status sidra_stream_get_fd(sidra_stream* stream, int* fd) {
         if (fd == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`fd` is NULL");
         Point point;
         SIDRA_TRY(current_point(call, stream, &point));
-        const std::lock_guard lock(stream->lock);
+        const std::lock_guard lock(stream->fd_mutex);
         if (stream->fd < 0) {
             stream->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
             if (stream->fd < 0)

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "handle.h"
@@ -45,6 +46,7 @@ struct alignas(64) sidra_stream : sidra::Handle {
         former_queues;                      // before recoveries: another thread may still look at their pages
     std::vector<sidra::Deferred> deferred;  // in order of value
     uint64_t former_device_ps = 0, former_energy_pj = 0;  // of former queues
+    std::mutex fd_mutex;                                  // of fd and armed_value
     int fd = -1;                                          // eventfd of sidra_stream_get_fd()
     uint64_t armed_value = 0;                             // what fd was last armed for
 };

@@ -31,7 +31,8 @@ class Transport {
     virtual void* map(uint64_t offset, size_t size, bool writable) = 0;
     virtual void unmap(void* address, size_t size) = 0;
 
-    // Doorbell of a queue, found once (hot path: ring). `doorbell_offset` comes from CONTEXT_CREATE.
+    // Doorbell of a queue, found once (hot path: ring); 0 if it cannot be mapped. `doorbell_offset` comes from
+    // CONTEXT_CREATE.
     virtual uintptr_t doorbell(uint64_t doorbell_offset, uint32_t queue) = 0;
     virtual void ring(uintptr_t doorbell) = 0;
 

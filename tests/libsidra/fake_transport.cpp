@@ -187,11 +187,11 @@ void FakeTransport::unmap(void*, size_t) {
     --maps_;
 }
 
-uintptr_t FakeTransport::doorbell(uint64_t, uint32_t queue) { return queue; }
+uintptr_t FakeTransport::doorbell(uint64_t, uint32_t queue) { return uintptr_t{queue} + 1; }
 
 void FakeTransport::ring(uintptr_t doorbell) {
     ++doorbells_;
-    const FakeQueue& rung = queue(static_cast<uint32_t>(doorbell));
+    const FakeQueue& rung = queue(static_cast<uint32_t>(doorbell - 1));
     if (automatic_ && rung.state->run_state < SIDRA_QUEUE_FAULTED)
         __atomic_store_n(&rung.state->timeline, __atomic_load_n(rung.write_word, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
 }

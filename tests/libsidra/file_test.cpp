@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Files into buffers, by both ways of reading.
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -38,7 +45,10 @@ constexpr size_t kLarge = (40u << 20) + 4321;  // more pieces than are under way
 class FileReadsTest : public testing::TestWithParam<FileReads> {
    protected:
     int64_t read(const File& file, uint64_t offset, std::vector<std::byte>& into) const {
-        return read_file(file.fd, offset, into.data(), into.size(), GetParam());
+        auto used = GetParam() == FileReads::kUring ? FileReads::kPread : FileReads::kUring;
+        const int64_t got = read_file(file.fd, offset, into.data(), into.size(), GetParam(), &used);
+        EXPECT_EQ(used, GetParam());
+        return got;
     }
 };
 
@@ -72,6 +82,33 @@ TEST_P(FileReadsTest, ErrorsAreTheKernels) {
 INSTANTIATE_TEST_SUITE_P(Ways, FileReadsTest, testing::Values(FileReads::kUring, FileReads::kPread),
                          [](const auto& info) { return info.param == FileReads::kUring ? "Uring" : "Pread"; });
 
+// The kernel makes the ring, and then takes no command: as a sandbox may have it.
+TEST(FileReadsRefused, RingFallsBackToPread) {
+    const File file(kLarge);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        sock_filter program[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_enter, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        const sock_fprog whole = {4, program};
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &whole) != 0)
+            _exit(1);
+        void* memory = mmap(nullptr, kLarge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        FileReads used = FileReads::kUring;
+        const int64_t got = read_file(file.fd, 0, static_cast<std::byte*>(memory), kLarge, FileReads::kUring, &used);
+        if (got != static_cast<int64_t>(kLarge) || used != FileReads::kPread) _exit(2);
+        _exit(std::memcmp(memory, file.bytes.data(), kLarge) == 0 ? 0 : 3);
+    }
+    int status = 0;
+    ASSERT_EQ(child, waitpid(child, &status, 0));
+    ASSERT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(0, WEXITSTATUS(status));
+}
+
 class BufferFile : public ChipTest {};
 
 TEST_F(BufferFile, ReadsStraightIntoEachKindOfBuffer) {
@@ -82,7 +119,7 @@ TEST_F(BufferFile, ReadsStraightIntoEachKindOfBuffer) {
     const Buffer host(context, 100'000);
     const Buffer local(context, 100'000, SIDRA_BUFFER_DEVICE);
     for (sidra_buffer* buffer : {enrolled, host.get(), local.get()}) {
-        ASSERT_OK(sidra_buffer_read_file(buffer, 10, file.fd, 20, 99'000));
+        ASSERT_OK(sidra_buffer_read_file(buffer, 10, file.fd, 20, 99'000, nullptr));
         void* address = nullptr;
         ASSERT_OK(sidra_buffer_map(buffer, &address));
         EXPECT_EQ(0, std::memcmp(static_cast<uint8_t*>(address) + 10, file.bytes.data() + 20, 99'000));
@@ -91,19 +128,30 @@ TEST_F(BufferFile, ReadsStraightIntoEachKindOfBuffer) {
     EXPECT_OK(sidra_buffer_destroy(enrolled));
 }
 
+TEST_F(BufferFile, ShortFilesTellHowMuchThereWas) {
+    const File file(1000);
+    const Buffer buffer(context, 4096);
+    size_t got = 0;
+    ASSERT_OK(sidra_buffer_read_file(buffer.get(), 0, file.fd, 0, 4096, &got));
+    EXPECT_EQ(1000u, got);
+    ASSERT_OK(sidra_buffer_read_file(buffer.get(), 0, file.fd, 5000, 4096, &got));
+    EXPECT_EQ(0u, got);
+}
+
 TEST_F(BufferFile, BadInputIsRefused) {
     const File file(1000);
     const Buffer buffer(context, 4096);
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, file.fd, 0, 0));
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 4096, file.fd, 0, 1));
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), SIZE_MAX, file.fd, 0, 2));
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, file.fd, UINT64_MAX, 2));
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, file.fd, 0, 1001));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, file.fd, 0, 0, nullptr));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 4096, file.fd, 0, 1, nullptr));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), SIZE_MAX, file.fd, 0, 2, nullptr));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT,
+                 sidra_buffer_read_file(buffer.get(), 0, file.fd, UINT64_MAX, 2, nullptr));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, file.fd, 0, 1001, nullptr));
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "1000 of 1001")) << sidra_last_error();
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, -1, 0, 1));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, -1, 0, 1, nullptr));
     int ends[2];
     ASSERT_EQ(0, pipe(ends));
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, ends[0], 0, 1));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, ends[0], 0, 1, nullptr));
     close(ends[0]);
     close(ends[1]);
 }

@@ -77,7 +77,7 @@ TEST_F(CppLayer, HandlesMoveAndClose) {
 
 TEST_F(CppLayer, EverythingTogether) {
     EXPECT_EQ(1u, Device::count());
-    EXPECT_STREQ("embedded", device.info().transport);
+    EXPECT_STREQ(on_a_node() ? "kernel" : "embedded", device.info().transport);
     EXPECT_GT(device.clock().monotonic.count(), 0);
     EXPECT_EQ(SIDRA_TELEMETRY_MAGIC, device.telemetry<sidra_telemetry>().magic);
     EXPECT_EQ(SIDRA_OK, context.status());

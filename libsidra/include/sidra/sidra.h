@@ -185,11 +185,13 @@ SIDRA_API sidra_status sidra_buffer_destroy(sidra_buffer *buffer);
 SIDRA_API sidra_status sidra_buffer_map(sidra_buffer *buffer, void **address);
 SIDRA_API sidra_status sidra_buffer_size(const sidra_buffer *buffer, size_t *size);
 /*
- * Reads `size` bytes of a file, from byte `file_offset` on, straight into the buffer at `offset`; returns when they are there. Many reads
- * at once by io_uring where the system allows it, else pread. Not a pipe or socket. O_DIRECT files only into registered memory.
- * INVALID_ARGUMENT if the file is shorter (what there is has been read); after any failure that part of the buffer is undefined.
+ * Reads up to `size` bytes of a file, from byte `file_offset` on, straight into the buffer at `offset`; returns when they are there. Many
+ * reads at once by io_uring where the system allows it, else pread. Not a pipe or socket.
+ * `got` takes how many there were, fewer where the file ends; NULL: a file that is too short is INVALID_ARGUMENT. With O_DIRECT, address,
+ * offsets and size are multiples of the file system's block, also at the end of the file, and the memory is the caller's (registered): a
+ * driver's mapping cannot be read into that way. After a failure that part of the buffer is undefined.
  */
-SIDRA_API sidra_status sidra_buffer_read_file(sidra_buffer *buffer, size_t offset, int fd, uint64_t file_offset, size_t size);
+SIDRA_API sidra_status sidra_buffer_read_file(sidra_buffer *buffer, size_t offset, int fd, uint64_t file_offset, size_t size, size_t *got);
 
 /* A place in a buffer. */
 typedef struct sidra_ref {

@@ -246,9 +246,11 @@ class Buffer : public detail::Owner<sidra_buffer, sidra_buffer_destroy> {
         detail::check(sidra_buffer_map(get(), &address));
         return {static_cast<T*>(address), size() / sizeof(T)};
     }
-    // Bytes of a file, straight into the buffer.
-    void read_file(int fd, size_t bytes, size_t offset = 0, uint64_t file_offset = 0) const {
-        detail::check(sidra_buffer_read_file(get(), offset, fd, file_offset, bytes));
+    // Up to so many bytes of a file, straight into the buffer; how many there were.
+    size_t read_file(int fd, size_t bytes, size_t offset = 0, uint64_t file_offset = 0) const {
+        size_t got = 0;
+        detail::check(sidra_buffer_read_file(get(), offset, fd, file_offset, bytes, &got));
+        return got;
     }
     // A place in the buffer, in bytes.
     sidra_ref at(size_t offset = 0) const noexcept { return {get(), offset}; }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -46,6 +47,18 @@ std::string memlock_reason(const sidra_ioctl_buffer_register& enroll) {
         (enroll.size + 1023) / 1024, kib(limit.rlim_cur), kib(limit.rlim_max));
 }
 
+// Whether owner, group and mode keep this process from reading and writing.
+bool mode_forbids(const struct stat& status) {
+    constexpr mode_t kBoth = 6;
+    if (geteuid() == 0) return false;
+    if (status.st_uid == geteuid()) return (status.st_mode >> 6 & kBoth) != kBoth;
+    std::array<gid_t, 1024> groups;
+    const int count = getgroups(static_cast<int>(groups.size()), groups.data());
+    auto* end = groups.data() + std::max(count, 0);
+    const bool member = status.st_gid == getegid() || std::find(groups.data(), end, status.st_gid) != end;
+    return (status.st_mode >> (member ? 3 : 0) & kBoth) != kBoth;
+}
+
 }  // namespace
 
 std::string reason_of(unsigned long request, int error, const void* argument) {
@@ -65,11 +78,11 @@ std::string reason_of(unsigned long request, int error, const void* argument) {
             if (error == -ENOSPC) return "the device's own memory is full";
             break;
         case SIDRA_IOCTL_CONTEXT_CREATE:
-            if (error == -ENOSPC) return "all contexts of the device are taken";
+            if (error == -EMFILE) return "all contexts of the device are taken";
             break;
         case SIDRA_IOCTL_QUEUE_CREATE:
             if (error == -EPERM || error == -EACCES) return "high priority needs CAP_SYS_NICE";
-            if (error == -ENOSPC) return "all queues of the context or of the device are taken";
+            if (error == -EMFILE) return "all queues of the context or of the device are taken";
             break;
         case SIDRA_IOCTL_DEVICE_RESET:
             if (error == -EPERM || error == -EACCES) return "resetting the device needs CAP_SYS_ADMIN";
@@ -93,11 +106,13 @@ std::string reason_of_open(const std::string& node, int error) {
             return fmt::format("{} does not exist; is the driver loaded (modprobe sidra)?", node);
         case -EACCES:
         case -EPERM:
-            if (stat(node.c_str(), &status) == 0)
-                return fmt::format("{} has mode {:04o} and belongs to {}:{}; user {} is neither, nor in that group",
-                                   node, status.st_mode & 07777, user_name(status.st_uid), group_name(status.st_gid),
+            if (stat(node.c_str(), &status) == 0 && mode_forbids(status))
+                return fmt::format("{} has mode {:04o} and belongs to {}:{}; user {} may not read and write it", node,
+                                   status.st_mode & 07777, user_name(status.st_uid), group_name(status.st_gid),
                                    user_name(geteuid()));
-            return fmt::format("{} may not be opened by user {}", node, user_name(geteuid()));
+            return fmt::format(
+                "the system does not let user {} open {}: not by its mode, but by a container's or a security policy",
+                user_name(geteuid()), node);
         case -ENODEV:
         case -ENXIO:
             return fmt::format("{} has no device behind it any more", node);

@@ -10,10 +10,13 @@
 #include <unistd.h>
 #include <xf86drm.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <map>
+#include <memory>
 #include <mutex>
 #include <new>
+#include <string_view>
+#include <vector>
 
 #include "reason.h"
 
@@ -40,22 +43,25 @@ class FileDescriptor {
 inline void order_before_doorbell() {
 #if defined(__aarch64__)
     asm volatile("dmb oshst" ::: "memory");
+#elif defined(__x86_64__)
+    asm volatile("" ::: "memory");  // stores stay in order, also from cached to uncached memory
 #else
-    asm volatile("" ::: "memory");  // x86 keeps stores in order, also from cached to uncached memory
+#error "which barrier orders a store to memory before a store to a device here?"
 #endif
 }
 
 class KernelTransport final : public Transport {
    public:
-    KernelTransport(int fd, dev_t number) : node_(fd), number_(number) {}
+    KernelTransport(std::unique_ptr<FileDescriptor> file, dev_t number) : file_(std::move(file)), number_(number) {}
 
     ~KernelTransport() override {
-        for (const auto& [context, page] : doorbells_)
+        for (const DoorbellPage& page : doorbells_)
             if (page.address != MAP_FAILED) munmap(page.address, SIDRA_BAR_DOORBELL_STRIDE);
     }
 
     int ioctl(unsigned long request, void* argument, std::string* detail) override {
-        const int result = drmIoctl(node_.get(), request, argument) == 0 ? 0 : -errno;
+        if (request == SIDRA_IOCTL_CONTEXT_CREATE) reserve_doorbells();
+        const int result = drmIoctl(file_->get(), request, argument) == 0 ? 0 : -errno;
         if (result != 0) {
             if (detail != nullptr) explain(request, result, argument, detail);
             return result;
@@ -64,15 +70,14 @@ class KernelTransport final : public Transport {
             case SIDRA_IOCTL_CONTEXT_CREATE: {
                 const auto& create = *static_cast<const sidra_ioctl_context_create*>(argument);
                 const std::lock_guard guard(lock_);
-                doorbells_[create.context] = {create.doorbell_offset, MAP_FAILED};
+                doorbells_.push_back({create.context, create.doorbell_offset, MAP_FAILED});  // reserved
                 break;
             }
             case SIDRA_IOCTL_CONTEXT_DESTROY:
                 forget_doorbells(static_cast<const sidra_ioctl_context*>(argument)->context);
                 break;
             case SIDRA_IOCTL_CONTEXT_RECOVER:
-                renew_doorbells(static_cast<const sidra_ioctl_context*>(argument)->context);
-                break;
+                return renew_doorbells(static_cast<const sidra_ioctl_context*>(argument)->context, detail);
             default:
                 break;
         }
@@ -80,7 +85,7 @@ class KernelTransport final : public Transport {
     }
 
     void* map(uint64_t offset, size_t size, bool writable) override {
-        void* address = mmap(nullptr, size, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, node_.get(),
+        void* address = mmap(nullptr, size, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, file_->get(),
                              static_cast<off_t>(offset));
         return address == MAP_FAILED ? nullptr : address;
     }
@@ -88,10 +93,10 @@ class KernelTransport final : public Transport {
 
     uintptr_t doorbell(uint64_t doorbell_offset, uint32_t queue) override {
         const std::lock_guard guard(lock_);
-        for (auto& [context, page] : doorbells_) {
+        for (DoorbellPage& page : doorbells_) {
             if (page.offset != doorbell_offset) continue;
             if (page.address == MAP_FAILED)
-                page.address = mmap(nullptr, SIDRA_BAR_DOORBELL_STRIDE, PROT_WRITE, MAP_SHARED, node_.get(),
+                page.address = mmap(nullptr, SIDRA_BAR_DOORBELL_STRIDE, PROT_WRITE, MAP_SHARED, file_->get(),
                                     static_cast<off_t>(page.offset));
             if (page.address == MAP_FAILED) return 0;
             return reinterpret_cast<uintptr_t>(page.address) + uintptr_t{queue} * 8;
@@ -122,6 +127,7 @@ class KernelTransport final : public Transport {
 
    private:
     struct DoorbellPage {
+        uint32_t context;
         uint64_t offset;
         void* address;  // MAP_FAILED until the first queue needs it
     };
@@ -134,28 +140,45 @@ class KernelTransport final : public Transport {
         }
     }
 
+    // So that nothing can fail once the driver has made the context.
+    void reserve_doorbells() {
+        const std::lock_guard guard(lock_);
+        doorbells_.reserve(std::min(doorbells_.size() * 2 + 2, size_t{SIDRA_CONTEXTS_MAX}));
+    }
+
+    std::vector<DoorbellPage>::iterator find_doorbells(uint32_t context) {
+        return std::find_if(doorbells_.begin(), doorbells_.end(), [&](auto& page) { return page.context == context; });
+    }
+
     void forget_doorbells(uint32_t context) {
         const std::lock_guard guard(lock_);
-        const auto place = doorbells_.find(context);
-        if (place == doorbells_.end()) return;
-        if (place->second.address != MAP_FAILED) munmap(place->second.address, SIDRA_BAR_DOORBELL_STRIDE);
-        doorbells_.erase(place);
+        const auto page = find_doorbells(context);
+        if (page == doorbells_.end()) return;
+        if (page->address != MAP_FAILED) munmap(page->address, SIDRA_BAR_DOORBELL_STRIDE);
+        doorbells_.erase(page);
     }
 
-    // The driver revoked the page when the context was lost. In place: a thread may be about to ring an old queue. If
-    // that fails the revoked page stays, and what is submitted times out.
-    void renew_doorbells(uint32_t context) {
+    // The driver revoked the page when the context was lost. The new one takes its place in one step: a thread may be
+    // about to ring an old queue.
+    int renew_doorbells(uint32_t context, std::string* detail) {
         const std::lock_guard guard(lock_);
-        const auto place = doorbells_.find(context);
-        if (place == doorbells_.end() || place->second.address == MAP_FAILED) return;
-        (void)mmap(place->second.address, SIDRA_BAR_DOORBELL_STRIDE, PROT_WRITE, MAP_SHARED | MAP_FIXED, node_.get(),
-                   static_cast<off_t>(place->second.offset));
+        const auto page = find_doorbells(context);
+        if (page == doorbells_.end() || page->address == MAP_FAILED) return 0;
+        void* fresh = mmap(nullptr, SIDRA_BAR_DOORBELL_STRIDE, PROT_WRITE, MAP_SHARED, file_->get(),
+                           static_cast<off_t>(page->offset));
+        if (fresh != MAP_FAILED && mremap(fresh, SIDRA_BAR_DOORBELL_STRIDE, SIDRA_BAR_DOORBELL_STRIDE,
+                                          MREMAP_MAYMOVE | MREMAP_FIXED, page->address) == page->address)
+            return 0;
+        const int error = -errno;
+        if (fresh != MAP_FAILED) munmap(fresh, SIDRA_BAR_DOORBELL_STRIDE);
+        if (detail != nullptr) *detail = "the context is back, but its doorbells cannot be mapped; try again";
+        return error;
     }
 
-    const FileDescriptor node_;
+    const std::unique_ptr<FileDescriptor> file_;
     const dev_t number_;
-    std::mutex lock_;                             // of doorbells_
-    std::map<uint32_t, DoorbellPage> doorbells_;  // by context
+    std::mutex lock_;                      // of doorbells_
+    std::vector<DoorbellPage> doorbells_;  // of the contexts of this open
 };
 
 int refuse(std::string* detail, int error, std::string text) {
@@ -163,30 +186,28 @@ int refuse(std::string* detail, int error, std::string text) {
     return error;
 }
 
+// By name: other drivers have requests of the same number, and would carry them out.
+bool is_ours(int fd) {
+    const std::unique_ptr<drmVersion, void (*)(drmVersionPtr)> version(drmGetVersion(fd), drmFreeVersion);
+    return version && std::string_view(version->name, static_cast<size_t>(version->name_len)) == "sidra";
+}
+
 }  // namespace
 
 int open_kernel(const std::string& node, std::unique_ptr<Transport>* transport, std::string* detail) {
-    const int fd = open(node.c_str(), O_RDWR | O_CLOEXEC);
-    if (fd < 0) {
+    auto file = std::make_unique<FileDescriptor>(open(node.c_str(), O_RDWR | O_CLOEXEC));
+    if (file->get() < 0) {
         const int error = -errno;
         return refuse(detail, error, reason_of_open(node, error));
     }
     struct stat status {};
-    if (fstat(fd, &status) != 0 || !S_ISCHR(status.st_mode)) {
-        close(fd);
+    if (fstat(file->get(), &status) != 0 || !S_ISCHR(status.st_mode))
         return refuse(detail, -ENODEV, fmt::format("{} is not a device node", node));
-    }
-    auto made = std::make_unique<KernelTransport>(fd, status.st_rdev);
-    // Of this driver, and not some other character device?
-    sidra_ioctl_device_query query{};
-    if (const int error = made->ioctl(SIDRA_IOCTL_DEVICE_QUERY, &query, nullptr); error != 0)
-        return refuse(detail, error == -ENOTTY || error == -EINVAL ? -ENODEV : error,
-                      error == -ENOTTY || error == -EINVAL
-                          ? fmt::format("{} belongs to another driver; SIDRA_DEVICE must name a node such as "
-                                        "/dev/sidra0",
-                                        node)
-                          : reason_of(SIDRA_IOCTL_DEVICE_QUERY, error, &query));
-    *transport = std::move(made);
+    if (!is_ours(file->get()))
+        return refuse(
+            detail, -ENODEV,
+            fmt::format("{} belongs to another driver; SIDRA_DEVICE must name a node such as /dev/sidra0", node));
+    *transport = std::make_unique<KernelTransport>(std::move(file), status.st_rdev);
     return 0;
 }
 
