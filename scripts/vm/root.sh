@@ -38,7 +38,7 @@ fi
 # What a run left that was killed, and roots that no checkout has used for long: the newest three stay.
 find "$vm_cache" -maxdepth 1 -name 'root-*.*' -print0 | while read -rd '' old; do as_root rm -rf "$old"; done
 # shellcheck disable=SC2012 # our own names
-ls -dt "$vm_cache"/root-* 2>/dev/null | tail -n +3 | while read -r old; do as_root rm -rf "$old"; done
+{ ls -dt "$vm_cache"/root-* 2>/dev/null || :; } | tail -n +3 | while read -r old; do as_root rm -rf "$old"; done
 
 tools=(mmdebstrap mkfs.erofs zstd unshare)
 ((EUID == 0)) || tools+=(newuidmap)
@@ -91,11 +91,12 @@ done < <(proxies)
 mode=root
 ((EUID == 0)) || mode=unshare
 comma() { local IFS=,; echo "$*"; }
-# The mount points of build.sh and of the guest are made here, so that the root never changes again.
+# The mount points of build.sh and of the guest are made here, so that the root never changes again. Nobody needs its device nodes, and an
+# ordinary user could not make them.
 if ! mmdebstrap --mode=$mode --variant=apt --format=tar --keyring="$keys" --include="$(comma "${packages[@]}")" "${options[@]}" \
     --customize-hook='mkdir -p "$1/src" "$1/build" "$1/ccache" "$1/overlay"' \
     --customize-hook='rm -f "$1/etc/resolv.conf" "$1/etc/hostname"; echo sidra-vm >"$1/etc/hostname"' \
-    "$suite" - - <<<"$sources" 2>"$log" | as_root tar -C "$work/root" -x --numeric-owner --xattrs --xattrs-include='*' 2>>"$log"; then
+    "$suite" - - <<<"$sources" 2>"$log" | as_root tar -C "$work/root" -x --exclude='./dev/*' --numeric-owner --xattrs --xattrs-include='*' 2>>"$log"; then
     tail -n 25 "$log" >&2
     fail "mmdebstrap could not make the guest's root; the end of its messages is above."
 fi
@@ -110,7 +111,6 @@ python3 "$here/unpack_kernel.py" "$work/root/boot/vmlinuz-$release" "$work/vmlin
 
 as_root mkfs.erofs -x-1 --exclude-path=var/cache --exclude-path=boot "$work/root.erofs" "$work/root" >>"$log" 2>&1 ||
     fail "the image could not be made:" "$(tail -n 5 "$log")"
-((EUID == 0)) || as_root chmod 644 "$work/root.erofs"
 
 echo "$release" >"$work/release"
 rm "$log"

@@ -12,12 +12,14 @@ import sys
 import time
 
 import machine
+import symbols
 
 GDB_SCRIPT = """\
 # gdb -x build/vm/gdb: the guest's kernel, from its first instruction. In gdb, `sidra` finds the modules, once they are loaded.
 set pagination off
 set confirm off
 file {vmlinux}
+set substitute-path /build/tree/src {source}
 target remote :{port}
 python
 import re
@@ -46,13 +48,11 @@ TERM={shlex.quote(os.environ.get("TERM", "linux"))} setsid --ctty --wait bash </
 """
     logs = opts.source / "build/vm"
     if opts.gdb:
+        kernel = symbols.kernel_with_symbols(opts, machine.root_folder())
         opts.qemu_args += f" -S -gdb tcp:localhost:{opts.gdb}"
-        root = machine.root_folder()
-        release = (root / "release").read_text().strip()
-        symbols = root / f"root/usr/lib/debug/boot/vmlinux-{release}"
         logs.mkdir(parents=True, exist_ok=True)
-        (logs / "gdb").write_text(GDB_SCRIPT.format(vmlinux=symbols if symbols.exists() else root / "vmlinux", port=opts.gdb,
-                                                    console=logs / "console.log", modules=logs / "kmod"))
+        (logs / "gdb").write_text(GDB_SCRIPT.format(vmlinux=kernel, port=opts.gdb, console=logs / "console.log", modules=logs / "kmod",
+                                                    source=opts.source))
         print(f"vm: the guest waits for a debugger. In another terminal:\n    gdb -x {logs / 'gdb'}\nthen: continue, Ctrl-C, sidra, break FUNCTION, ...")
     with machine.Machine(opts, job, interactive=True, logs=logs) as guest:
         guest.process.wait()
@@ -87,7 +87,7 @@ def one_command(opts):
 
 def main():
     parser = machine.parser(__doc__)
-    parser.add_argument("--gdb", type=int, nargs="?", const=1234, metavar="PORT", help="stop before the first instruction, for a debugger (default 1234)")
+    parser.add_argument("--gdb", type=int, nargs="?", const=1234, metavar="PORT", help="stop before the first instruction, for a debugger there (default 1234)")
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS", help="for a command (default 300)")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="run this, and not a shell")
     opts = parser.parse_args()
