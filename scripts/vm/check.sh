@@ -4,6 +4,12 @@
 # build/vm and build/vm-selftest. SMP, IOMMU, DEVICES, ... as for `make vm`.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
+mkdir -p build/vm
+exec {lock}>build/vm/check.lock
+if ! flock -n $lock; then
+    echo "vm: another run of this tree is under way; waiting for it"
+    flock $lock
+fi
 rm -rf build/vm/ctest.xml build/vm/results build/vm-selftest/ctest.xml
 
 echo "== vm: build"

@@ -95,24 +95,26 @@ def main():
     folder = Path(sys.argv[1]).resolve()
     suite = ElementTree.Element("testsuite", name="vm-selftest")
     failed = 0
-    for together in [["tests"], ["spins", "panics"]]:
-        running = {name: start(name, folder / name) for name in together}
-        try:
-            for name, process in running.items():
-                for case, wrong in judge(name, folder / name, process.wait()).items():
-                    entry = ElementTree.SubElement(suite, "testcase", name=f"{name}: {case}", status="fail" if wrong else "run", time="0")
-                    if wrong:
-                        failed += 1
-                        ElementTree.SubElement(entry, "failure", message=wrong)
-                        print(f"  FAILED  {name}: {case}: {wrong}; logs in {folder / name}")
-        finally:
-            for process in running.values():
-                process.terminate()
-                process.wait()
+    running = {name: start(name, folder / name) for name in BOOTS}  # they sleep for the most part
+    try:
+        for name, process in running.items():
+            for case, wrong in judge(name, folder / name, process.wait()).items():
+                entry = ElementTree.SubElement(suite, "testcase", name=f"{name}: {case}", status="fail" if wrong else "run", time="0")
+                if wrong:
+                    failed += 1
+                    ElementTree.SubElement(entry, "failure", message=wrong)
+                    print(f"  FAILED  {name}: {case}: {wrong}; logs in {folder / name}")
+    finally:
+        for process in running.values():
+            process.terminate()
+            process.wait()
     ElementTree.ElementTree(suite).write(folder / "ctest.xml")
     print(f"vm: self-test of the harness: {len(suite) - failed} of {len(suite)} things noticed as they should be")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
