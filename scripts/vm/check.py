@@ -101,8 +101,9 @@ class Results:
 
 
 def show(test):
-    counts = f", {len(test.cases)} cases" if test.cases else ""
-    print(f"  {'FAILED' if test.failure else 'passed'}  {test.name} ({test.seconds:.1f} s{counts})" + (f": {test.failure}" if test.failure else ""), flush=True)
+    cases = f", {len(test.cases)} cases" if test.cases else ""
+    verdict, why = ("FAILED", f": {test.failure}") if test.failure else ("passed", "")
+    print(f"  {verdict}  {test.name} ({test.seconds:.1f} s{cases}){why}", flush=True)
     if test.failure:
         for line in test.output[-60:]:
             print(f"        {line.strip()}")
@@ -122,7 +123,8 @@ def follow(guest, results):
                 return
             if time.monotonic() > results.due:
                 test = results.current()
-                results.problems.append("the guest hangs " + (f"in {test.name}" if test and test.started else f"before {test.name}" if test else "after its tests"))
+                where = "after its tests" if not test else f"in {test.name}" if test.started else f"before {test.name}"
+                results.problems.append(f"the guest hangs {where}")
                 guest.show_stacks()
                 return
             if not data:
@@ -151,7 +153,8 @@ def write_results(folder, results, problems):
         inner = ElementTree.SubElement(outer, "testsuite", name=test.name)
         for name, result in test.cases.items():
             part, _, case = name.rpartition(".")
-            entry = ElementTree.SubElement(inner, "testcase", classname=part or test.name, name=case, result="skipped" if result == "skipped" else "completed")
+            state = "skipped" if result == "skipped" else "completed"
+            entry = ElementTree.SubElement(inner, "testcase", classname=part or test.name, name=case, result=state)
             if result == "failed":
                 ElementTree.SubElement(entry, "failure", message="see the TAP")
         ElementTree.ElementTree(outer).write(folder / "results" / f"{test.name}.xml")

@@ -39,7 +39,8 @@ def options(parser):
     parser.add_argument("--smp", type=int, default=env("SMP") or 2, metavar="N", help="CPUs (SMP; default 2)")
     parser.add_argument("--memory", default=env("MEMORY") or "1G", metavar="SIZE", help="guest memory (MEMORY; default 1G)")
     parser.add_argument("--iommu", choices=["on", "off"], default=env("IOMMU") or "off", help="an Intel IOMMU (IOMMU; default off)")
-    parser.add_argument("--devices", type=int, default=env("DEVICES") or 1, metavar="N", help="cards, each below a port of its own (DEVICES; default 1)")
+    parser.add_argument("--devices", type=int, default=env("DEVICES") or 1, metavar="N",
+                        help="cards, each below a port of its own (DEVICES; default 1)")
     parser.add_argument("--device", default=env("DEVICE") or "sidra", metavar="NAME[,PROPERTY=...]", help="what a card is (DEVICE; default sidra)")
     parser.add_argument("--accel", choices=["auto", "tcg", "kvm"], default=env("ACCEL") or "auto", help="auto: KVM if a trial boot works (ACCEL)")
     parser.add_argument("--qemu-args", default=env("QEMU_ARGS") or "", metavar="ARGS", help="more for QEMU (QEMU_ARGS)")
@@ -99,7 +100,8 @@ class Machine:
         # A folder as 9p: read-only ones cannot be spoilt by a guest that goes wild.
         def share(tag, path, extra=",readonly=on"):
             return ["-fsdev", f"local,id={tag},path={path},security_model=none{extra}", "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
-        command = [qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", machine, "-m", opts.memory, "-smp", str(opts.smp),
+        command = [qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                   "-machine", machine, "-m", opts.memory, "-smp", str(opts.smp),
                    "-name", "sidra-vm",
                    "-kernel", root / "vmlinux", "-initrd", initramfs, "-append", self._kernel_line(checks),
                    "-drive", f"if=none,id=root,format=raw,readonly=on,file={root / 'root.erofs'}", "-device", "virtio-blk-pci,drive=root",
@@ -223,7 +225,8 @@ def kvm_works(qemu, root):
             return answer == "works"
     with tempfile.NamedTemporaryFile() as console:
         # Without an initramfs the kernel panics when it is done booting, and QEMU ends.
-        command = ["timeout", "10", qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-machine", "q35,accel=kvm", "-m", "512",
+        command = ["timeout", "10", qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+                   "-machine", "q35,accel=kvm", "-m", "512",
                    "-kernel", root / "vmlinux", "-append", "console=ttyS0 panic=-1", "-serial", f"file:{console.name}"]
         subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
         works = b"Unable to mount root fs" in console.read()

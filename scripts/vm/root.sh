@@ -96,7 +96,8 @@ comma() { local IFS=,; echo "$*"; }
 if ! mmdebstrap --mode=$mode --variant=apt --format=tar --keyring="$keys" --include="$(comma "${packages[@]}")" "${options[@]}" \
     --customize-hook='mkdir -p "$1/src" "$1/build" "$1/ccache" "$1/overlay"' \
     --customize-hook='rm -f "$1/etc/resolv.conf" "$1/etc/hostname"; echo sidra-vm >"$1/etc/hostname"' \
-    "$suite" - - <<<"$sources" 2>"$log" | as_root tar -C "$work/root" -x --exclude='./dev/*' --numeric-owner --xattrs --xattrs-include='*' 2>>"$log"; then
+    "$suite" - - <<<"$sources" 2>"$log" |
+    as_root tar -C "$work/root" -x --exclude='./dev/*' --numeric-owner --xattrs --xattrs-include='*' 2>>"$log"; then
     tail -n 25 "$log" >&2
     fail "mmdebstrap could not make the guest's root; the end of its messages is above."
 fi

@@ -33,7 +33,7 @@ class Sidra(gdb.Command):
             if found and ".text=" in found.group(2):
                 sections = dict(word.split("=") for word in found.group(2).split())
                 text = sections.pop(".text")
-                rest = " ".join(f"-s {{name}} {{address}}" for name, address in sections.items() if name != ".init.text")
+                rest = " ".join(f"-s {{name}} {{address}}" for name, address in sections.items())
                 gdb.execute(f"add-symbol-file {modules}/{{found.group(1)}}.ko {{text}} {{rest}}")
 Sidra()
 end
@@ -53,7 +53,8 @@ TERM={shlex.quote(os.environ.get("TERM", "linux"))} setsid --ctty --wait bash </
         logs.mkdir(parents=True, exist_ok=True)
         (logs / "gdb").write_text(GDB_SCRIPT.format(vmlinux=kernel, port=opts.gdb, console=logs / "console.log", modules=logs / "kmod",
                                                     source=opts.source))
-        print(f"vm: the guest waits for a debugger. In another terminal:\n    gdb -x {logs / 'gdb'}\nthen: continue, Ctrl-C, sidra, break FUNCTION, ...")
+        print("vm: the guest waits for a debugger. In another terminal:", f"    gdb -x {logs / 'gdb'}",
+              "then: continue, Ctrl-C, sidra, break FUNCTION, ...", sep="\n")
     with machine.Machine(opts, job, interactive=True, logs=logs) as guest:
         guest.process.wait()
     return 0
@@ -81,13 +82,15 @@ def one_command(opts):
         try:
             return int((guest.job / "status").read_text())
         except (OSError, ValueError):
-            machine.fail("the guest ended before its command did.", *filter(None, [guest.errors()]), f"Its console is in {guest.console}, whose end is:",
+            machine.fail("the guest ended before its command did.", *filter(None, [guest.errors()]),
+                         f"Its console is in {guest.console}, whose end is:",
                          *guest.console.read_text(errors="replace").splitlines()[-15:])
 
 
 def main():
     parser = machine.parser(__doc__)
-    parser.add_argument("--gdb", type=int, nargs="?", const=1234, metavar="PORT", help="stop before the first instruction, for a debugger there (default 1234)")
+    parser.add_argument("--gdb", type=int, nargs="?", const=1234, metavar="PORT",
+                        help="stop before the first instruction, for a debugger there (default 1234)")
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS", help="for a command (default 300)")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="run this, and not a shell")
     opts = parser.parse_args()

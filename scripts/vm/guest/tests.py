@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """tests.py LIST GRACE: runs tests in the guest, one after the other, and tells of them in TAP on the second serial port.
 
-A line of LIST is: name, deadline in seconds, shell command. Everything that a test prints (TAP of its own, or GoogleTest's output) goes, indented, before
-its result. A test fails by its exit status, by its deadline, and when the kernel complains or is tainted while it runs. After its deadline,
-what its processes wait for in the kernel goes into the log; one that cannot even be killed ends the run.
+A line of LIST is: name, deadline in seconds, shell command. Everything that a test prints (TAP of its own, or GoogleTest's output) goes,
+indented, before its result. A test fails by its exit status, by its deadline, and when the kernel complains or is tainted while it runs. After
+its deadline, what its processes wait for in the kernel goes into the log; one that cannot even be killed ends the run.
 """
 import os
 import select
@@ -95,7 +95,8 @@ def stacks(session):
 
 def run(command, deadline):
     """None, or why the test failed; "stuck" as the second value if there is no way on."""
-    process = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    process = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, start_new_session=True)
     output, rest = process.stdout.fileno(), b""
     os.set_blocking(output, False)
     end, late, ended = time.monotonic() + deadline, False, None
