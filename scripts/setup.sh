@@ -11,7 +11,7 @@ declare -A why=(
     [qemu]="what QEMU is built with, and its firmware"
     [bench]="the peers that sidra-bench measures against"
     [lint]="formatter and static checkers"
-    [vm]="what makes the VM's root, and the firmware that QEMU boots with"
+    [vm]="what makes the VM's root"
 )
 declare -A packages=(
     [make]="make"
@@ -20,7 +20,7 @@ declare -A packages=(
     [qemu]="dpkg-dev debian-archive-keyring patch xz-utils python3-venv libglib2.0-dev libfdt-dev zlib1g-dev seabios qemu-system-data"
     [bench]="libdnnl-dev libopenblas-dev libopenblas0-pthread"
     [lint]="clang clang-format clang-tidy shellcheck"
-    [vm]="mmdebstrap debian-archive-keyring erofs-utils zstd uidmap qemu-system-data seabios"
+    [vm]="mmdebstrap debian-archive-keyring erofs-utils zstd uidmap"
 )
 
 fail() {
