@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Goes wrong in the way that its parameter says, when it is loaded: the self-test of the VM harness has to notice each
- * of them.
+ * Goes wrong in the way that its parameter says, when it is loaded: the self-test of the VM harness has to notice each of them.
  */
 #include <linux/bug.h>
 #include <linux/completion.h>
@@ -10,38 +9,43 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-static char* how = "";
+static char *how = "";
 module_param(how, charp, 0);
 MODULE_PARM_DESC(how, "warn, oops, overrun, wait (can be killed), stuck (cannot), or spin (with interrupts off)");
 
-static int __init broken_init(void) {
-    DECLARE_COMPLETION_ONSTACK(never);
+static int __init broken_init(void)
+{
+	DECLARE_COMPLETION_ONSTACK(never);
 
-    if (!strcmp(how, "warn")) {
-        WARN(1, "broken: as asked for\n");
-    } else if (!strcmp(how, "oops")) {
-        WRITE_ONCE(*(volatile int*)8, 1);
-    } else if (!strcmp(how, "overrun")) {
-        char* object = kmalloc(56, GFP_KERNEL);
+	if (!strcmp(how, "warn")) {
+		WARN(1, "broken: as asked for\n");
+	} else if (!strcmp(how, "oops")) {
+		WRITE_ONCE(*(volatile int *)8, 1);
+	} else if (!strcmp(how, "overrun")) {
+		char *object = kmalloc(56, GFP_KERNEL);
 
-        if (!object) return -ENOMEM;
-        OPTIMIZER_HIDE_VAR(object);
-        object[56] = 1;
-        kfree(object);
-    } else if (!strcmp(how, "wait")) {
-        return wait_for_completion_killable(&never);
-    } else if (!strcmp(how, "stuck")) {
-        wait_for_completion(&never);
-    } else if (!strcmp(how, "spin")) {
-        local_irq_disable();
-        for (;;) cpu_relax();
-    } else {
-        return -EINVAL;
-    }
-    return 0;
+		if (!object)
+			return -ENOMEM;
+		OPTIMIZER_HIDE_VAR(object);
+		object[56] = 1;
+		kfree(object);
+	} else if (!strcmp(how, "wait")) {
+		return wait_for_completion_killable(&never);
+	} else if (!strcmp(how, "stuck")) {
+		wait_for_completion(&never);
+	} else if (!strcmp(how, "spin")) {
+		local_irq_disable();
+		for (;;)
+			cpu_relax();
+	} else {
+		return -EINVAL;
+	}
+	return 0;
 }
 
-static void __exit broken_exit(void) {}
+static void __exit broken_exit(void)
+{
+}
 
 module_init(broken_init);
 module_exit(broken_exit);
