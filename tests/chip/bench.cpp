@@ -362,16 +362,21 @@ struct Bench::Callbacks {
     }
 };
 
-Bench::Bench(const BenchOptions& options) : options_(options), bus_(options.pages, options.scatter, options.seed) {
+void Bench::replace_chip() {
+    sidra_chip_destroy(chip_);
     const sidra_chip_host host = {this,           Callbacks::map,  Callbacks::unmap, Callbacks::load, Callbacks::store,
                                   Callbacks::max, Callbacks::msix, Callbacks::clock, Callbacks::kick};
-    const sidra_chip_config config = {options.profile, options.engine, options.workers, 0, options.seed};
+    const sidra_chip_config config = {options_.profile, options_.engine, options_.workers, 0, options_.seed};
     char error[256] = "";
     if (sidra_chip_create(&config, &host, &chip_, error, sizeof error) != 0) {
         ADD_FAILURE() << "sidra_chip_create: " << error;
         std::abort();
     }
     l3_ = sidra_chip_l3(chip_, &l3_size_);
+}
+
+Bench::Bench(const BenchOptions& options) : options_(options), bus_(options.pages, options.scatter, options.seed) {
+    replace_chip();
     const uint32_t geometry = read32(SIDRA_REG_GEOMETRY0);
     crossbars_ = (geometry & 0xffffu) * (geometry >> 16) * read32(SIDRA_REG_GEOMETRY1);
     table_ = bus_.alloc(SIDRA_CONTEXTS_MAX * sizeof(sidra_hw_context));

@@ -205,6 +205,8 @@ class Bench {
     Bench& operator=(const Bench&) = delete;
 
     sidra_chip* chip() const { return chip_; }
+    // Another chip in place of this one, just powered on; memory stays.
+    void replace_chip();
     Bus& bus() { return bus_; }
     Context& context(uint32_t queues = 8);
     Context& context_at(uint32_t index, uint32_t queues = 8);

@@ -92,6 +92,17 @@ bool sidra_chip_pending(sidra_chip *chip);
 /* Reset as by register (cells, NVM and L3 contents survive; queues, contexts, registers do not). Waits for running slices. */
 void sidra_chip_reset(sidra_chip *chip);
 
+/*
+ * Saves or loads the whole state of a chip: registers, contexts and queues with their positions, cells, NVM, L3. Only while no other
+ * function of the chip runs (sidra_chip_run() has returned on every thread); memory of the host is not part of it, and must be the
+ * same again when a loaded chip runs. What a saved chip was in the middle of, a loaded one goes on with. Knobs stay as they are, but stuck cells.
+ *
+ * The callbacks move `size` bytes, or fail with false. Profiles must be equal; engine, workers and seed need not be. What is read is not
+ * trusted: nonsense gives an error, and the chip is then as after power-on. Both return 0, or -1 (load: with a text in error, if given).
+ */
+int sidra_chip_save(sidra_chip *chip, bool (*write)(void *opaque, const void *data, size_t size), void *opaque);
+int sidra_chip_load(sidra_chip *chip, bool (*read)(void *opaque, void *data, size_t size), void *opaque, char *error, size_t error_size);
+
 /* Name of the engine in use: "scalar", "avx2", "avx512", "neon". */
 const char *sidra_chip_engine_name(const sidra_chip *chip);
 

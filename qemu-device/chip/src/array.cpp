@@ -25,6 +25,10 @@ LazyMemory::LazyMemory(size_t size) : size_(size) {
 
 LazyMemory::~LazyMemory() { munmap(data_, size_); }
 
+void LazyMemory::clear() {
+    if (madvise(data_, size_, MADV_DONTNEED) != 0) std::memset(data_, 0, size_);
+}
+
 Array::Array(const Geometry& geometry, const engine::Engine& engine)
     : xbars_(geometry.xbars()),
       engine_(engine),
@@ -65,7 +69,7 @@ void Array::erase(uint32_t xbar) {
 void Array::apply_stuck_locked(uint32_t xbar) {
     std::lock_guard guard(stuck_lock_);
     for (const Stuck& cell : stuck_)
-        if (cell.xbar == xbar) cells(xbar)[cell.row * SIDRA_XBAR_COLS + cell.column] = cell.level;
+        if (cell.xbar == xbar) cells(xbar)[cell.row * SIDRA_XBAR_COLS + cell.column] = static_cast<uint8_t>(cell.level);
 }
 
 // Brings plane and sums in line with the cells of a block. The general way; programming without stuck cells packs its
@@ -196,6 +200,57 @@ void Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t leve
         const uint32_t output = s.encoding == SIDRA_ENCODING_DIFFERENTIAL ? column / 2 : column;
         repack_locked(xbar, s.encoding, row, 1, output, 1);
     }
+}
+
+bool Array::image(uint32_t xbar, Image* image, uint8_t* levels) const {
+    std::lock_guard guard(lock(xbar));
+    const State& s = state(xbar);
+    *image = {};
+    image->uid = s.uid.load(std::memory_order_relaxed);
+    image->programs = s.programs;
+    if (image->uid == 0) return s.programs != 0;
+    image->tile = s.tile;
+    image->encoding = s.encoding;
+    std::copy(std::begin(s.rows), std::end(s.rows), image->rows);
+    std::memcpy(levels, cells(xbar), kXbarCells);
+    return true;
+}
+
+bool Array::restore(uint32_t xbar, const Image& image, const uint8_t* levels) {
+    if (xbar >= xbars_ || image.encoding > SIDRA_ENCODING_OFFSET || image.reserved) return false;
+    std::lock_guard guard(lock(xbar));
+    State& s = state(xbar);
+    if (s.uid.load(std::memory_order_relaxed) != 0) return false;  // twice
+    s.programs = image.programs;
+    if (image.uid == 0) return true;
+    s.tile = image.tile;
+    s.encoding = image.encoding;
+    std::memcpy(cells(xbar), levels, kXbarCells);
+    const uint32_t outputs = image.encoding == SIDRA_ENCODING_DIFFERENTIAL ? SIDRA_XBAR_COLS / 2 : SIDRA_XBAR_COLS;
+    uint32_t covered = 0;
+    for (uint32_t row = 0; row < SIDRA_XBAR_ROWS; row++) {
+        if (!(image.rows[row / 64] >> (row % 64) & 1)) continue;
+        s.rows[row / 64] |= uint64_t{1} << (row % 64);
+        repack_locked(xbar, image.encoding, row, 1, 0, outputs);
+        covered++;
+    }
+    s.uid.store(image.uid, std::memory_order_release);
+    s.covered_rows.store(covered, std::memory_order_release);
+    programmed_xbars_.fetch_add(1, std::memory_order_relaxed);
+    epoch_.fetch_add(1, std::memory_order_release);
+    return true;
+}
+
+std::vector<Array::Stuck> Array::stuck_cells() const {
+    std::lock_guard guard(stuck_lock_);
+    return stuck_;
+}
+
+void Array::clear() {
+    for (LazyMemory* memory : {&cells_, &planes_, &pair_planes_, &states_, &nvm_}) memory->clear();
+    stuck_.clear();
+    programmed_xbars_.store(0, std::memory_order_relaxed);
+    epoch_.fetch_add(1, std::memory_order_release);
 }
 
 void Array::clear_stuck() {

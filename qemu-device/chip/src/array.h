@@ -26,6 +26,7 @@ class LazyMemory {
     LazyMemory& operator=(const LazyMemory&) = delete;
     uint8_t* data() const { return data_; }
     size_t size() const { return size_; }
+    void clear();
 
    private:
     uint8_t* data_;
@@ -68,6 +69,26 @@ class Array {
     void set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t level);
     void clear_stuck();
 
+    // What a crossbar holds, for saving; false: nothing was ever done to it. `levels` takes kXbarCells bytes and means
+    // something if uid is not 0. Nobody programs meanwhile.
+    struct Image {
+        uint64_t uid;
+        uint64_t rows[SIDRA_XBAR_ROWS / 64];  // covered
+        uint32_t tile;
+        uint32_t programs;
+        uint32_t encoding;
+        uint32_t reserved;
+    };
+    struct Stuck {
+        uint32_t xbar, row, column, level;
+    };
+    bool image(uint32_t xbar, Image* image, uint8_t* levels) const;
+    // False: no array can hold this. Into an array that was cleared.
+    bool restore(uint32_t xbar, const Image& image, const uint8_t* levels);
+    std::vector<Stuck> stuck_cells() const;
+    // As it left the factory; NVM too.
+    void clear();
+
     // Moves whenever ownership or coverage of any crossbar may have shrunk.
     uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
     uint32_t programmed_xbars() const { return programmed_xbars_.load(std::memory_order_relaxed); }
@@ -84,10 +105,6 @@ class Array {
         uint32_t stuck_cells;
         uint64_t rows[SIDRA_XBAR_ROWS / 64];
         int32_t sums[engine::kTileColsMax];
-    };
-    struct Stuck {
-        uint32_t xbar, row, column;
-        uint8_t level;
     };
 
     State& state(uint32_t xbar) const { return reinterpret_cast<State*>(states_.data())[xbar]; }

@@ -109,6 +109,24 @@ bool sidra_chip_pending(sidra_chip* chip) { return chip->pending(); }
 
 void sidra_chip_reset(sidra_chip* chip) { chip->reset(); }
 
+int sidra_chip_save(sidra_chip* chip, bool (*write)(void* opaque, const void* data, size_t size), void* opaque) {
+    try {
+        return chip->save(write, opaque) ? 0 : -1;
+    } catch (const std::exception&) {
+        return -1;
+    }
+}
+
+int sidra_chip_load(sidra_chip* chip, bool (*read)(void* opaque, void* data, size_t size), void* opaque, char* error,
+                    size_t error_size) {
+    const char* why = "not enough memory";
+    try {
+        if (chip->load(read, opaque, &why)) return 0;
+    } catch (const std::exception&) {
+    }
+    return fail(error, error_size, why);
+}
+
 const char* sidra_chip_engine_name(const sidra_chip* chip) { return chip->engine_name(); }
 
 bool sidra_chip_set_knob(sidra_chip* chip, uint32_t knob, uint64_t value) { return chip->set_knob(knob, value); }

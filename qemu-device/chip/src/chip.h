@@ -31,6 +31,10 @@
 
 namespace sidra::chip {
 
+// Entries of the driver's tables that may be acted on.
+bool well_formed(const sidra_hw_context& entry);
+bool well_formed(const sidra_hw_queue& entry);
+
 class Chip {
    public:
     Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed,
@@ -42,6 +46,12 @@ class Chip {
     bool pending() const;
     void reset();
     bool set_knob(uint32_t knob, uint64_t value);
+
+    // save.cpp; nobody else calls the chip meanwhile. False: the stream failed, or (load) why not.
+    using Write = bool (*)(void* opaque, const void* data, size_t size);
+    using Read = bool (*)(void* opaque, void* data, size_t size);
+    bool save(Write write, void* opaque);
+    bool load(Read read, void* opaque, const char** why);
 
     uint8_t* l3() { return l3_.data(); }
     uint64_t l3_size() const { return l3_.size(); }
@@ -56,7 +66,7 @@ class Chip {
     void write32(uint64_t offset, uint32_t value);
     bool write_half(uint64_t offset, uint32_t value);
     sidra_telemetry telemetry();
-    uint64_t clock_ns() const { return host_.clock_ns(host_.self) - powered_on_ns_; }
+    uint64_t clock_ns() const { return host_.clock_ns(host_.self) - powered_on_ns_.load(std::memory_order_relaxed); }
     void raise(unsigned vector);
     void interrupt(uint32_t cause);
 
@@ -75,6 +85,13 @@ class Chip {
     void set_stop(bool stop);
     void forget(Queue& queue);
     void finish_reset();
+
+    // ---- save.cpp
+    void clear();
+    bool load_chunks(Read read, void* opaque, const char** why);
+    const char* load_chunk(uint32_t tag, const std::vector<uint8_t>& data);
+    template <typename F>
+    void for_each_counter(F&& visit);
 
     // ---- run.cpp
     bool can_run() const;
@@ -102,7 +119,7 @@ class Chip {
     const Geometry geometry_;
     const sidra_chip_host host_;
     const engine::Engine& engine_;
-    const uint64_t powered_on_ns_;
+    std::atomic<uint64_t> powered_on_ns_;  // by the host's clock; changes with a load only
     LazyMemory l3_;
     Bus bus_;
     Array array_;

@@ -40,8 +40,11 @@ class Queue {
     bool parked = false;
     uint64_t park_key = 0;
 
-    enum class Stage : uint8_t { kFetch, kWait, kJob };
-    Stage stage = Stage::kFetch;  // kWait: job.cmd is an unsatisfied SEM_WAIT. kJob: job is under way
+    // kWait: job.cmd is an unsatisfied SEM_WAIT. kJob: job is under way. kLoaded: job.cmd was under way when the chip
+    // was saved, and starts anew at the unit `loaded_unit`.
+    enum class Stage : uint8_t { kFetch, kWait, kJob, kLoaded };
+    Stage stage = Stage::kFetch;
+    uint32_t loaded_unit = 0;
     Job job;
     std::atomic<uint32_t> next_unit{0};  // of the job
 

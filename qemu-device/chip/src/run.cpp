@@ -5,6 +5,21 @@
 
 namespace sidra::chip {
 
+bool well_formed(const sidra_hw_context& entry) {
+    return entry.flags == SIDRA_HW_CONTEXT_VALID && entry.page_table != 0 && entry.page_table % SIDRA_PAGE_SIZE == 0 &&
+           entry.weights_count <= SIDRA_WEIGHTS_MAX && entry.queue_count <= SIDRA_QUEUES_PER_CONTEXT_MAX &&
+           !entry.reserved[0] && !entry.reserved[1] && !entry.reserved[2];
+}
+
+bool well_formed(const sidra_hw_queue& entry) {
+    constexpr uint32_t kFlags = SIDRA_HW_QUEUE_VALID | SIDRA_HW_QUEUE_KERNEL;
+    return (entry.flags & SIDRA_HW_QUEUE_VALID) && !(entry.flags & ~kFlags) && entry.ring % SIDRA_PAGE_SIZE == 0 &&
+           entry.write_index % 8 == 0 && entry.state != 0 && entry.state % SIDRA_PAGE_SIZE == 0 &&
+           entry.report % 32 == 0 && entry.ring_log2 >= SIDRA_HW_QUEUE_LOG2_MIN &&
+           entry.ring_log2 <= SIDRA_HW_QUEUE_LOG2_MAX && entry.priority < SIDRA_PRIORITIES && entry.vector >= 1 &&
+           entry.vector < SIDRA_MSIX_VECTORS && !entry.reserved0 && !entry.reserved1;
+}
+
 bool Chip::stopped(uint32_t context, uint32_t queue) const {
     return stop_device_.load() || stop_context_[context].load() != 0 || stop_[slot(context, queue)].load() != 0;
 }
@@ -56,10 +71,7 @@ bool Chip::load_context(Context& context) {
     const uint64_t table = context_table_.load();
     sidra_hw_context entry;
     if (table == 0 || !bus_.read_words(table + context.id * sizeof entry, &entry, sizeof entry)) return false;
-    if (entry.flags != SIDRA_HW_CONTEXT_VALID || entry.page_table == 0 || entry.page_table % SIDRA_PAGE_SIZE ||
-        entry.weights_count > SIDRA_WEIGHTS_MAX || entry.queue_count > SIDRA_QUEUES_PER_CONTEXT_MAX ||
-        entry.reserved[0] || entry.reserved[1] || entry.reserved[2])
-        return false;
+    if (!well_formed(entry)) return false;
     std::lock_guard guard(context.load_lock);
     if (context.loaded.load(std::memory_order_relaxed)) return true;
     context.entry = entry;
@@ -70,12 +82,7 @@ bool Chip::load_context(Context& context) {
 bool Chip::read_queue_entry(const Context& context, uint32_t id, sidra_hw_queue* entry) {
     if (id >= context.entry.queue_count) return false;
     if (!bus_.read_words(context.entry.queue_table + id * sizeof *entry, entry, sizeof *entry)) return false;
-    constexpr uint32_t kFlags = SIDRA_HW_QUEUE_VALID | SIDRA_HW_QUEUE_KERNEL;
-    return (entry->flags & SIDRA_HW_QUEUE_VALID) && !(entry->flags & ~kFlags) && entry->ring % SIDRA_PAGE_SIZE == 0 &&
-           entry->write_index % 8 == 0 && entry->state != 0 && entry->state % SIDRA_PAGE_SIZE == 0 &&
-           entry->report % 32 == 0 && entry->ring_log2 >= SIDRA_HW_QUEUE_LOG2_MIN &&
-           entry->ring_log2 <= SIDRA_HW_QUEUE_LOG2_MAX && entry->priority < SIDRA_PRIORITIES && entry->vector >= 1 &&
-           entry->vector < SIDRA_MSIX_VECTORS && !entry->reserved0 && !entry->reserved1;
+    return well_formed(*entry);
 }
 
 // Makes the queue processor hold the table entry as it is now; false (and forgotten) if there is none.

@@ -40,6 +40,14 @@ class Scheduler {
     // Whether a queue is ready, other than the one named.
     bool any_ready(uint32_t except_context = SIDRA_CONTEXTS_MAX, uint32_t except_queue = 0) const;
 
+    uint32_t priority(uint32_t context, uint32_t queue) const {
+        return priority_[context][queue].load(std::memory_order_relaxed);
+    }
+    bool ready(uint32_t context, uint32_t queue) const {
+        for (const auto& priority : entities_)
+            if (priority[context].ready[queue / 64].load() >> (queue % 64) & 1) return true;
+        return false;
+    }
     void set_priority(uint32_t context, uint32_t queue, uint32_t priority) {
         priority_[context][queue].store(static_cast<uint8_t>(priority), std::memory_order_relaxed);
     }

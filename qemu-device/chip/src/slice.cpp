@@ -100,6 +100,9 @@ Slice::Outcome Slice::run() {
             case Queue::Stage::kWait:
                 result = semaphore_wait();
                 break;
+            case Queue::Stage::kLoaded:
+                result = loaded();
+                break;
             default:
                 result = step();
                 break;
@@ -180,6 +183,15 @@ Fault Slice::fetch(bool* empty) {
     return {};
 }
 
+// The packet at hand when the chip was saved is checked and prepared like one just fetched.
+Slice::Step Slice::loaded() {
+    queue_.stage = Queue::Stage::kFetch;
+    __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
+    const Step step = execute();
+    queue_.loaded_unit = 0;
+    return step;
+}
+
 Slice::Step Slice::execute() {
     const sidra_cmd& c = cmd();
     switch (c.hdr.opcode) {
@@ -217,7 +229,9 @@ Slice::Step Slice::execute() {
     job.work = {};
     const Env env{chip_.bus_, queue_.context, space_, chip_.array_, chip_.engine_, chip_.unit_knobs_};
     if (Fault f = job.operation->prepare(env, job)) return fault(f);
-    queue_.next_unit.store(0, std::memory_order_relaxed);
+    // After a load it goes on where it was. Units of an MVM depend on the engine: done again, they give the same.
+    const bool again = c.hdr.opcode == SIDRA_CMD_MVM || queue_.loaded_unit >= job.units;
+    queue_.next_unit.store(again ? 0 : queue_.loaded_unit, std::memory_order_relaxed);
     queue_.stage = Queue::Stage::kJob;
     return run_job(false);
 }

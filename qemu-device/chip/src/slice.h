@@ -30,6 +30,7 @@ class Slice {
     Step step();
     Fault fetch(bool* empty);
     Step execute();
+    Step loaded();
     Step run_job(bool resumed);
     Step semaphore_wait();
     void parked_leave();

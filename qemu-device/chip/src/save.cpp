@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: MIT
+// Saving and loading of a chip: a stream of chunks {tag, bytes, payload}, little-endian, HEAD first and END last. What
+// is zero is left out. Loading takes nothing on trust: each chunk is judged as if a stranger had written it.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+
+#include "chip.h"
+
+namespace sidra::chip {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t tag(const char (&name)[5]) {
+    return static_cast<uint32_t>(name[0]) | static_cast<uint32_t>(name[1]) << 8 | static_cast<uint32_t>(name[2]) << 16 |
+           static_cast<uint32_t>(name[3]) << 24;
+}
+constexpr uint32_t kHead = tag("SDRA"), kRegisters = tag("REGS"), kCounters = tag("CNTR"), kSlot = tag("SLOT"),
+                   kContext = tag("CTXT"), kQueue = tag("QUEU"), kCrossbar = tag("XBAR"), kStuck = tag("STUK"),
+                   kNvm = tag("NVM "), kL3 = tag("L3  "), kEnd = tag("END ");
+constexpr uint32_t kPage = SIDRA_PAGE_SIZE;
+constexpr size_t kCountersMax = 32;
+
+struct ChunkHeader {
+    uint32_t tag;
+    uint32_t bytes;
+};
+struct Head {
+    uint32_t version;
+    uint32_t xbars;
+    uint64_t l3_size;
+    uint64_t nvm_size;
+    uint8_t uuid[16];
+};
+struct SavedRegisters {
+    uint64_t context_table;
+    uint64_t admin_arg[3];
+    uint64_t clock_latch;
+    uint64_t device_clock;
+    uint64_t command_arg[3];
+    uint32_t control, scratch, admin_status, boot_reason;
+    uint32_t int_status, int_enable, generation;
+    uint32_t command;
+    uint8_t command_pending, command_begun, reset_pending, stop_device;
+    uint32_t reserved;
+    uint8_t stop_context[SIDRA_CONTEXTS_MAX];
+};
+struct SavedCounters {
+    uint64_t doorbells[SIDRA_CONTEXTS_MAX];
+    uint64_t counters[kCountersMax];
+};
+struct SavedSlot {
+    uint32_t context, queue;
+    uint64_t arm;
+    uint8_t priority, stop, ready, reserved[5];
+};
+struct SavedContext {
+    uint32_t id, reserved;
+    sidra_hw_context entry;
+};
+struct SavedQueue {
+    uint32_t context, queue;
+    uint8_t loaded, recheck, deferred, faulted, under_way, call_active, reserved[2];
+    sidra_hw_queue entry;
+    uint64_t timeline, index, progress, device_ps, energy_pj;
+    sidra_cmd cmd;
+    uint32_t unit, call_position;
+    sidra_cmd call;
+    uint64_t call_device_ps, call_energy_pj;
+};
+struct SavedPage {
+    uint64_t number;
+    uint8_t bytes[kPage];
+};
+struct SavedCrossbar {
+    uint32_t xbar, reserved;
+    Array::Image image;
+};
+// No padding whose contents would be anybody's guess.
+static_assert(sizeof(Head) == 40 && sizeof(SavedRegisters) == 9 * 8 + 8 * 4 + 8 + 64 && sizeof(SavedSlot) == 24 &&
+              sizeof(SavedContext) == 72 && sizeof(SavedQueue) == 16 + 64 + 40 + 64 + 8 + 64 + 16 &&
+              sizeof(SavedPage) == 8 + kPage && sizeof(SavedCrossbar) == 8 + 56 && sizeof(Array::Stuck) == 16);
+constexpr size_t kChunkMax = sizeof(SavedCrossbar) + kXbarCells;
+
+// FNV-1a, by words: finds damage, not malice.
+class Sum {
+   public:
+    void add(const void* data, size_t bytes) {
+        const auto* at = static_cast<const uint8_t*>(data);
+        for (; bytes != 0; bytes -= std::min<size_t>(bytes, 8), at += 8) {
+            uint64_t word = 0;
+            std::memcpy(&word, at, std::min<size_t>(bytes, 8));
+            value_ = (value_ ^ word) * 0x100000001b3u;
+        }
+    }
+    uint64_t value() const { return value_; }
+
+   private:
+    uint64_t value_ = 0xcbf29ce484222325u;
+};
+
+class Writer {
+   public:
+    Writer(Chip::Write write, void* opaque) : write_(write), opaque_(opaque) {}
+    void chunk(uint32_t tag, const void* data, size_t bytes, const void* more = nullptr, size_t more_bytes = 0) {
+        const ChunkHeader header{tag, static_cast<uint32_t>(bytes + more_bytes)};
+        put(&header, sizeof header);
+        put(data, bytes);
+        if (more_bytes) put(more, more_bytes);
+    }
+    template <typename T>
+    void chunk(uint32_t tag, const T& value) {
+        chunk(tag, &value, sizeof value);
+    }
+    void pages(uint32_t tag, const uint8_t* data, size_t bytes) {
+        for (uint64_t number = 0; number < bytes / kPage; number++) {
+            const uint8_t* page = data + number * kPage;
+            if (std::any_of(page, page + kPage, [](uint8_t byte) { return byte != 0; }))
+                chunk(tag, &number, sizeof number, page, kPage);
+        }
+    }
+    bool finish() {
+        const uint64_t sum = sum_.value();
+        chunk(kEnd, sum);
+        return good_;
+    }
+
+   private:
+    void put(const void* data, size_t bytes) {
+        sum_.add(data, bytes);
+        good_ = good_ && write_(opaque_, data, bytes);
+    }
+    Chip::Write write_;
+    void* opaque_;
+    Sum sum_;
+    bool good_ = true;
+};
+
+template <typename T>
+bool take(const std::vector<uint8_t>& data, T* value) {
+    if (data.size() != sizeof *value) return false;
+    std::memcpy(value, data.data(), sizeof *value);
+    return true;
+}
+
+bool flag(uint8_t value) { return value <= 1; }
+
+const char* load_page(const std::vector<uint8_t>& data, uint8_t* memory, size_t bytes) {
+    uint64_t number;
+    if (data.size() != sizeof(SavedPage)) return "page of a wrong size";
+    std::memcpy(&number, data.data(), sizeof number);
+    if (number >= bytes / kPage) return "page outside the chip's memory";
+    std::memcpy(memory + number * kPage, data.data() + sizeof number, kPage);
+    return nullptr;
+}
+
+}  // namespace
+
+template <typename F>
+void Chip::for_each_counter(F&& visit) {
+    Counters& c = counters_;
+    for (std::atomic<uint64_t>* counter :
+         {&c.packets, &c.call_packets, &c.faults, &c.arms, &c.mmio_reads, &c.mmio_writes, &c.interrupts, &c.mvms,
+          &c.macs, &c.vec_elements, &c.copy_bytes, &c.programmed_cells, &c.device_ps, &c.energy_pj, &c.busy_ns,
+          &bus_.errors})
+        visit(*counter);
+}
+
+bool Chip::save(Write write, void* opaque) {
+    Writer out(write, opaque);
+    Head head{kVersion, array_.xbars(), l3_.size(), array_.nvm().size(), {}};
+    std::memcpy(head.uuid, uuid_, sizeof uuid_);
+    out.chunk(kHead, head);
+
+    SavedRegisters r{};
+    r.context_table = registers_.context_table;
+    std::copy(std::begin(registers_.admin_arg), std::end(registers_.admin_arg), r.admin_arg);
+    r.clock_latch = registers_.clock_latch;
+    r.device_clock = clock_ns();
+    std::copy(std::begin(admin_.arg), std::end(admin_.arg), r.command_arg);
+    r.control = registers_.control;
+    r.scratch = registers_.scratch;
+    r.admin_status = registers_.admin_status;
+    r.boot_reason = registers_.boot_reason;
+    r.int_status = int_status_.load();
+    r.int_enable = int_enable_.load();
+    r.generation = generation_.load();
+    r.command = admin_.command;
+    r.command_pending = admin_.pending.load();
+    r.command_begun = admin_.begun;
+    r.reset_pending = admin_.reset.load();
+    r.stop_device = stop_device_.load();
+    for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++) r.stop_context[i] = stop_context_[i].load();
+    out.chunk(kRegisters, r);
+
+    SavedCounters counters{};
+    for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++) counters.doorbells[i] = doorbells_[i].count.load();
+    size_t used = 0;
+    for_each_counter([&](const std::atomic<uint64_t>& counter) { counters.counters[used++] = counter.load(); });
+    out.chunk(kCounters, counters);
+
+    for (uint32_t context = 0; context < SIDRA_CONTEXTS_MAX; context++) {
+        if (const Context* known = contexts_[context].load(); known && known->loaded.load())
+            out.chunk(kContext, SavedContext{context, 0, known->entry});
+        for (uint32_t queue = 0; queue < SIDRA_QUEUES_PER_CONTEXT_MAX; queue++) {
+            const SavedSlot idle{context, queue, 0, 1, 0, 0, {}};
+            SavedSlot s = idle;
+            s.arm = arm_[slot(context, queue)].load();
+            s.priority = static_cast<uint8_t>(scheduler_.priority(context, queue));
+            s.stop = stop_[slot(context, queue)].load();
+            s.ready = scheduler_.ready(context, queue);
+            if (const Queue* q = queues_[slot(context, queue)].load()) {
+                SavedQueue saved{};
+                saved.context = context;
+                saved.queue = queue;
+                saved.loaded = q->loaded.load();
+                saved.recheck = q->recheck.load();
+                saved.deferred = q->deferred.load();
+                if (saved.loaded) {
+                    saved.faulted = q->faulted.load();
+                    saved.under_way = q->stage != Queue::Stage::kFetch;
+                    saved.entry = q->entry;
+                    saved.timeline = q->timeline.load();
+                    saved.index = q->index;
+                    saved.progress = q->progress;
+                    saved.device_ps = q->total.device_ps;
+                    saved.energy_pj = q->total.energy_pj;
+                    if (saved.under_way) saved.cmd = q->job.cmd;
+                    if (q->stage == Queue::Stage::kJob) saved.unit = std::min(q->next_unit.load(), q->job.units);
+                    if (q->stage == Queue::Stage::kLoaded) saved.unit = q->loaded_unit;
+                    saved.call_active = q->call.active;
+                    if (saved.call_active) {
+                        saved.call_position = q->call.position;
+                        saved.call.call = q->call.cmd;
+                        saved.call_device_ps = q->call.cost.device_ps;
+                        saved.call_energy_pj = q->call.cost.energy_pj;
+                    }
+                    // Whoever waits looks again: so nobody needs to know where.
+                    if (q->stage == Queue::Stage::kWait) s.ready = 1;
+                }
+                if (saved.loaded || saved.recheck || saved.deferred) out.chunk(kQueue, saved);
+            }
+            if (std::memcmp(&s, &idle, sizeof s) != 0) out.chunk(kSlot, s);
+        }
+    }
+
+    std::vector<uint8_t> levels(kXbarCells);
+    for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++) {
+        SavedCrossbar saved{xbar, 0, {}};
+        if (array_.image(xbar, &saved.image, levels.data()))
+            out.chunk(kCrossbar, &saved, sizeof saved, levels.data(), saved.image.uid ? kXbarCells : 0);
+    }
+    for (const Array::Stuck& cell : array_.stuck_cells()) out.chunk(kStuck, cell);
+    out.pages(kNvm, array_.nvm().data(), array_.nvm().size());
+    out.pages(kL3, l3_.data(), l3_.size());
+    return out.finish();
+}
+
+// As after power-on.
+void Chip::clear() {
+    admin_.pending.store(false);
+    finish_reset();
+    for (const auto& queue : owned_queues_) queue->deferred.store(false);
+    array_.clear();
+    l3_.clear();
+    registers_ = {};
+    generation_.store(0);
+    powered_on_ns_.store(host_.clock_ns(host_.self));
+    for (Doorbells& doorbells : doorbells_) doorbells.count.store(0);
+    for_each_counter([](std::atomic<uint64_t>& counter) { counter.store(0); });
+}
+
+bool Chip::load(Read read, void* opaque, const char** why) {
+    clear();
+    bool good = false;
+    try {
+        good = load_chunks(read, opaque, why);
+    } catch (...) {
+        clear();
+        throw;
+    }
+    if (good) host_.kick(host_.self);
+    else clear();
+    return good;
+}
+
+bool Chip::load_chunks(Read read, void* opaque, const char** why) {
+    Sum sum;
+    std::vector<uint8_t> data;
+    for (bool first = true;; first = false) {
+        ChunkHeader header;
+        *why = "saved state ends early";
+        if (!read(opaque, &header, sizeof header)) return false;
+        if (first != (header.tag == kHead)) return *why = "not the saved state of a sidra chip", false;
+        if (header.bytes > kChunkMax) return *why = "saved state is damaged: chunk too long", false;
+        data.resize(header.bytes);
+        if (header.bytes && !read(opaque, data.data(), data.size())) return false;
+        if (header.tag == kEnd) {
+            uint64_t expected;
+            *why = "saved state is damaged: wrong check sum";
+            return take(data, &expected) && expected == sum.value();
+        }
+        sum.add(&header, sizeof header);
+        sum.add(data.data(), data.size());
+        if (const char* bad = load_chunk(header.tag, data)) return *why = bad, false;
+    }
+}
+
+// nullptr, or what is wrong with it.
+const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
+    switch (tag) {
+        case kHead: {
+            Head head;
+            if (!take(data, &head)) return "saved state: head of a wrong size";
+            if (head.version != kVersion) return "saved state of another version of the model";
+            if (head.xbars != array_.xbars() || head.l3_size != l3_.size() || head.nvm_size != array_.nvm().size())
+                return "saved state of another profile";
+            std::memcpy(uuid_, head.uuid, sizeof uuid_);
+            return nullptr;
+        }
+        case kRegisters: {
+            SavedRegisters r;
+            if (!take(data, &r) || r.reserved || (r.control & ~SIDRA_CONTROL_ENABLE) || !flag(r.command_pending) ||
+                !flag(r.command_begun) || !flag(r.reset_pending) || !flag(r.stop_device))
+                return "saved state: bad registers";
+            const uint32_t op = r.command & 0xff;
+            const bool scoped = op >= SIDRA_ADMIN_QUIESCE_RANGE && op <= SIDRA_ADMIN_RESET_CONTEXT;
+            // What admin_begin() has found good is not looked at again.
+            if (r.command_pending && r.command_begun &&
+                ((r.command & 0xff00) || (!scoped && (op < SIDRA_ADMIN_TEST_DMA || op >= SIDRA_ADMIN_OP_COUNT)) ||
+                 (scoped && op != SIDRA_ADMIN_QUIESCE_DEVICE && op != SIDRA_ADMIN_RESUME_DEVICE &&
+                  (r.command_arg[0] >= SIDRA_CONTEXTS_MAX ||
+                   (op == SIDRA_ADMIN_QUIESCE_WEIGHTS && r.command_arg[1] >= SIDRA_WEIGHTS_MAX) ||
+                   ((op == SIDRA_ADMIN_QUIESCE_QUEUE || op == SIDRA_ADMIN_RESUME_QUEUE ||
+                     op == SIDRA_ADMIN_RESET_QUEUE) &&
+                    r.command_arg[1] >= SIDRA_QUEUES_PER_CONTEXT_MAX)))))
+                return "saved state: bad admin command";
+            registers_.context_table = r.context_table;
+            std::copy(std::begin(r.admin_arg), std::end(r.admin_arg), registers_.admin_arg);
+            registers_.clock_latch = r.clock_latch;
+            registers_.control = r.control;
+            registers_.scratch = r.scratch;
+            registers_.admin_status = r.admin_status;
+            registers_.boot_reason = r.boot_reason;
+            powered_on_ns_.store(host_.clock_ns(host_.self) - r.device_clock);
+            context_table_.store(r.context_table & ~uint64_t{SIDRA_PAGE_SIZE - 1});
+            enabled_.store(r.control & SIDRA_CONTROL_ENABLE);
+            int_status_.store(r.int_status);
+            int_enable_.store(r.int_enable);
+            generation_.store(r.generation);
+            std::copy(std::begin(r.command_arg), std::end(r.command_arg), admin_.arg);
+            admin_.command = r.command;
+            admin_.begun = r.command_begun;
+            admin_.draining.clear();  // nothing runs
+            admin_.blocked.store(false);
+            admin_.pending.store(r.command_pending);
+            admin_.reset.store(r.reset_pending);
+            stop_device_.store(r.stop_device);
+            for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++)
+                stop_context_[i].store(r.stop_context[i] & (kStopAsked | kStopHeld));
+            return nullptr;
+        }
+        case kCounters: {
+            SavedCounters saved;
+            if (!take(data, &saved)) return "saved state: bad counters";
+            for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++) doorbells_[i].count.store(saved.doorbells[i]);
+            size_t used = 0;
+            for_each_counter([&](std::atomic<uint64_t>& counter) { counter.store(saved.counters[used++]); });
+            return nullptr;
+        }
+        case kSlot: {
+            SavedSlot s;
+            if (!take(data, &s) || s.context >= SIDRA_CONTEXTS_MAX || s.queue >= SIDRA_QUEUES_PER_CONTEXT_MAX ||
+                s.priority >= SIDRA_PRIORITIES || !flag(s.stop) || !flag(s.ready))
+                return "saved state: bad queue slot";
+            arm_[slot(s.context, s.queue)].store(s.arm);
+            stop_[slot(s.context, s.queue)].store(s.stop);
+            scheduler_.set_priority(s.context, s.queue, s.priority);
+            if (s.ready) scheduler_.mark_ready(s.context, s.queue);
+            return nullptr;
+        }
+        case kContext: {
+            SavedContext saved;
+            if (!take(data, &saved) || saved.id >= SIDRA_CONTEXTS_MAX || !well_formed(saved.entry))
+                return "saved state: bad context";
+            Context& context = queue_object(saved.id, 0).context;
+            context.entry = saved.entry;
+            context.loaded.store(true);
+            return nullptr;
+        }
+        case kQueue: {
+            SavedQueue q;
+            if (!take(data, &q) || q.context >= SIDRA_CONTEXTS_MAX || q.queue >= SIDRA_QUEUES_PER_CONTEXT_MAX ||
+                !flag(q.loaded) || !flag(q.recheck) || !flag(q.deferred) || !flag(q.faulted) || !flag(q.under_way) ||
+                !flag(q.call_active))
+                return "saved state: bad queue";
+            Queue& queue = queue_object(q.context, q.queue);
+            if (queue.loaded.load()) return "saved state: a queue comes twice";
+            queue.recheck.store(q.recheck);
+            queue.deferred.store(q.deferred);
+            if (!q.loaded) return nullptr;
+            const sidra_cmd_call& call = q.call.call;
+            if (!well_formed(q.entry) || (q.under_way && q.faulted)) return "saved state: bad queue entry";
+            if (q.call_active &&
+                (call.count == 0 || call.count > SIDRA_CMD_CALL_MAX || q.call_position >= call.count ||
+                 call.addr % SIDRA_CMD_SIZE || !range_ok(call.addr, uint64_t{call.count} * SIDRA_CMD_SIZE)))
+                return "saved state: bad CALL";
+            if (loaded_queues_.fetch_add(1) >= SIDRA_QUEUES_MAX) {
+                loaded_queues_.fetch_sub(1);
+                return "saved state: too many queues";
+            }
+            queue.rewind(q.entry);
+            queue.faulted.store(q.faulted);
+            queue.timeline.store(q.timeline);
+            queue.index = q.index;
+            queue.progress = q.progress;
+            queue.total = {q.device_ps, q.energy_pj};
+            queue.stage = q.under_way ? Queue::Stage::kLoaded : Queue::Stage::kFetch;
+            queue.job.cmd = q.cmd;
+            queue.loaded_unit = q.unit;
+            if (q.call_active) queue.call = {true, call, q.call_position, {q.call_device_ps, q.call_energy_pj}};
+            queue.loaded.store(true);
+            return nullptr;
+        }
+        case kCrossbar: {
+            SavedCrossbar saved;
+            if (data.size() < sizeof saved) return "saved state: bad crossbar";
+            std::memcpy(&saved, data.data(), sizeof saved);
+            if (data.size() != sizeof saved + (saved.image.uid ? kXbarCells : 0) ||
+                !array_.restore(saved.xbar, saved.image, data.data() + sizeof saved))
+                return "saved state: bad crossbar";
+            return nullptr;
+        }
+        case kStuck: {
+            Array::Stuck cell;
+            if (!take(data, &cell) || cell.xbar >= array_.xbars() || cell.row >= SIDRA_XBAR_ROWS ||
+                cell.column >= SIDRA_XBAR_COLS || cell.level > 255)
+                return "saved state: bad stuck cell";
+            array_.set_stuck(cell.xbar, cell.row, cell.column, static_cast<uint8_t>(cell.level));
+            return nullptr;
+        }
+        case kNvm:
+            return load_page(data, array_.nvm().data(), array_.nvm().size());
+        case kL3:
+            return load_page(data, l3_.data(), l3_.size());
+        default:
+            return "saved state of a newer version of the model: unknown chunk";
+    }
+}
+
+}  // namespace sidra::chip

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+// Saving and loading: a loaded chip goes on as if nothing had happened, and nonsense is refused.
+#include <algorithm>
+#include <random>
+
+#include "bench.h"
+#include "packets.h"
+
+namespace sidra::chip_test {
+namespace {
+
+using Stream = std::vector<uint8_t>;
+
+bool append(void* opaque, const void* data, size_t size) {
+    auto* stream = static_cast<Stream*>(opaque);
+    const auto* bytes = static_cast<const uint8_t*>(data);
+    stream->insert(stream->end(), bytes, bytes + size);
+    return true;
+}
+
+struct Reader {
+    const Stream& stream;
+    size_t at = 0;
+    static bool read(void* opaque, void* data, size_t size) {
+        auto* reader = static_cast<Reader*>(opaque);
+        if (size > reader->stream.size() - reader->at) return false;
+        std::memcpy(data, reader->stream.data() + reader->at, size);
+        reader->at += size;
+        return true;
+    }
+};
+
+Stream save(const Bench& bench) {
+    Stream stream;
+    EXPECT_EQ(sidra_chip_save(bench.chip(), append, &stream), 0);
+    return stream;
+}
+
+// "" or the error.
+std::string load(const Bench& bench, const Stream& stream) {
+    Reader reader{stream};
+    char error[256] = "";
+    const int result = sidra_chip_load(bench.chip(), Reader::read, &reader, error, sizeof error);
+    EXPECT_EQ(result == 0, error[0] == '\0');
+    if (result == 0) EXPECT_EQ(reader.at, stream.size()) << "reads exactly what was written";
+    return error;
+}
+
+void move_to_another_chip(Bench& bench) {
+    bench.set_clock_step(0);
+    const Stream stream = save(bench);
+    bench.replace_chip();
+    ASSERT_EQ(load(bench, stream), "");
+    EXPECT_TRUE(save(bench) == stream) << "a copy of the copy differs";
+    bench.set_clock_step(1);
+}
+
+template <typename T>
+std::vector<T> counted(size_t count, uint32_t step) {
+    std::vector<T> values(count);
+    for (size_t i = 0; i < count; i++) values[i] = static_cast<T>(static_cast<uint32_t>(i) * step + 3);
+    return values;
+}
+
+// Saved after every number of slices: two queues, so that each slice ends in the middle of something.
+TEST(Save, HalfDoneQueuesGoOnBitExact) {
+    unsigned middles = 0;
+    for (unsigned slices = 1; slices <= 12; slices++) {
+        SCOPED_TRACE(slices);
+        Bench bench;
+        Context& context = bench.context();
+        Queue &a = context.queue(), &b = context.queue();
+        constexpr size_t kBytes = 4 << 20;
+        const auto data = counted<uint32_t>(kBytes / 4, 2654435761u);
+        const uint64_t from = context.put(data), to = context.alloc(kBytes), sums = context.alloc(kBytes);
+        a.submit(std::vector<sidra_cmd>{nop(), copy(to, from, kBytes), nop()});
+        // In place: done twice, it would show.
+        sidra_cmd add = vec(SIDRA_VEC_ADD, SIDRA_TYPE_S32, SIDRA_TYPE_S32, 1024, 1024, sums, sums);
+        add.vec.in2 = from;
+        add.vec.in2_stride = 4096;
+        b.submit(std::vector<sidra_cmd>{add, add});
+        for (unsigned i = 0; i < slices; i++) bench.run_once();
+        middles += a.state().timeline == 1 || b.state().timeline < 2;
+        move_to_another_chip(bench);
+        bench.run();
+        ASSERT_TRUE(retired(a));
+        ASSERT_TRUE(retired(b));
+        EXPECT_EQ(context.get<uint32_t>(to, data.size()), data);
+        std::vector<uint32_t> twice(data);
+        for (uint32_t& value : twice) value *= 2;
+        EXPECT_EQ(context.get<uint32_t>(sums, data.size()), twice);
+        EXPECT_EQ(bench.telemetry().packets, 5u);
+        EXPECT_EQ(a.report(1).sequence, 1u);
+        EXPECT_GT(a.state().device_ps, 0u);
+    }
+    EXPECT_GT(middles, 2u) << "the test has looked at nothing";
+}
+
+TEST(Save, CallsWaitsAndArmsGoOn) {
+    Bench bench;
+    Context& context = bench.context();
+    Queue &caller = context.queue({.vector = 3}), &waiter = context.queue({.vector = 4}), &peer = context.queue();
+    const uint64_t word = context.alloc(4096), out = context.alloc(4096);
+    const uint64_t recorded =
+        context.put(std::vector<sidra_cmd>{fill(out, 8, 1, 8), sem_wait(word, 5), fill(out + 8, 8, 2, 8)}, kReadWrite);
+    caller.submit(call(recorded, 3));
+    waiter.submit(sem_wait_queue(caller.index(), 1));
+    caller.arm(1);
+    waiter.arm(2);
+    bench.run();
+    EXPECT_EQ(context.load64(out), 1u);
+    EXPECT_EQ(caller.state().parked, 1u);
+    move_to_another_chip(bench);
+    bench.run();
+    EXPECT_EQ(caller.state().parked, 1u);
+    EXPECT_EQ(context.load64(out + 8), 0u);
+    EXPECT_EQ(bench.interrupts(3), 0u);
+    peer.submit(sem_signal(word, 5));
+    bench.run();
+    EXPECT_TRUE(retired(caller));
+    EXPECT_TRUE(retired(waiter));
+    EXPECT_EQ(context.load64(out + 8), 2u);
+    EXPECT_EQ(bench.interrupts(3), 1u);
+    EXPECT_EQ(bench.interrupts(4), 0u);
+    waiter.submit(nop());
+    bench.run();
+    EXPECT_EQ(bench.interrupts(4), 1u);
+}
+
+TEST(Save, RegistersStopsAndClock) {
+    Bench bench;
+    Context& context = bench.context();
+    Queue &stopped = context.queue(), &free = context.queue(), &faulted_one = context.queue();
+    faulted_one.submit(blank(SIDRA_CMD_INVALID));
+    stopped.submit(nop());
+    bench.run();
+    ASSERT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_QUEUE, context.index(), stopped.index()), SIDRA_ADMIN_OK);
+    stopped.submit(nop());
+    bench.run();
+    bench.write32(SIDRA_REG_SCRATCH, 77);
+    bench.write32(SIDRA_REG_INT_ENABLE, SIDRA_INT_FAULT);
+    const uint64_t clock = bench.read64(SIDRA_REG_CLOCK), uuid = bench.read64(SIDRA_REG_UUID);
+    const uint32_t status = bench.read32(SIDRA_REG_ADMIN_STATUS), faults = bench.read32(SIDRA_REG_INT_STATUS);
+    const Stream stream = save(bench);
+    bench.replace_chip();
+    bench.clock() += 1'000'000'000;  // it lay on a shelf
+    ASSERT_EQ(load(bench, stream), "");
+    EXPECT_LT(bench.read64(SIDRA_REG_CLOCK) - clock, 1'000u);
+    EXPECT_EQ(bench.read64(SIDRA_REG_UUID), uuid);
+    EXPECT_EQ(bench.read32(SIDRA_REG_SCRATCH), ~77u);
+    EXPECT_EQ(bench.read32(SIDRA_REG_INT_ENABLE), SIDRA_INT_FAULT);
+    EXPECT_EQ(bench.read32(SIDRA_REG_INT_STATUS), faults);
+    EXPECT_EQ(bench.read32(SIDRA_REG_ADMIN_STATUS), status);
+    EXPECT_EQ(bench.read32(SIDRA_REG_GENERATION), 0u);
+    bench.run();
+    EXPECT_EQ(stopped.timeline(), 1u) << "still stopped";
+    free.submit(nop());
+    faulted_one.submit(nop());
+    bench.run();
+    EXPECT_TRUE(retired(free));
+    EXPECT_EQ(faulted_one.run_state(), uint32_t{SIDRA_QUEUE_FAULTED});
+    ASSERT_EQ(bench.admin(SIDRA_ADMIN_RESUME_QUEUE, context.index(), stopped.index()), SIDRA_ADMIN_OK);
+    bench.run();
+    EXPECT_TRUE(retired(stopped));
+}
+
+// A command under way, a doorbell that nobody has looked at, a reset that was asked for.
+TEST(Save, WhatIsPending) {
+    {
+        Bench bench;
+        Context& context = bench.context();
+        Queue& queue = context.queue();
+        queue.submit(nop());
+        const uint32_t tag =
+            bench.start_admin(SIDRA_ADMIN_TEST_DMA, bench.bus().alloc_page(), bench.bus().alloc_page(), 64);
+        move_to_another_chip(bench);
+        bench.run();
+        EXPECT_EQ(bench.read32(SIDRA_REG_ADMIN_STATUS), tag << 16 | SIDRA_ADMIN_OK);
+        EXPECT_TRUE(retired(queue));
+    }
+    Bench bench;
+    bench.write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
+    move_to_another_chip(bench);
+    bench.run();
+    EXPECT_EQ(bench.read32(SIDRA_REG_GENERATION), 1u);
+}
+
+TEST(Save, CellsOwnersWearAndStuckCells) {
+    Bench bench;
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    const uint32_t offset = context.weights({.rows = 300, .cols = 200}),
+                   pairs = context.weights({.rows = 256, .cols = 128, .encoding = SIDRA_ENCODING_DIFFERENTIAL});
+    auto w = counted<int8_t>(300 * 200, 7);
+    auto d = counted<int8_t>(256 * 128, 5);
+    std::replace(d.begin(), d.end(), int8_t{-128}, int8_t{0});
+    const auto x = counted<int8_t>(300, 11);
+    const uint64_t in = context.put(x), out = context.alloc(8192);
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_STUCK_CELL, 1ull << 32 | 9u << 24 | 8u << 16 | 255));
+    queue.submit(program(offset, 0, 300, 0, 200, context.put(w), 200));
+    queue.submit(program(pairs, 0, 256, 0, 128, context.put(d), 128));
+    const auto compute = [&] {
+        queue.submit(mvm(static_cast<uint16_t>(offset), SIDRA_TYPE_S8, SIDRA_TYPE_S32, 1, in, 300, out, 800));
+        queue.submit(mvm(static_cast<uint16_t>(pairs), SIDRA_TYPE_S8, SIDRA_TYPE_S32, 1, in, 256, out + 4096, 512));
+        bench.run();
+        EXPECT_TRUE(retired(queue));
+        return context.get<int32_t>(out, 2048);
+    };
+    const auto before = compute();
+    const auto headers = bench.xbars(0, bench.crossbars_total());
+    bench.l3()[12345] = 99;
+    const uint64_t page = bench.bus().alloc_page();
+    bench.bus().store64(page, 0x5eed);
+    ASSERT_EQ(bench.admin(SIDRA_ADMIN_NVM_WRITE, 8192, page, 8), SIDRA_ADMIN_OK);
+    move_to_another_chip(bench);
+    EXPECT_EQ(compute(), before);
+    const auto after = bench.xbars(0, bench.crossbars_total());
+    EXPECT_EQ(std::memcmp(headers.data(), after.data(), headers.size() * sizeof headers[0]), 0);
+    EXPECT_EQ(bench.telemetry().xbars_programmed, 3u);
+    EXPECT_EQ(bench.l3()[12345], 99);
+    bench.bus().store64(page, 0);
+    ASSERT_EQ(bench.admin(SIDRA_ADMIN_NVM_READ, 8192, page, 8), SIDRA_ADMIN_OK);
+    EXPECT_EQ(bench.bus().load64(page), 0x5eedu);
+    int32_t sum = 0;  // of a column without stuck cells
+    for (size_t k = 0; k < 300; k++) sum += x[k] * w[k * 200 + 50];
+    EXPECT_EQ(before[50], sum);
+    // Goes on as the same object: a narrow write is allowed.
+    queue.submit(program(offset, 3, 1, 4, 1, context.put(std::vector<int8_t>{1}), 1));
+    bench.run();
+    EXPECT_TRUE(retired(queue));
+}
+
+TEST(Save, FailureOfTheStream) {
+    Bench bench;
+    bench.l3()[0] = 1;
+    const Stream stream = save(bench);
+    for (size_t room = 0; room < stream.size(); room += 97) {
+        size_t left = room;
+        const auto write = [](void* opaque, const void*, size_t size) {
+            auto* rest = static_cast<size_t*>(opaque);
+            if (size > *rest) return false;
+            *rest -= size;
+            return true;
+        };
+        ASSERT_EQ(sidra_chip_save(bench.chip(), write, &left), -1) << room;
+    }
+}
+
+struct Interesting {
+    Bench bench;
+    Context& context = bench.context();
+    Queue &queue = context.queue(), &parked = context.queue();
+    Interesting() {
+        const uint32_t weights = context.weights({.rows = 40, .cols = 30});
+        queue.submit(program(weights, 0, 40, 0, 30, context.alloc(4096), 30));
+        parked.submit(call(context.put(std::vector<sidra_cmd>{sem_wait(context.alloc(4096), 1), nop()}), 2));
+        queue.arm(100);
+        bench.run();
+        sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_STUCK_CELL, 3ull << 32 | 9u << 24 | 8u << 16 | 255);
+        bench.l3()[5000] = 1;
+        bench.drop_violation_checks();
+        bench.bus().set_outside_refused(true);
+    }
+    // Whatever was loaded: it answers, runs, resets and works again.
+    void still_a_chip() {
+        bench.run();
+        EXPECT_EQ(bench.read32(SIDRA_REG_ID), SIDRA_ID_MAGIC);
+        sidra_chip_reset(bench.chip());
+        EXPECT_EQ(bench.read32(SIDRA_REG_STATUS) & SIDRA_STATUS_READY, SIDRA_STATUS_READY);
+    }
+};
+
+TEST(Save, TruncatedIsRefused) {
+    Interesting rig;
+    const Stream stream = save(rig.bench);
+    for (size_t size = 0; size < stream.size(); size += size < 2048 ? 1 : 1013) {
+        ASSERT_NE(load(rig.bench, {stream.begin(), stream.begin() + static_cast<ptrdiff_t>(size)}), "") << size;
+        ASSERT_EQ(rig.bench.telemetry().xbars_programmed, 0u) << "as after power-on";
+        ASSERT_EQ(rig.bench.l3()[5000], 0);
+    }
+    rig.still_a_chip();
+    EXPECT_EQ(load(rig.bench, stream), "");
+}
+
+TEST(Save, DamageIsRefused) {
+    Interesting rig;
+    const Stream stream = save(rig.bench);
+    for (size_t at = 0; at < stream.size(); at += at < 4096 ? 1 : 769) {
+        Stream damaged = stream;
+        damaged[at] ^= static_cast<uint8_t>(1 + at % 255);
+        ASSERT_NE(load(rig.bench, damaged), "") << at;
+    }
+    rig.still_a_chip();
+}
+
+TEST(Save, OtherProfilesAndOtherThingsAreRefused) {
+    Bench bench;
+    const Stream stream = save(bench);
+    Bench large({.profile = SIDRA_CHIP_Y1});
+    EXPECT_NE(load(large, stream).find("another profile"), std::string::npos);
+    EXPECT_NE(load(bench, Stream(4096, 'x')).find("not the saved state"), std::string::npos);
+    EXPECT_NE(load(bench, {}).find("ends early"), std::string::npos);
+}
+
+// Damage with a right check sum: malice. Refused or taken, the chip stays a chip.
+TEST(Save, ForgeriesDoNoHarm) {
+    Interesting rig;
+    const Stream stream = save(rig.bench);
+    struct Chunk {
+        size_t at, bytes;
+    };
+    std::vector<Chunk> chunks;
+    for (size_t at = 0; at < stream.size();) {
+        uint32_t bytes;
+        std::memcpy(&bytes, &stream[at + 4], 4);
+        chunks.push_back({at, bytes});
+        at += 8 + bytes;
+    }
+    std::mt19937_64 random(20260101);
+    unsigned taken = 0;
+    const unsigned count = rounds(3000);
+    for (unsigned round = 0; round < count; round++) {
+        Stream forged = stream;
+        const Chunk& chunk = chunks[random() % (chunks.size() - 1)];
+        const size_t reach = std::min<size_t>(chunk.bytes, 256);
+        for (uint64_t changes = 1 + random() % 3; changes-- > 0;) {
+            static constexpr uint8_t kValues[] = {0, 1, 2, 0x7f, 0x80, 0xff};
+            forged[chunk.at + 8 + random() % reach] =
+                random() % 2 ? kValues[random() % 6] : static_cast<uint8_t>(random());
+        }
+        uint64_t sum = 0xcbf29ce484222325u;
+        const auto add = [&](size_t at, size_t bytes) {
+            for (size_t i = 0; i < bytes; i += 8) {
+                uint64_t word = 0;
+                std::memcpy(&word, &forged[at + i], std::min<size_t>(8, bytes - i));
+                sum = (sum ^ word) * 0x100000001b3u;
+            }
+        };
+        for (const Chunk& each : chunks) {
+            if (&each == &chunks.back()) break;
+            add(each.at, 8);
+            add(each.at + 8, each.bytes);
+        }
+        std::memcpy(&forged[chunks.back().at + 8], &sum, 8);
+        taken += load(rig.bench, forged).empty();
+        rig.still_a_chip();
+        if (HasFailure()) FAIL() << "round " << round;
+    }
+    EXPECT_GT(taken, count / 20) << "the sums are right";
+}
+
+}  // namespace
+}  // namespace sidra::chip_test
