@@ -76,6 +76,18 @@ std::string qemu_binary(std::string* why) {
 }
 
 Machine::Machine(const std::vector<std::string>& arguments) {
+    start(arguments);
+    map_config();
+}
+
+Machine::~Machine() { quit(); }
+
+void Machine::restart(const std::vector<std::string>& arguments) {
+    quit();
+    start(arguments);
+}
+
+void Machine::start(const std::vector<std::string>& arguments) {
     std::string why;
     const std::string binary = qemu_binary(&why);
     if (binary.empty()) throw std::runtime_error(why);
@@ -111,10 +123,9 @@ Machine::Machine(const std::vector<std::string>& arguments) {
     qmp_.emplace(qmp[0]);
     qmp_->receive();  // greeting
     this->qmp(R"({"execute": "qmp_capabilities"})");
-    map_config();
 }
 
-Machine::~Machine() {
+void Machine::quit() {
     try {
         qmp(R"({"execute": "quit"})");
     } catch (const std::exception& error) {

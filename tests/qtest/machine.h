@@ -38,6 +38,8 @@ class Machine {
     // q35 with 256 MiB, PCI configuration space mapped (ECAM), and `arguments` (the devices).
     explicit Machine(const std::vector<std::string>& arguments);
     ~Machine();  // quits; anything but a clean end is a failure of the test
+    // Another process in its place; what was allocated stays so. With -incoming, configuration space comes with it.
+    void restart(const std::vector<std::string>& arguments);
     Machine(const Machine&) = delete;
     Machine& operator=(const Machine&) = delete;
 
@@ -61,6 +63,8 @@ class Machine {
     static constexpr uint64_t kRamSize = 256u << 20;
 
    private:
+    void start(const std::vector<std::string>& arguments);
+    void quit();
     std::string ask(const std::string& command);
 
     pid_t pid_ = -1;

@@ -9,7 +9,6 @@
 #include "hw/pci/pcie_aer.h"
 #include "hw/qdev-properties.h"
 #include "hw/resettable.h"
-#include "migration/vmstate.h"
 #include "qapi/error.h"
 #include "qapi/util.h"
 #include "qemu/module.h"
@@ -96,7 +95,7 @@ static bool sidra_chip_power_on(SidraState *s, Error **errp)
 /* ---- Configuration space ---- */
 
 /* In D1..D3hot the device keeps its state and does nothing. */
-static void sidra_power_update(SidraState *s)
+void sidra_power_update(SidraState *s)
 {
     PCIDevice *pci = PCI_DEVICE(s);
     unsigned state = pci_get_word(pci->config + SIDRA_PCI_PM_CAP + PCI_PM_CTRL) & PCI_PM_CTRL_STATE_MASK;
@@ -310,11 +309,6 @@ static const Property sidra_properties[] = {
     DEFINE_PROP_UINT32("workers", SidraState, workers, 0),
     DEFINE_PROP_UINT32("executors", SidraState, executors, 1),
     DEFINE_PROP_UINT64("seed", SidraState, seed, 0),
-};
-
-static const VMStateDescription sidra_vmstate = {
-    .name = TYPE_SIDRA,
-    .unmigratable = 1,
 };
 
 static void sidra_class_init(ObjectClass *klass, void *data)

@@ -8,6 +8,7 @@
  *   sidra-dma.c       guest memory
  *   sidra-msix.c      interrupts
  *   sidra-knobs.c     fault knobs
+ *   sidra-vmstate.c   migration, snapshots
  *
  * Locks. MMIO, configuration space, reset, VM state: big lock. Executors run without it; `lock` guards how many are at
  * work. Nothing that an executor waits for is held by a thread that waits for executors (sidra_hold).
@@ -98,6 +99,9 @@ bool sidra_msix_init(SidraState *s, Error **errp);
 void sidra_msix_deliver(void *opaque);      /* the bottom half */
 void sidra_msix_clear(SidraState *s);
 void sidra_msix_exit(SidraState *s);
+
+void sidra_power_update(SidraState *s);     /* after the power state may have changed */
+extern const VMStateDescription sidra_vmstate;
 
 void sidra_knobs_class_init(ObjectClass *klass);
 bool sidra_knobs_apply(SidraState *s, Error **errp);

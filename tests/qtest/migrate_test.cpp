@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// A machine saved to a file in the middle of work, and another one that goes on from it.
+#include <linux/pci_regs.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "fixture.h"
+
+namespace sidra::qtest {
+namespace {
+
+using chip_test::copy;
+using chip_test::nop;
+
+constexpr uint64_t kBytes = 4 << 20;
+
+class Migrate : public Qtest {
+   protected:
+    void SetUp() override {
+        Qtest::SetUp();
+        if (IsSkipped()) return;
+        char name[] = "/tmp/sidra-qtest-XXXXXX";
+        const int fd = mkstemp(name);
+        ASSERT_GE(fd, 0);
+        close(fd);
+        file_ = name;
+        bring_up();
+    }
+    void TearDown() override {
+        if (!file_.empty()) unlink(file_.c_str());
+    }
+    std::string status(const char* wanted) {
+        std::string answer;
+        eventually([&] {
+            answer = machine->qmp(R"({"execute": "query-migrate"})");
+            return answer.find(wanted) != std::string::npos || answer.find("\"failed\"") != std::string::npos;
+        });
+        return answer;
+    }
+    void save() {
+        machine->qmp(R"({"execute": "migrate-set-parameters", "arguments": {"max-bandwidth": 4294967296}})");
+        const std::string answer =
+            machine->qmp(R"({"execute": "migrate", "arguments": {"uri": "file:)" + file_ + R"("}})");
+        ASSERT_EQ(answer.find("\"error\""), std::string::npos) << answer;
+        const std::string end = status("\"completed\"");
+        ASSERT_NE(end.find("\"completed\""), std::string::npos) << end;
+    }
+    // The same machine, elsewhere.
+    void go_on(const std::string& device = kSmallCard) {
+        machine->restart({"-device", device, "-incoming", "file:" + file_});
+        const std::string end = status("\"completed\"");
+        ASSERT_NE(end.find("\"completed\""), std::string::npos) << end;
+    }
+    std::string file_;
+};
+
+TEST_F(Migrate, BusyQueueGoesOn) {
+    Context context(*card, 0);
+    uint64_t from, to;
+    const uint64_t a = context.alloc(kBytes, &from), b = context.alloc(kBytes, &to);
+    for (uint64_t at = 0; at < kBytes; at += 4096) machine->write(from + at, at * 0x9e3779b97f4a7c15, 8);
+    uint64_t word_bus;
+    const uint64_t word = context.alloc(4096, &word_bus);
+    for (int i = 0; i < 60; i++) context.push(i == 30 ? chip_test::sem_wait(word, 1) : copy(b, a, kBytes));
+    context.publish();
+    context.arm(60);
+    context.doorbell();
+    ASSERT_TRUE(context.wait(1));
+    machine->write(card->bar2() + 0x3000, 0x1234, 8);
+    machine->qmp(R"({"execute": "stop"})");
+    const uint64_t timeline = context.state().timeline;
+    EXPECT_LE(timeline, 30u);
+    save();
+    EXPECT_EQ(context.state().timeline, timeline) << "a stopped machine does not change";
+    go_on();
+    EXPECT_EQ(context.state().timeline, timeline);
+    EXPECT_EQ(card->config(PCI_COMMAND, 2) & PCI_COMMAND_MASTER, uint32_t{PCI_COMMAND_MASTER});
+    EXPECT_EQ(machine->read(card->bar2() + 0x3000, 8), 0x1234u);
+    EXPECT_EQ(card->read32(SIDRA_REG_GENERATION), 0u);
+    EXPECT_EQ(card->msix_word(1), 0u);
+    machine->qmp(R"({"execute": "cont"})");
+    machine->write(word_bus, 1, 8);
+    context.doorbell();
+    ASSERT_TRUE(context.wait(60));
+    EXPECT_TRUE(card->wait_msix(1));
+    EXPECT_EQ(machine->read_bytes(to, 65536), machine->read_bytes(from, 65536));
+    EXPECT_EQ(machine->read(to + kBytes - 4096, 8), machine->read(from + kBytes - 4096, 8));
+    context.submit({nop()});
+    EXPECT_TRUE(context.wait(61));
+}
+
+TEST_F(Migrate, WithoutStoppingFirst) {
+    Context context(*card, 0);
+    const uint64_t a = context.alloc(kBytes), b = context.alloc(kBytes);
+    for (int i = 0; i < 60; i++) context.push(copy(b, a, kBytes));
+    context.publish();
+    context.doorbell();
+    save();
+    go_on();
+    machine->qmp(R"({"execute": "cont"})");
+    EXPECT_TRUE(context.wait(60));
+}
+
+TEST_F(Migrate, PendingInterrupt) {
+    card->msix_mask(5, true);
+    card->write32(SIDRA_REG_TEST_IRQ, 5);
+    machine->qmp(R"({"execute": "stop"})");
+    save();
+    go_on();
+    EXPECT_TRUE(card->msix_pending(5));
+    machine->qmp(R"({"execute": "cont"})");
+    card->msix_mask(5, false);
+    EXPECT_TRUE(card->wait_msix(5));
+}
+
+}  // namespace
+}  // namespace sidra::qtest
