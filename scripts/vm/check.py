@@ -183,9 +183,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         listed = Path(folder) / "tests"
         listed.write_text(lines)
-        job = f"export SIDRA_VM_DEVICES={opts.devices}\ntests.py /job/tests {opts.grace / 6:g}\n"
+        job = f"export SIDRA_VM_DEVICES={opts.devices} SIDRA_VM_SMALL={opts.small}\ntests.py /job/tests {opts.grace / 6:g}\n"
         with machine.Machine(opts, job, checks=True, logs=logs, channel="tap", files=[listed], load=False) as guest:
-            print(f"vm: {len(tests)} tests in a guest with {opts.smp} CPUs, {opts.devices} cards, IOMMU {opts.iommu}, {guest.accel}", flush=True)
+            print(f"vm: {len(tests)} tests in a guest with {opts.smp} CPUs, {opts.devices} cards and {opts.small} small, IOMMU {opts.iommu}, {guest.accel}", flush=True)
             follow(guest, results)
             errors = guest.errors()
 

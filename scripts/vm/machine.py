@@ -42,6 +42,9 @@ def options(parser):
     parser.add_argument("--devices", type=int, default=env("DEVICES") or 1, metavar="N",
                         help="cards, each below a port of its own (DEVICES; default 1)")
     parser.add_argument("--device", default=env("DEVICE") or "sidra", metavar="NAME[,PROPERTY=...]", help="what a card is (DEVICE; default sidra)")
+    parser.add_argument("--small", type=int, default=int(env("SMALL") or 0), metavar="N",
+                        help="cards with few crossbars besides, after the others (SMALL; default 0)")
+    parser.add_argument("--nvme", action="store_true", help="an NVMe device that takes everything and keeps nothing: /dev/ng0n1")
     parser.add_argument("--accel", choices=["auto", "tcg", "kvm"], default=env("ACCEL") or "auto", help="auto: KVM if a trial boot works (ACCEL)")
     parser.add_argument("--qemu-args", default=env("QEMU_ARGS") or "", metavar="ARGS", help="more for QEMU (QEMU_ARGS)")
     parser.add_argument("--kernel-args", default=env("KERNEL_ARGS") or "", metavar="ARGS", help="more for the kernel's command line (KERNEL_ARGS)")
@@ -119,9 +122,12 @@ class Machine:
                     "-qmp", f"unix:{self.folder}/monitor,server=on,wait=off"]
         if opts.iommu == "on":
             command += ["-device", "intel-iommu,intremap=on,caching-mode=on"]
-        for number in range(opts.devices):
+        for number, card in enumerate([opts.device] * opts.devices + ["sidra,profile=small"] * opts.small):
             command += ["-device", f"pcie-root-port,id=port{number},chassis={number + 1},slot={number + 1}",
-                        "-device", f"{opts.device},bus=port{number},id=sidra{number}"]
+                        "-device", f"{card},bus=port{number},id=sidra{number}"]
+        if opts.nvme:
+            command += ["-blockdev", "null-co,node-name=nothing,size=1073741824,read-zeroes=on",
+                        "-device", "nvme,serial=nothing,id=nvme", "-device", "nvme-ns,drive=nothing,bus=nvme"]
         command += shlex.split(opts.qemu_args)
         # QEMU dies with this process, however that ends.
         command = ["setpriv", "--pdeathsig", "KILL", *command]

@@ -66,7 +66,7 @@ def start(name, folder):
     options, tests, _ = BOOTS[name]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "list").write_text("".join(f"{test} {deadline} {command}\n" for test, deadline, command, _ in tests if command))
-    command = [CHECKOUT / "scripts/vm/check.py", "--logs", folder, "--no-module", "--devices", "0", *options, folder / "list"]
+    command = [CHECKOUT / "scripts/vm/check.py", "--logs", folder, "--no-module", "--devices", "0", "--small", "0", *options, folder / "list"]
     with open(folder / "output", "wb") as output:
         return subprocess.Popen(list(map(str, command)), stdout=output, stderr=subprocess.STDOUT)
 
