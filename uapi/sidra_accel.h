@@ -15,7 +15,7 @@
  * - After a device reset, older contexts answer -ESTALE (context lost: SIDRA_IOCTL_CONTEXT_RECOVER); after removal all is -ENODEV.
  *
  * Changelog
- * 1.0  first version; not frozen yet
+ * 1.0  first version; not frozen yet. Latest: struct sidra_uring_cmd and enum sidra_uring_op
  */
 #ifndef SIDRA_ACCEL_H
 #define SIDRA_ACCEL_H
@@ -318,7 +318,7 @@ struct sidra_syncobj_point {
  * struct sidra_ioctl_submit - packets to a kernel queue, in order, with fences
  * @packets:  in, pointer to 64-byte packets (copied at once); no SEM_*
  * @count:    in, packets, 1..4096
- * @in_count, @out_count: in, struct sidra_syncobj_point[] at @in_points / @out_points, waited for / signalled
+ * @in_count, @out_count: in, struct sidra_syncobj_point[] at @in_points / @out_points, waited for / signalled; at most 64 each
  * @in_fence_fd:  in, sync_file to wait for, or -1
  * @out_fence_fd: inout, -1: none wanted; else (SIDRA_SUBMIT_OUT_FENCE) a new sync_file
  * @deadline: in, ns of device time after which the fences signal an error; 0: the driver's limit
@@ -491,6 +491,32 @@ struct sidra_ioctl_weights_list {
 	__u32 flags;	/* in, zero */
 };
 
+/* ---- io_uring (IORING_OP_URING_CMD on the same file) -------------------------------------------------------------- */
+
+/*
+ * sqe->cmd_op. A result below 0 is -errno; with IORING_SETUP_CQE32 the second word of the result is the timeline value.
+ *   SUBMIT:     packets to a kernel queue (no SEM_*, no fences), as SUBMIT by ioctl; 0 once the last one has retired. With
+ *               IORING_URING_CMD_FIXED: those at sqe->addr, sqe->len bytes, in the registered buffer sqe->buf_index. Else one, in the 64 bytes
+ *               behind struct sidra_uring_cmd (IORING_SETUP_SQE128; -EINVAL without). @value is zero. -EBUSY: the ring is full
+ *   WAIT_VALUE: 0 once the timeline of a queue of either kind has reached @value; -EIO: it stopped before
+ *   CANCEL:     ends those of SUBMIT and WAIT_VALUE that wait for @value with -ECANCELED (their packets run on); how many, or -ENOENT
+ * What waits ends with -ENOENT when its queue is destroyed, with -ENODEV when the device is removed. Rings with IORING_SETUP_IOPOLL: -EOPNOTSUPP.
+ */
+enum sidra_uring_op {
+	SIDRA_URING_SUBMIT	= 1,
+	SIDRA_URING_WAIT_VALUE	= 2,
+	SIDRA_URING_CANCEL	= 3
+};
+
+/**
+ * struct sidra_uring_cmd - sqe->cmd
+ */
+struct sidra_uring_cmd {
+	__u32 context;
+	__u32 queue;
+	__u64 value;
+};
+
 /* ---- Numbers (DRM driver range: type 'd', 0x40 + n) ------------------------------------------------------------- */
 
 #define SIDRA_IOCTL(n, type)		_IOWR('d', 0x40 + (n), type)
@@ -565,6 +591,8 @@ SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_import, 64);
 SIDRA_ASSERT_AT(struct sidra_ioctl_weights_import, data, 32);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_query, 32);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_list, 16);
+SIDRA_ASSERT_SIZE(struct sidra_uring_cmd, 16);
+SIDRA_ASSERT_AT(struct sidra_uring_cmd, value, 8);
 
 #ifdef __cplusplus
 }
