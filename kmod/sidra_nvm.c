@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "sidra_nvm.h"
+
+#define DATA_ALIGNMENT	64u
+#define UID_BLOCK	256u	/* identities reserved with one write; those left over are skipped */
+
+static u64 extent(u64 bytes)
+{
+	return ALIGN(bytes, (u64)DATA_ALIGNMENT);
+}
+
+static u64 entry_offset(u32 number)
+{
+	return SIDRA_NVM_ENTRIES_OFFSET + (u64)number * sizeof(struct sidra_nvm_entry);
+}
+
+/* What the driver wrote is always plausible; damaged memory must not lead to accesses elsewhere. */
+static bool plausible(const struct sidra_nvm *nvm, const struct sidra_nvm_entry *entry)
+{
+	if (!entry->name[0] || entry->name[sizeof(entry->name) - 1])
+		return false;
+	if (entry->uid >= nvm->next_uid || !entry->rows || !entry->cols || entry->encoding > SIDRA_ENCODING_OFFSET)
+		return false;
+	return entry->tile_count == sidra_tile_count(entry->rows, entry->cols, entry->encoding) &&
+	       entry->data_size <= SIDRA_NVM_DATA_MAX && entry->data_offset % DATA_ALIGNMENT == 0;
+}
+
+static int load_entries(struct sidra_nvm *nvm)
+{
+	struct sidra_nvm_entry *all;
+	int ret;
+	u32 i;
+
+	all = kvcalloc(SIDRA_NVM_ENTRIES, sizeof(*all), GFP_KERNEL);
+	if (!all)
+		return -ENOMEM;
+	ret = nvm->store->read(nvm->owner, SIDRA_NVM_ENTRIES_OFFSET, all, (u64)SIDRA_NVM_ENTRIES * sizeof(*all));
+	for (i = 0; !ret && i < SIDRA_NVM_ENTRIES; i++) {
+		const struct sidra_nvm_entry *entry = &all[i];
+
+		if (!entry->uid || !plausible(nvm, entry) || sidra_nvm_find(nvm, entry->name) >= 0 ||
+		    sidra_nvm_find_uid(nvm, entry->uid) >= 0)
+			continue;
+		if (entry->data_size) {
+			ret = sidra_range_reserve(&nvm->data, entry->data_offset, extent(entry->data_size));
+			if (ret == -ENOSPC) {
+				ret = 0;
+				continue;
+			}
+		}
+		if (!ret)
+			nvm->entries[i] = *entry;
+	}
+	kvfree(all);
+	return ret;
+}
+
+int sidra_nvm_load(struct sidra_nvm *nvm, const struct sidra_nvm_store *store, void *owner, u64 size)
+{
+	struct sidra_nvm_super super = {};
+	int ret;
+
+	*nvm = (struct sidra_nvm){ .store = store, .owner = owner };
+	ret = sidra_range_init(&nvm->data, SIDRA_NVM_DATA_OFFSET, size);
+	if (ret)
+		return ret;
+	nvm->entries = kvcalloc(SIDRA_NVM_ENTRIES, sizeof(*nvm->entries), GFP_KERNEL);
+	if (!nvm->entries)
+		return -ENOMEM;
+	ret = store->read(owner, 0, &super, sizeof(super));
+	if (ret)
+		return ret;
+	if (!super.magic && !super.version)
+		return 0;	/* never written */
+	if (super.magic != SIDRA_NVM_MAGIC || super.version != SIDRA_NVM_VERSION)
+		return -EPROTO;
+	nvm->next_uid = super.next_uid;
+	nvm->uid = super.next_uid;
+	return load_entries(nvm);
+}
+
+void sidra_nvm_fini(struct sidra_nvm *nvm)
+{
+	kvfree(nvm->entries);
+	nvm->entries = NULL;
+	if (nvm->store)
+		sidra_range_fini(&nvm->data);
+}
+
+int sidra_nvm_take_uid(struct sidra_nvm *nvm, u64 *uid)
+{
+	if (nvm->uid == nvm->next_uid) {
+		struct sidra_nvm_super super = {
+			.magic = SIDRA_NVM_MAGIC,
+			.version = SIDRA_NVM_VERSION,
+			.next_uid = (nvm->uid ? nvm->uid : 1) + UID_BLOCK,
+		};
+		int ret = nvm->store->write(nvm->owner, 0, &super, sizeof(super));
+
+		if (ret)
+			return ret;
+		nvm->uid = super.next_uid - UID_BLOCK;
+		nvm->next_uid = super.next_uid;
+	}
+	*uid = nvm->uid++;
+	return 0;
+}
+
+int sidra_nvm_find(const struct sidra_nvm *nvm, const char *name)
+{
+	int i;
+
+	for (i = 0; i < (int)SIDRA_NVM_ENTRIES; i++)
+		if (nvm->entries[i].uid && !strcmp(nvm->entries[i].name, name))
+			return i;
+	return -ENOENT;
+}
+
+int sidra_nvm_find_uid(const struct sidra_nvm *nvm, u64 uid)
+{
+	int i;
+
+	for (i = 0; i < (int)SIDRA_NVM_ENTRIES; i++)
+		if (nvm->entries[i].uid == uid)
+			return i;
+	return -ENOENT;
+}
+
+int sidra_nvm_add(struct sidra_nvm *nvm, struct sidra_nvm_entry *entry, const void *data, u64 size)
+{
+	int ret, number;
+
+	if (sidra_nvm_find(nvm, entry->name) >= 0)
+		return -EEXIST;
+	number = sidra_nvm_find_uid(nvm, 0);
+	if (number < 0)
+		return -ENOSPC;
+	entry->data_offset = 0;
+	entry->data_size = size;
+	if (size) {
+		ret = sidra_range_alloc(&nvm->data, extent(size), DATA_ALIGNMENT, 0, &entry->data_offset);
+		if (ret)
+			return ret;
+		ret = nvm->store->write(nvm->owner, entry->data_offset, data, size);
+		if (ret)
+			goto err_free;
+	}
+	ret = nvm->store->write(nvm->owner, entry_offset((u32)number), entry, sizeof(*entry));
+	if (ret)
+		goto err_free;
+	nvm->entries[number] = *entry;
+	return number;
+
+err_free:
+	if (size)
+		sidra_range_free(&nvm->data, entry->data_offset, extent(size));
+	return ret;
+}
+
+int sidra_nvm_remove(struct sidra_nvm *nvm, u32 number)
+{
+	static const struct sidra_nvm_entry empty;
+	struct sidra_nvm_entry *entry = &nvm->entries[number];
+	int ret = nvm->store->write(nvm->owner, entry_offset(number), &empty, sizeof(empty));
+
+	if (ret)
+		return ret;
+	if (entry->data_size)
+		sidra_range_free(&nvm->data, entry->data_offset, extent(entry->data_size));
+	*entry = empty;
+	return 0;
+}
+
+u32 sidra_nvm_rights(const struct sidra_nvm_entry *entry, u32 user, bool admin)
+{
+	u32 bits = user == entry->owner ? entry->mode >> 6 : entry->mode;	/* no group: the others are "other" */
+
+	if (admin)
+		return SIDRA_WEIGHTS_RIGHTS;
+	return (bits & 4 ? SIDRA_WEIGHTS_COMPUTE : 0) |
+	       (bits & 2 ? SIDRA_WEIGHTS_PROGRAM | SIDRA_WEIGHTS_READBACK : 0);
+}

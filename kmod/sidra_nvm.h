@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef __SIDRA_NVM_H__
+#define __SIDRA_NVM_H__
+
+#include "sidra_pure.h"
+#include "sidra_range.h"
+
+#define SIDRA_NVM_ENTRIES_OFFSET	((u64)sizeof(struct sidra_nvm_super))
+#define SIDRA_NVM_DATA_OFFSET \
+	(SIDRA_NVM_ENTRIES_OFFSET + (u64)SIDRA_NVM_ENTRIES * sizeof(struct sidra_nvm_entry))
+#define SIDRA_NVM_DATA_MAX		(1u << 20)	/* bytes kept with one object */
+
+/* Bytes that keep; 0 or -errno. */
+struct sidra_nvm_store {
+	int (*read)(void *owner, u64 offset, void *to, u64 size);
+	int (*write)(void *owner, u64 offset, const void *from, u64 size);
+};
+
+/**
+ * struct sidra_nvm - the directory of named weights in the chip's non-volatile memory
+ * @store, @owner: the memory
+ * @entries: SIDRA_NVM_ENTRIES; uid 0: free. Only entries that made sense when they were read
+ * @data: free extents
+ * @next_uid: as stored; 0: nothing stored yet
+ * @uid: next to give out; all below @next_uid are ours
+ *
+ * Every change is in NVM before the call returns; an entry is written after the data that it names, so that an
+ * interrupted change leaves the old state. The caller serialises.
+ */
+struct sidra_nvm {
+	const struct sidra_nvm_store *store;
+	void *owner;
+	struct sidra_nvm_entry *entries;
+	struct sidra_range data;
+	u64 next_uid;
+	u64 uid;
+};
+
+/* Reads what is there; memory that was never written becomes an empty directory once something is stored. */
+int sidra_nvm_load(struct sidra_nvm *nvm, const struct sidra_nvm_store *store, void *owner, u64 size);
+void sidra_nvm_fini(struct sidra_nvm *nvm);
+
+/* Whether no object can ever have been on this array. */
+static inline bool sidra_nvm_fresh(const struct sidra_nvm *nvm)
+{
+	return !nvm->next_uid;
+}
+
+/* An identity that this array has not seen; 0 or -errno. */
+int sidra_nvm_take_uid(struct sidra_nvm *nvm, u64 *uid);
+
+/* Number of an entry, or -ENOENT. */
+int sidra_nvm_find(const struct sidra_nvm *nvm, const char *name);
+int sidra_nvm_find_uid(const struct sidra_nvm *nvm, u64 uid);
+
+/* Stores a new entry (its data extent is filled in here); its number, or -EEXIST, -ENOSPC, -EIO, -ENOMEM. */
+int sidra_nvm_add(struct sidra_nvm *nvm, struct sidra_nvm_entry *entry, const void *data, u64 size);
+int sidra_nvm_remove(struct sidra_nvm *nvm, u32 number);
+
+/* SIDRA_WEIGHTS_* that owner and mode grant to a user. */
+u32 sidra_nvm_rights(const struct sidra_nvm_entry *entry, u32 user, bool admin);
+
+/* Inputs and outputs a tile, and tiles an object. */
+static inline u32 sidra_tile_outputs(u32 encoding)
+{
+	return encoding == SIDRA_ENCODING_DIFFERENTIAL ? SIDRA_XBAR_COLS / 2 : SIDRA_XBAR_COLS;
+}
+
+static inline u64 sidra_tile_count(u32 rows, u32 cols, u32 encoding)
+{
+	u32 outputs = sidra_tile_outputs(encoding);
+
+	return DIV_ROUND_UP((u64)rows, SIDRA_XBAR_ROWS) * DIV_ROUND_UP((u64)cols, outputs);
+}
+
+#endif

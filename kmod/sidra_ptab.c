@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "sidra_ptab.h"
+
+#define LEAF_LEVEL	0u
+#define HUGE_LEVEL	1u
+#define ROOT_LEVEL	(SIDRA_PT_LEVELS - 1)
+
+/**
+ * struct sidra_pt - a table and what the chip does not need to know about it
+ * @entries: the table
+ * @bus: its bus address
+ * @next: of the unlinked ones
+ * @level: 0: its entries are 4 KiB leaves
+ * @used: entries that are not zero
+ * @children: tables below; none at level 0
+ */
+struct sidra_pt {
+	u64 *entries;
+	u64 bus;
+	struct sidra_pt *next;
+	unsigned int level;
+	unsigned int used;
+	struct sidra_pt *children[];
+};
+
+static unsigned int index_at(u64 va, unsigned int level)
+{
+	return (va >> (SIDRA_PAGE_SHIFT + 9 * level)) & (SIDRA_PT_ENTRIES - 1);
+}
+
+static void set_entry(struct sidra_pt *pt, unsigned int index, u64 entry)
+{
+	dma_wmb();	/* whatever the entry leads to is complete before the chip can follow it */
+	WRITE_ONCE(pt->entries[index], entry);
+}
+
+static struct sidra_pt *pt_alloc(struct sidra_ptab *ptab, unsigned int level)
+{
+	unsigned int children = level == LEAF_LEVEL ? 0 : SIDRA_PT_ENTRIES;
+	struct sidra_pt *pt = kvzalloc(struct_size(pt, children, children), GFP_KERNEL);
+
+	if (!pt)
+		return NULL;
+	pt->entries = ptab->memory->alloc(ptab->owner, &pt->bus);
+	if (!pt->entries) {
+		kvfree(pt);
+		return NULL;
+	}
+	pt->level = level;
+	ptab->tables++;
+	return pt;
+}
+
+static void pt_free(struct sidra_ptab *ptab, struct sidra_pt *pt)
+{
+	ptab->memory->free(ptab->owner, pt->entries, pt->bus);
+	ptab->tables--;
+	kvfree(pt);
+}
+
+static void pt_free_below(struct sidra_ptab *ptab, struct sidra_pt *pt)
+{
+	unsigned int i;
+
+	for (i = 0; pt->level != LEAF_LEVEL && i < SIDRA_PT_ENTRIES; i++)
+		if (pt->children[i])
+			pt_free_below(ptab, pt->children[i]);
+	pt_free(ptab, pt);
+}
+
+int sidra_ptab_init(struct sidra_ptab *ptab, const struct sidra_ptab_memory *memory, void *owner)
+{
+	*ptab = (struct sidra_ptab){ .memory = memory, .owner = owner };
+	ptab->root = pt_alloc(ptab, ROOT_LEVEL);
+	return ptab->root ? 0 : -ENOMEM;
+}
+
+void sidra_ptab_fini(struct sidra_ptab *ptab)
+{
+	sidra_ptab_free_unlinked(ptab);
+	if (ptab->root)
+		pt_free_below(ptab, ptab->root);
+	ptab->root = NULL;
+}
+
+u64 sidra_ptab_root(const struct sidra_ptab *ptab)
+{
+	return ptab->root->bus;
+}
+
+static struct sidra_pt *child(struct sidra_ptab *ptab, struct sidra_pt *parent, unsigned int index)
+{
+	struct sidra_pt *pt = parent->children[index];
+
+	if (pt)
+		return pt;
+	pt = pt_alloc(ptab, parent->level - 1);
+	if (!pt)
+		return NULL;
+	parent->children[index] = pt;
+	parent->used++;
+	set_entry(parent, index, pt->bus | SIDRA_PTE_VALID);
+	return pt;
+}
+
+int sidra_ptab_map(struct sidra_ptab *ptab, u64 va, u64 bus, u64 size, u64 flags)
+{
+	u64 leaf = flags | SIDRA_PTE_VALID | SIDRA_PTE_LEAF;
+	u64 begin = va;
+
+	while (size) {
+		struct sidra_pt *pt = child(ptab, ptab->root, index_at(va, ROOT_LEVEL));
+		unsigned int index = index_at(va, HUGE_LEVEL);
+		u64 step = SIDRA_HUGE_SIZE;
+
+		if (pt && (((va | bus) & (SIDRA_HUGE_SIZE - 1)) || size < SIDRA_HUGE_SIZE)) {
+			pt = child(ptab, pt, index);
+			index = index_at(va, LEAF_LEVEL);
+			step = SIDRA_PAGE_SIZE;
+		}
+		if (!pt) {
+			/* The step that failed may have left an empty table behind: one more page covers it. */
+			sidra_ptab_unmap(ptab, begin, va - begin + SIDRA_PAGE_SIZE);
+			return -ENOMEM;
+		}
+		set_entry(pt, index, bus | leaf);
+		pt->used++;
+		va += step;
+		bus += step;
+		size -= step;
+	}
+	return 0;
+}
+
+static void unlink_table(struct sidra_ptab *ptab, struct sidra_pt *parent, unsigned int index)
+{
+	struct sidra_pt *pt = parent->children[index];
+
+	set_entry(parent, index, 0);
+	parent->used--;
+	parent->children[index] = NULL;
+	pt->next = ptab->unlinked;
+	ptab->unlinked = pt;
+}
+
+static void clear_leaf(struct sidra_pt *pt, unsigned int index)
+{
+	if (!pt->entries[index])
+		return;
+	set_entry(pt, index, 0);
+	pt->used--;
+}
+
+void sidra_ptab_unmap(struct sidra_ptab *ptab, u64 va, u64 size)
+{
+	u64 end = va + size;
+
+	while (va < end) {
+		unsigned int root_index = index_at(va, ROOT_LEVEL), huge_index = index_at(va, HUGE_LEVEL);
+		struct sidra_pt *middle = ptab->root->children[root_index];
+		struct sidra_pt *low = middle ? middle->children[huge_index] : NULL;
+		u64 stop = min(end, (va | (SIDRA_HUGE_SIZE - 1)) + 1);
+
+		if (low) {
+			for (; va < stop; va += SIDRA_PAGE_SIZE)
+				clear_leaf(low, index_at(va, LEAF_LEVEL));
+			if (!low->used)
+				unlink_table(ptab, middle, huge_index);
+		} else if (middle) {
+			clear_leaf(middle, huge_index);
+		}
+		if (middle && !middle->used)
+			unlink_table(ptab, ptab->root, root_index);
+		va = stop;
+	}
+}
+
+void sidra_ptab_free_unlinked(struct sidra_ptab *ptab)
+{
+	while (ptab->unlinked) {
+		struct sidra_pt *pt = ptab->unlinked;
+
+		ptab->unlinked = pt->next;
+		pt_free(ptab, pt);
+	}
+}
