@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/delay.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/moduleparam.h>
+
+#include <drm/drm_managed.h>
+
+#include "sidra_drv.h"
+#include "sidra_reset.h"
+#include "sidra_trace.h"
+
+static unsigned int admin_timeout_ms = 5000;
+module_param(admin_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(admin_timeout_ms, "time after which an admin command counts as not acknowledged (ms)");
+
+#define ADMIN_RECHECK_MS	10	/* a lost interrupt costs this much */
+#define READY_TIMEOUT_MS	5000
+
+u32 sidra_read32(struct sidra_device *sdev, u32 reg)
+{
+	u32 value = readl(sdev->chip.regs + reg);
+
+	atomic64_inc(&sdev->counters.mmio_reads);
+	trace_sidra_reg_read(sdev->ordinal, reg, value);
+	return value;
+}
+
+u64 sidra_read64(struct sidra_device *sdev, u32 reg)
+{
+	u64 value = readq(sdev->chip.regs + reg);
+
+	atomic64_inc(&sdev->counters.mmio_reads);
+	trace_sidra_reg_read(sdev->ordinal, reg, value);
+	return value;
+}
+
+void sidra_write32(struct sidra_device *sdev, u32 reg, u32 value)
+{
+	atomic64_inc(&sdev->counters.mmio_writes);
+	trace_sidra_reg_write(sdev->ordinal, reg, value);
+	writel(value, sdev->chip.regs + reg);
+}
+
+void sidra_write64(struct sidra_device *sdev, u32 reg, u64 value)
+{
+	atomic64_inc(&sdev->counters.mmio_writes);
+	trace_sidra_reg_write(sdev->ordinal, reg, value);
+	writeq(value, sdev->chip.regs + reg);
+}
+
+static void read_info(struct sidra_device *sdev, struct sidra_info *info)
+{
+	u32 word, i;
+
+	info->hw_version = sidra_read32(sdev, SIDRA_REG_HW_VERSION);
+	info->features = sidra_read64(sdev, SIDRA_REG_FEATURES);
+	word = sidra_read32(sdev, SIDRA_REG_GEOMETRY0);
+	info->clusters = word & 0xffff;
+	info->cus_per_cluster = word >> 16;
+	info->xbars_per_cu = sidra_read32(sdev, SIDRA_REG_GEOMETRY1);
+	word = sidra_read32(sdev, SIDRA_REG_GEOMETRY2);
+	info->rows = word & 0xffff;
+	info->cols = word >> 16;
+	word = sidra_read32(sdev, SIDRA_REG_LIMITS0);
+	info->contexts = min(word & 0xffff, SIDRA_CONTEXTS_MAX);
+	info->queues = word >> 16;
+	word = sidra_read32(sdev, SIDRA_REG_LIMITS1);
+	info->queues_per_context = min(word & 0xffff, SIDRA_QUEUES_PER_CONTEXT_MAX);
+	info->va_bits = sidra_read32(sdev, SIDRA_REG_VA_BITS);
+	info->l1_size = sidra_read32(sdev, SIDRA_REG_L1_SIZE);
+	info->l2_size = sidra_read32(sdev, SIDRA_REG_L2_SIZE);
+	info->l3_size = sidra_read64(sdev, SIDRA_REG_L3_SIZE);
+	info->nvm_size = sidra_read64(sdev, SIDRA_REG_NVM_SIZE);
+	for (i = 0; i < sizeof(info->uuid); i += 4) {
+		word = sidra_read32(sdev, SIDRA_REG_UUID + i);
+		memcpy(info->uuid + i, &word, sizeof(word));
+	}
+}
+
+static int wait_ready(struct sidra_device *sdev)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(READY_TIMEOUT_MS);
+	u32 status;
+
+	for (;;) {
+		status = sidra_read32(sdev, SIDRA_REG_STATUS);
+		if (status == ~0u)
+			return -ENODEV;
+		if ((status & SIDRA_STATUS_READY) && !(status & SIDRA_STATUS_FATAL))
+			return 0;
+		if (time_after(jiffies, end))
+			break;
+		msleep(20);
+	}
+	drm_err(&sdev->drm, "the chip does not become ready (status %#x)\n", status);
+	return -ENODEV;
+}
+
+int sidra_chip_init(struct sidra_device *sdev)
+{
+	struct sidra_chip *chip = &sdev->chip;
+	u32 id = sidra_read32(sdev, SIDRA_REG_ID);
+	u64 xbars;
+	int ret;
+
+	if (id != SIDRA_ID_MAGIC) {
+		drm_err(&sdev->drm, "the chip does not answer (identity register reads %#x)\n", id);
+		return -ENODEV;
+	}
+	ret = wait_ready(sdev);
+	if (ret)
+		return ret;
+	/* Whatever ran before us (another driver or kernel) must not go on, nor leave its data in L3. */
+	chip->used = sidra_read32(sdev, SIDRA_REG_GENERATION) || sidra_read32(sdev, SIDRA_REG_CONTROL) ||
+		     sidra_read64(sdev, SIDRA_REG_CONTEXT_TABLE);
+	if (chip->used) {
+		sidra_write32(sdev, SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
+		ret = wait_ready(sdev);
+		if (ret)
+			return ret;
+	}
+	read_info(sdev, &chip->info);
+	if (chip->info.hw_version >> 16 != SIDRA_HW_VERSION_MAJOR) {
+		drm_err(&sdev->drm, "the chip has hardware interface %u.%u, this driver knows %u.x\n",
+			chip->info.hw_version >> 16, chip->info.hw_version & 0xffff, SIDRA_HW_VERSION_MAJOR);
+		return -EPROTO;
+	}
+	/* What we compute with must be sane, whatever the registers say. */
+	xbars = (u64)chip->info.clusters * chip->info.cus_per_cluster * chip->info.xbars_per_cu;
+	if (!xbars || xbars > 1u << 24 || chip->info.rows != SIDRA_XBAR_ROWS || chip->info.cols != SIDRA_XBAR_COLS ||
+	    !chip->info.contexts || !chip->info.queues || !chip->info.queues_per_context ||
+	    chip->info.va_bits != SIDRA_VA_BITS || chip->info.nvm_size < SIDRA_NVM_DATA_OFFSET) {
+		drm_err(&sdev->drm, "the chip describes itself in a way that this driver does not understand\n");
+		return -EPROTO;
+	}
+	return 0;
+}
+
+void sidra_chip_enable(struct sidra_device *sdev)
+{
+	sidra_write64(sdev, SIDRA_REG_CONTEXT_TABLE, sdev->ctx_table_bus);
+	sidra_write32(sdev, SIDRA_REG_INT_ENABLE, SIDRA_INT_ADMIN | SIDRA_INT_FAULT);
+	sidra_write32(sdev, SIDRA_REG_CONTROL, SIDRA_CONTROL_ENABLE);
+}
+
+int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(admin_timeout_ms) + 1;
+	struct sidra_chip *chip = &sdev->chip;
+	int ret;
+
+	lockdep_assert_held(&sdev->lock);
+	if (sdev->stopped)
+		return -ENODEV;
+	if (++chip->admin_tag == 0)
+		chip->admin_tag = 1;
+	reinit_completion(&chip->admin_done);
+	sidra_write64(sdev, SIDRA_REG_ADMIN_ARG0, arg0);
+	sidra_write64(sdev, SIDRA_REG_ADMIN_ARG1, arg1);
+	sidra_write64(sdev, SIDRA_REG_ADMIN_ARG2, arg2);
+	sidra_write32(sdev, SIDRA_REG_ADMIN_CMD, op | (u32)chip->admin_tag << 16);
+	for (;;) {
+		bool late = time_after(jiffies, end);
+		u32 status;
+
+		wait_for_completion_timeout(&chip->admin_done, msecs_to_jiffies(ADMIN_RECHECK_MS));
+		status = sidra_read32(sdev, SIDRA_REG_ADMIN_STATUS);
+		if (status == ~0u && sidra_read32(sdev, SIDRA_REG_ID) != SIDRA_ID_MAGIC)
+			ret = -ENODEV;
+		else if (status >> 16 != chip->admin_tag && (status & SIDRA_ADMIN_BUSY))
+			ret = -EBUSY;
+		else if (status >> 16 == chip->admin_tag && !(status & SIDRA_ADMIN_BUSY))
+			ret = status & SIDRA_ADMIN_RESULT_MASK;
+		else if (late)
+			ret = -ETIMEDOUT;
+		else
+			continue;
+		break;
+	}
+	trace_sidra_admin(sdev->ordinal, op, arg0, arg1, arg2, ret);
+	return ret;
+}
+
+int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
+{
+	int ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
+
+	if (ret == -ETIMEDOUT || ret == -EBUSY) {	/* nothing else ends a command */
+		sidra_reset_device(sdev, SIDRA_FAULT_TIMEOUT);
+		ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
+	}
+	if (ret < 0)
+		return ret == -ENODEV ? -ENODEV : -EIO;
+	return ret == SIDRA_ADMIN_OK ? 0 : -EIO;
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/dma-mapping.h>
+
+#include <drm/drm_gem.h>
+
+#include "sidra_ctx.h"
+#include "sidra_drv.h"
+#include "sidra_gem.h"
+#include "sidra_mmap.h"
+#include "sidra_mmu.h"
+#include "sidra_queue.h"
+#include "sidra_quiesce.h"
+#include "sidra_trace.h"
+#include "sidra_weights.h"
+
+#define QUEUE_TABLE_SIZE	(SIDRA_QUEUES_PER_CONTEXT_MAX * sizeof(struct sidra_hw_queue))
+#define WEIGHTS_TABLE_SIZE	(SIDRA_WEIGHTS_MAX * sizeof(struct sidra_hw_weights))
+
+void sidra_entry_publish(void *place, const void *entry, size_t size, size_t flags_offset)
+{
+	const u64 *from = entry;
+	u64 *to = place;
+	size_t i, flag_word = flags_offset / sizeof(u64);
+
+	for (i = 0; i < size / sizeof(u64); i++)
+		if (i != flag_word)
+			WRITE_ONCE(to[i], from[i]);
+	dma_wmb();
+	WRITE_ONCE(to[flag_word], from[flag_word]);
+	dma_wmb();
+}
+
+void sidra_ctx_release(struct kref *ref)
+{
+	kfree(container_of(ref, struct sidra_ctx, ref));
+}
+
+struct sidra_ctx *sidra_ctx_find(struct sidra_file *sfile, u32 handle)
+{
+	struct sidra_ctx *ctx;
+
+	xa_lock(&sfile->ctxs);
+	ctx = xa_load(&sfile->ctxs, handle);
+	if (ctx)
+		sidra_ctx_get(ctx);
+	xa_unlock(&sfile->ctxs);
+	return ctx;
+}
+
+int sidra_ctx_usable(struct sidra_ctx *ctx)
+{
+	lockdep_assert_held(&ctx->sdev->lock);
+	if (ctx->dead)
+		return -ENOENT;
+	return ctx->lost ? -ESTALE : 0;
+}
+
+static void install(struct sidra_ctx *ctx)
+{
+	struct sidra_hw_context entry = {
+		.page_table = sidra_ptab_root(&ctx->ptab),
+		.weights_table = ctx->weights_table_bus,
+		.queue_table = ctx->queue_table_bus,
+		.weights_count = SIDRA_WEIGHTS_MAX,
+		.queue_count = SIDRA_QUEUES_PER_CONTEXT_MAX,
+		.generation = ctx->generation,
+		.flags = SIDRA_HW_CONTEXT_VALID,
+	};
+
+	sidra_entry_publish(&ctx->sdev->ctx_table[ctx->slot], &entry, sizeof(entry),
+			    offsetof(struct sidra_hw_context, flags));
+}
+
+static void free_tables(struct sidra_ctx *ctx)
+{
+	struct device *dev = ctx->sdev->drm.dev;
+
+	sidra_ptab_fini(&ctx->ptab);
+	sidra_range_fini(&ctx->addresses);
+	if (ctx->queue_table)
+		dma_free_coherent(dev, QUEUE_TABLE_SIZE, ctx->queue_table, ctx->queue_table_bus);
+	if (ctx->weights_table)
+		dma_free_coherent(dev, WEIGHTS_TABLE_SIZE, ctx->weights_table, ctx->weights_table_bus);
+}
+
+static int alloc_tables(struct sidra_ctx *ctx)
+{
+	struct device *dev = ctx->sdev->drm.dev;
+	int ret;
+
+	ret = sidra_range_init(&ctx->addresses, SIDRA_VA_BEGIN, SIDRA_VA_END);
+	if (ret)
+		return ret;
+	ret = sidra_mmu_init(ctx);
+	if (ret)
+		return ret;
+	ctx->queue_table = dma_alloc_coherent(dev, QUEUE_TABLE_SIZE, &ctx->queue_table_bus, GFP_KERNEL_ACCOUNT);
+	ctx->weights_table = dma_alloc_coherent(dev, WEIGHTS_TABLE_SIZE, &ctx->weights_table_bus, GFP_KERNEL_ACCOUNT);
+	return ctx->queue_table && ctx->weights_table ? 0 : -ENOMEM;
+}
+
+static struct sidra_ctx *create(struct sidra_device *sdev, u32 slot)
+{
+	struct sidra_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!ctx)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&ctx->ref);
+	ctx->sdev = sdev;
+	ctx->slot = slot;
+	ctx->generation = 1;
+	xa_init_flags(&ctx->queues, XA_FLAGS_ALLOC);
+	xa_init_flags(&ctx->weights, XA_FLAGS_ALLOC1);
+	xa_init(&ctx->bindings);
+	ret = alloc_tables(ctx);
+	if (!ret)
+		return ctx;
+	free_tables(ctx);
+	kfree(ctx);
+	return ERR_PTR(ret);
+}
+
+int sidra_context_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_context_create *args = data;
+	struct sidra_file *sfile = file->driver_priv;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_ctx *ctx;
+	u32 slot = 0;
+	int ret;
+
+	args->context = 0;
+	args->doorbell_offset = 0;
+	guard(mutex)(&sdev->lock);
+	ret = sidra_check_link(sdev) ?: sidra_check_zero(args->flags);
+	if (ret)
+		return ret;
+	while (slot < sdev->chip.info.contexts && sdev->ctxs[slot])
+		slot++;
+	if (slot == sdev->chip.info.contexts)
+		return -EMFILE;
+	ctx = create(sdev, slot);
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
+	ret = xa_alloc_cyclic(&sfile->ctxs, &ctx->handle, ctx, SIDRA_HANDLE_LIMIT, &sfile->next, GFP_KERNEL_ACCOUNT);
+	if (ret < 0) {
+		free_tables(ctx);
+		sidra_ctx_put(ctx);
+		return ret;
+	}
+	sdev->ctxs[slot] = ctx;
+	install(ctx);
+	args->context = ctx->handle;
+	args->doorbell_offset = sidra_map_offset(SIDRA_MAP_DOORBELL, ctx->handle, 0);
+	return 0;
+}
+
+void sidra_ctx_revoke(struct sidra_ctx *ctx)
+{
+	scoped_guard(mutex, &ctx->sdev->map_lock)
+		ctx->revoked = true;
+	sidra_map_zap_doorbell(ctx);
+}
+
+static void keep_later(struct sidra_fault *latest, const struct sidra_fault *fault)
+{
+	if (fault->cause != SIDRA_FAULT_NONE &&
+	    (latest->cause == SIDRA_FAULT_NONE || fault->clock_ns >= latest->clock_ns))
+		*latest = *fault;
+}
+
+void sidra_ctx_remember_fault(struct sidra_ctx *ctx, const struct sidra_queue *queue)
+{
+	keep_later(&ctx->fault, &queue->point.state->fault);
+}
+
+static struct sidra_fault latest_fault(struct sidra_ctx *ctx)
+{
+	struct sidra_fault latest = ctx->fault;
+	struct sidra_queue *queue;
+	unsigned long number;
+
+	xa_for_each(&ctx->queues, number, queue)
+		if (sidra_point_stopped(&queue->point))
+			keep_later(&latest, &queue->point.state->fault);
+	return latest;
+}
+
+void sidra_ctx_lose(struct sidra_ctx *ctx, enum sidra_fault_cause cause)
+{
+	struct sidra_queue *queue;
+	unsigned long number;
+
+	lockdep_assert_held(&ctx->sdev->lock);
+	WRITE_ONCE(ctx->lost, true);
+	xa_for_each(&ctx->queues, number, queue) {
+		sidra_entry_revoke(&ctx->queue_table[number].flags);
+		sidra_queue_stop(queue, SIDRA_QUEUE_LOST, cause);
+	}
+}
+
+static void drop_all(struct sidra_ctx *ctx)
+{
+	struct sidra_binding *binding;
+	struct sidra_queue *queue;
+	unsigned long index;
+
+	xa_for_each(&ctx->queues, index, queue)
+		sidra_queue_drop(ctx, queue);
+	sidra_weights_drop_all(ctx);
+	xa_for_each(&ctx->bindings, index, binding)
+		sidra_binding_drop(ctx, binding);
+	xa_destroy(&ctx->bindings);
+	xa_destroy(&ctx->weights);
+	xa_destroy(&ctx->queues);
+}
+
+void sidra_ctx_destroy(struct sidra_ctx *ctx)
+{
+	struct sidra_device *sdev = ctx->sdev;
+
+	lockdep_assert_held(&sdev->lock);
+	if (ctx->dead)
+		return;
+	sidra_entry_revoke(&sdev->ctx_table[ctx->slot].flags);
+	sidra_ctx_revoke(ctx);
+	sidra_quiesce(ctx, SIDRA_ADMIN_RESET_CONTEXT, 0, 0);
+	if (!ctx->lost)
+		sidra_ctx_lose(ctx, SIDRA_FAULT_RESET);
+	sdev->ctxs[ctx->slot] = NULL;
+	drop_all(ctx);
+	free_tables(ctx);
+	ctx->dead = true;
+}
+
+void sidra_ctx_destroy_all(struct sidra_file *sfile)
+{
+	struct sidra_device *sdev = sfile->sdev;
+	struct sidra_ctx *ctx;
+	unsigned long handle;
+
+	xa_for_each(&sfile->ctxs, handle, ctx) {
+		scoped_guard(mutex, &sdev->lock) {
+			sidra_ctx_destroy(ctx);
+			xa_erase(&sfile->ctxs, handle);
+		}
+		sidra_ctx_put(ctx);
+	}
+}
+
+int sidra_context_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_context *args = data;
+	struct sidra_file *sfile = file->driver_priv;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	int ret = sidra_check_zero(args->flags);
+
+	if (ret)
+		return ret;
+	ctx = sidra_ctx_find(sfile, args->context);
+	if (!ctx)
+		return -ENOENT;
+	guard(mutex)(&sdev->lock);
+	if (ctx->dead)
+		return -ENOENT;
+	sidra_ctx_destroy(ctx);
+	xa_erase(&sfile->ctxs, args->context);
+	sidra_ctx_put(ctx);
+	return 0;
+}
+
+int sidra_context_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_context_query *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	int ret;
+
+	args->state = 0;
+	args->generation = 0;
+	memset(&args->fault, 0, sizeof(args->fault));
+	ret = sidra_check_zero(args->flags);
+	if (ret)
+		return ret;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	guard(mutex)(&sdev->lock);
+	ret = sidra_check_link(sdev);
+	if (ret)
+		return ret;
+	if (ctx->dead)
+		return -ENOENT;
+	args->state = ctx->lost ? SIDRA_CONTEXT_LOST : SIDRA_CONTEXT_OK;
+	args->generation = ctx->generation;
+	args->fault = latest_fault(ctx);
+	return 0;
+}
+
+int sidra_context_recover_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_context *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	struct sidra_queue *queue;
+	unsigned long number;
+	int ret = sidra_check_zero(args->flags);
+
+	if (ret)
+		return ret;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	guard(mutex)(&sdev->lock);
+	ret = sidra_check_link(sdev);
+	if (ret)
+		return ret;
+	if (ctx->dead)
+		return -ENOENT;
+	if (!ctx->lost)
+		return 0;
+	ctx->fault = latest_fault(ctx);
+	xa_for_each(&ctx->queues, number, queue)
+		sidra_queue_drop(ctx, queue);
+	ctx->generation++;
+	WRITE_ONCE(ctx->lost, false);
+	scoped_guard(mutex, &sdev->map_lock)
+		ctx->revoked = false;
+	sidra_map_zap_doorbell(ctx);	/* so that the next touch finds the real one */
+	install(ctx);
+	return 0;
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The module: PCI devices come and go, and with them an accel device and the node /dev/sidraN. */
+#include <linux/dma-mapping.h>
+#include <linux/idr.h>
+#include <linux/module.h>
+
+#include <drm/drm_accel.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_managed.h>
+#include <drm/drm_ioctl.h>
+
+#include "sidra_ctx.h"
+#include "sidra_debugfs.h"
+#include "sidra_drv.h"
+#include "sidra_gem.h"
+#include "sidra_irq.h"
+#include "sidra_reset.h"
+#include "sidra_sysfs.h"
+
+static dev_t node_base;
+static DEFINE_IDA(ordinals);
+
+static char *node_devnode(const struct device *dev, umode_t *mode)
+{
+	if (mode)
+		*mode = 0660;
+	return NULL;
+}
+
+static struct class node_class = {
+	.name = "sidra",
+	.devnode = node_devnode,
+	.dev_groups = sidra_node_groups,
+};
+
+static struct drm_driver sidra_driver = {
+	.driver_features = DRIVER_GEM | DRIVER_COMPUTE_ACCEL | DRIVER_SYNCOBJ | DRIVER_SYNCOBJ_TIMELINE,
+	.open = sidra_open,
+	.postclose = sidra_postclose,
+	.show_fdinfo = sidra_show_fdinfo,
+	.gem_create_object = sidra_gem_create_object,
+	.gem_prime_import_sg_table = sidra_gem_import_sg_table,
+	.ioctls = sidra_ioctls,
+	.fops = &sidra_fops,
+	.name = "sidra",
+	.desc = "SIDRA memristor accelerator",
+#ifdef SIDRA_DRM_HAS_DATE
+	.date = "20260101",
+#endif
+	.major = SIDRA_UAPI_VERSION_MAJOR,
+	.minor = SIDRA_UAPI_VERSION_MINOR,
+};
+
+/* ---- Node ---- */
+
+static void node_release(struct device *node)
+{
+	drm_dev_put(&container_of(node, struct sidra_device, node)->drm);
+}
+
+/* Last in probe: nothing opens too early. The minor is the accel index, by which accel_open() finds the device. */
+static int node_add(struct sidra_device *sdev)
+{
+	int ret;
+
+	device_initialize(&sdev->node);
+	drm_dev_get(&sdev->drm);
+	sdev->node.class = &node_class;
+	sdev->node.parent = &sdev->pdev->dev;
+	sdev->node.release = node_release;
+	sdev->node.devt = MKDEV(MAJOR(node_base), sdev->drm.accel->index);
+	cdev_init(&sdev->cdev, &sidra_fops);
+	sdev->cdev.owner = THIS_MODULE;
+	ret = dev_set_name(&sdev->node, "sidra%d", sdev->ordinal);
+	if (!ret)
+		ret = cdev_device_add(&sdev->cdev, &sdev->node);
+	if (ret)
+		put_device(&sdev->node);
+	return ret;
+}
+
+/* ---- Start ---- */
+
+static void wq_destroy(struct drm_device *drm, void *unused)
+{
+	destroy_workqueue(to_sidra(drm)->wq);
+}
+
+static int init_software(struct sidra_device *sdev)
+{
+	int ret;
+
+	ret = drmm_mutex_init(&sdev->drm, &sdev->lock) ?: drmm_mutex_init(&sdev->drm, &sdev->map_lock) ?:
+	      drmm_mutex_init(&sdev->drm, &sdev->bo_lock);
+	if (ret)
+		return ret;
+	INIT_LIST_HEAD(&sdev->bos);
+	init_completion(&sdev->chip.admin_done);
+	sdev->wq = alloc_workqueue("sidra", WQ_UNBOUND | WQ_HIGHPRI, 0);
+	if (!sdev->wq)
+		return -ENOMEM;
+	return drmm_add_action_or_reset(&sdev->drm, wq_destroy, NULL);
+}
+
+static int init_pci(struct sidra_device *sdev)
+{
+	struct pci_dev *pdev = sdev->pdev;
+	int ret;
+
+	ret = pcim_enable_device(pdev);
+	if (ret)
+		return ret;
+	ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	if (ret)
+		return ret;
+	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	if (pci_resource_len(pdev, SIDRA_BAR_REGS) < SIDRA_BAR_REGS_SIZE)
+		return -ENODEV;
+	sdev->regs_base = pci_resource_start(pdev, SIDRA_BAR_REGS);
+	sdev->chip.regs = pcim_iomap_region(pdev, SIDRA_BAR_REGS, "sidra");
+	if (IS_ERR(sdev->chip.regs))
+		return PTR_ERR(sdev->chip.regs);
+	return pcim_request_region(pdev, SIDRA_BAR_L3, "sidra-l3");
+}
+
+static int init_memory(struct sidra_device *sdev)
+{
+	struct device *dev = &sdev->pdev->dev;
+
+	sdev->ctx_table = dmam_alloc_coherent(dev, SIDRA_CONTEXTS_MAX * sizeof(*sdev->ctx_table),
+					      &sdev->ctx_table_bus, GFP_KERNEL);
+	sdev->chip.bounce = dmam_alloc_coherent(dev, SIDRA_BOUNCE_SIZE, &sdev->chip.bounce_bus, GFP_KERNEL);
+	return sdev->ctx_table && sdev->chip.bounce ? 0 : -ENOMEM;
+}
+
+/* The way back of all that probe started: on return the chip reaches no memory, and nothing of it is mapped. */
+static void stop(struct sidra_device *sdev)
+{
+	u32 slot;
+
+	scoped_guard(mutex, &sdev->lock) {
+		sidra_stop_device(sdev);
+		for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
+			struct sidra_ctx *ctx = sdev->ctxs[slot];
+
+			if (ctx)
+				sidra_ctx_destroy(ctx);
+		}
+		sidra_store_fini(sdev);
+	}
+	sidra_irq_stop(sdev);
+	cancel_work_sync(&sdev->l3.clean_work);
+	sidra_gem_unmap_all(sdev);
+}
+
+static int start(struct sidra_device *sdev)
+{
+	sidra_chip_enable(sdev);
+	guard(mutex)(&sdev->lock);
+	return sidra_store_init(sdev);
+}
+
+static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct sidra_device *sdev;
+	int ret;
+
+	sdev = devm_drm_dev_alloc(&pdev->dev, &sidra_driver, struct sidra_device, drm);
+	if (IS_ERR(sdev))
+		return PTR_ERR(sdev);
+	sdev->pdev = pdev;
+	sdev->ordinal = -1;
+	pci_set_drvdata(pdev, sdev);
+	ret = init_software(sdev);
+	if (ret)
+		return ret;
+	ret = init_pci(sdev) ?: sidra_chip_init(sdev) ?: sidra_l3_init(sdev) ?: init_memory(sdev) ?:
+	      sidra_irq_init(sdev);
+	if (ret)
+		return ret;
+	pci_set_master(pdev);
+	ret = start(sdev);
+	if (ret)
+		goto err_stop;
+	ret = ida_alloc_max(&ordinals, ACCEL_MAX_MINORS - 1, GFP_KERNEL);
+	if (ret < 0)
+		goto err_stop;
+	sdev->ordinal = ret;
+	sidra_debugfs_init(sdev);
+	ret = drm_dev_register(&sdev->drm, 0);
+	if (ret)
+		goto err_ordinal;
+	ret = node_add(sdev);
+	if (ret)
+		goto err_unregister;
+	drm_info(&sdev->drm, "sidra%d: %u crossbars, hardware interface %u.%u, %u vectors\n", sdev->ordinal,
+		 sidra_xbars_of(&sdev->chip.info), sdev->chip.info.hw_version >> 16,
+		 sdev->chip.info.hw_version & 0xffff, sdev->chip.vectors);
+	return 0;
+
+err_unregister:
+	drm_dev_unplug(&sdev->drm);
+err_ordinal:
+	ida_free(&ordinals, sdev->ordinal);
+err_stop:
+	stop(sdev);
+	return ret;
+}
+
+static void sidra_remove(struct pci_dev *pdev)
+{
+	struct sidra_device *sdev = pci_get_drvdata(pdev);
+
+	cdev_device_del(&sdev->cdev, &sdev->node);
+	ida_free(&ordinals, sdev->ordinal);	/* now, not with the last file: a device that is bound again gets it */
+	drm_dev_unplug(&sdev->drm);
+	stop(sdev);
+	put_device(&sdev->node);
+}
+
+/* Contexts are lost, and can be recovered afterwards; cells and L3 stay. */
+static void hold(struct pci_dev *pdev)
+{
+	struct sidra_device *sdev = pci_get_drvdata(pdev);
+
+	guard(mutex)(&sdev->lock);
+	sidra_stop_device(sdev);
+}
+
+static void go_on(struct pci_dev *pdev)
+{
+	struct sidra_device *sdev = pci_get_drvdata(pdev);
+
+	guard(mutex)(&sdev->lock);
+	sidra_continue_device(sdev);
+}
+
+static int sidra_suspend(struct device *dev)
+{
+	hold(to_pci_dev(dev));
+	return 0;
+}
+
+static int sidra_resume(struct device *dev)
+{
+	go_on(to_pci_dev(dev));
+	return 0;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(sidra_pm_ops, sidra_suspend, sidra_resume);
+
+/* Reset by the bus: FLR on request of an administrator, or recovery from an error. */
+static pci_ers_result_t sidra_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
+{
+	hold(pdev);
+	return state == pci_channel_io_perm_failure ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_NEED_RESET;
+}
+
+static pci_ers_result_t sidra_slot_reset(struct pci_dev *pdev)
+{
+	pci_restore_state(pdev);
+	return PCI_ERS_RESULT_RECOVERED;
+}
+
+static const struct pci_error_handlers sidra_error_handlers = {
+	.error_detected = sidra_error_detected,
+	.slot_reset = sidra_slot_reset,
+	.resume = go_on,
+	.reset_prepare = hold,
+	.reset_done = go_on,
+};
+
+static const struct pci_device_id sidra_ids[] = {
+	{ PCI_DEVICE(SIDRA_PCI_VENDOR_ID, SIDRA_PCI_DEVICE_ID) },
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, sidra_ids);
+
+static struct pci_driver sidra_pci_driver = {
+	.name = "sidra",
+	.id_table = sidra_ids,
+	.probe = sidra_probe,
+	.remove = sidra_remove,
+	.shutdown = hold,
+	.err_handler = &sidra_error_handlers,
+	.driver.pm = pm_sleep_ptr(&sidra_pm_ops),
+};
+
+static int __init sidra_init(void)
+{
+	int ret;
+
+	sidra_driver.num_ioctls = sidra_ioctl_count;
+	ret = alloc_chrdev_region(&node_base, 0, ACCEL_MAX_MINORS, "sidra");
+	if (ret)
+		return ret;
+	ret = class_register(&node_class);
+	if (ret)
+		goto err_region;
+	ret = pci_register_driver(&sidra_pci_driver);
+	if (ret)
+		goto err_class;
+	return 0;
+
+err_class:
+	class_unregister(&node_class);
+err_region:
+	unregister_chrdev_region(node_base, ACCEL_MAX_MINORS);
+	return ret;
+}
+module_init(sidra_init);
+
+static void __exit sidra_exit(void)
+{
+	pci_unregister_driver(&sidra_pci_driver);
+	class_unregister(&node_class);
+	unregister_chrdev_region(node_base, ACCEL_MAX_MINORS);
+	rcu_barrier();	/* the last fences */
+}
+module_exit(sidra_exit);
+
+MODULE_DESCRIPTION("SIDRA memristor accelerator");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The device, and what an open file of it is. Order of locks: sidra_device.lock > sidra_queue.submit_lock >
+ * sidra_device.irq_lock; mmap_lock > sidra_device.map_lock; sidra_device.lock > sidra_device.map_lock.
+ * No memory of a user is touched, and no mmap_lock taken, under sidra_device.lock.
+ */
+#ifndef __SIDRA_DRV_H__
+#define __SIDRA_DRV_H__
+
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include <drm/drm_device.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_ioctl.h>
+#include <drm/drm_print.h>
+
+#include <sidra_accel.h>
+
+#include "sidra_chip.h"
+#include "sidra_l3.h"
+#include "sidra_store.h"
+
+struct sidra_ctx;
+
+/* What an interrupt handler is given. */
+struct sidra_vector {
+	struct sidra_device *sdev;
+	unsigned int number;
+};
+
+/* What tests assert: counts do not depend on the machine. */
+struct sidra_counters {
+	atomic64_t mmio_writes;
+	atomic64_t mmio_reads;
+	atomic64_t interrupts;
+	atomic64_t ioctls;
+	atomic64_t pins;		/* pages pinned so far */
+	atomic64_t submits;		/* SUBMIT by ioctl or uring_cmd */
+	atomic64_t submit_allocations;	/* memory allocated by them */
+	atomic64_t device_resets;
+	atomic64_t rechecks;		/* looks without an interrupt that found something */
+};
+
+/**
+ * struct sidra_device - one chip
+ * @drm: the accel device; its lifetime is this struct's
+ * @node: /dev/sidraN, holds a reference to @drm
+ * @cdev: of @node
+ * @ordinal: N
+ * @pdev: gone for good once @drm is unplugged
+ * @chip: registers, identity, admin commands
+ * @ctx_table: what the chip reads
+ * @ctxs: contexts by their number on the chip
+ * @queue_count: of all contexts
+ * @store: weights objects of the array
+ * @l3: SRAM
+ */
+struct sidra_device {
+	struct drm_device drm;
+	struct device node;
+	struct cdev cdev;
+	int ordinal;
+	struct pci_dev *pdev;
+	phys_addr_t regs_base;	/* of BAR0 */
+
+	/* Protects the chip's tables, the admin channel, contexts and what they have, @store, @link_gone, @stopped. */
+	struct mutex lock;
+	struct sidra_chip chip;
+	struct sidra_hw_context *ctx_table;
+	dma_addr_t ctx_table_bus;
+	struct sidra_ctx *ctxs[SIDRA_CONTEXTS_MAX];
+	u32 queue_count;
+	struct sidra_store store;
+	bool link_gone;
+	bool stopped;		/* remove() has been here: nothing reaches the chip any more */
+
+	struct sidra_l3 l3;
+
+	/* Protects which doorbells and which L3 pages user mappings may show. */
+	struct mutex map_lock;
+
+	/* Protects the points that interrupts look at, and what is armed for each; taken in hard interrupts. */
+	spinlock_t irq_lock;
+	struct list_head points[SIDRA_MSIX_VECTORS];
+	struct sidra_vector vectors[SIDRA_MSIX_VECTORS];	/* constant */
+	unsigned int sleepers;		/* armed for others than threads in WAIT; under irq_lock */
+	struct delayed_work recheck_work;
+
+	/* Protects @bos: what is mapped for DMA and has to be unmapped before remove() returns. */
+	struct mutex bo_lock;
+	struct list_head bos;
+
+	struct workqueue_struct *wq;
+	struct sidra_counters counters;
+};
+
+#define to_sidra(ptr)	container_of(ptr, struct sidra_device, drm)
+
+/**
+ * struct sidra_file - an open file
+ * @ctxs: its contexts by handle
+ * @next: handle to try next: a stale one does not name a new object
+ * @events: eventfds that are armed
+ * @dummy: what revoked mappings of this file show
+ */
+struct sidra_file {
+	struct sidra_device *sdev;
+	struct xarray ctxs;
+	u32 next;
+	struct page *dummy;
+	atomic_t events;
+};
+
+#define SIDRA_DRIVER_VERSION	(1u << 16)
+
+extern const struct drm_ioctl_desc sidra_ioctls[];
+extern const unsigned int sidra_ioctl_count;
+extern const struct file_operations sidra_fops;
+int sidra_open(struct drm_device *drm, struct drm_file *file);
+void sidra_show_fdinfo(struct drm_printer *p, struct drm_file *file);
+void sidra_postclose(struct drm_device *drm, struct drm_file *file);
+
+/* 0, or -ENODEV while the link is gone; every context is lost then. Under sidra_device.lock. */
+int sidra_check_link(struct sidra_device *sdev);
+
+static inline int sidra_check_zero(u64 value)
+{
+	return value ? -EINVAL : 0;
+}
+
+#define SIDRA_IOCTL_DECLARE(name) \
+	int sidra_##name##_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+
+SIDRA_IOCTL_DECLARE(device_query);
+SIDRA_IOCTL_DECLARE(device_clock);
+SIDRA_IOCTL_DECLARE(device_reset);
+SIDRA_IOCTL_DECLARE(context_create);
+SIDRA_IOCTL_DECLARE(context_destroy);
+SIDRA_IOCTL_DECLARE(context_query);
+SIDRA_IOCTL_DECLARE(context_recover);
+SIDRA_IOCTL_DECLARE(buffer_create);
+SIDRA_IOCTL_DECLARE(buffer_register);
+SIDRA_IOCTL_DECLARE(buffer_close);
+SIDRA_IOCTL_DECLARE(buffer_bind);
+SIDRA_IOCTL_DECLARE(buffer_unbind);
+SIDRA_IOCTL_DECLARE(queue_create);
+SIDRA_IOCTL_DECLARE(queue_destroy);
+SIDRA_IOCTL_DECLARE(queue_reset);
+SIDRA_IOCTL_DECLARE(queue_query);
+SIDRA_IOCTL_DECLARE(wait);
+SIDRA_IOCTL_DECLARE(arm);
+SIDRA_IOCTL_DECLARE(submit);
+SIDRA_IOCTL_DECLARE(weights_create);
+SIDRA_IOCTL_DECLARE(weights_publish);
+SIDRA_IOCTL_DECLARE(weights_open);
+SIDRA_IOCTL_DECLARE(weights_unlink);
+SIDRA_IOCTL_DECLARE(weights_destroy);
+SIDRA_IOCTL_DECLARE(weights_share);
+SIDRA_IOCTL_DECLARE(weights_import);
+SIDRA_IOCTL_DECLARE(weights_query);
+SIDRA_IOCTL_DECLARE(weights_list);
+
+#endif

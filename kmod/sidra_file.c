@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Open files: from system calls to the parts. */
+#include <linux/capability.h>
+#include <linux/compat.h>
+#include <linux/timekeeping.h>
+
+#include <drm/drm_accel.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_ioctl.h>
+
+#include "sidra_ctx.h"
+#include "sidra_debugfs.h"
+#include "sidra_drv.h"
+#include "sidra_mmap.h"
+#include "sidra_queue.h"
+#include "sidra_reset.h"
+#include "sidra_uring.h"
+
+int sidra_check_link(struct sidra_device *sdev)
+{
+	lockdep_assert_held(&sdev->lock);
+	if (sdev->stopped)
+		return -ENODEV;
+	if (sidra_read32(sdev, SIDRA_REG_ID) != SIDRA_ID_MAGIC) {
+		if (!sdev->link_gone)
+			sidra_reset_device(sdev, SIDRA_FAULT_RESET);
+		sdev->link_gone = true;
+		return -ENODEV;
+	}
+	if (sdev->link_gone) {
+		sdev->link_gone = false;
+		sidra_reset_device(sdev, SIDRA_FAULT_RESET);
+	}
+	return sdev->link_gone ? -ENODEV : 0;
+}
+
+/* ---- Device calls ---- */
+
+int sidra_device_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_device_query *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	const struct sidra_info *info = &sdev->chip.info;
+	u32 flags = args->flags;
+	int ret;
+
+	memset(args, 0, sizeof(*args));
+	args->flags = flags;
+	if (flags)
+		return -EINVAL;
+	guard(mutex)(&sdev->lock);
+	ret = sidra_check_link(sdev);
+	if (ret)
+		return ret;
+	args->kind = SIDRA_DEVICE_MODEL;	/* there is no silicon with these PCI ids */
+	args->uapi_version = SIDRA_UAPI_VERSION_MAJOR << 16 | SIDRA_UAPI_VERSION_MINOR;
+	args->hw_version = info->hw_version;
+	args->driver_version = SIDRA_DRIVER_VERSION;
+	args->features = info->features;
+	args->clusters = info->clusters;
+	args->cus_per_cluster = info->cus_per_cluster;
+	args->xbars_per_cu = info->xbars_per_cu;
+	args->rows = info->rows;
+	args->cols = info->cols;
+	args->contexts_max = info->contexts;
+	args->queues_max = info->queues;
+	args->queues_per_context_max = info->queues_per_context;
+	args->xbars_total = sidra_xbars_of(info);
+	args->xbars_free = sdev->store.xbars.free;
+	args->l3_size = sdev->l3.size;
+	args->l3_free = sidra_l3_free_bytes(sdev);
+	args->l1_size = info->l1_size;
+	args->l2_size = info->l2_size;
+	args->generation = sidra_read32(sdev, SIDRA_REG_GENERATION);
+	args->va_bits = info->va_bits;
+	memcpy(args->uuid, info->uuid, sizeof(args->uuid));
+	return 0;
+}
+
+int sidra_device_clock_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_device_clock *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	u64 before, device, after, best = U64_MAX;
+	unsigned int i;
+	int ret;
+
+	args->device_ns = 0;
+	args->monotonic_ns = 0;
+	args->error_ns = 0;
+	scoped_guard(mutex, &sdev->lock)
+		ret = sidra_check_link(sdev);
+	if (ret || args->flags)
+		return ret ?: -EINVAL;
+	for (i = 0; i < 4; i++) {	/* a preemption between the readings spoils one, not all */
+		before = ktime_get_ns();
+		device = sidra_read64(sdev, SIDRA_REG_CLOCK);
+		after = ktime_get_ns();
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		args->device_ns = device;
+		args->monotonic_ns = before + best / 2;
+		args->error_ns = best - best / 2;
+	}
+	return 0;
+}
+
+int sidra_device_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_device_reset *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	int ret;
+
+	if (args->flags)
+		return -EINVAL;
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	guard(mutex)(&sdev->lock);
+	ret = sidra_check_link(sdev);
+	if (ret)
+		return ret;
+	sidra_reset_device(sdev, SIDRA_FAULT_RESET);
+	return sdev->link_gone ? -ENODEV : 0;
+}
+
+/* ---- fdinfo ---- */
+
+void sidra_show_fdinfo(struct drm_printer *p, struct drm_file *file)
+{
+	struct sidra_file *sfile = file->driver_priv;
+	unsigned int contexts = 0, queues = 0;
+	struct sidra_ctx *ctx;
+	unsigned long handle;
+
+	scoped_guard(mutex, &sfile->sdev->lock) {
+		xa_for_each(&sfile->ctxs, handle, ctx) {
+			struct sidra_queue *queue;
+			unsigned long number;
+
+			contexts++;
+			xa_for_each(&ctx->queues, number, queue)
+				queues++;
+		}
+	}
+	drm_printf(p, "sidra-contexts:\t%u\n", contexts);
+	drm_printf(p, "sidra-queues:\t%u\n", queues);
+	drm_show_memory_stats(p, file);
+}
+
+/* ---- Open and close ---- */
+
+int sidra_open(struct drm_device *drm, struct drm_file *file)
+{
+	struct sidra_file *sfile = kzalloc(sizeof(*sfile), GFP_KERNEL_ACCOUNT);
+
+	if (!sfile)
+		return -ENOMEM;
+	sfile->dummy = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!sfile->dummy) {
+		kfree(sfile);
+		return -ENOMEM;
+	}
+	sfile->sdev = to_sidra(drm);
+	xa_init_flags(&sfile->ctxs, XA_FLAGS_ALLOC1);
+	file->driver_priv = sfile;
+	return 0;
+}
+
+void sidra_postclose(struct drm_device *drm, struct drm_file *file)
+{
+	struct sidra_file *sfile = file->driver_priv;
+
+	xa_destroy(&sfile->ctxs);
+	__free_page(sfile->dummy);	/* mappings kept the file open: there are none */
+	kfree(sfile);
+}
+
+static int sidra_release(struct inode *inode, struct file *filp)
+{
+	struct drm_file *file = filp->private_data;
+
+	/* Before DRM closes the handles, which would unbind and quiesce one buffer after the other. */
+	sidra_ctx_destroy_all(file->driver_priv);
+	return drm_release(inode, filp);
+}
+
+/* ---- ioctl ---- */
+
+#define SIDRA_DEF(number, call) \
+	[_IOC_NR(SIDRA_IOCTL_##number) - DRM_COMMAND_BASE] = { \
+		.cmd = SIDRA_IOCTL_##number, .func = sidra_##call##_ioctl, .name = #number }
+
+const struct drm_ioctl_desc sidra_ioctls[] = {
+	SIDRA_DEF(DEVICE_QUERY, device_query),
+	SIDRA_DEF(DEVICE_CLOCK, device_clock),
+	SIDRA_DEF(DEVICE_RESET, device_reset),
+	SIDRA_DEF(CONTEXT_CREATE, context_create),
+	SIDRA_DEF(CONTEXT_DESTROY, context_destroy),
+	SIDRA_DEF(CONTEXT_QUERY, context_query),
+	SIDRA_DEF(CONTEXT_RECOVER, context_recover),
+	SIDRA_DEF(BUFFER_CREATE, buffer_create),
+	SIDRA_DEF(BUFFER_REGISTER, buffer_register),
+	SIDRA_DEF(BUFFER_CLOSE, buffer_close),
+	SIDRA_DEF(BUFFER_BIND, buffer_bind),
+	SIDRA_DEF(BUFFER_UNBIND, buffer_unbind),
+	SIDRA_DEF(QUEUE_CREATE, queue_create),
+	SIDRA_DEF(QUEUE_DESTROY, queue_destroy),
+	SIDRA_DEF(QUEUE_RESET, queue_reset),
+	SIDRA_DEF(QUEUE_QUERY, queue_query),
+	SIDRA_DEF(WAIT, wait),
+	SIDRA_DEF(ARM, arm),
+	SIDRA_DEF(SUBMIT, submit),
+	SIDRA_DEF(WEIGHTS_CREATE, weights_create),
+	SIDRA_DEF(WEIGHTS_PUBLISH, weights_publish),
+	SIDRA_DEF(WEIGHTS_OPEN, weights_open),
+	SIDRA_DEF(WEIGHTS_UNLINK, weights_unlink),
+	SIDRA_DEF(WEIGHTS_DESTROY, weights_destroy),
+	SIDRA_DEF(WEIGHTS_SHARE, weights_share),
+	SIDRA_DEF(WEIGHTS_IMPORT, weights_import),
+	SIDRA_DEF(WEIGHTS_QUERY, weights_query),
+	SIDRA_DEF(WEIGHTS_LIST, weights_list),
+};
+
+const unsigned int sidra_ioctl_count = ARRAY_SIZE(sidra_ioctls);
+
+/* A number of ours must match in size and direction too. */
+static bool known(unsigned int cmd)
+{
+	unsigned int number = _IOC_NR(cmd) - DRM_COMMAND_BASE;
+
+	if (_IOC_TYPE(cmd) != DRM_IOCTL_BASE || _IOC_NR(cmd) < DRM_COMMAND_BASE || _IOC_NR(cmd) >= DRM_COMMAND_END)
+		return true;	/* not ours: DRM knows */
+	return number < ARRAY_SIZE(sidra_ioctls) && sidra_ioctls[number].cmd == cmd;
+}
+
+static long sidra_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	struct drm_file *file = filp->private_data;
+	struct sidra_file *sfile = file->driver_priv;
+	long ret;
+	int idx;
+
+	atomic64_inc(&sfile->sdev->counters.ioctls);
+	if (!known(cmd))
+		return -ENOTTY;
+	if (cmd == SIDRA_IOCTL_WAIT)	/* sleeps: removal must not wait for it, but wakes it */
+		return drm_ioctl(filp, cmd, arg);
+	if (!drm_dev_enter(&sfile->sdev->drm, &idx))
+		return -ENODEV;
+	ret = drm_ioctl(filp, cmd, arg);
+	drm_dev_exit(idx);
+	return ret;
+}
+
+const struct file_operations sidra_fops = {
+	.owner = THIS_MODULE,
+	.fop_flags = FOP_UNSIGNED_OFFSET,
+	.open = accel_open,
+	.release = sidra_release,
+	.unlocked_ioctl = sidra_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.mmap = sidra_mmap,
+	.poll = drm_poll,
+	.read = drm_read,
+	.llseek = noop_llseek,
+	.uring_cmd = sidra_uring_cmd,
+	.show_fdinfo = drm_show_fdinfo,
+};

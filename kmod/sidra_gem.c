@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/dma-buf.h>
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+
+#include <drm/drm_gem.h>
+#include <drm/drm_prime.h>
+
+#include "sidra_ctx.h"
+#include "sidra_drv.h"
+#include "sidra_gem.h"
+#include "sidra_l3.h"
+#include "sidra_mmap.h"
+#include "sidra_mmu.h"
+
+#define SIZE_LIMIT	(SIDRA_VA_END - SIDRA_VA_BEGIN)
+#define PIN_BATCH	(PAGE_SIZE / sizeof(struct page *))
+
+#ifdef SIDRA_IMPORT_NS_BARE
+MODULE_IMPORT_NS(DMA_BUF);
+#else
+MODULE_IMPORT_NS("DMA_BUF");
+#endif
+
+/* ---- Mapping for DMA ---- */
+
+/* Bounced memory is not the memory that the application sees. */
+static int check_direct(struct sidra_device *sdev, struct sg_table *sgt)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sgtable_dma_sg(sgt, sg, i)
+		if (dma_need_sync(sdev->drm.dev, sg_dma_address(sg)))
+			return -EOPNOTSUPP;
+	return 0;
+}
+
+static struct sg_table *map_host(struct sidra_bo *bo)
+{
+	struct sg_table *sgt;
+	int ret;
+
+	ret = drm_gem_shmem_pin(&bo->base);
+	if (ret)
+		return ERR_PTR(ret);
+	sgt = drm_gem_shmem_get_sg_table(&bo->base);
+	if (IS_ERR(sgt)) {
+		drm_gem_shmem_unpin(&bo->base);
+		return sgt;
+	}
+	ret = dma_map_sgtable(bo->base.base.dev->dev, sgt, bo->direction, 0);
+	if (!ret)
+		return sgt;
+	sg_free_table(sgt);
+	kfree(sgt);
+	drm_gem_shmem_unpin(&bo->base);
+	return ERR_PTR(ret);
+}
+
+static void unmap_locked(struct sidra_bo *bo)
+{
+	struct drm_gem_object *obj = &bo->base.base;
+
+	if (!bo->sgt)
+		return;
+	if (obj->import_attach) {
+		dma_buf_unmap_attachment_unlocked(obj->import_attach, bo->sgt, bo->direction);
+		bo->base.sgt = NULL;	/* drm_prime_gem_destroy() accepts that */
+	} else {
+		dma_unmap_sgtable(obj->dev->dev, bo->sgt, bo->direction, 0);
+		if (bo->kind == SIDRA_BO_HOST) {
+			sg_free_table(bo->sgt);
+			kfree(bo->sgt);
+			drm_gem_shmem_unpin(&bo->base);
+		}
+	}
+	bo->sgt = NULL;
+	list_del(&bo->link);
+}
+
+static int map_bo(struct sidra_device *sdev, struct sidra_bo *bo)
+{
+	struct sg_table *sgt;
+	int ret;
+
+	guard(mutex)(&sdev->bo_lock);
+	if (bo->sgt || bo->kind == SIDRA_BO_LOCAL)
+		return 0;
+	if (bo->kind == SIDRA_BO_USER) {
+		sgt = &bo->pinned.sgt;
+		ret = dma_map_sgtable(sdev->drm.dev, sgt, bo->direction, 0);
+		if (ret)
+			return ret;
+	} else {
+		sgt = map_host(bo);
+		if (IS_ERR(sgt))
+			return PTR_ERR(sgt);
+	}
+	bo->sgt = sgt;
+	list_add(&bo->link, &sdev->bos);
+	ret = check_direct(sdev, sgt);
+	if (ret)
+		unmap_locked(bo);
+	return ret;
+}
+
+void sidra_gem_unmap_all(struct sidra_device *sdev)
+{
+	struct sidra_bo *bo, *next;
+
+	guard(mutex)(&sdev->bo_lock);
+	list_for_each_entry_safe(bo, next, &sdev->bos, link)
+		unmap_locked(bo);
+}
+
+/* ---- Objects ---- */
+
+static void unpin(struct sidra_bo *bo)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+
+	for_each_sgtable_sg(&bo->pinned.sgt, sg, i)
+		unpin_user_page_range_dirty_lock(sg_page(sg), DIV_ROUND_UP(sg->offset + sg->length, PAGE_SIZE),
+						 !bo->readonly);
+	sg_free_append_table(&bo->pinned);
+}
+
+static void uncharge(struct mm_struct *mm, unsigned long pages)
+{
+	atomic64_sub(pages, &mm->pinned_vm);
+	mmdrop(mm);
+}
+
+static void bo_free(struct drm_gem_object *obj)
+{
+	struct sidra_bo *bo = to_sidra_bo(obj);
+	struct sidra_device *sdev = to_sidra(obj->dev);
+
+	scoped_guard(mutex, &sdev->bo_lock)
+		unmap_locked(bo);
+	if (bo->kind == SIDRA_BO_HOST) {
+		drm_gem_shmem_free(&bo->base);
+		return;
+	}
+	if (bo->part)
+		sidra_l3_free(sdev, bo->part);
+	if (bo->mm) {
+		unpin(bo);
+		uncharge(bo->mm, bo->pages);
+	}
+	drm_gem_object_release(obj);
+	kfree(bo);
+}
+
+/* A handle goes: so do the bindings that were made by it. */
+static void bo_close(struct drm_gem_object *obj, struct drm_file *file)
+{
+	struct sidra_file *sfile = file->driver_priv;
+	struct sidra_device *sdev = to_sidra(obj->dev);
+	struct sidra_binding *binding;
+	unsigned long handle, page;
+	struct sidra_ctx *ctx;
+
+	guard(mutex)(&sdev->lock);
+	xa_for_each(&sfile->ctxs, handle, ctx)
+		xa_for_each(&ctx->bindings, page, binding)
+			if (binding->obj == obj)
+				sidra_binding_drop(ctx, binding);
+}
+
+static struct dma_buf *no_export(struct drm_gem_object *obj, int flags)
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
+static const struct drm_gem_object_funcs host_funcs = {
+	.free = bo_free,
+	.close = bo_close,
+	.print_info = drm_gem_shmem_object_print_info,
+	.pin = drm_gem_shmem_object_pin,
+	.unpin = drm_gem_shmem_object_unpin,
+	.get_sg_table = drm_gem_shmem_object_get_sg_table,
+	.vmap = drm_gem_shmem_object_vmap,
+	.vunmap = drm_gem_shmem_object_vunmap,
+	.mmap = drm_gem_shmem_object_mmap,
+	.vm_ops = &drm_gem_shmem_vm_ops,
+};
+
+static const struct drm_gem_object_funcs local_funcs = {
+	.free = bo_free,
+	.close = bo_close,
+	.export = no_export,
+	.mmap = sidra_map_local,
+	.vm_ops = &sidra_local_vm_ops,
+};
+
+static int no_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
+{
+	return -EACCES;	/* the caller has it mapped already */
+}
+
+static const struct drm_gem_object_funcs user_funcs = {
+	.free = bo_free,
+	.close = bo_close,
+	.export = no_export,
+	.mmap = no_mmap,
+	.vm_ops = &sidra_local_vm_ops,	/* never used, but without it a mapping is refused with another errno */
+};
+
+struct drm_gem_object *sidra_gem_create_object(struct drm_device *drm, size_t size)
+{
+	struct sidra_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL_ACCOUNT);
+
+	if (!bo)
+		return ERR_PTR(-ENOMEM);
+	bo->base.base.funcs = &host_funcs;
+	bo->kind = SIDRA_BO_HOST;
+	bo->direction = DMA_BIDIRECTIONAL;
+	/* Mappings by page frame leave no dirty bits: memory that is not in use by the device must not be lost. */
+	bo->base.pages_mark_dirty_on_put = true;
+	bo->base.pages_mark_accessed_on_put = true;
+	return &bo->base.base;
+}
+
+struct drm_gem_object *sidra_gem_import_sg_table(struct drm_device *drm, struct dma_buf_attachment *attach,
+						 struct sg_table *sgt)
+{
+	struct sidra_device *sdev = to_sidra(drm);
+	struct drm_gem_object *obj = drm_gem_shmem_prime_import_sg_table(drm, attach, sgt);
+	struct sidra_bo *bo;
+
+	if (IS_ERR(obj))
+		return obj;
+	bo = to_sidra_bo(obj);
+	guard(mutex)(&sdev->bo_lock);
+	bo->sgt = sgt;
+	list_add(&bo->link, &sdev->bos);
+	return obj;
+}
+
+static struct sidra_bo *create_private(struct drm_device *drm, u64 size, enum sidra_bo_kind kind,
+				       const struct drm_gem_object_funcs *funcs)
+{
+	struct sidra_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL_ACCOUNT);
+
+	if (!bo)
+		return ERR_PTR(-ENOMEM);
+	bo->kind = kind;
+	bo->direction = DMA_BIDIRECTIONAL;
+	bo->base.base.funcs = funcs;
+	drm_gem_private_object_init(drm, &bo->base.base, size);
+	return bo;
+}
+
+static struct drm_gem_object *create_local(struct sidra_device *sdev, u64 size)
+{
+	struct sidra_bo *bo = create_private(&sdev->drm, size, SIDRA_BO_LOCAL, &local_funcs);
+	struct sidra_l3_part *part;
+
+	if (IS_ERR(bo))
+		return ERR_CAST(bo);
+	scoped_guard(mutex, &sdev->lock)
+		part = sidra_l3_alloc(sdev, size);
+	if (IS_ERR(part)) {
+		drm_gem_object_put(&bo->base.base);
+		return ERR_CAST(part);
+	}
+	bo->part = part;
+	return &bo->base.base;
+}
+
+static struct drm_gem_object *create_host(struct sidra_device *sdev, u64 size)
+{
+	struct drm_gem_shmem_object *shmem = drm_gem_shmem_create(&sdev->drm, size);
+
+	return IS_ERR(shmem) ? ERR_CAST(shmem) : &shmem->base;
+}
+
+int sidra_buffer_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_buffer_create *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct drm_gem_object *obj;
+	int ret;
+
+	args->handle = 0;
+	args->mmap_offset = 0;
+	scoped_guard(mutex, &sdev->lock)
+		ret = sidra_check_link(sdev);
+	if (ret)
+		return ret;
+	if ((args->flags & ~SIDRA_BUFFER_LOCAL) || !args->size || args->size > SIZE_LIMIT)
+		return -EINVAL;
+	args->size = PAGE_ALIGN(args->size);
+	if (args->flags & SIDRA_BUFFER_LOCAL)
+		obj = create_local(sdev, args->size);
+	else
+		obj = create_host(sdev, args->size);
+	if (IS_ERR(obj))
+		return PTR_ERR(obj);
+	ret = drm_gem_create_mmap_offset(obj);
+	if (!ret)
+		ret = drm_gem_handle_create(file, obj, &args->handle);
+	if (!ret)
+		args->mmap_offset = drm_vma_node_offset_addr(&obj->vma_node);
+	drm_gem_object_put(obj);
+	return ret;
+}
+
+/* ---- Memory of the caller ---- */
+
+static int charge(struct sidra_bo *bo, unsigned long pages)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	u64 now = atomic64_add_return(pages, &current->mm->pinned_vm);
+
+	if (now > limit && !capable(CAP_IPC_LOCK)) {
+		atomic64_sub(pages, &current->mm->pinned_vm);
+		drm_dbg(bo->base.base.dev, "RLIMIT_MEMLOCK: %lu pages, %llu would be pinned\n", limit, now);
+		return -EDQUOT;
+	}
+	mmgrab(current->mm);
+	bo->mm = current->mm;
+	bo->pages = pages;
+	return 0;
+}
+
+static int pin(struct sidra_device *sdev, struct sidra_bo *bo, u64 start, struct page **batch)
+{
+	unsigned int flags = FOLL_LONGTERM | (bo->readonly ? 0 : FOLL_WRITE);
+	unsigned long left = bo->pages;
+
+	while (left) {
+		unsigned long want = min(left, PIN_BATCH);
+		int got, ret;
+
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		got = pin_user_pages_fast(start, want, flags, batch);
+		if (got <= 0)
+			return -EFAULT;
+		ret = sg_alloc_append_table_from_pages(&bo->pinned, batch, got, 0, (u64)got << PAGE_SHIFT, UINT_MAX,
+						       left - got, GFP_KERNEL_ACCOUNT);
+		if (ret) {
+			unpin_user_pages(batch, got);
+			return ret;
+		}
+		atomic64_add(got, &sdev->counters.pins);
+		start += (u64)got << PAGE_SHIFT;
+		left -= got;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int pin_all(struct sidra_device *sdev, struct sidra_bo *bo, u64 start, u64 size)
+{
+	struct page **batch __free(kfree) = NULL;
+	int ret = charge(bo, size >> PAGE_SHIFT);
+
+	if (ret)
+		return ret;
+	batch = kmalloc_array(PIN_BATCH, sizeof(*batch), GFP_KERNEL);
+	if (!batch)
+		return -ENOMEM;
+	return pin(sdev, bo, start, batch);
+}
+
+int sidra_buffer_register_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_buffer_register *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	u64 offset, start, size;
+	struct sidra_bo *bo;
+	int ret;
+
+	args->handle = 0;
+	scoped_guard(mutex, &sdev->lock)
+		ret = sidra_check_link(sdev);
+	if (ret)
+		return ret;
+	offset = offset_in_page(args->address);
+	start = args->address - offset;
+	if ((args->flags & ~SIDRA_REGISTER_READONLY) || !args->size || args->size > SIZE_LIMIT - 2 * PAGE_SIZE ||
+	    args->address + args->size + PAGE_SIZE < args->address)
+		return -EINVAL;
+	size = PAGE_ALIGN(offset + args->size);
+	if (!access_ok(u64_to_user_ptr(start), size))
+		return -EFAULT;
+	bo = create_private(drm, size, SIDRA_BO_USER, &user_funcs);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	bo->first = offset;
+	bo->readonly = args->flags & SIDRA_REGISTER_READONLY;
+	if (bo->readonly)
+		bo->direction = DMA_TO_DEVICE;
+	ret = pin_all(sdev, bo, start, size);
+	if (!ret)
+		ret = drm_gem_handle_create(file, &bo->base.base, &args->handle);
+	drm_gem_object_put(&bo->base.base);
+	return ret;
+}
+
+int sidra_buffer_close_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_buffer_close *args = data;
+
+	if (args->flags)
+		return -EINVAL;
+	return drm_gem_handle_delete(file, args->handle) ? -ENOENT : 0;
+}
+
+/* ---- Binding ---- */
+
+void sidra_binding_drop(struct sidra_ctx *ctx, struct sidra_binding *binding)
+{
+	struct sidra_bo *bo = to_sidra_bo(binding->obj);
+
+	lockdep_assert_held(&ctx->sdev->lock);
+	xa_erase(&ctx->bindings, (binding->va + bo->first) >> PAGE_SHIFT);
+	sidra_mmu_unmap(ctx, binding->va, binding->size);
+	drm_gem_object_put(binding->obj);	/* the acknowledgement is there: now the memory may go */
+	kfree(binding);
+}
+
+static int map_binding(struct sidra_ctx *ctx, struct sidra_bo *bo, u64 va, u64 size, u64 flags)
+{
+	if (bo->kind == SIDRA_BO_LOCAL)
+		return sidra_mmu_map_local(ctx, va, bo->part->offset, size, flags);
+	return sidra_mmu_map_sgt(ctx, va, bo->sgt, 0, size, flags);
+}
+
+static int bind(struct sidra_ctx *ctx, struct sidra_bo *bo, u32 handle, u64 flags, u64 *address)
+{
+	struct drm_gem_object *obj = &bo->base.base;
+	struct sidra_binding *binding;
+	u64 bus, va;
+	int ret;
+
+	if (!bo->sgt && bo->kind != SIDRA_BO_LOCAL)
+		return -ENODEV;
+	bus = bo->kind == SIDRA_BO_LOCAL ? bo->part->offset : sg_dma_address(bo->sgt->sgl);
+	ret = sidra_mmu_reserve(ctx, obj->size, bus, &va);
+	if (ret)
+		return ret;
+	binding = kzalloc(sizeof(*binding), GFP_KERNEL_ACCOUNT);
+	if (!binding) {
+		ret = -ENOMEM;
+		goto err_unmap;
+	}
+	ret = xa_insert(&ctx->bindings, (va + bo->first) >> PAGE_SHIFT, binding, GFP_KERNEL_ACCOUNT);
+	if (ret)
+		goto err_free;
+	ret = map_binding(ctx, bo, va, obj->size, flags);
+	if (ret)
+		goto err_erase;
+	*binding = (struct sidra_binding){ .obj = obj, .handle = handle, .va = va, .size = obj->size };
+	drm_gem_object_get(obj);
+	*address = va + bo->first;
+	return 0;
+
+err_erase:
+	xa_erase(&ctx->bindings, (va + bo->first) >> PAGE_SHIFT);
+err_free:
+	kfree(binding);
+err_unmap:
+	sidra_mmu_unmap(ctx, va, obj->size);
+	return ret;
+}
+
+/* Whether the handle still names the object: closing it drops bindings, and must not miss one. */
+static bool handle_names(struct drm_file *file, u32 handle, struct drm_gem_object *obj)
+{
+	struct drm_gem_object *now = drm_gem_object_lookup(file, handle);
+
+	if (now)
+		drm_gem_object_put(now);
+	return now == obj;
+}
+
+int sidra_buffer_bind_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_buffer_bind *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	struct drm_gem_object *obj;
+	struct sidra_bo *bo;
+	u64 flags = SIDRA_PTE_READ;
+	int ret;
+
+	args->address = 0;
+	if (args->flags & ~(SIDRA_BIND_READ | SIDRA_BIND_WRITE) || args->pad || !(args->flags & SIDRA_BIND_READ))
+		return -EINVAL;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	obj = drm_gem_object_lookup(file, args->handle);
+	if (!obj)
+		return -ENOENT;
+	bo = to_sidra_bo(obj);
+	if (args->flags & SIDRA_BIND_WRITE)
+		flags |= SIDRA_PTE_WRITE;
+	ret = bo->readonly && (args->flags & SIDRA_BIND_WRITE) ? -EACCES : map_bo(sdev, bo);
+	if (!ret) {
+		guard(mutex)(&sdev->lock);
+		ret = sidra_check_link(sdev) ?: sidra_ctx_usable(ctx);
+		if (!ret && !handle_names(file, args->handle, obj))
+			ret = -ENOENT;
+		if (!ret)
+			ret = bind(ctx, bo, args->handle, flags, &args->address);
+	}
+	drm_gem_object_put(obj);
+	return ret;
+}
+
+int sidra_buffer_unbind_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_buffer_unbind *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_find(file->driver_priv, args->context);
+	struct sidra_binding *binding;
+
+	if (!ctx)
+		return -ENOENT;
+	guard(mutex)(&sdev->lock);
+	if (ctx->dead)
+		return -ENOENT;
+	binding = xa_load(&ctx->bindings, args->address >> PAGE_SHIFT);
+	if (!binding || binding->handle != args->handle ||
+	    binding->va + to_sidra_bo(binding->obj)->first != args->address)
+		return -ENOENT;
+	sidra_binding_drop(ctx, binding);
+	return 0;
+}

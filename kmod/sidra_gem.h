@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Buffers: shared memory of ours, memory of the caller, L3; and their places in address spaces. */
+#ifndef __SIDRA_GEM_H__
+#define __SIDRA_GEM_H__
+
+#include <drm/drm_gem_shmem_helper.h>
+
+#include <sidra_accel.h>
+
+struct sidra_binding;
+struct sidra_ctx;
+struct sidra_device;
+struct sidra_l3_part;
+
+enum sidra_bo_kind {
+	SIDRA_BO_HOST,		/* GEM shmem, also imported */
+	SIDRA_BO_LOCAL,		/* L3 */
+	SIDRA_BO_USER		/* pinned memory of the caller */
+};
+
+/**
+ * struct sidra_bo - a buffer
+ * @base: first; of a local or user buffer only its drm_gem_object is used
+ * @link: in sidra_device.bos while @sgt is mapped; both under bo_lock
+ * @sgt: mapped for DMA; NULL before the first bind and after the device is gone
+ * @direction: of that mapping
+ * @part: local: which pages of L3
+ * @pinned: user: what is pinned
+ * @first: user: offset of the caller's first byte
+ * @pages: user: how many pages are charged to @mm
+ * @readonly: the device may not write it
+ */
+struct sidra_bo {
+	struct drm_gem_shmem_object base;
+	enum sidra_bo_kind kind;
+	struct list_head link;
+	struct sg_table *sgt;
+	enum dma_data_direction direction;
+
+	struct sidra_l3_part *part;
+
+	struct sg_append_table pinned;
+	struct mm_struct *mm;
+	unsigned long pages;
+	u64 first;
+	bool readonly;
+};
+
+static inline struct sidra_bo *to_sidra_bo(struct drm_gem_object *obj)
+{
+	return container_of(to_drm_gem_shmem_obj(obj), struct sidra_bo, base);
+}
+
+struct drm_gem_object *sidra_gem_create_object(struct drm_device *drm, size_t size);
+struct drm_gem_object *sidra_gem_import_sg_table(struct drm_device *drm, struct dma_buf_attachment *attach,
+						 struct sg_table *sgt);
+
+/* Takes a binding out of its context, whose entry in the page tables is cleared and quiesced here. */
+void sidra_binding_drop(struct sidra_ctx *ctx, struct sidra_binding *binding);
+
+/* Unmaps all buffers for DMA: remove() is about to return, and no context is left. */
+void sidra_gem_unmap_all(struct sidra_device *sdev);
+
+#endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/interrupt.h>
+#include <linux/rbtree.h>
+
+#include "sidra_drv.h"
+#include "sidra_irq.h"
+#include "sidra_trace.h"
+
+#define RECHECK_MS	50	/* a lost interrupt costs this much, never a hang */
+
+static bool arm_less(struct rb_node *a, const struct rb_node *b)
+{
+	return rb_entry(a, struct sidra_arm, node)->value < rb_entry(b, struct sidra_arm, node)->value;
+}
+
+static struct sidra_arm *first_armed(const struct sidra_point *point)
+{
+	struct rb_node *first = rb_first_cached(&point->armed);
+
+	return first ? rb_entry(first, struct sidra_arm, node) : NULL;
+}
+
+static void disarm(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm)
+{
+	rb_erase_cached(&arm->node, &point->armed);
+	arm->armed = false;
+	sdev->sleepers -= arm->sleeper;
+}
+
+static void fire_all(struct sidra_device *sdev, struct sidra_point *point)
+{
+	struct sidra_arm *arm;
+
+	while ((arm = first_armed(point))) {
+		disarm(sdev, point, arm);
+		arm->fire(arm);
+	}
+}
+
+/* Fires what is reached; whether there was any. */
+static bool fire_reached(struct sidra_device *sdev, struct sidra_point *point)
+{
+	struct sidra_arm *arm = first_armed(point);
+	bool any = false;
+	u64 timeline;
+
+	if (!arm)
+		return false;
+	if (sidra_point_stopped(point)) {
+		fire_all(sdev, point);
+		return true;
+	}
+	timeline = sidra_point_timeline(point);
+	for (; arm && arm->value <= timeline; arm = first_armed(point)) {
+		disarm(sdev, point, arm);
+		arm->fire(arm);
+		any = true;
+	}
+	return any;
+}
+
+/*
+ * Gives the chip the smallest value that is waited for; under irq_lock, so that its last write is the newest smallest.
+ * If the timeline has reached it meanwhile the chip raises at once.
+ */
+static void program(struct sidra_device *sdev, struct sidra_point *point)
+{
+	struct sidra_arm *arm = first_armed(point);
+
+	if (arm && point->attached)
+		sidra_write64(sdev, SIDRA_ARM(point->slot, point->queue), arm->value);
+}
+
+/* Whether a point had something to fire. */
+static bool look_at(struct sidra_device *sdev, unsigned int vector)
+{
+	struct sidra_point *point;
+	bool any = false;
+
+	list_for_each_entry(point, &sdev->points[vector], link) {
+		any |= fire_reached(sdev, point);
+		program(sdev, point);
+	}
+	return any;
+}
+
+static bool look_at_all(struct sidra_device *sdev)
+{
+	unsigned int vector;
+	bool any = false;
+
+	for (vector = 0; vector < SIDRA_MSIX_VECTORS; vector++)
+		any |= look_at(sdev, vector);
+	return any;
+}
+
+static irqreturn_t queue_irq(int irq, void *data)
+{
+	struct sidra_vector *vector = data;
+	struct sidra_device *sdev = vector->sdev;
+
+	atomic64_inc(&sdev->counters.interrupts);
+	trace_sidra_irq(sdev->ordinal, vector->number);
+	guard(spinlock_irqsave)(&sdev->irq_lock);
+	look_at(sdev, vector->number);
+	return IRQ_HANDLED;
+}
+
+static irqreturn_t admin_irq(int irq, void *data)
+{
+	struct sidra_vector *vector = data;
+	struct sidra_device *sdev = vector->sdev;
+	u32 causes = sidra_read32(sdev, SIDRA_REG_INT_STATUS);
+
+	atomic64_inc(&sdev->counters.interrupts);
+	trace_sidra_irq(sdev->ordinal, 0);
+	if (causes == ~0u)	/* the link is gone; whoever waits finds out */
+		return IRQ_HANDLED;
+	sidra_write32(sdev, SIDRA_REG_INT_STATUS, causes);
+	if (causes & SIDRA_INT_ADMIN)
+		complete(&sdev->chip.admin_done);
+	if (causes & SIDRA_INT_FAULT) {
+		guard(spinlock_irqsave)(&sdev->irq_lock);
+		look_at_all(sdev);
+	}
+	return IRQ_HANDLED;
+}
+
+static void recheck_work(struct work_struct *work)
+{
+	struct sidra_device *sdev = container_of(to_delayed_work(work), struct sidra_device, recheck_work);
+
+	guard(spinlock_irqsave)(&sdev->irq_lock);
+	if (look_at_all(sdev))
+		atomic64_inc(&sdev->counters.rechecks);
+	if (sdev->sleepers)
+		queue_delayed_work(sdev->wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
+}
+
+int sidra_irq_init(struct sidra_device *sdev)
+{
+	unsigned int i;
+	int ret;
+
+	spin_lock_init(&sdev->irq_lock);
+	INIT_DELAYED_WORK(&sdev->recheck_work, recheck_work);
+	for (i = 0; i < SIDRA_MSIX_VECTORS; i++)
+		INIT_LIST_HEAD(&sdev->points[i]);
+	ret = pci_alloc_irq_vectors(sdev->pdev, 2, SIDRA_MSIX_VECTORS, PCI_IRQ_MSIX);
+	if (ret < 0)
+		return dev_err_probe(&sdev->pdev->dev, ret, "no MSI-X vectors\n");
+	sdev->chip.vectors = ret;
+	for (i = 0; i < sdev->chip.vectors; i++) {
+		sdev->vectors[i] = (struct sidra_vector){ .sdev = sdev, .number = i };
+		ret = devm_request_irq(&sdev->pdev->dev, pci_irq_vector(sdev->pdev, i), i ? queue_irq : admin_irq, 0,
+				       "sidra", &sdev->vectors[i]);
+		if (ret)
+			return dev_err_probe(&sdev->pdev->dev, ret, "MSI-X vector %u\n", i);
+	}
+	return 0;
+}
+
+void sidra_irq_stop(struct sidra_device *sdev)
+{
+	unsigned int i;
+
+	cancel_delayed_work_sync(&sdev->recheck_work);
+	for (i = 0; i < sdev->chip.vectors; i++)
+		devm_free_irq(&sdev->pdev->dev, pci_irq_vector(sdev->pdev, i), &sdev->vectors[i]);
+}
+
+void sidra_point_attach(struct sidra_device *sdev, struct sidra_point *point)
+{
+	guard(spinlock_irqsave)(&sdev->irq_lock);
+	list_add_tail(&point->link, &sdev->points[point->vector]);
+	point->attached = true;
+}
+
+void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point)
+{
+	guard(spinlock_irqsave)(&sdev->irq_lock);
+	if (point->attached)
+		list_del(&point->link);
+	point->attached = false;
+	fire_all(sdev, point);
+}
+
+void sidra_point_wake(struct sidra_device *sdev, struct sidra_point *point)
+{
+	guard(spinlock_irqsave)(&sdev->irq_lock);
+	fire_all(sdev, point);
+}
+
+void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm)
+{
+	guard(spinlock_irqsave)(&sdev->irq_lock);
+	arm->armed = true;
+	sdev->sleepers += arm->sleeper;
+	rb_add_cached(&arm->node, &point->armed, arm_less);
+	if (!point->attached) {
+		fire_all(sdev, point);
+		return;
+	}
+	fire_reached(sdev, point);
+	program(sdev, point);
+	if (sdev->sleepers)
+		queue_delayed_work(sdev->wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
+}
+
+bool sidra_arm_del_locked(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm)
+{
+	lockdep_assert_held(&sdev->irq_lock);
+	if (!arm->armed)
+		return false;
+	disarm(sdev, point, arm);
+	return true;
+}
+
+bool sidra_arm_del(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm)
+{
+	guard(spinlock_irqsave)(&sdev->irq_lock);
+	return sidra_arm_del_locked(sdev, point, arm);
+}

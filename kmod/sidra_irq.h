@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From MSI-X vectors to whoever waits. Each queue has a point; what is armed for it waits in order of value, and the
+ * chip holds the smallest.
+ */
+#ifndef __SIDRA_IRQ_H__
+#define __SIDRA_IRQ_H__
+
+#include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/rbtree_types.h>
+
+#include <sidra_accel.h>
+
+struct sidra_device;
+
+/**
+ * struct sidra_point - the part of a queue that interrupts deal with
+ * @link: in sidra_device.points
+ * @armed: struct sidra_arm by value; as the next under irq_lock
+ * @attached: the number on the chip is still this queue's
+ * @slot, @queue, @vector: where
+ * @epoch: moves with each reset of the queue: what was waited for then will not come
+ * @state: the state page
+ */
+struct sidra_point {
+	struct list_head link;
+	struct rb_root_cached armed;
+	bool attached;
+	u32 slot, queue;
+	unsigned int vector;
+	atomic_t epoch;
+	struct sidra_queue_state *state;
+};
+
+/**
+ * struct sidra_arm - one who waits for a value
+ * @fire: called once, under irq_lock, when the timeline has reached @value or the queue has stopped or gone. @arm is
+ *        the callee's then
+ * @sleeper: nobody looks again by himself: the driver does, now and then
+ */
+struct sidra_arm {
+	struct rb_node node;
+	u64 value;
+	bool armed;
+	bool sleeper;
+	void (*fire)(struct sidra_arm *arm);
+};
+
+static inline u64 sidra_point_timeline(const struct sidra_point *point)
+{
+	return smp_load_acquire(&point->state->timeline);	/* output data comes before it */
+}
+
+static inline u32 sidra_point_run_state(const struct sidra_point *point)
+{
+	return smp_load_acquire(&point->state->run_state);	/* the fault record comes before it */
+}
+
+/* It will not move any more by itself. */
+static inline bool sidra_point_stopped(const struct sidra_point *point)
+{
+	u32 now = sidra_point_run_state(point);
+
+	return now == SIDRA_QUEUE_FAULTED || now == SIDRA_QUEUE_LOST;
+}
+
+int sidra_irq_init(struct sidra_device *sdev);
+/* No look at any queue runs or comes any more. */
+void sidra_irq_stop(struct sidra_device *sdev);
+
+void sidra_point_attach(struct sidra_device *sdev, struct sidra_point *point);
+/* Fires all; its number on the chip may be another's afterwards. */
+void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point);
+/* Fires all, whatever the timeline says. */
+void sidra_point_wake(struct sidra_device *sdev, struct sidra_point *point);
+
+/* At once if the value is reached or the point is not attached. */
+void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);
+/* Whether it was still armed: then it is the caller's again. */
+bool sidra_arm_del(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);
+bool sidra_arm_del_locked(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);
+
+#endif

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/io.h>
+#include <linux/slab.h>
+
+#include <drm/drm_managed.h>
+
+#include "sidra_drv.h"
+#include "sidra_l3.h"
+
+static struct sidra_l3_part *take_dirty(struct sidra_l3 *l3)
+{
+	struct sidra_l3_part *part;
+
+	guard(spinlock_irqsave)(&l3->lock);
+	part = list_first_entry_or_null(&l3->dirty, struct sidra_l3_part, link);
+	if (part)
+		list_del(&part->link);
+	return part;
+}
+
+static void put_dirty(struct sidra_l3 *l3, struct sidra_l3_part *part, u64 bytes)
+{
+	guard(spinlock_irqsave)(&l3->lock);
+	list_add_tail(&part->link, &l3->dirty);
+	l3->dirty_bytes += bytes;
+}
+
+/* Freed memory becomes free for others once it is zero. */
+static void clean(struct sidra_device *sdev)
+{
+	struct sidra_l3 *l3 = &sdev->l3;
+	struct sidra_l3_part *part;
+
+	lockdep_assert_held(&sdev->lock);
+	while ((part = take_dirty(l3))) {
+		if (sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, part->offset, part->size, 0)) {
+			put_dirty(l3, part, 0);
+			return;
+		}
+		sidra_range_free(&l3->free, part->offset, part->size);
+		scoped_guard(spinlock_irqsave, &l3->lock)
+			l3->dirty_bytes -= part->size;
+		kfree(part);
+	}
+}
+
+static void clean_work(struct work_struct *work)
+{
+	struct sidra_device *sdev = container_of(work, struct sidra_device, l3.clean_work);
+
+	guard(mutex)(&sdev->lock);
+	if (!sdev->stopped && !sdev->link_gone)
+		clean(sdev);
+}
+
+/* Buffers may be freed until the last file is closed. */
+static void l3_fini(struct drm_device *drm, void *unused)
+{
+	struct sidra_l3 *l3 = &to_sidra(drm)->l3;
+	struct sidra_l3_part *part;
+
+	while ((part = take_dirty(l3)))
+		kfree(part);
+	sidra_range_fini(&l3->free);
+}
+
+/* All of it, as a former user left it. */
+static int take_all(struct sidra_l3 *l3)
+{
+	struct sidra_l3_part *all = kzalloc(sizeof(*all), GFP_KERNEL);
+	int ret = all ? sidra_range_reserve(&l3->free, 0, l3->size) : -ENOMEM;
+
+	if (ret) {
+		kfree(all);
+		return ret;
+	}
+	all->size = l3->size;
+	put_dirty(l3, all, all->size);
+	return 0;
+}
+
+int sidra_l3_init(struct sidra_device *sdev)
+{
+	struct sidra_l3 *l3 = &sdev->l3;
+	int ret;
+
+	spin_lock_init(&l3->lock);
+	INIT_LIST_HEAD(&l3->dirty);
+	INIT_WORK(&l3->clean_work, clean_work);
+	l3->base = pci_resource_start(sdev->pdev, SIDRA_BAR_L3);
+	l3->size = min_t(u64, sdev->chip.info.l3_size, pci_resource_len(sdev->pdev, SIDRA_BAR_L3)) & PAGE_MASK;
+	ret = devm_arch_io_reserve_memtype_wc(&sdev->pdev->dev, l3->base, l3->size);
+	if (ret)
+		return ret;
+	ret = sidra_range_init(&l3->free, 0, l3->size);
+	if (ret)
+		return ret;
+	ret = drmm_add_action_or_reset(&sdev->drm, l3_fini, NULL);
+	if (ret || !sdev->chip.used || !l3->size)
+		return ret;
+	return take_all(l3);
+}
+
+struct sidra_l3_part *sidra_l3_alloc(struct sidra_device *sdev, u64 size)
+{
+	u64 alignment = size >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE;
+	struct sidra_l3_part *part;
+	int ret;
+
+	clean(sdev);
+	part = kzalloc(sizeof(*part), GFP_KERNEL_ACCOUNT);
+	if (!part)
+		return ERR_PTR(-ENOMEM);
+	part->size = size;
+	ret = sidra_range_alloc(&sdev->l3.free, size, alignment, 0, &part->offset);
+	if (!ret)
+		return part;
+	kfree(part);
+	return ERR_PTR(ret);
+}
+
+void sidra_l3_free(struct sidra_device *sdev, struct sidra_l3_part *part)
+{
+	put_dirty(&sdev->l3, part, part->size);
+	if (!drm_dev_is_unplugged(&sdev->drm))
+		queue_work(sdev->wq, &sdev->l3.clean_work);
+}
+
+u64 sidra_l3_free_bytes(struct sidra_device *sdev)
+{
+	lockdep_assert_held(&sdev->lock);
+	guard(spinlock_irqsave)(&sdev->l3.lock);
+	return sdev->l3.free.total + sdev->l3.dirty_bytes;
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/mm.h>
+
+#include <drm/drm_gem.h>
+
+#include "sidra_ctx.h"
+#include "sidra_drv.h"
+#include "sidra_gem.h"
+#include "sidra_mmap.h"
+#include "sidra_queue.h"
+
+/* ---- Pages of the device: shown while they may be, else a private page of the file that nobody else sees ---- */
+
+static vm_fault_t insert_device_page(struct vm_fault *vmf, phys_addr_t address, bool allowed)
+{
+	struct drm_file *file = vmf->vma->vm_file->private_data;
+	struct sidra_file *sfile = file->driver_priv;
+	unsigned long pfn = page_to_pfn(sfile->dummy);
+	vm_fault_t ret;
+	int idx;
+
+	lockdep_assert_held(&sfile->sdev->map_lock);
+	if (!allowed || !drm_dev_enter(&sfile->sdev->drm, &idx))
+		return vmf_insert_pfn(vmf->vma, vmf->address, pfn);
+	ret = vmf_insert_pfn(vmf->vma, vmf->address, PHYS_PFN(address));
+	drm_dev_exit(idx);
+	return ret;
+}
+
+static vm_fault_t doorbell_fault(struct vm_fault *vmf)
+{
+	struct sidra_ctx *ctx = vmf->vma->vm_private_data;
+	struct sidra_device *sdev = ctx->sdev;
+	u64 offset = (vmf->pgoff << PAGE_SHIFT) - sidra_map_offset(SIDRA_MAP_DOORBELL, ctx->handle, 0);
+
+	if (offset >= SIDRA_BAR_DOORBELL_STRIDE)
+		return VM_FAULT_SIGBUS;
+	guard(mutex)(&sdev->map_lock);
+	return insert_device_page(vmf, sdev->regs_base + SIDRA_DOORBELL(ctx->slot, 0) + offset, !ctx->revoked);
+}
+
+static void doorbell_open(struct vm_area_struct *vma)
+{
+	sidra_ctx_get(vma->vm_private_data);
+}
+
+static void doorbell_close(struct vm_area_struct *vma)
+{
+	sidra_ctx_put(vma->vm_private_data);
+}
+
+static const struct vm_operations_struct doorbell_vm_ops = {
+	.open = doorbell_open,
+	.close = doorbell_close,
+	.fault = doorbell_fault,
+};
+
+void sidra_map_zap_doorbell(struct sidra_ctx *ctx)
+{
+	/* Offsets are of a file, the address space is of the device: others of that number only fault once more. */
+	unmap_mapping_range(ctx->sdev->drm.anon_inode->i_mapping,
+			    sidra_map_offset(SIDRA_MAP_DOORBELL, ctx->handle, 0), SIDRA_BAR_DOORBELL_STRIDE, 1);
+}
+
+static vm_fault_t local_fault(struct vm_fault *vmf)
+{
+	struct drm_gem_object *obj = vmf->vma->vm_private_data;
+	struct sidra_device *sdev = to_sidra(obj->dev);
+	u64 offset = (u64)(vmf->pgoff - drm_vma_node_start(&obj->vma_node)) << PAGE_SHIFT;
+
+	if (offset >= obj->size)
+		return VM_FAULT_SIGBUS;
+	guard(mutex)(&sdev->map_lock);
+	return insert_device_page(vmf, sdev->l3.base + to_sidra_bo(obj)->part->offset + offset, true);
+}
+
+const struct vm_operations_struct sidra_local_vm_ops = {
+	.open = drm_gem_vm_open,
+	.close = drm_gem_vm_close,
+	.fault = local_fault,
+};
+
+int sidra_map_local(struct drm_gem_object *obj, struct vm_area_struct *vma)
+{
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_page_prot = pgprot_writecombine(vm_get_page_prot(vma->vm_flags));
+	return 0;
+}
+
+/* ---- Ring and state page: memory that stays until the last mapping goes, stale if need be ---- */
+
+static void queue_open(struct vm_area_struct *vma)
+{
+	sidra_queue_get(vma->vm_private_data);
+}
+
+static void queue_close(struct vm_area_struct *vma)
+{
+	sidra_queue_put(vma->vm_private_data);
+}
+
+static vm_fault_t ring_fault(struct vm_fault *vmf)
+{
+	struct sidra_queue *queue = vmf->vma->vm_private_data;
+	u64 page = vmf->pgoff - (sidra_map_offset(SIDRA_MAP_RING, queue->ctx_handle, queue->number) >> PAGE_SHIFT);
+
+	if (page >= queue->page_count)
+		return VM_FAULT_SIGBUS;
+	vmf->page = queue->pages[page];
+	get_page(vmf->page);
+	return 0;
+}
+
+static vm_fault_t state_fault(struct vm_fault *vmf)
+{
+	struct sidra_queue *queue = vmf->vma->vm_private_data;
+
+	vmf->page = queue->state_page;
+	get_page(vmf->page);
+	return 0;
+}
+
+static const struct vm_operations_struct ring_vm_ops = {
+	.open = queue_open,
+	.close = queue_close,
+	.fault = ring_fault,
+};
+
+static const struct vm_operations_struct state_vm_ops = {
+	.open = queue_open,
+	.close = queue_close,
+	.fault = state_fault,
+};
+
+/* ---- mmap(2) ---- */
+
+static int map_doorbell(struct sidra_file *sfile, u32 handle, struct vm_area_struct *vma)
+{
+	struct sidra_ctx *ctx;
+
+	if (vma->vm_end - vma->vm_start > SIDRA_BAR_DOORBELL_STRIDE)
+		return -EINVAL;
+	ctx = sidra_ctx_find(sfile, handle);
+	if (!ctx)
+		return -ENOENT;
+	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_page_prot = pgprot_noncached(vm_get_page_prot(vma->vm_flags));
+	vma->vm_private_data = ctx;	/* the reference goes with it */
+	vma->vm_ops = &doorbell_vm_ops;
+	return 0;
+}
+
+static int map_queue_page(struct sidra_queue *queue, enum sidra_map_kind kind, struct vm_area_struct *vma)
+{
+	u64 size = vma->vm_end - vma->vm_start;
+
+	if (kind == SIDRA_MAP_STATE) {
+		if (vma->vm_flags & VM_WRITE)
+			return -EACCES;
+		if (size > PAGE_SIZE)
+			return -EINVAL;
+		vm_flags_clear(vma, VM_MAYWRITE);
+		vma->vm_ops = &state_vm_ops;
+	} else {
+		if (queue->kind != SIDRA_QUEUE_USER)
+			return -EACCES;
+		if (size > (u64)queue->page_count << PAGE_SHIFT)
+			return -EINVAL;
+		vma->vm_ops = &ring_vm_ops;
+	}
+	vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_private_data = sidra_queue_get(queue);
+	return 0;
+}
+
+static int map_queue(struct sidra_file *sfile, u32 handle, u32 number, enum sidra_map_kind kind,
+		     struct vm_area_struct *vma)
+{
+	struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_find(sfile, handle);
+	struct sidra_queue *queue __free(sidra_queue) = ctx ? sidra_queue_find(ctx, number) : NULL;
+
+	return queue ? map_queue_page(queue, kind, vma) : -ENOENT;
+}
+
+int sidra_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	struct drm_file *file = filp->private_data;
+	struct sidra_file *sfile = file->driver_priv;
+	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
+	u32 kind = offset >> 56, handle = offset >> 24, queue = (offset >> 12) & 0xfff;
+
+	if (kind == SIDRA_MAP_GEM)
+		return drm_gem_mmap(filp, vma);
+	if (drm_dev_is_unplugged(&sfile->sdev->drm))
+		return -ENODEV;
+	if (!(vma->vm_flags & VM_SHARED) || offset != sidra_map_offset(kind, handle, queue))
+		return -EINVAL;
+	switch (kind) {
+	case SIDRA_MAP_DOORBELL:
+		return queue ? -EINVAL : map_doorbell(sfile, handle, vma);
+	case SIDRA_MAP_RING:
+	case SIDRA_MAP_STATE:
+		return map_queue(sfile, handle, queue, kind, vma);
+	default:
+		return -EINVAL;
+	}
+}

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/capability.h>
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+
+#include "sidra_ctx.h"
+#include "sidra_drv.h"
+#include "sidra_mmap.h"
+#include "sidra_mmu.h"
+#include "sidra_queue.h"
+#include "sidra_quiesce.h"
+#include "sidra_submit.h"
+#include "sidra_trace.h"
+
+/* ---- Memory ---- */
+
+static int alloc_state(struct sidra_queue *queue)
+{
+	struct device *dev = queue->sdev->drm.dev;
+
+	queue->state_page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!queue->state_page)
+		return -ENOMEM;
+	queue->state_bus = dma_map_page(dev, queue->state_page, 0, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	if (dma_mapping_error(dev, queue->state_bus)) {
+		__free_page(queue->state_page);
+		queue->state_page = NULL;
+		return -ENOMEM;
+	}
+	queue->point.state = page_address(queue->state_page);
+	return dma_need_sync(dev, queue->state_bus) ? -EOPNOTSUPP : 0;
+}
+
+static int alloc_user_ring(struct sidra_queue *queue)
+{
+	unsigned long count = queue->ring_size >> PAGE_SHIFT;
+	int ret;
+
+	queue->pages = kvcalloc(count, sizeof(*queue->pages), GFP_KERNEL_ACCOUNT);
+	if (!queue->pages)
+		return -ENOMEM;
+	for (; queue->page_count < count; queue->page_count++) {
+		queue->pages[queue->page_count] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		if (!queue->pages[queue->page_count])
+			return -ENOMEM;
+	}
+	ret = sg_alloc_table_from_pages(&queue->sgt, queue->pages, count, 0, queue->ring_size, GFP_KERNEL_ACCOUNT);
+	if (ret)
+		return ret;
+	ret = dma_map_sgtable(queue->sdev->drm.dev, &queue->sgt, DMA_BIDIRECTIONAL, 0);
+	if (ret)
+		sg_free_table(&queue->sgt);	/* leaves sgl NULL: it says whether the table is mapped */
+	return ret;
+}
+
+static int alloc_kernel_ring(struct sidra_queue *queue)
+{
+	struct device *dev = queue->sdev->drm.dev;
+
+	queue->ring = dma_alloc_coherent(dev, queue->index_offset, &queue->ring_bus, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	queue->index = dma_alloc_coherent(dev, PAGE_SIZE, &queue->index_bus, GFP_KERNEL_ACCOUNT);
+	return queue->ring && queue->index ? 0 : -ENOMEM;
+}
+
+/* What the device must not see any more when remove() has returned. */
+static void unmap_memory(struct sidra_queue *queue)
+{
+	struct device *dev = queue->sdev->drm.dev;
+
+	if (queue->state_page)
+		dma_unmap_page(dev, queue->state_bus, PAGE_SIZE, DMA_BIDIRECTIONAL);
+	if (queue->sgt.sgl) {
+		dma_unmap_sgtable(dev, &queue->sgt, DMA_BIDIRECTIONAL, 0);
+		sg_free_table(&queue->sgt);
+	}
+	if (queue->ring)
+		dma_free_coherent(dev, queue->index_offset, queue->ring, queue->ring_bus);
+	if (queue->index)
+		dma_free_coherent(dev, PAGE_SIZE, queue->index, queue->index_bus);
+	queue->ring = NULL;
+	queue->index = NULL;
+}
+
+void sidra_queue_release(struct kref *ref)
+{
+	struct sidra_queue *queue = container_of(ref, struct sidra_queue, ref);
+	unsigned long i;
+
+	for (i = 0; i < queue->page_count; i++)
+		put_page(queue->pages[i]);
+	kvfree(queue->pages);
+	if (queue->state_page)
+		put_page(queue->state_page);
+	kfree(queue);
+}
+
+/* ---- The chip's side ---- */
+
+static void install(struct sidra_ctx *ctx, struct sidra_queue *queue, u64 start)
+{
+	bool kernel = queue->kind == SIDRA_QUEUE_KERNEL;
+	struct sidra_hw_queue entry = {
+		.ring = kernel ? queue->ring_bus : queue->ring_va,
+		.write_index = kernel ? queue->index_bus : queue->ring_va + queue->index_offset,
+		.state = queue->state_bus,
+		.report = queue->report_offset ? queue->ring_va + queue->report_offset : 0,
+		.start_index = start,
+		.generation = ctx->generation,
+		.flags = SIDRA_HW_QUEUE_VALID | (kernel ? SIDRA_HW_QUEUE_KERNEL : 0),
+		.ring_log2 = queue->ring_log2,
+		.priority = queue->priority,
+		.vector = queue->point.vector,
+	};
+
+	sidra_entry_publish(&ctx->queue_table[queue->number], &entry, sizeof(entry),
+			    offsetof(struct sidra_hw_queue, flags));
+}
+
+void sidra_queue_ring_all(struct sidra_ctx *ctx)
+{
+	struct sidra_queue *queue;
+	unsigned long number;
+
+	xa_for_each(&ctx->queues, number, queue)
+		sidra_write32(ctx->sdev, SIDRA_DOORBELL(ctx->slot, number), 1);
+}
+
+static void take_from_chip(struct sidra_ctx *ctx, struct sidra_queue *queue)
+{
+	sidra_entry_revoke(&ctx->queue_table[queue->number].flags);
+	sidra_quiesce(ctx, SIDRA_ADMIN_RESET_QUEUE, queue->number, 0);
+	if (!ctx->lost)
+		sidra_queue_ring_all(ctx);
+}
+
+void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault_cause cause)
+{
+	struct sidra_queue_state *state = queue->point.state;
+	struct sidra_device *sdev = queue->sdev;
+
+	lockdep_assert_held(&sdev->lock);
+	if (state->fault.cause == SIDRA_FAULT_NONE && cause != SIDRA_FAULT_NONE) {
+		struct sidra_fault fault = {
+			.clock_ns = sdev->stopped || sdev->link_gone ? 0 : sidra_read64(sdev, SIDRA_REG_CLOCK),
+			.sequence = sidra_point_timeline(&queue->point),
+			.context = queue->slot,
+			.queue = queue->number,
+			.cause = cause,
+		};
+
+		state->fault = fault;
+		trace_sidra_fault(sdev->ordinal, queue->slot, queue->number, cause, fault.sequence, 0);
+	}
+	smp_store_release(&state->run_state, run_state);	/* after the fault record */
+	sidra_point_wake(sdev, &queue->point);
+	sidra_submit_fail(queue, -EIO);
+}
+
+void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
+{
+	struct sidra_device *sdev = ctx->sdev;
+
+	lockdep_assert_held(&sdev->lock);
+	sidra_entry_revoke(&ctx->queue_table[queue->number].flags);
+	xa_erase(&ctx->queues, queue->number);
+	sdev->queue_count--;
+	smp_store_release(&queue->destroyed, true);	/* before who waits is woken */
+	smp_store_release(&queue->point.state->run_state, SIDRA_QUEUE_LOST);	/* read by its owner */
+	sidra_point_detach(sdev, &queue->point);
+	sidra_submit_fini(queue);
+	if (queue->ring_va)
+		sidra_mmu_unmap(ctx, queue->ring_va, queue->ring_size);
+	unmap_memory(queue);
+	sidra_queue_put(queue);
+}
+
+void sidra_queue_remove(struct sidra_ctx *ctx, struct sidra_queue *queue)
+{
+	take_from_chip(ctx, queue);
+	sidra_ctx_remember_fault(ctx, queue);
+	sidra_queue_drop(ctx, queue);
+}
+
+/* ---- Calls ---- */
+
+struct sidra_queue *sidra_queue_find(struct sidra_ctx *ctx, u32 number)
+{
+	struct sidra_queue *queue;
+
+	xa_lock(&ctx->queues);
+	queue = xa_load(&ctx->queues, number);
+	if (queue)
+		sidra_queue_get(queue);
+	xa_unlock(&ctx->queues);
+	return queue;
+}
+
+/* The chip only reads packets and write index, and nobody else may write them through a device address. */
+static int bind_ring(struct sidra_ctx *ctx, struct sidra_queue *queue)
+{
+	u64 plain = queue->report_offset ?: queue->ring_size, va;
+	int ret;
+
+	ret = sidra_mmu_reserve(ctx, queue->ring_size, sg_dma_address(queue->sgt.sgl), &va);
+	if (ret)
+		return ret;
+	ret = sidra_mmu_map_sgt(ctx, va, &queue->sgt, 0, plain, SIDRA_PTE_READ);
+	if (!ret && queue->report_offset)
+		ret = sidra_mmu_map_sgt(ctx, va + plain, &queue->sgt, plain, queue->ring_size - plain,
+					SIDRA_PTE_READ | SIDRA_PTE_WRITE);
+	if (ret)
+		sidra_mmu_unmap(ctx, va, queue->ring_size);
+	else
+		queue->ring_va = va;
+	return ret;
+}
+
+static struct sidra_queue *alloc_queue(struct sidra_ctx *ctx, const struct sidra_ioctl_queue_create *args, u32 number)
+{
+	struct sidra_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
+	struct sidra_device *sdev = ctx->sdev;
+	int ret;
+
+	if (!queue)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&queue->ref);
+	queue->sdev = sdev;
+	queue->ctx_handle = ctx->handle;
+	queue->slot = ctx->slot;
+	queue->number = number;
+	queue->kind = args->kind;
+	queue->ring_log2 = args->ring_log2;
+	queue->priority = args->priority;
+	queue->index_offset = (u64)SIDRA_CMD_SIZE << args->ring_log2;
+	queue->ring_size = queue->index_offset + PAGE_SIZE;
+	if (args->flags & SIDRA_QUEUE_REPORTS) {
+		queue->report_offset = queue->ring_size;
+		queue->ring_size += PAGE_ALIGN((u64)sizeof(struct sidra_report) << args->ring_log2);
+	}
+	queue->point.slot = ctx->slot;
+	queue->point.queue = number;
+	queue->point.armed = RB_ROOT_CACHED;
+	/* Vector 0 is not for queues; the others are shared out evenly. */
+	queue->point.vector = 1 + (ctx->slot * 7 + number) % (sdev->chip.vectors - 1);
+	sidra_submit_init(queue);
+	ret = alloc_state(queue);
+	if (!ret)
+		ret = args->kind == SIDRA_QUEUE_USER ? alloc_user_ring(queue) : alloc_kernel_ring(queue);
+	if (!ret && args->kind == SIDRA_QUEUE_USER)
+		ret = bind_ring(ctx, queue);
+	if (!ret) {
+		queue->point.state->generation = ctx->generation;
+		return queue;
+	}
+	unmap_memory(queue);
+	sidra_queue_put(queue);
+	return ERR_PTR(ret);
+}
+
+static int create_queue(struct sidra_ctx *ctx, struct sidra_ioctl_queue_create *args)
+{
+	struct sidra_device *sdev = ctx->sdev;
+	struct sidra_queue *queue;
+	u32 number;
+	int ret;
+
+	if (sdev->queue_count >= sdev->chip.info.queues)
+		return -EMFILE;
+	ret = xa_alloc(&ctx->queues, &number, NULL, XA_LIMIT(0, sdev->chip.info.queues_per_context - 1),
+		       GFP_KERNEL_ACCOUNT);
+	if (ret)
+		return ret == -EBUSY ? -EMFILE : ret;
+	queue = alloc_queue(ctx, args, number);
+	if (IS_ERR(queue)) {
+		xa_erase(&ctx->queues, number);
+		return PTR_ERR(queue);
+	}
+	sdev->queue_count++;
+	sidra_point_attach(sdev, &queue->point);
+	install(ctx, queue, 0);
+	xa_store(&ctx->queues, number, queue, GFP_KERNEL);	/* the entry is there: this cannot fail */
+
+	args->queue = number;
+	args->state_offset = sidra_map_offset(SIDRA_MAP_STATE, ctx->handle, number);
+	if (args->kind == SIDRA_QUEUE_USER) {
+		args->ring_offset = sidra_map_offset(SIDRA_MAP_RING, ctx->handle, number);
+		args->ring_size = queue->ring_size;
+		args->report_offset = queue->report_offset;
+	}
+	return 0;
+}
+
+int sidra_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_queue_create *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	int ret;
+
+	args->queue = 0;
+	args->ring_offset = 0;
+	args->ring_size = 0;
+	args->report_offset = 0;
+	args->state_offset = 0;
+	if ((args->flags & ~SIDRA_QUEUE_REPORTS) || args->kind > SIDRA_QUEUE_KERNEL ||
+	    args->ring_log2 < SIDRA_HW_QUEUE_LOG2_MIN || args->ring_log2 > SIDRA_HW_QUEUE_LOG2_MAX ||
+	    args->priority >= SIDRA_PRIORITIES)
+		return -EINVAL;
+	if ((args->flags & SIDRA_QUEUE_REPORTS) && args->kind == SIDRA_QUEUE_KERNEL)
+		return -EINVAL;	/* nobody could read them */
+	if (args->priority == SIDRA_PRIORITIES - 1 && !capable(CAP_SYS_NICE))
+		return -EPERM;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	guard(mutex)(&sdev->lock);
+	ret = sidra_check_link(sdev) ?: sidra_ctx_usable(ctx);
+	return ret ?: create_queue(ctx, args);
+}
+
+int sidra_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_queue *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	struct sidra_queue *queue;
+
+	if (args->flags || args->pad)
+		return -EINVAL;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	guard(mutex)(&sdev->lock);
+	queue = ctx->dead ? NULL : xa_load(&ctx->queues, args->queue);
+	if (!queue)
+		return -ENOENT;
+	sidra_queue_remove(ctx, queue);
+	return 0;
+}
+
+static u64 *index_word(struct sidra_queue *queue)
+{
+	if (queue->kind == SIDRA_QUEUE_KERNEL)
+		return queue->index;
+	return page_address(queue->pages[queue->index_offset >> PAGE_SHIFT]);
+}
+
+/*
+ * What was queued is dropped: the queue goes on behind it. The timeline jumps there, so that positions stay unique and
+ * nobody waits for packets that will never run; who waits now is told.
+ */
+static int reset_queue(struct sidra_ctx *ctx, struct sidra_queue *queue)
+{
+	struct sidra_queue_state *state = queue->point.state;
+	u64 start, retired;
+
+	take_from_chip(ctx, queue);
+	if (ctx->lost)
+		return -ESTALE;	/* the chip did not let go: its context was reset */
+
+	/* The chip has forgotten the queue: the state page is ours until it loads the queue again. */
+	sidra_ctx_remember_fault(ctx, queue);
+	sidra_submit_fail(queue, -ECANCELED);
+	retired = sidra_point_timeline(&queue->point);
+	if (queue->kind == SIDRA_QUEUE_KERNEL)
+		start = sidra_submit_skip(queue);
+	else
+		start = smp_load_acquire(index_word(queue));	/* stored by its owner */
+	if (start - retired > sidra_queue_capacity(queue))
+		start = retired;	/* not an index that can be: nothing was queued */
+	smp_store_release(index_word(queue), start);	/* read by the chip */
+	atomic_inc(&queue->point.epoch);
+	sidra_point_wake(ctx->sdev, &queue->point);
+	smp_store_release(&state->timeline, start);	/* after the epoch has moved */
+	memset(&state->fault, 0, sizeof(state->fault));
+	WRITE_ONCE(state->parked, 0);
+	smp_store_release(&state->run_state, SIDRA_QUEUE_IDLE);	/* after all of the above */
+	install(ctx, queue, start);
+	/* The chip publishes the new position, and looks again at queues that wait for this one. */
+	sidra_queue_ring_all(ctx);
+	return 0;
+}
+
+int sidra_queue_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_queue *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	struct sidra_queue *queue;
+	int ret;
+
+	if (args->flags || args->pad)
+		return -EINVAL;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	guard(mutex)(&sdev->lock);
+	ret = sidra_check_link(sdev) ?: sidra_ctx_usable(ctx);
+	if (ret)
+		return ret;
+	queue = xa_load(&ctx->queues, args->queue);
+	return queue ? reset_queue(ctx, queue) : -ENOENT;
+}
+
+int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_queue_query *args = data;
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	struct sidra_queue *queue __free(sidra_queue) = NULL;
+
+	args->run_state = 0;
+	args->timeline = 0;
+	args->progress = 0;
+	memset(&args->fault, 0, sizeof(args->fault));
+	if (args->flags)
+		return -EINVAL;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	queue = ctx ? sidra_queue_find(ctx, args->queue) : NULL;
+	if (!queue)
+		return -ENOENT;
+	args->run_state = sidra_point_run_state(&queue->point);
+	args->timeline = sidra_point_timeline(&queue->point);
+	args->progress = READ_ONCE(queue->point.state->progress);
+	if (sidra_point_stopped(&queue->point))
+		args->fault = queue->point.state->fault;
+	return 0;
+}

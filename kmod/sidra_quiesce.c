@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "sidra_ctx.h"
+#include "sidra_drv.h"
+#include "sidra_quiesce.h"
+#include "sidra_reset.h"
+#include "sidra_trace.h"
+
+static bool done(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
+{
+	return sidra_admin_raw(ctx->sdev, op, ctx->slot, arg1, arg2) == SIDRA_ADMIN_OK;
+}
+
+static bool acknowledged(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
+{
+	if (!done(ctx, op, arg1, arg2))
+		return false;
+	if (op == SIDRA_ADMIN_RESET_QUEUE)
+		return done(ctx, SIDRA_ADMIN_RESUME_QUEUE, arg1, arg2);
+	if (op == SIDRA_ADMIN_RESET_CONTEXT)
+		return done(ctx, SIDRA_ADMIN_RESUME_CONTEXT, arg1, arg2);
+	return true;
+}
+
+void sidra_quiesce(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
+{
+	struct sidra_device *sdev = ctx->sdev;
+
+	lockdep_assert_held(&sdev->lock);
+	if (ctx->lost)
+		return;	/* the chip has forgotten it */
+	if (acknowledged(ctx, op, arg1, arg2)) {
+		trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 0);
+		return;
+	}
+	sidra_entry_revoke(&sdev->ctx_table[ctx->slot].flags);
+	if (op != SIDRA_ADMIN_RESET_CONTEXT && acknowledged(ctx, SIDRA_ADMIN_RESET_CONTEXT, 0, 0)) {
+		drm_warn(&sdev->drm, "context %u was reset: no acknowledgement of admin command %u\n", ctx->slot, op);
+		trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 1);
+		sidra_ctx_revoke(ctx);
+		sidra_ctx_lose(ctx, SIDRA_FAULT_TIMEOUT);
+		return;
+	}
+	drm_warn(&sdev->drm, "the device is reset: no acknowledgement of admin command %u of context %u\n", op,
+		 ctx->slot);
+	trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 2);
+	sidra_reset_device(sdev, SIDRA_FAULT_TIMEOUT);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef __SIDRA_RESET_H__
+#define __SIDRA_RESET_H__
+
+#include <sidra_accel.h>
+
+struct sidra_device;
+
+/*
+ * Every context is lost, with this cause for its queues; the chip starts anew, with bus mastering off meanwhile. On
+ * return nothing that it was told before is in flight. Under sidra_device.lock.
+ */
+void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause);
+
+/*
+ * Until sidra_continue_device(), if that ever comes: every context is lost, the chip is reset if it still answers, and
+ * does not reach memory; calls answer -ENODEV.
+ */
+void sidra_stop_device(struct sidra_device *sdev);
+/* After a suspend or a reset by the bus. */
+void sidra_continue_device(struct sidra_device *sdev);
+
+#endif

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/dma-mapping.h>
+
+#include "sidra_drv.h"
+#include "sidra_store.h"
+
+#define HEADERS_MAX	1024u	/* in one XBAR_READ */
+
+/* ---- NVM and cells by admin commands ---- */
+
+static int nvm_read(void *owner, u64 offset, void *to, u64 size)
+{
+	struct sidra_device *sdev = owner;
+	u64 done, piece;
+	int ret;
+
+	for (done = 0; done < size; done += piece) {
+		piece = min(size - done, (u64)SIDRA_BOUNCE_SIZE);
+		ret = sidra_admin(sdev, SIDRA_ADMIN_NVM_READ, offset + done, sdev->chip.bounce_bus, piece);
+		if (ret)
+			return ret;
+		dma_rmb();
+		memcpy(to + done, sdev->chip.bounce, piece);
+	}
+	return 0;
+}
+
+static int nvm_write(void *owner, u64 offset, const void *from, u64 size)
+{
+	struct sidra_device *sdev = owner;
+	u64 done, piece;
+	int ret;
+
+	for (done = 0; done < size; done += piece) {
+		piece = min(size - done, (u64)SIDRA_BOUNCE_SIZE);
+		memcpy(sdev->chip.bounce, from + done, piece);
+		ret = sidra_admin(sdev, SIDRA_ADMIN_NVM_WRITE, offset + done, sdev->chip.bounce_bus, piece);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static const struct sidra_nvm_store nvm_store = {
+	.read = nvm_read,
+	.write = nvm_write,
+};
+
+static int read_headers(struct sidra_device *sdev, u32 first, u32 count, const struct sidra_hw_xbar **headers)
+{
+	int ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_READ, first, sdev->chip.bounce_bus, count);
+
+	BUILD_BUG_ON(HEADERS_MAX * sizeof(**headers) > SIDRA_BOUNCE_SIZE);
+	dma_rmb();
+	*headers = sdev->chip.bounce;
+	return ret;
+}
+
+/*
+ * The next stretch of neighbouring crossbars of an object, from the @at-th on in the order in which they were given
+ * out: columns of tiles, whose sums are added up, lie on neighbours. @tile gets the places of its elements in the grid.
+ */
+static u32 tile_at(const struct sidra_object *object, u32 at)
+{
+	u32 columns = DIV_ROUND_UP(object->cols, sidra_tile_outputs(object->encoding));
+	u32 rows = object->tile_count / columns;
+
+	return at % rows * columns + at / rows;
+}
+
+static u32 run_at(const struct sidra_object *object, u32 at, u32 most)
+{
+	u32 first = object->tiles[tile_at(object, at)], length = 1;
+
+	while (at + length < object->tile_count && length < most &&
+	       object->tiles[tile_at(object, at + length)] == first + length)
+		length++;
+	return length;
+}
+
+static int erase_object(struct sidra_device *sdev, const struct sidra_object *object)
+{
+	u32 at, length;
+	int ret;
+
+	for (at = 0; at < object->tile_count; at += length) {
+		u32 first = object->tiles[tile_at(object, at)];
+
+		if (first == ~0u) {	/* damaged: it was not found */
+			length = 1;
+			continue;
+		}
+		length = run_at(object, at, sdev->store.xbars.total);
+		ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_ERASE, first, length, 0);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Erases what is marked; then it is free. */
+static int erase_marked(struct sidra_device *sdev, bool taken)
+{
+	struct sidra_store *store = &sdev->store;
+	u32 first, end, i;
+	int ret;
+
+	for (first = 0; store->unerased_count && first < store->xbars.total; first = end) {
+		end = first + 1;
+		if (!store->unerased[first])
+			continue;
+		while (end < store->xbars.total && store->unerased[end])
+			end++;
+		ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_ERASE, first, end - first, 0);
+		if (ret)
+			return ret;
+		for (i = first; i < end; i++) {
+			store->unerased[i] = 0;
+			if (taken)
+				sidra_xbars_free(&store->xbars, &i, 1);
+		}
+		store->unerased_count -= end - first;
+	}
+	return 0;
+}
+
+static void mark_unerased(struct sidra_store *store, u32 xbar)
+{
+	store->unerased[xbar] = 1;
+	store->unerased_count++;
+}
+
+/* ---- Objects ---- */
+
+static struct sidra_object *alloc_object(struct sidra_device *sdev, u64 uid, u32 rows, u32 cols, u32 encoding)
+{
+	struct sidra_object *object = kzalloc(sizeof(*object), GFP_KERNEL_ACCOUNT);
+
+	if (!object)
+		return NULL;
+	object->uid = uid;
+	object->rows = rows;
+	object->cols = cols;
+	object->encoding = encoding;
+	object->tile_count = sidra_tile_count(rows, cols, encoding);
+	object->tiles = dma_alloc_coherent(sdev->drm.dev, (size_t)object->tile_count * sizeof(u32), &object->tiles_bus,
+					   GFP_KERNEL_ACCOUNT);
+	if (!object->tiles) {
+		kfree(object);
+		return NULL;
+	}
+	memset(object->tiles, 0xff, (size_t)object->tile_count * sizeof(u32));
+	list_add_tail(&object->link, &sdev->store.objects);
+	return object;
+}
+
+static void free_tiles(struct sidra_device *sdev, struct sidra_object *object)
+{
+	if (object->tiles)
+		dma_free_coherent(sdev->drm.dev, (size_t)object->tile_count * sizeof(u32), object->tiles,
+				  object->tiles_bus);
+	object->tiles = NULL;
+}
+
+static void free_object(struct sidra_device *sdev, struct sidra_object *object)
+{
+	free_tiles(sdev, object);
+	list_del(&object->link);
+	kfree(object);
+}
+
+static struct sidra_object *find_object(struct sidra_store *store, u64 uid)
+{
+	struct sidra_object *object;
+
+	list_for_each_entry(object, &store->objects, link)
+		if (object->uid == uid)
+			return object;
+	return NULL;
+}
+
+static void release_if_unused(struct sidra_device *sdev, struct sidra_object *object)
+{
+	struct sidra_store *store = &sdev->store;
+	bool erased;
+	u32 i;
+
+	lockdep_assert_held(&sdev->lock);
+	if (object->handles || object->descriptors)
+		return;
+	if (!object->gone) {
+		if (sidra_nvm_find_uid(&store->nvm, object->uid) >= 0)
+			return;
+		erased = !erase_object(sdev, object);
+		for (i = 0; i < object->tile_count; i++) {
+			if (object->tiles[i] == ~0u)
+				continue;
+			if (erased)
+				sidra_xbars_free(&store->xbars, &object->tiles[i], 1);
+			else
+				mark_unerased(store, object->tiles[i]);
+		}
+	}
+	free_object(sdev, object);
+}
+
+struct sidra_object *sidra_store_create(struct sidra_device *sdev, u32 rows, u32 cols, u32 encoding)
+{
+	struct sidra_store *store = &sdev->store;
+	u64 needed = sidra_tile_count(rows, cols, encoding), uid;
+	u32 *list __free(kvfree) = NULL;
+	struct sidra_object *object;
+	u32 i;
+	int ret;
+
+	if (needed > store->xbars.total)
+		return ERR_PTR(-ENOSPC);
+	ret = erase_marked(sdev, true);
+	if (ret)
+		return ERR_PTR(ret);
+	if (needed > store->xbars.free)
+		return ERR_PTR(-ENOSPC);
+	list = kvmalloc_array(needed, sizeof(*list), GFP_KERNEL_ACCOUNT);
+	if (!list)
+		return ERR_PTR(-ENOMEM);
+	ret = sidra_nvm_take_uid(&store->nvm, &uid);
+	if (ret)
+		return ERR_PTR(ret);
+	object = alloc_object(sdev, uid, rows, cols, encoding);
+	if (!object)
+		return ERR_PTR(-ENOMEM);
+	ret = sidra_xbars_alloc(&store->xbars, needed, list);
+	if (ret) {
+		free_object(sdev, object);
+		return ERR_PTR(ret);
+	}
+	for (i = 0; i < needed; i++)
+		object->tiles[tile_at(object, i)] = list[i];
+	object->handles = 1;
+	return object;
+}
+
+void sidra_store_put_handle(struct sidra_device *sdev, struct sidra_object *object)
+{
+	object->handles--;
+	release_if_unused(sdev, object);
+}
+
+void sidra_store_put_descriptor(struct sidra_device *sdev, struct sidra_object *object)
+{
+	object->descriptors--;
+	release_if_unused(sdev, object);
+}
+
+static u32 rows_of(const struct sidra_object *object, u32 tile)
+{
+	u32 columns = DIV_ROUND_UP(object->cols, sidra_tile_outputs(object->encoding));
+
+	return min(SIDRA_XBAR_ROWS, object->rows - tile / columns * SIDRA_XBAR_ROWS);
+}
+
+int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object, u32 *programmed, u32 *total)
+{
+	const struct sidra_hw_xbar *headers;
+	u32 at, length, i;
+	int ret;
+
+	*programmed = 0;
+	*total = 0;
+	for (at = 0; at < object->tile_count; at += length) {
+		length = run_at(object, at, HEADERS_MAX);
+		ret = read_headers(sdev, object->tiles[tile_at(object, at)], length, &headers);
+		if (ret)
+			return ret;
+		for (i = 0; i < length; i++) {
+			u32 rows = rows_of(object, tile_at(object, at + i));
+
+			*total += rows;
+			if (headers[i].uid == object->uid)
+				*programmed += min_t(u32, headers[i].programmed_rows, rows);
+		}
+	}
+	return 0;
+}
+
+/* ---- Names ---- */
+
+int sidra_store_publish(struct sidra_device *sdev, struct sidra_object *object, struct sidra_nvm_entry *entry,
+			const void *data, u64 size)
+{
+	u32 programmed, total;
+	int ret;
+
+	if (sidra_nvm_find_uid(&sdev->store.nvm, object->uid) >= 0)
+		return -EEXIST;
+	ret = sidra_store_progress(sdev, object, &programmed, &total);
+	if (ret)
+		return ret;
+	if (programmed != total)
+		return -ENODATA;
+	entry->uid = object->uid;
+	entry->rows = object->rows;
+	entry->cols = object->cols;
+	entry->encoding = object->encoding;
+	entry->tile_count = object->tile_count;
+	ret = sidra_nvm_add(&sdev->store.nvm, entry, data, size);
+	return min(ret, 0);
+}
+
+int sidra_store_open(struct sidra_device *sdev, const char *name, u32 rights, u32 user, bool admin,
+		     struct sidra_object **object)
+{
+	struct sidra_store *store = &sdev->store;
+	int number = sidra_nvm_find(&store->nvm, name);
+	struct sidra_object *found;
+
+	if (number < 0)
+		return number;
+	if (rights & ~sidra_nvm_rights(&store->nvm.entries[number], user, admin))
+		return -EACCES;
+	found = find_object(store, store->nvm.entries[number].uid);
+	if (!found || found->damaged)
+		return -EIO;
+	found->handles++;
+	*object = found;
+	return number;
+}
+
+int sidra_store_unlink(struct sidra_device *sdev, const char *name, bool evict, u32 user, bool admin)
+{
+	struct sidra_store *store = &sdev->store;
+	int number = sidra_nvm_find(&store->nvm, name), ret;
+	struct sidra_object *object;
+
+	if (number < 0)
+		return number;
+	if (!admin && user != store->nvm.entries[number].owner)
+		return -EACCES;
+	object = find_object(store, store->nvm.entries[number].uid);
+	if (evict && object && (object->handles || object->descriptors))
+		return -EBUSY;
+	ret = sidra_nvm_remove(&store->nvm, number);
+	if (!ret && object)
+		release_if_unused(sdev, object);
+	return ret;
+}
+
+int sidra_store_read_data(struct sidra_device *sdev, u32 number, void *data)
+{
+	const struct sidra_nvm_entry *entry = &sdev->store.nvm.entries[number];
+
+	return entry->data_size ? nvm_read(sdev, entry->data_offset, data, entry->data_size) : 0;
+}
+
+/* ---- Start and end ---- */
+
+static int find_tiles(struct sidra_device *sdev)
+{
+	struct sidra_store *store = &sdev->store;
+	const struct sidra_hw_xbar *headers;
+	struct sidra_object *object;
+	u32 first, count, i;
+	int ret;
+
+	for (first = 0; first < store->xbars.total; first += count) {
+		count = min(HEADERS_MAX, store->xbars.total - first);
+		ret = read_headers(sdev, first, count, &headers);
+		if (ret)
+			return ret;
+		for (i = 0; i < count; i++) {
+			if (!headers[i].uid)
+				continue;
+			object = find_object(store, headers[i].uid);
+			if (object && headers[i].tile < object->tile_count && object->tiles[headers[i].tile] == ~0u)
+				object->tiles[headers[i].tile] = first + i;
+			else
+				mark_unerased(store, first + i);
+		}
+	}
+	return erase_marked(sdev, false);
+}
+
+static int load(struct sidra_device *sdev)
+{
+	struct sidra_store *store = &sdev->store;
+	struct sidra_object *object;
+	u32 i;
+	int ret;
+
+	if (sidra_nvm_fresh(&store->nvm))
+		return 0;	/* no identity was ever given out, so nothing is on the crossbars */
+	for (i = 0; i < SIDRA_NVM_ENTRIES; i++) {
+		const struct sidra_nvm_entry *entry = &store->nvm.entries[i];
+
+		if (entry->uid && entry->tile_count <= store->xbars.total &&
+		    !alloc_object(sdev, entry->uid, entry->rows, entry->cols, entry->encoding))
+			return -ENOMEM;
+	}
+	ret = find_tiles(sdev);
+	if (ret)
+		return ret;
+	list_for_each_entry(object, &store->objects, link) {
+		for (i = 0; i < object->tile_count; i++) {
+			if (object->tiles[i] == ~0u)
+				object->damaged = true;
+			else
+				sidra_xbars_reserve(&store->xbars, &object->tiles[i], 1);
+		}
+	}
+	return 0;
+}
+
+int sidra_store_init(struct sidra_device *sdev)
+{
+	const struct sidra_info *info = &sdev->chip.info;
+	struct sidra_store *store = &sdev->store;
+	int ret;
+
+	lockdep_assert_held(&sdev->lock);
+	INIT_LIST_HEAD(&store->objects);
+	ret = sidra_xbars_init(&store->xbars, sidra_xbars_of(info), info->xbars_per_cu);
+	if (ret)
+		return ret;
+	store->unerased = kvcalloc(store->xbars.total, sizeof(*store->unerased), GFP_KERNEL);
+	if (!store->unerased)
+		return -ENOMEM;
+	ret = sidra_nvm_load(&store->nvm, &nvm_store, sdev, info->nvm_size);
+	return ret ?: load(sdev);
+}
+
+void sidra_store_fini(struct sidra_device *sdev)
+{
+	struct sidra_store *store = &sdev->store;
+	struct sidra_object *object, *next;
+
+	if (!store->objects.next)
+		return;	/* never initialised */
+	list_for_each_entry_safe(object, next, &store->objects, link) {
+		free_tiles(sdev, object);
+		list_del_init(&object->link);
+		object->gone = true;
+		if (!object->handles && !object->descriptors)
+			kfree(object);	/* else the last descriptor does */
+	}
+	sidra_nvm_fini(&store->nvm);
+	kvfree(store->unerased);
+	store->unerased = NULL;
+	sidra_xbars_fini(&store->xbars);
+}

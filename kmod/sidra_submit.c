@@ -1,0 +1,675 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/dma-fence.h>
+#include <linux/dma-fence-chain.h>
+#include <linux/file.h>
+#include <linux/module.h>
+#include <linux/sync_file.h>
+#include <linux/uaccess.h>
+
+#include <drm/drm_syncobj.h>
+
+#include "sidra_ctx.h"
+#include "sidra_drv.h"
+#include "sidra_queue.h"
+#include "sidra_quiesce.h"
+#include "sidra_submit.h"
+#include "sidra_trace.h"
+
+#define SUBMIT_MAX	4096u	/* packets */
+#define SUBMIT_STACK	16u	/* so many need no memory */
+#define POINTS_MAX	64u	/* syncobj points of each direction */
+#define WATCH_MS	100
+
+static unsigned int job_timeout_ms = 10000;
+module_param(job_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(job_timeout_ms, "device time that a job with fences may take where SUBMIT gives no deadline (ms)");
+
+struct sidra_dep {
+	struct dma_fence_cb cb;
+	struct dma_fence *fence;
+	struct sidra_job *job;
+};
+
+/**
+ * struct sidra_job - packets with fences; lives as long as its fence
+ * @fence: signals when the last packet has retired, or with an error
+ * @lock: of @fence
+ * @link: in sidra_queue.jobs, with a reference
+ * @queue: with a reference
+ * @arm: fires when the timeline is there, with a reference
+ * @begin: ring index of its first packet
+ * @value: ring index behind its last one
+ * @limit_ns: of device time, from when the job is the first of its queue
+ * @clock_start: device time when the watchdog saw it there first
+ * @wall_start: and the wall's
+ * @waiting: fences that have not signalled, and one until all have been asked
+ * @in_error: of a fence that it waited for: nothing is executed
+ * @ready: the chip may be told
+ * @noped: packets were taken back
+ * @dep_count: of @deps
+ * @deps: fences that it waits for
+ */
+struct sidra_job {
+	struct dma_fence fence;
+	spinlock_t lock;	/* Protects @fence. */
+	struct list_head link;
+	struct sidra_queue *queue;
+	struct sidra_arm arm;
+	u64 begin, value;
+	u64 limit_ns;
+	u64 clock_start, wall_start;
+	atomic_t waiting;
+	int in_error;
+	bool ready;
+	bool noped;
+	u32 dep_count;
+	struct sidra_dep deps[];
+};
+
+/* ---- Fences ---- */
+
+static const char *fence_driver_name(struct dma_fence *fence)
+{
+	return "sidra";
+}
+
+static const char *fence_timeline_name(struct dma_fence *fence)
+{
+	return "sidra-queue";
+}
+
+static void job_free(struct rcu_head *rcu)
+{
+	kfree(container_of(rcu, struct sidra_job, fence.rcu));
+	module_put(THIS_MODULE);
+}
+
+static void fence_release(struct dma_fence *fence)
+{
+	struct sidra_job *job = container_of(fence, struct sidra_job, fence);
+	u32 i;
+
+	for (i = 0; i < job->dep_count; i++)
+		dma_fence_put(job->deps[i].fence);
+	sidra_queue_put(job->queue);
+	call_rcu(&fence->rcu, job_free);
+}
+
+static const struct dma_fence_ops fence_ops = {
+	.get_driver_name = fence_driver_name,
+	.get_timeline_name = fence_timeline_name,
+	.release = fence_release,
+};
+
+/* Once; whoever comes later changes nothing. */
+static void signal_job(struct sidra_job *job, int error)
+{
+	guard(spinlock_irqsave)(&job->lock);
+	if (test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &job->fence.flags))
+		return;
+	if (error)
+		dma_fence_set_error(&job->fence, error);
+	dma_fence_signal_locked(&job->fence);
+}
+
+/* Has publish_work run, with a reference; from anywhere. */
+static void kick_publish(struct sidra_queue *queue)
+{
+	sidra_queue_get(queue);
+	if (!queue_work(queue->sdev->wq, &queue->publish_work))
+		sidra_queue_put(queue);
+}
+
+static void job_fire(struct sidra_arm *arm)
+{
+	struct sidra_job *job = container_of(arm, struct sidra_job, arm);
+	bool reached = sidra_point_timeline(&job->queue->point) >= job->value;
+
+	signal_job(job, job->in_error ?: reached ? 0 : -EIO);
+	kick_publish(job->queue);	/* takes it off the list */
+	dma_fence_put(&job->fence);
+}
+
+/* ---- The ring ---- */
+
+static void nop_job(struct sidra_queue *queue, struct sidra_job *job)
+{
+	u64 mask = sidra_queue_capacity(queue) - 1, i;
+
+	for (i = job->begin; i < job->value; i++)
+		queue->ring[i & mask] = (union sidra_cmd){ .hdr.opcode = SIDRA_CMD_NOP };
+	job->noped = true;
+}
+
+/* Tells the chip as far as fences allow; takes jobs that have ended off the list. Under submit_lock. */
+static void publish(struct sidra_queue *queue)
+{
+	struct sidra_job *job, *next;
+	u64 target = queue->reserved;
+
+	lockdep_assert_held(&queue->submit_lock);
+	if (!queue->index)
+		return;
+	list_for_each_entry_safe(job, next, &queue->jobs, link) {
+		if (!smp_load_acquire(&job->ready)) {	/* with its in_error */
+			target = job->begin;
+			break;
+		}
+		if (job->in_error && !job->noped)
+			nop_job(queue, job);
+		if (test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &job->fence.flags)) {
+			list_del(&job->link);
+			dma_fence_put(&job->fence);
+		}
+	}
+	if (target == queue->published)
+		return;
+	dma_wmb();	/* packets before the index */
+	WRITE_ONCE(*queue->index, target);
+	queue->published = target;
+	wmb();		/* the index before the doorbell */
+	sidra_write32(queue->sdev, SIDRA_DOORBELL(queue->slot, queue->number), 1);
+}
+
+static void publish_work(struct work_struct *work)
+{
+	struct sidra_queue *queue = container_of(work, struct sidra_queue, publish_work);
+	int idx;
+
+	if (drm_dev_enter(&queue->sdev->drm, &idx)) {
+		scoped_guard(spinlock, &queue->submit_lock)
+			if (!queue->destroyed)
+				publish(queue);
+		drm_dev_exit(idx);
+	}
+	sidra_queue_put(queue);
+}
+
+int sidra_submit_check(const union sidra_cmd *packets, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (packets[i].hdr.opcode == SIDRA_CMD_SEM_WAIT || packets[i].hdr.opcode == SIDRA_CMD_SEM_SIGNAL)
+			return -EINVAL;
+	return 0;
+}
+
+static void watch(struct sidra_queue *queue)
+{
+	sidra_queue_get(queue);
+	if (!queue_delayed_work(queue->sdev->wq, &queue->watchdog, msecs_to_jiffies(WATCH_MS)))
+		sidra_queue_put(queue);
+}
+
+static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
+		       u64 *value)
+{
+	u64 capacity = sidra_queue_capacity(queue), i;
+
+	if (queue->destroyed)
+		return -ENOENT;
+	if (sidra_point_stopped(&queue->point))
+		return -EIO;
+	if (count > capacity)
+		return -EINVAL;
+	if (count > capacity - (queue->reserved - sidra_point_timeline(&queue->point)))
+		return -EBUSY;
+	for (i = 0; i < count; i++)
+		queue->ring[(queue->reserved + i) & (capacity - 1)] = packets[i];
+	if (job) {
+		job->begin = queue->reserved;
+		job->value = queue->reserved + count;
+		job->arm.value = job->value;
+		dma_fence_get(&job->fence);	/* the list's */
+		list_add_tail(&job->link, &queue->jobs);
+		dma_fence_get(&job->fence);	/* the armed one's */
+	}
+	queue->reserved += count;
+	*value = queue->reserved;
+	publish(queue);
+	return 0;
+}
+
+int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
+			 u64 *value)
+{
+	struct sidra_device *sdev = queue->sdev;
+	int ret;
+
+	scoped_guard(spinlock, &queue->submit_lock)
+		ret = put_packets(queue, packets, count, job, value);
+	if (ret)
+		return ret;
+	atomic64_inc(&sdev->counters.submits);
+	trace_sidra_submit(sdev->ordinal, queue->slot, queue->number, *value, count);
+	if (job) {
+		sidra_arm_add(sdev, &queue->point, &job->arm);
+		watch(queue);
+	}
+	return 0;
+}
+
+/* ---- Fences to wait for ---- */
+
+static void dep_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	struct sidra_dep *dep = container_of(cb, struct sidra_dep, cb);
+	struct sidra_job *job = dep->job;
+
+	if (fence->error)
+		WRITE_ONCE(job->in_error, fence->error);
+	if (!atomic_dec_and_test(&job->waiting))
+		return;
+	smp_store_release(&job->ready, true);	/* after in_error */
+	kick_publish(job->queue);
+}
+
+/* Before the job is in a queue: what has signalled already counts at once. */
+static void wait_for_deps(struct sidra_job *job)
+{
+	u32 i;
+
+	for (i = 0; i < job->dep_count; i++) {
+		atomic_inc(&job->waiting);
+		if (dma_fence_add_callback(job->deps[i].fence, &job->deps[i].cb, dep_signalled)) {
+			if (job->deps[i].fence->error)
+				job->in_error = job->deps[i].fence->error;
+			atomic_dec(&job->waiting);
+		}
+	}
+	if (atomic_dec_and_test(&job->waiting))
+		smp_store_release(&job->ready, true);	/* after in_error */
+}
+
+static void forget_deps(struct sidra_job *job)
+{
+	u32 i;
+
+	for (i = 0; i < job->dep_count; i++)
+		dma_fence_remove_callback(job->deps[i].fence, &job->deps[i].cb);
+}
+
+/* ---- The end of a queue's jobs ---- */
+
+void sidra_submit_fail(struct sidra_queue *queue, int error)
+{
+	struct sidra_job *job, *next;
+	LIST_HEAD(jobs);
+
+	scoped_guard(spinlock, &queue->submit_lock)
+		list_splice_init(&queue->jobs, &jobs);
+	list_for_each_entry_safe(job, next, &jobs, link) {
+		forget_deps(job);
+		signal_job(job, error);
+		if (sidra_arm_del(queue->sdev, &queue->point, &job->arm))
+			dma_fence_put(&job->fence);
+		dma_fence_put(&job->fence);
+	}
+}
+
+u64 sidra_submit_skip(struct sidra_queue *queue)
+{
+	guard(spinlock)(&queue->submit_lock);
+	queue->published = queue->reserved;
+	return queue->reserved;
+}
+
+/* The first job of the queue that has been told to the chip and has not ended. */
+static struct sidra_job *running_job(struct sidra_queue *queue)
+{
+	struct sidra_job *job;
+
+	lockdep_assert_held(&queue->submit_lock);
+	list_for_each_entry(job, &queue->jobs, link) {
+		if (!smp_load_acquire(&job->ready))	/* with its in_error */
+			return NULL;
+		if (!test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &job->fence.flags))
+			return job;
+	}
+	return NULL;
+}
+
+/*
+ * Device time counts: a machine that stands still is no hang of the chip. If the device clock itself stands still, a
+ * long wall limit does.
+ */
+static bool overdue(struct sidra_queue *queue, u64 clock)
+{
+	u64 wall = ktime_get_ns();
+	struct sidra_job *job;
+
+	guard(spinlock)(&queue->submit_lock);
+	job = running_job(queue);
+	if (!job)
+		return false;
+	if (!job->wall_start) {
+		job->wall_start = wall;
+		job->clock_start = clock;
+		return false;
+	}
+	return clock - job->clock_start > job->limit_ns ||
+	       wall - job->wall_start > 4 * job->limit_ns + 60 * NSEC_PER_SEC;
+}
+
+static void time_out(struct sidra_queue *queue)
+{
+	struct sidra_device *sdev = queue->sdev;
+	struct sidra_ctx *ctx;
+
+	guard(mutex)(&sdev->lock);
+	ctx = sdev->ctxs[queue->slot];
+	if (queue->destroyed || !ctx || ctx->lost || !overdue(queue, sidra_read64(sdev, SIDRA_REG_CLOCK)))
+		return;
+	drm_warn(&sdev->drm, "queue %u of context %u: a job is overdue, the queue is stopped\n", queue->number,
+		 queue->slot);
+	sidra_entry_revoke(&ctx->queue_table[queue->number].flags);
+	sidra_quiesce(ctx, SIDRA_ADMIN_RESET_QUEUE, queue->number, 0);
+	sidra_submit_fail(queue, -ETIMEDOUT);
+	if (!ctx->lost)
+		sidra_queue_stop(queue, SIDRA_QUEUE_FAULTED, SIDRA_FAULT_TIMEOUT);
+}
+
+static void watchdog(struct work_struct *work)
+{
+	struct sidra_queue *queue = container_of(to_delayed_work(work), struct sidra_queue, watchdog);
+	bool more = false;
+	int idx;
+
+	if (drm_dev_enter(&queue->sdev->drm, &idx)) {
+		if (overdue(queue, sidra_read64(queue->sdev, SIDRA_REG_CLOCK)))
+			time_out(queue);
+		scoped_guard(spinlock, &queue->submit_lock)
+			more = !queue->destroyed && !list_empty(&queue->jobs);
+		if (more)
+			watch(queue);
+		drm_dev_exit(idx);
+	}
+	sidra_queue_put(queue);
+}
+
+void sidra_submit_init(struct sidra_queue *queue)
+{
+	spin_lock_init(&queue->submit_lock);
+	mutex_init(&queue->fence_lock);
+	INIT_LIST_HEAD(&queue->jobs);
+	INIT_WORK(&queue->publish_work, publish_work);
+	INIT_DELAYED_WORK(&queue->watchdog, watchdog);
+	queue->fence_context = dma_fence_context_alloc(1);
+}
+
+void sidra_submit_fini(struct sidra_queue *queue)
+{
+	/* A SUBMIT that began before has finished (the lock is free), the next one sees that the queue is destroyed. */
+	sidra_submit_fail(queue, -EIO);
+	if (cancel_work_sync(&queue->publish_work))
+		sidra_queue_put(queue);
+	if (cancel_delayed_work(&queue->watchdog))
+		sidra_queue_put(queue);	/* else it finds out itself */
+}
+
+/* ---- SUBMIT ---- */
+
+/* What is needed to give a fence to others, made before there is no way back. */
+struct sidra_out {
+	struct drm_syncobj *syncobj[POINTS_MAX];
+	struct dma_fence_chain *chain[POINTS_MAX];
+	u64 point[POINTS_MAX];
+	u32 count;
+	int fd;
+};
+
+static int read_point(u64 array, u32 i, struct sidra_syncobj_point *point)
+{
+	if (copy_from_user(point, u64_to_user_ptr(array) + (u64)i * sizeof(*point), sizeof(*point)))
+		return -EFAULT;
+	return point->pad ? -EINVAL : 0;
+}
+
+static int collect_deps(struct drm_file *file, const struct sidra_ioctl_submit *args, struct sidra_job *job)
+{
+	struct sidra_syncobj_point point;
+	struct dma_fence *fence;
+	u32 i;
+	int ret;
+
+	for (i = 0; i < args->in_count; i++) {
+		ret = read_point(args->in_points, i, &point);
+		if (ret)
+			return ret;
+		ret = drm_syncobj_find_fence(file, point.handle, point.point, 0, &fence);
+		if (ret)
+			return ret;
+		job->deps[job->dep_count++] = (struct sidra_dep){ .fence = fence, .job = job };
+	}
+	if (args->in_fence_fd == -1)
+		return 0;
+	fence = sync_file_get_fence(args->in_fence_fd);
+	if (!fence)
+		return -EINVAL;
+	job->deps[job->dep_count++] = (struct sidra_dep){ .fence = fence, .job = job };
+	return 0;
+}
+
+static struct sidra_job *alloc_job(struct drm_file *file, const struct sidra_ioctl_submit *args,
+				   struct sidra_queue *queue)
+{
+	u32 deps = args->in_count + (args->in_fence_fd != -1);
+	struct sidra_job *job = kzalloc(struct_size(job, deps, deps), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!job)
+		return ERR_PTR(-ENOMEM);
+	atomic64_inc(&queue->sdev->counters.submit_allocations);
+	spin_lock_init(&job->lock);
+	job->arm.fire = job_fire;
+	job->arm.sleeper = true;
+	job->limit_ns = args->deadline ?: (u64)job_timeout_ms * NSEC_PER_MSEC;
+	job->limit_ns = min_t(u64, job->limit_ns, (u64)job_timeout_ms * NSEC_PER_MSEC);
+	atomic_set(&job->waiting, 1);
+	ret = collect_deps(file, args, job);
+	if (!ret)
+		return job;
+	while (job->dep_count)
+		dma_fence_put(job->deps[--job->dep_count].fence);
+	kfree(job);
+	return ERR_PTR(ret);
+}
+
+/* A job that never was in a queue. */
+static void discard_job(struct sidra_job *job)
+{
+	forget_deps(job);
+	while (job->dep_count)
+		dma_fence_put(job->deps[--job->dep_count].fence);
+	kfree(job);
+}
+
+static void free_out(struct sidra_out *out)
+{
+	u32 i;
+
+	for (i = 0; i < out->count; i++) {
+		dma_fence_chain_free(out->chain[i]);
+		drm_syncobj_put(out->syncobj[i]);
+	}
+	if (out->fd >= 0)
+		put_unused_fd(out->fd);
+	kfree(out);
+}
+
+static struct sidra_out *alloc_out(struct drm_file *file, const struct sidra_ioctl_submit *args)
+{
+	struct sidra_out *out = kzalloc(sizeof(*out), GFP_KERNEL_ACCOUNT);
+	struct sidra_syncobj_point point;
+	int ret = 0;
+	u32 i;
+
+	if (!out)
+		return ERR_PTR(-ENOMEM);
+	out->fd = -1;
+	for (i = 0; i < args->out_count && !ret; i++) {
+		ret = read_point(args->out_points, i, &point);
+		if (ret)
+			break;
+		out->syncobj[i] = drm_syncobj_find(file, point.handle);
+		if (!out->syncobj[i]) {
+			ret = -ENOENT;
+			break;
+		}
+		out->count++;
+		out->point[i] = point.point;
+		if (!point.point)
+			continue;
+		out->chain[i] = dma_fence_chain_alloc();
+		if (!out->chain[i])
+			ret = -ENOMEM;
+	}
+	if (!ret && (args->flags & SIDRA_SUBMIT_OUT_FENCE)) {
+		out->fd = get_unused_fd_flags(O_CLOEXEC);
+		ret = out->fd < 0 ? out->fd : 0;
+	}
+	if (!ret)
+		return out;
+	free_out(out);
+	return ERR_PTR(ret);
+}
+
+static void give_out(struct sidra_out *out, struct dma_fence *fence, struct sync_file *sync, s32 *fd)
+{
+	u32 i;
+
+	for (i = 0; i < out->count; i++) {
+		if (out->point[i])
+			drm_syncobj_add_point(out->syncobj[i], out->chain[i], fence, out->point[i]);
+		else
+			drm_syncobj_replace_fence(out->syncobj[i], fence);
+		out->chain[i] = NULL;
+	}
+	if (sync) {
+		fd_install(out->fd, sync->file);
+		*fd = out->fd;
+		out->fd = -1;
+	}
+}
+
+/* From here on the job is its fence: the last reference frees it, with all that it has. */
+static struct sync_file *start_fence(struct sidra_queue *queue, struct sidra_job *job, bool file)
+{
+	lockdep_assert_held(&queue->fence_lock);
+	job->queue = sidra_queue_get(queue);
+	dma_fence_init(&job->fence, &fence_ops, &job->lock, queue->fence_context, ++queue->fence_seqno);
+	return file ? sync_file_create(&job->fence) : NULL;
+}
+
+static int submit_job(struct sidra_queue *queue, struct sidra_ioctl_submit *args, const union sidra_cmd *packets,
+		      struct sidra_job *job, struct sidra_out *out)
+{
+	bool file = args->flags & SIDRA_SUBMIT_OUT_FENCE;
+	struct sync_file *sync;
+	int ret;
+
+	scoped_guard(mutex, &queue->fence_lock) {
+		sync = start_fence(queue, job, file);
+		ret = file && !sync ? -ENOMEM : 0;
+		if (!ret) {
+			wait_for_deps(job);
+			ret = sidra_submit_packets(queue, packets, args->count, job, &args->value);
+		}
+	}
+	if (!ret) {
+		give_out(out, &job->fence, sync, &args->out_fence_fd);
+	} else {
+		forget_deps(job);
+		signal_job(job, -ECANCELED);
+		if (sync)
+			fput(sync->file);
+	}
+	dma_fence_put(&job->fence);
+	return ret;
+}
+
+static int submit_with_fences(struct drm_file *file, struct sidra_ioctl_submit *args, struct sidra_queue *queue,
+			      const union sidra_cmd *packets)
+{
+	struct sidra_out *out;
+	struct sidra_job *job;
+	int ret;
+
+	job = alloc_job(file, args, queue);
+	if (IS_ERR(job))
+		return PTR_ERR(job);
+	out = alloc_out(file, args);
+	if (IS_ERR(out) || !try_module_get(THIS_MODULE)) {
+		discard_job(job);
+		if (IS_ERR(out))
+			return PTR_ERR(out);
+		free_out(out);
+		return -ENODEV;
+	}
+	ret = submit_job(queue, args, packets, job, out);
+	free_out(out);
+	return ret;
+}
+
+static int check_submit(const struct sidra_ioctl_submit *args, s32 out_fence_fd)
+{
+	if ((args->flags & ~SIDRA_SUBMIT_OUT_FENCE) || !args->count || args->count > SUBMIT_MAX || out_fence_fd != -1)
+		return -EINVAL;
+	if (args->in_count > POINTS_MAX || args->out_count > POINTS_MAX)
+		return -EINVAL;
+	if ((args->in_points && !args->in_count) || (args->out_points && !args->out_count))
+		return -EINVAL;
+	return 0;
+}
+
+static int submit(struct drm_file *file, struct sidra_ioctl_submit *args, struct sidra_queue *queue)
+{
+	bool fences = args->in_count || args->out_count || args->in_fence_fd != -1 || args->flags;
+	union sidra_cmd few[SUBMIT_STACK], *packets = few;
+	union sidra_cmd *many __free(kvfree) = NULL;
+	size_t bytes = (size_t)args->count * sizeof(*packets);
+	int ret;
+
+	if (args->count > SUBMIT_STACK) {
+		many = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
+		if (!many)
+			return -ENOMEM;
+		atomic64_inc(&queue->sdev->counters.submit_allocations);
+		packets = many;
+	}
+	if (copy_from_user(packets, u64_to_user_ptr(args->packets), bytes))
+		return -EFAULT;
+	ret = sidra_submit_check(packets, args->count);
+	if (ret)
+		return ret;
+	if (fences)
+		return submit_with_fences(file, args, queue, packets);
+	return sidra_submit_packets(queue, packets, args->count, NULL, &args->value);
+}
+
+int sidra_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_submit *args = data;
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	struct sidra_queue *queue __free(sidra_queue) = NULL;
+	s32 out_fence_fd = args->out_fence_fd;
+	int ret;
+
+	args->value = 0;
+	args->out_fence_fd = -1;
+	ret = check_submit(args, out_fence_fd);
+	if (ret)
+		return ret;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	if (READ_ONCE(ctx->lost))
+		return -ESTALE;
+	queue = sidra_queue_find(ctx, args->queue);
+	if (!queue)
+		return -ENOENT;
+	if (queue->kind != SIDRA_QUEUE_KERNEL)
+		return -EINVAL;
+	return submit(file, args, queue);
+}

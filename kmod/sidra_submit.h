@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What runs in kernel queues: packets by SUBMIT or uring_cmd, with fences. */
+#ifndef __SIDRA_SUBMIT_H__
+#define __SIDRA_SUBMIT_H__
+
+#include <linux/types.h>
+
+#include <sidra_accel.h>
+
+struct sidra_job;
+struct sidra_queue;
+
+void sidra_submit_init(struct sidra_queue *queue);
+/* The queue is gone for the chip: its jobs end with an error, no work of it starts any more. */
+void sidra_submit_fini(struct sidra_queue *queue);
+/* All jobs that have not ended end with this error. */
+void sidra_submit_fail(struct sidra_queue *queue, int error);
+/* Where the queue goes on after a reset: behind all that was submitted. */
+u64 sidra_submit_skip(struct sidra_queue *queue);
+
+/* -EINVAL if a packet is not for kernel queues. */
+int sidra_submit_check(const union sidra_cmd *packets, u32 count);
+/*
+ * Copies packets into the ring and tells the chip as far as fences allow. Does not sleep; inside drm_dev_enter().
+ * -EBUSY: the ring is full, nothing was submitted. The queue takes references of its own to @job.
+ */
+int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
+			 u64 *value);
+
+#endif

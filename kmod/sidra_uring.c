@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Commands by io_uring. The SQE is read once, at entry: later it may be anything. SUBMIT never answers -EAGAIN, which
+ * would cost the order. A command that waits is finished exactly once: by whoever takes its arm off under irq_lock.
+ */
+#include <linux/io_uring/cmd.h>
+#include <linux/uio.h>
+
+#include "sidra_ctx.h"
+#include "sidra_drv.h"
+#include "sidra_queue.h"
+#include "sidra_submit.h"
+#include "sidra_uring.h"
+
+#define SUBMIT_MAX	4096u
+#define SUBMIT_STACK	16u
+
+/* A command that waits for a value. It goes before the packets do: the queue, not the command, owns those. */
+struct uring_wait {
+	struct sidra_arm arm;
+	struct sidra_queue *queue;	/* with a reference */
+	struct io_uring_cmd *cmd;
+	int epoch;
+	int result;
+};
+
+struct uring_pdu {
+	struct uring_wait *wait;
+};
+
+static struct uring_pdu *pdu_of(struct io_uring_cmd *cmd)
+{
+	return io_uring_cmd_to_pdu(cmd, struct uring_pdu);
+}
+
+/* The command is not touched afterwards. */
+static void finish(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	struct uring_wait *wait = pdu_of(cmd)->wait;
+	int result = wait->result;
+	u64 value = wait->arm.value;
+
+	if ((result == -EIO || result == -ENOENT) && drm_dev_is_unplugged(&wait->queue->sdev->drm))
+		result = -ENODEV;
+	pdu_of(cmd)->wait = NULL;
+	sidra_queue_put(wait->queue);
+	kfree(wait);
+	io_uring_cmd_done(cmd, result, value, issue_flags);
+}
+
+static void fire(struct sidra_arm *arm)
+{
+	struct uring_wait *wait = container_of(arm, struct uring_wait, arm);
+	const struct sidra_point *point = &wait->queue->point;
+
+	if (sidra_point_timeline(point) >= arm->value && atomic_read_acquire(&point->epoch) == wait->epoch)
+		wait->result = 0;
+	else
+		wait->result = READ_ONCE(wait->queue->destroyed) ? -ENOENT : -EIO;
+	io_uring_cmd_do_in_task_lazy(wait->cmd, finish);
+}
+
+static struct uring_wait *create_wait(struct io_uring_cmd *cmd, struct sidra_queue *queue)
+{
+	struct uring_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
+
+	if (!wait)
+		return NULL;
+	wait->queue = sidra_queue_get(queue);
+	wait->cmd = cmd;
+	wait->epoch = atomic_read(&queue->point.epoch);
+	wait->arm.sleeper = true;
+	wait->arm.fire = fire;
+	return wait;
+}
+
+static int start_wait(struct io_uring_cmd *cmd, struct uring_wait *wait, u64 value, unsigned int issue_flags)
+{
+	wait->arm.value = value;
+	pdu_of(cmd)->wait = wait;
+	io_uring_cmd_mark_cancelable(cmd, issue_flags);
+	sidra_arm_add(wait->queue->sdev, &wait->queue->point, &wait->arm);
+	return -EIOCBQUEUED;
+}
+
+/* The ring or its process ends; comes again until the command is finished. */
+static int cancel_one(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	struct uring_wait *wait = pdu_of(cmd)->wait;
+
+	if (wait && sidra_arm_del(wait->queue->sdev, &wait->queue->point, &wait->arm)) {
+		wait->result = -ECANCELED;
+		finish(cmd, issue_flags);
+	}
+	return 0;
+}
+
+/* How many commands waited for the value. */
+static int cancel_value(struct sidra_queue *queue, u64 value)
+{
+	struct rb_node *node, *next;
+	int count = 0;
+
+	guard(spinlock_irqsave)(&queue->sdev->irq_lock);
+	for (node = rb_first_cached(&queue->point.armed); node; node = next) {
+		struct sidra_arm *arm = rb_entry(node, struct sidra_arm, node);
+		struct uring_wait *wait = container_of(arm, struct uring_wait, arm);
+
+		next = rb_next(node);
+		if (arm->value != value || arm->fire != fire)
+			continue;
+		sidra_arm_del_locked(queue->sdev, &queue->point, arm);
+		wait->result = -ECANCELED;
+		io_uring_cmd_do_in_task_lazy(wait->cmd, finish);
+		count++;
+	}
+	return count ?: -ENOENT;
+}
+
+/* Packets of a registered buffer. */
+static int read_fixed(struct io_uring_cmd *cmd, u64 address, u32 bytes, union sidra_cmd *packets)
+{
+	struct iov_iter iter;
+	int ret = io_uring_cmd_import_fixed(address, bytes, ITER_SOURCE, &iter, cmd);
+
+	if (ret)
+		return ret;
+	return copy_from_iter_full(packets, bytes, &iter) ? 0 : -EFAULT;
+}
+
+static int submit(struct io_uring_cmd *cmd, struct sidra_queue *queue, const union sidra_cmd *packets, u32 count,
+		  unsigned int issue_flags)
+{
+	struct uring_wait *wait;
+	u64 value;
+	int ret;
+
+	ret = sidra_submit_check(packets, count);
+	if (ret)
+		return ret;
+	wait = create_wait(cmd, queue);	/* before there is no way back */
+	if (!wait)
+		return -ENOMEM;
+	atomic64_inc(&queue->sdev->counters.submit_allocations);
+	ret = sidra_submit_packets(queue, packets, count, NULL, &value);
+	if (!ret)
+		return start_wait(cmd, wait, value, issue_flags);
+	sidra_queue_put(wait->queue);
+	kfree(wait);
+	return ret;
+}
+
+static int submit_fixed(struct io_uring_cmd *cmd, struct sidra_queue *queue, u64 address, u32 bytes,
+			unsigned int issue_flags)
+{
+	union sidra_cmd few[SUBMIT_STACK], *packets = few;
+	union sidra_cmd *many __free(kvfree) = NULL;
+	u32 count = bytes / sizeof(*packets);
+	int ret;
+
+	if (!bytes || bytes % sizeof(*packets) || count > SUBMIT_MAX)
+		return -EINVAL;
+	if (count > SUBMIT_STACK) {
+		many = kvmalloc(bytes, GFP_KERNEL_ACCOUNT);
+		if (!many)
+			return -ENOMEM;
+		atomic64_inc(&queue->sdev->counters.submit_allocations);
+		packets = many;
+	}
+	ret = read_fixed(cmd, address, bytes, packets);
+	return ret ?: submit(cmd, queue, packets, count, issue_flags);
+}
+
+/* What the SQE says, read once. */
+struct uring_sqe {
+	struct sidra_uring_cmd cmd;
+	union sidra_cmd packet;
+	u64 address;
+	u32 bytes;
+};
+
+static int run(struct io_uring_cmd *cmd, const struct uring_sqe *sqe, struct sidra_queue *queue,
+	       unsigned int issue_flags)
+{
+	struct uring_wait *wait;
+
+	switch (cmd->cmd_op) {
+	case SIDRA_URING_SUBMIT:
+		if (sqe->cmd.value || queue->kind != SIDRA_QUEUE_KERNEL)
+			return -EINVAL;
+		if (cmd->flags & IORING_URING_CMD_FIXED)
+			return submit_fixed(cmd, queue, sqe->address, sqe->bytes, issue_flags);
+		if (!(issue_flags & IO_URING_F_SQE128))
+			return -EINVAL;
+		return submit(cmd, queue, &sqe->packet, 1, issue_flags);
+	case SIDRA_URING_WAIT_VALUE:
+		wait = create_wait(cmd, queue);
+		return wait ? start_wait(cmd, wait, sqe->cmd.value, issue_flags) : -ENOMEM;
+	case SIDRA_URING_CANCEL:
+		return cancel_value(queue, sqe->cmd.value);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+static int run_known(struct io_uring_cmd *cmd, const struct uring_sqe *sqe, struct sidra_file *sfile,
+		     unsigned int issue_flags)
+{
+	struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_find(sfile, sqe->cmd.context);
+	struct sidra_queue *queue __free(sidra_queue) = NULL;
+
+	if (!ctx)
+		return -ENOENT;
+	if (READ_ONCE(ctx->lost) && cmd->cmd_op != SIDRA_URING_CANCEL)
+		return -ESTALE;
+	queue = sidra_queue_find(ctx, sqe->cmd.queue);
+	return queue ? run(cmd, sqe, queue, issue_flags) : -ENOENT;
+}
+
+int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	struct drm_file *file = cmd->file->private_data;
+	struct sidra_file *sfile = file->driver_priv;
+	struct uring_sqe sqe = {};
+	int ret, idx;
+
+	BUILD_BUG_ON(sizeof(struct sidra_uring_cmd) != 16);
+	if (issue_flags & IO_URING_F_CANCEL)
+		return cancel_one(cmd, issue_flags);
+	if (cmd->cmd_op < SIDRA_URING_SUBMIT || cmd->cmd_op > SIDRA_URING_CANCEL)
+		return -EOPNOTSUPP;
+	memcpy(&sqe.cmd, io_uring_sqe_cmd(cmd->sqe), sizeof(sqe.cmd));
+	if (issue_flags & IO_URING_F_SQE128)
+		memcpy(&sqe.packet, (const u8 *)io_uring_sqe_cmd(cmd->sqe) + sizeof(sqe.cmd), sizeof(sqe.packet));
+	sqe.address = READ_ONCE(cmd->sqe->addr);
+	sqe.bytes = READ_ONCE(cmd->sqe->len);
+	if (!drm_dev_enter(&sfile->sdev->drm, &idx))
+		return -ENODEV;
+	ret = run_known(cmd, &sqe, sfile, issue_flags);
+	drm_dev_exit(idx);
+	return ret;
+}

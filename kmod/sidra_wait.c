@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Waiting for timelines, asleep or by eventfd: arm, look again, sleep, and look now and then all the same. */
+#include <linux/eventfd.h>
+#include <linux/file.h>
+#include <linux/hrtimer.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "sidra_ctx.h"
+#include "sidra_drv.h"
+#include "sidra_queue.h"
+
+#define RECHECK_NS	(50 * NSEC_PER_MSEC)	/* a lost interrupt costs this much, never a hang */
+#define STRIDE_MAX	4096u
+#define FEW		2u	/* items that need no memory */
+#define EVENTFDS_MAX	1024u	/* armed by one file */
+
+/* ---- WAIT ---- */
+
+struct waiter {
+	struct task_struct *task;
+	bool woken;
+};
+
+struct item {
+	struct sidra_queue *queue;
+	u64 value;
+	int epoch;
+	struct sidra_arm arm;
+	struct waiter *waiter;
+};
+
+/* The epoch last: a reset moves it before it lets the timeline jump. */
+static bool reached(const struct item *item)
+{
+	const struct sidra_point *point = &item->queue->point;
+
+	return sidra_point_timeline(point) >= item->value && atomic_read_acquire(&point->epoch) == item->epoch;
+}
+
+/* It will not come any more: 0 while it may. */
+static int failure(const struct item *item)
+{
+	const struct sidra_point *point = &item->queue->point;
+
+	if (smp_load_acquire(&item->queue->destroyed))	/* before the run state, which it makes LOST */
+		return -ENOENT;
+	return sidra_point_stopped(point) || atomic_read_acquire(&point->epoch) != item->epoch ? -EIO : 0;
+}
+
+/* 0, or the failure of an item, which is named in @index; -EAGAIN: wait on. */
+static int look(const struct item *items, u32 count, bool all, u32 *index)
+{
+	u32 done = 0, failed = 0, i;
+	int ret = 0;
+
+	for (i = 0; i < count; i++) {
+		int error;
+
+		if (reached(&items[i])) {
+			done++;
+			if (all)
+				continue;
+			*index = i;
+			return 0;
+		}
+		error = failure(&items[i]);
+		if (!error || ret)
+			continue;
+		/* It may have been reached between the two looks: it stopped after that. */
+		if (reached(&items[i])) {
+			i--;
+			continue;
+		}
+		ret = error;
+		failed = i;
+	}
+	*index = ret ? failed : 0;
+	if (done == count)
+		return 0;
+	return ret ?: -EAGAIN;
+}
+
+static void wake(struct sidra_arm *arm)
+{
+	struct item *item = container_of(arm, struct item, arm);
+
+	WRITE_ONCE(item->waiter->woken, true);
+	wake_up_process(item->waiter->task);
+}
+
+/* Sleeps until something was fired, the deadline, or it is time to look without an interrupt. */
+static int sleep_armed(struct sidra_device *sdev, struct item *items, u32 count, bool all, u64 until)
+{
+	struct waiter waiter = { .task = current };
+	ktime_t expires = ns_to_ktime(min_t(u64, until, KTIME_MAX));
+	u32 i, index;
+
+	for (i = 0; i < count; i++) {
+		items[i].waiter = &waiter;
+		items[i].arm = (struct sidra_arm){ .value = items[i].value, .fire = wake };
+		if (!reached(&items[i]))
+			sidra_arm_add(sdev, &items[i].queue->point, &items[i].arm);
+	}
+	set_current_state(TASK_INTERRUPTIBLE);
+	if (!READ_ONCE(waiter.woken) && look(items, count, all, &index) == -EAGAIN && !signal_pending(current))
+		schedule_hrtimeout_range(&expires, 50 * NSEC_PER_USEC, HRTIMER_MODE_ABS);
+	__set_current_state(TASK_RUNNING);
+	for (i = 0; i < count; i++)
+		sidra_arm_del(sdev, &items[i].queue->point, &items[i].arm);
+	if (signal_pending(current))
+		return -ERESTARTSYS;
+	return READ_ONCE(waiter.woken) ? 1 : 0;
+}
+
+/* Nothing came: the chip may be gone. */
+static int recheck(struct sidra_device *sdev)
+{
+	int idx, ret;
+
+	if (!drm_dev_enter(&sdev->drm, &idx))
+		return -ENODEV;
+	scoped_guard(mutex, &sdev->lock)
+		ret = sidra_check_link(sdev);
+	drm_dev_exit(idx);
+	return ret;
+}
+
+static int wait(struct sidra_device *sdev, struct item *items, struct sidra_ioctl_wait *args)
+{
+	bool all = args->flags & SIDRA_WAIT_ALL;
+	int ret, gone = 0;
+	u64 now;
+
+	for (;;) {
+		ret = look(items, args->count, all, &args->index);
+		if (ret != -EAGAIN)
+			return ret && drm_dev_is_unplugged(&sdev->drm) ? -ENODEV : ret;
+		if (gone)
+			return gone;
+		now = args->deadline ? ktime_get_ns() : 0;
+		if (!args->deadline || now >= args->deadline)
+			return -ETIMEDOUT;
+		ret = sleep_armed(sdev, items, args->count, all, min(args->deadline, now + RECHECK_NS));
+		if (ret < 0)
+			return look(items, args->count, all, &args->index) == 0 ? 0 : ret;
+		if (!ret && ktime_get_ns() < args->deadline)
+			gone = recheck(sdev);
+	}
+}
+
+static int read_item(u64 from, u32 stride, struct sidra_wait_item *item)
+{
+	int ret = copy_struct_from_user(item, sizeof(*item), u64_to_user_ptr(from), stride);
+
+	return ret == -E2BIG ? -EINVAL : ret;
+}
+
+static int find_queue(struct drm_file *file, u32 context, u32 number, struct sidra_queue **queue)
+{
+	struct sidra_ctx *ctx __free(sidra_ctx) = sidra_ctx_find(file->driver_priv, context);
+
+	*queue = ctx ? sidra_queue_find(ctx, number) : NULL;
+	return *queue ? 0 : -ENOENT;
+}
+
+int sidra_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_wait *args = data;
+	struct item few[FEW] = {}, *items = few;
+	struct item *many __free(kfree) = NULL;
+	struct sidra_wait_item item;
+	int ret = 0;
+	u32 i;
+
+	args->index = 0;
+	if ((args->flags & ~SIDRA_WAIT_ALL) || !args->count || args->count > SIDRA_WAIT_MAX ||
+	    args->stride < sizeof(item) || args->stride > STRIDE_MAX)
+		return -EINVAL;
+	if (drm_dev_is_unplugged(drm))
+		return -ENODEV;
+	if (args->count > FEW) {
+		many = kcalloc(args->count, sizeof(*many), GFP_KERNEL_ACCOUNT);
+		if (!many)
+			return -ENOMEM;
+		items = many;
+	}
+	for (i = 0; i < args->count; i++) {
+		ret = read_item(args->items + (u64)i * args->stride, args->stride, &item);
+		if (!ret)
+			ret = find_queue(file, item.context, item.queue, &items[i].queue);
+		if (ret) {
+			args->index = i;
+			break;
+		}
+		items[i].value = item.value;
+		items[i].epoch = atomic_read(&items[i].queue->point.epoch);
+	}
+	if (!ret)
+		ret = wait(to_sidra(drm), items, args);
+	for (i = 0; i < args->count && items[i].queue; i++)
+		sidra_queue_put(items[i].queue);
+	return ret;
+}
+
+/* ---- ARM ---- */
+
+struct event {
+	struct sidra_arm arm;
+	struct eventfd_ctx *ctx;
+	atomic_t *count;	/* of the file; it closes after its contexts, and with them all events, are gone */
+};
+
+static void free_event(struct event *event)
+{
+	eventfd_ctx_put(event->ctx);
+	atomic_dec(event->count);
+	kfree(event);
+}
+
+static void signal_event(struct sidra_arm *arm)
+{
+	struct event *event = container_of(arm, struct event, arm);
+
+	eventfd_signal(event->ctx);
+	free_event(event);
+}
+
+/* Takes off what was armed for a value by eventfd. */
+static void cancel_events(struct sidra_device *sdev, struct sidra_queue *queue, u64 value)
+{
+	struct rb_node *node, *next;
+
+	guard(spinlock_irqsave)(&sdev->irq_lock);
+	for (node = rb_first_cached(&queue->point.armed); node; node = next) {
+		struct sidra_arm *arm = rb_entry(node, struct sidra_arm, node);
+
+		next = rb_next(node);
+		if (arm->value != value || arm->fire != signal_event)
+			continue;
+		sidra_arm_del_locked(sdev, &queue->point, arm);
+		free_event(container_of(arm, struct event, arm));
+	}
+}
+
+static struct event *create_event(struct sidra_file *sfile, s32 fd, u64 value)
+{
+	struct event *event;
+	struct eventfd_ctx *ctx = eventfd_ctx_fdget(fd);	/* ours: the caller may close theirs */
+
+	if (IS_ERR(ctx))
+		return ERR_CAST(ctx);
+	event = kzalloc(sizeof(*event), GFP_KERNEL_ACCOUNT);
+	if (!event || atomic_inc_return(&sfile->events) > EVENTFDS_MAX) {
+		if (event)
+			atomic_dec(&sfile->events);
+		kfree(event);
+		eventfd_ctx_put(ctx);
+		return ERR_PTR(event ? -ENOSPC : -ENOMEM);
+	}
+	event->ctx = ctx;
+	event->count = &sfile->events;
+	event->arm = (struct sidra_arm){ .value = value, .sleeper = true, .fire = signal_event };
+	return event;
+}
+
+int sidra_arm_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_arm *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	struct sidra_queue *queue __free(sidra_queue) = NULL;
+	struct event *event;
+
+	if (args->flags)
+		return -EINVAL;
+	if (args->eventfd < -1)
+		return -EBADF;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	if (READ_ONCE(ctx->lost))
+		return -ESTALE;
+	queue = sidra_queue_find(ctx, args->queue);
+	if (!queue)
+		return -ENOENT;
+	if (args->eventfd == -1) {
+		cancel_events(sdev, queue, args->value);
+		return 0;
+	}
+	event = create_event(file->driver_priv, args->eventfd, args->value);
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+	sidra_arm_add(sdev, &queue->point, &event->arm);
+	return 0;
+}

@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/anon_inodes.h>
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/file.h>
+#include <linux/mm.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+#include <linux/uuid.h>
+
+#include "sidra_ctx.h"
+#include "sidra_drv.h"
+#include "sidra_quiesce.h"
+#include "sidra_store.h"
+#include "sidra_weights.h"
+
+/**
+ * struct sidra_weights_handle - in a context's table; index 0 stays free, so that a forgotten packet field faults
+ * @object: with a handle of it
+ * @rights: SIDRA_WEIGHTS_*
+ */
+struct sidra_weights_handle {
+	struct sidra_object *object;
+	u32 rights;
+};
+
+#define INDEX_LIMIT	XA_LIMIT(1, SIDRA_WEIGHTS_MAX - 1)
+
+static u32 user_id(void)
+{
+	return from_kuid(&init_user_ns, current_euid());
+}
+
+static bool valid_rights(u32 rights)
+{
+	return rights && !(rights & ~SIDRA_WEIGHTS_RIGHTS);
+}
+
+static u32 hardware_rights(u32 rights)
+{
+	return (rights & SIDRA_WEIGHTS_COMPUTE ? SIDRA_HW_WEIGHTS_COMPUTE : 0) |
+	       (rights & SIDRA_WEIGHTS_PROGRAM ? SIDRA_HW_WEIGHTS_PROGRAM : 0) |
+	       (rights & SIDRA_WEIGHTS_READBACK ? SIDRA_HW_WEIGHTS_READBACK : 0);
+}
+
+/* ---- Handles; under sidra_device.lock ---- */
+
+/* Takes over one handle of the object. */
+static int install(struct sidra_ctx *ctx, struct sidra_object *object, u32 rights, u32 *index)
+{
+	struct sidra_hw_weights entry = {
+		.uid = object->uid,
+		.tiles = object->tiles_bus,
+		.rows = object->rows,
+		.cols = object->cols,
+		.tile_count = object->tile_count,
+		.flags = SIDRA_HW_WEIGHTS_VALID | hardware_rights(rights),
+		.encoding = object->encoding,
+	};
+	struct sidra_weights_handle *handle = kzalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
+	int ret = handle ? 0 : -ENOMEM;
+
+	if (!ret) {
+		handle->object = object;
+		handle->rights = rights;
+		ret = xa_alloc(&ctx->weights, index, handle, INDEX_LIMIT, GFP_KERNEL_ACCOUNT);
+	}
+	if (ret) {
+		kfree(handle);
+		sidra_store_put_handle(ctx->sdev, object);
+		return ret == -EBUSY ? -EMFILE : ret;
+	}
+	sidra_entry_publish(&ctx->weights_table[*index], &entry, sizeof(entry),
+			    offsetof(struct sidra_hw_weights, flags));
+	return 0;
+}
+
+static void drop(struct sidra_ctx *ctx, u32 index, struct sidra_weights_handle *handle)
+{
+	sidra_entry_revoke(&ctx->weights_table[index].flags);
+	sidra_quiesce(ctx, SIDRA_ADMIN_QUIESCE_WEIGHTS, index, 0);
+	xa_erase(&ctx->weights, index);
+	sidra_store_put_handle(ctx->sdev, handle->object);
+	kfree(handle);
+}
+
+void sidra_weights_drop_all(struct sidra_ctx *ctx)
+{
+	struct sidra_weights_handle *handle;
+	unsigned long index;
+
+	lockdep_assert_held(&ctx->sdev->lock);
+	xa_for_each(&ctx->weights, index, handle)
+		drop(ctx, index, handle);
+}
+
+/* ---- What callers give and get ---- */
+
+static int read_name(u64 address, char name[SIDRA_NVM_NAME_MAX + 1])
+{
+	long length = strncpy_from_user(name, u64_to_user_ptr(address), SIDRA_NVM_NAME_MAX + 1);
+
+	if (length < 0)
+		return length;
+	return length == 0 || length > SIDRA_NVM_NAME_MAX ? -EINVAL : 0;
+}
+
+/* NULL for nothing. */
+static void *read_data(u64 address, u64 size)
+{
+	if (size > SIDRA_NVM_DATA_MAX)
+		return ERR_PTR(-EINVAL);
+	return size ? vmemdup_user(u64_to_user_ptr(address), size) : NULL;
+}
+
+/* Gives the caller of open or import the data kept with the object. */
+static int return_data(u64 to, u64 room, const void *data, u64 size, u64 *data_size)
+{
+	if (size > room) {
+		*data_size = size;
+		return -ENOSPC;
+	}
+	if (size && copy_to_user(u64_to_user_ptr(to), data, size))
+		return -EFAULT;
+	return 0;
+}
+
+/* A handle that was taken while the caller got its data becomes one of the context, or is dropped. */
+static int install_taken(struct sidra_ctx *ctx, struct sidra_object *object, u32 rights, u32 *index, int ret)
+{
+	guard(mutex)(&ctx->sdev->lock);
+	if (!ret)
+		ret = sidra_ctx_usable(ctx);
+	if (!ret && object->gone)
+		ret = -ENODEV;
+	if (!ret)
+		return install(ctx, object, rights, index);
+	sidra_store_put_handle(ctx->sdev, object);
+	return ret;
+}
+
+/* ---- Calls ---- */
+
+static int check_context(struct sidra_ctx *ctx)
+{
+	return sidra_check_link(ctx->sdev) ?: sidra_ctx_usable(ctx);
+}
+
+int sidra_weights_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_weights_create *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	struct sidra_object *object;
+	int ret;
+
+	args->index = 0;
+	args->xbars = 0;
+	args->uid = 0;
+	if (args->flags || !valid_rights(args->rights) || args->encoding > SIDRA_ENCODING_OFFSET || !args->rows ||
+	    !args->cols)
+		return -EINVAL;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	guard(mutex)(&sdev->lock);
+	ret = check_context(ctx);
+	if (ret)
+		return ret;
+	object = sidra_store_create(sdev, args->rows, args->cols, args->encoding);
+	if (IS_ERR(object))
+		return PTR_ERR(object);
+	ret = install(ctx, object, args->rights, &args->index);
+	if (ret)
+		return ret;
+	args->xbars = object->tile_count;
+	args->uid = object->uid;
+	return 0;
+}
+
+int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_weights_publish *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	struct sidra_nvm_entry entry = {};
+	struct sidra_weights_handle *handle;
+	void *kept __free(kvfree) = NULL;
+	uuid_t uuid;
+	int ret;
+
+	memset(args->uuid, 0, sizeof(args->uuid));
+	if (args->flags || args->mode & ~0777u || args->data_size > SIDRA_NVM_DATA_MAX)
+		return -EINVAL;
+	ret = read_name(args->name, entry.name);
+	if (ret)
+		return ret;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	kept = read_data(args->data, args->data_size);
+	if (IS_ERR(kept))
+		return PTR_ERR(kept);
+	uuid_gen(&uuid);
+	export_uuid(entry.uuid, &uuid);
+	memcpy(entry.hash, args->hash, sizeof(entry.hash));
+	entry.owner = user_id();
+	entry.mode = args->mode;
+	entry.created_s = ktime_get_real_seconds();
+
+	guard(mutex)(&sdev->lock);
+	ret = check_context(ctx);
+	if (ret)
+		return ret;
+	handle = xa_load(&ctx->weights, args->index);
+	if (!handle)
+		return -ENOENT;
+	if (!(handle->rights & SIDRA_WEIGHTS_PROGRAM))
+		return -EACCES;
+	ret = sidra_store_publish(sdev, handle->object, &entry, kept, args->data_size);
+	if (!ret)
+		memcpy(args->uuid, entry.uuid, sizeof(args->uuid));
+	return ret;
+}
+
+static int take_named(struct sidra_ctx *ctx, const char *name, u32 rights, struct sidra_object **object, void **kept,
+		      u64 *size)
+{
+	struct sidra_device *sdev = ctx->sdev;
+	bool admin = capable(CAP_SYS_ADMIN);
+	int number, ret;
+
+	guard(mutex)(&sdev->lock);
+	ret = check_context(ctx);
+	if (ret)
+		return ret;
+	number = sidra_store_open(sdev, name, rights, user_id(), admin, object);
+	if (number < 0)
+		return number;
+	*size = sdev->store.nvm.entries[number].data_size;
+	*kept = kvmalloc(*size ?: 1, GFP_KERNEL_ACCOUNT);
+	ret = *kept ? sidra_store_read_data(sdev, number, *kept) : -ENOMEM;
+	if (ret)
+		sidra_store_put_handle(sdev, *object);
+	return ret;
+}
+
+int sidra_weights_open_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_weights_open *args = data;
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	char name[SIDRA_NVM_NAME_MAX + 1];
+	void *kept __free(kvfree) = NULL;
+	struct sidra_object *object, shape;	/* the handle may be gone when we answer */
+	u64 room = args->data_size, size;
+	u32 index;
+	int ret;
+
+	args->rows = 0;
+	args->cols = 0;
+	args->encoding = 0;
+	args->xbars = 0;
+	args->index = 0;
+	args->uid = 0;
+	args->data_size = 0;
+	if (args->flags || !valid_rights(args->rights))
+		return -EINVAL;
+	ret = read_name(args->name, name);
+	if (ret)
+		return ret;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	ret = take_named(ctx, name, args->rights, &object, &kept, &size);
+	if (ret)
+		return ret;
+	shape = *object;
+	ret = return_data(args->data, room, kept, size, &args->data_size);
+	ret = install_taken(ctx, object, args->rights, &index, ret);
+	if (ret)
+		return ret;
+	args->data_size = size;
+	args->rows = shape.rows;
+	args->cols = shape.cols;
+	args->encoding = shape.encoding;
+	args->xbars = shape.tile_count;
+	args->uid = shape.uid;
+	args->index = index;
+	return 0;
+}
+
+int sidra_weights_unlink_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_weights_unlink *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	bool admin = capable(CAP_SYS_ADMIN);
+	char name[SIDRA_NVM_NAME_MAX + 1];
+	int ret;
+
+	if ((args->flags & ~SIDRA_UNLINK_EVICT) || args->pad)
+		return -EINVAL;
+	ret = read_name(args->name, name);
+	if (ret)
+		return ret;
+	guard(mutex)(&sdev->lock);
+	ret = sidra_check_link(sdev);
+	return ret ?: sidra_store_unlink(sdev, name, args->flags & SIDRA_UNLINK_EVICT, user_id(), admin);
+}
+
+int sidra_weights_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_weights *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	struct sidra_weights_handle *handle;
+
+	if (args->flags || args->pad)
+		return -EINVAL;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	guard(mutex)(&sdev->lock);
+	handle = ctx->dead ? NULL : xa_load(&ctx->weights, args->index);
+	if (!handle)
+		return -ENOENT;
+	drop(ctx, args->index, handle);
+	return 0;
+}
+
+/* ---- Descriptors that stand for an object ---- */
+
+struct sidra_share {
+	struct sidra_device *sdev;	/* with a reference to its drm device */
+	struct sidra_object *object;
+	u32 rights;
+	void *data;
+	u64 size;
+};
+
+static int share_release(struct inode *inode, struct file *filp)
+{
+	struct sidra_share *share = filp->private_data;
+	struct sidra_device *sdev = share->sdev;
+
+	scoped_guard(mutex, &sdev->lock)
+		sidra_store_put_descriptor(sdev, share->object);
+	kvfree(share->data);
+	kfree(share);
+	drm_dev_put(&sdev->drm);
+	return 0;
+}
+
+static const struct file_operations share_fops = {
+	.owner = THIS_MODULE,
+	.release = share_release,
+};
+
+/* The object gets a descriptor that @share stands for; afterwards closing the file frees all of it. */
+static int take_shared(struct sidra_ctx *ctx, u32 index, struct sidra_share *share)
+{
+	struct sidra_weights_handle *handle;
+	int ret;
+
+	guard(mutex)(&ctx->sdev->lock);
+	ret = check_context(ctx);
+	if (ret)
+		return ret;
+	handle = xa_load(&ctx->weights, index);
+	if (!handle)
+		return -ENOENT;
+	if (share->rights & ~handle->rights)
+		return -EACCES;
+	share->object = handle->object;
+	share->object->descriptors++;
+	return 0;
+}
+
+static int share_file(struct sidra_ctx *ctx, u32 index, struct sidra_share *share)
+{
+	struct sidra_device *sdev = ctx->sdev;
+	int fd, ret;
+
+	ret = take_shared(ctx, index, share);
+	if (ret)
+		return ret;
+	drm_dev_get(&sdev->drm);
+	fd = anon_inode_getfd("[sidra-weights]", &share_fops, share, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	scoped_guard(mutex, &sdev->lock)
+		sidra_store_put_descriptor(sdev, share->object);
+	drm_dev_put(&sdev->drm);
+	return fd;
+}
+
+int sidra_weights_share_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_weights_share *args = data;
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	struct sidra_share *share;
+	int ret;
+
+	args->fd = -1;
+	if (args->flags || !valid_rights(args->rights))
+		return -EINVAL;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	share = kzalloc(sizeof(*share), GFP_KERNEL_ACCOUNT);
+	if (!share)
+		return -ENOMEM;
+	share->sdev = ctx->sdev;
+	share->rights = args->rights;
+	share->size = args->data_size;
+	share->data = read_data(args->data, args->data_size);
+	ret = IS_ERR(share->data) ? PTR_ERR(share->data) : share_file(ctx, args->index, share);
+	if (ret >= 0) {
+		args->fd = ret;
+		return 0;
+	}
+	if (!IS_ERR(share->data))
+		kvfree(share->data);
+	kfree(share);
+	return ret;
+}
+
+static int import(struct sidra_ctx *ctx, struct sidra_share *share, struct sidra_ioctl_weights_import *args, u64 room)
+{
+	struct sidra_object *object = share->object, shape;
+	u32 index;
+	int ret;
+
+	scoped_guard(mutex, &ctx->sdev->lock) {
+		ret = check_context(ctx);
+		if (ret)
+			return ret;
+		object->handles++;
+	}
+	shape = *object;
+	ret = return_data(args->data, room, share->data, share->size, &args->data_size);
+	ret = install_taken(ctx, object, share->rights, &index, ret);
+	if (ret)
+		return ret;
+	args->data_size = share->size;
+	args->rights = share->rights;
+	args->rows = shape.rows;
+	args->cols = shape.cols;
+	args->encoding = shape.encoding;
+	args->xbars = shape.tile_count;
+	args->uid = shape.uid;
+	args->index = index;
+	return 0;
+}
+
+int sidra_weights_import_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_weights_import *args = data;
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	u64 room = args->data_size;
+	struct sidra_share *share;
+	struct file *filp;
+	int ret = -ENOENT;
+
+	args->rights = 0;
+	args->rows = 0;
+	args->cols = 0;
+	args->encoding = 0;
+	args->xbars = 0;
+	args->index = 0;
+	args->uid = 0;
+	args->data_size = 0;
+	if (args->flags)
+		return -EINVAL;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	filp = fget(args->fd);
+	if (!filp)
+		return -EBADF;
+	share = filp->private_data;
+	if (filp->f_op == &share_fops && share->sdev == ctx->sdev)
+		ret = import(ctx, share, args, room);
+	fput(filp);
+	return ret;
+}
+
+int sidra_weights_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_weights_query *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	struct sidra_weights_handle *handle;
+	u32 *ids __free(kvfree) = NULL;
+	u32 room = args->xbars, count;
+	int ret;
+
+	args->xbars = 0;
+	args->programmed_rows = 0;
+	args->total_rows = 0;
+	if (args->flags)
+		return -EINVAL;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	scoped_guard(mutex, &sdev->lock) {
+		ret = check_context(ctx);
+		if (ret)
+			return ret;
+		handle = xa_load(&ctx->weights, args->index);
+		if (!handle)
+			return -ENOENT;
+		count = handle->object->tile_count;
+		if (args->xbar_ids && room < count) {
+			args->xbars = count;
+			return -ENOSPC;
+		}
+		ret = sidra_store_progress(sdev, handle->object, &args->programmed_rows, &args->total_rows);
+		if (!ret && args->xbar_ids) {
+			ids = kvmemdup(handle->object->tiles, (size_t)count * sizeof(*ids), GFP_KERNEL_ACCOUNT);
+			ret = ids ? 0 : -ENOMEM;
+		}
+	}
+	if (!ret && ids && copy_to_user(u64_to_user_ptr(args->xbar_ids), ids, (size_t)count * sizeof(*ids)))
+		ret = -EFAULT;
+	if (ret) {
+		args->programmed_rows = 0;
+		args->total_rows = 0;
+		return ret;
+	}
+	args->xbars = count;
+	return 0;
+}
+
+int sidra_weights_list_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_weights_list *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_nvm_entry entry = {};
+	u32 number;
+	int ret;
+
+	if (args->flags)
+		return -EINVAL;
+	scoped_guard(mutex, &sdev->lock) {
+		ret = sidra_check_link(sdev);
+		if (ret)
+			return ret;
+		for (number = args->cursor; number < SIDRA_NVM_ENTRIES; number++) {
+			entry = sdev->store.nvm.entries[number];
+			if (entry.uid)
+				break;
+		}
+	}
+	if (!entry.uid)
+		return -ENOENT;
+	if (copy_to_user(u64_to_user_ptr(args->entry), &entry, sizeof(entry)))
+		return -EFAULT;
+	args->cursor = number + 1;
+	return 0;
+}
