@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+// What outlives what: fork, sharing of buffers, limits, removal under load.
+#include <grp.h>
+#include <libdrm/drm.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <fstream>
+#include <thread>
+
+#include "node.h"
+
+namespace sidra::test {
+namespace {
+
+class Life : public NodeTest {};
+
+// Runs `body` in a child; whether it returned true.
+template <class Body>
+bool in_child(Body body) {
+    const pid_t child = fork();
+    if (child == 0) _exit(body() ? 0 : 1);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+bool mapped(const void* address) {
+    unsigned char resident;
+    return mincore(const_cast<void*>(address), 1, &resident) == 0;
+}
+
+TEST_F(Life, QueuesAreNotInheritedByForks) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_USER);
+    Buffer buffer(context, 4096);
+    EXPECT_TRUE(mapped(queue.ring) && mapped(queue.state) && mapped(context.doorbells));
+    EXPECT_TRUE(in_child([&] {
+        return !mapped(queue.ring) && !mapped(queue.state) && !mapped(context.doorbells) && mapped(buffer.words);
+    }));
+    EXPECT_EQ(queue.wait(queue.push(nop())), 0);
+}
+
+TEST_F(Life, StatePageStaysReadOnly) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_USER);
+    EXPECT_EQ(node.map(queue.create.state_offset, SIDRA_PAGE_SIZE), nullptr);
+    EXPECT_EQ(errno, EACCES);
+    EXPECT_NE(mprotect(const_cast<sidra_queue_state*>(queue.state), SIDRA_PAGE_SIZE, PROT_READ | PROT_WRITE), 0);
+    EXPECT_EQ(
+        mmap(nullptr, SIDRA_PAGE_SIZE, PROT_READ, MAP_PRIVATE, node.fd, static_cast<off_t>(queue.create.state_offset)),
+        MAP_FAILED);
+}
+
+TEST_F(Life, BuffersPassBetweenOpens) {
+    Node a, b;
+    Context context_a(a), context_b(b);
+    Queue queue(context_b, SIDRA_QUEUE_USER);
+    Buffer buffer(context_a, 8192), target(context_b, 8192), local(context_a, 4096, SIDRA_BUFFER_LOCAL);
+    drm_prime_handle prime{buffer.handle, DRM_CLOEXEC | DRM_RDWR, -1};
+    ASSERT_EQ(a.call(DRM_IOCTL_PRIME_HANDLE_TO_FD, prime), 0);
+    drm_prime_handle import{0, 0, prime.fd};
+    ASSERT_EQ(b.call(DRM_IOCTL_PRIME_FD_TO_HANDLE, import), 0);
+    close(prime.fd);
+    const uint64_t va = Buffer::bind(context_b, import.handle);
+    buffer.words[3] = 0xabcdef;
+    EXPECT_EQ(queue.wait(queue.push(copy(target.va, va, 4096))), 0);
+    EXPECT_EQ(target.words[3], 0xabcdefu);
+    drm_gem_close close_it{import.handle, 0};
+    EXPECT_EQ(b.call(DRM_IOCTL_GEM_CLOSE, close_it), 0);
+    EXPECT_EQ(queue.wait(queue.push(copy(target.va, va, 4096))), -EIO) << "DRM's own close unbinds too";
+    prime = {local.handle, DRM_CLOEXEC, -1};
+    EXPECT_EQ(a.call(DRM_IOCTL_PRIME_HANDLE_TO_FD, prime), -EOPNOTSUPP);
+}
+
+TEST_F(Life, ForeignMemoryAndLimitsHaveErrnosOfTheirOwn) {
+    Node node;
+    Context context(node);
+    Buffer buffer(context, 4096);
+    sidra_ioctl_buffer_register enroll{reinterpret_cast<uintptr_t>(buffer.words), 4096, 0, 0};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), -EFAULT) << "another driver's mapping";
+    if (geteuid() != 0) GTEST_SKIP() << "the limit does not bind who may lock memory";
+    EXPECT_TRUE(in_child([&] {
+        const rlimit limit{16384, 16384};
+        setrlimit(RLIMIT_MEMLOCK, &limit);
+        void* memory = mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (setgroups(0, nullptr) != 0 || setuid(65534) != 0) return false;
+        sidra_ioctl_buffer_register big{reinterpret_cast<uintptr_t>(memory), 1 << 20, 0, 0}, fits = big;
+        fits.size = 16384;
+        if (node.call(SIDRA_IOCTL_BUFFER_REGISTER, big) != -EDQUOT) return false;
+        if (node.call(SIDRA_IOCTL_BUFFER_REGISTER, fits) != 0) return false;
+        if (node.call(SIDRA_IOCTL_BUFFER_REGISTER, big) != -EDQUOT) return false;
+        sidra_ioctl_buffer_close close_it{fits.handle, 0};
+        if (node.call(SIDRA_IOCTL_BUFFER_CLOSE, close_it) != 0) return false;
+        if (node.call(SIDRA_IOCTL_BUFFER_REGISTER, fits) != 0) return false;  // what was given back counts no more
+        sidra_ioctl_device_reset reset{0};
+        sidra_ioctl_queue_create high{};
+        high.context = context.handle;
+        high.ring_log2 = 6;
+        high.priority = 2;
+        return node.call(SIDRA_IOCTL_DEVICE_RESET, reset) == -EPERM &&
+               node.call(SIDRA_IOCTL_QUEUE_CREATE, high) == -EPERM;
+    }));
+}
+
+TEST_F(Life, LargeRegionsOfAnyAlignment) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_USER);
+    std::vector<uint8_t> memory(9 << 20);
+    uint8_t* const start = memory.data() + 100;
+    const uint64_t size = (8 << 20) + 77;
+    sidra_ioctl_buffer_register enroll{reinterpret_cast<uintptr_t>(start), size, 0, 0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), 0);
+    const uint64_t va = Buffer::bind(context, enroll.handle);
+    for (uint64_t i = 0; i < size / 2; i++) start[i] = static_cast<uint8_t>(i * 31 + (i >> 12));
+    EXPECT_EQ(queue.wait(queue.push(copy(va + size / 2, va, size / 2))), 0);
+    EXPECT_EQ(std::memcmp(start + size / 2, start, size / 2), 0);
+}
+
+TEST_F(Life, TheTwinNodeIsTheSameDevice) {
+    Node twin("/dev/accel/accel0");
+    if (twin.fd < 0) GTEST_SKIP() << "no accel node";
+    sidra_ioctl_device_query query{};
+    EXPECT_EQ(twin.call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
+    EXPECT_NE(query.xbars_total, 0u);
+}
+
+TEST_F(Life, AnOpenFileKeepsTheModule) {
+    Node node;
+    if (geteuid() != 0) GTEST_SKIP() << "only root removes modules";
+    EXPECT_NE(syscall(SYS_delete_module, "sidra", O_NONBLOCK), 0);
+    sidra_ioctl_device_query query{};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
+}
+
+// Writes a module parameter while it lives.
+class Parameter {
+   public:
+    Parameter(const char* name, const std::string& value) : path_(std::string("/sys/module/sidra/parameters/") + name) {
+        std::ifstream(path_) >> old_;
+        good = write_text(path_, value);
+    }
+    ~Parameter() { write_text(path_, old_); }
+    Parameter(const Parameter&) = delete;
+    Parameter& operator=(const Parameter&) = delete;
+    bool good;
+
+   private:
+    const std::string path_;
+    std::string old_;
+};
+
+uint32_t state_of(const Context& context) {
+    sidra_ioctl_context_query query{};
+    query.context = context.handle;
+    EXPECT_EQ(context.node.call(SIDRA_IOCTL_CONTEXT_QUERY, query), 0);
+    return query.state;
+}
+
+TEST_F(Life, NoAcknowledgementEndsInADeviceReset) {
+    const Parameter impatient("admin_timeout_ms", "200");
+    Node node;
+    Context context(node), innocent(node);
+    std::vector<uint8_t> memory(1 << 16);
+    sidra_ioctl_buffer_register enroll{reinterpret_cast<uintptr_t>(memory.data()), memory.size(), 0, 0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), 0);
+    sidra_ioctl_buffer_unbind unbind{context.handle, enroll.handle, Buffer::bind(context, enroll.handle)};
+    Queue queue(innocent, SIDRA_QUEUE_USER);
+    if (!impatient.good || !knob("no-quiesce-ack", 1)) GTEST_SKIP() << "no knobs here";
+    EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0) << "the promise is kept: by force";
+    EXPECT_EQ(state_of(context), SIDRA_CONTEXT_LOST);
+    EXPECT_EQ(state_of(innocent), SIDRA_CONTEXT_LOST);
+    EXPECT_EQ(queue.run_state(), SIDRA_QUEUE_LOST);
+    EXPECT_EQ(queue.state->fault.cause, SIDRA_FAULT_TIMEOUT);
+    queue.push(nop());  // onto a page that is nobody's
+    ASSERT_TRUE(knob("no-quiesce-ack", 0));
+    sidra_ioctl_context recover{innocent.handle, 0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_CONTEXT_RECOVER, recover), 0);
+    Queue again(innocent, SIDRA_QUEUE_USER);
+    EXPECT_EQ(again.wait(again.push(nop())), 0) << "the mapped doorbell is the real one again";
+}
+
+TEST_F(Life, RemovalUnderLoad) {
+    const Card card;
+    if (!card.known()) GTEST_SKIP() << "only root unbinds";
+    for (int round = 0; round < 3; round++) {
+        Node node;
+        Context context(node);
+        Queue queue(context, SIDRA_QUEUE_USER), kernel(context, SIDRA_QUEUE_KERNEL), parked(context, SIDRA_QUEUE_USER);
+        Buffer buffer(context, 1 << 20), local(context, 65536, SIDRA_BUFFER_LOCAL);
+        std::vector<uint8_t> memory(1 << 20);
+        sidra_ioctl_buffer_register enroll{reinterpret_cast<uintptr_t>(memory.data()), memory.size(), 0, 0};
+        ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), 0);
+        const uint64_t registered = Buffer::bind(context, enroll.handle);
+        sidra_ioctl_weights_create weights{
+            context.handle, SIDRA_ENCODING_OFFSET, 16, 16, SIDRA_WEIGHTS_RIGHTS, 0, 0, 0, 0};
+        ASSERT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, weights), 0);
+        sidra_ioctl_weights_share share{context.handle, weights.index, SIDRA_WEIGHTS_RIGHTS, -1, 0, 0, 0};
+        ASSERT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_SHARE, share), 0);
+        local.words[0] = 1;
+        parked.push(sem_wait(buffer.va, 1));
+        for (int i = 0; i < 30; i++) queue.push(copy(registered, buffer.va, 1 << 20));
+        for (int i = 0; i < 30; i++) kernel.submit({copy(buffer.va + 65536, registered, 65536)});
+        const std::vector<sidra_cmd> packets = {nop()};
+        sidra_ioctl_submit fenced = kernel.request(packets);
+        fenced.flags = SIDRA_SUBMIT_OUT_FENCE;
+        ASSERT_EQ(node.call(SIDRA_IOCTL_SUBMIT, fenced), 0);
+        const int event = eventfd(0, EFD_CLOEXEC);
+        sidra_ioctl_arm arm{context.handle, parked.create.queue, 1, event, 0};
+        ASSERT_EQ(node.call(SIDRA_IOCTL_ARM, arm), 0);
+        int waited = 0;
+        std::thread waiter([&] { waited = parked.wait(1); });
+        sleep_ms(20);
+
+        ASSERT_TRUE(card.unbind());
+        waiter.join();
+        EXPECT_EQ(waited, -ENODEV);
+        pollfd fired{event, POLLIN, 0}, signalled{fenced.out_fence_fd, POLLIN, 0};
+        EXPECT_EQ(poll(&fired, 1, 0), 1);
+        EXPECT_EQ(poll(&signalled, 1, 0), 1);
+        EXPECT_NE(access(kNode, F_OK), 0);
+        EXPECT_EQ(queue.run_state(), SIDRA_QUEUE_LOST);
+        sidra_ioctl_device_query query{};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);
+        EXPECT_EQ(kernel.submit({nop()}), -ENODEV);
+        EXPECT_EQ(queue.wait(1000), -ENODEV);
+        EXPECT_EQ(node.map(queue.create.state_offset, SIDRA_PAGE_SIZE, PROT_READ), nullptr);
+        // Mappings stay: memory as it was, registers and L3 as a page of our own.
+        queue.push(nop());
+        local.words[0] = 7;
+        EXPECT_EQ(local.words[0], 7u);
+        buffer.words[5] = 9;
+        EXPECT_EQ(buffer.words[5], 9u);
+
+        ASSERT_TRUE(card.bind());
+        {
+            Node fresh;
+            Context its_context(fresh);
+            Queue its_queue(its_context, SIDRA_QUEUE_USER);
+            EXPECT_EQ(its_queue.wait(its_queue.push(nop())), 0);
+            EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV) << "the old file stays dead";
+            queue.kick();
+            sidra_ioctl_weights_import import{};
+            import.context = its_context.handle;
+            import.fd = share.fd;
+            EXPECT_EQ(fresh.call(SIDRA_IOCTL_WEIGHTS_IMPORT, import), -ENOENT);
+        }
+        close(share.fd);
+        close(event);
+        close(fenced.out_fence_fd);
+    }
+}
+
+}  // namespace
+}  // namespace sidra::test

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+// /dev/sidra0 by system calls alone, for what a transport does not show: fences, io_uring, removal.
+#ifndef SIDRA_TESTS_NODE_H
+#define SIDRA_TESTS_NODE_H
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "sidra_accel.h"
+
+namespace sidra::test {
+
+inline constexpr const char* kNode = "/dev/sidra0";
+
+inline uint64_t in_ms(uint64_t ms) {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec) + ms * 1'000'000;
+}
+inline void sleep_ms(long ms) { usleep(static_cast<useconds_t>(ms * 1000)); }
+// Only a hang reaches it.
+inline constexpr uint64_t kPatienceMs = 30'000;
+
+// Turns a fault knob of the card; false where nobody can.
+inline bool knob(const char* name, uint64_t value) {
+    const std::string command = "qmp qom-set path=/machine/peripheral/sidra0 property=" + std::string(name) +
+                                " value=" + std::to_string(value) + " >/dev/null 2>&1";
+    return system(command.c_str()) == 0;
+}
+
+inline bool write_text(const std::string& path, const std::string& text) {
+    std::ofstream file(path);
+    file << text;
+    file.flush();
+    return file.good();
+}
+
+// The card behind the node, as the bus knows it: for its removal, which only root can order.
+class Card {
+   public:
+    Card() {
+        char target[256] = {};
+        if (geteuid() != 0 || readlink("/sys/class/sidra/sidra0/device", target, sizeof target - 1) < 0) return;
+        name_ = target;
+        name_ = name_.substr(name_.rfind('/') + 1);
+    }
+    bool known() const { return !name_.empty(); }
+    bool unbind() const { return write_text(kDriver + "unbind", name_); }
+    // And waits for the node.
+    bool bind() const {
+        if (!write_text(kDriver + "bind", name_)) return false;
+        for (int i = 0; i < 500 && access(kNode, R_OK | W_OK) != 0; i++) sleep_ms(10);
+        return access(kNode, R_OK | W_OK) == 0;
+    }
+
+   private:
+    inline static const std::string kDriver = "/sys/bus/pci/drivers/sidra/";
+    std::string name_;
+};
+
+// An open of the node.
+class Node {
+   public:
+    explicit Node(const char* path = kNode) : fd(open(path, O_RDWR | O_CLOEXEC)) {}
+    ~Node() { close(); }
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+    void close() {
+        if (fd >= 0) ::close(fd);
+        fd = -1;
+    }
+
+    template <class Argument>
+    int call(unsigned long request, Argument& argument) const {
+        for (;;) {
+            if (ioctl(fd, request, &argument) == 0) return 0;
+            if (errno != EINTR) return -errno;
+        }
+    }
+    void* map(uint64_t offset, size_t size, int protection = PROT_READ | PROT_WRITE) const {
+        void* address = mmap(nullptr, size, protection, MAP_SHARED, fd, static_cast<off_t>(offset));
+        return address == MAP_FAILED ? nullptr : address;
+    }
+
+    int fd;
+};
+
+inline sidra_cmd packet(sidra_cmd_opcode opcode) {
+    sidra_cmd cmd{};
+    cmd.hdr.opcode = static_cast<uint8_t>(opcode);
+    return cmd;
+}
+inline sidra_cmd nop() { return packet(SIDRA_CMD_NOP); }
+inline sidra_cmd copy(uint64_t dst, uint64_t src, uint64_t bytes) {
+    sidra_cmd cmd = packet(SIDRA_CMD_COPY);
+    cmd.copy.dst = dst;
+    cmd.copy.src = src;
+    cmd.copy.row_bytes = bytes;
+    cmd.copy.rows = 1;
+    return cmd;
+}
+inline sidra_cmd sem_wait(uint64_t address, uint64_t value) {
+    sidra_cmd cmd = packet(SIDRA_CMD_SEM_WAIT);
+    cmd.sem.addr = address;
+    cmd.sem.value = value;
+    return cmd;
+}
+
+struct Context {
+    explicit Context(const Node& its_node) : node(its_node) {
+        sidra_ioctl_context_create a{};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_CONTEXT_CREATE, a), 0);
+        handle = a.context;
+        doorbells = static_cast<uint8_t*>(node.map(a.doorbell_offset, SIDRA_BAR_DOORBELL_STRIDE));
+        EXPECT_NE(doorbells, nullptr);
+    }
+    ~Context() {
+        if (doorbells) munmap(doorbells, SIDRA_BAR_DOORBELL_STRIDE);
+        sidra_ioctl_context a{handle, 0};
+        node.call(SIDRA_IOCTL_CONTEXT_DESTROY, a);
+    }
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+
+    const Node& node;
+    uint32_t handle = 0;
+    uint8_t* doorbells = nullptr;
+};
+
+struct Buffer {
+    Buffer(const Context& context, uint64_t bytes, uint32_t flags = 0) : node(context.node) {
+        sidra_ioctl_buffer_create a{bytes, flags, 0, 0};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_CREATE, a), 0);
+        handle = a.handle;
+        size = a.size;
+        words = static_cast<uint64_t*>(node.map(a.mmap_offset, size));
+        EXPECT_NE(words, nullptr);
+        va = bind(context, handle);
+    }
+    ~Buffer() {
+        if (words) munmap(words, size);
+        sidra_ioctl_buffer_close a{handle, 0};
+        node.call(SIDRA_IOCTL_BUFFER_CLOSE, a);
+    }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    static uint64_t bind(const Context& context, uint32_t handle) {
+        sidra_ioctl_buffer_bind a{context.handle, handle, SIDRA_BIND_READ | SIDRA_BIND_WRITE, 0, 0};
+        EXPECT_EQ(context.node.call(SIDRA_IOCTL_BUFFER_BIND, a), 0);
+        return a.address;
+    }
+
+    const Node& node;
+    uint32_t handle = 0;
+    uint64_t size = 0, va = 0;
+    uint64_t* words = nullptr;
+};
+
+struct Queue {
+    Queue(const Context& its_context, uint32_t kind, uint32_t log2 = 6) : context(its_context), node(its_context.node) {
+        create.context = context.handle;
+        create.kind = kind;
+        create.ring_log2 = log2;
+        create.priority = 1;
+        EXPECT_EQ(node.call(SIDRA_IOCTL_QUEUE_CREATE, create), 0);
+        state = static_cast<const sidra_queue_state*>(node.map(create.state_offset, SIDRA_PAGE_SIZE, PROT_READ));
+        EXPECT_NE(state, nullptr);
+        if (kind == SIDRA_QUEUE_USER) {
+            ring = static_cast<sidra_cmd*>(node.map(create.ring_offset, create.ring_size));
+            EXPECT_NE(ring, nullptr);
+        }
+    }
+    ~Queue() {
+        if (ring) munmap(ring, create.ring_size);
+        munmap(const_cast<sidra_queue_state*>(state), SIDRA_PAGE_SIZE);
+    }
+    Queue(const Queue&) = delete;
+    Queue& operator=(const Queue&) = delete;
+
+    // User queue.
+    uint64_t push(const sidra_cmd& cmd) {
+        const uint64_t capacity = uint64_t{1} << create.ring_log2;
+        ring[next & (capacity - 1)] = cmd;
+        next++;
+        auto* index = reinterpret_cast<uint64_t*>(reinterpret_cast<uint8_t*>(ring) + capacity * SIDRA_CMD_SIZE);
+        __atomic_store_n(index, next, __ATOMIC_RELEASE);
+        kick();
+        return next;
+    }
+    void kick() const { *reinterpret_cast<volatile uint32_t*>(context.doorbells + size_t{create.queue} * 8) = 1; }
+
+    // Kernel queue.
+    sidra_ioctl_submit request(const std::vector<sidra_cmd>& packets) const {
+        sidra_ioctl_submit a{};
+        a.context = context.handle;
+        a.queue = create.queue;
+        a.packets = reinterpret_cast<uintptr_t>(packets.data());
+        a.count = static_cast<uint32_t>(packets.size());
+        a.in_fence_fd = a.out_fence_fd = -1;
+        return a;
+    }
+    int submit(const std::vector<sidra_cmd>& packets, uint64_t* value = nullptr) const {
+        sidra_ioctl_submit a = request(packets);
+        const int error = node.call(SIDRA_IOCTL_SUBMIT, a);
+        if (value) *value = a.value;
+        return error;
+    }
+
+    int wait(uint64_t value, uint64_t deadline = in_ms(kPatienceMs)) const {
+        sidra_wait_item item{context.handle, create.queue, value};
+        sidra_ioctl_wait a{reinterpret_cast<uintptr_t>(&item), 1, sizeof item, 0, 0, deadline};
+        return node.call(SIDRA_IOCTL_WAIT, a);
+    }
+    int reset() const {
+        sidra_ioctl_queue a{context.handle, create.queue, 0, 0};
+        return node.call(SIDRA_IOCTL_QUEUE_RESET, a);
+    }
+    uint64_t timeline() const { return __atomic_load_n(&state->timeline, __ATOMIC_ACQUIRE); }
+    uint32_t run_state() const { return __atomic_load_n(&state->run_state, __ATOMIC_ACQUIRE); }
+
+    const Context& context;
+    const Node& node;
+    sidra_ioctl_queue_create create{};
+    const sidra_queue_state* state = nullptr;
+    sidra_cmd* ring = nullptr;
+    uint64_t next = 0;
+};
+
+class NodeTest : public testing::Test {
+   protected:
+    void SetUp() override {
+        if (access(kNode, R_OK | W_OK) != 0) GTEST_SKIP() << kNode << " is not here";
+    }
+};
+
+}  // namespace sidra::test
+
+#endif

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+// Commands by io_uring, with the system calls alone.
+#include <linux/io_uring.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <map>
+
+#include "node.h"
+
+namespace sidra::test {
+namespace {
+
+class Ring {
+   public:
+    explicit Ring(unsigned flags = IORING_SETUP_SQE128) {
+        io_uring_params params{};
+        params.flags = flags;
+        fd = static_cast<int>(syscall(SYS_io_uring_setup, 64, &params));
+        if (fd < 0) return;
+        sqe_size_ = flags & IORING_SETUP_SQE128 ? 128 : 64;
+        size_ = std::max<size_t>(params.sq_off.array + params.sq_entries * sizeof(uint32_t),
+                                 params.cq_off.cqes + params.cq_entries * sizeof(io_uring_cqe));
+        memory_ =
+            static_cast<uint8_t*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, IORING_OFF_SQ_RING));
+        sqes_size_ = params.sq_entries * sqe_size_;
+        sqes_ = static_cast<uint8_t*>(
+            mmap(nullptr, sqes_size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(IORING_OFF_SQES)));
+        params_ = params;
+    }
+    ~Ring() {
+        if (fd < 0) return;
+        munmap(memory_, size_);
+        munmap(sqes_, sqes_size_);
+        close(fd);
+    }
+    Ring(const Ring&) = delete;
+    Ring& operator=(const Ring&) = delete;
+
+    io_uring_sqe* add(int file, uint32_t op, const sidra_uring_cmd& cmd, uint64_t user,
+                      const sidra_cmd* packet = nullptr) {
+        const uint32_t tail = *word(params_.sq_off.tail), mask = *word(params_.sq_off.ring_mask);
+        auto* sqe = reinterpret_cast<io_uring_sqe*>(sqes_ + (tail & mask) * sqe_size_);
+        std::memset(static_cast<void*>(sqe), 0, sqe_size_);
+        sqe->opcode = IORING_OP_URING_CMD;
+        sqe->fd = file;
+        sqe->cmd_op = op;
+        sqe->user_data = user;
+        std::memcpy(reinterpret_cast<uint8_t*>(sqe) + 48, &cmd, sizeof cmd);
+        if (packet) std::memcpy(reinterpret_cast<uint8_t*>(sqe) + 64, packet, sizeof *packet);
+        word(params_.sq_off.array)[tail & mask] = tail & mask;
+        __atomic_store_n(word(params_.sq_off.tail), tail + 1, __ATOMIC_RELEASE);
+        added_++;
+        return sqe;
+    }
+    int enter(unsigned wait = 0) {
+        const int done = static_cast<int>(
+            syscall(SYS_io_uring_enter, fd, added_, wait, wait ? IORING_ENTER_GETEVENTS : 0, nullptr, 0));
+        if (done >= 0) added_ -= static_cast<unsigned>(done);
+        return done;
+    }
+    // Results by user data, of `count` commands.
+    std::map<uint64_t, int> reap(unsigned count) {
+        std::map<uint64_t, int> results;
+        while (results.size() < count) {
+            if (enter(1) < 0 && errno != EINTR) break;
+            uint32_t head = *word(params_.cq_off.head);
+            while (head != __atomic_load_n(word(params_.cq_off.tail), __ATOMIC_ACQUIRE)) {
+                const auto* cqes = reinterpret_cast<const io_uring_cqe*>(memory_ + params_.cq_off.cqes);
+                const io_uring_cqe& cqe = cqes[head & *word(params_.cq_off.ring_mask)];
+                results[cqe.user_data] = cqe.res;
+                order.push_back(cqe.user_data);
+                head++;
+            }
+            __atomic_store_n(word(params_.cq_off.head), head, __ATOMIC_RELEASE);
+        }
+        return results;
+    }
+
+    int fd = -1;
+    std::vector<uint64_t> order;
+
+   private:
+    uint32_t* word(uint32_t offset) { return reinterpret_cast<uint32_t*>(memory_ + offset); }
+    io_uring_params params_{};
+    size_t sqe_size_ = 0, size_ = 0, sqes_size_ = 0;
+    uint8_t *memory_ = nullptr, *sqes_ = nullptr;
+    unsigned added_ = 0;
+};
+
+class Uring : public NodeTest {
+   protected:
+    void SetUp() override {
+        NodeTest::SetUp();
+        if (IsSkipped()) return;
+        const Ring probe;
+        if (probe.fd < 0) GTEST_SKIP() << "io_uring is not allowed here";
+    }
+};
+
+TEST_F(Uring, SubmitsInOrderAndCompletesWhenRetired) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    Buffer buffer(context, 4096);
+    Ring ring;
+    const sidra_uring_cmd cmd{context.handle, queue.create.queue, 0};
+    buffer.words[0] = 0x5511;
+    for (uint64_t round = 0; round < 8; round++) {
+        ring.order.clear();
+        for (uint64_t i = 0; i < 48; i++) {
+            const sidra_cmd packet = copy(buffer.va + 8 * (i + 1), buffer.va + 8 * i, 8);
+            ring.add(node.fd, SIDRA_URING_SUBMIT, cmd, i, &packet);
+        }
+        for (const auto& [user, result] : ring.reap(48)) EXPECT_EQ(result, 0) << user;
+        EXPECT_EQ(buffer.words[48], 0x5511u + round);
+        EXPECT_TRUE(std::is_sorted(ring.order.begin(), ring.order.end()));
+        buffer.words[0]++;
+    }
+    EXPECT_EQ(queue.timeline(), 8 * 48u);
+}
+
+TEST_F(Uring, SubmitsFromRegisteredMemory) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    Buffer buffer(context, 4096);
+    Ring ring(0);
+    std::vector<sidra_cmd> packets;
+    for (uint64_t i = 0; i < 40; i++) packets.push_back(copy(buffer.va + 8 * (i + 1), buffer.va + 8 * i, 8));
+    iovec memory{packets.data(), packets.size() * sizeof packets[0]};
+    ASSERT_EQ(syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, &memory, 1), 0);
+    const auto attempt = [&](uint64_t skip, uint32_t bytes) {
+        io_uring_sqe* sqe = ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, 1);
+        sqe->uring_cmd_flags = IORING_URING_CMD_FIXED;
+        sqe->addr = reinterpret_cast<uintptr_t>(packets.data()) + skip;
+        sqe->len = bytes;
+        return ring.reap(1).at(1);
+    };
+    buffer.words[0] = 42;
+    EXPECT_EQ(attempt(0, 40 * 64), 0);
+    EXPECT_EQ(buffer.words[40], 42u);
+    EXPECT_EQ(attempt(64, 40 * 64), -EFAULT) << "over the end of what is registered";
+    EXPECT_EQ(attempt(0, 63), -EINVAL);
+    EXPECT_EQ(attempt(0, 0), -EINVAL);
+    EXPECT_EQ(queue.timeline(), 40u);
+}
+
+TEST_F(Uring, WaitsAndCancels) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_USER);
+    Buffer buffer(context, 4096);
+    Ring ring;
+    const auto wait = [&](uint64_t value, uint64_t user) {
+        ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, value}, user);
+        ring.enter();
+    };
+    wait(0, 1);
+    EXPECT_EQ(ring.reap(1).at(1), 0) << "already reached";
+    queue.push(sem_wait(buffer.va, 1));
+    queue.push(sem_wait(buffer.va, 2));
+    wait(1, 2);
+    wait(2, 3);
+    wait(2, 4);
+    ring.add(node.fd, SIDRA_URING_CANCEL, {context.handle, queue.create.queue, 7}, 5);
+    EXPECT_EQ(ring.reap(1).at(5), -ENOENT);
+    __atomic_store_n(buffer.words, 1, __ATOMIC_RELEASE);
+    queue.kick();
+    EXPECT_EQ(ring.reap(1).at(2), 0);
+    ring.add(node.fd, SIDRA_URING_CANCEL, {context.handle, queue.create.queue, 2}, 6);
+    const auto results = ring.reap(3);
+    EXPECT_EQ(results.at(6), 2);
+    EXPECT_EQ(results.at(3), -ECANCELED);
+    EXPECT_EQ(results.at(4), -ECANCELED);
+    wait(2, 7);
+    sidra_ioctl_queue destroy{context.handle, queue.create.queue, 0, 0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_QUEUE_DESTROY, destroy), 0);
+    EXPECT_EQ(ring.reap(1).at(7), -ENOENT);
+}
+
+TEST_F(Uring, EndOfTheRingEndsWhatWaits) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_USER);
+    Buffer buffer(context, 4096);
+    queue.push(sem_wait(buffer.va, 1));
+    {
+        Ring ring;
+        for (uint64_t i = 0; i < 20; i++)
+            ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, 1}, i);
+        EXPECT_EQ(ring.enter(), 20);
+    }
+    __atomic_store_n(buffer.words, 1, __ATOMIC_RELEASE);
+    queue.kick();
+    EXPECT_EQ(queue.wait(1), 0);
+}
+
+TEST_F(Uring, RemovalEndsWhatWaits) {
+    const Card card;
+    if (!card.known()) GTEST_SKIP() << "only root unbinds";
+    Ring ring;
+    {
+        Node node;
+        Context context(node);
+        Queue queue(context, SIDRA_QUEUE_USER);
+        Buffer buffer(context, 4096);
+        queue.push(sem_wait(buffer.va, 1));
+        for (uint64_t i = 0; i < 20; i++)
+            ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, 1}, i);
+        EXPECT_EQ(ring.enter(), 20);
+        ASSERT_TRUE(card.unbind());
+        for (const auto& [user, result] : ring.reap(20)) EXPECT_EQ(result, -ENODEV) << user;
+        ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, 1}, 0);
+        EXPECT_EQ(ring.reap(1).at(0), -ENODEV);
+    }
+    ASSERT_TRUE(card.bind());
+}
+
+TEST_F(Uring, RefusesBadCommands) {
+    Node node;
+    Context context(node);
+    Queue kernel(context, SIDRA_QUEUE_KERNEL), user(context, SIDRA_QUEUE_USER);
+    Ring ring, small(0), polled(IORING_SETUP_IOPOLL | IORING_SETUP_SQE128);
+    const auto attempt = [&](Ring& on, uint32_t op, const sidra_uring_cmd& cmd, const sidra_cmd& packet = nop()) {
+        on.add(node.fd, op, cmd, 9, &on == &small ? nullptr : &packet);
+        return on.reap(1).at(9);
+    };
+    const sidra_uring_cmd good{context.handle, kernel.create.queue, 0};
+    EXPECT_EQ(attempt(ring, 0, good), -EOPNOTSUPP);
+    EXPECT_EQ(attempt(ring, 4, good), -EOPNOTSUPP);
+    EXPECT_EQ(attempt(polled, SIDRA_URING_SUBMIT, good), -EOPNOTSUPP);
+    EXPECT_EQ(attempt(small, SIDRA_URING_SUBMIT, good), -EINVAL) << "no room for a packet";
+    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, {context.handle, kernel.create.queue, 1}), -EINVAL);
+    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, {context.handle, user.create.queue, 0}), -EINVAL);
+    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, {context.handle, 77, 0}), -ENOENT);
+    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, {context.handle + 7, 0, 0}), -ENOENT);
+    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, good, sem_wait(0x200000, 1)), -EINVAL);
+    sidra_cmd bad = nop();
+    bad.hdr.opcode = 99;
+    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, good, bad), -EIO);
+    EXPECT_EQ(attempt(ring, SIDRA_URING_SUBMIT, good), -EIO) << "stopped";
+}
+
+TEST_F(Uring, FullRingIsBusy) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    if (!knob("stall", 1)) GTEST_SKIP() << "no knobs here";
+    ASSERT_EQ(queue.submit(std::vector<sidra_cmd>(64, nop())), 0);
+    Ring ring;
+    const sidra_cmd one = nop();
+    ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, 1, &one);
+    EXPECT_EQ(ring.reap(1).at(1), -EBUSY);
+    ASSERT_TRUE(knob("stall", 0));
+    EXPECT_EQ(queue.wait(64), 0);
+}
+
+}  // namespace
+}  // namespace sidra::test
