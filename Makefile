@@ -14,7 +14,7 @@ BUILD := cmake --build
 
 # ---- What a person types --------------------------------------------------------------------------------------------
 
-.PHONY: help demo check qemu vm vm-check bench format lint install clean setup
+.PHONY: help demo check qemu vm vm-check vm-bench bench format lint install clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -44,6 +44,14 @@ vm-check: ## run the tests that need the driver in a VM, and the self-test of th
 	@$(SETUP) base qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh vm
+
+vm-bench: ## measure the driver in the VM, against NVMe there and memcpy here; writes build/figures/vm.json
+	@$(SETUP) base bench qemu vm
+	@scripts/qemu.sh build >/dev/null
+	@$(MAKE) build/release/build.ninja
+	@$(BUILD) build/release -j $(JOBS) --target sidra-bench
+	@scripts/vm/build.sh
+	@scripts/vm/bench.sh $(BENCH_FLAGS)
 
 qemu: ## build QEMU with the sidra device (once a machine), and say where it is
 	@$(SETUP) base qemu

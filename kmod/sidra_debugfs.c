@@ -7,26 +7,22 @@
 #include <drm/drm_debugfs.h>
 #include <drm/drm_file.h>
 
+#include <sidra_reg.h>
+
 #include "sidra_debugfs.h"
 #include "sidra_drv.h"
 
-struct reg {
+enum { NONE = 0, R = 1, W = 2, RW = R | W };
+
+static const struct reg {
 	const char *name;
 	u32 offset;
 	u8 width;
-	bool writable;	/* what cannot make the device lose or harm anything of a user's */
-};
-
-#define R32(name)	{ #name, SIDRA_REG_##name, 4, false }
-#define R64(name)	{ #name, SIDRA_REG_##name, 8, false }
-#define W32(name)	{ #name, SIDRA_REG_##name, 4, true }
-
-static const struct reg regs[] = {
-	R32(ID), R32(HW_VERSION), R64(FEATURES), R32(GEOMETRY0), R32(GEOMETRY1), R32(GEOMETRY2), R32(LIMITS0),
-	R32(LIMITS1), R32(VA_BITS), R32(L1_SIZE), R32(L2_SIZE), R64(L3_SIZE), R64(NVM_SIZE), R32(STATUS),
-	R32(BOOT_REASON), R32(HEARTBEAT), R32(PANIC), R32(GENERATION), W32(SCRATCH), R64(CLOCK), R32(CONTROL),
-	R32(INT_STATUS), R32(INT_ENABLE), R64(CONTEXT_TABLE), R32(ADMIN_STATUS),
-	{ "TEST_IRQ", SIDRA_REG_TEST_IRQ, 4, true },
+	u8 access;
+} regs[] = {
+#define REG(name, bytes, access)	{ #name, SIDRA_REG_##name, bytes, access },
+	SIDRA_REGISTERS(REG)
+#undef REG
 };
 
 static int regs_show(struct seq_file *m, void *unused)
@@ -39,11 +35,13 @@ static int regs_show(struct seq_file *m, void *unused)
 	if (!drm_dev_enter(&sdev->drm, &idx))
 		return -ENODEV;
 	for (i = 0; i < ARRAY_SIZE(regs); i++) {
-		u64 value = regs[i].width == 8 ? sidra_read64(sdev, regs[i].offset) :
-						 sidra_read32(sdev, regs[i].offset);
+		u64 value;
 
-		seq_printf(m, "%-14s %#06x %s %#llx\n", regs[i].name, regs[i].offset,
-			   regs[i].writable ? "rw" : "r-", value);
+		if (!(regs[i].access & R))
+			continue;
+		value = regs[i].width == 8 ? sidra_read64(sdev, regs[i].offset) : sidra_read32(sdev, regs[i].offset);
+		seq_printf(m, "%-20s %#06x %s %#llx\n", regs[i].name, regs[i].offset,
+			   regs[i].access & W ? "rw" : "r-", value);
 	}
 	drm_dev_exit(idx);
 	return 0;
@@ -68,9 +66,41 @@ static int counters_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
+/* Lets the chip copy half of a page onto the other half. */
+static int test_dma_show(struct seq_file *m, void *unused)
+{
+	struct drm_debugfs_entry *entry = m->private;
+	struct sidra_device *sdev = to_sidra(entry->dev);
+	const unsigned int size = 4096;
+	unsigned int i;
+	u8 *from, *to;
+	int idx, ret;
+
+	if (!drm_dev_enter(&sdev->drm, &idx))
+		return -ENODEV;
+	mutex_lock(&sdev->lock);
+	from = sdev->chip.bounce;
+	to = from + size;
+	for (i = 0; i < size; i++) {
+		from[i] = i * 7 + (i >> 8);
+		to[i] = 0;
+	}
+	ret = sidra_admin(sdev, SIDRA_ADMIN_TEST_DMA, sdev->chip.bounce_bus, sdev->chip.bounce_bus + size, size);
+	if (ret)
+		seq_printf(m, "the chip refused to copy %u bytes (%d)\n", size, ret);
+	else if (memcmp(from, to, size))
+		seq_printf(m, "the copy of %u bytes differs\n", size);
+	else
+		seq_puts(m, "ok\n");
+	mutex_unlock(&sdev->lock);
+	drm_dev_exit(idx);
+	return 0;
+}
+
 static const struct drm_debugfs_info files[] = {
 	{ "regs", regs_show },
 	{ "counters", counters_show },
+	{ "test_dma", test_dma_show },
 };
 
 /* "NAME VALUE" */
@@ -98,7 +128,7 @@ static ssize_t reg_write(struct file *filp, const char __user *from, size_t coun
 		;
 	if (i == ARRAY_SIZE(regs))
 		return -ENOENT;
-	if (!regs[i].writable)
+	if (!(regs[i].access & W))
 		return -EACCES;
 	if (!drm_dev_enter(&sdev->drm, &idx))
 		return -ENODEV;

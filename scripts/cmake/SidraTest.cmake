@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# sidra_test(<part> [THREADS] [TIMEOUT <seconds>] LINK <targets>... [INCLUDE <folders>...])
+# sidra_test(<part> [THREADS] [GUEST] [TIMEOUT <seconds>] LINK <targets>... [INCLUDE <folders>...])
 #   One GoogleTest executable sidra-test-<part> of all sources in tests/<part>, registered as one ctest entry <part>, which leaves
 #   its cases in results/<part>.xml of the build folder (scripts/summary.py counts them).
 #   THREADS: label `threads`; these run under ThreadSanitizer, and `sidra-tests-threads` builds just them.
+#   GUEST: only built here; tests/vm/list runs it in the VM.
 #   TIMEOUT: a run that takes longer is a failure (default 120). INCLUDE: folders, from the top of the tree.
 #   DEFINE: as for target_compile_definitions.
 # sidra_script_test(<name> <script> <arguments>...)
@@ -25,7 +26,7 @@ endif()
 add_custom_target(sidra-tests-threads)
 
 function(sidra_test part)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "THREADS" "TIMEOUT" "LINK;INCLUDE;DEFINE")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "THREADS;GUEST" "TIMEOUT" "LINK;INCLUDE;DEFINE")
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${part}/*.cpp ${CMAKE_SOURCE_DIR}/tests/${part}/*.c)
     if(NOT sources)
         return()
@@ -40,6 +41,9 @@ function(sidra_test part)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
     # GoogleTest's macros are an if without braces, and have a parameter `info`.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-else> $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>)
+    if(arg_GUEST)
+        return()
+    endif()
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 120)
     endif()

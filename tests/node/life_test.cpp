@@ -84,7 +84,7 @@ TEST_F(Life, ForeignMemoryAndLimitsHaveErrnosOfTheirOwn) {
     Buffer buffer(context, 4096);
     sidra_ioctl_buffer_register enroll{reinterpret_cast<uintptr_t>(buffer.words), 4096, 0, 0};
     EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), -EFAULT) << "another driver's mapping";
-    if (geteuid() != 0) GTEST_SKIP() << "the limit does not bind who may lock memory";
+    ASSERT_EQ(geteuid(), 0u) << "the limit does not bind who may lock memory";
     EXPECT_TRUE(in_child([&] {
         const rlimit limit{16384, 16384};
         setrlimit(RLIMIT_MEMLOCK, &limit);
@@ -125,7 +125,7 @@ TEST_F(Life, LargeRegionsOfAnyAlignment) {
 
 TEST_F(Life, TheTwinNodeIsTheSameDevice) {
     Node twin("/dev/accel/accel0");
-    if (twin.fd < 0) GTEST_SKIP() << "no accel node";
+    ASSERT_GE(twin.fd, 0);
     sidra_ioctl_device_query query{};
     EXPECT_EQ(twin.call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
     EXPECT_NE(query.xbars_total, 0u);
@@ -133,7 +133,7 @@ TEST_F(Life, TheTwinNodeIsTheSameDevice) {
 
 TEST_F(Life, AnOpenFileKeepsTheModule) {
     Node node;
-    if (geteuid() != 0) GTEST_SKIP() << "only root removes modules";
+    ASSERT_EQ(geteuid(), 0u) << "only root removes modules";
     EXPECT_NE(syscall(SYS_delete_module, "sidra", O_NONBLOCK), 0);
     sidra_ioctl_device_query query{};
     EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
@@ -172,7 +172,7 @@ TEST_F(Life, NoAcknowledgementEndsInADeviceReset) {
     ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), 0);
     sidra_ioctl_buffer_unbind unbind{context.handle, enroll.handle, Buffer::bind(context, enroll.handle)};
     Queue queue(innocent, SIDRA_QUEUE_USER);
-    if (!impatient.good || !knob("no-quiesce-ack", 1)) GTEST_SKIP() << "no knobs here";
+    ASSERT_TRUE(impatient.good && knob("no-quiesce-ack", 1));
     EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0) << "the promise is kept: by force";
     EXPECT_EQ(state_of(context), SIDRA_CONTEXT_LOST);
     EXPECT_EQ(state_of(innocent), SIDRA_CONTEXT_LOST);
@@ -188,7 +188,7 @@ TEST_F(Life, NoAcknowledgementEndsInADeviceReset) {
 
 TEST_F(Life, RemovalUnderLoad) {
     const Card card;
-    if (!card.known()) GTEST_SKIP() << "only root unbinds";
+    ASSERT_TRUE(card.known());
     for (int round = 0; round < 3; round++) {
         Node node;
         Context context(node);

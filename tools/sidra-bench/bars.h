@@ -32,7 +32,11 @@ inline constexpr std::array kBars = {
     Bar{"submit_mmio_reads", "register reads that a submit costs, by the chip's counter", 0, false},
     Bar{"noop_b64_vs_nvme", "user queue, batches of 64: speed / NVMe flush", 10, true},
     Bar{"noop_b1_vs_nvme", "user queue, one by one, polled: speed / NVMe flush", 3, true},
+    Bar{"submit_syscalls", "system calls that a submit and its polled wait make", 0, false},
     Bar{"ioctl_b64_vs_nvme", "kernel queue by ioctl, batches of 64: speed / NVMe flush", 1.5, true},
+    Bar{"uring_b64_vs_nvme", "kernel queue by io_uring, batches of 64: speed / NVMe flush", 1.5, true},
+    Bar{"copy_64m_vs_host_memcpy", "copy of 64 MiB in the guest: speed / memcpy on the host", 0.6, true},
+    Bar{"mvm_vs_embedded", "1024x1024, batch 256, in the guest: speed / embedded chip on the host", 0.7, true},
 };
 
 constexpr bool met(const Bar& bar, double value) { return bar.at_least ? value >= bar.target : value <= bar.target; }

@@ -21,7 +21,9 @@ struct Settings {
     uint32_t workers = 1;  // threads of the chip and of its peers, where a bar does not say otherwise
     uint32_t cpus = 1;     // that this process may use
     bool quick = false;
-    std::string nvme;  // node of the NVMe peer; "": none
+    std::string nvme;        // node of the NVMe peer; "": none
+    double host_memcpy = 0;  // seconds that memcpy of 64 MiB took on the host of this guest; 0: unknown
+    double host_mvm = 0;     // the same of an MVM 1024x1024, batch 256, on an embedded chip
 
     // For the bars: many short samples, so that a restless machine leaves some undisturbed.
     Method bar_method() const {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <liburing.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <xf86drm.h>
@@ -30,8 +31,11 @@ struct KernelQueue::State {
     sidra_ioctl_queue_create queue{};
     const sidra_queue_state* page = nullptr;
     std::vector<sidra_cmd> packets;
+    io_uring ring{};
+    bool ring_made = false;
 
     ~State() {
+        if (ring_made) io_uring_queue_exit(&ring);
         if (page != nullptr) munmap(const_cast<sidra_queue_state*>(page), SIDRA_PAGE_SIZE);
         if (node >= 0) close(node);
     }
@@ -67,6 +71,9 @@ KernelQueue::KernelQueue(const std::string& node) : state_(std::make_unique<Stat
     sidra_cmd nop{};
     nop.hdr.opcode = SIDRA_CMD_NOP;
     s.packets.assign(64, nop);
+    if (const int error = io_uring_queue_init(64, &s.ring, IORING_SETUP_SQE128); error != 0)
+        throw Error(fmt::format("io_uring for {}: {}", node, strerror(-error)));
+    s.ring_made = true;
 }
 
 KernelQueue::~KernelQueue() = default;
@@ -83,6 +90,32 @@ void KernelQueue::run_ioctl(uint32_t batch, uint64_t calls) {
         submit.out_fence_fd = -1;
         s.request(SIDRA_IOCTL_SUBMIT, &submit, "submitting to a kernel queue");
         s.wait(submit.value);
+    }
+}
+
+void KernelQueue::run_uring(uint32_t batch, uint64_t calls) {
+    State& s = *state_;
+    for (uint64_t call = 0; call < calls; ++call) {
+        for (uint32_t i = 0; i < batch; ++i) {
+            io_uring_sqe* sqe = io_uring_get_sqe(&s.ring);
+            if (sqe == nullptr) throw Error("a batch by io_uring is larger than its ring");
+            std::memset(sqe, 0, sizeof *sqe);
+            sqe->opcode = IORING_OP_URING_CMD;
+            sqe->fd = s.node;
+            sqe->cmd_op = SIDRA_URING_SUBMIT;
+            const sidra_uring_cmd command = {s.context.context, s.queue.queue, 0};
+            std::memcpy(sqe->cmd, &command, sizeof command);
+            std::memcpy(reinterpret_cast<std::byte*>(sqe->cmd) + sizeof command, s.packets.data(), sizeof(sidra_cmd));
+        }
+        if (const int got = io_uring_submit_and_wait(&s.ring, batch); got < 0 && got != -EINTR)
+            throw Error(fmt::format("submitting by io_uring: {}", strerror(-got)));
+        for (uint32_t done = 0; done < batch; ++done) {
+            io_uring_cqe* cqe = nullptr;
+            if (const int error = io_uring_wait_cqe(&s.ring, &cqe); error != 0)
+                throw Error(fmt::format("waiting by io_uring: {}", strerror(-error)));
+            if (cqe->res != 0) throw Error(fmt::format("a no-op by io_uring: {}", strerror(-cqe->res)));
+            io_uring_cqe_seen(&s.ring, cqe);
+        }
     }
 }
 

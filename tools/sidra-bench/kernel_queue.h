@@ -16,6 +16,7 @@ class KernelQueue {
 
     // `calls` times: `batch` no-ops, then a wait until they are done, polled.
     void run_ioctl(uint32_t batch, uint64_t calls);  // one SUBMIT
+    void run_uring(uint32_t batch, uint64_t calls);  // a command each, one io_uring_enter
 
    private:
     struct State;

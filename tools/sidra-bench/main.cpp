@@ -46,6 +46,7 @@ struct Options {
     uint32_t workers = 0;
     bool quick = false;
     std::string json, figures, nvme;
+    double host_memcpy = 0, host_mvm = 0;
     bool list = false;
     bool open_probe = false, idle_probe = false;
 };
@@ -158,6 +159,8 @@ int run(const Options& options) {
     settings.workers = options.workers > 0 ? options.workers : settings.cpus;
     settings.quick = options.quick;
     settings.nvme = options.nvme;
+    settings.host_memcpy = options.host_memcpy;
+    settings.host_mvm = options.host_mvm;
     const Chip probe(settings.engine, settings.workers);  // an engine that is not there is found out now
     const sidra_device_info info = probe.info();
     settings.mvm_engines = settings.engine == SIDRA_ENGINE_AUTO ? engines_here() : std::vector{settings.engine};
@@ -212,6 +215,12 @@ int main_inner(int argc, char** argv) {
     app.add_option("--json", options.json, "write everything measured to this file");
     app.add_option("--figures", options.figures, "write the figures of the bars to this file, as one flat object");
     app.add_option("--nvme", options.nvme, "NVMe namespace (/dev/ng0n1) that the driver group is compared with");
+    app.add_option("--host-memcpy", options.host_memcpy,
+                   "seconds of a memcpy of 64 MiB on the host, for the driver group in a guest")
+        ->check(CLI::PositiveNumber);
+    app.add_option("--host-mvm", options.host_mvm,
+                   "seconds of an MVM 1024x1024, batch 256, of an embedded chip on the host")
+        ->check(CLI::PositiveNumber);
     app.add_flag("--list", options.list, "list groups, engines of this machine and bars; measure nothing");
     app.set_version_flag("--version", "sidra-bench " + library_version());
     app.add_flag("--open-probe", options.open_probe)->group("");

@@ -11,10 +11,10 @@ _sidra_bench() {
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
             return
             ;;
-        --workers) return ;;
+        --workers | --host-memcpy | --host-mvm) return ;;
         *)
             if [[ $current == -* ]]; then
-                words="--engine --workers --quick --json --figures --nvme --list --version --help"
+                words="--engine --workers --quick --json --figures --nvme --host-memcpy --host-mvm --list --version --help"
             else
                 words="noop copy mvm vec open driver all"
             fi

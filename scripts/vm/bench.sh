@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# bench.sh [sidra-bench options]: what the driver costs, measured in the guest beside NVMe there and memcpy on the host; writes
+# build/figures/vm.json. The binaries are those of build/release and of scripts/vm/build.sh.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+mkdir -p build/figures
+
+echo "== on the host: memcpy, and the embedded chip"
+build/release/tools/sidra-bench/sidra-bench copy mvm --quick --json build/figures/host.json >/dev/null
+host=$(python3 - build/figures/host.json <<'EOF'
+import json
+import sys
+
+results = json.load(open(sys.argv[1]))["results"]
+copy = min(r["seconds_min"] for r in results if (r["group"], r["name"], r.get("bytes")) == ("copy", "memcpy", 64 << 20))
+mvm = min(r["seconds_min"] for r in results
+          if r["group"] == "mvm" and r["name"] == "mvm" and (r["k"], r["batch"]) == (1024, 256))
+print(f"--host-memcpy {copy} --host-mvm {mvm}")
+EOF
+)
+
+echo "== in the guest"
+# shellcheck disable=SC2086 # two options
+scripts/vm/run.py --nvme --timeout 600 -- bash -c '
+    modprobe nvme && udevadm settle 2>/dev/null || sleep 1
+    sidra-bench driver --nvme /dev/ng0n1 --figures /tmp/vm.json "$@" && echo "== figures" && cat /tmp/vm.json' bench $host "$@" |
+    tee >(sed -n '/^== figures/,$p' | sed 1d >build/figures/vm.json.new) | sed '/^== figures/,$d'
+[[ -s build/figures/vm.json.new ]] || { echo "vm: no figures came out of the guest" >&2; exit 1; }
+mv build/figures/vm.json.new build/figures/vm.json
+echo "written to build/figures/vm.json"

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// What a submit and a polled wait cost, seen from outside the submitter: the kernel kills a child at its first system
+// call, and the chip counts accesses and interrupts.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cstddef>
+
+#include "node.h"
+#include "sidra/sidra.h"
+
+namespace sidra::test {
+namespace {
+
+constexpr unsigned kSubmits = 500;
+
+// From now on only _exit() is allowed; anything else kills the process with SIGSYS.
+bool forbid_system_calls() {
+    sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+    };
+    const sock_fprog whole = {sizeof program / sizeof program[0], program};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &whole) == 0;
+}
+
+struct Opened {
+    sidra_device* device = nullptr;
+    sidra_context* context = nullptr;
+    sidra_stream* stream = nullptr;
+
+    bool open() {
+        setenv("SIDRA_DEVICE", kNode, 1);
+        return sidra_device_open(0, nullptr, &device) == SIDRA_OK &&
+               sidra_context_create(device, &context) == SIDRA_OK &&
+               sidra_stream_create(context, nullptr, &stream) == SIDRA_OK && sidra_nop_async(stream) == SIDRA_OK &&
+               sidra_stream_synchronize(stream, SIDRA_NEVER) == SIDRA_OK;
+    }
+    // Status 0: all was well.
+    int submit_and_poll(unsigned count) const {
+        for (unsigned i = 0; i < count; ++i) {
+            if (sidra_nop_async(stream) != SIDRA_OK) return 2;
+            sidra_status status = SIDRA_ERROR_NOT_READY;
+            while (status == SIDRA_ERROR_NOT_READY) status = sidra_stream_query(stream);
+            if (status != SIDRA_OK) return 3;
+        }
+        return 0;
+    }
+};
+
+class NodeHotPath : public NodeTest {};
+
+TEST_F(NodeHotPath, SubmitAndPolledWaitMakeNoSystemCall) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        Opened opened;
+        if (!opened.open() || !forbid_system_calls()) _exit(1);
+        _exit(opened.submit_and_poll(kSubmits));
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status)
+                                   << (WTERMSIG(status) == SIGSYS ? ": a system call" : "");
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+// So that the one above cannot pass by accident.
+TEST_F(NodeHotPath, ASystemCallWouldBeSeen) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        if (!forbid_system_calls()) _exit(1);
+        syscall(SYS_getppid);
+        _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS);
+}
+
+TEST_F(NodeHotPath, ASubmitIsOneRegisterWriteAndNoInterrupt) {
+    Opened opened;
+    ASSERT_TRUE(opened.open()) << sidra_last_error();
+    const auto counters = [&] {
+        sidra_telemetry now{};
+        EXPECT_EQ(SIDRA_OK, sidra_device_telemetry(opened.device, &now, sizeof now));
+        return now;
+    };
+    const sidra_telemetry first = counters();
+    const sidra_telemetry before = counters();
+    ASSERT_EQ(opened.submit_and_poll(kSubmits), 0);
+    const sidra_telemetry after = counters();
+    EXPECT_EQ(after.doorbells - before.doorbells, kSubmits);
+    EXPECT_EQ(after.mmio_writes - before.mmio_writes, kSubmits + (before.mmio_writes - first.mmio_writes));
+    EXPECT_EQ(after.mmio_reads - before.mmio_reads, before.mmio_reads - first.mmio_reads) << "but those of looking";
+    EXPECT_EQ(after.interrupts, before.interrupts);
+    EXPECT_EQ(after.arms, before.arms);
+    EXPECT_EQ(sidra_stream_destroy(opened.stream), SIDRA_OK);
+    EXPECT_EQ(sidra_context_destroy(opened.context), SIDRA_OK);
+    EXPECT_EQ(sidra_device_close(opened.device), SIDRA_OK);
+}
+
+TEST_F(NodeHotPath, TwoProcessesWorkSideBySide) {
+    constexpr unsigned kChildren = 2;
+    constexpr unsigned kRounds = 50;
+    pid_t children[kChildren];
+    for (unsigned n = 0; n < kChildren; ++n) {
+        children[n] = fork();
+        ASSERT_GE(children[n], 0);
+        if (children[n] != 0) continue;
+        Opened opened;
+        sidra_buffer* buffer = nullptr;
+        void* address = nullptr;
+        if (!opened.open() || sidra_buffer_create(opened.context, 65536, 0, &buffer) != SIDRA_OK ||
+            sidra_buffer_map(buffer, &address) != SIDRA_OK)
+            _exit(1);
+        auto* words = static_cast<uint32_t*>(address);
+        for (unsigned round = 0; round < kRounds; ++round) {
+            for (unsigned i = 0; i < 8192; ++i) words[i] = n << 24 | round << 14 | i;
+            if (sidra_copy_async(opened.stream, {buffer, 32768}, {buffer, 0}, 32768) != SIDRA_OK) _exit(2);
+            if (sidra_stream_synchronize(opened.stream, SIDRA_NEVER) != SIDRA_OK) _exit(3);
+            if (std::memcmp(words, words + 8192, 32768) != 0) _exit(4);
+        }
+        _exit(0);
+    }
+    for (const pid_t child : children) {
+        int status = 0;
+        ASSERT_EQ(waitpid(child, &status, 0), child);
+        EXPECT_TRUE(WIFEXITED(status));
+        EXPECT_EQ(WEXITSTATUS(status), 0);
+    }
+}
+
+}  // namespace
+}  // namespace sidra::test

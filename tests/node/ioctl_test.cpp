@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: MIT
+// The rules of uapi/sidra_accel.h, call by call: sizes at the edge of a page, pads and unknown flags, 32-bit callers,
+// handles of others.
+#include <cstddef>
+#include <functional>
+
+#include "node.h"
+
+namespace sidra::test {
+namespace {
+
+// A field that must be zero, or its bits that mean nothing yet.
+struct Reserved {
+    size_t offset;
+    size_t size;
+    uint64_t bits;
+};
+
+#define WHOLE(type, field)                                          \
+    Reserved {                                                      \
+        offsetof(type, field), sizeof(type::field), ~uint64_t { 0 } \
+    }
+#define BEYOND(type, field, known) \
+    Reserved { offsetof(type, field), sizeof(type::field), ~static_cast<uint64_t>(known) }
+
+struct Call {
+    const char* name;
+    unsigned long request;
+    int result;                                      // of the good argument
+    std::function<std::vector<uint8_t>()> argument;  // a good one
+    std::vector<Reserved> reserved;
+    bool run = true;  // false: too much of a good thing; only its refusals are tried
+};
+
+template <class Type>
+std::vector<uint8_t> bytes_of(const Type& value) {
+    const auto* begin = reinterpret_cast<const uint8_t*>(&value);
+    return {begin, begin + sizeof value};
+}
+
+// Two pages below 4 GiB, the second of which cannot be touched.
+class Edge {
+   public:
+    Edge()
+        : pages_(static_cast<uint8_t*>(
+              mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0))) {
+        EXPECT_NE(static_cast<void*>(pages_), MAP_FAILED);
+        EXPECT_EQ(mprotect(pages_ + kPage, kPage, PROT_NONE), 0);
+    }
+    ~Edge() { munmap(pages_, 2 * kPage); }
+    Edge(const Edge&) = delete;
+    Edge& operator=(const Edge&) = delete;
+    // The argument so that it ends `beyond` bytes behind the edge.
+    void* place(const std::vector<uint8_t>& argument, size_t beyond = 0) const {
+        uint8_t* at = pages_ + kPage - argument.size() + beyond;
+        std::memcpy(at, argument.data(), argument.size() - beyond);
+        return at;
+    }
+
+   private:
+    static constexpr size_t kPage = 4096;
+    uint8_t* const pages_;
+};
+
+int plain(int fd, unsigned long request, void* argument) { return ioctl(fd, request, argument) == 0 ? 0 : -errno; }
+
+// As a 32-bit program calls it.
+int compat(int fd, unsigned long request, void* argument) {
+    constexpr long kIoctl = 54;  // of i386
+    long result = kIoctl;
+    asm volatile("int $0x80"
+                 : "+a"(result)
+                 : "b"(static_cast<long>(fd)), "c"(static_cast<long>(request)), "d"(reinterpret_cast<long>(argument))
+                 : "memory", "r8", "r9", "r10", "r11");
+    return static_cast<int>(result);
+}
+
+class Ioctl : public NodeTest {
+   protected:
+    Ioctl()
+        : context(node), buffer(context, 8192), queue(context, SIDRA_QUEUE_USER), jobs(context, SIDRA_QUEUE_KERNEL) {
+        item = {context.handle, queue.create.queue, 0};
+        weights = make_weights();
+    }
+
+    uint32_t make_weights() const {
+        sidra_ioctl_weights_create a{};
+        a.context = context.handle;
+        a.rows = a.cols = 1;
+        a.rights = SIDRA_WEIGHTS_RIGHTS;
+        EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, a), 0);
+        return a.index;
+    }
+    uint32_t make_context() const {
+        sidra_ioctl_context_create a{};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_CONTEXT_CREATE, a), 0);
+        return a.context;
+    }
+    uint32_t make_buffer() const {
+        sidra_ioctl_buffer_create a{4096, 0, 0, 0};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_CREATE, a), 0);
+        return a.handle;
+    }
+    uint32_t make_queue() const {
+        sidra_ioctl_queue_create a{};
+        a.context = context.handle;
+        a.ring_log2 = 6;
+        a.priority = 1;
+        EXPECT_EQ(node.call(SIDRA_IOCTL_QUEUE_CREATE, a), 0);
+        return a.queue;
+    }
+
+    std::vector<Call> calls() {
+        using Query = sidra_ioctl_device_query;
+        using Clock = sidra_ioctl_device_clock;
+        using Reset = sidra_ioctl_device_reset;
+        using ContextCreate = sidra_ioctl_context_create;
+        using OfContext = sidra_ioctl_context;
+        using ContextQuery = sidra_ioctl_context_query;
+        using Create = sidra_ioctl_buffer_create;
+        using Register = sidra_ioctl_buffer_register;
+        using Close = sidra_ioctl_buffer_close;
+        using Bind = sidra_ioctl_buffer_bind;
+        using Unbind = sidra_ioctl_buffer_unbind;
+        using QueueCreate = sidra_ioctl_queue_create;
+        using OfQueue = sidra_ioctl_queue;
+        using QueueQuery = sidra_ioctl_queue_query;
+        using Wait = sidra_ioctl_wait;
+        using Arm = sidra_ioctl_arm;
+        using Submit = sidra_ioctl_submit;
+        using WeightsCreate = sidra_ioctl_weights_create;
+        using Publish = sidra_ioctl_weights_publish;
+        using Open = sidra_ioctl_weights_open;
+        using Unlink = sidra_ioctl_weights_unlink;
+        using OfWeights = sidra_ioctl_weights;
+        using Share = sidra_ioctl_weights_share;
+        using Import = sidra_ioctl_weights_import;
+        using WeightsQuery = sidra_ioctl_weights_query;
+        using List = sidra_ioctl_weights_list;
+        const uint32_t c = context.handle;
+        const uint32_t q = queue.create.queue;
+        const auto address = [](const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); };
+        return {
+            {"DEVICE_QUERY", SIDRA_IOCTL_DEVICE_QUERY, 0, [] { return bytes_of(Query{}); }, {WHOLE(Query, flags)}},
+            {"DEVICE_CLOCK", SIDRA_IOCTL_DEVICE_CLOCK, 0, [] { return bytes_of(Clock{}); }, {WHOLE(Clock, flags)}},
+            {"DEVICE_RESET",
+             SIDRA_IOCTL_DEVICE_RESET,
+             0,
+             [] { return bytes_of(Reset{}); },
+             {WHOLE(Reset, flags)},
+             false},
+            {"CONTEXT_CREATE",
+             SIDRA_IOCTL_CONTEXT_CREATE,
+             0,
+             [] { return bytes_of(ContextCreate{}); },
+             {WHOLE(ContextCreate, flags)}},
+            {"CONTEXT_DESTROY",
+             SIDRA_IOCTL_CONTEXT_DESTROY,
+             0,
+             [this] {
+                 return bytes_of(OfContext{make_context(), 0});
+             },
+             {WHOLE(OfContext, flags)}},
+            {"CONTEXT_RECOVER",
+             SIDRA_IOCTL_CONTEXT_RECOVER,
+             0,
+             [c] {
+                 return bytes_of(OfContext{c, 0});
+             },
+             {WHOLE(OfContext, flags)}},
+            {"CONTEXT_QUERY",
+             SIDRA_IOCTL_CONTEXT_QUERY,
+             0,
+             [c] {
+                 ContextQuery a{};
+                 a.context = c;
+                 return bytes_of(a);
+             },
+             {WHOLE(ContextQuery, flags)}},
+            {"BUFFER_CREATE",
+             SIDRA_IOCTL_BUFFER_CREATE,
+             0,
+             [] {
+                 return bytes_of(Create{4096, 0, 0, 0});
+             },
+             {BEYOND(Create, flags, SIDRA_BUFFER_LOCAL)}},
+            {"BUFFER_REGISTER",
+             SIDRA_IOCTL_BUFFER_REGISTER,
+             0,
+             [this, address] {
+                 return bytes_of(Register{address(memory), sizeof memory, 0, 0});
+             },
+             {BEYOND(Register, flags, SIDRA_REGISTER_READONLY)}},
+            {"BUFFER_CLOSE",
+             SIDRA_IOCTL_BUFFER_CLOSE,
+             0,
+             [this] {
+                 return bytes_of(Close{make_buffer(), 0});
+             },
+             {WHOLE(Close, flags)}},
+            {"BUFFER_BIND",
+             SIDRA_IOCTL_BUFFER_BIND,
+             0,
+             [this, c] {
+                 return bytes_of(Bind{c, make_buffer(), SIDRA_BIND_READ, 0, 0});
+             },
+             {BEYOND(Bind, flags, SIDRA_BIND_READ | SIDRA_BIND_WRITE), WHOLE(Bind, pad)}},
+            {"BUFFER_UNBIND",
+             SIDRA_IOCTL_BUFFER_UNBIND,
+             0,
+             [this, c] {
+                 Bind bind{c, make_buffer(), SIDRA_BIND_READ, 0, 0};
+                 EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_BIND, bind), 0);
+                 return bytes_of(Unbind{c, bind.handle, bind.address});
+             },
+             {}},
+            {"QUEUE_CREATE",
+             SIDRA_IOCTL_QUEUE_CREATE,
+             0,
+             [c] {
+                 QueueCreate a{};
+                 a.context = c;
+                 a.ring_log2 = 6;
+                 a.priority = 1;
+                 return bytes_of(a);
+             },
+             {BEYOND(QueueCreate, flags, SIDRA_QUEUE_REPORTS), BEYOND(QueueCreate, kind, 1)}},
+            {"QUEUE_DESTROY",
+             SIDRA_IOCTL_QUEUE_DESTROY,
+             0,
+             [this, c] {
+                 return bytes_of(OfQueue{c, make_queue(), 0, 0});
+             },
+             {WHOLE(OfQueue, flags), WHOLE(OfQueue, pad)}},
+            {"QUEUE_RESET",
+             SIDRA_IOCTL_QUEUE_RESET,
+             0,
+             [c, q] {
+                 return bytes_of(OfQueue{c, q, 0, 0});
+             },
+             {WHOLE(OfQueue, flags), WHOLE(OfQueue, pad)}},
+            {"QUEUE_QUERY",
+             SIDRA_IOCTL_QUEUE_QUERY,
+             0,
+             [c, q] {
+                 QueueQuery a{};
+                 a.context = c;
+                 a.queue = q;
+                 return bytes_of(a);
+             },
+             {WHOLE(QueueQuery, flags)}},
+            {"WAIT",
+             SIDRA_IOCTL_WAIT,
+             0,
+             [this, address] {
+                 return bytes_of(Wait{address(&item), 1, sizeof item, 0, 0, 0});
+             },
+             {BEYOND(Wait, flags, SIDRA_WAIT_ALL)}},
+            {"ARM",
+             SIDRA_IOCTL_ARM,
+             0,
+             [c, q] {
+                 return bytes_of(Arm{c, q, 1, -1, 0});
+             },
+             {WHOLE(Arm, flags)}},
+            {"SUBMIT",
+             SIDRA_IOCTL_SUBMIT,
+             0,
+             [this] { return bytes_of(jobs.request(packets)); },
+             {BEYOND(Submit, flags, SIDRA_SUBMIT_OUT_FENCE)}},
+            {"WEIGHTS_CREATE",
+             SIDRA_IOCTL_WEIGHTS_CREATE,
+             0,
+             [c] {
+                 WeightsCreate a{};
+                 a.context = c;
+                 a.rows = a.cols = 1;
+                 a.rights = SIDRA_WEIGHTS_COMPUTE;
+                 return bytes_of(a);
+             },
+             {WHOLE(WeightsCreate, flags), BEYOND(WeightsCreate, rights, SIDRA_WEIGHTS_RIGHTS)}},
+            {"WEIGHTS_PUBLISH",
+             SIDRA_IOCTL_WEIGHTS_PUBLISH,
+             -ENODATA,
+             [this, c, address] {
+                 Publish a{};
+                 a.context = c;
+                 a.index = weights;
+                 a.name = address("ioctl-test");
+                 a.mode = 0600;
+                 return bytes_of(a);
+             },
+             {WHOLE(Publish, flags)}},
+            {"WEIGHTS_OPEN",
+             SIDRA_IOCTL_WEIGHTS_OPEN,
+             -ENOENT,
+             [c, address] {
+                 Open a{};
+                 a.context = c;
+                 a.rights = SIDRA_WEIGHTS_COMPUTE;
+                 a.name = address("ioctl-test-nobody");
+                 return bytes_of(a);
+             },
+             {WHOLE(Open, flags)}},
+            {"WEIGHTS_UNLINK",
+             SIDRA_IOCTL_WEIGHTS_UNLINK,
+             -ENOENT,
+             [address] {
+                 return bytes_of(Unlink{address("ioctl-test-nobody"), 0, 0});
+             },
+             {BEYOND(Unlink, flags, SIDRA_UNLINK_EVICT), WHOLE(Unlink, pad)}},
+            {"WEIGHTS_DESTROY",
+             SIDRA_IOCTL_WEIGHTS_DESTROY,
+             0,
+             [this, c] {
+                 return bytes_of(OfWeights{c, make_weights(), 0, 0});
+             },
+             {WHOLE(OfWeights, flags), WHOLE(OfWeights, pad)}},
+            {"WEIGHTS_SHARE",
+             SIDRA_IOCTL_WEIGHTS_SHARE,
+             0,
+             [this, c] {
+                 return bytes_of(Share{c, weights, SIDRA_WEIGHTS_COMPUTE, 0, 0, 0, 0});
+             },
+             {WHOLE(Share, flags)}},
+            {"WEIGHTS_IMPORT",
+             SIDRA_IOCTL_WEIGHTS_IMPORT,
+             -EBADF,
+             [c] {
+                 Import a{};
+                 a.context = c;
+                 a.fd = -1;
+                 return bytes_of(a);
+             },
+             {WHOLE(Import, flags)}},
+            {"WEIGHTS_QUERY",
+             SIDRA_IOCTL_WEIGHTS_QUERY,
+             0,
+             [this, c] {
+                 WeightsQuery a{};
+                 a.context = c;
+                 a.index = weights;
+                 return bytes_of(a);
+             },
+             {WHOLE(WeightsQuery, flags)}},
+            {"WEIGHTS_LIST",
+             SIDRA_IOCTL_WEIGHTS_LIST,
+             -ENOENT,
+             [this, address] {
+                 return bytes_of(List{address(memory), SIDRA_NVM_ENTRIES, 0});
+             },
+             {WHOLE(List, flags)}},
+        };
+    }
+
+    sidra_ioctl_device_query look() const {
+        sidra_ioctl_device_query a{};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, a), 0);
+        return a;
+    }
+
+    Node node;
+    Context context;
+    Buffer buffer;
+    Queue queue, jobs;
+    uint32_t weights = 0;
+    sidra_wait_item item{};
+    std::vector<sidra_cmd> packets{nop()};
+    alignas(8) uint8_t memory[8192] = {};
+    Edge edge;
+};
+
+TEST_F(Ioctl, EveryCallIsTried) {
+    EXPECT_EQ(calls().size(), 28u);
+    EXPECT_EQ(plain(node.fd, SIDRA_IOCTL(0x3f, sidra_ioctl_context), edge.place(bytes_of(sidra_ioctl_context{}))),
+              -ENOTTY);
+}
+
+TEST_F(Ioctl, ArgumentsMayEndWhereAPageEnds) {
+    for (const Call& call : calls())
+        if (call.run) EXPECT_EQ(plain(node.fd, call.request, edge.place(call.argument())), call.result) << call.name;
+}
+
+TEST_F(Ioctl, ArgumentsBeyondTheEdgeAreFaults) {
+    for (const Call& call : calls())
+        if (call.run) EXPECT_EQ(plain(node.fd, call.request, edge.place(call.argument(), 1)), -EFAULT) << call.name;
+}
+
+TEST_F(Ioctl, ThirtyTwoBitCallersGetTheSame) {
+    for (const Call& call : calls())
+        if (call.run) EXPECT_EQ(compat(node.fd, call.request, edge.place(call.argument())), call.result) << call.name;
+}
+
+TEST_F(Ioctl, PadsAndUnknownFlagsAreRefusedAndNothingChanges) {
+    for (const Call& call : calls()) {
+        for (const Reserved& field : call.reserved) {
+            for (size_t bit = 0; bit < field.size * 8; ++bit) {
+                if ((field.bits >> bit & 1) == 0) continue;
+                std::vector<uint8_t> argument = call.argument();
+                const sidra_ioctl_device_query before = look();
+                argument[field.offset + bit / 8] |= static_cast<uint8_t>(1u << (bit % 8));
+                ASSERT_EQ(plain(node.fd, call.request, edge.place(argument)), -EINVAL)
+                    << call.name << ", byte " << field.offset << ", bit " << bit;
+                const sidra_ioctl_device_query after = look();
+                ASSERT_EQ(before.xbars_free, after.xbars_free) << call.name;
+                ASSERT_EQ(before.l3_free, after.l3_free) << call.name;
+                ASSERT_EQ(before.generation, after.generation) << call.name;
+                if (bit > 2 && bit < field.size * 8 - 2) bit += 5;  // the first, the last, and some between
+            }
+        }
+    }
+}
+
+TEST_F(Ioctl, ContextsOfOthersDoNotExist) {
+    const Node other;
+    const Context foreign(other);
+    for (const uint32_t handle : {uint32_t{0}, foreign.handle + 1000, UINT32_MAX}) {
+        sidra_ioctl_context_query query{};
+        query.context = handle;
+        EXPECT_EQ(node.call(SIDRA_IOCTL_CONTEXT_QUERY, query), -ENOENT) << handle;
+        sidra_ioctl_queue_create create{};
+        create.context = handle;
+        create.ring_log2 = 6;
+        EXPECT_EQ(node.call(SIDRA_IOCTL_QUEUE_CREATE, create), -ENOENT) << handle;
+        sidra_ioctl_weights_create weights_create{};
+        weights_create.context = handle;
+        weights_create.rows = weights_create.cols = 1;
+        weights_create.rights = SIDRA_WEIGHTS_RIGHTS;
+        EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, weights_create), -ENOENT) << handle;
+        sidra_ioctl_buffer_bind bind{handle, buffer.handle, SIDRA_BIND_READ, 0, 0};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_BIND, bind), -ENOENT) << handle;
+        sidra_ioctl_context destroy{handle, 0};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_CONTEXT_DESTROY, destroy), -ENOENT) << handle;
+    }
+    // The other open counts its own handles: the same number means something else there.
+    sidra_ioctl_queue_query query{};
+    query.context = foreign.handle;
+    query.queue = queue.create.queue;
+    EXPECT_EQ(other.call(SIDRA_IOCTL_QUEUE_QUERY, query), -ENOENT);
+}
+
+TEST_F(Ioctl, ArraysWithABadShapeAreRefused) {
+    sidra_ioctl_wait wait{reinterpret_cast<uintptr_t>(&item), 0, sizeof item, 0, 0, 0};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), -EINVAL);
+    wait.count = SIDRA_WAIT_MAX + 1;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), -EINVAL);
+    wait.count = 1;
+    wait.stride = sizeof item - 8;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), -EINVAL);
+    // A newer caller's item: its unknown tail must be zero.
+    struct {
+        sidra_wait_item known;
+        uint64_t tail;
+    } newer{item, 0};
+    wait.items = reinterpret_cast<uintptr_t>(&newer);
+    wait.stride = sizeof newer;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), 0);
+    newer.tail = 1;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), -EINVAL);
+    wait.items = 8;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_WAIT, wait), -EFAULT);
+    sidra_ioctl_submit submit = jobs.request(packets);
+    for (const uint32_t count : {0u, 4097u, UINT32_MAX}) {
+        submit.count = count;
+        EXPECT_EQ(node.call(SIDRA_IOCTL_SUBMIT, submit), -EINVAL) << count;
+    }
+    submit.count = 1;
+    submit.packets = 8;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_SUBMIT, submit), -EFAULT);
+}
+
+}  // namespace
+}  // namespace sidra::test
