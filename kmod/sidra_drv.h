@@ -94,6 +94,7 @@ struct sidra_device {
 	struct sidra_vector vectors[SIDRA_MSIX_VECTORS];	/* constant */
 	unsigned int sleepers;		/* armed for others than threads in WAIT; under irq_lock */
 	struct delayed_work recheck_work;
+	struct hrtimer batch_timer;
 
 	/* Protects @bos: what is mapped for DMA and has to be unmapped before remove() returns. */
 	struct mutex bo_lock;

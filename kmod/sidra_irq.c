@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/rbtree.h>
 
@@ -7,6 +8,8 @@
 #include "sidra_trace.h"
 
 #define RECHECK_MS	50	/* a lost interrupt costs this much, never a hang */
+#define BATCH_MAX	32u	/* patient waiters that one interrupt is for */
+#define BATCH_NS	200000u	/* and what a patient one may lose by that */
 
 static bool arm_less(struct rb_node *a, const struct rb_node *b)
 {
@@ -59,27 +62,48 @@ static bool fire_reached(struct sidra_device *sdev, struct sidra_point *point)
 	return any;
 }
 
+/* Of the last waiter that an interrupt may be for: of the first one itself, unless that is patient. */
+static u64 batch_value(struct sidra_arm *arm)
+{
+	unsigned int count;
+	struct rb_node *next;
+
+	for (count = 1; count < BATCH_MAX && arm->patient; count++) {
+		next = rb_next(&arm->node);
+		if (!next)
+			break;
+		arm = rb_entry(next, struct sidra_arm, node);
+	}
+	return arm->value;
+}
+
 /*
- * Gives the chip the smallest value that is waited for; under irq_lock, so that its last write is the newest smallest.
- * If the timeline has reached it meanwhile the chip raises at once.
+ * Gives the chip the value of its next interrupt; under irq_lock, so that its last write is the newest one. If the
+ * timeline has reached it meanwhile the chip raises at once. Not @exact: several patient waiters share the interrupt, and
+ * a timer ends their patience.
  */
-static void program(struct sidra_device *sdev, struct sidra_point *point)
+static void program(struct sidra_device *sdev, struct sidra_point *point, bool exact)
 {
 	struct sidra_arm *arm = first_armed(point);
+	u64 value;
 
-	if (arm && point->attached)
-		sidra_write64(sdev, SIDRA_ARM(point->slot, point->queue), arm->value);
+	if (!arm || !point->attached)
+		return;
+	value = exact ? arm->value : batch_value(arm);
+	sidra_write64(sdev, SIDRA_ARM(point->slot, point->queue), value);
+	if (value != arm->value && !hrtimer_active(&sdev->batch_timer))
+		hrtimer_start(&sdev->batch_timer, ns_to_ktime(BATCH_NS), HRTIMER_MODE_REL);
 }
 
 /* Whether a point had something to fire. */
-static bool look_at(struct sidra_device *sdev, unsigned int vector)
+static bool look_at(struct sidra_device *sdev, unsigned int vector, bool exact)
 {
 	struct sidra_point *point;
 	bool any = false;
 
 	list_for_each_entry(point, &sdev->points[vector], link) {
 		any |= fire_reached(sdev, point);
-		program(sdev, point);
+		program(sdev, point, exact);
 	}
 	return any;
 }
@@ -90,8 +114,17 @@ static bool look_at_all(struct sidra_device *sdev)
 	bool any = false;
 
 	for (vector = 0; vector < SIDRA_MSIX_VECTORS; vector++)
-		any |= look_at(sdev, vector);
+		any |= look_at(sdev, vector, true);
 	return any;
+}
+
+static enum hrtimer_restart end_patience(struct hrtimer *timer)
+{
+	struct sidra_device *sdev = container_of(timer, struct sidra_device, batch_timer);
+
+	guard(spinlock_irqsave)(&sdev->irq_lock);
+	look_at_all(sdev);
+	return HRTIMER_NORESTART;
 }
 
 static irqreturn_t queue_irq(int irq, void *data)
@@ -102,7 +135,7 @@ static irqreturn_t queue_irq(int irq, void *data)
 	atomic64_inc(&sdev->counters.interrupts);
 	trace_sidra_irq(sdev->ordinal, vector->number);
 	guard(spinlock_irqsave)(&sdev->irq_lock);
-	look_at(sdev, vector->number);
+	look_at(sdev, vector->number, false);
 	return IRQ_HANDLED;
 }
 
@@ -144,6 +177,8 @@ int sidra_irq_init(struct sidra_device *sdev)
 
 	spin_lock_init(&sdev->irq_lock);
 	INIT_DELAYED_WORK(&sdev->recheck_work, recheck_work);
+	hrtimer_init(&sdev->batch_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	sdev->batch_timer.function = end_patience;
 	for (i = 0; i < SIDRA_MSIX_VECTORS; i++)
 		INIT_LIST_HEAD(&sdev->points[i]);
 	ret = pci_alloc_irq_vectors(sdev->pdev, 2, SIDRA_MSIX_VECTORS, PCI_IRQ_MSIX);
@@ -165,6 +200,7 @@ void sidra_irq_stop(struct sidra_device *sdev)
 	unsigned int i;
 
 	cancel_delayed_work_sync(&sdev->recheck_work);
+	hrtimer_cancel(&sdev->batch_timer);
 	for (i = 0; i < sdev->chip.vectors; i++)
 		devm_free_irq(&sdev->pdev->dev, pci_irq_vector(sdev->pdev, i), &sdev->vectors[i]);
 }
@@ -201,8 +237,9 @@ void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct 
 		fire_all(sdev, point);
 		return;
 	}
-	fire_reached(sdev, point);
-	program(sdev, point);
+	/* Behind another one that is still waited for, the chip is armed already: no register write. */
+	if (fire_reached(sdev, point) || first_armed(point) == arm)
+		program(sdev, point, false);
 	if (sdev->sleepers)
 		queue_delayed_work(sdev->wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
 }

@@ -38,12 +38,14 @@ struct sidra_point {
  * @fire: called once, under irq_lock, when the timeline has reached @value or the queue has stopped or gone. @arm is
  *        the callee's then
  * @sleeper: nobody looks again by himself: the driver does, now and then
+ * @patient: an interrupt may be for a batch of them, and come a little later
  */
 struct sidra_arm {
 	struct rb_node node;
 	u64 value;
 	bool armed;
 	bool sleeper;
+	bool patient;
 	void (*fire)(struct sidra_arm *arm);
 };
 

@@ -70,6 +70,7 @@ static struct uring_wait *create_wait(struct io_uring_cmd *cmd, struct sidra_que
 	wait->cmd = cmd;
 	wait->epoch = atomic_read(&queue->point.epoch);
 	wait->arm.sleeper = true;
+	wait->arm.patient = true;
 	wait->arm.fire = fire;
 	return wait;
 }

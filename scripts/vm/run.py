@@ -62,7 +62,7 @@ TERM={shlex.quote(os.environ.get("TERM", "linux"))} setsid --ctty --wait bash </
 
 def one_command(opts):
     job = f"{{ {shlex.join(opts.command)}; }} >/dev/ttyS1 2>&1 </dev/null\necho $? >/job/status\n"
-    with machine.Machine(opts, job, checks=True, logs=opts.source / "build/vm") as guest:
+    with machine.Machine(opts, job, checks=not opts.no_checks, logs=opts.source / "build/vm") as guest:
         with open(guest.channel, "rb") as results:
             end = time.monotonic() + opts.timeout
             while True:
@@ -91,6 +91,7 @@ def main():
     parser = machine.parser(__doc__)
     parser.add_argument("--gdb", type=int, nargs="?", const=1234, metavar="PORT",
                         help="stop before the first instruction, for a debugger there (default 1234)")
+    parser.add_argument("--no-checks", action="store_true", help="a kernel that does not check its allocations: for measurements")
     parser.add_argument("--timeout", type=float, default=300, metavar="SECONDS", help="for a command (default 300)")
     parser.add_argument("command", nargs="*", metavar="COMMAND", help="run this, and not a shell")
     opts = parser.parse_args()
