@@ -518,6 +518,31 @@ TEST(QueueAccounting, ProgressMovesInsideLongPackets) {
     EXPECT_TRUE(retired(queue));
 }
 
+TEST(QueueEntry, BecomesValidWhileItIsRead) {
+    // The driver writes the fields, then the flags: who reads the flags last may have the fields of the entry before.
+    Bench bench;
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    const uint64_t at = context.queue_entry_address(queue.index()), flags = at + 40;
+    static_assert(offsetof(sidra_hw_queue, flags) == 44);
+    const uint64_t valid = bench.bus().load64(flags);
+    bench.bus().store64(flags, valid & 0xffff'ffff);
+    bench.bus().store64(at + offsetof(sidra_hw_queue, state), bench.bus().alloc_page());  // of a queue that is gone
+    bool published = false;
+    bench.set_dma_hook([&](uint64_t bus) {
+        if (published || bus != flags) {
+            return;
+        }
+        published = true;
+        bench.bus().store64(at + offsetof(sidra_hw_queue, state), queue.entry().state);
+        bench.bus().store64(flags, valid);
+    });
+    queue.submit(nop());
+    bench.run();
+    EXPECT_TRUE(published);
+    EXPECT_TRUE(retired(queue));
+}
+
 TEST(Timestamp, TellsClockCostAndSequence) {
     Bench bench;
     Context& context = bench.context();

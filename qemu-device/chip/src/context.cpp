@@ -37,7 +37,7 @@ Fault Context::find_weights(Bus& bus, const Array& array, uint32_t index, Weight
 
 Fault Context::read_weights(Bus& bus, const Array& array, uint32_t index, std::unique_ptr<Weights>* weights) {
     sidra_hw_weights raw;
-    if (!bus.read_words(entry.weights_table + index * sizeof raw, &raw, sizeof raw)) return {SIDRA_FAULT_BUS, index};
+    if (!bus.read_entry(entry.weights_table + index * sizeof raw, &raw)) return {SIDRA_FAULT_BUS, index};
     constexpr uint32_t kFlags =
         SIDRA_HW_WEIGHTS_VALID | SIDRA_HW_WEIGHTS_COMPUTE | SIDRA_HW_WEIGHTS_PROGRAM | SIDRA_HW_WEIGHTS_READBACK;
     const Fault bad{SIDRA_FAULT_WEIGHTS, index};

@@ -52,12 +52,16 @@ bool Bus::write(uint64_t bus, const void* from, uint64_t size) {
     return true;
 }
 
-bool Bus::read_words(uint64_t bus, void* to, uint64_t size) {
-    for (uint64_t i = 0; i < size; i += 8) {
+bool Bus::read_words(uint64_t bus, void* to, uint64_t size, uint64_t first) {
+    const auto read_word = [&](uint64_t i) {
         uint64_t word;
-        if (!load64(bus + i, &word)) return false;
-        std::memcpy(static_cast<uint8_t*>(to) + i, &word, 8);
-    }
+        if (!load64(bus + 8 * i, &word)) return false;
+        std::memcpy(static_cast<uint8_t*>(to) + 8 * i, &word, 8);
+        return true;
+    };
+    if (!read_word(first)) return false;
+    for (uint64_t i = 0; i < size / 8; i++)
+        if (i != first && !read_word(i)) return false;
     return true;
 }
 

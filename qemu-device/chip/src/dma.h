@@ -37,9 +37,14 @@ struct Bus {
     bool read(uint64_t bus, void* to, uint64_t size);
     bool write(uint64_t bus, const void* from, uint64_t size);
     bool load64(uint64_t bus, uint64_t* value);
-    // The same for 8-byte aligned words that others write or read meanwhile, as the driver may with table entries and
-    // the owner with the state page. write_words: never across a page.
-    bool read_words(uint64_t bus, void* to, uint64_t size);
+    bool read_words(uint64_t bus, void* to, uint64_t size, uint64_t first);  // word number `first` before the others
+    // An entry of the driver's tables, which may become valid meanwhile: the word with its flags is read first, so that
+    // the others are those of a valid entry.
+    template <typename Entry>
+    bool read_entry(uint64_t bus, Entry* entry) {
+        return read_words(bus, entry, sizeof *entry, offsetof(Entry, flags) / 8);
+    }
+    // 8-byte aligned words that others read meanwhile, as the owner does with the state page. Never across a page.
     bool write_words(uint64_t bus, const void* from, uint64_t size);
 };
 

@@ -70,7 +70,7 @@ bool Chip::load_context(Context& context) {
     if (context.loaded.load(std::memory_order_acquire)) return true;
     const uint64_t table = context_table_.load();
     sidra_hw_context entry;
-    if (table == 0 || !bus_.read_words(table + context.id * sizeof entry, &entry, sizeof entry)) return false;
+    if (table == 0 || !bus_.read_entry(table + context.id * sizeof entry, &entry)) return false;
     if (!well_formed(entry)) return false;
     std::lock_guard guard(context.load_lock);
     if (context.loaded.load(std::memory_order_relaxed)) return true;
@@ -81,7 +81,7 @@ bool Chip::load_context(Context& context) {
 
 bool Chip::read_queue_entry(const Context& context, uint32_t id, sidra_hw_queue* entry) {
     if (id >= context.entry.queue_count) return false;
-    if (!bus_.read_words(context.entry.queue_table + id * sizeof *entry, entry, sizeof *entry)) return false;
+    if (!bus_.read_entry(context.entry.queue_table + id * sizeof *entry, entry)) return false;
     return well_formed(*entry);
 }
 
