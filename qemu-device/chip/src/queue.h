@@ -20,9 +20,11 @@ class Queue {
     Context& context;
     const uint32_t id;
 
-    // Who runs it: 0 nobody, kClaimed one thread, kAgain one thread, and it is to look again when done.
-    static constexpr uint32_t kClaimed = 1, kAgain = 2;
-    std::atomic<uint32_t> claim{0};
+    // Who runs it: 0 nobody, kClaimed one thread, kAgain one thread, and it is to look again when done. The upper half
+    // is then the Scheduler::Pick::epoch of the doorbell that it is to look for: the thread may run by an older one.
+    static constexpr uint64_t kClaimed = 1, kAgain = 2;
+    static constexpr unsigned kEpochShift = 32;
+    std::atomic<uint64_t> claim{0};
     std::atomic<uint32_t> slices{0};    // slices ended; a drain waits for claim 0 or another number
     std::atomic<bool> loaded{false};    // `entry` is valid; changed by the claimant, or while stopped and drained
     std::atomic<bool> recheck{false};   // quiesced: nothing of it is touched before the table entry was looked at again

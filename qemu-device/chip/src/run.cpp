@@ -131,9 +131,12 @@ bool Chip::write_run_state(const Queue& queue, uint32_t run_state) {
 
 bool Chip::run_queue(const Scheduler::Pick& pick) {
     Queue& queue = queue_object(pick.context, pick.queue);
-    for (uint32_t claim = 0; !queue.claim.compare_exchange_strong(claim, Queue::kClaimed);) {
-        // Somebody runs it: that thread looks again when it is done. (It may be done by now: then try once more.)
-        if (claim == 0 || !queue.claim.compare_exchange_strong(claim, Queue::kAgain)) {
+    for (uint64_t claim = 0; !queue.claim.compare_exchange_strong(claim, Queue::kClaimed);) {
+        // Somebody runs it: that thread looks again when it is done. (It may be done by now: then try once more.) What
+        // is stale never takes the place of a newer doorbell: then the exchange fails, and it is looked at again.
+        if (scheduler_.stale(pick.context, pick.queue, pick.epoch)) return true;
+        const uint64_t again = Queue::kAgain | uint64_t{pick.epoch} << Queue::kEpochShift;
+        if (claim == 0 || !queue.claim.compare_exchange_strong(claim, again)) {
             claim = 0;
             continue;
         }
@@ -147,6 +150,8 @@ bool Chip::run_queue(const Scheduler::Pick& pick) {
         queue.deferred.store(true);
         if (scheduler_.stale(pick.context, pick.queue, pick.epoch))
             queue.deferred.store(false);  // so that a reset in between has the last word
+        else if (!stopped(pick.context, pick.queue) && queue.deferred.exchange(false))
+            outcome = Slice::Outcome::kMore;  // let go in between, by somebody who has not seen that it was deferred
     } else if (load_queue(queue)) {
         queue.epoch = pick.epoch;
         Slice slice(*this, queue);
@@ -155,10 +160,12 @@ bool Chip::run_queue(const Scheduler::Pick& pick) {
     }
     queue.slices.store(queue.slices.load(std::memory_order_relaxed) + 1,
                        std::memory_order_release);  // before the claim
-    const bool again = queue.claim.exchange(0) == Queue::kAgain;
-    if ((again || outcome == Slice::Outcome::kMore) &&
-        scheduler_.mark_ready_again(pick.context, pick.queue, pick.epoch))
-        host_.kick(host_.self);
+    const uint64_t claim = queue.claim.exchange(0);
+    const auto look_again = [&](uint32_t epoch) {
+        if (scheduler_.mark_ready_again(pick.context, pick.queue, epoch)) host_.kick(host_.self);
+    };
+    if (outcome == Slice::Outcome::kMore) look_again(pick.epoch);
+    if (claim != Queue::kClaimed) look_again(static_cast<uint32_t>(claim >> Queue::kEpochShift));
     if (scheduler_.any_ready(pick.context, pick.queue))
         scheduler_.charge(pick, work);  // alone, there is nobody to share with
     return true;
