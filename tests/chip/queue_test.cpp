@@ -543,6 +543,22 @@ TEST(QueueEntry, BecomesValidWhileItIsRead) {
     EXPECT_TRUE(retired(queue));
 }
 
+TEST(QueueEntry, AQueueThatCannotBeStartedTakesNoPlace) {
+    Bench bench;
+    Queue& queue = bench.context().queue();
+    bench.bus().set_access(queue.entry().state, kPage, Access::kRefused);
+    for (unsigned i = 0; i < 5; ++i) {
+        queue.submit(nop());
+        bench.run();
+        EXPECT_EQ(bench.telemetry().queues, 0u);
+    }
+    bench.bus().set_access(queue.entry().state, kPage, Access::kOpen);
+    queue.doorbell();
+    bench.run();
+    EXPECT_TRUE(retired(queue));
+    EXPECT_EQ(bench.telemetry().queues, 1u);
+}
+
 TEST(Timestamp, TellsClockCostAndSequence) {
     Bench bench;
     Context& context = bench.context();

@@ -111,12 +111,14 @@ bool Chip::load_queue(Queue& queue) {
     }
     scheduler_.set_priority(queue.context.id, queue.id, entry.priority);
 
-    if (!same) {
-        sidra_queue_state fresh{};
-        fresh.timeline = entry.start_index;
-        if (!bus_.write_words(entry.state, &fresh, sizeof fresh)) return false;
+    sidra_queue_state fresh{};
+    fresh.timeline = entry.start_index;
+    const bool shown = (same || bus_.write_words(entry.state, &fresh, sizeof fresh)) &&
+                       write_run_state(queue, queue.faulted.load() ? SIDRA_QUEUE_FAULTED : SIDRA_QUEUE_RUNNING);
+    if (!shown) {
+        if (!same) loaded_queues_.fetch_sub(1);
+        return false;
     }
-    if (!write_run_state(queue, queue.faulted.load() ? SIDRA_QUEUE_FAULTED : SIDRA_QUEUE_RUNNING)) return false;
     queue.loaded.store(true, std::memory_order_release);
     return true;
 }
