@@ -223,5 +223,24 @@ TEST(Schedule, NoOpsInOneRingDoNotStarveAnotherContext) {
     EXPECT_TRUE(retired(*floods[1]));
 }
 
+TEST(Schedule, ManyShortRowsAreManyUnits) {
+    Bench bench;
+    constexpr uint32_t kRows = 300'000;
+    Queue* queues[2];
+    for (Queue*& queue : queues) {
+        Context& context = bench.context();
+        queue = &context.queue();
+        queue->submit(copy_2d(context.alloc(2 * kRows), 2, context.alloc(2 * kRows), 2, 1, kRows));
+    }
+    uint64_t maps = 0;
+    bench.set_dma_hook([&](uint64_t) { ++maps; });
+    bench.run_once();
+    EXPECT_GT(maps, 0u);
+    EXPECT_LT(maps, 50'000u) << "one turn of one queue";
+    bench.run();
+    EXPECT_TRUE(retired(*queues[0]));
+    EXPECT_TRUE(retired(*queues[1]));
+}
+
 }  // namespace
 }  // namespace sidra::chip_test

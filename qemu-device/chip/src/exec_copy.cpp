@@ -16,7 +16,10 @@ namespace {
 constexpr uint64_t kBytesPerNs = 8;  // estimate for slices
 
 // A row longer than this is cut into units; pieces of this size copy as fast as one large memcpy.
-constexpr uint64_t kCopyUnit = 4 * kChunk;
+constexpr uint64_t kCopyUnit = 256u << 10;
+// Short rows cost their start, not their bytes.
+constexpr uint64_t kUnitRows = 4096;
+constexpr uint64_t kRowNs = 50;
 
 // Of the host's last level, which its cores share.
 uint64_t cache_size() {
@@ -46,13 +49,14 @@ Fault copy_prepare(const Env&, Job& job) {
         job.copy = {(c.row_bytes + kCopyUnit - 1) / kCopyUnit, 1, kCopyUnit, false};
         units = job.copy.row_chunks * c.rows;
     } else {
-        job.copy = {1, kCopyUnit / c.row_bytes, c.row_bytes, false};
+        job.copy = {1, std::min(kCopyUnit / c.row_bytes, kUnitRows), c.row_bytes, false};
         units = (c.rows + job.copy.unit_rows - 1) / job.copy.unit_rows;
     }
     static const uint64_t cached = cache_size() / 2;  // of source and destination, half each
     job.copy.past_caches = bytes > cached && c.row_bytes >= SIDRA_PAGE_SIZE;
     job.units = static_cast<uint32_t>(units);
-    job.unit_work = std::min(bytes, kCopyUnit) / kBytesPerNs;
+    const uint64_t unit_rows = std::min<uint64_t>(job.copy.unit_rows, c.rows);
+    job.unit_work = std::min(unit_rows * c.row_bytes, kCopyUnit) / kBytesPerNs + (unit_rows - 1) * kRowNs;
     job.cost = copy_cost(bytes);
     job.work.copy_bytes = bytes;
     return {};

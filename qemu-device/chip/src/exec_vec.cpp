@@ -10,7 +10,8 @@ namespace {
 
 constexpr uint64_t kElementsPerNs = 1;  // estimate for slices
 constexpr uint64_t kMovesPerNs = 4;
-constexpr uint32_t kTransposeBlock = 128;  // rows and columns of a unit
+constexpr uint64_t kUnitBytes = 64u << 10;  // of input
+constexpr uint32_t kTransposeBlock = 128;   // rows and columns of a unit
 
 constexpr uint8_t bit(uint32_t type) { return static_cast<uint8_t>(1u << type); }
 constexpr uint8_t kU8 = bit(SIDRA_TYPE_U8), kS8 = bit(SIDRA_TYPE_S8), kS32 = bit(SIDRA_TYPE_S32),
@@ -164,7 +165,7 @@ Fault vec_prepare(const Env& env, Job& job) {
             ((v.rows + kTransposeBlock - 1) / kTransposeBlock) * ((v.cols + kTransposeBlock - 1) / kTransposeBlock);
         job.unit_work = kTransposeBlock * kTransposeBlock / kMovesPerNs;
     } else {
-        plan.unit_rows = static_cast<uint32_t>(std::clamp<uint64_t>(kChunk / row_in, 1, v.rows));
+        plan.unit_rows = static_cast<uint32_t>(std::clamp<uint64_t>(kUnitBytes / row_in, 1, v.rows));
         job.units = (v.rows + plan.unit_rows - 1) / plan.unit_rows;
         job.unit_work = plan.unit_rows * uint64_t{v.cols} / (gather ? kMovesPerNs : kElementsPerNs) + 1;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Long packets: checked once, cut into units (a tile, or up to 64 KiB of data), which any thread may run in any order
-// and between which the engines may turn to another context.
+// Long packets: checked once, cut into units (a column of tiles for a block of vectors, a tile of weights, up to 256
+// KiB of a copy or fill, 64 KiB of VEC input), which any thread may run in any order and between which the engines may
+// turn to another context.
 #ifndef SIDRA_CHIP_JOB_H
 #define SIDRA_CHIP_JOB_H
 
@@ -16,8 +17,6 @@
 #include "fault.h"
 
 namespace sidra::chip {
-
-inline constexpr uint64_t kChunk = 64u << 10;  // bytes of a unit that moves data
 
 // Fault knobs that units look at.
 struct UnitKnobs {
