@@ -324,5 +324,33 @@ TEST(Knob, Stall) {
     EXPECT_TRUE(retired(rig.queue));
 }
 
+TEST(Knob, CellsThatStickAndAreFreedAtTheSameTimeAreCounted) {
+    Bench bench;
+    constexpr uint64_t kCells = 64;
+    const auto stick = [&](uint64_t cell) {
+        EXPECT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_STUCK_CELL, cell << 16 | 7));
+    };
+    const auto free_all = [&] { EXPECT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_STUCK_CELL, ~uint64_t{0})); };
+    for (unsigned round = 0; round < rounds(100); ++round) {
+        std::atomic<bool> done{false};
+        std::thread sticking([&] {
+            for (uint64_t i = 0; i < 10 * kCells; ++i) {
+                stick(i % kCells);
+            }
+            done.store(true);
+        });
+        while (!done.load()) {
+            free_all();
+        }
+        sticking.join();
+        for (uint64_t i = 0; i < kCells; ++i) {
+            stick(i);
+        }
+        ASSERT_EQ(bench.xbars(0, 1)[0].stuck_cells, kCells) << round;
+        free_all();
+        ASSERT_EQ(bench.xbars(0, 1)[0].stuck_cells, 0u) << round;
+    }
+}
+
 }  // namespace
 }  // namespace sidra::chip_test

@@ -254,14 +254,18 @@ void Array::clear() {
 }
 
 void Array::clear_stuck() {
-    std::vector<Stuck> freed;
-    {
-        std::lock_guard guard(stuck_lock_);
-        freed.swap(stuck_);
-    }
-    for (const Stuck& cell : freed) {
-        std::lock_guard guard(lock(cell.xbar));
-        state(cell.xbar).stuck_cells = 0;
+    for (;;) {
+        uint32_t xbar;
+        {
+            std::lock_guard guard(stuck_lock_);
+            if (stuck_.empty()) return;
+            xbar = stuck_.back().xbar;
+        }
+        // Both locks, in set_stuck()'s order: the list and the count agree.
+        std::lock_guard guard(lock(xbar));
+        std::lock_guard stuck_guard(stuck_lock_);
+        state(xbar).stuck_cells -=
+            static_cast<uint32_t>(std::erase_if(stuck_, [&](const Stuck& cell) { return cell.xbar == xbar; }));
     }
 }
 
