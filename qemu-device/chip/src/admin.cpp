@@ -17,6 +17,9 @@ bool is_quiesce(uint32_t op) { return op >= SIDRA_ADMIN_QUIESCE_RANGE && op <= S
 bool is_queue_scope(uint32_t op) {
     return op == SIDRA_ADMIN_QUIESCE_QUEUE || op == SIDRA_ADMIN_RESUME_QUEUE || op == SIDRA_ADMIN_RESET_QUEUE;
 }
+bool is_resume(uint32_t op) {
+    return op == SIDRA_ADMIN_RESUME_QUEUE || op == SIDRA_ADMIN_RESUME_CONTEXT || op == SIDRA_ADMIN_RESUME_DEVICE;
+}
 bool is_device_scope(uint32_t op) { return op == SIDRA_ADMIN_QUIESCE_DEVICE || op == SIDRA_ADMIN_RESUME_DEVICE; }
 bool known(uint32_t op) {
     return (op >= SIDRA_ADMIN_QUIESCE_RANGE && op <= SIDRA_ADMIN_RESET_CONTEXT) ||
@@ -46,11 +49,16 @@ void Chip::for_each_queue(F&& visit) {
         if (Queue* queue = queues_[i].load(std::memory_order_acquire)) visit(*queue);
 }
 
-bool Chip::in_scope(const Queue& queue) const {
+// The queues of one context lie together. The command's arguments have been checked.
+template <typename F>
+void Chip::for_each_in_scope(F&& visit) {
     const uint32_t op = admin_.command & 0xff;
-    if (admin_.reset.load() || is_device_scope(op)) return true;
-    if (queue.context.id != admin_.arg[0]) return false;
-    return !is_queue_scope(op) || queue.id == admin_.arg[1];
+    if (is_device_scope(op)) return for_each_queue(visit);
+    const auto context = static_cast<uint32_t>(admin_.arg[0]);
+    const auto first = is_queue_scope(op) ? static_cast<uint32_t>(admin_.arg[1]) : 0u;
+    const size_t count = is_queue_scope(op) ? 1 : SIDRA_QUEUES_PER_CONTEXT_MAX;
+    for (size_t i = slot(context, first); i < slot(context, first) + count; i++)
+        if (Queue* queue = queues_[i].load(std::memory_order_acquire)) visit(*queue);
 }
 
 // Stops (or lets go) what the command names; a stopped scope starts no new slice.
@@ -67,9 +75,8 @@ void Chip::set_stop(bool stop) {
         else stop_context_[context].fetch_and(static_cast<uint8_t>(~bit));
     }
     if (stop) return;
-    for_each_queue([&](Queue& queue) {
-        if (in_scope(queue) && (queue.loaded.load() || queue.deferred.exchange(false)))
-            make_ready(queue.context.id, queue.id);
+    for_each_in_scope([&](Queue& queue) {
+        if (queue.loaded.load() || queue.deferred.exchange(false)) make_ready(queue.context.id, queue.id);
     });
 }
 
@@ -77,7 +84,6 @@ void Chip::set_stop(bool stop) {
 uint8_t Chip::admin_begin() {
     const uint32_t op = admin_.command & 0xff;
     if ((admin_.command & 0xff00) || !known(op)) return SIDRA_ADMIN_BAD_OP;
-    admin_.draining.clear();
     if (op >= SIDRA_ADMIN_TEST_DMA) return SIDRA_ADMIN_OK;
     if (!is_device_scope(op) && admin_.arg[0] >= SIDRA_CONTEXTS_MAX) return SIDRA_ADMIN_BAD_ARG;
     if (is_queue_scope(op) && admin_.arg[1] >= SIDRA_QUEUES_PER_CONTEXT_MAX) return SIDRA_ADMIN_BAD_ARG;
@@ -99,19 +105,23 @@ uint8_t Chip::admin_begin() {
             set_stop(true);
             break;
     }
-    for_each_queue([&](Queue& queue) {
-        const uint32_t slices = queue.slices.load();  // first: what begins after this has seen the stop or the new tag
-        if (in_scope(queue) && queue.claim.load() != 0) admin_.draining.emplace_back(&queue, slices);
+    for_each_in_scope([&](Queue& queue) {
+        queue.draining_slice = queue.slices.load();  // first: what begins after this has seen the stop or the new tag
+        queue.draining = queue.claim.load() != 0;
     });
     return SIDRA_ADMIN_OK;
 }
 
 // Whether every slice that ran when the command began has ended.
 bool Chip::admin_drained() {
-    std::erase_if(admin_.draining, [](const auto& entry) {
-        return entry.first->slices.load() != entry.second || entry.first->claim.load() == 0;
+    const uint32_t op = admin_.command & 0xff;
+    if (op >= SIDRA_ADMIN_TEST_DMA || is_resume(op)) return true;
+    bool drained = true;
+    for_each_in_scope([&](Queue& queue) {
+        if (queue.draining) queue.draining = queue.slices.load() == queue.draining_slice && queue.claim.load() != 0;
+        drained = drained && !queue.draining;
     });
-    return admin_.draining.empty();
+    return drained;
 }
 
 // Makes the chip forget a queue that nobody runs: its entry is gone, or it was reset.
@@ -147,8 +157,7 @@ uint8_t Chip::admin_finish() {
         case SIDRA_ADMIN_QUIESCE_QUEUE:
         case SIDRA_ADMIN_QUIESCE_CONTEXT:
         case SIDRA_ADMIN_QUIESCE_DEVICE:
-            for_each_queue([&](Queue& queue) {
-                if (!in_scope(queue)) return;
+            for_each_in_scope([&](Queue& queue) {
                 if (queue.loaded.load() && !queue.faulted.load() && !queue.recheck.load())
                     write_run_state(queue, SIDRA_QUEUE_STOPPED);
                 queue.recheck.store(true);
@@ -165,8 +174,7 @@ uint8_t Chip::admin_finish() {
             return SIDRA_ADMIN_OK;
         case SIDRA_ADMIN_RESET_QUEUE:
         case SIDRA_ADMIN_RESET_CONTEXT:
-            for_each_queue([&](Queue& queue) {
-                if (!in_scope(queue)) return;
+            for_each_in_scope([&](Queue& queue) {
                 if (queue.loaded.load() && !queue.recheck.load()) write_run_state(queue, SIDRA_QUEUE_STOPPED);
                 forget(queue);
             });

@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "array.h"
@@ -81,7 +80,8 @@ class Chip {
     void admin_done(uint8_t result);
     template <typename F>
     void for_each_queue(F&& visit);
-    bool in_scope(const Queue& queue) const;
+    template <typename F>
+    void for_each_in_scope(F&& visit);  // of the command
     void set_stop(bool stop);
     void forget(Queue& queue);
     void finish_reset();
@@ -168,8 +168,6 @@ class Chip {
         bool begun = false;
         uint32_t command = 0;  // op | tag << 16
         uint64_t arg[3] = {};
-        std::vector<std::pair<Queue*, uint32_t>> draining;  // and the slice number each was in
-        Context* held = nullptr;                            // stopped for the time of this command only
     } admin_;
 
     // Fault knobs.

@@ -32,6 +32,9 @@ class Queue {
     std::atomic<uint64_t> timeline{0};  // as published
     std::atomic<uint32_t> vector{0};    // MSI-X vector of the entry
     std::atomic<bool> faulted{false};   // until reset
+    // Belong to the admin command under way: it waits until the queue is not in that slice any more.
+    bool draining = false;
+    uint32_t draining_slice = 0;
 
     // The rest belongs to the claimant.
     uint32_t epoch = 0;  // Scheduler::Pick that it runs by

@@ -354,7 +354,6 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             std::copy(std::begin(r.command_arg), std::end(r.command_arg), admin_.arg);
             admin_.command = r.command;
             admin_.begun = r.command_begun;
-            admin_.draining.clear();  // nothing runs
             admin_.blocked.store(false);
             admin_.pending.store(r.command_pending);
             admin_.reset.store(r.reset_pending);
