@@ -206,5 +206,20 @@ TEST(Admin, TestDmaDoesNotNeedQueues) {
     EXPECT_EQ(bench.bus().load64(at + 8), 7u);
 }
 
+TEST(Admin, AFinishedCommandDoesNotWaitForASliceOfAQueue) {
+    Bench bench;
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    const uint64_t at = context.alloc(kPage), page = bench.bus().alloc(kPage);
+    queue.submit(copy(at, at + 64, 64));
+    const uint32_t tag = bench.start_admin(SIDRA_ADMIN_TEST_DMA, page, page + 8, 8);
+    EXPECT_TRUE(bench.run_once());
+    EXPECT_EQ(bench.read32(SIDRA_REG_ADMIN_STATUS), kOk | tag << 16);
+    EXPECT_EQ(queue.timeline(), 0u);
+    EXPECT_TRUE(sidra_chip_pending(bench.chip()));
+    bench.run();
+    EXPECT_TRUE(retired(queue));
+}
+
 }  // namespace
 }  // namespace sidra::chip_test

@@ -324,6 +324,18 @@ TEST(Knob, Stall) {
     EXPECT_TRUE(retired(rig.queue));
 }
 
+TEST(Knob, AQuiesceThatIsLetGoWaitsForAThread) {
+    Bench bench;
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_NO_QUIESCE_ACK, 1));
+    const uint32_t tag = bench.start_admin(SIDRA_ADMIN_QUIESCE_DEVICE);
+    bench.run();
+    EXPECT_FALSE(sidra_chip_pending(bench.chip())) << "nothing to do for now";
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_NO_QUIESCE_ACK, 0));
+    EXPECT_TRUE(sidra_chip_pending(bench.chip()));
+    bench.run();
+    EXPECT_EQ(bench.read32(SIDRA_REG_ADMIN_STATUS), SIDRA_ADMIN_OK | tag << 16);
+}
+
 TEST(Knob, CellsThatStickAndAreFreedAtTheSameTimeAreCounted) {
     Bench bench;
     constexpr uint64_t kCells = 64;

@@ -325,6 +325,7 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
                                         : knob == SIDRA_KNOB_STALL   ? stall_
                                                                      : no_quiesce_ack_;
             target.store(value != 0);
+            admin_poke();
             host_.kick(host_.self);
             return true;
         }

@@ -185,9 +185,9 @@ bool Chip::may_go_on(const Queue& queue) const {
 }
 
 bool Chip::run() {
-    const bool worked = admin_step();
+    if (admin_step()) return true;  // who waits for that is not to wait for a slice of some queue
     Scheduler::Pick pick;
-    if (!can_run() || !scheduler_.pick(&pick)) return worked;
+    if (!can_run() || !scheduler_.pick(&pick)) return false;
     run_queue(pick);
     if (admin_.pending.load() || admin_.reset.load()) {
         admin_poke();
