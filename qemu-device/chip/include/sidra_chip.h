@@ -82,7 +82,8 @@ uint8_t *sidra_chip_l3(sidra_chip *chip, uint64_t *size);
 
 /*
  * Does a bounded amount of work: one slice of one queue, or a step of an admin command. Returns whether it found any; false means
- * that nothing is runnable now for this thread (all idle, parked, stopped, or run by other threads). Several threads may call it at once.
+ * that nothing is runnable now for this thread (all idle, parked, stopped, or run by other threads; or the host has no memory
+ * for it, and sidra_chip_pending() says so). Several threads may call it at once.
  */
 bool sidra_chip_run(sidra_chip *chip);
 

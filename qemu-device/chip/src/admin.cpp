@@ -2,6 +2,8 @@
 // Admin commands and reset. QUIESCE is one mechanism for all scopes: stop (no new slice), drain (no claim from before),
 // invalidate, acknowledge.
 #include <algorithm>
+#include <new>
+#include <vector>
 
 #include "chip.h"
 #include "spin.h"
@@ -191,7 +193,11 @@ uint8_t Chip::admin_finish() {
             else stop_context_[id].fetch_and(static_cast<uint8_t>(~kStopAsked));
             return SIDRA_ADMIN_OK;
         default:
-            return admin_memory();
+            try {
+                return admin_memory();
+            } catch (const std::bad_alloc&) {  // as when the host refuses the transfer: nothing has changed
+                return SIDRA_ADMIN_BUS_ERROR;
+            }
     }
 }
 

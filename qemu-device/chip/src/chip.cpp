@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <new>
 #include <thread>
 
 namespace sidra::chip {
@@ -129,6 +130,12 @@ int sidra_chip_load(sidra_chip* chip, bool (*read)(void* opaque, void* data, siz
 
 const char* sidra_chip_engine_name(const sidra_chip* chip) { return chip->engine_name(); }
 
-bool sidra_chip_set_knob(sidra_chip* chip, uint32_t knob, uint64_t value) { return chip->set_knob(knob, value); }
+bool sidra_chip_set_knob(sidra_chip* chip, uint32_t knob, uint64_t value) {
+    try {
+        return chip->set_knob(knob, value);
+    } catch (const std::bad_alloc&) {  // one stuck cell too many
+        return false;
+    }
+}
 
 const char* sidra_chip_knob_name(uint32_t knob) { return knob < SIDRA_KNOB_COUNT ? kKnobNames[knob] : nullptr; }

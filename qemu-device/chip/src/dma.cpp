@@ -189,15 +189,17 @@ uint8_t* Dma::map_some(uint64_t va, uint64_t* length, bool write, Fault* fault) 
 
     uint64_t mapped = *length;
     const sidra_chip_host& host = bus_.host;
+    if (count_ == kInline) more_.emplace_back();  // may throw: while there is nothing to unmap
     void* pointer =
         bus_.link_lost.load(std::memory_order_relaxed) ? nullptr : host.dma_map(host.self, address, &mapped, write);
     if (pointer == nullptr || mapped == 0) {
+        if (count_ == kInline) more_.pop_back();
         bus_.refused();
         *fault = {SIDRA_FAULT_BUS, va};
         return nullptr;
     }
     if (count_ < kInline) inline_[count_++] = {pointer, mapped, write};
-    else more_.push_back({pointer, mapped, write});
+    else more_.back() = {pointer, mapped, write};
     *length = std::min(*length, mapped);
     return static_cast<uint8_t*>(pointer);
 }

@@ -9,6 +9,10 @@
 
 namespace sidra::chip {
 
+// The host has no memory for what a packet needs. There is no cause of its own for that in uapi/: it is one of the ways
+// in which the host refuses to serve a transfer.
+inline constexpr uint16_t kNoMemory = SIDRA_FAULT_BUS;
+
 struct Fault {
     uint16_t cause = SIDRA_FAULT_NONE;
     uint64_t address = 0;  // device address, offending value, or 0

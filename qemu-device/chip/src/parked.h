@@ -20,10 +20,10 @@ class Parked {
    public:
     // `epoch` (Scheduler::Pick) comes back when it is woken: a queue that was reset meanwhile is not to run.
     void enter(uint64_t key, Queue* queue, uint32_t epoch) {
-        count_.fetch_add(1);
         Bucket& bucket = bucket_of(key);
         std::lock_guard guard(bucket.lock);
-        bucket.waiting.push_back({key, queue, epoch});
+        bucket.waiting.push_back({key, queue, epoch});  // may throw: before anything else changes
+        count_.fetch_add(1);
     }
 
     // Whether it was there.
@@ -38,20 +38,26 @@ class Parked {
 
     bool any() const { return count_.load() != 0; }
 
-    // Calls wake(queue, epoch) for everyone who waits for the key and takes them off the list.
+    // Calls wake(queue, epoch) for everyone who waits for the key and takes them off the list. Needs no memory: what
+    // has to be woken must not fail.
     template <typename F>
     void wake(uint64_t key, F&& wake) {
-        std::vector<Entry> woken;
-        {
-            Bucket& bucket = bucket_of(key);
-            std::lock_guard guard(bucket.lock);
-            std::erase_if(bucket.waiting, [&](const Entry& entry) {
-                if (entry.key == key) woken.push_back(entry);
-                return entry.key == key;
-            });
-        }
-        count_.fetch_sub(static_cast<uint32_t>(woken.size()));
-        for (const Entry& entry : woken) wake(*entry.queue, entry.epoch);
+        std::array<Entry, 32> woken;
+        size_t count;
+        do {
+            count = 0;
+            {
+                Bucket& bucket = bucket_of(key);
+                std::lock_guard guard(bucket.lock);
+                std::erase_if(bucket.waiting, [&](const Entry& entry) {
+                    if (entry.key != key || count == woken.size()) return false;
+                    woken[count++] = entry;
+                    return true;
+                });
+                count_.fetch_sub(static_cast<uint32_t>(count));
+            }
+            for (size_t i = 0; i < count; i++) wake(*woken[i].queue, woken[i].epoch);
+        } while (count == woken.size());
     }
 
    private:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "pool.h"
 
+#include <exception>
+
 #include "spin.h"
 
 namespace sidra::chip {
@@ -17,7 +19,10 @@ void Pool::run(void (*task)(void*), void* argument) {
         task(argument);
         return;
     }
-    while (helpers_.size() + 1 < threads_) helpers_.emplace_back([this] { serve(); });
+    try {
+        while (helpers_.size() + 1 < threads_) helpers_.emplace_back([this] { serve(); });
+    } catch (const std::exception&) {  // the host has no thread left, or no memory for one: as many as there are
+    }
 
     task_ = task;
     argument_ = argument;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which queue runs, on which thread; loading of contexts and queues.
+#include <new>
+
 #include "chip.h"
 #include "slice.h"
 
@@ -132,7 +134,14 @@ bool Chip::write_run_state(const Queue& queue, uint32_t run_state) {
 }
 
 bool Chip::run_queue(const Scheduler::Pick& pick) {
-    Queue& queue = queue_object(pick.context, pick.queue);
+    Queue* found;
+    try {
+        found = &queue_object(pick.context, pick.queue);
+    } catch (const std::bad_alloc&) {
+        scheduler_.mark_ready_again(pick.context, pick.queue, pick.epoch);  // another time
+        return false;
+    }
+    Queue& queue = *found;
     for (uint64_t claim = 0; !queue.claim.compare_exchange_strong(claim, Queue::kClaimed);) {
         // Somebody runs it: that thread looks again when it is done. (It may be done by now: then try once more.) What
         // is stale never takes the place of a newer doorbell: then the exchange fails, and it is looked at again.
@@ -187,8 +196,7 @@ bool Chip::may_go_on(const Queue& queue) const {
 bool Chip::run() {
     if (admin_step()) return true;  // who waits for that is not to wait for a slice of some queue
     Scheduler::Pick pick;
-    if (!can_run() || !scheduler_.pick(&pick)) return false;
-    run_queue(pick);
+    if (!can_run() || !scheduler_.pick(&pick) || !run_queue(pick)) return false;
     if (admin_.pending.load() || admin_.reset.load()) {
         admin_poke();
         admin_step();

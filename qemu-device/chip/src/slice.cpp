@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <new>
 
 #include "sidra_cmd.h"
 
@@ -92,30 +93,36 @@ Slice::Outcome Slice::run() {
     write_index_ = queue_.index;
     bool resumed = true;
     for (;;) {
-        Step result;
-        switch (queue_.stage) {
-            case Queue::Stage::kJob:
-                result = run_job(resumed);
-                break;
-            case Queue::Stage::kWait:
-                result = semaphore_wait();
-                break;
-            case Queue::Stage::kLoaded:
-                result = loaded();
-                break;
-            default:
-                result = step();
-                break;
-        }
+        const Step result = go_on(resumed);
         resumed = false;
         if (result == Step::kRetired || result == Step::kYield) {
             if (unpublished_work_ >= kPublishWork || unpublished_packets_ >= kPublishPackets) publish();
             if (work_ < turn_end_ || next_turn()) continue;
-            result = Step::kYield;
+            publish();
+            chip_.check_arm(queue_);
+            return Outcome::kMore;
         }
         if (result != Step::kFault && (unpublished_packets_ || result != Step::kEmpty)) publish();
         chip_.check_arm(queue_);  // may have been armed before the queue was loaded
-        return result == Step::kYield ? Outcome::kMore : Outcome::kIdle;
+        return Outcome::kIdle;
+    }
+}
+
+Slice::Step Slice::go_on(bool resumed) {
+    try {
+        switch (queue_.stage) {
+            case Queue::Stage::kJob:
+                return run_job(resumed);
+            case Queue::Stage::kWait:
+                return semaphore_wait();
+            case Queue::Stage::kLoaded:
+                return loaded();
+            default:
+                return step();
+        }
+    } catch (const std::bad_alloc&) {
+        queue_.loaded_unit = 0;
+        return fault({kNoMemory});
     }
 }
 
@@ -250,6 +257,14 @@ struct Shared {
     std::atomic<bool> failed{false};
 };
 
+Fault run_unit(const Shared& shared, Worker& worker, uint32_t unit) {
+    try {
+        return shared.job.operation->unit(shared.env, shared.job, worker, unit);
+    } catch (const std::bad_alloc&) {  // on whichever thread
+        return {kNoMemory};
+    }
+}
+
 void take_units(void* argument) {
     auto& shared = *static_cast<Shared*>(argument);
     Worker& worker = this_worker();
@@ -257,7 +272,7 @@ void take_units(void* argument) {
         uint32_t unit = shared.next.load(std::memory_order_relaxed);
         if (unit >= shared.end) return;
         if (!shared.next.compare_exchange_weak(unit, unit + 1, std::memory_order_relaxed)) continue;
-        if (Fault fault = shared.job.operation->unit(shared.env, shared.job, worker, unit)) {
+        if (const Fault fault = run_unit(shared, worker, unit)) {
             std::lock_guard guard(shared.lock);
             if (unit < shared.fault_unit) {
                 shared.fault_unit = unit;
@@ -345,9 +360,9 @@ Slice::Step Slice::semaphore_wait() {
     uint64_t key = 0;
     if (Fault f = semaphore_satisfied(wait, &satisfied, &key)) return fault(f);
     if (!satisfied) {
+        chip_.parked_.enter(key, &queue_, queue_.epoch);
         queue_.park_key = key;
         queue_.parked = true;
-        chip_.parked_.enter(key, &queue_, queue_.epoch);
         if (Fault f = semaphore_satisfied(wait, &satisfied, &key)) {
             parked_leave();
             return fault(f);

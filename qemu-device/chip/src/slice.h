@@ -27,6 +27,7 @@ class Slice {
 
     bool open();
     bool next_turn();
+    Step go_on(bool resumed);
     Step step();
     Fault fetch(bool* empty);
     Step execute();
