@@ -2,6 +2,7 @@
 // Tables, doorbells, rings, order, reports and accounting.
 #include <algorithm>
 #include <random>
+#include <set>
 
 #include "bench.h"
 #include "packets.h"
@@ -516,6 +517,21 @@ TEST(QueueAccounting, ProgressMovesInsideLongPackets) {
     }
     EXPECT_GE(moves, 2u) << "no packet is unbounded: 128 MiB are many slices";
     EXPECT_TRUE(retired(queue));
+}
+
+TEST(QueueAccounting, ProgressMovesWithEachUnit) {
+    Bench bench({.pages = 16384});
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    constexpr uint64_t kBytes = 8 << 20, kUnits = 32;
+    const uint64_t to = context.alloc(kBytes), from = context.alloc(kBytes);
+    std::set<uint64_t> seen;
+    bench.set_dma_hook([&](uint64_t) { seen.insert(bench.bus().load64(queue.entry().state + 8)); });
+    queue.submit(copy(to, from, kBytes));
+    bench.run();
+    EXPECT_TRUE(retired(queue));
+    EXPECT_GE(seen.size(), kUnits);
+    EXPECT_EQ(queue.state().progress, kUnits + 1) << "its units, and the packet";
 }
 
 TEST(QueueEntry, BecomesValidWhileItIsRead) {

@@ -223,6 +223,58 @@ TEST(Schedule, NoOpsInOneRingDoNotStarveAnotherContext) {
     EXPECT_TRUE(retired(*floods[1]));
 }
 
+TEST(Schedule, WhoLendsAThreadIsAskedBetweenTurns) {
+    Bench bench({.pages = 16384});
+    Load load(bench, {1});
+    load.start();
+    struct Waiter {
+        Bench& bench;
+        Load& load;
+        unsigned asked, patience;
+    } waiter{bench, load, 0, 3};
+    const auto stop = [](void* argument) {
+        auto& w = *static_cast<Waiter*>(argument);
+        const uint64_t done = w.load.done();
+        EXPECT_GT(done, 0u);
+        EXPECT_EQ(w.bench.telemetry().copy_bytes, done * kPiece) << "what is published is counted";
+        return ++w.asked == w.patience;
+    };
+    EXPECT_TRUE(sidra_chip_run_until(bench.chip(), stop, &waiter));
+    EXPECT_EQ(waiter.asked, 3u);
+    const uint64_t three = load.done();
+    waiter.asked = 0;
+    waiter.patience = 1;
+    EXPECT_TRUE(sidra_chip_run_until(bench.chip(), stop, &waiter));
+    EXPECT_EQ(waiter.asked, 1u);
+    EXPECT_NEAR(static_cast<double>(load.done() - three), static_cast<double>(three) / 3, 2) << "one turn";
+    bench.run();
+    EXPECT_TRUE(retired(*load.queues[0]));
+    EXPECT_FALSE(sidra_chip_run_until(bench.chip(), stop, &waiter)) << "nothing to do";
+}
+
+TEST(Schedule, WhatAQueueDidAloneIsNotHeldAgainstIt) {
+    const double unit = packets_in_a_slice();
+    Bench bench({.pages = 16384});
+    Load first(bench, {1}), second(bench, {1});
+    bool company = false;
+    bench.set_dma_hook([&](uint64_t) {
+        if (!company && static_cast<double>(first.done()) >= 7 * unit) {
+            company = true;
+            second.start();
+        }
+    });
+    first.start();
+    bench.run_once();
+    ASSERT_TRUE(company) << "the first one was alone for some turns";
+    ASSERT_EQ(second.done(), 0u);
+    const uint64_t alone = first.done();
+    for (unsigned i = 0; i < 8; ++i) {
+        bench.run_once();
+    }
+    EXPECT_NEAR(static_cast<double>(first.done() - alone) / unit, 4, 1.1);
+    EXPECT_NEAR(static_cast<double>(second.done()) / unit, 4, 1.1);
+}
+
 TEST(Schedule, ManyShortRowsAreManyUnits) {
     Bench bench;
     constexpr uint32_t kRows = 300'000;

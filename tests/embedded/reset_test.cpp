@@ -208,5 +208,46 @@ TEST(Fork, ChildHasAGenerationOfItsOwnAndFreesNothing) {
     EXPECT_EQ(s->queue->run(nop()), 0) << "the parent goes on";
 }
 
+TEST(Help, LendsATurnAtATime) {
+    Impatient s;
+    sidra_ioctl_context_create context{};
+    ASSERT_EQ(s.call(SIDRA_IOCTL_CONTEXT_CREATE, context), 0) << s.detail;
+    sidra_ioctl_buffer_create buffer{16 << 20, 0, 0, 0};
+    ASSERT_EQ(s.call(SIDRA_IOCTL_BUFFER_CREATE, buffer), 0) << s.detail;
+    sidra_ioctl_buffer_bind bind{context.context, buffer.handle, SIDRA_BIND_READ | SIDRA_BIND_WRITE, 0, 0};
+    ASSERT_EQ(s.call(SIDRA_IOCTL_BUFFER_BIND, bind), 0) << s.detail;
+    sidra_ioctl_queue_create queue{};
+    queue.context = context.context;
+    queue.kind = SIDRA_QUEUE_KERNEL;
+    queue.ring_log2 = 6;
+    ASSERT_EQ(s.call(SIDRA_IOCTL_QUEUE_CREATE, queue), 0) << s.detail;
+    s.host->executor().stop();  // nobody but this thread
+    const sidra_cmd cmd = copy(bind.address, bind.address + (8 << 20), 8 << 20);
+    sidra_ioctl_submit submit{};
+    submit.context = context.context;
+    submit.queue = queue.queue;
+    submit.packets = reinterpret_cast<uintptr_t>(&cmd);
+    submit.count = 1;
+    submit.in_fence_fd = submit.out_fence_fd = -1;
+    ASSERT_EQ(s.call(SIDRA_IOCTL_SUBMIT, submit), 0) << s.detail;
+    const auto timeline = [&] {
+        sidra_ioctl_queue_query query{};
+        query.context = context.context;
+        query.queue = queue.queue;
+        EXPECT_EQ(s.call(SIDRA_IOCTL_QUEUE_QUERY, query), 0) << s.detail;
+        return query.timeline;
+    };
+    unsigned turns = 0;
+    while (timeline() == 0 && s.host->help()) turns++;
+    EXPECT_EQ(timeline(), 1u);
+    EXPECT_GE(turns, 3u) << "8 MiB are more than a turn";
+    // Who waits in the driver keeps the thread there until it has what it waits for, whatever else is in the ring.
+    for (int i = 0; i < 20; i++) ASSERT_EQ(s.call(SIDRA_IOCTL_SUBMIT, submit), 0) << s.detail;
+    sidra_wait_item item{context.context, queue.queue, 2};
+    sidra_ioctl_wait wait{reinterpret_cast<uintptr_t>(&item), 1, sizeof item, 0, 0, in_ms(kPatienceMs)};
+    ASSERT_EQ(s.call(SIDRA_IOCTL_WAIT, wait), 0) << s.detail;
+    EXPECT_LE(timeline(), 3u);
+}
+
 }  // namespace
 }  // namespace sidra::test

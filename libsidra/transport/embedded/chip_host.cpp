@@ -91,8 +91,10 @@ uint64_t ChipHost::idle() {
     return kArmedRecheckNs;
 }
 
-bool ChipHost::help() {
-    if (!run()) return false;
+bool ChipHost::help(bool (*enough)(void*), void* argument) {
+    const bool worked = sidra_chip_run_until(chip_, enough, argument);
+    interrupts_.service();
+    if (!worked) return false;
     executor_.note_help();
     // The slice may have left more to do, and this thread may not come again.
     if (sidra_chip_pending(chip_)) executor_.kick();

@@ -27,8 +27,13 @@ class ChipHost final : private Runnable {
     // The hot path of a submission.
     void doorbell(uint64_t offset) { sidra_chip_mmio_write(chip_, offset, 0, 4); }
 
-    // One slice on the calling thread; false: nothing to do now.
-    bool help();
+    // One slice on the calling thread, which ends with the first turn after which the caller has got `enough`: what it
+    // waits for, or its deadline. False: nothing to do now.
+    bool help(bool (*enough)(void*), void* argument);
+    // One turn, for callers who look for themselves.
+    bool help() {
+        return help([](void*) { return true; }, nullptr);
+    }
 
     Executor& executor() { return executor_; }
     Interrupts& interrupts() { return interrupts_; }

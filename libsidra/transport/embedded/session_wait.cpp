@@ -117,6 +117,17 @@ int Session::wait(sidra_ioctl_wait& a, Detail& detail) {
     a.index = 0;
 
     ChipHost& host = driver_->host();
+    // Between two turns of the chip on this thread.
+    struct {
+        const Items& items;
+        uint32_t count;
+        bool all;
+        uint64_t deadline;
+    } watch{items, a.count, all, a.deadline};
+    const auto enough = [](void* argument) {
+        const auto& w = *static_cast<decltype(watch)*>(argument);
+        return look(w.items, w.count, w.all) || monotonic_ns() >= w.deadline;
+    };
     Waiter waiter;
     uint64_t idle_since = 0;
     for (;;) {
@@ -135,7 +146,7 @@ int Session::wait(sidra_ioctl_wait& a, Detail& detail) {
         if (a.deadline == 0 || now >= a.deadline)
             return fail(detail, -ETIMEDOUT, "queue {} is at timeline {}, not yet at {}", items[0].queue->number,
                         items[0].queue->point.timeline(), items[0].value);
-        if (host.help()) {
+        if (host.help(enough, &watch)) {
             idle_since = 0;
             continue;
         }

@@ -87,6 +87,12 @@ uint8_t *sidra_chip_l3(sidra_chip *chip, uint64_t *size);
  */
 bool sidra_chip_run(sidra_chip *chip);
 
+/*
+ * The same for a thread that waits for something itself. A queue that nobody else waits for keeps a thread for several turns:
+ * between two of them `stop` is asked, after the timeline is published, whether the thread is wanted back. It must not block.
+ */
+bool sidra_chip_run_until(sidra_chip *chip, bool (*stop)(void *argument), void *argument);
+
 /* Whether a queue or an admin command waits for a thread to run it. */
 bool sidra_chip_pending(sidra_chip *chip);
 

@@ -104,7 +104,9 @@ uint8_t* sidra_chip_l3(sidra_chip* chip, uint64_t* size) {
     return chip->l3();
 }
 
-bool sidra_chip_run(sidra_chip* chip) { return chip->run(); }
+bool sidra_chip_run(sidra_chip* chip) { return chip->run({}); }
+
+bool sidra_chip_run_until(sidra_chip* chip, bool (*stop)(void*), void* argument) { return chip->run({stop, argument}); }
 
 bool sidra_chip_pending(sidra_chip* chip) { return chip->pending(); }
 

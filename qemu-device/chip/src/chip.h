@@ -34,6 +34,13 @@ namespace sidra::chip {
 bool well_formed(const sidra_hw_context& entry);
 bool well_formed(const sidra_hw_queue& entry);
 
+// Whoever lends a thread to the chip, and when they would like it back.
+struct Lender {
+    bool (*stop)(void*) = nullptr;  // null: a thread that has nothing else to do
+    void* argument = nullptr;
+    bool wants_it_back() const { return stop && stop(argument); }
+};
+
 class Chip {
    public:
     Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed,
@@ -41,7 +48,7 @@ class Chip {
 
     uint64_t mmio_read(uint64_t offset, unsigned size);
     void mmio_write(uint64_t offset, uint64_t value, unsigned size);
-    bool run();
+    bool run(const Lender& lender);
     bool pending() const;
     void reset();
     bool set_knob(uint32_t knob, uint64_t value);
@@ -96,7 +103,7 @@ class Chip {
     // ---- run.cpp
     bool can_run() const;
     bool may_go_on(const Queue& queue) const;  // at the end of its turn
-    bool run_queue(const Scheduler::Pick& pick);
+    bool run_queue(const Scheduler::Pick& pick, const Lender& lender);
     Queue& queue_object(uint32_t context, uint32_t queue);
     bool load_context(Context& context);
     bool load_queue(Queue& queue);

@@ -133,7 +133,7 @@ bool Chip::write_run_state(const Queue& queue, uint32_t run_state) {
     return bus_.write_words(queue.entry.state + offsetof(sidra_queue_state, run_state), words, sizeof words);
 }
 
-bool Chip::run_queue(const Scheduler::Pick& pick) {
+bool Chip::run_queue(const Scheduler::Pick& pick, const Lender& lender) {
     Queue* found;
     try {
         found = &queue_object(pick.context, pick.queue);
@@ -165,9 +165,9 @@ bool Chip::run_queue(const Scheduler::Pick& pick) {
             outcome = Slice::Outcome::kMore;  // let go in between, by somebody who has not seen that it was deferred
     } else if (load_queue(queue)) {
         queue.epoch = pick.epoch;
-        Slice slice(*this, queue);
+        Slice slice(*this, queue, lender);
         outcome = slice.run();
-        work = slice.work();
+        work = slice.turn_work();
     }
     queue.slices.store(queue.slices.load(std::memory_order_relaxed) + 1,
                        std::memory_order_release);  // before the claim
@@ -193,10 +193,10 @@ bool Chip::may_go_on(const Queue& queue) const {
            !scheduler_.stale(queue.context.id, queue.id, queue.epoch);
 }
 
-bool Chip::run() {
+bool Chip::run(const Lender& lender) {
     if (admin_step()) return true;  // who waits for that is not to wait for a slice of some queue
     Scheduler::Pick pick;
-    if (!can_run() || !scheduler_.pick(&pick) || !run_queue(pick)) return false;
+    if (!can_run() || !scheduler_.pick(&pick) || !run_queue(pick, lender)) return false;
     if (admin_.pending.load() || admin_.reset.load()) {
         admin_poke();
         admin_step();

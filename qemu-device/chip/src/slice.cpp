@@ -46,9 +46,10 @@ bool all_zero(T... values) {
 
 }  // namespace
 
-Slice::Slice(Chip& chip, Queue& queue)
+Slice::Slice(Chip& chip, Queue& queue, const Lender& lender)
     : chip_(chip),
       queue_(queue),
+      lender_(lender),
       worker_(this_worker()),
       turn_work_(kTurnWork * chip.pool_.threads()),
       turn_end_(turn_work_),
@@ -58,7 +59,10 @@ Slice::Slice(Chip& chip, Queue& queue)
       ring_memory_(chip.bus_, worker_.tlb, kernel() ? AddressSpace{} : space_),
       report_memory_(chip.bus_, worker_.tlb, kernel() ? AddressSpace{} : space_) {}
 
-Slice::~Slice() {
+Slice::~Slice() { account(); }
+
+// Adds to the telemetry what was done since the last time.
+void Slice::account() {
     const auto add = [](std::atomic<uint64_t>& counter, uint64_t value) {
         if (value) counter.fetch_add(value, std::memory_order_relaxed);
     };
@@ -67,6 +71,8 @@ Slice::~Slice() {
     add(counters.call_packets, call_packets_);
     add(counters.device_ps, cost_.device_ps);
     add(counters.energy_pj, cost_.energy_pj);
+    packets_ = call_packets_ = 0;
+    cost_ = {};
     if (!busy_since_) return;
     add(counters.mvms, done_.mvms);
     add(counters.macs, done_.macs);
@@ -74,6 +80,8 @@ Slice::~Slice() {
     add(counters.copy_bytes, done_.copy_bytes);
     add(counters.programmed_cells, done_.programmed_cells);
     add(counters.busy_ns, chip_.host_.clock_ns(chip_.host_.self) - busy_since_);
+    done_ = {};
+    busy_since_ = 0;
 }
 
 bool Slice::open() {
@@ -130,8 +138,11 @@ Slice::Step Slice::go_on(bool resumed) {
 // microseconds.
 bool Slice::next_turn() {
     if (turn_end_ >= kTurnsMax * turn_work_ || !chip_.may_go_on(queue_)) return false;
+    publish();  // whoever lends the thread may wait for just that
+    account();
+    if (lender_.wants_it_back()) return false;
+    turn_begin_ = work_;
     turn_end_ += turn_work_;
-    publish();
     return true;
 }
 
@@ -251,7 +262,8 @@ struct Shared {
     const Job& job;
     std::atomic<uint32_t>& next;
     const uint32_t end;
-    SpinLock lock;  // of the fault
+    uint64_t* const progress;  // in the state page, which shows it while the job runs; null: one unit only
+    SpinLock lock;             // of the fault
     uint32_t fault_unit = UINT32_MAX;
     Fault fault;
     std::atomic<bool> failed{false};
@@ -272,7 +284,9 @@ void take_units(void* argument) {
         uint32_t unit = shared.next.load(std::memory_order_relaxed);
         if (unit >= shared.end) return;
         if (!shared.next.compare_exchange_weak(unit, unit + 1, std::memory_order_relaxed)) continue;
-        if (const Fault fault = run_unit(shared, worker, unit)) {
+        const Fault fault = run_unit(shared, worker, unit);
+        if (shared.progress) __atomic_fetch_add(shared.progress, 1, __ATOMIC_RELAXED);
+        if (fault) {
             std::lock_guard guard(shared.lock);
             if (unit < shared.fault_unit) {
                 shared.fault_unit = unit;
@@ -297,7 +311,7 @@ Slice::Step Slice::run_job(bool resumed) {
     const uint64_t threads = chip_.pool_.threads();
     const uint64_t shares = std::max<uint64_t>(left / std::max<uint64_t>(job.unit_work, 1) / threads, 1);
     const auto end = static_cast<uint32_t>(std::min<uint64_t>(job.units, first + shares * threads));
-    Shared shared{env, job, queue_.next_unit, end, {}, UINT32_MAX, {}, {}};
+    Shared shared{env, job, queue_.next_unit, end, job.units > 1 ? &state_->progress : nullptr, {}, UINT32_MAX, {}, {}};
     if (end - first > 1 && (end - first) * job.unit_work >= kParallelWork) chip_.pool_.run(take_units, &shared);
     else take_units(&shared);
 

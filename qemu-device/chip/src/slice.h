@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One turn of one queue on one thread: fetches, checks and executes packets until the ring is empty, the queue parks or
-// faults, or its share of work is used up.
+// One or more turns of one queue on one thread: fetches, checks and executes packets until the ring is empty, the queue
+// parks or faults, or its share of work is used up and somebody else waits for the chip or for the thread.
 #ifndef SIDRA_CHIP_SLICE_H
 #define SIDRA_CHIP_SLICE_H
 
@@ -14,19 +14,21 @@ class Slice {
    public:
     enum class Outcome { kIdle, kMore };
 
-    Slice(Chip& chip, Queue& queue);
+    Slice(Chip& chip, Queue& queue, const Lender& lender);
     ~Slice();
     Slice(const Slice&) = delete;
     Slice& operator=(const Slice&) = delete;
 
     Outcome run();
-    uint64_t work() const { return work_; }
+    // Of the last turn: before it nobody else wanted the chip.
+    uint64_t turn_work() const { return work_ - turn_begin_; }
 
    private:
     enum class Step { kRetired, kYield, kParked, kFault, kEmpty };
 
     bool open();
     bool next_turn();
+    void account();
     Step go_on(bool resumed);
     Step step();
     Fault fetch(bool* empty);
@@ -48,6 +50,7 @@ class Slice {
 
     Chip& chip_;
     Queue& queue_;
+    const Lender& lender_;
     Worker& worker_;
     const uint64_t turn_work_;         // ns, estimated, of all threads
     uint64_t turn_end_;                // by work_
@@ -61,12 +64,13 @@ class Slice {
     uint8_t* report_page_ = nullptr;
     uint64_t report_page_number_ = ~uint64_t{0};
     uint64_t write_index_ = 0;
-    uint64_t work_ = 0;  // ns, estimated
+    uint64_t work_ = 0;        // ns, estimated
+    uint64_t turn_begin_ = 0;  // by work_
     uint64_t unpublished_work_ = 0;
     uint64_t unpublished_packets_ = 0;
     uint64_t busy_since_ = 0;
 
-    // Telemetry of this slice.
+    // Telemetry that is not counted yet.
     uint64_t packets_ = 0, call_packets_ = 0;
     Cost cost_;
     Work done_;
