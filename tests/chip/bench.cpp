@@ -333,12 +333,6 @@ struct Bench::Callbacks {
         }
         return of(self).bus_.load_acquire(bus, value);
     }
-    static bool store(void* self, uint64_t bus, uint64_t value) {
-        if (of(self).dma_hook_) {
-            of(self).dma_hook_(bus);
-        }
-        return of(self).bus_.store_release(bus, value);
-    }
     static bool max(void* self, uint64_t bus, uint64_t value) { return of(self).bus_.max_release(bus, value); }
     static void msix(void* self, unsigned vector) {
         if (of(self).msix_hook_) {
@@ -364,7 +358,7 @@ struct Bench::Callbacks {
 
 void Bench::replace_chip() {
     sidra_chip_destroy(chip_);
-    const sidra_chip_host host = {this,           Callbacks::map,  Callbacks::unmap, Callbacks::load, Callbacks::store,
+    const sidra_chip_host host = {this,           Callbacks::map,  Callbacks::unmap, Callbacks::load,
                                   Callbacks::max, Callbacks::msix, Callbacks::clock, Callbacks::kick};
     const sidra_chip_config config = {options_.profile, options_.engine, options_.workers, 0, options_.seed};
     char error[256] = "";
@@ -600,7 +594,6 @@ std::string try_create(const sidra_chip_config& config) {
         [](void*, uint64_t, uint64_t*, bool) -> void* { return nullptr; },
         [](void*, void*, uint64_t, bool) {},
         [](void*, uint64_t, uint64_t*) { return false; },
-        [](void*, uint64_t, uint64_t) { return false; },
         [](void*, uint64_t, uint64_t) { return false; },
         [](void*, unsigned) {},
         [](void*) { return uint64_t{0}; },

@@ -283,15 +283,6 @@ bool Bus::load_acquire(uint64_t bus, uint64_t* value) {
     return true;
 }
 
-bool Bus::store_release(uint64_t bus, uint64_t value) {
-    uint64_t* at = word(bus, true, "store64");
-    if (at == nullptr) {
-        return false;
-    }
-    std::atomic_ref<uint64_t>(*at).store(value, std::memory_order_release);
-    return true;
-}
-
 bool Bus::max_release(uint64_t bus, uint64_t value) {
     uint64_t* at = word(bus, true, "max64");
     if (at == nullptr) {

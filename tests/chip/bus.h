@@ -56,7 +56,6 @@ class Bus {
     void* map(uint64_t bus, uint64_t* length, bool write);
     void unmap(void* pointer, uint64_t length, bool write);
     bool load_acquire(uint64_t bus, uint64_t* value);
-    bool store_release(uint64_t bus, uint64_t value);
     bool max_release(uint64_t bus, uint64_t value);
 
     // Addresses outside the bus memory are refused without being a violation (a test with wild page tables).

@@ -29,13 +29,6 @@ bool load64_acquire(void*, uint64_t bus, uint64_t* value) {
     return true;
 }
 
-bool store64_release(void*, uint64_t bus, uint64_t value) {
-    uint64_t* word = word_at(bus);
-    if (word == nullptr) return false;
-    __atomic_store_n(word, value, __ATOMIC_RELEASE);
-    return true;
-}
-
 bool max64_release(void*, uint64_t bus, uint64_t value) {
     uint64_t* word = word_at(bus);
     if (word == nullptr) return false;
@@ -60,7 +53,6 @@ std::unique_ptr<ChipHost> ChipHost::create(const sidra_chip_config& config, std:
         .dma_map = dma_map,
         .dma_unmap = dma_unmap,
         .load64_acquire = load64_acquire,
-        .store64_release = store64_release,
         .max64_release = max64_release,
         .msix = msix,
         .clock_ns = clock_ns,

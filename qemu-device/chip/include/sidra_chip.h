@@ -34,7 +34,6 @@ struct sidra_chip_host {
 
 	/* 64-bit index, timeline and semaphore words (8-byte aligned); false if the device may not access the address. */
 	bool (*load64_acquire)(void *self, uint64_t bus, uint64_t *value);
-	bool (*store64_release)(void *self, uint64_t bus, uint64_t value);
 	/* Atomically word = max(word, value), release. */
 	bool (*max64_release)(void *self, uint64_t bus, uint64_t value);
 

@@ -66,8 +66,8 @@ constexpr const char* kKnobNames[SIDRA_KNOB_COUNT] = {"dma-error-at",  "lose-msi
 int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* host, sidra_chip** chip, char* error,
                       size_t error_size) {
     if (!config || !host || !chip) return fail(error, error_size, "config, host and chip must be given");
-    if (!host->dma_map || !host->dma_unmap || !host->load64_acquire || !host->store64_release || !host->max64_release ||
-        !host->msix || !host->clock_ns || !host->kick)
+    if (!host->dma_map || !host->dma_unmap || !host->load64_acquire || !host->max64_release || !host->msix ||
+        !host->clock_ns || !host->kick)
         return fail(error, error_size, "every callback of the host must be given");
     if (config->profile > SIDRA_CHIP_SMALL) return fail(error, error_size, "unknown profile: 0 is y1, 1 is small");
     if (config->reserved) return fail(error, error_size, "reserved field of the config must be zero");

@@ -26,14 +26,11 @@ class Parked {
         count_.fetch_add(1);
     }
 
-    // Whether it was there.
-    bool leave(uint64_t key, Queue* queue) {
+    void leave(uint64_t key, Queue* queue) {
         Bucket& bucket = bucket_of(key);
         std::lock_guard guard(bucket.lock);
-        if (std::erase_if(bucket.waiting, [&](const Entry& e) { return e.key == key && e.queue == queue; }) == 0)
-            return false;
-        count_.fetch_sub(1);
-        return true;
+        count_.fetch_sub(static_cast<uint32_t>(
+            std::erase_if(bucket.waiting, [&](const Entry& e) { return e.key == key && e.queue == queue; })));
     }
 
     bool any() const { return count_.load() != 0; }

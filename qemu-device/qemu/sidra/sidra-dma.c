@@ -112,18 +112,6 @@ bool sidra_load64_acquire(void *self, uint64_t bus, uint64_t *value)
     return true;
 }
 
-bool sidra_store64_release(void *self, uint64_t bus, uint64_t value)
-{
-    uint64_t *word = sidra_map_word(self, bus, true);
-
-    if (!word) {
-        return false;
-    }
-    qatomic_store_release(word, cpu_to_le64(value));
-    sidra_dma_unmap(self, word, sizeof(*word), true);
-    return true;
-}
-
 bool sidra_max64_release(void *self, uint64_t bus, uint64_t value)
 {
     uint64_t *word = sidra_map_word(self, bus, true);

@@ -76,7 +76,6 @@ static bool sidra_chip_power_on(SidraState *s, Error **errp)
         .dma_map = sidra_dma_map,
         .dma_unmap = sidra_dma_unmap,
         .load64_acquire = sidra_load64_acquire,
-        .store64_release = sidra_store64_release,
         .max64_release = sidra_max64_release,
         .msix = sidra_msix,
         .clock_ns = sidra_clock_ns,

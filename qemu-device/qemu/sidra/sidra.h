@@ -92,7 +92,6 @@ void sidra_msix(void *self, unsigned vector);
 void *sidra_dma_map(void *self, uint64_t bus, uint64_t *length, bool write);
 void sidra_dma_unmap(void *self, void *pointer, uint64_t length, bool write);
 bool sidra_load64_acquire(void *self, uint64_t bus, uint64_t *value);
-bool sidra_store64_release(void *self, uint64_t bus, uint64_t value);
 bool sidra_max64_release(void *self, uint64_t bus, uint64_t value);
 
 bool sidra_msix_init(SidraState *s, Error **errp);
