@@ -159,6 +159,19 @@ TEST(Queue, ResetWithAWildWriteIndex) {
     EXPECT_EQ(s.queue->run(nop()), 0);
 }
 
+TEST(Queue, DestroyIsTwoCommands) {
+    Bench s;
+    ASSERT_EQ(s.queue->run(nop()), 0);
+    const auto writes = [&] {
+        sidra_telemetry telemetry{};
+        EXPECT_EQ(s.client->telemetry(&telemetry), 0);
+        return telemetry.mmio_writes - telemetry.doorbells - telemetry.arms;
+    };
+    const uint64_t before = writes();
+    ASSERT_EQ(s.queue->destroy(), 0);
+    EXPECT_EQ(writes() - before, 8u) << "three arguments and the command: RESET_QUEUE, and QUIESCE_RANGE of its ring";
+}
+
 TEST(Queue, DestroyFaultsWhoWaitsForIt) {
     Bench s;
     Buffer buffer(s.client, s.context, 4096);

@@ -152,16 +152,9 @@ void Driver::quiesce(Context& context, sidra_admin_op op, uint64_t arg1, uint64_
     const auto done = [&](sidra_admin_op command) {
         return admin_.execute(command, context.slot, arg1, arg2) == SIDRA_ADMIN_OK;
     };
-    bool acknowledged = done(op);
-    if (acknowledged) {
-        // What was reset is to run again as soon as its entry is valid again.
-        if (op == SIDRA_ADMIN_RESET_QUEUE) acknowledged = done(SIDRA_ADMIN_RESUME_QUEUE);
-        if (op == SIDRA_ADMIN_RESET_CONTEXT) acknowledged = done(SIDRA_ADMIN_RESUME_CONTEXT);
-        if (acknowledged) return;
-    }
+    if (done(op)) return;  // a reset also lets go: what was reset runs again as soon as its entry is valid again
     revoke_entry(entry(context.slot));
-    if (op != SIDRA_ADMIN_RESET_CONTEXT && done(SIDRA_ADMIN_RESET_CONTEXT) && done(SIDRA_ADMIN_RESUME_CONTEXT))
-        return lose(context, SIDRA_FAULT_TIMEOUT);
+    if (op != SIDRA_ADMIN_RESET_CONTEXT && done(SIDRA_ADMIN_RESET_CONTEXT)) return lose(context, SIDRA_FAULT_TIMEOUT);
     reset_device(SIDRA_FAULT_TIMEOUT);
 }
 
