@@ -70,8 +70,9 @@ class Interrupts {
 
     void raise(unsigned vector) { pending_.fetch_or(vector < 32 ? 1u << vector : 0u, std::memory_order_release); }
     void service() {
-        if (pending_.load(std::memory_order_relaxed) != 0) [[unlikely]]
-            handle();
+        // Again while there are some: handling may program a value that has been reached by then, and nobody else need
+        // come to see the interrupt that this raises at once.
+        while (pending_.load(std::memory_order_relaxed) != 0) [[unlikely]] handle();
     }
 
     void attach(WaitPoint& point);
