@@ -127,6 +127,23 @@ TEST(Wait, AnyAndAll) {
     EXPECT_EQ(wait(0, in_ms(kPatienceMs), &index), 0) << "any: another one is reached";
 }
 
+TEST(Wait, TimeoutNamesTheFirstThatIsNotReached) {
+    Bench s;
+    Buffer buffer(s.client, s.context, 4096);
+    Queue second(s.client, s.context, s.doorbells), third(s.client, s.context, s.doorbells);
+    ASSERT_EQ(s.queue->run(nop()), 0);
+    second.submit(sem_wait(buffer.va, 1));
+    third.submit(sem_wait(buffer.va, 1));
+    sidra_wait_item items[3] = {
+        {s.context, s.queue->number, 1}, {s.context, second.number, 7}, {s.context, third.number, 1}};
+    for (const uint64_t deadline : {uint64_t{0}, in_ms(5)}) {
+        sidra_ioctl_wait a{reinterpret_cast<uintptr_t>(items), 3, sizeof items[0], SIDRA_WAIT_ALL, 9, deadline};
+        EXPECT_EQ(s.client.call(SIDRA_IOCTL_WAIT, a), -ETIMEDOUT);
+        EXPECT_EQ(a.index, 1u);
+        EXPECT_EQ(s.client.detail, "queue " + std::to_string(second.number) + " is at timeline 0, not yet at 7");
+    }
+}
+
 TEST(Wait, SleepersAreWokenByAnotherThread) {
     Bench s;
     Buffer buffer(s.client, s.context, 4096);

@@ -143,9 +143,13 @@ int Session::wait(sidra_ioctl_wait& a, Detail& detail) {
             return 0;
         }
         const uint64_t now = a.deadline == 0 ? 0 : monotonic_ns();
-        if (a.deadline == 0 || now >= a.deadline)
-            return fail(detail, -ETIMEDOUT, "queue {} is at timeline {}, not yet at {}", items[0].queue->number,
-                        items[0].queue->point.timeline(), items[0].value);
+        if (a.deadline == 0 || now >= a.deadline) {
+            uint32_t late = 0;
+            while (late + 1 < a.count && items[late].reached()) late++;
+            a.index = late;
+            return fail(detail, -ETIMEDOUT, "queue {} is at timeline {}, not yet at {}", items[late].queue->number,
+                        items[late].queue->point.timeline(), items[late].value);
+        }
         if (host.help(enough, &watch)) {
             idle_since = 0;
             continue;
