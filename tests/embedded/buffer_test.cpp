@@ -6,6 +6,7 @@
 #include <atomic>
 #include <thread>
 
+#include "../chip/failing_new.h"
 #include "fixture.h"
 
 namespace sidra::test {
@@ -78,6 +79,38 @@ TEST(Buffer, LocalMemoryIsAccountedAndZeroedOnFree) {
     Buffer again(client, context, all, SIDRA_BUFFER_LOCAL);
     EXPECT_TRUE(std::all_of(again.data, again.data + again.size, [](uint8_t b) { return b == 0; }))
         << "a former tenant's data";
+}
+
+TEST(Buffer, LocalMemoryIsNotLostWhenTheHostsRunsOut) {
+    Client client;
+    const uint64_t all = client.query().l3_size;
+    for (uint64_t attempt = 0; attempt < 100; attempt++) {
+        const uint64_t first = attempt / 3;  // what one attempt has made room for, the next one does not allocate
+        sidra_ioctl_buffer_create a{3 * 4096, SIDRA_BUFFER_LOCAL, 0, 0};
+        int error;
+        {
+            FailingNew failing(first, 1, FailingNew::Of::kThisThread);
+            error = client->ioctl(SIDRA_IOCTL_BUFFER_CREATE, &a);
+        }
+        if (error == 0) break;
+        EXPECT_EQ(error, -ENOMEM);
+        ASSERT_EQ(client.query().l3_free, all) << first;
+        ASSERT_LT(attempt, 99u);
+    }
+    // Freeing never fails, and loses nothing.
+    std::vector<uint32_t> handles;
+    sidra_ioctl_buffer_create a{4096, SIDRA_BUFFER_LOCAL, 0, 0};
+    while (client.query().l3_free != 0) {
+        ASSERT_EQ(client.call(SIDRA_IOCTL_BUFFER_CREATE, a), 0) << client.detail;
+        handles.push_back(a.handle);
+    }
+    for (size_t i = 0; i < handles.size(); i += 2) {
+        FailingNew failing(0, ~uint64_t{0}, FailingNew::Of::kThisThread);
+        sidra_ioctl_buffer_close gone{handles[i], 0};
+        if (client->ioctl(SIDRA_IOCTL_BUFFER_CLOSE, &gone) != 0) std::abort();
+    }
+    EXPECT_EQ(client.query().l3_free, (handles.size() + 1) / 2 * 4096);
+    ASSERT_EQ(client.call(SIDRA_IOCTL_BUFFER_CREATE, a), 0) << "given back by now: " << client.detail;
 }
 
 TEST(Buffer, MappingKeepsMemoryReadable) {

@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include "../chip/failing_new.h"
 #include "fixture.h"
 
 namespace sidra::test {
@@ -151,6 +152,26 @@ TEST(Weights, CreateRefusesBadRequests) {
     flagged.context += 5;
     EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_CREATE, flagged), -ENOENT);
     EXPECT_EQ(w.client.query().xbars_free, 3u);
+}
+
+TEST(Weights, CreateTakesNoCrossbarsWhenItFails) {
+    Weights w;
+    const uint32_t free = w.client.query().xbars_free;
+    uint64_t first = 0;
+    for (; first < 200; first++) {
+        sidra_ioctl_weights_create a{w.context, SIDRA_ENCODING_OFFSET, 600, 300, kAll, 0, 0, 0, 0};
+        int error;
+        {
+            FailingNew failing(first, 1, FailingNew::Of::kThisThread);
+            error = w.client->ioctl(SIDRA_IOCTL_WEIGHTS_CREATE, &a);
+        }
+        if (error == 0) break;
+        EXPECT_TRUE(error == -ENOMEM || error == -EIO) << error << " (the chip's own memory may be what ran out)";
+        ASSERT_EQ(w.client.query().xbars_free, free) << first;
+    }
+    EXPECT_GT(first, 3u);
+    EXPECT_LT(first, 200u);
+    EXPECT_EQ(w.client.query().xbars_free, free - 6);
 }
 
 TEST(Weights, NameRefusals) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace sidra::embedded {
 namespace {
@@ -262,20 +263,29 @@ void Driver::zero_local() {
     while (!unzeroed_.empty()) {
         const Range range = unzeroed_.back();
         if (admin(SIDRA_ADMIN_L3_ZERO, range.offset, range.size) != 0) return;
+        local_.free(range.offset, range.size);  // may throw: it stays on the list then
         unzeroed_.pop_back();
-        local_.free(range.offset, range.size);
     }
 }
 
 int64_t Driver::allocate_local(uint64_t size) {
     zero_local();
+    // A place on the list for when it is freed, which must not fail.
+    const size_t places = unzeroed_.size() + local_pieces_ + 1;
+    if (unzeroed_.capacity() < places) unzeroed_.reserve(2 * places);
     const auto offset = local_.allocate(size, size >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE);
-    return offset ? static_cast<int64_t>(*offset) : -1;
+    if (!offset) return -1;
+    local_pieces_++;
+    return static_cast<int64_t>(*offset);
 }
 
-void Driver::free_local(uint64_t offset, uint64_t size) {
+void Driver::free_local(uint64_t offset, uint64_t size) noexcept {
+    local_pieces_--;
     unzeroed_.push_back({offset, size});
-    zero_local();
+    try {
+        zero_local();
+    } catch (const std::bad_alloc&) {  // what is on the list is zeroed and given back at the next allocation
+    }
 }
 
 // ---- Cells and NVM -------------------------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ class Driver final : private CellPort, private NvmStore {
 
     // Whole pages of L3: the offset, or -1. Zeroed.
     int64_t allocate_local(uint64_t size);
-    void free_local(uint64_t offset, uint64_t size);
+    void free_local(uint64_t offset, uint64_t size) noexcept;
     uint64_t local_free() const { return local_.free_total() + unzeroed_bytes(); }
     uint8_t* local_memory() const { return l3_; }
 
@@ -122,7 +122,8 @@ class Driver final : private CellPort, private NvmStore {
     StatePages state_pages_;
     WeightsStore weights_;
     RangeAllocator local_;         // bytes of L3
-    std::vector<Range> unzeroed_;  // freed parts of L3 that the chip has not zeroed yet
+    std::vector<Range> unzeroed_;  // freed parts of L3 that the chip has not zeroed yet; has room for all pieces
+    size_t local_pieces_ = 0;      // allocated and not freed
     uint8_t* l3_ = nullptr;
     std::array<Context*, SIDRA_CONTEXTS_MAX> contexts_{};
     std::array<bool, SIDRA_CONTEXTS_MAX> slots_{};

@@ -39,21 +39,21 @@ bool RangeAllocator::reserve(uint64_t begin, uint64_t size) {
 }
 
 void RangeAllocator::free(uint64_t begin, uint64_t size) {
-    uint64_t end = begin + size;
+    const uint64_t end = begin + size;
+    const auto next = free_.lower_bound(begin);
+    const bool joins_next = next != free_.end() && next->first == end;
+    const auto previous = next == free_.begin() ? free_.end() : std::prev(next);
+    if (previous != free_.end() && previous->second == begin) {
+        previous->second = joins_next ? next->second : end;
+        if (joins_next) free_.erase(next);
+    } else if (joins_next) {
+        auto node = free_.extract(next);
+        node.key() = begin;
+        free_.insert(std::move(node));
+    } else {
+        free_.emplace_hint(next, begin, end);  // may throw: before anything else changes
+    }
     free_total_ += size;
-    auto next = free_.lower_bound(begin);
-    if (next != free_.end() && next->first == end) {
-        end = next->second;
-        next = free_.erase(next);
-    }
-    if (next != free_.begin()) {
-        auto previous = std::prev(next);
-        if (previous->second == begin) {
-            previous->second = end;
-            return;
-        }
-    }
-    free_.emplace_hint(next, begin, end);
 }
 
 uint64_t RangeAllocator::largest_free() const {

@@ -70,7 +70,12 @@ int Session::buffer_create(sidra_ioctl_buffer_create& a, Detail& detail) {
         if (offset < 0)
             return fail(detail, -ENOSPC, "{} bytes of L3 in one piece are not free ({} of {} are free in all)", size,
                         driver_->local_free(), driver_->info().l3_size);
-        memory = std::make_shared<LocalBuffer>(*driver_, static_cast<uint64_t>(offset), size);
+        try {
+            memory = std::make_shared<LocalBuffer>(*driver_, static_cast<uint64_t>(offset), size);
+        } catch (...) {
+            driver_->free_local(static_cast<uint64_t>(offset), size);
+            throw;
+        }
     } else {
         try {
             memory = std::make_shared<HostBuffer>(size);

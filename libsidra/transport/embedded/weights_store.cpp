@@ -128,15 +128,23 @@ int WeightsStore::create(uint32_t rows, uint32_t cols, uint32_t encoding, Weight
     fresh.rows = rows;
     fresh.cols = cols;
     fresh.encoding = encoding;
-    // Tiles of one column, whose sums are added up, on neighbouring crossbars.
-    const std::vector<uint32_t> xbars = allocator_.allocate(static_cast<uint32_t>(needed));
-    const uint32_t tile_cols = fresh.tile_columns();
-    const uint32_t tile_rows = static_cast<uint32_t>(needed) / tile_cols;
     fresh.tiles.resize(needed);
-    for (uint32_t i = 0; i < tile_rows; i++)
-        for (uint32_t j = 0; j < tile_cols; j++) fresh.tiles[i * tile_cols + j] = xbars[j * tile_rows + i];
     fresh.handles = 1;
-    *object = &objects_.emplace(fresh.uid, std::move(fresh)).first->second;
+    const auto place = objects_.emplace(fresh.uid, std::move(fresh)).first;
+    std::vector<uint32_t> xbars;
+    try {
+        xbars = allocator_.allocate(static_cast<uint32_t>(needed));  // last: from here on nothing fails
+    } catch (...) {
+        objects_.erase(place);
+        throw;
+    }
+    // Tiles of one column, whose sums are added up, on neighbouring crossbars.
+    WeightsObject& made = place->second;
+    const uint32_t tile_cols = made.tile_columns();
+    const uint32_t tile_rows = static_cast<uint32_t>(needed) / tile_cols;
+    for (uint32_t i = 0; i < tile_rows; i++)
+        for (uint32_t j = 0; j < tile_cols; j++) made.tiles[i * tile_cols + j] = xbars[j * tile_rows + i];
+    *object = &made;
     return 0;
 }
 
