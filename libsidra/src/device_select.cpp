@@ -13,13 +13,14 @@
 #include <memory>
 #include <string_view>
 
+#include "sidra_chip.h"
 #include "sidra_hw.h"
 #include "structs.h"
 
 namespace sidra {
 namespace {
 
-constexpr uint32_t kWorkersMax = 1024;
+constexpr uint32_t kWorkersMax = SIDRA_CHIP_WORKERS_MAX;
 
 struct NamedValue {
     std::string_view name;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Device and context requests, opens and their isolation.
+#include "device_select.h"
 #include "fixture.h"
+#include "sidra_chip.h"
 
 namespace sidra::test {
 namespace {
@@ -145,6 +147,17 @@ TEST(Opens, BadProfileSaysWhy) {
     std::string detail;
     EXPECT_LT(open_embedded(0, options, &transport, &detail), 0);
     EXPECT_FALSE(detail.empty());
+}
+
+TEST(Opens, WorkersHaveOneLimit) {
+    sidra_device_options options = small_chip(), whole;
+    options.workers = SIDRA_CHIP_WORKERS_MAX;
+    ASSERT_EQ(complete_options("test", &options, &whole), SIDRA_OK);
+    std::string why;
+    std::unique_ptr<Transport> transport;
+    EXPECT_EQ(open_embedded(0, whole, &transport, &why), 0) << why;
+    options.workers++;
+    EXPECT_EQ(complete_options("test", &options, &whole), SIDRA_ERROR_INVALID_ARGUMENT);
 }
 
 }  // namespace

@@ -55,10 +55,13 @@ enum sidra_chip_engine {
 	SIDRA_CHIP_ENGINE_NEON		= 4
 };
 
+#define SIDRA_CHIP_WORKERS_MAX	256
+
 struct sidra_chip_config {
 	uint32_t profile;	/* enum sidra_chip_profile */
 	uint32_t engine;	/* enum sidra_chip_engine */
-	uint32_t workers;	/* threads that share the work of one packet, counting the one in sidra_chip_run(); 0: one a CPU */
+	uint32_t workers;	/* threads that share the work of one packet, counting the one in sidra_chip_run(), at most
+				   SIDRA_CHIP_WORKERS_MAX; 0: one a CPU */
 	uint32_t reserved;
 	uint64_t seed;		/* of everything random in the model; also gives the UUID */
 };

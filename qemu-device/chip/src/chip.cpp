@@ -2,6 +2,7 @@
 // Creation, and the C interface of sidra_chip.h.
 #include "chip.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -76,9 +77,10 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
     const auto* engine = sidra::engine::find(static_cast<sidra_chip_engine>(config->engine));
     if (!engine)
         return fail(error, error_size, "this CPU (or build) does not have the engine asked for; auto always works");
-    uint32_t workers = config->workers ? config->workers : std::thread::hardware_concurrency();
-    if (workers == 0) workers = 1;
-    if (workers > 256) return fail(error, error_size, "at most 256 workers");
+    const uint32_t cpus = std::clamp(std::thread::hardware_concurrency(), 1u, uint32_t{SIDRA_CHIP_WORKERS_MAX});
+    const uint32_t workers = config->workers ? config->workers : cpus;
+    static_assert(SIDRA_CHIP_WORKERS_MAX == 256);
+    if (config->workers > SIDRA_CHIP_WORKERS_MAX) return fail(error, error_size, "at most 256 workers");
     try {
         *chip =
             new sidra_chip(config->profile == SIDRA_CHIP_Y1 ? sidra::chip::kGeometryY1 : sidra::chip::kGeometrySmall,
