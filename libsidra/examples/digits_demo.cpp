@@ -261,12 +261,13 @@ double percent(uint32_t part, uint32_t whole) { return 100.0 * part / whole; }
 void print_device(sidra_device* device) {
     auto info = SIDRA_INIT(sidra_device_info);
     check(sidra_device_get_info(device, &info), "asking about the device");
+    std::string kind = info.model ? "a model" : "silicon";
+    if (info.engine[0] != '\0') kind += fmt::format(" (engine {})", info.engine);  // only an embedded chip can tell
     fmt::print(
         "chip       {}, transport {}, {}: {} clusters x {} CUs x {} crossbars of {} x {} cells = {} crossbars, {} "
         "free\n",
-        info.name, info.transport, info.model ? fmt::format("a model (engine {})", info.engine) : "silicon",
-        info.clusters, info.cus_per_cluster, info.crossbars_per_cu, info.rows, info.cols, info.crossbars_total,
-        info.crossbars_free);
+        info.name, info.transport, kind, info.clusters, info.cus_per_cluster, info.crossbars_per_cu, info.rows,
+        info.cols, info.crossbars_total, info.crossbars_free);
 }
 
 void print_differences(const Model& model, std::span<const int32_t> chip, std::span<const int32_t> cpu_float) {
