@@ -42,6 +42,12 @@ constexpr unsigned rounds(unsigned usual) {
     return usual;
 #endif
 }
+// The same for walks that try each one of many places: how far the next one lies.
+#ifdef SIDRA_TEST_TSAN
+constexpr size_t kStep = 11;
+#else
+constexpr size_t kStep = 1;
+#endif
 
 struct BenchOptions {
     uint32_t profile = SIDRA_CHIP_SMALL;

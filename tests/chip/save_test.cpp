@@ -234,7 +234,7 @@ TEST(Save, FailureOfTheStream) {
     Bench bench;
     bench.l3()[0] = 1;
     const Stream stream = save(bench);
-    for (size_t room = 0; room < stream.size(); room += 97) {
+    for (size_t room = 0; room < stream.size(); room += 97 * kStep) {
         size_t left = room;
         const auto write = [](void* opaque, const void*, size_t size) {
             auto* rest = static_cast<size_t*>(opaque);
@@ -273,7 +273,7 @@ struct Interesting {
 TEST(Save, TruncatedIsRefused) {
     Interesting rig;
     const Stream stream = save(rig.bench);
-    for (size_t size = 0; size < stream.size(); size += size < 2048 ? 1 : 1013) {
+    for (size_t size = 0; size < stream.size(); size += size < 2048 ? kStep : 1013 * kStep) {
         ASSERT_NE(load(rig.bench, {stream.begin(), stream.begin() + static_cast<ptrdiff_t>(size)}), "") << size;
         ASSERT_EQ(rig.bench.telemetry().xbars_programmed, 0u) << "as after power-on";
         ASSERT_EQ(rig.bench.l3()[5000], 0);
@@ -285,7 +285,7 @@ TEST(Save, TruncatedIsRefused) {
 TEST(Save, DamageIsRefused) {
     Interesting rig;
     const Stream stream = save(rig.bench);
-    for (size_t at = 0; at < stream.size(); at += at < 4096 ? 1 : 769) {
+    for (size_t at = 0; at < stream.size(); at += at < 4096 ? kStep : 769 * kStep) {
         Stream damaged = stream;
         damaged[at] ^= static_cast<uint8_t>(1 + at % 255);
         ASSERT_NE(load(rig.bench, damaged), "") << at;
