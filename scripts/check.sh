@@ -1,28 +1,62 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# check.sh PRESET...: builds each preset (`vm`: what the guest runs) and runs its tests, all of them also when an earlier one failed; then one summary.
-# JOBS: how many at once (default: one a CPU).
+# check.sh PRESET...: builds each preset (`vm`: what the guest runs), then runs the tests of each, all of them also when an earlier one failed;
+# then one summary. JOBS: how many at once (default: one a CPU).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
 jobs=${JOBS:-$(nproc)}
+mkdir -p build
+exec {lock}>build/check.lock
+if ! flock -n $lock; then
+    echo "check: another run in this tree is under way; waiting for it"
+    flock $lock
+fi
+# One line a compiler call is progress for a person; in a log it hides what went wrong.
+ninja_options=()
+[[ -t 1 ]] || ninja_options=(--quiet)
+
 folders=()
+built=()
 for preset in "$@"; do
+    echo "== $preset: build"
     if [[ $preset == vm ]]; then # no preset of the host
         folders+=(build/vm build/vm-selftest)
-        scripts/vm/check.sh
+        rm -rf build/vm{,-selftest}/{ctest.xml,results}
+        scripts/vm/build.sh && built+=(vm)
         continue
     fi
     folder=build/$preset
     folders+=("$folder")
-    rm -rf "$folder/ctest.xml" "$folder/results"
+    rm -rf "$folder"/{ctest.xml,results}
     targets=()
     [[ $preset == tsan ]] && targets=(--target sidra-tests-threads)
-    echo "== $preset: build"
-    make --no-print-directory "$folder/build.ninja" || continue
-    cmake --build "$folder" -j "$jobs" "${targets[@]}" || continue
-    echo "== $preset: test"
-    ctest --preset "$preset" -j "$jobs" --no-tests=error --output-junit ctest.xml
+    make --no-print-directory "$folder/build.ninja" &&
+        cmake --build "$folder" -j "$jobs" "${targets[@]}" -- "${ninja_options[@]}" && built+=("$preset")
 done
+
+# The harness's self-test sleeps for the most part; it does so beside the other tests.
+selftest=
+for preset in "${built[@]}"; do
+    [[ $preset == vm ]] || continue
+    # It says what it means to say: not to be bent by the variables of `make vm`.
+    env -u SMP -u IOMMU -u DEVICES -u DEVICE -u MEMORY -u QEMU_ARGS -u KERNEL_ARGS tests/vm/selftest.py build/vm-selftest >build/vm/selftest.log 2>&1 &
+    selftest=$!
+done
+trap '[[ -z $selftest ]] || kill $selftest 2>/dev/null' EXIT
+for preset in "${built[@]}"; do
+    echo "== $preset: test"
+    if [[ $preset == vm ]]; then
+        SMALL=${SMALL:-1} scripts/vm/check.py tests/vm/list
+    else
+        ctest --preset "$preset" -j "$jobs" --no-tests=error --output-junit ctest.xml
+    fi
+done
+if [[ -n $selftest ]]; then
+    echo "== vm-selftest: test"
+    wait $selftest
+    selftest=
+    cat build/vm/selftest.log
+fi
 echo "== summary"
 exec python3 scripts/summary.py "${folders[@]}"

@@ -11,7 +11,9 @@ release() {
             return 1
         fi
     fi
-    cmake --build /build/release -j "$JOBS"
+    local options=()
+    [[ -t 1 ]] || options=(--quiet) # as scripts/check.sh
+    cmake --build /build/release -j "$JOBS" -- "${options[@]}"
 }
 
 # A folder with a Kbuild. kbuild writes beside its sources, and the tree is not to be written to: it gets a folder of links.
