@@ -173,9 +173,7 @@ KERNEL(block_2x1, INIT4("0", 0, 1, 2, 3) COPY4(4, 5, 6, 7) ZERO4(8, 9, 10, 11) Z
        ADD4(8, 9, 10, 11, 0, 1, 2, 3) ADD4(12, 13, 14, 15, 4, 5, 6, 7) STORE4("0", 0, 1, 2, 3) NEXT_ROW
        STORE4("0", 4, 5, 6, 7))
 
-// Two panels (16 KiB apart). M = 1: even and odd groups apart; M = 2: sums 0-7 and 8-15; M = 3: also 16-23
-#define G_1x2A(d, w) LOADX(28, IN0(d)) DOT_PANEL(28, w, 0, 1, 2, 3) DOT_PANEL(28, w "+16384", 4, 5, 6, 7)
-#define G_1x2B(d, w) LOADX(29, IN0(d)) DOT_PANEL(29, w, 8, 9, 10, 11) DOT_PANEL(29, w "+16384", 12, 13, 14, 15)
+// Two panels (16 KiB apart). M = 2: sums 0-7 and 8-15; M = 3: also 16-23
 #define G_2x2(d, w)                                                                 \
     LOADX(28, IN0(d)) LOADX(29, IN1(d))                                             \
     WEIGHTS(w) DOT4(28, 0, 1, 2, 3) DOT4(29, 8, 9, 10, 11)                          \
@@ -184,21 +182,13 @@ KERNEL(block_2x1, INIT4("0", 0, 1, 2, 3) COPY4(4, 5, 6, 7) ZERO4(8, 9, 10, 11) Z
     LOADX(28, IN0(d)) LOADX(29, IN1(d)) LOADX(30, IN2(d))                           \
     WEIGHTS(w) DOT4(28, 0, 1, 2, 3) DOT4(29, 8, 9, 10, 11) DOT4(30, 16, 17, 18, 19) \
     WEIGHTS(w "+16384") DOT4(28, 4, 5, 6, 7) DOT4(29, 12, 13, 14, 15) DOT4(30, 20, 21, 22, 23)
-#define INIT_1x2 INIT4("0", 0, 1, 2, 3) INIT4("256", 4, 5, 6, 7)
+#define INIT_x2 INIT4("0", 0, 1, 2, 3) INIT4("256", 4, 5, 6, 7)
 #define COPY8(a, b, c, d, e, f, g, h) COPY4(a, b, c, d) COPY(4, e) COPY(5, f) COPY(6, g) COPY(7, h)
-#define FINISH_1x2 STORE4("0", 0, 1, 2, 3) STORE4("256", 4, 5, 6, 7)
-#define FINISH_2x2 FINISH_1x2 NEXT_ROW STORE4("0", 8, 9, 10, 11) STORE4("256", 12, 13, 14, 15)
-KERNEL(block_1x2, INIT_1x2 ZERO4(8, 9, 10, 11) ZERO4(12, 13, 14, 15), G_1x2A, G_1x2B, G_1x2A, G_1x2B,
-       ADD4(8, 9, 10, 11, 0, 1, 2, 3) ADD4(12, 13, 14, 15, 4, 5, 6, 7) FINISH_1x2)
-KERNEL(block_2x2, INIT_1x2 COPY8(8, 9, 10, 11, 12, 13, 14, 15), G_2x2, G_2x2, G_2x2, G_2x2, FINISH_2x2)
-KERNEL(block_3x2, INIT_1x2 COPY8(8, 9, 10, 11, 12, 13, 14, 15) COPY8(16, 17, 18, 19, 20, 21, 22, 23),
+#define FINISH_2x2 STORE4("0", 0, 1, 2, 3) STORE4("256", 4, 5, 6, 7) NEXT_ROW STORE4("0", 8, 9, 10, 11) STORE4("256", 12, 13, 14, 15)
+KERNEL(block_2x2, INIT_x2 COPY8(8, 9, 10, 11, 12, 13, 14, 15), G_2x2, G_2x2, G_2x2, G_2x2, FINISH_2x2)
+KERNEL(block_3x2, INIT_x2 COPY8(8, 9, 10, 11, 12, 13, 14, 15) COPY8(16, 17, 18, 19, 20, 21, 22, 23),
        G_3x2, G_3x2, G_3x2, G_3x2,
        FINISH_2x2 NEXT_ROW STORE4("0", 16, 17, 18, 19) STORE4("256", 20, 21, 22, 23))
-
-// Four panels, M = 1
-#define G_1x4(d, w) G_1x2A(d, w) DOT_PANEL(28, w "+32768", 8, 9, 10, 11) DOT_PANEL(28, w "+49152", 12, 13, 14, 15)
-KERNEL(block_1x4, INIT_1x2 INIT4("512", 8, 9, 10, 11) INIT4("768", 12, 13, 14, 15), G_1x4, G_1x4, G_1x4, G_1x4,
-       FINISH_1x2 STORE4("512", 8, 9, 10, 11) STORE4("768", 12, 13, 14, 15))
 
 // Six rows with only the first 16 columns of a panel (even and odd groups apart) or the first 32: the narrow outputs of
 // classifiers.
@@ -231,9 +221,50 @@ KERNEL(block_6x32,
        STORE2(6, 7) NEXT_ROW STORE2(8, 9) NEXT_ROW STORE2(10, 11))
 // clang-format on
 
+// One row group of a panel.
+inline void dot_group(__m512i (&sums)[4], const uint8_t* in, const int8_t* weights) {
+    int32_t four;
+    __builtin_memcpy(&four, in, 4);
+    const __m512i x = _mm512_set1_epi32(four);
+    for (int i = 0; i < 4; ++i) sums[i] = _mm512_dpbusd_epi32(sums[i], x, _mm512_load_si512(weights + i * 64));
+}
+
+// Even and odd groups apart.
+inline void dot_panel(__m512i* sums, const uint8_t* in, const int8_t* weights, uint64_t groups) {
+    __m512i even[4] = {sums[0], sums[1], sums[2], sums[3]};
+    __m512i odd[4] = {};
+    for (; groups >= 2; groups -= 2, in += 8, weights += 2 * kGroupBytes) {
+        dot_group(even, in, weights);
+        dot_group(odd, in + 4, weights + kGroupBytes);
+    }
+    if (groups != 0) dot_group(even, in, weights);
+    for (int i = 0; i < 4; ++i) sums[i] = _mm512_add_epi32(even[i], odd[i]);
+}
+
+// Several panels, M = 1. A single vector takes as long as reading its weights, and they are read fastest as one stream:
+// each plane from its first byte to its last, not its panels side by side.
+template <int kPanels>
+void block_1xn(const Block* block) {
+    __m512i sums[kPanels * 4];
+    for (int i = 0; i < kPanels * 4; ++i) sums[i] = _mm512_loadu_si512(block->init + i * 16);
+    const uint8_t* in = block->in;
+    const int8_t* const* tile = block->tile;
+    for (uint64_t left = block->groups; left != 0; ++tile) {
+        const uint64_t groups = left < kTileGroups ? left : kTileGroups;
+        for (int p = 0; p < kPanels; ++p) dot_panel(sums + p * 4, in, *tile + block->offset + p * kPanelBytes, groups);
+        in += groups * 4;
+        left -= groups;
+    }
+    if (block->tail_weights != nullptr) {
+        for (int p = 0; p < kPanels; ++p)
+            dot_panel(sums + p * 4, block->tail, block->tail_weights + p * kPanelBytes, 1);
+    }
+    for (int i = 0; i < kPanels * 4; ++i) _mm512_storeu_si512(block->out + i * 16, sums[i]);
+}
+
 using Kernel = void (*)(const Block*);
 constexpr Kernel kOnePanel[kRowsMax] = {block_1x1, block_2x1, block_3x1, block_4x1, block_5x1, block_6x1};
-constexpr Kernel kTwoPanels[3] = {block_1x2, block_2x2, block_3x2};
+constexpr Kernel kTwoPanels[3] = {block_1xn<2>, block_2x2, block_3x2};
 
 alignas(64) constexpr int32_t kZeros[kTileColsMax] = {};
 
@@ -302,7 +333,7 @@ inline void run(Kernel kernel, const ColumnMvm& m, uint32_t panel, uint32_t pane
 void few_rows(const ColumnMvm& m, uint32_t b, uint32_t batch, uint32_t panels) {
     uint32_t panel = 0;
     if (batch == 1) {
-        for (; panel + 4 <= panels; panel += 4) run(block_1x4, m, panel, 4, b, 1);
+        for (; panel + 4 <= panels; panel += 4) run(block_1xn<4>, m, panel, 4, b, 1);
     }
     for (; panel + 2 <= panels; panel += 2) run(kTwoPanels[batch - 1], m, panel, 2, b, batch);
     if (panel < panels) run(kOnePanel[batch - 1], m, panel, 1, b, batch);

@@ -51,7 +51,7 @@ class Queue {
     Stage stage = Stage::kFetch;
     uint32_t loaded_unit = 0;
     Job job;
-    std::atomic<uint32_t> next_unit{0};  // of the job
+    uint32_t next_unit = 0;  // of the job
 
     struct Call {
         bool active = false;

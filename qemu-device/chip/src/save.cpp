@@ -229,7 +229,7 @@ bool Chip::save(Write write, void* opaque) {
                     saved.device_ps = q->total.device_ps;
                     saved.energy_pj = q->total.energy_pj;
                     if (saved.under_way) saved.cmd = q->job.cmd;
-                    if (q->stage == Queue::Stage::kJob) saved.unit = std::min(q->next_unit.load(), q->job.units);
+                    if (q->stage == Queue::Stage::kJob) saved.unit = std::min(q->next_unit, q->job.units);
                     if (q->stage == Queue::Stage::kLoaded) saved.unit = q->loaded_unit;
                     saved.call_active = q->call.active;
                     if (saved.call_active) {

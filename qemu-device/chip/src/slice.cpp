@@ -249,7 +249,7 @@ Slice::Step Slice::execute() {
     if (Fault f = job.operation->prepare(env, job)) return fault(f);
     // After a load it goes on where it was. Units of an MVM depend on the engine: done again, they give the same.
     const bool again = c.hdr.opcode == SIDRA_CMD_MVM || queue_.loaded_unit >= job.units;
-    queue_.next_unit.store(again ? 0 : queue_.loaded_unit, std::memory_order_relaxed);
+    queue_.next_unit = again ? 0 : queue_.loaded_unit;
     queue_.stage = Queue::Stage::kJob;
     return run_job(false);
 }
@@ -260,14 +260,29 @@ namespace {
 struct Shared {
     const Env& env;
     const Job& job;
-    std::atomic<uint32_t>& next;
-    const uint32_t end;
-    uint64_t* const progress;  // in the state page, which shows it while the job runs; null: one unit only
-    SpinLock lock;             // of the fault
-    uint32_t fault_unit = UINT32_MAX;
+    uint64_t* const progress;    // in the state page, which shows it while the job runs; null: one unit only
+    std::atomic<uint64_t> left;  // units that nobody has taken: the first, and in the upper half the end
+    std::atomic<uint32_t> threads{0};
+    SpinLock lock;  // of the fault
+    std::atomic<uint32_t> fault_unit{UINT32_MAX};
     Fault fault;
-    std::atomic<bool> failed{false};
 };
+
+constexpr uint64_t units(uint32_t first, uint32_t end) { return uint64_t{end} << 32 | first; }
+
+// Units above one that faulted are not worth running; those below it are: the first fault is the packet's.
+bool take_unit(Shared& shared, bool last, uint32_t* unit) {
+    uint64_t left = shared.left.load(std::memory_order_relaxed);
+    for (;;) {
+        const auto first = static_cast<uint32_t>(left);
+        const uint32_t end =
+            std::min(static_cast<uint32_t>(left >> 32), shared.fault_unit.load(std::memory_order_relaxed));
+        if (first >= end) return false;
+        *unit = last ? end - 1 : first;
+        const uint64_t rest = last ? units(first, end - 1) : units(first + 1, end);
+        if (shared.left.compare_exchange_weak(left, rest, std::memory_order_relaxed)) return true;
+    }
+}
 
 Fault run_unit(const Shared& shared, Worker& worker, uint32_t unit) {
     try {
@@ -280,19 +295,17 @@ Fault run_unit(const Shared& shared, Worker& worker, uint32_t unit) {
 void take_units(void* argument) {
     auto& shared = *static_cast<Shared*>(argument);
     Worker& worker = this_worker();
-    while (!shared.failed.load(std::memory_order_relaxed)) {
-        uint32_t unit = shared.next.load(std::memory_order_relaxed);
-        if (unit >= shared.end) return;
-        if (!shared.next.compare_exchange_weak(unit, unit + 1, std::memory_order_relaxed)) continue;
+    // From both ends: what a thread reads lies together, which memory likes.
+    const bool last = shared.threads.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
+    for (uint32_t unit; take_unit(shared, last, &unit);) {
         const Fault fault = run_unit(shared, worker, unit);
         if (shared.progress) __atomic_fetch_add(shared.progress, 1, __ATOMIC_RELAXED);
         if (fault) {
             std::lock_guard guard(shared.lock);
-            if (unit < shared.fault_unit) {
-                shared.fault_unit = unit;
+            if (unit < shared.fault_unit.load(std::memory_order_relaxed)) {
+                shared.fault_unit.store(unit, std::memory_order_relaxed);
                 shared.fault = fault;
             }
-            shared.failed.store(true, std::memory_order_relaxed);
         }
     }
 }
@@ -306,18 +319,20 @@ Slice::Step Slice::run_job(bool resumed) {
     if (resumed && job.operation->resume)
         if (Fault f = job.operation->resume(env, job)) return fault(f);
 
-    const uint32_t first = queue_.next_unit.load(std::memory_order_relaxed);
+    const uint32_t first = queue_.next_unit;
     const uint64_t left = work_ < turn_end_ ? turn_end_ - work_ : 0;
     const uint64_t threads = chip_.pool_.threads();
     const uint64_t shares = std::max<uint64_t>(left / std::max<uint64_t>(job.unit_work, 1) / threads, 1);
     const auto end = static_cast<uint32_t>(std::min<uint64_t>(job.units, first + shares * threads));
-    Shared shared{env, job, queue_.next_unit, end, job.units > 1 ? &state_->progress : nullptr, {}, UINT32_MAX, {}, {}};
+    Shared shared{
+        .env = env, .job = job, .progress = job.units > 1 ? &state_->progress : nullptr, .left = units(first, end)};
     if (end - first > 1 && (end - first) * job.unit_work >= kParallelWork) chip_.pool_.run(take_units, &shared);
     else take_units(&shared);
 
     const uint64_t work = (end - first) * job.unit_work;
     work_ += work;
     queue_.progress += end - first;
+    queue_.next_unit = end;
     if (shared.fault) return fault(shared.fault);
     if (end < job.units) return Step::kYield;
 
