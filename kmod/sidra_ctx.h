@@ -77,10 +77,11 @@ static inline struct sidra_ctx *sidra_ctx_get(struct sidra_ctx *ctx)
 
 static inline void sidra_ctx_put(struct sidra_ctx *ctx)
 {
-	kref_put(&ctx->ref, sidra_ctx_release);
+	if (ctx)
+		kref_put(&ctx->ref, sidra_ctx_release);
 }
 
-DEFINE_FREE(sidra_ctx, struct sidra_ctx *, if (_T) sidra_ctx_put(_T))
+DEFINE_FREE(sidra_ctx, struct sidra_ctx *, sidra_ctx_put(_T))
 
 /* A reference, or NULL: no such context of this file. */
 struct sidra_ctx *sidra_ctx_find(struct sidra_file *sfile, u32 handle);

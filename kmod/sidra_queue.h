@@ -75,10 +75,11 @@ static inline struct sidra_queue *sidra_queue_get(struct sidra_queue *queue)
 
 static inline void sidra_queue_put(struct sidra_queue *queue)
 {
-	kref_put(&queue->ref, sidra_queue_release);
+	if (queue)
+		kref_put(&queue->ref, sidra_queue_release);
 }
 
-DEFINE_FREE(sidra_queue, struct sidra_queue *, if (_T) sidra_queue_put(_T))
+DEFINE_FREE(sidra_queue, struct sidra_queue *, sidra_queue_put(_T))
 
 static inline u64 sidra_queue_capacity(const struct sidra_queue *queue)
 {

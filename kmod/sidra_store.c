@@ -206,9 +206,9 @@ static void release_if_unused(struct sidra_device *sdev, struct sidra_object *ob
 
 struct sidra_object *sidra_store_create(struct sidra_device *sdev, u32 rows, u32 cols, u32 encoding)
 {
+	u32 *list __free(kvfree) = NULL;
 	struct sidra_store *store = &sdev->store;
 	u64 needed = sidra_tile_count(rows, cols, encoding), uid;
-	u32 *list __free(kvfree) = NULL;
 	struct sidra_object *object;
 	u32 i;
 	int ret;

@@ -180,12 +180,12 @@ int sidra_weights_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 
 int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
+	void *kept __free(kvfree) = NULL;
 	struct sidra_ioctl_weights_publish *args = data;
 	struct sidra_device *sdev = to_sidra(drm);
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
 	struct sidra_nvm_entry entry = {};
 	struct sidra_weights_handle *handle;
-	void *kept __free(kvfree) = NULL;
 	uuid_t uuid;
 	int ret;
 
@@ -247,10 +247,10 @@ static int take_named(struct sidra_ctx *ctx, const char *name, u32 rights, struc
 
 int sidra_weights_open_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
+	void *kept __free(kvfree) = NULL;
 	struct sidra_ioctl_weights_open *args = data;
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
 	char name[SIDRA_NVM_NAME_MAX + 1];
-	void *kept __free(kvfree) = NULL;
 	struct sidra_object *object, shape;	/* the handle may be gone when we answer */
 	u64 room = args->data_size, size;
 	u32 index;
@@ -486,11 +486,11 @@ int sidra_weights_import_ioctl(struct drm_device *drm, void *data, struct drm_fi
 
 int sidra_weights_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
+	u32 *ids __free(kvfree) = NULL;
 	struct sidra_ioctl_weights_query *args = data;
 	struct sidra_device *sdev = to_sidra(drm);
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
 	struct sidra_weights_handle *handle;
-	u32 *ids __free(kvfree) = NULL;
 	u32 room = args->xbars, count;
 	int ret;
 
