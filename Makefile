@@ -14,11 +14,11 @@ BUILD := cmake --build
 
 # ---- What a person types --------------------------------------------------------------------------------------------
 
-.PHONY: help demo check qemu vm vm-check vm-bench bench format lint install clean setup
+.PHONY: help demo check kmod-check qemu vm vm-check vm-bench bench format lint install clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo "  variables: JOBS=$(JOBS)  PREFIX=$(PREFIX)  DESTDIR=$(DESTDIR)"
 	@echo "  of the VM: SMP=2  IOMMU=on|off  DEVICES=1  GDB=1  and more: docs/vm.md"
@@ -29,10 +29,14 @@ demo: ## recognise handwritten digits on the chip model, and draw some of them
 	@$(BUILD) build/release -j $(JOBS) --target sidra-demo
 	@build/release/libsidra/examples/sidra-demo
 
-check: ## build and run all tests: release, ASan + UBSan, TSan, and those in the VM
+check: ## build and run all tests: release, ASan + UBSan, TSan, the kernel module's builds, and those in the VM
 	@$(SETUP) base check qemu vm
 	@scripts/qemu.sh build >/dev/null
-	@scripts/check.sh release asan tsan vm
+	@scripts/check.sh release asan tsan kmod vm
+
+kmod-check: ## build the kernel module for the kernels of Debian 12, 13 and sid, with W=1, sparse and checkpatch
+	@$(SETUP) vm
+	@scripts/check.sh kmod
 
 vm: ## a shell in a VM with the card, the driver loaded and the tools in PATH (GDB=1: stopped, for a debugger)
 	@$(SETUP) base qemu vm

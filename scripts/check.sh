@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# check.sh PRESET...: builds each preset (`vm`: what the guest runs), then runs the tests of each, all of them also when an earlier one failed;
-# then one summary. JOBS: how many at once (default: one a CPU).
+# check.sh PRESET...: builds each preset (`vm`: what the guest runs; `kmod`: nothing, its tests are builds), then runs the tests of each, all of
+# them also when an earlier one failed; then one summary. JOBS: how many at once (default: one a CPU).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -19,6 +19,11 @@ ninja_options=()
 folders=()
 built=()
 for preset in "$@"; do
+    if [[ $preset == kmod ]]; then
+        folders+=(build/kmod)
+        built+=(kmod)
+        continue
+    fi
     echo "== $preset: build"
     if [[ $preset == vm ]]; then # no preset of the host
         folders+=(build/vm build/vm-selftest)
@@ -46,7 +51,9 @@ done
 trap '[[ -z $selftest ]] || kill $selftest 2>/dev/null' EXIT
 for preset in "${built[@]}"; do
     echo "== $preset: test"
-    if [[ $preset == vm ]]; then
+    if [[ $preset == kmod ]]; then
+        scripts/kmod.sh
+    elif [[ $preset == vm ]]; then
         SMALL=${SMALL:-1} scripts/vm/check.py tests/vm/list
     else
         ctest --preset "$preset" -j "$jobs" --no-tests=error --output-junit ctest.xml

@@ -11,13 +11,7 @@ here=$(dirname "$(readlink -f "$0")")
 # compiler cache serves them all.
 if [[ ${1:-} == --inside ]]; then
     root=$2 source=$3
-    mount --bind "$root" "$root"
-    cd "$root"
-    mount --rbind /dev dev
-    mount -t proc proc proc
-    mount -t tmpfs tmp tmp
-    mount --bind "$source" src
-    mount --bind "$source/build/vm" build
+    enter_root "$root" "$source" "$source/build/vm"
     mount --bind "$vm_cache/ccache" ccache
     exec chroot . /usr/bin/env -i PATH=/usr/sbin:/usr/bin HOME=/tmp LANG=C.UTF-8 JOBS="${JOBS:-$(nproc)}" CCACHE_DIR=/ccache CCACHE_MAXSIZE=1G \
         /build/compile.sh "${@:4}"

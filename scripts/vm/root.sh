@@ -21,7 +21,7 @@ packages=(
 # The guest loads its modules by itself: no initramfs is to be made, which would take longest of all.
 leave_out=('/etc/kernel/postinst.d/initramfs-tools' '/usr/share/doc/*' '/usr/share/man/*' '/usr/share/locale/*' '/usr/share/info/*')
 
-key=$(echo "$suite ${packages[*]} ${leave_out[*]} $(cat "$0")" | sha256sum | cut -c1-12)
+key=$(echo "$suite ${packages[*]} ${leave_out[*]} $(cat "$0") $(declare -f debian_archives unpack_debian)" | sha256sum | cut -c1-12)
 home=$vm_cache/root-$key
 mkdir -p "$vm_cache"
 exec {lock}>"$vm_cache/lock"
@@ -40,37 +40,8 @@ find "$vm_cache" -maxdepth 1 -name 'root-*.*' -print0 | while read -rd '' old; d
 # shellcheck disable=SC2012 # our own names
 { ls -dt "$vm_cache"/root-* 2>/dev/null || :; } | tail -n +3 | while read -r old; do as_root rm -rf "$old"; done
 
-tools=(mmdebstrap mkfs.erofs zstd unshare)
-((EUID == 0)) || tools+=(newuidmap)
-for tool in "${tools[@]}"; do
-    PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null || fail "'$tool' is missing. scripts/setup.sh vm installs it."
-done
-PATH=$PATH:/usr/sbin:/sbin
-as_root true || fail "name spaces cannot be made here (the message is above), so the guest's root can neither be made nor used." \
-    "As an ordinary user, you need lines in /etc/subuid and /etc/subgid, and kernel.unprivileged_userns_clone=1; or run as root." \
-    "In a container: run it with the right to mount."
-
-# Where this machine gets its Debian from, the guest's comes from too (SIDRA_DEBIAN_MIRROR=URI: from there). apt knows all formats of
-# its lists. Signatures are verified in any case.
-archives() {
-    apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(REPO_URI)|$(RELEASE)' 'Created-By: Packages' |
-        awk -F '|' -v suite=$suite '
-            $1 != "Debian" || $4 ~ /backports|proposed|debug/ { next }
-            $2 == "Debian-Security" && !security { security = $3 }
-            $2 == "Debian" && $4 !~ /-updates$/ && !main { main = $3 }
-            $2 == "Debian" && $4 ~ /-updates$/ && !updates { updates = $3 }
-            END {
-                if (main) print "deb", main, suite, "main"
-                if (updates) print "deb", updates, suite "-updates", "main"
-                if (security) print "deb", security, suite "-security", "main"
-            }'
-}
-sources=$(archives)
-[[ -z ${SIDRA_DEBIAN_MIRROR:-} ]] || sources="deb $SIDRA_DEBIAN_MIRROR $suite main"
-[[ -n $sources ]] || fail "apt knows no Debian archive on this machine, so there is nowhere to get the guest's root from." \
-    "Run apt-get update; without a Debian archive in apt's sources, name one: SIDRA_DEBIAN_MIRROR=URI."
-keys=/usr/share/keyrings/debian-archive-keyring.gpg
-[[ -e $keys ]] || fail "$keys is missing, so Debian's signatures cannot be verified. scripts/setup.sh vm installs it."
+can_make_roots
+sources=$(debian_archives $suite)
 
 echo "vm: making the guest's root in $home (once; 2 to 5 minutes, 2 GB)" >&2
 start=$SECONDS
@@ -80,24 +51,15 @@ trap 'as_root rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 mkdir -p "$work/root"
 
-proxies() { apt-config dump | sed -nE 's/^(Acquire::https?::Proxy "[^"]+").*/\1/p'; }
 options=()
 for path in "${leave_out[@]}"; do
     options+=(--dpkgopt="path-exclude=$path")
 done
-while read -r proxy; do # that this machine's apt uses
-    options+=(--aptopt="$proxy")
-done < <(proxies)
-mode=root
-((EUID == 0)) || mode=unshare
 comma() { local IFS=,; echo "$*"; }
-# The mount points of build.sh and of the guest are made here, so that the root never changes again. Nobody needs its device nodes, and an
-# ordinary user could not make them.
-if ! mmdebstrap --mode=$mode --variant=apt --format=tar --keyring="$keys" --include="$(comma "${packages[@]}")" "${options[@]}" \
+# The mount points of build.sh and of the guest are made here, so that the root never changes again.
+if ! unpack_debian "$work/root" "$log" "$sources" $suite --variant=apt --include="$(comma "${packages[@]}")" "${options[@]}" \
     --customize-hook='mkdir -p "$1/src" "$1/build" "$1/ccache" "$1/overlay"' \
-    --customize-hook='rm -f "$1/etc/resolv.conf" "$1/etc/hostname"; echo sidra-vm >"$1/etc/hostname"' \
-    "$suite" - - <<<"$sources" 2>"$log" |
-    as_root tar -C "$work/root" -x --exclude='./dev/*' --numeric-owner --xattrs --xattrs-include='*' 2>>"$log"; then
+    --customize-hook='rm -f "$1/etc/resolv.conf" "$1/etc/hostname"; echo sidra-vm >"$1/etc/hostname"'; then
     tail -n 25 "$log" >&2
     fail "mmdebstrap could not make the guest's root; the end of its messages is above."
 fi

@@ -1,0 +1,172 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# kmod.sh: what can be said about the kernel module without running it. Results, for scripts/summary.py, and logs in build/kmod:
+#   bookworm, trixie   it builds for Debian 12 with the kernel of its backports, and for Debian 13, by the compiler there; any warning (W=1)
+#                      and any finding of sparse fails
+#   checkpatch         the kernel's own opinion of its style
+#   sid                it builds for what comes next: told, but never a failure; nobody here decides what goes into sid, or whether it can
+#                      be reached
+# Each suite has a small root in ${XDG_CACHE_HOME:-~/.cache}/sidra/kmod (half a minute, 0.5 GB): packages as they are unpacked, nothing is set
+# up. A root keeps the kernel that it was made with, but that of sid is made anew every week; for a newer kernel delete the folder.
+# What was found clean is not looked at again until the module, the root or this script changes.
+# JOBS: how many compilers at once (default: one a CPU).
+set -uo pipefail
+here=$(dirname "$(readlink -f "$0")")
+# shellcheck source=scripts/vm/common.sh
+. "$here/vm/common.sh"
+
+# ---- Inside a root ---------------------------------------------------------------------------------------------------
+
+if [[ ${1:-} == --inside ]]; then # root, folder for the results, variables of make
+    set -e
+    enter_root "$2" "$(dirname "$here")" "$3"
+    exec chroot . /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C JOBS="$JOBS" /bin/bash /src/scripts/kmod.sh --compile "${@:4}"
+fi
+if [[ ${1:-} == --compile ]]; then # variables of make
+    set -e
+    # kbuild writes beside its sources, and the tree is not to be written to: it gets a folder of links.
+    cp -sf --parents /src/kmod/Kbuild /src/kmod/*.[ch] /src/uapi/*.h /build
+    find /build -xtype l -delete # what is gone from the tree
+    exec make -s -k -C /lib/modules/*/build M=/build/src/kmod W=1 KCFLAGS=-Werror -j "$JOBS" "${@:2}" modules
+fi
+
+# ---- Roots -----------------------------------------------------------------------------------------------------------
+
+cd "$here/.." || exit
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/sidra/kmod
+results=build/kmod
+export JOBS=${JOBS:-$(nproc)}
+programs=bash,dash,coreutils,findutils,grep,sed,mawk,diffutils,make,gcc
+leave_out=(--exclude=./boot/\* --exclude=./{,usr/}lib/modules/\*/kernel --exclude=./usr/share/{doc,man,locale,info}/\*)
+
+# Makes a root in a folder: root/; its kernel's version in `release`; where the kernel's source is among the packages, scripts/checkpatch.pl.
+fill_root() { # folder, suites, packages
+    local suites sources
+    read -ra suites <<<"$2"
+    sources=$(debian_archives "${suites[@]}") || return
+    # A mirror that stands still has lists that are out of date by their own account; they are signed all the same.
+    unpack_debian "$1/root" "$1/log" "$sources" "${suites[0]}" --variant=extract --include="$programs,$3" "${leave_out[@]}" \
+        --aptopt='Acquire::Check-Valid-Until "false"' || return
+    # shellcheck disable=SC2016 # another shell's
+    as_root bash -ec 'cd "$1/root"
+        ln -s mawk usr/bin/awk
+        mkdir src build
+        for source in usr/src/linux-source-*.tar.xz; do
+            [[ -e $source ]] || continue
+            tar -C "$1" -xJf "$source" --strip-components=1 --no-same-owner --wildcards "*/scripts/"{checkpatch.pl,spelling.txt,const_structs.checkpatch}
+            rm "$source"
+        done
+        basename lib/modules/* >"$1/release"' bash "$1" 2>>"$1/log"
+}
+
+is_current() { # name, root
+    [[ -e $2/release ]] && { [[ $1 != sid ]] || [[ -z $(find "$2/release" -mtime +6) ]]; }
+}
+
+# Sets `root`; makes it before, if need be. One of sid that is too old is better than none.
+find_root() { # name, suites, packages
+    root=$cache/$1-$(echo "$*" "$programs" "${leave_out[@]}" "$(declare -f fill_root unpack_debian debian_archives)" | sha256sum | cut -c 1-12)
+    is_current "$1" "$root" || (
+        mkdir -p "$cache"
+        exec {lock}>"$cache/$1.lock"
+        flock $lock
+        is_current "$1" "$root" && exit # somebody else was making it
+        echo "  making a root of $1 (once)"
+        can_make_roots
+        find "$cache" -maxdepth 1 -name "$1-*" -mtime +13 -print0 | while read -rd '' old; do as_root rm -rf "$old"; done
+        work=$(mktemp -d "$cache/$1-XXXXXX")
+        trap 'as_root rm -rf "$work"' EXIT
+        mkdir "$work/root"
+        if ! fill_root "$work" "$2" "$3"; then
+            tail -n 20 "$work/log" >&2
+            fail "a root of $1 could not be made; the end of what mmdebstrap said is above."
+        fi
+        as_root rm -rf "$root"
+        mv -T "$work" "$root"
+    )
+    [[ -e $root/release ]] && touch "$root"
+}
+
+# ---- Checks ----------------------------------------------------------------------------------------------------------
+
+fail() {
+    printf 'kmod: %s\n' "$@" >&2
+    exit 1
+}
+
+entry() { # name, status, seconds, element
+    echo "<testcase name=\"$1\" status=\"$2\" time=\"$3\">$4</testcase>" >"$results/$1.xml"
+}
+
+# Runs a command whose every word is a finding, unless it has found nothing in the same before.
+check() { # name, what it looks at, command...
+    local name=$1 what=$2 start=$SECONDS log=$results/$1.log known
+    known=$cache/clean/$(echo "$name $what $(cat "$root/release") $sources" | sha256sum | cut -c 1-16)
+    if [[ -e $known ]]; then
+        touch "$known"
+        echo "  passed  $name: $what (as before)"
+    elif "${@:3}" >"$log" 2>&1 && [[ ! -s $log ]]; then
+        mkdir -p "$cache/clean"
+        touch "$known"
+        echo "  passed  $name: $what ($((SECONDS - start)) s)"
+    else
+        finding "$name" "$what" $((SECONDS - start))
+        return
+    fi
+    entry "$name" run $((SECONDS - start)) ""
+}
+
+finding() { # name, what it looked at, seconds
+    local log=$results/$1.log
+    [[ -s $log ]] || echo "it failed, and did not say why" >"$log"
+    if [[ $1 == sid ]]; then
+        echo "  not so  $1: $2 ($3 s); no failure; see $log"
+        entry "$1" notrun "$3" '<skipped message="SKIP_RETURN_CODE"/>'
+        return
+    fi
+    echo "  FAILED  $1: $2 ($3 s)"
+    tail -n 60 "$log" | sed 's/^/        /'
+    entry "$1" fail "$3" "<failure/><system-out>$(tr -cd '\n\t -~' <"$log" | sed 's/&/\&amp;/g; s/</\&lt;/g')</system-out>"
+}
+
+compile() { # name, variables of make
+    local objects=$results/$1 status=0
+    [[ $objects -nt $root/release ]] || rm -rf "$objects"
+    mkdir -p "$objects"
+    as_root "$here/kmod.sh" --inside "$root/root" "$PWD/$objects" "${@:2}" || status=$?
+    # What kbuild only warned of, when it had all objects, it would not say again.
+    ((status)) || [[ ! -s $results/$1.log ]] || rm -rf "$objects"
+    return $status
+}
+
+suite() { # name, suites, packages, variables of make
+    local start=$SECONDS
+    if find_root "${@:1:3}" 2>"$results/$1.log"; then
+        check "$1" "Linux $(cat "$root/release")" compile "$1" "${@:4}"
+    else
+        finding "$1" "no root" $((SECONDS - start))
+    fi
+}
+
+checkpatch() {
+    printf '%s\0' kmod/*.[ch] uapi/sidra_accel.h |
+        xargs -0 -n 8 -P "$JOBS" "$root/scripts/checkpatch.pl" --no-tree --quiet --no-summary --terse --show-types -f
+}
+
+sparse=(C=1 CF=-Wsparse-error)
+sources=$(sha256sum kmod/Kbuild kmod/*.[ch] uapi/*.h scripts/kmod.sh)
+mkdir -p "$results"
+rm -f "$results"/*.{xml,log}
+suite bookworm "bookworm bookworm-backports" sparse,linux-headers-amd64/bookworm-backports "${sparse[@]}" &
+{
+    suite trixie trixie sparse,linux-headers-amd64,linux-source "${sparse[@]}"
+    [[ ! -e $root/release ]] || check checkpatch "style, as of Linux $(cat "$root/release")" checkpatch
+} &
+suite sid sid linux-headers-amd64 &
+wait
+{
+    echo '<testsuite name="kmod">'
+    cat "$results"/*.xml
+    echo '</testsuite>'
+} >"$results/ctest.xml.new" && mv "$results/ctest.xml.new" "$results/ctest.xml"
+! grep -q 'status="fail"' "$results/ctest.xml"
