@@ -14,7 +14,7 @@ BUILD := cmake --build
 
 # ---- What a person types --------------------------------------------------------------------------------------------
 
-.PHONY: help demo check kmod-check qemu vm vm-check vm-bench bench format lint install clean setup
+.PHONY: help demo check kmod-check qemu vm vm-check vm-matrix vm-bench bench format lint install clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -48,6 +48,11 @@ vm-check: ## run the tests that need the driver in a VM, and the self-test of th
 	@$(SETUP) base qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh vm
+
+vm-matrix: ## run the tests of vm-check at 1, 2 and 4 CPUs, each without and with an IOMMU
+	@$(SETUP) base qemu vm
+	@scripts/qemu.sh build >/dev/null
+	@scripts/vm/matrix.sh
 
 vm-bench: ## measure the driver in the VM, against NVMe there and memcpy here; writes build/figures/vm.json
 	@$(SETUP) base bench qemu vm

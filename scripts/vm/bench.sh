@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# bench.sh [sidra-bench options]: what the driver costs, measured in the guest beside NVMe there and memcpy on the host; writes
-# build/figures/vm.json. The binaries are those of build/release and of scripts/vm/build.sh.
+# bench.sh [sidra-bench options]: what the driver costs, measured in the guest beside NVMe there and memcpy on the host; written to
+# build/figures/vm.json (where .ci/run adds how long the tests take). The binaries are those of build/release and of scripts/vm/build.sh.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 mkdir -p build/figures
@@ -25,7 +25,7 @@ echo "== in the guest"
 scripts/vm/run.py --nvme --no-checks --timeout 600 -- bash -c '
     modprobe nvme && udevadm settle 2>/dev/null || sleep 1
     sidra-bench driver --nvme /dev/ng0n1 --figures /tmp/vm.json "$@" && printf "\n== figures\n" && cat /tmp/vm.json' bench $host "$@" |
-    tee >(sed -n '/^== figures/,$p' | sed 1d >build/figures/vm.json.new) | sed '/^== figures/,$d'
-[[ -s build/figures/vm.json.new ]] || { echo "vm: no figures came out of the guest" >&2; exit 1; }
-mv build/figures/vm.json.new build/figures/vm.json
+    tee >(sed -n '/^== figures/,$p' | sed 1d >build/figures/guest.json) | sed '/^== figures/,$d'
+[[ -s build/figures/guest.json ]] || { echo "vm: no figures came out of the guest" >&2; exit 1; }
+scripts/figures.py build/figures/vm.json <build/figures/guest.json
 echo "written to build/figures/vm.json"
