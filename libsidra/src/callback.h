@@ -28,7 +28,12 @@ class CallbackThread {
     // Ends the thread; all callbacks must have run.
     ~CallbackThread();
 
+    // To look at all callbacks now.
+    void wake();
     void add(const Point& point, sidra_callback function, void* user);
+    // While it is held no callback learns its status: for whoever drops work in two steps, the driver's and ours,
+    // between which a state page may say that it was done or lost.
+    std::unique_lock<std::mutex> hold() { return std::unique_lock(mutex_); }
     // Runs what is pending of a queue whose places were dropped, and returns when that is done (at once on the thread
     // itself).
     void drain(const Queue* queue);
@@ -51,7 +56,6 @@ class CallbackThread {
     void run();
     bool run_due(std::unique_lock<std::mutex>& lock);
     void arm_fronts();
-    void wake();
 
     std::mutex mutex_;
     std::condition_variable drained_;

@@ -67,13 +67,8 @@ void adopt_queue(sidra_stream* stream, std::shared_ptr<Queue> queue) {
     return std::exchange(stream->deferred, {});
 }
 
-void drain_callbacks(sidra_context* context, const Queue* queue) {
-    std::shared_ptr<CallbackThread> callbacks;
-    {
-        const std::lock_guard lock(context->mutex);
-        callbacks = context->callbacks;
-    }
-    if (callbacks) callbacks->drain(queue);
+std::unique_lock<std::mutex> hold_callbacks(const std::shared_ptr<CallbackThread>& callbacks) {
+    return callbacks ? callbacks->hold() : std::unique_lock<std::mutex>();
 }
 
 }  // namespace
@@ -169,10 +164,16 @@ sidra_status sidra_stream_destroy(sidra_stream* stream) {
         SIDRA_TRY(check_kind(call, "stream", stream));
         if (!forked(*stream)) {
             sidra_context* context = stream->context;
-            SIDRA_TRY(stream->current_queue->destroy(call));
-            reap(stream);
+            std::shared_ptr<CallbackThread> callbacks;
+            {
+                const std::lock_guard lock(context->mutex);
+                callbacks = context->callbacks;
+            }
             std::vector<Deferred> dropped;
             {
+                const auto held = hold_callbacks(callbacks);
+                SIDRA_TRY(stream->current_queue->destroy(call));
+                reap(stream);
                 const std::lock_guard lock(stream->lock);
                 dropped = drop_work(stream, SIDRA_ERROR_INVALID_HANDLE);
             }
@@ -180,7 +181,7 @@ sidra_status sidra_stream_destroy(sidra_stream* stream) {
                 const std::lock_guard lock(context->mutex);
                 std::erase(context->streams, stream);
             }
-            drain_callbacks(context, stream->current_queue.get());
+            if (callbacks) callbacks->drain(stream->current_queue.get());
         }
         if (stream->fd >= 0) close(stream->fd);
         destroy_object(stream);
@@ -317,6 +318,7 @@ sidra_status sidra_stream_reset(sidra_stream* stream) {
         reap(stream);
         std::vector<Deferred> dropped;
         {
+            const auto held = hold_callbacks(stream->context->callbacks);
             const std::lock_guard lock(stream->lock);
             if (const int error = request(*queue.transport, SIDRA_IOCTL_QUEUE_RESET, &reset, &detail); error != 0)
                 return fail_errno(call, error, fmt::format("resetting stream {}", stream->id), detail);
@@ -327,6 +329,7 @@ sidra_status sidra_stream_reset(sidra_stream* stream) {
             __atomic_store_n(queue.write_word, index, __ATOMIC_RELEASE);
             dropped = drop_work(stream, SIDRA_ERROR_FAULT);
         }
+        if (stream->context->callbacks) stream->context->callbacks->wake();
         return SIDRA_OK;
     });
 }
