@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "callback.h"
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -11,6 +10,7 @@
 
 #include "fault.h"
 #include "queue.h"
+#include "wait_set.h"
 
 namespace sidra {
 namespace {
@@ -54,13 +54,15 @@ void CallbackThread::wake() {
 }
 
 void CallbackThread::add(const Point& point, sidra_callback function, void* user) {
+    bool news;
     {
         const std::lock_guard lock(mutex_);
         Lane& lane = lanes_[point.queue.get()];
         lane.queue = point.queue;
+        news = lane.entries.empty();
         lane.entries.push_back({point.epoch, point.value, function, user});
     }
-    wake();
+    if (news) wake();  // else the thread waits for the one in front, and comes to this one by itself
 }
 
 void CallbackThread::drain(const Queue* queue) {
@@ -95,36 +97,30 @@ bool CallbackThread::run_due(std::unique_lock<std::mutex>& lock) {
     return false;
 }
 
-void CallbackThread::arm_fronts() {
+void CallbackThread::arm_fronts(WaitSet& waits) {
     for (auto& [queue, lane] : lanes_) {
         const uint64_t value = lane.entries.front().value;
         if (lane.armed && lane.armed_value == value) continue;
-        sidra_ioctl_arm arm{};
-        arm.context = queue->context->number;
-        arm.queue = queue->number;
-        arm.value = value;
-        arm.eventfd = eventfd_;
         // Refused (context lost in between): the re-check sees the reason in the state page.
-        lane.armed = request(*queue->transport, SIDRA_IOCTL_ARM, &arm, nullptr) == 0;
+        lane.armed = waits.arm(*queue, value);
         lane.armed_value = value;
     }
 }
 
 void CallbackThread::run() {
+    WaitSet waits(eventfd_);
     std::unique_lock lock(mutex_);
     for (;;) {
         while (run_due(lock)) {
         }
         if (ending_ && lanes_.empty()) return;
-        arm_fronts();
+        arm_fronts(waits);
         const int timeout = lanes_.empty() ? -1 : kRecheckMs;
         lock.unlock();
-        pollfd wait{eventfd_, POLLIN, 0};
-        uint64_t count = 0;
-        if (poll(&wait, 1, timeout) > 0) {
-            [[maybe_unused]] const ssize_t got = read(eventfd_, &count, sizeof count);
-        }
+        const bool still_armed = waits.sleep(timeout);
         lock.lock();
+        if (!still_armed)
+            for (auto& [queue, lane] : lanes_) lane.armed = false;
     }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The library's thread that runs a context's callbacks: made on first use, sleeps in poll() on an eventfd that the
-// driver signals.
+// The library's thread that runs a context's callbacks: made on first use, asleep while nothing is due.
 #ifndef SIDRA_CALLBACK_H
 #define SIDRA_CALLBACK_H
 
@@ -17,6 +16,7 @@
 namespace sidra {
 
 class Queue;
+class WaitSet;
 struct Point;
 
 class CallbackThread {
@@ -55,14 +55,14 @@ class CallbackThread {
 
     void run();
     bool run_due(std::unique_lock<std::mutex>& lock);
-    void arm_fronts();
+    void arm_fronts(WaitSet& waits);
 
     std::mutex mutex_;
     std::condition_variable drained_;
     std::map<const Queue*, Lane> lanes_;
     const Queue* served_ = nullptr;  // last; the next one has its turn first
     bool ending_ = false;
-    int eventfd_;
+    int eventfd_;  // something new: a callback, the end
     std::thread thread_;
 };
 

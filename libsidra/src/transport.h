@@ -40,6 +40,9 @@ class Transport {
     // device).
     virtual bool help() = 0;
 
+    // The file that takes the commands of enum sidra_uring_op by io_uring; -1: there is none.
+    virtual int uring_file() const { return -1; }
+
     virtual const char* kind() const = 0;    // "embedded", "kernel"
     virtual std::string engine() const = 0;  // of a model; "" for silicon
     virtual int telemetry(sidra_telemetry* out) = 0;

@@ -21,7 +21,9 @@ bool passed(uint64_t deadline) { return deadline == 0 || (deadline != SIDRA_NEVE
                                                                             : "");
 }
 
-// Sleeps in the driver; 0 or -errno.
+// Sleeps in the driver; 0 or -errno. By ioctl: for one queue io_uring has nothing to give. In a guest under TCG one
+// no-op takes 112 us so, and 132 us with a ring of its own (SINGLE_ISSUER, DEFER_TASKRUN); sixteen queues 115 and 190
+// us.
 int sleep_for(const Point& point, uint64_t deadline, std::string* detail) {
     sidra_wait_item item{};
     item.context = point.queue->context->number;

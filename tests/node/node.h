@@ -58,6 +58,7 @@ class Card {
         name_ = name_.substr(name_.rfind('/') + 1);
     }
     bool known() const { return !name_.empty(); }
+    const std::string& name() const { return name_; }
     bool unbind() const { return write_text(kDriver + "unbind", name_); }
     // And waits for the node.
     bool bind() const {

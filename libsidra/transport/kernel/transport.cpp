@@ -110,6 +110,7 @@ class KernelTransport final : public Transport {
     }
 
     bool help() override { return false; }
+    int uring_file() const override { return file_->get(); }
     const char* kind() const override { return "kernel"; }
     std::string engine() const override { return {}; }
 
