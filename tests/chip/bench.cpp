@@ -360,7 +360,8 @@ void Bench::replace_chip() {
     sidra_chip_destroy(chip_);
     const sidra_chip_host host = {this,           Callbacks::map,  Callbacks::unmap, Callbacks::load,
                                   Callbacks::max, Callbacks::msix, Callbacks::clock, Callbacks::kick};
-    const sidra_chip_config config = {options_.profile, options_.engine, options_.workers, 0, options_.seed};
+    const sidra_chip_config config = {options_.profile, options_.engine, options_.workers, options_.persistent,
+                                      options_.seed};
     char error[256] = "";
     if (sidra_chip_create(&config, &host, &chip_, error, sizeof error) != 0) {
         ADD_FAILURE() << "sidra_chip_create: " << error;

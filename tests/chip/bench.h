@@ -57,6 +57,7 @@ struct BenchOptions {
     size_t pages = 8192;
     uint64_t seed = 1;
     bool enable = true;
+    uint32_t persistent = 0;
 };
 
 // What a walk of the page tables by hand finds.

@@ -30,17 +30,24 @@ struct Reader {
     }
 };
 
-Stream save(const Bench& bench) {
+// The two kinds of streams.
+struct Kind {
+    decltype(&sidra_chip_save) save;
+    decltype(&sidra_chip_load) load;
+};
+constexpr Kind kAll{sidra_chip_save, sidra_chip_load}, kCells{sidra_chip_save_cells, sidra_chip_load_cells};
+
+Stream save(const Bench& bench, const Kind& kind = kAll) {
     Stream stream;
-    EXPECT_EQ(sidra_chip_save(bench.chip(), append, &stream), 0);
+    EXPECT_EQ(kind.save(bench.chip(), append, &stream), 0);
     return stream;
 }
 
 // "" or the error.
-std::string load(const Bench& bench, const Stream& stream) {
+std::string load(const Bench& bench, const Stream& stream, const Kind& kind = kAll) {
     Reader reader{stream};
     char error[256] = "";
-    const int result = sidra_chip_load(bench.chip(), Reader::read, &reader, error, sizeof error);
+    const int result = kind.load(bench.chip(), Reader::read, &reader, error, sizeof error);
     EXPECT_EQ(result == 0, error[0] == '\0');
     if (result == 0) EXPECT_EQ(reader.at, stream.size()) << "reads exactly what was written";
     return error;
@@ -230,10 +237,14 @@ TEST(Save, CellsOwnersWearAndStuckCells) {
     EXPECT_TRUE(retired(queue));
 }
 
-TEST(Save, FailureOfTheStream) {
+class SaveKind : public testing::TestWithParam<Kind> {};
+INSTANTIATE_TEST_SUITE_P(, SaveKind, testing::Values(kAll, kCells),
+                         [](const auto& info) { return info.param.save == kAll.save ? "All" : "Cells"; });
+
+TEST_P(SaveKind, FailureOfTheStream) {
     Bench bench;
     bench.l3()[0] = 1;
-    const Stream stream = save(bench);
+    const Stream stream = save(bench, GetParam());
     for (size_t room = 0; room < stream.size(); room += 97 * kStep) {
         size_t left = room;
         const auto write = [](void* opaque, const void*, size_t size) {
@@ -242,7 +253,7 @@ TEST(Save, FailureOfTheStream) {
             *rest -= size;
             return true;
         };
-        ASSERT_EQ(sidra_chip_save(bench.chip(), write, &left), -1) << room;
+        ASSERT_EQ(GetParam().save(bench.chip(), write, &left), -1) << room;
     }
 }
 
@@ -270,45 +281,93 @@ struct Interesting {
     }
 };
 
-TEST(Save, TruncatedIsRefused) {
+TEST_P(SaveKind, TruncatedIsRefused) {
     Interesting rig;
-    const Stream stream = save(rig.bench);
+    const Stream stream = save(rig.bench, GetParam());
     for (size_t size = 0; size < stream.size(); size += size < 2048 ? kStep : 1013 * kStep) {
-        ASSERT_NE(load(rig.bench, {stream.begin(), stream.begin() + static_cast<ptrdiff_t>(size)}), "") << size;
+        ASSERT_NE(load(rig.bench, {stream.begin(), stream.begin() + static_cast<ptrdiff_t>(size)}, GetParam()), "")
+            << size;
         ASSERT_EQ(rig.bench.telemetry().xbars_programmed, 0u) << "as after power-on";
         ASSERT_EQ(rig.bench.l3()[5000], 0);
     }
     rig.still_a_chip();
-    EXPECT_EQ(load(rig.bench, stream), "");
+    EXPECT_EQ(load(rig.bench, stream, GetParam()), "");
 }
 
-TEST(Save, DamageIsRefused) {
+TEST_P(SaveKind, DamageIsRefused) {
     Interesting rig;
-    const Stream stream = save(rig.bench);
+    const Stream stream = save(rig.bench, GetParam());
     for (size_t at = 0; at < stream.size(); at += at < 4096 ? kStep : 769 * kStep) {
         Stream damaged = stream;
         damaged[at] ^= static_cast<uint8_t>(1 + at % 255);
-        ASSERT_NE(load(rig.bench, damaged), "") << at;
+        ASSERT_NE(load(rig.bench, damaged, GetParam()), "") << at;
     }
     rig.still_a_chip();
 }
 
-TEST(Save, OtherProfilesAndOtherThingsAreRefused) {
+TEST_P(SaveKind, OtherProfilesAndOtherThingsAreRefused) {
     Bench bench;
-    const Stream stream = save(bench);
+    const Kind &kind = GetParam(), &other = kind.save == kAll.save ? kCells : kAll;
+    Stream stream = save(bench, kind);
     Bench large({.profile = SIDRA_CHIP_Y1});
-    EXPECT_NE(load(large, stream).find("another profile"), std::string::npos);
-    EXPECT_NE(load(bench, Stream(4096, 'x')).find("not the saved state"), std::string::npos);
-    EXPECT_NE(load(bench, {}).find("ends early"), std::string::npos);
+    EXPECT_NE(load(large, stream, kind).find("another profile"), std::string::npos);
+    EXPECT_NE(load(bench, Stream(4096, 'x'), kind).find("not the saved"), std::string::npos);
+    EXPECT_NE(load(bench, save(bench, other), kind).find("not the saved"), std::string::npos);
+    EXPECT_NE(load(bench, {}, kind).find("ends early"), std::string::npos);
+    stream[8]++;  // the first word of the head
+    EXPECT_NE(load(bench, stream, kind).find("another version"), std::string::npos);
 }
 
-// Damage with a right check sum: malice. Refused or taken, the chip stays a chip.
-TEST(Save, ForgeriesDoNoHarm) {
-    Interesting rig;
-    const Stream stream = save(rig.bench);
-    struct Chunk {
-        size_t at, bytes;
-    };
+// Cells, owners, wear, stuck cells, NVM and UUID; nothing else.
+TEST(Save, WhatSurvivesPowerOff) {
+    Bench bench({.persistent = 1});
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    const uint32_t weights = context.weights({.rows = 300, .cols = 200});
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_STUCK_CELL, 1ull << 32 | 9u << 24 | 8u << 16 | 255));
+    queue.submit(program(weights, 0, 300, 0, 200, context.put(counted<int8_t>(300 * 200, 7)), 200));
+    bench.run();
+    ASSERT_TRUE(retired(queue));
+    const uint64_t page = bench.bus().alloc_page();
+    bench.bus().store64(page, 0x5eed);
+    ASSERT_EQ(bench.admin(SIDRA_ADMIN_NVM_WRITE, 8192, page, 8), SIDRA_ADMIN_OK);
+    const auto headers = bench.xbars(0, bench.crossbars_total());
+    const uint64_t uuid = bench.read64(SIDRA_REG_UUID);
+    const Stream before = save(bench, kCells);
+    bench.l3()[12345] = 99;
+    bench.write32(SIDRA_REG_SCRATCH, 77);
+    EXPECT_TRUE(save(bench, kCells) == before) << "L3 and registers are no part of it";
+
+    bench.replace_chip();
+    EXPECT_FALSE(save(bench, kCells) == before);
+    ASSERT_EQ(load(bench, before, kCells), "");
+    EXPECT_TRUE(save(bench, kCells) == before) << "levels and stuck cells too";
+    EXPECT_EQ(bench.read64(SIDRA_REG_UUID), uuid);
+    EXPECT_EQ(bench.read64(SIDRA_REG_FEATURES), uint64_t{SIDRA_FEATURE_STATE_FILE});
+    EXPECT_EQ(bench.read32(SIDRA_REG_CONTROL), 0u);
+    EXPECT_EQ(bench.read32(SIDRA_REG_SCRATCH), ~0u);
+    EXPECT_EQ(bench.l3()[12345], 0);
+    EXPECT_EQ(bench.telemetry().packets, 0u);
+    EXPECT_EQ(bench.telemetry().xbars_programmed, 2u);
+    bench.enable();
+    const auto after = bench.xbars(0, bench.crossbars_total());
+    EXPECT_EQ(std::memcmp(headers.data(), after.data(), headers.size() * sizeof headers[0]), 0);
+    bench.bus().store64(page, 0);
+    ASSERT_EQ(bench.admin(SIDRA_ADMIN_NVM_READ, 8192, page, 8), SIDRA_ADMIN_OK);
+    EXPECT_EQ(bench.bus().load64(page), 0x5eedu);
+}
+
+TEST(Save, WithoutAFileNothingIsPromised) {
+    EXPECT_EQ(Bench().read64(SIDRA_REG_FEATURES), 0u);
+    EXPECT_EQ(try_create({SIDRA_CHIP_SMALL, SIDRA_CHIP_ENGINE_AUTO, 1, 1, 0}), "");
+    EXPECT_NE(try_create({SIDRA_CHIP_SMALL, SIDRA_CHIP_ENGINE_AUTO, 1, 2, 0}).find("persistent"), std::string::npos);
+}
+
+struct Chunk {
+    size_t at, bytes;
+};
+
+std::vector<Chunk> chunks_of(const Stream& stream) {
     std::vector<Chunk> chunks;
     for (size_t at = 0; at < stream.size();) {
         uint32_t bytes;
@@ -316,6 +375,48 @@ TEST(Save, ForgeriesDoNoHarm) {
         chunks.push_back({at, bytes});
         at += 8 + bytes;
     }
+    return chunks;
+}
+
+// The check sum that belongs to it.
+void sign(Stream* stream) {
+    uint64_t sum = 0xcbf29ce484222325u;
+    const auto add = [&](size_t at, size_t bytes) {
+        for (size_t i = 0; i < bytes; i += 8) {
+            uint64_t word = 0;
+            std::memcpy(&word, &(*stream)[at + i], std::min<size_t>(8, bytes - i));
+            sum = (sum ^ word) * 0x100000001b3u;
+        }
+    };
+    const auto chunks = chunks_of(*stream);
+    for (const Chunk& each : chunks) {
+        if (&each == &chunks.back()) break;
+        add(each.at, 8);
+        add(each.at + 8, each.bytes);
+    }
+    std::memcpy(&(*stream)[chunks.back().at + 8], &sum, 8);
+}
+
+// Registers in a file of cells, with a right check sum.
+TEST(Save, CellsComeAlone) {
+    Interesting rig;
+    const Stream all = save(rig.bench), cells = save(rig.bench, kCells);
+    const Chunk head = chunks_of(cells)[0], registers = chunks_of(all)[1];
+    const auto end = [](const Chunk& chunk) { return static_cast<ptrdiff_t>(chunk.at + 8 + chunk.bytes); };
+    Stream forged = cells;
+    sign(&forged);
+    EXPECT_EQ(load(rig.bench, forged, kCells), "") << "so far a copy";
+    forged.insert(forged.begin() + end(head), all.begin() + static_cast<ptrdiff_t>(registers.at),
+                  all.begin() + end(registers));
+    sign(&forged);
+    EXPECT_NE(load(rig.bench, forged, kCells).find("something else"), std::string::npos);
+}
+
+// Damage with a right check sum: malice. Refused or taken, the chip stays a chip.
+TEST_P(SaveKind, ForgeriesDoNoHarm) {
+    Interesting rig;
+    const Stream stream = save(rig.bench, GetParam());
+    const std::vector<Chunk> chunks = chunks_of(stream);
     std::mt19937_64 random(20260101);
     unsigned taken = 0;
     const unsigned count = rounds(3000);
@@ -328,21 +429,8 @@ TEST(Save, ForgeriesDoNoHarm) {
             forged[chunk.at + 8 + random() % reach] =
                 random() % 2 ? kValues[random() % 6] : static_cast<uint8_t>(random());
         }
-        uint64_t sum = 0xcbf29ce484222325u;
-        const auto add = [&](size_t at, size_t bytes) {
-            for (size_t i = 0; i < bytes; i += 8) {
-                uint64_t word = 0;
-                std::memcpy(&word, &forged[at + i], std::min<size_t>(8, bytes - i));
-                sum = (sum ^ word) * 0x100000001b3u;
-            }
-        };
-        for (const Chunk& each : chunks) {
-            if (&each == &chunks.back()) break;
-            add(each.at, 8);
-            add(each.at + 8, each.bytes);
-        }
-        std::memcpy(&forged[chunks.back().at + 8], &sum, 8);
-        taken += load(rig.bench, forged).empty();
+        sign(&forged);
+        taken += load(rig.bench, forged, GetParam()).empty();
         rig.still_a_chip();
         if (HasFailure()) FAIL() << "round " << round;
     }

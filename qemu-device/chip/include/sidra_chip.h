@@ -62,7 +62,7 @@ struct sidra_chip_config {
 	uint32_t engine;	/* enum sidra_chip_engine */
 	uint32_t workers;	/* threads that share the work of one packet, counting the one in sidra_chip_run(), at most
 				   SIDRA_CHIP_WORKERS_MAX; 0: one a CPU */
-	uint32_t reserved;
+	uint32_t persistent;	/* 1: its host keeps the cells over power-off (sidra_chip_save_cells()), and FEATURES says so; else 0 */
 	uint64_t seed;		/* of everything random in the model; also gives the UUID */
 };
 
@@ -111,6 +111,14 @@ void sidra_chip_reset(sidra_chip *chip);
  */
 int sidra_chip_save(sidra_chip *chip, bool (*write)(void *opaque, const void *data, size_t size), void *opaque);
 int sidra_chip_load(sidra_chip *chip, bool (*read)(void *opaque, void *data, size_t size), void *opaque, char *error, size_t error_size);
+
+/*
+ * The same for what survives power-off alone: cells with their owners and wear, stuck cells, NVM, and the UUID. For a chip that was just
+ * created. A stream of the one kind is not one of the other. Its last 8 bytes are a check sum: equal ones mean that nothing has changed.
+ */
+int sidra_chip_save_cells(sidra_chip *chip, bool (*write)(void *opaque, const void *data, size_t size), void *opaque);
+int sidra_chip_load_cells(sidra_chip *chip, bool (*read)(void *opaque, void *data, size_t size), void *opaque, char *error,
+			  size_t error_size);
 
 /* Name of the engine in use: "scalar", "avx2", "avx512", "neon". */
 const char *sidra_chip_engine_name(const sidra_chip *chip);

@@ -22,11 +22,12 @@ uint64_t split_mix(uint64_t& state) {
 
 }  // namespace
 
-Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed,
+Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed, bool persistent,
            const sidra_chip_host& host)
     : geometry_(geometry),
       host_(host),
       engine_(engine),
+      features_(persistent ? SIDRA_FEATURE_STATE_FILE : 0),
       powered_on_ns_(host.clock_ns(host.self)),
       l3_(geometry.l3_size),
       bus_(host_),
@@ -71,7 +72,7 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
         !host->clock_ns || !host->kick)
         return fail(error, error_size, "every callback of the host must be given");
     if (config->profile > SIDRA_CHIP_SMALL) return fail(error, error_size, "unknown profile: 0 is y1, 1 is small");
-    if (config->reserved) return fail(error, error_size, "reserved field of the config must be zero");
+    if (config->persistent > 1) return fail(error, error_size, "persistent is 0 or 1");
     if (config->engine > SIDRA_CHIP_ENGINE_NEON)
         return fail(error, error_size, "unknown engine: see enum sidra_chip_engine");
     const auto* engine = sidra::engine::find(static_cast<sidra_chip_engine>(config->engine));
@@ -84,7 +85,7 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
     try {
         *chip =
             new sidra_chip(config->profile == SIDRA_CHIP_Y1 ? sidra::chip::kGeometryY1 : sidra::chip::kGeometrySmall,
-                           *engine, workers, config->seed, *host);
+                           *engine, workers, config->seed, config->persistent != 0, *host);
     } catch (const std::exception&) {
         return fail(error, error_size, "not enough memory or address space for the crossbars");
     }
@@ -114,22 +115,45 @@ bool sidra_chip_pending(sidra_chip* chip) { return chip->pending(); }
 
 void sidra_chip_reset(sidra_chip* chip) { chip->reset(); }
 
-int sidra_chip_save(sidra_chip* chip, bool (*write)(void* opaque, const void* data, size_t size), void* opaque) {
+namespace {
+
+using sidra::chip::Chip;
+
+int save(sidra_chip* chip, Chip::Extent extent, Chip::Write write, void* opaque) {
     try {
-        return chip->save(write, opaque) ? 0 : -1;
+        return chip->save(extent, write, opaque) ? 0 : -1;
     } catch (const std::exception&) {
         return -1;
     }
 }
 
-int sidra_chip_load(sidra_chip* chip, bool (*read)(void* opaque, void* data, size_t size), void* opaque, char* error,
-                    size_t error_size) {
+int load(sidra_chip* chip, Chip::Extent extent, Chip::Read read, void* opaque, char* error, size_t error_size) {
     const char* why = "not enough memory";
     try {
-        if (chip->load(read, opaque, &why)) return 0;
+        if (chip->load(extent, read, opaque, &why)) return 0;
     } catch (const std::exception&) {
     }
     return fail(error, error_size, why);
+}
+
+}  // namespace
+
+int sidra_chip_save(sidra_chip* chip, bool (*write)(void* opaque, const void* data, size_t size), void* opaque) {
+    return save(chip, Chip::Extent::kAll, write, opaque);
+}
+
+int sidra_chip_load(sidra_chip* chip, bool (*read)(void* opaque, void* data, size_t size), void* opaque, char* error,
+                    size_t error_size) {
+    return load(chip, Chip::Extent::kAll, read, opaque, error, error_size);
+}
+
+int sidra_chip_save_cells(sidra_chip* chip, bool (*write)(void* opaque, const void* data, size_t size), void* opaque) {
+    return save(chip, Chip::Extent::kCells, write, opaque);
+}
+
+int sidra_chip_load_cells(sidra_chip* chip, bool (*read)(void* opaque, void* data, size_t size), void* opaque,
+                          char* error, size_t error_size) {
+    return load(chip, Chip::Extent::kCells, read, opaque, error, error_size);
 }
 
 const char* sidra_chip_engine_name(const sidra_chip* chip) { return chip->engine_name(); }

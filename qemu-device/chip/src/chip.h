@@ -43,7 +43,7 @@ struct Lender {
 
 class Chip {
    public:
-    Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed,
+    Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed, bool persistent,
          const sidra_chip_host& host);
 
     uint64_t mmio_read(uint64_t offset, unsigned size);
@@ -54,10 +54,11 @@ class Chip {
     bool set_knob(uint32_t knob, uint64_t value);
 
     // save.cpp; nobody else calls the chip meanwhile. False: the stream failed, or (load) why not.
+    enum class Extent { kAll, kCells };
     using Write = bool (*)(void* opaque, const void* data, size_t size);
     using Read = bool (*)(void* opaque, void* data, size_t size);
-    bool save(Write write, void* opaque);
-    bool load(Read read, void* opaque, const char** why);
+    bool save(Extent extent, Write write, void* opaque);
+    bool load(Extent extent, Read read, void* opaque, const char** why);
 
     uint8_t* l3() { return l3_.data(); }
     uint64_t l3_size() const { return l3_.size(); }
@@ -94,8 +95,12 @@ class Chip {
     void finish_reset();
 
     // ---- save.cpp
+    class Writer;
+    void save_volatile(Writer& out);
+    void save_cells(Writer& out);
     void clear();
-    bool load_chunks(Read read, void* opaque, const char** why);
+    bool load_chunks(Extent extent, Read read, void* opaque, const char** why);
+    const char* load_head(Extent extent, const std::vector<uint8_t>& data);
     const char* load_chunk(uint32_t tag, const std::vector<uint8_t>& data);
     template <typename F>
     void for_each_counter(F&& visit);
@@ -126,6 +131,7 @@ class Chip {
     const Geometry geometry_;
     const sidra_chip_host host_;
     const engine::Engine& engine_;
+    const uint64_t features_;              // SIDRA_FEATURE_*
     std::atomic<uint64_t> powered_on_ns_;  // by the host's clock; changes with a load only
     LazyMemory l3_;
     Bus bus_;

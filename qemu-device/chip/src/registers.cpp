@@ -118,6 +118,9 @@ uint32_t Chip::read32(uint64_t offset) {
     // Halves of 64-bit registers; whatever does not exist reads 0.
     uint64_t value = 0;
     switch (offset & ~uint64_t{7}) {
+        case SIDRA_REG_FEATURES:
+            value = features_;
+            break;
         case SIDRA_REG_L3_SIZE:
             value = geometry_.l3_size;
             break;

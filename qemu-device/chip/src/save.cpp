@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Saving and loading of a chip: a stream of chunks {tag, bytes, payload}, little-endian, HEAD first and END last. What
-// is zero is left out. Loading takes nothing on trust: each chunk is judged as if a stranger had written it.
+// is zero is left out. What survives power-off alone is a stream of its own kind, with another head. Loading takes
+// nothing on trust: each chunk is judged as if a stranger had written it.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -14,13 +15,14 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr uint32_t kVersion = 1;
+constexpr uint32_t kCellsVersion = 1;  // files are kept for longer than machines are on their way
 constexpr uint32_t tag(const char (&name)[5]) {
     return static_cast<uint32_t>(name[0]) | static_cast<uint32_t>(name[1]) << 8 | static_cast<uint32_t>(name[2]) << 16 |
            static_cast<uint32_t>(name[3]) << 24;
 }
-constexpr uint32_t kHead = tag("SDRA"), kRegisters = tag("REGS"), kCounters = tag("CNTR"), kSlot = tag("SLOT"),
-                   kContext = tag("CTXT"), kQueue = tag("QUEU"), kCrossbar = tag("XBAR"), kStuck = tag("STUK"),
-                   kNvm = tag("NVM "), kL3 = tag("L3  "), kEnd = tag("END ");
+constexpr uint32_t kHead = tag("SDRA"), kCellsHead = tag("SDNV"), kRegisters = tag("REGS"), kCounters = tag("CNTR"),
+                   kSlot = tag("SLOT"), kContext = tag("CTXT"), kQueue = tag("QUEU"), kCrossbar = tag("XBAR"),
+                   kStuck = tag("STUK"), kNvm = tag("NVM "), kL3 = tag("L3  "), kEnd = tag("END ");
 constexpr uint32_t kPage = SIDRA_PAGE_SIZE;
 constexpr size_t kCountersMax = 32;
 
@@ -102,7 +104,27 @@ class Sum {
     uint64_t value_ = 0xcbf29ce484222325u;
 };
 
-class Writer {
+template <typename T>
+bool take(const std::vector<uint8_t>& data, T* value) {
+    if (data.size() != sizeof *value) return false;
+    std::memcpy(value, data.data(), sizeof *value);
+    return true;
+}
+
+bool flag(uint8_t value) { return value <= 1; }
+
+const char* load_page(const std::vector<uint8_t>& data, uint8_t* memory, size_t bytes) {
+    uint64_t number;
+    if (data.size() != sizeof(SavedPage)) return "page of a wrong size";
+    std::memcpy(&number, data.data(), sizeof number);
+    if (number >= bytes / kPage) return "page outside the chip's memory";
+    std::memcpy(memory + number * kPage, data.data() + sizeof number, kPage);
+    return nullptr;
+}
+
+}  // namespace
+
+class Chip::Writer {
    public:
     Writer(Chip::Write write, void* opaque) : write_(write), opaque_(opaque) {}
     void chunk(uint32_t tag, const void* data, size_t bytes, const void* more = nullptr, size_t more_bytes = 0) {
@@ -139,26 +161,6 @@ class Writer {
     bool good_ = true;
 };
 
-template <typename T>
-bool take(const std::vector<uint8_t>& data, T* value) {
-    if (data.size() != sizeof *value) return false;
-    std::memcpy(value, data.data(), sizeof *value);
-    return true;
-}
-
-bool flag(uint8_t value) { return value <= 1; }
-
-const char* load_page(const std::vector<uint8_t>& data, uint8_t* memory, size_t bytes) {
-    uint64_t number;
-    if (data.size() != sizeof(SavedPage)) return "page of a wrong size";
-    std::memcpy(&number, data.data(), sizeof number);
-    if (number >= bytes / kPage) return "page outside the chip's memory";
-    std::memcpy(memory + number * kPage, data.data() + sizeof number, kPage);
-    return nullptr;
-}
-
-}  // namespace
-
 template <typename F>
 void Chip::for_each_counter(F&& visit) {
     Counters& c = counters_;
@@ -169,12 +171,18 @@ void Chip::for_each_counter(F&& visit) {
         visit(*counter);
 }
 
-bool Chip::save(Write write, void* opaque) {
+bool Chip::save(Extent extent, Write write, void* opaque) {
+    const bool all = extent == Extent::kAll;
     Writer out(write, opaque);
-    Head head{kVersion, array_.xbars(), l3_.size(), array_.nvm().size(), {}};
+    Head head{all ? kVersion : kCellsVersion, array_.xbars(), l3_.size(), array_.nvm().size(), {}};
     std::memcpy(head.uuid, uuid_, sizeof uuid_);
-    out.chunk(kHead, head);
+    out.chunk(all ? kHead : kCellsHead, head);
+    if (all) save_volatile(out);
+    save_cells(out);
+    return out.finish();
+}
 
+void Chip::save_volatile(Writer& out) {
     SavedRegisters r{};
     r.context_table = registers_.context_table;
     std::copy(std::begin(registers_.admin_arg), std::end(registers_.admin_arg), r.admin_arg);
@@ -246,7 +254,10 @@ bool Chip::save(Write write, void* opaque) {
             if (std::memcmp(&s, &idle, sizeof s) != 0) out.chunk(kSlot, s);
         }
     }
+    out.pages(kL3, l3_.data(), l3_.size());
+}
 
+void Chip::save_cells(Writer& out) {
     std::vector<uint8_t> levels(kXbarCells);
     for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++) {
         SavedCrossbar saved{xbar, 0, {}};
@@ -255,8 +266,6 @@ bool Chip::save(Write write, void* opaque) {
     }
     for (const Array::Stuck& cell : array_.stuck_cells()) out.chunk(kStuck, cell);
     out.pages(kNvm, array_.nvm().data(), array_.nvm().size());
-    out.pages(kL3, l3_.data(), l3_.size());
-    return out.finish();
 }
 
 // As after power-on.
@@ -273,11 +282,11 @@ void Chip::clear() {
     for_each_counter([](std::atomic<uint64_t>& counter) { counter.store(0); });
 }
 
-bool Chip::load(Read read, void* opaque, const char** why) {
+bool Chip::load(Extent extent, Read read, void* opaque, const char** why) {
     clear();
     bool good = false;
     try {
-        good = load_chunks(read, opaque, why);
+        good = load_chunks(extent, read, opaque, why);
     } catch (...) {
         clear();
         throw;
@@ -287,14 +296,16 @@ bool Chip::load(Read read, void* opaque, const char** why) {
     return good;
 }
 
-bool Chip::load_chunks(Read read, void* opaque, const char** why) {
+bool Chip::load_chunks(Extent extent, Read read, void* opaque, const char** why) {
+    const bool all = extent == Extent::kAll;
     Sum sum;
     std::vector<uint8_t> data;
     for (bool first = true;; first = false) {
         ChunkHeader header;
         *why = "saved state ends early";
         if (!read(opaque, &header, sizeof header)) return false;
-        if (first != (header.tag == kHead)) return *why = "not the saved state of a sidra chip", false;
+        if (first != (header.tag == (all ? kHead : kCellsHead)))
+            return *why = all ? "not the saved state of a sidra chip" : "not the saved cells of a sidra chip", false;
         if (header.bytes > kChunkMax) return *why = "saved state is damaged: chunk too long", false;
         data.resize(header.bytes);
         if (header.bytes && !read(opaque, data.data(), data.size())) return false;
@@ -305,22 +316,29 @@ bool Chip::load_chunks(Read read, void* opaque, const char** why) {
         }
         sum.add(&header, sizeof header);
         sum.add(data.data(), data.size());
-        if (const char* bad = load_chunk(header.tag, data)) return *why = bad, false;
+        const bool known = all || header.tag == kCrossbar || header.tag == kStuck || header.tag == kNvm;
+        const char* bad = first   ? load_head(extent, data)
+                          : known ? load_chunk(header.tag, data)
+                                  : "saved cells with something else among them";
+        if (bad) return *why = bad, false;
     }
 }
 
 // nullptr, or what is wrong with it.
+const char* Chip::load_head(Extent extent, const std::vector<uint8_t>& data) {
+    Head head;
+    if (!take(data, &head)) return "saved state: head of a wrong size";
+    if (head.version != (extent == Extent::kAll ? kVersion : kCellsVersion))
+        return "saved state of another version of the model";
+    if (head.xbars != array_.xbars() || head.l3_size != l3_.size() || head.nvm_size != array_.nvm().size())
+        return "saved state of another profile";
+    std::memcpy(uuid_, head.uuid, sizeof uuid_);
+    return nullptr;
+}
+
+// The same.
 const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
     switch (tag) {
-        case kHead: {
-            Head head;
-            if (!take(data, &head)) return "saved state: head of a wrong size";
-            if (head.version != kVersion) return "saved state of another version of the model";
-            if (head.xbars != array_.xbars() || head.l3_size != l3_.size() || head.nvm_size != array_.nvm().size())
-                return "saved state of another profile";
-            std::memcpy(uuid_, head.uuid, sizeof uuid_);
-            return nullptr;
-        }
         case kRegisters: {
             SavedRegisters r;
             if (!take(data, &r) || r.reserved || (r.control & ~SIDRA_CONTROL_ENABLE) || !flag(r.command_pending) ||
