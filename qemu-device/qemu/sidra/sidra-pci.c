@@ -69,6 +69,7 @@ static bool sidra_chip_power_on(SidraState *s, Error **errp)
         .profile = s->profile,
         .engine = s->engine,
         .workers = s->workers,
+        .persistent = s->state_file != NULL,
         .seed = s->seed,
     };
     const struct sidra_chip_host host = {
@@ -199,7 +200,7 @@ static void sidra_realize(PCIDevice *pci, Error **errp)
     }
     sidra_executors_init(s);
     s->msix_bh = qemu_bh_new_guarded(sidra_msix_deliver, s, &DEVICE(s)->mem_reentrancy_guard);
-    if (!sidra_chip_power_on(s, errp) || !sidra_knobs_apply(s, errp)) {
+    if (!sidra_chip_power_on(s, errp) || !sidra_state_open(s, errp) || !sidra_knobs_apply(s, errp)) {
         goto fail_chip;
     }
 
@@ -233,6 +234,7 @@ fail_capabilities:
     pcie_cap_exit(pci);
 fail_chip:
     sidra_executors_exit(s);
+    sidra_state_close(s);
     qemu_bh_delete(s->msix_bh);
 }
 
@@ -242,6 +244,8 @@ static void sidra_exit(PCIDevice *pci)
     SidraState *s = SIDRA(pci);
 
     sidra_executors_exit(s);
+    sidra_state_save(s);
+    sidra_state_close(s);
     qemu_bh_delete(s->msix_bh);
     sidra_msix_exit(s);
     pcie_aer_exit(pci);
@@ -308,6 +312,7 @@ static const Property sidra_properties[] = {
     DEFINE_PROP_UINT32("workers", SidraState, workers, 0),
     DEFINE_PROP_UINT32("executors", SidraState, executors, 1),
     DEFINE_PROP_UINT64("seed", SidraState, seed, 0),
+    DEFINE_PROP_STRING("state-file", SidraState, state_file),
 };
 
 static void sidra_class_init(ObjectClass *klass, void *data)
