@@ -26,8 +26,8 @@ for preset in "$@"; do
     fi
     echo "== $preset: build"
     if [[ $preset == vm ]]; then # no preset of the host
-        folders+=(build/vm build/vm-selftest)
-        rm -rf build/vm{,-selftest}/{ctest.xml,results}
+        folders+=(build/vm build/vm-power-off build/vm-power-on build/vm-selftest)
+        rm -rf build/vm{,-power-off,-power-on,-selftest}/{ctest.xml,results}
         scripts/vm/build.sh && built+=(vm)
         continue
     fi
@@ -40,15 +40,26 @@ for preset in "$@"; do
         cmake --build "$folder" -j "$jobs" "${targets[@]}" -- "${ninja_options[@]}" && built+=("$preset")
 done
 
-# The harness's self-test sleeps for the most part; it does so beside the other tests.
-selftest=
+# Boots that sleep for the most part, beside the other tests. They say what they mean to say: not to be bent by the variables of `make vm`.
+beside() {
+    local way
+    export -n SMP IOMMU DEVICES DEVICE STATE_FILE SMALL MEMORY QEMU_ARGS KERNEL_ARGS
+    echo "== vm-selftest: test"
+    tests/vm/selftest.py build/vm-selftest
+    rm -f build/vm-power-off/state
+    mkdir -p build/vm-power-off
+    for way in off on; do
+        echo "== vm-power-$way: test"
+        scripts/vm/check.py --device sidra,profile=small --state-file build/vm-power-off/state --logs build/vm-power-$way tests/vm/power-$way
+    done
+}
+other_boots=
 for preset in "${built[@]}"; do
     [[ $preset == vm ]] || continue
-    # It says what it means to say: not to be bent by the variables of `make vm`.
-    env -u SMP -u IOMMU -u DEVICES -u DEVICE -u MEMORY -u QEMU_ARGS -u KERNEL_ARGS tests/vm/selftest.py build/vm-selftest >build/vm/selftest.log 2>&1 &
-    selftest=$!
+    beside >build/vm/beside.log 2>&1 &
+    other_boots=$!
 done
-trap '[[ -z $selftest ]] || kill $selftest 2>/dev/null' EXIT
+trap '[[ -z $other_boots ]] || kill $other_boots 2>/dev/null' EXIT
 for preset in "${built[@]}"; do
     echo "== $preset: test"
     if [[ $preset == kmod ]]; then
@@ -59,11 +70,10 @@ for preset in "${built[@]}"; do
         ctest --preset "$preset" -j "$jobs" --no-tests=error --output-junit ctest.xml
     fi
 done
-if [[ -n $selftest ]]; then
-    echo "== vm-selftest: test"
-    wait $selftest
-    selftest=
-    cat build/vm/selftest.log
+if [[ -n $other_boots ]]; then
+    wait $other_boots
+    other_boots=
+    cat build/vm/beside.log
 fi
 echo "== summary"
 exec python3 scripts/summary.py "${folders[@]}"

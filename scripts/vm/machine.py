@@ -42,6 +42,8 @@ def options(parser):
     parser.add_argument("--devices", type=int, default=env("DEVICES") or 1, metavar="N",
                         help="cards, each below a port of its own (DEVICES; default 1)")
     parser.add_argument("--device", default=env("DEVICE") or "sidra", metavar="NAME[,PROPERTY=...]", help="what a card is (DEVICE; default sidra)")
+    parser.add_argument("--state-file", type=Path, default=env("STATE_FILE") or None, metavar="FILE",
+                        help="where the first card keeps what survives power-off (STATE_FILE; default: nowhere)")
     parser.add_argument("--small", type=int, default=int(env("SMALL") or 0), metavar="N",
                         help="cards with few crossbars besides, after the others (SMALL; default 0)")
     parser.add_argument("--nvme", action="store_true", help="an NVMe device that takes everything and keeps nothing: /dev/ng0n1")
@@ -122,7 +124,12 @@ class Machine:
                     "-qmp", f"unix:{self.folder}/monitor,server=on,wait=off"]
         if opts.iommu == "on":
             command += ["-device", "intel-iommu,intremap=on,caching-mode=on"]
-        for number, card in enumerate([opts.device] * opts.devices + ["sidra,profile=small"] * opts.small):
+        cards = [opts.device] * opts.devices + ["sidra,profile=small"] * opts.small
+        if opts.state_file:
+            if not cards:
+                fail("there is no card that could have the state file")
+            cards[0] += ",state-file=" + str(opts.state_file.absolute()).replace(",", ",,")
+        for number, card in enumerate(cards):
             command += ["-device", f"pcie-root-port,id=port{number},chassis={number + 1},slot={number + 1}",
                         "-device", f"{card},bus=port{number},id=sidra{number}"]
         if opts.nvme:
