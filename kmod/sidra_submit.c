@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/blkdev.h>
 #include <linux/dma-fence.h>
 #include <linux/dma-fence-chain.h>
 #include <linux/file.h>
@@ -171,9 +172,9 @@ static void publish(struct sidra_queue *queue)
 	sidra_write32(queue->sdev, SIDRA_DOORBELL(queue->slot, queue->number), 1);
 }
 
-static void publish_work(struct work_struct *work)
+/* Of a queue that may have gone meanwhile; drops the caller's reference. */
+static void publish_put(struct sidra_queue *queue)
 {
-	struct sidra_queue *queue = container_of(work, struct sidra_queue, publish_work);
 	int idx;
 
 	if (drm_dev_enter(&queue->sdev->drm, &idx)) {
@@ -183,6 +184,45 @@ static void publish_work(struct work_struct *work)
 		drm_dev_exit(idx);
 	}
 	sidra_queue_put(queue);
+}
+
+static void publish_work(struct work_struct *work)
+{
+	publish_put(container_of(work, struct sidra_queue, publish_work));
+}
+
+/**
+ * struct sidra_plug - what a task has put into a queue while it is plugged, as it is while io_uring takes a batch of
+ * commands: the chip is told once, at the end of the batch or when the task sleeps in the middle of it
+ * @cb: its data is the queue
+ * @held: with a reference to it
+ */
+struct sidra_plug {
+	struct blk_plug_cb cb;
+	bool held;
+};
+
+static void unplug(struct blk_plug_cb *cb, bool from_schedule)
+{
+	struct sidra_queue *queue = cb->data;
+
+	kfree(container_of(cb, struct sidra_plug, cb));
+	publish_put(queue);
+}
+
+/* Whether unplug() will tell the chip. */
+static bool plugged(struct sidra_queue *queue)
+{
+	struct blk_plug_cb *cb = blk_check_plugged(unplug, queue, sizeof(struct sidra_plug));
+	struct sidra_plug *plug;
+
+	if (!cb)
+		return false;
+	plug = container_of(cb, struct sidra_plug, cb);
+	if (!plug->held)
+		sidra_queue_get(queue);
+	plug->held = true;
+	return true;
 }
 
 int sidra_submit_check(const union sidra_cmd *packets, u32 count)
@@ -203,7 +243,7 @@ static void watch(struct sidra_queue *queue)
 }
 
 static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
-		       u64 *value)
+		       bool later, u64 *value)
 {
 	u64 capacity = sidra_queue_capacity(queue), i;
 
@@ -227,7 +267,8 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 	}
 	queue->reserved += count;
 	*value = queue->reserved;
-	publish(queue);
+	if (!later)
+		publish(queue);
 	return 0;
 }
 
@@ -235,10 +276,11 @@ int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packe
 			 u64 *value)
 {
 	struct sidra_device *sdev = queue->sdev;
+	bool later = plugged(queue);
 	int ret;
 
 	scoped_guard(spinlock, &queue->submit_lock)
-		ret = put_packets(queue, packets, count, job, value);
+		ret = put_packets(queue, packets, count, job, later, value);
 	if (ret)
 		return ret;
 	atomic64_inc(&sdev->counters.submits);

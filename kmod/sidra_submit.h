@@ -21,7 +21,8 @@ u64 sidra_submit_skip(struct sidra_queue *queue);
 /* -EINVAL if a packet is not for kernel queues. */
 int sidra_submit_check(const union sidra_cmd *packets, u32 count);
 /*
- * Copies packets into the ring and tells the chip as far as fences allow. Does not sleep; inside drm_dev_enter().
+ * Copies packets into the ring and tells the chip as far as fences allow: now, or when the task is unplugged. Does not
+ * sleep; inside drm_dev_enter().
  * -EBUSY: the ring is full, nothing was submitted. The queue takes references of its own to @job.
  */
 int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
