@@ -6,6 +6,7 @@
 #include "sidra_drv.h"
 #include "sidra_irq.h"
 #include "sidra_trace.h"
+#include "sidra_uring.h"
 
 #define RECHECK_MS	50	/* a lost interrupt costs this much, never a hang */
 #define BATCH_MAX	32u	/* patient waiters that one interrupt is for */
@@ -30,10 +31,37 @@ static void disarm(struct sidra_device *sdev, struct sidra_point *point, struct 
 	sdev->sleepers -= arm->sleeper;
 }
 
+static struct sidra_turn *first_turn(struct sidra_point *point)
+{
+	return list_first_entry_or_null(&point->line, struct sidra_turn, link);
+}
+
+/* Whoever is in line and waits for at most that value leaves it. */
+static bool serve(struct sidra_device *sdev, struct sidra_point *point, u64 value)
+{
+	struct list_head *pos;
+	LIST_HEAD(turns);
+
+	list_for_each(pos, &point->line) {
+		struct sidra_turn *turn = list_entry(pos, struct sidra_turn, link);
+
+		if (turn->value > value)
+			break;
+		turn->in_line = false;
+		sdev->sleepers--;
+	}
+	list_cut_before(&turns, &point->line, pos);
+	if (list_empty(&turns))
+		return false;
+	sidra_uring_end(point, &turns);
+	return true;
+}
+
 static void fire_all(struct sidra_device *sdev, struct sidra_point *point)
 {
 	struct sidra_arm *arm;
 
+	serve(sdev, point, U64_MAX);
 	while ((arm = first_armed(point))) {
 		disarm(sdev, point, arm);
 		arm->fire(arm);
@@ -44,16 +72,17 @@ static void fire_all(struct sidra_device *sdev, struct sidra_point *point)
 static bool fire_reached(struct sidra_device *sdev, struct sidra_point *point)
 {
 	struct sidra_arm *arm = first_armed(point);
-	bool any = false;
 	u64 timeline;
+	bool any;
 
-	if (!arm)
+	if (!arm && list_empty(&point->line))
 		return false;
 	if (sidra_point_stopped(point)) {
 		fire_all(sdev, point);
 		return true;
 	}
 	timeline = sidra_point_timeline(point);
+	any = serve(sdev, point, timeline);
 	for (; arm && arm->value <= timeline; arm = first_armed(point)) {
 		disarm(sdev, point, arm);
 		arm->fire(arm);
@@ -63,7 +92,7 @@ static bool fire_reached(struct sidra_device *sdev, struct sidra_point *point)
 }
 
 /* Of the last waiter that an interrupt may be for: of the first one itself, unless that is patient. */
-static u64 batch_value(struct sidra_arm *arm)
+static u64 armed_batch(struct sidra_arm *arm)
 {
 	unsigned int count;
 	struct rb_node *next;
@@ -77,6 +106,21 @@ static u64 batch_value(struct sidra_arm *arm)
 	return arm->value;
 }
 
+/* The same for the line, where everybody is patient. */
+static u64 line_batch(const struct sidra_point *point)
+{
+	unsigned int count = 0;
+	struct sidra_turn *turn;
+	u64 value = 0;
+
+	list_for_each_entry(turn, &point->line, link) {
+		value = turn->value;
+		if (++count == BATCH_MAX)
+			break;
+	}
+	return value;
+}
+
 /*
  * Gives the chip the value of its next interrupt; under irq_lock, so that its last write is the newest one. If the
  * timeline has reached it meanwhile the chip raises at once. Not @exact: several patient waiters share the interrupt, and
@@ -85,13 +129,19 @@ static u64 batch_value(struct sidra_arm *arm)
 static void program(struct sidra_device *sdev, struct sidra_point *point, bool exact)
 {
 	struct sidra_arm *arm = first_armed(point);
-	u64 value;
+	struct sidra_turn *turn = first_turn(point);
+	u64 armed = arm ? arm->value : U64_MAX, first = turn ? turn->value : U64_MAX;
 
-	if (!arm || !point->attached)
+	if ((!arm && !turn) || !point->attached)
 		return;
-	value = exact ? arm->value : batch_value(arm);
-	sidra_write64(sdev, SIDRA_ARM(point->slot, point->queue), value);
-	if (value != arm->value && !hrtimer_active(&sdev->batch_timer))
+	if (exact)
+		point->programmed = min(armed, first);
+	else if (first < armed)
+		point->programmed = min(armed, line_batch(point));
+	else
+		point->programmed = armed_batch(arm);
+	sidra_write64(sdev, SIDRA_ARM(point->slot, point->queue), point->programmed);
+	if (point->programmed != min(armed, first) && !hrtimer_active(&sdev->batch_timer))
 		hrtimer_start(&sdev->batch_timer, ns_to_ktime(BATCH_NS), HRTIMER_MODE_REL);
 }
 
@@ -257,4 +307,48 @@ bool sidra_arm_del(struct sidra_device *sdev, struct sidra_point *point, struct 
 {
 	guard(spinlock_irqsave)(&sdev->irq_lock);
 	return sidra_arm_del_locked(sdev, point, arm);
+}
+
+bool sidra_turn_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_turn *turn)
+{
+	guard(spinlock_irqsave)(&sdev->irq_lock);
+	if (!point->attached)
+		return false;
+	turn->in_line = true;
+	sdev->sleepers++;
+	list_add_tail(&turn->link, &point->line);
+	return true;
+}
+
+bool sidra_turn_del_locked(struct sidra_device *sdev, struct sidra_turn *turn)
+{
+	lockdep_assert_held(&sdev->irq_lock);
+	if (!turn->in_line)
+		return false;
+	turn->in_line = false;
+	sdev->sleepers--;
+	list_del(&turn->link);
+	return true;
+}
+
+bool sidra_turn_del(struct sidra_device *sdev, struct sidra_turn *turn)
+{
+	guard(spinlock_irqsave)(&sdev->irq_lock);
+	return sidra_turn_del_locked(sdev, turn);
+}
+
+void sidra_turns_told(struct sidra_device *sdev, struct sidra_point *point)
+{
+	struct sidra_turn *turn;
+
+	guard(spinlock_irqsave)(&sdev->irq_lock);
+	if (list_empty(&point->line))
+		return;
+	fire_reached(sdev, point);
+	/* Unless the interrupt of those in front is for them, too. */
+	turn = first_turn(point);
+	if (turn && turn->value > point->programmed)
+		program(sdev, point, false);
+	if (sdev->sleepers)
+		queue_delayed_work(sdev->wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
 }

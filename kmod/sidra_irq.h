@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From MSI-X vectors to whoever waits. Each queue has a point; what is armed for it waits in order of value, and the
- * chip holds the smallest.
+ * From MSI-X vectors to whoever waits. Each queue has a point; what is armed for it waits in order of value, commands by
+ * io_uring stand in line, and the chip holds the smallest value.
  */
 #ifndef __SIDRA_IRQ_H__
 #define __SIDRA_IRQ_H__
@@ -17,8 +17,10 @@ struct sidra_device;
 /**
  * struct sidra_point - the part of a queue that interrupts deal with
  * @link: in sidra_device.points
- * @armed: struct sidra_arm by value; as the next under irq_lock
+ * @armed: struct sidra_arm by value; as the next three under irq_lock
+ * @line: struct sidra_turn in the order of the ring, so by value, too
  * @attached: the number on the chip is still this queue's
+ * @programmed: what the chip was armed for last
  * @slot, @queue, @vector: where
  * @epoch: moves with each reset of the queue: what was waited for then will not come
  * @state: the state page
@@ -26,7 +28,9 @@ struct sidra_device;
 struct sidra_point {
 	struct list_head link;
 	struct rb_root_cached armed;
+	struct list_head line;
 	bool attached;
+	u64 programmed;
 	u32 slot, queue;
 	unsigned int vector;
 	atomic_t epoch;
@@ -47,6 +51,21 @@ struct sidra_arm {
 	bool sleeper;
 	bool patient;
 	void (*fire)(struct sidra_arm *arm);
+};
+
+/**
+ * struct sidra_turn - a command by io_uring that waits for its packets. It lies in the command, so that a submit takes
+ * no memory
+ * @link: in sidra_point.line; then links those that end together
+ * @value: index behind its last packet
+ * @result: of the command, once it has left the line
+ * @in_line: under irq_lock
+ */
+struct sidra_turn {
+	struct list_head link;
+	u64 value;
+	int result;
+	bool in_line;
 };
 
 static inline u64 sidra_point_timeline(const struct sidra_point *point)
@@ -82,5 +101,13 @@ void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct 
 /* Whether it was still armed: then it is the caller's again. */
 bool sidra_arm_del(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);
 bool sidra_arm_del_locked(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);
+
+/* At the end of the line; false: the point is not attached, nobody would ever end it. */
+bool sidra_turn_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_turn *turn);
+/* Whether it was still in line: then it is the caller's again. */
+bool sidra_turn_del(struct sidra_device *sdev, struct sidra_turn *turn);
+bool sidra_turn_del_locked(struct sidra_device *sdev, struct sidra_turn *turn);
+/* The chip has been told of packets: it is armed for the line, too. */
+void sidra_turns_told(struct sidra_device *sdev, struct sidra_point *point);
 
 #endif

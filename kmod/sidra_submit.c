@@ -181,6 +181,7 @@ static void publish_put(struct sidra_queue *queue)
 		scoped_guard(spinlock, &queue->submit_lock)
 			if (!queue->destroyed)
 				publish(queue);
+		sidra_turns_told(queue->sdev, &queue->point);
 		drm_dev_exit(idx);
 	}
 	sidra_queue_put(queue);
@@ -219,8 +220,10 @@ static bool plugged(struct sidra_queue *queue)
 	if (!cb)
 		return false;
 	plug = container_of(cb, struct sidra_plug, cb);
-	if (!plug->held)
+	if (!plug->held) {
+		atomic64_inc(&queue->sdev->counters.submit_allocations);
 		sidra_queue_get(queue);
+	}
 	plug->held = true;
 	return true;
 }
@@ -243,7 +246,7 @@ static void watch(struct sidra_queue *queue)
 }
 
 static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
-		       bool later, u64 *value)
+		       struct sidra_turn *turn, bool later, u64 *value)
 {
 	u64 capacity = sidra_queue_capacity(queue), i;
 
@@ -257,6 +260,11 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 		return -EBUSY;
 	for (i = 0; i < count; i++)
 		queue->ring[(queue->reserved + i) & (capacity - 1)] = packets[i];
+	if (turn) {
+		turn->value = queue->reserved + count;
+		if (!sidra_turn_add(queue->sdev, &queue->point, turn))
+			return -ENOENT;
+	}
 	if (job) {
 		job->begin = queue->reserved;
 		job->value = queue->reserved + count;
@@ -273,18 +281,20 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 }
 
 int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
-			 u64 *value)
+			 struct sidra_turn *turn, u64 *value)
 {
 	struct sidra_device *sdev = queue->sdev;
 	bool later = plugged(queue);
 	int ret;
 
 	scoped_guard(spinlock, &queue->submit_lock)
-		ret = put_packets(queue, packets, count, job, later, value);
+		ret = put_packets(queue, packets, count, job, turn, later, value);
 	if (ret)
 		return ret;
 	atomic64_inc(&sdev->counters.submits);
 	trace_sidra_submit(sdev->ordinal, queue->slot, queue->number, *value, count);
+	if (turn && !later)
+		sidra_turns_told(sdev, &queue->point);
 	if (job) {
 		sidra_arm_add(sdev, &queue->point, &job->arm);
 		watch(queue);
@@ -616,7 +626,7 @@ static int submit_job(struct sidra_queue *queue, struct sidra_ioctl_submit *args
 		ret = file && !sync ? -ENOMEM : 0;
 		if (!ret) {
 			wait_for_deps(job);
-			ret = sidra_submit_packets(queue, packets, args->count, job, &args->value);
+			ret = sidra_submit_packets(queue, packets, args->count, job, NULL, &args->value);
 		}
 	}
 	if (!ret) {
@@ -687,7 +697,7 @@ static int submit(struct drm_file *file, struct sidra_ioctl_submit *args, struct
 		return ret;
 	if (fences)
 		return submit_with_fences(file, args, queue, packets);
-	return sidra_submit_packets(queue, packets, args->count, NULL, &args->value);
+	return sidra_submit_packets(queue, packets, args->count, NULL, NULL, &args->value);
 }
 
 int sidra_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)

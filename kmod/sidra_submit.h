@@ -9,6 +9,7 @@
 
 struct sidra_job;
 struct sidra_queue;
+struct sidra_turn;
 
 void sidra_submit_init(struct sidra_queue *queue);
 /* The queue is gone for the chip: its jobs end with an error, no work of it starts any more. */
@@ -23,9 +24,10 @@ int sidra_submit_check(const union sidra_cmd *packets, u32 count);
 /*
  * Copies packets into the ring and tells the chip as far as fences allow: now, or when the task is unplugged. Does not
  * sleep; inside drm_dev_enter().
- * -EBUSY: the ring is full, nothing was submitted. The queue takes references of its own to @job.
+ * -EBUSY: the ring is full, nothing was submitted. The queue takes references of its own to @job. @turn gets into line;
+ * it may have been ended when this returns.
  */
 int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
-			 u64 *value);
+			 struct sidra_turn *turn, u64 *value);
 
 #endif

@@ -15,7 +15,7 @@
 #define SUBMIT_MAX	4096u
 #define SUBMIT_STACK	16u
 
-/* A command that waits for a value. It goes before the packets do: the queue, not the command, owns those. */
+/* WAIT_VALUE. It goes before the packets do: the queue, not the command, owns those. */
 struct uring_wait {
 	struct sidra_arm arm;
 	struct sidra_queue *queue;	/* with a reference */
@@ -24,24 +24,88 @@ struct uring_wait {
 	int result;
 };
 
-struct uring_pdu {
-	struct uring_wait *wait;
+union uring_pdu {
+	struct sidra_turn turn;		/* SUBMIT */
+	struct uring_wait *wait;	/* WAIT_VALUE */
 };
 
-static struct uring_pdu *pdu_of(struct io_uring_cmd *cmd)
+static union uring_pdu *pdu_of(struct io_uring_cmd *cmd)
 {
-	return io_uring_cmd_to_pdu(cmd, struct uring_pdu);
+	return io_uring_cmd_to_pdu(cmd, union uring_pdu);
 }
+
+static struct io_uring_cmd *cmd_of(struct sidra_turn *turn)
+{
+	return container_of((u8 *)turn, struct io_uring_cmd, pdu[0]);
+}
+
+static int outcome(struct sidra_device *sdev, int result)
+{
+	return (result == -EIO || result == -ENOENT) && drm_dev_is_unplugged(&sdev->drm) ? -ENODEV : result;
+}
+
+/* ---- SUBMIT ---- */
+
+static struct sidra_device *sdev_of(struct io_uring_cmd *cmd)
+{
+	struct drm_file *file = cmd->file->private_data;
+	struct sidra_file *sfile = file->driver_priv;
+
+	return sfile->sdev;
+}
+
+/* A command and those linked to it. None is touched afterwards. */
+static void finish_turns(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	struct sidra_device *sdev = sdev_of(cmd);
+	struct sidra_turn *turn, *next;
+	LIST_HEAD(turns);
+
+	list_add_tail(&turns, &pdu_of(cmd)->turn.link);	/* a head for a circle that has none */
+	list_for_each_entry_safe(turn, next, &turns, link)
+		io_uring_cmd_done(cmd_of(turn), outcome(sdev, turn->result), turn->value, issue_flags);
+}
+
+/*
+ * Commands of one ring that stand behind each other end by one task work, which is the first one's. A ring that counts
+ * task works before it wakes its task (IOU_F_TWQ_LAZY_WAKE) must not count that as one.
+ */
+void sidra_uring_end(const struct sidra_point *point, struct list_head *turns)
+{
+	const struct sidra_queue *queue = container_of(point, struct sidra_queue, point);
+	int error = READ_ONCE(queue->destroyed) ? -ENOENT : -EIO;
+	u64 timeline = sidra_point_timeline(point);
+
+	while (!list_empty(turns)) {
+		struct io_uring_cmd *first = cmd_of(list_first_entry(turns, struct sidra_turn, link));
+		const struct io_ring_ctx *ring = cmd_to_io_kiocb(first)->ctx;
+		struct list_head *pos;
+		bool several;
+		LIST_HEAD(run);
+
+		list_for_each(pos, turns) {
+			struct sidra_turn *turn = list_entry(pos, struct sidra_turn, link);
+
+			if (cmd_to_io_kiocb(cmd_of(turn))->ctx != ring)
+				break;
+			turn->result = turn->value <= timeline ? 0 : error;
+		}
+		list_cut_before(&run, turns, pos);
+		several = !list_is_singular(&run);
+		list_del(&run);
+		__io_uring_cmd_do_in_task(first, finish_turns, several ? 0 : IOU_F_TWQ_LAZY_WAKE);
+	}
+}
+
+/* ---- WAIT_VALUE ---- */
 
 /* The command is not touched afterwards. */
 static void finish(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct uring_wait *wait = pdu_of(cmd)->wait;
-	int result = wait->result;
+	int result = outcome(wait->queue->sdev, wait->result);
 	u64 value = wait->arm.value;
 
-	if ((result == -EIO || result == -ENOENT) && drm_dev_is_unplugged(&wait->queue->sdev->drm))
-		result = -ENODEV;
 	pdu_of(cmd)->wait = NULL;
 	sidra_queue_put(wait->queue);
 	kfree(wait);
@@ -60,37 +124,37 @@ static void fire(struct sidra_arm *arm)
 	io_uring_cmd_do_in_task_lazy(wait->cmd, finish);
 }
 
-static struct uring_wait *create_wait(struct io_uring_cmd *cmd, struct sidra_queue *queue)
+static int wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u64 value, unsigned int issue_flags)
 {
 	struct uring_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
 
 	if (!wait)
-		return NULL;
+		return -ENOMEM;
 	wait->queue = sidra_queue_get(queue);
 	wait->cmd = cmd;
 	wait->epoch = atomic_read(&queue->point.epoch);
+	wait->arm.value = value;
 	wait->arm.sleeper = true;
 	wait->arm.patient = true;
 	wait->arm.fire = fire;
-	return wait;
-}
-
-static int start_wait(struct io_uring_cmd *cmd, struct uring_wait *wait, u64 value, unsigned int issue_flags)
-{
-	wait->arm.value = value;
 	pdu_of(cmd)->wait = wait;
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
-	sidra_arm_add(wait->queue->sdev, &wait->queue->point, &wait->arm);
+	sidra_arm_add(queue->sdev, &queue->point, &wait->arm);
 	return -EIOCBQUEUED;
 }
+
+/* ---- CANCEL ---- */
 
 /* The ring or its process ends; comes again until the command is finished. */
 static int cancel_one(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
-	struct uring_wait *wait = pdu_of(cmd)->wait;
+	union uring_pdu *pdu = pdu_of(cmd);
 
-	if (wait && sidra_arm_del(wait->queue->sdev, &wait->queue->point, &wait->arm)) {
-		wait->result = -ECANCELED;
+	if (cmd->cmd_op == SIDRA_URING_SUBMIT) {
+		if (sidra_turn_del(sdev_of(cmd), &pdu->turn))
+			io_uring_cmd_done(cmd, -ECANCELED, pdu->turn.value, issue_flags);
+	} else if (pdu->wait && sidra_arm_del(pdu->wait->queue->sdev, &pdu->wait->queue->point, &pdu->wait->arm)) {
+		pdu->wait->result = -ECANCELED;
 		finish(cmd, issue_flags);
 	}
 	return 0;
@@ -99,10 +163,12 @@ static int cancel_one(struct io_uring_cmd *cmd, unsigned int issue_flags)
 /* How many commands waited for the value. */
 static int cancel_value(struct sidra_queue *queue, u64 value)
 {
+	struct sidra_device *sdev = queue->sdev;
 	struct rb_node *node, *next;
+	struct sidra_turn *turn;
 	int count = 0;
 
-	guard(spinlock_irqsave)(&queue->sdev->irq_lock);
+	guard(spinlock_irqsave)(&sdev->irq_lock);
 	for (node = rb_first_cached(&queue->point.armed); node; node = next) {
 		struct sidra_arm *arm = rb_entry(node, struct sidra_arm, node);
 		struct uring_wait *wait = container_of(arm, struct uring_wait, arm);
@@ -110,13 +176,25 @@ static int cancel_value(struct sidra_queue *queue, u64 value)
 		next = rb_next(node);
 		if (arm->value != value || arm->fire != fire)
 			continue;
-		sidra_arm_del_locked(queue->sdev, &queue->point, arm);
+		sidra_arm_del_locked(sdev, &queue->point, arm);
 		wait->result = -ECANCELED;
 		io_uring_cmd_do_in_task_lazy(wait->cmd, finish);
 		count++;
 	}
+	list_for_each_entry(turn, &queue->point.line, link) {
+		if (turn->value != value)
+			continue;
+		sidra_turn_del_locked(sdev, turn);
+		turn->result = -ECANCELED;
+		INIT_LIST_HEAD(&turn->link);
+		io_uring_cmd_do_in_task_lazy(cmd_of(turn), finish_turns);
+		count++;
+		break;	/* no other one ends there */
+	}
 	return count ?: -ENOENT;
 }
+
+/* ---- What a command says ---- */
 
 /* Packets of a registered buffer. */
 static int read_fixed(struct io_uring_cmd *cmd, u64 address, u32 bytes, union sidra_cmd *packets)
@@ -132,23 +210,20 @@ static int read_fixed(struct io_uring_cmd *cmd, u64 address, u32 bytes, union si
 static int submit(struct io_uring_cmd *cmd, struct sidra_queue *queue, const union sidra_cmd *packets, u32 count,
 		  unsigned int issue_flags)
 {
-	struct uring_wait *wait;
+	struct sidra_turn *turn = &pdu_of(cmd)->turn;
 	u64 value;
 	int ret;
 
 	ret = sidra_submit_check(packets, count);
 	if (ret)
 		return ret;
-	wait = create_wait(cmd, queue);	/* before there is no way back */
-	if (!wait)
-		return -ENOMEM;
-	atomic64_inc(&queue->sdev->counters.submit_allocations);
-	ret = sidra_submit_packets(queue, packets, count, NULL, &value);
-	if (!ret)
-		return start_wait(cmd, wait, value, issue_flags);
-	sidra_queue_put(wait->queue);
-	kfree(wait);
-	return ret;
+	turn->in_line = false;
+	/* Before it is in line, where it may end at any moment. */
+	io_uring_cmd_mark_cancelable(cmd, issue_flags);
+	ret = sidra_submit_packets(queue, packets, count, NULL, turn, &value);
+	if (ret)
+		io_uring_cmd_done(cmd, ret, 0, issue_flags);
+	return -EIOCBQUEUED;
 }
 
 static int submit_fixed(struct io_uring_cmd *cmd, struct sidra_queue *queue, u64 address, u32 bytes,
@@ -183,8 +258,6 @@ struct uring_sqe {
 static int run(struct io_uring_cmd *cmd, const struct uring_sqe *sqe, struct sidra_queue *queue,
 	       unsigned int issue_flags)
 {
-	struct uring_wait *wait;
-
 	switch (cmd->cmd_op) {
 	case SIDRA_URING_SUBMIT:
 		if (sqe->cmd.value || queue->kind != SIDRA_QUEUE_KERNEL)
@@ -195,8 +268,7 @@ static int run(struct io_uring_cmd *cmd, const struct uring_sqe *sqe, struct sid
 			return -EINVAL;
 		return submit(cmd, queue, &sqe->packet, 1, issue_flags);
 	case SIDRA_URING_WAIT_VALUE:
-		wait = create_wait(cmd, queue);
-		return wait ? start_wait(cmd, wait, sqe->cmd.value, issue_flags) : -ENOMEM;
+		return wait_value(cmd, queue, sqe->cmd.value, issue_flags);
 	case SIDRA_URING_CANCEL:
 		return cancel_value(queue, sqe->cmd.value);
 	default:
@@ -222,7 +294,7 @@ int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct drm_file *file = cmd->file->private_data;
 	struct sidra_file *sfile = file->driver_priv;
-	struct uring_sqe sqe = {};
+	struct uring_sqe sqe;
 	int ret, idx;
 
 	BUILD_BUG_ON(sizeof(struct sidra_uring_cmd) != 16);

@@ -2,9 +2,14 @@
 #ifndef __SIDRA_URING_H__
 #define __SIDRA_URING_H__
 
+#include <linux/list.h>
+
 struct io_uring_cmd;
+struct sidra_point;
 
 /* SUBMIT, WAIT_VALUE and CANCEL of uapi/sidra_accel.h. */
 int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
+/* Commands have left the line of a point: they end, those whose value is not reached with an error. Under irq_lock. */
+void sidra_uring_end(const struct sidra_point *point, struct list_head *turns);
 
 #endif

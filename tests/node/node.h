@@ -66,6 +66,15 @@ class Card {
         for (int i = 0; i < 500 && access(kNode, R_OK | W_OK) != 0; i++) sleep_ms(10);
         return access(kNode, R_OK | W_OK) == 0;
     }
+    // Of the driver, in debugfs.
+    uint64_t counter(const std::string& name) const {
+        std::ifstream file("/sys/kernel/debug/accel/" + name_ + "/counters");
+        std::string found;
+        for (uint64_t value; file >> found >> value;)
+            if (found == name) return value;
+        ADD_FAILURE() << "no counter " << name;
+        return 0;
+    }
 
    private:
     inline static const std::string kDriver = "/sys/bus/pci/drivers/sidra/";

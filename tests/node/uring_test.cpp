@@ -120,6 +120,136 @@ TEST_F(Uring, SubmitsInOrderAndCompletesWhenRetired) {
     EXPECT_EQ(queue.timeline(), 8 * 48u);
 }
 
+// What the chip counts, by the driver.
+sidra_telemetry telemetry() {
+    sidra_telemetry now{};
+    std::ifstream file("/sys/class/sidra/sidra0/telemetry", std::ios::binary);
+    EXPECT_TRUE(file.read(reinterpret_cast<char*>(&now), sizeof now));
+    return now;
+}
+
+TEST_F(Uring, ABatchIsOneDoorbellOneInterruptAndOneAllocation) {
+    const Card card;
+    ASSERT_TRUE(card.known());
+    constexpr unsigned kBatch = 48;
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    Ring ring;
+    const sidra_cmd one = nop();
+    for (unsigned round = 0; round < 3; round++) {
+        for (uint64_t i = 0; i < kBatch; i++)
+            ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, i, &one);
+        const sidra_telemetry before = telemetry();
+        const uint64_t allocations = card.counter("submit_allocations"), submits = card.counter("submits");
+        ASSERT_EQ(ring.enter(kBatch), static_cast<int>(kBatch));
+        for (const auto& [user, result] : ring.reap(kBatch)) EXPECT_EQ(result, 0) << user;
+        const sidra_telemetry after = telemetry();
+        EXPECT_EQ(after.doorbells - before.doorbells, 1u);
+        EXPECT_LE(after.arms - before.arms, 1u);
+        EXPECT_LE(after.interrupts - before.interrupts, 1u)
+            << "none, if all were done when the driver was about to arm";
+        EXPECT_EQ(card.counter("submits") - submits, kBatch);
+        EXPECT_EQ(card.counter("submit_allocations") - allocations, 1u);
+    }
+}
+
+// A ring of that kind counts what has ended before it wakes its task.
+TEST_F(Uring, WaitsForAWholeBatchAtOnce) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    Ring ring(IORING_SETUP_SQE128 | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
+    ASSERT_GE(ring.fd, 0);
+    const sidra_cmd one = nop();
+    for (unsigned round = 0; round < 20; round++) {
+        for (uint64_t i = 0; i < 48; i++)
+            ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, i, &one);
+        ASSERT_EQ(ring.enter(48), 48);
+        for (const auto& [user, result] : ring.reap(48)) EXPECT_EQ(result, 0) << user;
+    }
+}
+
+TEST_F(Uring, RingsThatTakeTurnsAllGetTheirs) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    Ring rings[2];
+    const sidra_cmd one = nop();
+    ASSERT_TRUE(knob("stall", 1));
+    for (uint64_t turn = 0; turn < 6; turn++) {
+        Ring& ring = rings[turn % 2];
+        for (uint64_t i = 0; i < 4; i++)
+            ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, 4 * turn + i, &one);
+        EXPECT_EQ(ring.enter(), 4);
+    }
+    ASSERT_TRUE(knob("stall", 0));
+    for (Ring& ring : rings) {
+        const auto results = ring.reap(12);
+        EXPECT_EQ(results.size(), 12u);
+        for (const auto& [user, result] : results) EXPECT_EQ(result, 0) << user;
+        EXPECT_TRUE(std::is_sorted(ring.order.begin(), ring.order.end()));
+    }
+    EXPECT_EQ(queue.timeline(), 24u);
+}
+
+TEST_F(Uring, OneOfALineIsCancelled) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    Ring ring;
+    const sidra_cmd one = nop();
+    ASSERT_TRUE(knob("stall", 1));
+    for (uint64_t i = 1; i <= 5; i++)
+        ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, i, &one);
+    ring.enter();
+    ring.add(node.fd, SIDRA_URING_CANCEL, {context.handle, queue.create.queue, 3}, 10);
+    ring.add(node.fd, SIDRA_URING_CANCEL, {context.handle, queue.create.queue, 3}, 11);
+    auto results = ring.reap(3);
+    EXPECT_EQ(results.at(10), 1);
+    EXPECT_EQ(results.at(11), -ENOENT) << "has ended";
+    EXPECT_EQ(results.at(3), -ECANCELED);
+    ASSERT_TRUE(knob("stall", 0));
+    results = ring.reap(4);
+    for (const uint64_t user : {1, 2, 4, 5}) EXPECT_EQ(results.at(user), 0) << user;
+    EXPECT_EQ(queue.timeline(), 5u) << "its packet ran all the same";
+}
+
+TEST_F(Uring, AFaultEndsTheLineBehindIt) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    Ring ring;
+    sidra_cmd packets[5] = {nop(), nop(), nop(), nop(), nop()};
+    packets[2].hdr.opcode = 99;
+    for (uint64_t i = 0; i < 5; i++)
+        ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, i, &packets[i]);
+    const auto results = ring.reap(5);
+    for (uint64_t i = 0; i < 5; i++) EXPECT_EQ(results.at(i), i < 2 ? 0 : -EIO) << i;
+}
+
+TEST_F(Uring, EndOfTheRingOrTheQueueEndsTheLine) {
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    const sidra_cmd one = nop();
+    ASSERT_TRUE(knob("stall", 1));
+    {
+        Ring ring;
+        for (uint64_t i = 0; i < 20; i++)
+            ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, i, &one);
+        EXPECT_EQ(ring.enter(), 20);
+    }
+    Ring ring;
+    for (uint64_t i = 0; i < 20; i++)
+        ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, i, &one);
+    EXPECT_EQ(ring.enter(), 20);
+    sidra_ioctl_queue destroy{context.handle, queue.create.queue, 0, 0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_QUEUE_DESTROY, destroy), 0);
+    for (const auto& [user, result] : ring.reap(20)) EXPECT_EQ(result, -ENOENT) << user;
+    ASSERT_TRUE(knob("stall", 0));
+}
+
 TEST_F(Uring, SubmitsFromRegisteredMemory) {
     Node node;
     Context context(node);
@@ -209,8 +339,15 @@ TEST_F(Uring, RemovalEndsWhatWaits) {
         for (uint64_t i = 0; i < 20; i++)
             ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, 1}, i);
         EXPECT_EQ(ring.enter(), 20);
+        Queue kernel(context, SIDRA_QUEUE_KERNEL);
+        const sidra_cmd one = nop();
+        ASSERT_TRUE(knob("stall", 1));
+        for (uint64_t i = 20; i < 40; i++)
+            ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, kernel.create.queue, 0}, i, &one);
+        EXPECT_EQ(ring.enter(), 20);
         ASSERT_TRUE(card.unbind());
-        for (const auto& [user, result] : ring.reap(20)) EXPECT_EQ(result, -ENODEV) << user;
+        ASSERT_TRUE(knob("stall", 0));
+        for (const auto& [user, result] : ring.reap(40)) EXPECT_EQ(result, -ENODEV) << user;
         ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, 1}, 0);
         EXPECT_EQ(ring.reap(1).at(0), -ENODEV);
     }
