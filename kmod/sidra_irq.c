@@ -123,8 +123,8 @@ static u64 line_batch(const struct sidra_point *point)
 
 /*
  * Gives the chip the value of its next interrupt; under irq_lock, so that its last write is the newest one. If the
- * timeline has reached it meanwhile the chip raises at once. Not @exact: several patient waiters share the interrupt, and
- * a timer ends their patience.
+ * timeline has reached it meanwhile the chip raises at once. Not @exact: several patient waiters share the interrupt,
+ * and a timer ends their patience.
  */
 static void program(struct sidra_device *sdev, struct sidra_point *point, bool exact)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From MSI-X vectors to whoever waits. Each queue has a point; what is armed for it waits in order of value, commands by
- * io_uring stand in line, and the chip holds the smallest value.
+ * From MSI-X vectors to whoever waits. Each queue has a point; what is armed for it waits in order of value, commands
+ * by io_uring stand in line, and the chip holds the smallest value.
  */
 #ifndef __SIDRA_IRQ_H__
 #define __SIDRA_IRQ_H__
