@@ -153,6 +153,37 @@ TEST_F(Mmu, MalformedEntriesFault) {
     }
 }
 
+TEST_F(Mmu, WhatBecomesValidBesideAPageInUseCounts) {
+    // Entries may be read before they are needed: one that was not valid then, or malformed, is not kept.
+    const uint64_t va = uint64_t{8} << 30;
+    const uint64_t page = bench.bus().alloc_page();
+    for (unsigned i = 0; i < 16; ++i) {
+        context.space().set(va + i * kPage, 0, page | kReadWrite | kLeaf);
+        ASSERT_EQ(access(va + i * kPage, false), uint32_t{SIDRA_FAULT_NONE}) << i;
+        if (i == 15) break;
+        ASSERT_EQ(access(va + (i + 1) * kPage, false), uint32_t{SIDRA_FAULT_TRANSLATION}) << i;
+        context.space().set(va + (i + 1) * kPage, 0, page | kReadWrite | SIDRA_PTE_VALID);
+        ASSERT_EQ(access(va + (i + 1) * kPage, false), uint32_t{SIDRA_FAULT_TRANSLATION}) << i << ", no leaf";
+    }
+}
+
+TEST_F(Mmu, PagesThatFollowEachOtherCostAFewTableReads) {
+    constexpr uint64_t kPages = 64;
+    const uint64_t src = uint64_t{12} << 30, dst = src + (kPages << 20);  // far away, by a power of two
+    for (uint64_t i = 0; i < kPages; ++i) {
+        context.map(src + i * kPage, bench.bus().alloc_page());
+        context.map(dst + i * kPage, bench.bus().alloc_page());
+    }
+    invalidate();
+    const uint64_t before = bench.bus().calls();
+    queue.submit(copy(dst, src, kPages * kPage));
+    bench.run();
+    ASSERT_TRUE(retired(queue));
+    // Each page is mapped and unmapped once, and eight neighbours share a look into their table. The rest: both ways to
+    // the tables, and the queue.
+    EXPECT_LE(bench.bus().calls() - before, 2 * 2 * (kPages + kPages / 8) + 48);
+}
+
 TEST_F(Mmu, LocalMemoryEndsWhereItEnds) {
     const uint64_t va = uint64_t{3} << 30;
     context.map(va, bench.l3_size() - kPage, kReadWrite, SIDRA_PTE_LOCAL);

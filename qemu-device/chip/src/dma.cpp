@@ -82,60 +82,94 @@ bool Bus::load64(uint64_t bus, uint64_t* value) {
     return (!link_lost.load(std::memory_order_relaxed) && host.load64_acquire(host.self, bus, value)) || refused();
 }
 
-Fault Tlb::walk(Bus& bus, const AddressSpace& space, uint64_t va, Page* page, bool* huge) {
-    uint64_t table = space.root;
-    for (unsigned level = SIDRA_PT_LEVELS; level-- > 0;) {
-        const unsigned shift = SIDRA_PAGE_SHIFT + 9 * level;
-        uint64_t entry;
-        if (!bus.load64(table + 8 * ((va >> shift) & (SIDRA_PT_ENTRIES - 1)), &entry)) return {SIDRA_FAULT_BUS, va};
-        if (!(entry & SIDRA_PTE_VALID) || (entry & SIDRA_PTE_RESERVED)) return {SIDRA_FAULT_TRANSLATION, va};
-        const uint64_t address = entry & SIDRA_PTE_ADDR;
-        if (!(entry & SIDRA_PTE_LEAF)) {
-            if (level == 0 || (entry & (SIDRA_PTE_READ | SIDRA_PTE_WRITE | SIDRA_PTE_LOCAL)))
-                return {SIDRA_FAULT_TRANSLATION, va};
-            table = address;
-            continue;
-        }
-        const uint64_t size = uint64_t{1} << shift;
-        if (level > 1 || (address & (size - 1))) return {SIDRA_FAULT_TRANSLATION, va};
-        page->va = va & ~(size - 1);
-        page->address = address;
-        page->local = entry & SIDRA_PTE_LOCAL;
-        page->readable = entry & SIDRA_PTE_READ;
-        page->writable = entry & SIDRA_PTE_WRITE;
-        if (page->local && (address >= bus.l3_size || size > bus.l3_size - address))
-            return {SIDRA_FAULT_TRANSLATION, va};
-        *huge = level == 1;
-        return {};
-    }
-    return {SIDRA_FAULT_TRANSLATION, va};
+bool Bus::load_words(uint64_t bus, uint64_t* to, uint64_t count) {
+    uint64_t length = count * sizeof *to;
+    void* from = link_lost.load(std::memory_order_relaxed) ? nullptr : host.dma_map(host.self, bus, &length, false);
+    const bool whole = from && length == count * sizeof *to;
+    if (whole)
+        for (uint64_t i = 0; i < count; i++)
+            to[i] = __atomic_load_n(static_cast<uint64_t*>(from) + i, __ATOMIC_ACQUIRE);
+    if (from) host.dma_unmap(host.self, from, length, false);
+    return whole || refused();
 }
 
-Fault Tlb::lookup(Bus& bus, const AddressSpace& space, uint64_t va, const Page** page, uint64_t* size) {
+namespace {
+
+// What two streams of addresses use, whose distance is a power of two, is not the same.
+template <typename Slots>
+auto& slot_of(Slots& slots, uint64_t number) {
+    static_assert(std::tuple_size_v<Slots> == 64);
+    return slots[(number * 0x9e3779b97f4a7c15) >> 58];
+}
+
+constexpr uint64_t entry_at(uint64_t table, uint64_t va, unsigned level) {
+    return table + 8 * ((va >> (SIDRA_PAGE_SHIFT + 9 * level)) & (SIDRA_PT_ENTRIES - 1));
+}
+
+constexpr uint64_t kKind = SIDRA_PTE_VALID | SIDRA_PTE_LEAF | SIDRA_PTE_RESERVED;
+
+bool is_table(uint64_t entry) {
+    return (entry & (kKind | SIDRA_PTE_READ | SIDRA_PTE_WRITE | SIDRA_PTE_LOCAL)) == SIDRA_PTE_VALID;
+}
+
+bool is_leaf(const Bus& bus, uint64_t entry, uint64_t size) {
+    const uint64_t address = entry & SIDRA_PTE_ADDR;
+    if ((entry & kKind) != (SIDRA_PTE_VALID | SIDRA_PTE_LEAF) || (address & (size - 1))) return false;
+    return !(entry & SIDRA_PTE_LOCAL) || (address < bus.l3_size && size <= bus.l3_size - address);
+}
+
+}  // namespace
+
+Fault Tlb::find_region(Bus& bus, const AddressSpace& space, uint64_t va, uint64_t* entry) {
+    Region& region = slot_of(regions_, va >> SIDRA_HUGE_SHIFT);
+    if (region.va != (va & ~uint64_t{SIDRA_HUGE_SIZE - 1})) {
+        uint64_t table = space.root, found = 0;
+        for (unsigned level = SIDRA_PT_LEVELS - 1; level >= 1; level--) {
+            if (!bus.load64(entry_at(table, va, level), &found)) return {SIDRA_FAULT_BUS, va};
+            if (!is_table(found) && (level > 1 || !is_leaf(bus, found, SIDRA_HUGE_SIZE)))
+                return {SIDRA_FAULT_TRANSLATION, va};
+            table = found & SIDRA_PTE_ADDR;
+        }
+        region = {va & ~uint64_t{SIDRA_HUGE_SIZE - 1}, found};
+    }
+    *entry = region.entry;
+    return {};
+}
+
+Fault Tlb::find_small(Bus& bus, uint64_t table, uint64_t va, uint64_t* entry) {
+    constexpr uint64_t kLineSize = uint64_t{SIDRA_PAGE_SIZE} * kLineEntries;
+    const uint64_t first = va & ~(kLineSize - 1);
+    Line& line = slot_of(lines_, va / kLineSize);
+    const uint64_t& wanted = line.entries[(va - first) / SIDRA_PAGE_SIZE];
+    // One that was not valid when its line was read may be by now.
+    if (line.va != first || !is_leaf(bus, wanted, SIDRA_PAGE_SIZE)) {
+        line.va = kNothing;
+        if (!bus.load_words(entry_at(table, first, 0), line.entries.data(), kLineEntries)) return {SIDRA_FAULT_BUS, va};
+        line.va = first;
+    }
+    if (!is_leaf(bus, wanted, SIDRA_PAGE_SIZE)) return {SIDRA_FAULT_TRANSLATION, va};
+    *entry = wanted;
+    return {};
+}
+
+Fault Tlb::lookup(Bus& bus, const AddressSpace& space, uint64_t va, Page* page) {
     if (tag_ != space.tag) {
-        small_.fill({});
-        huge_.fill({});
+        regions_.fill({});
+        lines_.fill({});
         tag_ = space.tag;
     }
-    Page& h = huge_[(va >> SIDRA_HUGE_SHIFT) % huge_.size()];
-    if (h.va == (va & ~uint64_t{SIDRA_HUGE_SIZE - 1})) {
-        *page = &h;
-        *size = SIDRA_HUGE_SIZE;
-        return {};
+    uint64_t entry;
+    if (Fault fault = find_region(bus, space, va, &entry)) return fault;
+    page->size = SIDRA_HUGE_SIZE;
+    if (is_table(entry)) {
+        if (Fault fault = find_small(bus, entry & SIDRA_PTE_ADDR, va, &entry)) return fault;
+        page->size = SIDRA_PAGE_SIZE;
     }
-    Page& s = small_[(va >> SIDRA_PAGE_SHIFT) % small_.size()];
-    if (s.va == (va & ~uint64_t{SIDRA_PAGE_SIZE - 1})) {
-        *page = &s;
-        *size = SIDRA_PAGE_SIZE;
-        return {};
-    }
-    Page walked;
-    bool huge = false;
-    if (Fault fault = walk(bus, space, va, &walked, &huge)) return fault;
-    Page& slot = huge ? h : s;
-    slot = walked;
-    *page = &slot;
-    *size = huge ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE;
+    page->va = va & ~(page->size - 1);
+    page->address = entry & SIDRA_PTE_ADDR;
+    page->local = entry & SIDRA_PTE_LOCAL;
+    page->readable = entry & SIDRA_PTE_READ;
+    page->writable = entry & SIDRA_PTE_WRITE;
     return {};
 }
 
@@ -158,14 +192,13 @@ Fault Dma::page(uint64_t va, bool write, uint64_t* address, bool* local, uint64_
         return {};
     }
     if (va >= kVaLimit) return {SIDRA_FAULT_LIMIT, va};
-    const Tlb::Page* entry;
-    uint64_t size;
-    if (Fault fault = tlb_.lookup(bus_, space_, va, &entry, &size)) return fault;
-    if (write ? !entry->writable : !entry->readable) return {SIDRA_FAULT_PERMISSION, va};
-    const uint64_t offset = va - entry->va;
-    *address = entry->address + offset;
-    *local = entry->local;
-    *left = size - offset;
+    Tlb::Page found;
+    if (Fault fault = tlb_.lookup(bus_, space_, va, &found)) return fault;
+    if (write ? !found.writable : !found.readable) return {SIDRA_FAULT_PERMISSION, va};
+    const uint64_t offset = va - found.va;
+    *address = found.address + offset;
+    *local = found.local;
+    *left = found.size - offset;
     return {};
 }
 

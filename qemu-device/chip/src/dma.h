@@ -37,6 +37,8 @@ struct Bus {
     bool read(uint64_t bus, void* to, uint64_t size);
     bool write(uint64_t bus, const void* from, uint64_t size);
     bool load64(uint64_t bus, uint64_t* value);
+    // 8-byte aligned words that others write meanwhile, each by itself. Never across a page.
+    bool load_words(uint64_t bus, uint64_t* to, uint64_t count);
     bool read_words(uint64_t bus, void* to, uint64_t size, uint64_t first);  // word number `first` before the others
     // An entry of the driver's tables, which may become valid meanwhile: the word with its flags is read first, so that
     // the others are those of a valid entry.
@@ -54,25 +56,38 @@ struct AddressSpace {
     uint64_t tag = 0;
 };
 
-// Translations of one thread; valid for one tag at a time.
+// Translations of one thread; valid for one tag at a time. Table entries as they were read: those of level 1 one by
+// one, those of level 0 by lines of eight, since whoever needs a page likely needs the next one, too.
 class Tlb {
    public:
     struct Page {
-        uint64_t va = ~uint64_t{0};  // of its first byte
-        uint64_t address = 0;        // bus address, or offset in L3
+        uint64_t va = 0;       // of its first byte
+        uint64_t address = 0;  // bus address, or offset in L3
+        uint64_t size = 0;
         bool local = false;
         bool readable = false;
         bool writable = false;
     };
-    // Cached or walked page that holds va; size gives its bytes.
-    Fault lookup(Bus& bus, const AddressSpace& space, uint64_t va, const Page** page, uint64_t* size);
+    // The page that holds va.
+    Fault lookup(Bus& bus, const AddressSpace& space, uint64_t va, Page* page);
 
    private:
-    Fault walk(Bus& bus, const AddressSpace& space, uint64_t va, Page* page, bool* huge);
+    static constexpr uint64_t kNothing = ~uint64_t{0};
+    static constexpr unsigned kLineEntries = 8;
+    struct Region {
+        uint64_t va = kNothing;  // of its 2 MiB
+        uint64_t entry = 0;      // valid: a leaf, or the way to a table of level 0
+    };
+    struct Line {
+        uint64_t va = kNothing;  // of its first page
+        std::array<uint64_t, kLineEntries> entries{};
+    };
+    Fault find_region(Bus& bus, const AddressSpace& space, uint64_t va, uint64_t* entry);
+    Fault find_small(Bus& bus, uint64_t table, uint64_t va, uint64_t* entry);
 
     uint64_t tag_ = 0;
-    std::array<Page, 128> small_{};
-    std::array<Page, 32> huge_{};
+    std::array<Region, 64> regions_{};
+    std::array<Line, 64> lines_{};
 };
 
 // Transfers of one slice or unit of work; everything that it maps is unmapped when it ends.
