@@ -21,6 +21,7 @@ if ! flock -n $lock; then
 fi
 scripts/vm/build.sh . || exit
 rm -rf build/vm-matrix
+export -n STATE_FILE # not one for all
 printf '%s\n' {4,2,1}" "{off,on} | xargs -P "${JOBS:-$(nproc)}" -I{} bash -c 'boot {}'
 echo "== summary"
 exec python3 scripts/summary.py build/vm-matrix/*
