@@ -77,7 +77,8 @@ int main(int argc, char** argv) {
     }
 
     // The graph, recorded once: one operation a layer, then the place of the largest of each digit's last values.
-    read_all(file, new_buffer(context, PIXELS * model.digits, &in[0]), PIXELS * model.digits);
+    uint8_t* pixels = new_buffer(context, (PIXELS + 1) * model.digits, &in[0]);  // and a label for each digit
+    read_all(file, pixels, (PIXELS + 1) * model.digits);
     sidra_graph* graph;
     CHECK(sidra_graph_begin(stream));
     for (uint32_t i = 0; i < model.layers; i++) {
@@ -104,9 +105,8 @@ int main(int argc, char** argv) {
     CHECK(sidra_graph_launch_async(stream, graph));
     CHECK(sidra_stream_synchronize(stream, sidra_deadline_after_ns(60000000000)));
     uint32_t right = 0;
-    for (uint32_t i = 0; i < model.digits; i++) right += answer[i] == fgetc(file);
+    for (uint32_t i = 0; i < model.digits; i++) right += answer[i] == pixels[PIXELS * model.digits + i];
     printf("%u of %u digits right (%.2f %%)\n", right, model.digits, 100.0 * right / model.digits);
-
     CHECK(sidra_graph_destroy(graph));
     for (uint32_t i = 0; i < model.layers; i++) CHECK(sidra_weights_destroy(weights[i]));
     for (uint32_t i = 0; i < model.layers; i++) CHECK(sidra_buffer_destroy(bias[i]));

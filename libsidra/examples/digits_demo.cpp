@@ -403,7 +403,10 @@ int run_program(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     try {
-        return sidra::digits::run_program(argc, argv);
+        const int status = sidra::digits::run_program(argc, argv);
+        if (std::fflush(stdout) != 0 || std::ferror(stdout))
+            throw std::runtime_error("cannot write to standard output");
+        return status;
     } catch (const std::exception& error) {
         std::fflush(stdout);
         std::fprintf(stderr, "sidra-demo: %s\n", error.what());

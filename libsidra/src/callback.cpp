@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "callback.h"
 
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <optional>
 #include <system_error>
 
@@ -29,12 +31,19 @@ std::optional<sidra_status> due_status(Queue& queue, uint32_t epoch, uint64_t va
 
 CallbackThread::CallbackThread() : eventfd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (eventfd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd for callbacks");
+    // The application's signals are not for this thread.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
         thread_ = std::thread([this] { run(); });
     } catch (...) {
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
         close(eventfd_);
         throw;
     }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_setname_np(thread_.native_handle(), "sidra-callbacks");
 }
 
 CallbackThread::~CallbackThread() {

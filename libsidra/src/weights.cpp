@@ -27,13 +27,33 @@ const char* encoding_name(sidra_weights_encoding encoding) {
     return encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? "differential" : "offset";
 }
 
-sidra_status check_shape(const char* call, uint32_t k, uint32_t n, const void* data, size_t stride) {
+sidra_status query_device(const char* call, const sidra_context& context, sidra_ioctl_device_query* device) {
+    std::string detail;
+    const int error = request(*context.transport, SIDRA_IOCTL_DEVICE_QUERY, device, &detail);
+    return error == 0 ? SIDRA_OK : fail_errno(call, error, "asking for free crossbars", detail);
+}
+
+// Before anything of that size is read or allocated.
+sidra_status check_room(const char* call, const sidra_context& context, uint32_t k, uint32_t n,
+                        sidra_weights_encoding encoding) {
+    sidra_ioctl_device_query device{};
+    SIDRA_TRY(query_device(call, context, &device));
+    if (encoding == SIDRA_WEIGHTS_AUTO) encoding = SIDRA_WEIGHTS_OFFSET;  // the smaller one
+    const uint64_t needed = tiles_down(k) * tiles_across(n, encoding);
+    if (needed > device.xbars_total)
+        return fail(SIDRA_ERROR_OUT_OF_CROSSBARS, call,
+                    "{} x {} {} weights need {} crossbars, but the device has {}; split the matrix", k, n,
+                    encoding_name(encoding), needed, device.xbars_total);
+    return SIDRA_OK;
+}
+
+sidra_status check_shape(const char* call, uint32_t k, uint32_t n, const void* data, size_t stride, size_t element) {
     if (k == 0 || n == 0) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "a {} x {} matrix has no weights", k, n);
     if (data == nullptr)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`data` is NULL; it has the {} x {} values", k, n);
     if (stride < n)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`stride` is {} elements, but a row has {}", stride, n);
-    return SIDRA_OK;
+    return check_extent(call, data, k, n, stride, element);
 }
 
 sidra_status read_options(const char* call, const sidra_weights_options* options, sidra_weights_options* result) {
@@ -73,10 +93,8 @@ sidra_status create_weights(const char* call, sidra_context* context, const Matr
                     "SIDRA_WEIGHTS_AUTO or _OFFSET",
                     too_small.row, too_small.col);
 
-    std::string detail;
     sidra_ioctl_device_query device{};
-    if (const int error = request(*context->transport, SIDRA_IOCTL_DEVICE_QUERY, &device, &detail); error != 0)
-        return fail_errno(call, error, "asking for free crossbars", detail);
+    SIDRA_TRY(query_device(call, *context, &device));
     sidra_weights_encoding encoding = options.encoding;
     const bool choose = encoding == SIDRA_WEIGHTS_AUTO;
     if (choose) {
@@ -84,10 +102,6 @@ sidra_status create_weights(const char* call, sidra_context* context, const Matr
         encoding = !too_small.found && needed <= device.xbars_free ? SIDRA_WEIGHTS_DIFFERENTIAL : SIDRA_WEIGHTS_OFFSET;
     }
     const uint64_t needed = tiles_down(k) * tiles_across(n, encoding);
-    if (needed > device.xbars_total)
-        return fail(SIDRA_ERROR_OUT_OF_CROSSBARS, call,
-                    "{} x {} {} weights need {} crossbars, but the device has {}; split the matrix", k, n,
-                    encoding_name(encoding), needed, device.xbars_total);
 
     std::unique_ptr<DeviceMemory> memory;
     SIDRA_TRY(DeviceMemory::create(call, context, uint64_t{k} * n, false, &memory));
@@ -97,6 +111,7 @@ sidra_status create_weights(const char* call, sidra_context* context, const Matr
     uint32_t rights = SIDRA_WEIGHTS_COMPUTE | SIDRA_WEIGHTS_PROGRAM;
     if (!options.no_readback) rights |= SIDRA_WEIGHTS_READBACK;
     WeightsGrant grant{};
+    std::string detail;
     int error = take_crossbars(context, k, n, encoding, rights, &grant, &detail);
     if (error == -ENOSPC && choose && encoding == SIDRA_WEIGHTS_DIFFERENTIAL)  // someone was faster
         error = take_crossbars(context, k, n, encoding = SIDRA_WEIGHTS_OFFSET, rights, &grant, &detail);
@@ -129,6 +144,18 @@ void finish_programming(sidra_weights* weights) {
 }
 
 }  // namespace
+
+sidra_status check_extent(const char* call, const void* data, uint64_t rows, uint64_t cols, size_t stride,
+                          size_t element) {
+    size_t elements = 0, bytes = 0;
+    uintptr_t end = 0;
+    if (__builtin_mul_overflow(rows - 1, stride, &elements) || __builtin_add_overflow(elements, cols, &elements) ||
+        __builtin_mul_overflow(elements, element, &bytes) || bytes > PTRDIFF_MAX ||
+        __builtin_add_overflow(reinterpret_cast<uintptr_t>(data), bytes, &end))
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} rows with a `stride` of {} elements end outside of memory",
+                    rows, stride);
+    return SIDRA_OK;
+}
 
 void drop_grant(const sidra_context& context, uint32_t index) {
     sidra_ioctl_weights destroy{};
@@ -188,7 +215,8 @@ sidra_status sidra_weights_create_s8(sidra_context* context, uint32_t k, uint32_
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
         sidra_weights_options whole;
         SIDRA_TRY(read_options(call, options, &whole));
-        SIDRA_TRY(check_shape(call, k, n, data, stride));
+        SIDRA_TRY(check_shape(call, k, n, data, stride, sizeof *data));
+        SIDRA_TRY(check_room(call, *context, k, n, whole.encoding));
         std::vector<float> factors(n, 1.0f);
         if (scale != nullptr) factors.assign(scale, scale + n);
         const auto bad =
@@ -208,7 +236,8 @@ sidra_status sidra_weights_create_f32(sidra_context* context, uint32_t k, uint32
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`weights` is NULL; it takes the new handle");
         sidra_weights_options whole;
         SIDRA_TRY(read_options(call, options, &whole));
-        SIDRA_TRY(check_shape(call, k, n, data, stride));
+        SIDRA_TRY(check_shape(call, k, n, data, stride, sizeof *data));
+        SIDRA_TRY(check_room(call, *context, k, n, whole.encoding));
         std::vector<float> factors;
         std::vector<int8_t> values;
         SIDRA_TRY(quantise(call, {data, k, n, stride}, &factors, &values));

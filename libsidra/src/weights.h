@@ -63,6 +63,10 @@ sidra_status adopt_weights(const char* call, sidra_context* context, const Weigh
                            std::vector<float> scale, sidra_weights** weights);
 void drop_grant(const sidra_context& context, uint32_t index);
 
+// The caller's rows, `stride` elements apart, end inside of memory. rows > 0.
+sidra_status check_extent(const char* call, const void* data, uint64_t rows, uint64_t cols, size_t stride,
+                          size_t element);
+
 // Whether programming has been queued at least; the chip checks each tile.
 inline sidra_status check_programmed(const char* call, const sidra_weights& weights) {
     if (weights.program_queued.load(std::memory_order_relaxed)) [[likely]]

@@ -129,6 +129,7 @@ sidra_status sidra_weights_update_async(sidra_stream* stream, sidra_weights* wei
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                         "`data` must be {} x {} values with a stride of at least {} (it is {})", rows, cols, cols,
                         data == nullptr ? "NULL" : fmt::format("{}", stride));
+        SIDRA_TRY(check_extent(call, data, rows, cols, stride, sizeof *data));
         SIDRA_TRY(check_right(call, *weights, SIDRA_WEIGHTS_PROGRAM, "program"));
         SIDRA_TRY(check_programmed(call, *weights));
         const Matrix<int8_t> values{data, rows, cols, stride};
@@ -156,6 +157,7 @@ sidra_status sidra_weights_read(sidra_stream* stream, sidra_weights* weights, in
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                         "`data` needs room for {} x {} values with a stride of at least {} (it is {})", weights->k,
                         weights->n, weights->n, data == nullptr ? "NULL" : fmt::format("{}", stride));
+        SIDRA_TRY(check_extent(call, data, weights->k, weights->n, stride, sizeof *data));
         SIDRA_TRY(check_right(call, *weights, SIDRA_WEIGHTS_READBACK, "read back"));
         SIDRA_TRY(check_programmed(call, *weights));
         std::unique_ptr<DeviceMemory> memory;

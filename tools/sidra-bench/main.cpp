@@ -249,7 +249,10 @@ int main(int argc, char** argv) {
     try {
         sidra::bench::restart_with_best_openblas(argv);
         setenv("SIDRA_QUIET", "1", 0);  // which chip this is stands in the first line of the report
-        return sidra::bench::main_inner(argc, argv);
+        const int status = sidra::bench::main_inner(argc, argv);
+        if (std::fflush(stdout) != 0 || std::ferror(stdout))
+            throw sidra::bench::Error("cannot write to standard output");
+        return status;
     } catch (const sidra::bench::UsageError& e) {
         std::fprintf(stderr, "sidra-bench: %s\n", e.what());
         return sidra::bench::kUsage;

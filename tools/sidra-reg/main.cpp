@@ -131,7 +131,10 @@ int main(int argc, char** argv) {
     using namespace sidra::reg;
     const auto say = [](const std::exception& e) { std::fprintf(stderr, "sidra-reg: %s\n", e.what()); };
     try {
-        return main_inner(argc, argv);
+        const int status = main_inner(argc, argv);
+        if (std::fflush(stdout) != 0 || std::ferror(stdout))
+            throw std::runtime_error("cannot write to standard output");
+        return status;
     } catch (const UsageError& e) {
         say(e);
         return kUsage;
