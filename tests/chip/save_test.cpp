@@ -386,6 +386,7 @@ void sign(Stream* stream) {
             uint64_t word = 0;
             std::memcpy(&word, &(*stream)[at + i], std::min<size_t>(8, bytes - i));
             sum = (sum ^ word) * 0x100000001b3u;
+            sum ^= sum >> 32;
         }
     };
     const auto chunks = chunks_of(*stream);

@@ -87,7 +87,7 @@ static_assert(sizeof(Head) == 40 && sizeof(SavedRegisters) == 9 * 8 + 8 * 4 + 8 
               sizeof(SavedPage) == 8 + kPage && sizeof(SavedCrossbar) == 8 + 56 && sizeof(Array::Stuck) == 16);
 constexpr size_t kChunkMax = sizeof(SavedCrossbar) + kXbarCells;
 
-// FNV-1a, by words: finds damage, not malice.
+// After FNV-1a, by words: finds damage, not malice.
 class Sum {
    public:
     void add(const void* data, size_t bytes) {
@@ -96,6 +96,7 @@ class Sum {
             uint64_t word = 0;
             std::memcpy(&word, at, std::min<size_t>(bytes, 8));
             value_ = (value_ ^ word) * 0x100000001b3u;
+            value_ ^= value_ >> 32;  // else a high bit would never reach a low one
         }
     }
     uint64_t value() const { return value_; }

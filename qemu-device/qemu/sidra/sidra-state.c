@@ -18,7 +18,7 @@ static int sidra_state_lock(const char *path, struct stat *status, Error **errp)
 {
     for (;;) {
         struct stat named;
-        int error, fd = qemu_open_old(path, O_RDWR | O_CREAT, 0644);
+        int error, fd = RETRY_ON_EINTR(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644)); /* no fdset: its name counts */
 
         if (fd < 0) {
             error_setg_errno(errp, errno, "it cannot be opened for reading and writing");
