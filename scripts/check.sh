@@ -56,10 +56,12 @@ beside() {
 other_boots=
 for preset in "${built[@]}"; do
     [[ $preset == vm ]] || continue
+    set -m # a process group of their own, to be ended as a whole
     beside >build/vm/beside.log 2>&1 &
     other_boots=$!
+    set +m
 done
-trap '[[ -z $other_boots ]] || kill $other_boots 2>/dev/null' EXIT
+trap '[[ -z $other_boots ]] || kill -- -$other_boots 2>/dev/null' EXIT
 for preset in "${built[@]}"; do
     echo "== $preset: test"
     if [[ $preset == kmod ]]; then

@@ -101,7 +101,7 @@ entry() { # name, status, seconds, element
 # Runs a command whose every word is a finding, unless it has found nothing in the same before.
 check() { # name, what it looks at, command...
     local name=$1 what=$2 start=$SECONDS log=$results/$1.log known
-    known=$cache/clean/$(echo "$name $what $(cat "$root/release") $sources" | sha256sum | cut -c 1-16)
+    known=$cache/clean/$(echo "$name $what $root $(stat -c %Y "$root/root") $sources" | sha256sum | cut -c 1-16)
     if [[ -e $known ]]; then
         touch "$known"
         echo "  passed  $name: $what (as before)"
@@ -157,12 +157,16 @@ sparse=(C=1 CF=-Wsparse-error)
 sources=$(sha256sum kmod/Kbuild kmod/*.[ch] uapi/*.h scripts/kmod.sh)
 mkdir -p "$results"
 rm -f "$results"/*.{xml,log}
+set -m # process groups of their own, to be ended as a whole
+# shellcheck disable=SC2154 # assigned there
+trap 'for group in $(jobs -p); do kill -- -"$group" 2>/dev/null; done' EXIT
 suite bookworm "bookworm bookworm-backports" sparse,linux-headers-amd64/bookworm-backports "${sparse[@]}" &
 {
     suite trixie trixie sparse,linux-headers-amd64,linux-source "${sparse[@]}"
     [[ ! -e $root/release ]] || check checkpatch "style, as of Linux $(cat "$root/release")" checkpatch
 } &
 suite sid sid linux-headers-amd64 &
+set +m
 wait
 {
     echo '<testsuite name="kmod">'

@@ -25,7 +25,8 @@ echo "== in the guest"
 scripts/vm/run.py --nvme --no-checks --timeout 600 -- bash -c '
     modprobe nvme && udevadm settle 2>/dev/null || sleep 1
     sidra-bench driver --nvme /dev/ng0n1 --figures /tmp/vm.json "$@" && printf "\n== figures\n" && cat /tmp/vm.json' bench $host "$@" |
-    tee >(sed -n '/^== figures/,$p' | sed 1d >build/figures/guest.json) | sed '/^== figures/,$d'
+    tee build/figures/guest.log | sed '/^== figures/,$d'
+sed '1,/^== figures/d' build/figures/guest.log >build/figures/guest.json
 [[ -s build/figures/guest.json ]] || { echo "vm: no figures came out of the guest" >&2; exit 1; }
 scripts/figures.py build/figures/vm.json <build/figures/guest.json
 echo "written to build/figures/vm.json"

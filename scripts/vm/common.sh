@@ -38,9 +38,9 @@ can_make_roots() {
 # The lines of sources.list for suites of Debian. Where this machine gets its Debian from, they come from too (SIDRA_DEBIAN_MIRROR=URI: from
 # there). apt knows all formats of its lists.
 debian_archives() { # suite...
-    local lines
+    local lines suite
     if [[ -n ${SIDRA_DEBIAN_MIRROR:-} ]]; then
-        printf "deb $SIDRA_DEBIAN_MIRROR %s main\n" "$@"
+        for suite in "$@"; do printf 'deb %s %s main\n' "$SIDRA_DEBIAN_MIRROR" "$suite"; done
         return
     fi
     # shellcheck disable=SC2016 # what stands in single quotes is for others to expand
