@@ -314,6 +314,8 @@ bool sidra_turn_add(struct sidra_device *sdev, struct sidra_point *point, struct
 	guard(spinlock_irqsave)(&sdev->irq_lock);
 	if (!point->attached)
 		return false;
+	if (list_empty(&point->line))
+		point->programmed = 0;	/* that was for others: sidra_turns_told() has to look */
 	turn->in_line = true;
 	sdev->sleepers++;
 	list_add_tail(&turn->link, &point->line);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * From MSI-X vectors to whoever waits. Each queue has a point; what is armed for it waits in order of value, commands
- * by io_uring stand in line, and the chip holds the smallest value.
+ * by io_uring stand in line, and the chip holds the value of the next interrupt.
  */
 #ifndef __SIDRA_IRQ_H__
 #define __SIDRA_IRQ_H__
@@ -20,7 +20,7 @@ struct sidra_device;
  * @armed: struct sidra_arm by value; as the next three under irq_lock
  * @line: struct sidra_turn in the order of the ring, so by value, too
  * @attached: the number on the chip is still this queue's
- * @programmed: what the chip was armed for last
+ * @programmed: what the chip was armed for since @line was last empty
  * @slot, @queue, @vector: where
  * @epoch: moves with each reset of the queue: what was waited for then will not come
  * @state: the state page

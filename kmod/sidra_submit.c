@@ -193,8 +193,8 @@ static void publish_work(struct work_struct *work)
 }
 
 /**
- * struct sidra_plug - what a task has put into a queue while it is plugged, as it is while io_uring takes a batch of
- * commands: the chip is told once, at the end of the batch or when the task sleeps in the middle of it
+ * struct sidra_plug - what a task has put into a queue while it is plugged, as it is while io_uring takes three or
+ * more commands: the chip is told once, at the end of the batch or when the task sleeps in the middle of it
  * @cb: its data is the queue
  * @held: with a reference to it
  */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Commands by io_uring. The SQE is read once, at entry: later it may be anything. SUBMIT never answers -EAGAIN, which
- * would cost the order. A command that waits is finished exactly once: by whoever takes its arm off under irq_lock.
+ * would cost the order. A command that waits is finished exactly once: by whoever takes its arm off, or it out of the
+ * line, under irq_lock.
  */
 #include <linux/io_uring/cmd.h>
 #include <linux/uio.h>
@@ -67,8 +68,8 @@ static void finish_turns(struct io_uring_cmd *cmd, unsigned int issue_flags)
 }
 
 /*
- * Commands of one ring that stand behind each other end by one task work, which is the first one's. A ring that counts
- * task works before it wakes its task (IOU_F_TWQ_LAZY_WAKE) must not count that as one.
+ * Commands that one task gave to one ring, and that stand behind each other, end by one task work, which is the first
+ * one's. A ring that counts task works before it wakes its task (IOU_F_TWQ_LAZY_WAKE) must not count that as one.
  */
 void sidra_uring_end(const struct sidra_point *point, struct list_head *turns)
 {
@@ -79,14 +80,16 @@ void sidra_uring_end(const struct sidra_point *point, struct list_head *turns)
 	while (!list_empty(turns)) {
 		struct io_uring_cmd *first = cmd_of(list_first_entry(turns, struct sidra_turn, link));
 		const struct io_ring_ctx *ring = cmd_to_io_kiocb(first)->ctx;
+		const struct task_struct *task = io_uring_cmd_get_task(first);
 		struct list_head *pos;
 		bool several;
 		LIST_HEAD(run);
 
 		list_for_each(pos, turns) {
 			struct sidra_turn *turn = list_entry(pos, struct sidra_turn, link);
+			struct io_uring_cmd *cmd = cmd_of(turn);
 
-			if (cmd_to_io_kiocb(cmd_of(turn))->ctx != ring)
+			if (cmd_to_io_kiocb(cmd)->ctx != ring || io_uring_cmd_get_task(cmd) != task)
 				break;
 			turn->result = turn->value <= timeline ? 0 : error;
 		}

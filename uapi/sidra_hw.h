@@ -7,7 +7,7 @@
  * - Everything is little-endian. Reserved fields and reserved register bits are written as zero; registers that do not
  *   exist read 0 and ignore writes. Access sizes: 4 bytes, or 8 bytes where a register is marked (64).
  * - "Bus address" is what the device puts on PCI (IOVA when an IOMMU translates). "Device address" (VA) is what packets use.
- * - The chip never caches a table or page-table entry that is not valid; so making an entry valid needs no command. Before an
+ * - The chip never uses a copy of a table or page-table entry that was not valid; so making an entry valid needs no command. Before an
  *   entry is changed or its memory freed: clear it, QUIESCE its scope, wait for the acknowledgement.
  * - A major version step breaks, a minor one only adds.
  */
