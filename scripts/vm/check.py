@@ -47,6 +47,8 @@ class Test:
         failed = [name for name, result in self.cases.items() if result == "failed"]
         if not failure and failed:
             failure = f"{len(failed)} cases failed, and its exit status does not say so"
+        if not failure and not self.cases and any("[==========]" in line for line in self.output):
+            failure = "no case of it ran"  # GoogleTest is content with a filter that matches nothing
         self.failure, self.seconds = failure, time.monotonic() - self.started
 
 

@@ -26,6 +26,7 @@ BOOTS = {
             ("missing", 20, "/no/such/test", "exit status 127"),
             ("tap", 20, "printf 'ok 1 - good\\nnot ok 2 - bad\\n'", SILENT),
             ("google", 20, "printf '[       OK ] A.Good (0 ms)\\n[  FAILED  ] A.Bad (0 ms)\\n'", SILENT),
+            ("empty", 20, "echo '[==========] 0 tests from 0 test suites ran. (0 ms total)'", "no case of it ran"),
             ("sleeps", 2, "sleep 1000", "not done after 2 s"),
             ("waits", 3, BROKEN + "wait", "not done after 3 s"),
             ("leaves", 20, "sleep 1000 & exec true", "left 1 processes running"),

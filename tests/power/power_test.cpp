@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Named weights on a card with a state file: one guest leaves them there, and the next one computes with them. Not part
-// of a run of all tests: tests/vm/power-off, tests/vm/power-on.
+// Named weights on a card with a state file: one guest leaves them there, and the next one computes with them:
+// tests/vm/power-off, tests/vm/power-on.
 #include "node.h"
 #include "sidra/sidra.h"
 
@@ -31,7 +31,7 @@ class PowerOff : public NodeTest {
     sidra_weights* weights_ = nullptr;
 };
 
-TEST_F(PowerOff, DISABLED_Leaves) {
+TEST_F(PowerOff, Leaves) {
     ASSERT_EQ(sidra_weights_open(context_, kName, &weights_), SIDRA_ERROR_NOT_FOUND);
     const int8_t matrix[3 * 2] = {1, 2, 3, 4, 5, 6};
     ASSERT_EQ(sidra_weights_create_s8(context_, 3, 2, matrix, 2, nullptr, nullptr, &weights_), SIDRA_OK)
@@ -41,7 +41,7 @@ TEST_F(PowerOff, DISABLED_Leaves) {
     EXPECT_EQ(sidra_weights_publish(weights_, kName, 0600), SIDRA_OK) << sidra_last_error();
 }
 
-TEST_F(PowerOff, DISABLED_Finds) {
+TEST_F(PowerOff, Finds) {
     ASSERT_EQ(sidra_weights_open(context_, kName, &weights_), SIDRA_OK) << sidra_last_error();
     sidra_buffer* buffer = nullptr;
     void* address = nullptr;
