@@ -39,7 +39,7 @@ tree_digest() { # in the current folder
 
 base_key() { # description file
     {
-        cat "$1" qemu-device/qemu/hooks.patch
+        cat "$1" qemu-device/qemu/*.patch
         printf '%s\n' "${configure_flags[@]}" "$(/usr/bin/cc --version | head -n 1)"
     } | digest
 }
@@ -118,7 +118,10 @@ unpack() {
     rm -rf "$base"
     mkdir -p "$base"
     dpkg-source --no-check --extract "$dsc" "$base/source.part" >"$base/log" 2>&1 || fail_log # apt has checked it
-    patch --quiet --strip=1 --fuzz=0 --directory="$base/source.part" <qemu-device/qemu/hooks.patch
+    local change
+    for change in qemu-device/qemu/*.patch; do
+        patch --quiet --strip=1 --fuzz=0 --directory="$base/source.part" <"$change"
+    done
     dpkg-deb --extract "$cache"/source/meson_*.deb "$base/meson"
     mv "$base/source.part" "$base/source"
 }

@@ -102,14 +102,11 @@ class Machine:
         qemu = qemu_binary()
         self.accel = accel = ("kvm" if kvm_works(qemu, root) else "tcg") if opts.accel == "auto" else opts.accel
         machine = "q35" + (",kernel-irqchip=split" if accel == "kvm" and opts.iommu == "on" else "")
-        # With an IOMMU and more CPUs than the host has, QEMU 10.0 now and then (1 boot of 55) lets a local APIC keep the timer's interrupt in
-        # service for ever. Its CPUs take turns on one thread then.
-        single = accel == "tcg" and opts.iommu == "on" and opts.smp > (os.cpu_count() or 1)
         # A folder as 9p: read-only ones cannot be spoilt by a guest that goes wild.
         def share(tag, path, extra=",readonly=on"):
             return ["-fsdev", f"local,id={tag},path={path},security_model=none{extra}", "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
         command = [qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-                   "-machine", machine, "-accel", accel + (",thread=single" if single else ""), "-m", opts.memory, "-smp", str(opts.smp),
+                   "-machine", machine, "-accel", accel, "-m", opts.memory, "-smp", str(opts.smp),
                    "-name", "sidra-vm",
                    "-kernel", root / "vmlinux", "-initrd", initramfs, "-append", self._kernel_line(checks),
                    "-drive", f"if=none,id=root,format=raw,readonly=on,file={root / 'root.erofs'}", "-device", "virtio-blk-pci,drive=root",
