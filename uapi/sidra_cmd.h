@@ -98,7 +98,8 @@ struct sidra_cmd_nop {
  *
  * A WAIT that is not satisfied parks its queue, which costs nothing and is not a hang. The chip looks again when a SEM_SIGNAL
  * of any queue stores to that word, when the named queue's timeline is published, and at each doorbell of the parked queue
- * (this is how the host signals: store, then ring). A wait for a queue that does not exist, or is destroyed, faults.
+ * (this is how the host signals: store, then ring). A wait for a queue that does not exist, or is destroyed, faults;
+ * so does one for a word whose page is unmapped (QUIESCE_RANGE), whatever is mapped there afterwards.
  * Signals only raise the word; a recorded graph that signals must be given fresh values.
  */
 struct sidra_cmd_sem {

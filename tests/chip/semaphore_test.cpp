@@ -132,6 +132,81 @@ TEST(Semaphore, OneSignalWakesAllAndThroughAnyAlias) {
     EXPECT_TRUE(retired(t.b));
 }
 
+// The driver clears the page-table entry, waits for QUIESCE_RANGE, and maps something else at the same address.
+void unmap_then_map_a_satisfied_word(Two& t, uint64_t value) {
+    const uint64_t page = t.word & ~(kPage - 1);
+    t.context.space().set(page, 0, 0);
+    ASSERT_EQ(t.bench.admin(SIDRA_ADMIN_QUIESCE_RANGE, t.context.index(), page, kPage), uint32_t{SIDRA_ADMIN_OK});
+    t.context.map(page, t.bench.bus().alloc_page());
+    t.context.store64(t.word, value);
+}
+
+void expect_unmapped(const Queue& queue, uint64_t word) {
+    EXPECT_EQ(queue.run_state(), uint32_t{SIDRA_QUEUE_FAULTED});
+    EXPECT_EQ(queue.state().fault.cause, SIDRA_FAULT_TRANSLATION);
+    EXPECT_EQ(queue.state().fault.address, word);
+    EXPECT_FALSE(parked(queue));
+}
+
+TEST(Semaphore, AWordWhosePageGoesAwayFaultsTheWait) {
+    Two t;
+    t.a.submit(sem_wait(t.word, 1));
+    t.b.submit(sem_wait(t.word + kPage / 2, 1));
+    t.bench.run();
+    ASSERT_TRUE(parked(t.a) && parked(t.b));
+    unmap_then_map_a_satisfied_word(t, 1);
+    t.bench.run();
+    expect_unmapped(t.a, t.word);
+    expect_unmapped(t.b, t.word + kPage / 2);
+    t.a.reset();
+    t.a.submit(sem_wait(t.word, 1));
+    t.bench.run();
+    EXPECT_TRUE(retired(t.a)) << "what is mapped there now is a word like any other";
+}
+
+TEST(Semaphore, AWordWhosePageGoesAwayIsNeverTheNextOne) {
+    // The queue cannot look before the page is another one: it was stopped, alone or with its context; or woken as
+    // well.
+    for (const auto& [quiesce, resume] : {std::pair{SIDRA_ADMIN_QUIESCE_QUEUE, SIDRA_ADMIN_RESUME_QUEUE},
+                                          std::pair{SIDRA_ADMIN_QUIESCE_CONTEXT, SIDRA_ADMIN_RESUME_CONTEXT},
+                                          std::pair{SIDRA_ADMIN_QUIESCE_DEVICE, SIDRA_ADMIN_RESUME_DEVICE}})
+        for (const bool rings : {false, true}) {
+            Two t;
+            t.a.submit(sem_wait(t.word, 1));
+            t.bench.run();
+            ASSERT_TRUE(parked(t.a));
+            const bool device = quiesce == SIDRA_ADMIN_QUIESCE_DEVICE, queue = quiesce == SIDRA_ADMIN_QUIESCE_QUEUE;
+            const uint64_t arg0 = device ? 0 : t.context.index(), arg1 = queue ? t.a.index() : 0;
+            ASSERT_EQ(t.bench.admin(quiesce, arg0, arg1), uint32_t{SIDRA_ADMIN_OK});
+            if (rings) t.a.doorbell();
+            unmap_then_map_a_satisfied_word(t, 1);
+            ASSERT_EQ(t.bench.admin(resume, arg0, arg1), uint32_t{SIDRA_ADMIN_OK});
+            t.bench.run();
+            expect_unmapped(t.a, t.word);
+        }
+}
+
+TEST(Semaphore, OtherWaitsOutliveARange) {
+    Two t;
+    const uint64_t other = t.context.alloc(kPage);
+    t.a.submit(sem_wait(t.word, 1));
+    t.b.submit(sem_wait(other, 1));
+    Queue& timeline = t.context.queue();
+    timeline.submit(sem_wait_queue(t.a.index(), 1));
+    t.bench.run();
+    // Outside of the range, and inside of it, but still mapped.
+    unmap_then_map_a_satisfied_word(t, 0);
+    ASSERT_EQ(t.bench.admin(SIDRA_ADMIN_QUIESCE_RANGE, t.context.index(), 0, uint64_t{1} << SIDRA_VA_BITS),
+              uint32_t{SIDRA_ADMIN_OK});
+    t.bench.run();
+    EXPECT_TRUE(parked(t.b));
+    EXPECT_TRUE(parked(timeline));
+    t.context.store64(other, 1);
+    t.b.doorbell();
+    t.bench.run();
+    EXPECT_TRUE(retired(t.b));
+}
+
 TEST(Semaphore, WordsInLocalMemory) {
     Two t;
     const uint64_t va = t.context.reserve(kPage);

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <memory>
 #include <thread>
 
 #include "fixture.h"
@@ -166,6 +167,21 @@ TEST(Wait, SleepersAreWokenByAnotherThread) {
     s.queue->submit(signal);  // nobody waits for this one
     for (auto& thread : threads) thread.join();
     EXPECT_EQ(done.load(), 16);
+}
+
+TEST(Wait, ABufferThatIsDestroyedEndsTheWaitForItsWord) {
+    Bench s;
+    auto buffer = std::make_unique<Buffer>(s.client, s.context, 4096);
+    const uint64_t va = buffer->va;
+    const uint64_t value = s.queue->submit(sem_wait(va, 1));
+    EXPECT_EQ(s.queue->wait(value, in_ms(20)), -ETIMEDOUT);
+    buffer.reset();
+    Buffer next(s.client, s.context, 4096);
+    ASSERT_EQ(next.va, va) << "this is about an address that is used again";
+    __atomic_store_n(next.words(), 1, __ATOMIC_RELEASE);
+    s.queue->kick();
+    EXPECT_EQ(s.queue->wait(value), -EIO);
+    EXPECT_EQ(s.queue->fault(), SIDRA_FAULT_TRANSLATION);
 }
 
 TEST(Wait, LostInterruptsCostLatencyOnly) {

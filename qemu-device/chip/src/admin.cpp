@@ -130,6 +130,7 @@ bool Chip::admin_drained() {
 void Chip::forget(Queue& queue) {
     if (queue.parked) parked_.leave(queue.park_key, &queue);
     queue.parked = false;
+    queue.word.store(Queue::kNoWord);
     queue.stage = Queue::Stage::kFetch;
     queue.call = {};
     queue.recheck.store(false);
@@ -137,6 +138,26 @@ void Chip::forget(Queue& queue) {
     arm_[slot(queue.context.id, queue.id)].store(0);
     if (queue.loaded.exchange(false)) loaded_queues_.fetch_sub(1);
     wake_parked(timeline_key(queue.context.id, queue.id));
+}
+
+// A queue that is parked for a word of the range whose page is gone has to fault, whatever is mapped there by the time
+// it looks again. Only the acknowledgement tells the driver to map anything, so the tables still say it. (The entry is
+// read anew: a quiesced context has none cached.)
+void Chip::fault_unmapped_waits(Context& context, uint64_t va, uint64_t size) {
+    for_each_in_scope([&](Queue& queue) {
+        uint64_t word = queue.word.load();
+        if (word - va >= size || (word & Queue::kUnmapped)) return;
+        const uint64_t table = context_table_.load();
+        sidra_hw_context entry;
+        if (!bus_.read_entry(table + context.id * sizeof entry, &entry) || !well_formed(entry)) return;
+        Tlb tlb;
+        uint64_t key;
+        const Fault fault = Dma(bus_, tlb, {entry.page_table, ~uint64_t{0}}).word_key(word, false, &key);
+        if (fault.cause != SIDRA_FAULT_TRANSLATION ||
+            !queue.word.compare_exchange_strong(word, word | Queue::kUnmapped))
+            return;
+        parked_.wake_queue(&queue, [this](const Queue& q, uint32_t epoch) { look_again(q, epoch); });
+    });
 }
 
 uint8_t Chip::admin_finish() {
@@ -151,6 +172,7 @@ uint8_t Chip::admin_finish() {
     };
     switch (op) {
         case SIDRA_ADMIN_QUIESCE_RANGE:
+            if (context) fault_unmapped_waits(*context, admin_.arg[1], admin_.arg[2]);
             return SIDRA_ADMIN_OK;
         case SIDRA_ADMIN_QUIESCE_WEIGHTS:
             if (context) context->drop_weights(static_cast<uint32_t>(admin_.arg[1]));

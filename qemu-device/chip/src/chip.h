@@ -83,6 +83,7 @@ class Chip {
     void admin_poke();
     uint8_t admin_begin();
     bool admin_drained();
+    void fault_unmapped_waits(Context& context, uint64_t va, uint64_t size);
     uint8_t admin_finish();
     uint8_t admin_memory();
     void admin_done(uint8_t result);
@@ -119,6 +120,7 @@ class Chip {
         return uint64_t{1} << 63 | slot(context, queue) << 3;
     }
     void make_ready(uint32_t context, uint32_t queue);
+    void look_again(const Queue& queue, uint32_t epoch);
     void wake_parked(uint64_t key);
     void check_arm(Queue& queue);
     bool corrupt_this_fetch();

@@ -39,22 +39,16 @@ class Parked {
     // has to be woken must not fail.
     template <typename F>
     void wake(uint64_t key, F&& wake) {
-        std::array<Entry, 32> woken;
-        size_t count;
-        do {
-            count = 0;
-            {
-                Bucket& bucket = bucket_of(key);
-                std::lock_guard guard(bucket.lock);
-                std::erase_if(bucket.waiting, [&](const Entry& entry) {
-                    if (entry.key != key || count == woken.size()) return false;
-                    woken[count++] = entry;
-                    return true;
-                });
-                count_.fetch_sub(static_cast<uint32_t>(count));
-            }
-            for (size_t i = 0; i < count; i++) wake(*woken[i].queue, woken[i].epoch);
-        } while (count == woken.size());
+        wake_in(
+            bucket_of(key), [key](const Entry& entry) { return entry.key == key; }, wake);
+    }
+
+    // The same for one queue, whatever it waits for.
+    template <typename F>
+    void wake_queue(const Queue* queue, F&& wake) {
+        for (Bucket& bucket : buckets_)
+            wake_in(
+                bucket, [queue](const Entry& entry) { return entry.queue == queue; }, wake);
     }
 
    private:
@@ -68,6 +62,25 @@ class Parked {
         std::vector<Entry> waiting;
     };
     Bucket& bucket_of(uint64_t key) { return buckets_[(key >> 3 ^ key >> 12) % buckets_.size()]; }
+
+    template <typename P, typename F>
+    void wake_in(Bucket& bucket, P&& matches, F&& wake) {
+        std::array<Entry, 32> woken;
+        size_t count;
+        do {
+            count = 0;
+            {
+                std::lock_guard guard(bucket.lock);
+                std::erase_if(bucket.waiting, [&](const Entry& entry) {
+                    if (count == woken.size() || !matches(entry)) return false;
+                    woken[count++] = entry;
+                    return true;
+                });
+                count_.fetch_sub(static_cast<uint32_t>(count));
+            }
+            for (size_t i = 0; i < count; i++) wake(*woken[i].queue, woken[i].epoch);
+        } while (count == woken.size());
+    }
 
     std::array<Bucket, 64> buckets_;
     std::atomic<uint32_t> count_{0};

@@ -32,6 +32,9 @@ class Queue {
     std::atomic<uint64_t> timeline{0};  // as published
     std::atomic<uint32_t> vector{0};    // MSI-X vector of the entry
     std::atomic<bool> faulted{false};   // until reset
+    // Device address of the word that the queue is parked for; with kUnmapped if its page went away meanwhile.
+    static constexpr uint64_t kNoWord = uint64_t{1} << 63, kUnmapped = 1;
+    std::atomic<uint64_t> word{kNoWord};
     // Belong to the admin command under way: it waits until the queue is not in that slice any more.
     bool draining = false;
     uint32_t draining_slice = 0;

@@ -30,10 +30,12 @@ void Chip::make_ready(uint32_t context, uint32_t queue) {
     if (scheduler_.mark_ready(context, queue)) host_.kick(host_.self);
 }
 
+void Chip::look_again(const Queue& queue, uint32_t epoch) {
+    if (scheduler_.mark_ready_again(queue.context.id, queue.id, epoch)) host_.kick(host_.self);
+}
+
 void Chip::wake_parked(uint64_t key) {
-    parked_.wake(key, [this](const Queue& queue, uint32_t epoch) {
-        if (scheduler_.mark_ready_again(queue.context.id, queue.id, epoch)) host_.kick(host_.self);
-    });
+    parked_.wake(key, [this](const Queue& queue, uint32_t epoch) { look_again(queue, epoch); });
 }
 
 // Raises the vector of a queue that has reached what it was armed for. Called after the timeline is stored and after
@@ -172,11 +174,8 @@ bool Chip::run_queue(const Scheduler::Pick& pick, const Lender& lender) {
     queue.slices.store(queue.slices.load(std::memory_order_relaxed) + 1,
                        std::memory_order_release);  // before the claim
     const uint64_t claim = queue.claim.exchange(0);
-    const auto look_again = [&](uint32_t epoch) {
-        if (scheduler_.mark_ready_again(pick.context, pick.queue, epoch)) host_.kick(host_.self);
-    };
-    if (outcome == Slice::Outcome::kMore) look_again(pick.epoch);
-    if (claim != Queue::kClaimed) look_again(static_cast<uint32_t>(claim >> Queue::kEpochShift));
+    if (outcome == Slice::Outcome::kMore) look_again(queue, pick.epoch);
+    if (claim != Queue::kClaimed) look_again(queue, static_cast<uint32_t>(claim >> Queue::kEpochShift));
     if (scheduler_.any_ready(pick.context, pick.queue))
         scheduler_.charge(pick, work);  // alone, there is nobody to share with
     return true;

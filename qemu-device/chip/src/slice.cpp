@@ -374,7 +374,9 @@ Fault Slice::semaphore_satisfied(const sidra_cmd_sem& wait, bool* satisfied, uin
 Slice::Step Slice::semaphore_wait() {
     const sidra_cmd_sem& wait = cmd().sem;
     if (queue_.stage == Queue::Stage::kWait) {  // woken, or the doorbell rang
+        const bool unmapped = queue_.word.load() & Queue::kUnmapped;
         parked_leave();
+        if (unmapped) return fault({SIDRA_FAULT_TRANSLATION, wait.addr});
     } else {
         if (kernel()) return fault({SIDRA_FAULT_NOT_ALLOWED});
         const bool peer = wait.hdr.flags & SIDRA_CMD_SEM_QUEUE;
@@ -392,6 +394,7 @@ Slice::Step Slice::semaphore_wait() {
         chip_.parked_.enter(key, &queue_, queue_.epoch);
         queue_.park_key = key;
         queue_.parked = true;
+        if (!(wait.hdr.flags & SIDRA_CMD_SEM_QUEUE)) queue_.word.store(wait.addr);
         if (Fault f = semaphore_satisfied(wait, &satisfied, &key)) {
             parked_leave();
             return fault(f);
@@ -411,6 +414,7 @@ Slice::Step Slice::semaphore_wait() {
 void Slice::parked_leave() {
     chip_.parked_.leave(queue_.park_key, &queue_);
     queue_.parked = false;
+    queue_.word.store(Queue::kNoWord);
     __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
 }
 
