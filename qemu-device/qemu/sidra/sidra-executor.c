@@ -9,12 +9,37 @@
 #include "sidra.h"
 #include "trace.h"
 
+/*
+ * To wake a CPU of the host takes longer than most batches. So an executor that was idle for less than this looks for work itself the
+ * next time, for that long, before it sleeps. It yields meanwhile: the virtual CPU that it has just interrupted may want this very CPU.
+ */
+#define SIDRA_LINGER_NS 300000
+
 /* Of the chip; must not block. Also called by MMIO handlers, where a set event costs one atomic read. */
 void sidra_kick(void *self)
 {
     SidraState *s = self;
 
-    qemu_event_set(&s->kicked);
+    smp_mb(); /* what the chip has stored, before `lingering` is read: see sidra_linger() */
+    if (!qatomic_read(&s->lingering)) {
+        qemu_event_set(&s->kicked);
+    }
+}
+
+/* One executor at a time; the others may sleep. */
+static void sidra_linger(SidraState *s, int64_t end)
+{
+    if (qatomic_cmpxchg(&s->lingering, false, true)) {
+        return;
+    }
+    while (!qatomic_read(&s->hold) && !sidra_chip_pending(s->chip) && get_clock() < end) {
+        g_thread_yield();
+    }
+    /* What comes after this kicks; what came before is seen by the caller, who looks once more. */
+    qatomic_set_mb(&s->lingering, false);
+    if (s->threads_count > 1 && sidra_chip_pending(s->chip)) {
+        qemu_event_set(&s->kicked); /* there may be work for several: nobody else was woken meanwhile */
+    }
 }
 
 /* Runs the chip until it has nothing left or somebody wants it to stand still. */
@@ -38,28 +63,44 @@ static void sidra_run(SidraState *s)
     qemu_mutex_unlock(&s->lock);
 }
 
+static __thread SidraState *executor_of;
+
+bool sidra_on_executor(SidraState *s)
+{
+    return executor_of == s;
+}
+
 static void *sidra_executor(void *opaque)
 {
     SidraState *s = opaque;
+    bool linger = false;
 
+    executor_of = s;
     for (;;) {
+        int64_t idle;
+
         /* A kick from before this is seen by the run, one after it makes the wait return. */
         qemu_event_reset(&s->kicked);
         sidra_run(s);
         if (qatomic_read(&s->hold) & SIDRA_HOLD_EXIT) {
             break;
         }
+        idle = get_clock();
+        if (linger) {
+            sidra_linger(s, idle + SIDRA_LINGER_NS);
+        }
         if (qatomic_read(&s->hold) || !sidra_chip_pending(s->chip)) {
             qemu_event_wait(&s->kicked);
         }
+        linger = get_clock() - idle < SIDRA_LINGER_NS;
     }
     qemu_event_set(&s->kicked); /* another executor may need what this one has taken back */
     return NULL;
 }
 
 /*
- * An executor behind an IOMMU takes the big lock to translate an address (sidra-dma.c), so it has to be given away
- * while waiting for it, as pause_all_vcpus() does. Whoever holds the device may therefore see others act in between.
+ * An executor takes the big lock to raise an interrupt, and behind an IOMMU to translate an address, so the lock has to be
+ * given away while waiting for it, as pause_all_vcpus() does. Whoever holds the device may therefore see others act in between.
  */
 void sidra_hold(SidraState *s, unsigned reason)
 {
@@ -68,15 +109,11 @@ void sidra_hold(SidraState *s, unsigned reason)
     qemu_mutex_lock(&s->lock);
     qatomic_set(&s->hold, s->hold | reason);
     while (s->running) {
-        if (s->translated) {
-            bql_unlock();
-        }
+        bql_unlock();
         qemu_cond_wait(&s->stopped, &s->lock);
-        if (s->translated) {
-            qemu_mutex_unlock(&s->lock);
-            bql_lock();
-            qemu_mutex_lock(&s->lock);
-        }
+        qemu_mutex_unlock(&s->lock);
+        bql_lock();
+        qemu_mutex_lock(&s->lock);
     }
     qemu_mutex_unlock(&s->lock);
     trace_sidra_hold(sidra_name(s), s->hold);
