@@ -35,6 +35,7 @@ struct sidra_ctx;
 struct sidra_vector {
 	struct sidra_device *sdev;
 	unsigned int number;
+	unsigned int cpu;	/* where it is delivered, until somebody says otherwise */
 };
 
 /* What tests assert: counts do not depend on the machine. */

@@ -241,8 +241,31 @@ int sidra_irq_init(struct sidra_device *sdev)
 				       "sidra", &sdev->vectors[i]);
 		if (ret)
 			return dev_err_probe(&sdev->pdev->dev, ret, "MSI-X vector %u\n", i);
+		if (i) {
+			sdev->vectors[i].cpu = cpumask_local_spread(i - 1, dev_to_node(&sdev->pdev->dev));
+			irq_set_affinity(pci_irq_vector(sdev->pdev, i), cpumask_of(sdev->vectors[i].cpu));
+		}
 	}
 	return 0;
+}
+
+/*
+ * Those who wait for a queue mostly run where it was made: their CPU is the one to be interrupted. Vectors of a CPU are shared
+ * out evenly by `spread`, which is any number of the queue's; so are all, where a CPU has none. Vector 0 is not for queues.
+ */
+unsigned int sidra_irq_vector(const struct sidra_device *sdev, unsigned int spread)
+{
+	const unsigned int cpu = raw_smp_processor_id();
+	unsigned int i, here = 0;
+
+	for (i = 1; i < sdev->chip.vectors; i++)
+		here += sdev->vectors[i].cpu == cpu;
+	if (!here)
+		return 1 + spread % (sdev->chip.vectors - 1);
+	spread %= here;
+	for (i = 1; sdev->vectors[i].cpu != cpu || spread--; i++)
+		;
+	return i;
 }
 
 void sidra_irq_stop(struct sidra_device *sdev)

@@ -87,6 +87,7 @@ static inline bool sidra_point_stopped(const struct sidra_point *point)
 }
 
 int sidra_irq_init(struct sidra_device *sdev);
+unsigned int sidra_irq_vector(const struct sidra_device *sdev, unsigned int spread);
 /* No look at any queue runs or comes any more. */
 void sidra_irq_stop(struct sidra_device *sdev);
 

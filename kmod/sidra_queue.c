@@ -241,8 +241,7 @@ static struct sidra_queue *alloc_queue(struct sidra_ctx *ctx, const struct sidra
 	queue->point.queue = number;
 	queue->point.armed = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&queue->point.line);
-	/* Vector 0 is not for queues; the others are shared out evenly. */
-	queue->point.vector = 1 + (ctx->slot * 7 + number) % (sdev->chip.vectors - 1);
+	queue->point.vector = sidra_irq_vector(sdev, ctx->slot * 7 + number);
 	sidra_submit_init(queue);
 	ret = alloc_state(queue);
 	if (!ret)
