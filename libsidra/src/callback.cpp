@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <optional>
 #include <system_error>
 
 #include "fault.h"
@@ -19,15 +18,14 @@ namespace {
 
 constexpr int kRecheckMs = 200;  // a lost signal costs this much, never a hang
 
-// The status a callback gets, once it is due.
-std::optional<sidra_status> due_status(Queue& queue, uint32_t epoch, uint64_t value) {
-    if (queue.epoch.load(std::memory_order_acquire) != epoch) return queue.drop_status.load(std::memory_order_relaxed);
+}  // namespace
+
+std::optional<sidra_status> CallbackThread::Entry::status(const Queue& queue) const {
+    if (dropped) return dropped;
     if (queue.timeline() >= value) return SIDRA_OK;
     if (!Queue::stopped(queue.run_state())) return std::nullopt;
     return queue.timeline() >= value ? SIDRA_OK : stopped_status_only(queue);
 }
-
-}  // namespace
 
 CallbackThread::CallbackThread() : eventfd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (eventfd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd for callbacks");
@@ -63,15 +61,18 @@ void CallbackThread::wake() {
 }
 
 void CallbackThread::add(const Point& point, sidra_callback function, void* user) {
-    bool news;
-    {
-        const std::lock_guard lock(mutex_);
-        Lane& lane = lanes_[point.queue.get()];
-        lane.queue = point.queue;
-        news = lane.entries.empty();
-        lane.entries.push_back({point.epoch, point.value, function, user});
-    }
+    Lane& lane = lanes_[point.queue.get()];
+    lane.queue = point.queue;
+    const bool news = lane.entries.empty();
+    lane.entries.push_back({point.value, function, user, std::nullopt});
     if (news) wake();  // else the thread waits for the one in front, and comes to this one by itself
+}
+
+void CallbackThread::drop(const Queue* queue, sidra_status status) {
+    const auto lane = lanes_.find(queue);
+    if (lane == lanes_.end()) return;
+    for (Entry& entry : lane->second.entries)
+        if (!entry.dropped) entry.dropped = status;
 }
 
 void CallbackThread::drain(const Queue* queue) {
@@ -93,7 +94,7 @@ bool CallbackThread::run_due(std::unique_lock<std::mutex>& lock) {
             return true;
         }
         const Entry entry = lane.entries.front();
-        const std::optional<sidra_status> status = due_status(*lane.queue, entry.epoch, entry.value);
+        const std::optional<sidra_status> status = entry.status(*lane.queue);
         if (!status) continue;
         lane.entries.pop_front();
         lane.armed = false;

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "sidra/sidra.h"
@@ -30,10 +31,15 @@ class CallbackThread {
 
     // To look at all callbacks now.
     void wake();
-    void add(const Point& point, sidra_callback function, void* user);
     // While it is held no callback learns its status: for whoever drops work in two steps, the driver's and ours,
-    // between which a state page may say that it was done or lost.
+    // between which a state page may say that it was done or lost; and for whoever adds a callback, so that no drop
+    // comes between its place and its entry.
     std::unique_lock<std::mutex> hold() { return std::unique_lock(mutex_); }
+    // Held. A callback for a place of the queue as it is now.
+    void add(const Point& point, sidra_callback function, void* user);
+    // Held. What the queue's callbacks so far stand for is dropped: they are told this status, and not that of a drop
+    // to come.
+    void drop(const Queue* queue, sidra_status status);
     // Runs what is pending of a queue whose places were dropped, and returns when that is done (at once on the thread
     // itself).
     void drain(const Queue* queue);
@@ -41,10 +47,12 @@ class CallbackThread {
 
    private:
     struct Entry {
-        uint32_t epoch;
         uint64_t value;
         sidra_callback function;
         void* user;
+        std::optional<sidra_status> dropped;  // how, once it is
+        // What the callback is told, once it is due.
+        std::optional<sidra_status> status(const Queue& queue) const;
     };
     struct Lane {  // callbacks of one queue, in order
         std::shared_ptr<Queue> queue;

@@ -40,11 +40,8 @@ class Queue {
         transport->ring(doorbell);
     }
 
-    // What is queued will not run: places before now count as dropped, with this status for their callbacks.
-    void drop_all(sidra_status status) {
-        drop_status.store(status, std::memory_order_relaxed);
-        epoch.fetch_add(1, std::memory_order_release);
-    }
+    // What is queued will not run: places before now count as dropped.
+    void drop_all() { epoch.fetch_add(1, std::memory_order_release); }
 
     // The driver has dropped the queue by itself (and may have given its number to another one).
     void forget() { alive_ = false; }
@@ -69,7 +66,6 @@ class Queue {
     uint32_t stream_id = 0;
     const sidra_report* reports = nullptr;
     std::atomic<uint32_t> epoch{0};
-    std::atomic<sidra_status> drop_status{SIDRA_OK};
 
    private:
     Queue() = default;

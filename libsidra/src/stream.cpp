@@ -59,10 +59,13 @@ void adopt_queue(sidra_stream* stream, std::shared_ptr<Queue> queue) {
     stream->current_queue = std::move(queue);
 }
 
-// Forgets what is queued, and lets go of its staged copies; reap() went before. An open batch or recording stays open:
-// its end is the caller's. The lock is held; what is returned must die after it is let go.
-[[nodiscard]] std::vector<Deferred> drop_work(sidra_stream* stream, sidra_status status) {
-    stream->current_queue->drop_all(status);
+// Forgets what is queued, and lets go of its staged copies; reap() went before. Its callbacks are told `status`. An
+// open batch or recording stays open: its end is the caller's. The lock and the callbacks are held; what is returned
+// must die after the lock is let go.
+[[nodiscard]] std::vector<Deferred> drop_work(sidra_stream* stream, const std::shared_ptr<CallbackThread>& callbacks,
+                                              sidra_status status) {
+    stream->current_queue->drop_all();
+    if (callbacks) callbacks->drop(stream->current_queue.get(), status);
     stream->deferred_count.store(0, std::memory_order_relaxed);
     return std::exchange(stream->deferred, {});
 }
@@ -122,9 +125,11 @@ sidra_status renew_queue(const char* call, sidra_stream* stream) {
         const std::lock_guard lock(stream->fd_mutex);
         stream->armed_value = 0;
     }
+    const std::shared_ptr<CallbackThread>& callbacks = stream->context->callbacks;
     std::vector<Deferred> dropped;
+    const auto held = hold_callbacks(callbacks);
     const std::lock_guard lock(stream->lock);
-    dropped = drop_work(stream, SIDRA_ERROR_CONTEXT_LOST);
+    dropped = drop_work(stream, callbacks, SIDRA_ERROR_CONTEXT_LOST);
     uint64_t device_ps = 0, energy_pj = 0;
     read_cost(*stream->current_queue, &device_ps, &energy_pj);
     stream->former_device_ps += device_ps;
@@ -175,7 +180,7 @@ sidra_status sidra_stream_destroy(sidra_stream* stream) {
                 SIDRA_TRY(stream->current_queue->destroy(call));
                 reap(stream);
                 const std::lock_guard lock(stream->lock);
-                dropped = drop_work(stream, SIDRA_ERROR_INVALID_HANDLE);
+                dropped = drop_work(stream, callbacks, SIDRA_ERROR_INVALID_HANDLE);
             }
             {
                 const std::lock_guard lock(context->mutex);
@@ -282,14 +287,15 @@ sidra_status sidra_stream_add_callback(sidra_stream* stream, sidra_callback fn, 
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "stream", stream));
         if (fn == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`fn` is NULL");
-        Point point;
-        SIDRA_TRY(current_point(call, stream, &point));
         std::shared_ptr<CallbackThread> callbacks;
         {
             const std::lock_guard lock(stream->context->mutex);
             if (!stream->context->callbacks) stream->context->callbacks = std::make_shared<CallbackThread>();
             callbacks = stream->context->callbacks;
         }
+        const auto held = callbacks->hold();
+        Point point;
+        SIDRA_TRY(current_point(call, stream, &point));
         callbacks->add(point, fn, user);
         return SIDRA_OK;
     });
@@ -309,6 +315,7 @@ sidra_status sidra_stream_reset(sidra_stream* stream) {
         SIDRA_TRY(check(call, "stream", stream));
         // Host signals ring the doorbells of the context's streams: not while the write index is moved.
         const std::lock_guard context_lock(stream->context->mutex);
+        const std::shared_ptr<CallbackThread>& callbacks = stream->context->callbacks;
         Queue& queue = *stream->current_queue;
         if (queue.run_state() == SIDRA_QUEUE_LOST) return lost_status(call, *stream->context);
         std::string detail;
@@ -318,7 +325,7 @@ sidra_status sidra_stream_reset(sidra_stream* stream) {
         reap(stream);
         std::vector<Deferred> dropped;
         {
-            const auto held = hold_callbacks(stream->context->callbacks);
+            const auto held = hold_callbacks(callbacks);
             const std::lock_guard lock(stream->lock);
             if (const int error = request(*queue.transport, SIDRA_IOCTL_QUEUE_RESET, &reset, &detail); error != 0)
                 return fail_errno(call, error, fmt::format("resetting stream {}", stream->id), detail);
@@ -327,9 +334,9 @@ sidra_status sidra_stream_reset(sidra_stream* stream) {
             queue.written.store(index, std::memory_order_relaxed);
             queue.published = queue.seen_timeline = index;
             __atomic_store_n(queue.write_word, index, __ATOMIC_RELEASE);
-            dropped = drop_work(stream, SIDRA_ERROR_FAULT);
+            dropped = drop_work(stream, callbacks, SIDRA_ERROR_FAULT);
         }
-        if (stream->context->callbacks) stream->context->callbacks->wake();
+        if (callbacks) callbacks->wake();
         return SIDRA_OK;
     });
 }

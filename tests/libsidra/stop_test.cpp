@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <future>
 #include <set>
 #include <string>
 #include <vector>
@@ -194,6 +195,34 @@ TEST_F(Stopped, CallbacksLearnWhy) {
     EXPECT_EQ(1, destroyed.calls) << "destroy must not return before";
     destroyed.expect(SIDRA_ERROR_INVALID_HANDLE);
     EXPECT_EQ(SIDRA_ERROR_INVALID_ARGUMENT, sidra_stream_add_callback(stream, nullptr, nullptr));
+}
+
+// A callback that keeps those behind it waiting, so that more happens before they are told.
+struct Gate {
+    std::promise<void> opened;
+    static void callback(sidra_status, void* user) { static_cast<Gate*>(user)->opened.get_future().wait(); }
+};
+
+TEST_F(Stopped, CallbacksLearnHowTheirOwnWorkWasDropped) {
+    Gate gate;
+    Seen reset, lost, behind;
+    ASSERT_OK(sidra_stream_add_callback(stream, Gate::callback, &gate));
+    fake->set_automatic(false);
+    ASSERT_OK(sidra_nop_async(stream));
+    ASSERT_OK(sidra_stream_add_callback(stream, Seen::callback, &reset));
+    ASSERT_OK(sidra_stream_reset(stream));
+    ASSERT_OK(sidra_nop_async(stream));
+    ASSERT_OK(sidra_stream_add_callback(stream, Seen::callback, &lost));
+    fake->lose_all();
+    ASSERT_OK(sidra_context_recover(context));
+    fake->set_automatic(true);
+    ASSERT_OK(sidra_nop_async(stream));
+    ASSERT_OK(sidra_stream_add_callback(stream, Seen::callback, &behind));
+    EXPECT_EQ(0, reset.calls + lost.calls);
+    gate.opened.set_value();
+    reset.expect(SIDRA_ERROR_FAULT);
+    lost.expect(SIDRA_ERROR_CONTEXT_LOST);
+    behind.expect(SIDRA_OK);
 }
 
 TEST_F(Stopped, EventsOfDestroyedStreamsAreDone) {
