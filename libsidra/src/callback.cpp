@@ -28,7 +28,7 @@ std::optional<sidra_status> CallbackThread::Entry::status(const Queue& queue) co
 }
 
 CallbackThread::CallbackThread() : eventfd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (eventfd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd for callbacks");
+    if (eventfd_ < 0) throw std::system_error(errno, std::generic_category(), "no eventfd");
     // The application's signals are not for this thread.
     sigset_t all, before;
     sigfillset(&all);

@@ -34,8 +34,8 @@ sidra_status open_device(const char* call, uint32_t index, const sidra_device_op
 
     const int error = open_embedded(index, whole, &transport, &detail);
     if (error != 0)
-        // The options are good in themselves, so a chip that cannot start lacks something here: an engine, if one was
-        // asked for.
+        // The options are good in themselves, so a chip that has memory and cannot start lacks something else here: an
+        // engine, if one was asked for.
         return fail_errno(
             call, error, fmt::format("opening embedded device {}", index), detail,
             {{ENODEV, whole.engine != SIDRA_ENGINE_AUTO ? SIDRA_ERROR_NOT_SUPPORTED : SIDRA_ERROR_NO_DEVICE}});

@@ -31,7 +31,7 @@ sidra_status Queue::create(const char* call, sidra_context* context, const Queue
     create.flags = options.reports ? SIDRA_QUEUE_REPORTS : 0;
     if (const int error = request(transport, SIDRA_IOCTL_QUEUE_CREATE, &create, &detail); error != 0)
         return fail_errno(call, error, fmt::format("creating a queue in context {}", context->id), detail,
-                          {{EAGAIN, SIDRA_ERROR_OUT_OF_MEMORY}});  // no thread to run an embedded chip
+                          {{EAGAIN, SIDRA_ERROR_LIMIT}});  // no thread to run an embedded chip
     made->context = context;
     made->transport = &transport;
     made->number = create.queue;

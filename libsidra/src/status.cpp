@@ -58,7 +58,7 @@ const char* hint(sidra_status status) {
         case SIDRA_ERROR_OUT_OF_CROSSBARS:
             return "Destroy weights, evict names, or use the offset encoding";
         case SIDRA_ERROR_LIMIT:
-            return "Destroy objects of this kind that are not needed";
+            return "Let go of what is not needed (objects of this kind, threads, file descriptors), or raise the limit";
         case SIDRA_ERROR_PERMISSION:
             return "Ask the owner for the right, or run with more privileges";
         case SIDRA_ERROR_MEMLOCK:

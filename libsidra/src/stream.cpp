@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <system_error>
 
 #include "fault.h"
 #include "program.h"
@@ -68,6 +69,20 @@ void adopt_queue(sidra_stream* stream, std::shared_ptr<Queue> queue) {
     if (callbacks) callbacks->drop(stream->current_queue.get(), status);
     stream->deferred_count.store(0, std::memory_order_relaxed);
     return std::exchange(stream->deferred, {});
+}
+
+// The context's thread for callbacks, made now if there is none.
+sidra_status find_callbacks(const char* call, sidra_context* context, std::shared_ptr<CallbackThread>* callbacks) {
+    const std::lock_guard lock(context->mutex);
+    try {
+        if (!context->callbacks) context->callbacks = std::make_shared<CallbackThread>();
+    } catch (const std::system_error& error) {
+        return fail_errno(call, -error.code().value(),
+                          fmt::format("making the thread for the callbacks of context {}", context->id), error.what(),
+                          {{EAGAIN, SIDRA_ERROR_LIMIT}});  // std::thread's, whatever it is that the system is short of
+    }
+    *callbacks = context->callbacks;
+    return SIDRA_OK;
 }
 
 std::unique_lock<std::mutex> hold_callbacks(const std::shared_ptr<CallbackThread>& callbacks) {
@@ -288,11 +303,7 @@ sidra_status sidra_stream_add_callback(sidra_stream* stream, sidra_callback fn, 
         SIDRA_TRY(check(call, "stream", stream));
         if (fn == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`fn` is NULL");
         std::shared_ptr<CallbackThread> callbacks;
-        {
-            const std::lock_guard lock(stream->context->mutex);
-            if (!stream->context->callbacks) stream->context->callbacks = std::make_shared<CallbackThread>();
-            callbacks = stream->context->callbacks;
-        }
+        SIDRA_TRY(find_callbacks(call, stream->context, &callbacks));
         const auto held = callbacks->hold();
         Point point;
         SIDRA_TRY(current_point(call, stream, &point));

@@ -89,12 +89,12 @@ struct Impatient {
         sidra_chip_config config{};
         config.profile = SIDRA_CHIP_SMALL;
         config.workers = 1;
+        int error = 0;
         std::string text;
-        host = embedded::ChipHost::create(config, &text);
+        host = embedded::ChipHost::create(config, &error, &text);
         EXPECT_NE(host, nullptr) << text;
         embedded::DriverTuning tuning;
         tuning.admin_timeout_ns = 50'000'000;
-        int error = 0;
         session = std::make_unique<embedded::Session>(embedded::Driver::probe(*host, false, tuning, &error, text));
         EXPECT_EQ(error, 0) << text;
     }

@@ -55,7 +55,7 @@ typedef enum sidra_status {
 	SIDRA_ERROR_OUT_OF_MEMORY = 4,		/* host memory or device address space */
 	SIDRA_ERROR_OUT_OF_DEVICE_MEMORY = 5,	/* L3 */
 	SIDRA_ERROR_OUT_OF_CROSSBARS = 6,
-	SIDRA_ERROR_LIMIT = 7,			/* contexts, queues, table entries */
+	SIDRA_ERROR_LIMIT = 7,			/* contexts, queues, table entries; the process's threads and file descriptors */
 	SIDRA_ERROR_TIMEOUT = 8,		/* the deadline passed; the work goes on */
 	SIDRA_ERROR_NOT_READY = 9,		/* a query: not done yet */
 	SIDRA_ERROR_NO_DEVICE = 10,

@@ -2,6 +2,7 @@
 #include "chip_host.h"
 
 #include <array>
+#include <cerrno>
 
 #include "futex.h"
 
@@ -46,7 +47,7 @@ void kick(void* self) { host_of(self).executor().kick(); }
 
 ChipHost::ChipHost() : interrupts_(*this), executor_(*this) {}
 
-std::unique_ptr<ChipHost> ChipHost::create(const sidra_chip_config& config, std::string* error) {
+std::unique_ptr<ChipHost> ChipHost::create(const sidra_chip_config& config, int* error, std::string* why) {
     std::unique_ptr<ChipHost> host(new ChipHost);
     const sidra_chip_host callbacks = {
         .self = host.get(),
@@ -59,9 +60,12 @@ std::unique_ptr<ChipHost> ChipHost::create(const sidra_chip_config& config, std:
         .kick = kick,
     };
     std::array<char, 256> text{};
+    errno = 0;
     if (sidra_chip_create(&config, &callbacks, &host->chip_, text.data(), text.size()) == 0) return host;
+    // The chip gives its reason in words only; but where the system refused memory, that left its number behind.
+    *error = errno == ENOMEM ? -ENOMEM : -ENODEV;
     host->chip_ = nullptr;
-    *error = text.data();
+    *why = text.data();
     return nullptr;
 }
 

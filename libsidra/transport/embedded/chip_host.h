@@ -16,8 +16,8 @@ namespace sidra::embedded {
 
 class ChipHost final : private Runnable {
    public:
-    // nullptr, and why in *error. Throws std::bad_alloc.
-    static std::unique_ptr<ChipHost> create(const sidra_chip_config& config, std::string* error);
+    // nullptr on failure, with -errno and why: -ENOMEM, or -ENODEV for a chip that cannot be. Throws std::bad_alloc.
+    static std::unique_ptr<ChipHost> create(const sidra_chip_config& config, int* error, std::string* why);
     ~ChipHost();
 
     uint64_t read_register(uint64_t offset, unsigned size) const { return sidra_chip_mmio_read(chip_, offset, size); }

@@ -38,7 +38,7 @@ struct ChipInfo {
 class Driver final : private CellPort, private NvmStore {
    public:
     // `used`: an earlier driver ran this chip, so L3 may hold its data. nullptr on failure, with -errno and why. May
-    // throw bad_alloc.
+    // throw bad_alloc, and system_error for want of a file descriptor.
     static std::unique_ptr<Driver> probe(ChipHost& host, bool used, const DriverTuning& tuning, int* error,
                                          Detail& detail);
     ~Driver();

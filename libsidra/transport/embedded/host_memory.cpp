@@ -4,8 +4,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <new>
+#include <system_error>
 
 #if defined(__SANITIZE_THREAD__)
 #define SIDRA_THREAD_SANITIZER 1
@@ -60,7 +62,7 @@ StatePages::StatePages(uint32_t count) : size_(size_t{count} * SIDRA_PAGE_SIZE) 
     free_.reserve(count);
     for (uint32_t number = count; number-- > 0;) free_.push_back(number);
     const int fd = memfd_create("sidra-state", MFD_CLOEXEC);
-    if (fd < 0) throw std::bad_alloc();
+    if (fd < 0) throw std::system_error(errno, std::generic_category(), "no file for the state pages of queues");
     try {
         if (ftruncate(fd, static_cast<off_t>(size_)) != 0) throw std::bad_alloc();
         writable_ = map_pages(size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd);

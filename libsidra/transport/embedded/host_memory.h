@@ -40,7 +40,7 @@ class HostMemory {
 // application that stores to its state page faults instead of moving its own timeline.
 class StatePages {
    public:
-    // Throws std::bad_alloc.
+    // Throws std::bad_alloc, and std::system_error where the system gives no file for them.
     explicit StatePages(uint32_t count);
     ~StatePages();
     StatePages(const StatePages&) = delete;

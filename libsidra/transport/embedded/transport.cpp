@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <system_error>
 #include <vector>
 
 #include "chip_host.h"
@@ -200,9 +201,10 @@ int find_card(uint32_t index, const sidra_chip_config& config, bool shared, std:
         }
     }
     auto fresh = std::make_shared<Card>(config);
+    int error = 0;
     std::string reason;
-    fresh->host = ChipHost::create(config, &reason);
-    if (!fresh->host) return fail(*detail, -ENODEV, "the chip model cannot start: {}", reason);
+    fresh->host = ChipHost::create(config, &error, &reason);
+    if (!fresh->host) return fail(*detail, error, "the chip model cannot start: {}", reason);
     *card = std::move(fresh);
     return 0;
 }
@@ -242,6 +244,8 @@ int open_embedded(uint32_t index, const sidra_device_options& options, std::uniq
         return 0;
     } catch (const std::bad_alloc&) {
         return fail(why, -ENOMEM, "the system has no memory for an embedded chip");
+    } catch (const std::system_error& error) {
+        return fail(why, -error.code().value(), "{}", error.what());
     }
 }
 
