@@ -25,9 +25,13 @@ sidra_status open_device(const char* call, uint32_t index, const sidra_device_op
     if (!choice.embedded) {
         const std::string& node = choice.nodes[index];
         if (const int error = open_kernel(node, &transport, &detail); error != 0)
-            return fail_errno(
-                call, error, fmt::format("opening {}", node), detail,
-                {{ENOENT, SIDRA_ERROR_NO_DEVICE}, {ENODEV, SIDRA_ERROR_NO_DEVICE}, {ENXIO, SIDRA_ERROR_NO_DEVICE}});
+            return fail_errno(call, error, fmt::format("opening {}", node), detail,
+                              {{ENOENT, SIDRA_ERROR_NO_DEVICE},
+                               {ENOTDIR, SIDRA_ERROR_NO_DEVICE},
+                               {ENAMETOOLONG, SIDRA_ERROR_NO_DEVICE},
+                               {ELOOP, SIDRA_ERROR_NO_DEVICE},
+                               {ENODEV, SIDRA_ERROR_NO_DEVICE},
+                               {ENXIO, SIDRA_ERROR_NO_DEVICE}});
         return adopt_transport(call, index, std::move(transport), device);
     }
     if (choice.by_default) announce_embedded();

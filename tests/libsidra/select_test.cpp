@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Which device opens: the environment and the nodes in a directory.
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -101,6 +103,33 @@ TEST_F(Select, ANodeIsNeverReplacedByTheModel) {
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "another driver")) << sidra_last_error();
     EXPECT_FAILS(SIDRA_ERROR_NO_DEVICE, sidra_device_open(1, nullptr, &device));
     EXPECT_EQ(nullptr, device);
+}
+
+TEST_F(Select, WhatIsNoNodeIsCalledWhatItIs) {
+    const auto refused = [](const std::string& path, const char* words) {
+        setenv("SIDRA_DEVICE", path.c_str(), 1);
+        sidra_device* device = nullptr;
+        EXPECT_FAILS(SIDRA_ERROR_NO_DEVICE, sidra_device_open(0, nullptr, &device));
+        EXPECT_NE(nullptr, std::strstr(sidra_last_error(), words)) << sidra_last_error();
+        EXPECT_NE(nullptr, std::strstr(sidra_last_error(), path.c_str())) << sidra_last_error();
+    };
+    add_node("file");
+    const std::string pipe = directory / "pipe", socket_path = directory / "socket", loop = directory / "loop";
+    ASSERT_EQ(0, mkfifo(pipe.c_str(), 0600));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    ASSERT_LT(socket_path.size(), sizeof address.sun_path);
+    socket_path.copy(address.sun_path, socket_path.size());
+    const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(0, bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address));
+    ASSERT_EQ(0, symlink(loop.c_str(), loop.c_str()));
+    refused(directory, "a directory");
+    refused(directory / "file", "a regular file");
+    refused(directory / "file" / "below", "does not exist");
+    refused(pipe, "a pipe");
+    refused(socket_path, "a socket");
+    refused(loop, "symbolic links");
+    close(listener);
 }
 
 TEST_F(Select, AFunctionWithoutADriverIsNeverReplacedByTheModel) {

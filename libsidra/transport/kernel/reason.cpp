@@ -103,6 +103,7 @@ std::string reason_of_open(const std::string& node, int error) {
     struct stat status {};
     switch (error) {
         case -ENOENT:
+        case -ENOTDIR:
             return fmt::format("{} does not exist; is the driver loaded (modprobe sidra)?", node);
         case -EACCES:
         case -EPERM:

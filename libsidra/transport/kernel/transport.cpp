@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "file_kind.h"
 #include "reason.h"
 
 namespace sidra {
@@ -187,6 +188,12 @@ int refuse(std::string* detail, int error, std::string text) {
     return error;
 }
 
+int refuse_kind(std::string* detail, const std::string& node, const struct stat& status) {
+    return refuse(detail, -ENODEV,
+                  fmt::format("{} is not a device node but {}; SIDRA_DEVICE must name one such as /dev/sidra0", node,
+                              file_kind(status.st_mode)));
+}
+
 // By name: other drivers have requests of the same number, and would carry them out.
 bool is_ours(int fd) {
     const std::unique_ptr<drmVersion, void (*)(drmVersionPtr)> version(drmGetVersion(fd), drmFreeVersion);
@@ -196,14 +203,16 @@ bool is_ours(int fd) {
 }  // namespace
 
 int open_kernel(const std::string& node, std::unique_ptr<Transport>* transport, std::string* detail) {
+    struct stat status {};
+    // Looked at before it is opened: some things do something then, or cannot be opened for writing and say that
+    // instead.
+    if (stat(node.c_str(), &status) == 0 && !S_ISCHR(status.st_mode)) return refuse_kind(detail, node, status);
     auto file = std::make_unique<FileDescriptor>(open(node.c_str(), O_RDWR | O_CLOEXEC));
     if (file->get() < 0) {
         const int error = -errno;
         return refuse(detail, error, reason_of_open(node, error));
     }
-    struct stat status {};
-    if (fstat(file->get(), &status) != 0 || !S_ISCHR(status.st_mode))
-        return refuse(detail, -ENODEV, fmt::format("{} is not a device node", node));
+    if (fstat(file->get(), &status) != 0 || !S_ISCHR(status.st_mode)) return refuse_kind(detail, node, status);
     if (!is_ours(file->get()))
         return refuse(
             detail, -ENODEV,
