@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "buffer.h"
 
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "file_kind.h"
 #include "file_reader.h"
 
 namespace sidra {
@@ -46,6 +52,25 @@ sidra_status new_buffer(sidra_context* context, std::unique_ptr<DeviceMemory> me
     made->memory = std::move(memory);
     *buffer = made;
     return SIDRA_OK;
+}
+
+// Numbers by which a driver tells of its device mean something else here: the file, or what it lies on.
+[[gnu::cold]] sidra_status bad_file(const char* call, int fd, int error) {
+    struct stat status {};
+    if (error == -EISDIR)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "file descriptor {} is a directory; open a file in it", fd);
+    if (error == -ESPIPE && fstat(fd, &status) == 0)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "file descriptor {} is {}, which may never end; read(2) what it gives to the address that "
+                    "sidra_buffer_map() tells",
+                    fd, file_kind(status.st_mode));
+    const sidra_status known = status_of_errno(error);
+    if (known == SIDRA_ERROR_OUT_OF_MEMORY || known == SIDRA_ERROR_LIMIT || known == SIDRA_ERROR_PERMISSION)
+        return fail_errno(call, error, fmt::format("reading file descriptor {}", fd), {});
+    return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                "file descriptor {} cannot be read: {} (errno {}); it must be a file that is open for reading, on "
+                "storage that works",
+                fd, std::generic_category().message(-error), -error);
 }
 
 }  // namespace
@@ -127,11 +152,7 @@ sidra_status sidra_buffer_read_file(sidra_buffer* buffer, size_t offset, int fd,
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`file_offset` {} is beyond what a file can have",
                         file_offset);
         const int64_t bytes = read_file(fd, file_offset, buffer->memory->host() + offset, size);
-        if (bytes < 0)
-            return fail_errno(call, static_cast<int>(bytes), fmt::format("reading file descriptor {}", fd), {},
-                              {{EBADF, SIDRA_ERROR_INVALID_ARGUMENT},
-                               {ESPIPE, SIDRA_ERROR_INVALID_ARGUMENT},
-                               {EISDIR, SIDRA_ERROR_INVALID_ARGUMENT}});
+        if (bytes < 0) return bad_file(call, fd, static_cast<int>(bytes));
         if (got != nullptr) *got = static_cast<size_t>(bytes);
         else if (static_cast<uint64_t>(bytes) < size)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "the file has only {} of {} bytes from offset {} on", bytes,

@@ -5,6 +5,7 @@
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -149,11 +150,28 @@ TEST_F(BufferFile, BadInputIsRefused) {
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, file.fd, 0, 1001, nullptr));
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "1000 of 1001")) << sidra_last_error();
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, -1, 0, 1, nullptr));
+}
+
+// None of these is a fault of a stream, or a loss of the device, whatever the kernel's number is.
+TEST_F(BufferFile, WhatCannotBeReadIsCalledWhatItIs) {
+    const Buffer buffer(context, 4096);
+    const auto refused = [&](int fd, const char* words) {
+        EXPECT_GE(fd, 0);
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, fd, 0, 1, nullptr));
+        EXPECT_NE(nullptr, std::strstr(sidra_last_error(), words)) << sidra_last_error();
+        close(fd);
+    };
     int ends[2];
     ASSERT_EQ(0, pipe(ends));
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, ends[0], 0, 1, nullptr));
-    close(ends[0]);
+    refused(ends[0], "a pipe");
     close(ends[1]);
+    ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+    refused(ends[0], "a socket");
+    close(ends[1]);
+    refused(open("/dev/zero", O_RDONLY | O_CLOEXEC), "a character device");
+    refused(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC), "a directory");
+    refused(open("/tmp", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600), "open for reading");
+    refused(open("/proc/self/mem", O_RDONLY | O_CLOEXEC), "Input/output error");  // nothing is mapped at 0
 }
 
 }  // namespace
