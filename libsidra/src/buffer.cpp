@@ -85,7 +85,7 @@ sidra_status sidra_buffer_create(sidra_context* context, size_t size, uint32_t f
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`flags` has unknown bits ({:#x}); see sidra_buffer_flags",
                         flags);
         const bool local = (flags & SIDRA_BUFFER_DEVICE) != 0;
-        if (size > (uint64_t{1} << SIDRA_VA_BITS))
+        if (size >= (uint64_t{1} << SIDRA_VA_BITS))
             return fail(local ? SIDRA_ERROR_OUT_OF_DEVICE_MEMORY : SIDRA_ERROR_OUT_OF_MEMORY, call,
                         "{} bytes do not fit in the {}-bit address space of a context", size, SIDRA_VA_BITS);
         std::unique_ptr<DeviceMemory> memory;
@@ -106,7 +106,7 @@ sidra_status sidra_buffer_register(sidra_context* context, void* memory, size_t 
         if (reinterpret_cast<uintptr_t>(memory) + size < size)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} bytes at {} wrap around the address space", size,
                         memory);
-        if (size > (uint64_t{1} << SIDRA_VA_BITS))
+        if (size >= (uint64_t{1} << SIDRA_VA_BITS))
             return fail(SIDRA_ERROR_OUT_OF_MEMORY, call, "{} bytes do not fit in the {}-bit address space of a context",
                         size, SIDRA_VA_BITS);
         std::unique_ptr<DeviceMemory> enrolled;

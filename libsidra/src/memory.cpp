@@ -22,7 +22,9 @@ sidra_status DeviceMemory::create(const char* call, sidra_context* context, uint
         return fail_errno(call, error, fmt::format("allocating {} bytes of {}", size, local ? "L3" : "host memory"),
                           detail,
                           {{ENOSPC, local ? SIDRA_ERROR_OUT_OF_DEVICE_MEMORY : SIDRA_ERROR_OUT_OF_MEMORY},
-                           {ENOMEM, local ? SIDRA_ERROR_OUT_OF_DEVICE_MEMORY : SIDRA_ERROR_OUT_OF_MEMORY}});
+                           {ENOMEM, local ? SIDRA_ERROR_OUT_OF_DEVICE_MEMORY : SIDRA_ERROR_OUT_OF_MEMORY},
+                           // Too large for an address space: all else in the request is ours.
+                           {EINVAL, local ? SIDRA_ERROR_OUT_OF_DEVICE_MEMORY : SIDRA_ERROR_OUT_OF_MEMORY}});
     made->handle_ = create.handle;
     made->host_ = static_cast<std::byte*>(context->transport->map(create.mmap_offset, create.size, true));
     if (made->host_ == nullptr)

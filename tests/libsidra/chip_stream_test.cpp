@@ -95,7 +95,12 @@ TEST_F(ChipStream, L3RunsOutAndComesBack) {
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_create(context, 0, 0, &more));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_create(context, 1, 2, &more));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_create(context, 1, 0, nullptr));
-    EXPECT_FAILS(SIDRA_ERROR_OUT_OF_MEMORY, sidra_buffer_create(context, SIZE_MAX, 0, &more));
+    const size_t whole_space = size_t{1} << SIDRA_VA_BITS;
+    for (const size_t size : {whole_space, SIZE_MAX}) {
+        EXPECT_FAILS(SIDRA_ERROR_OUT_OF_MEMORY, sidra_buffer_create(context, size, 0, &more));
+        EXPECT_FAILS(SIDRA_ERROR_OUT_OF_DEVICE_MEMORY, sidra_buffer_create(context, size, SIDRA_BUFFER_DEVICE, &more));
+    }
+    EXPECT_FAILS(SIDRA_ERROR_OUT_OF_MEMORY, sidra_buffer_register(context, &address, whole_space, false, &more));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_register(context, nullptr, 1, false, &more));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_register(context, &address, SIZE_MAX, false, &more));
 }

@@ -104,6 +104,9 @@ TEST_F(DriverRequests, ThatFailHaveTheMeaningOfTheirCall) {
     EXPECT_FAILS(SIDRA_ERROR_OUT_OF_DEVICE_MEMORY, sidra_buffer_create(context, 64, SIDRA_BUFFER_DEVICE, &made));
     fake->fail(SIDRA_IOCTL_BUFFER_CREATE, ENOSPC);
     EXPECT_FAILS(SIDRA_ERROR_OUT_OF_MEMORY, sidra_buffer_create(context, 64, SIDRA_BUFFER_HOST, &made));
+    fake->fail(SIDRA_IOCTL_BUFFER_CREATE, EINVAL, {}, 2);  // a size beyond the driver's own limit
+    EXPECT_FAILS(SIDRA_ERROR_OUT_OF_DEVICE_MEMORY, sidra_buffer_create(context, 64, SIDRA_BUFFER_DEVICE, &made));
+    EXPECT_FAILS(SIDRA_ERROR_OUT_OF_MEMORY, sidra_buffer_create(context, 64, SIDRA_BUFFER_HOST, &made));
     fake->fail(SIDRA_IOCTL_BUFFER_BIND, ENOSPC);
     EXPECT_FAILS(SIDRA_ERROR_OUT_OF_MEMORY, sidra_buffer_create(context, 64, SIDRA_BUFFER_HOST, &made));
     fake->fail(SIDRA_IOCTL_BUFFER_REGISTER, EDQUOT);
