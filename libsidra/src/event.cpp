@@ -59,7 +59,7 @@ sidra_status sidra_event_query(sidra_event* event) {
     if (!point.queue) return SIDRA_OK;
     switch (point.state()) {
         case Point::State::kPending:
-            return SIDRA_ERROR_NOT_READY;
+            return not_ready("sidra_event_query: what the event stands for is not done yet; ask again, or wait");
         case Point::State::kStopped:
             return stopped_status(__func__, *point.queue);
         default:

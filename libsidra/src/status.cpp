@@ -105,6 +105,11 @@ sidra_status fail_text(sidra_status status, const char* call, fmt::string_view f
     return status;
 }
 
+sidra_status not_ready(std::string_view text) noexcept {
+    last_error.text[text.copy(last_error.text.data(), last_error.text.size() - 1)] = '\0';
+    return SIDRA_ERROR_NOT_READY;
+}
+
 sidra_status status_of_errno(int negative_errno, std::initializer_list<ErrnoMeaning> special) noexcept {
     for (const ErrnoMeaning& meaning : special)
         if (meaning.error == -negative_errno) return meaning.status;

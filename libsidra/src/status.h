@@ -28,6 +28,9 @@ template <typename... Args>
     return fail_text(status, call, format, fmt::make_format_args(args...));
 }
 
+// NOT_READY of a query, with the whole text: copied and not formatted, because queries are polled.
+[[gnu::cold]] sidra_status not_ready(std::string_view text) noexcept;
+
 // A driver's error number that means something special for one request.
 struct ErrnoMeaning {
     int error;  // positive errno

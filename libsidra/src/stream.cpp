@@ -229,7 +229,7 @@ sidra_status sidra_stream_query(sidra_stream* stream) {
         return SIDRA_OK;
     }
     if (Queue::stopped(queue.run_state()) && queue.timeline() < written) return stopped_status(__func__, queue);
-    return SIDRA_ERROR_NOT_READY;
+    return not_ready("sidra_stream_query: not all of the stream's operations are done yet; ask again, or wait");
 }
 
 sidra_status sidra_stream_timeline(sidra_stream* stream, uint64_t* submitted, uint64_t* completed) {

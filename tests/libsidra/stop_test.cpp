@@ -106,6 +106,23 @@ TEST_F(Stopped, ResetOfAHealthyStreamDropsWhatIsQueued) {
     EXPECT_EQ(submitted, completed);
 }
 
+TEST_F(Stopped, AQueryThatIsNotDoneHasATextOfItsOwn) {
+    sidra_event* event = nullptr;
+    ASSERT_OK(sidra_event_create(context, &event));
+    fake->set_automatic(false);
+    ASSERT_OK(sidra_nop_async(stream));
+    ASSERT_OK(sidra_event_record(event, stream));
+    const auto says = [](const char* call) { return std::string(sidra_last_error()).starts_with(call); };
+    EXPECT_FAILS(SIDRA_ERROR_NOT_READY, sidra_stream_query(stream));
+    EXPECT_TRUE(says("sidra_stream_query: ")) << sidra_last_error();
+    EXPECT_FAILS(SIDRA_ERROR_NOT_READY, sidra_event_query(event));
+    EXPECT_TRUE(says("sidra_event_query: ")) << sidra_last_error();
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_count(nullptr));
+    EXPECT_FAILS(SIDRA_ERROR_NOT_READY, sidra_stream_query(stream));
+    EXPECT_TRUE(says("sidra_stream_query: ")) << sidra_last_error();
+    EXPECT_OK(sidra_event_destroy(event));
+}
+
 TEST_F(Stopped, ALossIsStickyUntilRecovered) {
     sidra_event* event = nullptr;
     ASSERT_OK(sidra_event_create(context, &event));
