@@ -280,6 +280,8 @@ sidra_status sidra_weights_get_info(sidra_weights* weights, sidra_weights_info* 
         SIDRA_TRY(check_struct(call, "sidra_weights_info", info));
         uint32_t done = 0, total = 0;
         SIDRA_TRY(query_progress(call, weights, &done, &total));
+        std::string name;
+        SIDRA_TRY(query_name(call, weights, &name));
         sidra_weights_info result{};
         result.k = weights->k;
         result.n = weights->n;
@@ -293,7 +295,7 @@ sidra_status sidra_weights_get_info(sidra_weights* weights, sidra_weights_info* 
         const std::lock_guard lock(weights->mutex);
         result.program_device_ps = weights->program_device_ps;
         result.program_energy_pj = weights->program_energy_pj;
-        weights->name.copy(result.name, sizeof result.name - 1);
+        name.copy(result.name, sizeof result.name - 1);
         fill_struct(info, result);
         return SIDRA_OK;
     });

@@ -4,6 +4,7 @@
 #ifndef SIDRA_WEIGHTS_H
 #define SIDRA_WEIGHTS_H
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,18 @@
 #include "handle.h"
 #include "memory.h"
 #include "queue.h"
+
+namespace sidra {
+
+// Which named object a handle is of, by what the driver told when it was published (the entry's UUID) or opened (the
+// object's number). Only the device's list knows whether it still has a name: anyone may unlink it.
+struct NamedEntry {
+    bool known = false;
+    uint64_t uid = 0;
+    std::array<uint8_t, 16> uuid{};
+};
+
+}  // namespace sidra
 
 struct sidra_weights : sidra::Handle {
     static constexpr sidra::Kind kKind = sidra::Kind::kWeights;
@@ -35,7 +48,7 @@ struct sidra_weights : sidra::Handle {
     std::shared_ptr<sidra::Staging> staging;  // the values; null for opened and imported weights
     sidra::Point program_point;               // end of the programming while it is under way
     uint64_t program_device_ps = 0, program_energy_pj = 0;
-    std::string name;
+    sidra::NamedEntry named;
 };
 
 namespace sidra {
@@ -77,6 +90,9 @@ inline sidra_status check_programmed(const char* call, const sidra_weights& weig
 
 // How far programming is. Once it is complete: notes what it cost, frees the staged copy, lets go of the queue.
 sidra_status query_progress(const char* call, sidra_weights* weights, uint32_t* done, uint32_t* total);
+
+// The name that the object has now; "" if none.
+sidra_status query_name(const char* call, sidra_weights* weights, std::string* name);
 
 }  // namespace sidra
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Weights beyond one handle: names on the array, and file descriptors. The per-column factors travel with them as data.
+#include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "weights.h"
 
@@ -15,6 +17,16 @@ sidra_status check_name(const char* call, const char* name) {
     if (length >= 1 && length <= SIDRA_NVM_NAME_MAX) return SIDRA_OK;
     return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`name` {}; a name has 1..{} bytes",
                 name == nullptr ? "is NULL" : (length == 0 ? "is empty" : "is too long"), SIDRA_NVM_NAME_MAX);
+}
+
+// A name goes to terminals and into logs.
+sidra_status check_new_name(const char* call, const char* name) {
+    SIDRA_TRY(check_name(call, name));
+    for (const char* at = name; *at != '\0'; ++at)
+        if (const auto byte = static_cast<unsigned char>(*at); byte < 0x20 || byte == 0x7f)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "`name` has the control character {:#04x} at byte {}; choose a name without", byte, at - name);
+    return SIDRA_OK;
 }
 
 sidra_status check_data_size(const char* call, const sidra_weights& weights) {
@@ -41,7 +53,7 @@ int ask_with_data(std::vector<float>* data, Ask&& ask) {
 
 // A handle over what the driver granted, with the factors that came along (none: all 1).
 sidra_status adopt_granted(const char* call, sidra_context* context, const WeightsGrant& grant, std::vector<float> data,
-                           std::string name, sidra_weights** weights) {
+                           const NamedEntry& named, sidra_weights** weights) {
     if (data.empty()) data.assign(grant.n, 1.0f);
     if (data.size() != grant.n) {
         drop_grant(*context, grant.index);
@@ -52,7 +64,7 @@ sidra_status adopt_granted(const char* call, sidra_context* context, const Weigh
     }
     sidra_weights* made = nullptr;
     SIDRA_TRY(adopt_weights(call, context, grant, std::move(data), &made));
-    made->name = std::move(name);
+    made->named = named;
     // Programmed by whoever gave it; if not completely, the chip says so.
     made->program_queued.store(true, std::memory_order_relaxed);
     *weights = made;
@@ -71,7 +83,41 @@ sidra_status remove_name(const char* call, sidra_context* context, const char* n
     return SIDRA_OK;
 }
 
+// The next entry at or after *cursor, which moves behind it; -ENOENT: there is none.
+int next_entry(const sidra_context& context, uint32_t* cursor, sidra_nvm_entry* entry, std::string* detail) {
+    sidra_ioctl_weights_list list{};
+    list.entry = reinterpret_cast<uintptr_t>(entry);
+    list.cursor = *cursor;
+    const int error = request(*context.transport, SIDRA_IOCTL_WEIGHTS_LIST, &list, detail);
+    if (error == 0) *cursor = list.cursor;
+    return error;
+}
+
 }  // namespace
+
+sidra_status query_name(const char* call, sidra_weights* weights, std::string* name) {
+    NamedEntry named;
+    {
+        const std::lock_guard lock(weights->mutex);
+        named = weights->named;
+    }
+    name->clear();
+    if (!named.known) return SIDRA_OK;
+    uint32_t cursor = 0;
+    sidra_nvm_entry entry{};
+    std::string detail;
+    int error;
+    while ((error = next_entry(*weights->context, &cursor, &entry, &detail)) == 0) {
+        const bool same = named.uid != 0 ? entry.uid == named.uid
+                                         : std::equal(named.uuid.begin(), named.uuid.end(), std::begin(entry.uuid));
+        if (!same) continue;
+        name->assign(entry.name, strnlen(entry.name, sizeof entry.name));
+        return SIDRA_OK;
+    }
+    if (error == -ENOENT) return SIDRA_OK;
+    return fail_errno(call, error, fmt::format("looking for the name of weights {}", weights->id), detail);
+}
+
 }  // namespace sidra
 
 using namespace sidra;
@@ -80,12 +126,11 @@ sidra_status sidra_weights_publish(sidra_weights* weights, const char* name, uin
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         constexpr uint32_t kDefaultMode = 0600;
         SIDRA_TRY(check(call, "weights", weights));
-        SIDRA_TRY(check_name(call, name));
+        SIDRA_TRY(check_new_name(call, name));
         if ((mode & ~uint32_t{0777}) != 0)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`mode` is {:#o}: only permission bits (0777) are allowed",
                         mode);
         SIDRA_TRY(check_data_size(call, *weights));
-        std::string kept = name;
         std::string detail;
         sidra_ioctl_weights_publish publish{};
         publish.context = weights->context->number;
@@ -98,7 +143,8 @@ sidra_status sidra_weights_publish(sidra_weights* weights, const char* name, uin
             error != 0)
             return fail_errno(call, error, fmt::format("publishing weights {} as \"{}\"", weights->id, name), detail);
         const std::lock_guard lock(weights->mutex);
-        weights->name = std::move(kept);
+        weights->named = {.known = true};
+        std::copy(std::begin(publish.uuid), std::end(publish.uuid), weights->named.uuid.begin());
         return SIDRA_OK;
     });
 }
@@ -130,7 +176,7 @@ sidra_status sidra_weights_open(sidra_context* context, const char* name, sidra_
         if (error == -EACCES) error = open_with(rights = SIDRA_WEIGHTS_COMPUTE);  // readable by us, but not ours
         if (error != 0) return fail_errno(call, error, fmt::format("opening weights \"{}\"", name), detail);
         return adopt_granted(call, context, {open.index, open.rows, open.cols, open.encoding, rights, open.xbars},
-                             std::move(data), name, weights);
+                             std::move(data), {.known = true, .uid = open.uid}, weights);
     });
 }
 
@@ -151,13 +197,9 @@ sidra_status sidra_weights_list(sidra_context* context, uint32_t* cursor, char* 
                         "`cursor` and `name` are needed, and room for {} bytes in `name`", SIDRA_NVM_NAME_MAX + 1);
         std::string detail;
         sidra_nvm_entry entry{};
-        sidra_ioctl_weights_list list{};
-        list.entry = reinterpret_cast<uintptr_t>(&entry);
-        list.cursor = *cursor;
-        const int error = request(*context->transport, SIDRA_IOCTL_WEIGHTS_LIST, &list, &detail);
+        const int error = next_entry(*context, cursor, &entry, &detail);
         if (error == -ENOENT) return fail(SIDRA_ERROR_NOT_FOUND, call, "no more names");
         if (error != 0) return fail_errno(call, error, "listing names", detail);
-        *cursor = list.cursor;
         std::memcpy(name, entry.name, SIDRA_NVM_NAME_MAX + 1);
         name[SIDRA_NVM_NAME_MAX] = '\0';
         return SIDRA_OK;

@@ -391,6 +391,10 @@ TEST_F(ChipWeights, NamesOutliveHandlesAndKeepTheirFactors) {
     sidra_context* context2 = nullptr;
     sidra_stream* stream2 = nullptr;
     ASSERT_OK(sidra_context_create(device, &context2));
+    for (const char* bad : {"\n", "layer\x1b[2J", "\tlayer", "layer\x7f"}) {
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_publish(weights, bad, 0));
+        EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "control character")) << sidra_last_error();
+    }
     ASSERT_OK(sidra_stream_create(context2, nullptr, &stream2));
     ASSERT_OK(sidra_weights_open(context2, "layer", &opened));
     EXPECT_EQ(40u, info_of(opened).k);
@@ -440,6 +444,35 @@ TEST_F(ChipWeights, DescriptorsCarryRightsAndFactors) {
         EXPECT_TRUE(std::equal(scale.begin(), scale.end(), factors));
         std::vector<int8_t> read(values.size());
         if (readback) {
+TEST_F(ChipWeights, InfoHasTheNameThatTheObjectHasNow) {
+    sidra_weights* weights = make(1, 1, {1}, nullptr, SIDRA_WEIGHTS_AUTO);
+    sidra_weights* other = make(1, 1, {2}, nullptr, SIDRA_WEIGHTS_AUTO);
+    for (sidra_weights* each : {weights, other}) ASSERT_OK(sidra_weights_program_async(stream, each));
+    synchronize();
+    EXPECT_STREQ("", info_of(weights).name);
+    ASSERT_OK(sidra_weights_publish(weights, "first", 0));
+    sidra_context* context2 = nullptr;
+    sidra_weights* opened = nullptr;
+    ASSERT_OK(sidra_context_create(device, &context2));
+    ASSERT_OK(sidra_weights_open(context2, "first", &opened));
+    EXPECT_STREQ("first", info_of(weights).name);
+    EXPECT_STREQ("first", info_of(opened).name);
+    ASSERT_OK(sidra_weights_unlink(context2, "first"));
+    EXPECT_STREQ("", info_of(weights).name);
+    EXPECT_STREQ("", info_of(opened).name);
+    // The name goes to another object: it is not theirs again.
+    ASSERT_OK(sidra_weights_publish(other, "first", 0));
+    EXPECT_STREQ("", info_of(weights).name);
+    EXPECT_STREQ("", info_of(opened).name);
+    EXPECT_STREQ("first", info_of(other).name);
+    EXPECT_OK(sidra_weights_publish(weights, "second", 0));
+    EXPECT_STREQ("second", info_of(weights).name);
+    EXPECT_STREQ("second", info_of(opened).name);
+    for (const char* name : {"first", "second"}) EXPECT_OK(sidra_weights_unlink(context, name));
+    for (sidra_weights* each : {weights, other, opened}) EXPECT_OK(sidra_weights_destroy(each));
+    EXPECT_OK(sidra_context_destroy(context2));
+}
+
             ASSERT_OK(sidra_weights_read(stream2, imported, read.data(), 9, soon()));
             EXPECT_EQ(values, read);
         } else {

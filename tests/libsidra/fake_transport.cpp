@@ -163,6 +163,8 @@ int FakeTransport::ioctl(unsigned long request, void* argument, std::string* det
             create.xbars = 1;
             return 0;
         }
+        case SIDRA_IOCTL_WEIGHTS_LIST:
+            return -ENOENT;
         case SIDRA_IOCTL_WEIGHTS_QUERY: {
             auto& query = *static_cast<sidra_ioctl_weights_query*>(argument);
             query.xbars = 1;

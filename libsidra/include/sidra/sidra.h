@@ -341,7 +341,7 @@ typedef struct sidra_weights_info {
 	bool programmed;			/* completely */
 	uint64_t cells;				/* in use */
 	uint64_t program_device_ps, program_energy_pj;	/* of the programming so far (cost model) */
-	char name[64];				/* "" if anonymous */
+	char name[64];				/* the one it has now; "" if anonymous */
 } sidra_weights_info;
 SIDRA_API sidra_status sidra_weights_get_info(sidra_weights *weights, sidra_weights_info *info);
 /* Crossbar numbers, tile by tile; *count: room in, number out (INVALID_ARGUMENT if it does not fit, *count set). */
@@ -351,7 +351,10 @@ SIDRA_API sidra_status sidra_weights_scale(const sidra_weights *weights, const f
 /* Reads all values back from the cells into data (host memory, K x N s8) and waits. UNPROGRAMMED if not programmed. */
 SIDRA_API sidra_status sidra_weights_read(sidra_stream *stream, sidra_weights *weights, int8_t *data, size_t stride, uint64_t deadline);
 
-/* Names: objects that outlive their handles (and, on a device with a state file, power). mode: permission bits, 0 means 0600. */
+/*
+ * Names: objects that outlive their handles (and, on a device with a state file, power). A name has 1..63 bytes, none of them a control
+ * character (below 0x20, or 0x7f). mode: permission bits, 0 means 0600.
+ */
 SIDRA_API sidra_status sidra_weights_publish(sidra_weights *weights, const char *name, uint32_t mode);
 SIDRA_API sidra_status sidra_weights_open(sidra_context *context, const char *name, sidra_weights **weights);
 /* Removes the name; the cells become free with the last handle. */
