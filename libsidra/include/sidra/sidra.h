@@ -227,7 +227,8 @@ SIDRA_API sidra_status sidra_stream_device_time(sidra_stream *stream, uint64_t *
  * each call re-arms it for what is submitted by then. */
 SIDRA_API sidra_status sidra_stream_get_fd(sidra_stream *stream, int *fd);
 /* Calls fn(status, user) once, on a thread of the library, after everything submitted so far is done (or the stream stopped: its status;
- * reset: FAULT; destroyed: INVALID_HANDLE, before destroy returns). */
+ * reset: FAULT; destroyed: INVALID_HANDLE, before destroy returns). fn may call anything but the destruction of its context, and it must
+ * return: a context has one such thread, so while fn runs its other callbacks wait, and so does who destroys a stream that has one due. */
 typedef void (*sidra_callback)(sidra_status status, void *user);
 SIDRA_API sidra_status sidra_stream_add_callback(sidra_stream *stream, sidra_callback fn, void *user);
 
