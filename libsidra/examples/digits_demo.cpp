@@ -20,6 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "common/output_file.h"
+#include "common/standard_files.h"
 #include "digits_model.h"
 #include "digits_picture.h"
 #include "sidra/sidra.h"
@@ -289,6 +291,8 @@ bool demo(const Options& options) {
         throw std::runtime_error(fmt::format("--batch {}: the model has {} test digits", batch, model.digits));
     }
 
+    tools::require_writable(options.out);
+
     const Device device = open_device(options);
     print_device(device.get());
     sidra_context* raw_context = nullptr;
@@ -368,7 +372,7 @@ bool demo(const Options& options) {
                     float_right, percent(float_right, model.digits), shape, size.weights, size.crossbars),
         fmt::format("A digit takes {} and {} by the chip's cost model, in batches of {}.",
                     time_text(batch_cost.seconds), energy_text(batch_cost.joules), batch)};
-    write_file(options.out, draw_answers(model, chip, cpu_float, headline, subtitles));
+    tools::write_file(options.out, draw_answers(model, chip, cpu_float, headline, subtitles));
     fmt::print("picture    {}\n", options.out);
 
     if (!repeats) fmt::print(stderr, "sidra-demo: the chip did not give the same bits on every run\n");
@@ -403,9 +407,9 @@ int run_program(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     try {
+        sidra::tools::open_standard_files();
         const int status = sidra::digits::run_program(argc, argv);
-        if (std::fflush(stdout) != 0 || std::ferror(stdout))
-            throw std::runtime_error("cannot write to standard output");
+        sidra::tools::flush_output();
         return status;
     } catch (const std::exception& error) {
         std::fflush(stdout);

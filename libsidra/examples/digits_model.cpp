@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 
 namespace sidra::digits {
 namespace {
@@ -22,6 +24,9 @@ constexpr uint32_t kLayersMax = 64, kSizeMax = 65536, kDigitsMax = 65536;
 class Reader {
    public:
     explicit Reader(const std::string& path) : path_(path) {
+        std::error_code error;
+        if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+            reject("it is not a regular file");  // and may have no end
         std::ifstream file(path, std::ios::binary);
         if (!file) throw std::runtime_error(fmt::format("cannot open the model {}: {}", path, std::strerror(errno)));
         bytes_.assign(std::istreambuf_iterator<char>(file), {});

@@ -4,14 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
-#include <stdexcept>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 namespace sidra::digits {
@@ -133,17 +127,6 @@ std::string draw_answers(const Model& model, std::span<const int32_t> chip, std:
                        R"(font-family="DejaVu Sans, Verdana, Arial, sans-serif" shape-rendering="geometricPrecision">)"
                        "\n<rect width=\"{0}\" height=\"{1}\" fill=\"#f6f7f9\"/>\n{2}</svg>\n",
                        kWidth, y, body);
-}
-
-void write_file(const std::string& path, const std::string& text) {
-    const auto folder = std::filesystem::path(path).parent_path();
-    std::error_code error;
-    if (!folder.empty()) std::filesystem::create_directories(folder, error);
-    if (error) throw std::runtime_error(fmt::format("cannot make the folder of {}: {}", path, error.message()));
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) throw std::runtime_error(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
 }
 
 }  // namespace sidra::digits

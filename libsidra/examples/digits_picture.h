@@ -16,9 +16,6 @@ namespace sidra::digits {
 std::string draw_answers(const Model& model, std::span<const int32_t> chip, std::span<const int32_t> cpu_float,
                          const std::string& headline, std::span<const std::string> subtitles);
 
-// Writes the text to a file, making its folder if need be. Throws std::runtime_error that names the file.
-void write_file(const std::string& path, const std::string& text);
-
 }  // namespace sidra::digits
 
 #endif

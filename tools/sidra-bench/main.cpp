@@ -11,10 +11,11 @@
 
 #include "bars.h"
 #include "chip.h"
+#include "common/output_file.h"
+#include "common/standard_files.h"
 #include "error.h"
 #include "groups.h"
 #include "machine.h"
-#include "output_file.h"
 #include "peers.h"
 #include "report.h"
 
@@ -39,6 +40,10 @@ class UsageError : public std::runtime_error {
    public:
     using std::runtime_error::runtime_error;
 };
+
+// An empty one is a variable that was not set in a script: not the same as no file.
+const CLI::Validator kFileName(
+    [](std::string& name) { return std::string(name.empty() ? "a file name is empty" : ""); }, "", "file name");
 
 struct Options {
     std::vector<std::string> groups;
@@ -152,7 +157,7 @@ int run(const Options& options) {
             fmt::format("this sidra-bench is {}: its figures would mean nothing (use a release build)", unfit_build()));
     }
     for (const auto& file : {options.json, options.figures}) {
-        if (!file.empty()) require_writable(file);
+        if (!file.empty()) tools::require_writable(file);
     }
 
     settings.cpus = cpus();
@@ -192,12 +197,12 @@ int run(const Options& options) {
         head.insert(head.end(), where.begin(), where.end());
         head.emplace_back("build", unfit_build().empty() ? "release" : unfit_build());
         head.emplace_back("peers", peers());
-        write_file(options.json, report.json(std::move(head)));
+        tools::write_file(options.json, report.json(std::move(head)));
     }
     if (!options.figures.empty()) {
         Json::Object tail = where;
         tail.emplace_back("peers", peers_line());
-        write_file(options.figures, report.figures(std::move(tail)));
+        tools::write_file(options.figures, report.figures(std::move(tail)));
     }
     return 0;
 }
@@ -212,9 +217,11 @@ int main_inner(int argc, char** argv) {
     app.add_option("--workers", options.workers, "threads of the chip and of its peers (default: one a CPU)")
         ->check(CLI::Range(1, 256));
     app.add_flag("--quick", options.quick, "fewer shapes and rounds");
-    app.add_option("--json", options.json, "write everything measured to this file");
-    app.add_option("--figures", options.figures, "write the figures of the bars to this file, as one flat object");
-    app.add_option("--nvme", options.nvme, "NVMe namespace (/dev/ng0n1) that the driver group is compared with");
+    app.add_option("--json", options.json, "write everything measured to this file")->check(kFileName);
+    app.add_option("--figures", options.figures, "write the figures of the bars to this file, as one flat object")
+        ->check(kFileName);
+    app.add_option("--nvme", options.nvme, "NVMe namespace (/dev/ng0n1) that the driver group is compared with")
+        ->check(kFileName);
     app.add_option("--host-memcpy", options.host_memcpy,
                    "seconds of a memcpy of 64 MiB on the host, for the driver group in a guest")
         ->check(CLI::PositiveNumber);
@@ -247,11 +254,11 @@ std::string_view engine_name(sidra_engine engine) {
 
 int main(int argc, char** argv) {
     try {
+        sidra::tools::open_standard_files();
         sidra::bench::restart_with_best_openblas(argv);
         setenv("SIDRA_QUIET", "1", 0);  // which chip this is stands in the first line of the report
         const int status = sidra::bench::main_inner(argc, argv);
-        if (std::fflush(stdout) != 0 || std::ferror(stdout))
-            throw sidra::bench::Error("cannot write to standard output");
+        sidra::tools::flush_output();
         return status;
     } catch (const sidra::bench::UsageError& e) {
         std::fprintf(stderr, "sidra-bench: %s\n", e.what());

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "common/standard_files.h"
 #include "function.h"
 #include "registers.h"
 #include "selftest.h"
@@ -131,9 +132,9 @@ int main(int argc, char** argv) {
     using namespace sidra::reg;
     const auto say = [](const std::exception& e) { std::fprintf(stderr, "sidra-reg: %s\n", e.what()); };
     try {
+        sidra::tools::open_standard_files();
         const int status = main_inner(argc, argv);
-        if (std::fflush(stdout) != 0 || std::ferror(stdout))
-            throw std::runtime_error("cannot write to standard output");
+        sidra::tools::flush_output();
         return status;
     } catch (const UsageError& e) {
         say(e);

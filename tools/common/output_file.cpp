@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "output_file.h"
+#include "common/output_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -12,11 +12,10 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <stdexcept>
 #include <system_error>
 
-#include "error.h"
-
-namespace sidra::bench {
+namespace sidra::tools {
 namespace {
 
 // While it lives, the signals by which people end a program wait: so that none comes between the temporary file and its
@@ -38,7 +37,7 @@ class SignalsHeld {
 };
 
 [[noreturn]] void fail(const std::string& path, const char* why) {
-    throw Error(fmt::format("cannot write {}: {}", path, why));
+    throw std::runtime_error(fmt::format("cannot write {}: {}", path, why));
 }
 [[noreturn]] void fail(const std::string& path, int error) { fail(path, std::strerror(error)); }
 
@@ -46,6 +45,7 @@ class SignalsHeld {
 class Temporary {
    public:
     explicit Temporary(const std::string& path) : path_(path), name_(path + ".XXXXXX") {
+        if (path.empty()) fail("a file", "its name is empty");
         std::error_code error;
         const auto folder = std::filesystem::path(path).parent_path();
         if (!folder.empty() && !std::filesystem::create_directories(folder, error) && error) fail(path, error.value());
@@ -98,4 +98,4 @@ void write_file(const std::string& path, std::string_view text) {
     file.publish();
 }
 
-}  // namespace sidra::bench
+}  // namespace sidra::tools

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// A file that appears whole or not at all, whatever interrupts the program.
+#ifndef SIDRA_COMMON_OUTPUT_FILE_H
+#define SIDRA_COMMON_OUTPUT_FILE_H
+
+#include <string>
+#include <string_view>
+
+namespace sidra::tools {
+
+// Throws std::runtime_error if `path` cannot be written: found out before the work for it, not after it.
+// Makes the folder if there is none; leaves no file behind.
+void require_writable(const std::string& path);
+
+// Writes `text` beside `path`, then renames it to `path`. Throws std::runtime_error; then `path` is as it was before.
+void write_file(const std::string& path, std::string_view text);
+
+}  // namespace sidra::tools
+
+#endif
