@@ -242,6 +242,21 @@ TEST_F(ChipWeights, CreateRefuses) {
     options.encoding = static_cast<sidra_weights_encoding>(3);
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT,
                  sidra_weights_create_s8(context, 1, 1, values.data(), 1, nullptr, &options, &none));
+    // Rows that end outside of memory: a stride that a negative number became, or a matrix as large as all memory.
+    for (const size_t stride : {SIZE_MAX, SIZE_MAX / 9, SIZE_MAX / 17}) {
+        refuses(SIDRA_ERROR_INVALID_ARGUMENT, 10, 10, values.data(), stride);
+        const float real = 1;
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT,
+                     sidra_weights_create_f32(context, 10, 1, &real, stride / sizeof real, nullptr, &none));
+    }
+    refuses(SIDRA_ERROR_INVALID_ARGUMENT, UINT32_MAX, UINT32_MAX, values.data(), UINT32_MAX);
+    // A shape that no chip has is refused before any of its values is looked at: there are none behind this one.
+    for (const uint32_t edge : {1u << 20, 1u << 26}) {
+        refuses(SIDRA_ERROR_OUT_OF_CROSSBARS, edge, edge, values.data(), edge);
+        const float real = 1;
+        EXPECT_FAILS(SIDRA_ERROR_OUT_OF_CROSSBARS,
+                     sidra_weights_create_f32(context, edge, edge, &real, edge, nullptr, &none));
+    }
     // More than the chip could ever hold.
     const std::vector<int8_t> huge(256 * 9 * 256);
     refuses(SIDRA_ERROR_OUT_OF_CROSSBARS, 256 * 9, 256, huge.data(), 256);
@@ -307,6 +322,13 @@ TEST_F(ChipWeights, UpdatesChangeARectangle) {
     ASSERT_OK(sidra_weights_read(stream, weights, read.data(), 150, soon()));
     EXPECT_EQ(values, read);
 
+    // The same as for new weights: rows that end outside of memory.
+    for (const size_t stride : {SIZE_MAX, SIZE_MAX / 59}) {
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT,
+                     sidra_weights_update_async(stream, weights, 230, 60, 100, 30, patch.data(), stride));
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_read(stream, weights, read.data(), stride, soon()));
+    }
+
     // Recorded, the data belongs to the graph.
     sidra_graph* graph = nullptr;
     patch.assign(4, 99);
@@ -369,6 +391,10 @@ TEST_F(ChipWeights, NamesOutliveHandlesAndKeepTheirFactors) {
     for (const char* bad : {"", "0123456789012345678901234567890123456789012345678901234567890123"})
         EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_publish(weights, bad, 0));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_publish(weights, nullptr, 0));
+    for (const char* bad : {"\n", "layer\x1b[2J", "\tlayer", "layer\x7f"}) {
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_publish(weights, bad, 0));
+        EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "control character")) << sidra_last_error();
+    }
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_publish(weights, "other", 01000));
     sidra_weights* other = make(1, 1, {1}, nullptr, SIDRA_WEIGHTS_AUTO);
     ASSERT_OK(sidra_weights_program_async(stream, other));
@@ -391,10 +417,6 @@ TEST_F(ChipWeights, NamesOutliveHandlesAndKeepTheirFactors) {
     sidra_context* context2 = nullptr;
     sidra_stream* stream2 = nullptr;
     ASSERT_OK(sidra_context_create(device, &context2));
-    for (const char* bad : {"\n", "layer\x1b[2J", "\tlayer", "layer\x7f"}) {
-        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_publish(weights, bad, 0));
-        EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "control character")) << sidra_last_error();
-    }
     ASSERT_OK(sidra_stream_create(context2, nullptr, &stream2));
     ASSERT_OK(sidra_weights_open(context2, "layer", &opened));
     EXPECT_EQ(40u, info_of(opened).k);
@@ -422,28 +444,6 @@ TEST_F(ChipWeights, NamesOutliveHandlesAndKeepTheirFactors) {
     EXPECT_OK(sidra_context_destroy(context2));
 }
 
-TEST_F(ChipWeights, DescriptorsCarryRightsAndFactors) {
-    const std::vector<int8_t> values = random_values(17, 9);
-    std::vector<float> scale(9);
-    randomise(std::span(scale), 0.1f, 2.0f);
-    sidra_weights* weights = make(17, 9, values, scale.data(), SIDRA_WEIGHTS_AUTO);
-    ASSERT_OK(sidra_weights_program_async(stream, weights));
-    synchronize();
-    sidra_context* context2 = nullptr;
-    sidra_stream* stream2 = nullptr;
-    ASSERT_OK(sidra_context_create(device, &context2));
-    ASSERT_OK(sidra_stream_create(context2, nullptr, &stream2));
-    for (const bool readback : {false, true}) {
-        int fd = -1, again = -1;
-        sidra_weights* imported = nullptr;
-        ASSERT_OK(sidra_weights_export(weights, readback, &fd));
-        ASSERT_OK(sidra_weights_import(context2, fd, &imported));
-        EXPECT_EQ(0, close(fd));
-        const float* factors = nullptr;
-        ASSERT_OK(sidra_weights_scale(imported, &factors));
-        EXPECT_TRUE(std::equal(scale.begin(), scale.end(), factors));
-        std::vector<int8_t> read(values.size());
-        if (readback) {
 TEST_F(ChipWeights, InfoHasTheNameThatTheObjectHasNow) {
     sidra_weights* weights = make(1, 1, {1}, nullptr, SIDRA_WEIGHTS_AUTO);
     sidra_weights* other = make(1, 1, {2}, nullptr, SIDRA_WEIGHTS_AUTO);
@@ -473,6 +473,28 @@ TEST_F(ChipWeights, InfoHasTheNameThatTheObjectHasNow) {
     EXPECT_OK(sidra_context_destroy(context2));
 }
 
+TEST_F(ChipWeights, DescriptorsCarryRightsAndFactors) {
+    const std::vector<int8_t> values = random_values(17, 9);
+    std::vector<float> scale(9);
+    randomise(std::span(scale), 0.1f, 2.0f);
+    sidra_weights* weights = make(17, 9, values, scale.data(), SIDRA_WEIGHTS_AUTO);
+    ASSERT_OK(sidra_weights_program_async(stream, weights));
+    synchronize();
+    sidra_context* context2 = nullptr;
+    sidra_stream* stream2 = nullptr;
+    ASSERT_OK(sidra_context_create(device, &context2));
+    ASSERT_OK(sidra_stream_create(context2, nullptr, &stream2));
+    for (const bool readback : {false, true}) {
+        int fd = -1, again = -1;
+        sidra_weights* imported = nullptr;
+        ASSERT_OK(sidra_weights_export(weights, readback, &fd));
+        ASSERT_OK(sidra_weights_import(context2, fd, &imported));
+        EXPECT_EQ(0, close(fd));
+        const float* factors = nullptr;
+        ASSERT_OK(sidra_weights_scale(imported, &factors));
+        EXPECT_TRUE(std::equal(scale.begin(), scale.end(), factors));
+        std::vector<int8_t> read(values.size());
+        if (readback) {
             ASSERT_OK(sidra_weights_read(stream2, imported, read.data(), 9, soon()));
             EXPECT_EQ(values, read);
         } else {

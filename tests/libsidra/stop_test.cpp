@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Streams that stop: the status and the words of a fault, reset, loss and recovery, and what becomes of events and
 // callbacks. On the fake driver, where each can be had at will.
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstring>
 #include <future>
 #include <set>
@@ -219,6 +221,25 @@ struct Gate {
     std::promise<void> opened;
     static void callback(sidra_status, void* user) { static_cast<Gate*>(user)->opened.get_future().wait(); }
 };
+
+TEST_F(Stopped, CallbacksAreNotDisturbedBySignals) {
+    std::promise<sigset_t> blocked;
+    ASSERT_OK(sidra_stream_add_callback(
+        stream,
+        [](sidra_status, void* user) {
+            sigset_t now;
+            pthread_sigmask(SIG_BLOCK, nullptr, &now);
+            static_cast<std::promise<sigset_t>*>(user)->set_value(now);
+        },
+        &blocked));
+    const sigset_t there = blocked.get_future().get();
+    sigset_t here;
+    pthread_sigmask(SIG_BLOCK, nullptr, &here);
+    for (const int signal : {SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGCHLD}) {
+        EXPECT_TRUE(sigismember(&there, signal)) << signal;
+        EXPECT_FALSE(sigismember(&here, signal)) << signal << ": the application's thread has its own mask again";
+    }
+}
 
 TEST_F(Stopped, CallbacksLearnHowTheirOwnWorkWasDropped) {
     Gate gate;
