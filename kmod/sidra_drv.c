@@ -9,6 +9,7 @@
 #include <drm/drm_managed.h>
 #include <drm/drm_ioctl.h>
 
+#include "sidra_compat.h"
 #include "sidra_ctx.h"
 #include "sidra_debugfs.h"
 #include "sidra_drv.h"
@@ -44,9 +45,7 @@ static struct drm_driver sidra_driver = {
 	.fops = &sidra_fops,
 	.name = "sidra",
 	.desc = "SIDRA memristor accelerator",
-#ifdef SIDRA_DRM_HAS_DATE
-	.date = "20260101",
-#endif
+	SIDRA_DRM_DATE
 	.major = SIDRA_UAPI_VERSION_MAJOR,
 	.minor = SIDRA_UAPI_VERSION_MINOR,
 };

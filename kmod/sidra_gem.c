@@ -9,6 +9,7 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_prime.h>
 
+#include "sidra_compat.h"
 #include "sidra_ctx.h"
 #include "sidra_drv.h"
 #include "sidra_gem.h"
@@ -19,11 +20,7 @@
 #define SIZE_LIMIT	(SIDRA_VA_END - SIDRA_VA_BEGIN)
 #define PIN_BATCH	(PAGE_SIZE / sizeof(struct page *))
 
-#ifdef SIDRA_IMPORT_NS_BARE
-MODULE_IMPORT_NS(DMA_BUF);
-#else
 MODULE_IMPORT_NS("DMA_BUF");
-#endif
 
 /* ---- Mapping for DMA ---- */
 
