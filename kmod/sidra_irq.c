@@ -3,6 +3,7 @@
 #include <linux/interrupt.h>
 #include <linux/rbtree.h>
 
+#include "sidra_compat.h"
 #include "sidra_drv.h"
 #include "sidra_irq.h"
 #include "sidra_trace.h"
@@ -227,8 +228,7 @@ int sidra_irq_init(struct sidra_device *sdev)
 
 	spin_lock_init(&sdev->irq_lock);
 	INIT_DELAYED_WORK(&sdev->recheck_work, recheck_work);
-	hrtimer_init(&sdev->batch_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
-	sdev->batch_timer.function = end_patience;
+	hrtimer_setup(&sdev->batch_timer, end_patience, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	for (i = 0; i < SIDRA_MSIX_VECTORS; i++)
 		INIT_LIST_HEAD(&sdev->points[i]);
 	ret = pci_alloc_irq_vectors(sdev->pdev, 2, SIDRA_MSIX_VECTORS, PCI_IRQ_MSIX);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What tools read without opening the device: identity, generation, and the telemetry page as it is. */
+#include "sidra_compat.h"
 #include "sidra_drv.h"
 #include "sidra_sysfs.h"
 
@@ -36,8 +37,8 @@ static ssize_t generation_show(struct device *node, struct device_attribute *att
 }
 static DEVICE_ATTR_RO(generation);
 
-static ssize_t telemetry_read(struct file *filp, struct kobject *kobj, struct bin_attribute *attr, char *to,
-			      loff_t offset, size_t count)
+static ssize_t telemetry_read(struct file *filp, struct kobject *kobj, sidra_bin_const struct bin_attribute *attr,
+			      char *to, loff_t offset, size_t count)
 {
 	struct sidra_device *sdev = from_node(kobj_to_dev(kobj));
 	struct sidra_telemetry page;
@@ -65,7 +66,7 @@ static struct attribute *attrs[] = {
 	NULL
 };
 
-static struct bin_attribute *bin_attrs[] = {
+static sidra_bin_const struct bin_attribute *bin_attrs[] = {
 	&bin_attr_telemetry,
 	NULL
 };

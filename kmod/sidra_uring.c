@@ -7,6 +7,7 @@
 #include <linux/io_uring/cmd.h>
 #include <linux/uio.h>
 
+#include "sidra_compat.h"
 #include "sidra_ctx.h"
 #include "sidra_drv.h"
 #include "sidra_queue.h"
@@ -64,8 +65,9 @@ static void finish_turns(struct io_uring_cmd *cmd, unsigned int issue_flags)
 
 	list_add_tail(&turns, &pdu_of(cmd)->turn.link);	/* a head for a circle that has none */
 	list_for_each_entry_safe(turn, next, &turns, link)
-		io_uring_cmd_done(cmd_of(turn), outcome(sdev, turn->result), turn->value, issue_flags);
+		io_uring_cmd_done32(cmd_of(turn), outcome(sdev, turn->result), turn->value, issue_flags);
 }
+SIDRA_TASK_WORK(finish_turns_in_task, finish_turns)
 
 /*
  * Commands that one task gave to one ring, and that stand behind each other, end by one task work, which is the first
@@ -96,7 +98,7 @@ void sidra_uring_end(const struct sidra_point *point, struct list_head *turns)
 		list_cut_before(&run, turns, pos);
 		several = !list_is_singular(&run);
 		list_del(&run);
-		__io_uring_cmd_do_in_task(first, finish_turns, several ? 0 : IOU_F_TWQ_LAZY_WAKE);
+		__io_uring_cmd_do_in_task(first, finish_turns_in_task, several ? 0 : IOU_F_TWQ_LAZY_WAKE);
 	}
 }
 
@@ -112,8 +114,9 @@ static void finish(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	pdu_of(cmd)->wait = NULL;
 	sidra_queue_put(wait->queue);
 	kfree(wait);
-	io_uring_cmd_done(cmd, result, value, issue_flags);
+	io_uring_cmd_done32(cmd, result, value, issue_flags);
 }
+SIDRA_TASK_WORK(finish_in_task, finish)
 
 static void fire(struct sidra_arm *arm)
 {
@@ -124,7 +127,7 @@ static void fire(struct sidra_arm *arm)
 		wait->result = 0;
 	else
 		wait->result = READ_ONCE(wait->queue->destroyed) ? -ENOENT : -EIO;
-	io_uring_cmd_do_in_task_lazy(wait->cmd, finish);
+	io_uring_cmd_do_in_task_lazy(wait->cmd, finish_in_task);
 }
 
 static int wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u64 value, unsigned int issue_flags)
@@ -155,7 +158,7 @@ static int cancel_one(struct io_uring_cmd *cmd, unsigned int issue_flags)
 
 	if (cmd->cmd_op == SIDRA_URING_SUBMIT) {
 		if (sidra_turn_del(sdev_of(cmd), &pdu->turn))
-			io_uring_cmd_done(cmd, -ECANCELED, pdu->turn.value, issue_flags);
+			io_uring_cmd_done32(cmd, -ECANCELED, pdu->turn.value, issue_flags);
 	} else if (pdu->wait && sidra_arm_del(pdu->wait->queue->sdev, &pdu->wait->queue->point, &pdu->wait->arm)) {
 		pdu->wait->result = -ECANCELED;
 		finish(cmd, issue_flags);
@@ -181,7 +184,7 @@ static int cancel_value(struct sidra_queue *queue, u64 value)
 			continue;
 		sidra_arm_del_locked(sdev, &queue->point, arm);
 		wait->result = -ECANCELED;
-		io_uring_cmd_do_in_task_lazy(wait->cmd, finish);
+		io_uring_cmd_do_in_task_lazy(wait->cmd, finish_in_task);
 		count++;
 	}
 	list_for_each_entry(turn, &queue->point.line, link) {
@@ -190,7 +193,7 @@ static int cancel_value(struct sidra_queue *queue, u64 value)
 		sidra_turn_del_locked(sdev, turn);
 		turn->result = -ECANCELED;
 		INIT_LIST_HEAD(&turn->link);
-		io_uring_cmd_do_in_task_lazy(cmd_of(turn), finish_turns);
+		io_uring_cmd_do_in_task_lazy(cmd_of(turn), finish_turns_in_task);
 		count++;
 		break;	/* no other one ends there */
 	}
@@ -200,10 +203,11 @@ static int cancel_value(struct sidra_queue *queue, u64 value)
 /* ---- What a command says ---- */
 
 /* Packets of a registered buffer. */
-static int read_fixed(struct io_uring_cmd *cmd, u64 address, u32 bytes, union sidra_cmd *packets)
+static int read_fixed(struct io_uring_cmd *cmd, u64 address, u32 bytes, union sidra_cmd *packets,
+		      unsigned int issue_flags)
 {
 	struct iov_iter iter;
-	int ret = io_uring_cmd_import_fixed(address, bytes, ITER_SOURCE, &iter, cmd);
+	int ret = io_uring_cmd_import_fixed(address, bytes, ITER_SOURCE, &iter, cmd, issue_flags);
 
 	if (ret)
 		return ret;
@@ -225,7 +229,7 @@ static int submit(struct io_uring_cmd *cmd, struct sidra_queue *queue, const uni
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	ret = sidra_submit_packets(queue, packets, count, NULL, turn, &value);
 	if (ret)
-		io_uring_cmd_done(cmd, ret, 0, issue_flags);
+		io_uring_cmd_done32(cmd, ret, 0, issue_flags);
 	return -EIOCBQUEUED;
 }
 
@@ -246,9 +250,15 @@ static int submit_fixed(struct io_uring_cmd *cmd, struct sidra_queue *queue, u64
 		atomic64_inc(&queue->sdev->counters.submit_allocations);
 		packets = many;
 	}
-	ret = read_fixed(cmd, address, bytes, packets);
+	ret = read_fixed(cmd, address, bytes, packets, issue_flags);
 	return ret ?: submit(cmd, queue, packets, count, issue_flags);
 }
+
+/* The command in an SQE of 128 bytes; in one of 64 there is no packet. */
+struct uring_said {
+	struct sidra_uring_cmd cmd;
+	union sidra_cmd packet;
+};
 
 /* What the SQE says, read once. */
 struct uring_sqe {
@@ -297,6 +307,7 @@ int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct drm_file *file = cmd->file->private_data;
 	struct sidra_file *sfile = file->driver_priv;
+	const struct uring_said *said;
 	struct uring_sqe sqe;
 	int ret, idx;
 
@@ -305,9 +316,10 @@ int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return cancel_one(cmd, issue_flags);
 	if (cmd->cmd_op < SIDRA_URING_SUBMIT || cmd->cmd_op > SIDRA_URING_CANCEL)
 		return -EOPNOTSUPP;
-	memcpy(&sqe.cmd, io_uring_sqe_cmd(cmd->sqe), sizeof(sqe.cmd));
+	said = io_uring_sqe128_cmd(cmd->sqe, struct uring_said);
+	memcpy(&sqe.cmd, &said->cmd, sizeof(sqe.cmd));
 	if (issue_flags & IO_URING_F_SQE128)
-		memcpy(&sqe.packet, (const u8 *)io_uring_sqe_cmd(cmd->sqe) + sizeof(sqe.cmd), sizeof(sqe.packet));
+		memcpy(&sqe.packet, &said->packet, sizeof(sqe.packet));
 	sqe.address = READ_ONCE(cmd->sqe->addr);
 	sqe.bytes = READ_ONCE(cmd->sqe->len);
 	if (!drm_dev_enter(&sfile->sdev->drm, &idx))
