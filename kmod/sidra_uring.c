@@ -314,6 +314,9 @@ int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	BUILD_BUG_ON(sizeof(struct sidra_uring_cmd) != 16);
 	if (issue_flags & IO_URING_F_CANCEL)
 		return cancel_one(cmd, issue_flags);
+	/* Some kernels refuse it before we are asked, others would not: there is nothing of ours to poll. */
+	if (cmd_to_io_kiocb(cmd)->ctx->flags & IORING_SETUP_IOPOLL)
+		return -EOPNOTSUPP;
 	if (cmd->cmd_op < SIDRA_URING_SUBMIT || cmd->cmd_op > SIDRA_URING_CANCEL)
 		return -EOPNOTSUPP;
 	said = io_uring_sqe128_cmd(cmd->sqe, struct uring_said);
