@@ -3,6 +3,7 @@
 # kmod.sh: what can be said about the kernel module without running it. Results, for scripts/summary.py, and logs in build/kmod:
 #   bookworm, trixie   it builds for Debian 12 with the kernel of its backports, and for Debian 13, by the compiler there; any warning (W=1)
 #                      and any finding of sparse fails
+#   backports          the same for Debian 13 with the kernel of its backports, whose headers sparse cannot read yet
 #   checkpatch         the kernel's own opinion of its style
 #   sid                it builds for what comes next: told, but never a failure; nobody here decides what goes into sid, or whether it can
 #                      be reached
@@ -165,6 +166,7 @@ suite bookworm "bookworm bookworm-backports" sparse,linux-headers-amd64/bookworm
     suite trixie trixie sparse,linux-headers-amd64,linux-source "${sparse[@]}"
     [[ ! -e $root/release ]] || check checkpatch "style, as of Linux $(cat "$root/release")" checkpatch
 } &
+suite backports "trixie trixie-backports" linux-headers-amd64/trixie-backports &
 suite sid sid linux-headers-amd64 &
 set +m
 wait
