@@ -393,10 +393,12 @@ TEST_F(Ioctl, ThirtyTwoBitCallersGetTheSame) {
 
 TEST_F(Ioctl, PadsAndUnknownFlagsAreRefusedAndNothingChanges) {
     for (const Call& call : calls()) {
+        // One object for all attempts: it is still there after them, and a small chip has not many.
+        const std::vector<uint8_t> good = call.argument();
         for (const Reserved& field : call.reserved) {
             for (size_t bit = 0; bit < field.size * 8; ++bit) {
                 if ((field.bits >> bit & 1) == 0) continue;
-                std::vector<uint8_t> argument = call.argument();
+                std::vector<uint8_t> argument = good;
                 const sidra_ioctl_device_query before = look();
                 argument[field.offset + bit / 8] |= static_cast<uint8_t>(1u << (bit % 8));
                 ASSERT_EQ(plain(node.fd, call.request, edge.place(argument)), -EINVAL)
@@ -408,6 +410,7 @@ TEST_F(Ioctl, PadsAndUnknownFlagsAreRefusedAndNothingChanges) {
                 if (bit > 2 && bit < field.size * 8 - 2) bit += 5;  // the first, the last, and some between
             }
         }
+        if (call.run) EXPECT_EQ(plain(node.fd, call.request, edge.place(good)), call.result) << call.name;
     }
 }
 
