@@ -139,7 +139,6 @@ Slice::Step Slice::go_on(bool resumed) {
 bool Slice::next_turn() {
     if (turn_end_ >= kTurnsMax * turn_work_ || !chip_.may_go_on(queue_)) return false;
     publish();  // whoever lends the thread may wait for just that
-    account();
     if (lender_.wants_it_back()) return false;
     turn_begin_ = work_;
     turn_end_ += turn_work_;
@@ -517,6 +516,7 @@ void Slice::publish() {
     __atomic_store_n(&state_->device_ps, queue_.total.device_ps, __ATOMIC_RELAXED);
     __atomic_store_n(&state_->energy_pj, queue_.total.energy_pj, __ATOMIC_RELAXED);
     if (queue_.timeline.load(std::memory_order_relaxed) == queue_.index) return;
+    account();  // first: who has seen the timeline finds it in the telemetry, too
     __atomic_store_n(&state_->timeline, queue_.index, __ATOMIC_RELEASE);
     queue_.timeline.store(queue_.index);
     if (chip_.parked_.any()) chip_.wake_parked(Chip::timeline_key(queue_.context.id, queue_.id));
