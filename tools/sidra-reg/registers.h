@@ -10,7 +10,8 @@
 
 namespace sidra::reg {
 
-enum class Access { NONE, R, W, RW };  // through a driver at work; as in uapi/sidra_reg.h
+// Through a driver at work; names as in uapi/sidra_reg.h.
+enum class Access { NONE, R, W, RW };  // NOLINT(readability-identifier-naming)
 
 struct Register {
     std::string_view name;
