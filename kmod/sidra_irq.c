@@ -146,6 +146,13 @@ static void program(struct sidra_device *sdev, struct sidra_point *point, bool e
 		hrtimer_start(&sdev->batch_timer, ns_to_ktime(BATCH_NS), HRTIMER_MODE_REL);
 }
 
+/* What has ended meanwhile does not wait for its interrupt, which may go to a CPU that sleeps. */
+static void program_and_look(struct sidra_device *sdev, struct sidra_point *point)
+{
+	program(sdev, point, false);
+	fire_reached(sdev, point);
+}
+
 /* Whether a point had something to fire. */
 static bool look_at(struct sidra_device *sdev, unsigned int vector, bool exact)
 {
@@ -312,7 +319,7 @@ void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct 
 	}
 	/* Behind another one that is still waited for, the chip is armed already: no register write. */
 	if (fire_reached(sdev, point) || first_armed(point) == arm)
-		program(sdev, point, false);
+		program_and_look(sdev, point);
 	if (sdev->sleepers)
 		queue_delayed_work(sdev->wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
 }
@@ -373,7 +380,7 @@ void sidra_turns_told(struct sidra_device *sdev, struct sidra_point *point)
 	/* Unless the interrupt of those in front is for them, too. */
 	turn = first_turn(point);
 	if (turn && turn->value > point->programmed)
-		program(sdev, point, false);
+		program_and_look(sdev, point);
 	if (sdev->sleepers)
 		queue_delayed_work(sdev->wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
 }
