@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Interrupts: raised on any thread, delivered under the big lock, which guards masks and pending bits. An executor takes it and
- * delivers at once; it holds nothing of the chip's that an MMIO handler waits for. An MMIO handler has it, and delivers when it is done
- * with the chip. All others leave it to the main loop.
+ * delivers at once; it holds nothing of the chip's that an MMIO handler waits for. All others leave it to the main loop.
  */
 #include "qemu/osdep.h"
 #include "hw/pci/msix.h"
@@ -10,29 +9,11 @@
 #include "sidra.h"
 #include "trace.h"
 
-static __thread bool collecting;    /* this thread is in an MMIO handler */
-
-void sidra_msix_collect(void)
-{
-    collecting = true;
-}
-
-void sidra_msix_deliver_collected(SidraState *s)
-{
-    collecting = false;
-    if (qatomic_read(&s->msix_pending)) {
-        sidra_msix_deliver(s);
-    }
-}
-
 void sidra_msix(void *self, unsigned vector)
 {
     SidraState *s = self;
 
     qatomic_or(&s->msix_pending, 1u << vector);
-    if (collecting) {
-        return;
-    }
     if (sidra_on_executor(s)) {
         MemReentrancyGuard *guard = &DEVICE(s)->mem_reentrancy_guard;
 

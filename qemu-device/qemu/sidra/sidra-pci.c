@@ -44,9 +44,7 @@ static void sidra_registers_write(void *opaque, hwaddr offset, uint64_t value, u
     } else {
         trace_sidra_register_write(sidra_name(s), offset, size, value);
     }
-    sidra_msix_collect();
     sidra_chip_mmio_write(s->chip, offset, value, size);
-    sidra_msix_deliver_collected(s);
 }
 
 /* Which sizes mean something is the chip's business: all of them arrive there as they are. */

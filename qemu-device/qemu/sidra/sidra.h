@@ -107,9 +107,6 @@ bool sidra_max64_release(void *self, uint64_t bus, uint64_t value);
 
 bool sidra_msix_init(SidraState *s, Error **errp);
 void sidra_msix_deliver(void *opaque);      /* also the bottom half */
-/* Between these two what this thread raises is collected; then it is delivered. */
-void sidra_msix_collect(void);
-void sidra_msix_deliver_collected(SidraState *s);
 void sidra_msix_clear(SidraState *s);
 void sidra_msix_exit(SidraState *s);
 
