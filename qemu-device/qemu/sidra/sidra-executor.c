@@ -63,19 +63,11 @@ static void sidra_run(SidraState *s)
     qemu_mutex_unlock(&s->lock);
 }
 
-static __thread SidraState *executor_of;
-
-bool sidra_on_executor(SidraState *s)
-{
-    return executor_of == s;
-}
-
 static void *sidra_executor(void *opaque)
 {
     SidraState *s = opaque;
     bool linger = false;
 
-    executor_of = s;
     for (;;) {
         int64_t idle;
 
@@ -99,8 +91,8 @@ static void *sidra_executor(void *opaque)
 }
 
 /*
- * An executor takes the big lock to raise an interrupt, and behind an IOMMU to translate an address, so the lock has to be
- * given away while waiting for it, as pause_all_vcpus() does. Whoever holds the device may therefore see others act in between.
+ * An executor behind an IOMMU takes the big lock to translate an address (sidra-dma.c), so it has to be given away
+ * while waiting for it, as pause_all_vcpus() does. Whoever holds the device may therefore see others act in between.
  */
 void sidra_hold(SidraState *s, unsigned reason)
 {
@@ -109,11 +101,15 @@ void sidra_hold(SidraState *s, unsigned reason)
     qemu_mutex_lock(&s->lock);
     qatomic_set(&s->hold, s->hold | reason);
     while (s->running) {
-        bql_unlock();
+        if (s->translated) {
+            bql_unlock();
+        }
         qemu_cond_wait(&s->stopped, &s->lock);
-        qemu_mutex_unlock(&s->lock);
-        bql_lock();
-        qemu_mutex_lock(&s->lock);
+        if (s->translated) {
+            qemu_mutex_unlock(&s->lock);
+            bql_lock();
+            qemu_mutex_lock(&s->lock);
+        }
     }
     qemu_mutex_unlock(&s->lock);
     trace_sidra_hold(sidra_name(s), s->hold);

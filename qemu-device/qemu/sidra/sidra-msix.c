@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Interrupts: raised on any thread, delivered under the big lock, which guards masks and pending bits. An executor takes it and
- * delivers at once; it holds nothing of the chip's that an MMIO handler waits for. All others leave it to the main loop.
+ * Interrupts: raised on any thread, delivered on the main loop, where masks and pending bits are.
  */
 #include "qemu/osdep.h"
 #include "hw/pci/msix.h"
@@ -14,17 +13,6 @@ void sidra_msix(void *self, unsigned vector)
     SidraState *s = self;
 
     qatomic_or(&s->msix_pending, 1u << vector);
-    if (sidra_on_executor(s)) {
-        MemReentrancyGuard *guard = &DEVICE(s)->mem_reentrancy_guard;
-
-        BQL_LOCK_GUARD();
-        if (!guard->engaged_in_io) {
-            guard->engaged_in_io = true; /* a message that the guest has addressed to the device itself gets nowhere */
-            sidra_msix_deliver(s);
-            guard->engaged_in_io = false;
-            return;
-        }
-    }
     qemu_bh_schedule(s->msix_bh);
 }
 

@@ -11,8 +11,8 @@
  *   sidra-vmstate.c   migration, snapshots
  *   sidra-state.c     the state file
  *
- * Locks. MMIO, configuration space, reset, VM state: big lock. Executors run without it, and take it for an interrupt; `lock`
- * guards how many are at work. Nothing that an executor waits for is held by a thread that waits for executors (sidra_hold).
+ * Locks. MMIO, configuration space, reset, VM state: big lock. Executors run without it; `lock` guards how many are at
+ * work. Nothing that an executor waits for is held by a thread that waits for executors (sidra_hold).
  */
 #ifndef HW_MISC_SIDRA_H
 #define HW_MISC_SIDRA_H
@@ -97,7 +97,6 @@ void sidra_hold(SidraState *s, unsigned reason);
 void sidra_release(SidraState *s, unsigned reason);
 
 /* Any thread. */
-bool sidra_on_executor(SidraState *s);
 void sidra_kick(void *self);
 void sidra_msix(void *self, unsigned vector);
 void *sidra_dma_map(void *self, uint64_t bus, uint64_t *length, bool write);
@@ -106,7 +105,7 @@ bool sidra_load64_acquire(void *self, uint64_t bus, uint64_t *value);
 bool sidra_max64_release(void *self, uint64_t bus, uint64_t value);
 
 bool sidra_msix_init(SidraState *s, Error **errp);
-void sidra_msix_deliver(void *opaque);      /* also the bottom half */
+void sidra_msix_deliver(void *opaque);      /* the bottom half */
 void sidra_msix_clear(SidraState *s);
 void sidra_msix_exit(SidraState *s);
 
