@@ -139,6 +139,7 @@ Slice::Step Slice::go_on(bool resumed) {
 bool Slice::next_turn() {
     if (turn_end_ >= kTurnsMax * turn_work_ || !chip_.may_go_on(queue_)) return false;
     publish();  // whoever lends the thread may wait for just that
+    account();  // also of a packet that takes many turns, whose end is yet to be published
     if (lender_.wants_it_back()) return false;
     turn_begin_ = work_;
     turn_end_ += turn_work_;
