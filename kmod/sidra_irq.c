@@ -12,6 +12,8 @@
 #define RECHECK_MS	50	/* a lost interrupt costs this much, never a hang */
 #define BATCH_MAX	32u	/* patient waiters that one interrupt is for */
 #define BATCH_NS	200000u	/* and what a patient one may lose by that */
+#define POLL_NS		20000u	/* about what an interrupt and its wake-up cost: whoever looks so long loses at most as much again */
+#define POLL_SKIP_MAX	64u	/* after looks in vain: this many times none */
 
 static bool arm_less(struct rb_node *a, const struct rb_node *b)
 {
@@ -367,6 +369,26 @@ bool sidra_turn_del(struct sidra_device *sdev, struct sidra_turn *turn)
 {
 	guard(spinlock_irqsave)(&sdev->irq_lock);
 	return sidra_turn_del_locked(sdev, turn);
+}
+
+void sidra_turns_poll(struct sidra_point *point, u64 value)
+{
+	u64 until;
+
+	if (point->poll_skip) {
+		point->poll_skip--;
+		return;
+	}
+	until = ktime_get_ns() + POLL_NS;
+	while (sidra_point_timeline(point) < value) {
+		if (sidra_point_stopped(point) || need_resched() || ktime_get_ns() > until) {
+			point->poll_misses = min(2 * point->poll_misses + 1, POLL_SKIP_MAX);
+			point->poll_skip = point->poll_misses;
+			return;
+		}
+		cpu_relax();
+	}
+	point->poll_misses = 0;
 }
 
 void sidra_turns_told(struct sidra_device *sdev, struct sidra_point *point)

@@ -21,6 +21,7 @@ struct sidra_device;
  * @line: struct sidra_turn in the order of the ring, so by value, too
  * @attached: the number on the chip is still this queue's
  * @programmed: what the chip was armed for since @line was last empty
+ * @poll_misses, @poll_skip: of sidra_turns_poll(); a race costs a look more or less
  * @slot, @queue, @vector: where
  * @epoch: moves with each reset of the queue: what was waited for then will not come
  * @state: the state page
@@ -31,6 +32,7 @@ struct sidra_point {
 	struct list_head line;
 	bool attached;
 	u64 programmed;
+	unsigned int poll_misses, poll_skip;
 	u32 slot, queue;
 	unsigned int vector;
 	atomic_t epoch;
@@ -108,6 +110,11 @@ bool sidra_turn_add(struct sidra_device *sdev, struct sidra_point *point, struct
 /* Whether it was still in line: then it is the caller's again. */
 bool sidra_turn_del(struct sidra_device *sdev, struct sidra_turn *turn);
 bool sidra_turn_del_locked(struct sidra_device *sdev, struct sidra_turn *turn);
+/*
+ * Before sidra_turns_told(), by a task that can be preempted: what ends at once needs neither arm nor interrupt. Looks at the
+ * timeline for about as long as these would take, and seldom if that was in vain.
+ */
+void sidra_turns_poll(struct sidra_point *point, u64 value);
 /* The chip has been told of packets: it is armed for the line, too. */
 void sidra_turns_told(struct sidra_device *sdev, struct sidra_point *point);
 

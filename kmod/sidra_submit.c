@@ -173,14 +173,19 @@ static void publish(struct sidra_queue *queue)
 }
 
 /* Of a queue that may have gone meanwhile; drops the caller's reference. */
-static void publish_put(struct sidra_queue *queue)
+static void publish_put(struct sidra_queue *queue, bool poll)
 {
+	u64 published = 0;
 	int idx;
 
 	if (drm_dev_enter(&queue->sdev->drm, &idx)) {
-		scoped_guard(spinlock, &queue->submit_lock)
+		scoped_guard(spinlock, &queue->submit_lock) {
 			if (!queue->destroyed)
 				publish(queue);
+			published = queue->published;
+		}
+		if (poll)
+			sidra_turns_poll(&queue->point, published);
 		sidra_turns_told(queue->sdev, &queue->point);
 		drm_dev_exit(idx);
 	}
@@ -189,7 +194,7 @@ static void publish_put(struct sidra_queue *queue)
 
 static void publish_work(struct work_struct *work)
 {
-	publish_put(container_of(work, struct sidra_queue, publish_work));
+	publish_put(container_of(work, struct sidra_queue, publish_work), false);
 }
 
 /**
@@ -208,7 +213,7 @@ static void unplug(struct blk_plug_cb *cb, bool from_schedule)
 	struct sidra_queue *queue = cb->data;
 
 	kfree(container_of(cb, struct sidra_plug, cb));
-	publish_put(queue);
+	publish_put(queue, !from_schedule);
 }
 
 /* Whether unplug() will tell the chip. */
@@ -293,8 +298,10 @@ int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packe
 		return ret;
 	atomic64_inc(&sdev->counters.submits);
 	trace_sidra_submit(sdev->ordinal, queue->slot, queue->number, *value, count);
-	if (turn && !later)
+	if (turn && !later) {
+		sidra_turns_poll(&queue->point, *value);
 		sidra_turns_told(sdev, &queue->point);
+	}
 	if (job) {
 		sidra_arm_add(sdev, &queue->point, &job->arm);
 		watch(queue);
