@@ -221,45 +221,63 @@ KERNEL(block_6x32,
        STORE2(6, 7) NEXT_ROW STORE2(8, 9) NEXT_ROW STORE2(10, 11))
 // clang-format on
 
-// One row group of a panel.
-inline void dot_group(__m512i (&sums)[4], const uint8_t* in, const int8_t* weights) {
-    int32_t four;
-    __builtin_memcpy(&four, in, 4);
-    const __m512i x = _mm512_set1_epi32(four);
-    for (int i = 0; i < 4; ++i) sums[i] = _mm512_dpbusd_epi32(sums[i], x, _mm512_load_si512(weights + i * 64));
+// A panel for one vector, in halves of registers: a single vector takes as long as reading its weights, and loads of 32
+// bytes stream 5 to 10 % faster from the cache than those of 64 (Zen 4).
+constexpr int kHalves = kPanelCols / 8;
+
+struct Sums {
+    __m256i v[kHalves];
+};
+
+// Assembly because compilers copy each sum twice a turn.
+inline void dot_panel(Sums& sums, const uint8_t* in, const int8_t* weights, uint64_t groups) {
+    if (groups == 0) return;
+    __m256i x;
+    asm volatile(
+        ".p2align 5\n\t"
+        "1:\n\t"
+        "vpbroadcastd (%[in]), %[x]\n\t"
+        "vpdpbusd (%[w]), %[x], %[s0]\n\t"
+        "vpdpbusd 32(%[w]), %[x], %[s1]\n\t"
+        "vpdpbusd 64(%[w]), %[x], %[s2]\n\t"
+        "vpdpbusd 96(%[w]), %[x], %[s3]\n\t"
+        "vpdpbusd 128(%[w]), %[x], %[s4]\n\t"
+        "vpdpbusd 160(%[w]), %[x], %[s5]\n\t"
+        "vpdpbusd 192(%[w]), %[x], %[s6]\n\t"
+        "vpdpbusd 224(%[w]), %[x], %[s7]\n\t"
+        "addq $4, %[in]\n\t"
+        "addq $256, %[w]\n\t"
+        "subq $1, %[groups]\n\t"
+        "jne 1b\n\t"
+        : [in] "+r"(in), [w] "+r"(weights), [groups] "+r"(groups), [x] "=&v"(x), [s0] "+v"(sums.v[0]),
+          [s1] "+v"(sums.v[1]), [s2] "+v"(sums.v[2]), [s3] "+v"(sums.v[3]), [s4] "+v"(sums.v[4]), [s5] "+v"(sums.v[5]),
+          [s6] "+v"(sums.v[6]), [s7] "+v"(sums.v[7])
+        :
+        : "cc", "memory");
 }
 
-// Even and odd groups apart.
-inline void dot_panel(__m512i* sums, const uint8_t* in, const int8_t* weights, uint64_t groups) {
-    __m512i even[4] = {sums[0], sums[1], sums[2], sums[3]};
-    __m512i odd[4] = {};
-    for (; groups >= 2; groups -= 2, in += 8, weights += 2 * kGroupBytes) {
-        dot_group(even, in, weights);
-        dot_group(odd, in + 4, weights + kGroupBytes);
-    }
-    if (groups != 0) dot_group(even, in, weights);
-    for (int i = 0; i < 4; ++i) sums[i] = _mm512_add_epi32(even[i], odd[i]);
-}
-
-// Several panels, M = 1. A single vector takes as long as reading its weights, and they are read fastest as one stream:
-// each plane from its first byte to its last, not its panels side by side.
+// Several panels, M = 1. Weights are read fastest as one stream: each plane from its first byte to its last, not its
+// panels side by side.
 template <int kPanels>
 void block_1xn(const Block* block) {
-    __m512i sums[kPanels * 4];
-    for (int i = 0; i < kPanels * 4; ++i) sums[i] = _mm512_loadu_si512(block->init + i * 16);
+    Sums sums[kPanels];
+    for (int p = 0; p < kPanels; ++p)
+        for (int i = 0; i < kHalves; ++i)
+            sums[p].v[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block->init) + p * kHalves + i);
     const uint8_t* in = block->in;
     const int8_t* const* tile = block->tile;
     for (uint64_t left = block->groups; left != 0; ++tile) {
         const uint64_t groups = left < kTileGroups ? left : kTileGroups;
-        for (int p = 0; p < kPanels; ++p) dot_panel(sums + p * 4, in, *tile + block->offset + p * kPanelBytes, groups);
+        for (int p = 0; p < kPanels; ++p) dot_panel(sums[p], in, *tile + block->offset + p * kPanelBytes, groups);
         in += groups * 4;
         left -= groups;
     }
     if (block->tail_weights != nullptr) {
-        for (int p = 0; p < kPanels; ++p)
-            dot_panel(sums + p * 4, block->tail, block->tail_weights + p * kPanelBytes, 1);
+        for (int p = 0; p < kPanels; ++p) dot_panel(sums[p], block->tail, block->tail_weights + p * kPanelBytes, 1);
     }
-    for (int i = 0; i < kPanels * 4; ++i) _mm512_storeu_si512(block->out + i * 16, sums[i]);
+    for (int p = 0; p < kPanels; ++p)
+        for (int i = 0; i < kHalves; ++i)
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(block->out) + p * kHalves + i, sums[p].v[i]);
 }
 
 using Kernel = void (*)(const Block*);
