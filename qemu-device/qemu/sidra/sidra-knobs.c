@@ -10,7 +10,17 @@
 
 static bool sidra_knob_turn(SidraState *s, uint32_t knob, uint64_t value, Error **errp)
 {
-    if (!sidra_chip_set_knob(s->chip, knob, value)) {
+    bool good;
+
+    /* Once registers read as ones the driver takes its memory back: what was under way has to have let go of it. */
+    if (knob == SIDRA_KNOB_LINK_LOST) {
+        sidra_hold(s, SIDRA_HOLD_KNOB);
+    }
+    good = sidra_chip_set_knob(s->chip, knob, value);
+    if (knob == SIDRA_KNOB_LINK_LOST) {
+        sidra_release(s, SIDRA_HOLD_KNOB);
+    }
+    if (!good) {
         error_setg(errp, "sidra: %s does not take the value %" PRIu64 "; docs/device.md says what it takes",
                    sidra_chip_knob_name(knob), value);
         return false;

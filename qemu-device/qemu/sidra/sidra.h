@@ -36,6 +36,7 @@ enum {
     SIDRA_HOLD_POWER = 1 << 2,  /* not in D0 */
     SIDRA_HOLD_EXIT = 1 << 3,   /* for good: threads end */
     SIDRA_HOLD_STATE = 1 << 4,  /* the state file is written */
+    SIDRA_HOLD_KNOB = 1 << 5,   /* a fault knob is turned */
 };
 
 struct SidraState {
