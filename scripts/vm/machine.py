@@ -46,6 +46,8 @@ def options(parser):
                         help="where the first card keeps what survives power-off (STATE_FILE; default: nowhere)")
     parser.add_argument("--small", type=int, default=int(env("SMALL") or 0), metavar="N",
                         help="cards with few crossbars besides, after the others (SMALL; default 0)")
+    parser.add_argument("--hotplug", choices=["native", "acpi"], default=env("HOTPLUG") or "native",
+                        help="how cards come and go (HOTPLUG; default native, as of PCI Express)")
     parser.add_argument("--nvme", action="store_true", help="an NVMe device that takes everything and keeps nothing: /dev/ng0n1")
     parser.add_argument("--accel", choices=["auto", "tcg", "kvm"], default=env("ACCEL") or "auto", help="auto: KVM if a trial boot works (ACCEL)")
     parser.add_argument("--qemu-args", default=env("QEMU_ARGS") or "", metavar="ARGS", help="more for QEMU (QEMU_ARGS)")
@@ -122,6 +124,8 @@ class Machine:
                     "-chardev", f"socket,id=guest,path={self.folder}/guest-monitor",
                     "-device", "virtio-serial-pci,max_ports=2", "-device", "virtserialport,chardev=guest,name=qemu",
                     "-qmp", f"unix:{self.folder}/monitor,server=on,wait=off"]
+        # Native hotplug unless told: with ACPI's, QEMU never says that a link is active, and Linux gives up a port that it has reset.
+        command += ["-global", f"ICH9-LPC.acpi-pci-hotplug-with-bridge-support={'on' if opts.hotplug == 'acpi' else 'off'}"]
         if opts.iommu == "on":
             command += ["-device", "intel-iommu,intremap=on,caching-mode=on"]
         cards = [opts.device] * opts.devices + ["sidra,profile=small"] * opts.small
