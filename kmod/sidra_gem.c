@@ -11,6 +11,7 @@
 
 #include "sidra_compat.h"
 #include "sidra_ctx.h"
+#include "sidra_dma.h"
 #include "sidra_drv.h"
 #include "sidra_gem.h"
 #include "sidra_l3.h"
@@ -31,7 +32,7 @@ static int check_direct(struct sidra_device *sdev, struct sg_table *sgt)
 	unsigned int i;
 
 	for_each_sgtable_dma_sg(sgt, sg, i)
-		if (dma_need_sync(sdev->drm.dev, sg_dma_address(sg)))
+		if (sidra_dma_bounced(sdev->drm.dev, sg_dma_address(sg)))
 			return -EOPNOTSUPP;
 	return 0;
 }
@@ -49,7 +50,7 @@ static struct sg_table *map_host(struct sidra_bo *bo)
 		drm_gem_shmem_unpin(&bo->base);
 		return sgt;
 	}
-	ret = dma_map_sgtable(bo->base.base.dev->dev, sgt, bo->direction, 0);
+	ret = dma_map_sgtable(bo->base.base.dev->dev, sgt, bo->direction, SIDRA_DMA_ATTRS);
 	if (!ret)
 		return sgt;
 	sg_free_table(sgt);
@@ -68,7 +69,7 @@ static void unmap_locked(struct sidra_bo *bo)
 		dma_buf_unmap_attachment_unlocked(obj->import_attach, bo->sgt, bo->direction);
 		bo->base.sgt = NULL;	/* drm_prime_gem_destroy() accepts that */
 	} else {
-		dma_unmap_sgtable(obj->dev->dev, bo->sgt, bo->direction, 0);
+		dma_unmap_sgtable(obj->dev->dev, bo->sgt, bo->direction, SIDRA_DMA_ATTRS);
 		if (bo->kind == SIDRA_BO_HOST) {
 			sg_free_table(bo->sgt);
 			kfree(bo->sgt);
@@ -89,7 +90,7 @@ static int map_bo(struct sidra_device *sdev, struct sidra_bo *bo)
 		return 0;
 	if (bo->kind == SIDRA_BO_USER) {
 		sgt = &bo->pinned.sgt;
-		ret = dma_map_sgtable(sdev->drm.dev, sgt, bo->direction, 0);
+		ret = dma_map_sgtable(sdev->drm.dev, sgt, bo->direction, SIDRA_DMA_ATTRS);
 		if (ret)
 			return ret;
 	} else {
