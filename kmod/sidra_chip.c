@@ -9,7 +9,7 @@
 #include "sidra_reset.h"
 #include "sidra_trace.h"
 
-static unsigned int admin_timeout_ms = 5000;
+static unsigned int admin_timeout_ms = 1000;
 module_param(admin_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(admin_timeout_ms, "time after which an admin command counts as not acknowledged (ms)");
 
@@ -77,21 +77,26 @@ static void read_info(struct sidra_device *sdev, struct sidra_info *info)
 	}
 }
 
-static int wait_ready(struct sidra_device *sdev)
+bool sidra_chip_answers(struct sidra_device *sdev)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(READY_TIMEOUT_MS);
+	return !pci_channel_offline(sdev->pdev) && sidra_read32(sdev, SIDRA_REG_ID) == SIDRA_ID_MAGIC;
+}
+
+int sidra_chip_wait_ready(struct sidra_device *sdev, unsigned int timeout_ms)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(timeout_ms);
+	bool late;
 	u32 status;
 
-	for (;;) {
-		status = sidra_read32(sdev, SIDRA_REG_STATUS);
-		if (status == ~0u)
+	do {
+		late = time_after(jiffies, end);
+		if (!sidra_chip_answers(sdev))
 			return -ENODEV;
+		status = sidra_read32(sdev, SIDRA_REG_STATUS);
 		if ((status & SIDRA_STATUS_READY) && !(status & SIDRA_STATUS_FATAL))
 			return 0;
-		if (time_after(jiffies, end))
-			break;
-		msleep(20);
-	}
+		usleep_range(100, 1000);
+	} while (!late);
 	drm_err(&sdev->drm, "the chip does not become ready (status %#x)\n", status);
 	return -ENODEV;
 }
@@ -107,7 +112,7 @@ int sidra_chip_init(struct sidra_device *sdev)
 		drm_err(&sdev->drm, "the chip does not answer (identity register reads %#x)\n", id);
 		return -ENODEV;
 	}
-	ret = wait_ready(sdev);
+	ret = sidra_chip_wait_ready(sdev, READY_TIMEOUT_MS);
 	if (ret)
 		return ret;
 	/* Whatever ran before us (another driver or kernel) must not go on, nor leave its data in L3. */
@@ -115,7 +120,7 @@ int sidra_chip_init(struct sidra_device *sdev)
 		     sidra_read64(sdev, SIDRA_REG_CONTEXT_TABLE);
 	if (chip->used) {
 		sidra_write32(sdev, SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
-		ret = wait_ready(sdev);
+		ret = sidra_chip_wait_ready(sdev, READY_TIMEOUT_MS);
 		if (ret)
 			return ret;
 	}
@@ -165,7 +170,7 @@ int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 a
 
 		wait_for_completion_timeout(&chip->admin_done, msecs_to_jiffies(ADMIN_RECHECK_MS));
 		status = sidra_read32(sdev, SIDRA_REG_ADMIN_STATUS);
-		if (status == ~0u && sidra_read32(sdev, SIDRA_REG_ID) != SIDRA_ID_MAGIC)
+		if ((status == ~0u || status == 0) && !sidra_chip_answers(sdev))
 			ret = -ENODEV;
 		else if (status >> 16 != chip->admin_tag && (status & SIDRA_ADMIN_BUSY))
 			ret = -EBUSY;

@@ -47,6 +47,10 @@ u64 sidra_read64(struct sidra_device *sdev, u32 reg);
 void sidra_write32(struct sidra_device *sdev, u32 reg, u32 value);
 void sidra_write64(struct sidra_device *sdev, u32 reg, u64 value);
 
+/* Whether somebody answers: a card that was pulled reads as ones, or (in QEMU) as zeros. */
+bool sidra_chip_answers(struct sidra_device *sdev);
+/* Waits for that and for the chip to be ready: 0, or -ENODEV. */
+int sidra_chip_wait_ready(struct sidra_device *sdev, unsigned int timeout_ms);
 /* Finds the chip, checks that we understand it, reads what it says about itself. */
 int sidra_chip_init(struct sidra_device *sdev);
 /* Gives it the context table and lets it run. */

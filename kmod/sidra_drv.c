@@ -17,6 +17,7 @@
 #include "sidra_irq.h"
 #include "sidra_reset.h"
 #include "sidra_sysfs.h"
+#include "sidra_watch.h"
 
 static dev_t node_base;
 static DEFINE_IDA(ordinals);
@@ -94,6 +95,8 @@ static int init_software(struct sidra_device *sdev)
 	if (ret)
 		return ret;
 	INIT_LIST_HEAD(&sdev->bos);
+	init_waitqueue_head(&sdev->held_wait);
+	sidra_watch_init(sdev);
 	init_completion(&sdev->chip.admin_done);
 	sdev->wq = alloc_workqueue("sidra", WQ_UNBOUND | WQ_HIGHPRI, 0);
 	if (!sdev->wq)
@@ -147,6 +150,7 @@ static void stop(struct sidra_device *sdev)
 		}
 		sidra_store_fini(sdev);
 	}
+	sidra_watch_stop(sdev);
 	sidra_irq_stop(sdev);
 	cancel_work_sync(&sdev->l3.clean_work);
 	sidra_gem_unmap_all(sdev);
@@ -192,6 +196,7 @@ static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = node_add(sdev);
 	if (ret)
 		goto err_unregister;
+	pci_save_state(pdev);	/* for a slot that is reset without warning */
 	drm_info(&sdev->drm, "sidra%d: %u crossbars, hardware interface %u.%u, %u vectors\n", sdev->ordinal,
 		 sidra_xbars_of(&sdev->chip.info), sdev->chip.info.hw_version >> 16,
 		 sdev->chip.info.hw_version & 0xffff, sdev->chip.vectors);
@@ -206,19 +211,28 @@ err_stop:
 	return ret;
 }
 
+static void set_held(struct sidra_device *sdev, bool held)
+{
+	lockdep_assert_held(&sdev->lock);
+	WRITE_ONCE(sdev->held, held);
+	if (!held)
+		wake_up_all(&sdev->held_wait);
+}
+
 static void sidra_remove(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
 	cdev_device_del(&sdev->cdev, &sdev->node);
 	ida_free(&ordinals, sdev->ordinal);	/* now, not with the last file: a device that is bound again gets it */
+	scoped_guard(mutex, &sdev->lock)
+		set_held(sdev, false);	/* calls that wait would hold up the next step */
 	drm_dev_unplug(&sdev->drm);
 	stop(sdev);
 	put_device(&sdev->node);
 }
 
-/* Contexts are lost, and can be recovered afterwards; cells and L3 stay. */
-static void hold(struct pci_dev *pdev)
+static void sidra_shutdown(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
@@ -226,12 +240,26 @@ static void hold(struct pci_dev *pdev)
 	sidra_stop_device(sdev);
 }
 
-static void go_on(struct pci_dev *pdev)
+/* ---- For a moment: contexts are lost, and can be recovered afterwards; cells and L3 stay; calls wait ---- */
+
+static void hold(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
 	guard(mutex)(&sdev->lock);
-	sidra_continue_device(sdev);
+	sidra_stop_device(sdev);
+	set_held(sdev, true);
+}
+
+static int go_on(struct pci_dev *pdev)
+{
+	struct sidra_device *sdev = pci_get_drvdata(pdev);
+	int ret;
+
+	guard(mutex)(&sdev->lock);
+	ret = sidra_continue_device(sdev);
+	set_held(sdev, false);
+	return ret;
 }
 
 static int sidra_suspend(struct device *dev)
@@ -242,31 +270,54 @@ static int sidra_suspend(struct device *dev)
 
 static int sidra_resume(struct device *dev)
 {
-	go_on(to_pci_dev(dev));
-	return 0;
+	return go_on(to_pci_dev(dev));
 }
 
 static DEFINE_SIMPLE_DEV_PM_OPS(sidra_pm_ops, sidra_suspend, sidra_resume);
 
-/* Reset by the bus: FLR on request of an administrator, or recovery from an error. */
+static void sidra_go_on(struct pci_dev *pdev)
+{
+	go_on(pdev);	/* if the chip is not there, calls say so, and look again */
+}
+
+/* ---- Errors of the bus (AER). Corrected ones are only counted, by the kernel ---- */
+
 static pci_ers_result_t sidra_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
 {
+	if (state == pci_channel_io_perm_failure) {
+		sidra_shutdown(pdev);
+		return PCI_ERS_RESULT_DISCONNECT;
+	}
 	hold(pdev);
-	return state == pci_channel_io_perm_failure ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_NEED_RESET;
+	return state == pci_channel_io_normal ? PCI_ERS_RESULT_CAN_RECOVER : PCI_ERS_RESULT_NEED_RESET;
+}
+
+static bool has_identity(struct pci_dev *pdev)
+{
+	struct sidra_device *sdev = pci_get_drvdata(pdev);
+
+	return sidra_read32(sdev, SIDRA_REG_ID) == SIDRA_ID_MAGIC;
+}
+
+static pci_ers_result_t sidra_mmio_enabled(struct pci_dev *pdev)
+{
+	return has_identity(pdev) ? PCI_ERS_RESULT_RECOVERED : PCI_ERS_RESULT_NEED_RESET;
 }
 
 static pci_ers_result_t sidra_slot_reset(struct pci_dev *pdev)
 {
 	pci_restore_state(pdev);
-	return PCI_ERS_RESULT_RECOVERED;
+	pci_save_state(pdev);	/* restoring forgets it */
+	return has_identity(pdev) ? PCI_ERS_RESULT_RECOVERED : PCI_ERS_RESULT_DISCONNECT;
 }
 
 static const struct pci_error_handlers sidra_error_handlers = {
 	.error_detected = sidra_error_detected,
+	.mmio_enabled = sidra_mmio_enabled,
 	.slot_reset = sidra_slot_reset,
-	.resume = go_on,
-	.reset_prepare = hold,
-	.reset_done = go_on,
+	.resume = sidra_go_on,
+	.reset_prepare = hold,		/* by a reset of the function that an administrator asks for */
+	.reset_done = sidra_go_on,
 };
 
 static const struct pci_device_id sidra_ids[] = {
@@ -280,7 +331,7 @@ static struct pci_driver sidra_pci_driver = {
 	.id_table = sidra_ids,
 	.probe = sidra_probe,
 	.remove = sidra_remove,
-	.shutdown = hold,
+	.shutdown = sidra_shutdown,
 	.err_handler = &sidra_error_handlers,
 	.driver.pm = pm_sleep_ptr(&sidra_pm_ops),
 };

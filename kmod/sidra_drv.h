@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The device, and what an open file of it is. Order of locks: sidra_device.lock > sidra_queue.submit_lock >
- * sidra_device.irq_lock; mmap_lock > sidra_device.map_lock; sidra_device.lock > sidra_device.map_lock.
+ * sidra_device.irq_lock; sidra_device.lock > sidra_device.bo_lock; mmap_lock > sidra_device.map_lock; sidra_device.lock > sidra_device.map_lock.
  * No memory of a user is touched, and no mmap_lock taken, under sidra_device.lock.
  */
 #ifndef __SIDRA_DRV_H__
@@ -14,6 +14,7 @@
 #include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
@@ -82,7 +83,10 @@ struct sidra_device {
 	u32 queue_count;
 	struct sidra_store store;
 	bool link_gone;
-	bool stopped;		/* remove() has been here: nothing reaches the chip any more */
+	unsigned long link_retry;	/* not reset again before, if it answered without getting ready */
+	bool stopped;		/* nothing reaches the chip any more, or not until it goes on */
+	bool held;		/* stopped for a moment, by a reset of the bus or a suspend: calls wait */
+	wait_queue_head_t held_wait;
 
 	struct sidra_l3 l3;
 
@@ -96,6 +100,8 @@ struct sidra_device {
 	unsigned int sleepers;		/* armed for others than threads in WAIT; under irq_lock */
 	struct delayed_work recheck_work;
 	struct hrtimer batch_timer;
+
+	struct delayed_work watch_work;
 
 	/* Protects @bos: what is mapped for DMA and has to be unmapped before remove() returns. */
 	struct mutex bo_lock;
@@ -131,7 +137,10 @@ int sidra_open(struct drm_device *drm, struct drm_file *file);
 void sidra_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 void sidra_postclose(struct drm_device *drm, struct drm_file *file);
 
-/* 0, or -ENODEV while the link is gone; every context is lost then. Under sidra_device.lock. */
+/*
+ * 0, or -ENODEV while the link is gone; every context is lost then. Under sidra_device.lock, which it lets go while the
+ * device is held: before anything else is looked at.
+ */
 int sidra_check_link(struct sidra_device *sdev);
 
 static inline int sidra_check_zero(u64 value)

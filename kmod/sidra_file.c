@@ -16,18 +16,38 @@
 #include "sidra_reset.h"
 #include "sidra_uring.h"
 
+#define HELD_TIMEOUT_MS	10000
+
+/* Returns with the lock, whatever it returns. */
+static int wait_while_held(struct sidra_device *sdev)
+{
+	long left;
+
+	mutex_unlock(&sdev->lock);
+	left = wait_event_killable_timeout(sdev->held_wait, !READ_ONCE(sdev->held), msecs_to_jiffies(HELD_TIMEOUT_MS));
+	mutex_lock(&sdev->lock);
+	return left > 0 ? 0 : left ?: -ENODEV;
+}
+
 int sidra_check_link(struct sidra_device *sdev)
 {
+	int ret;
+
 	lockdep_assert_held(&sdev->lock);
+	while (sdev->held) {
+		ret = wait_while_held(sdev);
+		if (ret)
+			return ret;
+	}
 	if (sdev->stopped)
 		return -ENODEV;
-	if (sidra_read32(sdev, SIDRA_REG_ID) != SIDRA_ID_MAGIC) {
+	if (!sidra_chip_answers(sdev)) {
 		if (!sdev->link_gone)
 			sidra_reset_device(sdev, SIDRA_FAULT_RESET);
 		sdev->link_gone = true;
 		return -ENODEV;
 	}
-	if (sdev->link_gone) {
+	if (sdev->link_gone && !time_before(jiffies, sdev->link_retry)) {
 		sdev->link_gone = false;
 		sidra_reset_device(sdev, SIDRA_FAULT_RESET);
 	}

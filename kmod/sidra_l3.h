@@ -23,6 +23,7 @@ struct sidra_l3_part {
  * @dirty_bytes: of all in @dirty
  * @clean_work: zeroes them
  * @base, @size: BAR2; what of it is L3
+ * @hidden: mappings show other pages instead; under sidra_device.map_lock
  */
 struct sidra_l3 {
 	struct sidra_range free;
@@ -33,6 +34,7 @@ struct sidra_l3 {
 	struct work_struct clean_work;
 	phys_addr_t base;
 	u64 size;
+	bool hidden;
 };
 
 int sidra_l3_init(struct sidra_device *sdev);

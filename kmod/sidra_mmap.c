@@ -71,7 +71,15 @@ static vm_fault_t local_fault(struct vm_fault *vmf)
 	if (offset >= obj->size)
 		return VM_FAULT_SIGBUS;
 	guard(mutex)(&sdev->map_lock);
-	return insert_device_page(vmf, sdev->l3.base + to_sidra_bo(obj)->part->offset + offset, true);
+	return insert_device_page(vmf, sdev->l3.base + to_sidra_bo(obj)->part->offset + offset, !sdev->l3.hidden);
+}
+
+void sidra_map_show_local(struct sidra_device *sdev, bool show)
+{
+	scoped_guard(mutex, &sdev->map_lock)
+		sdev->l3.hidden = !show;
+	/* All of GEM's; those of host memory only fault once more. */
+	unmap_mapping_range(sdev->drm.anon_inode->i_mapping, 0, (loff_t)1 << 56, 1);
 }
 
 const struct vm_operations_struct sidra_local_vm_ops = {

@@ -9,6 +9,7 @@
 struct drm_gem_object;
 struct file;
 struct sidra_ctx;
+struct sidra_device;
 struct vm_area_struct;
 
 enum sidra_map_kind {
@@ -32,5 +33,7 @@ int sidra_mmap(struct file *filp, struct vm_area_struct *vma);
 int sidra_map_local(struct drm_gem_object *obj, struct vm_area_struct *vma);
 /* Whoever has this context's doorbell page mapped finds at the next touch what he may see then. */
 void sidra_map_zap_doorbell(struct sidra_ctx *ctx);
+/* The same for L3 of all files: it must not be touched while the device sleeps or is reset by the bus. */
+void sidra_map_show_local(struct sidra_device *sdev, bool show);
 
 #endif

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/capability.h>
-#include <linux/dma-mapping.h>
 #include <linux/mm.h>
 
 #include "sidra_ctx.h"
+#include "sidra_dma.h"
 #include "sidra_drv.h"
 #include "sidra_mmap.h"
 #include "sidra_mmu.h"
@@ -28,7 +28,7 @@ static int alloc_state(struct sidra_queue *queue)
 		return -ENOMEM;
 	}
 	queue->point.state = page_address(queue->state_page);
-	return dma_need_sync(dev, queue->state_bus) ? -EOPNOTSUPP : 0;
+	return sidra_dma_bounced(dev, queue->state_bus) ? -EOPNOTSUPP : 0;
 }
 
 static int alloc_user_ring(struct sidra_queue *queue)
@@ -156,6 +156,23 @@ void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault
 	sidra_submit_fail(queue, -EIO);
 }
 
+void sidra_queue_time_out(struct sidra_ctx *ctx, struct sidra_queue *queue)
+{
+	drm_warn(&ctx->sdev->drm, "queue %u of context %u does not get on, it is stopped\n", queue->number, queue->slot);
+	sidra_entry_revoke(&ctx->queue_table[queue->number].flags);
+	sidra_quiesce(ctx, SIDRA_ADMIN_RESET_QUEUE, queue->number, 0);
+	sidra_submit_fail(queue, -ETIMEDOUT);
+	if (!ctx->lost)
+		sidra_queue_stop(queue, SIDRA_QUEUE_FAULTED, SIDRA_FAULT_TIMEOUT);
+}
+
+u64 *sidra_queue_index(const struct sidra_queue *queue)
+{
+	if (queue->kind == SIDRA_QUEUE_KERNEL)
+		return queue->index;
+	return page_address(queue->pages[queue->index_offset >> PAGE_SHIFT]);
+}
+
 void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
 	struct sidra_device *sdev = ctx->sdev;
@@ -279,6 +296,7 @@ static int create_queue(struct sidra_ctx *ctx, struct sidra_ioctl_queue_create *
 	sidra_point_attach(sdev, &queue->point);
 	install(ctx, queue, 0);
 	xa_store(&ctx->queues, number, queue, GFP_KERNEL);	/* the entry is there: this cannot fail */
+	sidra_watch(sdev);
 
 	args->queue = number;
 	args->state_offset = sidra_map_offset(SIDRA_MAP_STATE, ctx->handle, number);
@@ -338,13 +356,6 @@ int sidra_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	return 0;
 }
 
-static u64 *index_word(struct sidra_queue *queue)
-{
-	if (queue->kind == SIDRA_QUEUE_KERNEL)
-		return queue->index;
-	return page_address(queue->pages[queue->index_offset >> PAGE_SHIFT]);
-}
-
 /*
  * What was queued is dropped: the queue goes on behind it. The timeline jumps there, so that positions stay unique and
  * nobody waits for packets that will never run; who waits now is told.
@@ -365,10 +376,10 @@ static int reset_queue(struct sidra_ctx *ctx, struct sidra_queue *queue)
 	if (queue->kind == SIDRA_QUEUE_KERNEL)
 		start = sidra_submit_skip(queue);
 	else
-		start = smp_load_acquire(index_word(queue));	/* stored by its owner */
+		start = smp_load_acquire(sidra_queue_index(queue));	/* stored by its owner */
 	if (start - retired > sidra_queue_capacity(queue))
 		start = retired;	/* not an index that can be: nothing was queued */
-	smp_store_release(index_word(queue), start);	/* read by the chip */
+	smp_store_release(sidra_queue_index(queue), start);	/* read by the chip */
 	atomic_inc(&queue->point.epoch);
 	sidra_point_wake(ctx->sdev, &queue->point);
 	smp_store_release(&state->timeline, start);	/* after the epoch has moved */

@@ -10,6 +10,7 @@
 #include <linux/workqueue.h>
 
 #include "sidra_irq.h"
+#include "sidra_watch.h"
 
 struct sidra_ctx;
 struct sidra_device;
@@ -27,6 +28,7 @@ struct sidra_device;
  * @state_page, @state_bus: mapped until it is dropped
  * @destroyed: what waits for it is told -ENOENT
  * @point: for interrupts
+ * @watch: of the watchdog
  */
 struct sidra_queue {
 	struct kref ref;
@@ -50,6 +52,7 @@ struct sidra_queue {
 	dma_addr_t state_bus;
 	bool destroyed;
 	struct sidra_point point;
+	struct sidra_queue_watch watch;
 
 	/* Protects @fence_seqno: the order of fences is the order in the ring. Outside of submit_lock. */
 	struct mutex fence_lock;
@@ -91,6 +94,10 @@ struct sidra_queue *sidra_queue_find(struct sidra_ctx *ctx, u32 number);
 
 /* The chip has forgotten it: writes why to its state page, tells all who wait. Under sidra_device.lock. */
 void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault_cause cause);
+/* It does not get on: stopped with a record of that, and if the chip does not let go of it, more than that. */
+void sidra_queue_time_out(struct sidra_ctx *ctx, struct sidra_queue *queue);
+/* Its write index, as the chip reads it; of a user queue it is the user's. */
+u64 *sidra_queue_index(const struct sidra_queue *queue);
 /* Takes it from the chip, and out of its context; mappings keep its memory. Under sidra_device.lock. */
 void sidra_queue_remove(struct sidra_ctx *ctx, struct sidra_queue *queue);
 /* As the latter, of a queue that the chip has forgotten. */

@@ -1,31 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <linux/delay.h>
-
 #include "sidra_ctx.h"
 #include "sidra_drv.h"
+#include "sidra_mmap.h"
 #include "sidra_reset.h"
 #include "sidra_trace.h"
 
-#define RESET_TIMEOUT_MS	5000
+#define RESET_TIMEOUT_MS	2000
 
 /* Without bus mastering nothing arrives in memory, whatever the chip still does. Whether it has let go. */
 static bool reset_chip(struct sidra_device *sdev)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(RESET_TIMEOUT_MS);
-	u32 status;
-
 	pci_clear_master(sdev->pdev);
+	if (!sidra_chip_answers(sdev))
+		return false;
 	sidra_write32(sdev, SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
-	for (;;) {
-		status = sidra_read32(sdev, SIDRA_REG_STATUS);
-		if (status == ~0u)
-			return false;
-		if (status & SIDRA_STATUS_READY)
-			return true;
-		if (time_after(jiffies, end))
-			return false;
-		usleep_range(100, 1000);
-	}
+	return !sidra_chip_wait_ready(sdev, RESET_TIMEOUT_MS);
 }
 
 static void revoke_all(struct sidra_device *sdev)
@@ -48,6 +37,13 @@ static void lose_all(struct sidra_device *sdev, enum sidra_fault_cause cause)
 			sidra_ctx_lose(sdev->ctxs[slot], cause);
 }
 
+/* One that answers and is not ready costs RESET_TIMEOUT_MS: not at each call. */
+static void lose_link(struct sidra_device *sdev)
+{
+	sdev->link_gone = true;
+	sdev->link_retry = jiffies + (sidra_chip_answers(sdev) ? HZ : 0);
+}
+
 void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause)
 {
 	bool back;
@@ -59,7 +55,7 @@ void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause)
 	trace_sidra_reset(sdev->ordinal, cause, back);
 	if (!back) {
 		drm_warn(&sdev->drm, "no answer after a reset: bus mastering stays off\n");
-		sdev->link_gone = true;
+		lose_link(sdev);
 	}
 	lose_all(sdev, cause);
 	if (!back)
@@ -72,15 +68,23 @@ void sidra_stop_device(struct sidra_device *sdev)
 {
 	lockdep_assert_held(&sdev->lock);
 	revoke_all(sdev);
+	sidra_map_show_local(sdev, false);
 	reset_chip(sdev);
 	sdev->stopped = true;
 	lose_all(sdev, SIDRA_FAULT_RESET);
 }
 
-void sidra_continue_device(struct sidra_device *sdev)
+int sidra_continue_device(struct sidra_device *sdev)
 {
 	lockdep_assert_held(&sdev->lock);
 	sdev->stopped = false;
+	if (sidra_chip_wait_ready(sdev, RESET_TIMEOUT_MS)) {
+		lose_link(sdev);
+		return -ENODEV;
+	}
 	pci_set_master(sdev->pdev);
+	pci_save_state(sdev->pdev);	/* for a slot that is reset without warning */
 	sidra_chip_enable(sdev);
+	sidra_map_show_local(sdev, true);
+	return 0;
 }

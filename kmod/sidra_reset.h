@@ -14,10 +14,10 @@ void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause)
 
 /*
  * Until sidra_continue_device(), if that ever comes: every context is lost, the chip is reset if it still answers, and
- * does not reach memory; calls answer -ENODEV.
+ * does not reach memory; calls answer -ENODEV, or wait if it is held.
  */
 void sidra_stop_device(struct sidra_device *sdev);
-/* After a suspend or a reset by the bus. */
-void sidra_continue_device(struct sidra_device *sdev);
+/* After a suspend or a reset by the bus: 0, or -ENODEV if the chip is not there. */
+int sidra_continue_device(struct sidra_device *sdev);
 
 #endif

@@ -149,7 +149,7 @@ static void publish(struct sidra_queue *queue)
 	u64 target = queue->reserved;
 
 	lockdep_assert_held(&queue->submit_lock);
-	if (!queue->index)
+	if (!queue->index || sidra_point_stopped(&queue->point))	/* the chip may be out of reach */
 		return;
 	list_for_each_entry_safe(job, next, &queue->jobs, link) {
 		if (!smp_load_acquire(&job->ready)) {	/* with its in_error */
@@ -243,8 +243,10 @@ int sidra_submit_check(const union sidra_cmd *packets, u32 count)
 	return 0;
 }
 
+/* Until sidra_submit_fini() has taken the lock: no timer outlives the workqueue. */
 static void watch(struct sidra_queue *queue)
 {
+	lockdep_assert_held(&queue->submit_lock);
 	sidra_queue_get(queue);
 	if (!queue_delayed_work(queue->sdev->wq, &queue->watchdog, msecs_to_jiffies(WATCH_MS)))
 		sidra_queue_put(queue);
@@ -277,6 +279,7 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 		dma_fence_get(&job->fence);	/* the list's */
 		list_add_tail(&job->link, &queue->jobs);
 		dma_fence_get(&job->fence);	/* the armed one's */
+		watch(queue);
 	}
 	queue->reserved += count;
 	*value = queue->reserved;
@@ -302,10 +305,8 @@ int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packe
 		sidra_turns_poll(&queue->point, *value);
 		sidra_turns_told(sdev, &queue->point);
 	}
-	if (job) {
+	if (job)
 		sidra_arm_add(sdev, &queue->point, &job->arm);
-		watch(queue);
-	}
 	return 0;
 }
 
@@ -393,15 +394,16 @@ static struct sidra_job *running_job(struct sidra_queue *queue)
  * Device time counts: a machine that stands still is no hang of the chip. If the device clock itself stands still, a
  * long wall limit does.
  */
-static bool overdue(struct sidra_queue *queue, u64 clock)
+static bool overdue(struct sidra_queue *queue)
 {
-	u64 wall = ktime_get_ns();
+	u64 wall = ktime_get_ns(), clock;
 	struct sidra_job *job;
 
 	guard(spinlock)(&queue->submit_lock);
 	job = running_job(queue);
 	if (!job)
 		return false;
+	clock = sidra_read64(queue->sdev, SIDRA_REG_CLOCK);
 	if (!job->wall_start) {
 		job->wall_start = wall;
 		job->clock_start = clock;
@@ -418,30 +420,22 @@ static void time_out(struct sidra_queue *queue)
 
 	guard(mutex)(&sdev->lock);
 	ctx = sdev->ctxs[queue->slot];
-	if (queue->destroyed || !ctx || ctx->lost || !overdue(queue, sidra_read64(sdev, SIDRA_REG_CLOCK)))
+	if (queue->destroyed || !ctx || ctx->lost || !overdue(queue))
 		return;
-	drm_warn(&sdev->drm, "queue %u of context %u: a job is overdue, the queue is stopped\n", queue->number,
-		 queue->slot);
-	sidra_entry_revoke(&ctx->queue_table[queue->number].flags);
-	sidra_quiesce(ctx, SIDRA_ADMIN_RESET_QUEUE, queue->number, 0);
-	sidra_submit_fail(queue, -ETIMEDOUT);
-	if (!ctx->lost)
-		sidra_queue_stop(queue, SIDRA_QUEUE_FAULTED, SIDRA_FAULT_TIMEOUT);
+	sidra_queue_time_out(ctx, queue);
 }
 
 static void watchdog(struct work_struct *work)
 {
 	struct sidra_queue *queue = container_of(to_delayed_work(work), struct sidra_queue, watchdog);
-	bool more = false;
 	int idx;
 
 	if (drm_dev_enter(&queue->sdev->drm, &idx)) {
-		if (overdue(queue, sidra_read64(queue->sdev, SIDRA_REG_CLOCK)))
+		if (overdue(queue))
 			time_out(queue);
 		scoped_guard(spinlock, &queue->submit_lock)
-			more = !queue->destroyed && !list_empty(&queue->jobs);
-		if (more)
-			watch(queue);
+			if (!queue->destroyed && !list_empty(&queue->jobs))
+				watch(queue);
 		drm_dev_exit(idx);
 	}
 	sidra_queue_put(queue);

@@ -27,13 +27,16 @@ static ssize_t generation_show(struct device *node, struct device_attribute *att
 {
 	struct sidra_device *sdev = from_node(node);
 	u32 generation;
-	int idx;
+	int idx, ret;
 
 	if (!drm_dev_enter(&sdev->drm, &idx))
 		return -ENODEV;
-	generation = sidra_read32(sdev, SIDRA_REG_GENERATION);
+	scoped_guard(mutex, &sdev->lock) {
+		ret = sidra_check_link(sdev);
+		generation = ret ? 0 : sidra_read32(sdev, SIDRA_REG_GENERATION);
+	}
 	drm_dev_exit(idx);
-	return sysfs_emit(text, "%u\n", generation);
+	return ret ?: sysfs_emit(text, "%u\n", generation);
 }
 static DEVICE_ATTR_RO(generation);
 

@@ -139,53 +139,6 @@ TEST_F(Life, AnOpenFileKeepsTheModule) {
     EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
 }
 
-// Writes a module parameter while it lives.
-class Parameter {
-   public:
-    Parameter(const char* name, const std::string& value) : path_(std::string("/sys/module/sidra/parameters/") + name) {
-        std::ifstream(path_) >> old_;
-        good = write_text(path_, value);
-    }
-    ~Parameter() { write_text(path_, old_); }
-    Parameter(const Parameter&) = delete;
-    Parameter& operator=(const Parameter&) = delete;
-    bool good;
-
-   private:
-    const std::string path_;
-    std::string old_;
-};
-
-uint32_t state_of(const Context& context) {
-    sidra_ioctl_context_query query{};
-    query.context = context.handle;
-    EXPECT_EQ(context.node.call(SIDRA_IOCTL_CONTEXT_QUERY, query), 0);
-    return query.state;
-}
-
-TEST_F(Life, NoAcknowledgementEndsInADeviceReset) {
-    const Parameter impatient("admin_timeout_ms", "200");
-    Node node;
-    Context context(node), innocent(node);
-    std::vector<uint8_t> memory(1 << 16);
-    sidra_ioctl_buffer_register enroll{reinterpret_cast<uintptr_t>(memory.data()), memory.size(), 0, 0};
-    ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), 0);
-    sidra_ioctl_buffer_unbind unbind{context.handle, enroll.handle, Buffer::bind(context, enroll.handle)};
-    Queue queue(innocent, SIDRA_QUEUE_USER);
-    ASSERT_TRUE(impatient.good && knob("no-quiesce-ack", 1));
-    EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0) << "the promise is kept: by force";
-    EXPECT_EQ(state_of(context), SIDRA_CONTEXT_LOST);
-    EXPECT_EQ(state_of(innocent), SIDRA_CONTEXT_LOST);
-    EXPECT_EQ(queue.run_state(), SIDRA_QUEUE_LOST);
-    EXPECT_EQ(queue.state->fault.cause, SIDRA_FAULT_TIMEOUT);
-    queue.push(nop());  // onto a page that is nobody's
-    ASSERT_TRUE(knob("no-quiesce-ack", 0));
-    sidra_ioctl_context recover{innocent.handle, 0};
-    ASSERT_EQ(node.call(SIDRA_IOCTL_CONTEXT_RECOVER, recover), 0);
-    Queue again(innocent, SIDRA_QUEUE_USER);
-    EXPECT_EQ(again.wait(again.push(nop())), 0) << "the mapped doorbell is the real one again";
-}
-
 TEST_F(Life, RemovalUnderLoad) {
     const Card card;
     ASSERT_TRUE(card.known());

@@ -31,6 +31,11 @@ inline uint64_t in_ms(uint64_t ms) {
     return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec) + ms * 1'000'000;
 }
 inline void sleep_ms(long ms) { usleep(static_cast<useconds_t>(ms * 1000)); }
+// CHECK=full tries more often what needs luck to fail.
+inline int rounds(int fast, int full) {
+    const char* check = getenv("CHECK");
+    return check && std::string(check) == "full" ? full : fast;
+}
 // Only a hang reaches it.
 inline constexpr uint64_t kPatienceMs = 30'000;
 
@@ -47,6 +52,23 @@ inline bool write_text(const std::string& path, const std::string& text) {
     file.flush();
     return file.good();
 }
+
+// Writes a module parameter while it lives.
+class Parameter {
+   public:
+    Parameter(const char* name, const std::string& value) : path_(std::string("/sys/module/sidra/parameters/") + name) {
+        std::ifstream(path_) >> old_;
+        good = write_text(path_, value);
+    }
+    ~Parameter() { write_text(path_, old_); }
+    Parameter(const Parameter&) = delete;
+    Parameter& operator=(const Parameter&) = delete;
+    bool good;
+
+   private:
+    const std::string path_;
+    std::string old_;
+};
 
 // The card behind the node, as the bus knows it: for its removal, which only root can order.
 class Card {
@@ -149,6 +171,14 @@ struct Context {
     uint32_t handle = 0;
     uint8_t* doorbells = nullptr;
 };
+
+// enum sidra_context_state.
+inline uint32_t state_of(const Context& context) {
+    sidra_ioctl_context_query query{};
+    query.context = context.handle;
+    EXPECT_EQ(context.node.call(SIDRA_IOCTL_CONTEXT_QUERY, query), 0);
+    return query.state;
+}
 
 struct Buffer {
     Buffer(const Context& context, uint64_t bytes, uint32_t flags = 0) : node(context.node) {

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Looks now and then whether queues with work get on, and whether the chip is still there for those who sleep. While
+ * all is well it only reads memory: registers are asked about what stands still.
+ */
+#include <linux/ktime.h>
+#include <linux/moduleparam.h>
+
+#include "sidra_ctx.h"
+#include "sidra_drv.h"
+#include "sidra_queue.h"
+#include "sidra_watch.h"
+
+#define PERIOD_MS	250
+#define SUSPICIOUS	2u	/* looks that found no progress */
+
+static unsigned int queue_timeout_ms = 10000;
+module_param(queue_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(queue_timeout_ms, "device time without progress after which a queue is stopped (ms)");
+
+static bool has_work(struct sidra_queue *queue)
+{
+	const struct sidra_queue_state *state = queue->point.state;
+
+	return sidra_point_run_state(&queue->point) == SIDRA_QUEUE_RUNNING && !READ_ONCE(state->parked) &&
+	       READ_ONCE(*sidra_queue_index(queue)) != sidra_point_timeline(&queue->point);
+}
+
+/* Whether it stands still, with work to do. */
+static bool stands_still(struct sidra_queue *queue)
+{
+	struct sidra_queue_watch *watch = &queue->watch;
+	u64 progress = READ_ONCE(queue->point.state->progress);
+
+	if (has_work(queue) && progress == watch->progress)
+		return true;
+	watch->progress = progress;
+	watch->looks = 0;
+	return false;
+}
+
+/*
+ * Device time counts: a machine that stands still is no hang of the chip. If the device clock itself stands still, a
+ * long wall limit does.
+ */
+static bool overdue(struct sidra_queue *queue)
+{
+	struct sidra_queue_watch *watch = &queue->watch;
+	u64 limit = (u64)queue_timeout_ms * NSEC_PER_MSEC, clock, wall;
+
+	if (++watch->looks < SUSPICIOUS)
+		return false;
+	clock = sidra_read64(queue->sdev, SIDRA_REG_CLOCK);
+	wall = ktime_get_ns();
+	if (watch->looks == SUSPICIOUS) {
+		watch->clock_start = clock;
+		watch->wall_start = wall;
+		/* The doorbell may have been lost, or never been rung. */
+		sidra_write32(queue->sdev, SIDRA_DOORBELL(queue->slot, queue->number), 1);
+		return false;
+	}
+	return clock - watch->clock_start > limit || wall - watch->wall_start > 4 * limit + 60 * NSEC_PER_SEC;
+}
+
+static void look(struct sidra_device *sdev)
+{
+	bool asleep = READ_ONCE(sdev->sleepers), moved = false;
+	unsigned long number;
+	u32 slot;
+
+	lockdep_assert_held(&sdev->lock);
+	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
+		struct sidra_ctx *ctx = sdev->ctxs[slot];
+		struct sidra_queue *queue;
+
+		if (!ctx || ctx->lost)
+			continue;
+		xa_for_each(&ctx->queues, number, queue) {
+			u64 before = queue->watch.progress;
+
+			if (!stands_still(queue)) {
+				moved |= queue->watch.progress != before;
+				continue;
+			}
+			asleep = true;
+			if (overdue(queue) && !sidra_check_link(sdev) && !ctx->lost)
+				sidra_queue_time_out(ctx, queue);
+		}
+	}
+	if (asleep && !moved)
+		sidra_check_link(sdev);
+}
+
+static void watch_work(struct work_struct *work)
+{
+	struct sidra_device *sdev = container_of(to_delayed_work(work), struct sidra_device, watch_work);
+
+	guard(mutex)(&sdev->lock);
+	if (!sdev->stopped)
+		look(sdev);
+	sidra_watch(sdev);
+}
+
+void sidra_watch_init(struct sidra_device *sdev)
+{
+	INIT_DELAYED_WORK(&sdev->watch_work, watch_work);
+}
+
+void sidra_watch(struct sidra_device *sdev)
+{
+	lockdep_assert_held(&sdev->lock);
+	if (sdev->queue_count)
+		queue_delayed_work(sdev->wq, &sdev->watch_work, msecs_to_jiffies(PERIOD_MS));
+}
+
+void sidra_watch_stop(struct sidra_device *sdev)
+{
+	cancel_delayed_work_sync(&sdev->watch_work);
+}

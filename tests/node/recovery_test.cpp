@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// When it goes wrong: resets by the bus, errors of the bus, a link that is lost, queues that do not get on.
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "node.h"
+
+namespace sidra::test {
+namespace {
+
+class Recovery : public NodeTest {
+   protected:
+    const Card card;
+
+    void SetUp() override {
+        NodeTest::SetUp();
+        ASSERT_TRUE(card.known()) << "only root resets cards";
+    }
+    std::string sysfs(const std::string& file) const { return "/sys/bus/pci/devices/" + card.name() + "/" + file; }
+
+    static bool eventually(const std::function<bool()>& reached) {
+        for (const uint64_t end = in_ms(kPatienceMs); !reached(); sleep_ms(1))
+            if (in_ms(0) > end) return false;
+        return true;
+    }
+    static void expect_recovery(const Context& context) {
+        sidra_ioctl_context recover{context.handle, 0};
+        ASSERT_EQ(context.node.call(SIDRA_IOCTL_CONTEXT_RECOVER, recover), 0);
+        Queue queue(context, SIDRA_QUEUE_USER);
+        EXPECT_EQ(queue.wait(queue.push(nop())), 0);
+    }
+};
+
+// Calls all the time, from another thread.
+class Caller {
+   public:
+    explicit Caller(const Node& node)
+        : thread_([this, &node] {
+              for (sidra_ioctl_device_query query{}; !stop_ && error == 0; calls++)
+                  error = node.call(SIDRA_IOCTL_DEVICE_QUERY, query);
+          }) {}
+    ~Caller() {
+        stop_ = true;
+        thread_.join();
+    }
+    Caller(const Caller&) = delete;
+    Caller& operator=(const Caller&) = delete;
+    std::atomic<int> error{0};
+    std::atomic<uint64_t> calls{0};
+
+   private:
+    std::atomic<bool> stop_{false};
+    std::thread thread_;
+};
+
+TEST_F(Recovery, ResetsOfTheFunctionAreWaitedOut) {
+    Node node;
+    Context context(node);
+    Buffer local(context, 4096, SIDRA_BUFFER_LOCAL);
+    const Caller caller(node);
+    for (int round = 0; round < rounds(10, 200); round++) {
+        Queue queue(context, SIDRA_QUEUE_USER), kernel(context, SIDRA_QUEUE_KERNEL), parked(context, SIDRA_QUEUE_USER);
+        Buffer buffer(context, 1 << 20);
+        parked.push(sem_wait(buffer.va, 1));
+        for (int i = 0; i < 30; i++) queue.push(copy(buffer.va, local.va, 4096));
+        for (int i = 0; i < 30; i++) kernel.submit({copy(buffer.va, buffer.va + 65536, 65536)});
+        local.words[1] = 1000u + static_cast<uint64_t>(round);
+        int waited = 0;
+        std::thread waiter([&] { waited = parked.wait(1); });
+        ASSERT_TRUE(write_text(sysfs("reset"), "1"));
+        waiter.join();
+        EXPECT_EQ(waited, -EIO);
+        EXPECT_EQ(state_of(context), SIDRA_CONTEXT_LOST);
+        EXPECT_EQ(queue.run_state(), SIDRA_QUEUE_LOST);
+        EXPECT_EQ(local.words[1], 1000u + static_cast<uint64_t>(round)) << "L3 stays, and is mapped again";
+        expect_recovery(context);
+        ASSERT_EQ(caller.error, 0) << "nobody is told that the device is gone";
+    }
+    EXPECT_GT(caller.calls, 0u);
+}
+
+TEST_F(Recovery, ErrorsOfTheBus) {
+    Node node;
+    Context context(node);
+    const auto counted = [&](const char* counter) {
+        std::ifstream file(sysfs(counter));
+        uint64_t total = 0, value = 0;
+        for (std::string word; file >> word >> value;)
+            if (word.rfind("TOTAL", 0) == 0) total = value;
+        return total;
+    };
+    // One that costs a transaction, one after which the link is reset (which is not counted), one that was corrected.
+    const struct {
+        const char *name, *counter;
+        bool costs;
+    } errors[] = {
+        {"COMP_TIME", "aer_dev_nonfatal", true}, {"MALF_TLP", nullptr, true}, {"RCVR", "aer_dev_correctable", false}};
+    for (const auto& error : errors) {
+        for (int round = 0; round < rounds(2, 10); round++) {
+            const uint64_t before = error.counter ? counted(error.counter) : 0;
+            Queue queue(context, SIDRA_QUEUE_USER);
+            EXPECT_EQ(queue.wait(queue.push(nop())), 0);
+            const std::string command = "qmp human-monitor-command 'command-line=pcie_aer_inject_error sidra0 " +
+                                        std::string(error.name) + "' >/dev/null";
+            ASSERT_EQ(system(command.c_str()), 0);
+            ASSERT_TRUE(!error.counter || eventually([&] { return counted(error.counter) > before; })) << error.name;
+            if (error.costs) {
+                ASSERT_TRUE(eventually([&] { return state_of(context) == SIDRA_CONTEXT_LOST; })) << error.name;
+                expect_recovery(context);
+            } else {
+                EXPECT_EQ(queue.wait(queue.push(nop())), 0);
+                EXPECT_EQ(state_of(context), SIDRA_CONTEXT_OK);
+            }
+        }
+    }
+}
+
+TEST_F(Recovery, ALostLinkWakesWhoeverSleeps) {
+    for (int round = 0; round < rounds(2, 20); round++) {
+        Node node;
+        Context context(node);
+        Buffer buffer(context, 4096);
+        Queue parked(context, SIDRA_QUEUE_USER), kernel(context, SIDRA_QUEUE_KERNEL);
+        parked.push(sem_wait(buffer.va, 1));
+        const int event = eventfd(0, EFD_CLOEXEC);
+        sidra_ioctl_arm arm{context.handle, parked.create.queue, 1, event, 0};
+        ASSERT_EQ(node.call(SIDRA_IOCTL_ARM, arm), 0);
+        ASSERT_TRUE(knob("link-lost", 1));
+        pollfd fired{event, POLLIN, 0};
+        EXPECT_EQ(poll(&fired, 1, static_cast<int>(kPatienceMs)), 1) << "without a call that would look at the link";
+        EXPECT_EQ(parked.run_state(), SIDRA_QUEUE_LOST);
+        EXPECT_EQ(parked.wait(1), -EIO);
+        sidra_ioctl_device_query query{};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);
+        EXPECT_EQ(kernel.submit({nop()}), -ESTALE);
+        ASSERT_TRUE(knob("link-lost", 0));
+        EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
+        expect_recovery(context);
+        close(event);
+    }
+}
+
+TEST_F(Recovery, AQueueThatDoesNotGetOnIsStopped) {
+    const Parameter impatient("queue_timeout_ms", "300");
+    Node node;
+    Context context(node);
+    Buffer buffer(context, 4096);
+    Queue queue(context, SIDRA_QUEUE_USER), parked(context, SIDRA_QUEUE_USER), idle(context, SIDRA_QUEUE_USER);
+    parked.push(sem_wait(buffer.va, 1));
+    EXPECT_EQ(idle.wait(idle.push(nop())), 0);
+    EXPECT_EQ(queue.wait(queue.push(nop())), 0);
+    ASSERT_TRUE(impatient.good && knob("stall", 1));
+    queue.push(nop());
+    EXPECT_EQ(queue.wait(queue.next), -EIO);
+    EXPECT_EQ(queue.run_state(), SIDRA_QUEUE_FAULTED);
+    EXPECT_EQ(queue.state->fault.cause, SIDRA_FAULT_TIMEOUT);
+    ASSERT_TRUE(knob("stall", 0));
+    EXPECT_EQ(parked.run_state(), SIDRA_QUEUE_RUNNING) << "it may wait as long as it likes";
+    EXPECT_EQ(idle.run_state(), SIDRA_QUEUE_RUNNING);
+    EXPECT_EQ(state_of(context), SIDRA_CONTEXT_OK);
+    ASSERT_EQ(queue.reset(), 0);
+    EXPECT_EQ(queue.wait(queue.push(nop())), 0);
+}
+
+TEST_F(Recovery, ALongProgramIsNoHang) {
+    const Parameter impatient("queue_timeout_ms", "300");
+    Node node;
+    Context context(node);
+    Buffer buffer(context, 16 << 20);
+    Queue queue(context, SIDRA_QUEUE_USER, 10);
+    const uint64_t end = in_ms(1500);
+    while (in_ms(0) < end && queue.run_state() <= SIDRA_QUEUE_RUNNING) {
+        if (queue.next - queue.timeline() < 64) queue.push(copy(buffer.va, buffer.va + (8 << 20), 8 << 20));
+    }
+    EXPECT_EQ(queue.wait(queue.next), 0);
+}
+
+// The watchdog of a job must not outlive the device.
+TEST_F(Recovery, RemovalRightAfterAJob) {
+    for (int round = 0; round < rounds(5, 50); round++) {
+        {
+            Node node;
+            Context context(node);
+            Queue kernel(context, SIDRA_QUEUE_KERNEL);
+            const std::vector<sidra_cmd> packets = {nop()};
+            sidra_ioctl_submit fenced = kernel.request(packets);
+            fenced.flags = SIDRA_SUBMIT_OUT_FENCE;
+            ASSERT_EQ(node.call(SIDRA_IOCTL_SUBMIT, fenced), 0);
+            close(fenced.out_fence_fd);
+        }
+        ASSERT_TRUE(card.unbind());
+        ASSERT_TRUE(card.bind());
+    }
+}
+
+TEST_F(Recovery, NoAcknowledgementEndsInADeviceReset) {
+    const Parameter impatient("admin_timeout_ms", "200");
+    Node node;
+    Context context(node), innocent(node);
+    std::vector<uint8_t> memory(1 << 16);
+    sidra_ioctl_buffer_register enroll{reinterpret_cast<uintptr_t>(memory.data()), memory.size(), 0, 0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), 0);
+    sidra_ioctl_buffer_unbind unbind{context.handle, enroll.handle, Buffer::bind(context, enroll.handle)};
+    Queue queue(innocent, SIDRA_QUEUE_USER);
+    ASSERT_TRUE(impatient.good && knob("no-quiesce-ack", 1));
+    EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0) << "the promise is kept: by force";
+    EXPECT_EQ(state_of(context), SIDRA_CONTEXT_LOST);
+    EXPECT_EQ(state_of(innocent), SIDRA_CONTEXT_LOST);
+    EXPECT_EQ(queue.run_state(), SIDRA_QUEUE_LOST);
+    EXPECT_EQ(queue.state->fault.cause, SIDRA_FAULT_TIMEOUT);
+    queue.push(nop());  // onto a page that is nobody's
+    ASSERT_TRUE(knob("no-quiesce-ack", 0));
+    sidra_ioctl_context recover{innocent.handle, 0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_CONTEXT_RECOVER, recover), 0);
+    Queue again(innocent, SIDRA_QUEUE_USER);
+    EXPECT_EQ(again.wait(again.push(nop())), 0) << "the mapped doorbell is the real one again";
+}
+
+}  // namespace
+}  // namespace sidra::test
