@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What outlives what: fork, sharing of buffers, limits, removal under load.
+// What outlives what: fork, sharing of buffers, limits.
 #include <grp.h>
 #include <libdrm/drm.h>
 #include <sys/resource.h>
@@ -7,9 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include <array>
 #include <fstream>
-#include <thread>
 
 #include "node.h"
 
@@ -137,77 +135,6 @@ TEST_F(Life, AnOpenFileKeepsTheModule) {
     EXPECT_NE(syscall(SYS_delete_module, "sidra", O_NONBLOCK), 0);
     sidra_ioctl_device_query query{};
     EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
-}
-
-TEST_F(Life, RemovalUnderLoad) {
-    const Card card;
-    ASSERT_TRUE(card.known());
-    for (int round = 0; round < 3; round++) {
-        Node node;
-        Context context(node);
-        Queue queue(context, SIDRA_QUEUE_USER), kernel(context, SIDRA_QUEUE_KERNEL), parked(context, SIDRA_QUEUE_USER);
-        Buffer buffer(context, 1 << 20), local(context, 65536, SIDRA_BUFFER_LOCAL);
-        std::vector<uint8_t> memory(1 << 20);
-        sidra_ioctl_buffer_register enroll{reinterpret_cast<uintptr_t>(memory.data()), memory.size(), 0, 0};
-        ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), 0);
-        const uint64_t registered = Buffer::bind(context, enroll.handle);
-        sidra_ioctl_weights_create weights{
-            context.handle, SIDRA_ENCODING_OFFSET, 16, 16, SIDRA_WEIGHTS_RIGHTS, 0, 0, 0, 0};
-        ASSERT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, weights), 0);
-        sidra_ioctl_weights_share share{context.handle, weights.index, SIDRA_WEIGHTS_RIGHTS, -1, 0, 0, 0};
-        ASSERT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_SHARE, share), 0);
-        local.words[0] = 1;
-        parked.push(sem_wait(buffer.va, 1));
-        for (int i = 0; i < 30; i++) queue.push(copy(registered, buffer.va, 1 << 20));
-        for (int i = 0; i < 30; i++) kernel.submit({copy(buffer.va + 65536, registered, 65536)});
-        const std::vector<sidra_cmd> packets = {nop()};
-        sidra_ioctl_submit fenced = kernel.request(packets);
-        fenced.flags = SIDRA_SUBMIT_OUT_FENCE;
-        ASSERT_EQ(node.call(SIDRA_IOCTL_SUBMIT, fenced), 0);
-        const int event = eventfd(0, EFD_CLOEXEC);
-        sidra_ioctl_arm arm{context.handle, parked.create.queue, 1, event, 0};
-        ASSERT_EQ(node.call(SIDRA_IOCTL_ARM, arm), 0);
-        int waited = 0;
-        std::thread waiter([&] { waited = parked.wait(1); });
-        sleep_ms(20);
-
-        ASSERT_TRUE(card.unbind());
-        waiter.join();
-        EXPECT_EQ(waited, -ENODEV);
-        pollfd fired{event, POLLIN, 0}, signalled{fenced.out_fence_fd, POLLIN, 0};
-        EXPECT_EQ(poll(&fired, 1, 0), 1);
-        EXPECT_EQ(poll(&signalled, 1, 0), 1);
-        EXPECT_NE(access(kNode, F_OK), 0);
-        EXPECT_EQ(queue.run_state(), SIDRA_QUEUE_LOST);
-        sidra_ioctl_device_query query{};
-        EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);
-        EXPECT_EQ(kernel.submit({nop()}), -ENODEV);
-        EXPECT_EQ(queue.wait(1000), -ENODEV);
-        EXPECT_EQ(node.map(queue.create.state_offset, SIDRA_PAGE_SIZE, PROT_READ), nullptr);
-        // Mappings stay: memory as it was, registers and L3 as a page of our own.
-        queue.push(nop());
-        local.words[0] = 7;
-        EXPECT_EQ(local.words[0], 7u);
-        buffer.words[5] = 9;
-        EXPECT_EQ(buffer.words[5], 9u);
-
-        ASSERT_TRUE(card.bind());
-        {
-            Node fresh;
-            Context its_context(fresh);
-            Queue its_queue(its_context, SIDRA_QUEUE_USER);
-            EXPECT_EQ(its_queue.wait(its_queue.push(nop())), 0);
-            EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV) << "the old file stays dead";
-            queue.kick();
-            sidra_ioctl_weights_import import{};
-            import.context = its_context.handle;
-            import.fd = share.fd;
-            EXPECT_EQ(fresh.call(SIDRA_IOCTL_WEIGHTS_IMPORT, import), -ENOENT);
-        }
-        close(share.fd);
-        close(event);
-        close(fenced.out_fence_fd);
-    }
 }
 
 }  // namespace

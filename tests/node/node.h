@@ -39,11 +39,20 @@ inline int rounds(int fast, int full) {
 // Only a hang reaches it.
 inline constexpr uint64_t kPatienceMs = 30'000;
 
-// Turns a fault knob of the card; false where nobody can.
+template <class Reached>
+bool eventually(Reached reached) {
+    for (const uint64_t end = in_ms(kPatienceMs); !reached(); sleep_ms(1))
+        if (in_ms(0) > end) return false;
+    return true;
+}
+
+// Tells the QEMU that this guest runs in; false where nobody can.
+inline bool qmp(const std::string& command) { return system(("qmp " + command + " >/dev/null 2>&1").c_str()) == 0; }
+
+// Turns a fault knob of the card.
 inline bool knob(const char* name, uint64_t value) {
-    const std::string command = "qmp qom-set path=/machine/peripheral/sidra0 property=" + std::string(name) +
-                                " value=" + std::to_string(value) + " >/dev/null 2>&1";
-    return system(command.c_str()) == 0;
+    return qmp("qom-set path=/machine/peripheral/sidra0 property=" + std::string(name) +
+               " value=" + std::to_string(value));
 }
 
 inline bool write_text(const std::string& path, const std::string& text) {
@@ -82,11 +91,13 @@ class Card {
     bool known() const { return !name_.empty(); }
     const std::string& name() const { return name_; }
     bool unbind() const { return write_text(kDriver + "unbind", name_); }
-    // And waits for the node.
-    bool bind() const {
-        if (!write_text(kDriver + "bind", name_)) return false;
-        for (int i = 0; i < 500 && access(kNode, R_OK | W_OK) != 0; i++) sleep_ms(10);
-        return access(kNode, R_OK | W_OK) == 0;
+    bool bind() const { return write_text(kDriver + "bind", name_) && comes(); }
+    // Waits for the node.
+    static bool comes() {
+        return eventually([] { return access(kNode, R_OK | W_OK) == 0; });
+    }
+    static bool goes() {
+        return eventually([] { return access(kNode, F_OK) != 0; });
     }
     // Of the driver, in debugfs.
     uint64_t counter(const std::string& name) const {

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// The card goes while everything of it is in use, and comes back.
+#include <libdrm/drm.h>
+#include <linux/udmabuf.h>
+
+#include <thread>
+
+#include "node.h"
+
+namespace sidra::test {
+namespace {
+
+// The slot that the card is plugged into, by the configuration space of its port.
+class Slot {
+   public:
+    explicit Slot(const Card& card) {
+        char target[512] = {};
+        if (readlink(("/sys/bus/pci/devices/" + card.name()).c_str(), target, sizeof target - 1) < 0) return;
+        const std::string path = target;  // .../<port>/<card>
+        const size_t end = path.rfind('/'), begin = path.rfind('/', end - 1) + 1;
+        fd_ = open(("/sys/bus/pci/devices/" + path.substr(begin, end - begin) + "/config").c_str(), O_RDWR | O_CLOEXEC);
+        uint8_t at = 0, capability[2] = {};
+        if (pread(fd_, &at, 1, kCapabilities) != 1) return;
+        for (; at != 0 && capability[0] != kExpress; at = capability[1]) {
+            if (pread(fd_, capability, 2, at) != 2) return;
+            control_at_ = at + kControl;
+        }
+    }
+    ~Slot() {
+        if (fd_ >= 0) close(fd_);
+    }
+    Slot(const Slot&) = delete;
+    Slot& operator=(const Slot&) = delete;
+
+    // As if the card was pulled: takes the power away, with interrupts of the port off, and puts all back. The card is
+    // gone at once, and only then the kernel hears of it.
+    bool pull() const {
+        const uint16_t control = read();
+        return write(static_cast<uint16_t>((control | kOff) & ~kInterrupt)) && write(control);
+    }
+    // The kernel has switched it off, which it does some time after the node has gone: who plugs earlier is unplugged
+    // by that.
+    bool off() const { return (read() & kOff) == kOff; }
+
+   private:
+    // PCI Express Base Specification, Slot Control Register.
+    static constexpr uint8_t kCapabilities = 0x34, kExpress = 0x10, kControl = 0x18;
+    static constexpr uint16_t kOff = 0x0400 | 0x0300, kInterrupt = 0x0020;  // power; its indicator
+
+    uint16_t read() const {
+        uint16_t control = 0;
+        EXPECT_EQ(pread(fd_, &control, sizeof control, control_at_), 2);
+        return control;
+    }
+    bool write(uint16_t control) const { return pwrite(fd_, &control, sizeof control, control_at_) == 2; }
+
+    int fd_ = -1, control_at_ = 0;
+};
+
+bool plug(const Card&, const Slot& slot) {
+    return eventually([&] { return slot.off(); }) && qmp("device_add driver=sidra bus=port0 id=sidra0") &&
+           Card::comes();
+}
+
+struct Way {
+    const char* name;
+    int fast, full;  // rounds
+    bool (*out)(const Card& card, const Slot& slot);
+    bool (*in)(const Card& card, const Slot& slot);
+};
+void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
+
+const Way kWays[] = {
+    {"Unbind", 3, 50, [](const Card& card, const Slot&) { return card.unbind(); },
+     [](const Card& card, const Slot&) { return card.bind(); }},
+    {"InOrder", 1, 10, [](const Card&, const Slot&) { return qmp("device_del id=sidra0") && Card::goes(); }, plug},
+    {"Pulled", 2, 50, [](const Card&, const Slot& slot) { return slot.pull() && Card::goes(); }, plug},
+};
+
+class Removal : public NodeTest, public testing::WithParamInterface<Way> {};
+
+// Memory of another driver.
+int foreign_buffer(size_t bytes) {
+    const int memory = memfd_create("foreign", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    const int driver = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
+    udmabuf_create create{static_cast<uint32_t>(memory), UDMABUF_FLAGS_CLOEXEC, 0, bytes};
+    int buffer = -1;
+    if (ftruncate(memory, static_cast<off_t>(bytes)) == 0 && fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK) == 0)
+        buffer = ioctl(driver, UDMABUF_CREATE, &create);
+    close(driver);
+    close(memory);
+    return buffer;
+}
+
+TEST_P(Removal, UnderLoad) {
+    const Way& way = GetParam();
+    const Card card;
+    ASSERT_TRUE(card.known());
+    const Slot slot(card);
+    for (int round = 0; round < rounds(way.fast, way.full); round++) {
+        Node node;
+        Context context(node);
+        Queue queue(context, SIDRA_QUEUE_USER), kernel(context, SIDRA_QUEUE_KERNEL), parked(context, SIDRA_QUEUE_USER);
+        Buffer buffer(context, 1 << 20), local(context, 65536, SIDRA_BUFFER_LOCAL);
+        std::vector<uint8_t> memory(1 << 20);
+        sidra_ioctl_buffer_register enroll{reinterpret_cast<uintptr_t>(memory.data()), memory.size(), 0, 0};
+        ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), 0);
+        const uint64_t registered = Buffer::bind(context, enroll.handle);
+        drm_prime_handle import{0, 0, foreign_buffer(1 << 20)}, exported{buffer.handle, DRM_CLOEXEC | DRM_RDWR, -1};
+        ASSERT_GE(import.fd, 0);
+        ASSERT_EQ(node.call(DRM_IOCTL_PRIME_FD_TO_HANDLE, import), 0);
+        ASSERT_EQ(node.call(DRM_IOCTL_PRIME_HANDLE_TO_FD, exported), 0);
+        const uint64_t foreign = Buffer::bind(context, import.handle);
+        sidra_ioctl_weights_create weights{
+            context.handle, SIDRA_ENCODING_OFFSET, 16, 16, SIDRA_WEIGHTS_RIGHTS, 0, 0, 0, 0};
+        ASSERT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, weights), 0);
+        sidra_ioctl_weights_share share{context.handle, weights.index, SIDRA_WEIGHTS_RIGHTS, -1, 0, 0, 0};
+        ASSERT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_SHARE, share), 0);
+        local.words[0] = 1;
+        parked.push(sem_wait(buffer.va, 1));
+        for (int i = 0; i < 30; i++) queue.push(copy(i % 2 ? registered : foreign, buffer.va, 1 << 20));
+        for (int i = 0; i < 30; i++) kernel.submit({copy(buffer.va + 65536, registered, 65536)});
+        const std::vector<sidra_cmd> packets = {nop()};
+        sidra_ioctl_submit fenced = kernel.request(packets);
+        fenced.flags = SIDRA_SUBMIT_OUT_FENCE;
+        ASSERT_EQ(node.call(SIDRA_IOCTL_SUBMIT, fenced), 0);
+        const int event = eventfd(0, EFD_CLOEXEC);
+        sidra_ioctl_arm arm{context.handle, parked.create.queue, 1, event, 0};
+        ASSERT_EQ(node.call(SIDRA_IOCTL_ARM, arm), 0);
+        int waited = 0;
+        std::thread waiter([&] { waited = parked.wait(1); });
+        sleep_ms(20);
+
+        EXPECT_TRUE(way.out(card, slot));
+        waiter.join();
+        EXPECT_TRUE(waited == -ENODEV || waited == -EIO) << waited;  // -EIO: the link was lost first
+        pollfd fired{event, POLLIN, 0}, signalled{fenced.out_fence_fd, POLLIN, 0};
+        EXPECT_EQ(poll(&fired, 1, static_cast<int>(kPatienceMs)), 1);
+        EXPECT_EQ(poll(&signalled, 1, static_cast<int>(kPatienceMs)), 1);
+        EXPECT_NE(access(kNode, F_OK), 0);
+        EXPECT_EQ(queue.run_state(), SIDRA_QUEUE_LOST);
+        sidra_ioctl_device_query query{};
+        EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);
+        EXPECT_EQ(kernel.submit({nop()}), -ENODEV);
+        EXPECT_EQ(queue.wait(1000), -ENODEV);
+        EXPECT_EQ(node.map(queue.create.state_offset, SIDRA_PAGE_SIZE, PROT_READ), nullptr);
+        // Mappings stay: memory as it was, registers and L3 as a page of our own.
+        queue.push(nop());
+        local.words[0] = 7;
+        EXPECT_EQ(local.words[0], 7u);
+        buffer.words[5] = 9;
+        EXPECT_EQ(buffer.words[5], 9u);
+
+        ASSERT_TRUE(way.in(card, slot));
+        {
+            Node fresh;
+            Context its_context(fresh);
+            Queue its_queue(its_context, SIDRA_QUEUE_USER);
+            EXPECT_EQ(its_queue.wait(its_queue.push(nop())), 0);
+            EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV) << "the old file stays dead";
+            queue.kick();
+            sidra_ioctl_weights_import again{};
+            again.context = its_context.handle;
+            again.fd = share.fd;
+            EXPECT_EQ(fresh.call(SIDRA_IOCTL_WEIGHTS_IMPORT, again), -ENOENT);
+        }
+        close(share.fd);
+        close(event);
+        close(fenced.out_fence_fd);
+        close(import.fd);
+        close(exported.fd);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Removal, testing::ValuesIn(kWays),
+                         [](const testing::TestParamInfo<Way>& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace sidra::test
