@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Processes that die at any moment, beside one that must not notice.
+#include <sys/wait.h>
+
+#include <csignal>
+#include <random>
+
+#include "node.h"
+
+namespace sidra::test {
+namespace {
+
+class Crash : public NodeTest {};
+
+// Copies, and checks what arrived.
+class Innocent {
+   public:
+    Innocent() : context_(node_), queue_(context_, SIDRA_QUEUE_USER), buffer_(context_, 2 * kBytes) {}
+    void work() {
+        for (uint64_t i = 0; i < kWords; i++) buffer_.words[i] = ++value_ * 0x9e3779b97f4a7c15u;
+        ASSERT_EQ(queue_.wait(queue_.push(copy(buffer_.va + kBytes, buffer_.va, kBytes))), 0);
+        ASSERT_EQ(std::memcmp(buffer_.words, buffer_.words + kWords, kBytes), 0);
+    }
+    const Node& node() const { return node_; }
+
+   private:
+    static constexpr uint64_t kBytes = 8192, kWords = kBytes / 8;
+    Node node_;
+    Context context_;
+    Queue queue_;
+    Buffer buffer_;
+    uint64_t value_ = 0;
+};
+
+// Makes, uses and destroys all kinds of objects, until it is killed. Whether a call works does not matter: what dies
+// in the middle of it does.
+[[noreturn]] void work_until_killed(uint32_t seed) {
+    std::minstd_rand random(seed);
+    for (;;) {
+        Node node;
+        Context context(node);
+        Queue queue(context, SIDRA_QUEUE_USER), kernel(context, SIDRA_QUEUE_KERNEL);
+        Buffer buffer(context, 1 << 20), local(context, 65536, SIDRA_BUFFER_LOCAL);
+        std::vector<uint8_t> memory(1 << 20);
+        sidra_ioctl_buffer_register enroll{reinterpret_cast<uintptr_t>(memory.data()), memory.size(), 0, 0};
+        if (node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll) != 0) continue;
+        const uint64_t registered = Buffer::bind(context, enroll.handle);
+        sidra_ioctl_weights_create weights{
+            context.handle, SIDRA_ENCODING_OFFSET, 256, 256, SIDRA_WEIGHTS_RIGHTS, 0, 0, 0, 0};
+        node.call(SIDRA_IOCTL_WEIGHTS_CREATE, weights);
+        for (uint32_t i = 0; i < 32 && queue.run_state() <= SIDRA_QUEUE_RUNNING; i++) {
+            switch (random() % 6) {
+                case 0:
+                    queue.push(copy(registered, buffer.va, memory.size()));
+                    break;
+                case 1:
+                    queue.push(copy(local.va, registered, 65536));
+                    break;
+                case 2:
+                    queue.push(sem_wait(buffer.va, 1));  // for ever
+                    break;
+                case 3: {
+                    const std::vector<sidra_cmd> packets(8, copy(buffer.va, buffer.va + 65536, 65536));
+                    sidra_ioctl_submit fenced = kernel.request(packets);
+                    fenced.flags = SIDRA_SUBMIT_OUT_FENCE;
+                    if (node.call(SIDRA_IOCTL_SUBMIT, fenced) == 0) close(fenced.out_fence_fd);
+                    break;
+                }
+                case 4:
+                    queue.push(packet(static_cast<sidra_cmd_opcode>(random() % 256)));
+                    break;
+                default:
+                    queue.wait(queue.next, in_ms(1));
+            }
+        }
+    }
+}
+
+TEST_F(Crash, KilledAtAnyMoment) {
+    Innocent innocent;
+    std::minstd_rand random(1);
+    const auto query = [&] {
+        sidra_ioctl_device_query device{};
+        EXPECT_EQ(innocent.node().call(SIDRA_IOCTL_DEVICE_QUERY, device), 0);
+        return device;
+    };
+    const auto before = query();
+    for (int round = 0; round < rounds(40, 500); round++) {
+        pid_t children[2];
+        for (pid_t& child : children) {
+            child = fork();
+            if (child == 0) work_until_killed(static_cast<uint32_t>(random()) + static_cast<uint32_t>(getpid()));
+            ASSERT_GT(child, 0);
+        }
+        usleep(static_cast<useconds_t>(random() % 30'000));
+        for (const pid_t child : children) kill(child, SIGKILL);
+        innocent.work();
+        for (const pid_t child : children) {
+            int status = 0;
+            ASSERT_EQ(waitpid(child, &status, 0), child);
+            ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+        }
+    }
+    innocent.work();
+    // Memory on the chip is cleaned in the background before it counts as free.
+    EXPECT_TRUE(eventually([&] { return query().l3_free == before.l3_free; }));
+    EXPECT_EQ(query().xbars_free, before.xbars_free);
+    EXPECT_EQ(query().generation, before.generation) << "the device was never reset for it";
+    std::vector<uint32_t> contexts;
+    sidra_ioctl_context_create create{};
+    while (innocent.node().call(SIDRA_IOCTL_CONTEXT_CREATE, create) == 0) contexts.push_back(create.context);
+    EXPECT_EQ(contexts.size(), before.contexts_max - 1) << "every context of the dead is free again";
+    for (const uint32_t handle : contexts) {
+        sidra_ioctl_context destroy{handle, 0};
+        EXPECT_EQ(innocent.node().call(SIDRA_IOCTL_CONTEXT_DESTROY, destroy), 0);
+    }
+}
+
+}  // namespace
+}  // namespace sidra::test
