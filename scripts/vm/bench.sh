@@ -24,7 +24,7 @@ echo "== in the guest"
 # shellcheck disable=SC2086 # two options
 scripts/vm/run.py --nvme --no-checks --timeout 600 -- bash -c '
     modprobe nvme && udevadm settle 2>/dev/null || sleep 1
-    sidra-bench driver --nvme /dev/ng0n1 --figures /tmp/vm.json "$@" && printf "\n== figures\n" && cat /tmp/vm.json' bench $host "$@" |
+    sidra-bench driver recover --nvme /dev/ng0n1 --figures /tmp/vm.json "$@" && printf "\n== figures\n" && cat /tmp/vm.json' bench $host "$@" |
     tee build/figures/guest.log | sed '/^== figures/,$d'
 sed '1,/^== figures/d' build/figures/guest.log >build/figures/guest.json
 [[ -s build/figures/guest.json ]] || { echo "vm: no figures came out of the guest" >&2; exit 1; }

@@ -36,6 +36,10 @@ inline constexpr std::array kBars = {
     Bar{"ioctl_b64_vs_nvme", "kernel queue by ioctl, batches of 64: speed / NVMe flush", 1.5, true},
     Bar{"uring_b64_vs_nvme", "kernel queue by io_uring, batches of 64: speed / NVMe flush", 1.5, true},
     Bar{"copy_64m_vs_host_memcpy", "copy of 64 MiB in the guest: speed / memcpy on the host", 0.6, true},
+    Bar{"recover_queue_ms", "reset of a queue that faulted, ms", 50, false},
+    Bar{"recover_context_ms", "recovery of a lost context, ms", 200, false},
+    Bar{"recover_device_ms", "reset of the device and recovery of a context, ms", 2000, false},
+    Bar{"victim_share", "throughput beside an endless context / alone", 0.4, true},
     Bar{"mvm_vs_embedded", "1024x1024, batch 256, in the guest: speed / embedded chip on the host", 0.7, true},
 };
 

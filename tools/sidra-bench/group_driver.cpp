@@ -5,7 +5,6 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,6 +14,7 @@
 #include <cstddef>
 
 #include "chip.h"
+#include "driver_node.h"
 #include "error.h"
 #include "groups.h"
 #include "kernel_queue.h"
@@ -23,11 +23,6 @@
 
 namespace sidra::bench {
 namespace {
-
-std::string node() {
-    const char* chosen = getenv("SIDRA_DEVICE");
-    return chosen != nullptr ? chosen : "/dev/sidra0";
-}
 
 void submit_and_wait(const Chip& chip, uint32_t batch, uint64_t calls) {
     const double end = now_s() + 60;
@@ -153,7 +148,7 @@ void run_driver(const Settings& settings, Report& report) {
     count_accesses(chip, report);
     count_system_calls(settings, report);
 
-    KernelQueue queue(node());
+    KernelQueue queue(driver_node());
     std::unique_ptr<NvmeFlush> nvme;
     if (!settings.nvme.empty()) nvme = std::make_unique<NvmeFlush>(settings.nvme);
     Method method = settings.bar_method();

@@ -41,6 +41,7 @@ void run_mvm(const Settings& settings, Report& report);
 void run_vec(const Settings& settings, Report& report);
 void run_open(const Settings& settings, Report& report);
 void run_driver(const Settings& settings, Report& report);
+void run_recover(const Settings& settings, Report& report);
 
 struct Group {
     std::string_view name;
@@ -57,6 +58,8 @@ inline constexpr std::array kGroups = {
     Group{"vec", "operations of the compute engine", run_vec},
     Group{"open", "open of the chip and its memory, in fresh processes; CPU use while idle", run_open},
     Group{"driver", "no-ops through user and kernel queues of the kernel driver, against NVMe", run_driver, true},
+    Group{"recover", "resets and recovery on the kernel driver, and a context beside an endless one", run_recover,
+          true},
 };
 
 // The hidden runs in fresh processes that run_open() starts; they print their figures for it.

@@ -44,6 +44,44 @@ struct KernelQueue::State {
         if (drmIoctl(node, number, argument) != 0) throw Error(fmt::format("{}: {}", what, strerror(errno)));
     }
 
+    void create_queue() {
+        queue = {};
+        queue.context = context.context;
+        queue.kind = SIDRA_QUEUE_KERNEL;
+        queue.ring_log2 = kRingLog2;
+        queue.priority = 1;
+        request(SIDRA_IOCTL_QUEUE_CREATE, &queue, "a kernel queue");
+        if (page != nullptr) munmap(const_cast<sidra_queue_state*>(page), SIDRA_PAGE_SIZE);
+        void* mapped =
+            mmap(nullptr, SIDRA_PAGE_SIZE, PROT_READ, MAP_SHARED, node, static_cast<off_t>(queue.state_offset));
+        page = mapped == MAP_FAILED ? nullptr : static_cast<const sidra_queue_state*>(mapped);
+        if (page == nullptr) throw Error(fmt::format("the state page of a kernel queue: {}", strerror(errno)));
+    }
+
+    uint64_t submit(const sidra_cmd* from, uint32_t count) const {
+        sidra_ioctl_submit submit{};
+        submit.context = context.context;
+        submit.queue = queue.queue;
+        submit.packets = reinterpret_cast<uintptr_t>(from);
+        submit.count = count;
+        submit.in_fence_fd = -1;
+        submit.out_fence_fd = -1;
+        request(SIDRA_IOCTL_SUBMIT, &submit, "submitting to a kernel queue");
+        return submit.value;
+    }
+
+    void lose_context() const {
+        sidra_ioctl_device_reset reset{};
+        request(SIDRA_IOCTL_DEVICE_RESET, &reset, "a reset of the device");
+    }
+
+    void recover() {
+        sidra_ioctl_context again{context.context, 0};
+        request(SIDRA_IOCTL_CONTEXT_RECOVER, &again, "the recovery of a context");
+        create_queue();
+        wait(submit(packets.data(), 1));
+    }
+
     void wait(uint64_t value) const {
         const double end = now_s() + kPatience;
         for (uint32_t looks = 1; __atomic_load_n(&page->timeline, __ATOMIC_ACQUIRE) < value; ++looks) {
@@ -59,15 +97,7 @@ KernelQueue::KernelQueue(const std::string& node) : state_(std::make_unique<Stat
     s.node = open(node.c_str(), O_RDWR | O_CLOEXEC);
     if (s.node < 0) throw Error(fmt::format("{}: {}", node, strerror(errno)));
     s.request(SIDRA_IOCTL_CONTEXT_CREATE, &s.context, "a context");
-    s.queue.context = s.context.context;
-    s.queue.kind = SIDRA_QUEUE_KERNEL;
-    s.queue.ring_log2 = kRingLog2;
-    s.queue.priority = 1;
-    s.request(SIDRA_IOCTL_QUEUE_CREATE, &s.queue, "a kernel queue");
-    void* page =
-        mmap(nullptr, SIDRA_PAGE_SIZE, PROT_READ, MAP_SHARED, s.node, static_cast<off_t>(s.queue.state_offset));
-    if (page == MAP_FAILED) throw Error(fmt::format("the state page of a kernel queue: {}", strerror(errno)));
-    s.page = static_cast<const sidra_queue_state*>(page);
+    s.create_queue();
     sidra_cmd nop{};
     nop.hdr.opcode = SIDRA_CMD_NOP;
     s.packets.assign(64, nop);
@@ -80,17 +110,7 @@ KernelQueue::~KernelQueue() = default;
 
 void KernelQueue::run_ioctl(uint32_t batch, uint64_t calls) {
     const State& s = *state_;
-    for (uint64_t call = 0; call < calls; ++call) {
-        sidra_ioctl_submit submit{};
-        submit.context = s.context.context;
-        submit.queue = s.queue.queue;
-        submit.packets = reinterpret_cast<uintptr_t>(s.packets.data());
-        submit.count = batch;
-        submit.in_fence_fd = -1;
-        submit.out_fence_fd = -1;
-        s.request(SIDRA_IOCTL_SUBMIT, &submit, "submitting to a kernel queue");
-        s.wait(submit.value);
-    }
+    for (uint64_t call = 0; call < calls; ++call) s.wait(s.submit(s.packets.data(), batch));
 }
 
 void KernelQueue::run_uring(uint32_t batch, uint64_t calls) {
@@ -117,6 +137,35 @@ void KernelQueue::run_uring(uint32_t batch, uint64_t calls) {
             io_uring_cqe_seen(&s.ring, cqe);
         }
     }
+}
+
+double KernelQueue::recover_queue() {
+    const State& s = *state_;
+    sidra_cmd wrong{};
+    wrong.hdr.opcode = 255;
+    s.submit(&wrong, 1);
+    const double end = now_s() + kPatience;
+    while (__atomic_load_n(&s.page->run_state, __ATOMIC_ACQUIRE) != SIDRA_QUEUE_FAULTED)
+        if (now_s() > end) throw Error("an unknown packet does not fault");
+    const double start = now_s();
+    sidra_ioctl_queue reset{s.context.context, s.queue.queue, 0, 0};
+    s.request(SIDRA_IOCTL_QUEUE_RESET, &reset, "the reset of a queue");
+    s.wait(s.submit(s.packets.data(), 1));
+    return now_s() - start;
+}
+
+double KernelQueue::recover_context() {
+    state_->lose_context();
+    const double start = now_s();
+    state_->recover();
+    return now_s() - start;
+}
+
+double KernelQueue::recover_device() {
+    const double start = now_s();
+    state_->lose_context();
+    state_->recover();
+    return now_s() - start;
 }
 
 }  // namespace sidra::bench

@@ -69,7 +69,8 @@ std::vector<const Group*> chosen_groups(const Options& options) {
         const bool known =
             name == "all" || std::any_of(kGroups.begin(), kGroups.end(), [&](auto& g) { return g.name == name; });
         if (!known)
-            throw UsageError(fmt::format("unknown group '{}': noop, copy, mvm, vec, open, driver or all", name));
+            throw UsageError(
+                fmt::format("unknown group '{}': noop, copy, mvm, vec, open, driver, recover or all", name));
     }
     const bool all = options.groups.empty() || std::count(options.groups.begin(), options.groups.end(), "all") > 0;
     std::vector<const Group*> groups;
@@ -150,7 +151,7 @@ int run(const Options& options) {
         std::count_if(kGroups.begin(), kGroups.end(), [](auto& group) { return group.needs_driver; });
     const size_t whole = of_a_driver != 0 ? all_of_a_driver : kGroups.size() - all_of_a_driver;
     if (!options.figures.empty() && groups.size() != whole) {
-        throw UsageError("--figures takes all groups (name none beside it), or driver alone");
+        throw UsageError("--figures takes all groups (name none beside it), or driver and recover");
     }
     if (!options.figures.empty() && !unfit_build().empty()) {
         throw Error(
@@ -210,9 +211,9 @@ int run(const Options& options) {
 int main_inner(int argc, char** argv) {
     Options options;
     CLI::App app("Measures a SIDRA chip and its stack, beside named peers in the same run.", "sidra-bench");
-    app.footer("Groups: noop, copy, mvm, vec, open, driver, or all. See sidra-bench(1).");
+    app.footer("Groups: noop, copy, mvm, vec, open, driver, recover, or all. See sidra-bench(1).");
     app.add_option("group", options.groups,
-                   "what to measure (with any option and no group: all, which is all but driver)");
+                   "what to measure (with any option and no group: all, which is all but driver and recover)");
     app.add_option("--engine", options.engine, "engine of the chip model: auto, scalar, avx2, avx512, neon");
     app.add_option("--workers", options.workers, "threads of the chip and of its peers (default: one a CPU)")
         ->check(CLI::Range(1, 256));
@@ -238,7 +239,8 @@ int main_inner(int argc, char** argv) {
         if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
         throw UsageError(e.what());
     }
-    if (argc < 2) throw UsageError("nothing to measure: name groups (noop, copy, mvm, vec, open, driver) or all");
+    if (argc < 2)
+        throw UsageError("nothing to measure: name groups (noop, copy, mvm, vec, open, driver, recover) or all");
     return run(options);
 }
 
