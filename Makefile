@@ -89,6 +89,7 @@ install: ## install libsidra, its headers and the tools under PREFIX (packagers:
 	@cmake build/release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >build/release.configure.log || { cat build/release.configure.log; exit 1; }
 	@$(BUILD) build/release -j $(JOBS)
 	@DESTDIR=$(DESTDIR) cmake --install build/release
+	@[[ -n "$(DESTDIR)" || ! -w /etc/ld.so.cache ]] || /sbin/ldconfig # /usr/local/lib is searched by the loader's cache only
 
 setup: ## install the packages of every target
 	@$(SETUP) base check qemu vm bench lint
