@@ -36,7 +36,9 @@ for preset in "$@"; do
     rm -rf "$folder"/{ctest.xml,results}
     targets=()
     [[ $preset == tsan ]] && targets=(--target sidra-tests-threads)
+    # Configured again: what setup.sh has installed since may bring tests with it.
     make --no-print-directory "$folder/build.ninja" &&
+        { cmake "$folder" >"$folder.configure.log" 2>&1 || { cat "$folder.configure.log" && false; }; } &&
         cmake --build "$folder" -j "$jobs" "${targets[@]}" -- "${ninja_options[@]}" && built+=("$preset")
 done
 
