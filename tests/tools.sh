@@ -39,6 +39,11 @@ grep -q "^bars:" "$folder/said" || fail "sidra-bench --list, standard input clos
 [[ $(head -c 4 "$folder/digits.svg") == "<svg" ]] || fail "the picture has something else in it"
 "$reg" names <&- >&- 2>&- || fail "sidra-reg names, all standard files closed"
 
+# A mistake on the command line has a status of its own.
+fails 2 "sidra-bench: .*--nope" "$bench" --nope
+fails 2 "sidra-reg: .*--help" "$reg" --nope
+fails 2 "sidra-demo: .*--nope" "${small[@]}" --nope
+
 # An empty name is a mistake, not a file less.
 for option in --json --figures --nvme; do fails 2 "$option: a file name is empty" "$bench" noop "$option" ""; done
 fails 1 "its name is empty" "${run[@]}" --out ""

@@ -29,6 +29,7 @@
 namespace sidra::digits {
 namespace {
 
+constexpr int kUsage = 2;
 constexpr uint64_t kDeadlineNs = 60'000'000'000;
 
 void check(sidra_status status, std::string_view what) {
@@ -398,7 +399,13 @@ int run_program(int argc, char** argv) {
     app.add_option("--repeat", options.repeat, "Measured runs of the graph")->check(CLI::Range(1u, 1000000u));
     app.add_option("--out", options.out, "Picture to write (SVG)");
     app.add_option("--model", options.model, "Network and test digits")->check(CLI::ExistingFile);
-    CLI11_PARSE(app, argc, argv);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == 0) return app.exit(error);  // --help
+        fmt::print(stderr, "sidra-demo: {} (sidra-demo --help)\n", error.what());
+        return kUsage;
+    }
     return demo(options) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
