@@ -34,7 +34,7 @@ check: ## build and run all tests: release, ASan + UBSan, TSan, the kernel modul
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh release asan tsan kmod vm
 
-kmod-check: ## build the kernel module for the kernels of Debian 12, 13 and sid, with W=1, sparse and checkpatch
+kmod-check: ## build the kernel module for the kernels of Debian 12 and 13, their backports and sid, with W=1, sparse and checkpatch
 	@$(SETUP) vm
 	@scripts/check.sh kmod
 
