@@ -67,7 +67,11 @@ static void unmap_locked(struct sidra_bo *bo)
 		return;
 	if (obj->import_attach) {
 		dma_buf_unmap_attachment_unlocked(obj->import_attach, bo->sgt, bo->direction);
-		bo->base.sgt = NULL;	/* drm_prime_gem_destroy() accepts that */
+		bo->exporter = obj->import_attach->dmabuf;
+		/* Many exporters keep the mapping until then. */
+		dma_buf_detach(bo->exporter, obj->import_attach);
+		obj->import_attach = NULL;	/* freed as one of our own that has no pages */
+		bo->base.sgt = NULL;
 	} else {
 		dma_unmap_sgtable(obj->dev->dev, bo->sgt, bo->direction, SIDRA_DMA_ATTRS);
 		if (bo->kind == SIDRA_BO_HOST) {
@@ -142,7 +146,11 @@ static void bo_free(struct drm_gem_object *obj)
 	scoped_guard(mutex, &sdev->bo_lock)
 		unmap_locked(bo);
 	if (bo->kind == SIDRA_BO_HOST) {
-		drm_gem_shmem_free(&bo->base);
+		struct dma_buf *exporter = bo->exporter;
+
+		drm_gem_shmem_free(&bo->base);	/* takes the exporter's lock */
+		if (exporter)
+			dma_buf_put(exporter);
 		return;
 	}
 	if (bo->part)

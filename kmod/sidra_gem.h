@@ -24,6 +24,7 @@ enum sidra_bo_kind {
  * @link: in sidra_device.bos while @sgt is mapped; both under bo_lock
  * @sgt: mapped for DMA; NULL before the first bind and after the device is gone
  * @direction: of that mapping
+ * @exporter: of an import that was unmapped, with the reference that the attachment had
  * @part: local: which pages of L3
  * @pinned: user: what is pinned
  * @first: user: offset of the caller's first byte
@@ -36,6 +37,7 @@ struct sidra_bo {
 	struct list_head link;
 	struct sg_table *sgt;
 	enum dma_data_direction direction;
+	struct dma_buf *exporter;
 
 	struct sidra_l3_part *part;
 

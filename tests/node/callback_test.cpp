@@ -145,8 +145,8 @@ Seen run_callbacks(const std::string& counters) {
         const auto all_wait = [&] {
             return holds_a_ring() ? streams.arms() >= arms + kStreams : ioctls() - before >= round * kStreams;
         };
-        if (!streams.wait(round, &counted) || !comes(all_wait) ||
-            !streams.release(round) || !comes([&] { return counted.count == round * kStreams; }))
+        if (!streams.wait(round, &counted) || !comes(all_wait) || !streams.release(round) ||
+            !comes([&] { return counted.count == round * kStreams; }))
             return seen;
     }
     seen.ioctls = before < 0 ? -1 : ioctls() - before;

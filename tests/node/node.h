@@ -96,8 +96,9 @@ class Card {
     static bool comes() {
         return eventually([] { return access(kNode, R_OK | W_OK) == 0; });
     }
-    static bool goes() {
-        return eventually([] { return access(kNode, F_OK) != 0; });
+    // Waits until it is gone from the bus: the driver has finished with it then.
+    bool goes() const {
+        return eventually([this] { return access(("/sys/bus/pci/devices/" + name_).c_str(), F_OK) != 0; });
     }
     // Of the driver, in debugfs.
     uint64_t counter(const std::string& name) const {

@@ -73,8 +73,8 @@ void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
 const Way kWays[] = {
     {"Unbind", 3, 50, [](const Card& card, const Slot&) { return card.unbind(); },
      [](const Card& card, const Slot&) { return card.bind(); }},
-    {"InOrder", 1, 10, [](const Card&, const Slot&) { return qmp("device_del id=sidra0") && Card::goes(); }, plug},
-    {"Pulled", 2, 50, [](const Card&, const Slot& slot) { return slot.pull() && Card::goes(); }, plug},
+    {"InOrder", 1, 10, [](const Card& card, const Slot&) { return qmp("device_del id=sidra0") && card.goes(); }, plug},
+    {"Pulled", 2, 50, [](const Card& card, const Slot& slot) { return slot.pull() && card.goes(); }, plug},
 };
 
 class Removal : public NodeTest, public testing::WithParamInterface<Way> {};
