@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # build.sh [SOURCE [PART...]]: compiles a tree (default: this one) for the guest, with the guest's own compiler and kernel headers: in the
-# guest's root, at the host's speed. PART: `release` (the preset), `kmod`, `broken`; default: all. The results are in SOURCE/build/vm.
+# guest's root, at the host's speed. PART: `release` (the preset), `kmod`, `broken`; default: all. With -debug: modules for the debug kernel,
+# which is built before, if need be; with KERNEL=debug by default, too. The results are in SOURCE/build/vm.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=scripts/vm/common.sh
@@ -10,20 +11,26 @@ here=$(dirname "$(readlink -f "$0")")
 # In there the tree is /src and build/vm is /build, whatever they are called out here: so objects are the same for every checkout, and one
 # compiler cache serves them all.
 if [[ ${1:-} == --inside ]]; then
-    root=$2 source=$3
+    root=$2 source=$3 debug_kernel=$4
     enter_root "$root" "$source" "$source/build/vm"
     mount --bind "$vm_cache/ccache" ccache
-    exec chroot . /usr/bin/env -i PATH=/usr/sbin:/usr/bin HOME=/tmp LANG=C.UTF-8 JOBS="${JOBS:-$(nproc)}" CCACHE_DIR=/ccache CCACHE_MAXSIZE=1G \
-        /build/compile.sh "${@:4}"
+    [[ -z $debug_kernel ]] || mount --bind "$debug_kernel" mnt
+    exec chroot . /usr/bin/env -i PATH=/usr/sbin:/usr/bin HOME=/tmp LANG=C.UTF-8 JOBS="${JOBS:-$(nproc)}" CCACHE_DIR=/ccache CCACHE_MAXSIZE=2G \
+        /build/compile.sh "${@:5}"
 fi
 
 source=$(readlink -f "${1:-$here/../..}")
 [[ -f $source/CMakePresets.json ]] || fail "$source is not a checkout of this repository"
 parts=("${@:2}")
-((${#parts[@]})) || parts=(release kmod broken)
+if ((!${#parts[@]})); then
+    parts=(release kmod broken)
+    [[ ${KERNEL:-} != debug ]] || parts+=(kmod-debug broken-debug)
+fi
 root=$("$here/root.sh")
+debug_kernel=
+[[ ${parts[*]} != *-debug* ]] || debug_kernel=$("$here/debug-kernel.sh")
 mkdir -p "$source/build/vm" "$vm_cache/ccache"
 exec {lock}>"$source/build/vm/lock"
 flock $lock
 cp "$here/compile.sh" "$source/build/vm/"
-as_root "$here/build.sh" --inside "$root/root" "$source" "${parts[@]}"
+as_root "$here/build.sh" --inside "$root/root" "$source" "$debug_kernel" "${parts[@]}"

@@ -16,27 +16,31 @@ release() {
     cmake --build /build/release -j "$JOBS" -- "${options[@]}"
 }
 
-# A folder with a Kbuild. kbuild writes beside its sources, and the tree is not to be written to: it gets a folder of links.
-modules() { # folder in the tree, folder for the results
-    local tree=/build/tree headers=(/usr/lib/modules/*/build)
-    mkdir -p "$tree" "$2"
+# A folder with a Kbuild. kbuild writes beside its sources, and the tree is not to be written to: it gets a folder of links, one a kernel.
+modules() { # folder in the tree, which kernel: nothing, or -debug
+    local tree=/build/tree$2 results=/build/${1##*/}$2 headers=(/usr/lib/modules/*/build)
+    [[ -z $2 ]] || headers=(/mnt/build) # the debug kernel's, see build.sh
+    mkdir -p "$tree" "$results"
     cp -rsf --parents "$PWD/$1" "$PWD/uapi" "$tree"
     find "$tree" -xtype l -delete # what is gone from the tree
     make --no-print-directory -C "${headers[0]}" M="$tree$PWD/$1" -j "$JOBS" modules
-    find "$tree$PWD/$1" -name '*.ko' -exec cp -pu -t "$2" {} +
+    find "$tree$PWD/$1" -name '*.ko' -exec cp -pu -t "$results" {} +
 }
 
 kmod() {
     if [[ -f kmod/Kbuild ]]; then
-        modules kmod /build/kmod
+        modules kmod "${1:-}"
     else
         echo "vm: this tree has no kmod/Kbuild: the guest gets no driver"
     fi
 }
 
 broken() {
-    [[ ! -f tests/vm/broken/Kbuild ]] || modules tests/vm/broken /build/broken
+    [[ ! -f tests/vm/broken/Kbuild ]] || modules tests/vm/broken "${1:-}"
 }
+
+kmod-debug() { kmod -debug; }
+broken-debug() { broken -debug; }
 
 for part in "$@"; do
     $part

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""initramfs.py ROOT OUTPUT: the guest's initramfs: busybox and modules out of the root, the scripts of guest/. Not packed: that would only
-cost the guest time."""
+"""initramfs.py ROOT OUTPUT [bare]: the guest's initramfs: busybox and modules out of the root (bare: none, for a kernel that has all of them built
+in), the scripts of guest/. Not packed: that would only cost the guest time."""
 import lzma
 import sys
 from pathlib import Path
@@ -9,7 +9,7 @@ from pathlib import Path
 # crc32c is found by the name of its algorithm, not by a symbol: no table knows that it is needed.
 MODULES = ["crc32c_generic", "virtio_blk", "virtio_rng", "erofs", "overlay", "9pnet_virtio", "9p"]
 
-root, output = Path(sys.argv[1]), Path(sys.argv[2])
+root, output, bare = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:] == ["bare"]
 guest = Path(__file__).resolve().parent / "guest"
 folder = next((root / "usr/lib/modules").iterdir())
 
@@ -44,7 +44,7 @@ def add(name, mode, data=b""):
 for name in ["bin", "modules", "guest", "dev"]:
     add(name, 0o040755)
 add("bin/busybox", 0o100755, (root / "usr/bin/busybox").read_bytes())
-for number, path in enumerate(modules()):
+for number, path in enumerate([] if bare else modules()):
     data = (folder / path).read_bytes()
     add(f"modules/{number:02}-{Path(path).name.removesuffix('.xz')}", 0o100644, lzma.decompress(data) if path.endswith(".xz") else data)
 for path in sorted(guest.iterdir()):

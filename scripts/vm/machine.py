@@ -24,6 +24,8 @@ CHECKOUT = HERE.parent.parent
 # Complain early and loudly: guard pages around heap objects, red zones and poison in all slabs, no silent lock-up.
 CHECKS = "kfence.sample_interval=1 slub_debug=FZPU sysctl.kernel.hung_task_timeout_secs=30 sysctl.kernel.hung_task_check_interval_secs=5"
 # A hang is told by stacks: an NMI from outside panics, and a panic shows what every CPU was doing.
+# The debug kernel (see debug-kernel.sh) has checks of its own, which those would be in the way of; each report, not the first one only.
+DEBUG_CHECKS = "kasan_multi_shot sysctl.kernel.hung_task_timeout_secs=120 sysctl.kernel.hung_task_check_interval_secs=10"
 KERNEL = "console=ttyS0 loglevel=5 nokaslr panic=-1 sysrq_always_enabled unknown_nmi_panic panic_print=0x40 mitigations=off"
 
 
@@ -37,7 +39,9 @@ def options(parser):
     """What every guest can be told. The names are those of `make vm SMP=2 IOMMU=on ...`, which come as environment."""
     env = os.environ.get
     parser.add_argument("--smp", type=int, default=env("SMP") or 2, metavar="N", help="CPUs (SMP; default 2)")
-    parser.add_argument("--memory", default=env("MEMORY") or "1G", metavar="SIZE", help="guest memory (MEMORY; default 1G)")
+    parser.add_argument("--memory", default=env("MEMORY"), metavar="SIZE", help="guest memory (MEMORY; default 1G, with the debug kernel 2G)")
+    parser.add_argument("--kernel", choices=["stock", "debug"], default=env("KERNEL") or "stock",
+                        help="Debian's kernel, or ours that watches itself: KASAN, lockdep, ... (KERNEL; default stock)")
     parser.add_argument("--iommu", choices=["on", "off"], default=env("IOMMU") or "off", help="an Intel IOMMU (IOMMU; default off)")
     parser.add_argument("--devices", type=int, default=env("DEVICES") or 1, metavar="N",
                         help="cards, each below a port of its own (DEVICES; default 1)")
@@ -62,7 +66,7 @@ def modules(opts):
     if opts.no_module:
         return []
     if not opts.module:
-        return sorted((opts.source / "build/vm/kmod").glob("*.ko"))
+        return sorted((opts.source / ("build/vm/kmod-debug" if opts.kernel == "debug" else "build/vm/kmod")).glob("*.ko"))
     for module in opts.module:
         if not module.exists():
             fail(f"there is no module {module}")
@@ -100,7 +104,9 @@ class Machine:
         build.mkdir(parents=True, exist_ok=True)
         root = root_folder()
         initramfs = self.folder / "initramfs"
-        subprocess.run([sys.executable, HERE / "initramfs.py", root / "root", initramfs], check=True)
+        debug = opts.kernel == "debug"
+        subprocess.run([sys.executable, HERE / "initramfs.py", root / "root", initramfs, *(["bare"] if debug else [])], check=True)
+        kernel = debug_kernel() if debug else root / "vmlinux"
         qemu = qemu_binary()
         self.accel = accel = ("kvm" if kvm_works(qemu, root) else "tcg") if opts.accel == "auto" else opts.accel
         machine = "q35" + (",kernel-irqchip=split" if accel == "kvm" and opts.iommu == "on" else "")
@@ -108,9 +114,9 @@ class Machine:
         def share(tag, path, extra=",readonly=on"):
             return ["-fsdev", f"local,id={tag},path={path},security_model=none{extra}", "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
         command = [qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-                   "-machine", machine, "-accel", accel, "-m", opts.memory, "-smp", str(opts.smp),
+                   "-machine", machine, "-accel", accel, "-m", opts.memory or ("2G" if debug else "1G"), "-smp", str(opts.smp),
                    "-name", "sidra-vm",
-                   "-kernel", root / "vmlinux", "-initrd", initramfs, "-append", self._kernel_line(checks),
+                   "-kernel", kernel, "-initrd", initramfs, "-append", self._kernel_line(checks),
                    "-drive", f"if=none,id=root,format=raw,readonly=on,file={root / 'root.erofs'}", "-device", "virtio-blk-pci,drive=root",
                    *share("src", opts.source), *share("build", build), *share("job", self.job, ""),
                    "-object", "rng-random,id=rng,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=rng"]
@@ -149,7 +155,8 @@ class Machine:
                                         stderr=self._errors, start_new_session=not interactive)
 
     def _kernel_line(self, checks):
-        return " ".join([KERNEL, CHECKS if checks else "", "intel_iommu=on" if self.opts.iommu == "on" else "intel_iommu=off", self.opts.kernel_args])
+        checked = DEBUG_CHECKS if self.opts.kernel == "debug" else CHECKS if checks else ""
+        return " ".join([KERNEL, checked, "intel_iommu=on" if self.opts.iommu == "on" else "intel_iommu=off", self.opts.kernel_args])
 
     def __enter__(self):
         return self
@@ -208,12 +215,22 @@ class Machine:
                 size, quiet = now, time.monotonic()
 
 
-def root_folder():
-    """The guest's root (see root.sh)."""
-    made = subprocess.run([HERE / "root.sh"], stdout=subprocess.PIPE, text=True)
+def made_by(script):
+    """The folder that a script makes, if need be, and prints."""
+    made = subprocess.run([HERE / script], stdout=subprocess.PIPE, text=True)
     if made.returncode:
         sys.exit(2)
     return Path(made.stdout.strip())
+
+
+def root_folder():
+    """The guest's root."""
+    return made_by("root.sh")
+
+
+def debug_kernel():
+    """The debug kernel, as ELF file with symbols."""
+    return made_by("debug-kernel.sh") / "vmlinux"
 
 
 def qemu_binary():

@@ -20,6 +20,7 @@ set pagination off
 set confirm off
 file {vmlinux}
 set substitute-path /build/tree/src {source}
+set substitute-path /build/tree-debug/src {source}
 target remote :{port}
 python
 import re
@@ -51,7 +52,8 @@ TERM={shlex.quote(os.environ.get("TERM", "linux"))} setsid --ctty --wait bash </
         kernel = symbols.kernel_with_symbols(opts, machine.root_folder())
         opts.qemu_args += f" -S -gdb tcp:localhost:{opts.gdb}"
         logs.mkdir(parents=True, exist_ok=True)
-        (logs / "gdb").write_text(GDB_SCRIPT.format(vmlinux=kernel, port=opts.gdb, console=logs / "console.log", modules=logs / "kmod",
+        (logs / "gdb").write_text(GDB_SCRIPT.format(vmlinux=kernel, port=opts.gdb, console=logs / "console.log",
+                                                    modules=logs / ("kmod-debug" if opts.kernel == "debug" else "kmod"),
                                                     source=opts.source))
         print("vm: the guest waits for a debugger. In another terminal:", f"    gdb -x {logs / 'gdb'}",
               "then: continue, Ctrl-C, sidra, break FUNCTION, ...", sep="\n")

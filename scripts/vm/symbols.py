@@ -7,6 +7,8 @@ import machine
 
 def kernel_with_symbols(opts, root):
     """The kernel as an ELF file with symbols, beside the one that is booted. Debian's debug package in the root is better, and preferred."""
+    if opts.kernel == "debug":
+        return machine.debug_kernel()
     debug = root / "root/usr/lib/debug/boot" / f"vmlinux-{(root / 'release').read_text().strip()}"
     made = root / "vmlinux.symbols"
     if debug.exists():
