@@ -14,14 +14,14 @@ BUILD := cmake --build
 
 # ---- What a person types --------------------------------------------------------------------------------------------
 
-.PHONY: help demo check kmod-check qemu vm vm-check vm-matrix vm-bench bench format lint install clean setup
+.PHONY: help demo check kmod-check qemu vm vm-check vm-matrix vm-check-debug debug-kernel vm-bench bench format lint install clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo "  variables: JOBS=$(JOBS)  PREFIX=$(PREFIX)  DESTDIR=$(DESTDIR)"
-	@echo "  of the VM: SMP=2  IOMMU=on|off  DEVICES=1  GDB=1  and more: docs/vm.md"
+	@echo "  of the VM: SMP=2  IOMMU=on|off  DEVICES=1  KERNEL=debug  GDB=1  and more: docs/vm.md"
 
 demo: ## recognise handwritten digits on the chip model, and draw some of them
 	@$(SETUP) base
@@ -53,6 +53,15 @@ vm-matrix: ## run the tests of vm-check at 1, 2 and 4 CPUs, each without and wit
 	@$(SETUP) base qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/vm/matrix.sh
+
+vm-check-debug: ## run the tests of vm-check on a kernel that watches itself (KASAN, lockdep, ...), without and with an IOMMU
+	@$(SETUP) base qemu vm
+	@scripts/qemu.sh build >/dev/null
+	@scripts/vm/debug.sh
+
+debug-kernel: ## build that kernel (once a machine; 10 to 25 minutes), and say where it is
+	@$(SETUP) vm
+	@scripts/vm/debug-kernel.sh
 
 vm-bench: ## measure the driver in the VM, against NVMe there and memcpy here; writes build/figures/vm.json
 	@$(SETUP) base bench qemu vm

@@ -3,9 +3,11 @@
 """check.py [options] LIST: one boot runs all tests of LIST in the guest.
 
 A line of LIST: name, deadline in seconds, shell command (in the guest: the tree is /src, build/vm is /build, SIDRA_VM_DEVICES the number
-of cards). Empty lines and # are left out. Where there is a driver, loading it is the first test, and removing it the last one.
+of cards). Empty lines and # are left out. Where there is a driver, loading it is the first test, and removing it the last one; the debug
+kernel is asked after that what it has seen, and whether it has seen all (guest/debug-end).
 A test fails by its exit status, by its deadline, and when the kernel complains while it runs; the run fails also when the guest crashes, hangs
-or ends early. Results: as TAP in DIR/tap, the kernel's console in DIR/console.log, for scripts/summary.py in DIR/ctest.xml and DIR/results/.
+or ends early. Results: as TAP in DIR/tap, the kernel's console in DIR/console.log, for scripts/summary.py in DIR/ctest.xml and DIR/results/;
+a line for each report of the kernel's in DIR/reports, which is there only if the run came to its end.
 """
 import re
 import shutil
@@ -69,11 +71,11 @@ def read_list(path):
 class Results:
     """Reads the guest's TAP as it comes."""
 
-    def __init__(self, tests, grace):
+    def __init__(self, tests, grace, patience):
         self.tests, self.grace = tests, grace
         self.number, self.planned, self.bailed = 0, None, None
         self.problems = []
-        self.due = time.monotonic() + BOOT  # when the next thing has to have happened
+        self.due = time.monotonic() + BOOT * patience  # when the next thing has to have happened
 
     def current(self):
         return self.tests[self.number] if self.number < len(self.tests) else None
@@ -133,11 +135,6 @@ def follow(guest, results):
                 time.sleep(0.05)
 
 
-def console_complaints(path):
-    log = complaints.Log()
-    return [line for line in path.read_text(errors="replace").splitlines() if log.wrong(line)]
-
-
 def write_results(folder, results, problems):
     """What ctest would leave behind: scripts/summary.py reads it."""
     (folder / "results").mkdir(exist_ok=True)
@@ -167,17 +164,25 @@ def main():
     parser.add_argument("list", type=Path, metavar="LIST", help="the tests")
     parser.add_argument("--logs", type=Path, metavar="DIR", help="where results and logs go (default: build/vm of the tree)")
     parser.add_argument("--grace", type=float, default=60, metavar="SECONDS", help="how long after a deadline the guest counts as hung (default 60)")
+    parser.add_argument("--patience", type=float, metavar="FACTOR", help="by how much all deadlines are longer (default 1, with the debug kernel 4)")
     opts = parser.parse_args()
     machine.die_in_order()
     opts.source = opts.source.resolve()
     logs = (opts.logs or opts.source / "build/vm").resolve()
+    patience = opts.patience or (4 if opts.kernel == "debug" else 1)
     tests = read_list(opts.list)
     if driver := machine.modules(opts):
         tests.insert(0, Test("driver-load", 120, "load " + " ".join(f"/job/{m.name}" for m in driver)))
         tests.append(Test("driver-unload", 120, "rmmod " + " ".join(m.stem for m in reversed(driver))))
-    results = Results(tests, opts.grace)
+    if opts.kernel == "debug":
+        tests.append(Test("debug-end", 120, "debug-end"))
+    for test in tests:
+        test.deadline *= patience
+    grace = opts.grace * patience
+    results = Results(tests, grace, patience)
     logs.mkdir(parents=True, exist_ok=True)
-    (logs / "ctest.xml").unlink(missing_ok=True)
+    for name in ["ctest.xml", "reports"]:
+        (logs / name).unlink(missing_ok=True)
     shutil.rmtree(logs / "results", ignore_errors=True)
 
     start = time.monotonic()
@@ -185,9 +190,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         listed = Path(folder) / "tests"
         listed.write_text(lines)
-        job = f"export SIDRA_VM_DEVICES={opts.devices} SIDRA_VM_SMALL={opts.small}\ntests.py /job/tests {opts.grace / 6:g}\n"
+        job = f"export SIDRA_VM_DEVICES={opts.devices} SIDRA_VM_SMALL={opts.small}\ntests.py /job/tests {grace / 6:g}\n"
         with machine.Machine(opts, job, checks=True, logs=logs, channel="tap", files=[listed], load=False) as guest:
-            print(f"vm: {len(tests)} tests in a guest with {opts.smp} CPUs, {opts.devices} cards and {opts.small} small, IOMMU {opts.iommu}, {guest.accel}", flush=True)
+            print(f"vm: {len(tests)} tests in a guest with {opts.smp} CPUs, {opts.devices} cards and {opts.small} small, IOMMU {opts.iommu}, {guest.accel}"
+                  f"{', debug kernel' if opts.kernel == 'debug' else ''}", flush=True)
             follow(guest, results)
             errors = guest.errors()
 
@@ -197,7 +203,9 @@ def main():
         problems.append(results.bailed or f"the guest ended {'in ' + test.name if test and test.started else 'before its tests did'}")
     if errors:
         problems.append(f"QEMU said: {errors}")
-    found = console_complaints(logs / "console.log")
+    found = complaints.reports((logs / "console.log").read_text(errors="replace").splitlines())
+    if results.complete():
+        (logs / "reports").write_text("".join(line + "\n" for line in found))
     if found and not any("kernel" in (t.failure or "") for t in tests):
         problems += [f"the kernel complained outside of the tests: {found[0]}"]
     for test in tests:

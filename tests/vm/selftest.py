@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""selftest.py DIR: breaks guests in every way that scripts/vm/check.py has to notice, and looks whether it does.
+"""selftest.py DIR [BOOT...]: breaks guests in every way that scripts/vm/check.py has to notice, and looks whether it does. A BOOT is a key of BOOTS;
+default: all with the stock kernel.
 
 Leaves in DIR what the boots left, and the result for scripts/summary.py.
 """
@@ -12,6 +13,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 BROKEN = "insmod /build/broken/broken.ko how="
+BROKEN_DEBUG = "insmod /build/broken-debug/broken.ko how="
 
 SILENT = "1 cases failed, and its exit status does not say so"
 
@@ -60,6 +62,22 @@ BOOTS = {
         ],
         [r"Kernel panic - not syncing: sysrq triggered crash"],
     ),
+    # What only the debug kernel sees. It is asked for leaks after the last test.
+    "debug": (
+        ["--smp", "2", "--kernel", "debug"],
+        [
+            ("passes", 20, "true", None),
+            # First of all: after any report lockdep is off.
+            ("inverts", 20, BROKEN_DEBUG + "invert && rmmod broken", r"the kernel complained"),
+            ("overruns", 20, BROKEN_DEBUG + "overrun && rmmod broken", r"the kernel complained, the kernel is tainted \(B\)"),
+            ("sleeps", 20, BROKEN_DEBUG + "sleep && rmmod broken", r"the kernel complained, the kernel is tainted \(W\)"),
+            ("warns", 20, BROKEN_DEBUG + "warn && rmmod broken", "the kernel complained"),  # tainted it is already
+            ("leaks", 20, BROKEN_DEBUG + "leak && rmmod broken", None),
+            ("debug-end", None, None, "exit status 1, the kernel complained"),
+        ],
+        [r"WARNING: CPU: .*broken_init", r"BUG: KASAN: slab-out-of-bounds in broken_init", r"sleeping function called from invalid context", r"possible circular locking dependency",
+         r"kmemleak: \d+ new suspected", r"lockdep has been switched off"],
+    ),
 }
 
 
@@ -96,9 +114,10 @@ def judge(name, folder, status):
 
 def main():
     folder = Path(sys.argv[1]).resolve()
+    names = sys.argv[2:] or [name for name, (options, _, _) in BOOTS.items() if "debug" not in options]
     suite = ElementTree.Element("testsuite", name="vm-selftest")
     failed = 0
-    running = {name: start(name, folder / name) for name in BOOTS}  # they sleep for the most part
+    running = {name: start(name, folder / name) for name in names}  # they sleep for the most part
     try:
         for name, process in running.items():
             for case, wrong in judge(name, folder / name, process.wait()).items():

@@ -6,8 +6,13 @@ _WRONG = re.compile(
     r"\bBUG\b[: ]|\bWARNING: |\bOops\b|Kernel panic|general protection fault|Unable to handle|"
     r"blocked for more than \d+ seconds|rcu: INFO:|soft lockup|hard LOCKUP|hung_task:|"
     r"\bK[A-Z]+SAN: |\bUBSAN: |possible (circular|recursive|irq)|inconsistent lock state|suspicious RCU|"
-    r"refcount_t: |list_(add|del) corruption|usercopy: |DMA-API: |nobody cared|page allocation failure|stack-protector|"
-    r"DMAR: .*fault|INTR-REMAP: .*fault|Bad page|slab .*: (Redzone|Poison)|\bFIX [a-z]"
+    r"refcount_t: |list_(add|del) corruption|usercopy: |nobody cared|page allocation failure|stack-protector|"
+    r"DMAR: .*fault|INTR-REMAP: .*fault|Bad page|slab .*: (Redzone|Poison)|\bFIX [a-z]|"
+    # Debug kernels. The checks of DMA mappings have more to say than complaints.
+    r"possible deadlock|held lock freed|trying to register non-static key|turning off the locking correctness validator|"
+    r"ODEBUG: |DMA-API: (?!Mapped at|preallocated|debugging enabled|dma_debug_entry pool)|"
+    r"kmemleak: (\d+ new suspected|Cannot|Memory pool|Found|.* unknown object|Kernel memory leak detector disabled)|"
+    r"sidra-vm: report: "
 )
 # What a test says to the log before it provokes something: the rest of the line is a regular expression. Good until the test ends.
 # The taint that comes with a BUG or WARNING is never forgiven.
@@ -34,6 +39,21 @@ class Log:
             self._expected.append(re.compile(expect.group(1).strip()))
             return False
         return bool(_WRONG.search(line)) and not any(e.search(line) for e in self._expected)
+
+
+def reports(lines):
+    """The lines that begin a report: the first one that is wrong, of what the kernel cuts out for us to read."""
+    log, cut, told, found = Log(), False, False, []
+    for line in lines:
+        if "[ cut here ]" in line:
+            cut, told = True, False
+        if log.wrong(line):
+            if not (cut and told):
+                found.append(line)
+            told = True
+        if "[ end trace " in line:
+            cut = False
+    return found
 
 
 def bad_taints(value):

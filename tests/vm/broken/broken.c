@@ -6,12 +6,26 @@
 #include <linux/completion.h>
 #include <linux/irqflags.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
 
 static char *how = "";
 module_param(how, charp, 0);
-MODULE_PARM_DESC(how, "warn, oops, overrun, wait (can be killed), stuck (cannot), or spin (with interrupts off)");
+MODULE_PARM_DESC(how, "warn, oops, overrun, wait (can be killed), stuck (cannot), spin (with interrupts off), leak, sleep (in a spinlock), or invert (two locks)");
+
+static DEFINE_SPINLOCK(spin);
+static DEFINE_MUTEX(first);
+static DEFINE_MUTEX(second);
+
+static noinline void take_both(struct mutex *one, struct mutex *other)
+{
+	mutex_lock(one);
+	mutex_lock(other);
+	mutex_unlock(other);
+	mutex_unlock(one);
+}
 
 static int __init broken_init(void)
 {
@@ -37,6 +51,20 @@ static int __init broken_init(void)
 		local_irq_disable();
 		for (;;)
 			cpu_relax();
+	} else if (!strcmp(how, "leak")) {
+		int i;
+
+		/* Several: to one of them a stray value on some stack may point. */
+		for (i = 0; i < 16; i++)
+			if (!kmalloc(56, GFP_KERNEL))
+				return -ENOMEM;
+	} else if (!strcmp(how, "sleep")) {
+		spin_lock(&spin);
+		might_sleep();
+		spin_unlock(&spin);
+	} else if (!strcmp(how, "invert")) {
+		take_both(&first, &second);
+		take_both(&second, &first);
 	} else {
 		return -EINVAL;
 	}
