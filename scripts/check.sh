@@ -45,7 +45,7 @@ done
 # Boots that sleep for the most part, beside the other tests. They say what they mean to say: not to be bent by the variables of `make vm`.
 beside() {
     local way
-    export -n KERNEL SMP IOMMU DEVICES DEVICE STATE_FILE SMALL MEMORY QEMU_ARGS KERNEL_ARGS
+    export -n KERNEL SMP IOMMU DEVICES DEVICE STATE_FILE SMALL MEMORY HOTPLUG QEMU_ARGS KERNEL_ARGS
     echo "== vm-selftest: test"
     tests/vm/selftest.py build/vm-selftest
     rm -f build/vm-power-off/state
