@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <ctime>
 #include <random>
 
 #include "node.h"
@@ -31,6 +32,17 @@ class Innocent {
     Buffer buffer_;
     uint64_t value_ = 0;
 };
+
+// This process dies in so many microseconds, whatever it does then.
+void die_in(uint32_t us) {
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGKILL;
+    timer_t timer{};
+    itimerspec when{};
+    when.it_value.tv_nsec = long{1000} * us;
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &when, nullptr) != 0) _exit(1);
+}
 
 // Makes, uses and destroys all kinds of objects, until it is killed. Whether a call works does not matter: what dies
 // in the middle of it does.
@@ -88,12 +100,14 @@ TEST_F(Crash, KilledAtAnyMoment) {
     for (int round = 0; round < rounds(40, 500); round++) {
         pid_t children[2];
         for (pid_t& child : children) {
+            const auto life_us = static_cast<uint32_t>(1 + random() % 30'000), seed = static_cast<uint32_t>(random());
             child = fork();
-            if (child == 0) work_until_killed(static_cast<uint32_t>(random()) + static_cast<uint32_t>(getpid()));
+            if (child == 0) {
+                die_in(life_us);
+                work_until_killed(seed);
+            }
             ASSERT_GT(child, 0);
         }
-        usleep(static_cast<useconds_t>(random() % 30'000));
-        for (const pid_t child : children) kill(child, SIGKILL);
         innocent.work();
         for (const pid_t child : children) {
             int status = 0;
