@@ -282,16 +282,26 @@ static void sidra_go_on(struct pci_dev *pdev)
 
 /* ---- Errors of the bus (AER). Corrected ones are only counted, by the kernel ---- */
 
+/* Nobody will tell it to go on: calls need not wait for that. */
+static pci_ers_result_t give_up(struct pci_dev *pdev)
+{
+	struct sidra_device *sdev = pci_get_drvdata(pdev);
+
+	guard(mutex)(&sdev->lock);
+	sidra_stop_device(sdev);
+	set_held(sdev, false);
+	return PCI_ERS_RESULT_DISCONNECT;
+}
+
 static pci_ers_result_t sidra_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
 {
-	if (state == pci_channel_io_perm_failure) {
-		sidra_shutdown(pdev);
-		return PCI_ERS_RESULT_DISCONNECT;
-	}
+	if (state == pci_channel_io_perm_failure)
+		return give_up(pdev);
 	hold(pdev);
 	return state == pci_channel_io_normal ? PCI_ERS_RESULT_CAN_RECOVER : PCI_ERS_RESULT_NEED_RESET;
 }
 
+/* sidra_chip_answers() says no until the kernel resumes us. */
 static bool has_identity(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
@@ -308,7 +318,7 @@ static pci_ers_result_t sidra_slot_reset(struct pci_dev *pdev)
 {
 	pci_restore_state(pdev);
 	pci_save_state(pdev);	/* restoring forgets it */
-	return has_identity(pdev) ? PCI_ERS_RESULT_RECOVERED : PCI_ERS_RESULT_DISCONNECT;
+	return has_identity(pdev) ? PCI_ERS_RESULT_RECOVERED : give_up(pdev);
 }
 
 static const struct pci_error_handlers sidra_error_handlers = {

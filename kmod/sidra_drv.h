@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The device, and what an open file of it is. Order of locks: sidra_device.lock > sidra_queue.submit_lock >
- * sidra_device.irq_lock; sidra_device.lock > sidra_device.bo_lock; mmap_lock > sidra_device.map_lock; sidra_device.lock > sidra_device.map_lock.
+ * sidra_device.irq_lock; sidra_device.lock > sidra_device.bo_lock; mmap_lock > sidra_device.map_lock;
+ * sidra_device.lock > sidra_device.map_lock.
  * No memory of a user is touched, and no mmap_lock taken, under sidra_device.lock.
  */
 #ifndef __SIDRA_DRV_H__
