@@ -6,12 +6,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
 jobs=${JOBS:-$(nproc)}
-mkdir -p build
-exec {lock}>build/check.lock
-if ! flock -n $lock; then
-    echo "check: another run in this tree is under way; waiting for it"
-    flock $lock
-fi
+# shellcheck source=scripts/tree_lock.sh
+. scripts/tree_lock.sh
 # One line a compiler call is progress for a person; in a log it hides what went wrong.
 ninja_options=()
 [[ -t 1 ]] || ninja_options=(--quiet)

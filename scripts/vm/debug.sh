@@ -18,12 +18,8 @@ boot() { # name: of an IOMMU's state, or `selftest`
 }
 export -f boot
 
-mkdir -p build
-exec {lock}>build/check.lock
-if ! flock -n $lock; then
-    echo "vm: another run in this tree is under way; waiting for it"
-    flock $lock
-fi
+# shellcheck source=scripts/tree_lock.sh
+. scripts/tree_lock.sh
 scripts/vm/build.sh . release kmod-debug broken-debug || exit
 rm -rf build/vm-debug
 export -n STATE_FILE # not one for all

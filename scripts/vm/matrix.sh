@@ -13,12 +13,8 @@ boot() { # CPUs, IOMMU
 }
 export -f boot
 
-mkdir -p build
-exec {lock}>build/check.lock
-if ! flock -n $lock; then
-    echo "vm: another run in this tree is under way; waiting for it"
-    flock $lock
-fi
+# shellcheck source=scripts/tree_lock.sh
+. scripts/tree_lock.sh
 scripts/vm/build.sh . || exit
 rm -rf build/vm-matrix
 export -n STATE_FILE # not one for all
