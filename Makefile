@@ -49,12 +49,12 @@ vm-check: ## run the tests that need the driver in a VM, and the self-test of th
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh vm
 
-vm-matrix: ## run the tests of vm-check at 1, 2 and 4 CPUs, each without and with an IOMMU
+vm-matrix: ## run those tests, and all that goes wrong, at 1, 2 and 4 CPUs, each without and with an IOMMU
 	@$(SETUP) base qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/vm/matrix.sh
 
-vm-check-debug: ## run the tests of vm-check on a kernel that watches itself (KASAN, lockdep, ...), without and with an IOMMU
+vm-check-debug: ## run the tests of vm-matrix on a kernel that watches itself (KASAN, lockdep, ...), without and with an IOMMU
 	@$(SETUP) base qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/vm/debug.sh

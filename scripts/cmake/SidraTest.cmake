@@ -3,7 +3,7 @@
 #   One GoogleTest executable sidra-test-<part> of all sources in tests/<part>, registered as one ctest entry <part>, which leaves
 #   its cases in results/<part>.xml of the build folder (scripts/summary.py counts them).
 #   THREADS: label `threads`; these run under ThreadSanitizer, and `sidra-tests-threads` builds just them.
-#   GUEST: only built here; tests/vm/list runs it in the VM.
+#   GUEST: only built here; a list of tests/vm has it run in the VM.
 #   INCLUDE: folders, from the top of the tree.
 #   DEFINE: as for target_compile_definitions.
 # sidra_script_test(<name> <script> <arguments>...)

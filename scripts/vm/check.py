@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""check.py [options] LIST: one boot runs all tests of LIST in the guest.
+"""check.py [options] LIST...: one boot runs all tests of the lists in the guest.
 
-A line of LIST: name, deadline in seconds, shell command (in the guest: the tree is /src, build/vm is /build, SIDRA_VM_DEVICES the number
+A line of a list: name, deadline in seconds, shell command (in the guest: the tree is /src, build/vm is /build, SIDRA_VM_DEVICES the number
 of cards). Empty lines and # are left out. Where there is a driver, loading it is the first test, and removing it the last one; the debug
 kernel is asked after that what it has seen, and whether it has seen all (guest/debug-end).
 A test fails by its exit status, by its deadline, and when the kernel complains while it runs; the run fails also when the guest crashes, hangs
@@ -54,8 +54,8 @@ class Test:
         self.failure, self.seconds = failure, time.monotonic() - self.started
 
 
-def read_list(path):
-    tests = []
+def read_list(path, tests):
+    before = len(tests)
     for number, line in enumerate(path.read_text().splitlines(), 1):
         words = line.split("#", 1)[0].split(None, 2)
         if not words:
@@ -63,9 +63,8 @@ def read_list(path):
         if len(words) != 3 or not re.fullmatch(r"[\w.-]+", words[0]) or not re.fullmatch(r"[\d.]+", words[1]) or words[0] in [t.name for t in tests]:
             machine.fail(f"{path}:{number}: a line is a name (that no other has), a deadline in seconds, and a command")
         tests.append(Test(*words))
-    if not tests:
+    if len(tests) == before:
         machine.fail(f"{path}: no tests in it")
-    return tests
 
 
 class Results:
@@ -161,7 +160,7 @@ def write_results(folder, results, problems):
 
 def main():
     parser = machine.parser(__doc__)
-    parser.add_argument("list", type=Path, metavar="LIST", help="the tests")
+    parser.add_argument("lists", type=Path, nargs="+", metavar="LIST", help="tests")
     parser.add_argument("--logs", type=Path, metavar="DIR", help="where results and logs go (default: build/vm of the tree)")
     parser.add_argument("--grace", type=float, default=60, metavar="SECONDS", help="how long after a deadline the guest counts as hung (default 60)")
     parser.add_argument("--patience", type=float, metavar="FACTOR", help="by how much all deadlines are longer (default 1, with the debug kernel 4)")
@@ -170,7 +169,9 @@ def main():
     opts.source = opts.source.resolve()
     logs = (opts.logs or opts.source / "build/vm").resolve()
     patience = opts.patience or (4 if opts.kernel == "debug" else 1)
-    tests = read_list(opts.list)
+    tests = []
+    for path in opts.lists:
+        read_list(path, tests)
     if driver := machine.modules(opts):
         tests.insert(0, Test("driver-load", 120, "load " + " ".join(f"/job/{m.name}" for m in driver)))
         tests.append(Test("driver-unload", 120, "rmmod " + " ".join(m.stem for m in reversed(driver))))

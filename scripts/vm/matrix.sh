@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# matrix.sh: compiles for the guest, and runs tests/vm/list at 1, 2 and 4 CPUs, each without and with an IOMMU; then a summary.
+# matrix.sh: compiles for the guest, and runs all its tests at 1, 2 and 4 CPUs, each without and with an IOMMU; then a summary.
 # A boot leaves in build/vm-matrix/NAME what scripts/vm/check.py does. JOBS: how many at once (default: one a CPU).
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit
 boot() { # CPUs, IOMMU
     local logs=build/vm-matrix/$1cpu-iommu-$2
     mkdir -p "$logs"
-    scripts/vm/check.py --small "${SMALL:-1}" --smp "$1" --iommu "$2" --logs "$logs" tests/vm/list >"$logs/output" 2>&1
+    scripts/vm/check.py --small "${SMALL:-1}" --smp "$1" --iommu "$2" --logs "$logs" tests/vm/{list,trouble,removal} >"$logs/output" 2>&1
     cat "$logs/output" # in one piece: others run beside it
 }
 export -f boot

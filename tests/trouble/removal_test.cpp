@@ -70,9 +70,11 @@ struct Way {
 };
 void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
 
-const Way kWays[] = {
+const Way kOfTheDriver[] = {
     {"Unbind", 3, 50, [](const Card& card, const Slot&) { return card.unbind(); },
      [](const Card& card, const Slot&) { return card.bind(); }},
+};
+const Way kOfTheSlot[] = {
     {"InOrder", 1, 10, [](const Card& card, const Slot&) { return qmp("device_del id=sidra0") && card.goes(); }, plug},
     {"Pulled", 2, 50, [](const Card& card, const Slot& slot) { return slot.pull() && card.goes(); }, plug},
 };
@@ -172,8 +174,9 @@ TEST_P(Removal, UnderLoad) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Removal, testing::ValuesIn(kWays),
-                         [](const testing::TestParamInfo<Way>& info) { return info.param.name; });
+std::string name_of(const testing::TestParamInfo<Way>& info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(Driver, Removal, testing::ValuesIn(kOfTheDriver), name_of);
+INSTANTIATE_TEST_SUITE_P(Slot, Removal, testing::ValuesIn(kOfTheSlot), name_of);
 
 }  // namespace
 }  // namespace sidra::test
