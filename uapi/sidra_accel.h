@@ -6,7 +6,7 @@
  * - Fixed-width fields, 8-byte aligned structs without holes; no unions; at most 128 bytes.
  * - Fields marked "in" are read, "out" are written (zeroed on failure where nothing else is said), "inout" both.
  *   Pads, unknown flags and reserved fields must be zero: -EINVAL.
- * - Zero in an added field means the old behaviour. Each addition raises the minor version, with a line in the changelog below.
+ * - How it may grow, and what to do about each error: docs/uapi.md. An addition raises the minor version, with a line in the changelog below.
  * - Arrays come as pointer, count and stride; a stride smaller than the known struct is -EINVAL, unknown tails must be zero.
  * - Objects of others do not exist: -ENOENT. Handles are per open file. 0 is never a valid handle.
  * - -EMFILE: all contexts, or all queues of a context or of the device, are taken. -EAGAIN is never an answer (libdrm would repeat the call).
@@ -15,7 +15,7 @@
  * - After a device reset, older contexts answer -ESTALE (context lost: SIDRA_IOCTL_CONTEXT_RECOVER); after removal all is -ENODEV.
  *
  * Changelog
- * 1.0  first version; not frozen yet. Latest: struct sidra_uring_cmd and enum sidra_uring_op
+ * 1.0  first version
  */
 #ifndef SIDRA_ACCEL_H
 #define SIDRA_ACCEL_H

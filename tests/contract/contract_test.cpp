@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <regex>
@@ -52,13 +53,18 @@ const std::map<std::string, Layout>& structs() {
     return table;
 }
 
-// The text of a header of uapi/ without its comments.
-std::string header(const std::string& name) {
-    std::ifstream file(std::string(SIDRA_UAPI_DIR) + "/" + name);
+// The text of a file of the tree.
+std::string source(const std::string& name) {
+    std::ifstream file(std::string(SIDRA_SOURCE_DIR) + "/" + name);
     std::stringstream text;
     text << file.rdbuf();
-    std::string s = text.str();
-    EXPECT_FALSE(s.empty()) << "cannot read " << name;
+    EXPECT_FALSE(text.str().empty()) << "cannot read " << name;
+    return text.str();
+}
+
+// The text of a header of uapi/ without its comments.
+std::string header(const std::string& name) {
+    std::string s = source("uapi/" + name);
     for (size_t at; (at = s.find("/*")) != std::string::npos;) s.erase(at, s.find("*/", at) + 2 - at);
     return s;
 }
@@ -93,6 +99,27 @@ TEST(Contract, EveryNumberOfTheHeadersIsInATable) {
     std::set<std::string> defined = matches(std::regex(R"(\n#define +(SIDRA_\w+)[ \t]+[^ \t\n])"));
     defined.merge(matches(std::regex(R"(\n\t(SIDRA_\w+)[ \t]*(?:=|,|\n))")));
     EXPECT_EQ(defined, listed);
+}
+
+TEST(Contract, TheDocumentsHaveEveryCallErrorAndCause) {
+    const std::string contract = source("docs/uapi.md"), device = source("docs/device.md");
+#define IOCTL(name, number, type)                                                                                   \
+    EXPECT_NE(contract.find("| " + std::string(#name).substr(sizeof "SIDRA_IOCTL_" - 1) + " |"), std::string::npos) \
+        << #name;
+#include "ioctls.inc"
+#undef IOCTL
+    for (const std::string& cause : matches(std::regex(R"(\n\tSIDRA_FAULT_(\w+)\s*=\s*[1-9])")))
+        EXPECT_TRUE(std::regex_search(device, std::regex("\n\\| [A-Z_, ]*\\b" + cause + "\\b[A-Z_, ]* \\|"))) << cause;
+    // Of the driver's own making: not seen by who calls.
+    const std::set<std::string> internal = {"EAGAIN", "EIOCBQUEUED", "ERESTARTSYS", "E2BIG", "EPROTO"};
+    const std::regex error(R"(-(E[A-Z0-9]+)\b)");
+    for (const auto& file : std::filesystem::directory_iterator(std::string(SIDRA_SOURCE_DIR) + "/kmod")) {
+        if (file.path().extension() != ".c") continue;
+        const std::string text = source("kmod/" + file.path().filename().string());
+        for (std::sregex_iterator it(text.begin(), text.end(), error), end; it != end; ++it)
+            EXPECT_TRUE(internal.count((*it)[1]) || contract.find("| `-" + (*it)[1].str() + "` |") != std::string::npos)
+                << (*it)[0] << " of " << file.path();
+    }
 }
 
 TEST(Contract, StructsHaveNoHolesAndNoTailPadding) {
