@@ -60,10 +60,12 @@ static bool serve(struct sidra_device *sdev, struct sidra_point *point, u64 valu
 	return true;
 }
 
+/* Nobody waits afterwards, and the chip may have forgotten what it was armed for. */
 static void fire_all(struct sidra_device *sdev, struct sidra_point *point)
 {
 	struct sidra_arm *arm;
 
+	point->programmed = 0;
 	serve(sdev, point, U64_MAX);
 	while ((arm = first_armed(point))) {
 		disarm(sdev, point, arm);
@@ -125,26 +127,30 @@ static u64 line_batch(const struct sidra_point *point)
 }
 
 /*
- * Gives the chip the value of its next interrupt; under irq_lock, so that its last write is the newest one. If the
- * timeline has reached it meanwhile the chip raises at once. Not @exact: several patient waiters share the interrupt,
- * and a timer ends their patience.
+ * Gives the chip the value of its next interrupt, unless it is armed for one that does; under irq_lock, so that its last
+ * write is the newest one. If the timeline has reached it meanwhile the chip raises at once. Not @exact: several patient
+ * waiters share the interrupt, and a timer ends their patience.
  */
 static void program(struct sidra_device *sdev, struct sidra_point *point, bool exact)
 {
 	struct sidra_arm *arm = first_armed(point);
 	struct sidra_turn *turn = first_turn(point);
-	u64 armed = arm ? arm->value : U64_MAX, first = turn ? turn->value : U64_MAX;
+	u64 armed = arm ? arm->value : U64_MAX, in_line = turn ? turn->value : U64_MAX, first = min(armed, in_line), last;
 
 	if ((!arm && !turn) || !point->attached)
 		return;
 	if (exact)
-		point->programmed = min(armed, first);
-	else if (first < armed)
-		point->programmed = min(armed, line_batch(point));
+		last = first;
+	else if (in_line < armed)
+		last = min(armed, line_batch(point));
 	else
-		point->programmed = armed_batch(arm);
-	sidra_write64(sdev, SIDRA_ARM(point->slot, point->queue), point->programmed);
-	if (point->programmed != min(armed, first) && !hrtimer_active(&sdev->batch_timer))
+		last = armed_batch(arm);
+	if (point->programmed < first || point->programmed > last ||
+	    point->programmed <= sidra_point_timeline(point)) {	/* it has raised, or is about to */
+		point->programmed = last;
+		sidra_write64(sdev, SIDRA_ARM(point->slot, point->queue), last);
+	}
+	if (point->programmed != first && !hrtimer_active(&sdev->batch_timer))
 		hrtimer_start(&sdev->batch_timer, ns_to_ktime(BATCH_NS), HRTIMER_MODE_REL);
 }
 
@@ -307,6 +313,13 @@ void sidra_point_wake(struct sidra_device *sdev, struct sidra_point *point)
 {
 	guard(spinlock_irqsave)(&sdev->irq_lock);
 	fire_all(sdev, point);
+}
+
+void sidra_point_forgotten(struct sidra_device *sdev, struct sidra_point *point)
+{
+	guard(spinlock_irqsave)(&sdev->irq_lock);
+	point->programmed = 0;
+	program_and_look(sdev, point);
 }
 
 void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm)

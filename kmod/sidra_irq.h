@@ -20,7 +20,7 @@ struct sidra_device;
  * @armed: struct sidra_arm by value; as the next three under irq_lock
  * @line: struct sidra_turn in the order of the ring, so by value, too
  * @attached: the number on the chip is still this queue's
- * @programmed: what the chip was armed for since @line was last empty
+ * @programmed: what the chip was armed for last; 0: nothing, or it was not for @line
  * @poll_misses, @poll_skip: of sidra_turns_poll(); a race costs a look more or less
  * @slot, @queue, @vector: where
  * @epoch: moves with each reset of the queue: what was waited for then will not come
@@ -98,6 +98,9 @@ void sidra_point_attach(struct sidra_device *sdev, struct sidra_point *point);
 void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point);
 /* Fires all, whatever the timeline says. */
 void sidra_point_wake(struct sidra_device *sdev, struct sidra_point *point);
+
+/* The chip loads the queue anew: it is armed for nothing any more. */
+void sidra_point_forgotten(struct sidra_device *sdev, struct sidra_point *point);
 
 /* At once if the value is reached or the point is not attached. */
 void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);

@@ -114,6 +114,7 @@ static void install(struct sidra_ctx *ctx, struct sidra_queue *queue, u64 start)
 
 	sidra_entry_publish(&ctx->queue_table[queue->number], &entry, sizeof(entry),
 			    offsetof(struct sidra_hw_queue, flags));
+	sidra_point_forgotten(ctx->sdev, &queue->point);
 }
 
 void sidra_queue_ring_all(struct sidra_ctx *ctx)

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include <cstddef>
+#include <memory>
 
 #include "node.h"
 #include "sidra/sidra.h"
@@ -104,6 +105,40 @@ TEST_F(NodeHotPath, ASubmitIsOneRegisterWriteAndNoInterrupt) {
     EXPECT_EQ(sidra_stream_destroy(opened.stream), SIDRA_OK);
     EXPECT_EQ(sidra_context_destroy(opened.context), SIDRA_OK);
     EXPECT_EQ(sidra_device_close(opened.device), SIDRA_OK);
+}
+
+// A crowd that sleeps costs nobody anything: an interrupt arms the chip for what has changed, not for all of its
+// vector.
+TEST_F(NodeHotPath, AnInterruptWritesNoRegisterForThoseWhoStillWait) {
+    constexpr uint64_t kRounds = 50, kSleepers = 200;
+    const Card card;
+    ASSERT_TRUE(card.known()) << "only root reads the counters";
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_USER);
+    const int event = eventfd(0, EFD_CLOEXEC);
+    const auto arm = [&](const Queue& its_queue, uint64_t value) {
+        sidra_ioctl_arm request{context.handle, its_queue.create.queue, value, event, 0};
+        return node.call(SIDRA_IOCTL_ARM, request);
+    };
+    std::vector<std::unique_ptr<Queue>> sleepers;
+    for (uint64_t i = 0; i < kSleepers; i++) {
+        sleepers.push_back(std::make_unique<Queue>(context, SIDRA_QUEUE_USER));
+        ASSERT_EQ(arm(*sleepers.back(), 1), 0);
+    }
+    const uint64_t writes = card.counter("mmio_writes"), interrupts = card.counter("interrupts");
+    for (uint64_t round = 1; round <= kRounds; round++) {
+        ASSERT_EQ(arm(queue, round), 0);
+        queue.push(nop());
+        pollfd fired{event, POLLIN, 0};
+        ASSERT_EQ(poll(&fired, 1, static_cast<int>(kPatienceMs)), 1);
+        uint64_t count = 0;
+        ASSERT_EQ(read(event, &count, sizeof count), static_cast<ssize_t>(sizeof count));
+        EXPECT_EQ(count, 1u) << "nobody else is woken";
+    }
+    EXPECT_GE(card.counter("interrupts") - interrupts, kRounds);
+    EXPECT_EQ(card.counter("mmio_writes") - writes, kRounds) << "that of each call alone";
+    close(event);
 }
 
 TEST_F(NodeHotPath, TwoProcessesWorkSideBySide) {
