@@ -83,7 +83,12 @@ static int node_add(struct sidra_device *sdev)
 
 static void wq_destroy(struct drm_device *drm, void *unused)
 {
-	destroy_workqueue(to_sidra(drm)->wq);
+	struct sidra_device *sdev = to_sidra(drm);
+
+	if (sdev->fence_wq)
+		destroy_workqueue(sdev->fence_wq);
+	if (sdev->wq)
+		destroy_workqueue(sdev->wq);
 }
 
 static int init_software(struct sidra_device *sdev)
@@ -91,7 +96,8 @@ static int init_software(struct sidra_device *sdev)
 	int ret;
 
 	ret = drmm_mutex_init(&sdev->drm, &sdev->lock) ?: drmm_mutex_init(&sdev->drm, &sdev->map_lock) ?:
-	      drmm_mutex_init(&sdev->drm, &sdev->bo_lock);
+	      drmm_mutex_init(&sdev->drm, &sdev->bo_lock) ?: drmm_mutex_init(&sdev->drm, &sdev->master_lock) ?:
+	      drmm_add_action_or_reset(&sdev->drm, wq_destroy, NULL);
 	if (ret)
 		return ret;
 	INIT_LIST_HEAD(&sdev->bos);
@@ -99,9 +105,8 @@ static int init_software(struct sidra_device *sdev)
 	sidra_watch_init(sdev);
 	init_completion(&sdev->chip.admin_done);
 	sdev->wq = alloc_workqueue("sidra", WQ_UNBOUND | WQ_HIGHPRI, 0);
-	if (!sdev->wq)
-		return -ENOMEM;
-	return drmm_add_action_or_reset(&sdev->drm, wq_destroy, NULL);
+	sdev->fence_wq = alloc_workqueue("sidra-fence", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	return sdev->wq && sdev->fence_wq ? 0 : -ENOMEM;
 }
 
 static int init_pci(struct sidra_device *sdev)

@@ -2,7 +2,8 @@
 /*
  * The device, and what an open file of it is. Order of locks: sidra_device.lock > sidra_queue.submit_lock >
  * sidra_device.irq_lock; sidra_device.lock > sidra_device.bo_lock; mmap_lock > sidra_device.map_lock;
- * sidra_device.lock > sidra_device.map_lock.
+ * sidra_device.lock > sidra_device.map_lock; sidra_device.lock > sidra_device.master_lock.
+ * The end of a fence needs only submit_lock, irq_lock and master_lock, under which no memory is allocated.
  * No memory of a user is touched, and no mmap_lock taken, under sidra_device.lock.
  */
 #ifndef __SIDRA_DRV_H__
@@ -90,6 +91,10 @@ struct sidra_device {
 	wait_queue_head_t held_wait;
 
 	struct sidra_l3 l3;
+	/* Protects bus mastering and @cut. */
+	struct mutex master_lock;
+	bool cut;		/* see sidra_cut_device() */
+
 
 	/* Protects which doorbells and which L3 pages user mappings may show. */
 	struct mutex map_lock;
@@ -112,6 +117,7 @@ struct sidra_device {
 	struct sidra_counters counters;
 };
 
+	struct workqueue_struct *fence_wq;	/* what fences wait for */
 #define to_sidra(ptr)	container_of(ptr, struct sidra_device, drm)
 
 /**

@@ -41,6 +41,8 @@ int sidra_check_link(struct sidra_device *sdev)
 	}
 	if (sdev->stopped)
 		return -ENODEV;
+	if (READ_ONCE(sdev->cut))
+		sidra_reset_device(sdev, SIDRA_FAULT_TIMEOUT);
 	if (!sidra_chip_answers(sdev)) {
 		if (!sdev->link_gone)
 			sidra_reset_device(sdev, SIDRA_FAULT_RESET);

@@ -233,7 +233,7 @@ static void recheck_work(struct work_struct *work)
 	if (look_at_all(sdev))
 		atomic64_inc(&sdev->counters.rechecks);
 	if (sdev->sleepers)
-		queue_delayed_work(sdev->wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
+		queue_delayed_work(sdev->fence_wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
 }
 
 int sidra_irq_init(struct sidra_device *sdev)
@@ -336,7 +336,7 @@ void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct 
 	if (fire_reached(sdev, point) || first_armed(point) == arm)
 		program_and_look(sdev, point);
 	if (sdev->sleepers)
-		queue_delayed_work(sdev->wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
+		queue_delayed_work(sdev->fence_wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
 }
 
 bool sidra_arm_del_locked(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm)
@@ -417,5 +417,5 @@ void sidra_turns_told(struct sidra_device *sdev, struct sidra_point *point)
 	if (turn && turn->value > point->programmed)
 		program_and_look(sdev, point);
 	if (sdev->sleepers)
-		queue_delayed_work(sdev->wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
+		queue_delayed_work(sdev->fence_wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
 }

@@ -10,6 +10,7 @@
 /* Without bus mastering nothing arrives in memory, whatever the chip still does. Whether it has let go. */
 static bool reset_chip(struct sidra_device *sdev)
 {
+	lockdep_assert_held(&sdev->master_lock);
 	pci_clear_master(sdev->pdev);
 	if (!sidra_chip_answers(sdev))
 		return false;
@@ -50,7 +51,8 @@ void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause)
 
 	lockdep_assert_held(&sdev->lock);
 	revoke_all(sdev);
-	back = !sdev->stopped && reset_chip(sdev);
+	scoped_guard(mutex, &sdev->master_lock)
+		back = !sdev->stopped && reset_chip(sdev);
 	atomic64_inc(&sdev->counters.device_resets);
 	trace_sidra_reset(sdev->ordinal, cause, back);
 	if (!back) {
@@ -59,6 +61,8 @@ void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause)
 	}
 	lose_all(sdev, cause);
 	if (!back)
+	guard(mutex)(&sdev->master_lock);
+	sdev->cut = false;
 		return;
 	pci_set_master(sdev->pdev);
 	sidra_chip_enable(sdev);
@@ -69,16 +73,28 @@ void sidra_stop_device(struct sidra_device *sdev)
 	lockdep_assert_held(&sdev->lock);
 	revoke_all(sdev);
 	sidra_map_show_local(sdev, false);
-	reset_chip(sdev);
-	sdev->stopped = true;
+	scoped_guard(mutex, &sdev->master_lock) {
+		reset_chip(sdev);
+		sdev->stopped = true;
+	}
 	lose_all(sdev, SIDRA_FAULT_RESET);
 }
 
 int sidra_continue_device(struct sidra_device *sdev)
+void sidra_cut_device(struct sidra_device *sdev)
+{
+	guard(mutex)(&sdev->master_lock);
+	if (!sdev->cut && !sdev->stopped)
+		reset_chip(sdev);
+	WRITE_ONCE(sdev->cut, true);
+}
+
 {
 	lockdep_assert_held(&sdev->lock);
 	sdev->stopped = false;
+	guard(mutex)(&sdev->master_lock);
 	if (sidra_chip_wait_ready(sdev, RESET_TIMEOUT_MS)) {
+	sdev->cut = false;
 		lose_link(sdev);
 		return -ENODEV;
 	}

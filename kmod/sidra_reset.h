@@ -13,6 +13,13 @@ struct sidra_device;
 void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause);
 
 /*
+ * The last resort of a fence whose deadline is long over, because somebody does not let go of sidra_device.lock: takes
+ * only locks that a fence may wait for. Nothing of the chip arrives in memory afterwards; sidra_check_link() finishes it,
+ * by a reset of the device.
+ */
+void sidra_cut_device(struct sidra_device *sdev);
+
+/*
  * Until sidra_continue_device(), if that ever comes: every context is lost, the chip is reset if it still answers, and
  * does not reach memory; calls answer -ENODEV, or wait if it is held.
  */

@@ -12,14 +12,16 @@
 #include "sidra_ctx.h"
 #include "sidra_drv.h"
 #include "sidra_queue.h"
-#include "sidra_quiesce.h"
+#include "sidra_reset.h"
 #include "sidra_submit.h"
 #include "sidra_trace.h"
+#include "sidra_watch.h"
 
 #define SUBMIT_MAX	4096u	/* packets */
 #define SUBMIT_STACK	16u	/* so many need no memory */
 #define POINTS_MAX	64u	/* syncobj points of each direction */
 #define WATCH_MS	100
+#define LAST_RESORT_NS	(10 * NSEC_PER_SEC)	/* more than the ladder of resets takes */
 
 static unsigned int job_timeout_ms = 10000;
 module_param(job_timeout_ms, uint, 0644);
@@ -43,6 +45,7 @@ struct sidra_dep {
  * @limit_ns: of device time, from when the job is the first of its queue
  * @clock_start: device time when the watchdog saw it there first
  * @wall_start: and the wall's
+ * @late_since: wall time when it was overdue
  * @waiting: fences that have not signalled, and one until all have been asked
  * @in_error: of a fence that it waited for: nothing is executed
  * @ready: the chip may be told
@@ -58,7 +61,7 @@ struct sidra_job {
 	struct sidra_arm arm;
 	u64 begin, value;
 	u64 limit_ns;
-	u64 clock_start, wall_start;
+	u64 clock_start, wall_start, late_since;
 	atomic_t waiting;
 	int in_error;
 	bool ready;
@@ -117,7 +120,7 @@ static void signal_job(struct sidra_job *job, int error)
 static void kick_publish(struct sidra_queue *queue)
 {
 	sidra_queue_get(queue);
-	if (!queue_work(queue->sdev->wq, &queue->publish_work))
+	if (!queue_work(queue->sdev->fence_wq, &queue->publish_work))
 		sidra_queue_put(queue);
 }
 
@@ -194,7 +197,10 @@ static void publish_put(struct sidra_queue *queue, bool poll)
 
 static void publish_work(struct work_struct *work)
 {
+	bool cookie = dma_fence_begin_signalling();
+
 	publish_put(container_of(work, struct sidra_queue, publish_work), false);
+	dma_fence_end_signalling(cookie);
 }
 
 /**
@@ -248,7 +254,7 @@ static void watch(struct sidra_queue *queue)
 {
 	lockdep_assert_held(&queue->submit_lock);
 	sidra_queue_get(queue);
-	if (!queue_delayed_work(queue->sdev->wq, &queue->watchdog, msecs_to_jiffies(WATCH_MS)))
+	if (!queue_delayed_work(queue->sdev->fence_wq, &queue->watchdog, msecs_to_jiffies(WATCH_MS)))
 		sidra_queue_put(queue);
 }
 
@@ -392,9 +398,9 @@ static struct sidra_job *running_job(struct sidra_queue *queue)
 
 /*
  * Device time counts: a machine that stands still is no hang of the chip. If the device clock itself stands still, a
- * long wall limit does.
+ * long wall limit does. For how long the first job has been overdue, in wall time.
  */
-static bool overdue(struct sidra_queue *queue)
+static u64 overdue_ns(struct sidra_queue *queue)
 {
 	u64 wall = ktime_get_ns(), clock;
 	struct sidra_job *job;
@@ -402,43 +408,56 @@ static bool overdue(struct sidra_queue *queue)
 	guard(spinlock)(&queue->submit_lock);
 	job = running_job(queue);
 	if (!job)
-		return false;
+		return 0;
 	clock = sidra_read64(queue->sdev, SIDRA_REG_CLOCK);
 	if (!job->wall_start) {
 		job->wall_start = wall;
 		job->clock_start = clock;
-		return false;
 	}
-	return clock - job->clock_start > job->limit_ns ||
-	       wall - job->wall_start > 4 * job->limit_ns + 60 * NSEC_PER_SEC;
+	if (clock - job->clock_start <= job->limit_ns &&
+	    wall - job->wall_start <= 4 * job->limit_ns + 60 * NSEC_PER_SEC)
+		return 0;
+	if (!job->late_since)
+		job->late_since = wall - 1;
+	return wall - job->late_since;
 }
 
-static void time_out(struct sidra_queue *queue)
+bool sidra_submit_late(struct sidra_queue *queue)
 {
-	struct sidra_device *sdev = queue->sdev;
-	struct sidra_ctx *ctx;
+	struct sidra_job *job;
 
-	guard(mutex)(&sdev->lock);
-	ctx = sdev->ctxs[queue->slot];
-	if (queue->destroyed || !ctx || ctx->lost || !overdue(queue))
-		return;
-	sidra_queue_time_out(ctx, queue);
+	guard(spinlock)(&queue->submit_lock);
+	job = running_job(queue);
+	return job && job->late_since;
 }
 
+/*
+ * The queue is stopped by the device's watchdog, under sidra_device.lock. Memory is allocated under that, and who has it
+ * may wait for this very fence: then the device is cut off without it.
+ */
 static void watchdog(struct work_struct *work)
 {
 	struct sidra_queue *queue = container_of(to_delayed_work(work), struct sidra_queue, watchdog);
+	struct sidra_device *sdev = queue->sdev;
+	bool cookie = dma_fence_begin_signalling();
 	int idx;
 
-	if (drm_dev_enter(&queue->sdev->drm, &idx)) {
-		if (overdue(queue))
-			time_out(queue);
+	if (drm_dev_enter(&sdev->drm, &idx)) {
+		u64 overdue = overdue_ns(queue);
+
+		if (overdue)
+			sidra_watch_now(sdev);
+		if (overdue > LAST_RESORT_NS)
+			sidra_cut_device(sdev);
+		if (READ_ONCE(sdev->cut))
+			sidra_submit_fail(queue, -ETIMEDOUT);
 		scoped_guard(spinlock, &queue->submit_lock)
 			if (!queue->destroyed && !list_empty(&queue->jobs))
 				watch(queue);
 		drm_dev_exit(idx);
 	}
 	sidra_queue_put(queue);
+	dma_fence_end_signalling(cookie);
 }
 
 void sidra_submit_init(struct sidra_queue *queue)

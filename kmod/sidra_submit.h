@@ -16,6 +16,8 @@ void sidra_submit_init(struct sidra_queue *queue);
 void sidra_submit_fini(struct sidra_queue *queue);
 /* All jobs that have not ended end with this error. */
 void sidra_submit_fail(struct sidra_queue *queue, int error);
+/* A job has missed its deadline. */
+bool sidra_submit_late(struct sidra_queue *queue);
 /* Where the queue goes on after a reset: behind all that was submitted. */
 u64 sidra_submit_skip(struct sidra_queue *queue);
 

@@ -9,6 +9,7 @@
 #include "sidra_ctx.h"
 #include "sidra_drv.h"
 #include "sidra_queue.h"
+#include "sidra_submit.h"
 #include "sidra_watch.h"
 
 #define PERIOD_MS	250
@@ -69,6 +70,8 @@ static void look(struct sidra_device *sdev)
 	u32 slot;
 
 	lockdep_assert_held(&sdev->lock);
+	if (READ_ONCE(sdev->cut) && sidra_check_link(sdev))
+		return;
 	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
 		struct sidra_ctx *ctx = sdev->ctxs[slot];
 		struct sidra_queue *queue;
@@ -77,13 +80,11 @@ static void look(struct sidra_device *sdev)
 			continue;
 		xa_for_each(&ctx->queues, number, queue) {
 			u64 before = queue->watch.progress;
+			bool still = stands_still(queue);
 
-			if (!stands_still(queue)) {
-				moved |= queue->watch.progress != before;
-				continue;
-			}
-			asleep = true;
-			if (overdue(queue) && !sidra_check_link(sdev) && !ctx->lost)
+			asleep |= still;
+			moved |= queue->watch.progress != before;
+			if ((sidra_submit_late(queue) || (still && overdue(queue))) && !sidra_check_link(sdev) && !ctx->lost)
 				sidra_queue_time_out(ctx, queue);
 		}
 	}
@@ -111,6 +112,11 @@ void sidra_watch(struct sidra_device *sdev)
 	lockdep_assert_held(&sdev->lock);
 	if (sdev->queue_count)
 		queue_delayed_work(sdev->wq, &sdev->watch_work, msecs_to_jiffies(PERIOD_MS));
+}
+
+void sidra_watch_now(struct sidra_device *sdev)
+{
+	mod_delayed_work(sdev->wq, &sdev->watch_work, 0);
 }
 
 void sidra_watch_stop(struct sidra_device *sdev)

@@ -21,6 +21,8 @@ struct sidra_queue_watch {
 void sidra_watch_init(struct sidra_device *sdev);
 /* Goes on as long as there are queues; after one was made, under sidra_device.lock. */
 void sidra_watch(struct sidra_device *sdev);
+/* Somebody saw a reason; from anywhere in drm_dev_enter(). */
+void sidra_watch_now(struct sidra_device *sdev);
 /* When there are none any more, nor will be. */
 void sidra_watch_stop(struct sidra_device *sdev);
 
