@@ -159,6 +159,7 @@ int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 a
 		return -ENODEV;
 	if (++chip->admin_tag == 0)
 		chip->admin_tag = 1;
+	chip->admin_op = op;
 	reinit_completion(&chip->admin_done);
 	sidra_write64(sdev, SIDRA_REG_ADMIN_ARG0, arg0);
 	sidra_write64(sdev, SIDRA_REG_ADMIN_ARG1, arg1);
@@ -191,6 +192,7 @@ int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
 	int ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
 
 	if (ret == -ETIMEDOUT || ret == -EBUSY) {	/* nothing else ends a command */
+		sidra_coredump(sdev, "no-acknowledgement", "admin command %u", op);
 		sidra_reset_device(sdev, SIDRA_FAULT_TIMEOUT);
 		ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
 	}

@@ -26,7 +26,7 @@ struct sidra_info {
  * @used: it ran before this driver
  * @vectors: MSI-X vectors that we got; 0 is for admin commands and faults
  * @admin_done: an interrupt said that a command may be done
- * @admin_tag: of the latest command
+ * @admin_op, @admin_tag: of the latest command
  * @bounce: SIDRA_BOUNCE_SIZE bytes for commands that move data
  */
 struct sidra_chip {
@@ -36,6 +36,7 @@ struct sidra_chip {
 	unsigned int vectors;
 	struct completion admin_done;
 	u16 admin_tag;
+	u32 admin_op;
 	void *bounce;
 	dma_addr_t bounce_bus;
 };

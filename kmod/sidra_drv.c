@@ -158,6 +158,7 @@ static void stop(struct sidra_device *sdev)
 	sidra_watch_stop(sdev);
 	sidra_irq_stop(sdev);
 	cancel_work_sync(&sdev->l3.clean_work);
+	sidra_coredump_fini(sdev);
 	sidra_gem_unmap_all(sdev);
 }
 
@@ -187,6 +188,7 @@ static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		return ret;
 	pci_set_master(pdev);
+	sidra_coredump_init(sdev);
 	ret = start(sdev);
 	if (ret)
 		goto err_stop;
@@ -300,6 +302,10 @@ static pci_ers_result_t give_up(struct pci_dev *pdev)
 
 static pci_ers_result_t sidra_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
 {
+	struct sidra_device *sdev = pci_get_drvdata(pdev);
+
+	scoped_guard(mutex, &sdev->lock)
+		sidra_coredump(sdev, "bus-error", "%s", state == pci_channel_io_normal ? "not fatal" : "fatal");
 	if (state == pci_channel_io_perm_failure)
 		return give_up(pdev);
 	hold(pdev);

@@ -29,6 +29,7 @@
 #include <sidra_accel.h>
 
 #include "sidra_chip.h"
+#include "sidra_coredump.h"
 #include "sidra_l3.h"
 #include "sidra_store.h"
 
@@ -90,11 +91,11 @@ struct sidra_device {
 	bool held;		/* stopped for a moment, by a reset of the bus or a suspend: calls wait */
 	wait_queue_head_t held_wait;
 
-	struct sidra_l3 l3;
 	/* Protects bus mastering and @cut. */
 	struct mutex master_lock;
 	bool cut;		/* see sidra_cut_device() */
 
+	struct sidra_l3 l3;
 
 	/* Protects which doorbells and which L3 pages user mappings may show. */
 	struct mutex map_lock;
@@ -109,15 +110,17 @@ struct sidra_device {
 
 	struct delayed_work watch_work;
 
+	struct sidra_coredump coredump;
+
 	/* Protects @bos: what is mapped for DMA and has to be unmapped before remove() returns. */
 	struct mutex bo_lock;
 	struct list_head bos;
 
 	struct workqueue_struct *wq;
+	struct workqueue_struct *fence_wq;	/* what fences wait for */
 	struct sidra_counters counters;
 };
 
-	struct workqueue_struct *fence_wq;	/* what fences wait for */
 #define to_sidra(ptr)	container_of(ptr, struct sidra_device, drm)
 
 /**

@@ -41,11 +41,15 @@ int sidra_check_link(struct sidra_device *sdev)
 	}
 	if (sdev->stopped)
 		return -ENODEV;
-	if (READ_ONCE(sdev->cut))
+	if (READ_ONCE(sdev->cut)) {
+		sidra_coredump(sdev, "cut-off", "device");
 		sidra_reset_device(sdev, SIDRA_FAULT_TIMEOUT);
+	}
 	if (!sidra_chip_answers(sdev)) {
-		if (!sdev->link_gone)
+		if (!sdev->link_gone) {
+			sidra_coredump(sdev, "link-lost", "device");
 			sidra_reset_device(sdev, SIDRA_FAULT_RESET);
+		}
 		sdev->link_gone = true;
 		return -ENODEV;
 	}

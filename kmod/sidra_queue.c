@@ -160,6 +160,7 @@ void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault
 void sidra_queue_time_out(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
 	drm_warn(&ctx->sdev->drm, "queue %u of context %u does not get on, it is stopped\n", queue->number, queue->slot);
+	sidra_coredump(ctx->sdev, "queue-timeout", "queue %u of context %u", queue->number, queue->slot);
 	sidra_entry_revoke(&ctx->queue_table[queue->number].flags);
 	sidra_quiesce(ctx, SIDRA_ADMIN_RESET_QUEUE, queue->number, 0);
 	sidra_submit_fail(queue, -ETIMEDOUT);

@@ -32,6 +32,8 @@ void sidra_quiesce(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
 		trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 0);
 		return;
 	}
+	sidra_coredump(sdev, sidra_chip_answers(sdev) ? "no-acknowledgement" : "link-lost",
+		       "admin command %u of context %u", op, ctx->slot);
 	sidra_entry_revoke(&sdev->ctx_table[ctx->slot].flags);
 	if (op != SIDRA_ADMIN_RESET_CONTEXT && acknowledged(ctx, SIDRA_ADMIN_RESET_CONTEXT, 0, 0)) {
 		drm_warn(&sdev->drm, "context %u was reset: no acknowledgement of admin command %u\n", ctx->slot, op);

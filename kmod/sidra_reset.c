@@ -57,12 +57,13 @@ void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause)
 	trace_sidra_reset(sdev->ordinal, cause, back);
 	if (!back) {
 		drm_warn(&sdev->drm, "no answer after a reset: bus mastering stays off\n");
+		sidra_coredump(sdev, "reset-failed", "device");
 		lose_link(sdev);
 	}
 	lose_all(sdev, cause);
-	if (!back)
 	guard(mutex)(&sdev->master_lock);
 	sdev->cut = false;
+	if (!back)
 		return;
 	pci_set_master(sdev->pdev);
 	sidra_chip_enable(sdev);
@@ -80,7 +81,6 @@ void sidra_stop_device(struct sidra_device *sdev)
 	lose_all(sdev, SIDRA_FAULT_RESET);
 }
 
-int sidra_continue_device(struct sidra_device *sdev)
 void sidra_cut_device(struct sidra_device *sdev)
 {
 	guard(mutex)(&sdev->master_lock);
@@ -89,12 +89,13 @@ void sidra_cut_device(struct sidra_device *sdev)
 	WRITE_ONCE(sdev->cut, true);
 }
 
+int sidra_continue_device(struct sidra_device *sdev)
 {
 	lockdep_assert_held(&sdev->lock);
-	sdev->stopped = false;
 	guard(mutex)(&sdev->master_lock);
-	if (sidra_chip_wait_ready(sdev, RESET_TIMEOUT_MS)) {
+	sdev->stopped = false;
 	sdev->cut = false;
+	if (sidra_chip_wait_ready(sdev, RESET_TIMEOUT_MS)) {
 		lose_link(sdev);
 		return -ENODEV;
 	}

@@ -19,11 +19,12 @@ static unsigned int queue_timeout_ms = 10000;
 module_param(queue_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(queue_timeout_ms, "device time without progress after which a queue is stopped (ms)");
 
+/* One that is idle has never run: the chip did not look at it yet. */
 static bool has_work(struct sidra_queue *queue)
 {
-	const struct sidra_queue_state *state = queue->point.state;
+	u32 state = sidra_point_run_state(&queue->point);
 
-	return sidra_point_run_state(&queue->point) == SIDRA_QUEUE_RUNNING && !READ_ONCE(state->parked) &&
+	return (state == SIDRA_QUEUE_RUNNING || state == SIDRA_QUEUE_IDLE) && !READ_ONCE(queue->point.state->parked) &&
 	       READ_ONCE(*sidra_queue_index(queue)) != sidra_point_timeline(&queue->point);
 }
 
