@@ -179,9 +179,11 @@ static void publish(struct sidra_queue *queue)
 static void publish_put(struct sidra_queue *queue, bool poll)
 {
 	u64 published = 0;
+	bool cookie;
 	int idx;
 
 	if (drm_dev_enter(&queue->sdev->drm, &idx)) {
+		cookie = dma_fence_begin_signalling();	/* in there: lockdep does not look through SRCU */
 		scoped_guard(spinlock, &queue->submit_lock) {
 			if (!queue->destroyed)
 				publish(queue);
@@ -190,6 +192,7 @@ static void publish_put(struct sidra_queue *queue, bool poll)
 		if (poll)
 			sidra_turns_poll(&queue->point, published);
 		sidra_turns_told(queue->sdev, &queue->point);
+		dma_fence_end_signalling(cookie);
 		drm_dev_exit(idx);
 	}
 	sidra_queue_put(queue);
@@ -197,10 +200,7 @@ static void publish_put(struct sidra_queue *queue, bool poll)
 
 static void publish_work(struct work_struct *work)
 {
-	bool cookie = dma_fence_begin_signalling();
-
 	publish_put(container_of(work, struct sidra_queue, publish_work), false);
-	dma_fence_end_signalling(cookie);
 }
 
 /**
@@ -439,12 +439,13 @@ static void watchdog(struct work_struct *work)
 {
 	struct sidra_queue *queue = container_of(to_delayed_work(work), struct sidra_queue, watchdog);
 	struct sidra_device *sdev = queue->sdev;
-	bool cookie = dma_fence_begin_signalling();
+	bool cookie;
+	u64 overdue;
 	int idx;
 
 	if (drm_dev_enter(&sdev->drm, &idx)) {
-		u64 overdue = overdue_ns(queue);
-
+		cookie = dma_fence_begin_signalling();
+		overdue = overdue_ns(queue);
 		if (overdue)
 			sidra_watch_now(sdev);
 		if (overdue > LAST_RESORT_NS)
@@ -454,10 +455,10 @@ static void watchdog(struct work_struct *work)
 		scoped_guard(spinlock, &queue->submit_lock)
 			if (!queue->destroyed && !list_empty(&queue->jobs))
 				watch(queue);
+		dma_fence_end_signalling(cookie);
 		drm_dev_exit(idx);
 	}
 	sidra_queue_put(queue);
-	dma_fence_end_signalling(cookie);
 }
 
 void sidra_submit_init(struct sidra_queue *queue)
