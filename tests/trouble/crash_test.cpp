@@ -6,32 +6,12 @@
 #include <ctime>
 #include <random>
 
-#include "node.h"
+#include "innocent.h"
 
 namespace sidra::test {
 namespace {
 
 class Crash : public NodeTest {};
-
-// Copies, and checks what arrived.
-class Innocent {
-   public:
-    Innocent() : context_(node_), queue_(context_, SIDRA_QUEUE_USER), buffer_(context_, 2 * kBytes) {}
-    void work() {
-        for (uint64_t i = 0; i < kWords; i++) buffer_.words[i] = ++value_ * 0x9e3779b97f4a7c15u;
-        ASSERT_EQ(queue_.wait(queue_.push(copy(buffer_.va + kBytes, buffer_.va, kBytes))), 0);
-        ASSERT_EQ(std::memcmp(buffer_.words, buffer_.words + kWords, kBytes), 0);
-    }
-    const Node& node() const { return node_; }
-
-   private:
-    static constexpr uint64_t kBytes = 8192, kWords = kBytes / 8;
-    Node node_;
-    Context context_;
-    Queue queue_;
-    Buffer buffer_;
-    uint64_t value_ = 0;
-};
 
 // This process dies in so many microseconds, whatever it does then.
 void die_in(uint32_t us) {
@@ -91,12 +71,7 @@ void die_in(uint32_t us) {
 TEST_F(Crash, KilledAtAnyMoment) {
     Innocent innocent;
     std::minstd_rand random(1);
-    const auto query = [&] {
-        sidra_ioctl_device_query device{};
-        EXPECT_EQ(innocent.node().call(SIDRA_IOCTL_DEVICE_QUERY, device), 0);
-        return device;
-    };
-    const auto before = query();
+    const Census census(innocent.node());
     for (int round = 0; round < rounds(40, 500); round++) {
         pid_t children[2];
         for (pid_t& child : children) {
@@ -116,18 +91,7 @@ TEST_F(Crash, KilledAtAnyMoment) {
         }
     }
     innocent.work();
-    // Memory on the chip is cleaned in the background before it counts as free.
-    EXPECT_TRUE(eventually([&] { return query().l3_free == before.l3_free; }));
-    EXPECT_EQ(query().xbars_free, before.xbars_free);
-    EXPECT_EQ(query().generation, before.generation) << "the device was never reset for it";
-    std::vector<uint32_t> contexts;
-    sidra_ioctl_context_create create{};
-    while (innocent.node().call(SIDRA_IOCTL_CONTEXT_CREATE, create) == 0) contexts.push_back(create.context);
-    EXPECT_EQ(contexts.size(), before.contexts_max - 1) << "every context of the dead is free again";
-    for (const uint32_t handle : contexts) {
-        sidra_ioctl_context destroy{handle, 0};
-        EXPECT_EQ(innocent.node().call(SIDRA_IOCTL_CONTEXT_DESTROY, destroy), 0);
-    }
+    census.expect_unchanged();
 }
 
 }  // namespace
