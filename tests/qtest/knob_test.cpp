@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Fault knobs by qom-set. What each does to the chip is tested with the chip; here: that they arrive, by name and
 // value.
+#include <linux/pci_regs.h>
+
 #include "fixture.h"
 #include "sidra_chip.h"
 
@@ -45,11 +47,51 @@ TEST_F(Knob, AllNamesExistAndReadBack) {
 }
 
 TEST_F(Knob, LinkLost) {
+    const unsigned msix = card->capability(PCI_CAP_ID_MSIX);
+    machine->write(card->bar2() + 8, 0xabcd, 8);
     ASSERT_TRUE(set("link-lost", "1"));
     EXPECT_EQ(card->read32(SIDRA_REG_ID), ~0u);
     EXPECT_EQ(card->read64(SIDRA_REG_CLOCK), ~0ull);
+    EXPECT_EQ(card->read32(SIDRA_BAR_MSIX_TABLE), ~0u);
+    EXPECT_EQ(machine->read(card->bar2() + 8, 8), ~0ull);
+    EXPECT_EQ(card->config(PCI_VENDOR_ID, 4), ~0u);
+    EXPECT_EQ(card->config(PCI_COMMAND, 2), 0xffffu);
+    EXPECT_EQ(card->config(msix, 1), 0xffu);
+    card->set_config(PCI_COMMAND, 0, 2);
+    machine->write(card->bar2() + 8, 1, 8);
+    card->msix_mask(3, true);
     ASSERT_TRUE(set("link-lost", "0"));
     EXPECT_EQ(card->read32(SIDRA_REG_ID), SIDRA_ID_MAGIC);
+    EXPECT_EQ(machine->read(card->bar2() + 8, 8), 0xabcdu) << "what was written meanwhile is lost";
+    EXPECT_EQ(card->config(PCI_VENDOR_ID, 2), SIDRA_PCI_VENDOR_ID);
+    EXPECT_EQ(card->config(PCI_COMMAND, 2), PCI_COMMAND_MEMORY) << "no master of the bus";
+    card->set_bus_master(true);
+    card->write32(SIDRA_REG_TEST_IRQ, 3);
+    EXPECT_TRUE(card->wait_msix(3));
+}
+
+// When the knob's answer is there, so is the end of what was under way; and it does not go on by itself.
+TEST_F(Knob, LinkLostUnderLoad) {
+    constexpr uint64_t kBytes = 4 << 20;
+    Context context(*card, 0);
+    const uint64_t a = context.alloc(kBytes), b = context.alloc(kBytes);
+    for (int i = 0; i < 60; i++) context.push(chip_test::copy(i % 2 ? a : b, i % 2 ? b : a, kBytes));
+    context.publish();
+    context.doorbell();
+    ASSERT_TRUE(context.wait(1));
+    ASSERT_TRUE(set("link-lost", "1"));
+    const uint64_t progress = context.state().progress;
+    for (const char* lost : {"1", "1", "0"}) {
+        ASSERT_TRUE(set("link-lost", lost));
+        EXPECT_EQ(context.state().progress, progress);
+    }
+    card->set_bus_master(true);
+    card->write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
+    ASSERT_TRUE(eventually([&] { return (card->read32(SIDRA_REG_STATUS) & SIDRA_STATUS_READY) != 0; }));
+    card->bring_up();
+    Context again(*card, 1);
+    again.submit({nop()});
+    EXPECT_TRUE(again.wait(1));
 }
 
 TEST_F(Knob, SpuriousAndLostInterrupts) {
@@ -89,9 +131,9 @@ TEST_F(Knob, DmaErrorFaultsTheQueue) {
 TEST_F(Knob, OnTheCommandLine) {
     machine.reset();
     start({std::string(kSmallCard) + ",link-lost=1"});
-    card->enable_pci();
-    EXPECT_EQ(card->read32(SIDRA_REG_ID), ~0u);
+    EXPECT_EQ(card->config(PCI_VENDOR_ID, 4), ~0u);
     ASSERT_TRUE(set("link-lost", "0"));
+    card->enable_pci();
     EXPECT_EQ(card->read32(SIDRA_REG_ID), SIDRA_ID_MAGIC);
 }
 

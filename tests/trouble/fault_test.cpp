@@ -138,8 +138,17 @@ void spurious_interrupts(Both& both) {
 }
 
 void lost_link(Both& both) {
+    const Card card;
+    Buffer local(both.victim.context(), 4096, SIDRA_BUFFER_LOCAL);
+    local.words[0] = 5;
     both.victim.queue.push(sem_wait(both.victim.buffer().va, ~uint64_t{0}));
     ASSERT_TRUE(knob("link-lost", 1));
+    EXPECT_EQ(local.words[0], ~uint64_t{0});
+    local.words[0] = 6;
+    uint32_t identity = 0;
+    std::ifstream config("/sys/bus/pci/devices/" + card.name() + "/config", std::ios::binary);
+    EXPECT_TRUE(config.read(reinterpret_cast<char*>(&identity), sizeof identity));
+    EXPECT_EQ(identity, ~0u);
     EXPECT_EQ(both.victim.queue.wait(both.victim.queue.next), -EIO);
     EXPECT_EQ(both.victim.queue.run_state(), SIDRA_QUEUE_LOST);
     sidra_ioctl_device_query query{};
@@ -147,6 +156,7 @@ void lost_link(Both& both) {
     EXPECT_NE(both.innocent.attempt(), 0);
     ASSERT_TRUE(knob("link-lost", 0));
     ASSERT_TRUE(eventually([&] { return both.innocent.node().call(SIDRA_IOCTL_DEVICE_QUERY, query) == 0; }));
+    EXPECT_EQ(local.words[0], 5u) << "as it was";
     both.innocent.lose_and_recover(SIDRA_FAULT_RESET);
 }
 

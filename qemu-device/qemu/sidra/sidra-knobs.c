@@ -18,6 +18,9 @@ static bool sidra_knob_turn(SidraState *s, uint32_t knob, uint64_t value, Error 
     }
     good = sidra_chip_set_knob(s->chip, knob, value);
     if (knob == SIDRA_KNOB_LINK_LOST) {
+        if (good) {
+            sidra_link_set(s, value);
+        }
         sidra_release(s, SIDRA_HOLD_KNOB);
     }
     if (!good) {

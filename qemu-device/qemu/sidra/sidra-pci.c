@@ -56,6 +56,52 @@ static const MemoryRegionOps sidra_registers_ops = {
     .impl = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
 };
 
+/* ---- A lost link: who asks reads ones, what is written goes nowhere ---- */
+
+static uint64_t sidra_nobody_read(void *opaque, hwaddr offset, unsigned size)
+{
+    return UINT64_MAX;
+}
+
+static void sidra_nobody_write(void *opaque, hwaddr offset, uint64_t value, unsigned size)
+{
+}
+
+static const MemoryRegionOps sidra_nobody_ops = {
+    .read = sidra_nobody_read,
+    .write = sidra_nobody_write,
+    .endianness = DEVICE_LITTLE_ENDIAN,
+    .valid = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
+    .impl = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
+};
+
+static void sidra_nobody_init(SidraState *s, unsigned number, MemoryRegion *bar)
+{
+    MemoryRegion *nobody = &s->nobody[number];
+
+    memory_region_init_io(nobody, OBJECT(s), &sidra_nobody_ops, s, "sidra-nobody", memory_region_size(bar));
+    memory_region_set_enabled(nobody, s->link_lost);
+    memory_region_add_subregion_overlap(bar, 0, nobody, 1);
+}
+
+/*
+ * When the link is back the function may be no master of the bus, as after any reset of a link: what the chip was at
+ * concerns memory that the driver has taken back.
+ */
+void sidra_link_set(SidraState *s, bool lost)
+{
+    PCIDevice *pci = PCI_DEVICE(s);
+
+    if (DEVICE(s)->realized && lost != s->link_lost) {
+        sidra_msix_clear(s);
+        pci_default_write_config(pci, PCI_COMMAND, pci_get_word(pci->config + PCI_COMMAND) & ~PCI_COMMAND_MASTER, 2);
+        for (unsigned i = 0; i < ARRAY_SIZE(s->nobody); i++) {
+            memory_region_set_enabled(&s->nobody[i], lost);
+        }
+    }
+    s->link_lost = lost;
+}
+
 /* ---- Chip ---- */
 
 static uint64_t sidra_clock_ns(void *self)
@@ -111,10 +157,18 @@ void sidra_power_update(SidraState *s)
     }
 }
 
+static uint32_t sidra_config_read(PCIDevice *pci, uint32_t address, int length)
+{
+    return SIDRA(pci)->link_lost ? UINT32_MAX >> (32 - 8 * length) : pci_default_read_config(pci, address, length);
+}
+
 static void sidra_config_write(PCIDevice *pci, uint32_t address, uint32_t value, int length)
 {
     SidraState *s = SIDRA(pci);
 
+    if (s->link_lost) {
+        return;
+    }
     object_ref(OBJECT(s)); /* sidra_hold() may let others in */
     s->pristine = false;
     pci_default_write_config(pci, address, value, length);
@@ -225,6 +279,8 @@ static void sidra_realize(PCIDevice *pci, Error **errp)
     if (!sidra_msix_init(s, errp)) {
         goto fail_capabilities;
     }
+    sidra_nobody_init(s, 0, &s->bar0);
+    sidra_nobody_init(s, 1, &s->l3);
     s->pristine = true;
     sidra_executors_start(s);
     return;
@@ -323,6 +379,7 @@ static void sidra_class_init(ObjectClass *klass, void *data)
 
     pc->realize = sidra_realize;
     pc->exit = sidra_exit;
+    pc->config_read = sidra_config_read;
     pc->config_write = sidra_config_write;
     pc->vendor_id = SIDRA_PCI_VENDOR_ID;
     pc->device_id = SIDRA_PCI_DEVICE_ID;

@@ -46,6 +46,7 @@ struct SidraState {
     MemoryRegion bar0;          /* container: registers below, MSI-X table and PBA above */
     MemoryRegion registers;
     MemoryRegion l3;
+    MemoryRegion nobody[2];     /* over both BARs while the link is lost */
     bool pristine;              /* nothing has reached the device since it was powered on */
 
     /* Properties. */
@@ -75,6 +76,7 @@ struct SidraState {
     /* sidra-knobs.c */
     uint64_t knob[SIDRA_KNOB_COUNT];
     uint32_t knobs_set;         /* bit a knob */
+    bool link_lost;
 
     /* sidra-state.c; without a path none of it means anything */
     char *state_path;           /* the file itself, whatever links lead there */
@@ -111,6 +113,7 @@ void sidra_msix_clear(SidraState *s);
 void sidra_msix_exit(SidraState *s);
 
 void sidra_power_update(SidraState *s);     /* after the power state may have changed */
+void sidra_link_set(SidraState *s, bool lost); /* executors stand still */
 extern const VMStateDescription sidra_vmstate;
 
 bool sidra_state_open(SidraState *s, Error **errp); /* of a chip that was just powered on */
