@@ -17,6 +17,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import host
 import machine
 
 sys.path.insert(0, str(machine.HERE / "guest"))
@@ -73,6 +74,7 @@ class Results:
     def __init__(self, tests, grace, patience):
         self.tests, self.grace = tests, grace
         self.number, self.planned, self.bailed = 0, None, None
+        self.asked = []  # of the host
         self.problems = []
         self.due = time.monotonic() + BOOT * patience  # when the next thing has to have happened
 
@@ -98,6 +100,8 @@ class Results:
             self.due = time.monotonic() + self.grace
         elif line.startswith("    ") and test:
             test.read(line)
+            if line.startswith("    # host: "):
+                self.asked.append(line.split()[2:])
 
     def complete(self):
         return self.planned == len(self.tests) and self.number == len(self.tests) and not self.bailed
@@ -122,6 +126,10 @@ def follow(guest, results):
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 results.read(line.decode(errors="replace").rstrip("\r"))
+            while results.asked:
+                began = time.monotonic()
+                host.act(guest, results.asked.pop(0))
+                results.due += time.monotonic() - began
             if over and not data:
                 return
             if time.monotonic() > results.due:
@@ -191,7 +199,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         listed = Path(folder) / "tests"
         listed.write_text(lines)
-        job = f"export SIDRA_VM_DEVICES={opts.devices} SIDRA_VM_SMALL={opts.small}\ntests.py /job/tests {grace / 6:g}\n"
+        # From outside of the host's folders: guest/detach.
+        job = f"export SIDRA_VM_DEVICES={opts.devices} SIDRA_VM_SMALL={opts.small}\ncd /\ntests.py /job/tests {grace / 6:g}\n"
         with machine.Machine(opts, job, checks=True, logs=logs, channel="tap", files=[listed], load=False) as guest:
             print(f"vm: {len(tests)} tests in a guest with {opts.smp} CPUs, {opts.devices} cards and {opts.small} small, IOMMU {opts.iommu}, {guest.accel}"
                   f"{', debug kernel' if opts.kernel == 'debug' else ''}", flush=True)

@@ -14,6 +14,7 @@ boot() { # name: of its tests and an IOMMU's state, or `selftest`
         # The kernel's own hotplug driver takes two of its locks in both orders (pci_rescan_remove_lock, the controller's reset_lock) when a card is
         # removed in order. Lockdep would stop at that. The order of our locks at removal is proved where the driver is unbound, in the other boot.
         removal-*) scripts/vm/check.py "${options[@]}" --kernel-args sysctl.kernel.prove_locking=0 --logs "$logs" tests/vm/removal ;;
+        away-*) scripts/vm/check.py "${options[@]}" --logs "$logs" tests/vm/away ;;
         *) scripts/vm/check.py "${options[@]}" --logs "$logs" tests/vm/{list,trouble} ;;
     esac >"$logs/output" 2>&1
     cat "$logs/output" # in one piece: others run beside it
@@ -25,7 +26,7 @@ export -f boot
 scripts/vm/build.sh . release kmod-debug broken-debug || exit
 rm -rf build/vm-debug
 export -n STATE_FILE # not one for all
-printf '%s\n' {tests,removal}-iommu-{off,on} selftest | xargs -P "${JOBS:-$(nproc)}" -I{} bash -c 'boot {}'
+printf '%s\n' {tests,removal,away}-iommu-{off,on} selftest | xargs -P "${JOBS:-$(nproc)}" -I{} bash -c 'boot {}'
 
 reports=null
 boots=(build/vm-debug/*-iommu-*) counted=(build/vm-debug/*-iommu-*/reports)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """One guest: its QEMU command line, its life, and what can be done to it while it lives.
 
-Serial ports of the guest: ttyS0 is the kernel's console, ttyS1 carries results to the host; a virtio one is QEMU's monitor (see guest/qmp). A
-third ISA port would share an interrupt with the console, which QEMU's cannot.
+Serial ports of the guest: ttyS0 is the kernel's console, ttyS1 carries results to the host, and the host's answers (see guest/ask-host) back;
+a virtio one is QEMU's monitor (see guest/qmp). A third ISA port would share an interrupt with the console, which QEMU's cannot.
 """
 import argparse
 import contextlib
@@ -73,6 +73,10 @@ def modules(opts):
     return opts.module
 
 
+class Refused(Exception):
+    """QEMU did not do what it was told."""
+
+
 class Machine:
     """Starts a guest that does a job (text of a shell script, which `main` runs). To be used as a context: leaving it ends QEMU."""
 
@@ -82,8 +86,7 @@ class Machine:
         self.job = self.folder / "job"
         self.logs = Path(logs) if logs else self.folder
         self.console, self.channel = self.logs / "console.log", self.logs / channel
-        self.process = None
-        self._monitor = None
+        self.process = self._answers = None
         try:
             self.logs.mkdir(parents=True, exist_ok=True)
             self.job.mkdir()
@@ -123,9 +126,14 @@ class Machine:
         if interactive:
             command += ["-chardev", f"stdio,id=console,mux=on,signal=off,logfile={self.console}", "-mon", "chardev=console,mode=readline"]
         else:
-            command += ["-chardev", f"socket,id=console,path={self.folder}/console,server=on,wait=off,telnet=on,logfile={self.console}"]
-        # The guest's monitor: QEMU calls itself.
-        command += ["-serial", "chardev:console", "-serial", f"file:{self.channel}",
+            command += ["-chardev", f"socket,id=console,path={self.folder}/console,server=on,wait=off,telnet=on,logfile={self.console},logappend=on"]
+        # What is written into the pipe stays there for whichever QEMU reads it. QEMU waits for somebody who could write.
+        answers = self.folder / "answers"
+        os.mkfifo(answers)
+        self._answers = os.open(answers, os.O_RDWR | os.O_CLOEXEC)
+        command += ["-serial", "chardev:console", "-chardev", f"file,id=results,path={self.channel},append=on,input-path={answers}",
+                    "-serial", "chardev:results",
+                    # The guest's monitor: QEMU calls itself.
                     "-chardev", f"socket,id=monitor,path={self.folder}/guest-monitor,server=on,wait=off", "-mon", "chardev=monitor,mode=control",
                     "-chardev", f"socket,id=guest,path={self.folder}/guest-monitor",
                     "-device", "virtio-serial-pci,max_ports=2", "-device", "virtserialport,chardev=guest,name=qemu",
@@ -151,8 +159,10 @@ class Machine:
         (self.logs / "qemu.command").write_text(shlex.join(map(str, command)) + "\n")
         self._errors = None if interactive else open(self.folder / "qemu.errors", "w+b")
         # A guest at the terminal gets its Ctrl-C; otherwise Ctrl-C is for us, and QEMU is ended in order.
-        self.process = subprocess.Popen(command, stdin=None if interactive else subprocess.DEVNULL, stdout=None if interactive else self._errors,
-                                        stderr=self._errors, start_new_session=not interactive)
+        self._launch = lambda *more: subprocess.Popen([*command, *more], stdin=None if interactive else subprocess.DEVNULL,
+                                                      stdout=None if interactive else self._errors, stderr=self._errors,
+                                                      start_new_session=not interactive)
+        self.process = self._launch()
 
     def _kernel_line(self, checks):
         checked = DEBUG_CHECKS if self.opts.kernel == "debug" else CHECKS if checks else ""
@@ -164,11 +174,16 @@ class Machine:
     def __exit__(self, *_):
         self.close()
 
-    def close(self):
+    def _kill(self):
         if self.process and self.process.poll() is None:
             self.process.kill()
         if self.process:
             self.process.wait()
+
+    def close(self):
+        self._kill()
+        if self._answers is not None:
+            os.close(self._answers)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def ended(self):
@@ -181,17 +196,47 @@ class Machine:
         self._errors.seek(0)
         return self._errors.read().decode(errors="replace").strip()
 
-    def command(self, name, **arguments):
-        """Tells QEMU's monitor something. The answer is not waited for longer than two seconds: the guest may be beyond help."""
-        with socket.socket(socket.AF_UNIX) as monitor, contextlib.suppress(OSError):
-            monitor.settimeout(2)
-            monitor.connect(f"{self.folder}/monitor")
-            stream = monitor.makefile("rw")
-            stream.readline()
-            for message in [{"execute": "qmp_capabilities"}, {"execute": name, "arguments": arguments}]:
-                stream.write(json.dumps(message) + "\n")
-                stream.flush()
-                stream.readline()
+    def command(self, name, *, timeout=20, **arguments):
+        """Tells QEMU's monitor something, and returns what it answers. Raises Refused."""
+        arguments = {key.replace("_", "-"): value for key, value in arguments.items()}
+        with socket.socket(socket.AF_UNIX) as monitor:
+            try:
+                monitor.settimeout(timeout)
+                monitor.connect(f"{self.folder}/monitor")
+                stream = monitor.makefile("rw")
+                for message in [{"execute": "qmp_capabilities"}, {"execute": name, "arguments": arguments}]:
+                    stream.write(json.dumps(message) + "\n")
+                    stream.flush()
+                    while (answer := json.loads(stream.readline())).keys().isdisjoint({"return", "error"}):
+                        pass  # greeting, events
+            except (OSError, ValueError) as error:
+                raise Refused(f"{name}: the monitor does not answer: {error}") from error
+        if "error" in answer:
+            raise Refused(f"{name}: {answer['error']['desc']}")
+        return answer["return"]
+
+    def wait_for(self, what, done, seconds=60.0):
+        """Asks until something has happened. done(): what it is, once it is so."""
+        end = time.monotonic() + seconds
+        while not (found := done()):
+            if self.ended() or time.monotonic() > end:
+                raise Refused(f"{what}: has not happened")
+            time.sleep(0.05)
+        return found
+
+    def restart(self, *more):
+        """Another QEMU in the place of this one, with more said to it."""
+        self._kill()
+        self.process = self._launch(*more)
+        self.wait_for("monitor of the next QEMU", self._monitored)
+
+    def _monitored(self):
+        with contextlib.suppress(Refused):
+            return self.command("query-status")
+
+    def answer(self, text):
+        """A line for who asked in the guest."""
+        os.write(self._answers, text.encode() + b"\n")
 
     def show_stacks(self):
         """Brings a hung guest to tell what it hangs in, into its console log; ends it."""
@@ -202,7 +247,8 @@ class Machine:
                 console.sendall(bytes([255, 243, key]))
                 self._console_settles()
         # And if no CPU takes interrupts: one that cannot be kept out.
-        self.command("inject-nmi")
+        with contextlib.suppress(Refused):
+            self.command("inject-nmi", timeout=2)
         end = time.monotonic() + 10
         while not self.ended() and time.monotonic() < end:
             time.sleep(0.1)

@@ -36,6 +36,12 @@ BOOTS = {
             ("expected", 20, "echo 'WARNING: on purpose' >/dev/kmsg", "the kernel complained"),
             ("warns", 20, BROKEN + "warn", r"the kernel complained, the kernel is tainted \(W\)"),
             ("still-passes", 20, "rmmod broken", None),
+            ("asks", 20, "ask-host stop 0", None),
+            ("asks-too-much", 20, "ask-host reach-for-the-moon", "exit status 1"),
+            # A folder of the host's is mounted.
+            ("stays", 20, "ask-host migrate", "exit status 1"),
+            # It stands still when that is found out.
+            ("asks-wrongly", 20, "ask-host stop never", "exit status 1"),
             ("overruns", 20, BROKEN + "overrun && rmmod broken", r"the kernel complained, the kernel is tainted \(B\)"),
             ("stuck", 3, BROKEN + "stuck", "cannot be killed"),
             ("too-late", 20, "true", "did not run"),

@@ -96,7 +96,7 @@ def stacks(session):
 def run(command, deadline):
     """None, or why the test failed; "stuck" as the second value if there is no way on."""
     process = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, start_new_session=True)
+                               stderr=subprocess.STDOUT, start_new_session=True, cwd="/src")
     output, rest = process.stdout.fileno(), b""
     os.set_blocking(output, False)
     end, late, ended = time.monotonic() + deadline, False, None
