@@ -181,6 +181,8 @@ static struct sidra_fault latest_fault(struct sidra_ctx *ctx)
 	struct sidra_queue *queue;
 	unsigned long number;
 
+	if (ctx->lost)
+		return latest;
 	xa_for_each(&ctx->queues, number, queue)
 		if (sidra_point_stopped(&queue->point))
 			keep_later(&latest, &queue->point.state->fault);
@@ -193,10 +195,16 @@ void sidra_ctx_lose(struct sidra_ctx *ctx, enum sidra_fault_cause cause)
 	unsigned long number;
 
 	lockdep_assert_held(&ctx->sdev->lock);
+	ctx->fault = latest_fault(ctx);
 	WRITE_ONCE(ctx->lost, true);
 	xa_for_each(&ctx->queues, number, queue) {
+		struct sidra_fault *fault = &queue->point.state->fault;
+		bool faulted = fault->cause != SIDRA_FAULT_NONE;
+
 		sidra_entry_revoke(&ctx->queue_table[number].flags);
 		sidra_queue_stop(queue, SIDRA_QUEUE_LOST, cause);
+		if (!faulted)
+			ctx->fault = *fault;
 	}
 }
 

@@ -39,7 +39,7 @@ struct sidra_binding {
  * @lost: the chip has forgotten it; also looked at without the lock
  * @dead: destroyed: only memory is left
  * @revoked: its doorbell must not be rung; under sidra_device.map_lock
- * @fault: the latest one of queues that are gone or were reset
+ * @fault: the latest one of queues that are gone or were reset; of all while @lost: the loss, which may have no time
  * @queues: struct sidra_queue by number; looked up without the lock
  * @weights: struct sidra_weights_handle by index
  * @bindings: struct sidra_binding by page of the address that BIND returned

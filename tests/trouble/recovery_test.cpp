@@ -134,6 +134,35 @@ TEST_F(Recovery, ALostLinkWakesWhoeverSleeps) {
     }
 }
 
+// Although the chip cannot be asked for the time of it.
+TEST_F(Recovery, ALostLinkIsTheLatestFault) {
+    Node node;
+    Context context(node);
+    Queue faulted(context, SIDRA_QUEUE_USER), queue(context, SIDRA_QUEUE_USER), other(context, SIDRA_QUEUE_USER);
+    const auto fault = [&] {
+        sidra_ioctl_context_query query{};
+        query.context = context.handle;
+        EXPECT_EQ(node.call(SIDRA_IOCTL_CONTEXT_QUERY, query), 0);
+        return query.fault;
+    };
+    const auto fails = [](Queue& its_queue) { return its_queue.wait(its_queue.push(packet(SIDRA_CMD_OPCODE_COUNT))); };
+    EXPECT_EQ(fails(faulted), -EIO);
+    EXPECT_EQ(fails(other), -EIO);
+    EXPECT_EQ(fault().queue, other.create.queue);
+    ASSERT_TRUE(knob("link-lost", 1));
+    sidra_ioctl_device_query query{};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);
+    ASSERT_TRUE(knob("link-lost", 0));
+    EXPECT_EQ(fault().cause, SIDRA_FAULT_RESET);
+    EXPECT_EQ(fault().queue, queue.create.queue);
+    EXPECT_EQ(faulted.state->fault.cause, SIDRA_FAULT_OPCODE) << "to its owner a queue says its own";
+    expect_recovery(context);
+    EXPECT_EQ(fault().cause, SIDRA_FAULT_RESET);
+    Queue again(context, SIDRA_QUEUE_USER);
+    EXPECT_EQ(fails(again), -EIO);
+    EXPECT_EQ(fault().cause, SIDRA_FAULT_OPCODE) << "what comes later is later";
+}
+
 TEST_F(Recovery, AQueueThatDoesNotGetOnIsStopped) {
     const Parameter impatient("queue_timeout_ms", "300");
     Node node;
