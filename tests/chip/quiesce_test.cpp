@@ -253,6 +253,75 @@ TEST(Reset, GenerationOfTheEntryReachesTheStatePage) {
     EXPECT_EQ(queue.state().generation, queue.entry().generation);
 }
 
+// ---- A reset in the place of what does not end
+// --------------------------------------------------------------------------------------------------
+
+struct Withheld {
+    uint32_t op, knob;  // value of no-quiesce-ack that withholds it
+};
+constexpr Withheld kGiveWay[] = {{SIDRA_ADMIN_QUIESCE_RANGE, 1},
+                                 {SIDRA_ADMIN_QUIESCE_WEIGHTS, 1},
+                                 {SIDRA_ADMIN_QUIESCE_QUEUE, 1},
+                                 {SIDRA_ADMIN_QUIESCE_CONTEXT, 1},
+                                 {SIDRA_ADMIN_RESET_QUEUE, 2}};
+
+TEST(Quiesce, AResetOfTheContextTakesThePlaceOfWhatDoesNotEnd) {
+    for (const auto [op, knob] : kGiveWay) {
+        SCOPED_TRACE(op);
+        Bench bench;
+        Context& context = bench.context();
+        Queue& queue = context.queue();
+        Queue& sibling = context.queue();
+        Queue& stranger = bench.context().queue();
+        for (Queue* each : {&queue, &sibling, &stranger}) each->submit(nop());
+        bench.run();
+        ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_NO_QUIESCE_ACK, knob));
+        const uint32_t old = bench.start_admin(op, context.index(), queue.index(), kPage);
+        bench.run();
+        const uint64_t page = bench.bus().alloc_page();
+        bench.start_admin(SIDRA_ADMIN_RESET_CONTEXT, context.index() + 1);
+        bench.start_admin(SIDRA_ADMIN_TEST_DMA, page, page + 8, 8);
+        bench.run();
+        EXPECT_EQ(bench.read32(SIDRA_REG_ADMIN_STATUS), SIDRA_ADMIN_BUSY | old << 16) << "others are ignored";
+        const uint32_t tag = bench.start_admin(SIDRA_ADMIN_RESET_CONTEXT, context.index());
+        EXPECT_EQ(bench.read32(SIDRA_REG_ADMIN_STATUS), SIDRA_ADMIN_BUSY | tag << 16);
+        bench.run();
+        EXPECT_EQ(bench.read32(SIDRA_REG_ADMIN_STATUS), SIDRA_ADMIN_OK | tag << 16);
+        for (Queue* each : {&queue, &sibling}) {
+            EXPECT_EQ(each->run_state(), uint32_t{SIDRA_QUEUE_STOPPED});
+            each->set_next(0);
+        }
+        for (Queue* each : {&queue, &sibling, &stranger}) each->submit(nop());
+        bench.run();
+        EXPECT_EQ(queue.timeline(), 1u) << "nothing of the old command is left: it runs, from its start";
+        EXPECT_EQ(sibling.timeline(), 1u);
+        EXPECT_EQ(stranger.timeline(), 2u) << "who has nothing to do with it goes on";
+    }
+}
+
+TEST(Quiesce, AResetThatIsWithheldTooEndsWithTheDevice) {
+    Bench bench;
+    Context& context = bench.context();
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_NO_QUIESCE_ACK, 3));
+    bench.start_admin(SIDRA_ADMIN_QUIESCE_RANGE, context.index(), 0, kPage);
+    bench.run();
+    for (const bool looked_at : {true, false}) {
+        const uint32_t tag = bench.start_admin(SIDRA_ADMIN_RESET_CONTEXT, context.index());
+        if (looked_at) bench.run();
+        EXPECT_EQ(bench.read32(SIDRA_REG_ADMIN_STATUS), SIDRA_ADMIN_BUSY | tag << 16);
+        bench.start_admin(SIDRA_ADMIN_RESET_CONTEXT, context.index());
+        EXPECT_EQ(bench.read32(SIDRA_REG_ADMIN_STATUS), SIDRA_ADMIN_BUSY | tag << 16) << "only once";
+        bench.write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
+        bench.run();
+        EXPECT_EQ(bench.read32(SIDRA_REG_ADMIN_STATUS), SIDRA_ADMIN_ABORTED | tag << 16);
+        bench.enable();
+        bench.start_admin(SIDRA_ADMIN_QUIESCE_RANGE, context.index(), 0, kPage);
+    }
+    bench.write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
+    bench.run();
+    EXPECT_FALSE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_NO_QUIESCE_ACK, 4));
+}
+
 // ---- In mid-flight
 // -------------------------------------------------------------------------------------------------------
 
@@ -331,6 +400,37 @@ TEST_F(MidFlight, RangesArePulledAwayAndReplaced) {
     }
     for (Queue* queue : queues) {
         EXPECT_TRUE(bench.wait(*queue, queue->next())) << "range quiesces go on by themselves";
+    }
+}
+
+// However far the old command has come.
+TEST_F(MidFlight, AResetOfTheContextAtAnyMoment) {
+    for (unsigned round = 0; round < 200; ++round) {
+        for (unsigned i = 0; i < 3; ++i) {
+            top_up(i);
+        }
+        const auto [op, knob] = kGiveWay[random() % std::size(kGiveWay)];
+        ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_NO_QUIESCE_ACK, random() % 2 != 0 ? knob : 0));
+        bench.start_admin(op, busy.index(), queues[0]->index(), kPage);
+        if (random() % 2 != 0) {
+            std::this_thread::sleep_for(std::chrono::microseconds(random() % 100));
+        }
+        ASSERT_EQ(bench.admin(SIDRA_ADMIN_RESET_CONTEXT, busy.index()), kOk);
+        // QUIESCE_QUEUE and _CONTEXT may have ended before: then their scope waits for RESUME.
+        ASSERT_EQ(bench.admin(SIDRA_ADMIN_RESUME_QUEUE, busy.index(), queues[0]->index()), kOk);
+        ASSERT_EQ(bench.admin(SIDRA_ADMIN_RESUME_CONTEXT, busy.index()), kOk);
+        for (Queue* queue : queues) {
+            queue->set_next(0);
+        }
+        check_innocent();
+    }
+    for (Queue* queue : queues) {
+        queue->submit(nop());  // from its start: the timeline goes back to 1
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (queue->timeline() != 1 && std::chrono::steady_clock::now() < deadline) {
+            std::this_thread::yield();
+        }
+        EXPECT_EQ(queue->timeline(), 1u);
     }
 }
 

@@ -192,6 +192,22 @@ TEST(Save, WhatIsPending) {
     EXPECT_EQ(bench.read32(SIDRA_REG_GENERATION), 1u);
 }
 
+TEST(Save, AResetThatHasTakenThePlaceOfAnotherCommand) {
+    Bench bench;
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_NO_QUIESCE_ACK, 1));
+    bench.start_admin(SIDRA_ADMIN_QUIESCE_QUEUE, context.index(), queue.index());
+    bench.run();
+    const uint32_t tag = bench.start_admin(SIDRA_ADMIN_RESET_CONTEXT, context.index());
+    move_to_another_chip(bench);
+    bench.run();
+    EXPECT_EQ(bench.read32(SIDRA_REG_ADMIN_STATUS), SIDRA_ADMIN_OK | tag << 16);
+    queue.submit(nop());
+    bench.run();
+    EXPECT_TRUE(retired(queue)) << "the quiesce has left nothing behind";
+}
+
 TEST(Save, CellsOwnersWearAndStuckCells) {
     Bench bench;
     Context& context = bench.context();

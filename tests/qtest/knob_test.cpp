@@ -41,6 +41,9 @@ TEST_F(Knob, AllNamesExistAndReadBack) {
     EXPECT_TRUE(set("stuck-cell", "18446744073709551615"));
     EXPECT_FALSE(set("no-such-knob", "1"));
     EXPECT_FALSE(set("stall", "2"));
+    EXPECT_TRUE(set("no-quiesce-ack", "3"));
+    EXPECT_FALSE(set("no-quiesce-ack", "4"));
+    EXPECT_TRUE(set("no-quiesce-ack", "0"));
     EXPECT_FALSE(set("stall", "\"yes\""));
     EXPECT_FALSE(set("spurious-msix", "32"));
     EXPECT_FALSE(set("stuck-cell", "34359738368"));  // crossbar 8 of 8

@@ -88,6 +88,16 @@ TEST_F(Reset, WithNoQuiesceAck) {
     works_from_scratch(1);
 }
 
+TEST_F(Reset, OfAContextInThePlaceOfAQuiesce) {
+    auto context = busy();
+    machine->set_property("card", "no-quiesce-ack", "1");
+    card->write32(SIDRA_REG_ADMIN_CMD, SIDRA_ADMIN_QUIESCE_CONTEXT | 5 << 16);
+    card->write32(SIDRA_REG_ADMIN_CMD, SIDRA_ADMIN_RESET_CONTEXT | 6 << 16);
+    EXPECT_TRUE(
+        eventually([&] { return card->read32(SIDRA_REG_ADMIN_STATUS) == (uint32_t{SIDRA_ADMIN_OK} | 6u << 16); }));
+    machine->set_property("card", "no-quiesce-ack", "0");
+}
+
 TEST_F(Reset, StoppedMachineStandsStill) {
     auto context = busy();
     EXPECT_EQ(machine->qmp(R"({"execute": "stop"})").find("error"), std::string::npos);

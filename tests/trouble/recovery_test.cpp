@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // When it goes wrong: resets by the bus, errors of the bus, a link that is lost, queues that do not get on.
+#include <sys/wait.h>
+
 #include <atomic>
 #include <thread>
 
@@ -216,6 +218,94 @@ TEST_F(Recovery, RemovalRightAfterAJob) {
     }
 }
 
+// Another process, which computes all the time and checks every answer.
+class Innocent {
+   public:
+    Innocent() {
+        if (pipe2(stop_, O_CLOEXEC) != 0 || pipe2(done_, O_CLOEXEC) != 0) return;
+        child_ = fork();
+        if (child_ == 0) _exit(run());
+    }
+    ~Innocent() {
+        for (int fd : {stop_[0], stop_[1], done_[0], done_[1]}) close(fd);
+    }
+    Innocent(const Innocent&) = delete;
+    Innocent& operator=(const Innocent&) = delete;
+    // Waits for so many answers from now on.
+    bool gets(int answers) const {
+        char answer;
+        for (int i = 0; i < answers; i++) {
+            pollfd more{done_[0], POLLIN, 0};
+            if (poll(&more, 1, static_cast<int>(kPatienceMs)) != 1 || read(done_[0], &answer, 1) != 1) return false;
+        }
+        return true;
+    }
+    // Ends it; what was wrong: 0 nothing.
+    int ends() {
+        int status = 0;
+        close(stop_[1]);
+        stop_[1] = -1;
+        close(done_[0]);  // it may be full
+        done_[0] = -1;
+        return waitpid(child_, &status, 0) == child_ && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
+
+   private:
+    int run() {
+        signal(SIGPIPE, SIG_IGN);
+        close(stop_[1]);
+        close(done_[0]);
+        Node node;
+        Context context(node);
+        Buffer buffer(context, 65536);
+        Queue queue(context, SIDRA_QUEUE_USER);
+        for (uint64_t round = 0;; round++) {
+            for (uint64_t i = 0; i < 4096; i++) buffer.words[i] = (round << 32 | i) * 0x9e3779b97f4a7c15;
+            if (queue.wait(queue.push(copy(buffer.va + 32768, buffer.va, 32768))) != 0) return 2;
+            if (std::memcmp(buffer.words, buffer.words + 4096, 32768) != 0) return 3;
+            [[maybe_unused]] const ssize_t told = write(done_[1], "", 1);
+            pollfd stop{stop_[0], POLLIN, 0};
+            if (poll(&stop, 1, 0) == 1) return state_of(context) == SIDRA_CONTEXT_OK ? 0 : 4;
+        }
+    }
+
+    pid_t child_ = -1;
+    int stop_[2] = {-1, -1}, done_[2] = {-1, -1};
+};
+
+TEST_F(Recovery, NoAcknowledgementEndsInAContextReset) {
+    const Parameter impatient("admin_timeout_ms", "200");
+    Innocent innocent;
+    Node node;
+    Context context(node);
+    const uint64_t resets = card.counter("device_resets");
+    ASSERT_TRUE(impatient.good && innocent.gets(3));
+    for (int round = 0; round < rounds(3, 50); round++) {
+        Buffer buffer(context, 1 << 16);
+        Queue queue(context, SIDRA_QUEUE_USER);
+        for (int i = 0; i < 30; i++) queue.push(copy(buffer.va, buffer.va + 32768, 32768));
+        sidra_ioctl_buffer_unbind unbind{context.handle, buffer.handle, buffer.va};
+        ASSERT_TRUE(knob("no-quiesce-ack", 1));
+        EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0) << "the promise is kept: by force";
+        ASSERT_TRUE(knob("no-quiesce-ack", 0));
+        EXPECT_EQ(state_of(context), SIDRA_CONTEXT_LOST);
+        EXPECT_EQ(queue.run_state(), SIDRA_QUEUE_LOST);
+        EXPECT_EQ(queue.state->fault.cause, SIDRA_FAULT_TIMEOUT);
+        expect_recovery(context);
+        EXPECT_TRUE(innocent.gets(3));
+    }
+    // A queue that the chip does not give back, either.
+    Queue queue(context, SIDRA_QUEUE_USER);
+    ASSERT_TRUE(knob("no-quiesce-ack", 2));
+    EXPECT_EQ(queue.reset(), -ESTALE);
+    ASSERT_TRUE(knob("no-quiesce-ack", 0));
+    EXPECT_EQ(state_of(context), SIDRA_CONTEXT_LOST);
+    expect_recovery(context);
+    EXPECT_TRUE(innocent.gets(3));
+    EXPECT_EQ(innocent.ends(), 0) << "2: a wait failed, 3: a wrong answer, 4: its context was lost";
+    EXPECT_EQ(card.counter("device_resets"), resets);
+}
+
 TEST_F(Recovery, NoAcknowledgementEndsInADeviceReset) {
     const Parameter impatient("admin_timeout_ms", "200");
     Node node;
@@ -225,7 +315,7 @@ TEST_F(Recovery, NoAcknowledgementEndsInADeviceReset) {
     ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), 0);
     sidra_ioctl_buffer_unbind unbind{context.handle, enroll.handle, Buffer::bind(context, enroll.handle)};
     Queue queue(innocent, SIDRA_QUEUE_USER);
-    ASSERT_TRUE(impatient.good && knob("no-quiesce-ack", 1));
+    ASSERT_TRUE(impatient.good && knob("no-quiesce-ack", 3));
     EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0) << "the promise is kept: by force";
     EXPECT_EQ(state_of(context), SIDRA_CONTEXT_LOST);
     EXPECT_EQ(state_of(innocent), SIDRA_CONTEXT_LOST);

@@ -131,7 +131,7 @@ enum sidra_chip_knob {
 	SIDRA_KNOB_LINK_LOST		= 3,	/* 1: registers read all ones, writes, DMA and interrupts go nowhere; 0: back */
 	SIDRA_KNOB_CORRUPT_FETCH	= 4,	/* n: damage the n-th packet fetched from now on; 0 off */
 	SIDRA_KNOB_SLOW_TILE_NS		= 5,	/* each crossbar operation takes this much longer (wall and device time) */
-	SIDRA_KNOB_NO_QUIESCE_ACK	= 6,	/* 1: quiesce commands never complete; 0: they do again */
+	SIDRA_KNOB_NO_QUIESCE_ACK	= 6,	/* 1: quiesce commands never complete; 2: nor RESET_QUEUE; 3: nor RESET_CONTEXT */
 	SIDRA_KNOB_STUCK_CELL		= 7,	/* crossbar << 32 | row << 24 | column << 16 | level: that cell keeps the level; ~0: all follow again */
 	SIDRA_KNOB_ADC_OFFSET		= 8,	/* s32 added to each MVM sum of a crossbar tile */
 	SIDRA_KNOB_STALL		= 9,	/* 1: engines stand still (no progress, device clock goes on); 0: they go on */

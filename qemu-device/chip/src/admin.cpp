@@ -16,6 +16,15 @@ constexpr uint64_t kTestMax = 4096;
 constexpr uint64_t kHeadersMax = 1024;
 
 bool is_quiesce(uint32_t op) { return op >= SIDRA_ADMIN_QUIESCE_RANGE && op <= SIDRA_ADMIN_QUIESCE_DEVICE; }
+// What RESET_CONTEXT of the same context takes the place of.
+bool gives_way(uint32_t op) {
+    return (op >= SIDRA_ADMIN_QUIESCE_RANGE && op <= SIDRA_ADMIN_QUIESCE_CONTEXT) || op == SIDRA_ADMIN_RESET_QUEUE;
+}
+// Commands that knob no-quiesce-ack names by its value.
+bool withheld(uint32_t op, uint32_t knob) {
+    return (knob >= 1 && is_quiesce(op)) || (knob >= 2 && op == SIDRA_ADMIN_RESET_QUEUE) ||
+           (knob >= 3 && op == SIDRA_ADMIN_RESET_CONTEXT);
+}
 bool is_queue_scope(uint32_t op) {
     return op == SIDRA_ADMIN_QUIESCE_QUEUE || op == SIDRA_ADMIN_RESUME_QUEUE || op == SIDRA_ADMIN_RESET_QUEUE;
 }
@@ -34,15 +43,32 @@ bool known(uint32_t op) {
 void Chip::admin_start(uint32_t command) {
     {
         std::lock_guard guard(registers_lock_);
-        if (registers_.admin_status & SIDRA_ADMIN_BUSY) return;
+        if (registers_.admin_status & SIDRA_ADMIN_BUSY) {
+            if ((command & 0xffff) != SIDRA_ADMIN_RESET_CONTEXT || admin_.replaced.load() ||
+                !gives_way(admin_.command & 0xffff) || admin_.arg[0] != registers_.admin_arg[0])
+                return;
+            admin_.next = command;  // whoever has the old one in hand takes it up
+            admin_.replaced.store(true);
+        } else {
+            admin_.command = command;
+            std::copy(std::begin(registers_.admin_arg), std::end(registers_.admin_arg), admin_.arg);
+            admin_.begun = false;
+        }
         registers_.admin_status = (command & 0xffff0000u) | SIDRA_ADMIN_BUSY;
-        admin_.command = command;
-        std::copy(std::begin(registers_.admin_arg), std::end(registers_.admin_arg), admin_.arg);
-        admin_.begun = false;
-        admin_.blocked.store(false);
         admin_.pending.store(true);
+        admin_poke();
     }
     host_.kick(host_.self);
+}
+
+// What the old command stopped goes on: its successor stops more than that.
+void Chip::admin_take_next() {
+    if (!admin_.replaced.load()) return;
+    if (admin_.begun && (admin_.command & 0xff) != SIDRA_ADMIN_QUIESCE_RANGE) set_stop(false);
+    std::lock_guard guard(registers_lock_);
+    admin_.command = admin_.next;  // of the same context, and it has no other argument
+    admin_.begun = false;
+    admin_.replaced.store(false);
 }
 
 template <typename F>
@@ -264,16 +290,19 @@ uint8_t Chip::admin_memory() {
     }
 }
 
+// Nobody hears of the end of a command that another one has taken the place of.
 void Chip::admin_done(uint8_t result) {
-    admin_.pending.store(false);
     {
         std::lock_guard guard(registers_lock_);
+        if (admin_.replaced.load()) return;
+        admin_.pending.store(false);
         registers_.admin_status = (admin_.command & 0xffff0000u) | result;
     }
     interrupt(SIDRA_INT_ADMIN);
 }
 
 void Chip::finish_reset() {
+    admin_take_next();
     if (admin_.pending.load()) admin_done(SIDRA_ADMIN_ABORTED);
     for_each_queue([&](Queue& queue) { forget(queue); });
     for (auto& entry : contexts_)
@@ -331,16 +360,16 @@ bool Chip::admin_step() {
             }
         } else {
             uint8_t result = SIDRA_ADMIN_OK;
+            admin_take_next();
             if (!admin_.begun) {
                 result = admin_begin();
                 admin_.begun = worked = true;
             }
-            const bool withheld = no_quiesce_ack_.load() && is_quiesce(admin_.command & 0xff);
             if (result != SIDRA_ADMIN_OK) {
                 admin_done(result);
                 break;
             }
-            if (!withheld && admin_drained()) {
+            if (!withheld(admin_.command & 0xff, no_quiesce_ack_.load()) && admin_drained()) {
                 admin_done(admin_finish());
                 worked = true;
                 break;

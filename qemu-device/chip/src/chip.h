@@ -80,6 +80,7 @@ class Chip {
     // ---- admin.cpp
     void admin_start(uint32_t command);
     bool admin_step();
+    void admin_take_next();
     void admin_poke();
     uint8_t admin_begin();
     bool admin_drained();
@@ -183,11 +184,15 @@ class Chip {
         bool begun = false;
         uint32_t command = 0;  // op | tag << 16
         uint64_t arg[3] = {};
+        std::atomic<bool> replaced{
+            false};  // by RESET_CONTEXT of its context, which is next; these under registers_lock_
+        uint32_t next = 0;
     } admin_;
 
     // Fault knobs.
     std::atomic<uint64_t> lose_msix_{0}, corrupt_fetch_{0};
-    std::atomic<bool> no_quiesce_ack_{false}, stall_{false};
+    std::atomic<uint32_t> no_quiesce_ack_{0};
+    std::atomic<bool> stall_{false};
 
     struct alignas(64) Doorbells {
         std::atomic<uint64_t> count{0};

@@ -323,11 +323,9 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
         case SIDRA_KNOB_LINK_LOST:
         case SIDRA_KNOB_NO_QUIESCE_ACK:
         case SIDRA_KNOB_STALL: {
-            if (value > 1) return false;
-            std::atomic<bool>& target = knob == SIDRA_KNOB_LINK_LOST ? bus_.link_lost
-                                        : knob == SIDRA_KNOB_STALL   ? stall_
-                                                                     : no_quiesce_ack_;
-            target.store(value != 0);
+            if (value > (knob == SIDRA_KNOB_NO_QUIESCE_ACK ? 3u : 1u)) return false;
+            if (knob == SIDRA_KNOB_NO_QUIESCE_ACK) no_quiesce_ack_.store(static_cast<uint32_t>(value));
+            else (knob == SIDRA_KNOB_LINK_LOST ? bus_.link_lost : stall_).store(value != 0);
             admin_poke();
             host_.kick(host_.self);
             return true;

@@ -184,6 +184,7 @@ bool Chip::save(Extent extent, Write write, void* opaque) {
 }
 
 void Chip::save_volatile(Writer& out) {
+    admin_take_next();
     SavedRegisters r{};
     r.context_table = registers_.context_table;
     std::copy(std::begin(registers_.admin_arg), std::end(registers_.admin_arg), r.admin_arg);
