@@ -208,6 +208,38 @@ void sidra_ctx_lose(struct sidra_ctx *ctx, enum sidra_fault_cause cause)
 	}
 }
 
+/* The chip may have it, and it the chip: undoes sidra_ctx_revoke(). */
+static void admit(struct sidra_ctx *ctx)
+{
+	install(ctx);
+	scoped_guard(mutex, &ctx->sdev->map_lock)
+		ctx->revoked = false;
+	sidra_map_zap_doorbell(ctx);	/* so that the next touch finds the real one */
+}
+
+bool sidra_ctx_drained(struct sidra_ctx *ctx)
+{
+	struct sidra_queue *queue;
+	unsigned long number;
+
+	xa_for_each(&ctx->queues, number, queue)
+		if (!sidra_queue_drained(queue))
+			return false;
+	return true;
+}
+
+void sidra_ctx_go_on(struct sidra_ctx *ctx)
+{
+	struct sidra_queue *queue;
+	unsigned long number;
+
+	lockdep_assert_held(&ctx->sdev->lock);
+	xa_for_each(&ctx->queues, number, queue)
+		sidra_queue_go_on(ctx, queue);
+	admit(ctx);
+	sidra_queue_ring_all(ctx);
+}
+
 static void drop_all(struct sidra_ctx *ctx)
 {
 	struct sidra_binding *binding;
@@ -334,9 +366,6 @@ int sidra_context_recover_ioctl(struct drm_device *drm, void *data, struct drm_f
 		sidra_queue_drop(ctx, queue);
 	ctx->generation++;
 	WRITE_ONCE(ctx->lost, false);
-	scoped_guard(mutex, &sdev->map_lock)
-		ctx->revoked = false;
-	sidra_map_zap_doorbell(ctx);	/* so that the next touch finds the real one */
-	install(ctx);
+	admit(ctx);
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
 #include <linux/module.h>
+#include <linux/pm.h>
 
 #include <drm/drm_accel.h>
 #include <drm/drm_gem.h>
@@ -247,15 +248,20 @@ static void sidra_shutdown(struct pci_dev *pdev)
 	sidra_stop_device(sdev);
 }
 
-/* ---- For a moment: contexts are lost, and can be recovered afterwards; cells and L3 stay; calls wait ---- */
+/* ---- For a moment: what is lost can be recovered afterwards; cells and L3 stay; calls wait ---- */
 
-static void hold(struct pci_dev *pdev)
+static void hold_by(struct pci_dev *pdev, void (*stop_device)(struct sidra_device *sdev))
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
 	guard(mutex)(&sdev->lock);
-	sidra_stop_device(sdev);
+	stop_device(sdev);
 	set_held(sdev, true);
+}
+
+static void hold(struct pci_dev *pdev)
+{
+	hold_by(pdev, sidra_stop_device);
 }
 
 static int go_on(struct pci_dev *pdev)
@@ -271,7 +277,7 @@ static int go_on(struct pci_dev *pdev)
 
 static int sidra_suspend(struct device *dev)
 {
-	hold(to_pci_dev(dev));
+	hold_by(to_pci_dev(dev), sidra_suspend_device);
 	return 0;
 }
 
@@ -280,7 +286,21 @@ static int sidra_resume(struct device *dev)
 	return go_on(to_pci_dev(dev));
 }
 
-static DEFINE_SIMPLE_DEV_PM_OPS(sidra_pm_ops, sidra_suspend, sidra_resume);
+/* To disk: the chip loses its power, and L3 with it. */
+static int sidra_freeze(struct device *dev)
+{
+	hold(to_pci_dev(dev));
+	return 0;
+}
+
+static const struct dev_pm_ops sidra_pm_ops = {
+	.suspend = pm_sleep_ptr(sidra_suspend),
+	.resume = pm_sleep_ptr(sidra_resume),
+	.freeze = pm_sleep_ptr(sidra_freeze),
+	.thaw = pm_sleep_ptr(sidra_resume),
+	.poweroff = pm_sleep_ptr(sidra_freeze),
+	.restore = pm_sleep_ptr(sidra_resume),
+};
 
 static void sidra_go_on(struct pci_dev *pdev)
 {

@@ -87,7 +87,7 @@ struct sidra_device {
 	struct sidra_store store;
 	bool link_gone;
 	unsigned long link_retry;	/* not reset again before, if it answered without getting ready */
-	bool stopped;		/* nothing reaches the chip any more, or not until it goes on */
+	bool stopped;		/* nothing reaches the chip any more, or not until it goes on; set under irq_lock, too */
 	bool held;		/* stopped for a moment, by a reset of the bus or a suspend: calls wait */
 	wait_queue_head_t held_wait;
 

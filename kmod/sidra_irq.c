@@ -137,7 +137,7 @@ static void program(struct sidra_device *sdev, struct sidra_point *point, bool e
 	struct sidra_turn *turn = first_turn(point);
 	u64 armed = arm ? arm->value : U64_MAX, in_line = turn ? turn->value : U64_MAX, first = min(armed, in_line), last;
 
-	if ((!arm && !turn) || !point->attached)
+	if ((!arm && !turn) || !point->attached || sdev->stopped)
 		return;
 	if (exact)
 		last = first;
@@ -203,6 +203,19 @@ static irqreturn_t queue_irq(int irq, void *data)
 	guard(spinlock_irqsave)(&sdev->irq_lock);
 	look_at(sdev, vector->number, false);
 	return IRQ_HANDLED;
+}
+
+void sidra_irq_hold(struct sidra_device *sdev)
+{
+	guard(spinlock_irqsave)(&sdev->irq_lock);
+	WRITE_ONCE(sdev->stopped, true);
+}
+
+void sidra_irq_go_on(struct sidra_device *sdev)
+{
+	guard(spinlock_irqsave)(&sdev->irq_lock);
+	WRITE_ONCE(sdev->stopped, false);
+	look_at_all(sdev);
 }
 
 static irqreturn_t admin_irq(int irq, void *data)

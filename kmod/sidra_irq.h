@@ -93,6 +93,11 @@ unsigned int sidra_irq_vector(const struct sidra_device *sdev, unsigned int spre
 /* No look at any queue runs or comes any more. */
 void sidra_irq_stop(struct sidra_device *sdev);
 
+/* Sets sidra_device.stopped: the chip is not armed any more. */
+void sidra_irq_hold(struct sidra_device *sdev);
+/* Clears it, and arms the chip for all who wait: it has forgotten them. */
+void sidra_irq_go_on(struct sidra_device *sdev);
+
 void sidra_point_attach(struct sidra_device *sdev, struct sidra_point *point);
 /* Fires all; its number on the chip may be another's afterwards. */
 void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point);

@@ -175,6 +175,33 @@ u64 *sidra_queue_index(const struct sidra_queue *queue)
 	return page_address(queue->pages[queue->index_offset >> PAGE_SHIFT]);
 }
 
+/* The packet that it is in front of, or in, is a SEM_WAIT: not a CALL, which may have run as far as to one. */
+static bool waits_by_itself(const struct sidra_queue *queue)
+{
+	u64 at = (sidra_point_timeline(&queue->point) & (sidra_queue_capacity(queue) - 1)) * sizeof(union sidra_cmd);
+	const union sidra_cmd *packet = page_address(queue->pages[at >> PAGE_SHIFT]) + offset_in_page(at);
+
+	return READ_ONCE(packet->hdr.opcode) == SIDRA_CMD_SEM_WAIT;
+}
+
+bool sidra_queue_drained(const struct sidra_queue *queue)
+{
+	if (sidra_point_stopped(&queue->point) || !sidra_queue_left(queue))
+		return true;
+	return queue->kind == SIDRA_QUEUE_USER && READ_ONCE(queue->point.state->parked) && waits_by_itself(queue);
+}
+
+void sidra_queue_go_on(struct sidra_ctx *ctx, struct sidra_queue *queue)
+{
+	queue->watch.looks = 0;
+	if (sidra_point_stopped(&queue->point))	/* until it is reset: it must not run into the same again */
+		sidra_entry_revoke(&ctx->queue_table[queue->number].flags);
+	else
+		install(ctx, queue, sidra_point_timeline(&queue->point));
+	if (queue->kind == SIDRA_QUEUE_KERNEL)
+		sidra_submit_go_on(queue);
+}
+
 void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
 	struct sidra_device *sdev = ctx->sdev;

@@ -26,7 +26,7 @@ void sidra_quiesce(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
 	struct sidra_device *sdev = ctx->sdev;
 
 	lockdep_assert_held(&sdev->lock);
-	if (ctx->lost)
+	if (ctx->lost || sdev->stopped)
 		return;	/* the chip has forgotten it */
 	if (acknowledged(ctx, op, arg1, arg2)) {
 		trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 0);

@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/delay.h>
+#include <linux/moduleparam.h>
+
 #include "sidra_ctx.h"
 #include "sidra_drv.h"
+#include "sidra_irq.h"
 #include "sidra_mmap.h"
+#include "sidra_queue.h"
 #include "sidra_reset.h"
+#include "sidra_submit.h"
 #include "sidra_trace.h"
 
 #define RESET_TIMEOUT_MS	2000
+
+static unsigned int drain_timeout_ms = 500;
+module_param(drain_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(drain_timeout_ms, "time that queues have to run empty before a suspend (ms)");
 
 /* Without bus mastering nothing arrives in memory, whatever the chip still does. Whether it has let go. */
 static bool reset_chip(struct sidra_device *sdev)
@@ -69,16 +79,71 @@ void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause)
 	sidra_chip_enable(sdev);
 }
 
-void sidra_stop_device(struct sidra_device *sdev)
+/* Whether the chip has let go. */
+static bool stop_chip(struct sidra_device *sdev)
 {
+	struct sidra_queue *queue;
+	unsigned long number;
+	u32 slot;
+
 	lockdep_assert_held(&sdev->lock);
 	revoke_all(sdev);
 	sidra_map_show_local(sdev, false);
-	scoped_guard(mutex, &sdev->master_lock) {
-		reset_chip(sdev);
-		sdev->stopped = true;
-	}
+	guard(mutex)(&sdev->master_lock);
+	sidra_irq_hold(sdev);
+	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
+		if (sdev->ctxs[slot])
+			xa_for_each(&sdev->ctxs[slot]->queues, number, queue)
+				sidra_submit_hold(queue);
+	return reset_chip(sdev);
+}
+
+void sidra_stop_device(struct sidra_device *sdev)
+{
+	stop_chip(sdev);
 	lose_all(sdev, SIDRA_FAULT_RESET);
+}
+
+static bool all_drained(struct sidra_device *sdev)
+{
+	u32 slot;
+
+	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
+		if (sdev->ctxs[slot] && !sdev->ctxs[slot]->lost && !sidra_ctx_drained(sdev->ctxs[slot]))
+			return false;
+	return true;
+}
+
+/* Those who could put more into the queues are frozen; one may not have come as far as the doorbell. */
+static void drain(struct sidra_device *sdev)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(drain_timeout_ms);
+	u32 slot;
+
+	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
+		if (sdev->ctxs[slot] && !sdev->ctxs[slot]->lost)
+			sidra_queue_ring_all(sdev->ctxs[slot]);
+	while (!all_drained(sdev) && time_before(jiffies, end) && sidra_chip_answers(sdev))
+		usleep_range(200, 1000);
+}
+
+void sidra_suspend_device(struct sidra_device *sdev)
+{
+	bool back;
+	u32 slot;
+
+	lockdep_assert_held(&sdev->lock);
+	if (!sdev->stopped && !sdev->link_gone)
+		drain(sdev);
+	back = stop_chip(sdev);
+	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
+		struct sidra_ctx *ctx = sdev->ctxs[slot];
+
+		if (!ctx || ctx->lost || (back && sidra_ctx_drained(ctx)))
+			continue;
+		drm_notice(&sdev->drm, "context %u is lost: not drained in %u ms before a suspend\n", slot, drain_timeout_ms);
+		sidra_ctx_lose(ctx, SIDRA_FAULT_RESET);
+	}
 }
 
 void sidra_cut_device(struct sidra_device *sdev)
@@ -91,17 +156,28 @@ void sidra_cut_device(struct sidra_device *sdev)
 
 int sidra_continue_device(struct sidra_device *sdev)
 {
+	u32 slot;
+
 	lockdep_assert_held(&sdev->lock);
-	guard(mutex)(&sdev->master_lock);
-	sdev->stopped = false;
-	sdev->cut = false;
 	if (sidra_chip_wait_ready(sdev, RESET_TIMEOUT_MS)) {
+		drm_err(&sdev->drm, "the chip did not come back: calls answer -ENODEV until it does\n");
+		lose_all(sdev, SIDRA_FAULT_RESET);
 		lose_link(sdev);
+		scoped_guard(mutex, &sdev->master_lock)
+			sdev->stopped = sdev->cut = false;
+		sidra_map_show_local(sdev, true);	/* it may come back without a word */
 		return -ENODEV;
 	}
-	pci_set_master(sdev->pdev);
+	scoped_guard(mutex, &sdev->master_lock) {
+		pci_set_master(sdev->pdev);
+		sdev->cut = false;
+	}
 	pci_save_state(sdev->pdev);	/* for a slot that is reset without warning */
 	sidra_chip_enable(sdev);
+	sidra_irq_go_on(sdev);
 	sidra_map_show_local(sdev, true);
+	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
+		if (sdev->ctxs[slot] && !sdev->ctxs[slot]->lost)
+			sidra_ctx_go_on(sdev->ctxs[slot]);
 	return 0;
 }

@@ -24,7 +24,9 @@ void sidra_cut_device(struct sidra_device *sdev);
  * does not reach memory; calls answer -ENODEV, or wait if it is held.
  */
 void sidra_stop_device(struct sidra_device *sdev);
-/* After a suspend or a reset by the bus: 0, or -ENODEV if the chip is not there. */
+/* The same, but contexts whose queues run empty, wait or have stopped in time are not lost: they go on afterwards. */
+void sidra_suspend_device(struct sidra_device *sdev);
+/* After a suspend or a reset by the bus: 0, or -ENODEV if the chip is not there; then every context is lost. */
 int sidra_continue_device(struct sidra_device *sdev);
 
 #endif

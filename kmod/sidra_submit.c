@@ -152,7 +152,8 @@ static void publish(struct sidra_queue *queue)
 	u64 target = queue->reserved;
 
 	lockdep_assert_held(&queue->submit_lock);
-	if (!queue->index || sidra_point_stopped(&queue->point))	/* the chip may be out of reach */
+	/* The chip may be out of reach. */
+	if (!queue->index || READ_ONCE(queue->sdev->stopped) || sidra_point_stopped(&queue->point))
 		return;
 	list_for_each_entry_safe(job, next, &queue->jobs, link) {
 		if (!smp_load_acquire(&job->ready)) {	/* with its in_error */
@@ -381,6 +382,21 @@ u64 sidra_submit_skip(struct sidra_queue *queue)
 	return queue->reserved;
 }
 
+void sidra_submit_hold(struct sidra_queue *queue)
+{
+	guard(spinlock)(&queue->submit_lock);	/* who did not see that the device stopped has left it */
+}
+
+void sidra_submit_go_on(struct sidra_queue *queue)
+{
+	struct sidra_job *job;
+
+	scoped_guard(spinlock, &queue->submit_lock)
+		list_for_each_entry(job, &queue->jobs, link)
+			job->wall_start = 0;
+	kick_publish(queue);
+}
+
 /* The first job of the queue that has been told to the chip and has not ended. */
 static struct sidra_job *running_job(struct sidra_queue *queue)
 {
@@ -407,7 +423,7 @@ static u64 overdue_ns(struct sidra_queue *queue)
 
 	guard(spinlock)(&queue->submit_lock);
 	job = running_job(queue);
-	if (!job)
+	if (!job || READ_ONCE(queue->sdev->stopped))
 		return 0;
 	clock = sidra_read64(queue->sdev, SIDRA_REG_CLOCK);
 	if (!job->wall_start) {

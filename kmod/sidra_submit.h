@@ -20,6 +20,10 @@ void sidra_submit_fail(struct sidra_queue *queue, int error);
 bool sidra_submit_late(struct sidra_queue *queue);
 /* Where the queue goes on after a reset: behind all that was submitted. */
 u64 sidra_submit_skip(struct sidra_queue *queue);
+/* The device has stopped: no doorbell of the queue is rung any more, until it goes on. */
+void sidra_submit_hold(struct sidra_queue *queue);
+/* It does: jobs get their time anew, and the chip is told what became ready meanwhile. */
+void sidra_submit_go_on(struct sidra_queue *queue);
 
 /* -EINVAL if a packet is not for kernel queues. */
 int sidra_submit_check(const union sidra_cmd *packets, u32 count);

@@ -25,7 +25,7 @@ static bool has_work(struct sidra_queue *queue)
 	u32 state = sidra_point_run_state(&queue->point);
 
 	return (state == SIDRA_QUEUE_RUNNING || state == SIDRA_QUEUE_IDLE) && !READ_ONCE(queue->point.state->parked) &&
-	       READ_ONCE(*sidra_queue_index(queue)) != sidra_point_timeline(&queue->point);
+	       sidra_queue_left(queue);
 }
 
 /* Whether it stands still, with work to do. */

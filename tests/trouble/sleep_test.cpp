@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// Suspend: what has nothing under way goes on afterwards as if nothing had been. Away from the host's folders, which
+// do not survive it.
+#include "world.h"
+
+namespace sidra::test {
+namespace {
+
+// Until devices are suspended, or platform and power of the devices, too; or down to S3, from where the host wakes us.
+struct Way {
+    const char *name, *level;
+    int fast, full;  // rounds
+};
+void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
+constexpr Way kDevices{"Devices", "devices", 2, 8}, kPlatform{"Platform", "platform", 2, 8},
+    kMemory{"Memory", "none", 1, 4};
+
+// The south bridge's, which the firmware (SeaBIOS 1.16) does not put back when the machine wakes: it would neither
+// sleep again nor switch itself off.
+class PowerRegisters {
+   public:
+    PowerRegisters() : fd_(open("/sys/bus/pci/devices/0000:00:1f.0/config", O_RDWR | O_CLOEXEC)) {
+        EXPECT_EQ(pread(fd_, &base_, sizeof base_, kBase), static_cast<ssize_t>(sizeof base_));
+    }
+    ~PowerRegisters() {
+        EXPECT_EQ(pwrite(fd_, &base_, sizeof base_, kBase), static_cast<ssize_t>(sizeof base_));
+        close(fd_);
+    }
+    PowerRegisters(const PowerRegisters&) = delete;
+    PowerRegisters& operator=(const PowerRegisters&) = delete;
+
+   private:
+    static constexpr off_t kBase = 0x40;  // ICH9: PMBASE, and whether it is decoded
+    const int fd_;
+    uint64_t base_ = 0;
+};
+
+bool sleep_now(const Way& way, const std::string& knobs = "") {
+    const PowerRegisters kept;
+    const bool real = way.level == kMemory.level;
+    return write_text("/sys/module/suspend/parameters/pm_test_delay", "0") &&
+           write_text("/sys/power/pm_test", way.level) && (!real || ask_host("wake " + knobs)) &&
+           write_text("/sys/power/state", "mem");
+}
+
+// Only a hang reaches it.
+const char kPatient[] = "20000";
+
+class Sleep : public NodeTest {};
+class SleepBy : public NodeTest, public testing::WithParamInterface<Way> {};
+
+TEST_P(SleepBy, UnderLoad) {
+    const Parameter patient("drain_timeout_ms", kPatient);
+    const Way& way = GetParam();
+    Products products;
+    for (int round = 0; round < rounds(way.fast, way.full); round++) {
+        const Context idle(products.node);
+        Queue before(idle, SIDRA_QUEUE_USER), kernel_before(idle, SIDRA_QUEUE_KERNEL);
+        EXPECT_EQ(before.wait(before.push(nop())), 0);
+        EXPECT_EQ(kernel_before.submit({nop(), nop()}), 0);
+        Sleepers sleepers(idle);
+        const Multiplier multiplier(products);
+        const uint64_t answers = products.answers;
+        ASSERT_TRUE(eventually([&] { return products.answers > answers; }));
+        ASSERT_TRUE(sleep_now(way));
+        ASSERT_EQ(state_of(products.context), SIDRA_CONTEXT_OK);
+        ASSERT_EQ(state_of(idle), SIDRA_CONTEXT_OK);
+        const uint64_t awake = products.answers;
+        ASSERT_TRUE(eventually([&] { return products.answers > awake + 1; }));
+        sleepers.wake();
+        EXPECT_EQ(before.wait(before.push(nop())), 0);
+        EXPECT_EQ(before.timeline(), 2u);
+        EXPECT_EQ(kernel_before.submit({nop()}), 0);
+        EXPECT_EQ(kernel_before.wait(3), 0);
+        ASSERT_FALSE(HasFailure());
+    }
+}
+
+std::string name_of(const testing::TestParamInfo<Way>& info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(Sleep, SleepBy, testing::Values(kDevices, kPlatform, kMemory), name_of);
+
+TEST_F(Sleep, WhatIsNotDrainedInTimeIsLost) {
+    const Parameter impatient("drain_timeout_ms", "50");
+    Products products;
+    const Context innocent(products.node), busy(products.node);
+    Sleepers sleepers(innocent);
+    Queue queue(busy, SIDRA_QUEUE_USER), kernel(busy, SIDRA_QUEUE_KERNEL);
+    ASSERT_TRUE(knob("stall", 1));
+    queue.push(nop());
+    ASSERT_EQ(kernel.submit({nop()}), 0);
+    ASSERT_TRUE(sleep_now(kPlatform));
+    ASSERT_TRUE(knob("stall", 0));
+    EXPECT_EQ(state_of(busy), SIDRA_CONTEXT_LOST);
+    EXPECT_EQ(queue.wait(1), -EIO);
+    EXPECT_EQ(queue.state->fault.cause, SIDRA_FAULT_RESET);
+    EXPECT_EQ(kernel.submit({nop()}), -ESTALE);
+    sidra_ioctl_context recover{busy.handle, 0};
+    ASSERT_EQ(products.node.call(SIDRA_IOCTL_CONTEXT_RECOVER, recover), 0);
+    Queue again(busy, SIDRA_QUEUE_USER);
+    EXPECT_EQ(again.wait(again.push(nop())), 0);
+    sleepers.wake();
+    products.multiply();
+}
+
+TEST_F(Sleep, WorkThatIsLeftIsDone) {
+    const Parameter patient("drain_timeout_ms", kPatient);
+    const Node node;
+    const Context context(node);
+    Queue queue(context, SIDRA_QUEUE_USER), kernel(context, SIDRA_QUEUE_KERNEL);
+    Buffer buffer(context, 2 << 20);
+    for (uint64_t i = 0; i < 30; i++) {
+        queue.push(copy(buffer.va, buffer.va + (1 << 20), 1 << 20));
+        ASSERT_EQ(kernel.submit({copy(buffer.va, buffer.va + (1 << 20), 1 << 20)}), 0);
+    }
+    // And a doorbell that its owner has not come to.
+    Queue quiet(context, SIDRA_QUEUE_USER);
+    quiet.ring[0] = nop();
+    __atomic_store_n(reinterpret_cast<uint64_t*>(quiet.ring + 64), 1, __ATOMIC_RELEASE);
+    ASSERT_TRUE(sleep_now(kDevices));
+    EXPECT_EQ(state_of(context), SIDRA_CONTEXT_OK);
+    EXPECT_EQ(queue.timeline(), 30u);
+    EXPECT_EQ(kernel.timeline(), 30u);
+    EXPECT_EQ(quiet.timeline(), 1u);
+}
+
+TEST_F(Sleep, AFaultStays) {
+    const Node node;
+    const Context context(node);
+    Queue queue(context, SIDRA_QUEUE_USER), other(context, SIDRA_QUEUE_USER);
+    queue.push(packet(static_cast<sidra_cmd_opcode>(0xee)));
+    ASSERT_EQ(queue.wait(1), -EIO);
+    const sidra_fault fault = queue.state->fault;
+    ASSERT_EQ(fault.cause, SIDRA_FAULT_OPCODE);
+    ASSERT_TRUE(sleep_now(kPlatform));
+    EXPECT_EQ(state_of(context), SIDRA_CONTEXT_OK);
+    queue.kick();
+    EXPECT_EQ(other.wait(other.push(nop())), 0) << "the chip has looked at doorbells";
+    EXPECT_EQ(queue.run_state(), SIDRA_QUEUE_FAULTED);
+    EXPECT_EQ(std::memcmp(&queue.state->fault, &fault, sizeof fault), 0);
+    ASSERT_EQ(queue.reset(), 0);
+    EXPECT_EQ(queue.wait(queue.push(nop())), 0);
+}
+
+// It has run as far as to the semaphore: nobody must run that again.
+TEST_F(Sleep, ACallThatWaitsIsLost) {
+    const Parameter impatient("drain_timeout_ms", "50");
+    const Node node;
+    const Context context(node);
+    Queue queue(context, SIDRA_QUEUE_USER);
+    Buffer buffer(context, 4096);
+    auto* program = reinterpret_cast<sidra_cmd*>(buffer.words);
+    program[1] = sem_wait(buffer.va, 1);
+    queue.push(chip_test::call(buffer.va + sizeof(sidra_cmd), 1));
+    ASSERT_TRUE(eventually([&] { return queue.state->parked == 1; }));
+    ASSERT_TRUE(sleep_now(kDevices));
+    EXPECT_EQ(state_of(context), SIDRA_CONTEXT_LOST);
+    EXPECT_EQ(queue.wait(1), -EIO);
+}
+
+TEST_F(Sleep, AChipThatDoesNotComeBack) {
+    const Node node;
+    const Context context(node);
+    Queue parked(context, SIDRA_QUEUE_USER);
+    Buffer buffer(context, 4096), local(context, 4096, SIDRA_BUFFER_LOCAL);
+    local.words[0] = 0x1d7a;
+    parked.push(sem_wait(buffer.va, 1));
+    ASSERT_TRUE(sleep_now(kMemory, "link-lost=1"));
+    sidra_ioctl_device_query query{};
+    EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);
+    EXPECT_EQ(parked.run_state(), SIDRA_QUEUE_LOST);
+    EXPECT_EQ(parked.wait(1), -EIO);
+    ASSERT_TRUE(knob("link-lost", 0));
+    EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
+    sidra_ioctl_context recover{context.handle, 0};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_CONTEXT_RECOVER, recover), 0);
+    Queue again(context, SIDRA_QUEUE_USER);
+    EXPECT_EQ(again.wait(again.push(nop())), 0);
+    EXPECT_EQ(local.words[0], 0x1d7au) << "L3 stays, and is mapped again";
+}
+
+}  // namespace
+}  // namespace sidra::test
