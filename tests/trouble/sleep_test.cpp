@@ -104,23 +104,24 @@ TEST_F(Sleep, WhatIsNotDrainedInTimeIsLost) {
 
 TEST_F(Sleep, WorkThatIsLeftIsDone) {
     const Parameter patient("drain_timeout_ms", kPatient);
-    const Node node;
-    const Context context(node);
-    Queue queue(context, SIDRA_QUEUE_USER), kernel(context, SIDRA_QUEUE_KERNEL);
-    Buffer buffer(context, 2 << 20);
-    for (uint64_t i = 0; i < 30; i++) {
-        queue.push(copy(buffer.va, buffer.va + (1 << 20), 1 << 20));
-        ASSERT_EQ(kernel.submit({copy(buffer.va, buffer.va + (1 << 20), 1 << 20)}), 0);
-    }
+    Products products;
+    Queue queue(products.context, SIDRA_QUEUE_USER), kernel(products.context, SIDRA_QUEUE_KERNEL);
+    const sidra_cmd packet = products.product(1), kernel_packet = products.product(2);
+    ASSERT_TRUE(knob("slow-tile-ns", 20'000'000));
+    while (queue.next < 50) queue.push(packet);
+    ASSERT_EQ(kernel.submit(std::vector<sidra_cmd>(50, kernel_packet)), 0);
     // And a doorbell that its owner has not come to.
-    Queue quiet(context, SIDRA_QUEUE_USER);
+    Queue quiet(products.context, SIDRA_QUEUE_USER);
     quiet.ring[0] = nop();
     __atomic_store_n(reinterpret_cast<uint64_t*>(quiet.ring + 64), 1, __ATOMIC_RELEASE);
     ASSERT_TRUE(sleep_now(kDevices));
-    EXPECT_EQ(state_of(context), SIDRA_CONTEXT_OK);
-    EXPECT_EQ(queue.timeline(), 30u);
-    EXPECT_EQ(kernel.timeline(), 30u);
+    ASSERT_TRUE(knob("slow-tile-ns", 0));
+    EXPECT_EQ(state_of(products.context), SIDRA_CONTEXT_OK);
+    EXPECT_EQ(queue.timeline(), 50u);
+    EXPECT_EQ(kernel.timeline(), 50u);
     EXPECT_EQ(quiet.timeline(), 1u);
+    EXPECT_TRUE(products.right(1) && products.right(2));
+    products.multiply();
 }
 
 TEST_F(Sleep, AFaultStays) {
