@@ -128,7 +128,8 @@ def follow(guest, results):
                 results.read(line.decode(errors="replace").rstrip("\r"))
             while results.asked:
                 began = time.monotonic()
-                host.act(guest, results.asked.pop(0))
+                if problem := host.act(guest, results.asked.pop(0)):
+                    results.problems.append(problem)
                 results.due += time.monotonic() - began
             if over and not data:
                 return

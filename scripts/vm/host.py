@@ -15,7 +15,6 @@ def stop(guest, seconds):
 
 def wake(guest, *knobs):
     """Wakes the guest once it sleeps (S3). KNOB=VALUE: a property of the first card that is set while it does."""
-    guest.answer("done")  # it has to go to sleep first
     guest.wait_for("sleep of the guest", lambda: guest.command("query-status")["status"] == "suspended")
     for knob in knobs:
         name, _, value = knob.partition("=")
@@ -78,9 +77,12 @@ ACTIONS = {action.__name__: action for action in (stop, wake, migrate, snapshot)
 
 
 def act(guest, words):
-    """Does what was asked, and tells the guest how that went: "done", or what was wrong."""
+    """Does what was asked, and tells the guest how that went: "done", or what was wrong. Returns what nobody was told."""
     name, *arguments = words
     start = time.monotonic()
+    early = name == "wake"  # it has to go to sleep first
+    if early:
+        guest.answer("done")
     try:
         if name not in ACTIONS:
             raise Refused(f"the host can only {', '.join(ACTIONS)}")
@@ -90,6 +92,7 @@ def act(guest, words):
         said = str(error)
         with contextlib.suppress(Refused):
             guest.command("cont")  # else nobody reads the answer
-    if said != "done" or name != "wake":
+    if not early:
         guest.answer(said)
     print(f"  host    {' '.join(words)}: {said} ({time.monotonic() - start:.1f} s)", flush=True)
+    return f"{name}: {said}" if early and said != "done" else None

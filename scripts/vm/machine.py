@@ -86,7 +86,7 @@ class Machine:
         self.job = self.folder / "job"
         self.logs = Path(logs) if logs else self.folder
         self.console, self.channel = self.logs / "console.log", self.logs / channel
-        self.process = self._answers = None
+        self.process = self._answers = self._monitor = None
         try:
             self.logs.mkdir(parents=True, exist_ok=True)
             self.job.mkdir()
@@ -179,6 +179,7 @@ class Machine:
             self.process.kill()
         if self.process:
             self.process.wait()
+        self._leave_monitor()
 
     def close(self):
         self._kill()
@@ -198,22 +199,31 @@ class Machine:
 
     def command(self, name, *, timeout=20, **arguments):
         """Tells QEMU's monitor something, and returns what it answers. Raises Refused."""
-        arguments = {key.replace("_", "-"): value for key, value in arguments.items()}
-        with socket.socket(socket.AF_UNIX) as monitor:
-            try:
-                monitor.settimeout(timeout)
-                monitor.connect(f"{self.folder}/monitor")
-                stream = monitor.makefile("rw")
-                for message in [{"execute": "qmp_capabilities"}, {"execute": name, "arguments": arguments}]:
-                    stream.write(json.dumps(message) + "\n")
-                    stream.flush()
-                    while (answer := json.loads(stream.readline())).keys().isdisjoint({"return", "error"}):
-                        pass  # greeting, events
-            except (OSError, ValueError) as error:
-                raise Refused(f"{name}: the monitor does not answer: {error}") from error
+        try:
+            if not self._monitor:
+                self._monitor = socket.socket(socket.AF_UNIX)
+                self._monitor.connect(f"{self.folder}/monitor")
+                self._replies = self._monitor.makefile("rb")
+                self._tell("qmp_capabilities", {}, timeout)
+            answer = self._tell(name, {key.replace("_", "-"): value for key, value in arguments.items()}, timeout)
+        except (OSError, ValueError) as error:
+            self._leave_monitor()
+            raise Refused(f"{name}: the monitor does not answer: {error}") from error
         if "error" in answer:
             raise Refused(f"{name}: {answer['error']['desc']}")
         return answer["return"]
+
+    def _tell(self, name, arguments, timeout):
+        self._monitor.settimeout(timeout)
+        self._monitor.sendall(json.dumps({"execute": name, "arguments": arguments}).encode() + b"\n")
+        while (answer := json.loads(self._replies.readline())).keys().isdisjoint({"return", "error"}):
+            pass  # greeting, events
+        return answer
+
+    def _leave_monitor(self):
+        if self._monitor:
+            self._monitor.close()
+        self._monitor = None
 
     def wait_for(self, what, done, seconds=60.0):
         """Asks until something has happened. done(): what it is, once it is so."""

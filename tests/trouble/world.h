@@ -110,6 +110,7 @@ class Sleepers {
     explicit Sleepers(const Context& context)
         : node_(context.node),
           parked_(context, SIDRA_QUEUE_USER),
+          peer_(context, SIDRA_QUEUE_USER),
           buffer_(context, 4096),
           local_(context, 4096, SIDRA_BUFFER_LOCAL),
           event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -122,7 +123,8 @@ class Sleepers {
         ring_.add(node_.fd, SIDRA_URING_WAIT_VALUE, {context.handle, parked_.create.queue, end}, 7);
         EXPECT_EQ(ring_.enter(), 1);
         waiter_ = std::thread([this, end] { waited_ = parked_.wait(end, in_ms(100 * kPatienceMs)); });
-        EXPECT_TRUE(eventually([&] { return parked_.state->parked == 1; }));
+        peer_.push(chip_test::sem_wait_queue(parked_.create.queue, end));
+        EXPECT_TRUE(eventually([&] { return parked_.state->parked == 1 && peer_.state->parked == 1; }));
     }
     ~Sleepers() {
         if (waiter_.joinable()) wake();
@@ -143,6 +145,7 @@ class Sleepers {
         waiter_.join();
         EXPECT_EQ(waited_, 0);
         EXPECT_EQ(ring_.reap(1)[7], 0);
+        EXPECT_EQ(peer_.wait(1), 0) << "nobody rings for it";
         pollfd waits{event_, POLLIN, 0};
         EXPECT_EQ(poll(&waits, 1, static_cast<int>(kPatienceMs)), 1);
         EXPECT_EQ(buffer_.words[kTo], 0x1d7au);
@@ -152,7 +155,7 @@ class Sleepers {
    private:
     static constexpr size_t kFrom = 8, kTo = 9;
     const Node& node_;
-    Queue parked_;
+    Queue parked_, peer_;
     Buffer buffer_, local_;
     const int event_;
     Ring ring_;
