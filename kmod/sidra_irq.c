@@ -249,16 +249,23 @@ static void recheck_work(struct work_struct *work)
 		queue_delayed_work(sdev->fence_wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
 }
 
-int sidra_irq_init(struct sidra_device *sdev)
+void sidra_points_init(struct sidra_device *sdev)
 {
 	unsigned int i;
-	int ret;
 
 	spin_lock_init(&sdev->irq_lock);
 	INIT_DELAYED_WORK(&sdev->recheck_work, recheck_work);
 	hrtimer_setup(&sdev->batch_timer, end_patience, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	for (i = 0; i < SIDRA_MSIX_VECTORS; i++)
 		INIT_LIST_HEAD(&sdev->points[i]);
+}
+
+int sidra_irq_init(struct sidra_device *sdev)
+{
+	unsigned int i;
+	int ret;
+
+	sidra_points_init(sdev);
 	ret = pci_alloc_irq_vectors(sdev->pdev, 2, SIDRA_MSIX_VECTORS, PCI_IRQ_MSIX);
 	if (ret < 0)
 		return dev_err_probe(&sdev->pdev->dev, ret, "no MSI-X vectors\n");
@@ -432,3 +439,7 @@ void sidra_turns_told(struct sidra_device *sdev, struct sidra_point *point)
 	if (sdev->sleepers)
 		queue_delayed_work(sdev->fence_wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
 }
+
+#if IS_ENABLED(CONFIG_KUNIT)
+#include "tests/sidra_irq_kunit.c"
+#endif

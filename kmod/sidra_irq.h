@@ -88,6 +88,8 @@ static inline bool sidra_point_stopped(const struct sidra_point *point)
 	return now == SIDRA_QUEUE_FAULTED || now == SIDRA_QUEUE_LOST;
 }
 
+/* What needs no card. */
+void sidra_points_init(struct sidra_device *sdev);
 int sidra_irq_init(struct sidra_device *sdev);
 unsigned int sidra_irq_vector(const struct sidra_device *sdev, unsigned int spread);
 /* No look at any queue runs or comes any more. */

@@ -762,3 +762,7 @@ int sidra_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file
 		return -EINVAL;
 	return submit(file, args, queue);
 }
+
+#if IS_ENABLED(CONFIG_KUNIT)
+#include "tests/sidra_submit_kunit.c"
+#endif

@@ -4,7 +4,7 @@
 
 A line of a list: name, deadline in seconds, shell command (in the guest: the tree is /src, build/vm is /build, SIDRA_VM_DEVICES the number
 of cards). Empty lines and # are left out. Where there is a driver, loading it is the first test, and removing it the last one; the debug
-kernel is asked after that what it has seen, and whether it has seen all (guest/debug-end).
+kernel is asked how the driver's tests in the kernel went (guest/kunit), and in the end what it has seen, and whether it has seen all (guest/debug-end).
 A test fails by its exit status, by its deadline, and when the kernel complains while it runs; the run fails also when the guest crashes, hangs
 or ends early. Results: as TAP in DIR/tap, the kernel's console in DIR/console.log, for scripts/summary.py in DIR/ctest.xml and DIR/results/;
 a line for each report of the kernel's in DIR/reports, which is there only if the run came to its end.
@@ -183,6 +183,8 @@ def main():
         read_list(path, tests)
     if driver := machine.modules(opts):
         tests.insert(0, Test("driver-load", 120, "load " + " ".join(f"/job/{m.name}" for m in driver)))
+        if opts.kernel == "debug" and any(m.stem == "sidra" for m in driver):
+            tests.insert(1, Test("kunit", 60, "kunit"))  # which loading has run
         tests.append(Test("driver-unload", 120, "rmmod " + " ".join(m.stem for m in reversed(driver))))
     if opts.kernel == "debug":
         tests.append(Test("debug-end", 120, "debug-end"))

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Quiesce and reset against a chip that answers as it is told; the end of sidra_chip.c. */
+#include <linux/kthread.h>
+
+#include "../sidra_quiesce.h"
+#include "sidra_fake.h"
+
+#define SLOT		2
+#define INNOCENT	3
+
+enum answer { ACK, REFUSED, BUSY, SILENCE, ONES, ZEROS };
+enum level { COMMAND, CONTEXT, DEVICE };
+
+/*
+ * What the chip answers to admin commands, and whether it gets ready after a reset; what has become of it: the level
+ * that the driver ended at, and whether it has given up the link.
+ */
+struct scene {
+	const char *name;
+	u32 op;
+	enum answer command, resume, context;
+	bool never_ready;
+	enum level level;
+	bool gone;
+};
+
+struct chip {
+	const struct scene *scene;
+	struct sidra_fake *fake;
+	struct sidra_ctx *ctx, *innocent;
+	unsigned int resets;
+	u32 ops[8];
+	unsigned int op_count;
+	bool dead;	/* answers nothing any more */
+};
+
+static enum answer answer_to(const struct scene *scene, u32 op)
+{
+	if (op == SIDRA_ADMIN_RESET_CONTEXT)
+		return scene->context;
+	if (op == SIDRA_ADMIN_RESUME_QUEUE)
+		return scene->resume;
+	return op == SIDRA_ADMIN_RESUME_CONTEXT ? ACK : scene->command;
+}
+
+static void answer(struct chip *chip, void __iomem *regs, u32 command)
+{
+	const u32 tag = command & 0xffff0000;
+
+	if (chip->dead)
+		return;
+	if (chip->op_count < ARRAY_SIZE(chip->ops))
+		chip->ops[chip->op_count++] = command & 0xff;
+	switch (answer_to(chip->scene, command & 0xff)) {
+	case ACK:
+		writel(tag | SIDRA_ADMIN_OK, regs + SIDRA_REG_ADMIN_STATUS);
+		break;
+	case REFUSED:
+		writel(tag | SIDRA_ADMIN_BAD_ARG, regs + SIDRA_REG_ADMIN_STATUS);
+		break;
+	case BUSY:
+		writel(0xabcd0000 | SIDRA_ADMIN_BUSY, regs + SIDRA_REG_ADMIN_STATUS);
+		break;
+	case SILENCE:
+		writel(tag | SIDRA_ADMIN_BUSY, regs + SIDRA_REG_ADMIN_STATUS);
+		break;
+	case ONES:
+		chip->dead = true;
+		writel(~0u, regs + SIDRA_REG_ID);
+		writel(~0u, regs + SIDRA_REG_STATUS);
+		writel(~0u, regs + SIDRA_REG_ADMIN_STATUS);
+		break;
+	case ZEROS:
+		chip->dead = true;
+		writel(0, regs + SIDRA_REG_ID);
+		writel(0, regs + SIDRA_REG_STATUS);
+		writel(0, regs + SIDRA_REG_ADMIN_STATUS);
+		break;
+	}
+}
+
+static int chip_thread(void *data)
+{
+	struct chip *chip = data;
+	void __iomem *regs = chip->fake->sdev.chip.regs;
+
+	while (!kthread_should_stop()) {
+		u32 command = readl(regs + SIDRA_REG_ADMIN_CMD);
+
+		if (command) {
+			writel(0, regs + SIDRA_REG_ADMIN_CMD);
+			answer(chip, regs, command);
+		}
+		if (readl(regs + SIDRA_REG_RESET) == SIDRA_RESET_MAGIC) {
+			writel(0, regs + SIDRA_REG_RESET);
+			chip->resets++;
+		}
+		usleep_range(20, 50);
+	}
+	return 0;
+}
+
+static struct sidra_ctx *add_context(struct kunit *test, struct sidra_device *sdev, u32 slot)
+{
+	struct sidra_ctx *ctx = kunit_kzalloc(test, sizeof(*ctx), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, ctx);
+	ctx->sdev = sdev;
+	ctx->slot = slot;
+	xa_init(&ctx->queues);
+	sdev->ctxs[slot] = ctx;
+	sdev->ctx_table[slot].flags = SIDRA_HW_CONTEXT_VALID;
+	return ctx;
+}
+
+static const struct scene scenes[] = {
+	{ .name = "acknowledged", .op = SIDRA_ADMIN_QUIESCE_RANGE, .level = COMMAND },
+	{ .name = "acknowledged with resume", .op = SIDRA_ADMIN_RESET_QUEUE, .level = COMMAND },
+	{ .name = "resume refused", .op = SIDRA_ADMIN_RESET_QUEUE, .resume = REFUSED, .level = CONTEXT },
+	{ .name = "refused", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = REFUSED, .level = CONTEXT },
+	{ .name = "silence", .op = SIDRA_ADMIN_QUIESCE_WEIGHTS, .command = SILENCE, .level = CONTEXT },
+	{ .name = "busy", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = BUSY, .level = CONTEXT },
+	{ .name = "busy throughout", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = SILENCE, .context = BUSY, .level = DEVICE },
+	{ .name = "silence throughout", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = SILENCE, .context = SILENCE,
+	  .level = DEVICE },
+	{ .name = "refused throughout", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = REFUSED, .context = REFUSED,
+	  .level = DEVICE },
+	{ .name = "context refused", .op = SIDRA_ADMIN_RESET_CONTEXT, .context = REFUSED, .level = DEVICE },
+	{ .name = "all ones", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = ONES, .level = DEVICE, .gone = true },
+	{ .name = "zeros", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = ZEROS, .level = DEVICE, .gone = true },
+	{ .name = "ones at the reset", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = SILENCE, .context = ONES,
+	  .level = DEVICE, .gone = true },
+	{ .name = "never ready", .op = SIDRA_ADMIN_QUIESCE_RANGE, .command = SILENCE, .context = SILENCE,
+	  .never_ready = true, .level = DEVICE, .gone = true },
+};
+
+static void name_scene(const struct scene *scene, char *name)
+{
+	strscpy(name, scene->name, KUNIT_PARAM_DESC_SIZE);
+}
+KUNIT_ARRAY_PARAM(scene, scenes, name_scene);
+
+static void chip_quiesce_ends(struct kunit *test)
+{
+	struct chip *chip = kunit_kzalloc(test, sizeof(*chip), GFP_KERNEL);
+	const struct scene *scene = test->param_value;
+	struct sidra_device *sdev;
+	struct task_struct *thread;
+
+	KUNIT_ASSERT_NOT_NULL(test, chip);
+	chip->scene = scene;
+	chip->fake = fake_device(test);
+	sdev = &chip->fake->sdev;
+	chip->ctx = add_context(test, sdev, SLOT);
+	chip->innocent = add_context(test, sdev, INNOCENT);
+	if (scene->never_ready)
+		writel(0, sdev->chip.regs + SIDRA_REG_STATUS);
+	thread = kthread_run(chip_thread, chip, "sidra-test");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
+
+	scoped_guard(mutex, &sdev->lock)
+		sidra_quiesce(chip->ctx, scene->op, 0, 0);
+	kthread_stop(thread);
+
+	KUNIT_EXPECT_EQ(test, chip->ctx->lost, scene->level != COMMAND);
+	KUNIT_EXPECT_EQ(test, chip->innocent->lost, scene->level == DEVICE);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&sdev->counters.device_resets), scene->level == DEVICE);
+	KUNIT_EXPECT_EQ(test, sdev->link_gone, scene->gone);
+	KUNIT_EXPECT_EQ_MSG(test, !!(chip->fake->command & PCI_COMMAND_MASTER), !scene->gone,
+			    "only a chip that has let go may reach memory");
+	KUNIT_EXPECT_EQ(test, sdev->ctx_table[SLOT].flags,
+			scene->level == COMMAND ? SIDRA_HW_CONTEXT_VALID : 0);
+	KUNIT_EXPECT_EQ(test, sdev->ctx_table[INNOCENT].flags,
+			scene->level == DEVICE ? 0 : SIDRA_HW_CONTEXT_VALID);
+	if (scene->op != SIDRA_ADMIN_RESET_CONTEXT)
+		KUNIT_EXPECT_EQ(test, chip->ops[0], scene->op);
+}
+
+/* A command of no context: device reset, and once more. */
+static void chip_admin_is_tried_once_more(struct kunit *test)
+{
+	static const struct scene silent = { .command = SILENCE };
+	struct chip *chip = kunit_kzalloc(test, sizeof(*chip), GFP_KERNEL);
+	struct sidra_device *sdev;
+	struct task_struct *thread;
+
+	KUNIT_ASSERT_NOT_NULL(test, chip);
+	chip->scene = &silent;
+	chip->fake = fake_device(test);
+	sdev = &chip->fake->sdev;
+	thread = kthread_run(chip_thread, chip, "sidra-test");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
+	scoped_guard(mutex, &sdev->lock)
+		KUNIT_EXPECT_EQ(test, sidra_admin(sdev, SIDRA_ADMIN_L3_ZERO, 0, 0, 0), -EIO);
+	kthread_stop(thread);
+	KUNIT_EXPECT_EQ(test, chip->op_count, 2);
+	KUNIT_EXPECT_EQ(test, chip->resets, 1);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&sdev->counters.device_resets), 1);
+	KUNIT_EXPECT_FALSE(test, sdev->link_gone);
+}
+
+static unsigned int usual_timeout_ms;
+
+static int chip_suite_init(struct kunit_suite *suite)
+{
+	usual_timeout_ms = admin_timeout_ms;
+	admin_timeout_ms = 50;
+	return 0;
+}
+
+static void chip_suite_exit(struct kunit_suite *suite)
+{
+	admin_timeout_ms = usual_timeout_ms;
+}
+
+static struct kunit_case chip_cases[] = {
+	KUNIT_CASE_PARAM_ATTR(chip_quiesce_ends, scene_gen_params, { .speed = KUNIT_SPEED_SLOW }),
+	KUNIT_CASE(chip_admin_is_tried_once_more),
+	{}
+};
+
+static struct kunit_suite chip_suite = {
+	.name = "sidra_chip",
+	.suite_init = chip_suite_init,
+	.suite_exit = chip_suite_exit,
+	.test_cases = chip_cases,
+};
+kunit_test_suite(chip_suite);

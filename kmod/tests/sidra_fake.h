@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* For KUnit: a device without a card. Its registers are plain memory, of its configuration space there is the command. */
+#ifndef __SIDRA_FAKE_H__
+#define __SIDRA_FAKE_H__
+
+#include <kunit/test.h>
+#include <linux/vmalloc.h>
+
+#include "../sidra_ctx.h"
+#include "../sidra_drv.h"
+#include "../sidra_irq.h"
+#include "../sidra_watch.h"
+
+struct sidra_fake {
+	struct sidra_device sdev;
+	struct pci_dev pdev;
+	struct pci_bus bus;
+	u16 command;
+	struct inode inode;
+};
+
+static int fake_config_read(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 *value)
+{
+	struct sidra_fake *fake = container_of(bus, struct sidra_fake, bus);
+
+	*value = where == PCI_COMMAND ? fake->command : 0;
+	return PCIBIOS_SUCCESSFUL;
+}
+
+static int fake_config_write(struct pci_bus *bus, unsigned int devfn, int where, int size, u32 value)
+{
+	if (where == PCI_COMMAND)
+		container_of(bus, struct sidra_fake, bus)->command = value;
+	return PCIBIOS_SUCCESSFUL;
+}
+
+static struct pci_ops fake_pci_ops = {
+	.read = fake_config_read,
+	.write = fake_config_write,
+};
+
+static void fake_end(void *data)
+{
+	struct sidra_device *sdev = data;
+
+	cancel_delayed_work_sync(&sdev->recheck_work);
+	cancel_delayed_work_sync(&sdev->watch_work);
+	hrtimer_cancel(&sdev->batch_timer);
+	destroy_workqueue(sdev->fence_wq);
+	destroy_workqueue(sdev->wq);
+	vfree((void __force *)sdev->chip.regs);
+}
+
+/* Answers, is ready, and may reach memory. */
+static struct sidra_fake *fake_device(struct kunit *test)
+{
+	struct sidra_fake *fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
+	struct sidra_device *sdev = &fake->sdev;
+
+	KUNIT_ASSERT_NOT_NULL(test, fake);
+	fake->bus.ops = &fake_pci_ops;
+	fake->pdev.bus = &fake->bus;
+	fake->pdev.error_state = pci_channel_io_normal;
+	fake->pdev.pcie_cap = 0x80;
+	fake->pdev.is_busmaster = 1;
+	fake->command = PCI_COMMAND_MASTER;
+	inode_init_once(&fake->inode);
+	fake->inode.i_mapping = &fake->inode.i_data;
+	sdev->pdev = &fake->pdev;
+	sdev->drm.anon_inode = &fake->inode;
+	mutex_init(&sdev->lock);
+	mutex_init(&sdev->map_lock);
+	mutex_init(&sdev->master_lock);
+	init_waitqueue_head(&sdev->held_wait);
+	init_completion(&sdev->chip.admin_done);
+	sidra_points_init(sdev);
+	/* Patience does not end by itself: the timer is running. */
+	hrtimer_start(&sdev->batch_timer, ms_to_ktime(3600 * MSEC_PER_SEC), HRTIMER_MODE_REL);
+	sidra_watch_init(sdev);
+	sdev->coredump.length = 1;	/* nobody would read one */
+	sdev->ctx_table = kunit_kcalloc(test, SIDRA_CONTEXTS_MAX, sizeof(*sdev->ctx_table), GFP_KERNEL);
+	sdev->chip.regs = (void __iomem __force *)vzalloc(SIDRA_BAR_REGS_SIZE);
+	sdev->wq = alloc_workqueue("sidra-test", WQ_UNBOUND, 0);
+	sdev->fence_wq = alloc_workqueue("sidra-test-fence", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	KUNIT_ASSERT_TRUE(test, sdev->ctx_table && sdev->chip.regs && sdev->wq && sdev->fence_wq);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, fake_end, sdev), 0);
+	writel(SIDRA_ID_MAGIC, sdev->chip.regs + SIDRA_REG_ID);
+	writel(SIDRA_STATUS_READY, sdev->chip.regs + SIDRA_REG_STATUS);
+	return fake;
+}
+
+static __maybe_unused u64 fake_writes(struct sidra_device *sdev)
+{
+	return atomic64_read(&sdev->counters.mmio_writes);
+}
+
+#endif

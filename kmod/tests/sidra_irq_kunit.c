@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Points of interrupts on a page of registers; the end of sidra_irq.c. */
+#include <linux/kthread.h>
+
+#include "sidra_fake.h"
+
+#define SHOTS_MAX	64
+
+struct shots {
+	struct sidra_fake *fake;
+	struct sidra_device *sdev;
+	struct sidra_point point;
+	unsigned int count;
+	u64 values[SHOTS_MAX];
+};
+
+struct shot {
+	struct sidra_arm arm;
+	struct shots *shots;
+};
+
+static void shoot(struct sidra_arm *arm)
+{
+	struct shots *shots = container_of(arm, struct shot, arm)->shots;
+
+	if (shots->count < SHOTS_MAX)
+		shots->values[shots->count++] = arm->value;
+}
+
+static void init_point(struct kunit *test, struct sidra_device *sdev, struct sidra_point *point, u32 queue)
+{
+	point->queue = queue;
+	point->vector = 1;
+	point->armed = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&point->line);
+	point->state = kunit_kzalloc(test, sizeof(*point->state), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, point->state);
+	sidra_point_attach(sdev, point);
+}
+
+static struct shots *start(struct kunit *test)
+{
+	struct shots *shots = kunit_kzalloc(test, sizeof(*shots), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, shots);
+	shots->fake = fake_device(test);
+	shots->sdev = &shots->fake->sdev;
+	init_point(test, shots->sdev, &shots->point, 3);
+	return shots;
+}
+
+static struct shot *arm_at(struct kunit *test, struct shots *shots, struct sidra_point *point, u64 value, bool patient)
+{
+	struct shot *shot = kunit_kzalloc(test, sizeof(*shot), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, shot);
+	shot->shots = shots;
+	shot->arm = (struct sidra_arm){ .value = value, .patient = patient, .fire = shoot };
+	sidra_arm_add(shots->sdev, point, &shot->arm);
+	return shot;
+}
+
+static void interrupt(struct shots *shots)
+{
+	struct sidra_vector vector = { .sdev = shots->sdev, .number = 1 };
+
+	queue_irq(0, &vector);
+}
+
+static u64 programmed(struct shots *shots, const struct sidra_point *point)
+{
+	return readq(shots->sdev->chip.regs + SIDRA_ARM(point->slot, point->queue));
+}
+
+static void irq_fires_in_order(struct kunit *test)
+{
+	static const u64 added[] = { 5, 3, 8, 3, 7 }, first[] = { 3, 3 }, all[] = { 3, 3, 5, 7, 8 };
+	struct shots *shots = start(test);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(added); i++)
+		arm_at(test, shots, &shots->point, added[i], false);
+	interrupt(shots);
+	KUNIT_EXPECT_EQ(test, shots->count, 0);
+	shots->point.state->timeline = 4;
+	interrupt(shots);
+	KUNIT_EXPECT_EQ(test, shots->count, ARRAY_SIZE(first));
+	KUNIT_EXPECT_MEMEQ(test, shots->values, first, sizeof(first));
+	shots->point.state->timeline = 8;
+	interrupt(shots);
+	interrupt(shots);
+	KUNIT_EXPECT_EQ(test, shots->count, ARRAY_SIZE(all));
+	KUNIT_EXPECT_MEMEQ(test, shots->values, all, sizeof(all));
+}
+
+static void irq_fires_at_once_what_is_reached(struct kunit *test)
+{
+	struct shots *shots = start(test);
+
+	shots->point.state->timeline = 4;
+	arm_at(test, shots, &shots->point, 4, false);
+	KUNIT_EXPECT_EQ(test, shots->count, 1);
+	arm_at(test, shots, &shots->point, 5, false);
+	KUNIT_EXPECT_EQ(test, shots->count, 1);
+	sidra_point_detach(shots->sdev, &shots->point);
+	KUNIT_EXPECT_EQ(test, shots->count, 2);
+	arm_at(test, shots, &shots->point, 6, false);	/* nobody would ever fire it */
+	KUNIT_EXPECT_EQ(test, shots->count, 3);
+}
+
+static void irq_stop_fires_all(struct kunit *test)
+{
+	static const u32 states[] = { SIDRA_QUEUE_FAULTED, SIDRA_QUEUE_LOST };
+	struct shots *shots = start(test);
+	unsigned int i, n;
+
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		shots->count = 0;
+		shots->point.state->run_state = SIDRA_QUEUE_RUNNING;
+		for (n = 0; n < 10; n++)
+			arm_at(test, shots, &shots->point, 100 + n, n % 2);
+		shots->point.state->run_state = states[i];
+		interrupt(shots);
+		KUNIT_EXPECT_EQ(test, shots->count, 10);
+	}
+	shots->point.state->run_state = SIDRA_QUEUE_STOPPED;	/* it goes on some time */
+	arm_at(test, shots, &shots->point, 100, false);
+	interrupt(shots);
+	KUNIT_EXPECT_EQ(test, shots->count, 10);
+	sidra_point_wake(shots->sdev, &shots->point);
+	KUNIT_EXPECT_EQ(test, shots->count, 11);
+}
+
+static void irq_programs_what_has_changed(struct kunit *test)
+{
+	struct shots *shots = start(test);
+	struct sidra_device *sdev = shots->sdev;
+	struct sidra_point others[8] = {};
+	struct shot *first;
+	u64 writes;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		init_point(test, sdev, &others[i], 10 + i);
+		arm_at(test, shots, &others[i], 1, false);
+	}
+	arm_at(test, shots, &shots->point, 5, false);
+	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 5);
+	KUNIT_EXPECT_EQ(test, fake_writes(sdev), 9);
+	writes = fake_writes(sdev);
+
+	interrupt(shots);	/* somebody else's */
+	scoped_guard(spinlock_irqsave, &sdev->irq_lock)
+		look_at_all(sdev);
+	arm_at(test, shots, &shots->point, 7, false);	/* behind the first one */
+	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes, "the chip is armed for all of that");
+	first = arm_at(test, shots, &shots->point, 2, false);
+	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 2);
+	KUNIT_EXPECT_EQ(test, fake_writes(sdev), ++writes);
+	KUNIT_EXPECT_TRUE(test, sidra_arm_del(sdev, &shots->point, &first->arm));
+	interrupt(shots);
+	interrupt(shots);
+	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 5);
+	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), ++writes, "once, and not for one that is gone");
+	shots->point.state->timeline = 5;
+	interrupt(shots);
+	KUNIT_EXPECT_EQ(test, shots->count, 1);
+	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 7);
+	KUNIT_EXPECT_EQ(test, fake_writes(sdev), ++writes);
+	sidra_point_forgotten(sdev, &shots->point);
+	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), ++writes, "it is not armed any more");
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		sidra_point_detach(sdev, &others[i]);
+}
+
+static void irq_patience_is_shared_and_ends(struct kunit *test)
+{
+	struct shots *shots = start(test);
+	struct sidra_device *sdev = shots->sdev;
+	u64 value, writes;
+
+	for (value = 1; value <= 40; value++)
+		arm_at(test, shots, &shots->point, value, true);
+	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 1);
+	shots->point.state->timeline = 1;
+	interrupt(shots);
+	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 1 + BATCH_MAX);
+	end_patience(&sdev->batch_timer);
+	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 2);
+	writes = fake_writes(sdev);
+	interrupt(shots);
+	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes, "it stays with what it was told last");
+	arm_at(test, shots, &shots->point, 36, false);
+	shots->point.state->timeline = 10;
+	interrupt(shots);
+	KUNIT_EXPECT_EQ_MSG(test, programmed(shots, &shots->point), 36, "up to one who has none");
+	KUNIT_EXPECT_EQ(test, shots->count, 10);
+}
+
+static void irq_line_is_told_once(struct kunit *test)
+{
+	struct shots *shots = start(test);
+	struct sidra_turn turns[40];
+	u64 writes;
+	u32 i;
+
+	arm_at(test, shots, &shots->point, 1000, false);
+	for (i = 0; i < ARRAY_SIZE(turns); i++) {
+		turns[i].value = i + 1;
+		KUNIT_ASSERT_TRUE(test, sidra_turn_add(shots->sdev, &shots->point, &turns[i]));
+	}
+	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 1000);
+	sidra_turns_told(shots->sdev, &shots->point);
+	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), BATCH_MAX);
+	writes = fake_writes(shots->sdev);
+	sidra_turns_told(shots->sdev, &shots->point);
+	KUNIT_EXPECT_EQ(test, fake_writes(shots->sdev), writes);
+	for (i = 0; i < ARRAY_SIZE(turns); i++) {
+		if (i == BATCH_MAX) {
+			sidra_turns_told(shots->sdev, &shots->point);
+			KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 40);
+		}
+		KUNIT_EXPECT_TRUE(test, sidra_turn_del(shots->sdev, &turns[i]));
+		KUNIT_EXPECT_FALSE(test, sidra_turn_del(shots->sdev, &turns[i]));
+	}
+	KUNIT_EXPECT_EQ(test, shots->sdev->sleepers, 0);
+	sidra_point_detach(shots->sdev, &shots->point);
+	KUNIT_EXPECT_FALSE(test, sidra_turn_add(shots->sdev, &shots->point, &turns[0]));
+}
+
+struct race {
+	struct sidra_arm arm;
+	atomic_t fired;
+};
+
+static void race_fire(struct sidra_arm *arm)
+{
+	atomic_inc(&container_of(arm, struct race, arm)->fired);
+}
+
+static int race_interrupts(void *data)
+{
+	struct shots *shots = data;
+
+	while (!kthread_should_stop()) {
+		WRITE_ONCE(shots->point.state->timeline, READ_ONCE(shots->point.state->timeline) + 1);
+		interrupt(shots);
+		cond_resched();
+	}
+	return 0;
+}
+
+/* Whoever takes it off has it, and only he. */
+static void irq_fire_and_delete_exclude_each_other(struct kunit *test)
+{
+	struct shots *shots = start(test);
+	struct task_struct *thread = kthread_run(race_interrupts, shots, "sidra-test");
+	unsigned int round, deleted = 0, fired = 0, wrong = 0;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
+	for (round = 0; round < 2000; round++) {
+		struct race race = {
+			.arm = { .value = READ_ONCE(shots->point.state->timeline) + 1 + round % 2, .fire = race_fire },
+		};
+		bool ours;
+
+		sidra_arm_add(shots->sdev, &shots->point, &race.arm);
+		if (round % 3)
+			cpu_relax();
+		ours = sidra_arm_del(shots->sdev, &shots->point, &race.arm);
+		deleted += ours;
+		fired += atomic_read(&race.fired);
+		wrong += atomic_read(&race.fired) + ours != 1;
+	}
+	kthread_stop(thread);
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+	KUNIT_EXPECT_EQ(test, deleted + fired, 2000);
+}
+
+static struct kunit_case irq_cases[] = {
+	KUNIT_CASE(irq_fires_in_order),
+	KUNIT_CASE(irq_fires_at_once_what_is_reached),
+	KUNIT_CASE(irq_stop_fires_all),
+	KUNIT_CASE(irq_programs_what_has_changed),
+	KUNIT_CASE(irq_patience_is_shared_and_ends),
+	KUNIT_CASE(irq_line_is_told_once),
+	KUNIT_CASE(irq_fire_and_delete_exclude_each_other),
+	{}
+};
+
+static struct kunit_suite irq_suite = {
+	.name = "sidra_irq",
+	.test_cases = irq_cases,
+};
+kunit_test_suite(irq_suite);

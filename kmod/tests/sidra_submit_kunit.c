@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Kernel queues whose ring nobody reads; the end of sidra_submit.c. */
+#include "sidra_fake.h"
+
+#define LOG2	3
+#define PLACES	(1u << LOG2)
+
+struct bench {
+	struct sidra_fake *fake;
+	struct sidra_device *sdev;
+	struct sidra_queue *queue;
+};
+
+static void end_queue(void *data)
+{
+	struct sidra_queue *queue = data;
+
+	queue->destroyed = true;
+	sidra_point_detach(queue->sdev, &queue->point);
+	sidra_submit_fini(queue);
+	sidra_queue_put(queue);
+	rcu_barrier();	/* jobs */
+}
+
+static struct bench *start(struct kunit *test)
+{
+	struct bench *bench = kunit_kzalloc(test, sizeof(*bench), GFP_KERNEL);
+	struct sidra_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+
+	KUNIT_ASSERT_TRUE(test, bench && queue);
+	bench->fake = fake_device(test);
+	bench->sdev = &bench->fake->sdev;
+	bench->queue = queue;
+	kref_init(&queue->ref);
+	queue->sdev = bench->sdev;
+	queue->slot = 1;
+	queue->number = 2;
+	queue->kind = SIDRA_QUEUE_KERNEL;
+	queue->ring_log2 = LOG2;
+	queue->ring = kunit_kcalloc(test, PLACES, sizeof(*queue->ring), GFP_KERNEL);
+	queue->index = kunit_kzalloc(test, sizeof(*queue->index), GFP_KERNEL);
+	queue->point.state = kunit_kzalloc(test, sizeof(*queue->point.state), GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, queue->ring && queue->index && queue->point.state);
+	queue->point.slot = queue->slot;
+	queue->point.queue = queue->number;
+	queue->point.vector = 1;
+	queue->point.armed = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&queue->point.line);
+	sidra_submit_init(queue);
+	sidra_point_attach(bench->sdev, &queue->point);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, end_queue, queue), 0);
+	return bench;
+}
+
+static int put(struct bench *bench, u32 count, u32 cookie, struct sidra_job *job)
+{
+	union sidra_cmd packets[2 * PLACES] = {};
+	u64 value;
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		packets[i].hdr.opcode = SIDRA_CMD_COPY;
+		packets[i].hdr.cookie = cookie + i;
+	}
+	return sidra_submit_packets(bench->queue, packets, count, job, NULL, &value);
+}
+
+/* As if the chip had come so far. */
+static void reach(struct bench *bench, u64 timeline)
+{
+	bench->queue->point.state->timeline = timeline;
+	sidra_point_forgotten(bench->sdev, &bench->queue->point);
+	flush_workqueue(bench->sdev->fence_wq);
+}
+
+static const struct dma_fence_ops foreign_ops = {
+	.get_driver_name = fence_driver_name,
+	.get_timeline_name = fence_timeline_name,
+};
+
+static struct dma_fence *foreign_fence(struct kunit *test)
+{
+	struct dma_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+	spinlock_t *lock = kunit_kzalloc(test, sizeof(*lock), GFP_KERNEL);
+
+	KUNIT_ASSERT_TRUE(test, fence && lock);
+	spin_lock_init(lock);
+	dma_fence_init(fence, &foreign_ops, lock, dma_fence_context_alloc(1), 1);
+	return fence;
+}
+
+/* Takes over the reference to @dep; the caller gets one to the job's fence. */
+static struct sidra_job *submit_after(struct kunit *test, struct bench *bench, struct dma_fence *dep, u32 count, u32 cookie)
+{
+	struct sidra_job *job = kzalloc(struct_size(job, deps, 1), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, job);
+	KUNIT_ASSERT_TRUE(test, try_module_get(THIS_MODULE));
+	spin_lock_init(&job->lock);
+	job->arm.fire = job_fire;
+	job->arm.sleeper = true;
+	job->limit_ns = NSEC_PER_SEC;
+	atomic_set(&job->waiting, 1);
+	if (dep)
+		job->deps[job->dep_count++] = (struct sidra_dep){ .fence = dep, .job = job };
+	scoped_guard(mutex, &bench->queue->fence_lock) {
+		start_fence(bench->queue, job, false);
+		wait_for_deps(job);
+		KUNIT_ASSERT_EQ(test, put(bench, count, cookie, job), 0);
+	}
+	return job;
+}
+
+static void submit_wraps(struct kunit *test)
+{
+	struct bench *bench = start(test);
+	u64 at;
+
+	KUNIT_EXPECT_EQ(test, put(bench, 5, 100, NULL), 0);
+	KUNIT_EXPECT_EQ(test, *bench->queue->index, 5);
+	KUNIT_EXPECT_EQ(test, readl(bench->sdev->chip.regs + SIDRA_DOORBELL(1, 2)), 1);
+	reach(bench, 5);
+	KUNIT_EXPECT_EQ(test, put(bench, 6, 105, NULL), 0);
+	KUNIT_EXPECT_EQ(test, *bench->queue->index, 11);
+	for (at = 3; at < 11; at++)
+		KUNIT_EXPECT_EQ(test, bench->queue->ring[at % PLACES].hdr.cookie, 100 + at);
+}
+
+static void submit_is_full_exactly(struct kunit *test)
+{
+	struct bench *bench = start(test);
+
+	KUNIT_EXPECT_EQ(test, put(bench, PLACES + 1, 0, NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, put(bench, PLACES, 0, NULL), 0);
+	KUNIT_EXPECT_EQ(test, put(bench, 1, 99, NULL), -EBUSY);
+	reach(bench, 3);
+	KUNIT_EXPECT_EQ(test, put(bench, 4, 99, NULL), -EBUSY);
+	KUNIT_EXPECT_EQ_MSG(test, *bench->queue->index, PLACES, "all or nothing");
+	KUNIT_EXPECT_EQ(test, bench->queue->ring[0].hdr.cookie, 0);
+	KUNIT_EXPECT_EQ(test, put(bench, 3, 8, NULL), 0);
+	KUNIT_EXPECT_EQ(test, *bench->queue->index, PLACES + 3);
+	bench->queue->point.state->run_state = SIDRA_QUEUE_FAULTED;
+	KUNIT_EXPECT_EQ(test, put(bench, 1, 0, NULL), -EIO);
+	bench->queue->destroyed = true;
+	KUNIT_EXPECT_EQ(test, put(bench, 1, 0, NULL), -ENOENT);
+}
+
+static void submit_stops_at_a_job_that_is_not_ready(struct kunit *test)
+{
+	struct bench *bench = start(test);
+	struct dma_fence *dep = foreign_fence(test);
+	struct sidra_job *job;
+
+	KUNIT_EXPECT_EQ(test, put(bench, 2, 0, NULL), 0);
+	job = submit_after(test, bench, dma_fence_get(dep), 3, 2);
+	KUNIT_EXPECT_EQ(test, put(bench, 1, 5, NULL), 0);
+	KUNIT_EXPECT_EQ_MSG(test, *bench->queue->index, 2, "it, and who is behind it");
+	reach(bench, 2);
+	KUNIT_EXPECT_EQ(test, *bench->queue->index, 2);
+	dma_fence_signal(dep);
+	flush_workqueue(bench->sdev->fence_wq);
+	KUNIT_EXPECT_EQ(test, *bench->queue->index, 6);
+	KUNIT_EXPECT_EQ(test, bench->queue->ring[4].hdr.opcode, SIDRA_CMD_COPY);
+	reach(bench, 4);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), 0);
+	reach(bench, 5);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), 1);
+	KUNIT_EXPECT_TRUE(test, list_empty(&bench->queue->jobs));
+	dma_fence_put(&job->fence);
+	dma_fence_put(dep);
+}
+
+static void submit_after_a_failure_is_one(struct kunit *test)
+{
+	struct bench *bench = start(test);
+	struct dma_fence *dep = foreign_fence(test);
+	struct sidra_job *job = submit_after(test, bench, dma_fence_get(dep), 2, 0), *good;
+
+	good = submit_after(test, bench, NULL, 1, 2);
+	KUNIT_EXPECT_EQ(test, *bench->queue->index, 0);
+	dma_fence_set_error(dep, -EREMOTEIO);
+	dma_fence_signal(dep);
+	flush_workqueue(bench->sdev->fence_wq);
+	KUNIT_EXPECT_EQ(test, *bench->queue->index, 3);
+	KUNIT_EXPECT_EQ_MSG(test, bench->queue->ring[0].hdr.opcode, SIDRA_CMD_NOP, "nothing of it runs");
+	KUNIT_EXPECT_EQ(test, bench->queue->ring[1].hdr.opcode, SIDRA_CMD_NOP);
+	KUNIT_EXPECT_EQ(test, bench->queue->ring[2].hdr.opcode, SIDRA_CMD_COPY);
+	reach(bench, 3);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), -EREMOTEIO);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&good->fence), 1);
+	dma_fence_put(&job->fence);
+	dma_fence_put(&good->fence);
+	dma_fence_put(dep);
+}
+
+static void look_at_deadline(struct bench *bench)
+{
+	sidra_queue_get(bench->queue);	/* which the work puts */
+	watchdog(&bench->queue->watchdog.work);
+}
+
+/* Whoever has the device's lock waits for memory, and that for the fence. */
+static void submit_deadline_needs_no_lock(struct kunit *test)
+{
+	struct bench *bench = start(test);
+	struct sidra_job *job = submit_after(test, bench, NULL, 1, 0);
+	void __iomem *regs = bench->sdev->chip.regs;
+
+	guard(mutex)(&bench->sdev->lock);
+	look_at_deadline(bench);
+	KUNIT_EXPECT_FALSE(test, sidra_submit_late(bench->queue));
+	writeq(2 * NSEC_PER_SEC, regs + SIDRA_REG_CLOCK);
+	look_at_deadline(bench);
+	KUNIT_EXPECT_TRUE_MSG(test, sidra_submit_late(bench->queue), "the device's watchdog will find it");
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), 0);
+	KUNIT_EXPECT_TRUE(test, bench->fake->command & PCI_COMMAND_MASTER);
+	scoped_guard(spinlock, &bench->queue->submit_lock)
+		job->late_since -= LAST_RESORT_NS;
+	look_at_deadline(bench);
+	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), -ETIMEDOUT);
+	KUNIT_EXPECT_FALSE_MSG(test, bench->fake->command & PCI_COMMAND_MASTER, "nothing comes to memory any more");
+	KUNIT_EXPECT_EQ(test, readl(regs + SIDRA_REG_RESET), SIDRA_RESET_MAGIC);
+	KUNIT_EXPECT_TRUE(test, bench->sdev->cut);
+	KUNIT_EXPECT_EQ(test, sidra_check_link(bench->sdev), 0);
+	KUNIT_EXPECT_FALSE(test, bench->sdev->cut);
+	KUNIT_EXPECT_TRUE_MSG(test, bench->fake->command & PCI_COMMAND_MASTER, "it goes on after a reset");
+	KUNIT_EXPECT_EQ(test, atomic64_read(&bench->sdev->counters.device_resets), 1);
+	dma_fence_put(&job->fence);
+}
+
+static struct kunit_case submit_cases[] = {
+	KUNIT_CASE(submit_wraps),
+	KUNIT_CASE(submit_is_full_exactly),
+	KUNIT_CASE(submit_stops_at_a_job_that_is_not_ready),
+	KUNIT_CASE(submit_after_a_failure_is_one),
+	KUNIT_CASE(submit_deadline_needs_no_lock),
+	{}
+};
+
+static struct kunit_suite submit_suite = {
+	.name = "sidra_submit",
+	.test_cases = submit_cases,
+};
+kunit_test_suite(submit_suite);
