@@ -201,6 +201,6 @@ int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
 	return ret == SIDRA_ADMIN_OK ? 0 : -EIO;
 }
 
-#if IS_ENABLED(CONFIG_KUNIT)
+#if IS_BUILTIN(CONFIG_KUNIT)
 #include "tests/sidra_chip_kunit.c"
 #endif

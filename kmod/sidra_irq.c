@@ -440,6 +440,6 @@ void sidra_turns_told(struct sidra_device *sdev, struct sidra_point *point)
 		queue_delayed_work(sdev->fence_wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
 }
 
-#if IS_ENABLED(CONFIG_KUNIT)
+#if IS_BUILTIN(CONFIG_KUNIT)
 #include "tests/sidra_irq_kunit.c"
 #endif

@@ -763,6 +763,6 @@ int sidra_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file
 	return submit(file, args, queue);
 }
 
-#if IS_ENABLED(CONFIG_KUNIT)
+#if IS_BUILTIN(CONFIG_KUNIT)
 #include "tests/sidra_submit_kunit.c"
 #endif
