@@ -19,6 +19,8 @@ class Uring : public NodeTest {
         const Ring probe;
         ASSERT_GE(probe.fd, 0) << "io_uring is not allowed here";
     }
+    // The chip is stalled here for as long as the machine needs: that is no hang.
+    const Parameter patient_{"queue_timeout_ms", "120000"};
 };
 
 TEST_F(Uring, SubmitsInOrderAndCompletesWhenRetired) {
