@@ -31,6 +31,11 @@ TEST(Knob, Names) {
     EXPECT_TRUE(names.contains("no-quiesce-ack"));
     EXPECT_EQ(sidra_chip_knob_name(SIDRA_KNOB_COUNT), nullptr);
     EXPECT_EQ(sidra_chip_knob_name(~0u), nullptr);
+    std::set<std::string> lies;
+    for (uint32_t lie = 0; lie < SIDRA_LIE_COUNT; ++lie) lies.insert(sidra_chip_lie_name(lie));
+    EXPECT_EQ(lies.size(), size_t{SIDRA_LIE_COUNT});
+    EXPECT_TRUE(lies.contains("short-read"));
+    EXPECT_EQ(sidra_chip_lie_name(SIDRA_LIE_COUNT), nullptr);
 }
 
 TEST(Knob, RefusesWhatIsNotAllowed) {
@@ -39,6 +44,7 @@ TEST(Knob, RefusesWhatIsNotAllowed) {
     EXPECT_FALSE(rig.set(~0u, 1));
     EXPECT_FALSE(rig.set(SIDRA_KNOB_SPURIOUS_MSIX, SIDRA_MSIX_VECTORS));
     EXPECT_FALSE(rig.set(SIDRA_KNOB_STUCK_CELL, uint64_t{rig.bench.crossbars_total()} << 32));
+    EXPECT_FALSE(rig.set(SIDRA_KNOB_LIE, SIDRA_LIE_COUNT));
     EXPECT_EQ(rig.bench.interrupts_total(), 0u);
 }
 
@@ -322,6 +328,91 @@ TEST(Knob, Stall) {
     EXPECT_GT(rig.bench.kicks(), kicks) << "there is work again";
     rig.bench.run();
     EXPECT_TRUE(retired(rig.queue));
+}
+
+// Each is told once; what is said after it is so again.
+TEST(Lie, AboutRegisters) {
+    Bench bench;
+    const struct {
+        uint32_t lie;
+        uint64_t offset, told;
+    } lies[] = {
+        {SIDRA_LIE_ADMIN_STATUS, SIDRA_REG_ADMIN_STATUS, 0xa5a58000},
+        {SIDRA_LIE_INT_STATUS, SIDRA_REG_INT_STATUS, 0x7fffffc0},
+        {SIDRA_LIE_L3_SIZE, SIDRA_REG_L3_SIZE, uint64_t{1} << 62},
+        {SIDRA_LIE_NO_L3, SIDRA_REG_L3_SIZE, 0},
+        {SIDRA_LIE_GEOMETRY, SIDRA_REG_GEOMETRY0, 0xffffffff},
+        {SIDRA_LIE_CLOCK, SIDRA_REG_CLOCK, uint64_t{1} << 63},
+    };
+    for (const auto& one : lies) {
+        SCOPED_TRACE(sidra_chip_lie_name(one.lie));
+        const bool wide = one.lie == SIDRA_LIE_L3_SIZE || one.lie == SIDRA_LIE_NO_L3 || one.lie == SIDRA_LIE_CLOCK;
+        const auto read = [&] { return wide ? bench.read64(one.offset) : bench.read32(one.offset); };
+        EXPECT_NE(read(), one.told);
+        ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_LIE, one.lie));
+        EXPECT_EQ(bench.read32(SIDRA_REG_ID), SIDRA_ID_MAGIC) << "not asked about that";
+        EXPECT_EQ(read(), one.told);
+        EXPECT_NE(read(), one.told);
+        ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_LIE, one.lie));
+        ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_LIE, 0));
+        EXPECT_NE(read(), one.told) << "taken back";
+    }
+}
+
+TEST(Lie, AboutQueues) {
+    Rig rig;
+    const auto run = [&](const sidra_cmd& cmd) {
+        rig.queue.submit(cmd);
+        rig.bench.run();
+        return rig.queue.state();
+    };
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_LIE, SIDRA_LIE_RUN_STATE));
+    EXPECT_EQ(run(nop()).run_state, 77u);
+    EXPECT_EQ(rig.queue.timeline(), 1u) << "it runs all the same";
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_LIE, SIDRA_LIE_TIMELINE_AHEAD));
+    EXPECT_EQ(run(nop()).timeline, 2 + (uint64_t{1} << 40));
+    EXPECT_EQ(run(nop()).timeline, 3u);
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_LIE, SIDRA_LIE_TIMELINE_BACK));
+    EXPECT_EQ(run(nop()).timeline, 0u);
+    EXPECT_EQ(run(nop()).timeline, 5u);
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_LIE, SIDRA_LIE_FAULT_RECORD));
+    const sidra_queue_state state = run({});
+    EXPECT_EQ(state.run_state, uint32_t{SIDRA_QUEUE_FAULTED});
+    EXPECT_EQ(state.fault.cause, 0xffffu);
+    EXPECT_EQ(state.fault.context, ~0u);
+    rig.queue.reset();
+    EXPECT_EQ(run({}).fault.cause, uint16_t{SIDRA_FAULT_OPCODE});
+}
+
+TEST(Lie, AboutCommandsAndResets) {
+    Rig rig;
+    const uint64_t page = rig.bench.bus().alloc_page();
+    const auto words = [&] { return std::pair{rig.bench.bus().load64(page), rig.bench.bus().load64(page + 24)}; };
+    const std::pair<uint64_t, uint64_t> before{1, 2}, zeros, ones{~uint64_t{0}, ~uint64_t{0}};
+    const auto ask = [&](uint32_t lie, uint32_t op, uint64_t count) {
+        rig.bench.bus().store64(page, before.first);
+        rig.bench.bus().store64(page + 24, before.second);
+        EXPECT_TRUE(rig.set(SIDRA_KNOB_LIE, lie));
+        return rig.bench.admin(op, 0, page, count);
+    };
+    for (const auto& [op, count] : {std::pair{SIDRA_ADMIN_NVM_READ, 32u}, std::pair{SIDRA_ADMIN_XBAR_READ, 1u}}) {
+        EXPECT_EQ(ask(SIDRA_LIE_SHORT_READ, op, count), uint32_t{SIDRA_ADMIN_OK});
+        EXPECT_EQ(words(), before);
+        EXPECT_EQ(ask(op == SIDRA_ADMIN_NVM_READ ? SIDRA_LIE_NVM : SIDRA_LIE_XBAR_HEADERS, op, count),
+                  uint32_t{SIDRA_ADMIN_OK});
+        EXPECT_EQ(words(), ones);
+        EXPECT_EQ(ask(SIDRA_LIE_NONE, op, count), uint32_t{SIDRA_ADMIN_OK});
+        EXPECT_EQ(words(), zeros);
+    }
+    EXPECT_EQ(ask(SIDRA_LIE_ADMIN_RESULT, SIDRA_ADMIN_XBAR_READ, 1), 0xeeu);
+    EXPECT_EQ(words(), zeros) << "done all the same";
+
+    ASSERT_TRUE(rig.set(SIDRA_KNOB_LIE, SIDRA_LIE_NEVER_READY));
+    for (const bool ready : {false, true}) {
+        rig.bench.write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
+        rig.bench.run();
+        EXPECT_EQ((rig.bench.read32(SIDRA_REG_STATUS) & SIDRA_STATUS_READY) != 0, ready);
+    }
 }
 
 TEST(Knob, AQuiesceThatIsLetGoWaitsForAThread) {

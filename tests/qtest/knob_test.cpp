@@ -23,8 +23,8 @@ class Knob : public Qtest {
 };
 
 TEST_F(Knob, AllNamesExistAndReadBack) {
-    for (const char* name :
-         {"dma-error-at", "lose-msix", "link-lost", "corrupt-fetch", "slow-tile-ns", "no-quiesce-ack", "stall"}) {
+    for (const char* name : {"dma-error-at", "lose-msix", "link-lost", "corrupt-fetch", "slow-tile-ns",
+                             "no-quiesce-ack", "stall", "lie"}) {
         SCOPED_TRACE(name);
         EXPECT_TRUE(set(name, "1"));
         EXPECT_NE(
@@ -129,6 +129,13 @@ TEST_F(Knob, DmaErrorFaultsTheQueue) {
     context.reset_queue();
     context.submit({nop()});
     EXPECT_TRUE(context.wait(1));
+}
+
+TEST_F(Knob, Lie) {
+    ASSERT_TRUE(set("lie", std::to_string(SIDRA_LIE_L3_SIZE)));
+    EXPECT_EQ(card->read64(SIDRA_REG_L3_SIZE), 1ull << 62);
+    EXPECT_EQ(card->read64(SIDRA_REG_L3_SIZE), 1u << 20);
+    EXPECT_FALSE(set("lie", std::to_string(SIDRA_LIE_COUNT)));
 }
 
 TEST_F(Knob, OnTheCommandLine) {

@@ -135,12 +135,35 @@ enum sidra_chip_knob {
 	SIDRA_KNOB_STUCK_CELL		= 7,	/* crossbar << 32 | row << 24 | column << 16 | level: that cell keeps the level; ~0: all follow again */
 	SIDRA_KNOB_ADC_OFFSET		= 8,	/* s32 added to each MVM sum of a crossbar tile */
 	SIDRA_KNOB_STALL		= 9,	/* 1: engines stand still (no progress, device clock goes on); 0: they go on */
+	SIDRA_KNOB_LIE			= 10,	/* enum sidra_chip_lie: told once, the next time; 0 takes back what was not told yet */
 	SIDRA_KNOB_COUNT
+};
+
+/* What the chip can be made to say once that is not so. What it does stays right. */
+enum sidra_chip_lie {
+	SIDRA_LIE_NONE			= 0,
+	SIDRA_LIE_TIMELINE_AHEAD	= 1,	/* the next timeline published is 2^40 further on */
+	SIDRA_LIE_TIMELINE_BACK		= 2,	/* it is 0 */
+	SIDRA_LIE_RUN_STATE		= 3,	/* the next run state of a queue that is stored is 77 */
+	SIDRA_LIE_FAULT_RECORD		= 4,	/* the next fault record is all ones */
+	SIDRA_LIE_ADMIN_STATUS		= 5,	/* ADMIN_STATUS reads as busy with a command that nobody gave */
+	SIDRA_LIE_ADMIN_RESULT		= 6,	/* the next admin command ends with a result that does not exist */
+	SIDRA_LIE_INT_STATUS		= 7,	/* INT_STATUS reads as everything that there is not */
+	SIDRA_LIE_NEVER_READY		= 8,	/* after the next device reset READY stays clear until there is another */
+	SIDRA_LIE_XBAR_HEADERS		= 9,	/* the next XBAR_READ gives ones */
+	SIDRA_LIE_SHORT_READ		= 10,	/* the next NVM_READ or XBAR_READ stores nothing, and is OK */
+	SIDRA_LIE_NVM			= 11,	/* the next NVM_READ gives ones */
+	SIDRA_LIE_L3_SIZE		= 12,	/* L3_SIZE reads 2^62 */
+	SIDRA_LIE_NO_L3			= 13,	/* it reads 0 */
+	SIDRA_LIE_GEOMETRY		= 14,	/* GEOMETRY0 reads ones */
+	SIDRA_LIE_CLOCK			= 15,	/* CLOCK reads 2^63 */
+	SIDRA_LIE_COUNT
 };
 /* Sets a knob; false if the knob or value is not allowed. */
 bool sidra_chip_set_knob(sidra_chip *chip, uint32_t knob, uint64_t value);
-/* kebab-case name of a knob; NULL if there is none. */
+/* kebab-case name of a knob, of a lie; NULL if there is none. */
 const char *sidra_chip_knob_name(uint32_t knob);
+const char *sidra_chip_lie_name(uint32_t lie);
 
 #ifdef __cplusplus
 }

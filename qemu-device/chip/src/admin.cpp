@@ -2,6 +2,7 @@
 // Admin commands and reset. QUIESCE is one mechanism for all scopes: stop (no new slice), drain (no claim from before),
 // invalidate, acknowledge.
 #include <algorithm>
+#include <cstring>
 #include <new>
 #include <vector>
 
@@ -264,8 +265,12 @@ uint8_t Chip::admin_memory() {
         case SIDRA_ADMIN_NVM_WRITE: {
             const auto nvm = array_.nvm();
             if (n > kMemoryMax || !inside(a, n, nvm.size())) return SIDRA_ADMIN_BAD_ARG;
-            if ((admin_.command & 0xff) == SIDRA_ADMIN_NVM_READ)
-                return bus_.write(b, nvm.data() + a, n) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
+            if ((admin_.command & 0xff) == SIDRA_ADMIN_NVM_READ) {
+                if (lies(SIDRA_LIE_SHORT_READ)) return SIDRA_ADMIN_OK;
+                const std::vector<uint8_t> wild(lies(SIDRA_LIE_NVM) ? n : 0, 0xff);
+                return bus_.write(b, wild.empty() ? nvm.data() + a : wild.data(), n) ? SIDRA_ADMIN_OK
+                                                                                     : SIDRA_ADMIN_BUS_ERROR;
+            }
             std::vector<uint8_t> data(n);  // all or nothing
             if (!bus_.read(b, data.data(), n)) return SIDRA_ADMIN_BUS_ERROR;
             std::copy(data.begin(), data.end(), nvm.data() + a);
@@ -275,6 +280,8 @@ uint8_t Chip::admin_memory() {
             if (n > kHeadersMax || !inside(a, n, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;
             std::vector<sidra_hw_xbar> headers(n);
             for (uint64_t i = 0; i < n; i++) headers[i] = array_.header(static_cast<uint32_t>(a + i));
+            if (lies(SIDRA_LIE_SHORT_READ)) return SIDRA_ADMIN_OK;
+            if (lies(SIDRA_LIE_XBAR_HEADERS)) std::memset(headers.data(), 0xff, n * sizeof headers[0]);
             return bus_.write(b, headers.data(), n * sizeof(sidra_hw_xbar)) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
         }
         case SIDRA_ADMIN_XBAR_ERASE:
@@ -292,6 +299,7 @@ uint8_t Chip::admin_memory() {
 
 // Nobody hears of the end of a command that another one has taken the place of.
 void Chip::admin_done(uint8_t result) {
+    if (lies(SIDRA_LIE_ADMIN_RESULT)) result = 0xee;
     {
         std::lock_guard guard(registers_lock_);
         if (admin_.replaced.load()) return;
@@ -329,6 +337,7 @@ void Chip::finish_reset() {
         registers_.boot_reason = SIDRA_BOOT_RESET;
     }
     generation_.fetch_add(1);
+    never_ready_.store(lies(SIDRA_LIE_NEVER_READY));
     stop_device_.store(false);
     admin_.begun = false;
     admin_.reset.store(false);

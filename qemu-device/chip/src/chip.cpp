@@ -59,9 +59,14 @@ int fail(char* error, size_t size, const char* text) {
     return -1;
 }
 
-constexpr const char* kKnobNames[SIDRA_KNOB_COUNT] = {"dma-error-at",  "lose-msix",    "spurious-msix",  "link-lost",
-                                                      "corrupt-fetch", "slow-tile-ns", "no-quiesce-ack", "stuck-cell",
-                                                      "adc-offset",    "stall"};
+constexpr const char* kKnobNames[SIDRA_KNOB_COUNT] = {
+    "dma-error-at", "lose-msix",  "spurious-msix", "link-lost", "corrupt-fetch", "slow-tile-ns", "no-quiesce-ack",
+    "stuck-cell",   "adc-offset", "stall",         "lie"};
+
+constexpr const char* kLieNames[SIDRA_LIE_COUNT] = {"none",         "timeline-ahead", "timeline-back", "run-state",
+                                                    "fault-record", "admin-status",   "admin-result",  "int-status",
+                                                    "never-ready",  "xbar-headers",   "short-read",    "nvm",
+                                                    "l3-size",      "no-l3",          "geometry",      "clock"};
 
 }  // namespace
 
@@ -167,3 +172,5 @@ bool sidra_chip_set_knob(sidra_chip* chip, uint32_t knob, uint64_t value) {
 }
 
 const char* sidra_chip_knob_name(uint32_t knob) { return knob < SIDRA_KNOB_COUNT ? kKnobNames[knob] : nullptr; }
+
+const char* sidra_chip_lie_name(uint32_t lie) { return lie < SIDRA_LIE_COUNT ? kLieNames[lie] : nullptr; }

@@ -76,6 +76,12 @@ class Chip {
     uint64_t clock_ns() const { return host_.clock_ns(host_.self) - powered_on_ns_.load(std::memory_order_relaxed); }
     void raise(unsigned vector);
     void interrupt(uint32_t cause);
+    bool lie_of_register(uint64_t offset, uint64_t* value);
+    // Whether it is time for that lie: once.
+    bool lies(uint32_t lie) {
+        uint32_t next = lie;
+        return lie_.load(std::memory_order_relaxed) == lie && lie_.compare_exchange_strong(next, SIDRA_LIE_NONE);
+    }
 
     // ---- admin.cpp
     void admin_start(uint32_t command);
@@ -193,6 +199,8 @@ class Chip {
     std::atomic<uint64_t> lose_msix_{0}, corrupt_fetch_{0};
     std::atomic<uint32_t> no_quiesce_ack_{0};
     std::atomic<bool> stall_{false};
+    std::atomic<uint32_t> lie_{SIDRA_LIE_NONE};
+    std::atomic<bool> never_ready_{false};  // a lie that is being told
 
     struct alignas(64) Doorbells {
         std::atomic<uint64_t> count{0};

@@ -85,7 +85,7 @@ uint32_t Chip::read32(uint64_t offset) {
         case SIDRA_REG_L2_SIZE:
             return geometry_.l2_size;
         case SIDRA_REG_STATUS:
-            if (admin_.reset.load()) return SIDRA_STAGE_RESET;
+            if (admin_.reset.load() || never_ready_.load()) return SIDRA_STAGE_RESET;
             return SIDRA_STAGE_RECOVERY | SIDRA_STATUS_READY | (stop_device_.load() ? SIDRA_STATUS_STOPPED : 0);
         case SIDRA_REG_GENERATION:
             return generation_.load();
@@ -170,9 +170,31 @@ uint64_t Chip::read64(uint64_t offset) {
     }
 }
 
+bool Chip::lie_of_register(uint64_t offset, uint64_t* value) {
+    static constexpr struct {
+        uint32_t lie;
+        uint64_t offset, value;
+    } kLies[] = {
+        {SIDRA_LIE_ADMIN_STATUS, SIDRA_REG_ADMIN_STATUS, 0xa5a50000u | SIDRA_ADMIN_BUSY},
+        {SIDRA_LIE_INT_STATUS, SIDRA_REG_INT_STATUS, 0x7fffffc0},
+        {SIDRA_LIE_L3_SIZE, SIDRA_REG_L3_SIZE, uint64_t{1} << 62},
+        {SIDRA_LIE_NO_L3, SIDRA_REG_L3_SIZE, 0},
+        {SIDRA_LIE_GEOMETRY, SIDRA_REG_GEOMETRY0, 0xffffffff},
+        {SIDRA_LIE_CLOCK, SIDRA_REG_CLOCK, uint64_t{1} << 63},
+    };
+    for (const auto& one : kLies) {
+        if (one.offset != offset || !lies(one.lie)) continue;
+        *value = one.value;
+        return true;
+    }
+    return false;
+}
+
 uint64_t Chip::mmio_read(uint64_t offset, unsigned size) {
     if (bus_.link_lost.load(std::memory_order_relaxed)) return size == 8 ? kAllOnes : kAllOnes >> (64 - 8 * (size & 7));
     counters_.mmio_reads.fetch_add(1, std::memory_order_relaxed);
+    if (uint64_t lie; lie_.load(std::memory_order_relaxed) != SIDRA_LIE_NONE && lie_of_register(offset, &lie))
+        return lie;
     if ((size != 4 && size != 8) || offset % size) return 0;
     if (within(offset, SIDRA_BAR_TELEMETRY, sizeof(sidra_telemetry))) {
         const sidra_telemetry page = telemetry();
@@ -320,6 +342,10 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
             array_.set_stuck(xbar, value >> 24 & 255, value >> 16 & 255, value & 255);
             return true;
         }
+        case SIDRA_KNOB_LIE:
+            if (value >= SIDRA_LIE_COUNT) return false;
+            lie_.store(static_cast<uint32_t>(value));
+            return true;
         case SIDRA_KNOB_LINK_LOST:
         case SIDRA_KNOB_NO_QUIESCE_ACK:
         case SIDRA_KNOB_STALL: {

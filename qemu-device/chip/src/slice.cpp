@@ -518,7 +518,10 @@ void Slice::publish() {
     __atomic_store_n(&state_->energy_pj, queue_.total.energy_pj, __ATOMIC_RELAXED);
     if (queue_.timeline.load(std::memory_order_relaxed) == queue_.index) return;
     account();  // first: who has seen the timeline finds it in the telemetry, too
-    __atomic_store_n(&state_->timeline, queue_.index, __ATOMIC_RELEASE);
+    uint64_t told = queue_.index;
+    if (chip_.lies(SIDRA_LIE_TIMELINE_AHEAD)) told += uint64_t{1} << 40;
+    if (chip_.lies(SIDRA_LIE_TIMELINE_BACK)) told = 0;
+    __atomic_store_n(&state_->timeline, told, __ATOMIC_RELEASE);
     queue_.timeline.store(queue_.index);
     if (chip_.parked_.any()) chip_.wake_parked(Chip::timeline_key(queue_.context.id, queue_.id));
     chip_.check_arm(queue_);
@@ -542,6 +545,7 @@ Slice::Step Slice::fault(const Fault& fault) {
     report(queue_.index, {}, record.cookie, record.opcode, record.cause);
     publish();
     __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
+    if (chip_.lies(SIDRA_LIE_FAULT_RECORD)) std::memset(&record, 0xff, sizeof record);
     std::memcpy(&state_->fault, &record, sizeof record);
     __atomic_store_n(&state_->run_state, uint32_t{SIDRA_QUEUE_FAULTED}, __ATOMIC_RELEASE);
     chip_.counters_.faults.fetch_add(1, std::memory_order_relaxed);
