@@ -89,7 +89,7 @@ int sidra_l3_init(struct sidra_device *sdev)
 	INIT_WORK(&l3->clean_work, clean_work);
 	l3->base = pci_resource_start(sdev->pdev, SIDRA_BAR_L3);
 	l3->size = min_t(u64, sdev->chip.info.l3_size, pci_resource_len(sdev->pdev, SIDRA_BAR_L3)) & PAGE_MASK;
-	ret = devm_arch_io_reserve_memtype_wc(&sdev->pdev->dev, l3->base, l3->size);
+	ret = l3->size ? devm_arch_io_reserve_memtype_wc(&sdev->pdev->dev, l3->base, l3->size) : 0;
 	if (ret)
 		return ret;
 	ret = sidra_range_init(&l3->free, 0, l3->size);

@@ -406,7 +406,7 @@ static int reset_queue(struct sidra_ctx *ctx, struct sidra_queue *queue)
 		start = sidra_submit_skip(queue);
 	else
 		start = smp_load_acquire(sidra_queue_index(queue));	/* stored by its owner */
-	if (start - retired > sidra_queue_capacity(queue))
+	if (queue->kind == SIDRA_QUEUE_USER && start - retired > sidra_queue_capacity(queue))
 		start = retired;	/* not an index that can be: nothing was queued */
 	smp_store_release(sidra_queue_index(queue), start);	/* read by the chip */
 	atomic_inc(&queue->point.epoch);

@@ -16,6 +16,7 @@ static int nvm_read(void *owner, u64 offset, void *to, u64 size)
 
 	for (done = 0; done < size; done += piece) {
 		piece = min(size - done, (u64)SIDRA_BOUNCE_SIZE);
+		memset(sdev->chip.bounce, 0, piece);	/* what does not arrive is not what was there before */
 		ret = sidra_admin(sdev, SIDRA_ADMIN_NVM_READ, offset + done, sdev->chip.bounce_bus, piece);
 		if (ret)
 			return ret;
@@ -48,9 +49,11 @@ static const struct sidra_nvm_store nvm_store = {
 
 static int read_headers(struct sidra_device *sdev, u32 first, u32 count, const struct sidra_hw_xbar **headers)
 {
-	int ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_READ, first, sdev->chip.bounce_bus, count);
+	int ret;
 
 	BUILD_BUG_ON(HEADERS_MAX * sizeof(**headers) > SIDRA_BOUNCE_SIZE);
+	memset(sdev->chip.bounce, 0, count * sizeof(**headers));	/* as in nvm_read() */
+	ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_READ, first, sdev->chip.bounce_bus, count);
 	dma_rmb();
 	*headers = sdev->chip.bounce;
 	return ret;
@@ -424,8 +427,10 @@ int sidra_store_init(struct sidra_device *sdev)
 	store->unerased = kvcalloc(store->xbars.total, sizeof(*store->unerased), GFP_KERNEL);
 	if (!store->unerased)
 		return -ENOMEM;
-	ret = sidra_nvm_load(&store->nvm, &nvm_store, sdev, info->nvm_size);
-	return ret ?: load(sdev);
+	ret = sidra_nvm_load(&store->nvm, &nvm_store, sdev, info->nvm_size) ?: load(sdev);
+	if (ret)
+		drm_err(&sdev->drm, "the directory of named weights cannot be read (%d)\n", ret);
+	return ret;
 }
 
 void sidra_store_fini(struct sidra_device *sdev)

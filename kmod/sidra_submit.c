@@ -259,6 +259,14 @@ static void watch(struct sidra_queue *queue)
 		sidra_queue_put(queue);
 }
 
+/* The timeline is the chip's word: one that cannot be leaves none. */
+static u64 room(const struct sidra_queue *queue)
+{
+	u64 capacity = sidra_queue_capacity(queue), taken = queue->reserved - sidra_point_timeline(&queue->point);
+
+	return taken > capacity ? 0 : capacity - taken;
+}
+
 static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
 		       struct sidra_turn *turn, bool later, u64 *value)
 {
@@ -270,7 +278,7 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 		return -EIO;
 	if (count > capacity)
 		return -EINVAL;
-	if (count > capacity - (queue->reserved - sidra_point_timeline(&queue->point)))
+	if (count > room(queue))
 		return -EBUSY;
 	for (i = 0; i < count; i++)
 		queue->ring[(queue->reserved + i) & (capacity - 1)] = packets[i];

@@ -64,6 +64,15 @@ static bool overdue(struct sidra_queue *queue)
 	return clock - watch->clock_start > limit || wall - watch->wall_start > 4 * limit + 60 * NSEC_PER_SEC;
 }
 
+/* What the chip says of a queue is only its word. In a kernel queue nobody else can have moved the index. */
+static bool plausible(struct sidra_queue *queue)
+{
+	u64 timeline = sidra_point_timeline(&queue->point);
+
+	return sidra_point_run_state(&queue->point) <= SIDRA_QUEUE_LOST &&
+	       (queue->kind != SIDRA_QUEUE_KERNEL || timeline <= READ_ONCE(queue->reserved));
+}
+
 static void look(struct sidra_device *sdev)
 {
 	bool asleep = READ_ONCE(sdev->sleepers), moved = false;
@@ -81,8 +90,16 @@ static void look(struct sidra_device *sdev)
 			continue;
 		xa_for_each(&ctx->queues, number, queue) {
 			u64 before = queue->watch.progress;
-			bool still = stands_still(queue);
+			bool still;
 
+			if (!plausible(queue) && !sidra_point_stopped(&queue->point)) {
+				drm_warn(&sdev->drm, "queue %lu of context %u: state %u, position %llu: this cannot be\n",
+					 number, slot, sidra_point_run_state(&queue->point),
+					 sidra_point_timeline(&queue->point));
+				sidra_queue_time_out(ctx, queue);
+				continue;
+			}
+			still = stands_still(queue);
 			asleep |= still;
 			moved |= queue->watch.progress != before;
 			if ((sidra_submit_late(queue) || (still && overdue(queue))) && !sidra_check_link(sdev) && !ctx->lost)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Kernel queues: the ring is the driver's, packets come by SUBMIT.
 #include "fixture.h"
+#include "sidra_chip.h"
 
 namespace sidra::test {
 namespace {
@@ -97,6 +98,27 @@ TEST(Submit, FullRingIsBusyAndNothingHappens) {
     EXPECT_EQ(q.submit({nop()}), -EBUSY);
     ASSERT_EQ(q.client.knob("stall", 0), 0);
     EXPECT_EQ(q.wait(64), 0);
+}
+
+// The timeline is the chip's word: the ring does not run over for one that cannot be, and after a reset all is well.
+TEST(Submit, ATimelineThatCannotBeLeavesNoRoom) {
+    for (const uint64_t lie : {SIDRA_LIE_TIMELINE_AHEAD, SIDRA_LIE_TIMELINE_BACK}) {
+        KernelQueue q;
+        for (uint64_t value = 1; value <= 100; value++) {
+            ASSERT_EQ(q.submit({nop()}), 0);
+            ASSERT_EQ(q.wait(value), 0);
+        }
+        ASSERT_EQ(q.client.knob("lie", lie), 0);
+        ASSERT_EQ(q.submit({nop()}), 0);
+        EXPECT_EQ(q.wait(101, in_ms(1000)), lie == SIDRA_LIE_TIMELINE_AHEAD ? 0 : -ETIMEDOUT);
+        EXPECT_EQ(q.submit({nop()}), -EBUSY);
+        sidra_ioctl_queue reset{q.context, q.number, 0, 0};
+        ASSERT_EQ(q.client.call(SIDRA_IOCTL_QUEUE_RESET, reset), 0);
+        uint64_t value = 0;
+        ASSERT_EQ(q.submit({nop()}, &value), 0);
+        EXPECT_EQ(value, 102u);
+        EXPECT_EQ(q.wait(value), 0);
+    }
 }
 
 TEST(Submit, UserQueuesDoNotTakeIt) {

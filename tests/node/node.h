@@ -66,11 +66,12 @@ inline bool knob(const char* name, uint64_t value) {
     return answered && !std::strstr(line, R"("error":)");
 }
 
+// Once: a stream would try again what was refused.
 inline bool write_text(const std::string& path, const std::string& text) {
-    std::ofstream file(path);
-    file << text;
-    file.flush();
-    return file.good();
+    const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    const bool good = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    close(fd);
+    return good;
 }
 
 // Writes a module parameter while it lives.

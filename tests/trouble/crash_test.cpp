@@ -3,7 +3,6 @@
 #include <sys/wait.h>
 
 #include <csignal>
-#include <ctime>
 #include <random>
 
 #include "innocent.h"
@@ -12,17 +11,6 @@ namespace sidra::test {
 namespace {
 
 class Crash : public NodeTest {};
-
-// This process dies in so many microseconds, whatever it does then.
-void die_in(uint32_t us) {
-    sigevent event{};
-    event.sigev_notify = SIGEV_SIGNAL;
-    event.sigev_signo = SIGKILL;
-    timer_t timer{};
-    itimerspec when{};
-    when.it_value.tv_nsec = long{1000} * us;
-    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &when, nullptr) != 0) _exit(1);
-}
 
 // Makes, uses and destroys all kinds of objects, until it is killed. Whether a call works does not matter: what dies
 // in the middle of it does.

@@ -4,6 +4,8 @@
 #ifndef SIDRA_TESTS_INNOCENT_H
 #define SIDRA_TESTS_INNOCENT_H
 
+#include <csignal>
+#include <ctime>
 #include <optional>
 
 #include "node.h"
@@ -44,6 +46,7 @@ class Innocent {
         }
         recover();
     }
+    bool lost() const { return state_of(context_) == SIDRA_CONTEXT_LOST; }
     void recover() {
         sidra_ioctl_context recover{context_.handle, 0};
         ASSERT_EQ(node_.call(SIDRA_IOCTL_CONTEXT_RECOVER, recover), 0);
@@ -111,6 +114,17 @@ class Innocent {
     uint32_t weights_ = 0;
     uint64_t value_ = 0;
 };
+
+// This process dies in so many microseconds, whatever it does then.
+inline void die_in(uint32_t us) {
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGKILL;
+    timer_t timer{};
+    itimerspec when{};
+    when.it_value.tv_nsec = long{1000} * us;
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &when, nullptr) != 0) _exit(1);
+}
 
 // What is free of everything.
 class Census {

@@ -114,7 +114,8 @@ int Session::queue_reset(sidra_ioctl_queue& a, Detail& detail) {
     sidra_queue_state& state = *queue->state->state();
     uint64_t start = queue->load_write_index();
     const uint64_t retired = queue->point.timeline();
-    if (start - retired > queue->capacity()) start = retired;  // not an index that can be: nothing was queued
+    if (queue->kind == SIDRA_QUEUE_USER && start - retired > queue->capacity())
+        start = retired;  // not an index that can be: nothing was queued
     queue->store_write_index(start);
     queue->point.next_epoch();
     driver_->host().interrupts().wake_all(queue->point);
@@ -192,7 +193,8 @@ int Session::submit(sidra_ioctl_submit& a, Detail& detail) {
         return fail(detail, -EINVAL, "{} packets do not fit into a ring of {}; submit fewer at a time", a.count,
                     capacity);
     const uint64_t begin = queue->load_write_index();
-    const uint64_t in_ring = begin - queue->point.timeline();
+    // The timeline is the chip's word: one that cannot be leaves no room.
+    const uint64_t in_ring = std::min(begin - queue->point.timeline(), capacity);
     if (a.count > capacity - in_ring)
         return fail(detail, -EBUSY, "{} of {} places in the ring of queue {} are taken; wait for its timeline", in_ring,
                     capacity, a.queue);

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+// A chip that does not say the truth: nothing of it is trusted further than it can be, and who is not concerned goes
+// on.
+#include "innocent.h"
+#include "sidra_chip.h"
+
+namespace sidra::test {
+namespace {
+
+// What the kernel says from now on.
+class Log {
+   public:
+    Log() : fd_(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC)) { lseek(fd_, 0, SEEK_END); }
+    ~Log() { close(fd_); }
+    Log(const Log&) = delete;
+    Log& operator=(const Log&) = delete;
+    bool says(const std::string& text) {
+        char record[8192];
+        for (ssize_t bytes; (bytes = read(fd_, record, sizeof record)) > 0;)
+            all_.append(record, static_cast<size_t>(bytes));
+        return all_.find(text) != std::string::npos;
+    }
+
+   private:
+    const int fd_;
+    std::string all_;
+};
+
+class Lie : public NodeTest {
+   protected:
+    Log log;
+    const Card card;
+
+    void SetUp() override {
+        NodeTest::SetUp();
+        ASSERT_TRUE(card.known());
+    }
+    void TearDown() override { EXPECT_TRUE(knob("lie", SIDRA_LIE_NONE)); }
+    static bool tell(sidra_chip_lie lie) { return knob("lie", lie); }
+    bool logged(const std::string& text) {
+        return eventually([&] { return log.says(text); });
+    }
+};
+
+// Who is lied to.
+struct Victim {
+    Node node;
+    Context context{node};
+    Buffer buffer{context, 1 << 16};
+    Queue user{context, SIDRA_QUEUE_USER}, kernel{context, SIDRA_QUEUE_KERNEL};
+
+    int unbind() const {
+        sidra_ioctl_buffer_unbind args{context.handle, buffer.handle, buffer.va};
+        return node.call(SIDRA_IOCTL_BUFFER_UNBIND, args);
+    }
+    // Through that queue.
+    void expect_copy(Queue& queue) {
+        buffer.words[0]++;
+        uint64_t value = 0;
+        const sidra_cmd cmd = copy(buffer.va + 4096, buffer.va, 64);
+        if (queue.create.kind == SIDRA_QUEUE_USER) value = queue.push(cmd);
+        else ASSERT_EQ(queue.submit({cmd}, &value), 0);
+        ASSERT_EQ(queue.wait(value), 0);
+        EXPECT_EQ(buffer.words[512], buffer.words[0]);
+    }
+    // Stopped by the driver; then all is well.
+    void expect_end(Queue& queue) {
+        ASSERT_TRUE(eventually([&] { return queue.run_state() == SIDRA_QUEUE_FAULTED; }));
+        EXPECT_EQ(queue.state->fault.cause, SIDRA_FAULT_TIMEOUT);
+        EXPECT_EQ(state_of(context), SIDRA_CONTEXT_OK);
+        if (queue.create.kind == SIDRA_QUEUE_KERNEL) EXPECT_EQ(queue.submit({nop()}), -EIO);
+        ASSERT_EQ(queue.reset(), 0);
+        queue.next = queue.timeline();
+        for (int i = 0; i < 100; i++) expect_copy(queue);  // once round the ring
+    }
+};
+
+// Packets that it has not run count as done: that is its word. But the ring does not run over for it.
+TEST_F(Lie, TimelineAhead) {
+    Innocent innocent;
+    Victim victim;
+    uint64_t value = 0;
+    ASSERT_TRUE(tell(SIDRA_LIE_TIMELINE_AHEAD));
+    ASSERT_EQ(victim.kernel.submit({nop()}, &value), 0);
+    EXPECT_EQ(victim.kernel.wait(value), 0);
+    if (victim.kernel.run_state() == SIDRA_QUEUE_RUNNING) EXPECT_LT(victim.kernel.submit({nop()}), 0);
+    victim.expect_end(victim.kernel);
+    EXPECT_TRUE(logged("this cannot be"));
+    ASSERT_TRUE(tell(SIDRA_LIE_TIMELINE_AHEAD));
+    EXPECT_EQ(victim.user.wait(victim.user.push(nop())), 0);
+    victim.expect_copy(victim.user);  // the next word is true again
+    innocent.work();
+}
+
+TEST_F(Lie, TimelineBack) {
+    const Parameter impatient("queue_timeout_ms", "300");
+    Innocent innocent;
+    Victim victim;
+    ASSERT_TRUE(impatient.good);
+    for (Queue* queue : {&victim.kernel, &victim.user}) {
+        victim.expect_copy(*queue);
+        ASSERT_TRUE(tell(SIDRA_LIE_TIMELINE_BACK));
+        uint64_t value = 0;
+        if (queue == &victim.user) value = queue->push(nop());
+        else ASSERT_EQ(queue->submit({nop()}, &value), 0);
+        EXPECT_EQ(queue->wait(value), -EIO);
+        victim.expect_end(*queue);
+    }
+    EXPECT_TRUE(logged("does not get on"));
+    innocent.work();
+}
+
+TEST_F(Lie, RunState) {
+    Innocent innocent;
+    for (Queue Victim::*which : {&Victim::kernel, &Victim::user}) {
+        Victim victim;
+        Queue& queue = victim.*which;
+        ASSERT_TRUE(tell(SIDRA_LIE_RUN_STATE));
+        if (which == &Victim::user) queue.push(nop());
+        else ASSERT_EQ(queue.submit({nop()}), 0);
+        victim.expect_end(queue);
+    }
+    EXPECT_TRUE(logged("state 77"));
+    innocent.work();
+}
+
+TEST_F(Lie, FaultRecord) {
+    Innocent innocent;
+    Victim victim;
+    ASSERT_TRUE(tell(SIDRA_LIE_FAULT_RECORD));
+    EXPECT_EQ(victim.user.wait(victim.user.push(packet(SIDRA_CMD_INVALID))), -EIO);
+    sidra_ioctl_context_query context{};
+    context.context = victim.context.handle;
+    ASSERT_EQ(victim.node.call(SIDRA_IOCTL_CONTEXT_QUERY, context), 0);
+    EXPECT_EQ(context.fault.cause, 0xffff) << "handed on as it came";
+    ASSERT_EQ(victim.user.reset(), 0);
+    victim.expect_copy(victim.user);
+    innocent.work();
+}
+
+// An acknowledgement that is none: the context is reset, so that the promise holds, and nobody else's. Where the
+// channel seems to be stuck, everybody's may be.
+TEST_F(Lie, Acknowledgement) {
+    Innocent innocent;
+    for (const sidra_chip_lie lie : {SIDRA_LIE_ADMIN_RESULT, SIDRA_LIE_ADMIN_STATUS}) {
+        Victim victim;
+        ASSERT_TRUE(tell(lie));
+        EXPECT_EQ(victim.unbind(), 0);
+        EXPECT_EQ(state_of(victim.context), SIDRA_CONTEXT_LOST);
+        EXPECT_EQ(victim.user.run_state(), SIDRA_QUEUE_LOST);
+        EXPECT_EQ(victim.user.state->fault.cause, SIDRA_FAULT_TIMEOUT);
+        sidra_ioctl_context recover{victim.context.handle, 0};
+        EXPECT_EQ(victim.node.call(SIDRA_IOCTL_CONTEXT_RECOVER, recover), 0);
+        if (lie == SIDRA_LIE_ADMIN_STATUS && innocent.lost()) innocent.lose_and_recover(SIDRA_FAULT_TIMEOUT);
+        innocent.work();
+    }
+    EXPECT_TRUE(logged("was reset: no acknowledgement"));
+}
+
+// What it says of cells decides nothing but what it is asked for.
+TEST_F(Lie, Cells) {
+    Innocent innocent;
+    Victim victim;
+    sidra_ioctl_weights_create create{victim.context.handle, SIDRA_ENCODING_OFFSET, 16, 16, SIDRA_WEIGHTS_RIGHTS};
+    ASSERT_EQ(victim.node.call(SIDRA_IOCTL_WEIGHTS_CREATE, create), 0);
+    sidra_cmd program = packet(SIDRA_CMD_PROGRAM);
+    program.weights.weights = create.index;
+    program.weights.rows = program.weights.cols = program.weights.stride = 16;
+    program.weights.addr = victim.buffer.va;
+    ASSERT_EQ(victim.user.wait(victim.user.push(program)), 0);
+    const auto programmed = [&](int error = 0) {
+        sidra_ioctl_weights_query query{};
+        query.context = victim.context.handle;
+        query.index = create.index;
+        EXPECT_EQ(victim.node.call(SIDRA_IOCTL_WEIGHTS_QUERY, query), error);
+        return query.programmed_rows;
+    };
+    EXPECT_EQ(programmed(), 16u);
+    for (const sidra_chip_lie lie : {SIDRA_LIE_XBAR_HEADERS, SIDRA_LIE_SHORT_READ}) {
+        ASSERT_TRUE(tell(lie));
+        EXPECT_EQ(programmed(), 0u) << "not what was there before";
+        EXPECT_EQ(programmed(), 16u);
+    }
+    ASSERT_TRUE(tell(SIDRA_LIE_ADMIN_RESULT));
+    programmed(-EIO);
+    EXPECT_EQ(programmed(), 16u);
+    ASSERT_TRUE(tell(SIDRA_LIE_INT_STATUS));
+    EXPECT_EQ(programmed(), 16u) << "without its interrupt";
+    innocent.work();
+}
+
+TEST_F(Lie, Clock) {
+    Innocent innocent;
+    ASSERT_TRUE(tell(SIDRA_LIE_CLOCK));
+    sidra_ioctl_device_clock clock{};
+    EXPECT_EQ(innocent.node().call(SIDRA_IOCTL_DEVICE_CLOCK, clock), 0);
+    innocent.work();
+}
+
+TEST_F(Lie, NeverReadyAgain) {
+    Innocent innocent;
+    sidra_ioctl_device_reset reset{};
+    ASSERT_TRUE(tell(SIDRA_LIE_NEVER_READY));
+    EXPECT_EQ(innocent.node().call(SIDRA_IOCTL_DEVICE_RESET, reset), -ENODEV);
+    EXPECT_TRUE(logged("does not become ready"));
+    sidra_ioctl_device_query query{};
+    EXPECT_TRUE(eventually([&] { return innocent.node().call(SIDRA_IOCTL_DEVICE_QUERY, query) == 0; }))
+        << "it is tried again";
+    innocent.lose_and_recover(SIDRA_FAULT_RESET);
+}
+
+// When the driver comes to it.
+TEST_F(Lie, AtTheBeginning) {
+    const auto query = [] {
+        sidra_ioctl_device_query device{};
+        EXPECT_EQ(Node().call(SIDRA_IOCTL_DEVICE_QUERY, device), 0);
+        return device;
+    };
+    const sidra_ioctl_device_query truth = query();
+    const struct {
+        sidra_chip_lie lie;
+        const char* refused;  // nullptr: believed
+        uint64_t l3_size;
+    } lies[] = {{SIDRA_LIE_L3_SIZE, nullptr, truth.l3_size},
+                {SIDRA_LIE_NO_L3, nullptr, 0},
+                {SIDRA_LIE_XBAR_HEADERS, nullptr, truth.l3_size},
+                {SIDRA_LIE_GEOMETRY, "does not understand", 0},
+                {SIDRA_LIE_NVM, "named weights cannot be read", 0},
+                {SIDRA_LIE_ADMIN_RESULT, "named weights cannot be read", 0}};
+    { Innocent().work(); }  // there are cells to be found
+    for (const auto& one : lies) {
+        SCOPED_TRACE(one.lie);
+        ASSERT_TRUE(card.unbind());
+        ASSERT_TRUE(tell(one.lie));
+        if (one.refused) {
+            const std::string driver = "/sys/bus/pci/drivers/sidra/";
+            EXPECT_FALSE(write_text(driver + "bind", card.name()));
+            EXPECT_NE(access(kNode, F_OK), 0);
+            EXPECT_TRUE(logged(one.refused));
+        } else {
+            ASSERT_TRUE(card.bind());
+            EXPECT_EQ(query().l3_size, one.l3_size);
+            { Innocent().work(); }
+            Node node;
+            Context context(node);
+            sidra_ioctl_buffer_create create{4096, SIDRA_BUFFER_LOCAL, 0, 0};
+            EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_CREATE, create), one.l3_size ? 0 : -ENOSPC);
+            node.close();
+            ASSERT_TRUE(card.unbind());
+        }
+        ASSERT_TRUE(tell(SIDRA_LIE_NONE) && card.bind());
+        EXPECT_EQ(query().l3_size, truth.l3_size);
+        EXPECT_EQ(query().xbars_free, truth.xbars_free);
+        { Innocent().work(); }
+    }
+}
+
+}  // namespace
+}  // namespace sidra::test
