@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An io_uring, with the system calls alone.
+// A ring of io_uring, with the system calls alone.
 #ifndef SIDRA_TESTS_RING_H
 #define SIDRA_TESTS_RING_H
 
@@ -57,12 +57,15 @@ class Ring {
         return sqe;
     }
     int enter(unsigned wait = 0) {
+        // A thread of the kernel may have to be woken: it takes what is there then.
+        const bool wake = __atomic_load_n(word(params_.sq_off.flags), __ATOMIC_SEQ_CST) & IORING_SQ_NEED_WAKEUP;
         const __kernel_timespec patience{kPatienceMs / 1000, 0};
         io_uring_getevents_arg arg{};
         arg.ts = reinterpret_cast<uintptr_t>(&patience);
-        const int done =
-            static_cast<int>(syscall(SYS_io_uring_enter, fd, added_, wait,
-                                     wait ? IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG : 0, &arg, sizeof arg));
+        const int done = static_cast<int>(
+            syscall(SYS_io_uring_enter, fd, added_, wait,
+                    (wait ? IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG : 0) | (wake ? IORING_ENTER_SQ_WAKEUP : 0),
+                    &arg, sizeof arg));
         if (done >= 0) added_ -= static_cast<unsigned>(done);
         return done;
     }
@@ -82,6 +85,12 @@ class Ring {
             __atomic_store_n(word(params_.cq_off.head), head, __ATOMIC_RELEASE);
         }
         return results;
+    }
+
+    // Whatever has come.
+    void forget() {
+        __atomic_store_n(word(params_.cq_off.head), __atomic_load_n(word(params_.cq_off.tail), __ATOMIC_ACQUIRE),
+                         __ATOMIC_RELEASE);
     }
 
     int fd = -1;
