@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Priorities and fairness, counted in slices: no clock, no threads.
+#include <set>
+
 #include "bench.h"
 #include "packets.h"
 
@@ -11,10 +13,11 @@ constexpr unsigned kPackets = 8000;
 
 struct Load {
     Context& context;
+    uint64_t src = 0;
     std::vector<Queue*> queues;
 
     Load(Bench& bench, std::initializer_list<uint8_t> priorities) : context(bench.context(16)) {
-        const uint64_t src = context.alloc(kPiece);
+        src = context.alloc(kPiece);
         for (const uint8_t priority : priorities) {
             const uint64_t dst = context.alloc(kPiece);
             Queue& queue = context.queue({.log2 = 13, .priority = priority, .reports = false});
@@ -99,6 +102,24 @@ TEST(Schedule, ContextsShareEquallyWhateverTheirQueues) {
     run_until(bench, {&hog, &single}, 48 * unit);
     EXPECT_NEAR(static_cast<double>(single.done()) / unit, 24, 3)
         << "round-robin is between contexts: half, whatever the other brings";
+}
+
+// Shares are of time, not of what the chip had expected: but a turn costs at most eight times that.
+TEST(Schedule, WhoTakesLongerThanEstimatedPaysForIt) {
+    const double unit = packets_in_a_slice();
+    Bench bench({.pages = 32768});
+    Load slow(bench, {1}), other(bench, {1});
+    std::set<uint64_t> pages;
+    for (uint64_t at = 0; at < 2 * kPiece + kPage; at += kPage)
+        if (const Translation page = slow.context.space().raw(slow.src + at); page.cause == SIDRA_FAULT_NONE)
+            pages.insert(page.address);
+    bench.set_dma_hook([&](uint64_t bus) {
+        if (pages.contains(bus & ~(kPage - 1))) bench.clock() += 100'000'000;
+    });
+    slow.start();
+    other.start();
+    run_until(bench, {&slow, &other}, 45 * unit);
+    EXPECT_NEAR(static_cast<double>(slow.done()) / unit, 5, 1.5) << "one turn of nine";
 }
 
 TEST(Schedule, QueuesOfOneContextShareEqually) {

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Which queue runs, on which thread; loading of contexts and queues.
+#include <algorithm>
 #include <new>
 
 #include "chip.h"
 #include "slice.h"
 
 namespace sidra::chip {
+namespace {
+
+constexpr uint64_t kOverrunMax = 8;  // times the estimate that a turn is charged at most
+
+}  // namespace
 
 bool well_formed(const sidra_hw_context& entry) {
     return entry.flags == SIDRA_HW_CONTEXT_VALID && entry.page_table != 0 && entry.page_table % SIDRA_PAGE_SIZE == 0 &&
@@ -158,6 +164,8 @@ bool Chip::run_queue(const Scheduler::Pick& pick, const Lender& lender) {
     }
     Slice::Outcome outcome = Slice::Outcome::kIdle;
     uint64_t work = 0;
+    const bool shared = scheduler_.any_ready(pick.context, pick.queue);
+    const uint64_t begin = shared ? clock_ns() : 0;
     if (scheduler_.stale(pick.context, pick.queue, pick.epoch)) {
         // Reset since the doorbell was taken.
     } else if (stopped(pick.context, pick.queue)) {
@@ -177,8 +185,12 @@ bool Chip::run_queue(const Scheduler::Pick& pick, const Lender& lender) {
     const uint64_t claim = queue.claim.exchange(0);
     if (outcome == Slice::Outcome::kMore) look_again(queue, pick.epoch);
     if (claim != Queue::kClaimed) look_again(queue, static_cast<uint32_t>(claim >> Queue::kEpochShift));
-    if (scheduler_.any_ready(pick.context, pick.queue))
-        scheduler_.charge(pick, work);  // alone, there is nobody to share with
+    if (scheduler_.any_ready(pick.context, pick.queue)) {  // alone, there is nobody to share with
+        // Work that takes longer than estimated (memory that no cache holds, pages of an IOMMU) is paid for by who
+        // brings it: all threads are his that long. Not without limit: this thread may just not have been running.
+        const uint64_t took = shared ? (clock_ns() - begin) * pool_.threads() : 0;
+        scheduler_.charge(pick, std::clamp(took, work, kOverrunMax * work));
+    }
     return true;
 }
 
