@@ -68,6 +68,16 @@ BOOTS = {
         ],
         [r"Kernel panic - not syncing: sysrq triggered crash"],
     ),
+    # The test itself cannot be told: it would be asleep.
+    "awake": (
+        ["--smp", "1"],
+        [
+            ("does-not-sleep", 20, "ask-host wake", None),
+            ("ends", 20, "busybox poweroff -f", "the guest did not survive it"),
+            ("guest", None, None, "wake: .*"),
+        ],
+        [],
+    ),
     # What only the debug kernel sees. It is asked for leaks after the last test.
     "debug": (
         ["--smp", "2", "--kernel", "debug"],
