@@ -50,12 +50,12 @@ bool eventually(Reached reached) {
 // Tells the QEMU that this guest runs in; false where nobody can.
 inline bool qmp(const std::string& command) { return system(("qmp " + command + " >/dev/null 2>&1").c_str()) == 0; }
 
-// Turns a fault knob of the card. Like qmp(), without the second that its interpreter takes to start in here.
-inline bool knob(const char* name, uint64_t value) {
+// Turns a fault knob of a card. Like qmp(), without the second that its interpreter takes to start in here.
+inline bool knob(const char* name, uint64_t value, unsigned card = 0) {
     const std::string command =
         R"({"execute": "qmp_capabilities", "id": "hello"}
-{"execute": "qom-set", "id": "knob", "arguments": {"path": "/machine/peripheral/sidra0", "property": ")" +
-        std::string(name) + R"(", "value": )" + std::to_string(value) + "}}\n";
+{"execute": "qom-set", "id": "knob", "arguments": {"path": "/machine/peripheral/sidra)" +
+        std::to_string(card) + R"(", "property": ")" + name + R"(", "value": )" + std::to_string(value) + "}}\n";
     const int fd = open("/dev/qemu", O_RDWR | O_CLOEXEC);
     if (write(fd, command.data(), command.size()) < 0) return false;
     FILE* port = fdopen(fd, "r");

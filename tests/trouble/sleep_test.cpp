@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Suspend: what has nothing under way goes on afterwards as if nothing had been. Away from the host's folders, which
 // do not survive it.
+#include <linux/sync_file.h>
+
 #include "world.h"
 
 namespace sidra::test {
@@ -156,6 +158,35 @@ TEST_F(Sleep, ACallThatWaitsIsLost) {
     ASSERT_TRUE(sleep_now(kDevices));
     EXPECT_EQ(state_of(context), SIDRA_CONTEXT_LOST);
     EXPECT_EQ(queue.wait(1), -EIO);
+}
+
+// What it waits for ends while its own card sleeps, or is about to.
+TEST_F(Sleep, AJobThatWaitsForAnotherCard) {
+    const Parameter impatient("drain_timeout_ms", "50");
+    const Node node, other("/dev/sidra1");
+    ASSERT_GE(other.fd, 0);
+    const Context context(node), its_context(other);
+    Queue kernel(context, SIDRA_QUEUE_KERNEL), stalled(its_context, SIDRA_QUEUE_KERNEL);
+    const std::vector<sidra_cmd> packets = {nop()};
+    sidra_ioctl_submit first = stalled.request(packets), second = kernel.request(packets);
+    first.flags = second.flags = SIDRA_SUBMIT_OUT_FENCE;
+    ASSERT_TRUE(knob("stall", 1, 1));
+    ASSERT_EQ(other.call(SIDRA_IOCTL_SUBMIT, first), 0);
+    second.in_fence_fd = first.out_fence_fd;
+    ASSERT_EQ(node.call(SIDRA_IOCTL_SUBMIT, second), 0);
+    ASSERT_TRUE(sleep_now(kPlatform));
+    ASSERT_TRUE(knob("stall", 0, 1));
+    EXPECT_EQ(state_of(its_context), SIDRA_CONTEXT_LOST);
+    EXPECT_EQ(state_of(context), SIDRA_CONTEXT_OK);
+    pollfd signalled{second.out_fence_fd, POLLIN, 0};
+    EXPECT_EQ(poll(&signalled, 1, static_cast<int>(kPatienceMs)), 1);
+    sync_file_info info{};
+    EXPECT_EQ(ioctl(second.out_fence_fd, SYNC_IOC_FILE_INFO, &info), 0);
+    EXPECT_EQ(info.status, -EIO);
+    EXPECT_EQ(kernel.submit({nop()}), 0);
+    EXPECT_EQ(kernel.wait(2), 0);
+    close(first.out_fence_fd);
+    close(second.out_fence_fd);
 }
 
 TEST_F(Sleep, AChipThatDoesNotComeBack) {
