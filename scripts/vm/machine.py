@@ -225,7 +225,7 @@ class Machine:
             self._monitor.close()
         self._monitor = None
 
-    def wait_for(self, what, done, seconds=60.0):
+    def wait_for(self, what, done, seconds=120.0):
         """Asks until something has happened. done(): what it is, once it is so."""
         end = time.monotonic() + seconds
         while not (found := done()):
