@@ -185,7 +185,7 @@ void no_acknowledgement(Both& both) {
     const Parameter impatient("admin_timeout_ms", "200");
     sidra_ioctl_buffer_unbind unbind{both.victim.context().handle, both.victim.buffer().handle,
                                      both.victim.buffer().va};
-    ASSERT_TRUE(impatient.good && knob("no-quiesce-ack", 1));
+    ASSERT_TRUE(impatient.good && knob("no-quiesce-ack", 3));
     EXPECT_EQ(both.victim.node().call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0) << "by force";
     EXPECT_EQ(state_of(both.victim.context()), SIDRA_CONTEXT_LOST);
     ASSERT_TRUE(knob("no-quiesce-ack", 0));
