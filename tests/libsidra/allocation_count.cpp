@@ -16,7 +16,14 @@ void* counted(size_t size, size_t alignment) {
     ++allocations;
     void* memory = nullptr;
     if (posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, size != 0 ? size : 1) != 0)
-        throw std::bad_alloc();
+        return nullptr;
+    return memory;
+}
+void* counted(size_t size) { return counted(size, alignof(std::max_align_t)); }
+void* counted(size_t size, std::align_val_t alignment) { return counted(size, static_cast<size_t>(alignment)); }
+
+void* or_throw(void* memory) {
+    if (memory == nullptr) throw std::bad_alloc();
     return memory;
 }
 
@@ -29,10 +36,18 @@ uint64_t thread_allocations() { return allocations; }
 }  // namespace sidra::test
 
 // Matching pairs: all of them go through malloc and free.
-void* operator new(size_t size) { return counted(size, alignof(std::max_align_t)); }
-void* operator new[](size_t size) { return counted(size, alignof(std::max_align_t)); }
-void* operator new(size_t size, std::align_val_t alignment) { return counted(size, static_cast<size_t>(alignment)); }
-void* operator new[](size_t size, std::align_val_t alignment) { return counted(size, static_cast<size_t>(alignment)); }
+void* operator new(size_t size) { return or_throw(counted(size)); }
+void* operator new[](size_t size) { return or_throw(counted(size)); }
+void* operator new(size_t size, std::align_val_t alignment) { return or_throw(counted(size, alignment)); }
+void* operator new[](size_t size, std::align_val_t alignment) { return or_throw(counted(size, alignment)); }
+void* operator new(size_t size, const std::nothrow_t&) noexcept { return counted(size); }
+void* operator new[](size_t size, const std::nothrow_t&) noexcept { return counted(size); }
+void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+    return counted(size, alignment);
+}
+void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+    return counted(size, alignment);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
