@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+#include "gdb_stub.h"
+
+#include <charconv>
+#include <optional>
+
+namespace sidra::core {
+
+namespace {
+
+constexpr char kInterrupt = 0x03;
+constexpr size_t kPacketMax = 4096;  // what we say we take; a longer one is dropped
+
+// As GDB numbers them: x0 to x31, pc, and control registers from 65 on.
+constexpr uint32_t kPc = 32, kFirstCsr = 65;
+
+struct Csr {
+    const char* name;
+    uint32_t number;
+    uint32_t State::*value;
+};
+constexpr Csr kCsrs[] = {
+    {"mstatus", 0x300, &State::mstatus},   {"mie", 0x304, &State::mie},   {"mtvec", 0x305, &State::mtvec},
+    {"mscratch", 0x340, &State::mscratch}, {"mepc", 0x341, &State::mepc}, {"mcause", 0x342, &State::mcause},
+    {"mtval", 0x343, &State::mtval},       {"mip", 0x344, &State::mip},
+};
+
+const std::string& description() {
+    static const std::string xml = [] {
+        std::string text =
+            "<?xml version=\"1.0\"?><!DOCTYPE target SYSTEM \"gdb-target.dtd\"><target version=\"1.0\">"
+            "<architecture>riscv:rv32</architecture><feature name=\"org.gnu.gdb.riscv.cpu\">";
+        constexpr const char* kNames[] = {"zero", "ra", "sp", "gp", "tp",  "t0",  "t1", "t2", "fp", "s1", "a0",
+                                          "a1",   "a2", "a3", "a4", "a5",  "a6",  "a7", "s2", "s3", "s4", "s5",
+                                          "s6",   "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6"};
+        for (const char* name : kNames) text += std::string("<reg name=\"") + name + "\" bitsize=\"32\"/>";
+        text += "<reg name=\"pc\" bitsize=\"32\" type=\"code_ptr\"/></feature><feature name=\"org.gnu.gdb.riscv.csr\">";
+        for (const Csr& csr : kCsrs)
+            text += std::string("<reg name=\"") + csr.name + "\" bitsize=\"32\" regnum=\"" +
+                    std::to_string(kFirstCsr + csr.number) + "\"/>";
+        return text + "</feature></target>";
+    }();
+    return xml;
+}
+
+std::string hex(std::span<const uint8_t> bytes) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    std::string text;
+    for (const uint8_t byte : bytes) {
+        text += kDigits[byte >> 4];
+        text += kDigits[byte & 15];
+    }
+    return text;
+}
+std::string hex_word(uint32_t value) {
+    const uint8_t bytes[] = {static_cast<uint8_t>(value), static_cast<uint8_t>(value >> 8),
+                             static_cast<uint8_t>(value >> 16), static_cast<uint8_t>(value >> 24)};
+    return hex(bytes);
+}
+
+// The whole text is one number.
+std::optional<uint32_t> number(std::string_view text) {
+    uint32_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+std::optional<std::vector<uint8_t>> bytes_of(std::string_view text) {
+    if (text.size() % 2 != 0) return std::nullopt;
+    std::vector<uint8_t> bytes;
+    for (size_t i = 0; i < text.size(); i += 2) {
+        const auto value = number(text.substr(i, 2));
+        if (!value) return std::nullopt;
+        bytes.push_back(static_cast<uint8_t>(*value));
+    }
+    return bytes;
+}
+std::optional<uint32_t> word_of(std::string_view text) {
+    const auto bytes = bytes_of(text);
+    if (!bytes || bytes->size() != 4) return std::nullopt;
+    return uint32_t{(*bytes)[0]} | uint32_t{(*bytes)[1]} << 8 | uint32_t{(*bytes)[2]} << 16 |
+           uint32_t{(*bytes)[3]} << 24;
+}
+
+// Splits at the separator; the second part is empty without one.
+std::pair<std::string_view, std::string_view> split(std::string_view text, char separator) {
+    const size_t at = text.find(separator);
+    if (at == std::string_view::npos) return {text, {}};
+    return {text.substr(0, at), text.substr(at + 1)};
+}
+
+uint8_t sum(std::string_view text) {
+    uint8_t total = 0;
+    for (const char c : text) total = static_cast<uint8_t>(total + static_cast<uint8_t>(c));
+    return total;
+}
+std::string framed(const std::string& packet) {
+    const uint8_t check[] = {sum(packet)};
+    return "$" + packet + "#" + hex(check);
+}
+
+const std::string kOk = "OK", kStop = "S05";
+// Numbers are ours: 1 is a request that makes no sense, 14 an address where nothing is.
+const std::string kMalformed = "E01", kNothingThere = "E0e";
+
+}  // namespace
+
+void GdbStub::attach() {
+    received_.clear();
+    running_ = false;
+}
+
+void GdbStub::detach() {
+    for (const uint32_t address : breakpoints_) core_.set_breakpoint(address, false);
+    breakpoints_.clear();
+    running_ = true;
+}
+
+std::string GdbStub::stopped() {
+    running_ = false;
+    return framed(kStop);
+}
+
+std::string GdbStub::receive(std::string_view bytes) {
+    std::string replies;
+    received_ += bytes;
+    for (;;) {
+        const size_t start = received_.find_first_of(std::string{'$', kInterrupt});
+        if (start == std::string::npos) {  // acknowledgements
+            received_.clear();
+            return replies;
+        }
+        received_.erase(0, start);
+        if (received_[0] == kInterrupt) {
+            received_.erase(0, 1);
+            if (running_) replies += stopped();
+            continue;
+        }
+        const size_t end = received_.find('#');
+        if (end == std::string::npos || received_.size() < end + 3) {
+            if (received_.size() > kPacketMax) received_.clear();
+            return replies;
+        }
+        const std::string packet = received_.substr(1, end - 1);
+        const bool whole = number(received_.substr(end + 1, 2)) == sum(packet);
+        received_.erase(0, end + 3);
+        if (!whole) {
+            replies += '-';
+            continue;
+        }
+        replies += '+';
+        if (packet == "c") running_ = true;  // answered when it stops
+        else replies += framed(answer(packet));
+    }
+}
+
+std::string GdbStub::answer(std::string_view packet) {
+    const char command = packet.empty() ? '\0' : packet[0];
+    const std::string_view rest = packet.substr(packet.empty() ? 0 : 1);
+    switch (command) {
+        case '?':
+            return kStop;
+        case 'g':
+            return read_registers();
+        case 'G':
+            return write_registers(rest);
+        case 'p':
+            return read_register(rest);
+        case 'P':
+            return write_register(rest);
+        case 'm':
+            return read_memory(rest);
+        case 'M':
+            return write_memory(rest);
+        case 's':
+            if (!rest.empty()) return kMalformed;
+            core_.step();
+            return kStop;
+        case 'Z':
+            return change_breakpoint(rest, true);
+        case 'z':
+            return change_breakpoint(rest, false);
+        case 'H':
+            return kOk;  // there is one thread
+        case 'D':
+            detach();
+            return kOk;
+        case 'q':
+            return query(packet);
+    }
+    return "";  // not known, says the protocol
+}
+
+uint32_t* GdbStub::register_at(uint32_t n) const {
+    if (n < kPc) return &core_.state().x[n];
+    if (n == kPc) return &core_.state().pc;
+    for (const Csr& csr : kCsrs)
+        if (n == kFirstCsr + csr.number) return &(core_.state().*csr.value);
+    return nullptr;
+}
+
+std::string GdbStub::read_registers() const {
+    std::string text;
+    for (uint32_t n = 0; n <= kPc; n++) text += hex_word(*register_at(n));
+    return text;
+}
+
+std::string GdbStub::write_registers(std::string_view text) {
+    if (text.size() != 8 * (kPc + 1) || !bytes_of(text)) return kMalformed;
+    for (uint32_t n = 1; n <= kPc; n++) *register_at(n) = *word_of(text.substr(8 * n, 8));
+    core_.state().pc &= ~3u;
+    return kOk;
+}
+
+std::string GdbStub::read_register(std::string_view text) const {
+    const auto n = number(text);
+    const uint32_t* value = n ? register_at(*n) : nullptr;
+    return value ? hex_word(*value) : kMalformed;
+}
+
+std::string GdbStub::write_register(std::string_view assignment) {
+    const auto [name, text] = split(assignment, '=');
+    const auto n = number(name), value = word_of(text);
+    if (!n || !value || *n >= kFirstCsr || !register_at(*n)) return kMalformed;
+    if (*n != 0) *register_at(*n) = *n == kPc ? *value & ~3u : *value;
+    return kOk;
+}
+
+std::string GdbStub::read_memory(std::string_view range) const {
+    const auto [from, length] = split(range, ',');
+    const auto address = number(from), bytes = number(length);
+    if (!address || !bytes) return kMalformed;
+    std::vector<uint8_t> memory(std::min<size_t>(*bytes, kPacketMax / 2));
+    return core_.read(*address, memory) ? hex(memory) : kNothingThere;
+}
+
+std::string GdbStub::write_memory(std::string_view text) {
+    const auto [range, data] = split(text, ':');
+    const auto [to, length] = split(range, ',');
+    const auto address = number(to), count = number(length);
+    const auto bytes = bytes_of(data);
+    if (!address || !count || !bytes || bytes->size() != *count) return kMalformed;
+    return core_.write(*address, *bytes) ? kOk : kNothingThere;
+}
+
+// Software and hardware breakpoints are the same here: memory is not changed by either.
+std::string GdbStub::change_breakpoint(std::string_view what, bool on) {
+    const auto [kind, place] = split(what, ',');
+    if (kind != "0" && kind != "1") return "";
+    const auto address = number(split(place, ',').first);
+    if (!address || *address % 4 != 0) return kMalformed;
+    core_.set_breakpoint(*address, on);
+    if (on) breakpoints_.insert(*address);
+    else breakpoints_.erase(*address);
+    return kOk;
+}
+
+std::string GdbStub::query(std::string_view packet) const {
+    if (packet.starts_with("qSupported")) return "PacketSize=1000;qXfer:features:read+;hwbreak+;swbreak+";
+    if (packet == "qAttached") return "1";
+    constexpr std::string_view kRead = "qXfer:features:read:target.xml:";
+    if (!packet.starts_with(kRead)) return "";
+    const auto [from, length] = split(packet.substr(kRead.size()), ',');
+    const auto offset = number(from), count = number(length);
+    if (!offset || !count) return kMalformed;
+    const std::string& xml = description();
+    if (*offset >= xml.size()) return "l";
+    const std::string part = xml.substr(*offset, std::min<size_t>(*count, kPacketMax - 8));
+    return (*offset + part.size() < xml.size() ? "m" : "l") + part;
+}
+
+}  // namespace sidra::core
