@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# Physics of the cells and their wires, as engines.cmake: include it in the directory that makes the target. No contraction: sums are
+# fused where the source says so, so that all instruction sets give the same bits.
+
+set(_physics ${CMAKE_CURRENT_LIST_DIR})
+set(SIDRA_PHYSICS_SOURCES ${_physics}/wires.cpp ${_physics}/wires_scalar.cpp)
+set_source_files_properties(${SIDRA_PHYSICS_SOURCES} PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
+    list(APPEND SIDRA_PHYSICS_SOURCES ${_physics}/wires_avx2.cpp ${_physics}/wires_avx512.cpp)
+    set_source_files_properties(${_physics}/wires_avx2.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-mavx2;-mfma")
+    set_source_files_properties(${_physics}/wires_avx512.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-mavx512f")
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    list(APPEND SIDRA_PHYSICS_SOURCES ${_physics}/wires_neon.cpp)
+    set_source_files_properties(${_physics}/wires_neon.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
+endif()
