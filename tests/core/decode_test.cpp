@@ -86,9 +86,9 @@ bool legal(uint32_t instruction) {
 // Whether the core takes it; and if not, that nothing has happened but the trap.
 bool taken(Machine& machine, uint32_t instruction) {
     constexpr uint32_t kAt = kRam.base + 0x1000;
-    machine.core.reset();
     machine.put(kAt, {instruction});
     core::State& state = machine.core.state();
+    state = {};
     state.pc = kAt;
     state.mtvec = 0x40;
     for (uint32_t i = 1; i < 32; i++) state.x[i] = kRam.base + 0x2000 + 4 * i;
