@@ -9,6 +9,7 @@ A test fails by its exit status, by its deadline, and when the kernel complains 
 or ends early. Results: as TAP in DIR/tap, the kernel's console in DIR/console.log, for scripts/summary.py in DIR/ctest.xml and DIR/results/;
 a line for each report of the kernel's in DIR/reports, which is there only if the run came to its end.
 """
+import os
 import re
 import shutil
 import sys
@@ -172,12 +173,14 @@ def main():
     parser.add_argument("lists", type=Path, nargs="+", metavar="LIST", help="tests")
     parser.add_argument("--logs", type=Path, metavar="DIR", help="where results and logs go (default: build/vm of the tree)")
     parser.add_argument("--grace", type=float, default=60, metavar="SECONDS", help="how long after a deadline the guest counts as hung (default 60)")
-    parser.add_argument("--patience", type=float, metavar="FACTOR", help="by how much all deadlines are longer (default 1, with the debug kernel 4)")
+    parser.add_argument("--patience", type=float, metavar="FACTOR", help="by how much all deadlines are longer (default 1, with the debug kernel 4; ten times as much with CHECK=full)")
+    parser.add_argument("--check", choices=["fast", "full"], default=os.environ.get("CHECK") or "fast",
+                        help="how often is tried what needs luck to fail (CHECK; default fast)")
     opts = parser.parse_args()
     machine.die_in_order()
     opts.source = opts.source.resolve()
     logs = (opts.logs or opts.source / "build/vm").resolve()
-    patience = opts.patience or (4 if opts.kernel == "debug" else 1)
+    patience = opts.patience or (4 if opts.kernel == "debug" else 1) * (10 if opts.check == "full" else 1)
     tests = []
     for path in opts.lists:
         read_list(path, tests)
@@ -203,7 +206,7 @@ def main():
         listed = Path(folder) / "tests"
         listed.write_text(lines)
         # From outside of the host's folders: guest/detach.
-        job = f"export SIDRA_VM_DEVICES={opts.devices} SIDRA_VM_SMALL={opts.small}\ncd /\ntests.py /job/tests {grace / 6:g}\n"
+        job = f"export SIDRA_VM_DEVICES={opts.devices} SIDRA_VM_SMALL={opts.small} CHECK={opts.check}\ncd /\ntests.py /job/tests {grace / 6:g}\n"
         with machine.Machine(opts, job, checks=True, logs=logs, channel="tap", files=[listed], load=False) as guest:
             print(f"vm: {len(tests)} tests in a guest with {opts.smp} CPUs, {opts.devices} cards and {opts.small} small, IOMMU {opts.iommu}, {guest.accel}"
                   f"{', debug kernel' if opts.kernel == 'debug' else ''}", flush=True)

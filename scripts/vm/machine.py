@@ -324,8 +324,18 @@ def kvm_works(qemu, root):
     return works
 
 
+class Parser(argparse.ArgumentParser):
+    """Takes no default that it would refuse as an option: they come from the environment."""
+    def parse_args(self, *given):
+        opts = super().parse_args(*given)
+        for action in self._actions:
+            if action.choices and getattr(opts, action.dest) not in action.choices:
+                self.error(f"{action.dest.upper()}={getattr(opts, action.dest)}: choose from {', '.join(action.choices)}")
+        return opts
+
+
 def parser(description):
-    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = Parser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     options(made)
     return made
 
