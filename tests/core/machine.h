@@ -14,7 +14,7 @@ namespace sidra::test {
 inline constexpr core::Range kRom{0, 0x4000}, kRam{0x10000000, 0x8000};
 inline constexpr uint32_t kDevice = 0x40000000;  // one page of registers
 
-struct Device : core::Bus {
+struct Device final : core::Bus {
     bool load(uint32_t address, uint32_t bytes, uint32_t* value) override {
         if (address - kDevice >= 4096) return false;
         loads++;

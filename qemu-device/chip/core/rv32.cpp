@@ -147,9 +147,9 @@ uint8_t Rv32::rights_at(uint32_t address) const {
         if ((config & kPmpMode) == kPmpTor) {
             matches = word >= (i == 0 ? 0 : pmp_address(i - 1, false)) && word < pmp_address(i, false);
         } else if ((config & kPmpMode) == kPmpNapot) {
-            const uint32_t address = pmp_address(i, true);
-            const uint32_t span = address ^ (address + 1);  // the bits up to and with the lowest zero: not compared
-            matches = ((word ^ address) & ~span) == 0;
+            const uint32_t pattern = pmp_address(i, true);
+            const uint32_t span = pattern ^ (pattern + 1);  // the bits up to and with the lowest zero: not compared
+            matches = ((word ^ pattern) & ~span) == 0;
         }
         if (matches) return config & kPmpLock ? config & kPmpRwx : kRead | kWrite | kExecute;
     }

@@ -96,8 +96,8 @@ class Rv32 {
    private:
     struct Op {
         uint16_t code = 0;  // see rv32.cpp; 0: not decoded
-        uint8_t rd, rs1, rs2;
-        int32_t imm;  // a sum with pc, where it is one
+        uint8_t rd = 0, rs1 = 0, rs2 = 0;
+        int32_t imm = 0;  // a sum with pc, where it is one
     };
     struct Region {
         Range range;
