@@ -14,10 +14,11 @@ namespace {
     X(End)                                                                                                             \
     X(Apart)                                                                                                           \
     X(FetchFault)                                                                                                      \
-    X(Illegal) X(Breakpoint) X(Li) X(Jal) X(Jalr) X(Beq) X(Bne) X(Blt) X(Bge) X(Bltu) X(Bgeu) X(Lb) X(Lh) X(Lw) X(Lbu) \
-        X(Lhu) X(Sb) X(Sh) X(Sw) X(Addi) X(Slti) X(Sltiu) X(Xori) X(Ori) X(Andi) X(Slli) X(Srli) X(Srai) X(Add) X(Sub) \
-            X(Sll) X(Slt) X(Sltu) X(Xor) X(Srl) X(Sra) X(Or) X(And) X(Mul) X(Mulh) X(Mulhsu) X(Mulhu) X(Div) X(Divu)   \
-                X(Rem) X(Remu) X(Fence) X(Ecall) X(Ebreak) X(Mret) X(Wfi) X(Csr)
+    X(Illegal)                                                                                                         \
+    X(Breakpoint) X(Li) X(Jal) X(Jalr) X(Beq) X(Bne) X(Blt) X(Bge) X(Bltu) X(Bgeu) X(Lb) X(Lh) X(Lw) X(Lbu) X(Lhu)     \
+        X(Sb) X(Sh) X(Sw) X(Addi) X(Slti) X(Sltiu) X(Xori) X(Ori) X(Andi) X(Slli) X(Srli) X(Srai) X(Add) X(Sub) X(Sll) \
+            X(Slt) X(Sltu) X(Xor) X(Srl) X(Sra) X(Or) X(And) X(Mul) X(Mulh) X(Mulhsu) X(Mulhu) X(Div) X(Divu) X(Rem)   \
+                X(Remu) X(Fence) X(Ecall) X(Ebreak) X(Mret) X(Wfi) X(Csr)
 
 enum Code : uint16_t {
 #define X(name) kOp##name,
