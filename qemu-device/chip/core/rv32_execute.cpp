@@ -9,16 +9,16 @@ namespace sidra::core {
 namespace {
 
 // Everything an Op can be. kOpUndecoded is 0.
-#define OPS(X)                                                                                                         \
-    X(Undecoded)                                                                                                       \
-    X(End)                                                                                                             \
-    X(Apart)                                                                                                           \
-    X(FetchFault)                                                                                                      \
-    X(Illegal)                                                                                                         \
-    X(Breakpoint) X(Li) X(Jal) X(Jalr) X(Beq) X(Bne) X(Blt) X(Bge) X(Bltu) X(Bgeu) X(Lb) X(Lh) X(Lw) X(Lbu) X(Lhu)     \
-        X(Sb) X(Sh) X(Sw) X(Addi) X(Slti) X(Sltiu) X(Xori) X(Ori) X(Andi) X(Slli) X(Srli) X(Srai) X(Add) X(Sub) X(Sll) \
-            X(Slt) X(Sltu) X(Xor) X(Srl) X(Sra) X(Or) X(And) X(Mul) X(Mulh) X(Mulhsu) X(Mulhu) X(Div) X(Divu) X(Rem)   \
-                X(Remu) X(Fence) X(Ecall) X(Ebreak) X(Mret) X(Wfi) X(Csr)
+// clang-format off
+#define OPS(X)                                                                       \
+    X(Undecoded) X(End) X(Apart) X(FetchFault) X(Illegal) X(Breakpoint)              \
+    X(Li) X(Jal) X(Jalr) X(Beq) X(Bne) X(Blt) X(Bge) X(Bltu) X(Bgeu)                 \
+    X(Lb) X(Lh) X(Lw) X(Lbu) X(Lhu) X(Sb) X(Sh) X(Sw)                                \
+    X(Addi) X(Slti) X(Sltiu) X(Xori) X(Ori) X(Andi) X(Slli) X(Srli) X(Srai)          \
+    X(Add) X(Sub) X(Sll) X(Slt) X(Sltu) X(Xor) X(Srl) X(Sra) X(Or) X(And)            \
+    X(Mul) X(Mulh) X(Mulhsu) X(Mulhu) X(Div) X(Divu) X(Rem) X(Remu)                  \
+    X(Fence) X(Ecall) X(Ebreak) X(Mret) X(Wfi) X(Csr)
+// clang-format on
 
 enum Code : uint16_t {
 #define X(name) kOp##name,
