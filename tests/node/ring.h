@@ -40,11 +40,12 @@ class Ring {
     Ring(const Ring&) = delete;
     Ring& operator=(const Ring&) = delete;
 
-    // A thread of the kernel may take it at once: all of it has to be there.
+    // Until enter(), nobody sees it: a thread of the kernel would take half of what is linked.
     io_uring_sqe* add(int file, uint32_t op, const sidra_uring_cmd& cmd, uint64_t user,
                       const sidra_cmd* packet = nullptr, uint8_t flags = 0) {
-        const uint32_t tail = *word(params_.sq_off.tail), mask = *word(params_.sq_off.ring_mask);
-        auto* sqe = reinterpret_cast<io_uring_sqe*>(sqes_ + (tail & mask) * sqe_size_);
+        if (added_ == 0) tail_ = *word(params_.sq_off.tail);  // another process may have moved it
+        const uint32_t at = tail_++ & *word(params_.sq_off.ring_mask);
+        auto* sqe = reinterpret_cast<io_uring_sqe*>(sqes_ + at * sqe_size_);
         std::memset(static_cast<void*>(sqe), 0, sqe_size_);
         sqe->opcode = IORING_OP_URING_CMD;
         sqe->fd = file;
@@ -53,12 +54,12 @@ class Ring {
         sqe->flags = flags;
         std::memcpy(reinterpret_cast<uint8_t*>(sqe) + 48, &cmd, sizeof cmd);
         if (packet) std::memcpy(reinterpret_cast<uint8_t*>(sqe) + 64, packet, sizeof *packet);
-        word(params_.sq_off.array)[tail & mask] = tail & mask;
-        __atomic_store_n(word(params_.sq_off.tail), tail + 1, __ATOMIC_RELEASE);
+        word(params_.sq_off.array)[at] = at;
         added_++;
         return sqe;
     }
     int enter(unsigned wait = 0) {
+        if (added_ != 0) __atomic_store_n(word(params_.sq_off.tail), tail_, __ATOMIC_SEQ_CST);
         // A thread of the kernel may have to be woken: it takes what is there then.
         const bool wake = __atomic_load_n(word(params_.sq_off.flags), __ATOMIC_SEQ_CST) & IORING_SQ_NEED_WAKEUP;
         const __kernel_timespec patience{kPatienceMs / 1000, 0};
@@ -103,6 +104,7 @@ class Ring {
     io_uring_params params_{};
     size_t sqe_size_ = 0, size_ = 0, sqes_size_ = 0;
     uint8_t *memory_ = nullptr, *sqes_ = nullptr;
+    uint32_t tail_ = 0;
     unsigned added_ = 0;
 };
 
