@@ -126,7 +126,9 @@ TEST_F(NodeHotPath, AnInterruptWritesNoRegisterForThoseWhoStillWait) {
         sleepers.push_back(std::make_unique<Queue>(context, SIDRA_QUEUE_USER));
         ASSERT_EQ(arm(*sleepers.back(), 1), 0);
     }
-    const uint64_t writes = card.counter("mmio_writes"), interrupts = card.counter("interrupts");
+    // What looks without an interrupt may come first.
+    const auto looks = [&] { return card.counter("interrupts") + card.counter("rechecks"); };
+    const uint64_t writes = card.counter("mmio_writes"), before = looks();
     for (uint64_t round = 1; round <= kRounds; round++) {
         ASSERT_EQ(arm(queue, round), 0);
         queue.push(nop());
@@ -136,7 +138,7 @@ TEST_F(NodeHotPath, AnInterruptWritesNoRegisterForThoseWhoStillWait) {
         ASSERT_EQ(read(event, &count, sizeof count), static_cast<ssize_t>(sizeof count));
         EXPECT_EQ(count, 1u) << "nobody else is woken";
     }
-    EXPECT_GE(card.counter("interrupts") - interrupts, kRounds / 2) << "few were found without";
+    EXPECT_GE(looks() - before, kRounds);
     EXPECT_EQ(card.counter("mmio_writes") - writes, kRounds) << "that of each call alone";
     close(event);
 }
