@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // GDB's protocol, spoken as GDB does.
-#include "gdb_stub.h"
+#include "gdb_server.h"
 
 #include <gtest/gtest.h>
 
@@ -24,18 +24,18 @@ class Gdb : public testing::Test {
    protected:
     Gdb() {
         machine.put(0, {addi(a0, a0, 1), addi(a0, a0, 1), jal(zero, -8)});
-        stub.attach();
+        server.attach();
     }
     // The answer, without its frame; the acknowledgement is looked at.
     std::string ask(const std::string& packet) {
-        const std::string reply = stub.receive(framed(packet));
+        const std::string reply = server.receive(framed(packet));
         EXPECT_EQ(reply.substr(0, 2), "+$") << packet;
         const std::string text = reply.substr(2, reply.find('#') - 2);
         EXPECT_EQ(reply, "+" + framed(text));
         return text;
     }
     Machine machine;
-    core::GdbStub stub{machine.core};
+    core::GdbServer server{machine.core};
 };
 
 TEST_F(Gdb, SaysWhatItIsAndHowItStands) {
@@ -91,11 +91,11 @@ TEST_F(Gdb, MemoryAndWhatRunsThen) {
 
 TEST_F(Gdb, RunsToABreakpointAndOn) {
     EXPECT_EQ(ask("Z0,4,4"), "OK");
-    EXPECT_EQ(stub.receive(framed("c")), "+");
-    EXPECT_TRUE(stub.running());
+    EXPECT_EQ(server.receive(framed("c")), "+");
+    EXPECT_TRUE(server.running());
     EXPECT_EQ(machine.core.run(1000), Rv32::Stop::kBreakpoint);
-    EXPECT_EQ(stub.stopped(), framed("S05"));
-    EXPECT_FALSE(stub.running());
+    EXPECT_EQ(server.stopped(), framed("S05"));
+    EXPECT_FALSE(server.running());
     EXPECT_EQ(machine.pc(), 4u);
     EXPECT_EQ(ask("s"), "S05");
     EXPECT_EQ(machine.pc(), 8u);
@@ -105,27 +105,27 @@ TEST_F(Gdb, RunsToABreakpointAndOn) {
 
 TEST_F(Gdb, CtrlCStopsAndDetachingLetsGo) {
     EXPECT_EQ(ask("Z1,0,4"), "OK");
-    EXPECT_EQ(stub.receive("+" + framed("c") + "\x03"), "+" + framed("S05"));
-    EXPECT_FALSE(stub.running());
-    EXPECT_EQ(stub.receive("\x03"), "") << "it stands already";
+    EXPECT_EQ(server.receive("+" + framed("c") + "\x03"), "+" + framed("S05"));
+    EXPECT_FALSE(server.running());
+    EXPECT_EQ(server.receive("\x03"), "") << "it stands already";
     EXPECT_EQ(ask("D"), "OK");
-    EXPECT_TRUE(stub.running());
+    EXPECT_TRUE(server.running());
     EXPECT_EQ(machine.core.run(1000), Rv32::Stop::kBudget) << "no breakpoint is left";
 }
 
 TEST_F(Gdb, TakesPiecesAndRefusesDamage) {
     const std::string packet = framed("m0,4");
-    for (size_t i = 0; i + 1 < packet.size(); i++) EXPECT_EQ(stub.receive(packet.substr(i, 1)), "");
-    EXPECT_EQ(stub.receive(packet.substr(packet.size() - 1)), "+" + framed("13051500"));
-    EXPECT_EQ(stub.receive("$m0,4#00"), "-");
-    EXPECT_EQ(stub.receive("$m0,4#zz"), "-");
+    for (size_t i = 0; i + 1 < packet.size(); i++) EXPECT_EQ(server.receive(packet.substr(i, 1)), "");
+    EXPECT_EQ(server.receive(packet.substr(packet.size() - 1)), "+" + framed("13051500"));
+    EXPECT_EQ(server.receive("$m0,4#00"), "-");
+    EXPECT_EQ(server.receive("$m0,4#zz"), "-");
     for (const char* nonsense : {"m",      "m0",       "mx,y",   "m0,4x", "M0,4:00",
                                  "M0,1:0", "M0,1:0g",  "G00",    "Gzz",   "p",
                                  "p21",    "pfffffff", "P5",     "P5=00", "P382=00000000",
                                  "Z0",     "Z0,x,4",   "Z0,2,4", "s4",    "qXfer:features:read:target.xml:x"})
         EXPECT_EQ(ask(nonsense), "E01") << nonsense;
     for (const char* unknown : {"", "Z2,0,4", "X0,0:", "vCont?", "qC", "!"}) EXPECT_EQ(ask(unknown), "") << unknown;
-    EXPECT_EQ(stub.receive("$" + std::string(100'000, 'a')), "") << "is not kept for ever";
+    EXPECT_EQ(server.receive("$" + std::string(100'000, 'a')), "") << "is not kept for ever";
     EXPECT_EQ(ask("?"), "S05");
     EXPECT_EQ(ask("mffffffff,ffffffff"), "E0e");
     EXPECT_EQ(machine.word(0), addi(a0, a0, 1));

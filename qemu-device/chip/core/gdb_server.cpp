@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "gdb_stub.h"
+#include "gdb_server.h"
 
 #include <charconv>
 #include <optional>
@@ -105,23 +105,23 @@ const std::string kMalformed = "E01", kNothingThere = "E0e";
 
 }  // namespace
 
-void GdbStub::attach() {
+void GdbServer::attach() {
     received_.clear();
     running_ = false;
 }
 
-void GdbStub::detach() {
+void GdbServer::detach() {
     for (const uint32_t address : breakpoints_) core_.set_breakpoint(address, false);
     breakpoints_.clear();
     running_ = true;
 }
 
-std::string GdbStub::stopped() {
+std::string GdbServer::stopped() {
     running_ = false;
     return framed(kStop);
 }
 
-std::string GdbStub::receive(std::string_view bytes) {
+std::string GdbServer::receive(std::string_view bytes) {
     std::string replies;
     received_ += bytes;
     for (;;) {
@@ -154,7 +154,7 @@ std::string GdbStub::receive(std::string_view bytes) {
     }
 }
 
-std::string GdbStub::answer(std::string_view packet) {
+std::string GdbServer::answer(std::string_view packet) {
     const char command = packet.empty() ? '\0' : packet[0];
     const std::string_view rest = packet.substr(packet.empty() ? 0 : 1);
     switch (command) {
@@ -191,7 +191,7 @@ std::string GdbStub::answer(std::string_view packet) {
     return "";  // not known, says the protocol
 }
 
-uint32_t* GdbStub::register_at(uint32_t n) const {
+uint32_t* GdbServer::register_at(uint32_t n) const {
     if (n < kPc) return &core_.state().x[n];
     if (n == kPc) return &core_.state().pc;
     for (const Csr& csr : kCsrs)
@@ -199,26 +199,26 @@ uint32_t* GdbStub::register_at(uint32_t n) const {
     return nullptr;
 }
 
-std::string GdbStub::read_registers() const {
+std::string GdbServer::read_registers() const {
     std::string text;
     for (uint32_t n = 0; n <= kPc; n++) text += hex_word(*register_at(n));
     return text;
 }
 
-std::string GdbStub::write_registers(std::string_view text) {
+std::string GdbServer::write_registers(std::string_view text) {
     if (text.size() != 8 * (kPc + 1) || !bytes_of(text)) return kMalformed;
     for (uint32_t n = 1; n <= kPc; n++) *register_at(n) = *word_of(text.substr(8 * n, 8));
     core_.state().pc &= ~3u;
     return kOk;
 }
 
-std::string GdbStub::read_register(std::string_view text) const {
+std::string GdbServer::read_register(std::string_view text) const {
     const auto n = number(text);
     const uint32_t* value = n ? register_at(*n) : nullptr;
     return value ? hex_word(*value) : kMalformed;
 }
 
-std::string GdbStub::write_register(std::string_view assignment) {
+std::string GdbServer::write_register(std::string_view assignment) {
     const auto [name, text] = split(assignment, '=');
     const auto n = number(name), value = word_of(text);
     if (!n || !value || *n >= kFirstCsr || !register_at(*n)) return kMalformed;
@@ -226,7 +226,7 @@ std::string GdbStub::write_register(std::string_view assignment) {
     return kOk;
 }
 
-std::string GdbStub::read_memory(std::string_view range) const {
+std::string GdbServer::read_memory(std::string_view range) const {
     const auto [from, length] = split(range, ',');
     const auto address = number(from), bytes = number(length);
     if (!address || !bytes) return kMalformed;
@@ -234,7 +234,7 @@ std::string GdbStub::read_memory(std::string_view range) const {
     return core_.read(*address, memory) ? hex(memory) : kNothingThere;
 }
 
-std::string GdbStub::write_memory(std::string_view text) {
+std::string GdbServer::write_memory(std::string_view text) {
     const auto [range, data] = split(text, ':');
     const auto [to, length] = split(range, ',');
     const auto address = number(to), count = number(length);
@@ -244,7 +244,7 @@ std::string GdbStub::write_memory(std::string_view text) {
 }
 
 // Software and hardware breakpoints are the same here: memory is not changed by either.
-std::string GdbStub::change_breakpoint(std::string_view what, bool on) {
+std::string GdbServer::change_breakpoint(std::string_view what, bool on) {
     const auto [kind, place] = split(what, ',');
     if (kind != "0" && kind != "1") return "";
     const auto address = number(split(place, ',').first);
@@ -255,7 +255,7 @@ std::string GdbStub::change_breakpoint(std::string_view what, bool on) {
     return kOk;
 }
 
-std::string GdbStub::query(std::string_view packet) const {
+std::string GdbServer::query(std::string_view packet) const {
     if (packet.starts_with("qSupported")) return "PacketSize=1000;qXfer:features:read+;hwbreak+;swbreak+";
     if (packet == "qAttached") return "1";
     constexpr std::string_view kRead = "qXfer:features:read:target.xml:";

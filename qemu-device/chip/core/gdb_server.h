@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // GDB's remote protocol for the core ("Debugging with GDB", appendix E). Knows no sockets: bytes in, bytes out.
-#ifndef SIDRA_CORE_GDB_STUB_H
-#define SIDRA_CORE_GDB_STUB_H
+#ifndef SIDRA_CORE_GDB_SERVER_H
+#define SIDRA_CORE_GDB_SERVER_H
 
 #include <string>
 #include <string_view>
@@ -11,9 +11,9 @@
 namespace sidra::core {
 
 // One debugger. While it is attached the core runs only if running() says so.
-class GdbStub {
+class GdbServer {
    public:
-    explicit GdbStub(Rv32& core) : core_(core) {}
+    explicit GdbServer(Rv32& core) : core_(core) {}
 
     // The debugger has come: the core stands still.
     void attach();
