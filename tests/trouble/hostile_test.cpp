@@ -187,7 +187,7 @@ void endless_programs(Villain& v) {
         if (v.user.next - v.user.timeline() < 60) v.user.push(call);
         v.revive(v.user);
         v.deeds++;
-        usleep(100);
+        v.user.wait(v.user.timeline() + 1, in_ms(1));
     }
 }
 
