@@ -88,7 +88,9 @@ TEST_F(Lie, TimelineAhead) {
     EXPECT_TRUE(logged("this cannot be"));
     ASSERT_TRUE(tell(SIDRA_LIE_TIMELINE_AHEAD));
     EXPECT_EQ(victim.user.wait(victim.user.push(nop())), 0);
-    victim.expect_copy(victim.user);  // the next word is true again
+    value = victim.user.push(nop());  // whose word is true again; until then there is nothing to wait for
+    EXPECT_TRUE(eventually([&] { return victim.user.timeline() == value; }));
+    victim.expect_copy(victim.user);
     innocent.work();
 }
 
