@@ -17,7 +17,7 @@ using test::FailingNew;
 
 // Packets of all kinds that need memory: scratch for rows that lie apart, weights, many mappings, threads, waiting.
 struct Mixture {
-    Mixture() : bench({.workers = 3}) {
+    Mixture() : bench({.workers = 2}) {
         Context& context = bench.context();
         compute = &context.queue();
         waiter = &context.queue();

@@ -26,7 +26,12 @@ class File {
    public:
     explicit File(size_t size) : bytes(size) {
         std::mt19937_64 random(size);
-        for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+        size_t at = 0;  // eight bytes at once: a sanitizer looks at each step
+        for (; at + 8 <= size; at += 8) {
+            const uint64_t word = random();
+            std::memcpy(&bytes[at], &word, 8);
+        }
+        for (; at < size; at++) bytes[at] = static_cast<uint8_t>(random());
         char name[] = "/tmp/sidra-file-XXXXXX";
         fd = mkstemp(name);
         EXPECT_GE(fd, 0);
