@@ -163,10 +163,11 @@ void sidra_ctx_revoke(struct sidra_ctx *ctx)
 	sidra_map_zap_doorbell(ctx);
 }
 
+/* Signed: a record that the chip made up of ones is earlier than all that happened, and not the latest for ever. */
 static void keep_later(struct sidra_fault *latest, const struct sidra_fault *fault)
 {
 	if (fault->cause != SIDRA_FAULT_NONE &&
-	    (latest->cause == SIDRA_FAULT_NONE || fault->clock_ns >= latest->clock_ns))
+	    (latest->cause == SIDRA_FAULT_NONE || (s64)fault->clock_ns >= (s64)latest->clock_ns))
 		*latest = *fault;
 }
 

@@ -137,6 +137,9 @@ TEST_F(Lie, FaultRecord) {
     EXPECT_EQ(context.fault.cause, 0xffff) << "handed on as it came";
     ASSERT_EQ(victim.user.reset(), 0);
     victim.expect_copy(victim.user);
+    EXPECT_EQ(victim.user.wait(victim.user.push(packet(SIDRA_CMD_INVALID))), -EIO);
+    ASSERT_EQ(victim.node.call(SIDRA_IOCTL_CONTEXT_QUERY, context), 0);
+    EXPECT_EQ(context.fault.cause, SIDRA_FAULT_OPCODE) << "what was made up is not the latest for ever";
     innocent.work();
 }
 
