@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the management core sees: its memory, and the registers of the blocks around it. The contract of firmware/ and of the chip
+ * (qemu-device/chip/management); hosts see uapi/sidra_hw.h. All of it is our decision, but for sizes and clock of the core (RV32IM at 100 MHz, 64 KiB
+ * ROM, 256 KiB RAM), which are public facts about Y1.
+ *
+ * Rules
+ * - Registers are 32 bits and take aligned 32-bit accesses. Anything else, and what is not listed, is an access fault.
+ * - A command is done when the store that gives it has retired: the core stands still for as long as it takes, in device time. Its result is
+ *   enum sidra_mgmt_result, and nothing has changed unless it is OK or DIFFERENT.
+ * - Local addresses are addresses in the core's RAM.
+ */
+#ifndef SIDRA_MANAGEMENT_H
+#define SIDRA_MANAGEMENT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SIDRA_MGMT_ROM			0x00000000u
+#define SIDRA_MGMT_ROM_SIZE		0x00010000u
+#define SIDRA_MGMT_RAM			0x10000000u
+#define SIDRA_MGMT_RAM_SIZE		0x00040000u
+#define SIDRA_MGMT_CYCLE_NS		10u
+
+enum sidra_mgmt_result {
+	SIDRA_MGMT_OK		= 0,
+	SIDRA_MGMT_DIFFERENT	= 1,	/* VERIFY: the signature is not of that */
+	SIDRA_MGMT_BAD_COMMAND	= 2,
+	SIDRA_MGMT_BAD_RANGE	= 3,	/* not in RAM or flash as a whole, too much at once, or empty */
+	SIDRA_MGMT_BUS_ERROR	= 4,	/* COPY: the host refused; some of it may have been stored */
+	SIDRA_MGMT_READ_ONLY	= 5	/* FLASH: the recovery slot */
+};
+
+/* ---- System: what hosts see of the core, and why it runs -------------------------------------------------------- */
+
+#define SIDRA_MGMT_SYSTEM_ID		0x40000000u	/* SIDRA_ID_MAGIC */
+#define SIDRA_MGMT_SYSTEM_REASON	0x40000004u	/* enum sidra_boot_reason */
+#define SIDRA_MGMT_SYSTEM_STAGE		0x40000008u	/* enum sidra_boot_stage, for SIDRA_REG_STATUS */
+#define SIDRA_MGMT_SYSTEM_HEARTBEAT	0x4000000cu	/* for SIDRA_REG_HEARTBEAT */
+#define SIDRA_MGMT_SYSTEM_PANIC		0x40000010u	/* a code, not 0, for SIDRA_REG_PANIC: the core stops until it is reset */
+#define SIDRA_MGMT_SYSTEM_SECURITY	0x40000014u	/* lowest security version that may boot; a write raises it, for ever */
+#define SIDRA_MGMT_SYSTEM_RESTART	0x40000018u	/* write enum sidra_boot_reason: the core starts anew, in its ROM */
+
+/* ---- Timer: cycles since power-on ------------------------------------------------------------------------------- */
+
+#define SIDRA_MGMT_TIMER_NOW		0x40001000u	/* low half; latches the high one */
+#define SIDRA_MGMT_TIMER_NOW_HIGH	0x40001004u
+#define SIDRA_MGMT_TIMER_COMPARE	0x40001008u	/* timer interrupt while now >= compare; all ones after a reset. Write the high half */
+#define SIDRA_MGMT_TIMER_COMPARE_HIGH	0x4000100cu	/* as ones first, so that no mixture of two values is ever due */
+
+/* ---- Interrupts: the external one while PENDING & ENABLE -------------------------------------------------------- */
+
+#define SIDRA_MGMT_IRQ_PENDING		0x40002000u	/* SIDRA_MGMT_IRQ_*; write 1 to clear */
+#define SIDRA_MGMT_IRQ_ENABLE		0x40002004u
+#define   SIDRA_MGMT_IRQ_MAILBOX	(1u << 0)	/* the host rang the mailbox */
+#define   SIDRA_MGMT_IRQ_WATCHDOG	(1u << 1)	/* half of the watchdog's time is over */
+#define   SIDRA_MGMT_IRQ_ALL		3u
+
+/* ---- Watchdog: starts the core anew when it was not fed ---------------------------------------------------------- */
+
+#define SIDRA_MGMT_WATCHDOG_PERIOD	0x40003000u	/* cycles; 0: off, as after a reset. A write feeds it, too */
+#define SIDRA_MGMT_WATCHDOG_FEED	0x40003004u	/* write SIDRA_MGMT_WATCHDOG_FOOD */
+#define   SIDRA_MGMT_WATCHDOG_FOOD	0x46454544u	/* "FEED" */
+
+/* ---- Copy: between the host's memory and RAM -------------------------------------------------------------------- */
+
+#define SIDRA_MGMT_COPY_BUS		0x40004000u	/* bus address, low half */
+#define SIDRA_MGMT_COPY_BUS_HIGH	0x40004004u
+#define SIDRA_MGMT_COPY_LOCAL		0x40004008u
+#define SIDRA_MGMT_COPY_BYTES		0x4000400cu	/* 1 .. SIDRA_MGMT_COPY_MAX */
+#define   SIDRA_MGMT_COPY_MAX		65536u
+#define SIDRA_MGMT_COPY_COMMAND		0x40004010u
+#define   SIDRA_MGMT_COPY_FROM_HOST	1u
+#define   SIDRA_MGMT_COPY_TO_HOST	2u
+#define SIDRA_MGMT_COPY_RESULT		0x40004014u
+
+/* ---- Verify: SHA-256 (FIPS 180-4) and Ed25519 (RFC 8032) ---------------------------------------------------------- */
+
+#define SIDRA_MGMT_VERIFY_ADDRESS	0x40005000u	/* RAM or ROM */
+#define SIDRA_MGMT_VERIFY_BYTES		0x40005004u
+#define SIDRA_MGMT_VERIFY_COMMAND	0x40005008u
+#define   SIDRA_MGMT_VERIFY_BEGIN	1u		/* of a SHA-256 */
+#define   SIDRA_MGMT_VERIFY_ADD		2u		/* those bytes */
+#define   SIDRA_MGMT_VERIFY_END		3u		/* DIGEST holds it */
+#define   SIDRA_MGMT_VERIFY_SIGNATURE	4u		/* whether SIGNATURE is that of KEY for those bytes: OK or DIFFERENT */
+#define SIDRA_MGMT_VERIFY_RESULT	0x4000500cu
+#define SIDRA_MGMT_VERIFY_DIGEST	0x40005020u	/* 8 words */
+#define SIDRA_MGMT_VERIFY_KEY		0x40005040u	/* 8 words, public */
+#define SIDRA_MGMT_VERIFY_SIG		0x40005080u	/* 16 words */
+
+/* ---- Flash: boot record, two slots for images, and the recovery image ------------------------------------------- */
+
+#define SIDRA_MGMT_FLASH_OFFSET		0x40006000u
+#define SIDRA_MGMT_FLASH_LOCAL		0x40006004u
+#define SIDRA_MGMT_FLASH_BYTES		0x40006008u	/* 1 .. SIDRA_MGMT_FLASH_SECTOR for PROGRAM */
+#define SIDRA_MGMT_FLASH_COMMAND	0x4000600cu
+#define   SIDRA_MGMT_FLASH_READ		1u
+#define   SIDRA_MGMT_FLASH_ERASE	2u		/* the sector at OFFSET: all ones */
+#define   SIDRA_MGMT_FLASH_PROGRAM	3u		/* clears bits; sets none */
+#define SIDRA_MGMT_FLASH_RESULT		0x40006010u
+
+#define SIDRA_MGMT_FLASH_SIZE		0x00100000u
+#define SIDRA_MGMT_FLASH_SECTOR		0x00001000u
+#define SIDRA_MGMT_FLASH_RECORD		0x00000000u	/* SIDRA_MGMT_FLASH_RECORDS sectors, written in turn */
+#define SIDRA_MGMT_FLASH_RECORDS	2u
+#define SIDRA_MGMT_FLASH_SLOT(n)	(0x00010000u + (n) * SIDRA_MGMT_FLASH_SLOT_SIZE)
+#define SIDRA_MGMT_FLASH_SLOT_SIZE	0x00050000u
+#define SIDRA_MGMT_SLOT_A		0u
+#define SIDRA_MGMT_SLOT_B		1u
+#define SIDRA_MGMT_SLOT_RECOVERY	2u		/* filled at the factory, read-only */
+
+/* ---- Mailbox: the host's registers, as it wrote them ------------------------------------------------------------ */
+
+#define SIDRA_MGMT_MAILBOX_REQUEST	0x40007000u	/* bus address of the request ring, low half */
+#define SIDRA_MGMT_MAILBOX_REQUEST_HIGH	0x40007004u
+#define SIDRA_MGMT_MAILBOX_REPLY	0x40007008u
+#define SIDRA_MGMT_MAILBOX_REPLY_HIGH	0x4000700cu
+#define SIDRA_MGMT_MAILBOX_ENTRIES	0x40007010u
+#define SIDRA_MGMT_MAILBOX_DOORBELL	0x40007014u	/* request write index */
+#define SIDRA_MGMT_MAILBOX_REPLY_READ	0x40007018u
+#define SIDRA_MGMT_MAILBOX_REPLY_INDEX	0x4000701cu	/* written here: for the host, which gets SIDRA_INT_MAILBOX */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SIDRA_MANAGEMENT_H */

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT
+// Registers and commands of the blocks, and time.
+#include "unit.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sidra::management {
+namespace {
+
+// How long commands take, in cycles: our decision, of the order of such blocks and of serial NOR flash at 100 MB/s.
+constexpr uint64_t kCopyStart = 100, kCopyBytesPerCycle = 8;
+constexpr uint64_t kHashBytesPerCycle = 1, kSignatureCycles = 100'000;
+constexpr uint64_t kFlashStart = 100, kFlashReadBytesPerCycle = 1, kFlashProgramCyclesPerByte = 200;
+constexpr uint64_t kFlashEraseCycles = 4'000'000;
+
+uint32_t high(uint64_t value) { return static_cast<uint32_t>(value >> 32); }
+uint64_t join(const uint32_t (&halves)[2]) { return halves[0] | uint64_t{halves[1]} << 32; }
+
+}  // namespace
+
+Unit::Unit(std::span<const uint8_t> rom, Surroundings& surroundings)
+    : surroundings_(surroundings),
+      core_({SIDRA_MGMT_ROM, SIDRA_MGMT_ROM_SIZE}, {SIDRA_MGMT_RAM, SIDRA_MGMT_RAM_SIZE}, *this),
+      buffer_(std::max(SIDRA_MGMT_RAM_SIZE, SIDRA_MGMT_ROM_SIZE)) {
+    core_.write(SIDRA_MGMT_ROM, rom);
+    restart(SIDRA_BOOT_POWER_ON);
+}
+
+void Unit::restart(sidra_boot_reason reason) {
+    const uint64_t cycles = core_.state().cycles;
+    core_.reset();
+    core_.state().cycles = cycles;
+    registers_ = {};
+    registers_.timer_compare = kNever;
+    restart_ = kNoRestart;
+    reason_ = reason;
+    stage_ = SIDRA_STAGE_RESET;
+    heartbeat_ = 0;
+    panic_ = 0;
+    reply_index_ = 0;
+    rung_ = false;
+    write_mailbox({});
+}
+
+void Unit::raise_security_version(uint32_t least) { security_version_ = std::max(security_version_, least); }
+
+// ---- The host's side ----
+
+void Unit::write_mailbox(const MailboxRegisters& registers) {
+    mailbox_request_ = registers.request;
+    mailbox_reply_ = registers.reply;
+    mailbox_entries_ = registers.entries;
+    mailbox_doorbell_ = registers.doorbell;
+    mailbox_reply_read_ = registers.reply_read;
+}
+
+void Unit::ring(const MailboxRegisters& registers) {
+    write_mailbox(registers);
+    rung_ = true;
+}
+
+// ---- Time ----
+
+uint64_t Unit::watchdog_due() const {
+    if (registers_.watchdog_period == 0) return kNever;
+    return registers_.watchdog_fed +
+           (registers_.watchdog_warned ? registers_.watchdog_period : registers_.watchdog_period / 2);
+}
+
+uint64_t Unit::next_event() const { return std::min(registers_.timer_compare, watchdog_due()); }
+
+void Unit::set_lines() {
+    core_.set_pending(core::kTimer, cycle() >= registers_.timer_compare);
+    core_.set_pending(core::kExternal, registers_.irq_pending & registers_.irq_enable);
+}
+
+void Unit::take_events() {
+    if (rung_.exchange(false)) registers_.irq_pending |= SIDRA_MGMT_IRQ_MAILBOX;
+    if (cycle() >= watchdog_due()) {
+        if (registers_.watchdog_warned) restart_ = SIDRA_BOOT_WATCHDOG;
+        registers_.watchdog_warned = 1;
+        registers_.irq_pending |= SIDRA_MGMT_IRQ_WATCHDOG;
+    }
+    if (restart_ != kNoRestart) {
+        const auto reason = static_cast<sidra_boot_reason>(restart_);
+        restart(reason);
+        if (reason == SIDRA_BOOT_WATCHDOG) surroundings_.interrupt_host(SIDRA_INT_FIRMWARE);
+    }
+    set_lines();
+}
+
+uint64_t Unit::run(uint64_t now, uint64_t most) {
+    core::State& state = core_.state();
+    const uint64_t end = std::min(now, state.cycles + most);
+    take_events();
+    while (state.cycles < end && panic_ == 0) {
+        // One that is due, and nobody minds, does not come again.
+        const uint64_t event = next_event();
+        const uint64_t until = event > state.cycles ? std::min(end, event) : end;
+        const core::Rv32::Stop stop = core_.run(until - state.cycles);
+        if (stop == core::Rv32::Stop::kBreakpoint) return kNever;
+        if (stop == core::Rv32::Stop::kWaiting) state.cycles = until;
+        take_events();
+    }
+    if (panic_ != 0) {
+        state.cycles = std::max(state.cycles, now);
+        return kNever;
+    }
+    if (!state.waiting) return state.cycles;
+    return next_event() > state.cycles ? next_event() : kNever;
+}
+
+// ---- Registers ----
+
+// Those that are no more than what was written.
+uint32_t* Unit::plain_register(uint32_t address) {
+    Registers& r = registers_;
+    const auto word = [&](uint32_t base, auto& words) -> uint32_t* {
+        return address - base < sizeof words ? &words[(address - base) / 4] : nullptr;
+    };
+    for (uint32_t* found :
+         {word(SIDRA_MGMT_COPY_BUS, r.copy_bus), word(SIDRA_MGMT_VERIFY_DIGEST, r.verifier.digest),
+          word(SIDRA_MGMT_VERIFY_KEY, r.verifier.key), word(SIDRA_MGMT_VERIFY_SIG, r.verifier.signature)})
+        if (found) return found;
+    switch (address) {
+        case SIDRA_MGMT_COPY_LOCAL:
+            return &r.copy_local;
+        case SIDRA_MGMT_COPY_BYTES:
+            return &r.copy_bytes;
+        case SIDRA_MGMT_COPY_RESULT:
+            return &r.copy_result;
+        case SIDRA_MGMT_VERIFY_ADDRESS:
+            return &r.verify_address;
+        case SIDRA_MGMT_VERIFY_BYTES:
+            return &r.verify_bytes;
+        case SIDRA_MGMT_VERIFY_RESULT:
+            return &r.verify_result;
+        case SIDRA_MGMT_FLASH_OFFSET:
+            return &r.flash_offset;
+        case SIDRA_MGMT_FLASH_LOCAL:
+            return &r.flash_local;
+        case SIDRA_MGMT_FLASH_BYTES:
+            return &r.flash_bytes;
+        case SIDRA_MGMT_FLASH_RESULT:
+            return &r.flash_result;
+        case SIDRA_MGMT_IRQ_ENABLE:
+            return &r.irq_enable;
+        default:
+            return nullptr;
+    }
+}
+
+bool Unit::load(uint32_t address, uint32_t bytes, uint32_t* value) {
+    if (bytes != 4) return false;
+    if (const uint32_t* plain = plain_register(address)) {
+        *value = *plain;
+        return true;
+    }
+    switch (address) {
+        case SIDRA_MGMT_SYSTEM_ID:
+            *value = SIDRA_ID_MAGIC;
+            return true;
+        case SIDRA_MGMT_SYSTEM_REASON:
+            *value = reason_;
+            return true;
+        case SIDRA_MGMT_SYSTEM_STAGE:
+            *value = stage_;
+            return true;
+        case SIDRA_MGMT_SYSTEM_HEARTBEAT:
+            *value = heartbeat_;
+            return true;
+        case SIDRA_MGMT_SYSTEM_PANIC:
+            *value = 0;  // else nobody would run to read it
+            return true;
+        case SIDRA_MGMT_SYSTEM_SECURITY:
+            *value = security_version_;
+            return true;
+        case SIDRA_MGMT_TIMER_NOW:
+            registers_.timer_latch = cycle();
+            *value = static_cast<uint32_t>(registers_.timer_latch);
+            return true;
+        case SIDRA_MGMT_TIMER_NOW_HIGH:
+            *value = high(registers_.timer_latch);
+            return true;
+        case SIDRA_MGMT_TIMER_COMPARE:
+            *value = static_cast<uint32_t>(registers_.timer_compare);
+            return true;
+        case SIDRA_MGMT_TIMER_COMPARE_HIGH:
+            *value = high(registers_.timer_compare);
+            return true;
+        case SIDRA_MGMT_IRQ_PENDING:
+            *value = registers_.irq_pending;
+            return true;
+        case SIDRA_MGMT_WATCHDOG_PERIOD:
+            *value = static_cast<uint32_t>(registers_.watchdog_period);
+            return true;
+        case SIDRA_MGMT_MAILBOX_REQUEST:
+            *value = static_cast<uint32_t>(mailbox_request_);
+            return true;
+        case SIDRA_MGMT_MAILBOX_REQUEST_HIGH:
+            *value = high(mailbox_request_);
+            return true;
+        case SIDRA_MGMT_MAILBOX_REPLY:
+            *value = static_cast<uint32_t>(mailbox_reply_);
+            return true;
+        case SIDRA_MGMT_MAILBOX_REPLY_HIGH:
+            *value = high(mailbox_reply_);
+            return true;
+        case SIDRA_MGMT_MAILBOX_ENTRIES:
+            *value = mailbox_entries_;
+            return true;
+        case SIDRA_MGMT_MAILBOX_DOORBELL:
+            *value = mailbox_doorbell_;
+            return true;
+        case SIDRA_MGMT_MAILBOX_REPLY_READ:
+            *value = mailbox_reply_read_;
+            return true;
+        case SIDRA_MGMT_MAILBOX_REPLY_INDEX:
+            *value = reply_index_;
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool Unit::store(uint32_t address, uint32_t bytes, uint32_t value) {
+    if (bytes != 4) return false;
+    switch (address) {
+        case SIDRA_MGMT_SYSTEM_STAGE:
+            stage_ = value & SIDRA_STATUS_STAGE_MASK;
+            return true;
+        case SIDRA_MGMT_SYSTEM_HEARTBEAT:
+            heartbeat_ = value;
+            return true;
+        case SIDRA_MGMT_SYSTEM_PANIC:
+            if (value == 0) return true;
+            panic_ = value;
+            stage_ = SIDRA_STAGE_PANIC;
+            core_.end_slice();
+            surroundings_.interrupt_host(SIDRA_INT_FIRMWARE);
+            return true;
+        case SIDRA_MGMT_SYSTEM_SECURITY:
+            raise_security_version(value);
+            return true;
+        case SIDRA_MGMT_SYSTEM_RESTART:
+            restart_ = std::min<uint32_t>(value, SIDRA_BOOT_UPDATE);
+            core_.end_slice();
+            return true;
+        case SIDRA_MGMT_TIMER_COMPARE:
+            registers_.timer_compare = (registers_.timer_compare & ~uint64_t{0xffffffff}) | value;
+            set_lines();
+            core_.end_slice();  // what was to be run until then is another
+            return true;
+        case SIDRA_MGMT_TIMER_COMPARE_HIGH:
+            registers_.timer_compare = (registers_.timer_compare & 0xffffffff) | uint64_t{value} << 32;
+            set_lines();
+            core_.end_slice();
+            return true;
+        case SIDRA_MGMT_IRQ_PENDING:
+            registers_.irq_pending &= ~value;
+            set_lines();
+            return true;
+        case SIDRA_MGMT_IRQ_ENABLE:
+            registers_.irq_enable = value & SIDRA_MGMT_IRQ_ALL;
+            set_lines();
+            return true;
+        case SIDRA_MGMT_WATCHDOG_PERIOD:
+            registers_.watchdog_period = value;
+            [[fallthrough]];
+        case SIDRA_MGMT_WATCHDOG_FEED:
+            if (address == SIDRA_MGMT_WATCHDOG_FEED && value != SIDRA_MGMT_WATCHDOG_FOOD) return true;
+            registers_.watchdog_fed = cycle();
+            registers_.watchdog_warned = 0;
+            core_.end_slice();
+            return true;
+        case SIDRA_MGMT_COPY_COMMAND:
+            registers_.copy_result = copy(value);
+            return true;
+        case SIDRA_MGMT_VERIFY_COMMAND:
+            registers_.verify_result = verify(value);
+            return true;
+        case SIDRA_MGMT_FLASH_COMMAND:
+            registers_.flash_result = flash(value);
+            return true;
+        case SIDRA_MGMT_MAILBOX_REPLY_INDEX:
+            reply_index_ = value;
+            surroundings_.interrupt_host(SIDRA_INT_MAILBOX);
+            return true;
+        case SIDRA_MGMT_COPY_RESULT:
+        case SIDRA_MGMT_VERIFY_RESULT:
+        case SIDRA_MGMT_FLASH_RESULT:
+            return false;
+        default:
+            break;
+    }
+    uint32_t* plain = plain_register(address);
+    if (plain) *plain = value;
+    return plain != nullptr;
+}
+
+// ---- Commands ----
+
+sidra_mgmt_result Unit::copy(uint32_t command) {
+    if (command != SIDRA_MGMT_COPY_FROM_HOST && command != SIDRA_MGMT_COPY_TO_HOST) return SIDRA_MGMT_BAD_COMMAND;
+    const uint32_t bytes = registers_.copy_bytes, local = registers_.copy_local;
+    if (bytes == 0 || bytes > SIDRA_MGMT_COPY_MAX || local < SIDRA_MGMT_RAM) return SIDRA_MGMT_BAD_RANGE;
+    const std::span<uint8_t> data(buffer_.data(), bytes);
+    if (!core_.read(local, data)) return SIDRA_MGMT_BAD_RANGE;
+    stand(kCopyStart + bytes / kCopyBytesPerCycle);
+    const uint64_t bus = join(registers_.copy_bus);
+    if (bus + bytes < bus) return SIDRA_MGMT_BUS_ERROR;
+    const bool done = command == SIDRA_MGMT_COPY_TO_HOST
+                          ? surroundings_.write_host(bus, data)
+                          : surroundings_.read_host(bus, data) && core_.write(local, data);
+    return done ? SIDRA_MGMT_OK : SIDRA_MGMT_BUS_ERROR;
+}
+
+sidra_mgmt_result Unit::verify(uint32_t command) {
+    Verifier& verifier = registers_.verifier;
+    switch (command) {
+        case SIDRA_MGMT_VERIFY_BEGIN:
+            verifier.begin();
+            return SIDRA_MGMT_OK;
+        case SIDRA_MGMT_VERIFY_END:
+            return verifier.end() ? SIDRA_MGMT_OK : SIDRA_MGMT_BAD_COMMAND;
+        case SIDRA_MGMT_VERIFY_ADD:
+        case SIDRA_MGMT_VERIFY_SIGNATURE:
+            break;
+        default:
+            return SIDRA_MGMT_BAD_COMMAND;
+    }
+    const uint32_t bytes = registers_.verify_bytes;
+    if (bytes == 0 || bytes > buffer_.size()) return SIDRA_MGMT_BAD_RANGE;
+    const std::span<uint8_t> data(buffer_.data(), bytes);
+    if (!core_.read(registers_.verify_address, data)) return SIDRA_MGMT_BAD_RANGE;
+    if (command == SIDRA_MGMT_VERIFY_ADD) {
+        if (!verifier.add(data)) return SIDRA_MGMT_BAD_COMMAND;
+        stand(bytes / kHashBytesPerCycle);
+        return SIDRA_MGMT_OK;
+    }
+    stand(kSignatureCycles);
+    return verifier.signature_is_of(data) ? SIDRA_MGMT_OK : SIDRA_MGMT_DIFFERENT;
+}
+
+sidra_mgmt_result Unit::flash(uint32_t command) {
+    const uint32_t offset = registers_.flash_offset, bytes = registers_.flash_bytes;
+    stand(kFlashStart);
+    if (command == SIDRA_MGMT_FLASH_ERASE) {
+        const sidra_mgmt_result result = flash_.erase(offset);
+        if (result == SIDRA_MGMT_OK) stand(kFlashEraseCycles);
+        return result;
+    }
+    if (command != SIDRA_MGMT_FLASH_READ && command != SIDRA_MGMT_FLASH_PROGRAM) return SIDRA_MGMT_BAD_COMMAND;
+    if (bytes > SIDRA_MGMT_RAM_SIZE || registers_.flash_local < SIDRA_MGMT_RAM) return SIDRA_MGMT_BAD_RANGE;
+    const std::span<uint8_t> data(buffer_.data(), bytes);
+    if (!core_.read(registers_.flash_local, data)) return SIDRA_MGMT_BAD_RANGE;
+    if (command == SIDRA_MGMT_FLASH_PROGRAM) {
+        const sidra_mgmt_result result = flash_.program(offset, data);
+        if (result == SIDRA_MGMT_OK) stand(bytes * kFlashProgramCyclesPerByte);
+        return result;
+    }
+    const sidra_mgmt_result result = flash_.read(offset, data);
+    if (result != SIDRA_MGMT_OK) return result;
+    stand(bytes / kFlashReadBytesPerCycle);
+    core_.write(registers_.flash_local, data);
+    return SIDRA_MGMT_OK;
+}
+
+}  // namespace sidra::management

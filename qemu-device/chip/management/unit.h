@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// The management core with its memory and the blocks around it: firmware/include/sidra_management.h says what firmware
+// sees. Time is the chip's: the core is never ahead of it, but by the command that it waits for.
+#ifndef SIDRA_MANAGEMENT_UNIT_H
+#define SIDRA_MANAGEMENT_UNIT_H
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "flash.h"
+#include "rv32.h"
+#include "sidra_hw.h"
+#include "sidra_management.h"
+#include "verifier.h"
+
+namespace sidra::management {
+
+// What the unit asks of the chip; called from run() only.
+class Surroundings {
+   public:
+    // All of it, or false.
+    virtual bool read_host(uint64_t bus, std::span<uint8_t> to) = 0;
+    virtual bool write_host(uint64_t bus, std::span<const uint8_t> from) = 0;
+    virtual void interrupt_host(uint32_t cause) = 0;  // SIDRA_INT_*
+
+   protected:
+    ~Surroundings() = default;
+};
+
+// What the host writes to the mailbox's registers.
+struct MailboxRegisters {
+    uint64_t request, reply;
+    uint32_t entries, doorbell, reply_read;
+};
+
+// One thread at a time, but for what says any thread.
+class Unit final : core::Bus {
+   public:
+    static constexpr uint64_t kNever = ~uint64_t{0};
+    // That is how long who calls run() may be away: some 0.1 ms of a processor's time.
+    static constexpr uint64_t kSlice = 50'000;
+
+    // `rom`: at most SIDRA_MGMT_ROM_SIZE bytes; copied. Powered on at cycle 0.
+    Unit(std::span<const uint8_t> rom, Surroundings& surroundings);
+
+    // Starts the core anew in its ROM. RAM stays (for a dump), and so do flash, clock and the lowest security version.
+    void restart(sidra_boot_reason reason);
+
+    // Runs the core to cycle `now` of the chip's, `most` cycles at most. Returns the cycle at which there is more to
+    // do: not after `now`, if `most` was too little; kNever, if it waits for nothing but the host.
+    uint64_t run(uint64_t now, uint64_t most = kSlice);
+
+    // Any thread. The chip calls run() some time after.
+    void ring(const MailboxRegisters& registers);  // the host wrote its doorbell
+    void write_mailbox(const MailboxRegisters& registers);
+    sidra_boot_stage stage() const { return static_cast<sidra_boot_stage>(stage_.load()); }
+    uint32_t heartbeat() const { return heartbeat_.load(); }
+    uint32_t panic() const { return panic_.load(); }
+    uint32_t reply_index() const { return reply_index_.load(); }
+
+    core::Rv32& core() { return core_; }
+    Flash& flash() { return flash_; }
+    uint32_t security_version() const { return security_version_; }
+    void raise_security_version(uint32_t least);
+    uint64_t cycle() const { return core_.state().cycles; }
+
+   private:
+    // Of the blocks, as the core has written it. Cleared when the core starts anew.
+    struct Registers {
+        uint64_t timer_latch, timer_compare;
+        uint32_t irq_pending, irq_enable;
+        uint64_t watchdog_period, watchdog_fed;
+        uint32_t watchdog_warned;
+        uint32_t copy_bus[2], copy_local, copy_bytes, copy_result;
+        uint32_t verify_address, verify_bytes, verify_result;
+        uint32_t flash_offset, flash_local, flash_bytes, flash_result;
+        Verifier verifier;
+    };
+
+    bool load(uint32_t address, uint32_t bytes, uint32_t* value) override;
+    bool store(uint32_t address, uint32_t bytes, uint32_t value) override;
+    uint32_t* plain_register(uint32_t address);
+    sidra_mgmt_result copy(uint32_t command);
+    sidra_mgmt_result verify(uint32_t command);
+    sidra_mgmt_result flash(uint32_t command);
+    void stand(uint64_t cycles) { core_.state().cycles += cycles; }
+
+    void set_lines();
+    void take_events();
+    uint64_t next_event() const;
+    uint64_t watchdog_due() const;
+
+    Surroundings& surroundings_;
+    core::Rv32 core_;
+    Flash flash_;
+    Registers registers_{};
+    uint32_t reason_ = SIDRA_BOOT_POWER_ON;
+    uint32_t security_version_ = 0;
+    uint32_t restart_ = kNoRestart;  // enum sidra_boot_reason that the core has asked for
+    static constexpr uint32_t kNoRestart = ~0u;
+    std::vector<uint8_t> buffer_;  // of a command
+
+    std::atomic<uint32_t> stage_{SIDRA_STAGE_RESET}, heartbeat_{0}, panic_{0}, reply_index_{0};
+    std::atomic<bool> rung_{false};
+    std::atomic<uint64_t> mailbox_request_{0}, mailbox_reply_{0};
+    std::atomic<uint32_t> mailbox_entries_{0}, mailbox_doorbell_{0}, mailbox_reply_read_{0};
+};
+
+}  // namespace sidra::management
+
+#endif
