@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-headers=(uapi/*.h firmware/include/*.h qemu-device/chip/include/*.h libsidra/include/sidra/*.h*)
+headers=(uapi/*.h firmware/{image,include}/*.h qemu-device/chip/include/*.h libsidra/include/sidra/*.h*)
 failures=0
 checks=0
 

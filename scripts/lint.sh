@@ -22,7 +22,7 @@ licences() { # every file of ours says its licence on one of its first three lin
             echo "$file: no SPDX-License-Identifier in its first lines"
             status=1
         fi
-    done < <(find CMakeLists.txt Makefile .ci scripts uapi qemu-device libsidra tests tools -type f \
+    done < <(find CMakeLists.txt Makefile .ci scripts uapi qemu-device firmware libsidra tests tools -type f \
         \( -name '*.[ch]' -o -name '*.[ch]pp' -o -name '*.inc' -o -name '*.py' -o -name '*.sh' -o -name '*.cmake' \
         -o -name CMakeLists.txt -o -name Makefile -o -name run \) 2>/dev/null)
     return $status
