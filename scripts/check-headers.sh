@@ -24,6 +24,7 @@ bits32=(-m32 -ffreestanding -isystem "/usr/include/$multiarch")
 
 for header in "${headers[@]}"; do
     twice=(-include "$header" -include "$header" /dev/null)
+    [[ $header == firmware/* ]] && twice+=(-Iuapi) # what it is made of
     for compiler in gcc clang g++ clang++; do
         language=(-x c -std=c11)
         [[ $compiler == *++ ]] && language=(-x c++ -std=c++20)
