@@ -70,15 +70,27 @@ class Temporary {
         }
     }
 
+    // Over what was there.
     void publish() {
-        const mode_t mask = umask(0);  // mkostemp made it 0600; a figure file has the mode of any other
-        umask(mask);
-        if (fchmod(fd_, 0666 & ~mask) != 0 || fsync(fd_) != 0) fail(path_, errno);
+        finish(false);
         if (rename(name_.c_str(), path_.c_str()) != 0) fail(path_, errno);
         name_.clear();
     }
+    // Only where nothing was.
+    void publish_new(bool secret) {
+        finish(secret);
+        if (link(name_.c_str(), path_.c_str()) == 0) return;
+        if (errno == EEXIST) fail(path_, "it is there already, and is never overwritten");
+        fail(path_, errno);
+    }
 
    private:
+    void finish(bool secret) {
+        const mode_t mask = umask(0);  // mkostemp made it 0600; what is no secret has the mode of any other file
+        umask(mask);
+        if ((!secret && fchmod(fd_, 0666 & ~mask) != 0) || fsync(fd_) != 0) fail(path_, errno);
+    }
+
     const std::string& path_;
     std::string name_;
     int fd_ = -1;
@@ -96,6 +108,13 @@ void write_file(const std::string& path, std::string_view text) {
     Temporary file(path);
     file.write(text);
     file.publish();
+}
+
+void write_new_file(const std::string& path, std::string_view text, bool secret) {
+    const SignalsHeld held;
+    Temporary file(path);
+    file.write(text);
+    file.publish_new(secret);
 }
 
 }  // namespace sidra::tools

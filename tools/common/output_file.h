@@ -15,6 +15,9 @@ void require_writable(const std::string& path);
 // Writes `text` beside `path`, then renames it to `path`. Throws std::runtime_error; then `path` is as it was before.
 void write_file(const std::string& path, std::string_view text);
 
+// The same for a file that must not be there yet: who loses one loses it for good. Of mode 0600 if `secret`.
+void write_new_file(const std::string& path, std::string_view text, bool secret);
+
 }  // namespace sidra::tools
 
 #endif

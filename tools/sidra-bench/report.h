@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "common/json.h"
 #include "contest.h"
-#include "json.h"
 
 namespace sidra::bench {
+
+using tools::Json;
 
 // One line on stderr that says what is being measured, if a person is watching.
 class Progress {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdio>
 
+#include "common/number.h"
 #include "common/standard_files.h"
 #include "function.h"
 #include "registers.h"
@@ -47,16 +47,12 @@ const Register& known(const std::string& name) {
 }
 
 uint64_t parse_value(const Register& to, const std::string& text) {
-    const bool hex = text.starts_with("0x") || text.starts_with("0X");
-    const char* begin = text.data() + (hex ? 2 : 0);
-    const char* end = text.data() + text.size();
-    uint64_t value = 0;
-    const auto [stop, error] = std::from_chars(begin, end, value, hex ? 16 : 10);
-    if (error != std::errc{} || stop != end || begin == end)
+    const auto value = tools::parse_number(text);
+    if (!value)
         throw UsageError(fmt::format("'{}' is not a number (decimal, or hexadecimal with 0x)", text));
-    if (to.bytes == 4 && value > UINT32_MAX)
+    if (to.bytes == 4 && *value > UINT32_MAX)
         throw UsageError(fmt::format("{} does not fit in the {} bits of {}", text, to.bytes * 8, to.name));
-    return value;
+    return *value;
 }
 
 void print(const Register& of, uint64_t value) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A JSON value that keeps the order of its members, and its text.
-#ifndef SIDRA_BENCH_JSON_H
-#define SIDRA_BENCH_JSON_H
+#ifndef SIDRA_COMMON_JSON_H
+#define SIDRA_COMMON_JSON_H
 
 #include <concepts>
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-namespace sidra::bench {
+namespace sidra::tools {
 
 class Json {
    public:
@@ -38,6 +38,6 @@ class Json {
     std::variant<std::nullptr_t, bool, int64_t, double, std::string, Array, Object> value_ = nullptr;
 };
 
-}  // namespace sidra::bench
+}  // namespace sidra::tools
 
 #endif

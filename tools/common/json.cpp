@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "json.h"
+#include "common/json.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <iterator>
 
-namespace sidra::bench {
+namespace sidra::tools {
 namespace {
 
 void write_string(std::string& out, std::string_view text) {
@@ -71,4 +71,4 @@ std::string Json::text() const {
     return out;
 }
 
-}  // namespace sidra::bench
+}  // namespace sidra::tools
