@@ -7,6 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 uint16_t sidra_image_get16(const uint8_t *bytes);
 uint32_t sidra_image_get32(const uint8_t *bytes);
 uint64_t sidra_image_get64(const uint8_t *bytes);
@@ -16,5 +20,9 @@ void sidra_image_put64(uint8_t *bytes, uint64_t value);
 bool sidra_image_all_zero(const uint8_t *bytes, size_t size);
 /* Of public values only: takes as long as they are alike. */
 bool sidra_image_equal(const uint8_t *a, const uint8_t *b, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

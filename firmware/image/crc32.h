@@ -5,7 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* CRC-32 (reflected 0x04c11db7, as Ethernet and zip have it), continued from `crc`; that of nothing is 0. */
 uint32_t sidra_image_crc32(uint32_t crc, const uint8_t *bytes, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

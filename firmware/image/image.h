@@ -100,7 +100,7 @@ enum sidra_image_family {
 	SIDRA_IMAGE_FAMILY_UNKNOWN
 };
 
-enum sidra_image_family sidra_image_family(enum sidra_image_result result);
+enum sidra_image_family sidra_image_family_of(enum sidra_image_result result);
 /* One line for a person, without a full stop. Never NULL, also for values that are none. */
 const char *sidra_image_text(enum sidra_image_result result);
 const char *sidra_image_family_text(enum sidra_image_family family);

@@ -47,7 +47,7 @@ static const struct meaning meanings[SIDRA_IMAGE_RESULTS] = {
 	MEANING(ED25519_FAILED, UNKNOWN, "the signature could not be checked"),
 };
 
-enum sidra_image_family sidra_image_family(enum sidra_image_result result)
+enum sidra_image_family sidra_image_family_of(enum sidra_image_result result)
 {
 	/* What is no result is nothing to trust. */
 	return (unsigned)result < SIDRA_IMAGE_RESULTS ? meanings[result].family : SIDRA_IMAGE_FAMILY_UNKNOWN;

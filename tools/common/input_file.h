@@ -17,7 +17,8 @@ struct InputFile {
     mode_t mode = 0;  // permissions at the time of reading
 };
 
-// Throws std::runtime_error if `path` cannot be read, is no regular file (which might have no end), or is longer than `limit`.
+// Throws std::runtime_error if `path` cannot be read, is no regular file (which might have no end), or is longer than
+// `limit`.
 InputFile read_file(const std::string& path, size_t limit);
 
 }  // namespace sidra::tools

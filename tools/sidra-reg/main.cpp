@@ -48,8 +48,7 @@ const Register& known(const std::string& name) {
 
 uint64_t parse_value(const Register& to, const std::string& text) {
     const auto value = tools::parse_number(text);
-    if (!value)
-        throw UsageError(fmt::format("'{}' is not a number (decimal, or hexadecimal with 0x)", text));
+    if (!value) throw UsageError(fmt::format("'{}' is not a number (decimal, or hexadecimal with 0x)", text));
     if (to.bytes == 4 && *value > UINT32_MAX)
         throw UsageError(fmt::format("{} does not fit in the {} bits of {}", text, to.bytes * 8, to.name));
     return *value;

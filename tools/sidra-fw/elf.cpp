@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// By the numbers of the ELF specification and of "RISC-V ELF psABI", and not by <elf.h>: the file is of another machine
+// than this one.
+#include "elf.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "error.h"
+#include "image/image.h"
+
+namespace sidra::fw {
+namespace {
+
+constexpr size_t kHeaderSize = 52, kSegmentSize = 32, kSegmentsMax = 64;
+constexpr uint8_t kClass32 = 1, kLittleEndian = 1, kVersion = 1;
+constexpr uint16_t kExecutable = 2, kRiscv = 243;
+constexpr uint32_t kCompressed = 1, kFloatAbi = 6, kEmbeddedAbi = 8;  // e_flags
+constexpr uint32_t kLoad = 1, kDynamic = 2, kInterpreter = 3;         // p_type
+constexpr uint32_t kExecute = 1;                                      // p_flags
+constexpr uint64_t kSpace = 1ull << 32;
+
+struct Segment {
+    uint32_t type, offset, virtual_address, physical_address, file_size, memory_size, flags;
+    uint64_t file_end() const { return uint64_t{virtual_address} + file_size; }
+    uint64_t memory_end() const { return uint64_t{virtual_address} + memory_size; }
+};
+
+class Reader {
+   public:
+    Reader(const std::string& path, std::span<const uint8_t> file) : path_(path), file_(file) {
+        if (file.size() < kHeaderSize) fail("it ends inside of its header");
+    }
+    [[noreturn]] void fail(const std::string& why) const {
+        throw Error(fmt::format("{} is no program for the management core: {}", path_, why));
+    }
+    std::span<const uint8_t> file() const { return file_; }
+    uint8_t get8(size_t at) const { return file_[at]; }
+    uint16_t get16(size_t at) const { return static_cast<uint16_t>(file_[at] | file_[at + 1] << 8); }
+    uint32_t get32(size_t at) const { return get16(at) | static_cast<uint32_t>(get16(at + 2)) << 16; }
+
+   private:
+    const std::string& path_;
+    std::span<const uint8_t> file_;
+};
+
+void check_header(const Reader& in) {
+    if (in.get8(4) != kClass32) in.fail("it is not of 32 bits (build with -march=rv32im -mabi=ilp32)");
+    if (in.get8(5) != kLittleEndian) in.fail("it is not little-endian");
+    if (in.get8(6) != kVersion || in.get32(20) != kVersion) in.fail("its version of ELF is not 1");
+    if (in.get16(18) != kRiscv) in.fail(fmt::format("it is for machine {}, and RISC-V is {}", in.get16(18), kRiscv));
+    if (in.get16(16) != kExecutable)
+        in.fail(fmt::format("its type is {} and not 2, executable: link it, and not as position-independent",
+                            in.get16(16)));
+    const uint32_t flags = in.get32(36);
+    if (flags & kCompressed)
+        in.fail("it has compressed instructions, and the core has none (build with -march=rv32im)");
+    if (flags & kFloatAbi) in.fail("it passes floats in registers, and the core has none (build with -mabi=ilp32)");
+    if (flags & kEmbeddedAbi) in.fail("it is for RV32E (build with -march=rv32im -mabi=ilp32)");
+}
+
+Segment read_segment(const Reader& in, size_t at) {
+    return {.type = in.get32(at),
+            .offset = in.get32(at + 4),
+            .virtual_address = in.get32(at + 8),
+            .physical_address = in.get32(at + 12),
+            .file_size = in.get32(at + 16),
+            .memory_size = in.get32(at + 20),
+            .flags = in.get32(at + 24)};
+}
+
+// Those that are loaded, by address; each inside of the file and of the address space, none over another.
+std::vector<Segment> read_segments(const Reader& in) {
+    const uint64_t table = in.get32(28);
+    const size_t count = in.get16(44);
+    if (count == 0 || in.get16(42) != kSegmentSize) in.fail("it has no program headers: link it");
+    if (count > kSegmentsMax) in.fail(fmt::format("it has {} program headers, and {} are enough", count, kSegmentsMax));
+    if (table + count * kSegmentSize > in.file().size()) in.fail("it ends before its program headers do");
+    std::vector<Segment> segments;
+    for (size_t i = 0; i < count; ++i) {
+        const Segment one = read_segment(in, table + i * kSegmentSize);
+        if (one.type == kDynamic || one.type == kInterpreter)
+            in.fail("it needs a dynamic linker, and there is none (link with -static)");
+        if (one.type != kLoad || one.memory_size == 0) continue;
+        const auto bad = [&](std::string_view why) {
+            in.fail(fmt::format("its segment {} (at {:#x}) {}", i, one.virtual_address, why));
+        };
+        if (one.file_size > one.memory_size) bad("has more bytes in the file than in memory");
+        if (uint64_t{one.offset} + one.file_size > in.file().size())
+            bad("goes on behind the end of the file: it was cut short");
+        if (one.memory_end() > kSpace) bad("goes on behind the end of the address space");
+        if (one.physical_address != one.virtual_address)
+            bad(fmt::format("is to be loaded to {:#x} and to run elsewhere: nobody copies it; link it to where it runs",
+                            one.physical_address));
+        segments.push_back(one);
+    }
+    std::ranges::sort(segments, {}, &Segment::virtual_address);
+    for (size_t i = 1; i < segments.size(); ++i)
+        if (segments[i - 1].memory_end() > segments[i].virtual_address)
+            in.fail(fmt::format("its segments at {:#x} and {:#x} overlap", segments[i - 1].virtual_address,
+                                segments[i].virtual_address));
+    if (std::ranges::all_of(segments, [](const Segment& one) { return one.file_size == 0; }))
+        in.fail("there is nothing in it to load");
+    return segments;
+}
+
+}  // namespace
+
+uint64_t aligned(uint64_t size) {
+    return (size + SIDRA_IMAGE_ALIGNMENT - 1) / SIDRA_IMAGE_ALIGNMENT * SIDRA_IMAGE_ALIGNMENT;
+}
+
+bool is_elf(std::span<const uint8_t> file) {
+    constexpr uint8_t kMagic[] = {0x7f, 'E', 'L', 'F'};
+    return file.size() >= sizeof(kMagic) && std::equal(std::begin(kMagic), std::end(kMagic), file.begin());
+}
+
+Program load_elf(const std::string& path, std::span<const uint8_t> file) {
+    const Reader in(path, file);
+    if (!is_elf(file)) in.fail("it is no ELF file");
+    check_header(in);
+    const std::vector<Segment> segments = read_segments(in);
+
+    Program program;
+    program.entry = in.get32(24);
+    program.load_address = segments.front().virtual_address;
+    uint64_t file_end = 0;
+    for (const Segment& one : segments)
+        if (one.file_size != 0) file_end = one.file_end();
+    const uint64_t memory_end = segments.back().memory_end();
+
+    if (program.load_address % SIDRA_IMAGE_ALIGNMENT != 0)
+        in.fail(
+            fmt::format("it begins at {:#x}, which is no multiple of {}", program.load_address, SIDRA_IMAGE_ALIGNMENT));
+    const uint64_t size = aligned(file_end - program.load_address);
+    if (size > kProgramLimit)
+        in.fail(
+            fmt::format("from its first byte to its last are {} bytes, and {} are allowed: is there a hole between its "
+                        "segments?",
+                        size, kProgramLimit));
+    const uint64_t ram_size = std::max(size, aligned(memory_end - program.load_address));
+    if (ram_size >= kSpace) in.fail("it takes the whole address space");
+    const bool entered = std::ranges::any_of(segments, [&](const Segment& one) {
+        return (one.flags & kExecute) != 0 && program.entry >= one.virtual_address && program.entry < one.file_end();
+    });
+    if (!entered || program.entry % SIDRA_IMAGE_ENTRY_ALIGNMENT != 0)
+        in.fail(fmt::format("its entry {:#x} is in none of its executable segments, or no multiple of {}",
+                            program.entry, SIDRA_IMAGE_ENTRY_ALIGNMENT));
+
+    program.ram_size = static_cast<uint32_t>(ram_size);
+    program.payload.resize(size);
+    for (const Segment& one : segments)
+        std::copy_n(file.begin() + one.offset, one.file_size,
+                    program.payload.begin() + (one.virtual_address - program.load_address));
+    return program;
+}
+
+}  // namespace sidra::fw
