@@ -23,7 +23,8 @@ TEST(FirmwareDamage, CutAtEveryByte) {
     const Bytes image = whole();
     ASSERT_EQ(verify(image), SIDRA_IMAGE_OK);
     for (size_t size = 0; size < image.size(); ++size)
-        EXPECT_EQ(verify(std::span(image).first(size)), size < kHeader ? SIDRA_IMAGE_TOO_SHORT : SIDRA_IMAGE_TRUNCATED) << size;
+        EXPECT_EQ(verify(std::span(image).first(size)), size < kHeader ? SIDRA_IMAGE_TOO_SHORT : SIDRA_IMAGE_TRUNCATED)
+            << size;
 }
 
 // TLVs that end at every byte of them, in a header that says so.
@@ -35,12 +36,10 @@ TEST(FirmwareDamage, TlvsCutAtEveryEighth) {
         put(cut, kAtTlvSize, size - kTlvs, 4);
         repair(cut);
         const sidra_image_result result = verify(cut);
-        if (size == kTlvDigest)
-            EXPECT_EQ(result, SIDRA_IMAGE_NO_DIGEST);
+        if (size == kTlvDigest) EXPECT_EQ(result, SIDRA_IMAGE_NO_DIGEST);
         else if (size == kTlvKey || size == kTlvSignature || size == kTlvText)
             EXPECT_EQ(result, SIDRA_IMAGE_DIGEST) << size;  // the header is another one
-        else
-            EXPECT_EQ(result, SIDRA_IMAGE_TLV_BOUNDS) << size;
+        else EXPECT_EQ(result, SIDRA_IMAGE_TLV_BOUNDS) << size;
     }
 }
 
@@ -66,8 +65,11 @@ void expect_in_head(sidra_image_result result, size_t byte, uint16_t type, uint1
     if (byte >= 2 && byte < 4) {
         EXPECT_EQ(result, SIDRA_IMAGE_TLV_FLAGS);
     } else if (byte >= 4) {
-        // Shorter, it is of the wrong length, and what was its value is no TLV; longer, it reaches into the next or over the end.
-        EXPECT_TRUE(result == SIDRA_IMAGE_TLV_LENGTH || result == SIDRA_IMAGE_TLV_BOUNDS || result == SIDRA_IMAGE_TLV_PADDING) << result;
+        // Shorter, it is of the wrong length, and what was its value is no TLV; longer, it reaches into the next or
+        // over the end.
+        EXPECT_TRUE(result == SIDRA_IMAGE_TLV_LENGTH || result == SIDRA_IMAGE_TLV_BOUNDS ||
+                    result == SIDRA_IMAGE_TLV_PADDING)
+            << result;
     } else if (flipped_type >= 1 && flipped_type <= 4) {
         EXPECT_TRUE(result == SIDRA_IMAGE_TLV_DUPLICATE || result == SIDRA_IMAGE_TLV_LENGTH) << result;
     } else {
@@ -84,17 +86,17 @@ TEST(FirmwareDamage, EveryBitOfTheTlvs) {
         size_t at;
         uint16_t type;
         sidra_image_result value;
-    } tlvs[] = {{kTlvDigest, 1, SIDRA_IMAGE_DIGEST}, {kTlvKey, 2, SIDRA_IMAGE_UNTRUSTED_KEY}, {kTlvSignature, 3, SIDRA_IMAGE_SIGNATURE}};
+    } tlvs[] = {{kTlvDigest, 1, SIDRA_IMAGE_DIGEST},
+                {kTlvKey, 2, SIDRA_IMAGE_UNTRUSTED_KEY},
+                {kTlvSignature, 3, SIDRA_IMAGE_SIGNATURE}};
     for (size_t bit = kTlvs * 8; bit < kTlvText * 8; ++bit) {
         const auto& tlv = tlvs[bit / 8 < kTlvKey ? 0 : bit / 8 < kTlvSignature ? 1 : 2];
         const size_t byte = bit / 8 - tlv.at;
         image[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
         const sidra_image_result result = verify(image);
         SCOPED_TRACE(testing::Message() << "type " << tlv.type << ", byte " << byte << ", bit " << bit % 8);
-        if (byte >= 8)
-            EXPECT_EQ(result, tlv.value);
-        else
-            expect_in_head(result, byte, tlv.type, static_cast<uint16_t>(get(image, tlv.at, 2)));
+        if (byte >= 8) EXPECT_EQ(result, tlv.value);
+        else expect_in_head(result, byte, tlv.type, static_cast<uint16_t>(get(image, tlv.at, 2)));
         image[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
     }
 }
@@ -109,18 +111,14 @@ TEST(FirmwareDamage, EveryBitOfATlvThatIsNotCovered) {
         const sidra_image_result result = verify(image);
         SCOPED_TRACE(testing::Message() << "byte " << byte << ", bit " << bit % 8);
         const uint64_t type = get(image, kTlvText, 2), length = get(image, kTlvText + 4, 4);
-        if (byte < 2)
-            EXPECT_EQ(result, type >= 1 && type <= 3 ? SIDRA_IMAGE_TLV_DUPLICATE : SIDRA_IMAGE_OK);
-        else if (byte < 4)
-            EXPECT_EQ(result, SIDRA_IMAGE_TLV_FLAGS);
-        else if (byte < 8 && length <= 8)
-            EXPECT_NE(result, SIDRA_IMAGE_OK);  // text is no TLV
+        if (byte < 2) EXPECT_EQ(result, type >= 1 && type <= 3 ? SIDRA_IMAGE_TLV_DUPLICATE : SIDRA_IMAGE_OK);
+        else if (byte < 4) EXPECT_EQ(result, SIDRA_IMAGE_TLV_FLAGS);
+        else if (byte < 8 && length <= 8) EXPECT_NE(result, SIDRA_IMAGE_OK);  // text is no TLV
         else if (byte < 8)
             EXPECT_EQ(result, length > 16   ? SIDRA_IMAGE_TLV_BOUNDS
                               : length > 13 ? SIDRA_IMAGE_OK
                                             : SIDRA_IMAGE_TLV_PADDING);
-        else
-            EXPECT_EQ(result, byte < 8 + 13 ? SIDRA_IMAGE_OK : SIDRA_IMAGE_TLV_PADDING);
+        else EXPECT_EQ(result, byte < 8 + 13 ? SIDRA_IMAGE_OK : SIDRA_IMAGE_TLV_PADDING);
         if (result == SIDRA_IMAGE_OK) EXPECT_EQ(verify.payload, Writer().payload);
         image[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
     }
@@ -168,8 +166,8 @@ TEST(FirmwareDamage, RandomChangesWithChecksumsThatAreRight) {
         ASSERT_TRUE(std::equal(image.begin(), image.begin() + kTlvText, bytes.begin())) << round;
     }
     // It went deep, and not only to the CRC.
-    for (const auto result : {SIDRA_IMAGE_TRUNCATED, SIDRA_IMAGE_RAM_SIZE, SIDRA_IMAGE_ENTRY, SIDRA_IMAGE_TLV_BOUNDS, SIDRA_IMAGE_DIGEST,
-                              SIDRA_IMAGE_SIGNATURE, SIDRA_IMAGE_OK})
+    for (const auto result : {SIDRA_IMAGE_TRUNCATED, SIDRA_IMAGE_RAM_SIZE, SIDRA_IMAGE_ENTRY, SIDRA_IMAGE_TLV_BOUNDS,
+                              SIDRA_IMAGE_DIGEST, SIDRA_IMAGE_SIGNATURE, SIDRA_IMAGE_OK})
         EXPECT_GT(seen[result], 0) << sidra_image_text(result);
 }
 

@@ -15,13 +15,15 @@ struct ElfSegment {
 // Header, program headers, then the bytes of each segment.
 struct ElfFile {
     static constexpr size_t kHeaderSize = 52, kSegmentSize = 32;
-    static constexpr size_t kAtClass = 4, kAtData = 5, kAtIdVersion = 6, kAtElfType = 16, kAtMachine = 18, kAtElfVersion = 20,
-                            kAtElfEntry = 24, kAtTable = 28, kAtElfFlags = 36, kAtEntrySize = 42, kAtCount = 44;
+    static constexpr size_t kAtClass = 4, kAtData = 5, kAtIdVersion = 6, kAtElfType = 16, kAtMachine = 18,
+                            kAtElfVersion = 20, kAtElfEntry = 24, kAtTable = 28, kAtElfFlags = 36, kAtEntrySize = 42,
+                            kAtCount = 44;
 
     uint32_t entry = 0x10000000;
     std::vector<ElfSegment> segments;
 
-    // The field of segment n: 0 type, 4 offset, 8 virtual address, 12 physical address, 16 file size, 20 memory size, 24 flags.
+    // The field of segment n: 0 type, 4 offset, 8 virtual address, 12 physical address, 16 file size, 20 memory size,
+    // 24 flags.
     static size_t at_segment(size_t n, size_t field) { return kHeaderSize + n * kSegmentSize + field; }
 
     Bytes file() const {

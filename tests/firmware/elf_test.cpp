@@ -18,13 +18,15 @@ std::string refusal(const Bytes& file) {
         fw::load_elf("firmware.elf", file);
         return "";
     } catch (const fw::Error& e) {
-        EXPECT_TRUE(std::string(e.what()).starts_with("firmware.elf is no program for the management core: ")) << e.what();
+        EXPECT_TRUE(std::string(e.what()).starts_with("firmware.elf is no program for the management core: "))
+            << e.what();
         return e.what();
     }
 }
 
 void expect_refusal(const Bytes& file, const std::string& words) {
-    EXPECT_NE(refusal(file).find(words), std::string::npos) << "'" << refusal(file) << "' does not say '" << words << "'";
+    EXPECT_NE(refusal(file).find(words), std::string::npos)
+        << "'" << refusal(file) << "' does not say '" << words << "'";
 }
 
 // A field of the file says something else.
@@ -81,7 +83,8 @@ TEST(FirmwareElf, RefusesTablesThatLie) {
     expect_refusal(E::kAtCount, 0xffff, 2, "65535 program headers");
     expect_refusal(E::kAtCount, 64, 2, "ends before its program headers");
     expect_refusal(E::kAtEntrySize, 56, 2, "no program headers");
-    for (const uint32_t table : {0xffffffffu, 0xffffffe0u, 0x80000000u}) expect_refusal(E::kAtTable, table, 4, "ends before");
+    for (const uint32_t table : {0xffffffffu, 0xffffffe0u, 0x80000000u})
+        expect_refusal(E::kAtTable, table, 4, "ends before");
 }
 
 TEST(FirmwareElf, RefusesSegmentsThatLie) {
@@ -128,7 +131,8 @@ TEST(FirmwareElf, RandomChanges) {
     int taken = 0;
     for (int round = 0; round < 20000; ++round) {
         Bytes changed = file;
-        for (uint32_t i = 0; i <= random() % 3; ++i) changed[random() % changed.size()] = static_cast<uint8_t>(random());
+        for (uint32_t i = 0; i <= random() % 3; ++i)
+            changed[random() % changed.size()] = static_cast<uint8_t>(random());
         try {
             const fw::Program program = fw::load_elf("x", changed);
             ++taken;

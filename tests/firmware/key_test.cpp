@@ -28,7 +28,8 @@ void expect_refusal(const std::string& text, const std::string& words) {
         fw::parse_key("some.key", text);
         ADD_FAILURE() << "taken: " << text;
     } catch (const fw::Error& e) {
-        EXPECT_NE(std::string(e.what()).find(words), std::string::npos) << "'" << e.what() << "' does not say '" << words << "'";
+        EXPECT_NE(std::string(e.what()).find(words), std::string::npos)
+            << "'" << e.what() << "' does not say '" << words << "'";
     }
 }
 

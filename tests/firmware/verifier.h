@@ -49,6 +49,8 @@ struct Verifier {
 }  // namespace sidra::test
 
 // A failure by what it says.
-inline void PrintTo(sidra_image_result result, std::ostream* out) { *out << result << " (" << sidra_image_text(result) << ")"; }
+inline void PrintTo(sidra_image_result result, std::ostream* out) {
+    *out << result << " (" << sidra_image_text(result) << ")";
+}
 
 #endif

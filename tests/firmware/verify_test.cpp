@@ -121,7 +121,8 @@ TEST_F(Verify, Reserved) {
 TEST_F(Verify, SizesThatLie) {
     const Bytes image = writer.image();
     for (const size_t at : {kAtImageSize, kAtTlvSize})
-        for (const uint32_t value : {0u, 8u, 0x7ffffff8u, 0x80000000u, 0xfffffef8u, 0xffffff00u, 0xfffffff8u, 0xffffffffu}) {
+        for (const uint32_t value :
+             {0u, 8u, 0x7ffffff8u, 0x80000000u, 0xfffffef8u, 0xffffff00u, 0xfffffff8u, 0xffffffffu}) {
             Bytes changed = image;
             put(changed, at, value, 4);
             repair(changed);
@@ -234,7 +235,8 @@ TEST_F(Verify, TlvsThatAreMissing) {
 TEST_F(Verify, TlvsThatAreNotKnown) {
     for (const uint16_t type : {uint16_t{0}, uint16_t{5}, uint16_t{0x8000}, uint16_t{0xffff}})
         for (size_t size = 0; size < 20; ++size)
-            EXPECT_EQ(with_tlvs({digest, {type, Bytes(size, 0xee)}, key_hash, signature}), SIDRA_IMAGE_OK) << type << " " << size;
+            EXPECT_EQ(with_tlvs({digest, {type, Bytes(size, 0xee)}, key_hash, signature}), SIDRA_IMAGE_OK)
+                << type << " " << size;
     ASSERT_EQ(with_tlvs({{4, Bytes(13, 'x')}, digest, key_hash, signature}), SIDRA_IMAGE_OK);
     EXPECT_EQ(verify.image.log_strings.length, 13u);
 }
@@ -258,7 +260,8 @@ TEST_F(Verify, TlvsThatAreMany) {
 
 TEST_F(Verify, TlvLengths) {
     for (const WrittenTlv& one : {digest, key_hash, signature})
-        for (const size_t size : {size_t{0}, size_t{1}, one.value.size() - 1, one.value.size() + 1, one.value.size() * 2}) {
+        for (const size_t size :
+             {size_t{0}, size_t{1}, one.value.size() - 1, one.value.size() + 1, one.value.size() * 2}) {
             std::vector<WrittenTlv> tlvs;
             for (const WrittenTlv& tlv : {digest, key_hash, signature})
                 tlvs.push_back(tlv.type == one.type ? WrittenTlv{tlv.type, Bytes(size)} : tlv);
@@ -267,7 +270,8 @@ TEST_F(Verify, TlvLengths) {
 }
 
 TEST_F(Verify, TlvLengthsThatOverflow) {
-    for (const uint32_t length : {33u, 65u, 0x7fffffffu, 0x80000000u, 0xfffffff0u, 0xfffffff8u, 0xfffffff9u, 0xffffffffu}) {
+    for (const uint32_t length :
+         {33u, 65u, 0x7fffffffu, 0x80000000u, 0xfffffff0u, 0xfffffff8u, 0xfffffff9u, 0xffffffffu}) {
         WrittenTlv last{9, Bytes(32)};
         last.length = length;
         EXPECT_EQ(with_tlvs({digest, key_hash, signature, last}), SIDRA_IMAGE_TLV_BOUNDS) << length;

@@ -16,11 +16,11 @@ namespace sidra::test {
 using Bytes = std::vector<uint8_t>;
 
 // Where things lie.
-inline constexpr size_t kHeader = 256, kAtMagic = 0, kAtHeaderVersion = 4, kAtHeaderSize = 6, kAtType = 8, kAtFlags = 12,
-                        kAtChip = 16, kAtSteppings = 20, kAtLoad = 24, kAtEntry = 28, kAtImageSize = 32, kAtRamSize = 36,
-                        kAtStackSize = 40, kAtVersion = 44, kAtSecurityVersion = 48, kAtMinDriver = 52, kAtBuildId = 56,
-                        kAtTlvSize = 76, kAtBuildTime = 80, kAtApi = 88, kAtReserved = 120, kAtReserved1 = 248,
-                        kAtCrc = 252;
+inline constexpr size_t kHeader = 256, kAtMagic = 0, kAtHeaderVersion = 4, kAtHeaderSize = 6, kAtType = 8,
+                        kAtFlags = 12, kAtChip = 16, kAtSteppings = 20, kAtLoad = 24, kAtEntry = 28, kAtImageSize = 32,
+                        kAtRamSize = 36, kAtStackSize = 40, kAtVersion = 44, kAtSecurityVersion = 48, kAtMinDriver = 52,
+                        kAtBuildId = 56, kAtTlvSize = 76, kAtBuildTime = 80, kAtApi = 88, kAtReserved = 120,
+                        kAtReserved1 = 248, kAtCrc = 252;
 
 struct WrittenTlv {
     uint16_t type = 0;
