@@ -44,7 +44,7 @@ export -f tidy_one
 tidy() { # build folder, whose compile commands say which sources this processor and these packages have
     mkdir -p "$1/lint"
     local newest
-    newest=$(find libsidra qemu-device uapi tools .clang-tidy \( -name '*.h*' -o -name '*.inc' -o -name .clang-tidy \) \
+    newest=$(find firmware libsidra qemu-device uapi tools .clang-tidy \( -name '*.h*' -o -name '*.inc' -o -name .clang-tidy \) \
         -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2-)
     touch -r "$newest" "$1/lint/newest"
     sed -n "s|.*\"file\": \"$PWD/\(.*\.cpp\)\".*|\1|p" "$1/compile_commands.json" | grep -v '^tests/' | sort -u |

@@ -2,6 +2,7 @@
 // The callbacks on the host, by the published answers; and the CRC of the image beside its definition.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 

@@ -2,6 +2,9 @@
 // Images that are cut, flipped and random: refused for the right reason, and nothing is read that is not there.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <memory>
 #include <random>
 
 #include "verifier.h"

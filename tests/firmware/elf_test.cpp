@@ -2,6 +2,7 @@
 // What sidra-fw takes from an ELF file, and what it refuses.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "image_file.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "diagnosis.h"

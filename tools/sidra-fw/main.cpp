@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // sidra-fw: builds, signs, shows and verifies firmware images. docs: sidra-fw(1), docs/firmware.md.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
