@@ -231,6 +231,7 @@ void show_file(const Options& options) {
 void verify_file(const Options& options) {
     const std::vector<Key> keys = read_public_keys(options);
     std::vector<PublicKey> public_keys;
+    public_keys.reserve(keys.size());
     for (const Key& key : keys) public_keys.push_back(key.public_key);
     sidra_image_policy policy{};
     policy.ram_end = uint64_t{1} << 32;
