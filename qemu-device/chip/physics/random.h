@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Random numbers of the chip's physics, by counting: a draw is a function of what it is for, and of nothing else. So
+// results depend neither on threads, nor on the order of work, nor on the instruction set, and any draw can be had
+// again.
+//
+// The generator is Philox4x32-10: Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11.
+// All functions here are pure and may be called from any thread.
+#ifndef SIDRA_PHYSICS_RANDOM_H
+#define SIDRA_PHYSICS_RANDOM_H
+
+#include <array>
+#include <cstdint>
+
+namespace sidra::physics {
+
+using Words = std::array<uint32_t, 4>;
+
+// Philox4x32-10: 128 random bits for each counter and key.
+Words philox4x32(const Words& counter, const std::array<uint32_t, 2>& key);
+
+// What draws are for: two of different domains have nothing in common. The values are part of what results depend on.
+enum class Domain : uint32_t {
+    kDevice = 1,      // how a cell differs from others, for life
+    kForming = 2,     // what forming made of it
+    kPulse = 3,       // spread of pulses, noise of the reads between them
+    kRelaxation = 4,  // what happens after the last pulse
+};
+
+// Of which draw. `program` counts how often the crossbar was programmed; `draw`, below 2^16, counts within that.
+struct Draw {
+    uint64_t seed;
+    Domain domain;
+    uint32_t crossbar, cell, program, draw;
+};
+Words words(const Draw& draw);
+
+// In the middle of one of 2^23 equal parts of (0, 1).
+float uniform(uint32_t word);
+
+// Two independent normal numbers of mean 0 and deviation 1.
+std::array<float, 2> normals(uint32_t first, uint32_t second);
+
+// The logarithm of a positive, normal x, and e^x for x from -80 to 80, with the same bits everywhere: math.inc.
+float same_log(float x);
+float same_exp(float x);
+
+}  // namespace sidra::physics
+
+#endif
