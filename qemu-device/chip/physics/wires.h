@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "instruction_set.h"
+
 namespace sidra::physics {
 
 // Ohm of one segment: between neighbours, from a driver to its first cell, from the last cell to the sense node.
@@ -15,8 +17,6 @@ struct Wires {
     double row_ohm, column_ohm;
     bool both_ends;  // rows are driven behind the last column, too
 };
-
-enum class InstructionSet { kScalar, kAvx2, kAvx512, kNeon };
 
 // Finds G_eff. Has the memory that it takes, some 20 MiB for 256 x 256. One thread at a time.
 class EffectiveConductance {
