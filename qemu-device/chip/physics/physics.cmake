@@ -3,7 +3,7 @@
 # fused where the source says so, so that all instruction sets give the same bits.
 
 set(_physics ${CMAKE_CURRENT_LIST_DIR})
-set(SIDRA_PHYSICS_SOURCES ${_physics}/instruction_set.cpp ${_physics}/random.cpp ${_physics}/wires.cpp
+set(SIDRA_PHYSICS_SOURCES ${_physics}/cells.cpp ${_physics}/check.cpp ${_physics}/instruction_set.cpp ${_physics}/random.cpp ${_physics}/wires.cpp
     ${_physics}/wires_scalar.cpp)
 set_source_files_properties(${SIDRA_PHYSICS_SOURCES} PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
 
