@@ -3,15 +3,22 @@
 # fused where the source says so, so that all instruction sets give the same bits.
 
 set(_physics ${CMAKE_CURRENT_LIST_DIR})
-set(SIDRA_PHYSICS_SOURCES ${_physics}/cells.cpp ${_physics}/check.cpp ${_physics}/instruction_set.cpp ${_physics}/random.cpp ${_physics}/wires.cpp
-    ${_physics}/wires_scalar.cpp)
+set(SIDRA_PHYSICS_SOURCES
+    ${_physics}/cells.cpp ${_physics}/check.cpp ${_physics}/instruction_set.cpp ${_physics}/ispp.cpp ${_physics}/ispp_scalar.cpp
+    ${_physics}/random.cpp ${_physics}/wires.cpp ${_physics}/wires_scalar.cpp)
 set_source_files_properties(${SIDRA_PHYSICS_SOURCES} PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
 
+function(_sidra_physics_for set flags)
+    foreach(part ispp wires)
+        set_source_files_properties(${_physics}/${part}_${set}.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;${flags}")
+    endforeach()
+endfunction()
+
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
-    list(APPEND SIDRA_PHYSICS_SOURCES ${_physics}/wires_avx2.cpp ${_physics}/wires_avx512.cpp)
-    set_source_files_properties(${_physics}/wires_avx2.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-mavx2;-mfma")
-    set_source_files_properties(${_physics}/wires_avx512.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-mavx512f")
+    list(APPEND SIDRA_PHYSICS_SOURCES ${_physics}/ispp_avx2.cpp ${_physics}/ispp_avx512.cpp ${_physics}/wires_avx2.cpp ${_physics}/wires_avx512.cpp)
+    _sidra_physics_for(avx2 "-mavx2;-mfma")
+    _sidra_physics_for(avx512 "-mavx512f")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
-    list(APPEND SIDRA_PHYSICS_SOURCES ${_physics}/wires_neon.cpp)
-    set_source_files_properties(${_physics}/wires_neon.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
+    list(APPEND SIDRA_PHYSICS_SOURCES ${_physics}/ispp_neon.cpp ${_physics}/wires_neon.cpp)
+    _sidra_physics_for(neon "")
 endif()

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// What the loops of all instruction sets work from: parameters as single-precision constants, worked out once. Plain
+// data: no function of it may be compiled with one instruction set and linked for all.
+#ifndef SIDRA_PHYSICS_ISPP_PLAN_H
+#define SIDRA_PHYSICS_ISPP_PLAN_H
+
+#include "ispp.h"
+
+namespace sidra::physics {
+
+struct IsppPlan {
+    uint64_t seed;
+    bool sized;  // kErrorSized; otherwise by the ladder
+    uint32_t max_tries;
+    float target[kLevels];      // of G_max
+    int32_t target16[kLevels];  // the same in G_max / 2^16, rounded
+
+    // Cell
+    float lowest, saturation, cycle_spread, device_spread;
+
+    // Read: noise of the average, step of the ADC and 1 / step, largest code; step 0: no ADC
+    float read_sigma, adc_step, adc_inverse, adc_top;
+    float accept;  // tolerance less guard
+    uint64_t read_aj, read_ps;
+
+    // Ladder: dose, V^2 ns and ps of each rung; of the pulse back
+    float rung_dose[kMaxTries], rung_v2ns[kMaxTries];
+    int32_t rung_ps[kMaxTries], last_rung;
+    float back_dose, back_v2ns;
+    int32_t back_ps;
+
+    // Sized: ns for a dose of 1 in an empty cell times gain, dose of one ns, V^2; width's step and 1 / step, largest
+    float set_ns_per_dose, set_dose_per_ns, set_v2;
+    float reset_ns_per_dose, reset_dose_per_ns, reset_v2;
+    float width_step, width_inverse, max_width;
+
+    // aJ of one V^2 ns and (G before + G after) in G_max
+    float aj_per_v2ns;
+};
+
+void program_scalar(const IsppPlan& plan, const IsppBlock& block);
+void program_avx2(const IsppPlan& plan, const IsppBlock& block);
+void program_avx512(const IsppPlan& plan, const IsppBlock& block);
+void program_neon(const IsppPlan& plan, const IsppBlock& block);
+
+// 1.5 * 2^23: a float below 2^22 that this is added to and taken from is rounded to the nearest integer, ties to even.
+constexpr float kRoundToInteger = 12582912.0f;
+// Largest energy of one pulse, aJ: what a 32-bit integer holds.
+constexpr float kMostAttojoules = 2147483520.0f;
+
+}  // namespace sidra::physics
+
+#endif
