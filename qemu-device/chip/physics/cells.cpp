@@ -13,8 +13,9 @@ namespace sidra::physics {
 namespace {
 
 float dose(double step, double ns, double reference_ns, double volts, double reference_volts, double slope) {
+    constexpr float kMost = 1e6f;  // far more than any cell has room for; what it is multiplied by leaves it a number
     const double steps = std::clamp((volts - reference_volts) / slope, -80.0, 80.0);
-    return static_cast<float>(step * (ns / reference_ns)) * same_exp(static_cast<float>(steps));
+    return std::min(static_cast<float>(step * (ns / reference_ns)) * same_exp(static_cast<float>(steps)), kMost);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace sidra::physics {
 
 namespace {
 
-int32_t picoseconds(double ns) { return static_cast<int32_t>(ns * 1000 + 0.5); }
+int32_t picoseconds(double ns) { return static_cast<int32_t>(std::lround(ns * 1000)); }
 
 IsppPlan plan_of(const CellParameters& cells, const IsppParameters& p, uint64_t seed) {
     IsppPlan plan{};
@@ -22,7 +22,7 @@ IsppPlan plan_of(const CellParameters& cells, const IsppParameters& p, uint64_t 
     plan.max_tries = p.max_tries;
     for (uint32_t level = 0; level < kLevels; level++) {
         plan.target[level] = conductance_of(cells, static_cast<uint8_t>(level));
-        plan.target16[level] = static_cast<int32_t>(plan.target[level] * 65536 + 0.5f);
+        plan.target16[level] = static_cast<int32_t>(std::lround(plan.target[level] * 65536));
     }
     plan.lowest = lowest(cells);
     plan.saturation = static_cast<float>(cells.saturation);
@@ -36,7 +36,7 @@ IsppPlan plan_of(const CellParameters& cells, const IsppParameters& p, uint64_t 
         plan.adc_inverse = 1 / plan.adc_step;
     }
     plan.accept = static_cast<float>(p.tolerance - p.guard);
-    plan.read_aj = static_cast<uint64_t>(p.read_pj * p.reads * 1e6 + 0.5);
+    plan.read_aj = static_cast<uint64_t>(std::llround(p.read_pj * p.reads * 1e6));
     plan.read_ps = static_cast<uint64_t>(picoseconds(p.read_ns)) * p.reads;
 
     plan.last_rung = static_cast<int32_t>(kMaxTries) - 1;
@@ -46,7 +46,7 @@ IsppPlan plan_of(const CellParameters& cells, const IsppParameters& p, uint64_t 
         plan.rung_dose[rung] = set_dose(cells, volts, ns);
         plan.rung_v2ns[rung] = static_cast<float>(volts * volts * ns);
         plan.rung_ps[rung] = picoseconds(ns);
-        // A step of a width below 5 ns would be cut to nothing.
+        // What whole ns would take back is left as it is.
         ns = std::min(std::max(std::floor(ns * p.width_growth + 1e-9), ns), std::max(p.max_width_ns, cells.set_ns));
     }
     const bool back = p.mode == IsppMode::kStepBack;
@@ -101,7 +101,7 @@ IsppParameters ispp_defaults(IsppMode mode) {
 
 void check(const IsppParameters& p) {
     check_range("tolerance", p.tolerance, 1e-4, 1);
-    check_range("guard", p.guard, 0, p.tolerance);
+    check_range("guard", p.guard, 0, 0.99 * p.tolerance);
     check_range("max_tries", p.max_tries, 0, kMaxTries);
     check_range("step_volts", p.step_volts, 0, 1);
     check_range("width_growth", p.width_growth, 1, 4);

@@ -41,8 +41,9 @@ Pulse sized(const IsppPlan& plan, float value, float error) {
     const float ideal = std::fabs(error) * (up ? plan.set_ns_per_dose : plan.reset_ns_per_dose) / window;
     const float steps = std::min(ideal, plan.max_width) * plan.width_inverse;
     const float width = std::max(1.0f, steps + kRoundToInteger - kRoundToInteger) * plan.width_step;
+    const float ps = width * 1000 + 0.5f;
     return {width * (up ? plan.set_dose_per_ns : plan.reset_dose_per_ns), width * (up ? plan.set_v2 : plan.reset_v2),
-            static_cast<int32_t>(width * 1000 + 0.5f)};
+            static_cast<int32_t>(ps)};
 }
 
 }  // namespace
