@@ -159,6 +159,30 @@ TEST(Cells, RelaxationHasTheSigmaOfTheTable) {
     EXPECT_EQ(a.g, before);
 }
 
+TEST(Cells, RelaxationHasTheSameBitsWithEveryInstructionSet) {
+    CellParameters cells;
+    cells.relaxation = physics::kRelaxationReram2022;
+    for (const uint32_t count : {0u, 1u, 15u, 4099u}) {
+        Cells start(count, 0, CellState::kFormed);
+        for (uint32_t i = 0; i < count; i++) {
+            start.g[i] = static_cast<uint16_t>(i * 40503 + 1);
+            start.state[i] = static_cast<CellState>(i % 7 == 0 ? i % 4 : 1);
+        }
+        Cells expected = start;
+        physics::relax(cells, 6, 2, expected.run(77), physics::InstructionSet::kScalar);
+        for (const auto set :
+             {physics::InstructionSet::kAvx2, physics::InstructionSet::kAvx512, physics::InstructionSet::kNeon}) {
+            Cells found = start;
+            if (physics::has(set)) {
+                physics::relax(cells, 6, 2, found.run(77), set);
+                ASSERT_EQ(found.g, expected.g) << static_cast<int>(set);
+            } else {
+                EXPECT_THROW(physics::relax(cells, 6, 2, found.run(77), set), std::invalid_argument);
+            }
+        }
+    }
+}
+
 TEST(Cells, DriftIsOnePercentAYear) {
     const CellParameters cells;
     EXPECT_EQ(physics::drift_factor(cells, 0, 60), 1);

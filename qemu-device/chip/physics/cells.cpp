@@ -103,23 +103,6 @@ void form(const CellParameters& cells, uint64_t seed, const CellRun& run) {
     }
 }
 
-float relaxation_sigma(const CellParameters& cells, float g) {
-    const float at = std::clamp(g, 0.0f, 1.0f) * (kRelaxationPoints - 1);
-    const uint32_t below = std::min(static_cast<uint32_t>(at), kRelaxationPoints - 2);
-    const float a = static_cast<float>(cells.relaxation[below]), b = static_cast<float>(cells.relaxation[below + 1]);
-    return a + (b - a) * (at - static_cast<float>(below));
-}
-
-void relax(const CellParameters& cells, uint64_t seed, uint32_t program, const CellRun& run) {
-    if (std::all_of(cells.relaxation.begin(), cells.relaxation.end(), [](double sigma) { return sigma == 0; })) return;
-    for (uint32_t i = 0; i < run.count; i++) {
-        if (run.state[i] != CellState::kFormed) continue;
-        const Words w = words({seed, Domain::kRelaxation, run.crossbar, run.first_cell + i, program, 0});
-        const float g = conductance(run.g[i]);
-        run.g[i] = stored(g + relaxation_sigma(cells, g) * normals(w[0], w[1])[0]);
-    }
-}
-
 float drift_factor(const CellParameters& cells, double seconds, double celsius) {
     check_range("age in seconds", seconds, 0, 1e11);
     check_range("temperature in degrees Celsius", celsius, -273, 1000);

@@ -15,6 +15,8 @@
 #include <array>
 #include <cstdint>
 
+#include "instruction_set.h"
+
 namespace sidra::physics {
 
 constexpr uint32_t kLevels = 256;          // public
@@ -112,8 +114,9 @@ struct CellRun {
 // Forms those that are fresh, once and for all.
 void form(const CellParameters& cells, uint64_t seed, const CellRun& run);
 // What formed cells do after programming number `program`.
-void relax(const CellParameters& cells, uint64_t seed, uint32_t program, const CellRun& run);
-float relaxation_sigma(const CellParameters& cells, float g);
+// std::invalid_argument: this CPU does not have these instructions.
+void relax(const CellParameters& cells, uint64_t seed, uint32_t program, const CellRun& run,
+           InstructionSet set = best_instruction_set());
 
 // What conductances are multiplied by after that time at that temperature: a function of their age, so that what was
 // programmed stays as it was stored.
