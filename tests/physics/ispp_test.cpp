@@ -5,12 +5,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace sidra::test {
@@ -85,6 +87,27 @@ TEST(Ispp, TheSameBitsWithEveryInstructionSetAndEveryBlocking) {
         }
     }
     EXPECT_GE(sets, 2 * 3);
+}
+
+// The blocks of a crossbar on three threads, backwards, with totals of their own that are added up: nothing shows.
+TEST(Ispp, TheSameBitsOnThreads) {
+    const Ispp ispp(CellParameters(), IsppParameters(), 5);
+    Array expected(20000), found(20000);
+    expected.program(ispp, 2, 1);
+    IsppTotals totals[3]{};
+    std::vector<std::thread> threads;
+    for (uint32_t t = 0; t < 3; t++)
+        threads.emplace_back([&, t] {
+            for (uint32_t block = 20; block-- > 0;) {
+                if (block % 3 != t) continue;
+                const uint32_t at = block * 1000;
+                ispp.program({2, at, 1000, 1, &found.level[at], &found.state[at], &found.g[at], &found.tries[at],
+                              &found.outcome[at], &totals[t]});
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+    for (const IsppTotals& each : totals) found.totals.add(each);
+    EXPECT_TRUE(found == expected);
 }
 
 TEST(Ispp, TheSameBitsWithOtherParameters) {

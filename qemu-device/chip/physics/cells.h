@@ -57,8 +57,8 @@ struct CellParameters {
     // Where forming (public: once, at about 5 V) leaves the others, of G_max: mean and deviation. Ours.
     double forming_level = 0.3, forming_spread = 0.1;
 
-    // Deviation, of G_max, of what a cell does by itself after its last pulse, by its conductance. Ours: with what the
-    // loop leaves, 0.8 % makes the public "about 1 % after ISPP".
+    // Deviation, of G_max, of what a cell does by itself after its last pulse, by its conductance. Ours: with the 0.4 %
+    // that the loop leaves, 0.8 % makes 0.9 %; public is "about 1 % after ISPP".
     Relaxation relaxation = {0.008, 0.008, 0.008, 0.008, 0.008, 0.008, 0.008, 0.008, 0.008};
 
     // Share of conductance lost in a year: public, 1 %, here taken to be at the public typical chip temperature. At
