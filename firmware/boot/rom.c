@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The boot ROM: finds out whose turn it is, verifies that image and starts it. A new image gets one trial; one that starts again and again
+ * without a sign of life makes way for the other; then comes the recovery image; then nobody, and the boot block serves queues alone.
+ */
+#include "boot/record.h"
+#include "boot/trusted_keys.h"
+#include "drivers/flash.h"
+#include "drivers/registers.h"
+#include "drivers/verify.h"
+#include "sidra_hw.h"
+
+_Static_assert(SIDRA_BOOT_INFO == 0x1003ffc0u && SIDRA_BOOT_RAM_END == 0x1003e000u, "rom.ld says so, too");
+
+
+_Noreturn void rom_main(void);
+_Noreturn void rom_panic(uint32_t cause);
+_Noreturn void rom_start(uint32_t entry, const struct sidra_boot_info *info);
+
+static struct sidra_boot_info info;
+
+/* Reads an image to where it runs, and verifies it there: nobody else can write to that memory. */
+static enum sidra_image_result load(uint32_t slot, struct sidra_image *image)
+{
+	const struct sidra_image_policy policy = {
+		.ram_begin = SIDRA_BOOT_RAM_BEGIN,
+		.ram_end = SIDRA_BOOT_RAM_END,
+		.chip_id = SIDRA_PCI_DEVICE_ID,
+		.type = slot == SIDRA_MGMT_SLOT_RECOVERY ? SIDRA_FW_RECOVERY : SIDRA_FW_RUNTIME,
+		.api_major = { [SIDRA_FW_API_BOOT] = 1 },
+		.min_security_version = read_register(SIDRA_MGMT_SYSTEM_SECURITY),
+		.keys = trusted_keys,
+		.keys_count = sizeof(trusted_keys) / sizeof(trusted_keys[0]),
+	};
+	const uint32_t offset = SIDRA_MGMT_FLASH_SLOT(slot);
+	uint8_t bytes[SIDRA_FW_HEADER_SIZE];
+	struct sidra_fw_header header;
+	enum sidra_image_result result;
+	uint64_t total;
+	uint8_t *to;
+
+	if (flash_read(offset, bytes, sizeof(bytes)))
+		return SIDRA_IMAGE_TOO_SHORT;
+	result = sidra_image_total(bytes, sizeof(bytes), &total);
+	if (result != SIDRA_IMAGE_OK)
+		return result;
+	/* Nothing of this is believed further than that it fits. */
+	sidra_image_load_header(bytes, &header);
+	if (header.load_address < SIDRA_BOOT_RAM_BEGIN || header.load_address % SIDRA_IMAGE_ALIGNMENT)
+		return SIDRA_IMAGE_LOAD_ADDRESS;
+	if (total > SIDRA_MGMT_FLASH_SLOT_SIZE || header.load_address - SIDRA_FW_HEADER_SIZE + total > SIDRA_BOOT_RAM_END)
+		return SIDRA_IMAGE_RAM_SIZE;
+	to = (uint8_t *)(uintptr_t)(header.load_address - SIDRA_FW_HEADER_SIZE);
+	if (flash_read(offset, to, (uint32_t)total))
+		return SIDRA_IMAGE_TRUNCATED;
+	return sidra_image_verify(to, (size_t)total, &policy, &verify_block, image);
+}
+
+/* Returns only if there is nothing to start. */
+static void boot(uint32_t slot, uint32_t trial)
+{
+	struct sidra_image image;
+	enum sidra_image_result result;
+	uint32_t *word, *end;
+
+	write_register(SIDRA_MGMT_SYSTEM_STAGE, SIDRA_STAGE_VERIFY);
+	result = load(slot, &image);
+	info.result[slot] = result;
+	if (result != SIDRA_IMAGE_OK) {
+		write_register(SIDRA_MGMT_SYSTEM_STAGE, SIDRA_STAGE_ROM);
+		return;
+	}
+	info.magic = SIDRA_BOOT_INFO_MAGIC;
+	info.size = sizeof(info);
+	info.slot = slot;
+	info.trial = trial;
+	info.reason = read_register(SIDRA_MGMT_SYSTEM_REASON);
+	info.version = image.header.version;
+	info.security_version = image.header.security_version;
+	*(struct sidra_boot_info *)SIDRA_BOOT_INFO = info;
+	/* Where the TLVs are now the image expects zeros; they end before the RAM does. */
+	word = (uint32_t *)(uintptr_t)(image.header.load_address + image.header.image_size);
+	end = (uint32_t *)(uintptr_t)(image.header.load_address + image.header.ram_size);
+	while (word < end)
+		*word++ = 0;
+	rom_start(image.header.entry, (const struct sidra_boot_info *)SIDRA_BOOT_INFO);
+}
+
+void rom_panic(uint32_t cause)
+{
+	write_register(SIDRA_MGMT_SYSTEM_PANIC, SIDRA_PANIC_ROM | (cause & 0xff));
+	for (;;)
+		__asm__ volatile("wfi");
+}
+
+void rom_main(void)
+{
+	struct sidra_boot_record record;
+	struct record_place place;
+	uint32_t active, other;
+
+	write_register(SIDRA_MGMT_SYSTEM_STAGE, SIDRA_STAGE_ROM);
+	record_read(&record, &place);
+	/* A record that cannot be written must not keep the chip from starting what it has: but then there is no trial. */
+	if (record.trial != SIDRA_BOOT_NO_SLOT && !record.tried) {
+		record.tried = 1;
+		if (!record_write(&record, &place))
+			boot(record.trial, 1);
+	}
+	if (record.trial != SIDRA_BOOT_NO_SLOT) {
+		record.trial = SIDRA_BOOT_NO_SLOT;
+		record.tried = 0;
+	}
+	active = record.active;
+	other = active == SIDRA_MGMT_SLOT_A ? SIDRA_MGMT_SLOT_B : SIDRA_MGMT_SLOT_A;
+	if (record.attempts < SIDRA_BOOT_ATTEMPTS) {
+		record.attempts++;
+		record_write(&record, &place);
+		boot(active, 0);
+	}
+	/* What is in the other slot has worked once; it gets its attempts as any. */
+	record.active = other;
+	record.attempts = 1;
+	if (!record_write(&record, &place))
+		boot(other, 0);
+	/* As it was, so that whoever looks at it sees which one failed. */
+	record.active = active;
+	record.attempts = SIDRA_BOOT_ATTEMPTS;
+	record_write(&record, &place);
+	boot(SIDRA_MGMT_SLOT_RECOVERY, 0);
+	write_register(SIDRA_MGMT_SYSTEM_STAGE, SIDRA_STAGE_RECOVERY);
+	for (;;)
+		__asm__ volatile("wfi");
+}
