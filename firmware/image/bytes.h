@@ -3,9 +3,14 @@
 #ifndef SIDRA_FIRMWARE_IMAGE_BYTES_H
 #define SIDRA_FIRMWARE_IMAGE_BYTES_H
 
+#ifdef __KERNEL__
+#include <linux/stddef.h>
+#include <linux/types.h>
+#else
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {

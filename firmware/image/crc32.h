@@ -2,8 +2,13 @@
 #ifndef SIDRA_FIRMWARE_IMAGE_CRC32_H
 #define SIDRA_FIRMWARE_IMAGE_CRC32_H
 
+#ifdef __KERNEL__
+#include <linux/stddef.h>
+#include <linux/types.h>
+#else
 #include <stddef.h>
 #include <stdint.h>
+#endif
 
 #ifdef __cplusplus
 extern "C" {

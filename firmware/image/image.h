@@ -17,8 +17,13 @@
 #ifndef SIDRA_FIRMWARE_IMAGE_H
 #define SIDRA_FIRMWARE_IMAGE_H
 
+#ifdef __KERNEL__
+#include <linux/stddef.h>
+#include <linux/types.h>
+#else
 #include <stddef.h>
 #include <stdint.h>
+#endif
 
 #include "sidra_hw.h"
 
