@@ -128,7 +128,7 @@ says "DEVELOPMENT" "$fw" sign -k $dev.key -o "$folder/dev.fw" "$folder/one.fw"
 says "WARNING" "$fw" show "$folder/dev.fw"
 says "sidra-fw: WARNING" "$fw" verify -k $dev.pub "$folder/dev.fw"
 fails 5 "not trusted" "${verify[@]}" "$folder/dev.fw"
-"$fw" show --json "$folder/dev.fw" 2>"$folder/errors" | grep -q '"development": true' || fail "JSON does not tell of the development key"
+"$fw" show --json "$folder/dev.fw" 2>"$folder/errors" | grep '"development": true' >/dev/null || fail "JSON does not tell of the development key"
 grep -q WARNING "$folder/errors" || fail "no warning beside the JSON"
 
 # Keys: never overwritten, never half a pair, never lent.
@@ -179,6 +179,15 @@ fails 2 "over its input" "$fw" "${flat[@]}" "$folder/self" "$folder/self"
 cmp "$folder/program" "$folder/self"
 [[ ! -e $folder/no.fw ]] || fail "an image was written all the same"
 
+# What --help offers, the manual page and the completion know.
+sed 's/\\-/-/g' tools/sidra-fw/sidra-fw.1 >"$folder/manual"
+for command in build keygen sign show verify; do
+    for option in $("$fw" "$command" --help | grep -oE -- '--[a-z-]+' | sort -u); do
+        grep -qF -- "$option" tools/sidra-fw/sidra-fw.bash || fail "the completion does not know $command $option"
+        [[ $option == --help ]] || grep -qE -- "$option( |\"|\$)" "$folder/manual" || fail "the manual page does not know $command $option"
+    done
+done
+
 # Files that are not there, have no end, or are not files.
 for command in "show" "verify -k $folder/ours.pub" "sign -k $folder/ours.key"; do
     read -ra words <<<"$command"
@@ -224,7 +233,7 @@ cmp "$folder/one.fw" "$folder/before.fw"
 [[ -z $(find "$folder" -name '*.??????' -not -name '*.fw') ]] || fail "half a file was left behind: $(find "$folder" -name '*.??????')"
 
 # A real program, if there is a compiler for it.
-if clang --print-targets 2>/dev/null | grep -qw riscv32 && command -v ld.lld >/dev/null; then
+if clang --print-targets 2>/dev/null | grep -w riscv32 >/dev/null && command -v ld.lld >/dev/null; then
     printf '.globl _start\n_start: la sp, _start\nj _start\n.data\n.word 7\n.bss\n.space 100\n' >"$folder/start.s"
     clang --target=riscv32 -march=rv32im -mabi=ilp32 -mno-relax -c "$folder/start.s" -o "$folder/start.o"
     echo 'SECTIONS { . = 0x10000000; .text : { *(.text) } . = 0x10000100; .data : { *(.data) } .bss : { *(.bss) } }' >"$folder/start.ld"
