@@ -391,6 +391,8 @@ struct sidra_queue_state {
 
 /* ---- Mailbox --------------------------------------------------------------------------------------------------- */
 
+/* What requests and replies hold: docs/firmware.md. */
+
 enum sidra_mailbox_op {
 	SIDRA_MAILBOX_HELLO		= 0x0001,	/* exchange interface versions and feature bits */
 	SIDRA_MAILBOX_STATUS		= 0x0002,

@@ -3,8 +3,8 @@
  * The boot ROM: finds out whose turn it is, verifies that image and starts it. A new image gets one trial; one that starts again and again
  * without a sign of life makes way for the other; then comes the recovery image; then nobody, and the boot block serves queues alone.
  */
+#include "boot/policy.h"
 #include "boot/record.h"
-#include "boot/trusted_keys.h"
 #include "drivers/flash.h"
 #include "drivers/registers.h"
 #include "drivers/verify.h"
@@ -22,19 +22,10 @@ static struct sidra_boot_info info;
 /* Reads an image to where it runs, and verifies it there: nobody else can write to that memory. */
 static enum sidra_image_result load(uint32_t slot, struct sidra_image *image)
 {
-	const struct sidra_image_policy policy = {
-		.ram_begin = SIDRA_BOOT_RAM_BEGIN,
-		.ram_end = SIDRA_BOOT_RAM_END,
-		.chip_id = SIDRA_PCI_DEVICE_ID,
-		.type = slot == SIDRA_MGMT_SLOT_RECOVERY ? SIDRA_FW_RECOVERY : SIDRA_FW_RUNTIME,
-		.api_major = { [SIDRA_FW_API_BOOT] = 1 },
-		.min_security_version = read_register(SIDRA_MGMT_SYSTEM_SECURITY),
-		.keys = trusted_keys,
-		.keys_count = sizeof(trusted_keys) / sizeof(trusted_keys[0]),
-	};
 	const uint32_t offset = SIDRA_MGMT_FLASH_SLOT(slot);
 	uint8_t bytes[SIDRA_FW_HEADER_SIZE];
 	struct sidra_fw_header header;
+	struct sidra_image_policy policy;
 	enum sidra_image_result result;
 	uint64_t total;
 	uint8_t *to;
@@ -53,6 +44,7 @@ static enum sidra_image_result load(uint32_t slot, struct sidra_image *image)
 	to = (uint8_t *)(uintptr_t)(header.load_address - SIDRA_FW_HEADER_SIZE);
 	if (flash_read(offset, to, (uint32_t)total))
 		return SIDRA_IMAGE_TRUNCATED;
+	boot_policy(slot == SIDRA_MGMT_SLOT_RECOVERY ? SIDRA_FW_RECOVERY : SIDRA_FW_RUNTIME, &policy);
 	return sidra_image_verify(to, (size_t)total, &policy, &verify_block, image);
 }
 

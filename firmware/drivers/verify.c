@@ -14,16 +14,29 @@ static uint32_t command(uint32_t what, const void *data, size_t bytes)
 	return read_register(SIDRA_MGMT_VERIFY_RESULT);
 }
 
+uint32_t sha256_begin(void)
+{
+	return command(SIDRA_MGMT_VERIFY_BEGIN, 0, 0);
+}
+
+uint32_t sha256_add(const void *data, size_t bytes)
+{
+	return command(SIDRA_MGMT_VERIFY_ADD, data, bytes);
+}
+
+uint32_t sha256_end(uint8_t digest[SIDRA_IMAGE_DIGEST_SIZE])
+{
+	const uint32_t result = command(SIDRA_MGMT_VERIFY_END, 0, 0);
+
+	for (uint32_t i = 0; i < SIDRA_IMAGE_DIGEST_SIZE; i += 4)
+		sidra_image_put32(digest + i, read_register(SIDRA_MGMT_VERIFY_DIGEST + i));
+	return result;
+}
+
 static int sha256(void *self, const void *data, size_t size, uint8_t digest[SIDRA_IMAGE_DIGEST_SIZE])
 {
 	(void)self;
-	if (command(SIDRA_MGMT_VERIFY_BEGIN, 0, 0) != SIDRA_MGMT_OK ||
-	    command(SIDRA_MGMT_VERIFY_ADD, data, size) != SIDRA_MGMT_OK ||
-	    command(SIDRA_MGMT_VERIFY_END, 0, 0) != SIDRA_MGMT_OK)
-		return -1;
-	for (uint32_t i = 0; i < SIDRA_IMAGE_DIGEST_SIZE; i += 4)
-		sidra_image_put32(digest + i, read_register(SIDRA_MGMT_VERIFY_DIGEST + i));
-	return 0;
+	return sha256_begin() || sha256_add(data, size) || sha256_end(digest) ? -1 : 0;
 }
 
 static int ed25519(void *self, const uint8_t signature[SIDRA_IMAGE_SIGNATURE_SIZE], const void *message, size_t size,

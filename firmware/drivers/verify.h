@@ -7,4 +7,9 @@
 
 extern const struct sidra_image_crypto verify_block;
 
+/* A SHA-256 of what does not lie in memory as a whole. 0, or an enum sidra_mgmt_result. */
+uint32_t sha256_begin(void);
+uint32_t sha256_add(const void *data, size_t bytes);
+uint32_t sha256_end(uint8_t digest[SIDRA_IMAGE_DIGEST_SIZE]);
+
 #endif

@@ -19,6 +19,8 @@ extern "C" {
 /* The ROM's own, up to the end of RAM: its data and stack, and what it tells the image. */
 #define SIDRA_BOOT_RAM_END		(SIDRA_MGMT_RAM + SIDRA_MGMT_RAM_SIZE - 0x2000u)
 #define SIDRA_BOOT_INFO			(SIDRA_MGMT_RAM + SIDRA_MGMT_RAM_SIZE - 0x40u)
+/* In there, and the ROM keeps off it: what the last image that panicked left. */
+#define SIDRA_BOOT_DUMP			(SIDRA_BOOT_RAM_END + 0x400u)
 
 #define SIDRA_BOOT_INFO_MAGIC		0x49424453u	/* "SDBI" */
 
@@ -44,8 +46,42 @@ struct sidra_boot_info {
 	uint32_t reserved[6];
 };
 
-/* Panic codes of the ROM; those of images are below 0xb0000000. */
-#define SIDRA_PANIC_ROM			0xb0000000u	/* + mcause: a trap in the ROM */
+/* Panic codes: what happened | a detail below 0x10000. */
+#define SIDRA_PANIC_TRAP		0x00010000u	/* an exception in the image; mcause */
+#define SIDRA_PANIC_SELF_TEST		0x00020000u	/* which of them */
+#define SIDRA_PANIC_ROM			0xb0000000u	/* a trap in the ROM; mcause */
+
+#define SIDRA_BOOT_DUMP_MAGIC		0x44464453u	/* "SDFD" */
+#define SIDRA_BOOT_DUMP_LOG		1024u
+
+/**
+ * struct sidra_boot_dump - at SIDRA_BOOT_DUMP after a panic; survives resets, but not power-off
+ * @magic:   SIDRA_BOOT_DUMP_MAGIC; anything else: there is none
+ * @size:    of this struct; it only grows
+ * @code:    as in SIDRA_REG_PANIC
+ * @version: of the image
+ * @cycles:  when, by the timer
+ * @x:       registers; x[0] is 0
+ * @pc, @mcause, @mtval, @mstatus: where and why
+ * @log_bytes: of @log that mean something
+ * @log:     the end of the log, the oldest byte first
+ * @crc32:   of what is above
+ */
+struct sidra_boot_dump {
+	uint32_t magic;
+	uint32_t size;
+	uint32_t code;
+	uint32_t version;
+	uint64_t cycles;
+	uint32_t x[32];
+	uint32_t pc;
+	uint32_t mcause;
+	uint32_t mtval;
+	uint32_t mstatus;
+	uint32_t log_bytes;
+	char     log[SIDRA_BOOT_DUMP_LOG];
+	uint32_t crc32;
+};
 
 /* ---- Boot record ------------------------------------------------------------------------------------------------- */
 
@@ -81,9 +117,11 @@ struct sidra_boot_record {
 #ifdef __cplusplus
 static_assert(sizeof(struct sidra_boot_info) == 64, "part of the contract");
 static_assert(sizeof(struct sidra_boot_record) == 64, "part of the contract");
+static_assert(sizeof(struct sidra_boot_dump) == 24 + 32 * 4 + 20 + SIDRA_BOOT_DUMP_LOG + 4, "part of the contract");
 #else
 _Static_assert(sizeof(struct sidra_boot_info) == 64, "part of the contract");
 _Static_assert(sizeof(struct sidra_boot_record) == 64, "part of the contract");
+_Static_assert(sizeof(struct sidra_boot_dump) == 24 + 32 * 4 + 20 + SIDRA_BOOT_DUMP_LOG + 4, "part of the contract");
 #endif
 
 #ifdef __cplusplus

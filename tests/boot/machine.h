@@ -55,8 +55,18 @@ struct Image : Writer {
 };
 
 struct Machine final : management::Surroundings {
-    bool read_host(uint64_t, std::span<uint8_t>) override { return false; }
-    bool write_host(uint64_t, std::span<const uint8_t>) override { return false; }
+    // Memory of the host's, from kHost on.
+    static constexpr uint64_t kHost = 0x2'0000'0000;
+    bool read_host(uint64_t bus, std::span<uint8_t> to) override {
+        if (bus < kHost || bus - kHost + to.size() > host.size()) return false;
+        std::memcpy(to.data(), &host[bus - kHost], to.size());
+        return true;
+    }
+    bool write_host(uint64_t bus, std::span<const uint8_t> from) override {
+        if (bus < kHost || bus - kHost + from.size() > host.size()) return false;
+        std::memcpy(&host[bus - kHost], from.data(), from.size());
+        return true;
+    }
     void interrupt_host(uint32_t cause) override { interrupts.push_back(cause); }
 
     void fill(uint32_t slot, const Bytes& image) {
@@ -126,6 +136,7 @@ struct Machine final : management::Surroundings {
 
     management::Unit unit{{sidra_boot_rom, sidra_boot_rom_end}, *this};
     std::vector<uint32_t> interrupts;
+    Bytes host = Bytes(1 << 20);
 };
 
 }  // namespace sidra::test

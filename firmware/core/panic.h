@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SIDRA_FIRMWARE_PANIC_H
+#define SIDRA_FIRMWARE_PANIC_H
+
+#include <stdint.h>
+
+/* Leaves a dump (struct sidra_boot_dump), tells the host, and stops until the core is reset. */
+_Noreturn void panic(uint32_t code);
+
+#endif

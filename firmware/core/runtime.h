@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* What services ask of the runtime. */
+#ifndef SIDRA_FIRMWARE_RUNTIME_H
+#define SIDRA_FIRMWARE_RUNTIME_H
+
+#include "sidra_boot.h"
+
+#define RUNTIME_TICK_MS		100u	/* heartbeat */
+#define RUNTIME_WATCHDOG_MS	1000u
+#define CYCLES_PER_MS		(1000000u / SIDRA_MGMT_CYCLE_NS)
+
+const struct sidra_boot_info *runtime_boot(void);
+uint32_t runtime_version(void);
+
+#endif

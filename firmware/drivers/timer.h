@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Time: cycles of the core's clock since power-on, SIDRA_MGMT_CYCLE_NS each. */
+#ifndef SIDRA_FIRMWARE_TIMER_H
+#define SIDRA_FIRMWARE_TIMER_H
+
+#include <stdint.h>
+
+uint64_t timer_now(void);
+/* The timer interrupt comes at that cycle, or at once if it has passed. */
+void timer_set(uint64_t cycle);
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "services/mailbox.h"
+
+#include "core/log.h"
+#include "core/runtime.h"
+#include "drivers/copy.h"
+#include "drivers/registers.h"
+#include "drivers/timer.h"
+#include "image/bytes.h"
+#include "image/crc32.h"
+#include "services/update.h"
+#include "sidra_hw.h"
+
+#define SIZE	     ((uint32_t)sizeof(struct sidra_mailbox_msg))
+#define INLINE_MAX   24u
+#define LOOPBACK_MAX 4096u
+
+static uint32_t served;	 /* requests taken */
+static uint32_t replied; /* replies and events given */
+
+static uint8_t buffer[LOG_SIZE];
+
+static uint32_t low(uint64_t value)
+{
+	return (uint32_t)value;
+}
+
+static uint64_t pair(uint32_t first, uint32_t second)
+{
+	return first | (uint64_t)second << 32;
+}
+
+static uint32_t answer(struct sidra_mailbox_msg *reply, uint64_t first, uint64_t second, uint64_t third)
+{
+	reply->length = INLINE_MAX;
+	reply->inline_data[0] = first;
+	reply->inline_data[1] = second;
+	reply->inline_data[2] = third;
+	return SIDRA_MAILBOX_OK;
+}
+
+static uint32_t hello(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	const struct sidra_boot_info *boot = runtime_boot();
+
+	if (request->length < 8)
+		return SIDRA_MAILBOX_BAD_LENGTH;
+	/* Also to who speaks another language: so that both can be named. */
+	answer(reply, pair(MAILBOX_VERSION, 0), pair(boot->version, boot->security_version), pair(boot->slot, boot->trial));
+	return low(request->inline_data[0]) >> 16 == MAILBOX_VERSION >> 16 ? SIDRA_MAILBOX_OK : SIDRA_MAILBOX_UNSUPPORTED;
+}
+
+static uint32_t status(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	(void)request;
+	return answer(reply, pair(read_register(SIDRA_MGMT_SYSTEM_STAGE), read_register(SIDRA_MGMT_SYSTEM_HEARTBEAT)),
+		      timer_now() * SIDRA_MGMT_CYCLE_NS, pair(runtime_boot()->reason, log_written()));
+}
+
+/* Inline bytes come back as they are, others inverted and where they were: both ways were gone then. */
+static uint32_t loopback(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	if (request->length <= INLINE_MAX) {
+		answer(reply, request->inline_data[0], request->inline_data[1], request->inline_data[2]);
+		reply->length = request->length;
+		return SIDRA_MAILBOX_OK;
+	}
+	if (request->length > LOOPBACK_MAX)
+		return SIDRA_MAILBOX_BAD_LENGTH;
+	if (copy_from_host(buffer, request->payload, request->length))
+		return SIDRA_MAILBOX_BAD_ARGUMENT;
+	for (uint32_t i = 0; i < request->length; i++)
+		buffer[i] = (uint8_t)~buffer[i];
+	return copy_to_host(request->payload, buffer, request->length) ? SIDRA_MAILBOX_BAD_ARGUMENT : SIDRA_MAILBOX_OK;
+}
+
+static uint32_t log_ring(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	const uint32_t bytes = log_copy((char *)buffer, request->length);
+
+	if (bytes && copy_to_host(request->payload, buffer, bytes))
+		return SIDRA_MAILBOX_BAD_ARGUMENT;
+	return answer(reply, bytes, log_written(), 0);
+}
+
+static uint32_t crash_dump(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	const struct sidra_boot_dump *dump = (const struct sidra_boot_dump *)SIDRA_BOOT_DUMP;
+	const uint32_t summed = offsetof(struct sidra_boot_dump, crc32);
+
+	if (dump->magic != SIDRA_BOOT_DUMP_MAGIC || dump->size != sizeof(*dump) ||
+	    dump->crc32 != sidra_image_crc32(0, (const uint8_t *)dump, summed))
+		return answer(reply, 0, 0, 0);
+	if (request->length < sizeof(*dump))
+		return SIDRA_MAILBOX_BAD_LENGTH;
+	if (copy_to_host(request->payload, dump, sizeof(*dump)))
+		return SIDRA_MAILBOX_BAD_ARGUMENT;
+	return answer(reply, sizeof(*dump), dump->code, 0);
+}
+
+static uint32_t fw_begin(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	uint32_t slot = SIDRA_BOOT_NO_SLOT, result;
+
+	if (request->length != 8)
+		return SIDRA_MAILBOX_BAD_LENGTH;
+	result = update_begin(request->inline_data[0], &slot);
+	answer(reply, slot, UPDATE_DATA_MAX, 0);
+	return result;
+}
+
+static uint32_t fw_data(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	(void)reply;
+	return update_data(request->inline_data[0], request->payload, request->length);
+}
+
+static uint32_t fw_commit(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	uint32_t image = 0, result;
+
+	if (request->length != 8)
+		return SIDRA_MAILBOX_BAD_LENGTH;
+	if (request->inline_data[0] > 1)
+		return SIDRA_MAILBOX_BAD_ARGUMENT;
+	result = update_commit(request->inline_data[0] == 1, &image);
+	answer(reply, image, 0, 0);
+	return result;
+}
+
+static uint32_t fw_confirm(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	(void)request;
+	(void)reply;
+	return update_confirm();
+}
+
+static uint32_t fw_info(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	struct sidra_boot_record record;
+
+	(void)request;
+	update_record(&record);
+	return answer(reply, pair(record.active, record.trial), pair(runtime_boot()->slot, record.attempts),
+		      pair(runtime_boot()->version, read_register(SIDRA_MGMT_SYSTEM_SECURITY)));
+}
+
+static uint32_t handle(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	static const struct {
+		uint16_t opcode;
+		uint32_t (*handler)(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply);
+	} handlers[] = {
+		{ SIDRA_MAILBOX_HELLO, hello },
+		{ SIDRA_MAILBOX_STATUS, status },
+		{ SIDRA_MAILBOX_LOG_RING, log_ring },
+		{ SIDRA_MAILBOX_FW_BEGIN, fw_begin },
+		{ SIDRA_MAILBOX_FW_DATA, fw_data },
+		{ SIDRA_MAILBOX_FW_COMMIT, fw_commit },
+		{ SIDRA_MAILBOX_FW_CONFIRM, fw_confirm },
+		{ SIDRA_MAILBOX_FW_INFO, fw_info },
+		{ SIDRA_MAILBOX_CRASH_DUMP, crash_dump },
+		{ SIDRA_MAILBOX_LOOPBACK, loopback },
+	};
+
+	if (request->flags)
+		return SIDRA_MAILBOX_BAD_ARGUMENT;
+	if (request->deadline && timer_now() * SIDRA_MGMT_CYCLE_NS > request->deadline)
+		return SIDRA_MAILBOX_DEADLINE;
+	for (uint32_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
+		if (handlers[i].opcode == request->opcode)
+			return handlers[i].handler(request, reply);
+	return SIDRA_MAILBOX_UNSUPPORTED;
+}
+
+static uint64_t address(uint32_t where)
+{
+	return pair(read_register(where), read_register(where + 4));
+}
+
+void mailbox_serve(void)
+{
+	const uint32_t entries = read_register(SIDRA_MGMT_MAILBOX_ENTRIES);
+
+	if (entries < 2 || entries > 256 || entries & (entries - 1)) {
+		log_number("mailbox: not a ring, entries", entries);
+		return;
+	}
+	for (;;) {
+		const uint32_t asked = read_register(SIDRA_MGMT_MAILBOX_DOORBELL);
+		struct sidra_mailbox_msg request, reply = { 0 };
+
+		if (asked == served)
+			return;
+		if (asked - served > entries) {
+			log_number("mailbox: more requests than entries, index", asked);
+			served = asked;
+			return;
+		}
+		/* Who does not take replies gets none; the next doorbell looks again. */
+		if (replied - read_register(SIDRA_MGMT_MAILBOX_REPLY_READ) >= entries)
+			return;
+		if (copy_from_host(&request, address(SIDRA_MGMT_MAILBOX_REQUEST) + (uint64_t)(served % entries) * SIZE, SIZE)) {
+			log_text("mailbox: requests cannot be read");
+			served = asked;
+			return;
+		}
+		served++;
+		reply.opcode = request.opcode | SIDRA_MAILBOX_REPLY;
+		reply.cookie = request.cookie;
+		reply.status = handle(&request, &reply);
+		reply.sequence = replied;
+		if (copy_to_host(address(SIDRA_MGMT_MAILBOX_REPLY) + (uint64_t)(replied % entries) * SIZE, &reply, SIZE))
+			log_text("mailbox: a reply cannot be written");
+		write_register(SIDRA_MGMT_MAILBOX_REPLY_INDEX, ++replied);
+		write_register(SIDRA_MGMT_WATCHDOG_FEED, SIDRA_MGMT_WATCHDOG_FOOD);
+	}
+}
