@@ -24,6 +24,7 @@ enum class Domain : uint32_t {
     kForming = 2,     // what forming made of it
     kPulse = 3,       // spread of pulses, noise of the reads between them
     kRelaxation = 4,  // what happens after the last pulse
+    kReadout = 5,     // noise of products
 };
 
 // Of which draw. `program` counts how often the crossbar was programmed; `draw`, below 2^16, counts within that.
