@@ -165,7 +165,7 @@ TEST(Readout, ProductsDifferByNumberCrossbarAndSeed) {
     EXPECT_NE(problem.read(seed, 5), first);
 }
 
-// Gate of twin-anchors, section 7: what is drawn for a column has the spread that draws for each cell have. The oracle
+// What is drawn for a column has the spread that draws for each cell have. The oracle
 // is the variance of a sum of independent numbers; and their distribution is normal (Kolmogorov and Smirnov, 1 %).
 TEST(Readout, NoiseIsThatOfTheCells) {
     for (const sidra_encoding encoding : kEncodings) {
