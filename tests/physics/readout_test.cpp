@@ -149,9 +149,6 @@ TEST(Readout, TheSameBitsHoweverItIsComputed) {
 
 TEST(Readout, ProductsDifferByNumberCrossbarAndSeed) {
     Problem problem(SIDRA_ENCODING_DIFFERENTIAL, 1);
-    const Readout readout(problem.g.data(), problem.encoding, {}, 1, 2),
-        other_crossbar(problem.g.data(), problem.encoding, {}, 1, 3),
-        other_seed(problem.g.data(), problem.encoding, {}, 2, 2);
     ReadoutParameters parameters = ideal();
     parameters.cell_noise = 0.05;
     const Readout noisy(problem.g.data(), problem.encoding, parameters, 1, 2),

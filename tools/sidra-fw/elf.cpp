@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "error.h"
+#include "image/bytes.h"
 #include "image/image.h"
 
 namespace sidra::fw {
@@ -37,8 +38,8 @@ class Reader {
     }
     std::span<const uint8_t> file() const { return file_; }
     uint8_t get8(size_t at) const { return file_[at]; }
-    uint16_t get16(size_t at) const { return static_cast<uint16_t>(file_[at] | file_[at + 1] << 8); }
-    uint32_t get32(size_t at) const { return get16(at) | static_cast<uint32_t>(get16(at + 2)) << 16; }
+    uint16_t get16(size_t at) const { return sidra_image_get16(&file_[at]); }
+    uint32_t get32(size_t at) const { return sidra_image_get32(&file_[at]); }
 
    private:
     const std::string& path_;

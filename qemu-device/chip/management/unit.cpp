@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include <algorithm>
-#include <array>
+#include <stdexcept>
 
 namespace sidra::management {
 namespace {
@@ -23,6 +23,7 @@ Unit::Unit(std::span<const uint8_t> rom, Surroundings& surroundings)
     : surroundings_(surroundings),
       core_({SIDRA_MGMT_ROM, SIDRA_MGMT_ROM_SIZE}, {SIDRA_MGMT_RAM, SIDRA_MGMT_RAM_SIZE}, *this),
       buffer_(std::max(SIDRA_MGMT_RAM_SIZE, SIDRA_MGMT_ROM_SIZE)) {
+    if (sodium_init() < 0) throw std::runtime_error("libsodium does not start");
     core_.write(SIDRA_MGMT_ROM, rom);
     restart(SIDRA_BOOT_POWER_ON);
 }

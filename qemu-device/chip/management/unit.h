@@ -42,7 +42,8 @@ class Unit final : core::Bus {
     // That is how long who calls run() may be away: some 0.1 ms of a processor's time.
     static constexpr uint64_t kSlice = 50'000;
 
-    // `rom`: at most SIDRA_MGMT_ROM_SIZE bytes; copied. Powered on at cycle 0.
+    // `rom`: at most SIDRA_MGMT_ROM_SIZE bytes; copied. Powered on at cycle 0. std::runtime_error: libsodium does not
+    // start.
     Unit(std::span<const uint8_t> rom, Surroundings& surroundings);
 
     // Starts the core anew in its ROM. RAM stays (for a dump), and so do flash, clock and the lowest security version.
