@@ -19,6 +19,8 @@ readonly keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 readonly configure_flags=(--python=/usr/bin/python3 --target-list=x86_64-softmmu --without-default-features --disable-download
     --enable-tcg --enable-attr --enable-fdt=system --enable-virtfs --disable-docs --disable-install-blobs --disable-werror --disable-debug-info
     --firmwarepath=/usr/share/qemu:/usr/share/seabios)
+# What the chip and its firmware are built from.
+readonly parts=(qemu-device uapi scripts/cmake firmware tools/common tools/sidra-fw)
 readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/sidra/qemu
 jobs=${JOBS:-$(nproc)}
 
@@ -34,7 +36,7 @@ digest() { sha256sum | cut -c 1-16; }
 
 # Name and content of every file that the device and the chip are built from.
 tree_digest() { # in the current folder
-    find qemu-device uapi scripts/cmake -type f -print0 | sort -z | xargs -0 sha256sum | digest
+    find "${parts[@]}" -type f -print0 | sort -z | xargs -0 sha256sum | digest
 }
 
 base_key() { # description file
@@ -142,14 +144,14 @@ run_ninja() {
 
 build_chip() {
     local part
-    for part in qemu-device uapi scripts/cmake; do mirror_tree $part "$tree/$part"; done
+    for part in "${parts[@]}"; do mirror_tree $part "$tree/$part"; done
     if [[ ! -f $base/chip/build.ninja ]]; then
         cmake -G Ninja -S "$tree/qemu-device/qemu" -B "$base/chip" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O3 -g1 -DNDEBUG" \
             -DCMAKE_CXX_COMPILER=/usr/bin/c++ -DCMAKE_C_COMPILER=/usr/bin/cc >"$base/log" 2>&1 || fail_log
     fi
     run_ninja -C "$base/chip" -j "$jobs" sidra_chip >&2
     mkdir -p "$base/artifacts"
-    cp -p "$base"/chip/chip/*.a "$tree"/uapi/*.h "$tree/qemu-device/chip/include/sidra_chip.h" "$base/artifacts/"
+    cp -p "$base"/chip/qemu-device/chip/*.a "$base"/chip/firmware/*.a "$tree"/uapi/*.h "$tree/qemu-device/chip/include/sidra_chip.h" "$base/artifacts/"
 }
 
 build_qemu() {

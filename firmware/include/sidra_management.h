@@ -40,7 +40,7 @@ enum sidra_mgmt_result {
 #define SIDRA_MGMT_SYSTEM_REASON	0x40000004u	/* enum sidra_boot_reason */
 #define SIDRA_MGMT_SYSTEM_STAGE		0x40000008u	/* enum sidra_boot_stage, for SIDRA_REG_STATUS */
 #define SIDRA_MGMT_SYSTEM_HEARTBEAT	0x4000000cu	/* for SIDRA_REG_HEARTBEAT */
-#define SIDRA_MGMT_SYSTEM_PANIC		0x40000010u	/* a code, not 0, for SIDRA_REG_PANIC: the core stops until it is reset */
+#define SIDRA_MGMT_SYSTEM_PANIC		0x40000010u	/* a code, not 0, for SIDRA_REG_PANIC: the core stops until it is reset, by the watchdog if that runs */
 #define SIDRA_MGMT_SYSTEM_SECURITY	0x40000014u	/* lowest security version that may boot; a write raises it, for ever */
 #define SIDRA_MGMT_SYSTEM_RESTART	0x40000018u	/* write enum sidra_boot_reason: the core starts anew, in its ROM */
 

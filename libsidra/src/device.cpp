@@ -42,7 +42,8 @@ sidra_status open_device(const char* call, uint32_t index, const sidra_device_op
         // engine, if one was asked for.
         return fail_errno(
             call, error, fmt::format("opening embedded device {}", index), detail,
-            {{ENODEV, whole.engine != SIDRA_ENGINE_AUTO ? SIDRA_ERROR_NOT_SUPPORTED : SIDRA_ERROR_NO_DEVICE}});
+            {{ENODEV, whole.engine != SIDRA_ENGINE_AUTO ? SIDRA_ERROR_NOT_SUPPORTED : SIDRA_ERROR_NO_DEVICE},
+             {EAGAIN, SIDRA_ERROR_LIMIT}});  // no thread to run the chip
     return adopt_transport(call, index, std::move(transport), device);
 }
 

@@ -30,8 +30,7 @@ sidra_status Queue::create(const char* call, sidra_context* context, const Queue
     create.priority = hardware_priority(options.priority);
     create.flags = options.reports ? SIDRA_QUEUE_REPORTS : 0;
     if (const int error = request(transport, SIDRA_IOCTL_QUEUE_CREATE, &create, &detail); error != 0)
-        return fail_errno(call, error, fmt::format("creating a queue in context {}", context->id), detail,
-                          {{EAGAIN, SIDRA_ERROR_LIMIT}});  // no thread to run an embedded chip
+        return fail_errno(call, error, fmt::format("creating a queue in context {}", context->id), detail);
     made->context = context;
     made->transport = &transport;
     made->number = create.queue;

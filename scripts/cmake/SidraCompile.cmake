@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 # How everything in this tree is compiled: language levels, warnings, sanitizers, ccache.
 
+# The top of this tree, also where another project takes parts of it.
+get_filename_component(SIDRA_TOP ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
+
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_C_EXTENSIONS OFF)
@@ -46,7 +49,7 @@ endif()
 
 # A part of the tree.
 function(sidra_subdirectory folder)
-    if(EXISTS ${CMAKE_SOURCE_DIR}/${folder}/CMakeLists.txt)
-        add_subdirectory(${CMAKE_SOURCE_DIR}/${folder} ${CMAKE_BINARY_DIR}/${folder})
+    if(EXISTS ${SIDRA_TOP}/${folder}/CMakeLists.txt)
+        add_subdirectory(${SIDRA_TOP}/${folder} ${CMAKE_BINARY_DIR}/${folder})
     endif()
 endfunction()

@@ -11,7 +11,7 @@
 #include <optional>
 
 #include "assembler.h"
-#include "boot/rom_image.h"
+#include "factory/factory.h"
 #include "image/image.h"
 #include "sidra_boot.h"
 #include "unit.h"

@@ -359,7 +359,7 @@ TEST(Save, WhatSurvivesPowerOff) {
     ASSERT_EQ(load(bench, before, kCells), "");
     EXPECT_TRUE(save(bench, kCells) == before) << "levels and stuck cells too";
     EXPECT_EQ(bench.read64(SIDRA_REG_UUID), uuid);
-    EXPECT_EQ(bench.read64(SIDRA_REG_FEATURES), uint64_t{SIDRA_FEATURE_STATE_FILE});
+    EXPECT_EQ(bench.read64(SIDRA_REG_FEATURES), SIDRA_FEATURE_FIRMWARE | SIDRA_FEATURE_STATE_FILE);
     EXPECT_EQ(bench.read32(SIDRA_REG_CONTROL), 0u);
     EXPECT_EQ(bench.read32(SIDRA_REG_SCRATCH), ~0u);
     EXPECT_EQ(bench.l3()[12345], 0);
@@ -374,7 +374,7 @@ TEST(Save, WhatSurvivesPowerOff) {
 }
 
 TEST(Save, WithoutAFileNothingIsPromised) {
-    EXPECT_EQ(Bench().read64(SIDRA_REG_FEATURES), 0u);
+    EXPECT_EQ(Bench().read64(SIDRA_REG_FEATURES), SIDRA_FEATURE_FIRMWARE);
     EXPECT_EQ(try_create({SIDRA_CHIP_SMALL, SIDRA_CHIP_ENGINE_AUTO, 1, 1, 0}), "");
     EXPECT_NE(try_create({SIDRA_CHIP_SMALL, SIDRA_CHIP_ENGINE_AUTO, 1, 2, 0}).find("persistent"), std::string::npos);
 }

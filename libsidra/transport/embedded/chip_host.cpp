@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "chip_host.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -81,10 +82,14 @@ bool ChipHost::run() {
 }
 
 uint64_t ChipHost::idle() {
-    if (!interrupts_.eventfds_armed()) return kRecheckNs;
-    interrupts_.recheck_all();
-    interrupts_.service();
-    return kArmedRecheckNs;
+    uint64_t most = kRecheckNs;
+    if (interrupts_.eventfds_armed()) {
+        interrupts_.recheck_all();
+        interrupts_.service();
+        most = kArmedRecheckNs;
+    }
+    const uint64_t due = sidra_chip_due_ns(chip_), now = monotonic_ns();
+    return due > now ? std::min(most, due - now) : 0;
 }
 
 bool ChipHost::help(bool (*enough)(void*), void* argument) {

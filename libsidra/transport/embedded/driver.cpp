@@ -76,6 +76,8 @@ int Driver::bring_up(Detail& detail) {
         return fail(detail, -ENODEV, "the chip is not ready (status {:#x})", status);
     uint64_t l3_size = 0;
     l3_ = sidra_chip_l3(host_.chip(), &l3_size);
+    // The firmware boots behind this.
+    if (!host_.executor().start()) return fail(detail, -EAGAIN, "the system gives no thread to run the chip");
     for (const Range& range : unzeroed_) local_.reserve(range.offset, range.size);
     enable();
     zero_local();

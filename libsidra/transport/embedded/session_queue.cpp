@@ -51,7 +51,6 @@ int Session::queue_create(sidra_ioctl_queue_create& a, Detail& detail) {
         return fail(detail, -EMFILE, "context {} has {} queues already; destroy one", a.context, number);
     if (driver_->queue_count() >= driver_->info().queues)
         return fail(detail, -EMFILE, "the chip runs {} queues already; destroy one", driver_->info().queues);
-    if (!driver_->host().executor().start()) return fail(detail, -EAGAIN, "the system gives no thread to run the chip");
     auto state = driver_->state_pages().take();
     if (!state) return fail(detail, -EMFILE, "all state pages are in use; unmap those of queues that are gone");
 

@@ -38,8 +38,9 @@ struct State {
     uint32_t pc;
     uint32_t mstatus, mie, mip, mtvec, mscratch, mepc, mcause, mtval;
     uint32_t waiting;  // 1: in WFI, with nothing pending that mie enables
-    uint64_t cycles;   // since power-on
-    uint64_t mcycle;   // what the register has more
+    uint32_t reserved;
+    uint64_t cycles;  // since power-on
+    uint64_t mcycle;  // what the register has more
     uint64_t minstret;
     uint32_t pmpaddr[8];
     uint8_t pmpcfg[8];

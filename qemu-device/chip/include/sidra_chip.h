@@ -5,7 +5,8 @@
  *
  * Threads. All functions may be called from any thread, but create and destroy, which need the chip to themselves.
  * MMIO handlers only record and wake (`kick`): they never touch memory, never block, never call back except kick, msix and clock.
- * Packets run in sidra_chip_run(), on threads of the host's choice. No lock of the chip is held across a host callback.
+ * Packets and firmware run in sidra_chip_run(), on threads of the host's choice. No lock of the chip that others wait for is held across a
+ * host callback.
  */
 #ifndef SIDRA_CHIP_H
 #define SIDRA_CHIP_H
@@ -98,6 +99,12 @@ bool sidra_chip_run_until(sidra_chip *chip, bool (*stop)(void *argument), void *
 /* Whether a queue or an admin command waits for a thread to run it. */
 bool sidra_chip_pending(sidra_chip *chip);
 
+/*
+ * When, by the host's clock, the chip wants sidra_chip_run() to be called although nobody kicks (its management core has a timer);
+ * ~0: never. Half a second late is soon enough.
+ */
+uint64_t sidra_chip_due_ns(sidra_chip *chip);
+
 /* Reset as by register (cells, NVM and L3 contents survive; queues, contexts, registers do not). Waits for running slices. */
 void sidra_chip_reset(sidra_chip *chip);
 
@@ -136,6 +143,8 @@ enum sidra_chip_knob {
 	SIDRA_KNOB_ADC_OFFSET		= 8,	/* s32 added to each MVM sum of a crossbar tile */
 	SIDRA_KNOB_STALL		= 9,	/* 1: engines stand still (no progress, device clock goes on); 0: they go on */
 	SIDRA_KNOB_LIE			= 10,	/* enum sidra_chip_lie: told once, the next time; 0 takes back what was not told yet */
+	SIDRA_KNOB_FIRMWARE_HANG	= 11,	/* 1: the management core does nothing more, until its watchdog or a reset starts it anew */
+	SIDRA_KNOB_FIRMWARE_PANIC	= 12,	/* 1: it runs into a trap */
 	SIDRA_KNOB_COUNT
 };
 

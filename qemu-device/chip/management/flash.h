@@ -14,6 +14,8 @@ namespace sidra::management {
 // One thread at a time.
 class Flash {
    public:
+    static constexpr uint8_t kErased = 0xff;
+
     Flash() : bytes_(SIDRA_MGMT_FLASH_SIZE, kErased) {}
 
     // All of it, as it leaves the factory or a file; also the slot that the core cannot write.
@@ -26,7 +28,6 @@ class Flash {
     sidra_mgmt_result program(uint32_t offset, std::span<const uint8_t> from);
 
    private:
-    static constexpr uint8_t kErased = 0xff;
     std::vector<uint8_t> bytes_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <type_traits>
 
 namespace sidra::management {
 namespace {
@@ -35,6 +36,7 @@ void Unit::restart(sidra_boot_reason reason) {
     registers_ = {};
     registers_.timer_compare = kNever;
     restart_ = kNoRestart;
+    hung_ = false;
     reason_ = reason;
     stage_ = SIDRA_STAGE_RESET;
     heartbeat_ = 0;
@@ -42,6 +44,20 @@ void Unit::restart(sidra_boot_reason reason) {
     reply_index_ = 0;
     rung_ = false;
     write_mailbox({});
+}
+
+void Unit::clear() {
+    std::fill(buffer_.begin(), buffer_.end(), uint8_t{0});
+    core_.write(SIDRA_MGMT_RAM, std::span(buffer_).first(SIDRA_MGMT_RAM_SIZE));
+    security_version_ = 0;
+    core_.state().cycles = 0;
+    restart(SIDRA_BOOT_POWER_ON);
+}
+
+void Unit::crash() {
+    constexpr uint32_t kNowhere = 0xfffffffc;
+    core_.state().pc = kNowhere;
+    core_.state().waiting = 0;
 }
 
 void Unit::raise_security_version(uint32_t least) { security_version_ = std::max(security_version_, least); }
@@ -56,20 +72,83 @@ void Unit::write_mailbox(const MailboxRegisters& registers) {
     mailbox_reply_read_ = registers.reply_read;
 }
 
+MailboxRegisters Unit::mailbox() const {
+    return {mailbox_request_, mailbox_reply_, mailbox_entries_, mailbox_doorbell_, mailbox_reply_read_};
+}
+
 void Unit::ring(const MailboxRegisters& registers) {
     write_mailbox(registers);
     rung_ = true;
 }
 
-// ---- Time ----
+// ---- Saving ----
 
-uint64_t Unit::watchdog_due() const {
-    if (registers_.watchdog_period == 0) return kNever;
-    return registers_.watchdog_fed +
-           (registers_.watchdog_warned ? registers_.watchdog_period : registers_.watchdog_period / 2);
+static_assert(sizeof(core::State) == 44 * 4 + 3 * 8 + 8 * 4 + 8 && sizeof(Verifier) == 104 + 8 + 32 * 4);
+static_assert(std::has_unique_object_representations_v<Unit::Saved>,
+              "no padding whose contents would be anybody's guess");
+
+Unit::Saved Unit::save() const {
+    Saved s{};
+    s.core = core_.state();
+    s.registers = registers_;
+    s.mailbox_request = mailbox_request_;
+    s.mailbox_reply = mailbox_reply_;
+    s.mailbox_entries = mailbox_entries_;
+    s.mailbox_doorbell = mailbox_doorbell_;
+    s.mailbox_reply_read = mailbox_reply_read_;
+    s.reply_index = reply_index_;
+    s.reason = reason_;
+    s.stage = stage_;
+    s.heartbeat = heartbeat_;
+    s.panic = panic_;
+    s.restart = restart_;
+    s.rung = rung_;
+    s.hung = hung_;
+    return s;
 }
 
-uint64_t Unit::next_event() const { return std::min(registers_.timer_compare, watchdog_due()); }
+bool Unit::load(const Saved& s) {
+    if (s.reason > SIDRA_BOOT_UPDATE || s.stage > SIDRA_STATUS_STAGE_MASK || s.rung > 1 || s.hung > 1 || s.reserved ||
+        (s.restart > SIDRA_BOOT_UPDATE && s.restart != kNoRestart) || s.core.waiting > 1 || s.core.reserved ||
+        s.core.pc % 4 || s.core.mepc % 4 || s.core.mtvec & 2 || (s.registers.irq_enable & ~SIDRA_MGMT_IRQ_ALL) ||
+        (s.registers.irq_pending & ~SIDRA_MGMT_IRQ_ALL) || s.registers.watchdog_period > UINT32_MAX ||
+        s.registers.watchdog_warned > 1 || s.registers.reserved || s.registers.verifier.hashing > 1 ||
+        s.registers.verifier.reserved)
+        return false;
+    core_.state() = s.core;
+    core_.state_changed();
+    registers_ = s.registers;
+    write_mailbox({s.mailbox_request, s.mailbox_reply, s.mailbox_entries, s.mailbox_doorbell, s.mailbox_reply_read});
+    reply_index_ = s.reply_index;
+    reason_ = s.reason;
+    stage_ = s.stage;
+    heartbeat_ = s.heartbeat;
+    panic_ = s.panic;
+    restart_ = s.restart;
+    rung_ = s.rung;
+    hung_ = s.hung;
+    return true;
+}
+
+// ---- Time ----
+
+uint64_t Unit::watchdog_ends() const {
+    return registers_.watchdog_period == 0 ? kNever : registers_.watchdog_fed + registers_.watchdog_period;
+}
+
+uint64_t Unit::watchdog_due() const {
+    const uint64_t ends = watchdog_ends();
+    return ends == kNever || registers_.watchdog_warned ? ends
+                                                        : registers_.watchdog_fed + registers_.watchdog_period / 2;
+}
+
+// One that is due, and nobody minds, does not come again.
+uint64_t Unit::next_event() const {
+    uint64_t next = kNever;
+    for (const uint64_t event : {registers_.timer_compare, watchdog_due()})
+        if (event > core_.state().cycles) next = std::min(next, event);
+    return next;
+}
 
 void Unit::set_lines() {
     core_.set_pending(core::kTimer, cycle() >= registers_.timer_compare);
@@ -91,25 +170,44 @@ void Unit::take_events() {
     set_lines();
 }
 
+// Whether the watchdog has ended the panic.
+bool Unit::leave_panic(uint64_t now) {
+    uint64_t& cycles = core_.state().cycles;
+    const uint64_t ends = watchdog_ends();
+    if (now < ends) {
+        cycles = std::max(cycles, now);
+        return false;
+    }
+    cycles = std::max(cycles, ends);
+    restart(SIDRA_BOOT_PANIC);
+    surroundings_.interrupt_host(SIDRA_INT_FIRMWARE);
+    return true;
+}
+
+// What the host did not give it any time for is no time for the watchdog either.
+void Unit::lose_time(uint64_t now) {
+    uint64_t& cycles = core_.state().cycles;
+    if (now < cycles || now - cycles <= kLagMax) return;
+    const uint64_t lost = now - cycles - kLagMax;
+    cycles += lost;
+    registers_.watchdog_fed += lost;
+}
+
 uint64_t Unit::run(uint64_t now, uint64_t most) {
     core::State& state = core_.state();
-    const uint64_t end = std::min(now, state.cycles + most);
-    take_events();
-    while (state.cycles < end && panic_ == 0) {
-        // One that is due, and nobody minds, does not come again.
-        const uint64_t event = next_event();
-        const uint64_t until = event > state.cycles ? std::min(end, event) : end;
-        const core::Rv32::Stop stop = core_.run(until - state.cycles);
-        if (stop == core::Rv32::Stop::kBreakpoint) return kNever;
-        if (stop == core::Rv32::Stop::kWaiting) state.cycles = until;
+    lose_time(now);
+    for (;;) {
+        if (panic_ != 0 && !leave_panic(now)) return watchdog_ends();
         take_events();
+        if (state.cycles >= now) return state.waiting || hung_ ? next_event() : state.cycles;
+        if (most == 0) return state.cycles;
+        const uint64_t until = std::min(now, next_event());
+        const uint64_t began = state.cycles, budget = std::min(until - began, most);
+        const core::Rv32::Stop stop = hung_ ? core::Rv32::Stop::kWaiting : core_.run(budget);
+        if (stop == core::Rv32::Stop::kBreakpoint) return kNever;
+        most -= std::min(most, state.cycles - began);
+        if (stop == core::Rv32::Stop::kWaiting) state.cycles = until;
     }
-    if (panic_ != 0) {
-        state.cycles = std::max(state.cycles, now);
-        return kNever;
-    }
-    if (!state.waiting) return state.cycles;
-    return next_event() > state.cycles ? next_event() : kNever;
 }
 
 // ---- Registers ----

@@ -39,7 +39,10 @@ struct MailboxRegisters {
 class Unit final : core::Bus {
    public:
     static constexpr uint64_t kNever = ~uint64_t{0};
-    // That is how long who calls run() may be away: some 0.1 ms of a processor's time.
+    // The core is behind the chip's time by this many cycles at most: if its host stays away for longer, it loses the
+    // rest.
+    static constexpr uint64_t kLagMax = 60'000'000;
+    // Cycles at work that one call of run() takes at most: some 0.1 ms of a processor's time.
     static constexpr uint64_t kSlice = 50'000;
 
     // `rom`: at most SIDRA_MGMT_ROM_SIZE bytes; copied. Powered on at cycle 0. std::runtime_error: libsodium does not
@@ -48,21 +51,38 @@ class Unit final : core::Bus {
 
     // Starts the core anew in its ROM. RAM stays (for a dump), and so do flash, clock and the lowest security version.
     void restart(sidra_boot_reason reason);
+    // As it was created, but for the flash.
+    void clear();
 
-    // Runs the core to cycle `now` of the chip's, `most` cycles at most. Returns the cycle at which there is more to
-    // do: not after `now`, if `most` was too little; kNever, if it waits for nothing but the host.
+    // What goes wrong on purpose. The core does nothing more until it is started anew; or goes on where nothing is.
+    void hang() { hung_ = true; }
+    void crash();
+
+    // Runs the core to cycle `now` of the chip's, for `most` cycles at most, not counting those in which it sleeps.
+    // Returns the cycle at which there is more to do: not after `now`, if `most` was too little; kNever, if it waits
+    // for nothing but the host.
     uint64_t run(uint64_t now, uint64_t most = kSlice);
 
     // Any thread. The chip calls run() some time after.
     void ring(const MailboxRegisters& registers);  // the host wrote its doorbell
     void write_mailbox(const MailboxRegisters& registers);
+    MailboxRegisters mailbox() const;
+    sidra_boot_reason reason() const { return static_cast<sidra_boot_reason>(reason_.load()); }
     sidra_boot_stage stage() const { return static_cast<sidra_boot_stage>(stage_.load()); }
     uint32_t heartbeat() const { return heartbeat_.load(); }
     uint32_t panic() const { return panic_.load(); }
     uint32_t reply_index() const { return reply_index_.load(); }
 
+    // All of it but RAM, flash and ROM. Plain, without padding. What is loaded is not trusted; false, and nothing has
+    // changed: no unit can be like that.
+    struct Saved;
+    Saved save() const;
+    bool load(const Saved& saved);
+
     core::Rv32& core() { return core_; }
+    const core::Rv32& core() const { return core_; }
     Flash& flash() { return flash_; }
+    const Flash& flash() const { return flash_; }
     uint32_t security_version() const { return security_version_; }
     void raise_security_version(uint32_t least);
     uint64_t cycle() const { return core_.state().cycles; }
@@ -73,7 +93,7 @@ class Unit final : core::Bus {
         uint64_t timer_latch, timer_compare;
         uint32_t irq_pending, irq_enable;
         uint64_t watchdog_period, watchdog_fed;
-        uint32_t watchdog_warned;
+        uint32_t watchdog_warned, reserved;
         uint32_t copy_bus[2], copy_local, copy_bytes, copy_result;
         uint32_t verify_address, verify_bytes, verify_result;
         uint32_t flash_offset, flash_local, flash_bytes, flash_result;
@@ -91,22 +111,35 @@ class Unit final : core::Bus {
     void set_lines();
     void take_events();
     uint64_t next_event() const;
+    uint64_t watchdog_ends() const;
     uint64_t watchdog_due() const;
+    bool leave_panic(uint64_t now);
+    void lose_time(uint64_t now);
 
     Surroundings& surroundings_;
     core::Rv32 core_;
     Flash flash_;
     Registers registers_{};
-    uint32_t reason_ = SIDRA_BOOT_POWER_ON;
     uint32_t security_version_ = 0;
     uint32_t restart_ = kNoRestart;  // enum sidra_boot_reason that the core has asked for
     static constexpr uint32_t kNoRestart = ~0u;
+    bool hung_ = false;
     std::vector<uint8_t> buffer_;  // of a command
 
-    std::atomic<uint32_t> stage_{SIDRA_STAGE_RESET}, heartbeat_{0}, panic_{0}, reply_index_{0};
+    std::atomic<uint32_t> reason_{SIDRA_BOOT_POWER_ON}, stage_{SIDRA_STAGE_RESET}, heartbeat_{0}, panic_{0},
+        reply_index_{0};
     std::atomic<bool> rung_{false};
     std::atomic<uint64_t> mailbox_request_{0}, mailbox_reply_{0};
     std::atomic<uint32_t> mailbox_entries_{0}, mailbox_doorbell_{0}, mailbox_reply_read_{0};
+};
+
+struct Unit::Saved {
+    core::State core;
+    Registers registers;
+    uint64_t mailbox_request, mailbox_reply;
+    uint32_t mailbox_entries, mailbox_doorbell, mailbox_reply_read, reply_index;
+    uint32_t reason, stage, heartbeat, panic, restart;
+    uint32_t rung, hung, reserved;
 };
 
 }  // namespace sidra::management

@@ -14,6 +14,7 @@ namespace sidra::management {
 struct Verifier {
     crypto_hash_sha256_state hash;  // between begin() and end()
     uint32_t hashing;               // whether it is
+    uint32_t reserved;
     uint32_t digest[8], key[8], signature[16];
 
     void begin();

@@ -150,7 +150,7 @@ bool Chip::admin_drained() {
         if (queue.draining) queue.draining = queue.slices.load() == queue.draining_slice && queue.claim.load() != 0;
         drained = drained && !queue.draining;
     });
-    return drained;
+    return drained && (op != SIDRA_ADMIN_QUIESCE_DEVICE || management_.drained());
 }
 
 // Makes the chip forget a queue that nobody runs: its entry is gone, or it was reset.
@@ -334,8 +334,8 @@ void Chip::finish_reset() {
         const uint32_t admin_status = registers_.admin_status;  // says that a command was aborted
         registers_ = {};
         registers_.admin_status = admin_status;
-        registers_.boot_reason = SIDRA_BOOT_RESET;
     }
+    management_.reset();
     generation_.fetch_add(1);
     never_ready_.store(lies(SIDRA_LIE_NEVER_READY));
     stop_device_.store(false);

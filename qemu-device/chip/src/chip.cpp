@@ -27,7 +27,7 @@ Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t work
     : geometry_(geometry),
       host_(host),
       engine_(engine),
-      features_(persistent ? SIDRA_FEATURE_STATE_FILE : 0),
+      features_(SIDRA_FEATURE_FIRMWARE | (persistent ? SIDRA_FEATURE_STATE_FILE : 0)),
       powered_on_ns_(host.clock_ns(host.self)),
       l3_(geometry.l3_size),
       bus_(host_),
@@ -35,6 +35,7 @@ Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t work
       queues_(new std::atomic<Queue*>[kSlots]()),
       arm_(new std::atomic<uint64_t>[kSlots]()),
       stop_(new std::atomic<uint8_t>[kSlots]()),
+      management_(bus_, stop_device_, [this](uint32_t cause) { interrupt(cause); }),
       pool_(workers) {
     bus_.l3 = l3_.data();
     bus_.l3_size = l3_.size();
@@ -60,8 +61,8 @@ int fail(char* error, size_t size, const char* text) {
 }
 
 constexpr const char* kKnobNames[SIDRA_KNOB_COUNT] = {
-    "dma-error-at", "lose-msix",  "spurious-msix", "link-lost", "corrupt-fetch", "slow-tile-ns", "no-quiesce-ack",
-    "stuck-cell",   "adc-offset", "stall",         "lie"};
+    "dma-error-at", "lose-msix",  "spurious-msix", "link-lost", "corrupt-fetch", "slow-tile-ns",  "no-quiesce-ack",
+    "stuck-cell",   "adc-offset", "stall",         "lie",       "firmware-hang", "firmware-panic"};
 
 constexpr const char* kLieNames[SIDRA_LIE_COUNT] = {"none",         "timeline-ahead", "timeline-back", "run-state",
                                                     "fault-record", "admin-status",   "admin-result",  "int-status",
@@ -117,6 +118,8 @@ bool sidra_chip_run(sidra_chip* chip) { return chip->run({}); }
 bool sidra_chip_run_until(sidra_chip* chip, bool (*stop)(void*), void* argument) { return chip->run({stop, argument}); }
 
 bool sidra_chip_pending(sidra_chip* chip) { return chip->pending(); }
+
+uint64_t sidra_chip_due_ns(sidra_chip* chip) { return chip->due_ns(); }
 
 void sidra_chip_reset(sidra_chip* chip) { chip->reset(); }
 

@@ -22,6 +22,7 @@
 #include "dma.h"
 #include "engine.h"
 #include "geometry.h"
+#include "management.h"
 #include "parked.h"
 #include "pool.h"
 #include "queue.h"
@@ -50,6 +51,7 @@ class Chip {
     void mmio_write(uint64_t offset, uint64_t value, unsigned size);
     bool run(const Lender& lender);
     bool pending() const;
+    uint64_t due_ns() const;
     void reset();
     bool set_knob(uint32_t knob, uint64_t value);
 
@@ -173,7 +175,6 @@ class Chip {
         uint32_t control = 0;
         uint32_t scratch = 0;
         uint32_t admin_status = 0;
-        uint32_t boot_reason = SIDRA_BOOT_POWER_ON;
         uint64_t clock_latch = 0;
     };
     std::mutex registers_lock_;  // of registers_
@@ -213,6 +214,8 @@ class Chip {
         std::atomic<uint64_t> mvms{0}, macs{0}, vec_elements{0}, copy_bytes{0}, programmed_cells{0};
         std::atomic<uint64_t> device_ps{0}, energy_pj{0}, busy_ns{0};
     } counters_;
+
+    Management management_;
 
     Pool pool_;  // last: its threads end first
 };

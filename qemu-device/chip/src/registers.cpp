@@ -86,7 +86,7 @@ uint32_t Chip::read32(uint64_t offset) {
             return geometry_.l2_size;
         case SIDRA_REG_STATUS:
             if (admin_.reset.load() || never_ready_.load()) return SIDRA_STAGE_RESET;
-            return SIDRA_STAGE_RECOVERY | SIDRA_STATUS_READY | (stop_device_.load() ? SIDRA_STATUS_STOPPED : 0);
+            return management_.status() | SIDRA_STATUS_READY | (stop_device_.load() ? SIDRA_STATUS_STOPPED : 0);
         case SIDRA_REG_GENERATION:
             return generation_.load();
         case SIDRA_REG_INT_STATUS:
@@ -96,11 +96,10 @@ uint32_t Chip::read32(uint64_t offset) {
         default:
             break;
     }
+    if (uint32_t value; management_.read(offset, &value)) return value;
     const uint64_t clock = offset == SIDRA_REG_CLOCK ? clock_ns() : 0;
     std::lock_guard guard(registers_lock_);
     switch (offset) {
-        case SIDRA_REG_BOOT_REASON:
-            return registers_.boot_reason;
         case SIDRA_REG_SCRATCH:
             return ~registers_.scratch;
         case SIDRA_REG_CONTROL:
@@ -164,6 +163,8 @@ uint64_t Chip::read64(uint64_t offset) {
         case SIDRA_REG_ADMIN_ARG0:
         case SIDRA_REG_ADMIN_ARG1:
         case SIDRA_REG_ADMIN_ARG2:
+        case SIDRA_REG_MAILBOX_REQUEST:
+        case SIDRA_REG_MAILBOX_REPLY:
             return read32(offset) | uint64_t{read32(offset + 4)} << 32;
         default:
             return 0;
@@ -207,6 +208,9 @@ uint64_t Chip::mmio_read(uint64_t offset, unsigned size) {
 
 // Writes one half of a 64-bit register; false if it is not one.
 bool Chip::write_half(uint64_t offset, uint32_t value) {
+    if (offset == SIDRA_REG_MAILBOX_REQUEST || offset == SIDRA_REG_MAILBOX_REQUEST + 4 ||
+        offset == SIDRA_REG_MAILBOX_REPLY || offset == SIDRA_REG_MAILBOX_REPLY + 4)
+        return management_.write(offset, value);
     uint64_t* target;
     switch (offset & ~uint64_t{7}) {
         case SIDRA_REG_CONTEXT_TABLE:
@@ -268,8 +272,13 @@ void Chip::write32(uint64_t offset, uint32_t value) {
             if (wake) host_.kick(host_.self);
             return;
         }
+        case SIDRA_REG_MAILBOX_DOORBELL:
+            management_.write(offset, value);
+            guard.unlock();
+            host_.kick(host_.self);
+            return;
         default:
-            write_half(offset, value);
+            if (!write_half(offset, value)) management_.write(offset, value);
     }
 }
 
@@ -345,6 +354,13 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
         case SIDRA_KNOB_LIE:
             if (value >= SIDRA_LIE_COUNT) return false;
             lie_.store(static_cast<uint32_t>(value));
+            return true;
+        case SIDRA_KNOB_FIRMWARE_HANG:
+        case SIDRA_KNOB_FIRMWARE_PANIC:
+            if (value != 1) return false;
+            if (knob == SIDRA_KNOB_FIRMWARE_HANG) management_.hang();
+            else management_.crash();
+            host_.kick(host_.self);
             return true;
         case SIDRA_KNOB_LINK_LOST:
         case SIDRA_KNOB_NO_QUIESCE_ACK:

@@ -207,8 +207,11 @@ bool Chip::may_go_on(const Queue& queue) const {
 
 bool Chip::run(const Lender& lender) {
     if (admin_step()) return true;  // who waits for that is not to wait for a slice of some queue
+    // Who lends a thread waits for a queue. The core is next for the others, or queues without end would starve it.
+    const bool managed = !lender.stop && management_.run(clock_ns());
     Scheduler::Pick pick;
-    if (!can_run() || !scheduler_.pick(&pick) || !run_queue(pick, lender)) return false;
+    const bool ran = can_run() && scheduler_.pick(&pick) && run_queue(pick, lender);
+    if (!managed && !ran) return false;
     if (admin_.pending.load() || admin_.reset.load()) {
         admin_poke();
         admin_step();
@@ -218,7 +221,14 @@ bool Chip::run(const Lender& lender) {
 
 bool Chip::pending() const {
     if ((admin_.pending.load() || admin_.reset.load()) && !admin_.blocked.load()) return true;
+    if (management_.pending() && !stop_device_.load()) return true;
     return can_run() && scheduler_.any_ready();
+}
+
+uint64_t Chip::due_ns() const {
+    const uint64_t due = management_.due_ns();
+    return due == Management::kNever || stop_device_.load() ? Management::kNever
+                                                            : due + powered_on_ns_.load(std::memory_order_relaxed);
 }
 
 }  // namespace sidra::chip

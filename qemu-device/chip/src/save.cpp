@@ -14,15 +14,16 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr uint32_t kVersion = 1;
-constexpr uint32_t kCellsVersion = 1;  // files are kept for longer than machines are on their way
+constexpr uint32_t kVersion = 2;
+constexpr uint32_t kCellsVersion = 2;  // files are kept for longer than machines are on their way
 constexpr uint32_t tag(const char (&name)[5]) {
     return static_cast<uint32_t>(name[0]) | static_cast<uint32_t>(name[1]) << 8 | static_cast<uint32_t>(name[2]) << 16 |
            static_cast<uint32_t>(name[3]) << 24;
 }
 constexpr uint32_t kHead = tag("SDRA"), kCellsHead = tag("SDNV"), kRegisters = tag("REGS"), kCounters = tag("CNTR"),
                    kSlot = tag("SLOT"), kContext = tag("CTXT"), kQueue = tag("QUEU"), kCrossbar = tag("XBAR"),
-                   kStuck = tag("STUK"), kNvm = tag("NVM "), kL3 = tag("L3  "), kEnd = tag("END ");
+                   kStuck = tag("STUK"), kManagement = tag("MGMT"), kRam = tag("MRAM"), kFlash = tag("FLSH"),
+                   kSecurity = tag("SECV"), kNvm = tag("NVM "), kL3 = tag("L3  "), kEnd = tag("END ");
 constexpr uint32_t kPage = SIDRA_PAGE_SIZE;
 constexpr size_t kCountersMax = 32;
 
@@ -43,7 +44,7 @@ struct SavedRegisters {
     uint64_t clock_latch;
     uint64_t device_clock;
     uint64_t command_arg[3];
-    uint32_t control, scratch, admin_status, boot_reason;
+    uint32_t control, scratch, admin_status, reserved0;
     uint32_t int_status, int_enable, generation;
     uint32_t command;
     uint8_t command_pending, command_begun, reset_pending, stop_device;
@@ -72,6 +73,10 @@ struct SavedQueue {
     uint32_t unit, call_position;
     sidra_cmd call;
     uint64_t call_device_ps, call_energy_pj;
+};
+struct SavedManagement {
+    uint64_t rom;  // its sum: a core that is in another ROM starts anew
+    management::Unit::Saved unit;
 };
 struct SavedPage {
     uint64_t number;
@@ -105,6 +110,14 @@ class Sum {
     uint64_t value_ = 0xcbf29ce484222325u;
 };
 
+uint64_t rom_sum(const management::Unit& unit) {
+    std::vector<uint8_t> rom(SIDRA_MGMT_ROM_SIZE);
+    unit.core().read(SIDRA_MGMT_ROM, rom);
+    Sum sum;
+    sum.add(rom.data(), rom.size());
+    return sum.value();
+}
+
 template <typename T>
 bool take(const std::vector<uint8_t>& data, T* value) {
     if (data.size() != sizeof *value) return false;
@@ -114,11 +127,16 @@ bool take(const std::vector<uint8_t>& data, T* value) {
 
 bool flag(uint8_t value) { return value <= 1; }
 
+// The page's number and, behind it, the page; what is wrong with it, or nullptr.
+const char* take_page(const std::vector<uint8_t>& data, size_t bytes, uint64_t* number) {
+    if (data.size() != sizeof(SavedPage)) return "page of a wrong size";
+    std::memcpy(number, data.data(), sizeof *number);
+    return *number >= bytes / kPage ? "page outside the chip's memory" : nullptr;
+}
+
 const char* load_page(const std::vector<uint8_t>& data, uint8_t* memory, size_t bytes) {
     uint64_t number;
-    if (data.size() != sizeof(SavedPage)) return "page of a wrong size";
-    std::memcpy(&number, data.data(), sizeof number);
-    if (number >= bytes / kPage) return "page outside the chip's memory";
+    if (const char* bad = take_page(data, bytes, &number)) return bad;
     std::memcpy(memory + number * kPage, data.data() + sizeof number, kPage);
     return nullptr;
 }
@@ -138,10 +156,11 @@ class Chip::Writer {
     void chunk(uint32_t tag, const T& value) {
         chunk(tag, &value, sizeof value);
     }
-    void pages(uint32_t tag, const uint8_t* data, size_t bytes) {
+    // Those that hold something else than `empty`.
+    void pages(uint32_t tag, const uint8_t* data, size_t bytes, uint8_t empty = 0) {
         for (uint64_t number = 0; number < bytes / kPage; number++) {
             const uint8_t* page = data + number * kPage;
-            if (std::any_of(page, page + kPage, [](uint8_t byte) { return byte != 0; }))
+            if (std::any_of(page, page + kPage, [=](uint8_t byte) { return byte != empty; }))
                 chunk(tag, &number, sizeof number, page, kPage);
         }
     }
@@ -194,7 +213,6 @@ void Chip::save_volatile(Writer& out) {
     r.control = registers_.control;
     r.scratch = registers_.scratch;
     r.admin_status = registers_.admin_status;
-    r.boot_reason = registers_.boot_reason;
     r.int_status = int_status_.load();
     r.int_enable = int_enable_.load();
     r.generation = generation_.load();
@@ -257,6 +275,12 @@ void Chip::save_volatile(Writer& out) {
         }
     }
     out.pages(kL3, l3_.data(), l3_.size());
+
+    const management::Unit& unit = management_.unit();
+    out.chunk(kManagement, SavedManagement{rom_sum(unit), unit.save()});
+    std::vector<uint8_t> ram(SIDRA_MGMT_RAM_SIZE);
+    unit.core().read(SIDRA_MGMT_RAM, ram);
+    out.pages(kRam, ram.data(), ram.size());
 }
 
 void Chip::save_cells(Writer& out) {
@@ -268,6 +292,9 @@ void Chip::save_cells(Writer& out) {
     }
     for (const Array::Stuck& cell : array_.stuck_cells()) out.chunk(kStuck, cell);
     out.pages(kNvm, array_.nvm().data(), array_.nvm().size());
+    const std::span<const uint8_t> flash = management_.unit().flash().bytes();
+    out.pages(kFlash, flash.data(), flash.size(), management::Flash::kErased);
+    out.chunk(kSecurity, management_.unit().security_version());
 }
 
 // As after power-on.
@@ -276,6 +303,7 @@ void Chip::clear() {
     finish_reset();
     for (const auto& queue : owned_queues_) queue->deferred.store(false);
     array_.clear();
+    management_.clear();
     l3_.clear();
     registers_ = {};
     generation_.store(0);
@@ -318,7 +346,8 @@ bool Chip::load_chunks(Extent extent, Read read, void* opaque, const char** why)
         }
         sum.add(&header, sizeof header);
         sum.add(data.data(), data.size());
-        const bool known = all || header.tag == kCrossbar || header.tag == kStuck || header.tag == kNvm;
+        const bool known = all || header.tag == kCrossbar || header.tag == kStuck || header.tag == kNvm ||
+                           header.tag == kFlash || header.tag == kSecurity;
         const char* bad = first   ? load_head(extent, data)
                           : known ? load_chunk(header.tag, data)
                                   : "saved cells with something else among them";
@@ -335,6 +364,8 @@ const char* Chip::load_head(Extent extent, const std::vector<uint8_t>& data) {
     if (head.xbars != array_.xbars() || head.l3_size != l3_.size() || head.nvm_size != array_.nvm().size())
         return "saved state of another profile";
     std::memcpy(uuid_, head.uuid, sizeof uuid_);
+    const std::span<uint8_t> flash = management_.unit().flash().bytes();
+    std::fill(flash.begin(), flash.end(), management::Flash::kErased);
     return nullptr;
 }
 
@@ -343,8 +374,8 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
     switch (tag) {
         case kRegisters: {
             SavedRegisters r;
-            if (!take(data, &r) || r.reserved || (r.control & ~SIDRA_CONTROL_ENABLE) || !flag(r.command_pending) ||
-                !flag(r.command_begun) || !flag(r.reset_pending) || !flag(r.stop_device))
+            if (!take(data, &r) || r.reserved || r.reserved0 || (r.control & ~SIDRA_CONTROL_ENABLE) ||
+                !flag(r.command_pending) || !flag(r.command_begun) || !flag(r.reset_pending) || !flag(r.stop_device))
                 return "saved state: bad registers";
             const uint32_t op = r.command & 0xff;
             const bool scoped = op >= SIDRA_ADMIN_QUIESCE_RANGE && op <= SIDRA_ADMIN_RESET_CONTEXT;
@@ -364,7 +395,6 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             registers_.control = r.control;
             registers_.scratch = r.scratch;
             registers_.admin_status = r.admin_status;
-            registers_.boot_reason = r.boot_reason;
             powered_on_ns_.store(host_.clock_ns(host_.self) - r.device_clock);
             context_table_.store(r.context_table & ~uint64_t{SIDRA_PAGE_SIZE - 1});
             enabled_.store(r.control & SIDRA_CONTROL_ENABLE);
@@ -465,6 +495,30 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             return load_page(data, array_.nvm().data(), array_.nvm().size());
         case kL3:
             return load_page(data, l3_.data(), l3_.size());
+        case kManagement: {
+            SavedManagement saved;
+            management::Unit& unit = management_.unit();
+            if (!take(data, &saved) || !unit.load(saved.unit)) return "saved state: bad management core";
+            if (saved.rom != rom_sum(unit)) unit.restart(SIDRA_BOOT_RESET);
+            return nullptr;
+        }
+        case kRam: {
+            uint64_t number;
+            if (const char* bad = take_page(data, SIDRA_MGMT_RAM_SIZE, &number)) return bad;
+            management_.unit().core().write(SIDRA_MGMT_RAM + static_cast<uint32_t>(number) * kPage,
+                                            std::span(data).subspan(sizeof number));
+            return nullptr;
+        }
+        case kFlash: {
+            const std::span<uint8_t> flash = management_.unit().flash().bytes();
+            return load_page(data, flash.data(), flash.size());
+        }
+        case kSecurity: {
+            uint32_t least;
+            if (!take(data, &least)) return "saved state: bad security version";
+            management_.unit().raise_security_version(least);
+            return nullptr;
+        }
         default:
             return "saved state of a newer version of the model: unknown chunk";
     }

@@ -5,6 +5,7 @@
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
 #include "qemu/rcu.h"
+#include "qemu/timer.h"
 #include "exec/address-spaces.h"
 #include "sidra.h"
 #include "trace.h"
@@ -42,6 +43,29 @@ static void sidra_linger(SidraState *s, int64_t end)
     }
 }
 
+static void sidra_due(void *opaque)
+{
+    SidraState *s = opaque;
+
+    qatomic_set(&s->due, INT64_MAX);
+    qemu_event_set(&s->kicked);
+}
+
+/* Several executors may do so at once: the last one has seen the newest. */
+static void sidra_set_due(SidraState *s)
+{
+    uint64_t due = MIN(sidra_chip_due_ns(s->chip), INT64_MAX);
+
+    if (qatomic_xchg(&s->due, (int64_t)due) == (int64_t)due) {
+        return;
+    }
+    if (due == INT64_MAX) {
+        timer_del(s->due_timer);
+    } else {
+        timer_mod(s->due_timer, due);
+    }
+}
+
 /* Runs the chip until it has nothing left or somebody wants it to stand still. */
 static void sidra_run(SidraState *s)
 {
@@ -74,6 +98,7 @@ static void *sidra_executor(void *opaque)
         /* A kick from before this is seen by the run, one after it makes the wait return. */
         qemu_event_reset(&s->kicked);
         sidra_run(s);
+        sidra_set_due(s);
         if (qatomic_read(&s->hold) & SIDRA_HOLD_EXIT) {
             break;
         }
@@ -151,6 +176,8 @@ void sidra_executors_init(SidraState *s)
     qemu_mutex_init(&s->lock);
     qemu_cond_init(&s->stopped);
     qemu_event_init(&s->kicked, false);
+    s->due_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, sidra_due, s);
+    s->due = INT64_MAX;
     s->hold = SIDRA_HOLD_VM;
 }
 
@@ -181,6 +208,7 @@ void sidra_executors_exit(SidraState *s)
     }
     s->threads_count = 0;
     g_clear_pointer(&s->threads, g_free);
+    timer_free(s->due_timer);
     qemu_event_destroy(&s->kicked);
     qemu_cond_destroy(&s->stopped);
     qemu_mutex_destroy(&s->lock);

@@ -61,6 +61,8 @@ struct SidraState {
     QemuThread *threads;
     uint32_t threads_count;
     QemuEvent kicked;
+    QEMUTimer *due_timer;       /* kicks when the chip wants a thread by itself */
+    int64_t due;                /* atomic; when that is */
     bool lingering;             /* atomic; an executor looks for work by itself */
     QemuMutex lock;             /* of running */
     QemuCond stopped;           /* running has become 0 */

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "management.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "factory/factory.h"
+
+namespace sidra::chip {
+namespace {
+
+constexpr uint64_t kPauseNs = 50'000;  // a core at work that has caught up with the clock
+
+}  // namespace
+
+Management::Management(Bus& bus, const std::atomic<bool>& stopped, std::function<void(uint32_t)> interrupt)
+    : bus_(bus),
+      stopped_(stopped),
+      interrupt_(std::move(interrupt)),
+      unit_({sidra_boot_rom, sidra_boot_rom_end}, *this) {
+    fill_flash();
+}
+
+void Management::fill_flash() {
+    const std::span<uint8_t> flash = unit_.flash().bytes();
+    const auto fill = [&](uint32_t slot, const uint8_t* begin, const uint8_t* end) {
+        std::copy(begin, end, flash.begin() + SIDRA_MGMT_FLASH_SLOT(slot));
+    };
+    std::fill(flash.begin(), flash.end(), management::Flash::kErased);
+    fill(SIDRA_MGMT_SLOT_A, sidra_factory_runtime, sidra_factory_runtime_end);
+    fill(SIDRA_MGMT_SLOT_RECOVERY, sidra_factory_recovery, sidra_factory_recovery_end);
+}
+
+void Management::clear() {
+    unit_.clear();
+    fill_flash();
+    asked_.store(0);
+    wake();
+}
+
+bool Management::run(uint64_t clock_ns) {
+    if (due_ns_.load() > clock_ns) return false;
+    const std::unique_lock guard(lock_, std::try_to_lock);
+    if (!guard || stopped_.load()) return false;
+    due_ns_.store(kNever);  // who wakes the core from here on is seen by it, or by the exchange below
+    if (const uint32_t asked = asked_.exchange(0)) {
+        if (asked & kHang) unit_.hang();
+        if (asked & kCrash) unit_.crash();
+    }
+    const uint64_t now = clock_ns / SIDRA_MGMT_CYCLE_NS, next = unit_.run(now);
+    uint64_t due = next == management::Unit::kNever ? kNever
+                   : next < now                     ? 0
+                                                    : std::max(next * SIDRA_MGMT_CYCLE_NS, clock_ns + kPauseNs);
+    uint64_t nobody = kNever;
+    due_ns_.compare_exchange_strong(nobody, due);
+    return true;
+}
+
+bool Management::drained() {
+    const std::unique_lock guard(lock_, std::try_to_lock);
+    return guard.owns_lock();
+}
+
+void Management::reset() {
+    const std::lock_guard guard(lock_);
+    unit_.restart(SIDRA_BOOT_RESET);
+    wake();
+}
+
+bool Management::read(uint64_t offset, uint32_t* value) const {
+    const management::MailboxRegisters mailbox = unit_.mailbox();
+    switch (offset) {
+        case SIDRA_REG_BOOT_REASON:
+            *value = unit_.reason();
+            return true;
+        case SIDRA_REG_HEARTBEAT:
+            *value = unit_.heartbeat();
+            return true;
+        case SIDRA_REG_PANIC:
+            *value = unit_.panic();
+            return true;
+        case SIDRA_REG_MAILBOX_REQUEST:
+            *value = static_cast<uint32_t>(mailbox.request);
+            return true;
+        case SIDRA_REG_MAILBOX_REQUEST + 4:
+            *value = static_cast<uint32_t>(mailbox.request >> 32);
+            return true;
+        case SIDRA_REG_MAILBOX_REPLY:
+            *value = static_cast<uint32_t>(mailbox.reply);
+            return true;
+        case SIDRA_REG_MAILBOX_REPLY + 4:
+            *value = static_cast<uint32_t>(mailbox.reply >> 32);
+            return true;
+        case SIDRA_REG_MAILBOX_ENTRIES:
+            *value = mailbox.entries;
+            return true;
+        case SIDRA_REG_MAILBOX_DOORBELL:
+            *value = mailbox.doorbell;
+            return true;
+        case SIDRA_REG_MAILBOX_REPLY_INDEX:
+            *value = unit_.reply_index();
+            return true;
+        case SIDRA_REG_MAILBOX_REPLY_READ:
+            *value = mailbox.reply_read;
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool Management::write(uint64_t offset, uint32_t value) {
+    constexpr uint64_t kLow = 0xffffffff;
+    management::MailboxRegisters mailbox = unit_.mailbox();
+    switch (offset) {
+        case SIDRA_REG_MAILBOX_REQUEST:
+            mailbox.request = (mailbox.request & ~kLow) | value;
+            break;
+        case SIDRA_REG_MAILBOX_REQUEST + 4:
+            mailbox.request = (mailbox.request & kLow) | uint64_t{value} << 32;
+            break;
+        case SIDRA_REG_MAILBOX_REPLY:
+            mailbox.reply = (mailbox.reply & ~kLow) | value;
+            break;
+        case SIDRA_REG_MAILBOX_REPLY + 4:
+            mailbox.reply = (mailbox.reply & kLow) | uint64_t{value} << 32;
+            break;
+        case SIDRA_REG_MAILBOX_ENTRIES:
+            mailbox.entries = value;
+            break;
+        case SIDRA_REG_MAILBOX_REPLY_READ:
+            mailbox.reply_read = value;
+            break;
+        case SIDRA_REG_MAILBOX_DOORBELL:
+            mailbox.doorbell = value;
+            unit_.ring(mailbox);
+            wake();
+            return true;
+        default:
+            return false;
+    }
+    unit_.write_mailbox(mailbox);
+    return true;
+}
+
+uint32_t Management::status() const {
+    const uint32_t stage = unit_.stage();
+    return stage | (stage == SIDRA_STAGE_RUNTIME ? SIDRA_STATUS_FIRMWARE_ALIVE : 0);
+}
+
+}  // namespace sidra::chip

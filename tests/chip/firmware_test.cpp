@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+// The management core in its chip, as the driver sees it: registers, mailbox, interrupts, and what of it stands when
+// the device does. What the firmware itself does is tested in tests/boot.
+#include <algorithm>
+
+#include "bench.h"
+#include "packets.h"
+
+namespace sidra::chip_test {
+namespace {
+
+constexpr uint64_t kMs = 1'000'000, kSecond = 1000 * kMs;
+
+class Firmware : public testing::Test {
+   protected:
+    // Time goes by in steps, after each of which the host comes by.
+    void pass(uint64_t ns, uint64_t step = kMs) {
+        for (uint64_t left = ns; left != 0; left -= std::min(left, step)) {
+            bench.clock() += std::min(left, step);
+            bench.run();
+        }
+    }
+    uint32_t stage() { return bench.read32(SIDRA_REG_STATUS) & SIDRA_STATUS_STAGE_MASK; }
+    bool alive() { return bench.read32(SIDRA_REG_STATUS) & SIDRA_STATUS_FIRMWARE_ALIVE; }
+    void boot() {
+        for (int i = 0; i < 1000 && stage() != SIDRA_STAGE_RUNTIME; i++) pass(kMs);
+        ASSERT_EQ(stage(), uint32_t{SIDRA_STAGE_RUNTIME});
+        ASSERT_TRUE(alive());
+    }
+
+    void open() {
+        asked = taken = 0;
+        bench.write64(SIDRA_REG_MAILBOX_REQUEST, requests);
+        bench.write64(SIDRA_REG_MAILBOX_REPLY, replies);
+        bench.write32(SIDRA_REG_MAILBOX_ENTRIES, kEntries);
+        bench.write32(SIDRA_REG_MAILBOX_REPLY_READ, 0);
+    }
+    void post(uint16_t opcode, uint64_t word = 0) {
+        sidra_mailbox_msg message{};
+        message.opcode = opcode;
+        message.length = 8;
+        message.cookie = 0xc00c1e + asked;
+        message.inline_data[0] = word;
+        bench.bus().write(requests + asked % kEntries * sizeof message, &message, sizeof message);
+        bench.write32(SIDRA_REG_MAILBOX_DOORBELL, ++asked);
+    }
+    bool replied() { return bench.read32(SIDRA_REG_MAILBOX_REPLY_INDEX) != taken; }
+    sidra_mailbox_msg take() {
+        sidra_mailbox_msg reply{};
+        EXPECT_TRUE(replied());
+        bench.bus().read(replies + taken % kEntries * sizeof reply, &reply, sizeof reply);
+        bench.write32(SIDRA_REG_MAILBOX_REPLY_READ, ++taken);
+        return reply;
+    }
+    uint32_t hello() {
+        post(SIDRA_MAILBOX_HELLO, 1u << 16);
+        pass(kMs);
+        const sidra_mailbox_msg reply = take();
+        EXPECT_EQ(reply.opcode, SIDRA_MAILBOX_HELLO | SIDRA_MAILBOX_REPLY);
+        EXPECT_EQ(reply.cookie, 0xc00c1d + asked);
+        return reply.status;
+    }
+
+    static constexpr uint32_t kEntries = 4;
+    Bench bench{{.persistent = 1}};
+    const uint64_t requests = bench.bus().alloc_page(), replies = bench.bus().alloc_page();
+    uint32_t asked = 0, taken = 0;
+};
+
+TEST_F(Firmware, BootsBehindAChipThatIsReady) {
+    EXPECT_NE(bench.read32(SIDRA_REG_STATUS) & SIDRA_STATUS_READY, 0u);
+    EXPECT_FALSE(alive());
+    const uint64_t begin = bench.clock();
+    boot();
+    EXPECT_LE(bench.clock() - begin, 50 * kMs);
+    EXPECT_EQ(bench.read32(SIDRA_REG_BOOT_REASON), uint32_t{SIDRA_BOOT_POWER_ON});
+    EXPECT_EQ(bench.read32(SIDRA_REG_PANIC), 0u);
+}
+
+TEST_F(Firmware, SleepsBetweenItsHeartbeats) {
+    boot();
+    pass(kSecond);
+    const uint32_t beats = bench.read32(SIDRA_REG_HEARTBEAT);
+    EXPECT_GE(beats, 8u);
+    EXPECT_FALSE(sidra_chip_pending(bench.chip()));
+    const uint64_t due = sidra_chip_due_ns(bench.chip());
+    EXPECT_GT(due, bench.clock().load());
+    EXPECT_LE(due, bench.clock() + 100 * kMs);
+    EXPECT_EQ(bench.run(), 0u) << "not before it is due";
+    bench.clock() = due + kMs;
+    EXPECT_GE(bench.run(), 1u);
+    EXPECT_EQ(bench.read32(SIDRA_REG_HEARTBEAT), beats + 1);
+}
+
+TEST_F(Firmware, AHostThatStaysAwayFindsItAlive) {
+    boot();
+    pass(60 * kSecond, 30 * kSecond);
+    EXPECT_TRUE(alive());
+    EXPECT_EQ(bench.read32(SIDRA_REG_BOOT_REASON), uint32_t{SIDRA_BOOT_POWER_ON}) << "the watchdog has not bitten";
+    EXPECT_LE(bench.read32(SIDRA_REG_HEARTBEAT), 20u) << "what it missed it does not make up for";
+}
+
+TEST_F(Firmware, TalksThroughTheMailbox) {
+    boot();
+    bench.write32(SIDRA_REG_INT_ENABLE, SIDRA_INT_MAILBOX);
+    const uint64_t before = bench.interrupts(SIDRA_MSIX_ADMIN);
+    open();
+    for (int i = 0; i < 10; i++) EXPECT_EQ(hello(), uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_EQ(bench.interrupts(SIDRA_MSIX_ADMIN) - before, 10u);
+    EXPECT_EQ(bench.read32(SIDRA_REG_INT_STATUS), uint32_t{SIDRA_INT_MAILBOX});
+    EXPECT_EQ(bench.read64(SIDRA_REG_MAILBOX_REQUEST), requests);
+    EXPECT_EQ(bench.read64(SIDRA_REG_MAILBOX_REPLY), replies);
+    EXPECT_EQ(bench.read32(SIDRA_REG_MAILBOX_DOORBELL), 10u);
+    EXPECT_EQ(bench.read32(SIDRA_REG_MAILBOX_REPLY_READ), 10u);
+    bench.write32(SIDRA_REG_MAILBOX_REPLY_INDEX, 77);
+    EXPECT_EQ(bench.read32(SIDRA_REG_MAILBOX_REPLY_INDEX), 10u) << "the firmware's";
+}
+
+TEST_F(Firmware, MemoryThatTheHostRefusesIsAnError) {
+    boot();
+    open();
+    bench.bus().set_access(requests, kPage, Access::kRefused);
+    post(SIDRA_MAILBOX_HELLO);
+    pass(kMs);
+    EXPECT_FALSE(replied());
+    EXPECT_GE(bench.telemetry().dma_errors, 1u);
+    EXPECT_TRUE(alive());
+}
+
+// ---- What ends it ----
+
+TEST_F(Firmware, ThatHangsIsStartedAnewByItsWatchdog) {
+    boot();
+    pass(200 * kMs);
+    bench.write32(SIDRA_REG_INT_ENABLE, SIDRA_INT_FIRMWARE);
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_FIRMWARE_HANG, 1));
+    const uint32_t beats = bench.read32(SIDRA_REG_HEARTBEAT);
+    pass(500 * kMs);
+    EXPECT_EQ(bench.read32(SIDRA_REG_HEARTBEAT), beats);
+    pass(600 * kMs);
+    boot();
+    EXPECT_EQ(bench.read32(SIDRA_REG_BOOT_REASON), uint32_t{SIDRA_BOOT_WATCHDOG});
+    EXPECT_EQ(bench.interrupts(SIDRA_MSIX_ADMIN), 1u);
+    open();
+    EXPECT_EQ(hello(), uint32_t{SIDRA_MAILBOX_OK});
+}
+
+TEST_F(Firmware, ThatPanicsTellsWhyAndIsStartedAnew) {
+    boot();
+    pass(200 * kMs);
+    bench.write32(SIDRA_REG_INT_ENABLE, SIDRA_INT_FIRMWARE);
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_FIRMWARE_PANIC, 1));
+    pass(10 * kMs);
+    EXPECT_EQ(stage(), uint32_t{SIDRA_STAGE_PANIC});
+    EXPECT_FALSE(alive());
+    EXPECT_EQ(bench.read32(SIDRA_REG_PANIC), 0x10001u) << "a trap: fetch access fault";
+    EXPECT_EQ(bench.interrupts(SIDRA_MSIX_ADMIN), 1u);
+    pass(1100 * kMs);
+    boot();
+    EXPECT_EQ(bench.read32(SIDRA_REG_BOOT_REASON), uint32_t{SIDRA_BOOT_PANIC});
+    EXPECT_EQ(bench.read32(SIDRA_REG_PANIC), 0u);
+    open();
+    const uint64_t dump = bench.bus().alloc(8192);
+    sidra_mailbox_msg message{};
+    message.opcode = SIDRA_MAILBOX_CRASH_DUMP;
+    message.length = 8192;
+    message.payload = dump;
+    bench.bus().write(requests, &message, sizeof message);
+    bench.write32(SIDRA_REG_MAILBOX_DOORBELL, ++asked);
+    pass(kMs);
+    const sidra_mailbox_msg reply = take();
+    EXPECT_EQ(reply.status, uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_GT(reply.inline_data[0], 0u);
+    EXPECT_EQ(reply.inline_data[1], 0x10001u);
+}
+
+TEST_F(Firmware, ThatPanicsAgainAndAgainMakesWayForTheRecoveryImage) {
+    boot();
+    for (int i = 0; i < 3; i++) {  // before it has run for a tenth of a second: so it has never said that it is well
+        ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_FIRMWARE_PANIC, 1));
+        pass(10 * kMs);
+        ASSERT_EQ(stage(), uint32_t{SIDRA_STAGE_PANIC});
+        for (int ms = 0; ms < 2000 && stage() == SIDRA_STAGE_PANIC; ms++) pass(kMs);
+        boot();
+    }
+    open();
+    post(SIDRA_MAILBOX_HELLO, 1u << 16);
+    pass(kMs);
+    EXPECT_EQ(take().inline_data[2] & 0xffffffff, 2u) << "slot";
+}
+
+TEST_F(Firmware, QueuesWorkWhileItIsDead) {
+    boot();
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_FIRMWARE_HANG, 1));
+    Queue& queue = bench.context().queue();
+    for (int i = 0; i < 50; i++) queue.submit(nop());
+    bench.run();
+    EXPECT_TRUE(retired(queue));
+    queue.reset();
+    EXPECT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_DEVICE), uint32_t{SIDRA_ADMIN_OK});
+}
+
+TEST_F(Firmware, KnobsTakeOneOnly) {
+    for (const uint32_t knob : {SIDRA_KNOB_FIRMWARE_HANG, SIDRA_KNOB_FIRMWARE_PANIC})
+        for (const uint64_t value : {uint64_t{0}, uint64_t{2}, ~uint64_t{0}})
+            EXPECT_FALSE(sidra_chip_set_knob(bench.chip(), knob, value));
+    boot();
+    EXPECT_EQ(bench.read32(SIDRA_REG_BOOT_REASON), uint32_t{SIDRA_BOOT_POWER_ON});
+}
+
+// ---- With its device ----
+
+TEST_F(Firmware, ResetStartsItAnew) {
+    boot();
+    open();
+    ASSERT_EQ(hello(), uint32_t{SIDRA_MAILBOX_OK});
+    bench.write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
+    bench.run();
+    EXPECT_EQ(bench.read32(SIDRA_REG_MAILBOX_ENTRIES), 0u);
+    EXPECT_EQ(bench.read32(SIDRA_REG_MAILBOX_REPLY_INDEX), 0u);
+    EXPECT_NE(bench.read32(SIDRA_REG_STATUS) & SIDRA_STATUS_READY, 0u);
+    boot();
+    EXPECT_EQ(bench.read32(SIDRA_REG_BOOT_REASON), uint32_t{SIDRA_BOOT_RESET});
+    open();
+    EXPECT_EQ(hello(), uint32_t{SIDRA_MAILBOX_OK});
+}
+
+TEST_F(Firmware, AQuiescedDeviceLeavesTheMailboxAlone) {
+    boot();
+    open();
+    ASSERT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_DEVICE), uint32_t{SIDRA_ADMIN_OK});
+    post(SIDRA_MAILBOX_HELLO, 1u << 16);
+    bench.bus().set_access(requests, kPage, Access::kRevoked);  // touched, it would be a violation
+    pass(5 * kSecond, 100 * kMs);
+    EXPECT_FALSE(sidra_chip_pending(bench.chip()));
+    EXPECT_EQ(sidra_chip_due_ns(bench.chip()), ~uint64_t{0});
+    bench.bus().set_access(requests, kPage, Access::kOpen);
+    EXPECT_FALSE(replied());
+    ASSERT_EQ(bench.admin(SIDRA_ADMIN_RESUME_DEVICE), uint32_t{SIDRA_ADMIN_OK});
+    pass(kMs);
+    EXPECT_EQ(take().status, uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_EQ(bench.read32(SIDRA_REG_BOOT_REASON), uint32_t{SIDRA_BOOT_POWER_ON}) << "nor has the watchdog bitten";
+}
+
+TEST_F(Firmware, ALostLinkIsNoEndOfIt) {
+    boot();
+    open();
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_LINK_LOST, 1));
+    pass(3 * kSecond, 100 * kMs);
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_LINK_LOST, 0));
+    EXPECT_TRUE(alive());
+    EXPECT_EQ(hello(), uint32_t{SIDRA_MAILBOX_OK});
+}
+
+// A host with threads of its own: nobody but the due time wakes them.
+TEST_F(Firmware, StandsStillOnceTheDeviceSaysSo) {
+    boot();
+    open();
+    bench.set_clock_step(10 * kMs);
+    bench.start_threads(2);
+    for (unsigned round = 0; round < rounds(50); round++) {
+        post(SIDRA_MAILBOX_HELLO, 1u << 16);
+        ASSERT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_DEVICE), uint32_t{SIDRA_ADMIN_OK});
+        bench.bus().set_access(requests, kPage, Access::kRevoked);
+        bench.bus().set_access(replies, kPage, Access::kRevoked);
+        bench.write32(SIDRA_REG_MAILBOX_DOORBELL, asked);
+        bench.bus().set_access(requests, kPage, Access::kOpen);
+        bench.bus().set_access(replies, kPage, Access::kOpen);
+        ASSERT_EQ(bench.admin(SIDRA_ADMIN_RESUME_DEVICE), uint32_t{SIDRA_ADMIN_OK});
+        while (!replied()) std::this_thread::yield();
+        EXPECT_EQ(take().status, uint32_t{SIDRA_MAILBOX_OK});
+    }
+    bench.stop_threads();
+}
+
+}  // namespace
+}  // namespace sidra::chip_test
