@@ -324,11 +324,13 @@ static pci_ers_result_t sidra_error_detected(struct pci_dev *pdev, pci_channel_s
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
-	scoped_guard(mutex, &sdev->lock)
-		sidra_coredump(sdev, "bus-error", "%s", state == pci_channel_io_normal ? "not fatal" : "fatal");
+	/* At once: who finds the dump finds the contexts lost. */
+	guard(mutex)(&sdev->lock);
+	sidra_coredump(sdev, "bus-error", "%s", state == pci_channel_io_normal ? "not fatal" : "fatal");
+	sidra_stop_device(sdev);
+	set_held(sdev, state != pci_channel_io_perm_failure);
 	if (state == pci_channel_io_perm_failure)
-		return give_up(pdev);
-	hold(pdev);
+		return PCI_ERS_RESULT_DISCONNECT;
 	return state == pci_channel_io_normal ? PCI_ERS_RESULT_CAN_RECOVER : PCI_ERS_RESULT_NEED_RESET;
 }
 
