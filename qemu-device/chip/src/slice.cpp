@@ -547,8 +547,8 @@ Slice::Step Slice::fault(const Fault& fault) {
     __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
     if (chip_.lies(SIDRA_LIE_FAULT_RECORD)) std::memset(&record, 0xff, sizeof record);
     std::memcpy(&state_->fault, &record, sizeof record);
+    chip_.counters_.faults.fetch_add(1, std::memory_order_relaxed);  // first, as in publish()
     __atomic_store_n(&state_->run_state, uint32_t{SIDRA_QUEUE_FAULTED}, __ATOMIC_RELEASE);
-    chip_.counters_.faults.fetch_add(1, std::memory_order_relaxed);
     chip_.interrupt(SIDRA_INT_FAULT);
     return Step::kFault;
 }
