@@ -10,15 +10,13 @@
 #include <vector>
 
 #include "expect.h"
+#include "patience.h"
 #include "sidra/sidra.h"
 #include "sidra_cmd.h"
 #include "sidra_hw.h"
 #include "test_device.h"
 
 namespace sidra::test {
-
-// No wait in a test is longer: a hang is a failure.
-inline uint64_t soon() { return sidra_deadline_after_ns(20'000'000'000); }
 
 class ChipTest : public testing::Test {
    protected:

@@ -14,6 +14,7 @@
 
 #include "fake_fixture.h"
 #include "fault.h"
+#include "patience.h"
 
 namespace sidra::test {
 namespace {
@@ -177,7 +178,7 @@ struct Seen {
         ++seen->calls;
     }
     void expect(sidra_status expected) {
-        for (int i = 0; i < 5000 && calls == 0; ++i) usleep(1000);
+        EXPECT_TRUE(eventually([&] { return calls != 0; }));
         EXPECT_EQ(1, calls);
         EXPECT_EQ(expected, status);
     }

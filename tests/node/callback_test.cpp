@@ -116,15 +116,6 @@ class Streams {
     sidra_stream* streams_[kStreams] = {};
 };
 
-template <class Condition>
-bool comes(Condition condition) {
-    for (const uint64_t end = in_ms(kPatienceMs); !condition();) {
-        if (in_ms(0) > end) return false;
-        sleep_ms(1);
-    }
-    return true;
-}
-
 // Each round lets the thread arm all streams before it gives them what they wait for.
 Seen run_callbacks(const std::string& counters) {
     const auto ioctls = [&] {
@@ -145,8 +136,8 @@ Seen run_callbacks(const std::string& counters) {
         const auto all_wait = [&] {
             return holds_a_ring() ? streams.arms() >= arms + kStreams : ioctls() - before >= round * kStreams;
         };
-        if (!streams.wait(round, &counted) || !comes(all_wait) || !streams.release(round) ||
-            !comes([&] { return counted.count == round * kStreams; }))
+        if (!streams.wait(round, &counted) || !eventually(all_wait) || !streams.release(round) ||
+            !eventually([&] { return counted.count == round * kStreams; }))
             return seen;
     }
     seen.ioctls = before < 0 ? -1 : ioctls() - before;
@@ -238,7 +229,7 @@ TEST_F(Callbacks, LearnHowTheirWorkWasDropped) {
         const bool reset = i % 2 == 0;
         if (reset) {
             EXPECT_EQ(sidra_stream_reset(streams[i]), SIDRA_OK);
-            EXPECT_TRUE(comes([&] { return seen[i].count == 1; })) << i;
+            EXPECT_TRUE(eventually([&] { return seen[i].count == 1; })) << i;
         }
         EXPECT_EQ(sidra_stream_destroy(streams[i]), SIDRA_OK);
         EXPECT_EQ(seen[i].count, 1u) << i;
@@ -256,7 +247,7 @@ TEST_F(Callbacks, LearnThatTheCardIsGone) {
     ASSERT_TRUE(streams.open());
     ASSERT_TRUE(streams.wait(1, &counted));
     ASSERT_TRUE(card.unbind());
-    EXPECT_TRUE(comes([&] { return counted.count == kStreams; }));
+    EXPECT_TRUE(eventually([&] { return counted.count == kStreams; }));
     EXPECT_EQ(counted.wrong, SIDRA_ERROR_CONTEXT_LOST);
     EXPECT_TRUE(streams.close());
     ASSERT_TRUE(card.bind());

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "../libsidra/patience.h"
 #include "../libsidra/test_device.h"
 #include "sidra/sidra.h"
 
@@ -23,7 +24,7 @@ constexpr int kScale = 3;
 constexpr int kScale = 1;
 #endif
 
-uint64_t soon() { return sidra_deadline_after_ns(30'000'000'000); }
+using sidra::test::soon;
 
 #define OK(expression) ASSERT_EQ(SIDRA_OK, (expression)) << sidra_last_error()
 

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// How long a test waits for what has to come: only a hang reaches it, on a busy machine and under sanitizers, too.
+#ifndef SIDRA_TESTS_PATIENCE_H
+#define SIDRA_TESTS_PATIENCE_H
+
+#include <unistd.h>
+
+#include "sidra/sidra.h"
+
+namespace sidra::test {
+
+inline constexpr int kPatienceMs = 120'000;
+
+inline uint64_t soon() { return sidra_deadline_after_ns(uint64_t{kPatienceMs} * 1'000'000); }
+
+template <class Reached>
+bool eventually(Reached reached) {
+    for (const uint64_t end = soon(); !reached(); usleep(1000))
+        if (sidra_deadline_after_ns(0) > end) return false;
+    return true;
+}
+
+}  // namespace sidra::test
+
+#endif
