@@ -303,6 +303,13 @@ struct Queue {
     uint64_t next = 0;
 };
 
+// Waits for a packet that may never end: the driver has little patience then, and with nobody else who works.
+inline int wait_for_time_out(const Queue& queue, uint64_t value) {
+    const Parameter impatient("queue_timeout_ms", "300");
+    EXPECT_TRUE(impatient.good);
+    return queue.wait(value);
+}
+
 class NodeTest : public testing::Test {
    protected:
     void SetUp() override {

@@ -84,11 +84,10 @@ struct Both {
 
 // One of the victim's transfers: of its data, or of what its queue is run by, which nobody can tell it.
 void dma_error(Both& both) {
-    const Parameter impatient("queue_timeout_ms", "300");
     unsigned told = 0;
     for (uint64_t n = 1; n <= static_cast<uint64_t>(rounds(12, 64)); n++) {
-        ASSERT_TRUE(impatient.good && knob("dma-error-at", n));
-        const int error = both.victim.queue.wait(both.victim.queue.push(both.victim.any_copy()));
+        ASSERT_TRUE(knob("dma-error-at", n));
+        const int error = wait_for_time_out(both.victim.queue, both.victim.queue.push(both.victim.any_copy()));
         ASSERT_TRUE(knob("dma-error-at", 0));
         both.innocent.work();
         if (!error) continue;
@@ -171,11 +170,10 @@ void damaged_fetch(Both& both) {
     }
 }
 
-// Late is not wrong, and no hang.
+// Late is not wrong.
 void slow_tiles(Both& both) {
-    const Parameter impatient("queue_timeout_ms", "300");
     constexpr uint64_t kSlowNs = 20'000'000;
-    ASSERT_TRUE(impatient.good && knob("slow-tile-ns", kSlowNs));
+    ASSERT_TRUE(knob("slow-tile-ns", kSlowNs));
     const uint64_t before = both.victim.queue.state->device_ps;
     EXPECT_EQ(both.victim.product(), Victim::kExact);
     EXPECT_GE(both.victim.queue.state->device_ps - before, kSlowNs * 1000);
@@ -183,10 +181,9 @@ void slow_tiles(Both& both) {
 }
 
 void no_acknowledgement(Both& both) {
-    const Parameter impatient("admin_timeout_ms", "200");
     sidra_ioctl_buffer_unbind unbind{both.victim.context().handle, both.victim.buffer().handle,
                                      both.victim.buffer().va};
-    ASSERT_TRUE(impatient.good && knob("no-quiesce-ack", 3));
+    ASSERT_TRUE(knob("no-quiesce-ack", 3));
     EXPECT_EQ(both.victim.node().call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0) << "by force";
     EXPECT_EQ(state_of(both.victim.context()), SIDRA_CONTEXT_LOST);
     ASSERT_TRUE(knob("no-quiesce-ack", 0));
@@ -213,9 +210,8 @@ void offset_sums(Both& both) {
 }
 
 void stalled(Both& both) {
-    const Parameter impatient("queue_timeout_ms", "300");
-    ASSERT_TRUE(impatient.good && knob("stall", 1));
-    EXPECT_EQ(both.victim.queue.wait(both.victim.queue.push(both.victim.any_copy())), -EIO);
+    ASSERT_TRUE(knob("stall", 1));
+    EXPECT_EQ(wait_for_time_out(both.victim.queue, both.victim.queue.push(both.victim.any_copy())), -EIO);
     both.victim.expect_fault(SIDRA_FAULT_TIMEOUT);
     ASSERT_TRUE(knob("stall", 0));
     both.innocent.work();
