@@ -95,14 +95,13 @@ class Coredump : public NodeTest {
 };
 
 TEST_F(Coredump, OfAQueueThatDoesNotGetOn) {
-    const Parameter impatient("queue_timeout_ms", "300");
     Node node;
     Context context(node);
     Buffer buffer(context, 1 << 16);
     Queue user(context, SIDRA_QUEUE_USER), kernel(context, SIDRA_QUEUE_KERNEL);
     EXPECT_EQ(user.wait(user.push(nop())), 0);
     constexpr uint64_t kSecret = 0x5ec0e70123456789;
-    ASSERT_TRUE(impatient.good && knob("stall", 1));
+    ASSERT_TRUE(knob("stall", 1));
     sidra_cmd fill = packet(SIDRA_CMD_FILL);
     fill.fill.dst = buffer.va;
     fill.fill.pattern = kSecret;
@@ -110,8 +109,8 @@ TEST_F(Coredump, OfAQueueThatDoesNotGetOn) {
     fill.fill.bytes = 4096;
     for (int i = 0; i < 12; i++) user.push(fill);
     ASSERT_EQ(kernel.submit({copy(buffer.va, buffer.va + 8192, 4096), nop()}), 0);
-    EXPECT_EQ(user.wait(user.next), -EIO);
-    EXPECT_EQ(kernel.wait(2), -EIO);
+    EXPECT_EQ(wait_for_time_out(user, user.next), -EIO);
+    EXPECT_EQ(wait_for_time_out(kernel, 2), -EIO);
     ASSERT_TRUE(knob("stall", 0));
 
     const auto dump = take();
@@ -138,10 +137,12 @@ TEST_F(Coredump, OfAQueueThatDoesNotGetOn) {
         EXPECT_EQ(value.find(bytes_of(kSecret)), std::string::npos) << "a user's data: " << key;
     ASSERT_EQ(user.reset(), 0);
     EXPECT_EQ(user.wait(user.push(nop())), 0);
+    // One of the other queue may be under way: it goes with the driver, and nobody takes it for his own.
+    ASSERT_TRUE(card.unbind());
+    ASSERT_TRUE(card.bind());
 }
 
 TEST_F(Coredump, OfAnAcknowledgementThatDoesNotCome) {
-    const Parameter impatient("admin_timeout_ms", "200");
     Node node;
     Context context(node);
     Queue queue(context, SIDRA_QUEUE_USER);
@@ -149,7 +150,7 @@ TEST_F(Coredump, OfAnAcknowledgementThatDoesNotCome) {
     sidra_ioctl_buffer_register enroll{reinterpret_cast<uintptr_t>(memory.data()), memory.size(), 0, 0};
     ASSERT_EQ(node.call(SIDRA_IOCTL_BUFFER_REGISTER, enroll), 0);
     sidra_ioctl_buffer_unbind unbind{context.handle, enroll.handle, Buffer::bind(context, enroll.handle)};
-    ASSERT_TRUE(impatient.good && knob("no-quiesce-ack", 1));
+    ASSERT_TRUE(knob("no-quiesce-ack", 1));
     EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0);
     ASSERT_TRUE(knob("no-quiesce-ack", 0));
     const auto dump = take();
