@@ -163,7 +163,7 @@ TEST_F(Sleep, ACallThatWaitsIsLost) {
 
 // What it waits for ends while its own card sleeps, or is about to.
 TEST_F(Sleep, AJobThatWaitsForAnotherCard) {
-    const Parameter impatient("drain_timeout_ms", "50");
+    const Parameter impatient("drain_timeout_ms", "1000");  // but enough for the job, if it ends before its card sleeps
     const Node node, other("/dev/sidra1");
     ASSERT_GE(other.fd, 0);
     const Context context(node), its_context(other);
