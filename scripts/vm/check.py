@@ -24,7 +24,7 @@ import machine
 sys.path.insert(0, str(machine.HERE / "guest"))
 import complaints  # noqa: E402
 
-BOOT = 120.0  # seconds that the guest has to get to its first test
+BOOT = 300.0  # seconds that the guest has to get to its first test
 
 _RESULT = re.compile(r"(not )?ok (\d+) - (\S+)(?: # (.*))?$")
 _INNER = re.compile(r"\s+(not )?ok \d+(?: - | )([^#]*[^#\s])?\s*(# (?:SKIP|TODO)\b.*)?$", re.IGNORECASE)

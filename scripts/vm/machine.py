@@ -197,7 +197,7 @@ class Machine:
         self._errors.seek(0)
         return self._errors.read().decode(errors="replace").strip()
 
-    def command(self, name, *, timeout=20, **arguments):
+    def command(self, name, *, timeout=120, **arguments):
         """Tells QEMU's monitor something, and returns what it answers. Raises Refused."""
         try:
             if not self._monitor:
@@ -225,7 +225,7 @@ class Machine:
             self._monitor.close()
         self._monitor = None
 
-    def wait_for(self, what, done, seconds=120.0):
+    def wait_for(self, what, done, seconds=300.0):
         """Asks until something has happened. done(): what it is, once it is so."""
         end = time.monotonic() + seconds
         while not (found := done()):
@@ -258,8 +258,8 @@ class Machine:
                 self._console_settles()
         # And if no CPU takes interrupts: one that cannot be kept out.
         with contextlib.suppress(Refused):
-            self.command("inject-nmi", timeout=2)
-        end = time.monotonic() + 10
+            self.command("inject-nmi", timeout=20)
+        end = time.monotonic() + 60  # the panic that it brings ends it
         while not self.ended() and time.monotonic() < end:
             time.sleep(0.1)
 
