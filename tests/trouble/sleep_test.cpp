@@ -198,6 +198,8 @@ TEST_F(Sleep, AChipThatDoesNotComeBack) {
     local.words[0] = 0x1d7a;
     parked.push(sem_wait(buffer.va, 1));
     ASSERT_TRUE(sleep_now(kMemory, "lie=" + std::to_string(SIDRA_LIE_NEVER_READY)));
+    // Nor at the next try, which is due after a second: that may be over.
+    ASSERT_TRUE(knob("lie", SIDRA_LIE_NEVER_READY));
     sidra_ioctl_device_query query{};
     EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);
     EXPECT_EQ(parked.run_state(), SIDRA_QUEUE_LOST);
