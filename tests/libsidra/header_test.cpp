@@ -89,7 +89,7 @@ TEST_F(CppLayer, EverythingTogether) {
     stream.barrier();
     stream.nop();
     stream.timestamp(data.at(1024));
-    EXPECT_TRUE(stream.synchronize(Deadline::after(std::chrono::seconds(20))));
+    EXPECT_TRUE(stream.synchronize(Deadline::after(std::chrono::milliseconds(kPatienceMs))));
     EXPECT_TRUE(stream.done());
     EXPECT_EQ(0xabcd, data.as<uint16_t>()[64]);
     EXPECT_EQ(6u, stream.timeline().completed);
