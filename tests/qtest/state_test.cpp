@@ -77,7 +77,7 @@ class State : public Qtest {
 TEST_F(State, SurvivesTheEnd) {
     power_on();
     EXPECT_TRUE(contents(file_).empty()) << "a chip from the factory";
-    EXPECT_EQ(card->read64(SIDRA_REG_FEATURES), uint64_t{SIDRA_FEATURE_STATE_FILE});
+    EXPECT_EQ(card->read64(SIDRA_REG_FEATURES), SIDRA_FEATURE_FIRMWARE | SIDRA_FEATURE_STATE_FILE);
     const uint64_t uuid = card->read64(SIDRA_REG_UUID);
     set_nvm(8192, 0x5eed);
     machine->write(card->bar2() + 0x2000, 0xabcd, 8);
