@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: MIT
+#include "state_file.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+
+#include "sum.h"
+
+namespace sidra::chip {
+namespace {
+
+constexpr size_t kPiece = 1 << 20;         // of a copy or a search
+constexpr uint64_t kStandstill = 4 << 20;  // bytes that a compaction may still copy while writers wait
+constexpr int kRounds = 8;                 // after which they wait for more: they write faster than it copies
+
+// What the file was before it was a log: a stream that began with a chunk of this tag.
+constexpr uint8_t kFormerTag[4] = {'S', 'D', 'N', 'V'};
+
+std::string text_of(int error) { return std::generic_category().message(-error); }
+
+std::string resolved(const std::string& path) {
+    char* whole = realpath(path.c_str(), nullptr);
+    std::string result = whole ? whole : path;
+    std::free(whole);
+    return result;
+}
+
+// What is summed up of a head: all in front of its sum, which is last.
+template <typename Head>
+uint64_t sum_of(const Head& head, uint64_t salt) {
+    Sum sum(salt);
+    sum.add(&head, sizeof head - sizeof head.sum);
+    return sum.value();
+}
+
+uint64_t payload_sum(std::span<const uint8_t> filled_payload, uint64_t salt) {
+    Sum sum(salt);
+    sum.add(filled_payload.data(), filled_payload.size());
+    return sum.value();
+}
+
+// Appends a record to `to`; its head is there, but where it lies and its sum are yet to be filled in.
+RecordHead add_record(const Record& record, bool more_follow, uint64_t salt, std::vector<uint8_t>* to) {
+    const size_t bytes = record.payload.size() + record.more.size(), begin = to->size() + sizeof(RecordHead);
+    RecordHead head{};
+    head.magic = kRecordMagic;
+    head.tag = record.tag;
+    head.number = record.number;
+    head.bytes = static_cast<uint32_t>(bytes);
+    head.flags = more_follow ? kTogether : 0;
+    to->resize(begin + filled(bytes));
+    std::copy(record.payload.begin(), record.payload.end(), to->begin() + static_cast<ptrdiff_t>(begin));
+    std::copy(record.more.begin(), record.more.end(),
+              to->begin() + static_cast<ptrdiff_t>(begin + record.payload.size()));
+    head.payload_sum = payload_sum({to->data() + begin, filled(bytes)}, salt);
+    std::memcpy(to->data() + begin - sizeof head, &head, sizeof head);
+    return head;
+}
+
+}  // namespace
+
+void StateFile::bad(const std::string& why) const {
+    throw StateFileError(EINVAL, "state file '" + path_ + "' cannot be used: " + why);
+}
+
+void StateFile::Index::note(const RecordHead& head) {
+    if (head.tag == kMark) return;
+    const Key key{head.tag, head.number};
+    const auto known = places.find(key);
+    if (known != places.end()) live -= known->second.extent;
+    if (head.bytes == 0) {
+        if (known != places.end()) places.erase(known);
+        return;
+    }
+    places[key] = {head.at, extent(head)};
+    live += extent(head);
+}
+
+// ---- A file that takes the place of the other one, once it is whole ----
+
+class StateFile::Part {
+   public:
+    Part(const StateFile& owner, const File& like, uint64_t salt)
+        : owner_(owner), path_(owner.path_ + ".part"), salt_(salt) {
+        if (const int error = File::create(path_, like, &file)) fail("cannot be made", error);
+        made_ = true;
+        FileHead head{};
+        std::memcpy(head.magic, kFileMagic, sizeof head.magic);
+        head.version = kFileVersion;
+        head.salt = salt;
+        head.sum = sum_of(head, 0);
+        const auto* bytes = reinterpret_cast<const uint8_t*>(&head);
+        buffer_.assign(bytes, bytes + sizeof head);
+    }
+    ~Part() {
+        if (made_) std::remove(path_.c_str());
+    }
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+
+    void put(const Record& record) {
+        RecordHead head = add_record(record, false, salt_, &buffer_);
+        place(&head, buffer_.size() - extent(head));
+    }
+    // Of the other file, from where it is there.
+    void copy(const File& from, uint64_t at) {
+        RecordHead head;
+        std::vector<uint8_t> payload;
+        if (!owner_.head_at(from, at, &head) || !owner_.payload_at(from, head, &payload))
+            owner_.bad("it is damaged at offset " + std::to_string(at) + ", which was whole before");
+        const size_t begin = buffer_.size();
+        buffer_.resize(begin + sizeof head);
+        buffer_.insert(buffer_.end(), payload.begin(), payload.end());
+        head.flags = 0;
+        head.synced = 0;  // that was said of the other file
+        place(&head, begin);
+    }
+    // The same of all records in a stretch, with those that say that there is nothing.
+    void copy_log(const File& from, uint64_t begin, uint64_t end) {
+        for (RecordHead head; begin < end; begin += extent(head)) {
+            if (!owner_.head_at(from, begin, &head)) owner_.bad("it is damaged at offset " + std::to_string(begin));
+            if (head.tag != kMark) copy(from, begin);
+        }
+    }
+    void sync() {
+        flush();
+        if (const int error = file.sync()) fail("cannot be written", error);
+    }
+    // From here on it is the file of that name.
+    void finish() {
+        sync();
+        RecordHead mark = add_record({kMark, 0, {}, {}}, false, salt_, &buffer_);
+        mark.synced = written_;
+        place(&mark, 0);
+        sync();
+        if (rename(path_.c_str(), owner_.path_.c_str()) < 0) fail("cannot be put in its place", -errno);
+        made_ = false;
+        sync_folder(owner_.path_);  // where that cannot be done, either name has a whole file
+    }
+
+    File file;
+    Index index;
+    uint64_t tail() const { return written_ + buffer_.size(); }
+
+   private:
+    [[noreturn]] void fail(const char* what, int error) const {
+        throw StateFileError(-error, "state file '" + owner_.path_ + "': '" + path_ + "' " + what + ": " +
+                                         text_of(error) + ". The old one stays in use");
+    }
+    void place(RecordHead* head, size_t begin) {
+        head->at = written_ + begin;
+        head->sum = sum_of(*head, salt_);
+        std::memcpy(buffer_.data() + begin, head, sizeof *head);
+        index.note(*head);
+        if (buffer_.size() >= kPiece) flush();
+    }
+    void flush() {
+        if (const int error = file.write(buffer_.data(), buffer_.size(), written_)) fail("cannot be written", error);
+        written_ += buffer_.size();
+        buffer_.clear();
+    }
+
+    const StateFile& owner_;
+    const std::string path_;
+    const uint64_t salt_;
+    bool made_ = false;
+    std::vector<uint8_t> buffer_;
+    uint64_t written_ = 0;
+};
+
+void StateFile::adopt_locked(Part& part) {
+    file_ = std::make_shared<File>(std::move(part.file));
+    index_ = std::move(part.index);
+    tail_ = synced_ = marked_ = size_ = part.tail();
+    compact_above_ = 0;
+    broken_ = false;
+}
+
+// ---- Opening ----
+
+StateFile::StateFile(const std::string& path, Report report, const StateFileLimits& limits)
+    : path_(path), report_(std::move(report)), limits_(limits) {
+    File file;
+    const int error = File::open(path, &file);
+    if (error == -EBUSY)
+        throw StateFileError(EBUSY, "state file '" + path +
+                                        "' cannot be used: another chip has it. Give each chip a file of its own, or "
+                                        "end the program that uses this one");
+    if (error == -ENODEV) bad("it is not a regular file");
+    if (error) {
+        const bool forbidden = error == -EACCES || error == -EPERM || error == -EROFS;
+        throw StateFileError(
+            forbidden ? EACCES : EINVAL,
+            "state file '" + path + "' cannot be used: it cannot be opened for reading and writing: " + text_of(error));
+    }
+    path_ = resolved(path);  // a link stays one
+    file_ = std::make_shared<File>(std::move(file));
+    find_records();
+}
+
+bool StateFile::genuine(const RecordHead& head, uint64_t at) const {
+    return head.magic == kRecordMagic && head.at == at && head.bytes <= kPayloadMax && !(head.flags & ~kTogether) &&
+           head.sum == sum_of(head, salt_);
+}
+
+bool StateFile::head_at(const File& file, uint64_t at, RecordHead* head) const {
+    return file.read(head, sizeof *head, at) == sizeof *head && genuine(*head, at);
+}
+
+bool StateFile::payload_at(const File& file, const RecordHead& head, std::vector<uint8_t>* payload) const {
+    payload->resize(filled(head.bytes));
+    return file.read(payload->data(), payload->size(), head.at + sizeof head) ==
+               static_cast<ssize_t>(payload->size()) &&
+           payload_sum(*payload, salt_) == head.payload_sum;
+}
+
+// The farthest offset that a record behind `from` says was on disk before it.
+uint64_t StateFile::claim_behind(uint64_t from) const {
+    uint64_t farthest = 0;
+    std::vector<uint8_t> piece(kPiece);
+    for (uint64_t begin = from; begin < size_; begin += kPiece) {
+        const ssize_t got = file_->read(piece.data(), piece.size(), begin);
+        for (uint64_t at = 0; got > 0 && at + sizeof(RecordHead) <= static_cast<uint64_t>(got); at += kAlign) {
+            RecordHead head;
+            std::memcpy(&head, piece.data() + at, sizeof head);
+            if (genuine(head, begin + at)) farthest = std::max(farthest, head.synced);
+        }
+    }
+    return farthest;
+}
+
+void StateFile::find_records() {
+    if (const int error = file_->size(&size_)) bad("its size cannot be read: " + text_of(error));
+    if (size_ == 0) return;
+    FileHead head{};
+    if (file_->read(&head, sizeof head, 0) < static_cast<ssize_t>(sizeof kFileMagic) ||
+        std::memcmp(head.magic, kFileMagic, sizeof head.magic) != 0)
+        bad(std::memcmp(head.magic, kFormerTag, sizeof kFormerTag) == 0
+                ? "it was written by an earlier version of the model, in a format that is not read any more. Move it "
+                  "away: then the chip starts with erased cells"
+                : "it is not the state file of a sidra chip");
+    if (head.version > kFileVersion && head.sum == sum_of(head, 0))
+        bad("it is in version " + std::to_string(head.version) + " of the format, and this program knows " +
+            std::to_string(kFileVersion) + ". Use the newer program");
+    const char* const remedy = ". Put back a copy of it, or move it away: then the chip starts with erased cells";
+    if (head.version != kFileVersion || head.sum != sum_of(head, 0)) bad(std::string("its head is damaged") + remedy);
+    salt_ = head.salt;
+
+    // From head to head, as far as they go.
+    uint64_t end = sizeof head;
+    for (RecordHead record; head_at(*file_, end, &record) && extent(record) <= size_ - end; end += extent(record))
+        synced_ = std::max(synced_, record.synced);
+    if (end < size_) synced_ = std::max(synced_, claim_behind(end));
+    tail_ = last_whole(end, synced_);
+    if (tail_ == sizeof head || tail_ < synced_) bad("it is damaged at offset " + std::to_string(tail_) + remedy);
+}
+
+// Takes the records up to `end` into the index. What was not on disk for sure is looked at as a whole: a write that was
+// interrupted ends what counts. Where that is.
+uint64_t StateFile::last_whole(uint64_t end, uint64_t synced) {
+    uint64_t whole = sizeof(FileHead);
+    std::vector<RecordHead> together;
+    std::vector<uint8_t> payload;
+    for (uint64_t at = whole; at < end;) {
+        RecordHead head;
+        if (!head_at(*file_, at, &head)) break;
+        if (at + extent(head) > synced && !payload_at(*file_, head, &payload)) break;
+        together.push_back(head);
+        at += extent(head);
+        if (head.flags & kTogether) continue;
+        for (const RecordHead& each : together) index_.note(each);
+        together.clear();
+        whole = at;
+        if (head.tag == kMark && head.synced == head.at) marked_ = whole;
+    }
+    return whole;
+}
+
+std::vector<StateFile::Place> StateFile::live_in_order(const Index& index) const {
+    std::vector<Place> order;
+    order.reserve(index.places.size());
+    for (const auto& [key, place] : index.places)
+        if (place.at) order.push_back(place);
+    std::sort(order.begin(), order.end(), [](const Place& a, const Place& b) { return a.at < b.at; });
+    return order;
+}
+
+void StateFile::replay(const std::function<void(uint32_t tag, const std::vector<uint8_t>& payload)>& take) const {
+    std::vector<uint8_t> payload;
+    for (const Place& place : live_in_order(index_)) {
+        RecordHead head;
+        if (!head_at(*file_, place.at, &head) || !payload_at(*file_, head, &payload))
+            bad("it is damaged at offset " + std::to_string(place.at) +
+                ". Put back a copy of it, or move it away: then the chip starts with erased cells");
+        payload.resize(head.bytes);
+        take(head.tag, payload);
+    }
+}
+
+void StateFile::settle() {
+    if (tail_ < size_) {
+        report_("state file '" + path_ +
+                "': what was written last is not whole (the program was killed, or the power "
+                "failed): " +
+                std::to_string(size_ - tail_) + " bytes from offset " + std::to_string(tail_) + " on are cut off");
+        if (const int error = file_->cut(tail_)) bad("its torn end cannot be cut off: " + text_of(error));
+    }
+    if (mostly_garbage(limits_.at_opening)) compact();
+    sync();
+}
+
+void StateFile::replace(const std::function<void(const Put& put)>& produce) {
+    end_compaction();
+    uint64_t salt = salt_;
+    if (salt == 0 && getrandom(&salt, sizeof salt, 0) != sizeof salt) salt = 1;
+    Part part(*this, *file_, salt);
+    produce([&](const Record& record) { part.put(record); });
+    part.finish();
+    std::lock_guard guard(lock_);
+    salt_ = salt;
+    adopt_locked(part);
+}
+
+StateFile::~StateFile() {
+    end_compaction();
+    sync();
+    if (const std::string line = failure(); !line.empty()) report_(line);
+}
+
+// ---- Writing ----
+
+void StateFile::fail_locked(const char* what, int error) {
+    if (!failing_)
+        failure_ = "state file '" + path_ + "' cannot be " + what + ": " + text_of(error) +
+                   (broken_ ? ". Nothing is written to it any more, and what should change cells fails"
+                            : ". It keeps what it has, and what should change cells fails until there is room");
+    failing_ = true;
+}
+
+std::string StateFile::failure() {
+    std::lock_guard guard(lock_);
+    return std::exchange(failure_, {});
+}
+
+void StateFile::give_up() {
+    std::lock_guard guard(lock_);
+    broken_ = true;
+}
+
+bool StateFile::append(std::span<const Record> records) {
+    std::vector<uint8_t> buffer;
+    std::vector<RecordHead> heads;
+    size_t bytes = 0;
+    for (const Record& record : records)
+        bytes += sizeof(RecordHead) + filled(record.payload.size() + record.more.size());
+    buffer.reserve(bytes);
+    heads.reserve(records.size());
+    for (const Record& record : records)
+        heads.push_back(add_record(record, &record != &records.back(), salt_, &buffer));
+
+    std::lock_guard guard(lock_);
+    if (broken_) return false;
+    uint64_t end = tail_;
+    for (RecordHead& head : heads) {
+        if (head.bytes) index_.places.try_emplace({head.tag, head.number});  // may throw: before anything is written
+        head.at = end;
+        head.synced = synced_;
+        head.sum = sum_of(head, salt_);
+        std::memcpy(buffer.data() + (end - tail_), &head, sizeof head);
+        end += extent(head);
+    }
+    if (const int error = file_->write(buffer.data(), buffer.size(), tail_)) {
+        broken_ = file_->cut(tail_) != 0;
+        fail_locked("written", error);
+        return false;
+    }
+    failing_ = false;
+    for (const RecordHead& head : heads) index_.note(head);
+    tail_ = end;
+    if (tail_ > compact_above_ && mostly_garbage(limits_.in_use)) compact_soon_locked();
+    return true;
+}
+
+// Says in the file itself how much of it is on disk. If that cannot be written, damage is judged more mildly, no more.
+void StateFile::mark_locked() {
+    std::vector<uint8_t> buffer;
+    RecordHead mark = add_record({kMark, 0, {}, {}}, false, salt_, &buffer);
+    mark.at = tail_;
+    mark.synced = synced_;
+    mark.sum = sum_of(mark, salt_);
+    if (file_->write(&mark, sizeof mark, tail_) == 0) tail_ = marked_ = tail_ + sizeof mark;
+    else broken_ = file_->cut(tail_) != 0;
+}
+
+bool StateFile::sync() {
+    std::shared_ptr<File> file;
+    uint64_t end;
+    {
+        std::lock_guard guard(lock_);
+        if (broken_) return false;
+        if (tail_ == marked_) return true;
+        file = file_;
+        end = tail_;
+    }
+    const int error = file->sync();  // without the lock: it may take long
+    std::lock_guard guard(lock_);
+    if (error) {
+        broken_ = true;  // what is on disk is not known any more
+        fail_locked("brought to disk", error);
+        return false;
+    }
+    if (file != file_) return true;  // the one that took its place is
+    synced_ = std::max(synced_, end);
+    if (tail_ == end) mark_locked();
+    return true;
+}
+
+// ---- Compaction ----
+
+void StateFile::compact_soon_locked() {
+    if (compacting_ || ending_) return;
+    compacting_ = true;
+    try {
+        if (compactor_.joinable()) compactor_.join();  // it has ended: that was the last thing it did
+        compactor_ = std::thread([this] { compact(); });
+    } catch (const std::system_error&) {  // no thread to be had: later
+        compacting_ = false;
+        compact_above_ = tail_ + limits_.in_use;
+    }
+}
+
+// Writes all that counts into a new file, while others go on appending to the old one; they wait for the last bit of
+// it.
+void StateFile::compact() {
+    std::string problem;
+    try {
+        std::shared_ptr<File> from;
+        std::vector<Place> live;
+        uint64_t done;
+        {
+            std::lock_guard guard(lock_);
+            from = file_;
+            live = live_in_order(index_);
+            done = tail_;
+        }
+        Part part(*this, *from, salt_);
+        for (const Place& place : live) {
+            {
+                std::lock_guard guard(lock_);
+                if (ending_) return;
+            }
+            part.copy(*from, place.at);
+        }
+        for (int round = 0;; round++) {
+            part.sync();
+            std::unique_lock guard(lock_);
+            const uint64_t end = tail_;
+            if (end - done > kStandstill && round < kRounds && !ending_) {
+                guard.unlock();
+                part.copy_log(*from, done, end);
+                done = end;
+                continue;
+            }
+            part.copy_log(*from, done, end);
+            part.finish();
+            adopt_locked(part);
+            compacting_ = false;
+            return;
+        }
+    } catch (const std::exception& e) {
+        problem = e.what();
+    }
+    if (!problem.empty()) report_(problem + ". It grows until that can be done");
+    std::lock_guard guard(lock_);
+    compact_above_ = tail_ + limits_.in_use;
+    compacting_ = false;
+}
+
+void StateFile::end_compaction() {
+    {
+        std::lock_guard guard(lock_);
+        ending_ = true;
+    }
+    if (compactor_.joinable()) compactor_.join();
+    std::lock_guard guard(lock_);
+    ending_ = compacting_ = false;
+}
+
+}  // namespace sidra::chip

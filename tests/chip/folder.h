@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// A folder that goes with the test, and files as bytes.
+#ifndef SIDRA_TESTS_CHIP_FOLDER_H
+#define SIDRA_TESTS_CHIP_FOLDER_H
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace sidra::chip_test {
+
+class Folder {
+   public:
+    Folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "sidra-test-XXXXXX").string();
+        EXPECT_NE(mkdtemp(name.data()), nullptr);
+        name_ = name;
+    }
+    ~Folder() { std::filesystem::remove_all(name_); }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    std::string path(const std::string& name) const { return name_ + "/" + name; }
+
+   private:
+    std::string name_;
+};
+
+inline std::vector<uint8_t> read_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void write_file(const std::string& path, const std::vector<uint8_t>& bytes) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+}  // namespace sidra::chip_test
+
+#endif
