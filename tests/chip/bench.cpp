@@ -348,6 +348,10 @@ struct Bench::Callbacks {
         return of(self).clock_.fetch_add(of(self).clock_step_.load(std::memory_order_relaxed),
                                          std::memory_order_relaxed);
     }
+    static void report(void* self, const char* line) {
+        std::lock_guard guard(of(self).reports_lock_);
+        of(self).reports_.emplace_back(line);
+    }
     static void kick(void* self) {
         if (of(self).kick_hook_) {
             of(self).kick_hook_();
@@ -358,11 +362,18 @@ struct Bench::Callbacks {
 
 void Bench::replace_chip() {
     sidra_chip_destroy(chip_);
-    const sidra_chip_host host = {this,           Callbacks::map,  Callbacks::unmap, Callbacks::load,
-                                  Callbacks::max, Callbacks::msix, Callbacks::clock, Callbacks::kick};
-    const sidra_chip_config config = {options_.profile, options_.engine, options_.workers, options_.persistent,
-                                      options_.seed};
-    char error[256] = "";
+    const sidra_chip_host host = {this,
+                                  Callbacks::map,
+                                  Callbacks::unmap,
+                                  Callbacks::load,
+                                  Callbacks::max,
+                                  Callbacks::msix,
+                                  Callbacks::clock,
+                                  Callbacks::kick,
+                                  Callbacks::report};
+    const sidra_chip_config config = {options_.profile, options_.engine, options_.workers, options_.seed,
+                                      options_.state_file.empty() ? nullptr : options_.state_file.c_str()};
+    char error[1024] = "";
     if (sidra_chip_create(&config, &host, &chip_, error, sizeof error) != 0) {
         ADD_FAILURE() << "sidra_chip_create: " << error;
         std::abort();
@@ -410,6 +421,11 @@ Context& Bench::context(uint32_t queues) {
 Context& Bench::context_at(uint32_t index, uint32_t queues) {
     contexts_.push_back(std::make_unique<Context>(*this, index, queues));
     return *contexts_.back();
+}
+
+std::vector<std::string> Bench::reports() {
+    std::lock_guard guard(reports_lock_);
+    return std::exchange(reports_, {});
 }
 
 // MMIO handlers never touch memory: checked wherever nothing else could.
@@ -599,9 +615,10 @@ std::string try_create(const sidra_chip_config& config) {
         [](void*, unsigned) {},
         [](void*) { return uint64_t{0}; },
         [](void*) {},
+        [](void*, const char*) {},
     };
     sidra_chip* chip = nullptr;
-    char error[128] = "";
+    char error[1024] = "";
     if (sidra_chip_create(&config, &host, &chip, error, sizeof error) == 0) {
         sidra_chip_destroy(chip);
         return "";
@@ -616,7 +633,7 @@ std::string try_create(const sidra_chip_config& config) {
     return error[0] != '\0' ? error : "(no text)";
 }
 
-bool engine_available(uint32_t engine) { return try_create({SIDRA_CHIP_SMALL, engine, 1, 0, 1}).empty(); }
+bool engine_available(uint32_t engine) { return try_create({SIDRA_CHIP_SMALL, engine, 1, 1, nullptr}).empty(); }
 
 std::vector<uint32_t> available_engines() {
     std::vector<uint32_t> engines;

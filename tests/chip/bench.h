@@ -12,8 +12,10 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -57,7 +59,7 @@ struct BenchOptions {
     size_t pages = 8192;
     uint64_t seed = 1;
     bool enable = true;
-    uint32_t persistent = 0;
+    std::string state_file = {};  // "": none
 };
 
 // What a walk of the page tables by hand finds.
@@ -249,6 +251,8 @@ class Bench {
 
     uint64_t interrupts(uint32_t vector) const { return msix_[vector].load(std::memory_order_acquire); }
     uint64_t interrupts_total() const;
+    // Lines for a person, since the last call.
+    std::vector<std::string> reports();
     uint64_t kicks() const { return kicks_.load(std::memory_order_acquire); }
     std::atomic<uint64_t>& clock() { return clock_; }
     void set_clock_step(uint64_t step) { clock_step_.store(step, std::memory_order_relaxed); }
@@ -274,6 +278,8 @@ class Bench {
     std::atomic<uint64_t> clock_step_{1};
     std::array<std::atomic<uint64_t>, 256> msix_{};
     std::atomic<uint64_t> kicks_{0};
+    std::mutex reports_lock_;  // of reports_
+    std::vector<std::string> reports_;
     std::function<void(unsigned)> msix_hook_;
     std::function<void(uint64_t)> dma_hook_;
     std::function<void()> kick_hook_;

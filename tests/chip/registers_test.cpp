@@ -299,11 +299,11 @@ TEST(Registers, DoorbellsOfNobodyAreIgnored) {
 }
 
 TEST(Create, RejectsBadConfigurations) {
-    EXPECT_EQ(try_create({SIDRA_CHIP_SMALL, SIDRA_CHIP_ENGINE_SCALAR, 1, 0, 1}), "");
-    EXPECT_NE(try_create({7, SIDRA_CHIP_ENGINE_SCALAR, 1, 0, 1}), "");
-    EXPECT_NE(try_create({SIDRA_CHIP_SMALL, 99, 1, 0, 1}), "");
-    EXPECT_EQ(try_create({SIDRA_CHIP_SMALL, SIDRA_CHIP_ENGINE_SCALAR, SIDRA_CHIP_WORKERS_MAX, 0, 1}), "");
-    EXPECT_NE(try_create({SIDRA_CHIP_SMALL, SIDRA_CHIP_ENGINE_SCALAR, SIDRA_CHIP_WORKERS_MAX + 1, 0, 1}), "");
+    EXPECT_EQ(try_create({SIDRA_CHIP_SMALL, SIDRA_CHIP_ENGINE_SCALAR, 1, 1, nullptr}), "");
+    EXPECT_NE(try_create({7, SIDRA_CHIP_ENGINE_SCALAR, 1, 1, nullptr}), "");
+    EXPECT_NE(try_create({SIDRA_CHIP_SMALL, 99, 1, 1, nullptr}), "");
+    EXPECT_EQ(try_create({SIDRA_CHIP_SMALL, SIDRA_CHIP_ENGINE_SCALAR, SIDRA_CHIP_WORKERS_MAX, 1, nullptr}), "");
+    EXPECT_NE(try_create({SIDRA_CHIP_SMALL, SIDRA_CHIP_ENGINE_SCALAR, SIDRA_CHIP_WORKERS_MAX + 1, 1, nullptr}), "");
     EXPECT_TRUE(engine_available(SIDRA_CHIP_ENGINE_AUTO));
     EXPECT_TRUE(engine_available(SIDRA_CHIP_ENGINE_SCALAR));
     sidra_chip_destroy(nullptr);

@@ -30,24 +30,17 @@ struct Reader {
     }
 };
 
-// The two kinds of streams.
-struct Kind {
-    decltype(&sidra_chip_save) save;
-    decltype(&sidra_chip_load) load;
-};
-constexpr Kind kAll{sidra_chip_save, sidra_chip_load}, kCells{sidra_chip_save_cells, sidra_chip_load_cells};
-
-Stream save(const Bench& bench, const Kind& kind = kAll) {
+Stream save(const Bench& bench) {
     Stream stream;
-    EXPECT_EQ(kind.save(bench.chip(), append, &stream), 0);
+    EXPECT_EQ(sidra_chip_save(bench.chip(), append, &stream), 0);
     return stream;
 }
 
 // "" or the error.
-std::string load(const Bench& bench, const Stream& stream, const Kind& kind = kAll) {
+std::string load(const Bench& bench, const Stream& stream) {
     Reader reader{stream};
-    char error[256] = "";
-    const int result = kind.load(bench.chip(), Reader::read, &reader, error, sizeof error);
+    char error[1024] = "";
+    const int result = sidra_chip_load(bench.chip(), Reader::read, &reader, error, sizeof error);
     EXPECT_EQ(result == 0, error[0] == '\0');
     if (result == 0) EXPECT_EQ(reader.at, stream.size()) << "reads exactly what was written";
     return error;
@@ -253,14 +246,10 @@ TEST(Save, CellsOwnersWearAndStuckCells) {
     EXPECT_TRUE(retired(queue));
 }
 
-class SaveKind : public testing::TestWithParam<Kind> {};
-INSTANTIATE_TEST_SUITE_P(, SaveKind, testing::Values(kAll, kCells),
-                         [](const auto& info) { return info.param.save == kAll.save ? "All" : "Cells"; });
-
-TEST_P(SaveKind, FailureOfTheStream) {
+TEST(Save, FailureOfTheStream) {
     Bench bench;
     bench.l3()[0] = 1;
-    const Stream stream = save(bench, GetParam());
+    const Stream stream = save(bench);
     for (size_t room = 0; room < stream.size(); room += 97 * kStep) {
         size_t left = room;
         const auto write = [](void* opaque, const void*, size_t size) {
@@ -269,7 +258,7 @@ TEST_P(SaveKind, FailureOfTheStream) {
             *rest -= size;
             return true;
         };
-        ASSERT_EQ(GetParam().save(bench.chip(), write, &left), -1) << room;
+        ASSERT_EQ(sidra_chip_save(bench.chip(), write, &left), -1) << room;
     }
 }
 
@@ -297,86 +286,38 @@ struct Interesting {
     }
 };
 
-TEST_P(SaveKind, TruncatedIsRefused) {
+TEST(Save, TruncatedIsRefused) {
     Interesting rig;
-    const Stream stream = save(rig.bench, GetParam());
+    const Stream stream = save(rig.bench);
     for (size_t size = 0; size < stream.size(); size += size < 2048 ? kStep : 1013 * kStep) {
-        ASSERT_NE(load(rig.bench, {stream.begin(), stream.begin() + static_cast<ptrdiff_t>(size)}, GetParam()), "")
-            << size;
+        ASSERT_NE(load(rig.bench, {stream.begin(), stream.begin() + static_cast<ptrdiff_t>(size)}), "") << size;
         ASSERT_EQ(rig.bench.telemetry().xbars_programmed, 0u) << "as after power-on";
         ASSERT_EQ(rig.bench.l3()[5000], 0);
     }
     rig.still_a_chip();
-    EXPECT_EQ(load(rig.bench, stream, GetParam()), "");
+    EXPECT_EQ(load(rig.bench, stream), "");
 }
 
-TEST_P(SaveKind, DamageIsRefused) {
+TEST(Save, DamageIsRefused) {
     Interesting rig;
-    const Stream stream = save(rig.bench, GetParam());
+    const Stream stream = save(rig.bench);
     for (size_t at = 0; at < stream.size(); at += at < 4096 ? kStep : 769 * kStep) {
         Stream damaged = stream;
         damaged[at] ^= static_cast<uint8_t>(1 + at % 255);
-        ASSERT_NE(load(rig.bench, damaged, GetParam()), "") << at;
+        ASSERT_NE(load(rig.bench, damaged), "") << at;
     }
     rig.still_a_chip();
 }
 
-TEST_P(SaveKind, OtherProfilesAndOtherThingsAreRefused) {
+TEST(Save, OtherProfilesAndOtherThingsAreRefused) {
     Bench bench;
-    const Kind &kind = GetParam(), &other = kind.save == kAll.save ? kCells : kAll;
-    Stream stream = save(bench, kind);
+    Stream stream = save(bench);
     Bench large({.profile = SIDRA_CHIP_Y1});
-    EXPECT_NE(load(large, stream, kind).find("another profile"), std::string::npos);
-    EXPECT_NE(load(bench, Stream(4096, 'x'), kind).find("not the saved"), std::string::npos);
-    EXPECT_NE(load(bench, save(bench, other), kind).find("not the saved"), std::string::npos);
-    EXPECT_NE(load(bench, {}, kind).find("ends early"), std::string::npos);
+    EXPECT_NE(load(large, stream).find("another profile"), std::string::npos);
+    EXPECT_NE(load(bench, Stream(4096, 'x')).find("not the saved"), std::string::npos);
+    EXPECT_NE(load(bench, {}).find("ends early"), std::string::npos);
     stream[8]++;  // the first word of the head
-    EXPECT_NE(load(bench, stream, kind).find("another version"), std::string::npos);
-}
-
-// Cells, owners, wear, stuck cells, NVM and UUID; nothing else.
-TEST(Save, WhatSurvivesPowerOff) {
-    Bench bench({.persistent = 1});
-    Context& context = bench.context();
-    Queue& queue = context.queue();
-    const uint32_t weights = context.weights({.rows = 300, .cols = 200});
-    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_STUCK_CELL, 1ull << 32 | 9u << 24 | 8u << 16 | 255));
-    queue.submit(program(weights, 0, 300, 0, 200, context.put(counted<int8_t>(300 * 200, 7)), 200));
-    bench.run();
-    ASSERT_TRUE(retired(queue));
-    const uint64_t page = bench.bus().alloc_page();
-    bench.bus().store64(page, 0x5eed);
-    ASSERT_EQ(bench.admin(SIDRA_ADMIN_NVM_WRITE, 8192, page, 8), SIDRA_ADMIN_OK);
-    const auto headers = bench.xbars(0, bench.crossbars_total());
-    const uint64_t uuid = bench.read64(SIDRA_REG_UUID);
-    const Stream before = save(bench, kCells);
-    bench.l3()[12345] = 99;
-    bench.write32(SIDRA_REG_SCRATCH, 77);
-    EXPECT_TRUE(save(bench, kCells) == before) << "L3 and registers are no part of it";
-
-    bench.replace_chip();
-    EXPECT_FALSE(save(bench, kCells) == before);
-    ASSERT_EQ(load(bench, before, kCells), "");
-    EXPECT_TRUE(save(bench, kCells) == before) << "levels and stuck cells too";
-    EXPECT_EQ(bench.read64(SIDRA_REG_UUID), uuid);
-    EXPECT_EQ(bench.read64(SIDRA_REG_FEATURES), SIDRA_FEATURE_FIRMWARE | SIDRA_FEATURE_STATE_FILE);
-    EXPECT_EQ(bench.read32(SIDRA_REG_CONTROL), 0u);
-    EXPECT_EQ(bench.read32(SIDRA_REG_SCRATCH), ~0u);
-    EXPECT_EQ(bench.l3()[12345], 0);
-    EXPECT_EQ(bench.telemetry().packets, 0u);
-    EXPECT_EQ(bench.telemetry().xbars_programmed, 2u);
-    bench.enable();
-    const auto after = bench.xbars(0, bench.crossbars_total());
-    EXPECT_EQ(std::memcmp(headers.data(), after.data(), headers.size() * sizeof headers[0]), 0);
-    bench.bus().store64(page, 0);
-    ASSERT_EQ(bench.admin(SIDRA_ADMIN_NVM_READ, 8192, page, 8), SIDRA_ADMIN_OK);
-    EXPECT_EQ(bench.bus().load64(page), 0x5eedu);
-}
-
-TEST(Save, WithoutAFileNothingIsPromised) {
-    EXPECT_EQ(Bench().read64(SIDRA_REG_FEATURES), SIDRA_FEATURE_FIRMWARE);
-    EXPECT_EQ(try_create({SIDRA_CHIP_SMALL, SIDRA_CHIP_ENGINE_AUTO, 1, 1, 0}), "");
-    EXPECT_NE(try_create({SIDRA_CHIP_SMALL, SIDRA_CHIP_ENGINE_AUTO, 1, 2, 0}).find("persistent"), std::string::npos);
+    EXPECT_NE(load(bench, stream).find("another version"), std::string::npos);
 }
 
 struct Chunk {
@@ -414,25 +355,10 @@ void sign(Stream* stream) {
     std::memcpy(&(*stream)[chunks.back().at + 8], &sum, 8);
 }
 
-// Registers in a file of cells, with a right check sum.
-TEST(Save, CellsComeAlone) {
-    Interesting rig;
-    const Stream all = save(rig.bench), cells = save(rig.bench, kCells);
-    const Chunk head = chunks_of(cells)[0], registers = chunks_of(all)[1];
-    const auto end = [](const Chunk& chunk) { return static_cast<ptrdiff_t>(chunk.at + 8 + chunk.bytes); };
-    Stream forged = cells;
-    sign(&forged);
-    EXPECT_EQ(load(rig.bench, forged, kCells), "") << "so far a copy";
-    forged.insert(forged.begin() + end(head), all.begin() + static_cast<ptrdiff_t>(registers.at),
-                  all.begin() + end(registers));
-    sign(&forged);
-    EXPECT_NE(load(rig.bench, forged, kCells).find("something else"), std::string::npos);
-}
-
 // Damage with a right check sum: malice. Refused or taken, the chip stays a chip.
-TEST_P(SaveKind, ForgeriesDoNoHarm) {
+TEST(Save, ForgeriesDoNoHarm) {
     Interesting rig;
-    const Stream stream = save(rig.bench, GetParam());
+    const Stream stream = save(rig.bench);
     const std::vector<Chunk> chunks = chunks_of(stream);
     std::mt19937_64 random(20260101);
     unsigned taken = 0;
@@ -447,7 +373,7 @@ TEST_P(SaveKind, ForgeriesDoNoHarm) {
                 random() % 2 ? kValues[random() % 6] : static_cast<uint8_t>(random());
         }
         sign(&forged);
-        taken += load(rig.bench, forged, GetParam()).empty();
+        taken += load(rig.bench, forged).empty();
         rig.still_a_chip();
         if (HasFailure()) FAIL() << "round " << round;
     }

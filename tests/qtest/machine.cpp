@@ -125,12 +125,19 @@ void Machine::start(const std::vector<std::string>& arguments) {
     this->qmp(R"({"execute": "qmp_capabilities"})");
 }
 
+void Machine::kill() {
+    ::kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+}
+
 void Machine::quit() {
+    if (pid_ == -1) return;
     try {
         qmp(R"({"execute": "quit"})");
     } catch (const std::exception& error) {
         ADD_FAILURE() << error.what();
-        kill(pid_, SIGKILL);
+        ::kill(pid_, SIGKILL);
     }
     int status = 0;
     waitpid(pid_, &status, 0);

@@ -37,7 +37,8 @@ class Machine {
    public:
     // q35 with 256 MiB, PCI configuration space mapped (ECAM), and `arguments` (the devices).
     explicit Machine(const std::vector<std::string>& arguments);
-    ~Machine();  // quits; anything but a clean end is a failure of the test
+    ~Machine();   // quits; anything but a clean end is a failure of the test
+    void kill();  // without a word; then it can only be replaced
     // Another process in its place; what was allocated stays so. With -incoming, configuration space comes with it.
     void restart(const std::vector<std::string>& arguments);
     Machine(const Machine&) = delete;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 
 #include "futex.h"
 
@@ -42,6 +43,7 @@ bool max64_release(void*, uint64_t bus, uint64_t value) {
 
 void msix(void* self, unsigned vector) { host_of(self).interrupts().raise(vector); }
 uint64_t clock_ns(void*) { return monotonic_ns(); }
+void report(void*, const char* line) { std::fprintf(stderr, "sidra: %s\n", line); }
 void kick(void* self) { host_of(self).executor().kick(); }
 
 }  // namespace
@@ -59,12 +61,11 @@ std::unique_ptr<ChipHost> ChipHost::create(const sidra_chip_config& config, int*
         .msix = msix,
         .clock_ns = clock_ns,
         .kick = kick,
+        .report = report,
     };
-    std::array<char, 256> text{};
-    errno = 0;
+    std::array<char, 1024> text{};
     if (sidra_chip_create(&config, &callbacks, &host->chip_, text.data(), text.size()) == 0) return host;
-    // The chip gives its reason in words only; but where the system refused memory, that left its number behind.
-    *error = errno == ENOMEM ? -ENOMEM : -ENODEV;
+    *error = -errno;
     host->chip_ = nullptr;
     *why = text.data();
     return nullptr;

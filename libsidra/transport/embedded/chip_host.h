@@ -16,7 +16,7 @@ namespace sidra::embedded {
 
 class ChipHost final : private Runnable {
    public:
-    // nullptr on failure, with -errno and why: -ENOMEM, or -ENODEV for a chip that cannot be. Throws std::bad_alloc.
+    // nullptr on failure, with -errno and why, as sidra_chip_create() has them. Throws std::bad_alloc.
     static std::unique_ptr<ChipHost> create(const sidra_chip_config& config, int* error, std::string* why);
     ~ChipHost();
 

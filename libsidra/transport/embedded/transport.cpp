@@ -220,8 +220,8 @@ int open_embedded(uint32_t index, const sidra_device_options& options, std::uniq
             .profile = bits_of(options.profile),
             .engine = bits_of(options.engine),
             .workers = options.workers,
-            .persistent = 0,
             .seed = options.seed + (options.private_chip ? 0 : index),  // chips of one process are not the same chip
+            .state_file = nullptr,
         };
         const bool shared = !options.private_chip;
         Registry& registry = Registry::instance();

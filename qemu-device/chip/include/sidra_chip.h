@@ -41,6 +41,8 @@ struct sidra_chip_host {
 	void (*msix)(void *self, unsigned vector);	/* raise an MSI-X vector; must not block */
 	uint64_t (*clock_ns)(void *self);		/* monotonic; the device clock is its distance from creation */
 	void (*kick)(void *self);			/* work may be pending: see that sidra_chip_run() gets called; must not block */
+	/* A line about the state file that a person should see, without the newline; from any thread. */
+	void (*report)(void *self, const char *line);
 };
 
 enum sidra_chip_profile {
@@ -63,13 +65,21 @@ struct sidra_chip_config {
 	uint32_t engine;	/* enum sidra_chip_engine */
 	uint32_t workers;	/* threads that share the work of one packet, counting the one in sidra_chip_run(), at most
 				   SIDRA_CHIP_WORKERS_MAX; 0: one a CPU */
-	uint32_t persistent;	/* 1: its host keeps the cells over power-off (sidra_chip_save_cells()), and FEATURES says so; else 0 */
 	uint64_t seed;		/* of everything random in the model; also gives the UUID */
+	/*
+	 * Where cells with their owners and wear, stuck cells, NVM and UUID survive power-off; NULL: they do not. A file that is empty or
+	 * not there is a chip from the factory, and made. Each change is in the file before its packet or command counts as done: a killed
+	 * process loses nothing. What NVM_WRITE stored, and all before it, is on disk (fdatasync) when that command is done; the rest at the
+	 * latest by sidra_chip_sync() or destroy. What the file cannot take (a full disk) fails, with BUS as its fault or result, and leaves
+	 * the cells as they were; report() says why. A file belongs to one chip at a time. It is rewritten beside itself as FILE.part.
+	 */
+	const char *state_file;
 };
 
 /*
- * Creates a powered-on chip. Returns 0, or -1 with a text in error (if given): out of memory, engine not available here, bad profile.
- * The host struct is copied; what it points to must outlive the chip.
+ * Creates a powered-on chip. Returns 0, or -1 with a text in error (if given) and errno: ENOMEM for want of memory, ENODEV for a chip that
+ * cannot be (engine not available here, bad profile); and for a state file EBUSY if another chip has it, EACCES if it is not allowed, EINVAL
+ * if it is none of this chip, else what the system said. The host struct is copied; what it points to must outlive the chip.
  */
 int sidra_chip_create(const struct sidra_chip_config *config, const struct sidra_chip_host *host, sidra_chip **chip, char *error,
 		      size_t error_size);
@@ -114,18 +124,13 @@ void sidra_chip_reset(sidra_chip *chip);
  * same again when a loaded chip runs. What a saved chip was in the middle of, a loaded one goes on with. Knobs stay as they are, but stuck cells.
  *
  * The callbacks move `size` bytes, or fail with false. Profiles must be equal; engine, workers and seed need not be. What is read is not
- * trusted: nonsense gives an error, and the chip is then as after power-on. Both return 0, or -1 (load: with a text in error, if given).
+ * trusted: nonsense gives an error, and the chip is then as after power-on. A state file becomes what was loaded. Both return 0, or -1 (load: with a text in error, if given).
  */
 int sidra_chip_save(sidra_chip *chip, bool (*write)(void *opaque, const void *data, size_t size), void *opaque);
 int sidra_chip_load(sidra_chip *chip, bool (*read)(void *opaque, void *data, size_t size), void *opaque, char *error, size_t error_size);
 
-/*
- * The same for what survives power-off alone: cells with their owners and wear, stuck cells, NVM, and the UUID. For a chip that was just
- * created. A stream of the one kind is not one of the other. Its last 8 bytes are a check sum: equal ones mean that nothing has changed.
- */
-int sidra_chip_save_cells(sidra_chip *chip, bool (*write)(void *opaque, const void *data, size_t size), void *opaque);
-int sidra_chip_load_cells(sidra_chip *chip, bool (*read)(void *opaque, void *data, size_t size), void *opaque, char *error,
-			  size_t error_size);
+/* Sees that the state file, if there is one, is on disk, so that it survives a power loss of the host. 0, or -1: report() said why. */
+int sidra_chip_sync(sidra_chip *chip);
 
 /* Name of the engine in use: "scalar", "avx2", "avx512", "neon". */
 const char *sidra_chip_engine_name(const sidra_chip *chip);

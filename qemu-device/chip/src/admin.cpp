@@ -273,8 +273,7 @@ uint8_t Chip::admin_memory() {
             }
             std::vector<uint8_t> data(n);  // all or nothing
             if (!bus_.read(b, data.data(), n)) return SIDRA_ADMIN_BUS_ERROR;
-            std::copy(data.begin(), data.end(), nvm.data() + a);
-            return SIDRA_ADMIN_OK;
+            return array_.write_nvm(a, data) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
         }
         case SIDRA_ADMIN_XBAR_READ: {
             if (n > kHeadersMax || !inside(a, n, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;
@@ -286,8 +285,8 @@ uint8_t Chip::admin_memory() {
         }
         case SIDRA_ADMIN_XBAR_ERASE:
             if (!inside(a, b, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;
-            for (uint64_t i = 0; i < b; i++) array_.erase(static_cast<uint32_t>(a + i));
-            return SIDRA_ADMIN_OK;
+            return array_.erase(static_cast<uint32_t>(a), static_cast<uint32_t>(b)) ? SIDRA_ADMIN_OK
+                                                                                    : SIDRA_ADMIN_BUS_ERROR;
         case SIDRA_ADMIN_L3_ZERO:
             if (a % SIDRA_PAGE_SIZE || b % SIDRA_PAGE_SIZE || !inside(a, b, l3_.size())) return SIDRA_ADMIN_BAD_ARG;
             std::fill_n(l3_.data() + a, b, uint8_t{0});
@@ -300,6 +299,7 @@ uint8_t Chip::admin_memory() {
 // Nobody hears of the end of a command that another one has taken the place of.
 void Chip::admin_done(uint8_t result) {
     if (lies(SIDRA_LIE_ADMIN_RESULT)) result = 0xee;
+    tell_failure();
     {
         std::lock_guard guard(registers_lock_);
         if (admin_.replaced.load()) return;

@@ -4,8 +4,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
+
+#include "chunks.h"
+#include "state_file.h"
 
 namespace sidra::chip {
 namespace {
@@ -14,6 +18,31 @@ namespace {
 // only) rounds down.
 int8_t decode_pair(uint8_t plus, uint8_t minus) { return static_cast<int8_t>((int{plus} - int{minus}) >> 1); }
 int8_t decode_offset(uint8_t level) { return static_cast<int8_t>(int{level} - 128); }
+
+// Writes the levels of a block into those of its crossbar.
+void encode(const TileBlock& b, const int8_t* data, size_t stride, uint8_t* levels) {
+    for (uint32_t r = 0; r < b.rows; r++) {
+        const int8_t* row = data + r * stride;
+        uint8_t* level = levels + (b.row0 + r) * SIDRA_XBAR_COLS;
+        if (b.encoding == SIDRA_ENCODING_DIFFERENTIAL) {
+            level += 2 * b.col0;
+            for (uint32_t c = 0; c < b.cols; c++) {
+                level[2 * c] = static_cast<uint8_t>(2 * std::max<int>(row[c], 0));
+                level[2 * c + 1] = static_cast<uint8_t>(2 * std::max<int>(-row[c], 0));
+            }
+        } else {
+            level += b.col0;
+            for (uint32_t c = 0; c < b.cols; c++) level[c] = static_cast<uint8_t>(int{row[c]} + 128);
+        }
+    }
+}
+
+// Levels that a crossbar does not have yet, of one thread.
+std::vector<uint8_t>& next_levels() {
+    static thread_local std::vector<uint8_t> levels;
+    levels.resize(kXbarCells);
+    return levels;
+}
 
 }  // namespace
 
@@ -58,18 +87,38 @@ void Array::erase_locked(uint32_t xbar) {
     std::memset(s.rows, 0, sizeof s.rows);
     std::memset(s.sums, 0, sizeof s.sums);
     std::memset(cells(xbar), 0, kXbarCells);
-    if (s.stuck_cells) apply_stuck_locked(xbar);
+    if (s.stuck_cells) apply_stuck_locked(xbar, cells(xbar));
 }
 
-void Array::erase(uint32_t xbar) {
-    std::lock_guard guard(lock(xbar));
-    erase_locked(xbar);
+bool Array::erase(uint32_t first, uint32_t count) {
+    const uint32_t end = first + count;
+    while (first < end) {
+        // No batch has a multiple of its size inside: so all take the locks in one order.
+        const uint32_t batch = std::min(end - first, kEraseBatch - first % kEraseBatch);
+        std::array<std::unique_lock<std::mutex>, kEraseBatch> guards;
+        std::array<SavedCrossbar, kEraseBatch> erased;
+        std::array<Record, kEraseBatch> records;
+        size_t changed = 0;
+        for (uint32_t i = 0; i < batch; i++) {
+            guards[i] = std::unique_lock(lock(first + i));
+            const State& s = state(first + i);
+            if (s.uid.load(std::memory_order_relaxed) == 0) continue;
+            erased[changed] = {first + i, 0, {}};
+            erased[changed].image.programs = s.programs;
+            records[changed] = crossbar_chunk(erased[changed], nullptr);
+            changed++;
+        }
+        if (file_ && changed && !file_->append({records.data(), changed})) return false;
+        for (uint32_t i = 0; i < batch; i++) erase_locked(first + i);
+        first += batch;
+    }
+    return true;
 }
 
-void Array::apply_stuck_locked(uint32_t xbar) {
+void Array::apply_stuck_locked(uint32_t xbar, uint8_t* levels) {
     std::lock_guard guard(stuck_lock_);
     for (const Stuck& cell : stuck_)
-        if (cell.xbar == xbar) cells(xbar)[cell.row * SIDRA_XBAR_COLS + cell.column] = static_cast<uint8_t>(cell.level);
+        if (cell.xbar == xbar) levels[cell.row * SIDRA_XBAR_COLS + cell.column] = static_cast<uint8_t>(cell.level);
 }
 
 // Brings plane and sums in line with the cells of a block. The general way; programming without stuck cells packs its
@@ -89,8 +138,7 @@ void Array::repack_locked(uint32_t xbar, uint32_t encoding, uint32_t row0, uint3
 }
 
 Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
-    const bool differential = b.encoding == SIDRA_ENCODING_DIFFERENTIAL;
-    if (differential) {
+    if (b.encoding == SIDRA_ENCODING_DIFFERENTIAL) {
         for (uint32_t r = 0; r < b.rows; r++) {
             const int8_t* row = data + r * stride;
             int8_t lowest = 0;
@@ -102,45 +150,48 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
     std::lock_guard guard(lock(b.xbar));
     State& s = state(b.xbar);
     const bool whole_rows = b.col0 == 0 && b.cols == b.tile_cols;
-    if (s.uid.load(std::memory_order_relaxed) != b.uid) {
-        if (!whole_rows) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
+    const bool new_owner = s.uid.load(std::memory_order_relaxed) != b.uid;
+    Image next{};
+    if (!new_owner) next = image_of(s);
+    next.uid = b.uid;
+    next.tile = b.tile;
+    next.encoding = b.encoding;
+    next.programs = s.programs + (s.programs != UINT32_MAX);
+    for (uint32_t r = b.row0; r < b.row0 + b.rows; r++) {
+        uint64_t& word = next.rows[r / 64];
+        const uint64_t bit = uint64_t{1} << (r % 64);
+        if (!whole_rows && !(word & bit)) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
+        word |= bit;
+    }
+    if (file_) {
+        std::vector<uint8_t>& levels = next_levels();
+        if (new_owner) std::fill(levels.begin(), levels.end(), uint8_t{0});
+        else std::copy_n(cells(b.xbar), kXbarCells, levels.begin());
+        encode(b, data, stride, levels.data());
+        if (s.stuck_cells) apply_stuck_locked(b.xbar, levels.data());
+        const SavedCrossbar saved{b.xbar, 0, next};
+        const Record record = crossbar_chunk(saved, levels.data());
+        if (!file_->append({&record, 1})) return {kNotKept, b.xbar};
+    }
+    if (new_owner) {
         erase_locked(b.xbar);
         s.uid.store(b.uid, std::memory_order_release);
         s.tile = b.tile;
         s.encoding = b.encoding;
         programmed_xbars_.fetch_add(1, std::memory_order_relaxed);
-    } else if (!whole_rows) {
-        for (uint32_t r = b.row0; r < b.row0 + b.rows; r++)
-            if (!(s.rows[r / 64] >> (r % 64) & 1)) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
     }
-
-    for (uint32_t r = 0; r < b.rows; r++) {
-        const int8_t* row = data + r * stride;
-        uint8_t* level = cells(b.xbar) + (b.row0 + r) * SIDRA_XBAR_COLS;
-        if (differential) {
-            level += 2 * b.col0;
-            for (uint32_t c = 0; c < b.cols; c++) {
-                level[2 * c] = static_cast<uint8_t>(2 * std::max<int>(row[c], 0));
-                level[2 * c + 1] = static_cast<uint8_t>(2 * std::max<int>(-row[c], 0));
-            }
-        } else {
-            level += b.col0;
-            for (uint32_t c = 0; c < b.cols; c++) level[c] = static_cast<uint8_t>(int{row[c]} + 128);
-        }
-    }
+    encode(b, data, stride, cells(b.xbar));
     if (s.stuck_cells) {
-        apply_stuck_locked(b.xbar);
+        apply_stuck_locked(b.xbar, cells(b.xbar));
         repack_locked(b.xbar, b.encoding, b.row0, b.rows, b.col0, b.cols);
     } else {
         engine_.pack(plane_of(b.xbar, b.encoding), s.sums, data, stride, b.row0, b.rows, b.col0, b.cols);
     }
-    if (s.programs != UINT32_MAX) s.programs++;
-    if (whole_rows) {
-        uint32_t covered = 0;
-        for (uint32_t r = b.row0; r < b.row0 + b.rows; r++) s.rows[r / 64] |= uint64_t{1} << (r % 64);
-        for (uint64_t word : s.rows) covered += static_cast<uint32_t>(__builtin_popcountll(word));
-        s.covered_rows.store(covered, std::memory_order_release);
-    }
+    s.programs = next.programs;
+    std::copy(std::begin(next.rows), std::end(next.rows), s.rows);
+    uint32_t covered = 0;
+    for (uint64_t word : s.rows) covered += static_cast<uint32_t>(__builtin_popcountll(word));
+    s.covered_rows.store(covered, std::memory_order_release);
     return {};
 }
 
@@ -181,37 +232,58 @@ sidra_hw_xbar Array::header(uint32_t xbar) const {
     return header;
 }
 
-void Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t level) {
+bool Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t level) {
     std::lock_guard guard(lock(xbar));
     State& s = state(xbar);
+    const Stuck stuck{xbar, row, column, level};
+    const uint32_t at = row * SIDRA_XBAR_COLS + column;
     {
         std::lock_guard stuck_guard(stuck_lock_);
-        auto same = [&](const Stuck& cell) { return cell.xbar == xbar && cell.row == row && cell.column == column; };
-        auto found = std::find_if(stuck_.begin(), stuck_.end(), same);
+        if (stuck_.size() == stuck_.capacity())
+            stuck_.reserve(2 * stuck_.size() + 1);  // first: what is kept must not fail afterwards
+    }
+    if (file_) {  // the cell's level, too, which stays when the cell follows again
+        std::vector<uint8_t>& levels = next_levels();
+        std::copy_n(cells(xbar), kXbarCells, levels.begin());
+        levels[at] = level;
+        const SavedCrossbar saved{xbar, 0, image_of(s)};
+        const Record records[] = {stuck_chunk(stuck), crossbar_chunk(saved, levels.data())};
+        if (!file_->append({records, saved.image.uid ? size_t{2} : size_t{1}})) return false;
+    }
+    {
+        std::lock_guard stuck_guard(stuck_lock_);
+        auto found = std::find_if(stuck_.begin(), stuck_.end(),
+                                  [&](const Stuck& cell) { return stuck_number(cell) == stuck_number(stuck); });
         if (found != stuck_.end()) {
             found->level = level;
         } else {
-            stuck_.push_back({xbar, row, column, level});
+            stuck_.push_back(stuck);
             s.stuck_cells++;
         }
     }
-    cells(xbar)[row * SIDRA_XBAR_COLS + column] = level;
+    cells(xbar)[at] = level;
     if (s.rows[row / 64] >> (row % 64) & 1) {
         const uint32_t output = s.encoding == SIDRA_ENCODING_DIFFERENTIAL ? column / 2 : column;
         repack_locked(xbar, s.encoding, row, 1, output, 1);
     }
+    return true;
+}
+
+Array::Image Array::image_of(const State& s) {
+    Image image{};
+    image.uid = s.uid.load(std::memory_order_relaxed);
+    image.programs = s.programs;
+    if (image.uid == 0) return image;
+    image.tile = s.tile;
+    image.encoding = s.encoding;
+    std::copy(std::begin(s.rows), std::end(s.rows), image.rows);
+    return image;
 }
 
 bool Array::image(uint32_t xbar, Image* image, uint8_t* levels) const {
     std::lock_guard guard(lock(xbar));
-    const State& s = state(xbar);
-    *image = {};
-    image->uid = s.uid.load(std::memory_order_relaxed);
-    image->programs = s.programs;
-    if (image->uid == 0) return s.programs != 0;
-    image->tile = s.tile;
-    image->encoding = s.encoding;
-    std::copy(std::begin(s.rows), std::end(s.rows), image->rows);
+    *image = image_of(state(xbar));
+    if (image->uid == 0) return image->programs != 0;
     std::memcpy(levels, cells(xbar), kXbarCells);
     return true;
 }
@@ -253,20 +325,44 @@ void Array::clear() {
     epoch_.fetch_add(1, std::memory_order_release);
 }
 
-void Array::clear_stuck() {
+bool Array::clear_stuck() {
     for (;;) {
         uint32_t xbar;
         {
             std::lock_guard guard(stuck_lock_);
-            if (stuck_.empty()) return;
+            if (stuck_.empty()) return true;
             xbar = stuck_.back().xbar;
         }
         // Both locks, in set_stuck()'s order: the list and the count agree.
         std::lock_guard guard(lock(xbar));
         std::lock_guard stuck_guard(stuck_lock_);
+        if (file_) {
+            std::vector<Record> gone;
+            for (const Stuck& cell : stuck_)
+                if (cell.xbar == xbar) gone.push_back({kStuck, stuck_number(cell), {}, {}});
+            if (!file_->append(gone)) return false;
+        }
         state(xbar).stuck_cells -=
             static_cast<uint32_t>(std::erase_if(stuck_, [&](const Stuck& cell) { return cell.xbar == xbar; }));
     }
+}
+
+bool Array::write_nvm(uint64_t offset, std::span<const uint8_t> data) {
+    if (file_ && !data.empty()) {
+        const uint64_t first = offset / kPage, count = (offset + data.size() - 1) / kPage - first + 1;
+        const uint8_t* before = nvm_.data() + first * kPage;
+        std::vector<uint8_t> pages(before, before + count * kPage);
+        std::copy(data.begin(), data.end(), pages.begin() + static_cast<ptrdiff_t>(offset - first * kPage));
+        std::vector<uint64_t> numbers(count);
+        std::vector<Record> records(count);
+        for (uint64_t i = 0; i < count; i++) {
+            numbers[i] = first + i;
+            records[i] = page_chunk(kNvm, numbers[i], pages.data() + i * kPage);
+        }
+        if (!file_->append(records) || !file_->sync()) return false;
+    }
+    std::copy(data.begin(), data.end(), nvm_.data() + offset);
+    return true;
 }
 
 }  // namespace sidra::chip

@@ -17,6 +17,8 @@
 
 namespace sidra::chip {
 
+class StateFile;
+
 // Zeroed memory that costs nothing until it is touched.
 class LazyMemory {
    public:
@@ -45,13 +47,16 @@ struct TileBlock {
 };
 
 // Thread-safe per crossbar; concurrent programming and reading of one crossbar by its owner gives mixed values, nothing
-// worse.
+// worse. With a state file every change is in the file before it is in the cells; what cannot be kept does not happen.
 class Array {
    public:
     Array(const Geometry& geometry, const engine::Engine& engine);
 
+    // From now on changes go there first; null: nowhere.
+    void keep_in(StateFile* file) { file_ = file; }
+
     // Writes s8 weights (row r at data + r * stride). Faults: VALUE (not encodable), UNPROGRAMMED (narrow write to a
-    // row not yet covered).
+    // row not yet covered), kNotKept.
     Fault program(const TileBlock& block, const int8_t* data, size_t stride);
     // Reads weights from the cells; the rows must be programmed by this object.
     Fault read(const TileBlock& block, int8_t* data, size_t stride) const;
@@ -62,12 +67,16 @@ class Array {
     // Per-output sums of the plane's weights (kTileColsMax of them).
     const int32_t* sums(uint32_t xbar) const { return state(xbar).sums; }
 
-    void erase(uint32_t xbar);
+    // False: not all of them, for want of room in the state file.
+    bool erase(uint32_t first, uint32_t count);
     sidra_hw_xbar header(uint32_t xbar) const;
 
-    // A cell that keeps its level whatever is programmed.
-    void set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t level);
-    void clear_stuck();
+    // A cell that keeps its level whatever is programmed. False: not kept.
+    bool set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t level);
+    bool clear_stuck();
+
+    // All of it, and on disk if there is a state file; false: none of it. One thread at a time.
+    bool write_nvm(uint64_t offset, std::span<const uint8_t> data);
 
     // What a crossbar holds, for saving; false: nothing was ever done to it. `levels` takes kXbarCells bytes and means
     // something if uid is not 0. Nobody programs meanwhile.
@@ -117,11 +126,14 @@ class Array {
         return reinterpret_cast<int8_t*>(planes.data()) + xbar * plane_size(encoding);
     }
     std::mutex& lock(uint32_t xbar) const { return locks_[xbar % kLocks]; }
+    static Image image_of(const State& state);
     void erase_locked(uint32_t xbar);
-    void apply_stuck_locked(uint32_t xbar);
+    void apply_stuck_locked(uint32_t xbar, uint8_t* levels);
     void repack_locked(uint32_t xbar, uint32_t encoding, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols);
 
     static constexpr size_t kLocks = 64;
+
+    static constexpr uint32_t kEraseBatch = 32;  // crossbars with one record
 
     const uint32_t xbars_;
     const engine::Engine& engine_;
@@ -134,6 +146,7 @@ class Array {
     mutable std::mutex locks_[kLocks];  // of the crossbar's state, cells and plane against other writers
     mutable std::mutex stuck_lock_;     // of stuck_
     std::vector<Stuck> stuck_;
+    StateFile* file_ = nullptr;
     std::atomic<uint64_t> epoch_{1};
     std::atomic<uint32_t> programmed_xbars_{0};
 };

@@ -3,6 +3,7 @@
 #include "chip.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -55,8 +56,9 @@ struct sidra_chip : sidra::chip::Chip {
 
 namespace {
 
-int fail(char* error, size_t size, const char* text) {
+int fail(char* error, size_t size, const char* text, int code = ENODEV) {
     if (error && size) std::snprintf(error, size, "%s", text);
+    errno = code;
     return -1;
 }
 
@@ -75,10 +77,9 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
                       size_t error_size) {
     if (!config || !host || !chip) return fail(error, error_size, "config, host and chip must be given");
     if (!host->dma_map || !host->dma_unmap || !host->load64_acquire || !host->max64_release || !host->msix ||
-        !host->clock_ns || !host->kick)
+        !host->clock_ns || !host->kick || !host->report)
         return fail(error, error_size, "every callback of the host must be given");
     if (config->profile > SIDRA_CHIP_SMALL) return fail(error, error_size, "unknown profile: 0 is y1, 1 is small");
-    if (config->persistent > 1) return fail(error, error_size, "persistent is 0 or 1");
     if (config->engine > SIDRA_CHIP_ENGINE_NEON)
         return fail(error, error_size, "unknown engine: see enum sidra_chip_engine");
     const auto* engine = sidra::engine::find(static_cast<sidra_chip_engine>(config->engine));
@@ -89,11 +90,15 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
     static_assert(SIDRA_CHIP_WORKERS_MAX == 256);
     if (config->workers > SIDRA_CHIP_WORKERS_MAX) return fail(error, error_size, "at most 256 workers");
     try {
-        *chip =
-            new sidra_chip(config->profile == SIDRA_CHIP_Y1 ? sidra::chip::kGeometryY1 : sidra::chip::kGeometrySmall,
-                           *engine, workers, config->seed, config->persistent != 0, *host);
+        auto made = std::make_unique<sidra_chip>(
+            config->profile == SIDRA_CHIP_Y1 ? sidra::chip::kGeometryY1 : sidra::chip::kGeometrySmall, *engine, workers,
+            config->seed, config->state_file != nullptr, *host);
+        if (config->state_file) made->open_state_file(config->state_file);
+        *chip = made.release();
+    } catch (const sidra::chip::StateFileError& e) {
+        return fail(error, error_size, e.what(), e.code);
     } catch (const std::exception&) {
-        return fail(error, error_size, "not enough memory or address space for the crossbars");
+        return fail(error, error_size, "not enough memory or address space for the crossbars", ENOMEM);
     }
     return 0;
 }
@@ -123,46 +128,25 @@ uint64_t sidra_chip_due_ns(sidra_chip* chip) { return chip->due_ns(); }
 
 void sidra_chip_reset(sidra_chip* chip) { chip->reset(); }
 
-namespace {
-
-using sidra::chip::Chip;
-
-int save(sidra_chip* chip, Chip::Extent extent, Chip::Write write, void* opaque) {
+int sidra_chip_save(sidra_chip* chip, bool (*write)(void* opaque, const void* data, size_t size), void* opaque) {
     try {
-        return chip->save(extent, write, opaque) ? 0 : -1;
+        return chip->save(write, opaque) ? 0 : -1;
     } catch (const std::exception&) {
         return -1;
     }
 }
 
-int load(sidra_chip* chip, Chip::Extent extent, Chip::Read read, void* opaque, char* error, size_t error_size) {
-    const char* why = "not enough memory";
-    try {
-        if (chip->load(extent, read, opaque, &why)) return 0;
-    } catch (const std::exception&) {
-    }
-    return fail(error, error_size, why);
-}
-
-}  // namespace
-
-int sidra_chip_save(sidra_chip* chip, bool (*write)(void* opaque, const void* data, size_t size), void* opaque) {
-    return save(chip, Chip::Extent::kAll, write, opaque);
-}
-
 int sidra_chip_load(sidra_chip* chip, bool (*read)(void* opaque, void* data, size_t size), void* opaque, char* error,
                     size_t error_size) {
-    return load(chip, Chip::Extent::kAll, read, opaque, error, error_size);
+    try {
+        std::string why;
+        return chip->load(read, opaque, &why) ? 0 : fail(error, error_size, why.c_str());
+    } catch (const std::exception&) {
+        return fail(error, error_size, "not enough memory");
+    }
 }
 
-int sidra_chip_save_cells(sidra_chip* chip, bool (*write)(void* opaque, const void* data, size_t size), void* opaque) {
-    return save(chip, Chip::Extent::kCells, write, opaque);
-}
-
-int sidra_chip_load_cells(sidra_chip* chip, bool (*read)(void* opaque, void* data, size_t size), void* opaque,
-                          char* error, size_t error_size) {
-    return load(chip, Chip::Extent::kCells, read, opaque, error, error_size);
-}
+int sidra_chip_sync(sidra_chip* chip) { return chip->sync() ? 0 : -1; }
 
 const char* sidra_chip_engine_name(const sidra_chip* chip) { return chip->engine_name(); }
 

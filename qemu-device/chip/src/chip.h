@@ -13,8 +13,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "array.h"
@@ -28,8 +30,11 @@
 #include "queue.h"
 #include "scheduler.h"
 #include "sidra_chip.h"
+#include "state_file.h"
 
 namespace sidra::chip {
+
+struct SavedHead;
 
 // Entries of the driver's tables that may be acted on.
 bool well_formed(const sidra_hw_context& entry);
@@ -46,6 +51,8 @@ class Chip {
    public:
     Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed, bool persistent,
          const sidra_chip_host& host);
+    // Once, before anything else. Throws StateFileError.
+    void open_state_file(const char* path);
 
     uint64_t mmio_read(uint64_t offset, unsigned size);
     void mmio_write(uint64_t offset, uint64_t value, unsigned size);
@@ -56,11 +63,12 @@ class Chip {
     bool set_knob(uint32_t knob, uint64_t value);
 
     // save.cpp; nobody else calls the chip meanwhile. False: the stream failed, or (load) why not.
-    enum class Extent { kAll, kCells };
     using Write = bool (*)(void* opaque, const void* data, size_t size);
     using Read = bool (*)(void* opaque, void* data, size_t size);
-    bool save(Extent extent, Write write, void* opaque);
-    bool load(Extent extent, Read read, void* opaque, const char** why);
+    bool save(Write write, void* opaque);
+    bool load(Read read, void* opaque, std::string* why);
+    // Any thread.
+    bool sync();
 
     uint8_t* l3() { return l3_.data(); }
     uint64_t l3_size() const { return l3_.size(); }
@@ -107,13 +115,20 @@ class Chip {
     // ---- save.cpp
     class Writer;
     void save_volatile(Writer& out);
-    void save_cells(Writer& out);
+    SavedHead head(uint32_t version);
+    void save_kept(const std::function<void(const Record&)>& put);  // all chunks that survive power-off
     void clear();
-    bool load_chunks(Extent extent, Read read, void* opaque, const char** why);
-    const char* load_head(Extent extent, const std::vector<uint8_t>& data);
+    bool load_chunks(Read read, void* opaque, std::string* why);
+    const char* load_head(uint32_t version, const std::vector<uint8_t>& data);
     const char* load_chunk(uint32_t tag, const std::vector<uint8_t>& data);
     template <typename F>
     void for_each_counter(F&& visit);
+
+    // ---- state.cpp
+    void load_state_file();
+    void fill_state_file();
+    void back_to_state_file();
+    void tell_failure();  // to the host, what the state file could not take; no lock is held
 
     // ---- run.cpp
     bool can_run() const;
@@ -147,6 +162,7 @@ class Chip {
     LazyMemory l3_;
     Bus bus_;
     Array array_;
+    std::unique_ptr<StateFile> state_file_;  // null: nothing survives power-off
     Scheduler scheduler_;
     Parked parked_;
     UnitKnobs unit_knobs_;

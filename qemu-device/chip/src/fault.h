@@ -12,6 +12,8 @@ namespace sidra::chip {
 // The host has no memory for what a packet needs. There is no cause of its own for that in uapi/: it is one of the ways
 // in which the host refuses to serve a transfer.
 inline constexpr uint16_t kNoMemory = SIDRA_FAULT_BUS;
+// Neither for a state file that cannot take what should become of cells. They stay as they are.
+inline constexpr uint16_t kNotKept = SIDRA_FAULT_BUS;
 
 struct Fault {
     uint16_t cause = SIDRA_FAULT_NONE;

@@ -343,13 +343,15 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
             return true;
         case SIDRA_KNOB_STUCK_CELL: {
             if (value == kAllOnes) {
-                array_.clear_stuck();
-                return true;
+                const bool kept = array_.clear_stuck();
+                tell_failure();
+                return kept;
             }
             const auto xbar = static_cast<uint32_t>(value >> 32);
             if (xbar >= geometry_.xbars() || (value & 0xff00)) return false;
-            array_.set_stuck(xbar, value >> 24 & 255, value >> 16 & 255, value & 255);
-            return true;
+            const bool kept = array_.set_stuck(xbar, value >> 24 & 255, value >> 16 & 255, value & 255);
+            tell_failure();
+            return kept;
         }
         case SIDRA_KNOB_LIE:
             if (value >= SIDRA_LIE_COUNT) return false;

@@ -1,42 +1,28 @@
 // SPDX-License-Identifier: MIT
 // Saving and loading of a chip: a stream of chunks {tag, bytes, payload}, little-endian, HEAD first and END last. What
-// is zero is left out. What survives power-off alone is a stream of its own kind, with another head. Loading takes
+// is zero is left out. Those that survive power-off (chunks.h) are records of the state file, too. Loading takes
 // nothing on trust: each chunk is judged as if a stranger had written it.
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <memory>
 
 #include "chip.h"
+#include "chunks.h"
+#include "sum.h"
 
 namespace sidra::chip {
 namespace {
 
-static_assert(std::endian::native == std::endian::little);
-
 constexpr uint32_t kVersion = 2;
-constexpr uint32_t kCellsVersion = 2;  // files are kept for longer than machines are on their way
-constexpr uint32_t tag(const char (&name)[5]) {
-    return static_cast<uint32_t>(name[0]) | static_cast<uint32_t>(name[1]) << 8 | static_cast<uint32_t>(name[2]) << 16 |
-           static_cast<uint32_t>(name[3]) << 24;
-}
-constexpr uint32_t kHead = tag("SDRA"), kCellsHead = tag("SDNV"), kRegisters = tag("REGS"), kCounters = tag("CNTR"),
-                   kSlot = tag("SLOT"), kContext = tag("CTXT"), kQueue = tag("QUEU"), kCrossbar = tag("XBAR"),
-                   kStuck = tag("STUK"), kManagement = tag("MGMT"), kRam = tag("MRAM"), kFlash = tag("FLSH"),
-                   kSecurity = tag("SECV"), kNvm = tag("NVM "), kL3 = tag("L3  "), kEnd = tag("END ");
-constexpr uint32_t kPage = SIDRA_PAGE_SIZE;
+constexpr uint32_t kHead = chunk_tag("SDRA"), kRegisters = chunk_tag("REGS"), kCounters = chunk_tag("CNTR"),
+                   kSlot = chunk_tag("SLOT"), kContext = chunk_tag("CTXT"), kQueue = chunk_tag("QUEU"),
+                   kL3 = chunk_tag("L3  "), kManagement = chunk_tag("MGMT"), kRam = chunk_tag("MRAM"),
+                   kEnd = chunk_tag("END ");
 constexpr size_t kCountersMax = 32;
 
 struct ChunkHeader {
     uint32_t tag;
     uint32_t bytes;
-};
-struct Head {
-    uint32_t version;
-    uint32_t xbars;
-    uint64_t l3_size;
-    uint64_t nvm_size;
-    uint8_t uuid[16];
 };
 struct SavedRegisters {
     uint64_t context_table;
@@ -78,37 +64,10 @@ struct SavedManagement {
     uint64_t rom;  // its sum: a core that is in another ROM starts anew
     management::Unit::Saved unit;
 };
-struct SavedPage {
-    uint64_t number;
-    uint8_t bytes[kPage];
-};
-struct SavedCrossbar {
-    uint32_t xbar, reserved;
-    Array::Image image;
-};
 // No padding whose contents would be anybody's guess.
-static_assert(sizeof(Head) == 40 && sizeof(SavedRegisters) == 9 * 8 + 8 * 4 + 8 + 64 && sizeof(SavedSlot) == 24 &&
-              sizeof(SavedContext) == 72 && sizeof(SavedQueue) == 16 + 64 + 40 + 64 + 8 + 64 + 16 &&
-              sizeof(SavedPage) == 8 + kPage && sizeof(SavedCrossbar) == 8 + 56 && sizeof(Array::Stuck) == 16);
+static_assert(sizeof(SavedRegisters) == 9 * 8 + 8 * 4 + 8 + 64 && sizeof(SavedSlot) == 24 &&
+              sizeof(SavedContext) == 72 && sizeof(SavedQueue) == 16 + 64 + 40 + 64 + 8 + 64 + 16);
 constexpr size_t kChunkMax = sizeof(SavedCrossbar) + kXbarCells;
-
-// After FNV-1a, by words: finds damage, not malice.
-class Sum {
-   public:
-    void add(const void* data, size_t bytes) {
-        const auto* at = static_cast<const uint8_t*>(data);
-        for (; bytes != 0; bytes -= std::min<size_t>(bytes, 8), at += 8) {
-            uint64_t word = 0;
-            std::memcpy(&word, at, std::min<size_t>(bytes, 8));
-            value_ = (value_ ^ word) * 0x100000001b3u;
-            value_ ^= value_ >> 32;  // else a high bit would never reach a low one
-        }
-    }
-    uint64_t value() const { return value_; }
-
-   private:
-    uint64_t value_ = 0xcbf29ce484222325u;
-};
 
 uint64_t rom_sum(const management::Unit& unit) {
     std::vector<uint8_t> rom(SIDRA_MGMT_ROM_SIZE);
@@ -129,7 +88,7 @@ bool flag(uint8_t value) { return value <= 1; }
 
 // The page's number and, behind it, the page; what is wrong with it, or nullptr.
 const char* take_page(const std::vector<uint8_t>& data, size_t bytes, uint64_t* number) {
-    if (data.size() != sizeof(SavedPage)) return "page of a wrong size";
+    if (data.size() != sizeof *number + kPage) return "page of a wrong size";
     std::memcpy(number, data.data(), sizeof *number);
     return *number >= bytes / kPage ? "page outside the chip's memory" : nullptr;
 }
@@ -146,23 +105,15 @@ const char* load_page(const std::vector<uint8_t>& data, uint8_t* memory, size_t 
 class Chip::Writer {
    public:
     Writer(Chip::Write write, void* opaque) : write_(write), opaque_(opaque) {}
-    void chunk(uint32_t tag, const void* data, size_t bytes, const void* more = nullptr, size_t more_bytes = 0) {
-        const ChunkHeader header{tag, static_cast<uint32_t>(bytes + more_bytes)};
-        put(&header, sizeof header);
-        put(data, bytes);
-        if (more_bytes) put(more, more_bytes);
+    void chunk(const Record& record) {
+        const ChunkHeader header{record.tag, static_cast<uint32_t>(record.payload.size() + record.more.size())};
+        put(bytes_of(header));
+        put(record.payload);
+        put(record.more);
     }
     template <typename T>
     void chunk(uint32_t tag, const T& value) {
-        chunk(tag, &value, sizeof value);
-    }
-    // Those that hold something else than `empty`.
-    void pages(uint32_t tag, const uint8_t* data, size_t bytes, uint8_t empty = 0) {
-        for (uint64_t number = 0; number < bytes / kPage; number++) {
-            const uint8_t* page = data + number * kPage;
-            if (std::any_of(page, page + kPage, [=](uint8_t byte) { return byte != empty; }))
-                chunk(tag, &number, sizeof number, page, kPage);
-        }
+        chunk({tag, 0, bytes_of(value), {}});
     }
     bool finish() {
         const uint64_t sum = sum_.value();
@@ -171,15 +122,30 @@ class Chip::Writer {
     }
 
    private:
-    void put(const void* data, size_t bytes) {
-        sum_.add(data, bytes);
-        good_ = good_ && write_(opaque_, data, bytes);
+    void put(std::span<const uint8_t> bytes) {
+        if (bytes.empty()) return;
+        sum_.add(bytes.data(), bytes.size());
+        good_ = good_ && write_(opaque_, bytes.data(), bytes.size());
     }
     Chip::Write write_;
     void* opaque_;
     Sum sum_;
     bool good_ = true;
 };
+
+namespace {
+
+// Those that hold something else than `empty`.
+template <typename F>
+void for_each_page(uint32_t tag, const uint8_t* data, size_t bytes, F&& visit, uint8_t empty = 0) {
+    for (uint64_t number = 0; number < bytes / kPage; number++) {
+        const uint8_t* page = data + number * kPage;
+        if (std::any_of(page, page + kPage, [=](uint8_t byte) { return byte != empty; }))
+            visit(page_chunk(tag, number, page));
+    }
+}
+
+}  // namespace
 
 template <typename F>
 void Chip::for_each_counter(F&& visit) {
@@ -191,14 +157,17 @@ void Chip::for_each_counter(F&& visit) {
         visit(*counter);
 }
 
-bool Chip::save(Extent extent, Write write, void* opaque) {
-    const bool all = extent == Extent::kAll;
-    Writer out(write, opaque);
-    Head head{all ? kVersion : kCellsVersion, array_.xbars(), l3_.size(), array_.nvm().size(), {}};
+SavedHead Chip::head(uint32_t version) {
+    SavedHead head{version, array_.xbars(), l3_.size(), array_.nvm().size(), {}};
     std::memcpy(head.uuid, uuid_, sizeof uuid_);
-    out.chunk(all ? kHead : kCellsHead, head);
-    if (all) save_volatile(out);
-    save_cells(out);
+    return head;
+}
+
+bool Chip::save(Write write, void* opaque) {
+    Writer out(write, opaque);
+    out.chunk(kHead, head(kVersion));
+    save_volatile(out);
+    save_kept([&](const Record& record) { out.chunk(record); });
     return out.finish();
 }
 
@@ -274,27 +243,28 @@ void Chip::save_volatile(Writer& out) {
             if (std::memcmp(&s, &idle, sizeof s) != 0) out.chunk(kSlot, s);
         }
     }
-    out.pages(kL3, l3_.data(), l3_.size());
+    const auto put = [&](const Record& page) { out.chunk(page); };
+    for_each_page(kL3, l3_.data(), l3_.size(), put);
 
     const management::Unit& unit = management_.unit();
     out.chunk(kManagement, SavedManagement{rom_sum(unit), unit.save()});
     std::vector<uint8_t> ram(SIDRA_MGMT_RAM_SIZE);
     unit.core().read(SIDRA_MGMT_RAM, ram);
-    out.pages(kRam, ram.data(), ram.size());
+    for_each_page(kRam, ram.data(), ram.size(), put);
 }
 
-void Chip::save_cells(Writer& out) {
+void Chip::save_kept(const std::function<void(const Record&)>& put) {
     std::vector<uint8_t> levels(kXbarCells);
     for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++) {
         SavedCrossbar saved{xbar, 0, {}};
-        if (array_.image(xbar, &saved.image, levels.data()))
-            out.chunk(kCrossbar, &saved, sizeof saved, levels.data(), saved.image.uid ? kXbarCells : 0);
+        if (array_.image(xbar, &saved.image, levels.data())) put(crossbar_chunk(saved, levels.data()));
     }
-    for (const Array::Stuck& cell : array_.stuck_cells()) out.chunk(kStuck, cell);
-    out.pages(kNvm, array_.nvm().data(), array_.nvm().size());
+    for (const Array::Stuck& cell : array_.stuck_cells()) put(stuck_chunk(cell));
+    for_each_page(kNvm, array_.nvm().data(), array_.nvm().size(), put);
     const std::span<const uint8_t> flash = management_.unit().flash().bytes();
-    out.pages(kFlash, flash.data(), flash.size(), management::Flash::kErased);
-    out.chunk(kSecurity, management_.unit().security_version());
+    for_each_page(kFlash, flash.data(), flash.size(), put, management::Flash::kErased);
+    const uint32_t least = management_.unit().security_version();
+    put(security_chunk(least));
 }
 
 // As after power-on.
@@ -312,55 +282,57 @@ void Chip::clear() {
     for_each_counter([](std::atomic<uint64_t>& counter) { counter.store(0); });
 }
 
-bool Chip::load(Extent extent, Read read, void* opaque, const char** why) {
+bool Chip::load(Read read, void* opaque, std::string* why) {
+    array_.keep_in(nullptr);
     clear();
     bool good = false;
     try {
-        good = load_chunks(extent, read, opaque, why);
+        good = load_chunks(read, opaque, why);
+        if (good && state_file_) fill_state_file();
+    } catch (const StateFileError& error) {
+        good = false;
+        *why = error.what();
     } catch (...) {
-        clear();
+        back_to_state_file();
         throw;
     }
-    if (good) host_.kick(host_.self);
-    else clear();
-    return good;
+    if (!good) {
+        back_to_state_file();
+        return false;
+    }
+    array_.keep_in(state_file_.get());
+    host_.kick(host_.self);
+    return true;
 }
 
-bool Chip::load_chunks(Extent extent, Read read, void* opaque, const char** why) {
-    const bool all = extent == Extent::kAll;
+bool Chip::load_chunks(Read read, void* opaque, std::string* why) {
     Sum sum;
     std::vector<uint8_t> data;
+    const auto refuse = [&](const char* text) { return *why = text, false; };
     for (bool first = true;; first = false) {
         ChunkHeader header;
-        *why = "saved state ends early";
-        if (!read(opaque, &header, sizeof header)) return false;
-        if (first != (header.tag == (all ? kHead : kCellsHead)))
-            return *why = all ? "not the saved state of a sidra chip" : "not the saved cells of a sidra chip", false;
-        if (header.bytes > kChunkMax) return *why = "saved state is damaged: chunk too long", false;
+        constexpr const char* kEarly = "saved state ends early";
+        if (!read(opaque, &header, sizeof header)) return refuse(kEarly);
+        if (first != (header.tag == kHead)) return refuse("not the saved state of a sidra chip");
+        if (header.bytes > kChunkMax) return refuse("saved state is damaged: chunk too long");
         data.resize(header.bytes);
-        if (header.bytes && !read(opaque, data.data(), data.size())) return false;
+        if (header.bytes && !read(opaque, data.data(), data.size())) return refuse(kEarly);
         if (header.tag == kEnd) {
             uint64_t expected;
-            *why = "saved state is damaged: wrong check sum";
-            return take(data, &expected) && expected == sum.value();
+            if (take(data, &expected) && expected == sum.value()) return true;
+            return refuse("saved state is damaged: wrong check sum");
         }
         sum.add(&header, sizeof header);
         sum.add(data.data(), data.size());
-        const bool known = all || header.tag == kCrossbar || header.tag == kStuck || header.tag == kNvm ||
-                           header.tag == kFlash || header.tag == kSecurity;
-        const char* bad = first   ? load_head(extent, data)
-                          : known ? load_chunk(header.tag, data)
-                                  : "saved cells with something else among them";
-        if (bad) return *why = bad, false;
+        if (const char* bad = first ? load_head(kVersion, data) : load_chunk(header.tag, data)) return refuse(bad);
     }
 }
 
 // nullptr, or what is wrong with it.
-const char* Chip::load_head(Extent extent, const std::vector<uint8_t>& data) {
-    Head head;
+const char* Chip::load_head(uint32_t version, const std::vector<uint8_t>& data) {
+    SavedHead head;
     if (!take(data, &head)) return "saved state: head of a wrong size";
-    if (head.version != (extent == Extent::kAll ? kVersion : kCellsVersion))
-        return "saved state of another version of the model";
+    if (head.version != version) return "saved state of another version of the model";
     if (head.xbars != array_.xbars() || head.l3_size != l3_.size() || head.nvm_size != array_.nvm().size())
         return "saved state of another profile";
     std::memcpy(uuid_, head.uuid, sizeof uuid_);
@@ -374,8 +346,8 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
     switch (tag) {
         case kRegisters: {
             SavedRegisters r;
-            if (!take(data, &r) || r.reserved || r.reserved0 || (r.control & ~SIDRA_CONTROL_ENABLE) ||
-                !flag(r.command_pending) || !flag(r.command_begun) || !flag(r.reset_pending) || !flag(r.stop_device))
+            if (!take(data, &r) || r.reserved || r.reserved0 || (r.control & ~SIDRA_CONTROL_ENABLE) || !flag(r.command_pending) ||
+                !flag(r.command_begun) || !flag(r.reset_pending) || !flag(r.stop_device))
                 return "saved state: bad registers";
             const uint32_t op = r.command & 0xff;
             const bool scoped = op >= SIDRA_ADMIN_QUIESCE_RANGE && op <= SIDRA_ADMIN_RESET_CONTEXT;

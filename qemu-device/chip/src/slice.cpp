@@ -528,6 +528,7 @@ void Slice::publish() {
 }
 
 Slice::Step Slice::fault(const Fault& fault) {
+    chip_.tell_failure();
     const auto& call = queue_.call;
     sidra_fault record{};
     record.clock_ns = chip_.clock_ns();

@@ -164,10 +164,7 @@ static void sidra_vm_state_change(void *opaque, bool running, RunState state)
         sidra_release(s, SIDRA_HOLD_VM);
     } else {
         sidra_hold(s, SIDRA_HOLD_VM);
-        /* Also when the machine ends. After a migration the cells are elsewhere, with a file there. */
-        if (state != RUN_STATE_FINISH_MIGRATE) {
-            sidra_state_save(s);
-        }
+        sidra_chip_sync(s->chip); /* also when the machine ends */
     }
 }
 

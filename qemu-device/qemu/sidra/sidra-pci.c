@@ -11,6 +11,7 @@
 #include "hw/resettable.h"
 #include "qapi/error.h"
 #include "qapi/util.h"
+#include "qemu/error-report.h"
 #include "qemu/module.h"
 #include "qemu/range.h"
 #include "qemu/timer.h"
@@ -109,14 +110,19 @@ static uint64_t sidra_clock_ns(void *self)
     return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
 }
 
+static void sidra_report(void *self, const char *line)
+{
+    warn_report("%s: %s", sidra_name(self), line);
+}
+
 static bool sidra_chip_power_on(SidraState *s, Error **errp)
 {
     const struct sidra_chip_config config = {
         .profile = s->profile,
         .engine = s->engine,
         .workers = s->workers,
-        .persistent = s->state_file != NULL,
         .seed = s->seed,
+        .state_file = s->state_file,
     };
     const struct sidra_chip_host host = {
         .self = s,
@@ -127,8 +133,9 @@ static bool sidra_chip_power_on(SidraState *s, Error **errp)
         .msix = sidra_msix,
         .clock_ns = sidra_clock_ns,
         .kick = sidra_kick,
+        .report = sidra_report,
     };
-    char text[256];
+    char text[1024];
 
     if (sidra_chip_create(&config, &host, &s->chip, text, sizeof(text)) < 0) {
         s->chip = NULL;
@@ -254,7 +261,7 @@ static void sidra_realize(PCIDevice *pci, Error **errp)
     }
     sidra_executors_init(s);
     s->msix_bh = qemu_bh_new_guarded(sidra_msix_deliver, s, &DEVICE(s)->mem_reentrancy_guard);
-    if (!sidra_chip_power_on(s, errp) || !sidra_state_open(s, errp) || !sidra_knobs_apply(s, errp)) {
+    if (!sidra_chip_power_on(s, errp) || !sidra_knobs_apply(s, errp)) {
         goto fail_chip;
     }
 
@@ -290,18 +297,15 @@ fail_capabilities:
     pcie_cap_exit(pci);
 fail_chip:
     sidra_executors_exit(s);
-    sidra_state_close(s);
     qemu_bh_delete(s->msix_bh);
 }
 
-/* The chip itself goes last, in finalize: until then somebody may still hold BAR2. */
+/* The chip itself goes last, in finalize, and with it the state file is free: until then somebody may still hold BAR2. */
 static void sidra_exit(PCIDevice *pci)
 {
     SidraState *s = SIDRA(pci);
 
     sidra_executors_exit(s);
-    sidra_state_save(s);
-    sidra_state_close(s);
     qemu_bh_delete(s->msix_bh);
     sidra_msix_exit(s);
     pcie_aer_exit(pci);

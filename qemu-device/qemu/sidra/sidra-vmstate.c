@@ -36,7 +36,7 @@ static int sidra_chip_put(QEMUFile *f, void *pv, size_t size, const VMStateField
 static int sidra_chip_get(QEMUFile *f, void *pv, size_t size, const VMStateField *field)
 {
     SidraState *s = pv;
-    char text[256];
+    char text[1024];
 
     if (sidra_chip_load(s->chip, sidra_chip_read, f, text, sizeof(text)) < 0) {
         error_report("%s: the state of the chip cannot be loaded: %s", sidra_name(s), text);

@@ -9,7 +9,6 @@
  *   sidra-msix.c      interrupts
  *   sidra-knobs.c     fault knobs
  *   sidra-vmstate.c   migration, snapshots
- *   sidra-state.c     the state file
  *
  * Locks. MMIO, configuration space, reset, VM state: big lock. Executors run without it; `lock` guards how many are at
  * work. Nothing that an executor waits for is held by a thread that waits for executors (sidra_hold).
@@ -35,8 +34,7 @@ enum {
     SIDRA_HOLD_RESET = 1 << 1,
     SIDRA_HOLD_POWER = 1 << 2,  /* not in D0 */
     SIDRA_HOLD_EXIT = 1 << 3,   /* for good: threads end */
-    SIDRA_HOLD_STATE = 1 << 4,  /* the state file is written */
-    SIDRA_HOLD_KNOB = 1 << 5,   /* a fault knob is turned */
+    SIDRA_HOLD_KNOB = 1 << 4,   /* a fault knob is turned */
 };
 
 struct SidraState {
@@ -79,12 +77,6 @@ struct SidraState {
     uint64_t knob[SIDRA_KNOB_COUNT];
     uint32_t knobs_set;         /* bit a knob */
     bool link_lost;
-
-    /* sidra-state.c; without a path none of it means anything */
-    char *state_path;           /* the file itself, whatever links lead there */
-    int state_fd;               /* locked */
-    mode_t state_mode;
-    uint64_t state_sum;         /* of what the file has */
 };
 
 /* What trace lines and messages call the device. */
@@ -117,10 +109,6 @@ void sidra_msix_exit(SidraState *s);
 void sidra_power_update(SidraState *s);     /* after the power state may have changed */
 void sidra_link_set(SidraState *s, bool lost); /* executors stand still */
 extern const VMStateDescription sidra_vmstate;
-
-bool sidra_state_open(SidraState *s, Error **errp); /* of a chip that was just powered on */
-void sidra_state_save(SidraState *s);       /* if cells have changed; executors stand still */
-void sidra_state_close(SidraState *s);      /* opened or not */
 
 void sidra_knobs_class_init(ObjectClass *klass);
 bool sidra_knobs_apply(SidraState *s, Error **errp);

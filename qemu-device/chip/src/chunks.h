@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// The parts of a saved chip that survive power-off: what the stream of a machine that moves and the state file have in
+// common. One function makes each kind, and one judges all (Chip::load_chunk).
+#ifndef SIDRA_CHIP_CHUNKS_H
+#define SIDRA_CHIP_CHUNKS_H
+
+#include <bit>
+#include <cstdint>
+#include <span>
+
+#include "array.h"
+#include "record.h"
+
+namespace sidra::chip {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr uint32_t chunk_tag(const char (&name)[5]) {
+    return static_cast<uint32_t>(name[0]) | static_cast<uint32_t>(name[1]) << 8 | static_cast<uint32_t>(name[2]) << 16 |
+           static_cast<uint32_t>(name[3]) << 24;
+}
+inline constexpr uint32_t kCellsHead = chunk_tag("SDNV"), kCrossbar = chunk_tag("XBAR"), kStuck = chunk_tag("STUK"),
+                          kNvm = chunk_tag("NVM "), kFlash = chunk_tag("FLSH"), kSecurity = chunk_tag("SECV");
+inline constexpr uint32_t kKept[] = {kCrossbar, kStuck, kNvm, kFlash, kSecurity};  // behind the head
+inline constexpr uint32_t kCellsVersion = 1;  // files are kept for longer than machines are on their way
+inline constexpr uint32_t kPage = SIDRA_PAGE_SIZE;
+
+struct SavedHead {
+    uint32_t version;
+    uint32_t xbars;
+    uint64_t l3_size;
+    uint64_t nvm_size;
+    uint8_t uuid[16];
+};
+struct SavedCrossbar {
+    uint32_t xbar, reserved;
+    Array::Image image;
+};
+// No padding whose contents would be anybody's guess. A page is its number and its bytes.
+static_assert(sizeof(SavedHead) == 40 && sizeof(SavedCrossbar) == 8 + 56 && sizeof(Array::Stuck) == 16);
+
+template <typename T>
+std::span<const uint8_t> bytes_of(const T& value) {
+    return {reinterpret_cast<const uint8_t*>(&value), sizeof value};
+}
+
+inline Record crossbar_chunk(const SavedCrossbar& saved, const uint8_t* levels) {
+    return {kCrossbar, saved.xbar, bytes_of(saved), {levels, saved.image.uid ? kXbarCells : 0}};
+}
+inline uint64_t stuck_number(const Array::Stuck& cell) {
+    return uint64_t{cell.xbar} << 32 | cell.row << 16 | cell.column;
+}
+inline Record stuck_chunk(const Array::Stuck& cell) { return {kStuck, stuck_number(cell), bytes_of(cell), {}}; }
+inline Record page_chunk(uint32_t tag, const uint64_t& number, const uint8_t* page) {
+    return {tag, number, bytes_of(number), {page, kPage}};
+}
+inline Record security_chunk(const uint32_t& least) { return {kSecurity, 0, bytes_of(least), {}}; }
+
+}  // namespace sidra::chip
+
+#endif

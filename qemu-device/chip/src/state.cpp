@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// The chip and its state file: at power-on cells and NVM are as the file has them. From then on Array writes each
+// change to it.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "chip.h"
+#include "chunks.h"
+
+namespace sidra::chip {
+
+void Chip::open_state_file(const char* path) {
+    state_file_ =
+        std::make_unique<StateFile>(path, [this](const std::string& line) { host_.report(host_.self, line.c_str()); });
+    if (state_file_->empty()) fill_state_file();
+    else load_state_file();
+    state_file_->settle();
+    array_.keep_in(state_file_.get());
+}
+
+void Chip::load_state_file() {
+    bool first = true;
+    const auto refuse = [this](const char* why) {
+        state_file_->bad(std::string(why) +
+                         ". Give the chip a file of its own kind, or move this one away: then it starts with erased "
+                         "cells");
+    };
+    state_file_->replay([&](uint32_t tag, const std::vector<uint8_t>& payload) {
+        const bool known = std::find(std::begin(kKept), std::end(kKept), tag) != std::end(kKept);
+        const char* wrong = first != (tag == kCellsHead) ? "saved cells without a head"
+                            : first                      ? load_head(kCellsVersion, payload)
+                            : known                      ? load_chunk(tag, payload)
+                                                         : "saved cells with something else among them";
+        if (wrong) refuse(wrong);
+        first = false;
+    });
+    if (first) refuse("saved cells without a head");
+}
+
+void Chip::fill_state_file() {
+    state_file_->replace([this](const StateFile::Put& put) {
+        const SavedHead saved = head(kCellsVersion);
+        put({kCellsHead, 0, bytes_of(saved), {}});
+        save_kept(put);
+    });
+}
+
+// As after power-on, when a load has come to nothing.
+void Chip::back_to_state_file() {
+    clear();
+    if (!state_file_) return;
+    try {
+        load_state_file();
+    } catch (const std::exception& error) {
+        clear();
+        state_file_->give_up();  // cells and file are not the same any more
+        host_.report(host_.self, error.what());
+    }
+    array_.keep_in(state_file_.get());
+}
+
+bool Chip::sync() {
+    const bool kept = !state_file_ || state_file_->sync();
+    tell_failure();
+    return kept;
+}
+
+void Chip::tell_failure() {
+    if (!state_file_) return;
+    if (const std::string line = state_file_->failure(); !line.empty()) host_.report(host_.self, line.c_str());
+}
+
+}  // namespace sidra::chip
