@@ -148,6 +148,8 @@ sidra_status complete_options(const char* call, const sidra_device_options* opti
     if (whole.workers > kWorkersMax)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.workers is {}, but at most {} are allowed",
                     whole.workers, kWorkersMax);
+    if (whole.state_file == nullptr) whole.state_file = std::getenv("SIDRA_STATE");
+    if (whole.state_file != nullptr && *whole.state_file == '\0') whole.state_file = nullptr;
     *result = whole;
     return SIDRA_OK;
 }

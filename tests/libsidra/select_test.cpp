@@ -21,8 +21,8 @@ namespace {
 
 class Select : public testing::Test {
    protected:
-    static constexpr const char* kVariables[] = {"SIDRA_DEVICE", "SIDRA_PROFILE", "SIDRA_ENGINE", "SIDRA_WORKERS",
-                                                 "SIDRA_QUIET"};
+    static constexpr const char* kVariables[] = {"SIDRA_DEVICE",  "SIDRA_PROFILE", "SIDRA_ENGINE",
+                                                 "SIDRA_WORKERS", "SIDRA_STATE",   "SIDRA_QUIET"};
     void SetUp() override {
         for (const char* name : kVariables) {
             if (const char* value = std::getenv(name)) saved[name] = value;
@@ -150,22 +150,26 @@ TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {
     setenv("SIDRA_PROFILE", "small", 1);
     setenv("SIDRA_ENGINE", "scalar", 1);
     setenv("SIDRA_WORKERS", "3", 1);
+    setenv("SIDRA_STATE", "of the environment", 1);
     sidra_device_options options{};
     EXPECT_OK(complete_options("sidra_test", nullptr, &options));
     EXPECT_EQ(SIDRA_PROFILE_SMALL, options.profile);
     EXPECT_EQ(SIDRA_ENGINE_SCALAR, options.engine);
     EXPECT_EQ(3u, options.workers);
+    EXPECT_STREQ("of the environment", options.state_file);
     auto given = SIDRA_INIT(sidra_device_options);
     given.engine = SIDRA_ENGINE_AVX2;
     given.workers = 1;
     given.seed = 9;
     given.private_chip = true;
+    given.state_file = "given";
     EXPECT_OK(complete_options("sidra_test", &given, &options));
     EXPECT_EQ(SIDRA_PROFILE_SMALL, options.profile);
     EXPECT_EQ(SIDRA_ENGINE_AVX2, options.engine);
     EXPECT_EQ(1u, options.workers);
     EXPECT_EQ(9u, options.seed);
     EXPECT_TRUE(options.private_chip);
+    EXPECT_STREQ("given", options.state_file);
 }
 
 TEST_F(Select, BadOptionsAreNamed) {

@@ -109,7 +109,10 @@ typedef enum sidra_engine {
 	SIDRA_ENGINE_AUTO = 0, SIDRA_ENGINE_SCALAR = 1, SIDRA_ENGINE_AVX2 = 2, SIDRA_ENGINE_AVX512 = 3, SIDRA_ENGINE_NEON = 4
 } sidra_engine;
 
-/* For an embedded chip only; a real device ignores it. The environment (SIDRA_PROFILE, SIDRA_ENGINE, SIDRA_WORKERS) fills what is zero. */
+/*
+ * For an embedded chip only; a real device ignores it. The environment (SIDRA_PROFILE, SIDRA_ENGINE, SIDRA_WORKERS, SIDRA_STATE) fills what
+ * is zero.
+ */
 typedef struct sidra_device_options {
 	size_t struct_size;
 	sidra_profile profile;
@@ -117,6 +120,12 @@ typedef struct sidra_device_options {
 	uint32_t workers;	/* threads that share one operation, counting the waiting one; 0: one a CPU */
 	bool private_chip;	/* a chip of its own; else all opens of one index in the process share a chip, as they would a card */
 	uint64_t seed;
+	/*
+	 * Where the chip's cells and named weights survive the process; NULL: nowhere. A file that is empty or not there is a new chip, and
+	 * made. One chip at a time has it, of whatever process, until the device is closed: BUSY. A name is on disk when sidra_weights_publish()
+	 * returns; what is programmed later survives a killed process, and a power loss of the machine once the device is closed.
+	 */
+	const char *state_file;
 } sidra_device_options;
 
 /* Opens device `index` (< sidra_device_count()). options may be NULL. An open shared chip must not be asked for other options: BUSY. */

@@ -8,6 +8,8 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -22,8 +24,14 @@ using namespace embedded;
 
 // A powered chip and, while somebody has it open, its driver.
 struct Card {
-    explicit Card(const sidra_chip_config& its_config) : config(its_config) {}
-    const sidra_chip_config config;
+    explicit Card(const sidra_chip_config& its_config)
+        : state_file(its_config.state_file != nullptr ? its_config.state_file : ""), config(its_config) {
+        if (!state_file.empty()) config.state_file = state_file.c_str();
+    }
+    Card(const Card&) = delete;
+    Card& operator=(const Card&) = delete;
+    const std::string state_file;  // "": what it holds ends with it
+    sidra_chip_config config;
     std::unique_ptr<ChipHost> host;
     std::shared_ptr<Driver> driver;
     uint32_t opens = 0;
@@ -31,7 +39,11 @@ struct Card {
 };
 
 bool same(const sidra_chip_config& a, const sidra_chip_config& b) {
-    return a.profile == b.profile && a.engine == b.engine && a.workers == b.workers && a.seed == b.seed;
+    const auto file = [](const sidra_chip_config& config) {
+        return std::string_view(config.state_file != nullptr ? config.state_file : "");
+    };
+    return a.profile == b.profile && a.engine == b.engine && a.workers == b.workers && a.seed == b.seed &&
+           file(a) == file(b);
 }
 
 // The number in an enumeration's field, which a C caller may have set to anything.
@@ -44,7 +56,7 @@ uint32_t bits_of(const Enum& field) {
 }
 
 // All cards of this process. Never destroyed: chips with named weights stay powered until the process ends, as a card
-// would.
+// would; but with a state file, where names survive power-off.
 struct Registry {
     std::mutex lock;                                  // also held across fork(), so that a child finds it whole
     std::map<uint32_t, std::shared_ptr<Card>> cards;  // shared ones, by index
@@ -174,7 +186,7 @@ EmbeddedTransport::~EmbeddedTransport() {
     mappings_.clear();
     session_.reset();
     if (--card_->opens != 0) return;
-    const bool keep = shared_ && card_->driver->weights().has_names();
+    const bool keep = shared_ && card_->state_file.empty() && card_->driver->weights().has_names();
     card_->driver.reset();
     card_->used = true;
     if (keep) return;
@@ -192,10 +204,11 @@ int find_card(uint32_t index, const sidra_chip_config& config, bool shared, std:
             if (!same(found.config, config))
                 return fail(
                     *detail, -EBUSY,
-                    "embedded chip {} {} with other options (profile {}, engine {}, {} workers, seed {}); open it with "
-                    "those, or a private chip",
+                    "embedded chip {} {} with other options (profile {}, engine {}, {} workers, seed {}, {}{}); open "
+                    "it with those, or a private chip",
                     index, found.opens != 0 ? "is open" : "holds named weights and runs", found.config.profile,
-                    found.config.engine, found.config.workers, found.config.seed);
+                    found.config.engine, found.config.workers, found.config.seed,
+                    found.state_file.empty() ? "no state file" : "state file ", found.state_file);
             *card = place->second;
             return 0;
         }
@@ -203,7 +216,7 @@ int find_card(uint32_t index, const sidra_chip_config& config, bool shared, std:
     auto fresh = std::make_shared<Card>(config);
     int error = 0;
     std::string reason;
-    fresh->host = ChipHost::create(config, &error, &reason);
+    fresh->host = ChipHost::create(fresh->config, &error, &reason);
     if (!fresh->host) return fail(*detail, error, "the chip model cannot start: {}", reason);
     *card = std::move(fresh);
     return 0;
@@ -221,7 +234,7 @@ int open_embedded(uint32_t index, const sidra_device_options& options, std::uniq
             .engine = bits_of(options.engine),
             .workers = options.workers,
             .seed = options.seed + (options.private_chip ? 0 : index),  // chips of one process are not the same chip
-            .state_file = nullptr,
+            .state_file = options.state_file,
         };
         const bool shared = !options.private_chip;
         Registry& registry = Registry::instance();
