@@ -9,6 +9,7 @@
 #include <random>
 
 #include "bench.h"
+#include "failing_new.h"
 #include "folder.h"
 #include "packets.h"
 
@@ -143,6 +144,18 @@ TEST_F(State, OneChipHasItAndOnlyOfItsProfile) {
         EXPECT_NE(create_error().find("another chip has it"), std::string::npos);
         EXPECT_EQ(errno, EBUSY);
     }
+    {
+        Bench bench(options());
+        sidra_chip_close_state_file(bench.chip());
+        EXPECT_EQ(create_error(), "") << "given back";
+        EXPECT_EQ(set_nvm(bench, 0, 1), SIDRA_ADMIN_OK);
+        EXPECT_EQ(nvm(bench, 0), 1u);
+        EXPECT_EQ(sidra_chip_sync(bench.chip()), 0);
+    }
+    {
+        Bench bench(options());
+        EXPECT_EQ(nvm(bench, 0), 0u) << "what came later has ended with the chip";
+    }
     const auto before = read_file(path_);
     EXPECT_NE(create_error(SIDRA_CHIP_Y1).find("another profile"), std::string::npos);
     EXPECT_NE(create_error(SIDRA_CHIP_Y1).find("state file '" + path_ + "' cannot be used"), std::string::npos);
@@ -247,6 +260,16 @@ TEST_F(State, LoadedChipsAreInTheFile) {
     EXPECT_EQ(nvm(bench, 8192), 0xcu) << "and what came after it is kept";
 
     stream.back() ^= 1;
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const auto handler = signal(SIGXFSZ, SIG_IGN);
+    const rlimit little{100, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &little);
+    EXPECT_NE(load(bench).find("cannot be written: File too large"), std::string::npos);
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    bench.enable();
+    EXPECT_EQ(nvm(bench, 8192), 0xcu) << "no half of a load";
     EXPECT_EQ(load(bench), "");
     EXPECT_NE(bench.read64(SIDRA_REG_UUID), uuid);
     bench.replace_chip();
@@ -254,6 +277,48 @@ TEST_F(State, LoadedChipsAreInTheFile) {
     EXPECT_NE(bench.read64(SIDRA_REG_UUID), uuid);
     EXPECT_EQ(nvm(bench, 0), 0u);
     EXPECT_EQ(nvm(bench, 4096), 0xau);
+}
+
+// Whichever allocation fails: the packet faults and nothing has changed, or it is done and kept.
+TEST_F(State, NoMemory) {
+    const auto old_data = counted<int8_t>(65536, 7), new_data = counted<int8_t>(65536, 9);
+    uint64_t failures = 0;
+    for (uint64_t first = 0;; first++) {
+        SCOPED_TRACE(first);
+        Bench bench({.workers = 1, .state_file = folder_.path(std::to_string(first))});
+        Context& context = bench.context();
+        const uint32_t weights = context.weights({.uid = 77, .crossbars = {2}});
+        const uint64_t from = context.put(new_data), back = context.alloc(65536);
+        Queue &queue = context.queue(), &other = context.queue();
+        queue.submit(program(weights, 0, 256, 0, 256, context.put(old_data), 256));
+        bench.run();
+        ASSERT_TRUE(retired(queue));
+        const sidra_cmd again = program(weights, 0, 256, 0, 256, from, 256);
+        queue.push(again);
+        queue.publish();
+        uint64_t failed;
+        {
+            test::FailingNew failing(first, 1);
+            queue.doorbell();
+            bench.run();
+            failed = failing.failed();
+        }
+        if (failed != 0) EXPECT_TRUE(faulted(queue, 1, again, {{SIDRA_FAULT_BUS}}));
+        else EXPECT_TRUE(retired(queue));
+        const auto& expected = failed != 0 ? old_data : new_data;
+        for (int power = 0; power < 2; power++) {
+            Queue& reader = power ? context.queue() : other;
+            reader.submit(readback(weights, 0, 256, 0, 256, back, 256));
+            bench.run();
+            ASSERT_TRUE(retired(reader));
+            EXPECT_TRUE((context.get<int8_t>(back, 65536)) == expected);
+            bench.replace_chip();
+            bench.enable();
+        }
+        if (failed == 0) break;
+        failures++;
+    }
+    EXPECT_GE(failures, 2u) << "the test has looked at nothing";
 }
 
 // Many queues and threads at once, each with tiles of its own.

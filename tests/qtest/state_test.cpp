@@ -134,7 +134,7 @@ TEST_F(State, IsFreeWhenTheCardIsRemoved) {
         if (machine->config(kPort, at, 1) == PCI_CAP_ID_EXP) express = at;
     ASSERT_NE(express, 0u);
     machine->set_config(kPort, express + PCI_EXP_SLTCTL, PCI_EXP_SLTCTL_PWR_IND_OFF | PCI_EXP_SLTCTL_PWR_OFF, 2);
-    EXPECT_TRUE(eventually([&] { return refusal(file_).empty(); }));
+    EXPECT_TRUE(eventually([&] { return refusal(file_).empty(); })) << refusal(file_);
 }
 
 TEST_F(State, OneChipHasIt) {

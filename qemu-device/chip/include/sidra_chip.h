@@ -131,6 +131,11 @@ int sidra_chip_load(sidra_chip *chip, bool (*read)(void *opaque, void *data, siz
 
 /* Sees that the state file, if there is one, is on disk, so that it survives a power loss of the host. 0, or -1: report() said why. */
 int sidra_chip_sync(sidra_chip *chip);
+/*
+ * Gives the state file back, on disk, for a host that must keep the chip longer than it runs: another chip may have the file then. Only
+ * while no other function of the chip runs; what changes later ends with the chip. NULL is allowed.
+ */
+void sidra_chip_close_state_file(sidra_chip *chip);
 
 /* Name of the engine in use: "scalar", "avx2", "avx512", "neon". */
 const char *sidra_chip_engine_name(const sidra_chip *chip);

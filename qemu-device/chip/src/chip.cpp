@@ -148,6 +148,10 @@ int sidra_chip_load(sidra_chip* chip, bool (*read)(void* opaque, void* data, siz
 
 int sidra_chip_sync(sidra_chip* chip) { return chip->sync() ? 0 : -1; }
 
+void sidra_chip_close_state_file(sidra_chip* chip) {
+    if (chip) chip->close_state_file();
+}
+
 const char* sidra_chip_engine_name(const sidra_chip* chip) { return chip->engine_name(); }
 
 bool sidra_chip_set_knob(sidra_chip* chip, uint32_t knob, uint64_t value) {

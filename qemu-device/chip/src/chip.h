@@ -53,6 +53,7 @@ class Chip {
          const sidra_chip_host& host);
     // Once, before anything else. Throws StateFileError.
     void open_state_file(const char* path);
+    void close_state_file();  // nobody else calls the chip meanwhile
 
     uint64_t mmio_read(uint64_t offset, unsigned size);
     void mmio_write(uint64_t offset, uint64_t value, unsigned size);

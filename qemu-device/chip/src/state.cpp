@@ -19,6 +19,11 @@ void Chip::open_state_file(const char* path) {
     array_.keep_in(state_file_.get());
 }
 
+void Chip::close_state_file() {
+    array_.keep_in(nullptr);
+    state_file_.reset();
+}
+
 void Chip::load_state_file() {
     bool first = true;
     const auto refuse = [this](const char* why) {

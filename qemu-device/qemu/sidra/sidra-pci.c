@@ -297,15 +297,17 @@ fail_capabilities:
     pcie_cap_exit(pci);
 fail_chip:
     sidra_executors_exit(s);
+    sidra_chip_close_state_file(s->chip);
     qemu_bh_delete(s->msix_bh);
 }
 
-/* The chip itself goes last, in finalize, and with it the state file is free: until then somebody may still hold BAR2. */
+/* The chip itself goes last, in finalize: until then somebody may still hold BAR2. */
 static void sidra_exit(PCIDevice *pci)
 {
     SidraState *s = SIDRA(pci);
 
     sidra_executors_exit(s);
+    sidra_chip_close_state_file(s->chip);
     qemu_bh_delete(s->msix_bh);
     sidra_msix_exit(s);
     pcie_aer_exit(pci);
