@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A folder that goes with the test, and files as bytes.
+// A folder that goes with the test, in memory where there is such a place (many fdatasyncs of a disk take long), and
+// files as bytes.
 #ifndef SIDRA_TESTS_CHIP_FOLDER_H
 #define SIDRA_TESTS_CHIP_FOLDER_H
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
@@ -18,7 +20,8 @@ namespace sidra::chip_test {
 class Folder {
    public:
     Folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "sidra-test-XXXXXX").string();
+        const std::filesystem::path memory = "/dev/shm", disk = std::filesystem::temp_directory_path();
+        std::string name = ((access(memory.c_str(), W_OK) == 0 ? memory : disk) / "sidra-test-XXXXXX").string();
         EXPECT_NE(mkdtemp(name.data()), nullptr);
         name_ = name;
     }
