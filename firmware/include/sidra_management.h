@@ -31,7 +31,8 @@ enum sidra_mgmt_result {
 	SIDRA_MGMT_BAD_COMMAND	= 2,
 	SIDRA_MGMT_BAD_RANGE	= 3,	/* not in RAM or flash as a whole, too much at once, or empty */
 	SIDRA_MGMT_BUS_ERROR	= 4,	/* COPY: the host refused; some of it may have been stored */
-	SIDRA_MGMT_READ_ONLY	= 5	/* FLASH: the recovery slot */
+	SIDRA_MGMT_READ_ONLY	= 5,	/* FLASH: the recovery slot */
+	SIDRA_MGMT_NOT_KEPT	= 6	/* FLASH: the host has no room for what is to survive power-off */
 };
 
 /* ---- System: what hosts see of the core, and why it runs -------------------------------------------------------- */

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "bench.h"
+#include "folder.h"
 #include "packets.h"
+#include "sidra_management.h"
 
 namespace sidra::chip_test {
 namespace {
@@ -13,6 +15,8 @@ constexpr uint64_t kMs = 1'000'000, kSecond = 1000 * kMs;
 
 class Firmware : public testing::Test {
    protected:
+    explicit Firmware(const BenchOptions& options = {}) : bench(options) {}
+
     // Time goes by in steps, after each of which the host comes by.
     void pass(uint64_t ns, uint64_t step = kMs) {
         for (uint64_t left = ns; left != 0; left -= std::min(left, step)) {
@@ -52,17 +56,18 @@ class Firmware : public testing::Test {
         bench.write32(SIDRA_REG_MAILBOX_REPLY_READ, ++taken);
         return reply;
     }
-    uint32_t hello() {
+    uint32_t hello(uint64_t* slot = nullptr) {
         post(SIDRA_MAILBOX_HELLO, 1u << 16);
         pass(kMs);
         const sidra_mailbox_msg reply = take();
+        if (slot) *slot = reply.inline_data[2] & 0xffffffff;
         EXPECT_EQ(reply.opcode, SIDRA_MAILBOX_HELLO | SIDRA_MAILBOX_REPLY);
         EXPECT_EQ(reply.cookie, 0xc00c1d + asked);
         return reply.status;
     }
 
     static constexpr uint32_t kEntries = 4;
-    Bench bench{{.persistent = 1}};
+    Bench bench;
     const uint64_t requests = bench.bus().alloc_page(), replies = bench.bus().alloc_page();
     uint32_t asked = 0, taken = 0;
 };
@@ -183,10 +188,10 @@ TEST_F(Firmware, ThatPanicsAgainAndAgainMakesWayForTheRecoveryImage) {
         for (int ms = 0; ms < 2000 && stage() == SIDRA_STAGE_PANIC; ms++) pass(kMs);
         boot();
     }
+    uint64_t slot = 0;
     open();
-    post(SIDRA_MAILBOX_HELLO, 1u << 16);
-    pass(kMs);
-    EXPECT_EQ(take().inline_data[2] & 0xffffffff, 2u) << "slot";
+    EXPECT_EQ(hello(&slot), uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_EQ(slot, uint64_t{SIDRA_MGMT_SLOT_RECOVERY});
 }
 
 TEST_F(Firmware, QueuesWorkWhileItIsDead) {
@@ -250,6 +255,50 @@ TEST_F(Firmware, ALostLinkIsNoEndOfIt) {
     ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_LINK_LOST, 0));
     EXPECT_TRUE(alive());
     EXPECT_EQ(hello(), uint32_t{SIDRA_MAILBOX_OK});
+}
+
+// ---- Over power-off ----
+
+class KeptFirmware : public Firmware {
+   protected:
+    KeptFirmware() : Firmware({.state_file = path()}) {}
+    // While the members of Firmware are made there is no folder of ours yet.
+    static std::string path() {
+        static Folder folder;
+        static unsigned count = 0;
+        return folder.path(("state" + std::to_string(count++)).c_str());
+    }
+    void power_cycle() {
+        bench.replace_chip();
+        bench.enable();
+    }
+};
+
+// What the images leave word of for each other is in the state file: so three starts without a word are three, also if
+// power goes each time.
+TEST_F(KeptFirmware, AttemptsAreCounted) {
+    for (int i = 0; i < 3; i++) {
+        boot();
+        power_cycle();
+    }
+    boot();
+    uint64_t slot = 0;
+    open();
+    EXPECT_EQ(hello(&slot), uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_EQ(slot, uint64_t{SIDRA_MGMT_SLOT_RECOVERY});
+}
+
+TEST_F(KeptFirmware, ThatSaysThatItIsWellGoesOn) {
+    for (int i = 0; i < 5; i++) {
+        boot();
+        pass(200 * kMs);
+        power_cycle();
+    }
+    boot();
+    uint64_t slot = 7;
+    open();
+    EXPECT_EQ(hello(&slot), uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_EQ(slot, uint64_t{SIDRA_MGMT_SLOT_A});
 }
 
 // A host with threads of its own: nobody but the due time wakes them.

@@ -88,7 +88,7 @@ TEST_F(State, WhatSurvivesPowerOff) {
     const auto headers = bench.xbars(0, bench.crossbars_total());
     const auto before = compute();
     const uint64_t uuid = bench.read64(SIDRA_REG_UUID);
-    EXPECT_EQ(bench.read64(SIDRA_REG_FEATURES), uint64_t{SIDRA_FEATURE_STATE_FILE});
+    EXPECT_EQ(bench.read64(SIDRA_REG_FEATURES), SIDRA_FEATURE_FIRMWARE | SIDRA_FEATURE_STATE_FILE);
     bench.l3()[12345] = 99;
     bench.write32(SIDRA_REG_SCRATCH, 77);
 
@@ -133,7 +133,7 @@ TEST_F(State, WhatSurvivesPowerOff) {
 }
 
 TEST_F(State, WithoutAFileNothingIsPromised) {
-    EXPECT_EQ(Bench().read64(SIDRA_REG_FEATURES), 0u);
+    EXPECT_EQ(Bench().read64(SIDRA_REG_FEATURES), SIDRA_FEATURE_FIRMWARE);
     EXPECT_EQ(sidra_chip_sync(Bench().chip()), 0);
 }
 

@@ -27,18 +27,30 @@ sidra_mgmt_result Flash::read(uint32_t offset, std::span<uint8_t> to) const {
     return SIDRA_MGMT_OK;
 }
 
+template <typename Change>
+sidra_mgmt_result Flash::write(uint32_t offset, size_t bytes, Change&& change) {
+    constexpr uint32_t kSector = SIDRA_MGMT_FLASH_SECTOR;
+    if (read_only(offset, bytes)) return SIDRA_MGMT_READ_ONLY;
+    const uint32_t begin = offset / kSector * kSector;
+    const auto end = static_cast<uint32_t>((offset + bytes + kSector - 1) / kSector * kSector);
+    std::vector<uint8_t> sectors(bytes_.begin() + begin, bytes_.begin() + end);
+    change(std::span(sectors).subspan(offset - begin, bytes));
+    if (keep_ && !keep_(begin / kSector, sectors)) return SIDRA_MGMT_NOT_KEPT;
+    std::copy(sectors.begin(), sectors.end(), bytes_.begin() + begin);
+    return SIDRA_MGMT_OK;
+}
+
 sidra_mgmt_result Flash::erase(uint32_t offset) {
     if (offset % SIDRA_MGMT_FLASH_SECTOR != 0 || outside(offset, SIDRA_MGMT_FLASH_SECTOR)) return SIDRA_MGMT_BAD_RANGE;
-    if (read_only(offset, SIDRA_MGMT_FLASH_SECTOR)) return SIDRA_MGMT_READ_ONLY;
-    std::fill_n(bytes_.begin() + offset, SIDRA_MGMT_FLASH_SECTOR, kErased);
-    return SIDRA_MGMT_OK;
+    return write(offset, SIDRA_MGMT_FLASH_SECTOR,
+                 [](std::span<uint8_t> bytes) { std::fill(bytes.begin(), bytes.end(), kErased); });
 }
 
 sidra_mgmt_result Flash::program(uint32_t offset, std::span<const uint8_t> from) {
     if (from.size() > SIDRA_MGMT_FLASH_SECTOR || outside(offset, from.size())) return SIDRA_MGMT_BAD_RANGE;
-    if (read_only(offset, from.size())) return SIDRA_MGMT_READ_ONLY;
-    for (size_t i = 0; i < from.size(); i++) bytes_[offset + i] &= from[i];
-    return SIDRA_MGMT_OK;
+    return write(offset, from.size(), [&](std::span<uint8_t> bytes) {
+        for (size_t i = 0; i < from.size(); i++) bytes[i] &= from[i];
+    });
 }
 
 }  // namespace sidra::management

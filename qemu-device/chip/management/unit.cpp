@@ -340,7 +340,7 @@ bool Unit::store(uint32_t address, uint32_t bytes, uint32_t value) {
             surroundings_.interrupt_host(SIDRA_INT_FIRMWARE);
             return true;
         case SIDRA_MGMT_SYSTEM_SECURITY:
-            raise_security_version(value);
+            if (value > security_version_ && (!keep_security_ || keep_security_(value))) security_version_ = value;
             return true;
         case SIDRA_MGMT_SYSTEM_RESTART:
             restart_ = std::min<uint32_t>(value, SIDRA_BOOT_UPDATE);

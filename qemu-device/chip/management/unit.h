@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "flash.h"
@@ -84,6 +86,8 @@ class Unit final : core::Bus {
     Flash& flash() { return flash_; }
     const Flash& flash() const { return flash_; }
     uint32_t security_version() const { return security_version_; }
+    // Told the new one before it counts; false: it cannot be kept, and stays as it was.
+    void keep_security_by(std::function<bool(uint32_t)> keep) { keep_security_ = std::move(keep); }
     void raise_security_version(uint32_t least);
     uint64_t cycle() const { return core_.state().cycles; }
 
@@ -121,6 +125,7 @@ class Unit final : core::Bus {
     Flash flash_;
     Registers registers_{};
     uint32_t security_version_ = 0;
+    std::function<bool(uint32_t)> keep_security_;
     uint32_t restart_ = kNoRestart;  // enum sidra_boot_reason that the core has asked for
     static constexpr uint32_t kNoRestart = ~0u;
     bool hung_ = false;

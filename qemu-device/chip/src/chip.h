@@ -129,6 +129,7 @@ class Chip {
     void load_state_file();
     void fill_state_file();
     void back_to_state_file();
+    bool keep(const std::vector<Record>& records);
     void tell_failure();  // to the host, what the state file could not take; no lock is held
 
     // ---- run.cpp

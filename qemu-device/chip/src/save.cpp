@@ -346,8 +346,8 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
     switch (tag) {
         case kRegisters: {
             SavedRegisters r;
-            if (!take(data, &r) || r.reserved || r.reserved0 || (r.control & ~SIDRA_CONTROL_ENABLE) || !flag(r.command_pending) ||
-                !flag(r.command_begun) || !flag(r.reset_pending) || !flag(r.stop_device))
+            if (!take(data, &r) || r.reserved || r.reserved0 || (r.control & ~SIDRA_CONTROL_ENABLE) ||
+                !flag(r.command_pending) || !flag(r.command_begun) || !flag(r.reset_pending) || !flag(r.stop_device))
                 return "saved state: bad registers";
             const uint32_t op = r.command & 0xff;
             const bool scoped = op >= SIDRA_ADMIN_QUIESCE_RANGE && op <= SIDRA_ADMIN_RESET_CONTEXT;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "chip.h"
 #include "chunks.h"
@@ -17,6 +18,22 @@ void Chip::open_state_file(const char* path) {
     else load_state_file();
     state_file_->settle();
     array_.keep_in(state_file_.get());
+    management_.unit().flash().keep_by([this](uint32_t first, std::span<const uint8_t> sectors) {
+        std::vector<uint64_t> numbers(sectors.size() / kPage);
+        std::vector<Record> records;
+        for (size_t i = 0; i < numbers.size(); i++) {
+            numbers[i] = first + i;
+            records.push_back(page_chunk(kFlash, numbers[i], sectors.data() + i * kPage));
+        }
+        return keep(records);
+    });
+    management_.unit().keep_security_by([this](uint32_t least) { return keep({security_chunk(least)}); });
+}
+
+bool Chip::keep(const std::vector<Record>& records) {
+    const bool kept = state_file_->append(records);
+    tell_failure();
+    return kept;
 }
 
 void Chip::close_state_file() {
