@@ -94,7 +94,7 @@ struct Impatient {
         host = embedded::ChipHost::create(config, &error, &text);
         EXPECT_NE(host, nullptr) << text;
         embedded::DriverTuning tuning;
-        tuning.admin_timeout_ns = 50'000'000;
+        tuning.admin_timeout_ns = 500'000'000;
         session = std::make_unique<embedded::Session>(embedded::Driver::probe(*host, false, tuning, &error, text));
         EXPECT_EQ(error, 0) << text;
     }

@@ -19,12 +19,7 @@ int Admin::execute(sidra_admin_op op, uint64_t arg0, uint64_t arg1, uint64_t arg
 
     const uint64_t start = monotonic_ns();
     for (unsigned idle = 0;;) {
-        const auto status = static_cast<uint32_t>(host_.read_register(SIDRA_REG_ADMIN_STATUS, 4));
-        if (status == ~0u && static_cast<uint32_t>(host_.read_register(SIDRA_REG_ID, 4)) != SIDRA_ID_MAGIC)
-            return -ENODEV;
-        if (status >> 16 != tag_ && (status & SIDRA_ADMIN_BUSY)) return -EBUSY;  // an earlier command never ended
-        if (status >> 16 == tag_ && !(status & SIDRA_ADMIN_BUSY))
-            return static_cast<int>(status & SIDRA_ADMIN_RESULT_MASK);
+        const bool late = monotonic_ns() - start > timeout_ns_;  // before: a process that stood still looks once more
         if (host_.help()) {
             idle = 0;
         } else if (++idle < 1000) {
@@ -34,7 +29,13 @@ int Admin::execute(sidra_admin_op op, uint64_t arg0, uint64_t arg1, uint64_t arg
             nanosleep(&pause, nullptr);
             idle += 999;
         }
-        if (monotonic_ns() - start > timeout_ns_) return -ETIMEDOUT;
+        const auto status = static_cast<uint32_t>(host_.read_register(SIDRA_REG_ADMIN_STATUS, 4));
+        if (status == ~0u && static_cast<uint32_t>(host_.read_register(SIDRA_REG_ID, 4)) != SIDRA_ID_MAGIC)
+            return -ENODEV;
+        if (status >> 16 != tag_ && (status & SIDRA_ADMIN_BUSY)) return -EBUSY;  // an earlier command never ended
+        if (status >> 16 == tag_ && !(status & SIDRA_ADMIN_BUSY))
+            return static_cast<int>(status & SIDRA_ADMIN_RESULT_MASK);
+        if (late) return -ETIMEDOUT;
     }
 }
 
