@@ -10,7 +10,6 @@ namespace sidra::chip_test {
 
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(20);
 constexpr uint32_t kWeightsEntries = 128;  // two pages, so that entries of one table lie in different ones
 
 void pause() { std::this_thread::sleep_for(std::chrono::microseconds(30)); }

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <initializer_list>
@@ -24,6 +25,9 @@
 #include "sidra_hw.h"
 
 namespace sidra::chip_test {
+
+// Only a hang reaches it, on a busy machine and under sanitizers, too.
+inline constexpr std::chrono::seconds kPatience{120};
 
 class Bench;
 class Context;

@@ -426,7 +426,7 @@ TEST_F(MidFlight, AResetOfTheContextAtAnyMoment) {
     }
     for (Queue* queue : queues) {
         queue->submit(nop());  // from its start: the timeline goes back to 1
-        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        const auto deadline = std::chrono::steady_clock::now() + kPatience;
         while (queue->timeline() != 1 && std::chrono::steady_clock::now() < deadline) {
             std::this_thread::yield();
         }
@@ -583,7 +583,7 @@ TEST_F(MidFlight, DeviceResets) {
             sidra_chip_reset(bench.chip());
         } else {
             bench.write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
-            const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+            const auto deadline = std::chrono::steady_clock::now() + kPatience;
             while ((bench.read32(SIDRA_REG_STATUS) & SIDRA_STATUS_READY) == 0 ||
                    bench.read32(SIDRA_REG_GENERATION) == generation) {
                 ASSERT_LT(std::chrono::steady_clock::now(), deadline);
