@@ -272,7 +272,7 @@ TEST_F(StateFileTest, RecordsInsideAPayloadAreNone) {
         put(opened.file, kTag, 1, evil);
     }
     Bytes data = raw();
-    data.resize(data.size() - sizeof(chip::RecordHead) - 64);  // the mark, and a bit of the record before it
+    data.erase(data.end() - 128, data.end());  // the mark, and a bit of the record before it
     set_raw(data);
     EXPECT_EQ(contents().size(), 1u);
     EXPECT_NE(said_.find("cut off"), std::string::npos);

@@ -21,18 +21,19 @@ int8_t decode_offset(uint8_t level) { return static_cast<int8_t>(int{level} - 12
 
 // Writes the levels of a block into those of its crossbar.
 void encode(const TileBlock& b, const int8_t* data, size_t stride, uint8_t* levels) {
+    const uint32_t cols = b.cols;  // for all the compiler knows, a level may be stored there
     for (uint32_t r = 0; r < b.rows; r++) {
         const int8_t* row = data + r * stride;
         uint8_t* level = levels + (b.row0 + r) * SIDRA_XBAR_COLS;
         if (b.encoding == SIDRA_ENCODING_DIFFERENTIAL) {
             level += 2 * b.col0;
-            for (uint32_t c = 0; c < b.cols; c++) {
+            for (uint32_t c = 0; c < cols; c++) {
                 level[2 * c] = static_cast<uint8_t>(2 * std::max<int>(row[c], 0));
                 level[2 * c + 1] = static_cast<uint8_t>(2 * std::max<int>(-row[c], 0));
             }
         } else {
             level += b.col0;
-            for (uint32_t c = 0; c < b.cols; c++) level[c] = static_cast<uint8_t>(int{row[c]} + 128);
+            for (uint32_t c = 0; c < cols; c++) level[c] = static_cast<uint8_t>(int{row[c]} + 128);
         }
     }
 }
@@ -163,14 +164,16 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
         if (!whole_rows && !(word & bit)) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
         word |= bit;
     }
+    const uint8_t* levels = nullptr;  // as they are kept
     if (file_) {
-        std::vector<uint8_t>& levels = next_levels();
-        if (new_owner) std::fill(levels.begin(), levels.end(), uint8_t{0});
-        else std::copy_n(cells(b.xbar), kXbarCells, levels.begin());
-        encode(b, data, stride, levels.data());
-        if (s.stuck_cells) apply_stuck_locked(b.xbar, levels.data());
+        uint8_t* will_be = next_levels().data();
+        if (new_owner) std::fill_n(will_be, kXbarCells, uint8_t{0});
+        else std::copy_n(cells(b.xbar), kXbarCells, will_be);
+        encode(b, data, stride, will_be);
+        if (s.stuck_cells) apply_stuck_locked(b.xbar, will_be);
+        levels = will_be;
         const SavedCrossbar saved{b.xbar, 0, next};
-        const Record record = crossbar_chunk(saved, levels.data());
+        const Record record = crossbar_chunk(saved, levels);
         if (!file_->append({&record, 1})) return {kNotKept, b.xbar};
     }
     if (new_owner) {
@@ -180,7 +183,8 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
         s.encoding = b.encoding;
         programmed_xbars_.fetch_add(1, std::memory_order_relaxed);
     }
-    encode(b, data, stride, cells(b.xbar));
+    if (levels) std::copy_n(levels, kXbarCells, cells(b.xbar));
+    else encode(b, data, stride, cells(b.xbar));
     if (s.stuck_cells) {
         apply_stuck_locked(b.xbar, cells(b.xbar));
         repack_locked(b.xbar, b.encoding, b.row0, b.rows, b.col0, b.cols);
