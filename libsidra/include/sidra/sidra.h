@@ -140,7 +140,7 @@ typedef struct sidra_device_info {
 	char engine[16];		/* engine of the model; "" for silicon */
 	uint8_t uuid[16];
 	bool model;			/* a model, not silicon */
-	uint32_t driver_version, hw_version, firmware_version;	/* major << 16 | minor; firmware 0: none */
+	uint32_t driver_version, hw_version, firmware_version;	/* major << 16 | minor; firmware 0: none, or it still boots */
 	uint32_t clusters, cus_per_cluster, crossbars_per_cu, rows, cols;
 	uint32_t crossbars_total, crossbars_free;
 	uint64_t l3_size, l3_free;

@@ -44,6 +44,7 @@ Driver::Driver(ChipHost& host, const ChipInfo& info, const DriverTuning& tuning)
     : host_(host),
       info_(info),
       admin_(host, tuning.admin_timeout_ns),
+      mailbox_(host),
       context_table_(SIDRA_CONTEXTS_MAX * sizeof(sidra_hw_context)),
       state_pages_(kStatePages),
       weights_(*this, *this, info.xbars(), info.xbars_per_cu),

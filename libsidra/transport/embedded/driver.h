@@ -16,6 +16,7 @@
 #include "context.h"
 #include "detail.h"
 #include "host_memory.h"
+#include "mailbox.h"
 #include "range_allocator.h"
 #include "weights_store.h"
 
@@ -50,6 +51,7 @@ class Driver final : private CellPort, private NvmStore {
     const ChipInfo& info() const { return info_; }
     WeightsStore& weights() { return weights_; }
     StatePages& state_pages() { return state_pages_; }
+    uint32_t firmware_version() { return mailbox_.firmware_version(); }
     uint32_t generation() const { return static_cast<uint32_t>(host_.read_register(SIDRA_REG_GENERATION, 4)); }
 
     // 0, or -ENODEV while the link is gone (every context is lost then).
@@ -118,6 +120,7 @@ class Driver final : private CellPort, private NvmStore {
     ChipHost& host_;
     const ChipInfo info_;
     Admin admin_;
+    Mailbox mailbox_;
     HostMemory context_table_;
     StatePages state_pages_;
     WeightsStore weights_;

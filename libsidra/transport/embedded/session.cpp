@@ -132,6 +132,7 @@ int Session::device_query(sidra_ioctl_device_query& a, Detail& detail) {
     a.uapi_version = SIDRA_UAPI_VERSION_MAJOR << 16 | SIDRA_UAPI_VERSION_MINOR;
     a.hw_version = info.hw_version;
     a.driver_version = kDriverVersion;
+    a.firmware_version = driver_->firmware_version();
     a.features = info.features;
     a.clusters = static_cast<uint16_t>(info.clusters);
     a.cus_per_cluster = static_cast<uint16_t>(info.cus_per_cluster);
