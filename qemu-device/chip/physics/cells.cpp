@@ -103,16 +103,19 @@ void form(const CellParameters& cells, uint64_t seed, const CellRun& run) {
     }
 }
 
-float drift_factor(const CellParameters& cells, double seconds, double celsius) {
-    check_range("age in seconds", seconds, 0, 1e11);
+float drift_speed(const CellParameters& cells, double celsius) {
     check_range("temperature in degrees Celsius", celsius, -273, 1000);
-    constexpr double kYear = 365.25 * 24 * 3600;
     constexpr double kBoltzmann = 8.617333262e-5;  // eV/K, CODATA 2018
     constexpr double kZeroCelsius = 273.15;
     const double faster = cells.drift_activation_ev / kBoltzmann *
                           (1 / (cells.drift_celsius + kZeroCelsius) - 1 / (celsius + kZeroCelsius));
-    const float rate = -same_log(1 - static_cast<float>(cells.drift_per_year)) *
-                       same_exp(static_cast<float>(std::clamp(faster, -80.0, 80.0)));
+    return same_exp(static_cast<float>(std::clamp(faster, -80.0, 80.0)));
+}
+
+float drift_factor(const CellParameters& cells, double seconds, double celsius) {
+    check_range("age in seconds", seconds, 0, 1e11);
+    constexpr double kYear = 365.25 * 24 * 3600;
+    const float rate = -same_log(1 - static_cast<float>(cells.drift_per_year)) * drift_speed(cells, celsius);
     return same_exp(-std::min(rate * static_cast<float>(seconds / kYear), 80.0f));
 }
 

@@ -118,6 +118,8 @@ void form(const CellParameters& cells, uint64_t seed, const CellRun& run);
 void relax(const CellParameters& cells, uint64_t seed, uint32_t program, const CellRun& run,
            InstructionSet set = best_instruction_set());
 
+// How many times as fast cells drift at that temperature as at drift_celsius.
+float drift_speed(const CellParameters& cells, double celsius);
 // What conductances are multiplied by after that time at that temperature: a function of their age, so that what was
 // programmed stays as it was stored.
 float drift_factor(const CellParameters& cells, double seconds, double celsius);

@@ -116,25 +116,52 @@ Readout::Readout(const double* effective, sidra_encoding encoding, const Readout
     plan_->before = static_cast<float>(middle);
     plan_->after = static_cast<float>(middle == 0 ? 0 : middle + levels / parameters.on_off);
     const double most = (largest + middle) * 255 * kRows;
-    if (middle == 0) apply_range(0, most);
-    else apply_range(most / 2, most / 2);
+    if (parameters.adc_follows) set_fixed_range(0, largest * parameters.adc_margin * 255 * kRows);
+    else if (middle == 0) set_fixed_range(0, most);
+    else set_fixed_range(most / 2, most / 2);
 }
 
 Readout::~Readout() = default;
 
-void Readout::apply_range(double middle, double half) {
+void Readout::weight_sums(uint32_t rows, float* sums) const {
+    const double cut = static_cast<double>(plan_->before) - static_cast<double>(plan_->after);
+    for (uint32_t column = 0; column < outputs_; column++) {
+        int64_t whole = 0;
+        for (uint32_t row = 0; row < rows; row++) {
+            const size_t at = engine::packed_offset(row, column);
+            whole += high_[at] * 256 + low_[at];
+        }
+        sums[column] = static_cast<float>(static_cast<double>(whole) * static_cast<double>(plan_->unit) + rows * cut);
+    }
+}
+
+void Readout::set_fixed_range(double middle, double half) {
     full_scale_ = half;
+    apply_range(middle, half, plan_.get());
+}
+
+void Readout::apply_range(double middle, double half, SensePlan* plan) const {
     const double noise = parameters_.adc_noise * half;
-    plan_->adc_variance = static_cast<float>(noise * noise);
-    plan_->step = plan_->inverse = plan_->origin = 0;
+    plan->adc_variance = static_cast<float>(noise * noise);
+    plan->step = plan->inverse = plan->origin = 0;
     if (parameters_.adc_bits == 0) return;
     const double codes = std::ldexp(1, static_cast<int>(parameters_.adc_bits));
     const bool about_zero = encoding_ == SIDRA_ENCODING_DIFFERENTIAL;
-    plan_->lowest_code = about_zero ? static_cast<float>(1 - codes / 2) : 0;
-    plan_->highest_code = static_cast<float>((about_zero ? codes / 2 : codes) - 1);
-    plan_->step = static_cast<float>((about_zero ? half : 2 * half) / plan_->highest_code);
-    plan_->inverse = 1 / plan_->step;
-    plan_->origin = static_cast<float>(about_zero ? 0 : middle - half);
+    plan->lowest_code = about_zero ? static_cast<float>(1 - codes / 2) : 0;
+    plan->highest_code = static_cast<float>((about_zero ? codes / 2 : codes) - 1);
+    plan->step = static_cast<float>((about_zero ? half : 2 * half) / plan->highest_code);
+    plan->inverse = 1 / plan->step;
+    plan->origin = static_cast<float>(about_zero ? 0 : middle - half);
+}
+
+SensePlan Readout::following_plan(const int32_t* high, const int32_t* low, uint32_t input_sum) const {
+    int32_t peak = 0;  // in 256 of the sums' units
+    for (uint32_t c = 0; c < outputs_; c++) peak = std::max(peak, std::abs(high[c] + (low[c] >> 8)) + 1);
+    const double arrives = peak * 256.0 * static_cast<double>(plan_->unit) * parameters_.adc_margin;
+    const int halvings = full_scale_ > arrives ? std::ilogb(full_scale_ / arrives) : 0;
+    SensePlan plan = *plan_;
+    apply_range(static_cast<double>(plan.before) * input_sum, std::ldexp(full_scale_, -halvings), &plan);
+    return plan;
 }
 
 struct Readout::Sums {
@@ -186,8 +213,12 @@ uint64_t Readout::multiply(const engine::Engine& engine, uint64_t first, const u
         const Sums found = sums(engine, in + b * in_stride, in_stride, some, scratch);
         for (uint32_t i = 0; i < some; i++) {
             const size_t at = size_t{i} * outputs_;
-            sense_(*plan_, first + b + i, found.high + at, found.low + at, found.variance + at, found.inputs[i],
-                   out + (b + i) * out_stride, &clipped);
+            const auto sense = [&](const SensePlan& plan) {
+                sense_(plan, first + b + i, found.high + at, found.low + at, found.variance + at, found.inputs[i],
+                       out + (b + i) * out_stride, &clipped);
+            };
+            if (parameters_.adc_follows) sense(following_plan(found.high + at, found.low + at, found.inputs[i]));
+            else sense(*plan_);
         }
     }
     return clipped;
@@ -224,7 +255,7 @@ void Readout::set_range(const engine::Engine& engine, const uint8_t* in, size_t 
         least_error = error;
         best = half;
     }
-    apply_range(middle, best * parameters_.adc_margin);
+    set_fixed_range(middle, best * parameters_.adc_margin);
 }
 
 }  // namespace sidra::physics

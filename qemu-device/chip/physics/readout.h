@@ -34,7 +34,12 @@ struct ReadoutParameters {
     // Public: 8. 0: no ADC. Differential: the pair is subtracted first, codes are signed and 0 is one of them. Offset:
     // codes from 0 on, from one end of the range to the other.
     uint32_t adc_bits = 8;
-    // What the best range for the vectors that it is set by is multiplied by.
+    // False: one range for all products, that of set_range(). True: it follows the product, by a peak detector and an
+    // amplifier: of the widest range, its half, its quarter ... the smallest that holds what arrives, without noise,
+    // from the column that differs most from the middle; offset: the middle is what the middle level makes of these
+    // inputs. So no vectors are needed to set it by. Ours.
+    bool adc_follows = false;
+    // What the best range for the vectors that it is set by, or what arrives, is multiplied by.
     double adc_margin = 1.25;
 };
 // std::invalid_argument, naming parameter, value and range.
@@ -56,6 +61,8 @@ class Readout {
     Readout& operator=(const Readout&) = delete;
 
     uint32_t outputs() const { return outputs_; }  // 128 or 256
+    // What an input of 1 in each of the first `rows` rows makes of outputs() columns, without noise.
+    void weight_sums(uint32_t rows, float* sums) const;
 
     // Of batch vectors of kRows bytes, number `first` and following of this crossbar's life: outputs() sums each, in
     // units of (input * weight), as exact sums of level `fast` are. Returns how many were out of an ADC's range, and
@@ -66,16 +73,18 @@ class Readout {
 
     // Sets the ADCs' range, one for all columns: that with the least mean square of what codes and cutting make of
     // these vectors without noise, and the margin. Differential: about 0; offset: about the middle of what is met. Not
-    // while others call multiply().
+    // while others call multiply(), and not with adc_follows.
     void set_range(const engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch, Scratch* scratch);
-    // Half of that range, in the same units.
+    // Half of that range, in the same units; with adc_follows of the widest.
     double full_scale() const { return full_scale_; }
 
    private:
     struct Sums;
     Sums sums(const engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch,
               Scratch* scratch) const;
-    void apply_range(double middle, double half);
+    void apply_range(double middle, double half, SensePlan* plan) const;
+    void set_fixed_range(double middle, double half);
+    SensePlan following_plan(const int32_t* high, const int32_t* low, uint32_t input_sum) const;
 
     ReadoutParameters parameters_;
     sidra_encoding encoding_;
