@@ -370,8 +370,14 @@ void Bench::replace_chip() {
                                   Callbacks::clock,
                                   Callbacks::kick,
                                   Callbacks::report};
-    const sidra_chip_config config = {options_.profile, options_.engine, options_.workers, options_.seed,
-                                      options_.state_file.empty() ? nullptr : options_.state_file.c_str()};
+    sidra_chip_config config{};
+    config.profile = options_.profile;
+    config.engine = options_.engine;
+    config.workers = options_.workers;
+    config.seed = options_.seed;
+    config.state_file = options_.state_file.empty() ? nullptr : options_.state_file.c_str();
+    config.level = options_.level;
+    config.stuck_ppm = options_.stuck_ppm;
     char error[1024] = "";
     if (sidra_chip_create(&config, &host, &chip_, error, sizeof error) != 0) {
         ADD_FAILURE() << "sidra_chip_create: " << error;

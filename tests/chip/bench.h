@@ -63,6 +63,8 @@ struct BenchOptions {
     size_t pages = 8192;
     uint64_t seed = 1;
     bool enable = true;
+    uint32_t level = SIDRA_CHIP_FAST;
+    uint32_t stuck_ppm = 0;
     std::string state_file = {};  // "": none
 };
 

@@ -17,7 +17,7 @@ using test::FailingNew;
 
 // Packets of all kinds that need memory: scratch for rows that lie apart, weights, many mappings, threads, waiting.
 struct Mixture {
-    Mixture() : bench({.workers = 2}) {
+    explicit Mixture(uint32_t level) : bench({.workers = 2, .level = level}) {
         Context& context = bench.context();
         compute = &context.queue();
         waiter = &context.queue();
@@ -73,10 +73,10 @@ struct Mixture {
 };
 
 // Each time on a thread of its own, which has no scratch memory yet.
-uint64_t failures_of(uint64_t first, uint64_t count) {
+uint64_t failures_of(uint64_t first, uint64_t count, uint32_t level = SIDRA_CHIP_FAST) {
     uint64_t failed = 0;
     std::thread([&] {
-        Mixture mixture;
+        Mixture mixture(level);
         {
             FailingNew failing(first, count);
             mixture.start();
@@ -96,6 +96,15 @@ TEST(NoMemory, AnyOneAllocationFails) {
         ASSERT_FALSE(HasFailure()) << "allocation " << first;
     }
     EXPECT_GT(first, 10u) << "the mixture needs memory in many places";
+    EXPECT_LT(first, 1000u);
+}
+
+TEST(NoMemory, AnyOneAllocationFailsAtLevelAccurate) {
+    uint64_t first = 0;
+    for (; failures_of(first, 1, SIDRA_CHIP_ACCURATE) != 0 && first < 1000; first += 5 * kStep) {
+        ASSERT_FALSE(HasFailure()) << "allocation " << first;
+    }
+    EXPECT_GT(first, 30u) << "cells, wires and readouts need memory, too";
     EXPECT_LT(first, 1000u);
 }
 

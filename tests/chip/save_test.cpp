@@ -96,6 +96,58 @@ TEST(Save, HalfDoneQueuesGoOnBitExact) {
     EXPECT_GT(middles, 2u) << "the test has looked at nothing";
 }
 
+// Level `accurate`: conductances, age, numbers of products and costs, also of what was under way.
+TEST(Save, HalfDoneAnalogQueuesGoOnBitExact) {
+    constexpr uint32_t kRows = 512, kCols = 200, kBatch = 100;
+    const auto w = counted<int8_t>(kRows * kCols, 7);
+    const auto x = counted<uint8_t>(kRows * kBatch, 5);
+    struct Result {
+        std::vector<int32_t> sums;
+        std::vector<int8_t> weights;
+        uint64_t device_ps, energy_pj;
+        bool operator==(const Result&) const = default;
+    };
+    unsigned middles = 0;
+    const auto run = [&](unsigned slices, bool move, Result* result) {
+        Bench bench({.level = SIDRA_CHIP_ACCURATE});
+        bench.set_clock_step(0);
+        Context& context = bench.context();
+        Queue &queue = context.queue(), &other = context.queue();
+        const uint32_t weights = context.weights({.rows = kRows, .cols = kCols, .encoding = SIDRA_ENCODING_OFFSET});
+        const uint64_t data = context.put(w), in = context.put(x), out = context.alloc(2 * kBatch * kCols * 4),
+                       read = context.alloc(kRows * kCols);
+        const auto product = [&](uint32_t number) {
+            return mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_U8, SIDRA_TYPE_S32, kBatch, in, kRows,
+                       out + uint64_t{number} * kBatch * kCols * 4, kCols * 4);
+        };
+        queue.submit(program(weights, 0, kRows, 0, kCols, data, kCols));
+        queue.submit(std::vector<sidra_cmd>{program(weights, 10, 400, 5, 100, data, kCols), product(0), product(1),
+                                            readback(weights, 0, kRows, 0, kCols, read, kCols)});
+        for (unsigned i = 0; i < slices; i++) {
+            other.submit(nop());  // so that a slice ends in the middle of something
+            bench.run_once();
+        }
+        sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_AGE_S, 90ull * 24 * 3600);
+        if (move) {
+            middles += queue.timeline() < 5;
+            move_to_another_chip(bench);
+            bench.set_clock_step(0);
+        }
+        bench.run();
+        ASSERT_TRUE(retired(queue));
+        *result = {context.get<int32_t>(out, 2 * kBatch * kCols), context.get<int8_t>(read, kRows * kCols),
+                   queue.state().device_ps, queue.state().energy_pj};
+    };
+    for (const unsigned slices : {1u, 2u, 4u, 7u, 10u, 12u}) {
+        SCOPED_TRACE(slices);
+        Result moved, stayed;
+        run(slices, true, &moved);
+        run(slices, false, &stayed);
+        EXPECT_TRUE(moved == stayed);
+    }
+    EXPECT_GT(middles, 4u) << "the test has looked at nothing";
+}
+
 TEST(Save, CallsWaitsAndArmsGoOn) {
     Bench bench;
     Context& context = bench.context();
@@ -246,6 +298,15 @@ TEST(Save, CellsOwnersWearAndStuckCells) {
     EXPECT_TRUE(retired(queue));
 }
 
+class SaveLevel : public testing::TestWithParam<uint32_t> {
+   protected:
+    BenchOptions chip() const { return {.level = GetParam()}; }
+    unsigned cost() const { return GetParam() == SIDRA_CHIP_ACCURATE ? 5 : 1; }  // its streams are so much longer
+};
+INSTANTIATE_TEST_SUITE_P(, SaveLevel, testing::Values(SIDRA_CHIP_FAST, SIDRA_CHIP_ACCURATE), [](const auto& info) {
+    return std::string(info.param == SIDRA_CHIP_ACCURATE ? "Accurate" : "Fast");
+});
+
 TEST(Save, FailureOfTheStream) {
     Bench bench;
     bench.l3()[0] = 1;
@@ -266,7 +327,7 @@ struct Interesting {
     Bench bench;
     Context& context = bench.context();
     Queue &queue = context.queue(), &parked = context.queue();
-    Interesting() {
+    explicit Interesting(const BenchOptions& options = {}) : bench(options) {
         const uint32_t weights = context.weights({.rows = 40, .cols = 30});
         queue.submit(program(weights, 0, 40, 0, 30, context.alloc(4096), 30));
         parked.submit(call(context.put(std::vector<sidra_cmd>{sem_wait(context.alloc(4096), 1), nop()}), 2));
@@ -286,10 +347,10 @@ struct Interesting {
     }
 };
 
-TEST(Save, TruncatedIsRefused) {
-    Interesting rig;
+TEST_P(SaveLevel, TruncatedIsRefused) {
+    Interesting rig(chip());
     const Stream stream = save(rig.bench);
-    for (size_t size = 0; size < stream.size(); size += size < 2048 ? kStep : 1013 * kStep) {
+    for (size_t size = 0; size < stream.size(); size += size < 2048 ? kStep : 1013 * kStep * cost()) {
         ASSERT_NE(load(rig.bench, {stream.begin(), stream.begin() + static_cast<ptrdiff_t>(size)}), "") << size;
         ASSERT_EQ(rig.bench.telemetry().xbars_programmed, 0u) << "as after power-on";
         ASSERT_EQ(rig.bench.l3()[5000], 0);
@@ -298,10 +359,10 @@ TEST(Save, TruncatedIsRefused) {
     EXPECT_EQ(load(rig.bench, stream), "");
 }
 
-TEST(Save, DamageIsRefused) {
-    Interesting rig;
+TEST_P(SaveLevel, DamageIsRefused) {
+    Interesting rig(chip());
     const Stream stream = save(rig.bench);
-    for (size_t at = 0; at < stream.size(); at += at < 4096 ? kStep : 769 * kStep) {
+    for (size_t at = 0; at < stream.size(); at += at < 4096 ? kStep : 769 * kStep * cost()) {
         Stream damaged = stream;
         damaged[at] ^= static_cast<uint8_t>(1 + at % 255);
         ASSERT_NE(load(rig.bench, damaged), "") << at;
@@ -309,10 +370,12 @@ TEST(Save, DamageIsRefused) {
     rig.still_a_chip();
 }
 
-TEST(Save, OtherProfilesAndOtherThingsAreRefused) {
-    Bench bench;
+TEST_P(SaveLevel, OtherProfilesAndOtherThingsAreRefused) {
+    Bench bench(chip());
     Stream stream = save(bench);
-    Bench large({.profile = SIDRA_CHIP_Y1});
+    Bench large({.profile = SIDRA_CHIP_Y1, .level = GetParam()});
+    Bench another_level({.level = SIDRA_CHIP_ACCURATE - GetParam()});
+    EXPECT_NE(load(another_level, stream).find("another level"), std::string::npos);
     EXPECT_NE(load(large, stream).find("another profile"), std::string::npos);
     EXPECT_NE(load(bench, Stream(4096, 'x')).find("not the saved"), std::string::npos);
     EXPECT_NE(load(bench, {}).find("ends early"), std::string::npos);
@@ -356,13 +419,13 @@ void sign(Stream* stream) {
 }
 
 // Damage with a right check sum: malice. Refused or taken, the chip stays a chip.
-TEST(Save, ForgeriesDoNoHarm) {
-    Interesting rig;
+TEST_P(SaveLevel, ForgeriesDoNoHarm) {
+    Interesting rig(chip());
     const Stream stream = save(rig.bench);
     const std::vector<Chunk> chunks = chunks_of(stream);
     std::mt19937_64 random(20260101);
     unsigned taken = 0;
-    const unsigned count = rounds(3000);
+    const unsigned count = rounds(3000) / cost();
     for (unsigned round = 0; round < count; round++) {
         Stream forged = stream;
         const Chunk& chunk = chunks[random() % (chunks.size() - 1)];

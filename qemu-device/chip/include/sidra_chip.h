@@ -58,7 +58,14 @@ enum sidra_chip_engine {
 	SIDRA_CHIP_ENGINE_NEON		= 4
 };
 
+enum sidra_chip_level {
+	SIDRA_CHIP_FAST		= 0,	/* exact integers */
+	SIDRA_CHIP_ACCURATE	= 1	/* what cells, wires and ADCs make of it: docs/physics.md */
+};
+
 #define SIDRA_CHIP_WORKERS_MAX	256
+#define SIDRA_CHIP_STUCK_PPM	1000u		/* default of stuck_ppm */
+#define SIDRA_CHIP_STUCK_NONE	0xffffffffu	/* as stuck_ppm: none */
 
 struct sidra_chip_config {
 	uint32_t profile;	/* enum sidra_chip_profile */
@@ -73,7 +80,10 @@ struct sidra_chip_config {
 	 * latest by sidra_chip_sync() or destroy. What the file cannot take (a full disk) fails, with BUS as its fault or result, and leaves
 	 * the cells as they were; report() says why. A file belongs to one chip at a time. It is rewritten beside itself as FILE.part.
 	 */
-	const char *state_file;
+	const char *state_file;	/* level fast only */
+	uint32_t level;		/* enum sidra_chip_level */
+	uint32_t stuck_ppm;	/* level accurate: share of cells that forming leaves stuck, up to 1,000,000; 0: SIDRA_CHIP_STUCK_PPM;
+				   SIDRA_CHIP_STUCK_NONE: none */
 };
 
 /*
@@ -123,8 +133,9 @@ void sidra_chip_reset(sidra_chip *chip);
  * function of the chip runs (sidra_chip_run() has returned on every thread); memory of the host is not part of it, and must be the
  * same again when a loaded chip runs. What a saved chip was in the middle of, a loaded one goes on with. Knobs stay as they are, but stuck cells.
  *
- * The callbacks move `size` bytes, or fail with false. Profiles must be equal; engine, workers and seed need not be. What is read is not
- * trusted: nonsense gives an error, and the chip is then as after power-on. A state file becomes what was loaded. Both return 0, or -1 (load: with a text in error, if given).
+ * The callbacks move `size` bytes, or fail with false. Profiles and levels must be equal; engine, workers and seed need not be (but at
+ * level accurate noise is that of the loading chip's seed). What is read is not trusted: nonsense gives an error, and the chip is then as
+ * after power-on. A state file becomes what was loaded. Both return 0, or -1 (load: with a text in error, if given).
  */
 int sidra_chip_save(sidra_chip *chip, bool (*write)(void *opaque, const void *data, size_t size), void *opaque);
 int sidra_chip_load(sidra_chip *chip, bool (*read)(void *opaque, void *data, size_t size), void *opaque, char *error, size_t error_size);
@@ -136,6 +147,21 @@ int sidra_chip_sync(sidra_chip *chip);
  * while no other function of the chip runs; what changes later ends with the chip. NULL is allowed.
  */
 void sidra_chip_close_state_file(sidra_chip *chip);
+
+#define SIDRA_CHIP_TRIES_MAX	64u	/* pulses for a cell, at most */
+
+/* Level accurate: what programming and reading a crossbar took, all in all since it was erased. */
+struct sidra_chip_xbar_report {
+	uint32_t programs;	/* PROGRAM operations on it so far; erasing leaves them */
+	uint32_t stuck;		/* cells that never move */
+	uint64_t converged_after[SIDRA_CHIP_TRIES_MAX + 1];	/* cells that arrived, by the number of pulses */
+	uint64_t failed;	/* cells that did not within their tries; stuck ones among them */
+	double error_sigma;	/* of those that arrived, before they relaxed: deviation from the wanted conductance, as a share of G_max */
+	uint64_t device_ps, energy_pj;	/* of programming */
+	uint64_t clipped;	/* sums of products that were out of the ADCs' range, and so cut to it */
+};
+/* False: no such crossbar, or level fast. */
+bool sidra_chip_get_xbar_report(sidra_chip *chip, uint32_t xbar, struct sidra_chip_xbar_report *report);
 
 /* Name of the engine in use: "scalar", "avx2", "avx512", "neon". */
 const char *sidra_chip_engine_name(const sidra_chip *chip);
@@ -155,6 +181,9 @@ enum sidra_chip_knob {
 	SIDRA_KNOB_LIE			= 10,	/* enum sidra_chip_lie: told once, the next time; 0 takes back what was not told yet */
 	SIDRA_KNOB_FIRMWARE_HANG	= 11,	/* 1: the management core does nothing more, until its watchdog or a reset starts it anew */
 	SIDRA_KNOB_FIRMWARE_PANIC	= 12,	/* 1: it runs into a trap */
+	SIDRA_KNOB_TEMPERATURE_MC	= 13,	/* level accurate: s32, thousandths of a degree Celsius, -55,000 to 250,000: the chip's from now on (60,000
+						   at power-on); cells drift faster when hot */
+	SIDRA_KNOB_AGE_S		= 14,	/* level accurate: lets cells age by so many seconds more, at that temperature; at most 10^10 */
 	SIDRA_KNOB_COUNT
 };
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <new>
 
 #include "chunks.h"
 #include "state_file.h"
@@ -47,21 +46,10 @@ std::vector<uint8_t>& next_levels() {
 
 }  // namespace
 
-LazyMemory::LazyMemory(size_t size) : size_(size) {
-    void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    data_ = static_cast<uint8_t*>(memory);
-}
-
-LazyMemory::~LazyMemory() { munmap(data_, size_); }
-
-void LazyMemory::clear() {
-    if (madvise(data_, size_, MADV_DONTNEED) != 0) std::memset(data_, 0, size_);
-}
-
-Array::Array(const Geometry& geometry, const engine::Engine& engine)
+Array::Array(const Geometry& geometry, const engine::Engine& engine, std::unique_ptr<Analog> analog)
     : xbars_(geometry.xbars()),
       engine_(engine),
+      analog_(std::move(analog)),
       cells_(size_t{xbars_} * kXbarCells),
       planes_(size_t{xbars_} * kXbarCells),
       pair_planes_(size_t{xbars_} * kXbarCells / 2),
@@ -89,6 +77,7 @@ void Array::erase_locked(uint32_t xbar) {
     std::memset(s.sums, 0, sizeof s.sums);
     std::memset(cells(xbar), 0, kXbarCells);
     if (s.stuck_cells) apply_stuck_locked(xbar, cells(xbar));
+    if (analog_) analog_->erase(xbar);
 }
 
 bool Array::erase(uint32_t first, uint32_t count) {
@@ -199,20 +188,43 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
     return {};
 }
 
-Fault Array::read(const TileBlock& b, int8_t* data, size_t stride) const {
+namespace {
+
+CellBlock cells_of(const TileBlock& b) {
+    const uint32_t each = b.encoding == SIDRA_ENCODING_DIFFERENTIAL ? 2 : 1;
+    return {b.xbar, b.row0, b.rows, b.col0 * each, b.cols * each};
+}
+
+}  // namespace
+
+CellBlock Array::wanted(const TileBlock& b, std::vector<uint8_t>* levels) const {
+    const CellBlock block = cells_of(b);
+    levels->resize(size_t{block.rows} * block.cols);
+    std::lock_guard guard(lock(b.xbar));
+    for (uint32_t r = 0; r < block.rows; r++)
+        std::copy_n(cells(b.xbar) + (block.row0 + r) * SIDRA_XBAR_COLS + block.col0, block.cols,
+                    levels->data() + size_t{r} * block.cols);
+    return block;
+}
+
+Fault Array::read(const TileBlock& b, double now, int8_t* data, size_t stride) const {
+    const CellBlock block = cells_of(b);
+    uint8_t conducting[SIDRA_XBAR_COLS];
     std::lock_guard guard(lock(b.xbar));
     const State& s = state(b.xbar);
     if (s.uid.load(std::memory_order_relaxed) != b.uid) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
     for (uint32_t r = b.row0; r < b.row0 + b.rows; r++)
         if (!(s.rows[r / 64] >> (r % 64) & 1)) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
     for (uint32_t r = 0; r < b.rows; r++) {
-        const uint8_t* level = cells(b.xbar) + (b.row0 + r) * SIDRA_XBAR_COLS;
-        int8_t* row = data + r * stride;
-        for (uint32_t c = 0; c < b.cols; c++) {
-            const uint32_t at = b.col0 + c;
-            row[c] = b.encoding == SIDRA_ENCODING_DIFFERENTIAL ? decode_pair(level[2 * at], level[2 * at + 1])
-                                                               : decode_offset(level[at]);
+        const uint8_t* level = cells(b.xbar) + (b.row0 + r) * SIDRA_XBAR_COLS + block.col0;
+        if (analog_) {
+            analog_->read({b.xbar, b.row0 + r, 1, block.col0, block.cols}, conducting, now);
+            level = conducting;
         }
+        int8_t* row = data + r * stride;
+        for (uint32_t c = 0; c < b.cols; c++)
+            row[c] = b.encoding == SIDRA_ENCODING_DIFFERENTIAL ? decode_pair(level[2 * c], level[2 * c + 1])
+                                                               : decode_offset(level[c]);
     }
     return {};
 }
@@ -232,7 +244,7 @@ sidra_hw_xbar Array::header(uint32_t xbar) const {
     header.tile = s.tile;
     header.programs = s.programs;
     header.programmed_rows = static_cast<uint16_t>(s.covered_rows.load(std::memory_order_relaxed));
-    header.stuck_cells = s.stuck_cells;
+    header.stuck_cells = analog_ ? analog_->stuck(xbar) : s.stuck_cells;
     return header;
 }
 
@@ -270,6 +282,7 @@ bool Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t leve
         const uint32_t output = s.encoding == SIDRA_ENCODING_DIFFERENTIAL ? column / 2 : column;
         repack_locked(xbar, s.encoding, row, 1, output, 1);
     }
+    if (analog_) analog_->hold(xbar, at, level);
     return true;
 }
 
@@ -324,6 +337,7 @@ std::vector<Array::Stuck> Array::stuck_cells() const {
 
 void Array::clear() {
     for (LazyMemory* memory : {&cells_, &planes_, &pair_planes_, &states_, &nvm_}) memory->clear();
+    if (analog_) analog_->clear();
     stuck_.clear();
     programmed_xbars_.store(0, std::memory_order_relaxed);
     epoch_.fetch_add(1, std::memory_order_release);
@@ -346,8 +360,11 @@ bool Array::clear_stuck() {
                 if (cell.xbar == xbar) gone.push_back({kStuck, stuck_number(cell), {}, {}});
             if (!file_->append(gone)) return false;
         }
-        state(xbar).stuck_cells -=
-            static_cast<uint32_t>(std::erase_if(stuck_, [&](const Stuck& cell) { return cell.xbar == xbar; }));
+        state(xbar).stuck_cells -= static_cast<uint32_t>(std::erase_if(stuck_, [&](const Stuck& cell) {
+            if (cell.xbar != xbar) return false;
+            if (analog_) analog_->release(xbar, cell.row * SIDRA_XBAR_COLS + cell.column);
+            return true;
+        }));
     }
 }
 

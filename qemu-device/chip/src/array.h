@@ -7,33 +7,20 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
+#include "analog.h"
 #include "engine.h"
 #include "fault.h"
 #include "geometry.h"
+#include "lazy_memory.h"
 
 namespace sidra::chip {
 
 class StateFile;
-
-// Zeroed memory that costs nothing until it is touched.
-class LazyMemory {
-   public:
-    explicit LazyMemory(size_t size);
-    ~LazyMemory();
-    LazyMemory(const LazyMemory&) = delete;
-    LazyMemory& operator=(const LazyMemory&) = delete;
-    uint8_t* data() const { return data_; }
-    size_t size() const { return size_; }
-    void clear();
-
-   private:
-    uint8_t* data_;
-    size_t size_;
-};
 
 // A rectangle of weights inside one tile, and where the tile sits.
 struct TileBlock {
@@ -50,7 +37,9 @@ struct TileBlock {
 // worse. With a state file every change is in the file before it is in the cells; what cannot be kept does not happen.
 class Array {
    public:
-    Array(const Geometry& geometry, const engine::Engine& engine);
+    // `analog`: what cells really conduct, at level `accurate`; null at level `fast`, where they take levels exactly.
+    Array(const Geometry& geometry, const engine::Engine& engine, std::unique_ptr<Analog> analog);
+    Analog* analog() const { return analog_.get(); }
 
     // From now on changes go there first; null: nowhere.
     void keep_in(StateFile* file) { file_ = file; }
@@ -58,8 +47,11 @@ class Array {
     // Writes s8 weights (row r at data + r * stride). Faults: VALUE (not encodable), UNPROGRAMMED (narrow write to a
     // row not yet covered), kNotKept.
     Fault program(const TileBlock& block, const int8_t* data, size_t stride);
-    // Reads weights from the cells; the rows must be programmed by this object.
-    Fault read(const TileBlock& block, int8_t* data, size_t stride) const;
+    // The same cells as they were asked to be, for programming them at level `accurate`; row after row.
+    CellBlock wanted(const TileBlock& block, std::vector<uint8_t>* levels) const;
+    // Reads weights from the cells; the rows must be programmed by this object. `now`: of the cells' clock, for level
+    // `accurate`.
+    Fault read(const TileBlock& block, double now, int8_t* data, size_t stride) const;
     // Whether `uid` has programmed rows [0, rows) of the crossbar.
     bool programmed(uint32_t xbar, uint64_t uid, uint32_t rows) const;
 
@@ -137,6 +129,7 @@ class Array {
 
     const uint32_t xbars_;
     const engine::Engine& engine_;
+    const std::unique_ptr<Analog> analog_;
     LazyMemory cells_;   // levels, [xbar][row][column]
     LazyMemory planes_;  // packed s8 weights of offset encoding, [xbar]
     // The same of differential encoding, half the size: with gaps between them they would collide in half of a cache.

@@ -24,7 +24,7 @@ uint64_t split_mix(uint64_t& state) {
 }  // namespace
 
 Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed, bool persistent,
-           const sidra_chip_host& host)
+           std::unique_ptr<Analog> analog, const sidra_chip_host& host)
     : geometry_(geometry),
       host_(host),
       engine_(engine),
@@ -32,7 +32,7 @@ Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t work
       powered_on_ns_(host.clock_ns(host.self)),
       l3_(geometry.l3_size),
       bus_(host_),
-      array_(geometry, engine),
+      array_(geometry, engine, std::move(analog)),
       queues_(new std::atomic<Queue*>[kSlots]()),
       arm_(new std::atomic<uint64_t>[kSlots]()),
       stop_(new std::atomic<uint8_t>[kSlots]()),
@@ -46,6 +46,12 @@ Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t work
     }
     uuid_[6] = static_cast<uint8_t>((uuid_[6] & 0x0f) | 0x80);  // RFC 9562 version 8 (vendor specific), variant 1
     uuid_[8] = static_cast<uint8_t>((uuid_[8] & 0x3f) | 0x80);
+}
+
+bool Chip::xbar_report(uint32_t xbar, sidra_chip_xbar_report* report) const {
+    if (!array_.analog() || xbar >= array_.xbars()) return false;
+    *report = array_.analog()->report(xbar);
+    return true;
 }
 
 }  // namespace sidra::chip
@@ -63,8 +69,8 @@ int fail(char* error, size_t size, const char* text, int code = ENODEV) {
 }
 
 constexpr const char* kKnobNames[SIDRA_KNOB_COUNT] = {
-    "dma-error-at", "lose-msix",  "spurious-msix", "link-lost", "corrupt-fetch", "slow-tile-ns",  "no-quiesce-ack",
-    "stuck-cell",   "adc-offset", "stall",         "lie",       "firmware-hang", "firmware-panic"};
+    "dma-error-at",   "lose-msix", "spurious-msix", "link-lost", "corrupt-fetch", "slow-tile-ns",  "no-quiesce-ack",
+    "stuck-cell",     "adc-offset", "stall",        "lie",       "firmware-hang", "firmware-panic", "temperature-mc", "age-s"};
 
 constexpr const char* kLieNames[SIDRA_LIE_COUNT] = {"none",         "timeline-ahead", "timeline-back", "run-state",
                                                     "fault-record", "admin-status",   "admin-result",  "int-status",
@@ -89,10 +95,25 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
     const uint32_t workers = config->workers ? config->workers : cpus;
     static_assert(SIDRA_CHIP_WORKERS_MAX == 256);
     if (config->workers > SIDRA_CHIP_WORKERS_MAX) return fail(error, error_size, "at most 256 workers");
+    if (config->level > SIDRA_CHIP_ACCURATE) return fail(error, error_size, "unknown level: 0 is fast, 1 is accurate");
+    constexpr int kMillion = 1'000'000;
+    if (config->stuck_ppm > uint32_t{kMillion} && config->stuck_ppm != SIDRA_CHIP_STUCK_NONE)
+        return fail(error, error_size, "stuck_ppm is at most 1,000,000, or SIDRA_CHIP_STUCK_NONE");
+    if (config->state_file && config->level == SIDRA_CHIP_ACCURATE)
+        return fail(error, error_size,
+                    "a state file keeps the levels of cells, not what they conduct: it goes with level fast only");
     try {
-        auto made = std::make_unique<sidra_chip>(
-            config->profile == SIDRA_CHIP_Y1 ? sidra::chip::kGeometryY1 : sidra::chip::kGeometrySmall, *engine, workers,
-            config->seed, config->state_file != nullptr, *host);
+        const auto& geometry =
+            config->profile == SIDRA_CHIP_Y1 ? sidra::chip::kGeometryY1 : sidra::chip::kGeometrySmall;
+        std::unique_ptr<sidra::chip::Analog> analog;
+        if (config->level == SIDRA_CHIP_ACCURATE) {
+            const uint32_t ppm = config->stuck_ppm == SIDRA_CHIP_STUCK_NONE ? 0
+                                 : config->stuck_ppm == 0                   ? SIDRA_CHIP_STUCK_PPM
+                                                                            : config->stuck_ppm;
+            analog = std::make_unique<sidra::chip::Analog>(geometry.xbars(), ppm / double{kMillion}, config->seed);
+        }
+        auto made = std::make_unique<sidra_chip>(geometry, *engine, workers, config->seed, config->state_file != nullptr,
+                                                 std::move(analog), *host);
         if (config->state_file) made->open_state_file(config->state_file);
         *chip = made.release();
     } catch (const sidra::chip::StateFileError& e) {
@@ -150,6 +171,10 @@ int sidra_chip_sync(sidra_chip* chip) { return chip->sync() ? 0 : -1; }
 
 void sidra_chip_close_state_file(sidra_chip* chip) {
     if (chip) chip->close_state_file();
+}
+
+bool sidra_chip_get_xbar_report(sidra_chip* chip, uint32_t xbar, sidra_chip_xbar_report* report) {
+    return report && chip->xbar_report(xbar, report);
 }
 
 const char* sidra_chip_engine_name(const sidra_chip* chip) { return chip->engine_name(); }

@@ -50,7 +50,7 @@ struct Lender {
 class Chip {
    public:
     Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed, bool persistent,
-         const sidra_chip_host& host);
+         std::unique_ptr<Analog> analog, const sidra_chip_host& host);
     // Once, before anything else. Throws StateFileError.
     void open_state_file(const char* path);
     void close_state_file();  // nobody else calls the chip meanwhile
@@ -62,6 +62,7 @@ class Chip {
     uint64_t due_ns() const;
     void reset();
     bool set_knob(uint32_t knob, uint64_t value);
+    bool xbar_report(uint32_t xbar, sidra_chip_xbar_report* report) const;
 
     // save.cpp; nobody else calls the chip meanwhile. False: the stream failed, or (load) why not.
     using Write = bool (*)(void* opaque, const void* data, size_t size);
@@ -118,6 +119,8 @@ class Chip {
     void save_volatile(Writer& out);
     SavedHead head(uint32_t version);
     void save_kept(const std::function<void(const Record&)>& put);  // all chunks that survive power-off
+    void save_analog(Writer& out);
+    uint32_t level() const { return array_.analog() ? SIDRA_CHIP_ACCURATE : SIDRA_CHIP_FAST; }
     void clear();
     bool load_chunks(Read read, void* opaque, std::string* why);
     const char* load_head(uint32_t version, const std::vector<uint8_t>& data);

@@ -31,13 +31,14 @@ struct SavedHead {
     uint64_t l3_size;
     uint64_t nvm_size;
     uint8_t uuid[16];
+    uint32_t level, reserved;
 };
 struct SavedCrossbar {
     uint32_t xbar, reserved;
     Array::Image image;
 };
 // No padding whose contents would be anybody's guess. A page is its number and its bytes.
-static_assert(sizeof(SavedHead) == 40 && sizeof(SavedCrossbar) == 8 + 56 && sizeof(Array::Stuck) == 16);
+static_assert(sizeof(SavedHead) == 48 && sizeof(SavedCrossbar) == 8 + 56 && sizeof(Array::Stuck) == 16);
 
 template <typename T>
 std::span<const uint8_t> bytes_of(const T& value) {

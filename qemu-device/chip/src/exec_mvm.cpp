@@ -29,6 +29,8 @@ uint64_t macs_per_ns(sidra_chip_engine engine) {
     }
 }
 
+constexpr uint64_t kAccurateTileNs = 1'500;  // of a vector and a tile, on one core, at level `accurate`
+
 // Every tile of the object must hold what this object programmed.
 Fault check_programmed(const Env& env, Weights& w) {
     const uint64_t epoch = env.array.epoch();
@@ -94,7 +96,9 @@ Fault mvm_prepare(const Env& env, Job& job) {
     }
 
     const uint64_t vector_macs = uint64_t{w.rows} * std::min(w.cols, w.tile_width);
-    const uint64_t speed = macs_per_ns(env.engine.id);
+    Analog* const analog = env.array.analog();
+    const uint64_t speed =
+        analog ? std::max<uint64_t>(vector_macs / (kAccurateTileNs * w.tile_rows), 1) : macs_per_ns(env.engine.id);
     uint64_t block = std::clamp<uint64_t>(kUnitNs * speed / vector_macs, 1, kBlockMax);
     block = std::min(block, std::max<uint64_t>(kBlockBytes / w.rows, 1));
     uint64_t blocks = (m.batch + block - 1) / block;
@@ -111,7 +115,64 @@ Fault mvm_prepare(const Env& env, Job& job) {
         job.cost.device_ps += job.work.mvms * slow * 1000;
         job.unit_work += slow * w.tile_rows * block;
     }
+    if (analog) {
+        plan.products = env.loaded ? *env.loaded : Products{analog->take_products(w.xbars[0], m.batch), env.now};
+        const auto made = [&](uint32_t xbar) { return analog->has_tile(xbar, plan.products.now); };
+        if (!std::all_of(w.xbars.begin(), w.xbars.end(), made)) {
+            plan.makes = static_cast<uint32_t>(w.xbars.size());
+            job.units += plan.makes;
+            job.unit_work = std::max(job.unit_work, Analog::kTileNs);
+        }
+    }
     return {};
+}
+
+std::shared_ptr<const Analog::Tile> analog_tile(const Env& env, const MvmPlan& plan, uint32_t i, uint32_t column) {
+    const Weights& w = *plan.weights;
+    const uint32_t xbar = w.xbars[size_t{i} * w.tile_cols + column];
+    return env.array.analog()->tile(
+        {xbar, w.tile_inputs(i), w.tile_outputs(column), static_cast<sidra_encoding>(w.encoding), env.array.sums(xbar)},
+        plan.products.now);
+}
+
+int32_t rounded(float value) { return static_cast<int32_t>(value + (value < 0 ? -0.5f : 0.5f)); }
+
+// The same sums as Engine::mvm(), as the ADCs give them; of the whole column of tiles.
+void analog_mvm(const Env& env, const MvmPlan& plan, Worker& worker, uint32_t column, uint64_t first_vector,
+                const engine::ColumnMvm& mvm) {
+    const Weights& w = *plan.weights;
+    const uint64_t first = plan.products.first + first_vector;
+    for (uint32_t b = 0; b < mvm.batch; b++) {
+        int32_t* const acc = mvm.acc + b * mvm.acc_stride;
+        if (mvm.init) std::copy_n(mvm.init, mvm.cols, acc);
+        else std::fill_n(acc, mvm.cols, 0);
+    }
+    for (uint32_t i = 0; i < w.tile_rows; i++) {
+        const auto tile = analog_tile(env, plan, i, column);
+        const uint8_t* in = mvm.in + size_t{i} * SIDRA_XBAR_ROWS;
+        size_t in_stride = mvm.in_stride;
+        if (const uint32_t rows = w.tile_inputs(i); rows < SIDRA_XBAR_ROWS) {  // the others are not driven
+            worker.padded.assign(size_t{mvm.batch} * SIDRA_XBAR_ROWS, 0);
+            for (uint32_t b = 0; b < mvm.batch; b++)
+                std::copy_n(in + b * in_stride, rows, worker.padded.data() + size_t{b} * SIDRA_XBAR_ROWS);
+            in = worker.padded.data();
+            in_stride = SIDRA_XBAR_ROWS;
+        }
+        const uint32_t outputs = tile->readout.outputs();
+        if (worker.tile_sums.size() < size_t{mvm.batch} * outputs) worker.tile_sums.resize(size_t{mvm.batch} * outputs);
+        const uint64_t clipped = tile->readout.multiply(env.engine, first, in, in_stride, mvm.batch,
+                                                        worker.tile_sums.data(), outputs, &worker.readout);
+        env.array.analog()->count_clipped(w.xbars[size_t{i} * w.tile_cols + column], clipped);
+        for (uint32_t b = 0; b < mvm.batch; b++) {
+            auto* const acc = reinterpret_cast<uint32_t*>(mvm.acc + b * mvm.acc_stride);  // modulo 2^32, as ever
+            const int32_t* const sums = worker.tile_sums.data() + size_t{b} * outputs;
+            uint32_t total = 0;
+            for (uint32_t r = 0; r < SIDRA_XBAR_ROWS; r++) total += in[b * in_stride + r];
+            const auto inputs = static_cast<float>(total);
+            for (uint32_t c = 0; c < mvm.cols; c++)
+                acc[c] += static_cast<uint32_t>(sums[c] - rounded(inputs * tile->excess[c]));
+        }
+    }
 }
 
 // The block's vectors as u8 rows, converted once for all columns of tiles that this thread takes.
@@ -148,6 +209,11 @@ Fault mvm_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
     const sidra_cmd_mvm& m = job.cmd.mvm;
     const MvmPlan& plan = job.mvm;
     const Weights& w = *plan.weights;
+    if (index < plan.makes) {
+        analog_tile(env, plan, index / w.tile_cols, index % w.tile_cols);
+        return {};
+    }
+    index -= plan.makes;
     const uint32_t block = index / w.tile_cols;
     const uint32_t column = index % w.tile_cols;
     const uint32_t vectors = std::min(plan.block, m.batch - block * plan.block);
@@ -193,6 +259,11 @@ Fault mvm_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
     mvm.init = start;
     mvm.batch = vectors;
 
+    const auto multiply = [&] {
+        if (env.array.analog()) analog_mvm(env, plan, worker, column, uint64_t{block} * plan.block, mvm);
+        else env.engine.mvm(mvm);
+    };
+
     const uint32_t out_size = type_size(plan.out_type);
     Rows out;
     if (Fault fault =
@@ -202,13 +273,13 @@ Fault mvm_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
     if (plan.out_type == SIDRA_TYPE_S32) {
         mvm.acc = reinterpret_cast<int32_t*>(out.data);
         mvm.acc_stride = out.stride / 4;
-        env.engine.mvm(mvm);
+        multiply();
     } else {
         const size_t needed = size_t{vectors} * outputs;
         if (worker.acc.size() < needed) worker.acc.resize(needed);
         mvm.acc = worker.acc.data();
         mvm.acc_stride = outputs;
-        env.engine.mvm(mvm);
+        multiply();
 
         float factors[SIDRA_XBAR_COLS];
         engine::Scale scale{};

@@ -7,7 +7,8 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint64_t kTileWork = 40'000;  // ns a tile, estimate for slices
+constexpr uint64_t kTileWork = 40'000;             // ns a tile, estimate for slices
+constexpr uint64_t kAccurateTileWork = 3'000'000;  // the same at level `accurate`
 
 Fault find(const Env& env, Job& job) {
     Weights* w;
@@ -35,10 +36,11 @@ Fault weights_prepare(const Env& env, Job& job) {
     plan.tile_col0 = c.col0 / w.tile_width;
     plan.tile_cols = (c.col0 + c.cols - 1) / w.tile_width - plan.tile_col0 + 1;
     job.units = plan.tile_rows * plan.tile_cols;
-    job.unit_work = kTileWork;
+    const bool accurate = env.array.analog() != nullptr;
+    job.unit_work = plan.program && accurate ? kAccurateTileWork : kTileWork;
     const uint64_t cells = uint64_t{c.rows} * c.cols * (w.encoding == SIDRA_ENCODING_DIFFERENTIAL ? 2 : 1);
     if (plan.program) {
-        job.cost = program_cost(cells);
+        if (!accurate) job.cost = program_cost(cells);  // else units find out
         job.work.programmed_cells = cells;
     } else {
         job.cost = copy_cost(uint64_t{c.rows} * c.cols);
@@ -79,10 +81,18 @@ Fault weights_unit(const Env& env, const Job& job, Worker& worker, uint32_t inde
                 return fault;
             dma.unmap_all();
         }
-        return env.array.program(block, reinterpret_cast<const int8_t*>(worker.input.data()), block.cols);
+        if (Fault fault = env.array.program(block, reinterpret_cast<const int8_t*>(worker.input.data()), block.cols))
+            return fault;
+        if (Analog* const analog = env.array.analog()) {
+            const CellBlock cells = env.array.wanted(block, &worker.output);
+            const Cost cost = analog->program(cells, worker.output.data(), env.now);
+            job.spent_ps.fetch_add(cost.device_ps, std::memory_order_relaxed);
+            job.spent_pj.fetch_add(cost.energy_pj, std::memory_order_relaxed);
+        }
+        return {};
     }
     if (Fault fault = rows.map_out(dma, worker.output, va, c.stride, block.rows, block.cols)) return fault;
-    if (Fault fault = env.array.read(block, reinterpret_cast<int8_t*>(rows.data), rows.stride)) return fault;
+    if (Fault fault = env.array.read(block, env.now, reinterpret_cast<int8_t*>(rows.data), rows.stride)) return fault;
     return rows.commit();
 }
 

@@ -24,6 +24,12 @@ struct UnitKnobs {
     std::atomic<int32_t> adc_offset{0};
 };
 
+// At level `accurate`: what the products of an MVM depend on besides weights and inputs.
+struct Products {
+    uint64_t first;  // their numbers
+    double now;      // what the cells' clock said
+};
+
 // What units work on; one for each slice.
 struct Env {
     Bus& bus;
@@ -32,6 +38,8 @@ struct Env {
     Array& array;
     const engine::Engine& engine;
     const UnitKnobs& knobs;
+    double now;              // the cells' clock, at level `accurate`
+    const Products* loaded;  // of an MVM that was under way when the chip was saved; else null
 };
 
 // Of one thread: translations and scratch memory, kept between slices.
@@ -42,6 +50,10 @@ struct Worker {
     std::vector<int32_t> acc;
     std::vector<uint8_t> operand;  // second VEC operand
     std::vector<uint8_t> output;
+    // Level `accurate`: inputs of a tile that does not fill its rows, its sums, and what the readout computes with.
+    std::vector<uint8_t> padded;
+    std::vector<int32_t> tile_sums;
+    physics::Readout::Scratch readout;
 };
 Worker& this_worker();
 
@@ -74,6 +86,9 @@ struct CopyPlan {
 struct MvmPlan {
     Weights* weights;
     uint32_t block;  // vectors a unit
+    uint32_t
+        makes;  // level `accurate`: units in front of the others, one a tile, that see to it that its readout is made
+    Products products;  // the same
     float in_scale;
     float gain;
     uint8_t in_type, out_type;
@@ -98,6 +113,7 @@ struct Job {
     uint32_t units = 0;
     uint64_t unit_work = 0;  // estimated host time of a unit, ns
     Cost cost;
+    mutable std::atomic<uint64_t> spent_ps{0}, spent_pj{0};  // what units found out that they cost, on top of that
     Work work;
     union {
         CopyPlan copy;

@@ -53,6 +53,9 @@ class Queue {
     enum class Stage : uint8_t { kFetch, kWait, kJob, kLoaded };
     Stage stage = Stage::kFetch;
     uint32_t loaded_unit = 0;
+    // Of the same packet, at level `accurate`; and what the units before cost.
+    Products loaded_products{};
+    Cost loaded_cost;
     Job job;
     uint32_t next_unit = 0;  // of the job
 

@@ -317,6 +317,15 @@ void Chip::mmio_write(uint64_t offset, uint64_t value, unsigned size) {
     write32(offset, static_cast<uint32_t>(value));
 }
 
+namespace {
+
+// With or without its sign in the upper half.
+bool is_s32(uint64_t value) {
+    return value == static_cast<uint64_t>(int64_t{static_cast<int32_t>(value)}) || value <= UINT32_MAX;
+}
+
+}  // namespace
+
 bool Chip::set_knob(uint32_t knob, uint64_t value) {
     switch (knob) {
         case SIDRA_KNOB_DMA_ERROR_AT:
@@ -336,9 +345,13 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
             if (value > 1'000'000'000) return false;
             unit_knobs_.slow_tile_ns.store(value);
             return true;
+        case SIDRA_KNOB_TEMPERATURE_MC:
+            return is_s32(value) && array_.analog() &&
+                   array_.analog()->clock().set_temperature(static_cast<int32_t>(value), clock_ns());
+        case SIDRA_KNOB_AGE_S:
+            return array_.analog() && array_.analog()->clock().age(value, clock_ns());
         case SIDRA_KNOB_ADC_OFFSET:
-            if (value != static_cast<uint64_t>(int64_t{static_cast<int32_t>(value)}) && value > UINT32_MAX)
-                return false;
+            if (!is_s32(value)) return false;
             unit_knobs_.adc_offset.store(static_cast<int32_t>(value));
             return true;
         case SIDRA_KNOB_STUCK_CELL: {

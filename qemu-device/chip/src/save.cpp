@@ -17,7 +17,7 @@ constexpr uint32_t kVersion = 2;
 constexpr uint32_t kHead = chunk_tag("SDRA"), kRegisters = chunk_tag("REGS"), kCounters = chunk_tag("CNTR"),
                    kSlot = chunk_tag("SLOT"), kContext = chunk_tag("CTXT"), kQueue = chunk_tag("QUEU"),
                    kL3 = chunk_tag("L3  "), kManagement = chunk_tag("MGMT"), kRam = chunk_tag("MRAM"),
-                   kEnd = chunk_tag("END ");
+                   kAnalog = chunk_tag("CELL"), kCellClock = chunk_tag("AGE "), kEnd = chunk_tag("END ");
 constexpr size_t kCountersMax = 32;
 
 struct ChunkHeader {
@@ -59,15 +59,24 @@ struct SavedQueue {
     uint32_t unit, call_position;
     sidra_cmd call;
     uint64_t call_device_ps, call_energy_pj;
+    Products products;  // of the packet under way, at level `accurate`
+    uint64_t spent_ps, spent_pj;
 };
 struct SavedManagement {
     uint64_t rom;  // its sum: a core that is in another ROM starts anew
     management::Unit::Saved unit;
 };
+struct SavedAnalog {
+    uint32_t xbar, reserved;
+    Analog::Image image;
+};
 // No padding whose contents would be anybody's guess.
 static_assert(sizeof(SavedRegisters) == 9 * 8 + 8 * 4 + 8 + 64 && sizeof(SavedSlot) == 24 &&
-              sizeof(SavedContext) == 72 && sizeof(SavedQueue) == 16 + 64 + 40 + 64 + 8 + 64 + 16);
-constexpr size_t kChunkMax = sizeof(SavedCrossbar) + kXbarCells;
+              sizeof(SavedContext) == 72 && sizeof(SavedQueue) == 16 + 64 + 40 + 64 + 8 + 64 + 16 + 32 &&
+              sizeof(SavedAnalog) == 8 + 40 + sizeof(physics::IsppTotals) &&
+              sizeof(physics::IsppTotals) == 8 * (physics::kMaxTries + 1 + 10));
+constexpr size_t kAnalogBytes = kXbarCells * (sizeof(uint16_t) + sizeof(uint8_t));  // conductances, then states
+constexpr size_t kChunkMax = sizeof(SavedAnalog) + kAnalogBytes;
 
 uint64_t rom_sum(const management::Unit& unit) {
     std::vector<uint8_t> rom(SIDRA_MGMT_ROM_SIZE);
@@ -158,7 +167,7 @@ void Chip::for_each_counter(F&& visit) {
 }
 
 SavedHead Chip::head(uint32_t version) {
-    SavedHead head{version, array_.xbars(), l3_.size(), array_.nvm().size(), {}};
+    SavedHead head{version, array_.xbars(), l3_.size(), array_.nvm().size(), {}, level(), 0};
     std::memcpy(head.uuid, uuid_, sizeof uuid_);
     return head;
 }
@@ -167,6 +176,7 @@ bool Chip::save(Write write, void* opaque) {
     Writer out(write, opaque);
     out.chunk(kHead, head(kVersion));
     save_volatile(out);
+    save_analog(out);
     save_kept([&](const Record& record) { out.chunk(record); });
     return out.finish();
 }
@@ -227,7 +237,17 @@ void Chip::save_volatile(Writer& out) {
                     saved.energy_pj = q->total.energy_pj;
                     if (saved.under_way) saved.cmd = q->job.cmd;
                     if (q->stage == Queue::Stage::kJob) saved.unit = std::min(q->next_unit, q->job.units);
-                    if (q->stage == Queue::Stage::kLoaded) saved.unit = q->loaded_unit;
+                    if (q->stage == Queue::Stage::kLoaded) {
+                        saved.unit = q->loaded_unit;
+                        saved.products = q->loaded_products;
+                        saved.spent_ps = q->loaded_cost.device_ps;
+                        saved.spent_pj = q->loaded_cost.energy_pj;
+                    }
+                    if (q->stage == Queue::Stage::kJob && array_.analog()) {
+                        if (q->job.cmd.hdr.opcode == SIDRA_CMD_MVM) saved.products = q->job.mvm.products;
+                        saved.spent_ps = q->job.spent_ps.load();
+                        saved.spent_pj = q->job.spent_pj.load();
+                    }
                     saved.call_active = q->call.active;
                     if (saved.call_active) {
                         saved.call_position = q->call.position;
@@ -251,6 +271,20 @@ void Chip::save_volatile(Writer& out) {
     std::vector<uint8_t> ram(SIDRA_MGMT_RAM_SIZE);
     unit.core().read(SIDRA_MGMT_RAM, ram);
     for_each_page(kRam, ram.data(), ram.size(), put);
+}
+
+// What the cells conduct, at level `accurate`.
+void Chip::save_analog(Writer& out) {
+    Analog* const analog = array_.analog();
+    if (!analog) return;
+    out.chunk(kCellClock, analog->clock().now(clock_ns()));
+    std::vector<uint8_t> cells(kAnalogBytes);
+    for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++) {
+        SavedAnalog saved{xbar, 0, {}};
+        if (analog->image(xbar, &saved.image, reinterpret_cast<uint16_t*>(cells.data()),
+                          cells.data() + kXbarCells * sizeof(uint16_t)))
+            out.chunk({kAnalog, xbar, bytes_of(saved), cells});
+    }
 }
 
 void Chip::save_kept(const std::function<void(const Record&)>& put) {
@@ -278,6 +312,7 @@ void Chip::clear() {
     registers_ = {};
     generation_.store(0);
     powered_on_ns_.store(host_.clock_ns(host_.self));
+    if (Analog* const analog = array_.analog()) analog->clock().set(0, 0);
     for (Doorbells& doorbells : doorbells_) doorbells.count.store(0);
     for_each_counter([](std::atomic<uint64_t>& counter) { counter.store(0); });
 }
@@ -335,6 +370,7 @@ const char* Chip::load_head(uint32_t version, const std::vector<uint8_t>& data) 
     if (head.version != version) return "saved state of another version of the model";
     if (head.xbars != array_.xbars() || head.l3_size != l3_.size() || head.nvm_size != array_.nvm().size())
         return "saved state of another profile";
+    if (head.level != level() || head.reserved) return "saved state of another level of the model";
     std::memcpy(uuid_, head.uuid, sizeof uuid_);
     const std::span<uint8_t> flash = management_.unit().flash().bytes();
     std::fill(flash.begin(), flash.end(), management::Flash::kErased);
@@ -424,7 +460,8 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             queue.deferred.store(q.deferred);
             if (!q.loaded) return nullptr;
             const sidra_cmd_call& call = q.call.call;
-            if (!well_formed(q.entry) || (q.under_way && q.faulted)) return "saved state: bad queue entry";
+            if (!well_formed(q.entry) || (q.under_way && q.faulted) || !CellClock::is_time(q.products.now))
+                return "saved state: bad queue entry";
             if (q.call_active &&
                 (call.count == 0 || call.count > SIDRA_CMD_CALL_MAX || q.call_position >= call.count ||
                  call.addr % SIDRA_CMD_SIZE || !range_ok(call.addr, uint64_t{call.count} * SIDRA_CMD_SIZE)))
@@ -442,6 +479,8 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             queue.stage = q.under_way ? Queue::Stage::kLoaded : Queue::Stage::kFetch;
             queue.job.cmd = q.cmd;
             queue.loaded_unit = q.unit;
+            queue.loaded_products = q.products;
+            queue.loaded_cost = {q.spent_ps, q.spent_pj};
             if (q.call_active) queue.call = {true, call, q.call_position, {q.call_device_ps, q.call_energy_pj}};
             queue.loaded.store(true);
             return nullptr;
@@ -453,6 +492,23 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             if (data.size() != sizeof saved + (saved.image.uid ? kXbarCells : 0) ||
                 !array_.restore(saved.xbar, saved.image, data.data() + sizeof saved))
                 return "saved state: bad crossbar";
+            return nullptr;
+        }
+        case kAnalog: {
+            SavedAnalog saved;
+            if (!array_.analog() || data.size() != sizeof saved + kAnalogBytes) return "saved state: bad cells";
+            std::memcpy(&saved, data.data(), sizeof saved);
+            std::vector<uint16_t> g(kXbarCells);
+            std::memcpy(g.data(), data.data() + sizeof saved, kXbarCells * sizeof g[0]);
+            if (saved.reserved ||
+                !array_.analog()->restore(saved.xbar, saved.image, g.data(), data.data() + data.size() - kXbarCells))
+                return "saved state: bad cells";
+            return nullptr;
+        }
+        case kCellClock: {
+            double now;
+            if (!array_.analog() || !take(data, &now) || !array_.analog()->clock().set(now, clock_ns()))
+                return "saved state: bad age of cells";
             return nullptr;
         }
         case kStuck: {

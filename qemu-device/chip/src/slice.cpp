@@ -203,15 +203,28 @@ Fault Slice::fetch(bool* empty) {
 
 // The packet at hand when the chip was saved is checked and prepared like one just fetched.
 Slice::Step Slice::loaded() {
-    queue_.stage = Queue::Stage::kFetch;
     __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
     const Step step = execute();
     queue_.loaded_unit = 0;
     return step;
 }
 
+Env Slice::environment(const Products* loaded) {
+    Analog* const analog = chip_.array_.analog();
+    return {chip_.bus_,
+            queue_.context,
+            space_,
+            chip_.array_,
+            chip_.engine_,
+            chip_.unit_knobs_,
+            analog ? analog->clock().now(chip_.clock_ns()) : 0,
+            loaded};
+}
+
 Slice::Step Slice::execute() {
     const sidra_cmd& c = cmd();
+    const bool was_loaded = queue_.stage == Queue::Stage::kLoaded;
+    queue_.stage = Queue::Stage::kFetch;
     switch (c.hdr.opcode) {
         case SIDRA_CMD_NOP:
         case SIDRA_CMD_BARRIER: {
@@ -244,8 +257,11 @@ Slice::Step Slice::execute() {
     if (!job.operation) return fault({SIDRA_FAULT_OPCODE, c.hdr.opcode});
     job.serial = job_serial.fetch_add(1, std::memory_order_relaxed) + 1;
     job.cost = {};
+    const Cost spent = was_loaded ? queue_.loaded_cost : Cost{};
+    job.spent_ps.store(spent.device_ps, std::memory_order_relaxed);
+    job.spent_pj.store(spent.energy_pj, std::memory_order_relaxed);
     job.work = {};
-    const Env env{chip_.bus_, queue_.context, space_, chip_.array_, chip_.engine_, chip_.unit_knobs_};
+    const Env env = environment(was_loaded ? &queue_.loaded_products : nullptr);
     if (Fault f = job.operation->prepare(env, job)) return fault(f);
     // After a load it goes on where it was. Units of an MVM depend on the engine: done again, they give the same.
     const bool again = c.hdr.opcode == SIDRA_CMD_MVM || queue_.loaded_unit >= job.units;
@@ -314,7 +330,7 @@ void take_units(void* argument) {
 
 Slice::Step Slice::run_job(bool resumed) {
     Job& job = queue_.job;
-    const Env env{chip_.bus_, queue_.context, space_, chip_.array_, chip_.engine_, chip_.unit_knobs_};
+    const Env env = environment();
     if (!busy_since_) busy_since_ = chip_.host_.clock_ns(chip_.host_.self);
     if (resumed && job.operation->resume)
         if (Fault f = job.operation->resume(env, job)) return fault(f);
@@ -345,6 +361,7 @@ Slice::Step Slice::run_job(bool resumed) {
     unpublished_work_ += work;
     Cost cost = packet_cost();
     cost += job.cost;
+    cost += {job.spent_ps.load(std::memory_order_relaxed), job.spent_pj.load(std::memory_order_relaxed)};
     retire(cost);
     return Step::kRetired;
 }

@@ -32,6 +32,7 @@ class Slice {
     Step go_on(bool resumed);
     Step step();
     Fault fetch(bool* empty);
+    Env environment(const Products* loaded = nullptr);
     Step execute();
     Step loaded();
     Step run_job(bool resumed);

@@ -8,6 +8,12 @@
 #include "sidra.h"
 #include "trace.h"
 
+/* Those that may be negative. */
+static bool sidra_knob_signed(uint32_t knob)
+{
+    return knob == SIDRA_KNOB_ADC_OFFSET || knob == SIDRA_KNOB_TEMPERATURE_MC;
+}
+
 static bool sidra_knob_turn(SidraState *s, uint32_t knob, uint64_t value, Error **errp)
 {
     bool good;
@@ -44,13 +50,13 @@ static void sidra_knob_set(Object *obj, Visitor *v, const char *name, void *opaq
     uint32_t knob = GPOINTER_TO_UINT(opaque);
     uint64_t value;
 
-    if (knob == SIDRA_KNOB_ADC_OFFSET) {
-        int64_t offset; /* the one that may be negative */
+    if (sidra_knob_signed(knob)) {
+        int64_t number;
 
-        if (!visit_type_int64(v, name, &offset, errp)) {
+        if (!visit_type_int64(v, name, &number, errp)) {
             return;
         }
-        value = offset;
+        value = number;
     } else if (!visit_type_uint64(v, name, &value, errp)) {
         return;
     }
@@ -77,7 +83,7 @@ void sidra_knobs_class_init(ObjectClass *klass)
     for (uint32_t knob = 0; knob < SIDRA_KNOB_COUNT; knob++) {
         const char *name = sidra_chip_knob_name(knob);
 
-        object_class_property_add(klass, name, knob == SIDRA_KNOB_ADC_OFFSET ? "int64" : "uint64", sidra_knob_get,
+        object_class_property_add(klass, name, sidra_knob_signed(knob) ? "int64" : "uint64", sidra_knob_get,
                                   sidra_knob_set, NULL, GUINT_TO_POINTER(knob));
         object_class_property_set_description(klass, name, "fault knob");
     }

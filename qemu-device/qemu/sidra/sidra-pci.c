@@ -123,6 +123,8 @@ static bool sidra_chip_power_on(SidraState *s, Error **errp)
         .workers = s->workers,
         .seed = s->seed,
         .state_file = s->state_file,
+        .level = s->level,
+        .stuck_ppm = s->stuck_ppm,
     };
     const struct sidra_chip_host host = {
         .self = s,
@@ -337,6 +339,11 @@ static const QEnumLookup sidra_engines = {
     .size = 5,
 };
 
+static const QEnumLookup sidra_levels = {
+    .array = (const char *const[]){ [SIDRA_CHIP_FAST] = "fast", [SIDRA_CHIP_ACCURATE] = "accurate" },
+    .size = 2,
+};
+
 static bool sidra_settable(Object *obj, const char *name, Error **errp)
 {
     if (DEVICE(obj)->realized) {
@@ -370,10 +377,23 @@ static void sidra_set_engine(Object *obj, int value, Error **errp)
     }
 }
 
+static int sidra_get_level(Object *obj, Error **errp)
+{
+    return SIDRA(obj)->level;
+}
+
+static void sidra_set_level(Object *obj, int value, Error **errp)
+{
+    if (sidra_settable(obj, "level", errp)) {
+        SIDRA(obj)->level = value;
+    }
+}
+
 static const Property sidra_properties[] = {
     DEFINE_PROP_UINT32("workers", SidraState, workers, 0),
     DEFINE_PROP_UINT32("executors", SidraState, executors, 1),
     DEFINE_PROP_UINT64("seed", SidraState, seed, 0),
+    DEFINE_PROP_UINT32("stuck-ppm", SidraState, stuck_ppm, 0),
     DEFINE_PROP_STRING("state-file", SidraState, state_file),
 };
 
@@ -403,6 +423,8 @@ static void sidra_class_init(ObjectClass *klass, void *data)
     object_class_property_set_description(klass, "profile", "y1 (default), or small: for tests");
     object_class_property_add_enum(klass, "engine", "SidraEngine", &sidra_engines, sidra_get_engine, sidra_set_engine);
     object_class_property_set_description(klass, "engine", "arithmetic: auto (default), scalar, avx2, avx512, neon");
+    object_class_property_add_enum(klass, "level", "SidraLevel", &sidra_levels, sidra_get_level, sidra_set_level);
+    object_class_property_set_description(klass, "level", "fast (default): exact integers; accurate: cells, wires, ADCs");
     sidra_knobs_class_init(klass);
 }
 

@@ -50,6 +50,8 @@ struct SidraState {
     /* Properties. */
     int32_t profile;
     int32_t engine;
+    int32_t level;
+    uint32_t stuck_ppm;
     uint32_t workers;
     uint32_t executors;
     uint64_t seed;

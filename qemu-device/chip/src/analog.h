@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// Level `accurate`: what the cells of the crossbars really conduct, beside the levels that Array keeps of them (those
+// are what was asked for): formed and programmed by pulses, drifting, behind wires, read by ADCs. Costs no memory until
+// a crossbar is programmed.
+//
+// Everything random is keyed by the seed and by what it is for (physics/random.h), so results depend neither on threads
+// nor on how work is cut. Products are numbered by their object: take_products().
+#ifndef SIDRA_CHIP_ANALOG_H
+#define SIDRA_CHIP_ANALOG_H
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "cells.h"
+#include "cost_model.h"
+#include "geometry.h"
+#include "ispp.h"
+#include "lazy_memory.h"
+#include "readout.h"
+#include "sidra_chip.h"
+#include "wires.h"
+
+namespace sidra::chip {
+
+// Public: a line of 607 ohm, so 1 / 256 of that between two cells. That columns are as rows are, and that rows are
+// driven at one end, is ours.
+inline constexpr physics::Wires kWires{607.0 / 256, 607.0 / 256, false};
+
+// A rectangle of cells.
+struct CellBlock {
+    uint32_t xbar, row0, rows, col0, cols;
+};
+
+// The time that cells age by: seconds, of the device clock at the temperature that drift is given for; when the chip is
+// hotter it runs faster.
+class CellClock {
+   public:
+    explicit CellClock(const physics::CellParameters& cells);
+    double now(uint64_t device_ns) const;
+    // False: out of range, and nothing has changed.
+    bool set_temperature(int64_t milli_celsius, uint64_t device_ns);
+    bool age(uint64_t seconds, uint64_t device_ns);
+    bool set(double now, uint64_t device_ns);
+    static bool is_time(double now);  // that this clock can show
+
+   private:
+    double now_locked(uint64_t device_ns) const;
+
+    const physics::CellParameters& cells_;
+    mutable std::mutex lock_;
+    double base_ = 0;  // at since_ns_
+    uint64_t since_ns_ = 0;
+    double speed_;
+};
+
+// Thread-safe. Of one crossbar, programming and reading at once give mixed values, nothing worse. `now` is the cells'
+// clock.
+class Analog {
+   public:
+    // `stuck`: share of cells that forming leaves stuck, half of them low.
+    Analog(uint32_t xbars, double stuck, uint64_t seed);
+
+    CellClock& clock() { return clock_; }
+
+    // Programs cells to levels (row after row), and says what that took: a row at a time, each as long as its slowest
+    // cell. No lock is held meanwhile.
+    Cost program(const CellBlock& block, const uint8_t* levels, double now);
+    // The levels that are nearest to what the cells conduct.
+    void read(const CellBlock& block, uint8_t* levels, double now) const;
+    // A RESET of every cell that follows.
+    void erase(uint32_t xbar);
+    // A cell keeps a level from now on; follows again when it is programmed the next time.
+    void hold(uint32_t xbar, uint32_t cell, uint8_t level);
+    void release(uint32_t xbar, uint32_t cell);
+
+    // The part of a crossbar that an object uses, and the sums of its weights, by output.
+    struct TileShape {
+        uint32_t xbar, rows, outputs;
+        sidra_encoding encoding;
+        const int32_t* sums;
+    };
+    // A programmed tile as its ADCs see it.
+    struct Tile {
+        Tile(const TileShape& shape, const double* effective, uint64_t seed);
+        physics::Readout readout;
+        // How much too much a column gives for each unit of all inputs together, as is measured with inputs that are
+        // all the same. Taken off behind the ADCs: what wires take from all cells alike would be most of an offset
+        // code.
+        float excess[SIDRA_XBAR_COLS];
+    };
+    // Made when it is asked for first, or after conductances have changed: kTileNs.
+    std::shared_ptr<const Tile> tile(const TileShape& shape, double now);
+    bool has_tile(uint32_t xbar, double now) const;
+    static constexpr uint64_t kTileNs = 45'000'000;  // estimate for slices
+
+    // Numbers for products of the object whose first crossbar this is: the first of `count`. They begin with 0 when an
+    // object is programmed.
+    uint64_t take_products(uint32_t xbar, uint64_t count);
+    void count_clipped(uint32_t xbar, uint64_t count);
+
+    sidra_chip_xbar_report report(uint32_t xbar) const;
+    uint32_t stuck(uint32_t xbar) const { return state(xbar).stuck.load(std::memory_order_relaxed); }
+
+    // What a crossbar holds, for saving; false: nothing was ever done to it. `g` and `cells` take kXbarCells each.
+    // Nobody programs meanwhile.
+    struct Image {
+        uint32_t programs;
+        uint32_t reserved;
+        double since;
+        uint64_t products, clipped, time_ps;
+        physics::IsppTotals totals;
+    };
+    bool image(uint32_t xbar, Image* image, uint16_t* g, uint8_t* cells) const;
+    // False: no crossbar can hold this. Into one that was cleared.
+    bool restore(uint32_t xbar, const Image& image, const uint16_t* g, const uint8_t* cells);
+    void clear();  // as it left the factory
+
+   private:
+    struct State {
+        bool touched;  // cells mean something
+        uint32_t programs;
+        std::atomic<uint32_t> stuck;
+        uint64_t version;  // moves when conductances change
+        double since;      // what is stored is what they are at this time
+        std::atomic<uint64_t> products;
+        std::atomic<uint64_t> clipped;
+        physics::IsppTotals totals;
+        uint64_t time_ps;
+    };
+    struct Cached {
+        uint64_t version = 0;
+        uint32_t drift = 0;
+        std::shared_ptr<const Tile> tile;
+    };
+
+    State& state(uint32_t xbar) const { return reinterpret_cast<State*>(states_.data())[xbar]; }
+    uint16_t* g(uint32_t xbar) const { return reinterpret_cast<uint16_t*>(g_.data()) + size_t{xbar} * kXbarCells; }
+    physics::CellState* cells(uint32_t xbar) const {
+        return reinterpret_cast<physics::CellState*>(cells_.data()) + size_t{xbar} * kXbarCells;
+    }
+    std::mutex& lock(uint32_t xbar) const { return locks_[xbar % kLocks]; }
+    uint32_t drift(double seconds) const;
+    void age_locked(uint32_t xbar, double now);
+    void changed_locked(uint32_t xbar);
+    void run_ispp(const CellBlock& block, uint32_t program, const uint8_t* levels, uint16_t* g,
+                  physics::CellState* cells, physics::IsppTotals* totals, uint64_t* time_ps) const;
+    std::shared_ptr<const Tile> make_tile(const TileShape& shape, uint64_t seed, std::vector<double> g) const;
+
+    static constexpr size_t kLocks = 64;
+
+    const physics::CellParameters parameters_;
+    const uint64_t seed_;
+    const physics::Ispp ispp_;
+    CellClock clock_;
+    LazyMemory g_;       // conductances as stored, [xbar][row][column]
+    LazyMemory cells_;   // CellState, the same
+    LazyMemory states_;  // State[xbar]
+    std::vector<Cached> cached_;
+    mutable std::mutex locks_[kLocks];         // of a crossbar's state, cells and cache; short
+    mutable std::mutex making_locks_[kLocks];  // of making its tile: who else wants that one waits; taken first
+};
+
+}  // namespace sidra::chip
+
+#endif
