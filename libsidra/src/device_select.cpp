@@ -20,6 +20,8 @@
 namespace sidra {
 namespace {
 
+constexpr uint32_t kStuckMost = 1'000'000;
+static_assert(SIDRA_STUCK_NONE == SIDRA_CHIP_STUCK_NONE);
 constexpr uint32_t kWorkersMax = SIDRA_CHIP_WORKERS_MAX;
 
 struct NamedValue {
@@ -27,6 +29,7 @@ struct NamedValue {
     uint32_t value;
 };
 constexpr std::array<NamedValue, 2> kProfiles = {{{"y1", SIDRA_PROFILE_Y1}, {"small", SIDRA_PROFILE_SMALL}}};
+constexpr std::array<NamedValue, 2> kLevels = {{{"fast", SIDRA_LEVEL_FAST}, {"accurate", SIDRA_LEVEL_ACCURATE}}};
 constexpr std::array<NamedValue, 5> kEngines = {{{"auto", SIDRA_ENGINE_AUTO},
                                                  {"scalar", SIDRA_ENGINE_SCALAR},
                                                  {"avx2", SIDRA_ENGINE_AVX2},
@@ -130,12 +133,21 @@ sidra_status complete_options(const char* call, const sidra_device_options* opti
     whole.struct_size = sizeof whole;
     auto profile = raw_value(whole.profile);
     auto engine = raw_value(whole.engine);
+    auto level = raw_value(whole.level);
     if (profile == SIDRA_PROFILE_Y1) SIDRA_TRY(named_environment(call, "SIDRA_PROFILE", kProfiles, &profile));
     if (engine == SIDRA_ENGINE_AUTO) SIDRA_TRY(named_environment(call, "SIDRA_ENGINE", kEngines, &engine));
+    if (level == SIDRA_LEVEL_FAST) SIDRA_TRY(named_environment(call, "SIDRA_LEVEL", kLevels, &level));
     if (profile >= kProfiles.size())
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.profile is {}: not a sidra_profile", profile);
     if (engine >= kEngines.size())
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.engine is {}: not a sidra_engine", engine);
+    if (level >= kLevels.size())
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.level is {}: not a sidra_level", level);
+    if (whole.stuck_ppm > kStuckMost && whole.stuck_ppm != SIDRA_STUCK_NONE)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "options.stuck_ppm is {}, but a share of a million is at most {} (none: SIDRA_STUCK_NONE)",
+                    whole.stuck_ppm, kStuckMost);
+    whole.level = static_cast<sidra_level>(level);
     whole.profile = static_cast<sidra_profile>(profile);
     whole.engine = static_cast<sidra_engine>(engine);
 
@@ -150,6 +162,11 @@ sidra_status complete_options(const char* call, const sidra_device_options* opti
                     whole.workers, kWorkersMax);
     if (whole.state_file == nullptr) whole.state_file = std::getenv("SIDRA_STATE");
     if (whole.state_file != nullptr && *whole.state_file == '\0') whole.state_file = nullptr;
+    if (whole.state_file != nullptr && level == SIDRA_LEVEL_ACCURATE)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "state file \"{}\" (options.state_file or SIDRA_STATE) goes with level fast only: what cells conduct "
+                    "is not kept. Leave one of the two out",
+                    whole.state_file);
     *result = whole;
     return SIDRA_OK;
 }

@@ -22,7 +22,7 @@ namespace {
 class Select : public testing::Test {
    protected:
     static constexpr const char* kVariables[] = {"SIDRA_DEVICE",  "SIDRA_PROFILE", "SIDRA_ENGINE",
-                                                 "SIDRA_WORKERS", "SIDRA_STATE",   "SIDRA_QUIET"};
+                                                 "SIDRA_WORKERS", "SIDRA_STATE",   "SIDRA_LEVEL", "SIDRA_QUIET"};
     void SetUp() override {
         for (const char* name : kVariables) {
             if (const char* value = std::getenv(name)) saved[name] = value;
@@ -150,12 +150,18 @@ TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {
     setenv("SIDRA_PROFILE", "small", 1);
     setenv("SIDRA_ENGINE", "scalar", 1);
     setenv("SIDRA_WORKERS", "3", 1);
-    setenv("SIDRA_STATE", "of the environment", 1);
+    setenv("SIDRA_LEVEL", "accurate", 1);
     sidra_device_options options{};
     EXPECT_OK(complete_options("sidra_test", nullptr, &options));
     EXPECT_EQ(SIDRA_PROFILE_SMALL, options.profile);
     EXPECT_EQ(SIDRA_ENGINE_SCALAR, options.engine);
     EXPECT_EQ(3u, options.workers);
+    EXPECT_EQ(SIDRA_LEVEL_ACCURATE, options.level);
+    setenv("SIDRA_STATE", "of the environment", 1);
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", nullptr, &options));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "level fast only")) << sidra_last_error();
+    unsetenv("SIDRA_LEVEL");
+    EXPECT_OK(complete_options("sidra_test", nullptr, &options));
     EXPECT_STREQ("of the environment", options.state_file);
     auto given = SIDRA_INIT(sidra_device_options);
     given.engine = SIDRA_ENGINE_AVX2;
@@ -183,6 +189,7 @@ TEST_F(Select, BadOptionsAreNamed) {
     };
     bad_variable("SIDRA_PROFILE", "y2");
     bad_variable("SIDRA_ENGINE", "gpu");
+    bad_variable("SIDRA_LEVEL", "exact");
     for (const char* workers : {"-1", "two", "3x", "1025", "99999999999"}) bad_variable("SIDRA_WORKERS", workers);
     auto given = SIDRA_INIT(sidra_device_options);
     given.profile = static_cast<sidra_profile>(2);
@@ -193,6 +200,17 @@ TEST_F(Select, BadOptionsAreNamed) {
     given.engine = SIDRA_ENGINE_AUTO;
     given.workers = 1025;
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", &given, &options));
+    given.workers = 1;
+    given.level = static_cast<sidra_level>(2);
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", &given, &options));
+    given.level = SIDRA_LEVEL_ACCURATE;
+    given.stuck_ppm = 1'000'001;
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", &given, &options));
+    for (const uint32_t stuck : {0u, 1'000'000u, SIDRA_STUCK_NONE}) {
+        given.stuck_ppm = stuck;
+        EXPECT_OK(complete_options("sidra_test", &given, &options));
+        EXPECT_EQ(stuck, options.stuck_ppm);
+    }
 }
 
 TEST_F(Select, AnEngineThatThisMachineLacksIsSaid) {

@@ -109,9 +109,14 @@ typedef enum sidra_engine {
 	SIDRA_ENGINE_AUTO = 0, SIDRA_ENGINE_SCALAR = 1, SIDRA_ENGINE_AVX2 = 2, SIDRA_ENGINE_AVX512 = 3, SIDRA_ENGINE_NEON = 4
 } sidra_engine;
 
+/* fast: exact integers. accurate: what cells, wires and ADCs make of it, see docs/physics.md. */
+typedef enum sidra_level { SIDRA_LEVEL_FAST = 0, SIDRA_LEVEL_ACCURATE = 1 } sidra_level;
+
+#define SIDRA_STUCK_NONE 0xffffffffu
+
 /*
- * For an embedded chip only; a real device ignores it. The environment (SIDRA_PROFILE, SIDRA_ENGINE, SIDRA_WORKERS, SIDRA_STATE) fills what
- * is zero.
+ * For an embedded chip only; a real device ignores it. The environment (SIDRA_PROFILE, SIDRA_ENGINE, SIDRA_WORKERS, SIDRA_STATE, SIDRA_LEVEL)
+ * fills what is zero.
  */
 typedef struct sidra_device_options {
 	size_t struct_size;
@@ -124,8 +129,11 @@ typedef struct sidra_device_options {
 	 * Where the chip's cells and named weights survive the process; NULL: nowhere. A file that is empty or not there is a new chip, and
 	 * made. One chip at a time has it, of whatever process, until the device is closed: BUSY. A name is on disk when sidra_weights_publish()
 	 * returns; what is programmed later survives a killed process, and a power loss of the machine once the device is closed.
+	 * With level fast only: what cells conduct is not kept.
 	 */
 	const char *state_file;
+	sidra_level level;
+	uint32_t stuck_ppm;	/* level accurate: share of cells that never follow, up to 1,000,000; 0: 1,000; SIDRA_STUCK_NONE: none */
 } sidra_device_options;
 
 /* Opens device `index` (< sidra_device_count()). options may be NULL. An open shared chip must not be asked for other options: BUSY. */

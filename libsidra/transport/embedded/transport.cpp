@@ -43,7 +43,7 @@ bool same(const sidra_chip_config& a, const sidra_chip_config& b) {
         return std::string_view(config.state_file != nullptr ? config.state_file : "");
     };
     return a.profile == b.profile && a.engine == b.engine && a.workers == b.workers && a.seed == b.seed &&
-           file(a) == file(b);
+           a.level == b.level && a.stuck_ppm == b.stuck_ppm && file(a) == file(b);
 }
 
 // The number in an enumeration's field, which a C caller may have set to anything.
@@ -204,11 +204,12 @@ int find_card(uint32_t index, const sidra_chip_config& config, bool shared, std:
             if (!same(found.config, config))
                 return fail(
                     *detail, -EBUSY,
-                    "embedded chip {} {} with other options (profile {}, engine {}, {} workers, seed {}, {}{}); open "
-                    "it with those, or a private chip",
+                    "embedded chip {} {} with other options (profile {}, engine {}, {} workers, seed {}, level {}, "
+                    "stuck_ppm {}, {}{}); open it with those, or a private chip",
                     index, found.opens != 0 ? "is open" : "holds named weights and runs", found.config.profile,
-                    found.config.engine, found.config.workers, found.config.seed,
-                    found.state_file.empty() ? "no state file" : "state file ", found.state_file);
+                    found.config.engine, found.config.workers, found.config.seed, found.config.level,
+                    found.config.stuck_ppm, found.state_file.empty() ? "no state file" : "state file ",
+                    found.state_file);
             *card = place->second;
             return 0;
         }
@@ -235,6 +236,8 @@ int open_embedded(uint32_t index, const sidra_device_options& options, std::uniq
             .workers = options.workers,
             .seed = options.seed + (options.private_chip ? 0 : index),  // chips of one process are not the same chip
             .state_file = options.state_file,
+            .level = bits_of(options.level),
+            .stuck_ppm = options.stuck_ppm,
         };
         const bool shared = !options.private_chip;
         Registry& registry = Registry::instance();
