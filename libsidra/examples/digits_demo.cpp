@@ -22,7 +22,9 @@
 
 #include "common/output_file.h"
 #include "common/standard_files.h"
+#include "digits_accurate.h"
 #include "digits_model.h"
+#include "digits_network.h"
 #include "digits_picture.h"
 #include "sidra/sidra.h"
 
@@ -30,203 +32,20 @@ namespace sidra::digits {
 namespace {
 
 constexpr int kUsage = 2;
-constexpr uint64_t kDeadlineNs = 60'000'000'000;
-
-void check(sidra_status status, std::string_view what) {
-    if (status == SIDRA_OK) return;
-    throw std::runtime_error(fmt::format("{}: {} ({})", what, sidra_last_error(), sidra_status_string(status)));
-}
-
-template <auto kDestroy>
-struct Destroy {
-    template <class T>
-    void operator()(T* handle) const {
-        kDestroy(handle);
-    }
-};
-using Device = std::unique_ptr<sidra_device, Destroy<sidra_device_close>>;
-using Context = std::unique_ptr<sidra_context, Destroy<sidra_context_destroy>>;
-using Stream = std::unique_ptr<sidra_stream, Destroy<sidra_stream_destroy>>;
-using Buffer = std::unique_ptr<sidra_buffer, Destroy<sidra_buffer_destroy>>;
-using Weights = std::unique_ptr<sidra_weights, Destroy<sidra_weights_destroy>>;
-using Graph = std::unique_ptr<sidra_graph, Destroy<sidra_graph_destroy>>;
-
-// A buffer of `count` values, and the values.
-template <class T>
-class Array {
-   public:
-    Array(sidra_context* context, size_t count) {
-        sidra_buffer* buffer = nullptr;
-        check(sidra_buffer_create(context, count * sizeof(T), SIDRA_BUFFER_HOST, &buffer), "creating a buffer");
-        buffer_.reset(buffer);
-        void* address = nullptr;
-        check(sidra_buffer_map(buffer, &address), "mapping a buffer");
-        values_ = {static_cast<T*>(address), count};
-    }
-
-    std::span<T> values() const { return values_; }
-    sidra_ref at(size_t index) const { return {buffer_.get(), index * sizeof(T)}; }
-
-   private:
-    Buffer buffer_;
-    std::span<T> values_;
-};
-
-// What the chip itself would have spent (cost model).
-struct Cost {
-    double seconds = 0, joules = 0;
-
-    static Cost of(sidra_stream* stream) {
-        uint64_t picoseconds = 0, picojoules = 0;
-        check(sidra_stream_device_time(stream, &picoseconds, &picojoules), "asking for the device time");
-        return {static_cast<double>(picoseconds) * 1e-12, static_cast<double>(picojoules) * 1e-12};
-    }
-    Cost since(const Cost& start, double count = 1) const {
-        return {(seconds - start.seconds) / count, (joules - start.joules) / count};
-    }
-};
-
-void synchronize(sidra_stream* stream, std::string_view what) {
-    check(sidra_stream_synchronize(stream, sidra_deadline_after_ns(kDeadlineNs)), what);
-}
-
-// Runs a graph and waits; returns wall time in seconds.
-double run(sidra_stream* stream, const Graph& graph) {
-    const auto start = std::chrono::steady_clock::now();
-    check(sidra_graph_launch_async(stream, graph.get()), "launching the graph");
-    synchronize(stream, "running the graph");
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 double median(std::vector<double> values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
     return *middle;
 }
 
-// The model on the chip: programmed weights, and biases in units of the integer sums.
-class Network {
-   public:
-    // Queues the programming.
-    Network(sidra_context* context, sidra_stream* stream, const Model& model) : context_(context), model_(model) {
-        for (const Layer& layer : model.layers) {
-            sidra_weights* weights = nullptr;
-            check(sidra_weights_create_f32(context, layer.inputs, layer.outputs, layer.weights.data(), layer.outputs,
-                                           nullptr, &weights),
-                  "creating weights");
-            weights_.emplace_back(weights);
-            check(sidra_weights_program_async(stream, weights), "programming weights");
-            const float* scale = nullptr;
-            check(sidra_weights_scale(weights, &scale), "asking for the scales of weights");
-            const auto bias = biases_.emplace_back(context, layer.outputs).values();
-            for (size_t n = 0; n < bias.size(); n++) {
-                bias[n] = static_cast<int32_t>(std::lrintf(layer.bias[n] / (layer.in_scale * scale[n])));
-            }
-        }
-    }
-
-    struct Size {
-        uint64_t weights = 0;
-        uint32_t crossbars = 0;
-    };
-    Size size() const {
-        Size size;
-        for (const Weights& weights : weights_) {
-            auto info = SIDRA_INIT(sidra_weights_info);
-            check(sidra_weights_get_info(weights.get(), &info), "asking about weights");
-            size.weights += uint64_t{info.k} * info.n;
-            size.crossbars += info.crossbars;
-        }
-        return size;
-    }
-
-    const Model& model() const { return model_; }
-    sidra_context* context() const { return context_; }
-    sidra_weights* weights(size_t layer) const { return weights_[layer].get(); }
-    sidra_ref bias(size_t layer) const { return biases_[layer].at(0); }
-
-   private:
-    sidra_context* context_;
-    const Model& model_;
-    std::vector<Weights> weights_;
-    std::vector<Array<int32_t>> biases_;
-};
-
-// A recorded graph that takes `digits` images to answers, `batch` of them in each operation; with the memory that it
-// works on.
-class Recognizer {
-   public:
-    Recognizer(const Network& network, sidra_stream* stream, uint32_t digits, uint32_t batch)
-        : pixels_(network.context(), size_t{digits} * kPixels),
-          logits_(network.context(), size_t{digits} * network.model().classes()),
-          answers_(network.context(), digits) {
-        const auto& layers = network.model().layers;
-        for (size_t i = 0; i + 1 < layers.size(); i++)
-            hidden_.emplace_back(network.context(), size_t{digits} * layers[i].outputs);
-        check(sidra_graph_begin(stream), "beginning to record");
-        for (uint32_t first = 0; first < digits; first += batch) {
-            record(network, stream, first, std::min(batch, digits - first));
-        }
-        sidra_graph* graph = nullptr;
-        check(sidra_graph_end(stream, &graph), "recording the graph");
-        graph_.reset(graph);
-    }
-
-    std::span<uint8_t> pixels() const { return pixels_.values(); }
-    std::span<float> logits() const { return logits_.values(); }
-    std::span<const int32_t> answers() const { return answers_.values(); }
-    const Graph& graph() const { return graph_; }
-    uint32_t operations() const {
-        uint32_t count = 0;
-        check(sidra_graph_operations(graph_.get(), &count), "asking about the graph");
-        return count;
-    }
-
-   private:
-    // One MVM a layer: bias, rescaling and (by saturation at 0) ReLU are part of it.
-    void record(const Network& network, sidra_stream* stream, uint32_t first, uint32_t count) {
-        const auto& layers = network.model().layers;
-        for (size_t i = 0; i < layers.size(); i++) {
-            const bool last = i + 1 == layers.size();
-            auto mvm = SIDRA_INIT(sidra_mvm);
-            mvm.batch = count;
-            mvm.in_type = SIDRA_U8;
-            mvm.in = (i == 0 ? pixels_ : hidden_[i - 1]).at(size_t{first} * layers[i].inputs);
-            mvm.in_scale = layers[i].in_scale;
-            mvm.bias = network.bias(i);
-            if (last) {
-                mvm.out_type = SIDRA_F32;
-                mvm.out = logits_.at(size_t{first} * layers[i].outputs);
-            } else {
-                mvm.out_type = SIDRA_U8;
-                mvm.out = hidden_[i].at(size_t{first} * layers[i].outputs);
-                mvm.out_scale = layers[i + 1].in_scale;
-            }
-            check(sidra_mvm_async(stream, network.weights(i), &mvm), "recording a layer");
-        }
-        auto argmax = SIDRA_INIT(sidra_vec);
-        argmax.op = SIDRA_ARGMAX;
-        argmax.in_type = SIDRA_F32;
-        argmax.out_type = SIDRA_S32;
-        argmax.rows = count;
-        argmax.cols = network.model().classes();
-        argmax.in = logits_.at(size_t{first} * argmax.cols);
-        argmax.out = answers_.at(first);
-        check(sidra_vec_async(stream, &argmax), "recording the answer");
-    }
-
-    Array<uint8_t> pixels_;
-    std::vector<Array<uint8_t>> hidden_;  // codes between the layers
-    Array<float> logits_;
-    Array<int32_t> answers_;
-    Graph graph_;
-};
-
 struct Options {
     std::string model = SIDRA_DIGITS_MODEL;
     std::string engine = "auto";
     std::string profile = "y1";
     std::string out = "build/digits.svg";
+    std::string level = "fast";
+    std::string age, temperature, stuck;  // empty: as a new chip has them
+    std::string plot = "build/digits-accurate.svg";
     uint32_t batch = 0;  // 0: all digits
     uint32_t repeat = 20;
 };
@@ -238,32 +57,32 @@ const std::map<std::string, sidra_engine> kEngines = {{"auto", SIDRA_ENGINE_AUTO
                                                       {"neon", SIDRA_ENGINE_NEON}};
 const std::map<std::string, sidra_profile> kProfiles = {{"y1", SIDRA_PROFILE_Y1}, {"small", SIDRA_PROFILE_SMALL}};
 
+constexpr const char* kLevels[] = {"fast", "accurate"};
+
+sidra_device_options device_options(const Options& options) {
+    auto chosen = SIDRA_INIT(sidra_device_options);
+    chosen.engine = kEngines.at(options.engine);
+    chosen.profile = kProfiles.at(options.profile);
+    return chosen;
+}
+
 Device open_device(const Options& options) {
-    auto device_options = SIDRA_INIT(sidra_device_options);
-    device_options.engine = kEngines.at(options.engine);
-    device_options.profile = kProfiles.at(options.profile);
+    const sidra_device_options chosen = device_options(options);
     sidra_device* device = nullptr;
-    check(sidra_device_open(0, &device_options, &device), "opening the device");
+    check(sidra_device_open(0, &chosen, &device), "opening the device");
     return Device(device);
-}
-
-std::string time_text(double seconds) {
-    if (seconds < 1e-6) return fmt::format("{:.1f} ns", seconds * 1e9);
-    if (seconds < 1e-3) return fmt::format("{:.2f} µs", seconds * 1e6);
-    return fmt::format("{:.2f} ms", seconds * 1e3);
-}
-
-std::string energy_text(double joules) {
-    if (joules < 1e-9) return fmt::format("{:.1f} pJ", joules * 1e12);
-    if (joules < 1e-6) return fmt::format("{:.2f} nJ", joules * 1e9);
-    return fmt::format("{:.2f} µJ", joules * 1e6);
 }
 
 double percent(uint32_t part, uint32_t whole) { return 100.0 * part / whole; }
 
-void print_device(sidra_device* device) {
+sidra_device_info info_of(sidra_device* device) {
     auto info = SIDRA_INIT(sidra_device_info);
     check(sidra_device_get_info(device, &info), "asking about the device");
+    return info;
+}
+
+void print_device(sidra_device* device) {
+    const sidra_device_info info = info_of(device);
     std::string kind = info.model ? "a model" : "silicon";
     if (info.engine[0] != '\0') kind += fmt::format(" (engine {})", info.engine);  // only an embedded chip can tell
     fmt::print(
@@ -284,8 +103,19 @@ void print_differences(const Model& model, std::span<const int32_t> chip, std::s
     if (count == 0) fmt::print("differs    no digit: the chip answers each as the float network does\n");
 }
 
+Surroundings surroundings_of(const Options& options) {
+    Surroundings where;
+    if (!options.age.empty()) where.age = parse_age(options.age);
+    if (!options.temperature.empty()) where.temperature = parse_temperature(options.temperature);
+    if (!options.stuck.empty()) where.stuck = parse_stuck(options.stuck);
+    if (options.level != "accurate" && !(options.age + options.temperature + options.stuck).empty())
+        throw std::runtime_error("--age, --temperature and --stuck change nothing at level fast; add --level accurate");
+    return where;
+}
+
 // True if the chip's answers are plausible.
 bool demo(const Options& options) {
+    const Surroundings where = surroundings_of(options);
     const Model model = load_model(options.model);
     const uint32_t batch = options.batch ? options.batch : model.digits;
     if (batch > model.digits) {
@@ -376,11 +206,20 @@ bool demo(const Options& options) {
     tools::write_file(options.out, draw_answers(model, chip, cpu_float, headline, subtitles));
     fmt::print("picture    {}\n", options.out);
 
+    bool comparable = true;
+    if (options.level == "accurate") {
+        if (std::string_view(info_of(device.get()).transport) != "embedded")
+            throw std::runtime_error(
+                "--level accurate: this device has its level from whoever made it; SIDRA_DEVICE=embedded uses a chip "
+                "model in this process");
+        comparable = compare_levels(model, device_options(options), where, options.plot);
+    }
+
     if (!repeats) fmt::print(stderr, "sidra-demo: the chip did not give the same bits on every run\n");
     const bool plausible = chip_right + model.digits / 100.0 >= float_right;
     if (!plausible)
         fmt::print(stderr, "sidra-demo: the chip is more than one point less accurate than float on the CPU\n");
-    return repeats && plausible;
+    return repeats && plausible && comparable;
 }
 
 int run_program(int argc, char** argv) {
@@ -397,6 +236,13 @@ int run_program(int argc, char** argv) {
         ->check(CLI::Range(1u, 65536u))
         ->default_str("all");
     app.add_option("--repeat", options.repeat, "Measured runs of the graph")->check(CLI::Range(1u, 1000000u));
+    app.add_option("--level", options.level, "fast; accurate: also what cells, wires and ADCs make of it")
+        ->check(CLI::IsMember(std::vector<std::string>(std::begin(kLevels), std::end(kLevels))))
+        ->envname("SIDRA_LEVEL");
+    app.add_option("--age", options.age, "Level accurate: age of the weights, such as 90s, 12h, 30d, 1y");
+    app.add_option("--temperature", options.temperature, "Level accurate: temperature while they age, degrees Celsius");
+    app.add_option("--stuck", options.stuck, "Level accurate: share of cells that never follow, such as 0.1%");
+    app.add_option("--plot", options.plot, "Level accurate: plot to write (SVG)");
     app.add_option("--out", options.out, "Picture to write (SVG)");
     app.add_option("--model", options.model, "Network and test digits")->check(CLI::ExistingFile);
     try {
@@ -406,6 +252,7 @@ int run_program(int argc, char** argv) {
         fmt::print(stderr, "sidra-demo: {} (sidra-demo --help)\n", error.what());
         return kUsage;
     }
+    unsetenv("SIDRA_LEVEL");  // the option has it: chips here say which level they are of
     return demo(options) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

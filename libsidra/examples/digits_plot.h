@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Line plots beside each other.
+#ifndef SIDRA_EXAMPLES_DIGITS_PLOT_H
+#define SIDRA_EXAMPLES_DIGITS_PLOT_H
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sidra::digits {
+
+struct PlotPoint {
+    std::string x;  // as written below it; points are evenly spaced
+    double percent;
+};
+struct Panel {
+    std::string title;
+    std::vector<PlotPoint> points;
+};
+
+// SVG: percents, with a dashed line at `reference`.
+std::string draw_plot(const std::string& headline, const std::string& subtitle, double reference,
+                      std::span<const Panel> panels);
+
+}  // namespace sidra::digits
+
+#endif
