@@ -12,7 +12,8 @@ struct Bar {
     std::string_view key;
     std::string_view text;
     double target;
-    bool at_least;  // else at most
+    bool at_least;      // else at most
+    bool twin = false;  // of the group of that name, whose figures stand in a file of their own
 };
 
 inline constexpr std::array kBars = {
@@ -41,6 +42,12 @@ inline constexpr std::array kBars = {
     Bar{"recover_device_ms", "reset of the device and recovery of a context, ms", 2000, false},
     Bar{"victim_share", "throughput beside an endless context / alone", 0.4, true},
     Bar{"mvm_vs_embedded", "1024x1024, batch 256, in the guest: speed / embedded chip on the host", 0.7, true},
+    Bar{"ispp_cells_s", "level accurate: cells programmed a second, a core", 40e6, true, true},
+    Bar{"ispp_published_cells_s", "the same by the published loop", 15e6, true, true},
+    Bar{"geff_s", "a crossbar's effective conductances, a core, s", 0.04, false, true},
+    Bar{"accurate_tile_mvm_rate", "level accurate: products of 256 outputs a second, batch 64, a core", 800e3, true,
+        true},
+    Bar{"fast_program_cells_s", "level fast: cells programmed a second", 2e9, true, true},
 };
 
 constexpr bool met(const Bar& bar, double value) { return bar.at_least ? value >= bar.target : value <= bar.target; }

@@ -42,12 +42,14 @@ void run_vec(const Settings& settings, Report& report);
 void run_open(const Settings& settings, Report& report);
 void run_driver(const Settings& settings, Report& report);
 void run_recover(const Settings& settings, Report& report);
+void run_twin(const Settings& settings, Report& report);
 
 struct Group {
     std::string_view name;
     std::string_view text;
     void (*run)(const Settings&, Report&);
     bool needs_driver = false;  // means nothing on an embedded chip
+    bool apart = false;         // has bars, and a file of figures, of its own: not one of `all`
 };
 
 inline constexpr std::array kGroups = {
@@ -60,6 +62,8 @@ inline constexpr std::array kGroups = {
     Group{"driver", "no-ops through user and kernel queues of the kernel driver, against NVMe", run_driver, true},
     Group{"recover", "resets and recovery on the kernel driver, and a context beside an endless one", run_recover,
           true},
+    Group{"twin", "level accurate on one core: programming by pulses, wires, products; programming at level fast",
+          run_twin, false, true},
 };
 
 // The hidden runs in fresh processes that run_open() starts; they print their figures for it.

@@ -70,12 +70,13 @@ std::vector<const Group*> chosen_groups(const Options& options) {
             name == "all" || std::any_of(kGroups.begin(), kGroups.end(), [&](auto& g) { return g.name == name; });
         if (!known)
             throw UsageError(
-                fmt::format("unknown group '{}': noop, copy, mvm, vec, open, driver, recover or all", name));
+                fmt::format("unknown group '{}': noop, copy, mvm, vec, open, driver, recover, twin or all", name));
     }
     const bool all = options.groups.empty() || std::count(options.groups.begin(), options.groups.end(), "all") > 0;
     std::vector<const Group*> groups;
     for (const Group& group : kGroups) {
-        if ((all && !group.needs_driver) || std::count(options.groups.begin(), options.groups.end(), group.name) > 0)
+        if ((all && !group.needs_driver && !group.apart) ||
+            std::count(options.groups.begin(), options.groups.end(), group.name) > 0)
             groups.push_back(&group);
     }
     return groups;
@@ -145,14 +146,14 @@ int run(const Options& options) {
         print_list();
         return 0;
     }
-    const auto of_a_driver =
-        std::count_if(groups.begin(), groups.end(), [](auto* group) { return group->needs_driver; });
-    const auto all_of_a_driver =
-        std::count_if(kGroups.begin(), kGroups.end(), [](auto& group) { return group.needs_driver; });
-    const size_t whole = of_a_driver != 0 ? all_of_a_driver : kGroups.size() - all_of_a_driver;
-    if (!options.figures.empty() && groups.size() != whole) {
-        throw UsageError("--figures takes all groups (name none beside it), or driver and recover");
-    }
+    // A file of figures is of all groups that share it.
+    const auto beside_first = [&](const Group& group) {
+        return group.needs_driver == groups.front()->needs_driver && group.apart == groups.front()->apart;
+    };
+    const auto whole = static_cast<size_t>(std::count_if(kGroups.begin(), kGroups.end(), beside_first));
+    const bool alike = std::all_of(groups.begin(), groups.end(), [&](auto* group) { return beside_first(*group); });
+    if (!options.figures.empty() && (!alike || groups.size() != whole))
+        throw UsageError("--figures takes all groups (name none beside it), or driver and recover, or twin");
     if (!options.figures.empty() && !unfit_build().empty()) {
         throw Error(
             fmt::format("this sidra-bench is {}: its figures would mean nothing (use a release build)", unfit_build()));
@@ -203,7 +204,7 @@ int run(const Options& options) {
     if (!options.figures.empty()) {
         Json::Object tail = where;
         tail.emplace_back("peers", peers_line());
-        tools::write_file(options.figures, report.figures(std::move(tail)));
+        tools::write_file(options.figures, report.figures(std::move(tail), groups.front()->apart));
     }
     return 0;
 }
@@ -211,9 +212,9 @@ int run(const Options& options) {
 int main_inner(int argc, char** argv) {
     Options options;
     CLI::App app("Measures a SIDRA chip and its stack, beside named peers in the same run.", "sidra-bench");
-    app.footer("Groups: noop, copy, mvm, vec, open, driver, recover, or all. See sidra-bench(1).");
+    app.footer("Groups: noop, copy, mvm, vec, open, driver, recover, twin, or all. See sidra-bench(1).");
     app.add_option("group", options.groups,
-                   "what to measure (with any option and no group: all, which is all but driver and recover)");
+                   "what to measure (with any option and no group: all, which is all but driver, recover and twin)");
     app.add_option("--engine", options.engine, "engine of the chip model: auto, scalar, avx2, avx512, neon");
     app.add_option("--workers", options.workers, "threads of the chip and of its peers (default: one a CPU)")
         ->check(CLI::Range(1, 256));
@@ -240,7 +241,7 @@ int main_inner(int argc, char** argv) {
         throw UsageError(e.what());
     }
     if (argc < 2)
-        throw UsageError("nothing to measure: name groups (noop, copy, mvm, vec, open, driver, recover) or all");
+        throw UsageError("nothing to measure: name groups (noop, copy, mvm, vec, open, driver, recover, twin) or all");
     return run(options);
 }
 

@@ -119,10 +119,11 @@ std::string Report::json(Json::Object head) const {
     return Json(std::move(head)).text() + '\n';
 }
 
-std::string Report::figures(Json::Object tail) const {
+std::string Report::figures(Json::Object tail, bool twin) const {
     Json::Object flat;
     std::string restless;
     for (const Bar& b : kBars) {
+        if (b.twin != twin) continue;
         const Measured* m = bar(b.key);
         flat.emplace_back(b.key, m != nullptr ? Json(m->value) : Json());
         if (m != nullptr && !m->settled) restless += (restless.empty() ? "" : ", ") + m->key;

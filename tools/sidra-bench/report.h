@@ -72,7 +72,7 @@ class Report {
 
     // `head` comes first. A bar that was not measured is null.
     std::string json(Json::Object head) const;
-    std::string figures(Json::Object tail) const;
+    std::string figures(Json::Object tail, bool twin) const;  // of these bars
 
    private:
     struct Measured {
