@@ -251,6 +251,67 @@ TEST(Readout, ResolutionOfTheAdcAgainstTheTable) {
     }
 }
 
+// MVM error by the error of cells, of both codes, as computed in NumPy for weights and inputs of these kinds: why pairs
+// are the default. "Of G_max" stays within the range; "of itself" is a share of each cell's conductance.
+TEST(Readout, ErrorsOfCellsAgainstTheTable) {
+    struct Row {
+        double of_g_max, of_itself, on_off;
+        double differential, offset;  // of the outputs' RMS
+    };
+    for (const Row& row :
+         {Row{0.05, 0, 100, 0.175, 0.30}, Row{0, 0.05, 100, 0.052, 0.17}, Row{0, 0.05, 10, 0.068, 0.20}}) {
+        for (const sidra_encoding encoding : kEncodings) {
+            const double expected = encoding == SIDRA_ENCODING_DIFFERENTIAL ? row.differential : row.offset;
+            Problem problem(encoding, 256);
+            ReadoutParameters parameters = ideal();
+            parameters.on_off = row.on_off;
+            problem.g = conductances(problem.weights, encoding, row.on_off);
+            std::normal_distribution<double> normal;
+            for (double& g : problem.g) {
+                g *= 1 + row.of_itself * normal(problem.random);
+                if (row.of_g_max != 0) g = std::clamp(g + row.of_g_max * normal(problem.random), 1 / row.on_off, 1.0);
+            }
+            const Readout readout(problem.g.data(), encoding, parameters, 1, 0);
+            const double error = problem.error(problem.read(readout));
+            EXPECT_NEAR(error / expected, 1, 0.1) << row.of_g_max << ", " << row.of_itself << ", " << encoding;
+        }
+    }
+}
+
+// The discrete Fourier transform under a proportional error of 15 %: a tutorial of CrossSim (Sandia, "MVM and DFT")
+// finds offset codes 1.73 times as wrong as pairs. By hand: a pair errs by w^2, of which the mean is 1/2, an offset
+// cell by (1 + w)^2, of which it is 3/2.
+TEST(Readout, DftErrsByTheRootOfThreeMoreWithAnOffset) {
+    constexpr double kTurn = 6.283185307179586;
+    double error[2];
+    for (const sidra_encoding encoding : kEncodings) {
+        Problem problem(encoding, 128);
+        ReadoutParameters parameters = ideal();
+        parameters.on_off = 1000;
+        for (uint32_t row = 0; row < kRows; row++)
+            for (uint32_t n = 0; n < problem.outputs(); n++)  // cosines, then sines
+                problem.weights[row * problem.outputs() + n] =
+                    127 * std::cos(kTurn * (row * (n / 2) / 256.0 + (n % 2 ? 0.25 : 0)));
+        // An image of stripes.
+        for (uint32_t b = 0; b < problem.vectors; b++)
+            for (uint32_t row = 0; row < kRows; row++)
+                problem.in[b * kRows + row] =
+                    static_cast<uint8_t>(128 + 120 * std::sin(0.13 * row + 0.05 * b) * std::cos(0.31 * row));
+        problem.g = conductances(problem.weights, encoding, parameters.on_off);
+        std::normal_distribution<double> normal;
+        for (double& g : problem.g) g = std::max(0.0, g * (1 + 0.15 * normal(problem.random)));
+        const Readout readout(problem.g.data(), encoding, parameters, 1, 0);
+        const auto out = problem.read(readout);
+        double squares = 0;
+        for (uint32_t b = 0; b < problem.vectors; b++)
+            for (uint32_t n = 2; n < 128; n++)  // without the constant one, and the same for both
+                squares += std::pow(out[b * problem.outputs() + n] - problem.exact(b, n), 2);
+        error[encoding == SIDRA_ENCODING_OFFSET] = std::sqrt(squares);
+    }
+    EXPECT_GT(error[1] / error[0], 1.6);
+    EXPECT_LT(error[1] / error[0], 1.9);
+}
+
 TEST(Readout, CutsAndCountsWhatIsOutOfRange) {
     Problem problem(SIDRA_ENCODING_DIFFERENTIAL, 64);
     ReadoutParameters parameters = ideal();
