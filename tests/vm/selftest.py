@@ -20,31 +20,31 @@ SILENT = "1 cases failed, and its exit status does not say so"
 # Name of the boot: options, tests with what has to be said of them (None: it passes), what the console has to tell.
 BOOTS = {
     "tests": (
-        ["--smp", "2", "--grace", "30"],
+        ["--smp", "2", "--grace", "60"],
         [
-            ("passes", 20, "true", None),
-            ("fails", 20, "false", "exit status 1"),
-            ("crashes", 20, "kill -SEGV $$", "signal SIGSEGV"),
-            ("missing", 20, "/no/such/test", "exit status 127"),
-            ("tap", 20, "printf 'ok 1 - good\\nnot ok 2 - bad\\n'", SILENT),
-            ("google", 20, "printf '[       OK ] A.Good (0 ms)\\n[  FAILED  ] A.Bad (0 ms)\\n'", SILENT),
-            ("empty", 20, "echo '[==========] 0 tests from 0 test suites ran. (0 ms total)'", "no case of it ran"),
+            ("passes", 60, "true", None),
+            ("fails", 60, "false", "exit status 1"),
+            ("crashes", 60, "kill -SEGV $$", "signal SIGSEGV"),
+            ("missing", 60, "/no/such/test", "exit status 127"),
+            ("tap", 60, "printf 'ok 1 - good\\nnot ok 2 - bad\\n'", SILENT),
+            ("google", 60, "printf '[       OK ] A.Good (0 ms)\\n[  FAILED  ] A.Bad (0 ms)\\n'", SILENT),
+            ("empty", 60, "echo '[==========] 0 tests from 0 test suites ran. (0 ms total)'", "no case of it ran"),
             ("sleeps", 2, "sleep 1000", "not done after 2 s"),
-            ("waits", 3, BROKEN + "wait", "not done after 3 s"),
-            ("leaves", 20, "sleep 1000 & exec true", "left 1 processes running"),
-            ("expects", 20, "echo 'sidra-vm: expect WARNING: on purpose' >/dev/kmsg; echo 'WARNING: on purpose' >/dev/kmsg", None),
-            ("expected", 20, "echo 'WARNING: on purpose' >/dev/kmsg", "the kernel complained"),
-            ("warns", 20, BROKEN + "warn", r"the kernel complained, the kernel is tainted \(W\)"),
-            ("still-passes", 20, "rmmod broken", None),
-            ("asks", 20, "ask-host stop 0", None),
-            ("asks-too-much", 20, "ask-host reach-for-the-moon", "exit status 1"),
+            ("waits", 10, BROKEN + "wait", "not done after 10 s"),
+            ("leaves", 60, "sleep 1000 & exec true", "left 1 processes running"),
+            ("expects", 60, "echo 'sidra-vm: expect WARNING: on purpose' >/dev/kmsg; echo 'WARNING: on purpose' >/dev/kmsg", None),
+            ("expected", 60, "echo 'WARNING: on purpose' >/dev/kmsg", "the kernel complained"),
+            ("warns", 60, BROKEN + "warn", r"the kernel complained, the kernel is tainted \(W\)"),
+            ("still-passes", 60, "rmmod broken", None),
+            ("asks", 60, "ask-host stop 0", None),
+            ("asks-too-much", 60, "ask-host reach-for-the-moon", "exit status 1"),
             # A folder of the host's is mounted.
-            ("stays", 20, "ask-host migrate", "exit status 1"),
+            ("stays", 60, "ask-host migrate", "exit status 1"),
             # It stands still when that is found out.
-            ("asks-wrongly", 20, "ask-host stop never", "exit status 1"),
-            ("overruns", 20, BROKEN + "overrun && rmmod broken", r"the kernel complained, the kernel is tainted \(B\)"),
-            ("stuck", 3, BROKEN + "stuck", "cannot be killed"),
-            ("too-late", 20, "true", "did not run"),
+            ("asks-wrongly", 60, "ask-host stop never", "exit status 1"),
+            ("overruns", 60, BROKEN + "overrun && rmmod broken", r"the kernel complained, the kernel is tainted \(B\)"),
+            ("stuck", 10, BROKEN + "stuck", "cannot be killed"),
+            ("too-late", 60, "true", "did not run"),
             ("guest", None, None, "Bail out! a process cannot be killed"),
         ],
         [r"WARNING: CPU: .*broken_init", r"Redzone", r"sysrq: Show Blocked State"],
@@ -52,8 +52,8 @@ BOOTS = {
     "spins": (
         ["--smp", "1", "--grace", "20"],
         [
-            ("spins", 1, BROKEN + "spin", "the guest did not survive it"),
-            ("too-late", 20, "true", "did not run"),
+            ("spins", 20, BROKEN + "spin", "the guest did not survive it"),  # and this one to spin
+            ("too-late", 60, "true", "did not run"),
             ("guest", None, None, "the guest hangs in spins"),
         ],
         [r"RIP: 0010:broken_init", r"Kernel panic - not syncing: NMI"],
@@ -61,9 +61,9 @@ BOOTS = {
     "panics": (
         ["--smp", "1"],
         [
-            ("oopses", 20, BROKEN + "oops", r"exit status 137, the kernel complained, the kernel is tainted \(D\)"),
-            ("survives", 20, "true", None),
-            ("panics", 20, "echo c >/proc/sysrq-trigger", "the guest did not survive it"),
+            ("oopses", 60, BROKEN + "oops", r"exit status 137, the kernel complained, the kernel is tainted \(D\)"),
+            ("survives", 60, "true", None),
+            ("panics", 60, "echo c >/proc/sysrq-trigger", "the guest did not survive it"),
             ("guest", None, None, "the guest ended in panics"),
         ],
         [r"Kernel panic - not syncing: sysrq triggered crash"],
@@ -72,8 +72,8 @@ BOOTS = {
     "awake": (
         ["--smp", "1"],
         [
-            ("does-not-sleep", 20, "ask-host wake", None),
-            ("ends", 20, "busybox poweroff -f", "the guest did not survive it"),
+            ("does-not-sleep", 60, "ask-host wake", None),
+            ("ends", 60, "busybox poweroff -f", "the guest did not survive it"),
             ("guest", None, None, "wake: .*"),
         ],
         [],
@@ -82,13 +82,13 @@ BOOTS = {
     "debug": (
         ["--smp", "2", "--kernel", "debug"],
         [
-            ("passes", 20, "true", None),
+            ("passes", 60, "true", None),
             # First of all: after any report lockdep is off.
-            ("inverts", 20, BROKEN_DEBUG + "invert && rmmod broken", r"the kernel complained"),
-            ("overruns", 20, BROKEN_DEBUG + "overrun && rmmod broken", r"the kernel complained, the kernel is tainted \(B\)"),
-            ("sleeps", 20, BROKEN_DEBUG + "sleep && rmmod broken", r"the kernel complained, the kernel is tainted \(W\)"),
-            ("warns", 20, BROKEN_DEBUG + "warn && rmmod broken", "the kernel complained"),  # tainted it is already
-            ("leaks", 20, BROKEN_DEBUG + "leak && rmmod broken", None),
+            ("inverts", 60, BROKEN_DEBUG + "invert && rmmod broken", r"the kernel complained"),
+            ("overruns", 60, BROKEN_DEBUG + "overrun && rmmod broken", r"the kernel complained, the kernel is tainted \(B\)"),
+            ("sleeps", 60, BROKEN_DEBUG + "sleep && rmmod broken", r"the kernel complained, the kernel is tainted \(W\)"),
+            ("warns", 60, BROKEN_DEBUG + "warn && rmmod broken", "the kernel complained"),  # tainted it is already
+            ("leaks", 60, BROKEN_DEBUG + "leak && rmmod broken", None),
             ("debug-end", None, None, "exit status 1, the kernel complained"),
         ],
         [r"WARNING: CPU: .*broken_init", r"BUG: KASAN: slab-out-of-bounds in broken_init", r"sleeping function called from invalid context", r"possible circular locking dependency",
