@@ -220,24 +220,30 @@ bool StateFile::genuine(const RecordHead& head, uint64_t at) const {
            head.sum == sum_of(head, salt_);
 }
 
+// What the file ends before is not there; what the disk does not give must not be taken for that.
+size_t StateFile::read(const File& file, void* data, size_t bytes, uint64_t at) const {
+    const ssize_t got = file.read(data, bytes, at);
+    if (got < 0) bad("it cannot be read at offset " + std::to_string(at) + ": " + text_of(static_cast<int>(got)));
+    return static_cast<size_t>(got);
+}
+
 bool StateFile::head_at(const File& file, uint64_t at, RecordHead* head) const {
-    return file.read(head, sizeof *head, at) == sizeof *head && genuine(*head, at);
+    return read(file, head, sizeof *head, at) == sizeof *head && genuine(*head, at);
 }
 
 bool StateFile::payload_at(const File& file, const RecordHead& head, std::vector<uint8_t>* payload) const {
     payload->resize(filled(head.bytes));
-    return file.read(payload->data(), payload->size(), head.at + sizeof head) ==
-               static_cast<ssize_t>(payload->size()) &&
+    return read(file, payload->data(), payload->size(), head.at + sizeof head) == payload->size() &&
            payload_sum(*payload, salt_) == head.payload_sum;
 }
 
 // The farthest offset that a record behind `from` says was on disk before it.
 uint64_t StateFile::claim_behind(uint64_t from) const {
     uint64_t farthest = 0;
-    std::vector<uint8_t> piece(kPiece);
-    for (uint64_t begin = from; begin < size_; begin += kPiece) {
-        const ssize_t got = file_->read(piece.data(), piece.size(), begin);
-        for (uint64_t at = 0; got > 0 && at + sizeof(RecordHead) <= static_cast<uint64_t>(got); at += kAlign) {
+    std::vector<uint8_t> piece(std::min<uint64_t>(kPiece, size_ - from));
+    for (uint64_t begin = from; begin < size_; begin += piece.size()) {
+        const size_t got = read(*file_, piece.data(), piece.size(), begin);
+        for (uint64_t at = 0; at + sizeof(RecordHead) <= got; at += kAlign) {
             RecordHead head;
             std::memcpy(&head, piece.data() + at, sizeof head);
             if (genuine(head, begin + at)) farthest = std::max(farthest, head.synced);
@@ -250,7 +256,7 @@ void StateFile::find_records() {
     if (const int error = file_->size(&size_)) bad("its size cannot be read: " + text_of(error));
     if (size_ == 0) return;
     FileHead head{};
-    if (file_->read(&head, sizeof head, 0) < static_cast<ssize_t>(sizeof kFileMagic) ||
+    if (read(*file_, &head, sizeof head, 0) < sizeof kFileMagic ||
         std::memcmp(head.magic, kFileMagic, sizeof head.magic) != 0)
         bad(std::memcmp(head.magic, kFormerTag, sizeof kFormerTag) == 0
                 ? "it was written by an earlier version of the model, in a format that is not read any more. Move it "

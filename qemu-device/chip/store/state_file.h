@@ -92,6 +92,7 @@ class StateFile {
 
     void find_records();
     uint64_t last_whole(uint64_t end, uint64_t synced);
+    size_t read(const File& file, void* data, size_t bytes, uint64_t at) const;
     bool head_at(const File& file, uint64_t at, RecordHead* head) const;
     bool payload_at(const File& file, const RecordHead& head, std::vector<uint8_t>* payload) const;
     bool genuine(const RecordHead& head, uint64_t at) const;
