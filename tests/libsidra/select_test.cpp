@@ -21,8 +21,8 @@ namespace {
 
 class Select : public testing::Test {
    protected:
-    static constexpr const char* kVariables[] = {"SIDRA_DEVICE",  "SIDRA_PROFILE", "SIDRA_ENGINE",
-                                                 "SIDRA_WORKERS", "SIDRA_STATE",   "SIDRA_LEVEL", "SIDRA_QUIET"};
+    static constexpr const char* kVariables[] = {"SIDRA_DEVICE", "SIDRA_PROFILE", "SIDRA_ENGINE", "SIDRA_WORKERS",
+                                                 "SIDRA_STATE",  "SIDRA_LEVEL",   "SIDRA_QUIET"};
     void SetUp() override {
         for (const char* name : kVariables) {
             if (const char* value = std::getenv(name)) saved[name] = value;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The physics of level `accurate`: programming by pulses, the wires' solution, products. One core, no chip around it;
+// The physics of level `accurate`: programming by pulses, the wires' solution, products, without a chip around it;
 // beside it what level `fast` takes to program, through the chip.
 #include <fmt/format.h>
 
 #include <functional>
 #include <random>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "cells.h"
@@ -81,22 +82,33 @@ void add(const Settings& settings, Report& report, Table* table, const Row& row,
 
 template <class F>
 auto repeated(F&& once) {
-    return [once](uint64_t calls) {
-        for (uint64_t i = 0; i < calls; i++) once();
+    return [once](uint64_t calls, auto&... arguments) {
+        for (uint64_t i = 0; i < calls; i++) once(arguments...);
     };
 }
 
 }  // namespace
 
 void run_twin(const Settings& settings, Report& report) {
-    Table table({"one core, 256x256 cells", "", "unit", "a call"});
-    Crossbar crossbar;
+    run_firmware(settings, report);
+    Table table({"256x256 cells, one core", "", "unit", "a call"});
+    Crossbar crossbar, other;
     const physics::Ispp published(crossbar.cells, physics::ispp_defaults(IsppMode::kAsPublished), kSeed),
         sized(crossbar.cells, physics::ispp_defaults(IsppMode::kErrorSized), kSeed);
-    add(settings, report, &table, {"ispp_published_cells_s", "programming, the published loop", kCells, "cells/s"},
-        repeated([&] { crossbar.program(published); }));
-    add(settings, report, &table, {"ispp_cells_s", "programming, pulses sized by the error", kCells, "cells/s"},
-        repeated([&] { crossbar.program(sized); }));
+    const auto on_two_cores = [&](const physics::Ispp& ispp) {
+        return [&crossbar, &other, &ispp](uint64_t calls) {
+            const auto program = repeated([&](Crossbar& its) { its.program(ispp); });
+            std::thread beside([&] { program(calls, other); });
+            program(calls, crossbar);
+            beside.join();
+        };
+    };
+    add(settings, report, &table,
+        {"ispp_published_cells_s", "programming, the published loop, two cores", 2 * kCells, "cells/s"},
+        on_two_cores(published));
+    add(settings, report, &table,
+        {"ispp_cells_s", "programming, pulses sized by the error, two cores", 2 * kCells, "cells/s"},
+        on_two_cores(sized));
 
     physics::EffectiveConductance wires;
     const std::vector<double> siemens = crossbar.siemens();

@@ -43,6 +43,7 @@ void run_open(const Settings& settings, Report& report);
 void run_driver(const Settings& settings, Report& report);
 void run_recover(const Settings& settings, Report& report);
 void run_twin(const Settings& settings, Report& report);
+void run_firmware(const Settings& settings, Report& report);  // part of twin
 
 struct Group {
     std::string_view name;
@@ -62,7 +63,7 @@ inline constexpr std::array kGroups = {
     Group{"driver", "no-ops through user and kernel queues of the kernel driver, against NVMe", run_driver, true},
     Group{"recover", "resets and recovery on the kernel driver, and a context beside an endless one", run_recover,
           true},
-    Group{"twin", "level accurate on one core: programming by pulses, wires, products; programming at level fast",
+    Group{"twin", "level accurate: programming by pulses, wires, products; programming at level fast; firmware",
           run_twin, false, true},
 };
 

@@ -69,8 +69,9 @@ int fail(char* error, size_t size, const char* text, int code = ENODEV) {
 }
 
 constexpr const char* kKnobNames[SIDRA_KNOB_COUNT] = {
-    "dma-error-at",   "lose-msix", "spurious-msix", "link-lost", "corrupt-fetch", "slow-tile-ns",  "no-quiesce-ack",
-    "stuck-cell",     "adc-offset", "stall",        "lie",       "firmware-hang", "firmware-panic", "temperature-mc", "age-s"};
+    "dma-error-at", "lose-msix",      "spurious-msix",  "link-lost",      "corrupt-fetch",
+    "slow-tile-ns", "no-quiesce-ack", "stuck-cell",     "adc-offset",     "stall",
+    "lie",          "firmware-hang",  "firmware-panic", "temperature-mc", "age-s"};
 
 constexpr const char* kLieNames[SIDRA_LIE_COUNT] = {"none",         "timeline-ahead", "timeline-back", "run-state",
                                                     "fault-record", "admin-status",   "admin-result",  "int-status",
@@ -112,8 +113,8 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
                                                                             : config->stuck_ppm;
             analog = std::make_unique<sidra::chip::Analog>(geometry.xbars(), ppm / double{kMillion}, config->seed);
         }
-        auto made = std::make_unique<sidra_chip>(geometry, *engine, workers, config->seed, config->state_file != nullptr,
-                                                 std::move(analog), *host);
+        auto made = std::make_unique<sidra_chip>(geometry, *engine, workers, config->seed,
+                                                 config->state_file != nullptr, std::move(analog), *host);
         if (config->state_file) made->open_state_file(config->state_file);
         *chip = made.release();
     } catch (const sidra::chip::StateFileError& e) {
