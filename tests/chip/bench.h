@@ -41,6 +41,14 @@ class Context;
 #define SIDRA_TEST_TSAN 1
 #endif
 #endif
+// Any sanitizer takes a second to solve for the wires of a crossbar, at level accurate: less of that.
+#if defined(SIDRA_TEST_TSAN) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+inline constexpr bool kSanitized = __has_feature(address_sanitizer);
+#else
+inline constexpr bool kSanitized = false;
+#endif
 constexpr unsigned rounds(unsigned usual) {
 #ifdef SIDRA_TEST_TSAN
     return (usual + 9) / 10;

@@ -102,7 +102,8 @@ TEST(NoMemory, AnyOneAllocationFails) {
 // Some of them: each try solves for the wires of four crossbars.
 TEST(NoMemory, AllocationsFailAtLevelAccurate) {
     uint64_t first = 0;
-    for (; failures_of(first, 1, SIDRA_CHIP_ACCURATE) != 0 && first < 1'000'000; first += kStep + first / 2) {
+    for (; failures_of(first, 1, SIDRA_CHIP_ACCURATE) != 0 && first < 1'000'000;
+         first += kStep + (kSanitized ? 3 * first : first / 2)) {
         ASSERT_FALSE(HasFailure()) << "allocation " << first;
     }
     EXPECT_GT(first, 30u) << "cells, wires and readouts need memory, too";

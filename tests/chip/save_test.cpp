@@ -138,14 +138,17 @@ TEST(Save, HalfDoneAnalogQueuesGoOnBitExact) {
         *result = {context.get<int32_t>(out, 2 * kBatch * kCols), context.get<int8_t>(read, kRows * kCols),
                    queue.state().device_ps, queue.state().energy_pj};
     };
+    unsigned all = 0;
     for (const unsigned slices : {1u, 2u, 4u, 7u, 10u, 12u}) {
+        if (kSanitized && slices % 2) continue;
         SCOPED_TRACE(slices);
+        all++;
         Result moved, stayed;
         run(slices, true, &moved);
         run(slices, false, &stayed);
         EXPECT_TRUE(moved == stayed);
     }
-    EXPECT_GT(middles, 4u) << "the test has looked at nothing";
+    EXPECT_GE(middles, all - 1) << "the test has looked at nothing";
 }
 
 TEST(Save, CallsWaitsAndArmsGoOn) {
@@ -301,7 +304,9 @@ TEST(Save, CellsOwnersWearAndStuckCells) {
 class SaveLevel : public testing::TestWithParam<uint32_t> {
    protected:
     BenchOptions chip() const { return {.level = GetParam()}; }
-    unsigned cost() const { return GetParam() == SIDRA_CHIP_ACCURATE ? 5 : 1; }  // its streams are so much longer
+    unsigned cost() const {
+        return GetParam() != SIDRA_CHIP_ACCURATE ? 1 : kSanitized ? 25 : 5;
+    }  // its streams are so much longer
 };
 INSTANTIATE_TEST_SUITE_P(, SaveLevel, testing::Values(SIDRA_CHIP_FAST, SIDRA_CHIP_ACCURATE), [](const auto& info) {
     return std::string(info.param == SIDRA_CHIP_ACCURATE ? "Accurate" : "Fast");
