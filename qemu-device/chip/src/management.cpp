@@ -2,6 +2,7 @@
 #include "management.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "factory/factory.h"
@@ -26,7 +27,7 @@ void Management::fill_flash() {
     const auto fill = [&](uint32_t slot, const uint8_t* begin, const uint8_t* end) {
         std::copy(begin, end, flash.begin() + SIDRA_MGMT_FLASH_SLOT(slot));
     };
-    std::fill(flash.begin(), flash.end(), management::Flash::kErased);
+    std::memset(flash.data(), management::Flash::kErased, flash.size());
     fill(SIDRA_MGMT_SLOT_A, sidra_factory_runtime, sidra_factory_runtime_end);
     fill(SIDRA_MGMT_SLOT_RECOVERY, sidra_factory_recovery, sidra_factory_recovery_end);
 }

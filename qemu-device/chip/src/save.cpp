@@ -149,8 +149,7 @@ template <typename F>
 void for_each_page(uint32_t tag, const uint8_t* data, size_t bytes, F&& visit, uint8_t empty = 0) {
     for (uint64_t number = 0; number < bytes / kPage; number++) {
         const uint8_t* page = data + number * kPage;
-        if (std::any_of(page, page + kPage, [=](uint8_t byte) { return byte != empty; }))
-            visit(page_chunk(tag, number, page));
+        if (page[0] != empty || std::memcmp(page, page + 1, kPage - 1) != 0) visit(page_chunk(tag, number, page));
     }
 }
 
@@ -373,7 +372,7 @@ const char* Chip::load_head(uint32_t version, const std::vector<uint8_t>& data) 
     if (head.level != level() || head.reserved) return "saved state of another level of the model";
     std::memcpy(uuid_, head.uuid, sizeof uuid_);
     const std::span<uint8_t> flash = management_.unit().flash().bytes();
-    std::fill(flash.begin(), flash.end(), management::Flash::kErased);
+    std::memset(flash.data(), management::Flash::kErased, flash.size());
     return nullptr;
 }
 
