@@ -14,6 +14,8 @@ namespace {
 // The executor looks again now and then: a lost kick or interrupt costs latency, never a hang.
 constexpr uint64_t kRecheckNs = 500'000'000;
 constexpr uint64_t kArmedRecheckNs = 50'000'000;  // while eventfds are armed, which nobody else looks at
+// What the chip wants by itself after that may be late: else each beat of its firmware's heart would wake a CPU.
+constexpr uint64_t kSoonNs = 50'000'000;
 
 ChipHost& host_of(void* self) { return *static_cast<ChipHost*>(self); }
 
@@ -90,7 +92,8 @@ uint64_t ChipHost::idle() {
         most = kArmedRecheckNs;
     }
     const uint64_t due = sidra_chip_due_ns(chip_), now = monotonic_ns();
-    return due > now ? std::min(most, due - now) : 0;
+    const uint64_t away = due > now ? due - now : 0;
+    return away < kSoonNs ? away : most;
 }
 
 bool ChipHost::help(bool (*enough)(void*), void* argument) {
