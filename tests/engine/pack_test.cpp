@@ -66,6 +66,25 @@ TEST(Pack, SumsOfExtremeChanges) {
     }
 }
 
+// Every weight, at every place of a vector, and nothing behind the last pair.
+TEST(Levels, OfPairs) {
+    for (const Engine* engine : engines()) {
+        for (const uint32_t n : {1u, 15u, 16u, 17u, 33u, 128u}) {
+            for (int first = -127; first <= 127; ++first) {
+                Guarded<int8_t> weights(n);
+                Guarded<uint8_t> levels(2 * size_t{n});
+                for (uint32_t i = 0; i < n; ++i) weights[i] = static_cast<int8_t>((first + 127 + i * 37) % 255 - 127);
+                engine->pair_levels(weights.data(), levels.data(), n);
+                for (uint32_t i = 0; i < n; ++i) {
+                    const int plus = levels[2 * i], minus = levels[2 * i + 1];
+                    ASSERT_EQ(2 * weights[i], plus - minus) << engine->name << ", pair " << i << " of " << n;
+                    ASSERT_TRUE(plus == 0 || minus == 0) << engine->name << ", weight " << int{weights[i]};
+                }
+            }
+        }
+    }
+}
+
 template <class T>
 void check_transpose(uint32_t rows, uint32_t cols) {
     Random random(rows * 1000 + cols);

@@ -10,6 +10,7 @@
 namespace sidra::engine {
 
 constinit const Engine kAvx512Engine = {
-    "avx512", SIDRA_CHIP_ENGINE_AVX512, avx512_mvm, quantize_u8, bias_u8, scale, vec, pool, transpose, pack};
+    "avx512", SIDRA_CHIP_ENGINE_AVX512, avx512_mvm, quantize_u8, bias_u8, scale, vec, pool, transpose, pair_levels,
+    pack};
 
 }  // namespace sidra::engine

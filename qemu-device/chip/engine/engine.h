@@ -98,6 +98,9 @@ struct Engine {
     void (*vec)(const Vec&);
     void (*pool)(const Pool&);
     void (*transpose)(const Transpose&);
+    // The levels of n differential pairs, two bytes each: 2 * max(w, 0), 2 * max(-w, 0). No weight is -128. (A level of
+    // offset code is what bias_u8 gives.)
+    void (*pair_levels)(const int8_t* weights, uint8_t* levels, size_t n);
     // Packs a rows x cols block of s8 weights (row r at in + r * stride) at (row0, col0) of a plane, and adds each
     // column's sum of the block minus what was there before to sums[col0 + c].
     void (*pack)(int8_t* packed, int32_t* sums, const int8_t* in, size_t stride, uint32_t row0, uint32_t rows,

@@ -112,6 +112,13 @@ void transpose(const Transpose& t) {
     }
 }
 
+void pair_levels(const int8_t* weights, uint8_t* levels, size_t n) {
+    for (size_t i = 0; i < n; ++i) {
+        levels[2 * i] = static_cast<uint8_t>(2 * std::max<int>(weights[i], 0));
+        levels[2 * i + 1] = static_cast<uint8_t>(2 * std::max<int>(-weights[i], 0));
+    }
+}
+
 void pack(int8_t* packed, int32_t* sums, const int8_t* in, size_t stride, uint32_t row0, uint32_t rows, uint32_t col0,
           uint32_t cols) {
     for (uint32_t r = 0; r < rows; ++r) {
@@ -131,6 +138,7 @@ constinit const Engine kScalarEngine = {"scalar",          SIDRA_CHIP_ENGINE_SCA
                                         scalar::mvm,       scalar::quantize_u8,
                                         scalar::bias_u8,   scalar::scale,
                                         scalar::vec,       scalar::pool,
-                                        scalar::transpose, scalar::pack};
+                                        scalar::transpose, scalar::pair_levels,
+                                        scalar::pack};
 
 }  // namespace sidra::engine

@@ -19,21 +19,12 @@ int8_t decode_pair(uint8_t plus, uint8_t minus) { return static_cast<int8_t>((in
 int8_t decode_offset(uint8_t level) { return static_cast<int8_t>(int{level} - 128); }
 
 // Writes the levels of a block into those of its crossbar.
-void encode(const TileBlock& b, const int8_t* data, size_t stride, uint8_t* levels) {
-    const uint32_t cols = b.cols;  // for all the compiler knows, a level may be stored there
+void encode(const engine::Engine& engine, const TileBlock& b, const int8_t* data, size_t stride, uint8_t* levels) {
     for (uint32_t r = 0; r < b.rows; r++) {
         const int8_t* row = data + r * stride;
         uint8_t* level = levels + (b.row0 + r) * SIDRA_XBAR_COLS;
-        if (b.encoding == SIDRA_ENCODING_DIFFERENTIAL) {
-            level += 2 * b.col0;
-            for (uint32_t c = 0; c < cols; c++) {
-                level[2 * c] = static_cast<uint8_t>(2 * std::max<int>(row[c], 0));
-                level[2 * c + 1] = static_cast<uint8_t>(2 * std::max<int>(-row[c], 0));
-            }
-        } else {
-            level += b.col0;
-            for (uint32_t c = 0; c < cols; c++) level[c] = static_cast<uint8_t>(int{row[c]} + 128);
-        }
+        if (b.encoding == SIDRA_ENCODING_DIFFERENTIAL) engine.pair_levels(row, level + 2 * b.col0, b.cols);
+        else engine.bias_u8(row, level + b.col0, b.cols);
     }
 }
 
@@ -158,7 +149,7 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
         uint8_t* will_be = next_levels().data();
         if (new_owner) std::fill_n(will_be, kXbarCells, uint8_t{0});
         else std::copy_n(cells(b.xbar), kXbarCells, will_be);
-        encode(b, data, stride, will_be);
+        encode(engine_, b, data, stride, will_be);
         if (s.stuck_cells) apply_stuck_locked(b.xbar, will_be);
         levels = will_be;
         const SavedCrossbar saved{b.xbar, 0, next};
@@ -173,7 +164,7 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
         programmed_xbars_.fetch_add(1, std::memory_order_relaxed);
     }
     if (levels) std::copy_n(levels, kXbarCells, cells(b.xbar));
-    else encode(b, data, stride, cells(b.xbar));
+    else encode(engine_, b, data, stride, cells(b.xbar));
     if (s.stuck_cells) {
         apply_stuck_locked(b.xbar, cells(b.xbar));
         repack_locked(b.xbar, b.encoding, b.row0, b.rows, b.col0, b.cols);
