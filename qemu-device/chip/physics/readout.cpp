@@ -48,18 +48,18 @@ Readout::Readout(const double* effective, sidra_encoding encoding, const Readout
     switch (set) {
 #if defined(__x86_64__)
         case InstructionSet::kAvx2:
-            sense_ = sense_avx2;
+            sense_ = &kSenseAvx2;
             break;
         case InstructionSet::kAvx512:
-            sense_ = sense_avx512;
+            sense_ = &kSenseAvx512;
             break;
 #elif defined(__aarch64__)
         case InstructionSet::kNeon:
-            sense_ = sense_neon;
+            sense_ = &kSenseNeon;
             break;
 #endif
         default:
-            sense_ = sense_scalar;
+            sense_ = &kSenseScalar;
     }
 
     // In (input * weight): a level is this much conductance, and a weight of a pair half the difference of its levels.
@@ -115,8 +115,11 @@ Readout::Readout(const double* effective, sidra_encoding encoding, const Readout
     // through.
     plan_->before = static_cast<float>(middle);
     plan_->after = static_cast<float>(middle == 0 ? 0 : middle + levels / parameters.on_off);
+    const double codes = std::ldexp(1, static_cast<int>(parameters.adc_bits));
+    plan_->lowest_code = middle == 0 ? static_cast<float>(1 - codes / 2) : 0;
+    plan_->highest_code = static_cast<float>((middle == 0 ? codes / 2 : codes) - 1);
     const double most = (largest + middle) * 255 * kRows;
-    if (parameters.adc_follows) set_fixed_range(0, largest * parameters.adc_margin * 255 * kRows);
+    if (parameters.adc_follows) set_following_ranges(largest * 255 * kRows);
     else if (middle == 0) set_fixed_range(0, most);
     else set_fixed_range(most / 2, most / 2);
 }
@@ -137,30 +140,45 @@ void Readout::weight_sums(uint32_t rows, float* sums) const {
 
 void Readout::set_fixed_range(double middle, double half) {
     full_scale_ = half;
-    apply_range(middle, half, plan_.get());
+    apply(range(half), middle, plan_.get());
 }
 
-void Readout::apply_range(double middle, double half, SensePlan* plan) const {
+void Readout::set_following_ranges(double widest) {
+    full_scale_ = widest * parameters_.adc_margin;
+    double half = full_scale_;
+    do ranges_.push_back(range(half));
+    while ((half /= 2) >= arrives(1));
+}
+
+// With the margin, of a peak.
+double Readout::arrives(int32_t peak) const {
+    return peak * 256.0 * static_cast<double>(plan_->unit) * parameters_.adc_margin;
+}
+
+Readout::Range Readout::range(double half) const {
     const double noise = parameters_.adc_noise * half;
-    plan->adc_variance = static_cast<float>(noise * noise);
-    plan->step = plan->inverse = plan->origin = 0;
-    if (parameters_.adc_bits == 0) return;
-    const double codes = std::ldexp(1, static_cast<int>(parameters_.adc_bits));
-    const bool about_zero = encoding_ == SIDRA_ENCODING_DIFFERENTIAL;
-    plan->lowest_code = about_zero ? static_cast<float>(1 - codes / 2) : 0;
-    plan->highest_code = static_cast<float>((about_zero ? codes / 2 : codes) - 1);
-    plan->step = static_cast<float>((about_zero ? half : 2 * half) / plan->highest_code);
-    plan->inverse = 1 / plan->step;
-    plan->origin = static_cast<float>(about_zero ? 0 : middle - half);
+    Range range{half, static_cast<float>(noise * noise), 0, 0};
+    if (parameters_.adc_bits == 0) return range;
+    const double width = encoding_ == SIDRA_ENCODING_DIFFERENTIAL ? half : 2 * half;
+    range.step = static_cast<float>(width / static_cast<double>(plan_->highest_code));
+    range.inverse = 1 / range.step;
+    return range;
+}
+
+void Readout::apply(const Range& range, double middle, SensePlan* plan) const {
+    plan->adc_variance = range.adc_variance;
+    plan->step = range.step;
+    plan->inverse = range.inverse;
+    plan->origin =
+        static_cast<float>(range.step == 0 || encoding_ == SIDRA_ENCODING_DIFFERENTIAL ? 0 : middle - range.half);
 }
 
 SensePlan Readout::following_plan(const int32_t* high, const int32_t* low, uint32_t input_sum) const {
-    int32_t peak = 0;  // in 256 of the sums' units
-    for (uint32_t c = 0; c < outputs_; c++) peak = std::max(peak, std::abs(high[c] + (low[c] >> 8)) + 1);
-    const double arrives = peak * 256.0 * static_cast<double>(plan_->unit) * parameters_.adc_margin;
-    const int halvings = full_scale_ > arrives ? std::ilogb(full_scale_ / arrives) : 0;
+    const double needed = arrives(sense_->peak(high, low, outputs_) + 1);
+    size_t halvings = 0;
+    while (halvings + 1 < ranges_.size() && ranges_[halvings + 1].half >= needed) halvings++;
     SensePlan plan = *plan_;
-    apply_range(static_cast<double>(plan.before) * input_sum, std::ldexp(full_scale_, -halvings), &plan);
+    apply(ranges_[halvings], static_cast<double>(plan.before) * input_sum, &plan);
     return plan;
 }
 
@@ -180,20 +198,9 @@ Readout::Sums Readout::sums(const engine::Engine& engine, const uint8_t* in, siz
     auto* const driven = reinterpret_cast<uint8_t*>(total + batch);
     uint8_t* const squares = driven + inputs;
 
-    // What the DAC makes of the inputs, and the upper bytes of their squares.
-    const uint32_t cut = 8 - parameters_.dac_bits, half = cut == 0 ? 0 : 1u << (cut - 1), most = 255u >> cut << cut;
-    for (uint32_t b = 0; b < batch; b++) {
-        const uint8_t* const from = in + b * in_stride;
-        uint8_t *const to = driven + size_t{b} * kRows, *const square = squares + size_t{b} * kRows;
-        uint32_t sum = 0;
-        for (uint32_t i = 0; i < kRows; i++) {
-            const uint32_t x = std::min((from[i] + half) >> cut << cut, most);
-            to[i] = static_cast<uint8_t>(x);
-            square[i] = static_cast<uint8_t>((x * x + 128) >> 8);
-            sum += x;
-        }
-        total[b] = sum;
-    }
+    for (uint32_t b = 0; b < batch; b++)
+        total[b] = sense_->drive(in + b * in_stride, 8 - parameters_.dac_bits, driven + size_t{b} * kRows,
+                                 squares + size_t{b} * kRows);
     const auto multiply = [&](const int8_t* plane, const uint8_t* inputs_of, int32_t* to) {
         engine.mvm({&plane, 1, kRows, outputs_, inputs_of, kRows, to, outputs_, nullptr, batch});
     };
@@ -214,8 +221,8 @@ uint64_t Readout::multiply(const engine::Engine& engine, uint64_t first, const u
         for (uint32_t i = 0; i < some; i++) {
             const size_t at = size_t{i} * outputs_;
             const auto sense = [&](const SensePlan& plan) {
-                sense_(plan, first + b + i, found.high + at, found.low + at, found.variance + at, found.inputs[i],
-                       out + (b + i) * out_stride, &clipped);
+                sense_->sense(plan, first + b + i, found.high + at, found.low + at, found.variance + at,
+                              found.inputs[i], out + (b + i) * out_stride, &clipped);
             };
             if (parameters_.adc_follows) sense(following_plan(found.high + at, found.low + at, found.inputs[i]));
             else sense(*plan_);

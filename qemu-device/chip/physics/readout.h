@@ -45,6 +45,7 @@ struct ReadoutParameters {
 // std::invalid_argument, naming parameter, value and range.
 void check(const ReadoutParameters& parameters);
 
+struct SenseFunctions;
 struct SensePlan;
 
 class Readout {
@@ -82,8 +83,16 @@ class Readout {
     struct Sums;
     Sums sums(const engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch,
               Scratch* scratch) const;
-    void apply_range(double middle, double half, SensePlan* plan) const;
+    // What follows from half of an ADC's range, but for where it lies.
+    struct Range {
+        double half;
+        float adc_variance, step, inverse;
+    };
+    Range range(double half) const;
+    void apply(const Range& range, double middle, SensePlan* plan) const;
     void set_fixed_range(double middle, double half);
+    void set_following_ranges(double widest);
+    double arrives(int32_t peak) const;
     SensePlan following_plan(const int32_t* high, const int32_t* low, uint32_t input_sum) const;
 
     ReadoutParameters parameters_;
@@ -91,9 +100,9 @@ class Readout {
     double full_scale_ = 0;
     uint32_t outputs_;
     std::unique_ptr<SensePlan> plan_;
-    void (*sense_)(const SensePlan& plan, uint64_t nth, const int32_t* high, const int32_t* low,
-                   const int32_t* variance, uint32_t input_sum, int32_t* out, uint64_t* clipped);
-    std::vector<int8_t> planes_;  // high and low bytes of conductances, squares of deviations
+    std::vector<Range> ranges_;    // that the ADCs follow products with, each half as wide as the one before
+    const SenseFunctions* sense_;  // for the instruction set
+    std::vector<int8_t> planes_;   // high and low bytes of conductances, squares of deviations
     const int8_t *high_, *low_, *variance_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "lanes_avx2.h"
 
-#define SIDRA_SENSE sense_avx2
+#define SIDRA_SENSE kSenseAvx2
 #include "sense.inc"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "lanes_avx512.h"
 
-#define SIDRA_SENSE sense_avx512
+#define SIDRA_SENSE kSenseAvx512
 #include "sense.inc"

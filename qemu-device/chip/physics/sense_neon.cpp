@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "lanes_neon.h"
 
-#define SIDRA_SENSE sense_neon
+#define SIDRA_SENSE kSenseNeon
 #include "sense.inc"

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "sidra_hw.h"
+
 namespace sidra::physics {
 
 struct SensePlan {
@@ -21,15 +23,17 @@ struct SensePlan {
     float lowest_code, highest_code;
 };
 
-// Product number `nth`, one vector: `outputs` sums in, as many out; adds to *clipped.
-void sense_scalar(const SensePlan& plan, uint64_t nth, const int32_t* high, const int32_t* low, const int32_t* variance,
+struct SenseFunctions {
+    // Product number `nth`, one vector: `outputs` sums in, as many out; adds to *clipped.
+    void (*sense)(const SensePlan& plan, uint64_t nth, const int32_t* high, const int32_t* low, const int32_t* variance,
                   uint32_t input_sum, int32_t* out, uint64_t* clipped);
-void sense_avx2(const SensePlan& plan, uint64_t nth, const int32_t* high, const int32_t* low, const int32_t* variance,
-                uint32_t input_sum, int32_t* out, uint64_t* clipped);
-void sense_avx512(const SensePlan& plan, uint64_t nth, const int32_t* high, const int32_t* low, const int32_t* variance,
-                  uint32_t input_sum, int32_t* out, uint64_t* clipped);
-void sense_neon(const SensePlan& plan, uint64_t nth, const int32_t* high, const int32_t* low, const int32_t* variance,
-                uint32_t input_sum, int32_t* out, uint64_t* clipped);
+    // The largest of the sums, whatever its sign, in 256 of their units; rounded down.
+    int32_t (*peak)(const int32_t* high, const int32_t* low, uint32_t outputs);
+    // SIDRA_XBAR_ROWS inputs as a DAC gives them that has lost `cut` bits, rounded, and the upper bytes of their
+    // squares; the sum of the former.
+    uint32_t (*drive)(const uint8_t* in, uint32_t cut, uint8_t* driven, uint8_t* squares);
+};
+extern const SenseFunctions kSenseScalar, kSenseAvx2, kSenseAvx512, kSenseNeon;
 
 }  // namespace sidra::physics
 

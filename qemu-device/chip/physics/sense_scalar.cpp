@@ -4,12 +4,13 @@
 
 #include "math_scalar.h"
 #include "random.h"
-#include "sense_plan.h"
+#include "sense_exact.inc"
 
 namespace sidra::physics {
+namespace {
 
-void sense_scalar(const SensePlan& plan, uint64_t nth, const int32_t* high, const int32_t* low, const int32_t* variance,
-                  uint32_t input_sum, int32_t* out, uint64_t* clipped) {
+void sense(const SensePlan& plan, uint64_t nth, const int32_t* high, const int32_t* low, const int32_t* variance,
+           uint32_t input_sum, int32_t* out, uint64_t* clipped) {
     constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: what is added to it is rounded to an integer, ties to even
     const float inputs = static_cast<float>(input_sum), before = plan.before * inputs, after = plan.after * inputs;
     const uint32_t quarter = plan.outputs / 4;
@@ -42,5 +43,9 @@ void sense_scalar(const SensePlan& plan, uint64_t nth, const int32_t* high, cons
         }
     }
 }
+
+}  // namespace
+
+constinit const SenseFunctions kSenseScalar = {sense, peak, drive};
 
 }  // namespace sidra::physics
