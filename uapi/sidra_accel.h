@@ -16,6 +16,10 @@
  *
  * Changelog
  * 1.0  first version
+ *
+ * Changelog of the hardware contract (sidra_hw.h, sidra_cmd.h)
+ * 1.0  first version
+ * 1.1  admin command XBAR_REPORT
  */
 #ifndef SIDRA_ACCEL_H
 #define SIDRA_ACCEL_H

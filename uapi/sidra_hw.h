@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 #define SIDRA_HW_VERSION_MAJOR	1u
-#define SIDRA_HW_VERSION_MINOR	0u
+#define SIDRA_HW_VERSION_MINOR	1u
 #define SIDRA_HW_VERSION	((SIDRA_HW_VERSION_MAJOR << 16) | SIDRA_HW_VERSION_MINOR)
 
 /* ---- PCI ------------------------------------------------------------------------------------------------------- */
@@ -154,6 +154,7 @@ enum sidra_admin_op {
 	SIDRA_ADMIN_XBAR_READ		= 19,	/* struct sidra_hw_xbar[arg2 <= 1024] of crossbars arg0.. -> bus arg1 */
 	SIDRA_ADMIN_XBAR_ERASE		= 20,	/* crossbars arg0 .. arg0 + arg1 - 1: cells to level 0, owner 0 */
 	SIDRA_ADMIN_L3_ZERO		= 21,	/* L3 offset arg0, arg1 bytes, both 4 KiB multiples */
+	SIDRA_ADMIN_XBAR_REPORT		= 22,	/* struct sidra_hw_xbar_report[arg2 <= 64] of crossbars arg0.. -> bus arg1 (since 1.1) */
 	SIDRA_ADMIN_OP_COUNT
 };
 
@@ -301,6 +302,52 @@ struct sidra_hw_xbar {
 	uint16_t reserved0;
 	uint32_t stuck_cells;
 	uint64_t reserved1;
+};
+
+/* How the cells of a crossbar come to their levels. */
+enum sidra_xbar_level {
+	SIDRA_XBAR_EXACT	= 0,	/* they take them as they are: nothing is pulsed or read, and what counts that is zero */
+	SIDRA_XBAR_PULSED	= 1	/* by pulses, with a read after each */
+};
+
+#define SIDRA_XBAR_TRIES_MAX	64u	/* pulses for a cell in one programming, at most */
+
+/**
+ * struct sidra_hw_xbar_report - what programming a crossbar took, all in all since it was erased, as XBAR_REPORT returns it
+ * @uid, @tile, @programs, @programmed_rows, @stuck_cells: as in struct sidra_hw_xbar
+ * @level:         enum sidra_xbar_level
+ * @spare_columns: columns that another one stands in for
+ * @error_ppm:     deviation of cells that arrived from what was wanted, about zero, when they had their last pulse: millionths of G_max
+ * @drift_ppm:     by how much less its cells conduct now than when it was programmed last: millionths of what they did
+ * @age_s:         how long ago that was, by the cells' clock, which is faster when it is hot; half a day more or less
+ * @failed:        cells that did not arrive within their pulses; stuck ones among them
+ * @set_pulses, @reset_pulses, @reads: of all cells
+ * @device_ps, @energy_pj: of programming
+ * @clipped:       sums of products that were out of the ADCs' range, and so cut to it
+ * @arrived:       cells that arrived, by the number of pulses; those programmed again count again
+ */
+struct sidra_hw_xbar_report {
+	uint64_t uid;
+	uint32_t tile;
+	uint32_t programs;
+	uint16_t programmed_rows;
+	uint16_t level;
+	uint32_t stuck_cells;
+	uint32_t spare_columns;
+	uint32_t error_ppm;
+	uint32_t drift_ppm;
+	uint32_t reserved0;
+	uint64_t age_s;
+	uint64_t failed;
+	uint64_t set_pulses;
+	uint64_t reset_pulses;
+	uint64_t reads;
+	uint64_t device_ps;
+	uint64_t energy_pj;
+	uint64_t clipped;
+	uint64_t reserved1[3];
+	uint64_t arrived[SIDRA_XBAR_TRIES_MAX + 1];
+	uint64_t reserved2[7];
 };
 
 /* ---- Page tables ----------------------------------------------------------------------------------------------- */
@@ -649,6 +696,9 @@ SIDRA_ASSERT_AT(struct sidra_hw_weights, rows, 16);
 SIDRA_ASSERT_AT(struct sidra_hw_weights, encoding, 32);
 SIDRA_ASSERT_SIZE(struct sidra_hw_xbar, 32);
 SIDRA_ASSERT_AT(struct sidra_hw_xbar, programmed_rows, 16);
+SIDRA_ASSERT_SIZE(struct sidra_hw_xbar_report, 704);
+SIDRA_ASSERT_AT(struct sidra_hw_xbar_report, age_s, 40);
+SIDRA_ASSERT_AT(struct sidra_hw_xbar_report, arrived, 128);
 SIDRA_ASSERT_SIZE(struct sidra_fault, 64);
 SIDRA_ASSERT_AT(struct sidra_fault, context, 24);
 SIDRA_ASSERT_AT(struct sidra_fault, cause, 40);

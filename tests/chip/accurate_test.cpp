@@ -449,6 +449,77 @@ TEST(Accurate, ReportsWhatProgrammingWasLike) {
     EXPECT_FALSE(sidra_chip_get_xbar_report(fast.bench.chip(), 6, &report));
 }
 
+TEST(Accurate, ReportsByCommandAddUp) {
+    BenchOptions options = accurate();
+    options.stuck_ppm = 10'000;
+    Rig rig(options);
+    const auto report = [&] { return rig.bench.reports(6, 1)[0]; };
+    const auto w = random_weights(kSize * 256, 18);
+    const uint64_t data = rig.context.put(w);
+    const uint32_t weights = rig.context.weights({.rows = kSize, .cols = 256, .uid = 0x5eed, .crossbars = {6}});
+    const uint64_t at = rig.queue.submit(program(weights, 0, kSize, 0, 256, data, 256));
+    rig.bench.run();
+    ASSERT_TRUE(retired(rig.queue));
+
+    // Each read but a cell's last one led to a pulse; a cell that failed had all of them.
+    constexpr uint64_t kPulses = 15;
+    const auto adds_up = [&](const sidra_hw_xbar_report& r, uint64_t cells) {
+        uint64_t arrived = 0, pulses = r.failed * kPulses;
+        for (uint32_t tries = 0; tries <= SIDRA_XBAR_TRIES_MAX; tries++) {
+            arrived += r.arrived[tries];
+            pulses += tries * r.arrived[tries];
+        }
+        EXPECT_EQ(arrived + r.failed, cells);
+        EXPECT_EQ(r.set_pulses + r.reset_pulses, pulses);
+        EXPECT_EQ(r.reads, pulses + cells);
+    };
+    const sidra_hw_xbar_report first = report();
+    adds_up(first, kSize * 256);
+    EXPECT_EQ(first.uid, 0x5eedu);
+    EXPECT_EQ(first.tile, 0u);
+    EXPECT_EQ(first.programs, 1u);
+    EXPECT_EQ(first.programmed_rows, kSize);
+    EXPECT_EQ(first.level, SIDRA_XBAR_PULSED);
+    EXPECT_EQ(first.stuck_cells, rig.bench.xbars(6, 1)[0].stuck_cells);
+    EXPECT_GT(first.stuck_cells, 0u);
+    EXPECT_GT(first.set_pulses, 0u);
+    EXPECT_GT(first.reset_pulses, 0u);
+    EXPECT_EQ(first.age_s, 0u);
+    EXPECT_EQ(first.drift_ppm, 0u);
+    const sidra_report packet = rig.queue.report(at);
+    EXPECT_NEAR(static_cast<double>(first.device_ps), static_cast<double>(packet.device_ps), 1e5);
+    EXPECT_NEAR(static_cast<double>(first.energy_pj), static_cast<double>(packet.energy_pj), 100);
+
+    // What reads back is off by that error, by 0.8 % of relaxation and by rounding to one of 256 levels.
+    const auto got = rig.read(weights, kSize, 256);
+    std::vector<double> off;
+    for (size_t i = 0; i < w.size(); i++)
+        if (std::abs(got[i] - w[i]) <= 12) off.push_back((got[i] - w[i]) / 255.0 * 0.99);
+    const double rounding = 0.99 / 255 / std::sqrt(12.0), relaxed = 0.008;
+    const double error = std::sqrt(rms(off) * rms(off) - rounding * rounding - relaxed * relaxed);
+    EXPECT_NEAR(first.error_ppm, error * 1e6, 300);
+
+    // Public: 1 % a year. It is told from when it was programmed last.
+    ASSERT_TRUE(rig.knob(SIDRA_KNOB_AGE_S, static_cast<uint64_t>(kYear)));
+    EXPECT_NEAR(static_cast<double>(report().age_s), kYear, 1);
+    EXPECT_NEAR(report().drift_ppm, 10'000, 16) << "counted in 1 / 2^16";
+    rig.run_ok(program(weights, 9, 3, 0, 256, data, 256));
+    EXPECT_EQ(report().age_s, 0u);
+    EXPECT_EQ(report().drift_ppm, 0u);
+    EXPECT_EQ(report().programs, 2u);
+    adds_up(report(), (kSize + 3) * 256);
+
+    // Erasing leaves what belongs to the crossbar for life.
+    ASSERT_EQ(rig.bench.admin(SIDRA_ADMIN_XBAR_ERASE, 6, 1), uint32_t{SIDRA_ADMIN_OK});
+    const sidra_hw_xbar_report erased = report();
+    EXPECT_EQ(erased.uid, 0u);
+    EXPECT_EQ(erased.programs, 2u);
+    EXPECT_EQ(erased.stuck_cells, first.stuck_cells);
+    EXPECT_EQ(erased.clipped, 0u);
+    adds_up(erased, 0);
+    EXPECT_EQ(erased.device_ps + erased.energy_pj + erased.error_ppm, 0u);
+}
+
 TEST(Accurate, AQuiescedProgramGoesOnWhereItWas) {
     const uint32_t rows = 1024, cols = 256;  // 8 tiles
     const auto w = random_weights(rows * cols, 17);

@@ -24,7 +24,7 @@ std::vector<uint8_t> random_bytes(size_t n, uint64_t seed) {
 
 TEST(Admin, UnknownOperations) {
     Bench bench;
-    for (const uint32_t op : {0u, 11u, 12u, 15u, 22u, 100u, 255u, 0x1ffu, 0xffffu}) {
+    for (const uint32_t op : {0u, 11u, 12u, 15u, 23u, 100u, 255u, 0x1ffu, 0xffffu}) {
         EXPECT_EQ(bench.admin(op), uint32_t{SIDRA_ADMIN_BAD_OP}) << op;
     }
 }
@@ -151,6 +151,36 @@ TEST(Admin, CrossbarHeaders) {
     EXPECT_EQ(bench.admin(SIDRA_ADMIN_XBAR_ERASE, 0, total), kOk);
     bus.set_access(dst, kPage, Access::kRefused);
     EXPECT_EQ(bench.admin(SIDRA_ADMIN_XBAR_READ, 0, dst, 1), kBusError);
+}
+
+TEST(Admin, CrossbarReportsOfAFactoryNewChip) {
+    for (const uint32_t level : {SIDRA_CHIP_FAST, SIDRA_CHIP_ACCURATE}) {
+        Bench bench({.level = level});
+        sidra_hw_xbar_report nothing{};
+        nothing.level = level == SIDRA_CHIP_FAST ? SIDRA_XBAR_EXACT : SIDRA_XBAR_PULSED;
+        const auto reports = bench.reports(0, bench.crossbars_total());
+        for (const sidra_hw_xbar_report& report : reports) EXPECT_EQ(std::memcmp(&report, &nothing, sizeof nothing), 0);
+    }
+}
+
+TEST(Admin, CrossbarReportsInRangeOnly) {
+    Bench bench({.profile = SIDRA_CHIP_Y1});
+    Bus& bus = bench.bus();
+    const uint32_t total = bench.crossbars_total();
+    ASSERT_EQ(total, 6400u);
+    const uint64_t dst = bus.alloc(65536);
+    bus.store64(dst, 77);
+    EXPECT_EQ(bench.admin(SIDRA_ADMIN_XBAR_REPORT, 0, dst, 65), kBadArg);
+    EXPECT_EQ(bench.admin(SIDRA_ADMIN_XBAR_REPORT, total - 1, dst, 2), kBadArg);
+    EXPECT_EQ(bench.admin(SIDRA_ADMIN_XBAR_REPORT, total, dst, 1), kBadArg);
+    EXPECT_EQ(bench.admin(SIDRA_ADMIN_XBAR_REPORT, ~0ull, dst, 2), kBadArg);
+    EXPECT_EQ(bench.admin(SIDRA_ADMIN_XBAR_REPORT, 0, dst, ~0ull), kBadArg);
+    EXPECT_EQ(bench.admin(SIDRA_ADMIN_XBAR_REPORT, 1ull << 32, dst, 1), kBadArg);
+    EXPECT_EQ(bench.admin(SIDRA_ADMIN_XBAR_REPORT, 0, dst, 0), kOk);
+    EXPECT_EQ(bus.load64(dst), 77u) << "nothing was stored";
+    EXPECT_EQ(bench.reports(total - 64, 64).size(), 64u);
+    bus.set_access(dst, kPage, Access::kRefused);
+    EXPECT_EQ(bench.admin(SIDRA_ADMIN_XBAR_REPORT, 0, dst, 1), kBusError);
 }
 
 TEST(Admin, L3Zero) {

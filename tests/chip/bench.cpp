@@ -543,6 +543,14 @@ std::vector<sidra_hw_xbar> Bench::xbars(uint32_t first, uint32_t count) {
     return headers;
 }
 
+std::vector<sidra_hw_xbar_report> Bench::reports(uint32_t first, uint32_t count) {
+    const uint64_t buffer = bus_.alloc(count * sizeof(sidra_hw_xbar_report));
+    EXPECT_EQ(admin(SIDRA_ADMIN_XBAR_REPORT, first, buffer, count), uint32_t{SIDRA_ADMIN_OK});
+    std::vector<sidra_hw_xbar_report> reports(count);
+    bus_.read(buffer, reports.data(), count * sizeof(sidra_hw_xbar_report));
+    return reports;
+}
+
 void Bench::start_threads(unsigned count) {
     stop_.store(false);
     for (unsigned i = 0; i < count; ++i) {

@@ -256,6 +256,7 @@ class Bench {
     // Issues only; returns the tag.
     uint32_t start_admin(uint32_t op, uint64_t arg0 = 0, uint64_t arg1 = 0, uint64_t arg2 = 0);
     std::vector<sidra_hw_xbar> xbars(uint32_t first, uint32_t count);
+    std::vector<sidra_hw_xbar_report> reports(uint32_t first, uint32_t count);
 
     // Threads that run the chip as a host does: until run() finds nothing, then sleep until a kick.
     void start_threads(unsigned count);

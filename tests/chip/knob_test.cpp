@@ -395,7 +395,8 @@ TEST(Lie, AboutCommandsAndResets) {
         EXPECT_TRUE(rig.set(SIDRA_KNOB_LIE, lie));
         return rig.bench.admin(op, 0, page, count);
     };
-    for (const auto& [op, count] : {std::pair{SIDRA_ADMIN_NVM_READ, 32u}, std::pair{SIDRA_ADMIN_XBAR_READ, 1u}}) {
+    for (const auto& [op, count] : {std::pair{SIDRA_ADMIN_NVM_READ, 32u}, std::pair{SIDRA_ADMIN_XBAR_READ, 1u},
+                                    std::pair{SIDRA_ADMIN_XBAR_REPORT, 1u}}) {
         EXPECT_EQ(ask(SIDRA_LIE_SHORT_READ, op, count), uint32_t{SIDRA_ADMIN_OK});
         EXPECT_EQ(words(), before);
         EXPECT_EQ(ask(op == SIDRA_ADMIN_NVM_READ ? SIDRA_LIE_NVM : SIDRA_LIE_XBAR_HEADERS, op, count),

@@ -150,7 +150,7 @@ TEST(NoMemory, AdminCommandsSaySo) {
         EXPECT_EQ(bench.read32(SIDRA_REG_ADMIN_STATUS) >> 16, tag);
         return bench.read32(SIDRA_REG_ADMIN_STATUS) & 0xffffu;
     };
-    for (const uint32_t op : {SIDRA_ADMIN_XBAR_READ, SIDRA_ADMIN_NVM_WRITE}) {
+    for (const uint32_t op : {SIDRA_ADMIN_XBAR_READ, SIDRA_ADMIN_XBAR_REPORT, SIDRA_ADMIN_NVM_WRITE}) {
         EXPECT_EQ(attempt(op, buffer, 4, 1), uint32_t{SIDRA_ADMIN_BUS_ERROR});
         EXPECT_EQ(attempt(op, buffer, 4, 0), uint32_t{SIDRA_ADMIN_OK});
     }

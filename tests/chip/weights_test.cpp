@@ -288,6 +288,26 @@ TEST_F(Weights, CrossbarHeadersTellOwnerPlaceAndWear) {
     EXPECT_EQ(read(weights, 0, 300, 0, 300), model);
 }
 
+TEST_F(Weights, ReportsOfExactCellsSayWhoseTheyAre) {
+    const uint32_t weights = context.weights({.rows = 300, .cols = 300, .uid = 0xabcdef, .crossbars = {6, 1, 3, 4}});
+    run_ok(program(weights, 0, 300, 0, 300, context.put(values(300 * 300)), 300));
+    const uint64_t row = context.put(values(300));
+    run_ok(program(weights, 299, 1, 0, 300, row, 300));
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_STUCK_CELL, uint64_t{3} << 32 | 255));
+    const auto reports = bench.reports(0, 8);
+    for (const auto& [xbar, tile, programs, rows, stuck] :
+         {std::array{6u, 0u, 1u, 256u, 0u}, {1u, 1u, 1u, 256u, 0u}, {3u, 2u, 2u, 44u, 1u}, {4u, 3u, 2u, 44u, 0u}}) {
+        sidra_hw_xbar_report expected{};
+        expected.uid = 0xabcdef;
+        expected.tile = tile;
+        expected.programs = programs;
+        expected.programmed_rows = static_cast<uint16_t>(rows);
+        expected.stuck_cells = stuck;
+        EXPECT_EQ(std::memcmp(&reports[xbar], &expected, sizeof expected), 0) << xbar;
+    }
+    EXPECT_EQ(reports[0].uid, 0u);
+}
+
 TEST_F(Weights, EncodingsOverTheSameCrossbar) {
     const uint32_t offset = context.weights({.rows = 256, .cols = 256, .encoding = kOffset, .crossbars = {0}});
     const uint32_t pairs = context.weights({.rows = 256, .cols = 128, .encoding = kDifferential, .crossbars = {0}});

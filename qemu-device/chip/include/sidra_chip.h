@@ -198,8 +198,8 @@ enum sidra_chip_lie {
 	SIDRA_LIE_ADMIN_RESULT		= 6,	/* the next admin command ends with a result that does not exist */
 	SIDRA_LIE_INT_STATUS		= 7,	/* INT_STATUS reads as everything that there is not */
 	SIDRA_LIE_NEVER_READY		= 8,	/* after the next device reset READY stays clear until there is another */
-	SIDRA_LIE_XBAR_HEADERS		= 9,	/* the next XBAR_READ gives ones */
-	SIDRA_LIE_SHORT_READ		= 10,	/* the next NVM_READ or XBAR_READ stores nothing, and is OK */
+	SIDRA_LIE_XBAR_HEADERS		= 9,	/* the next XBAR_READ or XBAR_REPORT gives ones */
+	SIDRA_LIE_SHORT_READ		= 10,	/* the next NVM_READ, XBAR_READ or XBAR_REPORT stores nothing, and is OK */
 	SIDRA_LIE_NVM			= 11,	/* the next NVM_READ gives ones */
 	SIDRA_LIE_L3_SIZE		= 12,	/* L3_SIZE reads 2^62 */
 	SIDRA_LIE_NO_L3			= 13,	/* it reads 0 */

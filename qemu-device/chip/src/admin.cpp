@@ -15,6 +15,7 @@ namespace {
 constexpr uint64_t kMemoryMax = 65536;  // bytes of one NVM command
 constexpr uint64_t kTestMax = 4096;
 constexpr uint64_t kHeadersMax = 1024;
+constexpr uint64_t kReportsMax = 64;
 
 bool is_quiesce(uint32_t op) { return op >= SIDRA_ADMIN_QUIESCE_RANGE && op <= SIDRA_ADMIN_QUIESCE_DEVICE; }
 // What RESET_CONTEXT of the same context takes the place of.
@@ -282,6 +283,15 @@ uint8_t Chip::admin_memory() {
             if (lies(SIDRA_LIE_SHORT_READ)) return SIDRA_ADMIN_OK;
             if (lies(SIDRA_LIE_XBAR_HEADERS)) std::memset(headers.data(), 0xff, n * sizeof headers[0]);
             return bus_.write(b, headers.data(), n * sizeof(sidra_hw_xbar)) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
+        }
+        case SIDRA_ADMIN_XBAR_REPORT: {
+            if (n > kReportsMax || !inside(a, n, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;
+            std::vector<sidra_hw_xbar_report> reports(n);
+            for (uint64_t i = 0; i < n; i++) reports[i] = array_.report(static_cast<uint32_t>(a + i), cells_now());
+            if (lies(SIDRA_LIE_SHORT_READ)) return SIDRA_ADMIN_OK;
+            if (lies(SIDRA_LIE_XBAR_HEADERS)) std::memset(reports.data(), 0xff, n * sizeof reports[0]);
+            return bus_.write(b, reports.data(), n * sizeof(sidra_hw_xbar_report)) ? SIDRA_ADMIN_OK
+                                                                                   : SIDRA_ADMIN_BUS_ERROR;
         }
         case SIDRA_ADMIN_XBAR_ERASE:
             if (!inside(a, b, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;

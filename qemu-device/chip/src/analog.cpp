@@ -12,6 +12,7 @@ using physics::CellState;
 
 constexpr double kDriftOne = 65536;  // drift counts in steps of 1 / 2^16: half a day at the public rate
 constexpr uint64_t kAjPerPj = 1'000'000;
+constexpr double kMillion = 1e6;
 constexpr uint64_t kAgeMax = 10'000'000'000;  // s, some 317 years
 constexpr double kCellsTimeMax = 1e11;        // what drift_factor() takes
 
@@ -307,6 +308,26 @@ sidra_chip_xbar_report Analog::report(uint32_t xbar) const {
     report.energy_pj = s.totals.energy_aj / kAjPerPj;
     report.clipped = s.clipped.load(std::memory_order_relaxed);
     return report;
+}
+
+void Analog::report(uint32_t xbar, double now, sidra_hw_xbar_report* report) const {
+    static_assert(SIDRA_XBAR_TRIES_MAX == physics::kMaxTries);
+    std::lock_guard guard(lock(xbar));
+    const State& s = state(xbar);
+    report->level = SIDRA_XBAR_PULSED;
+    report->error_ppm = static_cast<uint32_t>(std::lround(s.totals.error_sigma() * kMillion));
+    report->failed = s.totals.failed;
+    report->set_pulses = s.totals.set_pulses;
+    report->reset_pulses = s.totals.reset_pulses;
+    report->reads = s.totals.reads;
+    report->device_ps = s.time_ps;
+    report->energy_pj = s.totals.energy_aj / kAjPerPj;
+    report->clipped = s.clipped.load(std::memory_order_relaxed);
+    std::copy(std::begin(s.totals.converged_after), std::end(s.totals.converged_after), report->arrived);
+    if (!s.touched) return;
+    const double age = std::clamp(now - s.since, 0.0, kCellsTimeMax);
+    report->age_s = static_cast<uint64_t>(age);
+    report->drift_ppm = static_cast<uint32_t>(std::lround(drift(age) / kDriftOne * kMillion));
 }
 
 bool Analog::image(uint32_t xbar, Image* image, uint16_t* conductances, uint8_t* states) const {

@@ -103,6 +103,8 @@ class Analog {
     void count_clipped(uint32_t xbar, uint64_t count);
 
     sidra_chip_xbar_report report(uint32_t xbar) const;
+    // The part of a crossbar's report that is about pulses and what became of them.
+    void report(uint32_t xbar, double now, sidra_hw_xbar_report* report) const;
     uint32_t stuck(uint32_t xbar) const { return state(xbar).stuck.load(std::memory_order_relaxed); }
 
     // What a crossbar holds, for saving; false: nothing was ever done to it. `g` and `cells` take kXbarCells each.

@@ -239,6 +239,19 @@ sidra_hw_xbar Array::header(uint32_t xbar) const {
     return header;
 }
 
+sidra_hw_xbar_report Array::report(uint32_t xbar, double now) const {
+    const sidra_hw_xbar known = header(xbar);
+    sidra_hw_xbar_report report{};
+    report.uid = known.uid;
+    report.tile = known.tile;
+    report.programs = known.programs;
+    report.programmed_rows = known.programmed_rows;
+    report.level = SIDRA_XBAR_EXACT;
+    report.stuck_cells = known.stuck_cells;
+    if (analog_) analog_->report(xbar, now, &report);
+    return report;
+}
+
 bool Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t level) {
     std::lock_guard guard(lock(xbar));
     State& s = state(xbar);

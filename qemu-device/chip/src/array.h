@@ -62,6 +62,8 @@ class Array {
     // False: not all of them, for want of room in the state file.
     bool erase(uint32_t first, uint32_t count);
     sidra_hw_xbar header(uint32_t xbar) const;
+    // What programming took. `now`: as for read().
+    sidra_hw_xbar_report report(uint32_t xbar, double now) const;
 
     // A cell that keeps its level whatever is programmed. False: not kept.
     bool set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t level);

@@ -85,6 +85,7 @@ class Chip {
     void write32(uint64_t offset, uint32_t value);
     bool write_half(uint64_t offset, uint32_t value);
     sidra_telemetry telemetry();
+    double cells_now() const { return array_.analog() ? array_.analog()->clock().now(clock_ns()) : 0; }
     uint64_t clock_ns() const { return host_.clock_ns(host_.self) - powered_on_ns_.load(std::memory_order_relaxed); }
     void raise(unsigned vector);
     void interrupt(uint32_t cause);

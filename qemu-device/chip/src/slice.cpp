@@ -210,15 +210,8 @@ Slice::Step Slice::loaded() {
 }
 
 Env Slice::environment(const Products* loaded) {
-    Analog* const analog = chip_.array_.analog();
-    return {chip_.bus_,
-            queue_.context,
-            space_,
-            chip_.array_,
-            chip_.engine_,
-            chip_.unit_knobs_,
-            analog ? analog->clock().now(chip_.clock_ns()) : 0,
-            loaded};
+    return {chip_.bus_,        queue_.context,    space_, chip_.array_, chip_.engine_,
+            chip_.unit_knobs_, chip_.cells_now(), loaded};
 }
 
 Slice::Step Slice::execute() {
