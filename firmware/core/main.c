@@ -31,6 +31,11 @@ uint32_t runtime_version(void)
 	return boot->version;
 }
 
+const struct sidra_boot_dump *runtime_dump(void)
+{
+	return (const struct sidra_boot_dump *)SIDRA_BOOT_DUMP;
+}
+
 /* Each block that services rely on gives an answer that is known (FIPS 180-4: SHA-256 of "abc"). */
 static void self_test(void)
 {

@@ -9,7 +9,17 @@
 #define RUNTIME_WATCHDOG_MS	1000u
 #define CYCLES_PER_MS		(1000000u / SIDRA_MGMT_CYCLE_NS)
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 const struct sidra_boot_info *runtime_boot(void);
 uint32_t runtime_version(void);
+/* What the last image that panicked left, if it is whole. */
+const struct sidra_boot_dump *runtime_dump(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -8,7 +8,7 @@ static uint32_t command(uint32_t what, uint64_t bus, const void *local, uint32_t
 {
 	write_register(SIDRA_MGMT_COPY_BUS, (uint32_t)bus);
 	write_register(SIDRA_MGMT_COPY_BUS_HIGH, (uint32_t)(bus >> 32));
-	write_register(SIDRA_MGMT_COPY_LOCAL, (uint32_t)(uintptr_t)local);
+	write_register(SIDRA_MGMT_COPY_LOCAL, local_address(local));
 	write_register(SIDRA_MGMT_COPY_BYTES, bytes);
 	__asm__ volatile("" ::: "memory"); /* the engine reads and writes memory */
 	write_register(SIDRA_MGMT_COPY_COMMAND, what);

@@ -7,7 +7,7 @@
 static uint32_t command(uint32_t what, uint32_t offset, const void *local, uint32_t bytes)
 {
 	write_register(SIDRA_MGMT_FLASH_OFFSET, offset);
-	write_register(SIDRA_MGMT_FLASH_LOCAL, (uint32_t)(uintptr_t)local);
+	write_register(SIDRA_MGMT_FLASH_LOCAL, local_address(local));
 	write_register(SIDRA_MGMT_FLASH_BYTES, bytes);
 	__asm__ volatile("" ::: "memory"); /* the block reads and writes memory */
 	write_register(SIDRA_MGMT_FLASH_COMMAND, what);

@@ -7,7 +7,7 @@
 
 static uint32_t command(uint32_t what, const void *data, size_t bytes)
 {
-	write_register(SIDRA_MGMT_VERIFY_ADDRESS, (uint32_t)(uintptr_t)data);
+	write_register(SIDRA_MGMT_VERIFY_ADDRESS, local_address(data));
 	write_register(SIDRA_MGMT_VERIFY_BYTES, (uint32_t)bytes);
 	__asm__ volatile("" ::: "memory"); /* the block reads memory */
 	write_register(SIDRA_MGMT_VERIFY_COMMAND, what);

@@ -85,7 +85,7 @@ static uint32_t log_ring(const struct sidra_mailbox_msg *request, struct sidra_m
 
 static uint32_t crash_dump(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
 {
-	const struct sidra_boot_dump *dump = (const struct sidra_boot_dump *)SIDRA_BOOT_DUMP;
+	const struct sidra_boot_dump *dump = runtime_dump();
 	const uint32_t summed = offsetof(struct sidra_boot_dump, crc32);
 
 	if (dump->magic != SIDRA_BOOT_DUMP_MAGIC || dump->size != sizeof(*dump) ||
@@ -181,22 +181,20 @@ static uint64_t address(uint32_t where)
 void mailbox_serve(void)
 {
 	const uint32_t entries = read_register(SIDRA_MGMT_MAILBOX_ENTRIES);
+	const uint32_t asked = read_register(SIDRA_MGMT_MAILBOX_DOORBELL);
 
 	if (entries < 2 || entries > 256 || entries & (entries - 1)) {
 		log_number("mailbox: not a ring, entries", entries);
 		return;
 	}
-	for (;;) {
-		const uint32_t asked = read_register(SIDRA_MGMT_MAILBOX_DOORBELL);
+	if (asked - served > entries) {
+		log_number("mailbox: more requests than entries, index", asked);
+		served = asked;
+		return;
+	}
+	while (served != asked) {
 		struct sidra_mailbox_msg request, reply = { 0 };
 
-		if (asked == served)
-			return;
-		if (asked - served > entries) {
-			log_number("mailbox: more requests than entries, index", asked);
-			served = asked;
-			return;
-		}
 		/* Who does not take replies gets none; the next doorbell looks again. */
 		if (replied - read_register(SIDRA_MGMT_MAILBOX_REPLY_READ) >= entries)
 			return;

@@ -5,6 +5,15 @@
 
 #define MAILBOX_VERSION (1u << 16 | 0u) /* SIDRA_FW_API_MAILBOX: major << 16 | minor */
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Those that there were when it was called: who asks without end does not keep the heart from beating. */
 void mailbox_serve(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

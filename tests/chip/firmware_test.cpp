@@ -2,6 +2,9 @@
 // The management core in its chip, as the driver sees it: registers, mailbox, interrupts, and what of it stands when
 // the device does. What the firmware itself does is tested in tests/boot.
 #include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
 
 #include "bench.h"
 #include "folder.h"
@@ -130,6 +133,73 @@ TEST_F(Firmware, MemoryThatTheHostRefusesIsAnError) {
     EXPECT_FALSE(replied());
     EXPECT_GE(bench.telemetry().dma_errors, 1u);
     EXPECT_TRUE(alive());
+}
+
+// Whatever the host writes to mailbox and rings: the core does not fall, and queues do not notice.
+TEST_F(Firmware, AHostThatMeansHarmHarmsNoQueue) {
+    boot();
+    open();
+    pass(200 * kMs);
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    std::mt19937_64 random(1);
+    std::vector<uint64_t> data(512);
+    const uint64_t from = context.alloc(kPage), to = context.alloc(kPage);
+    const uint64_t payload = bench.bus().alloc(12 * kPage), nowhere = bench.bus().alloc(12 * kPage);
+    bench.bus().set_access(nowhere, 12 * kPage, Access::kRefused);
+    for (unsigned round = 0; round < rounds(2000); round++) {
+        sidra_mailbox_msg message;
+        uint64_t words[8];
+        for (uint64_t& word : words) word = random() >> random() % 64;
+        std::memcpy(&message, words, sizeof message);
+        if (random() % 4 != 0) message.opcode = static_cast<uint16_t>(random() % 0x70);
+        if (random() % 4 != 0) message.flags = 0, message.deadline = 0;
+        message.payload = (random() % 4 != 0 ? payload : nowhere) + random() % kPage;
+        if (random() % 2 != 0) message.length %= 40'000;
+        bench.bus().write(requests + asked % kEntries * sizeof message, &message, sizeof message);
+        switch (random() % 16) {
+            case 0:
+                bench.write64(random() % 2 ? SIDRA_REG_MAILBOX_REQUEST : SIDRA_REG_MAILBOX_REPLY,
+                              nowhere + random() % kPage);
+                break;
+            case 1:
+                bench.write32(SIDRA_REG_MAILBOX_ENTRIES, static_cast<uint32_t>(random()) >> random() % 32);
+                break;
+            case 2:
+                asked += static_cast<uint32_t>(random());
+                break;
+            case 3:
+                bench.bus().set_access(random() % 2 ? requests : replies, kPage, Access::kRefused);
+                break;
+            default:
+                bench.write64(SIDRA_REG_MAILBOX_REQUEST, requests);
+                bench.write64(SIDRA_REG_MAILBOX_REPLY, replies);
+                bench.write32(SIDRA_REG_MAILBOX_ENTRIES, kEntries);
+                bench.bus().set_access(requests, kPage, Access::kOpen);
+                bench.bus().set_access(replies, kPage, Access::kOpen);
+                bench.write32(SIDRA_REG_MAILBOX_REPLY_READ, bench.read32(SIDRA_REG_MAILBOX_REPLY_INDEX));
+                break;
+        }
+        bench.write32(SIDRA_REG_MAILBOX_DOORBELL, ++asked);
+        for (uint64_t& word : data) word = random();
+        context.write(from, data.data(), kPage);
+        const uint64_t ticket = queue.submit(copy(to, from, kPage));
+        pass(message.opcode == SIDRA_MAILBOX_FW_DATA ? 50 * kMs : kMs);
+        ASSERT_GT(queue.timeline(), ticket) << round;
+        ASSERT_EQ(context.get<uint64_t>(to, data.size()), data);
+    }
+    EXPECT_GT(bench.read32(SIDRA_REG_MAILBOX_REPLY_INDEX), rounds(2000) / 2) << "most of it was heard";
+    EXPECT_EQ(bench.read32(SIDRA_REG_PANIC), 0u);
+    EXPECT_EQ(bench.read32(SIDRA_REG_BOOT_REASON), uint32_t{SIDRA_BOOT_POWER_ON}) << "nor has the watchdog bitten";
+    EXPECT_TRUE(alive());
+    // A reset is how a driver begins anew with rings that both know.
+    bench.write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
+    bench.run();
+    boot();
+    bench.bus().set_access(requests, kPage, Access::kOpen);
+    bench.bus().set_access(replies, kPage, Access::kOpen);
+    open();
+    EXPECT_EQ(hello(), uint32_t{SIDRA_MAILBOX_OK});
 }
 
 // ---- What ends it ----
