@@ -165,4 +165,8 @@ void Ispp::program(const IsppBlock& block) const {
     kernel_(*plan_, block);
 }
 
+void Ispp::read(const IsppRead& cells) const { read_scalar(*plan_, cells); }
+uint64_t Ispp::read_ps() const { return plan_->read_ps; }
+uint64_t Ispp::read_aj() const { return plan_->read_aj; }
+
 }  // namespace sidra::physics

@@ -111,6 +111,14 @@ struct IsppBlock {
     IsppTotals* totals;      // added to
 };
 
+// Any number of cells of one crossbar, to be read as between two pulses.
+struct IsppRead {
+    uint32_t crossbar, first_cell, count;
+    uint32_t number;    // of this read of the crossbar: another one, other noise
+    const uint16_t* g;  // `count` long, as the next
+    float* value;       // out: what the ADC gives, of G_max
+};
+
 struct IsppPlan;
 
 // Programs blocks. Has no state of its own: between blocks the caller may do, or stop, what it likes; any number of
@@ -124,6 +132,11 @@ class Ispp {
 
     // std::invalid_argument: more than kIsppBlock cells.
     void program(const IsppBlock& block) const;
+
+    void read(const IsppRead& cells) const;
+    // Of reading cells that are read together, once: the time, and the energy of each.
+    uint64_t read_ps() const;
+    uint64_t read_aj() const;
 
    private:
     std::unique_ptr<const IsppPlan> plan_;

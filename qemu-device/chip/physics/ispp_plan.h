@@ -42,6 +42,7 @@ void program_scalar(const IsppPlan& plan, const IsppBlock& block);
 void program_avx2(const IsppPlan& plan, const IsppBlock& block);
 void program_avx512(const IsppPlan& plan, const IsppBlock& block);
 void program_neon(const IsppPlan& plan, const IsppBlock& block);
+void read_scalar(const IsppPlan& plan, const IsppRead& cells);
 
 // 1.5 * 2^23: a float below 2^22 that this is added to and taken from is rounded to the nearest integer, ties to even.
 constexpr float kRoundToInteger = 12582912.0f;

@@ -118,4 +118,11 @@ void program_scalar(const IsppPlan& plan, const IsppBlock& block) {
     }
 }
 
+void read_scalar(const IsppPlan& plan, const IsppRead& cells) {
+    for (uint32_t i = 0; i < cells.count; i++) {
+        const Words w = words({plan.seed, Domain::kVerify, cells.crossbar, cells.first_cell + i, cells.number, 0});
+        cells.value[i] = read(plan, conductance(cells.g[i]), normals_of(w[0], w[1]).read);
+    }
+}
+
 }  // namespace sidra::physics

@@ -25,6 +25,7 @@ enum class Domain : uint32_t {
     kPulse = 3,       // spread of pulses, noise of the reads between them
     kRelaxation = 4,  // what happens after the last pulse
     kReadout = 5,     // noise of products
+    kVerify = 6,      // noise of reads that only look
 };
 
 // Of which draw. `program` counts how often the crossbar was programmed; `draw`, below 2^16, counts within that.

@@ -91,31 +91,61 @@ uint32_t Analog::drift(double seconds) const {
     return static_cast<uint32_t>(std::lround((1 - static_cast<double>(left)) * kDriftOne));
 }
 
+Analog::Content Analog::copy(uint32_t xbar) const {
+    std::lock_guard guard(lock(xbar));
+    const State& s = state(xbar);
+    return {xbar,
+            s.touched,
+            false,
+            {s.programs, s.checks.load(), s.since, s.products.load(), s.clipped.load(), s.time_ps, s.totals},
+            {g(xbar), g(xbar) + kXbarCells},
+            {cells(xbar), cells(xbar) + kXbarCells}};
+}
+
+bool Analog::blank(uint32_t xbar) const {
+    std::lock_guard guard(lock(xbar));
+    return !state(xbar).touched && state(xbar).products.load() == 0;
+}
+
+void Analog::take(const Content& content) {
+    std::lock_guard guard(lock(content.xbar));
+    take_locked(content);
+}
+
+// Products and looks may have been counted since the copy was made.
+void Analog::take_locked(const Content& content) {
+    State& s = state(content.xbar);
+    const auto stuck = [](CellState each) { return each == CellState::kStuckLow || each == CellState::kStuckHigh; };
+    s.touched = content.touched;
+    s.programs = content.image.programs;
+    s.since = content.image.since;
+    s.totals = content.image.totals;
+    s.time_ps = content.image.time_ps;
+    if (content.erased) {
+        s.products.store(0, std::memory_order_relaxed);
+        s.clipped.store(0, std::memory_order_relaxed);
+    }
+    std::copy(content.g.begin(), content.g.end(), g(content.xbar));
+    std::copy(content.cells.begin(), content.cells.end(), cells(content.xbar));
+    s.stuck.store(static_cast<uint32_t>(std::count_if(content.cells.begin(), content.cells.end(), stuck)),
+                  std::memory_order_relaxed);
+    s.version++;
+    cached_[content.xbar] = {};
+}
+
 // Brings what is stored to what it is now. Less than half a step stays as it is, and is not forgotten.
-void Analog::age_locked(uint32_t xbar, double now) {
-    State& s = state(xbar);
-    if (!s.touched) {
-        s.touched = true;
-        s.since = now;
+void Analog::age(Content* content, double now) const {
+    if (!content->touched) {
+        content->touched = true;
+        content->image.since = now;
         return;
     }
-    const uint32_t steps = drift(now - s.since);
+    const uint32_t steps = drift(now - content->image.since);
     if (steps == 0) return;
     const float left = remaining(steps);
     for (uint32_t i = 0; i < kXbarCells; i++)
-        if (follows(cells(xbar)[i])) g(xbar)[i] = physics::stored(physics::conductance(g(xbar)[i]) * left);
-    s.since = now;
-}
-
-void Analog::changed_locked(uint32_t xbar) {
-    State& s = state(xbar);
-    const CellState* cell = cells(xbar);
-    s.stuck.store(static_cast<uint32_t>(std::count_if(
-                      cell, cell + kXbarCells,
-                      [](CellState each) { return each == CellState::kStuckLow || each == CellState::kStuckHigh; })),
-                  std::memory_order_relaxed);
-    s.version++;
-    cached_[xbar] = {};
+        if (follows(content->cells[i])) content->g[i] = physics::stored(physics::conductance(content->g[i]) * left);
+    content->image.since = now;
 }
 
 void Analog::run_ispp(const CellBlock& block, uint32_t program, const uint8_t* levels, uint16_t* g, CellState* cells,
@@ -128,58 +158,127 @@ void Analog::run_ispp(const CellBlock& block, uint32_t program, const uint8_t* l
         const uint32_t rows = std::min(rows_at_once, block.rows - row), count = rows * block.cols;
         const uint32_t first = (block.row0 + row) * SIDRA_XBAR_COLS + block.col0, at = row * block.cols;
         physics::IsppTotals some{};
-        physics::form(parameters_, seed_, {block.xbar, first, count, g + at, cells + at});
         ispp_.program({block.xbar, first, count, program, levels + at, cells + at, g + at, tries, outcome, &some});
         physics::relax(parameters_, seed_, program, {block.xbar, first, count, g + at, cells + at});
 
         // All cells of a row are read, and pulsed, together, until the last one has arrived.
         uint64_t steps = 0, row_steps = 0;
         for (uint32_t r = 0; r < rows; r++) {
-            const uint8_t* of_row = tries + size_t{r} * block.cols;
-            row_steps += *std::max_element(of_row, of_row + block.cols) + 1u;
-            for (uint32_t c = 0; c < block.cols; c++) steps += of_row[c] + 1u;
+            uint32_t most = 0;
+            for (uint32_t i = r * block.cols; i < (r + 1) * block.cols; i++) {
+                if (outcome[i] == physics::Outcome::kNotFormed) continue;
+                steps += tries[i] + 1u;
+                most = std::max(most, tries[i] + 1u);
+            }
+            row_steps += most;
         }
-        *time_ps += some.time_ps * row_steps / steps;
+        if (steps) *time_ps += some.time_ps * row_steps / steps;
         totals->add(some);
     }
 }
 
-Cost Analog::program(const CellBlock& block, const uint8_t* levels, double now) {
+namespace {
+
+// Where the rows of a block begin: in a crossbar, in an array of the block's own.
+template <typename F>
+void for_each_row(const CellBlock& block, F&& visit) {
+    for (uint32_t r = 0; r < block.rows; r++)
+        visit((block.row0 + r) * SIDRA_XBAR_COLS + block.col0, size_t{r} * block.cols);
+}
+
+}  // namespace
+
+Cost Analog::program(Content* content, const CellBlock& block, const uint8_t* levels, double now) const {
     const size_t count = size_t{block.rows} * block.cols;
     std::vector<uint16_t> conductances(count);
-    std::vector<CellState> before(count), after;
-    const auto each_row = [&](auto&& visit) {
-        for (uint32_t r = 0; r < block.rows; r++)
-            visit(size_t{block.row0 + r} * SIDRA_XBAR_COLS + block.col0, size_t{r} * block.cols);
-    };
-    uint32_t program;
-    {
-        std::lock_guard guard(lock(block.xbar));
-        age_locked(block.xbar, now);
-        program = state(block.xbar).programs++;
-        each_row([&](size_t from, size_t to) {
-            std::copy_n(g(block.xbar) + from, block.cols, conductances.data() + to);
-            std::copy_n(cells(block.xbar) + from, block.cols, before.data() + to);
-        });
-    }
-    after = before;
+    std::vector<CellState> states(count);
+    age(content, now);
+    for_each_row(block, [&](uint32_t cell, size_t at) {
+        physics::form(parameters_, seed_, {block.xbar, cell, block.cols, &content->g[cell], &content->cells[cell]});
+        std::copy_n(&content->g[cell], block.cols, &conductances[at]);
+        std::copy_n(&content->cells[cell], block.cols, &states[at]);
+    });
     physics::IsppTotals totals{};
     uint64_t time_ps = 0;
-    run_ispp(block, program, levels, conductances.data(), after.data(), &totals, &time_ps);
+    run_ispp(block, content->image.programs++, levels, conductances.data(), states.data(), &totals, &time_ps);
+    for_each_row(block,
+                 [&](uint32_t cell, size_t at) { std::copy_n(&conductances[at], block.cols, &content->g[cell]); });
+    content->image.totals.add(totals);
+    content->image.time_ps += time_ps;
+    return {time_ps, totals.energy_aj / kAjPerPj};
+}
 
-    std::lock_guard guard(lock(block.xbar));
-    State& s = state(block.xbar);
-    each_row([&](size_t to, size_t from) {
+void CellCheck::add(const CellCheck& other) {
+    cells += other.cells;
+    off += other.off;
+    failed += other.failed;
+    pulses += other.pulses;
+    worst = std::max(worst, other.worst);
+    error_sum += other.error_sum;
+    cost += other.cost;
+}
+
+CellCheck Analog::verify(const CellBlock& block, const uint8_t* levels, double tolerance, double now, uint8_t* off) {
+    const size_t count = size_t{block.rows} * block.cols;
+    std::vector<uint16_t> conductances(count);
+    std::vector<CellState> states(count);
+    const uint32_t number = state(block.xbar).checks.fetch_add(1, std::memory_order_relaxed);
+    {
+        std::lock_guard guard(lock(block.xbar));
+        const float left = remaining(drift(now - state(block.xbar).since));
+        for_each_row(block, [&](uint32_t cell, size_t at) {
+            for (uint32_t c = 0; c < block.cols; c++) {
+                const uint16_t stored = g(block.xbar)[cell + c];
+                states[at + c] = cells(block.xbar)[cell + c];
+                conductances[at + c] =
+                    follows(states[at + c]) ? physics::stored(physics::conductance(stored) * left) : stored;
+            }
+        });
+    }
+    CellCheck check;
+    float value[SIDRA_XBAR_COLS];
+    for_each_row(block, [&](uint32_t cell, size_t at) {
+        ispp_.read({block.xbar, cell, block.cols, number, &conductances[at], value});
         for (uint32_t c = 0; c < block.cols; c++) {
-            if (cells(block.xbar)[to + c] != before[from + c]) continue;  // held since
-            cells(block.xbar)[to + c] = after[from + c];
-            g(block.xbar)[to + c] = conductances[from + c];
+            const bool formed = states[at + c] != CellState::kFresh;
+            const double error =
+                std::fabs(static_cast<double>(value[c] - physics::conductance_of(parameters_, levels[at + c])));
+            off[at + c] = formed && error > tolerance;
+            if (!formed) continue;
+            check.cells++;
+            check.off += off[at + c];
+            check.worst = std::max(check.worst, error);
+            check.error_sum += error;
         }
     });
-    s.totals.add(totals);
-    s.time_ps += time_ps;
-    changed_locked(block.xbar);
-    return {time_ps, totals.energy_aj / kAjPerPj};
+    check.cost = {block.rows * ispp_.read_ps(), check.cells * ispp_.read_aj() / kAjPerPj};
+    return check;
+}
+
+// Those that are not off are as if they had never been formed: pulses do nothing to them.
+void Analog::mend(Content* content, const CellBlock& block, const uint8_t* levels, const uint8_t* off, double now,
+                  CellCheck* check) const {
+    const size_t count = size_t{block.rows} * block.cols;
+    std::vector<uint16_t> conductances(count);
+    std::vector<CellState> states(count);
+    age(content, now);
+    for_each_row(block, [&](uint32_t cell, size_t at) {
+        for (uint32_t c = 0; c < block.cols; c++) {
+            conductances[at + c] = content->g[cell + c];
+            states[at + c] = off[at + c] ? content->cells[cell + c] : CellState::kFresh;
+        }
+    });
+    physics::IsppTotals totals{};
+    uint64_t time_ps = 0;
+    run_ispp(block, content->image.programs++, levels, conductances.data(), states.data(), &totals, &time_ps);
+    totals.not_formed = 0;
+    for_each_row(block,
+                 [&](uint32_t cell, size_t at) { std::copy_n(&conductances[at], block.cols, &content->g[cell]); });
+    content->image.totals.add(totals);
+    content->image.time_ps += time_ps;
+    check->failed += totals.failed;
+    check->pulses += totals.set_pulses + totals.reset_pulses;
+    check->cost += {time_ps, totals.energy_aj / kAjPerPj};
 }
 
 void Analog::read(const CellBlock& block, uint8_t* levels, double now) const {
@@ -195,33 +294,23 @@ void Analog::read(const CellBlock& block, uint8_t* levels, double now) const {
     }
 }
 
-void Analog::erase(uint32_t xbar) {
-    std::lock_guard guard(lock(xbar));
-    State& s = state(xbar);
-    s.products.store(0, std::memory_order_relaxed);
-    if (!s.touched) return;
+void Analog::erase(Content* content) const {
+    content->erased = true;
     for (uint32_t i = 0; i < kXbarCells; i++)
-        if (follows(cells(xbar)[i])) g(xbar)[i] = physics::stored(physics::lowest(parameters_));
-    s.clipped.store(0, std::memory_order_relaxed);
-    s.totals = {};
-    s.time_ps = 0;
-    changed_locked(xbar);
+        if (follows(content->cells[i])) content->g[i] = physics::stored(physics::lowest(parameters_));
+    Image& image = content->image;
+    image.products = image.clipped = image.time_ps = 0;
+    image.totals = {};
 }
 
-void Analog::hold(uint32_t xbar, uint32_t cell, uint8_t level) {
-    std::lock_guard guard(lock(xbar));
-    state(xbar).touched = true;
-    cells(xbar)[cell] = CellState::kStuckLow;
-    g(xbar)[cell] = physics::stored(physics::conductance_of(parameters_, level));
-    changed_locked(xbar);
+void Analog::hold(Content* content, uint32_t cell, uint8_t level) const {
+    content->touched = true;
+    content->cells[cell] = CellState::kStuckLow;
+    content->g[cell] = physics::stored(physics::conductance_of(parameters_, level));
 }
 
 // It is formed again, which makes of it what it made of it before.
-void Analog::release(uint32_t xbar, uint32_t cell) {
-    std::lock_guard guard(lock(xbar));
-    cells(xbar)[cell] = CellState::kFresh;
-    changed_locked(xbar);
-}
+void Analog::release(Content* content, uint32_t cell) const { content->cells[cell] = CellState::kFresh; }
 
 Analog::Tile::Tile(const TileShape& shape, const double* effective, uint64_t seed)
     : readout(effective, shape.encoding, readout_parameters(), seed, shape.xbar), excess{} {
@@ -330,38 +419,23 @@ void Analog::report(uint32_t xbar, double now, sidra_hw_xbar_report* report) con
     report->drift_ppm = static_cast<uint32_t>(std::lround(drift(age) / kDriftOne * kMillion));
 }
 
-bool Analog::image(uint32_t xbar, Image* image, uint16_t* conductances, uint8_t* states) const {
-    std::lock_guard guard(lock(xbar));
-    const State& s = state(xbar);
-    if (!s.touched && s.products.load() == 0) return false;
-    *image = {s.programs, 0, s.since, s.products.load(), s.clipped.load(), s.time_ps, s.totals};
-    std::copy_n(g(xbar), kXbarCells, conductances);
-    std::transform(cells(xbar), cells(xbar) + kXbarCells, states,
-                   [](CellState each) { return static_cast<uint8_t>(each); });
-    return true;
-}
-
-bool Analog::restore(uint32_t xbar, const Image& image, const uint16_t* conductances, const uint8_t* states) {
+bool Analog::restore(const Content& content) {
     // Of all pulses that a crossbar can have had in 2^32 programmings: what is added to this later cannot overflow.
     constexpr int64_t kErrorMost = int64_t{1} << 62;
-    if (xbar >= cached_.size() || image.reserved || !CellClock::is_time(image.since) ||
-        image.totals.error_sum > kErrorMost || image.totals.error_sum < -kErrorMost ||
-        std::any_of(states, states + kXbarCells,
-                    [](uint8_t each) { return each > static_cast<uint8_t>(CellState::kStuckHigh); }))
+    const Image& image = content.image;
+    if (content.xbar >= cached_.size() || !CellClock::is_time(image.since) || image.totals.error_sum > kErrorMost ||
+        image.totals.error_sum < -kErrorMost || content.g.size() != kXbarCells || content.cells.size() != kXbarCells ||
+        std::any_of(content.cells.begin(), content.cells.end(),
+                    [](CellState each) { return each > CellState::kStuckHigh; }))
         return false;
-    std::lock_guard guard(lock(xbar));
-    State& s = state(xbar);
-    if (s.touched) return false;  // twice
-    s.touched = true;
-    s.programs = image.programs;
-    s.since = image.since;
+    std::lock_guard guard(lock(content.xbar));
+    State& s = state(content.xbar);
+    if (s.restored) return false;
+    take_locked(content);
+    s.restored = true;
+    s.checks.store(image.checks);
     s.products.store(image.products);
     s.clipped.store(image.clipped);
-    s.time_ps = image.time_ps;
-    s.totals = image.totals;
-    std::copy_n(conductances, kXbarCells, g(xbar));
-    std::transform(states, states + kXbarCells, cells(xbar), [](uint8_t each) { return static_cast<CellState>(each); });
-    changed_locked(xbar);
     return true;
 }
 

@@ -35,6 +35,17 @@ struct CellBlock {
     uint32_t xbar, row0, rows, col0, cols;
 };
 
+// What looking at cells has found, and pulsing those again that were off has done.
+struct CellCheck {
+    uint64_t cells = 0;   // looked at
+    uint64_t off = 0;     // by more than the tolerance
+    uint64_t failed = 0;  // of those: pulsed again, and off still
+    uint64_t pulses = 0;
+    double worst = 0, error_sum = 0;  // of errors as read, without their signs, of G_max
+    Cost cost;
+    void add(const CellCheck& other);
+};
+
 // The time that cells age by: seconds, of the device clock at the temperature that drift is given for; when the chip is
 // hotter it runs faster.
 class CellClock {
@@ -57,8 +68,7 @@ class CellClock {
     double speed_;
 };
 
-// Thread-safe. Of one crossbar, programming and reading at once give mixed values, nothing worse. `now` is the cells'
-// clock.
+// Thread-safe, but that one thread at a time changes a crossbar: Array's lock sees to it. `now` is the cells' clock.
 class Analog {
    public:
     // `stuck`: share of cells that forming leaves stuck, half of them low.
@@ -66,16 +76,45 @@ class Analog {
 
     CellClock& clock() { return clock_; }
 
+    // What a crossbar holds, for keeping and saving.
+    struct Image {
+        uint32_t programs;  // how often it was programmed or mended
+        uint32_t checks;    // how often it was looked at
+        double since;
+        uint64_t products, clipped, time_ps;
+        physics::IsppTotals totals;
+    };
+    // A copy of what a crossbar holds. What changes cells changes a copy, and is kept before take() makes it the
+    // crossbar's own: so there is no half of it, wherever it ends.
+    struct Content {
+        uint32_t xbar = 0;
+        bool touched = false;  // cells mean something
+        bool erased = false;   // since it was copied: products count from 0 again
+        Image image{};
+        std::vector<uint16_t> g;  // kXbarCells of each
+        std::vector<physics::CellState> cells;
+    };
+    Content copy(uint32_t xbar) const;
+    // Nothing was ever done to it.
+    bool blank(uint32_t xbar) const;
+    void take(const Content& content);
+
     // Programs cells to levels (row after row), and says what that took: a row at a time, each as long as its slowest
-    // cell. No lock is held meanwhile.
-    Cost program(const CellBlock& block, const uint8_t* levels, double now);
+    // cell.
+    Cost program(Content* content, const CellBlock& block, const uint8_t* levels, double now) const;
+    // Reads cells that were formed, and compares them with levels: those off by more than the tolerance (of G_max) are
+    // 1 in `off`, which has a place for each cell of the block.
+    CellCheck verify(const CellBlock& block, const uint8_t* levels, double tolerance, double now, uint8_t* off);
+    // Pulses those that are off again, as program() does; adds to what verify() has found.
+    void mend(Content* content, const CellBlock& block, const uint8_t* levels, const uint8_t* off, double now,
+              CellCheck* check) const;
     // The levels that are nearest to what the cells conduct.
     void read(const CellBlock& block, uint8_t* levels, double now) const;
     // A RESET of every cell that follows.
-    void erase(uint32_t xbar);
+    void erase(Content* content) const;
     // A cell keeps a level from now on; follows again when it is programmed the next time.
-    void hold(uint32_t xbar, uint32_t cell, uint8_t level);
-    void release(uint32_t xbar, uint32_t cell);
+    void hold(Content* content, uint32_t cell, uint8_t level) const;
+    void release(Content* content, uint32_t cell) const;
 
     // The part of a crossbar that an object uses, and the sums of its weights, by output.
     struct TileShape {
@@ -107,24 +146,16 @@ class Analog {
     void report(uint32_t xbar, double now, sidra_hw_xbar_report* report) const;
     uint32_t stuck(uint32_t xbar) const { return state(xbar).stuck.load(std::memory_order_relaxed); }
 
-    // What a crossbar holds, for saving; false: nothing was ever done to it. `g` and `cells` take kXbarCells each.
-    // Nobody programs meanwhile.
-    struct Image {
-        uint32_t programs;
-        uint32_t reserved;
-        double since;
-        uint64_t products, clipped, time_ps;
-        physics::IsppTotals totals;
-    };
-    bool image(uint32_t xbar, Image* image, uint16_t* g, uint8_t* cells) const;
-    // False: no crossbar can hold this. Into one that was cleared.
-    bool restore(uint32_t xbar, const Image& image, const uint16_t* g, const uint8_t* cells);
+    // False: no crossbar can hold this, or it was restored before. Into one that was cleared.
+    bool restore(const Content& content);
     void clear();  // as it left the factory
 
    private:
     struct State {
         bool touched;  // cells mean something
+        bool restored;
         uint32_t programs;
+        std::atomic<uint32_t> checks;
         std::atomic<uint32_t> stuck;
         uint64_t version;  // moves when conductances change
         double since;      // what is stored is what they are at this time
@@ -146,8 +177,8 @@ class Analog {
     }
     std::mutex& lock(uint32_t xbar) const { return locks_[xbar % kLocks]; }
     uint32_t drift(double seconds) const;
-    void age_locked(uint32_t xbar, double now);
-    void changed_locked(uint32_t xbar);
+    void age(Content* content, double now) const;
+    void take_locked(const Content& content);
     void run_ispp(const CellBlock& block, uint32_t program, const uint8_t* levels, uint16_t* g,
                   physics::CellState* cells, physics::IsppTotals* totals, uint64_t* time_ps) const;
     std::shared_ptr<const Tile> make_tile(const TileShape& shape, uint64_t seed, std::vector<double> g) const;

@@ -28,6 +28,11 @@ void encode(const engine::Engine& engine, const TileBlock& b, const int8_t* data
     }
 }
 
+CellBlock cells_of(const TileBlock& b) {
+    const uint32_t each = b.encoding == SIDRA_ENCODING_DIFFERENTIAL ? 2 : 1;
+    return {b.xbar, b.row0, b.rows, b.col0 * each, b.cols * each};
+}
+
 // Levels that a crossbar does not have yet, of one thread.
 std::vector<uint8_t>& next_levels() {
     static thread_local std::vector<uint8_t> levels;
@@ -64,11 +69,11 @@ void Array::erase_locked(uint32_t xbar) {
     epoch_.fetch_add(1, std::memory_order_release);
     s.tile = 0;
     s.encoding = 0;
+    s.cols = 0;
     std::memset(s.rows, 0, sizeof s.rows);
     std::memset(s.sums, 0, sizeof s.sums);
     std::memset(cells(xbar), 0, kXbarCells);
     if (s.stuck_cells) apply_stuck_locked(xbar, cells(xbar));
-    if (analog_) analog_->erase(xbar);
 }
 
 bool Array::erase(uint32_t first, uint32_t count) {
@@ -90,7 +95,13 @@ bool Array::erase(uint32_t first, uint32_t count) {
             changed++;
         }
         if (file_ && changed && !file_->append({records.data(), changed})) return false;
-        for (uint32_t i = 0; i < batch; i++) erase_locked(first + i);
+        for (uint32_t i = 0; i < batch; i++) {
+            erase_locked(first + i);
+            if (!analog_ || analog_->blank(first + i)) continue;
+            Analog::Content content = analog_->copy(first + i);
+            analog_->erase(&content);
+            analog_->take(content);
+        }
         first += batch;
     }
     return true;
@@ -118,7 +129,7 @@ void Array::repack_locked(uint32_t xbar, uint32_t encoding, uint32_t row0, uint3
     }
 }
 
-Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
+Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride, double now, Cost* spent) {
     if (b.encoding == SIDRA_ENCODING_DIFFERENTIAL) {
         for (uint32_t r = 0; r < b.rows; r++) {
             const int8_t* row = data + r * stride;
@@ -137,6 +148,7 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
     next.uid = b.uid;
     next.tile = b.tile;
     next.encoding = b.encoding;
+    next.cols = b.tile_cols * (b.encoding == SIDRA_ENCODING_DIFFERENTIAL ? 2 : 1);
     next.programs = s.programs + (s.programs != UINT32_MAX);
     for (uint32_t r = b.row0; r < b.row0 + b.rows; r++) {
         uint64_t& word = next.rows[r / 64];
@@ -144,14 +156,27 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
         if (!whole_rows && !(word & bit)) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
         word |= bit;
     }
-    const uint8_t* levels = nullptr;  // as they are kept
-    if (file_) {
+    const uint8_t* levels = nullptr;  // as they are kept, and asked of cells
+    Analog::Content content;
+    if (file_ || analog_) {
         uint8_t* will_be = next_levels().data();
         if (new_owner) std::fill_n(will_be, kXbarCells, uint8_t{0});
         else std::copy_n(cells(b.xbar), kXbarCells, will_be);
         encode(engine_, b, data, stride, will_be);
         if (s.stuck_cells) apply_stuck_locked(b.xbar, will_be);
         levels = will_be;
+    }
+    if (analog_) {
+        content = analog_->copy(b.xbar);
+        if (new_owner) analog_->erase(&content);
+        const CellBlock block = cells_of(b);
+        std::vector<uint8_t> wanted(size_t{block.rows} * block.cols);
+        for (uint32_t r = 0; r < block.rows; r++)
+            std::copy_n(levels + (block.row0 + r) * SIDRA_XBAR_COLS + block.col0, block.cols,
+                        wanted.data() + size_t{r} * block.cols);
+        *spent += analog_->program(&content, block, wanted.data(), now);
+    }
+    if (file_) {
         const SavedCrossbar saved{b.xbar, 0, next};
         const Record record = crossbar_chunk(saved, levels);
         if (!file_->append({&record, 1})) return {kNotKept, b.xbar};
@@ -161,6 +186,7 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
         s.uid.store(b.uid, std::memory_order_release);
         s.tile = b.tile;
         s.encoding = b.encoding;
+        s.cols = next.cols;
         programmed_xbars_.fetch_add(1, std::memory_order_relaxed);
     }
     if (levels) std::copy_n(levels, kXbarCells, cells(b.xbar));
@@ -171,6 +197,7 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
     } else {
         engine_.pack(plane_of(b.xbar, b.encoding), s.sums, data, stride, b.row0, b.rows, b.col0, b.cols);
     }
+    if (analog_) analog_->take(content);
     s.programs = next.programs;
     std::copy(std::begin(next.rows), std::end(next.rows), s.rows);
     uint32_t covered = 0;
@@ -179,33 +206,81 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride) {
     return {};
 }
 
-namespace {
-
-CellBlock cells_of(const TileBlock& b) {
-    const uint32_t each = b.encoding == SIDRA_ENCODING_DIFFERENTIAL ? 2 : 1;
-    return {b.xbar, b.row0, b.rows, b.col0 * each, b.cols * each};
+bool Array::has_locked(const TileBlock& b) const {
+    const State& s = state(b.xbar);
+    if (s.uid.load(std::memory_order_relaxed) != b.uid) return false;
+    for (uint32_t r = b.row0; r < b.row0 + b.rows; r++)
+        if (!covers(s, r)) return false;
+    return true;
 }
 
-}  // namespace
+Fault Array::verify(const TileBlock& block, double tolerance, double now, CellCheck* found) {
+    return check(block, Mend::kNo, tolerance, now, found);
+}
 
-CellBlock Array::wanted(const TileBlock& b, std::vector<uint8_t>* levels) const {
-    const CellBlock block = cells_of(b);
-    levels->resize(size_t{block.rows} * block.cols);
-    std::lock_guard guard(lock(b.xbar));
+Fault Array::refresh(const TileBlock& block, double tolerance, double now, CellCheck* found) {
+    return check(block, Mend::kYes, tolerance, now, found);
+}
+
+Fault Array::verify(uint32_t xbar, double tolerance, double now, CellCheck* found) {
+    return check(xbar, Mend::kNo, tolerance, now, found);
+}
+
+Fault Array::refresh(uint32_t xbar, double tolerance, double now, CellCheck* found) {
+    return check(xbar, Mend::kYes, tolerance, now, found);
+}
+
+Fault Array::check(const TileBlock& block, Mend mend, double tolerance, double now, CellCheck* found) {
+    *found = {};
+    std::lock_guard guard(lock(block.xbar));
+    if (!has_locked(block)) return {SIDRA_FAULT_UNPROGRAMMED, block.xbar};
+    return check_locked(cells_of(block), mend, tolerance, now, found);
+}
+
+Fault Array::check(uint32_t xbar, Mend mend, double tolerance, double now, CellCheck* found) {
+    *found = {};
+    std::lock_guard guard(lock(xbar));
+    const State& s = state(xbar);
+    if (s.uid.load(std::memory_order_relaxed) == 0) return {SIDRA_FAULT_UNPROGRAMMED, xbar};
+    for (uint32_t row = 0; row < SIDRA_XBAR_ROWS;) {
+        uint32_t end = row;
+        while (end < SIDRA_XBAR_ROWS && covers(s, end)) end++;
+        const CellBlock block{xbar, row, end - row, 0, s.cols ? s.cols : SIDRA_XBAR_COLS};
+        if (block.rows)
+            if (Fault fault = check_locked(block, mend, tolerance, now, found)) return fault;
+        row = end + 1;
+    }
+    return {};
+}
+
+Fault Array::check_locked(const CellBlock& block, Mend mend, double tolerance, double now, CellCheck* found) {
+    const uint64_t count = uint64_t{block.rows} * block.cols;
+    CellCheck check;
+    if (!analog_) {
+        check.cells = count;
+        check.cost = verify_cost(block.rows, count);
+        found->add(check);
+        return {};
+    }
+    std::vector<uint8_t> levels(count), off(count);
     for (uint32_t r = 0; r < block.rows; r++)
-        std::copy_n(cells(b.xbar) + (block.row0 + r) * SIDRA_XBAR_COLS + block.col0, block.cols,
-                    levels->data() + size_t{r} * block.cols);
-    return block;
+        std::copy_n(cells(block.xbar) + (block.row0 + r) * SIDRA_XBAR_COLS + block.col0, block.cols,
+                    levels.data() + size_t{r} * block.cols);
+    check = analog_->verify(block, levels.data(), tolerance, now, off.data());
+    if (mend == Mend::kYes && check.off) {
+        Analog::Content content = analog_->copy(block.xbar);
+        analog_->mend(&content, block, levels.data(), off.data(), now, &check);
+        analog_->take(content);
+    }
+    found->add(check);
+    return {};
 }
 
 Fault Array::read(const TileBlock& b, double now, int8_t* data, size_t stride) const {
     const CellBlock block = cells_of(b);
     uint8_t conducting[SIDRA_XBAR_COLS];
     std::lock_guard guard(lock(b.xbar));
-    const State& s = state(b.xbar);
-    if (s.uid.load(std::memory_order_relaxed) != b.uid) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
-    for (uint32_t r = b.row0; r < b.row0 + b.rows; r++)
-        if (!(s.rows[r / 64] >> (r % 64) & 1)) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
+    if (!has_locked(b)) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
     for (uint32_t r = 0; r < b.rows; r++) {
         const uint8_t* level = cells(b.xbar) + (b.row0 + r) * SIDRA_XBAR_COLS + block.col0;
         if (analog_) {
@@ -282,11 +357,15 @@ bool Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t leve
         }
     }
     cells(xbar)[at] = level;
-    if (s.rows[row / 64] >> (row % 64) & 1) {
+    if (covers(s, row)) {
         const uint32_t output = s.encoding == SIDRA_ENCODING_DIFFERENTIAL ? column / 2 : column;
         repack_locked(xbar, s.encoding, row, 1, output, 1);
     }
-    if (analog_) analog_->hold(xbar, at, level);
+    if (analog_) {
+        Analog::Content content = analog_->copy(xbar);
+        analog_->hold(&content, at, level);
+        analog_->take(content);
+    }
     return true;
 }
 
@@ -297,6 +376,7 @@ Array::Image Array::image_of(const State& s) {
     if (image.uid == 0) return image;
     image.tile = s.tile;
     image.encoding = s.encoding;
+    image.cols = s.cols;
     std::copy(std::begin(s.rows), std::end(s.rows), image.rows);
     return image;
 }
@@ -310,7 +390,7 @@ bool Array::image(uint32_t xbar, Image* image, uint8_t* levels) const {
 }
 
 bool Array::restore(uint32_t xbar, const Image& image, const uint8_t* levels) {
-    if (xbar >= xbars_ || image.encoding > SIDRA_ENCODING_OFFSET || image.reserved) return false;
+    if (xbar >= xbars_ || image.encoding > SIDRA_ENCODING_OFFSET || image.cols > SIDRA_XBAR_COLS) return false;
     std::lock_guard guard(lock(xbar));
     State& s = state(xbar);
     if (s.uid.load(std::memory_order_relaxed) != 0) return false;  // twice
@@ -318,6 +398,7 @@ bool Array::restore(uint32_t xbar, const Image& image, const uint8_t* levels) {
     if (image.uid == 0) return true;
     s.tile = image.tile;
     s.encoding = image.encoding;
+    s.cols = image.cols;
     std::memcpy(cells(xbar), levels, kXbarCells);
     const uint32_t outputs = image.encoding == SIDRA_ENCODING_DIFFERENTIAL ? SIDRA_XBAR_COLS / 2 : SIDRA_XBAR_COLS;
     uint32_t covered = 0;
@@ -364,11 +445,15 @@ bool Array::clear_stuck() {
                 if (cell.xbar == xbar) gone.push_back({kStuck, stuck_number(cell), {}, {}});
             if (!file_->append(gone)) return false;
         }
-        state(xbar).stuck_cells -= static_cast<uint32_t>(std::erase_if(stuck_, [&](const Stuck& cell) {
-            if (cell.xbar != xbar) return false;
-            if (analog_) analog_->release(xbar, cell.row * SIDRA_XBAR_COLS + cell.column);
-            return true;
-        }));
+        Analog::Content content;
+        if (analog_) {
+            content = analog_->copy(xbar);
+            for (const Stuck& cell : stuck_)
+                if (cell.xbar == xbar) analog_->release(&content, cell.row * SIDRA_XBAR_COLS + cell.column);
+        }
+        state(xbar).stuck_cells -=
+            static_cast<uint32_t>(std::erase_if(stuck_, [&](const Stuck& cell) { return cell.xbar == xbar; }));
+        if (analog_) analog_->take(content);
     }
 }
 

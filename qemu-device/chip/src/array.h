@@ -45,10 +45,16 @@ class Array {
     void keep_in(StateFile* file) { file_ = file; }
 
     // Writes s8 weights (row r at data + r * stride). Faults: VALUE (not encodable), UNPROGRAMMED (narrow write to a
-    // row not yet covered), kNotKept.
-    Fault program(const TileBlock& block, const int8_t* data, size_t stride);
-    // The same cells as they were asked to be, for programming them at level `accurate`; row after row.
-    CellBlock wanted(const TileBlock& block, std::vector<uint8_t>* levels) const;
+    // row not yet covered), kNotKept. `now`: of the cells' clock, and `spent` is what pulses took: both for level
+    // `accurate`.
+    Fault program(const TileBlock& block, const int8_t* data, size_t stride, double now, Cost* spent);
+    // Looks whether cells are as they were asked to be; refresh() pulses those again that are off by more than the
+    // tolerance (of G_max). At level `fast` none is. The rows must be programmed by this object. Faults: as above.
+    Fault verify(const TileBlock& block, double tolerance, double now, CellCheck* found);
+    Fault refresh(const TileBlock& block, double tolerance, double now, CellCheck* found);
+    // The same of all that a crossbar holds, whoever's it is.
+    Fault verify(uint32_t xbar, double tolerance, double now, CellCheck* found);
+    Fault refresh(uint32_t xbar, double tolerance, double now, CellCheck* found);
     // Reads weights from the cells; the rows must be programmed by this object. `now`: of the cells' clock, for level
     // `accurate`.
     Fault read(const TileBlock& block, double now, int8_t* data, size_t stride) const;
@@ -80,7 +86,7 @@ class Array {
         uint32_t tile;
         uint32_t programs;
         uint32_t encoding;
-        uint32_t reserved;
+        uint32_t cols;  // of cells in use; 0: not known, so all
     };
     struct Stuck {
         uint32_t xbar, row, column, level;
@@ -105,6 +111,7 @@ class Array {
         uint32_t tile;
         uint32_t programs;
         uint32_t encoding;
+        uint32_t cols;
         uint32_t stuck_cells;
         uint64_t rows[SIDRA_XBAR_ROWS / 64];
         int32_t sums[engine::kTileColsMax];
@@ -121,6 +128,12 @@ class Array {
     }
     std::mutex& lock(uint32_t xbar) const { return locks_[xbar % kLocks]; }
     static Image image_of(const State& state);
+    static bool covers(const State& state, uint32_t row) { return state.rows[row / 64] >> (row % 64) & 1; }
+    bool has_locked(const TileBlock& block) const;
+    enum class Mend { kNo, kYes };
+    Fault check(const TileBlock& block, Mend mend, double tolerance, double now, CellCheck* found);
+    Fault check(uint32_t xbar, Mend mend, double tolerance, double now, CellCheck* found);
+    Fault check_locked(const CellBlock& block, Mend mend, double tolerance, double now, CellCheck* found);
     void erase_locked(uint32_t xbar);
     void apply_stuck_locked(uint32_t xbar, uint8_t* levels);
     void repack_locked(uint32_t xbar, uint32_t encoding, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols);

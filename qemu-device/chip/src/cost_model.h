@@ -33,6 +33,8 @@ struct CostTable {
     uint64_t program_pulses = 6;         // [Y1] 5-7 on average
     uint64_t program_parallel_cells = 256;  // [ours] one row of a crossbar at a time
     uint64_t program_cell_pj = 50;          // [ours] 6 pulses of 1.5 V and verify reads
+    uint64_t verify_row_ps = 60'000;        // [ours] four reads of 15 ns, as ISPP averages them
+    uint64_t verify_cell_fj = 400;          // [ours] 0.1 pJ for each of them
 };
 
 inline constexpr CostTable kCosts{};
@@ -63,6 +65,10 @@ constexpr Cost copy_cost(uint64_t bytes) {
 constexpr Cost program_cost(uint64_t cells) {
     const uint64_t groups = (cells + kCosts.program_parallel_cells - 1) / kCosts.program_parallel_cells;
     return {groups * kCosts.program_pulses * kCosts.program_pulse_ps, cells * kCosts.program_cell_pj};
+}
+
+constexpr Cost verify_cost(uint64_t rows, uint64_t cells) {
+    return {rows * kCosts.verify_row_ps, cells * kCosts.verify_cell_fj / 1'000};
 }
 
 }  // namespace sidra::chip

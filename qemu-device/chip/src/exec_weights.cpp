@@ -81,14 +81,12 @@ Fault weights_unit(const Env& env, const Job& job, Worker& worker, uint32_t inde
                 return fault;
             dma.unmap_all();
         }
-        if (Fault fault = env.array.program(block, reinterpret_cast<const int8_t*>(worker.input.data()), block.cols))
+        Cost spent;
+        if (Fault fault = env.array.program(block, reinterpret_cast<const int8_t*>(worker.input.data()), block.cols,
+                                            env.now, &spent))
             return fault;
-        if (Analog* const analog = env.array.analog()) {
-            const CellBlock cells = env.array.wanted(block, &worker.output);
-            const Cost cost = analog->program(cells, worker.output.data(), env.now);
-            job.spent_ps.fetch_add(cost.device_ps, std::memory_order_relaxed);
-            job.spent_pj.fetch_add(cost.energy_pj, std::memory_order_relaxed);
-        }
+        job.spent_ps.fetch_add(spent.device_ps, std::memory_order_relaxed);
+        job.spent_pj.fetch_add(spent.energy_pj, std::memory_order_relaxed);
         return {};
     }
     if (Fault fault = rows.map_out(dma, worker.output, va, c.stride, block.rows, block.cols)) return fault;

@@ -279,10 +279,12 @@ void Chip::save_analog(Writer& out) {
     out.chunk(kCellClock, analog->clock().now(clock_ns()));
     std::vector<uint8_t> cells(kAnalogBytes);
     for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++) {
-        SavedAnalog saved{xbar, 0, {}};
-        if (analog->image(xbar, &saved.image, reinterpret_cast<uint16_t*>(cells.data()),
-                          cells.data() + kXbarCells * sizeof(uint16_t)))
-            out.chunk({kAnalog, xbar, bytes_of(saved), cells});
+        if (analog->blank(xbar)) continue;
+        const Analog::Content content = analog->copy(xbar);
+        const SavedAnalog saved{xbar, 0, content.image};
+        std::memcpy(cells.data(), content.g.data(), kXbarCells * sizeof(uint16_t));
+        std::memcpy(cells.data() + kXbarCells * sizeof(uint16_t), content.cells.data(), kXbarCells);
+        out.chunk({kAnalog, xbar, bytes_of(saved), cells});
     }
 }
 
@@ -497,11 +499,12 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             SavedAnalog saved;
             if (!array_.analog() || data.size() != sizeof saved + kAnalogBytes) return "saved state: bad cells";
             std::memcpy(&saved, data.data(), sizeof saved);
-            std::vector<uint16_t> g(kXbarCells);
-            std::memcpy(g.data(), data.data() + sizeof saved, kXbarCells * sizeof g[0]);
-            if (saved.reserved ||
-                !array_.analog()->restore(saved.xbar, saved.image, g.data(), data.data() + data.size() - kXbarCells))
-                return "saved state: bad cells";
+            Analog::Content content{saved.xbar, true, false, saved.image, {}, {}};
+            content.g.resize(kXbarCells);
+            content.cells.resize(kXbarCells);
+            std::memcpy(content.g.data(), data.data() + sizeof saved, kXbarCells * sizeof content.g[0]);
+            std::memcpy(content.cells.data(), data.data() + data.size() - kXbarCells, kXbarCells);
+            if (saved.reserved || !array_.analog()->restore(content)) return "saved state: bad cells";
             return nullptr;
         }
         case kCellClock: {
