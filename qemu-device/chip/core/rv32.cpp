@@ -99,8 +99,12 @@ bool Rv32::write(uint32_t address, std::span<const uint8_t> from) {
 }
 
 void Rv32::drop(Region& region, uint32_t offset, uint32_t bytes) {
-    if (bytes == 0) return;
-    std::fill(region.ops.begin() + offset / 4, region.ops.begin() + (offset + bytes - 1) / 4 + 1, Op{});
+    for (const uint32_t end = offset + bytes; offset < end;) {
+        const uint32_t page = offset / kPage, until = std::min(end, (page + 1) * kPage);
+        if (region.pages[page] & kHasOps)
+            std::fill(region.ops.begin() + offset / 4, region.ops.begin() + (until - 1) / 4 + 1, Op{});
+        offset = until;
+    }
 }
 
 bool Rv32::refuse(Cause cause, uint32_t value) {
@@ -158,9 +162,9 @@ uint8_t Rv32::rights_at(uint32_t address) const {
 
 void Rv32::protection_changed() {
     for (Region* region : {&rom_, &ram_}) {
+        drop(*region, 0, region->range.size);
         for (uint32_t page = 0; page < region->pages.size(); page++)
             region->pages[page] = rights_at(region->range.base + page * kPage);
-        std::fill(region->ops.begin(), region->ops.end(), Op{});
     }
 }
 
