@@ -189,5 +189,6 @@ SIDRA_IOCTL_DECLARE(weights_share);
 SIDRA_IOCTL_DECLARE(weights_import);
 SIDRA_IOCTL_DECLARE(weights_query);
 SIDRA_IOCTL_DECLARE(weights_list);
+SIDRA_IOCTL_DECLARE(weights_report);
 
 #endif

@@ -246,6 +246,7 @@ const struct drm_ioctl_desc sidra_ioctls[] = {
 	SIDRA_DEF(WEIGHTS_IMPORT, weights_import),
 	SIDRA_DEF(WEIGHTS_QUERY, weights_query),
 	SIDRA_DEF(WEIGHTS_LIST, weights_list),
+	SIDRA_DEF(WEIGHTS_REPORT, weights_report),
 };
 
 const unsigned int sidra_ioctl_count = ARRAY_SIZE(sidra_ioctls);

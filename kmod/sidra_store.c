@@ -2,6 +2,7 @@
 #include <linux/dma-mapping.h>
 
 #include "sidra_drv.h"
+#include "sidra_report.h"
 #include "sidra_store.h"
 
 #define HEADERS_MAX	1024u	/* in one XBAR_READ */
@@ -284,6 +285,22 @@ int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object,
 		}
 	}
 	return 0;
+}
+
+int sidra_store_report(struct sidra_device *sdev, struct sidra_object *object, u32 tile,
+		       struct sidra_hw_xbar_report *report)
+{
+	int ret;
+
+	if ((sdev->chip.info.hw_version & 0xffff) < 1)
+		return -EOPNOTSUPP;
+	memset(sdev->chip.bounce, 0, sizeof(*report));	/* as in nvm_read() */
+	ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_REPORT, object->tiles[tile], sdev->chip.bounce_bus, 1);
+	if (ret)
+		return ret;
+	dma_rmb();
+	memcpy(report, sdev->chip.bounce, sizeof(*report));
+	return sidra_report_vet(report, object->uid, tile, rows_of(object, tile));
 }
 
 /* ---- Names ---- */

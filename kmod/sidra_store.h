@@ -63,5 +63,8 @@ int sidra_store_read_data(struct sidra_device *sdev, u32 number, void *data);
 
 /* Rows of tiles that hold weights of this object, and how many there are in all. */
 int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object, u32 *programmed, u32 *total);
+/* What programming that tile took; -EIO, -EOPNOTSUPP: the chip is too old to tell. */
+int sidra_store_report(struct sidra_device *sdev, struct sidra_object *object, u32 tile,
+		       struct sidra_hw_xbar_report *report);
 
 #endif

@@ -558,3 +558,33 @@ int sidra_weights_list_ioctl(struct drm_device *drm, void *data, struct drm_file
 	args->cursor = number + 1;
 	return 0;
 }
+
+int sidra_weights_report_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct sidra_ioctl_weights_report *args = data;
+	struct sidra_device *sdev = to_sidra(drm);
+	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
+	struct sidra_weights_handle *handle;
+	struct sidra_hw_xbar_report report;
+	int ret;
+
+	if (args->flags)
+		return -EINVAL;
+	ctx = sidra_ctx_find(file->driver_priv, args->context);
+	if (!ctx)
+		return -ENOENT;
+	scoped_guard(mutex, &sdev->lock) {
+		ret = check_context(ctx);
+		if (ret)
+			return ret;
+		handle = xa_load(&ctx->weights, args->index);
+		if (!handle)
+			return -ENOENT;
+		if (args->tile >= handle->object->tile_count)
+			return -EINVAL;
+		ret = sidra_store_report(sdev, handle->object, args->tile, &report);
+		if (ret)
+			return ret;
+	}
+	return copy_to_user(u64_to_user_ptr(args->report), &report, sizeof(report)) ? -EFAULT : 0;
+}

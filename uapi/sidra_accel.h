@@ -16,6 +16,7 @@
  *
  * Changelog
  * 1.0  first version
+ * 1.1  WEIGHTS_REPORT
  *
  * Changelog of the hardware contract (sidra_hw.h, sidra_cmd.h)
  * 1.0  first version
@@ -34,7 +35,7 @@ extern "C" {
 #endif
 
 #define SIDRA_UAPI_VERSION_MAJOR	1u
-#define SIDRA_UAPI_VERSION_MINOR	0u
+#define SIDRA_UAPI_VERSION_MINOR	1u
 
 #define SIDRA_DEADLINE_NEVER		(~0ull)
 
@@ -495,6 +496,23 @@ struct sidra_ioctl_weights_list {
 	__u32 flags;	/* in, zero */
 };
 
+/**
+ * struct sidra_ioctl_weights_report - what programming one tile of an object took (since 1.1)
+ * @tile:   in, its number in the grid, row by row
+ * @flags:  in, zero
+ * @report: in, pointer to struct sidra_hw_xbar_report to fill. Of a tile that the object has not programmed: zeros, but @programs,
+ *          @level and @stuck_cells, which are the crossbar's
+ *
+ * -EOPNOTSUPP: a chip of hardware contract 1.0.
+ */
+struct sidra_ioctl_weights_report {
+	__u32 context;
+	__u32 index;
+	__u32 tile;
+	__u32 flags;
+	__u64 report;
+};
+
 /* ---- io_uring (IORING_OP_URING_CMD on the same file) -------------------------------------------------------------- */
 
 /*
@@ -553,6 +571,7 @@ struct sidra_uring_cmd {
 #define SIDRA_IOCTL_WEIGHTS_IMPORT	SIDRA_IOCTL(0x26, struct sidra_ioctl_weights_import)
 #define SIDRA_IOCTL_WEIGHTS_QUERY	SIDRA_IOCTL(0x27, struct sidra_ioctl_weights_query)
 #define SIDRA_IOCTL_WEIGHTS_LIST	SIDRA_IOCTL(0x28, struct sidra_ioctl_weights_list)
+#define SIDRA_IOCTL_WEIGHTS_REPORT	SIDRA_IOCTL(0x29, struct sidra_ioctl_weights_report)
 
 /* ---- The contract, asserted ------------------------------------------------------------------------------------- */
 
@@ -595,6 +614,8 @@ SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_import, 64);
 SIDRA_ASSERT_AT(struct sidra_ioctl_weights_import, data, 32);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_query, 32);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_list, 16);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_report, 24);
+SIDRA_ASSERT_AT(struct sidra_ioctl_weights_report, report, 16);
 SIDRA_ASSERT_SIZE(struct sidra_uring_cmd, 16);
 SIDRA_ASSERT_AT(struct sidra_uring_cmd, value, 8);
 

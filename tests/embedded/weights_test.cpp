@@ -8,6 +8,7 @@
 
 #include "../chip/failing_new.h"
 #include "fixture.h"
+#include "sidra_chip.h"
 
 namespace sidra::test {
 namespace {
@@ -204,6 +205,58 @@ TEST(Weights, NameRefusals) {
     EXPECT_LT(id, 8u);
     query.xbar_ids = 16;
     EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_QUERY, query), -EFAULT);
+}
+
+TEST(Weights, ReportsOfItsTilesAndNoOthers) {
+    Weights w;
+    uint32_t number;
+    ASSERT_EQ(w.create(300, 300, &number), 0);  // 2 x 2 tiles
+    sidra_hw_xbar_report report;
+    const auto ask = [&](uint32_t index, uint32_t tile, Client* client = nullptr, uint32_t context = 0) {
+        sidra_ioctl_weights_report a{client ? context : w.context, index, tile, 0,
+                                     reinterpret_cast<uintptr_t>(&report)};
+        return (client ? *client : w.client).call(SIDRA_IOCTL_WEIGHTS_REPORT, a);
+    };
+    sidra_hw_xbar_report nothing{};
+    for (uint32_t tile = 0; tile < 4; tile++) {
+        ASSERT_EQ(ask(number, tile), 0);
+        EXPECT_EQ(std::memcmp(&report, &nothing, sizeof report), 0) << "not programmed";
+    }
+    ASSERT_EQ(w.fill(number, 300, 300, 3), 0);
+    for (uint32_t tile = 0; tile < 4; tile++) {
+        ASSERT_EQ(ask(number, tile), 0);
+        EXPECT_NE(report.uid, 0u);
+        EXPECT_EQ(report.tile, tile);
+        EXPECT_EQ(report.programs, 1u);
+        EXPECT_EQ(report.programmed_rows, tile < 2 ? 256u : 44u);
+        EXPECT_EQ(report.level, SIDRA_XBAR_EXACT);
+        EXPECT_EQ(report.reads, 0u);
+    }
+    EXPECT_EQ(ask(number, 4), -EINVAL);
+    EXPECT_EQ(ask(number, UINT32_MAX), -EINVAL);
+    EXPECT_EQ(ask(number + 1, 0), -ENOENT);
+    Client stranger;
+    EXPECT_EQ(ask(number, 0, &stranger, stranger.create_context()), -ENOENT);
+    sidra_ioctl_weights_report bad{w.context, number, 0, 1, reinterpret_cast<uintptr_t>(&report)};
+    EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_REPORT, bad), -EINVAL);
+    bad.flags = 0;
+    bad.report = 16;
+    EXPECT_EQ(w.client.call(SIDRA_IOCTL_WEIGHTS_REPORT, bad), -EFAULT);
+    for (const auto& [lie, error] : {std::pair{SIDRA_LIE_XBAR_HEADERS, -EIO}, {SIDRA_LIE_SHORT_READ, 0}}) {
+        ASSERT_EQ(w.client.knob("lie", lie), 0);
+        report = nothing;
+        EXPECT_EQ(ask(number, 0), error);
+        EXPECT_EQ(report.programs, 0u) << "not what was there before";
+    }
+
+    // What a handle may do matters not: any knows more of the weights than this says.
+    int fd;
+    ASSERT_EQ(w.share(number, SIDRA_WEIGHTS_COMPUTE, &fd), 0);
+    uint32_t shared;
+    ASSERT_EQ(w.import(fd, &shared), 0);
+    close(fd);
+    EXPECT_EQ(ask(shared, 3), 0);
+    EXPECT_EQ(report.programs, 1u);
 }
 
 TEST(Weights, RightsHoldOnTheChip) {

@@ -9,6 +9,7 @@ extern "C" {
 #include "sidra_nvm.h"
 #include "sidra_ptab.h"
 #include "sidra_range.h"
+#include "sidra_report.h"
 #include "sidra_xbar.h"
 }
 

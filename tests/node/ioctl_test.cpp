@@ -137,6 +137,7 @@ class Ioctl : public NodeTest {
         using Import = sidra_ioctl_weights_import;
         using WeightsQuery = sidra_ioctl_weights_query;
         using List = sidra_ioctl_weights_list;
+        using Report = sidra_ioctl_weights_report;
         const uint32_t c = context.handle;
         const uint32_t q = queue.create.queue;
         const auto address = [](const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); };
@@ -350,6 +351,13 @@ class Ioctl : public NodeTest {
                  return bytes_of(List{address(memory), SIDRA_NVM_ENTRIES, 0});
              },
              {WHOLE(List, flags)}},
+            {"WEIGHTS_REPORT",
+             SIDRA_IOCTL_WEIGHTS_REPORT,
+             0,
+             [this, c, address] {
+                 return bytes_of(Report{c, weights, 0, 0, address(memory)});
+             },
+             {WHOLE(Report, flags)}},
         };
     }
 
@@ -371,7 +379,7 @@ class Ioctl : public NodeTest {
 };
 
 TEST_F(Ioctl, EveryCallIsTried) {
-    EXPECT_EQ(calls().size(), 28u);
+    EXPECT_EQ(calls().size(), 29u);
     EXPECT_EQ(plain(node.fd, SIDRA_IOCTL(0x3f, sidra_ioctl_context), edge.place(bytes_of(sidra_ioctl_context{}))),
               -ENOTTY);
 }
@@ -440,6 +448,35 @@ TEST_F(Ioctl, ContextsOfOthersDoNotExist) {
     query.context = foreign.handle;
     query.queue = queue.create.queue;
     EXPECT_EQ(other.call(SIDRA_IOCTL_QUEUE_QUERY, query), -ENOENT);
+}
+
+TEST_F(Ioctl, ReportsAreOfTilesThatOneHas) {
+    alignas(8) sidra_hw_xbar_report report;
+    std::memset(&report, 0x55, sizeof report);
+    const sidra_hw_xbar_report before = report;
+    const auto ask = [&](const Node& who, uint32_t index, uint32_t tile, uint64_t to, uint32_t in) {
+        sidra_ioctl_weights_report a{in, index, tile, 0, to};
+        return who.call(SIDRA_IOCTL_WEIGHTS_REPORT, a);
+    };
+    const auto address = reinterpret_cast<uintptr_t>(&report);
+    const uint32_t c = context.handle;
+    for (const uint32_t tile : {1u, 2u, 0x80000000u, UINT32_MAX})
+        EXPECT_EQ(ask(node, weights, tile, address, c), -EINVAL) << tile;
+    for (const uint32_t index : {0u, weights + 1, uint32_t{SIDRA_WEIGHTS_MAX}, UINT32_MAX})
+        EXPECT_EQ(ask(node, index, 0, address, c), -ENOENT) << index;
+    EXPECT_EQ(ask(node, weights, 0, address, c + 1000), -ENOENT);
+    const Node other;
+    const Context foreign(other);
+    EXPECT_EQ(ask(other, weights, 0, address, foreign.handle), -ENOENT);
+    EXPECT_EQ(std::memcmp(&report, &before, sizeof report), 0) << "nothing was stored";
+    for (const uint64_t nowhere : {uint64_t{0}, uint64_t{8}, uint64_t{1} << 63, ~uint64_t{0}})
+        EXPECT_EQ(ask(node, weights, 0, nowhere, c), -EFAULT) << nowhere;
+    for (const size_t beyond : {size_t{0}, size_t{1}, sizeof report - 1})
+        EXPECT_EQ(ask(node, weights, 0, reinterpret_cast<uintptr_t>(edge.place(bytes_of(before), beyond)), c),
+                  beyond ? -EFAULT : 0);
+    EXPECT_EQ(ask(node, weights, 0, address, c), 0);
+    EXPECT_EQ(report.uid, 0u) << "not programmed";
+    EXPECT_EQ(report.programmed_rows, 0u);
 }
 
 TEST_F(Ioctl, ArraysWithABadShapeAreRefused) {

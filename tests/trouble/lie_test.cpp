@@ -184,6 +184,18 @@ TEST_F(Lie, Cells) {
         EXPECT_EQ(programmed(), 0u) << "not what was there before";
         EXPECT_EQ(programmed(), 16u);
     }
+    const auto reported = [&](int error = 0) {
+        sidra_hw_xbar_report report{};
+        sidra_ioctl_weights_report ask{victim.context.handle, create.index, 0, 0, reinterpret_cast<uintptr_t>(&report)};
+        EXPECT_EQ(victim.node.call(SIDRA_IOCTL_WEIGHTS_REPORT, ask), error);
+        return report.programmed_rows;
+    };
+    EXPECT_EQ(reported(), 16u);
+    ASSERT_TRUE(tell(SIDRA_LIE_XBAR_HEADERS));
+    EXPECT_EQ(reported(-EIO), 0u) << "it cannot be so";
+    ASSERT_TRUE(tell(SIDRA_LIE_SHORT_READ));
+    EXPECT_EQ(reported(), 0u) << "not what was there before";
+    EXPECT_EQ(reported(), 16u);
     ASSERT_TRUE(tell(SIDRA_LIE_ADMIN_RESULT));
     programmed(-EIO);
     EXPECT_EQ(programmed(), 16u);

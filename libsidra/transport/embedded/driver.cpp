@@ -297,6 +297,10 @@ int Driver::read_headers(uint32_t first, std::span<sidra_hw_xbar> headers) {
     return admin(SIDRA_ADMIN_XBAR_READ, first, reinterpret_cast<uint64_t>(headers.data()), headers.size());
 }
 
+int Driver::read_report(uint32_t xbar, sidra_hw_xbar_report* report) {
+    return admin(SIDRA_ADMIN_XBAR_REPORT, xbar, reinterpret_cast<uint64_t>(report), 1);
+}
+
 int Driver::erase(uint32_t first, uint32_t count) { return admin(SIDRA_ADMIN_XBAR_ERASE, first, count); }
 
 int Driver::read(uint64_t offset, void* to, uint64_t size) {

@@ -107,6 +107,7 @@ class Driver final : private CellPort, private NvmStore {
     uint64_t unzeroed_bytes() const;
 
     int read_headers(uint32_t first, std::span<sidra_hw_xbar> headers) override;
+    int read_report(uint32_t xbar, sidra_hw_xbar_report* report) override;
     int erase(uint32_t first, uint32_t count) override;
     int read(uint64_t offset, void* to, uint64_t size) override;
     int write(uint64_t offset, const void* from, uint64_t size) override;

@@ -67,6 +67,7 @@ struct Requests {
             SIDRA_REQUEST(WEIGHTS_SHARE, weights_share, weights_share, kNormal, kLocked);
             SIDRA_REQUEST(WEIGHTS_IMPORT, weights_import, weights_import, kNormal, kLocked);
             SIDRA_REQUEST(WEIGHTS_QUERY, weights_query, weights_query, kNormal, kLocked);
+            SIDRA_REQUEST(WEIGHTS_REPORT, weights_report, weights_report, kNormal, kLocked);
             SIDRA_REQUEST(WEIGHTS_LIST, weights_list, weights_list, kNormal, kLocked);
 #undef SIDRA_REQUEST
             default:

@@ -103,6 +103,7 @@ class Session {
     int weights_share(sidra_ioctl_weights_share& a, Detail& detail);
     int weights_import(sidra_ioctl_weights_import& a, Detail& detail);
     int weights_query(sidra_ioctl_weights_query& a, Detail& detail);
+    int weights_report(sidra_ioctl_weights_report& a, Detail& detail);
     int weights_list(sidra_ioctl_weights_list& a, Detail& detail);
 
     // The lock is held in all below.

@@ -263,6 +263,21 @@ int Session::weights_query(sidra_ioctl_weights_query& a, Detail& detail) {
     return 0;
 }
 
+int Session::weights_report(sidra_ioctl_weights_report& a, Detail& detail) {
+    if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
+    Context* context;
+    WeightsHandle handle;
+    if (int error = find_context(a.context, kNormal, &context, detail)) return error;
+    if (int error = find_weights(*context, a.index, &handle, detail)) return error;
+    const size_t tiles = handle.object->tiles.size();
+    if (a.tile >= tiles) return fail(detail, -EINVAL, "there is no tile {}; the object has {}", a.tile, tiles);
+    sidra_hw_xbar_report report;
+    if (int error = driver_->weights().report(*handle.object, a.tile, &report, detail)) return error;
+    if (!copy_to_user(a.report, &report, sizeof report))
+        return fail(detail, -EFAULT, "{} bytes at {:#x} are not writable", sizeof report, a.report);
+    return 0;
+}
+
 int Session::weights_list(sidra_ioctl_weights_list& a, Detail& detail) {
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
     sidra_nvm_entry entry;

@@ -183,6 +183,25 @@ int WeightsStore::progress(const WeightsObject& object, uint32_t* programmed, ui
     return 0;
 }
 
+int WeightsStore::report(const WeightsObject& object, uint32_t tile, sidra_hw_xbar_report* report, Detail& detail) {
+    sidra_hw_xbar_report told{};
+    if (int error = cells_.read_report(object.tiles[tile], &told))
+        return fail(detail, error, "the report of crossbar {} cannot be read", object.tiles[tile]);
+    const bool sane = told.level <= SIDRA_XBAR_PULSED && told.stuck_cells <= SIDRA_XBAR_ROWS * SIDRA_XBAR_COLS;
+    if (!sane || (told.uid == object.uid && told.tile != tile))
+        return fail(detail, -EIO, "what the chip says of crossbar {} makes no sense", object.tiles[tile]);
+    if (told.uid == object.uid) {
+        *report = told;
+        return 0;
+    }
+    // Of another object's work nothing is left but what is the crossbar's for life.
+    *report = {};
+    report->programs = told.programs;
+    report->level = told.level;
+    report->stuck_cells = told.stuck_cells;
+    return 0;
+}
+
 int WeightsStore::publish(WeightsObject& object, const std::string& name, std::span<const uint8_t> data, uint32_t mode,
                           const uint8_t hash[32], uint8_t uuid[16], Detail& detail) {
     if (const auto number = directory_.find_uid(object.uid))

@@ -23,6 +23,7 @@ namespace sidra::embedded {
 class CellPort {
    public:
     virtual int read_headers(uint32_t first, std::span<sidra_hw_xbar> headers) = 0;
+    virtual int read_report(uint32_t xbar, sidra_hw_xbar_report* report) = 0;
     virtual int erase(uint32_t first, uint32_t count) = 0;
 
    protected:
@@ -82,6 +83,8 @@ class WeightsStore {
 
     // Rows of tiles that hold weights of this object, and how many there are in all.
     int progress(const WeightsObject& object, uint32_t* programmed, uint32_t* total, Detail& detail);
+    // What programming a tile of this object took.
+    int report(const WeightsObject& object, uint32_t tile, sidra_hw_xbar_report* report, Detail& detail);
 
    private:
     // A pipe: the user has the end to read, whose identity is what counts; ours tells when the last copy of theirs is
