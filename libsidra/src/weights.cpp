@@ -7,22 +7,12 @@
 #include <cstring>
 
 #include "structs.h"
+#include "tiles.h"
 #include "weights_values.h"
 
 namespace sidra {
 namespace {
 
-constexpr uint32_t kTileRows = SIDRA_XBAR_ROWS;
-constexpr uint32_t kCellsPerWeightDifferential = 2;
-
-uint32_t tile_cols_of(sidra_weights_encoding encoding) {
-    return encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? SIDRA_XBAR_COLS / kCellsPerWeightDifferential : SIDRA_XBAR_COLS;
-}
-uint64_t tiles_down(uint32_t k) { return (uint64_t{k} + kTileRows - 1) / kTileRows; }
-uint64_t tiles_across(uint32_t n, sidra_weights_encoding encoding) {
-    const uint32_t cols = tile_cols_of(encoding);
-    return (uint64_t{n} + cols - 1) / cols;
-}
 const char* encoding_name(sidra_weights_encoding encoding) {
     return encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? "differential" : "offset";
 }

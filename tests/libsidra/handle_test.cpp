@@ -57,6 +57,7 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
     void* address = nullptr;
     auto device_info = SIDRA_INIT(sidra_device_info);
     auto weights_info = SIDRA_INIT(sidra_weights_info);
+    auto tile_report = SIDRA_INIT(sidra_tile_report);
     auto fault = SIDRA_INIT(sidra_fault_info);
     auto report = SIDRA_INIT(sidra_operation_report);
     auto mvm = SIDRA_INIT(sidra_mvm);
@@ -138,6 +139,7 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         BAD(sidra_weights_progress(w, &u32, &u32));
         BAD(sidra_weights_get_info(w, &weights_info));
         BAD(sidra_weights_crossbars(w, &u32, &u32));
+        BAD(sidra_weights_report(w, 0, &tile_report));
         BAD(sidra_weights_scale(w, &factors));
         BAD(sidra_weights_read(s, weights, &value, 1, 0));
         BAD(sidra_weights_read(stream, w, &value, 1, 0));
@@ -300,6 +302,7 @@ TEST_F(StructSize, IsCheckedInEveryStruct) {
     sidra_weights_options weights_options{};
     sidra_fault_info fault{};
     sidra_operation_report report{};
+    sidra_tile_report tile_report{};
     sidra_vec vec{};
     sidra_device_options device_options{};
     sidra_stream* new_stream = nullptr;
@@ -312,6 +315,11 @@ TEST_F(StructSize, IsCheckedInEveryStruct) {
                  sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, &weights_options, &new_weights));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_stream_fault(stream, &fault));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_stream_report(stream, 0, &report));
+    sidra_weights* weights = nullptr;
+    ASSERT_OK(sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, nullptr, &weights));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_report(weights, 0, &tile_report));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_report(weights, 0, nullptr));
+    EXPECT_OK(sidra_weights_destroy(weights));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_vec_async(stream, &vec));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_vec_async(stream, nullptr));
 }

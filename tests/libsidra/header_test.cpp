@@ -132,6 +132,8 @@ TEST_F(CppLayer, EverythingTogether) {
     EXPECT_EQ(7, stream.read(weights)[0]);
     EXPECT_TRUE(weights.progress().complete());
     EXPECT_EQ(weights.info().crossbars, weights.crossbars().size());
+    EXPECT_EQ(3u, weights.report(0).rows);
+    EXPECT_THROW((void)weights.report(1), Error);
     EXPECT_EQ(1.0f, weights.scale()[1]);
     weights.publish("net");
     EXPECT_EQ(std::vector<std::string>{"net"}, context.names());

@@ -42,7 +42,7 @@ extern "C" {
 #endif
 
 #define SIDRA_VERSION_MAJOR 1
-#define SIDRA_VERSION_MINOR 0
+#define SIDRA_VERSION_MINOR 1
 #define SIDRA_VERSION_PATCH 0
 
 #define SIDRA_NEVER UINT64_MAX
@@ -362,6 +362,36 @@ typedef struct sidra_weights_info {
 	char name[64];				/* the one it has now; "" if anonymous */
 } sidra_weights_info;
 SIDRA_API sidra_status sidra_weights_get_info(sidra_weights *weights, sidra_weights_info *info);
+#define SIDRA_TRIES_MAX 64	/* pulses for a cell in one programming, at most */
+
+/*
+ * What programming took of one tile, all in all since its crossbar was erased; of a tile that is not programmed yet: zeros, but what is
+ * the crossbar's for life.
+ */
+typedef struct sidra_tile_report {
+	size_t struct_size;
+	uint32_t row, rows;		/* of the matrix: the tile holds rows row .. row + rows - 1, */
+	uint32_t col, cols;		/* likewise columns */
+	uint32_t crossbar_programs;	/* of its crossbar, for life, of whatever object: wear */
+	uint32_t stuck_cells;		/* likewise: cells known not to follow */
+	uint32_t spare_columns;		/* of cells, that another one stands in for */
+	uint32_t programmed_rows;	/* complete: rows */
+	/* True (level accurate): cells are pulsed, and read after each pulse. False: they take their levels exactly, and all below is zero. */
+	bool pulsed;
+	uint64_t arrived[SIDRA_TRIES_MAX + 1];	/* cells that arrived, by the number of pulses; those programmed again count again */
+	uint64_t failed;		/* that did not within their pulses; stuck ones among them */
+	uint64_t set_pulses, reset_pulses, reads;
+	double error_sigma;		/* deviation of those that arrived from what was wanted, after their last pulse: of G_max */
+	double drift;			/* by how much less cells conduct now than when they were programmed last: of what they did */
+	uint64_t age_s;			/* how long ago that was by the cells' clock, half a day more or less */
+	uint64_t device_ps, energy_pj;	/* of programming */
+	uint64_t clipped;		/* sums of products that were out of the ADCs' range, and so cut to it */
+} sidra_tile_report;
+/*
+ * tile: row of tiles * tile_cols + column of tiles. Asks the device; what is being programmed meanwhile may be counted or not.
+ * NOT_SUPPORTED: the chip or driver is too old to tell.
+ */
+SIDRA_API sidra_status sidra_weights_report(sidra_weights *weights, uint32_t tile, sidra_tile_report *report);
 /* Crossbar numbers, tile by tile; *count: room in, number out (INVALID_ARGUMENT if it does not fit, *count set). */
 SIDRA_API sidra_status sidra_weights_crossbars(sidra_weights *weights, uint32_t *crossbars, uint32_t *count);
 /* The N per-column factors; valid until destroy. */

@@ -316,6 +316,11 @@ class Weights : public detail::Owner<sidra_weights, sidra_weights_destroy> {
         detail::check(sidra_weights_get_info(get(), &info));
         return info;
     }
+    sidra_tile_report report(uint32_t tile) const {
+        auto report = detail::init<sidra_tile_report>();
+        detail::check(sidra_weights_report(get(), tile, &report));
+        return report;
+    }
     std::vector<uint32_t> crossbars() const {
         uint32_t count = info().crossbars;
         std::vector<uint32_t> crossbars(count);
