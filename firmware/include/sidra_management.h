@@ -124,6 +124,30 @@ enum sidra_mgmt_result {
 #define SIDRA_MGMT_MAILBOX_REPLY_READ	0x40007018u
 #define SIDRA_MGMT_MAILBOX_REPLY_INDEX	0x4000701cu	/* written here: for the host, which gets SIDRA_INT_MAILBOX */
 
+/* ---- Sensors: of the die, and of all that the chip draws ------------------------------------------------------------ */
+
+#define SIDRA_MGMT_SENSOR_TEMPERATURE	0x40008000u	/* signed, thousandths of a degree Celsius */
+#define SIDRA_MGMT_SENSOR_POWER		0x40008004u	/* mW, the mean since this was read last */
+#define SIDRA_MGMT_SENSOR_ENERGY	0x40008008u	/* microjoules since power-on, low half; latches the high one */
+#define SIDRA_MGMT_SENSOR_ENERGY_HIGH	0x4000800cu
+#define SIDRA_MGMT_SENSOR_CRITICAL	0x40008010u	/* as TEMPERATURE: from here on the chip takes the lowest clock by itself, */
+#define SIDRA_MGMT_SENSOR_TRIPPED	0x40008014u	/* and says 1 here, until it is well below; each change raises SIDRA_INT_THERMAL */
+
+/* ---- Clock of everything but this core and the arrays; stays when the core starts anew -------------------------------- */
+
+#define SIDRA_MGMT_CLOCK_LEVELS		4u		/* 100, 250, 500, 1000 MHz (public) */
+#define SIDRA_MGMT_CLOCK_LEVEL		0x40009000u	/* the one that is wanted: 0 .. LEVELS - 1, else as before; the highest at power-on */
+#define SIDRA_MGMT_CLOCK_KHZ		0x40009004u	/* as it runs */
+#define SIDRA_MGMT_CLOCK_MILLIVOLT	0x40009008u	/* supply that goes with that */
+#define SIDRA_MGMT_CLOCK_THROTTLED	0x4000900cu	/* 1: lower than anybody asked for; SIDRA_STATUS_THROTTLED. A change raises SIDRA_INT_THERMAL */
+
+/* ---- Telemetry: for the host's page -------------------------------------------------------------------------------------- */
+
+#define SIDRA_MGMT_TELEMETRY_TEMPERATURE 0x4000a000u
+#define SIDRA_MGMT_TELEMETRY_POWER	0x4000a004u
+#define SIDRA_MGMT_TELEMETRY_CLOCK	0x4000a008u	/* kHz */
+#define SIDRA_MGMT_TELEMETRY_VALID	0x4000a00cu	/* SIDRA_TELEMETRY_HAS_*: those are shown, for a second, or until the core starts anew */
+
 #ifdef __cplusplus
 }
 #endif

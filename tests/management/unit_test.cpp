@@ -25,8 +25,11 @@ TEST(Access, AllRegistersAreThereAndNothingElse) {
         {SIDRA_MGMT_FLASH_OFFSET, SIDRA_MGMT_FLASH_BYTES},
         {SIDRA_MGMT_FLASH_RESULT, SIDRA_MGMT_FLASH_RESULT},
         {SIDRA_MGMT_MAILBOX_REQUEST, SIDRA_MGMT_MAILBOX_REPLY_INDEX},
+        {SIDRA_MGMT_SENSOR_TEMPERATURE, SIDRA_MGMT_SENSOR_TRIPPED},
+        {SIDRA_MGMT_CLOCK_LEVEL, SIDRA_MGMT_CLOCK_THROTTLED},
+        {SIDRA_MGMT_TELEMETRY_TEMPERATURE, SIDRA_MGMT_TELEMETRY_VALID},
     };
-    for (uint32_t address = 0x40000000; address < 0x40009000; address += 4) {
+    for (uint32_t address = 0x40000000; address < 0x4000c000; address += 4) {
         if (address % 0x1000 >= 0x100 && address % 0x1000 < 0xff0) continue;
         const bool there = std::any_of(blocks.begin(), blocks.end(), [&](const auto& block) {
             return address >= block.first && address <= block.second;
@@ -51,7 +54,8 @@ TEST(Access, WhatIsReadOnlyFaults) {
     for (const uint32_t address :
          {SIDRA_MGMT_SYSTEM_ID, SIDRA_MGMT_SYSTEM_REASON, SIDRA_MGMT_TIMER_NOW, SIDRA_MGMT_TIMER_NOW_HIGH,
           SIDRA_MGMT_COPY_RESULT, SIDRA_MGMT_VERIFY_RESULT, SIDRA_MGMT_FLASH_RESULT, SIDRA_MGMT_MAILBOX_REQUEST,
-          SIDRA_MGMT_MAILBOX_ENTRIES, SIDRA_MGMT_MAILBOX_DOORBELL})
+          SIDRA_MGMT_MAILBOX_ENTRIES, SIDRA_MGMT_MAILBOX_DOORBELL, SIDRA_MGMT_SENSOR_TEMPERATURE,
+          SIDRA_MGMT_SENSOR_CRITICAL, SIDRA_MGMT_CLOCK_KHZ})
         EXPECT_EQ(bench.store(address, 1), core::kStoreFault) << std::hex << address;
 }
 

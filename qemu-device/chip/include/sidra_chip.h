@@ -181,8 +181,8 @@ enum sidra_chip_knob {
 	SIDRA_KNOB_LIE			= 10,	/* enum sidra_chip_lie: told once, the next time; 0 takes back what was not told yet */
 	SIDRA_KNOB_FIRMWARE_HANG	= 11,	/* 1: the management core does nothing more, until its watchdog or a reset starts it anew */
 	SIDRA_KNOB_FIRMWARE_PANIC	= 12,	/* 1: it runs into a trap */
-	SIDRA_KNOB_TEMPERATURE_MC	= 13,	/* level accurate: s32, thousandths of a degree Celsius, -55,000 to 250,000: the chip's from now on (60,000
-						   at power-on); cells drift faster when hot */
+	SIDRA_KNOB_TEMPERATURE_MC	= 13,	/* s32, thousandths of a degree Celsius, -55,000 to 250,000: around the chip from now on (60,000 at
+						   power-on); too hot, and it throttles; level accurate: cells drift faster */
 	SIDRA_KNOB_AGE_S		= 14,	/* level accurate: lets cells age by so many seconds more, at that temperature; at most 10^10 */
 	SIDRA_KNOB_COUNT
 };

@@ -43,6 +43,7 @@ void Unit::restart(sidra_boot_reason reason) {
     panic_ = 0;
     reply_index_ = 0;
     rung_ = false;
+    power_.core_restarts();
     write_mailbox({});
 }
 
@@ -50,6 +51,7 @@ void Unit::clear() {
     std::fill(buffer_.begin(), buffer_.end(), uint8_t{0});
     core_.write(SIDRA_MGMT_RAM, std::span(buffer_).first(SIDRA_MGMT_RAM_SIZE));
     security_version_ = 0;
+    power_.clear();
     core_.state().cycles = 0;
     restart(SIDRA_BOOT_POWER_ON);
 }
@@ -167,6 +169,7 @@ void Unit::take_events() {
         restart(reason);
         if (reason == SIDRA_BOOT_WATCHDOG) surroundings_.interrupt_host(SIDRA_INT_FIRMWARE);
     }
+    power_.forget_stale(cycle());
     set_lines();
 }
 
@@ -319,7 +322,7 @@ bool Unit::load(uint32_t address, uint32_t bytes, uint32_t* value) {
             *value = reply_index_;
             return true;
         default:
-            return false;
+            return power_.load(address, value);
     }
 }
 
@@ -386,6 +389,10 @@ bool Unit::store(uint32_t address, uint32_t bytes, uint32_t value) {
             reply_index_ = value;
             surroundings_.interrupt_host(SIDRA_INT_MAILBOX);
             return true;
+        case SIDRA_MGMT_CLOCK_THROTTLED:
+            if (const bool was = power_.throttled(); power_.store(address, value, cycle()), was != power_.throttled())
+                surroundings_.interrupt_host(SIDRA_INT_THERMAL);
+            return true;
         case SIDRA_MGMT_COPY_RESULT:
         case SIDRA_MGMT_VERIFY_RESULT:
         case SIDRA_MGMT_FLASH_RESULT:
@@ -393,6 +400,7 @@ bool Unit::store(uint32_t address, uint32_t bytes, uint32_t value) {
         default:
             break;
     }
+    if (power_.store(address, value, cycle())) return true;
     uint32_t* plain = plain_register(address);
     if (plain) *plain = value;
     return plain != nullptr;

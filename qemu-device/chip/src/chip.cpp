@@ -36,7 +36,7 @@ Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t work
       queues_(new std::atomic<Queue*>[kSlots]()),
       arm_(new std::atomic<uint64_t>[kSlots]()),
       stop_(new std::atomic<uint8_t>[kSlots]()),
-      management_(bus_, stop_device_, [this](uint32_t cause) { interrupt(cause); }),
+      management_(bus_, stop_device_, counters_.energy_pj, [this](uint32_t cause) { interrupt(cause); }),
       pool_(workers) {
     bus_.l3 = l3_.data();
     bus_.l3_size = l3_.size();

@@ -5,7 +5,11 @@
 #define SIDRA_CHIP_COST_MODEL_H
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <iterator>
+
+#include "power.h"
 
 namespace sidra::chip {
 
@@ -39,23 +43,40 @@ struct CostTable {
 
 inline constexpr CostTable kCosts{};
 
-constexpr Cost packet_cost() { return {kCosts.packet_ps, kCosts.packet_pj}; }
+// At a level of the clock, what the table says for the nominal one: logic takes as much longer as the clock is slower,
+// and switches less energy. Times of arrays (15 ns, pulses) and of the link are not the clock's.
+constexpr Cost at_clock(Cost logic, uint32_t level) {
+    using namespace management;
+    return {logic.device_ps * kClockLevels[kClockNominal].mhz / kClockLevels[level].mhz,
+            logic.energy_pj * energy_permille(level) / 1'000};
+}
+
+// Of each packet, so without a division.
+inline constexpr auto kPacketCosts = [] {
+    std::array<Cost, std::size(management::kClockLevels)> costs;
+    for (uint32_t level = 0; level < costs.size(); level++)
+        costs[level] = at_clock({kCosts.packet_ps, kCosts.packet_pj}, level);
+    return costs;
+}();
+constexpr Cost packet_cost(uint32_t level) { return kPacketCosts[level]; }
 
 // `xbars` crossbars, `batch` vectors: crossbars work side by side, as many as the power budget feeds.
-constexpr Cost mvm_cost(uint64_t xbars, uint64_t batch) {
+// Those at a slower clock are fewer: by the published modes (50 % at 500 MHz, 25 % at 250).
+constexpr Cost mvm_cost(uint64_t xbars, uint64_t batch, uint32_t level) {
     const uint64_t energy = xbars * batch * kCosts.mvm_pj;
-    const uint64_t array_bound = batch * kCosts.mvm_ps;
-    const uint64_t power_bound = energy * 1'000 / kCosts.power_mw;  // pJ / mW = ns
-    return {std::max(array_bound, power_bound), energy};
+    const Cost fed = at_clock({energy * 1'000 / kCosts.power_mw, energy}, level);  // pJ / mW = ns
+    return {std::max(batch * kCosts.mvm_ps, fed.device_ps), fed.energy_pj};
 }
 
 // The two published figures agree: with all crossbars busy, 30 operations a picosecond, within 0.1 %.
-static_assert(mvm_cost(6'400, 1'000).device_ps * 30 * 1'000 > 6'400'000ull * 131'072 * 999 &&
-              mvm_cost(6'400, 1'000).device_ps * 30 * 1'000 < 6'400'000ull * 131'072 * 1'001);
+inline constexpr uint64_t kAllBusyPs = mvm_cost(6'400, 1'000, management::kClockNominal).device_ps;
+static_assert(kAllBusyPs * 30 * 1'000 > 6'400'000ull * 131'072 * 999 &&
+              kAllBusyPs * 30 * 1'000 < 6'400'000ull * 131'072 * 1'001);
 
-constexpr Cost vec_cost(uint64_t elements) {
-    return {(elements * 1'000 + kCosts.vec_elements_per_ns - 1) / kCosts.vec_elements_per_ns,
-            elements * kCosts.vec_element_fj / 1'000};
+constexpr Cost vec_cost(uint64_t elements, uint32_t level) {
+    return at_clock({(elements * 1'000 + kCosts.vec_elements_per_ns - 1) / kCosts.vec_elements_per_ns,
+                     elements * kCosts.vec_element_fj / 1'000},
+                    level);
 }
 
 constexpr Cost copy_cost(uint64_t bytes) {

@@ -108,7 +108,7 @@ Fault mvm_prepare(const Env& env, Job& job) {
     plan.block = static_cast<uint32_t>(block);
     job.units = static_cast<uint32_t>(blocks * w.tile_cols);
     job.unit_work = vector_macs * block / speed + 1;
-    job.cost = mvm_cost(w.xbars.size(), m.batch);
+    job.cost = mvm_cost(w.xbars.size(), m.batch, env.clock_level);
     job.work.mvms = w.xbars.size() * m.batch;
     job.work.macs = uint64_t{w.rows} * w.cols * m.batch;
     if (const uint64_t slow = env.knobs.slow_tile_ns.load(std::memory_order_relaxed)) {

@@ -110,7 +110,7 @@ Fault prepare_pool(const Env& env, Job& job) {
     plan.unit_rows = 1;
     job.units = v.rows;
     job.unit_work = elements / v.rows / kElementsPerNs + 1;
-    job.cost = vec_cost(elements);
+    job.cost = vec_cost(elements, env.clock_level);
     job.work.vec_elements = elements;
     return {};
 }
@@ -169,7 +169,7 @@ Fault vec_prepare(const Env& env, Job& job) {
         job.units = (v.rows + plan.unit_rows - 1) / plan.unit_rows;
         job.unit_work = plan.unit_rows * uint64_t{v.cols} / (gather ? kMovesPerNs : kElementsPerNs) + 1;
     }
-    job.cost = vec_cost(elements);
+    job.cost = vec_cost(elements, env.clock_level);
     job.work.vec_elements = elements;
     return {};
 }

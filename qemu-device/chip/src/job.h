@@ -39,6 +39,7 @@ struct Env {
     const engine::Engine& engine;
     const UnitKnobs& knobs;
     double now;              // the cells' clock, at level `accurate`
+    uint32_t clock_level;    // that packets are charged for
     const Products* loaded;  // of an MVM that was under way when the chip was saved; else null
 };
 

@@ -10,13 +10,16 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint64_t kPauseNs = 50'000;  // a core at work that has caught up with the clock
+constexpr uint64_t kPauseNs = 50'000;            // a core at work that has caught up with the clock
+constexpr uint64_t kComparatorNs = 100'000'000;  // the comparator looks this often, also if the core is dead
 
 }  // namespace
 
-Management::Management(Bus& bus, const std::atomic<bool>& stopped, std::function<void(uint32_t)> interrupt)
+Management::Management(Bus& bus, const std::atomic<bool>& stopped, const std::atomic<uint64_t>& energy_pj,
+                       std::function<void(uint32_t)> interrupt)
     : bus_(bus),
       stopped_(stopped),
+      energy_pj_(energy_pj),
       interrupt_(std::move(interrupt)),
       unit_({sidra_boot_rom, sidra_boot_rom_end}, *this) {
     fill_flash();
@@ -48,10 +51,12 @@ bool Management::run(uint64_t clock_ns) {
         if (asked & kHang) unit_.hang();
         if (asked & kCrash) unit_.crash();
     }
+    if (unit_.power().advance(clock_ns, energy_pj_.load(std::memory_order_relaxed))) interrupt_(SIDRA_INT_THERMAL);
     const uint64_t now = clock_ns / SIDRA_MGMT_CYCLE_NS, next = unit_.run(now);
     uint64_t due = next == management::Unit::kNever ? kNever
                    : next < now                     ? 0
                                                     : std::max(next * SIDRA_MGMT_CYCLE_NS, clock_ns + kPauseNs);
+    due = std::min(due, clock_ns + kComparatorNs);
     uint64_t nobody = kNever;
     due_ns_.compare_exchange_strong(nobody, due);
     return true;
@@ -145,7 +150,14 @@ bool Management::write(uint64_t offset, uint32_t value) {
 
 uint32_t Management::status() const {
     const uint32_t stage = unit_.stage();
-    return stage | (stage == SIDRA_STAGE_RUNTIME ? SIDRA_STATUS_FIRMWARE_ALIVE : 0);
+    return stage | (stage == SIDRA_STAGE_RUNTIME ? SIDRA_STATUS_FIRMWARE_ALIVE : 0) |
+           (unit_.power().throttled() ? SIDRA_STATUS_THROTTLED : 0);
+}
+
+management::Power::Published Management::published() const {
+    management::Power::Published published = unit_.power().published();
+    if (unit_.stage() != SIDRA_STAGE_RUNTIME) published.valid = 0;
+    return published;
 }
 
 }  // namespace sidra::chip

@@ -18,7 +18,9 @@ class Management final : private management::Surroundings {
     static constexpr uint64_t kNever = ~uint64_t{0};
 
     // While `stopped` the core stands still, and so do its copies. `interrupt` takes SIDRA_INT_*.
-    Management(Bus& bus, const std::atomic<bool>& stopped, std::function<void(uint32_t)> interrupt);
+    // `energy_pj`: what queues have spent.
+    Management(Bus& bus, const std::atomic<bool>& stopped, const std::atomic<uint64_t>& energy_pj,
+               std::function<void(uint32_t)> interrupt);
 
     // ---- Any thread
 
@@ -33,11 +35,18 @@ class Management final : private management::Surroundings {
     // Its registers (SIDRA_REG_*), 32 bits; false: not one of them.
     bool read(uint64_t offset, uint32_t* value) const;
     bool write(uint64_t offset, uint32_t value);  // one thread at a time
-    uint32_t status() const;                      // SIDRA_STATUS_STAGE_MASK, SIDRA_STATUS_FIRMWARE_ALIVE
+    uint32_t status() const;                      // SIDRA_STATUS_STAGE_MASK, _FIRMWARE_ALIVE, _THROTTLED
+    uint32_t clock_level() const { return unit_.power().level(); }
+    management::Power::Published published() const;  // nothing by a core that does not run
 
     // Knobs, from the next slice on: the core does nothing more until its watchdog ends that; or runs into a trap.
     void hang() { ask(kHang); }
     void crash() { ask(kCrash); }
+    // How warm it is around the chip from now on, thousandths of a degree.
+    void set_around(int32_t mc) {
+        unit_.power().set_around(mc);
+        wake();
+    }
 
     // Waits for a slice that is under way.
     void reset();
@@ -66,6 +75,7 @@ class Management final : private management::Surroundings {
 
     Bus& bus_;
     const std::atomic<bool>& stopped_;
+    const std::atomic<uint64_t>& energy_pj_;
     const std::function<void(uint32_t)> interrupt_;
     std::mutex lock_;  // of unit_, but for what any thread may call
     management::Unit unit_;

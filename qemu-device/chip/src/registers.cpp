@@ -59,6 +59,13 @@ sidra_telemetry Chip::telemetry() {
     t.xbars_total = geometry_.xbars();
     t.xbars_programmed = array_.programmed_xbars();
     t.queues = loaded_queues_.load(std::memory_order_relaxed);
+    const management::Power::Published published = management_.published();
+    t.valid |= published.valid;
+    if (published.valid & SIDRA_TELEMETRY_HAS_THERMAL) t.temperature_mc = published.temperature_mc;
+    if (published.valid & SIDRA_TELEMETRY_HAS_POWER) {
+        t.power_mw = published.power_mw;
+        t.clock_khz = published.clock_khz;
+    }
     return t;
 }
 
@@ -346,8 +353,11 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
             unit_knobs_.slow_tile_ns.store(value);
             return true;
         case SIDRA_KNOB_TEMPERATURE_MC:
-            return is_s32(value) && array_.analog() &&
-                   array_.analog()->clock().set_temperature(static_cast<int32_t>(value), clock_ns());
+            if (!is_s32(value) || !management::Power::is_temperature(static_cast<int32_t>(value))) return false;
+            if (array_.analog()) array_.analog()->clock().set_temperature(static_cast<int32_t>(value), clock_ns());
+            management_.set_around(static_cast<int32_t>(value));
+            host_.kick(host_.self);
+            return true;
         case SIDRA_KNOB_AGE_S:
             return array_.analog() && array_.analog()->clock().age(value, clock_ns());
         case SIDRA_KNOB_ADC_OFFSET:

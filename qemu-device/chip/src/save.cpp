@@ -16,8 +16,9 @@ namespace {
 constexpr uint32_t kVersion = 2;
 constexpr uint32_t kHead = chunk_tag("SDRA"), kRegisters = chunk_tag("REGS"), kCounters = chunk_tag("CNTR"),
                    kSlot = chunk_tag("SLOT"), kContext = chunk_tag("CTXT"), kQueue = chunk_tag("QUEU"),
-                   kL3 = chunk_tag("L3  "), kManagement = chunk_tag("MGMT"), kRam = chunk_tag("MRAM"),
-                   kAnalog = chunk_tag("CELL"), kCellClock = chunk_tag("AGE "), kEnd = chunk_tag("END ");
+                   kL3 = chunk_tag("L3  "), kManagement = chunk_tag("MGMT"), kPower = chunk_tag("POWR"),
+                   kRam = chunk_tag("MRAM"), kAnalog = chunk_tag("CELL"), kCellClock = chunk_tag("AGE "),
+                   kEnd = chunk_tag("END ");
 constexpr size_t kCountersMax = 32;
 
 struct ChunkHeader {
@@ -267,6 +268,7 @@ void Chip::save_volatile(Writer& out) {
 
     const management::Unit& unit = management_.unit();
     out.chunk(kManagement, SavedManagement{rom_sum(unit), unit.save()});
+    out.chunk(kPower, unit.power().save());
     std::vector<uint8_t> ram(SIDRA_MGMT_RAM_SIZE);
     unit.core().read(SIDRA_MGMT_RAM, ram);
     for_each_page(kRam, ram.data(), ram.size(), put);
@@ -530,6 +532,12 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             management::Unit& unit = management_.unit();
             if (!take(data, &saved) || !unit.load(saved.unit)) return "saved state: bad management core";
             if (saved.rom != rom_sum(unit)) unit.restart(SIDRA_BOOT_RESET);
+            return nullptr;
+        }
+        case kPower: {
+            management::Power::Saved saved;
+            if (!take(data, &saved) || !management_.unit().power().load_saved(saved))
+                return "saved state: bad sensors or clock";
             return nullptr;
         }
         case kRam: {

@@ -210,8 +210,15 @@ Slice::Step Slice::loaded() {
 }
 
 Env Slice::environment(const Products* loaded) {
-    return {chip_.bus_,        queue_.context,    space_, chip_.array_, chip_.engine_,
-            chip_.unit_knobs_, chip_.cells_now(), loaded};
+    return {chip_.bus_,
+            queue_.context,
+            space_,
+            chip_.array_,
+            chip_.engine_,
+            chip_.unit_knobs_,
+            chip_.cells_now(),
+            chip_.management_.clock_level(),
+            loaded};
 }
 
 Slice::Step Slice::execute() {
@@ -225,7 +232,7 @@ Slice::Step Slice::execute() {
             if (c.hdr.flags | c.hdr.pad || (r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6]))
                 return fault({SIDRA_FAULT_FIELD});
             const bool barrier = c.hdr.opcode == SIDRA_CMD_BARRIER;
-            retire(packet_cost());
+            retire(packet_cost(chip_.management_.clock_level()));
             if (barrier) publish();
             return Step::kRetired;
         }
@@ -233,11 +240,11 @@ Slice::Step Slice::execute() {
             return semaphore_wait();
         case SIDRA_CMD_SEM_SIGNAL:
             if (Fault f = semaphore_signal()) return fault(f);
-            retire(packet_cost());
+            retire(packet_cost(chip_.management_.clock_level()));
             return Step::kRetired;
         case SIDRA_CMD_TIMESTAMP:
             if (Fault f = timestamp()) return fault(f);
-            retire(packet_cost());
+            retire(packet_cost(chip_.management_.clock_level()));
             return Step::kRetired;
         case SIDRA_CMD_CALL:
             if (Fault f = call()) return fault(f);
@@ -352,7 +359,7 @@ Slice::Step Slice::run_job(bool resumed) {
     done_.copy_bytes += job.work.copy_bytes;
     done_.programmed_cells += job.work.programmed_cells;
     unpublished_work_ += work;
-    Cost cost = packet_cost();
+    Cost cost = packet_cost(chip_.management_.clock_level());
     cost += job.cost;
     cost += {job.spent_ps.load(std::memory_order_relaxed), job.spent_pj.load(std::memory_order_relaxed)};
     retire(cost);
@@ -417,7 +424,7 @@ Slice::Step Slice::semaphore_wait() {
         parked_leave();
     }
     queue_.stage = Queue::Stage::kFetch;
-    retire(packet_cost());
+    retire(packet_cost(chip_.management_.clock_level()));
     return Step::kRetired;
 }
 
@@ -481,7 +488,7 @@ void Slice::retire(const Cost& cost) {
         call.cost += cost;
         if (++call.position < call.cmd.count) return;
         // The last one: the CALL itself retires.
-        Cost whole = packet_cost();
+        Cost whole = packet_cost(chip_.management_.clock_level());
         cost_ += whole;
         whole += call.cost;
         queue_.total += whole;
