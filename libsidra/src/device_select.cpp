@@ -162,12 +162,6 @@ sidra_status complete_options(const char* call, const sidra_device_options* opti
                     whole.workers, kWorkersMax);
     if (whole.state_file == nullptr) whole.state_file = std::getenv("SIDRA_STATE");
     if (whole.state_file != nullptr && *whole.state_file == '\0') whole.state_file = nullptr;
-    if (whole.state_file != nullptr && level == SIDRA_LEVEL_ACCURATE)
-        return fail(
-            SIDRA_ERROR_INVALID_ARGUMENT, call,
-            "state file \"{}\" (options.state_file or SIDRA_STATE) goes with level fast only: what cells conduct "
-            "is not kept. Leave one of the two out",
-            whole.state_file);
     *result = whole;
     return SIDRA_OK;
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 
@@ -95,6 +96,7 @@ class ChipState : public testing::Test {
     }
     void TearDown() override {
         unsetenv("SIDRA_STATE");
+        unsetenv("SIDRA_LEVEL");
         std::filesystem::remove_all(folder_);
     }
     // A process of its own, which ends without closing anything.
@@ -137,6 +139,47 @@ TEST_F(ChipState, NamedWeightsAreFoundByTheNextProcess) {
         Opened chip;
         EXPECT_EQ(chip.compute("layer", x), product(x, w));
         EXPECT_EQ(chip.compute("second", x), product(x, other));
+    });
+}
+
+// Two chips that were programmed alike, one of which was switched off since: the same answers, noise and all.
+TEST_F(ChipState, NamedWeightsGiveTheSameAnswersAtLevelAccurate) {
+    setenv("SIDRA_LEVEL", "accurate", 1);
+    const auto w = numbers(kRows * kCols, 1), x = numbers(kBatch * kRows, 3);
+    const std::string answers = folder_ + "/answers";
+    in_a_process([&] {
+        Opened chip;
+        chip.leave("layer", w);
+        const auto first = chip.compute("layer", x), second = chip.compute("layer", x);
+        EXPECT_NE(first, product(x, w));
+        EXPECT_NE(first, second);
+        std::ofstream(answers, std::ios::binary)
+            .write(reinterpret_cast<const char*>(second.data()),
+                   static_cast<std::streamsize>(second.size() * sizeof second[0]));
+    });
+    setenv("SIDRA_STATE", path_.c_str(), 1);
+    in_a_process([&] {
+        Opened chip;
+        chip.leave("layer", w);
+        chip.compute("layer", x);
+        chip.close();
+    });
+    in_a_process([&] {
+        Opened chip;
+        const auto found = chip.compute("layer", x);
+        std::vector<int32_t> expected(found.size());
+        std::ifstream(answers, std::ios::binary)
+            .read(reinterpret_cast<char*>(expected.data()),
+                  static_cast<std::streamsize>(expected.size() * sizeof expected[0]));
+        EXPECT_EQ(found, expected);
+    });
+    unsetenv("SIDRA_LEVEL");
+    in_a_process([&] {
+        auto options = SIDRA_INIT(sidra_device_options);
+        options.profile = SIDRA_PROFILE_SMALL;
+        sidra_device* device = nullptr;
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_open(0, &options, &device));
+        EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "another level")) << sidra_last_error();
     });
 }
 

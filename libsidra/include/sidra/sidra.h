@@ -129,7 +129,7 @@ typedef struct sidra_device_options {
 	 * Where the chip's cells and named weights survive the process; NULL: nowhere. A file that is empty or not there is a new chip, and
 	 * made. One chip at a time has it, of whatever process, until the device is closed: BUSY. A name is on disk when sidra_weights_publish()
 	 * returns; what is programmed later survives a killed process, and a power loss of the machine once the device is closed.
-	 * With level fast only: what cells conduct is not kept.
+	 * At level accurate what cells conduct, their age and the seed are kept, too: the same answers. A file is of one level.
 	 */
 	const char *state_file;
 	sidra_level level;

@@ -79,8 +79,10 @@ struct sidra_chip_config {
 	 * process loses nothing. What NVM_WRITE stored, and all before it, is on disk (fdatasync) when that command is done; the rest at the
 	 * latest by sidra_chip_sync() or destroy. What the file cannot take (a full disk) fails, with BUS as its fault or result, and leaves
 	 * the cells as they were; report() says why. A file belongs to one chip at a time. It is rewritten beside itself as FILE.part.
+	 * At level accurate what cells conduct, their age and the seed are in it, too; numbers of products and the age as of the last
+	 * programming, sidra_chip_sync() or destroy. A file is of one level.
 	 */
-	const char *state_file;	/* level fast only */
+	const char *state_file;
 	uint32_t level;		/* enum sidra_chip_level */
 	uint32_t stuck_ppm;	/* level accurate: share of cells that forming leaves stuck, up to 1,000,000; 0: SIDRA_CHIP_STUCK_PPM;
 				   SIDRA_CHIP_STUCK_NONE: none */
@@ -133,8 +135,8 @@ void sidra_chip_reset(sidra_chip *chip);
  * function of the chip runs (sidra_chip_run() has returned on every thread); memory of the host is not part of it, and must be the
  * same again when a loaded chip runs. What a saved chip was in the middle of, a loaded one goes on with. Knobs stay as they are, but stuck cells.
  *
- * The callbacks move `size` bytes, or fail with false. Profiles and levels must be equal; engine, workers and seed need not be (but at
- * level accurate noise is that of the loading chip's seed). What is read is not trusted: nonsense gives an error, and the chip is then as
+ * The callbacks move `size` bytes, or fail with false. Profiles and levels must be equal; engine, workers and seed need not be (at
+ * level accurate the loading chip goes on with the saved one's). What is read is not trusted: nonsense gives an error, and the chip is then as
  * after power-on. A state file becomes what was loaded. Both return 0, or -1 (load: with a text in error, if given).
  */
 int sidra_chip_save(sidra_chip *chip, bool (*write)(void *opaque, const void *data, size_t size), void *opaque);

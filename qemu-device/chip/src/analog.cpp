@@ -77,13 +77,19 @@ bool CellClock::age(uint64_t seconds, uint64_t device_ns) {
 
 Analog::Analog(uint32_t xbars, double stuck, uint64_t seed)
     : parameters_(with_stuck(stuck)),
-      seed_(seed),
-      ispp_(parameters_, physics::ispp_defaults(physics::IsppMode::kErrorSized), seed),
+      first_seed_(seed),
       clock_(parameters_),
       g_(size_t{xbars} * kXbarCells * sizeof(uint16_t)),
       cells_(size_t{xbars} * kXbarCells),
       states_(size_t{xbars} * sizeof(State)),
-      cached_(xbars) {}
+      cached_(xbars) {
+    reseed(seed);
+}
+
+void Analog::reseed(uint64_t seed) {
+    seed_ = seed;
+    ispp_.emplace(parameters_, physics::ispp_defaults(physics::IsppMode::kErrorSized), seed);
+}
 
 uint32_t Analog::drift(double seconds) const {
     const float left =
@@ -158,7 +164,7 @@ void Analog::run_ispp(const CellBlock& block, uint32_t program, const uint8_t* l
         const uint32_t rows = std::min(rows_at_once, block.rows - row), count = rows * block.cols;
         const uint32_t first = (block.row0 + row) * SIDRA_XBAR_COLS + block.col0, at = row * block.cols;
         physics::IsppTotals some{};
-        ispp_.program({block.xbar, first, count, program, levels + at, cells + at, g + at, tries, outcome, &some});
+        ispp_->program({block.xbar, first, count, program, levels + at, cells + at, g + at, tries, outcome, &some});
         physics::relax(parameters_, seed_, program, {block.xbar, first, count, g + at, cells + at});
 
         // All cells of a row are read, and pulsed, together, until the last one has arrived.
@@ -238,7 +244,7 @@ CellCheck Analog::verify(const CellBlock& block, const uint8_t* levels, double t
     CellCheck check;
     float value[SIDRA_XBAR_COLS];
     for_each_row(block, [&](uint32_t cell, size_t at) {
-        ispp_.read({block.xbar, cell, block.cols, number, &conductances[at], value});
+        ispp_->read({block.xbar, cell, block.cols, number, &conductances[at], value});
         for (uint32_t c = 0; c < block.cols; c++) {
             const bool formed = states[at + c] != CellState::kFresh;
             const double error =
@@ -251,7 +257,7 @@ CellCheck Analog::verify(const CellBlock& block, const uint8_t* levels, double t
             check.error_sum += error;
         }
     });
-    check.cost = {block.rows * ispp_.read_ps(), check.cells * ispp_.read_aj() / kAjPerPj};
+    check.cost = {block.rows * ispp_->read_ps(), check.cells * ispp_->read_aj() / kAjPerPj};
     return check;
 }
 
@@ -383,6 +389,20 @@ void Analog::count_clipped(uint32_t xbar, uint64_t count) {
     if (count) state(xbar).clipped.fetch_add(count, std::memory_order_relaxed);
 }
 
+Analog::Counts Analog::counts(uint32_t xbar) const {
+    const State& s = state(xbar);
+    return {xbar, s.checks.load(), s.products.load(), s.clipped.load()};
+}
+
+bool Analog::set_counts(const Counts& counts) {
+    if (counts.xbar >= cached_.size()) return false;
+    State& s = state(counts.xbar);
+    s.checks.store(counts.checks);
+    s.products.store(counts.products);
+    s.clipped.store(counts.clipped);
+    return true;
+}
+
 sidra_chip_xbar_report Analog::report(uint32_t xbar) const {
     static_assert(SIDRA_CHIP_TRIES_MAX == physics::kMaxTries);
     std::lock_guard guard(lock(xbar));
@@ -433,15 +453,13 @@ bool Analog::restore(const Content& content) {
     if (s.restored) return false;
     take_locked(content);
     s.restored = true;
-    s.checks.store(image.checks);
-    s.products.store(image.products);
-    s.clipped.store(image.clipped);
-    return true;
+    return set_counts({content.xbar, image.checks, image.products, image.clipped});
 }
 
 void Analog::clear() {
     for (LazyMemory* memory : {&g_, &cells_, &states_}) memory->clear();
     for (Cached& cached : cached_) cached = {};
+    if (seed_ != first_seed_) reseed(first_seed_);
 }
 
 }  // namespace sidra::chip

@@ -75,6 +75,12 @@ class Analog {
     Analog(uint32_t xbars, double stuck, uint64_t seed);
 
     CellClock& clock() { return clock_; }
+    const CellClock& clock() const { return clock_; }
+
+    // Of everything random from now on: a chip goes on with the seed that it began with, whatever it is opened with.
+    // Nobody else calls anything meanwhile.
+    void reseed(uint64_t seed);
+    uint64_t seed() const { return seed_; }
 
     // What a crossbar holds, for keeping and saving.
     struct Image {
@@ -140,6 +146,15 @@ class Analog {
     // object is programmed.
     uint64_t take_products(uint32_t xbar, uint64_t count);
     void count_clipped(uint32_t xbar, uint64_t count);
+    // What is counted while nothing is programmed.
+    struct Counts {
+        uint32_t xbar, checks;
+        uint64_t products, clipped;
+        bool operator==(const Counts&) const = default;
+    };
+    Counts counts(uint32_t xbar) const;
+    // False: no such crossbar.
+    bool set_counts(const Counts& counts);
 
     sidra_chip_xbar_report report(uint32_t xbar) const;
     // The part of a crossbar's report that is about pulses and what became of them.
@@ -186,8 +201,9 @@ class Analog {
     static constexpr size_t kLocks = 64;
 
     const physics::CellParameters parameters_;
-    const uint64_t seed_;
-    const physics::Ispp ispp_;
+    const uint64_t first_seed_;
+    uint64_t seed_;
+    std::optional<const physics::Ispp> ispp_;
     CellClock clock_;
     LazyMemory g_;       // conductances as stored, [xbar][row][column]
     LazyMemory cells_;   // CellState, the same

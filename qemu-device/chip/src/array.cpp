@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 
+#include "cells_chunk.h"
 #include "chunks.h"
 #include "state_file.h"
 
@@ -83,24 +84,29 @@ bool Array::erase(uint32_t first, uint32_t count) {
         const uint32_t batch = std::min(end - first, kEraseBatch - first % kEraseBatch);
         std::array<std::unique_lock<std::mutex>, kEraseBatch> guards;
         std::array<SavedCrossbar, kEraseBatch> erased;
-        std::array<Record, kEraseBatch> records;
+        std::array<Analog::Content, kEraseBatch> contents;  // of those that cells mean something of
+        std::array<std::vector<uint8_t>, kEraseBatch> chunks;
+        std::array<Record, 2 * kEraseBatch> records;
         size_t changed = 0;
         for (uint32_t i = 0; i < batch; i++) {
             guards[i] = std::unique_lock(lock(first + i));
             const State& s = state(first + i);
-            if (s.uid.load(std::memory_order_relaxed) == 0) continue;
-            erased[changed] = {first + i, 0, {}};
-            erased[changed].image.programs = s.programs;
-            records[changed] = crossbar_chunk(erased[changed], nullptr);
-            changed++;
+            if (analog_ && !analog_->blank(first + i)) {
+                contents[i] = analog_->copy(first + i);
+                analog_->erase(&contents[i]);
+            }
+            if (!file_ || s.uid.load(std::memory_order_relaxed) == 0) continue;
+            erased[i] = {first + i, 0, {}};
+            erased[i].image.programs = s.programs;
+            records[changed++] = crossbar_chunk(erased[i], nullptr);
+            if (!contents[i].touched) continue;
+            chunks[i] = cells_chunk(contents[i]);
+            records[changed++] = analog_chunk(first + i, chunks[i]);
         }
-        if (file_ && changed && !file_->append({records.data(), changed})) return false;
+        if (changed && !file_->append({records.data(), changed})) return false;
         for (uint32_t i = 0; i < batch; i++) {
             erase_locked(first + i);
-            if (!analog_ || analog_->blank(first + i)) continue;
-            Analog::Content content = analog_->copy(first + i);
-            analog_->erase(&content);
-            analog_->take(content);
+            if (!contents[i].g.empty()) analog_->take(contents[i]);
         }
         first += batch;
     }
@@ -178,8 +184,13 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride, doub
     }
     if (file_) {
         const SavedCrossbar saved{b.xbar, 0, next};
-        const Record record = crossbar_chunk(saved, levels);
-        if (!file_->append({&record, 1})) return {kNotKept, b.xbar};
+        std::vector<Record> records = {crossbar_chunk(saved, levels)};
+        std::vector<uint8_t> chunk;
+        if (analog_) {
+            records.push_back(analog_chunk(b.xbar, chunk = cells_chunk(content)));
+            records.push_back(clock_chunk(now));
+        }
+        if (!file_->append(records)) return {kNotKept, b.xbar};
     }
     if (new_owner) {
         erase_locked(b.xbar);
@@ -270,6 +281,11 @@ Fault Array::check_locked(const CellBlock& block, Mend mend, double tolerance, d
     if (mend == Mend::kYes && check.off) {
         Analog::Content content = analog_->copy(block.xbar);
         analog_->mend(&content, block, levels.data(), off.data(), now, &check);
+        if (file_) {
+            const std::vector<uint8_t> chunk = cells_chunk(content);
+            const Record records[] = {analog_chunk(block.xbar, chunk), clock_chunk(now)};
+            if (!file_->append(records)) return {kNotKept, block.xbar};
+        }
         analog_->take(content);
     }
     found->add(check);
@@ -337,13 +353,21 @@ bool Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t leve
         if (stuck_.size() == stuck_.capacity())
             stuck_.reserve(2 * stuck_.size() + 1);  // first: what is kept must not fail afterwards
     }
+    Analog::Content content;
+    if (analog_) {
+        content = analog_->copy(xbar);
+        analog_->hold(&content, at, level);
+    }
     if (file_) {  // the cell's level, too, which stays when the cell follows again
         std::vector<uint8_t>& levels = next_levels();
         std::copy_n(cells(xbar), kXbarCells, levels.begin());
         levels[at] = level;
         const SavedCrossbar saved{xbar, 0, image_of(s)};
-        const Record records[] = {stuck_chunk(stuck), crossbar_chunk(saved, levels.data())};
-        if (!file_->append({records, saved.image.uid ? size_t{2} : size_t{1}})) return false;
+        std::vector<Record> records = {stuck_chunk(stuck)};
+        if (saved.image.uid) records.push_back(crossbar_chunk(saved, levels.data()));
+        std::vector<uint8_t> chunk;
+        if (analog_) records.push_back(analog_chunk(xbar, chunk = cells_chunk(content)));
+        if (!file_->append(records)) return false;
     }
     {
         std::lock_guard stuck_guard(stuck_lock_);
@@ -361,11 +385,7 @@ bool Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t leve
         const uint32_t output = s.encoding == SIDRA_ENCODING_DIFFERENTIAL ? column / 2 : column;
         repack_locked(xbar, s.encoding, row, 1, output, 1);
     }
-    if (analog_) {
-        Analog::Content content = analog_->copy(xbar);
-        analog_->hold(&content, at, level);
-        analog_->take(content);
-    }
+    if (analog_) analog_->take(content);
     return true;
 }
 
@@ -439,18 +459,17 @@ bool Array::clear_stuck() {
         // Both locks, in set_stuck()'s order: the list and the count agree.
         std::lock_guard guard(lock(xbar));
         std::lock_guard stuck_guard(stuck_lock_);
-        if (file_) {
-            std::vector<Record> gone;
-            for (const Stuck& cell : stuck_)
-                if (cell.xbar == xbar) gone.push_back({kStuck, stuck_number(cell), {}, {}});
-            if (!file_->append(gone)) return false;
-        }
         Analog::Content content;
-        if (analog_) {
-            content = analog_->copy(xbar);
-            for (const Stuck& cell : stuck_)
-                if (cell.xbar == xbar) analog_->release(&content, cell.row * SIDRA_XBAR_COLS + cell.column);
+        if (analog_) content = analog_->copy(xbar);
+        std::vector<Record> records;
+        for (const Stuck& cell : stuck_) {
+            if (cell.xbar != xbar) continue;
+            records.push_back({kStuck, stuck_number(cell), {}, {}});
+            if (analog_) analog_->release(&content, cell.row * SIDRA_XBAR_COLS + cell.column);
         }
+        std::vector<uint8_t> chunk;
+        if (analog_) records.push_back(analog_chunk(xbar, chunk = cells_chunk(content)));
+        if (file_ && !file_->append(records)) return false;
         state(xbar).stuck_cells -=
             static_cast<uint32_t>(std::erase_if(stuck_, [&](const Stuck& cell) { return cell.xbar == xbar; }));
         if (analog_) analog_->take(content);

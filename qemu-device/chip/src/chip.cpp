@@ -100,9 +100,6 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
     constexpr int kMillion = 1'000'000;
     if (config->stuck_ppm > uint32_t{kMillion} && config->stuck_ppm != SIDRA_CHIP_STUCK_NONE)
         return fail(error, error_size, "stuck_ppm is at most 1,000,000, or SIDRA_CHIP_STUCK_NONE");
-    if (config->state_file && config->level == SIDRA_CHIP_ACCURATE)
-        return fail(error, error_size,
-                    "a state file keeps the levels of cells, not what they conduct: it goes with level fast only");
     try {
         const auto& geometry =
             config->profile == SIDRA_CHIP_Y1 ? sidra::chip::kGeometryY1 : sidra::chip::kGeometrySmall;

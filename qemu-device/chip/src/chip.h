@@ -51,6 +51,7 @@ class Chip {
    public:
     Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed, bool persistent,
          std::unique_ptr<Analog> analog, const sidra_chip_host& host);
+    ~Chip() { close_state_file(); }
     // Once, before anything else. Throws StateFileError.
     void open_state_file(const char* path);
     void close_state_file();  // nobody else calls the chip meanwhile
@@ -120,7 +121,7 @@ class Chip {
     void save_volatile(Writer& out);
     SavedHead head(uint32_t version);
     void save_kept(const std::function<void(const Record&)>& put);  // all chunks that survive power-off
-    void save_analog(Writer& out);
+    void save_analog(const Analog& analog, const std::function<void(const Record&)>& put);
     uint32_t level() const { return array_.analog() ? SIDRA_CHIP_ACCURATE : SIDRA_CHIP_FAST; }
     void clear();
     bool load_chunks(Read read, void* opaque, std::string* why);
@@ -134,6 +135,7 @@ class Chip {
     void fill_state_file();
     void back_to_state_file();
     bool keep(const std::vector<Record>& records);
+    bool keep_counts();
     void tell_failure();  // to the host, what the state file could not take; no lock is held
 
     // ---- run.cpp

@@ -359,7 +359,9 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
             host_.kick(host_.self);
             return true;
         case SIDRA_KNOB_AGE_S:
-            return array_.analog() && array_.analog()->clock().age(value, clock_ns());
+            if (!array_.analog() || !array_.analog()->clock().age(value, clock_ns())) return false;
+            if (state_file_) sync();  // what was asked for once is not asked for again
+            return true;
         case SIDRA_KNOB_ADC_OFFSET:
             if (!is_s32(value)) return false;
             unit_knobs_.adc_offset.store(static_cast<int32_t>(value));

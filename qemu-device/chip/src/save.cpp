@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "cells_chunk.h"
 #include "chip.h"
 #include "chunks.h"
 #include "sum.h"
@@ -17,8 +18,7 @@ constexpr uint32_t kVersion = 2;
 constexpr uint32_t kHead = chunk_tag("SDRA"), kRegisters = chunk_tag("REGS"), kCounters = chunk_tag("CNTR"),
                    kSlot = chunk_tag("SLOT"), kContext = chunk_tag("CTXT"), kQueue = chunk_tag("QUEU"),
                    kL3 = chunk_tag("L3  "), kManagement = chunk_tag("MGMT"), kPower = chunk_tag("POWR"),
-                   kRam = chunk_tag("MRAM"), kAnalog = chunk_tag("CELL"), kCellClock = chunk_tag("AGE "),
-                   kEnd = chunk_tag("END ");
+                   kRam = chunk_tag("MRAM"), kEnd = chunk_tag("END ");
 constexpr size_t kCountersMax = 32;
 
 struct ChunkHeader {
@@ -67,17 +67,10 @@ struct SavedManagement {
     uint64_t rom;  // its sum: a core that is in another ROM starts anew
     management::Unit::Saved unit;
 };
-struct SavedAnalog {
-    uint32_t xbar, reserved;
-    Analog::Image image;
-};
 // No padding whose contents would be anybody's guess.
 static_assert(sizeof(SavedRegisters) == 9 * 8 + 8 * 4 + 8 + 64 && sizeof(SavedSlot) == 24 &&
-              sizeof(SavedContext) == 72 && sizeof(SavedQueue) == 16 + 64 + 40 + 64 + 8 + 64 + 16 + 32 &&
-              sizeof(SavedAnalog) == 8 + 40 + sizeof(physics::IsppTotals) &&
-              sizeof(physics::IsppTotals) == 8 * (physics::kMaxTries + 1 + 10));
-constexpr size_t kAnalogBytes = kXbarCells * (sizeof(uint16_t) + sizeof(uint8_t));  // conductances, then states
-constexpr size_t kChunkMax = sizeof(SavedAnalog) + kAnalogBytes;
+              sizeof(SavedContext) == 72 && sizeof(SavedQueue) == 16 + 64 + 40 + 64 + 8 + 64 + 16 + 32);
+constexpr size_t kChunkMax = kCellsChunkMax;
 
 uint64_t rom_sum(const management::Unit& unit) {
     std::vector<uint8_t> rom(SIDRA_MGMT_ROM_SIZE);
@@ -176,7 +169,6 @@ bool Chip::save(Write write, void* opaque) {
     Writer out(write, opaque);
     out.chunk(kHead, head(kVersion));
     save_volatile(out);
-    save_analog(out);
     save_kept([&](const Record& record) { out.chunk(record); });
     return out.finish();
 }
@@ -274,20 +266,13 @@ void Chip::save_volatile(Writer& out) {
     for_each_page(kRam, ram.data(), ram.size(), put);
 }
 
-// What the cells conduct, at level `accurate`.
-void Chip::save_analog(Writer& out) {
-    Analog* const analog = array_.analog();
-    if (!analog) return;
-    out.chunk(kCellClock, analog->clock().now(clock_ns()));
-    std::vector<uint8_t> cells(kAnalogBytes);
-    for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++) {
-        if (analog->blank(xbar)) continue;
-        const Analog::Content content = analog->copy(xbar);
-        const SavedAnalog saved{xbar, 0, content.image};
-        std::memcpy(cells.data(), content.g.data(), kXbarCells * sizeof(uint16_t));
-        std::memcpy(cells.data() + kXbarCells * sizeof(uint16_t), content.cells.data(), kXbarCells);
-        out.chunk({kAnalog, xbar, bytes_of(saved), cells});
-    }
+void Chip::save_analog(const Analog& analog, const std::function<void(const Record&)>& put) {
+    const uint64_t seed = analog.seed();
+    put(seed_chunk(seed));
+    const double now = analog.clock().now(clock_ns());
+    put(clock_chunk(now));
+    for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++)
+        if (!analog.blank(xbar)) put(analog_chunk(xbar, cells_chunk(analog.copy(xbar))));
 }
 
 void Chip::save_kept(const std::function<void(const Record&)>& put) {
@@ -296,6 +281,7 @@ void Chip::save_kept(const std::function<void(const Record&)>& put) {
         SavedCrossbar saved{xbar, 0, {}};
         if (array_.image(xbar, &saved.image, levels.data())) put(crossbar_chunk(saved, levels.data()));
     }
+    if (const Analog* const analog = array_.analog()) save_analog(*analog, put);
     for (const Array::Stuck& cell : array_.stuck_cells()) put(stuck_chunk(cell));
     for_each_page(kNvm, array_.nvm().data(), array_.nvm().size(), put);
     const std::span<const uint8_t> flash = management_.unit().flash().bytes();
@@ -497,16 +483,22 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
                 return "saved state: bad crossbar";
             return nullptr;
         }
+        case kSeed: {
+            uint64_t seed;
+            if (!array_.analog() || !take(data, &seed)) return "saved state: bad seed";
+            array_.analog()->reseed(seed);
+            return nullptr;
+        }
         case kAnalog: {
-            SavedAnalog saved;
-            if (!array_.analog() || data.size() != sizeof saved + kAnalogBytes) return "saved state: bad cells";
-            std::memcpy(&saved, data.data(), sizeof saved);
-            Analog::Content content{saved.xbar, true, false, saved.image, {}, {}};
-            content.g.resize(kXbarCells);
-            content.cells.resize(kXbarCells);
-            std::memcpy(content.g.data(), data.data() + sizeof saved, kXbarCells * sizeof content.g[0]);
-            std::memcpy(content.cells.data(), data.data() + data.size() - kXbarCells, kXbarCells);
-            if (saved.reserved || !array_.analog()->restore(content)) return "saved state: bad cells";
+            Analog::Content content;
+            if (!array_.analog() || !parse_cells_chunk(data, &content) || !array_.analog()->restore(content))
+                return "saved state: bad cells";
+            return nullptr;
+        }
+        case kCounts: {
+            Analog::Counts counts;
+            if (!array_.analog() || !take(data, &counts) || !array_.analog()->set_counts(counts))
+                return "saved state: bad counts of cells";
             return nullptr;
         }
         case kCellClock: {

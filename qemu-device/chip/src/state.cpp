@@ -14,9 +14,14 @@ namespace sidra::chip {
 void Chip::open_state_file(const char* path) {
     state_file_ =
         std::make_unique<StateFile>(path, [this](const std::string& line) { host_.report(host_.self, line.c_str()); });
-    if (state_file_->empty()) fill_state_file();
-    else load_state_file();
-    state_file_->settle();
+    try {
+        if (state_file_->empty()) fill_state_file();
+        else load_state_file();
+        state_file_->settle();
+    } catch (...) {
+        state_file_.reset();  // it is not this chip's
+        throw;
+    }
     array_.keep_in(state_file_.get());
     management_.unit().flash().keep_by([this](uint32_t first, std::span<const uint8_t> sectors) {
         std::vector<uint64_t> numbers(sectors.size() / kPage);
@@ -36,7 +41,28 @@ bool Chip::keep(const std::vector<Record>& records) {
     return kept;
 }
 
+// What goes on without being programmed: cells grow older, and products are counted.
+bool Chip::keep_counts() {
+    const Analog* const analog = array_.analog();
+    if (!analog) return true;
+    const double now = analog->clock().now(clock_ns());
+    std::vector<Analog::Counts> counts;
+    for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++) {
+        const Analog::Counts each = analog->counts(xbar);
+        if (each.products || each.clipped || each.checks) counts.push_back(each);
+    }
+    std::vector<Record> records = {clock_chunk(now)};
+    for (const Analog::Counts& each : counts) records.push_back(counts_chunk(each));
+    return state_file_->append(records);
+}
+
 void Chip::close_state_file() {
+    if (state_file_) {
+        try {
+            sync();
+        } catch (const std::bad_alloc&) {  // then they are as they were kept last
+        }
+    }
     array_.keep_in(nullptr);
     state_file_.reset();
 }
@@ -83,7 +109,7 @@ void Chip::back_to_state_file() {
 }
 
 bool Chip::sync() {
-    const bool kept = !state_file_ || state_file_->sync();
+    const bool kept = !state_file_ || (keep_counts() && state_file_->sync());
     tell_failure();
     return kept;
 }

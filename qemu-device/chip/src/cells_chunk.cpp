@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "cells_chunk.h"
+
+#include <bit>
+#include <cstring>
+
+namespace sidra::chip {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+struct Head {
+    uint32_t xbar, reserved;
+    Analog::Image image;
+};
+struct Run {
+    uint32_t count;
+    uint16_t g;
+    uint8_t state, reserved;
+};
+// No padding whose contents would be anybody's guess.
+static_assert(sizeof(Head) == 8 + 40 + sizeof(physics::IsppTotals) && sizeof(Run) == 8 &&
+              sizeof(physics::IsppTotals) == 8 * (physics::kMaxTries + 1 + 10));
+
+constexpr size_t kWhole = kXbarCells * (sizeof(uint16_t) + sizeof(uint8_t));
+constexpr size_t kRunsMax = kWhole / sizeof(Run) - 1;  // so the length says which of the two it is
+
+// None: too many.
+std::vector<Run> runs_of(const Analog::Content& content) {
+    std::vector<Run> runs;
+    for (uint32_t i = 0; i < kXbarCells; i++) {
+        const Run cell{1, content.g[i], static_cast<uint8_t>(content.cells[i]), 0};
+        if (!runs.empty() && runs.back().g == cell.g && runs.back().state == cell.state) {
+            runs.back().count++;
+            continue;
+        }
+        if (runs.size() == kRunsMax) return {};
+        runs.push_back(cell);
+    }
+    return runs;
+}
+
+}  // namespace
+
+static_assert(kCellsChunkMax == sizeof(Head) + kWhole);
+
+std::vector<uint8_t> cells_chunk(const Analog::Content& content) {
+    const Head head{content.xbar, 0, content.image};
+    const std::vector<Run> runs = runs_of(content);
+    std::vector<uint8_t> chunk(sizeof head + (runs.empty() ? kWhole : runs.size() * sizeof runs[0]));
+    std::memcpy(chunk.data(), &head, sizeof head);
+    uint8_t* const body = chunk.data() + sizeof head;
+    if (!runs.empty()) {
+        std::memcpy(body, runs.data(), runs.size() * sizeof runs[0]);
+    } else {
+        std::memcpy(body, content.g.data(), kXbarCells * sizeof content.g[0]);
+        std::memcpy(body + kXbarCells * sizeof content.g[0], content.cells.data(), kXbarCells);
+    }
+    return chunk;
+}
+
+bool parse_cells_chunk(std::span<const uint8_t> chunk, Analog::Content* content) {
+    Head head;
+    if (chunk.size() < sizeof head) return false;
+    std::memcpy(&head, chunk.data(), sizeof head);
+    if (head.reserved) return false;
+    *content = {head.xbar, true, false, head.image, std::vector<uint16_t>(kXbarCells), {}};
+    content->cells.resize(kXbarCells);
+    const std::span<const uint8_t> body = chunk.subspan(sizeof head);
+    if (body.size() == kWhole) {
+        std::memcpy(content->g.data(), body.data(), kXbarCells * sizeof content->g[0]);
+        std::memcpy(content->cells.data(), body.data() + kXbarCells * sizeof content->g[0], kXbarCells);
+        return true;
+    }
+    if (body.size() % sizeof(Run) != 0 || body.size() / sizeof(Run) > kRunsMax) return false;
+    uint32_t cell = 0;
+    for (size_t at = 0; at < body.size(); at += sizeof(Run)) {
+        Run run;
+        std::memcpy(&run, body.data() + at, sizeof run);
+        if (run.reserved || run.count == 0 || run.count > kXbarCells - cell) return false;
+        for (const uint32_t end = cell + run.count; cell < end; cell++) {
+            content->g[cell] = run.g;
+            content->cells[cell] = static_cast<physics::CellState>(run.state);
+        }
+    }
+    return cell == kXbarCells;
+}
+
+}  // namespace sidra::chip
