@@ -35,7 +35,7 @@ class Gdb : public testing::Test {
         return text;
     }
     Machine machine;
-    core::GdbServer server{machine.core};
+    core::GdbServer server{machine.core, [this] { machine.core.step(); }};
 };
 
 TEST_F(Gdb, SaysWhatItIsAndHowItStands) {
@@ -82,10 +82,13 @@ TEST_F(Gdb, MemoryAndWhatRunsThen) {
     EXPECT_EQ(ask("m10000001,3"), "020304");
     EXPECT_EQ(ask("m30000000,4"), "E0e");
     EXPECT_EQ(ask("M30000000,1:00"), "E0e");
-    machine.core.step();
-    EXPECT_EQ(ask("M0,4:13057500"), "OK");  // addi a0, a0, 7
-    machine.core.state().pc = 0;
-    EXPECT_EQ(ask("s"), "S05");
+    EXPECT_EQ(ask("M0,1:00"), "E1e") << "the ROM";
+    machine.core.state().pc = 0x10000000;
+    for (const char* code : {"M10000000,4:13051500", "M10000000,4:13057500"}) {  // addi a0, a0, 1; addi a0, a0, 7
+        EXPECT_EQ(ask(code), "OK");
+        EXPECT_EQ(ask("s"), "S05");
+        machine.core.state().pc = 0x10000000;
+    }
     EXPECT_EQ(machine.x(a0), 8u);
 }
 
@@ -103,9 +106,74 @@ TEST_F(Gdb, RunsToABreakpointAndOn) {
     EXPECT_EQ(machine.core.run(1000), Rv32::Stop::kBudget);
 }
 
+// a0 goes to memory at a1, and comes back from there as a2.
+class GdbWatching : public Gdb {
+   protected:
+    GdbWatching() {
+        machine.put(0, {addi(a0, a0, 1), sw(a0, a1, 8), lw(a2, a1, 8), jal(zero, -12)});
+        machine.x(a1) = 0x10000000;
+        machine.core.state().pc = 0;
+    }
+    // Lets it run; the reason why it stopped.
+    std::string go() {
+        EXPECT_EQ(server.receive(framed("c")), "+");
+        const Rv32::Stop stop = machine.core.run(1000);
+        if (stop == Rv32::Stop::kBudget) return "";
+        EXPECT_EQ(stop, Rv32::Stop::kWatchpoint);
+        const std::string reply = server.stopped();
+        const std::string text = reply.substr(1, reply.find('#') - 1);
+        EXPECT_EQ(reply, framed(text));
+        return text;
+    }
+};
+
+TEST_F(GdbWatching, StopsBehindTheAccessThatIsWatched) {
+    EXPECT_EQ(ask("Z2,10000008,4"), "OK");
+    EXPECT_EQ(go(), "T05watch:10000008;");
+    EXPECT_EQ(machine.pc(), 8u);
+    EXPECT_EQ(machine.word(0x10000008), 1u) << "it has been done";
+    EXPECT_EQ(ask("?"), "T05watch:10000008;");
+    EXPECT_EQ(go(), "T05watch:10000008;");
+    EXPECT_EQ(machine.x(a0), 2u) << "reads are another matter";
+    EXPECT_EQ(ask("z2,10000008,4"), "OK");
+    EXPECT_EQ(ask("Z3,1000000a,1"), "OK") << "a part of it";
+    EXPECT_EQ(go(), "T05rwatch:1000000a;");
+    EXPECT_EQ(machine.pc(), 12u);
+    EXPECT_EQ(machine.x(a2), 2u);
+    EXPECT_EQ(ask("z3,1000000a,1"), "OK");
+    EXPECT_EQ(ask("Z4,10000008,4"), "OK");
+    EXPECT_EQ(go(), "T05awatch:10000008;");
+    EXPECT_EQ(machine.pc(), 8u);
+    EXPECT_EQ(ask("s"), "T05awatch:10000008;") << "also of a step";
+    EXPECT_EQ(ask("s"), "S05");
+}
+
+TEST_F(GdbWatching, NotItsNeighbours) {
+    for (const char* beside : {"Z4,10000007,1", "Z4,1000000c,fffffff4", "Z2,0,10000000"}) EXPECT_EQ(ask(beside), "OK");
+    EXPECT_EQ(go(), "");
+    EXPECT_EQ(server.receive("\x03"), framed("S02"));
+    EXPECT_EQ(ask("Z2,fffffff,a"), "OK");
+    EXPECT_EQ(go(), "T05watch:0fffffff;") << "the last byte of the range is the first of the word";
+    EXPECT_EQ(ask("D"), "OK");
+    EXPECT_EQ(machine.core.run(1000), Rv32::Stop::kBudget) << "no watchpoint is left";
+}
+
+TEST_F(Gdb, PointsHaveAnEnd) {
+    char text[40];
+    for (const char* kind : {"Z0", "Z2"}) {
+        for (size_t i = 0; i < core::GdbServer::kPointsMax; i++) {
+            snprintf(text, sizeof text, "%s,%zx,4", kind, 0x10000000 + 4 * i);
+            EXPECT_EQ(ask(text), "OK");
+        }
+        EXPECT_EQ(ask(std::string(kind) + ",10004000,4"), "E1c");
+    }
+    EXPECT_EQ(ask("z0,10000000,4"), "OK");
+    EXPECT_EQ(ask("Z0,10004000,4"), "OK");
+}
+
 TEST_F(Gdb, CtrlCStopsAndDetachingLetsGo) {
     EXPECT_EQ(ask("Z1,0,4"), "OK");
-    EXPECT_EQ(server.receive("+" + framed("c") + "\x03"), "+" + framed("S05"));
+    EXPECT_EQ(server.receive("+" + framed("c") + "\x03"), "+" + framed("S02"));
     EXPECT_FALSE(server.running());
     EXPECT_EQ(server.receive("\x03"), "") << "it stands already";
     EXPECT_EQ(ask("D"), "OK");
@@ -119,12 +187,31 @@ TEST_F(Gdb, TakesPiecesAndRefusesDamage) {
     EXPECT_EQ(server.receive(packet.substr(packet.size() - 1)), "+" + framed("13051500"));
     EXPECT_EQ(server.receive("$m0,4#00"), "-");
     EXPECT_EQ(server.receive("$m0,4#zz"), "-");
-    for (const char* nonsense : {"m",      "m0",       "mx,y",   "m0,4x", "M0,4:00",
-                                 "M0,1:0", "M0,1:0g",  "G00",    "Gzz",   "p",
-                                 "p21",    "pfffffff", "P5",     "P5=00", "P382=00000000",
-                                 "Z0",     "Z0,x,4",   "Z0,2,4", "s4",    "qXfer:features:read:target.xml:x"})
+    for (const char* nonsense : {"m",
+                                 "m0",
+                                 "mx,y",
+                                 "m0,4x",
+                                 "M0,4:00",
+                                 "M0,1:0",
+                                 "M0,1:0g",
+                                 "G00",
+                                 "Gzz",
+                                 "p",
+                                 "p21",
+                                 "pfffffff",
+                                 "P5",
+                                 "P5=00",
+                                 "P382=00000000",
+                                 "Z0",
+                                 "Z0,x,4",
+                                 "Z0,2,4",
+                                 "s4",
+                                 "Z2,10000000,0",
+                                 "Z0,4",
+                                 "Zx,0,4",
+                                 "qXfer:features:read:target.xml:x"})
         EXPECT_EQ(ask(nonsense), "E01") << nonsense;
-    for (const char* unknown : {"", "Z2,0,4", "X0,0:", "vCont?", "qC", "!"}) EXPECT_EQ(ask(unknown), "") << unknown;
+    for (const char* unknown : {"", "Z5,0,4", "X0,0:", "vCont?", "qC", "!"}) EXPECT_EQ(ask(unknown), "") << unknown;
     EXPECT_EQ(server.receive("$" + std::string(100'000, 'a')), "") << "is not kept for ever";
     EXPECT_EQ(ask("?"), "S05");
     EXPECT_EQ(ask("mffffffff,ffffffff"), "E0e");

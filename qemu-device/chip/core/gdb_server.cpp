@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "gdb_server.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -99,9 +100,11 @@ std::string framed(const std::string& packet) {
     return "$" + packet + "#" + hex(check);
 }
 
-const std::string kOk = "OK", kStop = "S05";
-// Numbers are ours: 1 is a request that makes no sense, 14 an address where nothing is.
-const std::string kMalformed = "E01", kNothingThere = "E0e";
+// Signals as GDB numbers them: 2 it was interrupted, 5 it came to where it was to stop.
+const std::string kOk = "OK", kInterrupted = "S02", kStop = "S05";
+// Numbers are ours: 1 is a request that makes no sense, 14 an address where nothing is, 28 more than there is room for,
+// 30 memory that cannot be written.
+const std::string kMalformed = "E01", kNothingThere = "E0e", kTooMany = "E1c", kReadOnly = "E1e";
 
 }  // namespace
 
@@ -112,13 +115,27 @@ void GdbServer::attach() {
 
 void GdbServer::detach() {
     for (const uint32_t address : breakpoints_) core_.set_breakpoint(address, false);
+    for (const Rv32::Watchpoint& watchpoint : watchpoints_) core_.set_watchpoint(watchpoint, false);
     breakpoints_.clear();
+    watchpoints_.clear();
     running_ = true;
 }
 
 std::string GdbServer::stopped() {
     running_ = false;
-    return framed(kStop);
+    return framed(why_stopped());
+}
+
+std::string GdbServer::why_stopped() const {
+    if (!core_.watched()) return kStop;
+    const Rv32::Watchpoint& watchpoint = *core_.watched();
+    const char* kind = watchpoint.accesses == Rv32::Watchpoint::kWrites  ? "watch:"
+                       : watchpoint.accesses == Rv32::Watchpoint::kReads ? "rwatch:"
+                                                                         : "awatch:";
+    const uint32_t at = watchpoint.address;
+    const uint8_t digits[] = {static_cast<uint8_t>(at >> 24), static_cast<uint8_t>(at >> 16),
+                              static_cast<uint8_t>(at >> 8), static_cast<uint8_t>(at)};
+    return "T05" + std::string(kind) + hex(digits) + ";";
 }
 
 std::string GdbServer::receive(std::string_view bytes) {
@@ -133,7 +150,8 @@ std::string GdbServer::receive(std::string_view bytes) {
         received_.erase(0, start);
         if (received_[0] == kInterrupt) {
             received_.erase(0, 1);
-            if (running_) replies += stopped();
+            if (running_) replies += framed(kInterrupted);
+            running_ = false;
             continue;
         }
         const size_t end = received_.find('#');
@@ -159,7 +177,7 @@ std::string GdbServer::answer(std::string_view packet) {
     const std::string_view rest = packet.substr(packet.empty() ? 0 : 1);
     switch (command) {
         case '?':
-            return kStop;
+            return why_stopped();
         case 'g':
             return read_registers();
         case 'G':
@@ -174,12 +192,12 @@ std::string GdbServer::answer(std::string_view packet) {
             return write_memory(rest);
         case 's':
             if (!rest.empty()) return kMalformed;
-            core_.step();
-            return kStop;
+            step_();
+            return why_stopped();
         case 'Z':
-            return change_breakpoint(rest, true);
+            return change_point(rest, true);
         case 'z':
-            return change_breakpoint(rest, false);
+            return change_point(rest, false);
         case 'H':
             return kOk;  // there is one thread
         case 'D':
@@ -240,18 +258,44 @@ std::string GdbServer::write_memory(std::string_view text) {
     const auto address = number(to), count = number(length);
     const auto bytes = bytes_of(data);
     if (!address || !count || !bytes || bytes->size() != *count) return kMalformed;
+    if (core_.in_rom(*address)) return kReadOnly;  // not even a reset would bring it back
     return core_.write(*address, *bytes) ? kOk : kNothingThere;
 }
 
-// Software and hardware breakpoints are the same here: memory is not changed by either.
-std::string GdbServer::change_breakpoint(std::string_view what, bool on) {
+std::string GdbServer::change_point(std::string_view what, bool on) {
     const auto [kind, place] = split(what, ',');
-    if (kind != "0" && kind != "1") return "";
-    const auto address = number(split(place, ',').first);
-    if (!address || *address % 4 != 0) return kMalformed;
-    core_.set_breakpoint(*address, on);
-    if (on) breakpoints_.insert(*address);
-    else breakpoints_.erase(*address);
+    const auto [at, size] = split(place, ',');
+    const auto which = number(kind), address = number(at), bytes = number(size);
+    if (which && *which > 4) return "";
+    if (!which || !address || !bytes || *bytes == 0) return kMalformed;
+    switch (*which) {
+        case 2:
+            return change_watchpoint({*address, *bytes, Rv32::Watchpoint::kWrites}, on);
+        case 3:
+            return change_watchpoint({*address, *bytes, Rv32::Watchpoint::kReads}, on);
+        case 4:
+            return change_watchpoint({*address, *bytes, Rv32::Watchpoint::kWrites | Rv32::Watchpoint::kReads}, on);
+        default:  // in software and in hardware are the same here: memory is not changed by either
+            return change_breakpoint(*address, on);
+    }
+}
+
+std::string GdbServer::change_breakpoint(uint32_t address, bool on) {
+    if (address % 4 != 0) return kMalformed;
+    if (on && breakpoints_.size() >= kPointsMax) return kTooMany;
+    core_.set_breakpoint(address, on);
+    if (on) breakpoints_.insert(address);
+    else breakpoints_.erase(address);
+    return kOk;
+}
+
+std::string GdbServer::change_watchpoint(const Rv32::Watchpoint& watchpoint, bool on) {
+    const auto place = std::find(watchpoints_.begin(), watchpoints_.end(), watchpoint);
+    if (on == (place != watchpoints_.end())) return kOk;
+    if (on && watchpoints_.size() >= kPointsMax) return kTooMany;
+    core_.set_watchpoint(watchpoint, on);
+    if (on) watchpoints_.push_back(watchpoint);
+    else watchpoints_.erase(place);
     return kOk;
 }
 

@@ -3,8 +3,12 @@
 #ifndef SIDRA_CORE_GDB_SERVER_H
 #define SIDRA_CORE_GDB_SERVER_H
 
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "rv32.h"
 
@@ -13,16 +17,20 @@ namespace sidra::core {
 // One debugger. While it is attached the core runs only if running() says so.
 class GdbServer {
    public:
-    explicit GdbServer(Rv32& core) : core_(core) {}
+    // Breakpoints, and watchpoints, that one may set at most.
+    static constexpr size_t kPointsMax = 256;
+
+    // `step`: has the core do one instruction.
+    GdbServer(Rv32& core, std::function<void()> step) : core_(core), step_(std::move(step)) {}
 
     // The debugger has come: the core stands still.
     void attach();
-    // It has gone, in order or not: the core runs on without breakpoints.
+    // It has gone, in order or not: the core runs on without breakpoints and watchpoints.
     void detach();
 
     // What it sent, in pieces of any size; what to send back.
     std::string receive(std::string_view bytes);
-    // run() has come to a breakpoint: what to tell it.
+    // run() has come to a breakpoint or watchpoint: what to tell it.
     std::string stopped();
 
     bool running() const { return running_; }
@@ -35,14 +43,19 @@ class GdbServer {
     std::string write_register(std::string_view assignment);
     std::string read_memory(std::string_view range) const;
     std::string write_memory(std::string_view range);
-    std::string change_breakpoint(std::string_view what, bool on);
+    std::string change_point(std::string_view what, bool on);
+    std::string change_breakpoint(uint32_t address, bool on);
+    std::string change_watchpoint(const Rv32::Watchpoint& watchpoint, bool on);
+    std::string why_stopped() const;
     std::string query(std::string_view packet) const;
     // nullptr: there is no such register.
     uint32_t* register_at(uint32_t number) const;
 
     Rv32& core_;
+    const std::function<void()> step_;
     std::string received_;
     std::set<uint32_t> breakpoints_;
+    std::vector<Rv32::Watchpoint> watchpoints_;
     bool running_ = true;
 };
 

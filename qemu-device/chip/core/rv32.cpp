@@ -116,21 +116,34 @@ bool Rv32::load_slow(uint32_t address, uint32_t bytes, uint32_t* value) {
     if (address % bytes != 0) return refuse(kLoadMisaligned, address);
     if (!(rights_at(address) & kRead)) return refuse(kLoadFault, address);
     *value = 0;
-    if (const Region* region = region_of(address)) {
+    if (const Region* region = region_of(address))
         std::memcpy(value, region->bytes.data() + (address - region->range.base), bytes);
-        return true;
-    }
-    return bus_.load(address, bytes, value) || refuse(kLoadFault, address);
+    else if (!bus_.load(address, bytes, value)) return refuse(kLoadFault, address);
+    if (!watchpoints_.empty()) look_at(address, bytes, Watchpoint::kReads);
+    return true;
 }
 
 bool Rv32::store_slow(uint32_t address, uint32_t bytes, uint32_t value) {
     if (address % bytes != 0) return refuse(kStoreMisaligned, address);
     if (!(rights_at(address) & kWrite) || rom_.contains(address)) return refuse(kStoreFault, address);
-    if (!ram_.contains(address)) return bus_.store(address, bytes, value) || refuse(kStoreFault, address);
-    const uint32_t offset = address - ram_.range.base;
-    std::memcpy(ram_.bytes.data() + offset, &value, bytes);
-    drop(ram_, offset, bytes);
+    if (ram_.contains(address)) {
+        const uint32_t offset = address - ram_.range.base;
+        std::memcpy(ram_.bytes.data() + offset, &value, bytes);
+        drop(ram_, offset, bytes);
+    } else if (!bus_.store(address, bytes, value)) {
+        return refuse(kStoreFault, address);
+    }
+    if (!watchpoints_.empty()) look_at(address, bytes, Watchpoint::kWrites);
     return true;
+}
+
+void Rv32::look_at(uint32_t address, uint32_t bytes, uint8_t access) {
+    for (const Watchpoint& w : watchpoints_) {
+        const uint64_t begin = address, end = begin + bytes, watch_end = uint64_t{w.address} + w.bytes;
+        if (!(w.accesses & access) || begin >= watch_end || end <= w.address) continue;
+        watched_ = w;
+        budget_ends_ = true;
+    }
 }
 
 // ---- Protection ----
@@ -164,7 +177,8 @@ void Rv32::protection_changed() {
     for (Region* region : {&rom_, &ram_}) {
         drop(*region, 0, region->range.size);
         for (uint32_t page = 0; page < region->pages.size(); page++)
-            region->pages[page] = rights_at(region->range.base + page * kPage);
+            region->pages[page] = rights_at(region->range.base + page * kPage) &
+                                  static_cast<uint8_t>(~watched_rights(region->range.base + page * kPage));
     }
 }
 
@@ -311,6 +325,24 @@ void Rv32::take_interrupt() {
 void Rv32::return_from_trap() {
     state_.mstatus = kMppMachine | kMpie | (state_.mstatus & kMpie ? kMie : 0);
     state_.pc = state_.mepc;
+}
+
+uint8_t Rv32::watched_rights(uint32_t page) const {
+    uint8_t rights = 0;
+    for (const Watchpoint& w : watchpoints_) {
+        if (w.address >= uint64_t{page} + kPage || uint64_t{w.address} + w.bytes <= page) continue;
+        if (w.accesses & Watchpoint::kWrites) rights |= kWrite;
+        if (w.accesses & Watchpoint::kReads) rights |= kRead;
+    }
+    return rights;
+}
+
+void Rv32::set_watchpoint(const Watchpoint& watchpoint, bool on) {
+    const auto place = std::find(watchpoints_.begin(), watchpoints_.end(), watchpoint);
+    if (on == (place != watchpoints_.end())) return;
+    if (on) watchpoints_.push_back(watchpoint);
+    else watchpoints_.erase(place);
+    protection_changed();
 }
 
 void Rv32::set_breakpoint(uint32_t address, bool on) {

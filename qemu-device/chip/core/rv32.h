@@ -10,6 +10,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -72,8 +73,9 @@ class Rv32 {
     // As after power-on, at the first word of the ROM. Memory stays.
     void reset();
 
-    enum class Stop { kBudget, kWaiting, kBreakpoint };
-    // Runs until `cycles` have passed (and on to the next branch), it waits for an interrupt, or comes to a breakpoint.
+    enum class Stop { kBudget, kWaiting, kBreakpoint, kWatchpoint };
+    // Runs until `cycles` have passed (and on to the next branch), it waits for an interrupt, comes to a breakpoint, or
+    // is behind an access that is watched.
     Stop run(uint64_t cycles);
     // One instruction, or the entry into a trap; breakpoints do not count.
     void step();
@@ -92,7 +94,20 @@ class Rv32 {
     bool read(uint32_t address, std::span<uint8_t> to) const;
     bool write(uint32_t address, std::span<const uint8_t> from);
 
+    bool in_rom(uint32_t address) const { return rom_.contains(address); }
+
     void set_breakpoint(uint32_t address, bool on);
+
+    // Accesses by the program, of memory or of what lies outside of it. The page slows down, others do not.
+    struct Watchpoint {
+        enum : uint8_t { kWrites = 1, kReads = 2 };
+        uint32_t address, bytes;
+        uint8_t accesses;
+        bool operator==(const Watchpoint&) const = default;
+    };
+    void set_watchpoint(const Watchpoint& watchpoint, bool on);
+    // That of the last run() or step(), if there was one.
+    const std::optional<Watchpoint>& watched() const { return watched_; }
 
    private:
     struct Op {
@@ -124,6 +139,8 @@ class Rv32 {
     bool load_slow(uint32_t address, uint32_t bytes, uint32_t* value);
     bool store_slow(uint32_t address, uint32_t bytes, uint32_t value);
     bool refuse(Cause cause, uint32_t value);
+    void look_at(uint32_t address, uint32_t bytes, uint8_t access);  // whether it is watched
+    uint8_t watched_rights(uint32_t page) const;                     // that its fast paths must not have
 
     // False: there is no such register.
     bool read_csr(uint32_t number, uint32_t* value) const;
@@ -145,6 +162,8 @@ class Rv32 {
     Trap trap_{};
     bool budget_ends_ = false;
     std::set<uint32_t> breakpoints_;
+    std::vector<Watchpoint> watchpoints_;
+    std::optional<Watchpoint> watched_;
 };
 
 }  // namespace sidra::core

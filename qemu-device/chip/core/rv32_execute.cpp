@@ -171,6 +171,7 @@ Rv32::Op Rv32::decode_at(Region& region, uint32_t pc) {
 }
 
 void Rv32::step() {
+    watched_.reset();
     if (interrupted()) return take_interrupt();
     if (state_.waiting) return;
     Region* region = region_of(state_.pc);
@@ -184,8 +185,10 @@ void Rv32::step() {
 Rv32::Stop Rv32::run(uint64_t cycles) {
     const uint64_t end = state_.cycles + cycles;
     budget_ends_ = false;
+    watched_.reset();
     for (;;) {
         const auto left = static_cast<int64_t>(end - state_.cycles);
+        if (watched_) return Stop::kWatchpoint;
         if (left <= 0 || budget_ends_) return Stop::kBudget;
         if (interrupted()) take_interrupt();
         if (state_.waiting) return Stop::kWaiting;
