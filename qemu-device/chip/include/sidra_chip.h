@@ -41,7 +41,7 @@ struct sidra_chip_host {
 	void (*msix)(void *self, unsigned vector);	/* raise an MSI-X vector; must not block */
 	uint64_t (*clock_ns)(void *self);		/* monotonic; the device clock is its distance from creation */
 	void (*kick)(void *self);			/* work may be pending: see that sidra_chip_run() gets called; must not block */
-	/* A line about the state file that a person should see, without the newline; from any thread. */
+	/* A line that a person should see (about the state file, or where a debugger finds the chip), without the newline; from any thread. */
 	void (*report)(void *self, const char *line);
 };
 
@@ -149,6 +149,19 @@ int sidra_chip_sync(sidra_chip *chip);
  * while no other function of the chip runs; what changes later ends with the chip. NULL is allowed.
  */
 void sidra_chip_close_state_file(sidra_chip *chip);
+
+/*
+ * Listens for GDB, which debugs the management core while the chip runs; the rest of the chip goes on when the core stands still. `address`:
+ * a port of 127.0.0.1 ("1234" or "tcp:127.0.0.1:1234"; 0: any, which report() names), or the path of a Unix socket (with a / in it), which is
+ * made for its owner only and removed at the end. One debugger at a time. Whoever gets there is the firmware, and so has what the chip has
+ * of its host's memory. 0, or -1 with a text in error and errno: EINVAL for no such address, else what the system said.
+ */
+int sidra_chip_gdb_listen(sidra_chip *chip, const char *address, char *error, size_t error_size);
+/*
+ * Ends that; destroy does, too. A debugger that is there is sent away, and the core runs on. Afterwards none of its threads calls the
+ * host any more. NULL is allowed. One thread at a time calls these two.
+ */
+void sidra_chip_gdb_close(sidra_chip *chip);
 
 #define SIDRA_CHIP_TRIES_MAX	64u	/* pulses for a cell, at most */
 

@@ -198,6 +198,7 @@ void Unit::lose_time(uint64_t now) {
 
 uint64_t Unit::run(uint64_t now, uint64_t most) {
     core::State& state = core_.state();
+    at_stop_ = false;
     lose_time(now);
     for (;;) {
         if (panic_ != 0 && !leave_panic(now)) return watchdog_ends();
@@ -207,10 +208,18 @@ uint64_t Unit::run(uint64_t now, uint64_t most) {
         const uint64_t until = std::min(now, next_event());
         const uint64_t began = state.cycles, budget = std::min(until - began, most);
         const core::Rv32::Stop stop = hung_ ? core::Rv32::Stop::kWaiting : core_.run(budget);
-        if (stop == core::Rv32::Stop::kBreakpoint) return kNever;
+        at_stop_ = stop == core::Rv32::Stop::kBreakpoint || stop == core::Rv32::Stop::kWatchpoint;
+        if (at_stop_) return kNever;
         most -= std::min(most, state.cycles - began);
         if (stop == core::Rv32::Stop::kWaiting) state.cycles = until;
     }
+}
+
+void Unit::step() {
+    take_events();
+    if (panic_ != 0 || hung_) return;
+    core_.state().waiting = 0;
+    core_.step();
 }
 
 // ---- Registers ----

@@ -66,6 +66,11 @@ class Unit final : core::Bus {
     // for nothing but the host.
     uint64_t run(uint64_t now, uint64_t most = kSlice);
 
+    // For a debugger. Whether that run has ended where the core was to stop; and one instruction, which time stands
+    // still for but for its own cycle. One that waits is stepped over.
+    bool at_stop() const { return at_stop_; }
+    void step();
+
     // Any thread. The chip calls run() some time after.
     void ring(const MailboxRegisters& registers);  // the host wrote its doorbell
     void write_mailbox(const MailboxRegisters& registers);
@@ -134,6 +139,7 @@ class Unit final : core::Bus {
     uint32_t restart_ = kNoRestart;  // enum sidra_boot_reason that the core has asked for
     static constexpr uint32_t kNoRestart = ~0u;
     bool hung_ = false;
+    bool at_stop_ = false;
     std::vector<uint8_t> buffer_;  // of a command
 
     std::atomic<uint32_t> reason_{SIDRA_BOOT_POWER_ON}, stage_{SIDRA_STAGE_RESET}, heartbeat_{0}, panic_{0},

@@ -54,6 +54,16 @@ bool Chip::xbar_report(uint32_t xbar, sidra_chip_xbar_report* report) const {
     return true;
 }
 
+void Chip::gdb_listen(const std::string& address) {
+    gdb_listener_.reset();
+    gdb_listener_ = std::make_unique<GdbListener>(address, management_.debugger(), [this] {
+        management_.wake();
+        host_.kick(host_.self);
+    });
+    host_.report(host_.self,
+                 ("gdb: 'target remote " + gdb_listener_->place() + "' debugs the management core").c_str());
+}
+
 }  // namespace sidra::chip
 
 struct sidra_chip : sidra::chip::Chip {
@@ -169,6 +179,21 @@ int sidra_chip_sync(sidra_chip* chip) { return chip->sync() ? 0 : -1; }
 
 void sidra_chip_close_state_file(sidra_chip* chip) {
     if (chip) chip->close_state_file();
+}
+
+int sidra_chip_gdb_listen(sidra_chip* chip, const char* address, char* error, size_t error_size) {
+    try {
+        chip->gdb_listen(address);
+        return 0;
+    } catch (const sidra::chip::GdbError& e) {
+        return fail(error, error_size, e.what(), e.code);
+    } catch (const std::exception&) {
+        return fail(error, error_size, "gdb: not enough memory or threads to listen for a debugger", ENOMEM);
+    }
+}
+
+void sidra_chip_gdb_close(sidra_chip* chip) {
+    if (chip) chip->gdb_close();
 }
 
 bool sidra_chip_get_xbar_report(sidra_chip* chip, uint32_t xbar, sidra_chip_xbar_report* report) {

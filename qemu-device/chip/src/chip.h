@@ -23,6 +23,7 @@
 #include "context.h"
 #include "dma.h"
 #include "engine.h"
+#include "gdb_listener.h"
 #include "geometry.h"
 #include "management.h"
 #include "parked.h"
@@ -64,6 +65,10 @@ class Chip {
     void reset();
     bool set_knob(uint32_t knob, uint64_t value);
     bool xbar_report(uint32_t xbar, sidra_chip_xbar_report* report) const;
+
+    // Throws GdbError, std::system_error.
+    void gdb_listen(const std::string& address);
+    void gdb_close() { gdb_listener_.reset(); }
 
     // save.cpp; nobody else calls the chip meanwhile. False: the stream failed, or (load) why not.
     using Write = bool (*)(void* opaque, const void* data, size_t size);
@@ -241,7 +246,8 @@ class Chip {
 
     Management management_;
 
-    Pool pool_;  // last: its threads end first
+    Pool pool_;                                  // its threads end before the rest
+    std::unique_ptr<GdbListener> gdb_listener_;  // last: so does its thread
 };
 
 }  // namespace sidra::chip

@@ -8,6 +8,7 @@
 #include <functional>
 #include <mutex>
 
+#include "debugger.h"
 #include "dma.h"
 #include "unit.h"
 
@@ -51,6 +52,9 @@ class Management final : private management::Surroundings {
     // Waits for a slice that is under way.
     void reset();
 
+    // What it is told takes effect in run(), so once the core is woken.
+    Debugger& debugger() { return debugger_; }
+
     // ---- Nobody calls anything else meanwhile
 
     management::Unit& unit() { return unit_; }
@@ -79,6 +83,7 @@ class Management final : private management::Surroundings {
     const std::function<void(uint32_t)> interrupt_;
     std::mutex lock_;  // of unit_, but for what any thread may call
     management::Unit unit_;
+    Debugger debugger_{unit_};
     std::atomic<uint32_t> asked_{0};
     std::atomic<uint64_t> due_ns_{0};
 };
