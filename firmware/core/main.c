@@ -11,6 +11,7 @@
 #include "drivers/verify.h"
 #include "image/bytes.h"
 #include "services/mailbox.h"
+#include "services/power.h"
 #include "services/update.h"
 #include "sidra_hw.h"
 
@@ -70,6 +71,7 @@ void runtime_main(const struct sidra_boot_info *info)
 	write_register(SIDRA_MGMT_WATCHDOG_PERIOD, RUNTIME_WATCHDOG_MS * CYCLES_PER_MS);
 	write_register(SIDRA_MGMT_IRQ_ENABLE, SIDRA_MGMT_IRQ_MAILBOX);
 	__asm__ volatile("csrw mie, %0" ::"r"(MIE_TIMER | MIE_EXTERNAL));
+	power_start();
 	write_register(SIDRA_MGMT_SYSTEM_STAGE, SIDRA_STAGE_RUNTIME);
 	log_text("running");
 
@@ -84,6 +86,7 @@ void runtime_main(const struct sidra_boot_info *info)
 		}
 		if (timer_now() >= next) {
 			beat();
+			power_tick();
 			update_all_is_well();
 			/* Time that was missed is not made up for. */
 			next = timer_now() + RUNTIME_TICK_MS * CYCLES_PER_MS;

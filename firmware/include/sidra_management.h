@@ -139,7 +139,7 @@ enum sidra_mgmt_result {
 #define SIDRA_MGMT_CLOCK_LEVEL		0x40009000u	/* the one that is wanted: 0 .. LEVELS - 1, else as before; the highest at power-on */
 #define SIDRA_MGMT_CLOCK_KHZ		0x40009004u	/* as it runs */
 #define SIDRA_MGMT_CLOCK_MILLIVOLT	0x40009008u	/* supply that goes with that */
-#define SIDRA_MGMT_CLOCK_THROTTLED	0x4000900cu	/* 1: lower than anybody asked for; SIDRA_STATUS_THROTTLED. A change raises SIDRA_INT_THERMAL */
+#define SIDRA_MGMT_CLOCK_THROTTLED	0x4000900cu	/* 1: lower than the host wants it, for heat or a limit; SIDRA_STATUS_THROTTLED. A change raises SIDRA_INT_THERMAL */
 
 /* ---- Telemetry: for the host's page -------------------------------------------------------------------------------------- */
 

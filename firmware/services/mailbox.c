@@ -8,6 +8,7 @@
 #include "drivers/timer.h"
 #include "image/bytes.h"
 #include "image/crc32.h"
+#include "services/power.h"
 #include "services/update.h"
 #include "sidra_hw.h"
 
@@ -72,6 +73,43 @@ static uint32_t loopback(const struct sidra_mailbox_msg *request, struct sidra_m
 	for (uint32_t i = 0; i < request->length; i++)
 		buffer[i] = (uint8_t)~buffer[i];
 	return copy_to_host(request->payload, buffer, request->length) ? SIDRA_MAILBOX_BAD_ARGUMENT : SIDRA_MAILBOX_OK;
+}
+
+/* A word that says what is to be done: that | 1 to set it, 0 to ask only. */
+static int is_question(const struct sidra_mailbox_msg *request, uint32_t *status)
+{
+	*status = request->length != 8 ? SIDRA_MAILBOX_BAD_LENGTH : request->inline_data[0] >> 33 ? SIDRA_MAILBOX_BAD_ARGUMENT : SIDRA_MAILBOX_OK;
+	return request->inline_data[0] >> 32 == 0;
+}
+
+static uint32_t power_limit(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	struct power_report now;
+	uint32_t result;
+
+	if (!is_question(request, &result) && result == SIDRA_MAILBOX_OK)
+		result = power_set_limit(low(request->inline_data[0]));
+	power_get(&now);
+	answer(reply, pair(now.limit_mw, now.power_mw), pair(power_levels[0].rated_mw, power_levels[POWER_HIGHEST].rated_mw),
+	       pair(now.limit_level, now.throttled));
+	return result;
+}
+
+static uint32_t dvfs(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	const uint32_t level = low(request->inline_data[0]);
+	struct power_report now;
+	uint32_t result;
+
+	if (!is_question(request, &result) && result == SIDRA_MAILBOX_OK)
+		result = power_set_wanted(level);
+	if (result != SIDRA_MAILBOX_OK)
+		return result;
+	if (level > POWER_HIGHEST)
+		return SIDRA_MAILBOX_BAD_ARGUMENT;
+	power_get(&now);
+	return answer(reply, pair(now.wanted_level, now.level), pair(power_levels[level].khz, power_levels[level].millivolt),
+		      pair(power_levels[level].rated_mw, SIDRA_MGMT_CLOCK_LEVELS));
 }
 
 static uint32_t log_ring(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
@@ -153,6 +191,8 @@ static uint32_t handle(const struct sidra_mailbox_msg *request, struct sidra_mai
 	} handlers[] = {
 		{ SIDRA_MAILBOX_HELLO, hello },
 		{ SIDRA_MAILBOX_STATUS, status },
+		{ SIDRA_MAILBOX_POWER_LIMIT, power_limit },
+		{ SIDRA_MAILBOX_DVFS, dvfs },
 		{ SIDRA_MAILBOX_LOG_RING, log_ring },
 		{ SIDRA_MAILBOX_FW_BEGIN, fw_begin },
 		{ SIDRA_MAILBOX_FW_DATA, fw_data },
@@ -178,12 +218,39 @@ static uint64_t address(uint32_t where)
 	return pair(read_register(where), read_register(where + 4));
 }
 
+static int is_ring(uint32_t entries)
+{
+	return entries >= 2 && entries <= 256 && !(entries & (entries - 1));
+}
+
+static int has_room(uint32_t entries)
+{
+	return replied - read_register(SIDRA_MGMT_MAILBOX_REPLY_READ) < entries;
+}
+
+static uint32_t give(struct sidra_mailbox_msg *message, uint32_t entries)
+{
+	message->sequence = replied;
+	return copy_to_host(address(SIDRA_MGMT_MAILBOX_REPLY) + (uint64_t)(replied % entries) * SIZE, message, SIZE);
+}
+
+void mailbox_event(enum mailbox_event what, uint32_t detail, uint64_t second, uint64_t third)
+{
+	const uint32_t entries = read_register(SIDRA_MGMT_MAILBOX_ENTRIES);
+	struct sidra_mailbox_msg event = { .opcode = SIDRA_MAILBOX_EVENT };
+
+	answer(&event, pair(what, detail), second, third);
+	/* It is in the log, whoever does not get it. */
+	if (is_ring(entries) && has_room(entries) && !give(&event, entries))
+		write_register(SIDRA_MGMT_MAILBOX_REPLY_INDEX, ++replied);
+}
+
 void mailbox_serve(void)
 {
 	const uint32_t entries = read_register(SIDRA_MGMT_MAILBOX_ENTRIES);
 	const uint32_t asked = read_register(SIDRA_MGMT_MAILBOX_DOORBELL);
 
-	if (entries < 2 || entries > 256 || entries & (entries - 1)) {
+	if (!is_ring(entries)) {
 		log_number("mailbox: not a ring, entries", entries);
 		return;
 	}
@@ -196,7 +263,7 @@ void mailbox_serve(void)
 		struct sidra_mailbox_msg request, reply = { 0 };
 
 		/* Who does not take replies gets none; the next doorbell looks again. */
-		if (replied - read_register(SIDRA_MGMT_MAILBOX_REPLY_READ) >= entries)
+		if (!has_room(entries))
 			return;
 		if (copy_from_host(&request, address(SIDRA_MGMT_MAILBOX_REQUEST) + (uint64_t)(served % entries) * SIZE, SIZE)) {
 			log_text("mailbox: requests cannot be read");
@@ -207,8 +274,7 @@ void mailbox_serve(void)
 		reply.opcode = request.opcode | SIDRA_MAILBOX_REPLY;
 		reply.cookie = request.cookie;
 		reply.status = handle(&request, &reply);
-		reply.sequence = replied;
-		if (copy_to_host(address(SIDRA_MGMT_MAILBOX_REPLY) + (uint64_t)(replied % entries) * SIZE, &reply, SIZE))
+		if (give(&reply, entries))
 			log_text("mailbox: a reply cannot be written");
 		write_register(SIDRA_MGMT_MAILBOX_REPLY_INDEX, ++replied);
 		write_register(SIDRA_MGMT_WATCHDOG_FEED, SIDRA_MGMT_WATCHDOG_FOOD);

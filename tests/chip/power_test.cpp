@@ -97,6 +97,62 @@ TEST_F(Heat, ComesToRestWhenItIsCoolAgain) {
     EXPECT_EQ(cost_of(nop()).device_ps, 4'000u);
 }
 
+// ---- With firmware ----
+
+TEST_F(Heat, FirmwareThrottlesBeforeTheChipHasTo) {
+    boot();
+    knob(SIDRA_KNOB_TEMPERATURE_MC, 97'000);
+    pass(10 * kSecond);
+    EXPECT_TRUE(throttled());
+    EXPECT_NE(bench.read32(SIDRA_REG_INT_STATUS) & SIDRA_INT_THERMAL, 0u);
+    const sidra_telemetry t = bench.telemetry();
+    EXPECT_EQ(t.clock_khz, 100'000u);
+    EXPECT_GT(t.temperature_mc, 95'000);
+    EXPECT_LT(t.temperature_mc, 98'000);
+    EXPECT_EQ(cost_of(nop()).device_ps, 40'000u);
+    bench.write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
+    bench.run();
+    EXPECT_TRUE(throttled()) << "a reset is no cooler";
+    pass(10 * kSecond);
+    EXPECT_TRUE(throttled());
+    knob(SIDRA_KNOB_TEMPERATURE_MC, 60'000);
+    pass(10 * kSecond);
+    EXPECT_FALSE(throttled());
+    EXPECT_EQ(bench.telemetry().clock_khz, 1'000'000u);
+}
+
+TEST_F(Heat, TelemetryShowsWhatFirmwareSeesWhileItRuns) {
+    constexpr uint64_t kFirmwares = SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_POWER;
+    const auto shown = [&] { return bench.telemetry().valid & kFirmwares; };
+    EXPECT_EQ(shown(), 0u);
+    boot();
+    EXPECT_EQ(shown(), kFirmwares);
+    pass(10 * kSecond);
+    sidra_telemetry t = bench.telemetry();
+    EXPECT_NEAR(t.temperature_mc, 61'250, 20) << "250 mW make it 1.25 K warmer";
+    EXPECT_EQ(t.power_mw, 250u);
+    EXPECT_EQ(t.clock_khz, 1'000'000u);
+
+    knob(SIDRA_KNOB_FIRMWARE_PANIC, 1);
+    pass(10 * kMs);
+    ASSERT_NE(bench.read32(SIDRA_REG_PANIC), 0u);
+    t = bench.telemetry();
+    EXPECT_EQ(t.valid & kFirmwares, 0u);
+    EXPECT_EQ(t.temperature_mc, 0);
+    EXPECT_EQ(t.power_mw, 0u);
+    EXPECT_EQ(t.clock_khz, 0u);
+    pass(2 * kSecond);
+    EXPECT_EQ(shown(), kFirmwares) << "its watchdog has started it anew";
+
+    knob(SIDRA_KNOB_FIRMWARE_HANG, 1);
+    pass(500 * kMs);
+    EXPECT_EQ(shown(), kFirmwares) << "it may beat late";
+    while (bench.read32(SIDRA_REG_BOOT_REASON) != SIDRA_BOOT_WATCHDOG) pass(kMs, kMs);
+    EXPECT_EQ(shown(), 0u);
+    boot();
+    EXPECT_EQ(shown(), kFirmwares);
+}
+
 TEST_F(Heat, TemperaturesThatAreNoneAreRefused) {
     for (const int64_t mc : {int64_t{250'001}, int64_t{-55'001}, int64_t{1} << 32, INT64_MIN})
         EXPECT_FALSE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_TEMPERATURE_MC, static_cast<uint64_t>(mc))) << mc;

@@ -502,6 +502,20 @@ TEST_F(ChipStream, ManyThreadsShareOneStream) {
     for (uint64_t i = 0; i < kThreads * kEach; ++i) ASSERT_EQ(i, words.as<uint64_t>()[i]);
 }
 
+// The firmware boots behind a chip that is open; then its sensors are in the telemetry, too.
+TEST_F(ChipStream, SensorsOnceTheFirmwareRuns) {
+    constexpr uint64_t kSensors = SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_POWER;
+    sidra_telemetry telemetry{};
+    ASSERT_TRUE(eventually([&] {
+        EXPECT_OK(sidra_device_telemetry(device, &telemetry, sizeof telemetry));
+        return (telemetry.valid & kSensors) == kSensors;
+    }));
+    EXPECT_GE(telemetry.temperature_mc, 60'000);
+    EXPECT_LT(telemetry.temperature_mc, 80'000);
+    EXPECT_GE(telemetry.power_mw, 50u) << "what leaks";
+    EXPECT_EQ(telemetry.clock_khz, 1'000'000u);
+}
+
 TEST_F(ChipStream, KnobsAndTelemetry) {
     sidra_telemetry before{}, telemetry{};
     ASSERT_OK(sidra_device_telemetry(device, &before, sizeof before));

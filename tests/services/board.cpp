@@ -40,6 +40,13 @@ uint8_t* Board::at(uint32_t local) const {
     return found == locals_.end() ? nullptr : reinterpret_cast<uint8_t*>(found->second);
 }
 
+void Board::pass(uint64_t ns, uint64_t queues_mw) {
+    cycles += ns / SIDRA_MGMT_CYCLE_NS;
+    power_ns_ += ns;
+    queues_pj_ += ns * queues_mw;
+    interrupts += power.advance(power_ns_, queues_pj_);
+}
+
 bool Board::fails(Block block) { return fail_at[block] != 0 && --fail_at[block] == 0; }
 
 uint32_t Board::copy(uint32_t command) {
@@ -140,6 +147,7 @@ uint32_t Board::read(uint32_t address) {
             break;
     }
     if (const uint32_t* word = plain(address)) return *word;
+    if (uint32_t value; power.load(address, &value)) return value;
     ADD_FAILURE() << "a register that is not there is read: 0x" << std::hex << address;
     return 0;
 }
@@ -168,6 +176,10 @@ void Board::write(uint32_t address, uint32_t value) {
             return;
         default:
             break;
+    }
+    if (power.store(address, value, cycles)) {
+        interrupts += address == SIDRA_MGMT_CLOCK_THROTTLED;
+        return;
     }
     uint32_t* const word = plain(address);
     if (word) *word = value;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "management/flash.h"
+#include "management/power.h"
 #include "management/verifier.h"
 #include "sidra_boot.h"
 #include "sidra_hw.h"
@@ -41,6 +42,10 @@ class Board {
     enum Block { kCopy, kFlash, kVerify, kBlocks };
     std::array<uint32_t, kBlocks> fail_at{};  // the n-th command from now on fails; 0: none
     management::Flash flash;
+    management::Power power;
+    // By which time goes on, with queues that draw that much.
+    void pass(uint64_t ns, uint64_t queues_mw = 0);
+    uint32_t interrupts = 0;  // SIDRA_INT_THERMAL
     uint64_t cycles = 1000;
     uint32_t security = 0, stage = SIDRA_STAGE_RUNTIME, heartbeat = 0;
     uint32_t meals = 0;  // of the watchdog
@@ -60,6 +65,7 @@ class Board {
     uint32_t verify(uint32_t command);
     uint32_t* plain(uint32_t address);
 
+    uint64_t power_ns_ = 0, queues_pj_ = 0;
     std::map<uint32_t, uintptr_t> locals_;
     std::map<uint32_t, uint32_t> plain_;  // registers that are no more than what was written
     std::map<uint32_t, uint32_t> results_;

@@ -12,6 +12,7 @@
 #include "board.h"
 #include "factory/factory.h"
 #include "services/mailbox.h"
+#include "services/power.h"
 
 namespace sidra::test {
 
@@ -32,6 +33,10 @@ class Desk : public testing::Test {
                       .reserved = {}};
         board.dump = {};
         board.security = 0;
+        board.power.set_around(60'000);
+        board.power.clear();
+        board.interrupts = 0;
+        power_start();
         board.fail_at = {};
         board.while_copy = nullptr;
         std::fill(board.flash.bytes().begin(), board.flash.bytes().end(), management::Flash::kErased);
