@@ -5,6 +5,7 @@
  */
 #include "core/log.h"
 #include "core/panic.h"
+#include "core/protect.h"
 #include "core/runtime.h"
 #include "drivers/registers.h"
 #include "drivers/timer.h"
@@ -63,6 +64,7 @@ void runtime_main(const struct sidra_boot_info *info)
 {
 	uint64_t next;
 
+	protect_memory();
 	boot = info;
 	log_number("SIDRA runtime, version", boot->version);
 	log_number("slot", boot->slot);

@@ -183,6 +183,51 @@ TEST_F(Runtime, ATrapLeavesADump) {
     EXPECT_NE(std::string(dump.log, dump.log_bytes).find("panic 0x00010002"), std::string::npos);
 }
 
+// What memory protection is for; each in a runtime of its own.
+TEST_F(Runtime, MemoryIsForWhatItIsFor) {
+    const core::State running = machine.unit.core().state();
+    const uint32_t code = running.pc & ~0xfffu, guard = running.pmpaddr[2] << 2, stack = running.x[sp];
+    EXPECT_GT(stack, guard + 4096);
+    EXPECT_LE(stack, guard + 4096 + 8192) << "right below it";
+    const uint32_t store = sw(t0, s1, 0), load = lw(t0, s1, 0), jump = i_type(0x67, 0, zero, s1, 0);
+    const struct {
+        const char* what;
+        uint32_t instruction, address, cause;
+    } wrongs[] = {
+        {"code is written", store, code, core::kStoreFault},
+        {"the stack is full", store, guard + 4092, core::kStoreFault},
+        {"the stack is read too far", load, guard, core::kLoadFault},
+        {"data is run", jump, guard - 4096, core::kFetchFault},
+        {"the stack is run", jump, stack & ~3u, core::kFetchFault},
+        {"a dump is run", jump, SIDRA_BOOT_DUMP, core::kFetchFault},
+        {"registers are run", jump, SIDRA_MGMT_SYSTEM_ID, core::kFetchFault},
+        {"nothing is read", load, 0, core::kLoadFault},
+        {"nothing is called", jump, 0, core::kFetchFault},
+    };
+    for (const auto& wrong : wrongs) {
+        SCOPED_TRACE(wrong.what);
+        ASSERT_EQ(machine.running(), kA);
+        machine.unit.core().state().x[s1] = wrong.address;
+        replace_code(wrong.instruction);
+        pass(200);
+        EXPECT_EQ(machine.unit.panic(), SIDRA_PANIC_TRAP | wrong.cause);
+        machine.all_is_well();
+        machine.unit.restart(SIDRA_BOOT_PANIC);
+        pass(40);
+    }
+    open();
+    expect_alive();
+}
+
+// Nobody takes it back.
+TEST_F(Runtime, ProtectionStaysUntilAReset) {
+    const core::State before = machine.unit.core().state();
+    for (uint32_t entry = 0; entry < 6; entry++) EXPECT_TRUE(before.pmpcfg[entry] & 0x80) << entry;
+    replace_code(csrrw(zero, 0x3a0, zero));
+    pass(110);
+    EXPECT_EQ(std::memcmp(machine.unit.core().state().pmpcfg, before.pmpcfg, sizeof before.pmpcfg), 0);
+}
+
 TEST_F(Runtime, HasNoDumpToBeginWith) {
     const sidra_mailbox_msg reply = ask(with_data(SIDRA_MAILBOX_CRASH_DUMP, 4096));
     EXPECT_EQ(reply.status, SIDRA_MAILBOX_OK);

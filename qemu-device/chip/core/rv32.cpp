@@ -295,10 +295,10 @@ void Rv32::write_csr(uint32_t number, uint32_t value) {
     }
     if (number >= kPmpaddr0 && number <= kPmpaddr7) {
         const uint32_t entry = number - kPmpaddr0, next = entry + 1;
-        const bool bound =
-            next < std::size(state_.pmpcfg) && locked(next) && (state_.pmpcfg[next] & kPmpMode) == kPmpTor;
-        if (!locked(entry) && !bound) state_.pmpaddr[entry] = value & 0x3fffffff;
-        protection_changed();
+        const bool begins_next = next < std::size(state_.pmpcfg) && (state_.pmpcfg[next] & kPmpMode) == kPmpTor;
+        if (!locked(entry) && !(begins_next && locked(next))) state_.pmpaddr[entry] = value & 0x3fffffff;
+        // One that nothing goes by yet costs nothing.
+        if ((state_.pmpcfg[entry] & kPmpMode) != kPmpOff || begins_next) protection_changed();
     }
     // The rest cannot be anything else than it is.
 }
