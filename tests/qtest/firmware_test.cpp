@@ -15,10 +15,10 @@ class Firmware : public Qtest {
     }
     uint32_t stage() { return card->read32(SIDRA_REG_STATUS) & SIDRA_STATUS_STAGE_MASK; }
     // Time goes by until it is so.
-    bool comes(const std::function<bool()>& condition) {
+    bool comes(const std::function<bool()>& condition, uint64_t step = kMs) {
         return eventually([&] {
             if (condition()) return true;
-            machine->step_clock(kMs);
+            machine->step_clock(step);
             return false;
         });
     }
@@ -48,6 +48,21 @@ TEST_F(Firmware, AnswersInMemoryOfTheGuest) {
     ASSERT_TRUE(comes([this] { return card->read32(SIDRA_REG_MAILBOX_REPLY_INDEX) == 1; }));
     EXPECT_EQ(machine->read(replies, 2), uint64_t{SIDRA_MAILBOX_LOOPBACK | SIDRA_MAILBOX_REPLY});
     EXPECT_EQ(machine->read(replies + offsetof(sidra_mailbox_msg, inline_data), 8), 0x1234u);
+}
+
+TEST_F(Firmware, ThrottlesACardThatIsTooHot) {
+    constexpr uint64_t kTick = 100 * kMs;
+    const auto throttled = [this] { return (card->read32(SIDRA_REG_STATUS) & SIDRA_STATUS_THROTTLED) != 0; };
+    const auto shown = [this](size_t offset) { return card->read32(SIDRA_BAR_TELEMETRY + offset); };
+    ASSERT_TRUE(boots());
+    EXPECT_TRUE(comes([&] { return shown(offsetof(sidra_telemetry, valid)) & SIDRA_TELEMETRY_HAS_THERMAL; }, kTick));
+    EXPECT_FALSE(throttled());
+    machine->set_property("card", "temperature-mc", "150000");
+    EXPECT_TRUE(comes(throttled, kTick));
+    EXPECT_NE(card->read32(SIDRA_REG_INT_STATUS) & SIDRA_INT_THERMAL, 0u);
+    EXPECT_TRUE(comes([&] { return shown(offsetof(sidra_telemetry, clock_khz)) == 100'000; }, kTick));
+    machine->set_property("card", "temperature-mc", "20000");
+    EXPECT_TRUE(comes([&] { return !throttled(); }, kTick));
 }
 
 TEST_F(Firmware, IsStartedAnewByAResetAndByItsWatchdog) {

@@ -37,6 +37,8 @@ TEST_F(Knob, AllNamesExistAndReadBack) {
         EXPECT_TRUE(set(name, "0"));
     }
     EXPECT_TRUE(set("adc-offset", "-17"));
+    EXPECT_TRUE(set("temperature-mc", "-20000"));
+    EXPECT_FALSE(set("temperature-mc", "250001"));
     EXPECT_TRUE(set("stuck-cell", "4328718536"));  // crossbar 1
     EXPECT_TRUE(set("stuck-cell", "18446744073709551615"));
     EXPECT_FALSE(set("no-such-knob", "1"));
