@@ -32,7 +32,7 @@ enum sidra_mgmt_result {
 	SIDRA_MGMT_BAD_RANGE	= 3,	/* not in RAM or flash as a whole, too much at once, or empty */
 	SIDRA_MGMT_BUS_ERROR	= 4,	/* COPY: the host refused; some of it may have been stored */
 	SIDRA_MGMT_READ_ONLY	= 5,	/* FLASH: the recovery slot */
-	SIDRA_MGMT_NOT_KEPT	= 6	/* FLASH: the host has no room for what is to survive power-off */
+	SIDRA_MGMT_NOT_KEPT	= 6	/* FLASH, SEQUENCER: the host has no room for what is to survive power-off */
 };
 
 /* ---- System: what hosts see of the core, and why it runs -------------------------------------------------------- */
@@ -147,6 +147,41 @@ enum sidra_mgmt_result {
 #define SIDRA_MGMT_TELEMETRY_POWER	0x4000a004u
 #define SIDRA_MGMT_TELEMETRY_CLOCK	0x4000a008u	/* kHz */
 #define SIDRA_MGMT_TELEMETRY_VALID	0x4000a00cu	/* SIDRA_TELEMETRY_HAS_*: those are shown, for a second, or until the core starts anew */
+
+/* ---- Sequencer: looks at the cells of one crossbar, and pulses them -------------------------------------------------- */
+
+#define SIDRA_MGMT_SEQUENCER		0x4000b000u
+#define SIDRA_MGMT_SEQUENCER_SIZE	0x00001000u
+#define SIDRA_MGMT_SEQUENCER_XBARS	0x4000b000u	/* how many there are */
+#define SIDRA_MGMT_SEQUENCER_XBAR	0x4000b004u
+#define SIDRA_MGMT_SEQUENCER_TOLERANCE	0x4000b008u	/* 1 .. SIDRA_MGMT_ISPP_TOLERANCE_MAX, millionths of G_max */
+#define SIDRA_MGMT_SEQUENCER_COMMAND	0x4000b00cu
+#define   SIDRA_MGMT_SEQUENCER_VERIFY	1u		/* reads the cells that are programmed, and compares them with their levels */
+#define   SIDRA_MGMT_SEQUENCER_REFRESH	2u		/* the same, and pulses again those that are off by more than the tolerance */
+#define SIDRA_MGMT_SEQUENCER_RESULT	0x4000b010u	/* and what the last command has found; nothing programmed: no cells, and OK */
+#define SIDRA_MGMT_SEQUENCER_CELLS	0x4000b014u
+#define SIDRA_MGMT_SEQUENCER_OFF	0x4000b018u	/* by more than the tolerance */
+#define SIDRA_MGMT_SEQUENCER_FAILED	0x4000b01cu	/* off, and not mended by as many pulses as the policy allows */
+#define SIDRA_MGMT_SEQUENCER_PULSES	0x4000b020u
+#define SIDRA_MGMT_SEQUENCER_WORST	0x4000b024u	/* error as read, millionths of G_max */
+#define SIDRA_MGMT_SEQUENCER_MEAN	0x4000b028u	/* of errors without their signs, the same */
+#define SIDRA_MGMT_SEQUENCER_TIME_NS	0x4000b02cu
+#define SIDRA_MGMT_SEQUENCER_ENERGY_PJ	0x4000b030u
+#define SIDRA_MGMT_SEQUENCER_RESULTS	9u
+
+/*
+ * How cells are programmed, by PROGRAM packets, too. As below at power-on, and whatever becomes of the core since. What is out of range is not
+ * taken: the register stays as it was.
+ */
+#define SIDRA_MGMT_ISPP_MODE		0x4000b040u
+#define   SIDRA_MGMT_ISPP_AS_PUBLISHED	0u
+#define   SIDRA_MGMT_ISPP_STEP_BACK	1u
+#define   SIDRA_MGMT_ISPP_ERROR_SIZED	2u		/* at power-on */
+#define SIDRA_MGMT_ISPP_TRIES		0x4000b044u	/* pulses a cell, 1 .. SIDRA_MGMT_ISPP_TRIES_MAX; 15 */
+#define   SIDRA_MGMT_ISPP_TRIES_MAX	64u
+#define SIDRA_MGMT_ISPP_TOLERANCE	0x4000b048u	/* within which a cell has arrived, millionths of G_max; 10,000 */
+#define   SIDRA_MGMT_ISPP_TOLERANCE_MIN	1000u
+#define   SIDRA_MGMT_ISPP_TOLERANCE_MAX	100000u
 
 #ifdef __cplusplus
 }

@@ -35,6 +35,7 @@ void Unit::restart(sidra_boot_reason reason) {
     core_.state().cycles = cycles;
     registers_ = {};
     registers_.timer_compare = kNever;
+    sequencer_.restart();
     restart_ = kNoRestart;
     hung_ = false;
     reason_ = reason;
@@ -52,6 +53,7 @@ void Unit::clear() {
     core_.write(SIDRA_MGMT_RAM, std::span(buffer_).first(SIDRA_MGMT_RAM_SIZE));
     security_version_ = 0;
     power_.clear();
+    sequencer_.clear();
     core_.state().cycles = 0;
     restart(SIDRA_BOOT_POWER_ON);
 }
@@ -264,6 +266,8 @@ uint32_t* Unit::plain_register(uint32_t address) {
 
 bool Unit::load(uint32_t address, uint32_t bytes, uint32_t* value) {
     if (bytes != 4) return false;
+    if (address - SIDRA_MGMT_SEQUENCER < SIDRA_MGMT_SEQUENCER_SIZE)
+        return sequencer_.load(address - SIDRA_MGMT_SEQUENCER, value);
     if (const uint32_t* plain = plain_register(address)) {
         *value = *plain;
         return true;
@@ -337,6 +341,12 @@ bool Unit::load(uint32_t address, uint32_t bytes, uint32_t* value) {
 
 bool Unit::store(uint32_t address, uint32_t bytes, uint32_t value) {
     if (bytes != 4) return false;
+    if (address - SIDRA_MGMT_SEQUENCER < SIDRA_MGMT_SEQUENCER_SIZE) {
+        uint64_t ns = 0;
+        const bool stored = sequencer_.store(address - SIDRA_MGMT_SEQUENCER, value, &ns);
+        stand(ns / SIDRA_MGMT_CYCLE_NS);
+        return stored;
+    }
     switch (address) {
         case SIDRA_MGMT_SYSTEM_STAGE:
             stage_ = value & SIDRA_STATUS_STAGE_MASK;

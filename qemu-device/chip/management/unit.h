@@ -14,6 +14,7 @@
 #include "flash.h"
 #include "power.h"
 #include "rv32.h"
+#include "sequencer.h"
 #include "sidra_hw.h"
 #include "sidra_management.h"
 #include "verifier.h"
@@ -81,8 +82,8 @@ class Unit final : core::Bus {
     uint32_t panic() const { return panic_.load(); }
     uint32_t reply_index() const { return reply_index_.load(); }
 
-    // All of it but RAM, flash, ROM and power(). Plain, without padding. What is loaded is not trusted; false, and
-    // nothing has changed: no unit can be like that.
+    // All of it but RAM, flash, ROM, power() and sequencer(). Plain, without padding. What is loaded is not trusted;
+    // false, and nothing has changed: no unit can be like that.
     struct Saved;
     Saved save() const;
     bool load(const Saved& saved);
@@ -94,6 +95,8 @@ class Unit final : core::Bus {
     // Sensors and clock go on by themselves: power().advance() is the chip's to call.
     Power& power() { return power_; }
     const Power& power() const { return power_; }
+    Sequencer& sequencer() { return sequencer_; }
+    const Sequencer& sequencer() const { return sequencer_; }
     uint32_t security_version() const { return security_version_; }
     // Told the new one before it counts; false: it cannot be kept, and stays as it was.
     void keep_security_by(std::function<bool(uint32_t)> keep) { keep_security_ = std::move(keep); }
@@ -133,6 +136,7 @@ class Unit final : core::Bus {
     core::Rv32 core_;
     Flash flash_;
     Power power_;
+    Sequencer sequencer_;
     Registers registers_{};
     uint32_t security_version_ = 0;
     std::function<bool(uint32_t)> keep_security_;

@@ -87,8 +87,29 @@ Analog::Analog(uint32_t xbars, double stuck, uint64_t seed)
 }
 
 void Analog::reseed(uint64_t seed) {
+    std::lock_guard guard(ispp_lock_);
     seed_ = seed;
-    ispp_.emplace(parameters_, physics::ispp_defaults(physics::IsppMode::kErrorSized), seed);
+    make_ispp_locked();
+}
+
+void Analog::set_policy(const Policy& policy) {
+    std::lock_guard guard(ispp_lock_);
+    policy_ = policy;
+    make_ispp_locked();
+}
+
+void Analog::make_ispp_locked() {
+    physics::IsppParameters parameters = physics::ispp_defaults(policy_.mode);
+    parameters.guard *= policy_.tolerance / parameters.tolerance;
+    parameters.tolerance = policy_.tolerance;
+    parameters.max_tries = policy_.tries;
+    ispp_ = std::make_shared<const physics::Ispp>(parameters_, parameters, seed_);
+}
+
+// One that is at work keeps what it began with.
+std::shared_ptr<const physics::Ispp> Analog::ispp() const {
+    std::lock_guard guard(ispp_lock_);
+    return ispp_;
 }
 
 uint32_t Analog::drift(double seconds) const {
@@ -160,11 +181,12 @@ void Analog::run_ispp(const CellBlock& block, uint32_t program, const uint8_t* l
     const uint32_t rows_at_once = block.cols == SIDRA_XBAR_COLS ? physics::kIsppBlock / SIDRA_XBAR_COLS : 1;
     uint8_t tries[physics::kIsppBlock];
     physics::Outcome outcome[physics::kIsppBlock];
+    const auto ispp = this->ispp();
     for (uint32_t row = 0; row < block.rows; row += rows_at_once) {
         const uint32_t rows = std::min(rows_at_once, block.rows - row), count = rows * block.cols;
         const uint32_t first = (block.row0 + row) * SIDRA_XBAR_COLS + block.col0, at = row * block.cols;
         physics::IsppTotals some{};
-        ispp_->program({block.xbar, first, count, program, levels + at, cells + at, g + at, tries, outcome, &some});
+        ispp->program({block.xbar, first, count, program, levels + at, cells + at, g + at, tries, outcome, &some});
         physics::relax(parameters_, seed_, program, {block.xbar, first, count, g + at, cells + at});
 
         // All cells of a row are read, and pulsed, together, until the last one has arrived.
@@ -241,10 +263,11 @@ CellCheck Analog::verify(const CellBlock& block, const uint8_t* levels, double t
             }
         });
     }
+    const auto ispp = this->ispp();
     CellCheck check;
     float value[SIDRA_XBAR_COLS];
     for_each_row(block, [&](uint32_t cell, size_t at) {
-        ispp_->read({block.xbar, cell, block.cols, number, &conductances[at], value});
+        ispp->read({block.xbar, cell, block.cols, number, &conductances[at], value});
         for (uint32_t c = 0; c < block.cols; c++) {
             const bool formed = states[at + c] != CellState::kFresh;
             const double error =
@@ -257,7 +280,7 @@ CellCheck Analog::verify(const CellBlock& block, const uint8_t* levels, double t
             check.error_sum += error;
         }
     });
-    check.cost = {block.rows * ispp_->read_ps(), check.cells * ispp_->read_aj() / kAjPerPj};
+    check.cost = {block.rows * ispp->read_ps(), check.cells * ispp->read_aj() / kAjPerPj};
     return check;
 }
 

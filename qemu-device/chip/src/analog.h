@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "cells.h"
@@ -76,6 +75,14 @@ class Analog {
 
     CellClock& clock() { return clock_; }
     const CellClock& clock() const { return clock_; }
+
+    // How cells are pulsed from now on.
+    struct Policy {
+        physics::IsppMode mode = physics::IsppMode::kErrorSized;
+        uint32_t tries = 15;
+        double tolerance = 0.01;  // of G_max
+    };
+    void set_policy(const Policy& policy);
 
     // Of everything random from now on: a chip goes on with the seed that it began with, whatever it is opened with.
     // Nobody else calls anything meanwhile.
@@ -191,6 +198,8 @@ class Analog {
         return reinterpret_cast<physics::CellState*>(cells_.data()) + size_t{xbar} * kXbarCells;
     }
     std::mutex& lock(uint32_t xbar) const { return locks_[xbar % kLocks]; }
+    std::shared_ptr<const physics::Ispp> ispp() const;
+    void make_ispp_locked();
     uint32_t drift(double seconds) const;
     void age(Content* content, double now) const;
     void take_locked(const Content& content);
@@ -203,7 +212,9 @@ class Analog {
     const physics::CellParameters parameters_;
     const uint64_t first_seed_;
     uint64_t seed_;
-    std::optional<const physics::Ispp> ispp_;
+    Policy policy_;
+    std::shared_ptr<const physics::Ispp> ispp_;
+    mutable std::mutex ispp_lock_;  // of both
     CellClock clock_;
     LazyMemory g_;       // conductances as stored, [xbar][row][column]
     LazyMemory cells_;   // CellState, the same

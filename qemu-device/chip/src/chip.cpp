@@ -46,6 +46,9 @@ Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t work
     }
     uuid_[6] = static_cast<uint8_t>((uuid_[6] & 0x0f) | 0x80);  // RFC 9562 version 8 (vendor specific), variant 1
     uuid_[8] = static_cast<uint8_t>((uuid_[8] & 0x3f) | 0x80);
+    management_.unit().sequencer().connect(
+        array_.xbars(), [this](const management::Sequencer::Order& order) { return sequence(order); },
+        [this](const management::Policy& policy) { return follow(policy); });
 }
 
 bool Chip::xbar_report(uint32_t xbar, sidra_chip_xbar_report* report) const {

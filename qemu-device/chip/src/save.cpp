@@ -14,11 +14,11 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr uint32_t kHead = chunk_tag("SDRA"), kRegisters = chunk_tag("REGS"), kCounters = chunk_tag("CNTR"),
                    kSlot = chunk_tag("SLOT"), kContext = chunk_tag("CTXT"), kQueue = chunk_tag("QUEU"),
                    kL3 = chunk_tag("L3  "), kManagement = chunk_tag("MGMT"), kPower = chunk_tag("POWR"),
-                   kRam = chunk_tag("MRAM"), kEnd = chunk_tag("END ");
+                   kRam = chunk_tag("MRAM"), kSequencer = chunk_tag("SEQU"), kEnd = chunk_tag("END ");
 constexpr size_t kCountersMax = 32;
 
 struct ChunkHeader {
@@ -261,6 +261,7 @@ void Chip::save_volatile(Writer& out) {
     const management::Unit& unit = management_.unit();
     out.chunk(kManagement, SavedManagement{rom_sum(unit), unit.save()});
     out.chunk(kPower, unit.power().save());
+    out.chunk(kSequencer, unit.sequencer().save());
     std::vector<uint8_t> ram(SIDRA_MGMT_RAM_SIZE);
     unit.core().read(SIDRA_MGMT_RAM, ram);
     for_each_page(kRam, ram.data(), ram.size(), put);
@@ -530,6 +531,11 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             management::Power::Saved saved;
             if (!take(data, &saved) || !management_.unit().power().load_saved(saved))
                 return "saved state: bad sensors or clock";
+            return nullptr;
+        }
+        case kSequencer: {
+            management::Sequencer::Saved saved;
+            if (!take(data, &saved) || !management_.unit().sequencer().load(saved)) return "saved state: bad sequencer";
             return nullptr;
         }
         case kRam: {

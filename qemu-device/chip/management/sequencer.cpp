@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "sequencer.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace sidra::management {
+namespace {
+
+constexpr uint32_t kBase = SIDRA_MGMT_SEQUENCER;
+constexpr uint32_t at(uint32_t address) { return address - kBase; }
+
+// Among the results.
+constexpr uint32_t slot(uint32_t address) { return (address - SIDRA_MGMT_SEQUENCER_RESULT) / 4; }
+static_assert(slot(SIDRA_MGMT_SEQUENCER_ENERGY_PJ) + 1 == SIDRA_MGMT_SEQUENCER_RESULTS);
+
+uint32_t saturated(uint64_t value) { return static_cast<uint32_t>(std::min<uint64_t>(value, UINT32_MAX)); }
+
+}  // namespace
+
+bool possible(const Policy& policy) {
+    return policy.mode <= SIDRA_MGMT_ISPP_ERROR_SIZED && policy.tries >= 1 &&
+           policy.tries <= SIDRA_MGMT_ISPP_TRIES_MAX && policy.tolerance_ppm >= SIDRA_MGMT_ISPP_TOLERANCE_MIN &&
+           policy.tolerance_ppm <= SIDRA_MGMT_ISPP_TOLERANCE_MAX && policy.reserved == 0;
+}
+
+void Sequencer::connect(uint32_t xbars, std::function<Outcome(const Order&)> work,
+                        std::function<bool(const Policy&)> follow) {
+    xbars_ = xbars;
+    work_ = std::move(work);
+    follow_ = std::move(follow);
+}
+
+void Sequencer::restart() {
+    const Policy policy = now_.policy;
+    now_ = {};
+    now_.policy = policy;
+}
+
+void Sequencer::clear() {
+    now_ = {};
+    set({});
+}
+
+bool Sequencer::set(const Policy& policy) {
+    if (follow_ && !follow_(policy)) return false;
+    now_.policy = policy;
+    return true;
+}
+
+bool Sequencer::load(const Saved& saved) {
+    if (!possible(saved.policy) || !set(saved.policy)) return false;
+    now_ = saved;
+    return true;
+}
+
+bool Sequencer::load(uint32_t offset, uint32_t* value) const {
+    switch (offset) {
+        case at(SIDRA_MGMT_SEQUENCER_XBARS):
+            *value = xbars_;
+            return true;
+        case at(SIDRA_MGMT_SEQUENCER_XBAR):
+            *value = now_.xbar;
+            return true;
+        case at(SIDRA_MGMT_SEQUENCER_TOLERANCE):
+            *value = now_.tolerance_ppm;
+            return true;
+        case at(SIDRA_MGMT_ISPP_MODE):
+            *value = now_.policy.mode;
+            return true;
+        case at(SIDRA_MGMT_ISPP_TRIES):
+            *value = now_.policy.tries;
+            return true;
+        case at(SIDRA_MGMT_ISPP_TOLERANCE):
+            *value = now_.policy.tolerance_ppm;
+            return true;
+        default:
+            break;
+    }
+    const uint32_t result = slot(kBase + offset);
+    if (offset % 4 || offset < at(SIDRA_MGMT_SEQUENCER_RESULT) || result >= std::size(now_.results)) return false;
+    *value = now_.results[result];
+    return true;
+}
+
+bool Sequencer::store(uint32_t offset, uint32_t value, uint64_t* ns) {
+    Policy policy = now_.policy;
+    switch (offset) {
+        case at(SIDRA_MGMT_SEQUENCER_XBAR):
+            now_.xbar = value;
+            return true;
+        case at(SIDRA_MGMT_SEQUENCER_TOLERANCE):
+            now_.tolerance_ppm = value;
+            return true;
+        case at(SIDRA_MGMT_SEQUENCER_COMMAND):
+            run(value, ns);
+            return true;
+        case at(SIDRA_MGMT_ISPP_MODE):
+            policy.mode = value;
+            break;
+        case at(SIDRA_MGMT_ISPP_TRIES):
+            policy.tries = value;
+            break;
+        case at(SIDRA_MGMT_ISPP_TOLERANCE):
+            policy.tolerance_ppm = value;
+            break;
+        default:
+            return false;
+    }
+    if (possible(policy)) set(policy);
+    return true;
+}
+
+void Sequencer::run(uint32_t command, uint64_t* ns) {
+    Outcome done{};
+    if (command != SIDRA_MGMT_SEQUENCER_VERIFY && command != SIDRA_MGMT_SEQUENCER_REFRESH)
+        done.result = SIDRA_MGMT_BAD_COMMAND;
+    else if (now_.xbar >= xbars_ || now_.tolerance_ppm == 0 || now_.tolerance_ppm > SIDRA_MGMT_ISPP_TOLERANCE_MAX)
+        done.result = SIDRA_MGMT_BAD_RANGE;
+    else done = work_({command == SIDRA_MGMT_SEQUENCER_REFRESH, now_.xbar, now_.tolerance_ppm});
+    const uint64_t took = done.device_ps / 1000;
+    const uint32_t results[] = {done.result,   done.cells,      done.off,
+                                done.failed,   done.pulses,     done.worst_ppm,
+                                done.mean_ppm, saturated(took), saturated(done.energy_pj)};
+    static_assert(std::size(results) == SIDRA_MGMT_SEQUENCER_RESULTS);
+    std::copy(std::begin(results), std::end(results), now_.results);
+    *ns += took;
+}
+
+}  // namespace sidra::management

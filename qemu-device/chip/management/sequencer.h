@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// The sequencer: looks at the cells of crossbars for the management core and pulses them again, and holds the policy by
+// which all cells are programmed. Crossbars are the chip's: it says what comes of a command.
+#ifndef SIDRA_MANAGEMENT_SEQUENCER_H
+#define SIDRA_MANAGEMENT_SEQUENCER_H
+
+#include <cstdint>
+#include <functional>
+
+#include "sidra_management.h"
+
+namespace sidra::management {
+
+// As in the registers.
+struct Policy {
+    uint32_t mode = SIDRA_MGMT_ISPP_ERROR_SIZED;
+    uint32_t tries = 15;
+    uint32_t tolerance_ppm = 10'000;
+    uint32_t reserved = 0;
+    bool operator==(const Policy&) const = default;
+};
+bool possible(const Policy& policy);
+
+class Sequencer {
+   public:
+    struct Order {
+        bool refresh;  // or look only
+        uint32_t xbar, tolerance_ppm;
+    };
+    struct Outcome {
+        uint32_t result;  // enum sidra_mgmt_result
+        uint32_t cells, off, failed, pulses, worst_ppm, mean_ppm;
+        uint64_t device_ps, energy_pj;
+    };
+    // Before anything else; without it there are no crossbars. `follow`: false, and it stays as it was.
+    void connect(uint32_t xbars, std::function<Outcome(const Order&)> work, std::function<bool(const Policy&)> follow);
+
+    // Its registers, at an offset from SIDRA_MGMT_SEQUENCER; false: not one of them. store() adds to *ns what a command
+    // took.
+    bool load(uint32_t offset, uint32_t* value) const;
+    bool store(uint32_t offset, uint32_t value, uint64_t* ns);
+    // The core starts anew: the policy stays.
+    void restart();
+    void clear();
+
+    // For saving; what is loaded is not trusted: false, and nothing has changed.
+    struct Saved {
+        Policy policy;
+        uint32_t xbar, tolerance_ppm;
+        uint32_t results[SIDRA_MGMT_SEQUENCER_RESULTS];
+    };
+    const Saved& save() const { return now_; }
+    bool load(const Saved& saved);
+
+   private:
+    void run(uint32_t command, uint64_t* ns);
+    bool set(const Policy& policy);
+
+    uint32_t xbars_ = 0;
+    std::function<Outcome(const Order&)> work_;
+    std::function<bool(const Policy&)> follow_;
+    Saved now_{};
+};
+
+}  // namespace sidra::management
+
+#endif

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// What the sequencer of the management core does to crossbars.
+#include <algorithm>
+#include <cmath>
+#include <new>
+
+#include "chip.h"
+
+namespace sidra::chip {
+namespace {
+
+constexpr double kMillion = 1e6;
+
+uint32_t ppm(double share) { return static_cast<uint32_t>(std::lround(std::clamp(share, 0.0, 1000.0) * kMillion)); }
+
+}  // namespace
+
+// As long as programming a crossbar, at most.
+management::Sequencer::Outcome Chip::sequence(const management::Sequencer::Order& order) {
+    management::Sequencer::Outcome outcome{};
+    const Analog* const analog = array_.analog();
+    const double now = analog ? analog->clock().now(clock_ns()) : 0, tolerance = order.tolerance_ppm / kMillion;
+    CellCheck found;
+    Fault fault;
+    try {
+        fault = order.refresh ? array_.refresh(order.xbar, tolerance, now, &found)
+                              : array_.verify(order.xbar, tolerance, now, &found);
+    } catch (const std::bad_alloc&) {
+        fault = {kNoMemory};
+    }
+    if (fault && fault.cause != SIDRA_FAULT_UNPROGRAMMED) {
+        tell_failure();
+        outcome.result = SIDRA_MGMT_NOT_KEPT;
+        return outcome;
+    }
+    outcome.result = SIDRA_MGMT_OK;
+    outcome.cells = static_cast<uint32_t>(found.cells);
+    outcome.off = static_cast<uint32_t>(found.off);
+    outcome.failed = static_cast<uint32_t>(found.failed);
+    outcome.pulses = static_cast<uint32_t>(found.pulses);
+    outcome.worst_ppm = ppm(found.worst);
+    outcome.mean_ppm = found.cells ? ppm(found.error_sum / static_cast<double>(found.cells)) : 0;
+    outcome.device_ps = found.cost.device_ps;
+    outcome.energy_pj = found.cost.energy_pj;
+    return outcome;
+}
+
+bool Chip::follow(const management::Policy& policy) {
+    static_assert(SIDRA_MGMT_ISPP_AS_PUBLISHED == static_cast<uint32_t>(physics::IsppMode::kAsPublished) &&
+                  SIDRA_MGMT_ISPP_STEP_BACK == static_cast<uint32_t>(physics::IsppMode::kStepBack) &&
+                  SIDRA_MGMT_ISPP_ERROR_SIZED == static_cast<uint32_t>(physics::IsppMode::kErrorSized) &&
+                  SIDRA_MGMT_ISPP_TRIES_MAX == physics::kMaxTries);
+    Analog* const analog = array_.analog();
+    if (!analog) return true;
+    try {
+        analog->set_policy(
+            {static_cast<physics::IsppMode>(policy.mode), policy.tries, policy.tolerance_ppm / kMillion});
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+    return true;
+}
+
+}  // namespace sidra::chip
