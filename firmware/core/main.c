@@ -11,6 +11,7 @@
 #include "drivers/timer.h"
 #include "drivers/verify.h"
 #include "image/bytes.h"
+#include "services/campaign.h"
 #include "services/mailbox.h"
 #include "services/power.h"
 #include "services/update.h"
@@ -81,7 +82,8 @@ void runtime_main(const struct sidra_boot_info *info)
 	timer_set(next);
 	for (;;) {
 		/* Returns at once if one is pending. */
-		__asm__ volatile("wfi");
+		if (!campaign_step())
+			__asm__ volatile("wfi");
 		if (read_register(SIDRA_MGMT_IRQ_PENDING) & SIDRA_MGMT_IRQ_MAILBOX) {
 			write_register(SIDRA_MGMT_IRQ_PENDING, SIDRA_MGMT_IRQ_MAILBOX);
 			mailbox_serve();

@@ -8,6 +8,7 @@
 #include "drivers/timer.h"
 #include "image/bytes.h"
 #include "image/crc32.h"
+#include "services/campaign.h"
 #include "services/power.h"
 #include "services/update.h"
 #include "sidra_hw.h"
@@ -24,6 +25,11 @@ static uint8_t buffer[LOG_SIZE];
 static uint32_t low(uint64_t value)
 {
 	return (uint32_t)value;
+}
+
+static uint32_t high(uint64_t value)
+{
+	return (uint32_t)(value >> 32);
 }
 
 static uint64_t pair(uint32_t first, uint32_t second)
@@ -183,6 +189,65 @@ static uint32_t fw_info(const struct sidra_mailbox_msg *request, struct sidra_ma
 		      pair(runtime_boot()->version, read_register(SIDRA_MGMT_SYSTEM_SECURITY)));
 }
 
+static uint32_t ispp_campaign(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	struct sequencer_policy policy;
+	uint32_t number = 0, result = SIDRA_MAILBOX_OK;
+
+	if (request->length != INLINE_MAX)
+		return SIDRA_MAILBOX_BAD_LENGTH;
+	switch (request->inline_data[0]) {
+	case CAMPAIGN_VERIFY:
+		result = campaign_begin(0, low(request->inline_data[1]), high(request->inline_data[1]), request->inline_data[2], &number);
+		answer(reply, number, 0, 0);
+		return result;
+	case CAMPAIGN_SET_POLICY:
+		policy.mode = low(request->inline_data[1]);
+		policy.tries = high(request->inline_data[1]);
+		policy.tolerance_ppm = low(request->inline_data[2]);
+		if (high(request->inline_data[2]) || sequencer_set_policy(&policy))
+			result = SIDRA_MAILBOX_BAD_ARGUMENT;
+		break;
+	case CAMPAIGN_GET_POLICY:
+		break;
+	default:
+		return SIDRA_MAILBOX_BAD_ARGUMENT;
+	}
+	sequencer_policy(&policy);
+	answer(reply, 0, pair(policy.mode, policy.tries), policy.tolerance_ppm);
+	return result;
+}
+
+static uint32_t ispp_refresh(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	uint32_t number = 0, result;
+
+	if (request->length != 16)
+		return SIDRA_MAILBOX_BAD_LENGTH;
+	result = campaign_begin(1, low(request->inline_data[0]), high(request->inline_data[0]), request->inline_data[1], &number);
+	answer(reply, number, 0, 0);
+	return result;
+}
+
+static uint32_t op_query(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	const struct sidra_operation *operation = campaign_operation(request->inline_data[0]);
+
+	if (!operation)
+		return SIDRA_MAILBOX_BAD_ARGUMENT;
+	if (request->length && request->length < sizeof(*operation))
+		return SIDRA_MAILBOX_BAD_LENGTH;
+	if (request->length && copy_to_host(request->payload, operation, sizeof(*operation)))
+		return SIDRA_MAILBOX_BAD_ARGUMENT;
+	return answer(reply, pair(operation->number, operation->state), campaign_percent(operation), operation->off);
+}
+
+static uint32_t op_abort(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	(void)reply;
+	return request->length == 8 ? campaign_abort(request->inline_data[0]) : SIDRA_MAILBOX_BAD_LENGTH;
+}
+
 static uint32_t handle(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
 {
 	static const struct {
@@ -193,6 +258,10 @@ static uint32_t handle(const struct sidra_mailbox_msg *request, struct sidra_mai
 		{ SIDRA_MAILBOX_STATUS, status },
 		{ SIDRA_MAILBOX_POWER_LIMIT, power_limit },
 		{ SIDRA_MAILBOX_DVFS, dvfs },
+		{ SIDRA_MAILBOX_ISPP_CAMPAIGN, ispp_campaign },
+		{ SIDRA_MAILBOX_ISPP_REFRESH, ispp_refresh },
+		{ SIDRA_MAILBOX_OP_QUERY, op_query },
+		{ SIDRA_MAILBOX_OP_ABORT, op_abort },
 		{ SIDRA_MAILBOX_LOG_RING, log_ring },
 		{ SIDRA_MAILBOX_FW_BEGIN, fw_begin },
 		{ SIDRA_MAILBOX_FW_DATA, fw_data },

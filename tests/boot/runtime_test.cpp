@@ -281,7 +281,7 @@ TEST_F(Runtime, LogsWithTheTime) {
 TEST_F(Runtime, AnswersEverythingAndNothingButThat) {
     EXPECT_EQ(status_of(message(0x0fff)), SIDRA_MAILBOX_UNSUPPORTED);
     EXPECT_EQ(status_of(message(0)), SIDRA_MAILBOX_UNSUPPORTED);
-    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_ISPP_CAMPAIGN)), SIDRA_MAILBOX_UNSUPPORTED);
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_CALIBRATE)), SIDRA_MAILBOX_UNSUPPORTED);
     sidra_mailbox_msg flagged = message(SIDRA_MAILBOX_STATUS);
     flagged.flags = 1;
     EXPECT_EQ(status_of(flagged), SIDRA_MAILBOX_BAD_ARGUMENT);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* The sequencer of crossbars (sidra_management.h). */
+#ifndef SIDRA_FIRMWARE_SEQUENCER_H
+#define SIDRA_FIRMWARE_SEQUENCER_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct sequencer_policy {
+	uint32_t mode, tries, tolerance_ppm;
+};
+
+struct sequencer_found {
+	uint32_t cells, off, failed, pulses, worst_ppm, mean_ppm, time_ns, energy_pj;
+};
+
+uint32_t sequencer_xbars(void);
+/* 0, or an enum sidra_mgmt_result. `refresh`: pulses what is off, too. */
+uint32_t sequencer_run(int refresh, uint32_t xbar, uint32_t tolerance_ppm, struct sequencer_found *found);
+
+void sequencer_policy(struct sequencer_policy *policy);
+/* All of it; or 1, and nothing has changed. */
+int sequencer_set_policy(const struct sequencer_policy *policy);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

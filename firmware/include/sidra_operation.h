@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* What the firmware does in the background, as OP_QUERY gives it: docs/firmware.md. */
+#ifndef SIDRA_OPERATION_H
+#define SIDRA_OPERATION_H
+
+#include <stdint.h>
+
+enum sidra_operation_state {
+	SIDRA_OPERATION_RUNNING	= 1,
+	SIDRA_OPERATION_DONE	= 2,
+	SIDRA_OPERATION_ABORTED	= 3,	/* by OP_ABORT, at a crossbar's end */
+	SIDRA_OPERATION_FAILED	= 4	/* at crossbar first + done; `result` says why */
+};
+
+struct sidra_operation {
+	uint32_t number;	/* not 0 */
+	uint32_t state;		/* enum sidra_operation_state */
+	uint32_t refresh;	/* 1: pulses what is off; 0: looks only */
+	uint32_t tolerance_ppm;
+	uint32_t first, count;	/* crossbars */
+	uint32_t done;		/* of those */
+	uint32_t result;	/* enum sidra_mgmt_result, of the last one */
+	uint64_t cells;		/* programmed ones, all in all */
+	uint64_t off, failed, pulses;
+	uint64_t error_sum;	/* cells times the mean error of their crossbar, millionths of G_max */
+	uint64_t time_ns;
+	uint64_t energy_pj;
+	uint32_t worst_ppm;
+	uint32_t reserved;
+};
+
+#endif
