@@ -1,53 +1,28 @@
 // SPDX-License-Identifier: MIT
 // What the driver leaves in /sys/class/devcoredump when it decides by itself that something is broken: the one who
 // reads it has nothing else.
-#include <dirent.h>
-
 #include <map>
 #include <sstream>
 
-#include "node.h"
+#include "dumps.h"
 
 namespace sidra::test {
 namespace {
 
-const std::string kClass = "/sys/class/devcoredump/";
-
 class Coredump : public NodeTest {
    protected:
     const Card card;
+    const Dumps dumps{card.name()};
 
     void SetUp() override {
         NodeTest::SetUp();
         ASSERT_TRUE(card.known()) << "only root reads dumps";
-        while (!pending().empty()) release();
-    }
-    // The folder of the card's dump.
-    std::string pending() const {
-        std::string found;
-        DIR* folder = opendir(kClass.c_str());
-        while (const dirent* entry = folder ? readdir(folder) : nullptr) {
-            char target[512] = {};
-            const std::string path = kClass + entry->d_name;
-            if (readlink((path + "/failing_device").c_str(), target, sizeof target - 1) < 0) continue;
-            const std::string device = target;
-            if (device.substr(device.rfind('/') + 1) == card.name()) found = path;
-        }
-        if (folder) closedir(folder);
-        return found;
-    }
-    void release() const {
-        EXPECT_TRUE(write_text(pending() + "/data", "1"));
-        EXPECT_TRUE(eventually([this] { return pending().empty(); }));
+        dumps.release_all();
     }
     // Waits for a dump, reads and releases it. By key; the first line is the format.
     std::map<std::string, std::string> take() const {
         std::map<std::string, std::string> values;
-        if (!eventually([this] { return !pending().empty(); })) {
-            ADD_FAILURE() << "no dump";
-            return values;
-        }
-        std::ifstream file(pending() + "/data");
+        std::istringstream file(dumps.take());
         std::string line;
         bool first = true;
         for (; std::getline(file, line); first = false) {
@@ -56,8 +31,6 @@ class Coredump : public NodeTest {
             EXPECT_TRUE(!first || line == "sidra-coredump: 1") << line;
             EXPECT_TRUE(values.emplace(line.substr(0, colon), line.substr(colon + 2)).second) << line;
         }
-        EXPECT_TRUE(file.eof());
-        release();
         return values;
     }
     // The one of a line's NAME=VALUE.
@@ -211,11 +184,11 @@ TEST_F(Coredump, NothingIsLeftWhenTheDriverGoes) {
         ASSERT_TRUE(knob("link-lost", 1));
         sidra_ioctl_device_query query{};
         EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);
-        ASSERT_TRUE(eventually([this] { return !pending().empty(); }));
+        ASSERT_TRUE(eventually([this] { return !dumps.pending().empty(); }));
         ASSERT_TRUE(knob("link-lost", 0));
     }
     ASSERT_TRUE(card.unbind());
-    EXPECT_EQ(pending(), "");
+    EXPECT_EQ(dumps.pending(), "");
     ASSERT_TRUE(card.bind());
 }
 

@@ -2,29 +2,11 @@
 // A chip that does not say the truth: nothing of it is trusted further than it can be, and who is not concerned goes
 // on.
 #include "innocent.h"
+#include "log.h"
 #include "sidra_chip.h"
 
 namespace sidra::test {
 namespace {
-
-// What the kernel says from now on.
-class Log {
-   public:
-    Log() : fd_(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC)) { lseek(fd_, 0, SEEK_END); }
-    ~Log() { close(fd_); }
-    Log(const Log&) = delete;
-    Log& operator=(const Log&) = delete;
-    bool says(const std::string& text) {
-        char record[8192];
-        for (ssize_t bytes; (bytes = read(fd_, record, sizeof record)) > 0;)
-            all_.append(record, static_cast<size_t>(bytes));
-        return all_.find(text) != std::string::npos;
-    }
-
-   private:
-    const int fd_;
-    std::string all_;
-};
 
 class Lie : public NodeTest {
    protected:
