@@ -21,4 +21,5 @@ void shim_free(const void* memory) {
 #include "sidra_ptab.c"
 #include "sidra_range.c"
 #include "sidra_report.c"
+#include "sidra_ring.c"
 #include "sidra_xbar.c"

@@ -10,6 +10,7 @@ extern "C" {
 #include "sidra_ptab.h"
 #include "sidra_range.h"
 #include "sidra_report.h"
+#include "sidra_ring.h"
 #include "sidra_xbar.h"
 }
 

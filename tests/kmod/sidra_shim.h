@@ -11,6 +11,7 @@
 #include <string.h>
 
 typedef uint8_t u8;
+typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 
@@ -35,7 +36,9 @@ void shim_free(const void* memory);
 #define kfree(memory) shim_free(memory)
 #define kvfree(memory) shim_free(memory)
 
+#define dma_rmb() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define dma_wmb() __atomic_thread_fence(__ATOMIC_RELEASE)
+#define READ_ONCE(place) (*(const volatile __typeof__(place)*)&(place))
 #define WRITE_ONCE(place, value) (*(volatile __typeof__(place)*)&(place) = (value))
 
 #define DIV_ROUND_UP(n, d) (((n) + (d)-1) / (d))

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "sidra_ring.h"
+
+void sidra_ring_begin(struct sidra_ring *ring)
+{
+	ring->sent = 0;
+	ring->taken = 0;
+	ring->owed = false;
+}
+
+void sidra_ring_put(struct sidra_ring *ring, struct sidra_mailbox_msg *request)
+{
+	request->sequence = ring->sent;
+	request->cookie = ++ring->cookie;
+	ring->opcode = request->opcode;
+	ring->owed = true;
+	ring->memory->requests[ring->sent++ % SIDRA_RING_ENTRIES] = *request;
+}
+
+/* Once: what is checked is what is used, whatever happens to the memory meanwhile. */
+static void copy_once(struct sidra_mailbox_msg *to, const struct sidra_mailbox_msg *from)
+{
+	const u64 *words = (const u64 *)from;
+	size_t i;
+
+	for (i = 0; i < sizeof(*to) / sizeof(*words); i++) {
+		const u64 word = READ_ONCE(words[i]);
+
+		memcpy((u8 *)to + i * sizeof(word), &word, sizeof(word));
+	}
+}
+
+static bool is_event(const struct sidra_mailbox_msg *msg)
+{
+	return (msg->opcode & (SIDRA_MAILBOX_EVENT | SIDRA_MAILBOX_REPLY)) == SIDRA_MAILBOX_EVENT;
+}
+
+static bool is_owed(const struct sidra_ring *ring, const struct sidra_mailbox_msg *reply)
+{
+	return ring->owed && reply->opcode == (ring->opcode | SIDRA_MAILBOX_REPLY) && reply->cookie == ring->cookie &&
+	       !reply->flags && reply->length <= sizeof(reply->inline_data) && reply->status <= SIDRA_MAILBOX_INTERNAL;
+}
+
+int sidra_ring_take(struct sidra_ring *ring, u32 index, struct sidra_mailbox_msg *reply)
+{
+	struct sidra_mailbox_msg msg;
+
+	if (index - ring->taken > SIDRA_RING_ENTRIES)
+		return 0;
+	dma_rmb();	/* messages after the index */
+	while (ring->taken != index) {
+		copy_once(&msg, &ring->memory->replies[ring->taken % SIDRA_RING_ENTRIES]);
+		if (msg.sequence != ring->taken++)
+			return -EPROTO;
+		if (is_event(&msg))	/* none that this driver knows */
+			continue;
+		if (!is_owed(ring, &msg))
+			return -EPROTO;
+		ring->owed = false;
+		*reply = msg;
+		return 1;
+	}
+	return 0;
+}
