@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT
-// By the numbers of the ELF specification and of "RISC-V ELF psABI", and not by <elf.h>: the file is of another machine
-// than this one.
+// By the numbers of the ELF specification and of "RISC-V ELF psABI" (see tools/common/elf32.cpp).
 #include "elf.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "common/elf32.h"
 #include "error.h"
-#include "image/bytes.h"
 #include "image/image.h"
 
 namespace sidra::fw {
 namespace {
 
-constexpr size_t kHeaderSize = 52, kSegmentSize = 32, kSegmentsMax = 64;
-constexpr uint8_t kClass32 = 1, kLittleEndian = 1, kVersion = 1;
-constexpr uint16_t kExecutable = 2, kRiscv = 243;
+using tools::Elf32;
+using tools::ElfError;
+
+constexpr size_t kSegmentSize = 32, kSegmentsMax = 64;
+constexpr uint16_t kExecutable = 2;
 constexpr uint32_t kCompressed = 1, kFloatAbi = 6, kEmbeddedAbi = 8;  // e_flags
 constexpr uint32_t kLoad = 1, kDynamic = 2, kInterpreter = 3;         // p_type
 constexpr uint32_t kExecute = 1;                                      // p_flags
@@ -28,40 +29,19 @@ struct Segment {
     uint64_t memory_end() const { return uint64_t{virtual_address} + memory_size; }
 };
 
-class Reader {
-   public:
-    Reader(const std::string& path, std::span<const uint8_t> file) : path_(path), file_(file) {
-        if (file.size() < kHeaderSize) fail("it ends inside of its header");
-    }
-    [[noreturn]] void fail(const std::string& why) const {
-        throw Error(fmt::format("{} is no program for the management core: {}", path_, why));
-    }
-    std::span<const uint8_t> file() const { return file_; }
-    uint8_t get8(size_t at) const { return file_[at]; }
-    uint16_t get16(size_t at) const { return sidra_image_get16(&file_[at]); }
-    uint32_t get32(size_t at) const { return sidra_image_get32(&file_[at]); }
-
-   private:
-    const std::string& path_;
-    std::span<const uint8_t> file_;
-};
-
-void check_header(const Reader& in) {
-    if (in.get8(4) != kClass32) in.fail("it is not of 32 bits (build with -march=rv32im -mabi=ilp32)");
-    if (in.get8(5) != kLittleEndian) in.fail("it is not little-endian");
-    if (in.get8(6) != kVersion || in.get32(20) != kVersion) in.fail("its version of ELF is not 1");
-    if (in.get16(18) != kRiscv) in.fail(fmt::format("it is for machine {}, and RISC-V is {}", in.get16(18), kRiscv));
+void check_header(const Elf32& in) {
     if (in.get16(16) != kExecutable)
-        in.fail(fmt::format("its type is {} and not 2, executable: link it, and not as position-independent",
-                            in.get16(16)));
+        throw ElfError(fmt::format("its type is {} and not 2, executable: link it, and not as position-independent",
+                                   in.get16(16)));
     const uint32_t flags = in.get32(36);
     if (flags & kCompressed)
-        in.fail("it has compressed instructions, and the core has none (build with -march=rv32im)");
-    if (flags & kFloatAbi) in.fail("it passes floats in registers, and the core has none (build with -mabi=ilp32)");
-    if (flags & kEmbeddedAbi) in.fail("it is for RV32E (build with -march=rv32im -mabi=ilp32)");
+        throw ElfError("it has compressed instructions, and the core has none (build with -march=rv32im)");
+    if (flags & kFloatAbi)
+        throw ElfError("it passes floats in registers, and the core has none (build with -mabi=ilp32)");
+    if (flags & kEmbeddedAbi) throw ElfError("it is for RV32E (build with -march=rv32im -mabi=ilp32)");
 }
 
-Segment read_segment(const Reader& in, size_t at) {
+Segment read_segment(const Elf32& in, uint64_t at) {
     return {.type = in.get32(at),
             .offset = in.get32(at + 4),
             .virtual_address = in.get32(at + 8),
@@ -72,20 +52,21 @@ Segment read_segment(const Reader& in, size_t at) {
 }
 
 // Those that are loaded, by address; each inside of the file and of the address space, none over another.
-std::vector<Segment> read_segments(const Reader& in) {
+std::vector<Segment> read_segments(const Elf32& in) {
     const uint64_t table = in.get32(28);
     const size_t count = in.get16(44);
-    if (count == 0 || in.get16(42) != kSegmentSize) in.fail("it has no program headers: link it");
-    if (count > kSegmentsMax) in.fail(fmt::format("it has {} program headers, and {} are enough", count, kSegmentsMax));
-    if (table + count * kSegmentSize > in.file().size()) in.fail("it ends before its program headers do");
+    if (count == 0 || in.get16(42) != kSegmentSize) throw ElfError("it has no program headers: link it");
+    if (count > kSegmentsMax)
+        throw ElfError(fmt::format("it has {} program headers, and {} are enough", count, kSegmentsMax));
+    if (table + count * kSegmentSize > in.file().size()) throw ElfError("it ends before its program headers do");
     std::vector<Segment> segments;
     for (size_t i = 0; i < count; ++i) {
         const Segment one = read_segment(in, table + i * kSegmentSize);
         if (one.type == kDynamic || one.type == kInterpreter)
-            in.fail("it needs a dynamic linker, and there is none (link with -static)");
+            throw ElfError("it needs a dynamic linker, and there is none (link with -static)");
         if (one.type != kLoad || one.memory_size == 0) continue;
         const auto bad = [&](std::string_view why) {
-            in.fail(fmt::format("its segment {} (at {:#x}) {}", i, one.virtual_address, why));
+            throw ElfError(fmt::format("its segment {} (at {:#x}) {}", i, one.virtual_address, why));
         };
         if (one.file_size > one.memory_size) bad("has more bytes in the file than in memory");
         if (uint64_t{one.offset} + one.file_size > in.file().size())
@@ -99,10 +80,10 @@ std::vector<Segment> read_segments(const Reader& in) {
     std::ranges::sort(segments, {}, &Segment::virtual_address);
     for (size_t i = 1; i < segments.size(); ++i)
         if (segments[i - 1].memory_end() > segments[i].virtual_address)
-            in.fail(fmt::format("its segments at {:#x} and {:#x} overlap", segments[i - 1].virtual_address,
-                                segments[i].virtual_address));
+            throw ElfError(fmt::format("its segments at {:#x} and {:#x} overlap", segments[i - 1].virtual_address,
+                                       segments[i].virtual_address));
     if (std::ranges::all_of(segments, [](const Segment& one) { return one.file_size == 0; }))
-        in.fail("there is nothing in it to load");
+        throw ElfError("there is nothing in it to load");
     return segments;
 }
 
@@ -112,14 +93,12 @@ uint64_t aligned(uint64_t size) {
     return (size + SIDRA_IMAGE_ALIGNMENT - 1) / SIDRA_IMAGE_ALIGNMENT * SIDRA_IMAGE_ALIGNMENT;
 }
 
-bool is_elf(std::span<const uint8_t> file) {
-    constexpr uint8_t kMagic[] = {0x7f, 'E', 'L', 'F'};
-    return file.size() >= sizeof(kMagic) && std::equal(std::begin(kMagic), std::end(kMagic), file.begin());
-}
+bool is_elf(std::span<const uint8_t> file) { return Elf32::is_elf(file); }
 
-Program load_elf(const std::string& path, std::span<const uint8_t> file) {
-    const Reader in(path, file);
-    if (!is_elf(file)) in.fail("it is no ELF file");
+namespace {
+
+Program load(std::span<const uint8_t> file) {
+    const Elf32 in(file);
     check_header(in);
     const std::vector<Segment> segments = read_segments(in);
 
@@ -132,22 +111,22 @@ Program load_elf(const std::string& path, std::span<const uint8_t> file) {
     const uint64_t memory_end = segments.back().memory_end();
 
     if (program.load_address % SIDRA_IMAGE_ALIGNMENT != 0)
-        in.fail(
+        throw ElfError(
             fmt::format("it begins at {:#x}, which is no multiple of {}", program.load_address, SIDRA_IMAGE_ALIGNMENT));
     const uint64_t size = aligned(file_end - program.load_address);
     if (size > kProgramLimit)
-        in.fail(
+        throw ElfError(
             fmt::format("from its first byte to its last are {} bytes, and {} are allowed: is there a hole between its "
                         "segments?",
                         size, kProgramLimit));
     const uint64_t ram_size = std::max(size, aligned(memory_end - program.load_address));
-    if (ram_size >= kSpace) in.fail("it takes the whole address space");
+    if (ram_size >= kSpace) throw ElfError("it takes the whole address space");
     const bool entered = std::ranges::any_of(segments, [&](const Segment& one) {
         return (one.flags & kExecute) != 0 && program.entry >= one.virtual_address && program.entry < one.file_end();
     });
     if (!entered || program.entry % SIDRA_IMAGE_ENTRY_ALIGNMENT != 0)
-        in.fail(fmt::format("its entry {:#x} is in none of its executable segments, or no multiple of {}",
-                            program.entry, SIDRA_IMAGE_ENTRY_ALIGNMENT));
+        throw ElfError(fmt::format("its entry {:#x} is in none of its executable segments, or no multiple of {}",
+                                   program.entry, SIDRA_IMAGE_ENTRY_ALIGNMENT));
 
     program.ram_size = static_cast<uint32_t>(ram_size);
     program.payload.resize(size);
@@ -155,6 +134,16 @@ Program load_elf(const std::string& path, std::span<const uint8_t> file) {
         std::copy_n(file.begin() + one.offset, one.file_size,
                     program.payload.begin() + (one.virtual_address - program.load_address));
     return program;
+}
+
+}  // namespace
+
+Program load_elf(const std::string& path, std::span<const uint8_t> file) {
+    try {
+        return load(file);
+    } catch (const ElfError& e) {
+        throw Error(fmt::format("{} is no program for the management core: {}", path, e.what()));
+    }
 }
 
 }  // namespace sidra::fw

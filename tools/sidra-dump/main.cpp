@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// sidra-dump: says what is in a dump of a SIDRA card. docs: sidra-dump(1).
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "common/input_file.h"
+#include "common/standard_files.h"
+#include "dump.h"
+
+namespace sidra::dump {
+namespace {
+
+constexpr size_t kDumpLimit = 1 << 20, kElfLimit = 64 << 20;
+
+class UsageError : public std::runtime_error {
+   public:
+    using std::runtime_error::runtime_error;
+};
+
+std::vector<uint8_t> read_standard_input() {
+    std::vector<uint8_t> all;
+    for (;;) {
+        uint8_t piece[1 << 16];
+        const ssize_t n = read(STDIN_FILENO, piece, sizeof piece);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) throw std::runtime_error(fmt::format("cannot read standard input: {}", std::strerror(errno)));
+        if (n == 0) return all;
+        all.insert(all.end(), piece, piece + n);
+        if (all.size() > kDumpLimit)
+            throw std::runtime_error(fmt::format("cannot read standard input: it is longer than {} bytes", kDumpLimit));
+    }
+}
+
+// A file, its folder in /sys/class/devcoredump, or -.
+std::vector<uint8_t> read_dump(const std::string& path) {
+    if (path == "-") return read_standard_input();
+    std::error_code ignored;
+    return tools::read_file(std::filesystem::is_directory(path, ignored) ? path + "/data" : path, kDumpLimit).bytes;
+}
+
+void main_inner(int argc, char** argv) {
+    std::string path, elf_path;
+    bool json = false;
+    CLI::App app("Says what is in a dump of a SIDRA card.", "sidra-dump");
+    app.add_option("--elf", elf_path, "program of the firmware (runtime.elf): names for addresses");
+    app.add_flag("--json", json, "for programs");
+    app.add_option("dump", path, "file, folder in /sys/class/devcoredump, or - for standard input")->required();
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        if (e.get_exit_code() == 0) {
+            app.exit(e);  // --help
+            return;
+        }
+        throw UsageError(fmt::format("{} (sidra-dump --help)", e.what()));
+    }
+    std::vector<uint8_t> elf_file;
+    std::optional<tools::ElfSymbols> symbols;
+    if (!elf_path.empty()) {
+        elf_file = tools::read_file(elf_path, kElfLimit).bytes;
+        try {
+            symbols.emplace(tools::Elf32(elf_file));
+        } catch (const tools::ElfError& e) {
+            throw std::runtime_error(fmt::format("{} is no program of firmware with symbols: {}", elf_path, e.what()));
+        }
+    }
+    const std::vector<uint8_t> bytes = read_dump(path);
+    try {
+        const Report report = decode(bytes, symbols ? &*symbols : nullptr);
+        fmt::print("{}", json ? report.json.text() + '\n' : report.text);
+    } catch (const DumpError& e) {
+        throw std::runtime_error(fmt::format("cannot decode {}: {}", path == "-" ? "standard input" : path, e.what()));
+    }
+}
+
+}  // namespace
+}  // namespace sidra::dump
+
+int main(int argc, char** argv) {
+    const auto say = [](const std::exception& e) { std::fprintf(stderr, "sidra-dump: %s\n", e.what()); };
+    try {
+        sidra::tools::open_standard_files();
+        sidra::dump::main_inner(argc, argv);
+        sidra::tools::flush_output();
+        return 0;
+    } catch (const sidra::dump::UsageError& e) {
+        say(e);
+        return 2;
+    } catch (const std::exception& e) {
+        say(e);
+        return 1;
+    }
+}
