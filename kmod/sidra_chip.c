@@ -144,8 +144,11 @@ int sidra_chip_init(struct sidra_device *sdev)
 void sidra_chip_enable(struct sidra_device *sdev)
 {
 	sidra_write64(sdev, SIDRA_REG_CONTEXT_TABLE, sdev->ctx_table_bus);
-	sidra_write32(sdev, SIDRA_REG_INT_ENABLE, SIDRA_INT_ADMIN | SIDRA_INT_FAULT);
+	sidra_write32(sdev, SIDRA_REG_INT_ENABLE,
+		      SIDRA_INT_ADMIN | SIDRA_INT_FAULT | SIDRA_INT_MAILBOX | SIDRA_INT_FIRMWARE);
 	sidra_write32(sdev, SIDRA_REG_CONTROL, SIDRA_CONTROL_ENABLE);
+	sidra_mailbox_open(sdev);
+	sidra_firmware_look(sdev);
 }
 
 int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)

@@ -105,6 +105,7 @@ static int init_software(struct sidra_device *sdev)
 	init_waitqueue_head(&sdev->held_wait);
 	sidra_watch_init(sdev);
 	init_completion(&sdev->chip.admin_done);
+	sidra_firmware_init(sdev);
 	sdev->wq = alloc_workqueue("sidra", WQ_UNBOUND | WQ_HIGHPRI, 0);
 	sdev->fence_wq = alloc_workqueue("sidra-fence", WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	return sdev->wq && sdev->fence_wq ? 0 : -ENOMEM;
@@ -185,7 +186,7 @@ static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		return ret;
 	ret = init_pci(sdev) ?: sidra_chip_init(sdev) ?: sidra_l3_init(sdev) ?: init_memory(sdev) ?:
-	      sidra_irq_init(sdev);
+	      sidra_mailbox_alloc(sdev) ?: sidra_irq_init(sdev);
 	if (ret)
 		return ret;
 	pci_set_master(pdev);
@@ -205,6 +206,7 @@ static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		goto err_unregister;
 	pci_save_state(pdev);	/* for a slot that is reset without warning */
+	sidra_firmware_begin(sdev);
 	drm_info(&sdev->drm, "sidra%d: %u crossbars, hardware interface %u.%u, %u vectors\n", sdev->ordinal,
 		 sidra_xbars_of(&sdev->chip.info), sdev->chip.info.hw_version >> 16,
 		 sdev->chip.info.hw_version & 0xffff, sdev->chip.vectors);
@@ -231,6 +233,7 @@ static void sidra_remove(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
+	sidra_firmware_end(sdev);
 	cdev_device_del(&sdev->cdev, &sdev->node);
 	ida_free(&ordinals, sdev->ordinal);	/* now, not with the last file: a device that is bound again gets it */
 	scoped_guard(mutex, &sdev->lock)

@@ -2,7 +2,8 @@
 /*
  * The device, and what an open file of it is. Order of locks: sidra_device.lock > sidra_queue.submit_lock >
  * sidra_device.irq_lock; sidra_device.lock > sidra_device.bo_lock; mmap_lock > sidra_device.map_lock;
- * sidra_device.lock > sidra_device.map_lock; sidra_device.lock > sidra_device.master_lock.
+ * sidra_device.lock > sidra_device.map_lock; sidra_device.lock > sidra_device.master_lock; sidra_mailbox.lock alone;
+ * anything > sidra_mailbox.gate.
  * The end of a fence needs only submit_lock, irq_lock and master_lock, under which no memory is allocated.
  * No memory of a user is touched, and no mmap_lock taken, under sidra_device.lock.
  */
@@ -30,7 +31,9 @@
 
 #include "sidra_chip.h"
 #include "sidra_coredump.h"
+#include "sidra_firmware.h"
 #include "sidra_l3.h"
+#include "sidra_mailbox.h"
 #include "sidra_store.h"
 
 struct sidra_ctx;
@@ -63,6 +66,7 @@ struct sidra_counters {
  * @ordinal: N
  * @pdev: gone for good once @drm is unplugged
  * @chip: registers, identity, admin commands
+ * @mailbox, @firmware: the way to the firmware, and what is known of it
  * @ctx_table: what the chip reads
  * @ctxs: contexts by their number on the chip
  * @queue_count: of all contexts
@@ -111,6 +115,9 @@ struct sidra_device {
 	struct delayed_work watch_work;
 
 	struct sidra_coredump coredump;
+
+	struct sidra_mailbox mailbox;
+	struct sidra_firmware firmware;
 
 	/* Protects @bos: what is mapped for DMA and has to be unmapped before remove() returns. */
 	struct mutex bo_lock;

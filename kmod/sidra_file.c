@@ -67,7 +67,7 @@ int sidra_device_query_ioctl(struct drm_device *drm, void *data, struct drm_file
 	struct sidra_ioctl_device_query *args = data;
 	struct sidra_device *sdev = to_sidra(drm);
 	const struct sidra_info *info = &sdev->chip.info;
-	u32 flags = args->flags;
+	u32 flags = args->flags, firmware = READ_ONCE(sdev->firmware.version);
 	int ret;
 
 	memset(args, 0, sizeof(*args));
@@ -82,6 +82,7 @@ int sidra_device_query_ioctl(struct drm_device *drm, void *data, struct drm_file
 	args->uapi_version = SIDRA_UAPI_VERSION_MAJOR << 16 | SIDRA_UAPI_VERSION_MINOR;
 	args->hw_version = info->hw_version;
 	args->driver_version = SIDRA_DRIVER_VERSION;
+	args->firmware_version = firmware >> 24 << 16 | (firmware >> 16 & 0xff);
 	args->features = info->features;
 	args->clusters = info->clusters;
 	args->cus_per_cluster = info->cus_per_cluster;

@@ -231,6 +231,10 @@ static irqreturn_t admin_irq(int irq, void *data)
 	sidra_write32(sdev, SIDRA_REG_INT_STATUS, causes);
 	if (causes & SIDRA_INT_ADMIN)
 		complete(&sdev->chip.admin_done);
+	if (causes & SIDRA_INT_MAILBOX)
+		complete(&sdev->mailbox.answered);
+	if (causes & SIDRA_INT_FIRMWARE)
+		sidra_firmware_happened(sdev);
 	if (causes & SIDRA_INT_FAULT) {
 		guard(spinlock_irqsave)(&sdev->irq_lock);
 		look_at_all(sdev);

@@ -21,6 +21,7 @@ MODULE_PARM_DESC(drain_timeout_ms, "time that queues have to run empty before a 
 static bool reset_chip(struct sidra_device *sdev)
 {
 	lockdep_assert_held(&sdev->master_lock);
+	sidra_mailbox_close(sdev);
 	pci_clear_master(sdev->pdev);
 	if (!sidra_chip_answers(sdev))
 		return false;

@@ -23,6 +23,14 @@ static ssize_t hw_version_show(struct device *node, struct device_attribute *att
 }
 static DEVICE_ATTR_RO(hw_version);
 
+static ssize_t firmware_version_show(struct device *node, struct device_attribute *attr, char *text)
+{
+	u32 version = READ_ONCE(from_node(node)->firmware.version);
+
+	return version ? sysfs_emit(text, "%u.%u.%u\n", SIDRA_FIRMWARE_VERSION(version)) : sysfs_emit(text, "none\n");
+}
+static DEVICE_ATTR_RO(firmware_version);
+
 static ssize_t generation_show(struct device *node, struct device_attribute *attr, char *text)
 {
 	struct sidra_device *sdev = from_node(node);
@@ -65,6 +73,7 @@ static BIN_ATTR_RO(telemetry, sizeof(struct sidra_telemetry));
 static struct attribute *attrs[] = {
 	&dev_attr_uuid.attr,
 	&dev_attr_hw_version.attr,
+	&dev_attr_firmware_version.attr,
 	&dev_attr_generation.attr,
 	NULL
 };

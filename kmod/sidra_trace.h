@@ -49,6 +49,25 @@ TRACE_EVENT(sidra_admin,
 		  __entry->arg0, __entry->arg1, __entry->arg2, __entry->result)
 );
 
+/* result: of the call; status: enum sidra_mailbox_status of its reply */
+TRACE_EVENT(sidra_mailbox,
+	TP_PROTO(int device, u32 op, int result, u32 status),
+	TP_ARGS(device, op, result, status),
+	TP_STRUCT__entry(
+		__field(int, device)
+		__field(u32, op)
+		__field(int, result)
+		__field(u32, status)
+	),
+	TP_fast_assign(
+		__entry->device = device;
+		__entry->op = op;
+		__entry->result = result;
+		__entry->status = status;
+	),
+	TP_printk("sidra%d op=%#x result=%d status=%u", __entry->device, __entry->op, __entry->result, __entry->status)
+);
+
 /* step: 0 acknowledged, 1 the context was reset, 2 the device was reset */
 TRACE_EVENT(sidra_quiesce,
 	TP_PROTO(int device, u32 context, u32 op, u64 arg1, u64 arg2, u32 step),

@@ -73,6 +73,7 @@ static struct sidra_fake *fake_device(struct kunit *test)
 	mutex_init(&sdev->master_lock);
 	init_waitqueue_head(&sdev->held_wait);
 	init_completion(&sdev->chip.admin_done);
+	sidra_firmware_init(sdev);
 	sidra_points_init(sdev);
 	/* Patience does not end by itself: the timer is running. */
 	hrtimer_start(&sdev->batch_timer, ms_to_ktime(3600 * MSEC_PER_SEC), HRTIMER_MODE_REL);

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/devcoredump.h>
+#include <linux/kobject.h>
+#include <linux/vmalloc.h>
+
+#include "sidra_drv.h"
+#include "sidra_firmware.h"
+
+#define MAILBOX_VERSION		(1u << 16)	/* that docs/firmware.md describes: major << 16 | minor */
+#define PATIENCE_MS		10000		/* from a start to the runtime; it takes some ten */
+#define LOOK_MS			10
+#define DUMP_MAX		SIDRA_MAILBOX_PAYLOAD
+
+/* Of the newest interrupt or start on. */
+void sidra_firmware_look(struct sidra_device *sdev)
+{
+	struct sidra_firmware *firmware = &sdev->firmware;
+
+	guard(spinlock_irqsave)(&sdev->mailbox.gate);
+	WRITE_ONCE(firmware->version, 0);
+	WRITE_ONCE(firmware->patience, jiffies + msecs_to_jiffies(PATIENCE_MS));
+	if (sdev->mailbox.open)
+		mod_delayed_work(system_freezable_wq, &firmware->work, 0);
+}
+
+static int refused(struct sidra_device *sdev, u32 mailbox)
+{
+	drm_warn(&sdev->drm, "the firmware speaks mailbox %u.%u, this driver %u.%u: it is left alone\n", mailbox >> 16,
+		 mailbox & 0xffff, MAILBOX_VERSION >> 16, MAILBOX_VERSION & 0xffff);
+	return -EPROTO;
+}
+
+/* Who it is. */
+static int say_hello(struct sidra_device *sdev)
+{
+	struct sidra_firmware *firmware = &sdev->firmware;
+	struct sidra_mailbox_msg msg = {
+		.opcode = SIDRA_MAILBOX_HELLO,
+		.length = sizeof(msg.inline_data[0]),
+		.inline_data = { MAILBOX_VERSION },
+	};
+	int ret = sidra_mailbox_call(sdev, &msg);
+	u32 mailbox, version, slot;
+
+	if (ret)
+		return ret;
+	mailbox = lower_32_bits(msg.inline_data[0]);
+	version = lower_32_bits(msg.inline_data[1]);
+	slot = lower_32_bits(msg.inline_data[2]);
+	if (msg.status == SIDRA_MAILBOX_UNSUPPORTED || mailbox >> 16 != MAILBOX_VERSION >> 16)
+		return refused(sdev, mailbox);
+	if (msg.status != SIDRA_MAILBOX_OK || msg.length < sizeof(msg.inline_data) || !version) {
+		drm_warn(&sdev->drm, "the firmware does not say who it is (status %u): it is left alone\n", msg.status);
+		return -EPROTO;
+	}
+	WRITE_ONCE(firmware->version, version);
+	if (firmware->told != version)
+		drm_info(&sdev->drm, "firmware %u.%u.%u, security version %u, slot %u%s\n",
+			 SIDRA_FIRMWARE_VERSION(version), upper_32_bits(msg.inline_data[1]), slot,
+			 upper_32_bits(msg.inline_data[2]) ? ", on trial" : "");
+	firmware->told = version;
+	return 0;
+}
+
+/* ---- What goes wrong with it ---- */
+
+void sidra_firmware_happened(struct sidra_device *sdev)
+{
+	WRITE_ONCE(sdev->firmware.happened, true);
+	sidra_firmware_look(sdev);
+}
+
+static void send_uevent(struct sidra_device *sdev, const char *event, u32 panic)
+{
+	char event_text[40], panic_text[24];
+	char *const texts[] = { event_text, panic_text, NULL };
+
+	snprintf(event_text, sizeof(event_text), "SIDRA_EVENT=%s", event);
+	snprintf(panic_text, sizeof(panic_text), "SIDRA_PANIC=%#x", panic);
+	kobject_uevent_env(&sdev->node.kobj, KOBJ_CHANGE, (char **)texts);
+}
+
+/* A panic has two interrupts: one of its own, and one of the watchdog that ends it. */
+static void tell_what_happened(struct sidra_device *sdev)
+{
+	struct sidra_firmware *firmware = &sdev->firmware;
+	struct sidra_mailbox_health health;
+
+	if (!xchg(&firmware->happened, false) || sidra_mailbox_look(sdev, &health))
+		return;
+	if (health.panic || health.reason == SIDRA_BOOT_PANIC) {
+		if (firmware->panicked)
+			return;
+		firmware->panicked = true;
+		firmware->panic_code = health.panic;
+		drm_err(&sdev->drm, "firmware panic %#x: its watchdog starts it anew; all but what it does goes on\n",
+			health.panic);
+		send_uevent(sdev, "firmware-panic", health.panic);
+	} else if (health.reason == SIDRA_BOOT_WATCHDOG) {
+		drm_err(&sdev->drm, "the firmware hung: its watchdog has started it anew\n");
+		send_uevent(sdev, "firmware-watchdog", 0);
+	}
+}
+
+/*
+ * The next firmware has what the last one left. It is handed out as it came: who reads it checks it. Of the node, not of the
+ * card: so it does not get in the way of what sidra_coredump() has to say, nor the other way round.
+ */
+static void fetch_dump(struct sidra_device *sdev)
+{
+	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_CRASH_DUMP };
+	struct sidra_firmware *firmware = &sdev->firmware;
+	u32 code = firmware->panic_code;
+	void *dump;
+	int ret;
+
+	dump = __vmalloc(DUMP_MAX, GFP_KERNEL | __GFP_NOWARN);
+	ret = dump ? sidra_mailbox_fetch(sdev, &msg, dump, DUMP_MAX) : -ENOMEM;
+	if (ret == -ECONNRESET || ret == -ENODEV) {	/* the one after that has it, too */
+		vfree(dump);
+		return;
+	}
+	firmware->panicked = false;
+	if (ret || msg.status != SIDRA_MAILBOX_OK || !msg.inline_data[0] || (code && msg.inline_data[1] != code)) {
+		drm_notice(&sdev->drm, "no dump of firmware panic %#x (error %d, status %u)\n", code, ret, msg.status);
+		vfree(dump);
+		return;
+	}
+	dev_coredumpv(&sdev->node, dump, msg.inline_data[0], GFP_KERNEL);	/* frees it some day */
+}
+
+/* ---- Looking for it ---- */
+
+static void look(struct work_struct *work)
+{
+	struct sidra_device *sdev = container_of(to_delayed_work(work), struct sidra_device, firmware.work);
+	struct sidra_firmware *firmware = &sdev->firmware;
+	int ret;
+
+	tell_what_happened(sdev);
+	ret = sidra_mailbox_connect(sdev);
+	if (ret >= 0)
+		ret = say_hello(sdev);
+	else
+		WRITE_ONCE(firmware->version, 0);	/* one that has said hello while it was told that this is over */
+	if (!ret && firmware->panicked)
+		fetch_dump(sdev);
+	if (ret != -EAGAIN && ret != -ECONNRESET && ret != -ETIMEDOUT)
+		return;
+	if (time_after(jiffies, READ_ONCE(firmware->patience))) {
+		if (ret == -EAGAIN)
+			drm_warn(&sdev->drm, "the firmware does not come up (stage %#x): all but what it does goes on\n",
+				 sdev->mailbox.status & SIDRA_STATUS_STAGE_MASK);
+		return;
+	}
+	queue_delayed_work(system_freezable_wq, &firmware->work, msecs_to_jiffies(LOOK_MS));
+}
+
+void sidra_firmware_init(struct sidra_device *sdev)
+{
+	sidra_mailbox_init(sdev);
+	INIT_DELAYED_WORK(&sdev->firmware.work, look);
+}
+
+void sidra_firmware_begin(struct sidra_device *sdev)
+{
+	guard(mutex)(&sdev->lock);
+	scoped_guard(spinlock_irqsave, &sdev->mailbox.gate)
+		sdev->mailbox.on = true;
+	if (sdev->stopped || sdev->link_gone)
+		return;
+	sidra_mailbox_open(sdev);
+	sidra_firmware_look(sdev);
+}
+
+void sidra_firmware_end(struct sidra_device *sdev)
+{
+	scoped_guard(spinlock_irqsave, &sdev->mailbox.gate)
+		sdev->mailbox.on = false;
+	sidra_mailbox_close(sdev);
+	cancel_delayed_work_sync(&sdev->firmware.work);
+	dev_coredump_put(&sdev->node);
+}

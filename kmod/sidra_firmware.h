@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The chip's firmware, as the driver meets it. Nobody waits for it: it boots behind the driver, and may never come. */
+#ifndef __SIDRA_FIRMWARE_H__
+#define __SIDRA_FIRMWARE_H__
+
+#include <linux/types.h>
+#include <linux/workqueue_types.h>
+
+struct sidra_device;
+
+/**
+ * struct sidra_firmware - what is known of it
+ * @work: looks for it, and speaks with it
+ * @patience: jiffies until which it should have come
+ * @version: major << 24 | minor << 16 | patch, of the one that runs; 0: none was met
+ * @told: @version that the log has
+ * @happened: an interrupt said that it panicked, or was started anew
+ * @panicked: with @panic_code (0: not known), and nobody has its dump yet
+ */
+struct sidra_firmware {
+	struct delayed_work work;
+	unsigned long patience;
+	u32 version;
+	u32 told;
+	bool happened;
+	bool panicked;
+	u32 panic_code;
+};
+
+void sidra_firmware_init(struct sidra_device *sdev);
+/* From the end of probe to the beginning of remove; behind end() nothing of it runs, nor asks the chip. */
+void sidra_firmware_begin(struct sidra_device *sdev);
+void sidra_firmware_end(struct sidra_device *sdev);
+
+/* It starts, or has started: looks for it. From anywhere. */
+void sidra_firmware_look(struct sidra_device *sdev);
+/* SIDRA_INT_FIRMWARE: the same, and says why. */
+void sidra_firmware_happened(struct sidra_device *sdev);
+
+/* The bytes of a version, for a format of "%u.%u.%u". */
+#define SIDRA_FIRMWARE_VERSION(v)	(v) >> 24, (v) >> 16 & 0xff, (v) & 0xffff
+
+#endif

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/dma-mapping.h>
+#include <linux/moduleparam.h>
+
+#include "sidra_drv.h"
+#include "sidra_mailbox.h"
+#include "sidra_trace.h"
+
+static unsigned int mailbox_timeout_ms = 5000;
+module_param(mailbox_timeout_ms, uint, 0644);
+MODULE_PARM_DESC(mailbox_timeout_ms, "time after which a request to the firmware counts as not answered (ms)");
+
+#define RECHECK_MS	10	/* a lost interrupt costs this much */
+
+void sidra_mailbox_init(struct sidra_device *sdev)
+{
+	struct sidra_mailbox *box = &sdev->mailbox;
+
+	mutex_init(&box->lock);
+	spin_lock_init(&box->gate);
+	init_completion(&box->answered);
+}
+
+/* It goes when the device is unbound, and the chip has been stopped by then. */
+int sidra_mailbox_alloc(struct sidra_device *sdev)
+{
+	struct sidra_mailbox *box = &sdev->mailbox;
+
+	if (!(sdev->chip.info.features & SIDRA_FEATURE_FIRMWARE))
+		return 0;
+	box->memory = dmam_alloc_coherent(&sdev->pdev->dev, sizeof(*box->memory), &box->bus, GFP_KERNEL);
+	if (!box->memory)
+		return -ENOMEM;
+	box->ring.memory = &box->memory->rings;
+	return 0;
+}
+
+void sidra_mailbox_open(struct sidra_device *sdev)
+{
+	struct sidra_mailbox *box = &sdev->mailbox;
+
+	guard(spinlock_irqsave)(&box->gate);
+	box->open = box->on && box->memory;
+}
+
+void sidra_mailbox_close(struct sidra_device *sdev)
+{
+	struct sidra_mailbox *box = &sdev->mailbox;
+
+	guard(spinlock_irqsave)(&box->gate);
+	box->open = false;
+	complete(&box->answered);
+}
+
+static u64 request_bus(const struct sidra_mailbox *box)
+{
+	return box->bus + offsetof(struct sidra_mailbox_memory, rings.requests);
+}
+
+static u64 reply_bus(const struct sidra_mailbox *box)
+{
+	return box->bus + offsetof(struct sidra_mailbox_memory, rings.replies);
+}
+
+/* Firmware that starts clears them; one that did so between two of our writes has not all of them. */
+static bool has_rings(struct sidra_device *sdev)
+{
+	return sidra_read32(sdev, SIDRA_REG_MAILBOX_ENTRIES) == SIDRA_RING_ENTRIES &&
+	       sidra_read64(sdev, SIDRA_REG_MAILBOX_REQUEST) == request_bus(&sdev->mailbox) &&
+	       sidra_read64(sdev, SIDRA_REG_MAILBOX_REPLY) == reply_bus(&sdev->mailbox);
+}
+
+int sidra_mailbox_connect(struct sidra_device *sdev)
+{
+	struct sidra_mailbox *box = &sdev->mailbox;
+
+	guard(mutex)(&box->lock);
+	guard(spinlock_irqsave)(&box->gate);
+	if (!box->open)
+		return -ENODEV;
+	box->status = sidra_read32(sdev, SIDRA_REG_STATUS);
+	if (box->status == ~0u)
+		return -ENODEV;
+	if (!(box->status & SIDRA_STATUS_FIRMWARE_ALIVE))
+		return -EAGAIN;
+	if (has_rings(sdev))
+		return box->broken ? -EPROTO : 0;
+	sidra_ring_begin(&box->ring);
+	box->broken = false;
+	box->late = false;
+	sidra_write32(sdev, SIDRA_REG_MAILBOX_ENTRIES, 0);
+	sidra_write32(sdev, SIDRA_REG_MAILBOX_DOORBELL, 0);
+	sidra_write32(sdev, SIDRA_REG_MAILBOX_REPLY_READ, 0);
+	sidra_write64(sdev, SIDRA_REG_MAILBOX_REQUEST, request_bus(box));
+	sidra_write64(sdev, SIDRA_REG_MAILBOX_REPLY, reply_bus(box));
+	sidra_write32(sdev, SIDRA_REG_MAILBOX_ENTRIES, SIDRA_RING_ENTRIES);
+	return has_rings(sdev) ? 1 : -EAGAIN;
+}
+
+/* 0, or why there is nobody to be asked. */
+static int send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
+{
+	struct sidra_mailbox *box = &sdev->mailbox;
+
+	guard(spinlock_irqsave)(&box->gate);
+	if (!box->open)
+		return -ENODEV;
+	if (!has_rings(sdev))
+		return -ECONNRESET;
+	/* The firmware leaves it alone if it comes to it later: nobody waits for it then. */
+	msg->deadline = sidra_read64(sdev, SIDRA_REG_CLOCK) + (u64)mailbox_timeout_ms * NSEC_PER_MSEC;
+	reinit_completion(&box->answered);
+	sidra_ring_put(&box->ring, msg);
+	sidra_write32(sdev, SIDRA_REG_MAILBOX_DOORBELL, box->ring.sent);	/* after the request is in memory */
+	return 0;
+}
+
+/* 1: the reply that was owed; 0: not yet. */
+static int take(struct sidra_device *sdev, struct sidra_mailbox_msg *reply)
+{
+	struct sidra_mailbox *box = &sdev->mailbox;
+	u32 index;
+	int ret;
+
+	guard(spinlock_irqsave)(&box->gate);
+	if (!box->open)
+		return -ENODEV;
+	index = sidra_read32(sdev, SIDRA_REG_MAILBOX_REPLY_INDEX);
+	if (sidra_read32(sdev, SIDRA_REG_MAILBOX_ENTRIES) != SIDRA_RING_ENTRIES)
+		return -ECONNRESET;	/* nor does the index mean anything, then */
+	ret = sidra_ring_take(&box->ring, index, reply);
+	sidra_write32(sdev, SIDRA_REG_MAILBOX_REPLY_READ, box->ring.taken);
+	return ret;
+}
+
+static int wait_for_reply(struct sidra_device *sdev, struct sidra_mailbox_msg *reply, unsigned long end)
+{
+	struct sidra_mailbox *box = &sdev->mailbox;
+
+	for (;;) {
+		bool late = time_after(jiffies, end);
+		int ret = take(sdev, reply);
+
+		if (ret == 1)
+			box->late = false;
+		if (ret == -EPROTO) {
+			box->broken = true;
+			drm_warn(&sdev->drm, "the firmware has answered what nobody has asked: it is left alone\n");
+		}
+		if (ret)
+			return ret == 1 ? 0 : ret;
+		if (late && !box->late) {
+			box->late = true;
+			drm_warn(&sdev->drm, "the firmware does not answer request %#x\n", box->ring.opcode);
+		}
+		if (late)
+			return -ETIMEDOUT;
+		wait_for_completion_timeout(&box->answered, msecs_to_jiffies(RECHECK_MS));
+	}
+}
+
+static unsigned long deadline(void)
+{
+	return jiffies + msecs_to_jiffies(mailbox_timeout_ms) + 1;
+}
+
+/* A reply that was given up comes first: it would be taken for the next one, and so would its bytes. */
+static int settle(struct sidra_device *sdev)
+{
+	struct sidra_mailbox *box = &sdev->mailbox;
+	struct sidra_mailbox_msg owed;
+
+	lockdep_assert_held(&box->lock);
+	if (box->broken)
+		return -EPROTO;
+	return box->ring.owed ? wait_for_reply(sdev, &owed, deadline()) : 0;
+}
+
+static int call(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
+{
+	u16 op = msg->opcode;
+	int ret = settle(sdev) ?: send(sdev, msg) ?: wait_for_reply(sdev, msg, deadline());
+
+	trace_sidra_mailbox(sdev->ordinal, op, ret, ret ? 0 : msg->status);
+	return ret;
+}
+
+int sidra_mailbox_call(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
+{
+	guard(mutex)(&sdev->mailbox.lock);
+	return call(sdev, msg);
+}
+
+int sidra_mailbox_fetch(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, void *to, u32 size)
+{
+	struct sidra_mailbox *box = &sdev->mailbox;
+	int ret;
+
+	guard(mutex)(&box->lock);
+	if (WARN_ON_ONCE(!box->memory || size > sizeof(box->memory->payload)))
+		return -EINVAL;
+	ret = settle(sdev);
+	if (ret)
+		return ret;
+	memset(box->memory->payload, 0, size);	/* what it does not store is nobody's */
+	msg->length = size;
+	msg->payload = box->bus + offsetof(struct sidra_mailbox_memory, payload);
+	ret = call(sdev, msg);
+	if (ret || msg->status != SIDRA_MAILBOX_OK)
+		return ret;
+	if (msg->inline_data[0] > size)
+		return -EPROTO;
+	memcpy(to, box->memory->payload, msg->inline_data[0]);
+	return 0;
+}
+
+int sidra_mailbox_look(struct sidra_device *sdev, struct sidra_mailbox_health *health)
+{
+	guard(spinlock_irqsave)(&sdev->mailbox.gate);
+	if (!sdev->mailbox.open)
+		return -ENODEV;
+	health->stage = sidra_read32(sdev, SIDRA_REG_STATUS) & SIDRA_STATUS_STAGE_MASK;
+	health->reason = sidra_read32(sdev, SIDRA_REG_BOOT_REASON);
+	health->panic = sidra_read32(sdev, SIDRA_REG_PANIC);
+	return health->reason == ~0u ? -ENODEV : 0;
+}
