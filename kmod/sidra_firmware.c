@@ -5,8 +5,8 @@
 
 #include "sidra_drv.h"
 #include "sidra_firmware.h"
+#include "sidra_update.h"
 
-#define MAILBOX_VERSION		(1u << 16)	/* that docs/firmware.md describes: major << 16 | minor */
 #define PATIENCE_MS		10000		/* from a start to the runtime; it takes some ten */
 #define LOOK_MS			10
 #define DUMP_MAX		SIDRA_MAILBOX_PAYLOAD
@@ -26,7 +26,7 @@ void sidra_firmware_look(struct sidra_device *sdev)
 static int refused(struct sidra_device *sdev, u32 mailbox)
 {
 	drm_warn(&sdev->drm, "the firmware speaks mailbox %u.%u, this driver %u.%u: it is left alone\n", mailbox >> 16,
-		 mailbox & 0xffff, MAILBOX_VERSION >> 16, MAILBOX_VERSION & 0xffff);
+		 mailbox & 0xffff, SIDRA_MAILBOX_VERSION >> 16, SIDRA_MAILBOX_VERSION & 0xffff);
 	return -EPROTO;
 }
 
@@ -37,7 +37,7 @@ static int say_hello(struct sidra_device *sdev)
 	struct sidra_mailbox_msg msg = {
 		.opcode = SIDRA_MAILBOX_HELLO,
 		.length = sizeof(msg.inline_data[0]),
-		.inline_data = { MAILBOX_VERSION },
+		.inline_data = { SIDRA_MAILBOX_VERSION },
 	};
 	int ret = sidra_mailbox_call(sdev, &msg);
 	u32 mailbox, version, slot;
@@ -47,16 +47,17 @@ static int say_hello(struct sidra_device *sdev)
 	mailbox = lower_32_bits(msg.inline_data[0]);
 	version = lower_32_bits(msg.inline_data[1]);
 	slot = lower_32_bits(msg.inline_data[2]);
-	if (msg.status == SIDRA_MAILBOX_UNSUPPORTED || mailbox >> 16 != MAILBOX_VERSION >> 16)
+	if (msg.status == SIDRA_MAILBOX_UNSUPPORTED || mailbox >> 16 != SIDRA_MAILBOX_VERSION >> 16)
 		return refused(sdev, mailbox);
 	if (msg.status != SIDRA_MAILBOX_OK || msg.length < sizeof(msg.inline_data) || !version) {
 		drm_warn(&sdev->drm, "the firmware does not say who it is (status %u): it is left alone\n", msg.status);
 		return -EPROTO;
 	}
+	firmware->security_version = upper_32_bits(msg.inline_data[1]);
 	WRITE_ONCE(firmware->version, version);
 	if (firmware->told != version)
 		drm_info(&sdev->drm, "firmware %u.%u.%u, security version %u, slot %u%s\n",
-			 SIDRA_FIRMWARE_VERSION(version), upper_32_bits(msg.inline_data[1]), slot,
+			 SIDRA_FIRMWARE_VERSION(version), firmware->security_version, slot,
 			 upper_32_bits(msg.inline_data[2]) ? ", on trial" : "");
 	firmware->told = version;
 	return 0;
@@ -145,6 +146,10 @@ static void look(struct work_struct *work)
 		WRITE_ONCE(firmware->version, 0);	/* one that has said hello while it was told that this is over */
 	if (!ret && firmware->panicked)
 		fetch_dump(sdev);
+	if (!ret && !firmware->offered) {
+		firmware->offered = true;
+		sidra_update(sdev, false);
+	}
 	if (ret != -EAGAIN && ret != -ECONNRESET && ret != -ETIMEDOUT)
 		return;
 	if (time_after(jiffies, READ_ONCE(firmware->patience))) {
@@ -159,6 +164,7 @@ static void look(struct work_struct *work)
 void sidra_firmware_init(struct sidra_device *sdev)
 {
 	sidra_mailbox_init(sdev);
+	mutex_init(&sdev->firmware.update_lock);
 	INIT_DELAYED_WORK(&sdev->firmware.work, look);
 }
 

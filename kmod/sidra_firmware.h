@@ -3,6 +3,7 @@
 #ifndef __SIDRA_FIRMWARE_H__
 #define __SIDRA_FIRMWARE_H__
 
+#include <linux/mutex.h>
 #include <linux/types.h>
 #include <linux/workqueue_types.h>
 
@@ -13,18 +14,24 @@ struct sidra_device;
  * @work: looks for it, and speaks with it
  * @patience: jiffies until which it should have come
  * @version: major << 24 | minor << 16 | patch, of the one that runs; 0: none was met
+ * @security_version: of the same
  * @told: @version that the log has
  * @happened: an interrupt said that it panicked, or was started anew
  * @panicked: with @panic_code (0: not known), and nobody has its dump yet
+ * @offered: the image on the disk was offered to it, once
+ * @update_lock: one update at a time
  */
 struct sidra_firmware {
 	struct delayed_work work;
 	unsigned long patience;
 	u32 version;
+	u32 security_version;
 	u32 told;
 	bool happened;
 	bool panicked;
 	u32 panic_code;
+	bool offered;
+	struct mutex update_lock;
 };
 
 void sidra_firmware_init(struct sidra_device *sdev);

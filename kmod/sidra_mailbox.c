@@ -191,20 +191,42 @@ int sidra_mailbox_call(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
 	return call(sdev, msg);
 }
 
+/* Makes the payload the caller's, under the lock: no earlier request has any part in it. */
+static int take_payload(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, u32 size)
+{
+	struct sidra_mailbox *box = &sdev->mailbox;
+
+	if (!box->memory)
+		return -ENODEV;
+	if (WARN_ON_ONCE(size > sizeof(box->memory->payload)))
+		return -EINVAL;
+	msg->length = size;
+	msg->payload = box->bus + offsetof(struct sidra_mailbox_memory, payload);
+	return settle(sdev);
+}
+
+int sidra_mailbox_send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, const void *from, u32 size)
+{
+	int ret;
+
+	guard(mutex)(&sdev->mailbox.lock);
+	ret = take_payload(sdev, msg, size);
+	if (ret)
+		return ret;
+	memcpy(sdev->mailbox.memory->payload, from, size);
+	return call(sdev, msg);
+}
+
 int sidra_mailbox_fetch(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, void *to, u32 size)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
 	int ret;
 
 	guard(mutex)(&box->lock);
-	if (WARN_ON_ONCE(!box->memory || size > sizeof(box->memory->payload)))
-		return -EINVAL;
-	ret = settle(sdev);
+	ret = take_payload(sdev, msg, size);
 	if (ret)
 		return ret;
 	memset(box->memory->payload, 0, size);	/* what it does not store is nobody's */
-	msg->length = size;
-	msg->payload = box->bus + offsetof(struct sidra_mailbox_memory, payload);
 	ret = call(sdev, msg);
 	if (ret || msg->status != SIDRA_MAILBOX_OK)
 		return ret;

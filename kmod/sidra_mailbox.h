@@ -11,6 +11,7 @@
 
 struct sidra_device;
 
+#define SIDRA_MAILBOX_VERSION	(1u << 16)	/* that docs/firmware.md describes: major << 16 | minor */
 #define SIDRA_MAILBOX_PAYLOAD	4096u
 
 /* What the firmware can reach. */
@@ -72,6 +73,9 @@ int sidra_mailbox_connect(struct sidra_device *sdev);
 int sidra_mailbox_call(struct sidra_device *sdev, struct sidra_mailbox_msg *msg);
 /* The same, for one whose reply has bytes in memory: as many as its first word says, which are at most @size. */
 int sidra_mailbox_fetch(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, void *to, u32 size);
+
+/* And for one that takes bytes, at most SIDRA_MAILBOX_PAYLOAD. */
+int sidra_mailbox_send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, const void *from, u32 size);
 
 /* 0 or -ENODEV. */
 int sidra_mailbox_look(struct sidra_device *sdev, struct sidra_mailbox_health *health);

@@ -3,6 +3,7 @@
 #include "sidra_compat.h"
 #include "sidra_drv.h"
 #include "sidra_sysfs.h"
+#include "sidra_update.h"
 
 static struct sidra_device *from_node(struct device *node)
 {
@@ -30,6 +31,20 @@ static ssize_t firmware_version_show(struct device *node, struct device_attribut
 	return version ? sysfs_emit(text, "%u.%u.%u\n", SIDRA_FIRMWARE_VERSION(version)) : sysfs_emit(text, "none\n");
 }
 static DEVICE_ATTR_RO(firmware_version);
+
+/* "1": sends the image that request_firmware() finds. */
+static ssize_t firmware_update_store(struct device *node, struct device_attribute *attr, const char *text, size_t count)
+{
+	struct sidra_device *sdev = from_node(node);
+	bool wanted;
+	int ret;
+
+	ret = kstrtobool(text, &wanted);
+	if (ret)
+		return ret;
+	return wanted ? sidra_update(sdev, true) ?: count : count;
+}
+static DEVICE_ATTR_WO(firmware_update);
 
 static ssize_t generation_show(struct device *node, struct device_attribute *attr, char *text)
 {
@@ -74,6 +89,7 @@ static struct attribute *attrs[] = {
 	&dev_attr_uuid.attr,
 	&dev_attr_hw_version.attr,
 	&dev_attr_firmware_version.attr,
+	&dev_attr_firmware_update.attr,
 	&dev_attr_generation.attr,
 	NULL
 };

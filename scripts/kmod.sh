@@ -26,7 +26,7 @@ fi
 if [[ ${1:-} == --compile ]]; then # variables of make
     set -e
     # kbuild writes beside its sources, and the tree is not to be written to: it gets a folder of links.
-    cp -sf --parents /src/kmod/Kbuild /src/kmod/*.[ch] /src/uapi/*.h /build
+    cp -sf --parents /src/kmod/Kbuild /src/kmod/*.[ch] /src/uapi/*.h /src/firmware/image/*.[ch] /build
     find /build -xtype l -delete # what is gone from the tree
     exec make -s -k -C /lib/modules/*/build M=/build/src/kmod W=1 KCFLAGS=-Werror -j "$JOBS" "${@:2}" modules
 fi
@@ -155,7 +155,7 @@ checkpatch() {
 }
 
 sparse=(C=1 CF=-Wsparse-error)
-sources=$(sha256sum kmod/Kbuild kmod/*.[ch] uapi/*.h scripts/kmod.sh)
+sources=$(sha256sum kmod/Kbuild kmod/*.[ch] uapi/*.h firmware/image/*.[ch] scripts/kmod.sh)
 mkdir -p "$results"
 rm -f "$results"/*.{xml,log}
 set -m # process groups of their own, to be ended as a whole

@@ -41,7 +41,7 @@ extern "C" {
 #define SIDRA_IMAGE_KEY_SIZE		32u
 #define SIDRA_IMAGE_SIGNATURE_SIZE	64u
 
-/* Each way to fail. Names and order may grow; the values are no interface. */
+/* Each way to fail. The values go through the mailbox (FW_COMMIT): new ones come behind the last one, whatever their family. */
 enum sidra_image_result {
 	SIDRA_IMAGE_OK = 0,
 

@@ -21,7 +21,7 @@ modules() { # folder in the tree, which kernel: nothing, or -debug
     local tree=/build/tree$2 results=/build/${1##*/}$2 headers=(/usr/lib/modules/*/build)
     [[ -z $2 ]] || headers=(/mnt/build) # the debug kernel's, see build.sh
     mkdir -p "$tree" "$results"
-    cp -rsf --parents "$PWD/$1" "$PWD/uapi" "$tree"
+    cp -rsf --parents "$PWD/$1" "$PWD/uapi" "$PWD/firmware/image" "$tree"
     find "$tree" -xtype l -delete # what is gone from the tree
     make --no-print-directory -C "${headers[0]}" M="$tree$PWD/$1" -j "$JOBS" modules
     find "$tree$PWD/$1" -name '*.ko' -exec cp -pu -t "$results" {} +

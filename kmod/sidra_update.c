@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/firmware.h>
+#include <linux/module.h>
+
+#include "image/image.h"
+
+#include "sidra_drv.h"
+#include "sidra_update.h"
+
+#define IMAGE_NAME	"sidra/y1-runtime.fw"
+MODULE_FIRMWARE(IMAGE_NAME);
+
+/* major << 24 | minor << 16 | patch, as firmware has it. */
+#define DRIVER_VERSION	(SIDRA_DRIVER_VERSION >> 16 << 24 | (SIDRA_DRIVER_VERSION & 0xffff) << 16)
+#define SLOT_RECOVERY	2u
+#define SLOT_NONE	(~0u)
+
+/* What the firmware says of itself and its slots. */
+struct slots {
+	u32 running, trial;	/* slots */
+	u32 version, security_version, lowest;
+};
+
+static int error_of(enum sidra_image_family family)
+{
+	switch (family) {
+	case SIDRA_IMAGE_FAMILY_NONE:
+		return 0;
+	case SIDRA_IMAGE_FAMILY_TRANSFER:
+		return -EIO;
+	case SIDRA_IMAGE_FAMILY_CORRUPT:
+		return -EBADMSG;
+	case SIDRA_IMAGE_FAMILY_AUTHENTICITY:
+		return -EKEYREJECTED;
+	case SIDRA_IMAGE_FAMILY_ROLLBACK:
+		return -EKEYREVOKED;
+	case SIDRA_IMAGE_FAMILY_UNFIT:
+		return -EINVAL;
+	case SIDRA_IMAGE_FAMILY_UNKNOWN:
+		break;
+	}
+	return -EREMOTEIO;
+}
+
+/* One line: who refuses it, and why. @versions: of both sides, where these are the reason. */
+static int refuse(struct sidra_device *sdev, const char *who, enum sidra_image_result result, const char *versions)
+{
+	enum sidra_image_family family = sidra_image_family_of(result);
+
+	drm_err(&sdev->drm, "%s: refused by %s: %s: %s%s\n", IMAGE_NAME, who, sidra_image_family_text(family),
+		sidra_image_text(result), versions);
+	return error_of(family);
+}
+
+/* Both versions, where they are why. */
+static void put_versions(char *text, size_t size, const struct sidra_fw_header *header, const struct slots *slots,
+			 enum sidra_image_result result)
+{
+	u32 mailbox = header->api[SIDRA_FW_API_MAILBOX];
+
+	*text = '\0';
+	if (result == SIDRA_IMAGE_CHIP)
+		snprintf(text, size, " (it is for chip %#x, this is %#x)", header->chip_id, SIDRA_PCI_DEVICE_ID);
+	else if (result == SIDRA_IMAGE_API)
+		snprintf(text, size, " (it speaks mailbox %u.%u, this driver %u.%u)", mailbox >> 16, mailbox & 0xffff,
+			 SIDRA_MAILBOX_VERSION >> 16, SIDRA_MAILBOX_VERSION & 0xffff);
+	else if (result == SIDRA_IMAGE_DRIVER)
+		snprintf(text, size, " (%u.%u.%u at least, this is %u.%u.%u)",
+			 SIDRA_FIRMWARE_VERSION(header->min_driver), SIDRA_FIRMWARE_VERSION(DRIVER_VERSION));
+	else if (result == SIDRA_IMAGE_ROLLBACK)
+		snprintf(text, size, " (it is %u, and the chip runs %u and higher)", header->security_version,
+			 slots->lowest);
+}
+
+/* What can be said without its key: the chip looks at the rest. */
+static int check(struct sidra_device *sdev, const struct firmware *file, const struct slots *slots,
+		 struct sidra_image *image)
+{
+	const struct sidra_image_policy policy = {
+		.ram_end = 1ull << 32,	/* the chip knows where its RAM is */
+		.chip_id = SIDRA_PCI_DEVICE_ID,
+		.type = SIDRA_FW_RUNTIME,
+		.api_major = { [SIDRA_FW_API_MAILBOX] = SIDRA_MAILBOX_VERSION >> 16 },
+		.driver_version = DRIVER_VERSION,
+		.min_security_version = slots->lowest,
+	};
+	enum sidra_image_result result = sidra_image_check_header(file->data, file->size, image);
+	char versions[80];
+
+	if (result == SIDRA_IMAGE_OK)
+		result = sidra_image_check_fit(image, &policy);
+	if (result == SIDRA_IMAGE_OK)
+		result = sidra_image_check_rollback(image, &policy);
+	if (result == SIDRA_IMAGE_OK)
+		return 0;
+	put_versions(versions, sizeof(versions), &image->header, slots, result);
+	return refuse(sdev, "the driver", result, versions);
+}
+
+static int status_of(struct sidra_device *sdev, const struct sidra_mailbox_msg *msg, int ret, const char *what)
+{
+	if (!ret && msg->status == SIDRA_MAILBOX_OK)
+		return 0;
+	drm_err(&sdev->drm, "%s: not stored: %s failed (error %d, status %u)\n", IMAGE_NAME, what, ret,
+		ret ? 0 : msg->status);
+	return ret ?: -EIO;
+}
+
+static int ask_slots(struct sidra_device *sdev, struct slots *slots)
+{
+	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_FW_INFO };
+	int ret = sidra_mailbox_call(sdev, &msg);
+
+	ret = status_of(sdev, &msg, ret, "FW_INFO");
+	slots->trial = upper_32_bits(msg.inline_data[0]);
+	slots->running = lower_32_bits(msg.inline_data[1]);
+	slots->version = lower_32_bits(msg.inline_data[2]);
+	slots->lowest = upper_32_bits(msg.inline_data[2]);
+	slots->security_version = sdev->firmware.security_version;
+	return ret;
+}
+
+/* In pieces; the slot has no image from the first one on, until the chip has verified the whole. */
+static int send(struct sidra_device *sdev, const struct firmware *file, u32 *slot)
+{
+	struct sidra_mailbox_msg begin = {
+		.opcode = SIDRA_MAILBOX_FW_BEGIN,
+		.length = sizeof(begin.inline_data[0]),
+		.inline_data = { file->size },
+	};
+	size_t offset, piece;
+	int ret;
+
+	ret = sidra_mailbox_call(sdev, &begin);
+	if (!ret && begin.status == SIDRA_MAILBOX_BAD_ARGUMENT) {
+		drm_err(&sdev->drm, "%s: not stored: %zu bytes do not fit in a slot of the chip\n", IMAGE_NAME, file->size);
+		return -EFBIG;
+	}
+	ret = status_of(sdev, &begin, ret, "FW_BEGIN");
+	if (ret)
+		return ret;
+	*slot = lower_32_bits(begin.inline_data[0]);
+	piece = min_t(u64, begin.inline_data[1], SIDRA_MAILBOX_PAYLOAD);
+	if (!piece)
+		return status_of(sdev, &begin, -EPROTO, "FW_BEGIN");
+	for (offset = 0; offset < file->size; offset += piece) {
+		struct sidra_mailbox_msg data = { .opcode = SIDRA_MAILBOX_FW_DATA, .inline_data = { offset } };
+
+		piece = min(piece, file->size - offset);
+		ret = status_of(sdev, &data, sidra_mailbox_send(sdev, &data, file->data + offset, piece), "FW_DATA");
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int commit(struct sidra_device *sdev)
+{
+	struct sidra_mailbox_msg msg = {
+		.opcode = SIDRA_MAILBOX_FW_COMMIT,
+		.length = sizeof(msg.inline_data[0]),
+		.inline_data = { 1 },	/* to be tried */
+	};
+	int ret = sidra_mailbox_call(sdev, &msg);
+
+	if (!ret && msg.status == SIDRA_MAILBOX_BAD_ARGUMENT && msg.inline_data[0])
+		return refuse(sdev, "the chip", (u32)msg.inline_data[0], "");
+	return status_of(sdev, &msg, ret, "FW_COMMIT");
+}
+
+static int update(struct sidra_device *sdev, const struct firmware *file, bool asked)
+{
+	struct sidra_image image;
+	struct slots slots;
+	u32 slot;
+	int ret;
+
+	ret = ask_slots(sdev, &slots) ?: check(sdev, file, &slots, &image);
+	if (ret)
+		return ret;
+	/* What recovery is there for is the other slots. */
+	if (slots.running != SLOT_RECOVERY && image.header.version == slots.version &&
+	    image.header.security_version == slots.security_version) {
+		if (asked)
+			drm_info(&sdev->drm, "%s: firmware %u.%u.%u runs already\n", IMAGE_NAME,
+				 SIDRA_FIRMWARE_VERSION(slots.version));
+		return 0;
+	}
+	if (!asked && slots.trial != SLOT_NONE)
+		return 0;
+	drm_info(&sdev->drm, "%s: firmware %u.%u.%u, %zu bytes; %u.%u.%u runs\n", IMAGE_NAME,
+		 SIDRA_FIRMWARE_VERSION(image.header.version), file->size, SIDRA_FIRMWARE_VERSION(slots.version));
+	ret = send(sdev, file, &slot) ?: commit(sdev);
+	if (!ret)
+		drm_info(&sdev->drm, "%s: stored and verified in slot %u: the next reset of the device tries it\n",
+			 IMAGE_NAME, slot);
+	return ret;
+}
+
+int sidra_update(struct sidra_device *sdev, bool asked)
+{
+	const struct firmware *file;
+	int ret;
+
+	guard(mutex)(&sdev->firmware.update_lock);
+	if (!READ_ONCE(sdev->firmware.version)) {
+		drm_err(&sdev->drm, "%s: not stored: there is no firmware that could take it\n", IMAGE_NAME);
+		return -EAGAIN;
+	}
+	ret = firmware_request_nowarn(&file, IMAGE_NAME, &sdev->pdev->dev);
+	if (ret) {
+		if (asked)
+			drm_err(&sdev->drm, "%s: cannot be read (error %d)\n", IMAGE_NAME, ret);
+		return ret;
+	}
+	ret = update(sdev, file, asked);
+	release_firmware(file);
+	return ret;
+}
