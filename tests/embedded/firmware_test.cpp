@@ -1,11 +1,60 @@
 // SPDX-License-Identifier: MIT
-// Firmware of the chip in this process: it boots behind what is opened, and nothing waits for it.
+// Firmware of the chip in this process: it boots behind what is opened, and nothing waits for it. What it leaves when
+// it panics becomes a file.
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
 #include "driver.h"
+#include "dump_files.h"
 #include "fixture.h"
 #include "session.h"
+#include "sidra_boot.h"
 
 namespace sidra::test {
 namespace {
+
+class Firmware : public testing::Test {
+   protected:
+    void SetUp() override {
+        char name[] = "/tmp/sidra-dumps-XXXXXX";
+        ASSERT_NE(mkdtemp(name), nullptr);
+        folder = name;
+        for (const char* variable : {"XDG_STATE_HOME", "SIDRA_QUIET"}) unsetenv(variable);
+        setenv("HOME", folder.c_str(), 1);
+        setenv("SIDRA_DUMP_DIR", (folder + "/a/b").c_str(), 1);
+    }
+    void TearDown() override {
+        std::filesystem::remove_all(folder);
+        if (home.empty()) unsetenv("HOME");
+        else setenv("HOME", home.c_str(), 1);
+        unsetenv("SIDRA_DUMP_DIR");
+        unsetenv("SIDRA_QUIET");
+    }
+    // All that are in there, at any depth.
+    std::vector<std::string> files() const {
+        std::vector<std::string> found;
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+            if (entry.is_regular_file()) found.push_back(entry.path());
+        return found;
+    }
+    // Writes one, as the environment is now; what stderr got.
+    static std::string write(const std::string& text) {
+        testing::internal::CaptureStderr();
+        embedded::DumpFiles().write({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+        return testing::internal::GetCapturedStderr();
+    }
+    static std::string content(const std::string& path) {
+        std::ifstream file(path, std::ios::binary);
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+
+    std::string folder;
+    const std::string home = std::getenv("HOME") != nullptr ? std::getenv("HOME") : "";
+};
 
 bool answers(Client& client) {
     for (const uint64_t end = in_ms(kPatienceMs); client.query().firmware_version == 0; sleep_ms(1))
@@ -13,14 +62,14 @@ bool answers(Client& client) {
     return true;
 }
 
-TEST(Firmware, BootsBehindAnOpenChip) {
+TEST_F(Firmware, BootsBehindAnOpenChip) {
     Bench s;
     EXPECT_EQ(s.client.query().features & SIDRA_FEATURE_FIRMWARE, SIDRA_FEATURE_FIRMWARE);
     ASSERT_TRUE(answers(s.client));
     EXPECT_EQ(s.client.query().firmware_version, 1u) << "0.1";
 }
 
-TEST(Firmware, IsMetAgainAfterAResetAndAPanic) {
+TEST_F(Firmware, IsMetAgainAfterAResetAndAPanic) {
     Bench s;
     ASSERT_TRUE(answers(s.client));
     sidra_ioctl_device_reset request{0};
@@ -31,6 +80,83 @@ TEST(Firmware, IsMetAgainAfterAResetAndAPanic) {
         sleep_ms(1);
     EXPECT_EQ(s.client.query().firmware_version, 0u) << "dead";
     EXPECT_TRUE(answers(s.client)) << "its watchdog has started it anew";
+}
+
+TEST_F(Firmware, LeavesADump) {
+    testing::internal::CaptureStderr();
+    {
+        Bench s;
+        ASSERT_TRUE(answers(s.client));
+        ASSERT_EQ(s.client.knob("firmware-panic", 1), 0);
+        for (const uint64_t end = in_ms(kPatienceMs); files().empty() && now_ns() < end;) sleep_ms(1);
+        ASSERT_TRUE(answers(s.client));
+        // A start later it is nobody's any more.
+        sidra_ioctl_device_reset request{0};
+        ASSERT_EQ(s.client->ioctl(SIDRA_IOCTL_DEVICE_RESET, &request), 0);
+        ASSERT_TRUE(answers(s.client));
+    }
+    const std::string said = testing::internal::GetCapturedStderr();
+    ASSERT_EQ(files().size(), 1u);
+    const std::string path = files()[0], dump = content(path);
+    EXPECT_TRUE(path.starts_with(folder + "/a/b/firmware-")) << path;
+    EXPECT_TRUE(said.starts_with("sidra: the firmware of the embedded chip panicked")) << said;
+    EXPECT_NE(said.find(path), std::string::npos) << said;
+    sidra_boot_dump trap{};
+    ASSERT_EQ(dump.size(), sizeof trap);
+    std::memcpy(&trap, dump.data(), sizeof trap);
+    EXPECT_EQ(trap.magic, SIDRA_BOOT_DUMP_MAGIC);
+    EXPECT_EQ(trap.code, SIDRA_PANIC_TRAP | 1u);
+    EXPECT_EQ(trap.pc, 0xfffffffcu) << "where the knob lets it go on";
+}
+
+TEST_F(Firmware, DumpsAreOfTheirOwnerAlone) {
+    for (int i = 0; i < 3; i++) write("dump");
+    ASSERT_EQ(files().size(), 3u) << "none over another";
+    for (const std::string& path : files()) {
+        EXPECT_EQ(content(path), "dump");
+        struct stat info {};
+        ASSERT_EQ(stat(path.c_str(), &info), 0);
+        EXPECT_EQ(info.st_mode & 0777, 0600u);
+        ASSERT_EQ(stat((folder + "/a").c_str(), &info), 0);
+        EXPECT_EQ(info.st_mode & 0777, 0700u);
+    }
+}
+
+TEST_F(Firmware, WhereDumpsGo) {
+    const auto expect_in = [&](const std::string& where) {
+        const std::string said = write("dump");
+        ASSERT_EQ(files().size(), 1u);
+        EXPECT_TRUE(files()[0].starts_with(folder + where + "/firmware-")) << files()[0];
+        EXPECT_NE(said.find(files()[0]), std::string::npos) << said;
+        std::filesystem::remove(files()[0]);
+    };
+    expect_in("/a/b");
+    setenv("SIDRA_DUMP_DIR", "", 1);
+    expect_in("/.local/state/sidra");
+    setenv("XDG_STATE_HOME", "not/absolute", 1);
+    expect_in("/.local/state/sidra");
+    setenv("XDG_STATE_HOME", (folder + "/xdg").c_str(), 1);
+    expect_in("/xdg/sidra");
+    unsetenv("XDG_STATE_HOME");
+    unsetenv("HOME");
+    EXPECT_NE(write("dump").find("neither SIDRA_DUMP_DIR nor XDG_STATE_HOME nor HOME"), std::string::npos);
+    EXPECT_TRUE(files().empty());
+}
+
+TEST_F(Firmware, DumpsThatCannotBeWritten) {
+    std::ofstream(folder + "/file") << "in the way";
+    for (const std::string& where : {folder + "/file", folder + "/file/below", std::string("/proc/none")}) {
+        setenv("SIDRA_DUMP_DIR", where.c_str(), 1);
+        const std::string said = write("dump");
+        EXPECT_NE(said.find("cannot be written: " + where), std::string::npos) << said;
+        EXPECT_NE(said.find("SIDRA_DUMP_DIR names another folder"), std::string::npos) << said;
+    }
+    EXPECT_EQ(files().size(), 1u);
+    setenv("SIDRA_QUIET", "1", 1);
+    EXPECT_EQ(write("dump"), "");
+    setenv("SIDRA_DUMP_DIR", folder.c_str(), 1);
+    EXPECT_EQ(write("dump"), "");
+    EXPECT_EQ(files().size(), 2u) << "quiet, and written";
 }
 
 }  // namespace

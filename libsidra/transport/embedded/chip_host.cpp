@@ -84,7 +84,13 @@ bool ChipHost::run() {
     return worked;
 }
 
+void ChipHost::set_housekeeping(std::function<void()> housekeeping) {
+    const std::lock_guard guard(housekeeping_lock_);
+    housekeeping_ = std::move(housekeeping);
+}
+
 uint64_t ChipHost::idle() {
+    if (const std::unique_lock guard(housekeeping_lock_, std::try_to_lock); guard && housekeeping_) housekeeping_();
     uint64_t most = kRecheckNs;
     if (interrupts_.eventfds_armed()) {
         interrupts_.recheck_all();

@@ -5,7 +5,9 @@
 #define SIDRA_EMBEDDED_CHIP_HOST_H
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "executor.h"
@@ -35,6 +37,10 @@ class ChipHost final : private Runnable {
         return help([](void*) { return true; }, nullptr);
     }
 
+    // Called now and then, by the executor's thread, which has nothing else to do then; it must not wait for the chip.
+    // What was set before is not called any more on return.
+    void set_housekeeping(std::function<void()> housekeeping);
+
     Executor& executor() { return executor_; }
     Interrupts& interrupts() { return interrupts_; }
     sidra_chip* chip() const { return chip_; }
@@ -47,6 +53,8 @@ class ChipHost final : private Runnable {
 
     sidra_chip* chip_ = nullptr;
     Interrupts interrupts_;
+    std::mutex housekeeping_lock_;
+    std::function<void()> housekeeping_;
     Executor executor_;
 };
 

@@ -77,6 +77,7 @@ int Driver::bring_up(Detail& detail) {
         return fail(detail, -ENODEV, "the chip is not ready (status {:#x})", status);
     uint64_t l3_size = 0;
     l3_ = sidra_chip_l3(host_.chip(), &l3_size);
+    host_.set_housekeeping([this] { look_after_firmware(); });
     // The firmware boots behind this.
     if (!host_.executor().start()) return fail(detail, -EAGAIN, "the system gives no thread to run the chip");
     for (const Range& range : unzeroed_) local_.reserve(range.offset, range.size);
@@ -85,7 +86,20 @@ int Driver::bring_up(Detail& detail) {
     return weights_.load(detail);
 }
 
+// On the executor's thread, for which others wait with the lock held.
+void Driver::look_after_firmware() noexcept {
+    std::vector<uint8_t> dump;
+    try {
+        const std::unique_lock guard(lock_, std::try_to_lock);
+        if (guard) dump = mailbox_.take_crash_dump();
+    } catch (const std::bad_alloc&) {
+        return;
+    }
+    if (!dump.empty()) dump_files_.write(dump);
+}
+
 Driver::~Driver() {
+    host_.set_housekeeping({});
     std::lock_guard guard(lock_);
     sidra_chip_reset(host_.chip());  // the tables below go
 }

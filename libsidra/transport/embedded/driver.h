@@ -15,6 +15,7 @@
 #include "chip_host.h"
 #include "context.h"
 #include "detail.h"
+#include "dump_files.h"
 #include "host_memory.h"
 #include "mailbox.h"
 #include "range_allocator.h"
@@ -104,6 +105,7 @@ class Driver final : private CellPort, private NvmStore {
         return reinterpret_cast<sidra_hw_context*>(context_table_.data())[slot];
     }
     void zero_local();
+    void look_after_firmware() noexcept;
     uint64_t unzeroed_bytes() const;
 
     int read_headers(uint32_t first, std::span<sidra_hw_xbar> headers) override;
@@ -122,6 +124,7 @@ class Driver final : private CellPort, private NvmStore {
     const ChipInfo info_;
     Admin admin_;
     Mailbox mailbox_;
+    const DumpFiles dump_files_;
     HostMemory context_table_;
     StatePages state_pages_;
     WeightsStore weights_;

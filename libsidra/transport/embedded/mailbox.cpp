@@ -5,33 +5,60 @@
 
 namespace sidra::embedded {
 
-void Mailbox::say_hello() {
-    sidra_mailbox_msg hello{};
-    hello.opcode = SIDRA_MAILBOX_HELLO;
-    hello.length = sizeof hello.inline_data[0];
-    hello.cookie = ++hello_;
-    hello.inline_data[0] = uint64_t{1} << 16;  // version 1.0 of what docs/firmware.md says
-    std::memcpy(rings_.data(), &hello, sizeof hello);
-    host_.write_register(SIDRA_REG_MAILBOX_REQUEST, rings_.bus(), 8);
-    host_.write_register(SIDRA_REG_MAILBOX_REPLY, rings_.bus() + SIDRA_PAGE_SIZE, 8);
+void Mailbox::ask(Request request, uint16_t opcode, uint32_t length, uint64_t payload, uint64_t word) {
+    sidra_mailbox_msg msg{};
+    msg.opcode = opcode;
+    msg.length = length;
+    msg.sequence = request;
+    msg.cookie = cookie_ + request;
+    msg.payload = payload;
+    msg.inline_data[0] = word;
+    std::memcpy(memory_.data() + request * sizeof msg, &msg, sizeof msg);
+    host_.write_register(SIDRA_REG_MAILBOX_DOORBELL, request + 1, 4);
+}
+
+bool Mailbox::answer(Request request, uint16_t opcode, sidra_mailbox_msg* reply) {
+    const uint32_t replies = reg(SIDRA_REG_MAILBOX_REPLY_INDEX);
+    if (replies <= request || replies > kEntries) return false;
+    std::memcpy(reply, memory_.data() + SIDRA_PAGE_SIZE + request * sizeof *reply, sizeof *reply);
+    return reply->opcode == (opcode | SIDRA_MAILBOX_REPLY) && reply->cookie == cookie_ + request;
+}
+
+// Whether it runs, and was told where the rings are; then HELLO is the first request.
+bool Mailbox::met() {
+    if (!(reg(SIDRA_REG_STATUS) & SIDRA_STATUS_FIRMWARE_ALIVE)) return false;
+    if (reg(SIDRA_REG_MAILBOX_ENTRIES) == kEntries) return true;  // cleared when the firmware starts
+    cookie_ += kEntries;
+    dump_asked_ = dump_taken_ = false;
+    host_.write_register(SIDRA_REG_MAILBOX_REQUEST, memory_.bus(), 8);
+    host_.write_register(SIDRA_REG_MAILBOX_REPLY, memory_.bus() + SIDRA_PAGE_SIZE, 8);
     host_.write_register(SIDRA_REG_MAILBOX_REPLY_READ, 0, 4);
     host_.write_register(SIDRA_REG_MAILBOX_ENTRIES, kEntries, 4);
-    host_.write_register(SIDRA_REG_MAILBOX_DOORBELL, 1, 4);
+    // Version 1.0 of what docs/firmware.md says.
+    ask(kHello, SIDRA_MAILBOX_HELLO, sizeof(sidra_mailbox_msg::inline_data[0]), 0, uint64_t{1} << 16);
+    return true;
 }
 
 uint32_t Mailbox::firmware_version() {
-    const auto reg = [this](uint64_t offset) { return static_cast<uint32_t>(host_.read_register(offset, 4)); };
-    if (!(reg(SIDRA_REG_STATUS) & SIDRA_STATUS_FIRMWARE_ALIVE)) return 0;
-    if (reg(SIDRA_REG_MAILBOX_ENTRIES) != kEntries) {  // cleared when the firmware starts
-        say_hello();
-        return 0;
-    }
-    if (reg(SIDRA_REG_MAILBOX_REPLY_INDEX) != 1) return 0;
     sidra_mailbox_msg reply;
-    std::memcpy(&reply, rings_.data() + SIDRA_PAGE_SIZE, sizeof reply);
-    if (reply.opcode != (SIDRA_MAILBOX_HELLO | SIDRA_MAILBOX_REPLY) || reply.cookie != hello_) return 0;
+    if (!met() || !answer(kHello, SIDRA_MAILBOX_HELLO, &reply)) return 0;
     const auto version = static_cast<uint32_t>(reply.inline_data[1]);  // major << 24 | minor << 16 | patch
     return version >> 24 << 16 | (version >> 16 & 0xff);
+}
+
+std::vector<uint8_t> Mailbox::take_crash_dump() {
+    if (reg(SIDRA_REG_BOOT_REASON) != SIDRA_BOOT_PANIC || !met() || dump_taken_) return {};
+    uint8_t* const dump = memory_.data() + 2 * SIDRA_PAGE_SIZE;
+    if (!dump_asked_) {
+        dump_asked_ = true;
+        ask(kCrashDump, SIDRA_MAILBOX_CRASH_DUMP, SIDRA_PAGE_SIZE, memory_.bus() + 2 * SIDRA_PAGE_SIZE, 0);
+        return {};
+    }
+    sidra_mailbox_msg reply;
+    if (!answer(kCrashDump, SIDRA_MAILBOX_CRASH_DUMP, &reply)) return {};
+    dump_taken_ = true;
+    if (reply.status != SIDRA_MAILBOX_OK || reply.inline_data[0] > SIDRA_PAGE_SIZE) return {};
+    return {dump, dump + reply.inline_data[0]};
 }
 
 }  // namespace sidra::embedded

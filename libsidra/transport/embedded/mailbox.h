@@ -4,6 +4,7 @@
 #define SIDRA_EMBEDDED_MAILBOX_H
 
 #include <cstdint>
+#include <vector>
 
 #include "chip_host.h"
 #include "host_memory.h"
@@ -14,18 +15,29 @@ namespace sidra::embedded {
 class Mailbox {
    public:
     // Throws std::bad_alloc.
-    explicit Mailbox(ChipHost& host) : host_(host), rings_(2 * SIDRA_PAGE_SIZE) {}
+    explicit Mailbox(ChipHost& host) : host_(host), memory_(3 * SIDRA_PAGE_SIZE) {}
 
     // Major << 16 | minor; 0: none has answered yet. Says HELLO to firmware that it has not met.
     uint32_t firmware_version();
 
+    // What firmware left that panicked, as it came: once, when that which was started after it has answered. Asks for
+    // it first. Empty: there is none, or not yet.
+    std::vector<uint8_t> take_crash_dump();
+
    private:
     static constexpr uint32_t kEntries = SIDRA_PAGE_SIZE / sizeof(sidra_mailbox_msg);
-    void say_hello();
+    // Those that each firmware gets at most once, in this order.
+    enum Request : uint32_t { kHello, kCrashDump };
+    uint32_t reg(uint64_t offset) { return static_cast<uint32_t>(host_.read_register(offset, 4)); }
+    bool met();
+    void ask(Request request, uint16_t opcode, uint32_t length, uint64_t payload, uint64_t word);
+    // False: no reply yet, or one that is not to that.
+    bool answer(Request request, uint16_t opcode, sidra_mailbox_msg* reply);
 
     ChipHost& host_;
-    HostMemory rings_;    // a page of requests, a page of replies
-    uint64_t hello_ = 0;  // cookie of the last one
+    HostMemory memory_;                             // a page of requests, a page of replies, a page for a dump
+    uint64_t cookie_ = 0;                           // of the HELLO to the firmware that was met last
+    bool dump_asked_ = false, dump_taken_ = false;  // of the same
 };
 
 }  // namespace sidra::embedded
