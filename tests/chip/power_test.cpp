@@ -153,6 +153,25 @@ TEST_F(Heat, TelemetryShowsWhatFirmwareSeesWhileItRuns) {
     EXPECT_EQ(shown(), kFirmwares);
 }
 
+// Knob, telemetry and queues from threads of their own.
+TEST_F(Heat, ComesAndGoesWhileOthersWork) {
+    boot();
+    bench.set_clock_step(10 * kMs);
+    bench.start_threads(2);
+    for (unsigned round = 0; round < rounds(20); round++) {
+        knob(SIDRA_KNOB_TEMPERATURE_MC, round % 2 ? 20'000 : 200'000);
+        while (throttled() != (round % 2 == 0)) {
+            const uint64_t index = queue.submit(nop());
+            while (queue.timeline() <= index) std::this_thread::yield();
+            const uint64_t ps = queue.report(index).device_ps;
+            ASSERT_TRUE(ps == 4'000 || ps == 8'000 || ps == 16'000 || ps == 40'000) << ps;
+            const sidra_telemetry t = bench.telemetry();
+            if (t.valid & SIDRA_TELEMETRY_HAS_THERMAL) ASSERT_GE(t.temperature_mc, 20'000);
+        }
+    }
+    bench.stop_threads();
+}
+
 TEST_F(Heat, TemperaturesThatAreNoneAreRefused) {
     for (const int64_t mc : {int64_t{250'001}, int64_t{-55'001}, int64_t{1} << 32, INT64_MIN})
         EXPECT_FALSE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_TEMPERATURE_MC, static_cast<uint64_t>(mc))) << mc;
