@@ -43,7 +43,10 @@ sidra_status open_device(const char* call, uint32_t index, const sidra_device_op
         return fail_errno(
             call, error, fmt::format("opening embedded device {}", index), detail,
             {{ENODEV, whole.engine != SIDRA_ENGINE_AUTO ? SIDRA_ERROR_NOT_SUPPORTED : SIDRA_ERROR_NO_DEVICE},
-             {EAGAIN, SIDRA_ERROR_LIMIT}});  // no thread to run the chip
+             {EAGAIN, SIDRA_ERROR_LIMIT},  // no thread to run the chip
+             {EADDRINUSE, SIDRA_ERROR_BUSY},
+             {ENAMETOOLONG, SIDRA_ERROR_INVALID_ARGUMENT},
+             {ENOTDIR, SIDRA_ERROR_INVALID_ARGUMENT}});
     return adopt_transport(call, index, std::move(transport), device);
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "sidra_chip.h"
 #include "sidra_hw.h"
@@ -160,8 +161,10 @@ sidra_status complete_options(const char* call, const sidra_device_options* opti
     if (whole.workers > kWorkersMax)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.workers is {}, but at most {} are allowed",
                     whole.workers, kWorkersMax);
-    if (whole.state_file == nullptr) whole.state_file = std::getenv("SIDRA_STATE");
-    if (whole.state_file != nullptr && *whole.state_file == '\0') whole.state_file = nullptr;
+    for (const auto& [text, name] : {std::pair{&whole.state_file, "SIDRA_STATE"}, {&whole.gdb, "SIDRA_GDB"}}) {
+        if (*text == nullptr) *text = std::getenv(name);
+        if (*text != nullptr && **text == '\0') *text = nullptr;
+    }
     *result = whole;
     return SIDRA_OK;
 }

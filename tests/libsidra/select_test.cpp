@@ -22,7 +22,7 @@ namespace {
 class Select : public testing::Test {
    protected:
     static constexpr const char* kVariables[] = {"SIDRA_DEVICE", "SIDRA_PROFILE", "SIDRA_ENGINE", "SIDRA_WORKERS",
-                                                 "SIDRA_STATE",  "SIDRA_LEVEL",   "SIDRA_QUIET"};
+                                                 "SIDRA_STATE",  "SIDRA_LEVEL",   "SIDRA_GDB",    "SIDRA_QUIET"};
     void SetUp() override {
         for (const char* name : kVariables) {
             if (const char* value = std::getenv(name)) saved[name] = value;
@@ -160,12 +160,17 @@ TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {
     setenv("SIDRA_STATE", "of the environment", 1);
     EXPECT_OK(complete_options("sidra_test", nullptr, &options));
     EXPECT_STREQ("of the environment", options.state_file);
+    EXPECT_EQ(nullptr, options.gdb);
+    setenv("SIDRA_GDB", "1234", 1);
+    EXPECT_OK(complete_options("sidra_test", nullptr, &options));
+    EXPECT_STREQ("1234", options.gdb);
     auto given = SIDRA_INIT(sidra_device_options);
     given.engine = SIDRA_ENGINE_AVX2;
     given.workers = 1;
     given.seed = 9;
     given.private_chip = true;
     given.state_file = "given";
+    given.gdb = "4321";
     EXPECT_OK(complete_options("sidra_test", &given, &options));
     EXPECT_EQ(SIDRA_PROFILE_SMALL, options.profile);
     EXPECT_EQ(SIDRA_ENGINE_AVX2, options.engine);
@@ -173,6 +178,7 @@ TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {
     EXPECT_EQ(9u, options.seed);
     EXPECT_TRUE(options.private_chip);
     EXPECT_STREQ("given", options.state_file);
+    EXPECT_STREQ("4321", options.gdb);
 }
 
 TEST_F(Select, BadOptionsAreNamed) {

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The management core behind the PCI function: nothing but QEMU's clock wakes it once it sleeps.
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <filesystem>
+
 #include "fixture.h"
 
 namespace sidra::qtest {
@@ -74,6 +80,60 @@ TEST_F(Firmware, IsStartedAnewByAResetAndByItsWatchdog) {
     machine->set_property("card", "firmware-hang", "1");
     EXPECT_TRUE(comes([this] { return card->read32(SIDRA_REG_BOOT_REASON) == SIDRA_BOOT_WATCHDOG; }));
     ASSERT_TRUE(boots());
+}
+
+// ---- A debugger ----
+
+class FirmwareGdb : public Firmware {
+   protected:
+    void SetUp() override { Qtest::SetUp(); }
+    void TearDown() override {
+        machine.reset();
+        EXPECT_FALSE(std::filesystem::exists(path)) << "nothing is left behind";
+    }
+    // Says something and waits for `wanted`, at most as long as anything waits here.
+    void ask(int fd, const std::string& text, const std::string& wanted) {
+        EXPECT_EQ(send(fd, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+        std::string said;
+        EXPECT_TRUE(eventually([&] {
+            char bytes[256];
+            const ssize_t count = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT);
+            if (count > 0) said.append(bytes, static_cast<size_t>(count));
+            return said == wanted;
+        })) << said;
+    }
+    const std::string path = "/tmp/sidra-qtest-gdb-" + std::to_string(getpid());
+};
+
+TEST_F(FirmwareGdb, HaltsItWhileTheMachineRuns) {
+    bring_up({std::string(kSmallCard) + ",gdb=" + path});
+    ASSERT_TRUE(boots());
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    path.copy(name.sun_path, sizeof name.sun_path - 1);
+    ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof name), 0) << strerror(errno);
+    ask(fd, "$?#3f", "+$S05#b8");
+    const uint32_t beats = card->read32(SIDRA_REG_HEARTBEAT);
+    for (int i = 0; i < 20; i++) machine->step_clock(500 * kMs);
+    ask(fd, "$?#3f", "+$S05#b8");
+    EXPECT_EQ(card->read32(SIDRA_REG_HEARTBEAT), beats);
+    card->flr();
+    ask(fd, "$p20#d2", "+$00000000#80");
+    card->enable_pci();
+    ask(fd, "$D#44", "+$OK#9a");
+    EXPECT_TRUE(comes([&] { return card->read32(SIDRA_REG_HEARTBEAT) >= 1; }));
+    EXPECT_EQ(card->read32(SIDRA_REG_BOOT_REASON), uint32_t{SIDRA_BOOT_RESET});
+    ask(fd, "\x03", "$S02#b5");  // it is there to the end of the machine
+    close(fd);
+}
+
+TEST_F(FirmwareGdb, AnAddressThatIsNoneIsRefused) {
+    machine = std::make_unique<Machine>(
+        std::vector<std::string>{"-device", "pcie-root-port,id=rp,addr=6.0,chassis=1,slot=1"});
+    const std::string answer = machine->qmp(
+        R"({"execute": "device_add", "arguments": {"driver": "sidra", "bus": "rp", "id": "late", "gdb": "tcp:0.0.0.0:1"}})");
+    EXPECT_NE(answer.find("only this machine may debug"), std::string::npos) << answer;
 }
 
 }  // namespace

@@ -115,8 +115,8 @@ typedef enum sidra_level { SIDRA_LEVEL_FAST = 0, SIDRA_LEVEL_ACCURATE = 1 } sidr
 #define SIDRA_STUCK_NONE 0xffffffffu
 
 /*
- * For an embedded chip only; a real device ignores it. The environment (SIDRA_PROFILE, SIDRA_ENGINE, SIDRA_WORKERS, SIDRA_STATE, SIDRA_LEVEL)
- * fills what is zero. When its firmware panics, what that leaves goes into a file in SIDRA_DUMP_DIR (else $XDG_STATE_HOME/sidra, else
+ * For an embedded chip only; a real device ignores it. The environment (SIDRA_PROFILE, SIDRA_ENGINE, SIDRA_WORKERS, SIDRA_STATE, SIDRA_LEVEL,
+ * SIDRA_GDB) fills what is zero. When its firmware panics, what that leaves goes into a file in SIDRA_DUMP_DIR (else $XDG_STATE_HOME/sidra, else
  * ~/.local/state/sidra) for sidra-dump, and a line on stderr names it (silenced by SIDRA_QUIET=1).
  */
 typedef struct sidra_device_options {
@@ -135,6 +135,11 @@ typedef struct sidra_device_options {
 	const char *state_file;
 	sidra_level level;
 	uint32_t stuck_ppm;	/* level accurate: share of cells that never follow, up to 1,000,000; 0: 1,000; SIDRA_STUCK_NONE: none */
+	/*
+	 * Where GDB finds the chip's management core: a port of 127.0.0.1 ("1234"), or the path of a Unix socket (with a / in it), which is made
+	 * for this user only. NULL: nowhere. Whoever connects has what the firmware has, this process's memory included. BUSY: it is taken.
+	 */
+	const char *gdb;
 } sidra_device_options;
 
 /* Opens device `index` (< sidra_device_count()). options may be NULL. An open shared chip must not be asked for other options: BUSY. */

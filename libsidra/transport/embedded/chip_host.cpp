@@ -48,6 +48,8 @@ uint64_t clock_ns(void*) { return monotonic_ns(); }
 void report(void*, const char* line) { std::fprintf(stderr, "sidra: %s\n", line); }
 void kick(void* self) { host_of(self).executor().kick(); }
 
+using Text = std::array<char, 1024>;  // of an error
+
 }  // namespace
 
 ChipHost::ChipHost() : interrupts_(*this), executor_(*this) {}
@@ -65,12 +67,20 @@ std::unique_ptr<ChipHost> ChipHost::create(const sidra_chip_config& config, int*
         .kick = kick,
         .report = report,
     };
-    std::array<char, 1024> text{};
+    Text text{};
     if (sidra_chip_create(&config, &callbacks, &host->chip_, text.data(), text.size()) == 0) return host;
     *error = -errno;
     host->chip_ = nullptr;
     *why = text.data();
     return nullptr;
+}
+
+int ChipHost::listen_for_gdb(const std::string& address, std::string* why) {
+    Text text{};
+    if (sidra_chip_gdb_listen(chip_, address.c_str(), text.data(), text.size()) == 0) return 0;
+    const int error = -errno;
+    *why = text.data();
+    return error;
 }
 
 ChipHost::~ChipHost() {

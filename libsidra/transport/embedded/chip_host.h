@@ -22,6 +22,9 @@ class ChipHost final : private Runnable {
     static std::unique_ptr<ChipHost> create(const sidra_chip_config& config, int* error, std::string* why);
     ~ChipHost();
 
+    // 0 or -errno; why, as sidra_chip_gdb_listen() has it.
+    int listen_for_gdb(const std::string& address, std::string* why);
+
     uint64_t read_register(uint64_t offset, unsigned size) const { return sidra_chip_mmio_read(chip_, offset, size); }
     void write_register(uint64_t offset, uint64_t value, unsigned size) {
         sidra_chip_mmio_write(chip_, offset, value, size);

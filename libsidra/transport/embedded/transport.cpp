@@ -24,13 +24,16 @@ using namespace embedded;
 
 // A powered chip and, while somebody has it open, its driver.
 struct Card {
-    explicit Card(const sidra_chip_config& its_config)
-        : state_file(its_config.state_file != nullptr ? its_config.state_file : ""), config(its_config) {
+    Card(const sidra_chip_config& its_config, std::string its_gdb)
+        : state_file(its_config.state_file != nullptr ? its_config.state_file : ""),
+          gdb(std::move(its_gdb)),
+          config(its_config) {
         if (!state_file.empty()) config.state_file = state_file.c_str();
     }
     Card(const Card&) = delete;
     Card& operator=(const Card&) = delete;
     const std::string state_file;  // "": what it holds ends with it
+    const std::string gdb;         // "": no debugger comes
     sidra_chip_config config;
     std::unique_ptr<ChipHost> host;
     std::shared_ptr<Driver> driver;
@@ -195,30 +198,31 @@ EmbeddedTransport::~EmbeddedTransport() {
 }
 
 // Under the registry's lock. The card of this index, made if there is none.
-int find_card(uint32_t index, const sidra_chip_config& config, bool shared, std::shared_ptr<Card>* card,
-              std::string* detail) {
+int find_card(uint32_t index, const sidra_chip_config& config, const std::string& gdb, bool shared,
+              std::shared_ptr<Card>* card, std::string* detail) {
     Registry& registry = Registry::instance();
     if (shared) {
         if (const auto place = registry.cards.find(index); place != registry.cards.end()) {
             const Card& found = *place->second;
-            if (!same(found.config, config))
+            if (!same(found.config, config) || found.gdb != gdb)
                 return fail(
                     *detail, -EBUSY,
                     "embedded chip {} {} with other options (profile {}, engine {}, {} workers, seed {}, level {}, "
-                    "stuck_ppm {}, {}{}); open it with those, or a private chip",
+                    "stuck_ppm {}, {}{}, {}{}); open it with those, or a private chip",
                     index, found.opens != 0 ? "is open" : "holds named weights and runs", found.config.profile,
                     found.config.engine, found.config.workers, found.config.seed, found.config.level,
                     found.config.stuck_ppm, found.state_file.empty() ? "no state file" : "state file ",
-                    found.state_file);
+                    found.state_file, found.gdb.empty() ? "no gdb" : "gdb ", found.gdb);
             *card = place->second;
             return 0;
         }
     }
-    auto fresh = std::make_shared<Card>(config);
+    auto fresh = std::make_shared<Card>(config, gdb);
     int error = 0;
     std::string reason;
     fresh->host = ChipHost::create(fresh->config, &error, &reason);
-    if (!fresh->host) return fail(*detail, error, "the chip model cannot start: {}", reason);
+    if (fresh->host && !gdb.empty()) error = fresh->host->listen_for_gdb(gdb, &reason);
+    if (error != 0) return fail(*detail, error, "the chip model cannot start: {}", reason);
     *card = std::move(fresh);
     return 0;
 }
@@ -243,7 +247,8 @@ int open_embedded(uint32_t index, const sidra_device_options& options, std::uniq
         Registry& registry = Registry::instance();
         std::lock_guard guard(registry.lock);
         std::shared_ptr<Card> card;
-        if (int error = find_card(index, config, shared, &card, &why)) return error;
+        if (int error = find_card(index, config, options.gdb != nullptr ? options.gdb : "", shared, &card, &why))
+            return error;
         if (!card->driver) {
             int error = 0;
             card->driver = Driver::probe(*card->host, card->used, DriverTuning{}, &error, why);

@@ -15,6 +15,7 @@
 #include "qemu/module.h"
 #include "qemu/range.h"
 #include "qemu/timer.h"
+#include "system/system.h"
 #include "sidra.h"
 #include "trace.h"
 
@@ -144,6 +145,10 @@ static bool sidra_chip_power_on(SidraState *s, Error **errp)
         error_setg(errp, "sidra: the chip cannot be powered on: %s", text);
         return false;
     }
+    if (s->gdb && sidra_chip_gdb_listen(s->chip, s->gdb, text, sizeof(text)) < 0) {
+        error_setg(errp, "sidra: %s", text);
+        return false;
+    }
     return true;
 }
 
@@ -252,6 +257,12 @@ static bool sidra_check(SidraState *s, Error **errp)
     return true;
 }
 
+/* What would be left behind in the file system. */
+static void sidra_end(Notifier *notifier, void *data)
+{
+    sidra_chip_gdb_close(container_of(notifier, SidraState, end)->chip);
+}
+
 static void sidra_realize(PCIDevice *pci, Error **errp)
 {
     SidraState *s = SIDRA(pci);
@@ -292,12 +303,15 @@ static void sidra_realize(PCIDevice *pci, Error **errp)
     sidra_nobody_init(s, 1, &s->l3);
     s->pristine = true;
     sidra_executors_start(s);
+    s->end.notify = sidra_end;
+    qemu_add_exit_notifier(&s->end);
     return;
 
 fail_capabilities:
     pcie_aer_exit(pci);
     pcie_cap_exit(pci);
 fail_chip:
+    sidra_chip_gdb_close(s->chip); /* its thread kicks executors */
     sidra_executors_exit(s);
     sidra_chip_close_state_file(s->chip);
     qemu_bh_delete(s->msix_bh);
@@ -308,6 +322,8 @@ static void sidra_exit(PCIDevice *pci)
 {
     SidraState *s = SIDRA(pci);
 
+    qemu_remove_exit_notifier(&s->end);
+    sidra_chip_gdb_close(s->chip);
     sidra_executors_exit(s);
     sidra_chip_close_state_file(s->chip);
     qemu_bh_delete(s->msix_bh);
@@ -395,6 +411,7 @@ static const Property sidra_properties[] = {
     DEFINE_PROP_UINT64("seed", SidraState, seed, 0),
     DEFINE_PROP_UINT32("stuck-ppm", SidraState, stuck_ppm, 0),
     DEFINE_PROP_STRING("state-file", SidraState, state_file),
+    DEFINE_PROP_STRING("gdb", SidraState, gdb),
 };
 
 static void sidra_class_init(ObjectClass *klass, void *data)

@@ -17,6 +17,7 @@
 #define HW_MISC_SIDRA_H
 
 #include "hw/pci/pci_device.h"
+#include "qemu/notify.h"
 #include "qemu/thread.h"
 #include "system/runstate.h"
 #include "qom/object.h"
@@ -46,6 +47,7 @@ struct SidraState {
     MemoryRegion l3;
     MemoryRegion nobody[2];     /* over both BARs while the link is lost */
     bool pristine;              /* nothing has reached the device since it was powered on */
+    Notifier end;               /* of QEMU, which ends without unplugging anything */
 
     /* Properties. */
     int32_t profile;
@@ -56,6 +58,7 @@ struct SidraState {
     uint32_t executors;
     uint64_t seed;
     char *state_file;
+    char *gdb;
 
     /* sidra-executor.c */
     QemuThread *threads;
