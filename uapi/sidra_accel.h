@@ -20,7 +20,7 @@
  *
  * Changelog of the hardware contract (sidra_hw.h, sidra_cmd.h)
  * 1.0  first version
- * 1.1  admin command XBAR_REPORT
+ * 1.1  admin command XBAR_REPORT; SIDRA_CMD_PROGRAM_REFRESH
  */
 #ifndef SIDRA_ACCEL_H
 #define SIDRA_ACCEL_H

@@ -312,6 +312,9 @@ struct sidra_vec_pool {
 	uint32_t reserved[9];
 };
 
+#define SIDRA_CMD_PROGRAM_REFRESH	0x01	/* PROGRAM without data: pulses cells again that are not any more what they were programmed to */
+#define SIDRA_CMD_REFRESH_PPM		30000u	/* what @tolerance_ppm is if it is zero */
+
 /**
  * struct sidra_cmd_weights - PROGRAM and READBACK of a rectangle of a weights object
  * @weights: index in the context's weights table
@@ -319,12 +322,16 @@ struct sidra_vec_pool {
  * @col0, @cols: columns (outputs), likewise
  * @addr:    @rows x @cols s8 weights, row r at @addr + r * @stride
  * @stride:  >= @cols
+ * @tolerance_ppm: REFRESH: how far off a cell may be, in millionths of G_max, at most 1,000,000; else zero
  *
  * PROGRAM writes cells until they hold the weights' levels (level `fast`: exactly). A tile that this object has not
  * programmed yet is erased first; a row of a tile counts as programmed once a PROGRAM has covered all its used columns, and
  * only then may a narrower rectangle touch it. MVM and READBACK of anything unprogrammed fault.
  * Differential objects cannot hold -128: such a PROGRAM faults before it changes anything in that tile.
  * The rectangle is done tile by tile; a fault leaves earlier tiles programmed and says so by the progress counter.
+ *
+ * REFRESH (since 1.1; @addr and @stride are zero) reads the cells, and programs those again that are off their levels by more than the
+ * tolerance. All rows must be programmed by this object. At level `fast` it costs the look, and never changes anything.
  */
 struct sidra_cmd_weights {
 	struct sidra_cmd_header hdr;
@@ -334,7 +341,7 @@ struct sidra_cmd_weights {
 	uint32_t col0, cols;
 	uint64_t addr;
 	uint32_t stride;
-	uint32_t pad2;
+	uint32_t tolerance_ppm;
 	uint64_t reserved[2];
 };
 
@@ -456,6 +463,7 @@ SIDRA_ASSERT_SIZE(struct sidra_cmd_weights, 64);
 SIDRA_ASSERT_AT(struct sidra_cmd_weights, row0, 16);
 SIDRA_ASSERT_AT(struct sidra_cmd_weights, addr, 32);
 SIDRA_ASSERT_AT(struct sidra_cmd_weights, stride, 40);
+SIDRA_ASSERT_AT(struct sidra_cmd_weights, tolerance_ppm, 44);
 SIDRA_ASSERT_SIZE(struct sidra_cmd_call, 64);
 SIDRA_ASSERT_AT(struct sidra_cmd_call, count, 16);
 SIDRA_ASSERT_SIZE(union sidra_cmd, 64);

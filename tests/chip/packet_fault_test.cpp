@@ -436,7 +436,8 @@ TEST_F(MvmFault, ProgramAndReadback) {
         header_twins(cmd);
         reserved_words(cmd, 6, 7);
         twin("pad", cmd, [](auto& c) { c.weights.pad = 1; }, {kField});
-        twin("pad2", cmd, [](auto& c) { c.weights.pad2 = 1; }, {kField});
+        twin("tolerance", cmd, [](auto& c) { c.weights.tolerance_ppm = 1; }, {kField});
+        twin("refresh with data", cmd, [](auto& c) { c.hdr.flags = SIDRA_CMD_PROGRAM_REFRESH; }, {kField});
         twin("no rows", cmd, [](auto& c) { c.weights.rows = 0; }, {kFieldOrLimit});
         twin("no columns", cmd, [](auto& c) { c.weights.cols = 0; }, {kFieldOrLimit});
         twin("rows beyond", cmd, [](auto& c) { c.weights.row0 = kRows - 9; }, {kLimit});
@@ -462,6 +463,31 @@ TEST_F(MvmFault, ProgramAndReadback) {
     twin("no right to read", readback(fixed, 0, 1, 0, 1, out, 1), {{SIDRA_FAULT_WEIGHTS_RIGHTS}});
     const uint32_t fresh = context.weights({.rows = 20, .cols = 20, .crossbars = {7}});
     twin("unprogrammed", readback(fresh, 0, 1, 0, 1, out, 1), {{SIDRA_FAULT_UNPROGRAMMED}});
+}
+
+TEST_F(MvmFault, Refresh) {
+    const sidra_cmd cmd = refresh(weights, 2, 10, 3, 20, 1'000'000);
+    sound(cmd);
+    reserved_words(cmd, 6, 7);
+    twin("other flags", cmd, [](auto& c) { c.hdr.flags |= 2; }, {kField});
+    twin("of a read", cmd, [](auto& c) { c.hdr.opcode = SIDRA_CMD_READBACK; }, {kField});
+    twin("header's pad", cmd, [](auto& c) { c.hdr.pad = 1; }, {kField});
+    twin("pad", cmd, [](auto& c) { c.weights.pad = 1; }, {kField});
+    twin("address", cmd, [this](auto& c) { c.weights.addr = in; }, {kField});
+    twin("stride", cmd, [](auto& c) { c.weights.stride = 20; }, {kField});
+    twin("tolerance of more than all", cmd, [](auto& c) { c.weights.tolerance_ppm = 1'000'001; }, {kLimit});
+    twin("no rows", cmd, [](auto& c) { c.weights.rows = 0; }, {kFieldOrLimit});
+    twin("rows beyond", cmd, [](auto& c) { c.weights.row0 = kRows - 9; }, {kLimit});
+    twin("columns beyond", cmd, [](auto& c) { c.weights.col0 = kCols - 19; }, {kLimit});
+    twin("no such object", cmd, [](auto& c) { c.weights.weights = 100; }, {{SIDRA_FAULT_WEIGHTS}});
+    const uint32_t fixed = context.weights({.rows = kRows,
+                                            .cols = kCols,
+                                            .rights = SIDRA_HW_WEIGHTS_COMPUTE | SIDRA_HW_WEIGHTS_READBACK,
+                                            .uid = context.weights_entry(weights).uid,
+                                            .crossbars = {1, 0}});
+    twin("no right to program", refresh(fixed, 0, kRows, 0, kCols), {{SIDRA_FAULT_WEIGHTS_RIGHTS}});
+    const uint32_t fresh = context.weights({.rows = 20, .cols = 20, .crossbars = {7}});
+    twin("unprogrammed", refresh(fresh, 0, 1, 0, 1), {{SIDRA_FAULT_UNPROGRAMMED}});
 }
 
 class VecFault : public PacketFault {};

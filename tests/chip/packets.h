@@ -127,6 +127,14 @@ inline sidra_cmd readback(uint32_t weights, uint32_t row0, uint32_t rows, uint32
     return cmd;
 }
 
+inline sidra_cmd refresh(uint32_t weights, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols,
+                         uint32_t tolerance_ppm = 0) {
+    sidra_cmd cmd = program(weights, row0, rows, col0, cols, 0, 0);
+    cmd.hdr.flags = SIDRA_CMD_PROGRAM_REFRESH;
+    cmd.weights.tolerance_ppm = tolerance_ppm;
+    return cmd;
+}
+
 inline sidra_cmd call(uint64_t addr, uint32_t count) {
     sidra_cmd cmd = blank(SIDRA_CMD_CALL);
     cmd.call.addr = addr;

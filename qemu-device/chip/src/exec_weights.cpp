@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// PROGRAM and READBACK. A unit is the part of the rectangle that lies in one tile.
+// PROGRAM, its REFRESH, and READBACK. A unit is the part of the rectangle that lies in one tile.
 #include <algorithm>
 
 #include "job.h"
@@ -24,9 +24,17 @@ Fault weights_prepare(const Env& env, Job& job) {
     WeightsPlan& plan = job.weights;
     plan = {};
     plan.program = c.hdr.opcode == SIDRA_CMD_PROGRAM;
-    if (c.hdr.flags || c.hdr.pad || c.pad || c.pad2 || c.reserved[0] || c.reserved[1]) return {SIDRA_FAULT_FIELD};
-    if (c.rows == 0 || c.cols == 0 || c.stride < c.cols) return {SIDRA_FAULT_FIELD};
-    if (!range_ok(c.addr, rows_extent(c.rows, c.stride, c.cols))) return {SIDRA_FAULT_LIMIT, c.addr};
+    plan.refresh = plan.program && c.hdr.flags == SIDRA_CMD_PROGRAM_REFRESH;
+    if ((c.hdr.flags && !plan.refresh) || c.hdr.pad || c.pad || c.reserved[0] || c.reserved[1] || c.rows == 0 ||
+        c.cols == 0)
+        return {SIDRA_FAULT_FIELD};
+    if (plan.refresh) {
+        if (c.addr || c.stride) return {SIDRA_FAULT_FIELD};
+        if (c.tolerance_ppm > 1'000'000) return {SIDRA_FAULT_LIMIT, c.tolerance_ppm};
+    } else {
+        if (c.stride < c.cols || c.tolerance_ppm) return {SIDRA_FAULT_FIELD};
+        if (!range_ok(c.addr, rows_extent(c.rows, c.stride, c.cols))) return {SIDRA_FAULT_LIMIT, c.addr};
+    }
     if (Fault fault = find(env, job)) return fault;
     const Weights& w = *plan.weights;
     if (c.row0 >= w.rows || c.rows > w.rows - c.row0) return {SIDRA_FAULT_LIMIT, c.row0};
@@ -39,7 +47,9 @@ Fault weights_prepare(const Env& env, Job& job) {
     const bool accurate = env.array.analog() != nullptr;
     job.unit_work = plan.program && accurate ? kAccurateTileWork : kTileWork;
     const uint64_t cells = uint64_t{c.rows} * c.cols * (w.encoding == SIDRA_ENCODING_DIFFERENTIAL ? 2 : 1);
-    if (plan.program) {
+    if (plan.refresh) {
+        // Units find out what it takes, and how many cells.
+    } else if (plan.program) {
         if (!accurate) job.cost = program_cost(cells);  // else units find out
         job.work.programmed_cells = cells;
     } else {
@@ -71,6 +81,17 @@ Fault weights_unit(const Env& env, const Job& job, Worker& worker, uint32_t inde
     Dma dma(env.bus, worker.tlb, env.space);
     Rows rows;
     worker.input_key[0] = 0;
+    const auto spend = [&](const Cost& cost) {
+        job.spent_ps.fetch_add(cost.device_ps, std::memory_order_relaxed);
+        job.spent_pj.fetch_add(cost.energy_pj, std::memory_order_relaxed);
+    };
+    if (plan.refresh) {
+        CellCheck found;
+        const uint32_t ppm = c.tolerance_ppm ? c.tolerance_ppm : SIDRA_CMD_REFRESH_PPM;
+        if (Fault fault = env.array.refresh(block, ppm / 1e6, env.now, &found)) return fault;
+        spend(found.cost);
+        return {};
+    }
     if (plan.program) {
         // The weights are taken out of shared memory once: what was checked is what is programmed.
         const size_t bytes = size_t{block.rows} * block.cols;
@@ -85,8 +106,7 @@ Fault weights_unit(const Env& env, const Job& job, Worker& worker, uint32_t inde
         if (Fault fault = env.array.program(block, reinterpret_cast<const int8_t*>(worker.input.data()), block.cols,
                                             env.now, &spent))
             return fault;
-        job.spent_ps.fetch_add(spent.device_ps, std::memory_order_relaxed);
-        job.spent_pj.fetch_add(spent.energy_pj, std::memory_order_relaxed);
+        spend(spent);
         return {};
     }
     if (Fault fault = rows.map_out(dma, worker.output, va, c.stride, block.rows, block.cols)) return fault;

@@ -105,6 +105,7 @@ struct WeightsPlan {
     uint32_t tile_row0, tile_rows;  // tiles touched
     uint32_t tile_col0, tile_cols;
     bool program;
+    bool refresh;  // of what is programmed
 };
 
 struct Job {
