@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Values to and from the cells: program, update, read back.
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "program.h"
@@ -144,6 +146,26 @@ sidra_status sidra_weights_update_async(sidra_stream* stream, sidra_weights* wei
         for (uint32_t r = 0; r < rows; ++r) std::memcpy(memory->host() + uint64_t{r} * cols, values.row(r), cols);
         const sidra_cmd packet = rectangle(SIDRA_CMD_PROGRAM, *weights, row0, rows, col0, cols, memory->address());
         return submit_with_data(call, stream, packet, std::make_shared<Staging>(std::move(memory)));
+    });
+}
+
+sidra_status sidra_weights_refresh_async(sidra_stream* stream, sidra_weights* weights, float tolerance) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "stream", stream));
+        SIDRA_TRY(check(call, "weights", weights));
+        SIDRA_TRY(check_context(call, "weights", weights, stream->context));
+        if (!(tolerance >= 0 && tolerance <= 1))
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`tolerance` is {}; it is a share of G_max, 0 to 1",
+                        tolerance);
+        SIDRA_TRY(check_right(call, *weights, SIDRA_WEIGHTS_PROGRAM, "program"));
+        SIDRA_TRY(check_programmed(call, *weights));
+        sidra_cmd packet = rectangle(SIDRA_CMD_PROGRAM, *weights, 0, weights->k, 0, weights->n, 0);
+        packet.hdr.flags = SIDRA_CMD_PROGRAM_REFRESH;
+        packet.weights.stride = 0;
+        // What is too little to be told is not "the chip's own".
+        if (tolerance > 0)
+            packet.weights.tolerance_ppm = std::max(static_cast<uint32_t>(std::lround(double{tolerance} * 1e6)), 1u);
+        return submit(call, stream, packet);
     });
 }
 

@@ -136,6 +136,8 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         BAD(sidra_weights_program_async(stream, w));
         BAD(sidra_weights_update_async(s, weights, 0, 1, 0, 1, &value, 1));
         BAD(sidra_weights_update_async(stream, w, 0, 1, 0, 1, &value, 1));
+        BAD(sidra_weights_refresh_async(s, weights, 0));
+        BAD(sidra_weights_refresh_async(stream, w, 0));
         BAD(sidra_weights_progress(w, &u32, &u32));
         BAD(sidra_weights_get_info(w, &weights_info));
         BAD(sidra_weights_crossbars(w, &u32, &u32));

@@ -129,6 +129,7 @@ TEST_F(CppLayer, EverythingTogether) {
     EXPECT_EQ(std::max(0, 10 * -2 + 20 * 4 - 30 * -6), data.as<int32_t>()[151]);
     EXPECT_EQ(values, stream.read(weights));
     stream.update(weights, 0, 1, 0, 2, std::vector<int8_t>{7, 8});
+    stream.refresh(weights);
     EXPECT_EQ(7, stream.read(weights)[0]);
     EXPECT_TRUE(weights.progress().complete());
     EXPECT_EQ(weights.info().crossbars, weights.crossbars().size());

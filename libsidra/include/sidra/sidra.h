@@ -353,7 +353,17 @@ SIDRA_API sidra_status sidra_weights_program_async(sidra_stream *stream, sidra_w
 /* Programs a rectangle of already programmed weights from s8 data (copied): rows [row0, row0 + rows), columns [col0, col0 + cols). */
 SIDRA_API sidra_status sidra_weights_update_async(sidra_stream *stream, sidra_weights *weights, uint32_t row0, uint32_t rows,
 						  uint32_t col0, uint32_t cols, const int8_t *data, size_t stride);
-/* How far the first programming is, in rows of tiles (done == total: complete). */
+/*
+ * Looks at all cells, and programs those again that are off by more than `tolerance`, of G_max: they drift (level accurate; at level fast
+ * none ever is off). 0: the chip's own, 3 %, which programming itself leaves few beyond. Recordable. A chip of hardware version 1.0 does not know
+ * it: the stream faults.
+ */
+SIDRA_API sidra_status sidra_weights_refresh_async(sidra_stream *stream, sidra_weights *weights, float tolerance);
+/*
+ * How far the first programming is, in rows of tiles (done == total: complete): it moves tile by tile. To end it, or an update or a refresh:
+ * sidra_stream_reset(). What is being done to a tile then is done to its end; the others stay as they were. Those of a first programming are
+ * not programmed, so whoever computes with the object faults; it may be programmed again then, by sidra_weights_program_async().
+ */
 SIDRA_API sidra_status sidra_weights_progress(sidra_weights *weights, uint32_t *done, uint32_t *total);
 
 typedef struct sidra_weights_info {
