@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,38 @@ uint32_t parts_per_million(double share) {
     const auto parts = static_cast<uint32_t>(std::lround(share * 1e6));
     return parts == 0 ? SIDRA_STUCK_NONE : parts;
 }
+
+// What programming the network was like for its cells.
+struct Pulsing {
+    uint64_t arrived = 0, failed = 0, pulses = 0;
+    double squares = 0;  // of errors of those that arrived
+
+    explicit Pulsing(const Network& network) {
+        for (size_t layer = 0; layer < network.model().layers.size(); layer++) {
+            auto info = SIDRA_INIT(sidra_weights_info);
+            check(sidra_weights_get_info(network.weights(layer), &info), "asking about weights");
+            for (uint32_t tile = 0; tile < info.crossbars; tile++) add(network.weights(layer), tile);
+        }
+    }
+    std::string text() const {
+        const auto share = [](double part, double whole) { return whole > 0 ? part / whole : 0; };
+        const auto whole = static_cast<double>(arrived), all = whole + static_cast<double>(failed);
+        return fmt::format("{:.2f} pulses a cell, {:.3f} % failed, the others {:.2f} % of G_max off",
+                           share(static_cast<double>(pulses), all), 100 * share(static_cast<double>(failed), all),
+                           100 * std::sqrt(share(squares, whole)));
+    }
+
+   private:
+    void add(sidra_weights* weights, uint32_t tile) {
+        auto report = SIDRA_INIT(sidra_tile_report);
+        check(sidra_weights_report(weights, tile, &report), "asking what programming took");
+        const uint64_t cells = std::accumulate(std::begin(report.arrived), std::end(report.arrived), uint64_t{0});
+        arrived += cells;
+        failed += report.failed;
+        pulses += report.set_pulses + report.reset_pulses;
+        squares += report.error_sigma * report.error_sigma * static_cast<double>(cells);
+    }
+};
 
 // A chip of its own that was programmed with the network.
 class Chip {
@@ -81,6 +114,7 @@ class Chip {
     }
     std::vector<float> logits() const { return {all_->logits().begin(), all_->logits().end()}; }
     const Cost& programming() const { return programming_; }
+    std::string pulsing() const { return Pulsing(*network_).text(); }
 
    private:
     const Model& model_;
@@ -96,6 +130,7 @@ struct Result {
     double accuracy = 0;  // percent, mean
     double off = 0;       // RMS of the logits' differences from `fast`, of their RMS; percent, mean
     Cost programming;     // of one chip
+    std::string pulsing;  // likewise
 };
 
 class Comparison {
@@ -122,6 +157,7 @@ class Comparison {
             }
             result.off += 100 * std::sqrt(wrong / all) / kChips;
             result.programming = chip.programming();
+            result.pulsing = chip.pulsing();
         }
         return result;
     }
@@ -216,6 +252,7 @@ bool compare_levels(const Model& model, const sidra_device_options& device, cons
     fmt::print("programmed {} of device time and {} at level accurate, {} and {} at level fast\n",
                time_text(stuck.programming.seconds), energy_text(stuck.programming.joules),
                time_text(fast.programming.seconds), energy_text(fast.programming.joules));
+    fmt::print("           {}\n", stuck.pulsing);
     tools::write_file(out, draw_plot("Accuracy of the digits at level accurate",
                                      fmt::format("Level fast: {:.2f} % (dashed). Each point is the mean of {} chips.",
                                                  fast.accuracy, kChips),
