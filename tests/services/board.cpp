@@ -26,6 +26,16 @@ Board& Board::get() {
     return board;
 }
 
+Board::Board() {
+    using management::Sequencer;
+    const auto work = [this](const Sequencer::Order& order) -> Sequencer::Outcome {
+        if (fails(kSequencer)) return {SIDRA_MGMT_NOT_KEPT, 0, 0, 0, 0, 0, 0, 0, 0};
+        orders.push_back(order);
+        return {SIDRA_MGMT_OK, 100, 33, order.refresh ? 1u : 0u, order.refresh ? 64u : 0u, 50'000, 9'000, 1'000'000, 7};
+    };
+    sequencer.connect(kXbars, work, [](const management::Policy&) { return true; });
+}
+
 // Blocks have addresses of 32 bits: the lower half, as long as nobody names another place with the same.
 uint32_t Board::local(const void* pointer) {
     const auto whole = reinterpret_cast<uintptr_t>(pointer);
@@ -147,7 +157,8 @@ uint32_t Board::read(uint32_t address) {
             break;
     }
     if (const uint32_t* word = plain(address)) return *word;
-    if (uint32_t value; power.load(address, &value)) return value;
+    if (uint32_t value; power.load(address, &value) || sequencer.load(address - SIDRA_MGMT_SEQUENCER, &value))
+        return value;
     ADD_FAILURE() << "a register that is not there is read: 0x" << std::hex << address;
     return 0;
 }
@@ -179,6 +190,10 @@ void Board::write(uint32_t address, uint32_t value) {
     }
     if (power.store(address, value, cycles)) {
         interrupts += address == SIDRA_MGMT_CLOCK_THROTTLED;
+        return;
+    }
+    if (uint64_t ns = 0; sequencer.store(address - SIDRA_MGMT_SEQUENCER, value, &ns)) {
+        cycles += ns / SIDRA_MGMT_CYCLE_NS;
         return;
     }
     uint32_t* const word = plain(address);

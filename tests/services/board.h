@@ -14,6 +14,7 @@
 
 #include "management/flash.h"
 #include "management/power.h"
+#include "management/sequencer.h"
 #include "management/verifier.h"
 #include "sidra_boot.h"
 #include "sidra_hw.h"
@@ -39,13 +40,16 @@ class Board {
 
     // ---- The chip's
 
-    enum Block { kCopy, kFlash, kVerify, kBlocks };
+    enum Block { kCopy, kFlash, kVerify, kSequencer, kBlocks };
     std::array<uint32_t, kBlocks> fail_at{};  // the n-th command from now on fails; 0: none
     management::Flash flash;
     management::Power power;
     // By which time goes on, with queues that draw that much.
     void pass(uint64_t ns, uint64_t queues_mw = 0);
     uint32_t interrupts = 0;  // SIDRA_INT_THERMAL
+    static constexpr uint32_t kXbars = 8;
+    management::Sequencer sequencer;
+    std::vector<management::Sequencer::Order> orders;  // given to crossbars, each of which has 100 cells, a third off
     uint64_t cycles = 1000;
     uint32_t security = 0, stage = SIDRA_STAGE_RUNTIME, heartbeat = 0;
     uint32_t meals = 0;  // of the watchdog
@@ -57,7 +61,7 @@ class Board {
     uint32_t local(const void* pointer);
 
    private:
-    Board() = default;
+    Board();
     bool fails(Block block);
     uint8_t* at(uint32_t local) const;
     uint32_t copy(uint32_t command);

@@ -11,6 +11,7 @@
 
 #include "board.h"
 #include "factory/factory.h"
+#include "services/campaign.h"
 #include "services/mailbox.h"
 #include "services/power.h"
 
@@ -37,6 +38,10 @@ class Desk : public testing::Test {
         board.power.clear();
         board.interrupts = 0;
         power_start();
+        board.sequencer.clear();
+        while (campaign_step()) {
+        }
+        board.orders.clear();
         board.fail_at = {};
         board.while_copy = nullptr;
         std::fill(board.flash.bytes().begin(), board.flash.bytes().end(), management::Flash::kErased);

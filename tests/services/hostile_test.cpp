@@ -28,10 +28,11 @@ class Hostile : public Desk {
 
     sidra_mailbox_msg random_message(Random& random) {
         static constexpr uint16_t kKnown[] = {
-            SIDRA_MAILBOX_HELLO,      SIDRA_MAILBOX_STATUS,   SIDRA_MAILBOX_CALIBRATE,  SIDRA_MAILBOX_ISPP_CAMPAIGN,
-            SIDRA_MAILBOX_OP_QUERY,   SIDRA_MAILBOX_OP_ABORT, SIDRA_MAILBOX_DVFS,       SIDRA_MAILBOX_POWER_LIMIT,
-            SIDRA_MAILBOX_LOG_RING,   SIDRA_MAILBOX_FW_BEGIN, SIDRA_MAILBOX_FW_DATA,    SIDRA_MAILBOX_FW_COMMIT,
-            SIDRA_MAILBOX_FW_CONFIRM, SIDRA_MAILBOX_FW_INFO,  SIDRA_MAILBOX_CRASH_DUMP, SIDRA_MAILBOX_LOOPBACK};
+            SIDRA_MAILBOX_HELLO,        SIDRA_MAILBOX_STATUS,     SIDRA_MAILBOX_CALIBRATE, SIDRA_MAILBOX_ISPP_CAMPAIGN,
+            SIDRA_MAILBOX_ISPP_REFRESH, SIDRA_MAILBOX_OP_QUERY,   SIDRA_MAILBOX_OP_ABORT,  SIDRA_MAILBOX_DVFS,
+            SIDRA_MAILBOX_POWER_LIMIT,  SIDRA_MAILBOX_LOG_RING,   SIDRA_MAILBOX_FW_BEGIN,  SIDRA_MAILBOX_FW_DATA,
+            SIDRA_MAILBOX_FW_COMMIT,    SIDRA_MAILBOX_FW_CONFIRM, SIDRA_MAILBOX_FW_INFO,   SIDRA_MAILBOX_CRASH_DUMP,
+            SIDRA_MAILBOX_LOOPBACK};
         uint64_t words[8];
         for (uint64_t& word : words) word = random() >> random() % 64;
         sidra_mailbox_msg request;
@@ -42,7 +43,9 @@ class Hostile : public Desk {
         if (random() % 8 != 0) request.deadline = 0;
         if (random() % 2 != 0) request.payload = kData + random() % 100;
         if (random() % 2 != 0) request.length %= 40'000;
-        if (random() % 4 == 0) request.length = 8;
+        if (random() % 4 == 0) request.length = static_cast<uint32_t>(8 + random() % 3 * 8);
+        if (random() % 16 == 0)  // nearly right
+            request = message(SIDRA_MAILBOX_ISPP_REFRESH, {random() % 12 | random() % 12 << 32, random() % 120'000});
         return request;
     }
     // What was stored while `request` was served lies in its payload or in the reply's place.
@@ -79,6 +82,13 @@ TEST_F(Hostile, RandomMessages) {
         expect_in_bounds(request, kReplies + place * sizeof request);
         expect_answers(take(), request);
         EXPECT_GT(board.meals, meals) << "each one feeds the watchdog";
+        if (random() % 1000 == 0) board.fail_at[Board::kSequencer] = 1 + static_cast<uint32_t>(random() % 8);
+        campaign_step();
+    }
+    EXPECT_GT(board.orders.size(), 100u);
+    for (const auto& order : board.orders) {
+        EXPECT_LT(order.xbar, Board::kXbars);
+        EXPECT_TRUE(order.tolerance_ppm != 0 && order.tolerance_ppm <= SIDRA_MGMT_ISPP_TOLERANCE_MAX);
     }
 }
 

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Operations in the background, with a sequencer that may fail. (With crossbars behind it: tests/chip.)
+#include "desk.h"
+
+namespace sidra::test {
+namespace {
+
+class Campaign : public Desk {
+   protected:
+    static constexpr uint64_t kPpm = 20'000, kVerify = 2;
+    static uint64_t pair(uint64_t first, uint64_t count) { return first | count << 32; }
+    // Its number.
+    uint64_t begin(uint64_t first, uint64_t count) {
+        const sidra_mailbox_msg reply = ask(message(SIDRA_MAILBOX_ISPP_REFRESH, {pair(first, count), kPpm}));
+        EXPECT_EQ(reply.status, uint32_t{SIDRA_MAILBOX_ACCEPTED});
+        return reply.inline_data[0];
+    }
+    sidra_operation query(uint64_t number) {
+        sidra_mailbox_msg request = with_data(SIDRA_MAILBOX_OP_QUERY, sizeof(sidra_operation), number);
+        EXPECT_EQ(status_of(request), uint32_t{SIDRA_MAILBOX_OK});
+        sidra_operation found;
+        std::memcpy(&found, &board.host[kData - Board::kHost], sizeof found);
+        return found;
+    }
+};
+
+TEST_F(Campaign, OneCrossbarAStep) {
+    const uint64_t number = begin(2, 5);
+    for (uint32_t done = 0; done < 5; done++) {
+        const sidra_operation now = query(number);
+        EXPECT_EQ(now.state, uint32_t{SIDRA_OPERATION_RUNNING});
+        EXPECT_EQ(now.done, done);
+        EXPECT_EQ(board.orders.size(), done);
+        EXPECT_EQ(campaign_step(), 1);
+    }
+    EXPECT_EQ(campaign_step(), 0);
+    const sidra_operation end = query(number);
+    EXPECT_EQ(end.state, uint32_t{SIDRA_OPERATION_DONE});
+    EXPECT_EQ(end.cells, 500u);
+    EXPECT_EQ(end.off, 5 * 33u);
+    EXPECT_EQ(end.failed, 5u);
+    EXPECT_EQ(end.pulses, 5 * 64u);
+    EXPECT_EQ(end.error_sum, 500 * 9'000u);
+    EXPECT_EQ(end.time_ns, 5'000u);
+    EXPECT_EQ(end.energy_pj, 35u);
+    for (uint32_t i = 0; i < 5; i++) {
+        EXPECT_EQ(board.orders[i].xbar, 2 + i);
+        EXPECT_TRUE(board.orders[i].refresh);
+        EXPECT_EQ(board.orders[i].tolerance_ppm, kPpm);
+    }
+}
+
+TEST_F(Campaign, EndsWhereTheSequencerFails) {
+    const uint64_t number = begin(0, 8);
+    board.fail_at[Board::kSequencer] = 4;
+    while (campaign_step()) {
+    }
+    const sidra_operation end = query(number);
+    EXPECT_EQ(end.state, uint32_t{SIDRA_OPERATION_FAILED});
+    EXPECT_EQ(end.result, uint32_t{SIDRA_MGMT_NOT_KEPT});
+    EXPECT_EQ(end.done, 3u);
+    EXPECT_EQ(end.cells, 300u) << "of those that were done";
+    EXPECT_NE(begin(0, 1), number) << "and the next one begins";
+}
+
+TEST_F(Campaign, IsOneAtATime) {
+    const uint64_t number = begin(0, 8);
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_ISPP_REFRESH, {pair(0, 1), kPpm})), uint32_t{SIDRA_MAILBOX_BUSY});
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_ISPP_CAMPAIGN, {kVerify, pair(0, 1), kPpm})),
+              uint32_t{SIDRA_MAILBOX_BUSY});
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_OP_ABORT, {number + 1})), uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT});
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_OP_ABORT, {number})), uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_EQ(campaign_step(), 0);
+    EXPECT_EQ(query(number).state, uint32_t{SIDRA_OPERATION_ABORTED});
+    EXPECT_TRUE(board.orders.empty());
+}
+
+TEST_F(Campaign, CrossbarsThatAreNotThere) {
+    for (const uint64_t range :
+         {pair(0, 0), pair(0, 9), pair(8, 1), pair(7, 2), pair(0xffffffff, 2), pair(1, 0xffffffff)})
+        EXPECT_EQ(status_of(message(SIDRA_MAILBOX_ISPP_REFRESH, {range, kPpm})), uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT});
+    for (const uint64_t ppm : {uint64_t{0}, uint64_t{100'001}, ~uint64_t{0}, uint64_t{1} << 32})
+        EXPECT_EQ(status_of(message(SIDRA_MAILBOX_ISPP_REFRESH, {pair(0, 1), ppm})),
+                  uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT});
+    EXPECT_EQ(campaign_step(), 0);
+}
+
+}  // namespace
+}  // namespace sidra::test
