@@ -73,6 +73,19 @@ TEST_F(Sensors, PowerIsTheMeanSinceTheLastReading) {
     EXPECT_EQ(bench.get(SIDRA_MGMT_SENSOR_POWER), kIdleMw);
 }
 
+// Also what no queue has asked for: before queues have spent anything, and in between.
+TEST_F(Sensors, WhatTheCoreHasDoneCounts) {
+    pass(kSecond);
+    bench.get(SIDRA_MGMT_SENSOR_POWER);
+    for (const uint64_t mw : {0, 500}) {
+        bench.unit.power().spend(kSecond * 2'000);
+        pass(kSecond, mw);
+        EXPECT_EQ(bench.get(SIDRA_MGMT_SENSOR_POWER), kIdleMw + 2'000 + mw);
+        pass(kSecond, mw);
+        EXPECT_EQ(bench.get(SIDRA_MGMT_SENSOR_POWER), kIdleMw + mw) << "once";
+    }
+}
+
 TEST_F(Sensors, EnergyIsCountedInMicrojoules) {
     pass(2 * kSecond, 1'000);
     EXPECT_EQ(bench.get(SIDRA_MGMT_SENSOR_ENERGY), 2 * (kIdleMw + 1'000) * 1'000);

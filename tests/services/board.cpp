@@ -192,8 +192,9 @@ void Board::write(uint32_t address, uint32_t value) {
         interrupts += address == SIDRA_MGMT_CLOCK_THROTTLED;
         return;
     }
-    if (uint64_t ns = 0; sequencer.store(address - SIDRA_MGMT_SEQUENCER, value, &ns)) {
-        cycles += ns / SIDRA_MGMT_CYCLE_NS;
+    if (management::Sequencer::Spent spent; sequencer.store(address - SIDRA_MGMT_SEQUENCER, value, &spent)) {
+        cycles += spent.ns / SIDRA_MGMT_CYCLE_NS;
+        power.spend(spent.pj);
         return;
     }
     uint32_t* const word = plain(address);

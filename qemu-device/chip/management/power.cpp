@@ -36,7 +36,8 @@ bool Power::advance(uint64_t now_ns, uint64_t queues_pj) {
     // Neither goes back, but when another state is loaded around this.
     const uint64_t passed = now_ns > advanced_ns_ ? now_ns - advanced_ns_ : 0;
     if (passed != 0) {
-        const uint64_t spent = queues_pj > queues_pj_ ? queues_pj - queues_pj_ : 0;
+        const uint64_t spent =
+            static_cast<uint64_t>(std::max<int64_t>(static_cast<int64_t>(queues_pj - queues_pj_), 0));
         const uint32_t idle = idle_mw(level());
         const auto ns = static_cast<double>(passed);
         const double mw = std::min(idle + static_cast<double>(spent) / ns, double{kPower.supply_mw});  // pJ a ns

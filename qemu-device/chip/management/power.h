@@ -77,6 +77,8 @@ class Power {
     // To `now_ns` of the chip's clock, at which queues have spent `queues_pj` in all. True: the comparator has tripped,
     // or let go.
     bool advance(uint64_t now_ns, uint64_t queues_pj);
+    // What is no queue's; it counts as spent at the next advance().
+    void spend(uint64_t pj) { queues_pj_ -= pj; }
     // What was published at a cycle that is too long ago does not count any more.
     void forget_stale(uint64_t cycle);
 
@@ -100,10 +102,10 @@ class Power {
     uint32_t mean_power();
 
     double die_mc_;
-    int32_t around_mc_;  // as it was up to the last advance()
-    uint64_t advanced_ns_, queues_pj_;
-    uint64_t energy_pj_;          // all of it, also without work
-    uint64_t read_ns_, read_pj_;  // when the power was read last
+    int32_t around_mc_;                 // as it was up to the last advance()
+    uint64_t advanced_ns_, queues_pj_;  // modulo 2^64
+    uint64_t energy_pj_;                // all of it, also without work
+    uint64_t read_ns_, read_pj_;        // when the power was read last
     uint32_t read_mw_;
     uint64_t energy_latch_;
     uint32_t asked_level_;

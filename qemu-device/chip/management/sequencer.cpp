@@ -84,7 +84,7 @@ bool Sequencer::load(uint32_t offset, uint32_t* value) const {
     return true;
 }
 
-bool Sequencer::store(uint32_t offset, uint32_t value, uint64_t* ns) {
+bool Sequencer::store(uint32_t offset, uint32_t value, Spent* spent) {
     Policy policy = now_.policy;
     switch (offset) {
         case at(SIDRA_MGMT_SEQUENCER_XBAR):
@@ -94,7 +94,7 @@ bool Sequencer::store(uint32_t offset, uint32_t value, uint64_t* ns) {
             now_.tolerance_ppm = value;
             return true;
         case at(SIDRA_MGMT_SEQUENCER_COMMAND):
-            run(value, ns);
+            *spent = run(value);
             return true;
         case at(SIDRA_MGMT_ISPP_MODE):
             policy.mode = value;
@@ -112,7 +112,7 @@ bool Sequencer::store(uint32_t offset, uint32_t value, uint64_t* ns) {
     return true;
 }
 
-void Sequencer::run(uint32_t command, uint64_t* ns) {
+Sequencer::Spent Sequencer::run(uint32_t command) {
     Outcome done{};
     if (command != SIDRA_MGMT_SEQUENCER_VERIFY && command != SIDRA_MGMT_SEQUENCER_REFRESH)
         done.result = SIDRA_MGMT_BAD_COMMAND;
@@ -125,7 +125,7 @@ void Sequencer::run(uint32_t command, uint64_t* ns) {
                                 done.mean_ppm, saturated(took), saturated(done.energy_pj)};
     static_assert(std::size(results) == SIDRA_MGMT_SEQUENCER_RESULTS);
     std::copy(std::begin(results), std::end(results), now_.results);
-    *ns += took;
+    return {took, done.energy_pj};
 }
 
 }  // namespace sidra::management

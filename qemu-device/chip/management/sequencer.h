@@ -35,10 +35,12 @@ class Sequencer {
     // Before anything else; without it there are no crossbars. `follow`: false, and it stays as it was.
     void connect(uint32_t xbars, std::function<Outcome(const Order&)> work, std::function<bool(const Policy&)> follow);
 
-    // Its registers, at an offset from SIDRA_MGMT_SEQUENCER; false: not one of them. store() adds to *ns what a command
-    // took.
+    struct Spent {
+        uint64_t ns = 0, pj = 0;
+    };
+    // Its registers, at an offset from SIDRA_MGMT_SEQUENCER; false: not one of them. store() says what a command took.
     bool load(uint32_t offset, uint32_t* value) const;
-    bool store(uint32_t offset, uint32_t value, uint64_t* ns);
+    bool store(uint32_t offset, uint32_t value, Spent* spent);
     // The core starts anew: the policy stays.
     void restart();
     void clear();
@@ -53,7 +55,7 @@ class Sequencer {
     bool load(const Saved& saved);
 
    private:
-    void run(uint32_t command, uint64_t* ns);
+    Spent run(uint32_t command);
     bool set(const Policy& policy);
 
     uint32_t xbars_ = 0;
