@@ -56,8 +56,8 @@ static int say_hello(struct sidra_device *sdev)
 	firmware->security_version = upper_32_bits(msg.inline_data[1]);
 	WRITE_ONCE(firmware->version, version);
 	if (firmware->told != version)
-		drm_info(&sdev->drm, "firmware %u.%u.%u, security version %u, slot %u%s\n",
-			 SIDRA_FIRMWARE_VERSION(version), firmware->security_version, slot,
+		drm_info(&sdev->drm, "firmware %s, security version %u, slot %u%s\n",
+			 sidra_version_text(version).text, firmware->security_version, slot,
 			 upper_32_bits(msg.inline_data[2]) ? ", on trial" : "");
 	firmware->told = version;
 	return 0;

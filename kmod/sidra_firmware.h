@@ -4,6 +4,7 @@
 #define __SIDRA_FIRMWARE_H__
 
 #include <linux/mutex.h>
+#include <linux/sprintf.h>
 #include <linux/types.h>
 #include <linux/workqueue_types.h>
 
@@ -44,7 +45,17 @@ void sidra_firmware_look(struct sidra_device *sdev);
 /* SIDRA_INT_FIRMWARE: the same, and says why. */
 void sidra_firmware_happened(struct sidra_device *sdev);
 
-/* The bytes of a version, for a format of "%u.%u.%u". */
-#define SIDRA_FIRMWARE_VERSION(v)	(v) >> 24, (v) >> 16 & 0xff, (v) & 0xffff
+/* major.minor.patch, as text. */
+struct sidra_version_text {
+	char text[16];
+};
+
+static inline struct sidra_version_text sidra_version_text(u32 version)
+{
+	struct sidra_version_text result;
+
+	snprintf(result.text, sizeof(result.text), "%u.%u.%u", version >> 24, version >> 16 & 0xff, version & 0xffff);
+	return result;
+}
 
 #endif

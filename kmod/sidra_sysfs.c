@@ -28,7 +28,7 @@ static ssize_t firmware_version_show(struct device *node, struct device_attribut
 {
 	u32 version = READ_ONCE(from_node(node)->firmware.version);
 
-	return version ? sysfs_emit(text, "%u.%u.%u\n", SIDRA_FIRMWARE_VERSION(version)) : sysfs_emit(text, "none\n");
+	return version ? sysfs_emit(text, "%s\n", sidra_version_text(version).text) : sysfs_emit(text, "none\n");
 }
 static DEVICE_ATTR_RO(firmware_version);
 

@@ -65,8 +65,8 @@ static void put_versions(char *text, size_t size, const struct sidra_fw_header *
 		snprintf(text, size, " (it speaks mailbox %u.%u, this driver %u.%u)", mailbox >> 16, mailbox & 0xffff,
 			 SIDRA_MAILBOX_VERSION >> 16, SIDRA_MAILBOX_VERSION & 0xffff);
 	else if (result == SIDRA_IMAGE_DRIVER)
-		snprintf(text, size, " (%u.%u.%u at least, this is %u.%u.%u)",
-			 SIDRA_FIRMWARE_VERSION(header->min_driver), SIDRA_FIRMWARE_VERSION(DRIVER_VERSION));
+		snprintf(text, size, " (%s at least, this is %s)",
+			 sidra_version_text(header->min_driver).text, sidra_version_text(DRIVER_VERSION).text);
 	else if (result == SIDRA_IMAGE_ROLLBACK)
 		snprintf(text, size, " (it is %u, and the chip runs %u and higher)", header->security_version,
 			 slots->lowest);
@@ -182,14 +182,14 @@ static int update(struct sidra_device *sdev, const struct firmware *file, bool a
 	if (slots.running != SLOT_RECOVERY && image.header.version == slots.version &&
 	    image.header.security_version == slots.security_version) {
 		if (asked)
-			drm_info(&sdev->drm, "%s: firmware %u.%u.%u runs already\n", IMAGE_NAME,
-				 SIDRA_FIRMWARE_VERSION(slots.version));
+			drm_info(&sdev->drm, "%s: firmware %s runs already\n", IMAGE_NAME,
+				 sidra_version_text(slots.version).text);
 		return 0;
 	}
 	if (!asked && slots.trial != SLOT_NONE)
 		return 0;
-	drm_info(&sdev->drm, "%s: firmware %u.%u.%u, %zu bytes; %u.%u.%u runs\n", IMAGE_NAME,
-		 SIDRA_FIRMWARE_VERSION(image.header.version), file->size, SIDRA_FIRMWARE_VERSION(slots.version));
+	drm_info(&sdev->drm, "%s: firmware %s, %zu bytes; %s runs\n", IMAGE_NAME,
+		 sidra_version_text(image.header.version).text, file->size, sidra_version_text(slots.version).text);
 	ret = send(sdev, file, &slot) ?: commit(sdev);
 	if (!ret)
 		drm_info(&sdev->drm, "%s: stored and verified in slot %u: the next reset of the device tries it\n",
