@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "bench.h"
@@ -122,6 +123,18 @@ TEST_F(Firmware, TalksThroughTheMailbox) {
     EXPECT_EQ(bench.read32(SIDRA_REG_MAILBOX_REPLY_READ), 10u);
     bench.write32(SIDRA_REG_MAILBOX_REPLY_INDEX, 77);
     EXPECT_EQ(bench.read32(SIDRA_REG_MAILBOX_REPLY_INDEX), 10u) << "the firmware's";
+}
+
+// Once; the next one is the firmware's own again.
+TEST_F(Firmware, AReplyMayBeALie) {
+    boot();
+    open();
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_LIE, SIDRA_LIE_REPLY));
+    post(SIDRA_MAILBOX_STATUS);
+    pass(kMs);
+    const sidra_mailbox_msg lie = take();
+    for (const uint8_t byte : std::span(reinterpret_cast<const uint8_t*>(&lie), sizeof lie)) EXPECT_EQ(byte, 0xff);
+    EXPECT_EQ(hello(), uint32_t{SIDRA_MAILBOX_OK});
 }
 
 TEST_F(Firmware, MemoryThatTheHostRefusesIsAnError) {

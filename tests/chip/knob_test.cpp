@@ -343,6 +343,7 @@ TEST(Lie, AboutRegisters) {
         {SIDRA_LIE_NO_L3, SIDRA_REG_L3_SIZE, 0},
         {SIDRA_LIE_GEOMETRY, SIDRA_REG_GEOMETRY0, 0xffffffff},
         {SIDRA_LIE_CLOCK, SIDRA_REG_CLOCK, uint64_t{1} << 63},
+        {SIDRA_LIE_REPLY_INDEX, SIDRA_REG_MAILBOX_REPLY_INDEX, 0xffffffff},
     };
     for (const auto& one : lies) {
         SCOPED_TRACE(sidra_chip_lie_name(one.lie));

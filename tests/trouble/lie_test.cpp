@@ -194,6 +194,35 @@ TEST_F(Lie, Clock) {
     innocent.work();
 }
 
+// Firmware, too: it is left alone until it starts anew, and nobody else notices.
+TEST_F(Lie, FirmwaresReply) {
+    Innocent innocent;
+    const auto version = [&] {
+        sidra_ioctl_device_query query{};
+        EXPECT_EQ(innocent.node().call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
+        return query.firmware_version;
+    };
+    const auto reset = [&] {
+        sidra_ioctl_device_reset request{};
+        EXPECT_EQ(innocent.node().call(SIDRA_IOCTL_DEVICE_RESET, request), 0);
+        innocent.lose_and_recover(SIDRA_FAULT_RESET);
+    };
+    ASSERT_TRUE(eventually([&] { return version() != 0; }));
+    ASSERT_TRUE(tell(SIDRA_LIE_REPLY));
+    reset();
+    EXPECT_TRUE(logged("the firmware has answered what nobody has asked: it is left alone"));
+    EXPECT_EQ(version(), 0u);
+    EXPECT_FALSE(write_text("/sys/class/sidra/sidra0/firmware_update", "1"));
+    innocent.work();
+    reset();
+    EXPECT_TRUE(eventually([&] { return version() != 0; }));
+    // One that is neither ahead nor behind says nothing.
+    ASSERT_TRUE(tell(SIDRA_LIE_REPLY_INDEX));
+    reset();
+    EXPECT_TRUE(eventually([&] { return version() != 0; }));
+    innocent.work();
+}
+
 TEST_F(Lie, NeverReadyAgain) {
     Innocent innocent;
     sidra_ioctl_device_reset reset{};

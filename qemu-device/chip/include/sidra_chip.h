@@ -220,6 +220,8 @@ enum sidra_chip_lie {
 	SIDRA_LIE_NO_L3			= 13,	/* it reads 0 */
 	SIDRA_LIE_GEOMETRY		= 14,	/* GEOMETRY0 reads ones */
 	SIDRA_LIE_CLOCK			= 15,	/* CLOCK reads 2^63 */
+	SIDRA_LIE_REPLY			= 16,	/* the next message of the firmware is ones */
+	SIDRA_LIE_REPLY_INDEX		= 17,	/* MAILBOX_REPLY_INDEX reads ones */
 	SIDRA_LIE_COUNT
 };
 /* Sets a knob; false if the knob or value is not allowed. */

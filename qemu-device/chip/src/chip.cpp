@@ -36,7 +36,9 @@ Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t work
       queues_(new std::atomic<Queue*>[kSlots]()),
       arm_(new std::atomic<uint64_t>[kSlots]()),
       stop_(new std::atomic<uint8_t>[kSlots]()),
-      management_(bus_, stop_device_, counters_.energy_pj, [this](uint32_t cause) { interrupt(cause); }),
+      management_(
+          bus_, stop_device_, counters_.energy_pj, [this](uint32_t cause) { interrupt(cause); },
+          [this](uint32_t lie) { return lies(lie); }),
       pool_(workers) {
     bus_.l3 = l3_.data();
     bus_.l3_size = l3_.size();
@@ -86,10 +88,10 @@ constexpr const char* kKnobNames[SIDRA_KNOB_COUNT] = {
     "slow-tile-ns", "no-quiesce-ack", "stuck-cell",     "adc-offset",     "stall",
     "lie",          "firmware-hang",  "firmware-panic", "temperature-mc", "age-s"};
 
-constexpr const char* kLieNames[SIDRA_LIE_COUNT] = {"none",         "timeline-ahead", "timeline-back", "run-state",
-                                                    "fault-record", "admin-status",   "admin-result",  "int-status",
-                                                    "never-ready",  "xbar-headers",   "short-read",    "nvm",
-                                                    "l3-size",      "no-l3",          "geometry",      "clock"};
+constexpr const char* kLieNames[SIDRA_LIE_COUNT] = {
+    "none",         "timeline-ahead", "timeline-back", "run-state",    "fault-record", "admin-status",
+    "admin-result", "int-status",     "never-ready",   "xbar-headers", "short-read",   "nvm",
+    "l3-size",      "no-l3",          "geometry",      "clock",        "reply",        "reply-index"};
 
 }  // namespace
 

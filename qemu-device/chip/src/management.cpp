@@ -2,10 +2,12 @@
 #include "management.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
 #include "factory/factory.h"
+#include "sidra_chip.h"
 
 namespace sidra::chip {
 namespace {
@@ -16,11 +18,12 @@ constexpr uint64_t kComparatorNs = 100'000'000;  // the comparator looks this of
 }  // namespace
 
 Management::Management(Bus& bus, const std::atomic<bool>& stopped, const std::atomic<uint64_t>& energy_pj,
-                       std::function<void(uint32_t)> interrupt)
+                       std::function<void(uint32_t)> interrupt, std::function<bool(uint32_t)> lies)
     : bus_(bus),
       stopped_(stopped),
       energy_pj_(energy_pj),
       interrupt_(std::move(interrupt)),
+      lies_(std::move(lies)),
       unit_({sidra_boot_rom, sidra_boot_rom_end}, *this) {
     fill_flash();
 }
@@ -33,6 +36,15 @@ void Management::fill_flash() {
     std::memset(flash.data(), management::Flash::kErased, flash.size());
     fill(SIDRA_MGMT_SLOT_A, sidra_factory_runtime, sidra_factory_runtime_end);
     fill(SIDRA_MGMT_SLOT_RECOVERY, sidra_factory_recovery, sidra_factory_recovery_end);
+}
+
+bool Management::write_host(uint64_t bus, std::span<const uint8_t> from) {
+    if (from.size() == sizeof(sidra_mailbox_msg) && lies_(SIDRA_LIE_REPLY)) {
+        std::array<uint8_t, sizeof(sidra_mailbox_msg)> ones;
+        ones.fill(0xff);
+        return bus_.write(bus, ones.data(), ones.size());
+    }
+    return bus_.write(bus, from.data(), from.size());
 }
 
 void Management::clear() {

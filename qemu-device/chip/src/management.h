@@ -18,10 +18,10 @@ class Management final : private management::Surroundings {
    public:
     static constexpr uint64_t kNever = ~uint64_t{0};
 
-    // While `stopped` the core stands still, and so do its copies. `interrupt` takes SIDRA_INT_*.
-    // `energy_pj`: what queues have spent.
+    // While `stopped` the core stands still, and so do its copies. `energy_pj`: what queues have spent. `interrupt`
+    // takes SIDRA_INT_*; `lies` says whether it is time for a SIDRA_LIE_*.
     Management(Bus& bus, const std::atomic<bool>& stopped, const std::atomic<uint64_t>& energy_pj,
-               std::function<void(uint32_t)> interrupt);
+               std::function<void(uint32_t)> interrupt, std::function<bool(uint32_t)> lies);
 
     // ---- Any thread
 
@@ -66,9 +66,7 @@ class Management final : private management::Surroundings {
 
    private:
     bool read_host(uint64_t bus, std::span<uint8_t> to) override { return bus_.read(bus, to.data(), to.size()); }
-    bool write_host(uint64_t bus, std::span<const uint8_t> from) override {
-        return bus_.write(bus, from.data(), from.size());
-    }
+    bool write_host(uint64_t bus, std::span<const uint8_t> from) override;
     void interrupt_host(uint32_t cause) override { interrupt_(cause); }
     enum : uint32_t { kHang = 1, kCrash = 2 };
     void ask(uint32_t what) {
@@ -81,6 +79,7 @@ class Management final : private management::Surroundings {
     const std::atomic<bool>& stopped_;
     const std::atomic<uint64_t>& energy_pj_;
     const std::function<void(uint32_t)> interrupt_;
+    const std::function<bool(uint32_t)> lies_;
     std::mutex lock_;  // of unit_, but for what any thread may call
     management::Unit unit_;
     Debugger debugger_{unit_};

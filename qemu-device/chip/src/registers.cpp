@@ -189,6 +189,7 @@ bool Chip::lie_of_register(uint64_t offset, uint64_t* value) {
         {SIDRA_LIE_NO_L3, SIDRA_REG_L3_SIZE, 0},
         {SIDRA_LIE_GEOMETRY, SIDRA_REG_GEOMETRY0, 0xffffffff},
         {SIDRA_LIE_CLOCK, SIDRA_REG_CLOCK, uint64_t{1} << 63},
+        {SIDRA_LIE_REPLY_INDEX, SIDRA_REG_MAILBOX_REPLY_INDEX, 0xffffffff},
     };
     for (const auto& one : kLies) {
         if (one.offset != offset || !lies(one.lie)) continue;
