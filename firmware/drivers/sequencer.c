@@ -30,6 +30,8 @@ void sequencer_policy(struct sequencer_policy *policy)
 	policy->mode = read_register(SIDRA_MGMT_ISPP_MODE);
 	policy->tries = read_register(SIDRA_MGMT_ISPP_TRIES);
 	policy->tolerance_ppm = read_register(SIDRA_MGMT_ISPP_TOLERANCE);
+	policy->retries = read_register(SIDRA_MGMT_ISPP_RETRIES);
+	policy->spare = read_register(SIDRA_MGMT_ISPP_SPARE);
 }
 
 static void write_policy(const struct sequencer_policy *policy)
@@ -37,6 +39,8 @@ static void write_policy(const struct sequencer_policy *policy)
 	write_register(SIDRA_MGMT_ISPP_MODE, policy->mode);
 	write_register(SIDRA_MGMT_ISPP_TRIES, policy->tries);
 	write_register(SIDRA_MGMT_ISPP_TOLERANCE, policy->tolerance_ppm);
+	write_register(SIDRA_MGMT_ISPP_RETRIES, policy->retries);
+	write_register(SIDRA_MGMT_ISPP_SPARE, policy->spare);
 }
 
 int sequencer_set_policy(const struct sequencer_policy *policy)
@@ -46,7 +50,8 @@ int sequencer_set_policy(const struct sequencer_policy *policy)
 	sequencer_policy(&before);
 	write_policy(policy);
 	sequencer_policy(&now);
-	if (now.mode == policy->mode && now.tries == policy->tries && now.tolerance_ppm == policy->tolerance_ppm)
+	if (now.mode == policy->mode && now.tries == policy->tries && now.tolerance_ppm == policy->tolerance_ppm &&
+	    now.retries == policy->retries && now.spare == policy->spare)
 		return 0;
 	write_policy(&before);
 	return 1;

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 struct sequencer_policy {
-	uint32_t mode, tries, tolerance_ppm;
+	uint32_t mode, tries, tolerance_ppm, retries, spare;
 };
 
 struct sequencer_found {

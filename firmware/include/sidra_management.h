@@ -182,6 +182,10 @@ enum sidra_mgmt_result {
 #define SIDRA_MGMT_ISPP_TOLERANCE	0x4000b048u	/* within which a cell has arrived, millionths of G_max; 10,000 */
 #define   SIDRA_MGMT_ISPP_TOLERANCE_MIN	1000u
 #define   SIDRA_MGMT_ISPP_TOLERANCE_MAX	100000u
+#define SIDRA_MGMT_ISPP_RETRIES		0x4000b04cu	/* of cells that did not arrive, each after a RESET, 0 .. SIDRA_MGMT_ISPP_RETRIES_MAX; 1 */
+#define   SIDRA_MGMT_ISPP_RETRIES_MAX	7u
+#define SIDRA_MGMT_ISPP_SPARE		0x4000b050u	/* a column (pair of columns) with more bad cells than that is replaced by one that is not in use; 4 */
+#define   SIDRA_MGMT_ISPP_SPARE_NEVER	512u		/* the most: no column has that many */
 
 #ifdef __cplusplus
 }

@@ -205,7 +205,9 @@ static uint32_t ispp_campaign(const struct sidra_mailbox_msg *request, struct si
 		policy.mode = low(request->inline_data[1]);
 		policy.tries = high(request->inline_data[1]);
 		policy.tolerance_ppm = low(request->inline_data[2]);
-		if (high(request->inline_data[2]) || sequencer_set_policy(&policy))
+		policy.retries = high(request->inline_data[2]) & 0xffff;
+		policy.spare = high(request->inline_data[2]) >> 16;
+		if (sequencer_set_policy(&policy))
 			result = SIDRA_MAILBOX_BAD_ARGUMENT;
 		break;
 	case CAMPAIGN_GET_POLICY:
@@ -214,7 +216,7 @@ static uint32_t ispp_campaign(const struct sidra_mailbox_msg *request, struct si
 		return SIDRA_MAILBOX_BAD_ARGUMENT;
 	}
 	sequencer_policy(&policy);
-	answer(reply, 0, pair(policy.mode, policy.tries), policy.tolerance_ppm);
+	answer(reply, 0, pair(policy.mode, policy.tries), pair(policy.tolerance_ppm, policy.retries | policy.spare << 16));
 	return result;
 }
 

@@ -217,19 +217,20 @@ TEST_F(Campaign, WhatIsNotARequest) {
 
 TEST_F(Campaign, ThePolicyIsFollowedByProgramPackets) {
     open_accurate();
-    const auto policy = [&](uint64_t what, uint32_t mode = 0, uint32_t tries = 0, uint64_t ppm = 0) {
-        return ask(SIDRA_MAILBOX_ISPP_CAMPAIGN, 24, {what, pair(mode, tries), ppm});
+    const auto policy = [&](uint64_t what, uint32_t mode = 0, uint32_t tries = 0, uint32_t ppm = 0,
+                            uint32_t more = 512 << 16) {
+        return ask(SIDRA_MAILBOX_ISPP_CAMPAIGN, 24, {what, pair(mode, tries), pair(ppm, more)});
     };
     auto reply = policy(kGetPolicy);
     EXPECT_EQ(reply.status, uint32_t{SIDRA_MAILBOX_OK});
     EXPECT_EQ(reply.inline_data[1], pair(SIDRA_MGMT_ISPP_ERROR_SIZED, 15));
-    EXPECT_EQ(reply.inline_data[2], 10'000u);
+    EXPECT_EQ(reply.inline_data[2], pair(10'000, 1 | 4 << 16));
     program_tiles({0});
     EXPECT_EQ(report(0).failed, 0u);
     // Half of a bad policy is none.
     EXPECT_EQ(policy(kSetPolicy, 0, 65, 10'000).status, uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT});
     EXPECT_EQ(policy(kSetPolicy, 0, 15, 1).status, uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT});
-    EXPECT_EQ(policy(kSetPolicy, 0, 15, uint64_t{1} << 32 | 10'000).status, uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT});
+    EXPECT_EQ(policy(kSetPolicy, 0, 15, 10'000, 8).status, uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT});
     EXPECT_EQ(policy(kGetPolicy).inline_data[1], pair(SIDRA_MGMT_ISPP_ERROR_SIZED, 15));
 
     EXPECT_EQ(policy(kSetPolicy, SIDRA_MGMT_ISPP_AS_PUBLISHED, 15, 10'000).status, uint32_t{SIDRA_MAILBOX_OK});

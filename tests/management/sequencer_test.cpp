@@ -77,7 +77,7 @@ TEST(Sequencer, WhatIsRefused) {
         EXPECT_TRUE(bench.store(address, 1)) << std::hex << address;
     uint32_t value = 0;
     for (const uint32_t address : {SIDRA_MGMT_SEQUENCER_COMMAND, SIDRA_MGMT_SEQUENCER + 0x34,
-                                   SIDRA_MGMT_SEQUENCER + 0x4c, SIDRA_MGMT_SEQUENCER + 0xffc})
+                                   SIDRA_MGMT_SEQUENCER + 0x54, SIDRA_MGMT_SEQUENCER + 0xffc})
         EXPECT_TRUE(bench.load(address, &value)) << std::hex << address;
     Bench alone;
     alone.set(SIDRA_MGMT_SEQUENCER_TOLERANCE, 1000);
@@ -89,21 +89,27 @@ TEST(Sequencer, ThePolicyIsInRangeAndOutlivesTheCore) {
     SequencerBench bench;
     const auto policy = [&] {
         return std::vector<uint32_t>{bench.get(SIDRA_MGMT_ISPP_MODE), bench.get(SIDRA_MGMT_ISPP_TRIES),
-                                     bench.get(SIDRA_MGMT_ISPP_TOLERANCE)};
+                                     bench.get(SIDRA_MGMT_ISPP_TOLERANCE), bench.get(SIDRA_MGMT_ISPP_RETRIES),
+                                     bench.get(SIDRA_MGMT_ISPP_SPARE)};
     };
-    const std::vector<uint32_t> defaults = {SIDRA_MGMT_ISPP_ERROR_SIZED, 15, 10'000}, other = {0, 64, 100'000};
+    const std::vector<uint32_t> defaults = {SIDRA_MGMT_ISPP_ERROR_SIZED, 15, 10'000, 1, 4},
+                                other = {0, 64, 100'000, 7, 512};
     EXPECT_EQ(policy(), defaults);
     bench.set(SIDRA_MGMT_ISPP_MODE, 0);
     bench.set(SIDRA_MGMT_ISPP_TRIES, 64);
     bench.set(SIDRA_MGMT_ISPP_TOLERANCE, 100'000);
+    bench.set(SIDRA_MGMT_ISPP_RETRIES, 7);
+    bench.set(SIDRA_MGMT_ISPP_SPARE, 512);
     EXPECT_EQ(policy(), other);
-    ASSERT_EQ(bench.policies.size(), 3u);
-    EXPECT_TRUE((bench.policies.back() == Policy{0, 64, 100'000}));
+    ASSERT_EQ(bench.policies.size(), 5u);
+    EXPECT_TRUE((bench.policies.back() == Policy{0, 64, 100'000, 7, 512}));
     bench.set(SIDRA_MGMT_ISPP_MODE, 3);
     for (const uint32_t tries : {0u, 65u, ~0u}) bench.set(SIDRA_MGMT_ISPP_TRIES, tries);
     for (const uint32_t ppm : {0u, 999u, 100'001u}) bench.set(SIDRA_MGMT_ISPP_TOLERANCE, ppm);
+    bench.set(SIDRA_MGMT_ISPP_RETRIES, 8);
+    bench.set(SIDRA_MGMT_ISPP_SPARE, 513);
     EXPECT_EQ(policy(), other);
-    EXPECT_EQ(bench.policies.size(), 3u);
+    EXPECT_EQ(bench.policies.size(), 5u);
     bench.follows = false;
     bench.set(SIDRA_MGMT_ISPP_TRIES, 9);
     EXPECT_EQ(policy(), other) << "what crossbars do not follow is not so";

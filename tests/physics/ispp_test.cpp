@@ -38,6 +38,7 @@ struct Array {
     std::vector<uint16_t> g;
     std::vector<Outcome> outcome;
     IsppTotals totals{};
+    uint32_t retry = 0;
 
     explicit Array(uint32_t count, CellState all = CellState::kFormed)
         : level(count), tries(count, 99), state(count, all), g(count, 328), outcome(count, Outcome::kFailed) {
@@ -48,7 +49,7 @@ struct Array {
     void program(const Ispp& ispp, uint32_t crossbar = 0, uint32_t count = 0, uint32_t block = physics::kIsppBlock) {
         for (uint32_t at = 0; at < size(); at += block)
             ispp.program({crossbar, at, std::min(block, size() - at), count, &level[at], &state[at], &g[at], &tries[at],
-                          &outcome[at], &totals});
+                          &outcome[at], &totals, retry});
     }
     bool operator==(const Array& other) const {
         return tries == other.tries && state == other.state && g == other.g && outcome == other.outcome &&
@@ -68,8 +69,12 @@ TEST(Ispp, TheSameBitsWithEveryInstructionSetAndEveryBlocking) {
         Array start(6007, CellState::kFresh);
         physics::form(cells, 8, {5, 0, start.size(), start.g.data(), start.state.data()});
         for (uint32_t i = 0; i < start.size(); i += 97) start.state[i] = CellState::kFresh;
+        Array first = start;
+        first.program(Ispp(cells, physics::ispp_defaults(mode), 8, InstructionSet::kScalar), 5, 3);
+        start.retry = 5;
         Array expected = start;
         expected.program(Ispp(cells, physics::ispp_defaults(mode), 8, InstructionSet::kScalar), 5, 3);
+        EXPECT_FALSE(first == expected) << "another try, other noise";
         EXPECT_GT(expected.totals.converged(), 1000u);
         EXPECT_GT(expected.totals.failed, 10u);
         for (const InstructionSet set : kSets) {
@@ -344,6 +349,9 @@ TEST(Ispp, NoCellsIsNothing) {
     EXPECT_EQ(totals.error_sigma(), 0);
     Array array(2049);
     EXPECT_THROW(array.program(ispp, 0, 0, 4096), std::invalid_argument);
+    Array few(1);
+    few.retry = physics::kRetries;
+    EXPECT_THROW(few.program(ispp), std::invalid_argument);
 }
 
 // With every source off, cells of a level are all the same, whatever the seed; and a source alone makes them differ.

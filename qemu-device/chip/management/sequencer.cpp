@@ -22,7 +22,8 @@ uint32_t saturated(uint64_t value) { return static_cast<uint32_t>(std::min<uint6
 bool possible(const Policy& policy) {
     return policy.mode <= SIDRA_MGMT_ISPP_ERROR_SIZED && policy.tries >= 1 &&
            policy.tries <= SIDRA_MGMT_ISPP_TRIES_MAX && policy.tolerance_ppm >= SIDRA_MGMT_ISPP_TOLERANCE_MIN &&
-           policy.tolerance_ppm <= SIDRA_MGMT_ISPP_TOLERANCE_MAX && policy.reserved == 0;
+           policy.tolerance_ppm <= SIDRA_MGMT_ISPP_TOLERANCE_MAX && policy.retries <= SIDRA_MGMT_ISPP_RETRIES_MAX &&
+           policy.spare <= SIDRA_MGMT_ISPP_SPARE_NEVER && policy.reserved == 0;
 }
 
 void Sequencer::connect(uint32_t xbars, std::function<Outcome(const Order&)> work,
@@ -75,6 +76,12 @@ bool Sequencer::load(uint32_t offset, uint32_t* value) const {
         case at(SIDRA_MGMT_ISPP_TOLERANCE):
             *value = now_.policy.tolerance_ppm;
             return true;
+        case at(SIDRA_MGMT_ISPP_RETRIES):
+            *value = now_.policy.retries;
+            return true;
+        case at(SIDRA_MGMT_ISPP_SPARE):
+            *value = now_.policy.spare;
+            return true;
         default:
             break;
     }
@@ -104,6 +111,12 @@ bool Sequencer::store(uint32_t offset, uint32_t value, Spent* spent) {
             break;
         case at(SIDRA_MGMT_ISPP_TOLERANCE):
             policy.tolerance_ppm = value;
+            break;
+        case at(SIDRA_MGMT_ISPP_RETRIES):
+            policy.retries = value;
+            break;
+        case at(SIDRA_MGMT_ISPP_SPARE):
+            policy.spare = value;
             break;
         default:
             return false;

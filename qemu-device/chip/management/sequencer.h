@@ -16,6 +16,8 @@ struct Policy {
     uint32_t mode = SIDRA_MGMT_ISPP_ERROR_SIZED;
     uint32_t tries = 15;
     uint32_t tolerance_ppm = 10'000;
+    uint32_t retries = 1;
+    uint32_t spare = 4;
     uint32_t reserved = 0;
     bool operator==(const Policy&) const = default;
 };

@@ -162,6 +162,7 @@ Ispp::~Ispp() = default;
 
 void Ispp::program(const IsppBlock& block) const {
     check_range("count of a block", block.count, 0, kIsppBlock);
+    check_range("retry", block.retry, 0, kRetries - 1);
     kernel_(*plan_, block);
 }
 

@@ -109,7 +109,9 @@ struct IsppBlock {
     uint8_t* tries;          // out: pulses
     Outcome* outcome;        // out
     IsppTotals* totals;      // added to
+    uint32_t retry = 0;      // how often these cells were tried before, by this program: other noise, below kRetries
 };
+constexpr uint32_t kRetries = 64;
 
 // Any number of cells of one crossbar, to be read as between two pulses.
 struct IsppRead {

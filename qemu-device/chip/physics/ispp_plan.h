@@ -38,6 +38,10 @@ struct IsppPlan {
     float aj_per_v2ns;
 };
 
+// Draws of one try of a program, each for two pulses.
+constexpr uint32_t kDrawsOfTry = kMaxTries / 2 + 1;
+static_assert(kRetries * kDrawsOfTry < 1u << 16);
+
 void program_scalar(const IsppPlan& plan, const IsppBlock& block);
 void program_avx2(const IsppPlan& plan, const IsppBlock& block);
 void program_avx512(const IsppPlan& plan, const IsppBlock& block);

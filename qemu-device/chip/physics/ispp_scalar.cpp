@@ -69,7 +69,8 @@ void program_scalar(const IsppPlan& plan, const IsppBlock& block) {
         Words w{};
         for (uint32_t pulses = 0;; pulses++) {
             if (pulses % 2 == 0)
-                w = words({plan.seed, Domain::kPulse, block.crossbar, cell, block.program, pulses / 2});
+                w = words({plan.seed, Domain::kPulse, block.crossbar, cell, block.program,
+                           block.retry * kDrawsOfTry + pulses / 2});
             const Normals normal = pulses % 2 == 0 ? normals_of(w[0], w[1]) : normals_of(w[2], w[3]);
             const float value = read(plan, g, normal.read);
             const float error = target - value;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace sidra::chip {
 namespace {
@@ -81,6 +82,7 @@ Analog::Analog(uint32_t xbars, double stuck, uint64_t seed)
       clock_(parameters_),
       g_(size_t{xbars} * kXbarCells * sizeof(uint16_t)),
       cells_(size_t{xbars} * kXbarCells),
+      bad_(size_t{xbars} * kXbarCells / 8),
       states_(size_t{xbars} * sizeof(State)),
       cached_(xbars) {
     reseed(seed);
@@ -106,10 +108,9 @@ void Analog::make_ispp_locked() {
     ispp_ = std::make_shared<const physics::Ispp>(parameters_, parameters, seed_);
 }
 
-// One that is at work keeps what it began with.
-std::shared_ptr<const physics::Ispp> Analog::ispp() const {
+Analog::Loop Analog::loop() const {
     std::lock_guard guard(ispp_lock_);
-    return ispp_;
+    return {ispp_, policy_};
 }
 
 uint32_t Analog::drift(double seconds) const {
@@ -121,12 +122,30 @@ uint32_t Analog::drift(double seconds) const {
 Analog::Content Analog::copy(uint32_t xbar) const {
     std::lock_guard guard(lock(xbar));
     const State& s = state(xbar);
-    return {xbar,
-            s.touched,
-            false,
-            {s.programs, s.checks.load(), s.since, s.products.load(), s.clipped.load(), s.time_ps, s.totals},
-            {g(xbar), g(xbar) + kXbarCells},
-            {cells(xbar), cells(xbar) + kXbarCells}};
+    Content content{xbar,
+                    s.touched,
+                    false,
+                    {s.programs,
+                     s.checks.load(),
+                     s.since,
+                     s.products.load(),
+                     s.clipped.load(),
+                     s.time_ps,
+                     s.totals,
+                     s.recovered,
+                     s.bad,
+                     {}},
+                    {g(xbar), g(xbar) + kXbarCells},
+                    {cells(xbar), cells(xbar) + kXbarCells},
+                    {bad(xbar), bad(xbar) + kXbarCells / 64}};
+    std::copy(std::begin(s.moved), std::end(s.moved), content.image.moved);
+    return content;
+}
+
+void Analog::Content::set_bad(uint32_t cell, bool is) {
+    const uint64_t bit = uint64_t{1} << (cell % 64);
+    if (is) bad[cell / 64] |= bit;
+    else bad[cell / 64] &= ~bit;
 }
 
 bool Analog::blank(uint32_t xbar) const {
@@ -148,6 +167,10 @@ void Analog::take_locked(const Content& content) {
     s.since = content.image.since;
     s.totals = content.image.totals;
     s.time_ps = content.image.time_ps;
+    s.recovered = content.image.recovered;
+    s.bad = content.image.bad;
+    std::copy(std::begin(content.image.moved), std::end(content.image.moved), s.moved);
+    std::copy(content.bad.begin(), content.bad.end(), bad(content.xbar));
     if (content.erased) {
         s.products.store(0, std::memory_order_relaxed);
         s.clipped.store(0, std::memory_order_relaxed);
@@ -175,65 +198,172 @@ void Analog::age(Content* content, double now) const {
     content->image.since = now;
 }
 
-void Analog::run_ispp(const CellBlock& block, uint32_t program, const uint8_t* levels, uint16_t* g, CellState* cells,
-                      physics::IsppTotals* totals, uint64_t* time_ps) const {
-    // Whole rows lie together, and are programmed some at a time.
-    const uint32_t rows_at_once = block.cols == SIDRA_XBAR_COLS ? physics::kIsppBlock / SIDRA_XBAR_COLS : 1;
-    uint8_t tries[physics::kIsppBlock];
-    physics::Outcome outcome[physics::kIsppBlock];
-    const auto ispp = this->ispp();
-    for (uint32_t row = 0; row < block.rows; row += rows_at_once) {
-        const uint32_t rows = std::min(rows_at_once, block.rows - row), count = rows * block.cols;
-        const uint32_t first = (block.row0 + row) * SIDRA_XBAR_COLS + block.col0, at = row * block.cols;
-        physics::IsppTotals some{};
-        ispp->program({block.xbar, first, count, program, levels + at, cells + at, g + at, tries, outcome, &some});
-        physics::relax(parameters_, seed_, program, {block.xbar, first, count, g + at, cells + at});
+void Analog::form(Content* content, const Wanted& wanted) const {
+    for (uint32_t cell = 0; cell < kXbarCells;) {
+        uint32_t end = cell;
+        while (end < kXbarCells && wanted.which[end]) end++;
+        physics::form(parameters_, seed_, {content->xbar, cell, end - cell, &content->g[cell], &content->cells[cell]});
+        cell = end + 1;
+    }
+}
 
-        // All cells of a row are read, and pulsed, together, until the last one has arrived.
+// Pulses cells until they arrive, tries again those that do not, and lets all that were pulsed relax. Those that are
+// not to be are as if they had never been formed: pulses do nothing to them.
+Analog::Pulsed Analog::pulse(Content* content, const Wanted& wanted, uint32_t program) const {
+    using physics::Outcome;
+    constexpr uint32_t kRows = physics::kIsppBlock / SIDRA_XBAR_COLS, kCount = kRows * SIDRA_XBAR_COLS;
+    const Loop loop = this->loop();
+    const float empties = physics::reset_dose(parameters_, parameters_.reset_volts, parameters_.reset_ns);
+    const double reset_aj = parameters_.reset_volts * parameters_.reset_volts * parameters_.reset_ns *
+                            parameters_.g_max_siemens * 1e9;  // of G_max
+    Pulsed pulsed{};
+    uint8_t tries[kCount];
+    Outcome outcome[kCount];
+    CellState at_work[kCount];
+    // All cells of a row are read, and pulsed, together, until the last one has arrived.
+    const auto add = [&](physics::IsppTotals some) {
         uint64_t steps = 0, row_steps = 0;
-        for (uint32_t r = 0; r < rows; r++) {
+        for (uint32_t r = 0; r < kRows; r++) {
             uint32_t most = 0;
-            for (uint32_t i = r * block.cols; i < (r + 1) * block.cols; i++) {
-                if (outcome[i] == physics::Outcome::kNotFormed) continue;
+            for (uint32_t i = r * SIDRA_XBAR_COLS; i < (r + 1) * SIDRA_XBAR_COLS; i++) {
+                if (outcome[i] == Outcome::kNotFormed) continue;
                 steps += tries[i] + 1u;
                 most = std::max(most, tries[i] + 1u);
             }
             row_steps += most;
         }
-        if (steps) *time_ps += some.time_ps * row_steps / steps;
-        totals->add(some);
+        if (steps) pulsed.time_ps += some.time_ps * row_steps / steps;
+        some.not_formed = 0;
+        pulsed.totals.add(some);
+    };
+    for (uint32_t first = 0; first < kXbarCells; first += kCount) {
+        const uint8_t* const which = &wanted.which[first];
+        if (!std::memchr(which, 1, kCount)) continue;
+        for (uint32_t i = 0; i < kCount; i++) at_work[i] = which[i] ? content->cells[first + i] : CellState::kFresh;
+        uint16_t* const conducts = &content->g[first];
+        for (uint32_t retry = 0;; retry++) {
+            physics::IsppTotals some{};
+            loop.ispp->program({content->xbar, first, kCount, program, &wanted.level[first], at_work, conducts, tries,
+                                outcome, &some, retry});
+            if (retry) pulsed.recovered += some.converged();
+            for (uint32_t i = 0; i < kCount; i++)
+                if (outcome[i] != Outcome::kNotFormed) content->set_bad(first + i, outcome[i] == Outcome::kFailed);
+            const bool again = some.failed && retry < loop.policy.retries;
+            if (!again) {
+                add(some);
+                break;
+            }
+            // A RESET, and all of it once more.
+            some.failed = some.stuck = 0;
+            uint64_t rows = 0;
+            for (uint32_t i = 0, last = kRows; i < kCount; i++) {
+                if (outcome[i] != Outcome::kFailed) {
+                    at_work[i] = CellState::kFresh;
+                    continue;
+                }
+                const float factor = physics::device_factor(parameters_, seed_, content->xbar, first + i, at_work[i]);
+                const float before = physics::conductance(conducts[i]);
+                const float after = physics::after_reset(parameters_, before, empties * factor);
+                if (at_work[i] == CellState::kFormed) conducts[i] = physics::stored(after);
+                some.reset_pulses++;
+                some.energy_aj += static_cast<uint64_t>(reset_aj * static_cast<double>(before + after) / 2);
+                rows += i / SIDRA_XBAR_COLS != last;
+                last = i / SIDRA_XBAR_COLS;
+            }
+            add(some);
+            pulsed.time_ps += rows * static_cast<uint64_t>(parameters_.reset_ns * 1000);
+        }
+        for (uint32_t i = 0; i < kCount; i++) at_work[i] = which[i] ? content->cells[first + i] : CellState::kFresh;
+        physics::relax(parameters_, seed_, program, {content->xbar, first, kCount, conducts, at_work});
     }
+    content->image.totals.add(pulsed.totals);
+    content->image.time_ps += pulsed.time_ps;
+    content->image.recovered += pulsed.recovered;
+    return pulsed;
 }
 
 namespace {
 
-// Where the rows of a block begin: in a crossbar, in an array of the block's own.
+// Cells of weights, where they lie, and which they are of the block.
 template <typename F>
-void for_each_row(const CellBlock& block, F&& visit) {
+void for_each_cell(const Analog::Content& content, const CellBlock& block, F&& visit) {
     for (uint32_t r = 0; r < block.rows; r++)
-        visit((block.row0 + r) * SIDRA_XBAR_COLS + block.col0, size_t{r} * block.cols);
+        for (uint32_t c = 0; c < block.cols; c++)
+            visit((block.row0 + r) * SIDRA_XBAR_COLS + content.column(block.col0 + c), size_t{r} * block.cols + c);
 }
 
 }  // namespace
 
 Cost Analog::program(Content* content, const CellBlock& block, const uint8_t* levels, double now) const {
-    const size_t count = size_t{block.rows} * block.cols;
-    std::vector<uint16_t> conductances(count);
-    std::vector<CellState> states(count);
     age(content, now);
-    for_each_row(block, [&](uint32_t cell, size_t at) {
-        physics::form(parameters_, seed_, {block.xbar, cell, block.cols, &content->g[cell], &content->cells[cell]});
-        std::copy_n(&content->g[cell], block.cols, &conductances[at]);
-        std::copy_n(&content->cells[cell], block.cols, &states[at]);
+    Wanted wanted;
+    for_each_cell(*content, block, [&](uint32_t cell, size_t i) { wanted.add(cell, levels[i]); });
+    form(content, wanted);
+    const Pulsed pulsed = pulse(content, wanted, content->image.programs++);
+    return {pulsed.time_ps, pulsed.totals.energy_aj / kAjPerPj};
+}
+
+namespace {
+
+template <typename F>
+void for_each_row(const Analog::Use& use, F&& visit) {
+    for (uint32_t row = 0; row < SIDRA_XBAR_ROWS; row++)
+        if (use.rows[row / 64] >> (row % 64) & 1) visit(row);
+}
+
+// Of the columns that belong together from that place on.
+uint32_t bad_cells(const Analog::Content& content, const Analog::Use& use, uint32_t place) {
+    uint32_t bad = 0;
+    for_each_row(use, [&](uint32_t row) {
+        for (uint32_t c = 0; c < use.together; c++) bad += content.is_bad(row * SIDRA_XBAR_COLS + place + c);
     });
-    physics::IsppTotals totals{};
-    uint64_t time_ps = 0;
-    run_ispp(block, content->image.programs++, levels, conductances.data(), states.data(), &totals, &time_ps);
-    for_each_row(block,
-                 [&](uint32_t cell, size_t at) { std::copy_n(&conductances[at], block.cols, &content->g[cell]); });
-    content->image.totals.add(totals);
-    content->image.time_ps += time_ps;
-    return {time_ps, totals.energy_aj / kAjPerPj};
+    return bad;
+}
+
+}  // namespace
+
+// Programs `to`, and takes it if it is better.
+bool Analog::use_column(Content* content, const Use& use, uint32_t from, uint32_t to, uint32_t bad,
+                        const uint8_t* levels, Cost* cost) const {
+    Wanted wanted;
+    for_each_row(use, [&](uint32_t row) {
+        for (uint32_t c = 0; c < use.together; c++)
+            wanted.add(row * SIDRA_XBAR_COLS + to + c, levels[row * SIDRA_XBAR_COLS + from + c]);
+    });
+    form(content, wanted);
+    const Pulsed pulsed = pulse(content, wanted, content->image.programs - 1);  // a part of that
+    *cost += {pulsed.time_ps, pulsed.totals.energy_aj / kAjPerPj};
+    const bool better = bad_cells(*content, use, to) < bad;
+    // What is not in use draws as little current as it can.
+    const uint32_t leaves = better ? content->column(from) : to;
+    for (uint32_t row = 0; row < SIDRA_XBAR_ROWS; row++)
+        for (uint32_t c = 0; c < use.together; c++) {
+            const uint32_t cell = row * SIDRA_XBAR_COLS + leaves + c;
+            if (follows(content->cells[cell])) content->g[cell] = physics::stored(physics::lowest(parameters_));
+        }
+    if (better)
+        for (uint32_t c = 0; c < use.together; c++)
+            content->image.moved[from + c] = static_cast<uint8_t>((from + c) ^ (to + c));
+    return better;
+}
+
+Cost Analog::replace_columns(Content* content, const Use& use, const uint8_t* levels) const {
+    const uint32_t bears = loop().policy.spare;
+    bool spare[SIDRA_XBAR_COLS];  // each once: so this ends, however bad all are
+    std::fill(std::begin(spare), std::end(spare), true);
+    for (uint32_t column = 0; column < use.cols; column++) spare[content->column(column)] = false;
+    Cost cost;
+    content->image.bad = 0;
+    for (uint32_t column = 0; column < use.cols; column += use.together) {
+        const uint32_t bad = bad_cells(*content, use, content->column(column));
+        for (uint32_t place = 0, found = 0; bad > bears && !found && place < SIDRA_XBAR_COLS; place += use.together) {
+            if (!spare[place] || bad_cells(*content, use, place) >= bad) continue;
+            spare[place] = false;
+            found = use_column(content, use, column, place, bad, levels, &cost);
+        }
+        content->image.bad += bad_cells(*content, use, content->column(column));
+    }
+    return cost;
 }
 
 void CellCheck::add(const CellCheck& other) {
@@ -247,80 +377,61 @@ void CellCheck::add(const CellCheck& other) {
 }
 
 CellCheck Analog::verify(const CellBlock& block, const uint8_t* levels, double tolerance, double now, uint8_t* off) {
-    const size_t count = size_t{block.rows} * block.cols;
-    std::vector<uint16_t> conductances(count);
-    std::vector<CellState> states(count);
+    const Content content = copy(block.xbar);
     const uint32_t number = state(block.xbar).checks.fetch_add(1, std::memory_order_relaxed);
-    {
-        std::lock_guard guard(lock(block.xbar));
-        const float left = remaining(drift(now - state(block.xbar).since));
-        for_each_row(block, [&](uint32_t cell, size_t at) {
-            for (uint32_t c = 0; c < block.cols; c++) {
-                const uint16_t stored = g(block.xbar)[cell + c];
-                states[at + c] = cells(block.xbar)[cell + c];
-                conductances[at + c] =
-                    follows(states[at + c]) ? physics::stored(physics::conductance(stored) * left) : stored;
-            }
-        });
-    }
-    const auto ispp = this->ispp();
+    const float left = remaining(drift(now - content.image.since));
+    const auto ispp = loop().ispp;
     CellCheck check;
-    float value[SIDRA_XBAR_COLS];
-    for_each_row(block, [&](uint32_t cell, size_t at) {
-        ispp->read({block.xbar, cell, block.cols, number, &conductances[at], value});
-        for (uint32_t c = 0; c < block.cols; c++) {
-            const bool formed = states[at + c] != CellState::kFresh;
-            const double error =
-                std::fabs(static_cast<double>(value[c] - physics::conductance_of(parameters_, levels[at + c])));
-            off[at + c] = formed && error > tolerance;
-            if (!formed) continue;
-            check.cells++;
-            check.off += off[at + c];
-            check.worst = std::max(check.worst, error);
-            check.error_sum += error;
+    std::vector<float> values(kXbarCells);
+    for (uint32_t row = block.row0; row < block.row0 + block.rows; row++) {
+        uint16_t conductances[SIDRA_XBAR_COLS];
+        for (uint32_t c = 0; c < SIDRA_XBAR_COLS; c++) {
+            const uint32_t cell = row * SIDRA_XBAR_COLS + c;
+            const uint16_t stored = content.g[cell];
+            conductances[c] =
+                follows(content.cells[cell]) ? physics::stored(physics::conductance(stored) * left) : stored;
         }
+        ispp->read(
+            {block.xbar, row * SIDRA_XBAR_COLS, SIDRA_XBAR_COLS, number, conductances, &values[row * SIDRA_XBAR_COLS]});
+    }
+    for_each_cell(content, block, [&](uint32_t cell, size_t i) {
+        const bool formed = content.cells[cell] != CellState::kFresh;
+        const double error =
+            std::fabs(static_cast<double>(values[cell] - physics::conductance_of(parameters_, levels[i])));
+        off[i] = formed && error > tolerance;
+        if (!formed) return;
+        check.cells++;
+        check.off += off[i];
+        check.worst = std::max(check.worst, error);
+        check.error_sum += error;
     });
     check.cost = {block.rows * ispp->read_ps(), check.cells * ispp->read_aj() / kAjPerPj};
     return check;
 }
 
-// Those that are not off are as if they had never been formed: pulses do nothing to them.
 void Analog::mend(Content* content, const CellBlock& block, const uint8_t* levels, const uint8_t* off, double now,
                   CellCheck* check) const {
-    const size_t count = size_t{block.rows} * block.cols;
-    std::vector<uint16_t> conductances(count);
-    std::vector<CellState> states(count);
     age(content, now);
-    for_each_row(block, [&](uint32_t cell, size_t at) {
-        for (uint32_t c = 0; c < block.cols; c++) {
-            conductances[at + c] = content->g[cell + c];
-            states[at + c] = off[at + c] ? content->cells[cell + c] : CellState::kFresh;
-        }
+    Wanted wanted;
+    for_each_cell(*content, block, [&](uint32_t cell, size_t i) {
+        if (off[i]) wanted.add(cell, levels[i]);
     });
-    physics::IsppTotals totals{};
-    uint64_t time_ps = 0;
-    run_ispp(block, content->image.programs++, levels, conductances.data(), states.data(), &totals, &time_ps);
-    totals.not_formed = 0;
-    for_each_row(block,
-                 [&](uint32_t cell, size_t at) { std::copy_n(&conductances[at], block.cols, &content->g[cell]); });
-    content->image.totals.add(totals);
-    content->image.time_ps += time_ps;
-    check->failed += totals.failed;
-    check->pulses += totals.set_pulses + totals.reset_pulses;
-    check->cost += {time_ps, totals.energy_aj / kAjPerPj};
+    const Pulsed pulsed = pulse(content, wanted, content->image.programs++);
+    check->failed += pulsed.totals.failed;
+    check->pulses += pulsed.totals.set_pulses + pulsed.totals.reset_pulses;
+    check->cost += {pulsed.time_ps, pulsed.totals.energy_aj / kAjPerPj};
 }
 
 void Analog::read(const CellBlock& block, uint8_t* levels, double now) const {
     std::lock_guard guard(lock(block.xbar));
-    const float left = remaining(drift(now - state(block.xbar).since));
-    for (uint32_t r = 0; r < block.rows; r++) {
-        const size_t first = size_t{block.row0 + r} * SIDRA_XBAR_COLS + block.col0;
-        for (uint32_t c = 0; c < block.cols; c++) {
-            const float conducts = physics::conductance(g(block.xbar)[first + c]);
-            *levels++ =
-                physics::level_of(parameters_, follows(cells(block.xbar)[first + c]) ? conducts * left : conducts);
+    const State& s = state(block.xbar);
+    const float left = remaining(drift(now - s.since));
+    for (uint32_t row = block.row0; row < block.row0 + block.rows; row++)
+        for (uint32_t c = block.col0; c < block.col0 + block.cols; c++) {
+            const uint32_t cell = row * SIDRA_XBAR_COLS + (c ^ s.moved[c]);
+            const float conducts = physics::conductance(g(block.xbar)[cell]);
+            *levels++ = physics::level_of(parameters_, follows(cells(block.xbar)[cell]) ? conducts * left : conducts);
         }
-    }
 }
 
 void Analog::erase(Content* content) const {
@@ -328,8 +439,9 @@ void Analog::erase(Content* content) const {
     for (uint32_t i = 0; i < kXbarCells; i++)
         if (follows(content->cells[i])) content->g[i] = physics::stored(physics::lowest(parameters_));
     Image& image = content->image;
-    image.products = image.clipped = image.time_ps = 0;
+    image.products = image.clipped = image.time_ps = image.recovered = image.bad = 0;
     image.totals = {};
+    std::fill(std::begin(image.moved), std::end(image.moved), uint8_t{0});
 }
 
 void Analog::hold(Content* content, uint32_t cell, uint8_t level) const {
@@ -349,9 +461,16 @@ Analog::Tile::Tile(const TileShape& shape, const double* effective, uint64_t see
         excess[c] = (sums[c] - static_cast<float>(shape.sums[c])) / static_cast<float>(shape.rows);
 }
 
-std::shared_ptr<const Analog::Tile> Analog::make_tile(const TileShape& shape, uint64_t seed,
-                                                      std::vector<double> g) const {
+std::shared_ptr<const Analog::Tile> Analog::make_tile(const TileShape& shape, uint64_t seed, std::vector<double> g,
+                                                      const uint8_t* moved) const {
     physics::EffectiveConductance().find(g.data(), SIDRA_XBAR_ROWS, SIDRA_XBAR_COLS, kWires, g.data());
+    // Wires know places, weights columns.
+    for (uint32_t row = 0; row < SIDRA_XBAR_ROWS; row++) {
+        double* const of_row = &g[size_t{row} * SIDRA_XBAR_COLS];
+        double placed[SIDRA_XBAR_COLS];
+        std::copy_n(of_row, SIDRA_XBAR_COLS, placed);
+        for (uint32_t column = 0; column < SIDRA_XBAR_COLS; column++) of_row[column] = placed[column ^ moved[column]];
+    }
     // What is not in use counts for nothing.
     const bool pairs = shape.encoding == SIDRA_ENCODING_DIFFERENTIAL;
     const uint32_t columns = pairs ? 2 * shape.outputs : shape.outputs;
@@ -385,6 +504,7 @@ std::shared_ptr<const Analog::Tile> Analog::tile(const TileShape& shape, double 
     std::vector<double> conductances(kXbarCells);
     uint64_t version, seed;
     uint32_t steps;
+    uint8_t moved[SIDRA_XBAR_COLS];
     {
         std::lock_guard guard(lock(xbar));
         const State& s = state(xbar);
@@ -392,13 +512,14 @@ std::shared_ptr<const Analog::Tile> Analog::tile(const TileShape& shape, double 
         if (auto found = known(steps)) return found;  // by who made it meanwhile
         version = s.version;
         seed = seed_ ^ uint64_t { s.programs } << 32;  // other noise for other contents
+        std::copy(std::begin(s.moved), std::end(s.moved), moved);
         const double left = static_cast<double>(remaining(steps));
         for (uint32_t i = 0; i < kXbarCells; i++) {
             const uint16_t stored = std::max<uint16_t>(g(xbar)[i], 1);
             conductances[i] = physics::siemens(parameters_, stored) * (follows(cells(xbar)[i]) ? left : 1);
         }
     }
-    auto made = make_tile(shape, seed, std::move(conductances));
+    auto made = make_tile(shape, seed, std::move(conductances), moved);
     std::lock_guard guard(lock(xbar));
     cached_[xbar] = {version, steps, made};
     return made;
@@ -439,6 +560,10 @@ sidra_chip_xbar_report Analog::report(uint32_t xbar) const {
     report.device_ps = s.time_ps;
     report.energy_pj = s.totals.energy_aj / kAjPerPj;
     report.clipped = s.clipped.load(std::memory_order_relaxed);
+    report.recovered = s.recovered;
+    report.bad = static_cast<uint32_t>(s.bad);
+    report.moved = static_cast<uint32_t>(
+        std::count_if(std::begin(s.moved), std::end(s.moved), [](uint8_t each) { return each != 0; }));
     return report;
 }
 
@@ -468,6 +593,7 @@ bool Analog::restore(const Content& content) {
     const Image& image = content.image;
     if (content.xbar >= cached_.size() || !CellClock::is_time(image.since) || image.totals.error_sum > kErrorMost ||
         image.totals.error_sum < -kErrorMost || content.g.size() != kXbarCells || content.cells.size() != kXbarCells ||
+        content.bad.size() != kXbarCells / 64 || image.bad > kXbarCells ||
         std::any_of(content.cells.begin(), content.cells.end(),
                     [](CellState each) { return each > CellState::kStuckHigh; }))
         return false;
@@ -480,7 +606,7 @@ bool Analog::restore(const Content& content) {
 }
 
 void Analog::clear() {
-    for (LazyMemory* memory : {&g_, &cells_, &states_}) memory->clear();
+    for (LazyMemory* memory : {&g_, &cells_, &bad_, &states_}) memory->clear();
     for (Cached& cached : cached_) cached = {};
     if (seed_ != first_seed_) reseed(first_seed_);
 }

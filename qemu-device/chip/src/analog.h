@@ -29,7 +29,7 @@ namespace sidra::chip {
 // driven at one end, is ours.
 inline constexpr physics::Wires kWires{607.0 / 256, 607.0 / 256, false};
 
-// A rectangle of cells.
+// A rectangle of cells, by the columns that weights have. Where these lie is Analog's to know.
 struct CellBlock {
     uint32_t xbar, row0, rows, col0, cols;
 };
@@ -81,6 +81,8 @@ class Analog {
         physics::IsppMode mode = physics::IsppMode::kErrorSized;
         uint32_t tries = 15;
         double tolerance = 0.01;  // of G_max
+        uint32_t retries = 1;     // of cells that did not arrive, each after a RESET
+        uint32_t spare = 4;       // a column with more bad cells than that is replaced by one that is not in use
     };
     void set_policy(const Policy& policy);
 
@@ -96,6 +98,9 @@ class Analog {
         double since;
         uint64_t products, clipped, time_ps;
         physics::IsppTotals totals;
+        uint64_t recovered;              // cells that arrived when they were tried again
+        uint64_t bad;                    // cells in use that did not arrive when they were pulsed last
+        uint8_t moved[SIDRA_XBAR_COLS];  // of a column: where it lies, XOR its number
     };
     // A copy of what a crossbar holds. What changes cells changes a copy, and is kept before take() makes it the
     // crossbar's own: so there is no half of it, wherever it ends.
@@ -106,6 +111,11 @@ class Analog {
         Image image{};
         std::vector<uint16_t> g;  // kXbarCells of each
         std::vector<physics::CellState> cells;
+        std::vector<uint64_t> bad;  // one bit a cell: it did not arrive when it was pulsed last
+
+        uint32_t column(uint32_t of) const { return of ^ image.moved[of]; }
+        bool is_bad(uint32_t cell) const { return bad[cell / 64] >> (cell % 64) & 1; }
+        void set_bad(uint32_t cell, bool is);
     };
     Content copy(uint32_t xbar) const;
     // Nothing was ever done to it.
@@ -115,6 +125,14 @@ class Analog {
     // Programs cells to levels (row after row), and says what that took: a row at a time, each as long as its slowest
     // cell.
     Cost program(Content* content, const CellBlock& block, const uint8_t* levels, double now) const;
+    // Moves columns in use with more bad cells in these rows than the policy bears to columns that are not, and
+    // programs those. Pairs of columns go together. As long as there are some that are better: what stays bad is
+    // reported.
+    struct Use {
+        uint64_t rows[SIDRA_XBAR_ROWS / 64];  // programmed
+        uint32_t cols, together;              // columns in use: the first ones; how many belong together
+    };
+    Cost replace_columns(Content* content, const Use& use, const uint8_t* levels) const;
     // Reads cells that were formed, and compares them with levels: those off by more than the tolerance (of G_max) are
     // 1 in `off`, which has a place for each cell of the block.
     CellCheck verify(const CellBlock& block, const uint8_t* levels, double tolerance, double now, uint8_t* off);
@@ -185,6 +203,8 @@ class Analog {
         std::atomic<uint64_t> clipped;
         physics::IsppTotals totals;
         uint64_t time_ps;
+        uint64_t recovered, bad;
+        uint8_t moved[SIDRA_XBAR_COLS];
     };
     struct Cached {
         uint64_t version = 0;
@@ -197,15 +217,39 @@ class Analog {
     physics::CellState* cells(uint32_t xbar) const {
         return reinterpret_cast<physics::CellState*>(cells_.data()) + size_t{xbar} * kXbarCells;
     }
+    uint64_t* bad(uint32_t xbar) const {
+        return reinterpret_cast<uint64_t*>(bad_.data()) + size_t{xbar} * (kXbarCells / 64);
+    }
     std::mutex& lock(uint32_t xbar) const { return locks_[xbar % kLocks]; }
-    std::shared_ptr<const physics::Ispp> ispp() const;
+    // What cells are pulsed by; one that is at work keeps what it began with.
+    struct Loop {
+        std::shared_ptr<const physics::Ispp> ispp;
+        Policy policy;
+    };
+    Loop loop() const;
     void make_ispp_locked();
     uint32_t drift(double seconds) const;
     void age(Content* content, double now) const;
     void take_locked(const Content& content);
-    void run_ispp(const CellBlock& block, uint32_t program, const uint8_t* levels, uint16_t* g,
-                  physics::CellState* cells, physics::IsppTotals* totals, uint64_t* time_ps) const;
-    std::shared_ptr<const Tile> make_tile(const TileShape& shape, uint64_t seed, std::vector<double> g) const;
+    // Cells to be pulsed, by where they lie.
+    struct Wanted {
+        std::vector<uint8_t> level, which;  // kXbarCells of each; `which`: 1
+        Wanted() : level(kXbarCells), which(kXbarCells) {}
+        void add(uint32_t cell, uint8_t its_level) {
+            level[cell] = its_level;
+            which[cell] = 1;
+        }
+    };
+    struct Pulsed {
+        physics::IsppTotals totals;
+        uint64_t time_ps, recovered;
+    };
+    void form(Content* content, const Wanted& wanted) const;
+    Pulsed pulse(Content* content, const Wanted& wanted, uint32_t program) const;
+    bool use_column(Content* content, const Use& use, uint32_t from, uint32_t to, uint32_t bad, const uint8_t* levels,
+                    Cost* cost) const;
+    std::shared_ptr<const Tile> make_tile(const TileShape& shape, uint64_t seed, std::vector<double> g,
+                                          const uint8_t* moved) const;
 
     static constexpr size_t kLocks = 64;
 
@@ -218,6 +262,7 @@ class Analog {
     CellClock clock_;
     LazyMemory g_;       // conductances as stored, [xbar][row][column]
     LazyMemory cells_;   // CellState, the same
+    LazyMemory bad_;     // bits, the same
     LazyMemory states_;  // State[xbar]
     std::vector<Cached> cached_;
     mutable std::mutex locks_[kLocks];         // of a crossbar's state, cells and cache; short

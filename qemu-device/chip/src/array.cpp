@@ -34,6 +34,13 @@ CellBlock cells_of(const TileBlock& b) {
     return {b.xbar, b.row0, b.rows, b.col0 * each, b.cols * each};
 }
 
+Analog::Use use_of(const Array::Image& image) {
+    Analog::Use use{
+        {}, image.cols ? image.cols : SIDRA_XBAR_COLS, image.encoding == SIDRA_ENCODING_DIFFERENTIAL ? 2u : 1u};
+    std::copy(std::begin(image.rows), std::end(image.rows), use.rows);
+    return use;
+}
+
 // Levels that a crossbar does not have yet, of one thread.
 std::vector<uint8_t>& next_levels() {
     static thread_local std::vector<uint8_t> levels;
@@ -113,7 +120,9 @@ bool Array::erase(uint32_t first, uint32_t count) {
     return true;
 }
 
+// At level `accurate` levels are what is asked of columns, and stuck cells conduct what they do, where they are.
 void Array::apply_stuck_locked(uint32_t xbar, uint8_t* levels) {
+    if (analog_) return;
     std::lock_guard guard(stuck_lock_);
     for (const Stuck& cell : stuck_)
         if (cell.xbar == xbar) levels[cell.row * SIDRA_XBAR_COLS + cell.column] = static_cast<uint8_t>(cell.level);
@@ -181,6 +190,7 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride, doub
             std::copy_n(levels + (block.row0 + r) * SIDRA_XBAR_COLS + block.col0, block.cols,
                         wanted.data() + size_t{r} * block.cols);
         *spent += analog_->program(&content, block, wanted.data(), now);
+        *spent += analog_->replace_columns(&content, use_of(next), levels);
     }
     if (file_) {
         const SavedCrossbar saved{b.xbar, 0, next};
@@ -202,7 +212,7 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride, doub
     }
     if (levels) std::copy_n(levels, kXbarCells, cells(b.xbar));
     else encode(engine_, b, data, stride, cells(b.xbar));
-    if (s.stuck_cells) {
+    if (s.stuck_cells && !analog_) {
         apply_stuck_locked(b.xbar, cells(b.xbar));
         repack_locked(b.xbar, b.encoding, b.row0, b.rows, b.col0, b.cols);
     } else {
@@ -281,6 +291,7 @@ Fault Array::check_locked(const CellBlock& block, Mend mend, double tolerance, d
     if (mend == Mend::kYes && check.off) {
         Analog::Content content = analog_->copy(block.xbar);
         analog_->mend(&content, block, levels.data(), off.data(), now, &check);
+        check.cost += analog_->replace_columns(&content, use_of(image_of(state(block.xbar))), cells(block.xbar));
         if (file_) {
             const std::vector<uint8_t> chunk = cells_chunk(content);
             const Record records[] = {analog_chunk(block.xbar, chunk), clock_chunk(now)};
@@ -364,7 +375,7 @@ bool Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t leve
         levels[at] = level;
         const SavedCrossbar saved{xbar, 0, image_of(s)};
         std::vector<Record> records = {stuck_chunk(stuck)};
-        if (saved.image.uid) records.push_back(crossbar_chunk(saved, levels.data()));
+        if (saved.image.uid && !analog_) records.push_back(crossbar_chunk(saved, levels.data()));
         std::vector<uint8_t> chunk;
         if (analog_) records.push_back(analog_chunk(xbar, chunk = cells_chunk(content)));
         if (!file_->append(records)) return false;
@@ -380,12 +391,15 @@ bool Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t leve
             s.stuck_cells++;
         }
     }
+    if (analog_) {
+        analog_->take(content);
+        return true;
+    }
     cells(xbar)[at] = level;
     if (covers(s, row)) {
         const uint32_t output = s.encoding == SIDRA_ENCODING_DIFFERENTIAL ? column / 2 : column;
         repack_locked(xbar, s.encoding, row, 1, output, 1);
     }
-    if (analog_) analog_->take(content);
     return true;
 }
 

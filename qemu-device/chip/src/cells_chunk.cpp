@@ -19,17 +19,28 @@ struct Run {
     uint8_t state, reserved;
 };
 // No padding whose contents would be anybody's guess.
-static_assert(sizeof(Head) == 8 + 40 + sizeof(physics::IsppTotals) && sizeof(Run) == 8 &&
+static_assert(sizeof(Head) == 8 + 40 + sizeof(physics::IsppTotals) + 16 + SIDRA_XBAR_COLS && sizeof(Run) == 8 &&
               sizeof(physics::IsppTotals) == 8 * (physics::kMaxTries + 1 + 10));
 
 constexpr size_t kWhole = kXbarCells * (sizeof(uint16_t) + sizeof(uint8_t));
 constexpr size_t kRunsMax = kWhole / sizeof(Run) - 1;  // so the length says which of the two it is
 
+constexpr uint8_t kBad = 0x80;  // with a state
+
+uint8_t state_of(const Analog::Content& content, uint32_t cell) {
+    return static_cast<uint8_t>(static_cast<uint8_t>(content.cells[cell]) | (content.is_bad(cell) ? kBad : 0));
+}
+
+void set_state(Analog::Content* content, uint32_t cell, uint8_t state) {
+    content->cells[cell] = static_cast<physics::CellState>(state & ~kBad);
+    content->set_bad(cell, state & kBad);
+}
+
 // None: too many.
 std::vector<Run> runs_of(const Analog::Content& content) {
     std::vector<Run> runs;
     for (uint32_t i = 0; i < kXbarCells; i++) {
-        const Run cell{1, content.g[i], static_cast<uint8_t>(content.cells[i]), 0};
+        const Run cell{1, content.g[i], state_of(content, i), 0};
         if (!runs.empty() && runs.back().g == cell.g && runs.back().state == cell.state) {
             runs.back().count++;
             continue;
@@ -54,7 +65,7 @@ std::vector<uint8_t> cells_chunk(const Analog::Content& content) {
         std::memcpy(body, runs.data(), runs.size() * sizeof runs[0]);
     } else {
         std::memcpy(body, content.g.data(), kXbarCells * sizeof content.g[0]);
-        std::memcpy(body + kXbarCells * sizeof content.g[0], content.cells.data(), kXbarCells);
+        for (uint32_t i = 0; i < kXbarCells; i++) body[kXbarCells * sizeof content.g[0] + i] = state_of(content, i);
     }
     return chunk;
 }
@@ -64,12 +75,14 @@ bool parse_cells_chunk(std::span<const uint8_t> chunk, Analog::Content* content)
     if (chunk.size() < sizeof head) return false;
     std::memcpy(&head, chunk.data(), sizeof head);
     if (head.reserved) return false;
-    *content = {head.xbar, true, false, head.image, std::vector<uint16_t>(kXbarCells), {}};
+    *content = {head.xbar, true, false, head.image, {}, {}, {}};
+    content->g.resize(kXbarCells);
     content->cells.resize(kXbarCells);
+    content->bad.resize(kXbarCells / 64);
     const std::span<const uint8_t> body = chunk.subspan(sizeof head);
     if (body.size() == kWhole) {
         std::memcpy(content->g.data(), body.data(), kXbarCells * sizeof content->g[0]);
-        std::memcpy(content->cells.data(), body.data() + kXbarCells * sizeof content->g[0], kXbarCells);
+        for (uint32_t i = 0; i < kXbarCells; i++) set_state(content, i, body[kXbarCells * sizeof content->g[0] + i]);
         return true;
     }
     if (body.size() % sizeof(Run) != 0 || body.size() / sizeof(Run) > kRunsMax) return false;
@@ -80,7 +93,7 @@ bool parse_cells_chunk(std::span<const uint8_t> chunk, Analog::Content* content)
         if (run.reserved || run.count == 0 || run.count > kXbarCells - cell) return false;
         for (const uint32_t end = cell + run.count; cell < end; cell++) {
             content->g[cell] = run.g;
-            content->cells[cell] = static_cast<physics::CellState>(run.state);
+            set_state(content, cell, run.state);
         }
     }
     return cell == kXbarCells;

@@ -49,12 +49,12 @@ bool Chip::follow(const management::Policy& policy) {
     static_assert(SIDRA_MGMT_ISPP_AS_PUBLISHED == static_cast<uint32_t>(physics::IsppMode::kAsPublished) &&
                   SIDRA_MGMT_ISPP_STEP_BACK == static_cast<uint32_t>(physics::IsppMode::kStepBack) &&
                   SIDRA_MGMT_ISPP_ERROR_SIZED == static_cast<uint32_t>(physics::IsppMode::kErrorSized) &&
-                  SIDRA_MGMT_ISPP_TRIES_MAX == physics::kMaxTries);
+                  SIDRA_MGMT_ISPP_TRIES_MAX == physics::kMaxTries && SIDRA_MGMT_ISPP_RETRIES_MAX < physics::kRetries);
     Analog* const analog = array_.analog();
     if (!analog) return true;
     try {
-        analog->set_policy(
-            {static_cast<physics::IsppMode>(policy.mode), policy.tries, policy.tolerance_ppm / kMillion});
+        analog->set_policy({static_cast<physics::IsppMode>(policy.mode), policy.tries, policy.tolerance_ppm / kMillion,
+                            policy.retries, policy.spare});
     } catch (const std::bad_alloc&) {
         return false;
     }
