@@ -376,6 +376,7 @@ void Bench::replace_chip() {
     config.workers = options_.workers;
     config.seed = options_.seed;
     config.state_file = options_.state_file.empty() ? nullptr : options_.state_file.c_str();
+    config.trace_file = options_.trace_file.empty() ? nullptr : options_.trace_file.c_str();
     config.level = options_.level;
     config.stuck_ppm = options_.stuck_ppm;
     char error[1024] = "";

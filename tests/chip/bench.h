@@ -74,6 +74,7 @@ struct BenchOptions {
     uint32_t level = SIDRA_CHIP_FAST;
     uint32_t stuck_ppm = 0;
     std::string state_file = {};  // "": none
+    std::string trace_file = {};  // the same
 };
 
 // What a walk of the page tables by hand finds.

@@ -41,7 +41,7 @@ struct sidra_chip_host {
 	void (*msix)(void *self, unsigned vector);	/* raise an MSI-X vector; must not block */
 	uint64_t (*clock_ns)(void *self);		/* monotonic; the device clock is its distance from creation */
 	void (*kick)(void *self);			/* work may be pending: see that sidra_chip_run() gets called; must not block */
-	/* A line that a person should see (about the state file, or where a debugger finds the chip), without the newline; from any thread. */
+	/* A line that a person should see (about the state file or the trace, or where a debugger finds the chip), without the newline; from any thread. */
 	void (*report)(void *self, const char *line);
 };
 
@@ -86,11 +86,16 @@ struct sidra_chip_config {
 	uint32_t level;		/* enum sidra_chip_level */
 	uint32_t stuck_ppm;	/* level accurate: share of cells that forming leaves stuck, up to 1,000,000; 0: SIDRA_CHIP_STUCK_PPM;
 				   SIDRA_CHIP_STUCK_NONE: none */
+	/*
+	 * Level cycle: where packets are written down with the device time and energy of each unit that works for them (docs/trace.md); NULL:
+	 * nowhere. The file is begun anew. What it cannot take (a full disk) ends it, which report() says, and the chip goes on.
+	 */
+	const char *trace_file;
 };
 
 /*
  * Creates a powered-on chip. Returns 0, or -1 with a text in error (if given) and errno: ENOMEM for want of memory, ENODEV for a chip that
- * cannot be (engine not available here, bad profile); and for a state file EBUSY if another chip has it, EACCES if it is not allowed, EINVAL
+ * cannot be (engine not available here, bad profile); and for a state file or trace EBUSY if another chip has it, EACCES if it is not allowed, EINVAL
  * if it is none of this chip, else what the system said. The host struct is copied; what it points to must outlive the chip.
  */
 int sidra_chip_create(const struct sidra_chip_config *config, const struct sidra_chip_host *host, sidra_chip **chip, char *error,
@@ -142,13 +147,19 @@ void sidra_chip_reset(sidra_chip *chip);
 int sidra_chip_save(sidra_chip *chip, bool (*write)(void *opaque, const void *data, size_t size), void *opaque);
 int sidra_chip_load(sidra_chip *chip, bool (*read)(void *opaque, void *data, size_t size), void *opaque, char *error, size_t error_size);
 
-/* Sees that the state file, if there is one, is on disk, so that it survives a power loss of the host. 0, or -1: report() said why. */
+/*
+ * Sees that the state file, if there is one, is on disk, so that it survives a power loss of the host; and what was traced in its file. 0, or
+ * -1: report() said why the state file is not.
+ */
 int sidra_chip_sync(sidra_chip *chip);
 /*
  * Gives the state file back, on disk, for a host that must keep the chip longer than it runs: another chip may have the file then. Only
  * while no other function of the chip runs; what changes later ends with the chip. NULL is allowed.
  */
 void sidra_chip_close_state_file(sidra_chip *chip);
+
+/* Ends the trace, with its summary; destroy does, too. Any thread. NULL is allowed. */
+void sidra_chip_end_trace(sidra_chip *chip);
 
 /*
  * Listens for GDB, which debugs the management core while the chip runs; the rest of the chip goes on when the core stands still. `address`:

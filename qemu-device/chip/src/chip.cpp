@@ -59,6 +59,10 @@ bool Chip::xbar_report(uint32_t xbar, sidra_chip_xbar_report* report) const {
     return true;
 }
 
+void Chip::open_trace(const char* path) {
+    trace_ = std::make_unique<Trace>(path, geometry_, [this](const char* line) { host_.report(host_.self, line); });
+}
+
 void Chip::gdb_listen(const std::string& address) {
     gdb_listener_.reset();
     gdb_listener_ = std::make_unique<GdbListener>(address, management_.debugger(), [this] {
@@ -128,8 +132,11 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
         auto made = std::make_unique<sidra_chip>(geometry, *engine, workers, config->seed,
                                                  config->state_file != nullptr, std::move(analog), *host);
         if (config->state_file) made->open_state_file(config->state_file);
+        if (config->trace_file) made->open_trace(config->trace_file);
         *chip = made.release();
     } catch (const sidra::chip::StateFileError& e) {
+        return fail(error, error_size, e.what(), e.code);
+    } catch (const sidra::chip::TraceError& e) {
         return fail(error, error_size, e.what(), e.code);
     } catch (const std::exception&) {
         return fail(error, error_size, "not enough memory or address space for the crossbars", ENOMEM);
@@ -184,6 +191,10 @@ int sidra_chip_sync(sidra_chip* chip) { return chip->sync() ? 0 : -1; }
 
 void sidra_chip_close_state_file(sidra_chip* chip) {
     if (chip) chip->close_state_file();
+}
+
+void sidra_chip_end_trace(sidra_chip* chip) {
+    if (chip) chip->end_trace();
 }
 
 int sidra_chip_gdb_listen(sidra_chip* chip, const char* address, char* error, size_t error_size) {

@@ -32,6 +32,7 @@
 #include "scheduler.h"
 #include "sidra_chip.h"
 #include "state_file.h"
+#include "trace.h"
 
 namespace sidra::chip {
 
@@ -65,6 +66,12 @@ class Chip {
     void reset();
     bool set_knob(uint32_t knob, uint64_t value);
     bool xbar_report(uint32_t xbar, sidra_chip_xbar_report* report) const;
+
+    // Once, before anything else. Throws TraceError.
+    void open_trace(const char* path);
+    void end_trace() {
+        if (trace_) trace_->end();
+    }
 
     // Throws GdbError, std::system_error.
     void gdb_listen(const std::string& address);
@@ -178,6 +185,7 @@ class Chip {
     Bus bus_;
     Array array_;
     std::unique_ptr<StateFile> state_file_;  // null: nothing survives power-off
+    std::unique_ptr<Trace> trace_;           // null: nobody wants one
     Scheduler scheduler_;
     Parked parked_;
     UnitKnobs unit_knobs_;

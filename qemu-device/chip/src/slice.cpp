@@ -478,7 +478,15 @@ Fault Slice::call() {
     return {};
 }
 
+// The packet at hand; in a call, with the number of the CALL.
+Trace::Packet Slice::traced() const {
+    const auto& call = queue_.call;
+    return {queue_.context.id, queue_.id, queue_.index, cmd().hdr, call.active, call.position};
+}
+
 void Slice::retire(const Cost& cost) {
+    if (chip_.trace_) [[unlikely]]
+        chip_.trace_->packet(traced(), cost, operation(cmd().hdr.opcode) ? &queue_.job : nullptr);
     work_ += kPacketWork;
     cost_ += cost;
     queue_.progress++;
@@ -490,6 +498,10 @@ void Slice::retire(const Cost& cost) {
         // The last one: the CALL itself retires.
         Cost whole = packet_cost(chip_.management_.clock_level());
         cost_ += whole;
+        if (chip_.trace_) [[unlikely]] {
+            const sidra_cmd_header& hdr = call.cmd.hdr;
+            chip_.trace_->call({queue_.context.id, queue_.id, queue_.index, hdr, false, 0}, whole);
+        }
         whole += call.cost;
         queue_.total += whole;
         report(queue_.index, whole, call.cmd.hdr.cookie, SIDRA_CMD_CALL, SIDRA_FAULT_NONE);
@@ -558,6 +570,8 @@ Slice::Step Slice::fault(const Fault& fault) {
     record.cause = fault.cause;
     record.opcode = cmd().hdr.opcode;
     record.in_call = call.active;
+    if (chip_.trace_) [[unlikely]]
+        chip_.trace_->fault(traced(), fault.cause);
     queue_.faulted.store(true);
     queue_.stage = Queue::Stage::kFetch;
     report(queue_.index, {}, record.cookie, record.opcode, record.cause);

@@ -43,6 +43,7 @@ class Slice {
     Fault timestamp();
     Fault call();
     void retire(const Cost& cost);
+    Trace::Packet traced() const;
     void report(uint64_t sequence, const Cost& cost, uint32_t cookie, uint8_t opcode, uint16_t cause);
     void publish();
     Step fault(const Fault& fault);

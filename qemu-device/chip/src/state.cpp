@@ -109,6 +109,7 @@ void Chip::back_to_state_file() {
 }
 
 bool Chip::sync() {
+    if (trace_) trace_->flush();
     const bool kept = !state_file_ || (keep_counts() && state_file_->sync());
     tell_failure();
     return kept;

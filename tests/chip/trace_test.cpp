@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+// The trace as a file: what it says agrees with the reports and the telemetry, it is the same whatever computes, and
+// what goes wrong with it harms nobody.
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <map>
+#include <random>
+#include <sstream>
+
+#include "bench.h"
+#include "folder.h"
+#include "packets.h"
+
+namespace sidra::chip_test {
+namespace {
+
+// An event is a line; this is all of JSON that is needed to read one.
+struct Event {
+    std::string line;
+    uint64_t number(const std::string& name) const {
+        const size_t at = line.find("\"" + name + "\":");
+        EXPECT_NE(at, std::string::npos) << name << " is not in " << line;
+        return at == std::string::npos ? 0 : std::stoull(line.substr(at + name.size() + 3));
+    }
+    // Microseconds with six digits.
+    uint64_t ps(const std::string& name) const {
+        const size_t at = line.find("\"" + name + "\":") + name.size() + 3, dot = line.find('.', at);
+        return std::stoull(line.substr(at, dot - at)) * 1'000'000 + std::stoull(line.substr(dot + 1, 6));
+    }
+    std::string text(const std::string& name) const {
+        const size_t at = line.find("\"" + name + "\":\"") + name.size() + 4;
+        return line.substr(at, line.find('"', at) - at);
+    }
+    bool is(const std::string& phase) const { return text("ph") == phase; }
+};
+
+std::string contents(const std::string& path) {
+    const std::vector<uint8_t> bytes = read_file(path);
+    return {bytes.begin(), bytes.end()};
+}
+
+std::vector<Event> events_of(const std::string& path) {
+    std::vector<Event> events;
+    std::istringstream lines(contents(path));
+    for (std::string line; std::getline(lines, line);) {
+        if (line.empty() || line.front() != '{') continue;
+        if (line.back() == ',') line.pop_back();
+        events.push_back({line});
+    }
+    return events;
+}
+
+// Whether another reader of JSON agrees.
+bool is_json(const std::string& path) {
+    return std::system(
+               ("python3 -c 'import json, sys; json.load(open(sys.argv[1]))' " + path + " 2>/dev/null").c_str()) == 0;
+}
+
+class TraceChip : public testing::Test {
+   protected:
+    BenchOptions options() const { return {.trace_file = path}; }
+
+    // All kinds of packets, the same each time.
+    static void work(Bench& bench) {
+        Context& context = bench.context();
+        Queue& queue = context.queue({.log2 = 8});
+        const uint64_t data = context.alloc(1 << 20);
+        uint32_t cookie = 0;
+        const auto submit = [&](sidra_cmd cmd) {
+            cmd.hdr.cookie = ++cookie;
+            queue.submit(cmd);
+        };
+        const uint32_t small = context.weights({.rows = 100, .cols = 40});
+        const uint32_t large = context.weights({.rows = 300, .cols = 600});  // 2 x 3 tiles
+        submit(nop());
+        submit(program(small, 0, 100, 0, 40, data, 40));
+        submit(program(large, 0, 300, 0, 600, data, 600));
+        submit(program(large, 250, 50, 250, 10, data, 10));  // parts of four tiles
+        submit(mvm(static_cast<uint16_t>(small), SIDRA_TYPE_U8, SIDRA_TYPE_S32, 3, data, 128, data + 0x40000, 256));
+        submit(mvm(static_cast<uint16_t>(large), SIDRA_TYPE_U8, SIDRA_TYPE_S32, 50, data, 320, data + 0x40000, 2400));
+        submit(copy(data + 0x80000, data, 100'000));
+        submit(fill(data + 0x80000, 4096, 1, 1));
+        submit(vec(SIDRA_VEC_RELU, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 8, 1000, data, data + 0x80000));
+        submit(readback(small, 0, 100, 0, 40, data + 0x80000, 40));
+        std::vector<sidra_cmd> recorded = {
+            nop(), mvm(static_cast<uint16_t>(small), SIDRA_TYPE_U8, SIDRA_TYPE_S32, 1, data, 128, data + 0x40000, 256),
+            barrier()};
+        for (sidra_cmd& cmd : recorded) cmd.hdr.cookie = 77;
+        submit(call(context.put(recorded), 3));
+        submit(timestamp(data + 0x90000));
+        bench.run();
+        EXPECT_TRUE(retired(queue));
+    }
+
+    Folder folder;
+    const std::string path = folder.path("trace.json");
+};
+
+TEST_F(TraceChip, AgreesWithTheReportsAndTheTelemetry) {
+    Bench bench(options());
+    work(bench);
+    sidra_chip_end_trace(bench.chip());
+    const sidra_telemetry telemetry = bench.telemetry();
+    ASSERT_TRUE(is_json(path));
+    uint64_t ps = 0, pj = 0, end = 0, last = 0;
+    std::map<uint64_t, uint64_t> units_pj, packet_pj, packet_begin, packet_end;
+    for (const Event& event : events_of(path)) {
+        if (!event.is("X")) continue;
+        const uint64_t begin = event.ps("ts"), stop = begin + event.ps("dur");
+        if (event.number("tid") != 1) {
+            EXPECT_GE(begin, last) << "within its packet, behind what every packet takes: " << event.line;
+            EXPECT_LE(stop, end);
+            units_pj[event.number("sequence")] += event.number("energy_pj");
+            continue;
+        }
+        EXPECT_EQ(stop - begin, event.number("device_ps"));
+        if (event.text("name") == "CALL") {
+            EXPECT_EQ(stop, end + 4'000) << "its own share comes last";
+            ps += 4'000, pj += 20;
+            end = stop;
+            continue;
+        }
+        EXPECT_EQ(begin, end) << "packets follow each other";
+        last = begin + 4'000;
+        end = stop;
+        ps += event.number("device_ps");
+        pj += event.number("energy_pj");
+        if (event.line.find("in_call") == std::string::npos)
+            packet_pj[event.number("sequence")] = event.number("energy_pj") - 20;
+    }
+    EXPECT_EQ(ps, telemetry.device_ps);
+    EXPECT_EQ(pj, telemetry.energy_pj);
+    EXPECT_EQ(end, telemetry.device_ps) << "there was one queue";
+    packet_pj.erase(0);
+    for (const auto& [sequence, energy] : packet_pj)
+        if (energy != 0) EXPECT_EQ(units_pj[sequence], energy) << "packet " << sequence;
+}
+
+TEST_F(TraceChip, EachPacketSaysWhatItsReportSays) {
+    Bench bench(options());
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    const uint64_t data = context.alloc(1 << 16);
+    const uint32_t weights = context.weights({.rows = 256, .cols = 256});
+    queue.submit(program(weights, 0, 256, 0, 256, data, 256));
+    queue.submit(mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_U8, SIDRA_TYPE_S32, 4, data, 256, data + 0x8000, 1024));
+    queue.submit(copy(data, data + 0x8000, 4096));
+    bench.run();
+    ASSERT_TRUE(retired(queue));
+    sidra_chip_sync(bench.chip());
+    uint64_t seen = 0;
+    for (const Event& event : events_of(path)) {
+        if (!event.is("X") || event.number("tid") != 1) continue;
+        const sidra_report report = queue.report(seen);
+        EXPECT_EQ(event.number("sequence"), seen);
+        EXPECT_EQ(event.number("device_ps"), report.device_ps);
+        EXPECT_EQ(event.number("energy_pj"), report.energy_pj);
+        EXPECT_EQ(event.number("cookie"), report.cookie);
+        seen++;
+    }
+    EXPECT_EQ(seen, 3u);
+    const std::string so_far = contents(path);
+    write_file(folder.path("cut"), {so_far.begin(), so_far.end()});
+    EXPECT_FALSE(is_json(folder.path("cut"))) << "what is missing is the last bracket,";
+    std::ofstream(folder.path("cut"), std::ios::app) << "]";
+    EXPECT_TRUE(is_json(folder.path("cut"))) << "and nothing else";
+}
+
+TEST_F(TraceChip, SumsUpByOpcodeAndByUnit) {
+    {
+        Bench bench(options());
+        work(bench);
+    }
+    ASSERT_TRUE(is_json(path));
+    const std::vector<Event> events = events_of(path);
+    const std::string& summary = events.back().line;
+    EXPECT_NE(summary.find("\"summary\""), std::string::npos);
+    for (const char* wanted :
+         {"\"NOP\":{\"packets\":2,\"device_ps\":8000,\"energy_pj\":40}",
+          "\"CALL\":{\"packets\":1,\"device_ps\":4000,\"energy_pj\":20}",
+          // 100 x 40 cells: 16 groups of 256, six pulses of 10 ns; and so on
+          "\"PROGRAM\":{\"packets\":3,", "\"MVM\":{\"packets\":3,", "\"cus\":{\"0.0\":{\"busy_ps\":"})
+        EXPECT_NE(summary.find(wanted), std::string::npos) << wanted << " is not in " << summary;
+    std::map<std::string, uint64_t> busy;
+    uint64_t of_cus = 0, in_summary = 0;
+    for (const Event& event : events)
+        if (event.is("X") && event.number("tid") >= 4) of_cus += event.number("busy_ps");
+    for (size_t at = 0; (at = summary.find("\"busy_ps\":", at)) != std::string::npos; at++)
+        in_summary += std::stoull(summary.substr(at + 10));
+    EXPECT_EQ(of_cus, in_summary);
+}
+
+TEST_F(TraceChip, IsTheSameWhateverComputes) {
+    std::string first;
+    const auto compare = [&](const BenchOptions& given) {
+        {
+            Bench bench(given);
+            work(bench);
+        }
+        const std::string now = contents(path);
+        if (first.empty()) first = now;
+        EXPECT_TRUE(first == now) << "workers " << given.workers << ", engine " << given.engine;
+    };
+    for (const uint32_t engine : available_engines()) {
+        for (const uint32_t workers : {1u, 4u}) {
+            BenchOptions given = options();
+            given.engine = engine;
+            given.workers = workers;
+            compare(given);
+        }
+    }
+    EXPECT_GT(first.size(), 3000u);
+}
+
+// Each queue's events are its own, whatever threads do with the order between queues.
+TEST_F(TraceChip, QueuesDoNotDisturbEachOther) {
+    const auto of_queues = [&](unsigned threads) {
+        {
+            Bench bench(options());
+            Context& context = bench.context();
+            std::vector<Queue*> queues;
+            const uint64_t data = context.alloc(1 << 16);
+            for (int i = 0; i < 3; i++) queues.push_back(&context.queue());
+            if (threads) bench.start_threads(threads);
+            for (uint32_t i = 0; i < 60; i++) {
+                sidra_cmd cmd = i % 2 ? nop() : copy(data + 0x8000, data, 64 * (i + 1));
+                cmd.hdr.cookie = i;
+                queues[i % 3]->submit(cmd);
+            }
+            for (Queue* queue : queues) EXPECT_TRUE(bench.wait(*queue, 20));
+            bench.stop_threads();
+        }
+        std::map<uint64_t, std::string> lines;
+        for (const Event& event : events_of(path))
+            if (event.number("pid") != 0) lines[event.number("pid")] += event.line + "\n";
+        EXPECT_EQ(lines.size(), 3u);
+        return lines;
+    };
+    EXPECT_EQ(of_queues(0), of_queues(2));
+}
+
+TEST_F(TraceChip, WhatFaultsIsSaidAndAllIsStillJson) {
+    {
+        Bench bench(options());
+        Context& context = bench.context();
+        std::minstd_rand random(1);
+        for (int round = 0; round < 20; round++) {
+            Queue& queue = context.queue();
+            for (int i = 0; i < 4; i++) queue.submit(nop());
+            sidra_cmd nonsense = blank(static_cast<sidra_cmd_opcode>(random() % 256));
+            for (int i = 1; i < 8; i++) nonsense.raw[i] = random() * uint64_t{0x100000001};
+            queue.submit(nonsense);
+            bench.run();
+            if (round % 4 == 0) queue.reset();
+            if (round % 8 == 7) break;
+        }
+    }
+    ASSERT_TRUE(is_json(path));
+    unsigned faults = 0;
+    for (const Event& event : events_of(path)) faults += event.text("name") == "fault";
+    EXPECT_GE(faults, 6u);
+}
+
+TEST_F(TraceChip, AFileThatCannotBeIsRefused) {
+    sidra_chip_config config{};
+    config.profile = SIDRA_CHIP_SMALL;
+    config.workers = 1;
+    const auto refusal = [&](const std::string& file) {
+        config.trace_file = file.c_str();
+        return try_create(config);
+    };
+    const std::string cannot = "' cannot be written: ";
+    EXPECT_EQ(refusal(folder.path("")), "trace file '" + folder.path("") + cannot + "Is a directory");
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(refusal("/dev/full"), "trace file '/dev/full" + cannot + "not a regular file");
+    EXPECT_EQ(refusal(folder.path("no/such")),
+              "trace file '" + folder.path("no/such") + cannot + "No such file or directory");
+    Bench bench(options());
+    errno = 0;
+    EXPECT_EQ(refusal(path), "trace file '" + path + cannot + "another chip writes it");
+    EXPECT_EQ(errno, EBUSY);
+}
+
+TEST_F(TraceChip, AFullDiskEndsItAndNothingElse) {
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const auto handler = signal(SIGXFSZ, SIG_IGN);
+    Bench bench(options());
+    const rlimit little{100'000, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &little);
+    Queue& queue = bench.context().queue({.log2 = 10});
+    for (int i = 0; i < 1000; i++) queue.submit(nop());
+    bench.run();
+    EXPECT_TRUE(retired(queue));
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, handler);
+    std::vector<std::string> said = bench.reports();
+    ASSERT_EQ(said.size(), 1u);
+    EXPECT_EQ(said[0], "trace file '" + path + "' ends here, it cannot be written: File too large");
+    for (int i = 0; i < 1000; i++) queue.submit(nop());
+    bench.run();
+    EXPECT_TRUE(retired(queue));
+    sidra_chip_end_trace(bench.chip());
+    EXPECT_TRUE(bench.reports().empty()) << "once";
+    std::ofstream(path, std::ios::app) << "]";
+    EXPECT_TRUE(is_json(path)) << "it ends behind a whole event";
+}
+
+}  // namespace
+}  // namespace sidra::chip_test
