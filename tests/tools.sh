@@ -72,4 +72,10 @@ fails 1 "SIDRA_WORKERS" env SIDRA_WORKERS=none "${small[@]}"
 "${small[@]}" >/dev/null
 [[ $(head -c 4 "$folder/digits.svg") == "<svg" ]] || fail "no picture"
 [[ $(cat "$folder/kept") == before ]] || fail "the new picture was written over the old one, and not beside it"
+
+# A trace is whole, and says so when it cannot be.
+"${small[@]}" --trace "$folder/trace.json" >/dev/null || fail "sidra-demo --trace"
+python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))[-1]["name"] == "summary"' "$folder/trace.json" || fail "the trace is not whole"
+fails 1 "trace file '$folder' cannot be written: Is a directory" "${small[@]}" --trace "$folder"
+fails 1 "not a regular file" env SIDRA_TRACE=/dev/full "${small[@]}"
 echo "programs mind their files"

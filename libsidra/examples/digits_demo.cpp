@@ -46,6 +46,7 @@ struct Options {
     std::string level = "fast";
     std::string age, temperature, stuck;  // empty: as a new chip has them
     std::string plot = "build/digits-accurate.svg";
+    std::string trace;   // empty: none
     uint32_t batch = 0;  // 0: all digits
     uint32_t repeat = 20;
 };
@@ -67,7 +68,8 @@ sidra_device_options device_options(const Options& options) {
 }
 
 Device open_device(const Options& options) {
-    const sidra_device_options chosen = device_options(options);
+    sidra_device_options chosen = device_options(options);
+    chosen.trace_file = options.trace.c_str();
     sidra_device* device = nullptr;
     check(sidra_device_open(0, &chosen, &device), "opening the device");
     return Device(device);
@@ -125,6 +127,9 @@ bool demo(const Options& options) {
     tools::require_writable(options.out);
 
     const Device device = open_device(options);
+    if (!options.trace.empty() && std::string_view(info_of(device.get()).transport) != "embedded")
+        throw std::runtime_error(
+            "--trace is for an embedded chip (SIDRA_DEVICE=embedded); QEMU's card has trace-file=FILE");
     print_device(device.get());
     sidra_context* raw_context = nullptr;
     check(sidra_context_create(device.get(), &raw_context), "creating a context");
@@ -243,6 +248,9 @@ int run_program(int argc, char** argv) {
     app.add_option("--temperature", options.temperature, "Level accurate: temperature while they age, degrees Celsius");
     app.add_option("--stuck", options.stuck, "Level accurate: share of cells that never follow, such as 0.1%");
     app.add_option("--plot", options.plot, "Level accurate: plot to write (SVG)");
+    app.add_option("--trace", options.trace,
+                   "Embedded chip: time and energy by unit, to write (JSON, for ui.perfetto.dev)")
+        ->envname("SIDRA_TRACE");
     app.add_option("--out", options.out, "Picture to write (SVG)");
     app.add_option("--model", options.model, "Network and test digits")->check(CLI::ExistingFile);
     try {
@@ -252,7 +260,9 @@ int run_program(int argc, char** argv) {
         fmt::print(stderr, "sidra-demo: {} (sidra-demo --help)\n", error.what());
         return kUsage;
     }
-    unsetenv("SIDRA_LEVEL");  // the option has it: chips here say which level they are of
+    // The options have them: chips here say which level they are of, and the first one has the trace.
+    unsetenv("SIDRA_LEVEL");
+    unsetenv("SIDRA_TRACE");
     return demo(options) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

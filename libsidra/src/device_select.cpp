@@ -161,7 +161,8 @@ sidra_status complete_options(const char* call, const sidra_device_options* opti
     if (whole.workers > kWorkersMax)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "options.workers is {}, but at most {} are allowed",
                     whole.workers, kWorkersMax);
-    for (const auto& [text, name] : {std::pair{&whole.state_file, "SIDRA_STATE"}, {&whole.gdb, "SIDRA_GDB"}}) {
+    for (const auto& [text, name] :
+         {std::pair{&whole.state_file, "SIDRA_STATE"}, {&whole.gdb, "SIDRA_GDB"}, {&whole.trace_file, "SIDRA_TRACE"}}) {
         if (*text == nullptr) *text = std::getenv(name);
         if (*text != nullptr && **text == '\0') *text = nullptr;
     }

@@ -30,7 +30,7 @@ struct DeviceFolders {
 sidra_status choose_device(const char* call, const DeviceFolders& folders, DeviceChoice* choice);
 
 // `options` (or NULL) as a whole, what is zero taken from SIDRA_PROFILE, SIDRA_ENGINE, SIDRA_WORKERS, SIDRA_STATE,
-// SIDRA_LEVEL and SIDRA_GDB. Strings stay the caller's, or the environment's.
+// SIDRA_LEVEL, SIDRA_GDB and SIDRA_TRACE. Strings stay the caller's, or the environment's.
 sidra_status complete_options(const char* call, const sidra_device_options* options, sidra_device_options* result);
 
 // One line on stderr, once a process, unless SIDRA_QUIET=1.

@@ -21,8 +21,9 @@ namespace {
 
 class Select : public testing::Test {
    protected:
-    static constexpr const char* kVariables[] = {"SIDRA_DEVICE", "SIDRA_PROFILE", "SIDRA_ENGINE", "SIDRA_WORKERS",
-                                                 "SIDRA_STATE",  "SIDRA_LEVEL",   "SIDRA_GDB",    "SIDRA_QUIET"};
+    static constexpr const char* kVariables[] = {"SIDRA_DEVICE",  "SIDRA_PROFILE", "SIDRA_ENGINE",
+                                                 "SIDRA_WORKERS", "SIDRA_STATE",   "SIDRA_LEVEL",
+                                                 "SIDRA_GDB",     "SIDRA_TRACE",   "SIDRA_QUIET"};
     void SetUp() override {
         for (const char* name : kVariables) {
             if (const char* value = std::getenv(name)) saved[name] = value;
@@ -171,6 +172,7 @@ TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {
     given.private_chip = true;
     given.state_file = "given";
     given.gdb = "4321";
+    setenv("SIDRA_TRACE", "trace", 1);
     EXPECT_OK(complete_options("sidra_test", &given, &options));
     EXPECT_EQ(SIDRA_PROFILE_SMALL, options.profile);
     EXPECT_EQ(SIDRA_ENGINE_AVX2, options.engine);
@@ -179,6 +181,10 @@ TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {
     EXPECT_TRUE(options.private_chip);
     EXPECT_STREQ("given", options.state_file);
     EXPECT_STREQ("4321", options.gdb);
+    EXPECT_STREQ("trace", options.trace_file);
+    given.trace_file = "another";
+    EXPECT_OK(complete_options("sidra_test", &given, &options));
+    EXPECT_STREQ("another", options.trace_file);
 }
 
 TEST_F(Select, BadOptionsAreNamed) {

@@ -116,7 +116,7 @@ typedef enum sidra_level { SIDRA_LEVEL_FAST = 0, SIDRA_LEVEL_ACCURATE = 1 } sidr
 
 /*
  * For an embedded chip only; a real device ignores it. The environment (SIDRA_PROFILE, SIDRA_ENGINE, SIDRA_WORKERS, SIDRA_STATE, SIDRA_LEVEL,
- * SIDRA_GDB) fills what is zero. When its firmware panics, what that leaves goes into a file in SIDRA_DUMP_DIR (else $XDG_STATE_HOME/sidra, else
+ * SIDRA_GDB, SIDRA_TRACE) fills what is zero. When its firmware panics, what that leaves goes into a file in SIDRA_DUMP_DIR (else $XDG_STATE_HOME/sidra, else
  * ~/.local/state/sidra) for sidra-dump, and a line on stderr names it (silenced by SIDRA_QUIET=1).
  */
 typedef struct sidra_device_options {
@@ -140,6 +140,11 @@ typedef struct sidra_device_options {
 	 * for this user only. NULL: nowhere. Whoever connects has what the firmware has, this process's memory included. BUSY: it is taken.
 	 */
 	const char *gdb;
+	/*
+	 * Where the chip writes down which unit it would take for which packet, when, and with what energy (docs/trace.md); NULL: nowhere. The
+	 * file is begun anew, and one chip at a time has it: BUSY.
+	 */
+	const char *trace_file;
 } sidra_device_options;
 
 /* Opens device `index` (< sidra_device_count()). options may be NULL. An open shared chip must not be asked for other options: BUSY. */

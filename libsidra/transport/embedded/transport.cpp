@@ -26,13 +26,16 @@ using namespace embedded;
 struct Card {
     Card(const sidra_chip_config& its_config, std::string its_gdb)
         : state_file(its_config.state_file != nullptr ? its_config.state_file : ""),
+          trace_file(its_config.trace_file != nullptr ? its_config.trace_file : ""),
           gdb(std::move(its_gdb)),
           config(its_config) {
         if (!state_file.empty()) config.state_file = state_file.c_str();
+        if (!trace_file.empty()) config.trace_file = trace_file.c_str();
     }
     Card(const Card&) = delete;
     Card& operator=(const Card&) = delete;
     const std::string state_file;  // "": what it holds ends with it
+    const std::string trace_file;  // "": nobody wants a trace
     const std::string gdb;         // "": no debugger comes
     sidra_chip_config config;
     std::unique_ptr<ChipHost> host;
@@ -42,11 +45,10 @@ struct Card {
 };
 
 bool same(const sidra_chip_config& a, const sidra_chip_config& b) {
-    const auto file = [](const sidra_chip_config& config) {
-        return std::string_view(config.state_file != nullptr ? config.state_file : "");
-    };
+    const auto name = [](const char* file) { return std::string_view(file != nullptr ? file : ""); };
     return a.profile == b.profile && a.engine == b.engine && a.workers == b.workers && a.seed == b.seed &&
-           a.level == b.level && a.stuck_ppm == b.stuck_ppm && file(a) == file(b);
+           a.level == b.level && a.stuck_ppm == b.stuck_ppm && name(a.state_file) == name(b.state_file) &&
+           name(a.trace_file) == name(b.trace_file);
 }
 
 // The number in an enumeration's field, which a C caller may have set to anything.
@@ -192,7 +194,10 @@ EmbeddedTransport::~EmbeddedTransport() {
     const bool keep = shared_ && card_->state_file.empty() && card_->driver->weights().has_names();
     card_->driver.reset();
     card_->used = true;
-    if (keep) return;
+    if (keep) {
+        sidra_chip_sync(card_->host->chip());  // it ends with the process, without a word
+        return;
+    }
     if (shared_) std::erase_if(registry.cards, [&](const auto& entry) { return entry.second == card_; });
     card_->host.reset();
 }
@@ -208,11 +213,12 @@ int find_card(uint32_t index, const sidra_chip_config& config, const std::string
                 return fail(
                     *detail, -EBUSY,
                     "embedded chip {} {} with other options (profile {}, engine {}, {} workers, seed {}, level {}, "
-                    "stuck_ppm {}, {}{}, {}{}); open it with those, or a private chip",
+                    "stuck_ppm {}, {}{}, {}{}, {}{}); open it with those, or a private chip",
                     index, found.opens != 0 ? "is open" : "holds named weights and runs", found.config.profile,
                     found.config.engine, found.config.workers, found.config.seed, found.config.level,
                     found.config.stuck_ppm, found.state_file.empty() ? "no state file" : "state file ",
-                    found.state_file, found.gdb.empty() ? "no gdb" : "gdb ", found.gdb);
+                    found.state_file, found.gdb.empty() ? "no gdb" : "gdb ", found.gdb,
+                    found.trace_file.empty() ? "no trace" : "trace ", found.trace_file);
             *card = place->second;
             return 0;
         }
@@ -242,6 +248,7 @@ int open_embedded(uint32_t index, const sidra_device_options& options, std::uniq
             .state_file = options.state_file,
             .level = bits_of(options.level),
             .stuck_ppm = options.stuck_ppm,
+            .trace_file = options.trace_file,
         };
         const bool shared = !options.private_chip;
         Registry& registry = Registry::instance();

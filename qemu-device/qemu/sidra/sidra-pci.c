@@ -126,6 +126,7 @@ static bool sidra_chip_power_on(SidraState *s, Error **errp)
         .state_file = s->state_file,
         .level = s->level,
         .stuck_ppm = s->stuck_ppm,
+        .trace_file = s->trace_file,
     };
     const struct sidra_chip_host host = {
         .self = s,
@@ -257,10 +258,13 @@ static bool sidra_check(SidraState *s, Error **errp)
     return true;
 }
 
-/* What would be left behind in the file system. */
+/* What would be left behind, or unfinished, in the file system. */
 static void sidra_end(Notifier *notifier, void *data)
 {
-    sidra_chip_gdb_close(container_of(notifier, SidraState, end)->chip);
+    SidraState *s = container_of(notifier, SidraState, end);
+
+    sidra_chip_gdb_close(s->chip);
+    sidra_chip_end_trace(s->chip);
 }
 
 static void sidra_realize(PCIDevice *pci, Error **errp)
@@ -314,6 +318,7 @@ fail_chip:
     sidra_chip_gdb_close(s->chip); /* its thread kicks executors */
     sidra_executors_exit(s);
     sidra_chip_close_state_file(s->chip);
+    sidra_chip_end_trace(s->chip);
     qemu_bh_delete(s->msix_bh);
 }
 
@@ -326,6 +331,7 @@ static void sidra_exit(PCIDevice *pci)
     sidra_chip_gdb_close(s->chip);
     sidra_executors_exit(s);
     sidra_chip_close_state_file(s->chip);
+    sidra_chip_end_trace(s->chip);
     qemu_bh_delete(s->msix_bh);
     sidra_msix_exit(s);
     pcie_aer_exit(pci);
@@ -412,6 +418,7 @@ static const Property sidra_properties[] = {
     DEFINE_PROP_UINT32("stuck-ppm", SidraState, stuck_ppm, 0),
     DEFINE_PROP_STRING("state-file", SidraState, state_file),
     DEFINE_PROP_STRING("gdb", SidraState, gdb),
+    DEFINE_PROP_STRING("trace-file", SidraState, trace_file),
 };
 
 static void sidra_class_init(ObjectClass *klass, void *data)

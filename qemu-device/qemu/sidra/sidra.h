@@ -59,6 +59,7 @@ struct SidraState {
     uint64_t seed;
     char *state_file;
     char *gdb;
+    char *trace_file;
 
     /* sidra-executor.c */
     QemuThread *threads;
