@@ -18,12 +18,11 @@ int sidra_report_vet(struct sidra_hw_xbar_report *report, u64 uid, u32 tile, u32
 		};
 		return 0;
 	}
-	if (told.tile != tile || told.programmed_rows > rows || told.spare_columns > SIDRA_XBAR_COLS ||
+	if (told.tile != tile || told.programmed_rows > rows || told.spare_columns > SIDRA_XBAR_COLS || told.bad_cells > CELLS ||
 	    told.error_ppm > MILLION || told.drift_ppm > MILLION)
 		return -EIO;
 	/* What a later chip says there, this driver does not know. */
-	report->reserved0 = 0;
+	memset(report->reserved0, 0, sizeof(report->reserved0));
 	memset(report->reserved1, 0, sizeof(report->reserved1));
-	memset(report->reserved2, 0, sizeof(report->reserved2));
 	return 0;
 }

@@ -320,10 +320,12 @@ enum sidra_xbar_level {
  * @error_ppm:     deviation of cells that arrived from what was wanted, about zero, when they had their last pulse: millionths of G_max
  * @drift_ppm:     by how much less its cells conduct now than when it was programmed last: millionths of what they did
  * @age_s:         how long ago that was, by the cells' clock, which is faster when it is hot; half a day more or less
- * @failed:        cells that did not arrive within their pulses; stuck ones among them
+ * @bad_cells:     cells in use that did not arrive when they were pulsed last: what is wrong now
+ * @failed:        cells that did not arrive within their pulses, nor when tried again; stuck ones among them
  * @set_pulses, @reset_pulses, @reads: of all cells
  * @device_ps, @energy_pj: of programming
  * @clipped:       sums of products that were out of the ADCs' range, and so cut to it
+ * @recovered:     cells that arrived when they were tried again
  * @arrived:       cells that arrived, by the number of pulses; those programmed again count again
  */
 struct sidra_hw_xbar_report {
@@ -336,7 +338,7 @@ struct sidra_hw_xbar_report {
 	uint32_t spare_columns;
 	uint32_t error_ppm;
 	uint32_t drift_ppm;
-	uint32_t reserved0;
+	uint32_t bad_cells;
 	uint64_t age_s;
 	uint64_t failed;
 	uint64_t set_pulses;
@@ -345,9 +347,10 @@ struct sidra_hw_xbar_report {
 	uint64_t device_ps;
 	uint64_t energy_pj;
 	uint64_t clipped;
-	uint64_t reserved1[3];
+	uint64_t recovered;
+	uint64_t reserved0[2];
 	uint64_t arrived[SIDRA_XBAR_TRIES_MAX + 1];
-	uint64_t reserved2[7];
+	uint64_t reserved1[7];
 };
 
 /* ---- Page tables ----------------------------------------------------------------------------------------------- */

@@ -27,7 +27,9 @@ sidra_tile_report describe(const sidra_weights& weights, uint32_t tile, const si
     report.programmed_rows = told.programmed_rows;
     report.pulsed = told.level == SIDRA_XBAR_PULSED;
     std::copy(std::begin(told.arrived), std::end(told.arrived), report.arrived);
+    report.recovered = told.recovered;
     report.failed = told.failed;
+    report.bad_cells = told.bad_cells;
     report.set_pulses = told.set_pulses;
     report.reset_pulses = told.reset_pulses;
     report.reads = told.reads;

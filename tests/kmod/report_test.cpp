@@ -21,6 +21,7 @@ class Report : public Pure {
         told.level = SIDRA_XBAR_PULSED;
         told.stuck_cells = 65536;
         told.spare_columns = 256;
+        told.bad_cells = 65536;
         told.error_ppm = told.drift_ppm = 1'000'000;
     }
     int vet(sidra_hw_xbar_report* report) const { return sidra_report_vet(report, kUid, kTile, kRows); }
@@ -30,9 +31,8 @@ class Report : public Pure {
 
 TEST_F(Report, IsHandedOnButWhatIsNotKnown) {
     sidra_hw_xbar_report report = told, expected = told;
-    expected.reserved0 = 0;
+    std::memset(expected.reserved0, 0, sizeof expected.reserved0);
     std::memset(expected.reserved1, 0, sizeof expected.reserved1);
-    std::memset(expected.reserved2, 0, sizeof expected.reserved2);
     EXPECT_EQ(vet(&report), 0);
     EXPECT_EQ(std::memcmp(&report, &expected, sizeof report), 0);
 }
@@ -44,6 +44,7 @@ TEST_F(Report, WhatCannotBeIsAnError) {
         [](auto& r) { r.tile = kTile + 1; },
         [](auto& r) { r.programmed_rows = kRows + 1; },
         [](auto& r) { r.spare_columns = 257; },
+        [](auto& r) { r.bad_cells = 65537; },
         [](auto& r) { r.error_ppm = 1'000'001; },
         [](auto& r) { r.drift_ppm = 1'000'001; },
     };

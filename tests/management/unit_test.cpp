@@ -30,7 +30,7 @@ TEST(Access, AllRegistersAreThereAndNothingElse) {
         {SIDRA_MGMT_TELEMETRY_TEMPERATURE, SIDRA_MGMT_TELEMETRY_VALID},
         {SIDRA_MGMT_SEQUENCER_XBARS, SIDRA_MGMT_SEQUENCER_TOLERANCE},
         {SIDRA_MGMT_SEQUENCER_RESULT, SIDRA_MGMT_SEQUENCER_ENERGY_PJ},
-        {SIDRA_MGMT_ISPP_MODE, SIDRA_MGMT_ISPP_TOLERANCE},
+        {SIDRA_MGMT_ISPP_MODE, SIDRA_MGMT_ISPP_SPARE},
     };
     for (uint32_t address = 0x40000000; address < 0x4000d000; address += 4) {
         if (address % 0x1000 >= 0x100 && address % 0x1000 < 0xff0) continue;

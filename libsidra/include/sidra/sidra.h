@@ -400,7 +400,9 @@ typedef struct sidra_tile_report {
 	/* True (level accurate): cells are pulsed, and read after each pulse. False: they take their levels exactly, and all below is zero. */
 	bool pulsed;
 	uint64_t arrived[SIDRA_TRIES_MAX + 1];	/* cells that arrived, by the number of pulses; those programmed again count again */
-	uint64_t failed;		/* that did not within their pulses; stuck ones among them */
+	uint64_t recovered;		/* of them, those that were tried again */
+	uint64_t failed;		/* that did not within their pulses, nor when tried again; stuck ones among them */
+	uint32_t bad_cells;		/* in use, and not at their level when they were pulsed last: what is wrong now */
 	uint64_t set_pulses, reset_pulses, reads;
 	double error_sigma;		/* deviation of those that arrived from what was wanted, after their last pulse: of G_max */
 	double drift;			/* by how much less cells conduct now than when they were programmed last: of what they did */

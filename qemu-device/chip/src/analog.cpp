@@ -572,6 +572,10 @@ void Analog::report(uint32_t xbar, double now, sidra_hw_xbar_report* report) con
     std::lock_guard guard(lock(xbar));
     const State& s = state(xbar);
     report->level = SIDRA_XBAR_PULSED;
+    report->spare_columns = static_cast<uint32_t>(
+        std::count_if(std::begin(s.moved), std::end(s.moved), [](uint8_t each) { return each != 0; }));
+    report->bad_cells = static_cast<uint32_t>(s.bad);
+    report->recovered = s.recovered;
     report->error_ppm = static_cast<uint32_t>(std::lround(s.totals.error_sigma() * kMillion));
     report->failed = s.totals.failed;
     report->set_pulses = s.totals.set_pulses;
