@@ -2,7 +2,8 @@
 /*
  * The device, and what an open file of it is. Order of locks: sidra_device.lock > sidra_queue.submit_lock >
  * sidra_device.irq_lock; sidra_device.lock > sidra_device.bo_lock; mmap_lock > sidra_device.map_lock;
- * sidra_device.lock > sidra_device.map_lock; sidra_device.lock > sidra_device.master_lock; sidra_mailbox.lock alone;
+ * sidra_device.lock > sidra_device.map_lock; sidra_device.lock > sidra_device.master_lock;
+ * sidra_firmware.update_lock > sidra_mailbox.lock, and no other with them;
  * anything > sidra_mailbox.gate.
  * The end of a fence needs only submit_lock, irq_lock and master_lock, under which no memory is allocated.
  * No memory of a user is touched, and no mmap_lock taken, under sidra_device.lock.

@@ -81,7 +81,7 @@ static void send_uevent(struct sidra_device *sdev, const char *event, u32 panic)
 	kobject_uevent_env(&sdev->node.kobj, KOBJ_CHANGE, (char **)texts);
 }
 
-/* A panic has two interrupts: one of its own, and one of the watchdog that ends it. */
+/* A panic has two interrupts: one of its own, and one of the watchdog that ends it, when the code reads as 0 again. */
 static void tell_what_happened(struct sidra_device *sdev)
 {
 	struct sidra_firmware *firmware = &sdev->firmware;
@@ -90,7 +90,7 @@ static void tell_what_happened(struct sidra_device *sdev)
 	if (!xchg(&firmware->happened, false) || sidra_mailbox_look(sdev, &health))
 		return;
 	if (health.panic || health.reason == SIDRA_BOOT_PANIC) {
-		if (firmware->panicked)
+		if (firmware->panicked && (!health.panic || health.panic == firmware->panic_code))
 			return;
 		firmware->panicked = true;
 		firmware->panic_code = health.panic;

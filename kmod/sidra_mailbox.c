@@ -133,20 +133,29 @@ static int take(struct sidra_device *sdev, struct sidra_mailbox_msg *reply)
 	return ret;
 }
 
+/* take(), and what it means for those who come later. */
+static int take_noting(struct sidra_device *sdev, struct sidra_mailbox_msg *reply)
+{
+	struct sidra_mailbox *box = &sdev->mailbox;
+	int ret = take(sdev, reply);
+
+	if (ret == 1)
+		box->late = false;
+	if (ret == -EPROTO) {
+		box->broken = true;
+		drm_warn(&sdev->drm, "the firmware has answered what nobody has asked: it is left alone\n");
+	}
+	return ret;
+}
+
 static int wait_for_reply(struct sidra_device *sdev, struct sidra_mailbox_msg *reply, unsigned long end)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
 
 	for (;;) {
 		bool late = time_after(jiffies, end);
-		int ret = take(sdev, reply);
+		int ret = take_noting(sdev, reply);
 
-		if (ret == 1)
-			box->late = false;
-		if (ret == -EPROTO) {
-			box->broken = true;
-			drm_warn(&sdev->drm, "the firmware has answered what nobody has asked: it is left alone\n");
-		}
 		if (ret)
 			return ret == 1 ? 0 : ret;
 		if (late && !box->late) {
@@ -164,7 +173,10 @@ static unsigned long deadline(void)
 	return jiffies + msecs_to_jiffies(mailbox_timeout_ms) + 1;
 }
 
-/* A reply that was given up comes first: it would be taken for the next one, and so would its bytes. */
+/*
+ * A reply that was given up comes first: it would be taken for the next one, and so would its bytes. So do events: firmware without room
+ * for a reply does not look at the request, nor again before the next doorbell.
+ */
 static int settle(struct sidra_device *sdev)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
@@ -173,7 +185,7 @@ static int settle(struct sidra_device *sdev)
 	lockdep_assert_held(&box->lock);
 	if (box->broken)
 		return -EPROTO;
-	return box->ring.owed ? wait_for_reply(sdev, &owed, deadline()) : 0;
+	return box->ring.owed ? wait_for_reply(sdev, &owed, deadline()) : take_noting(sdev, &owed);
 }
 
 static int call(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)

@@ -12,6 +12,7 @@ MODULE_FIRMWARE(IMAGE_NAME);
 
 /* major << 24 | minor << 16 | patch, as firmware has it. */
 #define DRIVER_VERSION	(SIDRA_DRIVER_VERSION >> 16 << 24 | (SIDRA_DRIVER_VERSION & 0xffff) << 16)
+#define SEND_MS		15000	/* for all of an image: less than a suspend waits for those that it freezes */
 #define SLOT_RECOVERY	2u
 #define SLOT_NONE	(~0u)
 
@@ -128,6 +129,7 @@ static int send(struct sidra_device *sdev, const struct firmware *file, u32 *slo
 		.length = sizeof(begin.inline_data[0]),
 		.inline_data = { file->size },
 	};
+	unsigned long end = jiffies + msecs_to_jiffies(SEND_MS);
 	size_t offset, piece;
 	int ret;
 
@@ -146,6 +148,8 @@ static int send(struct sidra_device *sdev, const struct firmware *file, u32 *slo
 	for (offset = 0; offset < file->size; offset += piece) {
 		struct sidra_mailbox_msg data = { .opcode = SIDRA_MAILBOX_FW_DATA, .inline_data = { offset } };
 
+		if (time_after(jiffies, end))
+			return status_of(sdev, &data, -ETIMEDOUT, "FW_DATA");
 		piece = min(piece, file->size - offset);
 		ret = status_of(sdev, &data, sidra_mailbox_send(sdev, &data, file->data + offset, piece), "FW_DATA");
 		if (ret)
@@ -163,8 +167,8 @@ static int commit(struct sidra_device *sdev)
 	};
 	int ret = sidra_mailbox_call(sdev, &msg);
 
-	if (!ret && msg.status == SIDRA_MAILBOX_BAD_ARGUMENT && msg.inline_data[0])
-		return refuse(sdev, "the chip", (u32)msg.inline_data[0], "");
+	if (!ret && msg.status == SIDRA_MAILBOX_BAD_ARGUMENT && lower_32_bits(msg.inline_data[0]))
+		return refuse(sdev, "the chip", lower_32_bits(msg.inline_data[0]), "");
 	return status_of(sdev, &msg, ret, "FW_COMMIT");
 }
 

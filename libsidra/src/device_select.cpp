@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -128,8 +129,13 @@ sidra_status choose_device(const char* call, const DeviceFolders& folders, Devic
 sidra_status complete_options(const char* call, const sidra_device_options* options, sidra_device_options* result) {
     sidra_device_options whole{};
     if (options != nullptr) {
-        SIDRA_TRY(check_struct(call, "sidra_device_options", options));
-        whole = *options;
+        constexpr size_t kFirst = offsetof(sidra_device_options, gdb);  // all that there was of it in version 1.0
+        if (options->struct_size == kFirst) {
+            std::memcpy(&whole, options, kFirst);
+        } else {
+            SIDRA_TRY(check_struct(call, "sidra_device_options", options));
+            whole = *options;
+        }
     }
     whole.struct_size = sizeof whole;
     auto profile = raw_value(whole.profile);

@@ -185,6 +185,13 @@ TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {
     given.trace_file = "another";
     EXPECT_OK(complete_options("sidra_test", &given, &options));
     EXPECT_STREQ("another", options.trace_file);
+    // A program of version 1.0 knows nothing of what came later.
+    given.struct_size = offsetof(sidra_device_options, gdb);
+    EXPECT_OK(complete_options("sidra_test", &given, &options));
+    EXPECT_STREQ("given", options.state_file);
+    EXPECT_STREQ("1234", options.gdb);
+    given.struct_size--;
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", &given, &options));
 }
 
 TEST_F(Select, BadOptionsAreNamed) {

@@ -95,6 +95,7 @@ ElfSymbols::ElfSymbols(const Elf32& elf) {
             // Marks of the assembler ($x, .L1) are no functions.
             if (!one.name.empty() && one.name[0] != '$' && one.name[0] != '.') symbols_.push_back(std::move(one));
         }
+        break;  // a file has one at most
     }
     if (symbols_.empty()) throw ElfError("it has no symbols: it was stripped");
     // Of several at one address the one that has a size.

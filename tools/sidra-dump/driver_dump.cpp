@@ -68,6 +68,7 @@ std::vector<Word> words_of(std::string_view value) {
         if (equals == 0 || equals == std::string_view::npos) return {};
         const auto number = tools::parse_number(word.substr(equals + 1));
         if (word.substr(0, equals) != "raw" && !number) return {};
+        if (std::ranges::find(words, word.substr(0, equals), &Word::name) != words.end()) return {};
         words.push_back({word.substr(0, equals), word.substr(equals + 1), number.value_or(0)});
     }
     return words;

@@ -383,6 +383,7 @@ typedef struct sidra_weights_info {
 	char name[64];				/* the one it has now; "" if anonymous */
 } sidra_weights_info;
 SIDRA_API sidra_status sidra_weights_get_info(sidra_weights *weights, sidra_weights_info *info);
+
 #define SIDRA_TRIES_MAX 64	/* pulses for a cell in one programming, at most */
 
 /*

@@ -473,10 +473,10 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
             throw Error(SIDRA_ERROR_INVALID_ARGUMENT, "update: the values do not fill the rectangle");
         detail::check(sidra_weights_update_async(get(), weights.get(), row0, rows, col0, cols, values.data(), cols));
     }
-    // All k x n values, dense; waits.
     void refresh(const Weights& weights, float tolerance = 0) {
         detail::check(sidra_weights_refresh_async(get(), weights.get(), tolerance));
     }
+    // All k x n values, dense; waits.
     std::vector<int8_t> read(const Weights& weights, Deadline deadline = Deadline::never()) {
         const sidra_weights_info info = weights.info();
         std::vector<int8_t> values(size_t{info.k} * info.n);

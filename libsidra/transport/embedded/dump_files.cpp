@@ -30,7 +30,7 @@ std::string folder() {
     return "";
 }
 
-// Unlike any other of this user: by time, process, and count.
+// By time, process, and count.
 std::string new_name() {
     static std::atomic<unsigned> count{0};
     const std::time_t now = std::time(nullptr);
@@ -74,9 +74,14 @@ void DumpFiles::write(std::span<const uint8_t> dump) const noexcept {
     try {
         std::string why = "neither SIDRA_DUMP_DIR nor XDG_STATE_HOME nor HOME says where to";
         if (!folder_.empty()) {
-            const std::string path = folder_ + '/' + new_name();
+            std::string path = folder_ + '/' + new_name();
             int error = make_folders(folder_);
             if (error == 0) error = write_new(path, dump);
+            // Somebody of the same number: a process of another container, or machine, with this folder.
+            for (int again = 0; error == EEXIST && again < 16; again++) {
+                path = folder_ + '/' + new_name();
+                error = write_new(path, dump);
+            }
             if (error == 0) {
                 if (!quiet_) std::fprintf(stderr, "%s; what it left is in %s (see sidra-dump)\n", kWhat, path.c_str());
                 return;

@@ -19,9 +19,13 @@ void Mailbox::ask(Request request, uint16_t opcode, uint32_t length, uint64_t pa
 
 bool Mailbox::answer(Request request, uint16_t opcode, sidra_mailbox_msg* reply) {
     const uint32_t replies = reg(SIDRA_REG_MAILBOX_REPLY_INDEX);
-    if (replies <= request || replies > kEntries) return false;
-    std::memcpy(reply, memory_.data() + SIDRA_PAGE_SIZE + request * sizeof *reply, sizeof *reply);
-    return reply->opcode == (opcode | SIDRA_MAILBOX_REPLY) && reply->cookie == cookie_ + request;
+    if (replies > kEntries) return false;
+    // Events come in between. What was read stays where it is: REPLY_READ does not move, so nothing goes round.
+    for (uint32_t at = request; at < replies; at++) {
+        std::memcpy(reply, memory_.data() + SIDRA_PAGE_SIZE + at * sizeof *reply, sizeof *reply);
+        if (reply->opcode == (opcode | SIDRA_MAILBOX_REPLY) && reply->cookie == cookie_ + request) return true;
+    }
+    return false;
 }
 
 // Whether it runs, and was told where the rings are; then HELLO is the first request.
