@@ -148,7 +148,7 @@ TEST_F(GdbChip, HaltsTheCoreAndNothingElse) {
     EXPECT_FALSE(lives());
     EXPECT_EQ(ask("?"), "S05");
     EXPECT_FALSE(sidra_chip_pending(bench.chip())) << "who stands still costs nothing";
-    EXPECT_EQ(sidra_chip_due_ns(bench.chip()), ~uint64_t{0});
+    EXPECT_GT(sidra_chip_due_ns(bench.chip()), bench.clock()) << "but a look at the temperature now and then";
     Queue& queue = bench.context().queue();
     for (int i = 0; i < 50; i++) queue.submit(nop());
     bench.run();
@@ -183,15 +183,17 @@ TEST_F(GdbChip, ComesToABreakpointAgainAndAgain) {
     char set[32], clear[32];
     snprintf(set, sizeof set, "Z0,%x,4", here);
     snprintf(clear, sizeof clear, "z0,%x,4", here);
-    uint32_t before = beats();
-    for (int i = 0; i < 3; i++, before++) {
+    uint32_t before = 0;
+    for (int i = 0; i < 4; i++) {
         EXPECT_EQ(ask(clear), "OK");
         EXPECT_EQ(ask("s"), "S05");
         EXPECT_EQ(ask(set), "OK");
         go_on();
         EXPECT_EQ(hear_packet(kMs), "S05");
         EXPECT_EQ(pc(), here);
-        EXPECT_EQ(beats(), before) << "its heart beats a little later";
+        // Its heart beats a little later. (Ctrl-C may have come when it had been woken, or not yet.)
+        if (i) EXPECT_EQ(beats(), before + 1);
+        before = beats();
     }
     leave();
     EXPECT_TRUE(lives());

@@ -224,7 +224,7 @@ TEST_F(TraceChip, QueuesDoNotDisturbEachOther) {
             for (int i = 0; i < 3; i++) queues.push_back(&context.queue());
             if (threads) bench.start_threads(threads);
             for (uint32_t i = 0; i < 60; i++) {
-                sidra_cmd cmd = i % 2 ? nop() : copy(data + 0x8000, data, 64 * (i + 1));
+                sidra_cmd cmd = i % 2 ? nop() : copy(data + 0x8000 + 0x2000 * (i % 3), data, 64 * (i + 1));
                 cmd.hdr.cookie = i;
                 queues[i % 3]->submit(cmd);
             }

@@ -62,8 +62,13 @@ GdbListener::GdbListener(const std::string& address, Debugger& debugger, std::fu
     } else {
         listen_tcp(address, address);
     }
-    if (listen(listening_.get(), 1) != 0) fail_with(errno, address);
-    start();
+    try {
+        if (listen(listening_.get(), 1) != 0) fail_with(errno, address);
+        start();
+    } catch (...) {
+        if (!made_.empty()) unlink(made_.c_str());
+        throw;
+    }
 }
 
 void GdbListener::listen_tcp(const std::string& address, const std::string& port) {
@@ -117,7 +122,6 @@ void GdbListener::start() {
         thread_ = std::thread(&GdbListener::loop, this);
     } catch (const std::system_error&) {
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        if (!made_.empty()) unlink(made_.c_str());
         throw;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

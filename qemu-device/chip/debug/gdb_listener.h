@@ -39,9 +39,8 @@ class Descriptor {
 class GdbListener {
    public:
     // `address` is a port of 127.0.0.1 ("1234", "tcp:127.0.0.1:1234"; 0: any that is free), or the path of a Unix
-    // socket
-    // ("/run/user/1000/chip", "./chip"), which is made, for its owner only, and removed at the end. `wake`: the core is
-    // to look at `debugger`; must not block. Throws GdbError, std::system_error (no thread).
+    // socket ("/run/user/1000/chip", "./chip"), which is made, for its owner only, and removed at the end. `wake`: the
+    // core is to look at `debugger`; must not block. Throws GdbError, std::system_error (no thread).
     GdbListener(const std::string& address, Debugger& debugger, std::function<void()> wake);
     // Whoever is there is sent away.
     ~GdbListener();

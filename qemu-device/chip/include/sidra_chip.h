@@ -149,7 +149,7 @@ int sidra_chip_load(sidra_chip *chip, bool (*read)(void *opaque, void *data, siz
 
 /*
  * Sees that the state file, if there is one, is on disk, so that it survives a power loss of the host; and what was traced in its file. 0, or
- * -1: report() said why the state file is not.
+ * -1: report() said why the state file is not, or there is no memory.
  */
 int sidra_chip_sync(sidra_chip *chip);
 /*

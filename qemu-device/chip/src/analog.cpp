@@ -320,6 +320,11 @@ uint32_t bad_cells(const Analog::Content& content, const Analog::Use& use, uint3
     return bad;
 }
 
+// Where columns that belong together lie. A map that was loaded may tear them apart: never beyond the row.
+uint32_t place_of(const Analog::Content& content, const Analog::Use& use, uint32_t column) {
+    return content.column(column) / use.together * use.together;
+}
+
 }  // namespace
 
 // Programs `to`, and takes it if it is better.
@@ -335,7 +340,7 @@ bool Analog::use_column(Content* content, const Use& use, uint32_t from, uint32_
     *cost += {pulsed.time_ps, pulsed.totals.energy_aj / kAjPerPj};
     const bool better = bad_cells(*content, use, to) < bad;
     // What is not in use draws as little current as it can.
-    const uint32_t leaves = better ? content->column(from) : to;
+    const uint32_t leaves = better ? place_of(*content, use, from) : to;
     for (uint32_t row = 0; row < SIDRA_XBAR_ROWS; row++)
         for (uint32_t c = 0; c < use.together; c++) {
             const uint32_t cell = row * SIDRA_XBAR_COLS + leaves + c;
@@ -355,13 +360,13 @@ Cost Analog::replace_columns(Content* content, const Use& use, const uint8_t* le
     Cost cost;
     content->image.bad = 0;
     for (uint32_t column = 0; column < use.cols; column += use.together) {
-        const uint32_t bad = bad_cells(*content, use, content->column(column));
+        const uint32_t bad = bad_cells(*content, use, place_of(*content, use, column));
         for (uint32_t place = 0, found = 0; bad > bears && !found && place < SIDRA_XBAR_COLS; place += use.together) {
             if (!spare[place] || bad_cells(*content, use, place) >= bad) continue;
             spare[place] = false;
             found = use_column(content, use, column, place, bad, levels, &cost);
         }
-        content->image.bad += bad_cells(*content, use, content->column(column));
+        content->image.bad += bad_cells(*content, use, place_of(*content, use, column));
     }
     return cost;
 }
@@ -492,9 +497,13 @@ bool Analog::has_tile(uint32_t xbar, double now) const {
 
 std::shared_ptr<const Analog::Tile> Analog::tile(const TileShape& shape, double now) {
     const uint32_t xbar = shape.xbar;
+    // A table of weights may call the same object pairs now, and offset code then.
+    const uint32_t outputs = shape.encoding == SIDRA_ENCODING_DIFFERENTIAL ? SIDRA_XBAR_COLS / 2 : SIDRA_XBAR_COLS;
     const auto known = [&](uint32_t steps) {
         const Cached& cached = cached_[xbar];
-        return cached.tile && cached.version == state(xbar).version && cached.drift == steps ? cached.tile : nullptr;
+        const bool is = cached.tile && cached.version == state(xbar).version && cached.drift == steps &&
+                        cached.tile->readout.outputs() == outputs;
+        return is ? cached.tile : nullptr;
     };
     {
         std::lock_guard guard(lock(xbar));

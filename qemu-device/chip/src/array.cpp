@@ -157,7 +157,8 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride, doub
     std::lock_guard guard(lock(b.xbar));
     State& s = state(b.xbar);
     const bool whole_rows = b.col0 == 0 && b.cols == b.tile_cols;
-    const bool new_owner = s.uid.load(std::memory_order_relaxed) != b.uid;
+    // In another encoding it is another object, whatever its number: columns lie elsewhere.
+    const bool new_owner = s.uid.load(std::memory_order_relaxed) != b.uid || s.encoding != b.encoding;
     Image next{};
     if (!new_owner) next = image_of(s);
     next.uid = b.uid;

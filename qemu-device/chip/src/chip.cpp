@@ -187,7 +187,13 @@ int sidra_chip_load(sidra_chip* chip, bool (*read)(void* opaque, void* data, siz
     }
 }
 
-int sidra_chip_sync(sidra_chip* chip) { return chip->sync() ? 0 : -1; }
+int sidra_chip_sync(sidra_chip* chip) {
+    try {
+        return chip->sync() ? 0 : -1;
+    } catch (const std::bad_alloc&) {
+        return -1;
+    }
+}
 
 void sidra_chip_close_state_file(sidra_chip* chip) {
     if (chip) chip->close_state_file();

@@ -148,9 +148,11 @@ class Chip {
     void back_to_state_file();
     bool keep(const std::vector<Record>& records);
     bool keep_counts();
+    void tell_failure();  // to the host, what the state file could not take
+
+    // ---- sequence.cpp
     management::Sequencer::Outcome sequence(const management::Sequencer::Order& order);
     bool follow(const management::Policy& policy);
-    void tell_failure();  // to the host, what the state file could not take; no lock is held
 
     // ---- run.cpp
     bool can_run() const;

@@ -64,14 +64,17 @@ bool Management::run(uint64_t clock_ns) {
         if (asked & kCrash) unit_.crash();
     }
     if (unit_.power().advance(clock_ns, energy_pj_.load(std::memory_order_relaxed))) interrupt_(SIDRA_INT_THERMAL);
-    if (debugger_.there() && !debugger_.lets_run()) return true;
+    uint64_t nobody = kNever;
+    if (debugger_.there() && !debugger_.lets_run()) {
+        due_ns_.compare_exchange_strong(nobody, clock_ns + kComparatorNs);
+        return true;
+    }
     const uint64_t now = clock_ns / SIDRA_MGMT_CYCLE_NS, next = unit_.run(now);
     if (unit_.at_stop()) debugger_.stopped();
     uint64_t due = next == management::Unit::kNever ? kNever
                    : next < now                     ? 0
                                                     : std::max(next * SIDRA_MGMT_CYCLE_NS, clock_ns + kPauseNs);
     due = std::min(due, clock_ns + kComparatorNs);
-    uint64_t nobody = kNever;
     due_ns_.compare_exchange_strong(nobody, due);
     return true;
 }

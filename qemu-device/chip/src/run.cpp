@@ -209,6 +209,7 @@ bool Chip::run(const Lender& lender) {
     if (admin_step()) return true;  // who waits for that is not to wait for a slice of some queue
     // Who lends a thread waits for a queue. The core is next for the others, or queues without end would starve it.
     const bool managed = !lender.stop && management_.run(clock_ns());
+    if (managed) tell_failure();
     Scheduler::Pick pick;
     const bool ran = can_run() && scheduler_.pick(&pick) && run_queue(pick, lender);
     if (!managed && !ran) return false;

@@ -15,7 +15,7 @@ uint32_t ppm(double share) { return static_cast<uint32_t>(std::lround(std::clamp
 
 }  // namespace
 
-// As long as programming a crossbar, at most.
+// Takes some times as long as programming a crossbar if many columns are replaced.
 management::Sequencer::Outcome Chip::sequence(const management::Sequencer::Order& order) {
     management::Sequencer::Outcome outcome{};
     const Analog* const analog = array_.analog();
@@ -29,7 +29,6 @@ management::Sequencer::Outcome Chip::sequence(const management::Sequencer::Order
         fault = {kNoMemory};
     }
     if (fault && fault.cause != SIDRA_FAULT_UNPROGRAMMED) {
-        tell_failure();
         outcome.result = SIDRA_MGMT_NOT_KEPT;
         return outcome;
     }

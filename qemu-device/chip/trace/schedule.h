@@ -28,7 +28,8 @@ struct TileWork {
 };
 
 // An MVM: tile after tile takes the whole batch, so many side by side as it takes to spend what the power budget gives.
-// With mvm_cost() that is four, which the governor slows down to 3.43, or all of them, if they are three or fewer.
+// With mvm_cost() at the nominal clock that is four, which the governor slows down to 3.43, or all of them, if they are
+// three or fewer.
 std::vector<Stretch> schedule_mvm(std::span<const uint32_t> xbars, uint64_t batch, const Cost& work,
                                   uint32_t xbars_per_cu);
 

@@ -296,9 +296,19 @@ void Trace::flush() {
 }
 
 void Trace::end() {
-    record([this] { summary(); });
-    flush();
-    on_ = false;
+    std::string said;
+    {
+        const std::lock_guard guard(lock_);  // over all of it: nothing comes behind the summary
+        if (!on_) return;
+        try {
+            summary();
+            said = write();
+        } catch (const std::bad_alloc&) {
+            said.clear();
+        }
+        on_ = false;
+    }
+    if (!said.empty()) say_(said.c_str());
 }
 
 }  // namespace sidra::chip
