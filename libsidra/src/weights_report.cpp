@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What programming took, tile by tile.
 #include <algorithm>
+#include <iterator>
 
 #include "structs.h"
 #include "tiles.h"

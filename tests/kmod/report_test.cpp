@@ -2,6 +2,7 @@
 // What a driver believes a chip of what programming took.
 #include <cstring>
 #include <functional>
+#include <iterator>
 
 #include "pure.h"
 

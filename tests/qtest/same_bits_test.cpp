@@ -3,6 +3,7 @@
 // libsidra.
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 #include <random>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A host that means harm, or does not know what it does. Whatever it sends: each request that was read gets one reply
 // that is well-formed, nothing else in its memory is touched, and what the chip runs stays as it is.
+#include <iterator>
 #include <random>
 
 #include "desk.h"
