@@ -212,7 +212,7 @@ TEST_F(Update, ResetsInBetween) {
     int stored = 0;
     for (int i = 0; i < rounds(5, 100); i++) {
         std::thread writer([&] { stored += update() == 0; });
-        usleep(static_cast<useconds_t>(i * 3000));
+        usleep(static_cast<useconds_t>(i * 3000));  // waits for nothing: each time the reset comes at another point
         sidra_ioctl_device_reset reset{};
         EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_RESET, reset), 0);
         writer.join();
