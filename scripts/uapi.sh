@@ -14,7 +14,7 @@ for tool in abidw abidiff gcc; do
 done
 
 # A variable from which everything can be reached: debug information has what is used. It has no macros: an enum has their values.
-headers=(sidra_accel.h sidra_cmd.h sidra_hw.h)
+headers=(sidra_accel.h sidra_cmd.h sidra_hw.h sidra_publish.h)
 includes=$(printf '#include "%s"\n' "${headers[@]}")
 {
     echo "$includes"

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 #define SIDRA_HW_VERSION_MAJOR	1u
-#define SIDRA_HW_VERSION_MINOR	1u
+#define SIDRA_HW_VERSION_MINOR	2u
 #define SIDRA_HW_VERSION	((SIDRA_HW_VERSION_MAJOR << 16) | SIDRA_HW_VERSION_MINOR)
 
 /* ---- PCI ------------------------------------------------------------------------------------------------------- */
@@ -412,25 +412,35 @@ struct sidra_fault {
 	uint64_t reserved1[2];
 };
 
+/* What keeps a chip busy, by kinds of packets: MVM; VEC_*; COPY, FILL and their like; PROGRAM, READBACK. */
+enum sidra_hw_engine {
+	SIDRA_HW_ENGINE_MVM	= 0,
+	SIDRA_HW_ENGINE_VEC	= 1,
+	SIDRA_HW_ENGINE_COPY	= 2,
+	SIDRA_HW_ENGINE_PROGRAM	= 3,
+	SIDRA_HW_ENGINE_COUNT
+};
+
 /**
  * struct sidra_queue_state - state page of a queue; the chip writes it, the owner maps it read-only
  * @timeline:   packets retired since the queue was created (index of the next one to retire); release
  * @progress:   moves whenever work was done inside a packet or packets retired; a watchdog looks at it
  * @device_ps:  accumulated device time (cost model), ps
  * @energy_pj:  accumulated energy, pJ
+ * @engine_ns:  wall time in which packets of the queue were worked on, by enum sidra_hw_engine (since 1.2)
  * @run_state:  enum sidra_queue_run_state; every polled loop looks at it too
  * @generation: of the queue entry
  * @parked:     1 while waiting for a semaphore
  * @fault:      valid (and complete) once @run_state is SIDRA_QUEUE_FAULTED
  *
- * @timeline ... @energy_pj are written together; @timeline last.
+ * @timeline ... @engine_ns are written together; @timeline last.
  */
 struct sidra_queue_state {
 	uint64_t timeline;
 	uint64_t progress;
 	uint64_t device_ps;
 	uint64_t energy_pj;
-	uint64_t reserved0[4];
+	uint64_t engine_ns[SIDRA_HW_ENGINE_COUNT];
 	uint32_t run_state;
 	uint32_t generation;
 	uint32_t parked;
@@ -459,6 +469,7 @@ enum sidra_mailbox_op {
 	SIDRA_MAILBOX_FW_COMMIT		= 0x0042,
 	SIDRA_MAILBOX_FW_CONFIRM	= 0x0043,
 	SIDRA_MAILBOX_FW_INFO		= 0x0044,
+	SIDRA_MAILBOX_FW_ACTIVATE	= 0x0045,	/* the image of the slot that does not run is tried at the next start */
 	SIDRA_MAILBOX_CRASH_DUMP	= 0x0050,
 	SIDRA_MAILBOX_LOOPBACK		= 0x0060,
 	SIDRA_MAILBOX_REPLY		= 0x8000,	/* reply = request | REPLY */
@@ -582,6 +593,7 @@ struct sidra_fw_tlv {
 #define SIDRA_TELEMETRY_HAS_COUNTERS	(1ull << 0)
 #define SIDRA_TELEMETRY_HAS_THERMAL	(1ull << 1)	/* firmware */
 #define SIDRA_TELEMETRY_HAS_POWER	(1ull << 2)	/* firmware */
+#define SIDRA_TELEMETRY_HAS_LIMITS	(1ull << 3)	/* firmware */
 
 /**
  * struct sidra_telemetry - counters since power-on, and sensors; never decreases except where said
@@ -601,6 +613,17 @@ struct sidra_fw_tlv {
  * @xbars_total, @xbars_programmed: crossbars
  * @contexts, @queues: loaded now (may decrease)
  * @temperature_mc, @power_mw, @clock_khz: sensors (may decrease); valid with THERMAL, POWER
+ *
+ * Since 1.2, where @size says that they are there:
+ * @engine_ns: by enum sidra_hw_engine: wall time in which packets were worked on; of queues that run at once it adds up
+ * @pulses, @reads, @failed_cells: of programming; zero where cells are exact
+ * @clipped:   sums of products that were out of the ADCs' range
+ * @stuck_cells, @spare_columns: of all crossbars, now (may decrease)
+ * @status, @generation, @boot_reason, @heartbeat, @panic: the registers of these names
+ * @temperature_max_mc: the clock is taken down from here on; @temperature_crit_mc: the chip stops by itself
+ * @power_limit_mw: in force; @power_limit_min_mw, @power_limit_max_mw: between which it can be set
+ * @clock_max_khz: at the highest level of the clock
+ * @throttles: how often the clock was taken down. All from @temperature_max_mc on (may decrease) are valid with LIMITS
  */
 struct sidra_telemetry {
 	uint32_t magic;
@@ -633,7 +656,26 @@ struct sidra_telemetry {
 	uint32_t power_mw;
 	uint32_t clock_khz;
 	uint32_t reserved0;
-	uint64_t reserved1[8];
+	uint64_t engine_ns[SIDRA_HW_ENGINE_COUNT];
+	uint64_t pulses;
+	uint64_t reads;
+	uint64_t failed_cells;
+	uint64_t clipped;
+	uint64_t stuck_cells;
+	uint64_t spare_columns;
+	uint32_t status;
+	uint32_t generation;
+	uint32_t boot_reason;
+	uint32_t heartbeat;
+	uint32_t panic;
+	int32_t  temperature_max_mc;
+	int32_t  temperature_crit_mc;
+	uint32_t power_limit_mw;
+	uint32_t power_limit_min_mw;
+	uint32_t power_limit_max_mw;
+	uint32_t clock_max_khz;
+	uint32_t throttles;
+	uint64_t reserved1[24];
 };
 
 /* ---- Weights directory (contents of NVM) ------------------------------------------------------------------------ */
@@ -706,6 +748,7 @@ SIDRA_ASSERT_SIZE(struct sidra_fault, 64);
 SIDRA_ASSERT_AT(struct sidra_fault, context, 24);
 SIDRA_ASSERT_AT(struct sidra_fault, cause, 40);
 SIDRA_ASSERT_SIZE(struct sidra_queue_state, 192);
+SIDRA_ASSERT_AT(struct sidra_queue_state, engine_ns, 32);
 SIDRA_ASSERT_AT(struct sidra_queue_state, run_state, 64);
 SIDRA_ASSERT_AT(struct sidra_queue_state, fault, 128);
 SIDRA_ASSERT_SIZE(struct sidra_mailbox_msg, 64);
@@ -716,9 +759,11 @@ SIDRA_ASSERT_AT(struct sidra_fw_header, build_id, 56);
 SIDRA_ASSERT_AT(struct sidra_fw_header, build_time, 80);
 SIDRA_ASSERT_AT(struct sidra_fw_header, crc32, 252);
 SIDRA_ASSERT_SIZE(struct sidra_fw_tlv, 8);
-SIDRA_ASSERT_SIZE(struct sidra_telemetry, 256);
+SIDRA_ASSERT_SIZE(struct sidra_telemetry, 512);
 SIDRA_ASSERT_AT(struct sidra_telemetry, packets, 24);
 SIDRA_ASSERT_AT(struct sidra_telemetry, xbars_total, 160);
+SIDRA_ASSERT_AT(struct sidra_telemetry, engine_ns, 192);
+SIDRA_ASSERT_AT(struct sidra_telemetry, status, 272);
 SIDRA_ASSERT_SIZE(struct sidra_nvm_super, 256);
 SIDRA_ASSERT_SIZE(struct sidra_nvm_entry, 256);
 SIDRA_ASSERT_AT(struct sidra_nvm_entry, data_offset, 80);
