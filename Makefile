@@ -27,7 +27,7 @@ demo: ## recognise handwritten digits on the chip model, and draw some of them
 	@$(SETUP) base
 	@$(MAKE) build/release/build.ninja
 	@$(BUILD) build/release -j $(JOBS) --target sidra-demo
-	@build/release/libsidra/examples/sidra-demo $(DEMO_FLAGS)
+	@build/release/libsidra/examples/sidra-demo --out build/digits.svg --plot build/digits-accurate.svg $(DEMO_FLAGS)
 
 check: ## build and run all tests: release, ASan + UBSan, TSan, the kernel module's builds, and those in the VM
 	@$(SETUP) base check qemu vm

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# dump.sh SIDRA_DUMP ELF: the program as it is shipped: where it reads from, how it ends, and what its manual and completion know.
+# dump.sh SIDRA_DUMP ELF: the program as it is shipped: where it reads from, and how it ends.
 set -euo pipefail
 dump=$1 elf=$2
 folder=$(mktemp -d)
@@ -61,9 +61,3 @@ fails 2 "sidra-dump --help" "$dump" --nope "$folder/firmware"
 status=0
 "$dump" "$folder/firmware" >/dev/full 2>"$folder/said" || status=$?
 [[ $status == 1 ]] || fail "output that is lost is a success"
-
-sed 's/\\-/-/g' tools/sidra-dump/sidra-dump.1 >"$folder/manual"
-for option in $("$dump" --help | grep -oE -- '--[a-z-]+' | sort -u); do
-    grep -qF -- "$option" tools/sidra-dump/sidra-dump.bash || fail "the completion does not know $option"
-    [[ $option == --help ]] || grep -qE -- "$option( |\"|\$)" "$folder/manual" || fail "the manual page does not know $option"
-done

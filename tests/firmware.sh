@@ -179,15 +179,6 @@ fails 2 "over its input" "$fw" "${flat[@]}" "$folder/self" "$folder/self"
 cmp "$folder/program" "$folder/self"
 [[ ! -e $folder/no.fw ]] || fail "an image was written all the same"
 
-# What --help offers, the manual page and the completion know.
-sed 's/\\-/-/g' tools/sidra-fw/sidra-fw.1 >"$folder/manual"
-for command in build keygen sign show verify; do
-    for option in $("$fw" "$command" --help | grep -oE -- '--[a-z-]+' | sort -u); do
-        grep -qF -- "$option" tools/sidra-fw/sidra-fw.bash || fail "the completion does not know $command $option"
-        [[ $option == --help ]] || grep -qE -- "$option( |\"|\$)" "$folder/manual" || fail "the manual page does not know $command $option"
-    done
-done
-
 # Files that are not there, have no end, or are not files.
 for command in "show" "verify -k $folder/ours.pub" "sign -k $folder/ours.key"; do
     read -ra words <<<"$command"

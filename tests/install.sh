@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # install.sh BUILD_DIR EXAMPLE OUTPUT...: what `make install` leaves behind is enough to build and run the example of README.md, with pkg-config
-# and with CMake, and nothing outside of the prefix is touched.
+# and with CMake; each program comes with its manual page and its completion, and runs without the source tree; nothing outside of the prefix is
+# touched.
 set -euo pipefail
 build=$1 example=$2
 shift 2
@@ -21,6 +22,18 @@ library=$(find "$prefix" -name libsidra.so -printf '%h\n' | head -n 1)
 [[ -n $library ]] || fail "no libsidra.so"
 grep -rlIF "$PWD" "$stage" && fail "installed files name the source tree"
 readelf -d "$library/libsidra.so" | grep -E 'RPATH|RUNPATH' && fail "libsidra.so looks for libraries in a place of the build"
+
+programs=("$prefix"/bin/* "$prefix"/sbin/*)
+[[ " ${programs[*]##*/} " == *" sidra-demo "* ]] || fail "no sidra-demo among ${programs[*]}"
+for program in "${programs[@]}"; do
+    name=${program##*/}
+    section=1
+    [[ $program == "$prefix"/bin/* ]] || section=8
+    [[ -f $prefix/share/man/man$section/$name.$section ]] || fail "no manual page of $name"
+    [[ -f $prefix/share/bash-completion/completions/$name ]] || fail "no completion of $name"
+    LD_LIBRARY_PATH=$library "$program" --help >"$root/help" || fail "$name --help"
+    [[ $name != sidra-demo ]] || grep -qF "$prefix/share/sidra/digits.bin" "$root/help" || fail "sidra-demo does not take the digits beside it"
+done
 
 export PKG_CONFIG_SYSROOT_DIR=$stage PKG_CONFIG_PATH=$library/pkgconfig
 if command -v pkg-config >/dev/null; then

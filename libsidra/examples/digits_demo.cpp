@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <span>
@@ -38,14 +39,22 @@ double median(std::vector<double> values) {
     return *middle;
 }
 
+// What is installed lies beside the program, wherever the prefix has gone; the build's own is in the source tree.
+std::string default_model() {
+    std::error_code error;
+    const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+    const auto installed = program.parent_path().parent_path() / "share/sidra/digits.bin";
+    return !error && std::filesystem::exists(installed, error) ? installed.string() : SIDRA_DIGITS_MODEL;
+}
+
 struct Options {
-    std::string model = SIDRA_DIGITS_MODEL;
+    std::string model = default_model();
     std::string engine = "auto";
     std::string profile = "y1";
-    std::string out = "build/digits.svg";
+    std::string out = "digits.svg";
     std::string level = "fast";
     std::string age, temperature, stuck;  // empty: as a new chip has them
-    std::string plot = "build/digits-accurate.svg";
+    std::string plot = "digits-accurate.svg";
     std::string trace;   // empty: none
     uint32_t batch = 0;  // 0: all digits
     uint32_t repeat = 20;
@@ -247,11 +256,11 @@ int run_program(int argc, char** argv) {
     app.add_option("--age", options.age, "Level accurate: age of the weights, such as 90s, 12h, 30d, 1y");
     app.add_option("--temperature", options.temperature, "Level accurate: temperature while they age, degrees Celsius");
     app.add_option("--stuck", options.stuck, "Level accurate: share of cells that never follow, such as 0.1%");
-    app.add_option("--plot", options.plot, "Level accurate: plot to write (SVG)");
+    app.add_option("--plot", options.plot, "Level accurate: plot to write (SVG)")->take_last();
     app.add_option("--trace", options.trace,
                    "Embedded chip: time and energy by unit, to write (JSON, for ui.perfetto.dev)")
         ->envname("SIDRA_TRACE");
-    app.add_option("--out", options.out, "Picture to write (SVG)");
+    app.add_option("--out", options.out, "Picture to write (SVG)")->take_last();
     app.add_option("--model", options.model, "Network and test digits")->check(CLI::ExistingFile);
     try {
         app.parse(argc, argv);

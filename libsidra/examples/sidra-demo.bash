@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# Completion of sidra-demo for bash.
+_sidra_demo() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local words="--engine --profile --batch --repeat --level --age --temperature --stuck --plot --trace --out --model --help"
+    COMPREPLY=()
+    case $previous in
+        --engine) words="auto scalar avx2 avx512 neon" ;;
+        --profile) words="y1 small" ;;
+        --level) words="fast accurate" ;;
+        --out | --plot | --trace | --model)
+            compopt -o filenames
+            mapfile -t COMPREPLY < <(compgen -f -- "$current")
+            return
+            ;;
+        --batch | --repeat | --age | --temperature | --stuck) return ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+}
+complete -F _sidra_demo sidra-demo

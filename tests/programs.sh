@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# programs.sh PROGRAM...: each program has a manual page and a completion for bash, and these know what its --help offers: each option, each
+# command and what that takes. The manual page has nothing that a formatter complains of, and the completion says nothing where it knows nothing.
+set -euo pipefail
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failures=0
+finding() {
+    echo "$name: $*" >&2
+    failures=$((failures + 1))
+}
+one_file() { # name: where in the tree it is
+    local found
+    mapfile -t found < <(find tools libsidra/examples -name "$1")
+    ((${#found[@]} == 1)) && echo "${found[0]}"
+}
+# A command line of `complete`: its last word is what is completed. What it is completed to, one a line.
+complete() { # program, completion, word...
+    bash -c 'compopt() { :; }
+        source "$1"
+        read -r _ _ function _ < <(builtin complete -p "${2##*/}") || exit
+        COMP_WORDS=("${@:2}") COMP_CWORD=$(($# - 2)) COMPREPLY=()
+        $function
+        printf "%s\n" "${COMPREPLY[@]}"' bash "$2" "$1" "${@:3}" 2>"$folder/said"
+    [[ ! -s $folder/said ]] || finding "the completion of '${*:3}' says: $(cat "$folder/said")"
+}
+offers() { # completion's words: whether the last one is completed from what it begins with
+    local words=("${@:3}") whole=${*: -1}
+    words[-1]=${whole:0:-1}
+    complete "$1" "$2" "${words[@]}" | grep -qxF -- "$whole"
+}
+
+check() { # program, manual as text, completion, command or nothing
+    local program=$1 manual=$2 completion=$3 help option command
+    local words=("${@:4}")
+    help=$("$program" "${words[@]}" --help) || finding "${words[*]} --help fails"
+    while read -r option; do
+        [[ $option == --help || $option == --version ]] || grep -qE -- "(^|[^a-z-])$option([^a-z-]|\$)" "$manual" ||
+            finding "the manual page does not know ${words[*]} $option"
+        offers "$program" "$completion" "${words[@]}" "$option" || finding "the completion does not know ${words[*]} $option"
+    done < <(grep -oE -- '--[a-z][a-z-]*' <<<"$help" | sort -u)
+    # A list of commands is a heading, and lines that are indented; longer descriptions are indented more.
+    while read -r command; do
+        grep -qw -- "$command" "$manual" || finding "the manual page does not know ${words[*]} $command"
+        offers "$program" "$completion" "${words[@]}" "$command" || finding "the completion does not know ${words[*]} $command"
+        check "$program" "$manual" "$completion" "${words[@]}" "$command"
+    done < <(awk 'tolower($0) ~ /^subcommands:/ { on = 1; next } /^[^ ]/ { on = 0 } on && match($0, /^  [a-z]/) { print $1 }' <<<"$help")
+}
+
+for program in "$@"; do
+    name=${program##*/}
+    page=$(one_file "$name.[18]") || { finding "there is not one manual page of it"; continue; }
+    completion=$(one_file "$name.bash") || { finding "there is not one completion of it"; continue; }
+    LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings=w --no-hyphenation --no-justification -E UTF-8 -l "$page" 2>"$folder/warnings" | col -b >"$folder/manual"
+    [[ ! -s $folder/warnings ]] || finding "$page: $(cat "$folder/warnings")"
+    for section in NAME SYNOPSIS DESCRIPTION "EXIT STATUS"; do
+        grep -qx "$section" "$folder/manual" || finding "$page has no section $section"
+    done
+    check "$program" "$folder/manual" "$completion"
+    nothing=$(complete "$program" "$completion" --no-such-thing)
+    [[ -z $nothing ]] || finding "the completion makes something of nothing: $nothing"
+    grep -qE -- "^complete .*-F _${name//-/_} $name\$" "$completion" || finding "$completion is not of $name"
+done
+((!failures)) || exit 1
+echo "$# programs: their manual pages and completions know what they offer"
