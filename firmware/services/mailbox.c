@@ -172,6 +172,17 @@ static uint32_t fw_commit(const struct sidra_mailbox_msg *request, struct sidra_
 	return result;
 }
 
+static uint32_t fw_activate(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	uint32_t slot = SIDRA_BOOT_NO_SLOT, image = 0, result;
+
+	if (request->length)
+		return SIDRA_MAILBOX_BAD_LENGTH;
+	result = update_activate(&slot, &image);
+	answer(reply, result == SIDRA_MAILBOX_BAD_ARGUMENT ? image : slot, 0, 0);
+	return result;
+}
+
 static uint32_t fw_confirm(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
 {
 	(void)request;
@@ -270,6 +281,7 @@ static uint32_t handle(const struct sidra_mailbox_msg *request, struct sidra_mai
 		{ SIDRA_MAILBOX_FW_COMMIT, fw_commit },
 		{ SIDRA_MAILBOX_FW_CONFIRM, fw_confirm },
 		{ SIDRA_MAILBOX_FW_INFO, fw_info },
+		{ SIDRA_MAILBOX_FW_ACTIVATE, fw_activate },
 		{ SIDRA_MAILBOX_CRASH_DUMP, crash_dump },
 		{ SIDRA_MAILBOX_LOOPBACK, loopback },
 	};

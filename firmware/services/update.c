@@ -139,10 +139,33 @@ static enum sidra_image_result verify_slot(uint32_t slot, uint32_t bytes)
 	return result;
 }
 
-uint32_t update_commit(int tried, uint32_t *result)
+/* As large as the image there says: nobody remembers what was sent. */
+static enum sidra_image_result size_in_slot(uint32_t slot, uint64_t *bytes)
+{
+	uint8_t header[SIDRA_FW_HEADER_SIZE];
+	enum sidra_image_result result;
+
+	if (flash_read(SIDRA_MGMT_FLASH_SLOT(slot), header, sizeof(header)))
+		return SIDRA_IMAGE_TOO_SHORT;
+	result = sidra_image_total(header, sizeof(header), bytes);
+	return result == SIDRA_IMAGE_OK && *bytes > SIDRA_MGMT_FLASH_SLOT_SIZE ? SIDRA_IMAGE_TRUNCATED : result;
+}
+
+static uint32_t try_next(uint32_t slot)
 {
 	struct sidra_boot_record record;
 	struct record_place place;
+
+	record_read(&record, &place);
+	if (record.trial == slot && !record.tried)
+		return SIDRA_MAILBOX_OK;
+	record.trial = slot;
+	record.tried = 0;
+	return record_write(&record, &place) ? SIDRA_MAILBOX_INTERNAL : SIDRA_MAILBOX_OK;
+}
+
+uint32_t update_commit(int tried, uint32_t *result)
+{
 	const uint32_t slot = transfer.slot;
 
 	*result = SIDRA_IMAGE_TRUNCATED;
@@ -153,12 +176,21 @@ uint32_t update_commit(int tried, uint32_t *result)
 	log_number("update: verified, result", *result);
 	if (*result != SIDRA_IMAGE_OK)
 		return SIDRA_MAILBOX_BAD_ARGUMENT;
-	if (!tried)
-		return SIDRA_MAILBOX_OK;
-	record_read(&record, &place);
-	record.trial = slot;
-	record.tried = 0;
-	return record_write(&record, &place) ? SIDRA_MAILBOX_INTERNAL : SIDRA_MAILBOX_OK;
+	return tried ? try_next(slot) : SIDRA_MAILBOX_OK;
+}
+
+uint32_t update_activate(uint32_t *slot, uint32_t *result)
+{
+	uint64_t bytes;
+
+	if (transfer.slot != SIDRA_BOOT_NO_SLOT)
+		return SIDRA_MAILBOX_BUSY;
+	*slot = target();
+	*result = size_in_slot(*slot, &bytes);
+	if (*result == SIDRA_IMAGE_OK)
+		*result = verify_slot(*slot, (uint32_t)bytes);
+	log_number("update: to be activated, result", *result);
+	return *result == SIDRA_IMAGE_OK ? try_next(*slot) : SIDRA_MAILBOX_BAD_ARGUMENT;
 }
 
 uint32_t update_confirm(void)

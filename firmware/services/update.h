@@ -18,6 +18,8 @@ uint32_t update_begin(uint64_t bytes, uint32_t *slot);
 uint32_t update_data(uint64_t offset, uint64_t bus, uint32_t bytes);
 /* *result: enum sidra_image_result. `tried`: at the next start. */
 uint32_t update_commit(int tried, uint32_t *result);
+/* The image that is in the slot which does not run, at the next start; *result as above, once it was looked at. */
+uint32_t update_activate(uint32_t *slot, uint32_t *result);
 uint32_t update_confirm(void);
 void update_record(struct sidra_boot_record *record);
 

@@ -355,7 +355,7 @@ TEST_F(Runtime, SurvivesAHostThatTalksNonsense) {
 
 TEST_F(Runtime, RandomMessages) {
     std::mt19937_64 random(1);
-    const uint16_t known[] = {1, 2, 0x10, 0x13, 0x20, 0x30, 0x40, 0x41, 0x42, 0x43, 0x44, 0x50, 0x60};
+    const uint16_t known[] = {1, 2, 0x10, 0x13, 0x20, 0x30, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x50, 0x60};
     pass(200);
     for (int i = 0; i < 3000; i++) {
         sidra_mailbox_msg request;
@@ -439,6 +439,21 @@ TEST_F(Update, StoredOnlyIsNotTried) {
     ASSERT_EQ(send(shipped_as(0x02000000), 0).status, SIDRA_MAILBOX_OK);
     restart(60);
     EXPECT_EQ(machine.running(), kA);
+}
+
+TEST_F(Update, StoredOnlyIsTriedWhenItIsActivated) {
+    ASSERT_EQ(send(shipped_as(0x02000000), 0).status, SIDRA_MAILBOX_OK);
+    for (const uint32_t next : {kB, kA}) {  // and back to the one from before
+        const sidra_mailbox_msg reply = ask(message(SIDRA_MAILBOX_FW_ACTIVATE));
+        ASSERT_EQ(reply.status, SIDRA_MAILBOX_OK);
+        EXPECT_EQ(reply.inline_data[0], next);
+        EXPECT_NE(machine.running(), next) << "nothing happens by itself";
+        restart(60);
+        ASSERT_EQ(machine.running(), next);
+        EXPECT_EQ(machine.info().trial, 1u);
+        pass(200);
+        EXPECT_EQ(machine.newest()->active, next);
+    }
 }
 
 TEST_F(Update, ThatIsDamagedIsRefused) {

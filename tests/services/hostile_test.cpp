@@ -33,7 +33,7 @@ class Hostile : public Desk {
             SIDRA_MAILBOX_ISPP_REFRESH, SIDRA_MAILBOX_OP_QUERY,   SIDRA_MAILBOX_OP_ABORT,  SIDRA_MAILBOX_DVFS,
             SIDRA_MAILBOX_POWER_LIMIT,  SIDRA_MAILBOX_LOG_RING,   SIDRA_MAILBOX_FW_BEGIN,  SIDRA_MAILBOX_FW_DATA,
             SIDRA_MAILBOX_FW_COMMIT,    SIDRA_MAILBOX_FW_CONFIRM, SIDRA_MAILBOX_FW_INFO,   SIDRA_MAILBOX_CRASH_DUMP,
-            SIDRA_MAILBOX_LOOPBACK};
+            SIDRA_MAILBOX_LOOPBACK,     SIDRA_MAILBOX_FW_ACTIVATE};
         uint64_t words[8];
         for (uint64_t& word : words) word = random() >> random() % 64;
         sidra_mailbox_msg request;

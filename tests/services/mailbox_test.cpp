@@ -2,6 +2,7 @@
 // What the mailbox's services answer to requests that are as they should be. (On the core: tests/boot.)
 #include "desk.h"
 
+#include "image/image.h"
 #include "writer.h"
 
 namespace sidra::test {
@@ -52,6 +53,75 @@ TEST_F(Mailbox, AnImageGoesIntoTheOtherSlot) {
     // It is withdrawn: the chip has seen a newer one.
     board.security = 7;
     EXPECT_EQ(send(image, 0), uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT});
+}
+
+// ---- FW_ACTIVATE ----
+
+class Activate : public Desk {
+   protected:
+    void SetUp() override {
+        Desk::SetUp();
+        ASSERT_EQ(send(shipped(), 0), uint32_t{SIDRA_MAILBOX_OK});
+    }
+    // Slot to be tried next.
+    uint32_t trial() { return static_cast<uint32_t>(ask(message(SIDRA_MAILBOX_FW_INFO)).inline_data[0] >> 32); }
+    void expect_refused(sidra_image_result why) {
+        const sidra_mailbox_msg reply = ask(message(SIDRA_MAILBOX_FW_ACTIVATE));
+        EXPECT_EQ(reply.status, uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT});
+        EXPECT_EQ(reply.inline_data[0], uint64_t{why});
+        EXPECT_EQ(trial(), SIDRA_BOOT_NO_SLOT);
+    }
+};
+
+TEST_F(Activate, TheImageOfTheOtherSlotIsTriedNext) {
+    for (const uint32_t runs : {SIDRA_MGMT_SLOT_A, SIDRA_MGMT_SLOT_B}) {
+        board.boot.slot = runs;
+        const uint32_t other = SIDRA_MGMT_SLOT_A + SIDRA_MGMT_SLOT_B - runs;
+        EXPECT_NE(trial(), other);
+        const sidra_mailbox_msg reply = ask(message(SIDRA_MAILBOX_FW_ACTIVATE));
+        EXPECT_EQ(reply.status, uint32_t{SIDRA_MAILBOX_OK});
+        EXPECT_EQ(reply.inline_data[0], other);
+        EXPECT_EQ(trial(), other);
+    }
+    const std::vector<uint8_t> before(board.flash.bytes().begin(), board.flash.bytes().end());
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_FW_ACTIVATE)), uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_TRUE(std::equal(before.begin(), before.end(), board.flash.bytes().begin())) << "it is so already";
+}
+
+TEST_F(Activate, NothingThatDoesNotVerify) {
+    const std::vector<uint8_t> good = shipped();
+    const auto store = [&](const std::vector<uint8_t>& bytes) {
+        std::fill(slot(SIDRA_MGMT_SLOT_B).begin(), slot(SIDRA_MGMT_SLOT_B).end(), management::Flash::kErased);
+        fill(SIDRA_MGMT_SLOT_B, bytes);
+    };
+    store({});
+    expect_refused(SIDRA_IMAGE_MAGIC);
+    std::vector<uint8_t> bad = good;
+    bad[kHeader + 5000] ^= 1;
+    store(bad);
+    expect_refused(SIDRA_IMAGE_DIGEST);
+    bad = good;
+    put(bad, kAtImageSize, 0xffff'fff8, 4);
+    repair(bad);
+    store(bad);
+    expect_refused(SIDRA_IMAGE_TRUNCATED);
+    store(good);
+    board.security = 7;
+    expect_refused(SIDRA_IMAGE_ROLLBACK);
+    board.security = 1;
+    board.fail_at[Board::kFlash] = 1;
+    expect_refused(SIDRA_IMAGE_TOO_SHORT);
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_FW_ACTIVATE, {0})), uint32_t{SIDRA_MAILBOX_BAD_LENGTH});
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_FW_ACTIVATE)), uint32_t{SIDRA_MAILBOX_OK}) << "and all is well again";
+}
+
+TEST_F(Activate, NotWhileAnImageIsOnItsWay) {
+    const std::vector<uint8_t> image = shipped();
+    ASSERT_EQ(status_of(message(SIDRA_MAILBOX_FW_BEGIN, {image.size()})), uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_FW_ACTIVATE)), uint32_t{SIDRA_MAILBOX_BUSY});
+    EXPECT_EQ(trial(), SIDRA_BOOT_NO_SLOT);
+    EXPECT_EQ(send(image, 0), uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_FW_ACTIVATE)), uint32_t{SIDRA_MAILBOX_OK});
 }
 
 }  // namespace
