@@ -20,6 +20,7 @@ MODULE_FIRMWARE(IMAGE_NAME);
 struct slots {
 	u32 running, trial;	/* slots */
 	u32 version, security_version, lowest;
+	u8 build_id[sizeof_field(struct sidra_fw_header, build_id)];	/* zeros: it does not know */
 };
 
 static int error_of(enum sidra_image_family family)
@@ -107,6 +108,34 @@ static int status_of(struct sidra_device *sdev, const struct sidra_mailbox_msg *
 	return ret ?: -EIO;
 }
 
+/* Of what runs; older firmware has no answer. */
+static int ask_build(struct sidra_device *sdev, struct slots *slots)
+{
+	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_FW_BUILD };
+	int ret = sidra_mailbox_call(sdev, &msg);
+
+	memset(slots->build_id, 0, sizeof(slots->build_id));
+	if (!ret && msg.status == SIDRA_MAILBOX_UNSUPPORTED)
+		return 0;
+	ret = status_of(sdev, &msg, ret, "FW_BUILD");
+	if (!ret)
+		memcpy(slots->build_id, msg.inline_data, sizeof(slots->build_id));
+	return ret;
+}
+
+/* Whether it runs already, as far as one can know. */
+static bool runs(const struct sidra_fw_header *header, const struct slots *slots)
+{
+	const size_t size = sizeof(slots->build_id);
+
+	/* What recovery is there for is the other slots. */
+	if (slots->running == SLOT_RECOVERY || header->version != slots->version ||
+	    header->security_version != slots->security_version)
+		return false;
+	return !memchr_inv(header->build_id, 0, size) || !memchr_inv(slots->build_id, 0, size) ||
+	       !memcmp(header->build_id, slots->build_id, size);
+}
+
 static int ask_slots(struct sidra_device *sdev, struct slots *slots)
 {
 	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_FW_INFO };
@@ -179,12 +208,10 @@ static int update(struct sidra_device *sdev, const struct firmware *file, bool a
 	u32 slot;
 	int ret;
 
-	ret = ask_slots(sdev, &slots) ?: check(sdev, file, &slots, &image);
+	ret = ask_slots(sdev, &slots) ?: ask_build(sdev, &slots) ?: check(sdev, file, &slots, &image);
 	if (ret)
 		return ret;
-	/* What recovery is there for is the other slots. */
-	if (slots.running != SLOT_RECOVERY && image.header.version == slots.version &&
-	    image.header.security_version == slots.security_version) {
+	if (runs(&image.header, &slots)) {
 		if (asked)
 			drm_info(&sdev->drm, "%s: firmware %s runs already\n", IMAGE_NAME,
 				 sidra_version_text(slots.version).text);
@@ -192,8 +219,9 @@ static int update(struct sidra_device *sdev, const struct firmware *file, bool a
 	}
 	if (!asked && slots.trial != SLOT_NONE)
 		return 0;
-	drm_info(&sdev->drm, "%s: firmware %s, %zu bytes; %s runs\n", IMAGE_NAME,
-		 sidra_version_text(image.header.version).text, file->size, sidra_version_text(slots.version).text);
+	drm_info(&sdev->drm, "%s: firmware %s, build %4phN, %zu bytes; %s, build %4phN, runs\n", IMAGE_NAME,
+		 sidra_version_text(image.header.version).text, image.header.build_id, file->size,
+		 sidra_version_text(slots.version).text, slots.build_id);
 	ret = send(sdev, file, &slot) ?: commit(sdev);
 	if (!ret)
 		drm_info(&sdev->drm, "%s: stored and verified in slot %u: the next reset of the device tries it\n",

@@ -53,6 +53,14 @@ grep -q DEVELOPMENT "$folder/errors" && fail "warned of the development key with
 says "signed by ours" "$fw" verify -k "$folder/ours.pub" --type recovery --api boot=1.0 --api log=2.0 --driver 1.0.1 --stepping 1 \
     --ram 0x10000000:0x2000 --min-security-version 4 "$folder/one.fw"
 
+# Without a build id the program is one, whatever else is in the header.
+"$fw" "${flat[@]}" --min-driver 1.0.1 "$folder/program" "$folder/unnamed.fw"
+python3 - "$folder/unnamed.fw" "$folder/program" <<'EOF'
+import hashlib, sys
+image, program = (open(name, "rb").read() for name in sys.argv[1:])
+assert image[56:76] == hashlib.sha256(program).digest()[:20], image[56:76].hex()
+EOF
+
 # What is in it, by a reader of another make.
 python3 - "$folder/one.fw" "$folder/program" "$folder/ours.pub" <<'EOF'
 import hashlib, struct, sys, zlib

@@ -470,6 +470,7 @@ enum sidra_mailbox_op {
 	SIDRA_MAILBOX_FW_CONFIRM	= 0x0043,
 	SIDRA_MAILBOX_FW_INFO		= 0x0044,
 	SIDRA_MAILBOX_FW_ACTIVATE	= 0x0045,	/* the image of the slot that does not run is tried at the next start */
+	SIDRA_MAILBOX_FW_BUILD		= 0x0046,	/* build id of the image that runs */
 	SIDRA_MAILBOX_CRASH_DUMP	= 0x0050,
 	SIDRA_MAILBOX_LOOPBACK		= 0x0060,
 	SIDRA_MAILBOX_REPLY		= 0x8000,	/* reply = request | REPLY */

@@ -69,6 +69,8 @@ static void boot(uint32_t slot, uint32_t trial)
 	info.reason = read_register(SIDRA_MGMT_SYSTEM_REASON);
 	info.version = image.header.version;
 	info.security_version = image.header.security_version;
+	for (uint32_t i = 0; i < sizeof(info.build_id); i++)
+		info.build_id[i] = image.header.build_id[i];
 	*(struct sidra_boot_info *)SIDRA_BOOT_INFO = info;
 	/* Where the TLVs are now the image expects zeros; they end before the RAM does. */
 	word = (uint32_t *)(uintptr_t)(image.header.load_address + image.header.image_size);

@@ -35,6 +35,7 @@ extern "C" {
  * @result:  enum sidra_image_result of each slot that was looked at before, 0 for others
  */
 struct sidra_boot_info {
+ * @build_id: of the image, as its header has it
 	uint32_t magic;
 	uint32_t size;
 	uint32_t slot;
@@ -43,7 +44,8 @@ struct sidra_boot_info {
 	uint32_t version;
 	uint32_t security_version;
 	uint32_t result[3];
-	uint32_t reserved[6];
+	uint8_t  build_id[20];
+	uint32_t reserved;
 };
 
 /* Panic codes: what happened | a detail below 0x10000. */

@@ -200,6 +200,19 @@ static uint32_t fw_info(const struct sidra_mailbox_msg *request, struct sidra_ma
 		      pair(runtime_boot()->version, read_register(SIDRA_MGMT_SYSTEM_SECURITY)));
 }
 
+static uint32_t fw_build(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	const struct sidra_boot_info *boot = runtime_boot();
+	uint8_t *const bytes = (uint8_t *)reply->inline_data;
+
+	if (request->length)
+		return SIDRA_MAILBOX_BAD_LENGTH;
+	reply->length = sizeof(boot->build_id);
+	for (uint32_t i = 0; i < sizeof(boot->build_id); i++)
+		bytes[i] = boot->build_id[i];
+	return SIDRA_MAILBOX_OK;
+}
+
 static uint32_t ispp_campaign(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
 {
 	struct sequencer_policy policy;
@@ -282,6 +295,7 @@ static uint32_t handle(const struct sidra_mailbox_msg *request, struct sidra_mai
 		{ SIDRA_MAILBOX_FW_CONFIRM, fw_confirm },
 		{ SIDRA_MAILBOX_FW_INFO, fw_info },
 		{ SIDRA_MAILBOX_FW_ACTIVATE, fw_activate },
+		{ SIDRA_MAILBOX_FW_BUILD, fw_build },
 		{ SIDRA_MAILBOX_CRASH_DUMP, crash_dump },
 		{ SIDRA_MAILBOX_LOOPBACK, loopback },
 	};

@@ -251,6 +251,17 @@ TEST_F(Runtime, SaysHello) {
 }
 
 TEST_F(Runtime, TellsItsStatus) {
+// By default a build id is made of the program.
+TEST_F(Runtime, SaysWhichBuildItIs) {
+    const Bytes image = shipped();
+    const size_t size = get(image, kAtImageSize, 4);
+    Bytes expected = sha256(std::span(image).subspan(kHeader, size));
+    expected.resize(20);
+    const sidra_mailbox_msg reply = ask(message(SIDRA_MAILBOX_FW_BUILD));
+    EXPECT_EQ(reply.status, SIDRA_MAILBOX_OK);
+    EXPECT_EQ(std::memcmp(reply.inline_data, expected.data(), 20), 0);
+}
+
     pass(1000);
     const sidra_mailbox_msg reply = ask(message(SIDRA_MAILBOX_STATUS));
     EXPECT_EQ(reply.inline_data[0], SIDRA_STAGE_RUNTIME | uint64_t{machine.unit.heartbeat()} << 32);
@@ -355,7 +366,7 @@ TEST_F(Runtime, SurvivesAHostThatTalksNonsense) {
 
 TEST_F(Runtime, RandomMessages) {
     std::mt19937_64 random(1);
-    const uint16_t known[] = {1, 2, 0x10, 0x13, 0x20, 0x30, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x50, 0x60};
+    const uint16_t known[] = {1, 2, 0x10, 0x13, 0x20, 0x30, 0x40, 0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x50, 0x60};
     pass(200);
     for (int i = 0; i < 3000; i++) {
         sidra_mailbox_msg request;

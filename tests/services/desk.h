@@ -31,7 +31,8 @@ class Desk : public testing::Test {
                       .version = 0x01020003,
                       .security_version = 1,
                       .result = {},
-                      .reserved = {}};
+                      .build_id = {},
+                      .reserved = 0};
         board.dump = {};
         board.security = 0;
         board.power.set_around(60'000);

@@ -18,6 +18,16 @@ TEST_F(Mailbox, SaysWhoItIs) {
     EXPECT_EQ(reply.inline_data[2], SIDRA_MGMT_SLOT_A | uint64_t{1} << 32);
 }
 
+TEST_F(Mailbox, SaysWhichBuildItIs) {
+    for (uint8_t i = 0; i < 20; i++) board.boot.build_id[i] = static_cast<uint8_t>(0xb0 + i);
+    const sidra_mailbox_msg reply = ask(message(SIDRA_MAILBOX_FW_BUILD));
+    EXPECT_EQ(reply.status, uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_EQ(reply.length, 20u);
+    EXPECT_EQ(std::memcmp(reply.inline_data, board.boot.build_id, 20), 0);
+    EXPECT_EQ(reply.inline_data[2] >> 32, 0u);
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_FW_BUILD, {0})), uint32_t{SIDRA_MAILBOX_BAD_LENGTH});
+}
+
 TEST_F(Mailbox, HandsOutADumpThatIsWhole) {
     EXPECT_EQ(ask(with_data(SIDRA_MAILBOX_CRASH_DUMP, 4096)).inline_data[0], 0u);
     board.dump.magic = SIDRA_BOOT_DUMP_MAGIC;

@@ -133,6 +133,25 @@ TEST_F(Update, TheDriverOffersItOnce) {
     ASSERT_TRUE(starts("0.3.0"));
 }
 
+// Of the same versions: what differs is the build.
+TEST_F(Update, AnotherBuildIsAnotherImage) {
+    const auto expect = [](const std::string& build_id, const std::string& text) {
+        Log since;
+        Files::make("0.1.0", build_id.empty() ? "" : "--build-id " + build_id);
+        EXPECT_EQ(update(), 0);
+        EXPECT_TRUE(eventually([&] { return since.says(text); })) << text;
+    };
+    const std::string other = "1234567800112233445566778899aabbccddeeff", none(40, '0');
+    expect("", "firmware 0.1.0 runs already");
+    expect(other, "firmware 0.1.0, build 12345678");
+    ASSERT_TRUE(starts("0.1.0"));
+    expect(other, "firmware 0.1.0 runs already");
+    expect(none, "firmware 0.1.0 runs already");
+    expect("", "0.1.0, build 12345678, runs");
+    ASSERT_TRUE(starts("0.1.0"));
+    expect("", "firmware 0.1.0 runs already");
+}
+
 TEST_F(Update, RefusedByTheDriver) {
     const auto refused = [&](int error, const std::string& words) {
         expect_refusal(error, "refused by the driver: " + words);

@@ -155,6 +155,10 @@ void build(const Options& options) {
         throw usage("the image would be written over its input: name another file");
 
     Program program = load_program(options);
+    if (options.build_id.empty()) {
+        const Digest digest = sha256(program.payload);
+        std::copy_n(digest.begin(), sizeof header.build_id, header.build_id);
+    }
     header.load_address = program.load_address;
     header.entry = program.entry;
     header.ram_size = program.ram_size;
@@ -277,7 +281,8 @@ void add_build(CLI::App& app, Options& o) {
     build->add_option("--stack", o.stack, "bytes of stack that it is to be given (default 0: it has its own)");
     build->add_option("--chip-id", o.chip_id, "chip (default: the Y1)");
     build->add_option("--steppings", o.steppings, "bit mask of steppings (default 1: stepping 0)");
-    build->add_option("--build-id", o.build_id, "git hash, 40 hexadecimal digits");
+    build->add_option("--build-id", o.build_id,
+                      "git hash, 40 hexadecimal digits (default: begin of the program's SHA-256)");
     build->add_option("--build-time", o.build_time, "seconds since 1970 (default: SOURCE_DATE_EPOCH, or not known)");
     build->add_option("--log-strings", o.log_strings, "file with the texts of its log");
     build->add_flag("--debug", o.debug, "mark it as a debug build");
