@@ -9,6 +9,7 @@
 #include "sidra_accel.h"
 #include "sidra_cmd.h"
 #include "sidra_hw.h"
+#include "sidra_publish.h"
 
 #include <assert.h>
 #include <stdalign.h>
