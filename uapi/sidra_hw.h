@@ -608,7 +608,7 @@ struct sidra_fw_tlv {
  * @mvms:      crossbar operations (one vector through one crossbar)
  * @macs:      multiply-accumulates of used cells
  * @vec_elements, @copy_bytes, @programmed_cells: work done
- * @device_ps, @energy_pj: sum over all queues (cost model)
+ * @device_ps, @energy_pj: sum over all queues (cost model), and of what the firmware does to cells
  * @busy_ns:   wall time in which at least one engine worked
  * @dma_errors: transfers refused by the host
  * @xbars_total, @xbars_programmed: crossbars

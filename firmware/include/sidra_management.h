@@ -147,6 +147,13 @@ enum sidra_mgmt_result {
 #define SIDRA_MGMT_TELEMETRY_POWER	0x4000a004u
 #define SIDRA_MGMT_TELEMETRY_CLOCK	0x4000a008u	/* kHz */
 #define SIDRA_MGMT_TELEMETRY_VALID	0x4000a00cu	/* SIDRA_TELEMETRY_HAS_*: those are shown, for a second, or until the core starts anew */
+#define SIDRA_MGMT_TELEMETRY_TEMPERATURE_MAX 0x4000a010u /* from here on the clock is taken down */
+#define SIDRA_MGMT_TELEMETRY_LIMIT	0x4000a014u	/* of power, mW */
+#define SIDRA_MGMT_TELEMETRY_LIMIT_MIN	0x4000a018u	/* between which it can be set */
+#define SIDRA_MGMT_TELEMETRY_LIMIT_MAX	0x4000a01cu
+#define SIDRA_MGMT_TELEMETRY_CLOCK_MAX	0x4000a020u	/* kHz */
+#define SIDRA_MGMT_TELEMETRY_THROTTLES	0x4000a024u	/* how often the clock was taken down */
+#define SIDRA_MGMT_TELEMETRY_WORDS	9u		/* but for VALID */
 
 /* ---- Sequencer: looks at the cells of one crossbar, and pulses them -------------------------------------------------- */
 

@@ -19,6 +19,7 @@ static struct {
 	struct power_report now;
 	struct thermal thermal;
 	enum thermal_state state;
+	uint32_t throttles;
 } power;
 
 static uint32_t least(uint32_t a, uint32_t b)
@@ -41,11 +42,29 @@ static void set_clock(void)
 	struct power_report *now = &power.now;
 	const uint32_t level = least(least(now->wanted_level, now->limit_level), power.thermal.allowed);
 
-	now->level = level;
 	now->throttled = level < now->wanted_level;
+	power.throttles += now->throttled && level < now->level;
+	now->level = level;
 	write_register(SIDRA_MGMT_CLOCK_LEVEL, level);
 	if (read_register(SIDRA_MGMT_CLOCK_THROTTLED) != now->throttled)
 		write_register(SIDRA_MGMT_CLOCK_THROTTLED, now->throttled);
+}
+
+static void show(int32_t temperature_mc, int32_t critical_mc)
+{
+	const struct telemetry now = {
+		.temperature_mc = temperature_mc,
+		.power_mw = power.now.power_mw,
+		.clock_khz = read_register(SIDRA_MGMT_CLOCK_KHZ),
+		.temperature_max_mc = THERMAL_MAX_MC(critical_mc),
+		.limit_mw = power.now.limit_mw,
+		.limit_min_mw = power_levels[0].rated_mw,
+		.limit_max_mw = power_levels[POWER_HIGHEST].rated_mw,
+		.clock_max_khz = power_levels[POWER_HIGHEST].khz,
+		.throttles = power.throttles,
+	};
+
+	telemetry_publish(&now);
 }
 
 static void tell(int32_t temperature_mc)
@@ -71,7 +90,7 @@ void power_tick(void)
 	power.now.power_mw = read_register(SIDRA_MGMT_SENSOR_POWER);
 	power.state = thermal_look(&power.thermal, temperature_mc, critical_mc, tripped);
 	set_clock();
-	telemetry_publish(temperature_mc, power.now.power_mw, read_register(SIDRA_MGMT_CLOCK_KHZ));
+	show(temperature_mc, critical_mc);
 	if (power.state != before)
 		tell(temperature_mc);
 }
@@ -79,6 +98,7 @@ void power_tick(void)
 void power_start(void)
 {
 	power.now.wanted_level = POWER_HIGHEST;
+	power.throttles = 0;
 	power.thermal.highest = POWER_HIGHEST;
 	power.thermal.allowed = least(read_register(SIDRA_MGMT_CLOCK_LEVEL), POWER_HIGHEST);
 	power.thermal.wait = THERMAL_DWELL;

@@ -4,7 +4,20 @@
 
 #include <stdint.h>
 
+/* As in struct sidra_telemetry. */
+struct telemetry {
+	int32_t temperature_mc;
+	uint32_t power_mw;
+	uint32_t clock_khz;
+	int32_t temperature_max_mc;
+	uint32_t limit_mw;
+	uint32_t limit_min_mw;
+	uint32_t limit_max_mw;
+	uint32_t clock_max_khz;
+	uint32_t throttles;
+};
+
 /* Shows that in the host's telemetry page; again within a second, or it is gone from there. */
-void telemetry_publish(int32_t temperature_mc, uint32_t power_mw, uint32_t clock_khz);
+void telemetry_publish(const struct telemetry *now);
 
 #endif

@@ -3,7 +3,7 @@
 
 enum thermal_state thermal_look(struct thermal *thermal, int32_t temperature_mc, int32_t critical_mc, int tripped)
 {
-	const int32_t hot = critical_mc - THERMAL_MARGIN_MC;
+	const int32_t hot = THERMAL_MAX_MC(critical_mc);
 
 	if (tripped) {
 		thermal->allowed = 0;

@@ -14,6 +14,9 @@ extern "C" {
 
 #define THERMAL_MARGIN_MC     10000 /* below the critical temperature: throttled */
 #define THERMAL_HYSTERESIS_MC 5000  /* below that: back again */
+/* From here on it is hot. */
+#define THERMAL_MAX_MC(critical_mc) ((critical_mc) - THERMAL_MARGIN_MC)
+
 #define THERMAL_DWELL	      10u   /* looks that it is as cool as this for each level */
 
 enum thermal_state {

@@ -146,7 +146,13 @@ TEST_F(Campaign, WhatDriftedIsFoundAndMended) {
     EXPECT_GT(old.off, old.cells / 10);
     EXPECT_GT(old.worst_ppm, 100'000u);
     EXPECT_EQ(report(1).programs, 1u);
+    const sidra_telemetry before = bench().telemetry();
     const sidra_operation mended = all(true, 6, 1);
+    const sidra_telemetry after = bench().telemetry();
+    EXPECT_EQ(after.energy_pj - before.energy_pj, mended.energy_pj) << "nobody else does anything";
+    EXPECT_EQ((after.device_ps - before.device_ps) / 1000, mended.time_ns);
+    EXPECT_EQ(after.programmed_cells - before.programmed_cells, mended.off);
+    EXPECT_EQ(after.pulses - before.pulses, mended.pulses);
     EXPECT_EQ(mended.cells, uint64_t{kCells});
     EXPECT_NEAR(static_cast<double>(mended.off), static_cast<double>(old.off) / 2, static_cast<double>(old.off) / 20);
     EXPECT_EQ(mended.failed, 0u);

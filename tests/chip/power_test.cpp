@@ -107,6 +107,7 @@ TEST_F(Heat, FirmwareThrottlesBeforeTheChipHasTo) {
     EXPECT_NE(bench.read32(SIDRA_REG_INT_STATUS) & SIDRA_INT_THERMAL, 0u);
     const sidra_telemetry t = bench.telemetry();
     EXPECT_EQ(t.clock_khz, 100'000u);
+    EXPECT_EQ(t.throttles, 3u);
     EXPECT_GT(t.temperature_mc, 95'000);
     EXPECT_LT(t.temperature_mc, 98'000);
     EXPECT_EQ(cost_of(nop()).device_ps, 40'000u);
@@ -122,7 +123,8 @@ TEST_F(Heat, FirmwareThrottlesBeforeTheChipHasTo) {
 }
 
 TEST_F(Heat, TelemetryShowsWhatFirmwareSeesWhileItRuns) {
-    constexpr uint64_t kFirmwares = SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_POWER;
+    constexpr uint64_t kFirmwares =
+        SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_POWER | SIDRA_TELEMETRY_HAS_LIMITS;
     const auto shown = [&] { return bench.telemetry().valid & kFirmwares; };
     EXPECT_EQ(shown(), 0u);
     boot();
@@ -132,6 +134,13 @@ TEST_F(Heat, TelemetryShowsWhatFirmwareSeesWhileItRuns) {
     EXPECT_NEAR(t.temperature_mc, 61'250, 20) << "250 mW make it 1.25 K warmer";
     EXPECT_EQ(t.power_mw, 250u);
     EXPECT_EQ(t.clock_khz, 1'000'000u);
+    EXPECT_EQ(t.temperature_max_mc, 95'000);
+    EXPECT_EQ(t.temperature_crit_mc, 105'000);
+    EXPECT_EQ(t.power_limit_mw, 3'000u);
+    EXPECT_EQ(t.power_limit_min_mw, 100u);
+    EXPECT_EQ(t.power_limit_max_mw, 3'000u);
+    EXPECT_EQ(t.clock_max_khz, 1'000'000u);
+    EXPECT_EQ(t.throttles, 0u);
 
     knob(SIDRA_KNOB_FIRMWARE_PANIC, 1);
     pass(10 * kMs);
@@ -141,6 +150,9 @@ TEST_F(Heat, TelemetryShowsWhatFirmwareSeesWhileItRuns) {
     EXPECT_EQ(t.temperature_mc, 0);
     EXPECT_EQ(t.power_mw, 0u);
     EXPECT_EQ(t.clock_khz, 0u);
+    EXPECT_EQ(t.temperature_max_mc, 0);
+    EXPECT_EQ(t.temperature_crit_mc, 0);
+    EXPECT_EQ(t.power_limit_mw + t.power_limit_min_mw + t.power_limit_max_mw + t.clock_max_khz, 0u);
     pass(2 * kSecond);
     EXPECT_EQ(shown(), kFirmwares) << "its watchdog has started it anew";
 

@@ -151,6 +151,36 @@ TEST(Save, HalfDoneAnalogQueuesGoOnBitExact) {
     EXPECT_GE(middles, all - 1) << "the test has looked at nothing";
 }
 
+// What was counted, by the chip and by the queue, is counted on.
+TEST(Save, TelemetryGoesOn) {
+    Bench bench({.level = SIDRA_CHIP_ACCURATE, .stuck_ppm = 20'000});
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    const uint32_t weights = context.weights({.rows = 100, .cols = 60});
+    queue.submit(program(weights, 0, 100, 0, 60, context.put(counted<int8_t>(6'000, 7)), 60));
+    queue.submit(copy(context.alloc(kPage), context.alloc(kPage), 100));
+    bench.run();
+    ASSERT_TRUE(retired(queue));
+    bench.set_clock_step(0);
+    const sidra_telemetry before = bench.telemetry();
+    const sidra_queue_state state = queue.state();
+    ASSERT_GT(state.engine_ns[SIDRA_HW_ENGINE_PROGRAM], 0u);
+    ASSERT_GT(before.pulses, 0u);
+    ASSERT_GT(before.stuck_cells, 0u);
+    move_to_another_chip(bench);
+    bench.set_clock_step(0);
+    const sidra_telemetry after = bench.telemetry();
+    constexpr size_t kFirst = offsetof(sidra_telemetry, mvms), kEnd = offsetof(sidra_telemetry, reserved1);
+    EXPECT_EQ(std::memcmp(reinterpret_cast<const char*>(&before) + kFirst,
+                          reinterpret_cast<const char*>(&after) + kFirst, kEnd - kFirst),
+              0);
+    bench.set_clock_step(1);
+    queue.submit(copy(context.alloc(kPage), context.alloc(kPage), 100));
+    bench.run();
+    EXPECT_EQ(queue.state().engine_ns[SIDRA_HW_ENGINE_PROGRAM], state.engine_ns[SIDRA_HW_ENGINE_PROGRAM]);
+    EXPECT_GT(queue.state().engine_ns[SIDRA_HW_ENGINE_COPY], state.engine_ns[SIDRA_HW_ENGINE_COPY]);
+}
+
 TEST(Save, CallsWaitsAndArmsGoOn) {
     Bench bench;
     Context& context = bench.context();

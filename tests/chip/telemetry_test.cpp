@@ -133,6 +133,38 @@ TEST(Telemetry, DifferentialCountsTheSameWeights) {
     EXPECT_TRUE(t.programmed_cells == 20u * 130 || t.programmed_cells == 2u * 20 * 130) << t.programmed_cells;
 }
 
+TEST(Telemetry, RegistersAreInIt) {
+    Bench bench;
+    const auto same = [&] {
+        const sidra_telemetry t = bench.telemetry();
+        EXPECT_EQ(t.status, bench.read32(SIDRA_REG_STATUS));
+        EXPECT_EQ(t.generation, bench.read32(SIDRA_REG_GENERATION));
+        EXPECT_EQ(t.boot_reason, bench.read32(SIDRA_REG_BOOT_REASON));
+        EXPECT_EQ(t.heartbeat, bench.read32(SIDRA_REG_HEARTBEAT));
+        EXPECT_EQ(t.panic, bench.read32(SIDRA_REG_PANIC));
+        return t;
+    };
+    const auto pass = [&](unsigned ms) {
+        while (ms-- > 0) {
+            bench.clock() += 1'000'000;
+            bench.run();
+        }
+    };
+    EXPECT_EQ(same().heartbeat, 0u);
+    pass(300);
+    const sidra_telemetry booted = same();
+    EXPECT_NE(booted.status & SIDRA_STATUS_FIRMWARE_ALIVE, 0u);
+    EXPECT_GT(booted.heartbeat, 0u);
+    EXPECT_EQ(booted.boot_reason, uint32_t{SIDRA_BOOT_POWER_ON});
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_FIRMWARE_PANIC, 1));
+    pass(10);
+    EXPECT_NE(same().panic, 0u);
+    bench.write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
+    bench.run();
+    EXPECT_EQ(same().generation, booted.generation + 1);
+    EXPECT_EQ(same().boot_reason, uint32_t{SIDRA_BOOT_RESET});
+}
+
 TEST(Telemetry, CountersSurviveAReset) {
     Bench bench;
     Queue& queue = bench.context().queue();
@@ -158,6 +190,112 @@ TEST(Telemetry, RefusedTransfersAreDmaErrors) {
     bench.run();
     EXPECT_EQ(bench.telemetry().dma_errors, 1u);
     EXPECT_EQ(bench.telemetry().faults, 1u);
+}
+
+// ---- What cells took ----
+
+constexpr uint64_t kTenYears = 315'576'000;
+
+struct Sums {
+    uint64_t pulses = 0, reads = 0, failed = 0, clipped = 0, pulsed_cells = 0, stuck = 0, spare = 0;
+};
+
+// By the crossbars' own reports.
+Sums sums_of_reports(Bench& bench) {
+    Sums sums;
+    for (const sidra_hw_xbar_report& report : bench.reports(0, 8)) {
+        sums.pulses += report.set_pulses + report.reset_pulses;
+        sums.reads += report.reads;
+        sums.failed += report.failed;
+        sums.clipped += report.clipped;
+        sums.stuck += report.stuck_cells;
+        sums.spare += report.spare_columns;
+        for (const uint64_t cells : report.arrived) sums.pulsed_cells += cells;
+        sums.pulsed_cells += report.failed;
+    }
+    return sums;
+}
+
+struct Cells {
+    explicit Cells(const BenchOptions& options) : bench(options) {
+        std::vector<int8_t> values(256 * 200);
+        for (size_t i = 0; i < values.size(); i++) values[i] = static_cast<int8_t>(i * 37 % 255 - 127);
+        run(program(weights, 0, 256, 0, 200, context.put(values), 200));
+    }
+    void run(const sidra_cmd& cmd) {
+        queue.submit(cmd);
+        bench.run();
+        ASSERT_TRUE(retired(queue));
+    }
+    // Full scale, so that ADCs clip.
+    void multiply(uint32_t batch) {
+        const std::vector<int8_t> full(batch * 256, 127);
+        run(mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, batch, context.put(full), 256,
+                context.alloc(batch * 800), 800));
+    }
+    Bench bench;
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    const uint32_t weights = context.weights({.rows = 256, .cols = 200, .crossbars = {3}});
+};
+
+TEST(TelemetryOfCells, AgreesWithTheReports) {
+    Cells cells({.level = SIDRA_CHIP_ACCURATE, .stuck_ppm = 20'000});
+    Bench& bench = cells.bench;
+    const auto agree = [&] {
+        const sidra_telemetry t = bench.telemetry();
+        const Sums sums = sums_of_reports(bench);
+        EXPECT_EQ(t.pulses, sums.pulses);
+        EXPECT_EQ(t.reads, sums.reads);
+        EXPECT_EQ(t.failed_cells, sums.failed);
+        EXPECT_EQ(t.clipped, sums.clipped);
+        EXPECT_EQ(t.stuck_cells, sums.stuck);
+        EXPECT_EQ(t.spare_columns, sums.spare);
+        return t;
+    };
+    const sidra_telemetry programmed = agree();
+    EXPECT_GT(programmed.pulses, 256u * 200);
+    EXPECT_GT(programmed.reads, programmed.pulses / 2);
+    EXPECT_GT(programmed.failed_cells, 0u);
+    EXPECT_GT(programmed.stuck_cells, 256u * 200 / 100);
+    EXPECT_GT(programmed.spare_columns, 0u);
+    cells.multiply(3);
+    agree();
+    ASSERT_EQ(bench.admin(SIDRA_ADMIN_XBAR_ERASE, 0, 8), uint32_t{SIDRA_ADMIN_OK});
+    const sidra_telemetry erased = bench.telemetry();
+    EXPECT_EQ(sums_of_reports(bench).pulses, 0u);
+    EXPECT_EQ(erased.pulses, programmed.pulses) << "since power-on";
+    EXPECT_EQ(erased.failed_cells, programmed.failed_cells);
+    EXPECT_EQ(erased.spare_columns, 0u) << "now";
+    EXPECT_EQ(erased.stuck_cells, programmed.stuck_cells) << "now";
+}
+
+TEST(TelemetryOfCells, ARefreshProgramsTheCellsThatItPulses) {
+    Cells cells({.level = SIDRA_CHIP_ACCURATE, .stuck_ppm = SIDRA_CHIP_STUCK_NONE});
+    EXPECT_EQ(cells.bench.telemetry().programmed_cells, 256u * 200);
+    EXPECT_EQ(sums_of_reports(cells.bench).pulsed_cells, 256u * 200);
+    ASSERT_TRUE(sidra_chip_set_knob(cells.bench.chip(), SIDRA_KNOB_AGE_S, kTenYears));
+    cells.run(refresh(cells.weights, 0, 256, 0, 200));
+    const uint64_t programmed = cells.bench.telemetry().programmed_cells;
+    EXPECT_GT(programmed, 256u * 200 + 256 * 200 / 10);
+    EXPECT_EQ(programmed, sums_of_reports(cells.bench).pulsed_cells);
+}
+
+TEST(TelemetryOfCells, OfExactOnesAreZeroButForThoseThatAreStuck) {
+    Cells cells({});
+    cells.multiply(2);
+    const auto stick = [&](uint64_t cell) {
+        return sidra_chip_set_knob(cells.bench.chip(), SIDRA_KNOB_STUCK_CELL, cell);
+    };
+    ASSERT_TRUE(stick(uint64_t{3} << 32 | 1 << 24 | 7));
+    ASSERT_TRUE(stick(uint64_t{3} << 32 | 1 << 24 | 8));  // that cell again
+    ASSERT_TRUE(stick(uint64_t{5} << 32 | 1 << 16 | 9));
+    sidra_telemetry t = cells.bench.telemetry();
+    EXPECT_EQ(t.stuck_cells, 2u);
+    EXPECT_EQ(t.pulses + t.reads + t.failed_cells + t.clipped + t.spare_columns, 0u);
+    cells.bench.set_clock_step(0);
+    ASSERT_TRUE(stick(~uint64_t{0}));
+    EXPECT_EQ(cells.bench.telemetry().stuck_cells, 0u);
 }
 
 }  // namespace

@@ -73,19 +73,6 @@ TEST_F(Sensors, PowerIsTheMeanSinceTheLastReading) {
     EXPECT_EQ(bench.get(SIDRA_MGMT_SENSOR_POWER), kIdleMw);
 }
 
-// Also what no queue has asked for: before queues have spent anything, and in between.
-TEST_F(Sensors, WhatTheCoreHasDoneCounts) {
-    pass(kSecond);
-    bench.get(SIDRA_MGMT_SENSOR_POWER);
-    for (const uint64_t mw : {0, 500}) {
-        bench.unit.power().spend(kSecond * 2'000);
-        pass(kSecond, mw);
-        EXPECT_EQ(bench.get(SIDRA_MGMT_SENSOR_POWER), kIdleMw + 2'000 + mw);
-        pass(kSecond, mw);
-        EXPECT_EQ(bench.get(SIDRA_MGMT_SENSOR_POWER), kIdleMw + mw) << "once";
-    }
-}
-
 TEST_F(Sensors, EnergyIsCountedInMicrojoules) {
     pass(2 * kSecond, 1'000);
     EXPECT_EQ(bench.get(SIDRA_MGMT_SENSOR_ENERGY), 2 * (kIdleMw + 1'000) * 1'000);
@@ -186,6 +173,12 @@ class Telemetry : public Sensors {
         bench.set(SIDRA_MGMT_TELEMETRY_TEMPERATURE, static_cast<uint32_t>(-12'345));
         bench.set(SIDRA_MGMT_TELEMETRY_POWER, 777);
         bench.set(SIDRA_MGMT_TELEMETRY_CLOCK, 250'000);
+        bench.set(SIDRA_MGMT_TELEMETRY_TEMPERATURE_MAX, static_cast<uint32_t>(-5));
+        bench.set(SIDRA_MGMT_TELEMETRY_LIMIT, 1'200);
+        bench.set(SIDRA_MGMT_TELEMETRY_LIMIT_MIN, 100);
+        bench.set(SIDRA_MGMT_TELEMETRY_LIMIT_MAX, 3'000);
+        bench.set(SIDRA_MGMT_TELEMETRY_CLOCK_MAX, 1'000'000);
+        bench.set(SIDRA_MGMT_TELEMETRY_THROTTLES, 42);
         bench.set(SIDRA_MGMT_TELEMETRY_VALID, ~0u);
     }
     uint64_t valid() { return bench.unit.power().published().valid; }
@@ -194,11 +187,26 @@ class Telemetry : public Sensors {
 TEST_F(Telemetry, IsWhatFirmwareSays) {
     publish();
     const Power::Published published = bench.unit.power().published();
-    EXPECT_EQ(published.valid, SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_POWER)
+    EXPECT_EQ(published.valid, SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_POWER | SIDRA_TELEMETRY_HAS_LIMITS)
         << "what is the chip's stays so";
     EXPECT_EQ(published.temperature_mc, -12'345);
     EXPECT_EQ(published.power_mw, 777u);
     EXPECT_EQ(published.clock_khz, 250'000u);
+    EXPECT_EQ(published.temperature_max_mc, -5);
+    EXPECT_EQ(published.limit_mw, 1'200u);
+    EXPECT_EQ(published.limit_min_mw, 100u);
+    EXPECT_EQ(published.limit_max_mw, 3'000u);
+    EXPECT_EQ(published.clock_max_khz, 1'000'000u);
+    EXPECT_EQ(published.throttles, 42u);
+    Power other;
+    ASSERT_TRUE(other.load_saved(bench.unit.power().save()));
+    EXPECT_EQ(other.published().valid, published.valid);
+    EXPECT_EQ(other.published().temperature_mc, -12'345);
+    EXPECT_EQ(other.published().throttles, 42u);
+    // What stands beside VALID can be read back, as itself.
+    EXPECT_EQ(bench.get(SIDRA_MGMT_TELEMETRY_CLOCK), 250'000u);
+    EXPECT_EQ(bench.get(SIDRA_MGMT_TELEMETRY_VALID), published.valid);
+    EXPECT_EQ(static_cast<int32_t>(bench.get(SIDRA_MGMT_TELEMETRY_TEMPERATURE_MAX)), -5);
 }
 
 TEST_F(Telemetry, CountsForASecond) {

@@ -192,9 +192,8 @@ void Board::write(uint32_t address, uint32_t value) {
         interrupts += address == SIDRA_MGMT_CLOCK_THROTTLED;
         return;
     }
-    if (management::Sequencer::Spent spent; sequencer.store(address - SIDRA_MGMT_SEQUENCER, value, &spent)) {
-        cycles += spent.ns / SIDRA_MGMT_CYCLE_NS;
-        power.spend(spent.pj);
+    if (uint64_t took_ns = 0; sequencer.store(address - SIDRA_MGMT_SEQUENCER, value, &took_ns)) {
+        cycles += took_ns / SIDRA_MGMT_CYCLE_NS;
         return;
     }
     uint32_t* const word = plain(address);

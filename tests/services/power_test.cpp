@@ -106,10 +106,16 @@ class Managed : public Desk {
 TEST_F(Managed, PublishesWhatItSees) {
     ticks(10, 1'000);
     const management::Power::Published published = board.power.published();
-    EXPECT_EQ(published.valid, SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_POWER);
+    EXPECT_EQ(published.valid, SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_POWER | SIDRA_TELEMETRY_HAS_LIMITS);
     EXPECT_EQ(published.power_mw, 1'250u);
     EXPECT_EQ(published.clock_khz, 1'000'000u);
     EXPECT_NEAR(published.temperature_mc, 60'000 + 5 * 1'250 * (1 - 0.6065), 20) << "half a time constant";
+    EXPECT_EQ(published.temperature_max_mc, kHot);
+    EXPECT_EQ(published.limit_mw, 3'000u);
+    EXPECT_EQ(published.limit_min_mw, 100u);
+    EXPECT_EQ(published.limit_max_mw, 3'000u);
+    EXPECT_EQ(published.clock_max_khz, 1'000'000u);
+    EXPECT_EQ(published.throttles, 0u);
     EXPECT_EQ(board.interrupts, 0u);
 }
 
@@ -261,6 +267,31 @@ TEST_F(Managed, TheHostSaysHowFastItMayBeAtMost) {
     EXPECT_TRUE(board.power.throttled());
     ask(message(SIDRA_MAILBOX_DVFS, {kSet | 1}));
     EXPECT_FALSE(board.power.throttled());
+}
+
+TEST_F(Managed, CountsHowOftenTheClockWasTakenDown) {
+    const auto throttles = [&] {
+        ticks(1);
+        return board.power.published().throttles;
+    };
+    board.power.set_around(97'000);
+    ticks(300);
+    EXPECT_EQ(throttles(), 3u) << "level by level";
+    board.power.set_around(60'000);
+    ticks(300);
+    EXPECT_EQ(throttles(), 3u);
+    while (replied()) EXPECT_EQ(take().opcode, SIDRA_MAILBOX_EVENT);
+    ask(message(SIDRA_MAILBOX_POWER_LIMIT, {kSet | 500}));
+    EXPECT_EQ(throttles(), 4u) << "at once";
+    EXPECT_EQ(board.power.published().limit_mw, 500u);
+    ask(message(SIDRA_MAILBOX_POWER_LIMIT, {kSet | 501}));
+    EXPECT_EQ(throttles(), 4u) << "it is as low as that already";
+    ask(message(SIDRA_MAILBOX_POWER_LIMIT, {kSet}));
+    ask(message(SIDRA_MAILBOX_DVFS, {kSet | 0}));
+    EXPECT_EQ(throttles(), 4u) << "that is what the host wants";
+    board.power.core_restarts();
+    power_start();
+    EXPECT_EQ(throttles(), 0u);
 }
 
 }  // namespace

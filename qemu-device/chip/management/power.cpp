@@ -11,17 +11,27 @@
 namespace sidra::management {
 namespace {
 
-constexpr uint64_t kPublishable = SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_POWER;
+constexpr uint64_t kPublishable = SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_POWER | SIDRA_TELEMETRY_HAS_LIMITS;
 static_assert(kPublishable <= UINT32_MAX && std::size(kClockLevels) == SIDRA_MGMT_CLOCK_LEVELS);
 // The idle power of the nominal clock is the published leakage and clock tree.
 static_assert(idle_mw(kClockNominal) == kPower.leakage_mw + kPower.clock_tree_mw);
+
+// The number of a word that firmware publishes; WORDS: that is not one. VALID lies among them.
+constexpr uint32_t telemetry_word(uint32_t address) {
+    constexpr uint32_t kEnd = SIDRA_MGMT_TELEMETRY_THROTTLES + 4;
+    static_assert((kEnd - SIDRA_MGMT_TELEMETRY_TEMPERATURE) / 4 == SIDRA_MGMT_TELEMETRY_WORDS + 1);
+    if (address % 4 || address < SIDRA_MGMT_TELEMETRY_TEMPERATURE || address >= kEnd ||
+        address == SIDRA_MGMT_TELEMETRY_VALID)
+        return SIDRA_MGMT_TELEMETRY_WORDS;
+    return (address - SIDRA_MGMT_TELEMETRY_TEMPERATURE) / 4 - (address > SIDRA_MGMT_TELEMETRY_VALID);
+}
 
 }  // namespace
 
 void Power::clear() {
     around_mc_ = asked_around_mc_.load();
     die_mc_ = around_mc_;
-    advanced_ns_ = queues_pj_ = energy_pj_ = read_ns_ = read_pj_ = energy_latch_ = published_cycle_ = 0;
+    advanced_ns_ = work_pj_ = energy_pj_ = read_ns_ = read_pj_ = energy_latch_ = published_cycle_ = 0;
     read_mw_ = idle_mw(kClockNominal);
     asked_level_ = kClockNominal;
     tripped_.store(0);
@@ -33,12 +43,11 @@ void Power::clear() {
 
 void Power::set_level() { level_.store(tripped_.load() ? 0 : asked_level_); }
 
-bool Power::advance(uint64_t now_ns, uint64_t queues_pj) {
+bool Power::advance(uint64_t now_ns, uint64_t work_pj) {
     // Neither goes back, but when another state is loaded around this.
     const uint64_t passed = now_ns > advanced_ns_ ? now_ns - advanced_ns_ : 0;
     if (passed != 0) {
-        const uint64_t spent =
-            static_cast<uint64_t>(std::max<int64_t>(static_cast<int64_t>(queues_pj - queues_pj_), 0));
+        const uint64_t spent = static_cast<uint64_t>(std::max<int64_t>(static_cast<int64_t>(work_pj - work_pj_), 0));
         const uint32_t idle = idle_mw(level());
         const auto ns = static_cast<double>(passed);
         const double mw = std::min(idle + static_cast<double>(spent) / ns, double{kPower.supply_mw});  // pJ a ns
@@ -46,7 +55,7 @@ bool Power::advance(uint64_t now_ns, uint64_t queues_pj) {
         const double settled = around_mc_ + mw * kPower.kelvin_per_watt;  // mW times K/W
         die_mc_ = settled + (die_mc_ - settled) * std::exp(-ns / static_cast<double>(kPower.settle_ns));
         advanced_ns_ = now_ns;
-        queues_pj_ = queues_pj;
+        work_pj_ = work_pj;
     }
     around_mc_ = asked_around_mc_.load();
     const bool was = tripped_.load() != 0;
@@ -61,7 +70,17 @@ void Power::forget_stale(uint64_t cycle) {
 }
 
 Power::Published Power::published() const {
-    return {valid_.load(), static_cast<int32_t>(telemetry_[0].load()), telemetry_[1].load(), telemetry_[2].load()};
+    const auto word = [this](uint32_t address) { return telemetry_[telemetry_word(address)].load(); };
+    return {valid_.load(),
+            static_cast<int32_t>(word(SIDRA_MGMT_TELEMETRY_TEMPERATURE)),
+            word(SIDRA_MGMT_TELEMETRY_POWER),
+            word(SIDRA_MGMT_TELEMETRY_CLOCK),
+            static_cast<int32_t>(word(SIDRA_MGMT_TELEMETRY_TEMPERATURE_MAX)),
+            word(SIDRA_MGMT_TELEMETRY_LIMIT),
+            word(SIDRA_MGMT_TELEMETRY_LIMIT_MIN),
+            word(SIDRA_MGMT_TELEMETRY_LIMIT_MAX),
+            word(SIDRA_MGMT_TELEMETRY_CLOCK_MAX),
+            word(SIDRA_MGMT_TELEMETRY_THROTTLES)};
 }
 
 // Since it was asked last; if no time has passed since then, what was the answer.
@@ -77,6 +96,10 @@ uint32_t Power::mean_power() {
 
 bool Power::load(uint32_t address, uint32_t* value) {
     constexpr uint64_t kMicro = 1'000'000;
+    if (const uint32_t word = telemetry_word(address); word < std::size(telemetry_)) {
+        *value = telemetry_[word].load();
+        return true;
+    }
     switch (address) {
         case SIDRA_MGMT_SENSOR_TEMPERATURE:
             *value = static_cast<uint32_t>(static_cast<int32_t>(std::lround(die_mc_)));
@@ -109,11 +132,6 @@ bool Power::load(uint32_t address, uint32_t* value) {
         case SIDRA_MGMT_CLOCK_THROTTLED:
             *value = throttled_.load();
             return true;
-        case SIDRA_MGMT_TELEMETRY_TEMPERATURE:
-        case SIDRA_MGMT_TELEMETRY_POWER:
-        case SIDRA_MGMT_TELEMETRY_CLOCK:
-            *value = telemetry_[(address - SIDRA_MGMT_TELEMETRY_TEMPERATURE) / 4].load();
-            return true;
         case SIDRA_MGMT_TELEMETRY_VALID:
             *value = valid_.load();
             return true;
@@ -123,6 +141,10 @@ bool Power::load(uint32_t address, uint32_t* value) {
 }
 
 bool Power::store(uint32_t address, uint32_t value, uint64_t cycle) {
+    if (const uint32_t word = telemetry_word(address); word < std::size(telemetry_)) {
+        telemetry_[word].store(value);
+        return true;
+    }
     switch (address) {
         case SIDRA_MGMT_CLOCK_LEVEL:
             if (value < SIDRA_MGMT_CLOCK_LEVELS) asked_level_ = value;
@@ -130,11 +152,6 @@ bool Power::store(uint32_t address, uint32_t value, uint64_t cycle) {
             return true;
         case SIDRA_MGMT_CLOCK_THROTTLED:
             throttled_.store(value & 1);
-            return true;
-        case SIDRA_MGMT_TELEMETRY_TEMPERATURE:
-        case SIDRA_MGMT_TELEMETRY_POWER:
-        case SIDRA_MGMT_TELEMETRY_CLOCK:
-            telemetry_[(address - SIDRA_MGMT_TELEMETRY_TEMPERATURE) / 4].store(value);
             return true;
         case SIDRA_MGMT_TELEMETRY_VALID:
             published_cycle_ = cycle;
@@ -145,24 +162,15 @@ bool Power::store(uint32_t address, uint32_t value, uint64_t cycle) {
     }
 }
 
-static_assert(std::is_trivially_copyable_v<Power::Saved> && sizeof(Power::Saved) == 8 * 8 + 8 * 4,
+static_assert(std::is_trivially_copyable_v<Power::Saved> && sizeof(Power::Saved) == 8 * 8 + 14 * 4,
               "no padding whose contents would be anybody's guess");
 
 Power::Saved Power::save() const {
-    return {die_mc_,
-            advanced_ns_,
-            queues_pj_,
-            energy_pj_,
-            read_ns_,
-            read_pj_,
-            published_cycle_,
-            energy_latch_,
-            read_mw_,
-            asked_level_,
-            tripped_.load(),
-            throttled_.load(),
-            {telemetry_[0].load(), telemetry_[1].load(), telemetry_[2].load()},
-            valid_.load()};
+    Saved saved{
+        die_mc_,       advanced_ns_, work_pj_,     energy_pj_,      read_ns_,          read_pj_, published_cycle_,
+        energy_latch_, read_mw_,     asked_level_, tripped_.load(), throttled_.load(), {},       valid_.load()};
+    std::copy(std::begin(telemetry_), std::end(telemetry_), saved.telemetry);
+    return saved;
 }
 
 bool Power::load_saved(const Saved& s) {
@@ -172,7 +180,7 @@ bool Power::load_saved(const Saved& s) {
         return false;
     die_mc_ = s.die_mc;
     advanced_ns_ = s.advanced_ns;
-    queues_pj_ = s.queues_pj;
+    work_pj_ = s.work_pj;
     energy_pj_ = s.energy_pj;
     read_ns_ = s.read_ns;
     read_pj_ = s.read_pj;

@@ -62,10 +62,13 @@ class Power {
 
     uint32_t level() const { return level_.load(std::memory_order_relaxed); }  // the clock's, as it runs
     bool throttled() const { return throttled_.load() || tripped_.load(); }
+    // What firmware shows to hosts, in the order of its registers.
     struct Published {
         uint64_t valid;  // SIDRA_TELEMETRY_HAS_*
         int32_t temperature_mc;
         uint32_t power_mw, clock_khz;
+        int32_t temperature_max_mc;
+        uint32_t limit_mw, limit_min_mw, limit_max_mw, clock_max_khz, throttles;
     };
     Published published() const;
     // From the next advance() on, thousandths of a degree Celsius. False: out of range.
@@ -74,11 +77,9 @@ class Power {
 
     // ---- Time
 
-    // To `now_ns` of the chip's clock, at which queues have spent `queues_pj` in all. True: the comparator has tripped,
+    // To `now_ns` of the chip's clock, at which `work_pj` were spent on work in all. True: the comparator has tripped,
     // or let go.
-    bool advance(uint64_t now_ns, uint64_t queues_pj);
-    // What is no queue's; it counts as spent at the next advance().
-    void spend(uint64_t pj) { queues_pj_ -= pj; }
+    bool advance(uint64_t now_ns, uint64_t work_pj);
     // What was published at a cycle that is too long ago does not count any more.
     void forget_stale(uint64_t cycle);
 
@@ -90,9 +91,9 @@ class Power {
     // Plain, without padding. What is loaded is not trusted: false, and nothing has changed.
     struct Saved {
         double die_mc;
-        uint64_t advanced_ns, queues_pj, energy_pj, read_ns, read_pj, published_cycle, energy_latch;
+        uint64_t advanced_ns, work_pj, energy_pj, read_ns, read_pj, published_cycle, energy_latch;
         uint32_t read_mw, asked_level, tripped, throttled;
-        uint32_t telemetry[3], valid;
+        uint32_t telemetry[SIDRA_MGMT_TELEMETRY_WORDS], valid;
     };
     Saved save() const;
     bool load_saved(const Saved& saved);
@@ -102,17 +103,17 @@ class Power {
     uint32_t mean_power();
 
     double die_mc_;
-    int32_t around_mc_;                 // as it was up to the last advance()
-    uint64_t advanced_ns_, queues_pj_;  // modulo 2^64
-    uint64_t energy_pj_;                // all of it, also without work
-    uint64_t read_ns_, read_pj_;        // when the power was read last
+    int32_t around_mc_;               // as it was up to the last advance()
+    uint64_t advanced_ns_, work_pj_;  // modulo 2^64
+    uint64_t energy_pj_;              // all of it, also without work
+    uint64_t read_ns_, read_pj_;      // when the power was read last
     uint32_t read_mw_;
     uint64_t energy_latch_;
     uint32_t asked_level_;
     uint64_t published_cycle_;
     std::atomic<int32_t> asked_around_mc_{kPower.around_mc};
     std::atomic<uint32_t> level_, tripped_, throttled_;
-    std::atomic<uint32_t> telemetry_[3], valid_;  // temperature, power, clock
+    std::atomic<uint32_t> telemetry_[SIDRA_MGMT_TELEMETRY_WORDS], valid_;
 };
 
 }  // namespace sidra::management

@@ -91,7 +91,7 @@ bool Sequencer::load(uint32_t offset, uint32_t* value) const {
     return true;
 }
 
-bool Sequencer::store(uint32_t offset, uint32_t value, Spent* spent) {
+bool Sequencer::store(uint32_t offset, uint32_t value, uint64_t* took_ns) {
     Policy policy = now_.policy;
     switch (offset) {
         case at(SIDRA_MGMT_SEQUENCER_XBAR):
@@ -101,7 +101,7 @@ bool Sequencer::store(uint32_t offset, uint32_t value, Spent* spent) {
             now_.tolerance_ppm = value;
             return true;
         case at(SIDRA_MGMT_SEQUENCER_COMMAND):
-            *spent = run(value);
+            *took_ns = run(value);
             return true;
         case at(SIDRA_MGMT_ISPP_MODE):
             policy.mode = value;
@@ -125,7 +125,7 @@ bool Sequencer::store(uint32_t offset, uint32_t value, Spent* spent) {
     return true;
 }
 
-Sequencer::Spent Sequencer::run(uint32_t command) {
+uint64_t Sequencer::run(uint32_t command) {
     Outcome done{};
     if (command != SIDRA_MGMT_SEQUENCER_VERIFY && command != SIDRA_MGMT_SEQUENCER_REFRESH)
         done.result = SIDRA_MGMT_BAD_COMMAND;
@@ -138,7 +138,7 @@ Sequencer::Spent Sequencer::run(uint32_t command) {
                                 done.mean_ppm, saturated(took), saturated(done.energy_pj)};
     static_assert(std::size(results) == SIDRA_MGMT_SEQUENCER_RESULTS);
     std::copy(std::begin(results), std::end(results), now_.results);
-    return {took, done.energy_pj};
+    return took;
 }
 
 }  // namespace sidra::management

@@ -37,12 +37,10 @@ class Sequencer {
     // Before anything else; without it there are no crossbars. `follow`: false, and it stays as it was.
     void connect(uint32_t xbars, std::function<Outcome(const Order&)> work, std::function<bool(const Policy&)> follow);
 
-    struct Spent {
-        uint64_t ns = 0, pj = 0;
-    };
-    // Its registers, at an offset from SIDRA_MGMT_SEQUENCER; false: not one of them. store() says what a command took.
+    // Its registers, at an offset from SIDRA_MGMT_SEQUENCER; false: not one of them. store() says how long a command
+    // took.
     bool load(uint32_t offset, uint32_t* value) const;
-    bool store(uint32_t offset, uint32_t value, Spent* spent);
+    bool store(uint32_t offset, uint32_t value, uint64_t* took_ns);
     // The core starts anew: the policy stays.
     void restart();
     void clear();
@@ -57,7 +55,7 @@ class Sequencer {
     bool load(const Saved& saved);
 
    private:
-    Spent run(uint32_t command);
+    uint64_t run(uint32_t command);
     bool set(const Policy& policy);
 
     uint32_t xbars_ = 0;

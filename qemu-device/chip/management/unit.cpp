@@ -342,10 +342,9 @@ bool Unit::load(uint32_t address, uint32_t bytes, uint32_t* value) {
 bool Unit::store(uint32_t address, uint32_t bytes, uint32_t value) {
     if (bytes != 4) return false;
     if (address - SIDRA_MGMT_SEQUENCER < SIDRA_MGMT_SEQUENCER_SIZE) {
-        Sequencer::Spent spent;
-        const bool stored = sequencer_.store(address - SIDRA_MGMT_SEQUENCER, value, &spent);
-        stand(spent.ns / SIDRA_MGMT_CYCLE_NS);
-        power_.spend(spent.pj);
+        uint64_t took_ns = 0;
+        const bool stored = sequencer_.store(address - SIDRA_MGMT_SEQUENCER, value, &took_ns);
+        stand(took_ns / SIDRA_MGMT_CYCLE_NS);
         return stored;
     }
     switch (address) {

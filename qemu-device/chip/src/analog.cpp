@@ -158,6 +158,15 @@ void Analog::take(const Content& content) {
     take_locked(content);
 }
 
+namespace {
+
+uint32_t moved_columns(const uint8_t (&moved)[SIDRA_XBAR_COLS]) {
+    return static_cast<uint32_t>(
+        std::count_if(std::begin(moved), std::end(moved), [](uint8_t each) { return each != 0; }));
+}
+
+}  // namespace
+
 // Products and looks may have been counted since the copy was made.
 void Analog::take_locked(const Content& content) {
     State& s = state(content.xbar);
@@ -169,16 +178,22 @@ void Analog::take_locked(const Content& content) {
     s.time_ps = content.image.time_ps;
     s.recovered = content.image.recovered;
     s.bad = content.image.bad;
+    const auto relaxed = std::memory_order_relaxed;
+    spare_columns_.fetch_add(uint64_t{moved_columns(content.image.moved)} - moved_columns(s.moved), relaxed);
     std::copy(std::begin(content.image.moved), std::end(content.image.moved), s.moved);
     std::copy(content.bad.begin(), content.bad.end(), bad(content.xbar));
     if (content.erased) {
-        s.products.store(0, std::memory_order_relaxed);
-        s.clipped.store(0, std::memory_order_relaxed);
+        s.products.store(0, relaxed);
+        s.clipped.store(0, relaxed);
     }
     std::copy(content.g.begin(), content.g.end(), g(content.xbar));
     std::copy(content.cells.begin(), content.cells.end(), cells(content.xbar));
-    s.stuck.store(static_cast<uint32_t>(std::count_if(content.cells.begin(), content.cells.end(), stuck)),
-                  std::memory_order_relaxed);
+    const auto now_stuck = static_cast<uint32_t>(std::count_if(content.cells.begin(), content.cells.end(), stuck));
+    stuck_cells_.fetch_add(uint64_t{now_stuck} - s.stuck.exchange(now_stuck, relaxed), relaxed);
+    counters_.pulses.fetch_add(content.took.pulses, relaxed);
+    counters_.reads.fetch_add(content.took.reads, relaxed);
+    counters_.failed.fetch_add(content.took.failed, relaxed);
+    counters_.mended.fetch_add(content.took.mended, relaxed);
     s.version++;
     cached_[content.xbar] = {};
 }
@@ -279,6 +294,9 @@ Analog::Pulsed Analog::pulse(Content* content, const Wanted& wanted, uint32_t pr
     content->image.totals.add(pulsed.totals);
     content->image.time_ps += pulsed.time_ps;
     content->image.recovered += pulsed.recovered;
+    content->took.pulses += pulsed.totals.set_pulses + pulsed.totals.reset_pulses;
+    content->took.reads += pulsed.totals.reads;
+    content->took.failed += pulsed.totals.failed;
     return pulsed;
 }
 
@@ -421,6 +439,7 @@ void Analog::mend(Content* content, const CellBlock& block, const uint8_t* level
     for_each_cell(*content, block, [&](uint32_t cell, size_t i) {
         if (off[i]) wanted.add(cell, levels[i]);
     });
+    content->took.mended += check->off;
     const Pulsed pulsed = pulse(content, wanted, content->image.programs++);
     check->failed += pulsed.totals.failed;
     check->pulses += pulsed.totals.set_pulses + pulsed.totals.reset_pulses;
@@ -539,7 +558,9 @@ uint64_t Analog::take_products(uint32_t xbar, uint64_t count) {
 }
 
 void Analog::count_clipped(uint32_t xbar, uint64_t count) {
-    if (count) state(xbar).clipped.fetch_add(count, std::memory_order_relaxed);
+    if (count == 0) return;
+    state(xbar).clipped.fetch_add(count, std::memory_order_relaxed);
+    counters_.clipped.fetch_add(count, std::memory_order_relaxed);
 }
 
 Analog::Counts Analog::counts(uint32_t xbar) const {
@@ -571,8 +592,7 @@ sidra_chip_xbar_report Analog::report(uint32_t xbar) const {
     report.clipped = s.clipped.load(std::memory_order_relaxed);
     report.recovered = s.recovered;
     report.bad = static_cast<uint32_t>(s.bad);
-    report.moved = static_cast<uint32_t>(
-        std::count_if(std::begin(s.moved), std::end(s.moved), [](uint8_t each) { return each != 0; }));
+    report.moved = moved_columns(s.moved);
     return report;
 }
 
@@ -581,8 +601,7 @@ void Analog::report(uint32_t xbar, double now, sidra_hw_xbar_report* report) con
     std::lock_guard guard(lock(xbar));
     const State& s = state(xbar);
     report->level = SIDRA_XBAR_PULSED;
-    report->spare_columns = static_cast<uint32_t>(
-        std::count_if(std::begin(s.moved), std::end(s.moved), [](uint8_t each) { return each != 0; }));
+    report->spare_columns = moved_columns(s.moved);
     report->bad_cells = static_cast<uint32_t>(s.bad);
     report->recovered = s.recovered;
     report->error_ppm = static_cast<uint32_t>(std::lround(s.totals.error_sigma() * kMillion));
@@ -621,6 +640,8 @@ bool Analog::restore(const Content& content) {
 void Analog::clear() {
     for (LazyMemory* memory : {&g_, &cells_, &bad_, &states_}) memory->clear();
     for (Cached& cached : cached_) cached = {};
+    stuck_cells_.store(0);
+    spare_columns_.store(0);
     if (seed_ != first_seed_) reseed(first_seed_);
 }
 

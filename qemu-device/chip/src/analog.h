@@ -112,6 +112,10 @@ class Analog {
         std::vector<uint16_t> g;  // kXbarCells of each
         std::vector<physics::CellState> cells;
         std::vector<uint64_t> bad;  // one bit a cell: it did not arrive when it was pulsed last
+        // Since it was copied.
+        struct {
+            uint64_t pulses = 0, reads = 0, failed = 0, mended = 0;
+        } took;
 
         uint32_t column(uint32_t of) const { return of ^ image.moved[of]; }
         bool is_bad(uint32_t cell) const { return bad[cell / 64] >> (cell % 64) & 1; }
@@ -171,6 +175,15 @@ class Analog {
     // object is programmed.
     uint64_t take_products(uint32_t xbar, uint64_t count);
     void count_clipped(uint32_t xbar, uint64_t count);
+    // What all crossbars took since power-on, for telemetry.
+    struct Counters {
+        std::atomic<uint64_t> pulses{0}, reads{0}, failed{0}, clipped{0}, mended{0};  // cells, the last ones
+    };
+    Counters& counters() { return counters_; }
+    // Of all crossbars, now.
+    uint64_t stuck_cells() const { return stuck_cells_.load(std::memory_order_relaxed); }
+    uint64_t spare_columns() const { return spare_columns_.load(std::memory_order_relaxed); }
+
     // What is counted while nothing is programmed.
     struct Counts {
         uint32_t xbar, checks;
@@ -265,6 +278,8 @@ class Analog {
     LazyMemory bad_;     // bits, the same
     LazyMemory states_;  // State[xbar]
     std::vector<Cached> cached_;
+    Counters counters_;
+    std::atomic<uint64_t> stuck_cells_{0}, spare_columns_{0};
     mutable std::mutex locks_[kLocks];         // of a crossbar's state, cells and cache; short
     mutable std::mutex making_locks_[kLocks];  // of making its tile: who else wants that one waits; taken first
 };

@@ -389,6 +389,7 @@ bool Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t leve
             found->level = level;
         } else {
             stuck_.push_back(stuck);
+            stuck_count_.store(stuck_.size(), std::memory_order_relaxed);
             s.stuck_cells++;
         }
     }
@@ -459,6 +460,7 @@ void Array::clear() {
     for (LazyMemory* memory : {&cells_, &planes_, &pair_planes_, &states_, &nvm_}) memory->clear();
     if (analog_) analog_->clear();
     stuck_.clear();
+    stuck_count_.store(0, std::memory_order_relaxed);
     programmed_xbars_.store(0, std::memory_order_relaxed);
     epoch_.fetch_add(1, std::memory_order_release);
 }
@@ -487,6 +489,7 @@ bool Array::clear_stuck() {
         if (file_ && !file_->append(records)) return false;
         state(xbar).stuck_cells -=
             static_cast<uint32_t>(std::erase_if(stuck_, [&](const Stuck& cell) { return cell.xbar == xbar; }));
+        stuck_count_.store(stuck_.size(), std::memory_order_relaxed);
         if (analog_) analog_->take(content);
     }
 }

@@ -100,6 +100,9 @@ class Array {
 
     // Moves whenever ownership or coverage of any crossbar may have shrunk.
     uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
+    uint64_t stuck_cell_count() const {
+        return analog_ ? analog_->stuck_cells() : stuck_count_.load(std::memory_order_relaxed);
+    }
     uint32_t programmed_xbars() const { return programmed_xbars_.load(std::memory_order_relaxed); }
     uint32_t xbars() const { return xbars_; }
     std::span<uint8_t> nvm() { return {nvm_.data(), nvm_.size()}; }
@@ -154,6 +157,7 @@ class Array {
     mutable std::mutex locks_[kLocks];  // of the crossbar's state, cells and plane against other writers
     mutable std::mutex stuck_lock_;     // of stuck_
     std::vector<Stuck> stuck_;
+    std::atomic<uint64_t> stuck_count_{0};  // of them
     StateFile* file_ = nullptr;
     std::atomic<uint64_t> epoch_{1};
     std::atomic<uint32_t> programmed_xbars_{0};

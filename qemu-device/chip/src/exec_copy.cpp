@@ -162,7 +162,7 @@ Fault fill_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) 
 
 }  // namespace
 
-const Operation kCopyOperation = {copy_prepare, nullptr, copy_unit};
-const Operation kFillOperation = {fill_prepare, nullptr, fill_unit};
+const Operation kCopyOperation = {SIDRA_HW_ENGINE_COPY, copy_prepare, nullptr, copy_unit};
+const Operation kFillOperation = {SIDRA_HW_ENGINE_COPY, fill_prepare, nullptr, fill_unit};
 
 }  // namespace sidra::chip

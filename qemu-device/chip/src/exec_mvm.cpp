@@ -305,6 +305,6 @@ Fault mvm_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
 
 }  // namespace
 
-const Operation kMvmOperation = {mvm_prepare, find, mvm_unit};
+const Operation kMvmOperation = {SIDRA_HW_ENGINE_MVM, mvm_prepare, find, mvm_unit};
 
 }  // namespace sidra::chip

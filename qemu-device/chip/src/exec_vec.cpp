@@ -300,6 +300,6 @@ Fault vec_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
 
 }  // namespace
 
-const Operation kVecOperation = {vec_prepare, nullptr, vec_unit};
+const Operation kVecOperation = {SIDRA_HW_ENGINE_VEC, vec_prepare, nullptr, vec_unit};
 
 }  // namespace sidra::chip

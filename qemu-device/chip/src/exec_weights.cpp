@@ -116,7 +116,7 @@ Fault weights_unit(const Env& env, const Job& job, Worker& worker, uint32_t inde
 
 }  // namespace
 
-const Operation kProgramOperation = {weights_prepare, find, weights_unit};
-const Operation kReadbackOperation = {weights_prepare, find, weights_unit};
+const Operation kProgramOperation = {SIDRA_HW_ENGINE_PROGRAM, weights_prepare, find, weights_unit};
+const Operation kReadbackOperation = {SIDRA_HW_ENGINE_PROGRAM, weights_prepare, find, weights_unit};
 
 }  // namespace sidra::chip

@@ -69,6 +69,7 @@ struct Work {
 
 struct Job;
 struct Operation {
+    sidra_hw_engine engine;
     // Checks the packet and fills in plan, units, unit_work, cost, work.
     Fault (*prepare)(const Env&, Job&);
     // Looks up again what may have changed between slices (weights). May be null.

@@ -18,7 +18,7 @@ class Management final : private management::Surroundings {
    public:
     static constexpr uint64_t kNever = ~uint64_t{0};
 
-    // While `stopped` the core stands still, and so do its copies. `energy_pj`: what queues have spent. `interrupt`
+    // While `stopped` the core stands still, and so do its copies. `energy_pj`: what was spent on work. `interrupt`
     // takes SIDRA_INT_*; `lies` says whether it is time for a SIDRA_LIE_*.
     Management(Bus& bus, const std::atomic<bool>& stopped, const std::atomic<uint64_t>& energy_pj,
                std::function<void(uint32_t)> interrupt, std::function<bool(uint32_t)> lies);

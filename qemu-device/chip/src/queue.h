@@ -3,8 +3,10 @@
 #ifndef SIDRA_CHIP_QUEUE_H
 #define SIDRA_CHIP_QUEUE_H
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 
 #include "context.h"
 #include "cost_model.h"
@@ -45,6 +47,7 @@ class Queue {
     uint64_t index = 0;  // ring index of the next packet to retire
     uint64_t progress = 0;
     Cost total;
+    uint64_t engine_ns[SIDRA_HW_ENGINE_COUNT] = {};  // as published
     bool parked = false;
     uint64_t park_key = 0;
 
@@ -72,6 +75,7 @@ class Queue {
         index = fresh.start_index;
         progress = 0;
         total = {};
+        std::fill(std::begin(engine_ns), std::end(engine_ns), 0);
         parked = false;
         stage = Stage::kFetch;
         call = {};

@@ -53,19 +53,44 @@ sidra_telemetry Chip::telemetry() {
     t.vec_elements = get(counters_.vec_elements);
     t.copy_bytes = get(counters_.copy_bytes);
     t.programmed_cells = get(counters_.programmed_cells);
+    if (Analog* const analog = array_.analog()) {
+        const Analog::Counters& cells = analog->counters();
+        t.programmed_cells += get(cells.mended);
+        t.pulses = get(cells.pulses);
+        t.reads = get(cells.reads);
+        t.failed_cells = get(cells.failed);
+        t.clipped = get(cells.clipped);
+        t.spare_columns = analog->spare_columns();
+    }
+    t.stuck_cells = array_.stuck_cell_count();
     t.device_ps = get(counters_.device_ps);
     t.energy_pj = get(counters_.energy_pj);
     t.busy_ns = get(counters_.busy_ns);
+    for (uint32_t i = 0; i < SIDRA_HW_ENGINE_COUNT; i++) t.engine_ns[i] = get(counters_.engine_ns[i]);
     t.dma_errors = bus_.errors.load(std::memory_order_relaxed);
     t.xbars_total = geometry_.xbars();
     t.xbars_programmed = array_.programmed_xbars();
     t.queues = loaded_queues_.load(std::memory_order_relaxed);
+    t.status = read32(SIDRA_REG_STATUS);
+    t.generation = read32(SIDRA_REG_GENERATION);
+    t.boot_reason = read32(SIDRA_REG_BOOT_REASON);
+    t.heartbeat = read32(SIDRA_REG_HEARTBEAT);
+    t.panic = read32(SIDRA_REG_PANIC);
     const management::Power::Published published = management_.published();
     t.valid |= published.valid;
     if (published.valid & SIDRA_TELEMETRY_HAS_THERMAL) t.temperature_mc = published.temperature_mc;
     if (published.valid & SIDRA_TELEMETRY_HAS_POWER) {
         t.power_mw = published.power_mw;
         t.clock_khz = published.clock_khz;
+    }
+    if (published.valid & SIDRA_TELEMETRY_HAS_LIMITS) {
+        t.temperature_max_mc = published.temperature_max_mc;
+        t.temperature_crit_mc = management::kPower.critical_mc;
+        t.power_limit_mw = published.limit_mw;
+        t.power_limit_min_mw = published.limit_min_mw;
+        t.power_limit_max_mw = published.limit_max_mw;
+        t.clock_max_khz = published.clock_max_khz;
+        t.throttles = published.throttles;
     }
     return t;
 }

@@ -14,7 +14,7 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 constexpr uint32_t kHead = chunk_tag("SDRA"), kRegisters = chunk_tag("REGS"), kCounters = chunk_tag("CNTR"),
                    kSlot = chunk_tag("SLOT"), kContext = chunk_tag("CTXT"), kQueue = chunk_tag("QUEU"),
                    kL3 = chunk_tag("L3  "), kManagement = chunk_tag("MGMT"), kPower = chunk_tag("POWR"),
@@ -55,7 +55,7 @@ struct SavedQueue {
     uint32_t context, queue;
     uint8_t loaded, recheck, deferred, faulted, under_way, call_active, reserved[2];
     sidra_hw_queue entry;
-    uint64_t timeline, index, progress, device_ps, energy_pj;
+    uint64_t timeline, index, progress, device_ps, energy_pj, engine_ns[SIDRA_HW_ENGINE_COUNT];
     sidra_cmd cmd;
     uint32_t unit, call_position;
     sidra_cmd call;
@@ -69,7 +69,7 @@ struct SavedManagement {
 };
 // No padding whose contents would be anybody's guess.
 static_assert(sizeof(SavedRegisters) == 9 * 8 + 8 * 4 + 8 + 64 && sizeof(SavedSlot) == 24 &&
-              sizeof(SavedContext) == 72 && sizeof(SavedQueue) == 16 + 64 + 40 + 64 + 8 + 64 + 16 + 32);
+              sizeof(SavedContext) == 72 && sizeof(SavedQueue) == 16 + 64 + 72 + 64 + 8 + 64 + 16 + 32);
 constexpr size_t kChunkMax = kCellsChunkMax;
 
 uint64_t rom_sum(const management::Unit& unit) {
@@ -157,6 +157,13 @@ void Chip::for_each_counter(F&& visit) {
           &c.macs, &c.vec_elements, &c.copy_bytes, &c.programmed_cells, &c.device_ps, &c.energy_pj, &c.busy_ns,
           &bus_.errors})
         visit(*counter);
+    for (std::atomic<uint64_t>& counter : c.engine_ns) visit(counter);
+    if (Analog* const analog = array_.analog()) {
+        Analog::Counters& cells = analog->counters();
+        for (std::atomic<uint64_t>* counter :
+             {&cells.pulses, &cells.reads, &cells.failed, &cells.clipped, &cells.mended})
+            visit(*counter);
+    }
 }
 
 SavedHead Chip::head(uint32_t version) {
@@ -227,6 +234,7 @@ void Chip::save_volatile(Writer& out) {
                     saved.progress = q->progress;
                     saved.device_ps = q->total.device_ps;
                     saved.energy_pj = q->total.energy_pj;
+                    std::copy(std::begin(q->engine_ns), std::end(q->engine_ns), saved.engine_ns);
                     if (saved.under_way) saved.cmd = q->job.cmd;
                     if (q->stage == Queue::Stage::kJob) saved.unit = std::min(q->next_unit, q->job.units);
                     if (q->stage == Queue::Stage::kLoaded) {
@@ -466,6 +474,7 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             queue.index = q.index;
             queue.progress = q.progress;
             queue.total = {q.device_ps, q.energy_pj};
+            std::copy(std::begin(q.engine_ns), std::end(q.engine_ns), queue.engine_ns);
             queue.stage = q.under_way ? Queue::Stage::kLoaded : Queue::Stage::kFetch;
             queue.job.cmd = q.cmd;
             queue.loaded_unit = q.unit;

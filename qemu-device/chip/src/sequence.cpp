@@ -41,6 +41,8 @@ management::Sequencer::Outcome Chip::sequence(const management::Sequencer::Order
     outcome.mean_ppm = found.cells ? ppm(found.error_sum / static_cast<double>(found.cells)) : 0;
     outcome.device_ps = found.cost.device_ps;
     outcome.energy_pj = found.cost.energy_pj;
+    counters_.device_ps.fetch_add(found.cost.device_ps, std::memory_order_relaxed);
+    counters_.energy_pj.fetch_add(found.cost.energy_pj, std::memory_order_relaxed);
     return outcome;
 }
 

@@ -79,9 +79,28 @@ void Slice::account() {
     add(counters.vec_elements, done_.vec_elements);
     add(counters.copy_bytes, done_.copy_bytes);
     add(counters.programmed_cells, done_.programmed_cells);
-    add(counters.busy_ns, chip_.host_.clock_ns(chip_.host_.self) - busy_since_);
+    const uint64_t now = chip_.host_.clock_ns(chip_.host_.self);
+    add(counters.busy_ns, now - busy_since_);
+    engine_ns_[engine_] += now - engine_since_;
+    for (uint32_t i = 0; i < SIDRA_HW_ENGINE_COUNT; i++) {
+        if (engine_ns_[i] == 0) continue;
+        add(counters.engine_ns[i], engine_ns_[i]);
+        queue_.engine_ns[i] += engine_ns_[i];
+        __atomic_store_n(&state_->engine_ns[i], queue_.engine_ns[i], __ATOMIC_RELAXED);
+        engine_ns_[i] = 0;
+    }
     done_ = {};
     busy_since_ = 0;
+}
+
+// The clock is read where that changes.
+void Slice::work_on(sidra_hw_engine engine) {
+    if (busy_since_ && engine == engine_) return;
+    const uint64_t now = chip_.host_.clock_ns(chip_.host_.self);
+    if (busy_since_) engine_ns_[engine_] += now - engine_since_;
+    else busy_since_ = now;
+    engine_since_ = now;
+    engine_ = engine;
 }
 
 bool Slice::open() {
@@ -139,7 +158,6 @@ Slice::Step Slice::go_on(bool resumed) {
 bool Slice::next_turn() {
     if (turn_end_ >= kTurnsMax * turn_work_ || !chip_.may_go_on(queue_)) return false;
     publish();  // whoever lends the thread may wait for just that
-    account();  // also of a packet that takes many turns, whose end is yet to be published
     if (lender_.wants_it_back()) return false;
     turn_begin_ = work_;
     turn_end_ += turn_work_;
@@ -331,7 +349,7 @@ void take_units(void* argument) {
 Slice::Step Slice::run_job(bool resumed) {
     Job& job = queue_.job;
     const Env env = environment();
-    if (!busy_since_) busy_since_ = chip_.host_.clock_ns(chip_.host_.self);
+    work_on(job.operation->engine);
     if (resumed && job.operation->resume)
         if (Fault f = job.operation->resume(env, job)) return fault(f);
 
@@ -542,11 +560,11 @@ void Slice::report(uint64_t sequence, const Cost& cost, uint32_t cookie, uint8_t
 void Slice::publish() {
     unpublished_work_ = 0;
     unpublished_packets_ = 0;
+    account();  // first: who has seen the timeline finds it in the telemetry, too
     __atomic_store_n(&state_->progress, queue_.progress, __ATOMIC_RELAXED);
     __atomic_store_n(&state_->device_ps, queue_.total.device_ps, __ATOMIC_RELAXED);
     __atomic_store_n(&state_->energy_pj, queue_.total.energy_pj, __ATOMIC_RELAXED);
     if (queue_.timeline.load(std::memory_order_relaxed) == queue_.index) return;
-    account();  // first: who has seen the timeline finds it in the telemetry, too
     uint64_t told = queue_.index;
     if (chip_.lies(SIDRA_LIE_TIMELINE_AHEAD)) told += uint64_t{1} << 40;
     if (chip_.lies(SIDRA_LIE_TIMELINE_BACK)) told = 0;

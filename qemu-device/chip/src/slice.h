@@ -29,6 +29,7 @@ class Slice {
     bool open();
     bool next_turn();
     void account();
+    void work_on(sidra_hw_engine engine);
     Step go_on(bool resumed);
     Step step();
     Fault fetch(bool* empty);
@@ -71,11 +72,14 @@ class Slice {
     uint64_t unpublished_work_ = 0;
     uint64_t unpublished_packets_ = 0;
     uint64_t busy_since_ = 0;
+    uint64_t engine_since_ = 0;  // `engine_` is what it has been busy with since then
+    sidra_hw_engine engine_ = SIDRA_HW_ENGINE_MVM;
 
     // Telemetry that is not counted yet.
     uint64_t packets_ = 0, call_packets_ = 0;
     Cost cost_;
     Work done_;
+    uint64_t engine_ns_[SIDRA_HW_ENGINE_COUNT] = {};
 };
 
 }  // namespace sidra::chip
