@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -119,9 +120,12 @@ class KernelTransport final : public Transport {
         const std::string path = fmt::format("/sys/dev/char/{}:{}/telemetry", major(number_), minor(number_));
         const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
         if (file.get() < 0) return errno == ENOENT ? -ENODEV : -errno;
+        *out = {};
         const ssize_t got = pread(file.get(), out, sizeof *out, 0);
         if (got < 0) return -errno;
-        return got == sizeof *out && out->magic == SIDRA_TELEMETRY_MAGIC ? 0 : -ENODEV;
+        // That of a driver before 1.2 is shorter, as its `size` says: the rest is zero.
+        constexpr size_t kLeast = offsetof(sidra_telemetry, engine_ns);
+        return static_cast<size_t>(got) >= kLeast && out->magic == SIDRA_TELEMETRY_MAGIC ? 0 : -ENODEV;
     }
 
     // Faults are made where the chip is: properties of the device in QEMU.
