@@ -25,6 +25,7 @@ void write_string(std::string& out, std::string_view text) {
 }
 
 void new_line(std::string& out, int depth) {
+    if (depth < 0) return;
     out += '\n';
     out.append(static_cast<size_t>(depth) * 2, ' ');
 }
@@ -32,10 +33,13 @@ void new_line(std::string& out, int depth) {
 }  // namespace
 
 void Json::write(std::string& out, int depth) const {
+    const int inner = depth < 0 ? depth : depth + 1;
     if (const auto* b = std::get_if<bool>(&value_)) {
         out += *b ? "true" : "false";
     } else if (const auto* i = std::get_if<int64_t>(&value_)) {
         fmt::format_to(std::back_inserter(out), "{}", *i);
+    } else if (const auto* u = std::get_if<uint64_t>(&value_)) {
+        fmt::format_to(std::back_inserter(out), "{}", *u);
     } else if (const auto* d = std::get_if<double>(&value_); d != nullptr && std::isfinite(*d)) {
         fmt::format_to(std::back_inserter(out), "{:.6g}", *d);
     } else if (const auto* s = std::get_if<std::string>(&value_)) {
@@ -44,8 +48,8 @@ void Json::write(std::string& out, int depth) const {
         out += '[';
         for (size_t n = 0; n < array->size(); ++n) {
             if (n > 0) out += ',';
-            new_line(out, depth + 1);
-            (*array)[n].write(out, depth + 1);
+            new_line(out, inner);
+            (*array)[n].write(out, inner);
         }
         if (!array->empty()) new_line(out, depth);
         out += ']';
@@ -53,10 +57,10 @@ void Json::write(std::string& out, int depth) const {
         out += '{';
         for (size_t n = 0; n < object->size(); ++n) {
             if (n > 0) out += ',';
-            new_line(out, depth + 1);
+            new_line(out, inner);
             write_string(out, (*object)[n].first);
-            out += ": ";
-            (*object)[n].second.write(out, depth + 1);
+            out += depth < 0 ? ":" : ": ";
+            (*object)[n].second.write(out, inner);
         }
         if (!object->empty()) new_line(out, depth);
         out += '}';
@@ -68,6 +72,12 @@ void Json::write(std::string& out, int depth) const {
 std::string Json::text() const {
     std::string out;
     write(out, 0);
+    return out;
+}
+
+std::string Json::line() const {
+    std::string out;
+    write(out, -1);
     return out;
 }
 

@@ -20,8 +20,9 @@ class Json {
 
     Json() = default;  // null
     Json(std::same_as<bool> auto value) : value_(value) {}
-    Json(std::integral auto value) requires(!std::same_as<decltype(value), bool>)
-        : value_(static_cast<int64_t>(value)) {}
+    Json(std::signed_integral auto value) : value_(static_cast<int64_t>(value)) {}
+    Json(std::unsigned_integral auto value) requires(!std::same_as<decltype(value), bool>)
+        : value_(static_cast<uint64_t>(value)) {}
     Json(double value) : value_(value) {}
     Json(std::string value) : value_(std::move(value)) {}
     Json(std::string_view value) : value_(std::string(value)) {}
@@ -31,11 +32,14 @@ class Json {
 
     // Indented text without a final newline. Doubles have six significant digits; NaN and infinity become null.
     std::string text() const;
+    // The same on one line.
+    std::string line() const;
 
    private:
+    // `depth` is how far to indent; negative: all on one line.
     void write(std::string& out, int depth) const;
 
-    std::variant<std::nullptr_t, bool, int64_t, double, std::string, Array, Object> value_ = nullptr;
+    std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string, Array, Object> value_ = nullptr;
 };
 
 }  // namespace sidra::tools
