@@ -53,7 +53,7 @@ typedef struct sidra_smi_chip sidra_smi_chip;
 
 typedef struct sidra_smi_options {
     size_t struct_size;
-    const char *root;    /* prefix of /sys, /proc, /dev and /run: for tests and containers; NULL: none */
+    const char *root;    /* prefix of /sys, /proc, /dev, /run and /tmp: for tests and containers; NULL: none */
     const char *runtime; /* the one folder where embedded chips are looked for; NULL: those of all users that can be read */
 } sidra_smi_options;
 
@@ -65,10 +65,15 @@ SIDRA_SMI_API const char *sidra_smi_error(const sidra_smi *session);
 
 /*
  * Reads all chips once more, finds new ones, and marks those that are gone (values of those are what they were last; sidra_smi_gone()).
- * Indices do not move while a session is open. Fails for want of memory only: what is wrong with one chip is in its values.
+ * Indices do not move while a session is open; of more than 256 embedded chips that are gone, the oldest makes room for a new one. Cards are
+ * read by threads that have half a second together: one that hangs keeps its former values, and its status says so. Fails for want of memory only:
+ * what is wrong with one chip is in its values.
  */
 SIDRA_SMI_API sidra_smi_status sidra_smi_refresh(sidra_smi *session);
-/* Chips in the order of their indices: cards by node, then cards without a driver by BDF, then embedded chips by process. */
+/*
+ * Chips in the order of their indices: cards by node, then cards without a driver by BDF, then embedded chips by process; those found later
+ * come behind these. Chips of the process that asks are not among them: looking at their files would give up the locks on them.
+ */
 SIDRA_SMI_API uint32_t sidra_smi_count(const sidra_smi *session);
 SIDRA_SMI_API sidra_smi_chip *sidra_smi_chip_at(sidra_smi *session, uint32_t index);
 
@@ -82,7 +87,8 @@ SIDRA_SMI_API bool sidra_smi_gone(const sidra_smi_chip *chip);
 /*
  * Chips by selectors, with commas between them: an index (0), a BDF (0000:01:00.0; the domain may be left out), a node (/dev/sidra0, sidra0),
  * a UUID or its beginning of at least 8 digits, or of an embedded chip PID or PID-N. NULL or "": all. Each at most once, in the order of their indices; at most `room`
- * go to `chips`, how many there are to `count`. NO_DEVICE: a selector that matches nothing; USAGE: one that matches two.
+ * go to `chips`, how many there are to `count`. NO_DEVICE: a selector that matches nothing; USAGE: one that matches two. UUIDs and processes are
+ * known from the first refresh on.
  */
 SIDRA_SMI_API sidra_smi_status sidra_smi_select(sidra_smi *session, const char *selectors, sidra_smi_chip **chips, uint32_t room,
                                                 uint32_t *count);

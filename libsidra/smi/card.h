@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Cards: /sys/class/sidra, and PCI functions that no driver has.
+#ifndef SIDRA_SMI_CARD_H
+#define SIDRA_SMI_CARD_H
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "aside.h"
+#include "sample.h"
+
+namespace sidra::smi {
+
+class Card {
+   public:
+    // `node` is empty where no driver is bound.
+    Card(std::string root, std::string node, std::string bdf);
+
+    const std::string& node() const { return node_; }
+    const std::string& bdf() const { return bdf_; }
+    const std::string& device() const { return device_; }  // /dev/sidraN
+    // A file of the node, of its PCI function.
+    std::string attribute(const std::string& name) const { return folder_ + "/" + name; }
+    std::string function(const std::string& name) const { return function_ + "/" + name; }
+    const std::string& root() const { return root_; }
+    // Reads everything. May take as long as the kernel wants.
+    Sample read() const;
+
+   private:
+    std::string root_, node_, bdf_, device_, folder_, function_;
+};
+
+// Reads a card on a thread of its own.
+class CardReader {
+   public:
+    // 0, or an errno; EBUSY: the reading before is not done.
+    int start(const std::shared_ptr<Card>& card);
+    // What it has brought, by `deadline_ns`; ETIMEDOUT.
+    Maybe<Sample> finish(uint64_t deadline_ns);
+
+   private:
+    Aside aside_;
+    std::shared_ptr<Maybe<Sample>> result_;
+};
+
+// All of them: by node, then those without a driver by BDF.
+std::vector<std::shared_ptr<Card>> find_cards(const std::string& root);
+
+}  // namespace sidra::smi
+
+#endif

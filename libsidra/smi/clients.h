@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Who uses a card: the processes that its driver lists, and what /proc says of the files that they have opened.
+#ifndef SIDRA_SMI_CLIENTS_H
+#define SIDRA_SMI_CLIENTS_H
+
+#include "card.h"
+#include "sample.h"
+
+namespace sidra::smi {
+
+// As one file of /proc/PID/fdinfo describes it.
+struct Fdinfo {
+    std::string pdev;
+    sidra_smi_client client;
+};
+// ENODEV: of something else than a SIDRA card.
+Maybe<Fdinfo> to_fdinfo(std::string_view text);
+sidra_smi_client no_client(int32_t pid);
+
+void read_clients(const Card& card, Sample& sample);
+
+}  // namespace sidra::smi
+
+#endif

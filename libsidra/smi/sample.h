@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// What one reading of a chip has brought, from wherever it came.
+#ifndef SIDRA_SMI_SAMPLE_H
+#define SIDRA_SMI_SAMPLE_H
+
+#include <sidra_hw.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "maybe.h"
+#include "sidra/smi.h"
+
+namespace sidra::smi {
+
+struct Telemetry {
+    sidra_telemetry page{};
+    bool since_1_2 = false;  // has what came with hardware 1.2
+};
+// EPROTO: not what it should be, or cut short.
+Maybe<Telemetry> to_telemetry(std::string_view bytes);
+
+struct Sample {
+    uint64_t read_ns = 0;  // CLOCK_MONOTONIC; 0: never
+    uint64_t data_ns = 0;  // of which time it is
+    Maybe<Telemetry> telemetry;
+
+    Maybe<std::string> uuid, hardware, driver, firmware, process;
+    Maybe<uint64_t> pid, uid, generation, resets, features;
+    Maybe<uint64_t> clusters, cus_per_cluster, xbars_per_cu;
+    Maybe<uint64_t> l3_size, l3_used, nvm_size, memory;
+    Maybe<std::string> level;
+    Maybe<bool> persistent;
+
+    Maybe<std::string> link_speed, link_speed_max, cpus, bridge;
+    Maybe<uint64_t> link_width, link_width_max;
+    Maybe<int64_t> numa_node;
+
+    std::vector<sidra_smi_client> clients;
+    int clients_error = ENODATA;  // 0: they are all there
+};
+
+}  // namespace sidra::smi
+
+#endif

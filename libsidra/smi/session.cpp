@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+#include "session.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "file.h"
+#include "text.h"
+
+namespace sidra::smi {
+namespace {
+
+constexpr uint64_t kReadTimeoutNs = 500'000'000;  // for all cards together
+constexpr size_t kGoneMost = 256;
+
+sidra_smi_chip& place_for(sidra_smi& session) {
+    // A session that lives long sees processes come and go without end.
+    sidra_smi_chip* oldest = nullptr;
+    size_t gone = 0;
+    for (const auto& chip : session.chips) {
+        if (!chip->gone || chip->kind != SIDRA_SMI_MODEL) continue;
+        ++gone;
+        if (oldest == nullptr || chip->now.read_ns < oldest->now.read_ns) oldest = chip.get();
+    }
+    if (gone > kGoneMost) {
+        const uint32_t index = oldest->index;
+        *oldest = sidra_smi_chip{};
+        oldest->index = index;
+        oldest->session = &session;
+        return *oldest;
+    }
+    auto& chip = *session.chips.emplace_back(std::make_unique<sidra_smi_chip>());
+    chip.session = &session;
+    chip.index = static_cast<uint32_t>(session.chips.size() - 1);
+    return chip;
+}
+
+sidra_smi_chip* known(sidra_smi& session, const std::string& key) {
+    for (const auto& chip : session.chips)
+        if (chip->key == key) return chip.get();
+    return nullptr;
+}
+
+// A card with a driver is known by its node and place: another card of the same number is another chip.
+std::string key_of(const Card& card) { return "card " + card.node() + " " + card.bdf(); }
+std::string key_of(const Model& model) { return "model " + model.path(); }
+
+void forget_rates(sidra_smi_chip& chip) {
+    chip.later = chip.earlier = Maybe<Telemetry>();
+    chip.later_ns = chip.clients_before_ns = 0;
+    chip.clients_before.clear();
+    chip.heartbeat_moved_ns = Maybe<uint64_t>();
+}
+
+void rate_clients(sidra_smi_chip& chip) {
+    const double passed = static_cast<double>(chip.now.read_ns - chip.clients_before_ns);
+    if (chip.clients_before_ns == 0 || passed <= 0) return;
+    for (sidra_smi_client& client : chip.now.clients) {
+        const auto same = [&client](const sidra_smi_client& c) {
+            return c.pid == client.pid && c.client == client.client;
+        };
+        const auto before = std::find_if(chip.clients_before.begin(), chip.clients_before.end(), same);
+        if (before == chip.clients_before.end()) continue;
+        for (size_t n = 0; n < SIDRA_HW_ENGINE_COUNT; ++n) {
+            const uint64_t from = before->engine_ns[n], to = client.engine_ns[n];
+            if (from == UINT64_MAX || to == UINT64_MAX || to < from) continue;
+            client.utilization[n] = 100 * static_cast<double>(to - from) / passed;
+        }
+    }
+}
+
+}  // namespace
+
+sidra_smi_status fail(sidra_smi* session, sidra_smi_status status, std::string_view sentence) {
+    try {
+        if (session != nullptr) session->error = sentence;
+    } catch (const std::bad_alloc&) {
+        session->error.clear();
+    }
+    return status;
+}
+
+sidra_smi_status status_of(int error) {
+    switch (error) {
+        case 0:
+            return SIDRA_SMI_OK;
+        case EACCES:
+        case EPERM:
+            return SIDRA_SMI_PERMISSION;
+        case EBUSY:
+        case EAGAIN:
+            return SIDRA_SMI_BUSY;
+        case ETIMEDOUT:
+            return SIDRA_SMI_TIMEOUT;
+        case ENODEV:
+        case ENXIO:
+        case ESRCH:
+            return SIDRA_SMI_LOST;
+        case ENOENT:
+            return SIDRA_SMI_NO_DRIVER;
+        default:
+            return SIDRA_SMI_INTERNAL;
+    }
+}
+
+void find_chips(sidra_smi& session) {
+    const auto cards = find_cards(session.root);
+    const auto models = find_models(session.root, session.runtime);
+    std::vector<const sidra_smi_chip*> here;
+    const auto find = [&](const std::string& key, sidra_smi_kind kind, const std::string& name) -> sidra_smi_chip& {
+        sidra_smi_chip* chip = known(session, key);
+        if (chip == nullptr) chip = &place_for(session);
+        if (chip->gone) forget_rates(*chip);
+        chip->key = key;
+        chip->kind = kind;
+        chip->name = name;
+        chip->gone = false;
+        here.push_back(chip);
+        return *chip;
+    };
+    for (const auto& card : cards) {
+        sidra_smi_chip& chip = find(key_of(*card), SIDRA_SMI_CARD, card->node().empty() ? card->bdf() : card->node());
+        if (chip.card == nullptr) chip.card = card;
+    }
+    for (const auto& model : models) {
+        sidra_smi_chip& chip = find(key_of(*model), SIDRA_SMI_MODEL, model->name());
+        if (chip.model == nullptr) chip.model = model;
+    }
+    for (const auto& chip : session.chips)
+        if (std::find(here.begin(), here.end(), chip.get()) == here.end()) chip->gone = true;
+}
+
+void take(sidra_smi_chip& chip, Sample sample) {
+    chip.clients_before = std::move(chip.now.clients);
+    chip.clients_before_ns = chip.now.clients_error == 0 ? chip.now.read_ns : 0;
+    const uint64_t before_ns = chip.now.read_ns;
+    const Maybe<Telemetry> before = std::move(chip.now.telemetry);
+    chip.now = std::move(sample);
+    rate_clients(chip);
+
+    const Maybe<Telemetry>& telemetry = chip.now.telemetry;
+    if (!telemetry) return;
+    const sidra_telemetry& page = telemetry.value.page;
+    // A clock that went backwards is another power-on's: nothing can be compared.
+    if (chip.later && page.clock_ns < chip.later.value.page.clock_ns) forget_rates(chip);
+    if (telemetry.value.since_1_2) {
+        if (before && before.value.page.heartbeat != page.heartbeat) chip.heartbeat_moved_ns = chip.now.read_ns;
+        if (!chip.heartbeat_moved_ns && before) chip.heartbeat_moved_ns = before_ns;
+    }
+    if (chip.later && page.clock_ns == chip.later.value.page.clock_ns) return;
+    chip.earlier = chip.later;
+    chip.later = telemetry;
+    chip.later_ns = chip.now.read_ns;
+}
+
+}  // namespace sidra::smi
+
+using namespace sidra::smi;
+
+sidra_smi_status sidra_smi_open(const sidra_smi_options* options, sidra_smi** session) {
+    if (session == nullptr) return SIDRA_SMI_USAGE;
+    *session = nullptr;
+    // What a caller of another version does not know of is as if it were zero.
+    sidra_smi_options given = {};
+    if (options != nullptr) {
+        if (options->struct_size < sizeof options->struct_size || options->struct_size > sizeof given)
+            return SIDRA_SMI_USAGE;
+        std::memcpy(&given, options, options->struct_size);
+    }
+    return guarded(nullptr, [&] {
+        auto opened = std::make_unique<sidra_smi>();
+        if (given.root != nullptr) opened->root = given.root;
+        while (opened->root.ends_with('/')) opened->root.pop_back();
+        if (given.runtime != nullptr) opened->runtime = given.runtime;
+        find_chips(*opened);
+        *session = opened.release();
+        return SIDRA_SMI_OK;
+    });
+}
+
+void sidra_smi_close(sidra_smi* session) { delete session; }
+
+const char* sidra_smi_error(const sidra_smi* session) {
+    return session == nullptr ? "no session" : session->error.c_str();
+}
+
+sidra_smi_status sidra_smi_refresh(sidra_smi* session) {
+    if (session == nullptr) return SIDRA_SMI_USAGE;
+    return guarded(session, [&] {
+        find_chips(*session);
+        std::vector<sidra_smi_chip*> asked;
+        for (const auto& chip : session->chips) {
+            if (chip->gone || chip->card == nullptr) continue;
+            // One that is not done from last time is not asked again.
+            chip->hung = chip->reader.start(chip->card) != 0;
+            if (!chip->hung) asked.push_back(chip.get());
+        }
+        for (const auto& chip : session->chips) {
+            if (chip->gone || chip->model == nullptr) continue;
+            Maybe<Sample> sample = chip->model->read();
+            if (sample) take(*chip, std::move(sample.value));
+            else if (sample.error == ESRCH) chip->gone = true;
+            else if (chip->now.read_ns == 0) chip->now.telemetry = Maybe<Telemetry>::none(sample.error);
+        }
+        const uint64_t deadline = now_ns() + kReadTimeoutNs;
+        for (sidra_smi_chip* chip : asked) {
+            Maybe<Sample> sample = chip->reader.finish(deadline);
+            if (sample) take(*chip, std::move(sample.value));
+            else chip->hung = true;
+        }
+        for (const auto& chip : session->chips)
+            if (chip->hung && chip->now.read_ns == 0) chip->now.telemetry = Maybe<Telemetry>::none(ETIMEDOUT);
+        return SIDRA_SMI_OK;
+    });
+}
+
+uint32_t sidra_smi_count(const sidra_smi* session) {
+    return session == nullptr ? 0 : static_cast<uint32_t>(session->chips.size());
+}
+
+sidra_smi_chip* sidra_smi_chip_at(sidra_smi* session, uint32_t index) {
+    return index < sidra_smi_count(session) ? session->chips[index].get() : nullptr;
+}
+
+sidra_smi_kind sidra_smi_kind_of(const sidra_smi_chip* chip) { return chip == nullptr ? SIDRA_SMI_CARD : chip->kind; }
+
+bool sidra_smi_gone(const sidra_smi_chip* chip) { return chip == nullptr || chip->gone; }
+
+sidra_smi_status sidra_smi_clients(sidra_smi_chip* chip, const sidra_smi_client** clients, uint32_t* count) {
+    if (chip == nullptr || clients == nullptr || count == nullptr) return SIDRA_SMI_USAGE;
+    *clients = chip->now.clients.data();
+    *count = static_cast<uint32_t>(chip->now.clients.size());
+    if (chip->now.clients_error == 0) return SIDRA_SMI_OK;
+    return fail(chip->session, SIDRA_SMI_PERMISSION,
+                "who uses " + chip->name + " cannot be known: " + std::strerror(chip->now.clients_error));
+}
