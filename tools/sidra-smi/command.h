@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// A command of sidra-smi: a file of its own, and a line in the table of commands.cpp.
+#ifndef SIDRA_SMI_COMMAND_H
+#define SIDRA_SMI_COMMAND_H
+
+#include <sidra/smi.h>
+
+#include <functional>
+#include <span>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace sidra::smi_tool {
+
+// What was said before or behind the command.
+struct Context {
+    std::string selectors;      // --chip
+    std::string root, runtime;  // for Session
+};
+
+// Runs the command. What it returns is the exit status; what it throws is said on standard error.
+using Run = std::function<sidra_smi_status(const Context&)>;
+
+struct Command {
+    const char* name;
+    const char* description;
+    // Adds the command's options to `app`, which lives as long as what is returned.
+    Run (*declare)(CLI::App& app);
+};
+
+std::span<const Command> commands();
+
+// One each.
+Run declare_list(CLI::App& app);
+Run declare_query(CLI::App& app);
+
+}  // namespace sidra::smi_tool
+
+#endif

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#include "command.h"
+
+namespace sidra::smi_tool {
+namespace {
+
+constexpr Command kCommands[] = {
+    {"list", "the chips that are here, and what they are called", declare_list},
+    {"query", "values of fields, for programs and people", declare_query},
+};
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+}  // namespace sidra::smi_tool

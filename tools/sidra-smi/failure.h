@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// What ends the program: a sentence for standard error, and the exit status that goes with it.
+#ifndef SIDRA_SMI_FAILURE_H
+#define SIDRA_SMI_FAILURE_H
+
+#include <sidra/smi.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace sidra::smi_tool {
+
+class Failure : public std::runtime_error {
+   public:
+    Failure(sidra_smi_status status, const std::string& sentence) : std::runtime_error(sentence), status_(status) {}
+    sidra_smi_status status() const { return status_; }
+
+   private:
+    sidra_smi_status status_;
+};
+
+}  // namespace sidra::smi_tool
+
+#endif

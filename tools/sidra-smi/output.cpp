@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "output.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "failure.h"
+
+namespace sidra::smi_tool {
+
+void print(std::string_view text) {
+    size_t done = 0;
+    while (done < text.size()) {
+        const ssize_t n = write(STDOUT_FILENO, text.data() + done, text.size() - done);
+        if (n >= 0) {
+            done += static_cast<size_t>(n);
+            continue;
+        }
+        if (errno == EINTR) continue;
+        const int error = errno;
+        // Only where what we have written is still the file's end.
+        struct stat info;
+        const off_t end = lseek(STDOUT_FILENO, 0, SEEK_CUR);
+        const bool ours = done > 0 && fstat(STDOUT_FILENO, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == end;
+        const bool cut = ours && ftruncate(STDOUT_FILENO, end - static_cast<off_t>(done)) == 0;
+        throw Failure(SIDRA_SMI_INTERNAL, fmt::format("cannot write to standard output: {}{}", std::strerror(error),
+                                                      done > 0 && !cut ? "; what is there ends in the middle" : ""));
+    }
+}
+
+bool colourful() {
+    const char* const none = std::getenv("NO_COLOR");
+    const char* const terminal = std::getenv("TERM");
+    return isatty(STDOUT_FILENO) && (none == nullptr || none[0] == '\0') && terminal != nullptr &&
+           std::strcmp(terminal, "dumb") != 0;
+}
+
+}  // namespace sidra::smi_tool

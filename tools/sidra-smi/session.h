@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// A session of libsidra-smi, with failures as exceptions.
+#ifndef SIDRA_SMI_TOOL_SESSION_H
+#define SIDRA_SMI_TOOL_SESSION_H
+
+#include <sidra/smi.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "failure.h"
+
+namespace sidra::smi_tool {
+
+class Session {
+   public:
+    // Empty: as in struct sidra_smi_options.
+    Session(const std::string& root, const std::string& runtime);
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    sidra_smi* get() const { return session_; }
+    void refresh();
+    // At least one, else it throws.
+    std::vector<sidra_smi_chip*> select(const std::string& selectors);
+    // The one card that is meant, for what is done to one: with several of them a selector must say which.
+    sidra_smi_chip* select_card(const std::string& selectors);
+    // Throws what the library says of it.
+    void check(sidra_smi_status status) const;
+
+   private:
+    sidra_smi* session_ = nullptr;
+};
+
+// Value of a field by its name, which must be one.
+sidra_smi_value value_of(sidra_smi_chip* chip, const char* field);
+// The same as text; "" if it is absent or no text.
+std::string text_of(sidra_smi_chip* chip, const char* field);
+
+}  // namespace sidra::smi_tool
+
+#endif
