@@ -14,7 +14,7 @@ BUILD := cmake --build
 
 # ---- What a person types --------------------------------------------------------------------------------------------
 
-.PHONY: help demo check kmod-check qemu vm vm-check vm-matrix vm-check-debug debug-kernel vm-bench bench format lint install clean setup
+.PHONY: help demo check kmod-check qemu vm vm-check vm-matrix vm-check-debug debug-kernel vm-bench bench format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -102,6 +102,10 @@ install: ## install libsidra, its headers and the tools under PREFIX (packagers:
 	@$(BUILD) build/release -j $(JOBS)
 	@DESTDIR=$(DESTDIR) cmake --install build/release
 	@[[ -n "$(DESTDIR)" || ! -w /etc/ld.so.cache ]] || /sbin/ldconfig # /usr/local/lib is searched by the loader's cache only
+
+packages: ## make Debian packages of libsidra, the tools, the driver (DKMS) and the firmware, in build/packages
+	@$(SETUP) vm
+	@scripts/packages/build.sh
 
 setup: ## install the packages of every target
 	@$(SETUP) base check qemu vm bench lint

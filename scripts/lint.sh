@@ -52,7 +52,7 @@ tidy() { # build folder, whose compile commands say which sources this processor
 }
 
 step licences licences
-step shellcheck shellcheck -x scripts/*.sh scripts/vm/*.sh scripts/vm/guest/{init,load,main,debug-end,detach,ask-host} tests/*.sh tests/vm/*.sh .ci/run
+step shellcheck shellcheck -x scripts/*.sh scripts/vm/*.sh scripts/vm/guest/{init,load,main,debug-end,detach,ask-host} scripts/packages/*.sh tests/*.sh tests/vm/*.sh .ci/run
 step plots scripts/ispp-plot.py --check
 step headers scripts/check-headers.sh
 step format scripts/format.sh --check
