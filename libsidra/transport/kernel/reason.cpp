@@ -47,16 +47,28 @@ std::string memlock_reason(const sidra_ioctl_buffer_register& enroll) {
         (enroll.size + 1023) / 1024, kib(limit.rlim_cur), kib(limit.rlim_max));
 }
 
-// Whether owner, group and mode keep this process from reading and writing.
-bool mode_forbids(const struct stat& status) {
-    constexpr mode_t kBoth = 6;
-    if (geteuid() == 0) return false;
-    if (status.st_uid == geteuid()) return (status.st_mode >> 6 & kBoth) != kBoth;
+bool in_group(gid_t group) {
     std::array<gid_t, 1024> groups;
     const int count = getgroups(static_cast<int>(groups.size()), groups.data());
     auto* end = groups.data() + std::max(count, 0);
-    const bool member = status.st_gid == getegid() || std::find(groups.data(), end, status.st_gid) != end;
-    return (status.st_mode >> (member ? 3 : 0) & kBoth) != kBoth;
+    return group == getegid() || std::find(groups.data(), end, group) != end;
+}
+
+constexpr mode_t kReadWrite = 6;
+
+// Whether owner, group and mode keep this process from reading and writing.
+bool mode_forbids(const struct stat& status) {
+    if (geteuid() == 0) return false;
+    const unsigned shift = status.st_uid == geteuid() ? 6 : in_group(status.st_gid) ? 3 : 0;
+    return (status.st_mode >> shift & kReadWrite) != kReadWrite;
+}
+
+// What helps a user whom mode_forbids() keeps out.
+std::string way_in(const struct stat& status) {
+    const bool members_may = (status.st_mode >> 3 & kReadWrite) == kReadWrite;
+    if (!members_may || status.st_gid == 0 || in_group(status.st_gid)) return {};
+    return fmt::format("; members of {} may: as root, usermod -aG {} {}, which counts from the next login on",
+                       group_name(status.st_gid), group_name(status.st_gid), user_name(geteuid()));
 }
 
 }  // namespace
@@ -108,9 +120,9 @@ std::string reason_of_open(const std::string& node, int error) {
         case -EACCES:
         case -EPERM:
             if (stat(node.c_str(), &status) == 0 && mode_forbids(status))
-                return fmt::format("{} has mode {:04o} and belongs to {}:{}; user {} may not read and write it", node,
+                return fmt::format("{} has mode {:04o} and belongs to {}:{}; user {} may not read and write it{}", node,
                                    status.st_mode & 07777, user_name(status.st_uid), group_name(status.st_gid),
-                                   user_name(geteuid()));
+                                   user_name(geteuid()), way_in(status));
             return fmt::format(
                 "the system does not let user {} open {}: not by its mode, but by a container's or a security policy",
                 user_name(geteuid()), node);
