@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The text format of Prometheus, version 0.0.4.
+#ifndef SIDRA_SMI_EXPORTER_EXPOSITION_H
+#define SIDRA_SMI_EXPORTER_EXPOSITION_H
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sidra::exporter {
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+class Exposition {
+   public:
+    // What follows are samples of this metric, `type` "gauge" or "counter". One without samples is left out.
+    void family(std::string_view name, std::string_view help, std::string_view type);
+    // Labels with an empty value are as good as none, and left out. Bytes of a value that are no printable ASCII become
+    // '?': a file that a device or a process has made must not make the whole text invalid.
+    void sample(const Labels& labels, uint64_t value);
+    void sample(const Labels& labels, double value);  // as exact as a double is
+
+    const std::string& text() const { return text_; }
+
+   private:
+    void line(const Labels& labels, std::string_view value);
+
+    std::string text_, name_, pending_;
+};
+
+}  // namespace sidra::exporter
+
+#endif

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "listener.h"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+
+namespace sidra::exporter {
+namespace {
+
+constexpr int kBacklog = 64;
+
+const sockaddr* generic(const sockaddr_storage& bytes) { return reinterpret_cast<const sockaddr*>(&bytes); }
+
+[[noreturn]] void fail(const Address& address, const std::string& why) {
+    throw std::runtime_error(fmt::format("cannot listen on {}: {}", to_text(address.bytes, address.size), why));
+}
+
+// What a server that was killed has left behind.
+void remove_stale(const Address& address) {
+    struct stat info;
+    if (lstat(address.path.c_str(), &info) != 0) {
+        if (errno == ENOENT) return;
+        fail(address, std::strerror(errno));
+    }
+    if (!S_ISSOCK(info.st_mode)) fail(address, "the file is there already, and is no socket");
+    const Descriptor probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!probe) fail(address, std::strerror(errno));
+    // One that is busy says EAGAIN; only refused says that nobody is there.
+    if (connect(probe.get(), generic(address.bytes), address.size) == 0 || errno == EAGAIN)
+        fail(address, "somebody else listens there");
+    if (errno != ECONNREFUSED) fail(address, std::strerror(errno));
+    if (unlink(address.path.c_str()) != 0 && errno != ENOENT) fail(address, std::strerror(errno));
+}
+
+}  // namespace
+
+Listener::Listener(const Address& address)
+    : socket_(socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+    if (!socket_) fail(address, std::strerror(errno));
+    if (address.path.empty()) {
+        const int on = 1;  // connections that ended a moment ago do not keep the port
+        setsockopt(fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+        if (address.bytes.ss_family == AF_INET6) setsockopt(fd(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    } else {
+        remove_stale(address);
+    }
+    if (bind(fd(), generic(address.bytes), address.size) != 0)
+        fail(address, errno == EADDRINUSE ? "somebody else listens there (another exporter? choose another port)"
+                                          : std::strerror(errno));
+    struct stat info;
+    if (!address.path.empty() && lstat(address.path.c_str(), &info) == 0) {
+        path_ = address.path;
+        device_ = info.st_dev;
+        inode_ = info.st_ino;
+    }
+    if (listen(fd(), kBacklog) != 0) {
+        const int error = errno;
+        if (!path_.empty()) unlink(path_.c_str());
+        fail(address, error == EADDRINUSE ? "somebody else listens there" : std::strerror(error));
+    }
+    sockaddr_storage bound{};
+    socklen_t size = sizeof bound;
+    const bool known = address.path.empty() && getsockname(fd(), reinterpret_cast<sockaddr*>(&bound), &size) == 0;
+    text_ = known ? to_text(bound, size) : to_text(address.bytes, address.size);
+}
+
+Listener::~Listener() {
+    struct stat info;
+    if (!path_.empty() && lstat(path_.c_str(), &info) == 0 && info.st_dev == device_ && info.st_ino == inode_)
+        unlink(path_.c_str());
+}
+
+}  // namespace sidra::exporter
