@@ -39,6 +39,15 @@ const struct sidra_boot_dump *runtime_dump(void)
 	return (const struct sidra_boot_dump *)SIDRA_BOOT_DUMP;
 }
 
+_Static_assert(SIDRA_BOOT_DUMP + sizeof(struct sidra_boot_dump) <= SIDRA_BOOT_OPERATIONS &&
+		       SIDRA_BOOT_OPERATIONS + 2 * sizeof(struct sidra_kept_operation) <= SIDRA_BOOT_RAM_END + 0x1000,
+	       "each has its place, and the rest is the ROM's stack");
+
+struct sidra_kept_operation *runtime_operations(void)
+{
+	return (struct sidra_kept_operation *)SIDRA_BOOT_OPERATIONS;
+}
+
 /* Each block that services rely on gives an answer that is known (FIPS 180-4: SHA-256 of "abc"). */
 static void self_test(void)
 {
@@ -75,6 +84,7 @@ void runtime_main(const struct sidra_boot_info *info)
 	write_register(SIDRA_MGMT_IRQ_ENABLE, SIDRA_MGMT_IRQ_MAILBOX);
 	__asm__ volatile("csrw mie, %0" ::"r"(MIE_TIMER | MIE_EXTERNAL));
 	power_start();
+	campaign_start();
 	write_register(SIDRA_MGMT_SYSTEM_STAGE, SIDRA_STAGE_RUNTIME);
 	log_text("running");
 

@@ -4,6 +4,7 @@
 #define SIDRA_FIRMWARE_RUNTIME_H
 
 #include "sidra_boot.h"
+#include "sidra_operation.h"
 
 #define RUNTIME_TICK_MS		100u	/* heartbeat */
 #define RUNTIME_WATCHDOG_MS	1000u
@@ -17,6 +18,8 @@ const struct sidra_boot_info *runtime_boot(void);
 uint32_t runtime_version(void);
 /* What the last image that panicked left, if it is whole. */
 const struct sidra_boot_dump *runtime_dump(void);
+/* Two, in memory that survives resets. */
+struct sidra_kept_operation *runtime_operations(void);
 
 #ifdef __cplusplus
 }

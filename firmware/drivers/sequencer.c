@@ -9,11 +9,20 @@ uint32_t sequencer_xbars(void)
 	return read_register(SIDRA_MGMT_SEQUENCER_XBARS);
 }
 
-uint32_t sequencer_run(int refresh, uint32_t xbar, uint32_t tolerance_ppm, struct sequencer_found *found)
+uint32_t sequencer_commands(void)
+{
+	return read_register(SIDRA_MGMT_SEQUENCER_COMMANDS);
+}
+
+void sequencer_run(int refresh, uint32_t xbar, uint32_t tolerance_ppm)
 {
 	write_register(SIDRA_MGMT_SEQUENCER_XBAR, xbar);
 	write_register(SIDRA_MGMT_SEQUENCER_TOLERANCE, tolerance_ppm);
 	write_register(SIDRA_MGMT_SEQUENCER_COMMAND, refresh ? SIDRA_MGMT_SEQUENCER_REFRESH : SIDRA_MGMT_SEQUENCER_VERIFY);
+}
+
+uint32_t sequencer_found(struct sequencer_found *found)
+{
 	found->cells = read_register(SIDRA_MGMT_SEQUENCER_CELLS);
 	found->off = read_register(SIDRA_MGMT_SEQUENCER_OFF);
 	found->failed = read_register(SIDRA_MGMT_SEQUENCER_FAILED);

@@ -18,8 +18,12 @@ struct sequencer_found {
 };
 
 uint32_t sequencer_xbars(void);
-/* 0, or an enum sidra_mgmt_result. `refresh`: pulses what is off, too. */
-uint32_t sequencer_run(int refresh, uint32_t xbar, uint32_t tolerance_ppm, struct sequencer_found *found);
+/* `refresh`: pulses what is off, too. */
+void sequencer_run(int refresh, uint32_t xbar, uint32_t tolerance_ppm);
+/* By the last one, also before the core started anew: 0, or an enum sidra_mgmt_result. */
+uint32_t sequencer_found(struct sequencer_found *found);
+/* How many there were since power-on. */
+uint32_t sequencer_commands(void);
 
 void sequencer_policy(struct sequencer_policy *policy);
 /* All of it; or 1, and nothing has changed. */

@@ -21,6 +21,8 @@ extern "C" {
 #define SIDRA_BOOT_INFO			(SIDRA_MGMT_RAM + SIDRA_MGMT_RAM_SIZE - 0x40u)
 /* In there, and the ROM keeps off it: what the last image that panicked left. */
 #define SIDRA_BOOT_DUMP			(SIDRA_BOOT_RAM_END + 0x400u)
+/* As well: what the firmware was doing in the background (struct sidra_kept_operation[2]). */
+#define SIDRA_BOOT_OPERATIONS		(SIDRA_BOOT_RAM_END + 0xa00u)
 
 #define SIDRA_BOOT_INFO_MAGIC		0x49424453u	/* "SDBI" */
 
@@ -33,9 +35,9 @@ extern "C" {
  * @reason:  enum sidra_boot_reason
  * @version: of the image; @security_version: as well
  * @result:  enum sidra_image_result of each slot that was looked at before, 0 for others
+ * @build_id: of the image, as its header has it
  */
 struct sidra_boot_info {
- * @build_id: of the image, as its header has it
 	uint32_t magic;
 	uint32_t size;
 	uint32_t slot;

@@ -155,7 +155,10 @@ enum sidra_mgmt_result {
 #define SIDRA_MGMT_TELEMETRY_THROTTLES	0x4000a024u	/* how often the clock was taken down */
 #define SIDRA_MGMT_TELEMETRY_WORDS	9u		/* but for VALID */
 
-/* ---- Sequencer: looks at the cells of one crossbar, and pulses them -------------------------------------------------- */
+/*
+ * ---- Sequencer: looks at the cells of one crossbar, and pulses them. All of it stays when the core starts anew: what the last command has
+ * found, too, so nothing need be done twice -------------------------------------------------------------------------------------------
+ */
 
 #define SIDRA_MGMT_SEQUENCER		0x4000b000u
 #define SIDRA_MGMT_SEQUENCER_SIZE	0x00001000u
@@ -175,9 +178,10 @@ enum sidra_mgmt_result {
 #define SIDRA_MGMT_SEQUENCER_TIME_NS	0x4000b02cu
 #define SIDRA_MGMT_SEQUENCER_ENERGY_PJ	0x4000b030u
 #define SIDRA_MGMT_SEQUENCER_RESULTS	9u
+#define SIDRA_MGMT_SEQUENCER_COMMANDS	0x4000b034u	/* given since power-on */
 
 /*
- * How cells are programmed, by PROGRAM packets, too. As below at power-on, and whatever becomes of the core since. What is out of range is not
+ * How cells are programmed, by PROGRAM packets, too. As below at power-on. What is out of range is not
  * taken: the register stays as it was.
  */
 #define SIDRA_MGMT_ISPP_MODE		0x4000b040u

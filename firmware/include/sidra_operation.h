@@ -12,6 +12,8 @@ enum sidra_operation_state {
 	SIDRA_OPERATION_FAILED	= 4	/* at crossbar first + done; `result` says why */
 };
 
+#define SIDRA_OPERATION_DEADLY	0x100u	/* a `result` of no block: again and again the core did not live through that crossbar */
+
 struct sidra_operation {
 	uint32_t number;	/* not 0 */
 	uint32_t state;		/* enum sidra_operation_state */
@@ -19,13 +21,35 @@ struct sidra_operation {
 	uint32_t tolerance_ppm;
 	uint32_t first, count;	/* crossbars */
 	uint32_t done;		/* of those */
-	uint32_t result;	/* enum sidra_mgmt_result, of the last one */
+	uint32_t result;	/* enum sidra_mgmt_result, of the last one, or DEADLY */
 	uint64_t cells;		/* programmed ones, all in all */
 	uint64_t off, failed, pulses;
 	uint64_t error_sum;	/* cells times the mean error of their crossbar, millionths of G_max */
 	uint64_t time_ns;
 	uint64_t energy_pj;
 	uint32_t worst_ppm;
+	uint32_t resumed;	/* how often, after the core had started anew */
+};
+
+#define SIDRA_OPERATION_MAGIC	0x504f4453u	/* "SDOP" */
+
+/**
+ * struct sidra_kept_operation - what is known of the last operation, in RAM that survives resets, but not power-off
+ * @magic:    SIDRA_OPERATION_MAGIC; anything else: it is not whole
+ * @size:     of this struct
+ * @sequence: one more than that of the other one
+ * @commands: the sequencer's, when this was written: one more by now, and the next crossbar is done already
+ * @deaths:   of the core, by panic or watchdog, at the next crossbar
+ *
+ * There are two, at SIDRA_BOOT_OPERATIONS, written in turn: the newest whole one counts, wherever a reset comes.
+ */
+struct sidra_kept_operation {
+	uint32_t magic;
+	uint32_t size;
+	uint32_t sequence;
+	uint32_t commands;
+	struct sidra_operation operation;
+	uint32_t deaths;
 	uint32_t reserved;
 };
 

@@ -4,34 +4,102 @@
 #include <stddef.h>
 
 #include "core/log.h"
+#include "core/runtime.h"
 #include "sidra_hw.h"
 #include "sidra_management.h"
 
-static struct sidra_operation operation; /* the last one; number 0: there was none since the core started */
+#define DEATHS_MAX 2u /* at one crossbar; the ROM takes away the slot of who dies three times at once */
+
+static struct sidra_kept_operation kept;
+static uint32_t place; /* of the two, where that is kept */
+/* The last one; number 0: there was none since power-on. */
+static struct sidra_operation *const operation = &kept.operation;
+
+/* Over the older one: a reset that comes in between leaves the newer. */
+static void keep(void)
+{
+	struct sidra_kept_operation *to = &runtime_operations()[place ^= 1];
+	volatile uint32_t *magic = &to->magic;
+
+	kept.magic = 0;
+	kept.sequence++;
+	*magic = 0;
+	__asm__ volatile("" ::: "memory");
+	*to = kept;
+	__asm__ volatile("" ::: "memory");
+	*magic = SIDRA_OPERATION_MAGIC;
+}
+
+static int whole(const struct sidra_kept_operation *one)
+{
+	const struct sidra_operation *of = &one->operation;
+
+	return one->magic == SIDRA_OPERATION_MAGIC && one->size == sizeof(*one) && of->number && of->count && of->done <= of->count &&
+	       of->first < sequencer_xbars() && of->count <= sequencer_xbars() - of->first;
+}
+
+static void end(uint32_t state, const char *text)
+{
+	operation->state = state;
+	log_number(text, operation->number);
+	log_number(" crossbars", operation->done);
+	log_number(" cells off", (uint32_t)operation->off);
+	log_number(" of those not mended", (uint32_t)operation->failed);
+}
+
+void campaign_start(void)
+{
+	const struct sidra_kept_operation *found = runtime_operations();
+	const uint32_t reason = runtime_boot()->reason;
+
+	kept = (struct sidra_kept_operation){ .size = sizeof(kept) };
+	place = 0;
+	for (uint32_t i = 0; i < 2; i++)
+		/* A difference, since the number wraps some day. */
+		if (whole(&found[i]) && (!operation->number || (int32_t)(found[i].sequence - kept.sequence) > 0)) {
+			kept = found[i];
+			place = i;
+		}
+	if (operation->state != SIDRA_OPERATION_RUNNING)
+		return;
+	operation->resumed++;
+	/* Other resets are nobody's fault. */
+	kept.deaths += reason == SIDRA_BOOT_PANIC || reason == SIDRA_BOOT_WATCHDOG;
+	if (kept.deaths > DEATHS_MAX) {
+		operation->result = SIDRA_OPERATION_DEADLY;
+		end(SIDRA_OPERATION_FAILED, "campaign: the core does not survive it, operation");
+	} else {
+		log_number("campaign: goes on, operation", operation->number);
+	}
+	keep();
+}
 
 uint32_t campaign_begin(int refresh, uint32_t first, uint32_t count, uint64_t tolerance_ppm, uint32_t *number)
 {
 	const uint32_t xbars = sequencer_xbars();
-	const uint32_t before = operation.number;
+	const uint32_t before = operation->number;
 
-	if (operation.state == SIDRA_OPERATION_RUNNING)
+	if (operation->state == SIDRA_OPERATION_RUNNING)
 		return SIDRA_MAILBOX_BUSY;
 	if (count == 0 || first >= xbars || count > xbars - first || tolerance_ppm == 0 || tolerance_ppm > SIDRA_MGMT_ISPP_TOLERANCE_MAX)
 		return SIDRA_MAILBOX_BAD_ARGUMENT;
-	operation = (struct sidra_operation){ 0 };
-	operation.number = before + 1 ? before + 1 : 1;
-	operation.state = SIDRA_OPERATION_RUNNING;
-	operation.refresh = refresh != 0;
-	operation.tolerance_ppm = (uint32_t)tolerance_ppm;
-	operation.first = first;
-	operation.count = count;
-	*number = operation.number;
+	*operation = (struct sidra_operation){ 0 };
+	operation->number = before + 1 ? before + 1 : 1;
+	operation->state = SIDRA_OPERATION_RUNNING;
+	operation->refresh = refresh != 0;
+	operation->tolerance_ppm = (uint32_t)tolerance_ppm;
+	operation->first = first;
+	operation->count = count;
+	kept.commands = sequencer_commands();
+	kept.deaths = 0;
+	keep();
+	*number = operation->number;
 	return SIDRA_MAILBOX_ACCEPTED;
 }
 
 const struct sidra_operation *campaign_operation(uint64_t number)
 {
-	return operation.number && (number == 0 || number == operation.number) ? &operation : NULL;
+	return operation->number && (number == 0 || number == operation->number) ? operation : NULL;
 }
 
 uint32_t campaign_percent(const struct sidra_operation *of)
@@ -39,45 +107,48 @@ uint32_t campaign_percent(const struct sidra_operation *of)
 	return of->done * 100 / of->count;
 }
 
-static void end(uint32_t state, const char *text)
-{
-	operation.state = state;
-	log_number(text, operation.number);
-	log_number(" crossbars", operation.done);
-	log_number(" cells off", (uint32_t)operation.off);
-	log_number(" of those not mended", (uint32_t)operation.failed);
-}
-
 uint32_t campaign_abort(uint64_t number)
 {
-	if (operation.state != SIDRA_OPERATION_RUNNING || number != operation.number)
+	if (operation->state != SIDRA_OPERATION_RUNNING || number != operation->number)
 		return SIDRA_MAILBOX_BAD_ARGUMENT;
 	end(SIDRA_OPERATION_ABORTED, "campaign: aborted, operation");
+	keep();
 	return SIDRA_MAILBOX_OK;
+}
+
+static void add(const struct sequencer_found *found)
+{
+	operation->cells += found->cells;
+	operation->off += found->off;
+	operation->failed += found->failed;
+	operation->pulses += found->pulses;
+	operation->error_sum += (uint64_t)found->cells * found->mean_ppm;
+	operation->time_ns += found->time_ns;
+	operation->energy_pj += found->energy_pj;
+	if (found->worst_ppm > operation->worst_ppm)
+		operation->worst_ppm = found->worst_ppm;
+	if (++operation->done == operation->count)
+		end(SIDRA_OPERATION_DONE, operation->refresh ? "campaign: refreshed, operation" : "campaign: verified, operation");
 }
 
 int campaign_step(void)
 {
 	struct sequencer_found found;
 
-	if (operation.state != SIDRA_OPERATION_RUNNING)
+	if (operation->state != SIDRA_OPERATION_RUNNING)
 		return 0;
-	operation.result = sequencer_run((int)operation.refresh, operation.first + operation.done, operation.tolerance_ppm, &found);
-	if (operation.result) {
-		log_number("campaign: sequencer says", operation.result);
+	/* A reset may have come between the command and the note of it: it is done, then, and what it has found is there yet. */
+	if (sequencer_commands() != kept.commands + 1)
+		sequencer_run((int)operation->refresh, operation->first + operation->done, operation->tolerance_ppm);
+	operation->result = sequencer_found(&found);
+	kept.commands = sequencer_commands();
+	kept.deaths = 0;
+	if (operation->result) {
+		log_number("campaign: sequencer says", operation->result);
 		end(SIDRA_OPERATION_FAILED, "campaign: failed, operation");
-		return 1;
+	} else {
+		add(&found);
 	}
-	operation.cells += found.cells;
-	operation.off += found.off;
-	operation.failed += found.failed;
-	operation.pulses += found.pulses;
-	operation.error_sum += (uint64_t)found.cells * found.mean_ppm;
-	operation.time_ns += found.time_ns;
-	operation.energy_pj += found.energy_pj;
-	if (found.worst_ppm > operation.worst_ppm)
-		operation.worst_ppm = found.worst_ppm;
-	if (++operation.done == operation.count)
-		end(SIDRA_OPERATION_DONE, operation.refresh ? "campaign: refreshed, operation" : "campaign: verified, operation");
+	keep();
 	return 1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is done to many crossbars in the background: they are looked at, and mended where cells have drifted. One at a time, and one crossbar a
- * step, so that mailbox and watchdog are served in between.
+ * step, so that mailbox and watchdog are served in between. It outlives the core: after a reset it goes on where it was.
  */
 #ifndef SIDRA_FIRMWARE_CAMPAIGN_H
 #define SIDRA_FIRMWARE_CAMPAIGN_H
@@ -22,6 +22,8 @@ enum campaign_what {
 	CAMPAIGN_VERIFY = 2
 };
 
+/* The core has started: an operation that its end cut short goes on, unless it is what kills the core. */
+void campaign_start(void);
 /* enum sidra_mailbox_status: ACCEPTED and a number, or why not. */
 uint32_t campaign_begin(int refresh, uint32_t first, uint32_t count, uint64_t tolerance_ppm, uint32_t *number);
 /* By its number; 0: the last one. NULL: there is none, or it was before that. */

@@ -7,6 +7,7 @@
 
 #include "machine.h"
 #include "sidra_hw.h"
+#include "sidra_operation.h"
 
 namespace sidra::test {
 namespace {
@@ -250,7 +251,6 @@ TEST_F(Runtime, SaysHello) {
     EXPECT_EQ(status_of(message(SIDRA_MAILBOX_HELLO)), SIDRA_MAILBOX_BAD_LENGTH);
 }
 
-TEST_F(Runtime, TellsItsStatus) {
 // By default a build id is made of the program.
 TEST_F(Runtime, SaysWhichBuildItIs) {
     const Bytes image = shipped();
@@ -262,6 +262,7 @@ TEST_F(Runtime, SaysWhichBuildItIs) {
     EXPECT_EQ(std::memcmp(reply.inline_data, expected.data(), 20), 0);
 }
 
+TEST_F(Runtime, TellsItsStatus) {
     pass(1000);
     const sidra_mailbox_msg reply = ask(message(SIDRA_MAILBOX_STATUS));
     EXPECT_EQ(reply.inline_data[0], SIDRA_STAGE_RUNTIME | uint64_t{machine.unit.heartbeat()} << 32);
@@ -390,6 +391,45 @@ TEST_F(Runtime, RandomMessages) {
     expect_alive();
     machine.boot();
     EXPECT_EQ(machine.info().slot, kA) << "what runs was never touched";
+}
+
+// Each crossbar once, wherever resets come. (When a campaign is given up: tests/services.)
+TEST_F(Runtime, ACampaignOutlivesResets) {
+    constexpr uint32_t kXbars = 400;
+    std::vector<uint32_t> done;
+    const auto work = [&](const management::Sequencer::Order& order) -> management::Sequencer::Outcome {
+        done.push_back(order.xbar);
+        return {SIDRA_MGMT_OK, 100, 10, 1, 30, 50'000, 9'000, 1'000'000, 7};
+    };
+    machine.unit.sequencer().connect(kXbars, work, [](const management::Policy&) { return true; });
+    const sidra_mailbox_msg begun = message(SIDRA_MAILBOX_ISPP_REFRESH, {uint64_t{kXbars} << 32, 20'000});
+    post(begun);
+    machine.unit.ring(mailbox);
+    for (int i = 0; i < 1000 && !replied(); i++) machine.unit.run(machine.unit.cycle() + 1000, 1000);
+    ASSERT_EQ(take().status, SIDRA_MAILBOX_ACCEPTED);
+    std::mt19937 random(7);
+    uint32_t resets = 0;
+    for (; done.size() < kXbars / 2; resets++) {
+        const uint64_t some = random() % 3000;
+        machine.unit.run(machine.unit.cycle() + some, some);
+        ASSERT_LT(done.size(), kXbars);
+        machine.unit.restart(SIDRA_BOOT_RESET);
+        while (machine.unit.stage() != SIDRA_STAGE_RUNTIME) machine.unit.run(machine.unit.cycle() + 100, 100);
+        machine.all_is_well();
+    }
+    EXPECT_GT(resets, 50u);
+    pass(200);
+    open();
+    const sidra_mailbox_msg reply = ask(with_data(SIDRA_MAILBOX_OP_QUERY, sizeof(sidra_operation)));
+    ASSERT_EQ(reply.status, SIDRA_MAILBOX_OK);
+    sidra_operation operation;
+    std::memcpy(&operation, &machine.host[kData - Machine::kHost], sizeof operation);
+    EXPECT_EQ(operation.state, uint32_t{SIDRA_OPERATION_DONE});
+    EXPECT_EQ(operation.resumed, resets);
+    EXPECT_EQ(operation.cells, uint64_t{kXbars} * 100);
+    EXPECT_EQ(operation.pulses, uint64_t{kXbars} * 30);
+    ASSERT_EQ(done.size(), kXbars);
+    for (uint32_t i = 0; i < kXbars; i++) EXPECT_EQ(done[i], i);
 }
 
 // ---- Updates ----

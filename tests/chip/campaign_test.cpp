@@ -272,6 +272,42 @@ TEST_F(Campaign, ItStandsWhileTheDeviceDoes) {
     EXPECT_EQ(done(1).done, 8u);
 }
 
+// As if nothing had been: the same cells are found and pulsed, each crossbar once.
+TEST_F(Campaign, ItOutlivesTheCoreAndResetsOfTheDevice) {
+    const auto prepare = [&] {
+        open_accurate();
+        program_tiles({0, 1, 2, 3, 4, 5, 6, 7});
+        ASSERT_TRUE(sidra_chip_set_knob(bench().chip(), SIDRA_KNOB_AGE_S, kTenYears));
+    };
+    prepare();
+    const sidra_operation expected = all(true, 0, 8);
+    for (const uint32_t reason : {SIDRA_BOOT_RESET, SIDRA_BOOT_PANIC, SIDRA_BOOT_WATCHDOG}) {
+        prepare();
+        const uint32_t number = begin(true, 0, 8);
+        while (query(number).done < 3) pass(10 * kUs);
+        ASSERT_EQ(query(number).state, uint32_t{SIDRA_OPERATION_RUNNING});
+        if (reason == SIDRA_BOOT_RESET) bench().write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
+        else
+            ASSERT_TRUE(sidra_chip_set_knob(
+                bench().chip(), reason == SIDRA_BOOT_PANIC ? SIDRA_KNOB_FIRMWARE_PANIC : SIDRA_KNOB_FIRMWARE_HANG, 1));
+        for (int i = 0; i < 5000 && !(bench().read32(SIDRA_REG_BOOT_REASON) == reason &&
+                                      bench().read32(SIDRA_REG_STATUS) & SIDRA_STATUS_FIRMWARE_ALIVE);
+             i++)
+            pass(kMs);
+        open_mailbox();
+        const sidra_operation found = done(number);
+        EXPECT_EQ(found.state, uint32_t{SIDRA_OPERATION_DONE});
+        EXPECT_EQ(found.resumed, 1u);
+        EXPECT_EQ(found.done, 8u);
+        EXPECT_EQ(found.cells, expected.cells);
+        EXPECT_EQ(found.off, expected.off);
+        EXPECT_EQ(found.pulses, expected.pulses);
+        EXPECT_EQ(found.error_sum, expected.error_sum);
+        EXPECT_EQ(found.energy_pj, expected.energy_pj);
+        for (uint32_t xbar = 0; xbar < 8; xbar++) EXPECT_EQ(report(xbar).programs, 2u) << xbar;
+    }
+}
+
 TEST_F(Campaign, WhatCannotBeKeptEndsIt) {
     Folder folder;
     open({.level = SIDRA_CHIP_ACCURATE, .state_file = folder.path("state")});

@@ -16,6 +16,7 @@ uint32_t local_address(const void* local) { return sidra::test::Board::get().loc
 
 const sidra_boot_info* runtime_boot() { return &sidra::test::Board::get().boot; }
 uint32_t runtime_version() { return sidra::test::Board::get().boot.version; }
+sidra_kept_operation* runtime_operations() { return sidra::test::Board::get().operations; }
 const sidra_boot_dump* runtime_dump() { return &sidra::test::Board::get().dump; }
 }
 

@@ -18,6 +18,7 @@
 #include "management/verifier.h"
 #include "sidra_boot.h"
 #include "sidra_hw.h"
+#include "sidra_operation.h"
 
 namespace sidra::test {
 
@@ -55,6 +56,7 @@ class Board {
     uint32_t meals = 0;  // of the watchdog
     sidra_boot_info boot{};
     sidra_boot_dump dump{};
+    sidra_kept_operation operations[2] = {};
 
     uint32_t read(uint32_t address);
     void write(uint32_t address, uint32_t value);

@@ -63,6 +63,88 @@ TEST_F(Campaign, EndsWhereTheSequencerFails) {
     EXPECT_NE(begin(0, 1), number) << "and the next one begins";
 }
 
+// ---- The core starts anew ----
+
+TEST_F(Campaign, GoesOnWhereItWas) {
+    const uint64_t number = begin(1, 7);
+    for (const uint32_t reason : {SIDRA_BOOT_RESET, SIDRA_BOOT_PANIC, SIDRA_BOOT_WATCHDOG, SIDRA_BOOT_UPDATE}) {
+        EXPECT_EQ(campaign_step(), 1);
+        board.boot.reason = reason;
+        campaign_start();
+        EXPECT_EQ(query(number).state, uint32_t{SIDRA_OPERATION_RUNNING});
+    }
+    while (campaign_step()) {
+    }
+    campaign_start();
+    const sidra_operation end = query(number);
+    EXPECT_EQ(end.state, uint32_t{SIDRA_OPERATION_DONE}) << "and it is known yet";
+    EXPECT_EQ(end.resumed, 4u);
+    EXPECT_EQ(end.cells, 700u);
+    EXPECT_EQ(end.time_ns, 7'000u);
+    ASSERT_EQ(board.orders.size(), 7u);
+    for (uint32_t i = 0; i < 7; i++) EXPECT_EQ(board.orders[i].xbar, 1 + i);
+    EXPECT_EQ(begin(0, 1), number + 1);
+}
+
+// A reset between the command and the note of it, or in the middle of that.
+TEST_F(Campaign, WhatWasDoneIsNotDoneAgain) {
+    const uint64_t number = begin(0, 8);
+    for (uint32_t done = 1; done < 8; done++) {
+        EXPECT_EQ(campaign_step(), 1);
+        const bool second = board.operations[1].sequence > board.operations[0].sequence;
+        board.operations[second].magic = 0;
+        campaign_start();
+        EXPECT_EQ(query(number).done, done - 1);
+        EXPECT_EQ(campaign_step(), 1);
+        EXPECT_EQ(board.orders.size(), done);
+        EXPECT_EQ(query(number).cells, done * 100u);
+    }
+}
+
+TEST_F(Campaign, ThatKillsTheCoreIsGivenUp) {
+    const uint64_t number = begin(0, 8);
+    for (int step = 0; step < 2; step++) {
+        for (const uint32_t reason : {SIDRA_BOOT_RESET, SIDRA_BOOT_PANIC, SIDRA_BOOT_WATCHDOG, SIDRA_BOOT_RESET}) {
+            board.boot.reason = reason;
+            campaign_start();
+            EXPECT_EQ(query(number).state, uint32_t{SIDRA_OPERATION_RUNNING});
+        }
+        EXPECT_EQ(campaign_step(), 1) << "so it was something else";
+    }
+    for (int death = 1; death <= 3; death++) {
+        board.boot.reason = SIDRA_BOOT_WATCHDOG;
+        campaign_start();
+        EXPECT_EQ(query(number).state, uint32_t{death < 3 ? SIDRA_OPERATION_RUNNING : SIDRA_OPERATION_FAILED});
+    }
+    EXPECT_EQ(query(number).result, SIDRA_OPERATION_DEADLY);
+    EXPECT_EQ(query(number).done, 2u);
+    EXPECT_EQ(campaign_step(), 0);
+    campaign_start();
+    EXPECT_EQ(query(number).state, uint32_t{SIDRA_OPERATION_FAILED}) << "for good";
+    EXPECT_EQ(board.orders.size(), 2u);
+    begin(0, 8);
+    EXPECT_EQ(campaign_step(), 1);
+}
+
+TEST_F(Campaign, WhatIsFoundInMemoryMayBeNonsense) {
+    begin(0, 8);
+    campaign_step();
+    const sidra_kept_operation good = board.operations[board.operations[1].sequence > board.operations[0].sequence];
+    const auto refused = [&](auto&& spoil) {
+        for (sidra_kept_operation& each : board.operations) spoil(each = good);
+        campaign_start();
+        return campaign_operation(0) == nullptr && campaign_step() == 0;
+    };
+    EXPECT_FALSE(refused([](sidra_kept_operation&) {}));
+    EXPECT_TRUE(refused([](sidra_kept_operation& bad) { bad.magic ^= 1; }));
+    EXPECT_TRUE(refused([](sidra_kept_operation& bad) { bad.size -= 4; }));
+    EXPECT_TRUE(refused([](sidra_kept_operation& bad) { bad.operation.number = 0; }));
+    EXPECT_TRUE(refused([](sidra_kept_operation& bad) { bad.operation.count = 0; }));
+    EXPECT_TRUE(refused([](sidra_kept_operation& bad) { bad.operation.done = 9; }));
+    EXPECT_TRUE(refused([](sidra_kept_operation& bad) { bad.operation.first = 8; }));
+    EXPECT_TRUE(refused([](sidra_kept_operation& bad) { bad.operation.first = 1; }));
+}
+
 TEST_F(Campaign, IsOneAtATime) {
     const uint64_t number = begin(0, 8);
     EXPECT_EQ(status_of(message(SIDRA_MAILBOX_ISPP_REFRESH, {pair(0, 1), kPpm})), uint32_t{SIDRA_MAILBOX_BUSY});

@@ -40,8 +40,8 @@ class Desk : public testing::Test {
         board.interrupts = 0;
         power_start();
         board.sequencer.clear();
-        while (campaign_step()) {
-        }
+        board.operations[0] = board.operations[1] = {};
+        campaign_start();
         board.orders.clear();
         board.fail_at = {};
         board.while_copy = nullptr;

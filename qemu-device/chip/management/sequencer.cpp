@@ -23,7 +23,7 @@ bool possible(const Policy& policy) {
     return policy.mode <= SIDRA_MGMT_ISPP_ERROR_SIZED && policy.tries >= 1 &&
            policy.tries <= SIDRA_MGMT_ISPP_TRIES_MAX && policy.tolerance_ppm >= SIDRA_MGMT_ISPP_TOLERANCE_MIN &&
            policy.tolerance_ppm <= SIDRA_MGMT_ISPP_TOLERANCE_MAX && policy.retries <= SIDRA_MGMT_ISPP_RETRIES_MAX &&
-           policy.spare <= SIDRA_MGMT_ISPP_SPARE_NEVER && policy.reserved == 0;
+           policy.spare <= SIDRA_MGMT_ISPP_SPARE_NEVER;
 }
 
 void Sequencer::connect(uint32_t xbars, std::function<Outcome(const Order&)> work,
@@ -31,12 +31,6 @@ void Sequencer::connect(uint32_t xbars, std::function<Outcome(const Order&)> wor
     xbars_ = xbars;
     work_ = std::move(work);
     follow_ = std::move(follow);
-}
-
-void Sequencer::restart() {
-    const Policy policy = now_.policy;
-    now_ = {};
-    now_.policy = policy;
 }
 
 void Sequencer::clear() {
@@ -66,6 +60,9 @@ bool Sequencer::load(uint32_t offset, uint32_t* value) const {
             return true;
         case at(SIDRA_MGMT_SEQUENCER_TOLERANCE):
             *value = now_.tolerance_ppm;
+            return true;
+        case at(SIDRA_MGMT_SEQUENCER_COMMANDS):
+            *value = now_.commands;
             return true;
         case at(SIDRA_MGMT_ISPP_MODE):
             *value = now_.policy.mode;
@@ -138,6 +135,7 @@ uint64_t Sequencer::run(uint32_t command) {
                                 done.mean_ppm, saturated(took), saturated(done.energy_pj)};
     static_assert(std::size(results) == SIDRA_MGMT_SEQUENCER_RESULTS);
     std::copy(std::begin(results), std::end(results), now_.results);
+    now_.commands++;
     return took;
 }
 

@@ -18,7 +18,6 @@ struct Policy {
     uint32_t tolerance_ppm = 10'000;
     uint32_t retries = 1;
     uint32_t spare = 4;
-    uint32_t reserved = 0;
     bool operator==(const Policy&) const = default;
 };
 bool possible(const Policy& policy);
@@ -41,13 +40,12 @@ class Sequencer {
     // took.
     bool load(uint32_t offset, uint32_t* value) const;
     bool store(uint32_t offset, uint32_t value, uint64_t* took_ns);
-    // The core starts anew: the policy stays.
-    void restart();
     void clear();
 
     // For saving; what is loaded is not trusted: false, and nothing has changed.
     struct Saved {
         Policy policy;
+        uint32_t commands;
         uint32_t xbar, tolerance_ppm;
         uint32_t results[SIDRA_MGMT_SEQUENCER_RESULTS];
     };

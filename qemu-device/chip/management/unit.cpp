@@ -35,7 +35,6 @@ void Unit::restart(sidra_boot_reason reason) {
     core_.state().cycles = cycles;
     registers_ = {};
     registers_.timer_compare = kNever;
-    sequencer_.restart();
     restart_ = kNoRestart;
     hung_ = false;
     reason_ = reason;
