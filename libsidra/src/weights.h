@@ -47,6 +47,7 @@ struct sidra_weights : sidra::Handle {
     std::mutex mutex;                         // protects what follows
     std::shared_ptr<sidra::Staging> staging;  // the values; null for opened and imported weights
     sidra::Point program_point;               // end of the programming while it is under way
+    bool programmed = false;                  // completely; there is no way back
     uint64_t program_device_ps = 0, program_energy_pj = 0;
     sidra::NamedEntry named;
 };
@@ -88,7 +89,8 @@ inline sidra_status check_programmed(const char* call, const sidra_weights& weig
                 "weights {} are not programmed; queue sidra_weights_program_async() first", weights.id);
 }
 
-// How far programming is. Once it is complete: notes what it cost, frees the staged copy, lets go of the queue.
+// How far programming is; asks the driver only while it is under way, or if somebody else may have programmed. Once it
+// is complete: notes what it cost, frees the staged copy, lets go of the queue.
 sidra_status query_progress(const char* call, sidra_weights* weights, uint32_t* done, uint32_t* total);
 
 // The name that the object has now; "" if none.
