@@ -146,6 +146,18 @@ static int check_context(struct sidra_ctx *ctx)
 	return sidra_check_link(ctx->sdev) ?: sidra_ctx_usable(ctx);
 }
 
+/* Of a context that can be used; good while sidra_device.lock is held. */
+static struct sidra_weights_handle *find_handle(struct sidra_ctx *ctx, u32 index)
+{
+	struct sidra_weights_handle *handle;
+	int ret = check_context(ctx);
+
+	if (ret)
+		return ERR_PTR(ret);
+	handle = xa_load(&ctx->weights, index);
+	return handle ?: ERR_PTR(-ENOENT);
+}
+
 int sidra_weights_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct sidra_ioctl_weights_create *args = data;
@@ -209,12 +221,9 @@ int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_f
 	entry.created_s = ktime_get_real_seconds();
 
 	guard(mutex)(&sdev->lock);
-	ret = check_context(ctx);
-	if (ret)
-		return ret;
-	handle = xa_load(&ctx->weights, args->index);
-	if (!handle)
-		return -ENOENT;
+	handle = find_handle(ctx, args->index);
+	if (IS_ERR(handle))
+		return PTR_ERR(handle);
 	if (!(handle->rights & SIDRA_WEIGHTS_PROGRAM))
 		return -EACCES;
 	ret = sidra_store_publish(sdev, handle->object, &entry, kept, args->data_size);
@@ -359,15 +368,11 @@ static const struct file_operations share_fops = {
 static int take_shared(struct sidra_ctx *ctx, u32 index, struct sidra_share *share)
 {
 	struct sidra_weights_handle *handle;
-	int ret;
 
 	guard(mutex)(&ctx->sdev->lock);
-	ret = check_context(ctx);
-	if (ret)
-		return ret;
-	handle = xa_load(&ctx->weights, index);
-	if (!handle)
-		return -ENOENT;
+	handle = find_handle(ctx, index);
+	if (IS_ERR(handle))
+		return PTR_ERR(handle);
 	if (share->rights & ~handle->rights)
 		return -EACCES;
 	share->object = handle->object;
@@ -503,12 +508,9 @@ int sidra_weights_query_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	if (!ctx)
 		return -ENOENT;
 	scoped_guard(mutex, &sdev->lock) {
-		ret = check_context(ctx);
-		if (ret)
-			return ret;
-		handle = xa_load(&ctx->weights, args->index);
-		if (!handle)
-			return -ENOENT;
+		handle = find_handle(ctx, args->index);
+		if (IS_ERR(handle))
+			return PTR_ERR(handle);
 		count = handle->object->tile_count;
 		if (args->xbar_ids && room < count) {
 			args->xbars = count;
@@ -574,12 +576,9 @@ int sidra_weights_report_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	if (!ctx)
 		return -ENOENT;
 	scoped_guard(mutex, &sdev->lock) {
-		ret = check_context(ctx);
-		if (ret)
-			return ret;
-		handle = xa_load(&ctx->weights, args->index);
-		if (!handle)
-			return -ENOENT;
+		handle = find_handle(ctx, args->index);
+		if (IS_ERR(handle))
+			return PTR_ERR(handle);
 		if (args->tile >= handle->object->tile_count)
 			return -EINVAL;
 		ret = sidra_store_report(sdev, handle->object, args->tile, &report);
