@@ -5,24 +5,18 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 
 #include "common/input_file.h"
-#include "common/standard_files.h"
+#include "common/program.h"
 #include "dump.h"
 
 namespace sidra::dump {
 namespace {
 
 constexpr size_t kDumpLimit = 1 << 20, kElfLimit = 64 << 20;
-
-class UsageError : public std::runtime_error {
-   public:
-    using std::runtime_error::runtime_error;
-};
 
 std::vector<uint8_t> read_standard_input() {
     std::vector<uint8_t> all;
@@ -52,15 +46,7 @@ void main_inner(int argc, char** argv) {
     app.add_option("--elf", elf_path, "program of the firmware (runtime.elf): names for addresses");
     app.add_flag("--json", json, "for programs");
     app.add_option("dump", path, "file, folder in /sys/class/devcoredump, or - for standard input")->required();
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& e) {
-        if (e.get_exit_code() == 0) {
-            app.exit(e);  // --help
-            return;
-        }
-        throw UsageError(fmt::format("{} (sidra-dump --help)", e.what()));
-    }
+    if (!tools::parse_arguments(app, argc, argv)) return;
     std::vector<uint8_t> elf_file;
     std::optional<tools::ElfSymbols> symbols;
     if (!elf_path.empty()) {
@@ -84,17 +70,5 @@ void main_inner(int argc, char** argv) {
 }  // namespace sidra::dump
 
 int main(int argc, char** argv) {
-    const auto say = [](const std::exception& e) { std::fprintf(stderr, "sidra-dump: %s\n", e.what()); };
-    try {
-        sidra::tools::open_standard_files();
-        sidra::dump::main_inner(argc, argv);
-        sidra::tools::flush_output();
-        return 0;
-    } catch (const sidra::dump::UsageError& e) {
-        say(e);
-        return 2;
-    } catch (const std::exception& e) {
-        say(e);
-        return 1;
-    }
+    return sidra::tools::run_program("sidra-dump", [&] { sidra::dump::main_inner(argc, argv); });
 }

@@ -3,15 +3,16 @@
 #ifndef SIDRA_FW_ERROR_H
 #define SIDRA_FW_ERROR_H
 
-#include <stdexcept>
 #include <string>
+
+#include "common/program.h"
 
 namespace sidra::fw {
 
 enum Status : int {
     kOk = 0,
-    kFailed = 1,
-    kUsage = 2,
+    kFailed = tools::kExitFailed,
+    kUsage = tools::kExitUsage,
     kTransfer = 3,
     kCorrupt = 4,
     kAuthenticity = 5,
@@ -19,13 +20,9 @@ enum Status : int {
     kUnfit = 7,
 };
 
-class Error : public std::runtime_error {
+class Error : public tools::Failure {
    public:
-    explicit Error(const std::string& what, Status status = kFailed) : std::runtime_error(what), status_(status) {}
-    Status status() const { return status_; }
-
-   private:
-    Status status_;
+    explicit Error(const std::string& what, Status status = kFailed) : Failure(what, status) {}
 };
 
 }  // namespace sidra::fw

@@ -14,7 +14,7 @@
 #include "common/input_file.h"
 #include "common/number.h"
 #include "common/output_file.h"
-#include "common/standard_files.h"
+#include "common/program.h"
 #include "diagnosis.h"
 #include "elf.h"
 #include "error.h"
@@ -326,15 +326,7 @@ void main_inner(int argc, char** argv) {
     app.require_subcommand(1);
     add_build(app, options);
     add_others(app, options);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& e) {
-        if (e.get_exit_code() == 0) {
-            app.exit(e);  // --help
-            return;
-        }
-        throw usage(fmt::format("{} (sidra-fw --help)", e.what()));
-    }
+    if (!tools::parse_arguments(app, argc, argv)) return;
     if (app.got_subcommand("build")) build(options);
     if (app.got_subcommand("keygen")) keygen(options);
     if (app.got_subcommand("sign")) sign_file(options);
@@ -346,17 +338,5 @@ void main_inner(int argc, char** argv) {
 }  // namespace sidra::fw
 
 int main(int argc, char** argv) {
-    const auto say = [](const std::exception& e) { std::fprintf(stderr, "sidra-fw: %s\n", e.what()); };
-    try {
-        sidra::tools::open_standard_files();
-        sidra::fw::main_inner(argc, argv);
-        sidra::tools::flush_output();
-        return sidra::fw::kOk;
-    } catch (const sidra::fw::Error& e) {
-        say(e);
-        return e.status();
-    } catch (const std::exception& e) {
-        say(e);
-        return sidra::fw::kFailed;
-    }
+    return sidra::tools::run_program("sidra-fw", [&] { sidra::fw::main_inner(argc, argv); });
 }

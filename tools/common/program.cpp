@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include "program.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "standard_files.h"
+
+namespace sidra::tools {
+
+int run_program(const char* name, const std::function<void()>& run) {
+    const auto say = [&](const std::exception& e) { std::fprintf(stderr, "%s: %s\n", name, e.what()); };
+    try {
+        open_standard_files();
+        run();
+        flush_output();
+        return 0;
+    } catch (const Failure& e) {
+        say(e);
+        return e.status();
+    } catch (const std::exception& e) {
+        say(e);
+        return kExitFailed;
+    }
+}
+
+bool parse_arguments(CLI::App& app, int argc, char** argv) {
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        if (e.get_exit_code() != 0) throw Failure(fmt::format("{} ({} --help)", e.what(), app.get_name()), kExitUsage);
+        app.exit(e);  // --help
+        return false;
+    }
+    return true;
+}
+
+}  // namespace sidra::tools
