@@ -63,11 +63,7 @@ struct Rig {
         ASSERT_TRUE(retired(*queue));
     }
     bool knob(sidra_chip_knob which, uint64_t value) { return sidra_chip_set_knob(bench.chip(), which, value); }
-    sidra_chip_xbar_report report(uint32_t xbar) {
-        sidra_chip_xbar_report report{};
-        EXPECT_TRUE(sidra_chip_get_xbar_report(bench.chip(), xbar, &report));
-        return report;
-    }
+    sidra_hw_xbar_report report(uint32_t xbar) { return bench.reports(xbar, 1)[0]; }
     void power_cycle() {
         bench.replace_chip();
         bench.enable();

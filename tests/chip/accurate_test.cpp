@@ -418,8 +418,7 @@ TEST(Accurate, ReportsWhatProgrammingWasLike) {
     BenchOptions options = accurate();
     options.stuck_ppm = 10'000;
     Rig rig(options), fast{BenchOptions{}};
-    struct sidra_chip_xbar_report report {};
-    ASSERT_TRUE(sidra_chip_get_xbar_report(rig.bench.chip(), 6, &report));
+    sidra_hw_xbar_report report = rig.bench.reports(6, 1)[0];
     EXPECT_EQ(report.programs, 0u);
     EXPECT_EQ(report.device_ps, 0u);
     const uint32_t weights = rig.context.weights({.rows = kSize, .cols = 256, .crossbars = {6}});
@@ -427,26 +426,26 @@ TEST(Accurate, ReportsWhatProgrammingWasLike) {
         rig.queue.submit(program(weights, 0, kSize, 0, 256, rig.context.put(random_weights(kSize * 256, 18)), 256));
     rig.bench.run();
     ASSERT_TRUE(retired(rig.queue));
-    ASSERT_TRUE(sidra_chip_get_xbar_report(rig.bench.chip(), 6, &report));
+    report = rig.bench.reports(6, 1)[0];
     EXPECT_EQ(report.programs, 1u);
-    EXPECT_EQ(report.stuck, rig.bench.xbars(6, 1)[0].stuck_cells);
+    EXPECT_EQ(report.stuck_cells, rig.bench.xbars(6, 1)[0].stuck_cells);
     uint64_t arrived = 0, pulses = 0;
-    for (uint32_t tries = 0; tries <= SIDRA_CHIP_TRIES_MAX; tries++) {
-        arrived += report.converged_after[tries];
-        pulses += tries * report.converged_after[tries];
+    for (uint32_t tries = 0; tries <= SIDRA_XBAR_TRIES_MAX; tries++) {
+        arrived += report.arrived[tries];
+        pulses += tries * report.arrived[tries];
     }
     EXPECT_EQ(arrived + report.failed, uint64_t{kSize} * 256);
-    EXPECT_LE(report.failed, report.stuck + kSize * 256 / 1000);
-    EXPECT_GE(report.failed, report.stuck * 9 / 10) << "few are stuck where they are wanted";
+    EXPECT_LE(report.failed, report.stuck_cells + kSize * 256 / 1000);
+    EXPECT_GE(report.failed, report.stuck_cells * 9 / 10) << "few are stuck where they are wanted";
     EXPECT_NEAR(static_cast<double>(pulses) / static_cast<double>(arrived), 3, 1);
-    EXPECT_GT(report.error_sigma, 0.002);
-    EXPECT_LT(report.error_sigma, 0.006) << "arrived: read within 0.6 % of G_max";
+    EXPECT_GT(report.error_ppm, 2'000u);
+    EXPECT_LT(report.error_ppm, 6'000u) << "arrived: read within 0.6 % of G_max";
     const sidra_report packet = rig.queue.report(at);
     EXPECT_LE(report.device_ps, packet.device_ps);
     EXPECT_NEAR(static_cast<double>(report.device_ps), static_cast<double>(packet.device_ps), 1e5);
     EXPECT_NEAR(static_cast<double>(report.energy_pj), static_cast<double>(packet.energy_pj), 100);
-    EXPECT_FALSE(sidra_chip_get_xbar_report(rig.bench.chip(), rig.bench.crossbars_total(), &report));
-    EXPECT_FALSE(sidra_chip_get_xbar_report(fast.bench.chip(), 6, &report));
+    EXPECT_EQ(report.level, SIDRA_XBAR_PULSED);
+    EXPECT_EQ(fast.bench.reports(6, 1)[0].level, SIDRA_XBAR_EXACT);
 }
 
 TEST(Accurate, ReportsByCommandAddUp) {

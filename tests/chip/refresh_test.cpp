@@ -99,7 +99,7 @@ TEST(Refresh, FindsWhatHasDriftedAndPulsesOnlyThat) {
     EXPECT_GT(moved, mended.off * 9 / 10);
     ASSERT_FALSE(it.array.verify(Crossbars::kBlock, kTolerance, kTenYears, &found));
     EXPECT_LT(found.off, mended.off / 10);
-    EXPECT_EQ(it.array.analog()->report(kXbar).programs, 2u);
+    EXPECT_EQ(after.image.programs, 2u);
 }
 
 TEST(Refresh, TheSameBitsEachTime) {

@@ -47,7 +47,7 @@ struct Crossbars {
         for (size_t i = 0; i < read.size(); i++) far += std::abs(read[i] - weights[i]) > 20;
         return far;
     }
-    sidra_chip_xbar_report report() { return array.analog()->report(kXbar); }
+    sidra_hw_xbar_report report() const { return array.report(kXbar, 0); }
     Analog::Content content() { return array.analog()->copy(kXbar); }
 
     chip::Array array;
@@ -64,28 +64,28 @@ TEST(Spare, AColumnWithTooManyBadCellsMoves) {
         it.break_column(7 * each + each - 1, 3);
         it.program();
         const auto report = it.report();
-        EXPECT_EQ(report.moved, each) << "one column, or the pair that it is of";
+        EXPECT_EQ(report.spare_columns, each) << "one column, or the pair that it is of";
         const Analog::Content content = it.content();
         const uint32_t place = content.column(5 * each);
         EXPECT_GE(place, 20 * each) << "one that was not in use";
         EXPECT_EQ(place % each, 0u);
         if (each == 2) EXPECT_EQ(content.column(11), place + 1);
-        EXPECT_LE(report.bad, 3u) << "those that the policy bears";
-        EXPECT_GT(report.bad, 0u) << "are not kept quiet about";
+        EXPECT_LE(report.bad_cells, 3u) << "those that the policy bears";
+        EXPECT_GT(report.bad_cells, 0u) << "are not kept quiet about";
         EXPECT_LE(it.wrong(), 3u);
         EXPECT_GE(report.failed, 40u) << "all that ever failed";
         // It stays where it is, rewritten as a whole or in part.
         it.program();
         it.program(17, 5);
         EXPECT_EQ(it.content().column(5 * each), place);
-        EXPECT_EQ(it.report().moved, each);
+        EXPECT_EQ(it.report().spare_columns, each);
         EXPECT_LE(it.wrong(), 3u);
         // The column that was left conducts little.
         for (uint32_t row = 1; row < kRows; row += 2)
             EXPECT_EQ(it.content().g[row * 256 + 5 * each], physics::stored(0.01f)) << row;
         // Erased: the place is its own again, and what is bad is known still.
         ASSERT_TRUE(it.array.erase(kXbar, 1));
-        EXPECT_EQ(it.report().moved + it.report().bad, 0u);
+        EXPECT_EQ(it.report().spare_columns + it.report().bad_cells, 0u);
         EXPECT_TRUE(it.content().is_bad(5 * each));
     }
 }
@@ -94,9 +94,9 @@ TEST(Spare, WhereThereIsNoneItIsReported) {
     Crossbars it(kOffset, 256);
     it.break_column(9, 50);
     it.program();
-    EXPECT_EQ(it.report().moved, 0u);
-    EXPECT_GT(it.report().bad, 40u);
-    EXPECT_GE(it.wrong() + 5, it.report().bad) << "but for cells that are off by less than is far";
+    EXPECT_EQ(it.report().spare_columns, 0u);
+    EXPECT_GT(it.report().bad_cells, 40u);
+    EXPECT_GE(it.wrong() + 5, it.report().bad_cells) << "but for cells that are off by less than is far";
 }
 
 TEST(Spare, OnlyABetterOneIsTaken) {
@@ -105,12 +105,12 @@ TEST(Spare, OnlyABetterOneIsTaken) {
     it.break_column(254, 120);
     it.program();
     EXPECT_EQ(it.content().column(9), 255u) << "the one that is worse was tried and left";
-    EXPECT_EQ(it.report().moved, 1u);
+    EXPECT_EQ(it.report().spare_columns, 1u);
     // The next one finds no place: what the first one left is worse.
     it.break_column(10, 40);
     it.program();
-    EXPECT_EQ(it.report().moved, 1u);
-    EXPECT_GT(it.report().bad, 30u);
+    EXPECT_EQ(it.report().spare_columns, 1u);
+    EXPECT_GT(it.report().bad_cells, 30u);
 }
 
 TEST(Spare, ThePolicySaysHowManyAreTooMany) {
@@ -122,7 +122,7 @@ TEST(Spare, ThePolicySaysHowManyAreTooMany) {
         it.break_column(1, 20);
         it.break_column(2, 40);
         it.program();
-        EXPECT_EQ(it.report().moved, spare == 0 ? 2u : spare == 30 ? 1u : 0u) << spare;
+        EXPECT_EQ(it.report().spare_columns, spare == 0 ? 2u : spare == 30 ? 1u : 0u) << spare;
     }
 }
 
@@ -130,12 +130,12 @@ TEST(Spare, ThePolicySaysHowManyAreTooMany) {
 TEST(Spare, ARefreshMovesColumnsToo) {
     Crossbars it(kOffset);
     it.program();
-    EXPECT_EQ(it.report().moved, 0u);
+    EXPECT_EQ(it.report().spare_columns, 0u);
     it.break_column(3, 100);
     chip::CellCheck found;
     ASSERT_FALSE(it.array.refresh(it.block, 0.03, 0, &found));
     EXPECT_GT(found.failed, 80u);
-    EXPECT_EQ(it.report().moved, 1u);
+    EXPECT_EQ(it.report().spare_columns, 1u);
     EXPECT_EQ(it.wrong(), 0u);
     ASSERT_FALSE(it.array.verify(it.block, 0.03, 0, &found));
     EXPECT_LT(found.off, found.cells / 100) << "cells are looked at where they lie";
@@ -151,9 +151,9 @@ TEST(Spare, RetriesBringMoreCellsThere) {
         const auto report = it.report();
         failed[retries] = report.failed;
         uint64_t arrived = 0;
-        for (const uint64_t cells : report.converged_after) arrived += cells;
+        for (const uint64_t cells : report.arrived) arrived += cells;
         EXPECT_EQ(arrived + report.failed, 100u * kRows) << "each cell once";
-        EXPECT_EQ(report.bad, report.failed);
+        EXPECT_EQ(report.bad_cells, report.failed);
         if (retries == 0) EXPECT_EQ(report.recovered, 0u);
         else EXPECT_EQ(report.recovered, failed[0] - failed[retries]);
     }
@@ -170,9 +170,9 @@ TEST(Spare, HoweverBadAllAreItEnds) {
     it.array.analog()->set_policy({physics::IsppMode::kErrorSized, 15, 0.01, 7, 0});
     it.program();
     const auto report = it.report();
-    EXPECT_GT(report.bad, 10'000u);
-    EXPECT_LE(report.moved, 156u);
-    EXPECT_GT(report.moved, 10u);
+    EXPECT_GT(report.bad_cells, 10'000u);
+    EXPECT_LE(report.spare_columns, 156u);
+    EXPECT_GT(report.spare_columns, 10u);
 }
 
 // Products of columns that have moved: where wires end is another place, and so is the drop on them.
@@ -201,10 +201,9 @@ TEST(Spare, ProductsAreOfTheRightColumns) {
                          cols * 4));
         bench.run();
         ASSERT_TRUE(retired(queue));
-        sidra_chip_xbar_report report{};
-        ASSERT_TRUE(sidra_chip_get_xbar_report(bench.chip(), kXbar, &report));
-        EXPECT_EQ(report.moved, encoding == kPairs ? 2u : 1u);
-        EXPECT_EQ(report.bad, 0u);
+        const sidra_hw_xbar_report report = bench.reports(kXbar, 1)[0];
+        EXPECT_EQ(report.spare_columns, encoding == kPairs ? 2u : 1u);
+        EXPECT_EQ(report.bad_cells, 0u);
         const auto got = context.get<int32_t>(out, cols);
         for (uint32_t c = 0; c < cols; c++) {
             double exact = 0, size = 0;

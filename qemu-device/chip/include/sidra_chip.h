@@ -174,24 +174,6 @@ int sidra_chip_gdb_listen(sidra_chip *chip, const char *address, char *error, si
  */
 void sidra_chip_gdb_close(sidra_chip *chip);
 
-#define SIDRA_CHIP_TRIES_MAX	64u	/* pulses for a cell, at most */
-
-/* Level accurate: what programming and reading a crossbar took, all in all since it was erased. */
-struct sidra_chip_xbar_report {
-	uint32_t programs;	/* PROGRAM operations on it so far; erasing leaves them */
-	uint32_t stuck;		/* cells that never move */
-	uint64_t converged_after[SIDRA_CHIP_TRIES_MAX + 1];	/* cells that arrived, by the number of pulses */
-	uint64_t failed;	/* cells that did not within their tries, nor when tried again; stuck ones among them */
-	uint64_t recovered;	/* cells that did when they were tried again */
-	uint32_t bad;		/* cells in use that did not arrive when they were pulsed last: what is wrong now */
-	uint32_t moved;		/* columns that have another's place, because theirs had too many bad cells */
-	double error_sigma;	/* of those that arrived, before they relaxed: deviation from the wanted conductance, as a share of G_max */
-	uint64_t device_ps, energy_pj;	/* of programming */
-	uint64_t clipped;	/* sums of products that were out of the ADCs' range, and so cut to it */
-};
-/* False: no such crossbar, or level fast. */
-bool sidra_chip_get_xbar_report(sidra_chip *chip, uint32_t xbar, struct sidra_chip_xbar_report *report);
-
 /* Name of the engine in use: "scalar", "avx2", "avx512", "neon". */
 const char *sidra_chip_engine_name(const sidra_chip *chip);
 

@@ -577,25 +577,6 @@ bool Analog::set_counts(const Counts& counts) {
     return true;
 }
 
-sidra_chip_xbar_report Analog::report(uint32_t xbar) const {
-    static_assert(SIDRA_CHIP_TRIES_MAX == physics::kMaxTries);
-    std::lock_guard guard(lock(xbar));
-    const State& s = state(xbar);
-    sidra_chip_xbar_report report{};
-    report.programs = s.programs;
-    report.stuck = s.stuck.load(std::memory_order_relaxed);
-    std::copy(std::begin(s.totals.converged_after), std::end(s.totals.converged_after), report.converged_after);
-    report.failed = s.totals.failed;
-    report.error_sigma = s.totals.error_sigma();
-    report.device_ps = s.time_ps;
-    report.energy_pj = s.totals.energy_aj / kAjPerPj;
-    report.clipped = s.clipped.load(std::memory_order_relaxed);
-    report.recovered = s.recovered;
-    report.bad = static_cast<uint32_t>(s.bad);
-    report.moved = moved_columns(s.moved);
-    return report;
-}
-
 void Analog::report(uint32_t xbar, double now, sidra_hw_xbar_report* report) const {
     static_assert(SIDRA_XBAR_TRIES_MAX == physics::kMaxTries);
     std::lock_guard guard(lock(xbar));

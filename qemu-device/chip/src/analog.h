@@ -194,7 +194,6 @@ class Analog {
     // False: no such crossbar.
     bool set_counts(const Counts& counts);
 
-    sidra_chip_xbar_report report(uint32_t xbar) const;
     // The part of a crossbar's report that is about pulses and what became of them.
     void report(uint32_t xbar, double now, sidra_hw_xbar_report* report) const;
     uint32_t stuck(uint32_t xbar) const { return state(xbar).stuck.load(std::memory_order_relaxed); }

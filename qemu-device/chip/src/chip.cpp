@@ -53,12 +53,6 @@ Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t work
         [this](const management::Policy& policy) { return follow(policy); });
 }
 
-bool Chip::xbar_report(uint32_t xbar, sidra_chip_xbar_report* report) const {
-    if (!array_.analog() || xbar >= array_.xbars()) return false;
-    *report = array_.analog()->report(xbar);
-    return true;
-}
-
 void Chip::open_trace(const char* path) {
     trace_ = std::make_unique<Trace>(path, geometry_, [this](const char* line) { host_.report(host_.self, line); });
 }
@@ -216,10 +210,6 @@ int sidra_chip_gdb_listen(sidra_chip* chip, const char* address, char* error, si
 
 void sidra_chip_gdb_close(sidra_chip* chip) {
     if (chip) chip->gdb_close();
-}
-
-bool sidra_chip_get_xbar_report(sidra_chip* chip, uint32_t xbar, sidra_chip_xbar_report* report) {
-    return report && chip->xbar_report(xbar, report);
 }
 
 const char* sidra_chip_engine_name(const sidra_chip* chip) { return chip->engine_name(); }

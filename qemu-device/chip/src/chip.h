@@ -65,7 +65,6 @@ class Chip {
     uint64_t due_ns() const;
     void reset();
     bool set_knob(uint32_t knob, uint64_t value);
-    bool xbar_report(uint32_t xbar, sidra_chip_xbar_report* report) const;
 
     // Once, before anything else. Throws TraceError.
     void open_trace(const char* path);
