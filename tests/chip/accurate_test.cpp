@@ -448,6 +448,32 @@ TEST(Accurate, ReportsWhatProgrammingWasLike) {
     EXPECT_EQ(fast.bench.reports(6, 1)[0].level, SIDRA_XBAR_EXACT);
 }
 
+// Whoever writes the table of weights may call the same cells pairs now, and offset code then.
+TEST(Accurate, OneObjectInTwoEncodings) {
+    Rig one, other;
+    const auto w = random_weights(kSize * 128, 31);
+    const std::vector<uint8_t> x(kSize, 100);
+    const auto entry = [](Rig& rig, uint32_t encoding, uint32_t cols) {
+        return rig.context.weights(
+            {.rows = kSize, .cols = cols, .encoding = encoding, .uid = 0x5eed, .crossbars = {5}});
+    };
+    uint32_t code[2], pairs[2];
+    for (Rig* rig : {&one, &other}) {
+        const bool second = rig == &other;
+        pairs[second] = entry(*rig, SIDRA_ENCODING_DIFFERENTIAL, 128);
+        code[second] = entry(*rig, SIDRA_ENCODING_OFFSET, 256);
+        rig->run_ok(program(pairs[second], 0, kSize, 0, 128, rig->context.put(w), 128));
+    }
+    // The second product of each, whatever the first one was.
+    one.multiply(pairs[0], x, kSize, 128);
+    other.multiply(code[1], x, kSize, 256);
+    EXPECT_EQ(one.multiply(code[0], x, kSize, 256), other.multiply(code[1], x, kSize, 256));
+    EXPECT_EQ(one.multiply(pairs[0], x, kSize, 128), other.multiply(pairs[1], x, kSize, 128));
+    // Programmed in the other encoding it is another object, of which there are ten rows.
+    one.run_ok(program(code[0], 0, 10, 0, 256, one.context.put(random_weights(10 * 256, 32)), 256));
+    EXPECT_EQ(one.bench.xbars(5, 1)[0].programmed_rows, 10u);
+}
+
 TEST(Accurate, ReportsByCommandAddUp) {
     BenchOptions options = accurate();
     options.stuck_ppm = 10'000;

@@ -126,6 +126,32 @@ TEST(Spare, ThePolicySaysHowManyAreTooMany) {
     }
 }
 
+// A map that tears pairs apart, as only a state file that somebody wrote can have it: cells of this crossbar, and of
+// none beyond it, are what is read and pulsed. (What lies beyond it a sanitizer sees.)
+TEST(Spare, AMapThatTearsPairsApart) {
+    for (const uint32_t cols : {20u, 128u}) {
+        Crossbars it(kPairs, cols);
+        it.break_column(9, 50);
+        it.program();
+        Analog::Content content = it.content();
+        content.image.moved[0] = 0xff;
+        content.image.moved[6] = 0xff;
+        Analog& analog = *it.array.analog();
+        analog.clear();
+        ASSERT_TRUE(analog.restore(content));
+        for (int i = 0; i < 2; i++) {
+            chip::CellCheck found;
+            ASSERT_FALSE(it.array.refresh(it.block, 0.001, 0, &found));
+            EXPECT_GT(found.cells, 0u);
+            EXPECT_LE(found.cells, uint64_t{kRows} * cols * 2) << "where two have one place they are the same";
+        }
+        it.program(17, 5);
+        it.wrong();
+        it.program();
+        EXPECT_LE(it.report().bad_cells, uint64_t{kRows} * cols * 2);
+    }
+}
+
 // Columns that go bad in use move when they are refreshed.
 TEST(Spare, ARefreshMovesColumnsToo) {
     Crossbars it(kOffset);
