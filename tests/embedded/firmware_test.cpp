@@ -11,6 +11,7 @@
 #include "driver.h"
 #include "dump_files.h"
 #include "fixture.h"
+#include "mailbox.h"
 #include "session.h"
 #include "sidra_boot.h"
 
@@ -107,6 +108,47 @@ TEST_F(Firmware, LeavesADump) {
     EXPECT_EQ(trap.magic, SIDRA_BOOT_DUMP_MAGIC);
     EXPECT_EQ(trap.code, SIDRA_PANIC_TRAP | 1u);
     EXPECT_EQ(trap.pc, 0xfffffffcu) << "where the knob lets it go on";
+}
+
+// A mailbox alone, with a chip that gets hot and cool: events come before its requests and between them.
+TEST_F(Firmware, EventsDoNotStandInTheWayOfADump) {
+    sidra_chip_config config{};
+    config.profile = SIDRA_CHIP_SMALL;
+    config.workers = 1;
+    int error = 0;
+    std::string text;
+    const auto host = embedded::ChipHost::create(config, &error, &text);
+    ASSERT_NE(host, nullptr) << text;
+    embedded::Mailbox mailbox(*host);
+    ASSERT_TRUE(host->executor().start());
+    host->write_register(SIDRA_REG_CONTROL, SIDRA_CONTROL_ENABLE, 4);
+    const auto reg = [&](uint64_t offset) { return static_cast<uint32_t>(host->read_register(offset, 4)); };
+    const auto eventually = [](auto&& condition) {
+        for (const uint64_t end = in_ms(kPatienceMs); !condition(); sleep_ms(1))
+            if (now_ns() > end) return false;
+        return true;
+    };
+    const auto events = [&](uint32_t count) {
+        for (uint32_t i = 0; i < count; i++) {
+            const uint32_t before = reg(SIDRA_REG_MAILBOX_REPLY_INDEX);
+            ASSERT_TRUE(sidra_chip_set_knob(host->chip(), SIDRA_KNOB_TEMPERATURE_MC, i % 2 == 0 ? 200'000 : 20'000));
+            ASSERT_TRUE(eventually([&] { return reg(SIDRA_REG_MAILBOX_REPLY_INDEX) != before; }));
+        }
+    };
+    ASSERT_TRUE(eventually([&] { return mailbox.firmware_version() != 0; }));
+    ASSERT_TRUE(sidra_chip_set_knob(host->chip(), SIDRA_KNOB_FIRMWARE_PANIC, 1));
+    ASSERT_TRUE(eventually([&] { return reg(SIDRA_REG_BOOT_REASON) == SIDRA_BOOT_PANIC; }));
+    ASSERT_TRUE(eventually([&] { return mailbox.firmware_version() != 0; }));
+    events(3);
+    EXPECT_TRUE(mailbox.take_crash_dump().empty()) << "it has been asked for";
+    EXPECT_EQ(reg(SIDRA_REG_MAILBOX_REPLY_READ), 4u) << "there is room for the answer";
+    events(1);
+    std::vector<uint8_t> dump;
+    EXPECT_TRUE(eventually([&] { return !(dump = mailbox.take_crash_dump()).empty(); }));
+    EXPECT_EQ(dump.size(), sizeof(sidra_boot_dump));
+    EXPECT_NE(mailbox.firmware_version(), 0u) << "it has said so once";
+    EXPECT_TRUE(mailbox.take_crash_dump().empty()) << "handed out once";
+    sidra_chip_reset(host->chip());
 }
 
 TEST_F(Firmware, DumpsAreOfTheirOwnerAlone) {

@@ -5,7 +5,9 @@
 
 namespace sidra::embedded {
 
+// Events first: firmware without room for a reply does not look at the request, nor again before the next doorbell.
 void Mailbox::ask(Request request, uint16_t opcode, uint32_t length, uint64_t payload, uint64_t word) {
+    take_replies();
     sidra_mailbox_msg msg{};
     msg.opcode = opcode;
     msg.length = length;
@@ -17,22 +19,31 @@ void Mailbox::ask(Request request, uint16_t opcode, uint32_t length, uint64_t pa
     host_.write_register(SIDRA_REG_MAILBOX_DOORBELL, request + 1, 4);
 }
 
-bool Mailbox::answer(Request request, uint16_t opcode, sidra_mailbox_msg* reply) {
-    const uint32_t replies = reg(SIDRA_REG_MAILBOX_REPLY_INDEX);
-    if (replies > kEntries) return false;
-    // Events come in between. What was read stays where it is: REPLY_READ does not move, so nothing goes round.
-    for (uint32_t at = request; at < replies; at++) {
-        std::memcpy(reply, memory_.data() + SIDRA_PAGE_SIZE + at * sizeof *reply, sizeof *reply);
-        if (reply->opcode == (opcode | SIDRA_MAILBOX_REPLY) && reply->cookie == cookie_ + request) return true;
+// Replies, and events among them, which nobody here wants.
+void Mailbox::take_replies() {
+    const uint32_t given = reg(SIDRA_REG_MAILBOX_REPLY_INDEX);
+    if (given - taken_ > kEntries) return;  // of firmware that starts
+    for (; taken_ != given; taken_++) {
+        sidra_mailbox_msg reply;
+        std::memcpy(&reply, memory_.data() + SIDRA_PAGE_SIZE + taken_ % kEntries * sizeof reply, sizeof reply);
+        if (const uint64_t request = reply.cookie - cookie_; request < kRequests) replies_[request] = reply;
     }
-    return false;
+    host_.write_register(SIDRA_REG_MAILBOX_REPLY_READ, taken_, 4);
+}
+
+bool Mailbox::answer(Request request, uint16_t opcode, sidra_mailbox_msg* reply) {
+    take_replies();
+    *reply = replies_[request];
+    return reply->opcode == (opcode | SIDRA_MAILBOX_REPLY);
 }
 
 // Whether it runs, and was told where the rings are; then HELLO is the first request.
 bool Mailbox::met() {
     if (!(reg(SIDRA_REG_STATUS) & SIDRA_STATUS_FIRMWARE_ALIVE)) return false;
     if (reg(SIDRA_REG_MAILBOX_ENTRIES) == kEntries) return true;  // cleared when the firmware starts
-    cookie_ += kEntries;
+    cookie_ += kRequests;
+    taken_ = 0;
+    replies_ = {};
     dump_asked_ = dump_taken_ = false;
     host_.write_register(SIDRA_REG_MAILBOX_REQUEST, memory_.bus(), 8);
     host_.write_register(SIDRA_REG_MAILBOX_REPLY, memory_.bus() + SIDRA_PAGE_SIZE, 8);

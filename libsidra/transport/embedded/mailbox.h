@@ -3,6 +3,7 @@
 #ifndef SIDRA_EMBEDDED_MAILBOX_H
 #define SIDRA_EMBEDDED_MAILBOX_H
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -27,16 +28,19 @@ class Mailbox {
    private:
     static constexpr uint32_t kEntries = SIDRA_PAGE_SIZE / sizeof(sidra_mailbox_msg);
     // Those that each firmware gets at most once, in this order.
-    enum Request : uint32_t { kHello, kCrashDump };
+    enum Request : uint32_t { kHello, kCrashDump, kRequests };
     uint32_t reg(uint64_t offset) { return static_cast<uint32_t>(host_.read_register(offset, 4)); }
     bool met();
     void ask(Request request, uint16_t opcode, uint32_t length, uint64_t payload, uint64_t word);
+    void take_replies();
     // False: no reply yet, or one that is not to that.
     bool answer(Request request, uint16_t opcode, sidra_mailbox_msg* reply);
 
     ChipHost& host_;
-    HostMemory memory_;                             // a page of requests, a page of replies, a page for a dump
-    uint64_t cookie_ = 0;                           // of the HELLO to the firmware that was met last
+    HostMemory memory_;    // a page of requests, a page of replies, a page for a dump
+    uint64_t cookie_ = 1;  // of the HELLO to the firmware that was met last; events have 0
+    uint32_t taken_ = 0;   // replies and events of the same
+    std::array<sidra_mailbox_msg, kRequests> replies_{};
     bool dump_asked_ = false, dump_taken_ = false;  // of the same
 };
 
