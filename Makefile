@@ -14,7 +14,7 @@ BUILD := cmake --build
 
 # ---- What a person types --------------------------------------------------------------------------------------------
 
-.PHONY: help demo check kmod-check qemu vm vm-check vm-matrix vm-check-debug debug-kernel vm-bench bench format lint install packages clean setup
+.PHONY: help demo check kmod-check qemu vm vm-check vm-matrix vm-check-debug debug-kernel vm-bench vm-packages bench format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -62,6 +62,11 @@ vm-check-debug: ## run the tests of vm-matrix on a kernel that watches itself (K
 debug-kernel: ## build that kernel (once a machine; 10 to 25 minutes), and say where it is
 	@$(SETUP) vm
 	@scripts/vm/debug-kernel.sh
+
+vm-packages: packages ## install the Debian packages into a clean Debian, boot that in a VM, and try them
+	@$(SETUP) base qemu vm
+	@scripts/qemu.sh build >/dev/null
+	@root=$$(scripts/packages/install.sh) && scripts/vm/check.py --root "$$root" --no-module --device sidra,profile=small --logs build/vm-packages tests/vm/packages
 
 vm-bench: ## measure the driver in the VM, against NVMe there and memcpy here; writes build/figures/vm.json
 	@$(SETUP) base bench qemu vm

@@ -58,6 +58,7 @@ def options(parser):
     parser.add_argument("--qemu-args", default=env("QEMU_ARGS") or "", metavar="ARGS", help="more for QEMU (QEMU_ARGS)")
     parser.add_argument("--kernel-args", default=env("KERNEL_ARGS") or "", metavar="ARGS", help="more for the kernel's command line (KERNEL_ARGS)")
     parser.add_argument("--source", type=Path, default=CHECKOUT, metavar="DIR", help="the tree that the guest has in /src (default: this one)")
+    parser.add_argument("--root", type=Path, metavar="DIR", help="boot what is in there, as root.sh leaves it (default: the guest's root)")
     parser.add_argument("--module", type=Path, action="append", metavar="FILE", help="load this module, not those of the build; may be repeated")
     parser.add_argument("--no-module", action="store_true", help="load no module of ours")
 
@@ -106,7 +107,7 @@ class Machine:
         opts = self.opts
         build = opts.source / "build/vm"
         build.mkdir(parents=True, exist_ok=True)
-        root = root_folder()
+        root = opts.root or root_folder()
         initramfs = self.folder / "initramfs"
         debug = opts.kernel == "debug"
         subprocess.run([sys.executable, HERE / "initramfs.py", root / "root", initramfs, *(["bare"] if debug else [])], check=True)

@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# packages.sh PART: runs in a guest that has the packages and nothing else of this tree. In this order:
+#   rules      udev takes the rule as it is, and the group is there
+#   nodes      the kernel's event for the card loads the module that DKMS has built, and its nodes are the group's
+#   member     an ordinary user of the group computes on the card, by its lasting name, too
+#   stranger   one who is not is told why not
+#   firmware   the driver finds the image
+#   programs   each program runs, and has its manual page and its completion
+#   purge      afterwards there is nothing left
+set -euo pipefail
+PATH=/usr/sbin:/usr/bin # not what was compiled for other guests
+fail() {
+    echo "packages: $*"
+    exit 1
+}
+is() { # what, wanted, value
+    [[ $2 == "$3" ]] || fail "$1 is '$3' instead of '$2'"
+}
+# Its events, as on a system where udev is always there. A test leaves no process behind.
+with_udev() {
+    /usr/lib/systemd/systemd-udevd --daemon --resolve-names=late
+    trap 'udevadm control --exit' EXIT
+    "$@"
+    udevadm settle --timeout=60
+}
+as_user() { # name, groups, command...
+    id "$1" >/dev/null 2>&1 || useradd --no-create-home --home-dir /tmp --groups "$2" "$1"
+    (cd /tmp && runuser -u "$1" -- "${@:3}")
+}
+
+case $1 in
+    rules)
+        udevadm verify /usr/lib/udev/rules.d/60-sidra.rules
+        getent group render
+        systemd-sysusers --dry-run /usr/lib/sysusers.d/sidra.conf
+        ;;
+    nodes)
+        [[ ! -e /sys/module/sidra ]] || fail "the module is loaded before anybody asked for it"
+        is "what DKMS says" "sidra installed" "$(dkms status | sed -E 's|^(sidra)/.*: ([a-z]+)$|\1 \2|')"
+        [[ -n $(modinfo -F signer sidra) ]] || fail "DKMS has not signed the module"
+        with_udev udevadm trigger --type=devices --subsystem-match=pci --action=add
+        [[ -e /sys/module/sidra ]] || fail "no module was loaded for the card"
+        grep -q /updates/dkms/ <(modinfo -n sidra) || fail "the module is not that of DKMS: $(modinfo -n sidra)"
+        is "owner and mode of /dev/sidra0" "root:render 660" "$(stat -c '%U:%G %a' /dev/sidra0)"
+        twin=/dev/$(sed -n 's/^DEVNAME=//p' /sys/class/sidra/sidra0/device/accel/accel*/uevent)
+        is "owner and mode of $twin" "root:render 660" "$(stat -c '%U:%G %a' "$twin")"
+        is "the lasting name" /dev/sidra0 "$(readlink -f "/dev/sidra/by-uuid/$(cat /sys/class/sidra/sidra0/uuid)")"
+        ;;
+    member)
+        as_user alice render sidra-demo --repeat 1 --out /tmp/alice.svg | tee /tmp/said
+        grep -q "transport kernel" /tmp/said || fail "the demo did not run on the card"
+        grep -q "hash 66e6e673: bit-exact" /tmp/said || fail "the demo has other answers"
+        as_user alice render env SIDRA_DEVICE="$(echo /dev/sidra/by-uuid/*)" sidra-demo --repeat 1 --out /tmp/alice.svg | grep -q "transport kernel"
+        ;;
+    stranger)
+        status=0
+        as_user bob "" sidra-demo --repeat 1 --out /tmp/bob.svg >/tmp/said 2>&1 || status=$?
+        cat /tmp/said
+        is "the status of a demo that may not use the card" 1 $status
+        grep -q "/dev/sidra0 has mode 0660 and belongs to root:render; user bob may not read and write it; members of render may: as root, usermod -aG render bob" /tmp/said || fail "it does not say why"
+        [[ ! -e /tmp/bob.svg ]] || fail "it has drawn something all the same"
+        ;;
+    firmware)
+        modinfo -F firmware sidra | while read -r image; do
+            sidra-fw show "/usr/lib/firmware/$image" | sed -n 1,3p
+        done
+        echo 1 >/sys/class/sidra/sidra0/firmware_update || fail "the driver does not take the image"
+        ;;
+    programs)
+        mapfile -t programs < <(dpkg-query -L sidra-tools | grep -E '^/usr/s?bin/.')
+        for program in "${programs[@]}"; do
+            "$program" --help >/dev/null || fail "$program --help"
+            name=${program##*/}
+            [[ -n $(find /usr/share/man -name "$name.[18].gz") ]] || fail "no manual page of $name"
+            [[ -e /usr/share/bash-completion/completions/$name ]] || fail "no completion of $name"
+        done
+        sidra-reg test
+        ;;
+    purge)
+        modprobe -r sidra
+        mapfile -t ours < <(dpkg-query -W -f '${binary:Package} ${source:Package}\n' | sed -n 's/ sidra$//p')
+        ((${#ours[@]} >= 5)) || fail "only ${ours[*]} are there"
+        dpkg --purge "${ours[@]}"
+        # Not ours: what tests above have made, the machine's own key of DKMS, and what the guest mounts.
+        mapfile -t left < <(cd / && find . -xdev \( -path ./var/lib/dpkg -o -path ./var/cache -o -path ./var/log \) -prune -o -print | LC_ALL=C sort |
+            LC_ALL=C comm -13 /src/build/packages/clean/before - | grep -vxE './var/lib/dkms/mok\.(key|pub)|./etc/(passwd|group|shadow|gshadow|subuid|subgid)-?|./(job|root)(/.*)?')
+        is "what is left" "" "${left[*]}"
+        ;;
+    *) fail "no part '$1'" ;;
+esac
