@@ -1,130 +1,159 @@
 // SPDX-License-Identifier: MIT
+// sidra-smi cdi: what is in the file, as a reader has it who knows only what the specification demands; and when there
+// is one.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <sys/wait.h>
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "cdi/command.h"
-#include "cdi/document.h"
-#include "session.h"
+#include "cdi_document.h"
+#include "tree.h"
 
 namespace {
 
-using sidra::smi::cdi::run;
+using sidra::smi_tool::cdi_document;
+using sidra::smi_tool::CdiCard;
+using sidra::test::Tree;
+
+struct Said {
+    std::string text;  // standard output and error
+    int status = -1;
+};
+
+Said shell(const std::string& command) {
+    Said said;
+    FILE* pipe = popen(fmt::format("{{ {}; }} 2>&1", command).c_str(), "r");
+    std::array<char, 4096> part{};
+    while (pipe != nullptr && std::fgets(part.data(), part.size(), pipe) != nullptr) said.text += part.data();
+    if (pipe != nullptr) said.status = WEXITSTATUS(pclose(pipe));
+    return said;
+}
+
+std::string content(const std::string& path) {
+    std::ifstream stream(path);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// The devices of a file with their nodes.
+std::string devices_in(const std::string& path) {
+    return shell(fmt::format("python3 -B {} <{}", SIDRA_CDI_SCHEMA, path)).text;
+}
+
+std::string devices(const std::vector<CdiCard>& cards, std::vector<std::string>* left_out) {
+    const Tree tree;
+    tree.write("cdi", cdi_document(cards, left_out).text() + "\n");
+    return devices_in(tree.path("cdi"));
+}
+
+Said cdi(const Tree& tree, const std::string& options) {
+    return shell(
+        fmt::format("{} --root {} --runtime {} cdi {}", SIDRA_SMI_PROGRAM, tree.root(), tree.runtime(), options));
+}
 
 constexpr const char* kUuid = "51d2a000-0000-4000-8000-00000000000a";
 constexpr const char* kOther = "51d2a000-0000-4000-8000-00000000000b";
 
-class Cdi : public testing::Test {
-   protected:
-    void SetUp() override {
-        std::string name = (std::filesystem::temp_directory_path() / "sidra-cdi-XXXXXX").string();
-        ASSERT_NE(mkdtemp(name.data()), nullptr);
-        folder_ = name;
-    }
-    void TearDown() override { std::filesystem::remove_all(folder_); }
-
-    std::string file() const { return (folder_ / "sidra.json").string(); }
-
-    std::string content() const {
-        std::ifstream stream(file());
-        return {std::istreambuf_iterator<char>(stream), {}};
-    }
-
-    // The devices of the file that a session gives, as the reader of schema.py has them.
-    std::string devices(sidra_smi session) const {
-        EXPECT_EQ(run(&session, file()), SIDRA_SMI_OK);
-        const std::string command = "python3 -B '" SIDRA_CDI_SCHEMA "' <'" + file() + "' 2>&1";
-        const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-        std::string said;
-        std::array<char, 4096> part{};
-        while (pipe && std::fgets(part.data(), part.size(), pipe.get())) said += part.data();
-        return said;
-    }
-
-    std::filesystem::path folder_;
-};
-
-TEST_F(Cdi, OneCard) {
-    EXPECT_EQ(devices({{{"/dev/sidra0", kUuid}}}),
-              "sidra/card\n0 /dev/sidra0\n" + std::string(kUuid) + " /dev/sidra0\nall /dev/sidra0\n");
+TEST(CdiDocument, NamesByNodeNotByPlace) {
+    std::vector<std::string> left_out;
+    EXPECT_EQ(devices({{"/dev/sidra2", kUuid}, {"/dev/sidra10", kOther}}, &left_out),
+              fmt::format("sidra/card\n2 /dev/sidra2\n10 /dev/sidra10\n{} /dev/sidra2\n{} /dev/sidra10\n"
+                          "all /dev/sidra2 /dev/sidra10\n",
+                          kUuid, kOther));
+    EXPECT_TRUE(left_out.empty());
 }
 
-TEST_F(Cdi, NamesByNodeNotByPlace) {
-    EXPECT_EQ(devices({{{"/dev/sidra2", kUuid}, {"/dev/sidra10", kOther}}}),
-              "sidra/card\n2 /dev/sidra2\n10 /dev/sidra10\n" + std::string(kUuid) + " /dev/sidra2\n" + kOther +
-                  " /dev/sidra10\nall /dev/sidra2 /dev/sidra10\n");
+TEST(CdiDocument, NamesThatAreNotOneCards) {
+    std::vector<std::string> left_out;
+    EXPECT_EQ(devices({{"/dev/sidra0", kUuid},
+                       {"/dev/sidra1", kUuid},
+                       {"/dev/sidra2", "all"},
+                       {"/dev/sidra3", "1"},
+                       {"/dev/sidra4", ""}},
+                      &left_out),
+              "sidra/card\n0 /dev/sidra0\n1 /dev/sidra1\n2 /dev/sidra2\n3 /dev/sidra3\n4 /dev/sidra4\n"
+              "all /dev/sidra0 /dev/sidra1 /dev/sidra2 /dev/sidra3 /dev/sidra4\n");
+    EXPECT_EQ(left_out, (std::vector<std::string>{"/dev/sidra0", "/dev/sidra1", "/dev/sidra2", "/dev/sidra3"}));
 }
 
-TEST_F(Cdi, WhatHasNoNodeIsLeftOut) {
-    sidra_smi session{{{"/dev/sidra0", ""}, {"", kOther}, {"/dev/sidra7", kUuid}, {"/dev/sidra9", kUuid}}};
-    session.chips[2].kind = SIDRA_SMI_MODEL;
-    session.chips[3].gone = true;
-    EXPECT_EQ(devices(session), "sidra/card\n0 /dev/sidra0\nall /dev/sidra0\n");
-}
-
-TEST_F(Cdi, NamesThatAreNotOneCards) {
-    testing::internal::CaptureStderr();
-    const std::string seen =
-        devices({{{"/dev/sidra0", kUuid}, {"/dev/sidra1", kUuid}, {"/dev/sidra2", "all"}, {"/dev/sidra3", "1"}}});
-    const std::string said = testing::internal::GetCapturedStderr();
-    EXPECT_EQ(seen,
-              "sidra/card\n0 /dev/sidra0\n1 /dev/sidra1\n2 /dev/sidra2\n3 /dev/sidra3\nall /dev/sidra0 /dev/sidra1 "
-              "/dev/sidra2 /dev/sidra3\n");
-    for (const char* one : {"/dev/sidra0 ", "/dev/sidra1 ", "/dev/sidra2 ", "/dev/sidra3 "})
-        EXPECT_NE(said.find(one), std::string::npos) << said;
-}
-
-// A driver that lies has nothing to say about what else is in the file, or on the terminal.
-TEST_F(Cdi, NamesThatAreNone) {
+// A driver that lies has nothing to say about what else is in the file.
+TEST(CdiDocument, NamesThatAreNone) {
     for (const char* name : {"a b", "-a", "a.", "\"", "a\"}", "a\nb", "\xc3\xa4", "/", ":"}) {
-        testing::internal::CaptureStderr();
-        EXPECT_EQ(devices({{{"/dev/sidra0", name}}}), "sidra/card\n0 /dev/sidra0\nall /dev/sidra0\n") << name;
-        const std::string said = testing::internal::GetCapturedStderr();
-        EXPECT_NE(said.find("the UUID of /dev/sidra0 names no device"), std::string::npos) << name;
-        EXPECT_EQ(said.find('\n'), said.size() - 1) << name;
+        std::vector<std::string> left_out;
+        EXPECT_EQ(devices({{"/dev/sidra0", name}}, &left_out), "sidra/card\n0 /dev/sidra0\nall /dev/sidra0\n") << name;
+        EXPECT_EQ(left_out, std::vector<std::string>{"/dev/sidra0"}) << name;
     }
 }
 
-TEST_F(Cdi, NodesThatAreNone) {
+TEST(CdiDocument, NodesThatAreNone) {
     std::vector<std::string> left_out;
     for (const char* node : {"", "/dev/sidra", "/dev/sidra0x", "/dev/sda", "sidra0", "/dev/sidra/0"})
-        EXPECT_THROW(sidra::smi::cdi::document({{node, kUuid}}, &left_out), std::invalid_argument) << node;
+        EXPECT_THROW(cdi_document({{node, kUuid}}, &left_out), std::invalid_argument) << node;
 }
 
-TEST_F(Cdi, NoCard) {
-    sidra_smi none, models{{{"", kUuid, SIDRA_SMI_MODEL}}}, broken{{{"/dev/sidra0", kUuid}}, SIDRA_SMI_INTERNAL};
-    EXPECT_EQ(run(&none, file()), SIDRA_SMI_NO_DEVICE);
-    EXPECT_EQ(run(&models, file()), SIDRA_SMI_NO_DEVICE);
-    EXPECT_EQ(run(&broken, file()), SIDRA_SMI_INTERNAL);
-    EXPECT_FALSE(std::filesystem::exists(file()));
+TEST(Cdi, WhatHasNoNodeIsLeftOut) {
+    const Tree tree;
+    tree.card(0, "0000:01:00.0");
+    tree.card(3, "0000:02:00.0");
+    tree.function("0000:03:00.0");
+    const sidra::test::Publisher model(tree, 0);
+    const Said said = cdi(tree, "--output " + tree.path("etc/cdi/sidra.json"));
+    EXPECT_EQ(said.status, 0) << said.text;
+    EXPECT_EQ(said.text, "");
+    EXPECT_EQ(devices_in(tree.path("etc/cdi/sidra.json")),
+              "sidra/card\n0 /dev/sidra0\n3 /dev/sidra3\nc0ffee00-0000-4000-8000-000000000000 /dev/sidra0\n"
+              "c0ffee03-0000-4000-8000-000000000003 /dev/sidra3\nall /dev/sidra0 /dev/sidra3\n");
+    EXPECT_EQ(cdi(tree, "").text, content(tree.path("etc/cdi/sidra.json")));
 }
 
-TEST_F(Cdi, AFileThatCannotBeWrittenStaysAsItWas) {
-    sidra_smi session{{{"/dev/sidra0", kUuid}}};
-    std::ofstream(file()) << "before";
-    EXPECT_THROW(run(&session, file() + "/more.json"), std::runtime_error);
-    EXPECT_EQ(content(), "before");
-    EXPECT_EQ(run(&session, file()), SIDRA_SMI_OK);
-    EXPECT_NE(content(), "before");
+TEST(Cdi, OnlyWhatIsSelected) {
+    const Tree tree;
+    tree.card(0, "0000:01:00.0");
+    tree.card(3, "0000:02:00.0");
+    EXPECT_EQ(cdi(tree, "--chip sidra3 --output " + tree.path("cdi")).status, 0);
+    EXPECT_EQ(devices_in(tree.path("cdi")),
+              "sidra/card\n3 /dev/sidra3\nc0ffee03-0000-4000-8000-000000000003 /dev/sidra3\nall /dev/sidra3\n");
 }
 
-TEST_F(Cdi, ToStandardOutput) {
-    sidra_smi session{{{"/dev/sidra0", kUuid}}};
-    ASSERT_EQ(run(&session, file()), SIDRA_SMI_OK);
-    testing::internal::CaptureStdout();
-    EXPECT_EQ(run(&session, ""), SIDRA_SMI_OK);
-    EXPECT_EQ(testing::internal::GetCapturedStdout(), content());
+TEST(Cdi, OneUuidOfTwoCards) {
+    const Tree tree;
+    tree.card(0, "0000:01:00.0");
+    tree.card(1, "0000:02:00.0");
+    tree.write(tree.node(1, "uuid"), "c0ffee00-0000-4000-8000-000000000000\n");
+    const Said said = cdi(tree, "--output " + tree.path("cdi"));
+    EXPECT_EQ(said.status, 0);
+    for (const char* node : {"/dev/sidra0", "/dev/sidra1"})
+        EXPECT_NE(said.text.find(fmt::format("the UUID of {} names no device", node)), std::string::npos) << said.text;
+    EXPECT_EQ(devices_in(tree.path("cdi")), "sidra/card\n0 /dev/sidra0\n1 /dev/sidra1\nall /dev/sidra0 /dev/sidra1\n");
+}
+
+TEST(Cdi, NoCard) {
+    const Tree tree;
+    EXPECT_EQ(cdi(tree, "--output " + tree.path("cdi")).status, 2);
+    tree.function("0000:03:00.0");
+    const sidra::test::Publisher model(tree, 0);
+    const Said said = cdi(tree, "--output " + tree.path("cdi"));
+    EXPECT_EQ(said.status, 2);
+    EXPECT_NE(said.text.find("sidra-smi: no card has a node that a container could be given"), std::string::npos)
+        << said.text;
+    EXPECT_FALSE(std::filesystem::exists(tree.path("cdi")));
+}
+
+TEST(Cdi, AFileThatCannotBeWrittenStaysAsItWas) {
+    const Tree tree;
+    tree.card(0, "0000:01:00.0");
+    tree.write("cdi", "before");
+    const Said said = cdi(tree, "--output " + tree.path("cdi/more.json"));
+    EXPECT_EQ(said.status, 64) << said.text;
+    EXPECT_EQ(content(tree.path("cdi")), "before");
+    EXPECT_EQ(cdi(tree, ">/dev/full").status, 64);
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ std::span<const Command> commands();
 // One each.
 Run declare_list(CLI::App& app);
 Run declare_query(CLI::App& app);
+Run declare_cdi(CLI::App& app);
 
 }  // namespace sidra::smi_tool
 

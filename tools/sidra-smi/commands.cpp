@@ -7,6 +7,7 @@ namespace {
 constexpr Command kCommands[] = {
     {"list", "the chips that are here, and what they are called", declare_list},
     {"query", "values of fields, for programs and people", declare_query},
+    {"cdi", "the file by which containers are given cards", declare_cdi},
 };
 
 }  // namespace

@@ -9,9 +9,9 @@
 
 #include "common/json.h"
 
-namespace sidra::smi::cdi {
+namespace sidra::smi_tool {
 
-struct Card {
+struct CdiCard {
     std::string node;  // /dev/sidra0
     std::string uuid;  // "": not known
 };
@@ -19,8 +19,8 @@ struct Card {
 // Every card has a device by the number of its node, one by its UUID, and all of them are in `all`. A UUID that cannot
 // be the name of a device there, or that two cards have, names none; `left_out` gets the nodes of such cards. Throws
 // std::invalid_argument if a node is none.
-tools::Json document(const std::vector<Card>& cards, std::vector<std::string>* left_out);
+tools::Json cdi_document(const std::vector<CdiCard>& cards, std::vector<std::string>* left_out);
 
-}  // namespace sidra::smi::cdi
+}  // namespace sidra::smi_tool
 
 #endif

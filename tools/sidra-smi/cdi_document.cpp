@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cdi/document.h"
+#include "cdi_document.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string_view>
 
-namespace sidra::smi::cdi {
+namespace sidra::smi_tool {
 namespace {
 
 using tools::Json;
@@ -40,19 +40,19 @@ Json device(const std::string& name, const std::vector<std::string>& nodes) {
 
 }  // namespace
 
-Json document(const std::vector<Card>& cards, std::vector<std::string>* left_out) {
+Json cdi_document(const std::vector<CdiCard>& cards, std::vector<std::string>* left_out) {
     Json::Array devices;
     std::vector<std::string> names, nodes;
-    for (const Card& card : cards) {
+    for (const CdiCard& card : cards) {
         names.push_back(number(card.node));
         nodes.push_back(card.node);
     }
     names.emplace_back("all");
     for (size_t i = 0; i < cards.size(); ++i) devices.push_back(device(names[i], {cards[i].node}));
-    for (const Card& card : cards) {
+    for (const CdiCard& card : cards) {
         if (card.uuid.empty()) continue;
-        const bool taken =
-            std::ranges::find(names, card.uuid) != names.end() || std::ranges::count(cards, card.uuid, &Card::uuid) > 1;
+        const bool taken = std::ranges::find(names, card.uuid) != names.end() ||
+                           std::ranges::count(cards, card.uuid, &CdiCard::uuid) > 1;
         if (taken || !names_a_device(card.uuid)) {
             left_out->push_back(card.node);
             continue;
@@ -63,4 +63,4 @@ Json document(const std::vector<Card>& cards, std::vector<std::string>* left_out
     return Json::Object{{"cdiVersion", "0.6.0"}, {"kind", "sidra/card"}, {"devices", std::move(devices)}};
 }
 
-}  // namespace sidra::smi::cdi
+}  // namespace sidra::smi_tool
