@@ -37,6 +37,7 @@ std::span<const Command> commands();
 Run declare_list(CLI::App& app);
 Run declare_query(CLI::App& app);
 Run declare_cdi(CLI::App& app);
+Run declare_exporter(CLI::App& app);
 
 }  // namespace sidra::smi_tool
 
