@@ -180,6 +180,16 @@ except (OSError, AssertionError, urllib.error.URLError) as e:
     sys.exit(str(e))
 EOF
     waits python3 "$folder/compare.py" "$free" "$folder/expected" "$first" 2>"$folder/said" || { cat "$folder/prometheus.log" >&2; fail "Prometheus has other values"; }
+    # Every expression of the dashboard is one.
+    python3 - "$free" tools/sidra-smi/grafana/sidra.json >"$folder/said" 2>&1 <<'EOF' || fail "the dashboard asks for nonsense"
+import json, sys, urllib.parse, urllib.request
+for panel in json.load(open(sys.argv[2]))["panels"]:
+    for target in panel.get("targets", []):
+        expression = target["expr"].replace("$device", ".*").replace("$__rate_interval", "1m")
+        query = urllib.parse.urlencode({"query": expression})
+        answer = json.load(urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/api/v1/query?{query}", timeout=10))
+        assert answer["status"] == "success", expression
+EOF
     scraped=", and a server of Prometheus has scraped it"
 fi
 
