@@ -77,3 +77,18 @@ uint32_t record_write(struct sidra_boot_record *record, struct record_place *pla
 		place->offset = offset;
 	return result;
 }
+
+uint32_t record_prepare(void)
+{
+	struct sidra_boot_record record;
+	struct record_place place;
+	uint32_t next;
+
+	record_read(&record, &place);
+	if (place.offset == SIDRA_BOOT_NO_SLOT)
+		return 0;
+	next = place.offset / SECTOR * SECTOR + SECTOR;
+	if (next == END)
+		next = SIDRA_MGMT_FLASH_RECORD;
+	return erased(next, SECTOR) ? 0 : flash_erase(next);
+}

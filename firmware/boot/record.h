@@ -17,6 +17,8 @@ struct record_place {
 void record_read(struct sidra_boot_record *record, struct record_place *place);
 /* Makes `record` the newest one: sets magic, sequence and CRC. 0, or an enum sidra_mgmt_result: then the one before still counts. */
 uint32_t record_write(struct sidra_boot_record *record, struct record_place *place);
+/* Erases the sector that comes after that of the newest one, where nothing counts: so that no start has to wait for it. As record_write(). */
+uint32_t record_prepare(void);
 
 #ifdef __cplusplus
 }

@@ -229,6 +229,9 @@ void update_all_is_well(void)
 {
 	static int said;
 
-	if (!said && runtime_boot()->slot <= SIDRA_MGMT_SLOT_B)
-		said = update_confirm() == SIDRA_MAILBOX_OK;
+	if (said || runtime_boot()->slot > SIDRA_MGMT_SLOT_B || update_confirm() != SIDRA_MAILBOX_OK)
+		return;
+	said = 1;
+	if (record_prepare())
+		log_text("update: the next sector of records cannot be erased");
 }

@@ -235,6 +235,26 @@ TEST_F(Runtime, HasNoDumpToBeginWith) {
     EXPECT_EQ(reply.inline_data[0], 0u);
 }
 
+// Erasing a sector takes longer than a start. Each start writes two records.
+TEST_F(Runtime, NoStartWaitsForASectorOfRecords) {
+    pass(200);
+    uint64_t longest = 0;
+    const auto sector = [&] { return machine.newest()->place * 64 / SIDRA_MGMT_FLASH_SECTOR; };
+    unsigned turns = 0;
+    for (uint32_t start = 0; start < Machine::kRecords; start++) {
+        const uint32_t before = sector();
+        const uint64_t began = machine.unit.cycle();
+        machine.unit.restart(SIDRA_BOOT_RESET);
+        while (machine.unit.stage() != SIDRA_STAGE_RUNTIME) machine.unit.run(machine.unit.cycle() + 1000, 1000);
+        longest = std::max(longest, machine.unit.cycle() - began);
+        pass(200);
+        ASSERT_EQ(machine.newest()->attempts, 0u);
+        turns += sector() != before;
+    }
+    EXPECT_EQ(turns, 4u);
+    EXPECT_LT(longest, 10 * kMs);
+}
+
 // ---- Mailbox ----
 
 TEST_F(Runtime, SaysHello) {
