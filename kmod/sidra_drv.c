@@ -191,6 +191,7 @@ static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		return ret;
 	pci_set_master(pdev);
 	sidra_coredump_init(sdev);
+	sidra_sysfs_init(sdev);
 	ret = start(sdev);
 	if (ret)
 		goto err_stop;
@@ -234,6 +235,7 @@ static void sidra_remove(struct pci_dev *pdev)
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
 	sidra_firmware_end(sdev);
+	sidra_sysfs_end(sdev);
 	cdev_device_del(&sdev->cdev, &sdev->node);
 	ida_free(&ordinals, sdev->ordinal);	/* now, not with the last file: a device that is bound again gets it */
 	scoped_guard(mutex, &sdev->lock)

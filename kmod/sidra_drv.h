@@ -3,7 +3,7 @@
  * The device, and what an open file of it is. Order of locks: sidra_device.lock > sidra_queue.submit_lock >
  * sidra_device.irq_lock; sidra_device.lock > sidra_device.bo_lock; mmap_lock > sidra_device.map_lock;
  * sidra_device.lock > sidra_device.map_lock; sidra_device.lock > sidra_device.master_lock;
- * sidra_firmware.update_lock > sidra_mailbox.lock, and no other with them;
+ * sidra_firmware.update_lock > sidra_mailbox.lock, and no other with them; sidra_question.lock: no other with it;
  * anything > sidra_mailbox.gate.
  * The end of a fence needs only submit_lock, irq_lock and master_lock, under which no memory is allocated.
  * No memory of a user is touched, and no mmap_lock taken, under sidra_device.lock.
@@ -35,6 +35,8 @@
 #include "sidra_firmware.h"
 #include "sidra_l3.h"
 #include "sidra_mailbox.h"
+#include "sidra_manage.h"
+#include "sidra_question.h"
 #include "sidra_store.h"
 
 struct sidra_ctx;
@@ -68,6 +70,7 @@ struct sidra_counters {
  * @pdev: gone for good once @drm is unplugged
  * @chip: registers, identity, admin commands
  * @mailbox, @firmware: the way to the firmware, and what is known of it
+ * @crossbars, @manage: what attributes show that takes the chip some time
  * @ctx_table: what the chip reads
  * @ctxs: contexts by their number on the chip
  * @queue_count: of all contexts
@@ -119,6 +122,8 @@ struct sidra_device {
 
 	struct sidra_mailbox mailbox;
 	struct sidra_firmware firmware;
+	struct sidra_question crossbars;
+	struct sidra_manage manage;
 
 	/* Protects @bos: what is mapped for DMA and has to be unmapped before remove() returns. */
 	struct mutex bo_lock;

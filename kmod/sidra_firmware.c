@@ -55,6 +55,7 @@ static int say_hello(struct sidra_device *sdev)
 	}
 	firmware->security_version = upper_32_bits(msg.inline_data[1]);
 	WRITE_ONCE(firmware->version, version);
+	sidra_manage_forget(sdev);
 	if (firmware->told != version)
 		drm_info(&sdev->drm, "firmware %s, security version %u, slot %u%s\n",
 			 sidra_version_text(version).text, firmware->security_version, slot,

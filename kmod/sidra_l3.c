@@ -128,7 +128,6 @@ void sidra_l3_free(struct sidra_device *sdev, struct sidra_l3_part *part)
 
 u64 sidra_l3_free_bytes(struct sidra_device *sdev)
 {
-	lockdep_assert_held(&sdev->lock);
 	guard(spinlock_irqsave)(&sdev->l3.lock);
-	return sdev->l3.free.total + sdev->l3.dirty_bytes;
+	return min(READ_ONCE(sdev->l3.free.total) + sdev->l3.dirty_bytes, sdev->l3.size);
 }

@@ -43,6 +43,7 @@ int sidra_l3_init(struct sidra_device *sdev);
 struct sidra_l3_part *sidra_l3_alloc(struct sidra_device *sdev, u64 size);
 /* From anywhere; nobody maps them any more. */
 void sidra_l3_free(struct sidra_device *sdev, struct sidra_l3_part *part);
+/* Exact under sidra_device.lock; without it, what is being zeroed may count twice. */
 u64 sidra_l3_free_bytes(struct sidra_device *sdev);
 
 #endif

@@ -248,6 +248,27 @@ int sidra_mailbox_fetch(struct sidra_device *sdev, struct sidra_mailbox_msg *msg
 	return 0;
 }
 
+int sidra_mailbox_error(const struct sidra_mailbox_msg *reply)
+{
+	switch (reply->status) {
+	case SIDRA_MAILBOX_OK:
+	case SIDRA_MAILBOX_ACCEPTED:
+		return 0;
+	case SIDRA_MAILBOX_UNSUPPORTED:
+		return -EOPNOTSUPP;
+	case SIDRA_MAILBOX_BAD_LENGTH:
+	case SIDRA_MAILBOX_BAD_ARGUMENT:
+		return -EINVAL;
+	case SIDRA_MAILBOX_BUSY:
+		return -EBUSY;
+	case SIDRA_MAILBOX_DEADLINE:
+		return -ETIMEDOUT;
+	case SIDRA_MAILBOX_ABORTED:
+		return -ECANCELED;
+	}
+	return -EIO;
+}
+
 int sidra_mailbox_look(struct sidra_device *sdev, struct sidra_mailbox_health *health)
 {
 	guard(spinlock_irqsave)(&sdev->mailbox.gate);

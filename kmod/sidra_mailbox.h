@@ -77,6 +77,9 @@ int sidra_mailbox_fetch(struct sidra_device *sdev, struct sidra_mailbox_msg *msg
 /* And for one that takes bytes, at most SIDRA_MAILBOX_PAYLOAD. */
 int sidra_mailbox_send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, const void *from, u32 size);
 
+/* What the status of a reply means: 0 (also ACCEPTED) or -errno. */
+int sidra_mailbox_error(const struct sidra_mailbox_msg *reply);
+
 /* 0 or -ENODEV. */
 int sidra_mailbox_look(struct sidra_device *sdev, struct sidra_mailbox_health *health);
 

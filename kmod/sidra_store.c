@@ -60,6 +60,49 @@ static int read_headers(struct sidra_device *sdev, u32 first, u32 count, const s
 	return ret;
 }
 
+/* What cannot be would mislead whoever looks at wear. */
+static bool headers_vet(const struct sidra_hw_xbar *headers, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		if (headers[i].programmed_rows > SIDRA_XBAR_ROWS || headers[i].stuck_cells > SIDRA_XBAR_ROWS * SIDRA_XBAR_COLS)
+			return false;
+	return true;
+}
+
+static int copy_headers(struct sidra_device *sdev, u32 first, u32 count, struct sidra_hw_xbar *to)
+{
+	int ret;
+
+	guard(mutex)(&sdev->lock);
+	if (sdev->held)
+		return -EAGAIN;
+	if (sdev->stopped || sdev->link_gone)
+		return -ENODEV;
+	memset(sdev->chip.bounce, 0, count * sizeof(*to));
+	ret = sidra_admin_raw(sdev, SIDRA_ADMIN_XBAR_READ, first, sdev->chip.bounce_bus, count);
+	if (ret)
+		return ret < 0 ? ret : -EIO;
+	dma_rmb();
+	memcpy(to, sdev->chip.bounce, count * sizeof(*to));
+	return headers_vet(to, count) ? 0 : -EIO;
+}
+
+int sidra_store_headers(struct sidra_device *sdev, struct sidra_hw_xbar *headers)
+{
+	u32 total = sidra_xbars_of(&sdev->chip.info), first, count;
+	int ret;
+
+	for (first = 0; first < total; first += count) {
+		count = min(total - first, HEADERS_MAX);
+		ret = copy_headers(sdev, first, count, headers + first);
+		if (ret)
+			return ret;
+	}
+	return total * sizeof(*headers);
+}
+
 /*
  * The next stretch of neighbouring crossbars of an object, from the @at-th on in the order in which they were given
  * out: columns of tiles, whose sums are added up, lie on neighbours. @tile gets the places of its elements in the grid.

@@ -63,6 +63,11 @@ int sidra_store_read_data(struct sidra_device *sdev, u32 number, void *data);
 
 /* Rows of tiles that hold weights of this object, and how many there are in all. */
 int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object, u32 *programmed, u32 *total);
+/*
+ * Headers of all crossbars, one XBAR_READ at a time under sidra_device.lock, which is not to be held: bytes, or -EAGAIN, -ENODEV, -EIO,
+ * -ETIMEDOUT. It never costs a reset: who only wants to see is no reason for one.
+ */
+int sidra_store_headers(struct sidra_device *sdev, struct sidra_hw_xbar *headers);
 /* What programming that tile took; -EIO, -EOPNOTSUPP: the chip is too old to tell. */
 int sidra_store_report(struct sidra_device *sdev, struct sidra_object *object, u32 tile,
 		       struct sidra_hw_xbar_report *report);

@@ -1,32 +1,105 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What tools read without opening the device: identity, generation, and the telemetry page as it is. */
+/*
+ * What tools read without opening the device (docs/abi/sysfs-class-sidra). No reader waits for sidra_device.lock, which is somebody's who
+ * waits for the chip.
+ */
 #include "sidra_compat.h"
 #include "sidra_drv.h"
+#include "sidra_manage.h"
 #include "sidra_sysfs.h"
+#include "sidra_telemetry.h"
 #include "sidra_update.h"
 
-static struct sidra_device *from_node(struct device *node)
+struct sidra_device *sidra_of_node(struct device *node)
 {
 	return container_of(node, struct sidra_device, node);
 }
 
+/* ---- Constant ---- */
+
 static ssize_t uuid_show(struct device *node, struct device_attribute *attr, char *text)
 {
-	return sysfs_emit(text, "%pUb\n", from_node(node)->chip.info.uuid);
+	return sysfs_emit(text, "%pUb\n", sidra_of_node(node)->chip.info.uuid);
 }
 static DEVICE_ATTR_RO(uuid);
 
 static ssize_t hw_version_show(struct device *node, struct device_attribute *attr, char *text)
 {
-	u32 version = from_node(node)->chip.info.hw_version;
+	u32 version = sidra_of_node(node)->chip.info.hw_version;
 
 	return sysfs_emit(text, "%u.%u\n", version >> 16, version & 0xffff);
 }
 static DEVICE_ATTR_RO(hw_version);
 
+static ssize_t driver_version_show(struct device *node, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%u.%u\n", SIDRA_DRIVER_VERSION >> 16, SIDRA_DRIVER_VERSION & 0xffff);
+}
+static DEVICE_ATTR_RO(driver_version);
+
+static ssize_t features_show(struct device *node, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%#llx\n", sidra_of_node(node)->chip.info.features);
+}
+static DEVICE_ATTR_RO(features);
+
+static ssize_t geometry_show(struct device *node, struct device_attribute *attr, char *text)
+{
+	const struct sidra_info *info = &sidra_of_node(node)->chip.info;
+
+	return sysfs_emit(text, "%u %u %u\n", info->clusters, info->cus_per_cluster, info->xbars_per_cu);
+}
+static DEVICE_ATTR_RO(geometry);
+
+static ssize_t l3_size_show(struct device *node, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%llu\n", sidra_of_node(node)->l3.size);
+}
+static DEVICE_ATTR_RO(l3_size);
+
+static ssize_t nvm_size_show(struct device *node, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%llu\n", sidra_of_node(node)->chip.info.nvm_size);
+}
+static DEVICE_ATTR_RO(nvm_size);
+
+/* ---- What the driver knows ---- */
+
+static ssize_t l3_free_show(struct device *node, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%llu\n", sidra_l3_free_bytes(sidra_of_node(node)));
+}
+static DEVICE_ATTR_RO(l3_free);
+
+static ssize_t resets_show(struct device *node, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%lld\n", atomic64_read(&sidra_of_node(node)->counters.device_resets));
+}
+static DEVICE_ATTR_RO(resets);
+
+/* Who has it open, in the reader's PID name space; as many as a page has room for. */
+static ssize_t pids_show(struct device *node, struct device_attribute *attr, char *text)
+{
+	struct drm_device *drm = &sidra_of_node(node)->drm;
+	struct drm_file *file;
+	int at = 0;
+
+	guard(mutex)(&drm->filelist_mutex);
+	list_for_each_entry(file, &drm->filelist, lhead) {
+		pid_t pid;
+
+		scoped_guard(rcu)
+			pid = pid_vnr(rcu_dereference(file->pid));
+		if (pid)
+			at += sysfs_emit_at(text, at, "%d\n", pid);
+	}
+	return at;
+}
+static DEVICE_ATTR_RO(pids);
+
 static ssize_t firmware_version_show(struct device *node, struct device_attribute *attr, char *text)
 {
-	u32 version = READ_ONCE(from_node(node)->firmware.version);
+	u32 version = READ_ONCE(sidra_of_node(node)->firmware.version);
 
 	return version ? sysfs_emit(text, "%s\n", sidra_version_text(version).text) : sysfs_emit(text, "none\n");
 }
@@ -35,29 +108,34 @@ static DEVICE_ATTR_RO(firmware_version);
 /* "1": sends the image that request_firmware() finds. */
 static ssize_t firmware_update_store(struct device *node, struct device_attribute *attr, const char *text, size_t count)
 {
-	struct sidra_device *sdev = from_node(node);
+	struct sidra_device *sdev = sidra_of_node(node);
 	bool wanted;
 	int ret;
 
 	ret = kstrtobool(text, &wanted);
 	if (ret)
 		return ret;
-	return wanted ? sidra_update(sdev, true) ?: count : count;
+	if (!wanted)
+		return count;
+	ret = sidra_update(sdev, true);
+	sidra_question_forget(&sdev->manage.slots);
+	return ret ?: count;
 }
 static DEVICE_ATTR_WO(firmware_update);
 
+/* ---- What the chip knows ---- */
+
 static ssize_t generation_show(struct device *node, struct device_attribute *attr, char *text)
 {
-	struct sidra_device *sdev = from_node(node);
-	u32 generation;
+	struct sidra_device *sdev = sidra_of_node(node);
+	u32 generation = 0;
 	int idx, ret;
 
 	if (!drm_dev_enter(&sdev->drm, &idx))
 		return -ENODEV;
-	scoped_guard(mutex, &sdev->lock) {
-		ret = sidra_check_link(sdev);
-		generation = ret ? 0 : sidra_read32(sdev, SIDRA_REG_GENERATION);
-	}
+	ret = sidra_reachable(sdev);
+	if (!ret)
+		generation = sidra_read32(sdev, SIDRA_REG_GENERATION);
 	drm_dev_exit(idx);
 	return ret ?: sysfs_emit(text, "%u\n", generation);
 }
@@ -66,28 +144,38 @@ static DEVICE_ATTR_RO(generation);
 static ssize_t telemetry_read(struct file *filp, struct kobject *kobj, sidra_bin_const struct bin_attribute *attr,
 			      char *to, loff_t offset, size_t count)
 {
-	struct sidra_device *sdev = from_node(kobj_to_dev(kobj));
 	struct sidra_telemetry page;
-	unsigned int at;
-	u64 word;
-	int idx;
+	int ret = sidra_telemetry_read(sidra_of_node(kobj_to_dev(kobj)), &page);
 
-	if (!drm_dev_enter(&sdev->drm, &idx))
-		return -ENODEV;
-	for (at = 0; at < sizeof(page); at += sizeof(word)) {
-		word = sidra_read64(sdev, SIDRA_BAR_TELEMETRY + at);
-		memcpy((u8 *)&page + at, &word, sizeof(word));
-	}
-	drm_dev_exit(idx);
-	if (page.magic != SIDRA_TELEMETRY_MAGIC)
-		return -ENODEV;
-	return memory_read_from_buffer(to, count, &offset, &page, sizeof(page));
+	return ret ?: memory_read_from_buffer(to, count, &offset, &page, sizeof(page));
 }
 static BIN_ATTR_RO(telemetry, sizeof(struct sidra_telemetry));
+
+static int ask_crossbars(struct sidra_device *sdev, void *answer)
+{
+	return sidra_store_headers(sdev, answer);
+}
+
+static ssize_t crossbars_read(struct file *filp, struct kobject *kobj, sidra_bin_const struct bin_attribute *attr,
+			      char *to, loff_t offset, size_t count)
+{
+	return sidra_question_read(&sidra_of_node(kobj_to_dev(kobj))->crossbars, to, offset, count);
+}
+static BIN_ATTR_RO(crossbars, 0);
+
+/* ---- All of them ---- */
 
 static struct attribute *attrs[] = {
 	&dev_attr_uuid.attr,
 	&dev_attr_hw_version.attr,
+	&dev_attr_driver_version.attr,
+	&dev_attr_features.attr,
+	&dev_attr_geometry.attr,
+	&dev_attr_l3_size.attr,
+	&dev_attr_nvm_size.attr,
+	&dev_attr_l3_free.attr,
+	&dev_attr_resets.attr,
+	&dev_attr_pids.attr,
 	&dev_attr_firmware_version.attr,
 	&dev_attr_firmware_update.attr,
 	&dev_attr_generation.attr,
@@ -96,6 +184,7 @@ static struct attribute *attrs[] = {
 
 static sidra_bin_const struct bin_attribute *bin_attrs[] = {
 	&bin_attr_telemetry,
+	&bin_attr_crossbars,
 	NULL
 };
 
@@ -106,5 +195,18 @@ static const struct attribute_group group = {
 
 const struct attribute_group *sidra_node_groups[] = {
 	&group,
+	&sidra_manage_group,
 	NULL
 };
+
+void sidra_sysfs_init(struct sidra_device *sdev)
+{
+	sidra_question_init(&sdev->crossbars, sdev, sidra_xbars_of(&sdev->chip.info) * sizeof(struct sidra_hw_xbar), ask_crossbars);
+	sidra_manage_init(sdev);
+}
+
+void sidra_sysfs_end(struct sidra_device *sdev)
+{
+	sidra_question_end(&sdev->crossbars);
+	sidra_manage_end(sdev);
+}

@@ -13,15 +13,7 @@ MODULE_FIRMWARE(IMAGE_NAME);
 /* major << 24 | minor << 16 | patch, as firmware has it. */
 #define DRIVER_VERSION	(SIDRA_DRIVER_VERSION >> 16 << 24 | (SIDRA_DRIVER_VERSION & 0xffff) << 16)
 #define SEND_MS		15000	/* for all of an image: less than a suspend waits for those that it freezes */
-#define SLOT_RECOVERY	2u
-#define SLOT_NONE	(~0u)
-
-/* What the firmware says of itself and its slots. */
-struct slots {
-	u32 running, trial;	/* slots */
-	u32 version, security_version, lowest;
-	u8 build_id[sizeof_field(struct sidra_fw_header, build_id)];	/* zeros: it does not know */
-};
+#define BUILD_ID_SIZE	sizeof_field(struct sidra_fw_header, build_id)
 
 static int error_of(enum sidra_image_family family)
 {
@@ -55,7 +47,7 @@ static int refuse(struct sidra_device *sdev, const char *who, enum sidra_image_r
 }
 
 /* Both versions, where they are why. */
-static void put_versions(char *text, size_t size, const struct sidra_fw_header *header, const struct slots *slots,
+static void put_versions(char *text, size_t size, const struct sidra_fw_header *header, const struct sidra_slots *slots,
 			 enum sidra_image_result result)
 {
 	u32 mailbox = header->api[SIDRA_FW_API_MAILBOX];
@@ -75,7 +67,7 @@ static void put_versions(char *text, size_t size, const struct sidra_fw_header *
 }
 
 /* What can be said without its key: the chip looks at the rest. */
-static int check(struct sidra_device *sdev, const struct firmware *file, const struct slots *slots,
+static int check(struct sidra_device *sdev, const struct firmware *file, const struct sidra_slots *slots,
 		 struct sidra_image *image)
 {
 	const struct sidra_image_policy policy = {
@@ -108,45 +100,44 @@ static int status_of(struct sidra_device *sdev, const struct sidra_mailbox_msg *
 	return ret ?: -EIO;
 }
 
-/* Of what runs; older firmware has no answer. */
-static int ask_build(struct sidra_device *sdev, struct slots *slots)
+/* Of what runs; zeros: it does not know, as older firmware. */
+static int ask_build(struct sidra_device *sdev, u8 *build_id)
 {
 	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_FW_BUILD };
 	int ret = sidra_mailbox_call(sdev, &msg);
 
-	memset(slots->build_id, 0, sizeof(slots->build_id));
+	memset(build_id, 0, BUILD_ID_SIZE);
 	if (!ret && msg.status == SIDRA_MAILBOX_UNSUPPORTED)
 		return 0;
 	ret = status_of(sdev, &msg, ret, "FW_BUILD");
 	if (!ret)
-		memcpy(slots->build_id, msg.inline_data, sizeof(slots->build_id));
+		memcpy(build_id, msg.inline_data, BUILD_ID_SIZE);
 	return ret;
 }
 
 /* Whether it runs already, as far as one can know. */
-static bool runs(const struct sidra_fw_header *header, const struct slots *slots)
+static bool runs(struct sidra_device *sdev, const struct sidra_fw_header *header, const struct sidra_slots *slots,
+		 const u8 *build_id)
 {
-	const size_t size = sizeof(slots->build_id);
-
 	/* What recovery is there for is the other slots. */
-	if (slots->running == SLOT_RECOVERY || header->version != slots->version ||
-	    header->security_version != slots->security_version)
+	if (slots->running == SIDRA_SLOT_RECOVERY || header->version != slots->version ||
+	    header->security_version != sdev->firmware.security_version)
 		return false;
-	return !memchr_inv(header->build_id, 0, size) || !memchr_inv(slots->build_id, 0, size) ||
-	       !memcmp(header->build_id, slots->build_id, size);
+	return !memchr_inv(header->build_id, 0, BUILD_ID_SIZE) || !memchr_inv(build_id, 0, BUILD_ID_SIZE) ||
+	       !memcmp(header->build_id, build_id, BUILD_ID_SIZE);
 }
 
-static int ask_slots(struct sidra_device *sdev, struct slots *slots)
+int sidra_slots_ask(struct sidra_device *sdev, struct sidra_slots *slots)
 {
 	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_FW_INFO };
-	int ret = sidra_mailbox_call(sdev, &msg);
+	int ret = sidra_mailbox_call(sdev, &msg) ?: sidra_mailbox_error(&msg);
 
-	ret = status_of(sdev, &msg, ret, "FW_INFO");
+	slots->active = lower_32_bits(msg.inline_data[0]);
 	slots->trial = upper_32_bits(msg.inline_data[0]);
 	slots->running = lower_32_bits(msg.inline_data[1]);
+	slots->starts = upper_32_bits(msg.inline_data[1]);
 	slots->version = lower_32_bits(msg.inline_data[2]);
 	slots->lowest = upper_32_bits(msg.inline_data[2]);
-	slots->security_version = sdev->firmware.security_version;
 	return ret;
 }
 
@@ -204,29 +195,48 @@ static int commit(struct sidra_device *sdev)
 static int update(struct sidra_device *sdev, const struct firmware *file, bool asked)
 {
 	struct sidra_image image;
-	struct slots slots;
+	struct sidra_slots slots;
+	u8 build_id[BUILD_ID_SIZE];
 	u32 slot;
 	int ret;
 
-	ret = ask_slots(sdev, &slots) ?: ask_build(sdev, &slots) ?: check(sdev, file, &slots, &image);
+	ret = sidra_slots_ask(sdev, &slots);
+	if (ret) {
+		drm_err(&sdev->drm, "%s: not stored: FW_INFO failed (error %d)\n", IMAGE_NAME, ret);
+		return ret;
+	}
+	ret = ask_build(sdev, build_id) ?: check(sdev, file, &slots, &image);
 	if (ret)
 		return ret;
-	if (runs(&image.header, &slots)) {
+	if (runs(sdev, &image.header, &slots, build_id)) {
 		if (asked)
 			drm_info(&sdev->drm, "%s: firmware %s runs already\n", IMAGE_NAME,
 				 sidra_version_text(slots.version).text);
 		return 0;
 	}
-	if (!asked && slots.trial != SLOT_NONE)
+	if (!asked && slots.trial != SIDRA_SLOT_NONE)
 		return 0;
 	drm_info(&sdev->drm, "%s: firmware %s, build %4phN, %zu bytes; %s, build %4phN, runs\n", IMAGE_NAME,
 		 sidra_version_text(image.header.version).text, image.header.build_id, file->size,
-		 sidra_version_text(slots.version).text, slots.build_id);
+		 sidra_version_text(slots.version).text, build_id);
 	ret = send(sdev, file, &slot) ?: commit(sdev);
 	if (!ret)
 		drm_info(&sdev->drm, "%s: stored and verified in slot %u: the next reset of the device tries it\n",
 			 IMAGE_NAME, slot);
 	return ret;
+}
+
+int sidra_slots_activate(struct sidra_device *sdev, u32 *slot)
+{
+	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_FW_ACTIVATE };
+	int ret;
+
+	guard(mutex)(&sdev->firmware.update_lock);
+	ret = sidra_mailbox_call(sdev, &msg);
+	if (!ret && msg.status == SIDRA_MAILBOX_BAD_ARGUMENT)
+		ret = -ENODATA;
+	*slot = lower_32_bits(msg.inline_data[0]);
+	return ret ?: sidra_mailbox_error(&msg);
 }
 
 int sidra_update(struct sidra_device *sdev, bool asked)

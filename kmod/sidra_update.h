@@ -7,6 +7,30 @@
 
 struct sidra_device;
 
+#define SIDRA_SLOT_A		0u
+#define SIDRA_SLOT_B		1u
+#define SIDRA_SLOT_RECOVERY	2u
+#define SIDRA_SLOT_NONE		(~0u)
+
+/**
+ * struct sidra_slots - what the firmware says of its slots, of which it may say anything
+ * @active: the one that starts
+ * @trial: the one that is tried, or will be at the next start
+ * @running: the one that runs, as @version
+ * @starts: of the trial, without a word from it
+ * @lowest: security version that may run
+ */
+struct sidra_slots {
+	u32 active, trial, running;
+	u32 starts;
+	u32 version, lowest;
+};
+
+/* 0 or -errno. */
+int sidra_slots_ask(struct sidra_device *sdev, struct sidra_slots *slots);
+/* The image of the slot that does not run is tried at the next start: which slot, or -errno; -ENODATA: there is none that could. */
+int sidra_slots_activate(struct sidra_device *sdev, u32 *slot);
+
 /*
  * Sends the image, unless one of that version runs: 0, also then, or -errno, which docs/driver.md lists; the log says
  * why. Not @asked: by itself, once, when the firmware was met; it is silent about an image that there is not, and leaves one alone

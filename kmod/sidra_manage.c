@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/ctype.h>
+
+#include "sidra_compat.h"
+#include "sidra_drv.h"
+#include "sidra_manage.h"
+#include "sidra_sysfs.h"
+#include "sidra_update.h"
+
+#define LEVELS_MAX	16u	/* of a clock; more are none that this driver believes in */
+#define LOOK_AT_CELLS	2u	/* of ISPP_CAMPAIGN */
+
+/* What DVFS says. */
+struct clock {
+	u32 highest;	/* level that it may take */
+	u32 levels;
+	u32 khz[LEVELS_MAX];
+};
+
+/* What OP_QUERY says of the latest operation. */
+struct campaign {
+	u32 number;	/* 0: there was none */
+	u32 state;
+	u32 percent;
+	u64 off;
+};
+
+/* One that has not come up is not waited for. */
+static int ask(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
+{
+	if (!READ_ONCE(sdev->firmware.version))
+		return -EAGAIN;
+	return sidra_mailbox_call(sdev, msg) ?: sidra_mailbox_error(msg);
+}
+
+/* ---- Slots ---- */
+
+static int ask_slots(struct sidra_device *sdev, void *answer)
+{
+	if (!READ_ONCE(sdev->firmware.version))
+		return -EAGAIN;
+	return sidra_slots_ask(sdev, answer) ?: sizeof(struct sidra_slots);
+}
+
+static const char *name_of_slot(u32 slot)
+{
+	switch (slot) {
+	case SIDRA_SLOT_A:
+		return "A";
+	case SIDRA_SLOT_B:
+		return "B";
+	case SIDRA_SLOT_RECOVERY:
+		return "recovery";
+	case SIDRA_SLOT_NONE:
+		return "-";
+	}
+	return "?";
+}
+
+static ssize_t firmware_slots_show(struct device *node, struct device_attribute *attr, char *text)
+{
+	struct sidra_slots slots;
+	int ret = sidra_question_get(&sidra_of_node(node)->manage.slots, &slots);
+
+	return ret ?: sysfs_emit(text, "running=%s active=%s trial=%s starts=%u security=%u\n", name_of_slot(slots.running),
+				 name_of_slot(slots.active), name_of_slot(slots.trial), slots.starts, slots.lowest);
+}
+static DEVICE_ATTR_RO(firmware_slots);
+
+/* "1": goes back to the image of the other slot, from the next reset on. */
+static ssize_t firmware_activate_store(struct device *node, struct device_attribute *attr, const char *text, size_t count)
+{
+	struct sidra_device *sdev = sidra_of_node(node);
+	bool wanted;
+	u32 slot;
+	int ret;
+
+	ret = kstrtobool(text, &wanted);
+	if (ret || !wanted)
+		return ret ?: count;
+	ret = READ_ONCE(sdev->firmware.version) ? sidra_slots_activate(sdev, &slot) : -EAGAIN;
+	sidra_question_forget(&sdev->manage.slots);
+	if (ret == -ENODATA)
+		drm_err(&sdev->drm, "the other slot has no image that verifies: the firmware stays as it is\n");
+	if (ret)
+		return ret;
+	drm_info(&sdev->drm, "slot %s: the next reset of the device tries it\n", name_of_slot(slot));
+	return count;
+}
+static DEVICE_ATTR_WO(firmware_activate);
+
+/* ---- Log ---- */
+
+/* Text that is harmless on a terminal, whatever the firmware says. */
+static int ask_log(struct sidra_device *sdev, void *answer)
+{
+	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_LOG_RING };
+	char *text = answer;
+	int ret, bytes, i;
+
+	if (!READ_ONCE(sdev->firmware.version))
+		return -EAGAIN;
+	ret = sidra_mailbox_fetch(sdev, &msg, text, SIDRA_MAILBOX_PAYLOAD) ?: sidra_mailbox_error(&msg);
+	if (ret)
+		return ret;
+	bytes = min_t(u64, msg.inline_data[0], SIDRA_MAILBOX_PAYLOAD);
+	for (i = 0; i < bytes; i++)
+		if (!isascii(text[i]) || (!isprint(text[i]) && text[i] != '\n'))
+			text[i] = '?';
+	return bytes;
+}
+
+static ssize_t firmware_log_read(struct file *filp, struct kobject *kobj, sidra_bin_const struct bin_attribute *attr, char *to,
+				 loff_t offset, size_t count)
+{
+	return sidra_question_read(&sidra_of_node(kobj_to_dev(kobj))->manage.log, to, offset, count);
+}
+static BIN_ATTR_ADMIN_RO(firmware_log, 0);
+
+/* ---- Clock ---- */
+
+static int ask_clock(struct sidra_device *sdev, void *answer)
+{
+	struct clock *clock = answer;
+	u32 level;
+	int ret;
+
+	clock->levels = 1;
+	for (level = 0; level < clock->levels; level++) {
+		struct sidra_mailbox_msg msg = {
+			.opcode = SIDRA_MAILBOX_DVFS,
+			.length = sizeof(msg.inline_data[0]),
+			.inline_data = { level },
+		};
+
+		ret = ask(sdev, &msg);
+		if (ret)
+			return ret;
+		clock->highest = lower_32_bits(msg.inline_data[0]);
+		clock->khz[level] = lower_32_bits(msg.inline_data[1]);
+		clock->levels = upper_32_bits(msg.inline_data[2]);
+		if (!clock->levels || clock->levels > LEVELS_MAX || clock->highest >= clock->levels)
+			return -EPROTO;
+	}
+	return sizeof(*clock);
+}
+
+static ssize_t clock_level_show(struct device *node, struct device_attribute *attr, char *text)
+{
+	struct clock clock;
+	int ret = sidra_question_get(&sidra_of_node(node)->manage.clock, &clock);
+
+	return ret ?: sysfs_emit(text, "%u\n", clock.highest);
+}
+
+static ssize_t clock_level_store(struct device *node, struct device_attribute *attr, const char *text, size_t count)
+{
+	struct sidra_device *sdev = sidra_of_node(node);
+	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_DVFS, .length = sizeof(msg.inline_data[0]) };
+	u32 level;
+	int ret;
+
+	ret = kstrtou32(text, 0, &level);
+	if (ret)
+		return ret;
+	msg.inline_data[0] = level | 1ull << 32;	/* to be set */
+	ret = ask(sdev, &msg);
+	sidra_question_forget(&sdev->manage.clock);
+	return ret ?: count;
+}
+static DEVICE_ATTR_RW(clock_level);
+
+static ssize_t clock_khz_levels_show(struct device *node, struct device_attribute *attr, char *text)
+{
+	struct clock clock;
+	int ret = sidra_question_get(&sidra_of_node(node)->manage.clock, &clock);
+	int at = 0;
+	u32 level;
+
+	if (ret)
+		return ret;
+	for (level = 0; level < clock.levels; level++)
+		at += sysfs_emit_at(text, at, "%u%c", clock.khz[level], level + 1 < clock.levels ? ' ' : '\n');
+	return at;
+}
+static DEVICE_ATTR_RO(clock_khz_levels);
+
+/* ---- Campaigns ---- */
+
+static int ask_campaign(struct sidra_device *sdev, void *answer)
+{
+	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_OP_QUERY };
+	struct campaign *campaign = answer;
+	int ret = ask(sdev, &msg);
+
+	if (ret == -EINVAL)	/* there was none; all is zero */
+		return sizeof(*campaign);
+	if (ret)
+		return ret;
+	campaign->number = lower_32_bits(msg.inline_data[0]);
+	campaign->state = upper_32_bits(msg.inline_data[0]);
+	campaign->percent = min_t(u64, msg.inline_data[1], 100);
+	campaign->off = msg.inline_data[2];
+	return sizeof(*campaign);
+}
+
+static const char *name_of_state(u32 state)
+{
+	static const char *const names[] = { "none", "running", "done", "aborted", "failed" };	/* enum sidra_operation_state */
+
+	return state < ARRAY_SIZE(names) ? names[state] : "?";
+}
+
+static ssize_t campaign_show(struct device *node, struct device_attribute *attr, char *text)
+{
+	struct campaign campaign;
+	int ret = sidra_question_get(&sidra_of_node(node)->manage.campaign, &campaign);
+
+	return ret ?: sysfs_emit(text, "state=%s number=%u percent=%u off=%llu\n", name_of_state(campaign.state), campaign.number,
+				 campaign.percent, campaign.off);
+}
+
+/* "abort", "verify FIRST COUNT PPM" or "refresh FIRST COUNT PPM". */
+static int parse_campaign(struct sidra_device *sdev, const char *text, struct sidra_mailbox_msg *msg)
+{
+	u32 first, crossbars, ppm;
+	struct campaign running = {};
+	char verb[8], more;
+	int words, ret;
+
+	if (sysfs_streq(text, "abort")) {
+		ret = ask_campaign(sdev, &running);
+		msg->opcode = SIDRA_MAILBOX_OP_ABORT;
+		msg->length = sizeof(msg->inline_data[0]);
+		msg->inline_data[0] = running.number;
+		return ret < 0 ? ret : 0;
+	}
+	words = sscanf(text, "%7s %u %u %u %c", verb, &first, &crossbars, &ppm, &more);
+	if (words != 4)
+		return -EINVAL;
+	if (!strcmp(verb, "verify")) {
+		msg->opcode = SIDRA_MAILBOX_ISPP_CAMPAIGN;
+		msg->length = sizeof(msg->inline_data);
+		msg->inline_data[0] = LOOK_AT_CELLS;
+		msg->inline_data[1] = first | (u64)crossbars << 32;
+		msg->inline_data[2] = ppm;
+		return 0;
+	}
+	if (strcmp(verb, "refresh"))
+		return -EINVAL;
+	msg->opcode = SIDRA_MAILBOX_ISPP_REFRESH;
+	msg->length = 2 * sizeof(msg->inline_data[0]);
+	msg->inline_data[0] = first | (u64)crossbars << 32;
+	msg->inline_data[1] = ppm;
+	return 0;
+}
+
+static ssize_t campaign_store(struct device *node, struct device_attribute *attr, const char *text, size_t count)
+{
+	struct sidra_device *sdev = sidra_of_node(node);
+	struct sidra_mailbox_msg msg = {};
+	int ret = parse_campaign(sdev, text, &msg) ?: ask(sdev, &msg);
+
+	sidra_question_forget(&sdev->manage.campaign);
+	return ret ?: count;
+}
+static DEVICE_ATTR_RW(campaign);
+
+/* ---- All of them ---- */
+
+static struct attribute *attrs[] = {
+	&dev_attr_firmware_slots.attr,
+	&dev_attr_firmware_activate.attr,
+	&dev_attr_clock_level.attr,
+	&dev_attr_clock_khz_levels.attr,
+	&dev_attr_campaign.attr,
+	NULL
+};
+
+static sidra_bin_const struct bin_attribute *bin_attrs[] = {
+	&bin_attr_firmware_log,
+	NULL
+};
+
+static bool has_firmware(struct kobject *kobj)
+{
+	return sidra_of_node(kobj_to_dev(kobj))->mailbox.memory;
+}
+
+static umode_t is_visible(struct kobject *kobj, struct attribute *attr, int number)
+{
+	return has_firmware(kobj) ? attr->mode : 0;
+}
+
+static umode_t is_bin_visible(struct kobject *kobj, sidra_bin_const struct bin_attribute *attr, int number)
+{
+	return has_firmware(kobj) ? attr->attr.mode : 0;
+}
+
+const struct attribute_group sidra_manage_group = {
+	.is_visible = is_visible,
+	.is_bin_visible = is_bin_visible,
+	.attrs = attrs,
+	.bin_attrs = bin_attrs,
+};
+
+void sidra_manage_init(struct sidra_device *sdev)
+{
+	struct sidra_manage *manage = &sdev->manage;
+
+	sidra_question_init(&manage->slots, sdev, sizeof(struct sidra_slots), ask_slots);
+	sidra_question_init(&manage->log, sdev, SIDRA_MAILBOX_PAYLOAD, ask_log);
+	sidra_question_init(&manage->clock, sdev, sizeof(struct clock), ask_clock);
+	sidra_question_init(&manage->campaign, sdev, sizeof(struct campaign), ask_campaign);
+}
+
+void sidra_manage_end(struct sidra_device *sdev)
+{
+	struct sidra_manage *manage = &sdev->manage;
+
+	sidra_question_end(&manage->slots);
+	sidra_question_end(&manage->log);
+	sidra_question_end(&manage->clock);
+	sidra_question_end(&manage->campaign);
+}
+
+void sidra_manage_forget(struct sidra_device *sdev)
+{
+	struct sidra_manage *manage = &sdev->manage;
+
+	sidra_question_forget(&manage->slots);
+	sidra_question_forget(&manage->log);
+	sidra_question_forget(&manage->clock);
+	sidra_question_forget(&manage->campaign);
+}
