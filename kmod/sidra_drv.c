@@ -15,6 +15,7 @@
 #include "sidra_debugfs.h"
 #include "sidra_drv.h"
 #include "sidra_gem.h"
+#include "sidra_hwmon.h"
 #include "sidra_irq.h"
 #include "sidra_reset.h"
 #include "sidra_sysfs.h"
@@ -208,6 +209,7 @@ static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto err_unregister;
 	pci_save_state(pdev);	/* for a slot that is reset without warning */
 	sidra_firmware_begin(sdev);
+	sidra_hwmon_begin(sdev);
 	drm_info(&sdev->drm, "sidra%d: %u crossbars, hardware interface %u.%u, %u vectors\n", sdev->ordinal,
 		 sidra_xbars_of(&sdev->chip.info), sdev->chip.info.hw_version >> 16,
 		 sdev->chip.info.hw_version & 0xffff, sdev->chip.vectors);
@@ -235,6 +237,7 @@ static void sidra_remove(struct pci_dev *pdev)
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
 	sidra_firmware_end(sdev);
+	sidra_hwmon_end(sdev);
 	sidra_sysfs_end(sdev);
 	cdev_device_del(&sdev->cdev, &sdev->node);
 	ida_free(&ordinals, sdev->ordinal);	/* now, not with the last file: a device that is bound again gets it */

@@ -71,6 +71,7 @@ struct sidra_counters {
  * @chip: registers, identity, admin commands
  * @mailbox, @firmware: the way to the firmware, and what is known of it
  * @crossbars, @manage: what attributes show that takes the chip some time
+ * @hwmon: or NULL
  * @ctx_table: what the chip reads
  * @ctxs: contexts by their number on the chip
  * @queue_count: of all contexts
@@ -124,6 +125,7 @@ struct sidra_device {
 	struct sidra_firmware firmware;
 	struct sidra_question crossbars;
 	struct sidra_manage manage;
+	struct device *hwmon;
 
 	/* Protects @bos: what is mapped for DMA and has to be unmapped before remove() returns. */
 	struct mutex bo_lock;

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/hwmon.h>
+#include <linux/units.h>
+
+#include "sidra_drv.h"
+#include "sidra_hwmon.h"
+#include "sidra_telemetry.h"
+
+/* Values of the telemetry page, which are there only if it says so. */
+static int read_valid(struct sidra_device *sdev, u64 valid, struct sidra_telemetry *page)
+{
+	int ret = sidra_telemetry_read(sdev, page);
+
+	if (ret)
+		return ret;
+	return (page->valid & valid) == valid ? 0 : -ENODATA;
+}
+
+static int read_temperature(struct sidra_device *sdev, u32 attr, long *value)
+{
+	bool now = attr == hwmon_temp_input, alarm = attr == hwmon_temp_max_alarm || attr == hwmon_temp_crit_alarm;
+	struct sidra_telemetry page;
+	int ret;
+
+	ret = read_valid(sdev, (now || alarm ? SIDRA_TELEMETRY_HAS_THERMAL : 0) | (now ? 0 : SIDRA_TELEMETRY_HAS_LIMITS), &page);
+	if (ret)
+		return ret;
+	switch (attr) {
+	case hwmon_temp_input:
+		*value = page.temperature_mc;
+		return 0;
+	case hwmon_temp_max:
+		*value = page.temperature_max_mc;
+		return 0;
+	case hwmon_temp_crit:
+		*value = page.temperature_crit_mc;
+		return 0;
+	case hwmon_temp_max_alarm:
+		*value = page.temperature_mc >= page.temperature_max_mc;
+		return 0;
+	case hwmon_temp_crit_alarm:
+		*value = page.temperature_mc >= page.temperature_crit_mc;
+		return 0;
+	}
+	return -EOPNOTSUPP;
+}
+
+static int read_power(struct sidra_device *sdev, u32 attr, long *value)
+{
+	struct sidra_telemetry page;
+	int ret;
+
+	ret = read_valid(sdev, attr == hwmon_power_input ? SIDRA_TELEMETRY_HAS_POWER : SIDRA_TELEMETRY_HAS_LIMITS, &page);
+	if (ret)
+		return ret;
+	switch (attr) {
+	case hwmon_power_input:
+		*value = (long)page.power_mw * MICROWATT_PER_MILLIWATT;
+		return 0;
+	case hwmon_power_cap:
+		*value = (long)page.power_limit_mw * MICROWATT_PER_MILLIWATT;
+		return 0;
+	case hwmon_power_cap_min:
+		*value = (long)page.power_limit_min_mw * MICROWATT_PER_MILLIWATT;
+		return 0;
+	case hwmon_power_cap_max:
+		*value = (long)page.power_limit_max_mw * MICROWATT_PER_MILLIWATT;
+		return 0;
+	}
+	return -EOPNOTSUPP;
+}
+
+static int hwmon_read(struct device *dev, enum hwmon_sensor_types type, u32 attr, int channel, long *value)
+{
+	struct sidra_device *sdev = dev_get_drvdata(dev);
+
+	return type == hwmon_temp ? read_temperature(sdev, attr, value) : read_power(sdev, attr, value);
+}
+
+static int hwmon_read_string(struct device *dev, enum hwmon_sensor_types type, u32 attr, int channel, const char **text)
+{
+	*text = type == hwmon_temp ? "die" : "chip";
+	return 0;
+}
+
+/* Only power1_cap can be written. 0: the chip's own limit. */
+static int hwmon_write(struct device *dev, enum hwmon_sensor_types type, u32 attr, int channel, long value)
+{
+	struct sidra_device *sdev = dev_get_drvdata(dev);
+	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_POWER_LIMIT, .length = sizeof(msg.inline_data[0]) };
+
+	if (value < 0 || value / MICROWATT_PER_MILLIWATT > U32_MAX || (value && value < MICROWATT_PER_MILLIWATT))
+		return -EINVAL;
+	if (!READ_ONCE(sdev->firmware.version))
+		return -EAGAIN;
+	msg.inline_data[0] = (u32)(value / MICROWATT_PER_MILLIWATT) | 1ull << 32;	/* to be set */
+	return sidra_mailbox_call(sdev, &msg) ?: sidra_mailbox_error(&msg);
+}
+
+static umode_t hwmon_is_visible(const void *data, enum hwmon_sensor_types type, u32 attr, int channel)
+{
+	const struct sidra_device *sdev = data;
+
+	return type == hwmon_power && attr == hwmon_power_cap && sdev->mailbox.memory ? 0644 : 0444;
+}
+
+static const struct hwmon_ops ops = {
+	.is_visible = hwmon_is_visible,
+	.read = hwmon_read,
+	.read_string = hwmon_read_string,
+	.write = hwmon_write,
+};
+
+static const struct hwmon_channel_info *const channels[] = {
+	HWMON_CHANNEL_INFO(temp, HWMON_T_INPUT | HWMON_T_LABEL | HWMON_T_MAX | HWMON_T_CRIT | HWMON_T_MAX_ALARM |
+			   HWMON_T_CRIT_ALARM),
+	HWMON_CHANNEL_INFO(power, HWMON_P_INPUT | HWMON_P_LABEL | HWMON_P_CAP | HWMON_P_CAP_MIN | HWMON_P_CAP_MAX),
+	NULL
+};
+
+static const struct hwmon_chip_info chip_info = {
+	.ops = &ops,
+	.info = channels,
+};
+
+/* Frequencies are none that the core knows: by the names that other accelerators use. */
+static ssize_t freq1_input_show(struct device *dev, struct device_attribute *attr, char *text)
+{
+	struct sidra_telemetry page;
+	int ret = read_valid(dev_get_drvdata(dev), SIDRA_TELEMETRY_HAS_POWER, &page);
+
+	return ret ?: sysfs_emit(text, "%llu\n", (u64)page.clock_khz * HZ_PER_KHZ);
+}
+static DEVICE_ATTR_RO(freq1_input);
+
+static ssize_t freq1_label_show(struct device *dev, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "clock\n");
+}
+static DEVICE_ATTR_RO(freq1_label);
+
+static struct attribute *hwmon_attrs[] = {
+	&dev_attr_freq1_input.attr,
+	&dev_attr_freq1_label.attr,
+	NULL
+};
+ATTRIBUTE_GROUPS(hwmon);
+
+void sidra_hwmon_begin(struct sidra_device *sdev)
+{
+	sdev->hwmon = hwmon_device_register_with_info(&sdev->pdev->dev, "sidra", sdev, &chip_info, hwmon_groups);
+	if (!IS_ERR(sdev->hwmon))
+		return;
+	drm_notice(&sdev->drm, "no sensors (error %ld)\n", PTR_ERR(sdev->hwmon));
+	sdev->hwmon = NULL;
+}
+
+void sidra_hwmon_end(struct sidra_device *sdev)
+{
+	if (sdev->hwmon)
+		hwmon_device_unregister(sdev->hwmon);
+}
