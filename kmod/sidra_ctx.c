@@ -11,6 +11,7 @@
 #include "sidra_queue.h"
 #include "sidra_quiesce.h"
 #include "sidra_trace.h"
+#include "sidra_usage.h"
 #include "sidra_weights.h"
 
 #define QUEUE_TABLE_SIZE	(SIDRA_QUEUES_PER_CONTEXT_MAX * sizeof(struct sidra_hw_queue))
@@ -99,7 +100,7 @@ static int alloc_tables(struct sidra_ctx *ctx)
 	return ctx->queue_table && ctx->weights_table ? 0 : -ENOMEM;
 }
 
-static struct sidra_ctx *create(struct sidra_device *sdev, u32 slot)
+static struct sidra_ctx *create(struct sidra_device *sdev, struct sidra_account *account, u32 slot)
 {
 	struct sidra_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
 	int ret;
@@ -109,6 +110,7 @@ static struct sidra_ctx *create(struct sidra_device *sdev, u32 slot)
 	kref_init(&ctx->ref);
 	ctx->sdev = sdev;
 	ctx->slot = slot;
+	ctx->account = account;
 	ctx->generation = 1;
 	xa_init_flags(&ctx->queues, XA_FLAGS_ALLOC);
 	xa_init_flags(&ctx->weights, XA_FLAGS_ALLOC1);
@@ -140,7 +142,7 @@ int sidra_context_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 		slot++;
 	if (slot == sdev->chip.info.contexts)
 		return -EMFILE;
-	ctx = create(sdev, slot);
+	ctx = create(sdev, &sfile->account, slot);
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	ret = xa_alloc_cyclic(&sfile->ctxs, &ctx->handle, ctx, SIDRA_HANDLE_LIMIT, &sfile->next, GFP_KERNEL_ACCOUNT);
@@ -150,6 +152,7 @@ int sidra_context_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 		return ret;
 	}
 	sdev->ctxs[slot] = ctx;
+	sidra_account_contexts(ctx->account, 1);
 	install(ctx);
 	args->context = ctx->handle;
 	args->doorbell_offset = sidra_map_offset(SIDRA_MAP_DOORBELL, ctx->handle, 0);
@@ -272,6 +275,7 @@ void sidra_ctx_destroy(struct sidra_ctx *ctx)
 	sdev->ctxs[ctx->slot] = NULL;
 	drop_all(ctx);
 	free_tables(ctx);
+	sidra_account_contexts(ctx->account, -1);
 	ctx->dead = true;
 }
 

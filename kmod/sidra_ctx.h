@@ -16,6 +16,7 @@ struct sidra_device;
 struct sidra_file;
 struct sidra_queue;
 struct drm_gem_object;
+struct sidra_account;
 
 /**
  * struct sidra_binding - a buffer in a context's address space
@@ -35,6 +36,7 @@ struct sidra_binding {
  * @ref: the file's table, mappings of the doorbell page, calls that work on it
  * @handle: in its file; constant
  * @slot: its number on the chip; constant
+ * @account: of its file, for as long as it has queues; constant
  * @generation: copied to the state pages
  * @lost: the chip has forgotten it; also looked at without the lock
  * @dead: destroyed: only memory is left
@@ -49,6 +51,7 @@ struct sidra_ctx {
 	struct sidra_device *sdev;
 	u32 handle;
 	u32 slot;
+	struct sidra_account *account;
 	u32 generation;
 	bool lost;
 	bool dead;

@@ -38,6 +38,7 @@
 #include "sidra_manage.h"
 #include "sidra_question.h"
 #include "sidra_store.h"
+#include "sidra_usage.h"
 
 struct sidra_ctx;
 
@@ -144,6 +145,7 @@ struct sidra_device {
  * @next: handle to try next: a stale one does not name a new object
  * @events: eventfds that are armed
  * @dummy: what revoked mappings of this file show
+ * @account: what it has used
  */
 struct sidra_file {
 	struct sidra_device *sdev;
@@ -151,6 +153,7 @@ struct sidra_file {
 	u32 next;
 	struct page *dummy;
 	atomic_t events;
+	struct sidra_account account;
 };
 
 #define SIDRA_DRIVER_VERSION	(1u << 16)

@@ -11,6 +11,7 @@
 #include "sidra_ctx.h"
 #include "sidra_debugfs.h"
 #include "sidra_drv.h"
+#include "sidra_gem.h"
 #include "sidra_mmap.h"
 #include "sidra_queue.h"
 #include "sidra_reset.h"
@@ -153,26 +154,34 @@ int sidra_device_reset_ioctl(struct drm_device *drm, void *data, struct drm_file
 
 /* ---- fdinfo ---- */
 
+static void show_memory(struct drm_printer *p, struct drm_file *file)
+{
+	struct drm_memory_stats host = {}, local = {};
+	struct drm_gem_object *obj;
+	int handle;
+
+	scoped_guard(spinlock, &file->table_lock)
+		idr_for_each_entry(&file->object_idr, obj, handle) {
+			struct sidra_bo *bo = to_sidra_bo(obj);
+			struct drm_memory_stats *stats = bo->kind == SIDRA_BO_LOCAL ? &local : &host;
+
+			if (drm_gem_object_is_shared_for_memory_stats(obj))
+				stats->shared += obj->size;
+			else
+				stats->private += obj->size;
+			if (bo->kind != SIDRA_BO_HOST || READ_ONCE(bo->sgt))
+				stats->resident += obj->size;
+		}
+	drm_print_memory_stats(p, &host, DRM_GEM_OBJECT_RESIDENT, "memory");
+	drm_print_memory_stats(p, &local, DRM_GEM_OBJECT_RESIDENT, "l3");
+}
+
 void sidra_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 {
 	struct sidra_file *sfile = file->driver_priv;
-	unsigned int contexts = 0, queues = 0;
-	struct sidra_ctx *ctx;
-	unsigned long handle;
 
-	scoped_guard(mutex, &sfile->sdev->lock) {
-		xa_for_each(&sfile->ctxs, handle, ctx) {
-			struct sidra_queue *queue;
-			unsigned long number;
-
-			contexts++;
-			xa_for_each(&ctx->queues, number, queue)
-				queues++;
-		}
-	}
-	drm_printf(p, "sidra-contexts:\t%u\n", contexts);
-	drm_printf(p, "sidra-queues:\t%u\n", queues);
-	drm_show_memory_stats(p, file);
+	sidra_account_show(&sfile->account, p);
+	show_memory(p, file);
 }
 
 /* ---- Open and close ---- */
@@ -190,6 +199,7 @@ int sidra_open(struct drm_device *drm, struct drm_file *file)
 	}
 	sfile->sdev = to_sidra(drm);
 	xa_init_flags(&sfile->ctxs, XA_FLAGS_ALLOC1);
+	sidra_account_init(&sfile->account);
 	file->driver_priv = sfile;
 	return 0;
 }

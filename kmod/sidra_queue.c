@@ -194,10 +194,12 @@ bool sidra_queue_drained(const struct sidra_queue *queue)
 void sidra_queue_go_on(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
 	queue->watch.looks = 0;
-	if (sidra_point_stopped(&queue->point))	/* until it is reset: it must not run into the same again */
+	if (sidra_point_stopped(&queue->point)) {	/* until it is reset: it must not run into the same again */
 		sidra_entry_revoke(&ctx->queue_table[queue->number].flags);
-	else
+	} else {
+		sidra_use_restart(&queue->use);
 		install(ctx, queue, sidra_point_timeline(&queue->point));
+	}
 	if (queue->kind == SIDRA_QUEUE_KERNEL)
 		sidra_submit_go_on(queue);
 }
@@ -214,6 +216,7 @@ void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
 	smp_store_release(&queue->point.state->run_state, SIDRA_QUEUE_LOST);	/* read by its owner */
 	sidra_point_detach(sdev, &queue->point);
 	sidra_submit_fini(queue);
+	sidra_use_end(&queue->use);
 	if (queue->ring_va)
 		sidra_mmu_unmap(ctx, queue->ring_va, queue->ring_size);
 	unmap_memory(queue);
@@ -323,6 +326,7 @@ static int create_queue(struct sidra_ctx *ctx, struct sidra_ioctl_queue_create *
 	}
 	sdev->queue_count++;
 	sidra_point_attach(sdev, &queue->point);
+	sidra_use_begin(&queue->use, ctx->account, queue->point.state);
 	install(ctx, queue, 0);
 	xa_store(&ctx->queues, number, queue, GFP_KERNEL);	/* the entry is there: this cannot fail */
 	sidra_watch(sdev);
@@ -414,6 +418,7 @@ static int reset_queue(struct sidra_ctx *ctx, struct sidra_queue *queue)
 	smp_store_release(&state->timeline, start);	/* after the epoch has moved */
 	memset(&state->fault, 0, sizeof(state->fault));
 	WRITE_ONCE(state->parked, 0);
+	sidra_use_restart(&queue->use);
 	smp_store_release(&state->run_state, SIDRA_QUEUE_IDLE);	/* after all of the above */
 	install(ctx, queue, start);
 	/* The chip publishes the new position, and looks again at queues that wait for this one. */

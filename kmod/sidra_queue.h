@@ -10,6 +10,7 @@
 #include <linux/workqueue.h>
 
 #include "sidra_irq.h"
+#include "sidra_usage.h"
 #include "sidra_watch.h"
 
 struct sidra_ctx;
@@ -29,6 +30,7 @@ struct sidra_device;
  * @destroyed: what waits for it is told -ENOENT
  * @point: for interrupts
  * @watch: of the watchdog
+ * @use: its part of what its file has used
  */
 struct sidra_queue {
 	struct kref ref;
@@ -53,6 +55,7 @@ struct sidra_queue {
 	bool destroyed;
 	struct sidra_point point;
 	struct sidra_queue_watch watch;
+	struct sidra_use use;
 
 	/* Protects @fence_seqno: the order of fences is the order in the ring. Outside of submit_lock. */
 	struct mutex fence_lock;
