@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "card.h"
+#include "findings.h"
 #include "model.h"
 #include "sample.h"
 #include "sidra/smi.h"
@@ -23,6 +24,7 @@ struct sidra_smi_chip {
     std::shared_ptr<sidra::smi::Card> card;
     std::shared_ptr<sidra::smi::Model> model;
     sidra::smi::CardReader reader;
+    sidra::smi::Aside asking;  // what needs an answer of the chip
 
     sidra::smi::Sample now;
     // What rates are taken from: counters as they were when they last moved on, and before that.
@@ -33,8 +35,8 @@ struct sidra_smi_chip {
     sidra::smi::Maybe<uint64_t> heartbeat_moved_ns;  // since when it is what it is; absent while nobody knows
 
     std::vector<sidra_smi_crossbar> crossbars;
-    std::vector<sidra_smi_finding> findings;
-    std::vector<std::string> finding_texts;
+    uint64_t crossbars_ns = 0;  // when they were read; 0: never
+    sidra::smi::Findings findings;
     std::string log;
 };
 

@@ -15,8 +15,7 @@
 struct sidra_smi {
     std::string root, runtime, error;
     std::vector<std::unique_ptr<sidra_smi_chip>> chips;
-    std::vector<sidra_smi_finding> findings;
-    std::vector<std::string> finding_texts;
+    sidra::smi::Findings findings;
 };
 
 namespace sidra::smi {

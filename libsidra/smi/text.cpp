@@ -23,6 +23,12 @@ std::vector<std::string_view> words(std::string_view text) {
     return found;
 }
 
+std::string_view word(std::string_view text, std::string_view key) {
+    for (const std::string_view each : words(text))
+        if (each.starts_with(key) && each.substr(key.size()).starts_with('=')) return each.substr(key.size() + 1);
+    return {};
+}
+
 std::string clean(std::string_view text) {
     std::string out(text.substr(0, 255));
     for (char& c : out)

@@ -18,6 +18,8 @@ Maybe<std::string> to_line(const Maybe<std::string>& file);
 std::string clean(std::string_view text);
 std::string_view trim(std::string_view text);
 std::vector<std::string_view> words(std::string_view text);
+// VALUE of a word KEY=VALUE; "" if there is none.
+std::string_view word(std::string_view text, std::string_view key);
 // EINVAL: no number, or anything besides it.
 Maybe<uint64_t> to_number(const Maybe<std::string>& file, int base = 10);
 Maybe<uint64_t> to_number(std::string_view text, int base = 10);

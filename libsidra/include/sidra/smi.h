@@ -207,6 +207,35 @@ typedef struct sidra_smi_firmware {
 SIDRA_SMI_API sidra_smi_status sidra_smi_firmware_info(sidra_smi_chip *chip, sidra_smi_firmware *info);
 SIDRA_SMI_API sidra_smi_status sidra_smi_firmware_update(sidra_smi_chip *chip, uint64_t timeout_ns);
 SIDRA_SMI_API sidra_smi_status sidra_smi_firmware_activate(sidra_smi_chip *chip, uint64_t timeout_ns);
+/*
+ * The limit of power, in watts; the firmware takes it between the limits of that limit (fields power.limit.min, .max). The highest level of the
+ * clock: `level` of 0..count - 1, from slow to fast.
+ */
+typedef struct sidra_smi_clock {
+    uint32_t level;
+    uint32_t count;
+    uint32_t khz[16];
+} sidra_smi_clock;
+SIDRA_SMI_API sidra_smi_status sidra_smi_set_power_limit(sidra_smi_chip *chip, double watts, uint64_t timeout_ns);
+SIDRA_SMI_API sidra_smi_status sidra_smi_clock_info(sidra_smi_chip *chip, sidra_smi_clock *info);
+SIDRA_SMI_API sidra_smi_status sidra_smi_set_clock(sidra_smi_chip *chip, uint32_t level, uint64_t timeout_ns);
+
+/* A campaign: the firmware looks through crossbars, one at a time behind everybody's work. One a card. */
+typedef enum sidra_smi_campaign_kind {
+    SIDRA_SMI_VERIFY = 0,  /* counts cells that are off */
+    SIDRA_SMI_REFRESH = 1  /* programs those once more */
+} sidra_smi_campaign_kind;
+typedef struct sidra_smi_campaign {
+    char state[12];   /* "running", "done", "failed", "aborted", "none" */
+    uint32_t number;
+    uint32_t percent;
+    uint64_t off;     /* cells that were off */
+} sidra_smi_campaign;
+/* Crossbars first .. first + count - 1; a cell is off by more than `ppm` millionths of G_max. */
+SIDRA_SMI_API sidra_smi_status sidra_smi_campaign_start(sidra_smi_chip *chip, sidra_smi_campaign_kind kind, uint32_t first, uint32_t count,
+                                                        uint32_t ppm, uint64_t timeout_ns);
+SIDRA_SMI_API sidra_smi_status sidra_smi_campaign_abort(sidra_smi_chip *chip, uint64_t timeout_ns);
+SIDRA_SMI_API sidra_smi_status sidra_smi_campaign_info(sidra_smi_chip *chip, uint64_t timeout_ns, sidra_smi_campaign *info);
 /* The newest text of the firmware's log, NUL-terminated. Until the next call of this function for the chip. */
 SIDRA_SMI_API sidra_smi_status sidra_smi_log(sidra_smi_chip *chip, uint64_t timeout_ns, const char **text);
 

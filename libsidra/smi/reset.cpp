@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// Resets a card, waits for it, and looks at it.
+#include <fmt/format.h>
+#include <time.h>
+
+#include "file.h"
+#include "reach.h"
+#include "text.h"
+
+namespace sidra::smi {
+namespace {
+
+class Phases {
+   public:
+    Phases(uint64_t timeout_ns, sidra_smi_progress progress, void* user)
+        : start_ns_(now_ns()), timeout_ns_(timeout_ns), progress_(progress), user_(user) {}
+    void begin(const char* phase) {
+        phase_ = phase;
+        if (progress_ != nullptr) progress_(user_, phase, -1, now_ns() - start_ns_);
+    }
+    uint64_t left() const {
+        const uint64_t passed = now_ns() - start_ns_;
+        if (passed >= timeout_ns_)
+            throw Unreachable{ETIMEDOUT, fmt::format("the deadline passed in phase '{}'", phase_)};
+        return timeout_ns_ - passed;
+    }
+
+   private:
+    const uint64_t start_ns_, timeout_ns_;
+    const char* phase_ = "";
+    sidra_smi_progress progress_;
+    void* user_;
+};
+
+void wait_a_moment() {
+    const struct timespec moment = {0, 20'000'000};
+    nanosleep(&moment, nullptr);
+}
+
+Telemetry telemetry_now(sidra_smi_chip& chip, uint64_t timeout_ns) {
+    const Maybe<Telemetry> page = to_telemetry(read_slowly(chip, "telemetry", 4096, timeout_ns));
+    if (!page) throw Unreachable{page.error, fmt::format("{} gives no telemetry that makes sense", chip.name)};
+    return page.value;
+}
+
+// Waits until it is another generation than `before`, and says of itself that queues may run, and that its firmware
+// does if it has one.
+Telemetry wait_ready(sidra_smi_chip& chip, const Maybe<uint32_t>& before, const Phases& phases) {
+    for (;;) {
+        try {
+            const Telemetry now = telemetry_now(chip, phases.left());
+            if (!now.since_1_2) return now;  // it does not say
+            const uint32_t status = now.page.status;
+            if ((status & SIDRA_STATUS_FATAL) != 0)
+                throw Unreachable{EIO, fmt::format("only another reset helps {}: it has come up broken (status {:#x})",
+                                                   chip.name, status)};
+            const bool firmware = (chip.now.features.value & SIDRA_FEATURE_FIRMWARE) != 0;
+            const bool another = !before || now.page.generation != before.value;
+            if (another && (status & SIDRA_STATUS_READY) != 0 &&
+                (!firmware || (status & SIDRA_STATUS_FIRMWARE_ALIVE) != 0))
+                return now;
+        } catch (const Unreachable& u) {
+            if (u.error != ENODEV && u.error != EAGAIN) throw;  // as long as it is not there it is waited for
+        }
+        phases.left();
+        wait_a_moment();
+    }
+}
+
+}  // namespace
+}  // namespace sidra::smi
+
+using namespace sidra::smi;
+
+sidra_smi_status sidra_smi_reset(sidra_smi_chip* chip, bool force, uint64_t timeout_ns, sidra_smi_progress progress,
+                                 void* user) {
+    return reaching(chip, [&] {
+        Phases phases(timeout_ns, progress, user);
+        phases.begin("holders");
+        const Card& card = card_of(*chip);
+        const std::string reset = card.function("reset");
+        // A chip that does not answer any more is just what is reset: then nobody can say whether it is used.
+        Maybe<uint32_t> generation;
+        try {
+            const Telemetry before = telemetry_now(*chip, phases.left());
+            if (before.since_1_2) generation = before.page.generation;
+            if (before.page.contexts > 0 && !force)
+                throw Unreachable{EBUSY, fmt::format("{} is in use: {} contexts would be lost (--force)", chip->name,
+                                                     before.page.contexts)};
+        } catch (const Unreachable& u) {
+            if (u.error == EBUSY) throw;
+        }
+        phases.begin("reset");
+        write_slowly(*chip, reset, "1", phases.left());
+        phases.begin("ready");
+        const Telemetry after = wait_ready(*chip, generation, phases);
+        phases.begin("self-test");
+        const Maybe<std::string> uuid = to_line(read_slowly(*chip, "uuid", 4096, phases.left()));
+        if (chip->now.uuid && (!uuid || uuid.value != chip->now.uuid.value))
+            throw Unreachable{EIO, fmt::format("{} is another chip now: {}", chip->name, uuid.value)};
+        if ((after.page.status & SIDRA_STATUS_FIRMWARE_ALIVE) != 0 && after.since_1_2)
+            while (telemetry_now(*chip, phases.left()).page.heartbeat == after.page.heartbeat) wait_a_moment();
+        return SIDRA_SMI_OK;
+    });
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// What is found wrong with chips, one thing at a time.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "session.h"
+#include "tree.h"
+
+namespace sidra::test {
+namespace {
+
+std::string severity(const sidra_smi_finding* findings, uint32_t count, const std::string& check) {
+    for (uint32_t n = 0; n < count; ++n)
+        if (check == findings[n].check) return std::to_string(findings[n].severity);
+    return "none";
+}
+
+struct Case {
+    const char* check;
+    sidra_smi_status severity;
+    std::function<void(sidra_telemetry&)> change;
+};
+
+TEST(Health, FindsEachThing) {
+    const Case cases[] = {
+        {"presence", SIDRA_SMI_OK, [](sidra_telemetry&) {}},
+        {"presence", SIDRA_SMI_CRITICAL, [](sidra_telemetry& t) { t.magic = 0; }},
+        {"state", SIDRA_SMI_OK, [](sidra_telemetry&) {}},
+        {"state", SIDRA_SMI_CRITICAL, [](sidra_telemetry& t) { t.status |= SIDRA_STATUS_FATAL; }},
+        {"state", SIDRA_SMI_CRITICAL, [](sidra_telemetry& t) { t.status = SIDRA_STAGE_PANIC | SIDRA_STATUS_READY; }},
+        {"state", SIDRA_SMI_WARNING, [](sidra_telemetry& t) { t.status = SIDRA_STAGE_VERIFY; }},
+        {"state", SIDRA_SMI_WARNING, [](sidra_telemetry& t) { t.status = SIDRA_STAGE_RECOVERY | SIDRA_STATUS_READY; }},
+        {"firmware", SIDRA_SMI_OK, [](sidra_telemetry&) {}},
+        {"firmware", SIDRA_SMI_WARNING, [](sidra_telemetry& t) { t.status &= ~SIDRA_STATUS_FIRMWARE_ALIVE; }},
+        {"temperature", SIDRA_SMI_OK, [](sidra_telemetry& t) { t.temperature_mc = 94'999; }},
+        {"temperature", SIDRA_SMI_WARNING, [](sidra_telemetry& t) { t.temperature_mc = 95'000; }},
+        {"temperature", SIDRA_SMI_CRITICAL, [](sidra_telemetry& t) { t.temperature_mc = 105'000; }},
+        {"temperature", SIDRA_SMI_OK,
+         [](sidra_telemetry& t) { t.valid = SIDRA_TELEMETRY_HAS_COUNTERS, t.temperature_mc = 200'000; }},
+        {"power", SIDRA_SMI_OK, [](sidra_telemetry&) {}},
+        {"power", SIDRA_SMI_WARNING, [](sidra_telemetry& t) { t.status |= SIDRA_STATUS_THROTTLED; }},
+        {"cells", SIDRA_SMI_OK, [](sidra_telemetry& t) { t.xbars_total = 100, t.stuck_cells = 65'535; }},
+        {"cells", SIDRA_SMI_WARNING, [](sidra_telemetry& t) { t.xbars_total = 100, t.stuck_cells = 65'536; }},
+        {"cells", SIDRA_SMI_CRITICAL, [](sidra_telemetry& t) { t.xbars_total = 100, t.stuck_cells = 327'680; }},
+        {"cells", SIDRA_SMI_WARNING, [](sidra_telemetry& t) { t.xbars_total = 0; }},
+        {"dma", SIDRA_SMI_OK, [](sidra_telemetry& t) { t.dma_errors = 0; }},
+        {"dma", SIDRA_SMI_WARNING, [](sidra_telemetry& t) { t.dma_errors = 1; }},
+        {"link", SIDRA_SMI_WARNING, [](sidra_telemetry&) {}},
+    };
+    for (const Case& each : cases) {
+        const Tree tree;
+        tree.card(0, "0000:01:00.0");
+        sidra_telemetry page = telemetry(1);
+        each.change(page);
+        tree.write(tree.node(0, "telemetry"), bytes_of(page));
+        Session session(tree);
+        const sidra_smi_finding* findings = nullptr;
+        uint32_t count = 0;
+        const sidra_smi_status worst = sidra_smi_health(session.chip(0), &findings, &count);
+        EXPECT_EQ(severity(findings, count, each.check), std::to_string(each.severity))
+            << each.check << " " << (&each - cases);
+        EXPECT_GE(worst, each.severity);
+        for (uint32_t n = 0; n < count; ++n)
+            EXPECT_EQ(findings[n].severity == SIDRA_SMI_OK, findings[n].advice == nullptr) << findings[n].check;
+    }
+}
+
+TEST(Health, OfChipsThatAreNotThere) {
+    const Tree tree;
+    tree.function("0000:05:00.0");
+    Publisher publisher(tree, 0);
+    Session session(tree);
+    publisher.die();
+    session.refresh();
+    const sidra_smi_finding* findings = nullptr;
+    uint32_t count = 0;
+    for (uint32_t chip = 0; chip < 2; ++chip) {
+        EXPECT_EQ(sidra_smi_health(session.chip(chip), &findings, &count), SIDRA_SMI_CRITICAL);
+        ASSERT_EQ(count, 1u);
+        EXPECT_STREQ(findings[0].check, "presence");
+    }
+    EXPECT_EQ(sidra_smi_health(nullptr, &findings, &count), SIDRA_SMI_USAGE);
+}
+
+TEST(Doctor, SaysWhatIsMissing) {
+    const sidra_smi_finding* findings = nullptr;
+    uint32_t count = 0;
+    const auto severity_of = [&](const Tree& tree, const char* check) {
+        Session session(tree);
+        sidra_smi_doctor(session.get(), &findings, &count);
+        return severity(findings, count, check);
+    };
+    const std::string ok = std::to_string(SIDRA_SMI_OK), warning = std::to_string(SIDRA_SMI_WARNING),
+                      critical = std::to_string(SIDRA_SMI_CRITICAL);
+    const Tree none;
+    EXPECT_EQ(severity_of(none, "card"), warning);
+    const Tree bare;
+    bare.function("0000:01:00.0");
+    EXPECT_EQ(severity_of(bare, "driver"), critical);
+    const Tree tree;
+    tree.card(0, "0000:01:00.0");
+    EXPECT_EQ(severity_of(tree, "driver"), ok);
+    EXPECT_EQ(severity_of(tree, "node"), critical);
+    tree.write("dev/sidra0", "");
+    EXPECT_EQ(severity_of(tree, "node"), ok);
+    EXPECT_EQ(severity_of(tree, "version"), ok);
+    EXPECT_EQ(severity_of(tree, "firmware"), ok);
+    tree.write(tree.node(0, "hw_version"), "2.0\n");
+    tree.write(tree.node(0, "firmware_version"), "none\n");
+    EXPECT_EQ(severity_of(tree, "version"), critical);
+    EXPECT_EQ(severity_of(tree, "firmware"), warning);
+}
+
+}  // namespace
+}  // namespace sidra::test
