@@ -38,6 +38,20 @@ Run declare_list(CLI::App& app);
 Run declare_query(CLI::App& app);
 Run declare_cdi(CLI::App& app);
 Run declare_exporter(CLI::App& app);
+Run declare_watch(CLI::App& app);
+Run declare_ps(CLI::App& app);
+Run declare_topo(CLI::App& app);
+Run declare_health(CLI::App& app);
+Run declare_doctor(CLI::App& app);
+Run declare_fw(CLI::App& app);
+Run declare_reset(CLI::App& app);
+Run declare_log(CLI::App& app);
+Run declare_power(CLI::App& app);
+Run declare_clock(CLI::App& app);
+Run declare_refresh(CLI::App& app);
+
+// Without a command.
+sidra_smi_status summary(const Context& context);
 
 }  // namespace sidra::smi_tool
 

@@ -23,7 +23,7 @@ sidra_smi_status main_inner(int argc, char** argv) {
     app.add_option("--root", context.root,
                    "prefix of /sys, /proc, /dev, /run and /tmp: where those of the host are in a container");
     app.add_option("--runtime", context.runtime, "the one folder where chips inside of processes are looked for");
-    app.require_subcommand(1);
+    app.require_subcommand(0, 1);
     app.fallthrough();
     std::vector<Run> runs;
     std::vector<CLI::App*> apps;
@@ -42,7 +42,7 @@ sidra_smi_status main_inner(int argc, char** argv) {
     }
     for (size_t n = 0; n < apps.size(); ++n)
         if (apps[n]->parsed()) return runs[n](context);
-    return SIDRA_SMI_USAGE;
+    return summary(context);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 
 #include <sidra/smi.h>
 
-#include <span>
 #include <string>
 #include <vector>
 

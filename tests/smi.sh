@@ -1,0 +1,199 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# smi.sh SIDRA_SMI: the program as it is shipped, on trees of files as the driver leaves them: what it prints (tests/smi/golden), how it ends,
+# and what its manual and completion know.
+set -euo pipefail
+smi=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+fail() {
+    echo "smi: $*" >&2
+    cat "$folder/said" >&2
+    exit 1
+}
+# ends STATUS TEXT COMMAND...: ends with this status, says the text on standard error in one line, and nothing on standard output.
+ends() {
+    local wanted=$1 text=$2 status=0
+    shift 2
+    "$@" >"$folder/out" 2>"$folder/said" </dev/null || status=$?
+    [[ $status == "$wanted" ]] || fail "status $status instead of $wanted: $*"
+    grep -qF -- "$text" "$folder/said" || fail "does not say '$text': $*"
+    [[ ! -s $folder/out ]] || fail "prints something: $*"
+    [[ $(wc -l <"$folder/said") == 1 ]] || fail "says more than a line: $*"
+}
+gives() { # status, command...: ends with this status; what it printed is in $folder/out
+    local wanted=$1 status=0
+    shift
+    "$@" >"$folder/out" 2>"$folder/said" </dev/null || status=$?
+    [[ $status == "$wanted" ]] || fail "status $status instead of $wanted: $*"
+}
+golden() { # name of the golden file, command..., which ends with $status
+    gives "${status:-0}" "${@:2}"
+    sed -E 's/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{12}Z/TIME/' "$folder/out" >"$folder/same"
+    diff "tests/smi/golden/$1" "$folder/same" >"$folder/said" || fail "other than tests/smi/golden/$1: ${*:2}"
+}
+
+# A tree with cards: node and place of each.
+tree() { # folder, N...
+    python3 - "$@" <<'PYTHON'
+import os, struct, sys
+root = sys.argv[1]
+def put(path, data):
+    path = os.path.join(root, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(data if isinstance(data, bytes) else data.encode())
+for number in map(int, sys.argv[2:]):
+    bdf = f"0000:0{number + 1}:00.0"
+    function = f"sys/devices/pci0000:00/0000:00:03.0/{bdf}"
+    for name, text in [("vendor", "0x5349\n"), ("device", "0x5931\n"), ("current_link_speed", "16.0 GT/s PCIe\n"),
+                       ("max_link_speed", "16.0 GT/s PCIe\n"), ("current_link_width", "8\n"), ("max_link_width", "8\n"),
+                       ("numa_node", "-1\n"), ("local_cpulist", "0-3\n"), ("reset", ""), ("hwmon/hwmon3/power1_cap", "60000000\n")]:
+        put(f"{function}/{name}", text)
+    os.makedirs(f"{root}/sys/bus/pci/devices", exist_ok=True)
+    os.symlink(f"../../../devices/pci0000:00/0000:00:03.0/{bdf}", f"{root}/sys/bus/pci/devices/{bdf}")
+    node = f"sys/class/sidra/sidra{number}"
+    # magic, version, size, valid; clock to dma_errors; crossbars to reserved0; engines to spare columns; status to throttles.
+    page = struct.pack("<IHHQ", 0x4C544453, 1, 512, 15) + struct.pack("<18Q", 10**9, *range(1, 18))
+    page += struct.pack("<4I", 6400, 128, 0, 0) + struct.pack("<iIII", 45500, 12250, 10**6, 0) + struct.pack("<10Q", *range(18, 28))
+    page += struct.pack("<5I", 0x510, 7, 1, 99, 0) + struct.pack("<ii5I", 95000, 105000, 60000, 10000, 75000, 1200000, 4)
+    put(f"{node}/telemetry", page.ljust(512, b"\0"))
+    for name, text in [("uuid", f"c0ffee0{number}-0000-4000-8000-000000000000\n"), ("hw_version", "1.2\n"), ("driver_version", "1.1\n"),
+                       ("firmware_version", "1.0.3\n"), ("resets", "6\n"), ("features", "0x1\n"), ("geometry", "10 32 20\n"),
+                       ("l3_size", "16777216\n"), ("l3_free", "16773120\n"), ("nvm_size", "1048576\n"), ("pids", ""),
+                       ("firmware_slots", "running=A active=A trial=B starts=0 security=1\n"), ("firmware_update", ""),
+                       ("firmware_activate", ""), ("firmware_log", "[0.001] running\n\x1b[31mred\n"), ("clock_level", "2\n"),
+                       ("clock_khz_levels", "600000 800000 1000000\n"), ("campaign", "state=done number=3 percent=100 off=17\n")]:
+        put(f"{node}/{name}", text)
+    os.symlink(f"../../../devices/pci0000:00/0000:00:03.0/{bdf}", f"{root}/{node}/device")
+PYTHON
+}
+mkdir "$folder/empty"
+tree "$folder/one" 0
+tree "$folder/two" 0 1
+tree "$folder/bare" 0
+rm -r "$folder/bare/sys/class"
+one=("$smi" --root "$folder/one") two=("$smi" --root "$folder/two") bare=("$smi" --root "$folder/bare") none=("$smi" --root "$folder/empty")
+
+# What it prints.
+golden query.json "${two[@]}" query --format json --fields index,name,uuid,temperature,utilization,pid,ready,numa.node
+golden query.csv "${two[@]}" query --format csv --why --fields index,name,pci.speed,numa.node,packets
+golden query.text "${one[@]}" query --why --fields 'power.*,pid,version.*'
+golden list.text "${two[@]}" list
+golden topo.text "${one[@]}" topo
+status=8 golden health.text "${one[@]}" health
+golden summary.text "${two[@]}"
+golden fw.text "${one[@]}" fw show
+golden clock.text "${one[@]}" clock
+golden power.text "${one[@]}" power
+golden log.text "${one[@]}" log
+golden refresh.text "${one[@]}" refresh --show
+[[ $(wc -L <tests/smi/golden/summary.text) -le 80 ]] || fail "the summary is wider than a terminal"
+"${one[@]}" | grep -q $'\x1b' && fail "colours in a pipe"
+
+# The same chip by all of its names.
+for chip in 1 0000:02:00.0 02:00.0 sidra1 /dev/sidra1 c0ffee01 C0FFEE01-0000-4000-8000-000000000000; do
+    gives 0 "${two[@]}" query --fields name --format csv --chip "$chip"
+    [[ $(tail -n 1 "$folder/out") == sidra1 ]] || fail "--chip $chip is not sidra1"
+done
+
+# Every line that watch prints is JSON of its own.
+gives 0 "${two[@]}" watch -n 0.01 -c 5 --format json --fields all
+python3 - "$folder/out" <<'PYTHON' || fail "watch --format json"
+import json, sys
+lines = open(sys.argv[1]).read().splitlines()
+assert len(lines) == 5
+for line in lines:
+    whole = json.loads(line)
+    assert whole["schema"] == "sidra-smi/1" and [chip["index"] for chip in whole["chips"]] == [0, 1]
+    assert whole["chips"][0]["pid"] is None and whole["chips"][0]["packets"] == 1
+PYTHON
+gives 0 "${one[@]}" watch -n 0.01 -c 3 --format csv --fields name,pid,packets
+[[ $(cut -d, -f2- "$folder/out" | paste -sd' ') == "name,pid,packets sidra0,,1 sidra0,,1 sidra0,,1" ]] || fail "watch --format csv"
+for format in "ps --format json" "health --json" "doctor --json" "fw show --json" "list --format json"; do
+    # shellcheck disable=SC2086
+    "${one[@]}" $format >"$folder/out" 2>"$folder/said" || true
+    python3 -c 'import json, sys; assert json.load(sys.stdin)["schema"] == "sidra-smi/1"' <"$folder/out" || fail "JSON of $format"
+done
+
+# What it sets, as the kernel gets it.
+gives 0 "${one[@]}" power --limit 42.5
+[[ $(<"$folder/one/sys/bus/pci/devices/0000:01:00.0/hwmon/hwmon3/power1_cap") == 42500000 ]] || fail "power --limit"
+gives 0 "${one[@]}" clock --level 1
+[[ $(head -c 1 "$folder/one/sys/class/sidra/sidra0/clock_level") == 1 ]] || fail "clock --level"
+gives 0 "${one[@]}" fw update
+[[ $(<"$folder/one/sys/class/sidra/sidra0/firmware_update") == 1 ]] || fail "fw update"
+gives 0 "${one[@]}" fw activate
+[[ $(<"$folder/one/sys/class/sidra/sidra0/firmware_activate") == 1 ]] || fail "fw activate"
+
+# What is wrong is one line, with the exit status of the table in the manual.
+ends 1 "no field 'nope'" "${one[@]}" query --fields index,nope
+ends 1 "no field ''" "${one[@]}" query --fields index,
+ends 1 "sidra-smi --help" "${one[@]}" query --nope
+ends 1 "sidra-smi --help" "${one[@]}" nope
+ends 1 "sidra-smi --help" "${one[@]}" query --format xml
+ends 1 "sidra-smi --help" "${one[@]}" watch -n 0
+ends 1 "nothing beside it" "${one[@]}" list --chip 0,
+ends 1 "there are 2 cards" "${two[@]}" reset
+ends 1 "not between 10 W and 75 W" "${one[@]}" power --limit 80
+ends 1 "no level 3" "${one[@]}" clock --level 3
+ends 1 "crossbars 0 to 6399" "${one[@]}" refresh --first 6399 --count 2
+ends 2 "no SIDRA card is here" "${none[@]}"
+ends 2 "no SIDRA card is here" "${none[@]}" query
+ends 2 "no chip is '7'" "${two[@]}" list --chip 7
+sed -i 's/c0ffee01/c0ffee00/; s/0000$/0001/' "$folder/two/sys/class/sidra/sidra1/uuid"
+ends 1 "may be sidra0 as well as sidra1" "${two[@]}" list --chip c0ffee00
+ends 3 "has no driver" "${bare[@]}" fw update
+# shellcheck disable=SC2016 # another shell's
+ends 64 "cannot write to standard output: No space left" sh -c '"$0" "$@" >/dev/full' "${one[@]}" query
+# shellcheck disable=SC2016
+ends 64 "cannot write to standard output: Broken pipe" bash -c 'exec 3> >(:); wait $!; "$0" "$@" >&3' "${one[@]}" query
+
+# Health, by its exit status.
+gives 9 "${bare[@]}" health
+grep -q "no driver is bound" "$folder/out" || fail "health without a driver"
+gives 9 "${bare[@]}" doctor
+grep -q "modprobe sidra" "$folder/out" || fail "doctor without a driver"
+gives 8 "${none[@]}" doctor
+
+# A card that goes while it is watched, and one that is in use.
+"${one[@]}" watch -n 0.05 --format csv --fields status >"$folder/out" 2>"$folder/said" &
+watcher=$!
+until [[ $(wc -l <"$folder/out") -ge 3 ]]; do sleep 0.02; done
+rm -r "$folder/one/sys/class/sidra/sidra0" "$folder/one/sys/bus/pci/devices/0000:01:00.0"
+status=0
+wait "$watcher" || status=$?
+[[ $status == 5 && $(<"$folder/said") == "sidra-smi: sidra0 is gone" ]] || fail "watch of a card that goes: status $status"
+python3 -c 'import sys; f = open(sys.argv[1], "r+b"); f.seek(168); f.write(b"\2\0\0\0")' "$folder/two/sys/class/sidra/sidra0/telemetry"
+status=0
+"${two[@]}" reset --chip 0 >"$folder/out" 2>"$folder/said" || status=$?
+[[ $status == 6 ]] || fail "reset of a card in use: status $status"
+grep -q "2 contexts would be lost" "$folder/said" || fail "does not say why it does not reset"
+[[ ! -s $folder/two/sys/bus/pci/devices/0000:01:00.0/reset ]] || fail "a card in use was reset"
+
+# Who is not root.
+if ((EUID == 0)) && command -v setpriv >/dev/null; then
+    chmod 755 "$folder" && chmod -R go+rX "$folder/two"
+    chmod 600 "$folder/two/sys/class/sidra/sidra1/firmware_log"
+    nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+    if "${nobody[@]}" test -x "$smi"; then
+        gives 0 "${nobody[@]}" "${two[@]}" query --chip 1
+        ends 4 "only root may" "${nobody[@]}" "${two[@]}" log --chip 1
+        ends 4 "only root may" "${nobody[@]}" "${two[@]}" clock --level 1 --chip 1
+    fi
+fi
+
+# The manual and the completion know every command and option.
+sed 's/\\-/-/g' tools/sidra-smi/sidra-smi.1 >"$folder/manual"
+{
+    "$smi" --help
+    for command in $("$smi" --help | sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p'); do
+        grep -qw "$command" tools/sidra-smi/sidra-smi.bash || fail "the completion does not know $command"
+        grep -qw "$command" "$folder/manual" || fail "the manual page does not know $command"
+        "$smi" "$command" --help
+    done
+} >"$folder/help"
+while read -r option; do
+    grep -qF -- "$option" tools/sidra-smi/sidra-smi.bash || fail "the completion does not know $option"
+    [[ $option == --help ]] || grep -qF -- "$option" "$folder/manual" || fail "the manual page does not know $option"
+done < <(grep -oE -- '--[a-z-]+' "$folder/help" | sort -u)

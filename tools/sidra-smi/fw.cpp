@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// fw: the firmware of cards: what is there, a new image, the other slot.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "command.h"
+#include "output.h"
+#include "report.h"
+#include "session.h"
+#include "timeout_option.h"
+
+namespace sidra::smi_tool {
+namespace {
+
+struct Options {
+    bool json = false;
+    Timeout timeout{60};
+};
+
+tools::Json slot_json(char slot) { return slot == '-' ? tools::Json() : tools::Json(std::string(1, slot)); }
+
+sidra_smi_status show(const Options& options, const Context& context) {
+    Session session(context.root, context.runtime);
+    session.refresh();
+    sidra_smi_chip* const chip = session.select_card(context.selectors);
+    sidra_smi_firmware info;
+    session.check(sidra_smi_firmware_info(chip, &info));
+    if (options.json) {
+        tools::Json::Object whole = json_head();
+        whole.emplace_back("name", text_of(chip, "name"));
+        whole.emplace_back("version", info.version[0] != '\0' ? tools::Json(info.version) : tools::Json());
+        whole.emplace_back("security_version", info.security_version);
+        whole.emplace_back("running", slot_json(info.running));
+        whole.emplace_back("active", slot_json(info.active));
+        whole.emplace_back("trial", slot_json(info.trial));
+        whole.emplace_back("starts", info.starts);
+        print(tools::Json(whole).text() + '\n');
+        return SIDRA_SMI_OK;
+    }
+    std::string out =
+        fmt::format("{}\n  runs        {} of slot {}, security version {}\n", text_of(chip, "name"),
+                    info.version[0] != '\0' ? info.version : "nothing", info.running, info.security_version);
+    out += fmt::format("  starts next slot {}{}\n", info.active,
+                       info.trial != '-' ? fmt::format(", but slot {} is tried at the next reset", info.trial) : "");
+    if (info.starts > 0) out += fmt::format("  it has started {} times without saying that it is well\n", info.starts);
+    print(out);
+    return SIDRA_SMI_OK;
+}
+
+sidra_smi_status change(bool update, const Options& options, const Context& context) {
+    Session session(context.root, context.runtime);
+    session.refresh();
+    sidra_smi_chip* const chip = session.select_card(context.selectors);
+    const std::string before = to_text(value_of(chip, "version.firmware"));
+    session.check(update ? sidra_smi_firmware_update(chip, options.timeout.ns())
+                         : sidra_smi_firmware_activate(chip, options.timeout.ns()));
+    print(fmt::format("{}: {}; firmware {} runs until the next reset, which tries it (sidra-smi reset)\n",
+                      text_of(chip, "name"),
+                      update ? "the image is stored in the other slot, if it is not that of the firmware that runs"
+                             : "the other slot is active",
+                      before));
+    return SIDRA_SMI_OK;
+}
+
+}  // namespace
+
+Run declare_fw(CLI::App& app) {
+    const auto options = std::make_shared<Options>();
+    app.require_subcommand(1);
+    CLI::App* const show_app = app.add_subcommand("show", "what is in the slots, and what starts next");
+    show_app->add_flag("--json", options->json, "for programs");
+    CLI::App* const update_app =
+        app.add_subcommand("update", "store the image of /lib/firmware/sidra in the slot that does not run");
+    CLI::App* const activate_app =
+        app.add_subcommand("activate", "the slot that does not run is tried at the next reset");
+    for (CLI::App* each : {update_app, activate_app}) add_timeout(*each, options->timeout);
+    for (CLI::App* each : {show_app, update_app, activate_app}) each->fallthrough();
+    return [=](const Context& context) {
+        return show_app->parsed() ? show(*options, context) : change(update_app->parsed(), *options, context);
+    };
+}
+
+}  // namespace sidra::smi_tool

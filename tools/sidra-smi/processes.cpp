@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "processes.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "report.h"
+#include "session.h"
+#include "units.h"
+
+namespace sidra::smi_tool {
+namespace {
+
+std::string count_text(uint64_t count) { return count == UINT64_MAX ? "-" : fmt::format("{}", count); }
+std::string percent_text(double percent) { return percent < 0 ? "-" : fmt::format("{:.0f}", percent); }
+
+std::string line(sidra_smi_chip* chip, const sidra_smi_client& client) {
+    return fmt::format(
+        "{:>3} {:>8} {:>6} {:<16.16} {:>8} {:>6} {:>7} {:>4} {:>4} {:>4} {:>4}\n", to_text(value_of(chip, "index")),
+        client.pid, client.uid, client.name, count_text(client.contexts), count_text(client.queues),
+        client.memory == UINT64_MAX ? "-" : bytes_text(client.memory), percent_text(client.utilization[0]),
+        percent_text(client.utilization[1]), percent_text(client.utilization[2]), percent_text(client.utilization[3]));
+}
+
+}  // namespace
+
+std::string processes_text(const std::vector<sidra_smi_chip*>& chips) {
+    std::string out = "  #      pid   user process          contexts queues  memory mvm% vec% cpy% prg%\n";
+    bool any = false, hidden = false;
+    std::string unknown;
+    for (sidra_smi_chip* chip : chips) {
+        const sidra_smi_client* clients = nullptr;
+        uint32_t count = 0;
+        if (sidra_smi_clients(chip, &clients, &count) != SIDRA_SMI_OK && !text_of(chip, "node").empty())
+            unknown += fmt::format("    who uses {} cannot be known: {}\n", text_of(chip, "name"),
+                                   why(value_of(chip, "processes")));
+        for (uint32_t n = 0; n < count; ++n) {
+            any = true;
+            hidden = hidden || clients[n].error == EACCES || clients[n].error == EPERM;
+            out += line(chip, clients[n]);
+        }
+    }
+    if (!any && unknown.empty()) out += "    nobody\n";
+    if (hidden) out += "    what other users' processes do only root can see\n";
+    return out + unknown;
+}
+
+}  // namespace sidra::smi_tool

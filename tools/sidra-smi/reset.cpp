@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// reset: resets a card; every phase with its time.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "command.h"
+#include "output.h"
+#include "processes.h"
+#include "session.h"
+#include "timeout_option.h"
+#include "units.h"
+
+namespace sidra::smi_tool {
+namespace {
+
+struct Options {
+    bool force = false;
+    Timeout timeout{30};
+};
+
+void phase(void* name, const char* phase, double, uint64_t elapsed_ns) {
+    print(fmt::format("{}  {:>9}  {}\n", *static_cast<const std::string*>(name), seconds_text(elapsed_ns), phase));
+}
+
+sidra_smi_status reset(const Options& options, const Context& context) {
+    Session session(context.root, context.runtime);
+    session.refresh();
+    sidra_smi_chip* const chip = session.select_card(context.selectors);
+    std::string name = text_of(chip, "name");
+    const sidra_smi_status status = sidra_smi_reset(chip, options.force, options.timeout.ns(), phase, &name);
+    if (status == SIDRA_SMI_BUSY) print(processes_text({chip}));
+    session.check(status);
+    print(fmt::format("{}  it answers, and is ready\n", name));
+    return SIDRA_SMI_OK;
+}
+
+}  // namespace
+
+Run declare_reset(CLI::App& app) {
+    const auto options = std::make_shared<Options>();
+    app.add_flag("--force", options->force, "also if somebody has contexts there, which are lost");
+    add_timeout(app, options->timeout);
+    return [options](const Context& context) { return reset(*options, context); };
+}
+
+}  // namespace sidra::smi_tool

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Without a command: all chips at a glance, and who uses them. At most 80 columns.
+#include <fmt/format.h>
+#include <time.h>
+
+#include "command.h"
+#include "output.h"
+#include "processes.h"
+#include "report.h"
+#include "session.h"
+#include "units.h"
+
+namespace sidra::smi_tool {
+namespace {
+
+constexpr long kBetweenNs = 20'000'000;  // two readings: what rates are taken from
+
+std::string crossbars(sidra_smi_chip* chip) {
+    return fmt::format("{}/{}", to_text(value_of(chip, "crossbars.programmed")),
+                       to_text(value_of(chip, "crossbars.total")));
+}
+
+std::string power(sidra_smi_chip* chip) {
+    const std::string limit = rounded(value_of(chip, "power.limit"), 0, "");
+    return fmt::format("{}/{} W", rounded(value_of(chip, "power"), 1, ""), limit);
+}
+
+std::string memory(sidra_smi_chip* chip) {
+    const sidra_smi_value used = value_of(chip, "l3.used"), size = value_of(chip, "l3.size");
+    return fmt::format("{}/{}", used.type == SIDRA_SMI_UINT ? bytes_text(used.u) : "-",
+                       size.type == SIDRA_SMI_UINT ? bytes_text(size.u) : "-");
+}
+
+std::string status(sidra_smi_chip* chip, bool colour) {
+    const std::string text = to_text(value_of(chip, "status"));
+    const std::string padded = fmt::format("{:<10}", text);
+    if (!colour || text == "-") return padded;
+    const char* const code = text == "ready"                                                  ? "32"
+                             : text == "throttled" || text == "booting" || text == "recovery" ? "33"
+                                                                                              : "31";
+    return fmt::format("\x1b[{}m{}\x1b[0m", code, padded);
+}
+
+}  // namespace
+
+sidra_smi_status summary(const Context& context) {
+    Session session(context.root, context.runtime);
+    session.refresh();
+    const std::vector<sidra_smi_chip*> chips = session.select(context.selectors);
+    const struct timespec between = {0, kBetweenNs};
+    nanosleep(&between, nullptr);
+    session.refresh();
+    const bool colour = colourful();
+    std::string out = fmt::format("SIDRA {:>74}\n", time_text());
+    out += "  # chip         status     firmware   temp       power busy crossbars L3 memory\n";
+    for (sidra_smi_chip* chip : chips) {
+        const bool model = sidra_smi_kind_of(chip) == SIDRA_SMI_MODEL;
+        out +=
+            fmt::format("{:>3} {:<12.12} {} {:<8.8} {:>6} {:>11} {:>4} {:>9} {:>9}\n", to_text(value_of(chip, "index")),
+                        model ? "model " + text_of(chip, "pid") : text_of(chip, "name"), status(chip, colour),
+                        to_text(value_of(chip, "version.firmware")), rounded(value_of(chip, "temperature"), 1, "C"),
+                        power(chip), rounded(value_of(chip, "utilization"), 0, "%"), crossbars(chip), memory(chip));
+    }
+    print(out + "\n" + processes_text(chips));
+    return SIDRA_SMI_OK;
+}
+
+}  // namespace sidra::smi_tool

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// --timeout, the same with every command that reaches a chip.
+#ifndef SIDRA_SMI_TIMEOUT_OPTION_H
+#define SIDRA_SMI_TIMEOUT_OPTION_H
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+
+namespace sidra::smi_tool {
+
+struct Timeout {
+    double seconds;
+    uint64_t ns() const { return static_cast<uint64_t>(seconds * 1e9); }
+};
+
+inline void add_timeout(CLI::App& app, Timeout& timeout) {
+    app.add_option("--timeout", timeout.seconds, "seconds until it is given up")
+        ->check(CLI::Range(0.001, 3600.0))
+        ->capture_default_str();
+}
+
+}  // namespace sidra::smi_tool
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// watch: values of fields, again and again: a line each time, and each as soon as it is known.
+#include <fmt/format.h>
+#include <time.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "command.h"
+#include "format_option.h"
+#include "output.h"
+#include "report.h"
+#include "session.h"
+
+namespace sidra::smi_tool {
+namespace {
+
+struct Options {
+    std::string fields =
+        "index,name,status,temperature,power,clock,utilization,mvm.utilization,copy.utilization,program.utilization";
+    Format format = Format::kText;
+    bool why = false;
+    double seconds = 1;
+    uint64_t count = 0;
+};
+
+constexpr uint64_t kHeadEvery = 20;  // lines of text
+
+// One line a chip, in columns as wide as their heads.
+std::string table(const Report& report, const std::vector<sidra_smi_chip*>& chips, bool head) {
+    std::string out, names;
+    for (const uint32_t field : report.fields) names += fmt::format("{:>8} ", sidra_smi_field_at(field)->name);
+    if (head) out = names + '\n';
+    for (sidra_smi_chip* chip : chips) {
+        std::string line;
+        for (const uint32_t field : report.fields) {
+            const size_t width = std::max<size_t>(8, std::string_view(sidra_smi_field_at(field)->name).size());
+            const sidra_smi_value value = sidra_smi_get(chip, field);
+            const std::string text = value.type == SIDRA_SMI_REAL ? fmt::format("{:.1f}", value.real) : to_text(value);
+            line += fmt::format("{:>{}} ", text, width);
+        }
+        out += line + '\n';
+    }
+    return out;
+}
+
+class Ticks {
+   public:
+    explicit Ticks(double seconds) : step_ns_(static_cast<int64_t>(seconds * 1e9)) {
+        clock_gettime(CLOCK_MONOTONIC, &next_);
+    }
+    // Sleeps until the next one. One that was missed, since the machine slept, is not made up for.
+    void wait() {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        do add();
+        while (next_.tv_sec < now.tv_sec || (next_.tv_sec == now.tv_sec && next_.tv_nsec <= now.tv_nsec));
+        while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next_, nullptr) == EINTR) {
+        }
+    }
+
+   private:
+    void add() {
+        next_.tv_sec += step_ns_ / 1'000'000'000;
+        next_.tv_nsec += step_ns_ % 1'000'000'000;
+        if (next_.tv_nsec >= 1'000'000'000) {
+            next_.tv_nsec -= 1'000'000'000;
+            ++next_.tv_sec;
+        }
+    }
+    int64_t step_ns_;
+    struct timespec next_;
+};
+
+sidra_smi_status watch(const Options& options, const Context& context) {
+    const Report report{parse_fields(options.fields), options.why};
+    Session session(context.root, context.runtime);
+    session.refresh();
+    // Those that were named, or whatever is here each time.
+    std::vector<sidra_smi_chip*> chips = session.select(context.selectors);
+    Ticks ticks(options.seconds);
+    for (uint64_t n = 0;; ++n) {
+        if (n > 0) {
+            ticks.wait();
+            session.refresh();
+            if (context.selectors.empty())
+                for (uint32_t index = 0; index < sidra_smi_count(session.get()); ++index)
+                    if (sidra_smi_chip* const chip = sidra_smi_chip_at(session.get(), index);
+                        std::find(chips.begin(), chips.end(), chip) == chips.end())
+                        chips.push_back(chip);
+        }
+        std::erase_if(chips, [](sidra_smi_chip* chip) {
+            if (sidra_smi_gone(chip)) std::fprintf(stderr, "sidra-smi: %s is gone\n", text_of(chip, "name").c_str());
+            return sidra_smi_gone(chip);
+        });
+        if (chips.empty()) return SIDRA_SMI_LOST;
+        switch (options.format) {
+            case Format::kText:
+                print(table(report, chips, n % kHeadEvery == 0));
+                break;
+            case Format::kCsv:
+                print((n == 0 ? csv_head(report, true) : "") + csv_lines(report, chips, time_text()));
+                break;
+            case Format::kJson:
+                print(json_report(report, chips).line() + '\n');
+                break;
+        }
+        if (options.count != 0 && n + 1 >= options.count) return SIDRA_SMI_OK;
+    }
+}
+
+}  // namespace
+
+Run declare_watch(CLI::App& app) {
+    const auto options = std::make_shared<Options>();
+    app.add_option("--fields", options->fields, "as with query");
+    add_format(app, options->format);
+    app.add_flag("--why", options->why, "say why values are absent (csv, json)");
+    app.add_option("-n,--interval", options->seconds, "seconds between readings")
+        ->check(CLI::Range(0.01, 86400.0))
+        ->capture_default_str();
+    app.add_option("-c,--count", options->count, "readings; 0: until it is interrupted")->capture_default_str();
+    return [options](const Context& context) { return watch(*options, context); };
+}
+
+}  // namespace sidra::smi_tool
