@@ -279,3 +279,7 @@ int sidra_mailbox_look(struct sidra_device *sdev, struct sidra_mailbox_health *h
 	health->panic = sidra_read32(sdev, SIDRA_REG_PANIC);
 	return health->reason == ~0u ? -ENODEV : 0;
 }
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_mailbox_kunit.c"
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The mailbox on a page of registers; the end of sidra_mailbox.c. Its rings: tests/kmod. */
+#include "sidra_fake.h"
+
+static struct sidra_device *connected(struct kunit *test)
+{
+	struct sidra_device *sdev = &fake_device(test)->sdev;
+	struct sidra_mailbox *box = &sdev->mailbox;
+
+	box->memory = kunit_kzalloc(test, sizeof(*box->memory), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, box->memory);
+	box->ring.memory = &box->memory->rings;
+	box->on = true;
+	sidra_mailbox_open(sdev);
+	writel(SIDRA_STATUS_READY | SIDRA_STATUS_FIRMWARE_ALIVE, sdev->chip.regs + SIDRA_REG_STATUS);
+	KUNIT_ASSERT_EQ(test, sidra_mailbox_connect(sdev), 1);
+	return sdev;
+}
+
+/* What the firmware does as long as there is room. */
+static void give_events(struct sidra_device *sdev, u32 count)
+{
+	void __iomem *index = sdev->chip.regs + SIDRA_REG_MAILBOX_REPLY_INDEX;
+
+	while (count--) {
+		u32 at = readl(index);
+
+		sdev->mailbox.memory->rings.replies[at % SIDRA_RING_ENTRIES] =
+			(struct sidra_mailbox_msg){ .opcode = SIDRA_MAILBOX_EVENT, .sequence = at };
+		writel(at + 1, index);
+	}
+}
+
+/* A request that finds no room for its reply is not looked at, nor again before the next one. */
+static void mailbox_makes_room_for_a_reply(struct kunit *test)
+{
+	struct sidra_device *sdev = connected(test);
+	unsigned int round;
+
+	for (round = 1; round <= 3; round++) {
+		give_events(sdev, SIDRA_RING_ENTRIES);
+		scoped_guard(mutex, &sdev->mailbox.lock)
+			KUNIT_EXPECT_EQ(test, settle(sdev), 0);
+		KUNIT_EXPECT_EQ(test, readl(sdev->chip.regs + SIDRA_REG_MAILBOX_REPLY_READ), round * SIDRA_RING_ENTRIES);
+	}
+	/* What is no event, and nobody has asked for, ends it, before the request as well. */
+	sdev->mailbox.memory->rings.replies[0] = (struct sidra_mailbox_msg){
+		.opcode = SIDRA_MAILBOX_STATUS | SIDRA_MAILBOX_REPLY,
+		.sequence = 3 * SIDRA_RING_ENTRIES,
+	};
+	writel(3 * SIDRA_RING_ENTRIES + 1, sdev->chip.regs + SIDRA_REG_MAILBOX_REPLY_INDEX);
+	scoped_guard(mutex, &sdev->mailbox.lock) {
+		KUNIT_EXPECT_EQ(test, settle(sdev), -EPROTO);
+		KUNIT_EXPECT_EQ(test, settle(sdev), -EPROTO);
+	}
+}
+
+static struct kunit_case mailbox_cases[] = {
+	KUNIT_CASE(mailbox_makes_room_for_a_reply),
+	{}
+};
+
+static struct kunit_suite mailbox_suite = {
+	.name = "sidra_mailbox",
+	.test_cases = mailbox_cases,
+};
+kunit_test_suite(mailbox_suite);
