@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Telemetry: counters exact against known work.
+#include <utility>
+
 #include "bench.h"
 #include "packets.h"
 
@@ -190,6 +192,58 @@ TEST(Telemetry, RefusedTransfersAreDmaErrors) {
     bench.run();
     EXPECT_EQ(bench.telemetry().dma_errors, 1u);
     EXPECT_EQ(bench.telemetry().faults, 1u);
+}
+
+// ---- By the host itself ----
+
+TEST(Monitoring, IsWhatRegistersAndCommandsSay) {
+    Bench bench;
+    bench.set_clock_step(0);
+    sidra_telemetry first{}, second{};
+    sidra_chip_get_telemetry(bench.chip(), &first);
+    sidra_chip_get_telemetry(bench.chip(), &second);
+    EXPECT_EQ(std::memcmp(&first, &second, sizeof first), 0) << "looks are not counted";
+    const sidra_telemetry window = bench.telemetry();
+    EXPECT_EQ(std::memcmp(&first, &window, offsetof(sidra_telemetry, mmio_reads)), 0);
+
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    uint64_t changes = sidra_chip_xbar_changes(bench.chip());
+    const auto changed = [&] { return std::exchange(changes, sidra_chip_xbar_changes(bench.chip())) != changes; };
+    const auto same = [&] {
+        const auto expected = bench.xbars(0, 8);
+        std::vector<sidra_hw_xbar> headers(8);
+        EXPECT_TRUE(sidra_chip_get_xbars(bench.chip(), 0, 8, headers.data()));
+        EXPECT_EQ(std::memcmp(headers.data(), expected.data(), 8 * sizeof headers[0]), 0);
+    };
+    same();
+    EXPECT_FALSE(changed());
+    const uint32_t weights = context.weights({.rows = 300, .cols = 100, .crossbars = {2, 6}});
+    const uint64_t data = context.alloc(65536), out = context.alloc(65536);
+    queue.submit(program(weights, 0, 300, 0, 100, data, 100));
+    bench.run();
+    EXPECT_TRUE(changed());
+    same();
+    queue.submit(mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, 1, data, 300, out, 400));
+    bench.run();
+    ASSERT_TRUE(retired(queue));
+    EXPECT_FALSE(changed()) << "products change nothing";
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_STUCK_CELL, uint64_t{2} << 32 | 9));
+    EXPECT_TRUE(changed());
+    same();
+    ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_STUCK_CELL, ~uint64_t{0}));
+    EXPECT_TRUE(changed());
+    ASSERT_EQ(bench.admin(SIDRA_ADMIN_XBAR_ERASE, 2, 1), uint32_t{SIDRA_ADMIN_OK});
+    EXPECT_TRUE(changed());
+    same();
+
+    std::vector<sidra_hw_xbar> one(1);
+    const uint32_t all = bench.crossbars_total();
+    EXPECT_TRUE(sidra_chip_get_xbars(bench.chip(), all - 1, 1, one.data()));
+    EXPECT_FALSE(sidra_chip_get_xbars(bench.chip(), all, 1, one.data()));
+    EXPECT_FALSE(sidra_chip_get_xbars(bench.chip(), 0, all + 1, one.data()));
+    EXPECT_FALSE(sidra_chip_get_xbars(bench.chip(), UINT32_MAX, 1, one.data()));
+    EXPECT_FALSE(sidra_chip_get_xbars(bench.chip(), 1, UINT32_MAX, one.data()));
 }
 
 // ---- What cells took ----

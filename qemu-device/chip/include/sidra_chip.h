@@ -174,6 +174,16 @@ int sidra_chip_gdb_listen(sidra_chip *chip, const char *address, char *error, si
  */
 void sidra_chip_gdb_close(sidra_chip *chip);
 
+/*
+ * What monitors show, as registers and XBAR_READ have it; nothing counts these looks. Any thread. The headers of crossbars from `first` on,
+ * `count` of them; false: there are not as many. sidra_chip_xbar_changes() moves when a header may be another than it was before.
+ */
+struct sidra_telemetry;
+struct sidra_hw_xbar;
+void sidra_chip_get_telemetry(sidra_chip *chip, struct sidra_telemetry *telemetry);
+bool sidra_chip_get_xbars(sidra_chip *chip, uint32_t first, uint32_t count, struct sidra_hw_xbar *headers);
+uint64_t sidra_chip_xbar_changes(const sidra_chip *chip);
+
 /* Name of the engine in use: "scalar", "avx2", "avx512", "neon". */
 const char *sidra_chip_engine_name(const sidra_chip *chip);
 

@@ -115,6 +115,7 @@ bool Array::erase(uint32_t first, uint32_t count) {
             erase_locked(first + i);
             if (!contents[i].g.empty()) analog_->take(contents[i]);
         }
+        note_change();
         first += batch;
     }
     return true;
@@ -225,6 +226,7 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride, doub
     uint32_t covered = 0;
     for (uint64_t word : s.rows) covered += static_cast<uint32_t>(__builtin_popcountll(word));
     s.covered_rows.store(covered, std::memory_order_release);
+    note_change();
     return {};
 }
 
@@ -299,6 +301,7 @@ Fault Array::check_locked(const CellBlock& block, Mend mend, double tolerance, d
             if (!file_->append(records)) return {kNotKept, block.xbar};
         }
         analog_->take(content);
+        note_change();
     }
     found->add(check);
     return {};
@@ -393,6 +396,7 @@ bool Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t leve
             s.stuck_cells++;
         }
     }
+    note_change();
     if (analog_) {
         analog_->take(content);
         return true;
@@ -431,6 +435,7 @@ bool Array::restore(uint32_t xbar, const Image& image, const uint8_t* levels) {
     State& s = state(xbar);
     if (s.uid.load(std::memory_order_relaxed) != 0) return false;  // twice
     s.programs = image.programs;
+    note_change();
     if (image.uid == 0) return true;
     s.tile = image.tile;
     s.encoding = image.encoding;
@@ -462,6 +467,7 @@ void Array::clear() {
     stuck_.clear();
     stuck_count_.store(0, std::memory_order_relaxed);
     programmed_xbars_.store(0, std::memory_order_relaxed);
+    note_change();
     epoch_.fetch_add(1, std::memory_order_release);
 }
 
@@ -491,6 +497,7 @@ bool Array::clear_stuck() {
             static_cast<uint32_t>(std::erase_if(stuck_, [&](const Stuck& cell) { return cell.xbar == xbar; }));
         stuck_count_.store(stuck_.size(), std::memory_order_relaxed);
         if (analog_) analog_->take(content);
+        note_change();
     }
 }
 

@@ -100,6 +100,8 @@ class Array {
 
     // Moves whenever ownership or coverage of any crossbar may have shrunk.
     uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
+    // Moves when a header may have changed.
+    uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
     uint64_t stuck_cell_count() const {
         return analog_ ? analog_->stuck_cells() : stuck_count_.load(std::memory_order_relaxed);
     }
@@ -138,6 +140,7 @@ class Array {
     Fault check(uint32_t xbar, Mend mend, double tolerance, double now, CellCheck* found);
     Fault check_locked(const CellBlock& block, Mend mend, double tolerance, double now, CellCheck* found);
     void erase_locked(uint32_t xbar);
+    void note_change() { changes_.fetch_add(1, std::memory_order_release); }
     void apply_stuck_locked(uint32_t xbar, uint8_t* levels);
     void repack_locked(uint32_t xbar, uint32_t encoding, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols);
 
@@ -160,6 +163,7 @@ class Array {
     std::atomic<uint64_t> stuck_count_{0};  // of them
     StateFile* file_ = nullptr;
     std::atomic<uint64_t> epoch_{1};
+    std::atomic<uint64_t> changes_{0};
     std::atomic<uint32_t> programmed_xbars_{0};
 };
 

@@ -53,6 +53,12 @@ Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t work
         [this](const management::Policy& policy) { return follow(policy); });
 }
 
+bool Chip::xbar_headers(uint32_t first, uint32_t count, sidra_hw_xbar* headers) const {
+    if (count > array_.xbars() || first > array_.xbars() - count) return false;
+    for (uint32_t i = 0; i < count; i++) headers[i] = array_.header(first + i);
+    return true;
+}
+
 void Chip::open_trace(const char* path) {
     trace_ = std::make_unique<Trace>(path, geometry_, [this](const char* line) { host_.report(host_.self, line); });
 }
@@ -211,6 +217,14 @@ int sidra_chip_gdb_listen(sidra_chip* chip, const char* address, char* error, si
 void sidra_chip_gdb_close(sidra_chip* chip) {
     if (chip) chip->gdb_close();
 }
+
+void sidra_chip_get_telemetry(sidra_chip* chip, sidra_telemetry* telemetry) { *telemetry = chip->telemetry(); }
+
+bool sidra_chip_get_xbars(sidra_chip* chip, uint32_t first, uint32_t count, sidra_hw_xbar* headers) {
+    return chip->xbar_headers(first, count, headers);
+}
+
+uint64_t sidra_chip_xbar_changes(const sidra_chip* chip) { return chip->xbar_changes(); }
 
 const char* sidra_chip_engine_name(const sidra_chip* chip) { return chip->engine_name(); }
 

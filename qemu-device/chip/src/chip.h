@@ -65,6 +65,10 @@ class Chip {
     uint64_t due_ns() const;
     void reset();
     bool set_knob(uint32_t knob, uint64_t value);
+    // For monitors; any thread.
+    sidra_telemetry telemetry();
+    bool xbar_headers(uint32_t first, uint32_t count, sidra_hw_xbar* headers) const;
+    uint64_t xbar_changes() const { return array_.changes(); }
 
     // Once, before anything else. Throws TraceError.
     void open_trace(const char* path);
@@ -96,7 +100,6 @@ class Chip {
     uint64_t read64(uint64_t offset);
     void write32(uint64_t offset, uint32_t value);
     bool write_half(uint64_t offset, uint32_t value);
-    sidra_telemetry telemetry();
     double cells_now() const { return array_.analog() ? array_.analog()->clock().now(clock_ns()) : 0; }
     uint64_t clock_ns() const { return host_.clock_ns(host_.self) - powered_on_ns_.load(std::memory_order_relaxed); }
     void raise(unsigned vector);
