@@ -156,6 +156,25 @@ gives 9 "${bare[@]}" doctor
 grep -q "modprobe sidra" "$folder/out" || fail "doctor without a driver"
 gives 8 "${none[@]}" doctor
 
+# A chip in the process instead of a card: every step is right. Of a card the clock has to go on, which that of a file does not.
+gives 0 "$smi" diag --model --level full
+[[ $(awk '{ print $1, $2 }' "$folder/out" | paste -sd,) == "open ok,copy ok,program ok,multiply ok" ]] || fail "diag --model"
+gives 9 "${one[@]}" diag
+grep -q "^registers *FAILED .*its clock stands still" "$folder/out" || fail "diag of a clock that stands still"
+ends 3 "has no driver" "${bare[@]}" diag --level full
+
+# Dumps of the card, and not of others.
+dumps=$folder/one/sys/class/devcoredump
+mkdir -p "$dumps"/devcd{1,2,3}
+ln -s ../../sidra/sidra0 "$dumps/devcd1/failing_device"
+ln -s ../../../bus/pci/devices/0000:01:00.0 "$dumps/devcd2/failing_device"
+ln -s ../../other/gpu0 "$dumps/devcd3/failing_device"
+for n in 1 2 3; do echo "dump $n" >"$dumps/devcd$n/data"; done
+golden dump.text "${one[@]}" dump
+gives 0 "${one[@]}" dump --save "$folder/saved"
+[[ $(cat "$folder"/saved/*) == "dump 2"$'\n'"dump 1" ]] || fail "dump --save"
+ends 64 "never overwritten" "${one[@]}" dump --save "$folder/saved"
+
 # A card that goes while it is watched, and one that is in use.
 "${one[@]}" watch -n 0.05 --format csv --fields status >"$folder/out" 2>"$folder/said" &
 watcher=$!
