@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# smi.sh SIDRA_SMI: the program as it is shipped, on trees of files as the driver leaves them: what it prints (tests/smi/golden), how it ends,
-# and what its manual and completion know.
+# smi.sh SIDRA_SMI: the program as it is shipped, on trees of files as the driver leaves them: what it prints (tests/smi/golden), and how
+# it ends.
 set -euo pipefail
 smi=$1
 folder=$(mktemp -d)
@@ -201,18 +201,3 @@ if ((EUID == 0)) && command -v setpriv >/dev/null; then
         ends 4 "only root may" "${nobody[@]}" "${two[@]}" clock --level 1 --chip 1
     fi
 fi
-
-# The manual and the completion know every command and option.
-sed 's/\\-/-/g' tools/sidra-smi/sidra-smi.1 >"$folder/manual"
-{
-    "$smi" --help
-    for command in $("$smi" --help | sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p'); do
-        grep -qw "$command" tools/sidra-smi/sidra-smi.bash || fail "the completion does not know $command"
-        grep -qw "$command" "$folder/manual" || fail "the manual page does not know $command"
-        "$smi" "$command" --help
-    done
-} >"$folder/help"
-while read -r option; do
-    grep -qF -- "$option" tools/sidra-smi/sidra-smi.bash || fail "the completion does not know $option"
-    [[ $option == --help ]] || grep -qF -- "$option" "$folder/manual" || fail "the manual page does not know $option"
-done < <(grep -oE -- '--[a-z-]+' "$folder/help" | sort -u)

@@ -8,6 +8,7 @@ constexpr Command kCommands[] = {
     {"list", "the chips that are here, and what they are called", declare_list},
     {"query", "values of fields, for programs and people", declare_query},
     {"cdi", "the file by which containers are given cards", declare_cdi},
+    {"top", "a live screen: graphs, a map of the crossbars, processes", declare_top},
     {"exporter", "metrics for Prometheus", declare_exporter},
     {"watch", "the same again and again", declare_watch},
     {"ps", "who uses chips", declare_ps},

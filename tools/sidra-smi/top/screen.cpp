@@ -42,7 +42,7 @@ Scale scale_of(const Chip& chip, Series series, size_t columns) {
 // The newest value: with the limits that it has, and shorter ones for less room.
 std::vector<std::string> figures(const Chip& chip, Series series) {
     const auto value = history_of(chip, series).at(0);
-    const auto limit = [](std::optional<double> of) { return fmt::format("{:.0f}", *of); };
+    const auto limit = [](std::optional<double> of) { return fmt::format("{:.4g}", *of); };
     switch (series) {
         case Series::kPower:
             if (!value || !chip.power_limit) return {fixed(value, 1, "W")};

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "collect.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <span>
+
+namespace sidra::top {
+namespace {
+
+// Of a field that this version of the library does not know there is no value.
+sidra_smi_value get(sidra_smi_chip* chip, const char* field) {
+    const int number = sidra_smi_field_find(field);
+    return number >= 0 ? sidra_smi_get(chip, static_cast<uint32_t>(number)) : sidra_smi_value{};
+}
+
+std::optional<double> number(sidra_smi_chip* chip, const char* field) {
+    const sidra_smi_value value = get(chip, field);
+    switch (value.type) {
+        case SIDRA_SMI_UINT:
+            return static_cast<double>(value.u);
+        case SIDRA_SMI_INT:
+            return static_cast<double>(value.i);
+        case SIDRA_SMI_REAL:
+            return value.real;
+        default:
+            return std::nullopt;
+    }
+}
+
+std::string text(sidra_smi_chip* chip, const char* field) {
+    const sidra_smi_value value = get(chip, field);
+    return value.type == SIDRA_SMI_TEXT ? value.text : "";
+}
+
+uint32_t part(sidra_smi_chip* chip, const char* field) {
+    const sidra_smi_value value = get(chip, field);
+    return value.type == SIDRA_SMI_UINT && value.u <= UINT32_MAX ? static_cast<uint32_t>(value.u) : 0;
+}
+
+// Names of users do not change while somebody looks, and may be far away.
+const std::string& user_name(uint32_t uid) {
+    static std::map<uint32_t, std::string> known;
+    const auto [at, is_new] = known.try_emplace(uid);
+    if (is_new) {
+        const passwd* entry = getpwuid(uid);
+        at->second = entry != nullptr ? entry->pw_name : std::to_string(uid);
+    }
+    return at->second;
+}
+
+}  // namespace
+
+void collect(sidra_smi_chip* from, Chip& chip) {
+    chip.gone = sidra_smi_gone(from);
+    if (chip.gone) return;
+    std::string name = text(from, "name");
+    if (sidra_smi_kind_of(from) == SIDRA_SMI_MODEL) name = "model " + name;
+    // Another one has the place of a chip that is gone for long.
+    if (name != chip.name) chip = Chip{};
+    chip.name = std::move(name);
+    chip.detail = text(from, sidra_smi_kind_of(from) == SIDRA_SMI_MODEL ? "process" : "bdf");
+    chip.state = text(from, "status");
+    constexpr const char* kFields[kSeries] = {"mvm.utilization",     "vec.utilization", "copy.utilization",
+                                              "program.utilization", "power",           "temperature",
+                                              "copy.rate",           "program.rate"};
+    for (size_t i = 0; i < kSeries; ++i) chip.series[i].push(number(from, kFields[i]));
+    chip.power_limit = number(from, "power.limit");
+    chip.temperature_max = number(from, "temperature.max");
+    chip.temperature_critical = number(from, "temperature.crit");
+    chip.crossbars_used = number(from, "crossbars.programmed");
+    chip.crossbars_total = number(from, "crossbars.total");
+    chip.geometry = {part(from, "geometry.clusters"), part(from, "geometry.cus"), part(from, "geometry.crossbars")};
+}
+
+void collect_processes(sidra_smi_chip* from, Chip& chip) {
+    const sidra_smi_client* clients = nullptr;
+    uint32_t count = 0;
+    const sidra_smi_status status = sidra_smi_clients(from, &clients, &count);
+    chip.processes.clear();
+    chip.processes_absent = status == SIDRA_SMI_OK ? "" : "who uses the chip cannot be read";
+    for (const sidra_smi_client& client : std::span(clients, status == SIDRA_SMI_OK ? count : 0)) {
+        Process& process = chip.processes.emplace_back();
+        process.pid = client.pid;
+        process.user = user_name(client.uid);
+        process.name.assign(client.name, strnlen(client.name, sizeof client.name));
+        if (client.memory != UINT64_MAX) process.memory = static_cast<double>(client.memory);
+        for (size_t i = 0; i < kEngines; ++i)
+            if (client.utilization[i] >= 0) process.use[i] = client.utilization[i];
+    }
+}
+
+bool collect_crossbars(sidra_smi_chip* from, Chip& chip) {
+    const sidra_smi_crossbar* crossbars = nullptr;
+    uint32_t count = 0;
+    const sidra_smi_status status = sidra_smi_crossbars(from, &crossbars, &count);
+    chip.crossbars.clear();
+    chip.crossbars_absent = status == SIDRA_SMI_OK ? "" : "the map of crossbars cannot be read";
+    for (const sidra_smi_crossbar& one : std::span(crossbars, status == SIDRA_SMI_OK ? count : 0))
+        chip.crossbars.push_back({static_cast<uint16_t>(one.owner != 0 ? one.rows : 0), one.programs, one.bad_cells});
+    return status == SIDRA_SMI_OK;
+}
+
+}  // namespace sidra::top
