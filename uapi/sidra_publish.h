@@ -8,7 +8,8 @@
  *
  * As long as the chip is there its process holds a write lock (fcntl, F_SETLK) of the file's first byte, which F_GETLK tells of with the
  * process that holds it. A file without that lock is left over from a process that was killed: nobody lists it, and the next writer
- * removes it.
+ * removes it. (To close a file takes a process all its locks of it: who reads those of its own process finds them locked again with the next
+ * update.) A name with a dot in front is a file that is just being made.
  *
  * The file is @size bytes long from the moment it has its name. All but @sequence is as it was last at one time: a writer makes @sequence odd,
  * changes what it changes, and makes it even again; a reader copies, and copies again if @sequence was odd or is another
@@ -27,7 +28,8 @@
  * @magic, @version, @header_size: SIDRA_PUBLISH_MAGIC, SIDRA_PUBLISH_VERSION, sizeof
  * @size:     of the file
  * @sequence: see above
- * @updated_ns: CLOCK_MONOTONIC when this was written; at least ten times a second as long as the firmware's or anybody's work goes on
+ * @updated_ns: CLOCK_MONOTONIC when this was written: some ten times a second as long as anybody's work goes on, a tenth of a second after it has ended, and
+ *              twice a second else
  * @pid, @uid: of the process, in the name space where it runs
  * @index:    N of the file's name
  * @started_ns: CLOCK_MONOTONIC when the chip was made

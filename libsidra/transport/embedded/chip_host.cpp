@@ -16,6 +16,14 @@ constexpr uint64_t kRecheckNs = 500'000'000;
 constexpr uint64_t kArmedRecheckNs = 50'000'000;  // while eventfds are armed, which nobody else looks at
 // What the chip wants by itself after that may be late: else each beat of its firmware's heart would wake a CPU.
 constexpr uint64_t kSoonNs = 50'000'000;
+constexpr uint64_t kHousekeepingNs = 100'000'000;
+
+// Some milliseconds late, and cheaper than the clock itself.
+uint64_t coarse_ns() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
+}
 
 ChipHost& host_of(void* self) { return *static_cast<ChipHost*>(self); }
 
@@ -56,6 +64,7 @@ ChipHost::ChipHost() : interrupts_(*this), executor_(*this) {}
 
 std::unique_ptr<ChipHost> ChipHost::create(const sidra_chip_config& config, int* error, std::string* why) {
     std::unique_ptr<ChipHost> host(new ChipHost);
+    host->level_ = config.level;
     const sidra_chip_host callbacks = {
         .self = host.get(),
         .dma_map = dma_map,
@@ -91,6 +100,7 @@ ChipHost::~ChipHost() {
 bool ChipHost::run() {
     const bool worked = sidra_chip_run(chip_);
     interrupts_.service();
+    tick();
     return worked;
 }
 
@@ -99,13 +109,32 @@ void ChipHost::set_housekeeping(std::function<void()> housekeeping) {
     housekeeping_ = std::move(housekeeping);
 }
 
+// False: it was done a moment ago.
+bool ChipHost::keep_house(uint64_t now_ns) {
+    if (kept_ns_ != 0 && now_ns < kept_ns_ + kHousekeepingNs) return false;
+    const std::unique_lock guard(housekeeping_lock_, std::try_to_lock);
+    if (!guard) return true;  // it is taken away just now
+    kept_ns_ = now_ns;
+    if (housekeeping_) housekeeping_();
+    return true;
+}
+
+// While there is work. One that wakes for a moment and sleeps again does it in idle(), and is not woken once more.
+void ChipHost::tick() {
+    const uint64_t now = coarse_ns();
+    if (busy_ns_ == 0) busy_ns_ = now;
+    if (now >= busy_ns_ + kHousekeepingNs) keep_house(now);
+}
+
 uint64_t ChipHost::idle() {
-    if (const std::unique_lock guard(housekeeping_lock_, std::try_to_lock); guard && housekeeping_) housekeeping_();
     uint64_t most = kRecheckNs;
+    busy_ns_ = 0;
+    // What has just been done is to be seen soon, also if nothing follows.
+    if (const uint64_t now = monotonic_ns(); !keep_house(now)) most = kept_ns_ + kHousekeepingNs - now;
     if (interrupts_.eventfds_armed()) {
         interrupts_.recheck_all();
         interrupts_.service();
-        most = kArmedRecheckNs;
+        most = std::min(most, kArmedRecheckNs);
     }
     const uint64_t due = sidra_chip_due_ns(chip_), now = monotonic_ns();
     const uint64_t away = due > now ? due - now : 0;

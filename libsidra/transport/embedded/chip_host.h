@@ -40,24 +40,32 @@ class ChipHost final : private Runnable {
         return help([](void*) { return true; }, nullptr);
     }
 
-    // Called now and then, by the executor's thread, which has nothing else to do then; it must not wait for the chip.
+    // Called by the executor's thread, some times a second while the chip works and now and then while it does not: at
+    // most ten times a second. It must not wait for the chip.
     // What was set before is not called any more on return.
     void set_housekeeping(std::function<void()> housekeeping);
 
     Executor& executor() { return executor_; }
     Interrupts& interrupts() { return interrupts_; }
     sidra_chip* chip() const { return chip_; }
+    uint32_t level() const { return level_; }  // SIDRA_CHIP_FAST, _ACCURATE
 
    private:
     ChipHost();
     bool run() override;
     bool pending() override { return sidra_chip_pending(chip_); }
+    void tick() override;
     uint64_t idle() override;
+    bool keep_house(uint64_t now_ns);
 
     sidra_chip* chip_ = nullptr;
+    uint32_t level_ = SIDRA_CHIP_FAST;
     Interrupts interrupts_;
     std::mutex housekeeping_lock_;
     std::function<void()> housekeeping_;
+    // The executor's.
+    uint64_t kept_ns_ = 0;  // when it was called last
+    uint64_t busy_ns_ = 0;  // since then the executor has not slept; 0: it has
     Executor executor_;
 };
 

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "futex.h"
+
 namespace sidra::embedded {
 namespace {
 
@@ -77,7 +79,8 @@ int Driver::bring_up(Detail& detail) {
         return fail(detail, -ENODEV, "the chip is not ready (status {:#x})", status);
     uint64_t l3_size = 0;
     l3_ = sidra_chip_l3(host_.chip(), &l3_size);
-    host_.set_housekeeping([this] { look_after_firmware(); });
+    publisher_ = Publisher::create(host_.chip(), description());
+    host_.set_housekeeping([this] { keep_house(); });
     // The firmware boots behind this.
     if (!host_.executor().start()) return fail(detail, -EAGAIN, "the system gives no thread to run the chip");
     for (const Range& range : unzeroed_) local_.reserve(range.offset, range.size);
@@ -86,15 +89,44 @@ int Driver::bring_up(Detail& detail) {
     return weights_.load(detail);
 }
 
+// What monitors are told of that does not change.
+sidra_publish Driver::description() const {
+    sidra_publish it{};
+    std::memcpy(it.uuid, info_.uuid, sizeof it.uuid);
+    it.features = info_.features;
+    it.hw_version = info_.hw_version;
+    it.driver_version = kDriverVersion;
+    it.clusters = info_.clusters;
+    it.cus_per_cluster = info_.cus_per_cluster;
+    it.xbars_per_cu = info_.xbars_per_cu;
+    it.l3_size = info_.l3_size;
+    it.nvm_size = info_.nvm_size;
+    it.level = host_.level();
+    it.persistent = (info_.features & SIDRA_FEATURE_STATE_FILE) != 0;
+    return it;
+}
+
+Publisher::Users Driver::users() {
+    const auto contexts = std::count_if(contexts_.begin(), contexts_.end(), [](auto* each) { return each != nullptr; });
+    return {mailbox_.image_version(),
+            static_cast<uint32_t>(contexts),
+            queue_count(),
+            use_.buffers,
+            info_.l3_size - local_free(),
+            use_.memory};
+}
+
 // On the executor's thread, for which others wait with the lock held.
-void Driver::look_after_firmware() noexcept {
+void Driver::keep_house() noexcept {
     std::vector<uint8_t> dump;
     try {
-        const std::unique_lock guard(lock_, std::try_to_lock);
-        if (guard) dump = mailbox_.take_crash_dump();
+        if (const std::unique_lock guard(lock_, std::try_to_lock); guard) {
+            dump = mailbox_.take_crash_dump();
+            if (publisher_) users_ = users();
+        }
     } catch (const std::bad_alloc&) {
-        return;
     }
+    if (publisher_) publisher_->update(users_, monotonic_ns());
     if (!dump.empty()) dump_files_.write(dump);
 }
 

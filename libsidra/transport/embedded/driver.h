@@ -18,10 +18,13 @@
 #include "dump_files.h"
 #include "host_memory.h"
 #include "mailbox.h"
+#include "publisher.h"
 #include "range_allocator.h"
 #include "weights_store.h"
 
 namespace sidra::embedded {
+
+inline constexpr uint32_t kDriverVersion = 1u << 16;  // major << 16 | minor
 
 struct DriverTuning {
     uint64_t admin_timeout_ns = 5'000'000'000;  // then a command counts as not acknowledged
@@ -53,6 +56,12 @@ class Driver final : private CellPort, private NvmStore {
     WeightsStore& weights() { return weights_; }
     StatePages& state_pages() { return state_pages_; }
     uint32_t firmware_version() { return mailbox_.firmware_version(); }
+    // What its users have, for monitors; under the lock.
+    struct Use {
+        uint32_t buffers = 0;
+        uint64_t memory = 0;  // bytes of this process
+    };
+    Use& use() { return use_; }
     uint32_t generation() const { return static_cast<uint32_t>(host_.read_register(SIDRA_REG_GENERATION, 4)); }
 
     // 0, or -ENODEV while the link is gone (every context is lost then).
@@ -105,7 +114,9 @@ class Driver final : private CellPort, private NvmStore {
         return reinterpret_cast<sidra_hw_context*>(context_table_.data())[slot];
     }
     void zero_local();
-    void look_after_firmware() noexcept;
+    void keep_house() noexcept;
+    sidra_publish description() const;
+    Publisher::Users users();
     uint64_t unzeroed_bytes() const;
 
     int read_headers(uint32_t first, std::span<sidra_hw_xbar> headers) override;
@@ -135,6 +146,9 @@ class Driver final : private CellPort, private NvmStore {
     std::array<Context*, SIDRA_CONTEXTS_MAX> contexts_{};
     std::array<bool, SIDRA_CONTEXTS_MAX> slots_{};
     bool link_gone_ = false;
+    Use use_;
+    Publisher::Users users_;                // as they were last
+    std::unique_ptr<Publisher> publisher_;  // null: nobody is shown this chip
 };
 
 }  // namespace sidra::embedded

@@ -127,6 +127,7 @@ void Executor::loop() {
         }
         state_.store(kNapping, std::memory_order_relaxed);
         rest(kNapping, now + nap);
+        device_.tick();
     }
     state_.store(kNone, std::memory_order_seq_cst);
 }

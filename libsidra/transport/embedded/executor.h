@@ -15,6 +15,7 @@ class Runnable {
     virtual bool run() = 0;       // one slice of work; false: found none
     virtual bool pending() = 0;   // whether run() would find some
     virtual uint64_t idle() = 0;  // before going to sleep: for how long at most, ns
+    virtual void tick() {}        // each time it has napped
 
    protected:
     ~Runnable() = default;

@@ -54,11 +54,10 @@ bool Mailbox::met() {
     return true;
 }
 
-uint32_t Mailbox::firmware_version() {
+uint32_t Mailbox::image_version() {
     sidra_mailbox_msg reply;
     if (!met() || !answer(kHello, SIDRA_MAILBOX_HELLO, &reply)) return 0;
-    const auto version = static_cast<uint32_t>(reply.inline_data[1]);  // major << 24 | minor << 16 | patch
-    return version >> 24 << 16 | (version >> 16 & 0xff);
+    return static_cast<uint32_t>(reply.inline_data[1]);
 }
 
 std::vector<uint8_t> Mailbox::take_crash_dump() {

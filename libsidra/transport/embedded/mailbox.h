@@ -18,8 +18,13 @@ class Mailbox {
     // Throws std::bad_alloc.
     explicit Mailbox(ChipHost& host) : host_(host), memory_(3 * SIDRA_PAGE_SIZE) {}
 
-    // Major << 16 | minor; 0: none has answered yet. Says HELLO to firmware that it has not met.
-    uint32_t firmware_version();
+    // As struct sidra_fw_header has it; 0: none has answered yet. Says HELLO to firmware that it has not met.
+    uint32_t image_version();
+    // Major << 16 | minor of that.
+    uint32_t firmware_version() {
+        const uint32_t version = image_version();
+        return version >> 24 << 16 | (version >> 16 & 0xff);
+    }
 
     // What firmware left that panicked, as it came: once, when that which was started after it has answered. Asks for
     // it first. Empty: there is none, or not yet.

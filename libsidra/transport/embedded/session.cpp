@@ -8,8 +8,6 @@
 
 namespace sidra::embedded {
 
-constexpr uint32_t kDriverVersion = 1u << 16;
-
 // ---- Dispatch ------------------------------------------------------------------------------------------------------
 
 // What the table below needs of a request: where it goes, and what holds while it runs.
@@ -86,7 +84,7 @@ int Session::ioctl(unsigned long request, void* argument, Detail& detail) {
 Session::~Session() {
     std::lock_guard guard(driver_->lock());
     while (!contexts_.empty()) destroy_context(*contexts_.begin()->second);
-    buffers_.clear();
+    while (!buffers_.empty()) drop_buffer(buffers_.begin());
 }
 
 // ---- Lookup --------------------------------------------------------------------------------------------------------

@@ -114,6 +114,7 @@ class Session {
     int find_buffer(uint32_t handle, std::shared_ptr<BufferMemory>* memory, Detail& detail);
     uint32_t take_handle();
     uint32_t add_buffer(std::shared_ptr<BufferMemory> memory);
+    void drop_buffer(std::map<uint32_t, std::shared_ptr<BufferMemory>>::iterator buffer);
     void unbind(Context& context, std::map<uint64_t, Binding>::iterator binding);
     int bind_ring(Context& context, Queue& queue, Detail& detail);
     // The queue is gone for the chip, for those who wait and for the context; mappings keep its memory.

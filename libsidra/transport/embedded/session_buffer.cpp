@@ -42,6 +42,8 @@ struct UserBuffer final : BufferMemory {
     }
 };
 
+uint64_t bytes_of_process(const BufferMemory& memory) { return memory.pte_flags & SIDRA_PTE_LOCAL ? 0 : memory.size; }
+
 }  // namespace
 
 int Session::find_buffer(uint32_t handle, std::shared_ptr<BufferMemory>* memory, Detail& detail) {
@@ -53,8 +55,16 @@ int Session::find_buffer(uint32_t handle, std::shared_ptr<BufferMemory>* memory,
 
 uint32_t Session::add_buffer(std::shared_ptr<BufferMemory> memory) {
     const uint32_t handle = take_handle();
-    buffers_.emplace(handle, std::move(memory));
+    const auto& added = *buffers_.emplace(handle, std::move(memory)).first->second;
+    driver_->use().buffers++;
+    driver_->use().memory += bytes_of_process(added);
     return handle;
+}
+
+void Session::drop_buffer(std::map<uint32_t, std::shared_ptr<BufferMemory>>::iterator buffer) {
+    driver_->use().buffers--;
+    driver_->use().memory -= bytes_of_process(*buffer->second);
+    buffers_.erase(buffer);
 }
 
 int Session::buffer_create(sidra_ioctl_buffer_create& a, Detail& detail) {
@@ -120,7 +130,7 @@ int Session::buffer_close(sidra_ioctl_buffer_close& a, Detail& detail) {
             binding = next;
         }
     }
-    buffers_.erase(a.handle);
+    drop_buffer(buffers_.find(a.handle));
     return 0;
 }
 
