@@ -175,14 +175,22 @@ gives 0 "${one[@]}" dump --save "$folder/saved"
 [[ $(cat "$folder"/saved/*) == "dump 2"$'\n'"dump 1" ]] || fail "dump --save"
 ends 64 "never overwritten" "${one[@]}" dump --save "$folder/saved"
 
-# A card that goes while it is watched, and one that is in use.
-"${one[@]}" watch -n 0.05 --format csv --fields status >"$folder/out" 2>"$folder/said" &
+# One of two cards that goes while both are watched is told of once; the other is watched on. Then the last one goes.
+tree "$folder/leaving" 0 1
+"$smi" --root "$folder/leaving" watch -n 0.05 --format csv --fields name >"$folder/out" 2>"$folder/said" &
 watcher=$!
-until [[ $(wc -l <"$folder/out") -ge 3 ]]; do sleep 0.02; done
-rm -r "$folder/one/sys/class/sidra/sidra0" "$folder/one/sys/bus/pci/devices/0000:01:00.0"
+lines() { # of card $1, at least $2
+    until [[ $(grep -c "$1" "$folder/out") -ge $2 ]]; do sleep 0.02; done
+}
+lines sidra1 2
+rm -r "$folder/leaving/sys/bus/pci/devices/0000:02:00.0" "$folder/leaving/sys/class/sidra/sidra1"
+lines sidra0 $(($(grep -c sidra0 "$folder/out") + 4))
+rm -r "$folder/leaving/sys/bus/pci/devices/0000:01:00.0" "$folder/leaving/sys/class/sidra/sidra0"
 status=0
 wait "$watcher" || status=$?
-[[ $status == 5 && $(<"$folder/said") == "sidra-smi: sidra0 is gone" ]] || fail "watch of a card that goes: status $status"
+[[ $status == 5 && $(paste -sd, <"$folder/said") == "sidra-smi: sidra1 is gone,sidra-smi: sidra0 is gone" ]] || fail "watch of two cards that go: status $status"
+
+# A card that is in use.
 python3 -c 'import sys; f = open(sys.argv[1], "r+b"); f.seek(168); f.write(b"\2\0\0\0")' "$folder/two/sys/class/sidra/sidra0/telemetry"
 status=0
 "${two[@]}" reset --chip 0 >"$folder/out" 2>"$folder/said" || status=$?

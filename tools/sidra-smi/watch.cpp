@@ -89,7 +89,7 @@ sidra_smi_status watch(const Options& options, const Context& context) {
             if (context.selectors.empty())
                 for (uint32_t index = 0; index < sidra_smi_count(session.get()); ++index)
                     if (sidra_smi_chip* const chip = sidra_smi_chip_at(session.get(), index);
-                        std::find(chips.begin(), chips.end(), chip) == chips.end())
+                        !sidra_smi_gone(chip) && std::find(chips.begin(), chips.end(), chip) == chips.end())
                         chips.push_back(chip);
         }
         std::erase_if(chips, [](sidra_smi_chip* chip) {
