@@ -57,7 +57,7 @@ sidra_smi_status summary(const Context& context) {
         const bool model = sidra_smi_kind_of(chip) == SIDRA_SMI_MODEL;
         out +=
             fmt::format("{:>3} {:<12.12} {} {:<8.8} {:>6} {:>11} {:>4} {:>9} {:>9}\n", to_text(value_of(chip, "index")),
-                        model ? "model " + text_of(chip, "pid") : text_of(chip, "name"), status(chip, colour),
+                        model ? "model " + to_text(value_of(chip, "pid")) : text_of(chip, "name"), status(chip, colour),
                         to_text(value_of(chip, "version.firmware")), rounded(value_of(chip, "temperature"), 1, "C"),
                         power(chip), rounded(value_of(chip, "utilization"), 0, "%"), crossbars(chip), memory(chip));
     }
