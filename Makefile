@@ -80,16 +80,19 @@ qemu: ## build QEMU with the sidra device (once a machine), and say where it is
 	@$(SETUP) base qemu
 	@scripts/qemu.sh build
 
-bench: ## measure against memcpy, oneDNN and OpenBLAS; writes build/figures/spine.json and twin.json
+bench: ## measure against memcpy, oneDNN and OpenBLAS; writes build/figures/spine.json, twin.json and smi.json
 	@$(SETUP) base bench
 	@$(MAKE) build/release/build.ninja
 	@cmake build/release >build/release.configure.log # the peers may be newly installed
-	@$(BUILD) build/release -j $(JOBS) --target sidra-bench
+	@$(BUILD) build/release -j $(JOBS) --target sidra-bench sidra-smi
 	@mkdir -p build/figures
 	@build/release/tools/sidra-bench/sidra-bench --figures build/figures/spine.json $(BENCH_FLAGS)
 	@build/release/tools/sidra-bench/sidra-bench twin --figures build/figures/twin.bench $(BENCH_FLAGS)
 	@scripts/figures.py build/figures/twin.json <build/figures/twin.bench
 	@rm build/figures/twin.bench
+	@scripts/smi-bench.py build/release >build/figures/smi.bench
+	@scripts/figures.py build/figures/smi.json <build/figures/smi.bench
+	@rm build/figures/smi.bench
 
 format: ## format the sources
 	@$(SETUP) lint
