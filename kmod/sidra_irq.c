@@ -93,6 +93,8 @@ static bool fire_reached(struct sidra_device *sdev, struct sidra_point *point)
 		arm->fire(arm);
 		any = true;
 	}
+	if (any)
+		trace_sidra_reached(sdev->ordinal, point->slot, point->queue, timeline);
 	return any;
 }
 
@@ -148,6 +150,7 @@ static void program(struct sidra_device *sdev, struct sidra_point *point, bool e
 	if (point->programmed < first || point->programmed > last ||
 	    point->programmed <= sidra_point_timeline(point)) {	/* it has raised, or is about to */
 		point->programmed = last;
+		trace_sidra_arm(sdev->ordinal, point->slot, point->queue, last);
 		sidra_write64(sdev, SIDRA_ARM(point->slot, point->queue), last);
 	}
 	if (point->programmed != first && !hrtimer_active(&sdev->batch_timer))

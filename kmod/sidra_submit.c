@@ -113,6 +113,7 @@ static void signal_job(struct sidra_job *job, int error)
 		return;
 	if (error)
 		dma_fence_set_error(&job->fence, error);
+	trace_sidra_fence(job->queue->sdev->ordinal, job->queue->slot, job->queue->number, job->value, error);
 	dma_fence_signal_locked(&job->fence);
 }
 
@@ -173,6 +174,7 @@ static void publish(struct sidra_queue *queue)
 	WRITE_ONCE(*queue->index, target);
 	queue->published = target;
 	wmb();		/* the index before the doorbell */
+	trace_sidra_doorbell(queue->sdev->ordinal, queue->slot, queue->number, target);
 	sidra_write32(queue->sdev, SIDRA_DOORBELL(queue->slot, queue->number), 1);
 }
 
@@ -298,6 +300,7 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 	}
 	queue->reserved += count;
 	*value = queue->reserved;
+	trace_sidra_submit(queue->sdev->ordinal, queue->slot, queue->number, *value, count);
 	if (!later)
 		publish(queue);
 	return 0;
@@ -315,7 +318,6 @@ int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packe
 	if (ret)
 		return ret;
 	atomic64_inc(&sdev->counters.submits);
-	trace_sidra_submit(sdev->ordinal, queue->slot, queue->number, *value, count);
 	if (turn && !later) {
 		sidra_turns_poll(&queue->point, *value);
 		sidra_turns_told(sdev, &queue->point);

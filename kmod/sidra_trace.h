@@ -113,6 +113,82 @@ TRACE_EVENT(sidra_submit,
 		  __entry->queue, __entry->value, __entry->count)
 );
 
+/* The life of a job, by positions in the ring of a queue: @value is the index behind a packet, as in what WAIT waits for. */
+DECLARE_EVENT_CLASS(sidra_value,
+	TP_PROTO(int device, u32 context, u32 queue, u64 value),
+	TP_ARGS(device, context, queue, value),
+	TP_STRUCT__entry(
+		__field(int, device)
+		__field(u32, context)
+		__field(u32, queue)
+		__field(u64, value)
+	),
+	TP_fast_assign(
+		__entry->device = device;
+		__entry->context = context;
+		__entry->queue = queue;
+		__entry->value = value;
+	),
+	TP_printk("sidra%d context=%u queue=%u value=%llu", __entry->device, __entry->context, __entry->queue,
+		  __entry->value)
+);
+
+/* The chip was told of packets of a kernel queue, up to value. */
+DEFINE_EVENT(sidra_value, sidra_doorbell,
+	TP_PROTO(int device, u32 context, u32 queue, u64 value),
+	TP_ARGS(device, context, queue, value)
+);
+
+/* The chip will raise an interrupt at value. */
+DEFINE_EVENT(sidra_value, sidra_arm,
+	TP_PROTO(int device, u32 context, u32 queue, u64 value),
+	TP_ARGS(device, context, queue, value)
+);
+
+/* The queue was seen to have come to value, and who waited for that, or for less, has been told. */
+DEFINE_EVENT(sidra_value, sidra_reached,
+	TP_PROTO(int device, u32 context, u32 queue, u64 value),
+	TP_ARGS(device, context, queue, value)
+);
+
+/* Somebody waits for value (WAIT). */
+DEFINE_EVENT(sidra_value, sidra_wait,
+	TP_PROTO(int device, u32 context, u32 queue, u64 value),
+	TP_ARGS(device, context, queue, value)
+);
+
+/* How that ended: result 0 or -errno. */
+DECLARE_EVENT_CLASS(sidra_end,
+	TP_PROTO(int device, u32 context, u32 queue, u64 value, int result),
+	TP_ARGS(device, context, queue, value, result),
+	TP_STRUCT__entry(
+		__field(int, device)
+		__field(u32, context)
+		__field(u32, queue)
+		__field(u64, value)
+		__field(int, result)
+	),
+	TP_fast_assign(
+		__entry->device = device;
+		__entry->context = context;
+		__entry->queue = queue;
+		__entry->value = value;
+		__entry->result = result;
+	),
+	TP_printk("sidra%d context=%u queue=%u value=%llu result=%d", __entry->device, __entry->context,
+		  __entry->queue, __entry->value, __entry->result)
+);
+
+DEFINE_EVENT(sidra_end, sidra_fence,
+	TP_PROTO(int device, u32 context, u32 queue, u64 value, int result),
+	TP_ARGS(device, context, queue, value, result)
+);
+
+DEFINE_EVENT(sidra_end, sidra_wait_end,
+	TP_PROTO(int device, u32 context, u32 queue, u64 value, int result),
+	TP_ARGS(device, context, queue, value, result)
+);
+
 TRACE_EVENT(sidra_irq,
 	TP_PROTO(int device, u32 vector),
 	TP_ARGS(device, vector),

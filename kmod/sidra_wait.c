@@ -10,6 +10,7 @@
 #include "sidra_ctx.h"
 #include "sidra_drv.h"
 #include "sidra_queue.h"
+#include "sidra_trace.h"
 
 #define RECHECK_NS	(50 * NSEC_PER_MSEC)	/* a lost interrupt costs this much, never a hang */
 #define STRIDE_MAX	4096u
@@ -150,6 +151,13 @@ static int wait(struct sidra_device *sdev, struct item *items, struct sidra_ioct
 	}
 }
 
+static void trace_wait_end(const struct item *item, int result)
+{
+	const struct sidra_queue *queue = item->queue;
+
+	trace_sidra_wait_end(queue->sdev->ordinal, queue->slot, queue->number, item->value, result);
+}
+
 static int read_item(u64 from, u32 stride, struct sidra_wait_item *item)
 {
 	int ret = copy_struct_from_user(item, sizeof(*item), u64_to_user_ptr(from), stride);
@@ -196,9 +204,13 @@ int sidra_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 		}
 		items[i].value = item.value;
 		items[i].epoch = atomic_read(&items[i].queue->point.epoch);
+		trace_sidra_wait(items[i].queue->sdev->ordinal, items[i].queue->slot, items[i].queue->number, item.value);
 	}
 	if (!ret)
 		ret = wait(to_sidra(drm), items, args);
+	for (i = 0; i < args->count && items[i].queue && trace_sidra_wait_end_enabled(); i++)
+		if (ret || reached(&items[i]))
+			trace_wait_end(&items[i], ret);
 	for (i = 0; i < args->count && items[i].queue; i++)
 		sidra_queue_put(items[i].queue);
 	return ret;
