@@ -105,6 +105,7 @@ static int init_software(struct sidra_device *sdev)
 	INIT_LIST_HEAD(&sdev->bos);
 	init_waitqueue_head(&sdev->held_wait);
 	sidra_watch_init(sdev);
+	sidra_events_init(sdev);
 	init_completion(&sdev->chip.admin_done);
 	sidra_firmware_init(sdev);
 	sdev->wq = alloc_workqueue("sidra", WQ_UNBOUND | WQ_HIGHPRI, 0);
@@ -208,6 +209,7 @@ static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (ret)
 		goto err_unregister;
 	pci_save_state(pdev);	/* for a slot that is reset without warning */
+	sidra_events_begin(sdev);
 	sidra_firmware_begin(sdev);
 	sidra_hwmon_begin(sdev);
 	drm_info(&sdev->drm, "sidra%d: %u crossbars, hardware interface %u.%u, %u vectors\n", sdev->ordinal,
@@ -237,6 +239,7 @@ static void sidra_remove(struct pci_dev *pdev)
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
 	sidra_firmware_end(sdev);
+	sidra_events_end(sdev);
 	sidra_hwmon_end(sdev);
 	sidra_sysfs_end(sdev);
 	cdev_device_del(&sdev->cdev, &sdev->node);

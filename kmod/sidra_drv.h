@@ -3,6 +3,7 @@
  * The device, and what an open file of it is. Order of locks: sidra_device.lock > sidra_queue.submit_lock >
  * sidra_device.irq_lock; sidra_device.lock > sidra_device.bo_lock; mmap_lock > sidra_device.map_lock;
  * sidra_device.lock > sidra_device.map_lock; sidra_device.lock > sidra_device.master_lock;
+ * sidra_device.lock > sidra_events.lock;
  * sidra_firmware.update_lock > sidra_mailbox.lock, and no other with them; sidra_question.lock: no other with it;
  * anything > sidra_mailbox.gate.
  * The end of a fence needs only submit_lock, irq_lock and master_lock, under which no memory is allocated.
@@ -32,6 +33,7 @@
 
 #include "sidra_chip.h"
 #include "sidra_coredump.h"
+#include "sidra_event.h"
 #include "sidra_firmware.h"
 #include "sidra_l3.h"
 #include "sidra_mailbox.h"
@@ -127,6 +129,7 @@ struct sidra_device {
 	struct sidra_question crossbars;
 	struct sidra_manage manage;
 	struct device *hwmon;
+	struct sidra_events events;
 
 	/* Protects @bos: what is mapped for DMA and has to be unmapped before remove() returns. */
 	struct mutex bo_lock;

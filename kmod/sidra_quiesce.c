@@ -40,6 +40,7 @@ void sidra_quiesce(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
 		trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 1);
 		sidra_ctx_revoke(ctx);
 		sidra_ctx_lose(ctx, SIDRA_FAULT_TIMEOUT);
+		sidra_event_context_lost(sdev, ctx->slot, SIDRA_FAULT_TIMEOUT);
 		return;
 	}
 	drm_warn(&sdev->drm, "the device is reset: no acknowledgement of admin command %u of context %u\n", op,

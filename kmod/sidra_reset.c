@@ -44,6 +44,7 @@ static void lose_all(struct sidra_device *sdev, enum sidra_fault_cause cause)
 {
 	u32 slot;
 
+	sidra_event_reset(sdev, cause);
 	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
 		if (sdev->ctxs[slot] && !sdev->ctxs[slot]->lost)
 			sidra_ctx_lose(sdev->ctxs[slot], cause);

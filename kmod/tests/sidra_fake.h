@@ -78,6 +78,7 @@ static struct sidra_fake *fake_device(struct kunit *test)
 	/* Patience does not end by itself: the timer is running. */
 	hrtimer_start(&sdev->batch_timer, ms_to_ktime(3600 * MSEC_PER_SEC), HRTIMER_MODE_REL);
 	sidra_watch_init(sdev);
+	sidra_events_init(sdev);
 	sdev->coredump.length = 1;	/* nobody would read one */
 	sdev->ctx_table = kunit_kcalloc(test, SIDRA_CONTEXTS_MAX, sizeof(*sdev->ctx_table), GFP_KERNEL);
 	sdev->chip.regs = (void __iomem __force *)vzalloc(SIDRA_BAR_REGS_SIZE);
