@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Registers by name, and the driver's counters; below the device's directory of DRM. */
+/* What docs/abi/debugfs-sidra describes; below the device's directory of DRM. */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
@@ -9,8 +9,10 @@
 
 #include <sidra_reg.h>
 
+#include "sidra_ctx.h"
 #include "sidra_debugfs.h"
 #include "sidra_drv.h"
+#include "sidra_queue.h"
 
 enum { NONE = 0, R = 1, W = 2, RW = R | W };
 
@@ -97,10 +99,90 @@ static int test_dma_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
+/* Shows each context, under the lock that somebody may hold for a second while he waits for the chip: a signal ends that. */
+static int show_contexts(struct seq_file *m, void (*show)(struct seq_file *m, struct sidra_ctx *ctx))
+{
+	struct drm_debugfs_entry *entry = m->private;
+	struct sidra_device *sdev = to_sidra(entry->dev);
+	u32 slot;
+	int ret;
+
+	ret = mutex_lock_interruptible(&sdev->lock);
+	if (ret)
+		return ret;
+	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
+		if (sdev->ctxs[slot])
+			show(m, sdev->ctxs[slot]);
+	mutex_unlock(&sdev->lock);
+	return 0;
+}
+
+static void show_context(struct seq_file *m, struct sidra_ctx *ctx)
+{
+	unsigned int queues = 0, weights = 0, bindings = 0;
+	unsigned long index;
+	void *entry;
+
+	xa_for_each(&ctx->queues, index, entry)
+		queues++;
+	xa_for_each(&ctx->weights, index, entry)
+		weights++;
+	xa_for_each(&ctx->bindings, index, entry)
+		bindings++;
+	seq_printf(m, "context=%u handle=%u generation=%u state=%s fault=%u queues=%u weights=%u buffers=%u tables=%llu\n",
+		   ctx->slot, ctx->handle, ctx->generation, ctx->lost ? "lost" : "ok", ctx->fault.cause, queues, weights,
+		   bindings, ctx->ptab.tables);
+}
+
+static int contexts_show(struct seq_file *m, void *unused)
+{
+	return show_contexts(m, show_context);
+}
+
+static void show_queues(struct seq_file *m, struct sidra_ctx *ctx)
+{
+	struct sidra_queue *queue;
+	unsigned long number;
+
+	xa_for_each(&ctx->queues, number, queue)
+		seq_printf(m,
+			   "context=%u queue=%u kind=%s priority=%u ring=%llu state=%u parked=%u timeline=%llu index=%llu vector=%u armed=%llu fault=%u\n",
+			   queue->slot, queue->number, queue->kind == SIDRA_QUEUE_KERNEL ? "kernel" : "user", queue->priority,
+			   sidra_queue_capacity(queue), sidra_point_run_state(&queue->point),
+			   READ_ONCE(queue->point.state->parked), sidra_point_timeline(&queue->point),
+			   READ_ONCE(*sidra_queue_index(queue)), queue->point.vector, READ_ONCE(queue->point.programmed),
+			   queue->point.state->fault.cause);
+}
+
+static int queues_show(struct seq_file *m, void *unused)
+{
+	return show_contexts(m, show_queues);
+}
+
+static void show_run(void *to, const struct sidra_ptab_run *run)
+{
+	seq_printf(to, "  %#011llx..%#011llx %s %#llx r%c\n", run->va, run->va + run->size - 1,
+		   run->flags & SIDRA_PTE_LOCAL ? "l3 " : "bus", run->bus, run->flags & SIDRA_PTE_WRITE ? 'w' : '-');
+}
+
+static void show_page_tables(struct seq_file *m, struct sidra_ctx *ctx)
+{
+	seq_printf(m, "context %u\n", ctx->slot);
+	sidra_ptab_runs(&ctx->ptab, show_run, m);
+}
+
+static int page_tables_show(struct seq_file *m, void *unused)
+{
+	return show_contexts(m, show_page_tables);
+}
+
 static const struct drm_debugfs_info files[] = {
 	{ "regs", regs_show },
 	{ "counters", counters_show },
 	{ "test_dma", test_dma_show },
+	{ "contexts", contexts_show },
+	{ "queues", queues_show },
+	{ "page_tables", page_tables_show },
 };
 
 /* "NAME VALUE" */

@@ -184,3 +184,45 @@ void sidra_ptab_free_unlinked(struct sidra_ptab *ptab)
 		pt_free(ptab, pt);
 	}
 }
+
+struct walk {
+	struct sidra_ptab_run run;	/* so far */
+	void (*found)(void *to, const struct sidra_ptab_run *run);
+	void *to;
+};
+
+static void walk_leaf(struct walk *walk, u64 va, u64 entry, u64 size)
+{
+	const u64 bus = entry & SIDRA_PTE_ADDR, flags = entry & (SIDRA_PTE_READ | SIDRA_PTE_WRITE | SIDRA_PTE_LOCAL);
+	struct sidra_ptab_run *run = &walk->run;
+
+	if (run->size && run->va + run->size == va && run->bus + run->size == bus && run->flags == flags) {
+		run->size += size;
+		return;
+	}
+	if (run->size)
+		walk->found(walk->to, run);
+	*run = (struct sidra_ptab_run){ .va = va, .bus = bus, .size = size, .flags = flags };
+}
+
+static void walk_table(struct walk *walk, const struct sidra_pt *pt, u64 va)
+{
+	const u64 size = (u64)SIDRA_PAGE_SIZE << 9 * pt->level;
+	unsigned int i;
+
+	for (i = 0; i < SIDRA_PT_ENTRIES; i++, va += size) {
+		if (pt->level != LEAF_LEVEL && pt->children[i])
+			walk_table(walk, pt->children[i], va);
+		else if (pt->entries[i])
+			walk_leaf(walk, va, pt->entries[i], size);
+	}
+}
+
+void sidra_ptab_runs(const struct sidra_ptab *ptab, void (*run)(void *to, const struct sidra_ptab_run *run), void *to)
+{
+	struct walk walk = { .found = run, .to = to };
+
+	walk_table(&walk, ptab->root, 0);
+	if (walk.run.size)
+		run(to, &walk.run);
+}

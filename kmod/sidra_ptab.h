@@ -45,6 +45,13 @@ int sidra_ptab_map(struct sidra_ptab *ptab, u64 va, u64 bus, u64 size, u64 flags
  */
 void sidra_ptab_unmap(struct sidra_ptab *ptab, u64 va, u64 size);
 
+/* What is mapped, from the lowest address on: runs that go on in both spaces, with the same flags, are one. */
+struct sidra_ptab_run {
+	u64 va, bus, size, flags;
+};
+
+void sidra_ptab_runs(const struct sidra_ptab *ptab, void (*run)(void *to, const struct sidra_ptab_run *run), void *to);
+
 /* After the acknowledgement of the quiesce: frees the tables that unmap() unlinked. */
 void sidra_ptab_free_unlinked(struct sidra_ptab *ptab);
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <vector>
 
 #include "pure.h"
 
@@ -54,6 +55,20 @@ class Ptab : public Pure {
         EXPECT_TRUE(memory.tables.empty());
         Pure::TearDown();
     }
+    std::vector<sidra_ptab_run> told() const {
+        std::vector<sidra_ptab_run> runs;
+        const auto add = [](void* to, const sidra_ptab_run* run) {
+            static_cast<std::vector<sidra_ptab_run>*>(to)->push_back(*run);
+        };
+        sidra_ptab_runs(&ptab, add, &runs);
+        return runs;
+    }
+    std::map<u64, u64> told_pages() const {
+        std::map<u64, u64> pages;
+        for (const sidra_ptab_run& run : told())
+            for (u64 at = 0; at < run.size; at += kPage) pages[run.va + at] = run.bus + at;
+        return pages;
+    }
     // Straight from the description in uapi/sidra_hw.h.
     std::optional<Leaf> walk(u64 va) const {
         u64 bus = sidra_ptab_root(&ptab);
@@ -94,6 +109,20 @@ TEST_F(Ptab, HugePagesWhereBothSidesAllow) {
     EXPECT_EQ(walk(kHuge)->flags, SIDRA_PTE_READ | SIDRA_PTE_LOCAL);
 }
 
+TEST_F(Ptab, RunsGoOnAcrossTables) {
+    ASSERT_EQ(sidra_ptab_map(&ptab, 3 * kHuge - kPage, 7 * kHuge - kPage, kHuge + 2 * kPage, kRw), 0);
+    ASSERT_EQ(sidra_ptab_map(&ptab, 4 * kHuge + kPage, 8 * kHuge + kPage, kPage, SIDRA_PTE_READ), 0);
+    ASSERT_EQ(sidra_ptab_map(&ptab, 4 * kHuge + 2 * kPage, 9 * kHuge, kPage, SIDRA_PTE_READ), 0);
+    const std::vector<sidra_ptab_run> runs = told();
+    ASSERT_EQ(runs.size(), 3u);
+    EXPECT_EQ(runs[0].va, 3 * kHuge - kPage);
+    EXPECT_EQ(runs[0].bus, 7 * kHuge - kPage);
+    EXPECT_EQ(runs[0].size, kHuge + 2 * kPage);
+    EXPECT_EQ(runs[0].flags, kRw);
+    EXPECT_EQ(runs[1].flags, SIDRA_PTE_READ) << "other rights";
+    EXPECT_EQ(runs[2].bus, 9 * kHuge) << "another place";
+}
+
 TEST_F(Ptab, AgainstAMap) {
     std::map<u64, std::pair<u64, u64>> live;  // va -> bus, size
     std::map<u64, u64> pages;
@@ -119,6 +148,7 @@ TEST_F(Ptab, AgainstAMap) {
         for (u64 at = 0; at < size; at += kPage) pages[va + at] = bus + at;
     }
     for (const auto& [va, bus] : pages) ASSERT_EQ(walk(va)->address, bus);
+    EXPECT_EQ(told_pages(), pages);
     for (const auto& [va, entry] : live) {
         if (!pages.contains(va + entry.second)) EXPECT_FALSE(walk(va + entry.second));
         sidra_ptab_unmap(&ptab, va, entry.second);
