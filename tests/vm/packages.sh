@@ -5,6 +5,7 @@
 #   nodes      the kernel's event for the card loads the module that DKMS has built, and its nodes are the group's
 #   member     an ordinary user of the group computes on the card, by its lasting name, too
 #   stranger   one who is not is told why not
+#   monitor    who may not use the card may look at it, and containers can be given it
 #   firmware   the driver finds the image
 #   programs   each program runs, and has its manual page and its completion
 #   purge      afterwards there is nothing left
@@ -60,6 +61,14 @@ case $1 in
         is "the status of a demo that may not use the card" 1 $status
         grep -q "/dev/sidra0 has mode 0660 and belongs to root:render; user bob may not read and write it; members of render may: as root, usermod -aG render bob" /tmp/said || fail "it does not say why"
         [[ ! -e /tmp/bob.svg ]] || fail "it has drawn something all the same"
+        ;;
+    monitor)
+        is "what a stranger sees" "/dev/sidra0,$(cat /sys/class/sidra/sidra0/uuid)" \
+            "$(as_user bob "" sidra-smi query --fields node,uuid --format csv | tail -n +2)"
+        sidra-smi cdi --output /etc/cdi/sidra.json
+        python3 -B /src/tests/cdi/schema.py </etc/cdi/sidra.json | tee /tmp/said
+        grep -qx "0 /dev/sidra0" /tmp/said || fail "no device in the file for containers"
+        rm -r /etc/cdi
         ;;
     firmware)
         modinfo -F firmware sidra | while read -r image; do
