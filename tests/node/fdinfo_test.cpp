@@ -97,6 +97,11 @@ TEST_F(Fdinfo, WhatQueuesHaveUsed) {
             used += *kernel.state;
             EXPECT_GT(used.device_ps, 0u);
             EXPECT_GT(used.energy_pj, 0u);
+            EXPECT_GT(used.engine_ns[SIDRA_HW_ENGINE_COPY], 0u);
+            EXPECT_EQ(used.engine_ns[SIDRA_HW_ENGINE_MVM] + used.engine_ns[SIDRA_HW_ENGINE_VEC] +
+                          used.engine_ns[SIDRA_HW_ENGINE_PROGRAM],
+                      0u)
+                << "copies are all that there was";
             expect_used(node, used);
         }
         gone += *user.state;
