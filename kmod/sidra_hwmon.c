@@ -57,9 +57,6 @@ static int read_power(struct sidra_device *sdev, u32 attr, long *value)
 	case hwmon_power_input:
 		*value = (long)page.power_mw * MICROWATT_PER_MILLIWATT;
 		return 0;
-	case hwmon_power_cap:
-		*value = (long)page.power_limit_mw * MICROWATT_PER_MILLIWATT;
-		return 0;
 	case hwmon_power_cap_min:
 		*value = (long)page.power_limit_min_mw * MICROWATT_PER_MILLIWATT;
 		return 0;
@@ -83,38 +80,21 @@ static int hwmon_read_string(struct device *dev, enum hwmon_sensor_types type, u
 	return 0;
 }
 
-/* Only power1_cap can be written. 0: the chip's own limit. */
-static int hwmon_write(struct device *dev, enum hwmon_sensor_types type, u32 attr, int channel, long value)
-{
-	struct sidra_device *sdev = dev_get_drvdata(dev);
-	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_POWER_LIMIT, .length = sizeof(msg.inline_data[0]) };
-
-	if (value < 0 || value / MICROWATT_PER_MILLIWATT > U32_MAX || (value && value < MICROWATT_PER_MILLIWATT))
-		return -EINVAL;
-	if (!READ_ONCE(sdev->firmware.version))
-		return -EAGAIN;
-	msg.inline_data[0] = (u32)(value / MICROWATT_PER_MILLIWATT) | 1ull << 32;	/* to be set */
-	return sidra_mailbox_call(sdev, &msg) ?: sidra_mailbox_error(&msg);
-}
-
 static umode_t hwmon_is_visible(const void *data, enum hwmon_sensor_types type, u32 attr, int channel)
 {
-	const struct sidra_device *sdev = data;
-
-	return type == hwmon_power && attr == hwmon_power_cap && sdev->mailbox.memory ? 0644 : 0444;
+	return 0444;
 }
 
 static const struct hwmon_ops ops = {
 	.is_visible = hwmon_is_visible,
 	.read = hwmon_read,
 	.read_string = hwmon_read_string,
-	.write = hwmon_write,
 };
 
 static const struct hwmon_channel_info *const channels[] = {
 	HWMON_CHANNEL_INFO(temp, HWMON_T_INPUT | HWMON_T_LABEL | HWMON_T_MAX | HWMON_T_CRIT | HWMON_T_MAX_ALARM |
 			   HWMON_T_CRIT_ALARM),
-	HWMON_CHANNEL_INFO(power, HWMON_P_INPUT | HWMON_P_LABEL | HWMON_P_CAP | HWMON_P_CAP_MIN | HWMON_P_CAP_MAX),
+	HWMON_CHANNEL_INFO(power, HWMON_P_INPUT | HWMON_P_LABEL | HWMON_P_CAP_MIN | HWMON_P_CAP_MAX),
 	NULL
 };
 
@@ -139,12 +119,58 @@ static ssize_t freq1_label_show(struct device *dev, struct device_attribute *att
 }
 static DEVICE_ATTR_RO(freq1_label);
 
+/*
+ * The limit is none of the core's either, which since 6.18 lets one in at a time to all of its own: whoever writes it waits for the firmware,
+ * and readers of the rest would wait with him.
+ */
+static ssize_t power1_cap_show(struct device *dev, struct device_attribute *attr, char *text)
+{
+	struct sidra_telemetry page;
+	int ret = read_valid(dev_get_drvdata(dev), SIDRA_TELEMETRY_HAS_LIMITS, &page);
+
+	return ret ?: sysfs_emit(text, "%llu\n", (u64)page.power_limit_mw * MICROWATT_PER_MILLIWATT);
+}
+
+/* 0: the chip's own. */
+static ssize_t power1_cap_store(struct device *dev, struct device_attribute *attr, const char *text, size_t count)
+{
+	struct sidra_device *sdev = dev_get_drvdata(dev);
+	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_POWER_LIMIT, .length = sizeof(msg.inline_data[0]) };
+	long value;
+	int ret;
+
+	ret = kstrtol(text, 10, &value);
+	if (ret)
+		return ret;
+	if (value < 0 || value / MICROWATT_PER_MILLIWATT > U32_MAX || (value && value < MICROWATT_PER_MILLIWATT))
+		return -EINVAL;
+	if (!READ_ONCE(sdev->firmware.version))
+		return -EAGAIN;
+	msg.inline_data[0] = (u32)(value / MICROWATT_PER_MILLIWATT) | 1ull << 32;	/* to be set */
+	ret = sidra_mailbox_call(sdev, &msg) ?: sidra_mailbox_error(&msg);
+	return ret ?: count;
+}
+static DEVICE_ATTR_RW(power1_cap);
+
 static struct attribute *hwmon_attrs[] = {
 	&dev_attr_freq1_input.attr,
 	&dev_attr_freq1_label.attr,
+	&dev_attr_power1_cap.attr,
 	NULL
 };
-ATTRIBUTE_GROUPS(hwmon);
+
+static umode_t hwmon_attr_is_visible(struct kobject *kobj, struct attribute *attr, int number)
+{
+	struct sidra_device *sdev = dev_get_drvdata(kobj_to_dev(kobj));
+
+	return attr == &dev_attr_power1_cap.attr && !sdev->mailbox.memory ? 0444 : attr->mode;
+}
+
+static const struct attribute_group hwmon_group = {
+	.is_visible = hwmon_attr_is_visible,
+	.attrs = hwmon_attrs,
+};
+__ATTRIBUTE_GROUPS(hwmon);
 
 void sidra_hwmon_begin(struct sidra_device *sdev)
 {
