@@ -28,6 +28,7 @@ struct sidra_info {
  * @admin_done: an interrupt said that a command may be done
  * @admin_op, @admin_tag: of the latest command
  * @bounce: SIDRA_BOUNCE_SIZE bytes for commands that move data
+ * @headers: as many, for those that nobody resets the chip for: one that was given up may still store
  */
 struct sidra_chip {
 	void __iomem *regs;
@@ -39,6 +40,8 @@ struct sidra_chip {
 	u32 admin_op;
 	void *bounce;
 	dma_addr_t bounce_bus;
+	void *headers;
+	dma_addr_t headers_bus;
 };
 
 #define SIDRA_BOUNCE_SIZE	65536u

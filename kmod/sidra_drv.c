@@ -141,7 +141,8 @@ static int init_memory(struct sidra_device *sdev)
 	sdev->ctx_table = dmam_alloc_coherent(dev, SIDRA_CONTEXTS_MAX * sizeof(*sdev->ctx_table),
 					      &sdev->ctx_table_bus, GFP_KERNEL);
 	sdev->chip.bounce = dmam_alloc_coherent(dev, SIDRA_BOUNCE_SIZE, &sdev->chip.bounce_bus, GFP_KERNEL);
-	return sdev->ctx_table && sdev->chip.bounce ? 0 : -ENOMEM;
+	sdev->chip.headers = dmam_alloc_coherent(dev, SIDRA_BOUNCE_SIZE, &sdev->chip.headers_bus, GFP_KERNEL);
+	return sdev->ctx_table && sdev->chip.bounce && sdev->chip.headers ? 0 : -ENOMEM;
 }
 
 /* The way back of all that probe started: on return the chip reaches no memory, and nothing of it is mapped. */

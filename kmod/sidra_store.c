@@ -80,12 +80,12 @@ static int copy_headers(struct sidra_device *sdev, u32 first, u32 count, struct 
 		return -EAGAIN;
 	if (sdev->stopped || sdev->link_gone)
 		return -ENODEV;
-	memset(sdev->chip.bounce, 0, count * sizeof(*to));
-	ret = sidra_admin_raw(sdev, SIDRA_ADMIN_XBAR_READ, first, sdev->chip.bounce_bus, count);
+	memset(sdev->chip.headers, 0, count * sizeof(*to));
+	ret = sidra_admin_raw(sdev, SIDRA_ADMIN_XBAR_READ, first, sdev->chip.headers_bus, count);
 	if (ret)
 		return ret < 0 ? ret : -EIO;
 	dma_rmb();
-	memcpy(to, sdev->chip.bounce, count * sizeof(*to));
+	memcpy(to, sdev->chip.headers, count * sizeof(*to));
 	return headers_vet(to, count) ? 0 : -EIO;
 }
 
