@@ -219,6 +219,7 @@ static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	return 0;
 
 err_unregister:
+	sidra_sysfs_end(sdev);	/* the attributes may have been there for a moment */
 	drm_dev_unplug(&sdev->drm);
 err_ordinal:
 	ida_free(&ordinals, sdev->ordinal);
