@@ -110,7 +110,7 @@ static int show_contexts(struct seq_file *m, void (*show)(struct seq_file *m, st
 	ret = mutex_lock_interruptible(&sdev->lock);
 	if (ret)
 		return ret;
-	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
+	for (slot = 0; slot < SIDRA_CONTEXTS_MAX && !seq_has_overflowed(m); slot++) /* then it is called again, with more room */
 		if (sdev->ctxs[slot])
 			show(m, sdev->ctxs[slot]);
 	mutex_unlock(&sdev->lock);

@@ -9,6 +9,7 @@
 
 #define LEVELS_MAX	16u	/* of a clock; more are none that this driver believes in */
 #define LOOK_AT_CELLS	2u	/* of ISPP_CAMPAIGN */
+#define CLOCK_PATIENCE	(5 * HZ)	/* for all of its levels: less than a suspend waits for those that it freezes */
 
 /* What DVFS says. */
 struct clock {
@@ -122,6 +123,7 @@ static BIN_ATTR_ADMIN_RO(firmware_log, 0);
 static int ask_clock(struct sidra_device *sdev, void *answer)
 {
 	struct clock *clock = answer;
+	unsigned long end = jiffies + CLOCK_PATIENCE;
 	u32 level;
 	int ret;
 
@@ -133,6 +135,8 @@ static int ask_clock(struct sidra_device *sdev, void *answer)
 			.inline_data = { level },
 		};
 
+		if (time_after(jiffies, end))
+			return -ETIMEDOUT;
 		ret = ask(sdev, &msg);
 		if (ret)
 			return ret;
@@ -223,7 +227,7 @@ static ssize_t campaign_show(struct device *node, struct device_attribute *attr,
 /* "abort", "verify FIRST COUNT PPM" or "refresh FIRST COUNT PPM". */
 static int parse_campaign(struct sidra_device *sdev, const char *text, struct sidra_mailbox_msg *msg)
 {
-	u32 first, crossbars, ppm;
+	u64 first, crossbars, ppm;
 	struct campaign running = {};
 	char verb[8], more;
 	int words, ret;
@@ -235,14 +239,14 @@ static int parse_campaign(struct sidra_device *sdev, const char *text, struct si
 		msg->inline_data[0] = running.number;
 		return ret < 0 ? ret : 0;
 	}
-	words = sscanf(text, "%7s %u %u %u %c", verb, &first, &crossbars, &ppm, &more);
-	if (words != 4)
+	words = sscanf(text, "%7s %llu %llu %llu %c", verb, &first, &crossbars, &ppm, &more);
+	if (words != 4 || first > U32_MAX || crossbars > U32_MAX || ppm > U32_MAX)
 		return -EINVAL;
 	if (!strcmp(verb, "verify")) {
 		msg->opcode = SIDRA_MAILBOX_ISPP_CAMPAIGN;
 		msg->length = sizeof(msg->inline_data);
 		msg->inline_data[0] = LOOK_AT_CELLS;
-		msg->inline_data[1] = first | (u64)crossbars << 32;
+		msg->inline_data[1] = first | crossbars << 32;
 		msg->inline_data[2] = ppm;
 		return 0;
 	}
@@ -250,7 +254,7 @@ static int parse_campaign(struct sidra_device *sdev, const char *text, struct si
 		return -EINVAL;
 	msg->opcode = SIDRA_MAILBOX_ISPP_REFRESH;
 	msg->length = 2 * sizeof(msg->inline_data[0]);
-	msg->inline_data[0] = first | (u64)crossbars << 32;
+	msg->inline_data[0] = first | crossbars << 32;
 	msg->inline_data[1] = ppm;
 	return 0;
 }
