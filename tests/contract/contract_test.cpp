@@ -112,7 +112,8 @@ TEST(Contract, TheDocumentsHaveEveryCallErrorAndCause) {
     for (const std::string& cause : matches(std::regex(R"(\n\tSIDRA_FAULT_(\w+)\s*=\s*[1-9])")))
         EXPECT_TRUE(std::regex_search(device, std::regex("\n\\| [A-Z_, ]*\\b" + cause + "\\b[A-Z_, ]* \\|"))) << cause;
     // Of the driver's own making: not seen by who calls.
-    const std::set<std::string> internal = {"EAGAIN", "EIOCBQUEUED", "ERESTARTSYS", "E2BIG", "ECONNRESET", "EPROTO", "EINPROGRESS"};
+    const std::set<std::string> internal = {"EAGAIN",     "EIOCBQUEUED", "ERESTARTSYS", "E2BIG",
+                                            "ECONNRESET", "EPROTO",      "EINPROGRESS"};
     const std::regex error(R"(-(E[A-Z0-9]+)\b)");
     for (const auto& file : std::filesystem::directory_iterator(std::string(SIDRA_SOURCE_DIR) + "/kmod")) {
         if (file.path().extension() != ".c") continue;
