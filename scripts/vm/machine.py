@@ -150,6 +150,8 @@ class Machine:
                 fail("there is no card that could have the state file")
             cards[0] += ",state-file=" + str(opts.state_file.absolute()).replace(",", ",,")
         for number, card in enumerate(cards):
+            if number and card.startswith("sidra") and "seed=" not in card:
+                card += f",seed={number}"  # each is a chip of its own: its UUID, its cells
             command += ["-device", f"pcie-root-port,id=port{number},chassis={number + 1},slot={number + 1}",
                         "-device", f"{card},bus=port{number},id=sidra{number}"]
         if opts.nvme:

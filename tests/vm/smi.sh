@@ -55,7 +55,8 @@ generation=$(value sidra1 generation)
 case $(value sidra1 stage) in
 recovery | runtime)
     ends "a reset" 0 sidra-smi reset --chip sidra1
-    check "it is the next generation" "$(value sidra1 generation)" = $((generation + 1))
+    # A reset of the function: the driver stops the chip by one of its own first.
+    check "it is another generation" "$(value sidra1 generation)" -gt "$generation"
     sidra-smi health --chip sidra1 >/tmp/said
     check "health has nothing critical" $? -le 8
     ;;
