@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "chip.h"
+#include "file.h"
 #include "session.h"
 #include "text.h"
 
@@ -153,7 +154,7 @@ sidra_smi_status sidra_smi_health(sidra_smi_chip* chip, const sidra_smi_finding*
             }
             check_link(*chip, out);
             check_counters(telemetry.page, out);
-            if (chip->now.read_ns - chip->now.data_ns > kDataOldNs)
+            if (now_ns() - chip->now.data_ns > kDataOldNs)
                 out.add(kWarning, "data", "its process has said nothing for more than 5 s", "is it stopped?");
         }
         *findings = out.data();

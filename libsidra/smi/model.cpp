@@ -2,6 +2,7 @@
 #include "model.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sched.h>
 #include <sidra_publish.h>
 #include <stdlib.h>
@@ -31,6 +32,9 @@ Maybe<std::pair<uint64_t, uint64_t>> to_name(std::string_view name) {
     const Maybe<uint64_t> number =
         dash == std::string_view::npos ? Maybe<uint64_t>() : to_number(name.substr(dash + 1));
     if (!pid || !number || pid.value > INT32_MAX) return Maybe<std::pair<uint64_t, uint64_t>>::none(EINVAL);
+    // As libsidra writes it: no blanks, which end lines, and no zeros in front.
+    if (name != fmt::format("{}-{}", pid.value, number.value))
+        return Maybe<std::pair<uint64_t, uint64_t>>::none(EINVAL);
     return std::pair{pid.value, number.value};
 }
 
@@ -46,6 +50,7 @@ Maybe<uint64_t> holder(const File& file) {
 }
 
 // The header and one part of the file behind it, of one time. `part` says where that is, after it has seen the header.
+// The header's user is who owns the file, whatever it says itself.
 template <typename Part>
 Maybe<std::string> read_once(const File& file, sidra_publish& header, const Part& part) {
     struct stat info;
@@ -70,7 +75,9 @@ Maybe<std::string> read_once(const File& file, sidra_publish& header, const Part
         const Maybe<size_t> again = file.read(&sequence, sizeof sequence, offsetof(sidra_publish, sequence));
         if (!rest || rest.value != size || !again || again.value != sizeof sequence)
             return Maybe<std::string>::none(EPROTO);
-        if (sequence == header.sequence) return bytes;
+        if (sequence != header.sequence) continue;
+        header.uid = info.st_uid;
+        return bytes;
     }
     return Maybe<std::string>::none(EAGAIN);
 }

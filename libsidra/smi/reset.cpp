@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 #include <time.h>
 
+#include <algorithm>
+
 #include "file.h"
 #include "reach.h"
 #include "text.h"
 
 namespace sidra::smi {
 namespace {
+
+constexpr uint64_t kLookNs = 1'000'000'000;  // at a chip that may not answer, before it is reset
 
 class Phases {
    public:
@@ -82,13 +86,15 @@ sidra_smi_status sidra_smi_reset(sidra_smi_chip* chip, bool force, uint64_t time
         // A chip that does not answer any more is just what is reset: then nobody can say whether it is used.
         Maybe<uint32_t> generation;
         try {
-            const Telemetry before = telemetry_now(*chip, phases.left());
+            const Telemetry before = telemetry_now(*chip, std::min(phases.left(), kLookNs));
             if (before.since_1_2) generation = before.page.generation;
             if (before.page.contexts > 0 && !force)
                 throw Unreachable{EBUSY, fmt::format("{} is in use: {} contexts would be lost (--force)", chip->name,
                                                      before.page.contexts)};
         } catch (const Unreachable& u) {
             if (u.error == EBUSY) throw;
+            // The thread that waits for the chip keeps what it uses; the reset must not wait for it.
+            if (u.error == ETIMEDOUT) chip->asking = Aside();
         }
         phases.begin("reset");
         write_slowly(*chip, reset, "1", phases.left());

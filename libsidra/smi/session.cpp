@@ -134,8 +134,14 @@ void take(sidra_smi_chip& chip, Sample sample) {
     chip.clients_before = std::move(chip.now.clients);
     chip.clients_before_ns = chip.now.clients_error == 0 ? chip.now.read_ns : 0;
     const uint64_t before_ns = chip.now.read_ns;
-    const Maybe<Telemetry> before = std::move(chip.now.telemetry);
+    Maybe<Telemetry> before = std::move(chip.now.telemetry);
+    // A process that closes a chip and makes another one gives that the same name.
+    const bool another = chip.now.uuid && sample.uuid && chip.now.uuid.value != sample.uuid.value;
     chip.now = std::move(sample);
+    if (another) {
+        forget_rates(chip);
+        before = Maybe<Telemetry>();
+    }
     rate_clients(chip);
 
     const Maybe<Telemetry>& telemetry = chip.now.telemetry;
@@ -200,7 +206,9 @@ sidra_smi_status sidra_smi_refresh(sidra_smi* session) {
             Maybe<Sample> sample = chip->model->read();
             if (sample) take(*chip, std::move(sample.value));
             else if (sample.error == ESRCH) chip->gone = true;
-            else if (chip->now.read_ns == 0) chip->now.telemetry = Maybe<Telemetry>::none(sample.error);
+            // Of one that only changes too fast the former values are good enough.
+            else if (sample.error != EAGAIN || chip->now.read_ns == 0)
+                chip->now.telemetry = Maybe<Telemetry>::none(sample.error);
         }
         const uint64_t deadline = now_ns() + kReadTimeoutNs;
         for (sidra_smi_chip* chip : asked) {

@@ -30,7 +30,11 @@ sidra_smi_status doctor(bool json, const Context& context) {
 Run declare_doctor(CLI::App& app) {
     const auto json = std::make_shared<bool>(false);
     app.add_flag("--json", *json, "for programs");
-    return [json](const Context& context) { return doctor(*json, context); };
+    return [json](const Context& context) {
+        if (!context.selectors.empty())
+            throw Failure(SIDRA_SMI_USAGE, "doctor looks at all cards; --chip is of other commands");
+        return doctor(*json, context);
+    };
 }
 
 }  // namespace sidra::smi_tool

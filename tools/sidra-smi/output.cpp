@@ -2,6 +2,7 @@
 #include "output.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +23,9 @@ void print(std::string_view text) {
             continue;
         }
         if (errno == EINTR) continue;
+        // Who shares the pipe may have made it one that does not wait.
+        struct pollfd room = {STDOUT_FILENO, POLLOUT, 0};
+        if (errno == EAGAIN && (poll(&room, 1, -1) > 0 || errno == EINTR)) continue;
         const int error = errno;
         // Only where what we have written is still the file's end.
         struct stat info;

@@ -37,11 +37,14 @@ tools::Json::Object client_object(sidra_smi_chip* chip, const sidra_smi_client& 
     return object;
 }
 
-// Texts here are printable ASCII: JSON's and CSV's differ in quotes alone.
+// Texts here are printable ASCII: of JSON's escapes there are those of quotes and backslashes alone.
 std::string csv_text(const tools::Json& value) {
-    const std::string text = value.line();
-    if (text == "null") return "";
-    return text.starts_with('"') ? csv_field(text.substr(1, text.size() - 2)) : text;
+    const std::string line = value.line();
+    if (line == "null") return "";
+    if (!line.starts_with('"')) return line;
+    std::string text;
+    for (size_t n = 1; n + 1 < line.size(); ++n) text += line[n] == '\\' ? line[++n] : line[n];
+    return csv_field(text);
 }
 
 std::string csv_line(const tools::Json::Object& client, bool head) {

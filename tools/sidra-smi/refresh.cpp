@@ -53,6 +53,9 @@ sidra_smi_status refresh(const Options& options, const Context& context) {
         const uint64_t all = total.type == SIDRA_SMI_UINT ? total.u : 0;
         if (all != 0 && (options.first >= all || options.count > all - options.first))
             throw Failure(SIDRA_SMI_USAGE, fmt::format("{} has crossbars 0 to {}", text_of(chip, "name"), all - 1));
+        if (all == 0 && options.count == 0)
+            throw Failure(SIDRA_SMI_USAGE,
+                          fmt::format("how many crossbars {} has cannot be read: say --count", text_of(chip, "name")));
         const uint32_t count = options.count != 0 ? options.count : static_cast<uint32_t>(all - options.first);
         session.check(sidra_smi_campaign_start(chip, options.verify ? SIDRA_SMI_VERIFY : SIDRA_SMI_REFRESH,
                                                options.first, count, options.ppm, options.timeout.ns()));

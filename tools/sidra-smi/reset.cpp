@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <exception>
 #include <memory>
 
 #include "command.h"
@@ -20,19 +21,30 @@ struct Options {
     Timeout timeout{30};
 };
 
-void phase(void* name, const char* phase, double, uint64_t elapsed_ns) {
-    print(fmt::format("{}  {:>9}  {}\n", *static_cast<const std::string*>(name), seconds_text(elapsed_ns), phase));
+struct Progress {
+    std::string name;
+    std::exception_ptr failure;  // to print; no exception goes through the library, nor ends a reset in its middle
+};
+
+void phase(void* user, const char* phase, double, uint64_t elapsed_ns) {
+    auto& progress = *static_cast<Progress*>(user);
+    try {
+        if (!progress.failure) print(fmt::format("{}  {:>9}  {}\n", progress.name, seconds_text(elapsed_ns), phase));
+    } catch (...) {
+        progress.failure = std::current_exception();
+    }
 }
 
 sidra_smi_status reset(const Options& options, const Context& context) {
     Session session(context.root, context.runtime);
     session.refresh();
     sidra_smi_chip* const chip = session.select_card(context.selectors);
-    std::string name = text_of(chip, "name");
-    const sidra_smi_status status = sidra_smi_reset(chip, options.force, options.timeout.ns(), phase, &name);
-    if (status == SIDRA_SMI_BUSY) print(processes_text({chip}));
+    Progress progress{text_of(chip, "name"), {}};
+    const sidra_smi_status status = sidra_smi_reset(chip, options.force, options.timeout.ns(), phase, &progress);
+    if (status == SIDRA_SMI_BUSY && !progress.failure) print(processes_text({chip}));
     session.check(status);
-    print(fmt::format("{}  it answers, and is ready\n", name));
+    if (progress.failure) std::rethrow_exception(progress.failure);
+    print(fmt::format("{}  it answers, and is ready\n", progress.name));
     return SIDRA_SMI_OK;
 }
 

@@ -6,6 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 
+#include "number_option.h"
+
 namespace sidra::smi_tool {
 
 struct Timeout {
@@ -15,7 +17,7 @@ struct Timeout {
 
 inline void add_timeout(CLI::App& app, Timeout& timeout) {
     app.add_option("--timeout", timeout.seconds, "seconds until it is given up")
-        ->check(CLI::Range(0.001, 3600.0))
+        ->check(within(0.001, 3600.0))
         ->capture_default_str();
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "command.h"
+#include "number_option.h"
 #include "session.h"
 #include "top/loop.h"
 #include "top/terminal.h"
@@ -27,7 +28,7 @@ sidra_smi_status top(double interval, const Context& context) {
 Run declare_top(CLI::App& app) {
     const auto interval = std::make_shared<double>(1);
     app.add_option("-n,--interval", *interval, "seconds between two readings, 0.1 to 60 (default 1)")
-        ->check(CLI::Range(0.1, 60.0));
+        ->check(within(0.1, 60.0));
     return [interval](const Context& context) { return top(*interval, context); };
 }
 

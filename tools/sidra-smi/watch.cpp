@@ -11,6 +11,7 @@
 
 #include "command.h"
 #include "format_option.h"
+#include "number_option.h"
 #include "output.h"
 #include "report.h"
 #include "session.h"
@@ -120,9 +121,11 @@ Run declare_watch(CLI::App& app) {
     add_format(app, options->format);
     app.add_flag("--why", options->why, "say why values are absent (csv, json)");
     app.add_option("-n,--interval", options->seconds, "seconds between readings")
-        ->check(CLI::Range(0.01, 86400.0))
+        ->check(within(0.01, 86400.0))
         ->capture_default_str();
-    app.add_option("-c,--count", options->count, "readings; 0: until it is interrupted")->capture_default_str();
+    app.add_option("-c,--count", options->count, "readings; 0: until it is interrupted")
+        ->check(CLI::Range(uint64_t{0}, uint64_t{UINT32_MAX}))  // not -1
+        ->capture_default_str();
     return [options](const Context& context) { return watch(*options, context); };
 }
 

@@ -37,9 +37,10 @@ std::string text(sidra_smi_chip* chip, const char* field) {
     return value.type == SIDRA_SMI_TEXT ? value.text : "";
 }
 
+// Whoever made it up: the product of three of them does not overflow.
 uint32_t part(sidra_smi_chip* chip, const char* field) {
     const sidra_smi_value value = get(chip, field);
-    return value.type == SIDRA_SMI_UINT && value.u <= UINT32_MAX ? static_cast<uint32_t>(value.u) : 0;
+    return value.type == SIDRA_SMI_UINT && value.u <= UINT16_MAX ? static_cast<uint32_t>(value.u) : 0;
 }
 
 // Names of users do not change while somebody looks, and may be far away.
