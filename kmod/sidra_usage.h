@@ -51,7 +51,7 @@ struct sidra_use {
 void sidra_account_init(struct sidra_account *account);
 void sidra_account_contexts(struct sidra_account *account, int change);
 void sidra_use_begin(struct sidra_use *use, struct sidra_account *account, struct sidra_queue_state *state);
-/* The chip has forgotten the queue, and will load it again: its state page is the driver's for now. */
+/* The chip has forgotten the queue, and will load it again: its state page is the driver's until then. */
 void sidra_use_restart(struct sidra_use *use);
 /* The state page goes. */
 void sidra_use_end(struct sidra_use *use);
