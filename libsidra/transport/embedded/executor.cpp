@@ -63,22 +63,22 @@ void Executor::nudge() {
         futex_wake_one(state_);
 }
 
-void Executor::rest(State state, uint64_t until_ns) {
+// Whether somebody ended it.
+bool Executor::rest(State state, uint64_t until_ns) {
     futex_wait_until(state_, state, until_ns);
-    state_.store(kRunning, std::memory_order_relaxed);
+    return state_.exchange(kRunning, std::memory_order_relaxed) != state;
 }
 
 // Goes to sleep unless work is pending. See kick() for why neither misses the other.
-bool Executor::sleep() {
+Executor::Sleep Executor::sleep() {
     const uint64_t at_most = device_.idle();
     state_.store(kAsleep, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (device_.pending() || stopping()) {
         state_.store(kRunning, std::memory_order_relaxed);
-        return false;
+        return Sleep::kRefused;
     }
-    rest(kAsleep, monotonic_ns() + at_most);
-    return true;
+    return rest(kAsleep, monotonic_ns() + at_most) ? Sleep::kWoken : Sleep::kOver;
 }
 
 // Runs all there is; then looks on for a moment, because a submitter that keeps up brings more. Returns whether it
@@ -106,6 +106,7 @@ void Executor::loop() {
     uint64_t active = monotonic_ns();
     uint64_t nap = kNapNs;
     unsigned deferred = 0;
+    Sleep slept = Sleep::kRefused;
     while (!stopping()) {
         const bool helped = helped_.exchange(false, std::memory_order_relaxed);
         // Helpers do the work; but what is pending nap after nap may need a thread more.
@@ -114,12 +115,15 @@ void Executor::loop() {
         if (!leave_it) deferred = 0;
         const bool worked = !leave_it && work();
         const uint64_t now = monotonic_ns();
-        if (worked || helped) active = now;
+        // What the chip does by its own clock (a beat of its firmware's heart) is not followed by more.
+        if ((worked && slept != Sleep::kOver) || helped) active = now;
         // Each look takes a CPU from a helper for a moment.
         if (worked) nap = kNapNs;
         else if (helped) nap = std::min(nap * 2, kHelpedNapNs);
+        slept = Sleep::kRefused;
         if (now - active >= kLingerNs) {
-            if (sleep()) {
+            slept = sleep();
+            if (slept != Sleep::kRefused) {
                 nap = kNapNs;
                 continue;
             }

@@ -61,11 +61,12 @@ class Executor {
 
    private:
     enum State : uint32_t { kNone, kRunning, kNapping, kAsleep };
+    enum class Sleep { kRefused, kOver, kWoken };  // over: by its time
 
     void loop();
     bool work();
-    void rest(State state, uint64_t until_ns);
-    bool sleep();
+    bool rest(State state, uint64_t until_ns);
+    Sleep sleep();
     void wake();
     bool stopping() const { return stop_.load(std::memory_order_relaxed); }
 
