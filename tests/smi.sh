@@ -110,9 +110,9 @@ for line in lines:
 PYTHON
 gives 0 "${one[@]}" watch -n 0.01 -c 3 --format csv --fields name,pid,packets
 [[ $(cut -d, -f2- "$folder/out" | paste -sd' ') == "name,pid,packets sidra0,,1 sidra0,,1 sidra0,,1" ]] || fail "watch --format csv"
-for format in "ps --format json" "health --json" "doctor --json" "fw show --json" "list --format json"; do
+for format in "0 ps --format json" "8 health --json" "9 doctor --json" "0 fw show --json" "0 list --format json"; do
     # shellcheck disable=SC2086
-    "${one[@]}" $format >"$folder/out" 2>"$folder/said" || true
+    gives ${format%% *} "${one[@]}" ${format#* }
     python3 -c 'import json, sys; assert json.load(sys.stdin)["schema"] == "sidra-smi/1"' <"$folder/out" || fail "JSON of $format"
 done
 

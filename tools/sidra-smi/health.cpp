@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // health: what a person should know about chips; the exit status says how bad it is.
 #include <fmt/format.h>
-#include <time.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -20,11 +19,7 @@ constexpr long kBetweenNs = 200'000'000;  // in which the firmware's heart beats
 
 sidra_smi_status health(bool json, const Context& context) {
     Session session(context.root, context.runtime);
-    session.refresh();
-    const std::vector<sidra_smi_chip*> chips = session.select(context.selectors);
-    const struct timespec between = {0, kBetweenNs};
-    nanosleep(&between, nullptr);
-    session.refresh();
+    const std::vector<sidra_smi_chip*> chips = session.select_read_twice(context.selectors, kBetweenNs);
     sidra_smi_status worst = SIDRA_SMI_OK;
     std::string out;
     tools::Json::Array all;

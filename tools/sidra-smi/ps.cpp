@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // ps: who uses chips, between two readings.
-#include <time.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -58,11 +57,7 @@ std::string csv_line(const tools::Json::Object& client, bool head) {
 
 sidra_smi_status ps(Format format, const Context& context) {
     Session session(context.root, context.runtime);
-    session.refresh();
-    const std::vector<sidra_smi_chip*> chips = session.select(context.selectors);
-    const struct timespec between = {0, kBetweenNs};
-    nanosleep(&between, nullptr);
-    session.refresh();
+    const std::vector<sidra_smi_chip*> chips = session.select_read_twice(context.selectors, kBetweenNs);
     if (format == Format::kText) {
         print(processes_text(chips));
         return SIDRA_SMI_OK;

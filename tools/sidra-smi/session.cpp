@@ -2,6 +2,7 @@
 #include "session.h"
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include <algorithm>
 
@@ -32,6 +33,15 @@ std::vector<sidra_smi_chip*> Session::select(const std::string& selectors) {
     if (chips.empty())
         throw Failure(SIDRA_SMI_NO_DEVICE,
                       "no SIDRA card is here, and no running process has a chip of its own (sidra-smi doctor)");
+    return chips;
+}
+
+std::vector<sidra_smi_chip*> Session::select_read_twice(const std::string& selectors, long between_ns) {
+    refresh();
+    std::vector<sidra_smi_chip*> chips = select(selectors);  // who names none need not wait to be told
+    const struct timespec between = {0, between_ns};
+    nanosleep(&between, nullptr);
+    refresh();
     return chips;
 }
 

@@ -24,6 +24,9 @@ class Session {
     void refresh();
     // At least one, else it throws.
     std::vector<sidra_smi_chip*> select(const std::string& selectors);
+    // The same, when all were read twice with that between the readings: what rates, and a heart that beats, are seen
+    // by.
+    std::vector<sidra_smi_chip*> select_read_twice(const std::string& selectors, long between_ns);
     // The one card that is meant, for what is done to one: with several of them a selector must say which.
     sidra_smi_chip* select_card(const std::string& selectors);
     // Throws what the library says of it.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Without a command: all chips at a glance, and who uses them. At most 80 columns.
 #include <fmt/format.h>
-#include <time.h>
 
 #include "command.h"
 #include "output.h"
@@ -45,11 +44,7 @@ std::string status(sidra_smi_chip* chip, bool colour) {
 
 sidra_smi_status summary(const Context& context) {
     Session session(context.root, context.runtime);
-    session.refresh();
-    const std::vector<sidra_smi_chip*> chips = session.select(context.selectors);
-    const struct timespec between = {0, kBetweenNs};
-    nanosleep(&between, nullptr);
-    session.refresh();
+    const std::vector<sidra_smi_chip*> chips = session.select_read_twice(context.selectors, kBetweenNs);
     const bool colour = colourful();
     std::string out = fmt::format("SIDRA {:>74}\n", time_text());
     out += "  # chip         status     firmware   temp       power busy crossbars L3 memory\n";
