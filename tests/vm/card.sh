@@ -2,19 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Runs in the guest: does the kernel see the cards as docs/device.md has them? Prints TAP.
 set -u
-status=0
-number=0
-check() { # what, test's arguments
-    number=$((number + 1))
-    what=$1
-    shift
-    if [ "$@" ]; then
-        echo "ok $number - $what"
-    else
-        echo "not ok $number - $what: $*"
-        status=1
-    fi
-}
+# shellcheck source=tests/vm/tap.sh
+. "$(dirname "$0")/tap.sh"
 bar() { # folder of the function, number: its size
     # shellcheck disable=SC2046 # three numbers
     set -- $(sed -n "$(($2 + 1))p" "$1/resource")
@@ -35,5 +24,4 @@ for card in /sys/bus/pci/devices/*; do
     fi
 done
 check "cards" "$cards" = "$((SIDRA_VM_DEVICES + SIDRA_VM_SMALL))"
-echo "1..$number"
-exit $status
+finish

@@ -2,19 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Runs in the guest: sidra-smi on the driver as it is, beside what sysfs says; counters against work that is known. Prints TAP.
 set -u
-status=0
-number=0
-check() { # what, test's arguments
-    number=$((number + 1))
-    what=$1
-    shift
-    if [ "$@" ]; then
-        echo "ok $number - $what"
-    else
-        echo "not ok $number - $what: $*"
-        status=1
-    fi
-}
+# shellcheck source=tests/vm/tap.sh
+. "$(dirname "$0")/tap.sh"
 value() { # chip, field
     sidra-smi query --chip "$1" --fields "$2" --format csv | tail -n 1
 }
@@ -61,5 +50,4 @@ recovery | runtime)
     check "health has nothing critical" $? -le 8
     ;;
 esac
-echo "1..$number"
-exit $status
+finish
