@@ -174,7 +174,7 @@ struct sidra_cmd_fill {
 
 /**
  * struct sidra_cmd_mvm - MVM: @batch input vectors times one weights object
- * @opcode, @flags, @cookie: as in struct sidra_cmd_header
+ * @opcode, @flags, @cookie: as in struct sidra_cmd_header; @flags: SIDRA_CMD_MVM_CALIBRATE or none
  * @types:      SIDRA_MVM_TYPES(in_type, out_type): input U8, S8 or F32; output S32, S8, U8 or F32
  * @out_zero:   added to an S8 (as s8) or U8 output before saturation; zero otherwise
  * @weights:    index in the context's weights table; K rows (inputs), N columns (outputs)
@@ -193,6 +193,10 @@ struct sidra_cmd_fill {
  *   S32:      out = acc
  *   F32:      out = f32(acc) * ((in_scale * out_factor) * s[n])
  *   S8, U8:   out = saturate(rne(f32(acc) * ((in_scale * out_factor) * s[n])) + out_zero)
+ *
+ * CALIBRATE (since 1.2): the ADCs of the crossbars that the object uses take the range that these vectors need, with a margin, instead of
+ * one for each product; until cells are programmed anew, or the next one. Needs the right to program. What other queues compute with the
+ * object meanwhile is with either. At level `fast` it says nothing.
  */
 struct sidra_cmd_mvm {
 	uint8_t  opcode;
@@ -212,6 +216,8 @@ struct sidra_cmd_mvm {
 	uint32_t in_scale;
 	uint32_t out_factor;
 };
+
+#define SIDRA_CMD_MVM_CALIBRATE	0x01	/* sets the ADCs' range by the vectors */
 
 /*
  * VEC operations. x is the input row, y the second operand, c the column. Types in brackets: input[,second] -> output.

@@ -326,6 +326,8 @@ enum sidra_xbar_level {
  * @device_ps, @energy_pj: of programming
  * @clipped:       sums of products that were out of the ADCs' range, and so cut to it
  * @recovered:     cells that arrived when they were tried again
+ * @adc_range:     half of the ADCs' range as vectors have set it (SIDRA_CMD_MVM_CALIBRATE), in products of input and weight; 0: it follows
+ *                 each product
  * @arrived:       cells that arrived, by the number of pulses; those programmed again count again
  */
 struct sidra_hw_xbar_report {
@@ -348,7 +350,8 @@ struct sidra_hw_xbar_report {
 	uint64_t energy_pj;
 	uint64_t clipped;
 	uint64_t recovered;
-	uint64_t reserved0[2];
+	uint64_t adc_range;
+	uint64_t reserved0[1];
 	uint64_t arrived[SIDRA_XBAR_TRIES_MAX + 1];
 	uint64_t reserved1[7];
 };

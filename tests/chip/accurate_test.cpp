@@ -2,6 +2,7 @@
 // Level `accurate`: programming by pulses, products by ADCs behind wires, drift; against a solution of the whole
 // network for each input vector, Arrhenius' law, and itself however the work is cut.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <string>
@@ -291,6 +292,133 @@ TEST(Accurate, ProductsDifferByTheirNumber) {
     const uint32_t weights = rig.programmed(random_weights(kSize * 128, 9), kSize, 128, kDifferential);
     const auto x = random_inputs(kSize, 10);
     EXPECT_NE(rig.multiply(weights, x, kSize, 128), rig.multiply(weights, x, kSize, 128));
+}
+
+// What the ADCs of an object's crossbars do with vectors of one size, and then with those of another.
+struct Ranged {
+    explicit Ranged(uint32_t encoding, const BenchOptions& options = accurate())
+        : rig(options), encoding_(encoding), cols(encoding == kOffset ? 256 : 128) {
+        w = random_weights(size_t{kRows} * cols, 21);
+        weights = rig.programmed(w, kRows, cols, encoding, {2, 4});
+    }
+    // Outputs; `flags` of the packet.
+    std::vector<int32_t> multiply(const std::vector<uint8_t>& x, uint8_t flags = 0) {
+        const auto batch = static_cast<uint32_t>(x.size() / kRows);
+        const uint64_t out = rig.context.alloc(uint64_t{batch} * cols * 4);
+        sidra_cmd cmd = rig.product(weights, rig.context.put(x), kRows, cols, batch, out);
+        cmd.mvm.flags = flags;
+        rig.run_ok(cmd);
+        return rig.context.get<int32_t>(out, size_t{batch} * cols);
+    }
+    uint64_t range(uint32_t xbar = 2) { return rig.bench.reports(xbar, 1)[0].adc_range; }
+    uint64_t clipped() { return rig.bench.reports(2, 1)[0].clipped + rig.bench.reports(4, 1)[0].clipped; }
+    // The largest sum over these rows, whatever its sign.
+    double widest(const std::vector<uint8_t>& x, uint32_t row0, uint32_t rows) const {
+        double most = 0;
+        for (size_t b = 0; b < x.size() / kRows; b++)
+            for (uint32_t n = 0; n < cols; n++) {
+                double sum = 0;
+                for (uint32_t r = row0; r < row0 + rows; r++) sum += 1.0 * x[b * kRows + r] * w[r * cols + n];
+                most = std::max(most, std::fabs(sum));
+            }
+        return most;
+    }
+    double error(const std::vector<uint8_t>& x, const std::vector<int32_t>& got) const {
+        std::vector<double> exact, wrong;
+        for (size_t b = 0; b < x.size() / kRows; b++)
+            for (uint32_t n = 0; n < cols; n++) {
+                double sum = 0;
+                for (uint32_t r = 0; r < kRows; r++) sum += 1.0 * x[b * kRows + r] * w[r * cols + n];
+                exact.push_back(sum);
+                wrong.push_back(got[b * cols + n] - sum);
+            }
+        return rms(wrong) / rms(exact);
+    }
+
+    static constexpr uint32_t kRows = 300;  // 256 and 44 in two crossbars
+    Rig rig;
+    const uint32_t encoding_, cols;
+    std::vector<int8_t> w;
+    uint32_t weights;
+};
+
+std::vector<uint8_t> fainter(std::vector<uint8_t> x, int halvings) {
+    for (uint8_t& each : x) each = static_cast<uint8_t>(each >> halvings);
+    return x;
+}
+
+TEST(Accurate, AdcsKeepTheRangeThatVectorsNeed) {
+    const auto x = random_inputs(Ranged::kRows * 128, 22), faint = fainter(x, 4);
+    for (const uint32_t encoding : {kOffset, kDifferential}) {
+        Ranged it(encoding), never(encoding);
+        EXPECT_EQ(it.range(), 0u);
+        EXPECT_EQ(it.multiply(x, SIDRA_CMD_MVM_CALIBRATE), never.multiply(x)) << "follows products itself";
+        // A quarter more. Wires take from what cells give; of the offset code's from the middle, too, which is taken
+        // off behind the ADCs.
+        const double most = encoding == kOffset ? 1.8 : 1.35;
+        for (const auto& [xbar, row0, rows] : {std::array{2u, 0u, 256u}, std::array{4u, 256u, 44u}}) {
+            EXPECT_GT(static_cast<double>(it.range(xbar)), 1.15 * it.widest(x, row0, rows));
+            EXPECT_LT(static_cast<double>(it.range(xbar)), most * it.widest(x, row0, rows));
+        }
+        const double follows = never.error(x, never.multiply(x)), keeps = it.error(x, it.multiply(x));
+        EXPECT_LT(keeps, 1.1 * follows);
+        EXPECT_EQ(it.clipped(), 0u);
+        // What is small is lost in the steps of a range for what is large.
+        EXPECT_GT(it.error(faint, it.multiply(faint)), 1.5 * never.error(faint, never.multiply(faint)));
+
+        // Set anew, narrower: what is too much for it is cut, and counted.
+        it.multiply(faint, SIDRA_CMD_MVM_CALIBRATE);
+        never.multiply(faint);
+        const uint64_t range = it.range() + it.range(4);
+        EXPECT_LT(range, it.widest(x, 0, 256) / 4);
+        EXPECT_EQ(it.clipped(), 0u);
+        EXPECT_GT(it.error(x, it.multiply(x)), 0.5);
+        EXPECT_GT(it.clipped(), it.cols * 10);
+        never.multiply(x);
+    }
+}
+
+TEST(Accurate, ARangeLastsUntilCellsAreProgrammed) {
+    const auto x = random_inputs(Ranged::kRows * 20, 23);
+    Ranged it(kDifferential), never(kDifferential);
+    it.multiply(fainter(x, 5), SIDRA_CMD_MVM_CALIBRATE);
+    never.multiply(fainter(x, 5));
+    const uint64_t first = it.range(2), second = it.range(4);
+    ASSERT_TRUE(first && second);
+    sidra_cmd again = refresh(it.weights, 0, Ranged::kRows, 0, it.cols);
+    again.weights.tolerance_ppm = 1;
+    for (Ranged* each : {&it, &never}) {
+        const uint64_t pulses = each->rig.bench.reports(2, 1)[0].set_pulses;
+        each->rig.run_ok(again);
+        EXPECT_GT(each->rig.bench.reports(2, 1)[0].set_pulses, pulses);
+    }
+    EXPECT_EQ(it.range(2), first) << "cells are again what they were";
+    // One of the two crossbars.
+    for (Ranged* each : {&it, &never})
+        each->rig.run_ok(
+            program(each->weights, 260, 10, 0, 50, each->rig.context.put(random_weights(10 * 50, 24)), 50));
+    EXPECT_EQ(it.range(2), first);
+    EXPECT_EQ(it.range(4), 0u);
+    for (Ranged* each : {&it, &never})
+        each->rig.run_ok(program(each->weights, 0, 1, 0, it.cols, each->rig.context.put(it.w), it.cols));
+    EXPECT_EQ(it.range(2), 0u);
+    EXPECT_EQ(it.multiply(x), never.multiply(x)) << "as if there had been none";
+}
+
+TEST(Accurate, TheSameRangeHoweverItIsComputed) {
+    const auto x = random_inputs(Ranged::kRows * 700, 25);
+    const auto ranges = [&](uint32_t workers) {
+        BenchOptions options = accurate();
+        options.workers = workers;
+        Ranged it(kOffset, options);
+        it.multiply(x, SIDRA_CMD_MVM_CALIBRATE);
+        auto result = it.multiply(x);
+        result.push_back(static_cast<int32_t>(it.range(2)));
+        result.push_back(static_cast<int32_t>(it.range(4)));
+        return result;
+    };
+    const auto expected = ranges(1);
+    for (const uint32_t workers : {2u, 5u}) EXPECT_EQ(ranges(workers), expected);
 }
 
 // What is left of conductances, as they read back: of each 2.576 levels are G_min's, a hundredth of G_max.

@@ -293,7 +293,7 @@ class MvmFault : public PacketFault {
 TEST_F(MvmFault, Fields) {
     const sidra_cmd s32 = base(SIDRA_TYPE_S8, SIDRA_TYPE_S32);
     sound(s32);
-    header_twins(s32);
+    header_twins(s32, SIDRA_CMD_MVM_CALIBRATE);
     for (const unsigned type : {2u, 4u, 5u, 8u, 15u}) {
         twin("input type", s32, [type](auto& c) { c.mvm.types = SIDRA_MVM_TYPES(type, SIDRA_TYPE_S32); }, {kField});
     }
@@ -370,6 +370,18 @@ TEST_F(MvmFault, Weights) {
                                                .rights = SIDRA_HW_WEIGHTS_PROGRAM | SIDRA_HW_WEIGHTS_READBACK,
                                                .uid = context.weights_entry(weights).uid,
                                                .crossbars = {1, 0}}));
+    const auto fixed =
+        static_cast<uint16_t>(context.weights({.rows = kRows,
+                                               .cols = kCols,
+                                               .rights = SIDRA_HW_WEIGHTS_COMPUTE | SIDRA_HW_WEIGHTS_READBACK,
+                                               .uid = context.weights_entry(weights).uid,
+                                               .crossbars = {1, 0}}));
+    twin("no right to set ranges", cmd,
+         [&](auto& c) {
+             c.mvm.weights = fixed;
+             c.mvm.flags = SIDRA_CMD_MVM_CALIBRATE;
+         },
+         {{SIDRA_FAULT_WEIGHTS_RIGHTS}});
     twin("no right to compute", cmd, [&](auto& c) { c.mvm.weights = mute; }, {{SIDRA_FAULT_WEIGHTS_RIGHTS}});
 }
 

@@ -117,8 +117,11 @@ TEST(Save, HalfDoneAnalogQueuesGoOnBitExact) {
         const uint64_t data = context.put(w), in = context.put(x), out = context.alloc(2 * kBatch * kCols * 4),
                        read = context.alloc(kRows * kCols);
         const auto product = [&](uint32_t number) {
-            return mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_U8, SIDRA_TYPE_S32, kBatch, in, kRows,
-                       out + uint64_t{number} * kBatch * kCols * 4, kCols * 4);
+            sidra_cmd cmd = mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_U8, SIDRA_TYPE_S32, kBatch, in, kRows,
+                                out + uint64_t{number} * kBatch * kCols * 4, kCols * 4);
+            // The second one has the range that the first one set, wherever that was cut in two.
+            cmd.mvm.flags = number == 0 ? SIDRA_CMD_MVM_CALIBRATE : 0;
+            return cmd;
         };
         queue.submit(program(weights, 0, kRows, 0, kCols, data, kCols));
         queue.submit(std::vector<sidra_cmd>{program(weights, 10, 400, 5, 100, data, kCols), product(0), product(1),

@@ -173,13 +173,10 @@ void Readout::apply(const Range& range, double middle, SensePlan* plan) const {
         static_cast<float>(range.step == 0 || encoding_ == SIDRA_ENCODING_DIFFERENTIAL ? 0 : middle - range.half);
 }
 
-SensePlan Readout::following_plan(const int32_t* high, const int32_t* low, uint32_t input_sum) const {
-    const double needed = arrives(sense_->peak(high, low, outputs_) + 1);
+const Readout::Range& Readout::range_for(double arrives) const {
     size_t halvings = 0;
-    while (halvings + 1 < ranges_.size() && ranges_[halvings + 1].half >= needed) halvings++;
-    SensePlan plan = *plan_;
-    apply(ranges_[halvings], static_cast<double>(plan.before) * input_sum, &plan);
-    return plan;
+    while (halvings + 1 < ranges_.size() && ranges_[halvings + 1].half >= arrives) halvings++;
+    return ranges_[halvings];
 }
 
 struct Readout::Sums {
@@ -211,7 +208,9 @@ Readout::Sums Readout::sums(const engine::Engine& engine, const uint8_t* in, siz
 }
 
 uint64_t Readout::multiply(const engine::Engine& engine, uint64_t first, const uint8_t* in, size_t in_stride,
-                           uint32_t batch, int32_t* out, size_t out_stride, Scratch* scratch) const {
+                           uint32_t batch, int32_t* out, size_t out_stride, Scratch* scratch, double held,
+                           double* needed) const {
+    const Range kept = range(held);
     // Few at a time: what one step leaves the next one finds in the cache.
     constexpr uint32_t kStep = 64;
     uint64_t clipped = 0;
@@ -220,12 +219,18 @@ uint64_t Readout::multiply(const engine::Engine& engine, uint64_t first, const u
         const Sums found = sums(engine, in + b * in_stride, in_stride, some, scratch);
         for (uint32_t i = 0; i < some; i++) {
             const size_t at = size_t{i} * outputs_;
-            const auto sense = [&](const SensePlan& plan) {
-                sense_->sense(plan, first + b + i, found.high + at, found.low + at, found.variance + at,
-                              found.inputs[i], out + (b + i) * out_stride, &clipped);
-            };
-            if (parameters_.adc_follows) sense(following_plan(found.high + at, found.low + at, found.inputs[i]));
-            else sense(*plan_);
+            SensePlan plan = *plan_;
+            if (parameters_.adc_follows) {
+                const Range* now = &kept;
+                if (held == 0 || needed) {
+                    const double widest = arrives(sense_->peak(found.high + at, found.low + at, outputs_) + 1);
+                    if (held == 0) now = &range_for(widest);
+                    if (needed) *needed = std::max(*needed, widest);
+                }
+                apply(*now, static_cast<double>(plan.before) * found.inputs[i], &plan);
+            }
+            sense_->sense(plan, first + b + i, found.high + at, found.low + at, found.variance + at, found.inputs[i],
+                          out + (b + i) * out_stride, &clipped);
         }
     }
     return clipped;

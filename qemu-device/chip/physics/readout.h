@@ -37,7 +37,7 @@ struct ReadoutParameters {
     // False: one range for all products, that of set_range(). True: it follows the product, by a peak detector and an
     // amplifier: of the widest range, its half, its quarter ... the smallest that holds what arrives, without noise,
     // from the column that differs most from the middle; offset: the middle is what the middle level makes of these
-    // inputs. So no vectors are needed to set it by. Ours.
+    // inputs. So no vectors are needed to set it by, but it can be held: multiply(). Ours.
     bool adc_follows = false;
     // What the best range for the vectors that it is set by, or what arrives, is multiplied by.
     double adc_margin = 1.25;
@@ -69,8 +69,11 @@ class Readout {
     // units of (input * weight), as exact sums of level `fast` are. Returns how many were out of an ADC's range, and
     // so cut to it. Any thread; `scratch` is the caller's, and grows as needed.
     using Scratch = std::vector<uint8_t>;
+    // With adc_follows: `held`, if not 0, is half of the range that the ADCs keep instead; to *needed, if given, goes
+    // half of the one that holds all of these vectors, with the margin, if that is more.
     uint64_t multiply(const engine::Engine& engine, uint64_t first, const uint8_t* in, size_t in_stride, uint32_t batch,
-                      int32_t* out, size_t out_stride, Scratch* scratch) const;
+                      int32_t* out, size_t out_stride, Scratch* scratch, double held = 0,
+                      double* needed = nullptr) const;
 
     // Sets the ADCs' range, one for all columns: that with the least mean square of what codes and cutting make of
     // these vectors without noise, and the margin. Differential: about 0; offset: about the middle of what is met. Not
@@ -93,7 +96,7 @@ class Readout {
     void set_fixed_range(double middle, double half);
     void set_following_ranges(double widest);
     double arrives(int32_t peak) const;
-    SensePlan following_plan(const int32_t* high, const int32_t* low, uint32_t input_sum) const;
+    const Range& range_for(double arrives) const;
 
     ReadoutParameters parameters_;
     sidra_encoding encoding_;

@@ -125,6 +125,8 @@ Analog::Content Analog::copy(uint32_t xbar) const {
     Content content{xbar,
                     s.touched,
                     false,
+                    false,
+                    s.range.load(),
                     {s.programs,
                      s.checks.load(),
                      s.since,
@@ -186,6 +188,7 @@ void Analog::take_locked(const Content& content) {
         s.products.store(0, relaxed);
         s.clipped.store(0, relaxed);
     }
+    if (content.erased || content.programmed) s.range.store(0, relaxed);
     std::copy(content.g.begin(), content.g.end(), g(content.xbar));
     std::copy(content.cells.begin(), content.cells.end(), cells(content.xbar));
     const auto now_stuck = static_cast<uint32_t>(std::count_if(content.cells.begin(), content.cells.end(), stuck));
@@ -318,6 +321,8 @@ Cost Analog::program(Content* content, const CellBlock& block, const uint8_t* le
     for_each_cell(*content, block, [&](uint32_t cell, size_t i) { wanted.add(cell, levels[i]); });
     form(content, wanted);
     const Pulsed pulsed = pulse(content, wanted, content->image.programs++);
+    content->programmed = true;
+    content->range = 0;
     return {pulsed.time_ps, pulsed.totals.energy_aj / kAjPerPj};
 }
 
@@ -462,6 +467,7 @@ void Analog::erase(Content* content) const {
     content->erased = true;
     for (uint32_t i = 0; i < kXbarCells; i++)
         if (follows(content->cells[i])) content->g[i] = physics::stored(physics::lowest(parameters_));
+    content->range = 0;
     Image& image = content->image;
     image.products = image.clipped = image.time_ps = image.recovered = image.bad = 0;
     image.totals = {};
@@ -563,14 +569,25 @@ void Analog::count_clipped(uint32_t xbar, uint64_t count) {
     counters_.clipped.fetch_add(count, std::memory_order_relaxed);
 }
 
+// Whole numbers: the widest of what many threads ask for is the same in any order.
+void Analog::widen(uint32_t xbar, double needed) {
+    std::atomic<uint32_t>& range = state(xbar).range;
+    const auto to = static_cast<uint32_t>(std::ceil(needed));
+    uint32_t is = range.load(std::memory_order_relaxed);
+    while (is < to && !range.compare_exchange_weak(is, to, std::memory_order_relaxed)) {
+    }
+}
+
 Analog::Counts Analog::counts(uint32_t xbar) const {
+    std::lock_guard guard(lock(xbar));
     const State& s = state(xbar);
-    return {xbar, s.checks.load(), s.products.load(), s.clipped.load()};
+    return {xbar, s.checks.load(), s.products.load(), s.clipped.load(), s.range.load(), s.programs};
 }
 
 bool Analog::set_counts(const Counts& counts) {
     if (counts.xbar >= cached_.size()) return false;
     State& s = state(counts.xbar);
+    if (counts.programs == s.programs) s.range.store(counts.range);
     s.checks.store(counts.checks);
     s.products.store(counts.products);
     s.clipped.store(counts.clipped);
@@ -593,6 +610,7 @@ void Analog::report(uint32_t xbar, double now, sidra_hw_xbar_report* report) con
     report->device_ps = s.time_ps;
     report->energy_pj = s.totals.energy_aj / kAjPerPj;
     report->clipped = s.clipped.load(std::memory_order_relaxed);
+    report->adc_range = range(xbar);
     std::copy(std::begin(s.totals.converged_after), std::end(s.totals.converged_after), report->arrived);
     if (!s.touched) return;
     const double age = std::clamp(now - s.since, 0.0, kCellsTimeMax);
@@ -615,7 +633,7 @@ bool Analog::restore(const Content& content) {
     if (s.restored) return false;
     take_locked(content);
     s.restored = true;
-    return set_counts({content.xbar, image.checks, image.products, image.clipped});
+    return set_counts({content.xbar, image.checks, image.products, image.clipped, content.range, image.programs});
 }
 
 void Analog::clear() {

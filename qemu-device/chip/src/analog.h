@@ -106,8 +106,10 @@ class Analog {
     // crossbar's own: so there is no half of it, wherever it ends.
     struct Content {
         uint32_t xbar = 0;
-        bool touched = false;  // cells mean something
-        bool erased = false;   // since it was copied: products count from 0 again
+        bool touched = false;     // cells mean something
+        bool erased = false;      // since it was copied: products count from 0 again
+        bool programmed = false;  // since then: the ADCs follow products again
+        uint32_t range = 0;       // half of the ADCs', in (input * weight), as vectors have set it; 0: it follows
         Image image{};
         std::vector<uint16_t> g;  // kXbarCells of each
         std::vector<physics::CellState> cells;
@@ -175,6 +177,10 @@ class Analog {
     // object is programmed.
     uint64_t take_products(uint32_t xbar, uint64_t count);
     void count_clipped(uint32_t xbar, uint64_t count);
+    // Half of the range that its ADCs hold; 0: they follow products. It grows by what vectors need, from 0 on.
+    uint32_t range(uint32_t xbar) const { return state(xbar).range.load(std::memory_order_relaxed); }
+    void let_follow(uint32_t xbar) { state(xbar).range.store(0, std::memory_order_relaxed); }
+    void widen(uint32_t xbar, double needed);
     // What all crossbars took since power-on, for telemetry.
     struct Counters {
         std::atomic<uint64_t> pulses{0}, reads{0}, failed{0}, clipped{0}, mended{0};  // cells, the last ones
@@ -184,10 +190,11 @@ class Analog {
     uint64_t stuck_cells() const { return stuck_cells_.load(std::memory_order_relaxed); }
     uint64_t spare_columns() const { return spare_columns_.load(std::memory_order_relaxed); }
 
-    // What is counted while nothing is programmed.
+    // What changes while nothing is programmed.
     struct Counts {
         uint32_t xbar, checks;
         uint64_t products, clipped;
+        uint32_t range, programs;  // the former counts for what was programmed then
         bool operator==(const Counts&) const = default;
     };
     Counts counts(uint32_t xbar) const;
@@ -213,6 +220,7 @@ class Analog {
         double since;      // what is stored is what they are at this time
         std::atomic<uint64_t> products;
         std::atomic<uint64_t> clipped;
+        std::atomic<uint32_t> range;
         physics::IsppTotals totals;
         uint64_t time_ps;
         uint64_t recovered, bad;

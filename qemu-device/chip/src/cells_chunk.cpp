@@ -10,7 +10,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 struct Head {
-    uint32_t xbar, reserved;
+    uint32_t xbar, range;
     Analog::Image image;
 };
 struct Run {
@@ -56,7 +56,7 @@ std::vector<Run> runs_of(const Analog::Content& content) {
 static_assert(kCellsChunkMax == sizeof(Head) + kWhole);
 
 std::vector<uint8_t> cells_chunk(const Analog::Content& content) {
-    const Head head{content.xbar, 0, content.image};
+    const Head head{content.xbar, content.range, content.image};
     const std::vector<Run> runs = runs_of(content);
     std::vector<uint8_t> chunk(sizeof head + (runs.empty() ? kWhole : runs.size() * sizeof runs[0]));
     std::memcpy(chunk.data(), &head, sizeof head);
@@ -74,8 +74,7 @@ bool parse_cells_chunk(std::span<const uint8_t> chunk, Analog::Content* content)
     Head head;
     if (chunk.size() < sizeof head) return false;
     std::memcpy(&head, chunk.data(), sizeof head);
-    if (head.reserved) return false;
-    *content = {head.xbar, true, false, head.image, {}, {}, {}};
+    *content = {head.xbar, true, false, false, head.range, head.image, {}, {}, {}};
     content->g.resize(kXbarCells);
     content->cells.resize(kXbarCells);
     content->bad.resize(kXbarCells / 64);

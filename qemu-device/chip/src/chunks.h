@@ -44,7 +44,7 @@ struct SavedCrossbar {
     Array::Image image;
 };
 // No padding whose contents would be anybody's guess. A page is its number and its bytes.
-static_assert(sizeof(Analog::Counts) == 24 && sizeof(SavedHead) == 48 && sizeof(SavedCrossbar) == 8 + 56 &&
+static_assert(sizeof(Analog::Counts) == 32 && sizeof(SavedHead) == 48 && sizeof(SavedCrossbar) == 8 + 56 &&
               sizeof(Array::Stuck) == 16);
 
 template <typename T>

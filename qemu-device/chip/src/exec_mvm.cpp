@@ -49,6 +49,8 @@ Fault find(const Env& env, Job& job) {
     if (Fault fault = env.context.find_weights(env.bus, env.array, job.cmd.mvm.weights, &w)) return fault;
     if (!(w->flags & SIDRA_HW_WEIGHTS_COMPUTE)) return {SIDRA_FAULT_WEIGHTS_RIGHTS, job.cmd.mvm.weights};
     if (Fault fault = check_programmed(env, *w)) return fault;
+    if (job.cmd.mvm.flags & SIDRA_CMD_MVM_CALIBRATE && !(w->flags & SIDRA_HW_WEIGHTS_PROGRAM))
+        return {SIDRA_FAULT_WEIGHTS_RIGHTS, job.cmd.mvm.weights};
     job.mvm.weights = w;
     return {};
 }
@@ -70,7 +72,7 @@ Fault mvm_prepare(const Env& env, Job& job) {
     plan.out_type = m.types >> 4;
     const bool float_in = plan.in_type == SIDRA_TYPE_F32;
     const bool sums_out = plan.out_type == SIDRA_TYPE_S32;
-    if (m.flags) return {SIDRA_FAULT_FIELD, m.flags};
+    if (m.flags & ~SIDRA_CMD_MVM_CALIBRATE) return {SIDRA_FAULT_FIELD, m.flags};
     if (plan.in_type != SIDRA_TYPE_U8 && plan.in_type != SIDRA_TYPE_S8 && !float_in)
         return {SIDRA_FAULT_FIELD, plan.in_type};
     if (plan.out_type >= SIDRA_TYPE_COUNT) return {SIDRA_FAULT_FIELD, plan.out_type};
@@ -123,6 +125,10 @@ Fault mvm_prepare(const Env& env, Job& job) {
             job.units += plan.makes;
             job.unit_work = std::max(job.unit_work, Analog::kTileNs);
         }
+        plan.calibrates = m.flags & SIDRA_CMD_MVM_CALIBRATE;
+        // One that was on its way when the machine moved has begun.
+        if (plan.calibrates && !env.loaded)
+            for (const uint32_t xbar : w.xbars) analog->let_follow(xbar);
     }
     return {};
 }
@@ -142,6 +148,7 @@ void analog_mvm(const Env& env, const MvmPlan& plan, Worker& worker, uint32_t co
                 const engine::ColumnMvm& mvm) {
     const Weights& w = *plan.weights;
     const uint64_t first = plan.products.first + first_vector;
+    Analog& analog = *env.array.analog();
     for (uint32_t b = 0; b < mvm.batch; b++) {
         int32_t* const acc = mvm.acc + b * mvm.acc_stride;
         if (mvm.init) std::copy_n(mvm.init, mvm.cols, acc);
@@ -149,6 +156,7 @@ void analog_mvm(const Env& env, const MvmPlan& plan, Worker& worker, uint32_t co
     }
     for (uint32_t i = 0; i < w.tile_rows; i++) {
         const auto tile = analog_tile(env, plan, i, column);
+        const uint32_t xbar = w.xbars[size_t{i} * w.tile_cols + column];
         const uint8_t* in = mvm.in + size_t{i} * SIDRA_XBAR_ROWS;
         size_t in_stride = mvm.in_stride;
         if (const uint32_t rows = w.tile_inputs(i); rows < SIDRA_XBAR_ROWS) {  // the others are not driven
@@ -160,9 +168,13 @@ void analog_mvm(const Env& env, const MvmPlan& plan, Worker& worker, uint32_t co
         }
         const uint32_t outputs = tile->readout.outputs();
         if (worker.tile_sums.size() < size_t{mvm.batch} * outputs) worker.tile_sums.resize(size_t{mvm.batch} * outputs);
-        const uint64_t clipped = tile->readout.multiply(env.engine, first, in, in_stride, mvm.batch,
-                                                        worker.tile_sums.data(), outputs, &worker.readout);
-        env.array.analog()->count_clipped(w.xbars[size_t{i} * w.tile_cols + column], clipped);
+        // What sets the range is itself without one.
+        double needed = 0;
+        const uint64_t clipped = tile->readout.multiply(
+            env.engine, first, in, in_stride, mvm.batch, worker.tile_sums.data(), outputs, &worker.readout,
+            plan.calibrates ? 0 : analog.range(xbar), plan.calibrates ? &needed : nullptr);
+        if (plan.calibrates) analog.widen(xbar, needed);
+        analog.count_clipped(xbar, clipped);
         for (uint32_t b = 0; b < mvm.batch; b++) {
             auto* const acc = reinterpret_cast<uint32_t*>(mvm.acc + b * mvm.acc_stride);  // modulo 2^32, as ever
             const int32_t* const sums = worker.tile_sums.data() + size_t{b} * outputs;

@@ -91,6 +91,7 @@ struct MvmPlan {
     uint32_t
         makes;  // level `accurate`: units in front of the others, one a tile, that see to it that its readout is made
     Products products;  // the same
+    bool calibrates;    // the same: sets the ADCs' range
     float in_scale;
     float gain;
     uint8_t in_type, out_type;

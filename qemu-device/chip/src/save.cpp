@@ -506,9 +506,13 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             return nullptr;
         }
         case kCounts: {
-            Analog::Counts counts;
-            if (!array_.analog() || !take(data, &counts) || !array_.analog()->set_counts(counts))
+            // Files of models before 1.2 say nothing of ranges.
+            constexpr size_t kBefore = offsetof(Analog::Counts, range);
+            Analog::Counts counts{};
+            if (!array_.analog() || (data.size() != kBefore && data.size() != sizeof counts))
                 return "saved state: bad counts of cells";
+            std::memcpy(&counts, data.data(), data.size());
+            if (!array_.analog()->set_counts(counts)) return "saved state: bad counts of cells";
             return nullptr;
         }
         case kCellClock: {

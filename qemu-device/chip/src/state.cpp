@@ -47,7 +47,7 @@ bool Chip::keep_counts() {
     std::vector<Analog::Counts> counts;
     for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++) {
         const Analog::Counts each = analog->counts(xbar);
-        if (each.products || each.clipped || each.checks) counts.push_back(each);
+        if (each.products || each.clipped || each.checks || each.range) counts.push_back(each);
     }
     std::vector<Record> records = {clock_chunk(now)};
     for (const Analog::Counts& each : counts) records.push_back(counts_chunk(each));
