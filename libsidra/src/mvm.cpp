@@ -53,13 +53,8 @@ sidra_status check_numbers(const char* call, const sidra_mvm& mvm) {
     return SIDRA_OK;
 }
 
-}  // namespace
-}  // namespace sidra
-
-using namespace sidra;
-
-sidra_status sidra_mvm_async(sidra_stream* stream, sidra_weights* weights, const sidra_mvm* mvm) {
-    const char* const call = __func__;
+sidra_status multiply(const char* call, sidra_stream* stream, sidra_weights* weights, const sidra_mvm* mvm,
+                      uint8_t flags) {
     SIDRA_TRY(check(call, "stream", stream));
     SIDRA_TRY(check(call, "weights", weights));
     SIDRA_TRY(check_struct(call, "sidra_mvm", mvm));
@@ -67,9 +62,11 @@ sidra_status sidra_mvm_async(sidra_stream* stream, sidra_weights* weights, const
     SIDRA_TRY(check_context(call, "weights", weights, context));
     SIDRA_TRY(check_types(call, *mvm));
     SIDRA_TRY(check_numbers(call, *mvm));
+    if (flags & SIDRA_CMD_MVM_CALIBRATE) SIDRA_TRY(check_right(call, *weights, SIDRA_WEIGHTS_PROGRAM, "program"));
     SIDRA_TRY(check_programmed(call, *weights));
 
     sidra_cmd packet = make_packet(SIDRA_CMD_MVM, mvm->cookie);
+    packet.mvm.flags = flags;
     const uint32_t in_element = element_size(mvm->in_type), out_element = element_size(mvm->out_type);
     const uint64_t in_bytes = uint64_t{weights->k} * in_element, out_bytes = uint64_t{weights->n} * out_element;
     SIDRA_TRY(check_stride(call, "in_stride", mvm->in_stride, in_bytes, in_element, &packet.mvm.in_stride));
@@ -97,4 +94,15 @@ sidra_status sidra_mvm_async(sidra_stream* stream, sidra_weights* weights, const
     if (mvm->out_type != SIDRA_S32) packet.mvm.scale = weights->scale_address;
     if (mvm->out_scale != 0.0f) packet.mvm.out_factor = factor_bits(1.0f / mvm->out_scale);
     return submit(call, stream, packet);
+}
+
+}  // namespace
+}  // namespace sidra
+
+sidra_status sidra_mvm_async(sidra_stream* stream, sidra_weights* weights, const sidra_mvm* mvm) {
+    return sidra::multiply(__func__, stream, weights, mvm, 0);
+}
+
+sidra_status sidra_weights_calibrate_async(sidra_stream* stream, sidra_weights* weights, const sidra_mvm* mvm) {
+    return sidra::multiply(__func__, stream, weights, mvm, SIDRA_CMD_MVM_CALIBRATE);
 }

@@ -81,6 +81,13 @@ void drop_grant(const sidra_context& context, uint32_t index);
 sidra_status check_extent(const char* call, const void* data, uint64_t rows, uint64_t cols, size_t stride,
                           size_t element);
 
+// Whether this handle may; verb: what is asked for.
+inline sidra_status check_right(const char* call, const sidra_weights& weights, uint32_t right, const char* verb) {
+    if ((weights.rights & right) != 0) return SIDRA_OK;
+    return fail(SIDRA_ERROR_PERMISSION, call, "this handle of weights {} may not {} them; ask the owner for the right",
+                weights.id, verb);
+}
+
 // Whether programming has been queued at least; the chip checks each tile.
 inline sidra_status check_programmed(const char* call, const sidra_weights& weights) {
     if (weights.program_queued.load(std::memory_order_relaxed)) [[likely]]

@@ -13,12 +13,6 @@
 namespace sidra {
 namespace {
 
-sidra_status check_right(const char* call, const sidra_weights& weights, uint32_t right, const char* verb) {
-    if ((weights.rights & right) != 0) return SIDRA_OK;
-    return fail(SIDRA_ERROR_PERMISSION, call, "this handle of weights {} may not {} them; ask the owner for the right",
-                weights.id, verb);
-}
-
 sidra_cmd rectangle(sidra_cmd_opcode opcode, const sidra_weights& weights, uint32_t row0, uint32_t rows, uint32_t col0,
                     uint32_t cols, uint64_t address) {
     sidra_cmd packet = make_packet(opcode);

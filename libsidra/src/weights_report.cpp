@@ -40,6 +40,7 @@ sidra_tile_report describe(const sidra_weights& weights, uint32_t tile, const si
     report.device_ps = told.device_ps;
     report.energy_pj = told.energy_pj;
     report.clipped = told.clipped;
+    report.adc_range = told.adc_range;
     return report;
 }
 

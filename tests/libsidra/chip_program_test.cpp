@@ -155,6 +155,91 @@ TEST_F(ChipProgram, RefreshChangesNothingOfExactCells) {
     EXPECT_OK(sidra_weights_destroy(weights));
 }
 
+// Products of 64 vectors.
+class ChipCalibration : public ChipProgram {
+   protected:
+    static constexpr uint32_t kBatch = 64;
+    using Multiply = decltype(&sidra_mvm_async);
+    sidra_mvm product(const Buffer& in, const Buffer& out) {
+        auto mvm = SIDRA_INIT(sidra_mvm);
+        mvm.batch = kBatch;
+        mvm.in_type = SIDRA_U8;
+        mvm.out_type = SIDRA_S32;
+        mvm.in = in.at();
+        mvm.out = out.at();
+        return mvm;
+    }
+    std::vector<int32_t> run(sidra_weights* weights, const Buffer& in, Multiply multiply) {
+        const Buffer out(context, size_t{kBatch} * kCols * 4);
+        const sidra_mvm mvm = product(in, out);
+        EXPECT_OK(multiply(stream, weights, &mvm));
+        synchronize();
+        const auto sums = out.as<int32_t>();
+        return {sums.begin(), sums.end()};
+    }
+};
+
+TEST_F(ChipCalibration, IsAProductOfExactCells) {
+    sidra_weights* weights = make(5);
+    {
+        const Buffer in(context, size_t{kBatch} * kRows), out(context, size_t{kBatch} * kCols * 4);
+        randomise(in.as(), 0, 255);
+        auto mvm = product(in, out);
+        EXPECT_FAILS(SIDRA_ERROR_UNPROGRAMMED, sidra_weights_calibrate_async(stream, weights, &mvm));
+        ASSERT_OK(sidra_weights_program_async(stream, weights));
+        mvm.batch = 0;
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_calibrate_async(stream, weights, &mvm));
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_calibrate_async(stream, weights, nullptr));
+        const auto exact = run(weights, in, sidra_mvm_async);
+        EXPECT_EQ(exact, run(weights, in, sidra_weights_calibrate_async));
+        EXPECT_EQ(exact, run(weights, in, sidra_mvm_async));
+        EXPECT_EQ(0u, report_of(weights, 0).adc_range);
+
+        int fd = -1;
+        sidra_weights* others = nullptr;
+        ASSERT_OK(sidra_weights_export(weights, true, &fd));
+        ASSERT_OK(sidra_weights_import(context, fd, &others));
+        close(fd);
+        mvm.batch = kBatch;
+        EXPECT_FAILS(SIDRA_ERROR_PERMISSION, sidra_weights_calibrate_async(stream, others, &mvm));
+        EXPECT_OK(sidra_weights_destroy(others));
+    }
+    EXPECT_OK(sidra_weights_destroy(weights));
+}
+
+TEST_F(ChipCalibration, SetsTheRangesOfEachTile) {
+    if (on_a_node()) GTEST_SKIP() << "its level is given to QEMU";
+    open_accurate();
+    sidra_weights* weights = make(100);
+    ASSERT_OK(sidra_weights_program_async(stream, weights));
+    {
+        const Buffer in(context, size_t{kBatch} * kRows);
+        for (size_t i = 0; i < in.as().size(); i++) in.as()[i] = i % kRows / 256 == 3 ? 200 : 20;
+        run(weights, in, sidra_mvm_async);
+        EXPECT_EQ(0u, report_of(weights, 3).adc_range);
+        // Recorded, too.
+        const Buffer out(context, size_t{kBatch} * kCols * 4);
+        const auto mvm = product(in, out);
+        sidra_graph* graph = nullptr;
+        ASSERT_OK(sidra_graph_begin(stream));
+        ASSERT_OK(sidra_weights_calibrate_async(stream, weights, &mvm));
+        ASSERT_OK(sidra_graph_end(stream, &graph));
+        ASSERT_OK(sidra_graph_launch_async(stream, graph));
+        synchronize();
+        EXPECT_OK(sidra_graph_destroy(graph));
+        for (uint32_t tile = 0; tile < kTiles; tile++) {
+            const double input = tile == 3 ? 200 : 20, sum = 256 * 100 * input;
+            EXPECT_GT(static_cast<double>(report_of(weights, tile).adc_range), 0.8 * sum) << tile;
+            EXPECT_LT(static_cast<double>(report_of(weights, tile).adc_range), 1.3 * sum) << tile;
+        }
+        for (uint8_t& each : in.as()) each = 200;
+        run(weights, in, sidra_mvm_async);
+        EXPECT_EQ(0u, report_of(weights, 3).clipped);
+        EXPECT_EQ(kBatch * kCols, report_of(weights, 4).clipped) << "ten times what was to be expected";
+    }
+    EXPECT_OK(sidra_weights_destroy(weights));
+}
+
 TEST_F(ChipProgram, RefreshBringsBackWhatHasDrifted) {
     if (on_a_node()) GTEST_SKIP() << "its level is given to QEMU";
     open_accurate();

@@ -154,6 +154,8 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         BAD(sidra_weights_import(c, 0, &new_weights));
         BAD(sidra_mvm_async(s, weights, &mvm));
         BAD(sidra_mvm_async(stream, w, &mvm));
+        BAD(sidra_weights_calibrate_async(s, weights, &mvm));
+        BAD(sidra_weights_calibrate_async(stream, w, &mvm));
         BAD(sidra_vec_async(s, &vec));
         BAD(sidra_graph_begin(s));
         BAD(sidra_graph_end(s, &new_graph));

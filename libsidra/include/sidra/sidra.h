@@ -411,6 +411,8 @@ typedef struct sidra_tile_report {
 	uint64_t age_s;			/* how long ago that was by the cells' clock, half a day more or less */
 	uint64_t device_ps, energy_pj;	/* of programming */
 	uint64_t clipped;		/* sums of products that were out of the ADCs' range, and so cut to it */
+	/* Half of the ADCs' range as sidra_weights_calibrate_async() has set it, in products of input and weight; 0: it follows each product. */
+	uint64_t adc_range;
 } sidra_tile_report;
 /*
  * tile: row of tiles * tile_cols + column of tiles. Asks the device; what is being programmed meanwhile may be counted or not.
@@ -464,6 +466,14 @@ typedef struct sidra_mvm {
 	uint32_t cookie;
 } sidra_mvm;
 SIDRA_API sidra_status sidra_mvm_async(sidra_stream *stream, sidra_weights *weights, const sidra_mvm *mvm);
+/*
+ * The same, and from then on the ADCs of the object's crossbars keep the range that these vectors need, with a quarter more, instead of one
+ * for each product (level accurate; at level fast it makes no difference). 128 vectors or more that are like those to come are a good
+ * choice: what exceeds the range is cut to it, and counted (`clipped` of sidra_weights_report()). Calibrating again sets it anew; programming
+ * or updating crossbars lets theirs follow products again. Needs the right to program: the object's other users compute with it, too.
+ * Recordable. A chip of hardware version 1.1 does not know it: the stream faults.
+ */
+SIDRA_API sidra_status sidra_weights_calibrate_async(sidra_stream *stream, sidra_weights *weights, const sidra_mvm *mvm);
 
 /* ---- Compute engine --------------------------------------------------------------------------------------------- */
 

@@ -473,6 +473,10 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
             throw Error(SIDRA_ERROR_INVALID_ARGUMENT, "update: the values do not fill the rectangle");
         detail::check(sidra_weights_update_async(get(), weights.get(), row0, rows, col0, cols, values.data(), cols));
     }
+    void calibrate(const Weights& weights, const sidra_mvm& mvm) {
+        const sidra_mvm whole = detail::sized(mvm);
+        detail::check(sidra_weights_calibrate_async(get(), weights.get(), &whole));
+    }
     void refresh(const Weights& weights, float tolerance = 0) {
         detail::check(sidra_weights_refresh_async(get(), weights.get(), tolerance));
     }
