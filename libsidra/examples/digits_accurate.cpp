@@ -22,6 +22,7 @@ namespace {
 
 constexpr double kDay = 24 * 3600, kYear = 365.25 * kDay;
 constexpr double kAgeMost = 1e10, kColdest = -55, kHottest = 250;  // what the knobs take
+constexpr uint32_t kCalibration = 128;                             // digits
 constexpr uint32_t kChips = 3;  // of which an accuracy is the mean: each has errors of its own
 
 // The number in front, and what is behind it.
@@ -107,6 +108,13 @@ class Chip {
         turn("age-s", seconds);
     }
 
+    // The ADCs keep the ranges that the first digits need.
+    void calibrate() {
+        const Recognizer some(*network_, stream_.get(), kCalibration, kCalibration, sidra_weights_calibrate_async);
+        std::copy_n(model_.pixels.begin(), some.pixels().size(), some.pixels().begin());
+        run(stream_.get(), some.graph());
+    }
+
     // Percent of the digits that it gets right.
     double accuracy() {
         run(stream_.get(), all_->graph());
@@ -143,11 +151,12 @@ class Comparison {
     }
 
     const Result& fast() const { return fast_; }
-    Result accurate(const Surroundings& where) const {
+    Result accurate(const Surroundings& where, bool calibrated = false) const {
         Result result;
         for (uint32_t i = 0; i < kChips; i++) {
             Chip chip(model_, options_, SIDRA_LEVEL_ACCURATE, where.stuck, options_.seed + 1 + i);
             if (where.age > 0) chip.age(where.age, where.temperature);
+            if (calibrated) chip.calibrate();
             result.accuracy += chip.accuracy() / kChips;
             const std::vector<float> logits = chip.logits();
             double wrong = 0, all = 0;
@@ -239,7 +248,9 @@ bool compare_levels(const Model& model, const sidra_device_options& device, cons
     fmt::print("level accurate, means of {} chips              accuracy   logits off\n", kChips);
     print("level fast", fast);
     print("programming, noise, wires and ADCs", fresh);
-    print(fmt::format("and {} of the cells stuck", share_text(surroundings.stuck)), stuck);
+    print(fmt::format("and ranges of the ADCs by {} digits", kCalibration),
+          comparison.accurate({0, surroundings.temperature, 0}, true));
+    print(fmt::format("or {} of the cells stuck", share_text(surroundings.stuck)), stuck);
     if (surroundings.age > 0) {
         Surroundings cool = surroundings;
         cool.temperature = Surroundings{}.temperature;

@@ -150,11 +150,15 @@ class Network {
 };
 
 // A recorded graph that takes `digits` images to answers, `batch` of them in each operation; with the memory that it
-// works on.
+// works on. Its products are by sidra_mvm_async(), or what else is as that.
 class Recognizer {
    public:
-    Recognizer(const Network& network, sidra_stream* stream, uint32_t digits, uint32_t batch)
-        : pixels_(network.context(), size_t{digits} * kPixels),
+    using Multiply = decltype(&sidra_mvm_async);
+
+    Recognizer(const Network& network, sidra_stream* stream, uint32_t digits, uint32_t batch,
+               Multiply multiply = sidra_mvm_async)
+        : multiply_(multiply),
+          pixels_(network.context(), size_t{digits} * kPixels),
           logits_(network.context(), size_t{digits} * network.model().classes()),
           answers_(network.context(), digits) {
         const auto& layers = network.model().layers;
@@ -199,7 +203,7 @@ class Recognizer {
                 mvm.out = hidden_[i].at(size_t{first} * layers[i].outputs);
                 mvm.out_scale = layers[i + 1].in_scale;
             }
-            check(sidra_mvm_async(stream, network.weights(i), &mvm), "recording a layer");
+            check(multiply_(stream, network.weights(i), &mvm), "recording a layer");
         }
         auto argmax = SIDRA_INIT(sidra_vec);
         argmax.op = SIDRA_ARGMAX;
@@ -212,6 +216,7 @@ class Recognizer {
         check(sidra_vec_async(stream, &argmax), "recording the answer");
     }
 
+    Multiply multiply_;
     Array<uint8_t> pixels_;
     std::vector<Array<uint8_t>> hidden_;  // codes between the layers
     Array<float> logits_;
