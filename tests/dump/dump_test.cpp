@@ -148,7 +148,7 @@ TEST(DriverDump, Truncated) {
 
 TEST(DriverDump, DamagedAnywhere) {
     for (size_t at = 0; at < kDriverDump.size(); at++)
-        for (int value = 0; value < 256; value++) {
+        for (int value = static_cast<int>(at % 7); value < 256; value += 7) {
             std::string text = kDriverDump;
             text[at] = static_cast<char>(value);
             const std::string why = refusal(bytes_of(text));
