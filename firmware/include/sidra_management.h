@@ -156,8 +156,8 @@ enum sidra_mgmt_result {
 #define SIDRA_MGMT_TELEMETRY_WORDS	9u		/* but for VALID */
 
 /*
- * ---- Sequencer: looks at the cells of one crossbar, and pulses them. All of it stays when the core starts anew: what the last command has
- * found, too, so nothing need be done twice -------------------------------------------------------------------------------------------
+ * ---- Sequencer: looks at the cells of one crossbar, and pulses them; trims the ADCs of several. All of it stays when the core starts anew:
+ * what the last command was and has found, too, so nothing need be done twice ----------------------------------------------------------
  */
 
 #define SIDRA_MGMT_SEQUENCER		0x4000b000u
@@ -165,20 +165,23 @@ enum sidra_mgmt_result {
 #define SIDRA_MGMT_SEQUENCER_XBARS	0x4000b000u	/* how many there are */
 #define SIDRA_MGMT_SEQUENCER_XBAR	0x4000b004u
 #define SIDRA_MGMT_SEQUENCER_TOLERANCE	0x4000b008u	/* 1 .. SIDRA_MGMT_ISPP_TOLERANCE_MAX, millionths of G_max */
-#define SIDRA_MGMT_SEQUENCER_COMMAND	0x4000b00cu
+#define SIDRA_MGMT_SEQUENCER_COMMAND	0x4000b00cu	/* reads as the last one */
 #define   SIDRA_MGMT_SEQUENCER_VERIFY	1u		/* reads the cells that are programmed, and compares them with their levels */
 #define   SIDRA_MGMT_SEQUENCER_REFRESH	2u		/* the same, and pulses again those that are off by more than the tolerance */
+#define   SIDRA_MGMT_SEQUENCER_CALIBRATE 3u		/* measures what the ADCs of COUNT crossbars are off by, side by side, and trims them */
 #define SIDRA_MGMT_SEQUENCER_RESULT	0x4000b010u	/* and what the last command has found; nothing programmed: no cells, and OK */
-#define SIDRA_MGMT_SEQUENCER_CELLS	0x4000b014u
-#define SIDRA_MGMT_SEQUENCER_OFF	0x4000b018u	/* by more than the tolerance */
-#define SIDRA_MGMT_SEQUENCER_FAILED	0x4000b01cu	/* off, and not mended by as many pulses as the policy allows */
+#define SIDRA_MGMT_SEQUENCER_CELLS	0x4000b014u	/* CALIBRATE: crossbars */
+#define SIDRA_MGMT_SEQUENCER_OFF	0x4000b018u	/* by more than the tolerance; CALIBRATE: crossbars whose trim is another one now */
+#define SIDRA_MGMT_SEQUENCER_FAILED	0x4000b01cu	/* off, and not mended by as many pulses as the policy allows; CALIBRATE: trims at their ends */
 #define SIDRA_MGMT_SEQUENCER_PULSES	0x4000b020u
-#define SIDRA_MGMT_SEQUENCER_WORST	0x4000b024u	/* error as read, millionths of G_max */
+#define SIDRA_MGMT_SEQUENCER_WORST	0x4000b024u	/* error as read, millionths of G_max; CALIBRATE: the largest offset, without its sign */
 #define SIDRA_MGMT_SEQUENCER_MEAN	0x4000b028u	/* of errors without their signs, the same */
 #define SIDRA_MGMT_SEQUENCER_TIME_NS	0x4000b02cu
 #define SIDRA_MGMT_SEQUENCER_ENERGY_PJ	0x4000b030u
 #define SIDRA_MGMT_SEQUENCER_RESULTS	9u
 #define SIDRA_MGMT_SEQUENCER_COMMANDS	0x4000b034u	/* given since power-on */
+#define SIDRA_MGMT_SEQUENCER_COUNT	0x4000b038u	/* crossbars of CALIBRATE, from XBAR on; the others take one */
+#define SIDRA_MGMT_SEQUENCER_TRIM_MAX	1023u		/* ends of a trim, which is added to each sum of a tile; one there is taken for too small */
 
 /*
  * How cells are programmed, by PROGRAM packets, too. As below at power-on. What is out of range is not

@@ -42,10 +42,10 @@ TEST(Sequencer, CommandsAndWhatTheyFind) {
     EXPECT_LT(bench.unit.cycle() - before, 14'000u);
     EXPECT_EQ(bench.run(SIDRA_MGMT_SEQUENCER_REFRESH, 0, 100'000), uint32_t{SIDRA_MGMT_OK});
     ASSERT_EQ(bench.orders.size(), 2u);
-    EXPECT_FALSE(bench.orders[0].refresh);
+    EXPECT_EQ(bench.orders[0].command, SIDRA_MGMT_SEQUENCER_VERIFY);
     EXPECT_EQ(bench.orders[0].xbar, 9u);
     EXPECT_EQ(bench.orders[0].tolerance_ppm, 30'000u);
-    EXPECT_TRUE(bench.orders[1].refresh);
+    EXPECT_EQ(bench.orders[1].command, SIDRA_MGMT_SEQUENCER_REFRESH);
     const uint32_t expected[] = {SIDRA_MGMT_OK, 1, 2, 3, 4, 5, 6, 123'456, 8};
     for (uint32_t i = 0; i < SIDRA_MGMT_SEQUENCER_RESULTS; i++)
         EXPECT_EQ(bench.get(SIDRA_MGMT_SEQUENCER_RESULT + 4 * i), expected[i]) << i;
@@ -56,7 +56,7 @@ TEST(Sequencer, CommandsAndWhatTheyFind) {
 
 TEST(Sequencer, WhatIsRefused) {
     SequencerBench bench;
-    for (const uint32_t command : {0u, 3u, ~0u})
+    for (const uint32_t command : {0u, 4u, ~0u})
         EXPECT_EQ(bench.run(command, 0, 1000), uint32_t{SIDRA_MGMT_BAD_COMMAND});
     for (const uint32_t xbar : {10u, ~0u})
         EXPECT_EQ(bench.run(SIDRA_MGMT_SEQUENCER_VERIFY, xbar, 1000), uint32_t{SIDRA_MGMT_BAD_RANGE});
@@ -68,11 +68,11 @@ TEST(Sequencer, WhatIsRefused) {
     EXPECT_EQ(bench.run(SIDRA_MGMT_SEQUENCER_REFRESH, 0, 1000), uint32_t{SIDRA_MGMT_NOT_KEPT});
 
     for (const uint32_t address : {SIDRA_MGMT_SEQUENCER_XBARS, SIDRA_MGMT_SEQUENCER_RESULT,
-                                   SIDRA_MGMT_SEQUENCER_ENERGY_PJ, SIDRA_MGMT_SEQUENCER + 0x38})
+                                   SIDRA_MGMT_SEQUENCER_ENERGY_PJ, SIDRA_MGMT_SEQUENCER + 0x3c})
         EXPECT_TRUE(bench.store(address, 1)) << std::hex << address;
     uint32_t value = 0;
-    for (const uint32_t address : {SIDRA_MGMT_SEQUENCER_COMMAND, SIDRA_MGMT_SEQUENCER + 0x38,
-                                   SIDRA_MGMT_SEQUENCER + 0x54, SIDRA_MGMT_SEQUENCER + 0xffc})
+    for (const uint32_t address :
+         {SIDRA_MGMT_SEQUENCER + 0x3c, SIDRA_MGMT_SEQUENCER + 0x54, SIDRA_MGMT_SEQUENCER + 0xffc})
         EXPECT_TRUE(bench.load(address, &value)) << std::hex << address;
     Bench alone;
     alone.set(SIDRA_MGMT_SEQUENCER_TOLERANCE, 1000);
@@ -80,14 +80,34 @@ TEST(Sequencer, WhatIsRefused) {
     EXPECT_EQ(alone.get(SIDRA_MGMT_SEQUENCER_RESULT), uint32_t{SIDRA_MGMT_BAD_RANGE}) << "no crossbars";
 }
 
+TEST(Sequencer, CalibratesRunsOfCrossbars) {
+    SequencerBench bench;
+    const auto run = [&](uint32_t xbar, uint32_t count) {
+        bench.set(SIDRA_MGMT_SEQUENCER_COUNT, count);
+        return bench.run(SIDRA_MGMT_SEQUENCER_CALIBRATE, xbar, 0);
+    };
+    EXPECT_EQ(run(2, 8), uint32_t{SIDRA_MGMT_OK}) << "of whatever tolerance";
+    ASSERT_EQ(bench.orders.size(), 1u);
+    EXPECT_EQ(bench.orders[0].command, SIDRA_MGMT_SEQUENCER_CALIBRATE);
+    EXPECT_EQ(bench.orders[0].xbar, 2u);
+    EXPECT_EQ(bench.orders[0].count, 8u);
+    EXPECT_EQ(bench.get(SIDRA_MGMT_SEQUENCER_WORST), 5u);
+    for (const auto& [xbar, count] : {std::pair{10u, 1u}, {0u, 0u}, {0u, 11u}, {9u, 2u}, {1u, ~0u}, {~0u, 2u}})
+        EXPECT_EQ(run(xbar, count), uint32_t{SIDRA_MGMT_BAD_RANGE}) << xbar << " " << count;
+    EXPECT_EQ(bench.orders.size(), 1u);
+    bench.unit.restart(SIDRA_BOOT_WATCHDOG);
+    EXPECT_EQ(bench.get(SIDRA_MGMT_SEQUENCER_COUNT), 2u);
+}
+
 TEST(Sequencer, WhatItFoundOutlivesTheCore) {
     SequencerBench bench;
     EXPECT_EQ(bench.get(SIDRA_MGMT_SEQUENCER_COMMANDS), 0u);
     bench.run(SIDRA_MGMT_SEQUENCER_VERIFY, 9, 30'000);
-    bench.run(3, 9, 30'000);
+    bench.run(4, 9, 30'000);
     bench.run(SIDRA_MGMT_SEQUENCER_REFRESH, 8, 20'000);
     bench.unit.restart(SIDRA_BOOT_WATCHDOG);
     EXPECT_EQ(bench.get(SIDRA_MGMT_SEQUENCER_COMMANDS), 3u) << "those that are refused, too";
+    EXPECT_EQ(bench.get(SIDRA_MGMT_SEQUENCER_COMMAND), SIDRA_MGMT_SEQUENCER_REFRESH);
     EXPECT_EQ(bench.get(SIDRA_MGMT_SEQUENCER_XBAR), 8u);
     EXPECT_EQ(bench.get(SIDRA_MGMT_SEQUENCER_OFF), 2u);
     EXPECT_EQ(bench.orders.size(), 2u);

@@ -32,7 +32,8 @@ Board::Board() {
     const auto work = [this](const Sequencer::Order& order) -> Sequencer::Outcome {
         if (fails(kSequencer)) return {SIDRA_MGMT_NOT_KEPT, 0, 0, 0, 0, 0, 0, 0, 0};
         orders.push_back(order);
-        return {SIDRA_MGMT_OK, 100, 33, order.refresh ? 1u : 0u, order.refresh ? 64u : 0u, 50'000, 9'000, 1'000'000, 7};
+        const bool refresh = order.command == SIDRA_MGMT_SEQUENCER_REFRESH;
+        return {SIDRA_MGMT_OK, 100, 33, refresh ? 1u : 0u, refresh ? 64u : 0u, 50'000, 9'000, 1'000'000, 7};
     };
     sequencer.connect(kXbars, work, [](const management::Policy&) { return true; });
 }

@@ -45,7 +45,7 @@ TEST_F(Campaign, OneCrossbarAStep) {
     EXPECT_EQ(end.energy_pj, 35u);
     for (uint32_t i = 0; i < 5; i++) {
         EXPECT_EQ(board.orders[i].xbar, 2 + i);
-        EXPECT_TRUE(board.orders[i].refresh);
+        EXPECT_EQ(board.orders[i].command, uint32_t{SIDRA_MGMT_SEQUENCER_REFRESH});
         EXPECT_EQ(board.orders[i].tolerance_ppm, kPpm);
     }
 }

@@ -61,6 +61,12 @@ bool Sequencer::load(uint32_t offset, uint32_t* value) const {
         case at(SIDRA_MGMT_SEQUENCER_TOLERANCE):
             *value = now_.tolerance_ppm;
             return true;
+        case at(SIDRA_MGMT_SEQUENCER_COMMAND):
+            *value = now_.command;
+            return true;
+        case at(SIDRA_MGMT_SEQUENCER_COUNT):
+            *value = now_.count;
+            return true;
         case at(SIDRA_MGMT_SEQUENCER_COMMANDS):
             *value = now_.commands;
             return true;
@@ -97,8 +103,12 @@ bool Sequencer::store(uint32_t offset, uint32_t value, uint64_t* took_ns) {
         case at(SIDRA_MGMT_SEQUENCER_TOLERANCE):
             now_.tolerance_ppm = value;
             return true;
+        case at(SIDRA_MGMT_SEQUENCER_COUNT):
+            now_.count = value;
+            return true;
         case at(SIDRA_MGMT_SEQUENCER_COMMAND):
-            *took_ns = run(value);
+            now_.command = value;
+            *took_ns = run();
             return true;
         case at(SIDRA_MGMT_ISPP_MODE):
             policy.mode = value;
@@ -122,13 +132,26 @@ bool Sequencer::store(uint32_t offset, uint32_t value, uint64_t* took_ns) {
     return true;
 }
 
-uint64_t Sequencer::run(uint32_t command) {
+// enum sidra_mgmt_result: what is wrong with the command.
+uint32_t Sequencer::refuses() const {
+    switch (now_.command) {
+        case SIDRA_MGMT_SEQUENCER_VERIFY:
+        case SIDRA_MGMT_SEQUENCER_REFRESH:
+            if (now_.xbar >= xbars_ || now_.tolerance_ppm == 0 || now_.tolerance_ppm > SIDRA_MGMT_ISPP_TOLERANCE_MAX)
+                return SIDRA_MGMT_BAD_RANGE;
+            return SIDRA_MGMT_OK;
+        case SIDRA_MGMT_SEQUENCER_CALIBRATE:
+            if (now_.xbar >= xbars_ || now_.count == 0 || now_.count > xbars_ - now_.xbar) return SIDRA_MGMT_BAD_RANGE;
+            return SIDRA_MGMT_OK;
+        default:
+            return SIDRA_MGMT_BAD_COMMAND;
+    }
+}
+
+uint64_t Sequencer::run() {
     Outcome done{};
-    if (command != SIDRA_MGMT_SEQUENCER_VERIFY && command != SIDRA_MGMT_SEQUENCER_REFRESH)
-        done.result = SIDRA_MGMT_BAD_COMMAND;
-    else if (now_.xbar >= xbars_ || now_.tolerance_ppm == 0 || now_.tolerance_ppm > SIDRA_MGMT_ISPP_TOLERANCE_MAX)
-        done.result = SIDRA_MGMT_BAD_RANGE;
-    else done = work_({command == SIDRA_MGMT_SEQUENCER_REFRESH, now_.xbar, now_.tolerance_ppm});
+    done.result = refuses();
+    if (done.result == SIDRA_MGMT_OK) done = work_({now_.command, now_.xbar, now_.count, now_.tolerance_ppm});
     const uint64_t took = done.device_ps / 1000;
     const uint32_t results[] = {done.result,   done.cells,      done.off,
                                 done.failed,   done.pulses,     done.worst_ppm,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sequencer: looks at the cells of crossbars for the management core and pulses them again, and holds the policy by
-// which all cells are programmed. Crossbars are the chip's: it says what comes of a command.
+// The sequencer: looks at the cells of crossbars for the management core, pulses them again, trims their ADCs, and
+// holds the policy by which all cells are programmed. Crossbars are the chip's: it says what comes of a command.
 #ifndef SIDRA_MANAGEMENT_SEQUENCER_H
 #define SIDRA_MANAGEMENT_SEQUENCER_H
 
@@ -25,8 +25,8 @@ bool possible(const Policy& policy);
 class Sequencer {
    public:
     struct Order {
-        bool refresh;  // or look only
-        uint32_t xbar, tolerance_ppm;
+        uint32_t command;  // SIDRA_MGMT_SEQUENCER_*
+        uint32_t xbar, count, tolerance_ppm;
     };
     struct Outcome {
         uint32_t result;  // enum sidra_mgmt_result
@@ -46,14 +46,15 @@ class Sequencer {
     struct Saved {
         Policy policy;
         uint32_t commands;
-        uint32_t xbar, tolerance_ppm;
+        uint32_t command, xbar, count, tolerance_ppm;
         uint32_t results[SIDRA_MGMT_SEQUENCER_RESULTS];
     };
     const Saved& save() const { return now_; }
     bool load(const Saved& saved);
 
    private:
-    uint64_t run(uint32_t command);
+    uint64_t run();
+    uint32_t refuses() const;
     bool set(const Policy& policy);
 
     uint32_t xbars_ = 0;

@@ -26,6 +26,7 @@ enum class Domain : uint32_t {
     kRelaxation = 4,  // what happens after the last pulse
     kReadout = 5,     // noise of products
     kVerify = 6,      // noise of reads that only look
+    kOffset = 7,      // noise of ADCs with no input driven
 };
 
 // Of which draw. `program` counts how often the crossbar was programmed; `draw`, below 2^16, counts within that.

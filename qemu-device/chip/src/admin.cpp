@@ -346,6 +346,7 @@ void Chip::finish_reset() {
         registers_.admin_status = admin_status;
     }
     management_.reset();
+    adcs_.clear();  // nobody calibrates between this and the core's next step
     generation_.fetch_add(1);
     never_ready_.store(lies(SIDRA_LIE_NEVER_READY));
     stop_device_.store(false);

@@ -33,6 +33,7 @@ Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t work
       l3_(geometry.l3_size),
       bus_(host_),
       array_(geometry, engine, std::move(analog)),
+      adcs_(geometry.xbars()),
       queues_(new std::atomic<Queue*>[kSlots]()),
       arm_(new std::atomic<uint64_t>[kSlots]()),
       stop_(new std::atomic<uint8_t>[kSlots]()),

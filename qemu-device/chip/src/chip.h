@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "adcs.h"
 #include "array.h"
 #include "context.h"
 #include "dma.h"
@@ -154,6 +155,8 @@ class Chip {
 
     // ---- sequence.cpp
     management::Sequencer::Outcome sequence(const management::Sequencer::Order& order);
+    management::Sequencer::Outcome look_at_cells(const management::Sequencer::Order& order);
+    management::Sequencer::Outcome calibrate(const management::Sequencer::Order& order);
     bool follow(const management::Policy& policy);
 
     // ---- run.cpp
@@ -188,6 +191,7 @@ class Chip {
     LazyMemory l3_;
     Bus bus_;
     Array array_;
+    Adcs adcs_;
     std::unique_ptr<StateFile> state_file_;  // null: nothing survives power-off
     std::unique_ptr<Trace> trace_;           // null: nobody wants one
     Scheduler scheduler_;

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "power.h"
+#include "sidra_hw.h"
 
 namespace sidra::chip {
 
@@ -39,6 +40,8 @@ struct CostTable {
     uint64_t program_cell_pj = 50;          // [ours] 6 pulses of 1.5 V and verify reads
     uint64_t verify_row_ps = 60'000;        // [ours] four reads of 15 ns, as ISPP averages them
     uint64_t verify_cell_fj = 400;          // [ours] 0.1 pJ for each of them
+    uint64_t adc_read_ps = 15'000;          // [Y1] of all columns at once, as in an MVM
+    uint64_t adc_read_fj = 100;             // [ours] of one column, as a quarter of the above
 };
 
 inline constexpr CostTable kCosts{};
@@ -90,6 +93,11 @@ constexpr Cost program_cost(uint64_t cells) {
 
 constexpr Cost verify_cost(uint64_t rows, uint64_t cells) {
     return {rows * kCosts.verify_row_ps, cells * kCosts.verify_cell_fj / 1'000};
+}
+
+// `reads` of the ADCs of crossbars side by side, with no input driven.
+constexpr Cost calibrate_cost(uint64_t xbars, uint64_t reads) {
+    return {reads * kCosts.adc_read_ps, xbars * SIDRA_XBAR_COLS * reads * kCosts.adc_read_fj / 1'000};
 }
 
 }  // namespace sidra::chip

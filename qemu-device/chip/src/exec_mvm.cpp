@@ -237,7 +237,7 @@ Fault mvm_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
     if (plan.in_type == SIDRA_TYPE_U8) worker.input_key[0] = 0;  // may gather into the same scratch
     if (Fault fault = input_block(env, job, worker, dma, block, vectors, &in)) return fault;
 
-    // Start values: bias, the input's zero point (through the sums of the programmed weights), ADC offset.
+    // Start values: bias, the input's zero point (through the sums of the programmed weights), what ADCs are off by.
     int32_t init[SIDRA_XBAR_COLS] = {};
     const int32_t* start = nullptr;
     if (m.bias) {
@@ -254,10 +254,10 @@ Fault mvm_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
         }
         start = init;
     }
-    if (const int32_t offset = env.knobs.adc_offset.load(std::memory_order_relaxed)) {
-        for (uint32_t c = 0; c < outputs; c++)
-            init[c] =
-                static_cast<int32_t>(static_cast<uint32_t>(init[c]) + static_cast<uint32_t>(offset) * w.tile_rows);
+    if (!env.adcs.exact()) {
+        uint32_t off = 0;
+        for (uint32_t i = 0; i < w.tile_rows; i++) off += env.adcs.off(w.xbars[size_t{i} * w.tile_cols + column]);
+        for (uint32_t c = 0; c < outputs; c++) init[c] = static_cast<int32_t>(static_cast<uint32_t>(init[c]) + off);
         start = init;
     }
 

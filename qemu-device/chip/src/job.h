@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "adcs.h"
 #include "array.h"
 #include "context.h"
 #include "cost_model.h"
@@ -21,7 +22,6 @@ namespace sidra::chip {
 // Fault knobs that units look at.
 struct UnitKnobs {
     std::atomic<uint64_t> slow_tile_ns{0};
-    std::atomic<int32_t> adc_offset{0};
 };
 
 // At level `accurate`: what the products of an MVM depend on besides weights and inputs.
@@ -36,6 +36,7 @@ struct Env {
     Context& context;
     AddressSpace space;
     Array& array;
+    const Adcs& adcs;
     const engine::Engine& engine;
     const UnitKnobs& knobs;
     double now;              // the cells' clock, at level `accurate`

@@ -394,7 +394,7 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
             return true;
         case SIDRA_KNOB_ADC_OFFSET:
             if (!is_s32(value)) return false;
-            unit_knobs_.adc_offset.store(static_cast<int32_t>(value));
+            adcs_.set_offset(static_cast<int32_t>(value));
             return true;
         case SIDRA_KNOB_STUCK_CELL: {
             if (value == kAllOnes) {

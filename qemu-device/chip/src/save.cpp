@@ -18,7 +18,8 @@ constexpr uint32_t kVersion = 4;
 constexpr uint32_t kHead = chunk_tag("SDRA"), kRegisters = chunk_tag("REGS"), kCounters = chunk_tag("CNTR"),
                    kSlot = chunk_tag("SLOT"), kContext = chunk_tag("CTXT"), kQueue = chunk_tag("QUEU"),
                    kL3 = chunk_tag("L3  "), kManagement = chunk_tag("MGMT"), kPower = chunk_tag("POWR"),
-                   kRam = chunk_tag("MRAM"), kSequencer = chunk_tag("SEQU"), kEnd = chunk_tag("END ");
+                   kRam = chunk_tag("MRAM"), kSequencer = chunk_tag("SEQU"), kTrim = chunk_tag("TRIM"),
+                   kEnd = chunk_tag("END ");
 constexpr size_t kCountersMax = 32;
 
 struct ChunkHeader {
@@ -62,6 +63,10 @@ struct SavedQueue {
     uint64_t call_device_ps, call_energy_pj;
     Products products;  // of the packet under way, at level `accurate`
     uint64_t spent_ps, spent_pj;
+};
+struct SavedTrim {
+    uint32_t xbar;
+    int32_t trim;
 };
 struct SavedManagement {
     uint64_t rom;  // its sum: a core that is in another ROM starts anew
@@ -270,6 +275,8 @@ void Chip::save_volatile(Writer& out) {
     out.chunk(kManagement, SavedManagement{rom_sum(unit), unit.save()});
     out.chunk(kPower, unit.power().save());
     out.chunk(kSequencer, unit.sequencer().save());
+    for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++)
+        if (const int32_t trim = adcs_.trim(xbar)) out.chunk(kTrim, SavedTrim{xbar, trim});
     std::vector<uint8_t> ram(SIDRA_MGMT_RAM_SIZE);
     unit.core().read(SIDRA_MGMT_RAM, ram);
     for_each_page(kRam, ram.data(), ram.size(), put);
@@ -549,6 +556,11 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
         case kSequencer: {
             management::Sequencer::Saved saved;
             if (!take(data, &saved) || !management_.unit().sequencer().load(saved)) return "saved state: bad sequencer";
+            return nullptr;
+        }
+        case kTrim: {
+            SavedTrim saved;
+            if (!take(data, &saved) || !adcs_.set_trim(saved.xbar, saved.trim)) return "saved state: bad trim of ADCs";
             return nullptr;
         }
         case kRam: {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <optional>
 
 #include "chip.h"
 
@@ -15,16 +16,24 @@ uint32_t ppm(double share) { return static_cast<uint32_t>(std::lround(std::clamp
 
 }  // namespace
 
-// Takes some times as long as programming a crossbar if many columns are replaced.
 management::Sequencer::Outcome Chip::sequence(const management::Sequencer::Order& order) {
+    const management::Sequencer::Outcome outcome =
+        order.command == SIDRA_MGMT_SEQUENCER_CALIBRATE ? calibrate(order) : look_at_cells(order);
+    counters_.device_ps.fetch_add(outcome.device_ps, std::memory_order_relaxed);
+    counters_.energy_pj.fetch_add(outcome.energy_pj, std::memory_order_relaxed);
+    return outcome;
+}
+
+// Takes some times as long as programming a crossbar if many columns are replaced.
+management::Sequencer::Outcome Chip::look_at_cells(const management::Sequencer::Order& order) {
     management::Sequencer::Outcome outcome{};
     const Analog* const analog = array_.analog();
     const double now = analog ? analog->clock().now(clock_ns()) : 0, tolerance = order.tolerance_ppm / kMillion;
     CellCheck found;
     Fault fault;
     try {
-        fault = order.refresh ? array_.refresh(order.xbar, tolerance, now, &found)
-                              : array_.verify(order.xbar, tolerance, now, &found);
+        fault = order.command == SIDRA_MGMT_SEQUENCER_REFRESH ? array_.refresh(order.xbar, tolerance, now, &found)
+                                                              : array_.verify(order.xbar, tolerance, now, &found);
     } catch (const std::bad_alloc&) {
         fault = {kNoMemory};
     }
@@ -41,8 +50,22 @@ management::Sequencer::Outcome Chip::sequence(const management::Sequencer::Order
     outcome.mean_ppm = found.cells ? ppm(found.error_sum / static_cast<double>(found.cells)) : 0;
     outcome.device_ps = found.cost.device_ps;
     outcome.energy_pj = found.cost.energy_pj;
-    counters_.device_ps.fetch_add(found.cost.device_ps, std::memory_order_relaxed);
-    counters_.energy_pj.fetch_add(found.cost.energy_pj, std::memory_order_relaxed);
+    return outcome;
+}
+
+management::Sequencer::Outcome Chip::calibrate(const management::Sequencer::Order& order) {
+    std::optional<uint64_t> seed;
+    if (const Analog* const analog = array_.analog()) seed = analog->seed();
+    const Adcs::Found found = adcs_.calibrate(order.xbar, order.count, seed);
+    const Cost cost = calibrate_cost(order.count, Adcs::kReads);
+    management::Sequencer::Outcome outcome{};
+    outcome.result = SIDRA_MGMT_OK;
+    outcome.cells = order.count;
+    outcome.off = found.changed;
+    outcome.failed = found.beyond;
+    outcome.worst_ppm = found.worst;
+    outcome.device_ps = cost.device_ps;
+    outcome.energy_pj = cost.energy_pj;
     return outcome;
 }
 

@@ -232,6 +232,7 @@ Env Slice::environment(const Products* loaded) {
             queue_.context,
             space_,
             chip_.array_,
+            chip_.adcs_,
             chip_.engine_,
             chip_.unit_knobs_,
             chip_.cells_now(),
