@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime: tests itself, says that it is well, and then does what the mailbox asks, sleeping in between. Nothing here is needed for queues
+ * The runtime: tests itself, calibrates ADCs, says that it is well, and then does what the mailbox asks, sleeping in between. Nothing here is needed for queues
  * to run or to stop: it may die at any time.
  */
 #include "core/log.h"
@@ -11,6 +11,7 @@
 #include "drivers/timer.h"
 #include "drivers/verify.h"
 #include "image/bytes.h"
+#include "services/calibrate.h"
 #include "services/campaign.h"
 #include "services/mailbox.h"
 #include "services/power.h"
@@ -85,6 +86,7 @@ void runtime_main(const struct sidra_boot_info *info)
 	__asm__ volatile("csrw mie, %0" ::"r"(MIE_TIMER | MIE_EXTERNAL));
 	power_start();
 	campaign_start();
+	calibrate_all();
 	write_register(SIDRA_MGMT_SYSTEM_STAGE, SIDRA_STAGE_RUNTIME);
 	log_text("running");
 

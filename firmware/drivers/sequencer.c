@@ -14,11 +14,19 @@ uint32_t sequencer_commands(void)
 	return read_register(SIDRA_MGMT_SEQUENCER_COMMANDS);
 }
 
-void sequencer_run(int refresh, uint32_t xbar, uint32_t tolerance_ppm)
+void sequencer_run(const struct sequencer_order *order)
 {
-	write_register(SIDRA_MGMT_SEQUENCER_XBAR, xbar);
-	write_register(SIDRA_MGMT_SEQUENCER_TOLERANCE, tolerance_ppm);
-	write_register(SIDRA_MGMT_SEQUENCER_COMMAND, refresh ? SIDRA_MGMT_SEQUENCER_REFRESH : SIDRA_MGMT_SEQUENCER_VERIFY);
+	write_register(SIDRA_MGMT_SEQUENCER_XBAR, order->xbar);
+	write_register(SIDRA_MGMT_SEQUENCER_COUNT, order->count);
+	write_register(SIDRA_MGMT_SEQUENCER_TOLERANCE, order->tolerance_ppm);
+	write_register(SIDRA_MGMT_SEQUENCER_COMMAND, order->command);
+}
+
+int sequencer_ran(const struct sequencer_order *order)
+{
+	return read_register(SIDRA_MGMT_SEQUENCER_COMMAND) == order->command && read_register(SIDRA_MGMT_SEQUENCER_XBAR) == order->xbar &&
+	       read_register(SIDRA_MGMT_SEQUENCER_COUNT) == order->count &&
+	       read_register(SIDRA_MGMT_SEQUENCER_TOLERANCE) == order->tolerance_ppm;
 }
 
 uint32_t sequencer_found(struct sequencer_found *found)

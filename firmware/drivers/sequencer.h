@@ -13,13 +13,19 @@ struct sequencer_policy {
 	uint32_t mode, tries, tolerance_ppm, retries, spare;
 };
 
+/* @command: SIDRA_MGMT_SEQUENCER_*; @count, crossbars from @xbar on: for CALIBRATE; @tolerance_ppm: for the others, which take one */
+struct sequencer_order {
+	uint32_t command, xbar, count, tolerance_ppm;
+};
+
 struct sequencer_found {
 	uint32_t cells, off, failed, pulses, worst_ppm, mean_ppm, time_ns, energy_pj;
 };
 
 uint32_t sequencer_xbars(void);
-/* `refresh`: pulses what is off, too. */
-void sequencer_run(int refresh, uint32_t xbar, uint32_t tolerance_ppm);
+void sequencer_run(const struct sequencer_order *order);
+/* Whether that was the last one, also before the core started anew. */
+int sequencer_ran(const struct sequencer_order *order);
 /* By the last one, also before the core started anew: 0, or an enum sidra_mgmt_result. */
 uint32_t sequencer_found(struct sequencer_found *found);
 /* How many there were since power-on. */

@@ -5,6 +5,12 @@
 
 #include <stdint.h>
 
+enum sidra_operation_kind {
+	SIDRA_OPERATION_VERIFY		= 0,	/* looks only */
+	SIDRA_OPERATION_REFRESH		= 1,	/* pulses what is off */
+	SIDRA_OPERATION_CALIBRATE	= 2	/* trims ADCs */
+};
+
 enum sidra_operation_state {
 	SIDRA_OPERATION_RUNNING	= 1,
 	SIDRA_OPERATION_DONE	= 2,
@@ -17,17 +23,19 @@ enum sidra_operation_state {
 struct sidra_operation {
 	uint32_t number;	/* not 0 */
 	uint32_t state;		/* enum sidra_operation_state */
-	uint32_t refresh;	/* 1: pulses what is off; 0: looks only */
+	uint32_t kind;		/* enum sidra_operation_kind */
 	uint32_t tolerance_ppm;
 	uint32_t first, count;	/* crossbars */
 	uint32_t done;		/* of those */
 	uint32_t result;	/* enum sidra_mgmt_result, of the last one, or DEADLY */
-	uint64_t cells;		/* programmed ones, all in all */
-	uint64_t off, failed, pulses;
+	uint64_t cells;		/* programmed ones, all in all; CALIBRATE: crossbars */
+	uint64_t off;		/* of those: by more than the tolerance; CALIBRATE: whose trim is another one now */
+	uint64_t failed;	/* of those: not mended; CALIBRATE: which a trim does not reach */
+	uint64_t pulses;
 	uint64_t error_sum;	/* cells times the mean error of their crossbar, millionths of G_max */
 	uint64_t time_ns;
 	uint64_t energy_pj;
-	uint32_t worst_ppm;
+	uint32_t worst_ppm;	/* CALIBRATE: the largest offset, in units of a sum */
 	uint32_t resumed;	/* how often, after the core had started anew */
 };
 

@@ -5,6 +5,7 @@
 
 #include "core/log.h"
 #include "core/runtime.h"
+#include "services/calibrate.h"
 #include "sidra_hw.h"
 #include "sidra_management.h"
 
@@ -35,22 +36,82 @@ static int whole(const struct sidra_kept_operation *one)
 	const struct sidra_operation *of = &one->operation;
 
 	return one->magic == SIDRA_OPERATION_MAGIC && one->size == sizeof(*one) && of->number && of->count && of->done <= of->count &&
-	       of->first < sequencer_xbars() && of->count <= sequencer_xbars() - of->first;
+	       of->kind <= SIDRA_OPERATION_CALIBRATE && of->first < sequencer_xbars() && of->count <= sequencer_xbars() - of->first;
 }
 
 static void end(uint32_t state, const char *text)
 {
+	const int calibrates = operation->kind == SIDRA_OPERATION_CALIBRATE;
+
 	operation->state = state;
 	log_number(text, operation->number);
 	log_number(" crossbars", operation->done);
-	log_number(" cells off", (uint32_t)operation->off);
-	log_number(" of those not mended", (uint32_t)operation->failed);
+	log_number(calibrates ? " trimmed anew" : " cells off", (uint32_t)operation->off);
+	log_number(calibrates ? " out of a trim's reach" : " of those not mended", (uint32_t)operation->failed);
+}
+
+/* Of the next crossbars. */
+static struct sequencer_order next(void)
+{
+	static const uint32_t commands[] = {
+		[SIDRA_OPERATION_VERIFY] = SIDRA_MGMT_SEQUENCER_VERIFY,
+		[SIDRA_OPERATION_REFRESH] = SIDRA_MGMT_SEQUENCER_REFRESH,
+		[SIDRA_OPERATION_CALIBRATE] = SIDRA_MGMT_SEQUENCER_CALIBRATE,
+	};
+	const uint32_t left = operation->count - operation->done;
+
+	return (struct sequencer_order){
+		.command = commands[operation->kind],
+		.xbar = operation->first + operation->done,
+		.count = operation->kind == SIDRA_OPERATION_CALIBRATE ? calibrate_run(left) : 1,
+		.tolerance_ppm = operation->tolerance_ppm,
+	};
+}
+
+static void add(const struct sequencer_found *found, uint32_t crossbars)
+{
+	static const char *const texts[] = {
+		[SIDRA_OPERATION_VERIFY] = "campaign: verified, operation",
+		[SIDRA_OPERATION_REFRESH] = "campaign: refreshed, operation",
+		[SIDRA_OPERATION_CALIBRATE] = "campaign: calibrated, operation",
+	};
+
+	operation->cells += found->cells;
+	operation->off += found->off;
+	operation->failed += found->failed;
+	operation->pulses += found->pulses;
+	operation->error_sum += (uint64_t)found->cells * found->mean_ppm;
+	operation->time_ns += found->time_ns;
+	operation->energy_pj += found->energy_pj;
+	if (found->worst_ppm > operation->worst_ppm)
+		operation->worst_ppm = found->worst_ppm;
+	operation->done += crossbars;
+	if (operation->done == operation->count)
+		end(SIDRA_OPERATION_DONE, texts[operation->kind]);
+}
+
+/* What the sequencer has found. */
+static void take(uint32_t crossbars)
+{
+	struct sequencer_found found;
+
+	operation->result = sequencer_found(&found);
+	kept.commands = sequencer_commands();
+	kept.deaths = 0;
+	if (operation->result) {
+		log_number("campaign: sequencer says", operation->result);
+		end(SIDRA_OPERATION_FAILED, "campaign: failed, operation");
+	} else {
+		add(&found, crossbars);
+	}
+	keep();
 }
 
 void campaign_start(void)
 {
 	const struct sidra_kept_operation *found = runtime_operations();
 	const uint32_t reason = runtime_boot()->reason;
+	struct sequencer_order order;
 
 	kept = (struct sidra_kept_operation){ .size = sizeof(kept) };
 	place = 0;
@@ -72,21 +133,32 @@ void campaign_start(void)
 		log_number("campaign: goes on, operation", operation->number);
 	}
 	keep();
+	if (operation->state != SIDRA_OPERATION_RUNNING)
+		return;
+	/* A reset may have come between the command and the note of it: it is done, then, and what it has found is there yet. */
+	order = next();
+	if (sequencer_commands() == kept.commands + 1 && sequencer_ran(&order))
+		take(order.count);
 }
 
-uint32_t campaign_begin(int refresh, uint32_t first, uint32_t count, uint64_t tolerance_ppm, uint32_t *number)
+static int is_tolerance(enum sidra_operation_kind kind, uint64_t ppm)
+{
+	return kind == SIDRA_OPERATION_CALIBRATE ? ppm == 0 : ppm != 0 && ppm <= SIDRA_MGMT_ISPP_TOLERANCE_MAX;
+}
+
+uint32_t campaign_begin(enum sidra_operation_kind kind, uint32_t first, uint32_t count, uint64_t tolerance_ppm, uint32_t *number)
 {
 	const uint32_t xbars = sequencer_xbars();
 	const uint32_t before = operation->number;
 
 	if (operation->state == SIDRA_OPERATION_RUNNING)
 		return SIDRA_MAILBOX_BUSY;
-	if (count == 0 || first >= xbars || count > xbars - first || tolerance_ppm == 0 || tolerance_ppm > SIDRA_MGMT_ISPP_TOLERANCE_MAX)
+	if (count == 0 || first >= xbars || count > xbars - first || !is_tolerance(kind, tolerance_ppm))
 		return SIDRA_MAILBOX_BAD_ARGUMENT;
 	*operation = (struct sidra_operation){ 0 };
 	operation->number = before + 1 ? before + 1 : 1;
 	operation->state = SIDRA_OPERATION_RUNNING;
-	operation->refresh = refresh != 0;
+	operation->kind = kind;
 	operation->tolerance_ppm = (uint32_t)tolerance_ppm;
 	operation->first = first;
 	operation->count = count;
@@ -116,39 +188,19 @@ uint32_t campaign_abort(uint64_t number)
 	return SIDRA_MAILBOX_OK;
 }
 
-static void add(const struct sequencer_found *found)
-{
-	operation->cells += found->cells;
-	operation->off += found->off;
-	operation->failed += found->failed;
-	operation->pulses += found->pulses;
-	operation->error_sum += (uint64_t)found->cells * found->mean_ppm;
-	operation->time_ns += found->time_ns;
-	operation->energy_pj += found->energy_pj;
-	if (found->worst_ppm > operation->worst_ppm)
-		operation->worst_ppm = found->worst_ppm;
-	if (++operation->done == operation->count)
-		end(SIDRA_OPERATION_DONE, operation->refresh ? "campaign: refreshed, operation" : "campaign: verified, operation");
-}
-
 int campaign_step(void)
 {
-	struct sequencer_found found;
+	struct sequencer_order order;
 
 	if (operation->state != SIDRA_OPERATION_RUNNING)
 		return 0;
-	/* A reset may have come between the command and the note of it: it is done, then, and what it has found is there yet. */
-	if (sequencer_commands() != kept.commands + 1)
-		sequencer_run((int)operation->refresh, operation->first + operation->done, operation->tolerance_ppm);
-	operation->result = sequencer_found(&found);
-	kept.commands = sequencer_commands();
-	kept.deaths = 0;
-	if (operation->result) {
-		log_number("campaign: sequencer says", operation->result);
-		end(SIDRA_OPERATION_FAILED, "campaign: failed, operation");
-	} else {
-		add(&found);
+	/* Others have used it since: the next command is this one's. */
+	if (sequencer_commands() != kept.commands) {
+		kept.commands = sequencer_commands();
+		keep();
 	}
-	keep();
+	order = next();
+	sequencer_run(&order);
+	take(order.count);
 	return 1;
 }

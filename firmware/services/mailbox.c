@@ -222,7 +222,7 @@ static uint32_t ispp_campaign(const struct sidra_mailbox_msg *request, struct si
 		return SIDRA_MAILBOX_BAD_LENGTH;
 	switch (request->inline_data[0]) {
 	case CAMPAIGN_VERIFY:
-		result = campaign_begin(0, low(request->inline_data[1]), high(request->inline_data[1]), request->inline_data[2], &number);
+		result = campaign_begin(SIDRA_OPERATION_VERIFY, low(request->inline_data[1]), high(request->inline_data[1]), request->inline_data[2], &number);
 		answer(reply, number, 0, 0);
 		return result;
 	case CAMPAIGN_SET_POLICY:
@@ -250,7 +250,18 @@ static uint32_t ispp_refresh(const struct sidra_mailbox_msg *request, struct sid
 
 	if (request->length != 16)
 		return SIDRA_MAILBOX_BAD_LENGTH;
-	result = campaign_begin(1, low(request->inline_data[0]), high(request->inline_data[0]), request->inline_data[1], &number);
+	result = campaign_begin(SIDRA_OPERATION_REFRESH, low(request->inline_data[0]), high(request->inline_data[0]), request->inline_data[1], &number);
+	answer(reply, number, 0, 0);
+	return result;
+}
+
+static uint32_t calibrate(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
+{
+	uint32_t number = 0, result;
+
+	if (request->length != 8)
+		return SIDRA_MAILBOX_BAD_LENGTH;
+	result = campaign_begin(SIDRA_OPERATION_CALIBRATE, low(request->inline_data[0]), high(request->inline_data[0]), 0, &number);
 	answer(reply, number, 0, 0);
 	return result;
 }
@@ -286,6 +297,7 @@ static uint32_t handle(const struct sidra_mailbox_msg *request, struct sidra_mai
 		{ SIDRA_MAILBOX_DVFS, dvfs },
 		{ SIDRA_MAILBOX_ISPP_CAMPAIGN, ispp_campaign },
 		{ SIDRA_MAILBOX_ISPP_REFRESH, ispp_refresh },
+		{ SIDRA_MAILBOX_CALIBRATE, calibrate },
 		{ SIDRA_MAILBOX_OP_QUERY, op_query },
 		{ SIDRA_MAILBOX_OP_ABORT, op_abort },
 		{ SIDRA_MAILBOX_LOG_RING, log_ring },

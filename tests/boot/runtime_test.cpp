@@ -313,7 +313,6 @@ TEST_F(Runtime, LogsWithTheTime) {
 TEST_F(Runtime, AnswersEverythingAndNothingButThat) {
     EXPECT_EQ(status_of(message(0x0fff)), SIDRA_MAILBOX_UNSUPPORTED);
     EXPECT_EQ(status_of(message(0)), SIDRA_MAILBOX_UNSUPPORTED);
-    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_CALIBRATE)), SIDRA_MAILBOX_UNSUPPORTED);
     sidra_mailbox_msg flagged = message(SIDRA_MAILBOX_STATUS);
     flagged.flags = 1;
     EXPECT_EQ(status_of(flagged), SIDRA_MAILBOX_BAD_ARGUMENT);
@@ -450,6 +449,36 @@ TEST_F(Runtime, ACampaignOutlivesResets) {
     EXPECT_EQ(operation.pulses, uint64_t{kXbars} * 30);
     ASSERT_EQ(done.size(), kXbars);
     for (uint32_t i = 0; i < kXbars; i++) EXPECT_EQ(done[i], i);
+}
+
+// Before it says that it runs, and however that ends.
+TEST_F(Runtime, CalibratesClusterAfterCluster) {
+    std::vector<std::pair<uint32_t, uint32_t>> runs;
+    uint32_t result = SIDRA_MGMT_OK;
+    const auto work = [&](const management::Sequencer::Order& order) -> management::Sequencer::Outcome {
+        EXPECT_EQ(order.command, SIDRA_MGMT_SEQUENCER_CALIBRATE);
+        EXPECT_EQ(machine.unit.stage(), SIDRA_STAGE_CALIBRATE);
+        runs.push_back({order.xbar, order.count});
+        return {result, order.count, 5, 2, 0, 1023, 0, 240'000, 7};
+    };
+    machine.unit.sequencer().connect(1000, work, [](const management::Policy&) { return true; });
+    const auto restart = [&] {
+        runs.clear();
+        machine.unit.restart(SIDRA_BOOT_RESET);
+        pass(200);
+        open();
+        EXPECT_EQ(machine.unit.stage(), SIDRA_STAGE_RUNTIME);
+    };
+    restart();
+    EXPECT_EQ(runs, (std::vector<std::pair<uint32_t, uint32_t>>{{0, 400}, {400, 400}, {800, 200}}));
+    const std::string good = log();
+    EXPECT_NE(good.find("calibrate: crossbars trimmed anew 0x0000000f\n"), std::string::npos) << good;
+    EXPECT_NE(good.find("calibrate: ADCs are off by more than a trim takes, crossbars 0x00000006\n"), std::string::npos)
+        << good;
+    result = SIDRA_MGMT_BAD_COMMAND;
+    restart();
+    EXPECT_EQ(runs.size(), 1u);
+    EXPECT_NE(log().find("calibrate: sequencer says 0x00000002\n"), std::string::npos);
 }
 
 // ---- Updates ----

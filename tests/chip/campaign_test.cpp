@@ -134,7 +134,7 @@ TEST_F(Campaign, WhatDriftedIsFoundAndMended) {
     program_tiles({1, 6});
     const sidra_operation fresh = all(false, 0, 8);
     EXPECT_EQ(fresh.number, 1u);
-    EXPECT_EQ(fresh.refresh, 0u);
+    EXPECT_EQ(fresh.kind, uint32_t{SIDRA_OPERATION_VERIFY});
     EXPECT_EQ(fresh.cells, 2u * kCells) << "and nothing of crossbars without weights";
     EXPECT_LT(fresh.off, fresh.cells / 100);
     EXPECT_EQ(fresh.pulses, 0u);

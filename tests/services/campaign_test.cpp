@@ -94,11 +94,81 @@ TEST_F(Campaign, WhatWasDoneIsNotDoneAgain) {
         const bool second = board.operations[1].sequence > board.operations[0].sequence;
         board.operations[second].magic = 0;
         campaign_start();
-        EXPECT_EQ(query(number).done, done - 1);
-        EXPECT_EQ(campaign_step(), 1);
+        EXPECT_EQ(query(number).done, done);
         EXPECT_EQ(board.orders.size(), done);
         EXPECT_EQ(query(number).cells, done * 100u);
     }
+}
+
+// The sequencer has done something since, but not that.
+TEST_F(Campaign, WhatAStartCalibratesIsNotTakenForItsCrossbars) {
+    const uint64_t number = begin(0, 8);
+    EXPECT_EQ(campaign_step(), 1);
+    campaign_start();
+    calibrate_all();
+    EXPECT_EQ(sequencer_commands(), board.orders.size());
+    campaign_start();
+    EXPECT_EQ(query(number).done, 1u) << "one more command than it knows of";
+    while (campaign_step()) {
+    }
+    ASSERT_EQ(board.orders.size(), 9u);
+    for (uint32_t i = 1; i < 8; i++) EXPECT_EQ(board.orders[i + 1].xbar, i);
+}
+
+TEST_F(Campaign, CalibratesARunAStep) {
+    const sidra_mailbox_msg reply = ask(message(SIDRA_MAILBOX_CALIBRATE, {pair(2, 6)}));
+    ASSERT_EQ(reply.status, uint32_t{SIDRA_MAILBOX_ACCEPTED});
+    const uint64_t number = reply.inline_data[0];
+    EXPECT_EQ(query(number).kind, uint32_t{SIDRA_OPERATION_CALIBRATE});
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_CALIBRATE, {pair(0, 1)})), uint32_t{SIDRA_MAILBOX_BUSY});
+    EXPECT_EQ(campaign_step(), 1);
+    EXPECT_EQ(campaign_step(), 0);
+    ASSERT_EQ(board.orders.size(), 1u);
+    EXPECT_EQ(board.orders[0].command, SIDRA_MGMT_SEQUENCER_CALIBRATE);
+    EXPECT_EQ(board.orders[0].xbar, 2u);
+    EXPECT_EQ(board.orders[0].count, 6u);
+    const sidra_operation end = query(number);
+    EXPECT_EQ(end.state, uint32_t{SIDRA_OPERATION_DONE});
+    EXPECT_EQ(end.done, 6u);
+    EXPECT_EQ(end.off, 33u);
+    // As above: a reset before it was noted.
+    const bool second = board.operations[1].sequence > board.operations[0].sequence;
+    board.operations[second].magic = 0;
+    campaign_start();
+    EXPECT_EQ(query(number).state, uint32_t{SIDRA_OPERATION_DONE});
+    EXPECT_EQ(board.orders.size(), 1u);
+}
+
+TEST_F(Campaign, CalibrationIsAbortedLikeTheOthers) {
+    const sidra_mailbox_msg reply = ask(message(SIDRA_MAILBOX_CALIBRATE, {pair(0, 8)}));
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_OP_ABORT, {reply.inline_data[0]})), uint32_t{SIDRA_MAILBOX_OK});
+    EXPECT_EQ(campaign_step(), 0);
+    EXPECT_EQ(query(reply.inline_data[0]).state, uint32_t{SIDRA_OPERATION_ABORTED});
+    EXPECT_TRUE(board.orders.empty());
+}
+
+TEST_F(Campaign, CalibrationsThatAreRefused) {
+    for (const auto& [first, count] : {std::pair{0ull, 0ull}, {8, 1}, {0, 9}, {7, 2}, {1, ~0u}, {~0u, 2}})
+        EXPECT_EQ(status_of(message(SIDRA_MAILBOX_CALIBRATE, {pair(first, count)})),
+                  uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT})
+            << first << " " << count;
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_CALIBRATE)), uint32_t{SIDRA_MAILBOX_BAD_LENGTH});
+    EXPECT_EQ(status_of(message(SIDRA_MAILBOX_CALIBRATE, {pair(0, 8), 0})), uint32_t{SIDRA_MAILBOX_BAD_LENGTH});
+    EXPECT_EQ(campaign_step(), 0);
+    EXPECT_TRUE(board.orders.empty());
+}
+
+TEST_F(Campaign, AStartIsNotStoppedByASequencerThatFails) {
+    calibrate_all();
+    ASSERT_EQ(board.orders.size(), 1u);
+    EXPECT_EQ(board.orders[0].count, Board::kXbars);
+    board.fail_at[Board::kSequencer] = 1;
+    calibrate_all();
+    const sidra_mailbox_msg reply = ask(with_data(SIDRA_MAILBOX_LOG_RING, 8192));
+    const std::string log(board.host.begin() + (kData - Board::kHost),
+                          board.host.begin() + static_cast<long>(kData - Board::kHost + reply.inline_data[0]));
+    EXPECT_NE(log.find("] calibrate: crossbars trimmed anew 0x00000021\n"), std::string::npos) << log;
+    EXPECT_NE(log.find("] calibrate: sequencer says 0x00000006\n"), std::string::npos) << log;
 }
 
 TEST_F(Campaign, ThatKillsTheCoreIsGivenUp) {
@@ -141,6 +211,7 @@ TEST_F(Campaign, WhatIsFoundInMemoryMayBeNonsense) {
     EXPECT_TRUE(refused([](sidra_kept_operation& bad) { bad.operation.number = 0; }));
     EXPECT_TRUE(refused([](sidra_kept_operation& bad) { bad.operation.count = 0; }));
     EXPECT_TRUE(refused([](sidra_kept_operation& bad) { bad.operation.done = 9; }));
+    EXPECT_TRUE(refused([](sidra_kept_operation& bad) { bad.operation.kind = 3; }));
     EXPECT_TRUE(refused([](sidra_kept_operation& bad) { bad.operation.first = 8; }));
     EXPECT_TRUE(refused([](sidra_kept_operation& bad) { bad.operation.first = 1; }));
 }

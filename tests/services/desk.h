@@ -11,6 +11,7 @@
 
 #include "board.h"
 #include "factory/factory.h"
+#include "services/calibrate.h"
 #include "services/campaign.h"
 #include "services/mailbox.h"
 #include "services/power.h"

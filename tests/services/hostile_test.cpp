@@ -45,7 +45,9 @@ class Hostile : public Desk {
         if (random() % 2 != 0) request.payload = kData + random() % 100;
         if (random() % 2 != 0) request.length %= 40'000;
         if (random() % 4 == 0) request.length = static_cast<uint32_t>(8 + random() % 3 * 8);
-        if (random() % 16 == 0)  // nearly right
+        if (random() % 32 == 0)  // nearly right
+            request = message(SIDRA_MAILBOX_CALIBRATE, {random() % 12 | random() % 12 << 32});
+        if (random() % 16 == 0)
             request = message(SIDRA_MAILBOX_ISPP_REFRESH, {random() % 12 | random() % 12 << 32, random() % 120'000});
         return request;
     }
@@ -87,10 +89,14 @@ TEST_F(Hostile, RandomMessages) {
         campaign_step();
     }
     EXPECT_GT(board.orders.size(), 100u);
+    uint32_t calibrated = 0;
     for (const auto& order : board.orders) {
         EXPECT_LT(order.xbar, Board::kXbars);
-        EXPECT_TRUE(order.tolerance_ppm != 0 && order.tolerance_ppm <= SIDRA_MGMT_ISPP_TOLERANCE_MAX);
+        EXPECT_LE(order.count, Board::kXbars - order.xbar);
+        if (order.command == SIDRA_MGMT_SEQUENCER_CALIBRATE) calibrated++;
+        else EXPECT_TRUE(order.tolerance_ppm != 0 && order.tolerance_ppm <= SIDRA_MGMT_ISPP_TOLERANCE_MAX);
     }
+    EXPECT_GT(calibrated, 50u);
 }
 
 // One that changes between two looks at it is what it was at the first.
