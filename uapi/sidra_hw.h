@@ -459,7 +459,7 @@ struct sidra_queue_state {
 enum sidra_mailbox_op {
 	SIDRA_MAILBOX_HELLO		= 0x0001,	/* exchange interface versions and feature bits */
 	SIDRA_MAILBOX_STATUS		= 0x0002,
-	SIDRA_MAILBOX_CALIBRATE		= 0x0010,
+	SIDRA_MAILBOX_CALIBRATE		= 0x0010,	/* background */
 	SIDRA_MAILBOX_ISPP_CAMPAIGN	= 0x0011,	/* background */
 	SIDRA_MAILBOX_ISPP_REFRESH	= 0x0012,	/* background */
 	SIDRA_MAILBOX_OP_QUERY		= 0x0013,	/* percent and state of a background operation */
@@ -627,7 +627,9 @@ struct sidra_fw_tlv {
  * @temperature_max_mc: the clock is taken down from here on; @temperature_crit_mc: the chip stops by itself
  * @power_limit_mw: in force; @power_limit_min_mw, @power_limit_max_mw: between which it can be set
  * @clock_max_khz: at the highest level of the clock
- * @throttles: how often the clock was taken down. All from @temperature_max_mc on (may decrease) are valid with LIMITS
+ * @throttles: how often the clock was taken down. All from @temperature_max_mc to here (may decrease) are valid with LIMITS
+ * @calibrated_ns: device clock when the firmware calibrated ADCs last; 0: never
+ * @untrimmed_xbars: crossbars whose ADCs were off by more than a trim takes then (may decrease)
  */
 struct sidra_telemetry {
 	uint32_t magic;
@@ -679,7 +681,10 @@ struct sidra_telemetry {
 	uint32_t power_limit_max_mw;
 	uint32_t clock_max_khz;
 	uint32_t throttles;
-	uint64_t reserved1[24];
+	uint64_t calibrated_ns;
+	uint32_t untrimmed_xbars;
+	uint32_t reserved1;
+	uint64_t reserved2[22];
 };
 
 /* ---- Weights directory (contents of NVM) ------------------------------------------------------------------------ */
@@ -768,6 +773,7 @@ SIDRA_ASSERT_AT(struct sidra_telemetry, packets, 24);
 SIDRA_ASSERT_AT(struct sidra_telemetry, xbars_total, 160);
 SIDRA_ASSERT_AT(struct sidra_telemetry, engine_ns, 192);
 SIDRA_ASSERT_AT(struct sidra_telemetry, status, 272);
+SIDRA_ASSERT_AT(struct sidra_telemetry, calibrated_ns, 320);
 SIDRA_ASSERT_SIZE(struct sidra_nvm_super, 256);
 SIDRA_ASSERT_SIZE(struct sidra_nvm_entry, 256);
 SIDRA_ASSERT_AT(struct sidra_nvm_entry, data_offset, 80);

@@ -230,6 +230,13 @@ Value heartbeat_age(const Chip& chip) {
     return number(chip.now.read_ns - chip.heartbeat_moved_ns.value);
 }
 
+Value calibration_age(const Chip& chip) {
+    if (const int error = missing<SIDRA_TELEMETRY_HAS_COUNTERS | kSince12>(chip); error != 0) return none(error);
+    const Page& page = chip.now.telemetry.value.page;
+    if (page.calibrated_ns == 0 || page.calibrated_ns > page.clock_ns) return none(ENODATA);
+    return number(page.clock_ns - page.calibrated_ns);
+}
+
 Value processes(const Chip& chip) {
     return chip.now.clients_error == 0 ? number(chip.now.clients.size()) : none(chip.now.clients_error);
 }
@@ -343,6 +350,8 @@ constexpr Row kRows[] = {
     {{"crossbars.programmed", "", kUint, kGauge, "crossbars that hold weights", "sidra_crossbars_programmed", 1}, counter<&Page::xbars_programmed, kCounters>},
     {{"cells.stuck", "", kUint, kGauge, "cells that are known not to follow", "sidra_stuck_cells", 1}, counter<&Page::stuck_cells, kCounters12>},
     {{"columns.spare", "", kUint, kGauge, "columns that another one stands in for", "sidra_replaced_columns", 1}, counter<&Page::spare_columns, kCounters12>},
+    {{"crossbars.untrimmed", "", kUint, kGauge, "crossbars whose converters are off by more than calibration takes away", "sidra_untrimmed_crossbars", 1}, counter<&Page::untrimmed_xbars, kCounters12>},
+    {{"calibration.age", "ns", kUint, kGauge, "since converters were calibrated", "sidra_calibration_age_seconds", 1e-9}, calibration_age},
     {{"l3.size", "B", kUint, kStatic, "memory on the chip", "sidra_l3_size_bytes", 1}, sampled<&Sample::l3_size>},
     {{"l3.used", "B", kUint, kGauge, "of it in use", "sidra_l3_used_bytes", 1}, sampled<&Sample::l3_used>},
     {{"nvm.size", "B", kUint, kStatic, "memory for named weights", "sidra_nvm_size_bytes", 1}, sampled<&Sample::nvm_size>},

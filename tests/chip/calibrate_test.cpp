@@ -118,9 +118,15 @@ class Calibrate : public testing::TestWithParam<uint32_t>, protected Rig {
 TEST_P(Calibrate, WithoutAnOffsetEveryBitIsAsBefore) {
     const auto good = expected(3);
     EXPECT_EQ(product(), good[0]);
+    EXPECT_EQ(bench_.telemetry().calibrated_ns, 0u) << "nobody has, yet";
     boot();
     EXPECT_EQ(product(), good[1]);
+    const sidra_telemetry started = bench_.telemetry();
+    EXPECT_GT(started.calibrated_ns, 0u);
+    EXPECT_LT(started.calibrated_ns, started.clock_ns);
     const sidra_operation found = calibrate(0, 8);
+    EXPECT_GT(bench_.telemetry().calibrated_ns, started.calibrated_ns);
+    EXPECT_EQ(bench_.telemetry().untrimmed_xbars, 0u);
     EXPECT_EQ(found.off + found.failed + found.worst_ppm, 0u);
     EXPECT_EQ(product(), good[2]);
 }
@@ -170,8 +176,12 @@ TEST_P(Calibrate, WhatATrimDoesNotReachIsMadeSmallerAndCounted) {
     EXPECT_EQ(found.failed, 8u);
     EXPECT_EQ(found.off, 0u) << "as far as they go already";
     EXPECT_NEAR(static_cast<double>(found.worst_ppm), 5000, 2);
+    EXPECT_EQ(bench_.telemetry().untrimmed_xbars, 8u);
     ASSERT_TRUE(knob(SIDRA_KNOB_ADC_OFFSET, 500));
-    EXPECT_EQ(calibrate(0, 8).failed, 0u);
+    EXPECT_EQ(calibrate(2, 6).failed, 0u);
+    EXPECT_EQ(bench_.telemetry().untrimmed_xbars, 2u);
+    EXPECT_EQ(calibrate(0, 2).failed, 0u);
+    EXPECT_EQ(bench_.telemetry().untrimmed_xbars, 0u);
     EXPECT_EQ(product(), good[1]);
 }
 
@@ -196,8 +206,10 @@ TEST_P(Calibrate, TrimsAreSavedWithTheChip) {
     ASSERT_TRUE(knob(SIDRA_KNOB_ADC_OFFSET, 42));
     calibrate(0, 4);
     const Stream stream = save(bench_);
+    const uint64_t calibrated = bench_.telemetry().calibrated_ns;
     bench_.replace_chip();
     ASSERT_EQ(load(bench_, stream), "");
+    EXPECT_EQ(bench_.telemetry().calibrated_ns, calibrated);
     EXPECT_EQ(product(), plus(good[0], -2 * 42)) << "crossbars 0 and 3 have theirs, and the knob is gone";
     Stream bad = stream;
     const std::string tag = "TRIM";

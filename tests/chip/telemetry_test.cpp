@@ -20,7 +20,7 @@ TEST(Telemetry, Header) {
     EXPECT_EQ(t.xbars_programmed, 0u);
     EXPECT_EQ(t.contexts, 0u);
     EXPECT_EQ(t.queues, 0u);
-    for (const uint64_t word : t.reserved1) {
+    for (const uint64_t word : t.reserved2) {
         EXPECT_EQ(word, 0u);
     }
     bench.clock() += 123'456;

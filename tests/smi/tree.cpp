@@ -52,6 +52,7 @@ sidra_telemetry telemetry(uint64_t seed) {
     page.power_limit_max_mw = 75'000;
     page.clock_max_khz = 1'200'000;
     page.throttles = 4;
+    page.calibrated_ns = page.clock_ns / 4;
     return page;
 }
 

@@ -260,6 +260,7 @@ class Chip {
             interrupts{0};
         std::atomic<uint64_t> mvms{0}, macs{0}, vec_elements{0}, copy_bytes{0}, programmed_cells{0};
         std::atomic<uint64_t> device_ps{0}, energy_pj{0}, busy_ns{0};
+        std::atomic<uint64_t> calibrated_ns{0};  // device clock, the last time
         std::atomic<uint64_t> engine_ns[SIDRA_HW_ENGINE_COUNT] = {};
     } counters_;
 

@@ -63,6 +63,8 @@ sidra_telemetry Chip::telemetry() {
         t.spare_columns = analog->spare_columns();
     }
     t.stuck_cells = array_.stuck_cell_count();
+    t.calibrated_ns = get(counters_.calibrated_ns);
+    t.untrimmed_xbars = adcs_.beyond();
     t.device_ps = get(counters_.device_ps);
     t.energy_pj = get(counters_.energy_pj);
     t.busy_ns = get(counters_.busy_ns);

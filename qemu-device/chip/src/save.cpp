@@ -160,7 +160,7 @@ void Chip::for_each_counter(F&& visit) {
     for (std::atomic<uint64_t>* counter :
          {&c.packets, &c.call_packets, &c.faults, &c.arms, &c.mmio_reads, &c.mmio_writes, &c.interrupts, &c.mvms,
           &c.macs, &c.vec_elements, &c.copy_bytes, &c.programmed_cells, &c.device_ps, &c.energy_pj, &c.busy_ns,
-          &bus_.errors})
+          &c.calibrated_ns, &bus_.errors})
         visit(*counter);
     for (std::atomic<uint64_t>& counter : c.engine_ns) visit(counter);
     if (Analog* const analog = array_.analog()) {

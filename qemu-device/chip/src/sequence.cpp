@@ -57,6 +57,7 @@ management::Sequencer::Outcome Chip::calibrate(const management::Sequencer::Orde
     std::optional<uint64_t> seed;
     if (const Analog* const analog = array_.analog()) seed = analog->seed();
     const Adcs::Found found = adcs_.calibrate(order.xbar, order.count, seed);
+    counters_.calibrated_ns.store(clock_ns(), std::memory_order_relaxed);
     const Cost cost = calibrate_cost(order.count, Adcs::kReads);
     management::Sequencer::Outcome outcome{};
     outcome.result = SIDRA_MGMT_OK;
