@@ -224,7 +224,7 @@ static ssize_t campaign_show(struct device *node, struct device_attribute *attr,
 				 campaign.percent, campaign.off);
 }
 
-/* "abort", "verify FIRST COUNT PPM" or "refresh FIRST COUNT PPM". */
+/* "abort", "verify FIRST COUNT PPM", "refresh FIRST COUNT PPM" or "calibrate FIRST COUNT". */
 static int parse_campaign(struct sidra_device *sdev, const char *text, struct sidra_mailbox_msg *msg)
 {
 	u64 first, crossbars, ppm;
@@ -238,6 +238,14 @@ static int parse_campaign(struct sidra_device *sdev, const char *text, struct si
 		msg->length = sizeof(msg->inline_data[0]);
 		msg->inline_data[0] = running.number;
 		return ret < 0 ? ret : 0;
+	}
+	if (sscanf(text, "calibrate %llu %llu %c", &first, &crossbars, &more) == 2) {
+		if (first > U32_MAX || crossbars > U32_MAX)
+			return -EINVAL;
+		msg->opcode = SIDRA_MAILBOX_CALIBRATE;
+		msg->length = sizeof(msg->inline_data[0]);
+		msg->inline_data[0] = first | crossbars << 32;
+		return 0;
 	}
 	words = sscanf(text, "%7s %llu %llu %llu %c", verb, &first, &crossbars, &ppm, &more);
 	if (words != 4 || first > U32_MAX || crossbars > U32_MAX || ppm > U32_MAX)

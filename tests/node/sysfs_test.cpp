@@ -227,8 +227,14 @@ TEST_F(Sysfs, Campaign) {
         EXPECT_EQ(campaign().number, last + 1);
         EXPECT_EQ(campaign().percent, 100u);
     }
+    const unsigned last = campaign().number;
+    EXPECT_EQ(write_attribute("campaign", "calibrate 0 6400\n"), 0);
+    EXPECT_TRUE(eventually([] { return campaign().state == "done"; }));
+    EXPECT_EQ(campaign().number, last + 1);
     EXPECT_EQ(write_attribute("campaign", "abort"), -EINVAL) << "nothing is under way";
-    for (const char* bad : {" ", "verify", "verify 0 4", "verify 0 0 10000", "verify 6400 1 10000",
+    for (const char* bad : {" ", "verify", "verify 0 4", "verify 0 0 10000", "verify 6400 1 10000", "calibrate",
+                            "calibrate 0", "calibrate 0 0", "calibrate 0 6401", "calibrate 1 4294967295",
+                            "calibrate 0 4294967297", "calibrate -1 1", "calibrate 0 4 10000", "calibrate 0 4 x",
                             "verify 0 4 10000 1", "mend 0 4 10000", "abort 7", "verify -1 1 10000"})
         EXPECT_EQ(write_attribute("campaign", bad), -EINVAL) << bad;
 }
