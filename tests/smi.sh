@@ -138,6 +138,8 @@ ends 1 "there are 2 cards" "${two[@]}" reset
 ends 1 "not between 10 W and 75 W" "${one[@]}" power --limit 80
 ends 1 "no level 3" "${one[@]}" clock --level 3
 ends 1 "crossbars 0 to 6399" "${one[@]}" refresh --first 6399 --count 2
+ends 1 "crossbars 0 to 6399" "${one[@]}" calibrate --first 6400
+ends 1 "sidra-smi --help" "${one[@]}" calibrate --ppm 3
 ends 2 "no SIDRA card is here" "${none[@]}"
 ends 2 "no SIDRA card is here" "${none[@]}" query
 ends 2 "no chip is '7'" "${two[@]}" list --chip 7

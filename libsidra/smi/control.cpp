@@ -69,10 +69,26 @@ sidra_smi_status sidra_smi_set_clock(sidra_smi_chip* chip, uint32_t level, uint6
 
 sidra_smi_status sidra_smi_campaign_start(sidra_smi_chip* chip, sidra_smi_campaign_kind kind, uint32_t first,
                                           uint32_t count, uint32_t ppm, uint64_t timeout_ns) {
-    return reaching(chip, [&] {
-        const char* const verb = kind == SIDRA_SMI_REFRESH ? "refresh" : "verify";
-        write_slowly(*chip, card_of(*chip).attribute("campaign"), fmt::format("{} {} {} {}", verb, first, count, ppm),
-                     timeout_ns);
+    return reaching(chip, [&]() -> sidra_smi_status {
+        std::string line;
+        switch (kind) {
+            case SIDRA_SMI_VERIFY:
+                line = fmt::format("verify {} {} {}", first, count, ppm);
+                break;
+            case SIDRA_SMI_REFRESH:
+                line = fmt::format("refresh {} {} {}", first, count, ppm);
+                break;
+            case SIDRA_SMI_CALIBRATE:
+                if (ppm != 0)
+                    return fail(chip->session, SIDRA_SMI_USAGE,
+                                fmt::format("calibration has no tolerance; {} ppm", ppm));
+                line = fmt::format("calibrate {} {}", first, count);
+                break;
+            default:
+                return fail(chip->session, SIDRA_SMI_USAGE,
+                            fmt::format("{} is no kind of campaign", static_cast<int>(kind)));
+        }
+        write_slowly(*chip, card_of(*chip).attribute("campaign"), line, timeout_ns);
         return SIDRA_SMI_OK;
     });
 }

@@ -110,6 +110,17 @@ void check_cells(const sidra_telemetry& page, Findings& out) {
             severity == kOk ? "" : "networks lose accuracy: move them to another chip");
 }
 
+void check_converters(const sidra_telemetry& page, Findings& out) {
+    if (page.untrimmed_xbars == 0)
+        out.add(kOk, "converters", page.calibrated_ns == 0 ? "nobody has calibrated them" : "they are calibrated");
+    else
+        out.add(kWarning, "converters",
+                fmt::format("those of {} of {} crossbars are off by more than calibration takes away",
+                            page.untrimmed_xbars, page.xbars_total),
+                "products of these are wrong: sidra-smi calibrate; if that does not help, move their networks to "
+                "another chip");
+}
+
 void check_link(const sidra_smi_chip& chip, Findings& out) {
     const Sample& now = chip.now;
     if (chip.card == nullptr || !now.link_width || !now.link_width_max || !now.link_speed || !now.link_speed_max)
@@ -151,6 +162,7 @@ sidra_smi_status sidra_smi_health(sidra_smi_chip* chip, const sidra_smi_finding*
             if (telemetry.since_1_2) {
                 check_power(telemetry.page, limits, out);
                 check_cells(telemetry.page, out);
+                check_converters(telemetry.page, out);
             }
             check_link(*chip, out);
             check_counters(telemetry.page, out);

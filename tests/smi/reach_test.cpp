@@ -219,6 +219,13 @@ TEST(Reach, CampaignsAsTheDriverTakesThem) {
     ASSERT_EQ(sidra_smi_campaign_start(session.chip(0), SIDRA_SMI_VERIFY, 1, 2, 3, kLong), SIDRA_SMI_OK);
     EXPECT_EQ(tree.file("campaign"), "verify 1 2 3");
     tree.write(tree.node(0, "campaign"), "");
+    ASSERT_EQ(sidra_smi_campaign_start(session.chip(0), SIDRA_SMI_CALIBRATE, 7, 8, 0, kLong), SIDRA_SMI_OK);
+    EXPECT_EQ(tree.file("campaign"), "calibrate 7 8");
+    EXPECT_EQ(sidra_smi_campaign_start(session.chip(0), SIDRA_SMI_CALIBRATE, 7, 8, 1, kLong), SIDRA_SMI_USAGE);
+    EXPECT_EQ(sidra_smi_campaign_start(session.chip(0), static_cast<sidra_smi_campaign_kind>(3), 7, 8, 1, kLong),
+              SIDRA_SMI_USAGE);
+    EXPECT_EQ(tree.file("campaign"), "calibrate 7 8") << "nothing was written";
+    tree.write(tree.node(0, "campaign"), "");
     ASSERT_EQ(sidra_smi_campaign_abort(session.chip(0), kLong), SIDRA_SMI_OK);
     EXPECT_EQ(tree.file("campaign"), "abort");
 }

@@ -52,6 +52,7 @@ Run declare_dump(CLI::App& app);
 Run declare_power(CLI::App& app);
 Run declare_clock(CLI::App& app);
 Run declare_refresh(CLI::App& app);
+Run declare_calibrate(CLI::App& app);
 
 // Without a command.
 sidra_smi_status summary(const Context& context);

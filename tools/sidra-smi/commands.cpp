@@ -23,6 +23,7 @@ constexpr Command kCommands[] = {
     {"power", "what cards take, and the limit of it", declare_power},
     {"clock", "the highest level of a card's clock", declare_clock},
     {"refresh", "look through the cells of a card, and program those anew that have drifted", declare_refresh},
+    {"calibrate", "trim away what the converters of a card are off by", declare_calibrate},
 };
 
 }  // namespace

@@ -223,15 +223,16 @@ SIDRA_SMI_API sidra_smi_status sidra_smi_set_clock(sidra_smi_chip *chip, uint32_
 /* A campaign: the firmware looks through crossbars, one at a time behind everybody's work. One a card. */
 typedef enum sidra_smi_campaign_kind {
     SIDRA_SMI_VERIFY = 0,  /* counts cells that are off */
-    SIDRA_SMI_REFRESH = 1  /* programs those once more */
+    SIDRA_SMI_REFRESH = 1, /* programs those once more */
+    SIDRA_SMI_CALIBRATE = 2 /* trims away what converters are off by */
 } sidra_smi_campaign_kind;
 typedef struct sidra_smi_campaign {
     char state[12];   /* "running", "done", "failed", "aborted", "none" */
     uint32_t number;
     uint32_t percent;
-    uint64_t off;     /* cells that were off */
+    uint64_t off;     /* cells that were off; CALIBRATE: crossbars that got another trim */
 } sidra_smi_campaign;
-/* Crossbars first .. first + count - 1; a cell is off by more than `ppm` millionths of G_max. */
+/* Crossbars first .. first + count - 1; a cell is off by more than `ppm` millionths of G_max (CALIBRATE: 0). */
 SIDRA_SMI_API sidra_smi_status sidra_smi_campaign_start(sidra_smi_chip *chip, sidra_smi_campaign_kind kind, uint32_t first, uint32_t count,
                                                         uint32_t ppm, uint64_t timeout_ns);
 SIDRA_SMI_API sidra_smi_status sidra_smi_campaign_abort(sidra_smi_chip *chip, uint64_t timeout_ns);

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "campaign.h"
+
+#include <fmt/format.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+#include "output.h"
+#include "session.h"
+
+namespace sidra::smi_tool {
+namespace {
+
+constexpr long kBetweenNs = 200'000'000;
+constexpr int kBarWidth = 40;
+
+// On a terminal only; standard output is for the result.
+void bar(uint32_t percent, bool end) {
+    if (!isatty(STDERR_FILENO)) return;
+    const int full = static_cast<int>(percent) * kBarWidth / 100;
+    std::fprintf(stderr, "\r[%s%s] %3u %%%s", std::string(static_cast<size_t>(full), '#').c_str(),
+                 std::string(static_cast<size_t>(kBarWidth - full), '.').c_str(), percent, end ? "\n" : "");
+}
+
+std::string text(sidra_smi_chip* chip, const sidra_smi_campaign& campaign, const char* found) {
+    if (std::strcmp(campaign.state, "none") == 0)
+        return fmt::format("{}: no campaign since its firmware started\n", text_of(chip, "name"));
+    return fmt::format("{}: campaign {} {}, {} %, {} {}\n", text_of(chip, "name"), campaign.number, campaign.state,
+                       campaign.percent, campaign.off, found);
+}
+
+}  // namespace
+
+void add_campaign(CLI::App& app, Campaign& campaign) {
+    app.add_option("--first", campaign.first, "the first crossbar")->capture_default_str();
+    app.add_option("--count", campaign.count, "crossbars; 0: all from the first on")->capture_default_str();
+    app.add_flag("--no-wait", campaign.no_wait, "do not wait for its end");
+    add_timeout(app, campaign.timeout);
+}
+
+sidra_smi_status run_campaign(const Campaign& options, sidra_smi_campaign_kind kind, uint32_t ppm, const char* found,
+                              const Context& context) {
+    Session session(context.root, context.runtime);
+    session.refresh();
+    sidra_smi_chip* const chip = session.select_card(context.selectors);
+    sidra_smi_campaign campaign;
+    if (options.abort) {
+        session.check(sidra_smi_campaign_abort(chip, options.timeout.ns()));
+    } else if (!options.show) {
+        const sidra_smi_value total = value_of(chip, "crossbars.total");
+        const uint64_t all = total.type == SIDRA_SMI_UINT ? total.u : 0;
+        if (all != 0 && (options.first >= all || options.count > all - options.first))
+            throw Failure(SIDRA_SMI_USAGE, fmt::format("{} has crossbars 0 to {}", text_of(chip, "name"), all - 1));
+        if (all == 0 && options.count == 0)
+            throw Failure(SIDRA_SMI_USAGE,
+                          fmt::format("how many crossbars {} has cannot be read: say --count", text_of(chip, "name")));
+        const uint32_t count = options.count != 0 ? options.count : static_cast<uint32_t>(all - options.first);
+        session.check(sidra_smi_campaign_start(chip, kind, options.first, count, ppm, options.timeout.ns()));
+    }
+    session.check(sidra_smi_campaign_info(chip, options.timeout.ns(), &campaign));
+    const bool wait = !options.abort && !options.show && !options.no_wait;
+    while (wait && std::strcmp(campaign.state, "running") == 0) {
+        bar(campaign.percent, false);
+        const struct timespec between = {0, kBetweenNs};
+        nanosleep(&between, nullptr);
+        session.check(sidra_smi_campaign_info(chip, options.timeout.ns(), &campaign));
+    }
+    if (wait) bar(campaign.percent, true);
+    print(text(chip, campaign, wait || options.no_wait ? found : "off"));
+    return std::strcmp(campaign.state, "failed") == 0 ? SIDRA_SMI_WARNING : SIDRA_SMI_OK;
+}
+
+}  // namespace sidra::smi_tool
