@@ -176,6 +176,24 @@ static int page_tables_show(struct seq_file *m, void *unused)
 	return show_contexts(m, show_page_tables);
 }
 
+/* Waits as whoever reads firmware_log does: under no lock, a second at most. */
+static int log_show(struct seq_file *m, void *unused)
+{
+	struct drm_debugfs_entry *entry = m->private;
+	ssize_t bytes;
+	char *to;
+
+	if (seq_get_buf(m, &to) < SIDRA_MAILBOX_PAYLOAD) {
+		seq_commit(m, -1);	/* then it is called again, with more room */
+		return 0;
+	}
+	bytes = sidra_manage_log(to_sidra(entry->dev), to, 0, SIDRA_MAILBOX_PAYLOAD);
+	if (bytes < 0)
+		return bytes;
+	seq_commit(m, bytes);
+	return 0;
+}
+
 static const struct drm_debugfs_info files[] = {
 	{ "regs", regs_show },
 	{ "counters", counters_show },
@@ -229,5 +247,7 @@ static const struct file_operations reg_fops = {
 void sidra_debugfs_init(struct sidra_device *sdev)
 {
 	drm_debugfs_add_files(&sdev->drm, files, ARRAY_SIZE(files));
+	if (sdev->mailbox.memory)
+		drm_debugfs_add_file(&sdev->drm, "log", log_show, NULL);
 	debugfs_create_file("reg", 0200, sdev->drm.debugfs_root, sdev, &reg_fops);
 }

@@ -111,10 +111,15 @@ static int ask_log(struct sidra_device *sdev, void *answer)
 	return bytes;
 }
 
+ssize_t sidra_manage_log(struct sidra_device *sdev, char *to, loff_t offset, size_t count)
+{
+	return sidra_question_read(&sdev->manage.log, to, offset, count);
+}
+
 static ssize_t firmware_log_read(struct file *filp, struct kobject *kobj, sidra_bin_const struct bin_attribute *attr, char *to,
 				 loff_t offset, size_t count)
 {
-	return sidra_question_read(&sidra_of_node(kobj_to_dev(kobj))->manage.log, to, offset, count);
+	return sidra_manage_log(sidra_of_node(kobj_to_dev(kobj)), to, offset, count);
 }
 static BIN_ATTR_ADMIN_RO(firmware_log, 0);
 

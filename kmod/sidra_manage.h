@@ -20,6 +20,9 @@ void sidra_manage_end(struct sidra_device *sdev);
 /* It is another firmware, which knows nothing of what the last one was told. Sleeps. */
 void sidra_manage_forget(struct sidra_device *sdev);
 
+/* The newest of the firmware's log, at most SIDRA_MAILBOX_PAYLOAD bytes of text: those from @offset on, as sidra_question_read() has it. */
+ssize_t sidra_manage_log(struct sidra_device *sdev, char *to, loff_t offset, size_t count);
+
 /* Attributes of the node; without firmware there are none. */
 extern const struct attribute_group sidra_manage_group;
 

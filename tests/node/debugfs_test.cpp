@@ -56,5 +56,13 @@ TEST_F(Debugfs, ContextsQueuesAndPageTables) {
     EXPECT_EQ(file("page_tables"), "");
 }
 
+TEST_F(Debugfs, LogOfTheFirmware) {
+    ASSERT_TRUE(eventually([] { return attribute("firmware_version").line() != "none"; }));
+    EXPECT_TRUE(eventually([&] {  // it may go on between the two
+        const std::string told = file("log");
+        return told.find("running") != std::string::npos && told == attribute("firmware_log").bytes;
+    })) << file("log");
+}
+
 }  // namespace
 }  // namespace sidra::test
