@@ -232,8 +232,10 @@ static void set_held(struct sidra_device *sdev, bool held)
 {
 	lockdep_assert_held(&sdev->lock);
 	WRITE_ONCE(sdev->held, held);
-	if (!held)
-		wake_up_all(&sdev->held_wait);
+	if (held)
+		return;
+	wake_up_all(&sdev->held_wait);
+	sidra_events_go_on(sdev);
 }
 
 static void sidra_remove(struct pci_dev *pdev)

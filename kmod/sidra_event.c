@@ -7,19 +7,16 @@
 
 #define TEXT	40
 
-/* What is behind the numbers is told as well, where the chip can be asked. */
-static void send(struct sidra_device *sdev, const char *event, const char *what, u32 number, u32 cause)
+/* @what: a number that goes with it, or NULL. */
+static void send(struct sidra_device *sdev, const char *event, u32 cause, const char *what, u32 number)
 {
-	char texts[4][TEXT], *env[5] = {};
-	struct sidra_telemetry page;
+	char texts[3][TEXT], *env[4] = {};
 	unsigned int count = 0;
 
 	snprintf(texts[count++], TEXT, "SIDRA_EVENT=%s", event);
 	snprintf(texts[count++], TEXT, "SIDRA_CAUSE=%u", cause);
 	if (what)
 		snprintf(texts[count++], TEXT, "%s=%u", what, number);
-	else if (!sidra_telemetry_read(sdev, &page))
-		snprintf(texts[count++], TEXT, "SIDRA_GENERATION=%u", page.generation);
 	while (count--)
 		env[count] = texts[count];
 	kobject_uevent_env(&sdev->node.kobj, KOBJ_CHANGE, env);
@@ -39,20 +36,44 @@ static u32 take_lost(struct sidra_events *events, u32 *cause)
 	return context;
 }
 
+static u32 take_reset(struct sidra_events *events)
+{
+	guard(spinlock_irqsave)(&events->lock);
+	return xchg(&events->reset, SIDRA_FAULT_NONE);
+}
+
+/* Unless there was another one since. */
+static void put_back_reset(struct sidra_events *events, u32 cause)
+{
+	guard(spinlock_irqsave)(&events->lock);
+	if (events->reset == SIDRA_FAULT_NONE)
+		events->reset = cause;
+}
+
+/* With the generation that the chip has afterwards: of one that is held it is told when it goes on. */
+static void tell_reset(struct sidra_device *sdev)
+{
+	struct sidra_events *events = &sdev->events;
+	u32 cause = take_reset(events), generation = 0;
+	int ret;
+
+	if (cause == SIDRA_FAULT_NONE)
+		return;
+	ret = sidra_generation_read(sdev, &generation);
+	if (ret == -EAGAIN)
+		put_back_reset(events, cause);
+	else
+		send(sdev, "reset", cause, ret ? NULL : "SIDRA_GENERATION", generation);
+}
+
 static void event_work(struct work_struct *work)
 {
 	struct sidra_device *sdev = container_of(work, struct sidra_device, events.work);
-	struct sidra_events *events = &sdev->events;
 	u32 context, cause;
 
-	while ((context = take_lost(events, &cause)) < SIDRA_CONTEXTS_MAX)
-		send(sdev, "context-lost", "SIDRA_CONTEXT", context, cause);
-	scoped_guard(spinlock_irqsave, &events->lock) {
-		cause = events->reset;
-		events->reset = SIDRA_FAULT_NONE;
-	}
-	if (cause != SIDRA_FAULT_NONE)
-		send(sdev, "reset", NULL, 0, cause);
+	while ((context = take_lost(&sdev->events, &cause)) < SIDRA_CONTEXTS_MAX)
+		send(sdev, "context-lost", cause, "SIDRA_CONTEXT", context);
+	tell_reset(sdev);
 }
 
 void sidra_events_init(struct sidra_device *sdev)
@@ -72,6 +93,13 @@ void sidra_events_end(struct sidra_device *sdev)
 	scoped_guard(spinlock_irqsave, &sdev->events.lock)
 		sdev->events.on = false;
 	cancel_work_sync(&sdev->events.work);
+}
+
+void sidra_events_go_on(struct sidra_device *sdev)
+{
+	guard(spinlock_irqsave)(&sdev->events.lock);
+	if (sdev->events.on)
+		queue_work(system_freezable_wq, &sdev->events.work);
 }
 
 void sidra_event_reset(struct sidra_device *sdev, enum sidra_fault_cause cause)

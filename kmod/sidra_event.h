@@ -33,6 +33,9 @@ void sidra_events_init(struct sidra_device *sdev);
 void sidra_events_begin(struct sidra_device *sdev);
 void sidra_events_end(struct sidra_device *sdev);
 
+/* The device is held no more: what could not be told meanwhile is told. */
+void sidra_events_go_on(struct sidra_device *sdev);
+
 /* All contexts are lost, with this cause. */
 void sidra_event_reset(struct sidra_device *sdev, enum sidra_fault_cause cause);
 /* That one alone. */

@@ -145,6 +145,7 @@ void sidra_suspend_device(struct sidra_device *sdev)
 			continue;
 		drm_notice(&sdev->drm, "context %u is lost: not drained in %u ms before a suspend\n", slot, drain_timeout_ms);
 		sidra_ctx_lose(ctx, SIDRA_FAULT_RESET);
+		sidra_event_context_lost(sdev, slot, SIDRA_FAULT_RESET);
 	}
 }
 

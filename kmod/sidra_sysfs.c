@@ -127,16 +127,9 @@ static DEVICE_ATTR_WO(firmware_update);
 
 static ssize_t generation_show(struct device *node, struct device_attribute *attr, char *text)
 {
-	struct sidra_device *sdev = sidra_of_node(node);
 	u32 generation = 0;
-	int idx, ret;
+	int ret = sidra_generation_read(sidra_of_node(node), &generation);
 
-	if (!drm_dev_enter(&sdev->drm, &idx))
-		return -ENODEV;
-	ret = sidra_reachable(sdev);
-	if (!ret)
-		generation = sidra_read32(sdev, SIDRA_REG_GENERATION);
-	drm_dev_exit(idx);
 	return ret ?: sysfs_emit(text, "%u\n", generation);
 }
 static DEVICE_ATTR_RO(generation);

@@ -27,6 +27,19 @@ static int read_page(struct sidra_device *sdev, struct sidra_telemetry *page)
 	return 0;
 }
 
+int sidra_generation_read(struct sidra_device *sdev, u32 *generation)
+{
+	int idx, ret;
+
+	if (!drm_dev_enter(&sdev->drm, &idx))
+		return -ENODEV;
+	ret = sidra_reachable(sdev);
+	if (!ret)
+		*generation = sidra_read32(sdev, SIDRA_REG_GENERATION);
+	drm_dev_exit(idx);
+	return ret;
+}
+
 int sidra_telemetry_read(struct sidra_device *sdev, struct sidra_telemetry *page)
 {
 	int idx, ret;

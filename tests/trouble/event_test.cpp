@@ -27,7 +27,8 @@ TEST_F(Events, ResetOfTheDevice) {
 TEST_F(Events, ResetByTheBus) {
     ASSERT_TRUE(card.known());
     ASSERT_TRUE(write_text("/sys/bus/pci/devices/" + card.name() + "/reset", "1"));
-    EXPECT_TRUE(uevents.has({"DEVNAME=sidra0", "SIDRA_EVENT=reset", cause(SIDRA_FAULT_RESET)}));
+    EXPECT_TRUE(uevents.has({"DEVNAME=sidra0", "SIDRA_EVENT=reset", cause(SIDRA_FAULT_RESET),
+                             "SIDRA_GENERATION=" + attribute("generation").line()}));
 }
 
 TEST_F(Events, ResetOfOneContext) {

@@ -4,6 +4,7 @@
 #include <linux/sync_file.h>
 
 #include "sidra_chip.h"
+#include "uevents.h"
 #include "world.h"
 
 namespace sidra::test {
@@ -91,8 +92,12 @@ TEST_F(Sleep, WhatIsNotDrainedInTimeIsLost) {
     ASSERT_TRUE(knob("stall", 1));
     queue.push(nop());
     ASSERT_EQ(kernel.submit({nop()}), 0);
+    Uevents uevents;
     ASSERT_TRUE(sleep_now(kPlatform));
     ASSERT_TRUE(knob("stall", 0));
+    // Contexts have the lowest number that is free: of the products, of the innocent one, of the busy one.
+    EXPECT_TRUE(uevents.has({"DEVNAME=sidra0", "SIDRA_EVENT=context-lost", "SIDRA_CONTEXT=2",
+                             "SIDRA_CAUSE=" + std::to_string(SIDRA_FAULT_RESET)}));
     EXPECT_EQ(state_of(busy), SIDRA_CONTEXT_LOST);
     EXPECT_EQ(queue.wait(1), -EIO);
     EXPECT_EQ(queue.state->fault.cause, SIDRA_FAULT_RESET);
