@@ -145,7 +145,7 @@ void sidra_chip_enable(struct sidra_device *sdev)
 {
 	sidra_write64(sdev, SIDRA_REG_CONTEXT_TABLE, sdev->ctx_table_bus);
 	sidra_write32(sdev, SIDRA_REG_INT_ENABLE,
-		      SIDRA_INT_ADMIN | SIDRA_INT_FAULT | SIDRA_INT_MAILBOX | SIDRA_INT_FIRMWARE);
+		      SIDRA_INT_ADMIN | SIDRA_INT_FAULT | SIDRA_INT_MAILBOX | SIDRA_INT_FIRMWARE | SIDRA_INT_THERMAL);
 	sidra_write32(sdev, SIDRA_REG_CONTROL, SIDRA_CONTROL_ENABLE);
 	sidra_mailbox_open(sdev);
 	sidra_firmware_look(sdev);

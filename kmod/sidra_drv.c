@@ -106,6 +106,7 @@ static int init_software(struct sidra_device *sdev)
 	init_waitqueue_head(&sdev->held_wait);
 	sidra_watch_init(sdev);
 	sidra_events_init(sdev);
+	sidra_alarms_init(sdev);
 	init_completion(&sdev->chip.admin_done);
 	sidra_firmware_init(sdev);
 	sdev->wq = alloc_workqueue("sidra", WQ_UNBOUND | WQ_HIGHPRI, 0);

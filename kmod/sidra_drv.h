@@ -31,6 +31,7 @@
 
 #include <sidra_accel.h>
 
+#include "sidra_alarm.h"
 #include "sidra_chip.h"
 #include "sidra_coredump.h"
 #include "sidra_event.h"
@@ -74,7 +75,7 @@ struct sidra_counters {
  * @chip: registers, identity, admin commands
  * @mailbox, @firmware: the way to the firmware, and what is known of it
  * @crossbars, @manage: what attributes show that takes the chip some time
- * @hwmon: or NULL
+ * @hwmon: or NULL; @alarms: of it
  * @ctx_table: what the chip reads
  * @ctxs: contexts by their number on the chip
  * @queue_count: of all contexts
@@ -129,6 +130,7 @@ struct sidra_device {
 	struct sidra_question crossbars;
 	struct sidra_manage manage;
 	struct device *hwmon;
+	struct sidra_alarms alarms;
 	struct sidra_events events;
 
 	/* Protects @bos: what is mapped for DMA and has to be unmapped before remove() returns. */

@@ -16,13 +16,30 @@ static int read_valid(struct sidra_device *sdev, u64 valid, struct sidra_telemet
 	return (page->valid & valid) == valid ? 0 : -ENODATA;
 }
 
+static int read_alarm(struct sidra_device *sdev, enum sidra_alarm alarm, long *value)
+{
+	struct sidra_telemetry page;
+	int ret = sidra_telemetry_read(sdev, &page) ?: sidra_alarm_state(&page, alarm);
+
+	if (ret < 0)
+		return ret;
+	sidra_alarms_note(sdev, &page);
+	*value = ret;
+	return 0;
+}
+
 static int read_temperature(struct sidra_device *sdev, u32 attr, long *value)
 {
-	bool now = attr == hwmon_temp_input, alarm = attr == hwmon_temp_max_alarm || attr == hwmon_temp_crit_alarm;
 	struct sidra_telemetry page;
 	int ret;
 
-	ret = read_valid(sdev, (now || alarm ? SIDRA_TELEMETRY_HAS_THERMAL : 0) | (now ? 0 : SIDRA_TELEMETRY_HAS_LIMITS), &page);
+	switch (attr) {
+	case hwmon_temp_max_alarm:
+		return read_alarm(sdev, SIDRA_ALARM_MAX, value);
+	case hwmon_temp_crit_alarm:
+		return read_alarm(sdev, SIDRA_ALARM_CRIT, value);
+	}
+	ret = read_valid(sdev, attr == hwmon_temp_input ? SIDRA_TELEMETRY_HAS_THERMAL : SIDRA_TELEMETRY_HAS_LIMITS, &page);
 	if (ret)
 		return ret;
 	switch (attr) {
@@ -35,12 +52,6 @@ static int read_temperature(struct sidra_device *sdev, u32 attr, long *value)
 	case hwmon_temp_crit:
 		*value = page.temperature_crit_mc;
 		return 0;
-	case hwmon_temp_max_alarm:
-		*value = page.temperature_mc >= page.temperature_max_mc;
-		return 0;
-	case hwmon_temp_crit_alarm:
-		*value = page.temperature_mc >= page.temperature_crit_mc;
-		return 0;
 	}
 	return -EOPNOTSUPP;
 }
@@ -50,6 +61,8 @@ static int read_power(struct sidra_device *sdev, u32 attr, long *value)
 	struct sidra_telemetry page;
 	int ret;
 
+	if (attr == hwmon_power_cap_alarm)
+		return read_alarm(sdev, SIDRA_ALARM_CAP, value);
 	ret = read_valid(sdev, attr == hwmon_power_input ? SIDRA_TELEMETRY_HAS_POWER : SIDRA_TELEMETRY_HAS_LIMITS, &page);
 	if (ret)
 		return ret;
@@ -94,7 +107,8 @@ static const struct hwmon_ops ops = {
 static const struct hwmon_channel_info *const channels[] = {
 	HWMON_CHANNEL_INFO(temp, HWMON_T_INPUT | HWMON_T_LABEL | HWMON_T_MAX | HWMON_T_CRIT | HWMON_T_MAX_ALARM |
 			   HWMON_T_CRIT_ALARM),
-	HWMON_CHANNEL_INFO(power, HWMON_P_INPUT | HWMON_P_LABEL | HWMON_P_CAP_MIN | HWMON_P_CAP_MAX),
+	HWMON_CHANNEL_INFO(power, HWMON_P_INPUT | HWMON_P_LABEL | HWMON_P_CAP_MIN | HWMON_P_CAP_MAX |
+			   HWMON_P_CAP_ALARM),
 	NULL
 };
 
@@ -174,15 +188,17 @@ __ATTRIBUTE_GROUPS(hwmon);
 
 void sidra_hwmon_begin(struct sidra_device *sdev)
 {
-	sdev->hwmon = hwmon_device_register_with_info(&sdev->pdev->dev, "sidra", sdev, &chip_info, hwmon_groups);
-	if (!IS_ERR(sdev->hwmon))
-		return;
-	drm_notice(&sdev->drm, "no sensors (error %ld)\n", PTR_ERR(sdev->hwmon));
-	sdev->hwmon = NULL;
+	struct device *hwmon = hwmon_device_register_with_info(&sdev->pdev->dev, "sidra", sdev, &chip_info, hwmon_groups);
+
+	if (IS_ERR(hwmon))
+		drm_notice(&sdev->drm, "no sensors (error %ld)\n", PTR_ERR(hwmon));
+	else
+		WRITE_ONCE(sdev->hwmon, hwmon);	/* interrupts look at it */
 }
 
 void sidra_hwmon_end(struct sidra_device *sdev)
 {
+	sidra_alarms_end(sdev);
 	if (sdev->hwmon)
 		hwmon_device_unregister(sdev->hwmon);
 }

@@ -238,6 +238,8 @@ static irqreturn_t admin_irq(int irq, void *data)
 		complete(&sdev->mailbox.answered);
 	if (causes & SIDRA_INT_FIRMWARE)
 		sidra_firmware_happened(sdev);
+	if (causes & SIDRA_INT_THERMAL)
+		sidra_alarms_look(sdev);
 	if (causes & SIDRA_INT_FAULT) {
 		guard(spinlock_irqsave)(&sdev->irq_lock);
 		look_at_all(sdev);

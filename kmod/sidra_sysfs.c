@@ -138,8 +138,11 @@ static ssize_t telemetry_read(struct file *filp, struct kobject *kobj, sidra_bin
 			      char *to, loff_t offset, size_t count)
 {
 	struct sidra_telemetry page;
-	int ret = sidra_telemetry_read(sidra_of_node(kobj_to_dev(kobj)), &page);
+	struct sidra_device *sdev = sidra_of_node(kobj_to_dev(kobj));
+	int ret = sidra_telemetry_read(sdev, &page);
 
+	if (!ret)
+		sidra_alarms_note(sdev, &page);
 	return ret ?: memory_read_from_buffer(to, count, &offset, &page, sizeof(page));
 }
 static BIN_ATTR_RO(telemetry, sizeof(struct sidra_telemetry));

@@ -62,6 +62,7 @@ TEST_F(Hwmon, IsTheTelemetryPage) {
            [](Page page) { return int64_t{page.temperature_mc >= page.temperature_max_mc}; });
     expect("temp1_crit_alarm", kLimits,
            [](Page page) { return int64_t{page.temperature_mc >= page.temperature_crit_mc}; });
+    expect("power1_cap_alarm", kLimits, [](Page page) { return int64_t{page.power_mw > page.power_limit_mw}; });
 }
 
 // The lowest limit is the lowest level of the clock.

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/bits.h>
+#include <linux/hwmon.h>
+
+#include "sidra_alarm.h"
+#include "sidra_drv.h"
+#include "sidra_telemetry.h"
+
+#define SETTLE		HZ		/* what the firmware publishes counts for a second */
+#define SETTLE_LOOK	(HZ / 10)	/* as often as it does */
+#define NEWS_LOOK	HZ
+
+/* What the page must have, and hwmon's name. */
+static const struct {
+	u64 valid;
+	enum hwmon_sensor_types type;
+	u32 attr;
+} alarms[] = {
+	[SIDRA_ALARM_MAX] = { SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_LIMITS, hwmon_temp, hwmon_temp_max_alarm },
+	[SIDRA_ALARM_CRIT] = { SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_LIMITS, hwmon_temp, hwmon_temp_crit_alarm },
+	[SIDRA_ALARM_CAP] = { SIDRA_TELEMETRY_HAS_POWER | SIDRA_TELEMETRY_HAS_LIMITS, hwmon_power, hwmon_power_cap_alarm },
+};
+
+int sidra_alarm_state(const struct sidra_telemetry *page, enum sidra_alarm alarm)
+{
+	if ((page->valid & alarms[alarm].valid) != alarms[alarm].valid)
+		return -ENODATA;
+	switch (alarm) {
+	case SIDRA_ALARM_MAX:
+		return page->temperature_mc >= page->temperature_max_mc;
+	case SIDRA_ALARM_CRIT:
+		return page->temperature_mc >= page->temperature_crit_mc;
+	default:
+		return page->power_mw > page->power_limit_mw;
+	}
+}
+
+/* Those that are on; of what the page does not say @on holds. */
+static unsigned long alarms_on(const struct sidra_telemetry *page, unsigned long on)
+{
+	enum sidra_alarm alarm;
+
+	for (alarm = 0; alarm < SIDRA_ALARM_COUNT; alarm++) {
+		int state = sidra_alarm_state(page, alarm);
+
+		if (state >= 0)
+			__assign_bit(alarm, &on, state);
+	}
+	return on;
+}
+
+/*
+ * Whether there may be news without an interrupt: one goes off where there is no hysteresis, and a chip that is slowed down already does not
+ * say that it has to be.
+ */
+static bool tell_changes(struct sidra_device *sdev)
+{
+	struct sidra_alarms *told = &sdev->alarms;
+	struct sidra_telemetry page;
+	unsigned long on, changed;
+	enum sidra_alarm alarm;
+	int ret;
+
+	ret = sidra_telemetry_read(sdev, &page);
+	if (ret)
+		return ret == -EAGAIN || told->on;
+	on = alarms_on(&page, told->on);
+	changed = on ^ told->on;
+	WRITE_ONCE(told->on, on);
+	for_each_set_bit(alarm, &changed, SIDRA_ALARM_COUNT)
+		hwmon_notify_event(sdev->hwmon, alarms[alarm].type, alarms[alarm].attr, 0);
+	return on || page.status & SIDRA_STATUS_THROTTLED;
+}
+
+static void alarm_work(struct work_struct *work)
+{
+	struct sidra_alarms *told = container_of(to_delayed_work(work), struct sidra_alarms, work);
+	bool news = tell_changes(container_of(told, struct sidra_device, alarms));
+
+	if (time_before(jiffies, READ_ONCE(told->settled)))
+		queue_delayed_work(system_freezable_wq, &told->work, SETTLE_LOOK);
+	else if (news)
+		queue_delayed_work(system_freezable_wq, &told->work, NEWS_LOOK);
+}
+
+void sidra_alarms_init(struct sidra_device *sdev)
+{
+	INIT_DELAYED_WORK(&sdev->alarms.work, alarm_work);
+}
+
+void sidra_alarms_end(struct sidra_device *sdev)
+{
+	disable_delayed_work_sync(&sdev->alarms.work);
+}
+
+void sidra_alarms_look(struct sidra_device *sdev)
+{
+	if (!READ_ONCE(sdev->hwmon))
+		return;
+	WRITE_ONCE(sdev->alarms.settled, jiffies + SETTLE);
+	mod_delayed_work(system_freezable_wq, &sdev->alarms.work, 0);
+}
+
+void sidra_alarms_note(struct sidra_device *sdev, const struct sidra_telemetry *page)
+{
+	unsigned long on = READ_ONCE(sdev->alarms.on);
+
+	if (alarms_on(page, on) != on)
+		sidra_alarms_look(sdev);
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// Heat: who polls the alarms of hwmon, or listens to uevents, is told by the driver.
+#include "attributes.h"
+#include "uevents.h"
+
+namespace sidra::test {
+namespace {
+
+// Another one each time that the driver comes.
+std::string sensor(const std::string& name) {
+    for (const auto& entry : std::filesystem::directory_iterator(kClass + "device/hwmon"))
+        return entry.path().string() + '/' + name;
+    return {};
+}
+
+// An open attribute of sysfs that was read: changes from then on can be polled.
+class Polled {
+   public:
+    explicit Polled(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) { read(); }
+    ~Polled() { close(fd_); }
+    Polled(const Polled&) = delete;
+    Polled& operator=(const Polled&) = delete;
+
+    bool changes() const {
+        pollfd waits{fd_, POLLPRI, 0};
+        return poll(&waits, 1, static_cast<int>(kPatienceMs)) == 1;
+    }
+    std::string read() const {
+        char text[16] = {};
+        return pread(fd_, text, sizeof text - 1, 0) > 0 ? text : "";
+    }
+
+   private:
+    const int fd_;
+};
+
+class Alarms : public NodeTest {
+   protected:
+    void SetUp() override {
+        NodeTest::SetUp();
+        ASSERT_TRUE(is("temp1_crit_alarm", "0\n") && is("temp1_max_alarm", "0\n"));
+    }
+    void TearDown() override {
+        EXPECT_TRUE(knob("temperature-mc", 60'000));
+        EXPECT_TRUE(is("temp1_crit_alarm", "0\n") && is("temp1_max_alarm", "0\n"));
+    }
+    static bool is(const std::string& name, const std::string& value) {
+        return eventually([&] { return read_file(sensor(name)).bytes == value; });
+    }
+};
+
+// Nobody reads anything between.
+TEST_F(Alarms, WhoPollsIsTold) {
+    const Polled critical(sensor("temp1_crit_alarm")), high(sensor("temp1_max_alarm"));
+    ASSERT_TRUE(knob("temperature-mc", 150'000));
+    ASSERT_TRUE(high.changes() && critical.changes());
+    EXPECT_EQ(high.read(), "1\n");
+    EXPECT_EQ(critical.read(), "1\n");
+    ASSERT_TRUE(knob("temperature-mc", 60'000));
+    ASSERT_TRUE(critical.changes() && high.changes());
+    EXPECT_EQ(critical.read(), "0\n");
+    EXPECT_EQ(high.read(), "0\n");
+}
+
+TEST_F(Alarms, UdevIsTold) {
+    for (const uint64_t around : {150'000, 60'000}) {
+        Uevents of_critical, of_high;  // which of them comes first depends on when the driver looks
+        ASSERT_TRUE(knob("temperature-mc", around));
+        EXPECT_TRUE(of_critical.has({"ACTION=change", "SUBSYSTEM=hwmon", "NAME=temp1_crit_alarm"})) << around;
+        EXPECT_TRUE(of_high.has({"ACTION=change", "SUBSYSTEM=hwmon", "NAME=temp1_max_alarm"})) << around;
+    }
+}
+
+// Too warm, but not critical: the firmware's doing, not that of the chip's comparator.
+TEST_F(Alarms, OfTheFirmwareAlone) {
+    const Polled high(sensor("temp1_max_alarm"));
+    ASSERT_TRUE(knob("temperature-mc", 99'000));
+    ASSERT_TRUE(high.changes());
+    EXPECT_EQ(high.read(), "1\n");
+    EXPECT_EQ(read_file(sensor("temp1_crit_alarm")).bytes, "0\n");
+}
+
+// By a limit: it does not get any slower, so the chip has nothing to tell. The heat takes longer than the driver looks
+// after the limit.
+TEST_F(Alarms, WhenItIsSlowAlready) {
+    ASSERT_TRUE(write_text(sensor("power1_cap"), "100000"));
+    const Polled high(sensor("temp1_max_alarm"));
+    ASSERT_TRUE(knob("temperature-mc", 99'000));
+    EXPECT_TRUE(high.changes());
+    EXPECT_EQ(high.read(), "1\n");
+    EXPECT_TRUE(write_text(sensor("power1_cap"), "0"));
+}
+
+// It is hot when the driver comes, and goes: whoever looks first finds it.
+TEST_F(Alarms, TheDriverGoesMeanwhile) {
+    const Card card;
+    ASSERT_TRUE(card.known());
+    ASSERT_TRUE(knob("temperature-mc", 150'000));
+    ASSERT_TRUE(is("temp1_crit_alarm", "1\n"));
+    for (int i = 0; i < rounds(2, 20); i++) {
+        ASSERT_TRUE(card.unbind());
+        Uevents uevents;
+        ASSERT_TRUE(card.bind());
+        EXPECT_TRUE(is("temp1_crit_alarm", "1\n"));
+        EXPECT_TRUE(uevents.has({"SUBSYSTEM=hwmon", "NAME=temp1_crit_alarm"}));
+    }
+}
+
+}  // namespace
+}  // namespace sidra::test
