@@ -99,6 +99,7 @@ static int init_software(struct sidra_device *sdev)
 
 	ret = drmm_mutex_init(&sdev->drm, &sdev->lock) ?: drmm_mutex_init(&sdev->drm, &sdev->map_lock) ?:
 	      drmm_mutex_init(&sdev->drm, &sdev->bo_lock) ?: drmm_mutex_init(&sdev->drm, &sdev->master_lock) ?:
+	      sidra_telemetry_init(sdev) ?:
 	      drmm_add_action_or_reset(&sdev->drm, wq_destroy, NULL);
 	if (ret)
 		return ret;

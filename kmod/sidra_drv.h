@@ -4,7 +4,7 @@
  * sidra_device.irq_lock; sidra_device.lock > sidra_device.bo_lock; mmap_lock > sidra_device.map_lock;
  * sidra_device.lock > sidra_device.map_lock; sidra_device.lock > sidra_device.master_lock;
  * sidra_device.lock > sidra_events.lock;
- * sidra_firmware.update_lock > sidra_mailbox.lock, and no other with them; sidra_question.lock: no other with it;
+ * sidra_firmware.update_lock > sidra_mailbox.lock, and no other with them; sidra_question.lock, sidra_telemetry_cache.lock: no other with them;
  * anything > sidra_mailbox.gate.
  * The end of a fence needs only submit_lock, irq_lock and master_lock, under which no memory is allocated.
  * No memory of a user is touched, and no mmap_lock taken, under sidra_device.lock.
@@ -41,6 +41,7 @@
 #include "sidra_manage.h"
 #include "sidra_question.h"
 #include "sidra_store.h"
+#include "sidra_telemetry.h"
 #include "sidra_usage.h"
 
 struct sidra_ctx;
@@ -75,6 +76,7 @@ struct sidra_counters {
  * @chip: registers, identity, admin commands
  * @mailbox, @firmware: the way to the firmware, and what is known of it
  * @crossbars, @manage: what attributes show that takes the chip some time
+ * @telemetry: what they show to everybody
  * @hwmon: or NULL; @alarms: of it
  * @ctx_table: what the chip reads
  * @ctxs: contexts by their number on the chip
@@ -129,6 +131,7 @@ struct sidra_device {
 	struct sidra_firmware firmware;
 	struct sidra_question crossbars;
 	struct sidra_manage manage;
+	struct sidra_telemetry_cache telemetry;
 	struct device *hwmon;
 	struct sidra_alarms alarms;
 	struct sidra_events events;

@@ -9,7 +9,7 @@
 /* Values of the telemetry page, which are there only if it says so. */
 static int read_valid(struct sidra_device *sdev, u64 valid, struct sidra_telemetry *page)
 {
-	int ret = sidra_telemetry_read(sdev, page);
+	int ret = sidra_telemetry_show(sdev, page, false);
 
 	if (ret)
 		return ret;
@@ -19,11 +19,10 @@ static int read_valid(struct sidra_device *sdev, u64 valid, struct sidra_telemet
 static int read_alarm(struct sidra_device *sdev, enum sidra_alarm alarm, long *value)
 {
 	struct sidra_telemetry page;
-	int ret = sidra_telemetry_read(sdev, &page) ?: sidra_alarm_state(&page, alarm);
+	int ret = sidra_telemetry_show(sdev, &page, false) ?: sidra_alarm_state(&page, alarm);
 
 	if (ret < 0)
 		return ret;
-	sidra_alarms_note(sdev, &page);
 	*value = ret;
 	return 0;
 }

@@ -3,6 +3,9 @@
  * What tools read without opening the device (docs/abi/sysfs-class-sidra). No reader waits for sidra_device.lock, which is somebody's who
  * waits for the chip.
  */
+#include <linux/capability.h>
+#include <linux/cred.h>
+
 #include "sidra_compat.h"
 #include "sidra_drv.h"
 #include "sidra_manage.h"
@@ -137,12 +140,10 @@ static DEVICE_ATTR_RO(generation);
 static ssize_t telemetry_read(struct file *filp, struct kobject *kobj, sidra_bin_const struct bin_attribute *attr,
 			      char *to, loff_t offset, size_t count)
 {
+	bool exact = file_ns_capable(filp, &init_user_ns, CAP_PERFMON);	/* of who opened it */
 	struct sidra_telemetry page;
-	struct sidra_device *sdev = sidra_of_node(kobj_to_dev(kobj));
-	int ret = sidra_telemetry_read(sdev, &page);
+	int ret = sidra_telemetry_show(sidra_of_node(kobj_to_dev(kobj)), &page, exact);
 
-	if (!ret)
-		sidra_alarms_note(sdev, &page);
 	return ret ?: memory_read_from_buffer(to, count, &offset, &page, sizeof(page));
 }
 static BIN_ATTR_RO(telemetry, sizeof(struct sidra_telemetry));

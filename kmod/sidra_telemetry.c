@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <drm/drm_managed.h>
+
 #include "sidra_drv.h"
 #include "sidra_telemetry.h"
+
+#define WINDOW		(HZ / 5)
+#define WINDOW_READS	2u	/* that is two readings soon after each other, for a rate, and ten a second */
 
 int sidra_reachable(struct sidra_device *sdev)
 {
@@ -48,5 +53,54 @@ int sidra_telemetry_read(struct sidra_device *sdev, struct sidra_telemetry *page
 		return -ENODEV;
 	ret = read_page(sdev, page);
 	drm_dev_exit(idx);
+	return ret;
+}
+
+/* ---- For everybody ---- */
+
+int sidra_telemetry_init(struct sidra_device *sdev)
+{
+	sdev->telemetry.window = jiffies - WINDOW;
+	return drmm_mutex_init(&sdev->drm, &sdev->telemetry.lock);
+}
+
+static bool may_read(struct sidra_telemetry_cache *cache)
+{
+	lockdep_assert_held(&cache->lock);
+	if (time_after_eq(jiffies, cache->window + WINDOW)) {
+		cache->window = jiffies;
+		cache->reads = 0;
+	}
+	if (cache->reads == WINDOW_READS)
+		return false;
+	cache->reads++;
+	return true;
+}
+
+/* Whether the chip is there is told as it is now. */
+static int read_cached(struct sidra_device *sdev, struct sidra_telemetry *page)
+{
+	struct sidra_telemetry_cache *cache = &sdev->telemetry;
+	int ret = sidra_reachable(sdev);
+
+	if (ret)
+		return ret;
+	guard(mutex)(&cache->lock);
+	if (may_read(cache))
+		cache->result = read_page(sdev, &cache->page);
+	*page = cache->page;
+	return cache->result;
+}
+
+int sidra_telemetry_show(struct sidra_device *sdev, struct sidra_telemetry *page, bool exact)
+{
+	int idx, ret;
+
+	if (!drm_dev_enter(&sdev->drm, &idx))
+		return -ENODEV;
+	ret = exact ? read_page(sdev, page) : read_cached(sdev, page);
+	drm_dev_exit(idx);
+	if (!ret)
+		sidra_alarms_note(sdev, page);
 	return ret;
 }

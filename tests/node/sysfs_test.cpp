@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Attributes of the node: what docs/abi/sysfs-class-sidra says, against what calls and the chip's own answers say.
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -129,6 +130,61 @@ TEST_F(Sysfs, TelemetryInOneRead) {
     close(fd);
 }
 
+sidra_telemetry page_of(const Answer& answer) {
+    sidra_telemetry page{};
+    EXPECT_EQ(answer.bytes.size(), sizeof page);
+    std::memcpy(&page, answer.bytes.data(), std::min(answer.bytes.size(), sizeof page));
+    return page;
+}
+
+// However many strangers read however often: two pages in 200 ms.
+TEST_F(Sysfs, TelemetryForEverybodyIsCoarse) {
+    const Card card;
+    ASSERT_TRUE(card.known());
+    const auto moment = [] { return page_of(attribute("telemetry")).clock_ns; };
+    std::set<uint64_t> moments;
+    const uint64_t started = in_ms(0), before = card.counter("mmio_reads");
+    {
+        const OrdinaryUser user;
+        for (int i = 0; i < 1000; i++) moments.insert(moment());
+    }
+    const uint64_t reads = card.counter("mmio_reads") - before, pages = 2 * ((in_ms(0) - started) / 200'000'000 + 2);
+    EXPECT_LE(moments.size(), pages);
+    // Words of each page; at each read whether the chip is there; and what the driver does meanwhile.
+    EXPECT_LE(reads, (pages + 10) * (sizeof(sidra_telemetry) / 8 + 2) + 1000);
+    EXPECT_GT(moment(), *moments.rbegin());
+    const OrdinaryUser user;
+    EXPECT_TRUE(eventually([&] { return moment() > *moments.rbegin(); })) << "it does not stand still";
+}
+
+TEST_F(Sysfs, TelemetryIsExactForWhoMayMeasure) {
+    std::set<uint64_t> moments;
+    for (int i = 0; i < 100; i++) moments.insert(page_of(attribute("telemetry")).clock_ns);
+    EXPECT_EQ(moments.size(), 100u);
+}
+
+// Root of a name space of users is a stranger here.
+TEST_F(Sysfs, TelemetryInANameSpaceIsCoarse) {
+    EXPECT_EQ(in_child([] {
+                  if (unshare(CLONE_NEWUSER) != 0) return 10;
+                  const uint64_t started = in_ms(0);
+                  std::set<uint64_t> moments;
+                  for (int i = 0; i < 1000; i++) moments.insert(page_of(attribute("telemetry")).clock_ns);
+                  return moments.size() <= 2 * ((in_ms(0) - started) / 200'000'000 + 2) ? 0 : 1;
+              }),
+              0);
+}
+
+// As a rule of udev's does.
+TEST_F(Sysfs, CrossbarsCanBeTakenFromStrangers) {
+    ASSERT_EQ(chmod((kClass + "crossbars").c_str(), 0400), 0);
+    {
+        const OrdinaryUser user;
+        EXPECT_EQ(attribute("crossbars").error, -EACCES);
+    }
+    ASSERT_EQ(chmod((kClass + "crossbars").c_str(), 0444), 0);
+}
+
 std::vector<sidra_hw_xbar> crossbars() {
     const Answer answer = attribute("crossbars");
     EXPECT_EQ(answer.error, 0);
@@ -191,7 +247,7 @@ TEST_F(Sysfs, LevelsOfTheClock) {
     EXPECT_EQ(attribute("clock_level").bytes, "1\n");
     sidra_telemetry page{};
     EXPECT_TRUE(eventually([&] {
-        std::memcpy(&page, attribute("telemetry").bytes.data(), sizeof page);
+        page = page_of(attribute("telemetry"));
         return page.clock_khz == khz[1];
     })) << page.clock_khz;
     for (const char* bad : {"4", "-1", " ", "fast", "1 1"})

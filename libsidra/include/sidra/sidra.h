@@ -172,7 +172,10 @@ SIDRA_API sidra_status sidra_device_get_info(sidra_device *device, sidra_device_
 /* One moment on the device clock and on CLOCK_MONOTONIC, ns. */
 SIDRA_API sidra_status sidra_device_clock(sidra_device *device, uint64_t *device_ns, uint64_t *monotonic_ns);
 
-/* Counters of the device since power-on (struct sidra_telemetry of uapi/sidra_hw.h): copies at most size bytes. */
+/*
+ * Counters of the device since power-on (struct sidra_telemetry of uapi/sidra_hw.h): copies at most size bytes. Those of a card are up to a
+ * fifth of a second old for who has no CAP_PERFMON: they are of strangers' work, too. clock_ns in there says of when they are.
+ */
 SIDRA_API sidra_status sidra_device_telemetry(sidra_device *device, void *telemetry, size_t size);
 
 /* Resets the device: every context of every user is lost (recover). Root only on a real device. */
