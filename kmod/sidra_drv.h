@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The device, and what an open file of it is. Order of locks: sidra_device.lock > sidra_queue.submit_lock >
- * sidra_device.irq_lock; sidra_device.lock > sidra_device.bo_lock; mmap_lock > sidra_device.map_lock;
- * sidra_device.lock > sidra_device.map_lock; sidra_device.lock > sidra_device.master_lock;
- * sidra_device.lock > sidra_events.lock;
- * sidra_firmware.update_lock > sidra_mailbox.lock, and no other with them; sidra_question.lock, sidra_telemetry_cache.lock: no other with them;
- * anything > sidra_mailbox.gate.
- * The end of a fence needs only submit_lock, irq_lock and master_lock, under which no memory is allocated.
+ * The device, and what an open file of it is. Order of locks, outermost first:
+ *   sidra_device.lock > sidra_device.master_lock > sidra_queue.submit_lock > sidra_device.irq_lock > sidra_job.lock;
+ *   sidra_queue.fence_lock > sidra_queue.submit_lock;
+ *   sidra_device.lock > sidra_device.bo_lock;
+ *   sidra_device.lock, mmap_lock > sidra_device.map_lock;
+ *   sidra_device.lock > sidra_l3.lock, sidra_account.lock, sidra_events.lock: no other in these;
+ *   sidra_firmware.update_lock > sidra_mailbox.lock, and no other with them;
+ *   sidra_question.lock, sidra_telemetry_cache.lock: no other with them;
+ *   anything > sidra_mailbox.gate.
+ * The end of a fence needs only master_lock, submit_lock, irq_lock and sidra_job.lock, under which no memory is allocated.
  * No memory of a user is touched, and no mmap_lock taken, under sidra_device.lock.
  */
 #ifndef __SIDRA_DRV_H__
