@@ -3,71 +3,14 @@
 // is never in the way.
 #include <sys/wait.h>
 
-#include <array>
-#include <atomic>
 #include <csignal>
-#include <thread>
 
-#include "attributes.h"
 #include "dumps.h"
 #include "innocent.h"
+#include "watchers.h"
 
 namespace sidra::test {
 namespace {
-
-// What an ordinary user can read of the card.
-std::vector<std::string> readable() {
-    std::vector<std::string> paths;
-    for (const std::string& name : files_in(kClass))
-        if (name != "firmware_log" && name != "firmware_update" && name != "firmware_activate")
-            paths.push_back(kClass + name);
-    for (const auto& sensors : std::filesystem::directory_iterator(kClass + "device/hwmon"))
-        for (const std::string& name : files_in(sensors.path())) paths.push_back(sensors.path().string() + '/' + name);
-    return paths;
-}
-
-// By four ordinary users at once, until the end of this, and a whole round each at least.
-class Watchers {
-   public:
-    Watchers() : paths_(readable()) {
-        for (std::thread& thread : threads_) thread = std::thread([this] { watch(); });
-    }
-    ~Watchers() { stop(); }
-    Watchers(const Watchers&) = delete;
-    Watchers& operator=(const Watchers&) = delete;
-
-    // All of them have gone through all of it since.
-    void look() {
-        const uint64_t now = rounds_;
-        EXPECT_TRUE(eventually([&] { return rounds_ >= now + 2 * threads_.size(); }));
-    }
-    void stop() {
-        stop_ = true;
-        for (std::thread& thread : threads_)
-            if (thread.joinable()) thread.join();
-    }
-    uint64_t reads() const { return reads_; }
-
-   private:
-    void watch() {
-        const OrdinaryUser user;
-        do {
-            for (const std::string& path : paths_) {
-                const int error = read_file(path).error;
-                const std::set<int> documented = {0,          -EAGAIN,     -ENODATA, -ENODEV, -ENOENT,
-                                                  -ETIMEDOUT, -ECONNRESET, -EIO,     -EPROTO, -EBUSY};
-                EXPECT_EQ(documented.count(error), 1u) << path << ": " << error;
-                reads_++;
-            }
-            rounds_++;
-        } while (!stop_);
-    }
-
-    const std::vector<std::string> paths_;
-    std::atomic<bool> stop_{false};
-    std::atomic<uint64_t> reads_{0}, rounds_{0};
-    std::array<std::thread, 4> threads_;
-};
 
 class Monitor : public NodeTest {
    protected:
@@ -81,7 +24,7 @@ class Monitor : public NodeTest {
     void TearDown() override { expect_well(); }
 
     static void expect_well() {
-        for (const std::string& path : readable()) {
+        for (const std::string& path : readable_by_everybody()) {
             int error = 0;
             EXPECT_TRUE(eventually([&] {
                 error = read_file(path).error;
@@ -150,14 +93,11 @@ TEST_F(Monitor, ResetsWhileAThousandRead) {
         ASSERT_EQ(node.call(SIDRA_IOCTL_DEVICE_RESET, reset), 0);
 }
 
-TEST_F(Monitor, TheDriverGoesWhileTheyRead) {
-    for (int i = 0; i < rounds(3, 30); i++) {
-        Watchers watchers;
+TEST_F(Monitor, TheBusResetsWhileTheyRead) {
+    Watchers watchers;
+    for (int i = 0; i < rounds(5, 50); i++) {
+        ASSERT_TRUE(write_text("/sys/bus/pci/devices/" + card.name() + "/reset", "1"));
         watchers.look();
-        ASSERT_TRUE(card.unbind());
-        watchers.look();
-        watchers.stop();
-        ASSERT_TRUE(card.bind());
     }
 }
 

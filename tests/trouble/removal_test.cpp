@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "node.h"
+#include "watchers.h"
 
 namespace sidra::test {
 namespace {
@@ -177,6 +177,22 @@ TEST_P(Removal, UnderLoad) {
         close(fenced.out_fence_fd);
         close(import.fd);
         close(exported.fd);
+    }
+}
+
+// All that the kernel shows of it, by open files, too.
+TEST_P(Removal, WhileTheyRead) {
+    const Way& way = GetParam();
+    for (int round = 0; round < rounds(2, 20); round++) {
+        const Card card;
+        ASSERT_TRUE(card.known());
+        const Slot slot(card);
+        Watchers watchers;
+        watchers.look();
+        ASSERT_TRUE(way.out(card, slot));
+        watchers.look();
+        watchers.stop();
+        ASSERT_TRUE(way.in(card, slot));
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include "sidra_chip.h"
 #include "uevents.h"
+#include "watchers.h"
 #include "world.h"
 
 namespace sidra::test {
@@ -108,6 +109,19 @@ TEST_F(Sleep, WhatIsNotDrainedInTimeIsLost) {
     EXPECT_EQ(again.wait(again.push(nop())), 0);
     sleepers.wake();
     products.multiply();
+}
+
+// Who reads, and who waits for what he reads, is frozen like anybody else.
+TEST_F(Sleep, WhileTheyRead) {
+    Watchers watchers;
+    for (int i = 0; i < rounds(2, 10); i++) {
+        ASSERT_TRUE(sleep_now(i % 2 ? kPlatform : kDevices));
+        watchers.look();
+    }
+    // Of firmware that does not answer.
+    ASSERT_TRUE(knob("firmware-hang", 1));
+    ASSERT_TRUE(sleep_now(kDevices));
+    watchers.look();
 }
 
 TEST_F(Sleep, WorkThatIsLeftIsDone) {
