@@ -108,3 +108,7 @@ void sidra_alarms_note(struct sidra_device *sdev, const struct sidra_telemetry *
 	if (alarms_on(page, on) != on)
 		sidra_alarms_look(sdev);
 }
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_alarm_kunit.c"
+#endif
