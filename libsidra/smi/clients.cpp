@@ -15,7 +15,6 @@ namespace sidra::smi {
 namespace {
 
 constexpr size_t kPidsLimit = 1 << 16, kFdinfoLimit = 1 << 14;
-constexpr const char* kEngines[SIDRA_HW_ENGINE_COUNT] = {"mvm", "vec", "copy", "program"};
 
 void copy_name(sidra_smi_client& client, std::string_view name) {
     const std::string text = clean(name);
@@ -67,8 +66,9 @@ Maybe<Fdinfo> to_fdinfo(std::string_view text) {
             const uint64_t before = info.client.memory == UINT64_MAX ? 0 : info.client.memory;
             if (number.value < UINT64_MAX - before) info.client.memory = before + number.value;
         }
-        for (size_t n = 0; n < std::size(kEngines); ++n)
-            if (key.starts_with("drm-engine-") && key.substr(11) == kEngines[n])
+        constexpr std::string_view kEngine = "drm-engine-";
+        for (uint32_t n = 0; n < SIDRA_HW_ENGINE_COUNT; ++n)
+            if (key.starts_with(kEngine) && key.substr(kEngine.size()) == sidra_smi_engine_name(n))
                 info.client.engine_ns[n] = number.value;
     }
     if (!ours) return Maybe<Fdinfo>::none(ENODEV);

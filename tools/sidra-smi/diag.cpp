@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <memory>
 
 #include "command.h"
@@ -22,12 +23,6 @@ struct Options {
 };
 
 constexpr long kBetweenNs = 100'000'000;
-
-uint64_t now_ns() {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 uint64_t count(sidra_smi_chip* chip, const char* field) {
     const sidra_smi_value value = value_of(chip, field);
@@ -79,7 +74,7 @@ sidra_smi_status diag(const Options& options, const Context& context) {
 }  // namespace
 
 bool step(const char* name, const std::function<std::string()>& work) {
-    const uint64_t start = now_ns();
+    const auto start = std::chrono::steady_clock::now();
     std::string said;
     bool good = true;
     try {
@@ -88,7 +83,9 @@ bool step(const char* name, const std::function<std::string()>& work) {
         said = e.what();
         good = false;
     }
-    print(fmt::format("{:<10} {:<6} {:>9}  {}\n", name, good ? "ok" : "FAILED", seconds_text(now_ns() - start), said));
+    const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
+    print(fmt::format("{:<10} {:<6} {:>9}  {}\n", name, good ? "ok" : "FAILED",
+                      seconds_text(static_cast<uint64_t>(took.count())), said));
     return good;
 }
 

@@ -60,13 +60,4 @@ sidra_smi_chip* Session::select_card(const std::string& selectors) {
     return chips[0];
 }
 
-sidra_smi_value value_of(sidra_smi_chip* chip, const char* field) {
-    return sidra_smi_get(chip, static_cast<uint32_t>(sidra_smi_field_find(field)));
-}
-
-std::string text_of(sidra_smi_chip* chip, const char* field) {
-    const sidra_smi_value value = value_of(chip, field);
-    return value.type == SIDRA_SMI_TEXT ? value.text : "";
-}
-
 }  // namespace sidra::smi_tool

@@ -36,10 +36,9 @@ class Session {
     sidra_smi* session_ = nullptr;
 };
 
-// Value of a field by its name, which must be one.
-sidra_smi_value value_of(sidra_smi_chip* chip, const char* field);
-// The same as text; "" if it is absent or no text.
-std::string text_of(sidra_smi_chip* chip, const char* field);
+// Of a field by its name.
+inline sidra_smi_value value_of(sidra_smi_chip* chip, const char* field) { return sidra_smi_get_by_name(chip, field); }
+inline std::string text_of(sidra_smi_chip* chip, const char* field) { return sidra_smi_text_of(chip, field); }
 
 }  // namespace sidra::smi_tool
 

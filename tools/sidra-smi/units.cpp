@@ -15,22 +15,9 @@ std::string bytes_text(uint64_t bytes) {
 
 std::string seconds_text(uint64_t ns) { return fmt::format("{:.3f} s", static_cast<double>(ns) / 1e9); }
 
-double number_of(const sidra_smi_value& value) {
-    switch (value.type) {
-        case SIDRA_SMI_UINT:
-            return static_cast<double>(value.u);
-        case SIDRA_SMI_INT:
-            return static_cast<double>(value.i);
-        case SIDRA_SMI_REAL:
-            return value.real;
-        default:
-            return 0;
-    }
-}
-
 std::string rounded(const sidra_smi_value& value, int digits, const char* unit) {
-    if (value.type == SIDRA_SMI_NONE) return "-";
-    return fmt::format("{:.{}f}{}", number_of(value), digits, unit);
+    double number = 0;
+    return sidra_smi_number_of(&value, &number) ? fmt::format("{:.{}f}{}", number, digits, unit) : "-";
 }
 
 }  // namespace sidra::smi_tool

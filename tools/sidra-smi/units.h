@@ -11,10 +11,9 @@ namespace sidra::smi_tool {
 
 std::string bytes_text(uint64_t bytes);  // 12M, 1.5G
 std::string seconds_text(uint64_t ns);   // 1.234 s
-// Of a field, with so many digits behind the point and a unit behind it; "-" if it is absent.
+// Of a field, with so many digits behind the point and a unit behind it; "-" if it is absent, or
+// a text.
 std::string rounded(const sidra_smi_value& value, int digits, const char* unit);
-// What its type holds, as a double; 0 if it is absent or no number.
-double number_of(const sidra_smi_value& value);
 
 }  // namespace sidra::smi_tool
 

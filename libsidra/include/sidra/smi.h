@@ -140,6 +140,12 @@ SIDRA_SMI_API const sidra_smi_field *sidra_smi_field_at(uint32_t number);
 SIDRA_SMI_API int sidra_smi_field_find(const char *name);
 /* Its value as of the last refresh. Never fails: what is not there is SIDRA_SMI_NONE. */
 SIDRA_SMI_API sidra_smi_value sidra_smi_get(sidra_smi_chip *chip, uint32_t field);
+/* The same by its name; of a field that this library does not know it is absent, with ENOENT. */
+SIDRA_SMI_API sidra_smi_value sidra_smi_get_by_name(sidra_smi_chip *chip, const char *name);
+/* Text of the field with this name; "" if it is absent, or no text. Until the next refresh. */
+SIDRA_SMI_API const char *sidra_smi_text_of(sidra_smi_chip *chip, const char *name);
+/* What a value holds, as a number (yes: 1). False: it is absent, or a text; then *number is as it was. */
+SIDRA_SMI_API bool sidra_smi_number_of(const sidra_smi_value *value, double *number);
 
 /* ---- Processes ------------------------------------------------------------------------------------------------------ */
 
@@ -156,6 +162,8 @@ typedef struct sidra_smi_client {
     double utilization[4]; /* %, between the two latest refreshes; negative: absent */
 } sidra_smi_client;
 
+/* "mvm", "vec", "copy", "program"; NULL: there is no such engine. */
+SIDRA_SMI_API const char *sidra_smi_engine_name(uint32_t engine);
 /* Until the next refresh. PERMISSION: who uses it cannot be known at all. */
 SIDRA_SMI_API sidra_smi_status sidra_smi_clients(sidra_smi_chip *chip, const sidra_smi_client **clients, uint32_t *count);
 

@@ -9,40 +9,25 @@
 namespace sidra::exporter {
 namespace {
 
-sidra_smi_value get(sidra_smi_chip* chip, const char* field) {
-    const int number = sidra_smi_field_find(field);
-    return number >= 0 ? sidra_smi_get(chip, static_cast<uint32_t>(number)) : sidra_smi_value{};
-}
-
-std::string text(sidra_smi_chip* chip, const char* field) {
-    const sidra_smi_value value = get(chip, field);
-    return value.type == SIDRA_SMI_TEXT ? value.text : "";
-}
-
 // Its status can be read.
-bool up(sidra_smi_chip* chip) { return !sidra_smi_gone(chip) && get(chip, "ready").type != SIDRA_SMI_NONE; }
+bool up(sidra_smi_chip* chip) {
+    return !sidra_smi_gone(chip) && sidra_smi_get_by_name(chip, "ready").type != SIDRA_SMI_NONE;
+}
 
 Labels labels_of(sidra_smi_chip* chip) {
-    return {{"device", text(chip, "name")}, {"bdf", text(chip, "bdf")}, {"uuid", text(chip, "uuid")}};
+    return {{"device", sidra_smi_text_of(chip, "name")},
+            {"bdf", sidra_smi_text_of(chip, "bdf")},
+            {"uuid", sidra_smi_text_of(chip, "uuid")}};
 }
 
 // A scale below one is a division by what it is one part of: so 1,000,000,000 ns are 1 s, and not nearly.
 double scaled(double value, double scale) { return scale < 1 ? value / std::round(1 / scale) : value * scale; }
 
 void add(Exposition& out, const Labels& labels, const sidra_smi_value& value, double scale) {
-    switch (value.type) {
-        case SIDRA_SMI_UINT:
-            if (scale == 1) return out.sample(labels, value.u);
-            return out.sample(labels, scaled(static_cast<double>(value.u), scale));
-        case SIDRA_SMI_INT:
-            return out.sample(labels, scaled(static_cast<double>(value.i), scale));
-        case SIDRA_SMI_REAL:
-            return out.sample(labels, scaled(value.real, scale));
-        case SIDRA_SMI_BOOL:
-            return out.sample(labels, uint64_t{value.yes});
-        default:
-            return;
-    }
+    // Exact, where a double is not.
+    if (value.type == SIDRA_SMI_UINT && scale == 1) return out.sample(labels, value.u);
+    double number = 0;
+    if (sidra_smi_number_of(&value, &number)) out.sample(labels, scaled(number, scale));
 }
 
 }  // namespace
@@ -65,12 +50,12 @@ std::string metrics_text(sidra_smi* session) {
     for (sidra_smi_chip* chip : chips) {
         if (sidra_smi_gone(chip)) continue;
         Labels labels = labels_of(chip);
-        labels.insert(labels.end(), {{"kind", text(chip, "kind")},
-                                     {"hardware", text(chip, "version.hardware")},
-                                     {"driver", text(chip, "version.driver")},
-                                     {"firmware", text(chip, "version.firmware")},
-                                     {"level", text(chip, "level")},
-                                     {"process", text(chip, "process")}});
+        labels.insert(labels.end(), {{"kind", sidra_smi_text_of(chip, "kind")},
+                                     {"hardware", sidra_smi_text_of(chip, "version.hardware")},
+                                     {"driver", sidra_smi_text_of(chip, "version.driver")},
+                                     {"firmware", sidra_smi_text_of(chip, "version.firmware")},
+                                     {"level", sidra_smi_text_of(chip, "level")},
+                                     {"process", sidra_smi_text_of(chip, "process")}});
         out.sample(labels, uint64_t{1});
     }
     for (uint32_t number = 0; number < sidra_smi_field_count(); ++number) {

@@ -12,34 +12,15 @@
 namespace sidra::top {
 namespace {
 
-// Of a field that this version of the library does not know there is no value.
-sidra_smi_value get(sidra_smi_chip* chip, const char* field) {
-    const int number = sidra_smi_field_find(field);
-    return number >= 0 ? sidra_smi_get(chip, static_cast<uint32_t>(number)) : sidra_smi_value{};
-}
-
 std::optional<double> number(sidra_smi_chip* chip, const char* field) {
-    const sidra_smi_value value = get(chip, field);
-    switch (value.type) {
-        case SIDRA_SMI_UINT:
-            return static_cast<double>(value.u);
-        case SIDRA_SMI_INT:
-            return static_cast<double>(value.i);
-        case SIDRA_SMI_REAL:
-            return value.real;
-        default:
-            return std::nullopt;
-    }
-}
-
-std::string text(sidra_smi_chip* chip, const char* field) {
-    const sidra_smi_value value = get(chip, field);
-    return value.type == SIDRA_SMI_TEXT ? value.text : "";
+    const sidra_smi_value value = sidra_smi_get_by_name(chip, field);
+    double found = 0;
+    return sidra_smi_number_of(&value, &found) ? std::optional(found) : std::nullopt;
 }
 
 // Whoever made it up: the product of three of them does not overflow.
 uint32_t part(sidra_smi_chip* chip, const char* field) {
-    const sidra_smi_value value = get(chip, field);
+    const sidra_smi_value value = sidra_smi_get_by_name(chip, field);
     return value.type == SIDRA_SMI_UINT && value.u <= UINT16_MAX ? static_cast<uint32_t>(value.u) : 0;
 }
 
@@ -59,13 +40,13 @@ const std::string& user_name(uint32_t uid) {
 void collect(sidra_smi_chip* from, Chip& chip) {
     chip.gone = sidra_smi_gone(from);
     if (chip.gone) return;
-    std::string name = text(from, "name");
+    std::string name = sidra_smi_text_of(from, "name");
     if (sidra_smi_kind_of(from) == SIDRA_SMI_MODEL) name = "model " + name;
     // Another one has the place of a chip that is gone for long.
     if (name != chip.name) chip = Chip{};
     chip.name = std::move(name);
-    chip.detail = text(from, sidra_smi_kind_of(from) == SIDRA_SMI_MODEL ? "process" : "bdf");
-    chip.state = text(from, "status");
+    chip.detail = sidra_smi_text_of(from, sidra_smi_kind_of(from) == SIDRA_SMI_MODEL ? "process" : "bdf");
+    chip.state = sidra_smi_text_of(from, "status");
     constexpr const char* kFields[kSeries] = {"mvm.utilization",     "vec.utilization", "copy.utilization",
                                               "program.utilization", "power",           "temperature",
                                               "copy.rate",           "program.rate"};
