@@ -124,6 +124,7 @@ fails 64 "is no socket" "${run[@]}" exporter --listen "unix:$folder/once"
 
 # A server on two addresses.
 serve() { # addresses...
+    : >"$folder/log" # what the one before said is gone
     "${run[@]}" exporter "$@" >"$folder/out" 2>"$folder/log" &
     server=$!
     pids+=("$server")
