@@ -29,7 +29,9 @@ gives() { # status, command...: ends with this status; what it printed is in $fo
 }
 golden() { # name of the golden file, command..., which ends with $status
     gives "${status:-0}" "${@:2}"
-    sed -E 's/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{12}Z/TIME/' "$folder/out" >"$folder/same"
+    # But for the time, and who runs this.
+    sed -E -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{12}Z/TIME/' -e 's/("uid": )[0-9]+/\1UID/' -e 's/^([0-9]+,sidra[0-9]+,[0-9]+),[0-9]+,/\1,UID,/' \
+        -e 's/^( +[0-9]+ +[0-9]+) +[0-9]+ /\1 UID /' "$folder/out" >"$folder/same"
     diff "tests/smi/golden/$1" "$folder/same" >"$folder/said" || fail "other than tests/smi/golden/$1: ${*:2}"
 }
 
@@ -88,6 +90,19 @@ golden clock.text "${one[@]}" clock
 golden power.text "${one[@]}" power
 golden log.text "${one[@]}" log
 golden refresh.text "${one[@]}" refresh --show
+# Who uses them: one process that can be seen, one whose files cannot, and cards of which nobody can tell.
+tree "$folder/users" 0 1 2
+users=$folder/users
+mkdir -p "$users"/proc/47{11,12}/fd "$users/proc/4711/fdinfo"
+echo train >"$users/proc/4711/comm"
+echo "qu,oted" >"$users/proc/4712/comm"
+ln -s /dev/sidra0 "$users/proc/4711/fd/3"
+printf '%s:\t%s\n' drm-driver sidra drm-client-id 17 drm-pdev 0000:01:00.0 sidra-contexts 2 sidra-queues 5 drm-engine-mvm "1000 ns" \
+    drm-engine-vec "2 ns" drm-engine-copy "3 ns" drm-engine-program "4 ns" drm-total-memory "64 KiB" >"$users/proc/4711/fdinfo/3"
+printf '4711\n4712\n' >"$users/sys/class/sidra/sidra0/pids"
+rm "$users/sys/class/sidra/sidra1/pids"
+rm -r "$users/sys/class/sidra/sidra2"
+for format in text json csv; do golden "ps.$format" "$smi" --root "$users" ps --format "$format"; done
 [[ $(wc -L <tests/smi/golden/summary.text) -le 80 ]] || fail "the summary is wider than a terminal"
 "${one[@]}" | grep -q $'\x1b' && fail "colours in a pipe"
 

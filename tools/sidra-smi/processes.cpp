@@ -32,7 +32,7 @@ std::string processes_text(const std::vector<sidra_smi_chip*>& chips) {
     for (sidra_smi_chip* chip : chips) {
         const sidra_smi_client* clients = nullptr;
         uint32_t count = 0;
-        if (sidra_smi_clients(chip, &clients, &count) != SIDRA_SMI_OK && !text_of(chip, "node").empty())
+        if (sidra_smi_clients(chip, &clients, &count) != SIDRA_SMI_OK)
             unknown += fmt::format("    who uses {} cannot be known: {}\n", text_of(chip, "name"),
                                    why(value_of(chip, "processes")));
         for (uint32_t n = 0; n < count; ++n) {

@@ -2,6 +2,8 @@
 // ps: who uses chips, between two readings.
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <memory>
 
 #include "command.h"
@@ -14,25 +16,45 @@ namespace sidra::smi_tool {
 namespace {
 
 constexpr long kBetweenNs = 200'000'000;
-constexpr const char* kEngines[] = {"mvm", "vec", "copy", "program"};
 
 tools::Json count_json(uint64_t count) { return count == UINT64_MAX ? tools::Json() : tools::Json(count); }
 
-tools::Json::Object client_object(sidra_smi_chip* chip, const sidra_smi_client& client) {
-    tools::Json::Object object{{"index", to_json(value_of(chip, "index"))},
-                               {"chip", text_of(chip, "name")},
-                               {"pid", client.pid},
-                               {"uid", client.uid},
-                               {"process", std::string(client.name)},
-                               {"client", client.client},
-                               {"contexts", count_json(client.contexts)},
-                               {"queues", count_json(client.queues)},
-                               {"memory", count_json(client.memory)}};
-    for (size_t n = 0; n < std::size(kEngines); ++n) {
-        object.emplace_back(std::string(kEngines[n]) + ".time", count_json(client.engine_ns[n]));
-        object.emplace_back(std::string(kEngines[n]) + ".utilization",
-                            client.utilization[n] < 0 ? tools::Json() : tools::Json(client.utilization[n]));
+// Why a process is known, and what it does is not.
+tools::Json client_why(int error) {
+    switch (error) {
+        case 0:
+            return {};
+        case EACCES:
+        case EPERM:
+            return "of another user: only root can see it";
+        case ENOENT:
+            return "none of its open files is this chip's";
+        default:
+            return std::strerror(error);
     }
+}
+
+// A process that uses a chip; nullptr: who does cannot be known.
+tools::Json::Object record(sidra_smi_chip* chip, const sidra_smi_client* client) {
+    tools::Json::Object object{{"index", to_json(value_of(chip, "index"))}, {"chip", text_of(chip, "name")}};
+    const auto add = [&](const char* name, const auto& of) {
+        object.emplace_back(name, client != nullptr ? tools::Json(of(*client)) : tools::Json());
+    };
+    using Client = sidra_smi_client;
+    add("pid", [](const Client& c) { return c.pid; });
+    add("uid", [](const Client& c) { return c.uid; });
+    add("process", [](const Client& c) { return std::string(c.name); });
+    add("client", [](const Client& c) { return c.error == 0 ? tools::Json(c.client) : tools::Json(); });
+    add("contexts", [](const Client& c) { return count_json(c.contexts); });
+    add("queues", [](const Client& c) { return count_json(c.queues); });
+    add("memory", [](const Client& c) { return count_json(c.memory); });
+    for (uint32_t n = 0; sidra_smi_engine_name(n) != nullptr; ++n) {
+        const std::string engine = sidra_smi_engine_name(n);
+        add((engine + ".time").c_str(), [n](const Client& c) { return count_json(c.engine_ns[n]); });
+        add((engine + ".utilization").c_str(),
+            [n](const Client& c) { return c.utilization[n] < 0 ? tools::Json() : tools::Json(c.utilization[n]); });
+    }
+    object.emplace_back("why", client != nullptr ? client_why(client->error) : why(value_of(chip, "processes")));
     return object;
 }
 
@@ -46,9 +68,9 @@ std::string csv_text(const tools::Json& value) {
     return csv_field(text);
 }
 
-std::string csv_line(const tools::Json::Object& client, bool head) {
+std::string csv_line(const tools::Json::Object& record, bool head) {
     std::string line;
-    for (const auto& [key, value] : client) {
+    for (const auto& [key, value] : record) {
         if (!line.empty()) line += ',';
         line += head ? key : csv_text(value);
     }
@@ -66,8 +88,9 @@ sidra_smi_status ps(Format format, const Context& context) {
     for (sidra_smi_chip* chip : chips) {
         const sidra_smi_client* clients = nullptr;
         uint32_t count = 0;
-        if (sidra_smi_clients(chip, &clients, &count) != SIDRA_SMI_OK) continue;
-        for (uint32_t n = 0; n < count; ++n) all.push_back(client_object(chip, clients[n]));
+        if (sidra_smi_clients(chip, &clients, &count) != SIDRA_SMI_OK) all.push_back(record(chip, nullptr));
+        else
+            for (uint32_t n = 0; n < count; ++n) all.push_back(record(chip, &clients[n]));
     }
     if (format == Format::kJson) {
         tools::Json::Object whole = json_head();
@@ -75,8 +98,8 @@ sidra_smi_status ps(Format format, const Context& context) {
         print(tools::Json(whole).text() + '\n');
         return SIDRA_SMI_OK;
     }
-    std::string out = csv_line(client_object(nullptr, sidra_smi_client{}), true);
-    for (const tools::Json::Object& client : all) out += csv_line(client, false);
+    std::string out = csv_line(record(nullptr, nullptr), true);
+    for (const tools::Json::Object& each : all) out += csv_line(each, false);
     print(out);
     return SIDRA_SMI_OK;
 }

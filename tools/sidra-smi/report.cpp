@@ -90,6 +90,8 @@ std::string why(const sidra_smi_value& value) {
             return "nobody measures it here";
         case ENOENT:
             return "this driver does not tell";
+        case ENODEV:
+            return "no driver is bound to it, or it is gone";
         case EAGAIN:
             return "known from the second reading on";
         default:
