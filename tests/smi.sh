@@ -190,7 +190,24 @@ for n in 1 2 3; do echo "dump $n" >"$dumps/devcd$n/data"; done
 golden dump.text "${one[@]}" dump
 gives 0 "${one[@]}" dump --save "$folder/saved"
 [[ $(cat "$folder"/saved/*) == "dump 2"$'\n'"dump 1" ]] || fail "dump --save"
-ends 64 "never overwritten" "${one[@]}" dump --save "$folder/saved"
+# Saved once more it is where it was; another one of the same name gets the next name, and nothing is lost.
+gives 0 "${one[@]}" dump --save "$folder/saved"
+[[ $(cat "$folder"/saved/*) == "dump 2"$'\n'"dump 1" ]] || fail "dump --save, twice"
+echo "another boot's" >"$folder/saved/sidra0-devcd1.dump"
+ln -s nowhere "$folder/saved/sidra0-devcd1-2.dump"
+gives 0 "${one[@]}" dump --save "$folder/saved"
+[[ $(<"$folder/out") == "$folder/saved/sidra0-devcd1-3.dump"$'\n'"$folder/saved/0000:01:00.0-devcd2.dump" ]] || fail "dump --save beside another"
+[[ $(cat "$folder/saved/sidra0-devcd1.dump" "$folder/saved/sidra0-devcd1-3.dump") == "another boot's"$'\n'"dump 1" ]] || fail "dump --save has overwritten"
+[[ -L $folder/saved/sidra0-devcd1-2.dump && ! -e $folder/saved/nowhere ]] || fail "dump --save follows a link"
+# One that is too large, and one that cannot be read, are told of; the other one is saved.
+mv "$dumps/devcd1/data" "$dumps/devcd1/kept"
+ln -s /dev/zero "$dumps/devcd1/data"
+gives 64 "${one[@]}" dump --save "$folder/others"
+[[ $(<"$folder/out") == "$folder/others/0000:01:00.0-devcd2.dump" && $(wc -l <"$folder/said") == 1 ]] || fail "dump --save of one that cannot be read"
+rm "$dumps/devcd1/data"
+gives 64 "${one[@]}" dump --save "$folder/others"
+grep -q "devcd1/data" "$folder/said" || fail "dump --save of one that is gone"
+mv "$dumps/devcd1/kept" "$dumps/devcd1/data"
 
 # One of two cards that goes while both are watched is told of once; the other is watched on. Then the last one goes.
 tree "$folder/leaving" 0 1

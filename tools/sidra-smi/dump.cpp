@@ -5,6 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 
@@ -45,26 +47,63 @@ std::vector<Dump> find(const std::string& root, const std::vector<sidra_smi_chip
     return dumps;
 }
 
+bool has(const std::string& path, std::string_view bytes) {
+    try {
+        const std::vector<uint8_t> there = tools::read_file(path, kDumpLimit).bytes;
+        return std::equal(there.begin(), there.end(), bytes.begin(), bytes.end(),
+                          [](uint8_t a, char b) { return a == static_cast<uint8_t>(b); });
+    } catch (const std::runtime_error&) {
+        return false;
+    }
+}
+
+// Where it lies now. The kernel counts dumps anew after each boot, so a file of this name may be of another one.
+std::string save(const Dump& dump, const std::string& folder) {
+    if (access(dump.data.c_str(), R_OK) != 0 && errno != ENOENT)
+        throw Failure(SIDRA_SMI_PERMISSION, fmt::format("cannot read {}: only root may", dump.data.string()));
+    const std::vector<uint8_t> data = tools::read_file(dump.data.string(), kDumpLimit).bytes;
+    const std::string_view bytes(reinterpret_cast<const char*>(data.data()), data.size());
+    for (unsigned number = 1;; ++number) {
+        const std::string path =
+            fmt::format("{}/{}-{}{}.dump", folder, dump.of, dump.name, number == 1 ? "" : fmt::format("-{}", number));
+        // What cannot be looked at cannot be written either, which says why.
+        std::error_code error;
+        const fs::file_type there = fs::symlink_status(path, error).type();
+        if (there == fs::file_type::not_found || there == fs::file_type::none) {
+            tools::write_new_file(path, bytes, true);
+            return path;
+        }
+        if (has(path, bytes)) return path;
+    }
+}
+
 sidra_smi_status dump(const Options& options, const Context& context) {
     Session session(context.root, context.runtime);
     session.refresh();
     const std::vector<Dump> dumps = find(context.root, session.select(context.selectors));
+    if (dumps.empty()) {
+        print("no dump of a SIDRA card is kept\n");
+        return SIDRA_SMI_OK;
+    }
     std::string out;
+    sidra_smi_status status = SIDRA_SMI_OK;
     for (const Dump& each : dumps) {
         const bool driver = each.of.find(':') != std::string::npos;
         if (options.folder.empty()) {
             out += fmt::format("{} {} of the {}\n", each.name, each.of, driver ? "driver" : "firmware");
             continue;
         }
-        if (access(each.data.c_str(), R_OK) != 0)
-            throw Failure(SIDRA_SMI_PERMISSION, fmt::format("cannot read {}: only root may", each.data.string()));
-        const std::vector<uint8_t> bytes = tools::read_file(each.data.string(), kDumpLimit).bytes;
-        const std::string path = fmt::format("{}/{}-{}.dump", options.folder, each.of, each.name);
-        tools::write_new_file(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, true);
-        out += path + '\n';
+        // One that cannot be saved is told of, and the others are saved all the same.
+        try {
+            out += save(each, options.folder) + '\n';
+        } catch (const std::runtime_error& e) {
+            const auto* const failure = dynamic_cast<const Failure*>(&e);
+            if (status == SIDRA_SMI_OK) status = failure != nullptr ? failure->status() : SIDRA_SMI_INTERNAL;
+            std::fprintf(stderr, "sidra-smi: %s\n", e.what());
+        }
     }
-    print(out.empty() ? "no dump of a SIDRA card is kept\n" : out);
-    return SIDRA_SMI_OK;
+    print(out);
+    return status;
 }
 
 }  // namespace
