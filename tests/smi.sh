@@ -209,6 +209,18 @@ gives 64 "${one[@]}" dump --save "$folder/others"
 grep -q "devcd1/data" "$folder/said" || fail "dump --save of one that is gone"
 mv "$dumps/devcd1/kept" "$dumps/devcd1/data"
 
+# A campaign that cannot be followed any more: what is said of it begins a line behind the bar.
+tree "$folder/campaign" 0
+campaign=$folder/campaign/sys/class/sidra/sidra0/campaign
+echo "refresh 0 6400 20000 state=running number=3 percent=40 off=1" >"$campaign" # also once the command is written over its beginning
+script -qec "'$smi' --root '$folder/campaign' refresh" "$folder/typescript" >"$folder/said" </dev/null &
+until grep -q ' 40 %' "$folder/typescript" 2>/dev/null; do sleep 0.05; done
+: >"$campaign"
+status=0
+wait $! || status=$?
+[[ $status == 64 ]] || fail "status $status of a campaign that cannot be followed"
+grep -q "^sidra-smi: " "$folder/typescript" || fail "the bar has no end"
+
 # One of two cards that goes while both are watched is told of once; the other is watched on. Then the last one goes.
 tree "$folder/leaving" 0 1
 "$smi" --root "$folder/leaving" watch -n 0.05 --format csv --fields name >"$folder/out" 2>"$folder/said" &

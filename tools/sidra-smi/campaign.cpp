@@ -17,12 +17,38 @@ namespace {
 constexpr long kBetweenNs = 200'000'000;
 constexpr int kBarWidth = 40;
 
-// On a terminal only; standard output is for the result.
-void bar(uint32_t percent, bool end) {
-    if (!isatty(STDERR_FILENO)) return;
-    const int full = static_cast<int>(percent) * kBarWidth / 100;
-    std::fprintf(stderr, "\r[%s%s] %3u %%%s", std::string(static_cast<size_t>(full), '#').c_str(),
-                 std::string(static_cast<size_t>(kBarWidth - full), '.').c_str(), percent, end ? "\n" : "");
+// On a terminal only; standard output is for the result. Whatever ends it, what is said next begins a line.
+class Bar {
+   public:
+    Bar() = default;
+    ~Bar() {
+        if (drawn_) std::fputc('\n', stderr);
+    }
+    Bar(const Bar&) = delete;
+    Bar& operator=(const Bar&) = delete;
+
+    void show(uint32_t percent) {
+        if (!isatty(STDERR_FILENO)) return;
+        const int full = static_cast<int>(percent) * kBarWidth / 100;
+        std::fprintf(stderr, "\r[%s%s] %3u %%", std::string(static_cast<size_t>(full), '#').c_str(),
+                     std::string(static_cast<size_t>(kBarWidth - full), '.').c_str(), percent);
+        drawn_ = true;
+    }
+
+   private:
+    bool drawn_ = false;
+};
+
+// To its end.
+void wait_for(sidra_smi_campaign& campaign, const Session& session, sidra_smi_chip* chip, uint64_t timeout_ns) {
+    Bar bar;
+    while (std::strcmp(campaign.state, "running") == 0) {
+        bar.show(campaign.percent);
+        const struct timespec between = {0, kBetweenNs};
+        nanosleep(&between, nullptr);
+        session.check(sidra_smi_campaign_info(chip, timeout_ns, &campaign));
+    }
+    bar.show(campaign.percent);
 }
 
 std::string text(sidra_smi_chip* chip, const sidra_smi_campaign& campaign, const char* found) {
@@ -62,13 +88,7 @@ sidra_smi_status run_campaign(const Campaign& options, sidra_smi_campaign_kind k
     }
     session.check(sidra_smi_campaign_info(chip, options.timeout.ns(), &campaign));
     const bool wait = !options.abort && !options.show && !options.no_wait;
-    while (wait && std::strcmp(campaign.state, "running") == 0) {
-        bar(campaign.percent, false);
-        const struct timespec between = {0, kBetweenNs};
-        nanosleep(&between, nullptr);
-        session.check(sidra_smi_campaign_info(chip, options.timeout.ns(), &campaign));
-    }
-    if (wait) bar(campaign.percent, true);
+    if (wait) wait_for(campaign, session, chip, options.timeout.ns());
     print(text(chip, campaign, wait || options.no_wait ? found : "off"));
     return std::strcmp(campaign.state, "failed") == 0 ? SIDRA_SMI_WARNING : SIDRA_SMI_OK;
 }
