@@ -6,10 +6,29 @@
 
 #include <cerrno>
 #include <chrono>
-#include <system_error>
+#include <exception>
 #include <thread>
 
 namespace sidra::smi {
+namespace {
+
+// Signals are for the threads of the program: one that is made while this lives gets none.
+class SignalsKeptOut {
+   public:
+    SignalsKeptOut() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsKeptOut() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsKeptOut(const SignalsKeptOut&) = delete;
+    SignalsKeptOut& operator=(const SignalsKeptOut&) = delete;
+
+   private:
+    sigset_t before_;
+};
+
+}  // namespace
 
 int Aside::start(std::function<void()> work) {
     {
@@ -17,11 +36,7 @@ int Aside::start(std::function<void()> work) {
         if (state_->busy) return EBUSY;
         state_->busy = true;
     }
-    // Signals are for the threads of the program.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = 0;
+    const SignalsKeptOut kept_out;
     try {
         std::thread([state = state_, work = std::move(work)] {
             work();
@@ -29,13 +44,12 @@ int Aside::start(std::function<void()> work) {
             state->busy = false;
             state->changed.notify_all();
         }).detach();
-    } catch (const std::system_error& e) {
+        return 0;
+    } catch (const std::exception&) {  // std::bad_alloc, or std::system_error: no thread
         const std::lock_guard held(state_->lock);
         state_->busy = false;
-        error = e.code().value();
+        return ENOMEM;
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return error;
 }
 
 bool Aside::wait_until(uint64_t deadline_ns) {

@@ -14,8 +14,8 @@ namespace sidra::smi {
 
 class Aside {
    public:
-    // 0, EBUSY (the work before is not done), or why there is no thread. The work owns what it uses: it may outlive
-    // this object. It must not throw.
+    // 0, EBUSY: the work before is not done, ENOMEM: the system gives no thread. The work owns what it uses: it may
+    // outlive this object. It must not throw.
     int start(std::function<void()> work);
     // Whether it is done, by `deadline_ns` (of now_ns()) at the latest.
     bool wait_until(uint64_t deadline_ns);

@@ -84,7 +84,7 @@ Sample Card::read() const {
     return sample;
 }
 
-int CardReader::start(const std::shared_ptr<Card>& card) {
+int CardReader::start(const std::shared_ptr<Card>& card) noexcept try {
     auto result = std::make_shared<Maybe<Sample>>();
     const int error = aside_.start([card, result] {
         try {
@@ -95,9 +95,11 @@ int CardReader::start(const std::shared_ptr<Card>& card) {
     });
     if (error == 0) result_ = std::move(result);
     return error;
+} catch (const std::bad_alloc&) {
+    return ENOMEM;
 }
 
-Maybe<Sample> CardReader::finish(uint64_t deadline_ns) {
+Maybe<Sample> CardReader::finish(uint64_t deadline_ns) noexcept {
     if (!aside_.wait_until(deadline_ns)) return Maybe<Sample>::none(ETIMEDOUT);
     return std::move(*result_);
 }

@@ -34,10 +34,10 @@ class Card {
 // Reads a card on a thread of its own.
 class CardReader {
    public:
-    // 0, or an errno; EBUSY: the reading before is not done.
-    int start(const std::shared_ptr<Card>& card);
+    // As Aside::start().
+    int start(const std::shared_ptr<Card>& card) noexcept;
     // What it has brought, by `deadline_ns`; ETIMEDOUT.
-    Maybe<Sample> finish(uint64_t deadline_ns);
+    Maybe<Sample> finish(uint64_t deadline_ns) noexcept;
 
    private:
     Aside aside_;

@@ -15,6 +15,7 @@ namespace {
     if (error == ENOENT) what = "this driver has no such file; a newer one is needed";
     if (error == EACCES || error == EPERM) what = "only root may";
     if (error == ETIMEDOUT) what = "no answer by the deadline; the driver goes on with it";
+    if (error == ENOMEM) what = "the system has no memory, or no thread, for it";
     if (error == EBUSY) what = "the request before it is still not answered";
     throw Unreachable{error, fmt::format("cannot {} {}: {}", verb, path, what)};
 }

@@ -69,6 +69,45 @@ void rate_clients(sidra_smi_chip& chip) {
     }
 }
 
+void read_model(sidra_smi_chip& chip) {
+    Maybe<Sample> sample = chip.model->read();
+    if (sample) take(chip, std::move(sample.value));
+    else if (sample.error == ESRCH) chip.gone = true;
+    // Of one that only changes too fast the former values are good enough.
+    else if (sample.error != EAGAIN || chip.now.read_ns == 0) chip.now.telemetry = Maybe<Telemetry>::none(sample.error);
+}
+
+sidra_smi_status read_cards(sidra_smi& session) {
+    struct Asked {
+        sidra_smi_chip* chip;
+        Maybe<Sample> sample;
+    };
+    std::vector<Asked> asked;
+    asked.reserve(session.chips.size());
+    const sidra_smi_chip* unread = nullptr;
+    // From here on nothing throws before all are waited for: one that is left at work would seem to hang the next time.
+    for (const auto& chip : session.chips) {
+        if (chip->gone || chip->card == nullptr) continue;
+        // One that is not done from last time is not asked again.
+        const int error = chip->reader.start(chip->card);
+        chip->hung = error == EBUSY;
+        if (error == 0) asked.push_back({chip.get(), {}});
+        else if (!chip->hung) unread = chip.get();
+    }
+    const uint64_t deadline = now_ns() + kReadTimeoutNs;
+    for (Asked& each : asked) each.sample = each.chip->reader.finish(deadline);
+    for (Asked& each : asked) {
+        each.chip->hung = each.sample.error == ETIMEDOUT;
+        if (each.sample.error == ENOMEM) unread = each.chip;
+        if (each.sample) take(*each.chip, std::move(each.sample.value));
+    }
+    for (const auto& chip : session.chips)
+        if (chip->hung && chip->now.read_ns == 0) chip->now.telemetry = Maybe<Telemetry>::none(ETIMEDOUT);
+    if (unread == nullptr) return SIDRA_SMI_OK;
+    return fail(&session, SIDRA_SMI_INTERNAL,
+                "the system has no memory, or no thread (ulimit -u), for reading " + unread->name);
+}
+
 }  // namespace
 
 sidra_smi_status fail(sidra_smi* session, sidra_smi_status status, std::string_view sentence) {
@@ -194,31 +233,9 @@ sidra_smi_status sidra_smi_refresh(sidra_smi* session) {
     if (session == nullptr) return SIDRA_SMI_USAGE;
     return guarded(session, [&] {
         find_chips(*session);
-        std::vector<sidra_smi_chip*> asked;
-        for (const auto& chip : session->chips) {
-            if (chip->gone || chip->card == nullptr) continue;
-            // One that is not done from last time is not asked again.
-            chip->hung = chip->reader.start(chip->card) != 0;
-            if (!chip->hung) asked.push_back(chip.get());
-        }
-        for (const auto& chip : session->chips) {
-            if (chip->gone || chip->model == nullptr) continue;
-            Maybe<Sample> sample = chip->model->read();
-            if (sample) take(*chip, std::move(sample.value));
-            else if (sample.error == ESRCH) chip->gone = true;
-            // Of one that only changes too fast the former values are good enough.
-            else if (sample.error != EAGAIN || chip->now.read_ns == 0)
-                chip->now.telemetry = Maybe<Telemetry>::none(sample.error);
-        }
-        const uint64_t deadline = now_ns() + kReadTimeoutNs;
-        for (sidra_smi_chip* chip : asked) {
-            Maybe<Sample> sample = chip->reader.finish(deadline);
-            if (sample) take(*chip, std::move(sample.value));
-            else chip->hung = true;
-        }
         for (const auto& chip : session->chips)
-            if (chip->hung && chip->now.read_ns == 0) chip->now.telemetry = Maybe<Telemetry>::none(ETIMEDOUT);
-        return SIDRA_SMI_OK;
+            if (!chip->gone && chip->model != nullptr) read_model(*chip);
+        return read_cards(*session);
     });
 }
 

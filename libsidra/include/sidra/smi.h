@@ -66,8 +66,8 @@ SIDRA_SMI_API const char *sidra_smi_error(const sidra_smi *session);
 /*
  * Reads all chips once more, finds new ones, and marks those that are gone (values of those are what they were last; sidra_smi_gone()).
  * Indices do not move while a session is open; of more than 256 embedded chips that are gone, the oldest makes room for a new one. Cards are
- * read by threads that have half a second together: one that hangs keeps its former values, and its status says so. Fails for want of memory only:
- * what is wrong with one chip is in its values.
+ * read by threads that have half a second together: one that hangs keeps its former values, and its status says so. Fails for want of memory or
+ * threads only, and then chips may have their former values: what is wrong with one chip is in its values.
  */
 SIDRA_SMI_API sidra_smi_status sidra_smi_refresh(sidra_smi *session);
 /*
