@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -41,6 +42,17 @@ exporter::Address address_of(const std::string& text, bool allow_remote) {
     }
 }
 
+std::unique_ptr<exporter::Listener> listen_on(const exporter::Address& address) {
+    try {
+        return std::make_unique<exporter::Listener>(address);
+    } catch (const exporter::CannotListen& e) {
+        throw Failure(e.error() == EADDRINUSE                     ? SIDRA_SMI_BUSY
+                      : e.error() == EACCES || e.error() == EPERM ? SIDRA_SMI_PERMISSION
+                                                                  : SIDRA_SMI_INTERNAL,
+                      e.what());
+    }
+}
+
 sidra_smi_status once(const Options& options, const Context& context) {
     if (!options.output.empty()) tools::require_writable(options.output);
     Session session(context.root, context.runtime);
@@ -59,7 +71,7 @@ sidra_smi_status serve(const Options& options, const Context& context) {
     Session session(context.root, context.runtime);
     std::vector<std::unique_ptr<exporter::Listener>> listeners;
     for (const exporter::Address& address : addresses) {
-        listeners.push_back(std::make_unique<exporter::Listener>(address));
+        listeners.push_back(listen_on(address));
         fmt::print(stderr, "sidra-smi: metrics at {}\n", listeners.back()->text());
     }
     const auto metrics = [&session]() -> std::optional<std::string> {

@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <stdexcept>
 
 namespace sidra::exporter {
 namespace {
@@ -17,8 +16,13 @@ constexpr int kBacklog = 64;
 
 const sockaddr* generic(const sockaddr_storage& bytes) { return reinterpret_cast<const sockaddr*>(&bytes); }
 
-[[noreturn]] void fail(const Address& address, const std::string& why) {
-    throw std::runtime_error(fmt::format("cannot listen on {}: {}", to_text(address.bytes, address.size), why));
+[[noreturn]] void fail(const Address& address, int error, const std::string& why) {
+    throw CannotListen(error, fmt::format("cannot listen on {}: {}", to_text(address.bytes, address.size), why));
+}
+[[noreturn]] void fail(const Address& address, int error) {
+    fail(address, error,
+         error == EADDRINUSE ? "somebody else listens there (another exporter? choose another address)"
+                             : std::strerror(error));
 }
 
 // What a server that was killed has left behind.
@@ -26,23 +30,22 @@ void remove_stale(const Address& address) {
     struct stat info;
     if (lstat(address.path.c_str(), &info) != 0) {
         if (errno == ENOENT) return;
-        fail(address, std::strerror(errno));
+        fail(address, errno);
     }
-    if (!S_ISSOCK(info.st_mode)) fail(address, "the file is there already, and is no socket");
+    if (!S_ISSOCK(info.st_mode)) fail(address, EEXIST, "the file is there already, and is no socket");
     const Descriptor probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!probe) fail(address, std::strerror(errno));
+    if (!probe) fail(address, errno);
     // One that is busy says EAGAIN; only refused says that nobody is there.
-    if (connect(probe.get(), generic(address.bytes), address.size) == 0 || errno == EAGAIN)
-        fail(address, "somebody else listens there");
-    if (errno != ECONNREFUSED) fail(address, std::strerror(errno));
-    if (unlink(address.path.c_str()) != 0 && errno != ENOENT) fail(address, std::strerror(errno));
+    if (connect(probe.get(), generic(address.bytes), address.size) == 0 || errno == EAGAIN) fail(address, EADDRINUSE);
+    if (errno != ECONNREFUSED) fail(address, errno);
+    if (unlink(address.path.c_str()) != 0 && errno != ENOENT) fail(address, errno);
 }
 
 }  // namespace
 
 Listener::Listener(const Address& address)
     : socket_(socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
-    if (!socket_) fail(address, std::strerror(errno));
+    if (!socket_) fail(address, errno);
     if (address.path.empty()) {
         const int on = 1;  // connections that ended a moment ago do not keep the port
         setsockopt(fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -50,9 +53,7 @@ Listener::Listener(const Address& address)
     } else {
         remove_stale(address);
     }
-    if (bind(fd(), generic(address.bytes), address.size) != 0)
-        fail(address, errno == EADDRINUSE ? "somebody else listens there (another exporter? choose another port)"
-                                          : std::strerror(errno));
+    if (bind(fd(), generic(address.bytes), address.size) != 0) fail(address, errno);
     struct stat info;
     if (!address.path.empty() && lstat(address.path.c_str(), &info) == 0) {
         path_ = address.path;
@@ -62,7 +63,7 @@ Listener::Listener(const Address& address)
     if (listen(fd(), kBacklog) != 0) {
         const int error = errno;
         if (!path_.empty()) unlink(path_.c_str());
-        fail(address, error == EADDRINUSE ? "somebody else listens there" : std::strerror(error));
+        fail(address, error);
     }
     sockaddr_storage bound{};
     socklen_t size = sizeof bound;

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <stdexcept>
 #include <string>
 
 #include "address.h"
@@ -12,7 +13,17 @@
 
 namespace sidra::exporter {
 
-// Throws std::runtime_error if the address is in use, or cannot be had. The file of a Unix socket that nobody listens
+// Of an address that is in use (EADDRINUSE), or cannot be had (another errno).
+class CannotListen : public std::runtime_error {
+   public:
+    CannotListen(int error, const std::string& sentence) : std::runtime_error(sentence), error_(error) {}
+    int error() const { return error_; }
+
+   private:
+    int error_;
+};
+
+// Throws CannotListen. The file of a Unix socket that nobody listens
 // on any more is taken over; at the end the file goes away, unless it is somebody else's by then.
 class Listener {
    public:

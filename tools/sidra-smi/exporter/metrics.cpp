@@ -2,6 +2,7 @@
 #include "metrics.h"
 
 #include <cmath>
+#include <set>
 #include <vector>
 
 #include "exposition.h"
@@ -15,9 +16,31 @@ bool up(sidra_smi_chip* chip) {
 }
 
 Labels labels_of(sidra_smi_chip* chip) {
+    const sidra_smi_value user = sidra_smi_get_by_name(chip, "uid");
     return {{"device", sidra_smi_text_of(chip, "name")},
             {"bdf", sidra_smi_text_of(chip, "bdf")},
-            {"uuid", sidra_smi_text_of(chip, "uuid")}};
+            {"uuid", sidra_smi_text_of(chip, "uuid")},
+            {"user", user.type == SIDRA_SMI_UINT ? std::to_string(user.u) : ""}};
+}
+
+// Those that have something to say. Chips of one user's processes may have the same labels, if that is what these
+// processes say: one of them is exported, since a text with a series twice is none.
+std::vector<sidra_smi_chip*> chips_of(sidra_smi* session) {
+    std::vector<sidra_smi_chip*> chips;
+    std::set<Labels> seen;
+    for (uint32_t i = 0; i < sidra_smi_count(session); ++i) {
+        sidra_smi_chip* chip = sidra_smi_chip_at(session, i);
+        // Processes come and go: each would leave a series behind for ever.
+        if (sidra_smi_gone(chip) && sidra_smi_kind_of(chip) != SIDRA_SMI_CARD) continue;
+        if (seen.insert(labels_of(chip)).second) chips.push_back(chip);
+    }
+    return chips;
+}
+
+uint64_t count_here(sidra_smi* session) {
+    uint64_t here = 0;
+    for (uint32_t i = 0; i < sidra_smi_count(session); ++i) here += !sidra_smi_gone(sidra_smi_chip_at(session, i));
+    return here;
 }
 
 // A scale below one is a division by what it is one part of: so 1,000,000,000 ns are 1 s, and not nearly.
@@ -33,17 +56,10 @@ void add(Exposition& out, const Labels& labels, const sidra_smi_value& value, do
 }  // namespace
 
 std::string metrics_text(sidra_smi* session) {
-    std::vector<sidra_smi_chip*> chips;
-    uint64_t here = 0;
-    for (uint32_t i = 0; i < sidra_smi_count(session); ++i) {
-        sidra_smi_chip* chip = sidra_smi_chip_at(session, i);
-        here += sidra_smi_gone(chip) ? 0 : 1;
-        // Processes come and go: each would leave a series behind for ever.
-        if (!sidra_smi_gone(chip) || sidra_smi_kind_of(chip) == SIDRA_SMI_CARD) chips.push_back(chip);
-    }
+    const std::vector<sidra_smi_chip*> chips = chips_of(session);
     Exposition out;
     out.family("sidra_chips", "Chips that are here", "gauge");
-    out.sample({}, here);
+    out.sample({}, count_here(session));
     out.family("sidra_up", "1: the chip is here and its status can be read", "gauge");
     for (sidra_smi_chip* chip : chips) out.sample(labels_of(chip), uint64_t{up(chip)});
     out.family("sidra_info", "What the chip is, in labels", "gauge");
