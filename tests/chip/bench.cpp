@@ -375,6 +375,7 @@ void Bench::replace_chip() {
     config.engine = options_.engine;
     config.workers = options_.workers;
     config.seed = options_.seed;
+    std::copy(options_.uuid.begin(), options_.uuid.end(), config.uuid);
     config.state_file = options_.state_file.empty() ? nullptr : options_.state_file.c_str();
     config.trace_file = options_.trace_file.empty() ? nullptr : options_.trace_file.c_str();
     config.level = options_.level;

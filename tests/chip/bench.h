@@ -70,6 +70,7 @@ struct BenchOptions {
     bool scatter = true;
     size_t pages = 8192;
     uint64_t seed = 1;
+    std::array<uint8_t, 16> uuid = {};  // none: of the seed
     bool enable = true;
     uint32_t level = SIDRA_CHIP_FAST;
     uint32_t stuck_ppm = 0;

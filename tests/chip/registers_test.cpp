@@ -58,6 +58,12 @@ TEST(Registers, UuidFollowsTheSeed) {
     EXPECT_EQ(word, one.read64(SIDRA_REG_UUID));
 }
 
+TEST(Registers, UuidThatIsGiven) {
+    Bench bench({.uuid = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}});
+    EXPECT_EQ(bench.read64(SIDRA_REG_UUID), 0x0807060504030201u);
+    EXPECT_EQ(bench.read64(SIDRA_REG_UUID + 8), 0x100f0e0d0c0b0a09u);
+}
+
 TEST(Registers, IdentityAndStatusAreReadOnly) {
     Bench bench;
     for (uint64_t offset = SIDRA_REG_ID; offset < SIDRA_REG_UUID + 16; offset += 4) {

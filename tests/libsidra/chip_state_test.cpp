@@ -45,6 +45,11 @@ struct Opened {
         EXPECT_OK(sidra_context_create(device, &context));
         EXPECT_OK(sidra_stream_create(context, nullptr, &stream));
     }
+    std::string uuid() const {
+        auto info = SIDRA_INIT(sidra_device_info);
+        EXPECT_OK(sidra_device_get_info(device, &info));
+        return {reinterpret_cast<const char*>(info.uuid), sizeof info.uuid};
+    }
     void close() {
         EXPECT_OK(sidra_stream_destroy(stream));
         EXPECT_OK(sidra_context_destroy(context));
@@ -113,6 +118,24 @@ class ChipState : public testing::Test {
     }
     std::string folder_, path_;
 };
+
+TEST_F(ChipState, ItsUuidIsInTheFile) {
+    std::string uuid;
+    for (int i = 0; i < 2; ++i) {
+        Opened chip(path_.c_str(), true);
+        if (i == 0) uuid = chip.uuid();
+        EXPECT_EQ(chip.uuid(), uuid);
+        EXPECT_EQ(uuid[6] & 0xf0, 0x40) << "version 4";
+        EXPECT_EQ(uuid[8] & 0xc0, 0x80);
+        chip.close();
+    }
+    Opened other((path_ + "2").c_str(), true), none(nullptr, true);
+    EXPECT_NE(other.uuid(), uuid) << "another chip from the factory";
+    EXPECT_NE(none.uuid(), uuid);
+    EXPECT_NE(none.uuid(), other.uuid());
+    other.close();
+    none.close();
+}
 
 TEST_F(ChipState, NamedWeightsAreFoundByTheNextProcess) {
     const auto w = numbers(kRows * kCols, 1), other = numbers(kRows * kCols, 2), x = numbers(kBatch * kRows, 3);

@@ -126,7 +126,7 @@ typedef struct sidra_device_options {
 	sidra_engine engine;
 	uint32_t workers;	/* threads that share one operation, counting the waiting one; 0: one a CPU */
 	bool private_chip;	/* a chip of its own; else all opens of one index in the process share a chip, as they would a card */
-	uint64_t seed;
+	uint64_t seed;		/* of everything random in the model. Not of the UUID: each chip has one of its own, and a state file keeps it */
 	/*
 	 * Where the chip's cells and named weights survive the process; NULL: nowhere. A file that is empty or not there is a new chip, and
 	 * made. One chip at a time has it, of whatever process, until the device is closed: BUSY. A name is on disk when sidra_weights_publish()

@@ -16,6 +16,7 @@
 #include "chip_host.h"
 #include "driver.h"
 #include "session.h"
+#include "uuid.h"
 
 namespace sidra {
 namespace {
@@ -29,6 +30,7 @@ struct Card {
           trace_file(its_config.trace_file != nullptr ? its_config.trace_file : ""),
           gdb(std::move(its_gdb)),
           config(its_config) {
+        make_uuid(config.uuid);  // of this chip alone, whatever its seed
         if (!state_file.empty()) config.state_file = state_file.c_str();
         if (!trace_file.empty()) config.trace_file = trace_file.c_str();
     }

@@ -3,13 +3,14 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+
+#include "uuid.h"
 
 namespace sidra::embedded {
 namespace {
@@ -27,17 +28,6 @@ int for_each_run(std::span<const uint32_t> numbers, size_t most, Fn fn) {
         begin = end;
     }
     return 0;
-}
-
-void make_uuid(uint8_t uuid[16]) {
-    if (getrandom(uuid, 16, 0) !=
-        16) {  // never for 16 bytes once the pool is ready; the clock keeps it unique on this array
-        timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
-        std::memcpy(uuid, &now, 16);
-    }
-    uuid[6] = static_cast<uint8_t>((uuid[6] & 0x0f) | 0x40);  // version 4, random
-    uuid[8] = static_cast<uint8_t>((uuid[8] & 0x3f) | 0x80);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ struct sidra_chip_config {
 	uint32_t engine;	/* enum sidra_chip_engine */
 	uint32_t workers;	/* threads that share the work of one packet, counting the one in sidra_chip_run(), at most
 				   SIDRA_CHIP_WORKERS_MAX; 0: one a CPU */
-	uint64_t seed;		/* of everything random in the model; also gives the UUID */
+	uint64_t seed;		/* of everything random in the model */
 	/*
 	 * Where cells with their owners and wear, stuck cells, NVM and UUID survive power-off; NULL: they do not. A file that is empty or
 	 * not there is a chip from the factory, and made. Each change is in the file before its packet or command counts as done: a killed
@@ -91,6 +91,8 @@ struct sidra_chip_config {
 	 * nowhere. The file is begun anew. What it cannot take (a full disk) ends it, which report() says, and the chip goes on.
 	 */
 	const char *trace_file;
+	/* Of a chip from the factory, as the registers have it; all zero: made of the seed. A state file has its own. */
+	uint8_t uuid[16];
 };
 
 /*

@@ -132,6 +132,8 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
         }
         auto made = std::make_unique<sidra_chip>(geometry, *engine, workers, config->seed,
                                                  config->state_file != nullptr, std::move(analog), *host);
+        constexpr uint8_t kNone[16] = {};
+        if (std::memcmp(config->uuid, kNone, sizeof kNone) != 0) made->set_uuid(config->uuid);
         if (config->state_file) made->open_state_file(config->state_file);
         if (config->trace_file) made->open_trace(config->trace_file);
         *chip = made.release();

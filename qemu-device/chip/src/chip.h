@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -55,7 +56,9 @@ class Chip {
     Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed, bool persistent,
          std::unique_ptr<Analog> analog, const sidra_chip_host& host);
     ~Chip() { close_state_file(); }
-    // Once, before anything else. Throws StateFileError.
+    // Once, before anything else; in the place of the one that was made of the seed.
+    void set_uuid(const uint8_t (&uuid)[16]) { std::memcpy(uuid_, uuid, sizeof uuid_); }
+    // Once, before anything else but that. Throws StateFileError.
     void open_state_file(const char* path);
     void close_state_file();  // nobody else calls the chip meanwhile
 

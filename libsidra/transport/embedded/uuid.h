@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// An identity that nobody else has.
+#ifndef SIDRA_EMBEDDED_UUID_H
+#define SIDRA_EMBEDDED_UUID_H
+
+#include <cstdint>
+
+namespace sidra::embedded {
+
+void make_uuid(uint8_t (&uuid)[16]);
+
+}  // namespace sidra::embedded
+
+#endif
