@@ -361,11 +361,12 @@ TEST_F(Publish, GoesOnWithoutWorkAndWithoutFirmware) {
 
 TEST_F(Publish, EachChipHasAFileAsLongAsItIsOpen) {
     {
-        const Chip first(1);
-        std::optional<Chip> second(std::in_place, 2);
+        const Chip first;
+        std::optional<Chip> second(std::in_place);
         EXPECT_EQ(names().size(), 2u);
         EXPECT_EQ(look(file(1))->header().index, 1u);
-        EXPECT_NE(std::memcmp(look(file(0))->header().uuid, look(file(1))->header().uuid, 16), 0);
+        EXPECT_NE(std::memcmp(look(file(0))->header().uuid, look(file(1))->header().uuid, 16), 0)
+            << "two chips, whatever their seed";
         second.reset();
         EXPECT_EQ(names().size(), 1u);
         EXPECT_EQ(moves(file(0)).holder, getpid()) << "the other's end was not its own";
@@ -394,13 +395,47 @@ TEST_F(Publish, WhatAKilledProcessLeavesIsSwept) {
     EXPECT_EQ(look(file(0, lives.pid))->holder, lives.pid);
 }
 
-TEST_F(Publish, ANameThatIsTakenIsLeftAlone) {
+// In a container each process may have the number of the one before it.
+TEST_F(Publish, WhatAnEarlierProcessOfThisNumberLeftIsSwept) {
     fs::create_directory(folder());
     fs::permissions(folder(), fs::perms::owner_all);
     std::ofstream(file(0)) << "of a process that had this number";
+    std::ofstream(folder() + "/." + std::to_string(getpid()) + "-77") << "cut short";
     const Chip chip;
-    EXPECT_EQ(fs::file_size(file(0)), 33u);
+    EXPECT_EQ(names(), std::set<std::string>{std::to_string(getpid()) + "-0"});
+    std::ofstream(file(5)) << "one more";
+    const Chip second;
+    EXPECT_EQ(look(file(0))->holder, getpid()) << "this process's own files are not looked into: their locks would go";
     EXPECT_EQ(look(file(1))->header().index, 1u);
+    EXPECT_EQ(names().size(), 2u);
+}
+
+TEST_F(Publish, ANameThatIsTakenIsLeftAlone) {
+    fs::create_directory(folder());
+    fs::permissions(folder(), fs::perms::owner_all);
+    std::ofstream(file(0)) << "of a process of this number in another container";
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t other = fork();
+    if (other == 0) {
+        struct flock lock {};
+        lock.l_type = F_WRLCK;
+        lock.l_len = 1;
+        const int taken = open(file(0, getppid()).c_str(), O_RDWR);
+        if (fcntl(taken, F_SETLK, &lock) == 0 && write(ends[1], "", 1) == 1) pause();
+        _exit(1);
+    }
+    close(ends[1]);
+    char ready;
+    EXPECT_EQ(read(ends[0], &ready, 1), 1);
+    close(ends[0]);
+    {
+        const Chip chip;
+        EXPECT_EQ(fs::file_size(file(0)), 48u);
+        EXPECT_EQ(look(file(1))->header().index, 1u);
+    }
+    EXPECT_EQ(kill(other, SIGKILL), 0);
+    EXPECT_EQ(waitpid(other, nullptr, 0), other);
 }
 
 TEST_F(Publish, AChildOfForkLeavesItAlone) {

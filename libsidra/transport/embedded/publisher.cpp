@@ -14,7 +14,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <mutex>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "futex.h"
 
@@ -26,6 +29,7 @@ constexpr uint32_t kNumbersMax = 1024;        // chips of one process that are s
 constexpr unsigned kAttempts = 3;             // at a name that others may take for a left-over
 constexpr uint64_t kTelemetryAt = sizeof(sidra_publish), kXbarsAt = 1024;
 static_assert(kTelemetryAt + sizeof(sidra_telemetry) <= kXbarsAt);
+constexpr unsigned kSweepMost = 4096;  // left-overs that are looked at
 
 std::string environment(const char* name) {
     const char* value = std::getenv(name);
@@ -56,16 +60,19 @@ bool lock_first_byte(int file) {
 
 bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
-// PID-N, or that with a dot in front, while it is made: the PID. 0: another name.
-pid_t pid_of(std::string_view name) {
-    if (name.starts_with('.')) name.remove_prefix(1);
-    const size_t dash = name.find('-');
-    const auto digits = [](std::string_view text) {
-        return !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string_view::npos;
-    };
-    if (dash == std::string_view::npos || !digits(name.substr(0, dash)) || !digits(name.substr(dash + 1))) return 0;
-    return static_cast<pid_t>(std::strtol(name.data(), nullptr, 10));
-}
+// Files that this process publishes: to close one of them, opened once more, would end its lock. Held shortly, and by
+// nobody while the process forks: chips are opened and closed under a lock that is held across fork().
+struct OwnFiles {
+    using Inode = std::pair<dev_t, ino_t>;
+    std::mutex lock;
+    std::set<Inode> inodes;
+
+    static OwnFiles& instance() {
+        static auto* const files = new OwnFiles;
+        return *files;
+    }
+    bool has(const struct stat& file) const { return inodes.contains({file.st_dev, file.st_ino}); }
+};
 
 void take_comm(char (&comm)[16]) {
     const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen("/proc/self/comm", "re"), std::fclose);
@@ -102,21 +109,33 @@ class Publisher::Folder {
             if (again >= 0) close(again);
             return;
         }
+        unsigned looked = 0;
         while (const dirent* entry = readdir(entries.get())) {
-            // Not our own: to close a file ends all locks that this process has of it.
-            const pid_t pid = pid_of(entry->d_name);
-            if (pid != 0 && pid != getpid()) sweep(entry->d_name);
+            if (!is_ours(entry->d_name)) continue;
+            sweep(entry->d_name);
+            if (++looked == kSweepMost) break;
         }
     }
 
    private:
     explicit Folder(int fd) : fd_(fd) {}
 
+    // Of the form that this class gives. A number may have been another process's before, so one's own is swept, too.
+    static bool is_ours(std::string_view name) {
+        if (name.starts_with('.')) name.remove_prefix(1);
+        const size_t dash = name.find('-');
+        const auto digits = [](std::string_view text) {
+            return !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string_view::npos;
+        };
+        return dash != std::string_view::npos && digits(name.substr(0, dash)) && digits(name.substr(dash + 1));
+    }
+
     // Under its lock, which who made it would have: so nobody else removes it, and a new one of this name stays.
     void sweep(const char* name) const {
+        struct stat opened, named;
+        if (fstatat(fd_, name, &named, AT_SYMLINK_NOFOLLOW) != 0 || OwnFiles::instance().has(named)) return;
         const int file = openat(fd_, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         if (file < 0) return;
-        struct stat opened, named;
         if (fstat(file, &opened) == 0 && S_ISREG(opened.st_mode) && lock_first_byte(file) &&
             fstatat(fd_, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && same_file(opened, named))
             remove(name);
@@ -133,6 +152,7 @@ std::unique_ptr<Publisher> Publisher::create(sidra_chip* chip, const sidra_publi
     std::unique_ptr<Publisher> publisher(new Publisher(chip, known));
     publisher->folder_ = Folder::open();
     if (!publisher->folder_) return nullptr;
+    const std::lock_guard held(OwnFiles::instance().lock);
     publisher->folder_->sweep();
     return publisher->make_file(monotonic_ns()) ? std::move(publisher) : nullptr;
 }
@@ -164,12 +184,22 @@ bool Publisher::make_file(uint64_t now_ns) {
         const int full = locked ? posix_fallocate(file_, 0, static_cast<off_t>(header_.size)) : 0;
         const int error = !locked ? ENOENT : full != 0 ? full : give_name(part, now_ns);
         folder_->remove(part);
-        if (error == 0) return true;
+        if (error == 0) return own(true);
         close(file_);
         file_ = -1;
         if (error != ENOENT && error != EINTR) return false;
     }
     return false;
+}
+
+// Keeps sweeps of this process away from the file, or lets them come again. Under the lock of OwnFiles.
+bool Publisher::own(bool is_ours) const {
+    struct stat file;
+    if (fstat(file_, &file) != 0) return false;
+    const OwnFiles::Inode inode{file.st_dev, file.st_ino};
+    if (is_ours) OwnFiles::instance().inodes.insert(inode);
+    else OwnFiles::instance().inodes.erase(inode);
+    return true;
 }
 
 // 0 or errno.
@@ -186,6 +216,8 @@ int Publisher::give_name(const std::string& part, uint64_t now_ns) {
 
 Publisher::~Publisher() {
     if (file_ < 0 || pid_ != getpid()) return;
+    const std::lock_guard held(OwnFiles::instance().lock);
+    own(false);
     folder_->remove(name_);
     close(file_);
 }

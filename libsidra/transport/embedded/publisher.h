@@ -39,6 +39,7 @@ class Publisher {
     class Folder;
     Publisher(sidra_chip* chip, const sidra_publish& known);
     bool make_file(uint64_t now_ns);
+    bool own(bool is_ours) const;
     int give_name(const std::string& part, uint64_t now_ns);
     bool write(const void* from, size_t bytes, uint64_t offset) noexcept;
     void write_xbars(uint64_t now_ns) noexcept;
