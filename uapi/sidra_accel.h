@@ -18,10 +18,10 @@
  * 1.0  first version
  * 1.1  WEIGHTS_REPORT
  *
- * Changelog of the hardware contract (sidra_hw.h, sidra_cmd.h)
+ * Changelog of the hardware contract (sidra_hw.h, sidra_cmd.h, sidra_publish.h)
  * 1.0  first version
  * 1.1  admin command XBAR_REPORT; SIDRA_CMD_PROGRAM_REFRESH
- * 1.2  telemetry of 512 bytes; engine_ns in state pages; mailbox FW_ACTIVATE, FW_BUILD, CALIBRATE; SIDRA_CMD_MVM_CALIBRATE, adc_range
+ * 1.2  telemetry of 512 bytes; engine_ns in state pages; mailbox FW_ACTIVATE, FW_BUILD, CALIBRATE; SIDRA_CMD_MVM_CALIBRATE, adc_range; sidra_publish.h: before
  */
 #ifndef SIDRA_ACCEL_H
 #define SIDRA_ACCEL_H

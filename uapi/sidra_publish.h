@@ -46,6 +46,7 @@
  * @telemetry: offset of struct sidra_telemetry
  * @xbars:     offset of struct sidra_hw_xbar[@xbar_count], as XBAR_READ has them; written when they have changed, and at most once a second
  * @xbar_count: crossbars
+ * @before:    offset of the struct sidra_telemetry that was at @telemetry before this one, for who reads once and wants rates; 0: none
  */
 struct sidra_publish {
 	uint32_t magic;
@@ -80,11 +81,13 @@ struct sidra_publish {
 	uint32_t xbar_count;
 	uint64_t telemetry;
 	uint64_t xbars;
-	uint64_t reserved1[8];
+	uint64_t before;
+	uint64_t reserved1[7];
 };
 
 SIDRA_ASSERT_SIZE(struct sidra_publish, 256);
 SIDRA_ASSERT_AT(struct sidra_publish, uuid, 72);
 SIDRA_ASSERT_AT(struct sidra_publish, telemetry, 176);
+SIDRA_ASSERT_AT(struct sidra_publish, before, 192);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "chip.h"
 #include "file.h"
+#include "rates.h"
 
 namespace sidra::smi {
 namespace {
@@ -107,18 +108,12 @@ Value engine_time(const Chip& chip) {
 // ---- Rates
 // -------------------------------------------------------------------------------------------------------------
 
-// A chip that says nothing new for so long does nothing.
-constexpr uint64_t kIdleNs = 1'000'000'000;
-
 // By how much a counter grew, of each second of the chip's clock.
 template <typename Get>
 Value grown(const Chip& chip, double scale, const Get& get) {
     if (!chip.now.telemetry) return none(why(chip));
-    if (!chip.earlier || !chip.later) return none(EAGAIN);
-    const Page &from = chip.earlier.value.page, &to = chip.later.value.page;
-    if (chip.now.read_ns - chip.later_ns > kIdleNs) return real(0);
-    if (to.clock_ns <= from.clock_ns || get(to) < get(from)) return none(EAGAIN);
-    return real(scale * static_cast<double>(get(to) - get(from)) / static_cast<double>(to.clock_ns - from.clock_ns));
+    const Maybe<double> found = rate(chip, scale, get);
+    return found ? real(found.value) : none(found.error);
 }
 
 template <auto Member>

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <set>
 
@@ -49,37 +50,45 @@ Maybe<uint64_t> holder(const File& file) {
     return static_cast<uint64_t>(std::max<pid_t>(lock.l_pid, 0));
 }
 
-// The header and one part of the file behind it, of one time. `part` says where that is, after it has seen the header.
-// The header's user is who owns the file, whatever it says itself.
-template <typename Part>
-Maybe<std::string> read_once(const File& file, sidra_publish& header, const Part& part) {
+// Offset and size, both as the header says.
+using Part = std::pair<uint64_t, uint64_t>;
+
+// The header and parts of the file behind it, of one time. `where` says which, after it has seen the header. The
+// header's user is who owns the file, whatever it says itself.
+template <size_t Count, typename Where>
+Maybe<std::array<std::string, Count>> read_once(const File& file, sidra_publish& header, const Where& where) {
+    using Result = Maybe<std::array<std::string, Count>>;
     struct stat info;
-    if (file.error() != 0) return Maybe<std::string>::none(file.error());
-    if (fstat(file.fd(), &info) != 0) return Maybe<std::string>::none(errno);
-    if (!S_ISREG(info.st_mode)) return Maybe<std::string>::none(EPROTO);
+    if (file.error() != 0) return Result::none(file.error());
+    if (fstat(file.fd(), &info) != 0) return Result::none(errno);
+    if (!S_ISREG(info.st_mode)) return Result::none(EPROTO);
     for (int n = 0; n < kTries; ++n) {
         const Maybe<size_t> got = file.read(&header, sizeof header, 0);
-        if (!got) return Maybe<std::string>::none(got.error);
+        if (!got) return Result::none(got.error);
         if (got.value < sizeof header || header.magic != SIDRA_PUBLISH_MAGIC ||
             header.version != SIDRA_PUBLISH_VERSION || header.header_size < sizeof header || header.size > kSizeLimit)
-            return Maybe<std::string>::none(EPROTO);
+            return Result::none(EPROTO);
         if (header.sequence & 1) {
             sched_yield();
             continue;
         }
-        const auto [offset, size] = part(header);
-        if (offset > header.size || size > header.size - offset) return Maybe<std::string>::none(EPROTO);
-        std::string bytes(size, '\0');
-        const Maybe<size_t> rest = file.read(bytes.data(), size, offset);
+        const std::array<Part, Count> parts = where(header);
+        std::array<std::string, Count> bytes;
+        for (size_t part = 0; part < Count; ++part) {
+            const auto [offset, size] = parts[part];
+            if (offset > header.size || size > header.size - offset) return Result::none(EPROTO);
+            bytes[part].resize(size);
+            const Maybe<size_t> rest = file.read(bytes[part].data(), size, offset);
+            if (!rest || rest.value != size) return Result::none(EPROTO);
+        }
         uint64_t sequence = 0;
         const Maybe<size_t> again = file.read(&sequence, sizeof sequence, offsetof(sidra_publish, sequence));
-        if (!rest || rest.value != size || !again || again.value != sizeof sequence)
-            return Maybe<std::string>::none(EPROTO);
+        if (!again || again.value != sizeof sequence) return Result::none(EPROTO);
         if (sequence != header.sequence) continue;
         header.uid = info.st_uid;
         return bytes;
     }
-    return Maybe<std::string>::none(EAGAIN);
+    return Result::none(EAGAIN);
 }
 
 // A folder that only its owner can have put files into.
@@ -117,14 +126,16 @@ std::vector<std::string> folders(const std::string& root) {
 Maybe<Sample> Model::read() const {
     const File file(path_, kReadOnly);
     sidra_publish header;
-    const Maybe<std::string> page = read_once(file, header, [](const sidra_publish& h) {
-        return std::pair{h.telemetry, static_cast<uint64_t>(sizeof(sidra_telemetry))};
+    const auto pages = read_once<2>(file, header, [](const sidra_publish& h) {
+        constexpr uint64_t kSize = sizeof(sidra_telemetry);
+        return std::array{Part{h.telemetry, kSize}, Part{h.before, h.before != 0 ? kSize : 0}};
     });
-    if (!page) return Maybe<Sample>::none(page.error == ENOENT ? ESRCH : page.error);
+    if (!pages) return Maybe<Sample>::none(pages.error == ENOENT ? ESRCH : pages.error);
     const Maybe<uint64_t> pid = holder(file);
     if (!pid) return Maybe<Sample>::none(pid.error);
     Sample sample;
-    sample.telemetry = to_telemetry(page.value);
+    sample.telemetry = to_telemetry(pages.value[0]);
+    if (header.before != 0) sample.before = to_telemetry(pages.value[1]);
     sample.uuid = uuid_text(header.uuid);
     sample.hardware = version_text(header.hw_version);
     sample.driver = version_text(header.driver_version);
@@ -167,12 +178,13 @@ Maybe<std::vector<sidra_hw_xbar>> Model::read_crossbars() const {
     using Result = Maybe<std::vector<sidra_hw_xbar>>;
     const File file(path_, kReadOnly);
     sidra_publish header;
-    const Maybe<std::string> bytes = read_once(file, header, [](const sidra_publish& h) {
-        return std::pair{h.xbars, static_cast<uint64_t>(h.xbar_count) * sizeof(sidra_hw_xbar)};
+    const auto parts = read_once<1>(file, header, [](const sidra_publish& h) {
+        return std::array{Part{h.xbars, static_cast<uint64_t>(h.xbar_count) * sizeof(sidra_hw_xbar)}};
     });
-    if (!bytes) return Result::none(bytes.error == ENOENT ? ESRCH : bytes.error);
-    std::vector<sidra_hw_xbar> all(bytes.value.size() / sizeof(sidra_hw_xbar));
-    if (!all.empty()) std::memcpy(all.data(), bytes.value.data(), all.size() * sizeof all[0]);
+    if (!parts) return Result::none(parts.error == ENOENT ? ESRCH : parts.error);
+    const std::string& bytes = parts.value[0];
+    std::vector<sidra_hw_xbar> all(bytes.size() / sizeof(sidra_hw_xbar));
+    if (!all.empty()) std::memcpy(all.data(), bytes.data(), all.size() * sizeof all[0]);
     return all;
 }
 

@@ -26,6 +26,7 @@ struct Sample {
     uint64_t read_ns = 0;  // CLOCK_MONOTONIC; 0: never
     uint64_t data_ns = 0;  // of which time it is
     Maybe<Telemetry> telemetry;
+    Maybe<Telemetry> before;  // what was there before it, where that is told
 
     Maybe<std::string> uuid, hardware, driver, firmware, process;
     Maybe<uint64_t> pid, uid, generation, resets, features;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "file.h"
+#include "rates.h"
 #include "text.h"
 
 namespace sidra::smi {
@@ -52,6 +53,7 @@ void forget_rates(sidra_smi_chip& chip) {
     chip.heartbeat_moved_ns = Maybe<uint64_t>();
 }
 
+// By what the driver counts for a client, of the time between two readings.
 void rate_clients(sidra_smi_chip& chip) {
     const double passed = static_cast<double>(chip.now.read_ns - chip.clients_before_ns);
     if (chip.clients_before_ns == 0 || passed <= 0) return;
@@ -67,6 +69,34 @@ void rate_clients(sidra_smi_chip& chip) {
             client.utilization[n] = 100 * static_cast<double>(to - from) / passed;
         }
     }
+}
+
+// A process that has a chip to itself uses what the chip does, and says so now and then: when it was read does not
+// matter.
+void rate_process(sidra_smi_chip& chip) {
+    if (!chip.now.telemetry) return;
+    for (sidra_smi_client& client : chip.now.clients)
+        for (size_t n = 0; n < SIDRA_HW_ENGINE_COUNT; ++n) {
+            const Maybe<double> use = rate(chip, 100, [n](const sidra_telemetry& page) { return page.engine_ns[n]; });
+            if (use && client.engine_ns[n] != UINT64_MAX) client.utilization[n] = use.value;
+        }
+}
+
+// Puts the telemetry behind the one that it was taken from before. `before`: as of the reading before, of `before_ns`.
+void follow(sidra_smi_chip& chip, const Maybe<Telemetry>& before, uint64_t before_ns) {
+    const Maybe<Telemetry>& telemetry = chip.now.telemetry;
+    if (!telemetry) return;
+    const sidra_telemetry& page = telemetry.value.page;
+    // A clock that went backwards is another power-on's: nothing can be compared.
+    if (chip.later && page.clock_ns < chip.later.value.page.clock_ns) forget_rates(chip);
+    if (telemetry.value.since_1_2) {
+        if (before && before.value.page.heartbeat != page.heartbeat) chip.heartbeat_moved_ns = chip.now.read_ns;
+        if (!chip.heartbeat_moved_ns && before) chip.heartbeat_moved_ns = before_ns;
+    }
+    if (chip.later && page.clock_ns == chip.later.value.page.clock_ns) return;
+    chip.earlier = chip.later ? chip.later : chip.now.before;
+    chip.later = telemetry;
+    chip.later_ns = chip.now.data_ns;
 }
 
 void read_model(sidra_smi_chip& chip) {
@@ -181,21 +211,9 @@ void take(sidra_smi_chip& chip, Sample sample) {
         forget_rates(chip);
         before = Maybe<Telemetry>();
     }
-    rate_clients(chip);
-
-    const Maybe<Telemetry>& telemetry = chip.now.telemetry;
-    if (!telemetry) return;
-    const sidra_telemetry& page = telemetry.value.page;
-    // A clock that went backwards is another power-on's: nothing can be compared.
-    if (chip.later && page.clock_ns < chip.later.value.page.clock_ns) forget_rates(chip);
-    if (telemetry.value.since_1_2) {
-        if (before && before.value.page.heartbeat != page.heartbeat) chip.heartbeat_moved_ns = chip.now.read_ns;
-        if (!chip.heartbeat_moved_ns && before) chip.heartbeat_moved_ns = before_ns;
-    }
-    if (chip.later && page.clock_ns == chip.later.value.page.clock_ns) return;
-    chip.earlier = chip.later;
-    chip.later = telemetry;
-    chip.later_ns = chip.now.read_ns;
+    follow(chip, before, before_ns);
+    if (chip.kind == SIDRA_SMI_MODEL) rate_process(chip);
+    else rate_clients(chip);
 }
 
 }  // namespace sidra::smi

@@ -438,6 +438,23 @@ TEST_F(Publish, ANameThatIsTakenIsLeftAlone) {
     EXPECT_EQ(waitpid(other, nullptr, 0), other);
 }
 
+// Who reads once has two moments.
+TEST_F(Publish, SaysHowItWasBefore) {
+    const Chip chip;
+    Seen first = moves(file(0)), second;
+    EXPECT_TRUE(eventually([&] {
+        second = moves(file(0));
+        if (second.header().sequence == first.header().sequence + 2) return true;
+        first = second;  // one was missed
+        return false;
+    }));
+    ASSERT_NE(second.header().before, 0u);
+    ASSERT_LE(second.header().before + sizeof(sidra_telemetry), second.bytes.size());
+    EXPECT_EQ(std::memcmp(second.bytes.data() + second.header().before, &first.telemetry(), sizeof(sidra_telemetry)),
+              0);
+    EXPECT_GT(second.telemetry().clock_ns, first.telemetry().clock_ns);
+}
+
 TEST_F(Publish, AChildOfForkLeavesItAlone) {
     auto* chip = new Chip;
     const pid_t child = fork();

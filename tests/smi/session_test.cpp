@@ -219,6 +219,81 @@ TEST(Session, Rates) {
     EXPECT_EQ(session.text(0, "copy.rate"), "0");
 }
 
+// It tells how it was 100 ns before the moment that is read: rates are there at once, also those of its process.
+TEST(Session, RatesOfAProcessAtTheFirstReading) {
+    const Tree tree;
+    Publisher publisher(tree, 0);
+    sidra_telemetry page = telemetry(9);
+    page.clock_ns -= 100;
+    page.busy_ns -= 40;
+    page.engine_ns[SIDRA_HW_ENGINE_VEC] -= 8;
+    page.packets -= 5;
+    publisher.before(page);
+    Session session(tree);
+    EXPECT_EQ(session.text(0, "utilization"), "40");
+    EXPECT_EQ(session.text(0, "vec.utilization"), "8");
+    EXPECT_EQ(session.text(0, "mvm.utilization"), "0");
+    EXPECT_EQ(session.text(0, "packets.rate"), "50000000");
+    const sidra_smi_client* clients = nullptr;
+    uint32_t count = 0;
+    ASSERT_EQ(sidra_smi_clients(session.chip(0), &clients, &count), SIDRA_SMI_OK);
+    ASSERT_EQ(count, 1u);
+    EXPECT_EQ(clients[0].utilization[SIDRA_HW_ENGINE_VEC], 8);
+    EXPECT_EQ(clients[0].utilization[SIDRA_HW_ENGINE_MVM], 0);
+    // A moment later it has written nothing new: that is no reason for another rate.
+    session.refresh();
+    EXPECT_EQ(session.text(0, "vec.utilization"), "8");
+    ASSERT_EQ(sidra_smi_clients(session.chip(0), &clients, &count), SIDRA_SMI_OK);
+    EXPECT_EQ(clients[0].utilization[SIDRA_HW_ENGINE_VEC], 8);
+    // Now it has, and what is between the two readings is known better.
+    publisher.update([](sidra_publish&, sidra_telemetry& t) {
+        t.clock_ns += 200;
+        t.engine_ns[SIDRA_HW_ENGINE_VEC] += 100;
+    });
+    session.refresh();
+    EXPECT_EQ(session.text(0, "vec.utilization"), "50");
+    ASSERT_EQ(sidra_smi_clients(session.chip(0), &clients, &count), SIDRA_SMI_OK);
+    EXPECT_EQ(clients[0].utilization[SIDRA_HW_ENGINE_VEC], 50);
+}
+
+TEST(Session, RatesOfAProcessThatHasSaidNothingForLong) {
+    const Tree tree;
+    Publisher publisher(tree, 0);
+    sidra_telemetry page = telemetry(9);
+    page.clock_ns -= 100;
+    page.busy_ns -= 40;
+    publisher.before(page);
+    publisher.update([](sidra_publish& header, sidra_telemetry&) { header.updated_ns -= 2'000'000'000; });
+    Session session(tree);
+    EXPECT_EQ(session.text(0, "utilization"), "0");
+}
+
+TEST(Session, WhatWasBeforeMayBeWrong) {
+    sidra_telemetry page = telemetry(9);
+    const auto packets = [](Publisher& publisher, const Tree& tree, const sidra_telemetry& before) {
+        publisher.before(before);
+        const Session session(tree);
+        EXPECT_EQ(session.text(0, "packets"), "9001");
+        return session.value(0, "packets.rate").error;
+    };
+    {
+        const Tree tree;
+        Publisher publisher(tree, 0);
+        EXPECT_EQ(packets(publisher, tree, page), EAGAIN) << "the same moment";
+        page.clock_ns += 1;
+        EXPECT_EQ(packets(publisher, tree, page), EAGAIN) << "of another power-on";
+        page.clock_ns -= 2;
+        page.packets += 1;
+        EXPECT_EQ(packets(publisher, tree, page), EAGAIN) << "a counter that went back";
+        page.magic = 0;
+        EXPECT_EQ(packets(publisher, tree, page), EAGAIN) << "no telemetry";
+    }
+    const Tree tree;
+    Publisher publisher(tree, 0, [](sidra_publish& header, sidra_telemetry&) { header.before = header.size - 511; });
+    const Session session(tree);
+    EXPECT_EQ(session.value(0, "packets").error, EPROTO);
+}
+
 constexpr const char* kFdinfo =
     "pos:\t0\ndrm-driver:\tsidra\ndrm-client-id:\t17\ndrm-pdev:\t0000:01:00.0\nsidra-contexts:\t2\nsidra-queues:\t5\n"
     "drm-engine-mvm:\t1000000 ns\ndrm-engine-vec:\t2 ns\ndrm-engine-copy:\t3 ns\ndrm-engine-program:\t4 ns\n"

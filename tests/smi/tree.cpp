@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -170,6 +171,9 @@ Publisher::Publisher(const Tree& tree, unsigned number,
     header.header_size = sizeof header;
     header.size = sizeof header + sizeof(sidra_telemetry) + xbars.size() * sizeof(sidra_hw_xbar);
     header.sequence = 2;
+    header.updated_ns = static_cast<uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+            .count());
     header.pid = static_cast<uint32_t>(pid_);
     header.uid = geteuid();
     header.index = number;
@@ -219,6 +223,16 @@ void Publisher::update(const std::function<void(sidra_publish&, sidra_telemetry&
     put(fd, &header, sizeof header, 0);
     put(fd, &page, sizeof page, sizeof header);
     close(fd);
+}
+
+void Publisher::before(const sidra_telemetry& page) {
+    update([&](sidra_publish& header, sidra_telemetry&) {
+        header.before = header.size;
+        header.size += sizeof page;
+        const int fd = open(path_.c_str(), O_RDWR);
+        put(fd, &page, sizeof page, header.before);
+        close(fd);
+    });
 }
 
 void Publisher::die() {

@@ -62,6 +62,8 @@ class Publisher {
     std::string name() const;
     // Other contents of the file from now on.
     void update(const std::function<void(sidra_publish&, sidra_telemetry&)>& change);
+    // What it was before, as it tells who reads once.
+    void before(const sidra_telemetry& page);
     void die();
 
    private:

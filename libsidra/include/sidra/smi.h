@@ -120,7 +120,7 @@ typedef enum sidra_smi_role {
     SIDRA_SMI_STATIC = 0,  /* does not change while the chip is there */
     SIDRA_SMI_GAUGE = 1,   /* as it is now */
     SIDRA_SMI_COUNTER = 2, /* never decreases while the chip is powered */
-    SIDRA_SMI_RATE = 3     /* between the two latest refreshes; absent after the first one */
+    SIDRA_SMI_RATE = 3     /* between the two latest refreshes; after the first one absent, but of embedded chips, which tell how it was before */
 } sidra_smi_role;
 
 /* A field: one thing that can be asked about every chip. Names and meanings are stable: new ones may come. */
@@ -159,7 +159,7 @@ typedef struct sidra_smi_client {
     uint64_t contexts, queues;
     uint64_t memory;     /* bytes */
     uint64_t engine_ns[4]; /* by enum sidra_hw_engine */
-    double utilization[4]; /* %, between the two latest refreshes; negative: absent */
+    double utilization[4]; /* %, a rate like those of fields; negative: absent */
 } sidra_smi_client;
 
 /* "mvm", "vec", "copy", "program"; NULL: there is no such engine. */

@@ -27,8 +27,9 @@ namespace {
 constexpr uint64_t kXbarsNs = 1'000'000'000;  // they are written this often at most
 constexpr uint32_t kNumbersMax = 1024;        // chips of one process that are shown
 constexpr unsigned kAttempts = 3;             // at a name that others may take for a left-over
-constexpr uint64_t kTelemetryAt = sizeof(sidra_publish), kXbarsAt = 1024;
-static_assert(kTelemetryAt + sizeof(sidra_telemetry) <= kXbarsAt);
+constexpr uint64_t kTelemetryAt = sizeof(sidra_publish), kBeforeAt = kTelemetryAt + sizeof(sidra_telemetry),
+                   kXbarsAt = 2048;
+static_assert(kBeforeAt + sizeof(sidra_telemetry) <= kXbarsAt);
 constexpr unsigned kSweepMost = 4096;  // left-overs that are looked at
 
 std::string environment(const char* name) {
@@ -243,12 +244,14 @@ void Publisher::update(const Users& users, uint64_t now_ns) noexcept {
     header_.buffers = users.buffers;
     header_.l3_used = users.l3_used;
     header_.memory = users.memory;
+    header_.before = telemetry_.magic != 0 ? kBeforeAt : 0;
     struct {
         sidra_publish header;
-        sidra_telemetry telemetry;
-    } page{header_, {}};
-    static_assert(offsetof(decltype(page), telemetry) == kTelemetryAt && sizeof page <= kXbarsAt);
+        sidra_telemetry telemetry, before;
+    } page{header_, {}, telemetry_};
+    static_assert(offsetof(decltype(page), telemetry) == kTelemetryAt && offsetof(decltype(page), before) == kBeforeAt);
     sidra_chip_get_telemetry(chip_, &page.telemetry);
+    telemetry_ = page.telemetry;
     write(&page, sizeof page, 0);
     write_xbars(now_ns);
     header_.sequence++;

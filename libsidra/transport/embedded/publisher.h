@@ -47,6 +47,7 @@ class Publisher {
     sidra_chip* const chip_;
     const pid_t pid_;  // a child of fork() is not who publishes
     sidra_publish header_;
+    sidra_telemetry telemetry_{};  // as it was written last
     uint64_t xbars_changes_ = 0, xbars_written_ns_ = 0;
     std::unique_ptr<Folder> folder_;
     std::string name_;
