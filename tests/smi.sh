@@ -144,6 +144,10 @@ gives 0 "${one[@]}" fw activate
 # What is wrong is one line, with the exit status of the table in the manual.
 ends 1 "no field 'nope'" "${one[@]}" query --fields index,nope
 ends 1 "no field ''" "${one[@]}" query --fields index,
+ends 1 "no field '?[31mred?'" "${one[@]}" query --fields $'\e[31mred\n'
+ends 1 "xxx..." "${one[@]}" query --fields "$(printf 'x%.0s' {1..100000})"
+ends 1 "--root: Directory does not exist: $folder/nowhere" "$smi" --root "$folder/nowhere" list
+ends 1 "--root: Directory is actually a file" "$smi" --root "$0" list
 ends 1 "sidra-smi --help" "${one[@]}" query --nope
 ends 1 "sidra-smi --help" "${one[@]}" nope
 ends 1 "sidra-smi --help" "${one[@]}" query --format xml

@@ -29,9 +29,7 @@ sidra_smi_status cdi(const std::string& output, const Context& context) {
     std::vector<std::string> left_out;
     const std::string text = cdi_document(cards, &left_out).text() + '\n';
     for (const std::string& node : left_out)
-        fmt::print(stderr,
-                   "sidra-smi: the UUID of {} names no device there: another card has it, or CDI takes no such name\n",
-                   node);
+        say(fmt::format("the UUID of {} names no device there: another card has it, or CDI takes no such name", node));
     if (output.empty()) print(text);
     else tools::write_file(output, text);
     return SIDRA_SMI_OK;

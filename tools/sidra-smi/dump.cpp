@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 
@@ -99,7 +98,7 @@ sidra_smi_status dump(const Options& options, const Context& context) {
         } catch (const std::runtime_error& e) {
             const auto* const failure = dynamic_cast<const Failure*>(&e);
             if (status == SIDRA_SMI_OK) status = failure != nullptr ? failure->status() : SIDRA_SMI_INTERNAL;
-            std::fprintf(stderr, "sidra-smi: %s\n", e.what());
+            say(e.what());
         }
     }
     print(out);

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -72,7 +71,7 @@ sidra_smi_status serve(const Options& options, const Context& context) {
     std::vector<std::unique_ptr<exporter::Listener>> listeners;
     for (const exporter::Address& address : addresses) {
         listeners.push_back(listen_on(address));
-        fmt::print(stderr, "sidra-smi: metrics at {}\n", listeners.back()->text());
+        say(fmt::format("metrics at {}", listeners.back()->text()));
     }
     const auto metrics = [&session]() -> std::optional<std::string> {
         if (sidra_smi_refresh(session.get()) != SIDRA_SMI_OK) return std::nullopt;

@@ -4,12 +4,12 @@
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <vector>
 
 #include "command.h"
 #include "common/standard_files.h"
 #include "failure.h"
+#include "output.h"
 
 namespace sidra::smi_tool {
 namespace {
@@ -21,7 +21,8 @@ sidra_smi_status main_inner(int argc, char** argv) {
     app.add_option("-i,--chip", context.selectors,
                    "index, BDF, node, UUID or its beginning, process; several with commas");
     app.add_option("--root", context.root,
-                   "prefix of /sys, /proc, /dev, /run and /tmp: where those of the host are in a container");
+                   "prefix of /sys, /proc, /dev, /run and /tmp: where those of the host are in a container")
+        ->check(CLI::ExistingDirectory);
     app.add_option("--runtime", context.runtime, "the one folder where chips inside of processes are looked for");
     app.require_subcommand(0, 1);
     app.fallthrough();
@@ -49,7 +50,6 @@ sidra_smi_status main_inner(int argc, char** argv) {
 }  // namespace sidra::smi_tool
 
 int main(int argc, char** argv) {
-    const auto say = [](const std::exception& e) { std::fprintf(stderr, "sidra-smi: %s\n", e.what()); };
     try {
         // A pipe that nobody reads is an error of write() with a sentence, not a death.
         signal(SIGPIPE, SIG_IGN);
@@ -58,10 +58,10 @@ int main(int argc, char** argv) {
         sidra::tools::flush_output();
         return status;
     } catch (const sidra::smi_tool::Failure& e) {
-        say(e);
+        sidra::smi_tool::say(e.what());
         return e.status();
     } catch (const std::exception& e) {
-        say(e);
+        sidra::smi_tool::say(e.what());
         return SIDRA_SMI_INTERNAL;
     }
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -35,6 +36,14 @@ void print(std::string_view text) {
         throw Failure(SIDRA_SMI_INTERNAL, fmt::format("cannot write to standard output: {}{}", std::strerror(error),
                                                       done > 0 && !cut ? "; what is there ends in the middle" : ""));
     }
+}
+
+void say(std::string text) {
+    constexpr size_t kMost = 1000;
+    if (text.size() > kMost) text.replace(kMost, text.npos, "...");
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
+    std::fprintf(stderr, "sidra-smi: %s\n", text.c_str());
 }
 
 bool colourful() {

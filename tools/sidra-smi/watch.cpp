@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <memory>
 
 #include "command.h"
@@ -94,7 +93,7 @@ sidra_smi_status watch(const Options& options, const Context& context) {
                         chips.push_back(chip);
         }
         std::erase_if(chips, [](sidra_smi_chip* chip) {
-            if (sidra_smi_gone(chip)) std::fprintf(stderr, "sidra-smi: %s is gone\n", text_of(chip, "name").c_str());
+            if (sidra_smi_gone(chip)) say(text_of(chip, "name") + " is gone");
             return sidra_smi_gone(chip);
         });
         if (chips.empty()) return SIDRA_SMI_LOST;
