@@ -23,6 +23,7 @@ namespace {
 
 constexpr uint64_t kSizeLimit = 64 << 20;
 constexpr int kTries = 200;
+constexpr size_t kFilesMost = 1024;  // of a folder: as many as one process publishes, and no matter what lies there
 // Users can put links there, to whatever opening harms.
 constexpr int kReadOnly = O_RDONLY | O_NOFOLLOW;
 
@@ -113,7 +114,9 @@ std::vector<std::string> folders(const std::string& root) {
         for (const std::string& name : list_folder(parent).value) {
             if (!name.starts_with(prefix)) continue;
             const Maybe<uint64_t> uid = to_number(std::string_view(name).substr(prefix.size()));
-            if (uid && uid.value < UINT32_MAX) add(parent + "/" + name + suffix, static_cast<uid_t>(uid.value));
+            // As libsidra writes it: one user has no second folder by zeros in front.
+            if (uid && uid.value < UINT32_MAX && name == fmt::format("{}{}", prefix, uid.value))
+                add(parent + "/" + name + suffix, static_cast<uid_t>(uid.value));
         }
     };
     each(root + "/run/user", "", "/sidra");
@@ -188,22 +191,31 @@ Maybe<std::vector<sidra_hw_xbar>> Model::read_crossbars() const {
     return all;
 }
 
-std::vector<std::shared_ptr<Model>> find_models(const std::string& root, const std::string& runtime) {
+FoundModels find_models(const std::string& root, const std::string& runtime) {
     using Name = std::pair<uint64_t, uint64_t>;
     std::vector<std::pair<Name, std::shared_ptr<Model>>> found;
+    FoundModels models;
     for (const std::string& folder : runtime.empty() ? folders(root) : std::vector{runtime}) {
+        struct stat owner;
+        if (stat(folder.c_str(), &owner) != 0) continue;
+        size_t looked = 0;
         for (const std::string& file : list_folder(folder).value) {
             const Maybe<Name> name = to_name(file);
             if (!name || name.value.first == static_cast<uint64_t>(getpid())) continue;
+            if (looked++ >= kFilesMost) {
+                ++models.left_out;
+                continue;
+            }
             const std::string path = folder + "/" + file;
             const File published(path, kReadOnly);
-            if (published.error() == 0 && holder(published))
-                found.emplace_back(name.value, std::make_shared<Model>(path, file));
+            struct stat info;
+            // A link to the file of another user is not that user's word.
+            if (published.error() != 0 || fstat(published.fd(), &info) != 0 || info.st_uid != owner.st_uid) continue;
+            if (holder(published)) found.emplace_back(name.value, std::make_shared<Model>(path, file));
         }
     }
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<std::shared_ptr<Model>> models;
-    for (auto& model : found) models.push_back(std::move(model.second));
+    for (auto& model : found) models.all.push_back(std::move(model.second));
     return models;
 }
 

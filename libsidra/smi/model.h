@@ -24,9 +24,14 @@ class Model {
     std::string path_, name_;
 };
 
+struct FoundModels {
+    std::vector<std::shared_ptr<Model>> all;
+    uint64_t left_out = 0;  // files that were not looked at, since there were too many in their folder
+};
+
 // All of them, by process. `runtime` is the one folder to look in; empty: those of all users. Chips of the process that
 // asks are not among them: closing their files would give up the locks by which others know that they are there.
-std::vector<std::shared_ptr<Model>> find_models(const std::string& root, const std::string& runtime);
+FoundModels find_models(const std::string& root, const std::string& runtime);
 
 }  // namespace sidra::smi
 

@@ -191,7 +191,8 @@ void find_chips(sidra_smi& session) {
         sidra_smi_chip& chip = find(key_of(*card), SIDRA_SMI_CARD, card->node().empty() ? card->bdf() : card->node());
         if (chip.card == nullptr) chip.card = card;
     }
-    for (const auto& model : models) {
+    session.left_out = models.left_out;
+    for (const auto& model : models.all) {
         sidra_smi_chip& chip = find(key_of(*model), SIDRA_SMI_MODEL, model->name());
         if (chip.model == nullptr) chip.model = model;
     }
@@ -260,6 +261,8 @@ sidra_smi_status sidra_smi_refresh(sidra_smi* session) {
 uint32_t sidra_smi_count(const sidra_smi* session) {
     return session == nullptr ? 0 : static_cast<uint32_t>(session->chips.size());
 }
+
+uint64_t sidra_smi_left_out(const sidra_smi* session) { return session == nullptr ? 0 : session->left_out; }
 
 sidra_smi_chip* sidra_smi_chip_at(sidra_smi* session, uint32_t index) {
     return index < sidra_smi_count(session) ? session->chips[index].get() : nullptr;

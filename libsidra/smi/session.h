@@ -16,6 +16,7 @@ struct sidra_smi {
     std::string root, runtime, error;
     std::vector<std::unique_ptr<sidra_smi_chip>> chips;
     sidra::smi::Findings findings;
+    uint64_t left_out = 0;
 };
 
 namespace sidra::smi {

@@ -2,9 +2,11 @@
 // Chips that come and go, what they are called, and what is between two readings.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "session.h"
 #include "tree.h"
@@ -292,6 +294,39 @@ TEST(Session, WhatWasBeforeMayBeWrong) {
     Publisher publisher(tree, 0, [](sidra_publish& header, sidra_telemetry&) { header.before = header.size - 511; });
     const Session session(tree);
     EXPECT_EQ(session.value(0, "packets").error, EPROTO);
+}
+
+// Whatever lies in the folder, looking at it ends soon; what was left out is told.
+TEST(Session, LooksAtSoManyFilesOfAFolder) {
+    const Tree tree;
+    const Publisher publisher(tree, 0);
+    for (int n = 0; n < 1500; ++n) tree.write("tmp/sidra-" + std::to_string(geteuid()) + "/1-" + std::to_string(n), "");
+    Session session(tree);
+    EXPECT_EQ(sidra_smi_left_out(session.get()), 1501u - 1024);
+    EXPECT_EQ(session.names(), Names());
+    for (int n = 1; n < 1500; ++n) tree.remove("tmp/sidra-" + std::to_string(geteuid()) + "/1-" + std::to_string(n));
+    session.refresh();
+    EXPECT_EQ(sidra_smi_left_out(session.get()), 0u);
+    EXPECT_EQ(session.names(), Names{publisher.name()});
+    EXPECT_EQ(sidra_smi_left_out(nullptr), 0u);
+}
+
+TEST(Session, AUserHasOneFolderOfEachKind) {
+    const Tree tree;
+    const Publisher publisher(tree, 0);
+    const std::string other = tree.path("tmp/sidra-00" + std::to_string(geteuid()));
+    std::filesystem::create_directory(other);
+    ASSERT_EQ(chmod(other.c_str(), 0700), 0);
+    std::filesystem::create_hard_link(publisher.path(), other + "/" + publisher.name());
+    EXPECT_EQ(Session(tree).names(), Names{publisher.name()});
+}
+
+TEST(Session, AFileOfAnotherUserIsNotThisOnesWord) {
+    if (geteuid() != 0) GTEST_SKIP() << "makes files of another user";
+    const Tree tree;
+    const Publisher publisher(tree, 0);
+    ASSERT_EQ(chown(publisher.path().c_str(), 12'345, 12'345), 0);
+    EXPECT_EQ(Session(tree).names(), Names());
 }
 
 constexpr const char* kFdinfo =

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "output.h"
+
 namespace sidra::smi_tool {
 
 Session::Session(const std::string& root, const std::string& runtime) {
@@ -23,7 +25,15 @@ void Session::check(sidra_smi_status status) const {
     if (status != SIDRA_SMI_OK) throw Failure(status, sidra_smi_error(session_));
 }
 
-void Session::refresh() { check(sidra_smi_refresh(session_)); }
+void Session::refresh() {
+    check(sidra_smi_refresh(session_));
+    const uint64_t left_out = sidra_smi_left_out(session_);
+    // Once, also if it is looked at again and again.
+    if (left_out != 0 && left_out_ == 0)
+        say(fmt::format("{} files of chips in processes were not looked at: there are too many in one folder",
+                        left_out));
+    left_out_ = left_out;
+}
 
 std::vector<sidra_smi_chip*> Session::select(const std::string& selectors) {
     std::vector<sidra_smi_chip*> chips(sidra_smi_count(session_));

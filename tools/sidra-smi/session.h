@@ -21,6 +21,7 @@ class Session {
     Session& operator=(const Session&) = delete;
 
     sidra_smi* get() const { return session_; }
+    // What was left out is told on standard error.
     void refresh();
     // At least one, else it throws.
     std::vector<sidra_smi_chip*> select(const std::string& selectors);
@@ -34,6 +35,7 @@ class Session {
 
    private:
     sidra_smi* session_ = nullptr;
+    uint64_t left_out_ = 0;
 };
 
 // Of a field by its name.

@@ -75,6 +75,8 @@ SIDRA_SMI_API sidra_smi_status sidra_smi_refresh(sidra_smi *session);
  * come behind these. Chips of the process that asks are not among them: looking at their files would give up the locks on them.
  */
 SIDRA_SMI_API uint32_t sidra_smi_count(const sidra_smi *session);
+/* Files of embedded chips that were not looked at, since there were more than 1024 in their folder; it may be more, where that has more than 65536. */
+SIDRA_SMI_API uint64_t sidra_smi_left_out(const sidra_smi *session);
 SIDRA_SMI_API sidra_smi_chip *sidra_smi_chip_at(sidra_smi *session, uint32_t index);
 
 typedef enum sidra_smi_kind {

@@ -60,6 +60,9 @@ std::string metrics_text(sidra_smi* session) {
     Exposition out;
     out.family("sidra_chips", "Chips that are here", "gauge");
     out.sample({}, count_here(session));
+    out.family("sidra_chips_left_out", "Files of chips in processes that were not looked at: too many in one folder",
+               "gauge");
+    out.sample({}, sidra_smi_left_out(session));
     out.family("sidra_up", "1: the chip is here and its status can be read", "gauge");
     for (sidra_smi_chip* chip : chips) out.sample(labels_of(chip), uint64_t{up(chip)});
     out.family("sidra_info", "What the chip is, in labels", "gauge");
