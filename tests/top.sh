@@ -64,7 +64,7 @@ starts
 shows "41 %"
 for text in "0/2 model $first ready" "publisher" "every 0.1 s" "MVM " "Vector         12 %" "Copy           7 %" "Program         3 %" \
     "Power 22.5 of 75 W" "Temp    61/95/105 C" "DMA      1.50 GB/s" "Cells      25.0 k/s" "Crossbars: use   3 of 32 programmed" \
-    "█········▒······" "···············░" "none ·░▒▓█ all rows  row: cluster, cell: 1" "Processes: 1, by use" "2.10 MB  publisher" \
+    "█········▒······" "···············░" "none ·░▒▓█ all rows  row: cluster, cell: 1" "Processes: 1, by use" "2.0M  publisher" \
     "q quit  h help  Tab chip  m map  s sort  r reverse  Space pause  +/- speed"; do
     shows "$text"
 done

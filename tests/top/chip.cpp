@@ -20,7 +20,7 @@ Chip whole_chip() {
     chip.crossbars[0] = {256, 1, 0};
     chip.crossbars[9] = {128, 7, 2};
     chip.crossbars[31] = {16, 2, 5};
-    chip.processes = {{100, "ann", "alpha", {41.0, 2.0, 0.0, 0.0}, 2e6}, {200, "bob", "beta", {}, {}}};
+    chip.processes = {{100, "ann", "alpha", {41.0, 2.0, 0.0, 0.0}, 2000000}, {200, "bob", "beta", {}, {}}};
     return chip;
 }
 

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "common/units.h"
 #include "draw.h"
 #include "graph.h"
 #include "heat.h"
@@ -79,6 +80,22 @@ TEST(Units, ThreeDigitsAndAPrefix) {
     EXPECT_EQ(scaled(std::numeric_limits<double>::quiet_NaN(), "B"), "-");
     EXPECT_EQ(fixed(61.25, 1, "C"), "61.2 C");
     EXPECT_EQ(fixed(std::nullopt, 1, "C"), "-");
+}
+
+TEST(Units, SizesOfMemory) {
+    using tools::bytes_text;
+    EXPECT_EQ(bytes_text(std::nullopt), "-");
+    EXPECT_EQ(bytes_text(0), "0B");
+    EXPECT_EQ(bytes_text(999), "999B");
+    EXPECT_EQ(bytes_text(1000), "1.0K");
+    EXPECT_EQ(bytes_text(1024), "1.0K");
+    EXPECT_EQ(bytes_text(1536), "1.5K");
+    EXPECT_EQ(bytes_text(64 << 10), "64K");
+    EXPECT_EQ(bytes_text(999 << 10), "999K");
+    EXPECT_EQ(bytes_text((1000 << 10) - 512), "1.0M") << "never five characters";
+    EXPECT_EQ(bytes_text(16 << 20), "16M");
+    EXPECT_EQ(bytes_text(uint64_t{3} << 30), "3.0G");
+    EXPECT_EQ(bytes_text(UINT64_MAX), "16E");
 }
 
 TEST(Units, TopsOfGraphs) {

@@ -75,7 +75,7 @@ TEST(Screen, WholeAt80x24) {
                              "Crossbars: use   3 of 32 programmed",
                              "row: cluster, cell: 1",
                              "Processes: 2, by use",
-                             "    100 ann         41     2     0     0  2.00 MB  alpha",
+                             "    100 ann         41     2     0     0     1.9M  alpha",
                              "    200 bob          -     -     -     -        -  beta",
                              "q quit",
                              "h help",
@@ -115,7 +115,7 @@ TEST(Screen, AnySizeAndAnyData) {
     hostile.geometry = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
     for (History& one : hostile.series) one.push(-1e300), one.push(1e300), one.push(0);
     hostile.processes[0].name = std::string(300, '\n');
-    hostile.processes[0].memory = 1e300;
+    hostile.processes[0].memory = UINT64_MAX;
     for (const Chip& chip : {empty, hostile})
         for (int width = 0; width < 210; width += width < 90 ? 1 : 13)
             for (int height = 0; height < 60; ++height)

@@ -5,9 +5,9 @@
 
 #include <cerrno>
 
+#include "common/units.h"
 #include "report.h"
 #include "session.h"
-#include "units.h"
 
 namespace sidra::smi_tool {
 namespace {
@@ -16,11 +16,12 @@ std::string count_text(uint64_t count) { return count == UINT64_MAX ? "-" : fmt:
 std::string percent_text(double percent) { return percent < 0 ? "-" : fmt::format("{:.0f}", percent); }
 
 std::string line(sidra_smi_chip* chip, const sidra_smi_client& client) {
-    return fmt::format(
-        "{:>3} {:>8} {:>6} {:<16.16} {:>8} {:>6} {:>7} {:>4} {:>4} {:>4} {:>4}\n", to_text(value_of(chip, "index")),
-        client.pid, client.uid, client.name, count_text(client.contexts), count_text(client.queues),
-        client.memory == UINT64_MAX ? "-" : bytes_text(client.memory), percent_text(client.utilization[0]),
-        percent_text(client.utilization[1]), percent_text(client.utilization[2]), percent_text(client.utilization[3]));
+    return fmt::format("{:>3} {:>8} {:>6} {:<16.16} {:>8} {:>6} {:>7} {:>4} {:>4} {:>4} {:>4}\n",
+                       to_text(value_of(chip, "index")), client.pid, client.uid, client.name,
+                       count_text(client.contexts), count_text(client.queues),
+                       tools::bytes_text(client.memory == UINT64_MAX ? std::nullopt : std::optional(client.memory)),
+                       percent_text(client.utilization[0]), percent_text(client.utilization[1]),
+                       percent_text(client.utilization[2]), percent_text(client.utilization[3]));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "command.h"
+#include "common/units.h"
 #include "output.h"
 #include "processes.h"
 #include "report.h"
@@ -24,10 +25,12 @@ std::string power(sidra_smi_chip* chip) {
     return fmt::format("{}/{} W", rounded(value_of(chip, "power"), 1, ""), limit);
 }
 
+std::string bytes(const sidra_smi_value& value) {
+    return tools::bytes_text(value.type == SIDRA_SMI_UINT ? std::optional(value.u) : std::nullopt);
+}
+
 std::string memory(sidra_smi_chip* chip) {
-    const sidra_smi_value used = value_of(chip, "l3.used"), size = value_of(chip, "l3.size");
-    return fmt::format("{}/{}", used.type == SIDRA_SMI_UINT ? bytes_text(used.u) : "-",
-                       size.type == SIDRA_SMI_UINT ? bytes_text(size.u) : "-");
+    return fmt::format("{}/{}", bytes(value_of(chip, "l3.used")), bytes(value_of(chip, "l3.size")));
 }
 
 std::string status(sidra_smi_chip* chip, bool colour) {

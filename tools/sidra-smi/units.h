@@ -9,8 +9,7 @@
 
 namespace sidra::smi_tool {
 
-std::string bytes_text(uint64_t bytes);  // 12M, 1.5G
-std::string seconds_text(uint64_t ns);   // 1.234 s
+std::string seconds_text(uint64_t ns);  // 1.234 s
 // Of a field, with so many digits behind the point and a unit behind it; "-" if it is absent, or
 // a text.
 std::string rounded(const sidra_smi_value& value, int digits, const char* unit);

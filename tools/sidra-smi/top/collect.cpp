@@ -70,7 +70,7 @@ void collect_processes(sidra_smi_chip* from, Chip& chip) {
         process.pid = client.pid;
         process.user = user_name(client.uid);
         process.name.assign(client.name, strnlen(client.name, sizeof client.name));
-        if (client.memory != UINT64_MAX) process.memory = static_cast<double>(client.memory);
+        if (client.memory != UINT64_MAX) process.memory = client.memory;
         for (size_t i = 0; i < kEngines; ++i)
             if (client.utilization[i] >= 0) process.use[i] = client.utilization[i];
     }

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "units.h"
+#include "common/units.h"
 
 namespace sidra::top {
 namespace {
@@ -88,7 +88,7 @@ void draw_processes(Grid& grid, const Rect& place, const Chip& chip, const Choic
         const Process& one = *order[first + i];
         line(static_cast<int>(i) + 2,
              row(one.pid, one.user, percent(one.use[0]), percent(one.use[1]), percent(one.use[2]), percent(one.use[3]),
-                 scaled(one.memory, "B"), one.name),
+                 tools::bytes_text(one.memory), one.name),
              Style::kPlain);
     }
 }

@@ -9,7 +9,7 @@
 
 namespace sidra::top {
 
-// Three digits, a decimal prefix and the unit: "1.23 GB/s", "12.3 MB", "0 B". Absent: "-".
+// Three digits, a decimal prefix and the unit: "1.23 GB/s", "12.3 M/s", "0 B/s". Absent: "-".
 std::string scaled(std::optional<double> value, std::string_view unit);
 // With `digits` behind the point, and the unit: "61.2 C". Absent: "-".
 std::string fixed(std::optional<double> value, int digits, std::string_view unit);

@@ -22,7 +22,7 @@ struct Process {
     int32_t pid = 0;
     std::string user, name;
     std::array<std::optional<double>, kEngines> use;  // %
-    std::optional<double> memory;                     // bytes
+    std::optional<uint64_t> memory;                   // bytes
 };
 
 // One chip. Absent is not zero.
