@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "card.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <new>
 #include <set>
@@ -110,20 +112,21 @@ std::vector<std::shared_ptr<Card>> find_cards(const std::string& root) {
     for (const std::string& name : list_folder(root + "/sys/class/sidra").value) {
         const Maybe<uint64_t> number = node_number(name);
         if (!number) continue;
-        const Maybe<std::string> link = link_target(root + "/sys/class/sidra/" + name + "/device");
+        const Maybe<std::string> link = link_target(fmt::format("{}/sys/class/sidra/{}/device", root, name));
         const Maybe<std::string> bdf = link ? to_bdf(link.value.substr(link.value.rfind('/') + 1)) : link;
         bound.insert(bdf.value);
         nodes.emplace_back(number.value, std::make_shared<Card>(root, name, bdf.value));
     }
     std::sort(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<std::shared_ptr<Card>> cards;
+    cards.reserve(nodes.size());
     for (auto& node : nodes) cards.push_back(std::move(node.second));
     const std::string functions = root + "/sys/bus/pci/devices";
     for (const std::string& name : list_folder(functions).value) {
         const Maybe<std::string> bdf = to_bdf(name);
         if (!bdf || bound.contains(bdf.value)) continue;
         const auto id = [&](const char* file) {
-            return to_number(read_file(functions + "/" + name + "/" + file, kAttributeLimit), 16);
+            return to_number(read_file(fmt::format("{}/{}/{}", functions, name, file), kAttributeLimit), 16);
         };
         const Maybe<uint64_t> vendor = id("vendor");
         if (!vendor || vendor.value != SIDRA_PCI_VENDOR_ID) continue;

@@ -116,7 +116,7 @@ std::vector<std::string> folders(const std::string& root) {
             const Maybe<uint64_t> uid = to_number(std::string_view(name).substr(prefix.size()));
             // As libsidra writes it: one user has no second folder by zeros in front.
             if (uid && uid.value < UINT32_MAX && name == fmt::format("{}{}", prefix, uid.value))
-                add(parent + "/" + name + suffix, static_cast<uid_t>(uid.value));
+                add(fmt::format("{}/{}{}", parent, name, suffix), static_cast<uid_t>(uid.value));
         }
     };
     each(root + "/run/user", "", "/sidra");
@@ -206,7 +206,7 @@ FoundModels find_models(const std::string& root, const std::string& runtime) {
                 ++models.left_out;
                 continue;
             }
-            const std::string path = folder + "/" + file;
+            const std::string path = fmt::format("{}/{}", folder, file);
             const File published(path, kReadOnly);
             struct stat info;
             // A link to the file of another user is not that user's word.

@@ -204,7 +204,7 @@ void take(sidra_smi_chip& chip, Sample sample) {
     chip.clients_before = std::move(chip.now.clients);
     chip.clients_before_ns = chip.now.clients_error == 0 ? chip.now.read_ns : 0;
     const uint64_t before_ns = chip.now.read_ns;
-    Maybe<Telemetry> before = std::move(chip.now.telemetry);
+    Maybe<Telemetry> before = chip.now.telemetry;
     // A process that closes a chip and makes another one gives that the same name.
     const bool another = chip.now.uuid && sample.uuid && chip.now.uuid.value != sample.uuid.value;
     chip.now = std::move(sample);

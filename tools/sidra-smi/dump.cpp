@@ -63,7 +63,7 @@ std::string save(const Dump& dump, const std::string& folder) {
     const std::vector<uint8_t> data = tools::read_file(dump.data.string(), kDumpLimit).bytes;
     const std::string_view bytes(reinterpret_cast<const char*>(data.data()), data.size());
     for (unsigned number = 1;; ++number) {
-        const std::string path =
+        std::string path =
             fmt::format("{}/{}-{}{}.dump", folder, dump.of, dump.name, number == 1 ? "" : fmt::format("-{}", number));
         // What cannot be looked at cannot be written either, which says why.
         std::error_code error;

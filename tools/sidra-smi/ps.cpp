@@ -60,7 +60,7 @@ tools::Json::Object record(sidra_smi_chip* chip, const sidra_smi_client* client)
 
 // Texts here are printable ASCII: of JSON's escapes there are those of quotes and backslashes alone.
 std::string csv_text(const tools::Json& value) {
-    const std::string line = value.line();
+    std::string line = value.line();
     if (line == "null") return "";
     if (!line.starts_with('"')) return line;
     std::string text;

@@ -35,7 +35,7 @@ std::string memory(sidra_smi_chip* chip) {
 
 std::string status(sidra_smi_chip* chip, bool colour) {
     const std::string text = to_text(value_of(chip, "status"));
-    const std::string padded = fmt::format("{:<10}", text);
+    std::string padded = fmt::format("{:<10}", text);
     if (!colour || text == "-") return padded;
     const char* const code = text == "ready"                                                  ? "32"
                              : text == "throttled" || text == "booting" || text == "recovery" ? "33"
