@@ -68,7 +68,7 @@ vm-packages: packages ## install the Debian packages into a clean Debian, boot t
 	@scripts/qemu.sh build >/dev/null
 	@root=$$(scripts/packages/install.sh) && scripts/vm/check.py --root "$$root" --no-module --device sidra,profile=small --logs build/vm-packages tests/vm/packages
 
-vm-bench: ## measure the driver in the VM, against NVMe there and memcpy here; writes build/figures/vm.json
+vm-bench: ## measure the driver in the VM, against NVMe there and memcpy here, and watching; writes build/figures/vm.json
 	@$(SETUP) base bench qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@$(MAKE) build/release/build.ninja

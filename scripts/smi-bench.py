@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""smi-bench.py BUILD: what watching chips costs, as one flat JSON object (scripts/figures.py takes it).
+"""smi-bench.py BUILD [DEVICE]: what watching costs, as one flat JSON object (scripts/figures.py takes it). DEVICE: as SIDRA_DEVICE; without it,
+each process has a chip of its own.
 
-summary_ms: sidra-smi with eight chips that work in eight processes, the median of some runs.
-watch_cpu_percent: of a core, sidra-smi watch of these chips once a second.
+summary_ms: sidra-smi while eight processes work, the median of some runs.
+watch_cpu_percent: of a core, sidra-smi watch of what they work on, once a second.
 watch_latency_ratio: how long a job takes beside such a watch, to how long it does without; medians of many, in turns."""
 import ctypes
 import json
@@ -16,15 +17,16 @@ import sys
 import time
 from pathlib import Path
 
-CHIPS, RUNS, TURNS = 8, 15, 6
+PROCESSES, RUNS, TURNS = 8, 15, 6
 SECOND = 1_000_000_000
 
 build = Path(sys.argv[1])
+device = sys.argv[2] if len(sys.argv) > 2 else "embedded"
 smi = str(build / "tools/sidra-smi/sidra-smi")
 
 
 class Chip:
-    """A chip of this process, by the C interface."""
+    """The chip that this process works on, by the C interface."""
 
     def __init__(self):
         self.lib = ctypes.CDLL(str(build / "libsidra/libsidra.so.1"))
@@ -49,7 +51,7 @@ class Chip:
 
 
 def work():
-    """One of the eight: a job each 50 ms, so that its chip has something to tell."""
+    """One of the eight: a job each 50 ms, so that there is something to tell."""
     chip = Chip()
     print("ready", flush=True)
     while True:
@@ -75,19 +77,19 @@ def latency(chip, seconds):
 
 def main():
     os.environ["SIDRA_QUIET"] = "1"
-    os.environ["SIDRA_DEVICE"] = "embedded"
-    if len(sys.argv) > 2:
+    os.environ["SIDRA_DEVICE"] = device
+    if sys.argv[3:] == ["work"]:
         return work()
-    workers = [subprocess.Popen([sys.executable, __file__, sys.argv[1], "work"], stdout=subprocess.PIPE, text=True) for _ in range(CHIPS)]
+    workers = [subprocess.Popen([sys.executable, __file__, sys.argv[1], device, "work"], stdout=subprocess.PIPE, text=True) for _ in range(PROCESSES)]
     figures = {}
     try:
         for worker in workers:
             if worker.stdout.readline() != "ready\n":
-                sys.exit("smi-bench: a process could not open its chip")
-        listed = subprocess.run([smi, "query", "--fields", "pid", "--format", "csv"], capture_output=True, text=True).stdout.split()[1:]
-        missing = {str(worker.pid) for worker in workers} - set(listed)
+                sys.exit(f"smi-bench: a process could not open {device}")
+        told = json.loads(subprocess.run([smi, "ps", "--format", "json"], capture_output=True, text=True, check=True).stdout)
+        missing = {worker.pid for worker in workers} - {process["pid"] for process in told["processes"]}
         if missing:
-            sys.exit(f"smi-bench: sidra-smi does not list the chips of {', '.join(sorted(missing))}")
+            sys.exit(f"smi-bench: sidra-smi does not see that {', '.join(map(str, sorted(missing)))} work")
         times = []
         for _ in range(RUNS):
             start = time.monotonic_ns()

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# bench.sh [sidra-bench options]: what the driver costs, measured in the guest beside NVMe there and memcpy on the host; written to
-# build/figures/vm.json (where .ci/run adds how long the tests take). The binaries are those of build/release and of scripts/vm/build.sh.
+# bench.sh [sidra-bench options]: what the driver costs, measured in the guest beside NVMe there and memcpy on the host, and what watching its card
+# costs (smi-bench.py); written to build/figures/vm.json (where .ci/run adds how long the tests take). The binaries are those of build/release and
+# of scripts/vm/build.sh.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 mkdir -p build/figures
@@ -22,9 +23,14 @@ EOF
 
 echo "== in the guest"
 # shellcheck disable=SC2086 # two options
-scripts/vm/run.py --nvme --no-checks --timeout 600 -- bash -c '
+scripts/vm/run.py --nvme --no-checks --timeout 900 -- bash -eo pipefail -c '
     modprobe nvme && udevadm settle 2>/dev/null || sleep 1
-    sidra-bench driver recover --nvme /dev/ng0n1 --figures /tmp/vm.json "$@" && printf "\n== figures\n" && cat /tmp/vm.json' bench $host "$@" |
+    sidra-bench driver recover --nvme /dev/ng0n1 --figures /tmp/vm.json "$@"
+    printf "\n== watching the card, on which eight processes work\n"
+    python3 -B scripts/smi-bench.py /build/release /dev/sidra0 | tee /tmp/smi.json
+    scripts/figures.py /tmp/vm.json </tmp/smi.json
+    printf "\n== figures\n"
+    cat /tmp/vm.json' bench $host "$@" |
     tee build/figures/guest.log | sed '/^== figures/,$d'
 sed '1,/^== figures/d' build/figures/guest.log >build/figures/guest.json
 [[ -s build/figures/guest.json ]] || { echo "vm: no figures came out of the guest" >&2; exit 1; }
