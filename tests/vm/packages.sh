@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: MIT
 # packages.sh PART: runs in a guest that has the packages and nothing else of this tree. In this order:
 #   rules      udev takes the rule as it is, and the group is there
+#   absent     without the module, the doctor says what is missing
 #   nodes      the kernel's event for the card loads the module that DKMS has built, and its nodes are the group's
 #   member     an ordinary user of the group computes on the card, by its lasting name, too
 #   stranger   one who is not is told why not
+#   doctor     what it says to root, to a member of the group and to a stranger
 #   monitor    who may not use the card may look at it, and containers can be given it
 #   firmware   the driver finds the image
 #   programs   each program runs, and has its manual page and its completion
@@ -29,12 +31,24 @@ as_user() { # name, groups, command...
     id "$1" >/dev/null 2>&1 || useradd --no-create-home --home-dir /tmp --groups "$2" "$1"
     (cd /tmp && runuser -u "$1" -- "${@:3}")
 }
+says() { # status, line, user, groups, command...
+    local status=0
+    as_user "$3" "$4" "${@:5}" >/tmp/said 2>&1 || status=$?
+    cat /tmp/said
+    is "the status of ${*:5}" "$1" $status
+    grep -qF "$2" /tmp/said || fail "it does not say '$2'"
+}
 
 case $1 in
     rules)
         udevadm verify /usr/lib/udev/rules.d/60-sidra.rules
         getent group render
         systemd-sysusers --dry-run /usr/lib/sysusers.d/sidra.conf
+        ;;
+    absent)
+        [[ ! -e /sys/module/sidra ]] || fail "the module is loaded before anybody asked for it"
+        says 9 "is there, and its driver is not loaded" root "" sidra-smi doctor
+        grep -q "modprobe sidra (package sidra-dkms)" /tmp/said || fail "it does not say what to do"
         ;;
     nodes)
         [[ ! -e /sys/module/sidra ]] || fail "the module is loaded before anybody asked for it"
@@ -61,6 +75,15 @@ case $1 in
         is "the status of a demo that may not use the card" 1 $status
         grep -q "/dev/sidra0 has mode 0660 and belongs to root:render; user bob may not read and write it; members of render may: as root, usermod -aG render bob" /tmp/said || fail "it does not say why"
         [[ ! -e /tmp/bob.svg ]] || fail "it has drawn something all the same"
+        ;;
+    doctor)
+        ulimit -l unlimited
+        for user in root alice; do
+            says 0 "/dev/sidra0 can be opened" $user render sidra-smi doctor
+            says 8 "this process may lock 8192 KiB of memory only" $user render prlimit --memlock=8388608 sidra-smi doctor
+        done
+        says 9 "/dev/sidra0 may be opened by group render only (mode 0660)" bob "" sidra-smi doctor
+        grep -q "usermod -aG render USER, then log in anew" /tmp/said || fail "it does not say what to do"
         ;;
     monitor)
         is "what a stranger sees" "/dev/sidra0,$(cat /sys/class/sidra/sidra0/uuid)" \
