@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # install.sh: installs the packages of build/packages into a clean Debian 13 that has a kernel, its headers, what the VM's harness needs (Python,
-# busybox) and what the packages depend on, and nothing else; then prints the folder that has it, ready to boot (machine.py, --root):
+# busybox), what the tests try them with (podman, systemd) and what the packages depend on, and nothing else; then prints the folder that has it, ready to boot (machine.py, --root):
 #   root/, root.erofs, vmlinux, release   as root.sh of the VM makes them
 #   before                                the files that were there before
 set -euo pipefail
@@ -27,7 +27,7 @@ mapfile -t ours < <(for package in "${packages[@]}"; do dpkg-deb -f "$out/$packa
 # The first alternative of each dependency, as apt would have it.
 mapfile -t needed < <(for package in "${packages[@]}"; do dpkg-deb -f "$out/$package" Depends Pre-Depends Recommends; done |
     sed -E 's/^(Pre-Depends|Depends|Recommends): //; s/, */\n/g' | sed -E 's/ *[|(].*//; s/:any$//; s/ *$//' | sort -u | grep -vxF "$(printf '%s\n' "${ours[@]}")")
-base=$("$here/root.sh" clean linux-image-amd64 linux-headers-amd64 kmod busybox-static python3 udev passwd "${needed[@]}")
+base=$("$here/root.sh" clean linux-image-amd64 linux-headers-amd64 kmod busybox-static python3 systemd udev passwd podman crun uidmap "${needed[@]}")
 
 clean=$PWD/$out/clean
 as_root rm -rf "$clean"

@@ -7,7 +7,8 @@
 #   member     an ordinary user of the group computes on the card, by its lasting name, too
 #   stranger   one who is not is told why not
 #   doctor     what it says to root, to a member of the group and to a stranger
-#   monitor    who may not use the card may look at it, and containers can be given it
+#   monitor    who may not use the card may look at it
+#   container  podman gives the card to containers, by the file that sidra-smi writes
 #   firmware   the driver finds the image
 #   programs   each program runs, and has its manual page and its completion
 #   purge      afterwards there is nothing left
@@ -37,6 +38,20 @@ says() { # status, line, user, groups, command...
     cat /tmp/said
     is "the status of ${*:5}" "$1" $status
     grep -qF "$2" /tmp/said || fail "it does not say '$2'"
+}
+# Runs a command for a user in a container that has this root, and of /dev only what every container has.
+contained() { # user, options of podman run..., --, command...
+    local user=$1 options=()
+    shift
+    while [[ $1 != -- ]]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    local home=/tmp/containers-$user
+    install -d -o "$user" "$home"
+    (cd / && runuser -u "$user" -- env HOME="$home" XDG_RUNTIME_DIR="$home" podman --root "$home/root" --runroot "$home/run" --storage-driver vfs \
+        --cgroup-manager cgroupfs --events-backend none run --rm --network none --log-driver none "${options[@]}" --rootfs /tmp/container/root "$@") </dev/null
 }
 
 case $1 in
@@ -88,9 +103,34 @@ case $1 in
     monitor)
         is "what a stranger sees" "/dev/sidra0,$(cat /sys/class/sidra/sidra0/uuid)" \
             "$(as_user bob "" sidra-smi query --fields node,uuid --format csv | tail -n +2)"
+        ;;
+    container)
         sidra-smi cdi --output /etc/cdi/sidra.json
         python3 -B /src/tests/cdi/schema.py </etc/cdi/sidra.json | tee /tmp/said
         grep -qx "0 /dev/sidra0" /tmp/said || fail "no device in the file for containers"
+        # The container's root is this one, with a layer of its own over it; for a user without rights over that, with the files that podman would make.
+        mkdir -p /tmp/container/{upper,work,root}
+        mount -t overlay -o lowerdir=/,upperdir=/tmp/container/upper,workdir=/tmp/container/work container /tmp/container/root
+        touch /tmp/container/root/{run/.containerenv,etc/hosts,etc/resolv.conf}
+        mount -t cgroup2 cgroup2 /sys/fs/cgroup
+        mount --make-rshared /
+        for name in 0 "$(cat /sys/class/sidra/sidra0/uuid)" all; do
+            is "the card as sidra/card=$name" "character special file" "$(contained root --device "sidra/card=$name" -- stat -c %F /dev/sidra0)"
+        done
+        contained root --device sidra/card=0 -- sidra-demo --repeat 1 --out /tmp/root.svg | tee /tmp/said
+        grep -q "transport kernel" /tmp/said || fail "the demo did not run on the card"
+        contained alice --cgroups disabled --device sidra/card=all --group-add keep-groups -- sidra-demo --repeat 1 --out /tmp/alice.svg | tee /tmp/said
+        grep -q "transport kernel" /tmp/said || fail "the demo of a member of the group did not run on the card"
+        status=0
+        contained root -- sidra-smi doctor >/tmp/said || status=$?
+        cat /tmp/said
+        is "the status of a doctor in a container without the card" 9 $status
+        grep -q "a container must be given it (sidra-smi cdi)" /tmp/said || fail "it does not say what to do"
+        ! contained bob --cgroups disabled --device sidra/card=all --group-add keep-groups -- sidra-demo --repeat 1 --out /tmp/bob.svg >/tmp/said 2>&1 ||
+            fail "a stranger computes on the card, in a container"
+        cat /tmp/said
+        grep -q "^sidra-demo: .*/dev/sidra0" /tmp/said || fail "the demo does not say why not"
+        umount /tmp/container/root /sys/fs/cgroup
         rm -r /etc/cdi
         ;;
     firmware)
@@ -114,9 +154,9 @@ case $1 in
         mapfile -t ours < <(dpkg-query -W -f '${binary:Package} ${source:Package}\n' | sed -n 's/ sidra$//p')
         ((${#ours[@]} >= 5)) || fail "only ${ours[*]} are there"
         dpkg --purge "${ours[@]}"
-        # Not ours: what tests above have made, the machine's own key of DKMS, and what the guest mounts.
+        # Not ours: what tests above and podman have made, the machine's own key of DKMS, and what the guest mounts.
         mapfile -t left < <(cd / && find . -xdev \( -path ./var/lib/dpkg -o -path ./var/cache -o -path ./var/log \) -prune -o -print | LC_ALL=C sort |
-            LC_ALL=C comm -13 /src/build/packages/clean/before - | grep -vxE './var/lib/dkms/mok\.(key|pub)|./etc/(passwd|group|shadow|gshadow|subuid|subgid)-?|./(job|root)(/.*)?')
+            LC_ALL=C comm -13 /src/build/packages/clean/before - | grep -vxE './var/lib/dkms/mok\.(key|pub)|./etc/(passwd|group|shadow|gshadow|subuid|subgid)-?|./(job|root|var/lib/(cni|containers))(/.*)?')
         is "what is left" "" "${left[*]}"
         ;;
     *) fail "no part '$1'" ;;
