@@ -11,6 +11,7 @@
 #   container  podman gives the card to containers, by the file that sidra-smi writes
 #   firmware   the driver finds the image
 #   programs   each program runs, and has its manual page and its completion
+#   service    systemd waits for the card, starts the exporter, and Prometheus could scrape it
 #   purge      afterwards there is nothing left
 set -euo pipefail
 PATH=/usr/sbin:/usr/bin # not what was compiled for other guests
@@ -52,6 +53,11 @@ contained() { # user, options of podman run..., --, command...
     install -d -o "$user" "$home"
     (cd / && runuser -u "$user" -- env HOME="$home" XDG_RUNTIME_DIR="$home" podman --root "$home/root" --runroot "$home/run" --storage-driver vfs \
         --cgroup-manager cgroupfs --events-backend none run --rm --network none --log-driver none "${options[@]}" --rootfs /tmp/container/root "$@") </dev/null
+}
+in_systemd() {
+    local first
+    first=$(<"/proc/$machine/task/$machine/children")
+    nsenter --target "${first% }" --mount --pid --cgroup -- "$@"
 }
 
 case $1 in
@@ -149,14 +155,37 @@ case $1 in
         done
         sidra-reg test
         ;;
+    service)
+        # In name spaces of its own it is the first process, as it is elsewhere; what it writes into /run goes with it.
+        # shellcheck disable=SC2016 # the other shell's
+        unshare --fork --pid --mount --cgroup --mount-proc --kill-child sh -c '
+            mount -t tmpfs -o mode=755 run /run
+            exec env -i container=sidra PATH="$PATH" /usr/lib/systemd/systemd --unit=basic.target' >/dev/null 2>&1 </dev/null &
+        machine=$!
+        trap 'kill -KILL $machine; wait $machine 2>/dev/null || :' EXIT # of its children it kills the first by itself
+        until in_systemd test -S /run/systemd/private; do sleep 0.1; done 2>/dev/null
+        in_systemd systemctl is-system-running --wait || in_systemd systemctl --no-pager --failed
+        in_systemd systemctl start dev-sidra0.device
+        in_systemd systemctl enable --now sidra-exporter
+        until python3 -c 'import urllib.request as r; print(r.urlopen("http://127.0.0.1:9834/metrics").read().decode())' >/tmp/said 2>/dev/null; do
+            in_systemd systemctl is-active --quiet sidra-exporter || fail "the exporter does not run: $(in_systemd systemctl status --no-pager sidra-exporter)"
+            sleep 0.1
+        done
+        in_systemd systemctl status --no-pager sidra-exporter
+        grep -E '^sidra_up\{device="sidra0",.*\} 1$' /tmp/said || fail "the exporter does not know the card: $(grep sidra_up /tmp/said)"
+        user=$(in_systemd stat -c %u "/proc/$(in_systemd systemctl show --property=MainPID --value sidra-exporter)")
+        ((user >= 61184 && user <= 65519)) || fail "the exporter has user $user, and should have one of its own"
+        in_systemd systemctl stop sidra-exporter
+        is "why the exporter ended" success "$(in_systemd systemctl show --property=Result --value sidra-exporter)"
+        ;;
     purge)
         modprobe -r sidra
         mapfile -t ours < <(dpkg-query -W -f '${binary:Package} ${source:Package}\n' | sed -n 's/ sidra$//p')
         ((${#ours[@]} >= 5)) || fail "only ${ours[*]} are there"
         dpkg --purge "${ours[@]}"
-        # Not ours: what tests above and podman have made, the machine's own key of DKMS, and what the guest mounts.
+        # Not ours: what tests above, systemd and podman have made, the machine's own key of DKMS, and what the guest mounts.
         mapfile -t left < <(cd / && find . -xdev \( -path ./var/lib/dpkg -o -path ./var/cache -o -path ./var/log \) -prune -o -print | LC_ALL=C sort |
-            LC_ALL=C comm -13 /src/build/packages/clean/before - | grep -vxE './var/lib/dkms/mok\.(key|pub)|./etc/(passwd|group|shadow|gshadow|subuid|subgid)-?|./(job|root|var/lib/(cni|containers))(/.*)?')
+            LC_ALL=C comm -13 /src/build/packages/clean/before - | grep -vxE './var/lib/dkms/mok\.(key|pub)|./etc/(passwd|group|shadow|gshadow|subuid|subgid)-?|./(job|root|var/lib/(cni|containers|systemd))(/.*)?|./(etc|var)/\.updated')
         is "what is left" "" "${left[*]}"
         ;;
     *) fail "no part '$1'" ;;
