@@ -233,6 +233,18 @@ rm -r "$folder/root/sys/class/sidra/sidra0"
 ask GET /metrics >/dev/null
 [[ $(grep 'sidra0' "$folder/body") == "sidra_up$labels 0" ]] || fail "of a card that is gone: $(grep sidra0 "$folder/body")"
 
+# A card whose driver goes and comes has one name at a time.
+function=$folder/root/sys/bus/pci/devices/0000:01:00.0
+mkdir "$function"
+echo 0x5349 >"$function/vendor"
+echo 0x5931 >"$function/device"
+up() { [[ $(ask GET /metrics) == 200* ]] && grep -c '^sidra_up.*bdf="0000:01:00.0"' "$folder/body"; }
+[[ $(up) == 1 ]] || fail "of a card whose driver has gone: $(grep ^sidra_up "$folder/body")"
+grep -q '^sidra_up{device="0000:01:00.0"' "$folder/body" || fail "by its node still: $(grep ^sidra_up "$folder/body")"
+card
+[[ $(up) == 1 ]] || fail "of a card whose driver has come: $(grep ^sidra_up "$folder/body")"
+grep -qxF "sidra_up$labels 0" "$folder/body" || grep -qxF "sidra_up$labels 1" "$folder/body" || fail "not by its node: $(grep ^sidra_up "$folder/body")"
+
 # Every option is in the manual.
 for option in $("$smi" exporter --help | grep -oE -- '--[a-z-]+' | sort -u); do
     [[ $option =~ ^--(help|chip|root|runtime|version)$ ]] || sed 's/\\-/-/g' tools/sidra-smi/exporter/sidra-smi-exporter.1 | grep -qF -- "$option" || fail "the manual page does not know $option"

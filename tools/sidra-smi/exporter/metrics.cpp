@@ -23,6 +23,16 @@ Labels labels_of(sidra_smi_chip* chip) {
             {"user", user.type == SIDRA_SMI_UINT ? std::to_string(user.u) : ""}};
 }
 
+// A card that is gone by the name it had, and here by another: its driver was loaded or unloaded meanwhile.
+bool renamed(sidra_smi* session, sidra_smi_chip* gone) {
+    const std::string bdf = sidra_smi_text_of(gone, "bdf");
+    for (uint32_t i = 0; i < sidra_smi_count(session); ++i) {
+        sidra_smi_chip* chip = sidra_smi_chip_at(session, i);
+        if (!sidra_smi_gone(chip) && sidra_smi_text_of(chip, "bdf") == bdf) return true;
+    }
+    return false;
+}
+
 // Those that have something to say. Chips of one user's processes may have the same labels, if that is what these
 // processes say: one of them is exported, since a text with a series twice is none.
 std::vector<sidra_smi_chip*> chips_of(sidra_smi* session) {
@@ -31,7 +41,7 @@ std::vector<sidra_smi_chip*> chips_of(sidra_smi* session) {
     for (uint32_t i = 0; i < sidra_smi_count(session); ++i) {
         sidra_smi_chip* chip = sidra_smi_chip_at(session, i);
         // Processes come and go: each would leave a series behind for ever.
-        if (sidra_smi_gone(chip) && sidra_smi_kind_of(chip) != SIDRA_SMI_CARD) continue;
+        if (sidra_smi_gone(chip) && (sidra_smi_kind_of(chip) != SIDRA_SMI_CARD || renamed(session, chip))) continue;
         if (seen.insert(labels_of(chip)).second) chips.push_back(chip);
     }
     return chips;
