@@ -286,6 +286,8 @@ TEST_F(Publish, CountersAreExact) {
     sidra_weights* weights = nullptr;
     ASSERT_OK(sidra_weights_create_s8(chip.context, kRows, kCols, matrix.data(), kCols, nullptr, nullptr, &weights));
     sidra_telemetry before{}, after{};
+    // The firmware works with the crossbars while it boots.
+    sees(file(0), [](const Seen& s) { return (s.telemetry().status & SIDRA_STATUS_FIRMWARE_ALIVE) != 0; });
     ASSERT_OK(sidra_device_telemetry(chip.device, &before, sizeof before));
     ASSERT_OK(sidra_weights_program_async(chip.stream, weights));
     sidra_mvm mvm = SIDRA_INIT(sidra_mvm);
