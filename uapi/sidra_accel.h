@@ -21,7 +21,7 @@
  * Changelog of the hardware contract (sidra_hw.h, sidra_cmd.h, sidra_publish.h)
  * 1.0  first version
  * 1.1  admin command XBAR_REPORT; SIDRA_CMD_PROGRAM_REFRESH
- * 1.2  telemetry of 512 bytes; engine_ns in state pages; mailbox FW_ACTIVATE, FW_BUILD, CALIBRATE; SIDRA_CMD_MVM_CALIBRATE, adc_range; sidra_publish.h: before
+ * 1.2  telemetry of 512 bytes, taken by reading its first word; engine_ns in state pages; mailbox FW_ACTIVATE, FW_BUILD, CALIBRATE; SIDRA_CMD_MVM_CALIBRATE, adc_range; sidra_publish.h: before
  */
 #ifndef SIDRA_ACCEL_H
 #define SIDRA_ACCEL_H

@@ -601,6 +601,10 @@ struct sidra_fw_tlv {
 
 /**
  * struct sidra_telemetry - counters since power-on, and sensors; never decreases except where said
+ *
+ * The page is of one moment (since 1.2): reading the word at offset 0 takes it, the others show what was taken then, and zeros before. Readers
+ * take turns.
+ *
  * @magic, @version, @size: SIDRA_TELEMETRY_MAGIC, SIDRA_TELEMETRY_VERSION, sizeof
  * @valid:     SIDRA_TELEMETRY_HAS_*
  * @clock_ns:  device clock at this reading

@@ -4,6 +4,7 @@
 
 #include "bench.h"
 #include "packets.h"
+#include "stream.h"
 
 namespace sidra::chip_test {
 namespace {
@@ -37,17 +38,41 @@ TEST(Telemetry, IsReadOnlyAndReadableInHalves) {
     EXPECT_EQ(bench.read64(SIDRA_BAR_TELEMETRY + kPage - 8), 0u);
 }
 
+TEST(Telemetry, IsOfTheMomentWhenItsFirstWordWasRead) {
+    Bench bench;
+    constexpr uint64_t kClock = SIDRA_BAR_TELEMETRY + offsetof(sidra_telemetry, clock_ns);
+    EXPECT_EQ(bench.read64(kClock), 0u) << "nothing was taken yet";
+    for (const unsigned size : {4u, 8u}) {
+        bench.clock() += 1'000;
+        sidra_chip_mmio_read(bench.chip(), SIDRA_BAR_TELEMETRY, size);
+        const uint64_t taken = bench.read64(kClock);
+        EXPECT_GE(taken, 1'000u);
+        bench.clock() += 1'000;
+        EXPECT_EQ(bench.read32(SIDRA_BAR_TELEMETRY + 4) & 0xffff, SIDRA_TELEMETRY_VERSION) << "not the first word";
+        EXPECT_EQ(bench.read64(kClock), taken);
+        Bench other;
+        ASSERT_EQ(load(other, save(bench)), "");
+        EXPECT_EQ(other.read64(kClock), taken) << "a guest that was in the middle does not notice";
+    }
+    bench.write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
+    bench.run();
+    EXPECT_EQ(bench.read64(kClock), 0u);
+}
+
 TEST(Telemetry, MmioCountsAreExact) {
     Bench bench;
     Context& context = bench.context();
     Queue& queue = context.queue();
-    const auto reads = [&] { return bench.read64(SIDRA_BAR_TELEMETRY + offsetof(sidra_telemetry, mmio_reads)); };
+    const auto reads = [&] {
+        bench.read64(SIDRA_BAR_TELEMETRY);
+        return bench.read64(SIDRA_BAR_TELEMETRY + offsetof(sidra_telemetry, mmio_reads));
+    };
     const uint64_t first = reads();
-    EXPECT_EQ(reads(), first + 1);
+    EXPECT_EQ(reads(), first + 2);
     for (unsigned i = 0; i < 5; ++i) {
         bench.read32(SIDRA_REG_ID);
     }
-    EXPECT_EQ(reads(), first + 7);
+    EXPECT_EQ(reads(), first + 9);
 
     const sidra_telemetry before = bench.telemetry();
     for (unsigned i = 0; i < 3; ++i) {

@@ -37,6 +37,11 @@ class Card {
 
     uint32_t read32(uint64_t offset) { return static_cast<uint32_t>(machine_.read(bar0_ + offset, 4)); }
     uint64_t read64(uint64_t offset) { return machine_.read(bar0_ + offset, 8); }
+    // A word of the telemetry page, as it is now.
+    uint64_t telemetry(size_t offset) {
+        read32(SIDRA_BAR_TELEMETRY);
+        return read64(SIDRA_BAR_TELEMETRY + offset);
+    }
     void write32(uint64_t offset, uint32_t value) { machine_.write(bar0_ + offset, value, 4); }
     void write64(uint64_t offset, uint64_t value) { machine_.write(bar0_ + offset, value, 8); }
     uint64_t bar0() const { return bar0_; }

@@ -59,7 +59,7 @@ TEST_F(Firmware, AnswersInMemoryOfTheGuest) {
 TEST_F(Firmware, ThrottlesACardThatIsTooHot) {
     constexpr uint64_t kTick = 100 * kMs;
     const auto throttled = [this] { return (card->read32(SIDRA_REG_STATUS) & SIDRA_STATUS_THROTTLED) != 0; };
-    const auto shown = [this](size_t offset) { return card->read32(SIDRA_BAR_TELEMETRY + offset); };
+    const auto shown = [this](size_t offset) { return static_cast<uint32_t>(card->telemetry(offset)); };
     ASSERT_TRUE(boots());
     EXPECT_TRUE(comes([&] { return shown(offsetof(sidra_telemetry, valid)) & SIDRA_TELEMETRY_HAS_THERMAL; }, kTick));
     EXPECT_FALSE(throttled());

@@ -93,7 +93,7 @@ TEST_F(Queue, ArmRaisesOnce) {
     ASSERT_TRUE(context.wait(4));
     context.arm(2);  // already reached
     EXPECT_TRUE(card->wait_msix(1));
-    EXPECT_EQ(card->read64(SIDRA_BAR_TELEMETRY + offsetof(sidra_telemetry, interrupts)), 2u);
+    EXPECT_EQ(card->telemetry(offsetof(sidra_telemetry, interrupts)), 2u);
 }
 
 TEST_F(Queue, MaskedVectorsBecomePending) {

@@ -36,8 +36,8 @@ void Power::clear() {
     asked_level_ = kClockNominal;
     tripped_.store(0);
     throttled_.store(0);
-    for (auto& word : telemetry_) word.store(0);
     valid_.store(0);
+    for (auto& word : telemetry_) word.store(0);
     set_level();
 }
 
@@ -71,16 +71,18 @@ void Power::forget_stale(uint64_t cycle) {
 
 Power::Published Power::published() const {
     const auto word = [this](uint32_t address) { return telemetry_[telemetry_word(address)].load(); };
-    return {valid_.load(),
-            static_cast<int32_t>(word(SIDRA_MGMT_TELEMETRY_TEMPERATURE)),
-            word(SIDRA_MGMT_TELEMETRY_POWER),
-            word(SIDRA_MGMT_TELEMETRY_CLOCK),
-            static_cast<int32_t>(word(SIDRA_MGMT_TELEMETRY_TEMPERATURE_MAX)),
-            word(SIDRA_MGMT_TELEMETRY_LIMIT),
-            word(SIDRA_MGMT_TELEMETRY_LIMIT_MIN),
-            word(SIDRA_MGMT_TELEMETRY_LIMIT_MAX),
-            word(SIDRA_MGMT_TELEMETRY_CLOCK_MAX),
-            word(SIDRA_MGMT_TELEMETRY_THROTTLES)};
+    Published published{valid_.load(),
+                        static_cast<int32_t>(word(SIDRA_MGMT_TELEMETRY_TEMPERATURE)),
+                        word(SIDRA_MGMT_TELEMETRY_POWER),
+                        word(SIDRA_MGMT_TELEMETRY_CLOCK),
+                        static_cast<int32_t>(word(SIDRA_MGMT_TELEMETRY_TEMPERATURE_MAX)),
+                        word(SIDRA_MGMT_TELEMETRY_LIMIT),
+                        word(SIDRA_MGMT_TELEMETRY_LIMIT_MIN),
+                        word(SIDRA_MGMT_TELEMETRY_LIMIT_MAX),
+                        word(SIDRA_MGMT_TELEMETRY_CLOCK_MAX),
+                        word(SIDRA_MGMT_TELEMETRY_THROTTLES)};
+    published.valid &= valid_.load();  // clear() takes it away before the words
+    return published;
 }
 
 // Since it was asked last; if no time has passed since then, what was the answer.

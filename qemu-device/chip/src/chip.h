@@ -102,6 +102,7 @@ class Chip {
     // ---- registers.cpp
     uint32_t read32(uint64_t offset);
     uint64_t read64(uint64_t offset);
+    uint64_t read_telemetry(uint64_t offset, unsigned size);
     void write32(uint64_t offset, uint32_t value);
     bool write_half(uint64_t offset, uint32_t value);
     double cells_now() const { return array_.analog() ? array_.analog()->clock().now(clock_ns()) : 0; }
@@ -226,6 +227,7 @@ class Chip {
         uint32_t scratch = 0;
         uint32_t admin_status = 0;
         uint64_t clock_latch = 0;
+        sidra_telemetry telemetry_latch{};
     };
     std::mutex registers_lock_;  // of registers_
     Registers registers_;

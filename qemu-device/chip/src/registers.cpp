@@ -2,6 +2,7 @@
 // BAR0. Handlers record and wake; they never touch memory.
 #include <cstring>
 #include <new>
+#include <optional>
 
 #include "chip.h"
 
@@ -206,6 +207,17 @@ uint64_t Chip::read64(uint64_t offset) {
     }
 }
 
+// A page of one moment: the first word takes it, the others show what was taken.
+uint64_t Chip::read_telemetry(uint64_t offset, unsigned size) {
+    std::optional<sidra_telemetry> page;
+    if (offset == 0) page = telemetry();
+    std::lock_guard guard(registers_lock_);
+    if (page) registers_.telemetry_latch = *page;
+    uint64_t value = 0;
+    std::memcpy(&value, reinterpret_cast<const uint8_t*>(&registers_.telemetry_latch) + offset, size);
+    return value;
+}
+
 bool Chip::lie_of_register(uint64_t offset, uint64_t* value) {
     static constexpr struct {
         uint32_t lie;
@@ -233,12 +245,8 @@ uint64_t Chip::mmio_read(uint64_t offset, unsigned size) {
     if (uint64_t lie; lie_.load(std::memory_order_relaxed) != SIDRA_LIE_NONE && lie_of_register(offset, &lie))
         return lie;
     if ((size != 4 && size != 8) || offset % size) return 0;
-    if (within(offset, SIDRA_BAR_TELEMETRY, sizeof(sidra_telemetry))) {
-        const sidra_telemetry page = telemetry();
-        uint64_t value = 0;
-        std::memcpy(&value, reinterpret_cast<const uint8_t*>(&page) + (offset - SIDRA_BAR_TELEMETRY), size);
-        return value;
-    }
+    if (within(offset, SIDRA_BAR_TELEMETRY, sizeof(sidra_telemetry)))
+        return read_telemetry(offset - SIDRA_BAR_TELEMETRY, size);
     return size == 8 ? read64(offset) : read32(offset);
 }
 

@@ -32,6 +32,7 @@ struct SavedRegisters {
     uint64_t clock_latch;
     uint64_t device_clock;
     uint64_t command_arg[3];
+    sidra_telemetry telemetry_latch;
     uint32_t control, scratch, admin_status, reserved0;
     uint32_t int_status, int_enable, generation;
     uint32_t command;
@@ -73,7 +74,7 @@ struct SavedManagement {
     management::Unit::Saved unit;
 };
 // No padding whose contents would be anybody's guess.
-static_assert(sizeof(SavedRegisters) == 9 * 8 + 8 * 4 + 8 + 64 && sizeof(SavedSlot) == 24 &&
+static_assert(sizeof(SavedRegisters) == sizeof(sidra_telemetry) + 9 * 8 + 8 * 4 + 8 + 64 && sizeof(SavedSlot) == 24 &&
               sizeof(SavedContext) == 72 && sizeof(SavedQueue) == 16 + 64 + 72 + 64 + 8 + 64 + 16 + 32);
 constexpr size_t kChunkMax = kCellsChunkMax;
 
@@ -191,6 +192,7 @@ void Chip::save_volatile(Writer& out) {
     r.context_table = registers_.context_table;
     std::copy(std::begin(registers_.admin_arg), std::end(registers_.admin_arg), r.admin_arg);
     r.clock_latch = registers_.clock_latch;
+    r.telemetry_latch = registers_.telemetry_latch;
     r.device_clock = clock_ns();
     std::copy(std::begin(admin_.arg), std::end(admin_.arg), r.command_arg);
     r.control = registers_.control;
@@ -405,6 +407,7 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             registers_.context_table = r.context_table;
             std::copy(std::begin(r.admin_arg), std::end(r.admin_arg), registers_.admin_arg);
             registers_.clock_latch = r.clock_latch;
+            registers_.telemetry_latch = r.telemetry_latch;
             registers_.control = r.control;
             registers_.scratch = r.scratch;
             registers_.admin_status = r.admin_status;
