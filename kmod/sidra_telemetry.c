@@ -20,16 +20,25 @@ static int read_page(struct sidra_device *sdev, struct sidra_telemetry *page)
 	int ret = sidra_reachable(sdev);
 	unsigned int i;
 
+	lockdep_assert_held(&sdev->telemetry.lock);
 	if (ret)
 		return ret;
 	for (i = 0; i < sizeof(*page) / sizeof(*words); i++)
 		words[i] = sidra_read64(sdev, SIDRA_BAR_TELEMETRY + i * sizeof(*words));
+	if (!sidra_chip_answers(sdev))
+		return -ENODEV;	/* it went meanwhile */
 	if (page->magic != SIDRA_TELEMETRY_MAGIC || page->version != SIDRA_TELEMETRY_VERSION ||
 	    page->size < offsetof(struct sidra_telemetry, engine_ns))
-		return -ENODEV;	/* it went meanwhile, or never spoke the language */
+		return -ENODEV;	/* it does not speak the language */
 	page->size = min_t(u16, page->size, sizeof(*page));
 	memset((u8 *)page + page->size, 0, sizeof(*page) - page->size);
 	return 0;
+}
+
+static int read_exact(struct sidra_device *sdev, struct sidra_telemetry *page)
+{
+	guard(mutex)(&sdev->telemetry.lock);
+	return read_page(sdev, page);
 }
 
 int sidra_generation_read(struct sidra_device *sdev, u32 *generation)
@@ -51,7 +60,7 @@ int sidra_telemetry_read(struct sidra_device *sdev, struct sidra_telemetry *page
 
 	if (!drm_dev_enter(&sdev->drm, &idx))
 		return -ENODEV;
-	ret = read_page(sdev, page);
+	ret = read_exact(sdev, page);
 	drm_dev_exit(idx);
 	return ret;
 }
@@ -98,7 +107,7 @@ int sidra_telemetry_show(struct sidra_device *sdev, struct sidra_telemetry *page
 
 	if (!drm_dev_enter(&sdev->drm, &idx))
 		return -ENODEV;
-	ret = exact ? read_page(sdev, page) : read_cached(sdev, page);
+	ret = exact ? read_exact(sdev, page) : read_cached(sdev, page);
 	drm_dev_exit(idx);
 	if (!ret)
 		sidra_alarms_note(sdev, page);

@@ -11,7 +11,7 @@ struct sidra_device;
 
 /**
  * struct sidra_telemetry_cache - what is shown to who may not look at others' work more closely
- * @lock: protects the rest
+ * @lock: protects the rest, and the chip's page while it is read: its first word says what the others show
  * @page, @result: of the latest reading: 0, or why there is none
  * @window: jiffies when the time began in which @reads readings were made
  */
@@ -29,7 +29,7 @@ int sidra_reachable(struct sidra_device *sdev);
 /* The register: 0, or as above. Needs no lock, and never sleeps. */
 int sidra_generation_read(struct sidra_device *sdev, u32 *generation);
 
-/* The whole page; what the chip's version of it lacks (behind @size) is zero. 0, or as above. Needs no lock, and never sleeps. */
+/* The whole page; what the chip's version of it lacks (behind @size) is zero. 0, or as above. */
 int sidra_telemetry_read(struct sidra_device *sdev, struct sidra_telemetry *page);
 
 int sidra_telemetry_init(struct sidra_device *sdev);
