@@ -8,10 +8,13 @@
 #include "drivers/flash.h"
 #include "drivers/registers.h"
 #include "drivers/verify.h"
+#include "drivers/watchdog.h"
 #include "sidra_hw.h"
 
 _Static_assert(SIDRA_BOOT_INFO == 0x1003ffc0u && SIDRA_BOOT_RAM_END == 0x1003e000u, "rom.ld says so, too");
 
+/* For all that comes before an image has started a watchdog of its own: many times what the slowest start takes. */
+#define ROM_WATCHDOG_MS 1000u
 
 _Noreturn void rom_main(void);
 _Noreturn void rom_panic(uint32_t cause);
@@ -94,6 +97,7 @@ void rom_main(void)
 	uint32_t active, other;
 
 	write_register(SIDRA_MGMT_SYSTEM_STAGE, SIDRA_STAGE_ROM);
+	watchdog_start(ROM_WATCHDOG_MS);
 	record_read(&record, &place);
 	/* A record that cannot be written must not keep the chip from starting what it has: but then there is no trial. */
 	if (record.trial != SIDRA_BOOT_NO_SLOT && !record.tried) {
@@ -123,6 +127,7 @@ void rom_main(void)
 	record_write(&record, &place);
 	boot(SIDRA_MGMT_SLOT_RECOVERY, 0);
 	write_register(SIDRA_MGMT_SYSTEM_STAGE, SIDRA_STAGE_RECOVERY);
+	watchdog_start(0);
 	for (;;)
 		__asm__ volatile("wfi");
 }

@@ -10,6 +10,7 @@
 #include "drivers/registers.h"
 #include "drivers/timer.h"
 #include "drivers/verify.h"
+#include "drivers/watchdog.h"
 #include "image/bytes.h"
 #include "services/calibrate.h"
 #include "services/campaign.h"
@@ -68,7 +69,7 @@ static void self_test(void)
 static void beat(void)
 {
 	write_register(SIDRA_MGMT_SYSTEM_HEARTBEAT, read_register(SIDRA_MGMT_SYSTEM_HEARTBEAT) + 1);
-	write_register(SIDRA_MGMT_WATCHDOG_FEED, SIDRA_MGMT_WATCHDOG_FOOD);
+	watchdog_feed();
 }
 
 void runtime_main(const struct sidra_boot_info *info)
@@ -81,7 +82,7 @@ void runtime_main(const struct sidra_boot_info *info)
 	log_number("slot", boot->slot);
 	write_register(SIDRA_MGMT_SYSTEM_STAGE, SIDRA_STAGE_CALIBRATE);
 	self_test();
-	write_register(SIDRA_MGMT_WATCHDOG_PERIOD, RUNTIME_WATCHDOG_MS * CYCLES_PER_MS);
+	watchdog_start(RUNTIME_WATCHDOG_MS);
 	write_register(SIDRA_MGMT_IRQ_ENABLE, SIDRA_MGMT_IRQ_MAILBOX);
 	__asm__ volatile("csrw mie, %0" ::"r"(MIE_TIMER | MIE_EXTERNAL));
 	power_start();

@@ -8,7 +8,6 @@
 
 #define RUNTIME_TICK_MS		100u	/* heartbeat */
 #define RUNTIME_WATCHDOG_MS	1000u
-#define CYCLES_PER_MS		(1000000u / SIDRA_MGMT_CYCLE_NS)
 
 #ifdef __cplusplus
 extern "C" {

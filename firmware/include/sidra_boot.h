@@ -28,6 +28,9 @@ extern "C" {
 
 /**
  * struct sidra_boot_info - at SIDRA_BOOT_INFO when an image starts; a0 points to it
+ *
+ * The ROM's watchdog of a second runs then: an image starts its own, or stops it.
+ *
  * @magic:   SIDRA_BOOT_INFO_MAGIC
  * @size:    of this struct; it only grows
  * @slot:    SIDRA_MGMT_SLOT_*, where the image was

@@ -6,6 +6,7 @@
 #include "drivers/copy.h"
 #include "drivers/registers.h"
 #include "drivers/timer.h"
+#include "drivers/watchdog.h"
 #include "image/bytes.h"
 #include "image/crc32.h"
 #include "services/campaign.h"
@@ -386,6 +387,6 @@ void mailbox_serve(void)
 		if (give(&reply, entries))
 			log_text("mailbox: a reply cannot be written");
 		write_register(SIDRA_MGMT_MAILBOX_REPLY_INDEX, ++replied);
-		write_register(SIDRA_MGMT_WATCHDOG_FEED, SIDRA_MGMT_WATCHDOG_FOOD);
+		watchdog_feed();
 	}
 }

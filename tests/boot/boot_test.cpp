@@ -34,6 +34,17 @@ TEST(Boot, NobodyAtHome) {
     EXPECT_TRUE(machine.unit.core().state().waiting) << "and costs nothing";
 }
 
+TEST(Boot, ACoreThatHangsInTheRomStartsAnew) {
+    Machine machine;
+    machine.fill(kA, Image().image());
+    machine.unit.run(machine.unit.cycle() + 10'000, 1'000);
+    ASSERT_EQ(machine.running(), std::nullopt);
+    machine.unit.hang();
+    machine.settle();
+    EXPECT_EQ(machine.running(), kA);
+    EXPECT_EQ(machine.info().reason, uint32_t{SIDRA_BOOT_WATCHDOG});
+}
+
 TEST(Boot, ZerosWhereTheImageExpectsThem) {
     Machine machine;
     Image image;
@@ -174,9 +185,23 @@ TEST(Attempts, AnImageThatRestartsForEverMakesWay) {
 TEST(Attempts, ATrapBeforeThereIsAHandlerIsAPanicOfTheRom) {
     Machine machine;
     machine.fill(kA, Image(Program::kTraps).image());
-    machine.settle();
+    machine.fill(kB, Image().image());
+    while (machine.unit.panic() == 0) machine.unit.run(machine.unit.cycle() + 10'000);
     EXPECT_EQ(machine.unit.panic(), SIDRA_PANIC_ROM | core::kIllegal);
     EXPECT_EQ(machine.unit.stage(), SIDRA_STAGE_PANIC);
+    machine.settle();
+    EXPECT_EQ(machine.running(), kB);
+    EXPECT_EQ(machine.info().reason, uint32_t{SIDRA_BOOT_PANIC});
+}
+
+TEST(Attempts, AnImageThatHangsBeforeItHasAWatchdogMakesWay) {
+    Machine machine;
+    machine.fill(kA, Image(Program::kHangs).image());
+    machine.fill(kB, Image().image());
+    machine.settle();
+    EXPECT_EQ(machine.running(), kB);
+    EXPECT_EQ(machine.info().reason, uint32_t{SIDRA_BOOT_WATCHDOG});
+    EXPECT_GT(machine.unit.cycle(), 300'000'000u) << "three times a second";
 }
 
 // ---- Trials ----
@@ -207,13 +232,15 @@ TEST(Trial, OfWhatIsDamagedIsNone) {
     EXPECT_EQ(machine.newest()->trial, SIDRA_BOOT_NO_SLOT);
 }
 
-TEST(Trial, ThatRestartsIsOver) {
-    Machine machine;
-    machine.fill(kA, Image().image());
-    machine.fill(kB, Image(Program::kRestarts).image());
-    machine.store({.sequence = 1, .active = kA, .trial = kB});
-    machine.boot(SIDRA_BOOT_UPDATE);
-    EXPECT_EQ(machine.running(), kA);
+TEST(Trial, ThatRestartsOrHangsIsOver) {
+    for (const Program program : {Program::kRestarts, Program::kHangs}) {
+        Machine machine;
+        machine.fill(kA, Image().image());
+        machine.fill(kB, Image(program).image());
+        machine.store({.sequence = 1, .active = kA, .trial = kB});
+        machine.boot(SIDRA_BOOT_UPDATE);
+        EXPECT_EQ(machine.running(), kA);
+    }
 }
 
 // ---- Records ----

@@ -22,6 +22,7 @@ namespace sidra::test {
 // What an image does once it runs.
 enum class Program {
     kRuns,      // says RUNTIME, and waits
+    kHangs,     // the same, with the ROM's watchdog still running
     kRestarts,  // says RUNTIME, and starts the core anew, as a watchdog would
     kTraps,     // executes what is none
 };
@@ -34,6 +35,10 @@ inline Bytes code(Program program) {
         words.push_back(sw(t1, t0, SIDRA_MGMT_SYSTEM_RESTART & 0xfff));
     }
     if (program == Program::kTraps) words.push_back(0);
+    if (program == Program::kRuns) {
+        words.push_back(lui(t0, SIDRA_MGMT_WATCHDOG_PERIOD));
+        words.push_back(sw(zero, t0, SIDRA_MGMT_WATCHDOG_PERIOD & 0xfff));
+    }
     words.push_back(kWfi);
     words.push_back(jal(zero, -4));
     while (words.size() % 2) words.push_back(0);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* The watchdog: the core starts anew when it was not fed for as long as it was told. */
+#ifndef SIDRA_FIRMWARE_WATCHDOG_H
+#define SIDRA_FIRMWARE_WATCHDOG_H
+
+#include "drivers/registers.h"
+#include "drivers/timer.h"
+#include "sidra_management.h"
+
+/* Fed from now on; 0 ms: never again. */
+static inline void watchdog_start(uint32_t ms)
+{
+	write_register(SIDRA_MGMT_WATCHDOG_PERIOD, ms * CYCLES_PER_MS);
+}
+
+static inline void watchdog_feed(void)
+{
+	write_register(SIDRA_MGMT_WATCHDOG_FEED, SIDRA_MGMT_WATCHDOG_FOOD);
+}
+
+#endif
