@@ -110,6 +110,16 @@ struct Card : Tree {
     }
 };
 
+// A reset that has as long as it needs to get to where it waits for the chip, and then ends by that.
+void expect_not_ready(Session& session) {
+    std::string error;
+    for (uint64_t limit = 100'000'000; limit <= kLong && error.find("phase 'ready'") == std::string::npos; limit *= 2) {
+        EXPECT_EQ(sidra_smi_reset(session.chip(0), false, limit, nullptr, nullptr), SIDRA_SMI_TIMEOUT);
+        error = sidra_smi_error(session.get());
+    }
+    EXPECT_NE(error.find("phase 'ready'"), std::string::npos) << error;
+}
+
 TEST(Reset, WaitsForTheNextGeneration) {
     const Card tree;
     Session session(tree);
@@ -125,8 +135,7 @@ TEST(Reset, ThatDidNothingIsNone) {
     const Card tree;
     Session session(tree);
     const Driver driver(tree, false);
-    EXPECT_EQ(sidra_smi_reset(session.chip(0), false, 100'000'000, nullptr, nullptr), SIDRA_SMI_TIMEOUT);
-    EXPECT_NE(std::string(sidra_smi_error(session.get())).find("phase 'ready'"), std::string::npos);
+    expect_not_ready(session);
     EXPECT_EQ(tree.file("device/reset"), "1");
 }
 
@@ -137,8 +146,7 @@ TEST(Reset, OfAChipThatDoesNotComeBack) {
     page.contexts = 0;
     page.status = SIDRA_STAGE_ROM;
     tree.write(tree.node(0, "telemetry"), bytes_of(page));
-    EXPECT_EQ(sidra_smi_reset(session.chip(0), false, 100'000'000, nullptr, nullptr), SIDRA_SMI_TIMEOUT);
-    EXPECT_NE(std::string(sidra_smi_error(session.get())).find("phase 'ready'"), std::string::npos);
+    expect_not_ready(session);
     page.status = SIDRA_STATUS_FATAL;
     tree.write(tree.node(0, "telemetry"), bytes_of(page));
     EXPECT_EQ(sidra_smi_reset(session.chip(0), false, kLong, nullptr, nullptr), SIDRA_SMI_INTERNAL);
