@@ -105,14 +105,19 @@ void Report::print_bars() const {
 std::string Report::json(Json::Object head) const {
     Json::Array bars;
     for (const Bar& b : kBars) {
-        const Measured* m = bar(b.key);
+        Json value, reached, settled;  // null: not measured
+        if (const Measured* m = bar(b.key)) {
+            value = m->value;
+            reached = met(b, m->value);
+            settled = m->settled;
+        }
         bars.emplace_back(Json::Object{{"key", b.key},
                                        {"what", b.text},
-                                       {"value", m != nullptr ? Json(m->value) : Json()},
+                                       {"value", value},
                                        {"target", b.target},
                                        {"at_least", b.at_least},
-                                       {"met", m != nullptr ? Json(met(b, m->value)) : Json()},
-                                       {"settled", m != nullptr ? Json(m->settled) : Json()}});
+                                       {"met", reached},
+                                       {"settled", settled}});
     }
     head.emplace_back("bars", std::move(bars));
     head.emplace_back("results", results_);
