@@ -13,9 +13,6 @@
 
 _Static_assert(SIDRA_BOOT_INFO == 0x1003ffc0u && SIDRA_BOOT_RAM_END == 0x1003e000u, "rom.ld says so, too");
 
-/* For all that comes before an image has started a watchdog of its own: many times what the slowest start takes. */
-#define ROM_WATCHDOG_MS 1000u
-
 _Noreturn void rom_main(void);
 _Noreturn void rom_panic(uint32_t cause);
 _Noreturn void rom_start(uint32_t entry, const struct sidra_boot_info *info);
@@ -97,7 +94,7 @@ void rom_main(void)
 	uint32_t active, other;
 
 	write_register(SIDRA_MGMT_SYSTEM_STAGE, SIDRA_STAGE_ROM);
-	watchdog_start(ROM_WATCHDOG_MS);
+	watchdog_start(SIDRA_BOOT_GRACE_MS);
 	record_read(&record, &place);
 	/* A record that cannot be written must not keep the chip from starting what it has: but then there is no trial. */
 	if (record.trial != SIDRA_BOOT_NO_SLOT && !record.tried) {

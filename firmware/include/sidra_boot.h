@@ -24,13 +24,13 @@ extern "C" {
 /* As well: what the firmware was doing in the background (struct sidra_kept_operation[2]). */
 #define SIDRA_BOOT_OPERATIONS		(SIDRA_BOOT_RAM_END + 0xa00u)
 
+/* From the ROM's first instructions until an image starts a watchdog of its own, or stops the ROM's: many times what the slowest start takes. */
+#define SIDRA_BOOT_GRACE_MS		1000u
+
 #define SIDRA_BOOT_INFO_MAGIC		0x49424453u	/* "SDBI" */
 
 /**
  * struct sidra_boot_info - at SIDRA_BOOT_INFO when an image starts; a0 points to it
- *
- * The ROM's watchdog of a second runs then: an image starts its own, or stops it.
- *
  * @magic:   SIDRA_BOOT_INFO_MAGIC
  * @size:    of this struct; it only grows
  * @slot:    SIDRA_MGMT_SLOT_*, where the image was
