@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The boot ROM: finds out whose turn it is, verifies that image and starts it. A new image gets one trial; one that starts again and again
- * without a sign of life makes way for the other; then comes the recovery image; then nobody, and the boot block serves queues alone.
+ * The boot ROM: finds out whose turn it is, verifies that image and starts it. A new image gets one trial, which it may fail only by itself; one
+ * that starts again and again without a sign of life makes way for the other; then comes the recovery image; then nobody, and the boot block
+ * serves queues alone.
  */
 #include "boot/policy.h"
 #include "boot/record.h"
@@ -87,6 +88,19 @@ void rom_panic(uint32_t cause)
 		__asm__ volatile("wfi");
 }
 
+/*
+ * Whether an image that is on trial is started. Who ended its start before it could confirm itself tells: by its own watchdog or panic it has
+ * failed; a reset or a power-off may have come too early for it (a driver resets more than once), but not for ever.
+ */
+static int on_trial(const struct sidra_boot_record *record)
+{
+	const uint32_t reason = read_register(SIDRA_MGMT_SYSTEM_REASON);
+
+	if (record->trial == SIDRA_BOOT_NO_SLOT)
+		return 0;
+	return !record->tried || (reason != SIDRA_BOOT_WATCHDOG && reason != SIDRA_BOOT_PANIC && record->tried < SIDRA_BOOT_ATTEMPTS);
+}
+
 void rom_main(void)
 {
 	struct sidra_boot_record record;
@@ -97,8 +111,8 @@ void rom_main(void)
 	watchdog_start(SIDRA_BOOT_GRACE_MS);
 	record_read(&record, &place);
 	/* A record that cannot be written must not keep the chip from starting what it has: but then there is no trial. */
-	if (record.trial != SIDRA_BOOT_NO_SLOT && !record.tried) {
-		record.tried = 1;
+	if (on_trial(&record)) {
+		record.tried++;
 		if (!record_write(&record, &place))
 			boot(record.trial, 1);
 	}

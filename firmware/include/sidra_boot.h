@@ -101,8 +101,8 @@ struct sidra_boot_dump {
  * @magic:    SIDRA_BOOT_RECORD_MAGIC
  * @sequence: one more than that before
  * @active:   slot that was confirmed last
- * @trial:    slot to be tried, once, or SIDRA_BOOT_NO_SLOT
- * @tried:    1: the trial was started; if it is still here at the next start, it has failed
+ * @trial:    slot to be tried, or SIDRA_BOOT_NO_SLOT
+ * @tried:    starts of the trial; if it is still here when the watchdog or a panic ended the last one, or after SIDRA_BOOT_ATTEMPTS, it has failed
  * @attempts: starts of @active since it said last that it is well
  * @reserved: 0
  * @crc32:    of what is above

@@ -207,19 +207,54 @@ TEST(Attempts, AnImageThatHangsBeforeItHasAWatchdogMakesWay) {
 
 // ---- Trials ----
 
-TEST(Trial, OnceAndBackIfItDoesNotConfirm) {
-    Machine machine;
+// Two images, of which that in slot B is to be tried next.
+void prepare_trial(Machine& machine) {
     machine.fill(kA, Image(Program::kRuns, 1).image());
     machine.fill(kB, Image(Program::kRuns, 2).image());
     machine.store({.sequence = 1, .active = kA, .trial = kB});
+}
+
+// It is on trial, and has said nothing yet.
+void start_trial(Machine& machine) {
+    prepare_trial(machine);
     machine.boot(SIDRA_BOOT_UPDATE);
     ASSERT_EQ(machine.running(), kB);
     EXPECT_EQ(machine.info().trial, 1u);
     EXPECT_EQ(machine.newest()->active, kA);
-    machine.boot();
-    EXPECT_EQ(machine.running(), kA);
-    EXPECT_EQ(machine.info().trial, 0u);
-    EXPECT_EQ(machine.newest()->trial, SIDRA_BOOT_NO_SLOT);
+}
+
+TEST(Trial, OnceAndBackIfItEndsItself) {
+    for (const sidra_boot_reason reason : {SIDRA_BOOT_WATCHDOG, SIDRA_BOOT_PANIC}) {
+        Machine machine;
+        start_trial(machine);
+        machine.boot(reason);
+        EXPECT_EQ(machine.running(), kA);
+        EXPECT_EQ(machine.info().trial, 0u);
+        EXPECT_EQ(machine.newest()->trial, SIDRA_BOOT_NO_SLOT);
+    }
+}
+
+TEST(Trial, AgainIfItIsCutShortButNotForEver) {
+    for (const sidra_boot_reason reason : {SIDRA_BOOT_POWER_ON, SIDRA_BOOT_RESET, SIDRA_BOOT_UPDATE}) {
+        Machine machine;
+        start_trial(machine);
+        for (uint32_t starts = 1; starts < SIDRA_BOOT_ATTEMPTS; starts++) {
+            machine.boot(reason);
+            EXPECT_EQ(machine.running(), kB);
+            EXPECT_EQ(machine.info().trial, 1u);
+        }
+        machine.boot(reason);
+        EXPECT_EQ(machine.running(), kA);
+        EXPECT_EQ(machine.newest()->trial, SIDRA_BOOT_NO_SLOT);
+    }
+}
+
+// What another image did, the one before, is not this one's fault.
+TEST(Trial, AfterAPanicOfTheOneBefore) {
+    Machine machine;
+    prepare_trial(machine);
+    machine.boot(SIDRA_BOOT_PANIC);
+    EXPECT_EQ(machine.running(), kB);
 }
 
 TEST(Trial, OfWhatIsDamagedIsNone) {
