@@ -124,6 +124,16 @@ TEST_F(Update, IsTriedAtTheNextReset) {
     EXPECT_TRUE(logged("firmware 0.2.0 runs already"));
 }
 
+// As an operator asks for it: of the PCI function, which is more than one reset of the chip.
+TEST_F(Update, IsTriedAtAResetOfTheFunction) {
+    Files::make("0.4.0");
+    EXPECT_EQ(update(), 0);
+    ASSERT_TRUE(runs_well("sidra-smi reset --chip sidra0"));
+    ASSERT_TRUE(runs("0.4.0"));
+    EXPECT_TRUE(eventually([&] { return heartbeat() > 1; }));
+    EXPECT_TRUE(starts("0.4.0")) << "it has confirmed itself";
+}
+
 TEST_F(Update, TheDriverOffersItOnce) {
     Files::make("0.3.0");
     ASSERT_TRUE(card.unbind());
