@@ -63,8 +63,9 @@ static ssize_t firmware_slots_show(struct device *node, struct device_attribute 
 	struct sidra_slots slots;
 	int ret = sidra_question_get(&sidra_of_node(node)->manage.slots, &slots);
 
-	return ret ?: sysfs_emit(text, "running=%s active=%s trial=%s starts=%u security=%u\n", name_of_slot(slots.running),
-				 name_of_slot(slots.active), name_of_slot(slots.trial), slots.starts, slots.lowest);
+	return ret ?: sysfs_emit(text, "running=%s active=%s trial=%s starts=%u security=%u failed=%s\n",
+				 name_of_slot(slots.running), name_of_slot(slots.active), name_of_slot(slots.trial), slots.starts,
+				 slots.lowest, name_of_slot(slots.failed));
 }
 static DEVICE_ATTR_RO(firmware_slots);
 

@@ -135,7 +135,8 @@ int sidra_slots_ask(struct sidra_device *sdev, struct sidra_slots *slots)
 	slots->active = lower_32_bits(msg.inline_data[0]);
 	slots->trial = upper_32_bits(msg.inline_data[0]);
 	slots->running = lower_32_bits(msg.inline_data[1]);
-	slots->starts = upper_32_bits(msg.inline_data[1]);
+	slots->starts = upper_32_bits(msg.inline_data[1]) & 0xffff;
+	slots->failed = (upper_32_bits(msg.inline_data[1]) >> 16) - 1;
 	slots->version = lower_32_bits(msg.inline_data[2]);
 	slots->lowest = upper_32_bits(msg.inline_data[2]);
 	return ret;

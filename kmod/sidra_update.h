@@ -17,11 +17,12 @@ struct sidra_device;
  * @active: the one that starts
  * @trial: the one that is tried, or will be at the next start
  * @running: the one that runs, as @version
- * @starts: of the trial, without a word from it
+ * @failed: the one whose trial failed
+ * @starts: of the one that runs, without a word from it that it is well
  * @lowest: security version that may run
  */
 struct sidra_slots {
-	u32 active, trial, running;
+	u32 active, trial, failed, running;
 	u32 starts;
 	u32 version, lowest;
 };

@@ -17,7 +17,7 @@ static uint32_t crc_of(const struct sidra_boot_record *record)
 static int whole(const struct sidra_boot_record *record)
 {
 	return record->magic == SIDRA_BOOT_RECORD_MAGIC && record->crc32 == crc_of(record) && record->active <= SIDRA_MGMT_SLOT_B &&
-	       (record->trial <= SIDRA_MGMT_SLOT_B || record->trial == SIDRA_BOOT_NO_SLOT);
+	       (record->trial <= SIDRA_MGMT_SLOT_B || record->trial == SIDRA_BOOT_NO_SLOT) && record->failed <= SIDRA_MGMT_SLOT_B + 1;
 }
 
 void record_read(struct sidra_boot_record *record, struct record_place *place)

@@ -117,6 +117,7 @@ void rom_main(void)
 			boot(record.trial, 1);
 	}
 	if (record.trial != SIDRA_BOOT_NO_SLOT) {
+		record.failed = record.trial + 1;
 		record.trial = SIDRA_BOOT_NO_SLOT;
 		record.tried = 0;
 	}

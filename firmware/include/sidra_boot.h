@@ -104,6 +104,7 @@ struct sidra_boot_dump {
  * @trial:    slot to be tried, or SIDRA_BOOT_NO_SLOT
  * @tried:    starts of the trial; if it is still here when the watchdog or a panic ended the last one, or after SIDRA_BOOT_ATTEMPTS, it has failed
  * @attempts: starts of @active since it said last that it is well
+ * @failed:   1 + the slot whose trial failed, until there is another trial; 0: none
  * @reserved: 0
  * @crc32:    of what is above
  *
@@ -117,7 +118,8 @@ struct sidra_boot_record {
 	uint32_t trial;
 	uint32_t tried;
 	uint32_t attempts;
-	uint32_t reserved[9];
+	uint32_t failed;
+	uint32_t reserved[8];
 	uint32_t crc32;
 };
 

@@ -193,11 +193,14 @@ static uint32_t fw_confirm(const struct sidra_mailbox_msg *request, struct sidra
 
 static uint32_t fw_info(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
 {
+	const uint32_t slot = runtime_boot()->slot;
 	struct sidra_boot_record record;
+	uint32_t starts;
 
 	(void)request;
 	update_record(&record);
-	return answer(reply, pair(record.active, record.trial), pair(runtime_boot()->slot, record.attempts),
+	starts = record.trial == slot ? record.tried : record.attempts;
+	return answer(reply, pair(record.active, record.trial), pair(slot, starts | record.failed << 16),
 		      pair(runtime_boot()->version, read_register(SIDRA_MGMT_SYSTEM_SECURITY)));
 }
 

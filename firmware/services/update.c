@@ -161,6 +161,7 @@ static uint32_t try_next(uint32_t slot)
 		return SIDRA_MAILBOX_OK;
 	record.trial = slot;
 	record.tried = 0;
+	record.failed = 0;
 	return record_write(&record, &place) ? SIDRA_MAILBOX_INTERNAL : SIDRA_MAILBOX_OK;
 }
 

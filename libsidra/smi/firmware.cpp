@@ -76,6 +76,7 @@ sidra_smi_status sidra_smi_firmware_info(sidra_smi_chip* chip, sidra_smi_firmwar
         info->running = slot(line, "running");
         info->active = slot(line, "active");
         info->trial = slot(line, "trial");
+        info->failed = slot(line, "failed");
         info->starts = static_cast<uint32_t>(std::min<uint64_t>(to_number(word(line, "starts")).value, UINT32_MAX));
         info->security_version =
             static_cast<uint32_t>(std::min<uint64_t>(to_number(word(line, "security")).value, UINT32_MAX));

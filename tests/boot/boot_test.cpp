@@ -231,6 +231,7 @@ TEST(Trial, OnceAndBackIfItEndsItself) {
         EXPECT_EQ(machine.running(), kA);
         EXPECT_EQ(machine.info().trial, 0u);
         EXPECT_EQ(machine.newest()->trial, SIDRA_BOOT_NO_SLOT);
+        EXPECT_EQ(machine.newest()->failed, kB + 1);
     }
 }
 
@@ -304,8 +305,9 @@ TEST(Record, NumbersMayWrap) {
 }
 
 TEST(Record, NonsenseIsNoRecord) {
-    for (const Machine::Record& record : {Machine::Record{.active = 2}, Machine::Record{.active = ~0u},
-                                          Machine::Record{.trial = 2}, Machine::Record{.trial = 0x80000000}}) {
+    for (const Machine::Record& record :
+         {Machine::Record{.active = 2}, Machine::Record{.active = ~0u}, Machine::Record{.trial = 2},
+          Machine::Record{.trial = 0x80000000}, Machine::Record{.failed = 3}}) {
         Machine machine;
         machine.fill(kA, Image().image());
         machine.store(record);

@@ -111,7 +111,7 @@ struct Machine final : management::Surroundings {
         return get(record, 0, 4) == SIDRA_BOOT_RECORD_MAGIC && get(record, 60, 4) == crc32(std::span(record).first(60));
     }
     struct Record {
-        uint32_t place = 0, sequence = 0, active = 0, trial = SIDRA_BOOT_NO_SLOT, tried = 0, attempts = 0;
+        uint32_t place = 0, sequence = 0, active = 0, trial = SIDRA_BOOT_NO_SLOT, tried = 0, attempts = 0, failed = 0;
     };
     std::optional<Record> newest() {
         std::optional<Record> found;
@@ -119,14 +119,15 @@ struct Machine final : management::Surroundings {
             const Bytes bytes = at(place);
             if (!whole(bytes)) continue;
             const auto word = [&](size_t n) { return static_cast<uint32_t>(get(bytes, 4 * n, 4)); };
-            if (!found || word(1) > found->sequence) found = Record{place, word(1), word(2), word(3), word(4), word(5)};
+            if (!found || word(1) > found->sequence)
+                found = Record{place, word(1), word(2), word(3), word(4), word(5), word(6)};
         }
         return found;
     }
     void store(const Record& record) {
         Bytes bytes(64);
         const uint32_t words[] = {SIDRA_BOOT_RECORD_MAGIC, record.sequence, record.active, record.trial, record.tried,
-                                  record.attempts};
+                                  record.attempts,         record.failed};
         for (size_t i = 0; i < std::size(words); i++) put(bytes, 4 * i, words[i], 4);
         put(bytes, 60, crc32(std::span(bytes).first(60)), 4);
         std::copy(bytes.begin(), bytes.end(),

@@ -533,6 +533,12 @@ TEST_F(Update, ThatDiesOnTrialIsTakenBack) {
     pass(1200);
     EXPECT_EQ(machine.running(), kA);
     EXPECT_EQ(machine.info().reason, uint32_t{SIDRA_BOOT_WATCHDOG});
+    pass(200);
+    open();
+    const auto failed = [&] { return ask(message(SIDRA_MAILBOX_FW_INFO)).inline_data[1] >> 48; };
+    EXPECT_EQ(failed(), kB + 1u);
+    ASSERT_EQ(status_of(message(SIDRA_MAILBOX_FW_ACTIVATE)), SIDRA_MAILBOX_OK);
+    EXPECT_EQ(failed(), 0u) << "another trial";
 }
 
 TEST_F(Update, StoredOnlyIsNotTried) {

@@ -229,7 +229,7 @@ TEST_F(Sysfs, CrossbarsAreAskedForOnceASecond) {
 TEST_F(Sysfs, FirmwareSlots) {
     const std::string slots = attribute("firmware_slots").bytes;
     const testing::Matcher<std::string> form =
-        testing::MatchesRegex("running=(A|B|recovery) active=[AB-] trial=[AB-] starts=[0-9]+ security=1\n");
+        testing::MatchesRegex("running=(A|B|recovery) active=[AB-] trial=[AB-] starts=[0-9]+ security=1 failed=-\n");
     EXPECT_TRUE(form.Matches(slots)) << slots;
 }
 

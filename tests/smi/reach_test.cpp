@@ -193,14 +193,15 @@ TEST(Reach, WhatMakesNoSense) {
     const Card tree;
     Session session(tree);
     sidra_smi_firmware info;
-    for (const char* line :
-         {"", "running=AA active=A trial=-\n", "running=X active=A trial=-\n", "active=A trial=-\n"}) {
+    for (const char* line : {"", "running=AA active=A trial=-\n", "running=X active=A trial=-\n",
+                             "running=A active=A trial=-\n", "active=A trial=-\n"}) {
         tree.write(tree.node(0, "firmware_slots"), line);
         EXPECT_EQ(sidra_smi_firmware_info(session.chip(0), &info), SIDRA_SMI_INTERNAL) << line;
     }
-    tree.write(tree.node(0, "firmware_slots"), "running=B active=A trial=- starts=99999999999 security=x\n");
+    tree.write(tree.node(0, "firmware_slots"), "running=B active=A trial=- starts=99999999999 security=x failed=B\n");
     ASSERT_EQ(sidra_smi_firmware_info(session.chip(0), &info), SIDRA_SMI_OK) << sidra_smi_error(session.get());
     EXPECT_EQ(info.running, 'B');
+    EXPECT_EQ(info.failed, 'B');
     EXPECT_EQ(info.starts, UINT32_MAX);
     EXPECT_STREQ(info.version, "1.0.3");
     sidra_smi_campaign campaign;

@@ -212,6 +212,7 @@ typedef struct sidra_smi_firmware {
     char running;            /* 'A', 'B', 'R' recovery, '-' none */
     char active;             /* starts next, unless one is tried */
     char trial;              /* is tried at the next reset; '-' none */
+    char failed;             /* was tried, and was not well; '-' none */
     uint32_t starts;         /* without a word from the image that it is well */
 } sidra_smi_firmware;
 SIDRA_SMI_API sidra_smi_status sidra_smi_firmware_info(sidra_smi_chip *chip, sidra_smi_firmware *info);
