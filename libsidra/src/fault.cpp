@@ -29,7 +29,7 @@ constexpr std::array<CauseText, SIDRA_FAULT_COUNT> kCauses = {{
     {"the host refused the DMA", "registered memory must stay mapped"},
     {"no such weights", "were they destroyed before their operations were done?"},
     {"the weights' rights do not allow it", "ask who shared them for more rights"},
-    {"weights not programmed", "queue sidra_weights_program_async() first"},
+    {"weights not programmed, or not to the end", "queue sidra_weights_program_async() first"},
     {"data out of range (gather index, weight, or pool geometry)", "check the data"},
     {"a graph inside a graph", "record its operations instead"},
     {"operation not allowed in this kind of queue", "use a stream"},

@@ -462,7 +462,7 @@ TEST_F(State, WhatItCosts) {
     queue.submit(program(weights, 0, 512, 0, 512, context.put(counted<int8_t>(512 * 512, 7)), 512));
     bench.run();
     const size_t programmed = size();
-    EXPECT_EQ(programmed, empty + 4 * (65536 + 2 * 64)) << "a record a tile";
+    EXPECT_EQ(programmed, empty + 4 * (65536 + 2 * 64) + 2 * 64 + 64) << "a record a tile, and when it begins and ends";
     const uint64_t in = context.alloc(4096), out = context.alloc(8192);
     queue.submit(nop());
     queue.submit(mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, 1, in, 512, out, 2048));

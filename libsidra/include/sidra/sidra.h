@@ -359,7 +359,11 @@ SIDRA_API sidra_status sidra_weights_destroy(sidra_weights *weights);
 
 /* Programs all cells, tile by tile. The staged copy is freed once done is seen (progress, report, query or synchronize). */
 SIDRA_API sidra_status sidra_weights_program_async(sidra_stream *stream, sidra_weights *weights);
-/* Programs a rectangle of already programmed weights from s8 data (copied): rows [row0, row0 + rows), columns [col0, col0 + cols). */
+/*
+ * Programs a rectangle of already programmed weights from s8 data (copied): rows [row0, row0 + rows), columns [col0, col0 + cols). Tile by tile:
+ * what is ended in the middle leaves some new and some old. On a device with a state file nobody takes that for one or the other later: from the
+ * next start on the object is not programmed, until the rectangle or all of it is programmed again.
+ */
 SIDRA_API sidra_status sidra_weights_update_async(sidra_stream *stream, sidra_weights *weights, uint32_t row0, uint32_t rows,
 						  uint32_t col0, uint32_t cols, const int8_t *data, size_t stride);
 /*

@@ -311,7 +311,7 @@ Fault Array::read(const TileBlock& b, double now, int8_t* data, size_t stride) c
     const CellBlock block = cells_of(b);
     uint8_t conducting[SIDRA_XBAR_COLS];
     std::lock_guard guard(lock(b.xbar));
-    if (!has_locked(b)) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
+    if (!has_locked(b) || updates_.torn(b.uid)) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
     for (uint32_t r = 0; r < b.rows; r++) {
         const uint8_t* level = cells(b.xbar) + (b.row0 + r) * SIDRA_XBAR_COLS + block.col0;
         if (analog_) {
@@ -330,7 +330,15 @@ bool Array::programmed(uint32_t xbar, uint64_t uid, uint32_t rows) const {
     // Rows beyond those in use are never covered, so the count says it all. The owner is read first: a new one is
     // stored after the coverage of the old one was cleared.
     const State& s = state(xbar);
-    return s.uid.load(std::memory_order_acquire) == uid && s.covered_rows.load(std::memory_order_acquire) >= rows;
+    return s.uid.load(std::memory_order_acquire) == uid && s.covered_rows.load(std::memory_order_acquire) >= rows &&
+           !updates_.torn(uid);
+}
+
+bool Array::end_update(const Update& update) {
+    const uint64_t torn = updates_.torn_count();
+    if (!updates_.end(update)) return false;
+    if (updates_.torn_count() != torn) note_change();
+    return true;
 }
 
 sidra_hw_xbar Array::header(uint32_t xbar) const {
@@ -340,7 +348,8 @@ sidra_hw_xbar Array::header(uint32_t xbar) const {
     header.uid = s.uid.load(std::memory_order_relaxed);
     header.tile = s.tile;
     header.programs = s.programs;
-    header.programmed_rows = static_cast<uint16_t>(s.covered_rows.load(std::memory_order_relaxed));
+    if (!updates_.torn(header.uid))
+        header.programmed_rows = static_cast<uint16_t>(s.covered_rows.load(std::memory_order_relaxed));
     header.stuck_cells = analog_ ? analog_->stuck(xbar) : s.stuck_cells;
     return header;
 }
@@ -464,6 +473,7 @@ std::vector<Array::Stuck> Array::stuck_cells() const {
 void Array::clear() {
     for (LazyMemory* memory : {&cells_, &planes_, &pair_planes_, &states_, &nvm_}) memory->clear();
     if (analog_) analog_->clear();
+    updates_.clear();
     stuck_.clear();
     stuck_count_.store(0, std::memory_order_relaxed);
     programmed_xbars_.store(0, std::memory_order_relaxed);

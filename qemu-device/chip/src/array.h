@@ -17,6 +17,7 @@
 #include "fault.h"
 #include "geometry.h"
 #include "lazy_memory.h"
+#include "updates.h"
 
 namespace sidra::chip {
 
@@ -42,7 +43,15 @@ class Array {
     Analog* analog() const { return analog_.get(); }
 
     // From now on changes go there first; null: nowhere.
-    void keep_in(StateFile* file) { file_ = file; }
+    void keep_in(StateFile* file) {
+        file_ = file;
+        updates_.keep_in(file);
+    }
+
+    // Before the first of several tiles, and after the last one. False: not kept.
+    bool begin_update(const Update& update) { return updates_.begin(update); }
+    bool end_update(const Update& update);
+    Updates& updates() { return updates_; }
 
     // Writes s8 weights (row r at data + r * stride). Faults: VALUE (not encodable), UNPROGRAMMED (narrow write to a
     // row not yet covered), kNotKept. `now`: of the cells' clock, and `spent` is what pulses took: both for level
@@ -55,10 +64,10 @@ class Array {
     // The same of all that a crossbar holds, whoever's it is.
     Fault verify(uint32_t xbar, double tolerance, double now, CellCheck* found);
     Fault refresh(uint32_t xbar, double tolerance, double now, CellCheck* found);
-    // Reads weights from the cells; the rows must be programmed by this object. `now`: of the cells' clock, for level
-    // `accurate`.
+    // Reads weights from the cells; the rows must be programmed by this object, which must not be torn (updates.h).
+    // `now`: of the cells' clock, for level `accurate`.
     Fault read(const TileBlock& block, double now, int8_t* data, size_t stride) const;
-    // Whether `uid` has programmed rows [0, rows) of the crossbar.
+    // Whether `uid` has programmed rows [0, rows) of the crossbar, and is not torn.
     bool programmed(uint32_t xbar, uint64_t uid, uint32_t rows) const;
 
     const int8_t* plane(uint32_t xbar, uint32_t encoding) const { return plane_of(xbar, encoding); }
@@ -162,6 +171,7 @@ class Array {
     std::vector<Stuck> stuck_;
     std::atomic<uint64_t> stuck_count_{0};  // of them
     StateFile* file_ = nullptr;
+    Updates updates_;
     std::atomic<uint64_t> epoch_{1};
     std::atomic<uint64_t> changes_{0};
     std::atomic<uint32_t> programmed_xbars_{0};

@@ -21,12 +21,13 @@ constexpr uint32_t chunk_tag(const char (&name)[5]) {
            static_cast<uint32_t>(name[3]) << 24;
 }
 inline constexpr uint32_t kCellsHead = chunk_tag("SDNV"), kCrossbar = chunk_tag("XBAR"), kStuck = chunk_tag("STUK"),
-                          kNvm = chunk_tag("NVM "), kFlash = chunk_tag("FLSH"), kSecurity = chunk_tag("SECV");
+                          kNvm = chunk_tag("NVM "), kFlash = chunk_tag("FLSH"), kSecurity = chunk_tag("SECV"),
+                          kUpdate = chunk_tag("UPDT");
 // At level `accurate`: what everything random comes from, the cells' clock, what cells conduct, and what was counted
 // since then.
 inline constexpr uint32_t kSeed = chunk_tag("SEED"), kCellClock = chunk_tag("AGE "), kAnalog = chunk_tag("CELL"),
                           kCounts = chunk_tag("CNTS");
-inline constexpr uint32_t kKept[] = {kCrossbar, kStuck,     kNvm,    kFlash, kSecurity,  // behind the head
+inline constexpr uint32_t kKept[] = {kCrossbar, kStuck,     kNvm,    kFlash, kSecurity, kUpdate,  // behind the head
                                      kSeed,     kCellClock, kAnalog, kCounts};
 inline constexpr uint32_t kCellsVersion = 1;  // files are kept for longer than machines are on their way
 inline constexpr uint32_t kPage = SIDRA_PAGE_SIZE;
@@ -45,7 +46,7 @@ struct SavedCrossbar {
 };
 // No padding whose contents would be anybody's guess. A page is its number and its bytes.
 static_assert(sizeof(Analog::Counts) == 32 && sizeof(SavedHead) == 48 && sizeof(SavedCrossbar) == 8 + 56 &&
-              sizeof(Array::Stuck) == 16);
+              sizeof(Array::Stuck) == 16 && sizeof(SavedUpdate) == 40);
 
 template <typename T>
 std::span<const uint8_t> bytes_of(const T& value) {
@@ -62,6 +63,7 @@ inline Record stuck_chunk(const Array::Stuck& cell) { return {kStuck, stuck_numb
 inline Record page_chunk(uint32_t tag, const uint64_t& number, const uint8_t* page) {
     return {tag, number, bytes_of(number), {page, kPage}};
 }
+inline Record update_chunk(const SavedUpdate& saved) { return {kUpdate, saved.number, bytes_of(saved), {}}; }
 inline Record clock_chunk(const double& now) { return {kCellClock, 0, bytes_of(now), {}}; }
 inline Record seed_chunk(const uint64_t& seed) { return {kSeed, 0, bytes_of(seed), {}}; }
 inline Record analog_chunk(uint32_t xbar, const std::vector<uint8_t>& cells) { return {kAnalog, xbar, cells, {}}; }

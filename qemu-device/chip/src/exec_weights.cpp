@@ -10,6 +10,13 @@ namespace {
 constexpr uint64_t kTileWork = 40'000;             // ns a tile, estimate for slices
 constexpr uint64_t kAccurateTileWork = 3'000'000;  // the same at level `accurate`
 
+// A PROGRAM whose end a kill could come before when it has begun: a tile is kept as a whole, but these are several.
+bool is_update(const Job& job) { return job.weights.program && !job.weights.refresh && job.units > 1; }
+Update update_of(const Job& job) {
+    const sidra_cmd_weights& c = job.cmd.weights;
+    return {job.weights.weights->uid, c.row0, c.rows, c.col0, c.cols};
+}
+
 Fault find(const Env& env, Job& job) {
     Weights* w;
     if (Fault fault = env.context.find_weights(env.bus, env.array, job.cmd.weights.weights, &w)) return fault;
@@ -55,6 +62,7 @@ Fault weights_prepare(const Env& env, Job& job) {
     } else {
         job.cost = copy_cost(uint64_t{c.rows} * c.cols);
     }
+    if (is_update(job) && !env.array.begin_update(update_of(job))) return {kNotKept};
     return {};
 }
 
@@ -114,9 +122,14 @@ Fault weights_unit(const Env& env, const Job& job, Worker& worker, uint32_t inde
     return rows.commit();
 }
 
+Fault weights_finish(const Env& env, const Job& job) {
+    if (is_update(job) && !env.array.end_update(update_of(job))) return {kNotKept};
+    return {};
+}
+
 }  // namespace
 
-const Operation kProgramOperation = {SIDRA_HW_ENGINE_PROGRAM, weights_prepare, find, weights_unit};
+const Operation kProgramOperation = {SIDRA_HW_ENGINE_PROGRAM, weights_prepare, find, weights_unit, weights_finish};
 const Operation kReadbackOperation = {SIDRA_HW_ENGINE_PROGRAM, weights_prepare, find, weights_unit};
 
 }  // namespace sidra::chip

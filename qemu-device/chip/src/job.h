@@ -76,6 +76,8 @@ struct Operation {
     // Looks up again what may have changed between slices (weights). May be null.
     Fault (*resume)(const Env&, Job&);
     Fault (*unit)(const Env&, const Job&, Worker&, uint32_t index);
+    // After the last unit. May be null.
+    Fault (*finish)(const Env&, const Job&) = nullptr;
 };
 // By opcode; null where the packet is not a job.
 const Operation* operation(uint8_t opcode);

@@ -301,6 +301,7 @@ void Chip::save_kept(const std::function<void(const Record&)>& put) {
     }
     if (const Analog* const analog = array_.analog()) save_analog(*analog, put);
     for (const Array::Stuck& cell : array_.stuck_cells()) put(stuck_chunk(cell));
+    array_.updates().save(put);
     for_each_page(kNvm, array_.nvm().data(), array_.nvm().size(), put);
     const std::span<const uint8_t> flash = management_.unit().flash().bytes();
     for_each_page(kFlash, flash.data(), flash.size(), put, management::Flash::kErased);
@@ -537,6 +538,11 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
                 cell.column >= SIDRA_XBAR_COLS || cell.level > 255)
                 return "saved state: bad stuck cell";
             array_.set_stuck(cell.xbar, cell.row, cell.column, static_cast<uint8_t>(cell.level));
+            return nullptr;
+        }
+        case kUpdate: {
+            SavedUpdate saved;
+            if (!take(data, &saved) || !array_.updates().load(saved)) return "saved state: bad update";
             return nullptr;
         }
         case kNvm:

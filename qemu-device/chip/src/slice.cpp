@@ -370,6 +370,8 @@ Slice::Step Slice::run_job(bool resumed) {
     queue_.next_unit = end;
     if (shared.fault) return fault(shared.fault);
     if (end < job.units) return Step::kYield;
+    if (job.operation->finish)
+        if (Fault f = job.operation->finish(env, job)) return fault(f);
 
     queue_.stage = Queue::Stage::kFetch;
     done_.mvms += job.work.mvms;

@@ -82,6 +82,16 @@ void Chip::load_state_file() {
         first = false;
     });
     if (first) refuse("saved cells without a head");
+    array_.updates().cut_short([this](uint64_t uid) {
+        for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++)
+            if (array_.header(xbar).uid == uid) return true;
+        return false;
+    });
+    if (const uint64_t torn = array_.updates().torn_count(); torn != 0)
+        host_.report(host_.self, ("state file '" + state_file_->path() + "': " + std::to_string(torn) +
+                                  " update(s) of weights were cut short: these weights count as unprogrammed until "
+                                  "they are programmed again")
+                                     .c_str());
 }
 
 void Chip::fill_state_file() {

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// PROGRAMs of several tiles on a chip with a state file that ends in the middle of them: nobody computes with an object
+// of which some tiles are new and others old.
+#include <algorithm>
+#include <optional>
+
+#include "bench.h"
+#include "folder.h"
+#include "packets.h"
+#include "stream.h"
+
+namespace sidra::chip_test {
+namespace {
+
+constexpr uint64_t kUid = 77;
+constexpr uint32_t kRows = 300, kCols = 300;  // two tiles by two
+
+std::vector<int8_t> all_of(int8_t value, uint32_t rows = kRows) { return std::vector<int8_t>(rows * kCols, value); }
+
+// The object on a chip with the file.
+struct Rig {
+    explicit Rig(const std::string& file)
+        : bench({.state_file = file}),
+          weights(context.weights({.rows = kRows, .cols = kCols, .uid = kUid, .crossbars = {0, 1, 2, 3}})),
+          in(context.put(std::vector<uint8_t>(kRows, 1))),
+          buffer(context.alloc(kRows * kCols)),
+          out(context.alloc(kCols * 4)) {}
+    void program(int8_t value, uint32_t row = 0, uint32_t rows = kRows) {
+        Queue& queue = context.queue();
+        queue.submit(chip_test::program(weights, row, rows, 0, kCols, context.put(all_of(value, rows)), kCols));
+        bench.run();
+        ASSERT_TRUE(retired(queue));
+    }
+    // What is in the object; nothing: it counts as unprogrammed, for all that ask.
+    std::optional<std::vector<int8_t>> content() {
+        Queue& reads = context.queue();
+        reads.submit(readback(weights, 0, kRows, 0, kCols, buffer, kCols));
+        bench.run();
+        const bool there = retired(reads);
+        if (!there) EXPECT_EQ(reads.state().fault.cause, SIDRA_FAULT_UNPROGRAMMED);
+        Queue& computes = context.queue();
+        computes.submit(
+            mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_U8, SIDRA_TYPE_S32, 1, in, kRows, out, kCols * 4));
+        bench.run();
+        EXPECT_EQ(retired(computes), there);
+        if (!there) EXPECT_EQ(computes.state().fault.cause, SIDRA_FAULT_UNPROGRAMMED);
+        for (const sidra_hw_xbar& xbar : bench.xbars(0, 4)) EXPECT_EQ(xbar.programmed_rows != 0, there);
+        if (!there) return {};
+        return context.get<int8_t>(buffer, kRows * kCols);
+    }
+
+    Bench bench;
+    Context& context = bench.context(32);
+    uint32_t weights;
+    uint64_t in, buffer, out;
+};
+
+class Updates : public testing::Test {
+   protected:
+    using Step = std::function<void(Rig&)>;
+    // The file after the first step, and after the second one.
+    void take(const Step& before, const Step& update) {
+        {
+            Rig rig(path_);
+            before(rig);
+        }
+        before_ = read_file(path_).size();
+        {
+            Rig rig(path_);
+            update(rig);
+        }
+        after_ = read_file(path_);
+        ASSERT_GT(after_.size(), before_);
+    }
+    // The file of a process that was killed when it had written so much.
+    void cut(size_t bytes) { write_file(path_, {after_.begin(), after_.begin() + static_cast<ptrdiff_t>(bytes)}); }
+    // At each place where a record of the second step may end.
+    void at_each_cut(const std::function<void(size_t)>& look) {
+        for (size_t at = before_; at <= after_.size(); at += 64) {
+            // Within the levels of a tile one place is as good as another.
+            if ((at - before_) % 4096 > 512 && at + 512 < after_.size()) continue;
+            SCOPED_TRACE(at);
+            look(at);
+        }
+    }
+
+    Folder folder_;
+    const std::string path_ = folder_.path("state");
+    size_t before_ = 0;
+    std::vector<uint8_t> after_;
+};
+
+TEST_F(Updates, AreOldOrNewOrNoticed) {
+    take([](Rig& rig) { rig.program(1); }, [](Rig& rig) { rig.program(2); });
+    unsigned old = 0, fresh = 0, torn = 0;
+    at_each_cut([&](size_t at) {
+        cut(at);
+        {
+            Rig rig(path_);
+            const auto content = rig.content();
+            const auto reports = rig.bench.reports();
+            const bool told = std::any_of(reports.begin(), reports.end(), [](const std::string& line) {
+                return line.find("1 update(s) of weights were cut short") != std::string::npos;
+            });
+            EXPECT_EQ(told, !content);
+            old += content == all_of(1);
+            fresh += content == all_of(2);
+            torn += !content;
+            EXPECT_TRUE(!content || content == all_of(1) || content == all_of(2)) << "a mixture";
+            if (content) return;
+            // The half of it that was missing, or any other part, is not all.
+            rig.program(3, 0, 256);
+            EXPECT_FALSE(rig.content());
+        }
+        Rig rig(path_);
+        EXPECT_FALSE(rig.content()) << "still, at the next start";
+        rig.program(4);
+        EXPECT_EQ(rig.content(), all_of(4));
+        rig.bench.replace_chip();
+        rig.bench.enable();
+        EXPECT_EQ(rig.content(), all_of(4)) << "for good";
+        rig.bench.reports();
+    });
+    EXPECT_GT(old, 0u);
+    EXPECT_GT(fresh, 0u);
+    EXPECT_GT(torn, 4u);
+}
+
+// Doing the same again is enough, and no more than what is needed is asked for.
+TEST_F(Updates, APartIsMendedByThatPart) {
+    take([](Rig& rig) { rig.program(1); }, [](Rig& rig) { rig.program(2, 100, 50); });
+    auto expected = all_of(1);
+    std::fill_n(expected.begin() + 100 * kCols, 50 * kCols, int8_t{2});
+    unsigned torn = 0;
+    at_each_cut([&](size_t at) {
+        cut(at);
+        Rig rig(path_);
+        const auto content = rig.content();
+        rig.bench.reports();
+        EXPECT_TRUE(!content || content == all_of(1) || content == expected);
+        if (content) return;
+        torn++;
+        rig.program(2, 100, 50);
+        EXPECT_EQ(rig.content(), expected);
+    });
+    EXPECT_GT(torn, 0u);
+}
+
+// Whoever ends an update while the chip goes on knows of it; whoever comes after a power-off does not.
+TEST_F(Updates, EndedByAResetAreNoticedByTheNextStart) {
+    {
+        Rig rig(path_);
+        rig.program(1);
+        Queue& queue = rig.context.queue();
+        const uint64_t nowhere = rig.context.put(all_of(2, 256));  // ends before the lower tiles' rows
+        queue.submit(chip_test::program(rig.weights, 0, kRows, 0, kCols, nowhere, kCols));
+        rig.bench.run();
+        ASSERT_FALSE(retired(queue)) << "it faults when it comes to memory that is not there";
+        rig.bench.drop_violation_checks();
+        EXPECT_TRUE(rig.content()) << "here it is as the fault left it";
+    }
+    Rig rig(path_);
+    EXPECT_FALSE(rig.content());
+    rig.bench.reports();
+    rig.program(3);
+    EXPECT_EQ(rig.content(), all_of(3));
+}
+
+// It is part of a machine that is saved, too.
+TEST_F(Updates, AreSavedWithTheChip) {
+    take([](Rig& rig) { rig.program(1); }, [](Rig& rig) { rig.program(2); });
+    cut(before_ + (after_.size() - before_) / 2);
+    {
+        Rig rig(path_);
+        EXPECT_FALSE(rig.content());
+        const Stream saved = save(rig.bench);
+        rig.program(3);
+        EXPECT_EQ(rig.content(), all_of(3));
+        EXPECT_EQ(load(rig.bench, saved), "");
+        EXPECT_FALSE(rig.content());
+        rig.bench.reports();
+    }
+    Rig rig(path_);
+    EXPECT_FALSE(rig.content()) << "the file has it from the machine";
+    rig.bench.reports();
+}
+
+}  // namespace
+}  // namespace sidra::chip_test
