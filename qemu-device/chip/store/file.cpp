@@ -61,10 +61,23 @@ int File::open(const std::string& path, File* file) {
     }
 }
 
-int File::create(const std::string& path, const File& like, File* file) {
+int File::create(const std::string& path, const File& like, const std::function<bool(const File&)>& left, File* file) {
     struct stat status {};
     if (fstat(like.fd_, &status) < 0) return -errno;
-    unlink(path.c_str());  // of somebody who was killed
+    {
+        File old;
+        old.fd_ = unless_interrupted(
+            [&] { return ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW); });
+        if (old.fd_ < 0 && errno != ENOENT) return -EEXIST;
+        if (old.fd_ >= 0) {
+            struct stat found {};
+            if (fstat(old.fd_, &found) < 0) return -errno;
+            if (!S_ISREG(found.st_mode)) return -EEXIST;
+            if (const int error = old.lock()) return error;
+            if (!left(old)) return -EEXIST;
+            unlink(path.c_str());
+        }
+    }
     File made;
     made.fd_ = unless_interrupted(
         [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600); });

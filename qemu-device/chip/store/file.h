@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace sidra::chip {
@@ -17,8 +18,10 @@ class File {
     // Opens for reading and writing, made if it is not there. -EBUSY: another holder has it. -ENODEV: it is not a
     // regular file. The lock is on what was opened, not on the name: whoever replaces a file locks the new one first.
     static int open(const std::string& path, File* file);
-    // A new one under a name that nobody else uses, with the owner and mode of another.
-    static int create(const std::string& path, const File& like, File* file);
+    // A new one, with the owner and mode of another. What has that name goes if it is `left` behind by somebody who was
+    // killed; else -EEXIST, or -EBUSY where another holder has it.
+    static int create(const std::string& path, const File& like, const std::function<bool(const File&)>& left,
+                      File* file);
 
     File() = default;
     ~File();

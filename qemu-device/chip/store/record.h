@@ -15,7 +15,8 @@ struct FileHead {
     uint32_t version;
     uint32_t reserved;
     uint64_t salt;  // where all sums of this file start: a copy of a record in somebody's weights is not a record
-    uint64_t more[4];
+    uint64_t part;  // kPart: is to take the place of another; one that is found was left by somebody who was killed
+    uint64_t more[3];
     uint64_t sum;  // of what is before it
 };
 
@@ -43,7 +44,8 @@ struct Record {
 
 inline constexpr uint8_t kFileMagic[8] = {'S', 'I', 'D', 'R', 'A', 'S', 'T', '\n'};
 inline constexpr uint32_t kFileVersion = 1;
-inline constexpr uint32_t kRecordMagic = 0x43455253;  // "SREC"
+inline constexpr uint64_t kPart = 0x0054524150434553;  // "SECPART"
+inline constexpr uint32_t kRecordMagic = 0x43455253;   // "SREC"
 inline constexpr uint32_t kMark = 0;
 inline constexpr uint32_t kTogether = 1;  // the next record belongs to it: they count together, or none of them
 inline constexpr uint64_t kAlign = 64;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kPiece = 1 << 20;         // of a copy or a search
 constexpr uint64_t kStandstill = 4 << 20;  // bytes that a compaction may still copy while writers wait
+constexpr uint64_t kAhead = 4;             // times what starts a compaction: so much garbage may be there when it ends
 constexpr int kRounds = 8;                 // after which they wait for more: they write faster than it copies
 
 // What the file was before it was a log: a stream that began with a chunk of this tag.
@@ -97,15 +98,14 @@ void StateFile::Index::note(const RecordHead& head) {
 
 class StateFile::Part {
    public:
-    Part(const StateFile& owner, const File& like, uint64_t salt)
-        : owner_(owner), path_(owner.path_ + ".part"), salt_(salt) {
-        if (const int error = File::create(path_, like, &file)) fail("cannot be made", error);
+    Part(const StateFile& owner, const File& like, uint64_t salt, bool replaces)
+        : owner_(owner), path_(owner.path_ + ".part"), salt_(salt), replaces_(replaces) {
+        const int error = File::create(path_, like, left_behind, &file);
+        if (error == -EEXIST) fail("is in the way: it was not left by a chip that was killed. Move it away", error);
+        if (error == -EBUSY) fail("is in the way: another chip has it. Give this one a file of another name", error);
+        if (error) fail("cannot be made", error);
         made_ = true;
-        FileHead head{};
-        std::memcpy(head.magic, kFileMagic, sizeof head.magic);
-        head.version = kFileVersion;
-        head.salt = salt;
-        head.sum = sum_of(head, 0);
+        const FileHead head = head_of(kPart);
         const auto* bytes = reinterpret_cast<const uint8_t*>(&head);
         buffer_.assign(bytes, bytes + sizeof head);
     }
@@ -132,12 +132,14 @@ class StateFile::Part {
         head.synced = 0;  // that was said of the other file
         place(&head, begin);
     }
-    // The same of all records in a stretch, with those that say that there is nothing.
-    void copy_log(const File& from, uint64_t begin, uint64_t end) {
-        for (RecordHead head; begin < end; begin += extent(head)) {
-            if (!owner_.head_at(from, begin, &head)) owner_.bad("it is damaged at offset " + std::to_string(begin));
-            if (head.tag != kMark) copy(from, begin);
+    // False: `stop` says so, which is asked now and then.
+    bool copy(const File& from, const News& news, const std::function<bool()>& stop) {
+        for (const Place& place : news.fresh) {
+            if (stop()) return false;
+            copy(from, place.at);
         }
+        for (const Key& key : news.gone) put({key.first, key.second, {}, {}});
+        return true;
     }
     void sync() {
         flush();
@@ -152,6 +154,9 @@ class StateFile::Part {
         sync();
         if (rename(path_.c_str(), owner_.path_.c_str()) < 0) fail("cannot be put in its place", -errno);
         made_ = false;
+        // It is a part no longer. If that cannot be said, no more is lost than that one day it may be taken for one.
+        const FileHead head = head_of(0);
+        [[maybe_unused]] const int error = file.write(&head, sizeof head, 0);
         sync_folder(owner_.path_);  // where that cannot be done, either name has a whole file
     }
 
@@ -161,8 +166,25 @@ class StateFile::Part {
 
    private:
     [[noreturn]] void fail(const char* what, int error) const {
-        throw StateFileError(-error, "state file '" + owner_.path_ + "': '" + path_ + "' " + what + ": " +
-                                         text_of(error) + ". The old one stays in use");
+        const std::string why = error == -EEXIST || error == -EBUSY ? "" : ": " + text_of(error);
+        throw StateFileError(-error, "state file '" + owner_.path_ + "': '" + path_ + "' " + what + why +
+                                         (replaces_ ? ". The old one stays in use" : ""));
+    }
+    FileHead head_of(uint64_t part) const {
+        FileHead head{};
+        std::memcpy(head.magic, kFileMagic, sizeof head.magic);
+        head.version = kFileVersion;
+        head.salt = salt_;
+        head.part = part;
+        head.sum = sum_of(head, 0);
+        return head;
+    }
+    // Nothing is written before the head, so an empty one may be one, too.
+    static bool left_behind(const File& found) {
+        FileHead head;
+        const ssize_t got = found.read(&head, sizeof head, 0);
+        return got == 0 || (got == sizeof head && std::memcmp(head.magic, kFileMagic, sizeof head.magic) == 0 &&
+                            head.part == kPart && head.sum == sum_of(head, 0));
     }
     void place(RecordHead* head, size_t begin) {
         head->at = written_ + begin;
@@ -180,6 +202,7 @@ class StateFile::Part {
     const StateFile& owner_;
     const std::string path_;
     const uint64_t salt_;
+    const bool replaces_;  // a file that has something
     bool made_ = false;
     std::vector<uint8_t> buffer_;
     uint64_t written_ = 0;
@@ -336,7 +359,7 @@ void StateFile::replace(const std::function<void(const Put& put)>& produce) {
     end_compaction();
     uint64_t salt = salt_;
     if (salt == 0 && getrandom(&salt, sizeof salt, 0) != sizeof salt) salt = 1;
-    Part part(*this, *file_, salt);
+    Part part(*this, *file_, salt, !empty());
     produce([&](const Record& record) { part.put(record); });
     part.finish();
     std::lock_guard guard(lock_);
@@ -381,7 +404,9 @@ bool StateFile::append(std::span<const Record> records) {
     for (const Record& record : records)
         heads.push_back(add_record(record, &record != &records.back(), salt_, &buffer));
 
-    std::lock_guard guard(lock_);
+    std::unique_lock guard(lock_);
+    // Whoever writes faster than the disk takes what counts waits for it, or the file would know no bounds.
+    compacted_.wait(guard, [&] { return !compacting_ || ending_ || !mostly_garbage(kAhead * limits_.in_use); });
     if (broken_) return false;
     uint64_t end = tail_;
     for (RecordHead& head : heads) {
@@ -452,42 +477,53 @@ void StateFile::compact_soon_locked() {
     }
 }
 
+// What is to be done so that a copy of what was there up to `done` is one of what is there now.
+StateFile::News StateFile::news_locked(const Index& copied, uint64_t done) const {
+    News news;
+    for (const auto& [key, place] : index_.places) {
+        if (place.at < std::max<uint64_t>(done, 1)) continue;
+        news.fresh.push_back(place);
+        news.bytes += place.extent;
+    }
+    std::sort(news.fresh.begin(), news.fresh.end(), [](const Place& a, const Place& b) { return a.at < b.at; });
+    for (const auto& [key, place] : copied.places) {
+        const auto now = index_.places.find(key);
+        if (now == index_.places.end() || now->second.at == 0) news.gone.push_back(key);
+    }
+    return news;
+}
+
 // Writes all that counts into a new file, while others go on appending to the old one; they wait for the last bit of
 // it.
 void StateFile::compact() {
     std::string problem;
     try {
         std::shared_ptr<File> from;
-        std::vector<Place> live;
-        uint64_t done;
         {
             std::lock_guard guard(lock_);
             from = file_;
-            live = live_in_order(index_);
-            done = tail_;
         }
-        Part part(*this, *from, salt_);
-        for (const Place& place : live) {
-            {
-                std::lock_guard guard(lock_);
-                if (ending_) return;
-            }
-            part.copy(*from, place.at);
-        }
+        Part part(*this, *from, salt_, true);
+        uint64_t done = 0;
         for (int round = 0;; round++) {
             part.sync();
             std::unique_lock guard(lock_);
-            const uint64_t end = tail_;
-            if (end - done > kStandstill && round < kRounds && !ending_) {
+            const News news = news_locked(part.index, done);
+            done = tail_;
+            if (round == 0 || (news.bytes > kStandstill && round < kRounds && !ending_)) {
                 guard.unlock();
-                part.copy_log(*from, done, end);
-                done = end;
+                const auto ending = [&] {
+                    std::lock_guard again(lock_);
+                    return ending_;
+                };
+                if (!part.copy(*from, news, ending)) return;
                 continue;
             }
-            part.copy_log(*from, done, end);
+            part.copy(*from, news, [] { return false; });
             part.finish();
             adopt_locked(part);
             compacting_ = false;
+            compacted_.notify_all();
             return;
         }
     } catch (const std::exception& e) {
@@ -497,12 +533,14 @@ void StateFile::compact() {
     std::lock_guard guard(lock_);
     compact_above_ = tail_ + limits_.in_use;
     compacting_ = false;
+    compacted_.notify_all();
 }
 
 void StateFile::end_compaction() {
     {
         std::lock_guard guard(lock_);
         ending_ = true;
+        compacted_.notify_all();
     }
     if (compactor_.joinable()) compactor_.join();
     std::lock_guard guard(lock_);

@@ -11,6 +11,7 @@
 #ifndef SIDRA_CHIP_STATE_FILE_H
 #define SIDRA_CHIP_STATE_FILE_H
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -88,6 +89,12 @@ class StateFile {
         uint64_t live = 0;  // bytes
         void note(const RecordHead& head);
     };
+    // Places of records, and keys that have nothing any more.
+    struct News {
+        std::vector<Place> fresh;
+        uint64_t bytes = 0;  // of them
+        std::vector<Key> gone;
+    };
     class Part;
 
     void find_records();
@@ -99,6 +106,7 @@ class StateFile {
     uint64_t claim_behind(uint64_t from) const;
     void seal(RecordHead* head) const;
     std::vector<Place> live_in_order(const Index& index) const;
+    News news_locked(const Index& copied, uint64_t done) const;
     void mark_locked();
     void fail_locked(const char* what, int error);
     bool mostly_garbage(uint64_t slack) const { return tail_ - index_.live > index_.live + slack; }
@@ -125,6 +133,7 @@ class StateFile {
     uint64_t compact_above_ = 0;  // tail; after a failure, so that it is not tried all the time
     bool compacting_ = false;
     bool ending_ = false;
+    std::condition_variable compacted_;  // or it is over otherwise
     std::thread compactor_;
 };
 
