@@ -78,4 +78,9 @@ fails 1 "SIDRA_WORKERS" env SIDRA_WORKERS=none "${small[@]}"
 python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))[-1]["name"] == "summary"' "$folder/trace.json" || fail "the trace is not whole"
 fails 1 "trace file '$folder' cannot be written: Is a directory" "${small[@]}" --trace "$folder"
 fails 1 "not a regular file" env SIDRA_TRACE=/dev/full "${small[@]}"
+
+# Of the many chips of level accurate none takes what only one chip can have.
+SIDRA_STATE=$folder/state SIDRA_GDB=$folder/gdb "${small[@]}" --level accurate --plot "$folder/plot.svg" >"$folder/said" 2>&1 ||
+    fail "sidra-demo --level accurate, with a state file"
+grep -q "^plot  *$folder/plot.svg" "$folder/said" || fail "no plot of the levels"
 echo "programs mind their files"

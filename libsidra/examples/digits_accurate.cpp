@@ -82,6 +82,8 @@ class Chip {
         options.stuck_ppm = parts_per_million(stuck);
         options.private_chip = true;
         options.seed = seed;
+        // "" is none at all: one chip at a time has those that the environment names, and that is not this one.
+        options.state_file = options.gdb = "";
         sidra_device* device = nullptr;
         check(sidra_device_open(0, &options, &device), "opening a chip of level accurate");
         device_.reset(device);

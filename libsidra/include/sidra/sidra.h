@@ -116,9 +116,10 @@ typedef enum sidra_level { SIDRA_LEVEL_FAST = 0, SIDRA_LEVEL_ACCURATE = 1 } sidr
 
 /*
  * For an embedded chip only; a real device ignores it. The environment (SIDRA_PROFILE, SIDRA_ENGINE, SIDRA_WORKERS, SIDRA_STATE, SIDRA_LEVEL,
- * SIDRA_GDB, SIDRA_TRACE) fills what is zero. When its firmware panics, what that leaves goes into a file in SIDRA_DUMP_DIR (else $XDG_STATE_HOME/sidra, else
- * ~/.local/state/sidra) for sidra-dump, and a line on stderr names it (silenced by SIDRA_QUIET=1). Other processes of the same user can watch the chip
- * (uapi/sidra_publish.h) through a file in $XDG_RUNTIME_DIR/sidra, /run/user/UID/sidra or /tmp/sidra-UID; SIDRA_PUBLISH=0 switches that off.
+ * SIDRA_GDB, SIDRA_TRACE) fills what is zero; a string that is "" is none, whatever the environment has. When its firmware panics, what that leaves
+ * goes into a file in SIDRA_DUMP_DIR (else $XDG_STATE_HOME/sidra, else ~/.local/state/sidra) for sidra-dump, and a line on stderr names it (silenced by
+ * SIDRA_QUIET=1). Other processes of the same user can watch the chip (uapi/sidra_publish.h) through a file in $XDG_RUNTIME_DIR/sidra,
+ * /run/user/UID/sidra or /tmp/sidra-UID; SIDRA_PUBLISH=0 switches that off.
  */
 typedef struct sidra_device_options {
 	size_t struct_size;
