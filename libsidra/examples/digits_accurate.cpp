@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -33,7 +32,7 @@ bool split(const std::string& text, double* number, std::string_view* unit) {
 }
 
 [[noreturn]] void refuse(std::string_view option, const std::string& text, std::string_view allowed) {
-    throw std::runtime_error(fmt::format("{} {}: must be {}", option, text, allowed));
+    throw wrong_command_line(fmt::format("{} {}: must be {}", option, text, allowed));
 }
 
 uint32_t parts_per_million(double share) {
@@ -211,6 +210,10 @@ std::vector<Panel> panels_of(const Comparison& comparison, const Surroundings& w
 }
 
 }  // namespace
+
+tools::Failure wrong_command_line(const std::string& what) {
+    return tools::Failure(what + " (sidra-demo --help)", tools::kExitUsage);
+}
 
 double parse_age(const std::string& text) {
     constexpr std::pair<std::string_view, double> kUnits[] = {

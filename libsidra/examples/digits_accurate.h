@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "common/program.h"
 #include "digits_model.h"
 #include "sidra/sidra.h"
 
@@ -18,8 +19,11 @@ struct Surroundings {
     double stuck = 0.001;     // share of cells
 };
 
+// What is wrong with the command line: the exit status is that of one.
+tools::Failure wrong_command_line(const std::string& what);
+
 // "90s", "15min", "12h", "30d", "1y" in seconds; "0.1%" or "0.001" as a share; degrees Celsius. Throw
-// std::runtime_error that names the option, what was given and what can be.
+// wrong_command_line() that names the option, what was given and what can be.
 double parse_age(const std::string& text);
 double parse_stuck(const std::string& text);
 double parse_temperature(const std::string& text);

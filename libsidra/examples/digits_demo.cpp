@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "common/output_file.h"
-#include "common/standard_files.h"
+#include "common/program.h"
 #include "digits_accurate.h"
 #include "digits_model.h"
 #include "digits_network.h"
@@ -32,7 +32,6 @@
 namespace sidra::digits {
 namespace {
 
-constexpr int kUsage = 2;
 double median(std::vector<double> values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
@@ -75,6 +74,8 @@ sidra_device_options device_options(const Options& options) {
     chosen.profile = kProfiles.at(options.profile);
     return chosen;
 }
+
+bool accurate(const Options& options) { return options.level == "accurate"; }
 
 Device open_device(const Options& options) {
     sidra_device_options chosen = device_options(options);
@@ -119,8 +120,10 @@ Surroundings surroundings_of(const Options& options) {
     if (!options.age.empty()) where.age = parse_age(options.age);
     if (!options.temperature.empty()) where.temperature = parse_temperature(options.temperature);
     if (!options.stuck.empty()) where.stuck = parse_stuck(options.stuck);
-    if (options.level != "accurate" && !(options.age + options.temperature + options.stuck).empty())
-        throw std::runtime_error("--age, --temperature and --stuck change nothing at level fast; add --level accurate");
+    if (!accurate(options) && !(options.age + options.temperature + options.stuck).empty())
+        throw wrong_command_line("--age, --temperature and --stuck change nothing at level fast; add --level accurate");
+    if (options.age.empty() && !options.temperature.empty())
+        throw wrong_command_line("--temperature is that at which weights age; add --age");
     return where;
 }
 
@@ -130,7 +133,7 @@ bool demo(const Options& options) {
     const Model model = load_model(options.model);
     const uint32_t batch = options.batch ? options.batch : model.digits;
     if (batch > model.digits) {
-        throw std::runtime_error(fmt::format("--batch {}: the model has {} test digits", batch, model.digits));
+        throw wrong_command_line(fmt::format("--batch {}: the model has {} test digits", batch, model.digits));
     }
 
     tools::require_writable(options.out);
@@ -221,7 +224,7 @@ bool demo(const Options& options) {
     fmt::print("picture    {}\n", options.out);
 
     bool comparable = true;
-    if (options.level == "accurate") {
+    if (accurate(options)) {
         if (std::string_view(info_of(device.get()).transport) != "embedded")
             throw std::runtime_error(
                 "--level accurate: this device has its level from whoever made it; SIDRA_DEVICE=embedded uses a chip "
@@ -236,7 +239,8 @@ bool demo(const Options& options) {
     return repeats && plausible && comparable;
 }
 
-int run_program(int argc, char** argv) {
+// True if what the chip answers is plausible, or nothing but help was asked for.
+bool main_inner(int argc, char** argv) {
     Options options;
     std::vector<std::string> engines, profiles;
     for (const auto& [name, value] : kEngines) engines.push_back(name);
@@ -262,31 +266,19 @@ int run_program(int argc, char** argv) {
         ->envname("SIDRA_TRACE");
     app.add_option("--out", options.out, "Picture to write (SVG)")->take_last();
     app.add_option("--model", options.model, "Network and test digits")->check(CLI::ExistingFile);
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& error) {
-        if (error.get_exit_code() == 0) return app.exit(error);  // --help
-        fmt::print(stderr, "sidra-demo: {} (sidra-demo --help)\n", error.what());
-        return kUsage;
-    }
+    if (!tools::parse_arguments(app, argc, argv)) return true;
     // The options have them: chips here say which level they are of, and the first one has the trace.
     unsetenv("SIDRA_LEVEL");
     unsetenv("SIDRA_TRACE");
-    return demo(options) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return demo(options);
 }
 
 }  // namespace
 }  // namespace sidra::digits
 
 int main(int argc, char** argv) {
-    try {
-        sidra::tools::open_standard_files();
-        const int status = sidra::digits::run_program(argc, argv);
-        sidra::tools::flush_output();
-        return status;
-    } catch (const std::exception& error) {
-        std::fflush(stdout);
-        std::fprintf(stderr, "sidra-demo: %s\n", error.what());
-        return EXIT_FAILURE;
-    }
+    bool plausible = false;
+    const int status =
+        sidra::tools::run_program("sidra-demo", [&] { plausible = sidra::digits::main_inner(argc, argv); });
+    return status == EXIT_SUCCESS && !plausible ? EXIT_FAILURE : status;
 }

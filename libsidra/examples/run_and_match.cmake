@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# cmake -DEXPECT=<regex> [-DFAILS=ON] -P run_and_match.cmake -- <command> [<argument>...]
-# Passes if the command ends with status 0 (FAILS: with another number, not by a signal) and its output matches.
+# cmake -DEXPECT=<regex> -DSTATUS=<number> -P run_and_match.cmake -- <command> [<argument>...]
+# Passes if the command ends with this status and its output matches.
 set(command "")
 set(begun OFF)
 math(EXPR last "${CMAKE_ARGC} - 1")
@@ -14,12 +14,8 @@ endforeach()
 
 execute_process(COMMAND ${command} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 message("${output}")
-if(FAILS)
-    if(NOT status MATCHES "^[1-9][0-9]*$")
-        message(FATAL_ERROR "status ${status}, expected an orderly failure")
-    endif()
-elseif(NOT status STREQUAL "0")
-    message(FATAL_ERROR "status ${status}, expected 0")
+if(NOT status STREQUAL STATUS)
+    message(FATAL_ERROR "status ${status}, expected ${STATUS}")
 endif()
 if(NOT output MATCHES "${EXPECT}")
     message(FATAL_ERROR "the output does not match: ${EXPECT}")

@@ -11,7 +11,10 @@
 namespace sidra::tools {
 
 int run_program(const char* name, const std::function<void()>& run) {
-    const auto say = [&](const std::exception& e) { std::fprintf(stderr, "%s: %s\n", name, e.what()); };
+    const auto say = [&](const std::exception& e) {
+        std::fflush(stdout);  // what came before
+        std::fprintf(stderr, "%s: %s\n", name, e.what());
+    };
     try {
         open_standard_files();
         run();
