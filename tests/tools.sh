@@ -79,8 +79,18 @@ python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))[-1]["name"] ==
 fails 1 "trace file '$folder' cannot be written: Is a directory" "${small[@]}" --trace "$folder"
 fails 1 "not a regular file" env SIDRA_TRACE=/dev/full "${small[@]}"
 
-# Of the many chips of level accurate none takes what only one chip can have.
-SIDRA_STATE=$folder/state SIDRA_GDB=$folder/gdb "${small[@]}" --level accurate --plot "$folder/plot.svg" >"$folder/said" 2>&1 ||
-    fail "sidra-demo --level accurate, with a state file"
+# Of the many chips of level accurate none takes what only one chip can have; but one has the trace, and it is that whose programming is printed.
+SIDRA_STATE=$folder/state SIDRA_GDB=$folder/gdb SIDRA_TRACE=$folder/accurate.json "${small[@]}" --level accurate --plot "$folder/plot.svg" \
+    >"$folder/said" 2>&1 || fail "sidra-demo --level accurate, with a state file and a trace"
 grep -q "^plot  *$folder/plot.svg" "$folder/said" || fail "no plot of the levels"
+programmed() { # trace, regular expression of the line: the trace has the time of programming that the demo says, but for the packets around it
+    python3 -c 'import json, re, sys
+took = json.load(open(sys.argv[1]))[-1]["args"]["opcodes"]["PROGRAM"]["device_ps"] * 1e-6
+said = float(re.search("^programmed (.*) µs of device time" + sys.argv[2], open(sys.argv[3]).read(), re.MULTILINE)[1])
+assert took <= said < 1.01 * took, (took, said)' "$1" "$2" "$folder/said"
+}
+programmed "$folder/trace.json" ", " || fail "the trace is not of the chip of level fast"
+programmed "$folder/accurate.json" " .* at level accurate" || fail "the trace is not of the chip of level accurate"
+fails 1 "cannot write $folder: it is not a regular file" "${small[@]}" --level accurate --trace "$folder"
+grep -q "^chip" "$folder/said" && fail "chips ran for a trace that cannot be written"
 echo "programs mind their files"

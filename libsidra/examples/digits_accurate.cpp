@@ -75,7 +75,8 @@ struct Pulsing {
 // A chip of its own that was programmed with the network.
 class Chip {
    public:
-    Chip(const Model& model, sidra_device_options options, sidra_level level, double stuck, uint64_t seed)
+    Chip(const Model& model, sidra_device_options options, sidra_level level, double stuck, uint64_t seed,
+         const std::string& trace)
         : model_(model) {
         options.level = level;
         options.stuck_ppm = parts_per_million(stuck);
@@ -83,6 +84,7 @@ class Chip {
         options.seed = seed;
         // "" is none at all: one chip at a time has those that the environment names, and that is not this one.
         options.state_file = options.gdb = "";
+        options.trace_file = trace.c_str();
         sidra_device* device = nullptr;
         check(sidra_device_open(0, &options, &device), "opening a chip of level accurate");
         device_.reset(device);
@@ -145,17 +147,19 @@ struct Result {
 class Comparison {
    public:
     Comparison(const Model& model, const sidra_device_options& options) : model_(model), options_(options) {
-        Chip chip(model, options, SIDRA_LEVEL_FAST, 0, options.seed);
+        Chip chip(model, options, SIDRA_LEVEL_FAST, 0, options.seed, "");
         fast_.accuracy = chip.accuracy();
         fast_.programming = chip.programming();
         logits_ = chip.logits();
     }
 
     const Result& fast() const { return fast_; }
-    Result accurate(const Surroundings& where, bool calibrated = false) const {
+    // `trace`: a file for the chip whose programming the result has.
+    Result accurate(const Surroundings& where, bool calibrated = false, const std::string& trace = "") const {
         Result result;
         for (uint32_t i = 0; i < kChips; i++) {
-            Chip chip(model_, options_, SIDRA_LEVEL_ACCURATE, where.stuck, options_.seed + 1 + i);
+            Chip chip(model_, options_, SIDRA_LEVEL_ACCURATE, where.stuck, options_.seed + 1 + i,
+                      i == kChips - 1 ? trace : "");
             if (where.age > 0) chip.age(where.age, where.temperature);
             if (calibrated) chip.calibrate();
             result.accuracy += chip.accuracy() / kChips;
@@ -244,12 +248,11 @@ double parse_temperature(const std::string& text) {
 }
 
 bool compare_levels(const Model& model, const sidra_device_options& device, const Surroundings& surroundings,
-                    const std::string& out) {
-    tools::require_writable(out);
+                    const std::string& out, const std::string& trace) {
     const Comparison comparison(model, device);
     const Result& fast = comparison.fast();
     const Result fresh = comparison.accurate({0, surroundings.temperature, 0}), usual = comparison.accurate({}),
-                 stuck = comparison.accurate({0, surroundings.temperature, surroundings.stuck});
+                 stuck = comparison.accurate({0, surroundings.temperature, surroundings.stuck}, false, trace);
     fmt::print("level accurate, means of {} chips              accuracy   logits off\n", kChips);
     print("level fast", fast);
     print("programming, noise, wires and ADCs", fresh);
@@ -269,6 +272,7 @@ bool compare_levels(const Model& model, const sidra_device_options& device, cons
                time_text(stuck.programming.seconds), energy_text(stuck.programming.joules),
                time_text(fast.programming.seconds), energy_text(fast.programming.joules));
     fmt::print("           {}\n", stuck.pulsing);
+    if (!trace.empty()) fmt::print("trace      {}, of a chip of level accurate, that with these pulses\n", trace);
     tools::write_file(out, draw_plot("Accuracy of the digits at level accurate",
                                      fmt::format("Level fast: {:.2f} % (dashed). Each point is the mean of {} chips.",
                                                  fast.accuracy, kChips),

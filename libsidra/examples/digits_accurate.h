@@ -29,10 +29,11 @@ double parse_stuck(const std::string& text);
 double parse_temperature(const std::string& text);
 
 // Prints the accuracy of the digits on chips of `device`'s kind: at level `fast`, at level `accurate`, and with each of
-// the surroundings added to that, and writes a plot over all of them to `out` (SVG). True if a new chip, with the stuck
-// cells of the model's default, is within a point of level `fast`.
+// the surroundings added to that, and writes a plot over all of them to `out` (SVG). `trace`: a file for the trace of
+// the chip whose programming is printed; "": none. True if a new chip, with the stuck cells of the model's default, is
+// within a point of level `fast`.
 bool compare_levels(const Model& model, const sidra_device_options& device, const Surroundings& surroundings,
-                    const std::string& out);
+                    const std::string& out, const std::string& trace);
 
 }  // namespace sidra::digits
 
