@@ -196,6 +196,12 @@ void print(const std::string& what, const Result& result) {
     fmt::print("  {:<44} {:>8.2f} % {:>12.1f} %\n", what, result.accuracy, result.off);
 }
 
+// By how much accuracies of so few digits differ by chance.
+void print_certainty(uint32_t digits, double accuracy) {
+    fmt::print("  one of {} digits is {:.2f} %, a standard error {:.1f} %: differences below two of those say little\n",
+               digits, 100.0 / digits, std::sqrt(accuracy * (100 - accuracy) / digits));
+}
+
 // Accuracy against one of the three at a time, the others being as asked for.
 std::vector<Panel> panels_of(const Comparison& comparison, const Surroundings& where) {
     constexpr double kAges[] = {0, 1, 3, 10, 30, 100}, kTemperatures[] = {25, 60, 85, 105, 125},
@@ -268,6 +274,7 @@ bool compare_levels(const Model& model, const sidra_device_options& device, cons
             print(fmt::format("or after {} at {:.4g} °C", age_text(surroundings.age), surroundings.temperature),
                   comparison.accurate(surroundings));
     }
+    print_certainty(model.digits, fast.accuracy);
     fmt::print("programmed {} of device time and {} at level accurate, {} and {} at level fast\n",
                time_text(stuck.programming.seconds), energy_text(stuck.programming.joules),
                time_text(fast.programming.seconds), energy_text(fast.programming.joules));
