@@ -104,7 +104,9 @@ for field, (metric, scale) in names.items():
     assert len(found) == 1 and abs(chip[field] / scale - found[0]) <= 1e-12 * found[0], (field, chip[field], found)
 EOF
 
-# To a file: whole or not at all.
+# To a file: whole or not at all, and in a folder that is there.
+fails 64 "there is no folder $folder/text; make it" "${run[@]}" exporter --once --output "$folder/text/sidra.prom"
+mkdir "$folder/text"
 "${run[@]}" exporter --once --output "$folder/text/sidra.prom"
 diff <(grep -v _age_ "$folder/text/sidra.prom") <(grep -v _age_ "$folder/once") >"$folder/said" || fail "another text in the file"
 [[ $(ls "$folder/text") == sidra.prom ]] || fail "something is left beside the file"

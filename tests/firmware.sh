@@ -209,6 +209,8 @@ output=/dev/full fails 1 "cannot write to standard output" "${verify[@]}" "$fold
 cp "$folder/one.fw" "$folder/before.fw"
 fails 1 "cannot write $folder/one.fw/x" "$fw" sign -k "$folder/ours.key" -o "$folder/one.fw/x" "$folder/one.fw"
 fails 1 "not a regular file" "$fw" "${flat[@]}" "$folder/program" "$folder/pipe"
+fails 1 "there is no folder $folder/no; make it" "$fw" "${flat[@]}" "$folder/program" "$folder/no/x.fw"
+[[ ! -e $folder/no ]] || fail "a mistyped name has made a folder"
 mkdir "$folder/closed"
 cp "$folder/one.fw" "$folder/closed/one.fw"
 cp "$folder/stranger.key" "$folder/closed/our.key"

@@ -64,6 +64,9 @@ done
 # Where the picture goes is tried before the work for it, and a picture that was there stays until the new one is whole.
 fails 1 "cannot write $model/picture.svg" "${run[@]}" --out "$model/picture.svg"
 "${run[@]}" --out "$model/picture.svg" 2>&1 | grep -q "^chip" && fail "the chip ran for a picture that cannot be written"
+fails 1 "there is no folder $folder/no/where; make it" "${run[@]}" --out "$folder/no/where/digits.svg"
+fails 1 "there is no folder $folder/no; make it" "$bench" noop --json "$folder/no/bench.json"
+[[ ! -e $folder/no ]] || fail "a mistyped name has made a folder"
 echo before >"$folder/digits.svg"
 ln "$folder/digits.svg" "$folder/kept"
 fails 1 "SIDRA_WORKERS" env SIDRA_WORKERS=none "${small[@]}"

@@ -104,6 +104,7 @@ TEST(Cdi, WhatHasNoNodeIsLeftOut) {
     tree.card(3, "0000:02:00.0");
     tree.function("0000:03:00.0");
     const sidra::test::Publisher model(tree, 0);
+    std::filesystem::create_directory(tree.path("etc"));
     const Said said = cdi(tree, "--output " + tree.path("etc/cdi/sidra.json"));
     EXPECT_EQ(said.status, 0) << said.text;
     EXPECT_EQ(said.text, "");
@@ -111,6 +112,19 @@ TEST(Cdi, WhatHasNoNodeIsLeftOut) {
               "sidra/card\n0 /dev/sidra0\n3 /dev/sidra3\nc0ffee00-0000-4000-8000-000000000000 /dev/sidra0\n"
               "c0ffee03-0000-4000-8000-000000000003 /dev/sidra3\nall /dev/sidra0 /dev/sidra3\n");
     EXPECT_EQ(cdi(tree, "").text, content(tree.path("etc/cdi/sidra.json")));
+}
+
+// Only the folder that runtimes look in is made: /etc/cdi on a system where nobody has put such a file yet.
+TEST(Cdi, AFolderThatIsMissing) {
+    const Tree tree;
+    tree.card(0, "0000:01:00.0");
+    for (const char* name : {"etc/cid/sidra.json", "no/cdi/sidra.json"}) {
+        const Said said = cdi(tree, "--output " + tree.path(name));
+        EXPECT_NE(said.status, 0) << name;
+        EXPECT_NE(said.text.find(std::filesystem::path(tree.path(name)).parent_path()), std::string::npos) << said.text;
+        EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(tree.path(name)).parent_path())) << name;
+    }
+    EXPECT_FALSE(std::filesystem::exists(tree.path("no")));
 }
 
 TEST(Cdi, OnlyWhatIsSelected) {

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
-#include <system_error>
+#include <string_view>
 
 namespace sidra::tools {
 namespace {
@@ -36,20 +36,21 @@ class SignalsHeld {
     sigset_t before_;
 };
 
-[[noreturn]] void fail(const std::string& path, const char* why) {
+[[noreturn]] void fail(const std::string& path, std::string_view why) {
     throw std::runtime_error(fmt::format("cannot write {}: {}", path, why));
 }
-[[noreturn]] void fail(const std::string& path, int error) { fail(path, std::strerror(error)); }
+[[noreturn]] void fail(const std::string& path, int error) { fail(path, std::string_view(std::strerror(error))); }
 
 // A new file in the folder of its final name, removed unless it got that name.
 class Temporary {
    public:
     explicit Temporary(const std::string& path) : path_(path), name_(path + ".XXXXXX") {
         if (path.empty()) fail("a file", "its name is empty");
-        std::error_code error;
-        const auto folder = std::filesystem::path(path).parent_path();
-        if (!folder.empty() && !std::filesystem::create_directories(folder, error) && error) fail(path, error.value());
         struct stat info;
+        // None is made for it: what was mistyped must not leave folders behind.
+        const std::string folder = std::filesystem::path(path).parent_path();
+        if (!folder.empty() && stat(folder.c_str(), &info) != 0 && errno == ENOENT)
+            fail(path, fmt::format("there is no folder {}; make it, or name another", folder));
         if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) fail(path, "it is not a regular file");
         fd_ = mkostemp(name_.data(), O_CLOEXEC);
         if (fd_ < 0) fail(path, errno);
@@ -97,6 +98,11 @@ class Temporary {
 };
 
 }  // namespace
+
+void make_folder(const std::string& path) {
+    if (mkdir(path.c_str(), 0777) == 0 || errno == EEXIST) return;
+    throw std::runtime_error(fmt::format("cannot make the folder {}: {}", path, std::strerror(errno)));
+}
 
 void require_writable(const std::string& path) {
     const SignalsHeld held;

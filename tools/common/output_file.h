@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file that appears whole or not at all, whatever interrupts the program.
+// A file that appears whole or not at all, whatever interrupts the program. Its folder must be there: a mistyped name
+// must not make folders.
 #ifndef SIDRA_COMMON_OUTPUT_FILE_H
 #define SIDRA_COMMON_OUTPUT_FILE_H
 
@@ -9,8 +10,11 @@
 namespace sidra::tools {
 
 // Throws std::runtime_error if `path` cannot be written: found out before the work for it, not after it.
-// Makes the folder if there is none; leaves no file behind.
+// Leaves no file behind.
 void require_writable(const std::string& path);
+
+// A folder in one that is there, unless it is there itself. Throws std::runtime_error.
+void make_folder(const std::string& path);
 
 // Writes `text` beside `path`, then renames it to `path`. Throws std::runtime_error; then `path` is as it was before.
 void write_file(const std::string& path, std::string_view text);

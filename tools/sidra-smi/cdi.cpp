@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "cdi_document.h"
@@ -30,8 +31,14 @@ sidra_smi_status cdi(const std::string& output, const Context& context) {
     const std::string text = cdi_document(cards, &left_out).text() + '\n';
     for (const std::string& node : left_out)
         say(fmt::format("the UUID of {} names no device there: another card has it, or CDI takes no such name", node));
-    if (output.empty()) print(text);
-    else tools::write_file(output, text);
+    if (output.empty()) {
+        print(text);
+        return SIDRA_SMI_OK;
+    }
+    // Where container runtimes look (/etc/cdi, /run/cdi), which nobody has made before the first file is there.
+    const auto folder = std::filesystem::path(output).parent_path();
+    if (folder.filename() == "cdi") tools::make_folder(folder);
+    tools::write_file(output, text);
     return SIDRA_SMI_OK;
 }
 

@@ -84,6 +84,7 @@ sidra_smi_status dump(const Options& options, const Context& context) {
         print("no dump of a SIDRA card is kept\n");
         return SIDRA_SMI_OK;
     }
+    if (!options.folder.empty()) tools::make_folder(options.folder);
     std::string out;
     sidra_smi_status status = SIDRA_SMI_OK;
     for (const Dump& each : dumps) {
