@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# programs.sh PROGRAM...: each program has a manual page and a completion for bash, and these know what its --help offers: each option, each
-# command and what that takes. The manual page has nothing that a formatter complains of, and the completion says nothing where it knows nothing.
+# programs.sh PROGRAM...: each program says the version of the public header, and has a manual page and a completion for bash; these know what its
+# --help offers: each option, each command and what that takes. The manual page has nothing that a formatter complains of, and the completion says nothing where it knows nothing.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -36,7 +36,7 @@ check() { # program, manual as text, completion, command or nothing
     local words=("${@:4}")
     help=$("$program" "${words[@]}" --help) || finding "${words[*]} --help fails"
     while read -r option; do
-        [[ $option == --help || $option == --version ]] || grep -qE -- "(^|[^a-z-])$option([^a-z-]|\$)" "$manual" ||
+        [[ $option == --help ]] || grep -qE -- "(^|[^a-z-])$option([^a-z-]|\$)" "$manual" ||
             finding "the manual page does not know ${words[*]} $option"
         offers "$program" "$completion" "${words[@]}" "$option" || finding "the completion does not know ${words[*]} $option"
     done < <(grep -oE -- '--[a-z][a-z-]*' <<<"$help" | sort -u)
@@ -48,8 +48,11 @@ check() { # program, manual as text, completion, command or nothing
     done < <(awk 'tolower($0) ~ /^subcommands:/ { on = 1; next } /^[^ ]/ { on = 0 } on && match($0, /^  [a-z]/) { print $1 }' <<<"$help")
 }
 
+version=$(sed -nE 's/^#define SIDRA_VERSION_(MAJOR|MINOR|PATCH)\s+([0-9]+).*/\2/p' libsidra/include/sidra/sidra.h | paste -sd.)
 for program in "$@"; do
     name=${program##*/}
+    said=$("$program" --version) || finding "--version fails"
+    [[ $said == "$name $version" ]] || finding "--version says '$said' instead of $version"
     page=$(one_file "$name.[18]") || { finding "there is not one manual page of it"; continue; }
     completion=$(one_file "$name.bash") || { finding "there is not one completion of it"; continue; }
     LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings=w --no-hyphenation --no-justification -E UTF-8 -l "$page" 2>"$folder/warnings" | col -b >"$folder/manual"

@@ -3,7 +3,7 @@
 # Completion of sidra-demo for bash.
 _sidra_demo() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-    local words="--engine --profile --batch --repeat --level --age --temperature --stuck --plot --trace --out --model --help"
+    local words="--engine --profile --batch --repeat --level --age --temperature --stuck --plot --trace --out --model --version --help"
     COMPREPLY=()
     case $previous in
         --engine) words="auto scalar avx2 avx512 neon" ;;

@@ -29,12 +29,18 @@ int run_program(const char* name, const std::function<void()>& run) {
     }
 }
 
+void offer_version(CLI::App& app) {
+    app.set_version_flag("--version", fmt::format("{} {}", app.get_name(), SIDRA_VERSION),
+                         "Print the version and exit");
+}
+
 bool parse_arguments(CLI::App& app, int argc, char** argv) {
+    offer_version(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
         if (e.get_exit_code() != 0) throw Failure(fmt::format("{} ({} --help)", e.what(), app.get_name()), kExitUsage);
-        app.exit(e);  // --help
+        app.exit(e);  // --help, --version
         return false;
     }
     return true;

@@ -29,7 +29,10 @@ class Failure : public std::runtime_error {
 // Returns the exit status: 0, a Failure's, or kExitFailed.
 int run_program(const char* name, const std::function<void()>& run);
 
-// False: it was asked for help, and has given it. Throws a Failure of kExitUsage.
+// --version: the program's name, and the version of this tree.
+void offer_version(CLI::App& app);
+
+// Offers --version, too. False: it was asked for that or for help, and has given it. Throws a Failure of kExitUsage.
 bool parse_arguments(CLI::App& app, int argc, char** argv);
 
 }  // namespace sidra::tools

@@ -12,6 +12,7 @@
 #include "bars.h"
 #include "chip.h"
 #include "common/output_file.h"
+#include "common/program.h"
 #include "common/standard_files.h"
 #include "error.h"
 #include "groups.h"
@@ -231,7 +232,7 @@ int main_inner(int argc, char** argv) {
                    "seconds of an MVM 1024x1024, batch 256, of an embedded chip on the host")
         ->check(CLI::PositiveNumber);
     app.add_flag("--list", options.list, "list groups, engines of this machine and bars; measure nothing");
-    app.set_version_flag("--version", "sidra-bench " + library_version());
+    tools::offer_version(app);
     app.add_flag("--open-probe", options.open_probe)->group("");
     app.add_flag("--idle-probe", options.idle_probe)->group("");
     try {

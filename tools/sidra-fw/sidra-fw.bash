@@ -11,7 +11,7 @@ _sidra_fw() {
             --stepping | --build-id | --build-time | --load-address | --entry | --ram-size | --ram | --name) return ;;
         *)
             if ((COMP_CWORD == 1)); then
-                words="build keygen sign show verify --help"
+                words="build keygen sign show verify --version --help"
             elif [[ $current == -* ]]; then
                 case ${COMP_WORDS[1]} in
                     build)

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "common/number.h"
+#include "common/program.h"
 #include "common/standard_files.h"
 #include "function.h"
 #include "registers.h"
@@ -78,6 +79,7 @@ int main_inner(int argc, char** argv) {
     std::string device, name, value;
     std::vector<std::string> wanted;
     CLI::App app("Registers of a SIDRA chip by name, with or without a driver.", "sidra-reg");
+    tools::offer_version(app);
     app.require_subcommand(1);
     app.fallthrough();
     app.add_option("-d,--device", device, "which chip: number or PCI address (default: the only one)");
@@ -93,7 +95,7 @@ int main_inner(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
-        if (e.get_exit_code() == 0) return app.exit(e);  // --help
+        if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
         throw UsageError(fmt::format("{} (sidra-reg --help)", e.what()));
     }
     if (listing->parsed()) list();

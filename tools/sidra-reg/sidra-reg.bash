@@ -10,7 +10,7 @@ _sidra_reg() {
     if [[ $previous == -d || $previous == --device ]]; then
         words=$("${COMP_WORDS[0]}" list 2>/dev/null | cut -d' ' -f1)
     elif [[ $current == -* ]]; then
-        words="--device --help"
+        words="--device --version --help"
     elif [[ -z $command ]]; then
         words="list names dump read write test"
     elif [[ $command == read || ($command == write && $previous == write) ]]; then

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "command.h"
+#include "common/program.h"
 #include "common/standard_files.h"
 #include "failure.h"
 #include "output.h"
@@ -17,7 +18,7 @@ namespace {
 sidra_smi_status main_inner(int argc, char** argv) {
     Context context;
     CLI::App app("Shows SIDRA chips, and mends them. Without a command: a summary.", "sidra-smi");
-    app.set_version_flag("--version", fmt::format("sidra-smi {}.{}", SIDRA_SMI_VERSION_MAJOR, SIDRA_SMI_VERSION_MINOR));
+    tools::offer_version(app);
     app.add_option("-i,--chip", context.selectors,
                    "index, BDF, node, UUID or its beginning, process; several with commas");
     app.add_option("--root", context.root,
