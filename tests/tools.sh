@@ -80,7 +80,8 @@ fails 1 "SIDRA_WORKERS" env SIDRA_WORKERS=none "${small[@]}"
 "${small[@]}" --trace "$folder/trace.json" >/dev/null || fail "sidra-demo --trace"
 python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))[-1]["name"] == "summary"' "$folder/trace.json" || fail "the trace is not whole"
 fails 1 "trace file '$folder' cannot be written: Is a directory" "${small[@]}" --trace "$folder"
-fails 1 "not a regular file" env SIDRA_TRACE=/dev/full "${small[@]}"
+fails 1 "SIDRA_TRACE.*not a regular file.*Give the trace a file of its own" env SIDRA_TRACE=/dev/full "${small[@]}"
+fails 1 "No such file or directory.*Name a file.*The environment sets SIDRA_STATE" env SIDRA_STATE="$folder/no/state" "${small[@]}"
 
 # Of the many chips of level accurate none takes what only one chip can have; but one has the trace, and it is that whose programming is printed.
 SIDRA_STATE=$folder/state SIDRA_GDB=$folder/gdb SIDRA_TRACE=$folder/accurate.json "${small[@]}" --level accurate --plot "$folder/plot.svg" \

@@ -83,7 +83,9 @@ Device open_device(const Options& options) {
     sidra_device_options chosen = device_options(options);
     chosen.trace_file = accurate(options) ? "" : options.trace.c_str();
     sidra_device* device = nullptr;
-    check(sidra_device_open(0, &chosen, &device), "opening the device");
+    check(sidra_device_open(0, &chosen, &device), *chosen.trace_file == '\0'
+                                                      ? "opening the device"
+                                                      : "opening the device with a trace (--trace or SIDRA_TRACE)");
     return Device(device);
 }
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "device.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <vector>
 
 #include "clock.h"
 #include "device_select.h"
@@ -14,7 +18,8 @@ namespace {
 sidra_status open_device(const char* call, uint32_t index, const sidra_device_options* options, sidra_device** device) {
     if (device == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`device` is NULL; it takes the new handle");
     sidra_device_options whole;
-    SIDRA_TRY(complete_options(call, options, &whole));
+    std::vector<std::string> variables;
+    SIDRA_TRY(complete_options(call, options, &whole, &variables));
     DeviceChoice choice;
     SIDRA_TRY(choose_device(call, {}, &choice));
     if (index >= choice.count())
@@ -37,7 +42,10 @@ sidra_status open_device(const char* call, uint32_t index, const sidra_device_op
     if (choice.by_default) announce_embedded();
 
     const int error = open_embedded(index, whole, &transport, &detail);
-    if (error != 0)
+    if (error != 0) {
+        // Who has not named a file must hear where its name comes from.
+        if (detail.ends_with('.') && !variables.empty())
+            detail += fmt::format(" The environment sets {}.", fmt::join(variables, " and "));
         // The options are good in themselves, so a chip that has memory and cannot start lacks something else here: an
         // engine, if one was asked for.
         return fail_errno(
@@ -47,6 +55,7 @@ sidra_status open_device(const char* call, uint32_t index, const sidra_device_op
              {EADDRINUSE, SIDRA_ERROR_BUSY},
              {ENAMETOOLONG, SIDRA_ERROR_INVALID_ARGUMENT},
              {ENOTDIR, SIDRA_ERROR_INVALID_ARGUMENT}});
+    }
     return adopt_transport(call, index, std::move(transport), device);
 }
 

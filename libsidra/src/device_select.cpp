@@ -126,7 +126,8 @@ sidra_status choose_device(const char* call, const DeviceFolders& folders, Devic
     return SIDRA_OK;
 }
 
-sidra_status complete_options(const char* call, const sidra_device_options* options, sidra_device_options* result) {
+sidra_status complete_options(const char* call, const sidra_device_options* options, sidra_device_options* result,
+                              std::vector<std::string>* variables) {
     sidra_device_options whole{};
     if (options != nullptr) {
         constexpr size_t kFirst = offsetof(sidra_device_options, gdb);  // all that there was of it in version 1.0
@@ -169,8 +170,10 @@ sidra_status complete_options(const char* call, const sidra_device_options* opti
                     whole.workers, kWorkersMax);
     for (const auto& [text, name] :
          {std::pair{&whole.state_file, "SIDRA_STATE"}, {&whole.gdb, "SIDRA_GDB"}, {&whole.trace_file, "SIDRA_TRACE"}}) {
-        if (*text == nullptr) *text = std::getenv(name);
+        const bool given = *text != nullptr;
+        if (!given) *text = std::getenv(name);
         if (*text != nullptr && **text == '\0') *text = nullptr;
+        if (!given && *text != nullptr && variables != nullptr) variables->emplace_back(name);
     }
     *result = whole;
     return SIDRA_OK;

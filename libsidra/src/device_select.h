@@ -30,8 +30,10 @@ struct DeviceFolders {
 sidra_status choose_device(const char* call, const DeviceFolders& folders, DeviceChoice* choice);
 
 // `options` (or NULL) as a whole, what is zero taken from SIDRA_PROFILE, SIDRA_ENGINE, SIDRA_WORKERS, SIDRA_STATE,
-// SIDRA_LEVEL, SIDRA_GDB and SIDRA_TRACE. Strings stay the caller's, or the environment's.
-sidra_status complete_options(const char* call, const sidra_device_options* options, sidra_device_options* result);
+// SIDRA_LEVEL, SIDRA_GDB and SIDRA_TRACE. Strings stay the caller's, or the environment's; `variables` are the names of
+// those that are the latter.
+sidra_status complete_options(const char* call, const sidra_device_options* options, sidra_device_options* result,
+                              std::vector<std::string>* variables = nullptr);
 
 // One line on stderr, once a process, unless SIDRA_QUIET=1.
 void announce_embedded();

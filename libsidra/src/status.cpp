@@ -168,6 +168,7 @@ sidra_status status_of_errno(int negative_errno, std::initializer_list<ErrnoMean
 sidra_status fail_errno(const char* call, int negative_errno, const std::string& what, const std::string& detail,
                         std::initializer_list<ErrnoMeaning> special) noexcept {
     const sidra_status status = status_of_errno(negative_errno, special);
+    if (detail.ends_with('.')) return fail(status, call, "{} failed: {}", what, detail);
     std::array<char, 128> words{};
     const char* reason = detail.c_str();
     if (detail.empty()) reason = strerror_r(-negative_errno, words.data(), words.size());

@@ -41,7 +41,7 @@ struct ErrnoMeaning {
 sidra_status status_of_errno(int negative_errno, std::initializer_list<ErrnoMeaning> special = {}) noexcept;
 
 // Fails with the status of `negative_errno` and the text "<call>: <what> failed: <detail, or the errno in words>. <what
-// to do>".
+// to do>". A detail that ends with a full stop says itself what to do, and stands alone.
 [[gnu::cold]] sidra_status fail_errno(const char* call, int negative_errno, const std::string& what,
                                       const std::string& detail,
                                       std::initializer_list<ErrnoMeaning> special = {}) noexcept;

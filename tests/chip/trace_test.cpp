@@ -271,14 +271,15 @@ TEST_F(TraceChip, AFileThatCannotBeIsRefused) {
         return try_create(config);
     };
     const std::string cannot = "' cannot be written: ";
-    EXPECT_EQ(refusal(folder.path("")), "trace file '" + folder.path("") + cannot + "Is a directory");
+    const std::string remedy = ". Give the trace a file of its own that may be written, in a folder that is there";
+    EXPECT_EQ(refusal(folder.path("")), "trace file '" + folder.path("") + cannot + "Is a directory" + remedy);
     EXPECT_EQ(errno, EINVAL);
-    EXPECT_EQ(refusal("/dev/full"), "trace file '/dev/full" + cannot + "not a regular file");
+    EXPECT_EQ(refusal("/dev/full"), "trace file '/dev/full" + cannot + "not a regular file" + remedy);
     EXPECT_EQ(refusal(folder.path("no/such")),
-              "trace file '" + folder.path("no/such") + cannot + "No such file or directory");
+              "trace file '" + folder.path("no/such") + cannot + "No such file or directory" + remedy);
     Bench bench(options());
     errno = 0;
-    EXPECT_EQ(refusal(path), "trace file '" + path + cannot + "another chip writes it");
+    EXPECT_EQ(refusal(path), "trace file '" + path + cannot + "another chip writes it" + remedy);
     EXPECT_EQ(errno, EBUSY);
 }
 

@@ -248,6 +248,22 @@ TEST_F(ChipState, AFileThatCannotBeUsedIsSaid) {
     setenv("SIDRA_STATE", folder_.c_str(), 1);
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_open(0, &options, &device));
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "Is a directory")) << sidra_last_error();
+    // One remedy, that of the file; and whose name it is.
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "Name a file")) << sidra_last_error();
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "The environment sets SIDRA_STATE.")) << sidra_last_error();
+    for (const char* wrong : {"errno", "Check the arguments", "SIDRA_TRACE"})
+        EXPECT_EQ(nullptr, std::strstr(sidra_last_error(), wrong)) << sidra_last_error();
+    const std::string missing = folder_ + "/no/such";
+    options.trace_file = missing.c_str();
+    setenv("SIDRA_STATE", path_.c_str(), 1);
+    EXPECT_FAILS(SIDRA_ERROR_NOT_FOUND, sidra_device_open(0, &options, &device));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "Give the trace a file of its own")) << sidra_last_error();
+    setenv("SIDRA_TRACE", missing.c_str(), 1);
+    options.trace_file = nullptr;
+    EXPECT_FAILS(SIDRA_ERROR_NOT_FOUND, sidra_device_open(0, &options, &device));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "The environment sets SIDRA_STATE and SIDRA_TRACE."))
+        << sidra_last_error();
+    unsetenv("SIDRA_TRACE");
     { Opened(path_.c_str(), true).close(); }
     setenv("SIDRA_STATE", path_.c_str(), 1);
     options.profile = SIDRA_PROFILE_Y1;

@@ -67,6 +67,11 @@ TEST_P(DriverErrors, BecomeAStatusAndTheDriversOwnWords) {
         << sidra_last_error();
     EXPECT_EQ(reinterpret_cast<sidra_context*>(0x40), made);
 
+    fake->fail(SIDRA_IOCTL_CONTEXT_CREATE, meaning.error, "Words that say what to do.");
+    EXPECT_FAILS(meaning.status, sidra_context_create(device, &made));
+    EXPECT_TRUE(std::string_view(sidra_last_error()).ends_with("failed: Words that say what to do."))
+        << sidra_last_error();
+
     fake->fail(SIDRA_IOCTL_CONTEXT_CREATE, meaning.error);
     EXPECT_FAILS(meaning.status, sidra_context_create(device, &made));
     EXPECT_NE(std::string_view::npos, std::string_view(sidra_last_error()).find(fmt::format("errno {}", meaning.error)))

@@ -214,7 +214,7 @@ int find_card(uint32_t index, const sidra_chip_config& config, const std::string
                 return fail(
                     *detail, -EBUSY,
                     "embedded chip {} {} with other options (profile {}, engine {}, {} workers, seed {}, level {}, "
-                    "stuck_ppm {}, {}{}, {}{}, {}{}); open it with those, or a private chip",
+                    "stuck_ppm {}, {}{}, {}{}, {}{}); open it with those, or a private chip.",
                     index, found.opens != 0 ? "is open" : "holds named weights and runs", found.config.profile,
                     found.config.engine, found.config.workers, found.config.seed, found.config.level,
                     found.config.stuck_ppm, found.state_file.empty() ? "no state file" : "state file ",
@@ -229,7 +229,9 @@ int find_card(uint32_t index, const sidra_chip_config& config, const std::string
     std::string reason;
     fresh->host = ChipHost::create(fresh->config, &error, &reason);
     if (fresh->host && !gdb.empty()) error = fresh->host->listen_for_gdb(gdb, &reason);
-    if (error != 0) return fail(*detail, error, "the chip model cannot start: {}", reason);
+    // Files, engine, debugger: what cannot be had of them says what to do about it.
+    if (error != 0)
+        return fail(*detail, error, "the chip model cannot start: {}{}", reason, error == -ENOMEM ? "" : ".");
     *card = std::move(fresh);
     return 0;
 }

@@ -25,7 +25,9 @@ constexpr std::string_view kTcp = "tcp:", kHome = "127.0.0.1";
 [[noreturn]] void fail(int error, const std::string& address, const std::string& why) {
     throw GdbError(error, "gdb: '" + address + "' cannot be listened at: " + why);
 }
-[[noreturn]] void fail_with(int error, const std::string& address) { fail(error, address, std::strerror(error)); }
+[[noreturn]] void fail_with(int error, const std::string& address) {
+    fail(error, address, std::string(std::strerror(error)) + ". Name another port or socket");
+}
 
 int stream_socket(int family, const std::string& address) {
     const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -226,12 +226,12 @@ StateFile::StateFile(const std::string& path, Report report, const StateFileLimi
         throw StateFileError(EBUSY, "state file '" + path +
                                         "' cannot be used: another chip has it. Give each chip a file of its own, or "
                                         "end the program that uses this one");
-    if (error == -ENODEV) bad("it is not a regular file");
+    if (error == -ENODEV) bad("it is not a regular file. Name another one");
     if (error) {
         const bool forbidden = error == -EACCES || error == -EPERM || error == -EROFS;
-        throw StateFileError(
-            forbidden ? EACCES : EINVAL,
-            "state file '" + path + "' cannot be used: it cannot be opened for reading and writing: " + text_of(error));
+        throw StateFileError(forbidden ? EACCES : EINVAL,
+                             "state file '" + path + "' cannot be used: it cannot be opened for reading and writing: " +
+                                 text_of(error) + ". Name a file that may be written, in a folder that is there");
     }
     path_ = resolved(path);  // a link stays one
     file_ = std::make_shared<File>(std::move(file));
@@ -284,7 +284,7 @@ void StateFile::find_records() {
         bad(std::memcmp(head.magic, kFormerTag, sizeof kFormerTag) == 0
                 ? "it was written by an earlier version of the model, in a format that is not read any more. Move it "
                   "away: then the chip starts with erased cells"
-                : "it is not the state file of a sidra chip");
+                : "it is not the state file of a sidra chip. Name another one");
     if (head.version > kFileVersion && head.sum == sum_of(head, 0))
         bad("it is in version " + std::to_string(head.version) + " of the format, and this program knows " +
             std::to_string(kFileVersion) + ". Use the newer program");

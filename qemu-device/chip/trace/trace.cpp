@@ -84,7 +84,8 @@ Trace::Trace(const std::string& path, const Geometry& geometry, std::function<vo
                           : error == -ENODEV ? "not a regular file"
                                              : strerror(-error);
         throw TraceError(error == -ENODEV || error == -EISDIR ? EINVAL : -error,
-                         "trace file '" + path + "' cannot be written: " + why);
+                         "trace file '" + path + "' cannot be written: " + why +
+                             ". Give the trace a file of its own that may be written, in a folder that is there");
     }
     written_ = buffer_.size();
     buffer_.clear();
