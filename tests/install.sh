@@ -44,6 +44,7 @@ export PKG_CONFIG_SYSROOT_DIR=$stage PKG_CONFIG_PATH=$library/pkgconfig
 if command -v pkg-config >/dev/null; then
     read -ra flags < <(pkg-config --cflags --libs sidra)
     cc -std=c11 -Wall -Wextra -Werror "$example" -o "$root/example" "${flags[@]}"
+    cc -std=c11 -Wall -Wextra -Werror libsidra/examples/digits.c -o "$root/digits" "${flags[@]}" || fail "digits.c needs more than pkg-config says"
     output=$(LD_LIBRARY_PATH=$library "$root/example")
     [[ $output == "$*" ]] || fail "with pkg-config: '$output'"
 fi

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Recognises 360 handwritten digits on a SIDRA chip, with the C interface only. digits/README.md describes the model.
 //   sidra-digits [libsidra/examples/digits/model.bin]
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +71,9 @@ int main(int argc, char** argv) {
         const float* scale;  // a bias joins the integer sums, so it is counted in their unit
         CHECK(sidra_weights_scale(weights[i], &scale));
         int32_t* sums = new_buffer(context, sizeof(int32_t) * n, &bias[i]);
-        for (uint32_t c = 0; c < n; c++) sums[c] = (int32_t)rintf(data[k * n + c] / (in_scale[i] * scale[c]));
+        const float* b = &data[k * n];
+        for (uint32_t c = 0; c < n; c++)  // to the nearest
+            sums[c] = (int32_t)(b[c] / (in_scale[i] * scale[c]) + (b[c] < 0 ? -0.5f : 0.5f));
         free(data);
     }
 
