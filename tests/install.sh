@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # install.sh BUILD_DIR EXAMPLE OUTPUT...: what `make install` leaves behind is enough to build and run the example of README.md, with pkg-config
-# and with CMake; each program comes with its manual page and its completion, and runs without the source tree; udev's rule is there, with the
-# group that it names; nothing outside of the prefix is touched.
+# and with CMake; each program comes with its manual page and its completion, and runs without the source tree, with the libraries of its own
+# prefix; udev's rule is there, with the group that it names; nothing outside of the prefix is touched.
 set -euo pipefail
 build=$1 example=$2
 shift 2
@@ -31,7 +31,7 @@ for program in "${programs[@]}"; do
     [[ $program == "$prefix"/bin/* ]] || section=8
     [[ -f $prefix/share/man/man$section/$name.$section ]] || fail "no manual page of $name"
     [[ -f $prefix/share/bash-completion/completions/$name ]] || fail "no completion of $name"
-    LD_LIBRARY_PATH=$library "$program" --help >"$root/help" || fail "$name --help"
+    env -u LD_LIBRARY_PATH "$program" --help >"$root/help" || fail "$name --help"
     [[ $name != sidra-demo ]] || grep -qF "$prefix/share/sidra/digits.bin" "$root/help" || fail "sidra-demo does not take the digits beside it"
 done
 for group in $(sed -n 's/.*GROUP="\([^"]*\)".*/\1/p' "$prefix/lib/udev/rules.d/60-sidra.rules" | sort -u); do
