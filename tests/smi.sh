@@ -138,8 +138,20 @@ gives 0 "${one[@]}" clock --level 1
 [[ $(head -c 1 "$folder/one/sys/class/sidra/sidra0/clock_level") == 1 ]] || fail "clock --level"
 gives 0 "${one[@]}" fw update
 [[ $(<"$folder/one/sys/class/sidra/sidra0/firmware_update") == 1 ]] || fail "fw update"
+grep -q "slot B was to be tried before already" "$folder/out" || fail "fw update with a slot to be tried"
 gives 0 "${one[@]}" fw activate
 [[ $(<"$folder/one/sys/class/sidra/sidra0/firmware_activate") == 1 ]] || fail "fw activate"
+# What an update has done: here the 1 that is written puts an end to the first trial=, as if the driver had stored the image.
+tree "$folder/update" 0
+slots=$folder/update/sys/class/sidra/sidra0/firmware_slots
+echo " trial=- trial=B running=A active=A starts=0 security=1" >"$slots"
+gives 0 "$smi" --root "$folder/update" fw update
+grep -q "nothing to do" "$folder/out" || fail "fw update to what runs"
+for attribute in update activate; do ln -sf firmware_slots "${slots%_slots}_$attribute"; done
+golden fw-update.text "$smi" --root "$folder/update" fw update
+printf ' ' | dd of="$slots" conv=notrunc status=none
+gives 0 "$smi" --root "$folder/update" fw activate
+grep -q "slot B is tried at the next reset" "$folder/out" || fail "fw activate does not say what is next"
 
 # What is wrong is one line, with the exit status of the table in the manual.
 ends 1 "no field 'nope'" "${one[@]}" query --fields index,nope

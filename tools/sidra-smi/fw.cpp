@@ -21,6 +21,16 @@ struct Options {
 
 tools::Json slot_json(char slot) { return slot == '-' ? tools::Json() : tools::Json(std::string(1, slot)); }
 
+std::string slots_text(const sidra_smi_firmware& info) {
+    std::string out =
+        fmt::format("  runs        {} of slot {}, security version {}\n",
+                    info.version[0] != '\0' ? info.version : "nothing", info.running, info.security_version);
+    out += fmt::format("  starts next slot {}{}\n", info.active,
+                       info.trial != '-' ? fmt::format(", but slot {} is tried at the next reset", info.trial) : "");
+    if (info.starts > 0) out += fmt::format("  it has started {} times without saying that it is well\n", info.starts);
+    return out;
+}
+
 sidra_smi_status show(const Options& options, const Context& context) {
     Session session(context.root, context.runtime);
     session.refresh();
@@ -39,28 +49,31 @@ sidra_smi_status show(const Options& options, const Context& context) {
         print(tools::Json(whole).text() + '\n');
         return SIDRA_SMI_OK;
     }
-    std::string out =
-        fmt::format("{}\n  runs        {} of slot {}, security version {}\n", text_of(chip, "name"),
-                    info.version[0] != '\0' ? info.version : "nothing", info.running, info.security_version);
-    out += fmt::format("  starts next slot {}{}\n", info.active,
-                       info.trial != '-' ? fmt::format(", but slot {} is tried at the next reset", info.trial) : "");
-    if (info.starts > 0) out += fmt::format("  it has started {} times without saying that it is well\n", info.starts);
-    print(out);
+    print(text_of(chip, "name") + '\n' + slots_text(info));
     return SIDRA_SMI_OK;
+}
+
+// The driver says that it went well, not what it did; the slots tell, unless one was to be tried before already.
+std::string stored_text(const sidra_smi_firmware& before, const sidra_smi_firmware& after) {
+    if (after.trial == '-') return "the image is that of the firmware that runs; nothing to do";
+    if (after.trial != before.trial) return fmt::format("the image is stored in slot {}", after.trial);
+    return fmt::format(
+        "slot {} was to be tried before already; the kernel's log says whether the image is stored there anew, or is "
+        "that of the firmware that runs",
+        after.trial);
 }
 
 sidra_smi_status change(bool update, const Options& options, const Context& context) {
     Session session(context.root, context.runtime);
     session.refresh();
     sidra_smi_chip* const chip = session.select_card(context.selectors);
-    const std::string before = to_text(value_of(chip, "version.firmware"));
+    sidra_smi_firmware before, after;
+    session.check(sidra_smi_firmware_info(chip, &before));
     session.check(update ? sidra_smi_firmware_update(chip, options.timeout.ns())
                          : sidra_smi_firmware_activate(chip, options.timeout.ns()));
-    print(fmt::format("{}: {}; firmware {} runs until the next reset, which tries it (sidra-smi reset)\n",
-                      text_of(chip, "name"),
-                      update ? "the image is stored in the other slot, if it is not that of the firmware that runs"
-                             : "the other slot is active",
-                      before));
+    session.check(sidra_smi_firmware_info(chip, &after));
+    const std::string done = update ? ": " + stored_text(before, after) : std::string();
+    print(text_of(chip, "name") + done + '\n' + slots_text(after));
     return SIDRA_SMI_OK;
 }
 
