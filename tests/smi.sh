@@ -192,6 +192,8 @@ gives 8 "${none[@]}" doctor
 # A chip in the process instead of a card: every step is right. Of a card the clock has to go on, which that of a file does not.
 gives 0 "$smi" diag --model --level full
 [[ $(awk '{ print $1, $2 }' "$folder/out" | paste -sd,) == "open ok,copy ok,program ok,multiply ok" ]] || fail "diag --model"
+gives 0 "$smi" diag --model
+[[ $(awk '{ print $1, $2 }' "$folder/out") == "open ok" ]] || fail "diag --model --level quick does more than to open it"
 gives 9 "${one[@]}" diag
 grep -q "^registers *FAILED .*its clock stands still" "$folder/out" || fail "diag of a clock that stands still"
 ends 3 "has no driver" "${bare[@]}" diag --level full

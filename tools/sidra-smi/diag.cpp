@@ -66,8 +66,9 @@ sidra_smi_status diag(const Options& options, const Context& context) {
         setenv("SIDRA_DEVICE", "embedded", 1);
         unsetenv("SIDRA_LEVEL");  // products of accurate cells are not exact
     }
-    // Of a chip in this process there is nothing to be read before.
-    if (good && (options.model || options.level == "full")) good = compute_steps();
+    // Of a chip in this process there is nothing to be read: it is opened in any case.
+    const bool full = options.level == "full";
+    if (good && (options.model || full)) good = compute_steps(full);
     return good ? SIDRA_SMI_OK : SIDRA_SMI_CRITICAL;
 }
 
@@ -91,7 +92,8 @@ bool step(const char* name, const std::function<std::string()>& work) {
 
 Run declare_diag(CLI::App& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("--level", options->level, "quick: reads; full: copies, programs and multiplies besides")
+    app.add_option("--level", options->level,
+                   "quick: reads (a model is opened); full: copies, programs and multiplies besides")
         ->check(CLI::IsMember({"quick", "full"}))
         ->capture_default_str();
     app.add_flag("--model", options->model, "a chip in this process in the place of a card: tries libsidra out");
