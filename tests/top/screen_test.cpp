@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <sstream>
 
 #include "draw.h"
 #include "keys.h"
@@ -165,7 +166,24 @@ TEST(Screen, HelpHasEveryKey) {
     const std::string text = screen(80, 24, choice);
     for (const Help& key : keys()) EXPECT_SAYS(text, key.about);
     EXPECT_SILENT(text, "Crossbars:");
-    EXPECT_SAYS(screen(20, 5, choice), "q       end (also Ct");
+    EXPECT_SAYS(text, "where the chip stops; the others of\ntheir highest.\n");
+    EXPECT_SAYS(screen(20, 5, choice), "q       end (also\n        Ctrl-C)\nh       this help,\n");
+}
+
+// Every word is there, whole, also where a line has no room for all of them.
+TEST(Screen, HelpIsBrokenBetweenWords) {
+    Choice choice;
+    choice.help = true;
+    for (const int width : {40, 60, 80, 100}) {
+        const Grid grid = draw({whole_chip()}, choice, width, 40, false);
+        std::string said;
+        for (int row = 1; row < 39; ++row) said += grid.row(row) + ' ';
+        std::istringstream words(said);
+        std::string word, all = " ";
+        while (words >> word) all += word + ' ';
+        for (const Help& key : keys()) EXPECT_SAYS(all, std::string(" ") + key.about + ' ');
+        EXPECT_SAYS(all, " limit, temperature of where the chip stops; the others of their highest. ");
+    }
 }
 
 TEST(Screen, PausedAndOneOfTwo) {

@@ -149,20 +149,36 @@ void draw_footer(Grid& grid, const Rect& place) {
     }
 }
 
+// As many lines as the room takes, broken between words. Returns the row behind them.
+int paragraph(Grid& grid, const Rect& place, std::string_view text, Style style) {
+    const auto room = static_cast<size_t>(std::max(place.width, 1));
+    int row = place.y;
+    do {
+        size_t end = text.size();
+        if (end > room) {
+            end = text.rfind(' ', room);
+            if (end == text.npos || end == 0) end = room;
+        }
+        if (row < place.y + place.height) grid.text(place.x, row, text.substr(0, end), style);
+        ++row;
+        text.remove_prefix(std::min(text.find_first_not_of(' ', end), text.size()));
+    } while (!text.empty());
+    return row;
+}
+
 void draw_help(Grid& grid, const Rect& place) {
+    constexpr int kKeys = 8;
+    const int bottom = place.y + place.height;
     int row = place.y;
     for (const Help& key : keys()) {
-        if (row >= place.y + place.height) return;
-        const int x = grid.text(place.x, row, fmt::format("{:<8}", key.keys), Style::kTitle, place.width);
-        grid.text(x, row, key.about, Style::kPlain, place.width - x);
-        ++row;
+        if (row < bottom) grid.text(place.x, row, key.keys, Style::kTitle, place.width);
+        row = paragraph(grid, {place.x + kKeys, row, place.width - kKeys, bottom - row}, key.about, Style::kPlain);
     }
-    if (place.height < 14) return;
-    for (const char* line :
-         {"", "A column of a graph is one reading, the newest at the right. Use of an engine is of 100 %,",
-          "power of its limit, temperature of where the chip stops; the others of their highest.",
+    for (const char* text :
+         {"A column of a graph is one reading, the newest at the right. Use of an engine is of 100 %, power of its "
+          "limit, temperature of where the chip stops; the others of their highest.",
           "-  nobody measures it, or it cannot be read (sidra-smi query --why)."})
-        grid.text(place.x, row++, line, Style::kDim, place.width);
+        row = paragraph(grid, {place.x, row + 1, place.width, bottom - row - 1}, text, Style::kDim);
 }
 
 }  // namespace
