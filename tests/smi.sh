@@ -80,7 +80,7 @@ one=("$smi" --root "$folder/one") two=("$smi" --root "$folder/two") bare=("$smi"
 # What it prints.
 golden query.json "${two[@]}" query --format json --fields index,name,uuid,temperature,utilization,pid,ready,numa.node
 golden query.csv "${two[@]}" query --format csv --why --fields index,name,pci.speed,numa.node,packets
-golden query.text "${one[@]}" query --why --fields 'power.*,pid,version.*'
+golden query.text "${one[@]}" query --why --fields 'power.*,pid,version.*,macs,clock.device,l3.*,energy,macs.rate'
 golden list.text "${two[@]}" list
 golden topo.text "${one[@]}" topo
 status=8 golden health.text "${one[@]}" health

@@ -67,17 +67,20 @@ TEST(History, WhatIsNoNumberIsAbsent) {
 }
 
 TEST(Units, ThreeDigitsAndAPrefix) {
-    EXPECT_EQ(scaled(0.0, "B"), "0 B");
-    EXPECT_EQ(scaled(999.0, "B"), "999 B");
-    EXPECT_EQ(scaled(999.6, "B/s"), "1.00 kB/s");
-    EXPECT_EQ(scaled(1234.0, "B"), "1.23 kB");
-    EXPECT_EQ(scaled(12345678.0, "B"), "12.3 MB");
-    EXPECT_EQ(scaled(999500.0, "B"), "1.00 MB");
-    EXPECT_EQ(scaled(99960.0, "B"), "100 kB");
-    EXPECT_EQ(scaled(0.25, "/s"), "0.25 /s");
-    EXPECT_EQ(scaled(1e30, "B"), "1000000000000 EB");
-    EXPECT_EQ(scaled(std::nullopt, "B"), "-");
-    EXPECT_EQ(scaled(std::numeric_limits<double>::quiet_NaN(), "B"), "-");
+    EXPECT_EQ(tools::scaled(0.0, "B"), "0 B");
+    EXPECT_EQ(tools::scaled(999.0, "B"), "999 B");
+    EXPECT_EQ(tools::scaled(999.6, "B/s"), "1.00 kB/s");
+    EXPECT_EQ(tools::scaled(1234.0, "B"), "1.23 kB");
+    EXPECT_EQ(tools::scaled(12345678.0, "B"), "12.3 MB");
+    EXPECT_EQ(tools::scaled(999500.0, "B"), "1.00 MB");
+    EXPECT_EQ(tools::scaled(99960.0, "B"), "100 kB");
+    EXPECT_EQ(tools::scaled(0.25, "/s"), "0.25 /s");
+    EXPECT_EQ(tools::scaled(1e30, "B"), "1000000000000 EB");
+    EXPECT_EQ(tools::scaled(std::nullopt, "B"), "-");
+    EXPECT_EQ(tools::scaled(std::numeric_limits<double>::quiet_NaN(), "B"), "-");
+    EXPECT_EQ(tools::scaled(55417715.0, "s", -3), "55.4 ms");
+    EXPECT_EQ(tools::scaled(42.0, "s", -3), "42 ns");
+    EXPECT_EQ(tools::scaled(2.5e15, "J", -4), "2.50 kJ");
     EXPECT_EQ(fixed(61.25, 1, "C"), "61.2 C");
     EXPECT_EQ(fixed(std::nullopt, 1, "C"), "-");
 }

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <iterator>
+
 namespace sidra::tools {
 
 std::string bytes_text(std::optional<uint64_t> bytes) {
@@ -13,6 +16,24 @@ std::string bytes_text(std::optional<uint64_t> bytes) {
     // 999.5 would become 1000 when it is rounded.
     for (; number >= 999.5; ++unit) number /= 1024;
     return fmt::format("{:.{}f}{}", number, number < 9.95 && unit > 0 ? 1 : 0, kUnits[unit]);
+}
+
+std::string scaled(std::optional<double> value, std::string_view unit, int thousands) {
+    if (!value || !std::isfinite(*value)) return "-";
+    constexpr std::string_view kPrefixes[] = {"p", "n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
+    constexpr int kNone = 4;
+    const auto first = static_cast<size_t>(kNone + thousands);
+    double figure = *value;
+    size_t prefix = first;
+    // 999.5 would become "1000" when it is rounded to three digits.
+    while (std::abs(figure) >= 999.5 && prefix + 1 < std::size(kPrefixes)) {
+        figure /= 1000;
+        ++prefix;
+    }
+    const double size = std::abs(figure);
+    const bool whole = prefix == first && figure == std::floor(figure);
+    const int digits = whole || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
+    return fmt::format("{:.{}f} {}{}", figure, digits, kPrefixes[prefix], unit);
 }
 
 }  // namespace sidra::tools

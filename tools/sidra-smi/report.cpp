@@ -11,6 +11,7 @@
 
 #include "failure.h"
 #include "session.h"
+#include "units.h"
 
 namespace sidra::smi_tool {
 
@@ -118,8 +119,7 @@ std::string text_report(const Report& report, const std::vector<sidra_smi_chip*>
             const sidra_smi_field* const field = sidra_smi_field_at(number);
             const sidra_smi_value value = sidra_smi_get(chip, number);
             const bool absent = value.type == SIDRA_SMI_NONE;
-            out += fmt::format("  {:<{}}  {}", field->name, width, to_text(value));
-            if (!absent && field->unit[0] != '\0') out += fmt::format(" {}", field->unit);
+            out += fmt::format("  {:<{}}  {}", field->name, width, readable(*field, value));
             if (absent && report.why) out += fmt::format("  ({})", why(value));
             out += '\n';
         }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "common/units.h"
 #include "graph.h"
 #include "keys.h"
 #include "layout.h"
@@ -54,9 +55,9 @@ std::vector<std::string> figures(const Chip& chip, Series series) {
                     fmt::format("{:.0f}/{}/{} C", *value, slow, stop), fixed(value, 1, "C")};
         }
         case Series::kDma:
-            return {scaled(value, "B/s")};
+            return {tools::scaled(value, "B/s")};
         case Series::kCells:
-            return {scaled(value, "/s")};
+            return {tools::scaled(value, "/s")};
         default:
             return {fixed(value, 0, "%")};
     }

@@ -9,8 +9,6 @@
 
 namespace sidra::top {
 
-// Three digits, a decimal prefix and the unit: "1.23 GB/s", "12.3 M/s", "0 B/s". Absent: "-".
-std::string scaled(std::optional<double> value, std::string_view unit);
 // With `digits` behind the point, and the unit: "61.2 C". Absent: "-".
 std::string fixed(std::optional<double> value, int digits, std::string_view unit);
 // 1, 2 or 5 times a power of ten that is not below `value`, and at least 1: the top of a graph without a limit.
