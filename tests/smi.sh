@@ -103,7 +103,11 @@ printf '4711\n4712\n' >"$users/sys/class/sidra/sidra0/pids"
 rm "$users/sys/class/sidra/sidra1/pids"
 rm -r "$users/sys/class/sidra/sidra2"
 for format in text json csv; do golden "ps.$format" "$smi" --root "$users" ps --format "$format"; done
-[[ $(wc -L <tests/smi/golden/summary.text) -le 80 ]] || fail "the summary is wider than a terminal"
+golden watch.text "${two[@]}" watch -n 0.01 -c 1
+golden watch-units.text "${one[@]}" watch -n 0.01 -c 1 --fields name,power,clock.device,copy.bytes,energy,macs
+for text in summary list watch; do
+    [[ $(wc -L <tests/smi/golden/$text.text) -le 80 ]] || fail "$text is wider than a terminal"
+done
 "${one[@]}" | grep -q $'\x1b' && fail "colours in a pipe"
 
 # The same chip by all of its names.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <memory>
 
 #include "command.h"
@@ -14,6 +16,30 @@
 namespace sidra::smi_tool {
 namespace {
 
+// Columns as wide as what is in them.
+std::string table(const std::vector<sidra_smi_chip*>& chips) {
+    using Row = std::array<std::string, 6>;
+    std::vector<Row> rows = {{"#", "kind", "name", "uuid", "where", "status"}};
+    std::array<size_t, std::tuple_size_v<Row>> widths{};
+    for (sidra_smi_chip* chip : chips) {
+        const bool card = sidra_smi_kind_of(chip) == SIDRA_SMI_CARD;
+        rows.push_back({to_text(value_of(chip, "index")), text_of(chip, "kind"),
+                        card && !text_of(chip, "node").empty() ? text_of(chip, "node") : text_of(chip, "name"),
+                        to_text(value_of(chip, "uuid")), to_text(value_of(chip, card ? "bdf" : "process")),
+                        to_text(value_of(chip, "status"))});
+    }
+    for (const Row& row : rows)
+        for (size_t column = 0; column < row.size(); ++column)
+            widths[column] = std::max(widths[column], row[column].size());
+    std::string out;
+    for (const Row& row : rows) {
+        for (size_t column = 0; column + 1 < row.size(); ++column)
+            out += fmt::format("{:<{}} ", row[column], widths[column]);
+        out += row.back() + '\n';
+    }
+    return out;
+}
+
 sidra_smi_status list(Format format, const Context& context) {
     Session session(context.root, context.runtime);
     session.refresh();
@@ -24,18 +50,7 @@ sidra_smi_status list(Format format, const Context& context) {
     } else if (format == Format::kJson) {
         print(json_report(report, chips).text() + '\n');
     } else {
-        std::string out;
-        for (sidra_smi_chip* chip : chips) {
-            const bool card = sidra_smi_kind_of(chip) == SIDRA_SMI_CARD;
-            const std::string where =
-                card ? to_text(value_of(chip, "bdf"))
-                     : fmt::format("{} {}", to_text(value_of(chip, "process")), to_text(value_of(chip, "pid")));
-            out += fmt::format("{:<2} {:<5} {:<12} {:<36} {:<12} {}\n", to_text(value_of(chip, "index")),
-                               text_of(chip, "kind"),
-                               card && !text_of(chip, "node").empty() ? text_of(chip, "node") : text_of(chip, "name"),
-                               to_text(value_of(chip, "uuid")), where, to_text(value_of(chip, "status")));
-        }
-        print(out);
+        print(table(chips));
     }
     return SIDRA_SMI_OK;
 }

@@ -14,13 +14,13 @@
 #include "output.h"
 #include "report.h"
 #include "session.h"
+#include "units.h"
 
 namespace sidra::smi_tool {
 namespace {
 
 struct Options {
-    std::string fields =
-        "index,name,status,temperature,power,clock,utilization,mvm.utilization,copy.utilization,program.utilization";
+    std::string fields = "name,status,temperature,power,clock,utilization,mvm.utilization";  // 80 columns
     Format format = Format::kText;
     bool why = false;
     double seconds = 1;
@@ -29,21 +29,36 @@ struct Options {
 
 constexpr uint64_t kHeadEvery = 20;  // lines of text
 
-// One line a chip, in columns as wide as their heads.
+// As wide as its head and its usual values: names of chips and their states are longer than figures.
+size_t width_of(const sidra_smi_field& field) {
+    return std::max<size_t>(field.type == SIDRA_SMI_TEXT ? 10 : 8, std::string_view(field.name).size());
+}
+
+// Where each value has a prefix of its own, its unit is behind that.
+std::string cell(const sidra_smi_field& field, const sidra_smi_value& value) {
+    if (has_prefixes(field.unit)) return readable(field, value);
+    return value.type == SIDRA_SMI_REAL ? fmt::format("{:.1f}", value.real) : to_text(value);
+}
+
+// One line a chip, below the names of the fields and their units.
 std::string table(const Report& report, const std::vector<sidra_smi_chip*>& chips, bool head) {
-    std::string out, names;
-    for (const uint32_t field : report.fields) names += fmt::format("{:>8} ", sidra_smi_field_at(field)->name);
-    if (head) out = names + '\n';
-    for (sidra_smi_chip* chip : chips) {
+    std::string out;
+    const auto row = [&](const auto& text) {
         std::string line;
-        for (const uint32_t field : report.fields) {
-            const size_t width = std::max<size_t>(8, std::string_view(sidra_smi_field_at(field)->name).size());
-            const sidra_smi_value value = sidra_smi_get(chip, field);
-            const std::string text = value.type == SIDRA_SMI_REAL ? fmt::format("{:.1f}", value.real) : to_text(value);
-            line += fmt::format("{:>{}} ", text, width);
+        for (const uint32_t number : report.fields) {
+            const sidra_smi_field& field = *sidra_smi_field_at(number);
+            line += fmt::format("{}{:>{}}", line.empty() ? "" : " ", text(number, field), width_of(field));
         }
-        out += line + '\n';
+        out += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+    };
+    if (head) {
+        row([](uint32_t, const sidra_smi_field& field) { return std::string(field.name); });
+        row([](uint32_t, const sidra_smi_field& field) {
+            return std::string(has_prefixes(field.unit) ? "" : field.unit);
+        });
     }
+    for (sidra_smi_chip* chip : chips)
+        row([chip](uint32_t number, const sidra_smi_field& field) { return cell(field, sidra_smi_get(chip, number)); });
     return out;
 }
 
@@ -116,7 +131,7 @@ sidra_smi_status watch(const Options& options, const Context& context) {
 
 Run declare_watch(CLI::App& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("--fields", options->fields, "as with query");
+    app.add_option("--fields", options->fields, "names with commas between them, as with query")->capture_default_str();
     add_format(app, options->format);
     app.add_flag("--why", options->why, "say why values are absent (csv, json)");
     app.add_option("-n,--interval", options->seconds, "seconds between readings")
