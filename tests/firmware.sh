@@ -30,7 +30,7 @@ byte() { printf '%b' "\\x$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=non
 
 # A program of 1000 bytes; keys of ours, of a stranger, and the one that everybody has.
 python3 -c 'import sys; sys.stdout.buffer.write(bytes(i * 7 & 255 for i in range(1000)))' >"$folder/program"
-flat=(build --flat --load-address 0x10000000 --version 1.2.3 --security-version 4)
+flat=(build --flat --load-address 0x10000100 --version 1.2.3 --security-version 4)
 umask 022
 says "of mode 0600" "$fw" keygen --name ours "$folder/ours.key"
 "$fw" keygen --name stranger "$folder/stranger.key" >"$folder/said"
@@ -51,7 +51,7 @@ cmp "$folder/one.fw" "$folder/three.fw"
 says "recovery 1.2.3, security version 4, signed by ours" "$fw" verify -k "$folder/stranger.pub" -k "$folder/ours.pub" "$folder/one.fw"
 grep -q DEVELOPMENT "$folder/errors" && fail "warned of the development key without reason"
 says "signed by ours" "$fw" verify -k "$folder/ours.pub" --type recovery --api boot=1.0 --api log=2.0 --driver 1.0.1 --stepping 1 \
-    --ram 0x10000000:0x2000 --min-security-version 4 "$folder/one.fw"
+    --ram 0x10000100:0x2000 --min-security-version 4 "$folder/one.fw"
 
 # Without a build id the program is one, whatever else is in the header.
 "$fw" "${flat[@]}" --min-driver 1.0.1 "$folder/program" "$folder/unnamed.fw"
@@ -67,7 +67,7 @@ import hashlib, struct, sys, zlib
 image, program, public = (open(name, "rb").read() for name in sys.argv[1:])
 head = struct.unpack_from("<IHH12I20sIQ8I", image)
 assert head[:3] == (0x57464453, 1, 256), head
-assert head[3:15] == (2, 1, 0x5931, 3, 0x10000000, 0x10000000, 1000, 4096, 4096, 0x01020003, 4, 0x01000001), head
+assert head[3:15] == (2, 1, 0x5931, 3, 0x10000100, 0x10000100, 1000, 4096, 4096, 0x01020003, 4, 0x01000001), head
 assert head[15].hex() == "00112233445566778899aabbccddeeff00112233" and head[17] == 1700000000, head
 assert head[18:] == (0x10000, 0, 0, 0x20007, 0, 0, 0, 0), head
 assert image[120:252] == bytes(132) and image[256:1256] == program
@@ -112,7 +112,19 @@ fails 7 "recovery, wanted runtime" "${verify[@]}" --type runtime "$folder/one.fw
 fails 7 "log: wanted 3, there is 2" "${verify[@]}" --api log=3.0 "$folder/one.fw"
 fails 7 "dump: wanted 1, there is none" "${verify[@]}" --api dump=1.0 "$folder/one.fw"
 fails 7 "1.0.1 at least, this is 1.0.0" "${verify[@]}" --driver 1.0.0 "$folder/one.fw"
-fails 7 "RAM 0x10000000 to 0x10001ff8" "${verify[@]}" --ram 0x10000000:0x1ff8 "$folder/one.fw"
+fails 7 "RAM 0x10000100 to 0x100020f8" "${verify[@]}" --ram 0x10000100:0x1ff8 "$folder/one.fw"
+# Without --ram: what the ROM of a Y1 takes, to a byte, and nothing beside it.
+placed() { # address, bytes of RAM
+    "$fw" build --flat --load-address "$1" --ram-size "$2" --version 1.0.0 --security-version 1 "$folder/program" "$folder/placed.fw"
+    "$fw" sign -k "$folder/ours.key" "$folder/placed.fw" >"$folder/said"
+}
+placed 0x10000100 0x3df00
+says "signed by ours" "${verify[@]}" "$folder/placed.fw"
+placed 0x10000100 0x3df08
+fails 7 "RAM 0x10000100 to 0x1003e000" "${verify[@]}" "$folder/placed.fw"
+says "signed by ours" "${verify[@]}" --ram 0x10000000:0x40000 "$folder/placed.fw"
+placed 0x100000f8 0x1000
+fails 7 "unfit: the load address" "${verify[@]}" "$folder/placed.fw"
 
 # show is for every image, and JSON is JSON.
 says "not checked: give its public key" "$fw" show "$folder/one.fw"

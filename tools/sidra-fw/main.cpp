@@ -20,6 +20,7 @@
 #include "error.h"
 #include "hex.h"
 #include "image_file.h"
+#include "include/sidra_boot.h"
 #include "key.h"
 #include "show.h"
 
@@ -238,7 +239,8 @@ void verify_file(const Options& options) {
     public_keys.reserve(keys.size());
     for (const Key& key : keys) public_keys.push_back(key.public_key);
     sidra_image_policy policy{};
-    policy.ram_end = uint64_t{1} << 32;
+    policy.ram_begin = SIDRA_BOOT_RAM_BEGIN;
+    policy.ram_end = SIDRA_BOOT_RAM_END;
     if (!options.ram.empty()) {
         const size_t colon = options.ram.find(':');
         if (colon == std::string::npos) throw usage("--ram: begin and size, as 0x10000000:0x40000");
@@ -316,7 +318,7 @@ void add_others(CLI::App& app, Options& o) {
     verify->add_option("--driver", o.driver, "version of the driver (default: any)");
     verify->add_option("--chip-id", o.chip_id, "chip (default: the Y1)");
     verify->add_option("--stepping", o.stepping, "0 (default) to 31");
-    verify->add_option("--ram", o.ram, "where it may run, BEGIN:SIZE (default: anywhere)");
+    verify->add_option("--ram", o.ram, "where it may run, BEGIN:SIZE (default: RAM of the Y1)");
     verify->add_option("image", o.image)->required();
 }
 
