@@ -127,6 +127,7 @@ placed 0x100000f8 0x1000
 fails 7 "unfit: the load address" "${verify[@]}" "$folder/placed.fw"
 
 # show is for every image, and JSON is JSON.
+says ", time: 2023-11-14 22:13:20 UTC" "$fw" show "$folder/one.fw"
 says "not checked: give its public key" "$fw" show "$folder/one.fw"
 says "ours (" "$fw" show -k "$folder/ours.pub" "$folder/one.fw"
 for file in one.fw bad.fw; do
@@ -145,7 +146,8 @@ fails 1 "is no firmware image" "$fw" show --json /proc/version
 
 # The development key is never met in silence.
 says "DEVELOPMENT" "$fw" sign -k $dev.key -o "$folder/dev.fw" "$folder/one.fw"
-says "WARNING" "$fw" show "$folder/dev.fw"
+says "sidra-fw: WARNING" "$fw" show "$folder/dev.fw"
+[[ $("$fw" show "$folder/dev.fw" 2>&1 | grep -c WARNING) == 1 ]] || fail "show warns more than once"
 says "sidra-fw: WARNING" "$fw" verify -k $dev.pub "$folder/dev.fw"
 fails 5 "not trusted" "${verify[@]}" "$folder/dev.fw"
 "$fw" show --json "$folder/dev.fw" 2>"$folder/errors" | grep '"development": true' >/dev/null || fail "JSON does not tell of the development key"

@@ -98,7 +98,7 @@ class Listing {
         row("type", type_text(h.type) + (debug ? ", debug build" : ""));
         row("version", version_text(h.version));
         row("security version", std::to_string(h.security_version));
-        row("build", fmt::format("{}, {}", hex(h.build_id), time_text(h.build_time)));
+        row("build", fmt::format("{}, time: {}", hex(h.build_id), time_text(h.build_time)));
         row("chip", fmt::format("{:#06x}, steppings: {}", h.chip_id, steppings_text(h.stepping_mask)));
         row("load address", fmt::format("{:#010x}, entry {:#010x}", h.load_address, h.entry));
         row("payload", fmt::format("{} bytes, RAM {} bytes, stack {} bytes", h.image_size, h.ram_size, h.stack_size));
@@ -188,7 +188,6 @@ class Listing {
                                   {"key", known != keys_.end() ? Json(known->name) : Json()},
                                   {"development", development_},
                                   {"verifies", verifies}};
-        if (development_) row("WARNING", kDevelopmentWarning);
     }
 
     Shown finish(bool recognised) {
