@@ -7,7 +7,12 @@
 //   sidra::Stream stream(context);
 //   sidra::Weights weights = sidra::Weights::from_f32(context, k, n, values);
 //   stream.program(weights);
-//   stream.mvm(weights, {.batch = 1, .in_type = SIDRA_F32, .out_type = SIDRA_F32, .in = in.at(0), .out = out.at(0)});
+//   sidra_mvm mvm{};
+//   mvm.batch = 1;
+//   mvm.in_type = mvm.out_type = SIDRA_F32;
+//   mvm.in = in;
+//   mvm.out = out;
+//   stream.mvm(weights, mvm);
 //   stream.synchronize();
 //
 // Conventions are those of sidra.h. Objects are movable, not copyable; get() gives the C handle, release() gives it up.
