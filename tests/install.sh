@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # install.sh BUILD_DIR EXAMPLE OUTPUT...: what `make install` leaves behind is enough to build and run the example of README.md, with pkg-config
-# and with CMake; each program comes with its manual page and its completion, and runs without the source tree, with the libraries of its own
+# and with CMake, and those of docs/programs.md; each program comes with its manual page and its completion, and runs without the source tree, with the libraries of its own
 # prefix; udev's rule is there, with the group that it names; nothing outside of the prefix is touched.
 set -euo pipefail
 build=$1 example=$2
@@ -61,4 +61,21 @@ cmake -S "$root/project" -B "$root/project/build" -DCMAKE_PREFIX_PATH="$prefix" 
 cmake --build "$root/project/build" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "building with CMake"; }
 output=$("$root/project/build/example")
 [[ $output == "$*" ]] || fail "with CMake: '$output'"
+
+# What docs/programs.md shows, warnings being errors.
+mkdir "$root/programs"
+block() { # language, which of its blocks
+    awk -v begin='```'"$1" -v wanted="$2" '$0 == begin { on = ++n == wanted; next } /^```/ { on = 0 } on' docs/programs.md
+}
+block cmake 1 >"$root/programs/CMakeLists.txt"
+block cpp 1 >"$root/programs/example.cpp"
+block cpp 2 >"$root/programs/stay.cpp"
+cmake -S "$root/programs" -B "$root/programs/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "CMake of docs/programs.md"; }
+cmake --build "$root/programs/build" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "building docs/programs.md"; }
+output=$("$root/programs/build/example")
+[[ $output == "$*" ]] || fail "in C++: '$output'"
+for wanted in programmed found; do
+    output=$(SIDRA_STATE=$root/chip.state "$root/programs/build/stay")
+    [[ $output == "$wanted" ]] || fail "weights that stay: '$output' instead of '$wanted'"
+done
 echo "installed, and built with pkg-config and CMake"
