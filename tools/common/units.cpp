@@ -22,18 +22,18 @@ std::string scaled(std::optional<double> value, std::string_view unit, int thous
     if (!value || !std::isfinite(*value)) return "-";
     constexpr std::string_view kPrefixes[] = {"p", "n", "u", "m", "", "k", "M", "G", "T", "P", "E"};
     constexpr int kNone = 4;
-    const auto first = static_cast<size_t>(kNone + thousands);
+    const auto* const first = std::begin(kPrefixes) + kNone + thousands;
+    const auto* prefix = first;
     double figure = *value;
-    size_t prefix = first;
     // 999.5 would become "1000" when it is rounded to three digits.
-    while (std::abs(figure) >= 999.5 && prefix + 1 < std::size(kPrefixes)) {
+    while (std::abs(figure) >= 999.5 && prefix + 1 < std::end(kPrefixes)) {
         figure /= 1000;
         ++prefix;
     }
     const double size = std::abs(figure);
     const bool whole = prefix == first && figure == std::floor(figure);
     const int digits = whole || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
-    return fmt::format("{:.{}f} {}{}", figure, digits, kPrefixes[prefix], unit);
+    return fmt::format("{:.{}f} {}{}", figure, digits, *prefix, unit);
 }
 
 }  // namespace sidra::tools
