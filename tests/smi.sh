@@ -63,7 +63,7 @@ for number in map(int, sys.argv[2:]):
     for name, text in [("uuid", f"c0ffee0{number}-0000-4000-8000-000000000000\n"), ("hw_version", "1.2\n"), ("driver_version", "1.1\n"),
                        ("firmware_version", "1.0.3\n"), ("resets", "6\n"), ("features", "0x1\n"), ("geometry", "10 32 20\n"),
                        ("l3_size", "16777216\n"), ("l3_free", "16773120\n"), ("nvm_size", "1048576\n"), ("pids", ""),
-                       ("firmware_slots", "running=A active=A trial=B starts=0 security=1\n"), ("firmware_update", ""),
+                       ("firmware_slots", "running=A active=A trial=B starts=0 security=1 failed=-\n"), ("firmware_update", ""),
                        ("firmware_activate", ""), ("firmware_log", "[0.001] running\n\x1b[31mred\n"), ("clock_level", "2\n"),
                        ("clock_khz_levels", "600000 800000 1000000\n"), ("campaign", "state=done number=3 percent=100 off=17\n")]:
         put(f"{node}/{name}", text)
@@ -148,7 +148,7 @@ gives 0 "${one[@]}" fw activate
 # What an update has done: here the 1 that is written puts an end to the first trial=, as if the driver had stored the image.
 tree "$folder/update" 0
 slots=$folder/update/sys/class/sidra/sidra0/firmware_slots
-echo " trial=- trial=B running=A active=A starts=0 security=1" >"$slots"
+echo " trial=- trial=B running=A active=A starts=0 security=1 failed=-" >"$slots"
 gives 0 "$smi" --root "$folder/update" fw update
 grep -q "nothing to do" "$folder/out" || fail "fw update to what runs"
 for attribute in update activate; do ln -sf firmware_slots "${slots%_slots}_$attribute"; done
@@ -156,6 +156,9 @@ golden fw-update.text "$smi" --root "$folder/update" fw update
 printf ' ' | dd of="$slots" conv=notrunc status=none
 gives 0 "$smi" --root "$folder/update" fw activate
 grep -q "slot B is tried at the next reset" "$folder/out" || fail "fw activate does not say what is next"
+echo "running=A active=A trial=- starts=0 security=1 failed=B" >"$slots"
+gives 0 "$smi" --root "$folder/update" fw show
+grep -q "slot B was tried, and failed" "$folder/out" || fail "fw show does not say what failed"
 
 # What is wrong is one line, with the exit status of the table in the manual.
 ends 1 "no field 'nope'" "${one[@]}" query --fields index,nope

@@ -27,6 +27,7 @@ std::string slots_text(const sidra_smi_firmware& info) {
                     info.version[0] != '\0' ? info.version : "nothing", info.running, info.security_version);
     out += fmt::format("  starts next slot {}{}\n", info.active,
                        info.trial != '-' ? fmt::format(", but slot {} is tried at the next reset", info.trial) : "");
+    if (info.failed != '-') out += fmt::format("  slot {} was tried, and failed\n", info.failed);
     if (info.starts > 0) out += fmt::format("  it has started {} times without saying that it is well\n", info.starts);
     return out;
 }
@@ -45,6 +46,7 @@ sidra_smi_status show(const Options& options, const Context& context) {
         whole.emplace_back("running", slot_json(info.running));
         whole.emplace_back("active", slot_json(info.active));
         whole.emplace_back("trial", slot_json(info.trial));
+        whole.emplace_back("failed", slot_json(info.failed));
         whole.emplace_back("starts", info.starts);
         print(tools::Json(whole).text() + '\n');
         return SIDRA_SMI_OK;
