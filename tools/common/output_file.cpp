@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 
@@ -44,14 +45,17 @@ class SignalsHeld {
 // A new file in the folder of its final name, removed unless it got that name.
 class Temporary {
    public:
-    explicit Temporary(const std::string& path) : path_(path), name_(path + ".XXXXXX") {
+    explicit Temporary(const std::string& path) : path_(behind_links(path)), name_(path_ + ".XXXXXX") {
         if (path.empty()) fail("a file", "its name is empty");
-        struct stat info;
+        struct stat info {};
         // None is made for it: what was mistyped must not leave folders behind.
         const std::string folder = std::filesystem::path(path).parent_path();
         if (!folder.empty() && stat(folder.c_str(), &info) != 0 && errno == ENOENT)
             fail(path, fmt::format("there is no folder {}; make it, or name another", folder));
-        if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) fail(path, "it is not a regular file");
+        if (stat(path.c_str(), &info) == 0) {
+            if (!S_ISREG(info.st_mode)) fail(path, "it is not a regular file");
+            before_ = info;
+        }
         fd_ = mkostemp(name_.data(), O_CLOEXEC);
         if (fd_ < 0) fail(path, errno);
     }
@@ -86,14 +90,26 @@ class Temporary {
     }
 
    private:
+    // A link stays one, and what it leads to is written.
+    static std::string behind_links(const std::string& path) {
+        std::error_code none;
+        const std::filesystem::path found = std::filesystem::canonical(path, none);
+        return none ? path : found.string();
+    }
+    // mkostemp made it 0600. Who comes in the place of another has its owner, as far as one may give files away, and
+    // its mode; what is no secret has the mode of any other file.
     void finish(bool secret) {
-        const mode_t mask = umask(0);  // mkostemp made it 0600; what is no secret has the mode of any other file
+        const mode_t mask = umask(0);
         umask(mask);
-        if ((!secret && fchmod(fd_, 0666 & ~mask) != 0) || fsync(fd_) != 0) fail(path_, errno);
+        if (before_) [[maybe_unused]]
+            const int given = fchown(fd_, before_->st_uid, before_->st_gid);
+        const mode_t mode = before_ ? before_->st_mode & 0777 : secret ? 0600 : 0666 & ~mask;
+        if (fchmod(fd_, mode) != 0 || fsync(fd_) != 0) fail(path_, errno);
     }
 
-    const std::string& path_;
+    const std::string path_;
     std::string name_;
+    std::optional<struct stat> before_;
     int fd_ = -1;
 };
 

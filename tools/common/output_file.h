@@ -16,7 +16,8 @@ void require_writable(const std::string& path);
 // A folder in one that is there, unless it is there itself. Throws std::runtime_error.
 void make_folder(const std::string& path);
 
-// Writes `text` beside `path`, then renames it to `path`. Throws std::runtime_error; then `path` is as it was before.
+// Writes `text` beside `path`, then renames it to `path`, with the owner and mode of what was there; a symbolic link
+// stays one. Throws std::runtime_error; then `path` is as it was before.
 void write_file(const std::string& path, std::string_view text);
 
 // The same for a file that must not be there yet: who loses one loses it for good. Of mode 0600 if `secret`.

@@ -301,7 +301,8 @@ void add_others(CLI::App& app, Options& o) {
     keygen->add_option("public", o.public_path, "file of the public key (default: the same name with .pub)");
     auto* sign = app.add_subcommand("sign", "signs an image, in the place of an earlier signature");
     sign->add_option("-k,--key", o.keys, "file of the private key")->required()->expected(1);
-    sign->add_option("-o,--output", o.output, "write there (default: over the image)");
+    sign->add_option("-o,--output", o.output, "write there (default: over the image)")
+        ->check([](const std::string& name) { return name.empty() ? "the name is empty" : ""; });
     sign->add_option("image", o.image)->required();
     auto* show = app.add_subcommand("show", "everything that is in an image, and what is wrong with it");
     show->add_option("-k,--key", o.keys, "public key that may have signed it; more than once")->take_all()->expected(1);
