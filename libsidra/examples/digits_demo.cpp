@@ -131,6 +131,19 @@ Surroundings surroundings_of(const Options& options) {
     return where;
 }
 
+// What is read or written must not be written once more: files that are there or not, "" for those that are not asked
+// for.
+void require_distinct(const std::vector<std::string>& files) {
+    for (size_t i = 0; i < files.size(); i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (files[i].empty() || files[j].empty()) continue;
+            if (std::filesystem::weakly_canonical(files[i]) == std::filesystem::weakly_canonical(files[j]))
+                throw wrong_command_line(fmt::format(
+                    "{} is named twice: --model, --out, --plot and --trace are files of their own", files[i]));
+        }
+    }
+}
+
 // True if the chip's answers are plausible.
 bool demo(const Options& options) {
     const Surroundings where = surroundings_of(options);
@@ -140,6 +153,7 @@ bool demo(const Options& options) {
         throw wrong_command_line(fmt::format("--batch {}: the model has {} test digits", batch, model.digits));
     }
 
+    require_distinct({options.model, options.out, options.trace, accurate(options) ? options.plot : ""});
     tools::require_writable(options.out);
     if (accurate(options)) {
         tools::require_writable(options.plot);
