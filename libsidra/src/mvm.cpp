@@ -32,11 +32,11 @@ sidra_status check_types(const char* call, const sidra_mvm& mvm) {
 sidra_status check_numbers(const char* call, const sidra_mvm& mvm) {
     const uint32_t in = raw_value(mvm.in_type), out = raw_value(mvm.out_type);
     if (!usable_factor(mvm.in_scale))
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "in_scale is {}: must be finite and > 0, or 0 for 1",
-                    mvm.in_scale);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "in_scale is {}: must be > 0 and finite, as must be 1 divided by it, or 0 for 1", mvm.in_scale);
     if (!usable_factor(mvm.out_scale))
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "out_scale is {}: must be finite and > 0, or 0 for 1",
-                    mvm.out_scale);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "out_scale is {}: must be > 0 and finite, as must be 1 divided by it, or 0 for 1", mvm.out_scale);
     if (mvm.in_scale != 0.0f && is_code(in) && out == SIDRA_S32)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                     "in_scale has no meaning with {} input and S32 output; leave it 0", type_name(in));

@@ -227,6 +227,8 @@ StateFile::StateFile(const std::string& path, Report report, const StateFileLimi
                                         "' cannot be used: another chip has it. Give each chip a file of its own, or "
                                         "end the program that uses this one");
     if (error == -ENODEV) bad("it is not a regular file. Name another one");
+    if (error == -EMFILE || error == -ENFILE || error == -ENOMEM)
+        throw StateFileError(-error, "state file '" + path + "' cannot be opened: " + text_of(error));
     if (error) {
         const bool forbidden = error == -EACCES || error == -EPERM || error == -EROFS;
         throw StateFileError(forbidden ? EACCES : EINVAL,
