@@ -421,17 +421,6 @@ TEST_F(StateFileTest, WhatOnlyHasTheNameOfAPartIsLeftAlone) {
     EXPECT_TRUE(std::filesystem::is_symlink(part));
 }
 
-TEST_F(StateFileTest, NoDescriptorLeft) {
-    rlimit before{};
-    getrlimit(RLIMIT_NOFILE, &before);
-    const rlimit few{3, before.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &few);
-    const std::string error = open_error();
-    setrlimit(RLIMIT_NOFILE, &before);
-    EXPECT_EQ(code_, EMFILE);
-    EXPECT_NE(error.find("Too many open files"), std::string::npos) << error;
-}
-
 TEST_F(StateFileTest, LinksAndModesStay) {
     const std::string link = folder_.path("link");
     set_raw({});
