@@ -73,7 +73,8 @@ TEST_P(SleepBy, UnderLoad) {
         const uint64_t awake = products.answers;
         ASSERT_TRUE(eventually([&] { return products.answers > awake + 1; }));
         sleepers.wake();
-        EXPECT_EQ(before.wait(before.push(nop())), 0);
+        EXPECT_EQ(before.wait(before.push(nop())), 0) << "run state " << before.run_state() << ", cause "
+                                                      << before.state->fault.cause << ", context " << state_of(idle);
         EXPECT_EQ(before.timeline(), 2u);
         EXPECT_EQ(kernel_before.submit({nop()}), 0);
         EXPECT_EQ(kernel_before.wait(3), 0);
