@@ -357,14 +357,14 @@ TEST(Names, RefuseBadRequests) {
     uint32_t opened;
     EXPECT_EQ(w.open(longest.c_str(), 0, &opened), -EINVAL);
     EXPECT_EQ(w.open("unknown", kAll, &opened), -ENOENT);
-    // A name that ends just before memory that is not there.
+    // A name that ends just before memory that cannot be read.
     auto* pages = static_cast<char*>(mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    munmap(pages + 4096, 4096);
+    ASSERT_EQ(mprotect(pages + 4096, 4096, PROT_NONE), 0);
     std::strcpy(pages + 4094, "z");
     EXPECT_EQ(w.open(pages + 4094, kAll, &opened), -ENOENT);
     pages[4095] = 'z';
     EXPECT_EQ(w.open(pages + 4094, kAll, &opened), -EFAULT);
-    munmap(pages, 4096);
+    munmap(pages, 8192);
     uint32_t reader;
     ASSERT_EQ(w.open(longest.c_str(), SIDRA_WEIGHTS_COMPUTE, &reader), 0);
     EXPECT_EQ(w.publish(reader, "mine"), -EACCES);
