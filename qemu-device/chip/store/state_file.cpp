@@ -324,18 +324,17 @@ uint64_t StateFile::last_whole(uint64_t end, uint64_t synced) {
     return whole;
 }
 
-std::vector<StateFile::Place> StateFile::live_in_order(const Index& index) const {
+std::vector<StateFile::Place> StateFile::live_in_order(uint64_t from) const {
     std::vector<Place> order;
-    order.reserve(index.places.size());
-    for (const auto& [key, place] : index.places)
-        if (place.at) order.push_back(place);
+    for (const auto& [key, place] : index_.places)
+        if (place.at && place.at >= from) order.push_back(place);
     std::sort(order.begin(), order.end(), [](const Place& a, const Place& b) { return a.at < b.at; });
     return order;
 }
 
 void StateFile::replay(const std::function<void(uint32_t tag, const std::vector<uint8_t>& payload)>& take) const {
     std::vector<uint8_t> payload;
-    for (const Place& place : live_in_order(index_)) {
+    for (const Place& place : live_in_order(0)) {
         RecordHead head;
         if (!head_at(*file_, place.at, &head) || !payload_at(*file_, head, &payload))
             bad("it is damaged at offset " + std::to_string(place.at) +
@@ -481,13 +480,8 @@ void StateFile::compact_soon_locked() {
 
 // What is to be done so that a copy of what was there up to `done` is one of what is there now.
 StateFile::News StateFile::news_locked(const Index& copied, uint64_t done) const {
-    News news;
-    for (const auto& [key, place] : index_.places) {
-        if (place.at < std::max<uint64_t>(done, 1)) continue;
-        news.fresh.push_back(place);
-        news.bytes += place.extent;
-    }
-    std::sort(news.fresh.begin(), news.fresh.end(), [](const Place& a, const Place& b) { return a.at < b.at; });
+    News news{live_in_order(done), 0, {}};
+    for (const Place& place : news.fresh) news.bytes += place.extent;
     for (const auto& [key, place] : copied.places) {
         const auto now = index_.places.find(key);
         if (now == index_.places.end() || now->second.at == 0) news.gone.push_back(key);
@@ -508,7 +502,6 @@ void StateFile::compact() {
         Part part(*this, *from, salt_, true);
         uint64_t done = 0;
         for (int round = 0;; round++) {
-            part.sync();
             std::unique_lock guard(lock_);
             const News news = news_locked(part.index, done);
             done = tail_;
@@ -519,6 +512,7 @@ void StateFile::compact() {
                     return ending_;
                 };
                 if (!part.copy(*from, news, ending)) return;
+                part.sync();
                 continue;
             }
             part.copy(*from, news, [] { return false; });

@@ -105,7 +105,7 @@ class StateFile {
     bool genuine(const RecordHead& head, uint64_t at) const;
     uint64_t claim_behind(uint64_t from) const;
     void seal(RecordHead* head) const;
-    std::vector<Place> live_in_order(const Index& index) const;
+    std::vector<Place> live_in_order(uint64_t from) const;
     News news_locked(const Index& copied, uint64_t done) const;
     void mark_locked();
     void fail_locked(const char* what, int error);
