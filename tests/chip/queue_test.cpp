@@ -313,6 +313,37 @@ TEST_P(AnyQueue, RingAndIndexThatCannotBeReadFault) {
     EXPECT_TRUE(retired(queue));
 }
 
+// Bus mastering ends between two reads of a queue that has nothing to do, as before a suspend: nothing arrives in
+// memory then, and who ended it goes on with the queue after a reset.
+TEST_P(AnyQueue, TheFaultOfABusThatIsGoneStaysUntold) {
+    Bench bench;
+    Context& context = bench.context();
+    Queue& queue = context.queue({.kernel = GetParam()});
+    const uint64_t index = queue.entry().write_index;
+    const uint64_t index_bus = GetParam() ? index : context.space().raw(index).address;
+    bool master = true;
+    const auto set_master = [&](bool on) {
+        master = on;
+        for (const uint64_t page : {index_bus, queue.entry().state})
+            bench.bus().set_access(page, 8, on ? Access::kOpen : Access::kRefused);
+    };
+    bench.set_dma_hook([&](uint64_t bus) {
+        if (master && bus == index_bus) set_master(false);
+    });
+    queue.doorbell();
+    bench.run();
+    EXPECT_FALSE(master);
+    const sidra_queue_state state = queue.state();
+    EXPECT_EQ(state.run_state, uint32_t{SIDRA_QUEUE_RUNNING});
+    EXPECT_EQ(state.fault.cause, SIDRA_FAULT_NONE);
+    bench.set_dma_hook({});
+    set_master(true);
+    queue.reset();
+    queue.submit(nop());
+    bench.run();
+    EXPECT_TRUE(retired(queue));
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, AnyQueue, ::testing::Values(false, true),
                          [](const auto& kind) { return kind.param ? std::string("Kernel") : std::string("User"); });
 

@@ -105,16 +105,22 @@ void Slice::work_on(sidra_hw_engine engine) {
 
 bool Slice::open() {
     Fault fault;
-    state_ = reinterpret_cast<sidra_queue_state*>(
-        state_memory_.map_all(queue_.entry.state, sizeof(sidra_queue_state), true, &fault));
-    return state_ != nullptr;
+    uint8_t* page = state_memory_.map_all(queue_.entry.state, sizeof(sidra_queue_state), true, &fault);
+    if (page) state_ = reinterpret_cast<sidra_queue_state*>(page);
+    return page != nullptr;
+}
+
+// Nothing can be said to the owner.
+Slice::Step Slice::stop_untold() {
+    queue_.faulted.store(true);
+    chip_.interrupt(SIDRA_INT_FAULT);
+    return Step::kFault;
 }
 
 Slice::Outcome Slice::run() {
     if (queue_.faulted.load(std::memory_order_relaxed)) return Outcome::kIdle;
-    if (!open()) {  // nothing can be said to the owner
-        queue_.faulted.store(true);
-        chip_.interrupt(SIDRA_INT_FAULT);
+    if (!open()) {
+        stop_untold();
         return Outcome::kIdle;
     }
     write_index_ = queue_.index;
@@ -579,6 +585,9 @@ void Slice::publish() {
 
 Slice::Step Slice::fault(const Fault& fault) {
     chip_.tell_failure();
+    // Where the function is no bus master any more, what is mapped still takes words: they would come behind the back
+    // of a driver that knows that nothing can.
+    if (fault.cause == SIDRA_FAULT_BUS && !open()) return stop_untold();
     const auto& call = queue_.call;
     sidra_fault record{};
     record.clock_ns = chip_.clock_ns();

@@ -26,7 +26,7 @@ class Slice {
    private:
     enum class Step { kRetired, kYield, kParked, kFault, kEmpty };
 
-    bool open();
+    bool open();  // the state page: again, whether it can still be had
     bool next_turn();
     void account();
     void work_on(sidra_hw_engine engine);
@@ -48,6 +48,7 @@ class Slice {
     void report(uint64_t sequence, const Cost& cost, uint32_t cookie, uint8_t opcode, uint16_t cause);
     void publish();
     Step fault(const Fault& fault);
+    Step stop_untold();
     const sidra_cmd& cmd() const { return queue_.job.cmd; }
     bool kernel() const { return queue_.entry.flags & SIDRA_HW_QUEUE_KERNEL; }
 
