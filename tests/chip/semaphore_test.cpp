@@ -186,6 +186,24 @@ TEST(Semaphore, AWordWhosePageGoesAwayIsNeverTheNextOne) {
         }
 }
 
+TEST(Semaphore, StoppedItStillWaitsAndResetItDoesNot) {
+    for (const auto& [command, waits] :
+         {std::pair{SIDRA_ADMIN_QUIESCE_QUEUE, 1u}, std::pair{SIDRA_ADMIN_QUIESCE_CONTEXT, 1u},
+          std::pair{SIDRA_ADMIN_QUIESCE_DEVICE, 1u}, std::pair{SIDRA_ADMIN_RESET_QUEUE, 0u},
+          std::pair{SIDRA_ADMIN_RESET_CONTEXT, 0u}}) {
+        Two t;
+        t.a.submit(sem_wait(t.word, 1));
+        t.bench.run();
+        ASSERT_TRUE(parked(t.a));
+        const bool device = command == SIDRA_ADMIN_QUIESCE_DEVICE;
+        const bool queue = command == SIDRA_ADMIN_QUIESCE_QUEUE || command == SIDRA_ADMIN_RESET_QUEUE;
+        ASSERT_EQ(t.bench.admin(command, device ? 0 : t.context.index(), queue ? t.a.index() : 0),
+                  uint32_t{SIDRA_ADMIN_OK});
+        EXPECT_EQ(t.a.run_state(), uint32_t{SIDRA_QUEUE_STOPPED});
+        EXPECT_EQ(t.a.state().parked, waits) << command;
+    }
+}
+
 TEST(Semaphore, OtherWaitsOutliveARange) {
     Two t;
     const uint64_t other = t.context.alloc(kPage);

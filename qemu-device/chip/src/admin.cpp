@@ -227,8 +227,9 @@ uint8_t Chip::admin_finish() {
         case SIDRA_ADMIN_RESET_QUEUE:
         case SIDRA_ADMIN_RESET_CONTEXT:
             for_each_in_scope([&](Queue& queue) {
-                if (queue.loaded.load() && !queue.recheck.load()) write_run_state(queue, SIDRA_QUEUE_STOPPED);
+                const bool shown = queue.loaded.load() && !queue.recheck.load();
                 forget(queue);
+                if (shown) write_run_state(queue, SIDRA_QUEUE_STOPPED);
             });
             // Doorbells from before mean nothing any more, also one that a thread has taken but not acted on yet.
             for (uint32_t q = 0; q < SIDRA_QUEUES_PER_CONTEXT_MAX; q++) {

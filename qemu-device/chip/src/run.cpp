@@ -136,7 +136,7 @@ bool Chip::load_queue(Queue& queue) {
 bool Chip::write_run_state(const Queue& queue, uint32_t run_state) {
     // Not while a slice runs, so nothing is parked that is not about to look again.
     if (lies(SIDRA_LIE_RUN_STATE)) run_state = 77;
-    const uint32_t words[4] = {run_state, queue.entry.generation, queue.parked && run_state == SIDRA_QUEUE_RUNNING, 0};
+    const uint32_t words[4] = {run_state, queue.entry.generation, queue.parked, 0};
     static_assert(offsetof(sidra_queue_state, generation) == offsetof(sidra_queue_state, run_state) + 4);
     static_assert(offsetof(sidra_queue_state, parked) == offsetof(sidra_queue_state, run_state) + 8);
     return bus_.write_words(queue.entry.state + offsetof(sidra_queue_state, run_state), words, sizeof words);
