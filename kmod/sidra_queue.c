@@ -198,6 +198,8 @@ void sidra_queue_go_on(struct sidra_ctx *ctx, struct sidra_queue *queue)
 		sidra_entry_revoke(&ctx->queue_table[queue->number].flags);
 	} else {
 		sidra_use_restart(&queue->use);
+		if (sidra_point_run_state(&queue->point) == SIDRA_QUEUE_STOPPED)	/* not to be seen by its owner */
+			smp_store_release(&queue->point.state->run_state, SIDRA_QUEUE_RUNNING);
 		install(ctx, queue, sidra_point_timeline(&queue->point));
 	}
 	if (queue->kind == SIDRA_QUEUE_KERNEL)

@@ -116,7 +116,10 @@ static bool all_drained(struct sidra_device *sdev)
 	return true;
 }
 
-/* Those who could put more into the queues are frozen; one may not have come as far as the doorbell. */
+/*
+ * Those who could put more into the queues are frozen; one may not have come as far as the doorbell. At the end no queue
+ * is in the middle of a look for work, or of one at what it waits for: that would end badly without bus mastering.
+ */
 static void drain(struct sidra_device *sdev)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(drain_timeout_ms);
@@ -127,6 +130,7 @@ static void drain(struct sidra_device *sdev)
 			sidra_queue_ring_all(sdev->ctxs[slot]);
 	while (!all_drained(sdev) && time_before(jiffies, end) && sidra_chip_answers(sdev))
 		usleep_range(200, 1000);
+	sidra_admin_raw(sdev, SIDRA_ADMIN_QUIESCE_DEVICE, 0, 0, 0);	/* in vain: what is lost shows after the reset */
 }
 
 void sidra_suspend_device(struct sidra_device *sdev)

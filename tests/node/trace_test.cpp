@@ -1,40 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The life of a job by the driver's tracepoints.
-#include <sys/stat.h>
-
-#include "attributes.h"
+#include "trace.h"
 
 namespace sidra::test {
 namespace {
 
 using Tracepoints = NodeTest;
-
-// A buffer of its own, with all of the driver's events, while this lives.
-class Trace {
-   public:
-    Trace() {
-        EXPECT_EQ(mkdir(kInstance, 0700), 0);
-        good = write_text(std::string(kInstance) + "/events/sidra/enable", "1");
-    }
-    ~Trace() {
-        EXPECT_TRUE(write_text(std::string(kInstance) + "/events/sidra/enable", "0"));
-        EXPECT_EQ(rmdir(kInstance), 0);
-    }
-    Trace(const Trace&) = delete;
-    Trace& operator=(const Trace&) = delete;
-
-    // Where `event` is first, with `fields` right behind it.
-    static size_t at(const std::string& events, const std::string& event, const std::string& fields) {
-        const size_t found = events.find(' ' + event + ": sidra0 " + fields);
-        EXPECT_NE(found, std::string::npos) << event << ' ' << fields << " in\n" << events;
-        return found;
-    }
-    static std::string events() { return read_file(std::string(kInstance) + "/trace").bytes; }
-    bool good;
-
-   private:
-    static constexpr const char* kInstance = "/sys/kernel/tracing/instances/sidra-test";
-};
 
 TEST_F(Tracepoints, TheLifeOfAJob) {
     const Node node;

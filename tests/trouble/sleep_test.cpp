@@ -4,6 +4,7 @@
 #include <linux/sync_file.h>
 
 #include "sidra_chip.h"
+#include "trace.h"
 #include "uevents.h"
 #include "watchers.h"
 #include "world.h"
@@ -110,6 +111,16 @@ TEST_F(Sleep, WhatIsNotDrainedInTimeIsLost) {
     EXPECT_EQ(again.wait(again.push(nop())), 0);
     sleepers.wake();
     products.multiply();
+}
+
+// A queue that is looking for work when bus mastering ends would be refused, and a fault is there to stay.
+TEST_F(Sleep, NothingIsInFlightWhenBusMasteringEnds) {
+    const Trace trace;
+    ASSERT_TRUE(trace.good);
+    ASSERT_TRUE(sleep_now(kDevices));
+    Trace::at(Trace::events(), "sidra_admin",
+              "op=" + std::to_string(SIDRA_ADMIN_QUIESCE_DEVICE) +
+                  " arg0=0x0 arg1=0x0 arg2=0x0 result=" + std::to_string(SIDRA_ADMIN_OK));
 }
 
 // Who reads, and who waits for what he reads, is frozen like anybody else.
