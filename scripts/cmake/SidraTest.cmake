@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-# sidra_test(<part> [THREADS] [GUEST] LINK <targets>... [INCLUDE <folders>...])
+# sidra_test(<part> [THREADS] [GUEST] [SHARDS <count>] [FILTER <cases>] LINK <targets>... [INCLUDE <folders>...])
 #   One GoogleTest executable sidra-test-<part> of all sources in tests/<part>, registered as one ctest entry <part>, which leaves
 #   its cases in results/<part>.xml of the build folder (scripts/summary.py counts them).
+#   SHARDS: that many entries <part>-1, -2, ... with a share of the cases each: what takes long must not be the last one to run alone.
+#   FILTER: as GTEST_FILTER.
 #   THREADS: label `threads`; these run under ThreadSanitizer, and `sidra-tests-threads` builds just them.
 #   GUEST: only built here; a list of tests/vm has it run in the VM.
 #   INCLUDE: folders, from the top of the tree.
@@ -28,7 +30,7 @@ endif()
 add_custom_target(sidra-tests-threads)
 
 function(sidra_test part)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "THREADS;GUEST" "" "LINK;INCLUDE;DEFINE")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "THREADS;GUEST" "SHARDS;FILTER" "LINK;INCLUDE;DEFINE")
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${part}/*.cpp ${CMAKE_SOURCE_DIR}/tests/${part}/*.c)
     if(NOT sources)
         return()
@@ -46,11 +48,31 @@ function(sidra_test part)
     if(arg_GUEST)
         return()
     endif()
-    add_test(NAME ${part} COMMAND ${SIDRA_TEST_LAUNCHER} $<TARGET_FILE:${target}> --gtest_brief=1
-                                  --gtest_output=xml:${CMAKE_BINARY_DIR}/results/${part}.xml)
-    set_tests_properties(${part} PROPERTIES TIMEOUT ${SIDRA_TEST_TIMEOUT} ENVIRONMENT "${SIDRA_TEST_ENVIRONMENT}")
+    set(entries ${part})
+    if(arg_SHARDS)
+        set(entries)
+        foreach(shard RANGE 1 ${arg_SHARDS})
+            list(APPEND entries ${part}-${shard})
+        endforeach()
+    endif()
+    set(shard 0)
+    foreach(entry ${entries})
+        add_test(NAME ${entry} COMMAND ${SIDRA_TEST_LAUNCHER} $<TARGET_FILE:${target}> --gtest_brief=1
+                                       --gtest_output=xml:${CMAKE_BINARY_DIR}/results/${entry}.xml)
+        set(environment ${SIDRA_TEST_ENVIRONMENT})
+        if(arg_SHARDS)
+            list(APPEND environment GTEST_TOTAL_SHARDS=${arg_SHARDS} GTEST_SHARD_INDEX=${shard})
+        endif()
+        if(arg_FILTER)
+            list(APPEND environment GTEST_FILTER=${arg_FILTER})
+        endif()
+        set_tests_properties(${entry} PROPERTIES TIMEOUT ${SIDRA_TEST_TIMEOUT} ENVIRONMENT "${environment}")
+        if(arg_THREADS)
+            set_tests_properties(${entry} PROPERTIES LABELS threads)
+        endif()
+        math(EXPR shard "${shard} + 1")
+    endforeach()
     if(arg_THREADS)
-        set_tests_properties(${part} PROPERTIES LABELS threads)
         add_dependencies(sidra-tests-threads ${target})
     endif()
 endfunction()
