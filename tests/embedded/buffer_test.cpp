@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <thread>
 
@@ -270,6 +271,24 @@ TEST(Unbind, CloseAndDestroyKeepThePromiseToo) {
         while (s.queue->run_state() <= SIDRA_QUEUE_RUNNING) sleep_ms(1);  // idle: not begun yet
         EXPECT_EQ(s.queue->run_state(), how == 0 ? SIDRA_QUEUE_FAULTED : SIDRA_QUEUE_LOST);
     }
+}
+
+TEST(Unbind, CloseEndsEachBindingOfTheBufferAndNoOther) {
+    Bench s;
+    Buffer before(s.client, s.context, 4096), after(s.client, s.context, 4096);
+    Pages pages(4096);
+    uint32_t handle;
+    ASSERT_EQ(s.client.reg(pages.data, pages.size, 0, &handle), 0);
+    std::array<uint64_t, 3> places{};
+    for (uint64_t& place : places) ASSERT_EQ(s.client.bind(s.context, handle, SIDRA_BIND_READ, &place), 0);
+    for (const uint64_t place : places) EXPECT_EQ(s.queue->run(copy(before.va, place, 8)), 0);
+    EXPECT_EQ(s.client.close_buffer(handle), 0);
+    for (const uint64_t place : places) {
+        EXPECT_EQ(s.queue->run(copy(before.va, place, 8)), -EIO);
+        EXPECT_EQ(s.queue->fault(), SIDRA_FAULT_TRANSLATION);
+        ASSERT_EQ(s.queue->reset(), 0);
+    }
+    EXPECT_EQ(s.queue->run(copy(before.va, after.va, 8)), 0);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "host_memory.h"
 #include "page_table.h"
@@ -32,10 +33,11 @@ struct BufferMemory {
 };
 
 struct Binding {
-    uint32_t buffer;  // handle
     std::shared_ptr<BufferMemory> memory;
     uint64_t va;  // of the first page
 };
+// By the buffer's handle and the address that BIND returned: who closes a buffer finds its own without a search.
+using Bindings = std::map<std::pair<uint32_t, uint64_t>, Binding>;
 
 struct WeightsHandle {
     WeightsObject* object;
@@ -73,7 +75,7 @@ struct Context {
     HostMemory weights_table;
     std::map<uint32_t, std::shared_ptr<Queue>> queues;  // by number
     std::map<uint32_t, WeightsHandle> weights;          // by index
-    std::map<uint64_t, Binding> bindings;               // by the address that BIND returned
+    Bindings bindings;
 };
 
 // Entries of tables that the chip reads at any time, a 64-bit word after the other: complete first, then valid. The

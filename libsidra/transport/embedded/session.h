@@ -115,7 +115,7 @@ class Session {
     uint32_t take_handle();
     uint32_t add_buffer(std::shared_ptr<BufferMemory> memory);
     void drop_buffer(std::map<uint32_t, std::shared_ptr<BufferMemory>>::iterator buffer);
-    void unbind(Context& context, std::map<uint64_t, Binding>::iterator binding);
+    void unbind(Context& context, Bindings::iterator binding);
     int bind_ring(Context& context, Queue& queue, Detail& detail);
     // The queue is gone for the chip, for those who wait and for the context; mappings keep its memory.
     void drop_queue(Context& context, Queue& queue);

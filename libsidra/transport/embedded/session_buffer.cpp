@@ -114,7 +114,7 @@ int Session::buffer_register(sidra_ioctl_buffer_register& a, Detail& detail) {
     return 0;
 }
 
-void Session::unbind(Context& context, std::map<uint64_t, Binding>::iterator binding) {
+void Session::unbind(Context& context, Bindings::iterator binding) {
     driver_->unbind(context, binding->second.va, binding->second.memory->size);
     context.bindings.erase(binding);  // the acknowledgement is there: now the memory may go
 }
@@ -124,11 +124,8 @@ int Session::buffer_close(sidra_ioctl_buffer_close& a, Detail& detail) {
     std::shared_ptr<BufferMemory> memory;
     if (int error = find_buffer(a.handle, &memory, detail)) return error;
     for (const auto& [handle, context] : contexts_) {
-        for (auto binding = context->bindings.begin(); binding != context->bindings.end();) {
-            const auto next = std::next(binding);
-            if (binding->second.buffer == a.handle) unbind(*context, binding);
-            binding = next;
-        }
+        auto binding = context->bindings.lower_bound({a.handle, 0});
+        while (binding != context->bindings.end() && binding->first.first == a.handle) unbind(*context, binding++);
     }
     drop_buffer(buffers_.find(a.handle));
     return 0;
@@ -154,7 +151,7 @@ int Session::buffer_bind(sidra_ioctl_buffer_bind& a, Detail& detail) {
                     a.context, memory->size, context->addresses.largest_free());
     const uint64_t address = va + memory->first;
     try {
-        context->bindings.emplace(address, Binding{a.handle, memory, va});
+        context->bindings.emplace(std::pair{a.handle, address}, Binding{memory, va});
     } catch (...) {
         driver_->unbind(*context, va, memory->size);
         throw;
@@ -168,8 +165,8 @@ int Session::buffer_unbind(sidra_ioctl_buffer_unbind& a, Detail& detail) {
     std::shared_ptr<BufferMemory> memory;
     if (int error = find_context(a.context, kRelease, &context, detail)) return error;
     if (int error = find_buffer(a.handle, &memory, detail)) return error;
-    const auto binding = context->bindings.find(a.address);
-    if (binding == context->bindings.end() || binding->second.buffer != a.handle)
+    const auto binding = context->bindings.find({a.handle, a.address});
+    if (binding == context->bindings.end())
         return fail(detail, -ENOENT, "buffer {} is not bound at {:#x} in context {}", a.handle, a.address, a.context);
     unbind(*context, binding);
     return 0;
