@@ -134,7 +134,7 @@ bool Chip::load_queue(Queue& queue) {
 }
 
 bool Chip::write_run_state(const Queue& queue, uint32_t run_state) {
-    // Not while a slice runs, so nothing is parked that is not about to look again.
+    // Not while a slice runs: whether it is parked stays as it is.
     if (lies(SIDRA_LIE_RUN_STATE)) run_state = 77;
     const uint32_t words[4] = {run_state, queue.entry.generation, queue.parked, 0};
     static_assert(offsetof(sidra_queue_state, generation) == offsetof(sidra_queue_state, run_state) + 4);
