@@ -245,8 +245,15 @@ TEST_F(Update, ResetsInBetween) {
         EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_RESET, reset), 0);
         writer.join();
         EXPECT_TRUE(eventually([] { return version() != "none"; }));
-        EXPECT_TRUE(version() == "0.1.0" || (stored > 0 && version() == "0.2.0")) << version();
+        // Stored it may be also where the reset came before the answer to the last request.
+        EXPECT_TRUE(version() == "0.1.0" ||
+                    (version() == "0.2.0" && (stored > 0 || log.says("not stored: FW_COMMIT failed"))))
+            << version();
     }
+    // What was stored after the last reset is not left to somebody else's.
+    sidra_ioctl_device_reset reset{};
+    ASSERT_EQ(node.call(SIDRA_IOCTL_DEVICE_RESET, reset), 0);
+    EXPECT_TRUE(eventually([this] { return version() != "none" && heartbeat() > 1; }));
 }
 
 TEST_F(Update, OnlyRootMay) {
