@@ -25,16 +25,19 @@ sys.path.insert(0, str(machine.HERE / "guest"))
 import complaints  # noqa: E402
 
 BOOT = 300.0  # seconds that the guest has to get to its first test
+LINES = 60  # of what a failed test or case said
 
 _RESULT = re.compile(r"(not )?ok (\d+) - (\S+)(?: # (.*))?$")
 _INNER = re.compile(r"\s+(not )?ok \d+(?: - | )([^#]*[^#\s])?\s*(# (?:SKIP|TODO)\b.*)?$", re.IGNORECASE)
-_GOOGLE = re.compile(r"\s+\[ +(OK|FAILED|SKIPPED) +\] ([\w/]+\.[\w/]+)(?:,.*| \(\d+ ms\))")
+_GOOGLE = re.compile(r"\s+\[ +(RUN|OK|FAILED|SKIPPED) +\] ([\w/]+\.[\w/]+)(?:,.*| \(\d+ ms\)|$)")
 
 
 class Test:
     def __init__(self, name, deadline, command):
         self.name, self.deadline, self.command = name, float(deadline), command
         self.cases = {}  # name: "ok", "failed", "skipped"
+        self.said = {}  # what failed, GoogleTest's: the lines it printed
+        self.case_began = 0  # where in the output
         self.failure = "did not run"
         self.output = []
         self.started, self.seconds = None, 0.0
@@ -42,8 +45,12 @@ class Test:
     def read(self, line):
         """A line that the test printed."""
         self.output.append(line)
-        if found := _GOOGLE.match(line):
+        if (found := _GOOGLE.match(line)) and found[1] == "RUN":
+            self.case_began = len(self.output) - 1
+        elif found:
             self.cases[found[2]] = {"OK": "ok", "FAILED": "failed", "SKIPPED": "skipped"}[found[1]]
+            if found[1] == "FAILED" and found[2] not in self.said:  # GoogleTest lists it once more in the end
+                self.said[found[2]] = [line.strip() for line in self.output[self.case_began:][-LINES:]]
         elif found := _INNER.match(line):
             self.cases[found[2] or f"case {len(self.cases) + 1}"] = "failed" if found[1] and not found[3] else "skipped" if found[3] else "ok"
 
@@ -113,7 +120,7 @@ def show(test):
     verdict, why = ("FAILED", f": {test.failure}") if test.failure else ("passed", "")
     print(f"  {verdict}  {test.name} ({test.seconds:.1f} s{cases}){why}", flush=True)
     if test.failure:
-        for line in test.output[-60:]:
+        for line in [line for said in test.said.values() for line in said] or test.output[-LINES:]:
             print(f"        {line.strip()}")
 
 
@@ -164,7 +171,7 @@ def write_results(folder, results, problems):
             state = "skipped" if result == "skipped" else "completed"
             entry = ElementTree.SubElement(inner, "testcase", classname=part or test.name, name=case, result=state)
             if result == "failed":
-                ElementTree.SubElement(entry, "failure", message="see the TAP")
+                ElementTree.SubElement(entry, "failure", message="\n".join(test.said.get(name, ["see the TAP"])))
         ElementTree.ElementTree(outer).write(folder / "results" / f"{test.name}.xml")
 
 

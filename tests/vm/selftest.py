@@ -17,7 +17,7 @@ BROKEN_DEBUG = "insmod /build/broken-debug/broken.ko how="
 
 SILENT = "1 cases failed, and its exit status does not say so"
 
-# Name of the boot: options, tests with what has to be said of them (None: it passes), what the console has to tell.
+# Name of the boot: options, tests with what has to be said of them (None: it passes), what the console or the report has to tell.
 BOOTS = {
     "tests": (
         ["--smp", "2", "--grace", "60"],
@@ -28,6 +28,7 @@ BOOTS = {
             ("missing", 60, "/no/such/test", "exit status 127"),
             ("tap", 60, "printf 'ok 1 - good\\nnot ok 2 - bad\\n'", SILENT),
             ("google", 60, "printf '[       OK ] A.Good (0 ms)\\n[  FAILED  ] A.Bad (0 ms)\\n'", SILENT),
+            ("google-at-length", 60, "printf '[ RUN      ] A.Bad\\nthe reason\\n[  FAILED  ] A.Bad (0 ms)\\n'; seq 100; false", "exit status 1"),
             ("empty", 60, "echo '[==========] 0 tests from 0 test suites ran. (0 ms total)'", "no case of it ran"),
             ("sleeps", 2, "sleep 1000", "not done after 2 s"),
             ("waits", 10, BROKEN + "wait", "not done after 10 s"),
@@ -47,7 +48,7 @@ BOOTS = {
             ("too-late", 60, "true", "did not run"),
             ("guest", None, None, "Bail out! a process cannot be killed"),
         ],
-        [r"WARNING: CPU: .*broken_init", r"Redzone", r"sysrq: Show Blocked State"],
+        [r"WARNING: CPU: .*broken_init", r"Redzone", r"sysrq: Show Blocked State", r"        the reason\n"],
     ),
     "spins": (
         ["--smp", "1", "--grace", "20"],
@@ -122,9 +123,9 @@ def judge(name, folder, status):
         cases[test] = None if good else f"should be said: {expected}; was said: {got}"
     for test, got in said.items():
         cases[test] = f"was not asked for: {got}"
-    log = (folder / "console.log").read_text(errors="replace")
+    told = "".join((folder / file).read_text(errors="replace") for file in ["console.log", "output"])
     for pattern in console:
-        cases[f"console: {pattern}"] = None if re.search(pattern, log) else "is not in the console's log"
+        cases[f"told: {pattern}"] = None if re.search(pattern, told) else "is neither in the console's log nor in the report"
     return cases
 
 
