@@ -65,7 +65,7 @@ static bool tell_changes(struct sidra_device *sdev)
 	if (ret)
 		return ret == -EAGAIN || told->on;
 	on = alarms_on(&page, told->on);
-	changed = on ^ told->on;
+	changed = (on ^ told->on) | xchg(&told->shown, 0);
 	WRITE_ONCE(told->on, on);
 	for_each_set_bit(alarm, &changed, SIDRA_ALARM_COUNT)
 		hwmon_notify_event(sdev->hwmon, alarms[alarm].type, alarms[alarm].attr, 0);
@@ -104,9 +104,14 @@ void sidra_alarms_look(struct sidra_device *sdev)
 void sidra_alarms_note(struct sidra_device *sdev, const struct sidra_telemetry *page)
 {
 	unsigned long on = READ_ONCE(sdev->alarms.on);
+	unsigned long shown = alarms_on(page, on) ^ on;
+	enum sidra_alarm alarm;
 
-	if (alarms_on(page, on) != on)
-		sidra_alarms_look(sdev);
+	if (!shown)
+		return;
+	for_each_set_bit(alarm, &shown, SIDRA_ALARM_COUNT)
+		set_bit(alarm, &sdev->alarms.shown);
+	sidra_alarms_look(sdev);
 }
 
 #if IS_BUILTIN(CONFIG_KUNIT)

@@ -25,11 +25,13 @@ enum sidra_alarm {
  * @work: looks at the page: a while after there was a reason to, and as long as one is on, or the chip is slowed down
  * @settled: jiffies until which the page may not have what the latest reason was
  * @on: by enum sidra_alarm, as told; @work's
+ * @shown: those that somebody has read otherwise since: he is told of them even if they are again as they were
  */
 struct sidra_alarms {
 	struct delayed_work work;
 	unsigned long settled;
 	unsigned long on;
+	unsigned long shown;
 };
 
 #if IS_REACHABLE(CONFIG_HWMON)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Heat: who polls the alarms of hwmon, or listens to uevents, is told by the driver.
+#include <atomic>
+#include <thread>
+
 #include "attributes.h"
 #include "uevents.h"
 
@@ -61,6 +64,23 @@ TEST_F(Alarms, WhoPollsIsTold) {
     EXPECT_TRUE(high.becomes("1\n") && critical.becomes("1\n"));
     ASSERT_TRUE(knob("temperature-mc", 60'000));
     EXPECT_TRUE(critical.becomes("0\n") && high.becomes("0\n"));
+}
+
+// Others have had what there is to be read in a fifth of a second, as soon as it begins.
+TEST_F(Alarms, WhoPollsIsToldWhileOthersRead) {
+    const std::string path = sensor("temp1_max_alarm");
+    std::atomic<bool> stop{false};
+    std::thread others([&] {
+        while (!stop) read_file(path);
+    });
+    const Polled high(path);
+    for (int round = 0; round < rounds(3, 30) && !HasFailure(); round++)
+        for (const uint64_t degrees : {99, 60}) {
+            EXPECT_TRUE(knob("temperature-mc", degrees * 1000));
+            EXPECT_TRUE(high.becomes(degrees > 95 ? "1\n" : "0\n"));
+        }
+    stop = true;
+    others.join();
 }
 
 TEST_F(Alarms, UdevIsTold) {
