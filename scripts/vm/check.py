@@ -37,7 +37,7 @@ class Test:
         self.name, self.deadline, self.command = name, float(deadline), command
         self.cases = {}  # name: "ok", "failed", "skipped"
         self.said = {}  # what failed, GoogleTest's: the lines it printed
-        self.case_began = 0  # where in the output
+        self.case_began = None  # where in the output: the one that has not ended
         self.failure = "did not run"
         self.output = []
         self.started, self.seconds = None, 0.0
@@ -50,7 +50,8 @@ class Test:
         elif found:
             self.cases[found[2]] = {"OK": "ok", "FAILED": "failed", "SKIPPED": "skipped"}[found[1]]
             if found[1] == "FAILED" and found[2] not in self.said:  # GoogleTest lists it once more in the end
-                self.said[found[2]] = [line.strip() for line in self.output[self.case_began:][-LINES:]]
+                self.said[found[2]] = [line.strip() for line in self.output[self.case_began or 0:][-LINES:]]
+            self.case_began = None
         elif found := _INNER.match(line):
             self.cases[found[2] or f"case {len(self.cases) + 1}"] = "failed" if found[1] and not found[3] else "skipped" if found[3] else "ok"
 
@@ -120,8 +121,12 @@ def show(test):
     verdict, why = ("FAILED", f": {test.failure}") if test.failure else ("passed", "")
     print(f"  {verdict}  {test.name} ({test.seconds:.1f} s{cases}){why}", flush=True)
     if test.failure:
-        for line in [line for said in test.said.values() for line in said] or test.output[-LINES:]:
-            print(f"        {line.strip()}")
+        for said in test.said.values():
+            for line in said:
+                print(f"        {line}")
+        if not test.said or test.case_began is not None:
+            for line in test.output[test.case_began or 0:][-LINES:]:
+                print(f"        {line.strip()}")
 
 
 def follow(guest, results):

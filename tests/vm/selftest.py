@@ -28,7 +28,7 @@ BOOTS = {
             ("missing", 60, "/no/such/test", "exit status 127"),
             ("tap", 60, "printf 'ok 1 - good\\nnot ok 2 - bad\\n'", SILENT),
             ("google", 60, "printf '[       OK ] A.Good (0 ms)\\n[  FAILED  ] A.Bad (0 ms)\\n'", SILENT),
-            ("google-at-length", 60, "printf '[ RUN      ] A.Bad\\nthe reason\\n[  FAILED  ] A.Bad (0 ms)\\n'; seq 100; false", "exit status 1"),
+            ("google-at-length", 60, "printf '[ RUN      ] A.Bad\\nthe reason\\n[  FAILED  ] A.Bad (0 ms)\\n'; seq 100; printf '[ RUN      ] A.Worse\\nthe last word\\n'; kill -SEGV $$", "signal SIGSEGV"),
             ("empty", 60, "echo '[==========] 0 tests from 0 test suites ran. (0 ms total)'", "no case of it ran"),
             ("sleeps", 2, "sleep 1000", "not done after 2 s"),
             ("waits", 10, BROKEN + "wait", "not done after 10 s"),
@@ -48,7 +48,7 @@ BOOTS = {
             ("too-late", 60, "true", "did not run"),
             ("guest", None, None, "Bail out! a process cannot be killed"),
         ],
-        [r"WARNING: CPU: .*broken_init", r"Redzone", r"sysrq: Show Blocked State", r"        the reason\n"],
+        [r"WARNING: CPU: .*broken_init", r"Redzone|KFENCE: memory corruption", r"sysrq: Show Blocked State", r"        the reason\n", r"        the last word\n"],
     ),
     "spins": (
         ["--smp", "1", "--grace", "20"],
