@@ -66,6 +66,8 @@ static bool tell_changes(struct sidra_device *sdev)
 		return ret == -EAGAIN || told->on;
 	on = alarms_on(&page, told->on);
 	changed = (on ^ told->on) | xchg(&told->shown, 0);
+	if (changed)
+		sidra_telemetry_renew(sdev);
 	WRITE_ONCE(told->on, on);
 	for_each_set_bit(alarm, &changed, SIDRA_ALARM_COUNT)
 		hwmon_notify_event(sdev->hwmon, alarms[alarm].type, alarms[alarm].attr, 0);

@@ -54,6 +54,17 @@ int sidra_generation_read(struct sidra_device *sdev, u32 *generation)
 	return ret;
 }
 
+int sidra_telemetry_read(struct sidra_device *sdev, struct sidra_telemetry *page)
+{
+	int idx, ret;
+
+	if (!drm_dev_enter(&sdev->drm, &idx))
+		return -ENODEV;
+	ret = read_exact(sdev, page);
+	drm_dev_exit(idx);
+	return ret;
+}
+
 /* ---- For everybody ---- */
 
 int sidra_telemetry_init(struct sidra_device *sdev)
@@ -103,20 +114,8 @@ int sidra_telemetry_show(struct sidra_device *sdev, struct sidra_telemetry *page
 	return ret;
 }
 
-int sidra_telemetry_read(struct sidra_device *sdev, struct sidra_telemetry *page)
+void sidra_telemetry_renew(struct sidra_device *sdev)
 {
-	struct sidra_telemetry_cache *cache = &sdev->telemetry;
-	int idx, ret;
-
-	if (!drm_dev_enter(&sdev->drm, &idx))
-		return -ENODEV;
-	scoped_guard(mutex, &cache->lock) {
-		ret = read_page(sdev, page);
-		if (!ret) {
-			cache->page = *page;
-			cache->result = 0;
-		}
-	}
-	drm_dev_exit(idx);
-	return ret;
+	guard(mutex)(&sdev->telemetry.lock);
+	sdev->telemetry.window = jiffies - WINDOW;
 }

@@ -29,15 +29,16 @@ int sidra_reachable(struct sidra_device *sdev);
 /* The register: 0, or as above. Needs no lock, and never sleeps. */
 int sidra_generation_read(struct sidra_device *sdev, u32 *generation);
 
+/* The whole page; what the chip's version of it lacks (behind @size) is zero. 0, or as above. */
+int sidra_telemetry_read(struct sidra_device *sdev, struct sidra_telemetry *page);
+
 int sidra_telemetry_init(struct sidra_device *sdev);
 /*
- * The whole page, for an attribute; what the chip's version of it lacks (behind @size) is zero. 0, or as above. @exact, or else for everybody,
- * with counters that are up to a fifth of a second old, since finer ones tell how strangers' work goes. However many read, they cost ten readings
- * a second.
+ * The same for an attribute: @exact, or else for everybody, with counters that are up to a fifth of a second old, since finer ones tell how
+ * strangers' work goes. However many read, they cost ten readings a second.
  */
 int sidra_telemetry_show(struct sidra_device *sdev, struct sidra_telemetry *page, bool exact);
-
-/* The same, of this moment, for the driver: nobody reads an older one from then on, so that who is told of a change finds it. */
-int sidra_telemetry_read(struct sidra_device *sdev, struct sidra_telemetry *page);
+/* Nobody is shown a page from before, whatever others have read: for those who are told that something is different now. */
+void sidra_telemetry_renew(struct sidra_device *sdev);
 
 #endif
