@@ -227,50 +227,50 @@ enum sidra_vec_op {
 	/* Conversions. s = param0 (f32 bits, zero bits mean 1) times in2[c] (f32 per column) when in2 is given; z = (s32)param1.
 	 * QUANTIZE   [F32, S32 -> S8, U8, S32]  saturate(rne(x * s) + z)       (S32 input is converted to f32 first)
 	 * DEQUANTIZE [S8, U8, S32 -> F32]       f32(x - z) * s */
-	SIDRA_VEC_QUANTIZE	= 1,
-	SIDRA_VEC_DEQUANTIZE	= 2,
+	SIDRA_VEC_OP_QUANTIZE		= 1,
+	SIDRA_VEC_OP_DEQUANTIZE		= 2,
 
 	/* Two operands; in2_stride 0 repeats one row (bias) for all rows. [F32,F32 -> F32] [S32,S32 -> S32 modulo 2^32] */
-	SIDRA_VEC_ADD		= 8,
-	SIDRA_VEC_SUB		= 9,
-	SIDRA_VEC_MUL		= 10,
-	SIDRA_VEC_MAX		= 11,
-	SIDRA_VEC_MIN		= 12,
+	SIDRA_VEC_OP_ADD		= 8,
+	SIDRA_VEC_OP_SUB		= 9,
+	SIDRA_VEC_OP_MUL		= 10,
+	SIDRA_VEC_OP_MAX		= 11,
+	SIDRA_VEC_OP_MIN		= 12,
 
 	/* One operand. RELU [F32, S32, S8 -> same]; LUT [S8, U8 -> S8, U8] through 256 bytes at in2, indexed by the byte's bits;
 	 * the others [F32 -> F32] */
-	SIDRA_VEC_RELU		= 16,
-	SIDRA_VEC_GELU		= 17,	/* 0.5 x (1 + erf(x / sqrt 2)) */
-	SIDRA_VEC_GELU_TANH	= 18,	/* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
-	SIDRA_VEC_SIGMOID	= 19,
-	SIDRA_VEC_TANH		= 20,
-	SIDRA_VEC_SILU		= 21,	/* x sigmoid(x) */
-	SIDRA_VEC_EXP		= 22,
-	SIDRA_VEC_LUT		= 23,
+	SIDRA_VEC_OP_RELU		= 16,
+	SIDRA_VEC_OP_GELU		= 17,	/* 0.5 x (1 + erf(x / sqrt 2)) */
+	SIDRA_VEC_OP_GELU_TANH		= 18,	/* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+	SIDRA_VEC_OP_SIGMOID		= 19,
+	SIDRA_VEC_OP_TANH		= 20,
+	SIDRA_VEC_OP_SILU		= 21,	/* x sigmoid(x) */
+	SIDRA_VEC_OP_EXP		= 22,
+	SIDRA_VEC_OP_LUT		= 23,
 
 	/* Along a row [F32 -> F32]. LAYERNORM: in2 = f32 gamma[cols], beta[cols] (zero: 1 and 0), param0 = epsilon (f32 bits) */
-	SIDRA_VEC_SOFTMAX	= 32,
-	SIDRA_VEC_LAYERNORM	= 33,
+	SIDRA_VEC_OP_SOFTMAX		= 32,
+	SIDRA_VEC_OP_LAYERNORM		= 33,
 
 	/* One output element a row. SUM, MEAN [F32 -> F32], SUM [S32 -> S32 modulo 2^32]; MAX, MIN [F32, S32 -> same];
 	 * ARGMAX [F32, S32, S8, U8 -> S32], the first of equals; NaN loses against any number; a row of only NaN gives 0 */
-	SIDRA_VEC_REDUCE_SUM	= 40,
-	SIDRA_VEC_REDUCE_MEAN	= 41,
-	SIDRA_VEC_REDUCE_MAX	= 42,
-	SIDRA_VEC_REDUCE_MIN	= 43,
-	SIDRA_VEC_ARGMAX	= 44,
+	SIDRA_VEC_OP_REDUCE_SUM		= 40,
+	SIDRA_VEC_OP_REDUCE_MEAN	= 41,
+	SIDRA_VEC_OP_REDUCE_MAX		= 42,
+	SIDRA_VEC_OP_REDUCE_MIN		= 43,
+	SIDRA_VEC_OP_ARGMAX		= 44,
 
 	/* Pooling over images in NHWC order: in2 = struct sidra_vec_pool; rows = output rows of all images (n * out_h), cols = channels.
 	 * A row of the input is one pixel row: in_stride = bytes of one input pixel row (in_w * channels elements), out_stride likewise.
 	 * MAX [F32, S8, U8 -> same] ignores padding; AVG [F32 -> F32] divides by the pixels inside the image */
-	SIDRA_VEC_POOL_MAX	= 48,
-	SIDRA_VEC_POOL_AVG	= 49,
+	SIDRA_VEC_OP_POOL_MAX		= 48,
+	SIDRA_VEC_OP_POOL_AVG		= 49,
 
 	/* Data movement on elements of the type's size; in_type = out_type.
 	 * TRANSPOSE: rows x cols becomes cols x rows (out_stride between the cols output rows; rows <= SIDRA_CMD_VEC_COLS_MAX)
 	 * GATHER: output row r = input row in2[r] (s32 index array), 0 <= index < param1, else the queue faults */
-	SIDRA_VEC_TRANSPOSE	= 56,
-	SIDRA_VEC_GATHER	= 57,
+	SIDRA_VEC_OP_TRANSPOSE		= 56,
+	SIDRA_VEC_OP_GATHER		= 57,
 	SIDRA_VEC_OP_COUNT
 };
 
@@ -280,7 +280,7 @@ enum sidra_vec_op {
  * @rows:       1..SIDRA_CMD_VEC_ROWS_MAX
  * @cols:       1..SIDRA_CMD_VEC_COLS_MAX
  * @in, @out:   first row. @out may equal @in when type sizes and strides are equal (in place) for the operations numbered
- *              below SIDRA_VEC_REDUCE_SUM; any other overlap is undefined (but harmless to others)
+ *              below SIDRA_VEC_OP_REDUCE_SUM; any other overlap is undefined (but harmless to others)
  * @in2:        second operand or table
  * @in_stride, @out_stride, @in2_stride: bytes between rows
  * @param0, @param1: as the operation says

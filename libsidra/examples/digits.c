@@ -94,7 +94,8 @@ int main(int argc, char** argv) {
         CHECK(sidra_mvm_async(stream, weights[i], &mvm));
     }
     const int32_t* answer = new_buffer(context, sizeof(int32_t) * model.digits, &answers);
-    sidra_vec argmax = {.struct_size = sizeof argmax, .op = SIDRA_ARGMAX, .in_type = SIDRA_F32, .out_type = SIDRA_S32};
+    sidra_vec argmax = {
+        .struct_size = sizeof argmax, .op = SIDRA_VEC_ARGMAX, .in_type = SIDRA_F32, .out_type = SIDRA_S32};
     argmax.rows = model.digits;
     argmax.cols = size[model.layers];
     argmax.in = (sidra_ref){in[model.layers], 0};

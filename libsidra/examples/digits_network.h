@@ -206,7 +206,7 @@ class Recognizer {
             check(multiply_(stream, network.weights(i), &mvm), "recording a layer");
         }
         auto argmax = SIDRA_INIT(sidra_vec);
-        argmax.op = SIDRA_ARGMAX;
+        argmax.op = SIDRA_VEC_ARGMAX;
         argmax.in_type = SIDRA_F32;
         argmax.out_type = SIDRA_S32;
         argmax.rows = count;

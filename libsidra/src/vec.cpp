@@ -38,40 +38,40 @@ struct Rule {
 
 constexpr std::array<Rule, SIDRA_VEC_OP_COUNT> make_rules() {
     std::array<Rule, SIDRA_VEC_OP_COUNT> rules{};
-    rules[SIDRA_QUANTIZE] = {"QUANTIZE",       kF32 | kS32,        Out::kListed,
-                             kS8 | kU8 | kS32, Second::kPerColumn, Param::kScaleZero};
-    rules[SIDRA_DEQUANTIZE] = {"DEQUANTIZE", kS8 | kU8 | kS32,   Out::kListed,
-                               kF32,         Second::kPerColumn, Param::kScaleZero};
-    rules[SIDRA_ADD] = {"ADD", kF32 | kS32, Out::kSame, 0, Second::kRows};
-    rules[SIDRA_SUB] = {"SUB", kF32 | kS32, Out::kSame, 0, Second::kRows};
-    rules[SIDRA_MUL] = {"MUL", kF32 | kS32, Out::kSame, 0, Second::kRows};
-    rules[SIDRA_MAX] = {"MAX", kF32 | kS32, Out::kSame, 0, Second::kRows};
-    rules[SIDRA_MIN] = {"MIN", kF32 | kS32, Out::kSame, 0, Second::kRows};
-    rules[SIDRA_RELU] = {"RELU", kF32 | kS32 | kS8};
-    rules[SIDRA_GELU] = {"GELU", kF32};
-    rules[SIDRA_GELU_TANH] = {"GELU_TANH", kF32};
-    rules[SIDRA_SIGMOID] = {"SIGMOID", kF32};
-    rules[SIDRA_TANH] = {"TANH", kF32};
-    rules[SIDRA_SILU] = {"SILU", kF32};
-    rules[SIDRA_EXP] = {"EXP", kF32};
-    rules[SIDRA_LUT] = {"LUT", kS8 | kU8, Out::kListed, kS8 | kU8, Second::kTable};
-    rules[SIDRA_SOFTMAX] = {"SOFTMAX", kF32};
-    rules[SIDRA_LAYERNORM] = {"LAYERNORM", kF32, Out::kSame, 0, Second::kGammaBeta, Param::kEpsilon};
-    rules[SIDRA_REDUCE_SUM] = {"REDUCE_SUM", kF32 | kS32};
-    rules[SIDRA_REDUCE_MEAN] = {"REDUCE_MEAN", kF32};
-    rules[SIDRA_REDUCE_MAX] = {"REDUCE_MAX", kF32 | kS32};
-    rules[SIDRA_REDUCE_MIN] = {"REDUCE_MIN", kF32 | kS32};
-    rules[SIDRA_ARGMAX] = {"ARGMAX", kAny, Out::kS32Always};
-    rules[SIDRA_POOL_MAX] = {"POOL_MAX", kF32 | kS8 | kU8, Out::kSame, 0, Second::kGeometry};
-    rules[SIDRA_POOL_AVG] = {"POOL_AVG", kF32, Out::kSame, 0, Second::kGeometry};
-    rules[SIDRA_TRANSPOSE] = {"TRANSPOSE", kAny};
-    rules[SIDRA_GATHER] = {"GATHER", kAny, Out::kSame, 0, Second::kIndices, Param::kLimit};
+    rules[SIDRA_VEC_QUANTIZE] = {"QUANTIZE",       kF32 | kS32,        Out::kListed,
+                                 kS8 | kU8 | kS32, Second::kPerColumn, Param::kScaleZero};
+    rules[SIDRA_VEC_DEQUANTIZE] = {"DEQUANTIZE", kS8 | kU8 | kS32,   Out::kListed,
+                                   kF32,         Second::kPerColumn, Param::kScaleZero};
+    rules[SIDRA_VEC_ADD] = {"ADD", kF32 | kS32, Out::kSame, 0, Second::kRows};
+    rules[SIDRA_VEC_SUB] = {"SUB", kF32 | kS32, Out::kSame, 0, Second::kRows};
+    rules[SIDRA_VEC_MUL] = {"MUL", kF32 | kS32, Out::kSame, 0, Second::kRows};
+    rules[SIDRA_VEC_MAX] = {"MAX", kF32 | kS32, Out::kSame, 0, Second::kRows};
+    rules[SIDRA_VEC_MIN] = {"MIN", kF32 | kS32, Out::kSame, 0, Second::kRows};
+    rules[SIDRA_VEC_RELU] = {"RELU", kF32 | kS32 | kS8};
+    rules[SIDRA_VEC_GELU] = {"GELU", kF32};
+    rules[SIDRA_VEC_GELU_TANH] = {"GELU_TANH", kF32};
+    rules[SIDRA_VEC_SIGMOID] = {"SIGMOID", kF32};
+    rules[SIDRA_VEC_TANH] = {"TANH", kF32};
+    rules[SIDRA_VEC_SILU] = {"SILU", kF32};
+    rules[SIDRA_VEC_EXP] = {"EXP", kF32};
+    rules[SIDRA_VEC_LUT] = {"LUT", kS8 | kU8, Out::kListed, kS8 | kU8, Second::kTable};
+    rules[SIDRA_VEC_SOFTMAX] = {"SOFTMAX", kF32};
+    rules[SIDRA_VEC_LAYERNORM] = {"LAYERNORM", kF32, Out::kSame, 0, Second::kGammaBeta, Param::kEpsilon};
+    rules[SIDRA_VEC_REDUCE_SUM] = {"REDUCE_SUM", kF32 | kS32};
+    rules[SIDRA_VEC_REDUCE_MEAN] = {"REDUCE_MEAN", kF32};
+    rules[SIDRA_VEC_REDUCE_MAX] = {"REDUCE_MAX", kF32 | kS32};
+    rules[SIDRA_VEC_REDUCE_MIN] = {"REDUCE_MIN", kF32 | kS32};
+    rules[SIDRA_VEC_ARGMAX] = {"ARGMAX", kAny, Out::kS32Always};
+    rules[SIDRA_VEC_POOL_MAX] = {"POOL_MAX", kF32 | kS8 | kU8, Out::kSame, 0, Second::kGeometry};
+    rules[SIDRA_VEC_POOL_AVG] = {"POOL_AVG", kF32, Out::kSame, 0, Second::kGeometry};
+    rules[SIDRA_VEC_TRANSPOSE] = {"TRANSPOSE", kAny};
+    rules[SIDRA_VEC_GATHER] = {"GATHER", kAny, Out::kSame, 0, Second::kIndices, Param::kLimit};
     return rules;
 }
 constexpr auto kRules = make_rules();
 
-bool is_reduction(uint32_t op) { return op >= SIDRA_REDUCE_SUM && op <= SIDRA_ARGMAX; }
-bool is_pool(uint32_t op) { return op == SIDRA_POOL_MAX || op == SIDRA_POOL_AVG; }
+bool is_reduction(uint32_t op) { return op >= SIDRA_VEC_REDUCE_SUM && op <= SIDRA_VEC_ARGMAX; }
+bool is_pool(uint32_t op) { return op == SIDRA_VEC_POOL_MAX || op == SIDRA_VEC_POOL_AVG; }
 
 std::string type_list(uint8_t types) {
     std::string text;
@@ -106,7 +106,7 @@ sidra_status check_shape(const char* call, const Rule& rule, const sidra_vec& ve
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                     "cols is {}: must be 1..{}; for an element-wise operation give a long vector as several rows",
                     vec.cols, SIDRA_CMD_VEC_COLS_MAX);
-    if (vec.op == SIDRA_TRANSPOSE && vec.rows > SIDRA_CMD_VEC_COLS_MAX)
+    if (vec.op == SIDRA_VEC_TRANSPOSE && vec.rows > SIDRA_CMD_VEC_COLS_MAX)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} makes rows of {} elements: at most {}; split it", rule.name,
                     vec.rows, SIDRA_CMD_VEC_COLS_MAX);
     return SIDRA_OK;
@@ -153,8 +153,8 @@ struct Shape {
 Shape shape_of(const sidra_vec& vec, uint32_t in_element, uint32_t out_element) {
     Shape shape{vec.rows, uint64_t{vec.cols} * in_element, vec.rows, uint64_t{vec.cols} * out_element};
     if (is_reduction(vec.op)) shape.out_bytes = out_element;
-    if (vec.op == SIDRA_TRANSPOSE) shape.out_rows = vec.cols, shape.out_bytes = uint64_t{vec.rows} * out_element;
-    if (vec.op == SIDRA_GATHER) shape.in_rows = vec.limit;
+    if (vec.op == SIDRA_VEC_TRANSPOSE) shape.out_rows = vec.cols, shape.out_bytes = uint64_t{vec.rows} * out_element;
+    if (vec.op == SIDRA_VEC_GATHER) shape.in_rows = vec.limit;
     return shape;
 }
 
@@ -247,11 +247,11 @@ sidra_status resolve_second(const char* call, const Rule& rule, const sidra_cont
 sidra_status check_overlap(const char* call, const sidra_vec& vec, const Rows& in, const Rows& out) {
     const bool in_place =
         in.address == out.address && in.row_bytes == out.row_bytes && (in.stride == out.stride || in.rows == 1);
-    if ((in_place && vec.op < SIDRA_REDUCE_SUM) || !overlap(in, out)) return SIDRA_OK;
+    if ((in_place && vec.op < SIDRA_VEC_REDUCE_SUM) || !overlap(in, out)) return SIDRA_OK;
     return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`in` (offset {}) and `out` (offset {}) of buffer {} overlap; {}",
                 vec.in.offset, vec.out.offset, vec.in.buffer->id,
-                vec.op < SIDRA_REDUCE_SUM ? "in place means the same offset, stride and element size"
-                                          : "this operation cannot work in place");
+                vec.op < SIDRA_VEC_REDUCE_SUM ? "in place means the same offset, stride and element size"
+                                              : "this operation cannot work in place");
 }
 
 }  // namespace

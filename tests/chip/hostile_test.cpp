@@ -147,12 +147,12 @@ class PacketFuzz {
                 cmd.vec.in_stride = random_() % 8 == 0 ? small(1000) : cmd.vec.cols * 4;
                 cmd.vec.out_stride = random_() % 8 == 0
                                          ? small(1000)
-                                         : (cmd.vec.op == SIDRA_VEC_TRANSPOSE ? cmd.vec.rows : cmd.vec.cols) * 4;
+                                         : (cmd.vec.op == SIDRA_VEC_OP_TRANSPOSE ? cmd.vec.rows : cmd.vec.cols) * 4;
                 if ((cmd.vec.op >= 8 && cmd.vec.op <= 12) || cmd.vec.op == 23 || cmd.vec.op >= 48 ||
                     random_() % 6 == 0) {
                     cmd.vec.in2 = address();
                 }
-                if (cmd.vec.op == SIDRA_VEC_GATHER) {
+                if (cmd.vec.op == SIDRA_VEC_OP_GATHER) {
                     cmd.vec.param1 = small(50);
                 }
                 break;

@@ -33,7 +33,7 @@ struct Mixture {
             mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_U8, SIDRA_TYPE_S32, kBatch, in, kSize, out, kSize * 4));
         compute->push(
             mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_F32, kBatch, in, kSize, out, kSize * 4));
-        sidra_cmd add = vec(SIDRA_VEC_ADD, SIDRA_TYPE_F32, SIDRA_TYPE_F32, kBatch, kSize, in, out);
+        sidra_cmd add = vec(SIDRA_VEC_OP_ADD, SIDRA_TYPE_F32, SIDRA_TYPE_F32, kBatch, kSize, in, out);
         add.vec.in2 = in;
         add.vec.in2_stride = add.vec.in_stride;
         compute->push(add);

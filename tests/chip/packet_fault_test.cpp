@@ -505,7 +505,7 @@ TEST_F(MvmFault, Refresh) {
 class VecFault : public PacketFault {};
 
 TEST_F(VecFault, Fields) {
-    const sidra_cmd cmd = vec(SIDRA_VEC_RELU, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 4, 100, in, out);
+    const sidra_cmd cmd = vec(SIDRA_VEC_OP_RELU, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 4, 100, in, out);
     sound(cmd);
     header_twins(cmd);
     twin("pad", cmd, [](auto& c) { c.vec.pad = 1; }, {kField});
@@ -531,7 +531,7 @@ TEST_F(VecFault, Fields) {
 }
 
 TEST_F(VecFault, SecondOperands) {
-    sidra_cmd add = vec(SIDRA_VEC_ADD, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 4, 100, in, out);
+    sidra_cmd add = vec(SIDRA_VEC_OP_ADD, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 4, 100, in, out);
     add.vec.in2 = aux;
     add.vec.in2_stride = 400;
     sound(add);
@@ -540,32 +540,32 @@ TEST_F(VecFault, SecondOperands) {
     twin("param0", add, [](auto& c) { c.vec.param0 = 1; }, {kField});
     twin("param1", add, [](auto& c) { c.vec.param1 = 1; }, {kField});
 
-    sidra_cmd lut = vec(SIDRA_VEC_LUT, SIDRA_TYPE_U8, SIDRA_TYPE_S8, 4, 100, in, out);
+    sidra_cmd lut = vec(SIDRA_VEC_OP_LUT, SIDRA_TYPE_U8, SIDRA_TYPE_S8, 4, 100, in, out);
     lut.vec.in2 = aux;
     sound(lut);
     address_twins("table", lut, FIELD_OF(vec.in2), 256, false, 1);
 
-    sidra_cmd norm = vec(SIDRA_VEC_LAYERNORM, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 4, 100, in, out);
+    sidra_cmd norm = vec(SIDRA_VEC_OP_LAYERNORM, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 4, 100, in, out);
     norm.vec.in2 = aux;
     sound(norm);
     address_twins("gamma and beta", norm, FIELD_OF(vec.in2), 800, false, 4);
     twin("param1", norm, [](auto& c) { c.vec.param1 = 1; }, {kField});
 
-    sidra_cmd gather = vec(SIDRA_VEC_GATHER, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 4, 100, in, out);
+    sidra_cmd gather = vec(SIDRA_VEC_OP_GATHER, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 4, 100, in, out);
     gather.vec.in2 = aux;
     gather.vec.param1 = 1;
     sound(gather);
     address_twins("indices", gather, FIELD_OF(vec.in2), 16, false, 4);
     twin("param0", gather, [](auto& c) { c.vec.param0 = 1; }, {kField});
 
-    sidra_cmd quantize = vec(SIDRA_VEC_QUANTIZE, SIDRA_TYPE_F32, SIDRA_TYPE_S8, 4, 100, in, out);
+    sidra_cmd quantize = vec(SIDRA_VEC_OP_QUANTIZE, SIDRA_TYPE_F32, SIDRA_TYPE_S8, 4, 100, in, out);
     quantize.vec.in2 = aux;
     sound(quantize);
     address_twins("factors", quantize, FIELD_OF(vec.in2), 400, false, 4);
 }
 
 TEST_F(VecFault, GatherIndices) {
-    sidra_cmd gather = vec(SIDRA_VEC_GATHER, SIDRA_TYPE_S8, SIDRA_TYPE_S8, 5, 100, in, out);
+    sidra_cmd gather = vec(SIDRA_VEC_OP_GATHER, SIDRA_TYPE_S8, SIDRA_TYPE_S8, 5, 100, in, out);
     gather.vec.in2 = aux;
     gather.vec.param1 = 10;
     const std::vector<int32_t> good = {0, 9, 3, 3, 1};
@@ -590,7 +590,7 @@ TEST_F(VecFault, PoolGeometry) {
     good.in_h = good.in_w = 6;
     good.out_h = good.out_w = 3;
     good.kernel_h = good.kernel_w = good.stride_h = good.stride_w = 2;
-    sidra_cmd pool = vec(SIDRA_VEC_POOL_MAX, SIDRA_TYPE_S8, SIDRA_TYPE_S8, 6, 4, in, out);
+    sidra_cmd pool = vec(SIDRA_VEC_OP_POOL_MAX, SIDRA_TYPE_S8, SIDRA_TYPE_S8, 6, 4, in, out);
     pool.vec.in_stride = 24;
     pool.vec.out_stride = 12;
     pool.vec.in2 = aux;
@@ -636,38 +636,38 @@ TEST_F(VecFault, TypeMatrix) {
     constexpr uint32_t U8 = SIDRA_TYPE_U8, S8 = SIDRA_TYPE_S8, S32 = SIDRA_TYPE_S32, F32 = SIDRA_TYPE_F32;
     const Types f32 = {{F32, F32}}, two = {{F32, F32}, {S32, S32}};
     const std::vector<std::pair<sidra_vec_op, Types>> table = {
-        {SIDRA_VEC_QUANTIZE, {{F32, S8}, {F32, U8}, {F32, S32}, {S32, S8}, {S32, U8}, {S32, S32}}},
-        {SIDRA_VEC_DEQUANTIZE, {{S8, F32}, {U8, F32}, {S32, F32}}},
-        {SIDRA_VEC_ADD, two},
-        {SIDRA_VEC_SUB, two},
-        {SIDRA_VEC_MUL, two},
-        {SIDRA_VEC_MAX, two},
-        {SIDRA_VEC_MIN, two},
-        {SIDRA_VEC_RELU, {{F32, F32}, {S32, S32}, {S8, S8}}},
-        {SIDRA_VEC_GELU, f32},
-        {SIDRA_VEC_GELU_TANH, f32},
-        {SIDRA_VEC_SIGMOID, f32},
-        {SIDRA_VEC_TANH, f32},
-        {SIDRA_VEC_SILU, f32},
-        {SIDRA_VEC_EXP, f32},
-        {SIDRA_VEC_LUT, {{S8, S8}, {S8, U8}, {U8, S8}, {U8, U8}}},
-        {SIDRA_VEC_SOFTMAX, f32},
-        {SIDRA_VEC_LAYERNORM, f32},
-        {SIDRA_VEC_REDUCE_SUM, two},
-        {SIDRA_VEC_REDUCE_MEAN, f32},
-        {SIDRA_VEC_REDUCE_MAX, two},
-        {SIDRA_VEC_REDUCE_MIN, two},
-        {SIDRA_VEC_ARGMAX, {{F32, S32}, {S32, S32}, {S8, S32}, {U8, S32}}},
-        {SIDRA_VEC_POOL_MAX, {{F32, F32}, {S8, S8}, {U8, U8}}},
-        {SIDRA_VEC_POOL_AVG, f32},
-        {SIDRA_VEC_TRANSPOSE, {{F32, F32}, {S32, S32}, {S8, S8}, {U8, U8}}},
-        {SIDRA_VEC_GATHER, {{F32, F32}, {S32, S32}, {S8, S8}, {U8, U8}}},
+        {SIDRA_VEC_OP_QUANTIZE, {{F32, S8}, {F32, U8}, {F32, S32}, {S32, S8}, {S32, U8}, {S32, S32}}},
+        {SIDRA_VEC_OP_DEQUANTIZE, {{S8, F32}, {U8, F32}, {S32, F32}}},
+        {SIDRA_VEC_OP_ADD, two},
+        {SIDRA_VEC_OP_SUB, two},
+        {SIDRA_VEC_OP_MUL, two},
+        {SIDRA_VEC_OP_MAX, two},
+        {SIDRA_VEC_OP_MIN, two},
+        {SIDRA_VEC_OP_RELU, {{F32, F32}, {S32, S32}, {S8, S8}}},
+        {SIDRA_VEC_OP_GELU, f32},
+        {SIDRA_VEC_OP_GELU_TANH, f32},
+        {SIDRA_VEC_OP_SIGMOID, f32},
+        {SIDRA_VEC_OP_TANH, f32},
+        {SIDRA_VEC_OP_SILU, f32},
+        {SIDRA_VEC_OP_EXP, f32},
+        {SIDRA_VEC_OP_LUT, {{S8, S8}, {S8, U8}, {U8, S8}, {U8, U8}}},
+        {SIDRA_VEC_OP_SOFTMAX, f32},
+        {SIDRA_VEC_OP_LAYERNORM, f32},
+        {SIDRA_VEC_OP_REDUCE_SUM, two},
+        {SIDRA_VEC_OP_REDUCE_MEAN, f32},
+        {SIDRA_VEC_OP_REDUCE_MAX, two},
+        {SIDRA_VEC_OP_REDUCE_MIN, two},
+        {SIDRA_VEC_OP_ARGMAX, {{F32, S32}, {S32, S32}, {S8, S32}, {U8, S32}}},
+        {SIDRA_VEC_OP_POOL_MAX, {{F32, F32}, {S8, S8}, {U8, U8}}},
+        {SIDRA_VEC_OP_POOL_AVG, f32},
+        {SIDRA_VEC_OP_TRANSPOSE, {{F32, F32}, {S32, S32}, {S8, S8}, {U8, U8}}},
+        {SIDRA_VEC_OP_GATHER, {{F32, F32}, {S32, S32}, {S8, S8}, {U8, U8}}},
     };
     for (const auto& [op, types] : table) {
         sidra_vec_pool one{4, 4, 4, 4, 1, 1, 1, 1, 0, 0, {}};
         std::vector<uint8_t> zeros(2048);
         context.write(aux, zeros.data(), zeros.size());
-        if (op == SIDRA_VEC_POOL_MAX || op == SIDRA_VEC_POOL_AVG) {
+        if (op == SIDRA_VEC_OP_POOL_MAX || op == SIDRA_VEC_OP_POOL_AVG) {
             context.write(aux, &one, sizeof one);
         }
         for (uint32_t in_type = 0; in_type < 6; ++in_type) {
@@ -678,17 +678,17 @@ TEST_F(VecFault, TypeMatrix) {
                 sidra_cmd cmd = vec(op, in_code, out_code, 4, 4, in, out);
                 cmd.vec.in_stride = cmd.vec.out_stride = 64;
                 switch (op) {
-                    case SIDRA_VEC_ADD:
-                    case SIDRA_VEC_SUB:
-                    case SIDRA_VEC_MUL:
-                    case SIDRA_VEC_MAX:
-                    case SIDRA_VEC_MIN:
-                    case SIDRA_VEC_LUT:
-                    case SIDRA_VEC_POOL_MAX:
-                    case SIDRA_VEC_POOL_AVG:
+                    case SIDRA_VEC_OP_ADD:
+                    case SIDRA_VEC_OP_SUB:
+                    case SIDRA_VEC_OP_MUL:
+                    case SIDRA_VEC_OP_MAX:
+                    case SIDRA_VEC_OP_MIN:
+                    case SIDRA_VEC_OP_LUT:
+                    case SIDRA_VEC_OP_POOL_MAX:
+                    case SIDRA_VEC_OP_POOL_AVG:
                         cmd.vec.in2 = aux;
                         break;
-                    case SIDRA_VEC_GATHER:
+                    case SIDRA_VEC_OP_GATHER:
                         cmd.vec.in2 = aux;
                         cmd.vec.param1 = 4;
                         break;

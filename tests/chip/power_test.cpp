@@ -62,7 +62,7 @@ TEST_F(Heat, TimeAndEnergyFollowTheClock) {
     const uint64_t data = context.alloc(65536), out = context.alloc(65536);
     const sidra_cmd fill_cells = program(weights, 0, 256, 0, 256, data, 256);
     const sidra_cmd one = mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, 10, data, 256, out, 1024);
-    const sidra_cmd relu = vec(SIDRA_VEC_RELU, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 16, 256, data, out);
+    const sidra_cmd relu = vec(SIDRA_VEC_OP_RELU, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 16, 256, data, out);
     const sidra_cmd move = copy(out, data, 32'768);
     const sidra_report programs = cost_of(fill_cells), products = cost_of(one), vectors = cost_of(relu),
                        moves = cost_of(move);

@@ -39,7 +39,7 @@ TEST(Save, HalfDoneQueuesGoOnBitExact) {
         const uint64_t from = context.put(data), to = context.alloc(kBytes), sums = context.alloc(kBytes);
         a.submit(std::vector<sidra_cmd>{nop(), copy(to, from, kBytes), nop()});
         // In place: done twice, it would show.
-        sidra_cmd add = vec(SIDRA_VEC_ADD, SIDRA_TYPE_S32, SIDRA_TYPE_S32, 1024, 1024, sums, sums);
+        sidra_cmd add = vec(SIDRA_VEC_OP_ADD, SIDRA_TYPE_S32, SIDRA_TYPE_S32, 1024, 1024, sums, sums);
         add.vec.in2 = from;
         add.vec.in2_stride = 4096;
         b.submit(std::vector<sidra_cmd>{add, add});

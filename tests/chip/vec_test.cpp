@@ -175,26 +175,26 @@ double silu(double x) { return x * sigmoid(x); }
 TEST_P(Vec, Functions) {
     for (const double span : {0.01, 1.0, 8.0, 40.0}) {
         SCOPED_TRACE(span);
-        unary(SIDRA_VEC_GELU, gelu, span);
-        unary(SIDRA_VEC_GELU_TANH, gelu_tanh, span);
-        unary(SIDRA_VEC_SIGMOID, sigmoid, span);
+        unary(SIDRA_VEC_OP_GELU, gelu, span);
+        unary(SIDRA_VEC_OP_GELU_TANH, gelu_tanh, span);
+        unary(SIDRA_VEC_OP_SIGMOID, sigmoid, span);
         unary(
-            SIDRA_VEC_TANH, [](double x) { return std::tanh(x); }, span);
-        unary(SIDRA_VEC_SILU, silu, span);
+            SIDRA_VEC_OP_TANH, [](double x) { return std::tanh(x); }, span);
+        unary(SIDRA_VEC_OP_SILU, silu, span);
         unary(
-            SIDRA_VEC_EXP, [](double x) { return std::exp(x); }, span, 2e-6);
+            SIDRA_VEC_OP_EXP, [](double x) { return std::exp(x); }, span, 2e-6);
     }
 }
 
 TEST_P(Vec, FunctionsAtTheirLimits) {
     const float inf = std::numeric_limits<float>::infinity();
     const std::vector<std::pair<sidra_vec_op, std::vector<std::pair<float, float>>>> table = {
-        {SIDRA_VEC_SIGMOID, {{inf, 1}, {-inf, 0}, {200, 1}, {-200, 0}, {0, 0.5f}}},
-        {SIDRA_VEC_TANH, {{inf, 1}, {-inf, -1}, {100, 1}, {-100, -1}, {0, 0}}},
-        {SIDRA_VEC_EXP, {{-inf, 0}, {inf, inf}, {1000, inf}, {-1000, 0}, {0, 1}}},
-        {SIDRA_VEC_GELU, {{100, 100}, {-100, 0}, {0, 0}}},
-        {SIDRA_VEC_GELU_TANH, {{100, 100}, {-100, 0}, {0, 0}}},
-        {SIDRA_VEC_SILU, {{200, 200}, {-200, 0}, {0, 0}}},
+        {SIDRA_VEC_OP_SIGMOID, {{inf, 1}, {-inf, 0}, {200, 1}, {-200, 0}, {0, 0.5f}}},
+        {SIDRA_VEC_OP_TANH, {{inf, 1}, {-inf, -1}, {100, 1}, {-100, -1}, {0, 0}}},
+        {SIDRA_VEC_OP_EXP, {{-inf, 0}, {inf, inf}, {1000, inf}, {-1000, 0}, {0, 1}}},
+        {SIDRA_VEC_OP_GELU, {{100, 100}, {-100, 0}, {0, 0}}},
+        {SIDRA_VEC_OP_GELU_TANH, {{100, 100}, {-100, 0}, {0, 0}}},
+        {SIDRA_VEC_OP_SILU, {{200, 200}, {-200, 0}, {0, 0}}},
     };
     for (const auto& [op, points] : table) {
         const auto n = static_cast<uint32_t>(points.size());
@@ -214,7 +214,8 @@ TEST_P(Vec, FunctionsAtTheirLimits) {
 }
 
 TEST_P(Vec, TwoOperands) {
-    for (const sidra_vec_op op : {SIDRA_VEC_ADD, SIDRA_VEC_SUB, SIDRA_VEC_MUL, SIDRA_VEC_MAX, SIDRA_VEC_MIN}) {
+    for (const sidra_vec_op op :
+         {SIDRA_VEC_OP_ADD, SIDRA_VEC_OP_SUB, SIDRA_VEC_OP_MUL, SIDRA_VEC_OP_MAX, SIDRA_VEC_OP_MIN}) {
         for (const uint32_t type : {F32, S32}) {
             for (const Shape shape : kShapes) {
                 for (const bool repeat : {false, true}) {
@@ -231,20 +232,20 @@ TEST_P(Vec, TwoOperands) {
                             const uint32_t rb = repeat ? 0 : r;
                             if (type == F32) {
                                 const float x = a.as<float>(r, c), y = b.as<float>(rb, c);
-                                const float want = op == SIDRA_VEC_ADD   ? x + y
-                                                   : op == SIDRA_VEC_SUB ? x - y
-                                                   : op == SIDRA_VEC_MUL ? x * y
-                                                   : op == SIDRA_VEC_MAX ? std::max(x, y)
-                                                                         : std::min(x, y);
+                                const float want = op == SIDRA_VEC_OP_ADD   ? x + y
+                                                   : op == SIDRA_VEC_OP_SUB ? x - y
+                                                   : op == SIDRA_VEC_OP_MUL ? x * y
+                                                   : op == SIDRA_VEC_OP_MAX ? std::max(x, y)
+                                                                            : std::min(x, y);
                                 ASSERT_EQ(out.as<float>(r, c), want) << "op " << op;
                             } else {
                                 const auto x = a.as<uint32_t>(r, c), y = b.as<uint32_t>(rb, c);
                                 const auto sx = static_cast<int32_t>(x), sy = static_cast<int32_t>(y);
-                                const uint32_t want = op == SIDRA_VEC_ADD   ? x + y
-                                                      : op == SIDRA_VEC_SUB ? x - y
-                                                      : op == SIDRA_VEC_MUL ? x * y
-                                                      : op == SIDRA_VEC_MAX ? (sx > sy ? x : y)
-                                                                            : (sx < sy ? x : y);
+                                const uint32_t want = op == SIDRA_VEC_OP_ADD   ? x + y
+                                                      : op == SIDRA_VEC_OP_SUB ? x - y
+                                                      : op == SIDRA_VEC_OP_MUL ? x * y
+                                                      : op == SIDRA_VEC_OP_MAX ? (sx > sy ? x : y)
+                                                                               : (sx < sy ? x : y);
                                 ASSERT_EQ(out.as<uint32_t>(r, c), want) << "op " << op;
                             }
                         }
@@ -260,13 +261,13 @@ TEST_P(Vec, InPlace) {
     a.fill(random);
     b.fill(random);
     Matrix before = a;
-    sidra_cmd cmd = vec(SIDRA_VEC_ADD, F32, F32, 37, 50, 0, 0);
+    sidra_cmd cmd = vec(SIDRA_VEC_OP_ADD, F32, F32, 37, 50, 0, 0);
     cmd.vec.in2 = b.upload(*context);
     cmd.vec.in2_stride = b.stride();
     cmd.vec.in = cmd.vec.out = a.upload(*context);
     cmd.vec.in_stride = cmd.vec.out_stride = a.stride();
     queue->submit(cmd);
-    sidra_cmd soft = vec(SIDRA_VEC_SOFTMAX, F32, F32, 37, 50, cmd.vec.in, cmd.vec.in);
+    sidra_cmd soft = vec(SIDRA_VEC_OP_SOFTMAX, F32, F32, 37, 50, cmd.vec.in, cmd.vec.in);
     soft.vec.in_stride = soft.vec.out_stride = b.stride();
     soft.vec.in = soft.vec.out = cmd.vec.in2;
     queue->submit(soft);
@@ -311,7 +312,7 @@ TEST_P(Vec, Quantize) {
                             in.put(shape.rows - 1, c, special[c]);
                         }
                     }
-                    sidra_cmd cmd = vec(SIDRA_VEC_QUANTIZE, in_type, out_type, shape.rows, shape.cols, 0, 0);
+                    sidra_cmd cmd = vec(SIDRA_VEC_OP_QUANTIZE, in_type, out_type, shape.rows, shape.cols, 0, 0);
                     cmd.vec.in2 = columns ? factors.upload(*context) : 0;
                     const float s = random() % 3 == 0 ? 1.0f : 0.37f;
                     cmd.vec.param0 = s == 1.0f ? 0 : f32_bits(s);
@@ -350,7 +351,7 @@ TEST_P(Vec, Dequantize) {
                         }
                     }
                 }
-                sidra_cmd cmd = vec(SIDRA_VEC_DEQUANTIZE, in_type, F32, shape.rows, shape.cols, 0, 0);
+                sidra_cmd cmd = vec(SIDRA_VEC_OP_DEQUANTIZE, in_type, F32, shape.rows, shape.cols, 0, 0);
                 cmd.vec.in2 = columns ? factors.upload(*context) : 0;
                 const float s = random() % 3 == 0 ? 1.0f : 0.021f;
                 cmd.vec.param0 = s == 1.0f ? 0 : f32_bits(s);
@@ -375,7 +376,7 @@ TEST_P(Vec, Relu) {
         for (const Shape shape : kShapes) {
             Matrix in(type, shape.rows, shape.cols, pad()), out(type, shape.rows, shape.cols, pad());
             in.fill(random);
-            run(vec(SIDRA_VEC_RELU, type, type, shape.rows, shape.cols, 0, 0), in, out);
+            run(vec(SIDRA_VEC_OP_RELU, type, type, shape.rows, shape.cols, 0, 0), in, out);
             for (uint32_t r = 0; r < shape.rows; ++r) {
                 for (uint32_t c = 0; c < shape.cols; ++c) {
                     ASSERT_EQ(out.get(r, c), std::max(0.0, in.get(r, c)));
@@ -393,7 +394,7 @@ TEST_P(Vec, Lut) {
                     table(U8, 1, 256, 0);
                 in.fill(random);
                 table.fill(random);
-                sidra_cmd cmd = vec(SIDRA_VEC_LUT, in_type, out_type, shape.rows, shape.cols, 0, 0);
+                sidra_cmd cmd = vec(SIDRA_VEC_OP_LUT, in_type, out_type, shape.rows, shape.cols, 0, 0);
                 cmd.vec.in2 = table.upload(*context);
                 run(cmd, in, out);
                 for (uint32_t r = 0; r < shape.rows; ++r) {
@@ -411,7 +412,7 @@ TEST_P(Vec, Softmax) {
         for (const Shape shape : kShapes) {
             Matrix in(F32, shape.rows, shape.cols, pad()), out(F32, shape.rows, shape.cols, pad());
             in.fill(random, span);
-            run(vec(SIDRA_VEC_SOFTMAX, F32, F32, shape.rows, shape.cols, 0, 0), in, out);
+            run(vec(SIDRA_VEC_OP_SOFTMAX, F32, F32, shape.rows, shape.cols, 0, 0), in, out);
             for (uint32_t r = 0; r < shape.rows; ++r) {
                 double top = -1e300, sum = 0;
                 for (uint32_t c = 0; c < shape.cols; ++c) {
@@ -436,7 +437,7 @@ TEST_P(Vec, LayerNorm) {
                 table(F32, 2, shape.cols, 0);
             in.fill(random, 5);
             table.fill(random, 2);
-            sidra_cmd cmd = vec(SIDRA_VEC_LAYERNORM, F32, F32, shape.rows, shape.cols, 0, 0);
+            sidra_cmd cmd = vec(SIDRA_VEC_OP_LAYERNORM, F32, F32, shape.rows, shape.cols, 0, 0);
             cmd.vec.in2 = affine ? table.upload(*context) : 0;
             cmd.vec.param0 = f32_bits(1e-3f);
             run(cmd, in, out);
@@ -461,9 +462,9 @@ TEST_P(Vec, LayerNorm) {
 TEST_P(Vec, Reductions) {
     for (const Shape shape : kShapes) {
         for (const sidra_vec_op op :
-             {SIDRA_VEC_REDUCE_SUM, SIDRA_VEC_REDUCE_MEAN, SIDRA_VEC_REDUCE_MAX, SIDRA_VEC_REDUCE_MIN}) {
+             {SIDRA_VEC_OP_REDUCE_SUM, SIDRA_VEC_OP_REDUCE_MEAN, SIDRA_VEC_OP_REDUCE_MAX, SIDRA_VEC_OP_REDUCE_MIN}) {
             for (const uint32_t type : {F32, S32}) {
-                if (op == SIDRA_VEC_REDUCE_MEAN && type == S32) {
+                if (op == SIDRA_VEC_OP_REDUCE_MEAN && type == S32) {
                     continue;
                 }
                 Matrix in(type, shape.rows, shape.cols, pad()), out(type, shape.rows, 1, pad());
@@ -481,13 +482,13 @@ TEST_P(Vec, Reductions) {
                     }
                     const double got = out.get(r, 0);
                     const double bound = magnitude * 6e-8 * shape.cols;  // any order of summation
-                    if (op == SIDRA_VEC_REDUCE_MAX) {
+                    if (op == SIDRA_VEC_OP_REDUCE_MAX) {
                         ASSERT_EQ(got, high);
-                    } else if (op == SIDRA_VEC_REDUCE_MIN) {
+                    } else if (op == SIDRA_VEC_OP_REDUCE_MIN) {
                         ASSERT_EQ(got, low);
                     } else if (type == S32) {
                         ASSERT_EQ(out.as<uint32_t>(r, 0), wrapped);
-                    } else if (op == SIDRA_VEC_REDUCE_SUM) {
+                    } else if (op == SIDRA_VEC_OP_REDUCE_SUM) {
                         ASSERT_NEAR(got, sum, bound);
                     } else {
                         ASSERT_NEAR(got, sum / shape.cols, (bound + std::abs(sum) * 1e-7) / shape.cols);
@@ -508,7 +509,7 @@ TEST_P(Vec, Argmax) {
                     in.set(r, c, 5);
                 }
             }
-            run(vec(SIDRA_VEC_ARGMAX, type, S32, shape.rows, shape.cols, 0, 0), in, out);
+            run(vec(SIDRA_VEC_OP_ARGMAX, type, S32, shape.rows, shape.cols, 0, 0), in, out);
             for (uint32_t r = 0; r < shape.rows; ++r) {
                 uint32_t best = 0;
                 for (uint32_t c = 1; c < shape.cols; ++c) {
@@ -535,13 +536,13 @@ TEST_P(Vec, NanLosesAgainstNumbers) {
         if (cols == 1) {
             in.put(3, 0, 1.0f);
         }
-        run(vec(SIDRA_VEC_ARGMAX, F32, S32, 4, cols, 0, 0), in, index);
+        run(vec(SIDRA_VEC_OP_ARGMAX, F32, S32, 4, cols, 0, 0), in, index);
         EXPECT_EQ(index.get(0, 0), 0) << "a row of only NaN";
         EXPECT_EQ(index.get(1, 0), cols - 1);
         EXPECT_EQ(index.get(2, 0), cols / 2);
         EXPECT_EQ(index.get(3, 0), cols == 1 ? 0 : 1);
-        run(vec(SIDRA_VEC_REDUCE_MAX, F32, F32, 4, cols, 0, 0), in, high);
-        run(vec(SIDRA_VEC_REDUCE_MIN, F32, F32, 4, cols, 0, 0), in, low);
+        run(vec(SIDRA_VEC_OP_REDUCE_MAX, F32, F32, 4, cols, 0, 0), in, high);
+        run(vec(SIDRA_VEC_OP_REDUCE_MIN, F32, F32, 4, cols, 0, 0), in, low);
         for (Matrix* out : {&high, &low}) {
             // "A row of only NaN gives 0" is said of indices; here NaN is as good.
             EXPECT_TRUE(std::isnan(out->as<float>(0, 0)) || out->as<float>(0, 0) == 0.0f);
@@ -576,7 +577,7 @@ TEST_P(Vec, Pooling) {
             out(type, images * g.out_h, g.out_w * channels, pad());
         in.fill(random);
         sidra_cmd cmd =
-            vec(average ? SIDRA_VEC_POOL_AVG : SIDRA_VEC_POOL_MAX, type, type, images * g.out_h, channels, 0, 0);
+            vec(average ? SIDRA_VEC_OP_POOL_AVG : SIDRA_VEC_OP_POOL_MAX, type, type, images * g.out_h, channels, 0, 0);
         std::vector<sidra_vec_pool> geometry = {g};
         cmd.vec.in2 = context->put(geometry);
         run(cmd, in, out);
@@ -618,7 +619,7 @@ TEST_P(Vec, Transpose) {
         for (const Shape shape : {Shape{1, 1}, {3, 7}, {64, 64}, {65, 130}, {200, 33}, {1, 500}, {500, 1}}) {
             Matrix in(type, shape.rows, shape.cols, pad()), out(type, shape.cols, shape.rows, pad());
             in.fill(random);
-            run(vec(SIDRA_VEC_TRANSPOSE, type, type, shape.rows, shape.cols, 0, 0), in, out);
+            run(vec(SIDRA_VEC_OP_TRANSPOSE, type, type, shape.rows, shape.cols, 0, 0), in, out);
             for (uint32_t r = 0; r < shape.rows; ++r) {
                 for (uint32_t c = 0; c < shape.cols; ++c) {
                     ASSERT_EQ(std::memcmp(in.at(r, c), out.at(c, r), element_size(type)), 0) << r << ", " << c;
@@ -639,7 +640,7 @@ TEST_P(Vec, Gather) {
         }
         indices[3] = 0;
         indices[4] = static_cast<int32_t>(table_rows) - 1;
-        sidra_cmd cmd = vec(SIDRA_VEC_GATHER, type, type, rows, cols, 0, 0);
+        sidra_cmd cmd = vec(SIDRA_VEC_OP_GATHER, type, type, rows, cols, 0, 0);
         cmd.vec.in2 = context->put(indices);
         cmd.vec.param1 = table_rows;
         run(cmd, in, out);
@@ -670,7 +671,7 @@ TEST(VecLarge, ManyRowsAndWideRows) {
                 b[i] = static_cast<int32_t>(i * i);
             }
             const uint64_t in = context.put(a), in2 = context.put(b), out = context.alloc(a.size() * 4);
-            sidra_cmd cmd = vec(SIDRA_VEC_SUB, S32, S32, rows, cols, in, out);
+            sidra_cmd cmd = vec(SIDRA_VEC_OP_SUB, S32, S32, rows, cols, in, out);
             cmd.vec.in2 = in2;
             cmd.vec.in2_stride = cols * 4;
             queue.submit(cmd);

@@ -19,27 +19,27 @@ std::vector<Operation> operations() {
     std::vector<Operation> all;
     for (const int second : {0, 4}) {
         for (const uint32_t in : {kF32, kS32}) {
-            for (const uint32_t out : {kS8, kU8, kS32}) all.push_back({SIDRA_VEC_QUANTIZE, in, out, second});
+            for (const uint32_t out : {kS8, kU8, kS32}) all.push_back({SIDRA_VEC_OP_QUANTIZE, in, out, second});
         }
-        for (const uint32_t in : {kS8, kU8, kS32}) all.push_back({SIDRA_VEC_DEQUANTIZE, in, kF32, second});
+        for (const uint32_t in : {kS8, kU8, kS32}) all.push_back({SIDRA_VEC_OP_DEQUANTIZE, in, kF32, second});
     }
-    for (uint32_t op = SIDRA_VEC_ADD; op <= SIDRA_VEC_MIN; ++op) {
+    for (uint32_t op = SIDRA_VEC_OP_ADD; op <= SIDRA_VEC_OP_MIN; ++op) {
         all.push_back({op, kF32, kF32, 1});
         all.push_back({op, kS32, kS32, 1});
     }
-    for (const uint32_t type : {kF32, kS32, kS8}) all.push_back({SIDRA_VEC_RELU, type, type, 0});
-    for (uint32_t op = SIDRA_VEC_GELU; op <= SIDRA_VEC_EXP; ++op) all.push_back({op, kF32, kF32, 0});
+    for (const uint32_t type : {kF32, kS32, kS8}) all.push_back({SIDRA_VEC_OP_RELU, type, type, 0});
+    for (uint32_t op = SIDRA_VEC_OP_GELU; op <= SIDRA_VEC_OP_EXP; ++op) all.push_back({op, kF32, kF32, 0});
     for (const uint32_t in : {kS8, kU8}) {
-        for (const uint32_t out : {kS8, kU8}) all.push_back({SIDRA_VEC_LUT, in, out, 3});
+        for (const uint32_t out : {kS8, kU8}) all.push_back({SIDRA_VEC_OP_LUT, in, out, 3});
     }
-    all.push_back({SIDRA_VEC_SOFTMAX, kF32, kF32, 0});
-    all.push_back({SIDRA_VEC_LAYERNORM, kF32, kF32, 0});
-    all.push_back({SIDRA_VEC_LAYERNORM, kF32, kF32, 2});
-    for (uint32_t op = SIDRA_VEC_REDUCE_SUM; op <= SIDRA_VEC_REDUCE_MIN; ++op) {
+    all.push_back({SIDRA_VEC_OP_SOFTMAX, kF32, kF32, 0});
+    all.push_back({SIDRA_VEC_OP_LAYERNORM, kF32, kF32, 0});
+    all.push_back({SIDRA_VEC_OP_LAYERNORM, kF32, kF32, 2});
+    for (uint32_t op = SIDRA_VEC_OP_REDUCE_SUM; op <= SIDRA_VEC_OP_REDUCE_MIN; ++op) {
         all.push_back({op, kF32, kF32, 0});
-        if (op != SIDRA_VEC_REDUCE_MEAN) all.push_back({op, kS32, kS32, 0});
+        if (op != SIDRA_VEC_OP_REDUCE_MEAN) all.push_back({op, kS32, kS32, 0});
     }
-    for (const uint32_t in : {kF32, kS32, kS8, kU8}) all.push_back({SIDRA_VEC_ARGMAX, in, kS32, 0});
+    for (const uint32_t in : {kF32, kS32, kS8, kU8}) all.push_back({SIDRA_VEC_OP_ARGMAX, in, kS32, 0});
     return all;
 }
 
@@ -63,7 +63,7 @@ void fill(Random& random, uint32_t type, Data data, uint8_t* bytes, size_t size)
 void check(const Operation& o, uint32_t rows, uint32_t cols, bool gaps, Data data, Random& random) {
     SCOPED_TRACE("op " + std::to_string(o.op) + " types " + std::to_string(o.in_type) + std::to_string(o.out_type) +
                  " second " + std::to_string(o.second) + " " + std::to_string(rows) + "x" + std::to_string(cols));
-    const bool reduces = o.op >= SIDRA_VEC_REDUCE_SUM;
+    const bool reduces = o.op >= SIDRA_VEC_OP_REDUCE_SUM;
     const uint32_t out_cols = reduces ? 1 : cols;
     const size_t gap = gaps ? 3 : 0;
     Vec v{};
@@ -86,12 +86,12 @@ void check(const Operation& o, uint32_t rows, uint32_t cols, bool gaps, Data dat
     Guarded<uint8_t> in2(second);
     fill(random, o.second == 3 ? kU8 : o.second == 1 ? o.in_type : kF32, data, in2.data(), second);
     if (o.second != 0) v.in2 = in2.data();
-    if (o.op == SIDRA_VEC_QUANTIZE || o.op == SIDRA_VEC_DEQUANTIZE) {
+    if (o.op == SIDRA_VEC_OP_QUANTIZE || o.op == SIDRA_VEC_OP_DEQUANTIZE) {
         const float scales[] = {0.05f, 3.0f, 1e9f, 1.0f};
         v.param0 = random() % 2 == 0 ? 0 : std::bit_cast<uint32_t>(scales[random() % 4]);
         const uint32_t zeros[] = {0, 128, static_cast<uint32_t>(-7), 0x7fffffffu, 0x80000000u};
         v.param1 = zeros[random() % std::size(zeros)];
-    } else if (o.op == SIDRA_VEC_LAYERNORM) {
+    } else if (o.op == SIDRA_VEC_OP_LAYERNORM) {
         v.param0 = std::bit_cast<uint32_t>(1e-5f);
     }
 
@@ -144,7 +144,7 @@ TEST(VecParity, FunctionsOverAllBitPatterns) {
     std::vector<float> in;
     for (uint64_t bits = 0; bits < (1ull << 32); bits += kStep)
         in.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
-    for (uint32_t op = SIDRA_VEC_RELU; op <= SIDRA_VEC_EXP; ++op) {
+    for (uint32_t op = SIDRA_VEC_OP_RELU; op <= SIDRA_VEC_OP_EXP; ++op) {
         std::vector<float> expected;
         for (const Engine* engine : engines()) {
             std::vector<float> out(in.size());

@@ -20,7 +20,7 @@ std::vector<Out> run(const Engine* engine, uint32_t op, uint32_t in_type, uint32
                      uint32_t cols, const void* in2 = nullptr, size_t in2_stride = 0, uint32_t param0 = 0,
                      uint32_t param1 = 0) {
     const auto rows = static_cast<uint32_t>(in.size() / cols);
-    const uint32_t out_cols = op >= SIDRA_VEC_REDUCE_SUM ? 1 : cols;
+    const uint32_t out_cols = op >= SIDRA_VEC_OP_REDUCE_SUM ? 1 : cols;
     Guarded<In> from(in.size());
     std::copy(in.begin(), in.end(), from.begin());
     Guarded<Out> out(size_t{rows} * out_cols);
@@ -64,12 +64,12 @@ TEST(Vec, Quantize) {
         for (const bool per_column : {false, true}) {
             const void* in2 = per_column ? factors.data() : nullptr;
             const auto factor = [&](size_t i) { return per_column ? gain * factors[i % kCols] : gain; };
-            const auto s8 = run<int8_t>(engine, SIDRA_VEC_QUANTIZE, kF32, kS8, in, kCols, in2, 0, bits(gain),
+            const auto s8 = run<int8_t>(engine, SIDRA_VEC_OP_QUANTIZE, kF32, kS8, in, kCols, in2, 0, bits(gain),
                                         static_cast<uint32_t>(-3));
-            const auto u8 = run<uint8_t>(engine, SIDRA_VEC_QUANTIZE, kF32, kU8, in, kCols, in2, 0, bits(gain), 100);
-            const auto s32 = run<int32_t>(engine, SIDRA_VEC_QUANTIZE, kF32, kS32, in, kCols, in2, 0, bits(gain), 5);
+            const auto u8 = run<uint8_t>(engine, SIDRA_VEC_OP_QUANTIZE, kF32, kU8, in, kCols, in2, 0, bits(gain), 100);
+            const auto s32 = run<int32_t>(engine, SIDRA_VEC_OP_QUANTIZE, kF32, kS32, in, kCols, in2, 0, bits(gain), 5);
             const auto from_s32 =
-                run<int8_t>(engine, SIDRA_VEC_QUANTIZE, kS32, kS8, ints, kCols, in2, 0, bits(gain), 1);
+                run<int8_t>(engine, SIDRA_VEC_OP_QUANTIZE, kS32, kS8, ints, kCols, in2, 0, bits(gain), 1);
             for (size_t i = 0; i < in.size(); ++i) {
                 ASSERT_EQ(quantized(in[i], factor(i), -3, kS8), s8[i]) << engine->name << " " << in[i];
                 ASSERT_EQ(quantized(in[i], factor(i), 100, kU8), u8[i]) << engine->name << " " << in[i];
@@ -86,7 +86,7 @@ TEST(Vec, QuantizeRoundsTiesToEvenAndNanToZero) {
                                    127.5f, NAN,  INFINITY, -INFINITY, 1e-45f, -1e30f};
     const std::vector<int8_t> expected = {0, 2, 2, 0, -2, -2, 126, 127, 0, 127, -128, 0, -128};
     for (const Engine* engine : engines()) {  // zero bits of param0 mean 1
-        EXPECT_EQ(expected, run<int8_t>(engine, SIDRA_VEC_QUANTIZE, kF32, kS8, in, static_cast<uint32_t>(in.size())))
+        EXPECT_EQ(expected, run<int8_t>(engine, SIDRA_VEC_OP_QUANTIZE, kF32, kS8, in, static_cast<uint32_t>(in.size())))
             << engine->name;
     }
 }
@@ -101,7 +101,7 @@ TEST(Vec, Dequantize) {
     const auto factors = floats(random, kCols, plain_float);
     for (const Engine* engine : engines()) {
         const auto check = [&](const auto& in, uint32_t type, int32_t z) {
-            const auto out = run<float>(engine, SIDRA_VEC_DEQUANTIZE, type, kF32, in, kCols, factors.data(), 0,
+            const auto out = run<float>(engine, SIDRA_VEC_OP_DEQUANTIZE, type, kF32, in, kCols, factors.data(), 0,
                                         bits(0.01f), static_cast<uint32_t>(z));
             for (size_t i = 0; i < in.size(); ++i) {
                 const volatile float factor = 0.01f * factors[i % kCols];
@@ -163,13 +163,13 @@ TEST(Vec, TwoOperands) {
     const auto oracle = [](uint32_t op, double p, double q) -> double {
         switch (
             op) {  // double holds the exact sum or product of two floats closely enough to round once more correctly
-            case SIDRA_VEC_ADD:
+            case SIDRA_VEC_OP_ADD:
                 return p + q;
-            case SIDRA_VEC_SUB:
+            case SIDRA_VEC_OP_SUB:
                 return p - q;
-            case SIDRA_VEC_MUL:
+            case SIDRA_VEC_OP_MUL:
                 return p * q;
-            case SIDRA_VEC_MAX:
+            case SIDRA_VEC_OP_MAX:
                 return std::isnan(p) || std::isnan(q) ? NAN : std::max(p, q);
             default:
                 return std::isnan(p) || std::isnan(q) ? NAN : std::min(p, q);
@@ -177,20 +177,20 @@ TEST(Vec, TwoOperands) {
     };
     const auto integer = [](uint32_t op, int64_t p, int64_t q) -> int64_t {
         switch (op) {
-            case SIDRA_VEC_ADD:
+            case SIDRA_VEC_OP_ADD:
                 return p + q;
-            case SIDRA_VEC_SUB:
+            case SIDRA_VEC_OP_SUB:
                 return p - q;
-            case SIDRA_VEC_MUL:
+            case SIDRA_VEC_OP_MUL:
                 return p * q;
-            case SIDRA_VEC_MAX:
+            case SIDRA_VEC_OP_MAX:
                 return std::max(p, q);
             default:
                 return std::min(p, q);
         }
     };
     for (const Engine* engine : engines()) {
-        for (uint32_t op = SIDRA_VEC_ADD; op <= SIDRA_VEC_MIN; ++op) {
+        for (uint32_t op = SIDRA_VEC_OP_ADD; op <= SIDRA_VEC_OP_MIN; ++op) {
             for (const size_t stride : {size_t{0}, size_t{kCols} * 4}) {  // 0: one row for all
                 const auto f = run<float>(engine, op, kF32, kF32, a, kCols, b.data(), stride);
                 const auto i = run<int32_t>(engine, op, kS32, kS32, x, kCols, y.data(), stride);
@@ -213,8 +213,8 @@ TEST(Vec, TwoOperands) {
 TEST(Vec, SignsOfZeroInMaxAndMin) {
     const std::vector<float> a = {0.0f, -0.0f, 0.0f, -0.0f}, b = {0.0f, 0.0f, -0.0f, -0.0f};
     for (const Engine* engine : engines()) {
-        const auto max = run<float>(engine, SIDRA_VEC_MAX, kF32, kF32, a, 4, b.data());
-        const auto min = run<float>(engine, SIDRA_VEC_MIN, kF32, kF32, a, 4, b.data());
+        const auto max = run<float>(engine, SIDRA_VEC_OP_MAX, kF32, kF32, a, 4, b.data());
+        const auto min = run<float>(engine, SIDRA_VEC_OP_MIN, kF32, kF32, a, 4, b.data());
         for (size_t i = 0; i < 4; ++i) {
             EXPECT_EQ(i == 3, std::signbit(max[i])) << engine->name;
             EXPECT_EQ(i != 0, std::signbit(min[i])) << engine->name;
@@ -230,10 +230,10 @@ TEST(Vec, ReluAndLut) {
     const auto s8 = integers<int8_t>(random, 2 * kCols);
     const auto table = integers<int8_t>(random, 256);
     for (const Engine* engine : engines()) {
-        const auto rf = run<float>(engine, SIDRA_VEC_RELU, kF32, kF32, f, kCols);
-        const auto ri = run<int32_t>(engine, SIDRA_VEC_RELU, kS32, kS32, s32, kCols);
-        const auto rb = run<int8_t>(engine, SIDRA_VEC_RELU, kS8, kS8, s8, kCols);
-        const auto looked = run<int8_t>(engine, SIDRA_VEC_LUT, kS8, kS8, s8, kCols, table.data());
+        const auto rf = run<float>(engine, SIDRA_VEC_OP_RELU, kF32, kF32, f, kCols);
+        const auto ri = run<int32_t>(engine, SIDRA_VEC_OP_RELU, kS32, kS32, s32, kCols);
+        const auto rb = run<int8_t>(engine, SIDRA_VEC_OP_RELU, kS8, kS8, s8, kCols);
+        const auto looked = run<int8_t>(engine, SIDRA_VEC_OP_LUT, kS8, kS8, s8, kCols, table.data());
         for (size_t i = 0; i < f.size(); ++i) {
             if (std::isnan(f[i])) {
                 ASSERT_TRUE(std::isnan(rf[i]));
@@ -252,7 +252,7 @@ TEST(Vec, Softmax) {
     for (const uint32_t cols : {1u, 2u, 10u, 31u, 64u, 1000u}) {
         const auto in = floats(random, 3 * cols, plain_float);
         for (const Engine* engine : engines()) {
-            const auto out = run<float>(engine, SIDRA_VEC_SOFTMAX, kF32, kF32, in, cols);
+            const auto out = run<float>(engine, SIDRA_VEC_OP_SOFTMAX, kF32, kF32, in, cols);
             for (size_t r = 0; r < 3; ++r) {
                 const double top = *std::max_element(&in[r * cols], &in[r * cols] + cols);
                 double sum = 0;
@@ -271,18 +271,19 @@ TEST(Vec, SoftmaxOfInfinitiesAndNan) {
     for (const Engine* engine : engines()) {
         const std::vector<float> masked = {1.0f, -INFINITY, 1.0f, -INFINITY};
         EXPECT_EQ((std::vector<float>{0.5f, 0.0f, 0.5f, 0.0f}),
-                  run<float>(engine, SIDRA_VEC_SOFTMAX, kF32, kF32, masked, 4))
+                  run<float>(engine, SIDRA_VEC_OP_SOFTMAX, kF32, kF32, masked, 4))
             << engine->name;
         const std::vector<std::vector<float>> bad = {
             std::vector<float>(40, -INFINITY), {1.0f, NAN, 2.0f}, {1.0f, INFINITY}, {NAN, NAN}};
         for (const auto& row : bad) {
             for (const float x :
-                 run<float>(engine, SIDRA_VEC_SOFTMAX, kF32, kF32, row, static_cast<uint32_t>(row.size()))) {
+                 run<float>(engine, SIDRA_VEC_OP_SOFTMAX, kF32, kF32, row, static_cast<uint32_t>(row.size()))) {
                 EXPECT_EQ(0x7fc00000u, bits(x)) << engine->name;
             }
         }
         const std::vector<float> large = {3e38f, -3e38f, 3e38f};
-        EXPECT_EQ((std::vector<float>{0.5f, 0.0f, 0.5f}), run<float>(engine, SIDRA_VEC_SOFTMAX, kF32, kF32, large, 3))
+        EXPECT_EQ((std::vector<float>{0.5f, 0.0f, 0.5f}),
+                  run<float>(engine, SIDRA_VEC_OP_SOFTMAX, kF32, kF32, large, 3))
             << engine->name;
     }
 }
@@ -296,7 +297,7 @@ TEST(Vec, Layernorm) {
         const auto affine = floats(random, 2 * cols, plain_float);
         for (const Engine* engine : engines()) {
             for (const bool with : {false, true}) {
-                const auto out = run<float>(engine, SIDRA_VEC_LAYERNORM, kF32, kF32, in, cols,
+                const auto out = run<float>(engine, SIDRA_VEC_OP_LAYERNORM, kF32, kF32, in, cols,
                                             with ? affine.data() : nullptr, 0, bits(eps));
                 for (size_t r = 0; r < 3; ++r) {
                     double mean = 0, variance = 0;
@@ -325,14 +326,14 @@ TEST(Vec, Reductions) {
         const auto f = floats(random, 4 * cols, plain_float);
         const auto s = integers<int32_t>(random, 4 * cols);
         for (const Engine* engine : engines()) {
-            const auto fs = run<float>(engine, SIDRA_VEC_REDUCE_SUM, kF32, kF32, f, cols);
-            const auto mean = run<float>(engine, SIDRA_VEC_REDUCE_MEAN, kF32, kF32, f, cols);
-            const auto fmax = run<float>(engine, SIDRA_VEC_REDUCE_MAX, kF32, kF32, f, cols);
-            const auto fmin = run<float>(engine, SIDRA_VEC_REDUCE_MIN, kF32, kF32, f, cols);
-            const auto ss = run<int32_t>(engine, SIDRA_VEC_REDUCE_SUM, kS32, kS32, s, cols);
-            const auto smax = run<int32_t>(engine, SIDRA_VEC_REDUCE_MAX, kS32, kS32, s, cols);
-            const auto smin = run<int32_t>(engine, SIDRA_VEC_REDUCE_MIN, kS32, kS32, s, cols);
-            const auto arg = run<int32_t>(engine, SIDRA_VEC_ARGMAX, kS32, kS32, s, cols);
+            const auto fs = run<float>(engine, SIDRA_VEC_OP_REDUCE_SUM, kF32, kF32, f, cols);
+            const auto mean = run<float>(engine, SIDRA_VEC_OP_REDUCE_MEAN, kF32, kF32, f, cols);
+            const auto fmax = run<float>(engine, SIDRA_VEC_OP_REDUCE_MAX, kF32, kF32, f, cols);
+            const auto fmin = run<float>(engine, SIDRA_VEC_OP_REDUCE_MIN, kF32, kF32, f, cols);
+            const auto ss = run<int32_t>(engine, SIDRA_VEC_OP_REDUCE_SUM, kS32, kS32, s, cols);
+            const auto smax = run<int32_t>(engine, SIDRA_VEC_OP_REDUCE_MAX, kS32, kS32, s, cols);
+            const auto smin = run<int32_t>(engine, SIDRA_VEC_OP_REDUCE_MIN, kS32, kS32, s, cols);
+            const auto arg = run<int32_t>(engine, SIDRA_VEC_OP_ARGMAX, kS32, kS32, s, cols);
             for (size_t r = 0; r < 4; ++r) {
                 const auto first = f.begin() + static_cast<ptrdiff_t>(r * cols), last = first + cols;
                 const auto ifirst = s.begin() + static_cast<ptrdiff_t>(r * cols), ilast = ifirst + cols;
@@ -357,15 +358,15 @@ TEST(Vec, Reductions) {
 TEST(Vec, NanLosesInReductions) {
     for (const Engine* engine : engines()) {
         const std::vector<float> some = {NAN, -3.0f, NAN, -2.0f, -INFINITY};
-        EXPECT_EQ(-2.0f, run<float>(engine, SIDRA_VEC_REDUCE_MAX, kF32, kF32, some, 5)[0]) << engine->name;
-        EXPECT_EQ(-INFINITY, run<float>(engine, SIDRA_VEC_REDUCE_MIN, kF32, kF32, some, 5)[0]) << engine->name;
-        EXPECT_EQ(3, run<int32_t>(engine, SIDRA_VEC_ARGMAX, kF32, kS32, some, 5)[0]) << engine->name;
+        EXPECT_EQ(-2.0f, run<float>(engine, SIDRA_VEC_OP_REDUCE_MAX, kF32, kF32, some, 5)[0]) << engine->name;
+        EXPECT_EQ(-INFINITY, run<float>(engine, SIDRA_VEC_OP_REDUCE_MIN, kF32, kF32, some, 5)[0]) << engine->name;
+        EXPECT_EQ(3, run<int32_t>(engine, SIDRA_VEC_OP_ARGMAX, kF32, kS32, some, 5)[0]) << engine->name;
         const std::vector<float> infinite = {NAN, -INFINITY, NAN};
-        EXPECT_EQ(1, run<int32_t>(engine, SIDRA_VEC_ARGMAX, kF32, kS32, infinite, 3)[0]) << engine->name;
+        EXPECT_EQ(1, run<int32_t>(engine, SIDRA_VEC_OP_ARGMAX, kF32, kS32, infinite, 3)[0]) << engine->name;
         const std::vector<float> only(40, NAN);
-        EXPECT_EQ(0, run<int32_t>(engine, SIDRA_VEC_ARGMAX, kF32, kS32, only, 40)[0]) << engine->name;
-        EXPECT_TRUE(std::isnan(run<float>(engine, SIDRA_VEC_REDUCE_MAX, kF32, kF32, only, 40)[0])) << engine->name;
-        EXPECT_TRUE(std::isnan(run<float>(engine, SIDRA_VEC_REDUCE_SUM, kF32, kF32, some, 5)[0])) << engine->name;
+        EXPECT_EQ(0, run<int32_t>(engine, SIDRA_VEC_OP_ARGMAX, kF32, kS32, only, 40)[0]) << engine->name;
+        EXPECT_TRUE(std::isnan(run<float>(engine, SIDRA_VEC_OP_REDUCE_MAX, kF32, kF32, only, 40)[0])) << engine->name;
+        EXPECT_TRUE(std::isnan(run<float>(engine, SIDRA_VEC_OP_REDUCE_SUM, kF32, kF32, some, 5)[0])) << engine->name;
     }
 }
 
@@ -379,11 +380,11 @@ TEST(Vec, ArgmaxTakesTheFirstOfEquals) {
                 f[at] = -0.0f, f[at + 1] = 0.0f;  // equal
                 u[at] = u[cols - 1] = 200;
                 s[at] = s[cols - 1] = -1;
-                EXPECT_EQ(static_cast<int32_t>(at), run<int32_t>(engine, SIDRA_VEC_ARGMAX, kF32, kS32, f, cols)[0])
+                EXPECT_EQ(static_cast<int32_t>(at), run<int32_t>(engine, SIDRA_VEC_OP_ARGMAX, kF32, kS32, f, cols)[0])
                     << engine->name;
-                EXPECT_EQ(static_cast<int32_t>(at), run<int32_t>(engine, SIDRA_VEC_ARGMAX, kU8, kS32, u, cols)[0])
+                EXPECT_EQ(static_cast<int32_t>(at), run<int32_t>(engine, SIDRA_VEC_OP_ARGMAX, kU8, kS32, u, cols)[0])
                     << engine->name;
-                EXPECT_EQ(static_cast<int32_t>(at), run<int32_t>(engine, SIDRA_VEC_ARGMAX, kS8, kS32, s, cols)[0])
+                EXPECT_EQ(static_cast<int32_t>(at), run<int32_t>(engine, SIDRA_VEC_OP_ARGMAX, kS8, kS32, s, cols)[0])
                     << engine->name;
             }
         }

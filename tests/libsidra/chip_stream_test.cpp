@@ -227,7 +227,7 @@ TEST_F(ChipStream, ParkedStreamsCanBeResetAndDestroyed) {
 TEST_F(ChipStream, GraphsReplay) {
     const Buffer numbers(context, 4096);
     auto add = SIDRA_INIT(sidra_vec);
-    add.op = SIDRA_ADD;
+    add.op = SIDRA_VEC_ADD;
     add.in_type = add.out_type = SIDRA_S32;
     add.rows = 1, add.cols = 4;
     add.in = add.out = numbers.at(0);
@@ -389,7 +389,7 @@ TEST_F(ChipStream, CallbacksMayUseTheirStream) {
 TEST_F(ChipStream, AFaultOfTheDeviceIsExplainedAndReset) {
     const Buffer buffer(context, 65536);
     auto gather = SIDRA_INIT(sidra_vec);
-    gather.op = SIDRA_GATHER;
+    gather.op = SIDRA_VEC_GATHER;
     gather.in_type = gather.out_type = SIDRA_S32;
     gather.rows = 4, gather.cols = 8;
     gather.limit = 16;

@@ -93,12 +93,12 @@ class ChipVec : public ChipTest {
 };
 
 TEST_F(ChipVec, TwoOperands) {
-    const auto all = {
-        std::pair<sidra_vec_operation, double (*)(double, double)>{SIDRA_ADD, [](double a, double b) { return a + b; }},
-        {SIDRA_SUB, [](double a, double b) { return a - b; }},
-        {SIDRA_MUL, [](double a, double b) { return a * b; }},
-        {SIDRA_MAX, [](double a, double b) { return std::max(a, b); }},
-        {SIDRA_MIN, [](double a, double b) { return std::min(a, b); }}};
+    const auto all = {std::pair<sidra_vec_operation, double (*)(double, double)>{
+                          SIDRA_VEC_ADD, [](double a, double b) { return a + b; }},
+                      {SIDRA_VEC_SUB, [](double a, double b) { return a - b; }},
+                      {SIDRA_VEC_MUL, [](double a, double b) { return a * b; }},
+                      {SIDRA_VEC_MAX, [](double a, double b) { return std::max(a, b); }},
+                      {SIDRA_VEC_MIN, [](double a, double b) { return std::min(a, b); }}};
     for (const auto& [op, function] : all)
         for (const size_t stride : {size_t{0}, size_t{kCols * 4}, size_t{kCols * 4 + 8}}) {
             sidra_vec vec = make(op, SIDRA_F32, SIDRA_F32, true);
@@ -121,40 +121,40 @@ TEST_F(ChipVec, Activations) {
         return [f, type](const uint8_t* a, const uint8_t*, uint32_t col) { return f(value_at(a, type, col)); };
     };
     for (const sidra_type type : {SIDRA_F32, SIDRA_S32, SIDRA_S8})
-        expect(make(SIDRA_RELU, type, type), kCols, 0, one([](double x) { return std::max(x, 0.0); }, type));
+        expect(make(SIDRA_VEC_RELU, type, type), kCols, 0, one([](double x) { return std::max(x, 0.0); }, type));
     constexpr double kTolerance = 1e-5;
     const auto float_op = [&](sidra_vec_operation op, double (*f)(double)) {
         expect(make(op, SIDRA_F32, SIDRA_F32), kCols, kTolerance, one(f, SIDRA_F32));
     };
-    float_op(SIDRA_GELU, [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); });
-    float_op(SIDRA_GELU_TANH,
+    float_op(SIDRA_VEC_GELU, [](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); });
+    float_op(SIDRA_VEC_GELU_TANH,
              [](double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); });
-    float_op(SIDRA_SIGMOID, [](double x) { return 1 / (1 + std::exp(-x)); });
-    float_op(SIDRA_TANH, [](double x) { return std::tanh(x); });
-    float_op(SIDRA_SILU, [](double x) { return x / (1 + std::exp(-x)); });
-    float_op(SIDRA_EXP, [](double x) { return std::exp(x); });
+    float_op(SIDRA_VEC_SIGMOID, [](double x) { return 1 / (1 + std::exp(-x)); });
+    float_op(SIDRA_VEC_TANH, [](double x) { return std::tanh(x); });
+    float_op(SIDRA_VEC_SILU, [](double x) { return x / (1 + std::exp(-x)); });
+    float_op(SIDRA_VEC_EXP, [](double x) { return std::exp(x); });
 
-    sidra_vec lut = make(SIDRA_LUT, SIDRA_S8, SIDRA_U8, true);
+    sidra_vec lut = make(SIDRA_VEC_LUT, SIDRA_S8, SIDRA_U8, true);
     randomise(in2->as(), 0, 255);
     expect(lut, kCols, 0, [&](const uint8_t* a, const uint8_t* table, uint32_t col) { return table[a[col]]; });
 }
 
 TEST_F(ChipVec, Conversions) {
     const auto rne = [](double value) { return static_cast<double>(std::nearbyint(static_cast<float>(value))); };
-    sidra_vec quantise = make(SIDRA_QUANTIZE, SIDRA_F32, SIDRA_S8);
+    sidra_vec quantise = make(SIDRA_VEC_QUANTIZE, SIDRA_F32, SIDRA_S8);
     quantise.scale = 40.0f;
     quantise.zero = -3;
     expect(quantise, kCols, 0, [&](const uint8_t* a, const uint8_t*, uint32_t col) {
         return std::clamp(rne(static_cast<float>(value_at(a, SIDRA_F32, col)) * 40.0f) - 3.0, -128.0, 127.0);
     });
-    quantise = make(SIDRA_QUANTIZE, SIDRA_S32, SIDRA_U8, true);  // a factor for each column
+    quantise = make(SIDRA_VEC_QUANTIZE, SIDRA_S32, SIDRA_U8, true);  // a factor for each column
     randomise(in2->as<float>(), 0.0001f, 0.01f);
     expect(quantise, kCols, 0, [&](const uint8_t* a, const uint8_t* factors, uint32_t col) {
         const auto factor = static_cast<float>(value_at(factors, SIDRA_F32, col));
         return std::clamp(rne(static_cast<float>(value_at(a, SIDRA_S32, col)) * factor), 0.0, 255.0);
     });
     for (const sidra_type type : {SIDRA_S8, SIDRA_U8, SIDRA_S32}) {
-        sidra_vec dequantise = make(SIDRA_DEQUANTIZE, type, SIDRA_F32);
+        sidra_vec dequantise = make(SIDRA_VEC_DEQUANTIZE, type, SIDRA_F32);
         dequantise.scale = 0.125f;
         dequantise.zero = 9;
         expect(dequantise, kCols, 0,
@@ -168,11 +168,12 @@ TEST_F(ChipVec, AlongARow) {
         for (uint32_t col = 0; col < kCols; ++col) sum += f(value_at(row, SIDRA_F32, col));
         return sum;
     };
-    expect(make(SIDRA_SOFTMAX, SIDRA_F32, SIDRA_F32), kCols, 1e-5, [&](const uint8_t* a, const uint8_t*, uint32_t col) {
-        return std::exp(value_at(a, SIDRA_F32, col)) / sum_of(a, [](double x) { return std::exp(x); });
-    });
+    expect(make(SIDRA_VEC_SOFTMAX, SIDRA_F32, SIDRA_F32), kCols, 1e-5,
+           [&](const uint8_t* a, const uint8_t*, uint32_t col) {
+               return std::exp(value_at(a, SIDRA_F32, col)) / sum_of(a, [](double x) { return std::exp(x); });
+           });
     for (const bool with_gamma : {false, true}) {
-        sidra_vec norm = make(SIDRA_LAYERNORM, SIDRA_F32, SIDRA_F32, with_gamma);
+        sidra_vec norm = make(SIDRA_VEC_LAYERNORM, SIDRA_F32, SIDRA_F32, with_gamma);
         norm.scale = 1e-5f;
         fill(*in2, SIDRA_F32);
         expect(norm, kCols, 1e-4, [&](const uint8_t* a, const uint8_t* second, uint32_t col) {
@@ -194,16 +195,16 @@ TEST_F(ChipVec, AlongARow) {
     const auto max = [](double a, double b) { return std::max(a, b); };
     const auto min = [](double a, double b) { return std::min(a, b); };
     const double infinity = std::numeric_limits<double>::infinity();
-    expect(make(SIDRA_REDUCE_SUM, SIDRA_F32, SIDRA_F32), 1, 1e-5, reduce(SIDRA_F32, 0, add));
-    expect(make(SIDRA_REDUCE_SUM, SIDRA_S32, SIDRA_S32), 1, 0, reduce(SIDRA_S32, 0, add));
-    expect(make(SIDRA_REDUCE_MEAN, SIDRA_F32, SIDRA_F32), 1, 1e-5,
+    expect(make(SIDRA_VEC_REDUCE_SUM, SIDRA_F32, SIDRA_F32), 1, 1e-5, reduce(SIDRA_F32, 0, add));
+    expect(make(SIDRA_VEC_REDUCE_SUM, SIDRA_S32, SIDRA_S32), 1, 0, reduce(SIDRA_S32, 0, add));
+    expect(make(SIDRA_VEC_REDUCE_MEAN, SIDRA_F32, SIDRA_F32), 1, 1e-5,
            [&](const uint8_t* a, const uint8_t*, uint32_t) { return sum_of(a, [](double x) { return x; }) / kCols; });
     for (const sidra_type type : {SIDRA_F32, SIDRA_S32}) {
-        expect(make(SIDRA_REDUCE_MAX, type, type), 1, 0, reduce(type, -infinity, max));
-        expect(make(SIDRA_REDUCE_MIN, type, type), 1, 0, reduce(type, infinity, min));
+        expect(make(SIDRA_VEC_REDUCE_MAX, type, type), 1, 0, reduce(type, -infinity, max));
+        expect(make(SIDRA_VEC_REDUCE_MIN, type, type), 1, 0, reduce(type, infinity, min));
     }
     for (const sidra_type type : {SIDRA_F32, SIDRA_S32, SIDRA_S8, SIDRA_U8})
-        expect(make(SIDRA_ARGMAX, type, SIDRA_S32), 1, 0, [type](const uint8_t* a, const uint8_t*, uint32_t) {
+        expect(make(SIDRA_VEC_ARGMAX, type, SIDRA_S32), 1, 0, [type](const uint8_t* a, const uint8_t*, uint32_t) {
             uint32_t best = 0;
             for (uint32_t col = 1; col < kCols; ++col)
                 if (value_at(a, type, col) > value_at(a, type, best)) best = col;
@@ -213,7 +214,7 @@ TEST_F(ChipVec, AlongARow) {
 
 TEST_F(ChipVec, Movement) {
     for (const sidra_type type : {SIDRA_U8, SIDRA_F32}) {
-        const sidra_vec transpose = make(SIDRA_TRANSPOSE, type, type);
+        const sidra_vec transpose = make(SIDRA_VEC_TRANSPOSE, type, type);
         fill(*in, type);
         ASSERT_OK(sidra_vec_async(stream, &transpose));
         synchronize();
@@ -222,7 +223,7 @@ TEST_F(ChipVec, Movement) {
                 ASSERT_EQ(value_at(in->as().data() + row * kCols * size_of(type), type, col),
                           value_at(out->as().data() + col * kRows * size_of(type), type, row));
 
-        sidra_vec gather = make(SIDRA_GATHER, type, type, true);
+        sidra_vec gather = make(SIDRA_VEC_GATHER, type, type, true);
         gather.limit = 50;
         randomise(in2->as<int32_t>(), 0, 49);
         ASSERT_OK(sidra_vec_async(stream, &gather));
@@ -243,10 +244,10 @@ TEST_F(ChipVec, Pooling) {
     pool.stride_h = pool.stride_w = 2;
     pool.pad_h = pool.pad_w = 1;
     std::memcpy(in2->as().data(), &pool, sizeof pool);
-    for (const auto& [op, type] : {std::pair{SIDRA_POOL_MAX, SIDRA_U8},
-                                   {SIDRA_POOL_MAX, SIDRA_S8},
-                                   {SIDRA_POOL_MAX, SIDRA_F32},
-                                   {SIDRA_POOL_AVG, SIDRA_F32}}) {
+    for (const auto& [op, type] : {std::pair{SIDRA_VEC_POOL_MAX, SIDRA_U8},
+                                   {SIDRA_VEC_POOL_MAX, SIDRA_S8},
+                                   {SIDRA_VEC_POOL_MAX, SIDRA_F32},
+                                   {SIDRA_VEC_POOL_AVG, SIDRA_F32}}) {
         sidra_vec vec = make(op, type, type, true);
         vec.rows = kImages * kOut;
         vec.cols = kChannels;
@@ -274,7 +275,7 @@ TEST_F(ChipVec, Pooling) {
                             }
                         const double got =
                             value_at(out->as().data() + (image * kOut + oy) * out_row, type, ox * kChannels + c);
-                        ASSERT_NEAR(op == SIDRA_POOL_MAX ? largest : sum / pixels, got, 1e-5)
+                        ASSERT_NEAR(op == SIDRA_VEC_POOL_MAX ? largest : sum / pixels, got, 1e-5)
                             << oy << "," << ox << "," << c;
                     }
     }

@@ -562,12 +562,12 @@ TEST_F(ChipWeights, AGraphOfMvmAndVec) {
     mvm1.in_type = SIDRA_U8, mvm1.out_type = SIDRA_S32;
     mvm1.in = in.at(), mvm1.out = sums.at();
     auto relu = SIDRA_INIT(sidra_vec);
-    relu.op = SIDRA_RELU;
+    relu.op = SIDRA_VEC_RELU;
     relu.in_type = relu.out_type = SIDRA_S32;
     relu.rows = kBatch, relu.cols = kHidden;
     relu.in = relu.out = sums.at();
     auto quantise = SIDRA_INIT(sidra_vec);
-    quantise.op = SIDRA_QUANTIZE;
+    quantise.op = SIDRA_VEC_QUANTIZE;
     quantise.in_type = SIDRA_S32, quantise.out_type = SIDRA_U8;
     quantise.rows = kBatch, quantise.cols = kHidden;
     quantise.in = sums.at(), quantise.out = codes.at();
@@ -575,7 +575,7 @@ TEST_F(ChipWeights, AGraphOfMvmAndVec) {
     sidra_mvm mvm2 = mvm1;
     mvm2.in = codes.at(), mvm2.out = out.at();
     auto argmax = SIDRA_INIT(sidra_vec);
-    argmax.op = SIDRA_ARGMAX;
+    argmax.op = SIDRA_VEC_ARGMAX;
     argmax.in_type = argmax.out_type = SIDRA_S32;
     argmax.rows = kBatch, argmax.cols = kOut;
     argmax.in = out.at(), argmax.out = best.at();

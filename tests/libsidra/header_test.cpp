@@ -105,7 +105,7 @@ TEST_F(CppLayer, EverythingTogether) {
     const Graph graph = stream.capture([&] {
         stream.mvm(weights,
                    {.batch = 1, .in_type = SIDRA_S8, .out_type = SIDRA_S32, .in = data.at(0), .out = data.at(512)});
-        stream.vec({.op = SIDRA_RELU,
+        stream.vec({.op = SIDRA_VEC_RELU,
                     .in_type = SIDRA_S32,
                     .out_type = SIDRA_S32,
                     .rows = 1,

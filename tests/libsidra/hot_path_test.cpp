@@ -39,7 +39,7 @@ TEST_F(HotPath, ASubmitIsOneDoorbellAndNoAllocation) {
     mvm.in_type = SIDRA_U8, mvm.out_type = SIDRA_S32;
     mvm.in = buffer.at(0), mvm.out = buffer.at(64);
     auto vec = SIDRA_INIT(sidra_vec);
-    vec.op = SIDRA_RELU;
+    vec.op = SIDRA_VEC_RELU;
     vec.in_type = vec.out_type = SIDRA_S32;
     vec.rows = 1, vec.cols = 2;
     vec.in = vec.out = buffer.at(64);

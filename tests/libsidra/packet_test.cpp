@@ -288,7 +288,7 @@ TEST_F(Packets, MvmRefuses) {
 
 TEST_F(Packets, Vec) {
     auto vec = SIDRA_INIT(sidra_vec);
-    vec.op = SIDRA_ADD;
+    vec.op = SIDRA_VEC_ADD;
     vec.in_type = vec.out_type = SIDRA_F32;
     vec.rows = 4, vec.cols = 10;
     vec.in = at(0);
@@ -299,7 +299,7 @@ TEST_F(Packets, Vec) {
     sidra_cmd_vec packet = last_packet().vec;
     EXPECT_EQ(SIDRA_CMD_VEC, packet.hdr.opcode);
     EXPECT_EQ(3u, packet.hdr.cookie);
-    EXPECT_EQ(SIDRA_VEC_ADD, packet.op);
+    EXPECT_EQ(SIDRA_VEC_OP_ADD, packet.op);
     EXPECT_EQ(4u, packet.rows);
     EXPECT_EQ(10u, packet.cols);
     EXPECT_EQ(base, packet.in);
@@ -313,7 +313,7 @@ TEST_F(Packets, Vec) {
     EXPECT_EQ(44u, last_packet().vec.in2_stride);
 
     auto reduce = SIDRA_INIT(sidra_vec);
-    reduce.op = SIDRA_ARGMAX;
+    reduce.op = SIDRA_VEC_ARGMAX;
     reduce.in_type = SIDRA_U8, reduce.out_type = SIDRA_S32;
     reduce.rows = 5, reduce.cols = 7;
     reduce.in = at(1);
@@ -323,7 +323,7 @@ TEST_F(Packets, Vec) {
     EXPECT_EQ(4u, last_packet().vec.out_stride);
 
     auto transpose = SIDRA_INIT(sidra_vec);
-    transpose.op = SIDRA_TRANSPOSE;
+    transpose.op = SIDRA_VEC_TRANSPOSE;
     transpose.in_type = transpose.out_type = SIDRA_S32;
     transpose.rows = 3, transpose.cols = 9;
     transpose.in = at(0);
@@ -333,7 +333,7 @@ TEST_F(Packets, Vec) {
     EXPECT_EQ(12u, last_packet().vec.out_stride);
 
     auto quantise = SIDRA_INIT(sidra_vec);
-    quantise.op = SIDRA_QUANTIZE;
+    quantise.op = SIDRA_VEC_QUANTIZE;
     quantise.in_type = SIDRA_F32, quantise.out_type = SIDRA_S8;
     quantise.rows = 1, quantise.cols = 8;
     quantise.in = at(0);
@@ -347,7 +347,7 @@ TEST_F(Packets, Vec) {
 
 TEST_F(Packets, VecRefuses) {
     auto good = SIDRA_INIT(sidra_vec);
-    good.op = SIDRA_ADD;
+    good.op = SIDRA_VEC_ADD;
     good.in_type = good.out_type = SIDRA_F32;
     good.rows = 4, good.cols = 10;
     good.in = at(0);
@@ -379,13 +379,14 @@ TEST_F(Packets, VecRefuses) {
     invalid([](sidra_vec& v) { v.scale = 1; });
     invalid([](sidra_vec& v) { v.zero = 1; });
     invalid([](sidra_vec& v) { v.limit = 1; });
-    invalid([](sidra_vec& v) { v.op = SIDRA_RELU; });  // takes no second operand
-    invalid([](sidra_vec& v) { v.op = SIDRA_RELU, v.in2 = {nullptr, 4}; });
-    invalid([](sidra_vec& v) { v.op = SIDRA_GATHER, v.in2_stride = 0; });  // no limit
-    invalid([](sidra_vec& v) { v.op = SIDRA_LAYERNORM, v.scale = -1; });
-    invalid([&](sidra_vec& v) { v.op = SIDRA_QUANTIZE, v.in2 = {}, v.out_type = SIDRA_S8, v.scale = kNan; });
-    invalid([](sidra_vec& v) { v.op = SIDRA_TRANSPOSE, v.in2 = {}, v.rows = SIDRA_CMD_VEC_COLS_MAX + 1, v.cols = 1; });
-    invalid([&](sidra_vec& v) { v.op = SIDRA_REDUCE_SUM, v.in2 = {}, v.out = v.in; });
+    invalid([](sidra_vec& v) { v.op = SIDRA_VEC_RELU; });  // takes no second operand
+    invalid([](sidra_vec& v) { v.op = SIDRA_VEC_RELU, v.in2 = {nullptr, 4}; });
+    invalid([](sidra_vec& v) { v.op = SIDRA_VEC_GATHER, v.in2_stride = 0; });  // no limit
+    invalid([](sidra_vec& v) { v.op = SIDRA_VEC_LAYERNORM, v.scale = -1; });
+    invalid([&](sidra_vec& v) { v.op = SIDRA_VEC_QUANTIZE, v.in2 = {}, v.out_type = SIDRA_S8, v.scale = kNan; });
+    invalid(
+        [](sidra_vec& v) { v.op = SIDRA_VEC_TRANSPOSE, v.in2 = {}, v.rows = SIDRA_CMD_VEC_COLS_MAX + 1, v.cols = 1; });
+    invalid([&](sidra_vec& v) { v.op = SIDRA_VEC_REDUCE_SUM, v.in2 = {}, v.out = v.in; });
     sidra_vec in_place = good;
     in_place.out = in_place.in;
     EXPECT_OK(sidra_vec_async(stream, &in_place));
@@ -402,7 +403,7 @@ TEST_F(Packets, PoolLooksAtItsGeometry) {
     pool.out_h = pool.out_w = 4;
     pool.kernel_h = pool.kernel_w = pool.stride_h = pool.stride_w = 2;
     auto vec = SIDRA_INIT(sidra_vec);
-    vec.op = SIDRA_POOL_MAX;
+    vec.op = SIDRA_VEC_POOL_MAX;
     vec.in_type = vec.out_type = SIDRA_U8;
     vec.rows = 2 * 4, vec.cols = 3;  // two images of three channels
     vec.in = at(0);

@@ -106,7 +106,7 @@ TEST_P(Order, RandomGraphsEqualTheSequentialOracle) {
         for (size_t before : users[c]) wait_for(stream, before);
 
         sidra_vec add = SIDRA_INIT(sidra_vec);
-        add.op = SIDRA_ADD;
+        add.op = SIDRA_VEC_ADD;
         add.in_type = add.out_type = SIDRA_S32;
         add.rows = 1;
         add.cols = kColumns;

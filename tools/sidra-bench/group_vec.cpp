@@ -29,41 +29,41 @@ struct Case {
 };
 
 constexpr Case kCases[] = {
-    {"quantize f32-s8", SIDRA_QUANTIZE, SIDRA_F32, SIDRA_S8},
-    {"quantize s32-u8", SIDRA_QUANTIZE, SIDRA_S32, SIDRA_U8},
-    {"dequantize s8", SIDRA_DEQUANTIZE, SIDRA_S8, SIDRA_F32},
-    {"dequantize s32", SIDRA_DEQUANTIZE, SIDRA_S32, SIDRA_F32},
-    {"add f32", SIDRA_ADD, SIDRA_F32, SIDRA_F32, Second::kDense},
-    {"add s32", SIDRA_ADD, SIDRA_S32, SIDRA_S32, Second::kDense},
-    {"sub f32", SIDRA_SUB, SIDRA_F32, SIDRA_F32, Second::kDense},
-    {"mul f32", SIDRA_MUL, SIDRA_F32, SIDRA_F32, Second::kDense},
-    {"max f32", SIDRA_MAX, SIDRA_F32, SIDRA_F32, Second::kDense},
-    {"min f32", SIDRA_MIN, SIDRA_F32, SIDRA_F32, Second::kDense},
-    {"relu f32", SIDRA_RELU, SIDRA_F32, SIDRA_F32},
-    {"relu s32", SIDRA_RELU, SIDRA_S32, SIDRA_S32},
-    {"relu s8", SIDRA_RELU, SIDRA_S8, SIDRA_S8},
-    {"gelu", SIDRA_GELU, SIDRA_F32, SIDRA_F32},
-    {"gelu tanh", SIDRA_GELU_TANH, SIDRA_F32, SIDRA_F32},
-    {"sigmoid", SIDRA_SIGMOID, SIDRA_F32, SIDRA_F32},
-    {"tanh", SIDRA_TANH, SIDRA_F32, SIDRA_F32},
-    {"silu", SIDRA_SILU, SIDRA_F32, SIDRA_F32},
-    {"exp", SIDRA_EXP, SIDRA_F32, SIDRA_F32},
-    {"lut s8", SIDRA_LUT, SIDRA_S8, SIDRA_S8, Second::kTable},
-    {"softmax", SIDRA_SOFTMAX, SIDRA_F32, SIDRA_F32},
-    {"layernorm", SIDRA_LAYERNORM, SIDRA_F32, SIDRA_F32, Second::kNormal},
-    {"reduce sum f32", SIDRA_REDUCE_SUM, SIDRA_F32, SIDRA_F32},
-    {"reduce sum s32", SIDRA_REDUCE_SUM, SIDRA_S32, SIDRA_S32},
-    {"reduce mean", SIDRA_REDUCE_MEAN, SIDRA_F32, SIDRA_F32},
-    {"reduce max", SIDRA_REDUCE_MAX, SIDRA_F32, SIDRA_F32},
-    {"reduce min", SIDRA_REDUCE_MIN, SIDRA_F32, SIDRA_F32},
-    {"argmax f32", SIDRA_ARGMAX, SIDRA_F32, SIDRA_S32},
-    {"argmax s8", SIDRA_ARGMAX, SIDRA_S8, SIDRA_S32},
-    {"pool max s8", SIDRA_POOL_MAX, SIDRA_S8, SIDRA_S8, Second::kPool},
-    {"pool max f32", SIDRA_POOL_MAX, SIDRA_F32, SIDRA_F32, Second::kPool},
-    {"pool avg f32", SIDRA_POOL_AVG, SIDRA_F32, SIDRA_F32, Second::kPool},
-    {"transpose 1 byte", SIDRA_TRANSPOSE, SIDRA_S8, SIDRA_S8},
-    {"transpose 4 bytes", SIDRA_TRANSPOSE, SIDRA_F32, SIDRA_F32},
-    {"gather f32", SIDRA_GATHER, SIDRA_F32, SIDRA_F32, Second::kIndices},
+    {"quantize f32-s8", SIDRA_VEC_QUANTIZE, SIDRA_F32, SIDRA_S8},
+    {"quantize s32-u8", SIDRA_VEC_QUANTIZE, SIDRA_S32, SIDRA_U8},
+    {"dequantize s8", SIDRA_VEC_DEQUANTIZE, SIDRA_S8, SIDRA_F32},
+    {"dequantize s32", SIDRA_VEC_DEQUANTIZE, SIDRA_S32, SIDRA_F32},
+    {"add f32", SIDRA_VEC_ADD, SIDRA_F32, SIDRA_F32, Second::kDense},
+    {"add s32", SIDRA_VEC_ADD, SIDRA_S32, SIDRA_S32, Second::kDense},
+    {"sub f32", SIDRA_VEC_SUB, SIDRA_F32, SIDRA_F32, Second::kDense},
+    {"mul f32", SIDRA_VEC_MUL, SIDRA_F32, SIDRA_F32, Second::kDense},
+    {"max f32", SIDRA_VEC_MAX, SIDRA_F32, SIDRA_F32, Second::kDense},
+    {"min f32", SIDRA_VEC_MIN, SIDRA_F32, SIDRA_F32, Second::kDense},
+    {"relu f32", SIDRA_VEC_RELU, SIDRA_F32, SIDRA_F32},
+    {"relu s32", SIDRA_VEC_RELU, SIDRA_S32, SIDRA_S32},
+    {"relu s8", SIDRA_VEC_RELU, SIDRA_S8, SIDRA_S8},
+    {"gelu", SIDRA_VEC_GELU, SIDRA_F32, SIDRA_F32},
+    {"gelu tanh", SIDRA_VEC_GELU_TANH, SIDRA_F32, SIDRA_F32},
+    {"sigmoid", SIDRA_VEC_SIGMOID, SIDRA_F32, SIDRA_F32},
+    {"tanh", SIDRA_VEC_TANH, SIDRA_F32, SIDRA_F32},
+    {"silu", SIDRA_VEC_SILU, SIDRA_F32, SIDRA_F32},
+    {"exp", SIDRA_VEC_EXP, SIDRA_F32, SIDRA_F32},
+    {"lut s8", SIDRA_VEC_LUT, SIDRA_S8, SIDRA_S8, Second::kTable},
+    {"softmax", SIDRA_VEC_SOFTMAX, SIDRA_F32, SIDRA_F32},
+    {"layernorm", SIDRA_VEC_LAYERNORM, SIDRA_F32, SIDRA_F32, Second::kNormal},
+    {"reduce sum f32", SIDRA_VEC_REDUCE_SUM, SIDRA_F32, SIDRA_F32},
+    {"reduce sum s32", SIDRA_VEC_REDUCE_SUM, SIDRA_S32, SIDRA_S32},
+    {"reduce mean", SIDRA_VEC_REDUCE_MEAN, SIDRA_F32, SIDRA_F32},
+    {"reduce max", SIDRA_VEC_REDUCE_MAX, SIDRA_F32, SIDRA_F32},
+    {"reduce min", SIDRA_VEC_REDUCE_MIN, SIDRA_F32, SIDRA_F32},
+    {"argmax f32", SIDRA_VEC_ARGMAX, SIDRA_F32, SIDRA_S32},
+    {"argmax s8", SIDRA_VEC_ARGMAX, SIDRA_S8, SIDRA_S32},
+    {"pool max s8", SIDRA_VEC_POOL_MAX, SIDRA_S8, SIDRA_S8, Second::kPool},
+    {"pool max f32", SIDRA_VEC_POOL_MAX, SIDRA_F32, SIDRA_F32, Second::kPool},
+    {"pool avg f32", SIDRA_VEC_POOL_AVG, SIDRA_F32, SIDRA_F32, Second::kPool},
+    {"transpose 1 byte", SIDRA_VEC_TRANSPOSE, SIDRA_S8, SIDRA_S8},
+    {"transpose 4 bytes", SIDRA_VEC_TRANSPOSE, SIDRA_F32, SIDRA_F32},
+    {"gather f32", SIDRA_VEC_GATHER, SIDRA_F32, SIDRA_F32, Second::kIndices},
 };
 
 size_t type_size(sidra_type type) { return type == SIDRA_U8 || type == SIDRA_S8 ? 1 : 4; }
@@ -119,8 +119,8 @@ sidra_vec operation(const Case& c, const Data& data) {
     vec.cols = kCols;
     vec.in = data.input(c.in).ref();
     vec.out = data.out.ref();
-    if (c.op == SIDRA_QUANTIZE) vec.scale = c.in == SIDRA_F32 ? 32.0F : 0.001F;
-    if (c.op == SIDRA_DEQUANTIZE) vec.scale = 0.01F;
+    if (c.op == SIDRA_VEC_QUANTIZE) vec.scale = c.in == SIDRA_F32 ? 32.0F : 0.001F;
+    if (c.op == SIDRA_VEC_DEQUANTIZE) vec.scale = 0.01F;
     switch (c.second) {
         case Second::kNone:
             break;

@@ -66,13 +66,13 @@ void dequantize(const Vec& v, const void* in, void* out) {
 
 float binary(uint32_t op, float a, float b) {
     switch (op) {
-        case SIDRA_VEC_ADD:
+        case SIDRA_VEC_OP_ADD:
             return canonical(a + b);
-        case SIDRA_VEC_SUB:
+        case SIDRA_VEC_OP_SUB:
             return canonical(a - b);
-        case SIDRA_VEC_MUL:
+        case SIDRA_VEC_OP_MUL:
             return canonical(a * b);
-        case SIDRA_VEC_MAX:
+        case SIDRA_VEC_OP_MAX:
             return maximum(a, b);
         default:
             return minimum(a, b);
@@ -83,13 +83,13 @@ int32_t binary(uint32_t op, int32_t a, int32_t b) {
     const auto x = static_cast<uint32_t>(a);
     const auto y = static_cast<uint32_t>(b);
     switch (op) {
-        case SIDRA_VEC_ADD:
+        case SIDRA_VEC_OP_ADD:
             return wrap(x + y);
-        case SIDRA_VEC_SUB:
+        case SIDRA_VEC_OP_SUB:
             return wrap(x - y);
-        case SIDRA_VEC_MUL:
+        case SIDRA_VEC_OP_MUL:
             return wrap(x * y);
-        case SIDRA_VEC_MAX:
+        case SIDRA_VEC_OP_MAX:
             return std::max(a, b);
         default:
             return std::min(a, b);
@@ -103,17 +103,17 @@ void two_operands(const Vec& v, const void* in, const void* in2, void* out) {
 
 float unary(uint32_t op, float x) {
     switch (op) {
-        case SIDRA_VEC_RELU:
+        case SIDRA_VEC_OP_RELU:
             return x <= 0.0f ? 0.0f : x;
-        case SIDRA_VEC_GELU:
+        case SIDRA_VEC_OP_GELU:
             return gelu(x);
-        case SIDRA_VEC_GELU_TANH:
+        case SIDRA_VEC_OP_GELU_TANH:
             return gelu_tanh(x);
-        case SIDRA_VEC_SIGMOID:
+        case SIDRA_VEC_OP_SIGMOID:
             return sigmoid(x);
-        case SIDRA_VEC_TANH:
+        case SIDRA_VEC_OP_TANH:
             return tanh(x);
-        case SIDRA_VEC_SILU:
+        case SIDRA_VEC_OP_SILU:
             return silu(x);
         default:
             return exp(x);
@@ -172,11 +172,11 @@ void reduce_sum(const Vec& v, const void* in, void* out) {
         return;
     }
     const float sum = ordered_sum(v.cols, [&](size_t c) { return get<float>(in, c); });
-    put(out, 0, canonical(v.op == SIDRA_VEC_REDUCE_MEAN ? sum / static_cast<float>(v.cols) : sum));
+    put(out, 0, canonical(v.op == SIDRA_VEC_OP_REDUCE_MEAN ? sum / static_cast<float>(v.cols) : sum));
 }
 
 void reduce_extreme(const Vec& v, const void* in, void* out) {
-    const bool max = v.op == SIDRA_VEC_REDUCE_MAX;
+    const bool max = v.op == SIDRA_VEC_OP_REDUCE_MAX;
     const bool real = v.in_type == SIDRA_TYPE_F32;
     int32_t best = max ? std::numeric_limits<int32_t>::min() : std::numeric_limits<int32_t>::max();
     for (size_t c = 0; c < v.cols; ++c) {
@@ -210,30 +210,30 @@ void argmax(const Vec& v, const void* in, void* out) {
 
 void row(const Vec& v, const void* in, const void* in2, void* out) {
     switch (v.op) {
-        case SIDRA_VEC_QUANTIZE:
+        case SIDRA_VEC_OP_QUANTIZE:
             return quantize(v, in, out);
-        case SIDRA_VEC_DEQUANTIZE:
+        case SIDRA_VEC_OP_DEQUANTIZE:
             return dequantize(v, in, out);
-        case SIDRA_VEC_ADD:
-        case SIDRA_VEC_SUB:
-        case SIDRA_VEC_MUL:
-        case SIDRA_VEC_MAX:
-        case SIDRA_VEC_MIN:
+        case SIDRA_VEC_OP_ADD:
+        case SIDRA_VEC_OP_SUB:
+        case SIDRA_VEC_OP_MUL:
+        case SIDRA_VEC_OP_MAX:
+        case SIDRA_VEC_OP_MIN:
             return v.in_type == SIDRA_TYPE_F32 ? two_operands<float>(v, in, in2, out)
                                                : two_operands<int32_t>(v, in, in2, out);
-        case SIDRA_VEC_LUT:
+        case SIDRA_VEC_OP_LUT:
             return lut(v, in, out);
-        case SIDRA_VEC_SOFTMAX:
+        case SIDRA_VEC_OP_SOFTMAX:
             return softmax(v, in, out);
-        case SIDRA_VEC_LAYERNORM:
+        case SIDRA_VEC_OP_LAYERNORM:
             return layernorm(v, in, out);
-        case SIDRA_VEC_REDUCE_SUM:
-        case SIDRA_VEC_REDUCE_MEAN:
+        case SIDRA_VEC_OP_REDUCE_SUM:
+        case SIDRA_VEC_OP_REDUCE_MEAN:
             return reduce_sum(v, in, out);
-        case SIDRA_VEC_REDUCE_MAX:
-        case SIDRA_VEC_REDUCE_MIN:
+        case SIDRA_VEC_OP_REDUCE_MAX:
+        case SIDRA_VEC_OP_REDUCE_MIN:
             return reduce_extreme(v, in, out);
-        case SIDRA_VEC_ARGMAX:
+        case SIDRA_VEC_OP_ARGMAX:
             return argmax(v, in, out);
         default:
             return one_operand(v, in, out);

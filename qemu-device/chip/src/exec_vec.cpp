@@ -31,32 +31,32 @@ struct Rule {
     bool param0, param1;
 };
 constexpr Rule kRules[] = {
-    {SIDRA_VEC_QUANTIZE, kF32 | kS32, Out::kListed, kS8 | kU8 | kS32, In2::kOptional, false, true, true},
-    {SIDRA_VEC_DEQUANTIZE, kS8 | kU8 | kS32, Out::kListed, kF32, In2::kOptional, false, true, true},
-    {SIDRA_VEC_ADD, kF32 | kS32, Out::kSame, 0, In2::kRequired, true, false, false},
-    {SIDRA_VEC_SUB, kF32 | kS32, Out::kSame, 0, In2::kRequired, true, false, false},
-    {SIDRA_VEC_MUL, kF32 | kS32, Out::kSame, 0, In2::kRequired, true, false, false},
-    {SIDRA_VEC_MAX, kF32 | kS32, Out::kSame, 0, In2::kRequired, true, false, false},
-    {SIDRA_VEC_MIN, kF32 | kS32, Out::kSame, 0, In2::kRequired, true, false, false},
-    {SIDRA_VEC_RELU, kF32 | kS32 | kS8, Out::kSame, 0, In2::kNone, false, false, false},
-    {SIDRA_VEC_GELU, kF32, Out::kSame, 0, In2::kNone, false, false, false},
-    {SIDRA_VEC_GELU_TANH, kF32, Out::kSame, 0, In2::kNone, false, false, false},
-    {SIDRA_VEC_SIGMOID, kF32, Out::kSame, 0, In2::kNone, false, false, false},
-    {SIDRA_VEC_TANH, kF32, Out::kSame, 0, In2::kNone, false, false, false},
-    {SIDRA_VEC_SILU, kF32, Out::kSame, 0, In2::kNone, false, false, false},
-    {SIDRA_VEC_EXP, kF32, Out::kSame, 0, In2::kNone, false, false, false},
-    {SIDRA_VEC_LUT, kS8 | kU8, Out::kListed, kS8 | kU8, In2::kRequired, false, false, false},
-    {SIDRA_VEC_SOFTMAX, kF32, Out::kSame, 0, In2::kNone, false, false, false},
-    {SIDRA_VEC_LAYERNORM, kF32, Out::kSame, 0, In2::kOptional, false, true, false},
-    {SIDRA_VEC_REDUCE_SUM, kF32 | kS32, Out::kSame, 0, In2::kNone, false, false, false},
-    {SIDRA_VEC_REDUCE_MEAN, kF32, Out::kSame, 0, In2::kNone, false, false, false},
-    {SIDRA_VEC_REDUCE_MAX, kF32 | kS32, Out::kSame, 0, In2::kNone, false, false, false},
-    {SIDRA_VEC_REDUCE_MIN, kF32 | kS32, Out::kSame, 0, In2::kNone, false, false, false},
-    {SIDRA_VEC_ARGMAX, kF32 | kS32 | kS8 | kU8, Out::kIndex, 0, In2::kNone, false, false, false},
-    {SIDRA_VEC_POOL_MAX, kF32 | kS8 | kU8, Out::kSame, 0, In2::kRequired, false, false, false},
-    {SIDRA_VEC_POOL_AVG, kF32, Out::kSame, 0, In2::kRequired, false, false, false},
-    {SIDRA_VEC_TRANSPOSE, kF32 | kS32 | kS8 | kU8, Out::kSame, 0, In2::kNone, false, false, false},
-    {SIDRA_VEC_GATHER, kF32 | kS32 | kS8 | kU8, Out::kSame, 0, In2::kRequired, false, false, true},
+    {SIDRA_VEC_OP_QUANTIZE, kF32 | kS32, Out::kListed, kS8 | kU8 | kS32, In2::kOptional, false, true, true},
+    {SIDRA_VEC_OP_DEQUANTIZE, kS8 | kU8 | kS32, Out::kListed, kF32, In2::kOptional, false, true, true},
+    {SIDRA_VEC_OP_ADD, kF32 | kS32, Out::kSame, 0, In2::kRequired, true, false, false},
+    {SIDRA_VEC_OP_SUB, kF32 | kS32, Out::kSame, 0, In2::kRequired, true, false, false},
+    {SIDRA_VEC_OP_MUL, kF32 | kS32, Out::kSame, 0, In2::kRequired, true, false, false},
+    {SIDRA_VEC_OP_MAX, kF32 | kS32, Out::kSame, 0, In2::kRequired, true, false, false},
+    {SIDRA_VEC_OP_MIN, kF32 | kS32, Out::kSame, 0, In2::kRequired, true, false, false},
+    {SIDRA_VEC_OP_RELU, kF32 | kS32 | kS8, Out::kSame, 0, In2::kNone, false, false, false},
+    {SIDRA_VEC_OP_GELU, kF32, Out::kSame, 0, In2::kNone, false, false, false},
+    {SIDRA_VEC_OP_GELU_TANH, kF32, Out::kSame, 0, In2::kNone, false, false, false},
+    {SIDRA_VEC_OP_SIGMOID, kF32, Out::kSame, 0, In2::kNone, false, false, false},
+    {SIDRA_VEC_OP_TANH, kF32, Out::kSame, 0, In2::kNone, false, false, false},
+    {SIDRA_VEC_OP_SILU, kF32, Out::kSame, 0, In2::kNone, false, false, false},
+    {SIDRA_VEC_OP_EXP, kF32, Out::kSame, 0, In2::kNone, false, false, false},
+    {SIDRA_VEC_OP_LUT, kS8 | kU8, Out::kListed, kS8 | kU8, In2::kRequired, false, false, false},
+    {SIDRA_VEC_OP_SOFTMAX, kF32, Out::kSame, 0, In2::kNone, false, false, false},
+    {SIDRA_VEC_OP_LAYERNORM, kF32, Out::kSame, 0, In2::kOptional, false, true, false},
+    {SIDRA_VEC_OP_REDUCE_SUM, kF32 | kS32, Out::kSame, 0, In2::kNone, false, false, false},
+    {SIDRA_VEC_OP_REDUCE_MEAN, kF32, Out::kSame, 0, In2::kNone, false, false, false},
+    {SIDRA_VEC_OP_REDUCE_MAX, kF32 | kS32, Out::kSame, 0, In2::kNone, false, false, false},
+    {SIDRA_VEC_OP_REDUCE_MIN, kF32 | kS32, Out::kSame, 0, In2::kNone, false, false, false},
+    {SIDRA_VEC_OP_ARGMAX, kF32 | kS32 | kS8 | kU8, Out::kIndex, 0, In2::kNone, false, false, false},
+    {SIDRA_VEC_OP_POOL_MAX, kF32 | kS8 | kU8, Out::kSame, 0, In2::kRequired, false, false, false},
+    {SIDRA_VEC_OP_POOL_AVG, kF32, Out::kSame, 0, In2::kRequired, false, false, false},
+    {SIDRA_VEC_OP_TRANSPOSE, kF32 | kS32 | kS8 | kU8, Out::kSame, 0, In2::kNone, false, false, false},
+    {SIDRA_VEC_OP_GATHER, kF32 | kS32 | kS8 | kU8, Out::kSame, 0, In2::kRequired, false, false, true},
 };
 
 const Rule* find_rule(uint32_t op) {
@@ -64,8 +64,8 @@ const Rule* find_rule(uint32_t op) {
     return found == std::end(kRules) ? nullptr : found;
 }
 
-bool is_pool(uint32_t op) { return op == SIDRA_VEC_POOL_MAX || op == SIDRA_VEC_POOL_AVG; }
-bool is_reduction(uint32_t op) { return op >= SIDRA_VEC_REDUCE_SUM && op <= SIDRA_VEC_ARGMAX; }
+bool is_pool(uint32_t op) { return op == SIDRA_VEC_OP_POOL_MAX || op == SIDRA_VEC_OP_POOL_AVG; }
+bool is_reduction(uint32_t op) { return op >= SIDRA_VEC_OP_REDUCE_SUM && op <= SIDRA_VEC_OP_ARGMAX; }
 
 bool pool_ok(const sidra_vec_pool& p) {
     auto dimension = [](uint32_t in, uint32_t out, uint32_t kernel, uint32_t stride, uint32_t pad) {
@@ -137,7 +137,7 @@ Fault vec_prepare(const Env& env, Job& job) {
     if (is_pool(v.op)) return prepare_pool(env, job);
 
     const uint64_t row_in = uint64_t{v.cols} * plan.in_size;
-    const bool transpose = v.op == SIDRA_VEC_TRANSPOSE, gather = v.op == SIDRA_VEC_GATHER;
+    const bool transpose = v.op == SIDRA_VEC_OP_TRANSPOSE, gather = v.op == SIDRA_VEC_OP_GATHER;
     if (transpose && v.rows > SIDRA_CMD_VEC_COLS_MAX) return {SIDRA_FAULT_LIMIT, v.rows};
     if (gather && (v.param1 == 0 || v.param1 > SIDRA_CMD_VEC_ROWS_MAX)) return {SIDRA_FAULT_LIMIT, v.param1};
     const uint64_t in_rows = gather ? v.param1 : v.rows;
@@ -149,9 +149,9 @@ Fault vec_prepare(const Env& env, Job& job) {
     if (Fault fault = check_rows(v.out, v.out_stride, out_rows, row_out, plan.out_size)) return fault;
     if (v.in2) {
         uint64_t rows = 1, bytes = row_in, size = 4;
-        if (v.op == SIDRA_VEC_QUANTIZE || v.op == SIDRA_VEC_DEQUANTIZE) bytes = uint64_t{v.cols} * 4;
-        if (v.op == SIDRA_VEC_LAYERNORM) bytes = uint64_t{v.cols} * 8;
-        if (v.op == SIDRA_VEC_LUT) bytes = 256, size = 1;
+        if (v.op == SIDRA_VEC_OP_QUANTIZE || v.op == SIDRA_VEC_OP_DEQUANTIZE) bytes = uint64_t{v.cols} * 4;
+        if (v.op == SIDRA_VEC_OP_LAYERNORM) bytes = uint64_t{v.cols} * 8;
+        if (v.op == SIDRA_VEC_OP_LUT) bytes = 256, size = 1;
         if (gather) bytes = uint64_t{v.rows} * 4;
         if (rule->in2_stride && v.in2_stride) rows = v.rows;
         if (Fault fault = check_rows(v.in2, v.in2_stride, rows, bytes, static_cast<uint32_t>(size))) return fault;
@@ -193,7 +193,7 @@ Fault pool_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) 
                                   uint64_t{p.out_w} * v.cols * plan.out_size))
         return fault;
     engine::Pool pool{};
-    pool.max = v.op == SIDRA_VEC_POOL_MAX;
+    pool.max = v.op == SIDRA_VEC_OP_POOL_MAX;
     pool.type = v.in_type;
     // The engine counts rows from the image's first one, of which only the window is mapped.
     pool.in = reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(in.data) - first * in.stride);
@@ -256,8 +256,8 @@ Fault vec_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
     const sidra_cmd_vec& v = job.cmd.vec;
     const VecPlan& plan = job.vec;
     if (is_pool(v.op)) return pool_unit(env, job, worker, index);
-    if (v.op == SIDRA_VEC_TRANSPOSE) return transpose_unit(env, job, worker, index);
-    if (v.op == SIDRA_VEC_GATHER) return gather_unit(env, job, worker, index);
+    if (v.op == SIDRA_VEC_OP_TRANSPOSE) return transpose_unit(env, job, worker, index);
+    if (v.op == SIDRA_VEC_OP_GATHER) return gather_unit(env, job, worker, index);
 
     const uint32_t first = index * plan.unit_rows, rows = std::min(plan.unit_rows, v.rows - first);
     Dma dma(env.bus, worker.tlb, env.space);
@@ -270,8 +270,8 @@ Fault vec_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
     engine::Vec vec{};
     if (v.in2) {
         uint64_t bytes = uint64_t{v.cols} * 4;
-        if (v.op == SIDRA_VEC_LAYERNORM) bytes *= 2;
-        if (v.op == SIDRA_VEC_LUT) bytes = 256;
+        if (v.op == SIDRA_VEC_OP_LAYERNORM) bytes *= 2;
+        if (v.op == SIDRA_VEC_OP_LUT) bytes = 256;
         const bool all_rows = v.in2_stride != 0;
         if (Fault fault = in2.map_in(dma, worker.operand, v.in2 + (all_rows ? uint64_t{first} * v.in2_stride : 0),
                                      v.in2_stride, all_rows ? rows : 1, bytes))
