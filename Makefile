@@ -83,7 +83,6 @@ qemu: ## build QEMU with the sidra device (once a machine), and say where it is
 bench: ## measure against memcpy, oneDNN and OpenBLAS; writes build/figures/spine.json, twin.json and smi.json
 	@$(SETUP) base bench
 	@$(MAKE) build/release/build.ninja
-	@cmake build/release >build/release.configure.log # the peers may be newly installed
 	@$(BUILD) build/release -j $(JOBS) --target sidra-bench sidra-smi
 	@mkdir -p build/figures
 	@build/release/tools/sidra-bench/sidra-bench --figures build/figures/spine.json $(BENCH_FLAGS)
@@ -123,7 +122,9 @@ clean: ## remove everything that was built
 
 # ---- Build trees, one a preset ---------------------------------------------------------------------------------------
 
-build/%/build.ninja: CMakePresets.json
+# A tree is configured again once any package was installed or removed: one that it lacked (a peer of the benchmark, a checker) may be there now.
+PACKAGES ?= $(wildcard /var/lib/dpkg/status)
+build/%/build.ninja: CMakePresets.json $(PACKAGES)
 	@mkdir -p build
 	@cmake --preset $* >build/$*.configure.log 2>&1 || { cat build/$*.configure.log; exit 1; }
 	@touch $@
