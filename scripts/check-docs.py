@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks the Markdown documents that git tracks: no line is longer than 120 columns, and every link to a file of the
+repository, and to a heading in one, leads somewhere. Prints each violation as FILE:LINE: what, and exits with 1."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+COLUMNS = 120
+
+
+def prose(text):
+    """The numbered lines outside of code blocks."""
+    code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            code = not code
+        elif not code:
+            yield number, line
+
+
+def anchors(path):
+    """The names by which a document's headings are linked."""
+    found = set()
+    for _, line in prose(path.read_text()):
+        if heading := re.match(r"#+ (.*)", line):
+            name = re.sub(r"[^\w\- ]", "", heading[1].lower())
+            found.add(name.replace(" ", "-"))
+    return found
+
+
+def check(path):
+    text = path.read_text()
+    for number, line in enumerate(text.splitlines(), 1):
+        if len(line) > COLUMNS:
+            yield number, f"{len(line)} columns, at most {COLUMNS} are allowed"
+    for number, line in prose(text):
+        for target in re.findall(r"\]\(([^)\s]+)\)", line):
+            if re.match(r"[a-z]+:", target):
+                continue
+            name, _, anchor = target.partition("#")
+            linked = path.parent / name if name else path
+            if not linked.exists():
+                yield number, f"link to {target}: there is no such file"
+            elif anchor and linked.suffix == ".md" and anchor not in anchors(linked):
+                yield number, f"link to {target}: {linked.name} has no such heading"
+
+
+def main():
+    top = Path(__file__).resolve().parent.parent
+    tracked = subprocess.run(["git", "-C", top, "ls-files", "-z", "*.md"], check=True, capture_output=True, text=True)
+    failures = 0
+    for name in filter(None, tracked.stdout.split("\0")):
+        for number, what in check(top / name):
+            print(f"{name}:{number}: {what}")
+            failures += 1
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
