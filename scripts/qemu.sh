@@ -165,7 +165,8 @@ build_qemu() {
         say "configuring"
         rm -rf "$base/build"
         mkdir "$base/build"
-        (cd "$base/build" && ../source/configure "${configure_flags[@]}") >"$base/log" 2>&1 || fail_log
+        # The compiler cache: a change of our patches compiles few files.
+        (cd "$base/build" && CC="$tree/scripts/cmake/ccache.sh /usr/bin/cc" ../source/configure "${configure_flags[@]}") >"$base/log" 2>&1 || fail_log
         touch "$base/configured"
     fi
     run_ninja -C "$base/build" -j "$jobs" qemu-system-x86_64 >&2

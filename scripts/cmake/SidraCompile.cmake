@@ -40,11 +40,10 @@ if(SIDRA_SANITIZE)
     endif()
 endif()
 
-find_program(SIDRA_CCACHE ccache)
-mark_as_advanced(SIDRA_CCACHE)
-if(SIDRA_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    set(CMAKE_C_COMPILER_LAUNCHER ${SIDRA_CCACHE})
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${SIDRA_CCACHE})
+# A debugger looks for sources in the checkout where an object was compiled: there, objects of other checkouts are of no use.
+if(NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
+    set(CMAKE_C_COMPILER_LAUNCHER ${SIDRA_TOP}/scripts/cmake/ccache.sh)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${SIDRA_TOP}/scripts/cmake/ccache.sh)
 endif()
 
 # A part of the tree.
