@@ -6,11 +6,11 @@
 #include "sidra_drv.h"
 #include "sidra_telemetry.h"
 
-#define SETTLE		HZ		/* what the firmware publishes counts for a second */
-#define SETTLE_LOOK	(HZ / 10)	/* as often as it does */
+#define SETTLE		HZ		/* what the firmware publishes is valid for a second */
+#define SETTLE_LOOK	(HZ / 10)	/* the firmware's own interval */
 #define NEWS_LOOK	HZ
 
-/* What the page must have, and hwmon's name. */
+/* The field of the page that an alarm needs, and its name in hwmon. */
 static const struct {
 	u64 valid;
 	enum hwmon_sensor_types type;
@@ -35,7 +35,7 @@ int sidra_alarm_state(const struct sidra_telemetry *page, enum sidra_alarm alarm
 	}
 }
 
-/* Those that are on; of what the page does not say @on holds. */
+/* The alarms that are on. An alarm that the page says nothing about keeps its state in @on. */
 static unsigned long alarms_on(const struct sidra_telemetry *page, unsigned long on)
 {
 	enum sidra_alarm alarm;
@@ -50,8 +50,8 @@ static unsigned long alarms_on(const struct sidra_telemetry *page, unsigned long
 }
 
 /*
- * Whether there may be news without an interrupt: one goes off where there is no hysteresis, and a chip that is slowed down already does not
- * say that it has to be.
+ * Notifies pollers of changes. Returns whether there may be further changes without an interrupt: the chip raises none when an alarm goes
+ * off, and none when it has to slow down further.
  */
 static bool tell_changes(struct sidra_device *sdev)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Alarms of hwmon, and who polls them: they are told when one goes on or off. It is the telemetry page that has them, which the firmware writes
- * ten times a second; when to look at it is said by the chip's interrupt, and by whoever reads the page and finds another state.
+ * Alarms of hwmon, and notification of processes that poll them. The alarms are in the telemetry page, which the firmware writes ten times
+ * a second. The driver reads it after an interrupt of the chip, and whenever a reader of the page finds another state.
  */
 #ifndef __SIDRA_ALARM_H__
 #define __SIDRA_ALARM_H__
@@ -14,18 +14,18 @@
 struct sidra_device;
 
 enum sidra_alarm {
-	SIDRA_ALARM_MAX,	/* the temperature from which on the clock is taken down */
-	SIDRA_ALARM_CRIT,	/* and the critical one */
+	SIDRA_ALARM_MAX,	/* the temperature at which throttling begins */
+	SIDRA_ALARM_CRIT,	/* the critical temperature */
 	SIDRA_ALARM_CAP,	/* more power than the limit */
 	SIDRA_ALARM_COUNT
 };
 
 /**
- * struct sidra_alarms - what was told of them
- * @work: looks at the page: a while after there was a reason to, and as long as one is on, or the chip is slowed down
- * @settled: jiffies until which the page may not have what the latest reason was
- * @on: by enum sidra_alarm, as told; @work's
- * @shown: those that somebody has read otherwise since: he is told of them even if they are again as they were
+ * struct sidra_alarms - state of the notifications
+ * @work: reads the page after an interrupt, and periodically while an alarm is on or the chip is throttled
+ * @settled: jiffies until which the page may not yet reflect the latest interrupt
+ * @on: bits by enum sidra_alarm, as last notified; used by @work only
+ * @shown: alarms that somebody has read with another state since; pollers are notified even if the state has changed back
  */
 struct sidra_alarms {
 	struct delayed_work work;
@@ -35,16 +35,16 @@ struct sidra_alarms {
 };
 
 #if IS_REACHABLE(CONFIG_HWMON)
-/* 1: it is on; 0; -ENODATA: the page does not say. */
+/* 1: the alarm is on; 0: off; -ENODATA: the page does not say. */
 int sidra_alarm_state(const struct sidra_telemetry *page, enum sidra_alarm alarm);
 
 void sidra_alarms_init(struct sidra_device *sdev);
-/* Before hwmon's device goes. */
+/* Called before the hwmon device is removed. */
 void sidra_alarms_end(struct sidra_device *sdev);
 
-/* SIDRA_INT_THERMAL. From anywhere. */
+/* Handles SIDRA_INT_THERMAL, in any context. */
 void sidra_alarms_look(struct sidra_device *sdev);
-/* Somebody has read that page. */
+/* Records the alarms that a reader has seen in @page. */
 void sidra_alarms_note(struct sidra_device *sdev, const struct sidra_telemetry *page);
 #else
 static inline void sidra_alarms_init(struct sidra_device *sdev) {}

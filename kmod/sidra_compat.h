@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The driver calls everything as the newest kernel has it that it is built for; older ones get here what they lack.
- * Which that is, Kbuild asks their headers.
+ * The driver uses the interfaces of the newest supported kernel. This header provides what older kernels lack; the probes in Kbuild find
+ * that out from the kernel's headers.
  */
 #ifndef __SIDRA_COMPAT_H__
 #define __SIDRA_COMPAT_H__
@@ -16,14 +16,14 @@
 #define MODULE_IMPORT_NS(ns)	MODULE_INFO(import_ns, ns)
 #endif
 
-/* A line of struct drm_driver. */
+/* Initialiser of a member of struct drm_driver that newer kernels lack. */
 #ifdef SIDRA_DRM_HAS_DATE
 #define SIDRA_DRM_DATE		.date = "20260101",
 #else
 #define SIDRA_DRM_DATE
 #endif
 
-/* What a binary attribute is to its own functions, and in a group. */
+/* The types of a binary attribute in its callbacks and in a group. */
 #ifdef SIDRA_BIN_ATTR_CONST
 #define sidra_bin_const		const
 #else
@@ -61,7 +61,7 @@ static inline int sidra_import_fixed(u64 address, unsigned long bytes, int direc
 #define io_uring_cmd_import_fixed sidra_import_fixed
 #endif
 
-/* Defines a callback for io_uring_cmd_do_in_task_lazy() and its like, which calls does(cmd, issue_flags). */
+/* Defines a callback for io_uring_cmd_do_in_task_lazy() and the like, which calls does(cmd, issue_flags). */
 #ifdef SIDRA_HAS_TW_REQ
 #define SIDRA_TASK_WORK(name, does)								\
 static void name(struct io_tw_req req, io_tw_token_t token)					\

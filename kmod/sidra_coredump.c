@@ -11,7 +11,7 @@
 #include "sidra_drv.h"
 #include "sidra_queue.h"
 
-#define FORMAT		1	/* moves when a line changes its meaning; new lines may come at any time */
+#define FORMAT		1	/* raised when the meaning of a line changes, not when a line is added */
 #define TEXT_MAX	(128u << 10)
 #define PACKETS_MAX	8u
 
@@ -21,7 +21,7 @@ static void put_fault(struct seq_buf *text, const struct sidra_fault *fault)
 		       fault->clock_ns, fault->sequence, fault->address);
 }
 
-/* Of a ring that its owner writes: the index may be anything, and of the packets only the opcodes are told. */
+/* A user's ring is written by its owner: the index may have any value, and only opcodes are printed. */
 static void put_packets(struct seq_buf *text, struct sidra_queue *queue, u64 timeline, u64 index)
 {
 	u64 mask = sidra_queue_capacity(queue) - 1, at;
@@ -141,7 +141,7 @@ static void hand_over(struct work_struct *work)
 			swap(text, dump->text);
 	}
 	if (text)
-		dev_coredumpv(&sdev->pdev->dev, text, length, GFP_KERNEL);	/* frees it some day */
+		dev_coredumpv(&sdev->pdev->dev, text, length, GFP_KERNEL);	/* takes ownership of the memory */
 	text = __vmalloc(TEXT_MAX, GFP_KERNEL | __GFP_NOWARN);
 	scoped_guard(mutex, &sdev->lock) {
 		if (length)

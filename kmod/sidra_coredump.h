@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the driver knew when it decided by itself that something is broken: a text for /sys/class/devcoredump. */
+/* A text for /sys/class/devcoredump with what the driver knew when it detected that something is broken. */
 #ifndef __SIDRA_COREDUMP_H__
 #define __SIDRA_COREDUMP_H__
 
@@ -10,10 +10,10 @@
 struct sidra_device;
 
 /**
- * struct sidra_coredump - the next dump; under sidra_device.lock
- * @text: memory for it: taking one needs none, nor a lock
- * @length: taken, and not handed over yet
- * @work: hands it over, and gets memory for another one
+ * struct sidra_coredump - the next dump; protected by sidra_device.lock
+ * @text: memory for it, allocated in advance: taking a dump needs no memory and no other lock
+ * @length: length of a dump that was taken and not published yet
+ * @work: publishes it, and allocates memory for the next one
  */
 struct sidra_coredump {
 	char *text;
@@ -22,12 +22,12 @@ struct sidra_coredump {
 };
 
 void sidra_coredump_init(struct sidra_device *sdev);
-/* Nothing is left for others to read: the driver goes. */
+/* Removes published dumps; the driver is being unbound. */
 void sidra_coredump_fini(struct sidra_device *sdev);
 
 /*
- * Takes a dump, before anything is reset, under sidra_device.lock. Of several in a row the first one is kept: what
- * follows is its consequence.
+ * Takes a dump before anything is reset; the caller holds sidra_device.lock. Of several in a row the first is kept, because the others are
+ * its consequences.
  */
 void sidra_coredump(struct sidra_device *sdev, const char *cause, const char *format, ...) __printf(3, 4);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What docs/abi/debugfs-sidra describes; below the device's directory of DRM. */
+/* The files that docs/abi/debugfs-sidra describes, in DRM's debugfs directory of the device. */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
@@ -68,7 +68,7 @@ static int counters_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-/* Lets the chip copy half of a page onto the other half. */
+/* Makes the chip copy one half of a page to the other half. */
 static int test_dma_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
@@ -99,7 +99,7 @@ static int test_dma_show(struct seq_file *m, void *unused)
 	return 0;
 }
 
-/* Shows each context, under the lock that somebody may hold for a second while he waits for the chip: a signal ends that. */
+/* Shows each context under sidra_device.lock. Its holder may wait for the chip for a second; a signal ends waiting for it. */
 static int show_contexts(struct seq_file *m, void (*show)(struct seq_file *m, struct sidra_ctx *ctx))
 {
 	struct drm_debugfs_entry *entry = m->private;
@@ -110,7 +110,7 @@ static int show_contexts(struct seq_file *m, void (*show)(struct seq_file *m, st
 	ret = mutex_lock_interruptible(&sdev->lock);
 	if (ret)
 		return ret;
-	for (slot = 0; slot < SIDRA_CONTEXTS_MAX && !seq_has_overflowed(m); slot++) /* then it is called again, with more room */
+	for (slot = 0; slot < SIDRA_CONTEXTS_MAX && !seq_has_overflowed(m); slot++) /* on overflow seq_file calls again with a larger buffer */
 		if (sdev->ctxs[slot])
 			show(m, sdev->ctxs[slot]);
 	mutex_unlock(&sdev->lock);
@@ -176,7 +176,7 @@ static int page_tables_show(struct seq_file *m, void *unused)
 	return show_contexts(m, show_page_tables);
 }
 
-/* Waits as whoever reads firmware_log does: under no lock, a second at most. */
+/* Waits like a reader of firmware_log: without a lock, for one second at most. */
 static int log_show(struct seq_file *m, void *unused)
 {
 	struct drm_debugfs_entry *entry = m->private;
@@ -184,7 +184,7 @@ static int log_show(struct seq_file *m, void *unused)
 	char *to;
 
 	if (seq_get_buf(m, &to) < SIDRA_MAILBOX_PAYLOAD) {
-		seq_commit(m, -1);	/* then it is called again, with more room */
+		seq_commit(m, -1);	/* on overflow seq_file calls again with a larger buffer */
 		return 0;
 	}
 	bytes = sidra_manage_log(to_sidra(entry->dev), to, 0, SIDRA_MAILBOX_PAYLOAD);

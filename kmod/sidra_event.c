@@ -7,7 +7,7 @@
 
 #define TEXT	40
 
-/* @what: a number that goes with it, or NULL. */
+/* @what: name of an additional number, or NULL. */
 static void send(struct sidra_device *sdev, const char *event, u32 cause, const char *what, u32 number)
 {
 	char texts[3][TEXT], *env[4] = {};
@@ -22,7 +22,7 @@ static void send(struct sidra_device *sdev, const char *event, u32 cause, const 
 	kobject_uevent_env(&sdev->node.kobj, KOBJ_CHANGE, env);
 }
 
-/* The number of a context that was lost, which is told of now, or SIDRA_CONTEXTS_MAX. */
+/* Takes a lost context that has not been reported yet: its number, or SIDRA_CONTEXTS_MAX. */
 static u32 take_lost(struct sidra_events *events, u32 *cause)
 {
 	u32 context;
@@ -42,7 +42,7 @@ static u32 take_reset(struct sidra_events *events)
 	return xchg(&events->reset, SIDRA_FAULT_NONE);
 }
 
-/* Unless there was another one since. */
+/* Keeps the event for later, unless there was a newer one. */
 static void put_back_reset(struct sidra_events *events, u32 cause)
 {
 	guard(spinlock_irqsave)(&events->lock);
@@ -50,7 +50,7 @@ static void put_back_reset(struct sidra_events *events, u32 cause)
 		events->reset = cause;
 }
 
-/* With the generation that the chip has afterwards: of one that is held it is told when it goes on. */
+/* The event carries the new generation, so while the device is held (bus reset) it has to wait. */
 static void tell_reset(struct sidra_device *sdev)
 {
 	struct sidra_events *events = &sdev->events;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What udev is told of resets (docs/driver.md): by a work item, so that whoever resets waits for no memory and for no lock of the core's. */
+/* Uevents for resets (docs/driver.md). A work item sends them, so that a reset needs neither memory nor locks of the driver core. */
 #ifndef __SIDRA_EVENT_H__
 #define __SIDRA_EVENT_H__
 
@@ -12,12 +12,12 @@
 struct sidra_device;
 
 /**
- * struct sidra_events - what nobody was told of yet; of several of a kind the latest
+ * struct sidra_events - events that were not sent yet; of several of a kind the latest
  * @lock: protects the rest
- * @on: the node is there
+ * @on: the node exists
  * @reset: the cause of a reset of the device, or SIDRA_FAULT_NONE
- * @lost: contexts that were lost, each alone
- * @cause: of each
+ * @lost: contexts that were lost individually
+ * @cause: cause of each
  */
 struct sidra_events {
 	spinlock_t lock;
@@ -29,16 +29,16 @@ struct sidra_events {
 };
 
 void sidra_events_init(struct sidra_device *sdev);
-/* While the node is there. */
+/* Called after the node was created, and before it is removed. */
 void sidra_events_begin(struct sidra_device *sdev);
 void sidra_events_end(struct sidra_device *sdev);
 
-/* The device is held no more: what could not be told meanwhile is told. */
+/* The device is no longer held: sends what had to wait. */
 void sidra_events_go_on(struct sidra_device *sdev);
 
-/* All contexts are lost, with this cause. */
+/* All contexts were lost, for this cause. */
 void sidra_event_reset(struct sidra_device *sdev, enum sidra_fault_cause cause);
-/* That one alone. */
+/* One context was lost individually. */
 void sidra_event_context_lost(struct sidra_device *sdev, u32 context, enum sidra_fault_cause cause);
 
 #endif

@@ -7,11 +7,11 @@
 #include "sidra_firmware.h"
 #include "sidra_update.h"
 
-#define PATIENCE_MS		10000		/* from a start to the runtime; it takes some ten */
+#define PATIENCE_MS		10000		/* from a start to the runtime; usually some 10 ms */
 #define LOOK_MS			10
 #define DUMP_MAX		SIDRA_MAILBOX_PAYLOAD
 
-/* Of the newest interrupt or start on. */
+/* Starts the time limit at the newest interrupt or start. */
 void sidra_firmware_look(struct sidra_device *sdev)
 {
 	struct sidra_firmware *firmware = &sdev->firmware;
@@ -30,7 +30,7 @@ static int refused(struct sidra_device *sdev, u32 mailbox)
 	return -EPROTO;
 }
 
-/* Who it is. */
+/* Exchanges versions. */
 static int say_hello(struct sidra_device *sdev)
 {
 	struct sidra_firmware *firmware = &sdev->firmware;
@@ -64,7 +64,7 @@ static int say_hello(struct sidra_device *sdev)
 	return 0;
 }
 
-/* ---- What goes wrong with it ---- */
+/* ---- Panics and hangs ---- */
 
 void sidra_firmware_happened(struct sidra_device *sdev)
 {
@@ -82,7 +82,7 @@ static void send_uevent(struct sidra_device *sdev, const char *event, u32 panic)
 	kobject_uevent_env(&sdev->node.kobj, KOBJ_CHANGE, (char **)texts);
 }
 
-/* A panic has two interrupts: one of its own, and one of the watchdog that ends it, when the code reads as 0 again. */
+/* A panic raises two interrupts: its own, and that of the watchdog that ends it, when the panic code reads 0 again. */
 static void tell_what_happened(struct sidra_device *sdev)
 {
 	struct sidra_firmware *firmware = &sdev->firmware;
@@ -105,8 +105,8 @@ static void tell_what_happened(struct sidra_device *sdev)
 }
 
 /*
- * The next firmware has what the last one left. It is handed out as it came: who reads it checks it. Of the node, not of the
- * card: so it does not get in the way of what sidra_coredump() has to say, nor the other way round.
+ * Fetches the dump that the previous firmware left with the running one, and publishes it unchanged: its reader checks it. It belongs to
+ * the node, not to the card, so that it and the driver's own dump (sidra_coredump()) do not displace each other.
  */
 static void fetch_dump(struct sidra_device *sdev)
 {
@@ -118,7 +118,7 @@ static void fetch_dump(struct sidra_device *sdev)
 
 	dump = __vmalloc(DUMP_MAX, GFP_KERNEL | __GFP_NOWARN);
 	ret = dump ? sidra_mailbox_fetch(sdev, &msg, dump, DUMP_MAX) : -ENOMEM;
-	if (ret == -ECONNRESET || ret == -ENODEV) {	/* the one after that has it, too */
+	if (ret == -ECONNRESET || ret == -ENODEV) {	/* the next firmware has it, too */
 		vfree(dump);
 		return;
 	}
@@ -128,10 +128,10 @@ static void fetch_dump(struct sidra_device *sdev)
 		vfree(dump);
 		return;
 	}
-	dev_coredumpv(&sdev->node, dump, msg.inline_data[0], GFP_KERNEL);	/* frees it some day */
+	dev_coredumpv(&sdev->node, dump, msg.inline_data[0], GFP_KERNEL);	/* takes ownership of the memory */
 }
 
-/* ---- Looking for it ---- */
+/* ---- Connecting ---- */
 
 static void look(struct work_struct *work)
 {
@@ -144,7 +144,7 @@ static void look(struct work_struct *work)
 	if (ret >= 0)
 		ret = say_hello(sdev);
 	else
-		WRITE_ONCE(firmware->version, 0);	/* one that has said hello while it was told that this is over */
+		WRITE_ONCE(firmware->version, 0);	/* HELLO was answered while the driver was shutting this down */
 	if (!ret && firmware->panicked)
 		fetch_dump(sdev);
 	if (!ret && !firmware->offered) {

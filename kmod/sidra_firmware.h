@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The chip's firmware, as the driver meets it. Nobody waits for it: it boots behind the driver, and may never come. */
+/* The connection to the chip's firmware. Nothing waits for it: it boots after the driver has started, and may never run. */
 #ifndef __SIDRA_FIRMWARE_H__
 #define __SIDRA_FIRMWARE_H__
 
@@ -11,16 +11,16 @@
 struct sidra_device;
 
 /**
- * struct sidra_firmware - what is known of it
- * @work: looks for it, and speaks with it
- * @patience: jiffies until which it should have come
- * @version: major << 24 | minor << 16 | patch, of the one that runs; 0: none was met
- * @security_version: of the same
- * @told: @version that the log has
- * @happened: an interrupt said that it panicked, or was started anew
- * @panicked: with @panic_code (0: not known), and nobody has its dump yet
- * @offered: the image on the disk was offered to it, once
- * @update_lock: one update at a time
+ * struct sidra_firmware - state of the connection
+ * @work: connects, and talks to the firmware
+ * @patience: deadline in jiffies for the firmware to start
+ * @version: major << 24 | minor << 16 | patch of the running firmware; 0: not connected
+ * @security_version: its security version
+ * @told: the @version that was last logged
+ * @happened: an interrupt reported a panic or a restart
+ * @panicked: it panicked with @panic_code (0: unknown), and its dump has not been fetched
+ * @offered: the image on disk was offered to it once
+ * @update_lock: serialises updates
  */
 struct sidra_firmware {
 	struct delayed_work work;
@@ -36,13 +36,13 @@ struct sidra_firmware {
 };
 
 void sidra_firmware_init(struct sidra_device *sdev);
-/* From the end of probe to the beginning of remove; behind end() nothing of it runs, nor asks the chip. */
+/* Called at the end of probe and at the beginning of remove. After end() nothing of it runs or accesses the chip. */
 void sidra_firmware_begin(struct sidra_device *sdev);
 void sidra_firmware_end(struct sidra_device *sdev);
 
-/* It starts, or has started: looks for it. From anywhere. */
+/* The firmware is starting: connects to it. In any context. */
 void sidra_firmware_look(struct sidra_device *sdev);
-/* SIDRA_INT_FIRMWARE: the same, and says why. */
+/* Handles SIDRA_INT_FIRMWARE: connects again, and logs the reason. */
 void sidra_firmware_happened(struct sidra_device *sdev);
 
 /* major.minor.patch, as text. */

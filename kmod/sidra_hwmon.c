@@ -6,7 +6,7 @@
 #include "sidra_hwmon.h"
 #include "sidra_telemetry.h"
 
-/* Values of the telemetry page, which are there only if it says so. */
+/* Reads the telemetry page; -ENODATA if the fields of @valid are not in it. */
 static int read_valid(struct sidra_device *sdev, u64 valid, struct sidra_telemetry *page)
 {
 	int ret = sidra_telemetry_show(sdev, page, false);
@@ -116,7 +116,7 @@ static const struct hwmon_chip_info chip_info = {
 	.info = channels,
 };
 
-/* Frequencies are none that the core knows: by the names that other accelerators use. */
+/* hwmon has no frequency sensors, so these use the attribute names of other accelerators. */
 static ssize_t freq1_input_show(struct device *dev, struct device_attribute *attr, char *text)
 {
 	struct sidra_telemetry page;
@@ -133,8 +133,8 @@ static ssize_t freq1_label_show(struct device *dev, struct device_attribute *att
 static DEVICE_ATTR_RO(freq1_label);
 
 /*
- * The limit is none of the core's either, which since 6.18 lets one in at a time to all of its own: whoever writes it waits for the firmware,
- * and readers of the rest would wait with him.
+ * The power limit is an attribute of our own as well. Since 6.18 the hwmon core serialises all accesses to its own attributes, and a writer
+ * of the limit waits for the firmware: readers of the other attributes would have to wait, too.
  */
 static ssize_t power1_cap_show(struct device *dev, struct device_attribute *attr, char *text)
 {
@@ -144,7 +144,7 @@ static ssize_t power1_cap_show(struct device *dev, struct device_attribute *attr
 	return ret ?: sysfs_emit(text, "%llu\n", (u64)page.power_limit_mw * MICROWATT_PER_MILLIWATT);
 }
 
-/* 0: the chip's own. */
+/* 0 restores the chip's own limit. */
 static ssize_t power1_cap_store(struct device *dev, struct device_attribute *attr, const char *text, size_t count)
 {
 	struct sidra_device *sdev = dev_get_drvdata(dev);
@@ -159,7 +159,7 @@ static ssize_t power1_cap_store(struct device *dev, struct device_attribute *att
 		return -EINVAL;
 	if (!READ_ONCE(sdev->firmware.version))
 		return -EAGAIN;
-	msg.inline_data[0] = (u32)(value / MICROWATT_PER_MILLIWATT) | 1ull << 32;	/* to be set */
+	msg.inline_data[0] = (u32)(value / MICROWATT_PER_MILLIWATT) | 1ull << 32;	/* set, not only read */
 	ret = sidra_mailbox_call(sdev, &msg) ?: sidra_mailbox_error(&msg);
 	return ret ?: count;
 }
@@ -192,7 +192,7 @@ void sidra_hwmon_begin(struct sidra_device *sdev)
 	if (IS_ERR(hwmon))
 		drm_notice(&sdev->drm, "no sensors (error %ld)\n", PTR_ERR(hwmon));
 	else
-		WRITE_ONCE(sdev->hwmon, hwmon);	/* interrupts look at it */
+		WRITE_ONCE(sdev->hwmon, hwmon);	/* read by interrupt handlers */
 }
 
 void sidra_hwmon_end(struct sidra_device *sdev)

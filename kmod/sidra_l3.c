@@ -25,7 +25,7 @@ static void put_dirty(struct sidra_l3 *l3, struct sidra_l3_part *part, u64 bytes
 	l3->dirty_bytes += bytes;
 }
 
-/* Freed memory becomes free for others once it is zero. */
+/* Zeroes freed memory before others may allocate it. */
 static void clean(struct sidra_device *sdev)
 {
 	struct sidra_l3 *l3 = &sdev->l3;
@@ -53,7 +53,7 @@ static void clean_work(struct work_struct *work)
 		clean(sdev);
 }
 
-/* Buffers may be freed until the last file is closed. */
+/* A drmm action, because buffers may be freed until the last file is closed. */
 static void l3_fini(struct drm_device *drm, void *unused)
 {
 	struct sidra_l3 *l3 = &to_sidra(drm)->l3;
@@ -64,7 +64,7 @@ static void l3_fini(struct drm_device *drm, void *unused)
 	sidra_range_fini(&l3->free);
 }
 
-/* All of it, as a former user left it. */
+/* Marks all of L3 as dirty, since a former user may have left data in it. */
 static int take_all(struct sidra_l3 *l3)
 {
 	struct sidra_l3_part *all = kzalloc(sizeof(*all), GFP_KERNEL);

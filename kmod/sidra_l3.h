@@ -10,20 +10,21 @@
 
 struct sidra_device;
 
-/* A part of L3 that somebody has, or that waits to be zeroed. */
+/* A part of L3 that is allocated, or waits to be zeroed. */
 struct sidra_l3_part {
 	struct list_head link;
 	u64 offset, size;
 };
 
 /**
- * struct sidra_l3 - who has which pages of the SRAM
- * @free: zeroed and free; under sidra_device.lock
- * @dirty: given back, and not zeroed yet
- * @dirty_bytes: of all in @dirty
+ * struct sidra_l3 - allocation of the pages of L3 SRAM
+ * @free: zeroed and free; protected by sidra_device.lock
+ * @dirty: freed, but not zeroed yet
+ * @dirty_bytes: total size of @dirty
  * @clean_work: zeroes them
- * @base, @size: BAR2; what of it is L3
- * @hidden: mappings show other pages instead; under sidra_device.map_lock
+ * @base: address of BAR2
+ * @size: bytes of BAR2 that are L3
+ * @hidden: mappings show other pages instead; protected by sidra_device.map_lock
  */
 struct sidra_l3 {
 	struct sidra_range free;
@@ -39,11 +40,11 @@ struct sidra_l3 {
 
 int sidra_l3_init(struct sidra_device *sdev);
 
-/* Under sidra_device.lock: zeroed pages; -ENOSPC, -ENOMEM. */
+/* Allocates zeroed pages; the caller holds sidra_device.lock. -ENOSPC, -ENOMEM. */
 struct sidra_l3_part *sidra_l3_alloc(struct sidra_device *sdev, u64 size);
-/* From anywhere; nobody maps them any more. */
+/* Frees pages that nobody maps any more, in any context. */
 void sidra_l3_free(struct sidra_device *sdev, struct sidra_l3_part *part);
-/* Exact under sidra_device.lock; without it, what is being zeroed may count twice. */
+/* Exact under sidra_device.lock; without it, memory that is being zeroed may count twice. */
 u64 sidra_l3_free_bytes(struct sidra_device *sdev);
 
 #endif

@@ -10,7 +10,7 @@ static unsigned int mailbox_timeout_ms = 5000;
 module_param(mailbox_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(mailbox_timeout_ms, "time after which a request to the firmware counts as not answered (ms)");
 
-#define RECHECK_MS	10	/* a lost interrupt costs this much */
+#define RECHECK_MS	10	/* the delay that a lost interrupt causes */
 
 void sidra_mailbox_init(struct sidra_device *sdev)
 {
@@ -21,7 +21,7 @@ void sidra_mailbox_init(struct sidra_device *sdev)
 	init_completion(&box->answered);
 }
 
-/* It goes when the device is unbound, and the chip has been stopped by then. */
+/* The memory is freed when the device is unbound; the chip has been stopped by then. */
 int sidra_mailbox_alloc(struct sidra_device *sdev)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
@@ -62,7 +62,7 @@ static u64 reply_bus(const struct sidra_mailbox *box)
 	return box->bus + offsetof(struct sidra_mailbox_memory, rings.replies);
 }
 
-/* Firmware that starts clears them; one that did so between two of our writes has not all of them. */
+/* Firmware clears these registers when it starts. If it starts between two of our writes, some of them are missing. */
 static bool has_rings(struct sidra_device *sdev)
 {
 	return sidra_read32(sdev, SIDRA_REG_MAILBOX_ENTRIES) == SIDRA_RING_ENTRIES &&
@@ -97,7 +97,7 @@ int sidra_mailbox_connect(struct sidra_device *sdev)
 	return has_rings(sdev) ? 1 : -EAGAIN;
 }
 
-/* 0, or why there is nobody to be asked. */
+/* Sends a request; an error says why no firmware can receive it. */
 static int send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
@@ -107,7 +107,7 @@ static int send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
 		return -ENODEV;
 	if (!has_rings(sdev))
 		return -ECONNRESET;
-	/* The firmware leaves it alone if it comes to it later: nobody waits for it then. */
+	/* The firmware ignores the request after this time, because nobody waits for the reply any more. */
 	msg->deadline = sidra_read64(sdev, SIDRA_REG_CLOCK) + (u64)mailbox_timeout_ms * NSEC_PER_MSEC;
 	reinit_completion(&box->answered);
 	sidra_ring_put(&box->ring, msg);
@@ -115,7 +115,7 @@ static int send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
 	return 0;
 }
 
-/* 1: the reply that was owed; 0: not yet. */
+/* Returns 1 with the outstanding reply, or 0 if it has not arrived yet. */
 static int take(struct sidra_device *sdev, struct sidra_mailbox_msg *reply)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
@@ -127,13 +127,13 @@ static int take(struct sidra_device *sdev, struct sidra_mailbox_msg *reply)
 		return -ENODEV;
 	index = sidra_read32(sdev, SIDRA_REG_MAILBOX_REPLY_INDEX);
 	if (sidra_read32(sdev, SIDRA_REG_MAILBOX_ENTRIES) != SIDRA_RING_ENTRIES)
-		return -ECONNRESET;	/* nor does the index mean anything, then */
+		return -ECONNRESET;	/* the index has no meaning then */
 	ret = sidra_ring_take(&box->ring, index, reply);
 	sidra_write32(sdev, SIDRA_REG_MAILBOX_REPLY_READ, box->ring.taken);
 	return ret;
 }
 
-/* take(), and what it means for those who come later. */
+/* take(), which also records errors for later requests. */
 static int take_noting(struct sidra_device *sdev, struct sidra_mailbox_msg *reply)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
@@ -174,8 +174,8 @@ static unsigned long deadline(void)
 }
 
 /*
- * A reply that was given up comes first: it would be taken for the next one, and so would its bytes. So do events: firmware without room
- * for a reply does not look at the request, nor again before the next doorbell.
+ * Takes a late reply and pending events before the next request is sent. A late reply, and its payload, would be taken for the next
+ * one. Events fill the ring, and firmware without room for a reply does not process a request until the next doorbell.
  */
 static int settle(struct sidra_device *sdev)
 {
@@ -185,7 +185,7 @@ static int settle(struct sidra_device *sdev)
 	lockdep_assert_held(&box->lock);
 	if (box->broken)
 		return -EPROTO;
-	/* Who knows that it is late waits no second time: questions in a row would keep a suspend from freezing them. */
+	/* If the reply is known to be late, do not wait again: a series of requests would delay the freezing of tasks for a suspend. */
 	return box->ring.owed ? wait_for_reply(sdev, &owed, box->late ? jiffies : deadline()) : take_noting(sdev, &owed);
 }
 
@@ -204,7 +204,7 @@ int sidra_mailbox_call(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
 	return call(sdev, msg);
 }
 
-/* Makes the payload the caller's, under the lock: no earlier request has any part in it. */
+/* Takes the lock and the payload buffer, once no earlier request uses it any more. */
 static int take_payload(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, u32 size)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
@@ -239,7 +239,7 @@ int sidra_mailbox_fetch(struct sidra_device *sdev, struct sidra_mailbox_msg *msg
 	ret = take_payload(sdev, msg, size);
 	if (ret)
 		return ret;
-	memset(box->memory->payload, 0, size);	/* what it does not store is nobody's */
+	memset(box->memory->payload, 0, size);	/* no data of an earlier request */
 	ret = call(sdev, msg);
 	if (ret || msg->status != SIDRA_MAILBOX_OK)
 		return ret;

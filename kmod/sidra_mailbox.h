@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Requests to the chip's firmware. It may still boot, hang, lie or be dead: all that costs is time, of who asks. */
+/* Requests to the chip's firmware, which may still boot, hang, lie or be dead. Only the caller of a request loses time then. */
 #ifndef __SIDRA_MAILBOX_H__
 #define __SIDRA_MAILBOX_H__
 
@@ -11,31 +11,31 @@
 
 struct sidra_device;
 
-#define SIDRA_MAILBOX_VERSION	(1u << 16)	/* that docs/firmware.md describes: major << 16 | minor */
+#define SIDRA_MAILBOX_VERSION	(1u << 16)	/* described in docs/firmware.md: major << 16 | minor */
 #define SIDRA_MAILBOX_PAYLOAD	4096u
 
-/* What the firmware can reach. */
+/* The memory that the firmware accesses. */
 struct sidra_mailbox_memory {
 	struct sidra_ring_memory rings;
 	u8 payload[SIDRA_MAILBOX_PAYLOAD];
 };
 
-/* How it is, by registers that tell it whatever becomes of it. */
+/* The firmware's state, from registers that work even if the firmware is dead. */
 struct sidra_mailbox_health {
 	u32 stage, reason, panic;
 };
 
 /**
- * struct sidra_mailbox - the driver's end
- * @lock: one request at a time; sidra_device.lock is not taken under it
- * @ring: in @memory, which is at @bus; none: the chip has no firmware
- * @broken: the firmware has answered what nobody has asked: nothing more, until it starts anew
- * @late: the log has it that a reply does not come
- * @status: what STATUS said last
- * @gate: protects what follows and the registers, so that nobody touches them behind sidra_mailbox_close()
+ * struct sidra_mailbox - the driver's side of the mailbox
+ * @lock: serialises requests; sidra_device.lock is not taken under it
+ * @ring: in @memory, at bus address @bus; absent if the chip has no firmware
+ * @broken: the firmware sent a reply that nobody asked for; the mailbox stays closed until the firmware restarts
+ * @late: a missing reply has been logged
+ * @status: last value of register STATUS
+ * @gate: protects the fields below and the registers: nobody touches them after sidra_mailbox_close()
  * @on: between sidra_firmware_begin() and _end()
- * @open: the chip may be asked
- * @answered: an interrupt said that a reply may be there
+ * @open: requests may be sent
+ * @answered: an interrupt announced a reply
  */
 struct sidra_mailbox {
 	struct mutex lock;
@@ -52,32 +52,35 @@ struct sidra_mailbox {
 };
 
 void sidra_mailbox_init(struct sidra_device *sdev);
-/* Memory, if the chip has firmware: 0 or -ENOMEM. */
+/* Allocates the memory, if the chip has firmware: 0 or -ENOMEM. */
 int sidra_mailbox_alloc(struct sidra_device *sdev);
 
-/* Around resets, from anywhere; what is not on does not open. Behind close() no register is touched, and nobody waits. */
+/*
+ * Called around resets, in any context; open() does nothing before sidra_firmware_begin(). After close() the mailbox touches no register
+ * and nobody waits for a reply.
+ */
 void sidra_mailbox_open(struct sidra_device *sdev);
 void sidra_mailbox_close(struct sidra_device *sdev);
 
 /*
- * Gives the firmware its rings, unless it has them. 1: now; 0: it had them before; -EAGAIN: it does not run (yet);
- * -ENODEV: closed, or nobody there; -EPROTO: broken.
+ * Gives the firmware the addresses of the rings. Returns 1, or 0 if it already has them; -EAGAIN if it does not run (yet), -ENODEV if the
+ * mailbox is closed or there is no firmware, -EPROTO if it is broken.
  */
 int sidra_mailbox_connect(struct sidra_device *sdev);
 
 /*
- * Sends a request and waits for its reply, which takes its place: 0, whatever its status. -ETIMEDOUT: no reply, nor may
- * another request be sent before it comes; -ECONNRESET: the firmware has started anew meanwhile, and has no rings;
- * -EPROTO, -ENODEV as above.
+ * Sends a request and waits for the reply, which overwrites @msg. Returns 0, whatever the status of the reply. -ETIMEDOUT: there was no
+ * reply, and no other request is sent before it arrives; -ECONNRESET: the firmware has restarted and has no rings; -EPROTO, -ENODEV as
+ * above.
  */
 int sidra_mailbox_call(struct sidra_device *sdev, struct sidra_mailbox_msg *msg);
-/* The same, for one whose reply has bytes in memory: as many as its first word says, which are at most @size. */
+/* The same for a reply with a payload, of at most @size bytes: its first word says how many. */
 int sidra_mailbox_fetch(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, void *to, u32 size);
 
-/* And for one that takes bytes, at most SIDRA_MAILBOX_PAYLOAD. */
+/* The same for a request with a payload, of at most SIDRA_MAILBOX_PAYLOAD bytes. */
 int sidra_mailbox_send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg, const void *from, u32 size);
 
-/* What the status of a reply means: 0 (also ACCEPTED) or -errno. */
+/* Translates the status of a reply: 0 (also for ACCEPTED) or -errno. */
 int sidra_mailbox_error(const struct sidra_mailbox_msg *reply);
 
 /* 0 or -ENODEV. */

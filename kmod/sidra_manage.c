@@ -7,18 +7,18 @@
 #include "sidra_sysfs.h"
 #include "sidra_update.h"
 
-#define LEVELS_MAX	16u	/* of a clock; more are none that this driver believes in */
-#define LOOK_AT_CELLS	2u	/* of ISPP_CAMPAIGN */
-#define CLOCK_PATIENCE	(5 * HZ)	/* for all of its levels: less than a suspend waits for those that it freezes */
+#define LEVELS_MAX	16u	/* clock levels; the driver rejects an answer with more */
+#define LOOK_AT_CELLS	2u	/* function of ISPP_CAMPAIGN that starts a check */
+#define CLOCK_PATIENCE	(5 * HZ)	/* for all levels; shorter than a suspend waits for tasks to freeze */
 
-/* What DVFS says. */
+/* The answer of DVFS. */
 struct clock {
-	u32 highest;	/* level that it may take */
+	u32 highest;	/* highest level allowed */
 	u32 levels;
 	u32 khz[LEVELS_MAX];
 };
 
-/* What OP_QUERY says of the latest operation. */
+/* The answer of OP_QUERY about the latest operation. */
 struct campaign {
 	u32 number;	/* 0: there was none */
 	u32 state;
@@ -26,7 +26,7 @@ struct campaign {
 	u64 off;
 };
 
-/* One that has not come up is not waited for. */
+/* Fails at once if the firmware has not started. */
 static int ask(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)
 {
 	if (!READ_ONCE(sdev->firmware.version))
@@ -69,7 +69,7 @@ static ssize_t firmware_slots_show(struct device *node, struct device_attribute 
 }
 static DEVICE_ATTR_RO(firmware_slots);
 
-/* "1": goes back to the image of the other slot, from the next reset on. */
+/* "1" selects the image of the other slot for the next reset. */
 static ssize_t firmware_activate_store(struct device *node, struct device_attribute *attr, const char *text, size_t count)
 {
 	struct sidra_device *sdev = sidra_of_node(node);
@@ -93,7 +93,7 @@ static DEVICE_ATTR_WO(firmware_activate);
 
 /* ---- Log ---- */
 
-/* Text that is harmless on a terminal, whatever the firmware says. */
+/* Removes everything from the firmware's text that could control a terminal. */
 static int ask_log(struct sidra_device *sdev, void *answer)
 {
 	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_LOG_RING };
@@ -173,7 +173,7 @@ static ssize_t clock_level_store(struct device *node, struct device_attribute *a
 	ret = kstrtou32(text, 0, &level);
 	if (ret)
 		return ret;
-	msg.inline_data[0] = level | 1ull << 32;	/* to be set */
+	msg.inline_data[0] = level | 1ull << 32;	/* set, not only read */
 	ret = ask(sdev, &msg);
 	sidra_question_forget(&sdev->manage.clock);
 	return ret ?: count;
@@ -203,7 +203,7 @@ static int ask_campaign(struct sidra_device *sdev, void *answer)
 	struct campaign *campaign = answer;
 	int ret = ask(sdev, &msg);
 
-	if (ret == -EINVAL)	/* there was none; all is zero */
+	if (ret == -EINVAL)	/* there was no operation; the answer is all zero */
 		return sizeof(*campaign);
 	if (ret)
 		return ret;
@@ -284,7 +284,7 @@ static ssize_t campaign_store(struct device *node, struct device_attribute *attr
 }
 static DEVICE_ATTR_RW(campaign);
 
-/* ---- All of them ---- */
+/* ---- Attribute group ---- */
 
 static struct attribute *attrs[] = {
 	&dev_attr_firmware_slots.attr,

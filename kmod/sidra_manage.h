@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What root asks of the firmware, and everybody may see of it: its slots and log, the clock, campaigns. */
+/* Management of the firmware, by root, and its state, for everybody: slots, log, clock, campaigns. */
 #ifndef __SIDRA_MANAGE_H__
 #define __SIDRA_MANAGE_H__
 
@@ -9,21 +9,21 @@
 
 struct sidra_device;
 
-/* Each is asked the firmware. */
+/* Cached queries to the firmware. */
 struct sidra_manage {
 	struct sidra_question slots, log, clock, campaign;
 };
 
 void sidra_manage_init(struct sidra_device *sdev);
-/* The mailbox is closed by then: none of them waits for a reply. */
+/* Called after the mailbox was closed, so none of them waits for a reply. */
 void sidra_manage_end(struct sidra_device *sdev);
-/* It is another firmware, which knows nothing of what the last one was told. Sleeps. */
+/* Discards cached answers after the firmware has restarted and lost its settings. Sleeps. */
 void sidra_manage_forget(struct sidra_device *sdev);
 
-/* The newest of the firmware's log, at most SIDRA_MAILBOX_PAYLOAD bytes of text: those from @offset on, as sidra_question_read() has it. */
+/* Reads the newest part of the firmware's log, at most SIDRA_MAILBOX_PAYLOAD bytes of text, like sidra_question_read(). */
 ssize_t sidra_manage_log(struct sidra_device *sdev, char *to, loff_t offset, size_t count);
 
-/* Attributes of the node; without firmware there are none. */
+/* Attributes of the node; absent if the chip has no firmware. */
 extern const struct attribute_group sidra_manage_group;
 
 #endif

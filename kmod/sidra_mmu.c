@@ -7,7 +7,7 @@
 #include "sidra_mmu.h"
 #include "sidra_quiesce.h"
 
-/* Behind each mapping: what runs over its end faults instead of hitting the neighbour. */
+/* A gap behind each mapping, so that an overrun faults instead of reaching the neighbour. */
 #define GUARD	((u64)SIDRA_PAGE_SIZE)
 
 static void *table_alloc(void *owner, u64 *bus)

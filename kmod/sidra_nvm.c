@@ -2,7 +2,7 @@
 #include "sidra_nvm.h"
 
 #define DATA_ALIGNMENT	64u
-#define UID_BLOCK	256u	/* identities reserved with one write; those left over are skipped */
+#define UID_BLOCK	256u	/* uids reserved with one write; unused ones are skipped */
 
 static u64 extent(u64 bytes)
 {
@@ -173,7 +173,7 @@ int sidra_nvm_remove(struct sidra_nvm *nvm, u32 number)
 
 u32 sidra_nvm_rights(const struct sidra_nvm_entry *entry, u32 user, bool admin)
 {
-	u32 bits = user == entry->owner ? entry->mode >> 6 : entry->mode;	/* no group: the others are "other" */
+	u32 bits = user == entry->owner ? entry->mode >> 6 : entry->mode;	/* there is no group: everybody else is "other" */
 
 	if (admin)
 		return SIDRA_WEIGHTS_RIGHTS;

@@ -10,7 +10,7 @@
 	(SIDRA_NVM_ENTRIES_OFFSET + (u64)SIDRA_NVM_ENTRIES * sizeof(struct sidra_nvm_entry))
 #define SIDRA_NVM_DATA_MAX		(1u << 20)	/* bytes kept with one object */
 
-/* Bytes that keep; 0 or -errno. */
+/* Accesses to non-volatile memory; each returns 0 or -errno. */
 struct sidra_nvm_store {
 	int (*read)(void *owner, u64 offset, void *to, u64 size);
 	int (*write)(void *owner, u64 offset, const void *from, u64 size);
@@ -18,11 +18,12 @@ struct sidra_nvm_store {
 
 /**
  * struct sidra_nvm - the directory of named weights in the chip's non-volatile memory
- * @store, @owner: the memory
- * @entries: SIDRA_NVM_ENTRIES; uid 0: free. Only entries that made sense when they were read
+ * @store: access to the memory
+ * @owner: passed to @store
+ * @entries: SIDRA_NVM_ENTRIES entries; uid 0 means free. Implausible entries were dropped when they were read
  * @data: free extents
  * @next_uid: as stored; 0: nothing stored yet
- * @uid: next to give out; all below @next_uid are ours
+ * @uid: next uid to assign; all below @next_uid are reserved
  *
  * Every change is in NVM before the call returns; an entry is written after the data that it names, so that an
  * interrupted change leaves the old state. The caller serialises.
@@ -36,17 +37,17 @@ struct sidra_nvm {
 	u64 uid;
 };
 
-/* Reads what is there; memory that was never written becomes an empty directory once something is stored. */
+/* Reads the directory. Memory that was never written becomes an empty directory once something is stored. */
 int sidra_nvm_load(struct sidra_nvm *nvm, const struct sidra_nvm_store *store, void *owner, u64 size);
 void sidra_nvm_fini(struct sidra_nvm *nvm);
 
-/* Whether no object can ever have been on this array. */
+/* Whether no object was ever created on this array. */
 static inline bool sidra_nvm_fresh(const struct sidra_nvm *nvm)
 {
 	return !nvm->next_uid;
 }
 
-/* An identity that this array has not seen; 0 or -errno. */
+/* Assigns a uid that was never used on this array; 0 or -errno. */
 int sidra_nvm_take_uid(struct sidra_nvm *nvm, u64 *uid);
 
 /* Number of an entry, or -ENOENT. */
@@ -57,10 +58,10 @@ int sidra_nvm_find_uid(const struct sidra_nvm *nvm, u64 uid);
 int sidra_nvm_add(struct sidra_nvm *nvm, struct sidra_nvm_entry *entry, const void *data, u64 size);
 int sidra_nvm_remove(struct sidra_nvm *nvm, u32 number);
 
-/* SIDRA_WEIGHTS_* that owner and mode grant to a user. */
+/* The rights (SIDRA_WEIGHTS_*) that owner and mode grant to a user. */
 u32 sidra_nvm_rights(const struct sidra_nvm_entry *entry, u32 user, bool admin);
 
-/* Inputs and outputs a tile, and tiles an object. */
+/* Outputs of a tile, inputs of a tile, and tiles of an object. */
 static inline u32 sidra_tile_outputs(u32 encoding)
 {
 	return encoding == SIDRA_ENCODING_DIFFERENTIAL ? SIDRA_XBAR_COLS / 2 : SIDRA_XBAR_COLS;

@@ -6,13 +6,13 @@
 #define ROOT_LEVEL	(SIDRA_PT_LEVELS - 1)
 
 /**
- * struct sidra_pt - a table and what the chip does not need to know about it
- * @entries: the table
+ * struct sidra_pt - a page table with the driver's own data about it
+ * @entries: the table that the chip reads
  * @bus: its bus address
- * @next: of the unlinked ones
- * @level: 0: its entries are 4 KiB leaves
- * @used: entries that are not zero
- * @children: tables below; none at level 0
+ * @next: next in the list of unlinked tables
+ * @level: 0 if its entries are 4 KiB leaves
+ * @used: number of entries that are not zero
+ * @children: tables below it; none at level 0
  */
 struct sidra_pt {
 	u64 *entries;
@@ -30,7 +30,7 @@ static unsigned int index_at(u64 va, unsigned int level)
 
 static void set_entry(struct sidra_pt *pt, unsigned int index, u64 entry)
 {
-	dma_wmb();	/* whatever the entry leads to is complete before the chip can follow it */
+	dma_wmb();	/* the lower table is complete before the chip can reach it */
 	WRITE_ONCE(pt->entries[index], entry);
 }
 
@@ -119,7 +119,7 @@ int sidra_ptab_map(struct sidra_ptab *ptab, u64 va, u64 bus, u64 size, u64 flags
 			step = SIDRA_PAGE_SIZE;
 		}
 		if (!pt) {
-			/* The step that failed may have left an empty table behind: one more page covers it. */
+			/* The failed step may have left an empty table: unmapping one more page removes it. */
 			sidra_ptab_unmap(ptab, begin, va - begin + SIDRA_PAGE_SIZE);
 			return -ENOMEM;
 		}
@@ -186,7 +186,7 @@ void sidra_ptab_free_unlinked(struct sidra_ptab *ptab)
 }
 
 struct walk {
-	struct sidra_ptab_run run;	/* so far */
+	struct sidra_ptab_run run;	/* the run collected so far */
 	void (*found)(void *to, const struct sidra_ptab_run *run);
 	void *to;
 };

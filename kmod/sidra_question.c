@@ -54,7 +54,7 @@ void sidra_question_end(struct sidra_question *question)
 	question->answer = NULL;
 }
 
-/* What is known by now, or -EINPROGRESS: there will be something after @rounds, and should be by @end. */
+/* Returns the current answer, or -EINPROGRESS if a newer one than number @rounds is due, by @end. */
 static ssize_t read_known(struct sidra_question *question, void *to, loff_t offset, size_t count, u32 *rounds,
 			  unsigned long *end)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What many may read and only the chip or its firmware knows. Whoever reads does not ask: a work item does, once a second at most, and he
- * waits a second at most for its answer, under no lock, and can be interrupted. Neither a firmware that hangs nor a crowd of readers costs
- * more than that.
+ * A cached query: data that many may read and only the chip or its firmware has. Readers do not query it themselves. A work item does, at
+ * most once a second, and a reader waits for its answer at most one second, without a lock, and can be interrupted. So neither a firmware
+ * that hangs nor a crowd of readers costs more than that.
  */
 #ifndef __SIDRA_QUESTION_H__
 #define __SIDRA_QUESTION_H__
@@ -14,18 +14,19 @@
 struct sidra_device;
 
 /**
- * struct sidra_question - what follows @lock is protected by it
- * @ask: sleeps, for some seconds at most: bytes of the answer, or -errno
- * @room: bytes of the longest answer
- * @told: there is another answer
- * @answer: @result bytes; or @result says why there is none
- * @time: jiffies when it came
- * @asked: jiffies when somebody began to wait for the next one
- * @rounds: answers so far
- * @epoch: moves when what was known holds no more
- * @known: @result is of this epoch
- * @busy: the next answer is on its way
- * @open: it may be asked
+ * struct sidra_question - a cached query; @lock protects the fields below it
+ * @ask: performs the query, and sleeps for some seconds at most; returns the length of the answer or -errno
+ * @room: length of the longest answer in bytes
+ * @told: wakes readers when there is a new answer
+ * @answer: the answer, @result bytes long
+ * @result: length of the answer, or the error
+ * @time: jiffies when it arrived
+ * @asked: jiffies when a reader began to wait for the next one
+ * @rounds: number of answers so far
+ * @epoch: incremented when earlier answers become invalid
+ * @known: @result belongs to this epoch
+ * @busy: a query is in progress
+ * @open: queries are allowed
  */
 struct sidra_question {
 	struct sidra_device *sdev;
@@ -43,17 +44,17 @@ struct sidra_question {
 
 void sidra_question_init(struct sidra_question *question, struct sidra_device *sdev, size_t room,
 			 int (*ask)(struct sidra_device *sdev, void *answer));
-/* Afterwards it is not asked any more, and whoever waits or comes is told -ENODEV. */
+/* Ends all queries: waiting and later readers get -ENODEV. */
 void sidra_question_end(struct sidra_question *question);
 
 /*
- * Bytes of the answer from @offset on, at most @count, or -errno: of @ask, or -ETIMEDOUT, -ERESTARTSYS, -ENODEV. It is not older than a
- * second.
+ * Copies at most @count bytes of an answer that is at most a second old, beginning at @offset. Returns the number of bytes or -errno: that
+ * of @ask, or -ETIMEDOUT, -ERESTARTSYS, -ENODEV.
  */
 ssize_t sidra_question_read(struct sidra_question *question, void *to, loff_t offset, size_t count);
-/* An answer of @room bytes: 0 or -errno. */
+/* Reads an answer of exactly @room bytes: 0 or -errno. */
 int sidra_question_get(struct sidra_question *question, void *to);
-/* What it was told so far holds no more. Sleeps. */
+/* Invalidates the cached answer. Sleeps. */
 void sidra_question_forget(struct sidra_question *question);
 
 #endif

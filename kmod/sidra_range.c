@@ -7,8 +7,8 @@ struct sidra_range_node {
 };
 
 /*
- * There are never more free ranges than taken ones plus one. So as long as there are that many nodes, freeing finds
- * one. To be called before another range is taken.
+ * There are never more free ranges than taken ones plus one. With that many nodes, freeing always finds a spare one. Called before another
+ * range is taken.
  */
 static int put_aside(struct sidra_range *range)
 {
@@ -70,7 +70,7 @@ void sidra_range_fini(struct sidra_range *range)
 	free_nodes(&range->spare);
 }
 
-/* Cuts [begin, end) out of a node; takes a spare node if both sides stay free, gives one back if none does. */
+/* Cuts [begin, end) out of a free node. Uses a spare node if both sides stay free, and returns one if neither does. */
 static void cut(struct sidra_range *range, struct sidra_range_node *node, u64 begin, u64 end)
 {
 	if (node->begin == begin && node->end == end) {

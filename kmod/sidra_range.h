@@ -7,10 +7,10 @@
 /**
  * struct sidra_range - first fit over an ordered list of free ranges
  * @free: struct sidra_range_node by address; neighbours are merged
- * @spare: nodes for what will be freed, so that freeing never fails
- * @total: bytes free
- * @taken: ranges that are taken
- * @nodes: nodes in both lists
+ * @spare: spare nodes, so that freeing never fails
+ * @total: free bytes
+ * @taken: number of allocated ranges
+ * @nodes: number of nodes in both lists
  *
  * The caller serialises.
  */
@@ -26,15 +26,15 @@ int sidra_range_init(struct sidra_range *range, u64 begin, u64 end);
 void sidra_range_fini(struct sidra_range *range);
 
 /*
- * The lowest a such that [a, a + size) is free and a % alignment == phase; size > 0, phase < alignment.
+ * Allocates the lowest a such that [a, a + size) is free and a % alignment == phase; size > 0, phase < alignment.
  * -ENOSPC: there is none; -ENOMEM.
  */
 int sidra_range_alloc(struct sidra_range *range, u64 size, u64 alignment, u64 phase, u64 *address);
 
-/* Takes exactly [begin, begin + size); -ENOSPC, and nothing changes, if not all of it is free. */
+/* Allocates exactly [begin, begin + size); -ENOSPC, without any change, if not all of it is free. */
 int sidra_range_reserve(struct sidra_range *range, u64 begin, u64 size);
 
-/* Gives back what one call of alloc or reserve took. */
+/* Frees the range that one call of alloc or reserve took. */
 void sidra_range_free(struct sidra_range *range, u64 begin, u64 size);
 
 u64 sidra_range_largest(const struct sidra_range *range);

@@ -17,7 +17,7 @@ void sidra_ring_put(struct sidra_ring *ring, struct sidra_mailbox_msg *request)
 	ring->memory->requests[ring->sent++ % SIDRA_RING_ENTRIES] = *request;
 }
 
-/* Once: what is checked is what is used, whatever happens to the memory meanwhile. */
+/* Reads each field once, so that the checked value is the value used, even if the firmware changes the memory meanwhile. */
 static void copy_once(struct sidra_mailbox_msg *to, const struct sidra_mailbox_msg *from)
 {
 	const u64 *words = (const u64 *)from;
@@ -47,12 +47,12 @@ int sidra_ring_take(struct sidra_ring *ring, u32 index, struct sidra_mailbox_msg
 
 	if (index - ring->taken > SIDRA_RING_ENTRIES)
 		return 0;
-	dma_rmb();	/* messages after the index */
+	dma_rmb();	/* read messages after the index */
 	while (ring->taken != index) {
 		copy_once(&msg, &ring->memory->replies[ring->taken % SIDRA_RING_ENTRIES]);
 		if (msg.sequence != ring->taken++)
 			return -EPROTO;
-		if (is_event(&msg))	/* none that this driver knows */
+		if (is_event(&msg))	/* this driver handles no events */
 			continue;
 		if (!is_owed(ring, &msg))
 			return -EPROTO;

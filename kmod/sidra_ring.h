@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The mailbox's two rings in memory: a request and its reply at a time. The firmware is not trusted. */
+/* The mailbox's two rings in memory, with one request and its reply at a time. The firmware is not trusted. */
 #ifndef __SIDRA_RING_H__
 #define __SIDRA_RING_H__
 
@@ -13,10 +13,12 @@ struct sidra_ring_memory {
 };
 
 /**
- * struct sidra_ring - what was asked and answered since the firmware started
- * @memory: shared with it
- * @sent: requests; @taken: replies and events
- * @cookie, @opcode: of the latest request. A cookie is used once in a lifetime
+ * struct sidra_ring - requests and replies since the firmware started
+ * @memory: shared with the firmware
+ * @sent: number of requests
+ * @taken: number of replies and events
+ * @cookie: of the latest request; a cookie is used only once
+ * @opcode: of the latest request
  * @owed: the latest request has no reply yet
  */
 struct sidra_ring {
@@ -27,16 +29,16 @@ struct sidra_ring {
 	bool owed;
 };
 
-/* The firmware has started, and counts from 0. */
+/* Called when the firmware has started, and counts from 0. */
 void sidra_ring_begin(struct sidra_ring *ring);
 
-/* Stores a request, which gets sequence and cookie, for DOORBELL = @sent. Not while a reply is owed. */
+/* Stores a request with a new sequence and cookie; DOORBELL is then @sent. Not allowed while a reply is outstanding. */
 void sidra_ring_put(struct sidra_ring *ring, struct sidra_mailbox_msg *request);
 
 /*
- * Takes what is there, by REPLY_INDEX; @taken moves. 1: the reply that is owed, a copy; 0: not there yet; -EPROTO:
- * something else, after which nothing in the ring means anything. An index that cannot be says nothing: it may be
- * that of a firmware that starts.
+ * Takes messages up to @index (REPLY_INDEX) and advances @taken. Returns 1 with a copy of the outstanding reply, 0 if it has not arrived,
+ * and -EPROTO after any other message, which makes the ring unusable. An impossible index is ignored: it may come from firmware that is
+ * just starting.
  */
 int sidra_ring_take(struct sidra_ring *ring, u32 index, struct sidra_mailbox_msg *reply);
 

@@ -17,7 +17,7 @@ static int nvm_read(void *owner, u64 offset, void *to, u64 size)
 
 	for (done = 0; done < size; done += piece) {
 		piece = min(size - done, (u64)SIDRA_BOUNCE_SIZE);
-		memset(sdev->chip.bounce, 0, piece);	/* what does not arrive is not what was there before */
+		memset(sdev->chip.bounce, 0, piece);	/* do not return old data if the chip stores less than asked */
 		ret = sidra_admin(sdev, SIDRA_ADMIN_NVM_READ, offset + done, sdev->chip.bounce_bus, piece);
 		if (ret)
 			return ret;
@@ -60,7 +60,7 @@ static int read_headers(struct sidra_device *sdev, u32 first, u32 count, const s
 	return ret;
 }
 
-/* What cannot be would mislead whoever looks at wear. */
+/* Checks for impossible values, which would mislead users of the wear counters. */
 static bool headers_vet(const struct sidra_hw_xbar *headers, u32 count)
 {
 	u32 i;
@@ -104,8 +104,8 @@ int sidra_store_headers(struct sidra_device *sdev, struct sidra_hw_xbar *headers
 }
 
 /*
- * The next stretch of neighbouring crossbars of an object, from the @at-th on in the order in which they were given
- * out: columns of tiles, whose sums are added up, lie on neighbours. @tile gets the places of its elements in the grid.
+ * Finds the next run of neighbouring crossbars of an object, beginning at the @at-th in the order of allocation: the tiles of a column,
+ * whose sums are added up, lie on neighbours. Stores the grid positions of its elements in @tile.
  */
 static u32 tile_at(const struct sidra_object *object, u32 at)
 {
@@ -133,7 +133,7 @@ static int erase_object(struct sidra_device *sdev, const struct sidra_object *ob
 	for (at = 0; at < object->tile_count; at += length) {
 		u32 first = object->tiles[tile_at(object, at)];
 
-		if (first == ~0u) {	/* damaged: it was not found */
+		if (first == ~0u) {	/* the object is damaged: this crossbar was not found */
 			length = 1;
 			continue;
 		}
@@ -145,7 +145,7 @@ static int erase_object(struct sidra_device *sdev, const struct sidra_object *ob
 	return 0;
 }
 
-/* Erases what is marked; then it is free. */
+/* Erases the marked crossbars, which are free afterwards. */
 static int erase_marked(struct sidra_device *sdev, bool taken)
 {
 	struct sidra_store *store = &sdev->store;
@@ -451,7 +451,7 @@ static int load(struct sidra_device *sdev)
 	int ret;
 
 	if (sidra_nvm_fresh(&store->nvm))
-		return 0;	/* no identity was ever given out, so nothing is on the crossbars */
+		return 0;	/* no uid was ever assigned, so the crossbars are empty */
 	for (i = 0; i < SIDRA_NVM_ENTRIES; i++) {
 		const struct sidra_nvm_entry *entry = &store->nvm.entries[i];
 
@@ -505,7 +505,7 @@ void sidra_store_fini(struct sidra_device *sdev)
 		list_del_init(&object->link);
 		object->gone = true;
 		if (!object->handles && !object->descriptors)
-			kfree(object);	/* else the last descriptor does */
+			kfree(object);	/* otherwise the last file descriptor frees it */
 	}
 	sidra_nvm_fini(&store->nvm);
 	kvfree(store->unerased);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* All weights objects on one array: which crossbars they have, who still refers to them, and their names. */
+/* All weights objects on one array: their crossbars, references and names. */
 #ifndef __SIDRA_STORE_H__
 #define __SIDRA_STORE_H__
 
@@ -12,10 +12,10 @@
 struct sidra_device;
 
 /**
- * struct sidra_object - exists while a handle, a descriptor or a name refers to it; under sidra_device.lock
- * @tiles: crossbars, in the order of the grid; the chip reads them
- * @damaged: named, but not all of its crossbars were found
- * @gone: the device is; only a descriptor keeps it
+ * struct sidra_object - a weights object; exists while a handle, a file descriptor or a name refers to it. Protected by sidra_device.lock
+ * @tiles: its crossbars in the order of the grid; the chip reads this list
+ * @damaged: it has a name, but not all of its crossbars were found
+ * @gone: the device was removed; only file descriptors keep the object
  */
 struct sidra_object {
 	struct list_head link;
@@ -31,8 +31,8 @@ struct sidra_object {
 };
 
 /**
- * struct sidra_store - under sidra_device.lock
- * @unerased: a byte a crossbar that is nobody's, but the chip did not answer; erased before they are given out
+ * struct sidra_store - all objects of a device; protected by sidra_device.lock
+ * @unerased: one byte per crossbar: unused, but the chip did not confirm the erasure; erased before it is allocated
  */
 struct sidra_store {
 	struct sidra_nvm nvm;
@@ -42,33 +42,33 @@ struct sidra_store {
 	u32 unerased_count;
 };
 
-/* Reads the directory, finds crossbars of named objects, erases those of anonymous ones that an earlier driver left. */
+/* Reads the directory, finds the crossbars of named objects, and erases those that an earlier driver left for anonymous ones. */
 int sidra_store_init(struct sidra_device *sdev);
 void sidra_store_fini(struct sidra_device *sdev);
 
-/* A new unprogrammed object with one handle. */
+/* Creates an unprogrammed object with one handle. */
 struct sidra_object *sidra_store_create(struct sidra_device *sdev, u32 rows, u32 cols, u32 encoding);
-/* No table names it for this handle any more (quiesced). The cells are erased with the last reference. */
+/* Drops a handle whose table entry was removed and quiesced. The last reference erases the cells. */
 void sidra_store_put_handle(struct sidra_device *sdev, struct sidra_object *object);
 void sidra_store_put_descriptor(struct sidra_device *sdev, struct sidra_object *object);
 
-/* -EEXIST, -ENODATA: not all of it is programmed; -ENOSPC, -EIO. */
+/* Gives the object a name. -EEXIST; -ENODATA if not all of it is programmed; -ENOSPC, -EIO. */
 int sidra_store_publish(struct sidra_device *sdev, struct sidra_object *object, struct sidra_nvm_entry *entry,
 			const void *data, u64 size);
-/* Number of the entry: @rights are granted, the object is whole, and has one handle more. */
+/* Opens a named object with one more handle, if @rights are granted and it is not damaged. Returns the number of its entry. */
 int sidra_store_open(struct sidra_device *sdev, const char *name, u32 rights, u32 user, bool admin,
 		     struct sidra_object **object);
 int sidra_store_unlink(struct sidra_device *sdev, const char *name, bool evict, u32 user, bool admin);
 int sidra_store_read_data(struct sidra_device *sdev, u32 number, void *data);
 
-/* Rows of tiles that hold weights of this object, and how many there are in all. */
+/* Counts the tile rows that hold weights of this object, and all of its tile rows. */
 int sidra_store_progress(struct sidra_device *sdev, struct sidra_object *object, u32 *programmed, u32 *total);
 /*
- * Headers of all crossbars, one XBAR_READ at a time under sidra_device.lock, which is not to be held: bytes, or -EAGAIN, -ENODEV, -EIO,
- * -ETIMEDOUT. It never costs a reset: who only wants to see is no reason for one.
+ * Reads the headers of all crossbars. Takes sidra_device.lock for each XBAR_READ; the caller must not hold it. Returns the number of bytes,
+ * or -EAGAIN, -ENODEV, -EIO, -ETIMEDOUT. A failure never resets the device, because monitoring is no reason for a reset.
  */
 int sidra_store_headers(struct sidra_device *sdev, struct sidra_hw_xbar *headers);
-/* What programming that tile took; -EIO, -EOPNOTSUPP: the chip is too old to tell. */
+/* Reads the programming report of a tile; -EIO; -EOPNOTSUPP if the chip is too old. */
 int sidra_store_report(struct sidra_device *sdev, struct sidra_object *object, u32 tile,
 		       struct sidra_hw_xbar_report *report);
 

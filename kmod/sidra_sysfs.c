@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What tools read without opening the device (docs/abi/sysfs-class-sidra). No reader waits for sidra_device.lock, which is somebody's who
- * waits for the chip.
+ * Attributes that tools read without opening the device (docs/abi/sysfs-class-sidra). No reader takes sidra_device.lock, whose holder may
+ * wait for the chip.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -66,7 +66,7 @@ static ssize_t nvm_size_show(struct device *node, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(nvm_size);
 
-/* ---- What the driver knows ---- */
+/* ---- State of the driver ---- */
 
 static ssize_t l3_free_show(struct device *node, struct device_attribute *attr, char *text)
 {
@@ -80,7 +80,7 @@ static ssize_t resets_show(struct device *node, struct device_attribute *attr, c
 }
 static DEVICE_ATTR_RO(resets);
 
-/* Who has it open, in the reader's PID name space; as many as a page has room for. */
+/* Processes that have the device open, in the reader's PID name space; as many as fit on a page. */
 static ssize_t pids_show(struct device *node, struct device_attribute *attr, char *text)
 {
 	struct drm_device *drm = &sidra_of_node(node)->drm;
@@ -108,7 +108,7 @@ static ssize_t firmware_version_show(struct device *node, struct device_attribut
 }
 static DEVICE_ATTR_RO(firmware_version);
 
-/* "1": sends the image that request_firmware() finds. */
+/* "1" sends the image that request_firmware() finds. */
 static ssize_t firmware_update_store(struct device *node, struct device_attribute *attr, const char *text, size_t count)
 {
 	struct sidra_device *sdev = sidra_of_node(node);
@@ -126,7 +126,7 @@ static ssize_t firmware_update_store(struct device *node, struct device_attribut
 }
 static DEVICE_ATTR_WO(firmware_update);
 
-/* ---- What the chip knows ---- */
+/* ---- State of the chip ---- */
 
 static ssize_t generation_show(struct device *node, struct device_attribute *attr, char *text)
 {
@@ -140,7 +140,7 @@ static DEVICE_ATTR_RO(generation);
 static ssize_t telemetry_read(struct file *filp, struct kobject *kobj, sidra_bin_const struct bin_attribute *attr,
 			      char *to, loff_t offset, size_t count)
 {
-	bool exact = file_ns_capable(filp, &init_user_ns, CAP_PERFMON);	/* of who opened it */
+	bool exact = file_ns_capable(filp, &init_user_ns, CAP_PERFMON);	/* the opener's capability */
 	struct sidra_telemetry page;
 	int ret = sidra_telemetry_show(sidra_of_node(kobj_to_dev(kobj)), &page, exact);
 
@@ -160,7 +160,7 @@ static ssize_t crossbars_read(struct file *filp, struct kobject *kobj, sidra_bin
 }
 static BIN_ATTR_RO(crossbars, 0);
 
-/* ---- All of them ---- */
+/* ---- Attribute groups ---- */
 
 static struct attribute *attrs[] = {
 	&dev_attr_uuid.attr,

@@ -7,13 +7,13 @@
 struct device;
 struct sidra_device;
 
-/* Of the node, /sys/class/sidra/sidraN. */
+/* Attributes of the node, /sys/class/sidra/sidraN. */
 extern const struct attribute_group *sidra_node_groups[];
 
 struct sidra_device *sidra_of_node(struct device *node);
 
 void sidra_sysfs_init(struct sidra_device *sdev);
-/* Before the node goes: nobody waits in an attribute afterwards. */
+/* Called before the node is removed: afterwards nobody waits in an attribute. */
 void sidra_sysfs_end(struct sidra_device *sdev);
 
 #endif

@@ -5,7 +5,7 @@
 #include "sidra_telemetry.h"
 
 #define WINDOW		(HZ / 5)
-#define WINDOW_READS	2u	/* that is two readings soon after each other, for a rate, and ten a second */
+#define WINDOW_READS	2u	/* two readings close together, to compute a rate; ten a second */
 
 int sidra_reachable(struct sidra_device *sdev)
 {
@@ -26,10 +26,10 @@ static int read_page(struct sidra_device *sdev, struct sidra_telemetry *page)
 	for (i = 0; i < sizeof(*page) / sizeof(*words); i++)
 		words[i] = sidra_read64(sdev, SIDRA_BAR_TELEMETRY + i * sizeof(*words));
 	if (!sidra_chip_answers(sdev))
-		return -ENODEV;	/* it went meanwhile */
+		return -ENODEV;	/* the link was lost meanwhile */
 	if (page->magic != SIDRA_TELEMETRY_MAGIC || page->version != SIDRA_TELEMETRY_VERSION ||
 	    page->size < offsetof(struct sidra_telemetry, engine_ns))
-		return -ENODEV;	/* it does not speak the language */
+		return -ENODEV;	/* not a page of this format */
 	page->size = min_t(u16, page->size, sizeof(*page));
 	memset((u8 *)page + page->size, 0, sizeof(*page) - page->size);
 	return 0;
@@ -65,7 +65,7 @@ int sidra_telemetry_read(struct sidra_device *sdev, struct sidra_telemetry *page
 	return ret;
 }
 
-/* ---- For everybody ---- */
+/* ---- Unprivileged readers ---- */
 
 int sidra_telemetry_init(struct sidra_device *sdev)
 {
@@ -86,7 +86,7 @@ static bool may_read(struct sidra_telemetry_cache *cache)
 	return true;
 }
 
-/* Whether the chip is there is told as it is now. */
+/* Whether the chip is present is never cached. */
 static int read_cached(struct sidra_device *sdev, struct sidra_telemetry *page)
 {
 	struct sidra_telemetry_cache *cache = &sdev->telemetry;

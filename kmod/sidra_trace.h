@@ -113,7 +113,7 @@ TRACE_EVENT(sidra_submit,
 		  __entry->queue, __entry->value, __entry->count)
 );
 
-/* The life of a job, by positions in the ring of a queue: @value is the index behind a packet, as in what WAIT waits for. */
+/* The life of a job, by positions in the ring of its queue. @value is the timeline value for which WAIT would wait. */
 DECLARE_EVENT_CLASS(sidra_value,
 	TP_PROTO(int device, u32 context, u32 queue, u64 value),
 	TP_ARGS(device, context, queue, value),
@@ -133,7 +133,7 @@ DECLARE_EVENT_CLASS(sidra_value,
 		  __entry->value)
 );
 
-/* The chip was told of packets of a kernel queue, up to value. */
+/* The driver rang the doorbell of a kernel queue for all packets up to value. */
 DEFINE_EVENT(sidra_value, sidra_doorbell,
 	TP_PROTO(int device, u32 context, u32 queue, u64 value),
 	TP_ARGS(device, context, queue, value)
@@ -145,19 +145,19 @@ DEFINE_EVENT(sidra_value, sidra_arm,
 	TP_ARGS(device, context, queue, value)
 );
 
-/* The queue was seen to have come to value, and who waited for that, or for less, has been told. */
+/* The driver saw the timeline at value, and woke the waiters for that and lower values. */
 DEFINE_EVENT(sidra_value, sidra_reached,
 	TP_PROTO(int device, u32 context, u32 queue, u64 value),
 	TP_ARGS(device, context, queue, value)
 );
 
-/* Somebody waits for value (WAIT). */
+/* A process begins to wait for value (WAIT). */
 DEFINE_EVENT(sidra_value, sidra_wait,
 	TP_PROTO(int device, u32 context, u32 queue, u64 value),
 	TP_ARGS(device, context, queue, value)
 );
 
-/* How that ended: result 0 or -errno. */
+/* The wait has ended with result 0 or -errno. */
 DECLARE_EVENT_CLASS(sidra_end,
 	TP_PROTO(int device, u32 context, u32 queue, u64 value, int result),
 	TP_ARGS(device, context, queue, value, result),

@@ -10,9 +10,9 @@
 #define IMAGE_NAME	"sidra/y1-runtime.fw"
 MODULE_FIRMWARE(IMAGE_NAME);
 
-/* major << 24 | minor << 16 | patch, as firmware has it. */
+/* major << 24 | minor << 16 | patch, the firmware's format. */
 #define DRIVER_VERSION	(SIDRA_DRIVER_VERSION >> 16 << 24 | (SIDRA_DRIVER_VERSION & 0xffff) << 16)
-#define SEND_MS		15000	/* for all of an image: less than a suspend waits for those that it freezes */
+#define SEND_MS		15000	/* for a whole image; shorter than a suspend waits for tasks to freeze */
 #define BUILD_ID_SIZE	sizeof_field(struct sidra_fw_header, build_id)
 
 static int error_of(enum sidra_image_family family)
@@ -36,7 +36,7 @@ static int error_of(enum sidra_image_family family)
 	return -EREMOTEIO;
 }
 
-/* One line: who refuses it, and why. @versions: of both sides, where these are the reason. */
+/* Logs who refused the image and why. @versions: the versions of both sides, if they are the reason. */
 static int refuse(struct sidra_device *sdev, const char *who, enum sidra_image_result result, const char *versions)
 {
 	enum sidra_image_family family = sidra_image_family_of(result);
@@ -46,7 +46,7 @@ static int refuse(struct sidra_device *sdev, const char *who, enum sidra_image_r
 	return error_of(family);
 }
 
-/* Both versions, where they are why. */
+/* Formats both versions, if they are the reason for @result. */
 static void put_versions(char *text, size_t size, const struct sidra_fw_header *header, const struct sidra_slots *slots,
 			 enum sidra_image_result result)
 {
@@ -66,7 +66,7 @@ static void put_versions(char *text, size_t size, const struct sidra_fw_header *
 			 slots->lowest);
 }
 
-/* What can be said without its key: the chip looks at the rest. */
+/* Checks what can be checked without the key; the chip checks the rest. */
 static int check(struct sidra_device *sdev, const struct firmware *file, const struct sidra_slots *slots,
 		 struct sidra_image *image)
 {
@@ -100,7 +100,7 @@ static int status_of(struct sidra_device *sdev, const struct sidra_mailbox_msg *
 	return ret ?: -EIO;
 }
 
-/* Of what runs; zeros: it does not know, as older firmware. */
+/* Reads the build id of the running firmware; zeros if it is too old to know. */
 static int ask_build(struct sidra_device *sdev, u8 *build_id)
 {
 	struct sidra_mailbox_msg msg = { .opcode = SIDRA_MAILBOX_FW_BUILD };
@@ -115,11 +115,11 @@ static int ask_build(struct sidra_device *sdev, u8 *build_id)
 	return ret;
 }
 
-/* Whether it runs already, as far as one can know. */
+/* Whether the image is already running, as far as the driver can tell. */
 static bool runs(struct sidra_device *sdev, const struct sidra_fw_header *header, const struct sidra_slots *slots,
 		 const u8 *build_id)
 {
-	/* What recovery is there for is the other slots. */
+	/* The recovery image runs only if no other does. */
 	if (slots->running == SIDRA_SLOT_RECOVERY || header->version != slots->version ||
 	    header->security_version != sdev->firmware.security_version)
 		return false;
@@ -142,7 +142,7 @@ int sidra_slots_ask(struct sidra_device *sdev, struct sidra_slots *slots)
 	return ret;
 }
 
-/* In pieces; the slot has no image from the first one on, until the chip has verified the whole. */
+/* Sends the image in pieces. From the first one on, the slot has no valid image until the chip has verified the whole. */
 static int send(struct sidra_device *sdev, const struct firmware *file, u32 *slot)
 {
 	struct sidra_mailbox_msg begin = {
@@ -184,7 +184,7 @@ static int commit(struct sidra_device *sdev)
 	struct sidra_mailbox_msg msg = {
 		.opcode = SIDRA_MAILBOX_FW_COMMIT,
 		.length = sizeof(msg.inline_data[0]),
-		.inline_data = { 1 },	/* to be tried */
+		.inline_data = { 1 },	/* try it at the next start */
 	};
 	int ret = sidra_mailbox_call(sdev, &msg);
 

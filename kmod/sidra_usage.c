@@ -16,7 +16,7 @@ static u64 *counter(struct sidra_queue_state *state, unsigned int number)
 	return &state->engine_ns[number - SIDRA_USED_ENGINE_NS];
 }
 
-/* At the end of what can be counted it stays. */
+/* Saturates. */
 static void add(u64 *sum, u64 more)
 {
 	if (check_add_overflow(*sum, more, sum))
@@ -61,7 +61,7 @@ void sidra_use_restart(struct sidra_use *use)
 	for (i = 0; i < SIDRA_USED_COUNT; i++) {
 		add(&use->before[i], use->seen[i]);
 		use->seen[i] = 0;
-		WRITE_ONCE(*counter(use->state, i), 0);	/* as the chip will have it */
+		WRITE_ONCE(*counter(use->state, i), 0);	/* the value the chip will start with */
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What an open file has used of the device, for fdinfo. State pages tell it, so nobody asks the chip, and who reads it waits for nobody who
- * does. They are the chip's word: what is shown never decreases, whatever it says.
+ * Device use of an open file, for fdinfo. It comes from state pages in memory, so no reader accesses the chip or waits for anybody who
+ * does. State pages are written by the chip, which is not trusted: the values shown never decrease.
  */
 #ifndef __SIDRA_USAGE_H__
 #define __SIDRA_USAGE_H__
@@ -22,11 +22,11 @@ enum sidra_used {
 };
 
 /**
- * struct sidra_account - of an open file
+ * struct sidra_account - use by an open file
  * @lock: protects the rest, and all struct sidra_use in @uses
- * @uses: of its queues
- * @contexts: how many there are
- * @gone: what queues used that are gone
+ * @uses: those of its queues
+ * @contexts: number of its contexts
+ * @gone: use by queues that no longer exist
  */
 struct sidra_account {
 	spinlock_t lock;
@@ -36,9 +36,9 @@ struct sidra_account {
 };
 
 /**
- * struct sidra_use - of a queue
- * @before: what it used before the chip loaded it anew, and began at zero
- * @seen: the most that it said since
+ * struct sidra_use - use by a queue
+ * @before: use before the chip last loaded the queue and began counting at zero
+ * @seen: highest values seen since
  */
 struct sidra_use {
 	struct list_head link;
@@ -51,9 +51,9 @@ struct sidra_use {
 void sidra_account_init(struct sidra_account *account);
 void sidra_account_contexts(struct sidra_account *account, int change);
 void sidra_use_begin(struct sidra_use *use, struct sidra_account *account, struct sidra_queue_state *state);
-/* The chip has forgotten the queue, and will load it again: its state page is the driver's until then. */
+/* The chip has dropped the queue and will load it again. Until then the state page belongs to the driver. */
 void sidra_use_restart(struct sidra_use *use);
-/* The state page goes. */
+/* Called before the state page is freed. */
 void sidra_use_end(struct sidra_use *use);
 
 void sidra_account_show(struct sidra_account *account, struct drm_printer *p);

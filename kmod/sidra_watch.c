@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Looks now and then whether queues with work get on, and whether the chip is still there for those who sleep. While
- * all is well it only reads memory: registers are asked about what stands still.
+ * The watchdog checks periodically that queues with work make progress, and that the chip is present while processes sleep. While queues
+ * make progress it only reads memory; it reads registers for queues that stand still.
  */
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
@@ -13,13 +13,13 @@
 #include "sidra_watch.h"
 
 #define PERIOD_MS	250
-#define SUSPICIOUS	2u	/* looks that found no progress */
+#define SUSPICIOUS	2u	/* checks without progress */
 
 static unsigned int queue_timeout_ms = 10000;
 module_param(queue_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(queue_timeout_ms, "device time without progress after which a queue is stopped (ms)");
 
-/* One that is idle has never run: the chip did not look at it yet. */
+/* Run state IDLE means that the chip has not loaded the queue yet. */
 static bool has_work(struct sidra_queue *queue)
 {
 	u32 state = sidra_point_run_state(&queue->point);
@@ -28,7 +28,7 @@ static bool has_work(struct sidra_queue *queue)
 	       sidra_queue_left(queue);
 }
 
-/* Whether it stands still, with work to do. */
+/* Whether the queue has work and made no progress since the last check. */
 static bool stands_still(struct sidra_queue *queue)
 {
 	struct sidra_queue_watch *watch = &queue->watch;
@@ -42,8 +42,8 @@ static bool stands_still(struct sidra_queue *queue)
 }
 
 /*
- * Device time counts: a machine that stands still is no hang of the chip. If the device clock itself stands still, a
- * long wall limit does.
+ * The limit is in device time, because a virtual machine that stands still is not a hang of the chip. If the device clock itself stands
+ * still, a long limit in wall time applies.
  */
 static bool overdue(struct sidra_queue *queue)
 {
@@ -57,14 +57,14 @@ static bool overdue(struct sidra_queue *queue)
 	if (watch->looks == SUSPICIOUS) {
 		watch->clock_start = clock;
 		watch->wall_start = wall;
-		/* The doorbell may have been lost, or never been rung. */
+		/* Rings the doorbell again: it may have been lost, or never been rung. */
 		sidra_write32(queue->sdev, SIDRA_DOORBELL(queue->slot, queue->number), 1);
 		return false;
 	}
 	return clock - watch->clock_start > limit || wall - watch->wall_start > 4 * limit + 60 * NSEC_PER_SEC;
 }
 
-/* What the chip says of a queue is only its word. In a kernel queue nobody else can have moved the index. */
+/* The chip's state of a queue is not trusted. In a kernel queue nobody else can have changed the index. */
 static bool plausible(struct sidra_queue *queue)
 {
 	u64 timeline = sidra_point_timeline(&queue->point);

@@ -7,10 +7,11 @@
 struct sidra_device;
 
 /**
- * struct sidra_queue_watch - what the watchdog saw of a queue; under sidra_device.lock
- * @progress: of its state page
- * @looks: in a row that found work and no progress
- * @clock_start, @wall_start: device and wall time when that became suspicious
+ * struct sidra_queue_watch - the watchdog's data about a queue; protected by sidra_device.lock
+ * @progress: last value of its state page
+ * @looks: consecutive checks that found work and no progress
+ * @clock_start: device time when that became suspicious
+ * @wall_start: wall time at that moment
  */
 struct sidra_queue_watch {
 	u64 progress;
@@ -19,11 +20,11 @@ struct sidra_queue_watch {
 };
 
 void sidra_watch_init(struct sidra_device *sdev);
-/* Goes on as long as there are queues; after one was made, under sidra_device.lock. */
+/* Starts the watchdog after a queue was created; it runs as long as there are queues. Under sidra_device.lock. */
 void sidra_watch(struct sidra_device *sdev);
-/* Somebody saw a reason; from anywhere in drm_dev_enter(). */
+/* Runs a check now; in any context inside drm_dev_enter(). */
 void sidra_watch_now(struct sidra_device *sdev);
-/* When there are none any more, nor will be. */
+/* Stops it when there are no queues and will be none. */
 void sidra_watch_stop(struct sidra_device *sdev);
 
 #endif

@@ -24,7 +24,7 @@ void sidra_xbars_fini(struct sidra_xbars *xbars)
 	xbars->taken = NULL;
 }
 
-/* The next free run at or after @from; length 0: there is none. */
+/* Finds the next free run at or after @from; length 0 if there is none. */
 static struct run next_run(const struct sidra_xbars *xbars, u32 from)
 {
 	struct run run = { from, 0 };
@@ -36,7 +36,7 @@ static struct run next_run(const struct sidra_xbars *xbars, u32 from)
 	return run;
 }
 
-/* Where in a run that is long enough: whole inside one compute unit, or from the start of one, if that can be. */
+/* Chooses the position in a run that is long enough: inside one compute unit, or at the start of one, if possible. */
 static u32 place(const struct sidra_xbars *xbars, const struct run *run, u32 count)
 {
 	u32 unit_start = DIV_ROUND_UP(run->begin, xbars->per_unit) * xbars->per_unit;
@@ -46,7 +46,7 @@ static u32 place(const struct sidra_xbars *xbars, const struct run *run, u32 cou
 	return unit_start + count > run->begin + run->length ? run->begin : unit_start;
 }
 
-/* Crossbars of the run, or of its compute unit, that stay free beside the @count; fewer are better. */
+/* Number of crossbars in the run, or in its compute unit, that stay free beside the @count; fewer is better. */
 static u32 waste_of(const struct sidra_xbars *xbars, const struct run *run, u32 count)
 {
 	u32 begin = place(xbars, run, count);
@@ -55,7 +55,7 @@ static u32 waste_of(const struct sidra_xbars *xbars, const struct run *run, u32 
 
 	if (count > xbars->per_unit)
 		return run->length - count;
-	if (begin + count > unit + xbars->per_unit)	/* across a border: only if nothing else is left */
+	if (begin + count > unit + xbars->per_unit)	/* across a unit boundary: last choice */
 		return run->length - count + xbars->total;
 	for (i = unit; i < min(unit + xbars->per_unit, xbars->total); i++)
 		free += !xbars->taken[i];
@@ -71,7 +71,7 @@ static int by_length(const void *a, const void *b)
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* Scattered: the longest runs first. */
+/* Collects scattered crossbars, the longest runs first. */
 static int gather(struct sidra_xbars *xbars, u32 count, u32 *list)
 {
 	u32 runs = 0, taken = 0, i, j;

@@ -5,11 +5,13 @@
 #include "sidra_pure.h"
 
 /**
- * struct sidra_xbars - which crossbars are free, and which of them an object gets
- * @taken: a byte a crossbar
- * @total, @per_unit, @free: crossbars of the chip, of one compute unit, free now
+ * struct sidra_xbars - allocator of crossbars
+ * @taken: one byte per crossbar
+ * @total: crossbars of the chip
+ * @per_unit: crossbars of one compute unit
+ * @free: free crossbars
  *
- * Tiles of an object should be near each other: in one compute unit, else in neighbouring ones. The caller serialises.
+ * The tiles of an object should be near each other: in one compute unit, or else in neighbouring ones. The caller serialises.
  */
 struct sidra_xbars {
 	u8 *taken;
@@ -22,13 +24,13 @@ int sidra_xbars_init(struct sidra_xbars *xbars, u32 total, u32 per_unit);
 void sidra_xbars_fini(struct sidra_xbars *xbars);
 
 /*
- * Takes @count crossbars into @list. In order of preference: the fullest compute unit that holds them in one run; the
- * shortest run anywhere, from the start of a compute unit if it can; else the longest runs, one after the other.
- * -ENOSPC: there are not that many.
+ * Allocates @count crossbars and stores their numbers in @list. It prefers the fullest compute unit that holds them in one run, then the
+ * shortest run anywhere (from the start of a compute unit, if possible), then the longest runs, one after the other.
+ * -ENOSPC: too few are free.
  */
 int sidra_xbars_alloc(struct sidra_xbars *xbars, u32 count, u32 *list);
 
-/* Takes exactly these; -EBUSY, and nothing changes, if one is not free (or does not exist). */
+/* Allocates exactly these; -EBUSY, without any change, if one is not free or does not exist. */
 int sidra_xbars_reserve(struct sidra_xbars *xbars, const u32 *list, u32 count);
 void sidra_xbars_free(struct sidra_xbars *xbars, const u32 *list, u32 count);
 
