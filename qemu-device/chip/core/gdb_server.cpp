@@ -10,7 +10,7 @@ namespace sidra::core {
 namespace {
 
 constexpr char kInterrupt = 0x03;
-constexpr size_t kPacketMax = 4096;  // what we say we take; a longer one is dropped
+constexpr size_t kPacketMax = 4096;  // the limit that we announce; longer packets are dropped
 
 // As GDB numbers them: x0 to x31, pc, and control registers from 65 on.
 constexpr uint32_t kPc = 32, kFirstCsr = 65;
@@ -59,7 +59,7 @@ std::string hex_word(uint32_t value) {
     return hex(bytes);
 }
 
-// The whole text is one number.
+// Parses a text that is one number.
 std::optional<uint32_t> number(std::string_view text) {
     uint32_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
@@ -100,10 +100,10 @@ std::string framed(const std::string& packet) {
     return "$" + packet + "#" + hex(check);
 }
 
-// Signals as GDB numbers them: 2 it was interrupted, 5 it came to where it was to stop.
+// Signals as GDB numbers them: 2 after an interrupt request, 5 at a breakpoint, watchpoint or step.
 const std::string kOk = "OK", kInterrupted = "S02", kStop = "S05";
-// Numbers are ours: 1 is a request that makes no sense, 14 an address where nothing is, 28 more than there is room for,
-// 30 memory that cannot be written.
+// The error numbers are ours: 1 is a malformed request, 14 an address without memory, 28 too many breakpoints,
+// 30 read-only memory.
 const std::string kMalformed = "E01", kNothingThere = "E0e", kTooMany = "E1c", kReadOnly = "E1e";
 
 }  // namespace
@@ -206,7 +206,7 @@ std::string GdbServer::answer(std::string_view packet) {
         case 'q':
             return query(packet);
     }
-    return "";  // not known, says the protocol
+    return "";  // the protocol's answer to an unknown request
 }
 
 uint32_t* GdbServer::register_at(uint32_t n) const {
@@ -258,7 +258,7 @@ std::string GdbServer::write_memory(std::string_view text) {
     const auto address = number(to), count = number(length);
     const auto bytes = bytes_of(data);
     if (!address || !count || !bytes || bytes->size() != *count) return kMalformed;
-    if (core_.in_rom(*address)) return kReadOnly;  // not even a reset would bring it back
+    if (core_.in_rom(*address)) return kReadOnly;  // a reset would not restore it
     return core_.write(*address, *bytes) ? kOk : kNothingThere;
 }
 
@@ -275,7 +275,7 @@ std::string GdbServer::change_point(std::string_view what, bool on) {
             return change_watchpoint({*address, *bytes, Rv32::Watchpoint::kReads}, on);
         case 4:
             return change_watchpoint({*address, *bytes, Rv32::Watchpoint::kWrites | Rv32::Watchpoint::kReads}, on);
-        default:  // in software and in hardware are the same here: memory is not changed by either
+        default:  // software and hardware breakpoints are the same here: neither changes memory
             return change_breakpoint(*address, on);
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GDB's remote protocol for the core ("Debugging with GDB", appendix E). Knows no sockets: bytes in, bytes out.
+// GDB's remote protocol for the core ("Debugging with GDB", appendix E). It is independent of sockets: bytes in, bytes
+// out.
 #ifndef SIDRA_CORE_GDB_SERVER_H
 #define SIDRA_CORE_GDB_SERVER_H
 
@@ -17,20 +18,20 @@ namespace sidra::core {
 // One debugger. While it is attached the core runs only if running() says so.
 class GdbServer {
    public:
-    // Breakpoints, and watchpoints, that one may set at most.
+    // The largest number of breakpoints, and of watchpoints.
     static constexpr size_t kPointsMax = 256;
 
-    // `step`: has the core do one instruction.
+    // `step` lets the core execute one instruction.
     GdbServer(Rv32& core, std::function<void()> step) : core_(core), step_(std::move(step)) {}
 
-    // The debugger has come: the core stands still.
+    // The debugger has connected: halts the core.
     void attach();
-    // It has gone, in order or not: the core runs on without breakpoints and watchpoints.
+    // The debugger has disconnected: the core continues without breakpoints and watchpoints.
     void detach();
 
-    // What it sent, in pieces of any size; what to send back.
+    // Processes bytes from the debugger, in pieces of any size, and returns the bytes to send back.
     std::string receive(std::string_view bytes);
-    // run() has come to a breakpoint or watchpoint: what to tell it.
+    // Returns the message for the debugger after run() has stopped at a breakpoint or watchpoint.
     std::string stopped();
 
     bool running() const { return running_; }
@@ -48,7 +49,7 @@ class GdbServer {
     std::string change_watchpoint(const Rv32::Watchpoint& watchpoint, bool on);
     std::string why_stopped() const;
     std::string query(std::string_view packet) const;
-    // nullptr: there is no such register.
+    // Returns nullptr if there is no such register.
     uint32_t* register_at(uint32_t number) const;
 
     Rv32& core_;

@@ -150,7 +150,7 @@ void Rv32::look_at(uint32_t address, uint32_t bytes, uint8_t access) {
 
 bool Rv32::locked(uint32_t entry) const { return state_.pmpcfg[entry] & kPmpLock; }
 
-// What the grain hides is what it means: ones in a power of two, else zeros.
+// Bits below the grain read as ones for a naturally aligned power-of-two region, else as zeros.
 uint32_t Rv32::pmp_address(uint32_t entry, bool napot) const {
     constexpr uint32_t kHidden = (1u << kGrainBits) - 1;
     return napot ? state_.pmpaddr[entry] | kHidden >> 1 : state_.pmpaddr[entry] & ~kHidden;
@@ -165,7 +165,8 @@ uint8_t Rv32::rights_at(uint32_t address) const {
             matches = word >= (i == 0 ? 0 : pmp_address(i - 1, false)) && word < pmp_address(i, false);
         } else if ((config & kPmpMode) == kPmpNapot) {
             const uint32_t pattern = pmp_address(i, true);
-            const uint32_t span = pattern ^ (pattern + 1);  // the bits up to and with the lowest zero: not compared
+            const uint32_t span =
+                pattern ^ (pattern + 1);  // the bits up to and including the lowest zero are not compared
             matches = ((word ^ pattern) & ~span) == 0;
         }
         if (matches) return config & kPmpLock ? config & kPmpRwx : kRead | kWrite | kExecute;
@@ -238,7 +239,7 @@ bool Rv32::read_csr(uint32_t number, uint32_t* value) const {
             *value = high(state_.minstret);
             return true;
     }
-    // There, and always zero: identification, hart 0, counters of events that nobody counts.
+    // These registers exist and always read zero: identification, hart 0, event counters.
     *value = 0;
     return number == kMstatush || number == kMcountinhibit || (number >= kMhpmevent3 && number <= kMhpmevent31) ||
            (number > kMinstret && number <= kMhpmcounter31) || (number > kMinstreth && number <= kMhpmcounter31h) ||
@@ -297,10 +298,10 @@ void Rv32::write_csr(uint32_t number, uint32_t value) {
         const uint32_t entry = number - kPmpaddr0, next = entry + 1;
         const bool begins_next = next < std::size(state_.pmpcfg) && (state_.pmpcfg[next] & kPmpMode) == kPmpTor;
         if (!locked(entry) && !(begins_next && locked(next))) state_.pmpaddr[entry] = value & 0x3fffffff;
-        // One that nothing goes by yet costs nothing.
+        // An entry that is not in effect yet needs no update.
         if ((state_.pmpcfg[entry] & kPmpMode) != kPmpOff || begins_next) protection_changed();
     }
-    // The rest cannot be anything else than it is.
+    // The other registers are read-only.
 }
 
 // ---- Traps ----

@@ -8,7 +8,7 @@ namespace sidra::core {
 
 namespace {
 
-// Everything an Op can be. kOpUndecoded is 0.
+// All kinds of Op. kOpUndecoded is 0.
 // clang-format off
 #define OPS(X)                                                                       \
     X(Undecoded) X(End) X(Apart) X(FetchFault) X(Illegal) X(Breakpoint)              \
@@ -148,7 +148,8 @@ Rv32::Op Rv32::decode(uint32_t instruction, uint32_t pc) {
         default:
             op.code = kOpIllegal;
     }
-    // The whole instruction: what an illegal one is told by, and where the number of the control register is.
+    // The whole instruction word: an illegal instruction reports it, and it contains the number of the control
+    // register.
     if (op.code == kOpIllegal || op.code == kOpCsr) op.imm = static_cast<int32_t>(instruction);
     return op;
 }
@@ -202,13 +203,13 @@ Rv32::Stop Rv32::run(uint64_t cycles) {
     }
 }
 
-// Labels as values are an extension that both compilers have: one indirect jump for each instruction, and each at a
-// place of its own.
+// Labels as values are an extension of both compilers. Each instruction ends with an indirect jump of its own, which
+// branch predictors handle better than a common one.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 
-// The interpreter leaves with pc in the state, at the latest at the end of the block in which the budget is spent;
-// where an interrupt may be due; and where it comes to another region.
+// The interpreter returns, with pc stored in the state, at the latest at the end of the block in which the budget is
+// spent, and also where an interrupt may be due and where execution leaves the region.
 Rv32::Stop Rv32::execute(Region* region, Op* first, int64_t budget) {
     static const void* const kLabels[] = {
 #define X(name) &&L_##name,
@@ -219,7 +220,7 @@ Rv32::Stop Rv32::execute(Region* region, Op* first, int64_t budget) {
     uint8_t* const ram = ram_.bytes.data();
     const uint8_t* const pages = ram_.pages.data();
     const uint32_t ram_base = ram_.range.base, ram_size = ram_.range.size;
-    const Op* block = first;  // what ran since then is not accounted for
+    const Op* block = first;  // instructions since then are not counted yet
     uint32_t block_pc = state_.pc;
     Op* p = first;
     uint32_t target;
@@ -373,7 +374,7 @@ L_Wfi:
     state_.waiting = (state_.mip & state_.mie) == 0;
     return Stop::kBudget;
 L_Csr : {
-    const uint32_t rd = p->rd;  // what is slow may drop the Op
+    const uint32_t rd = p->rd;  // the slow path may discard the Op
     const uint32_t number = IMM >> 20, funct3 = IMM >> 12 & 7, pc = PC;
     const uint32_t operand = funct3 & kCsrImmediate ? p->rs1 : A;
     const uint32_t how = funct3 & ~uint32_t{kCsrImmediate};
@@ -383,7 +384,7 @@ L_Csr : {
     block_pc = pc;
     const bool writes = how == kCsrWrite || p->rs1 != 0, read_only = number >> 10 == 3;
     if (!read_csr(number, &value) || (writes && read_only)) goto L_Illegal;
-    ACCOUNT(1);  // before a counter is written: what writes it is not counted in it
+    ACCOUNT(1);  // first, because an instruction that writes a counter is not counted in it
     if (writes) write_csr(number, how == kCsrWrite ? operand : how == kCsrSet ? value | operand : value & ~operand);
     x[rd] = value;
     state_.pc = pc + 4;
@@ -404,13 +405,13 @@ jump:
     block = p;
     block_pc = target;
     DISPATCH;
-leave_behind:  // this instruction, which may have changed anything
+leave_behind:  // leave after this instruction, which may have changed anything
     ACCOUNT(1);
     state_.pc = PC + 4;
     return Stop::kBudget;
 refused:
     trap = trap_;
-trapped:  // costs a cycle, and does not retire
+trapped:  // a trap takes a cycle, and the instruction does not retire
     ACCOUNT(0);
     state_.cycles++;
     enter_trap(trap.cause, trap.value, PC);

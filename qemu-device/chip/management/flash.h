@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where firmware is kept: sectors that are erased to ones, and bits that are cleared.
+// The flash that stores firmware: erasing a sector sets all its bits to one, and programming clears bits.
 #ifndef SIDRA_MANAGEMENT_FLASH_H
 #define SIDRA_MANAGEMENT_FLASH_H
 
@@ -20,22 +20,23 @@ class Flash {
 
     Flash() : bytes_(SIDRA_MGMT_FLASH_SIZE, kErased) {}
 
-    // Asked with what sectors from `first` on are about to hold, before they do; false: it cannot be kept over
-    // power-off, and they stay as they are.
+    // Called with the new content of the sectors from `first` on, before it takes effect. False: the content cannot be
+    // stored for power-off, and the sectors do not change.
     using Keep = std::function<bool(uint32_t first, std::span<const uint8_t> sectors)>;
     void keep_by(Keep keep) { keep_ = std::move(keep); }
 
-    // All of it, as it leaves the factory or a file; also the slot that the core cannot write.
+    // The whole content, for initialisation from the factory image or a file; includes the slot that the core cannot
+    // write.
     std::span<uint8_t> bytes() { return bytes_; }
     std::span<const uint8_t> bytes() const { return bytes_; }
 
-    // Each as the command of its name; OK, BAD_RANGE, READ_ONLY or NOT_KEPT.
+    // Execute the commands of the same names: OK, BAD_RANGE, READ_ONLY or NOT_KEPT.
     sidra_mgmt_result read(uint32_t offset, std::span<uint8_t> to) const;
     sidra_mgmt_result erase(uint32_t offset);
     sidra_mgmt_result program(uint32_t offset, std::span<const uint8_t> from);
 
    private:
-    // `change` is given a copy of those bytes.
+    // `change` receives a copy of the bytes to modify.
     template <typename Change>
     sidra_mgmt_result write(uint32_t offset, size_t bytes, Change&& change);
 

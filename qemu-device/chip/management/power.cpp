@@ -16,7 +16,7 @@ static_assert(kPublishable <= UINT32_MAX && std::size(kClockLevels) == SIDRA_MGM
 // The idle power of the nominal clock is the published leakage and clock tree.
 static_assert(idle_mw(kClockNominal) == kPower.leakage_mw + kPower.clock_tree_mw);
 
-// The number of a word that firmware publishes; WORDS: that is not one. VALID lies among them.
+// The index of a word that firmware publishes, or WORDS if the address has none. VALID is one of them.
 constexpr uint32_t telemetry_word(uint32_t address) {
     constexpr uint32_t kEnd = SIDRA_MGMT_TELEMETRY_THROTTLES + 4;
     static_assert((kEnd - SIDRA_MGMT_TELEMETRY_TEMPERATURE) / 4 == SIDRA_MGMT_TELEMETRY_WORDS + 1);
@@ -44,7 +44,7 @@ void Power::clear() {
 void Power::set_level() { level_.store(tripped_.load() ? 0 : asked_level_); }
 
 bool Power::advance(uint64_t now_ns, uint64_t work_pj) {
-    // Neither goes back, but when another state is loaded around this.
+    // Neither decreases, except when a different state is loaded.
     const uint64_t passed = now_ns > advanced_ns_ ? now_ns - advanced_ns_ : 0;
     if (passed != 0) {
         const uint64_t spent = static_cast<uint64_t>(std::max<int64_t>(static_cast<int64_t>(work_pj - work_pj_), 0));
@@ -81,11 +81,11 @@ Power::Published Power::published() const {
                         word(SIDRA_MGMT_TELEMETRY_LIMIT_MAX),
                         word(SIDRA_MGMT_TELEMETRY_CLOCK_MAX),
                         word(SIDRA_MGMT_TELEMETRY_THROTTLES)};
-    published.valid &= valid_.load();  // clear() takes it away before the words
+    published.valid &= valid_.load();  // clear() clears it before the words
     return published;
 }
 
-// Since it was asked last; if no time has passed since then, what was the answer.
+// The mean power since the last call. If no time has passed, the last result.
 uint32_t Power::mean_power() {
     if (advanced_ns_ > read_ns_) {
         const uint64_t mw = (energy_pj_ - read_pj_) / (advanced_ns_ - read_ns_);

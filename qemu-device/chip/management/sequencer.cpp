@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kBase = SIDRA_MGMT_SEQUENCER;
 constexpr uint32_t at(uint32_t address) { return address - kBase; }
 
-// Among the results.
+// The index of a result register.
 constexpr uint32_t slot(uint32_t address) { return (address - SIDRA_MGMT_SEQUENCER_RESULT) / 4; }
 static_assert(slot(SIDRA_MGMT_SEQUENCER_ENERGY_PJ) + 1 == SIDRA_MGMT_SEQUENCER_RESULTS);
 
@@ -132,7 +132,7 @@ bool Sequencer::store(uint32_t offset, uint32_t value, uint64_t* took_ns) {
     return true;
 }
 
-// enum sidra_mgmt_result: what is wrong with the command.
+// Checks the command; returns enum sidra_mgmt_result.
 uint32_t Sequencer::refuses() const {
     switch (now_.command) {
         case SIDRA_MGMT_SEQUENCER_VERIFY:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The sequencer: looks at the cells of crossbars for the management core, pulses them again, trims their ADCs, and
-// holds the policy by which all cells are programmed. Crossbars are the chip's: it says what comes of a command.
+// The sequencer checks cells of crossbars for the management core, pulses them again, trims ADCs, and holds the
+// programming policy of all cells. The crossbars belong to the chip, which performs the commands.
 #ifndef SIDRA_MANAGEMENT_SEQUENCER_H
 #define SIDRA_MANAGEMENT_SEQUENCER_H
 
@@ -11,7 +11,7 @@
 
 namespace sidra::management {
 
-// As in the registers.
+// The policy in the format of the registers.
 struct Policy {
     uint32_t mode = SIDRA_MGMT_ISPP_ERROR_SIZED;
     uint32_t tries = 15;
@@ -33,16 +33,16 @@ class Sequencer {
         uint32_t cells, off, failed, pulses, worst_ppm, mean_ppm;
         uint64_t device_ps, energy_pj;
     };
-    // Before anything else; without it there are no crossbars. `follow`: false, and it stays as it was.
+    // Must be called first; without it there are no crossbars. If `follow` returns false, the policy does not change.
     void connect(uint32_t xbars, std::function<Outcome(const Order&)> work, std::function<bool(const Policy&)> follow);
 
-    // Its registers, at an offset from SIDRA_MGMT_SEQUENCER; false: not one of them. store() says how long a command
-    // took.
+    // Access its registers, at an offset from SIDRA_MGMT_SEQUENCER; false if there is none. store() also returns the
+    // duration of a command.
     bool load(uint32_t offset, uint32_t* value) const;
     bool store(uint32_t offset, uint32_t value, uint64_t* took_ns);
     void clear();
 
-    // For saving; what is loaded is not trusted: false, and nothing has changed.
+    // The state for saving. A loaded state is not trusted: load() returns false without any change if it is impossible.
     struct Saved {
         Policy policy;
         uint32_t commands;

@@ -9,7 +9,7 @@
 namespace sidra::management {
 namespace {
 
-// How long commands take, in cycles: our decision, of the order of such blocks and of serial NOR flash at 100 MB/s.
+// Durations of commands in cycles. They are our decision, typical of such blocks and of serial NOR flash at 100 MB/s.
 constexpr uint64_t kCopyStart = 100, kCopyBytesPerCycle = 8;
 constexpr uint64_t kHashBytesPerCycle = 1, kSignatureCycles = 100'000;
 constexpr uint64_t kFlashStart = 100, kFlashReadBytesPerCycle = 1, kFlashProgramCyclesPerByte = 200;
@@ -145,7 +145,7 @@ uint64_t Unit::watchdog_due() const {
                                                         : registers_.watchdog_fed + registers_.watchdog_period / 2;
 }
 
-// One that is due, and nobody minds, does not come again.
+// An event that is due and masked does not occur again.
 uint64_t Unit::next_event() const {
     uint64_t next = kNever;
     for (const uint64_t event : {registers_.timer_compare, watchdog_due()})
@@ -174,7 +174,7 @@ void Unit::take_events() {
     set_lines();
 }
 
-// Whether the watchdog has ended the panic.
+// Returns whether the watchdog has ended the panic.
 bool Unit::leave_panic(uint64_t now) {
     uint64_t& cycles = core_.state().cycles;
     const uint64_t ends = watchdog_ends();
@@ -188,7 +188,7 @@ bool Unit::leave_panic(uint64_t now) {
     return true;
 }
 
-// What the host did not give it any time for is no time for the watchdog either.
+// Time that the host did not give to the core does not count for the watchdog either.
 void Unit::lose_time(uint64_t now) {
     uint64_t& cycles = core_.state().cycles;
     if (now < cycles || now - cycles <= kLagMax) return;
@@ -225,7 +225,7 @@ void Unit::step() {
 
 // ---- Registers ----
 
-// Those that are no more than what was written.
+// Registers that simply hold the last value written.
 uint32_t* Unit::plain_register(uint32_t address) {
     Registers& r = registers_;
     const auto word = [&](uint32_t base, auto& words) -> uint32_t* {
@@ -285,7 +285,7 @@ bool Unit::load(uint32_t address, uint32_t bytes, uint32_t* value) {
             *value = heartbeat_;
             return true;
         case SIDRA_MGMT_SYSTEM_PANIC:
-            *value = 0;  // else nobody would run to read it
+            *value = 0;  // the core runs, or nobody would read it
             return true;
         case SIDRA_MGMT_SYSTEM_SECURITY:
             *value = security_version_;
@@ -370,7 +370,7 @@ bool Unit::store(uint32_t address, uint32_t bytes, uint32_t value) {
         case SIDRA_MGMT_TIMER_COMPARE:
             registers_.timer_compare = (registers_.timer_compare & ~uint64_t{0xffffffff}) | value;
             set_lines();
-            core_.end_slice();  // what was to be run until then is another
+            core_.end_slice();  // the end of this slice has changed
             return true;
         case SIDRA_MGMT_TIMER_COMPARE_HIGH:
             registers_.timer_compare = (registers_.timer_compare & 0xffffffff) | uint64_t{value} << 32;

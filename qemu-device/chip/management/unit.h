@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The management core with its memory and the blocks around it: firmware/include/sidra_management.h says what firmware
-// sees. Time is the chip's: the core is never ahead of it, but by the command that it waits for.
+// The management core with its memory and the blocks around it, as firmware/include/sidra_management.h describes them.
+// Time is the chip's: the core is never ahead of it, except by the command that it waits for.
 #ifndef SIDRA_MANAGEMENT_UNIT_H
 #define SIDRA_MANAGEMENT_UNIT_H
 
@@ -21,10 +21,10 @@
 
 namespace sidra::management {
 
-// What the unit asks of the chip; called from run() only.
+// The services that the unit needs from the chip; called from run() only.
 class Surroundings {
    public:
-    // All of it, or false.
+    // Transfers everything, or returns false.
     virtual bool read_host(uint64_t bus, std::span<uint8_t> to) = 0;
     virtual bool write_host(uint64_t bus, std::span<const uint8_t> from) = 0;
     virtual void interrupt_host(uint32_t cause) = 0;  // SIDRA_INT_*
@@ -33,46 +33,46 @@ class Surroundings {
     ~Surroundings() = default;
 };
 
-// What the host writes to the mailbox's registers.
+// The values that the host writes to the mailbox registers.
 struct MailboxRegisters {
     uint64_t request, reply;
     uint32_t entries, doorbell, reply_read;
 };
 
-// One thread at a time, but for what says any thread.
+// One thread at a time, except for functions marked "any thread".
 class Unit final : core::Bus {
    public:
     static constexpr uint64_t kNever = ~uint64_t{0};
-    // The core is behind the chip's time by this many cycles at most: if its host stays away for longer, it loses the
-    // rest.
+    // The core lags behind the chip's time by at most this many cycles. If the host does not run it for longer, the
+    // additional time is lost.
     static constexpr uint64_t kLagMax = 60'000'000;
-    // Cycles at work that one call of run() takes at most: some 0.1 ms of a processor's time.
+    // The largest number of active cycles in one call of run(): some 0.1 ms of host time.
     static constexpr uint64_t kSlice = 50'000;
 
-    // `rom`: at most SIDRA_MGMT_ROM_SIZE bytes; copied. Powered on at cycle 0. std::runtime_error: libsodium does not
-    // start.
+    // Copies `rom`, at most SIDRA_MGMT_ROM_SIZE bytes, and powers on at cycle 0. Throws std::runtime_error if libsodium
+    // cannot be initialised.
     Unit(std::span<const uint8_t> rom, Surroundings& surroundings);
 
-    // Starts the core anew in its ROM. RAM stays (for a dump), and so do flash, clock and the lowest security version.
+    // Restarts the core in its ROM. RAM (for a dump), flash, clock and the lowest security version are kept.
     void restart(sidra_boot_reason reason);
-    // As it was created, but for the flash.
+    // Resets everything except the flash to its initial state.
     void clear();
 
-    // What goes wrong on purpose. The core does nothing more until it is started anew; or goes on where nothing is.
+    // Fault injection: hang() stops the core until it is restarted; panic() makes it continue where there is no code.
     void hang() { hung_ = true; }
     void crash();
 
-    // Runs the core to cycle `now` of the chip's, for `most` cycles at most, not counting those in which it sleeps.
-    // Returns the cycle at which there is more to do: not after `now`, if `most` was too little; kNever, if it waits
-    // for nothing but the host.
+    // Runs the core up to cycle `now` of the chip's time, for at most `most` cycles, not counting cycles in which it
+    // sleeps. Returns the cycle at which there is more to do: at most `now` if `most` was too small, and kNever if only
+    // the host can cause more work.
     uint64_t run(uint64_t now, uint64_t most = kSlice);
 
-    // For a debugger. Whether that run has ended where the core was to stop; and one instruction, which time stands
-    // still for but for its own cycle. One that waits is stepped over.
+    // For a debugger: at_stop() says whether run() ended at a breakpoint or watchpoint. step() executes one
+    // instruction, which takes no time except its own cycle; a WFI completes at once.
     bool at_stop() const { return at_stop_; }
     void step();
 
-    // Any thread. The chip calls run() some time after.
+    // Any thread. The chip calls run() afterwards.
     void ring(const MailboxRegisters& registers);  // the host wrote its doorbell
     void write_mailbox(const MailboxRegisters& registers);
     MailboxRegisters mailbox() const;
@@ -82,8 +82,8 @@ class Unit final : core::Bus {
     uint32_t panic() const { return panic_.load(); }
     uint32_t reply_index() const { return reply_index_.load(); }
 
-    // All of it but RAM, flash, ROM, power() and sequencer(). Plain, without padding. What is loaded is not trusted;
-    // false, and nothing has changed: no unit can be like that.
+    // The state except RAM, flash, ROM, power() and sequencer(), as a plain struct without padding. A loaded state is
+    // not trusted: load() returns false without any change if no unit can have it.
     struct Saved;
     Saved save() const;
     bool load(const Saved& saved);
@@ -92,19 +92,20 @@ class Unit final : core::Bus {
     const core::Rv32& core() const { return core_; }
     Flash& flash() { return flash_; }
     const Flash& flash() const { return flash_; }
-    // Sensors and clock go on by themselves: power().advance() is the chip's to call.
+    // Sensors and clock are independent of the core: the chip calls power().advance().
     Power& power() { return power_; }
     const Power& power() const { return power_; }
     Sequencer& sequencer() { return sequencer_; }
     const Sequencer& sequencer() const { return sequencer_; }
     uint32_t security_version() const { return security_version_; }
-    // Told the new one before it counts; false: it cannot be kept, and stays as it was.
+    // `keep` is called with the new lowest security version before it takes effect. If it returns false, the version
+    // cannot be stored, and does not change.
     void keep_security_by(std::function<bool(uint32_t)> keep) { keep_security_ = std::move(keep); }
     void raise_security_version(uint32_t least);
     uint64_t cycle() const { return core_.state().cycles; }
 
    private:
-    // Of the blocks, as the core has written it. Cleared when the core starts anew.
+    // Registers of the blocks as the core has written them; cleared when the core restarts.
     struct Registers {
         uint64_t timer_latch, timer_compare;
         uint32_t irq_pending, irq_enable;
@@ -140,11 +141,11 @@ class Unit final : core::Bus {
     Registers registers_{};
     uint32_t security_version_ = 0;
     std::function<bool(uint32_t)> keep_security_;
-    uint32_t restart_ = kNoRestart;  // enum sidra_boot_reason that the core has asked for
+    uint32_t restart_ = kNoRestart;  // enum sidra_boot_reason of a requested restart
     static constexpr uint32_t kNoRestart = ~0u;
     bool hung_ = false;
     bool at_stop_ = false;
-    std::vector<uint8_t> buffer_;  // of a command
+    std::vector<uint8_t> buffer_;  // buffer of a command
 
     std::atomic<uint32_t> reason_{SIDRA_BOOT_POWER_ON}, stage_{SIDRA_STAGE_RESET}, heartbeat_{0}, panic_{0},
         reply_index_{0};
