@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # build.sh [SOURCE [PART...]]: compiles a tree (default: this one) for the guest, with the guest's own compiler and kernel headers: in the
-# guest's root, at the host's speed. PART: `release` (the preset), `kmod`, `broken`; default: all. With -debug: modules for the debug kernel,
-# which is built before, if need be; with KERNEL=debug by default, too. The results are in SOURCE/build/vm.
+# guest's root, at the host's speed. PART: `release` (the preset), `kmod`, and the modules `broken` and `jitter` of tests/vm; default: the first
+# two. With -debug: modules for the debug kernel, which is built before, if need be; with KERNEL=debug by default, too. The results are in
+# SOURCE/build/vm.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=scripts/vm/common.sh
@@ -23,8 +24,8 @@ source=$(readlink -f "${1:-$here/../..}")
 [[ -f $source/CMakePresets.json ]] || fail "$source is not a checkout of this repository"
 parts=("${@:2}")
 if ((!${#parts[@]})); then
-    parts=(release kmod broken)
-    [[ ${KERNEL:-} != debug ]] || parts+=(kmod-debug broken-debug)
+    parts=(release kmod)
+    [[ ${KERNEL:-} != debug ]] || parts+=(kmod-debug)
 fi
 root=$("$here/root.sh")
 debug_kernel=

@@ -39,6 +39,8 @@ broken() {
     [[ ! -f tests/vm/broken/Kbuild ]] || modules tests/vm/broken "${1:-}"
 }
 
+jitter() { modules tests/vm/jitter ""; }
+
 kmod-debug() { kmod -debug; }
 broken-debug() { broken -debug; }
 
