@@ -14,7 +14,7 @@ BUILD := cmake --build
 
 # ---- What a person types --------------------------------------------------------------------------------------------
 
-.PHONY: help demo check kmod-check qemu vm vm-check vm-matrix vm-check-debug debug-kernel vm-bench vm-packages bench format lint install packages clean setup
+.PHONY: help demo check check-long kmod-check qemu vm vm-check vm-matrix vm-check-debug vm-jitter debug-kernel vm-bench vm-packages bench format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -29,14 +29,19 @@ demo: ## recognise handwritten digits on the chip model, and draw some of them
 	@$(BUILD) build/release -j $(JOBS) --target sidra-demo
 	@build/release/libsidra/examples/sidra-demo --out build/digits.svg --plot build/digits-accurate.svg $(DEMO_FLAGS)
 
-check: ## build and run all tests: release, ASan + UBSan, TSan, the kernel module's builds, and those in the VM
+check: ## what one runs before each commit: the tests in release, with ASan + UBSan and TSan, the kernel module's builds, the tests in the VM
 	@$(SETUP) base check qemu vm
 	@scripts/qemu.sh build >/dev/null
-	@scripts/check.sh release asan tsan kmod vm
+	@scripts/check.sh check release asan tsan kmod vm
+
+check-long: ## what takes longer: the rest of the trees' tests, the VM's harness, its matrix, the debug kernel, the packages
+	@$(SETUP) base check qemu vm
+	@scripts/qemu.sh build >/dev/null
+	@scripts/check.sh check-long release-long asan-long tsan-long selftest matrix debug packages
 
 kmod-check: ## build the kernel module for the kernels of Debian 12 and 13, their backports and sid, with W=1, sparse and checkpatch
 	@$(SETUP) vm
-	@scripts/check.sh kmod
+	@scripts/check.sh kmod-check kmod
 
 vm: ## a shell in a VM with the card, the driver loaded and the tools in PATH (GDB=1: stopped, for a debugger)
 	@$(SETUP) base qemu vm
@@ -44,29 +49,34 @@ vm: ## a shell in a VM with the card, the driver loaded and the tools in PATH (G
 	@scripts/vm/build.sh
 	@scripts/vm/run.py $(if $(GDB),--gdb)
 
-vm-check: ## run the tests that need the driver in a VM, and the self-test of that VM
+vm-check: ## run the tests that need the driver in a VM
 	@$(SETUP) base qemu vm
 	@scripts/qemu.sh build >/dev/null
-	@scripts/check.sh vm
+	@scripts/check.sh vm-check vm
 
 vm-matrix: ## run those tests, and all that goes wrong, at 1, 2 and 4 CPUs, each without and with an IOMMU
 	@$(SETUP) base qemu vm
 	@scripts/qemu.sh build >/dev/null
-	@scripts/vm/matrix.sh
+	@scripts/check.sh vm-matrix matrix
 
 vm-check-debug: ## run the tests of vm-matrix on a kernel that watches itself (KASAN, lockdep, ...), without and with an IOMMU
 	@$(SETUP) base qemu vm
 	@scripts/qemu.sh build >/dev/null
-	@scripts/vm/debug.sh
+	@scripts/check.sh vm-check-debug debug
+
+vm-jitter: ## run the tests in the VM with random delays of up to 40 ms in the driver, the guest and the card
+	@$(SETUP) base qemu vm
+	@scripts/qemu.sh build >/dev/null
+	@scripts/check.sh vm-jitter jitter
 
 debug-kernel: ## build that kernel (once a machine; 10 to 25 minutes), and say where it is
 	@$(SETUP) vm
 	@scripts/vm/debug-kernel.sh
 
-vm-packages: packages ## install the Debian packages into a clean Debian, boot that in a VM, and try them
+vm-packages: ## make the Debian packages, install them into a clean Debian, boot that in a VM, and try them
 	@$(SETUP) base qemu vm
 	@scripts/qemu.sh build >/dev/null
-	@root=$$(scripts/packages/install.sh) && scripts/vm/check.py --root "$$root" --no-module --device sidra,profile=small --logs build/vm-packages tests/vm/packages
+	@scripts/check.sh vm-packages packages
 
 vm-bench: ## measure the driver in the VM, against NVMe there and memcpy here, and watching; writes build/figures/vm.json
 	@$(SETUP) base bench qemu vm

@@ -1,79 +1,140 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# check.sh PRESET...: builds each preset (`vm`: what the guest runs; `kmod`: nothing, its tests are builds), then runs the tests of each, all of
-# them also when an earlier one failed; then one summary. JOBS: how many at once (default: one a CPU).
+# check.sh RUN PART...: builds what the parts need, runs all their tests in one pool, and ends with one summary; build/RUN has the results.
+#   release asan tsan        the tests of that build tree, but for those labelled `long`
+#   *-long                   of that tree those labelled `long`
+#   kmod                     the builds of the kernel module
+#   vm                       tests/vm/list in the VM, and the two boots that a power-off lies between
+#   selftest                 broken guests: the VM's harness notices what is wrong with them
+#   matrix                   all tests of the VM at 1, 2 and 4 CPUs, each without and with an IOMMU
+#   debug                    the same at 2 CPUs on the debug kernel; how many reports it made goes into build/figures/vm.json (debug_reports; null:
+#                            a boot did not come to its end)
+#   jitter                   all tests of the VM at 2 and 4 CPUs, with random delays in the driver, the guest and the card
+#   packages                 the Debian packages, made, installed and tried
+# A part that cannot be built fails, and the others run all the same. JOBS: how many tests at once (default: one a CPU).
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
 jobs=${JOBS:-$(nproc)}
 # shellcheck source=scripts/tree_lock.sh
 . scripts/tree_lock.sh
+run=build/$1
+parts=" ${*:2} "
+mkdir -p "$run"
+pool=$run/CTestTestfile.cmake # ctest is the pool: this is what it runs
+echo "# made by scripts/check.sh" >"$pool"
 # One line a compiler call is progress for a person; in a log it hides what went wrong.
 ninja_options=()
 [[ -t 1 ]] || ninja_options=(--quiet)
+label=
+[[ $parts != *-long\ * ]] || label=long
+has() { [[ $parts == *" $1 "* ]]; }
 
-folders=()
-built=()
-for preset in "$@"; do
-    if [[ $preset == kmod ]]; then
-        folders+=(build/kmod)
-        built+=(kmod)
-        continue
-    fi
-    echo "== $preset: build"
-    if [[ $preset == vm ]]; then # no preset of the host
-        folders+=(build/vm build/vm-power-off build/vm-power-on build/vm-selftest)
-        rm -rf build/vm{,-power-off,-power-on,-selftest}/{ctest.xml,results}
-        scripts/vm/build.sh && built+=(vm)
-        continue
-    fi
-    folder=build/$preset
-    folders+=("$folder")
-    rm -rf "$folder"/{ctest.xml,results}
-    targets=()
-    [[ $preset == tsan ]] && targets=(--target sidra-tests-threads)
-    # Configured again: what setup.sh has installed since may bring tests with it.
-    make --no-print-directory "$folder/build.ninja" &&
-        { cmake "$folder" >"$folder.configure.log" 2>&1 || { cat "$folder.configure.log" && false; }; } &&
-        cmake --build "$folder" -j "$jobs" "${targets[@]}" -- "${ninja_options[@]}" && built+=("$preset")
-done
-
-# Boots that sleep for the most part, beside the other tests. They say what they mean to say: not to be bent by the variables of `make vm`.
-beside() {
-    local way
-    export -n KERNEL SMP IOMMU DEVICES DEVICE STATE_FILE SMALL MEMORY HOTPLUG QEMU_ARGS KERNEL_ARGS
-    echo "== vm-selftest: test"
-    tests/vm/selftest.py build/vm-selftest
-    rm -f build/vm-power-off/state
-    mkdir -p build/vm-power-off
-    for way in off on; do
-        echo "== vm-power-$way: test"
-        scripts/vm/check.py --device sidra,profile=small --state-file build/vm-power-off/state --logs build/vm-power-$way tests/vm/power-$way
-    done
+# A test of the pool. Longer ones begin earlier; the limit is there to end a hang.
+add() { # name, seconds that it may take about, command...
+    local word
+    {
+        printf 'add_test([==[%s]==]' "$1"
+        for word in "${@:3}"; do printf ' [==[%s]==]' "$word"; done
+        printf ')\nset_tests_properties([==[%s]==] PROPERTIES COST %s TIMEOUT 3600 WORKING_DIRECTORY [==[%s]==] LABELS "%s")\n' "$1" "$2" "$PWD" "$label"
+    } >>"$pool"
 }
-other_boots=
-for preset in "${built[@]}"; do
-    [[ $preset == vm ]] || continue
-    set -m # a process group of their own, to be ended as a whole
-    beside >build/vm/beside.log 2>&1 &
-    other_boots=$!
-    set +m
+
+# Boots mean what they say: they are not to be bent by the variables of `make vm`.
+plain=(env)
+for variable in KERNEL SMP IOMMU DEVICES DEVICE STATE_FILE SMALL MEMORY HOTPLUG QEMU_ARGS KERNEL_ARGS; do plain+=(-u "$variable"); done
+boot() { # name, seconds, options of check.py...
+    add "$1" "$2" "${plain[@]}" scripts/vm/check.py --logs "build/$1" "${@:3}"
+}
+
+# Runs a build. One that fails is a test of the pool that fails, with what the build said.
+build() { # name, command...
+    local log=$run/$1.build.log
+    echo "== $1: build"
+    "${@:2}" 2>&1 | tee "$log"
+    ((PIPESTATUS[0] == 0)) && return
+    # shellcheck disable=SC2016 # another shell's
+    add "$1/build" 9999 sh -c 'tail -n 60 "$1"; exit 1' sh "$log"
+    return 1
+}
+
+tree() { # preset
+    local targets=()
+    [[ $1 == tsan ]] && targets=(--target sidra-tests-threads)
+    # Configured again: what setup.sh has installed since may bring tests with it.
+    make --no-print-directory "build/$1/build.ninja" &&
+        { cmake "build/$1" >"build/$1.configure.log" 2>&1 || { cat "build/$1.configure.log" && false; }; } &&
+        cmake --build "build/$1" -j "$jobs" "${targets[@]}" -- "${ninja_options[@]}"
+}
+
+for preset in release asan tsan; do
+    has $preset || has $preset-long || continue
+    rm -rf build/$preset/results
+    build $preset tree $preset || continue
+    echo "subdirs([==[$PWD/build/$preset]==])" >>"$pool"
 done
-trap '[[ -z $other_boots ]] || kill -- -$other_boots 2>/dev/null' EXIT
-for preset in "${built[@]}"; do
-    echo "== $preset: test"
-    if [[ $preset == kmod ]]; then
-        scripts/kmod.sh
-    elif [[ $preset == vm ]]; then
-        SMALL=${SMALL:-1} scripts/vm/check.py tests/vm/list
-    else
-        ctest --preset "$preset" -j "$jobs" --no-tests=error --output-junit ctest.xml
-    fi
-done
-if [[ -n $other_boots ]]; then
-    wait $other_boots
-    other_boots=
-    cat build/vm/beside.log
+guest=()
+if has vm || has matrix; then guest=(release kmod); fi
+if has debug; then guest=(release kmod kmod-debug broken-debug); fi
+if has jitter; then guest+=(release kmod jitter); fi
+if has selftest; then guest+=(broken); fi
+if ((${#guest[@]})) && ! build vm scripts/vm/build.sh . "${guest[@]}"; then
+    for part in vm selftest matrix debug jitter; do parts=${parts// $part / }; done
 fi
+if has debug; then
+    for iommu in off on; do
+        options=(--kernel debug --small 1 --iommu "$iommu")
+        boot vm-debug/tests-iommu-$iommu 900 "${options[@]}" tests/vm/{list,trouble}
+        # The kernel's own hotplug driver takes two of its locks in both orders (pci_rescan_remove_lock, the controller's reset_lock) when a card is
+        # removed in order. Lockdep would stop at that. The order of our locks at removal is proved where the driver is unbound, in the other boot.
+        boot vm-debug/removal-iommu-$iommu 200 "${options[@]}" --kernel-args sysctl.kernel.prove_locking=0 tests/vm/removal
+        boot vm-debug/away-iommu-$iommu 300 "${options[@]}" tests/vm/away
+    done
+    add vm-debug/selftest 200 tests/vm/selftest.py build/vm-debug/selftest debug
+    rm -f build/vm-debug/*/reports
+fi
+if has matrix; then
+    for iommu in off on; do
+        for smp in 4 2 1; do
+            boot vm-matrix/${smp}cpu-iommu-$iommu 150 --small 1 --iommu $iommu --smp $smp tests/vm/{list,trouble,removal}
+        done
+        boot vm-matrix/away-iommu-$iommu 60 --small 1 --iommu $iommu tests/vm/away
+        boot vm-matrix/acpi-iommu-$iommu 60 --small 1 --iommu $iommu --hotplug acpi tests/vm/removal-acpi
+    done
+fi
+if has jitter; then
+    for smp in 2 4; do
+        boot vm-jitter/${smp}cpu 600 --jitter --once --small 1 --smp $smp tests/vm/{list,trouble,removal}
+    done
+fi
+if has vm; then
+    # This one is bent by them: `make vm-check SMP=4`.
+    add vm 100 env SMALL="${SMALL:-1}" scripts/vm/check.py --logs build/vm tests/vm/list
+    state=$run/power.state
+    for way in off on; do
+        boot vm-power-$way 50 --device sidra,profile=small --state-file "$state" tests/vm/power-$way
+    done
+    printf 'set_tests_properties(vm-power-%s PROPERTIES FIXTURES_%s power)\n' off SETUP on REQUIRED >>"$pool"
+    rm -f "$state"
+fi
+if has selftest; then add vm-selftest 100 tests/vm/selftest.py build/vm-selftest; fi
+if has kmod; then add kmod 60 scripts/kmod.sh; fi
+if has packages; then add vm-packages 150 "${plain[@]}" scripts/packages/check.sh; fi
+
+echo "== test"
+filter=(--label-exclude '^long$')
+[[ -z $label ]] || filter=(--label-regex '^long$')
+rm -f "$run/ctest.xml"
+# One more than there are CPUs: boots sleep now and then.
+ctest --test-dir "$run" -j $((jobs + 1)) --no-tests=error --output-on-failure --output-junit ctest.xml "${filter[@]}"
+
+if has debug; then
+    reports=null
+    boots=(build/vm-debug/*-iommu-*) counted=(build/vm-debug/*-iommu-*/reports)
+    ((${#boots[@]} != ${#counted[@]})) || reports=$(cat "${counted[@]}" | wc -l)
+    scripts/figures.py build/figures/vm.json <<<"{\"debug_reports\": $reports}"
+    echo "vm: reports of the debug kernel: $reports"
+fi
+scripts/figures.py build/figures/check.json <<<"{\"flaky\": $(cat build/flaky/*/tests 2>/dev/null | wc -l)}"
 echo "== summary"
-exec python3 scripts/summary.py "${folders[@]}"
+exec python3 scripts/summary.py "$run"

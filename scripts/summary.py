@@ -1,41 +1,47 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""summary.py BUILD_DIR...: adds up the test results that ctest left in build folders and prints `N passed, N failed`.
+"""summary.py RUN: adds up the results of one run of scripts/check.sh, which are in the folder RUN, and prints `N passed, N failed`.
 
-A ctest entry that is a GoogleTest executable counts with its cases; every other entry, and an executable that ended badly in a way that none of
-its cases shows (crash, leak, data race, timeout), counts as one. No results in a folder is a failure. What failed is listed, with the end of what
-it said. Exit status 1 if anything failed.
+An entry of the run's ctest.xml is a test of a build tree, named TREE/TEST; or it has results of its own in build/NAME/ctest.xml, as boots of the VM
+leave them. A GoogleTest executable counts with its cases; every other entry, and an executable that ended badly in a way that none of its cases
+shows (crash, leak, data race, timeout), counts as one. No results is a failure. A flaky test (scripts/vm/flaky.py) is reported; more than FLAKY of
+them fail the run. Last of all comes what failed, each with the end of what it said and the kernel's complaint, so that the end of a log tells.
+Exit status 1 if anything failed.
 """
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 LINES = 50  # of what a failed test said
+SHOWN = 10  # failures in full
+FLAKY = 2  # flaky tests that a run may have
+
+BUILD = Path("build")
 
 
-class Folder:
-    """Results of one build folder."""
+def read(path, what):
+    try:
+        return ElementTree.parse(path).getroot().findall(what)
+    except (OSError, ElementTree.ParseError):
+        return []
 
-    def __init__(self, build):
-        self.name, self.passed, self.failed, self.skipped = build.name, 0, [], []  # failed: (name, what it said)
-        entries = self._read(build / "ctest.xml", "testcase")
-        if not entries:
-            self.failed.append(("no test results", "it was not built, or its tests did not start"))
-        for entry in entries:
-            self._add(entry, self._read(build / "results" / f"{entry.get('name')}.xml", "testsuite/testcase"))
 
-    @staticmethod
-    def _read(path, what):
-        try:
-            return ElementTree.parse(path).getroot().findall(what)
-        except (OSError, ElementTree.ParseError):
-            return []
+class Group:
+    """Results of one build tree, or of one boot."""
 
-    def _add(self, entry, cases):
-        name, status, reason = entry.get("name"), entry.get("status"), entry.find("skipped")
+    def __init__(self, name):
+        self.name, self.passed, self.failed, self.skipped = name, 0, [], []  # failed: (name, what it said)
+
+    def add(self, name, entry, cases):
+        """An entry of a ctest.xml, with the cases of the GoogleTest executable that it may be."""
+        status, reason = entry.get("status"), entry.find("skipped")
+        failure, output = entry.find("failure"), entry.findtext("system-out") or ""
+        complaint = entry.findtext("system-err") or ""
+        if complaint:
+            complaint = f"\nThe kernel's complaint:\n{complaint}"
         bad = [(f"{name}: {c.get('classname')}.{c.get('name')}", c.find("failure").get("message", "")) for c in cases if c.find("failure") is not None]
         off = [f"{name}: {c.get('classname')}.{c.get('name')}" for c in cases if c.get("result") == "skipped"]
-        self.failed += bad
+        self.failed += [(case, end(said) + complaint) for case, said in bad]
         self.skipped += off
         self.passed += len(cases) - len(bad) - len(off)
         if status == "run":
@@ -45,27 +51,66 @@ class Folder:
         elif status == "notrun":
             self.failed.append((name, f"not run: {reason.get('message') if reason is not None else 'unknown why'}"))
         elif not bad:
-            why = entry.find("failure")
-            said = (why.get("message", "") if why is not None else "") + "\n" + (entry.findtext("system-out") or "")
-            self.failed.append((f"{name}: ended badly after {entry.get('time', '?')} s" + (" (no case failed)" if cases else ""), said))
+            why = failure.get("message", "") if failure is not None else ""
+            self.failed.append((f"{name}: ended badly after {entry.get('time', '?')} s" + (" (no case failed)" if cases else ""),
+                                end(output) + f"\n{why}" + complaint))
+
+
+def end(said):
+    return "\n".join(said.strip().splitlines()[-LINES:])
+
+
+def groups_of(run):
+    groups = {}
+
+    def group(name):
+        return groups.setdefault(name, Group(name))
+    entries = read(run / "ctest.xml", "testcase")
+    if not entries:
+        group(run.name).failed.append(("no test results", "nothing was built, or no test started"))
+    for entry in entries:
+        name = entry.get("name")
+        own = read(BUILD / name / "ctest.xml", "testcase")
+        if own:
+            for one in own:
+                group(name).add(one.get("name"), one, read(BUILD / name / "results" / f"{one.get('name')}.xml", "testsuite/testcase"))
+            if entry.get("status") != "run" and not group(name).failed:
+                group(name).add(name, entry, [])
+        else:
+            tree, _, test = name.rpartition("/")
+            group(tree or run.name).add(test, entry, read(BUILD / tree / "results" / f"{test}.xml", "testsuite/testcase") if tree else [])
+    return groups.values()
+
+
+def flaky_of(run):
+    """What was found flaky since the run began."""
+    began = (run / "CTestTestfile.cmake").stat().st_mtime
+    return [line for path in sorted(BUILD.glob("flaky/*/tests")) if path.stat().st_mtime >= began for line in path.read_text().splitlines()]
 
 
 def main():
-    folders = [Folder(Path(folder)) for folder in sys.argv[1:]]
-    for folder in folders:
-        for name, said in folder.failed:
-            print(f"{folder.name}: {name}")
-            for line in said.strip().splitlines()[-LINES:]:
-                print(f"    {line}")
-    for folder in folders:
-        print(f"{folder.name}: {folder.passed} passed, {len(folder.failed)} failed" + (f", {len(folder.skipped)} skipped" if folder.skipped else ""))
-        for name, _ in folder.failed:
-            print(f"    failed  {name}")
-        for name in folder.skipped:
+    run = Path(sys.argv[1])
+    groups, flaky = groups_of(run), flaky_of(run)
+    failures = [(f"{group.name}: {name}", said) for group in groups for name, said in group.failed]
+    if len(flaky) > FLAKY:
+        failures.append((f"{len(flaky)} flaky tests", f"no more than {FLAKY} may be; the logs of both tries are in build/flaky"))
+    for group in groups:
+        print(f"{group.name}: {group.passed} passed, {len(group.failed)} failed" + (f", {len(group.skipped)} skipped" if group.skipped else ""))
+        for name in group.skipped:
             print(f"    skipped {name}")
-    passed, failed = sum(f.passed for f in folders), sum(len(f.failed) for f in folders)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    passed = sum(group.passed for group in groups)
+    for name in flaky:
+        print(f"FLAKY: {name}")
+    print(f"{passed} passed, {len(failures)} failed" + (f", {len(flaky)} flaky" if flaky else ""))
+    if len(failures) > SHOWN:
+        print(f"the last {SHOWN} of {len(failures)} failures follow; all of them:")
+        for name, _ in failures:
+            print(f"    {name}")
+    for name, said in failures[-SHOWN:]:
+        print(f"FAILED  {name}")
+        for line in said.strip().splitlines():
+            print(f"    {line}")
+    return 1 if failures or not passed else 0
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-# sidra_test(<part> [THREADS] [GUEST] [SHARDS <count>] [FILTER <cases>] LINK <targets>... [INCLUDE <folders>...])
-#   One GoogleTest executable sidra-test-<part> of all sources in tests/<part>, registered as one ctest entry <part>, which leaves
+# sidra_test(<part> [THREADS] [GUEST] [SHARDS <count>] [EXCEPT <cases>] [LONG <cases>] LINK <targets>... [INCLUDE <folders>...])
+#   One GoogleTest executable sidra-test-<part> of all sources in tests/<part>, registered as one ctest entry <tree>/<part>, which leaves
 #   its cases in results/<part>.xml of the build folder (scripts/summary.py counts them).
 #   SHARDS: that many entries <part>-1, -2, ... with a share of the cases each: what takes long must not be the last one to run alone.
-#   FILTER: as GTEST_FILTER.
-#   THREADS: label `threads`; these run under ThreadSanitizer, and `sidra-tests-threads` builds just them.
+#   EXCEPT: cases (GoogleTest's patterns, a `:` between them) that do not run in this tree.
+#   LONG: cases that are entries <part>-long-1, ... of their own, labelled `long`: `make check` leaves them to `make check-long`.
+#   THREADS: runs under ThreadSanitizer, too (the other tests do not); `sidra-tests-threads` builds just these.
 #   GUEST: only built here; a list of tests/vm has it run in the VM.
 #   INCLUDE: folders, from the top of the tree.
 #   DEFINE: as for target_compile_definitions.
@@ -28,9 +29,29 @@ if(SIDRA_SANITIZE)
 endif()
 
 add_custom_target(sidra-tests-threads)
+get_filename_component(SIDRA_TREE ${CMAKE_BINARY_DIR} NAME)
+
+# Entries of ctest: the cases of a GoogleTest executable that a filter takes, in shares. Without one, a GTEST_FILTER of the caller's holds.
+function(sidra_test_entries target name shards filter)
+    foreach(shard RANGE 1 ${shards})
+        set(entry ${name})
+        set(environment ${SIDRA_TEST_ENVIRONMENT})
+        if(filter)
+            list(APPEND environment GTEST_FILTER=${filter})
+        endif()
+        if(shards GREATER 1)
+            string(APPEND entry -${shard})
+            math(EXPR index "${shard} - 1")
+            list(APPEND environment GTEST_TOTAL_SHARDS=${shards} GTEST_SHARD_INDEX=${index})
+        endif()
+        add_test(NAME ${SIDRA_TREE}/${entry} COMMAND ${SIDRA_TEST_LAUNCHER} $<TARGET_FILE:${target}> --gtest_brief=1
+                                                     --gtest_output=xml:${CMAKE_BINARY_DIR}/results/${entry}.xml)
+        set_tests_properties(${SIDRA_TREE}/${entry} PROPERTIES TIMEOUT ${SIDRA_TEST_TIMEOUT} ENVIRONMENT "${environment}" LABELS "${ARGN}")
+    endforeach()
+endfunction()
 
 function(sidra_test part)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "THREADS;GUEST" "SHARDS;FILTER" "LINK;INCLUDE;DEFINE")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "THREADS;GUEST" "SHARDS;EXCEPT;LONG" "LINK;INCLUDE;DEFINE")
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${part}/*.cpp ${CMAKE_SOURCE_DIR}/tests/${part}/*.c)
     if(NOT sources)
         return()
@@ -45,36 +66,26 @@ function(sidra_test part)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
     # GoogleTest's macros are an if without braces, and have a parameter `info`.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-else> $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>)
-    if(arg_GUEST)
+    if(arg_THREADS)
+        add_dependencies(sidra-tests-threads ${target})
+    endif()
+    if(arg_GUEST OR (SIDRA_SANITIZE STREQUAL "thread" AND NOT arg_THREADS))
         return()
     endif()
     if(NOT arg_SHARDS)
         set(arg_SHARDS 1)
     endif()
-    foreach(shard RANGE 1 ${arg_SHARDS})
-        set(entry ${part})
-        set(environment ${SIDRA_TEST_ENVIRONMENT})
-        if(arg_SHARDS GREATER 1)
-            string(APPEND entry -${shard})
-            math(EXPR index "${shard} - 1")
-            list(APPEND environment GTEST_TOTAL_SHARDS=${arg_SHARDS} GTEST_SHARD_INDEX=${index})
-        endif()
-        if(arg_FILTER)
-            list(APPEND environment GTEST_FILTER=${arg_FILTER})
-        endif()
-        add_test(NAME ${entry} COMMAND ${SIDRA_TEST_LAUNCHER} $<TARGET_FILE:${target}> --gtest_brief=1
-                                       --gtest_output=xml:${CMAKE_BINARY_DIR}/results/${entry}.xml)
-        set_tests_properties(${entry} PROPERTIES TIMEOUT ${SIDRA_TEST_TIMEOUT} ENVIRONMENT "${environment}")
-        if(arg_THREADS)
-            set_tests_properties(${entry} PROPERTIES LABELS threads)
-        endif()
-    endforeach()
-    if(arg_THREADS)
-        add_dependencies(sidra-tests-threads ${target})
+    set(filter "")
+    if(arg_EXCEPT OR arg_LONG)
+        set(filter *-${arg_EXCEPT}:${arg_LONG})
+    endif()
+    sidra_test_entries(${target} ${part} ${arg_SHARDS} "${filter}")
+    if(arg_LONG)
+        sidra_test_entries(${target} ${part}-long ${arg_SHARDS} ${arg_LONG}-${arg_EXCEPT} long)
     endif()
 endfunction()
 
 function(sidra_script_test name script)
-    add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/${script} ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${SIDRA_TEST_TIMEOUT} SKIP_RETURN_CODE 77)
+    add_test(NAME ${SIDRA_TREE}/${name} COMMAND ${CMAKE_SOURCE_DIR}/${script} ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(${SIDRA_TREE}/${name} PROPERTIES TIMEOUT ${SIDRA_TEST_TIMEOUT} SKIP_RETURN_CODE 77)
 endfunction()

@@ -6,18 +6,22 @@ A line of a list: name, deadline in seconds, shell command (in the guest: the tr
 of cards). Empty lines and # are left out. Where there is a driver, loading it is the first test, and removing it the last one; the debug
 kernel is asked how the driver's tests in the kernel went (guest/kunit), and in the end what it has seen, and whether it has seen all (guest/debug-end).
 A test fails by its exit status, by its deadline, and when the kernel complains while it runs; the run fails also when the guest crashes, hangs
-or ends early. Results: as TAP in DIR/tap, the kernel's console in DIR/console.log, for scripts/summary.py in DIR/ctest.xml and DIR/results/;
+or ends early. A boot that fails is run once more as a whole; what fails only the first time is flaky (flaky.py), and the results are those of the second
+try. The tests find the number of the try in SIDRA_VM_TRY. Results: as TAP in DIR/tap, the kernel's console in DIR/console.log, for scripts/summary.py in DIR/ctest.xml and DIR/results/;
 a line for each report of the kernel's in DIR/reports, which is there only if the run came to its end.
 """
+import contextlib
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import flaky
 import host
 import machine
 
@@ -26,6 +30,16 @@ import complaints  # noqa: E402
 
 BOOT = 300.0  # seconds that the guest has to get to its first test
 LINES = 60  # of what a failed test or case said
+
+# Works and sleeps by turns for up to 40 ms each, at random.
+BUSY = """
+import random, time
+while True:
+    until = time.monotonic() + random.uniform(0, 0.04)
+    while time.monotonic() < until:
+        pass
+    time.sleep(random.uniform(0, 0.04))
+"""
 
 _RESULT = re.compile(r"(not )?ok (\d+) - (\S+)(?: # (.*))?$")
 _INNER = re.compile(r"\s+(not )?ok \d+(?: - | )([^#]*[^#\s])?\s*(# (?:SKIP|TODO)\b.*)?$", re.IGNORECASE)
@@ -156,15 +170,28 @@ def follow(guest, results):
                 time.sleep(0.05)
 
 
+def printable(lines):
+    """As XML can hold it."""
+    return "".join(c for c in "\n".join(lines) if c.isprintable() or c in "\n\t")
+
+
 def write_results(folder, results, problems):
     """What ctest would leave behind: scripts/summary.py reads it."""
     (folder / "results").mkdir(exist_ok=True)
+    console = (folder / "console.log").read_text(errors="replace").splitlines()
     suite = ElementTree.Element("testsuite", name="vm")
-    entries = [(t.name, t.failure, t.seconds) for t in results.tests] + ([("guest", problems[0], 0.0)] if problems else [])
-    for name, failure, seconds in entries:
+
+    def add(name, failure, seconds, output, complaint):
         entry = ElementTree.SubElement(suite, "testcase", name=name, status="fail" if failure else "run", time=f"{seconds:.1f}")
         if failure:
             ElementTree.SubElement(entry, "failure", message=failure)
+            ElementTree.SubElement(entry, "system-out").text = printable(output[-LINES:])
+            ElementTree.SubElement(entry, "system-err").text = printable(complaint)
+
+    for test in results.tests:
+        add(test.name, test.failure, test.seconds, test.output, complaints.first_report(console, test.name))
+    if problems:
+        add("guest", problems[0], 0.0, problems[1:], complaints.first_report(console) or console[-25:])
     ElementTree.ElementTree(suite).write(folder / "ctest.xml")
     for test in results.tests:
         if not test.cases:
@@ -176,23 +203,25 @@ def write_results(folder, results, problems):
             state = "skipped" if result == "skipped" else "completed"
             entry = ElementTree.SubElement(inner, "testcase", classname=part or test.name, name=case, result=state)
             if result == "failed":
-                ElementTree.SubElement(entry, "failure", message="\n".join(test.said.get(name, ["see the TAP"])))
+                ElementTree.SubElement(entry, "failure", message=printable(test.said.get(name, ["see the TAP"])))
         ElementTree.ElementTree(outer).write(folder / "results" / f"{test.name}.xml")
 
 
-def main():
-    parser = machine.parser(__doc__)
-    parser.add_argument("lists", type=Path, nargs="+", metavar="LIST", help="tests")
-    parser.add_argument("--logs", type=Path, metavar="DIR", help="where results and logs go (default: build/vm of the tree)")
-    parser.add_argument("--grace", type=float, default=60, metavar="SECONDS", help="how long after a deadline the guest counts as hung (default 60)")
-    parser.add_argument("--patience", type=float, metavar="FACTOR", help="by how much all deadlines are longer (default 1, with the debug kernel 4; ten times as much with CHECK=full)")
-    parser.add_argument("--check", choices=["fast", "full"], default=os.environ.get("CHECK") or "fast",
-                        help="how often is tried what needs luck to fail (CHECK; default fast)")
-    opts = parser.parse_args()
-    machine.die_in_order()
-    opts.source = opts.source.resolve()
-    logs = (opts.logs or opts.source / "build/vm").resolve()
-    patience = opts.patience or (4 if opts.kernel == "debug" else 1) * (10 if opts.check == "full" else 1)
+@contextlib.contextmanager
+def busy_host(wanted):
+    """Takes the CPUs of this machine away from the guest and its card now and then."""
+    command = ["setpriv", "--pdeathsig", "KILL", sys.executable, "-c", BUSY]
+    workers = [subprocess.Popen(command) for _ in range(os.cpu_count() if wanted else 0)]
+    try:
+        yield
+    finally:
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+
+
+def tests_of(opts, patience):
+    """All tests of a boot, also those that come with the driver and the kernel."""
     tests = []
     for path in opts.lists:
         read_list(path, tests)
@@ -200,11 +229,19 @@ def main():
         tests.insert(0, Test("driver-load", 120, "load " + " ".join(f"/job/{m.name}" for m in driver)))
         if opts.kernel == "debug" and any(m.stem == "sidra" for m in driver):
             tests.insert(1, Test("kunit", 60, "kunit"))  # which loading has run
+        if opts.jitter:
+            tests.insert(1, Test("jitter", 120, "jitter"))
         tests.append(Test("driver-unload", 120, "rmmod " + " ".join(m.stem for m in reversed(driver))))
     if opts.kernel == "debug":
         tests.append(Test("debug-end", 120, "debug-end"))
     for test in tests:
         test.deadline *= patience
+    return tests
+
+
+def boot(opts, logs, patience, number):
+    """Boots, runs the tests, leaves results and logs, and returns the names of those tests that failed ("guest": something outside of them)."""
+    tests = tests_of(opts, patience)
     grace = opts.grace * patience
     results = Results(tests, grace, patience)
     logs.mkdir(parents=True, exist_ok=True)
@@ -218,7 +255,8 @@ def main():
         listed = Path(folder) / "tests"
         listed.write_text(lines)
         # From outside of the host's folders: guest/detach.
-        job = f"export SIDRA_VM_DEVICES={opts.devices} SIDRA_VM_SMALL={opts.small} CHECK={opts.check}\ncd /\ntests.py /job/tests {grace / 6:g}\n"
+        job = (f"export SIDRA_VM_DEVICES={opts.devices} SIDRA_VM_SMALL={opts.small} SIDRA_VM_TRY={number} CHECK={opts.check}\n"
+               f"cd /\ntests.py /job/tests {grace / 6:g}\n")
         with machine.Machine(opts, job, checks=True, logs=logs, channel="tap", files=[listed], load=False) as guest:
             print(f"vm: {len(tests)} tests in a guest with {opts.smp} CPUs, {opts.devices} cards and {opts.small} small, IOMMU {opts.iommu}, {guest.accel}"
                   f"{', debug kernel' if opts.kernel == 'debug' else ''}", flush=True)
@@ -248,8 +286,35 @@ def main():
             print(f"        {line}")
     write_results(logs, results, problems)
     failed = sum(bool(t.failure) for t in tests)
-    print(f"vm: {len(tests) - failed} tests passed, {failed} failed, {time.monotonic() - start:.0f} s; logs in {logs}")
-    return 1 if failed or problems else 0
+    print(f"vm: {len(tests) - failed} tests passed, {failed} failed, {time.monotonic() - start:.0f} s; logs in {logs}", flush=True)
+    names = [t.name for t in tests if t.failure and t.failure != "did not run"]
+    return names or (["guest"] if failed or problems else [])
+
+
+def main():
+    parser = machine.parser(__doc__)
+    parser.add_argument("lists", type=Path, nargs="+", metavar="LIST", help="tests")
+    parser.add_argument("--logs", type=Path, metavar="DIR", help="where results and logs go (default: build/vm of the tree)")
+    parser.add_argument("--flaky", type=Path, metavar="DIR", help="where the logs of flaky tests are kept (default: build/flaky of the tree)")
+    parser.add_argument("--once", action="store_true", help="a boot that fails is not run a second time")
+    parser.add_argument("--jitter", action="store_true", help="delay the driver's functions, the guest and the card at random (tests/vm/jitter)")
+    parser.add_argument("--grace", type=float, default=60, metavar="SECONDS", help="how long after a deadline the guest counts as hung (default 60)")
+    parser.add_argument("--patience", type=float, metavar="FACTOR", help="by how much all deadlines are longer (default 1, with the debug kernel or --jitter 4; ten times as much with CHECK=full)")
+    parser.add_argument("--check", choices=["fast", "full"], default=os.environ.get("CHECK") or "fast",
+                        help="how often is tried what needs luck to fail (CHECK; default fast)")
+    opts = parser.parse_args()
+    machine.die_in_order()
+    opts.source = opts.source.resolve()
+    logs = (opts.logs or opts.source / "build/vm").resolve()
+    patience = opts.patience or (4 if opts.kernel == "debug" or opts.jitter else 1) * (10 if opts.check == "full" else 1)
+
+    def one(number):
+        return boot(opts, logs, patience, number)
+    build = opts.source / "build"
+    name = logs.relative_to(build).as_posix().replace("/", ".") if logs.is_relative_to(build) else logs.name
+    with busy_host(opts.jitter):
+        failed = one(1) if opts.once else flaky.run_twice(one, name, logs, (opts.flaky or build / "flaky").resolve())
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -6,12 +6,16 @@ default: all with the stock kernel.
 Leaves in DIR what the boots left, and the result for scripts/summary.py.
 """
 import re
+import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(CHECKOUT / "scripts/vm"))
+import flaky  # noqa: E402
+
 BROKEN = "insmod /build/broken/broken.ko how="
 BROKEN_DEBUG = "insmod /build/broken-debug/broken.ko how="
 
@@ -20,7 +24,7 @@ SILENT = "1 cases failed, and its exit status does not say so"
 # Name of the boot: options, tests with what has to be said of them (None: it passes), what the console or the report has to tell.
 BOOTS = {
     "tests": (
-        ["--smp", "2", "--grace", "60"],
+        ["--smp", "2", "--grace", "60", "--once"],
         [
             ("passes", 60, "true", None),
             ("fails", 60, "false", "exit status 1"),
@@ -51,7 +55,7 @@ BOOTS = {
         [r"WARNING: CPU: .*broken_init", r"Redzone|KFENCE: memory corruption", r"sysrq: Show Blocked State", r"        the reason\n", r"        the last word\n"],
     ),
     "spins": (
-        ["--smp", "1", "--grace", "20"],
+        ["--smp", "1", "--grace", "20", "--once"],
         [
             ("spins", 20, BROKEN + "spin", "the guest did not survive it"),  # and this one to spin
             ("too-late", 60, "true", "did not run"),
@@ -60,7 +64,7 @@ BOOTS = {
         [r"RIP: 0010:broken_init", r"Kernel panic - not syncing: NMI"],
     ),
     "panics": (
-        ["--smp", "1"],
+        ["--smp", "1", "--once"],
         [
             ("oopses", 60, BROKEN + "oops", r"exit status 137, the kernel complained, the kernel is tainted \(D\)"),
             ("survives", 60, "true", None),
@@ -71,7 +75,7 @@ BOOTS = {
     ),
     # The test itself cannot be told: it would be asleep.
     "awake": (
-        ["--smp", "1"],
+        ["--smp", "1", "--once"],
         [
             ("does-not-sleep", 60, "ask-host wake", None),
             ("ends", 60, "busybox poweroff -f", "the guest did not survive it"),
@@ -79,9 +83,18 @@ BOOTS = {
         ],
         [],
     ),
+    # One fails in the first try only, the other one in both.
+    "tries": (
+        ["--smp", "1"],
+        [
+            ("recovers", 60, "test $SIDRA_VM_TRY = 2", None),
+            ("fails", 60, "false", "exit status 1"),
+        ],
+        [r"\nFLAKY: .*: recovers; logs of both tries in "],
+    ),
     # What only the debug kernel sees. It is asked for leaks after the last test.
     "debug": (
-        ["--smp", "2", "--kernel", "debug"],
+        ["--smp", "2", "--kernel", "debug", "--once"],
         [
             ("passes", 60, "true", None),
             # First of all: after any report lockdep is off.
@@ -102,7 +115,8 @@ def start(name, folder):
     options, tests, _ = BOOTS[name]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "list").write_text("".join(f"{test} {deadline} {command}\n" for test, deadline, command, _ in tests if command))
-    command = [CHECKOUT / "scripts/vm/check.py", "--logs", folder, "--no-module", "--devices", "0", "--small", "0", *options, folder / "list"]
+    command = [CHECKOUT / "scripts/vm/check.py", "--logs", folder, "--flaky", folder / "flaky", "--no-module", "--devices", "0", "--small", "0", *options, folder / "list"]
+    shutil.rmtree(folder / "flaky", ignore_errors=True)
     with open(folder / "output", "wb") as output:
         return subprocess.Popen(list(map(str, command)), stdout=output, stderr=subprocess.STDOUT)
 
@@ -135,9 +149,17 @@ def main():
     suite = ElementTree.Element("testsuite", name="vm-selftest")
     failed = 0
     running = {name: start(name, folder / name) for name in names}  # they sleep for the most part
+    found = {}
+
+    def boot(name, number):
+        if number > 1:
+            running[name] = start(name, folder / name)
+        found[name] = judge(name, folder / name, running[name].wait())
+        return [case for case, wrong in found[name].items() if wrong]
     try:
-        for name, process in running.items():
-            for case, wrong in judge(name, folder / name, process.wait()).items():
+        for name in names:
+            flaky.run_twice(lambda number: boot(name, number), f"{folder.name}.{name}", folder / name, CHECKOUT / "build/flaky")
+            for case, wrong in found[name].items():
                 entry = ElementTree.SubElement(suite, "testcase", name=f"{name}: {case}", status="fail" if wrong else "run", time="0")
                 if wrong:
                     failed += 1

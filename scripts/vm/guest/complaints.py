@@ -57,6 +57,17 @@ def reports(lines):
     return found
 
 
+def first_report(lines, test=None, length=40):
+    """The first report of a kernel's log as a person reads it, of what was logged in a test, or at all: the line that is wrong, and what follows."""
+    log, inside = Log(), test is None
+    for number, line in enumerate(lines):
+        if begun := _BEGIN.search(line):
+            inside = test in (None, line[begun.end():].strip())
+        if log.wrong(line) and inside:
+            return lines[number:number + length]
+    return []
+
+
 def bad_taints(value):
     """The letters of those bits in /proc/sys/kernel/tainted that should not be there."""
     return {letter for bit, letter in enumerate(_TAINTS) if value >> bit & 1} - _FINE
