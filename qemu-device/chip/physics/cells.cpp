@@ -13,7 +13,7 @@ namespace sidra::physics {
 namespace {
 
 float dose(double step, double ns, double reference_ns, double volts, double reference_volts, double slope) {
-    constexpr float kMost = 1e6f;  // far more than any cell has room for; what it is multiplied by leaves it a number
+    constexpr float kMost = 1e6f;  // far beyond the range of a cell; products with it stay finite
     const double steps = std::clamp((volts - reference_volts) / slope, -80.0, 80.0);
     return std::min(static_cast<float>(step * (ns / reference_ns)) * same_exp(static_cast<float>(steps)), kMost);
 }
@@ -22,7 +22,7 @@ float dose(double step, double ns, double reference_ns, double volts, double ref
 
 void check(const CellParameters& cells) {
     check_range("g_max_siemens", cells.g_max_siemens, 1e-9, 1e-2);
-    check_range("on_off", cells.on_off, 2, 1000);  // G_min is at least 32 units of what is stored
+    check_range("on_off", cells.on_off, 2, 1000);  // G_min is at least 32 units of the stored format
     check_range("set_volts", cells.set_volts, 0.01, 10);
     check_range("set_ns", cells.set_ns, 0.01, 1e6);
     check_range("set_step", cells.set_step, 1e-6, 100);
@@ -32,7 +32,8 @@ void check(const CellParameters& cells) {
     check_range("reset_step", cells.reset_step, 1e-6, 100);
     check_range("reset_slope_volts", cells.reset_slope_volts, 0.001, 10);
     check_range("saturation", cells.saturation, 0, 0.95);
-    check_range("cycle_spread", cells.cycle_spread, 0, 2);  // with the farthest normal e^13: exponential() holds to 80
+    check_range("cycle_spread", cells.cycle_spread, 0,
+                2);  // at the largest normal e^13; exponential() is valid up to 80
     check_range("device_spread", cells.device_spread, 0, 2);
     check_range("stuck_low", cells.stuck_low, 0, 1);
     check_range("stuck_high", cells.stuck_high, 0, 1);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Refuses parameters that a model is not made for.
+// Checks parameters against the range of a model.
 #ifndef SIDRA_PHYSICS_CHECK_H
 #define SIDRA_PHYSICS_CHECK_H
 
 namespace sidra::physics {
 
-// std::invalid_argument that names the parameter, its value and the range, unless low <= value <= high (so not for
-// NaN).
+// Throws std::invalid_argument that names the parameter, its value and the range, unless low <= value <= high. NaN is
+// refused.
 void check_range(const char* parameter, double value, double low, double high);
 
 }  // namespace sidra::physics

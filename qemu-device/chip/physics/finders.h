@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The solvers for each instruction set; each may be called only where the CPU has it.
+// The solver for each instruction set; it may be called only if the CPU supports that set.
 #ifndef SIDRA_PHYSICS_FINDERS_H
 #define SIDRA_PHYSICS_FINDERS_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The instruction sets for which the physics is compiled. Results have the same bits with each of them.
+// The instruction sets for which the physics is compiled. All of them give the same bits.
 #ifndef SIDRA_PHYSICS_INSTRUCTION_SET_H
 #define SIDRA_PHYSICS_INSTRUCTION_SET_H
 
@@ -9,11 +9,11 @@ namespace sidra::physics {
 
 enum class InstructionSet : uint8_t { kScalar, kAvx2, kAvx512, kNeon };
 
-// Whether this CPU has it (and this library was built with it).
+// Whether this CPU and this build of the library support it.
 bool has(InstructionSet set);
-// The best of those.
+// The best supported set.
 InstructionSet best_instruction_set();
-// std::invalid_argument unless has(set).
+// Throws std::invalid_argument unless has(set).
 void require(InstructionSet set);
 
 }  // namespace sidra::physics

@@ -46,7 +46,7 @@ IsppPlan plan_of(const CellParameters& cells, const IsppParameters& p, uint64_t 
         plan.rung_dose[rung] = set_dose(cells, volts, ns);
         plan.rung_v2ns[rung] = static_cast<float>(volts * volts * ns);
         plan.rung_ps[rung] = picoseconds(ns);
-        // What whole ns would take back is left as it is.
+        // Rounding to whole ns must not make the pulse shorter than the one before.
         ns = std::min(std::max(std::floor(ns * p.width_growth + 1e-9), ns), std::max(p.max_width_ns, cells.set_ns));
     }
     const bool back = p.mode == IsppMode::kStepBack;
@@ -112,7 +112,7 @@ void check(const IsppParameters& p) {
     check_range("gain", p.gain, 0.1, 2);
     check_range("width_step_ns", p.width_step_ns, 1e-3, p.max_width_ns);
     check_range("max_width_ns / width_step_ns", p.max_width_ns / p.width_step_ns, 1,
-                4e6);  // what kRoundToInteger holds
+                4e6);  // the range of kRoundToInteger
     check_range("read_sigma", p.read_sigma, 0, 1);
     check_range("reads", p.reads, 1, 1024);
     check_range("adc_bits", p.adc_bits, 0, 16);

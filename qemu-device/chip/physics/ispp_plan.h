@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the loops of all instruction sets work from: parameters as single-precision constants, worked out once. Plain
-// data: no function of it may be compiled with one instruction set and linked for all.
+// The input of the loops for all instruction sets: parameters as single-precision constants, computed once. It is plain
+// data, because a member function compiled for one instruction set must not be linked for all.
 #ifndef SIDRA_PHYSICS_ISPP_PLAN_H
 #define SIDRA_PHYSICS_ISPP_PLAN_H
 
@@ -20,10 +20,10 @@ struct IsppPlan {
 
     // Read: noise of the average, step of the ADC and 1 / step, largest code; step 0: no ADC
     float read_sigma, adc_step, adc_inverse, adc_top;
-    float accept;  // tolerance less guard
+    float accept;  // tolerance minus guard
     uint64_t read_aj, read_ps;
 
-    // Ladder: dose, V^2 ns and ps of each rung; of the pulse back
+    // Ladder: dose, V^2 ns and ps of each rung, and of the step back
     float rung_dose[kMaxTries], rung_v2ns[kMaxTries];
     int32_t rung_ps[kMaxTries], last_rung;
     float back_dose, back_v2ns;
@@ -48,9 +48,9 @@ void program_avx512(const IsppPlan& plan, const IsppBlock& block);
 void program_neon(const IsppPlan& plan, const IsppBlock& block);
 void read_scalar(const IsppPlan& plan, const IsppRead& cells);
 
-// 1.5 * 2^23: a float below 2^22 that this is added to and taken from is rounded to the nearest integer, ties to even.
+// 1.5 * 2^23: adding and subtracting this rounds a float below 2^22 to the nearest integer, ties to even.
 constexpr float kRoundToInteger = 12582912.0f;
-// Largest energy of one pulse, aJ: what a 32-bit integer holds.
+// Largest energy of one pulse in aJ, limited by a 32-bit integer.
 constexpr float kMostAttojoules = 2147483520.0f;
 
 }  // namespace sidra::physics

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The loop as one reads it: a cell after the other. Those for vectors (ispp.inc) give the same bits, so arithmetic here
-// has the order that it has there.
+// The readable form of the loop, one cell after the other. The vector forms (ispp.inc) give the same bits, so the order
+// of arithmetic is the same here and there.
 #include <algorithm>
 #include <cmath>
 

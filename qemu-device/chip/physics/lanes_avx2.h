@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What ispp.inc and relax.inc need, with AVX2: 8 lanes. In an unnamed namespace: code made with this instruction set's
-// flags must never be what the linker keeps for others.
+// The vector primitives of ispp.inc and relax.inc for AVX2: 8 lanes. They are in an unnamed namespace, so that the
+// linker never uses code compiled for this instruction set elsewhere.
 #ifndef SIDRA_PHYSICS_LANES_AVX2_H
 #define SIDRA_PHYSICS_LANES_AVX2_H
 
@@ -28,7 +28,7 @@ inline I load(const int32_t* from) {
     return reinterpret_cast<I>(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
 }
 inline void store(float* to, F x) { _mm256_storeu_ps(to, x); }
-// Of the lower halves.
+// The product of the lower halves.
 inline L product(L a, L b) {
     return reinterpret_cast<L>(_mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
 }
@@ -40,7 +40,7 @@ inline I look_up(const int32_t* table, I at) {
     return reinterpret_cast<I>(_mm256_i32gather_epi32(table, reinterpret_cast<__m256i>(at), sizeof *table));
 }
 
-// For each choice of lanes those lanes, the lowest first.
+// For each mask, the permutation that moves the chosen lanes to the front.
 struct Choices {
     alignas(32) int32_t lane[256][W];
 };
@@ -55,7 +55,7 @@ constexpr Choices make_choices() {
 }
 constexpr Choices kChoices = make_choices();
 
-// Writes the chosen lanes one after the other, and anything behind them.
+// Stores the chosen lanes one after the other; what follows them is undefined.
 inline void keep(float* to, F x, uint32_t lanes) {
     const __m256i order = _mm256_load_si256(reinterpret_cast<const __m256i*>(kChoices.lane[lanes]));
     _mm256_storeu_ps(to, _mm256_permutevar8x32_ps(x, order));

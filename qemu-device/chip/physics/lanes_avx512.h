@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What ispp.inc and relax.inc need, with AVX-512: 16 lanes. In an unnamed namespace: code made with this instruction
-// set's flags must never be what the linker keeps for others.
+// The vector primitives of ispp.inc and relax.inc for AVX-512: 16 lanes. They are in an unnamed namespace, so that the
+// linker never uses code compiled for this instruction set elsewhere.
 #ifndef SIDRA_PHYSICS_LANES_AVX512_H
 #define SIDRA_PHYSICS_LANES_AVX512_H
 
@@ -30,7 +30,7 @@ inline F root(F x) { return _mm512_maskz_sqrt_ps(kAll, x); }
 inline F load(const float* from) { return _mm512_loadu_ps(from); }
 inline I load(const int32_t* from) { return reinterpret_cast<I>(_mm512_loadu_si512(from)); }
 inline void store(float* to, F x) { _mm512_storeu_ps(to, x); }
-// Of the lower halves.
+// The product of the lower halves.
 inline L product(L a, L b) {
     return reinterpret_cast<L>(
         _mm512_maskz_mul_epu32(0xff, reinterpret_cast<__m512i>(a), reinterpret_cast<__m512i>(b)));
@@ -45,8 +45,8 @@ inline I look_up(const int32_t* table, I at) {
     return reinterpret_cast<I>(
         _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), kAll, reinterpret_cast<__m512i>(at), table, sizeof *table));
 }
-// Writes the chosen lanes one after the other, and anything behind them: packed in a register, since packing into
-// memory is slow on some processors.
+// Stores the chosen lanes one after the other; what follows them is undefined. It packs them in a register, because
+// packing into memory is slow on some processors.
 inline void keep(float* to, F x, uint32_t lanes) {
     _mm512_storeu_ps(to, _mm512_maskz_compress_ps(static_cast<__mmask16>(lanes), x));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What ispp.inc and relax.inc need, with NEON: 4 lanes. In an unnamed namespace: code made with this instruction set's
-// flags must never be what the linker keeps for others.
+// The vector primitives of ispp.inc and relax.inc for NEON: 4 lanes. They are in an unnamed namespace, so that the
+// linker never uses code compiled for this instruction set elsewhere.
 #ifndef SIDRA_PHYSICS_LANES_NEON_H
 #define SIDRA_PHYSICS_LANES_NEON_H
 
@@ -26,7 +26,7 @@ inline F root(F x) { return reinterpret_cast<F>(vsqrtq_f32(reinterpret_cast<floa
 inline F load(const float* from) { return reinterpret_cast<F>(vld1q_f32(from)); }
 inline I load(const int32_t* from) { return reinterpret_cast<I>(vld1q_s32(from)); }
 inline void store(float* to, F x) { vst1q_f32(to, reinterpret_cast<float32x4_t>(x)); }
-// Of the lower halves.
+// The product of the lower halves.
 inline L product(L a, L b) {
     return reinterpret_cast<L>(
         vmull_u32(vmovn_u64(reinterpret_cast<uint64x2_t>(a)), vmovn_u64(reinterpret_cast<uint64x2_t>(b))));
@@ -37,7 +37,7 @@ inline uint32_t chosen(I mask) {
 }
 inline F look_up(const float* table, I at) { return F{table[at[0]], table[at[1]], table[at[2]], table[at[3]]}; }
 inline I look_up(const int32_t* table, I at) { return I{table[at[0]], table[at[1]], table[at[2]], table[at[3]]}; }
-// Writes the chosen lanes one after the other, and anything behind them.
+// Stores the chosen lanes one after the other; what follows them is undefined.
 template <class Element, class Vector>
 inline void keep_each(Element* to, Vector x, uint32_t lanes) {
     for (uint32_t i = 0; i < W; i++) {

@@ -9,8 +9,8 @@
 namespace sidra::physics {
 namespace {
 
-// Half of the widest range but for the margin, and of what the finest must hold: as of a tile of pairs whose weights
-// are as large as can be.
+// Half of the widest range without the margin, for a tile of pairs with the largest possible weights, and half of the
+// finest range.
 constexpr double kWidest = 127.0 * 255 * Readout::kRows, kFinest = 1;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an ADC is off by, as can be found out while no input is driven: nothing arrives then but that.
+// Measures the offset of an ADC while no input is driven, so that only the offset remains.
 #ifndef SIDRA_PHYSICS_OFFSET_H
 #define SIDRA_PHYSICS_OFFSET_H
 
@@ -9,15 +9,15 @@
 
 namespace sidra::physics {
 
-// Of which reads. No two of a crossbar have the same number; noise is keyed by that, and by nothing else.
+// Identifies the reads. No two reads of a crossbar have the same number, which selects the noise.
 struct OffsetReads {
     uint64_t seed;
     uint32_t crossbar;
     uint32_t first, count;
 };
 
-// The mean of what an ADC that follows what arrives (readout.h) makes of so much, in units of (input * weight),
-// rounded. What is out of its widest range is cut to it.
+// The rounded mean of the codes that an ADC with an adaptive range (readout.h) returns for this offset, in units of
+// (input * weight). An offset beyond the widest range is clipped.
 int32_t read_offset(const ReadoutParameters& parameters, const OffsetReads& reads, double arrives);
 
 }  // namespace sidra::physics

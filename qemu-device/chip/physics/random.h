@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random numbers of the chip's physics, by counting: a draw is a function of what it is for, and of nothing else. So
-// results depend neither on threads, nor on the order of work, nor on the instruction set, and any draw can be had
-// again.
+// Counter-based random numbers of the chip's physics: a draw is a function of its purpose and of nothing else. So
+// results do not depend on threads, the order of work or the instruction set, and any draw can be repeated.
 //
 // The generator is Philox4x32-10: Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC'11.
 // All functions here are pure and may be called from any thread.
@@ -18,18 +17,18 @@ using Words = std::array<uint32_t, 4>;
 // Philox4x32-10: 128 random bits for each counter and key.
 Words philox4x32(const Words& counter, const std::array<uint32_t, 2>& key);
 
-// What draws are for: two of different domains have nothing in common. The values are part of what results depend on.
+// The purposes of draws; draws of different domains are independent. Results depend on these values.
 enum class Domain : uint32_t {
-    kDevice = 1,      // how a cell differs from others, for life
-    kForming = 2,     // what forming made of it
-    kPulse = 3,       // spread of pulses, noise of the reads between them
-    kRelaxation = 4,  // what happens after the last pulse
+    kDevice = 1,      // constant variation between cells
+    kForming = 2,     // result of forming
+    kPulse = 3,       // spread of pulses, and noise of the reads between them
+    kRelaxation = 4,  // relaxation after the last pulse
     kReadout = 5,     // noise of products
-    kVerify = 6,      // noise of reads that only look
+    kVerify = 6,      // noise of verifying reads
     kOffset = 7,      // noise of ADCs with no input driven
 };
 
-// Of which draw. `program` counts how often the crossbar was programmed; `draw`, below 2^16, counts within that.
+// Identifies a draw. `program` counts how often the crossbar was programmed; `draw`, below 2^16, counts within that.
 struct Draw {
     uint64_t seed;
     Domain domain;
@@ -37,7 +36,7 @@ struct Draw {
 };
 Words words(const Draw& draw);
 
-// In the middle of one of 2^23 equal parts of (0, 1).
+// A uniform number: the middle of one of 2^23 equal parts of (0, 1).
 float uniform(uint32_t word);
 
 // Two independent normal numbers of mean 0 and deviation 1.

@@ -11,12 +11,12 @@
 namespace sidra::physics {
 namespace {
 
-constexpr double kMostConductance = 4;  // of G_max; what is stored of a cell ends at 2
+constexpr double kMostConductance = 4;  // in units of G_max; the stored format ends at 2
 constexpr size_t kPlane = size_t{Readout::kRows} * Readout::kColumns;
 constexpr size_t kAlignment = 64;  // of planes
-constexpr double kCells = 32512;   // the largest of 16 bits whose high byte, rounded, fits: 127 * 256
+constexpr double kCells = 32512;   // the largest 16-bit value whose rounded high byte fits: 127 * 256
 constexpr double kVariances = 127;
-constexpr double kInputSquares = 256;  // squares of inputs are cut to their upper 8 bits
+constexpr double kInputSquares = 256;  // squares of inputs keep their upper 8 bits
 
 template <class T>
 T* aligned(T* pointer) {
@@ -62,7 +62,8 @@ Readout::Readout(const double* effective, sidra_encoding encoding, const Readout
             sense_ = &kSenseScalar;
     }
 
-    // In (input * weight): a level is this much conductance, and a weight of a pair half the difference of its levels.
+    // In units of (input * weight): the conductance of a level; the weight of a pair is half the difference of its
+    // levels.
     const double levels = 255 / (1 - 1 / parameters.on_off);
     const double per_g = encoding == SIDRA_ENCODING_DIFFERENTIAL ? levels / 2 : levels;
     const double middle = encoding == SIDRA_ENCODING_OFFSET ? 128 : 0;
@@ -111,8 +112,7 @@ Readout::Readout(const double* effective, sidra_encoding encoding, const Readout
     plan_->noisy = parameters.cell_noise > 0 || parameters.adc_noise > 0;
     plan_->unit = static_cast<float>(1 / per_unit);
     plan_->variance_unit = static_cast<float>(most_variance / kVariances * kInputSquares);
-    // An ADC sees all of the current; taken off behind it, exactly, are the middle and what a cell at level 0 lets
-    // through.
+    // An ADC reads the whole current. The middle, and the current of cells at level 0, are subtracted exactly after it.
     plan_->before = static_cast<float>(middle);
     plan_->after = static_cast<float>(middle == 0 ? 0 : middle + levels / parameters.on_off);
     const double codes = std::ldexp(1, static_cast<int>(parameters.adc_bits));
@@ -150,7 +150,7 @@ void Readout::set_following_ranges(double widest) {
     while ((half /= 2) >= arrives(1));
 }
 
-// With the margin, of a peak.
+// The range for a peak, with the margin.
 double Readout::arrives(int32_t peak) const {
     return peak * 256.0 * static_cast<double>(plan_->unit) * parameters_.adc_margin;
 }
@@ -211,7 +211,7 @@ uint64_t Readout::multiply(const engine::Engine& engine, uint64_t first, const u
                            uint32_t batch, int32_t* out, size_t out_stride, Scratch* scratch, double held,
                            double* needed) const {
     const Range kept = range(held);
-    // Few at a time: what one step leaves the next one finds in the cache.
+    // Few at a time, so that the result of one step is still in the cache for the next.
     constexpr uint32_t kStep = 64;
     uint64_t clipped = 0;
     for (uint32_t b = 0; b < batch; b += kStep) {
@@ -238,7 +238,7 @@ uint64_t Readout::multiply(const engine::Engine& engine, uint64_t first, const u
 
 void Readout::set_range(const engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch,
                         Scratch* scratch) {
-    std::vector<double> met;  // at the ADCs
+    std::vector<double> met;  // currents at the ADCs
     for (uint32_t b = 0; b < batch; b++) {
         const Sums found = sums(engine, in + b * in_stride, in_stride, 1, scratch);
         for (uint32_t c = 0; c < outputs_; c++) {
@@ -254,7 +254,7 @@ void Readout::set_range(const engine::Engine& engine, const uint8_t* in, size_t 
     const double widest = met.back();
     if (widest == 0) return;
 
-    // A code errs by up to half a step, evenly; what is cut errs by what is cut off.
+    // A code has a uniform error of up to half a step; a clipped value has the error of the clipped part.
     constexpr int kRanges = 128;
     const double codes = std::ldexp(1, static_cast<int>(parameters_.adc_bits));
     double best = widest, least_error = std::numeric_limits<double>::infinity();

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Level `accurate` of one crossbar: what its ADCs make of a vector of inputs, with the conductances that its cells
-// really have, the wires between them (wires.h), and noise.
+// Level `accurate` of one crossbar: the ADC codes for a vector of inputs, from the true conductances of the cells, the
+// wires between them (wires.h), and noise.
 //
-// Conductances are cut to 16 bits, and deviations to 7, once for each programming; sums over them are integers, exact
-// in any order. What follows is single precision in the order written, and noise is keyed by (seed, crossbar, number of
-// the product, column). So the same bits come from every engine, instruction set, batch and number of threads.
+// Conductances are quantised to 16 bits, and their deviations to 7, once for each programming; sums over them are exact
+// integers in any order. Everything after that is single precision in the order written, and noise is keyed by (seed,
+// crossbar, number of the product, column). So every engine, instruction set, batch and number of threads gives the
+// same bits.
 //
-// "Public" is what is published of the Y1 chip; "ours" is a decision of this model, where nothing is published.
+// "Public" means published for the Y1 chip; "ours" is a decision of this model, where nothing is published.
 #ifndef SIDRA_PHYSICS_READOUT_H
 #define SIDRA_PHYSICS_READOUT_H
 
@@ -23,26 +24,28 @@ namespace sidra::physics {
 struct ReadoutParameters {
     double on_off = 100;  // as the cells'
 
-    // Deviation of a cell's conductance from one product to the next, as a share of it. Drawn for a column as a whole,
-    // which is the same: a sum of independent normal numbers is one. Ours; "about 5 % RMS" is public, not of what.
+    // Standard deviation of a cell's conductance from one product to the next, relative to it. One draw for a column is
+    // equivalent, because a sum of independent normal numbers is normal. Ours; "about 5 % RMS" is public, without
+    // saying of what.
     double cell_noise = 0.01;
-    // Deviation of what arrives at an ADC, as a share of its full scale. Ours.
+    // Standard deviation of the noise of an ADC, relative to its full scale. Ours.
     double adc_noise = 0.002;
 
-    // Inputs have 8 bits; fewer are what a DAC leaves of them, rounded. Public: 8.
+    // Inputs have 8 bits; a DAC with fewer bits rounds them. Public: 8.
     uint32_t dac_bits = 8;
-    // Public: 8. 0: no ADC. Differential: the pair is subtracted first, codes are signed and 0 is one of them. Offset:
-    // codes from 0 on, from one end of the range to the other.
+    // Public: 8. 0 means no ADC. Differential encoding: the pair is subtracted first, and codes are signed and include
+    // 0. Offset encoding: codes count from 0, from one end of the range to the other.
     uint32_t adc_bits = 8;
-    // False: one range for all products, that of set_range(). True: it follows the product, by a peak detector and an
-    // amplifier: of the widest range, its half, its quarter ... the smallest that holds what arrives, without noise,
-    // from the column that differs most from the middle; offset: the middle is what the middle level makes of these
-    // inputs. So no vectors are needed to set it by, but it can be held: multiply(). Ours.
+    // False: one range for all products, set by set_range(). True: the range adapts to each product, by a peak detector
+    // and an amplifier. Of the widest range, its half, its quarter and so on it is the smallest that holds the
+    // noise-free current of the column that differs most from the middle; in offset encoding the middle is the current
+    // of the middle level for these inputs. So no calibration vectors are needed, but a range can be kept: multiply().
+    // Ours.
     bool adc_follows = false;
-    // What the best range for the vectors that it is set by, or what arrives, is multiplied by.
+    // The factor on the range that the calibration vectors, or the product, need.
     double adc_margin = 1.25;
 };
-// std::invalid_argument, naming parameter, value and range.
+// Throws std::invalid_argument that names parameter, value and range.
 void check(const ReadoutParameters& parameters);
 
 struct SenseFunctions;
@@ -52,9 +55,9 @@ class Readout {
    public:
     static constexpr uint32_t kRows = SIDRA_XBAR_ROWS, kColumns = SIDRA_XBAR_COLS;
 
-    // `effective`: kRows x kColumns, row by row, what each cell counts for (G_eff), in units of G_max. The ADCs take
-    // the range that no input exceeds, until it is set. std::invalid_argument: parameters, or a conductance that is not
-    // from 0 to 4; or this CPU does not have these instructions.
+    // `effective` has the effective conductance of each cell (G_eff) in units of G_max, kRows x kColumns, row by row.
+    // The ADCs have the range that no input exceeds, until it is set. Throws std::invalid_argument for invalid
+    // parameters, a conductance outside 0 to 4, or an instruction set that this CPU lacks.
     Readout(const double* effective, sidra_encoding encoding, const ReadoutParameters& parameters, uint64_t seed,
             uint32_t crossbar, InstructionSet set = best_instruction_set());
     ~Readout();
@@ -62,31 +65,31 @@ class Readout {
     Readout& operator=(const Readout&) = delete;
 
     uint32_t outputs() const { return outputs_; }  // 128 or 256
-    // What an input of 1 in each of the first `rows` rows makes of outputs() columns, without noise.
+    // The outputs() noise-free sums for an input of 1 in each of the first `rows` rows.
     void weight_sums(uint32_t rows, float* sums) const;
 
-    // Of batch vectors of kRows bytes, number `first` and following of this crossbar's life: outputs() sums each, in
-    // units of (input * weight), as exact sums of level `fast` are. Returns how many were out of an ADC's range, and
-    // so cut to it. Any thread; `scratch` is the caller's, and grows as needed.
+    // Multiplies `batch` vectors of kRows bytes, which are products number `first` and following of this crossbar. Each
+    // gives outputs() sums in units of (input * weight), like the exact sums of level `fast`. Returns the number of
+    // sums that an ADC clipped. Any thread; `scratch` belongs to the caller and grows as needed.
     using Scratch = std::vector<uint8_t>;
-    // With adc_follows: `held`, if not 0, is half of the range that the ADCs keep instead; to *needed, if given, goes
-    // half of the one that holds all of these vectors, with the margin, if that is more.
+    // With adc_follows, a nonzero `held` is half of a fixed range to use instead. *needed, if given, is raised to half
+    // of the range that holds all of these vectors, with the margin.
     uint64_t multiply(const engine::Engine& engine, uint64_t first, const uint8_t* in, size_t in_stride, uint32_t batch,
                       int32_t* out, size_t out_stride, Scratch* scratch, double held = 0,
                       double* needed = nullptr) const;
 
-    // Sets the ADCs' range, one for all columns: that with the least mean square of what codes and cutting make of
-    // these vectors without noise, and the margin. Differential: about 0; offset: about the middle of what is met. Not
-    // while others call multiply(), and not with adc_follows.
+    // Sets one range for all columns: that with the least mean square error of quantisation and clipping for these
+    // vectors without noise, times the margin. It is centred on 0 in differential encoding, and on the middle of the
+    // currents in offset encoding. Not while others call multiply(), and not with adc_follows.
     void set_range(const engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch, Scratch* scratch);
-    // Half of that range, in the same units; with adc_follows of the widest.
+    // Half of that range in the same units; with adc_follows, half of the widest range.
     double full_scale() const { return full_scale_; }
 
    private:
     struct Sums;
     Sums sums(const engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch,
               Scratch* scratch) const;
-    // What follows from half of an ADC's range, but for where it lies.
+    // Constants that depend on the width of an ADC's range, but not on its position.
     struct Range {
         double half;
         float adc_variance, step, inverse;
@@ -103,7 +106,7 @@ class Readout {
     double full_scale_ = 0;
     uint32_t outputs_;
     std::unique_ptr<SensePlan> plan_;
-    std::vector<Range> ranges_;    // that the ADCs follow products with, each half as wide as the one before
+    std::vector<Range> ranges_;    // the ranges of adc_follows, each half as wide as the one before
     const SenseFunctions* sense_;  // for the instruction set
     std::vector<int8_t> planes_;   // high and low bytes of conductances, squares of deviations
     const int8_t *high_, *low_, *variance_;

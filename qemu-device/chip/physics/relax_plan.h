@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Relaxation for each instruction set; each may be called only where the CPU has it. As ispp_plan.h.
+// Relaxation for each instruction set; a function may be called only if the CPU supports that set. See ispp_plan.h.
 #ifndef SIDRA_PHYSICS_RELAX_PLAN_H
 #define SIDRA_PHYSICS_RELAX_PLAN_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A cell after the other; relax.inc gives the same bits, so arithmetic here has the order that it has there.
+// One cell after the other. relax.inc gives the same bits, so the order of arithmetic is the same here and there.
 #include <algorithm>
 
 #include "math_scalar.h"

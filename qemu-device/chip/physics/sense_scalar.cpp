@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A column after the other; sense.inc gives the same bits, so arithmetic here has the order that it has there.
+// One column after the other. sense.inc gives the same bits, so the order of arithmetic is the same here and there.
 #include <algorithm>
 
 #include "math_scalar.h"
@@ -11,13 +11,14 @@ namespace {
 
 void sense(const SensePlan& plan, uint64_t nth, const int32_t* high, const int32_t* low, const int32_t* variance,
            uint32_t input_sum, int32_t* out, uint64_t* clipped) {
-    constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: what is added to it is rounded to an integer, ties to even
+    constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer, ties to even
     const float inputs = static_cast<float>(input_sum), before = plan.before * inputs, after = plan.after * inputs;
     const uint32_t quarter = plan.outputs / 4;
     for (uint32_t group = 0; group < quarter; group++) {
         float normal[4] = {};
         if (plan.noisy) {
-            // Four normal numbers for four columns a quarter of the outputs apart, so that neighbours lie together.
+            // Four normal numbers for four columns that are a quarter of the outputs apart, so that vectors of columns
+            // are contiguous.
             const Words w = words({plan.seed, Domain::kReadout, plan.crossbar, group, static_cast<uint32_t>(nth),
                                    static_cast<uint32_t>(nth >> 32)});
             for (int i = 0; i < 2; i++)
