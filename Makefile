@@ -14,7 +14,7 @@ BUILD := cmake --build
 
 # ---- What a person types --------------------------------------------------------------------------------------------
 
-.PHONY: help demo check check-long kmod-check qemu vm vm-check vm-matrix vm-check-debug vm-jitter debug-kernel vm-bench vm-packages bench format lint install packages clean setup
+.PHONY: help demo check check-long check-fresh kmod-check qemu vm vm-check vm-matrix vm-check-debug vm-jitter debug-kernel vm-bench vm-packages bench format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -38,6 +38,10 @@ check-long: ## what takes longer: the rest of the trees' tests, the VM's harness
 	@$(SETUP) base check qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh check-long release-long asan-long tsan-long selftest matrix debug packages
+
+check-fresh: ## build the demo and the tests in minimal Debian 12 and 13 roots: what a target forgets to install is found there
+	@$(SETUP) vm
+	@scripts/check-fresh.sh
 
 kmod-check: ## build the kernel module for the kernels of Debian 12 and 13, their backports and sid, with W=1, sparse and checkpatch
 	@$(SETUP) vm

@@ -14,6 +14,7 @@ from pathlib import Path
 
 LINES = 50  # of what a failed test said
 SHOWN = 10  # failures in full
+SLOWEST = 8  # entries whose time is printed
 FLAKY = 2  # flaky tests that a run may have
 
 BUILD = Path("build")
@@ -98,6 +99,8 @@ def main():
         print(f"{group.name}: {group.passed} passed, {len(group.failed)} failed" + (f", {len(group.skipped)} skipped" if group.skipped else ""))
         for name in group.skipped:
             print(f"    skipped {name}")
+    entries = sorted(read(run / "ctest.xml", "testcase"), key=lambda entry: -float(entry.get("time", 0)))
+    print("slowest:", ", ".join(f"{entry.get('name')} {float(entry.get('time', 0)):.0f} s" for entry in entries[:SLOWEST]))
     passed = sum(group.passed for group in groups)
     for name in flaky:
         print(f"FLAKY: {name}")

@@ -4,7 +4,7 @@
 #   its cases in results/<part>.xml of the build folder (scripts/summary.py counts them).
 #   SHARDS: that many entries <part>-1, -2, ... with a share of the cases each: what takes long must not be the last one to run alone.
 #   EXCEPT: cases (GoogleTest's patterns, a `:` between them) that do not run in this tree.
-#   LONG: cases that are entries <part>-long-1, ... of their own, labelled `long`: `make check` leaves them to `make check-long`.
+#   LONG: cases (`*`: all) that are entries <part>-long-1, ... of their own, labelled `long`: `make check` leaves them to `make check-long`.
 #   THREADS: runs under ThreadSanitizer, too (the other tests do not); `sidra-tests-threads` builds just these.
 #   GUEST: only built here; a list of tests/vm has it run in the VM.
 #   INCLUDE: folders, from the top of the tree.
@@ -75,11 +75,14 @@ function(sidra_test part)
     if(NOT arg_SHARDS)
         set(arg_SHARDS 1)
     endif()
-    set(filter "")
-    if(arg_EXCEPT OR arg_LONG)
+    if(arg_LONG OR arg_EXCEPT)
         set(filter *-${arg_EXCEPT}:${arg_LONG})
+    else()
+        set(filter "")
     endif()
-    sidra_test_entries(${target} ${part} ${arg_SHARDS} "${filter}")
+    if(NOT arg_LONG STREQUAL "*")
+        sidra_test_entries(${target} ${part} ${arg_SHARDS} "${filter}")
+    endif()
     if(arg_LONG)
         sidra_test_entries(${target} ${part}-long ${arg_SHARDS} ${arg_LONG}-${arg_EXCEPT} long)
     endif()
