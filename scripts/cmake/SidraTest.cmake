@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-# sidra_test(<part> [THREADS] [GUEST] [SHARDS <count>] [EXCEPT <cases>] [LONG <cases>] LINK <targets>... [INCLUDE <folders>...])
+# sidra_test(<part> [THREADS] [GUEST | GUEST_TOO] [SHARDS <count>] [EXCEPT <cases>] [LONG <cases>] LINK <targets>... [INCLUDE <folders>...])
 #   One GoogleTest executable sidra-test-<part> of all sources in tests/<part>, registered as one ctest entry <tree>/<part>, which leaves
 #   its cases in results/<part>.xml of the build folder (scripts/summary.py counts them).
 #   SHARDS: that many entries <part>-1, -2, ... with a share of the cases each: what takes long must not be the last one to run alone.
 #   EXCEPT: cases (GoogleTest's patterns, a `:` between them) that do not run in this tree.
 #   LONG: cases (`*`: all) that are entries <part>-long-1, ... of their own, labelled `long`: `make check` leaves them to `make check-long`.
 #   THREADS: runs under ThreadSanitizer, too (the other tests do not); `sidra-tests-threads` builds just these.
-#   GUEST: only built here; a list of tests/vm has it run in the VM.
+#   GUEST: a list of tests/vm runs it in the VM; here it is only built, and not under a sanitizer. `sidra-guest` builds just what runs there.
+#   GUEST_TOO: runs in the VM, too.
 #   INCLUDE: folders, from the top of the tree.
 #   DEFINE: as for target_compile_definitions.
 # sidra_script_test(<name> <script> <arguments>...)
@@ -29,6 +30,7 @@ if(SIDRA_SANITIZE)
 endif()
 
 add_custom_target(sidra-tests-threads)
+add_custom_target(sidra-guest)
 get_filename_component(SIDRA_TREE ${CMAKE_BINARY_DIR} NAME)
 
 # Entries of ctest: the cases of a GoogleTest executable that a filter takes, in shares. Without one, a GTEST_FILTER of the caller's holds.
@@ -51,9 +53,9 @@ function(sidra_test_entries target name shards filter)
 endfunction()
 
 function(sidra_test part)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "THREADS;GUEST" "SHARDS;EXCEPT;LONG" "LINK;INCLUDE;DEFINE")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "THREADS;GUEST;GUEST_TOO" "SHARDS;EXCEPT;LONG" "LINK;INCLUDE;DEFINE")
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${part}/*.cpp ${CMAKE_SOURCE_DIR}/tests/${part}/*.c)
-    if(NOT sources)
+    if(NOT sources OR (arg_GUEST AND SIDRA_SANITIZE))
         return()
     endif()
     set(target sidra-test-${part})
@@ -68,6 +70,9 @@ function(sidra_test part)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-else> $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>)
     if(arg_THREADS)
         add_dependencies(sidra-tests-threads ${target})
+    endif()
+    if(arg_GUEST OR arg_GUEST_TOO)
+        add_dependencies(sidra-guest ${target})
     endif()
     if(arg_GUEST OR (SIDRA_SANITIZE STREQUAL "thread" AND NOT arg_THREADS))
         return()

@@ -13,7 +13,7 @@ release() {
     fi
     local options=()
     [[ -t 1 ]] || options=(--quiet) # as scripts/check.sh
-    cmake --build /build/release -j "$JOBS" -- "${options[@]}"
+    cmake --build /build/release -j "$JOBS" --target sidra-guest -- "${options[@]}"
 }
 
 # A folder with a Kbuild. kbuild writes beside its sources, and the tree is not to be written to: it gets a folder of links, one a kernel.
