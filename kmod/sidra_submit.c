@@ -525,6 +525,16 @@ static int read_point(u64 array, u32 i, struct sidra_syncobj_point *point)
 	return point->pad ? -EINVAL : 0;
 }
 
+/* Takes over the reference. Until wait_for_deps() nothing is registered: removing the callback does nothing. */
+static void add_dep(struct sidra_job *job, struct dma_fence *fence)
+{
+	struct sidra_dep *dep = &job->deps[job->dep_count++];
+
+	INIT_LIST_HEAD(&dep->cb.node);
+	dep->fence = fence;
+	dep->job = job;
+}
+
 static int collect_deps(struct drm_file *file, const struct sidra_ioctl_submit *args, struct sidra_job *job)
 {
 	struct sidra_syncobj_point point;
@@ -539,15 +549,23 @@ static int collect_deps(struct drm_file *file, const struct sidra_ioctl_submit *
 		ret = drm_syncobj_find_fence(file, point.handle, point.point, 0, &fence);
 		if (ret)
 			return ret;
-		job->deps[job->dep_count++] = (struct sidra_dep){ .fence = fence, .job = job };
+		add_dep(job, fence);
 	}
 	if (args->in_fence_fd == -1)
 		return 0;
 	fence = sync_file_get_fence(args->in_fence_fd);
 	if (!fence)
 		return -EINVAL;
-	job->deps[job->dep_count++] = (struct sidra_dep){ .fence = fence, .job = job };
+	add_dep(job, fence);
 	return 0;
+}
+
+/* A job that never got a fence, and whose dependencies nobody waits for yet. */
+static void discard_job(struct sidra_job *job)
+{
+	while (job->dep_count)
+		dma_fence_put(job->deps[--job->dep_count].fence);
+	kfree(job);
 }
 
 static struct sidra_job *alloc_job(struct drm_file *file, const struct sidra_ioctl_submit *args,
@@ -569,19 +587,8 @@ static struct sidra_job *alloc_job(struct drm_file *file, const struct sidra_ioc
 	ret = collect_deps(file, args, job);
 	if (!ret)
 		return job;
-	while (job->dep_count)
-		dma_fence_put(job->deps[--job->dep_count].fence);
-	kfree(job);
+	discard_job(job);
 	return ERR_PTR(ret);
-}
-
-/* A job that never was in a queue. */
-static void discard_job(struct sidra_job *job)
-{
-	forget_deps(job);
-	while (job->dep_count)
-		dma_fence_put(job->deps[--job->dep_count].fence);
-	kfree(job);
 }
 
 static void free_out(struct sidra_out *out)

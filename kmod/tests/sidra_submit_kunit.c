@@ -102,7 +102,7 @@ static struct sidra_job *submit_after(struct kunit *test, struct bench *bench, s
 	job->limit_ns = NSEC_PER_SEC;
 	atomic_set(&job->waiting, 1);
 	if (dep)
-		job->deps[job->dep_count++] = (struct sidra_dep){ .fence = dep, .job = job };
+		add_dep(job, dep);
 	scoped_guard(mutex, &bench->queue->fence_lock) {
 		start_fence(bench->queue, job, false);
 		wait_for_deps(job);

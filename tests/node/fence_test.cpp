@@ -2,8 +2,11 @@
 // Kernel queues and the fences of others: timeline syncobjs, sync_files, deadlines.
 #include <libdrm/drm.h>
 #include <linux/sync_file.h>
+#include <sys/resource.h>
 
-#include "node.h"
+#include <optional>
+
+#include "attributes.h"
 
 namespace sidra::test {
 namespace {
@@ -177,6 +180,93 @@ TEST_F(Fence, OutlivesItsQueueAndItsFile) {
     EXPECT_TRUE(signalled(fence));
     EXPECT_NE(status(fence), 0);
     close(fence);
+}
+
+// No descriptor is free while it lives.
+class NoDescriptors {
+   public:
+    NoDescriptors() {
+        EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &old_), 0);
+        set(0);
+    }
+    ~NoDescriptors() { set(old_.rlim_cur); }
+    NoDescriptors(const NoDescriptors&) = delete;
+    NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+   private:
+    void set(rlim_t soft) {
+        const rlimit limit{soft, old_.rlim_max};
+        EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    }
+    rlimit old_{};
+};
+
+// The system has no open file to spare while it lives, for whoever is not privileged.
+class NoFiles {
+   public:
+    NoFiles() {
+        std::ifstream(kPath) >> old_;
+        EXPECT_TRUE(write_text(kPath, "1"));
+        user_.emplace();
+    }
+    ~NoFiles() {
+        user_.reset();
+        EXPECT_TRUE(write_text(kPath, old_));
+    }
+    NoFiles(const NoFiles&) = delete;
+    NoFiles& operator=(const NoFiles&) = delete;
+
+   private:
+    static constexpr const char* kPath = "/proc/sys/fs/file-max";
+    std::string old_;
+    std::optional<OrdinaryUser> user_;
+};
+
+// The fences that a job waits for are found first: each error after that has to release them, signalled or not.
+TEST_F(Fence, ARefusedJobReleasesTheFencesThatItWouldHaveWaitedFor) {
+    Node node;
+    Context context(node);
+    Queue first(context, SIDRA_QUEUE_KERNEL), second(context, SIDRA_QUEUE_KERNEL);
+    const uint32_t handle = create_syncobj(node);
+    ASSERT_EQ(signal_point(node, handle, 1), 0);
+    ASSERT_TRUE(knob("stall", 1));
+    const int gate = submit_with_fence(first, {nop()});
+    const sidra_syncobj_point in{handle, 0, 1}, good_out{handle, 0, 2}, bad_out{handle + 100, 0, 2};
+    const std::vector<sidra_cmd> packets = {nop()}, too_many(65, nop());
+    const auto attempt = [&](const std::vector<sidra_cmd>& these, uint64_t out_points, uint32_t flags) {
+        sidra_ioctl_submit a = second.request(these);
+        a.in_points = reinterpret_cast<uintptr_t>(&in);
+        a.in_count = 1;
+        a.in_fence_fd = gate;
+        a.out_points = out_points;
+        a.out_count = 1;
+        a.flags = flags;
+        const int error = node.call(SIDRA_IOCTL_SUBMIT, a);
+        EXPECT_EQ(a.value, 0u);
+        EXPECT_EQ(a.out_fence_fd, -1);
+        return error;
+    };
+    const auto good = reinterpret_cast<uintptr_t>(&good_out);
+    EXPECT_EQ(attempt(packets, reinterpret_cast<uintptr_t>(&bad_out), 0), -ENOENT);
+    EXPECT_EQ(attempt(packets, 0, 0), -EFAULT);
+    {
+        const NoDescriptors none;
+        EXPECT_EQ(attempt(packets, good, SIDRA_SUBMIT_OUT_FENCE), -EMFILE);
+    }
+    {
+        const NoFiles none;
+        EXPECT_EQ(attempt(packets, good, SIDRA_SUBMIT_OUT_FENCE), -ENOMEM);
+    }
+    EXPECT_EQ(attempt(too_many, good, SIDRA_SUBMIT_OUT_FENCE), -EINVAL) << "more than the ring holds";
+    ASSERT_TRUE(knob("stall", 0));
+    ASSERT_TRUE(signalled(gate));
+    EXPECT_EQ(status(gate), 1);
+    EXPECT_EQ(second.timeline(), 0u);
+    const int after = submit_with_fence(second, packets);
+    ASSERT_TRUE(signalled(after));
+    EXPECT_EQ(status(after), 1);
+    close(after);
+    close(gate);
 }
 
 TEST_F(Fence, RefusesBadRequests) {
