@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Between the thread that brings what a debugger says and the one that runs the core: only the latter touches the core,
-// so an instruction that is stepped has the host's memory and interrupts as any other has.
+// Connects the thread that receives a debugger's requests and the thread that runs the core. Only the latter accesses
+// the core, so a stepped instruction has access to the host's memory and interrupts like any other.
 #ifndef SIDRA_CHIP_DEBUGGER_H
 #define SIDRA_CHIP_DEBUGGER_H
 
@@ -20,25 +20,25 @@ class Debugger {
    public:
     explicit Debugger(management::Unit& unit) : server_(unit.core(), [&unit] { unit.step(); }) {}
 
-    // ---- Any thread; one brings. Then the core is to be woken.
+    // ---- Any thread, one at a time for requests. The core must be woken afterwards.
 
-    // Told, on the core's thread, that take() and heard() may have changed; must not block. None: nobody is.
+    // Sets the function that is called on the core's thread when take() or heard() may have changed; it must not block.
     void tell(std::function<void()> changed);
     void come();
     void bring(std::string_view bytes);
     void go();
-    // What is to be sent.
+    // Takes the bytes to send to the debugger.
     std::string take();
-    // Whether all that was brought has been looked at.
+    // Whether all requests have been processed.
     bool heard();
 
     // ---- The core's thread
 
-    // Whether one is there, or was until just now.
+    // Whether a debugger is attached, or its end was not processed yet.
     bool there() const { return there_.load(); }
-    // Answers what was brought; whether the core may run.
+    // Processes requests; returns whether the core may run.
     bool lets_run();
-    // It has come to where it was to stop.
+    // Called when the core has reached a breakpoint or watchpoint.
     void stopped();
 
    private:
@@ -46,11 +46,11 @@ class Debugger {
 
     core::GdbServer server_;
     std::atomic<bool> there_{false};
-    uint64_t served_ = 0;  // visit that server_ knows of; the core's thread
+    uint64_t served_ = 0;  // the connection that server_ has processed; used by the core's thread
 
-    std::mutex lock_;  // of what follows; not held while the core does something
+    std::mutex lock_;  // protects the fields below; not held while the core executes
     std::function<void()> changed_;
-    uint64_t visit_ = 0;  // counts comings and goings
+    uint64_t visit_ = 0;  // counts connections and disconnections
     bool connected_ = false, busy_ = false;
     std::string in_, out_;
 };

@@ -35,7 +35,7 @@ int stream_socket(int family, const std::string& address) {
     return fd;
 }
 
-// A socket that is left of a process that was killed: nobody listens there.
+// Whether a killed process left this socket: nobody listens on it.
 bool left_behind(const sockaddr_un& name) {
     struct stat found;
     if (lstat(name.sun_path, &found) != 0 || !S_ISSOCK(found.st_mode)) return false;
@@ -81,7 +81,8 @@ void GdbListener::listen_tcp(const std::string& address, const std::string& port
              "must be a port (0 to 65535), tcp:127.0.0.1:PORT, or the path of a Unix socket with a / in it");
     listening_.reset(stream_socket(AF_INET, address));
     const int on = 1;
-    setsockopt(listening_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // or the port is taken for a minute
+    setsockopt(listening_.get(), SOL_SOCKET, SO_REUSEADDR, &on,
+               sizeof on);  // otherwise the port stays in use for a minute
     sockaddr_in name{};
     name.sin_family = AF_INET;
     name.sin_port = htons(number);
@@ -100,7 +101,7 @@ void GdbListener::listen_unix(const std::string& path) {
              "a Unix socket's path has at most " + std::to_string(sizeof name.sun_path - 1) + " bytes");
     path.copy(name.sun_path, path.size());
     listening_.reset(stream_socket(AF_UNIX, path));
-    fchmod(listening_.get(), S_IRUSR | S_IWUSR);  // before it has a name
+    fchmod(listening_.get(), S_IRUSR | S_IWUSR);  // before it gets a name
     const auto bound = [&] {
         return bind(listening_.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0;
     };
@@ -116,7 +117,7 @@ void GdbListener::start() {
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) fail_with(errno, place_);
     look_.reset(ends[0]);
     poke_.reset(ends[1]);
-    // The application's signals are not for this thread.
+    // This thread must not receive the application's signals.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -139,12 +140,12 @@ GdbListener::~GdbListener() {
     hang_up();
 }
 
-// A full pipe is no loss: one byte in it is enough.
+// If the pipe is full, the byte may be lost: one byte is enough to wake the thread.
 void GdbListener::loop() {
     constexpr int kRetryMs = 1000;
     while (!stop_) {
         if (out_.empty()) out_ = debugger_.take();
-        // Who does not take answers gets no more of them, and who asks faster than the core answers waits.
+        // Flow control: read requests only if all answers were sent and all requests processed.
         const bool reads = out_.empty() && debugger_.heard();
         pollfd waits[] = {
             {look_.get(), POLLIN, 0},
@@ -166,7 +167,7 @@ void GdbListener::loop() {
 void GdbListener::meet() {
     Descriptor caller(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     deaf_ = !caller && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS);
-    if (!caller || client_) return;  // there is one already: this one finds the connection closed
+    if (!caller || client_) return;  // only one debugger at a time: close this connection
     const int on = 1;
     setsockopt(caller.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     client_.reset(caller.release());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where GDB finds the management core: a socket and a thread that serves it. One debugger at a time.
+// The socket through which GDB reaches the management core, and the thread that serves it. One debugger at a time.
 #ifndef SIDRA_CHIP_GDB_LISTENER_H
 #define SIDRA_CHIP_GDB_LISTENER_H
 
@@ -19,7 +19,7 @@ struct GdbError : std::runtime_error {
     int code;  // errno
 };
 
-// A file descriptor, closed at the end.
+// A file descriptor that its destructor closes.
 class Descriptor {
    public:
     Descriptor() = default;
@@ -38,16 +38,17 @@ class Descriptor {
 
 class GdbListener {
    public:
-    // `address` is a port of 127.0.0.1 ("1234", "tcp:127.0.0.1:1234"; 0: any that is free), or the path of a Unix
-    // socket ("/run/user/1000/chip", "./chip"), which is made, for its owner only, and removed at the end. `wake`: the
-    // core is to look at `debugger`; must not block. Throws GdbError, std::system_error (no thread).
+    // `address` is a port of 127.0.0.1 ("1234", "tcp:127.0.0.1:1234"; 0: any free port), or the path of a Unix socket
+    // ("/run/user/1000/chip", "./chip"), which is created for its owner only and removed at the end. `wake` makes the
+    // core process requests of `debugger`; it must not block. Throws GdbError, or std::system_error if there is no
+    // thread.
     GdbListener(const std::string& address, Debugger& debugger, std::function<void()> wake);
-    // Whoever is there is sent away.
+    // Disconnects the debugger.
     ~GdbListener();
     GdbListener(const GdbListener&) = delete;
     GdbListener& operator=(const GdbListener&) = delete;
 
-    // Where it listens, as GDB's `target remote` takes it.
+    // The address in the form of GDB's `target remote`.
     const std::string& place() const { return place_; }
 
    private:
@@ -65,10 +66,10 @@ class GdbListener {
     std::string place_;
     std::string made_;  // path of a Unix socket
     Descriptor listening_, client_;
-    Descriptor look_, poke_;  // a pipe: what is written to `poke_` has the thread look
+    Descriptor look_, poke_;  // a pipe: writing to `poke_` wakes the thread
     std::atomic<bool> stop_{false};
-    bool deaf_ = false;  // the system had no descriptor for who called
-    std::string out_;    // what the debugger has not taken yet
+    bool deaf_ = false;  // no descriptor was available for a connection
+    std::string out_;    // bytes that were not sent yet
     std::thread thread_;
 };
 

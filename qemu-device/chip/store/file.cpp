@@ -25,7 +25,7 @@ int result_of(int status) { return status < 0 ? -errno : 0; }
 
 File::~File() {
     if (fd_ < 0) return;
-    flock(fd_, LOCK_UN);  // a forked child may have the descriptor, too, and with it the lock
+    flock(fd_, LOCK_UN);  // a forked child may share the descriptor, and with it the lock
     close(fd_);
 }
 
@@ -44,7 +44,7 @@ int File::lock() const {
 int File::open(const std::string& path, File* file) {
     for (;;) {
         File opened;
-        // Not waiting: the name may be a FIFO's.
+        // Without waiting, because the name may be that of a FIFO.
         opened.fd_ = unless_interrupted(
             [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644); });
         if (opened.fd_ < 0) return -errno;
@@ -53,7 +53,7 @@ int File::open(const std::string& path, File* file) {
         if (fstat(opened.fd_, &own) < 0) return -errno;
         if (!S_ISREG(own.st_mode)) return -ENODEV;
         if (const int error = opened.lock()) return error;
-        // Whoever had it may have put another file in its place meanwhile.
+        // The former holder may have replaced the file meanwhile.
         if (stat(path.c_str(), &named) == 0 && named.st_ino == own.st_ino && named.st_dev == own.st_dev) {
             *file = std::move(opened);
             return 0;
@@ -82,7 +82,7 @@ int File::create(const std::string& path, const File& like, const std::function<
     made.fd_ = unless_interrupted(
         [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600); });
     if (made.fd_ < 0) return -errno;
-    // The owner may not be ours to give away: then it is ours.
+    // Without the right to change the owner, the file belongs to this process.
     [[maybe_unused]] const int ours = fchown(made.fd_, status.st_uid, status.st_gid);
     int error = result_of(fchmod(made.fd_, status.st_mode & 07777));
     if (!error) error = made.lock();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a state file is made of: a head, and records one behind the other, little-endian. Each record is a head and a
-// payload, filled up with zeros to kAlign. The last record of a key (tag and number) is what counts; one without a
-// payload says that the key has nothing any more.
+// The format of a state file: a header, then records, little-endian. Each record is a header and a payload, padded with
+// zeros to kAlign. The last record of a key (tag and number) counts; one without a payload deletes the key.
 #ifndef SIDRA_CHIP_RECORD_H
 #define SIDRA_CHIP_RECORD_H
 
@@ -14,32 +13,33 @@ struct FileHead {
     uint8_t magic[8];
     uint32_t version;
     uint32_t reserved;
-    uint64_t salt;  // where all sums of this file start: a copy of a record in somebody's weights is not a record
-    uint64_t part;  // kPart: is to take the place of another; one that is found was left by somebody who was killed
+    uint64_t salt;  // initial value of all checksums of this file, so that a copy of a record inside a payload is not
+                    // taken for one
+    uint64_t part;  // kPart: an unfinished replacement of another file; if found, a killed process left it
     uint64_t more[3];
     uint64_t sum;  // of what is before it
 };
 
 struct RecordHead {
     uint32_t magic;
-    uint32_t tag;          // what it is; 0: a mark, which has no payload and belongs to no key
-    uint64_t number;       // of the crossbar, the page, ...
-    uint64_t at;           // where this record is in the file
-    uint64_t synced;       // all before this offset was on disk when the record was written
+    uint32_t tag;          // kind of record; 0: a mark, which has no payload and no key
+    uint64_t number;       // number of the crossbar, the page, ...
+    uint64_t at;           // offset of this record in the file
+    uint64_t synced;       // everything before this offset was on disk when the record was written
     uint32_t bytes;        // of payload
     uint32_t flags;        // kTogether
-    uint64_t payload_sum;  // with what fills it up
+    uint64_t payload_sum;  // includes the padding
     uint64_t reserved;
     uint64_t sum;  // of what is before it
 };
 
 static_assert(sizeof(FileHead) == 64 && sizeof(RecordHead) == 64);
 
-// One to be written; points to what it is made of.
+// A record to write; refers to its content.
 struct Record {
     uint32_t tag;  // not kMark
     uint64_t number;
-    std::span<const uint8_t> payload, more;  // one behind the other; none at all: the key has nothing any more
+    std::span<const uint8_t> payload, more;  // written one after the other; both empty: deletes the key
 };
 
 inline constexpr uint8_t kFileMagic[8] = {'S', 'I', 'D', 'R', 'A', 'S', 'T', '\n'};
@@ -47,7 +47,7 @@ inline constexpr uint32_t kFileVersion = 1;
 inline constexpr uint64_t kPart = 0x0054524150434553;  // "SECPART"
 inline constexpr uint32_t kRecordMagic = 0x43455253;   // "SREC"
 inline constexpr uint32_t kMark = 0;
-inline constexpr uint32_t kTogether = 1;  // the next record belongs to it: they count together, or none of them
+inline constexpr uint32_t kTogether = 1;  // the next record belongs to it: either both count, or neither
 inline constexpr uint64_t kAlign = 64;
 inline constexpr uint32_t kPayloadMax = 1 << 20;
 

@@ -14,12 +14,12 @@
 namespace sidra::chip {
 namespace {
 
-constexpr size_t kPiece = 1 << 20;         // of a copy or a search
+constexpr size_t kPiece = 1 << 20;         // unit of copying and searching
 constexpr uint64_t kStandstill = 4 << 20;  // bytes that a compaction may still copy while writers wait
-constexpr uint64_t kAhead = 4;             // times what starts a compaction: so much garbage may be there when it ends
-constexpr int kRounds = 8;                 // after which they wait for more: they write faster than it copies
+constexpr uint64_t kAhead = 4;  // multiple of the compaction threshold that garbage may reach before writers wait
+constexpr int kRounds = 8;      // copy rounds after which writers wait, because they write faster than it copies
 
-// What the file was before it was a log: a stream that began with a chunk of this tag.
+// The former format: a stream that began with a chunk of this tag.
 constexpr uint8_t kFormerTag[4] = {'S', 'D', 'N', 'V'};
 
 std::string text_of(int error) { return std::generic_category().message(-error); }
@@ -31,7 +31,7 @@ std::string resolved(const std::string& path) {
     return result;
 }
 
-// What is summed up of a head: all in front of its sum, which is last.
+// The checksum of a header covers everything before it; it is the last field.
 template <typename Head>
 uint64_t sum_of(const Head& head, uint64_t salt) {
     Sum sum(salt);
@@ -39,7 +39,8 @@ uint64_t sum_of(const Head& head, uint64_t salt) {
     return sum.value();
 }
 
-// Of whole kAlign bytes. Word by word each sum would wait for the one before: four of them do not wait for each other.
+// The checksum of a multiple of kAlign bytes, as four interleaved sums, because a single one would be one long
+// dependency chain.
 uint64_t payload_sum(std::span<const uint8_t> filled_payload, uint64_t salt) {
     constexpr size_t kLanes = 4;
     static_assert(kAlign % (kLanes * sizeof(uint64_t)) == 0);
@@ -57,7 +58,7 @@ uint64_t payload_sum(std::span<const uint8_t> filled_payload, uint64_t salt) {
     return all.value();
 }
 
-// Appends a record to `to`; its head is there, but where it lies and its sum are yet to be filled in.
+// Appends a record to `to`. The offset and the checksum of its header are filled in later.
 RecordHead add_record(const Record& record, bool more_follow, uint64_t salt, std::vector<uint8_t>* to) {
     const size_t bytes = record.payload.size() + record.more.size(), begin = to->size() + sizeof(RecordHead);
     RecordHead head{};
@@ -94,7 +95,7 @@ void StateFile::Index::note(const RecordHead& head) {
     live += extent(head);
 }
 
-// ---- A file that takes the place of the other one, once it is whole ----
+// ---- A file that replaces another one once it is complete ----
 
 class StateFile::Part {
    public:
@@ -119,7 +120,7 @@ class StateFile::Part {
         RecordHead head = add_record(record, false, salt_, &buffer_);
         place(&head, buffer_.size() - extent(head));
     }
-    // Of the other file, from where it is there.
+    // Copies the record at that offset of the other file.
     void copy(const File& from, uint64_t at) {
         RecordHead head;
         std::vector<uint8_t> payload;
@@ -129,10 +130,10 @@ class StateFile::Part {
         buffer_.resize(begin + sizeof head);
         buffer_.insert(buffer_.end(), payload.begin(), payload.end());
         head.flags = 0;
-        head.synced = 0;  // that was said of the other file
+        head.synced = 0;  // it refers to the other file
         place(&head, begin);
     }
-    // False: `stop` says so, which is asked now and then.
+    // Returns false if `stop`, which it calls from time to time, asks for that.
     bool copy(const File& from, const News& news, const std::function<bool()>& stop) {
         for (const Place& place : news.fresh) {
             if (stop()) return false;
@@ -145,7 +146,7 @@ class StateFile::Part {
         flush();
         if (const int error = file.sync()) fail("cannot be written", error);
     }
-    // From here on it is the file of that name.
+    // Renames the file to its final name.
     void finish() {
         sync();
         RecordHead mark = add_record({kMark, 0, {}, {}}, false, salt_, &buffer_);
@@ -154,10 +155,10 @@ class StateFile::Part {
         sync();
         if (rename(path_.c_str(), owner_.path_.c_str()) < 0) fail("cannot be put in its place", -errno);
         made_ = false;
-        // It is a part no longer. If that cannot be said, no more is lost than that one day it may be taken for one.
+        // Clears the mark of an unfinished file. If that fails, the worst case is that it is one day taken for one.
         const FileHead head = head_of(0);
         [[maybe_unused]] const int error = file.write(&head, sizeof head, 0);
-        sync_folder(owner_.path_);  // where that cannot be done, either name has a whole file
+        sync_folder(owner_.path_);  // if that fails, both names still refer to complete files
     }
 
     File file;
@@ -179,7 +180,7 @@ class StateFile::Part {
         head.sum = sum_of(head, 0);
         return head;
     }
-    // Nothing is written before the head, so an empty one may be one, too.
+    // The header is written first, so an empty file may be a left one, too.
     static bool left_behind(const File& found) {
         FileHead head;
         const ssize_t got = found.read(&head, sizeof head, 0);
@@ -202,7 +203,7 @@ class StateFile::Part {
     const StateFile& owner_;
     const std::string path_;
     const uint64_t salt_;
-    const bool replaces_;  // a file that has something
+    const bool replaces_;  // whether it replaces a file that is not empty
     bool made_ = false;
     std::vector<uint8_t> buffer_;
     uint64_t written_ = 0;
@@ -235,7 +236,7 @@ StateFile::StateFile(const std::string& path, Report report, const StateFileLimi
                              "state file '" + path + "' cannot be used: it cannot be opened for reading and writing: " +
                                  text_of(error) + ". Name a file that may be written, in a folder that is there");
     }
-    path_ = resolved(path);  // a link stays one
+    path_ = resolved(path);  // keeps a symbolic link
     file_ = std::make_shared<File>(std::move(file));
     find_records();
 }
@@ -245,7 +246,7 @@ bool StateFile::genuine(const RecordHead& head, uint64_t at) const {
            head.sum == sum_of(head, salt_);
 }
 
-// What the file ends before is not there; what the disk does not give must not be taken for that.
+// Reads up to the end of the file. A read error must not be taken for the end of the file.
 size_t StateFile::read(const File& file, void* data, size_t bytes, uint64_t at) const {
     const ssize_t got = file.read(data, bytes, at);
     if (got < 0) bad("it cannot be read at offset " + std::to_string(at) + ": " + text_of(static_cast<int>(got)));
@@ -262,7 +263,7 @@ bool StateFile::payload_at(const File& file, const RecordHead& head, std::vector
            payload_sum(*payload, salt_) == head.payload_sum;
 }
 
-// The farthest offset that a record behind `from` says was on disk before it.
+// The highest `synced` offset of the records behind `from`.
 uint64_t StateFile::claim_behind(uint64_t from) const {
     uint64_t farthest = 0;
     std::vector<uint8_t> piece(std::min<uint64_t>(kPiece, size_ - from));
@@ -294,7 +295,7 @@ void StateFile::find_records() {
     if (head.version != kFileVersion || head.sum != sum_of(head, 0)) bad(std::string("its head is damaged") + remedy);
     salt_ = head.salt;
 
-    // From head to head, as far as they go.
+    // Follows the record headers as far as they are valid.
     uint64_t end = sizeof head;
     for (RecordHead record; head_at(*file_, end, &record) && extent(record) <= size_ - end; end += extent(record))
         synced_ = std::max(synced_, record.synced);
@@ -303,8 +304,8 @@ void StateFile::find_records() {
     if (tail_ == sizeof head || tail_ < synced_) bad("it is damaged at offset " + std::to_string(tail_) + remedy);
 }
 
-// Takes the records up to `end` into the index. What was not on disk for sure is looked at as a whole: a write that was
-// interrupted ends what counts. Where that is.
+// Adds the records up to `end` to the index. Records that were not certainly on disk are checked completely: an
+// interrupted write ends the valid part. Returns the end of the valid part.
 uint64_t StateFile::last_whole(uint64_t end, uint64_t synced) {
     uint64_t whole = sizeof(FileHead);
     std::vector<RecordHead> together;
@@ -406,12 +407,12 @@ bool StateFile::append(std::span<const Record> records) {
         heads.push_back(add_record(record, &record != &records.back(), salt_, &buffer));
 
     std::unique_lock guard(lock_);
-    // Whoever writes faster than the disk takes what counts waits for it, or the file would know no bounds.
+    // A writer that is faster than the compaction waits, or the file would grow without bounds.
     compacted_.wait(guard, [&] { return !compacting_ || ending_ || !mostly_garbage(kAhead * limits_.in_use); });
     if (broken_) return false;
     uint64_t end = tail_;
     for (RecordHead& head : heads) {
-        if (head.bytes) index_.places.try_emplace({head.tag, head.number});  // may throw: before anything is written
+        if (head.bytes) index_.places.try_emplace({head.tag, head.number});  // may throw, so it comes before any write
         head.at = end;
         head.synced = synced_;
         head.sum = sum_of(head, salt_);
@@ -430,7 +431,8 @@ bool StateFile::append(std::span<const Record> records) {
     return true;
 }
 
-// Says in the file itself how much of it is on disk. If that cannot be written, damage is judged more mildly, no more.
+// Records in the file how much of it is on disk. If that fails, the only consequence is that later damage may be taken
+// for an interrupted write.
 void StateFile::mark_locked() {
     std::vector<uint8_t> buffer;
     RecordHead mark = add_record({kMark, 0, {}, {}}, false, salt_, &buffer);
@@ -451,14 +453,14 @@ bool StateFile::sync() {
         file = file_;
         end = tail_;
     }
-    const int error = file->sync();  // without the lock: it may take long
+    const int error = file->sync();  // without the lock, because it may take long
     std::lock_guard guard(lock_);
     if (error) {
-        broken_ = true;  // what is on disk is not known any more
+        broken_ = true;  // the content on disk is unknown from now on
         fail_locked("brought to disk", error);
         return false;
     }
-    if (file != file_) return true;  // the one that took its place is
+    if (file != file_) return true;  // the file that replaced it was synced
     synced_ = std::max(synced_, end);
     if (tail_ == end) mark_locked();
     return true;
@@ -470,15 +472,15 @@ void StateFile::compact_soon_locked() {
     if (compacting_ || ending_) return;
     compacting_ = true;
     try {
-        if (compactor_.joinable()) compactor_.join();  // it has ended: that was the last thing it did
+        if (compactor_.joinable()) compactor_.join();  // it has finished its work
         compactor_ = std::thread([this] { compact(); });
-    } catch (const std::system_error&) {  // no thread to be had: later
+    } catch (const std::system_error&) {  // no thread available: try later
         compacting_ = false;
         compact_above_ = tail_ + limits_.in_use;
     }
 }
 
-// What is to be done so that a copy of what was there up to `done` is one of what is there now.
+// The changes since `done` that a copy still needs.
 StateFile::News StateFile::news_locked(const Index& copied, uint64_t done) const {
     News news{live_in_order(done), 0, {}};
     for (const Place& place : news.fresh) news.bytes += place.extent;
@@ -489,8 +491,7 @@ StateFile::News StateFile::news_locked(const Index& copied, uint64_t done) const
     return news;
 }
 
-// Writes all that counts into a new file, while others go on appending to the old one; they wait for the last bit of
-// it.
+// Writes all current records to a new file while others append to the old one. They wait only for the last part.
 void StateFile::compact() {
     std::string problem;
     try {

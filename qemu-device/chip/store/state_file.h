@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The state file: what a chip keeps over power-off, as a log of records (record.h). What a record means is for whoever
-// writes and reads it; here it is a tag, a number and bytes.
+// The state file: the data that a chip keeps over power-off, as a log of records (record.h). Here a record is a tag, a
+// number and bytes; its meaning is defined by its writer and reader.
 //
-// What survives what
-//   kill -9 of the process       all that append() has taken: it is in the file, which is the kernel's
-//   power loss of the host       all before the last sync(), and of what came later the records up to the first that
-//                                had not reached the disk; what is behind it is cut off, with a line that says so
-//   damage                       nothing is guessed: an error with the offset, unless only replaced records are hit
-// A record is there as a whole or not at all, and so are the records of one append().
+// Guarantees
+//   kill -9 of the process       everything that append() has accepted is in the file
+//   power loss of the host       everything before the last sync(), and later records up to the first that had not
+//                                reached the disk; the rest is cut off, and a line says so
+//   damage                       an error with the offset, unless only replaced records are damaged
+// A record is present completely or not at all, and so are the records of one append().
 #ifndef SIDRA_CHIP_STATE_FILE_H
 #define SIDRA_CHIP_STATE_FILE_H
 
@@ -29,49 +29,51 @@
 
 namespace sidra::chip {
 
-// Why a file cannot be used, for a person: names it, and says what to do.
+// Why a file cannot be used; the text names the file and says what to do.
 struct StateFileError : std::runtime_error {
     StateFileError(int its_code, const std::string& text) : std::runtime_error(text), code(its_code) {}
-    const int code;  // EBUSY: another chip has it; EACCES: not allowed; EINVAL: not a good file; else an errno
+    const int code;  // EBUSY: another chip uses it; EACCES: not allowed; EINVAL: not a valid file; otherwise an errno
 };
 
-// Bytes of replaced records, beyond as many as there are others, from which on the file is written anew.
+// The file is compacted when replaced records exceed current ones by this many bytes.
 struct StateFileLimits {
     uint64_t at_opening = 64u << 10;
     uint64_t in_use = 64u << 20;
 };
 
-// Thread-safe, but for opening and replace(), which nobody else may run beside.
+// Thread-safe, except that nothing may run concurrently with opening and replace().
 class StateFile {
    public:
-    // A line for a person. Called without locks of this class, also from a thread of its own.
+    // Receives messages for a person. Called without locks of this class, possibly from another thread.
     using Report = std::function<void(const std::string& line)>;
 
-    // Opens and locks the file, made if there is none, and finds its records. Throws StateFileError. The file stays as
-    // it is until settle() or replace().
+    // Opens and locks the file, creates it if it does not exist, and finds its records. Throws StateFileError. The file
+    // does not change before settle() or replace().
     StateFile(const std::string& path, Report report, const StateFileLimits& limits = {});
     ~StateFile();  // with sync()
     StateFile(const StateFile&) = delete;
     StateFile& operator=(const StateFile&) = delete;
 
-    // Nothing is in it: a chip from the factory.
+    // Whether the file is empty: a chip from the factory.
     bool empty() const { return tail_ == 0; }
-    // All records that count, in the order in which they were written. Throws StateFileError; `take` may throw it too.
+    // Passes all current records to `take` in the order in which they were written. Throws StateFileError, as may
+    // `take`.
     void replay(const std::function<void(uint32_t tag, const std::vector<uint8_t>& payload)>& take) const;
-    // What was read is good: cuts off a torn end, and sees that the rest is on disk and not mostly garbage.
+    // Called when the content was accepted: cuts off an incomplete end, syncs the rest, and compacts it if necessary.
     void settle();
-    // Another content, all at once: `produce` calls `put` for each record. Throws StateFileError: then the old one
+    // Replaces the whole content: `produce` calls `put` for each record. Throws StateFileError; then the old content
     // stays.
     using Put = std::function<void(const Record&)>;
     void replace(const std::function<void(const Put& put)>& produce);
 
-    // Writes records, all or none. False: nothing has changed, and failure() says why.
+    // Appends all records or none. Returns false if nothing has changed; failure() has the reason.
     bool append(std::span<const Record> records);
-    // Sees that all that was appended is on disk.
+    // Waits until everything appended is on disk.
     bool sync();
-    // Nothing is written any more: what is in it is not what the chip has.
+    // Stops writing, because the content no longer matches the chip.
     void give_up();
-    // A line about a failure that has not been told yet, or ""; told once until writing works again.
+    // Returns a line about a failure that was not reported yet, or "". A failure is reported once until writing works
+    // again.
     std::string failure();
 
     const std::string& path() const { return path_; }
@@ -80,19 +82,19 @@ class StateFile {
    private:
     using Key = std::pair<uint32_t, uint64_t>;  // tag, number
     struct Place {
-        uint64_t at = 0;  // 0: nowhere yet
+        uint64_t at = 0;  // 0: not written yet
         uint64_t extent = 0;
     };
-    // Where the records that count are.
+    // The positions of the current records.
     struct Index {
         std::map<Key, Place> places;
         uint64_t live = 0;  // bytes
         void note(const RecordHead& head);
     };
-    // Places of records, and keys that have nothing any more.
+    // Positions of new records, and deleted keys.
     struct News {
         std::vector<Place> fresh;
-        uint64_t bytes = 0;  // of them
+        uint64_t bytes = 0;  // total size of the records
         std::vector<Key> gone;
     };
     class Part;
@@ -115,25 +117,25 @@ class StateFile {
     void end_compaction();
     void adopt_locked(Part& part);
 
-    std::string path_;  // the file itself, whatever links lead there
+    std::string path_;  // the file itself, with links resolved
     const Report report_;
     const StateFileLimits limits_;
     uint64_t salt_ = 0;
 
-    mutable std::mutex lock_;  // of all below
+    mutable std::mutex lock_;  // protects everything below
     std::shared_ptr<File> file_;
     Index index_;
-    uint64_t tail_ = 0;           // where the next record goes; 0: there is not even a head
-    uint64_t size_ = 0;           // of the file as it was found
-    uint64_t synced_ = 0;         // on disk up to here
-    uint64_t marked_ = 0;         // with a mark up to here that says so
-    bool broken_ = false;         // what is in the file is not known any more: nothing is written
+    uint64_t tail_ = 0;           // offset of the next record; 0: the file is empty
+    uint64_t size_ = 0;           // size of the file when it was opened
+    uint64_t synced_ = 0;         // everything before this offset is on disk
+    uint64_t marked_ = 0;         // and up to here a mark in the file says so
+    bool broken_ = false;         // the content is unknown: nothing is written any more
     bool failing_ = false;        // the last write failed
-    std::string failure_;         // not told yet
-    uint64_t compact_above_ = 0;  // tail; after a failure, so that it is not tried all the time
+    std::string failure_;         // not reported yet
+    uint64_t compact_above_ = 0;  // smallest tail for the next attempt after a failure
     bool compacting_ = false;
     bool ending_ = false;
-    std::condition_variable compacted_;  // or it is over otherwise
+    std::condition_variable compacted_;  // signalled when a compaction ends
     std::thread compactor_;
 };
 

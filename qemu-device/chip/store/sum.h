@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Check sum of what is saved.
+// The checksum of saved data.
 #ifndef SIDRA_CHIP_SUM_H
 #define SIDRA_CHIP_SUM_H
 
@@ -10,7 +10,7 @@
 
 namespace sidra::chip {
 
-// After FNV-1a, by words: finds damage, not malice. A single damaged word is always found.
+// Like FNV-1a, but by words: it detects damage, not malice. A single damaged word is always detected.
 class Sum {
    public:
     explicit Sum(uint64_t salt = 0) : value_(0xcbf29ce484222325u ^ salt) {}
@@ -20,7 +20,7 @@ class Sum {
             uint64_t word = 0;
             std::memcpy(&word, at, std::min<size_t>(bytes, 8));
             value_ = (value_ ^ word) * 0x100000001b3u;
-            value_ ^= value_ >> 32;  // else a high bit would never reach a low one
+            value_ ^= value_ >> 32;  // otherwise a high bit would never affect a low one
         }
     }
     uint64_t value() const { return value_; }
