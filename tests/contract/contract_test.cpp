@@ -239,7 +239,7 @@ TEST(Contract, LibsidraSpeaksTheNumbersOfThePackets) {
     EXPECT_EQ(int{SIDRA_S8}, int{SIDRA_TYPE_S8});
     EXPECT_EQ(int{SIDRA_S32}, int{SIDRA_TYPE_S32});
     EXPECT_EQ(int{SIDRA_F32}, int{SIDRA_TYPE_F32});
-#define SAME(op) EXPECT_EQ(int{SIDRA_##op}, int{SIDRA_VEC_##op})
+#define SAME(op) EXPECT_EQ(int{SIDRA_VEC_##op}, int{SIDRA_VEC_OP_##op})
     SAME(QUANTIZE);
     SAME(DEQUANTIZE);
     SAME(ADD);
