@@ -142,16 +142,17 @@ run_ninja() {
     fi
 }
 
+# As deep below the tree as build/release of a checkout is: so its objects come out of the same compiler cache.
 build_chip() {
-    local part
-    for part in "${parts[@]}"; do mirror_tree $part "$tree/$part"; done
-    if [[ ! -f $base/chip/build.ninja ]]; then
-        cmake -G Ninja -S "$tree/qemu-device/qemu" -B "$base/chip" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O3 -g1 -DNDEBUG" \
+    local part chip=$tree/build/chip
+    for part in "${parts[@]}"; do mirror_tree "$part" "$tree/$part"; done
+    if [[ ! -f $chip/build.ninja ]]; then
+        cmake -G Ninja -S "$tree/qemu-device/qemu" -B "$chip" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS_RELEASE=-O3 -g1 -DNDEBUG" \
             -DCMAKE_CXX_COMPILER=/usr/bin/c++ -DCMAKE_C_COMPILER=/usr/bin/cc >"$base/log" 2>&1 || fail_log
     fi
-    run_ninja -C "$base/chip" -j "$jobs" sidra_chip >&2
+    run_ninja -C "$chip" -j "$jobs" sidra_chip >&2
     mkdir -p "$base/artifacts"
-    cp -p "$base"/chip/qemu-device/chip/*.a "$base"/chip/firmware/*.a "$tree"/uapi/*.h "$tree/qemu-device/chip/include/sidra_chip.h" "$base/artifacts/"
+    cp -p "$chip"/qemu-device/chip/*.a "$chip"/firmware/*.a "$tree"/uapi/*.h "$tree/qemu-device/chip/include/sidra_chip.h" "$base/artifacts/"
 }
 
 build_qemu() {
