@@ -14,7 +14,7 @@ BUILD := cmake --build
 
 # ---- What a person types --------------------------------------------------------------------------------------------
 
-.PHONY: help demo check check-long check-fresh kmod-check qemu vm vm-check vm-matrix vm-check-debug vm-jitter debug-kernel vm-bench vm-packages bench format lint install packages clean setup
+.PHONY: help demo check check-long check-build check-fresh kmod-check qemu vm vm-check vm-matrix vm-check-debug vm-jitter debug-kernel vm-bench vm-packages bench format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -38,6 +38,11 @@ check-long: ## what takes longer: the rest of the trees' tests, the VM's harness
 	@$(SETUP) base check qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh check-long release-long asan-long tsan-long selftest matrix debug packages
+
+check-build: ## build everything that check and check-long run, and run nothing
+	@$(SETUP) base check qemu vm
+	@scripts/qemu.sh build >/dev/null
+	@BUILD_ONLY=1 scripts/check.sh check-build release asan tsan vm selftest matrix debug
 
 check-fresh: ## build the demo and the tests in minimal Debian 12 and 13 roots: what a target forgets to install is found there
 	@$(SETUP) vm

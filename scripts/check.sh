@@ -12,6 +12,7 @@
 #   jitter                   all tests of the VM at 2 and 4 CPUs, with random delays in the driver, the guest and the card
 #   packages                 the Debian packages, made, installed and tried
 # A part that cannot be built fails, and the others run all the same. JOBS: how many tests at once (default: one a CPU).
+# BUILD_ONLY=1: nothing is run.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -80,6 +81,15 @@ if has jitter; then guest+=(release kmod jitter); fi
 if has selftest; then guest+=(broken); fi
 if ((${#guest[@]})) && ! build vm scripts/vm/build.sh . "${guest[@]}"; then
     for part in vm selftest matrix debug jitter; do parts=${parts// $part / }; done
+fi
+if [[ ${BUILD_ONLY:-} ]]; then
+    failed=$(sed -nE 's/^add_test\(\[==\[(.*)\/build\]==\].*/\1/p' "$pool")
+    for part in $failed; do
+        echo "FAILED  build of $part; the end of $run/$part.build.log:"
+        tail -n 60 "$run/$part.build.log"
+    done
+    [[ -z $failed ]]
+    exit
 fi
 if has debug; then
     for iommu in off on; do
