@@ -8,6 +8,7 @@
 
 #include "driver.h"
 #include "fixture.h"
+#include "impatient.h"
 #include "session.h"
 
 namespace sidra::test {
@@ -82,31 +83,6 @@ TEST(Reset, LostContextsCanBeFreed) {
     Queue queue(s.client, context, s.doorbells);
     EXPECT_EQ(queue.run(nop()), 0);
 }
-
-// A session on a chip of its own, whose driver is impatient.
-struct Impatient {
-    Impatient() {
-        sidra_chip_config config{};
-        config.profile = SIDRA_CHIP_SMALL;
-        config.workers = 1;
-        int error = 0;
-        std::string text;
-        host = embedded::ChipHost::create(config, &error, &text);
-        EXPECT_NE(host, nullptr) << text;
-        embedded::DriverTuning tuning;
-        tuning.admin_timeout_ns = 500'000'000;
-        session = std::make_unique<embedded::Session>(embedded::Driver::probe(*host, false, tuning, &error, text));
-        EXPECT_EQ(error, 0) << text;
-    }
-    ~Impatient() { session.reset(); }
-    template <class Argument>
-    int call(unsigned long request, Argument& a) {
-        return session->ioctl(request, &a, detail);
-    }
-    std::unique_ptr<embedded::ChipHost> host;
-    std::unique_ptr<embedded::Session> session;
-    std::string detail;
-};
 
 class Escalation : public testing::TestWithParam<bool> {};
 

@@ -40,9 +40,9 @@ class ChipHost final : private Runnable {
         return help([](void*) { return true; }, nullptr);
     }
 
-    // Called by the executor's thread, some times a second while the chip works and now and then while it does not: at
-    // most ten times a second. It must not wait for the chip.
-    // What was set before is not called any more on return.
+    // The executor's thread calls it up to ten times a second while the chip works, and about twice a second while it
+    // does not. It may run the chip for a while, but only to stop what hangs. On return what was set before is not
+    // called any more.
     void set_housekeeping(std::function<void()> housekeeping);
 
     Executor& executor() { return executor_; }

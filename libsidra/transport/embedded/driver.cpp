@@ -45,6 +45,7 @@ ChipInfo read_info(const ChipHost& host) {
 Driver::Driver(ChipHost& host, const ChipInfo& info, const DriverTuning& tuning)
     : host_(host),
       info_(info),
+      queue_timeout_ns_(tuning.queue_timeout_ns),
       admin_(host, tuning.admin_timeout_ns),
       mailbox_(host),
       context_table_(SIDRA_CONTEXTS_MAX * sizeof(sidra_hw_context)),
@@ -122,6 +123,7 @@ void Driver::keep_house() noexcept {
     try {
         if (const std::unique_lock guard(lock_, std::try_to_lock); guard) {
             dump = mailbox_.take_crash_dump();
+            watch();
             if (publisher_) users_ = users();
         }
     } catch (const std::bad_alloc&) {
@@ -213,18 +215,51 @@ void Driver::lose(Context& context, sidra_fault_cause cause) {
     context.lost = true;
     for (const auto& [number, queue] : context.queues) {
         revoke_entry(context.queue_entry(number));
-        sidra_queue_state& state = *queue->state->state();
-        if (state.fault.cause == SIDRA_FAULT_NONE) {
-            sidra_fault fault{};
-            fault.clock_ns = host_.read_register(SIDRA_REG_CLOCK, 8);
-            fault.sequence = queue->point.timeline();
-            fault.context = context.slot;
-            fault.queue = number;
-            fault.cause = cause;
-            state.fault = fault;
+        stop(context, *queue, SIDRA_QUEUE_LOST, cause);
+    }
+}
+
+void Driver::stop(Context& context, Queue& queue, sidra_queue_run_state run_state, sidra_fault_cause cause) {
+    sidra_queue_state& state = *queue.state->state();
+    if (state.fault.cause == SIDRA_FAULT_NONE) {
+        sidra_fault fault{};
+        fault.clock_ns = host_.read_register(SIDRA_REG_CLOCK, 8);
+        fault.sequence = queue.point.timeline();
+        fault.context = context.slot;
+        fault.queue = queue.number;
+        fault.cause = cause;
+        state.fault = fault;
+    }
+    std::atomic_ref<uint32_t>(state.run_state).store(run_state, std::memory_order_release);
+    host_.interrupts().wake_all(queue.point);
+}
+
+void Driver::watch() {
+    const uint64_t now = host_.read_register(SIDRA_REG_CLOCK, 8);
+    for (Context* context : contexts_) {
+        if (context == nullptr) continue;
+        for (const auto& [number, queue] : context->queues) {
+            if (context->lost) break;  // also by what is done below
+            const sidra_queue_state& state = *queue->state->state();
+            const uint32_t run_state = queue->point.run_state();
+            // A queue that is idle has never run: the chip has not looked at it yet.
+            const QueueSight sight{(run_state == SIDRA_QUEUE_RUNNING || run_state == SIDRA_QUEUE_IDLE) &&
+                                       __atomic_load_n(&state.parked, __ATOMIC_RELAXED) == 0 &&
+                                       queue->load_write_index() != queue->point.timeline(),
+                                   __atomic_load_n(&state.progress, __ATOMIC_RELAXED)};
+            switch (queue->watch.look(sight, now, queue_timeout_ns_)) {
+                case QueueWatch::Verdict::kFine:
+                    break;
+                case QueueWatch::Verdict::kSuspicious:
+                    host_.doorbell(SIDRA_DOORBELL(context->slot, number));
+                    break;
+                case QueueWatch::Verdict::kHung:
+                    if (Detail detail; check_link(detail) != 0) return;
+                    remove_queue(*context, *queue);  // resets the context or the device, if the queue does not stop
+                    if (!context->lost) stop(*context, *queue, SIDRA_QUEUE_FAULTED, SIDRA_FAULT_TIMEOUT);
+                    break;
+            }
         }
-        std::atomic_ref<uint32_t>(state.run_state).store(SIDRA_QUEUE_LOST, std::memory_order_release);
-        host_.interrupts().wake_all(queue->point);
     }
 }
 

@@ -27,7 +27,8 @@ namespace sidra::embedded {
 inline constexpr uint32_t kDriverVersion = 1u << 16;  // major << 16 | minor
 
 struct DriverTuning {
-    uint64_t admin_timeout_ns = 5'000'000'000;  // then a command counts as not acknowledged
+    uint64_t admin_timeout_ns = 5'000'000'000;   // then a command counts as not acknowledged
+    uint64_t queue_timeout_ns = 10'000'000'000;  // device time without progress after which a queue is stopped
 };
 
 // What the registers say about the chip.
@@ -110,6 +111,10 @@ class Driver final : private CellPort, private NvmStore {
     // On return nothing of the scope is in flight: acknowledged, or the context or the device was reset.
     void quiesce(Context& context, sidra_admin_op op, uint64_t arg1 = 0, uint64_t arg2 = 0);
     void lose(Context& context, sidra_fault_cause cause);
+    // The chip has forgotten the queue: writes why into its state page, and wakes its waiters.
+    void stop(Context& context, Queue& queue, sidra_queue_run_state state, sidra_fault_cause cause);
+    // Stops queues that have work and make no progress.
+    void watch();
     sidra_hw_context& entry(uint32_t slot) const {
         return reinterpret_cast<sidra_hw_context*>(context_table_.data())[slot];
     }
@@ -133,6 +138,7 @@ class Driver final : private CellPort, private NvmStore {
     std::mutex lock_;
     ChipHost& host_;
     const ChipInfo info_;
+    const uint64_t queue_timeout_ns_;
     Admin admin_;
     Mailbox mailbox_;
     const DumpFiles dump_files_;

@@ -11,6 +11,7 @@
 #include "host_memory.h"
 #include "interrupts.h"
 #include "sidra_accel.h"
+#include "watchdog.h"
 
 namespace sidra::embedded {
 
@@ -65,6 +66,7 @@ struct Queue {
     std::atomic<bool> destroyed{false};
     WaitPoint point;
     std::mutex submit_lock;  // of what SUBMIT writes to the ring of a kernel queue
+    QueueWatch watch;        // under the driver's lock
 };
 
 }  // namespace sidra::embedded
