@@ -11,18 +11,17 @@
 
 namespace sidra {
 
-sidra_status bad_ref(const char* call, const char* name, const sidra_ref& ref, uint64_t bytes, uint32_t alignment,
-                     Access access) {
-    const sidra_buffer& buffer = *ref.buffer;
-    if (ref.offset > buffer.size || bytes > buffer.size - ref.offset)
+sidra_status bad_ref(const char* call, const char* name, const sidra_buffer& buffer, uint64_t offset, uint64_t bytes,
+                     uint32_t alignment, Access access) {
+    if (offset > buffer.size || bytes > buffer.size - offset)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` needs {} bytes from offset {}, but buffer {} has {}",
-                    name, bytes == UINT64_MAX ? "more than 2^64" : std::to_string(bytes), ref.offset, buffer.id,
+                    name, bytes == UINT64_MAX ? "more than 2^64" : std::to_string(bytes), offset, buffer.id,
                     buffer.size);
     if (access == Access::kWrite && buffer.readonly)
         return fail(SIDRA_ERROR_PERMISSION, call, "`{}` is written, but buffer {} was registered read-only", name,
                     buffer.id);
     return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`{}` must be {}-byte aligned, but offset {} of buffer {} is not",
-                name, alignment, ref.offset, buffer.id);
+                name, alignment, offset, buffer.id);
 }
 
 bool overlap(const Rows& a, const Rows& b) {
@@ -50,7 +49,7 @@ sidra_status new_buffer(sidra_context* context, std::unique_ptr<DeviceMemory> me
     made->readonly = readonly;
     made->local = local;
     made->memory = std::move(memory);
-    *buffer = made;
+    *buffer = handle_of(made);
     return SIDRA_OK;
 }
 
@@ -118,9 +117,10 @@ sidra_status sidra_buffer_register(sidra_context* context, void* memory, size_t 
 sidra_status sidra_buffer_destroy(sidra_buffer* buffer) {
     if (buffer == nullptr) return SIDRA_OK;
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
-        SIDRA_TRY(check_kind(call, "buffer", buffer));
+        Claim<sidra_buffer> claim;
+        SIDRA_TRY(claim.take(call, "buffer", buffer));
         SIDRA_TRY(buffer->memory->release(call));
-        destroy_object(buffer);
+        destroy_object(buffer, claim);
         return SIDRA_OK;
     });
 }

@@ -32,22 +32,28 @@ inline uint64_t extent_of(uint64_t rows, uint64_t row_bytes, uint64_t stride) {
     return bytes;
 }
 
-[[gnu::cold]] sidra_status bad_ref(const char* call, const char* name, const sidra_ref& ref, uint64_t bytes,
-                                   uint32_t alignment, Access access);
+[[gnu::cold]] sidra_status bad_ref(const char* call, const char* name, const sidra_buffer& buffer, uint64_t offset,
+                                   uint64_t bytes, uint32_t alignment, Access access);
 
 // Device address of `bytes` bytes at `ref`, which must be of `context`, inside the buffer, aligned, and writable if
 // written.
 inline sidra_status resolve(const char* call, const char* name, const sidra_context* context, const sidra_ref& ref,
                             uint64_t bytes, uint32_t alignment, Access access, uint64_t* address) {
-    SIDRA_TRY(check(call, name, ref.buffer));
-    const sidra_buffer& buffer = *ref.buffer;
-    SIDRA_TRY(check_context(call, name, &buffer, context));
+    sidra_buffer* object = ref.buffer;
+    SIDRA_TRY(check(call, name, object));
+    const sidra_buffer& buffer = *object;
+    SIDRA_TRY(check_context(call, name, object, context));
     const uint64_t at = buffer.address + ref.offset;
     if (ref.offset > buffer.size || bytes > buffer.size - ref.offset || at % alignment != 0 ||
         (access == Access::kWrite && buffer.readonly)) [[unlikely]]
-        return bad_ref(call, name, ref, bytes, alignment, access);
+        return bad_ref(call, name, buffer, ref.offset, bytes, alignment, access);
     *address = at;
     return SIDRA_OK;
+}
+
+// The buffer of a place that was resolved.
+inline const sidra_buffer& buffer_of(const sidra_ref& ref) {
+    return *HandleTable<sidra_buffer>::find(parts_of(ref.buffer));
 }
 
 // Rows of bytes in device memory.

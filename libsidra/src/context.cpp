@@ -37,19 +37,20 @@ sidra_status sidra_context_create(sidra_device* device, sidra_context** context)
         SIDRA_TRY(check(call, "device", device));
         if (context == nullptr)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`context` is NULL; it takes the new handle");
-        sidra_context* made = Pool<sidra_context>::make();
+        sidra_context* made = HandleTable<sidra_context>::make();
         std::string detail;
         sidra_ioctl_context_create create{};
         if (const int error = request(*device->transport, SIDRA_IOCTL_CONTEXT_CREATE, &create, &detail); error != 0) {
-            Pool<sidra_context>::destroy(made);
+            HandleTable<sidra_context>::destroy(made);
             return fail_errno(call, error, fmt::format("creating a context on device {}", device->id), detail);
         }
         made->device = device;
         made->transport = device->transport.get();
         made->number = create.context;
+        made->id = create.context;  // the driver's texts name it so, too
         made->doorbell_offset = create.doorbell_offset;
         device->contexts.fetch_add(1, std::memory_order_relaxed);
-        *context = made;
+        *context = handle_of(made);
         return SIDRA_OK;
     });
 }
@@ -57,7 +58,8 @@ sidra_status sidra_context_create(sidra_device* device, sidra_context** context)
 sidra_status sidra_context_destroy(sidra_context* context) {
     if (context == nullptr) return SIDRA_OK;
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
-        SIDRA_TRY(check_kind(call, "context", context));
+        Claim<sidra_context> claim;
+        SIDRA_TRY(claim.take(call, "context", context));
         std::string alive;
         for (uint32_t kind = 0; kind < static_cast<uint32_t>(Kind::kCount); ++kind)
             if (const uint32_t count = context->objects[kind].load(std::memory_order_acquire); count != 0)
@@ -78,7 +80,7 @@ sidra_status sidra_context_destroy(sidra_context* context) {
             if (error != 0 && error != -ESTALE && error != -ENODEV)
                 return fail_errno(call, error, fmt::format("destroying context {}", context->id), detail);
         }
-        Pool<sidra_context>::destroy(context);
+        claim.destroy();
         device->contexts.fetch_sub(1, std::memory_order_release);
         return SIDRA_OK;
     });

@@ -28,18 +28,18 @@ struct sidra_context : sidra::Handle {
 
 namespace sidra {
 
-// A new handle of a context's object, and its end: keeps the context from being destroyed under it.
+// A new object of a context, and the end of one: the context cannot be destroyed meanwhile.
 template <typename T, typename... Args>
 T* make_object(sidra_context* context, Args&&... args) {
-    T* object = Pool<T>::make(std::forward<Args>(args)...);
+    T* object = HandleTable<T>::make(std::forward<Args>(args)...);
     object->context = context;
     context->objects[static_cast<size_t>(T::kKind)].fetch_add(1, std::memory_order_relaxed);
     return object;
 }
 template <typename T>
-void destroy_object(T* object) {
+void destroy_object(T* object, Claim<T>& claim) {
     sidra_context* context = object->context;
-    Pool<T>::destroy(object);
+    claim.destroy();
     context->objects[static_cast<size_t>(T::kKind)].fetch_sub(1, std::memory_order_release);
 }
 

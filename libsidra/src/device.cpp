@@ -75,11 +75,11 @@ sidra_status adopt_transport(const char* call, uint32_t index, std::unique_ptr<T
                     "libsidra and a driver of the same major version",
                     index, major(query.uapi_version), query.uapi_version & 0xffff, major(query.hw_version),
                     query.hw_version & 0xffff, SIDRA_UAPI_VERSION_MAJOR, SIDRA_HW_VERSION_MAJOR);
-    auto* made = Pool<sidra_device>::make();
+    auto* made = HandleTable<sidra_device>::make();
     made->index = index;
     made->transport = std::move(transport);
     made->query = query;
-    *device = made;
+    *device = handle_of(made);
     return SIDRA_OK;
 }
 
@@ -109,12 +109,13 @@ sidra_status sidra_device_open(uint32_t index, const sidra_device_options* optio
 sidra_status sidra_device_close(sidra_device* device) {
     if (device == nullptr) return SIDRA_OK;
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
-        SIDRA_TRY(check_kind(call, "device", device));
+        Claim<sidra_device> claim;
+        SIDRA_TRY(claim.take(call, "device", device));
         if (const uint32_t contexts = device->contexts.load(); contexts != 0)
             return fail(SIDRA_ERROR_BUSY, call, "device {} still has {}; destroy them first", device->id,
                         count_of(Kind::kContext, contexts));
         if (forked(*device)) keep_forever(std::move(device->transport));
-        Pool<sidra_device>::destroy(device);
+        claim.destroy();
         return SIDRA_OK;
     });
 }

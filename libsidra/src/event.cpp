@@ -30,15 +30,16 @@ sidra_status sidra_event_create(sidra_context* context, sidra_event** event) {
         SIDRA_TRY(check(call, "context", context));
         if (event == nullptr)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`event` is NULL; it takes the new handle");
-        *event = make_object<sidra_event>(context);
+        *event = handle_of(make_object<sidra_event>(context));
         return SIDRA_OK;
     });
 }
 
 sidra_status sidra_event_destroy(sidra_event* event) {
     if (event == nullptr) return SIDRA_OK;
-    SIDRA_TRY(check_kind(__func__, "event", event));
-    destroy_object(event);
+    Claim<sidra_event> claim;
+    SIDRA_TRY(claim.take(__func__, "event", event));
+    destroy_object(event, claim);
     return SIDRA_OK;
 }
 

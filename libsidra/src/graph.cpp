@@ -52,7 +52,7 @@ sidra_status sidra_graph_end(sidra_stream* stream, sidra_graph** graph) {
         made->operations = static_cast<uint32_t>(recording->packets.size());
         made->commands = std::move(commands);
         made->kept = std::move(recording->kept);
-        *graph = made;
+        *graph = handle_of(made);
         return SIDRA_OK;
     });
 }
@@ -79,9 +79,10 @@ sidra_status sidra_graph_operations(const sidra_graph* graph, uint32_t* count) {
 sidra_status sidra_graph_destroy(sidra_graph* graph) {
     if (graph == nullptr) return SIDRA_OK;
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
-        SIDRA_TRY(check_kind(call, "graph", graph));
+        Claim<sidra_graph> claim;
+        SIDRA_TRY(claim.take(call, "graph", graph));
         if (graph->commands) SIDRA_TRY(graph->commands->release(call));
-        destroy_object(graph);
+        destroy_object(graph, claim);
         return SIDRA_OK;
     });
 }

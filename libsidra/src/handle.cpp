@@ -27,6 +27,7 @@ constexpr std::array<KindText, static_cast<size_t>(Kind::kCount)> kKinds = {{
 struct Shared {
     std::mutex mutex;
     std::array<std::atomic<uint32_t>, static_cast<size_t>(Kind::kCount)> ids{};
+    std::array<std::atomic<HandleLook (*)(HandleParts)>, static_cast<size_t>(Kind::kCount)> tables{};
     std::vector<std::shared_ptr<void>> kept;
 
     Shared();
@@ -50,10 +51,10 @@ std::string count_of(Kind kind, uint32_t count) {
     return fmt::format("{} {}", count, count == 1 ? text.one : text.many);
 }
 
-std::mutex& pool_mutex() { return shared().mutex; }
+std::mutex& handle_mutex() { return shared().mutex; }
 
 uint32_t next_object_id(Kind kind) {
-    return shared().ids[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
+    return shared().ids[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 void keep_forever(std::shared_ptr<void> object) {
@@ -61,27 +62,38 @@ void keep_forever(std::shared_ptr<void> object) {
     shared().kept.push_back(std::move(object));
 }
 
-sidra_status bad_handle(const char* call, const char* argument, Kind kind, const Handle* handle) {
+void add_handle_table(Kind kind, HandleLook (*look)(HandleParts)) {
+    shared().tables[static_cast<size_t>(kind)].store(look, std::memory_order_release);
+}
+
+sidra_status bad_handle(const char* call, const char* argument, Kind kind, HandleParts handle) {
     const char* wanted = kind_name(kind);
-    if (handle == nullptr)
+    if (handle.value == 0)
         return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` is NULL; a {} handle is needed", argument, wanted);
-    if (reinterpret_cast<uintptr_t>(handle) % alignof(Handle) != 0)
-        return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` ({}) is not a handle: misaligned pointer", argument,
-                    static_cast<const void*>(handle));
-    if (handle->tag == Handle::kDestroyed)
-        return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` ({}) was destroyed before; do not use a handle after that",
-                    argument, static_cast<const void*>(handle));
-    if (handle->tag == Handle::tag_of(kind))
-        return fail(
-            SIDRA_ERROR_FORKED, call,
-            "`{}` ({} {}) belongs to the parent process; a child opens the device anew with sidra_device_open()",
-            argument, wanted, handle->id);
-    const uint32_t index = handle->tag ^ Handle::kMagic;
-    if (index < kKinds.size())
-        return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` is {} {}, but a {} handle is needed", argument,
-                    kKinds[index].one, handle->id, wanted);
-    return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` ({}) is not a handle of libsidra; a {} handle is needed",
-                argument, static_cast<const void*>(handle), wanted);
+    HandleLook seen{};
+    if (handle.kind() < kKinds.size())
+        if (auto* look = shared().tables[handle.kind()].load(std::memory_order_acquire); look != nullptr)
+            seen = look(handle);
+    if (!seen.made)
+        return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` ({:#x}) is not a handle of libsidra; a {} handle is needed",
+                    argument, handle.value, wanted);
+    const char* given = kKinds[handle.kind()].one;
+    if (seen.live == nullptr)
+        return fail(SIDRA_ERROR_INVALID_HANDLE, call,
+                    "`{}` ({:#x}) was a handle of {} {} that has been destroyed; do not use a handle after that",
+                    argument, handle.value, handle.kind() == static_cast<uint32_t>(Kind::kEvent) ? "an" : "a", given);
+    if (handle.kind() != static_cast<uint32_t>(kind))
+        return fail(SIDRA_ERROR_INVALID_HANDLE, call, "`{}` is {} {}, but a {} handle is needed", argument, given,
+                    seen.live->id, wanted);
+    return fail(SIDRA_ERROR_INVALID_HANDLE, call,
+                "another thread is destroying the {} of `{}` ({:#x}); only one may destroy it", given, argument,
+                handle.value);
+}
+
+sidra_status forked_handle(const char* call, const char* argument, Kind kind, const Handle& object) {
+    return fail(SIDRA_ERROR_FORKED, call,
+                "`{}` ({} {}) belongs to the parent process; a child opens the device anew with sidra_device_open()",
+                argument, kind_name(kind), object.id);
 }
 
 sidra_status bad_struct(const char* call, const char* type, size_t given, size_t known, const void* data) {

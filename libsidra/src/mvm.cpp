@@ -78,7 +78,7 @@ sidra_status multiply(const char* call, sidra_stream* stream, sidra_weights* wei
     if (overlap({packet.mvm.in, in_bytes, packet.mvm.in_stride, mvm->batch},
                 {packet.mvm.out, out_bytes, packet.mvm.out_stride, mvm->batch}))
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`in` (offset {}) and `out` (offset {}) of buffer {} overlap",
-                    mvm->in.offset, mvm->out.offset, mvm->in.buffer->id);
+                    mvm->in.offset, mvm->out.offset, buffer_of(mvm->in).id);
     if (mvm->bias.buffer != nullptr)
         SIDRA_TRY(resolve(call, "bias", context, mvm->bias, uint64_t{weights->n} * sizeof(int32_t), alignof(int32_t),
                           Access::kRead, &packet.mvm.bias));

@@ -24,7 +24,7 @@ sidra_status copy_rows(const char* call, sidra_stream* stream, const sidra_ref& 
     if (overlap({packet.copy.dst, row_bytes, dst_stride, rows}, {packet.copy.src, row_bytes, src_stride, rows}))
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                     "`dst` (offset {}) and `src` (offset {}) of buffer {} overlap; copy via another buffer", dst.offset,
-                    src.offset, src.buffer->id);
+                    src.offset, buffer_of(src).id);
     packet.copy.row_bytes = row_bytes;
     packet.copy.rows = rows;
     if (rows > 1) {
@@ -120,7 +120,7 @@ sidra_status sidra_semaphore_signal(sidra_context* context, sidra_ref word, uint
         SIDRA_TRY(check(call, "context", context));
         uint64_t address = 0;
         SIDRA_TRY(resolve(call, "word", context, word, sizeof(uint64_t), alignof(uint64_t), Access::kWrite, &address));
-        auto* host = reinterpret_cast<uint64_t*>(word.buffer->memory->host() + word.offset);
+        auto* host = reinterpret_cast<uint64_t*>(buffer_of(word).memory->host() + word.offset);
         uint64_t now = __atomic_load_n(host, __ATOMIC_RELAXED);
         while (now < value &&
                !__atomic_compare_exchange_n(host, &now, value, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {

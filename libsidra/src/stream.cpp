@@ -173,7 +173,7 @@ sidra_status sidra_stream_create(sidra_context* context, const sidra_stream_opti
         made->options = whole;
         adopt_queue(made, std::move(queue));
         context->streams.push_back(made);
-        *stream = made;
+        *stream = handle_of(made);
         return SIDRA_OK;
     });
 }
@@ -181,7 +181,8 @@ sidra_status sidra_stream_create(sidra_context* context, const sidra_stream_opti
 sidra_status sidra_stream_destroy(sidra_stream* stream) {
     if (stream == nullptr) return SIDRA_OK;
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
-        SIDRA_TRY(check_kind(call, "stream", stream));
+        Claim<sidra_stream> claim;
+        SIDRA_TRY(claim.take(call, "stream", stream));
         if (!forked(*stream)) {
             sidra_context* context = stream->context;
             std::shared_ptr<CallbackThread> callbacks;
@@ -204,7 +205,7 @@ sidra_status sidra_stream_destroy(sidra_stream* stream) {
             if (callbacks) callbacks->drain(stream->current_queue.get());
         }
         if (stream->fd >= 0) close(stream->fd);
-        destroy_object(stream);
+        destroy_object(stream, claim);
         return SIDRA_OK;
     });
 }

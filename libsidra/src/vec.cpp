@@ -161,7 +161,8 @@ Shape shape_of(const sidra_vec& vec, uint32_t in_element, uint32_t out_element) 
 // Geometry in host memory is looked at already here, so that mistakes are named and strides may be left out; in L3 it
 // may still be on its way, and the chip alone checks it.
 sidra_status pool_shape(const char* call, const sidra_vec& vec, uint32_t element, Shape* shape) {
-    if (vec.in2.buffer->local) {
+    const sidra_buffer& geometry = buffer_of(vec.in2);
+    if (geometry.local) {
         if (vec.in_stride == 0 || vec.out_stride == 0)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                         "with pool geometry in L3, in_stride and out_stride must be given");
@@ -169,7 +170,7 @@ sidra_status pool_shape(const char* call, const sidra_vec& vec, uint32_t element
         return SIDRA_OK;
     }
     sidra_vec_pool pool;
-    std::memcpy(&pool, vec.in2.buffer->memory->host() + vec.in2.offset, sizeof pool);
+    std::memcpy(&pool, geometry.memory->host() + vec.in2.offset, sizeof pool);
     const auto in_range = [](uint64_t value, uint64_t low, uint64_t high) { return value >= low && value <= high; };
     for (const uint32_t size : {pool.in_h, pool.in_w, pool.out_h, pool.out_w})
         if (!in_range(size, 1, 65535))
@@ -249,7 +250,7 @@ sidra_status check_overlap(const char* call, const sidra_vec& vec, const Rows& i
         in.address == out.address && in.row_bytes == out.row_bytes && (in.stride == out.stride || in.rows == 1);
     if ((in_place && vec.op < SIDRA_VEC_REDUCE_SUM) || !overlap(in, out)) return SIDRA_OK;
     return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`in` (offset {}) and `out` (offset {}) of buffer {} overlap; {}",
-                vec.in.offset, vec.out.offset, vec.in.buffer->id,
+                vec.in.offset, vec.out.offset, buffer_of(vec.in).id,
                 vec.op < SIDRA_VEC_REDUCE_SUM ? "in place means the same offset, stride and element size"
                                               : "this operation cannot work in place");
 }

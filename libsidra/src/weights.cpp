@@ -113,7 +113,18 @@ sidra_status create_weights(const char* call, sidra_context* context, const Matr
     sidra_weights* made = nullptr;
     SIDRA_TRY(adopt_weights(call, context, grant, std::move(scale), &made));
     made->staging = std::move(staging);
-    *weights = made;
+    made->encoding_reason = reason;
+    if (reason == SIDRA_ENCODING_VALUE)
+        report_line(
+            fmt::format("weights {} ({} x {}) use the offset encoding, because the value in row {}, column {} is "
+                        "-128 and differential holds -127..127; their error is about 1.5 times as large",
+                        made->id, k, n, too_small.row, too_small.col));
+    else if (reason == SIDRA_ENCODING_CROSSBARS)
+        report_line(
+            fmt::format("weights {} ({} x {}) use the offset encoding, because differential needs {} crossbars "
+                        "and {} are free; their error is about 1.5 times as large",
+                        made->id, k, n, needed_differential, device.xbars_free));
+    *weights = handle_of(made);
     return SIDRA_OK;
 }
 
@@ -264,7 +275,8 @@ sidra_status sidra_weights_create_f32(sidra_context* context, uint32_t k, uint32
 sidra_status sidra_weights_destroy(sidra_weights* weights) {
     if (weights == nullptr) return SIDRA_OK;
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
-        SIDRA_TRY(check_kind(call, "weights", weights));
+        Claim<sidra_weights> claim;
+        SIDRA_TRY(claim.take(call, "weights", weights));
         if (!forked(*weights)) {
             std::string detail;
             sidra_ioctl_weights destroy{};
@@ -274,7 +286,7 @@ sidra_status sidra_weights_destroy(sidra_weights* weights) {
             if (error != 0 && error != -ESTALE && error != -ENODEV)
                 return fail_errno(call, error, fmt::format("destroying weights {}", weights->id), detail);
         }
-        destroy_object(weights);
+        destroy_object(weights, claim);
         return SIDRA_OK;
     });
 }

@@ -67,7 +67,7 @@ sidra_status adopt_granted(const char* call, sidra_context* context, const Weigh
     made->named = named;
     // Programmed by whoever gave it; if not completely, the chip says so.
     made->program_queued.store(true, std::memory_order_relaxed);
-    *weights = made;
+    *weights = handle_of(made);
     return SIDRA_OK;
 }
 

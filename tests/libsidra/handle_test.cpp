@@ -2,7 +2,10 @@
 // Handles: NULL, destroyed, of another kind, garbage; and the rule of struct_size.
 #include "handle.h"
 
+#include <atomic>
 #include <cstring>
+#include <future>
+#include <thread>
 #include <vector>
 
 #include "context.h"
@@ -191,7 +194,7 @@ TEST_F(Handles, ThatWereDestroyedAreRefused) {
     ASSERT_OK(sidra_buffer_create(context, 64, 0, &gone));
     ASSERT_OK(sidra_buffer_destroy(gone));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_buffer_destroy(gone));
-    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "destroyed before")) << sidra_last_error();
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "has been destroyed")) << sidra_last_error();
     EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_fill_async(stream, {gone, 0}, 0, 1, 1));
 
     sidra_stream* gone_stream = nullptr;
@@ -201,16 +204,70 @@ TEST_F(Handles, ThatWereDestroyedAreRefused) {
     EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_stream_query(gone_stream));
 }
 
-TEST_F(Handles, AreNotReusedAtOnce) {
+TEST_F(Handles, AreNeverTheSameAgain) {
     sidra_event* first = nullptr;
     ASSERT_OK(sidra_event_create(context, &first));
     ASSERT_OK(sidra_event_destroy(first));
-    for (int i = 0; i < 8; ++i) {
+    for (int i = 0; i < 200; ++i) {
         sidra_event* next = nullptr;
         ASSERT_OK(sidra_event_create(context, &next));
         EXPECT_NE(first, next);
         EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_event_query(first));
         ASSERT_OK(sidra_event_destroy(next));
+    }
+}
+
+// Creates an object and lets two threads destroy it at the same time, many times.
+template <typename T, typename Create>
+void destroy_twice(Create&& create, sidra_status (*destroy)(T*)) {
+    for (int round = 0; round < 100; ++round) {
+        T* object = nullptr;
+        ASSERT_OK(create(&object));
+        std::atomic<int> ready{0};
+        const auto attempt = [&] {
+            for (++ready; ready != 2;) std::this_thread::yield();
+            return destroy(object);
+        };
+        auto other = std::async(std::launch::async, attempt);
+        const sidra_status mine = attempt(), theirs = other.get();
+        ASSERT_EQ(1, (mine == SIDRA_OK) + (theirs == SIDRA_OK)) << "round " << round;
+        ASSERT_EQ(SIDRA_ERROR_INVALID_HANDLE, mine == SIDRA_OK ? theirs : mine);
+    }
+}
+
+TEST_F(Handles, AreDestroyedByOneOfTwoThreads) {
+    destroy_twice<sidra_event>([&](auto** object) { return sidra_event_create(context, object); }, sidra_event_destroy);
+    destroy_twice<sidra_buffer>([&](auto** object) { return sidra_buffer_create(context, 64, 0, object); },
+                                sidra_buffer_destroy);
+    destroy_twice<sidra_stream>([&](auto** object) { return sidra_stream_create(context, nullptr, object); },
+                                sidra_stream_destroy);
+    destroy_twice<sidra_weights>(
+        [&](auto** object) {
+            const int8_t value = 1;
+            return sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, nullptr, object);
+        },
+        sidra_weights_destroy);
+    destroy_twice<sidra_graph>(
+        [&](auto** object) {
+            EXPECT_OK(sidra_graph_begin(stream));
+            EXPECT_OK(sidra_nop_async(stream));
+            return sidra_graph_end(stream, object);
+        },
+        sidra_graph_destroy);
+    destroy_twice<sidra_context>([&](auto** object) { return sidra_context_create(device, object); },
+                                 sidra_context_destroy);
+    destroy_twice<sidra_device>(
+        [&](auto** object) {
+            return adopt_transport("sidra_device_open", 0, std::make_unique<FakeTransport>(), object);
+        },
+        sidra_device_close);
+}
+
+TEST_F(Handles, StayWhereTheirDestructionIsRefused) {
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_context_destroy(context));
+        EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_device_close(device));
+        EXPECT_OK(sidra_context_status(context));
     }
 }
 
@@ -229,7 +286,7 @@ TEST_F(Handles, KeepTheirParentsAlive) {
     EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_context_destroy(context));
     EXPECT_STREQ(fmt::format("sidra_context_destroy: context {} still has 1 buffer, 1 stream, 1 event, 1 weights, 1 "
                              "graph; destroy them first",
-                             static_cast<Handle*>(context)->id)
+                             HandleTable<sidra_context>::find(parts_of(context))->id)
                      .c_str(),
                  sidra_last_error());
     EXPECT_OK(sidra_context_status(context));
