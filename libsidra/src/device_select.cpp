@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "report_line.h"
 #include "sidra_chip.h"
 #include "sidra_hw.h"
 #include "structs.h"
@@ -181,8 +182,7 @@ sidra_status complete_options(const char* call, const sidra_device_options* opti
 
 void announce_embedded() {
     static std::atomic<bool> said{false};
-    if (environment("SIDRA_QUIET") == "1" || said.exchange(true)) return;
-    std::fputs("sidra: no /dev/sidra* found; using the embedded chip model\n", stderr);
+    if (!said.exchange(true)) report_line("no /dev/sidra* found; using the embedded chip model");
 }
 
 }  // namespace sidra

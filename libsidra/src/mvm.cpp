@@ -12,7 +12,7 @@ namespace {
 
 bool is_code(uint32_t type) { return type == SIDRA_U8 || type == SIDRA_S8; }
 
-// A factor that is absent (0 means 1) or finite and positive, and so is its inverse.
+// A factor that is absent (0), or finite and positive with a finite inverse.
 bool usable_factor(float factor) {
     return factor == 0.0f || (std::isfinite(factor) && factor > 0.0f && std::isfinite(1.0f / factor));
 }
@@ -33,10 +33,21 @@ sidra_status check_numbers(const char* call, const sidra_mvm& mvm) {
     const uint32_t in = raw_value(mvm.in_type), out = raw_value(mvm.out_type);
     if (!usable_factor(mvm.in_scale))
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                    "in_scale is {}: must be > 0 and finite, as must be 1 divided by it, or 0 for 1", mvm.in_scale);
+                    "in_scale is {}: it must be positive and finite, and so must 1 / in_scale", mvm.in_scale);
     if (!usable_factor(mvm.out_scale))
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                    "out_scale is {}: must be > 0 and finite, as must be 1 divided by it, or 0 for 1", mvm.out_scale);
+                    "out_scale is {}: it must be positive and finite, and so must 1 / out_scale", mvm.out_scale);
+    // Without a scale of their own, real numbers would be rounded to whole ones, and sums saturate: not by default.
+    if (mvm.in_scale == 0.0f && in == SIDRA_F32)
+        return fail(
+            SIDRA_ERROR_INVALID_ARGUMENT, call,
+            "in_scale is 0, but F32 input needs one: the chip computes with codes 0..255, and in_scale is the real "
+            "number that one code step stands for (for inputs in 0..1: 1.0f / 255, with in_zero 0)");
+    if (mvm.out_scale == 0.0f && is_code(out))
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "out_scale is 0, but {} output needs one: it is the real number that one step of an output code "
+                    "stands for",
+                    type_name(out));
     if (mvm.in_scale != 0.0f && is_code(in) && out == SIDRA_S32)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                     "in_scale has no meaning with {} input and S32 output; leave it 0", type_name(in));

@@ -56,35 +56,35 @@ const char* hint(sidra_status status) {
         case SIDRA_ERROR_OUT_OF_DEVICE_MEMORY:
             return "Destroy buffers in L3, or use SIDRA_BUFFER_HOST";
         case SIDRA_ERROR_OUT_OF_CROSSBARS:
-            return "Destroy weights, evict names, or use the offset encoding";
+            return "Destroy weights, or evict names";
         case SIDRA_ERROR_LIMIT:
-            return "Let go of what is not needed (objects of this kind, threads, file descriptors), or raise the limit";
+            return "Destroy objects of this kind, end threads or close file descriptors, or raise the limit";
         case SIDRA_ERROR_PERMISSION:
             return "Ask the owner for the right, or run with more privileges";
         case SIDRA_ERROR_MEMLOCK:
             return "Raise RLIMIT_MEMLOCK (ulimit -l), or use sidra_buffer_create()";
         case SIDRA_ERROR_NOT_FOUND:
-            return "Check the name";
+            return "It does not exist, or not any more";
         case SIDRA_ERROR_EXISTS:
             return "Choose another name, or unlink the old one";
         case SIDRA_ERROR_BUSY:
-            return "Release what uses it, then try again";
+            return "End what uses it, then try again";
         case SIDRA_ERROR_UNPROGRAMMED:
-            return "Program the weights first and wait for it";
+            return "Program the weights first, and wait until that is done";
         case SIDRA_ERROR_TIMEOUT:
-            return "The work goes on; wait longer";
+            return "What is queued goes on; wait longer";
         case SIDRA_ERROR_CONTEXT_LOST:
             return "Call sidra_context_recover()";
         case SIDRA_ERROR_DEVICE_LOST:
             return "Destroy the handles and open the device again";
         case SIDRA_ERROR_NOT_SUPPORTED:
-            return "This device or transport does not have it";
+            return "This device or its driver cannot do it";
         case SIDRA_ERROR_VERSION:
             return "Install a libsidra and a driver of the same major version";
         case SIDRA_ERROR_NO_DEVICE:
-            return "Check SIDRA_DEVICE and the driver";
+            return "Check the environment variable SIDRA_DEVICE, and whether the driver is loaded";
         case SIDRA_ERROR_FAULT:
-            return "See sidra_stream_fault()";
+            return "sidra_stream_fault() says why";
         default:
             return "Please report this";
     }

@@ -178,6 +178,13 @@ sidra_status sidra_stream_create(sidra_context* context, const sidra_stream_opti
     });
 }
 
+sidra_status sidra_stream_set_deadline(sidra_stream* stream, uint64_t deadline) {
+    SIDRA_TRY(check(__func__, "stream", stream));
+    const std::lock_guard lock(stream->lock);
+    stream->deadline = deadline;
+    return SIDRA_OK;
+}
+
 sidra_status sidra_stream_destroy(sidra_stream* stream) {
     if (stream == nullptr) return SIDRA_OK;
     return guarded(__func__, [&, call = __func__]() -> sidra_status {

@@ -38,6 +38,7 @@ struct alignas(64) sidra_stream : sidra::Handle {
     std::atomic<sidra::Queue*> queue{nullptr};    // of current_queue; read without the lock
     std::unique_ptr<sidra::Recording> recording;  // null: not recording
     std::atomic<uint32_t> deferred_count{0};
+    uint64_t deadline = SIDRA_NEVER;  // of the wait for room in the ring: sidra_stream_set_deadline()
 
     sidra_context* context = nullptr;
     sidra::QueueOptions options;

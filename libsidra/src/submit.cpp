@@ -22,8 +22,17 @@ sidra_status wait_for_room(const char* call, sidra_stream* stream) {
     const std::shared_ptr<Queue> queue = stream->current_queue;
     const Point room{queue, queue->epoch.load(std::memory_order_relaxed),
                      queue->written.load(std::memory_order_relaxed) - queue->capacity + 1};
+    const uint64_t deadline = stream->deadline;
     stream->lock.unlock();
-    const sidra_status status = wait_for(call, room, SIDRA_NEVER);
+    sidra_status status = wait_for(call, room, deadline);
+    if (status == SIDRA_ERROR_TIMEOUT)
+        fail(status, call,
+             "the ring of stream {} is full: {} operations are queued and not done at the stream's deadline{}. Nothing "
+             "was queued; wait for the stream, or give it a later deadline with sidra_stream_set_deadline()",
+             stream->id, queue->capacity,
+             __atomic_load_n(&queue->state->parked, __ATOMIC_RELAXED) != 0
+                 ? ", and the stream waits for a semaphore or an event"
+                 : "");
     stream->lock.lock();
     return status;
 }

@@ -14,8 +14,8 @@ enum class Recordable { kYes, kNo };
 // Stores the packet in the stream's recording. The lock is held and stays so.
 [[gnu::cold]] sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& packet);
 
-// Waits until the ring has room; the lock is held, let go meanwhile, and held again. Everything about the stream may
-// have changed.
+// Waits until the ring has room, or until the stream's deadline: TIMEOUT. The lock is held, released meanwhile, and
+// held again: everything about the stream may have changed.
 [[gnu::cold]] sidra_status wait_for_room(const char* call, sidra_stream* stream);
 
 // The queue has stopped: unlocks and says why.

@@ -103,9 +103,10 @@ sidra_status check_shape(const char* call, const Rule& rule, const sidra_vec& ve
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "rows is {}: must be 1..{}; split larger ones", vec.rows,
                     SIDRA_CMD_VEC_ROWS_MAX);
     if (vec.cols == 0 || vec.cols > SIDRA_CMD_VEC_COLS_MAX)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                    "cols is {}: must be 1..{}; for an element-wise operation give a long vector as several rows",
-                    vec.cols, SIDRA_CMD_VEC_COLS_MAX);
+        return fail(
+            SIDRA_ERROR_INVALID_ARGUMENT, call, "cols is {}: {} takes 1..{} elements in a row{}", vec.cols, rule.name,
+            SIDRA_CMD_VEC_COLS_MAX,
+            vec.op < SIDRA_VEC_SOFTMAX ? "; it treats each element alone, so give a long vector as several rows" : "");
     if (vec.op == SIDRA_VEC_TRANSPOSE && vec.rows > SIDRA_CMD_VEC_COLS_MAX)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} makes rows of {} elements: at most {}; split it", rule.name,
                     vec.rows, SIDRA_CMD_VEC_COLS_MAX);
@@ -126,6 +127,12 @@ sidra_status set_params(const char* call, const Rule& rule, const sidra_vec& vec
         case Param::kScaleZero:
             if (!std::isfinite(vec.scale))
                 return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "scale is {}: must be finite", vec.scale);
+            // Real numbers rounded to whole ones are hardly what is meant.
+            if (vec.op == SIDRA_VEC_QUANTIZE && vec.scale == 0.0f && vec.in2.buffer == nullptr)
+                return fail(
+                    SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "scale is 0, but QUANTIZE needs it, or a factor for each column in `in2`: it is the number of "
+                    "code steps for 1.0");
             packet->param0 = factor_bits(vec.scale);
             packet->param1 = static_cast<uint32_t>(vec.zero);
             break;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "report_line.h"
 #include "structs.h"
 #include "tiles.h"
 #include "weights_values.h"
@@ -79,19 +80,22 @@ sidra_status create_weights(const char* call, sidra_context* context, const Matr
     const Position too_small = find_minus_128(values);
     if (too_small.found && options.encoding == SIDRA_WEIGHTS_DIFFERENTIAL)
         return fail(SIDRA_ERROR_NOT_REPRESENTABLE, call,
-                    "value -128 in row {}, column {}: the differential encoding holds -127..127; use "
-                    "SIDRA_WEIGHTS_AUTO or _OFFSET",
+                    "the value in row {}, column {} is -128, but the differential encoding holds -127..127; change the "
+                    "value, or "
+                    "use SIDRA_WEIGHTS_OFFSET",
                     too_small.row, too_small.col);
 
     sidra_ioctl_device_query device{};
     SIDRA_TRY(query_device(call, *context, &device));
     sidra_weights_encoding encoding = options.encoding;
-    const bool choose = encoding == SIDRA_WEIGHTS_AUTO;
-    if (choose) {
-        const uint64_t needed = tiles_down(k) * tiles_across(n, SIDRA_WEIGHTS_DIFFERENTIAL);
-        encoding = !too_small.found && needed <= device.xbars_free ? SIDRA_WEIGHTS_DIFFERENTIAL : SIDRA_WEIGHTS_OFFSET;
+    sidra_encoding_reason reason = SIDRA_ENCODING_GIVEN;
+    const uint64_t needed_differential = tiles_down(k) * tiles_across(n, SIDRA_WEIGHTS_DIFFERENTIAL);
+    if (encoding == SIDRA_WEIGHTS_AUTO) {
+        reason = too_small.found                           ? SIDRA_ENCODING_VALUE
+                 : needed_differential > device.xbars_free ? SIDRA_ENCODING_CROSSBARS
+                                                           : SIDRA_ENCODING_PREFERRED;
+        encoding = reason == SIDRA_ENCODING_PREFERRED ? SIDRA_WEIGHTS_DIFFERENTIAL : SIDRA_WEIGHTS_OFFSET;
     }
-    const uint64_t needed = tiles_down(k) * tiles_across(n, encoding);
 
     std::unique_ptr<DeviceMemory> memory;
     SIDRA_TRY(DeviceMemory::create(call, context, uint64_t{k} * n, false, &memory));
@@ -103,13 +107,18 @@ sidra_status create_weights(const char* call, sidra_context* context, const Matr
     WeightsGrant grant{};
     std::string detail;
     int error = take_crossbars(context, k, n, encoding, rights, &grant, &detail);
-    if (error == -ENOSPC && choose && encoding == SIDRA_WEIGHTS_DIFFERENTIAL)  // someone was faster
+    if (error == -ENOSPC && reason == SIDRA_ENCODING_PREFERRED) {  // another user took the crossbars meanwhile
+        reason = SIDRA_ENCODING_CROSSBARS;
         error = take_crossbars(context, k, n, encoding = SIDRA_WEIGHTS_OFFSET, rights, &grant, &detail);
+    }
+    if (error == -ENOSPC)
+        return fail(
+            SIDRA_ERROR_OUT_OF_CROSSBARS, call,
+            "{} x {} {} weights need {} crossbars, but {} of {} are free; destroy weights, or evict names{}", k, n,
+            encoding_name(encoding), tiles_down(k) * tiles_across(n, encoding), device.xbars_free, device.xbars_total,
+            encoding == SIDRA_WEIGHTS_DIFFERENTIAL ? ", or use SIDRA_WEIGHTS_OFFSET, which needs half as many" : "");
     if (error != 0)
-        return fail_errno(call, error,
-                          fmt::format("taking {} crossbars for {} x {} {} weights ({} of {} free)", needed, k, n,
-                                      encoding_name(encoding), device.xbars_free, device.xbars_total),
-                          detail, {{ENOSPC, SIDRA_ERROR_OUT_OF_CROSSBARS}});
+        return fail_errno(call, error, fmt::format("reserving crossbars for {} x {} weights", k, n), detail);
     sidra_weights* made = nullptr;
     SIDRA_TRY(adopt_weights(call, context, grant, std::move(scale), &made));
     made->staging = std::move(staging);
@@ -314,6 +323,7 @@ sidra_status sidra_weights_get_info(sidra_weights* weights, sidra_weights_info* 
         result.k = weights->k;
         result.n = weights->n;
         result.encoding = weights->encoding;
+        result.encoding_reason = weights->encoding_reason;
         result.crossbars = weights->crossbars;
         result.tile_rows = static_cast<uint32_t>(tiles_down(weights->k));
         result.tile_cols = static_cast<uint32_t>(tiles_across(weights->n, weights->encoding));

@@ -39,6 +39,7 @@ struct sidra_weights : sidra::Handle {
     std::atomic<bool> program_queued{false};  // or programmed by someone else
 
     sidra_weights_encoding encoding = SIDRA_WEIGHTS_OFFSET;  // never AUTO
+    sidra_encoding_reason encoding_reason = SIDRA_ENCODING_GIVEN;
     uint32_t rights = 0;
     uint32_t crossbars = 0;
     std::vector<float> scale;                        // n

@@ -154,6 +154,78 @@ TEST_F(ChipStream, SmallRingsHoldAnyAmountOfWork) {
     EXPECT_OK(sidra_stream_destroy(small));
 }
 
+TEST_F(ChipStream, AFullRingBlocksUntilTheDeadline) {
+    auto options = SIDRA_INIT(sidra_stream_options);
+    options.ring_packets = 64;
+    sidra_stream* small = nullptr;
+    ASSERT_OK(sidra_stream_create(context, &options, &small));
+    const Buffer words(context, 4096);
+    const int8_t value = 1;
+    sidra_weights* weights = nullptr;
+    ASSERT_OK(sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, nullptr, &weights));
+    ASSERT_OK(sidra_graph_begin(small));
+    ASSERT_OK(sidra_nop_async(small));
+    sidra_graph* graph = nullptr;
+    ASSERT_OK(sidra_graph_end(small, &graph));
+    sidra_event* event = nullptr;
+    ASSERT_OK(sidra_event_create(context, &event));
+    ASSERT_OK(sidra_semaphore_wait_async(stream, words.at(8), 1));
+    ASSERT_OK(sidra_event_record(event, stream));
+
+    // Only this thread will signal: without a deadline it would wait for itself.
+    ASSERT_OK(sidra_semaphore_wait_async(small, words.at(0), 1));
+    for (int i = 1; i < 64; ++i) ASSERT_OK(sidra_nop_async(small));
+    auto vec = SIDRA_INIT(sidra_vec);
+    vec.op = SIDRA_VEC_RELU, vec.in_type = vec.out_type = SIDRA_F32, vec.rows = vec.cols = 1;
+    vec.in = vec.out = words.at(64);
+    auto mvm = SIDRA_INIT(sidra_mvm);
+    mvm.batch = 1, mvm.in_type = SIDRA_U8, mvm.out_type = SIDRA_S32, mvm.in = words.at(128), mvm.out = words.at(192);
+    for (const uint64_t deadline : {uint64_t{0}, sidra_deadline_after_ns(1'000'000)}) {
+        ASSERT_OK(sidra_stream_set_deadline(small, deadline));
+        EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_nop_async(small));
+        EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "is full: 64 operations")) << sidra_last_error();
+        EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_fill_async(small, words.at(256), 1, 8, 8));
+        EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_copy_async(small, words.at(256), words.at(512), 8));
+        EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_semaphore_signal_async(small, words.at(16), 1));
+        EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_stream_wait_event(small, event));
+        EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_graph_launch_async(small, graph));
+        EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_vec_async(small, &vec));
+        EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_weights_program_async(small, weights));
+    }
+    uint64_t submitted = 0;
+    EXPECT_OK(sidra_stream_timeline(small, &submitted, nullptr));
+    EXPECT_EQ(64u, submitted) << "what timed out is not queued";
+
+    ASSERT_OK(sidra_semaphore_signal(context, words.at(0), 1));
+    ASSERT_OK(sidra_stream_set_deadline(small, soon()));
+    ASSERT_OK(sidra_weights_program_async(small, weights));
+    ASSERT_OK(sidra_mvm_async(small, weights, &mvm));
+    ASSERT_OK(sidra_stream_set_deadline(small, SIDRA_NEVER));
+    for (int i = 0; i < 200; ++i) ASSERT_OK(sidra_nop_async(small));
+    ASSERT_OK(sidra_stream_synchronize(small, soon()));
+    EXPECT_EQ(0u, words.as<uint64_t>()[32]) << "a fill that timed out";
+    ASSERT_OK(sidra_semaphore_signal(context, words.at(8), 1));
+    synchronize();
+    EXPECT_OK(sidra_event_destroy(event));
+    EXPECT_OK(sidra_graph_destroy(graph));
+    EXPECT_OK(sidra_weights_destroy(weights));
+    EXPECT_OK(sidra_stream_destroy(small));
+}
+
+TEST_F(ChipStream, AFailedReadOfTheDeviceHangsNobody) {
+    if (on_a_node()) GTEST_SKIP() << "knobs of a card are QEMU's";
+    for (uint64_t nth = 1; nth <= 4; ++nth) {
+        ASSERT_OK(sidra_device_set_fault_knob(device, "dma-error-at", nth));
+        ASSERT_OK(sidra_nop_async(stream));
+        const sidra_status status = sidra_stream_synchronize(stream, soon());
+        EXPECT_TRUE(status == SIDRA_OK || status == SIDRA_ERROR_FAULT) << nth << ": " << sidra_last_error();
+        ASSERT_OK(sidra_device_set_fault_knob(device, "dma-error-at", 0));
+        if (status != SIDRA_OK) ASSERT_OK(sidra_stream_reset(stream));
+    }
+    ASSERT_OK(sidra_nop_async(stream));
+    synchronize();
+}
+
 TEST_F(ChipStream, EventsOrderStreams) {
     constexpr int kStreams = 4, kRounds = 200;
     std::vector<sidra_stream*> streams(kStreams);

@@ -191,12 +191,29 @@ TEST_F(ChipWeights, AutoTakesDifferentialWhileItFits) {
     EXPECT_EQ(4u, info_of(first).tile_cols);
     EXPECT_EQ(2u * 256 * 512, info_of(first).cells);
     EXPECT_EQ(SIDRA_WEIGHTS_DIFFERENTIAL, info_of(second).encoding);
+    EXPECT_EQ(SIDRA_ENCODING_PREFERRED, info_of(second).encoding_reason);
     EXPECT_FAILS(SIDRA_ERROR_OUT_OF_CROSSBARS,
                  sidra_weights_create_s8(context, 256, 512, values.data(), 512, nullptr, nullptr, &none));
     EXPECT_OK(sidra_weights_destroy(second));
     sidra_weights* small = make(256, 256, random_values(256, 256), nullptr, SIDRA_WEIGHTS_OFFSET);
+    EXPECT_EQ(SIDRA_ENCODING_GIVEN, info_of(small).encoding_reason);
+    unsetenv("SIDRA_QUIET");
+    testing::internal::CaptureStderr();
     sidra_weights* third = make(256, 512, values, nullptr, SIDRA_WEIGHTS_AUTO);  // three are left
+    const std::string no_room = testing::internal::GetCapturedStderr();
+    EXPECT_NE(std::string::npos, no_room.find("differential needs 4 crossbars and 3 are free")) << no_room;
     EXPECT_EQ(SIDRA_WEIGHTS_OFFSET, info_of(third).encoding);
+    EXPECT_EQ(SIDRA_ENCODING_CROSSBARS, info_of(third).encoding_reason);
+    auto strict = SIDRA_INIT(sidra_weights_options);
+    strict.encoding = SIDRA_WEIGHTS_DIFFERENTIAL;
+    EXPECT_FAILS(SIDRA_ERROR_OUT_OF_CROSSBARS,
+                 sidra_weights_create_s8(context, 256, 512, values.data(), 512, nullptr, &strict, &none));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "SIDRA_WEIGHTS_OFFSET")) << sidra_last_error();
+    strict.encoding = SIDRA_WEIGHTS_OFFSET;
+    EXPECT_FAILS(SIDRA_ERROR_OUT_OF_CROSSBARS,
+                 sidra_weights_create_s8(context, 256, 512, values.data(), 512, nullptr, &strict, &none));
+    EXPECT_EQ(nullptr, std::strstr(sidra_last_error(), "ffset,"))
+        << "advice to use what is in use: " << sidra_last_error();
     EXPECT_EQ(2u, info_of(third).crossbars);
     std::vector<uint32_t> taken;
     for (sidra_weights* each : {first, small, third}) {
@@ -213,8 +230,16 @@ TEST_F(ChipWeights, AutoTakesDifferentialWhileItFits) {
     for (sidra_weights* each : {first, small, third}) EXPECT_OK(sidra_weights_destroy(each));
 
     std::vector<int8_t> with_minimum{-128};
+    testing::internal::CaptureStderr();
     sidra_weights* offset = make(1, 1, with_minimum, nullptr, SIDRA_WEIGHTS_AUTO);
+    const std::string minimum = testing::internal::GetCapturedStderr();
+    EXPECT_NE(std::string::npos, minimum.find("row 0, column 0 is -128")) << minimum;
     EXPECT_EQ(SIDRA_WEIGHTS_OFFSET, info_of(offset).encoding);
+    EXPECT_EQ(SIDRA_ENCODING_VALUE, info_of(offset).encoding_reason);
+    setenv("SIDRA_QUIET", "1", 1);
+    testing::internal::CaptureStderr();
+    EXPECT_OK(sidra_weights_destroy(make(1, 1, with_minimum, nullptr, SIDRA_WEIGHTS_AUTO)));
+    EXPECT_EQ("", testing::internal::GetCapturedStderr());
     EXPECT_OK(sidra_weights_destroy(offset));
     auto options = SIDRA_INIT(sidra_weights_options);
     options.encoding = SIDRA_WEIGHTS_DIFFERENTIAL;

@@ -273,8 +273,15 @@ TEST_F(Packets, MvmRefuses) {
         invalid([&](sidra_mvm& m) { m.out_type = SIDRA_F32, m.in_scale = bad; });
         invalid([&](sidra_mvm& m) { m.out_type = SIDRA_S8, m.out_scale = bad; });
     }
-    invalid([](sidra_mvm& m) { m.in_type = SIDRA_F32, m.in.offset = 2; });
-    invalid([](sidra_mvm& m) { m.in_type = SIDRA_F32, m.in_stride = kK * 4 + 1; });
+    invalid([](sidra_mvm& m) { m.in_type = SIDRA_F32, m.in_scale = 1, m.in.offset = 2; });
+    invalid([](sidra_mvm& m) { m.in_type = SIDRA_F32, m.in_scale = 1, m.in_stride = kK * 4 + 1; });
+    // A scale that was forgotten.
+    invalid([](sidra_mvm& m) { m.in_type = SIDRA_F32; });
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "in_scale is 0, but F32 input needs one")) << sidra_last_error();
+    invalid([](sidra_mvm& m) { m.out_type = SIDRA_S8; });
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "out_scale is 0, but S8 output needs one"))
+        << sidra_last_error();
+    invalid([](sidra_mvm& m) { m.out_type = SIDRA_U8; });
     refuses_with(SIDRA_ERROR_PERMISSION, [&](sidra_mvm& m) { m.out = {readonly, 0}; });
     refuses_with(SIDRA_ERROR_INVALID_HANDLE, [](sidra_mvm& m) { m.in.buffer = nullptr; });
     refuses_with(SIDRA_ERROR_INVALID_HANDLE, [](sidra_mvm& m) { m.out.buffer = nullptr; });
@@ -384,6 +391,13 @@ TEST_F(Packets, VecRefuses) {
     invalid([](sidra_vec& v) { v.op = SIDRA_VEC_GATHER, v.in2_stride = 0; });  // no limit
     invalid([](sidra_vec& v) { v.op = SIDRA_VEC_LAYERNORM, v.scale = -1; });
     invalid([&](sidra_vec& v) { v.op = SIDRA_VEC_QUANTIZE, v.in2 = {}, v.out_type = SIDRA_S8, v.scale = kNan; });
+    invalid([&](sidra_vec& v) { v.op = SIDRA_VEC_QUANTIZE, v.in2 = {}, v.in2_stride = 0, v.out_type = SIDRA_S8; });
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "QUANTIZE needs it")) << sidra_last_error();
+    // Advice that fits the operation.
+    invalid([](sidra_vec& v) { v.cols = SIDRA_CMD_VEC_COLS_MAX + 1; });
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "as several rows")) << sidra_last_error();
+    invalid([](sidra_vec& v) { v.op = SIDRA_VEC_SOFTMAX, v.in2 = {}, v.cols = SIDRA_CMD_VEC_COLS_MAX + 1; });
+    EXPECT_EQ(nullptr, std::strstr(sidra_last_error(), "as several rows")) << sidra_last_error();
     invalid(
         [](sidra_vec& v) { v.op = SIDRA_VEC_TRANSPOSE, v.in2 = {}, v.rows = SIDRA_CMD_VEC_COLS_MAX + 1, v.cols = 1; });
     invalid([&](sidra_vec& v) { v.op = SIDRA_VEC_REDUCE_SUM, v.in2 = {}, v.out = v.in; });

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT
-// C++20 over sidra.h, header only: handles that destroy themselves, exceptions instead of status codes, spans instead
-// of pointers.
+// A C++20 interface over sidra.h, header only: handles that destroy themselves, exceptions instead of status codes, and
+// spans instead of pointers.
 //
 //   sidra::Device device = sidra::Device::open();
 //   sidra::Context context(device);
 //   sidra::Stream stream(context);
 //   sidra::Weights weights = sidra::Weights::from_f32(context, k, n, values);
 //   stream.program(weights);
+//   sidra::Buffer in(context, k * sizeof(float)), out(context, n * sizeof(float));
 //   sidra_mvm mvm{};
 //   mvm.batch = 1;
 //   mvm.in_type = mvm.out_type = SIDRA_F32;
 //   mvm.in = in;
 //   mvm.out = out;
+//   mvm.in_scale = 1.0f / 255;  // for inputs in 0..1: F32 input becomes codes 0..255
 //   stream.mvm(weights, mvm);
 //   stream.synchronize();
 //
-// Conventions are those of sidra.h. Objects are movable, not copyable; get() gives the C handle, release() gives it up.
-// Handles must be destroyed before what they came from (buffers before their context, contexts before their device), as
-// C++ does in reverse order of declaration. What a destructor cannot report it ignores; close() reports it.
+// The conventions are those of sidra.h. Objects can be moved, not copied. get() returns the C handle, release() gives it
+// up. An object keeps its parent: a context lives until its last buffer, stream and so on is destroyed, and a device
+// until its last context is, in whichever order the C++ objects end. A destructor ignores a failure; close() throws it.
 #ifndef SIDRA_SIDRA_HPP
 #define SIDRA_SIDRA_HPP
 
@@ -53,7 +55,7 @@ class Error : public std::runtime_error {
     sidra_status status_;
 };
 
-// When to give up waiting.
+// The time at which a wait ends.
 class Deadline {
    public:
     static Deadline never() { return Deadline(SIDRA_NEVER); }
@@ -94,39 +96,62 @@ T sized(T value) {
     return value;
 }
 
-// Sole owner of a C handle.
+// Keeps a parent's handle open: a child has one of its parent's.
+using Parent = std::shared_ptr<const void>;
+
+// Owner of a C handle, together with the children that were made of it.
 template <typename T, sidra_status (*kDestroy)(T*)>
 class Owner {
    public:
     Owner() = default;
-    explicit Owner(T* handle) noexcept : handle_(handle) {}
-    Owner(Owner&& other) noexcept : handle_(other.release()) {}
-    Owner& operator=(Owner&& other) noexcept {
-        if (this != &other) {
-            reset();
-            handle_ = other.release();
-        }
-        return *this;
-    }
+    // Takes over a handle, and destroys it if that fails. The handle's parent is the caller's to keep.
+    explicit Owner(T* handle) : Owner(handle, nullptr) {}
+    Owner(Owner&&) noexcept = default;
+    Owner& operator=(Owner&&) noexcept = default;
     Owner(const Owner&) = delete;
     Owner& operator=(const Owner&) = delete;
-    ~Owner() { reset(); }
+    ~Owner() = default;
 
-    T* get() const noexcept { return handle_; }
-    explicit operator bool() const noexcept { return handle_ != nullptr; }
-    T* release() noexcept { return std::exchange(handle_, nullptr); }
-    // Destroys the object now; throws if it cannot be, and keeps it then.
+    T* get() const noexcept { return held_ ? held_->handle : nullptr; }
+    explicit operator bool() const noexcept { return get() != nullptr; }
+    // Gives up the handle, which is the caller's to destroy, after its children and before its parent.
+    T* release() noexcept {
+        T* handle = held_ ? std::exchange(held_->handle, nullptr) : nullptr;
+        held_.reset();
+        return handle;
+    }
+    // Destroys the object now. Throws if that fails (BUSY: it has children), and keeps the object then.
     void close() {
-        check(kDestroy(handle_));
-        handle_ = nullptr;
+        if (!held_) return;
+        check(kDestroy(held_->handle));
+        held_->handle = nullptr;
+        held_.reset();
+    }
+    // For children that are made of this object.
+    Parent keep() const noexcept { return held_; }
+
+   protected:
+    Owner(T* handle, Parent parent) {
+        std::unique_ptr<T, Destroy> guard(handle);
+        held_ = std::make_shared<Held>(handle, std::move(parent));
+        static_cast<void>(guard.release());
     }
 
    private:
-    void reset() noexcept {
-        if (handle_ != nullptr) static_cast<void>(kDestroy(handle_));
-        handle_ = nullptr;
-    }
-    T* handle_ = nullptr;
+    struct Destroy {
+        void operator()(T* handle) const { static_cast<void>(kDestroy(handle)); }
+    };
+    struct Held {
+        Held(T* its_handle, Parent its_parent) : handle(its_handle), parent(std::move(its_parent)) {}
+        Held(const Held&) = delete;
+        Held& operator=(const Held&) = delete;
+        ~Held() {
+            if (handle != nullptr) static_cast<void>(kDestroy(handle));
+        }
+        T* handle;
+        Parent parent;  // let go after the handle
+    };
+    std::shared_ptr<Held> held_;
 };
 
 }  // namespace detail
@@ -189,15 +214,17 @@ class Device : public detail::Owner<sidra_device, sidra_device_close> {
 class Context : public detail::Owner<sidra_context, sidra_context_destroy> {
    public:
     using Owner::Owner;
-    explicit Context(const Device& device) : Owner(create(device)) {}
+    explicit Context(const Device& device) : Owner(create(device), device.keep()) {}
 
+    // Waits for all streams.
+    void synchronize() { detail::check(sidra_context_synchronize(get(), SIDRA_NEVER)); }
     // False: the deadline passed.
-    bool synchronize(Deadline deadline = Deadline::never()) {
+    [[nodiscard]] bool synchronize(Deadline deadline) {
         return detail::check_or(sidra_context_synchronize(get(), deadline.value()), SIDRA_ERROR_TIMEOUT);
     }
-    sidra_status status() const noexcept { return sidra_context_status(get()); }
+    [[nodiscard]] sidra_status status() const noexcept { return sidra_context_status(get()); }
     void recover() { detail::check(sidra_context_recover(get())); }
-    // Raises a semaphore word from the host.
+    // Raises a semaphore word from the host, and wakes the streams that wait for it.
     void signal(sidra_ref word, uint64_t value) { detail::check(sidra_semaphore_signal(get(), word, value)); }
 
     void unlink(const std::string& name) { detail::check(sidra_weights_unlink(get(), name.c_str())); }
@@ -226,7 +253,7 @@ class Buffer : public detail::Owner<sidra_buffer, sidra_buffer_destroy> {
     using Owner::Owner;
     // Zeroed memory of `size` bytes; SIDRA_BUFFER_DEVICE for L3.
     Buffer(const Context& context, size_t size, uint32_t flags = SIDRA_BUFFER_HOST)
-        : Owner(create(context, size, flags)) {}
+        : Owner(create(context, size, flags), context.keep()) {}
 
     // The caller's memory; it must stay mapped.
     template <typename T>
@@ -235,7 +262,7 @@ class Buffer : public detail::Owner<sidra_buffer, sidra_buffer_destroy> {
         sidra_buffer* buffer = nullptr;
         auto* bytes = const_cast<std::remove_const_t<T>*>(memory.data());
         detail::check(sidra_buffer_register(context.get(), bytes, memory.size_bytes(), kReadonly, &buffer));
-        return Buffer(buffer);
+        return Buffer(buffer, context.keep());
     }
 
     size_t size() const {
@@ -251,7 +278,7 @@ class Buffer : public detail::Owner<sidra_buffer, sidra_buffer_destroy> {
         detail::check(sidra_buffer_map(get(), &address));
         return {static_cast<T*>(address), size() / sizeof(T)};
     }
-    // Up to so many bytes of a file, straight into the buffer; how many there were.
+    // Reads up to `bytes` bytes of a file into the buffer; returns how many the file had.
     size_t read_file(int fd, size_t bytes, size_t offset = 0, uint64_t file_offset = 0) const {
         size_t got = 0;
         detail::check(sidra_buffer_read_file(get(), offset, fd, file_offset, bytes, &got));
@@ -262,6 +289,7 @@ class Buffer : public detail::Owner<sidra_buffer, sidra_buffer_destroy> {
     operator sidra_ref() const noexcept { return at(0); }
 
    private:
+    Buffer(sidra_buffer* buffer, detail::Parent parent) : Owner(buffer, std::move(parent)) {}
     static sidra_buffer* create(const Context& context, size_t size, uint32_t flags) {
         sidra_buffer* buffer = nullptr;
         detail::check(sidra_buffer_create(context.get(), size, flags, &buffer));
@@ -289,7 +317,7 @@ class Weights : public detail::Owner<sidra_weights, sidra_weights_destroy> {
         sidra_weights* weights = nullptr;
         detail::check(sidra_weights_create_s8(context.get(), k, n, values.data(), n,
                                               scale.empty() ? nullptr : scale.data(), &whole, &weights));
-        return Weights(weights);
+        return Weights(weights, context.keep());
     }
     static Weights from_f32(const Context& context, uint32_t k, uint32_t n, std::span<const float> values,
                             const sidra_weights_options& options = {}) {
@@ -297,18 +325,18 @@ class Weights : public detail::Owner<sidra_weights, sidra_weights_destroy> {
         const sidra_weights_options whole = detail::sized(options);
         sidra_weights* weights = nullptr;
         detail::check(sidra_weights_create_f32(context.get(), k, n, values.data(), n, &whole, &weights));
-        return Weights(weights);
+        return Weights(weights, context.keep());
     }
     static Weights open(const Context& context, const std::string& name) {
         sidra_weights* weights = nullptr;
         detail::check(sidra_weights_open(context.get(), name.c_str(), &weights));
-        return Weights(weights);
+        return Weights(weights, context.keep());
     }
     // The descriptor stays the caller's.
     static Weights import_fd(const Context& context, int fd) {
         sidra_weights* weights = nullptr;
         detail::check(sidra_weights_import(context.get(), fd, &weights));
-        return Weights(weights);
+        return Weights(weights, context.keep());
     }
 
     WeightsProgress progress() const {
@@ -349,6 +377,7 @@ class Weights : public detail::Owner<sidra_weights, sidra_weights_destroy> {
     }
 
    private:
+    Weights(sidra_weights* weights, detail::Parent parent) : Owner(weights, std::move(parent)) {}
     static void require(size_t given, size_t needed, std::string_view what) {
         if (given != needed)
             throw Error(SIDRA_ERROR_INVALID_ARGUMENT, std::string(what) + " has " + std::to_string(given) +
@@ -361,12 +390,13 @@ class Weights : public detail::Owner<sidra_weights, sidra_weights_destroy> {
 class Event : public detail::Owner<sidra_event, sidra_event_destroy> {
    public:
     using Owner::Owner;
-    explicit Event(const Context& context) : Owner(create(context)) {}
+    explicit Event(const Context& context) : Owner(create(context), context.keep()) {}
 
-    // Whether what it stands for is done.
-    bool done() const { return detail::check_or(sidra_event_query(get()), SIDRA_ERROR_NOT_READY); }
+    // Whether everything before the event's point is done.
+    [[nodiscard]] bool done() const { return detail::check_or(sidra_event_query(get()), SIDRA_ERROR_NOT_READY); }
+    void synchronize() const { detail::check(sidra_event_synchronize(get(), SIDRA_NEVER)); }
     // False: the deadline passed.
-    bool synchronize(Deadline deadline = Deadline::never()) const {
+    [[nodiscard]] bool synchronize(Deadline deadline) const {
         return detail::check_or(sidra_event_synchronize(get(), deadline.value()), SIDRA_ERROR_TIMEOUT);
     }
 
@@ -386,6 +416,10 @@ class Graph : public detail::Owner<sidra_graph, sidra_graph_destroy> {
         detail::check(sidra_graph_operations(get(), &count));
         return count;
     }
+
+   private:
+    friend class Stream;
+    Graph(sidra_graph* graph, detail::Parent parent) : Owner(graph, std::move(parent)) {}
 };
 
 // ---- Stream
@@ -394,13 +428,16 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
    public:
     using Owner::Owner;
     explicit Stream(const Context& context, const sidra_stream_options& options = {})
-        : Owner(create(context, options)) {}
+        : Owner(create(context, options), context.keep()), context_(context.keep()) {}
 
+    // How long calls that queue operations wait while the ring is full; then they throw TIMEOUT.
+    void set_deadline(Deadline deadline) { detail::check(sidra_stream_set_deadline(get(), deadline.value())); }
+    void synchronize() { detail::check(sidra_stream_synchronize(get(), SIDRA_NEVER)); }
     // False: the deadline passed.
-    bool synchronize(Deadline deadline = Deadline::never()) {
+    [[nodiscard]] bool synchronize(Deadline deadline) {
         return detail::check_or(sidra_stream_synchronize(get(), deadline.value()), SIDRA_ERROR_TIMEOUT);
     }
-    bool done() const { return detail::check_or(sidra_stream_query(get()), SIDRA_ERROR_NOT_READY); }
+    [[nodiscard]] bool done() const { return detail::check_or(sidra_stream_query(get()), SIDRA_ERROR_NOT_READY); }
     struct Timeline {
         uint64_t submitted, completed;
     };
@@ -435,7 +472,7 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
                 (*callback)(status);
             },
             kept.get());
-        static_cast<void>(kept.release());  // the callback's now
+        static_cast<void>(kept.release());  // the callback frees it
     }
     // Why the stream stopped; nothing if it has not.
     std::optional<sidra_fault_info> fault() const {
@@ -526,11 +563,12 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
         }
         sidra_graph* graph = nullptr;
         detail::check(sidra_graph_end(get(), &graph));
-        return Graph(graph);
+        return Graph(graph, context_);
     }
     void launch(const Graph& graph) { detail::check(sidra_graph_launch_async(get(), graph.get())); }
 
    private:
+    detail::Parent context_;  // of the graphs that are recorded here
     static sidra_stream* create(const Context& context, const sidra_stream_options& options) {
         const sidra_stream_options whole = detail::sized(options);
         sidra_stream* stream = nullptr;
