@@ -60,8 +60,7 @@ sidra_status new_buffer(sidra_context* context, std::unique_ptr<DeviceMemory> me
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "file descriptor {} is a directory; open a file in it", fd);
     if (error == -ESPIPE && fstat(fd, &status) == 0)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                    "file descriptor {} is {}, which may never end; read(2) what it gives to the address that "
-                    "sidra_buffer_map() tells",
+                    "file descriptor {} is {}, which may never end; use read(2) with the address of sidra_buffer_map()",
                     fd, file_kind(status.st_mode));
     const sidra_status known = status_of_errno(error);
     if (known == SIDRA_ERROR_OUT_OF_MEMORY || known == SIDRA_ERROR_LIMIT || known == SIDRA_ERROR_PERMISSION)

@@ -77,7 +77,8 @@ sidra_status DeviceMemory::release(const char* call) {
         unbind.address = address_;
         const int error = request(*context_->transport, SIDRA_IOCTL_BUFFER_UNBIND, &unbind, &detail);
         if (error != 0 && !mapping_is_gone(error))
-            return fail_errno(call, error, fmt::format("taking {} bytes from context {}", size_, context_->id), detail);
+            return fail_errno(call, error, fmt::format("unmapping {} bytes of context {}", size_, context_->id),
+                              detail);
     }
     bound_ = false;
     close();

@@ -297,7 +297,10 @@ sidra_status sidra_stream_get_fd(sidra_stream* stream, int* fd) {
             if (write(stream->fd, &count, sizeof count) < 0)
                 return fail_errno(call, -errno, "signalling an eventfd", {});
         } else if (error != 0) {
-            return fail_errno(call, error, fmt::format("arming stream {} at {}", stream->id, point.value), detail);
+            return fail_errno(
+                call, error,
+                fmt::format("arming the notification of stream {} for timeline value {}", stream->id, point.value),
+                detail);
         } else {
             stream->armed_value = point.value;
         }

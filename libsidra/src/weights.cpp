@@ -21,7 +21,7 @@ const char* encoding_name(sidra_weights_encoding encoding) {
 sidra_status query_device(const char* call, const sidra_context& context, sidra_ioctl_device_query* device) {
     std::string detail;
     const int error = request(*context.transport, SIDRA_IOCTL_DEVICE_QUERY, device, &detail);
-    return error == 0 ? SIDRA_OK : fail_errno(call, error, "asking for free crossbars", detail);
+    return error == 0 ? SIDRA_OK : fail_errno(call, error, "querying the free crossbars", detail);
 }
 
 // Before anything of that size is read or allocated.
@@ -181,8 +181,8 @@ sidra_status check_extent(const char* call, const void* data, uint64_t rows, uin
     if (__builtin_mul_overflow(rows - 1, stride, &elements) || __builtin_add_overflow(elements, cols, &elements) ||
         __builtin_mul_overflow(elements, element, &bytes) || bytes > PTRDIFF_MAX ||
         __builtin_add_overflow(reinterpret_cast<uintptr_t>(data), bytes, &end))
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{} rows with a `stride` of {} elements end outside of memory",
-                    rows, stride);
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "{} rows with a `stride` of {} elements reach beyond the end of memory", rows, stride);
     return SIDRA_OK;
 }
 
@@ -231,7 +231,7 @@ sidra_status query_progress(const char* call, sidra_weights* weights, uint32_t* 
     query.context = weights->context->number;
     query.index = weights->index;
     if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_QUERY, &query, &detail); error != 0)
-        return fail_errno(call, error, fmt::format("asking for the progress of weights {}", weights->id), detail);
+        return fail_errno(call, error, fmt::format("querying the progress of weights {}", weights->id), detail);
     if (query.programmed_rows == query.total_rows) finish_programming(weights);
     *done = query.programmed_rows;
     *total = query.total_rows;
@@ -357,7 +357,7 @@ sidra_status sidra_weights_crossbars(sidra_weights* weights, uint32_t* crossbars
         query.xbars = room;
         if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_QUERY, &query, &detail);
             error != 0)
-            return fail_errno(call, error, fmt::format("asking for the crossbars of weights {}", weights->id), detail);
+            return fail_errno(call, error, fmt::format("querying the crossbars of weights {}", weights->id), detail);
         *count = query.xbars;
         return SIDRA_OK;
     });

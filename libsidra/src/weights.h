@@ -85,8 +85,8 @@ sidra_status check_extent(const char* call, const void* data, uint64_t rows, uin
 // Whether this handle may; verb: what is asked for.
 inline sidra_status check_right(const char* call, const sidra_weights& weights, uint32_t right, const char* verb) {
     if ((weights.rights & right) != 0) return SIDRA_OK;
-    return fail(SIDRA_ERROR_PERMISSION, call, "this handle of weights {} may not {} them; ask the owner for the right",
-                weights.id, verb);
+    return fail(SIDRA_ERROR_PERMISSION, call,
+                "this handle of weights {} has no right to {} them; ask their owner for it", weights.id, verb);
 }
 
 // Whether programming has been queued at least; the chip checks each tile.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What programming took, tile by tile.
+// Reports of programming, tile by tile.
 #include <algorithm>
 #include <iterator>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMillion = 1e6;
 
-// What the device says, in the caller's terms.
+// A report of the device in the terms of sidra.h.
 sidra_tile_report describe(const sidra_weights& weights, uint32_t tile, const sidra_hw_xbar_report& told) {
     static_assert(SIDRA_TRIES_MAX == SIDRA_XBAR_TRIES_MAX);
     const auto across = static_cast<uint32_t>(tiles_across(weights.n, weights.encoding));
@@ -66,8 +66,7 @@ sidra_status sidra_weights_report(sidra_weights* weights, uint32_t tile, sidra_t
         if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_REPORT, &ask, &detail);
             error != 0)
             return fail_errno(call, error,
-                              fmt::format("asking what programming tile {} of weights {} took", tile, weights->id),
-                              detail);
+                              fmt::format("reading the report of tile {} of weights {}", tile, weights->id), detail);
         fill_struct(report, describe(*weights, tile, told));
         return SIDRA_OK;
     });

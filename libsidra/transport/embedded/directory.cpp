@@ -110,8 +110,9 @@ int Directory::add(sidra_nvm_entry entry, std::span<const uint8_t> data, Detail&
         const auto offset = data_.allocate(extent(data.size()), kDataAlignment);
         if (!offset)
             return fail(detail, -ENOSPC,
-                        "no room for {} bytes beside the name \"{}\": {} are free, {} of them together", data.size(),
-                        entry.name, data_.free_total(), data_.largest_free());
+                        "the weights directory has no room for the {} bytes of data of \"{}\": {} are free, at most {} "
+                        "in one piece",
+                        data.size(), entry.name, data_.free_total(), data_.largest_free());
         entry.data_offset = *offset;
     }
     const auto [place, inserted] = entries_.emplace(number, entry);
@@ -139,7 +140,7 @@ int Directory::read_data(uint32_t number, std::vector<uint8_t>* data, Detail& de
     data->resize(entry.data_size);
     if (entry.data_size == 0) return 0;
     if (int error = store_.read(entry.data_offset, data->data(), data->size()))
-        return fail(detail, error, "the data beside the name \"{}\" cannot be read", entry.name);
+        return fail(detail, error, "the data of the name \"{}\" cannot be read", entry.name);
     return 0;
 }
 

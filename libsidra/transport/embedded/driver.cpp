@@ -83,7 +83,8 @@ int Driver::bring_up(Detail& detail) {
     publisher_ = Publisher::create(host_.chip(), description());
     host_.set_housekeeping([this] { keep_house(); });
     // The firmware boots behind this.
-    if (!host_.executor().start()) return fail(detail, -EAGAIN, "the system gives no thread to run the chip");
+    if (!host_.executor().start())
+        return fail(detail, -EAGAIN, "the system refused to create the thread that runs the chip");
     for (const Range& range : unzeroed_) local_.reserve(range.offset, range.size);
     enable();
     zero_local();
@@ -148,7 +149,7 @@ int Driver::check_link(Detail& detail) {
     if (static_cast<uint32_t>(host_.read_register(SIDRA_REG_ID, 4)) != SIDRA_ID_MAGIC) {
         if (!link_gone_) reset_device(SIDRA_FAULT_RESET);
         link_gone_ = true;
-        return fail(detail, -ENODEV, "the link to the chip is gone; its contexts are lost");
+        return fail(detail, -ENODEV, "the link to the chip is down, so its contexts are lost");
     }
     if (link_gone_) {
         reset_device(SIDRA_FAULT_RESET);

@@ -70,9 +70,9 @@ int make_folders(const std::filesystem::path& path) {
 DumpFiles::DumpFiles() : folder_(folder()), quiet_(environment("SIDRA_QUIET") == "1") {}
 
 void DumpFiles::write(std::span<const uint8_t> dump) const noexcept {
-    constexpr const char* kWhat = "sidra: the firmware of the embedded chip panicked, and was started anew";
+    constexpr const char* kWhat = "sidra: the firmware of the embedded chip panicked and was restarted";
     try {
-        std::string why = "neither SIDRA_DUMP_DIR nor XDG_STATE_HOME nor HOME says where to";
+        std::string why = "none of SIDRA_DUMP_DIR, XDG_STATE_HOME and HOME names a folder";
         if (!folder_.empty()) {
             std::string path = folder_ + '/' + new_name();
             int error = make_folders(folder_);
@@ -83,14 +83,16 @@ void DumpFiles::write(std::span<const uint8_t> dump) const noexcept {
                 error = write_new(path, dump);
             }
             if (error == 0) {
-                if (!quiet_) std::fprintf(stderr, "%s; what it left is in %s (see sidra-dump)\n", kWhat, path.c_str());
+                if (!quiet_)
+                    std::fprintf(stderr, "%s; its crash dump is in %s (read it with sidra-dump)\n", kWhat,
+                                 path.c_str());
                 return;
             }
             why = fmt::format("{}: {}; SIDRA_DUMP_DIR names another folder", path, std::strerror(error));
         }
-        if (!quiet_) std::fprintf(stderr, "%s; what it left cannot be written: %s\n", kWhat, why.c_str());
+        if (!quiet_) std::fprintf(stderr, "%s; its crash dump cannot be written: %s\n", kWhat, why.c_str());
     } catch (const std::exception& e) {
-        if (!quiet_) std::fprintf(stderr, "%s; what it left cannot be written: %s\n", kWhat, e.what());
+        if (!quiet_) std::fprintf(stderr, "%s; its crash dump cannot be written: %s\n", kWhat, e.what());
     }
 }
 

@@ -188,7 +188,7 @@ int Session::arm(sidra_ioctl_arm& a, Detail& detail) {
         const int own = fcntl(a.eventfd, F_DUPFD_CLOEXEC, 0);
         if (own < 0) {
             const int error = errno;
-            return fail(detail, -error, "eventfd {} cannot be taken: {}", a.eventfd, strerror(error));
+            return fail(detail, -error, "duplicating the eventfd {} failed: {}", a.eventfd, strerror(error));
         }
         if (!is_eventfd(own)) {
             close(own);

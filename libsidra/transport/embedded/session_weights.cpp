@@ -104,7 +104,7 @@ int Session::return_data(Argument& a, WeightsObject& object, std::span<const uin
     int error = 0;
     if (data.size() > room) {
         a.data_size = data.size();
-        error = fail(detail, -ENOSPC, "the object keeps {} bytes of data, there is room for {}", data.size(), room);
+        error = fail(detail, -ENOSPC, "the weights have {} bytes of data, but there is room for {}", data.size(), room);
     } else if (!data.empty() && !copy_to_user(a.data, data.data(), data.size())) {
         error = fail(detail, -EFAULT, "{} bytes at {:#x} are not writable", data.size(), a.data);
     }
@@ -251,7 +251,8 @@ int Session::weights_query(sidra_ioctl_weights_query& a, Detail& detail) {
     const std::vector<uint32_t>& tiles = handle.object->tiles;
     if (a.xbar_ids != 0 && room < tiles.size()) {
         a.xbars = static_cast<uint32_t>(tiles.size());
-        return fail(detail, -ENOSPC, "the object has {} crossbars, there is room for {} numbers", tiles.size(), room);
+        return fail(detail, -ENOSPC, "the weights have {} crossbars, but there is room for {} numbers", tiles.size(),
+                    room);
     }
     uint32_t programmed, total;
     if (int error = driver_->weights().progress(*handle.object, &programmed, &total, detail)) return error;

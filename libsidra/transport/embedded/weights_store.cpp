@@ -70,7 +70,7 @@ int WeightsStore::load(Detail& detail) {
             else orphans.push_back(first + i);
         }
     }
-    if (int error = erase(orphans)) return fail(detail, error, "crossbars that nobody owns cannot be erased");
+    if (int error = erase(orphans)) return fail(detail, error, "erasing the crossbars that have no owner failed");
     for (auto& [uid, object] : objects_) {
         object.damaged = std::erase(object.tiles, ~0u) != 0;
         allocator_.reserve(object.tiles);
@@ -103,7 +103,7 @@ int WeightsStore::create(uint32_t rows, uint32_t cols, uint32_t encoding, Weight
         return fail(detail, -ENOSPC, "a {} x {} matrix needs {} crossbars, the whole chip has {}; split it", rows, cols,
                     needed, xbars_);
     if (!unerased_.empty()) {
-        if (int error = erase(unerased_)) return fail(detail, error, "crossbars of freed weights cannot be erased");
+        if (int error = erase(unerased_)) return fail(detail, error, "erasing the crossbars of freed weights failed");
         allocator_.free(unerased_);
         unerased_.clear();
     }
@@ -163,7 +163,7 @@ int WeightsStore::progress(const WeightsObject& object, uint32_t* programmed, ui
     const int error = for_each_run(xbars, kHeadersMax, [&](uint32_t first, uint32_t count, size_t at) {
         return cells_.read_headers(first, {headers.data() + at, count});
     });
-    if (error != 0) return fail(detail, error, "the headers of the object's crossbars cannot be read");
+    if (error != 0) return fail(detail, error, "reading the headers of the weights' crossbars failed");
     *programmed = *total = 0;
     for (size_t i = 0; i < placed.size(); i++) {
         const uint32_t rows = object.rows_of(placed[i].second);
@@ -179,7 +179,7 @@ int WeightsStore::report(const WeightsObject& object, uint32_t tile, sidra_hw_xb
         return fail(detail, error, "the report of crossbar {} cannot be read", object.tiles[tile]);
     const bool sane = told.level <= SIDRA_XBAR_PULSED && told.stuck_cells <= SIDRA_XBAR_ROWS * SIDRA_XBAR_COLS;
     if (!sane || (told.uid == object.uid && told.tile != tile))
-        return fail(detail, -EIO, "what the chip says of crossbar {} makes no sense", object.tiles[tile]);
+        return fail(detail, -EIO, "the chip's report of crossbar {} is not valid", object.tiles[tile]);
     if (told.uid == object.uid) {
         *report = told;
         return 0;
@@ -195,7 +195,7 @@ int WeightsStore::report(const WeightsObject& object, uint32_t tile, sidra_hw_xb
 int WeightsStore::publish(WeightsObject& object, const std::string& name, std::span<const uint8_t> data, uint32_t mode,
                           const uint8_t hash[32], uint8_t uuid[16], Detail& detail) {
     if (const auto number = directory_.find_uid(object.uid))
-        return fail(detail, -EEXIST, "the object has the name \"{}\" already; unlink that first",
+        return fail(detail, -EEXIST, "the weights have the name \"{}\" already; unlink that first",
                     directory_.entries().at(*number).name);
     uint32_t programmed, total;
     if (int error = progress(object, &programmed, &total, detail)) return error;
@@ -268,7 +268,7 @@ int WeightsStore::share(WeightsObject& object, uint32_t rights, std::vector<uint
     reap_descriptors();
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
-        return fail(detail, -errno, "no file descriptor to stand for the object: {}", strerror(errno));
+        return fail(detail, -errno, "creating a file descriptor for the weights failed: {}", strerror(errno));
     struct stat identity;
     fstat(ends[0], &identity);
     try {
@@ -295,7 +295,7 @@ int WeightsStore::import(int fd, uint32_t* rights, WeightsObject** object, std::
         *object = found;
         return 0;
     }
-    return fail(detail, -ENOENT, "descriptor {} stands for no weights on this chip", fd);
+    return fail(detail, -ENOENT, "file descriptor {} is not one of weights on this chip", fd);
 }
 
 // Drops what the descriptors held whose last copy is closed: a pipe without a reader is in error.
