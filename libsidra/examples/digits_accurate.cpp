@@ -63,7 +63,7 @@ struct Pulsing {
    private:
     void add(sidra_weights* weights, uint32_t tile) {
         auto report = SIDRA_INIT(sidra_tile_report);
-        check(sidra_weights_report(weights, tile, &report), "asking what programming took");
+        check(sidra_weights_report(weights, tile, &report), "reading the reports of programming");
         const uint64_t cells = std::accumulate(std::begin(report.arrived), std::end(report.arrived), uint64_t{0});
         arrived += cells;
         failed += report.failed;
@@ -86,7 +86,7 @@ class Chip {
         options.state_file = options.gdb = "";
         options.trace_file = trace.c_str();
         sidra_device* device = nullptr;
-        check(sidra_device_open(0, &options, &device), "opening a chip of level accurate");
+        check(sidra_device_open(0, &options, &device), "opening a chip at level accurate");
         device_.reset(device);
         sidra_context* context = nullptr;
         check(sidra_context_create(device, &context), "creating a context");
@@ -279,7 +279,7 @@ bool compare_levels(const Model& model, const sidra_device_options& device, cons
                time_text(stuck.programming.seconds), energy_text(stuck.programming.joules),
                time_text(fast.programming.seconds), energy_text(fast.programming.joules));
     fmt::print("           {}\n", stuck.pulsing);
-    if (!trace.empty()) fmt::print("trace      {}, of a chip of level accurate, that with these pulses\n", trace);
+    if (!trace.empty()) fmt::print("trace      {}, of a chip of level accurate, that got these pulses\n", trace);
     tools::write_file(out, draw_plot("Accuracy of the digits at level accurate",
                                      fmt::format("Level fast: {:.2f} % (dashed). Each point is the mean of {} chips.",
                                                  fast.accuracy, kChips),

@@ -116,7 +116,7 @@ void print_differences(const Model& model, std::span<const int32_t> chip, std::s
         fmt::print("differs    test digit {}: float says {}, chip says {}, it is a {}\n", i, cpu_float[i], chip[i],
                    model.labels[i]);
     }
-    if (count == 0) fmt::print("differs    no digit: the chip answers each as the float network does\n");
+    if (count == 0) fmt::print("differs    no digit: chip and float network agree on each\n");
 }
 
 Surroundings surroundings_of(const Options& options) {
@@ -127,7 +127,7 @@ Surroundings surroundings_of(const Options& options) {
     if (!accurate(options) && !(options.age + options.temperature + options.stuck).empty())
         throw wrong_command_line("--age, --temperature and --stuck change nothing at level fast; add --level accurate");
     if (options.age.empty() && !options.temperature.empty())
-        throw wrong_command_line("--temperature is that at which weights age; add --age");
+        throw wrong_command_line("--temperature is the temperature at which weights age; add --age");
     return where;
 }
 
@@ -164,10 +164,11 @@ bool demo(const Options& options) {
     if (std::string_view(info_of(device.get()).transport) != "embedded") {
         if (!options.trace.empty())
             throw std::runtime_error(
-                "--trace is for an embedded chip (SIDRA_DEVICE=embedded); QEMU's card has trace-file=FILE");
+                "--trace needs an embedded chip (SIDRA_DEVICE=embedded); a card of QEMU has the option "
+                "trace-file=FILE");
         if (accurate(options))
             throw std::runtime_error(
-                "--level accurate: this device has its level from whoever made it; SIDRA_DEVICE=embedded uses a chip "
+                "--level accurate: the level of this device is fixed; SIDRA_DEVICE=embedded uses a chip "
                 "model in this process");
     }
     print_device(device.get());
@@ -277,15 +278,15 @@ bool main_inner(int argc, char** argv) {
         ->check(CLI::Range(1u, 65536u))
         ->default_str("all");
     app.add_option("--repeat", options.repeat, "Measured runs of the graph")->check(CLI::Range(1u, 1000000u));
-    app.add_option("--level", options.level, "fast; accurate: also what cells, wires and ADCs make of it")
+    app.add_option("--level", options.level, "fast; accurate: with the errors of cells, wires and ADCs")
         ->check(CLI::IsMember(std::vector<std::string>(std::begin(kLevels), std::end(kLevels))))
         ->envname("SIDRA_LEVEL");
     app.add_option("--age", options.age, "Level accurate: age of the weights, such as 90s, 12h, 30d, 1y");
     app.add_option("--temperature", options.temperature, "Level accurate: temperature while they age, degrees Celsius");
-    app.add_option("--stuck", options.stuck, "Level accurate: share of cells that never follow, such as 0.1%");
-    app.add_option("--plot", options.plot, "Level accurate: plot to write (SVG)")->take_last();
+    app.add_option("--stuck", options.stuck, "Level accurate: share of stuck cells, such as 0.1%");
+    app.add_option("--plot", options.plot, "Level accurate: file for the plot (SVG)")->take_last();
     app.add_option("--trace", options.trace,
-                   "Embedded chip: time and energy by unit, to write (JSON, for ui.perfetto.dev)")
+                   "Embedded chip: file for a trace of time and energy by unit (JSON, for ui.perfetto.dev)")
         ->envname("SIDRA_TRACE");
     app.add_option("--out", options.out, "Picture to write (SVG)")->take_last();
     app.add_option("--model", options.model, "Network and test digits")->check(CLI::ExistingFile);
