@@ -115,7 +115,7 @@ TEST(Watchdog, StopsAQueueOfEnginesThatStandStill) {
 }
 
 TEST(Watchdog, ResetsTheContextOrTheDeviceIfTheQueueDoesNotStop) {
-    for (const uint64_t deaf : {1, 3}) {  // to resets of queues; also to resets of contexts
+    for (const uint64_t deaf : {2, 3}) {  // to RESET_QUEUE; also to RESET_CONTEXT
         Watched s;
         s.knob(SIDRA_KNOB_NO_QUIESCE_ACK, deaf);
         s.knob(SIDRA_KNOB_STALL, 1);
@@ -133,9 +133,12 @@ TEST(Watchdog, GetsAQueueGoingAfterALostReadOfItsRing) {
         s.knob(SIDRA_KNOB_DMA_ERROR_AT, nth);
         const int error = s.run();
         EXPECT_TRUE(error == 0 || error == -EIO) << nth << ": " << error << ": " << s.detail;
+        // The n-th may be one after the packet's last, and stop the queue behind it.
         s.knob(SIDRA_KNOB_DMA_ERROR_AT, 0);
-        if (error != 0) EXPECT_EQ(s.reset(), 0) << nth << ": " << s.detail;
-        EXPECT_EQ(s.run(), 0) << nth << ": " << s.detail;
+        if (s.query().run_state == SIDRA_QUEUE_FAULTED || s.run() != 0) {
+            EXPECT_EQ(s.reset(), 0) << nth << ": " << s.detail;
+            EXPECT_EQ(s.run(), 0) << nth << ": " << s.detail;
+        }
     }
 }
 
