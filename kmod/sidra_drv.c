@@ -123,7 +123,7 @@ static int init_pci(struct sidra_device *sdev)
 	ret = pcim_enable_device(pdev);
 	if (ret)
 		return ret;
-	ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	ret = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(SIDRA_BUS_BITS));
 	if (ret)
 		return ret;
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);

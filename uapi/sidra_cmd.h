@@ -36,6 +36,8 @@ extern "C" {
 #define SIDRA_CMD_BATCH_MAX		65536u		/* vectors in one MVM */
 #define SIDRA_CMD_VEC_ROWS_MAX		(1u << 24)	/* rows of one VEC */
 #define SIDRA_CMD_VEC_COLS_MAX		65536u		/* elements in one row of one VEC */
+#define SIDRA_CMD_POOL_WINDOW_MAX	(1u << 20)	/* kernel_h * kernel_w * channels of one pooling: elements that one output pixel is computed from */
+#define SIDRA_CMD_POOL_MAX		(1ull << 48)	/* that, times the output pixels of all images of the VEC */
 
 enum sidra_cmd_opcode {
 	SIDRA_CMD_INVALID	= 0,	/* always faults, so a zeroed ring slot is never executed */
@@ -307,7 +309,8 @@ struct sidra_cmd_vec {
  * struct sidra_vec_pool - geometry of one pooling operation, read from memory at @in2
  *
  * Output (oy, ox) covers input rows oy*stride_h - pad_h .. + kernel_h - 1, likewise columns; at least one pixel must be inside.
- * kernel_* and stride_* are 1..256, pad_* < kernel_*; in_h, in_w, out_h, out_w are 1..65535.
+ * kernel_* and stride_* are 1..256, pad_* < kernel_*; in_h, in_w, out_h, out_w are 1..65535. A pixel row has at most 16 MiB,
+ * a window at most SIDRA_CMD_POOL_WINDOW_MAX elements of all channels, and the whole VEC at most SIDRA_CMD_POOL_MAX of them.
  */
 struct sidra_vec_pool {
 	uint32_t in_h, in_w;

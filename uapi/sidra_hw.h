@@ -364,6 +364,7 @@ struct sidra_hw_xbar_report {
  * at the root it is malformed, as is any reserved bit. LOCAL: the address is an offset in L3, not a bus address.
  */
 #define SIDRA_VA_BITS		39u
+#define SIDRA_BUS_BITS		52u	/* bus addresses end below 2^52: the chip refuses tables and buffers that reach beyond */
 #define SIDRA_PAGE_SHIFT	12u
 #define SIDRA_PAGE_SIZE		(1u << SIDRA_PAGE_SHIFT)
 #define SIDRA_HUGE_SHIFT	21u

@@ -199,6 +199,16 @@ sidra_status pool_shape(const char* call, const sidra_vec& vec, uint32_t element
     if (vec.rows % pool.out_h != 0)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                     "rows is {}: must be a multiple of the {} output rows of an image", vec.rows, pool.out_h);
+    const uint64_t window = uint64_t{pool.kernel_h} * pool.kernel_w * vec.cols;
+    if (window > SIDRA_CMD_POOL_WINDOW_MAX)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "pool geometry: a kernel of {} x {} over {} channels covers {} elements: at most {}; split the "
+                    "channels",
+                    pool.kernel_h, pool.kernel_w, vec.cols, window, SIDRA_CMD_POOL_WINDOW_MAX);
+    if (window * pool.out_w * vec.rows > SIDRA_CMD_POOL_MAX)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "pooling of {} rows of {} pixels with {} elements each is more than {} in all; split the images",
+                    vec.rows, pool.out_w, window, SIDRA_CMD_POOL_MAX);
     const uint64_t images = vec.rows / pool.out_h;
     *shape = {images * pool.in_h, uint64_t{pool.in_w} * vec.cols * element, vec.rows,
               uint64_t{pool.out_w} * vec.cols * element};

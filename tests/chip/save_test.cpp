@@ -385,41 +385,6 @@ TEST_P(SaveLevel, OtherProfilesAndOtherThingsAreRefused) {
     EXPECT_NE(load(bench, stream).find("another version"), std::string::npos);
 }
 
-struct Chunk {
-    size_t at, bytes;
-};
-
-std::vector<Chunk> chunks_of(const Stream& stream) {
-    std::vector<Chunk> chunks;
-    for (size_t at = 0; at < stream.size();) {
-        uint32_t bytes;
-        std::memcpy(&bytes, &stream[at + 4], 4);
-        chunks.push_back({at, bytes});
-        at += 8 + bytes;
-    }
-    return chunks;
-}
-
-// The check sum that belongs to it.
-void sign(Stream* stream) {
-    uint64_t sum = 0xcbf29ce484222325u;
-    const auto add = [&](size_t at, size_t bytes) {
-        for (size_t i = 0; i < bytes; i += 8) {
-            uint64_t word = 0;
-            std::memcpy(&word, &(*stream)[at + i], std::min<size_t>(8, bytes - i));
-            sum = (sum ^ word) * 0x100000001b3u;
-            sum ^= sum >> 32;
-        }
-    };
-    const auto chunks = chunks_of(*stream);
-    for (const Chunk& each : chunks) {
-        if (&each == &chunks.back()) break;
-        add(each.at, 8);
-        add(each.at + 8, each.bytes);
-    }
-    std::memcpy(&(*stream)[chunks.back().at + 8], &sum, 8);
-}
-
 // Damage with a right check sum: malice. Refused or taken, the chip stays a chip.
 TEST_P(SaveLevel, ForgeriesDoNoHarm) {
     Interesting rig(chip());

@@ -3,6 +3,8 @@
 #ifndef SIDRA_TESTS_CHIP_STREAM_H
 #define SIDRA_TESTS_CHIP_STREAM_H
 
+#include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,42 @@ inline std::string load(const Bench& bench, const Stream& stream) {
     EXPECT_EQ(result == 0, error[0] == '\0');
     if (result == 0) EXPECT_EQ(reader.at, stream.size()) << "reads exactly what was written";
     return error;
+}
+
+// Where a chunk begins, and how many bytes its payload has.
+struct Chunk {
+    size_t at, bytes;
+};
+
+inline std::vector<Chunk> chunks_of(const Stream& stream) {
+    std::vector<Chunk> chunks;
+    for (size_t at = 0; at < stream.size();) {
+        uint32_t bytes;
+        std::memcpy(&bytes, &stream[at + 4], 4);
+        chunks.push_back({at, bytes});
+        at += 8 + bytes;
+    }
+    return chunks;
+}
+
+// Stores the checksum that fits the chunks, so that a forgery is judged by its contents.
+inline void sign(Stream* stream) {
+    uint64_t sum = 0xcbf29ce484222325u;
+    const auto add = [&](size_t at, size_t bytes) {
+        for (size_t i = 0; i < bytes; i += 8) {
+            uint64_t word = 0;
+            std::memcpy(&word, &(*stream)[at + i], std::min<size_t>(8, bytes - i));
+            sum = (sum ^ word) * 0x100000001b3u;
+            sum ^= sum >> 32;
+        }
+    };
+    const auto chunks = chunks_of(*stream);
+    for (const Chunk& each : chunks) {
+        if (&each == &chunks.back()) break;
+        add(each.at, 8);
+        add(each.at + 8, each.bytes);
+    }
+    std::memcpy(&(*stream)[chunks.back().at + 8], &sum, 8);
 }
 
 }  // namespace sidra::chip_test

@@ -73,8 +73,9 @@ struct Pool {
     uint32_t type;     // max: F32, S8, U8; average: F32
     const void* in;    // first pixel row of this image
     size_t in_stride;  // bytes of a pixel row
-    void* out;         // pixel row `out_y` of this image
-    uint32_t out_y;
+    void* out;         // pixel `out_x` of pixel row `out_y` of this image, and from there on
+    uint32_t out_y, out_x;
+    uint32_t pixels;  // of output, in that row
     uint32_t channels;
     sidra_vec_pool geometry;
 };

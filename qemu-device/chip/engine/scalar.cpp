@@ -77,8 +77,9 @@ uint32_t for_pixels(const Pool& p, uint32_t ox, size_t element, F f) {
 
 void pool(const Pool& p) {
     const size_t element = p.type == SIDRA_TYPE_F32 ? 4 : 1;
-    for (uint32_t ox = 0; ox < p.geometry.out_w; ++ox) {
-        uint8_t* out = static_cast<uint8_t*>(p.out) + size_t{ox} * p.channels * element;
+    for (uint32_t i = 0; i < p.pixels; ++i) {
+        const uint32_t ox = p.out_x + i;
+        uint8_t* out = static_cast<uint8_t*>(p.out) + size_t{i} * p.channels * element;
         for (uint32_t c = 0; c < p.channels; ++c) {
             if (p.type == SIDRA_TYPE_F32) {
                 float sum = 0.0f;

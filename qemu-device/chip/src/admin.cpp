@@ -110,31 +110,26 @@ void Chip::set_stop(bool stop) {
     });
 }
 
+// Whether a command exists, and what it names does.
+uint8_t Chip::check_admin(uint32_t command, const uint64_t (&arg)[3]) {
+    const uint32_t op = command & 0xff;
+    if ((command & 0xff00) || !known(op)) return SIDRA_ADMIN_BAD_OP;
+    if (op >= SIDRA_ADMIN_TEST_DMA || is_device_scope(op)) return SIDRA_ADMIN_OK;
+    if (arg[0] >= SIDRA_CONTEXTS_MAX) return SIDRA_ADMIN_BAD_ARG;
+    if (is_queue_scope(op) && arg[1] >= SIDRA_QUEUES_PER_CONTEXT_MAX) return SIDRA_ADMIN_BAD_ARG;
+    if (op == SIDRA_ADMIN_QUIESCE_WEIGHTS && arg[1] >= SIDRA_WEIGHTS_MAX) return SIDRA_ADMIN_BAD_ARG;
+    if (op == SIDRA_ADMIN_QUIESCE_RANGE && !Range(Space::kDevice, arg[1], arg[2]).valid()) return SIDRA_ADMIN_BAD_ARG;
+    return SIDRA_ADMIN_OK;
+}
+
 // Checks arguments and starts; OK, or why not.
 uint8_t Chip::admin_begin() {
     const uint32_t op = admin_.command & 0xff;
-    if ((admin_.command & 0xff00) || !known(op)) return SIDRA_ADMIN_BAD_OP;
-    if (op >= SIDRA_ADMIN_TEST_DMA) return SIDRA_ADMIN_OK;
-    if (!is_device_scope(op) && admin_.arg[0] >= SIDRA_CONTEXTS_MAX) return SIDRA_ADMIN_BAD_ARG;
-    if (is_queue_scope(op) && admin_.arg[1] >= SIDRA_QUEUES_PER_CONTEXT_MAX) return SIDRA_ADMIN_BAD_ARG;
-    switch (op) {
-        case SIDRA_ADMIN_QUIESCE_RANGE:
-            if (!range_ok(admin_.arg[1], admin_.arg[2])) return SIDRA_ADMIN_BAD_ARG;
-            if (Context* context = contexts_[admin_.arg[0]].load(std::memory_order_acquire))
-                context->invalidate_translations();
-            break;
-        case SIDRA_ADMIN_QUIESCE_WEIGHTS:
-            if (admin_.arg[1] >= SIDRA_WEIGHTS_MAX) return SIDRA_ADMIN_BAD_ARG;
-            set_stop(true);
-            break;
-        case SIDRA_ADMIN_RESUME_QUEUE:
-        case SIDRA_ADMIN_RESUME_CONTEXT:
-        case SIDRA_ADMIN_RESUME_DEVICE:
-            return SIDRA_ADMIN_OK;
-        default:
-            set_stop(true);
-            break;
-    }
+    if (const uint8_t wrong = check_admin(admin_.command, admin_.arg); wrong != SIDRA_ADMIN_OK) return wrong;
+    if (op >= SIDRA_ADMIN_TEST_DMA || is_resume(op)) return SIDRA_ADMIN_OK;
+    if (op != SIDRA_ADMIN_QUIESCE_RANGE) set_stop(true);
+    else if (Context* context = contexts_[admin_.arg[0]].load(std::memory_order_acquire))
+        context->invalidate_translations();
     for_each_in_scope([&](Queue& queue) {
         queue.draining_slice = queue.slices.load();  // first: what begins after this has seen the stop or the new tag
         queue.draining = queue.claim.load() != 0;
@@ -160,6 +155,7 @@ void Chip::forget(Queue& queue) {
     queue.parked = false;
     queue.word.store(Queue::kNoWord);
     queue.stage = Queue::Stage::kFetch;
+    queue.job.own_weights.reset();
     queue.call = {};
     queue.recheck.store(false);
     queue.faulted.store(false);
@@ -175,12 +171,13 @@ void Chip::fault_unmapped_waits(Context& context, uint64_t va, uint64_t size) {
     for_each_in_scope([&](Queue& queue) {
         uint64_t word = queue.word.load();
         if (word - va >= size || (word & Queue::kUnmapped)) return;
-        const uint64_t table = context_table_.load();
+        const Range table = table_at<sidra_hw_context>(context_table_.load(), SIDRA_CONTEXTS_MAX);
         sidra_hw_context entry;
-        if (!bus_.read_entry(table + context.id * sizeof entry, &entry) || !well_formed(entry)) return;
+        if (!bus_.read_entry(table, context.id, &entry) || !well_formed(entry)) return;
         Tlb tlb;
-        uint64_t key;
-        const Fault fault = Dma(bus_, tlb, {entry.page_table, ~uint64_t{0}}).word_key(word, false, &key);
+        Range found;
+        const AddressSpace space{{Space::kBus, entry.page_table, SIDRA_PAGE_SIZE}, ~uint64_t{0}};
+        const Fault fault = Dma(bus_, tlb, space).find_word({Space::kDevice, word, 8}, false, &found);
         if (fault.cause != SIDRA_FAULT_TRANSLATION ||
             !queue.word.compare_exchange_strong(word, word | Queue::kUnmapped))
             return;
@@ -261,7 +258,9 @@ uint8_t Chip::admin_memory() {
         case SIDRA_ADMIN_TEST_DMA: {
             if (n > kTestMax) return SIDRA_ADMIN_BAD_ARG;
             uint8_t data[kTestMax];
-            return bus_.read(a, data, n) && bus_.write(b, data, n) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
+            return bus_.read({Space::kBus, a, n}, data) && bus_.write({Space::kBus, b, n}, data)
+                       ? SIDRA_ADMIN_OK
+                       : SIDRA_ADMIN_BUS_ERROR;
         }
         case SIDRA_ADMIN_NVM_READ:
         case SIDRA_ADMIN_NVM_WRITE: {
@@ -270,11 +269,12 @@ uint8_t Chip::admin_memory() {
             if ((admin_.command & 0xff) == SIDRA_ADMIN_NVM_READ) {
                 if (lies(SIDRA_LIE_SHORT_READ)) return SIDRA_ADMIN_OK;
                 const std::vector<uint8_t> wild(lies(SIDRA_LIE_NVM) ? n : 0, 0xff);
-                return bus_.write(b, wild.empty() ? nvm.data() + a : wild.data(), n) ? SIDRA_ADMIN_OK
-                                                                                     : SIDRA_ADMIN_BUS_ERROR;
+                return bus_.write({Space::kBus, b, n}, wild.empty() ? nvm.data() + a : wild.data())
+                           ? SIDRA_ADMIN_OK
+                           : SIDRA_ADMIN_BUS_ERROR;
             }
             std::vector<uint8_t> data(n);  // all or nothing
-            if (!bus_.read(b, data.data(), n)) return SIDRA_ADMIN_BUS_ERROR;
+            if (!bus_.read({Space::kBus, b, n}, data.data())) return SIDRA_ADMIN_BUS_ERROR;
             return array_.write_nvm(a, data) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
         }
         case SIDRA_ADMIN_XBAR_READ: {
@@ -283,7 +283,8 @@ uint8_t Chip::admin_memory() {
             for (uint64_t i = 0; i < n; i++) headers[i] = array_.header(static_cast<uint32_t>(a + i));
             if (lies(SIDRA_LIE_SHORT_READ)) return SIDRA_ADMIN_OK;
             if (lies(SIDRA_LIE_XBAR_HEADERS)) std::memset(headers.data(), 0xff, n * sizeof headers[0]);
-            return bus_.write(b, headers.data(), n * sizeof(sidra_hw_xbar)) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
+            return bus_.write({Space::kBus, b, n * sizeof(sidra_hw_xbar)}, headers.data()) ? SIDRA_ADMIN_OK
+                                                                                           : SIDRA_ADMIN_BUS_ERROR;
         }
         case SIDRA_ADMIN_XBAR_REPORT: {
             if (n > kReportsMax || !inside(a, n, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;
@@ -291,8 +292,9 @@ uint8_t Chip::admin_memory() {
             for (uint64_t i = 0; i < n; i++) reports[i] = array_.report(static_cast<uint32_t>(a + i), cells_now());
             if (lies(SIDRA_LIE_SHORT_READ)) return SIDRA_ADMIN_OK;
             if (lies(SIDRA_LIE_XBAR_HEADERS)) std::memset(reports.data(), 0xff, n * sizeof reports[0]);
-            return bus_.write(b, reports.data(), n * sizeof(sidra_hw_xbar_report)) ? SIDRA_ADMIN_OK
-                                                                                   : SIDRA_ADMIN_BUS_ERROR;
+            return bus_.write({Space::kBus, b, n * sizeof(sidra_hw_xbar_report)}, reports.data())
+                       ? SIDRA_ADMIN_OK
+                       : SIDRA_ADMIN_BUS_ERROR;
         }
         case SIDRA_ADMIN_XBAR_ERASE:
             if (!inside(a, b, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;

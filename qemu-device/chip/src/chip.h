@@ -40,9 +40,16 @@ namespace sidra::chip {
 
 struct SavedHead;
 
-// Entries of the driver's tables that may be acted on.
+// Entries of the driver's tables that may be acted on, whether they come from the tables or from a saved chip.
 bool well_formed(const sidra_hw_context& entry);
 bool well_formed(const sidra_hw_queue& entry);
+
+// The memory that a queue's entry names.
+struct QueueMemory {
+    Range ring, write_index, state;
+    Range reports;  // empty: it has none
+};
+QueueMemory memory_of(const sidra_hw_queue& entry);
 
 // Whoever lends a thread to the chip, and when they would like it back.
 struct Lender {
@@ -121,6 +128,7 @@ class Chip {
     bool admin_step();
     void admin_take_next();
     void admin_poke();
+    static uint8_t check_admin(uint32_t command, const uint64_t (&arg)[3]);
     uint8_t admin_begin();
     bool admin_drained();
     void fault_unmapped_waits(Context& context, uint64_t va, uint64_t size);
@@ -173,12 +181,12 @@ class Chip {
     bool write_run_state(const Queue& queue, uint32_t run_state);
     bool read_queue_entry(const Context& context, uint32_t id, sidra_hw_queue* entry);
     bool stopped(uint32_t context, uint32_t queue) const;
-    static uint64_t timeline_key(uint32_t context, uint32_t queue) {
-        return uint64_t{1} << 63 | slot(context, queue) << 3;
+    static Address timeline_key(uint32_t context, uint32_t queue) {
+        return {Space::kTimeline, slot(context, queue) * 8};
     }
     void make_ready(uint32_t context, uint32_t queue);
     void look_again(const Queue& queue, uint32_t epoch);
-    void wake_parked(uint64_t key);
+    void wake_parked(const Address& key);
     void check_arm(Queue& queue);
     bool corrupt_this_fetch();
 

@@ -20,7 +20,8 @@ Context::Context(uint32_t number)
 
 void Context::invalidate_translations() { tag_.store(next_tag.fetch_add(1), std::memory_order_seq_cst); }
 
-Fault Context::find_weights(Bus& bus, const Array& array, uint32_t index, Weights** weights) {
+Fault Context::find_weights(Bus& bus, const Array& array, uint32_t index, std::unique_ptr<Weights>* own,
+                            Weights** weights) {
     if (index >= entry.weights_count) return {SIDRA_FAULT_WEIGHTS, index};
     *weights = weights_[index].load(std::memory_order_acquire);
     if (*weights) return {};
@@ -30,14 +31,21 @@ Fault Context::find_weights(Bus& bus, const Array& array, uint32_t index, Weight
     *weights = weights_[index].load(std::memory_order_acquire);
     if (*weights) return {};  // another queue was faster
     *weights = fresh.get();
+    const uint64_t tiles = cached_tiles_ + fresh->xbars.size();
+    if (tiles > kCachedTilesMax * array.xbars()) {
+        *own = std::move(fresh);
+        return {};
+    }
     owned_.push_back(std::move(fresh));
+    cached_tiles_ = tiles;
     weights_[index].store(*weights, std::memory_order_release);
     return {};
 }
 
 Fault Context::read_weights(Bus& bus, const Array& array, uint32_t index, std::unique_ptr<Weights>* weights) {
     sidra_hw_weights raw;
-    if (!bus.read_entry(entry.weights_table + index * sizeof raw, &raw)) return {SIDRA_FAULT_BUS, index};
+    if (!bus.read_entry(table_at<sidra_hw_weights>(entry.weights_table, entry.weights_count), index, &raw))
+        return {SIDRA_FAULT_BUS, index};
     constexpr uint32_t kFlags =
         SIDRA_HW_WEIGHTS_VALID | SIDRA_HW_WEIGHTS_COMPUTE | SIDRA_HW_WEIGHTS_PROGRAM | SIDRA_HW_WEIGHTS_READBACK;
     const Fault bad{SIDRA_FAULT_WEIGHTS, index};
@@ -58,9 +66,11 @@ Fault Context::read_weights(Bus& bus, const Array& array, uint32_t index, std::u
     object->tile_cols = ceil_div(raw.cols, object->tile_width);
     const uint64_t tiles = uint64_t{object->tile_rows} * object->tile_cols;
     if (tiles != raw.tile_count || tiles > array.xbars()) return bad;
+    const Range list = table_at<uint32_t>(raw.tiles, raw.tile_count);
+    if (!list.valid()) return bad;
 
     object->xbars.resize(tiles);
-    if (!bus.read(raw.tiles, object->xbars.data(), tiles * sizeof(uint32_t))) return {SIDRA_FAULT_BUS, index};
+    if (!bus.read(list, object->xbars.data())) return {SIDRA_FAULT_BUS, index};
     if (std::any_of(object->xbars.begin(), object->xbars.end(), [&](uint32_t x) { return x >= array.xbars(); }))
         return bad;
     std::vector<uint32_t> sorted = object->xbars;
@@ -78,7 +88,8 @@ Fault Context::read_weights(Bus& bus, const Array& array, uint32_t index, std::u
 void Context::drop_weights(uint32_t index) {
     std::lock_guard guard(load_lock);
     if (index >= SIDRA_WEIGHTS_MAX) return;
-    Weights* gone = weights_[index].exchange(nullptr, std::memory_order_acq_rel);
+    const Weights* const gone = weights_[index].exchange(nullptr, std::memory_order_acq_rel);
+    if (gone) cached_tiles_ -= gone->xbars.size();
     std::erase_if(owned_, [&](const std::unique_ptr<Weights>& w) { return w.get() == gone; });
 }
 
@@ -86,6 +97,7 @@ void Context::drop_all_weights() {
     std::lock_guard guard(load_lock);
     for (uint32_t i = 0; i < SIDRA_WEIGHTS_MAX; i++) weights_[i].store(nullptr, std::memory_order_release);
     owned_.clear();
+    cached_tiles_ = 0;
 }
 
 }  // namespace sidra::chip

@@ -43,12 +43,17 @@ class Context {
     sidra_hw_context entry{};
     std::mutex load_lock;  // of installing this entry and weights; never held across a host callback
 
-    AddressSpace space() const { return {entry.page_table, tag_.load(std::memory_order_acquire)}; }
+    // The claim of a queue is stored before its slice asks for the space; QUIESCE stores a new tag before it looks at
+    // claims. Both are sequentially consistent, so that a slice which QUIESCE does not wait for has the new tag.
+    AddressSpace space() const {
+        return {{Space::kBus, entry.page_table, SIDRA_PAGE_SIZE}, tag_.load(std::memory_order_seq_cst)};
+    }
     // No translation made before this call is used by a slice that starts after it.
     void invalidate_translations();
 
-    // Cached object, or the table entry read now. The pointer stays valid until the caller's slice ends.
-    Fault find_weights(Bus& bus, const Array& array, uint32_t index, Weights** weights);
+    // Cached object, or the table entry read now. The pointer stays valid until the caller's slice ends, and as long as
+    // *own stays as it is: that holds an object which is one too many for the cache.
+    Fault find_weights(Bus& bus, const Array& array, uint32_t index, std::unique_ptr<Weights>* own, Weights** weights);
     // Both need that no slice of the context runs.
     void drop_weights(uint32_t index);
     void drop_all_weights();
@@ -59,6 +64,9 @@ class Context {
     std::atomic<uint64_t> tag_;
     const std::unique_ptr<std::atomic<Weights*>[]> weights_;  // by index
     std::vector<std::unique_ptr<Weights>> owned_;             // under load_lock
+    uint64_t cached_tiles_ = 0;                               // of all of them, under load_lock
+    // Times the crossbars of the chip: objects of one context that share none of them fit twice.
+    static constexpr uint64_t kCachedTilesMax = 2;
 };
 
 }  // namespace sidra::chip

@@ -5,11 +5,6 @@
 #include <cstring>
 
 namespace sidra::chip {
-namespace {
-
-constexpr uint64_t kLocalKey = uint64_t{1} << 62;  // semaphore words in L3; bus addresses end below bit 52
-
-}  // namespace
 
 bool Bus::injected_error() {
     if (error_at.load(std::memory_order_relaxed) == 0) return false;
@@ -24,72 +19,95 @@ bool Bus::refused() {
     return false;
 }
 
-bool Bus::read(uint64_t bus, void* to, uint64_t size) {
+uint8_t* Bus::map(const Range& range, uint64_t* length, bool write) {
+    *length = range.length();
+    if (range.space() != Space::kBus || range.empty() || link_lost.load(std::memory_order_relaxed)) {
+        refused();
+        return nullptr;
+    }
+    auto* const pointer = static_cast<uint8_t*>(host.dma_map(host.self, range.offset(), length, write));
+    if (pointer == nullptr || *length == 0) {
+        refused();
+        return nullptr;
+    }
+    return pointer;
+}
+
+bool Bus::read(const Range& range, void* to) {
+    if (!range.valid()) return refused();
     auto* out = static_cast<uint8_t*>(to);
-    if (bus + size < bus) return refused();
-    while (size != 0) {
-        uint64_t length = size;
-        void* from = link_lost.load(std::memory_order_relaxed) ? nullptr : host.dma_map(host.self, bus, &length, false);
-        if (from == nullptr || length == 0) return refused();
+    for (Range left = range; !left.empty();) {
+        uint64_t length;
+        void* const from = map(left, &length, false);
+        if (!from) return false;
         std::memcpy(out, from, length);
-        host.dma_unmap(host.self, from, length, false);
-        bus += length, out += length, size -= length;
+        unmap(from, length, false);
+        out += length;
+        left = left.from(length);
     }
     return true;
 }
 
-bool Bus::write(uint64_t bus, const void* from, uint64_t size) {
-    auto* in = static_cast<const uint8_t*>(from);
-    if (bus + size < bus) return refused();
-    while (size != 0) {
-        uint64_t length = size;
-        void* to = link_lost.load(std::memory_order_relaxed) ? nullptr : host.dma_map(host.self, bus, &length, true);
-        if (to == nullptr || length == 0) return refused();
+bool Bus::write(const Range& range, const void* from) {
+    if (!range.valid()) return refused();
+    const auto* in = static_cast<const uint8_t*>(from);
+    for (Range left = range; !left.empty();) {
+        uint64_t length;
+        void* const to = map(left, &length, true);
+        if (!to) return false;
         std::memcpy(to, in, length);
-        host.dma_unmap(host.self, to, length, true);
-        bus += length, in += length, size -= length;
+        unmap(to, length, true);
+        in += length;
+        left = left.from(length);
     }
     return true;
 }
 
-bool Bus::read_words(uint64_t bus, void* to, uint64_t size, uint64_t first) {
+bool Bus::read_words(const Range& words, void* to, uint64_t first) {
     const auto read_word = [&](uint64_t i) {
         uint64_t word;
-        if (!load64(bus + 8 * i, &word)) return false;
+        if (!load64(words.part(8 * i, 8), &word)) return false;
         std::memcpy(static_cast<uint8_t*>(to) + 8 * i, &word, 8);
         return true;
     };
     if (!read_word(first)) return false;
-    for (uint64_t i = 0; i < size / 8; i++)
+    for (uint64_t i = 0; i < words.length() / 8; i++)
         if (i != first && !read_word(i)) return false;
     return true;
 }
 
-bool Bus::write_words(uint64_t bus, const void* from, uint64_t size) {
-    uint64_t length = size;
-    void* to = link_lost.load(std::memory_order_relaxed) ? nullptr : host.dma_map(host.self, bus, &length, true);
-    if (to && length == size)
-        for (uint64_t i = 0; i < size; i += 8) {
-            uint64_t word;
-            std::memcpy(&word, static_cast<const uint8_t*>(from) + i, 8);
-            __atomic_store_n(reinterpret_cast<uint64_t*>(static_cast<uint8_t*>(to) + i), word, __ATOMIC_RELEASE);
-        }
-    if (to) host.dma_unmap(host.self, to, length, true);
-    return (to && length == size) || refused();
+bool Bus::write_words(const Range& words, const void* from) {
+    uint64_t length;
+    uint8_t* const to = map(words, &length, true);
+    if (!to) return false;
+    const bool whole = length == words.length();
+    for (uint64_t i = 0; whole && i < length; i += 8) {
+        uint64_t word;
+        std::memcpy(&word, static_cast<const uint8_t*>(from) + i, 8);
+        __atomic_store_n(reinterpret_cast<uint64_t*>(to + i), word, __ATOMIC_RELEASE);
+    }
+    unmap(to, length, true);
+    return whole || refused();
 }
 
-bool Bus::load64(uint64_t bus, uint64_t* value) {
-    return (!link_lost.load(std::memory_order_relaxed) && host.load64_acquire(host.self, bus, value)) || refused();
+bool Bus::load64(const Range& word, uint64_t* value) {
+    const bool able = word.space() == Space::kBus && word.length() == 8 && !link_lost.load(std::memory_order_relaxed);
+    return (able && host.load64_acquire(host.self, word.offset(), value)) || refused();
 }
 
-bool Bus::load_words(uint64_t bus, uint64_t* to, uint64_t count) {
-    uint64_t length = count * sizeof *to;
-    void* from = link_lost.load(std::memory_order_relaxed) ? nullptr : host.dma_map(host.self, bus, &length, false);
-    const bool whole = from && length == count * sizeof *to;
-    if (whole)
-        for (uint64_t i = 0; i < count; i++)
-            to[i] = __atomic_load_n(static_cast<uint64_t*>(from) + i, __ATOMIC_ACQUIRE);
-    if (from) host.dma_unmap(host.self, from, length, false);
+bool Bus::max64(const Range& word, uint64_t value) {
+    const bool able = word.space() == Space::kBus && word.length() == 8 && !link_lost.load(std::memory_order_relaxed);
+    return (able && host.max64_release(host.self, word.offset(), value)) || refused();
+}
+
+bool Bus::load_words(const Range& words, uint64_t* to) {
+    uint64_t length;
+    uint8_t* const from = map(words, &length, false);
+    if (!from) return false;
+    const bool whole = length == words.length();
+    for (uint64_t i = 0; whole && i < length / 8; i++)
+        to[i] = __atomic_load_n(reinterpret_cast<uint64_t*>(from) + i, __ATOMIC_ACQUIRE);
+    unmap(from, length, false);
     return whole || refused();
 }
 
@@ -102,8 +120,15 @@ auto& slot_of(Slots& slots, uint64_t number) {
     return slots[(number * 0x9e3779b97f4a7c15) >> 58];
 }
 
-constexpr uint64_t entry_at(uint64_t table, uint64_t va, unsigned level) {
-    return table + 8 * ((va >> (SIDRA_PAGE_SHIFT + 9 * level)) & (SIDRA_PT_ENTRIES - 1));
+// `count` entries of a page table, from that of va on.
+constexpr Range entries_at(const Range& table, uint64_t va, unsigned level, uint64_t count) {
+    return table.part(8 * ((va >> (SIDRA_PAGE_SHIFT + 9 * level)) & (SIDRA_PT_ENTRIES - 1)), 8 * count);
+}
+
+Range table_of(uint64_t entry) { return {Space::kBus, entry & SIDRA_PTE_ADDR, SIDRA_PAGE_SIZE}; }
+
+Range memory_of(uint64_t entry, uint64_t size) {
+    return {entry & SIDRA_PTE_LOCAL ? Space::kL3 : Space::kBus, entry & SIDRA_PTE_ADDR, size};
 }
 
 constexpr uint64_t kKind = SIDRA_PTE_VALID | SIDRA_PTE_LEAF | SIDRA_PTE_RESERVED;
@@ -115,7 +140,7 @@ bool is_table(uint64_t entry) {
 bool is_leaf(const Bus& bus, uint64_t entry, uint64_t size) {
     const uint64_t address = entry & SIDRA_PTE_ADDR;
     if ((entry & kKind) != (SIDRA_PTE_VALID | SIDRA_PTE_LEAF) || (address & (size - 1))) return false;
-    return !(entry & SIDRA_PTE_LOCAL) || (address < bus.l3_size && size <= bus.l3_size - address);
+    return !(entry & SIDRA_PTE_LOCAL) || bus.l3_bytes(memory_of(entry, size)) != nullptr;
 }
 
 }  // namespace
@@ -123,12 +148,13 @@ bool is_leaf(const Bus& bus, uint64_t entry, uint64_t size) {
 Fault Tlb::find_region(Bus& bus, const AddressSpace& space, uint64_t va, uint64_t* entry) {
     Region& region = slot_of(regions_, va >> SIDRA_HUGE_SHIFT);
     if (region.va != (va & ~uint64_t{SIDRA_HUGE_SIZE - 1})) {
-        uint64_t table = space.root, found = 0;
+        Range table = space.root;
+        uint64_t found = 0;
         for (unsigned level = SIDRA_PT_LEVELS - 1; level >= 1; level--) {
-            if (!bus.load64(entry_at(table, va, level), &found)) return {SIDRA_FAULT_BUS, va};
+            if (!bus.load64(entries_at(table, va, level, 1), &found)) return {SIDRA_FAULT_BUS, va};
             if (!is_table(found) && (level > 1 || !is_leaf(bus, found, SIDRA_HUGE_SIZE)))
                 return {SIDRA_FAULT_TRANSLATION, va};
-            table = found & SIDRA_PTE_ADDR;
+            table = table_of(found);
         }
         region = {va & ~uint64_t{SIDRA_HUGE_SIZE - 1}, found};
     }
@@ -136,7 +162,7 @@ Fault Tlb::find_region(Bus& bus, const AddressSpace& space, uint64_t va, uint64_
     return {};
 }
 
-Fault Tlb::find_small(Bus& bus, uint64_t table, uint64_t va, uint64_t* entry) {
+Fault Tlb::find_small(Bus& bus, const Range& table, uint64_t va, uint64_t* entry) {
     constexpr uint64_t kLineSize = uint64_t{SIDRA_PAGE_SIZE} * kLineEntries;
     const uint64_t first = va & ~(kLineSize - 1);
     Line& line = slot_of(lines_, va / kLineSize);
@@ -144,7 +170,8 @@ Fault Tlb::find_small(Bus& bus, uint64_t table, uint64_t va, uint64_t* entry) {
     // One that was not valid when its line was read may be by now.
     if (line.va != first || !is_leaf(bus, wanted, SIDRA_PAGE_SIZE)) {
         line.va = kNothing;
-        if (!bus.load_words(entry_at(table, first, 0), line.entries.data(), kLineEntries)) return {SIDRA_FAULT_BUS, va};
+        if (!bus.load_words(entries_at(table, first, 0, kLineEntries), line.entries.data()))
+            return {SIDRA_FAULT_BUS, va};
         line.va = first;
     }
     if (!is_leaf(bus, wanted, SIDRA_PAGE_SIZE)) return {SIDRA_FAULT_TRANSLATION, va};
@@ -160,14 +187,13 @@ Fault Tlb::lookup(Bus& bus, const AddressSpace& space, uint64_t va, Page* page) 
     }
     uint64_t entry;
     if (Fault fault = find_region(bus, space, va, &entry)) return fault;
-    page->size = SIDRA_HUGE_SIZE;
+    uint64_t size = SIDRA_HUGE_SIZE;
     if (is_table(entry)) {
-        if (Fault fault = find_small(bus, entry & SIDRA_PTE_ADDR, va, &entry)) return fault;
-        page->size = SIDRA_PAGE_SIZE;
+        if (Fault fault = find_small(bus, table_of(entry), va, &entry)) return fault;
+        size = SIDRA_PAGE_SIZE;
     }
-    page->va = va & ~(page->size - 1);
-    page->address = entry & SIDRA_PTE_ADDR;
-    page->local = entry & SIDRA_PTE_LOCAL;
+    page->va = va & ~(size - 1);
+    page->memory = memory_of(entry, size);
     page->readable = entry & SIDRA_PTE_READ;
     page->writable = entry & SIDRA_PTE_WRITE;
     return {};
@@ -175,141 +201,154 @@ Fault Tlb::lookup(Bus& bus, const AddressSpace& space, uint64_t va, Page* page) 
 
 Dma::~Dma() { unmap_all(); }
 
-void Dma::unmap_all() {
-    const sidra_chip_host& host = bus_.host;
-    for (size_t i = 0; i < count_; i++)
-        host.dma_unmap(host.self, inline_[i].pointer, inline_[i].length, inline_[i].write);
-    for (const Mapping& m : more_) host.dma_unmap(host.self, m.pointer, m.length, m.write);
-    count_ = 0;
-    more_.clear();
+void Dma::unmap_all() { unmap_to(0); }
+
+// The last ones, until there are as many as that.
+void Dma::unmap_to(size_t count) {
+    while (mappings() > count) {
+        Mapping m;
+        if (more_.empty()) {
+            m = inline_[--count_];
+        } else {
+            m = more_.back();
+            more_.pop_back();
+        }
+        bus_.unmap(m.pointer, m.length, m.write);
+    }
 }
 
-Fault Dma::page(uint64_t va, bool write, uint64_t* address, bool* local, uint64_t* left) {
-    if (space_.root == 0) {  // bus addresses
-        *address = va;
-        *local = false;
-        *left = ~va;
+// Where the range begins: what follows from there in one piece, 1 byte of it at least.
+Fault Dma::translate(const Range& range, bool write, Range* found) {
+    if (range.empty()) return {SIDRA_FAULT_LIMIT, range.offset()};
+    if (range.space() != Space::kDevice) {
+        *found = range;
         return {};
     }
-    if (va >= kVaLimit) return {SIDRA_FAULT_LIMIT, va};
-    Tlb::Page found;
-    if (Fault fault = tlb_.lookup(bus_, space_, va, &found)) return fault;
-    if (write ? !found.writable : !found.readable) return {SIDRA_FAULT_PERMISSION, va};
-    const uint64_t offset = va - found.va;
-    *address = found.address + offset;
-    *local = found.local;
-    *left = found.size - offset;
+    const uint64_t va = range.offset();
+    Tlb::Page page;
+    if (Fault fault = tlb_.lookup(bus_, space_, va, &page)) return fault;
+    if (write ? !page.writable : !page.readable) return {SIDRA_FAULT_PERMISSION, va};
+    *found = page.memory.part(va - page.va, range.length());
     return {};
 }
 
-uint8_t* Dma::map_some(uint64_t va, uint64_t* length, bool write, Fault* fault) {
+uint8_t* Dma::map_some(const Range& range, uint64_t* length, bool write, Fault* fault) {
+    *length = 0;
+    const Fault refused{SIDRA_FAULT_BUS, range.offset()};
     if (bus_.injected_error()) {
         bus_.refused();
-        *fault = {SIDRA_FAULT_BUS, va};
+        *fault = refused;
         return nullptr;
     }
-    uint64_t address, run;
-    bool local;
-    if ((*fault = page(va, write, &address, &local, &run))) return nullptr;
-    while (run < *length) {  // join pages that lie side by side
-        uint64_t next, left;
-        bool next_local;
-        if (page(va + run, write, &next, &next_local, &left) || next_local != local || next != address + run) break;
-        run += left;
+    Range run;
+    if ((*fault = translate(range, write, &run))) return nullptr;
+    while (run.length() < range.length()) {  // join pages that lie side by side
+        Range next;
+        if (translate(range.from(run.length()), write, &next) || !run.join(next)) break;
     }
-    *length = std::min(*length, run);
-    if (local) return bus_.l3 + address;
-
-    uint64_t mapped = *length;
-    const sidra_chip_host& host = bus_.host;
+    if (run.space() == Space::kL3) {
+        uint8_t* const bytes = bus_.l3_bytes(run);
+        if (!bytes) *fault = refused;
+        else *length = run.length();
+        return bytes;
+    }
     if (count_ == kInline) more_.emplace_back();  // may throw: while there is nothing to unmap
-    void* pointer =
-        bus_.link_lost.load(std::memory_order_relaxed) ? nullptr : host.dma_map(host.self, address, &mapped, write);
-    if (pointer == nullptr || mapped == 0) {
+    uint64_t mapped;
+    uint8_t* const pointer = bus_.map(run, &mapped, write);
+    if (pointer == nullptr) {
         if (count_ == kInline) more_.pop_back();
-        bus_.refused();
-        *fault = {SIDRA_FAULT_BUS, va};
+        *fault = refused;
         return nullptr;
     }
     if (count_ < kInline) inline_[count_++] = {pointer, mapped, write};
     else more_.back() = {pointer, mapped, write};
-    *length = std::min(*length, mapped);
-    return static_cast<uint8_t*>(pointer);
+    *length = mapped;
+    return pointer;
 }
 
-uint8_t* Dma::map_all(uint64_t va, uint64_t length, bool write, Fault* fault) {
-    uint64_t got = length;
-    uint8_t* pointer = map_some(va, &got, write, fault);
-    return got == length ? pointer : nullptr;
+uint8_t* Dma::map_all(const Range& range, bool write, Fault* fault) {
+    uint64_t length;
+    uint8_t* const pointer = map_some(range, &length, write, fault);
+    return length == range.length() ? pointer : nullptr;
 }
 
-Fault Dma::read(uint64_t va, void* to, uint64_t length) {
+Fault Dma::read(const Range& range, void* to) {
     auto* out = static_cast<uint8_t*>(to);
-    while (length != 0) {
-        uint64_t got = length;
+    if (!range.valid()) return {SIDRA_FAULT_LIMIT, range.offset()};
+    for (Range left = range; !left.empty();) {
+        uint64_t length;
         Fault fault;
-        const uint8_t* from = map_some(va, &got, false, &fault);
+        const size_t held = mappings();
+        const uint8_t* const from = map_some(left, &length, false, &fault);
         if (fault) return fault;
-        std::memmove(out, from, got);  // a packet's operands may overlap
-        va += got, out += got, length -= got;
+        std::memmove(out, from, length);  // a packet's operands may overlap
+        unmap_to(held);
+        out += length;
+        left = left.from(length);
     }
     return {};
 }
 
-Fault Dma::write(uint64_t va, const void* from, uint64_t length) {
-    auto* in = static_cast<const uint8_t*>(from);
-    while (length != 0) {
-        uint64_t got = length;
+Fault Dma::write(const Range& range, const void* from) {
+    const auto* in = static_cast<const uint8_t*>(from);
+    if (!range.valid()) return {SIDRA_FAULT_LIMIT, range.offset()};
+    for (Range left = range; !left.empty();) {
+        uint64_t length;
         Fault fault;
-        uint8_t* to = map_some(va, &got, true, &fault);
+        const size_t held = mappings();
+        uint8_t* const to = map_some(left, &length, true, &fault);
         if (fault) return fault;
-        std::memmove(to, in, got);
-        va += got, in += got, length -= got;
+        std::memmove(to, in, length);
+        unmap_to(held);
+        in += length;
+        left = left.from(length);
     }
     return {};
 }
 
-Fault Dma::word_key(uint64_t va, bool write, uint64_t* key) {
-    uint64_t address, left;
-    bool local;
-    if (Fault fault = page(va, write, &address, &local, &left)) return fault;
-    *key = local ? address | kLocalKey : address;
-    return {};
+Fault Dma::find_word(const Range& word, bool write, Range* found) {
+    if (Fault fault = translate(word, write, found)) return fault;
+    return found->length() == 8 ? Fault{} : Fault{SIDRA_FAULT_ALIGNMENT, word.offset()};
 }
 
-Fault Dma::load64(uint64_t va, uint64_t* value) {
-    uint64_t key;
-    if (Fault fault = word_key(va, false, &key)) return fault;
-    if (key & kLocalKey) {
-        *value = __atomic_load_n(reinterpret_cast<uint64_t*>(bus_.l3 + (key & ~kLocalKey)), __ATOMIC_ACQUIRE);
+Fault Dma::load64(const Range& word, uint64_t* value) {
+    Range found;
+    if (Fault fault = find_word(word, false, &found)) return fault;
+    if (const uint8_t* const local = bus_.l3_bytes(found)) {
+        *value = __atomic_load_n(reinterpret_cast<const uint64_t*>(local), __ATOMIC_ACQUIRE);
         return {};
     }
-    if (bus_.injected_error()) {
-        bus_.refused();
-        return {SIDRA_FAULT_BUS, va};
-    }
-    if (!bus_.load64(key, value)) return {SIDRA_FAULT_BUS, va};
-    return {};
+    const bool loaded = bus_.injected_error() ? bus_.refused() : bus_.load64(found, value);
+    return loaded ? Fault{} : Fault{SIDRA_FAULT_BUS, word.offset()};
 }
 
-Fault Dma::max64(uint64_t va, uint64_t value) {
-    uint64_t key;
-    if (Fault fault = word_key(va, true, &key)) return fault;
-    if (key & kLocalKey) {
-        auto* word = reinterpret_cast<uint64_t*>(bus_.l3 + (key & ~kLocalKey));
-        uint64_t now = __atomic_load_n(word, __ATOMIC_RELAXED);
+Fault Dma::max64(const Range& word, uint64_t value) {
+    Range found;
+    if (Fault fault = find_word(word, true, &found)) return fault;
+    if (auto* const local = reinterpret_cast<uint64_t*>(bus_.l3_bytes(found))) {
+        uint64_t now = __atomic_load_n(local, __ATOMIC_RELAXED);
         while (now < value &&
-               !__atomic_compare_exchange_n(word, &now, value, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+               !__atomic_compare_exchange_n(local, &now, value, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
         }
         return {};
     }
-    const sidra_chip_host& host = bus_.host;
-    if (bus_.injected_error() || bus_.link_lost.load(std::memory_order_relaxed) ||
-        !host.max64_release(host.self, key, value)) {
-        bus_.refused();
-        return {SIDRA_FAULT_BUS, va};
+    const bool stored = bus_.injected_error() ? bus_.refused() : bus_.max64(found, value);
+    return stored ? Fault{} : Fault{SIDRA_FAULT_BUS, word.offset()};
+}
+
+uint8_t* PageWindow::at(const Range& range, Fault* fault) {
+    const uint64_t in_page = range.offset() % SIDRA_PAGE_SIZE;
+    const Address wanted{range.space(), range.offset() - in_page};
+    if (!page_ || address_ != wanted) {
+        dma_.unmap_all();
+        page_ = dma_.map_all({wanted.space, wanted.offset, SIDRA_PAGE_SIZE}, write_, fault);
+        if (!page_) {
+            if (!*fault) *fault = {SIDRA_FAULT_BUS, wanted.offset};
+            return nullptr;
+        }
+        address_ = wanted;
     }
-    return {};
+    return page_ + in_page;
 }
 
 }  // namespace sidra::chip

@@ -11,9 +11,11 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint32_t kBlockMax = 256;         // vectors a unit
-constexpr uint64_t kBlockBytes = 1u << 20;  // of converted input a unit
-constexpr uint64_t kUnitNs = 128'000;       // aim: long enough to hide its start, short enough to share
+constexpr uint32_t kBlockMax = 256;            // vectors a unit
+constexpr uint64_t kBlockBytes = 1u << 20;     // of converted input a unit
+constexpr uint64_t kUnitNs = 128'000;          // aim: long enough to hide its start, short enough to share
+constexpr uint64_t kMacsPerOperation = 512;    // UnitLoad
+constexpr uint64_t kConvertBytes = 64u << 10;  // of input that is gathered to be converted
 
 // Rough speed of an engine on one core, for cutting and for slices.
 uint64_t macs_per_ns(sidra_chip_engine engine) {
@@ -46,7 +48,8 @@ Fault check_programmed(const Env& env, Weights& w) {
 
 Fault find(const Env& env, Job& job) {
     Weights* w;
-    if (Fault fault = env.context.find_weights(env.bus, env.array, job.cmd.mvm.weights, &w)) return fault;
+    if (Fault fault = env.context.find_weights(env.bus, env.array, job.cmd.mvm.weights, &job.own_weights, &w))
+        return fault;
     if (!(w->flags & SIDRA_HW_WEIGHTS_COMPUTE)) return {SIDRA_FAULT_WEIGHTS_RIGHTS, job.cmd.mvm.weights};
     if (Fault fault = check_programmed(env, *w)) return fault;
     if (job.cmd.mvm.flags & SIDRA_CMD_MVM_CALIBRATE && !(w->flags & SIDRA_HW_WEIGHTS_PROGRAM))
@@ -55,13 +58,21 @@ Fault find(const Env& env, Job& job) {
     return {};
 }
 
-Fault check_vectors(uint64_t va, uint32_t stride, uint32_t batch, uint32_t elements, uint32_t type) {
+Fault check_vectors(uint64_t va, uint32_t stride, uint32_t batch, uint32_t elements, uint32_t type,
+                    Rectangle* vectors) {
     const uint32_t size = type_size(type);
     const uint64_t bytes = uint64_t{elements} * size;
     if (va % size || stride % size) return {SIDRA_FAULT_ALIGNMENT, va};
     if (stride < bytes) return {SIDRA_FAULT_FIELD, stride};
-    if (!range_ok(va, rows_extent(batch, stride, bytes))) return {SIDRA_FAULT_LIMIT, va};
-    return {};
+    *vectors = Rectangle(va, stride, batch, bytes);
+    return vectors->valid() ? Fault{} : Fault{SIDRA_FAULT_LIMIT, va};
+}
+
+// N values of 4 bytes, one for each column.
+Fault check_columns(uint64_t va, uint32_t columns, Range* values) {
+    *values = Range(Space::kDevice, va, va ? uint64_t{columns} * 4 : 0);
+    if (va % 4) return {SIDRA_FAULT_ALIGNMENT, va};
+    return values->valid() ? Fault{} : Fault{SIDRA_FAULT_LIMIT, va};
 }
 
 Fault mvm_prepare(const Env& env, Job& job) {
@@ -90,12 +101,10 @@ Fault mvm_prepare(const Env& env, Job& job) {
     if (Fault fault = find(env, job)) return fault;
 
     const Weights& w = *plan.weights;
-    if (Fault fault = check_vectors(m.in, m.in_stride, m.batch, w.rows, plan.in_type)) return fault;
-    if (Fault fault = check_vectors(m.out, m.out_stride, m.batch, w.cols, plan.out_type)) return fault;
-    for (uint64_t table : {m.scale, m.bias}) {
-        if (table % 4) return {SIDRA_FAULT_ALIGNMENT, table};
-        if (table && !range_ok(table, uint64_t{w.cols} * 4)) return {SIDRA_FAULT_LIMIT, table};
-    }
+    if (Fault fault = check_vectors(m.in, m.in_stride, m.batch, w.rows, plan.in_type, &plan.in)) return fault;
+    if (Fault fault = check_vectors(m.out, m.out_stride, m.batch, w.cols, plan.out_type, &plan.out)) return fault;
+    if (Fault fault = check_columns(m.scale, w.cols, &plan.scale)) return fault;
+    if (Fault fault = check_columns(m.bias, w.cols, &plan.bias)) return fault;
 
     const uint64_t vector_macs = uint64_t{w.rows} * std::min(w.cols, w.tile_width);
     Analog* const analog = env.array.analog();
@@ -109,6 +118,11 @@ Fault mvm_prepare(const Env& env, Job& job) {
     blocks = (m.batch + block - 1) / block;
     plan.block = static_cast<uint32_t>(block);
     job.units = static_cast<uint32_t>(blocks * w.tile_cols);
+    const auto pieces = [&](const Rectangle& vectors) { return vectors.dense() ? 1 : block; };
+    const uint64_t sums = Rows::scratch_of(block, w.tile_width * 4);
+    job.unit_load = {vector_macs * block / kMacsPerOperation + 1, pieces(plan.in) + block + 2,
+                     Rows::scratch_of(plan.in_type == SIDRA_TYPE_U8 ? block : 0, w.rows) + kConvertBytes + 3 * sums +
+                         Rows::scratch_of(analog ? block : 0, SIDRA_XBAR_ROWS)};
     job.unit_work = vector_macs * block / speed + 1;
     job.cost = mvm_cost(w.xbars.size(), m.batch, env.clock_level);
     job.work.mvms = w.xbars.size() * m.batch;
@@ -154,30 +168,32 @@ void analog_mvm(const Env& env, const MvmPlan& plan, Worker& worker, uint32_t co
         if (mvm.init) std::copy_n(mvm.init, mvm.cols, acc);
         else std::fill_n(acc, mvm.cols, 0);
     }
+    // The last tile of a column may not fill its rows; and the sums of one tile.
+    uint8_t* const padded = worker.scratch.take(uint64_t{mvm.batch} * SIDRA_XBAR_ROWS);
+    auto* const tile_sums = worker.scratch.take_array<int32_t>(uint64_t{mvm.batch} * w.tile_width);
     for (uint32_t i = 0; i < w.tile_rows; i++) {
         const auto tile = analog_tile(env, plan, i, column);
         const uint32_t xbar = w.xbars[size_t{i} * w.tile_cols + column];
         const uint8_t* in = mvm.in + size_t{i} * SIDRA_XBAR_ROWS;
         size_t in_stride = mvm.in_stride;
         if (const uint32_t rows = w.tile_inputs(i); rows < SIDRA_XBAR_ROWS) {  // the others are not driven
-            worker.padded.assign(size_t{mvm.batch} * SIDRA_XBAR_ROWS, 0);
+            std::fill_n(padded, size_t{mvm.batch} * SIDRA_XBAR_ROWS, uint8_t{0});
             for (uint32_t b = 0; b < mvm.batch; b++)
-                std::copy_n(in + b * in_stride, rows, worker.padded.data() + size_t{b} * SIDRA_XBAR_ROWS);
-            in = worker.padded.data();
+                std::copy_n(in + b * in_stride, rows, padded + size_t{b} * SIDRA_XBAR_ROWS);
+            in = padded;
             in_stride = SIDRA_XBAR_ROWS;
         }
         const uint32_t outputs = tile->readout.outputs();
-        if (worker.tile_sums.size() < size_t{mvm.batch} * outputs) worker.tile_sums.resize(size_t{mvm.batch} * outputs);
         // What sets the range is itself without one.
         double needed = 0;
-        const uint64_t clipped = tile->readout.multiply(
-            env.engine, first, in, in_stride, mvm.batch, worker.tile_sums.data(), outputs, &worker.readout,
-            plan.calibrates ? 0 : analog.range(xbar), plan.calibrates ? &needed : nullptr);
+        const uint64_t clipped =
+            tile->readout.multiply(env.engine, first, in, in_stride, mvm.batch, tile_sums, outputs, &worker.readout,
+                                   plan.calibrates ? 0 : analog.range(xbar), plan.calibrates ? &needed : nullptr);
         if (plan.calibrates) analog.widen(xbar, needed);
         analog.count_clipped(xbar, clipped);
         for (uint32_t b = 0; b < mvm.batch; b++) {
             auto* const acc = reinterpret_cast<uint32_t*>(mvm.acc + b * mvm.acc_stride);  // modulo 2^32, as ever
-            const int32_t* const sums = worker.tile_sums.data() + size_t{b} * outputs;
+            const int32_t* const sums = tile_sums + size_t{b} * outputs;
             uint32_t total = 0;
             for (uint32_t r = 0; r < SIDRA_XBAR_ROWS; r++) total += in[b * in_stride + r];
             const auto inputs = static_cast<float>(total);
@@ -192,28 +208,37 @@ Fault input_block(const Env& env, const Job& job, Worker& worker, Dma& dma, uint
                   Rows* rows) {
     const sidra_cmd_mvm& m = job.cmd.mvm;
     const MvmPlan& plan = job.mvm;
-    const uint32_t k = plan.weights->rows;
-    const uint64_t va = m.in + uint64_t{block} * plan.block * m.in_stride;
-    if (plan.in_type == SIDRA_TYPE_U8) return rows->map_in(dma, worker.input, va, m.in_stride, vectors, k);
+    const Rectangle raw = plan.in.rows(uint64_t{block} * plan.block, vectors);
+    if (plan.in_type == SIDRA_TYPE_U8) return rows->map_in(dma, worker.scratch, raw);
 
+    const uint32_t k = plan.weights->rows;
     rows->stride = k;
-    if (worker.input_key[0] == job.serial && worker.input_key[1] == block) {
-        rows->data = worker.input.data();
-        return {};
-    }
-    Rows raw;
-    if (Fault fault = raw.map_in(dma, worker.output, va, m.in_stride, vectors, uint64_t{k} * type_size(plan.in_type)))
-        return fault;
-    if (worker.input.size() < uint64_t{vectors} * k) worker.input.resize(uint64_t{vectors} * k);
+    // Engines read it only.
+    if ((rows->data = const_cast<uint8_t*>(worker.converted.find(job.serial, block)))) return {};
+    uint8_t* const converted = worker.converted.replace(uint64_t{vectors} * k);
+    const uint64_t size = type_size(plan.in_type);
+    const auto convert = [&](const uint8_t* from, uint8_t* to, uint64_t elements) {
+        if (plan.in_type == SIDRA_TYPE_S8) env.engine.bias_u8(reinterpret_cast<const int8_t*>(from), to, elements);
+        else env.engine.quantize_u8(reinterpret_cast<const float*>(from), to, elements, plan.in_scale, m.in_zero);
+    };
+    Rows in_place;
+    if (Fault fault = in_place.direct(dma, raw, false)) return fault;
+    uint8_t* const gathered = in_place.data ? nullptr : worker.scratch.take(kConvertBytes);
     for (uint32_t v = 0; v < vectors; v++) {
-        const uint8_t* from = raw.data + v * raw.stride;
-        uint8_t* to = worker.input.data() + uint64_t{v} * k;
-        if (plan.in_type == SIDRA_TYPE_S8) env.engine.bias_u8(reinterpret_cast<const int8_t*>(from), to, k);
-        else env.engine.quantize_u8(reinterpret_cast<const float*>(from), to, k, plan.in_scale, m.in_zero);
+        uint8_t* to = converted + uint64_t{v} * k;
+        if (in_place.data) {
+            convert(in_place.data + v * in_place.stride, to, k);
+            continue;
+        }
+        for (Range left = raw.row(v); !left.empty(); left = left.from(kConvertBytes)) {
+            const Range some = left.part(0, kConvertBytes);
+            if (Fault fault = dma.read(some, gathered)) return fault;
+            convert(gathered, to, some.length() / size);
+            to += some.length() / size;
+        }
     }
-    worker.input_key[0] = job.serial;
-    worker.input_key[1] = block;
-    rows->data = worker.input.data();
+    worker.converted.belongs_to(job.serial, block);
+    rows->data = converted;
     return {};
 }
 
@@ -234,14 +259,13 @@ Fault mvm_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
     Dma dma(env.bus, worker.tlb, env.space);
 
     Rows in;
-    if (plan.in_type == SIDRA_TYPE_U8) worker.input_key[0] = 0;  // may gather into the same scratch
     if (Fault fault = input_block(env, job, worker, dma, block, vectors, &in)) return fault;
 
     // Start values: bias, the input's zero point (through the sums of the programmed weights), what ADCs are off by.
     int32_t init[SIDRA_XBAR_COLS] = {};
     const int32_t* start = nullptr;
     if (m.bias) {
-        if (Fault fault = dma.read(m.bias + first * 4, init, outputs * 4u)) return fault;
+        if (Fault fault = dma.read(plan.bias.part(first * 4, outputs * 4u), init)) return fault;
         start = init;
     }
     const int32_t zero = m.in_zero + (plan.in_type == SIDRA_TYPE_S8 ? 128 : 0);
@@ -278,25 +302,23 @@ Fault mvm_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
 
     const uint32_t out_size = type_size(plan.out_type);
     Rows out;
-    if (Fault fault =
-            out.map_out(dma, worker.output, m.out + uint64_t{block} * plan.block * m.out_stride + first * out_size,
-                        m.out_stride, vectors, uint64_t{outputs} * out_size))
+    if (Fault fault = out.map_out(
+            dma, worker.scratch,
+            plan.out.part(uint64_t{block} * plan.block, vectors, first * out_size, uint64_t{outputs} * out_size)))
         return fault;
     if (plan.out_type == SIDRA_TYPE_S32) {
         mvm.acc = reinterpret_cast<int32_t*>(out.data);
         mvm.acc_stride = out.stride / 4;
         multiply();
     } else {
-        const size_t needed = size_t{vectors} * outputs;
-        if (worker.acc.size() < needed) worker.acc.resize(needed);
-        mvm.acc = worker.acc.data();
+        mvm.acc = worker.scratch.take_array<int32_t>(uint64_t{vectors} * outputs);
         mvm.acc_stride = outputs;
         multiply();
 
         float factors[SIDRA_XBAR_COLS];
         engine::Scale scale{};
         if (m.scale) {
-            if (Fault fault = dma.read(m.scale + first * 4, factors, outputs * 4u)) return fault;
+            if (Fault fault = dma.read(plan.scale.part(first * 4, outputs * 4u), factors)) return fault;
             scale.scale = factors;
         }
         scale.acc = mvm.acc;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// VEC: the compute engine's operations. A unit is a group of rows (TRANSPOSE: a block of rows and columns).
+// VEC: the compute engine's operations. A unit is a group of rows (TRANSPOSE: a block of rows and columns; pooling: a
+// part of one row of output).
 #include <algorithm>
 #include <cstring>
 
@@ -10,8 +11,11 @@ namespace {
 
 constexpr uint64_t kElementsPerNs = 1;  // estimate for slices
 constexpr uint64_t kMovesPerNs = 4;
-constexpr uint64_t kUnitBytes = 64u << 10;  // of input
-constexpr uint32_t kTransposeBlock = 128;   // rows and columns of a unit
+constexpr uint64_t kUnitBytes = 64u << 10;   // of input
+constexpr uint32_t kTransposeBlock = 128;    // rows and columns of a unit
+constexpr uint64_t kWindowBytes = 4u << 20;  // of input that a unit of a pooling gathers at most
+static_assert(uint64_t{SIDRA_CMD_POOL_WINDOW_MAX} * 4 <= kWindowBytes &&
+              SIDRA_CMD_POOL_WINDOW_MAX <= kUnitMax.operations);
 
 constexpr uint8_t bit(uint32_t type) { return static_cast<uint8_t>(1u << type); }
 constexpr uint8_t kU8 = bit(SIDRA_TYPE_U8), kS8 = bit(SIDRA_TYPE_S8), kS32 = bit(SIDRA_TYPE_S32),
@@ -83,33 +87,49 @@ bool pool_ok(const sidra_vec_pool& p) {
 }
 
 // One operand: alignment, stride against its row, range.
-Fault check_rows(uint64_t va, uint64_t stride, uint64_t rows, uint64_t bytes, uint32_t size) {
+Fault check_rows(uint64_t va, uint64_t stride, uint64_t rows, uint64_t bytes, uint32_t size, Rectangle* operand) {
     if (va % size || stride % size) return {SIDRA_FAULT_ALIGNMENT, va};
     if (rows > 1 && stride < bytes) return {SIDRA_FAULT_FIELD, stride};
-    if (!range_ok(va, rows_extent(rows, stride, bytes))) return {SIDRA_FAULT_LIMIT, va};
-    return {};
+    *operand = Rectangle(va, stride, rows, bytes);
+    return operand->valid() ? Fault{} : Fault{SIDRA_FAULT_LIMIT, va};
 }
 
 Fault prepare_pool(const Env& env, Job& job) {
     const sidra_cmd_vec& v = job.cmd.vec;
     VecPlan& plan = job.vec;
     if (v.in2 % 4) return {SIDRA_FAULT_ALIGNMENT, v.in2};
-    if (!range_ok(v.in2, sizeof plan.pool)) return {SIDRA_FAULT_LIMIT, v.in2};
+    const Range geometry(Space::kDevice, v.in2, sizeof plan.pool);
+    if (!geometry.valid()) return {SIDRA_FAULT_LIMIT, v.in2};
     Dma dma(env.bus, this_worker().tlb, env.space);
-    if (Fault fault = dma.read(v.in2, &plan.pool, sizeof plan.pool)) return fault;
+    if (Fault fault = dma.read(geometry, &plan.pool)) return fault;
     const sidra_vec_pool& p = plan.pool;
     if (!pool_ok(p) || v.rows % p.out_h) return {SIDRA_FAULT_VALUE, v.in2};
     const uint64_t images = v.rows / p.out_h;
     if (images * p.in_h > SIDRA_CMD_VEC_ROWS_MAX) return {SIDRA_FAULT_LIMIT, images * p.in_h};
-    const uint64_t in_row = uint64_t{p.in_w} * v.cols * plan.in_size,
-                   out_row = uint64_t{p.out_w} * v.cols * plan.out_size;
+    const uint64_t pixel = uint64_t{v.cols} * plan.in_size;
+    const uint64_t in_row = p.in_w * pixel, out_row = p.out_w * pixel;
     if (std::max(in_row, out_row) > uint64_t{SIDRA_CMD_VEC_COLS_MAX} * 256) return {SIDRA_FAULT_LIMIT, in_row};
-    if (Fault fault = check_rows(v.in, v.in_stride, images * p.in_h, in_row, plan.in_size)) return fault;
-    if (Fault fault = check_rows(v.out, v.out_stride, v.rows, out_row, plan.out_size)) return fault;
-    const uint64_t elements = uint64_t{v.rows} * p.out_w * v.cols * p.kernel_h * p.kernel_w;
+    if (Fault fault = check_rows(v.in, v.in_stride, images * p.in_h, in_row, plan.in_size, &plan.in)) return fault;
+    if (Fault fault = check_rows(v.out, v.out_stride, v.rows, out_row, plan.out_size, &plan.out)) return fault;
+
+    // As many pixels of output as one unit may compute, and gather the input of. No product here overflows: a window
+    // has 2^20 elements, a row 2^16 windows, and there are 2^24 rows.
+    const uint64_t window = uint64_t{p.kernel_h} * p.kernel_w * v.cols;
+    if (window > SIDRA_CMD_POOL_WINDOW_MAX) return {SIDRA_FAULT_LIMIT, window};
+    const uint64_t elements = window * p.out_w * v.rows;
+    if (elements > SIDRA_CMD_POOL_MAX) return {SIDRA_FAULT_LIMIT, elements};
+    const uint64_t reach = kWindowBytes / (p.kernel_h * pixel);  // input columns; at least those of a window
+    const uint64_t pixels = std::min({uint64_t{p.out_w}, std::max<uint64_t>(kUnitMax.operations / window, 1),
+                                      (reach - p.kernel_w) / p.stride_w + 1});
+    const uint64_t columns = std::min<uint64_t>((pixels - 1) * p.stride_w + p.kernel_w, p.in_w);
+    const uint64_t units = (p.out_w + pixels - 1) / pixels * v.rows;
+    if (units > UINT32_MAX) return {SIDRA_FAULT_LIMIT, units};
     plan.unit_rows = 1;
-    job.units = v.rows;
-    job.unit_work = elements / v.rows / kElementsPerNs + 1;
+    plan.unit_cols = static_cast<uint32_t>(pixels);
+    job.units = static_cast<uint32_t>(units);
+    job.unit_load = {pixels * window, p.kernel_h + uint64_t{1},
+                     Rows::scratch_of(p.kernel_h, columns * pixel) + Rows::scratch_of(1, pixels * pixel)};
+    job.unit_work = job.unit_load.operations / kElementsPerNs + job.unit_load.pieces * kPieceNs;
     job.cost = vec_cost(elements, env.clock_level);
     job.work.vec_elements = elements;
     return {};
@@ -145,29 +165,42 @@ Fault vec_prepare(const Env& env, Job& job) {
     const uint64_t row_out = transpose            ? uint64_t{v.rows} * plan.out_size
                              : is_reduction(v.op) ? plan.out_size
                                                   : uint64_t{v.cols} * plan.out_size;
-    if (Fault fault = check_rows(v.in, v.in_stride, in_rows, row_in, plan.in_size)) return fault;
-    if (Fault fault = check_rows(v.out, v.out_stride, out_rows, row_out, plan.out_size)) return fault;
+    if (Fault fault = check_rows(v.in, v.in_stride, in_rows, row_in, plan.in_size, &plan.in)) return fault;
+    if (Fault fault = check_rows(v.out, v.out_stride, out_rows, row_out, plan.out_size, &plan.out)) return fault;
     if (v.in2) {
-        uint64_t rows = 1, bytes = row_in, size = 4;
+        uint64_t rows = 1, bytes = row_in;
+        uint32_t size = 4;
         if (v.op == SIDRA_VEC_OP_QUANTIZE || v.op == SIDRA_VEC_OP_DEQUANTIZE) bytes = uint64_t{v.cols} * 4;
         if (v.op == SIDRA_VEC_OP_LAYERNORM) bytes = uint64_t{v.cols} * 8;
         if (v.op == SIDRA_VEC_OP_LUT) bytes = 256, size = 1;
         if (gather) bytes = uint64_t{v.rows} * 4;
         if (rule->in2_stride && v.in2_stride) rows = v.rows;
-        if (Fault fault = check_rows(v.in2, v.in2_stride, rows, bytes, static_cast<uint32_t>(size))) return fault;
+        if (Fault fault = check_rows(v.in2, v.in2_stride, rows, bytes, size, &plan.in2)) return fault;
     }
 
     const uint64_t elements = uint64_t{v.rows} * v.cols;
     if (transpose) {
-        plan.unit_rows = kTransposeBlock;
-        plan.unit_cols = kTransposeBlock;
+        constexpr uint64_t kBlock = kTransposeBlock;
+        plan.unit_rows = plan.unit_cols = kTransposeBlock;
         job.units =
             ((v.rows + kTransposeBlock - 1) / kTransposeBlock) * ((v.cols + kTransposeBlock - 1) / kTransposeBlock);
-        job.unit_work = kTransposeBlock * kTransposeBlock / kMovesPerNs;
+        job.unit_load = {kBlock * kBlock, 2 * kBlock, 2 * Rows::scratch_of(kBlock, kBlock * plan.in_size)};
+        job.unit_work = job.unit_load.operations / kMovesPerNs;
     } else {
-        plan.unit_rows = static_cast<uint32_t>(std::clamp<uint64_t>(kUnitBytes / row_in, 1, v.rows));
+        const uint64_t rows = std::clamp<uint64_t>(std::min(kUnitBytes / row_in, kUnitRows), 1, v.rows);
+        plan.unit_rows = static_cast<uint32_t>(rows);
         job.units = (v.rows + plan.unit_rows - 1) / plan.unit_rows;
-        job.unit_work = plan.unit_rows * uint64_t{v.cols} / (gather ? kMovesPerNs : kElementsPerNs) + 1;
+        const auto pieces = [&](const Rectangle& operand) { return std::min(operand.pieces(), rows); };
+        const uint64_t in2_rows = !v.in2 ? 0 : std::min(plan.in2.rows(), rows);
+        job.unit_load = {rows * v.cols, pieces(plan.in) + pieces(plan.out) + (v.in2 ? pieces(plan.in2) : 0),
+                         Rows::scratch_of(rows, row_in) + Rows::scratch_of(rows, row_out) +
+                             Rows::scratch_of(in2_rows, plan.in2.bytes())};
+        // A row of input at a time, wherever it lies, by the part of the table that is for the unit.
+        if (gather)
+            job.unit_load = {rows * v.cols, rows + 1 + pieces(plan.out),
+                             Rows::scratch_of(rows, 4) + Rows::scratch_of(rows, row_out)};
+        job.unit_work =
+            job.unit_load.operations / (gather ? kMovesPerNs : kElementsPerNs) + job.unit_load.pieces * kPieceNs;
     }
     job.cost = vec_cost(elements, env.clock_level);
     job.work.vec_elements = elements;
@@ -179,29 +212,39 @@ Fault pool_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) 
     const VecPlan& plan = job.vec;
     const sidra_vec_pool& p = plan.pool;
     Dma dma(env.bus, worker.tlb, env.space);
-    const uint32_t image = index / p.out_h, y = index % p.out_h;
-    const int64_t top = int64_t{y} * p.stride_h - p.pad_h;
-    const auto first = static_cast<uint32_t>(std::max<int64_t>(top, 0));
-    const auto last = static_cast<uint32_t>(std::min<int64_t>(top + p.kernel_h, p.in_h));
+    const uint32_t across = (p.out_w + plan.unit_cols - 1) / plan.unit_cols;
+    const uint32_t row = index / across, x = index % across * plan.unit_cols;
+    const uint32_t pixels = std::min(plan.unit_cols, p.out_w - x);
+    const uint32_t image = row / p.out_h, y = row % p.out_h;
+    // What its windows cover of the image: rows and columns from the first to before the last.
+    const auto first = [](uint32_t out, uint32_t stride, uint32_t pad) {
+        return static_cast<uint32_t>(std::max<int64_t>(int64_t{out} * stride - pad, 0));
+    };
+    const auto last = [](uint32_t out, uint32_t stride, uint32_t pad, uint32_t kernel, uint32_t in) {
+        return static_cast<uint32_t>(std::min<int64_t>(int64_t{out} * stride - pad + kernel, in));
+    };
+    const uint32_t top = first(y, p.stride_h, p.pad_h), bottom = last(y, p.stride_h, p.pad_h, p.kernel_h, p.in_h);
+    const uint32_t left = first(x, p.stride_w, p.pad_w),
+                   right = last(x + pixels - 1, p.stride_w, p.pad_w, p.kernel_w, p.in_w);
+    const uint64_t pixel = uint64_t{v.cols} * plan.in_size;
     Rows in, out;
-    const uint64_t in_row = uint64_t{p.in_w} * v.cols * plan.in_size;
-    if (Fault fault = in.map_in(dma, worker.input, v.in + (uint64_t{image} * p.in_h + first) * v.in_stride, v.in_stride,
-                                last - first, in_row))
+    if (Fault fault =
+            in.map_in(dma, worker.scratch,
+                      plan.in.part(uint64_t{image} * p.in_h + top, bottom - top, left * pixel, (right - left) * pixel)))
         return fault;
-    worker.input_key[0] = 0;
-    if (Fault fault = out.map_out(dma, worker.output, v.out + uint64_t{index} * v.out_stride, v.out_stride, 1,
-                                  uint64_t{p.out_w} * v.cols * plan.out_size))
-        return fault;
+    if (Fault fault = out.map_out(dma, worker.scratch, plan.out.part(row, 1, x * pixel, pixels * pixel))) return fault;
     engine::Pool pool{};
     pool.max = v.op == SIDRA_VEC_OP_POOL_MAX;
     pool.type = v.in_type;
-    // The engine counts rows from the image's first one, of which only the window is mapped.
-    pool.in = reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(in.data) - first * in.stride);
+    // The engine counts rows and columns from the image's first ones, of which only the windows' are mapped.
+    pool.in = reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(in.data) - top * in.stride - left * pixel);
     pool.in_stride = in.stride;
     pool.out = out.data;
     pool.channels = v.cols;
     pool.geometry = p;
     pool.out_y = y;
+    pool.out_x = x;
+    pool.pixels = pixels;
     env.engine.pool(pool);
     return out.commit();
 }
@@ -215,12 +258,8 @@ Fault transpose_unit(const Env& env, const Job& job, Worker& worker, uint32_t in
     const uint32_t rows = std::min(plan.unit_rows, v.rows - row0), cols = std::min(plan.unit_cols, v.cols - col0);
     const uint64_t size = plan.in_size;
     Rows in, out;
-    worker.input_key[0] = 0;
-    if (Fault fault = in.map_in(dma, worker.input, v.in + uint64_t{row0} * v.in_stride + col0 * size, v.in_stride, rows,
-                                cols * size))
-        return fault;
-    if (Fault fault = out.map_out(dma, worker.output, v.out + uint64_t{col0} * v.out_stride + row0 * size, v.out_stride,
-                                  cols, rows * size))
+    if (Fault fault = in.map_in(dma, worker.scratch, plan.in.part(row0, rows, col0 * size, cols * size))) return fault;
+    if (Fault fault = out.map_out(dma, worker.scratch, plan.out.part(col0, cols, row0 * size, rows * size)))
         return fault;
     env.engine.transpose({in.data, out.data, in.stride, out.stride, rows, cols, plan.in_size});
     return out.commit();
@@ -229,27 +268,20 @@ Fault transpose_unit(const Env& env, const Job& job, Worker& worker, uint32_t in
 Fault gather_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
     const sidra_cmd_vec& v = job.cmd.vec;
     const VecPlan& plan = job.vec;
-    const uint32_t first = index * plan.unit_rows, last = std::min(first + plan.unit_rows, v.rows);
-    const uint64_t bytes = uint64_t{v.cols} * plan.in_size;
-    worker.input_key[0] = 0;
-    if (worker.input.size() < bytes) worker.input.resize(bytes);
-    for (uint32_t r = first; r < last; r++) {
-        Dma dma(env.bus, worker.tlb, env.space);
-        int32_t from;
-        if (Fault fault = dma.read(v.in2 + uint64_t{r} * 4, &from, 4)) return fault;
-        if (from < 0 || static_cast<uint32_t>(from) >= v.param1)
-            return {SIDRA_FAULT_VALUE, static_cast<uint32_t>(from)};
-        const uint64_t src = v.in + uint64_t(from) * v.in_stride;
-        Fault fault;
-        const uint8_t* row = dma.map_all(src, bytes, false, &fault);
-        if (fault) return fault;
-        if (!row) {
-            if ((fault = dma.read(src, worker.input.data(), bytes))) return fault;
-            row = worker.input.data();
-        }
-        if ((fault = dma.write(v.out + uint64_t{r} * v.out_stride, row, bytes))) return fault;
+    const uint64_t first = uint64_t{index} * plan.unit_rows;
+    const uint64_t rows = std::min<uint64_t>(plan.unit_rows, v.rows - first);
+    Dma dma(env.bus, worker.tlb, env.space);
+    // The table is taken out of shared memory once: what was checked is what is gathered.
+    auto* const from = worker.scratch.take_array<int32_t>(rows);
+    if (Fault fault = dma.read(plan.in2.extent().part(first * 4, rows * 4), from)) return fault;
+    Rows out;
+    if (Fault fault = out.map_out(dma, worker.scratch, plan.out.rows(first, rows))) return fault;
+    for (uint64_t r = 0; r < rows; r++) {
+        const auto row = static_cast<uint32_t>(from[r]);
+        if (row >= v.param1) return {SIDRA_FAULT_VALUE, row};
+        if (Fault fault = dma.read(plan.in.row(row), out.data + r * out.stride)) return fault;
     }
-    return {};
+    return out.commit();
 }
 
 Fault vec_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
@@ -261,28 +293,18 @@ Fault vec_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
 
     const uint32_t first = index * plan.unit_rows, rows = std::min(plan.unit_rows, v.rows - first);
     Dma dma(env.bus, worker.tlb, env.space);
-    worker.input_key[0] = 0;
     Rows in, in2, out;
-    if (Fault fault = in.map_in(dma, worker.input, v.in + uint64_t{first} * v.in_stride, v.in_stride, rows,
-                                uint64_t{v.cols} * plan.in_size))
-        return fault;
+    if (Fault fault = in.map_in(dma, worker.scratch, plan.in.rows(first, rows))) return fault;
 
     engine::Vec vec{};
     if (v.in2) {
-        uint64_t bytes = uint64_t{v.cols} * 4;
-        if (v.op == SIDRA_VEC_OP_LAYERNORM) bytes *= 2;
-        if (v.op == SIDRA_VEC_OP_LUT) bytes = 256;
-        const bool all_rows = v.in2_stride != 0;
-        if (Fault fault = in2.map_in(dma, worker.operand, v.in2 + (all_rows ? uint64_t{first} * v.in2_stride : 0),
-                                     v.in2_stride, all_rows ? rows : 1, bytes))
+        const bool all_rows = plan.in2.rows() > 1;
+        if (Fault fault = in2.map_in(dma, worker.scratch, all_rows ? plan.in2.rows(first, rows) : plan.in2))
             return fault;
         vec.in2 = in2.data;
         vec.in2_stride = all_rows ? in2.stride : 0;
     }
-    const uint64_t out_bytes = is_reduction(v.op) ? plan.out_size : uint64_t{v.cols} * plan.out_size;
-    if (Fault fault =
-            out.map_out(dma, worker.output, v.out + uint64_t{first} * v.out_stride, v.out_stride, rows, out_bytes))
-        return fault;
+    if (Fault fault = out.map_out(dma, worker.scratch, plan.out.rows(first, rows))) return fault;
     vec.op = v.op;
     vec.in_type = v.in_type;
     vec.out_type = v.out_type;

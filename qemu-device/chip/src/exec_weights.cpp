@@ -8,6 +8,7 @@ namespace sidra::chip {
 namespace {
 
 constexpr uint64_t kTileWork = 40'000;             // ns a tile, estimate for slices
+constexpr uint64_t kOperationsPerCell = 16;        // UnitLoad: pulses and reads
 constexpr uint64_t kAccurateTileWork = 3'000'000;  // the same at level `accurate`
 
 // A PROGRAM whose end a kill could come before when it has begun: a tile is kept as a whole, but these are several.
@@ -19,7 +20,8 @@ Update update_of(const Job& job) {
 
 Fault find(const Env& env, Job& job) {
     Weights* w;
-    if (Fault fault = env.context.find_weights(env.bus, env.array, job.cmd.weights.weights, &w)) return fault;
+    if (Fault fault = env.context.find_weights(env.bus, env.array, job.cmd.weights.weights, &job.own_weights, &w))
+        return fault;
     const uint32_t right = job.weights.program ? SIDRA_HW_WEIGHTS_PROGRAM : SIDRA_HW_WEIGHTS_READBACK;
     if (!(w->flags & right)) return {SIDRA_FAULT_WEIGHTS_RIGHTS, job.cmd.weights.weights};
     job.weights.weights = w;
@@ -40,7 +42,8 @@ Fault weights_prepare(const Env& env, Job& job) {
         if (c.tolerance_ppm > 1'000'000) return {SIDRA_FAULT_LIMIT, c.tolerance_ppm};
     } else {
         if (c.stride < c.cols || c.tolerance_ppm) return {SIDRA_FAULT_FIELD};
-        if (!range_ok(c.addr, rows_extent(c.rows, c.stride, c.cols))) return {SIDRA_FAULT_LIMIT, c.addr};
+        plan.data = Rectangle(c.addr, c.stride, c.rows, c.cols);
+        if (!plan.data.valid()) return {SIDRA_FAULT_LIMIT, c.addr};
     }
     if (Fault fault = find(env, job)) return fault;
     const Weights& w = *plan.weights;
@@ -51,6 +54,7 @@ Fault weights_prepare(const Env& env, Job& job) {
     plan.tile_col0 = c.col0 / w.tile_width;
     plan.tile_cols = (c.col0 + c.cols - 1) / w.tile_width - plan.tile_col0 + 1;
     job.units = plan.tile_rows * plan.tile_cols;
+    job.unit_load = {uint64_t{kXbarCells} * kOperationsPerCell, SIDRA_XBAR_ROWS, Rows::scratch_of(1, kXbarCells)};
     const bool accurate = env.array.analog() != nullptr;
     job.unit_work = plan.program && accurate ? kAccurateTileWork : kTileWork;
     const uint64_t cells = uint64_t{c.rows} * c.cols * (w.encoding == SIDRA_ENCODING_DIFFERENTIAL ? 2 : 1);
@@ -85,10 +89,7 @@ Fault weights_unit(const Env& env, const Job& job, Worker& worker, uint32_t inde
     block.col0 = col - tile_col;
     block.cols = std::min(c.col0 + c.cols, tile_col + block.tile_cols) - col;
 
-    const uint64_t va = c.addr + uint64_t{row - c.row0} * c.stride + (col - c.col0);
     Dma dma(env.bus, worker.tlb, env.space);
-    Rows rows;
-    worker.input_key[0] = 0;
     const auto spend = [&](const Cost& cost) {
         job.spent_ps.fetch_add(cost.device_ps, std::memory_order_relaxed);
         job.spent_pj.fetch_add(cost.energy_pj, std::memory_order_relaxed);
@@ -100,24 +101,21 @@ Fault weights_unit(const Env& env, const Job& job, Worker& worker, uint32_t inde
         spend(found.cost);
         return {};
     }
+    const Rectangle data = plan.data.part(row - c.row0, block.rows, col - c.col0, block.cols);
     if (plan.program) {
         // The weights are taken out of shared memory once: what was checked is what is programmed.
-        const size_t bytes = size_t{block.rows} * block.cols;
-        if (worker.input.size() < bytes) worker.input.resize(bytes);
-        for (uint32_t r = 0; r < block.rows; r++) {
-            if (Fault fault =
-                    dma.read(va + uint64_t{r} * c.stride, worker.input.data() + size_t{r} * block.cols, block.cols))
-                return fault;
-            dma.unmap_all();
-        }
+        uint8_t* const weights = worker.scratch.take(uint64_t{block.rows} * block.cols);
+        for (uint32_t r = 0; r < block.rows; r++)
+            if (Fault fault = dma.read(data.row(r), weights + size_t{r} * block.cols)) return fault;
         Cost spent;
-        if (Fault fault = env.array.program(block, reinterpret_cast<const int8_t*>(worker.input.data()), block.cols,
-                                            env.now, &spent))
+        if (Fault fault =
+                env.array.program(block, reinterpret_cast<const int8_t*>(weights), block.cols, env.now, &spent))
             return fault;
         spend(spent);
         return {};
     }
-    if (Fault fault = rows.map_out(dma, worker.output, va, c.stride, block.rows, block.cols)) return fault;
+    Rows rows;
+    if (Fault fault = rows.map_out(dma, worker.scratch, data)) return fault;
     if (Fault fault = env.array.read(block, env.now, reinterpret_cast<int8_t*>(rows.data), rows.stride)) return fault;
     return rows.commit();
 }

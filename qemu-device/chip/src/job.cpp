@@ -36,51 +36,49 @@ bool positive_or_one(uint32_t bits, float* value) {
     return std::isfinite(*value) && *value > 0;
 }
 
-uint64_t rows_extent(uint64_t rows, uint64_t stride, uint64_t bytes) {
-    uint64_t extent;
-    if (__builtin_mul_overflow(rows - 1, stride, &extent) || __builtin_add_overflow(extent, bytes, &extent))
-        return ~uint64_t{0};
-    return extent;
-}
-
-Fault Rows::direct(Dma& dma, uint64_t va, uint64_t row_stride, uint32_t rows, uint64_t bytes, bool write) {
+Fault Rows::direct(Dma& dma, const Rectangle& rows, bool write) {
     Fault fault;
-    data = dma.map_all(va, rows_extent(rows, row_stride, bytes), write, &fault);
-    stride = row_stride;
+    data = dma.map_all(rows.extent(), write, &fault);
+    stride = rows.stride();
     // Gaps of a page and more need not be accessible at all: then it is for the single rows to fault.
-    if (rows > 1 && row_stride - bytes >= SIDRA_PAGE_SIZE && fault.cause != SIDRA_FAULT_BUS) return {};
+    if (rows.rows() > 1 && rows.stride() - rows.bytes() >= SIDRA_PAGE_SIZE && fault.cause != SIDRA_FAULT_BUS) return {};
     return fault;
 }
 
-Fault Rows::map_in(Dma& dma, std::vector<uint8_t>& scratch, uint64_t va, uint64_t row_stride, uint32_t rows,
-                   uint64_t bytes) {
-    if (Fault fault = direct(dma, va, row_stride, rows, bytes, false)) return fault;
-    if (data) return {};
-    if (scratch.size() < rows * bytes) scratch.resize(rows * bytes);
-    for (uint32_t r = 0; r < rows; r++)
-        if (Fault fault = dma.read(va + r * row_stride, scratch.data() + r * bytes, bytes)) return fault;
-    data = scratch.data();
-    stride = bytes;
+namespace {
+
+// Calls move(range, bytes) for each piece of an operand and its place in gathered memory.
+template <typename F>
+Fault for_each_piece(const Rectangle& rows, uint8_t* gathered, F&& move) {
+    if (rows.dense()) return move(rows.extent(), gathered);
+    for (uint64_t r = 0; r < rows.rows(); r++)
+        if (Fault fault = move(rows.row(r), gathered + r * rows.bytes())) return fault;
     return {};
 }
 
-Fault Rows::map_out(Dma& dma, std::vector<uint8_t>& scratch, uint64_t va, uint64_t row_stride, uint32_t rows,
-                    uint64_t bytes) {
-    if (Fault fault = direct(dma, va, row_stride, rows, bytes, true)) return fault;
+}  // namespace
+
+Fault Rows::map_in(Dma& dma, Scratch& scratch, const Rectangle& rows) {
+    if (Fault fault = direct(dma, rows, false)) return fault;
     if (data) return {};
-    if (scratch.size() < rows * bytes) scratch.resize(rows * bytes);
-    data = scratch.data();
-    stride = bytes;
+    data = scratch.take(rows.rows() * rows.bytes());
+    stride = rows.bytes();
+    return for_each_piece(rows, data, [&](const Range& range, uint8_t* at) { return dma.read(range, at); });
+}
+
+Fault Rows::map_out(Dma& dma, Scratch& scratch, const Rectangle& rows) {
+    if (Fault fault = direct(dma, rows, true)) return fault;
+    if (data) return {};
+    data = scratch.take(rows.rows() * rows.bytes());
+    stride = rows.bytes();
     dma_ = &dma;
-    va_ = va, va_stride_ = row_stride, bytes_ = bytes, rows_ = rows;
+    rows_ = rows;
     return {};
 }
 
 Fault Rows::commit() {
     if (!dma_) return {};
-    for (uint32_t r = 0; r < rows_; r++)
-        if (Fault fault = dma_->write(va_ + r * va_stride_, data + r * bytes_, bytes_)) return fault;
-    return {};
+    return for_each_piece(rows_, data, [&](const Range& range, const uint8_t* at) { return dma_->write(range, at); });
 }
 
 }  // namespace sidra::chip

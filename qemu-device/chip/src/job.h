@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "adcs.h"
@@ -16,6 +17,7 @@
 #include "dma.h"
 #include "engine.h"
 #include "fault.h"
+#include "scratch.h"
 
 namespace sidra::chip {
 
@@ -44,20 +46,52 @@ struct Env {
     const Products* loaded;  // of an MVM that was under way when the chip was saved; else null
 };
 
-// Of one thread: translations and scratch memory, kept between slices.
+// The vectors of a block of an MVM as engines read them, which the next units of that job and block need not convert
+// again. Nothing else is ever kept here.
+class ConvertedInput {
+   public:
+    // Null: the thread has converted something else since, or nothing yet.
+    const uint8_t* find(uint64_t job, uint32_t block) const {
+        return job_ == job && block_ == block ? vectors_.data() : nullptr;
+    }
+    // Room for others; what was there is gone.
+    uint8_t* replace(uint64_t bytes) {
+        job_ = 0;
+        if (vectors_.size() < bytes) vectors_.resize(bytes);
+        return vectors_.data();
+    }
+    // Once all of it is there.
+    void belongs_to(uint64_t job, uint32_t block) { job_ = job, block_ = block; }
+
+   private:
+    std::vector<uint8_t> vectors_;
+    uint64_t job_ = 0;  // Job::serial; 0: nobody's
+    uint32_t block_ = 0;
+};
+
+// Of one thread, kept between slices: translations, which know their address space by its tag, and converted inputs,
+// which know their job. All else is scratch memory, which means nothing to the next unit.
 struct Worker {
     Tlb tlb;
-    std::vector<uint8_t> input;  // converted or gathered MVM input
-    uint64_t input_key[2] = {};  // job and block that `input` holds
-    std::vector<int32_t> acc;
-    std::vector<uint8_t> operand;  // second VEC operand
-    std::vector<uint8_t> output;
-    // Level `accurate`: inputs of a tile that does not fill its rows, its sums, and what the readout computes with.
-    std::vector<uint8_t> padded;
-    std::vector<int32_t> tile_sums;
-    physics::Readout::Scratch readout;
+    ConvertedInput converted;
+    Scratch scratch;
+    physics::Readout::Scratch readout;  // level `accurate`: what it computes with, and writes before it reads
 };
 Worker& this_worker();
+
+// What a unit takes at most. Packets are cut into units, or refused, so that none takes more than kUnitMax, whatever
+// its opcode: a slice ends after its unit, and QUIESCE, reset and a stop of the machine wait for slices.
+struct UnitLoad {
+    uint64_t operations;  // bytes moved, elements computed, cells times 16, multiply-accumulates by 512
+    uint64_t pieces;      // of device addresses, which are mapped one by one if they must be
+    uint64_t scratch;     // bytes
+};
+inline constexpr UnitLoad kUnitMax{1u << 20, 3 * 4096, Scratch::kSize};
+inline constexpr uint64_t kUnitRows = 4096;  // of one operand
+inline constexpr uint64_t kPieceNs = 50;     // estimate for slices: to map one
+constexpr bool fits(const UnitLoad& load) {
+    return load.operations <= kUnitMax.operations && load.pieces <= kUnitMax.pieces && load.scratch <= kUnitMax.scratch;
+}
 
 // Work done by a job, for telemetry.
 struct Work {
@@ -71,7 +105,7 @@ struct Work {
 struct Job;
 struct Operation {
     sidra_hw_engine engine;
-    // Checks the packet and fills in plan, units, unit_work, cost, work.
+    // Checks the packet and fills in plan, units, unit_load, unit_work, cost, work.
     Fault (*prepare)(const Env&, Job&);
     // Looks up again what may have changed between slices (weights). May be null.
     Fault (*resume)(const Env&, Job&);
@@ -83,6 +117,7 @@ struct Operation {
 const Operation* operation(uint8_t opcode);
 
 struct CopyPlan {
+    Rectangle dst, src;
     uint64_t row_chunks;  // units a row, when rows are longer than a chunk
     uint64_t unit_rows;   // rows a unit, when they are shorter
     uint64_t unit_bytes;  // bytes of a chunk of a row
@@ -90,7 +125,9 @@ struct CopyPlan {
 };
 struct MvmPlan {
     Weights* weights;
-    uint32_t block;  // vectors a unit
+    Rectangle in, out;
+    Range scale, bias;  // empty: none
+    uint32_t block;     // vectors a unit
     uint32_t
         makes;  // level `accurate`: units in front of the others, one a tile, that see to it that its readout is made
     Products products;  // the same
@@ -100,12 +137,14 @@ struct MvmPlan {
     uint8_t in_type, out_type;
 };
 struct VecPlan {
+    Rectangle in, out, in2;  // in2: if the packet has one; one row, if it serves all rows
     uint32_t unit_rows;
     uint32_t in_size, out_size;  // bytes an element
     sidra_vec_pool pool;
-    uint32_t unit_cols;  // TRANSPOSE
+    uint32_t unit_cols;  // TRANSPOSE: columns; pooling: pixels of a row of output
 };
 struct WeightsPlan {
+    Rectangle data;  // of PROGRAM and READBACK
     Weights* weights;
     uint32_t tile_row0, tile_rows;  // tiles touched
     uint32_t tile_col0, tile_cols;
@@ -118,10 +157,12 @@ struct Job {
     const Operation* operation = nullptr;
     uint64_t serial = 0;  // unique, so that scratch can be recognised
     uint32_t units = 0;
+    UnitLoad unit_load{};    // of any of them
     uint64_t unit_work = 0;  // estimated host time of a unit, ns
     Cost cost;
     mutable std::atomic<uint64_t> spent_ps{0}, spent_pj{0};  // what units found out that they cost, on top of that
     Work work;
+    std::unique_ptr<Weights> own_weights;  // that the plan's are, if they are not cached
     union {
         CopyPlan copy;
         MvmPlan mvm;
@@ -131,33 +172,31 @@ struct Job {
     Job() : copy{} {}
 };
 
-// Rows that lie `stride` apart, as one pointer if memory allows, else gathered into (and for output scattered from)
-// scratch.
+// The rows of an operand as one pointer and a stride: in place if memory allows, else gathered into (and for output
+// scattered from) scratch memory.
 class Rows {
    public:
     // For reading.
-    Fault map_in(Dma& dma, std::vector<uint8_t>& scratch, uint64_t va, uint64_t stride, uint32_t rows, uint64_t bytes);
+    Fault map_in(Dma& dma, Scratch& scratch, const Rectangle& rows);
     // For writing; commit() stores what was scattered.
-    Fault map_out(Dma& dma, std::vector<uint8_t>& scratch, uint64_t va, uint64_t stride, uint32_t rows, uint64_t bytes);
+    Fault map_out(Dma& dma, Scratch& scratch, const Rectangle& rows);
     Fault commit();
+    // In place, or `data` stays null.
+    Fault direct(Dma& dma, const Rectangle& rows, bool write);
+    // What gathering takes of scratch memory.
+    static constexpr uint64_t scratch_of(uint64_t rows, uint64_t bytes) { return rows * bytes + 64; }
 
     uint8_t* data = nullptr;
     uint64_t stride = 0;
 
    private:
-    Fault direct(Dma& dma, uint64_t va, uint64_t row_stride, uint32_t rows, uint64_t bytes, bool write);
-
     Dma* dma_ = nullptr;  // set while there is something to scatter
-    uint64_t va_ = 0, va_stride_ = 0, bytes_ = 0;
-    uint32_t rows_ = 0;
+    Rectangle rows_{};
 };
 
 // f32 field of a packet: bits, where zero bits mean 1. False if not finite or not positive.
 bool positive_or_one(uint32_t bits, float* value);
 constexpr uint32_t type_size(uint32_t type) { return type == SIDRA_TYPE_S32 || type == SIDRA_TYPE_F32 ? 4 : 1; }
-// Bytes from the first row's start to the last row's end; ~0 on overflow.
-uint64_t rows_extent(uint64_t rows, uint64_t stride, uint64_t bytes);
-
 extern const Operation kCopyOperation, kFillOperation, kMvmOperation, kVecOperation, kProgramOperation,
     kReadbackOperation;
 

@@ -42,9 +42,9 @@ bool Management::write_host(uint64_t bus, std::span<const uint8_t> from) {
     if (from.size() == sizeof(sidra_mailbox_msg) && lies_(SIDRA_LIE_REPLY)) {
         std::array<uint8_t, sizeof(sidra_mailbox_msg)> ones;
         ones.fill(0xff);
-        return bus_.write(bus, ones.data(), ones.size());
+        return bus_.write({Space::kBus, bus, ones.size()}, ones.data());
     }
-    return bus_.write(bus, from.data(), from.size());
+    return bus_.write({Space::kBus, bus, from.size()}, from.data());
 }
 
 void Management::clear() {

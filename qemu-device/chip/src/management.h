@@ -65,7 +65,9 @@ class Management final : private management::Surroundings {
     void wake() { due_ns_.store(0); }
 
    private:
-    bool read_host(uint64_t bus, std::span<uint8_t> to) override { return bus_.read(bus, to.data(), to.size()); }
+    bool read_host(uint64_t bus, std::span<uint8_t> to) override {
+        return bus_.read({Space::kBus, bus, to.size()}, to.data());
+    }
     bool write_host(uint64_t bus, std::span<const uint8_t> from) override;
     void interrupt_host(uint32_t cause) override { interrupt_(cause); }
     enum : uint32_t { kHang = 1, kCrash = 2 };

@@ -9,6 +9,8 @@
 #include <mutex>
 #include <vector>
 
+#include "address.h"
+
 namespace sidra::chip {
 
 class Queue;
@@ -19,14 +21,14 @@ class Queue;
 class Parked {
    public:
     // `epoch` (Scheduler::Pick) comes back when it is woken: a queue that was reset meanwhile is not to run.
-    void enter(uint64_t key, Queue* queue, uint32_t epoch) {
+    void enter(const Address& key, Queue* queue, uint32_t epoch) {
         Bucket& bucket = bucket_of(key);
         std::lock_guard guard(bucket.lock);
         bucket.waiting.push_back({key, queue, epoch});  // may throw: before anything else changes
         count_.fetch_add(1);
     }
 
-    void leave(uint64_t key, Queue* queue) {
+    void leave(const Address& key, Queue* queue) {
         Bucket& bucket = bucket_of(key);
         std::lock_guard guard(bucket.lock);
         count_.fetch_sub(static_cast<uint32_t>(
@@ -38,9 +40,9 @@ class Parked {
     // Calls wake(queue, epoch) for everyone who waits for the key and takes them off the list. Needs no memory: what
     // has to be woken must not fail.
     template <typename F>
-    void wake(uint64_t key, F&& wake) {
+    void wake(const Address& key, F&& wake) {
         wake_in(
-            bucket_of(key), [key](const Entry& entry) { return entry.key == key; }, wake);
+            bucket_of(key), [&key](const Entry& entry) { return entry.key == key; }, wake);
     }
 
     // The same for one queue, whatever it waits for.
@@ -53,7 +55,7 @@ class Parked {
 
    private:
     struct Entry {
-        uint64_t key;
+        Address key;
         Queue* queue;
         uint32_t epoch;
     };
@@ -61,7 +63,7 @@ class Parked {
         std::mutex lock;  // of waiting
         std::vector<Entry> waiting;
     };
-    Bucket& bucket_of(uint64_t key) { return buckets_[(key >> 3 ^ key >> 12) % buckets_.size()]; }
+    Bucket& bucket_of(const Address& key) { return buckets_[(key.offset >> 3 ^ key.offset >> 12) % buckets_.size()]; }
 
     template <typename P, typename F>
     void wake_in(Bucket& bucket, P&& matches, F&& wake) {

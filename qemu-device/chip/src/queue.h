@@ -36,6 +36,7 @@ class Queue {
     std::atomic<bool> faulted{false};   // until reset
     // Device address of the word that the queue is parked for; with kUnmapped if its page went away meanwhile.
     static constexpr uint64_t kNoWord = uint64_t{1} << 63, kUnmapped = 1;
+    static_assert(kNoWord >= end_of(Space::kDevice));
     std::atomic<uint64_t> word{kNoWord};
     // Belong to the admin command under way: it waits until the queue is not in that slice any more.
     bool draining = false;
@@ -49,7 +50,7 @@ class Queue {
     Cost total;
     uint64_t engine_ns[SIDRA_HW_ENGINE_COUNT] = {};  // as published
     bool parked = false;
-    uint64_t park_key = 0;
+    Address park_key{};
 
     // kWait: job.cmd is an unsatisfied SEM_WAIT. kJob: job is under way. kLoaded: job.cmd was under way when the chip
     // was saved, and starts anew at the unit `loaded_unit`.

@@ -16,16 +16,30 @@ constexpr uint64_t kOverrunMax = 8;  // times the estimate that a turn is charge
 bool well_formed(const sidra_hw_context& entry) {
     return entry.flags == SIDRA_HW_CONTEXT_VALID && entry.page_table != 0 && entry.page_table % SIDRA_PAGE_SIZE == 0 &&
            entry.weights_count <= SIDRA_WEIGHTS_MAX && entry.queue_count <= SIDRA_QUEUES_PER_CONTEXT_MAX &&
-           !entry.reserved[0] && !entry.reserved[1] && !entry.reserved[2];
+           !entry.reserved[0] && !entry.reserved[1] && !entry.reserved[2] &&
+           Range(Space::kBus, entry.page_table, SIDRA_PAGE_SIZE).valid() &&
+           table_at<sidra_hw_weights>(entry.weights_table, entry.weights_count).valid() &&
+           table_at<sidra_hw_queue>(entry.queue_table, entry.queue_count).valid();
+}
+
+QueueMemory memory_of(const sidra_hw_queue& entry) {
+    const Space space = entry.flags & SIDRA_HW_QUEUE_KERNEL ? Space::kBus : Space::kDevice;
+    const uint64_t slots = uint64_t{1} << std::min<uint32_t>(entry.ring_log2, SIDRA_HW_QUEUE_LOG2_MAX);
+    return {{space, entry.ring, slots * SIDRA_CMD_SIZE},
+            {space, entry.write_index, sizeof(uint64_t)},
+            {Space::kBus, entry.state, sizeof(sidra_queue_state)},
+            {space, entry.report, entry.report ? slots * sizeof(sidra_report) : 0}};
 }
 
 bool well_formed(const sidra_hw_queue& entry) {
     constexpr uint32_t kFlags = SIDRA_HW_QUEUE_VALID | SIDRA_HW_QUEUE_KERNEL;
+    const QueueMemory memory = memory_of(entry);
     return (entry.flags & SIDRA_HW_QUEUE_VALID) && !(entry.flags & ~kFlags) && entry.ring % SIDRA_PAGE_SIZE == 0 &&
            entry.write_index % 8 == 0 && entry.state != 0 && entry.state % SIDRA_PAGE_SIZE == 0 &&
            entry.report % 32 == 0 && entry.ring_log2 >= SIDRA_HW_QUEUE_LOG2_MIN &&
            entry.ring_log2 <= SIDRA_HW_QUEUE_LOG2_MAX && entry.priority < SIDRA_PRIORITIES && entry.vector >= 1 &&
-           entry.vector < SIDRA_MSIX_VECTORS && !entry.reserved0 && !entry.reserved1;
+           entry.vector < SIDRA_MSIX_VECTORS && !entry.reserved0 && !entry.reserved1 && memory.ring.valid() &&
+           memory.write_index.valid() && memory.state.valid() && memory.reports.valid();
 }
 
 bool Chip::stopped(uint32_t context, uint32_t queue) const {
@@ -40,7 +54,7 @@ void Chip::look_again(const Queue& queue, uint32_t epoch) {
     if (scheduler_.mark_ready_again(queue.context.id, queue.id, epoch)) host_.kick(host_.self);
 }
 
-void Chip::wake_parked(uint64_t key) {
+void Chip::wake_parked(const Address& key) {
     parked_.wake(key, [this](const Queue& queue, uint32_t epoch) { look_again(queue, epoch); });
 }
 
@@ -80,7 +94,8 @@ bool Chip::load_context(Context& context) {
     if (context.loaded.load(std::memory_order_acquire)) return true;
     const uint64_t table = context_table_.load();
     sidra_hw_context entry;
-    if (table == 0 || !bus_.read_entry(table + context.id * sizeof entry, &entry)) return false;
+    if (table == 0 || !bus_.read_entry(table_at<sidra_hw_context>(table, SIDRA_CONTEXTS_MAX), context.id, &entry))
+        return false;
     if (!well_formed(entry)) return false;
     std::lock_guard guard(context.load_lock);
     if (context.loaded.load(std::memory_order_relaxed)) return true;
@@ -90,8 +105,9 @@ bool Chip::load_context(Context& context) {
 }
 
 bool Chip::read_queue_entry(const Context& context, uint32_t id, sidra_hw_queue* entry) {
-    if (id >= context.entry.queue_count) return false;
-    if (!bus_.read_entry(context.entry.queue_table + id * sizeof *entry, entry)) return false;
+    const uint32_t count = context.entry.queue_count;
+    if (id >= count) return false;
+    if (!bus_.read_entry(table_at<sidra_hw_queue>(context.entry.queue_table, count), id, entry)) return false;
     return well_formed(*entry);
 }
 
@@ -123,7 +139,7 @@ bool Chip::load_queue(Queue& queue) {
 
     sidra_queue_state fresh{};
     fresh.timeline = entry.start_index;
-    const bool shown = (same || bus_.write_words(entry.state, &fresh, sizeof fresh)) &&
+    const bool shown = (same || bus_.write_words(memory_of(entry).state, &fresh)) &&
                        write_run_state(queue, queue.faulted.load() ? SIDRA_QUEUE_FAULTED : SIDRA_QUEUE_RUNNING);
     if (!shown) {
         if (!same) loaded_queues_.fetch_sub(1);
@@ -139,7 +155,8 @@ bool Chip::write_run_state(const Queue& queue, uint32_t run_state) {
     const uint32_t words[4] = {run_state, queue.entry.generation, queue.parked, 0};
     static_assert(offsetof(sidra_queue_state, generation) == offsetof(sidra_queue_state, run_state) + 4);
     static_assert(offsetof(sidra_queue_state, parked) == offsetof(sidra_queue_state, run_state) + 8);
-    return bus_.write_words(queue.entry.state + offsetof(sidra_queue_state, run_state), words, sizeof words);
+    return bus_.write_words(memory_of(queue.entry).state.part(offsetof(sidra_queue_state, run_state), sizeof words),
+                            words);
 }
 
 bool Chip::run_queue(const Scheduler::Pick& pick, const Lender& lender) {

@@ -393,17 +393,8 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             if (!take(data, &r) || r.reserved || r.reserved0 || (r.control & ~SIDRA_CONTROL_ENABLE) ||
                 !flag(r.command_pending) || !flag(r.command_begun) || !flag(r.reset_pending) || !flag(r.stop_device))
                 return "saved state: bad registers";
-            const uint32_t op = r.command & 0xff;
-            const bool scoped = op >= SIDRA_ADMIN_QUIESCE_RANGE && op <= SIDRA_ADMIN_RESET_CONTEXT;
             // What admin_begin() has found good is not looked at again.
-            if (r.command_pending && r.command_begun &&
-                ((r.command & 0xff00) || (!scoped && (op < SIDRA_ADMIN_TEST_DMA || op >= SIDRA_ADMIN_OP_COUNT)) ||
-                 (scoped && op != SIDRA_ADMIN_QUIESCE_DEVICE && op != SIDRA_ADMIN_RESUME_DEVICE &&
-                  (r.command_arg[0] >= SIDRA_CONTEXTS_MAX ||
-                   (op == SIDRA_ADMIN_QUIESCE_WEIGHTS && r.command_arg[1] >= SIDRA_WEIGHTS_MAX) ||
-                   ((op == SIDRA_ADMIN_QUIESCE_QUEUE || op == SIDRA_ADMIN_RESUME_QUEUE ||
-                     op == SIDRA_ADMIN_RESET_QUEUE) &&
-                    r.command_arg[1] >= SIDRA_QUEUES_PER_CONTEXT_MAX)))))
+            if (r.command_pending && r.command_begun && check_admin(r.command, r.command_arg) != SIDRA_ADMIN_OK)
                 return "saved state: bad admin command";
             registers_.context_table = r.context_table;
             std::copy(std::begin(r.admin_arg), std::end(r.admin_arg), registers_.admin_arg);
@@ -471,9 +462,9 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             const sidra_cmd_call& call = q.call.call;
             if (!well_formed(q.entry) || (q.under_way && q.faulted) || !CellClock::is_time(q.products.now))
                 return "saved state: bad queue entry";
-            if (q.call_active &&
-                (call.count == 0 || call.count > SIDRA_CMD_CALL_MAX || q.call_position >= call.count ||
-                 call.addr % SIDRA_CMD_SIZE || !range_ok(call.addr, uint64_t{call.count} * SIDRA_CMD_SIZE)))
+            if (q.call_active && (call.count == 0 || call.count > SIDRA_CMD_CALL_MAX || q.call_position >= call.count ||
+                                  call.addr % SIDRA_CMD_SIZE ||
+                                  !Range(Space::kDevice, call.addr, uint64_t{call.count} * SIDRA_CMD_SIZE).valid()))
                 return "saved state: bad CALL";
             if (loaded_queues_.fetch_add(1) >= SIDRA_QUEUES_MAX) {
                 loaded_queues_.fetch_sub(1);

@@ -25,6 +25,7 @@ namespace {
 constexpr uint64_t kTurnWork = 400'000;     // estimated ns, of each thread, until another context gets its turn
 constexpr uint64_t kTurnsMax = 10;          // of a queue that is alone: then whoever lends the thread gets a look
 constexpr uint64_t kPacketWork = 10;        // of a packet that does nothing
+constexpr uint64_t kUnitStart = 300;        // of a unit, before it does anything: its operands are mapped and unmapped
 constexpr uint64_t kParallelWork = 20'000;  // jobs shorter than this are not worth waking helpers
 constexpr uint64_t kPublishWork = 2'000;    // a finished job of this size is published at once
 constexpr uint64_t kPublishPackets = 64;    // at most this many packets wait for publication
@@ -54,12 +55,17 @@ Slice::Slice(Chip& chip, Queue& queue, const Lender& lender)
       turn_work_(kTurnWork * chip.pool_.threads()),
       turn_end_(turn_work_),
       space_(queue.context.space()),
+      at_(memory_of(queue.entry)),
       memory_(chip.bus_, worker_.tlb, space_),
-      state_memory_(chip.bus_, worker_.tlb, {}),
-      ring_memory_(chip.bus_, worker_.tlb, kernel() ? AddressSpace{} : space_),
-      report_memory_(chip.bus_, worker_.tlb, kernel() ? AddressSpace{} : space_) {}
+      state_memory_(chip.bus_, worker_.tlb, space_),
+      ring_(chip.bus_, worker_.tlb, space_, false),
+      recorded_(chip.bus_, worker_.tlb, space_, false),
+      reports_(chip.bus_, worker_.tlb, space_, true) {}
 
-Slice::~Slice() { account(); }
+Slice::~Slice() {
+    account();
+    if (queue_.stage != Queue::Stage::kJob) queue_.job.own_weights.reset();
+}
 
 // Adds to the telemetry what was done since the last time.
 void Slice::account() {
@@ -105,7 +111,7 @@ void Slice::work_on(sidra_hw_engine engine) {
 
 bool Slice::open() {
     Fault fault;
-    uint8_t* page = state_memory_.map_all(queue_.entry.state, sizeof(sidra_queue_state), true, &fault);
+    uint8_t* page = state_memory_.map_all(at_.state, true, &fault);
     if (page) state_ = reinterpret_cast<sidra_queue_state*>(page);
     return page != nullptr;
 }
@@ -181,25 +187,24 @@ Slice::Step Slice::step() {
 }
 
 Fault Slice::fetch(bool* empty) {
-    sidra_cmd& cmd = queue_.job.cmd;
-    if (queue_.call.active) {
-        const uint64_t va = queue_.call.cmd.addr + uint64_t{queue_.call.position} * SIDRA_CMD_SIZE;
+    const auto copy_in = [this](PageWindow& window, const Range& packet) -> Fault {
+        sidra_cmd& cmd = queue_.job.cmd;
         Fault fault;
-        memory_.unmap_all();
-        const uint8_t* from = memory_.map_all(va, SIDRA_CMD_SIZE, false, &fault);
-        if (!from) {
-            std::memset(&cmd, 0, sizeof cmd);
-            return fault;
-        }
-        copy_packet(cmd, from);
-        return {};
+        const uint8_t* const from = window.at(packet, &fault);
+        if (from) copy_packet(cmd, from);
+        else std::memset(&cmd, 0, sizeof cmd);
+        return fault;
+    };
+    if (const auto& call = queue_.call; call.active) {
+        const Range packets(Space::kDevice, call.cmd.addr, uint64_t{call.cmd.count} * SIDRA_CMD_SIZE);
+        return copy_in(recorded_, packets.part(uint64_t{call.position} * SIDRA_CMD_SIZE, SIDRA_CMD_SIZE));
     }
 
-    const uint64_t entries = uint64_t{1} << queue_.entry.ring_log2;
+    const uint64_t entries = at_.ring.length() / SIDRA_CMD_SIZE;
     if (queue_.index >= write_index_) {  // as far as known
-        std::memset(&cmd, 0, sizeof cmd);
+        std::memset(&queue_.job.cmd, 0, sizeof queue_.job.cmd);
         uint64_t written;
-        if (Fault fault = ring_memory_.load64(queue_.entry.write_index, &written)) return fault;
+        if (Fault fault = memory_.load64(at_.write_index, &written)) return fault;
         if (written == queue_.index) {
             *empty = true;
             return {};
@@ -207,22 +212,7 @@ Fault Slice::fetch(bool* empty) {
         if (written < queue_.index || written - queue_.index > entries) return {SIDRA_FAULT_RING, written};
         write_index_ = written;
     }
-    constexpr uint64_t kPerPage = SIDRA_PAGE_SIZE / SIDRA_CMD_SIZE;
-    const uint64_t position = queue_.index & (entries - 1);
-    if (position / kPerPage != ring_page_number_) {
-        Fault fault;
-        ring_memory_.unmap_all();
-        ring_page_number_ = ~uint64_t{0};
-        ring_page_ = ring_memory_.map_all(queue_.entry.ring + position / kPerPage * SIDRA_PAGE_SIZE, SIDRA_PAGE_SIZE,
-                                          false, &fault);
-        if (!ring_page_) {
-            std::memset(&cmd, 0, sizeof cmd);
-            return fault ? fault : Fault{SIDRA_FAULT_BUS, queue_.entry.ring};
-        }
-        ring_page_number_ = position / kPerPage;
-    }
-    copy_packet(cmd, ring_page_ + position % kPerPage * SIDRA_CMD_SIZE);
-    return {};
+    return copy_in(ring_, at_.ring.part((queue_.index & (entries - 1)) * SIDRA_CMD_SIZE, SIDRA_CMD_SIZE));
 }
 
 // The packet at hand when the chip was saved is checked and prepared like one just fetched.
@@ -265,10 +255,12 @@ Slice::Step Slice::execute() {
             return semaphore_wait();
         case SIDRA_CMD_SEM_SIGNAL:
             if (Fault f = semaphore_signal()) return fault(f);
+            work_ += kPieceNs;
             retire(packet_cost(chip_.management_.clock_level()));
             return Step::kRetired;
         case SIDRA_CMD_TIMESTAMP:
             if (Fault f = timestamp()) return fault(f);
+            work_ += kPieceNs;
             retire(packet_cost(chip_.management_.clock_level()));
             return Step::kRetired;
         case SIDRA_CMD_CALL:
@@ -288,6 +280,7 @@ Slice::Step Slice::execute() {
     job.work = {};
     const Env env = environment(was_loaded ? &queue_.loaded_products : nullptr);
     if (Fault f = job.operation->prepare(env, job)) return fault(f);
+    if (!fits(job.unit_load)) return fault({SIDRA_FAULT_LIMIT});
     // After a load it goes on where it was. Units of an MVM depend on the engine: done again, they give the same.
     const bool again = c.hdr.opcode == SIDRA_CMD_MVM || queue_.loaded_unit >= job.units;
     queue_.next_unit = again ? 0 : queue_.loaded_unit;
@@ -327,6 +320,7 @@ bool take_unit(Shared& shared, bool last, uint32_t* unit) {
 
 Fault run_unit(const Shared& shared, Worker& worker, uint32_t unit) {
     try {
+        worker.scratch.begin();
         return shared.job.operation->unit(shared.env, shared.job, worker, unit);
     } catch (const std::bad_alloc&) {  // on whichever thread
         return {kNoMemory};
@@ -363,7 +357,7 @@ Slice::Step Slice::run_job(bool resumed) {
     const uint32_t first = queue_.next_unit;
     const uint64_t left = work_ < turn_end_ ? turn_end_ - work_ : 0;
     const uint64_t threads = chip_.pool_.threads();
-    const uint64_t shares = std::max<uint64_t>(left / std::max<uint64_t>(job.unit_work, 1) / threads, 1);
+    const uint64_t shares = std::max<uint64_t>(left / (job.unit_work + kUnitStart) / threads, 1);
     const auto end = static_cast<uint32_t>(std::min<uint64_t>(job.units, first + shares * threads));
     Shared shared{
         .env = env, .job = job, .progress = job.units > 1 ? &state_->progress : nullptr, .left = units(first, end)};
@@ -371,7 +365,7 @@ Slice::Step Slice::run_job(bool resumed) {
     else take_units(&shared);
 
     const uint64_t work = (end - first) * job.unit_work;
-    work_ += work;
+    work_ += work + (end - first) * kUnitStart;
     queue_.progress += end - first;
     queue_.next_unit = end;
     if (shared.fault) return fault(shared.fault);
@@ -393,7 +387,7 @@ Slice::Step Slice::run_job(bool resumed) {
     return Step::kRetired;
 }
 
-Fault Slice::semaphore_satisfied(const sidra_cmd_sem& wait, bool* satisfied, uint64_t* key) {
+Fault Slice::semaphore_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Address* key) {
     if (wait.hdr.flags & SIDRA_CMD_SEM_QUEUE) {
         Context& context = queue_.context;
         if (wait.queue >= context.entry.queue_count) return {SIDRA_FAULT_PEER, wait.queue};
@@ -408,9 +402,12 @@ Fault Slice::semaphore_satisfied(const sidra_cmd_sem& wait, bool* satisfied, uin
         *satisfied = entry.start_index >= wait.value;
         return {};
     }
-    if (Fault fault = memory_.word_key(wait.addr, false, key)) return fault;
+    const Range word(Space::kDevice, wait.addr, sizeof(uint64_t));
+    Range found;
+    if (Fault fault = memory_.find_word(word, false, &found)) return fault;
+    *key = found.address();
     uint64_t value;
-    if (Fault fault = memory_.load64(wait.addr, &value)) return fault;
+    if (Fault fault = memory_.load64(word, &value)) return fault;
     *satisfied = value >= wait.value;
     return {};
 }
@@ -429,10 +426,10 @@ Slice::Step Slice::semaphore_wait() {
             (peer ? wait.addr != 0 : wait.queue != 0))
             return fault({SIDRA_FAULT_FIELD});
         if (wait.addr % 8) return fault({SIDRA_FAULT_ALIGNMENT, wait.addr});
-        if (!range_ok(wait.addr, 8)) return fault({SIDRA_FAULT_LIMIT, wait.addr});
+        if (!Range(Space::kDevice, wait.addr, 8).valid()) return fault({SIDRA_FAULT_LIMIT, wait.addr});
     }
     bool satisfied = false;
-    uint64_t key = 0;
+    Address key{};
     if (Fault f = semaphore_satisfied(wait, &satisfied, &key)) return fault(f);
     if (!satisfied) {
         chip_.parked_.enter(key, &queue_, queue_.epoch);
@@ -451,6 +448,7 @@ Slice::Step Slice::semaphore_wait() {
         parked_leave();
     }
     queue_.stage = Queue::Stage::kFetch;
+    work_ += kPieceNs;
     retire(packet_cost(chip_.management_.clock_level()));
     return Step::kRetired;
 }
@@ -469,12 +467,13 @@ Fault Slice::semaphore_signal() {
         !all_zero(signal.reserved[0], signal.reserved[1], signal.reserved[2], signal.reserved[3]))
         return {SIDRA_FAULT_FIELD};
     if (signal.addr % 8) return {SIDRA_FAULT_ALIGNMENT, signal.addr};
-    if (!range_ok(signal.addr, 8)) return {SIDRA_FAULT_LIMIT, signal.addr};
-    uint64_t key;
-    if (Fault fault = memory_.word_key(signal.addr, true, &key)) return fault;
-    if (Fault fault = memory_.max64(signal.addr, signal.value)) return fault;
+    const Range word(Space::kDevice, signal.addr, sizeof(uint64_t));
+    if (!word.valid()) return {SIDRA_FAULT_LIMIT, signal.addr};
+    Range found;
+    if (Fault fault = memory_.find_word(word, true, &found)) return fault;
+    if (Fault fault = memory_.max64(word, signal.value)) return fault;
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (chip_.parked_.any()) chip_.wake_parked(key);
+    if (chip_.parked_.any()) chip_.wake_parked(found.address());
     return {};
 }
 
@@ -484,11 +483,12 @@ Fault Slice::timestamp() {
         !all_zero(t.reserved[0], t.reserved[1], t.reserved[2], t.reserved[3], t.reserved[4], t.reserved[5]))
         return {SIDRA_FAULT_FIELD};
     if (t.addr % 8) return {SIDRA_FAULT_ALIGNMENT, t.addr};
-    if (!range_ok(t.addr, sizeof(sidra_timestamp))) return {SIDRA_FAULT_LIMIT, t.addr};
+    const Range to(Space::kDevice, t.addr, sizeof(sidra_timestamp));
+    if (!to.valid()) return {SIDRA_FAULT_LIMIT, t.addr};
     Cost total = queue_.total;
     total += queue_.call.cost;
     const sidra_timestamp stamp{chip_.clock_ns(), total.device_ps, total.energy_pj, queue_.index};
-    return memory_.write(t.addr, &stamp, sizeof stamp);
+    return memory_.write(to, &stamp);
 }
 
 Fault Slice::call() {
@@ -500,7 +500,7 @@ Fault Slice::call() {
     if (c.count == 0) return {SIDRA_FAULT_FIELD};
     if (c.count > SIDRA_CMD_CALL_MAX) return {SIDRA_FAULT_LIMIT, c.count};
     if (c.addr % SIDRA_CMD_SIZE) return {SIDRA_FAULT_ALIGNMENT, c.addr};
-    if (!range_ok(c.addr, uint64_t{c.count} * SIDRA_CMD_SIZE)) return {SIDRA_FAULT_LIMIT, c.addr};
+    if (!Range(Space::kDevice, c.addr, uint64_t{c.count} * SIDRA_CMD_SIZE).valid()) return {SIDRA_FAULT_LIMIT, c.addr};
     queue_.call = {true, c, 0, {}};
     return {};
 }
@@ -543,20 +543,13 @@ void Slice::retire(const Cost& cost) {
 }
 
 void Slice::report(uint64_t sequence, const Cost& cost, uint32_t cookie, uint8_t opcode, uint16_t cause) {
-    if (queue_.entry.report == 0) return;
-    constexpr uint64_t kPerPage = SIDRA_PAGE_SIZE / sizeof(sidra_report);
-    const uint64_t base = queue_.entry.report & (SIDRA_PAGE_SIZE - 1);
-    const uint64_t offset = base + (sequence & ((uint64_t{1} << queue_.entry.ring_log2) - 1)) * sizeof(sidra_report);
-    static_assert(kPerPage * sizeof(sidra_report) == SIDRA_PAGE_SIZE);
-    if (offset / SIDRA_PAGE_SIZE != report_page_number_) {
-        Fault fault;
-        report_memory_.unmap_all();
-        report_page_number_ = offset / SIDRA_PAGE_SIZE;
-        report_page_ = report_memory_.map_all(queue_.entry.report - base + report_page_number_ * SIDRA_PAGE_SIZE,
-                                              SIDRA_PAGE_SIZE, true, &fault);
-    }
-    if (!report_page_) return;  // the owner took its report ring away: its loss
-    auto* out = reinterpret_cast<sidra_report*>(report_page_ + offset % SIDRA_PAGE_SIZE);
+    if (at_.reports.empty()) return;
+    constexpr uint64_t kBytes = sizeof(sidra_report);
+    static_assert(SIDRA_PAGE_SIZE % kBytes == 0);
+    Fault fault;
+    uint8_t* const at = reports_.at(at_.reports.part(sequence * kBytes & (at_.reports.length() - 1), kBytes), &fault);
+    if (!at) return;  // the owner took its report ring away: its loss
+    auto* out = reinterpret_cast<sidra_report*>(at);
     __atomic_store_n(&out->device_ps, cost.device_ps, __ATOMIC_RELAXED);
     __atomic_store_n(&out->energy_pj, cost.energy_pj, __ATOMIC_RELAXED);
     __atomic_store_n(&out->cookie, cookie, __ATOMIC_RELAXED);

@@ -39,7 +39,7 @@ class Slice {
     Step run_job(bool resumed);
     Step semaphore_wait();
     void parked_leave();
-    Fault semaphore_satisfied(const sidra_cmd_sem& wait, bool* satisfied, uint64_t* key);
+    Fault semaphore_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Address* key);
     Fault semaphore_signal();
     Fault timestamp();
     Fault call();
@@ -56,17 +56,14 @@ class Slice {
     Queue& queue_;
     const Lender& lender_;
     Worker& worker_;
-    const uint64_t turn_work_;         // ns, estimated, of all threads
-    uint64_t turn_end_;                // by work_
-    const AddressSpace space_;         // of packets
-    Dma memory_;                       // what single packets touch
-    Dma state_memory_;                 // state page
-    Dma ring_memory_, report_memory_;  // one page each
+    const uint64_t turn_work_;  // ns, estimated, of all threads
+    uint64_t turn_end_;         // by work_
+    const AddressSpace space_;
+    const QueueMemory at_;
+    Dma memory_;        // what single packets touch
+    Dma state_memory_;  // state page
+    PageWindow ring_, recorded_, reports_;
     sidra_queue_state* state_ = nullptr;
-    const uint8_t* ring_page_ = nullptr;
-    uint64_t ring_page_number_ = ~uint64_t{0};
-    uint8_t* report_page_ = nullptr;
-    uint64_t report_page_number_ = ~uint64_t{0};
     uint64_t write_index_ = 0;
     uint64_t work_ = 0;        // ns, estimated
     uint64_t turn_begin_ = 0;  // by work_

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+// The largest packets of every opcode: no unit of them may take more than kUnitMax, and none may take more than its
+// packet says. The device address space here is 2 MiB of memory over and over, and the host gives at most a page of it
+// at a time, so that every address is good and every operand is gathered.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "context.h"
+#include "engine.h"
+#include "geometry.h"
+#include "job.h"
+#include "packets.h"
+
+namespace sidra::chip {
+namespace {
+
+using namespace chip_test;  // packets by name
+
+constexpr uint64_t kHalf = uint64_t{1} << (SIDRA_VA_BITS - 1);
+constexpr uint64_t kRoot = 0x1000, kTable = 0x2000, kWeightsTable = 0x3000, kTiles = 0x10000;
+constexpr uint64_t kMemory = SIDRA_HUGE_SIZE;
+constexpr uint32_t kTall = 0, kWide = 1, kSmall = 2;  // objects: 6400 x 1 tiles, 1 x 6399 tiles, one tile
+
+class Machine {
+   public:
+    Machine() {
+        const auto store = [this](uint64_t at, uint64_t value) { std::memcpy(&memory_[at], &value, sizeof value); };
+        for (uint64_t i = 0; i < SIDRA_PT_ENTRIES; i++) {
+            store(kRoot + 8 * i, kTable | SIDRA_PTE_VALID);
+            store(kTable + 8 * i, kMemory | SIDRA_PTE_VALID | SIDRA_PTE_LEAF | SIDRA_PTE_READ | SIDRA_PTE_WRITE);
+        }
+        context.entry.page_table = kRoot;
+        context.entry.weights_table = kWeightsTable;
+        context.entry.weights_count = 3;
+        const uint32_t xbars = kGeometryY1.xbars();
+        for (uint32_t i = 0; i < xbars; i++) std::memcpy(&memory_[kTiles + 4 * i], &i, sizeof i);
+        add_weights(kTall, xbars * SIDRA_XBAR_ROWS, 256, xbars);
+        add_weights(kWide, 256, (xbars - 1) * SIDRA_XBAR_COLS, xbars - 1);  // as many as a context caches
+        add_weights(kSmall, 256, 256, 1);
+    }
+
+    // Memory of all addresses, which are zero again.
+    uint8_t* clear() {
+        std::memset(&memory_[kMemory], 0, SIDRA_HUGE_SIZE);
+        return &memory_[kMemory];
+    }
+    Fault prepare(const sidra_cmd& cmd, Job* job) {
+        job->cmd = cmd;
+        job->serial = ++serial_;
+        job->operation = operation(cmd.hdr.opcode);
+        // As if all of it had been programmed.
+        Weights* weights;
+        for (uint32_t i = 0; i < context.entry.weights_count; i++)
+            if (!context.find_weights(bus, array, i, &job->own_weights, &weights)) weights->verified = array.epoch();
+        return job->operation->prepare(env(), *job);
+    }
+    Fault run(const Job& job, uint32_t unit) {
+        this_worker().scratch.begin();
+        return job.operation->unit(env(), job, this_worker(), unit);
+    }
+
+    Context context{0};
+    const engine::Engine& engine = *engine::find(SIDRA_CHIP_ENGINE_AUTO);
+    Array array{kGeometryY1, engine, nullptr};
+    Bus bus{host_};
+
+   private:
+    Env env() {
+        return {bus, context, context.space(), array, adcs_, engine, knobs_, 0, management::kClockNominal, nullptr};
+    }
+    void add_weights(uint32_t index, uint32_t rows, uint32_t cols, uint32_t tiles) {
+        sidra_hw_weights entry{};
+        entry.uid = 1 + index;
+        entry.tiles = kTiles;
+        entry.rows = rows;
+        entry.cols = cols;
+        entry.tile_count = tiles;
+        entry.flags =
+            SIDRA_HW_WEIGHTS_VALID | SIDRA_HW_WEIGHTS_COMPUTE | SIDRA_HW_WEIGHTS_PROGRAM | SIDRA_HW_WEIGHTS_READBACK;
+        entry.encoding = SIDRA_ENCODING_OFFSET;
+        std::memcpy(&memory_[kWeightsTable + index * sizeof entry], &entry, sizeof entry);
+    }
+    static Machine& of(void* self) { return *static_cast<Machine*>(self); }
+    static void* map(void* self, uint64_t at, uint64_t* length, bool) {
+        std::vector<uint8_t>& memory = of(self).memory_;
+        if (at >= memory.size()) return nullptr;
+        *length = std::min<uint64_t>(*length, SIDRA_PAGE_SIZE - at % SIDRA_PAGE_SIZE);
+        return &memory[at];
+    }
+    static bool load(void* self, uint64_t at, uint64_t* value) {
+        if (at > of(self).memory_.size() - 8) return false;
+        std::memcpy(value, &of(self).memory_[at], 8);
+        return true;
+    }
+
+    std::vector<uint8_t> memory_ = std::vector<uint8_t>(kMemory + SIDRA_HUGE_SIZE);
+    sidra_chip_host host_{.self = this,
+                          .dma_map = map,
+                          .dma_unmap = [](void*, void*, uint64_t, bool) {},
+                          .load64_acquire = load,
+                          .max64_release = [](void*, uint64_t, uint64_t) { return false; },
+                          .msix = [](void*, unsigned) {},
+                          .clock_ns = [](void*) { return uint64_t{0}; },
+                          .kick = [](void*) {},
+                          .report = [](void*, const char*) {}};
+    Adcs adcs_{kGeometryY1.xbars()};
+    UnitKnobs knobs_;
+    uint64_t serial_ = uint64_t{1} << 32;
+};
+
+// Prepares a packet, runs its first and its last unit, and holds them to the bound. `operations`: of the whole packet,
+// as UnitLoad counts them.
+void check(Machine& machine, const sidra_cmd& cmd, uint64_t operations) {
+    Job job;
+    const Fault fault = machine.prepare(cmd, &job);
+    ASSERT_FALSE(fault) << "cause " << fault.cause << ", 0x" << std::hex << fault.address;
+    EXPECT_LE(job.unit_load.operations, kUnitMax.operations);
+    EXPECT_LE(job.unit_load.pieces, kUnitMax.pieces);
+    EXPECT_LE(job.unit_load.scratch, kUnitMax.scratch);
+    EXPECT_TRUE(fits(job.unit_load));
+    EXPECT_GE(job.unit_load.operations, (operations + job.units - 1) / job.units) << "of " << job.units << " units";
+    EXPECT_GT(job.unit_work, 0u);
+    EXPECT_TRUE(job.cost.device_ps > 0 || cmd.hdr.opcode == SIDRA_CMD_READBACK);
+    for (const uint32_t unit : {0u, job.units - 1}) {
+        const Fault ran = machine.run(job, unit);
+        EXPECT_FALSE(ran) << "unit " << unit << ": cause " << ran.cause << ", 0x" << std::hex << ran.address;
+        EXPECT_LE(this_worker().scratch.used(), job.unit_load.scratch) << "unit " << unit;
+    }
+}
+
+struct Types {
+    uint32_t in, out;
+};
+struct VecOperation {
+    const char* name;
+    sidra_vec_op op;
+    std::vector<Types> types;
+    bool in2 = false, in2_rows = false;
+};
+
+constexpr uint32_t U8 = SIDRA_TYPE_U8, S8 = SIDRA_TYPE_S8, S32 = SIDRA_TYPE_S32, F32 = SIDRA_TYPE_F32;
+
+std::vector<VecOperation> vec_operations() {
+    const std::vector<Types> words = {{F32, F32}, {S32, S32}}, real = {{F32, F32}};
+    return {{"QUANTIZE", SIDRA_VEC_OP_QUANTIZE, {{F32, S8}, {F32, U8}, {S32, S32}}, true},
+            {"DEQUANTIZE", SIDRA_VEC_OP_DEQUANTIZE, {{S8, F32}, {U8, F32}, {S32, F32}}, true},
+            {"ADD", SIDRA_VEC_OP_ADD, words, true, true},
+            {"SUB", SIDRA_VEC_OP_SUB, words, true, true},
+            {"MUL", SIDRA_VEC_OP_MUL, words, true, true},
+            {"MAX", SIDRA_VEC_OP_MAX, words, true, true},
+            {"MIN", SIDRA_VEC_OP_MIN, words, true, true},
+            {"RELU", SIDRA_VEC_OP_RELU, {{F32, F32}, {S32, S32}, {S8, S8}}},
+            {"GELU", SIDRA_VEC_OP_GELU, real},
+            {"GELU_TANH", SIDRA_VEC_OP_GELU_TANH, real},
+            {"SIGMOID", SIDRA_VEC_OP_SIGMOID, real},
+            {"TANH", SIDRA_VEC_OP_TANH, real},
+            {"SILU", SIDRA_VEC_OP_SILU, real},
+            {"EXP", SIDRA_VEC_OP_EXP, real},
+            {"LUT", SIDRA_VEC_OP_LUT, {{S8, S8}, {U8, U8}}, true},
+            {"SOFTMAX", SIDRA_VEC_OP_SOFTMAX, real},
+            {"LAYERNORM", SIDRA_VEC_OP_LAYERNORM, real, true},
+            {"REDUCE_SUM", SIDRA_VEC_OP_REDUCE_SUM, words},
+            {"REDUCE_MEAN", SIDRA_VEC_OP_REDUCE_MEAN, real},
+            {"REDUCE_MAX", SIDRA_VEC_OP_REDUCE_MAX, words},
+            {"REDUCE_MIN", SIDRA_VEC_OP_REDUCE_MIN, words},
+            {"ARGMAX", SIDRA_VEC_OP_ARGMAX, {{F32, S32}, {S32, S32}, {S8, S32}, {U8, S32}}},
+            {"GATHER", SIDRA_VEC_OP_GATHER, {{F32, F32}, {S32, S32}, {S8, S8}, {U8, U8}}, true}};
+}
+
+TEST(UnitLoad, OfEveryVecOperationIsBounded) {
+    Machine machine;
+    struct Shape {
+        uint32_t rows, cols, stride;  // stride 0: dense
+    };
+    // One long row; as many as there may be, of any length; far apart; and with a gap that does not make them many.
+    const Shape shapes[] = {{1, 65536, 0},       {1u << 19, 65536, 0},    {1u << 24, 1, 0},
+                            {1u << 24, 1, 8192}, {1u << 20, 2048, 12288}, {77, 65535, 0}};
+    for (const VecOperation& operation : vec_operations())
+        for (const Types& types : operation.types)
+            for (const Shape& shape : shapes) {
+                SCOPED_TRACE(std::string(operation.name) + ", types " + std::to_string(types.in) + ", " +
+                             std::to_string(types.out) + ", " + std::to_string(shape.rows) + " x " +
+                             std::to_string(shape.cols) + " every " + std::to_string(shape.stride));
+                sidra_cmd cmd = vec(operation.op, types.in, types.out, shape.rows, shape.cols, 0, kHalf);
+                if (shape.stride) cmd.vec.in_stride = cmd.vec.out_stride = shape.stride;
+                if (operation.in2) cmd.vec.in2 = kMemory;
+                if (operation.in2_rows) cmd.vec.in2_stride = cmd.vec.in_stride;
+                if (operation.op == SIDRA_VEC_OP_GATHER) cmd.vec.param1 = shape.rows;
+                machine.clear();
+                check(machine, cmd, uint64_t{shape.rows} * shape.cols);
+                if (::testing::Test::HasFailure()) return;
+            }
+    for (const uint32_t type : {U8, F32}) {
+        sidra_cmd cmd = vec(SIDRA_VEC_OP_TRANSPOSE, type, type, 65536, 65536, 0, kHalf);
+        cmd.vec.out_stride = cmd.vec.in_stride;
+        check(machine, cmd, uint64_t{65536} * 65536);
+    }
+}
+
+TEST(UnitLoad, OfPoolingIsBounded) {
+    Machine machine;
+    struct Case {
+        uint32_t in_h, in_w, out_h, out_w;
+        uint16_t kernel_h, kernel_w, stride_h, stride_w;
+        uint32_t channels, rows;
+    };
+    const Case cases[] = {
+        {256, 65535, 1, 65535 - 255, 256, 256, 1, 1, 16, 1},   // the largest window, a long row
+        {65535, 1024, 65280, 769, 256, 256, 1, 1, 16, 65280},  // and many
+        {1, 64, 1, 1, 1, 1, 256, 256, 65536, 1},               // pixels of 256 KiB, of which few are used
+        {1, 65535, 1, 256, 1, 1, 1, 256, 64, 1},               // pixels far apart
+        {16, 65535, 1, 65535 - 15, 16, 16, 1, 1, 1, 1},        // one channel
+        {2, 2, 1, 1, 2, 2, 2, 2, 65536, 1u << 17},             // small ones, many images
+    };
+    for (const Case& c : cases)
+        for (const uint32_t type : {U8, F32}) {
+            SCOPED_TRACE(std::to_string(c.in_h) + " x " + std::to_string(c.in_w) + ", type " + std::to_string(type));
+            sidra_vec_pool geometry{};
+            geometry.in_h = c.in_h, geometry.in_w = c.in_w, geometry.out_h = c.out_h, geometry.out_w = c.out_w;
+            geometry.kernel_h = c.kernel_h, geometry.kernel_w = c.kernel_w;
+            geometry.stride_h = c.stride_h, geometry.stride_w = c.stride_w;
+            std::memcpy(machine.clear(), &geometry, sizeof geometry);
+            sidra_cmd cmd = vec(SIDRA_VEC_OP_POOL_MAX, type, type, c.rows, c.channels, kMemory, kHalf);
+            cmd.vec.in2 = kMemory;
+            cmd.vec.in_stride = c.in_w * c.channels * element_size(type);
+            cmd.vec.out_stride = c.out_w * c.channels * element_size(type);
+            check(machine, cmd, uint64_t{c.rows} * c.out_w * c.channels * c.kernel_h * c.kernel_w);
+            if (::testing::Test::HasFailure()) return;
+        }
+}
+
+TEST(UnitLoad, OfCopyAndFillIsBounded) {
+    Machine machine;
+    check(machine, copy(kHalf, 0, kHalf), kHalf);
+    check(machine, copy_2d(kHalf, 64, 0, 64, 1, 0xffffffffu), 0xffffffffu);
+    check(machine, copy_2d(kHalf, 8192, 0, 8192, 1, 1u << 25), 1u << 25);
+    check(machine, copy_2d(kHalf, 1u << 20, 0, 1u << 20, (128u << 10) + 1, 1u << 18), ((128ull << 10) + 1) << 18);
+    check(machine, fill(kHalf, kHalf, 0x55, 1), kHalf);
+}
+
+TEST(UnitLoad, OfMvmIsBounded) {
+    Machine machine;
+    const uint64_t xbars = kGeometryY1.xbars();
+    struct Object {
+        uint16_t index;
+        uint64_t rows, cols;
+    };
+    const Object objects[] = {{kTall, xbars * 256, 256}, {kWide, 256, (xbars - 1) * 256}, {kSmall, 256, 256}};
+    for (const Object& object : objects)
+        for (const uint32_t in : {U8, S8, F32})
+            for (const uint32_t out : {S32, F32}) {
+                SCOPED_TRACE(std::to_string(object.index) + ", types " + std::to_string(in) + ", " +
+                             std::to_string(out));
+                const uint32_t batch = object.index == kSmall ? SIDRA_CMD_BATCH_MAX : 32768;
+                const auto stride = [&](uint64_t elements, uint32_t type) {
+                    return static_cast<uint32_t>(elements * element_size(type));
+                };
+                machine.clear();
+                sidra_cmd cmd =
+                    mvm(object.index, in, out, batch, 0, stride(object.rows, in), kHalf, stride(object.cols, out));
+                if (object.rows * element_size(in) * batch > kHalf) cmd.mvm.batch = 1024;
+                if (object.cols * element_size(out) * cmd.mvm.batch > kHalf) cmd.mvm.batch = 1024;
+                cmd.mvm.bias = kMemory;
+                check(machine, cmd, object.rows * object.cols * cmd.mvm.batch / 512);
+                if (::testing::Test::HasFailure()) return;
+            }
+}
+
+TEST(UnitLoad, OfProgramAndReadbackIsBounded) {
+    Machine machine;
+    const auto xbars = uint64_t{kGeometryY1.xbars()};
+    for (const uint32_t stride : {256u, 65536u}) {
+        const auto rows = static_cast<uint32_t>(xbars * 256);
+        check(machine, program(kTall, 0, rows, 0, 256, 0, stride), xbars * 65536);
+        check(machine, program(kSmall, 0, 256, 0, 256, 0, stride), 65536);
+        check(machine, readback(kSmall, 0, 256, 0, 256, kHalf, stride), 65536);
+    }
+}
+
+TEST(UnitLoad, OfWhatIsTooMuchIsRefused) {
+    // Each limit of a window and of a whole pooling, and one more.
+    Machine machine;
+    const auto pool = [&](uint32_t kernel, uint32_t channels, uint32_t out_h, uint32_t out_w) {
+        sidra_vec_pool geometry{};
+        geometry.in_h = out_h + kernel - 1, geometry.in_w = out_w + kernel - 1;
+        geometry.out_h = out_h, geometry.out_w = out_w;
+        geometry.kernel_h = geometry.kernel_w = static_cast<uint16_t>(kernel);
+        geometry.stride_h = geometry.stride_w = 1;
+        std::memcpy(machine.clear(), &geometry, sizeof geometry);
+        sidra_cmd cmd = vec(SIDRA_VEC_OP_POOL_MAX, U8, U8, out_h, channels, 0, kHalf);
+        cmd.vec.in2 = kMemory;
+        cmd.vec.in_stride = geometry.in_w * channels;
+        cmd.vec.out_stride = out_w * channels;
+        Job job;
+        return uint32_t{machine.prepare(cmd, &job).cause};
+    };
+    EXPECT_EQ(pool(256, 16, 1, 4), uint32_t{SIDRA_FAULT_NONE});
+    EXPECT_EQ(pool(256, 17, 1, 4), uint32_t{SIDRA_FAULT_LIMIT});
+    EXPECT_EQ(pool(256, 16, 16384, 16384), uint32_t{SIDRA_FAULT_NONE}) << "2^48 operations";
+    EXPECT_EQ(pool(256, 16, 16384, 16385), uint32_t{SIDRA_FAULT_LIMIT});
+    EXPECT_FALSE(fits({kUnitMax.operations + 1, 0, 0}));
+    EXPECT_FALSE(fits({0, kUnitMax.pieces + 1, 0}));
+    EXPECT_FALSE(fits({0, 0, kUnitMax.scratch + 1}));
+}
+
+}  // namespace
+}  // namespace sidra::chip
