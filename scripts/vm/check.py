@@ -230,7 +230,7 @@ def tests_of(opts, patience):
         if opts.kernel == "debug" and any(m.stem == "sidra" for m in driver):
             tests.insert(1, Test("kunit", 60, "kunit"))  # which loading has run
         if opts.jitter:
-            tests.insert(1, Test("jitter", 120, "jitter"))
+            tests.insert(1, Test("jitter", 300, "jitter"))
         tests.append(Test("driver-unload", 120, "rmmod " + " ".join(m.stem for m in reversed(driver))))
     if opts.kernel == "debug":
         tests.append(Test("debug-end", 120, "debug-end"))
