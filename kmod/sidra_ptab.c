@@ -37,7 +37,7 @@ static void set_entry(struct sidra_pt *pt, unsigned int index, u64 entry)
 static struct sidra_pt *pt_alloc(struct sidra_ptab *ptab, unsigned int level)
 {
 	unsigned int children = level == LEAF_LEVEL ? 0 : SIDRA_PT_ENTRIES;
-	struct sidra_pt *pt = kvzalloc(struct_size(pt, children, children), GFP_KERNEL);
+	struct sidra_pt *pt = kvzalloc(struct_size(pt, children, children), GFP_KERNEL_ACCOUNT);
 
 	if (!pt)
 		return NULL;

@@ -15,7 +15,7 @@ static int put_aside(struct sidra_range *range)
 	struct sidra_range_node *node;
 
 	if (range->nodes < range->taken + 2) {
-		node = kmalloc(sizeof(*node), GFP_KERNEL);
+		node = kmalloc(sizeof(*node), GFP_KERNEL_ACCOUNT);
 		if (!node)
 			return -ENOMEM;
 		list_add(&node->link, &range->spare);
@@ -44,7 +44,7 @@ int sidra_range_init(struct sidra_range *range, u64 begin, u64 end)
 	range->nodes = 0;
 	if (begin >= end)
 		return 0;
-	node = kmalloc(sizeof(*node), GFP_KERNEL);
+	node = kmalloc(sizeof(*node), GFP_KERNEL_ACCOUNT);
 	if (!node)
 		return -ENOMEM;
 	node->begin = begin;

@@ -105,12 +105,22 @@ static int read_name(u64 address, char name[SIDRA_NVM_NAME_MAX + 1])
 	return length == 0 || length > SIDRA_NVM_NAME_MAX ? -EINVAL : 0;
 }
 
-/* NULL for nothing. */
+/* NULL for nothing. Unlike vmemdup_user() it charges the memory to the caller: a descriptor keeps it for long. */
 static void *read_data(u64 address, u64 size)
 {
+	void *data;
+
 	if (size > SIDRA_NVM_DATA_MAX)
 		return ERR_PTR(-EINVAL);
-	return size ? vmemdup_user(u64_to_user_ptr(address), size) : NULL;
+	if (!size)
+		return NULL;
+	data = kvmalloc(size, GFP_KERNEL_ACCOUNT);
+	if (!data)
+		return ERR_PTR(-ENOMEM);
+	if (!copy_from_user(data, u64_to_user_ptr(address), size))
+		return data;
+	kvfree(data);
+	return ERR_PTR(-EFAULT);
 }
 
 /* Gives the caller of open or import the data kept with the object. */

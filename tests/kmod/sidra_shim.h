@@ -30,6 +30,7 @@ void shim_free(const void* memory);
 #ifndef __cplusplus
 
 #define GFP_KERNEL 0
+#define GFP_KERNEL_ACCOUNT 0
 #define kmalloc(size, flags) shim_alloc(size)
 #define kvzalloc(size, flags) shim_alloc(size)
 #define kvcalloc(count, size, flags) shim_alloc((size_t)(count) * (size))
