@@ -134,10 +134,12 @@ int sidra_context_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 
 	args->context = 0;
 	args->doorbell_offset = 0;
-	guard(mutex)(&sdev->lock);
-	ret = sidra_check_link(sdev) ?: sidra_check_zero(args->flags);
-	if (ret)
-		return ret;
+	if (args->flags)
+		return -EINVAL;
+
+	CLASS(sidra_call, call)(sdev);
+	if (call.error)
+		return call.error;
 	while (slot < sdev->chip.info.contexts && sdev->ctxs[slot])
 		slot++;
 	if (slot == sdev->chip.info.contexts)
@@ -307,7 +309,10 @@ int sidra_context_destroy_ioctl(struct drm_device *drm, void *data, struct drm_f
 	ctx = sidra_ctx_find(sfile, args->context);
 	if (!ctx)
 		return -ENOENT;
-	guard(mutex)(&sdev->lock);
+
+	CLASS(sidra_lock, locked)(sdev);
+	if (locked.error)
+		return locked.error;
 	if (ctx->dead)
 		return -ENOENT;
 	sidra_ctx_destroy(ctx);
@@ -332,10 +337,10 @@ int sidra_context_query_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	guard(mutex)(&sdev->lock);
-	ret = sidra_check_link(sdev);
-	if (ret)
-		return ret;
+
+	CLASS(sidra_call, call)(sdev);
+	if (call.error)
+		return call.error;
 	if (ctx->dead)
 		return -ENOENT;
 	args->state = ctx->lost ? SIDRA_CONTEXT_LOST : SIDRA_CONTEXT_OK;
@@ -358,10 +363,10 @@ int sidra_context_recover_ioctl(struct drm_device *drm, void *data, struct drm_f
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	guard(mutex)(&sdev->lock);
-	ret = sidra_check_link(sdev);
-	if (ret)
-		return ret;
+
+	CLASS(sidra_call, call)(sdev);
+	if (call.error)
+		return call.error;
 	if (ctx->dead)
 		return -ENOENT;
 	if (!ctx->lost)

@@ -76,11 +76,11 @@ static int test_dma_show(struct seq_file *m, void *unused)
 	const unsigned int size = 4096;
 	unsigned int i;
 	u8 *from, *to;
-	int idx, ret;
+	int ret;
 
-	if (!drm_dev_enter(&sdev->drm, &idx))
-		return -ENODEV;
-	mutex_lock(&sdev->lock);
+	CLASS(sidra_call, call)(sdev);
+	if (call.error)
+		return call.error;
 	from = sdev->chip.bounce;
 	to = from + size;
 	for (i = 0; i < size; i++) {
@@ -94,8 +94,6 @@ static int test_dma_show(struct seq_file *m, void *unused)
 		seq_printf(m, "the copy of %u bytes differs\n", size);
 	else
 		seq_puts(m, "ok\n");
-	mutex_unlock(&sdev->lock);
-	drm_dev_exit(idx);
 	return 0;
 }
 

@@ -43,7 +43,8 @@ static struct drm_driver sidra_driver = {
 	.postclose = sidra_postclose,
 	.show_fdinfo = sidra_show_fdinfo,
 	.gem_create_object = sidra_gem_create_object,
-	.gem_prime_import_sg_table = sidra_gem_import_sg_table,
+	.gem_prime_import = sidra_gem_import,
+	.gem_prime_import_sg_table = drm_gem_shmem_prime_import_sg_table,
 	.ioctls = sidra_ioctls,
 	.fops = &sidra_fops,
 	.name = "sidra",
@@ -147,13 +148,45 @@ static int init_memory(struct sidra_device *sdev)
 	return sdev->ctx_table && sdev->chip.bounce && sdev->chip.headers ? 0 : -ENOMEM;
 }
 
+static void set_held(struct sidra_device *sdev, bool held)
+{
+	lockdep_assert_held(&sdev->lock);
+	WRITE_ONCE(sdev->held, held);
+	if (held)
+		return;
+	wake_up_all(&sdev->held_wait);
+	sidra_events_go_on(sdev);
+}
+
+/* The chip is left alone from now on, and everybody who waits for it is woken. */
+static void leave_chip(struct sidra_device *sdev)
+{
+	lockdep_assert_held(&sdev->lock);
+	if (sdev->gone)
+		return;
+	WRITE_ONCE(sdev->gone, true);	/* before anybody is woken: it says why */
+	sidra_stop_device(sdev);
+	set_held(sdev, false);
+}
+
+/*
+ * Takes the device from its users. All jobs end before drm_dev_unplug(), which waits for everybody inside of
+ * drm_dev_enter(), in any driver: somebody may wait for the fence of one of our jobs in there.
+ */
+static void unplug_device(struct sidra_device *sdev)
+{
+	scoped_guard(mutex, &sdev->lock)
+		leave_chip(sdev);
+	drm_dev_unplug(&sdev->drm);
+}
+
 /* The way back of all that probe started: on return the chip reaches no memory, and nothing of it is mapped. */
 static void stop(struct sidra_device *sdev)
 {
 	u32 slot;
 
 	scoped_guard(mutex, &sdev->lock) {
-		sidra_stop_device(sdev);
+		leave_chip(sdev);
 		for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
 			struct sidra_ctx *ctx = sdev->ctxs[slot];
 
@@ -222,22 +255,12 @@ static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 
 err_unregister:
 	sidra_sysfs_end(sdev);	/* the attributes may have been there for a moment */
-	drm_dev_unplug(&sdev->drm);
+	unplug_device(sdev);
 err_ordinal:
 	ida_free(&ordinals, sdev->ordinal);
 err_stop:
 	stop(sdev);
 	return ret;
-}
-
-static void set_held(struct sidra_device *sdev, bool held)
-{
-	lockdep_assert_held(&sdev->lock);
-	WRITE_ONCE(sdev->held, held);
-	if (held)
-		return;
-	wake_up_all(&sdev->held_wait);
-	sidra_events_go_on(sdev);
 }
 
 static void sidra_remove(struct pci_dev *pdev)
@@ -250,9 +273,7 @@ static void sidra_remove(struct pci_dev *pdev)
 	sidra_sysfs_end(sdev);
 	cdev_device_del(&sdev->cdev, &sdev->node);
 	ida_free(&ordinals, sdev->ordinal);	/* now, not with the last file: a device that is bound again gets it */
-	scoped_guard(mutex, &sdev->lock)
-		set_held(sdev, false);	/* calls that wait would hold up the next step */
-	drm_dev_unplug(&sdev->drm);
+	unplug_device(sdev);
 	stop(sdev);
 	put_device(&sdev->node);
 }

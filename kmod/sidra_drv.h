@@ -3,7 +3,7 @@
  * The device, and what an open file of it is. Order of locks, outermost first:
  *   sidra_device.lock > sidra_device.master_lock > sidra_queue.submit_lock > sidra_device.irq_lock > sidra_job.lock;
  *   sidra_queue.fence_lock > sidra_queue.submit_lock;
- *   sidra_device.lock > sidra_device.bo_lock;
+ *   sidra_bo.dma_lock > sidra_device.bo_lock; sidra_device.lock > sidra_device.bo_lock;
  *   sidra_device.lock, mmap_lock > sidra_device.map_lock;
  *   sidra_device.lock > sidra_l3.lock, sidra_account.lock, sidra_events.lock: no other in these;
  *   sidra_firmware.update_lock > sidra_mailbox.lock, and no other with them;
@@ -11,11 +11,18 @@
  *   anything > sidra_mailbox.gate.
  * The end of a fence needs only master_lock, submit_lock, irq_lock and sidra_job.lock, under which no memory is allocated.
  * No memory of a user is touched, and no mmap_lock taken, under sidra_device.lock.
+ *
+ * Who may touch the chip: calls under sidra_device.lock, once sidra_check_link() has allowed it; whoever rings a doorbell
+ * under submit_lock or arms the chip under irq_lock, unless sidra_device.stopped says otherwise. Removal stops the device
+ * first, which ends all jobs, and only then unplugs it. So drm_dev_enter() is only for short reads of registers without
+ * these locks, and for mapping memory for DMA: drm_dev_unplug() waits for whoever is inside, so no fence, no user page,
+ * no signal and no lock that is held for long may be waited for in there, and no fence may depend on getting in.
  */
 #ifndef __SIDRA_DRV_H__
 #define __SIDRA_DRV_H__
 
 #include <linux/cdev.h>
+#include <linux/cleanup.h>
 #include <linux/device.h>
 #include <linux/list.h>
 #include <linux/llist.h>
@@ -106,6 +113,7 @@ struct sidra_device {
 	bool link_gone;
 	unsigned long link_retry;	/* not reset again before, if it answered without getting ready */
 	bool stopped;		/* nothing reaches the chip any more, or not until it goes on; set under irq_lock, too */
+	bool gone;		/* stopped for good: remove() has begun, and every call that fails answers -ENODEV */
 	bool held;		/* stopped for a moment, by a reset of the bus or a suspend: calls wait */
 	wait_queue_head_t held_wait;
 
@@ -176,11 +184,45 @@ int sidra_open(struct drm_device *drm, struct drm_file *file);
 void sidra_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 void sidra_postclose(struct drm_device *drm, struct drm_file *file);
 
-/*
- * 0, or -ENODEV while the link is gone; every context is lost then. Under sidra_device.lock, which it lets go while the
- * device is held: before anything else is looked at.
- */
+/* 0, or -ENODEV while the link is gone; every context is lost then. Under sidra_device.lock. */
 int sidra_check_link(struct sidra_device *sdev);
+
+/*
+ * What a call holds sidra_device.lock by, until the end of its block. Somebody else may hold the lock for seconds while
+ * he waits for a chip that does not answer: @error is -EINTR if a deadly signal came first.
+ *   CLASS(sidra_lock, locked)(sdev): the lock alone, for what is done without the chip, too
+ *   CLASS(sidra_call, call)(sdev): the lock and a chip that answers, after a wait for the end of a suspend or reset; else
+ *                                  @error is -ENODEV
+ */
+struct sidra_locked {
+	struct sidra_device *sdev;
+	int error;
+};
+
+struct sidra_locked sidra_lock(struct sidra_device *sdev);
+struct sidra_locked sidra_begin_call(struct sidra_device *sdev);
+
+static inline void sidra_unlock(const struct sidra_locked *locked)
+{
+	if (!locked->error)
+		mutex_unlock(&locked->sdev->lock);
+}
+
+DEFINE_CLASS(sidra_lock, struct sidra_locked, sidra_unlock(&_T), sidra_lock(sdev), struct sidra_device *sdev)
+DEFINE_CLASS(sidra_call, struct sidra_locked, sidra_unlock(&_T), sidra_begin_call(sdev), struct sidra_device *sdev)
+
+/* Whether a call would find a chip that answers, right now. */
+static inline int sidra_check_device(struct sidra_device *sdev)
+{
+	CLASS(sidra_call, call)(sdev);
+	return call.error;
+}
+
+/* The answer of a call: whatever made it fail on a device that goes, the device is gone. */
+static inline long sidra_answer(const struct sidra_device *sdev, long ret)
+{
+	return ret < 0 && READ_ONCE(sdev->gone) ? -ENODEV : ret;
+}
 
 static inline int sidra_check_zero(u64 value)
 {

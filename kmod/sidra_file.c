@@ -19,27 +19,9 @@
 
 #define HELD_TIMEOUT_MS	10000
 
-/* Returns with the lock, whatever it returns. */
-static int wait_while_held(struct sidra_device *sdev)
-{
-	long left;
-
-	mutex_unlock(&sdev->lock);
-	left = wait_event_killable_timeout(sdev->held_wait, !READ_ONCE(sdev->held), msecs_to_jiffies(HELD_TIMEOUT_MS));
-	mutex_lock(&sdev->lock);
-	return left > 0 ? 0 : left ?: -ENODEV;
-}
-
 int sidra_check_link(struct sidra_device *sdev)
 {
-	int ret;
-
 	lockdep_assert_held(&sdev->lock);
-	while (sdev->held) {
-		ret = wait_while_held(sdev);
-		if (ret)
-			return ret;
-	}
 	if (sdev->stopped)
 		return -ENODEV;
 	if (READ_ONCE(sdev->cut)) {
@@ -61,6 +43,47 @@ int sidra_check_link(struct sidra_device *sdev)
 	return sdev->link_gone ? -ENODEV : 0;
 }
 
+/* ---- The lock ---- */
+
+struct sidra_locked sidra_lock(struct sidra_device *sdev)
+{
+	return (struct sidra_locked){ .sdev = sdev, .error = mutex_lock_killable(&sdev->lock) };
+}
+
+static int wait_while_held(struct sidra_device *sdev)
+{
+	long left = wait_event_killable_timeout(sdev->held_wait, !READ_ONCE(sdev->held),
+						msecs_to_jiffies(HELD_TIMEOUT_MS));
+
+	if (left > 0)
+		return 0;
+	return left ? -EINTR : -ENODEV;
+}
+
+static int lock_when_not_held(struct sidra_device *sdev)
+{
+	int ret;
+
+	for (;;) {
+		ret = wait_while_held(sdev) ?: mutex_lock_killable(&sdev->lock);
+		if (ret || !sdev->held)
+			return ret;
+		mutex_unlock(&sdev->lock);
+	}
+}
+
+struct sidra_locked sidra_begin_call(struct sidra_device *sdev)
+{
+	struct sidra_locked locked = { .sdev = sdev, .error = lock_when_not_held(sdev) };
+
+	if (locked.error)
+		return locked;
+	locked.error = sidra_check_link(sdev);
+	if (locked.error)
+		mutex_unlock(&sdev->lock);
+	return locked;
+}
+
 /* ---- Device calls ---- */
 
 int sidra_device_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -69,16 +92,15 @@ int sidra_device_query_ioctl(struct drm_device *drm, void *data, struct drm_file
 	struct sidra_device *sdev = to_sidra(drm);
 	const struct sidra_info *info = &sdev->chip.info;
 	u32 flags = args->flags, firmware = READ_ONCE(sdev->firmware.version);
-	int ret;
 
 	memset(args, 0, sizeof(*args));
 	args->flags = flags;
 	if (flags)
 		return -EINVAL;
-	guard(mutex)(&sdev->lock);
-	ret = sidra_check_link(sdev);
-	if (ret)
-		return ret;
+
+	CLASS(sidra_call, call)(sdev);
+	if (call.error)
+		return call.error;
 	args->kind = SIDRA_DEVICE_MODEL;	/* there is no silicon with these PCI ids */
 	args->uapi_version = SIDRA_UAPI_VERSION_MAJOR << 16 | SIDRA_UAPI_VERSION_MINOR;
 	args->hw_version = info->hw_version;
@@ -111,15 +133,16 @@ int sidra_device_clock_ioctl(struct drm_device *drm, void *data, struct drm_file
 	struct sidra_device *sdev = to_sidra(drm);
 	u64 before, device, after, best = U64_MAX;
 	unsigned int i;
-	int ret;
 
 	args->device_ns = 0;
 	args->monotonic_ns = 0;
 	args->error_ns = 0;
-	scoped_guard(mutex, &sdev->lock)
-		ret = sidra_check_link(sdev);
-	if (ret || args->flags)
-		return ret ?: -EINVAL;
+	if (args->flags)
+		return -EINVAL;
+
+	CLASS(sidra_call, call)(sdev);
+	if (call.error)
+		return call.error;
 	for (i = 0; i < 4; i++) {	/* a preemption between the readings spoils one, not all */
 		before = ktime_get_ns();
 		device = sidra_read64(sdev, SIDRA_REG_CLOCK);
@@ -138,16 +161,15 @@ int sidra_device_reset_ioctl(struct drm_device *drm, void *data, struct drm_file
 {
 	struct sidra_ioctl_device_reset *args = data;
 	struct sidra_device *sdev = to_sidra(drm);
-	int ret;
 
 	if (args->flags)
 		return -EINVAL;
 	if (!capable(CAP_SYS_ADMIN))
 		return -EPERM;
-	guard(mutex)(&sdev->lock);
-	ret = sidra_check_link(sdev);
-	if (ret)
-		return ret;
+
+	CLASS(sidra_call, call)(sdev);
+	if (call.error)
+		return call.error;
 	sidra_reset_device(sdev, SIDRA_FAULT_RESET);
 	return sdev->link_gone ? -ENODEV : 0;
 }
@@ -276,19 +298,12 @@ static long sidra_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
 	struct drm_file *file = filp->private_data;
 	struct sidra_file *sfile = file->driver_priv;
-	long ret;
-	int idx;
 
 	atomic64_inc(&sfile->sdev->counters.ioctls);
 	if (!known(cmd))
 		return -ENOTTY;
-	if (cmd == SIDRA_IOCTL_WAIT)	/* sleeps: removal must not wait for it, but wakes it */
-		return drm_ioctl(filp, cmd, arg);
-	if (!drm_dev_enter(&sfile->sdev->drm, &idx))
-		return -ENODEV;
-	ret = drm_ioctl(filp, cmd, arg);
-	drm_dev_exit(idx);
-	return ret;
+	/* It may sleep for as long as user space likes, for a fence or for a page: not inside drm_dev_enter(). */
+	return sidra_answer(sfile->sdev, drm_ioctl(filp, cmd, arg));
 }
 
 const struct file_operations sidra_fops = {

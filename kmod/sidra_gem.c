@@ -37,26 +37,38 @@ static int check_direct(struct sidra_device *sdev, struct sg_table *sgt)
 	return 0;
 }
 
-static struct sg_table *map_host(struct sidra_bo *bo)
+/* The pages of a host or user buffer. Takes as long as it takes to allocate and pin them. */
+static struct sg_table *take_pages(struct sidra_bo *bo)
 {
 	struct sg_table *sgt;
 	int ret;
 
+	if (bo->kind == SIDRA_BO_USER)
+		return &bo->pinned.sgt;
 	ret = drm_gem_shmem_pin(&bo->base);
 	if (ret)
 		return ERR_PTR(ret);
 	sgt = drm_gem_shmem_get_sg_table(&bo->base);
-	if (IS_ERR(sgt)) {
+	if (IS_ERR(sgt))
 		drm_gem_shmem_unpin(&bo->base);
-		return sgt;
-	}
-	ret = dma_map_sgtable(bo->base.base.dev->dev, sgt, bo->direction, SIDRA_DMA_ATTRS);
-	if (!ret)
-		return sgt;
+	return sgt;
+}
+
+static void put_pages(struct sidra_bo *bo, struct sg_table *sgt)
+{
+	if (bo->kind != SIDRA_BO_HOST)
+		return;
 	sg_free_table(sgt);
 	kfree(sgt);
 	drm_gem_shmem_unpin(&bo->base);
-	return ERR_PTR(ret);
+}
+
+/* From here on the buffer is unmapped when it is freed or when the device goes. Inside of drm_dev_enter(). */
+static void remember(struct sidra_device *sdev, struct sidra_bo *bo, struct sg_table *sgt)
+{
+	guard(mutex)(&sdev->bo_lock);
+	WRITE_ONCE(bo->sgt, sgt);
+	list_add(&bo->link, &sdev->bos);
 }
 
 static void unmap_locked(struct sidra_bo *bo)
@@ -74,14 +86,28 @@ static void unmap_locked(struct sidra_bo *bo)
 		bo->base.sgt = NULL;
 	} else {
 		dma_unmap_sgtable(obj->dev->dev, bo->sgt, bo->direction, SIDRA_DMA_ATTRS);
-		if (bo->kind == SIDRA_BO_HOST) {
-			sg_free_table(bo->sgt);
-			kfree(bo->sgt);
-			drm_gem_shmem_unpin(&bo->base);
-		}
+		put_pages(bo, bo->sgt);
 	}
-	bo->sgt = NULL;
+	WRITE_ONCE(bo->sgt, NULL);
 	list_del(&bo->link);
+}
+
+static int map_pages(struct sidra_device *sdev, struct sidra_bo *bo, struct sg_table *sgt)
+{
+	int ret, idx;
+
+	if (!drm_dev_enter(&sdev->drm, &idx))
+		return -ENODEV;
+	ret = dma_map_sgtable(sdev->drm.dev, sgt, bo->direction, SIDRA_DMA_ATTRS);
+	if (!ret) {
+		ret = check_direct(sdev, sgt);
+		if (ret)
+			dma_unmap_sgtable(sdev->drm.dev, sgt, bo->direction, SIDRA_DMA_ATTRS);
+		else
+			remember(sdev, bo, sgt);
+	}
+	drm_dev_exit(idx);
+	return ret;
 }
 
 static int map_bo(struct sidra_device *sdev, struct sidra_bo *bo)
@@ -89,24 +115,18 @@ static int map_bo(struct sidra_device *sdev, struct sidra_bo *bo)
 	struct sg_table *sgt;
 	int ret;
 
-	guard(mutex)(&sdev->bo_lock);
-	if (bo->sgt || bo->kind == SIDRA_BO_LOCAL)
+	if (bo->kind == SIDRA_BO_LOCAL)
 		return 0;
-	if (bo->kind == SIDRA_BO_USER) {
-		sgt = &bo->pinned.sgt;
-		ret = dma_map_sgtable(sdev->drm.dev, sgt, bo->direction, SIDRA_DMA_ATTRS);
-		if (ret)
-			return ret;
-	} else {
-		sgt = map_host(bo);
-		if (IS_ERR(sgt))
-			return PTR_ERR(sgt);
-	}
-	bo->sgt = sgt;
-	list_add(&bo->link, &sdev->bos);
-	ret = check_direct(sdev, sgt);
+	ret = mutex_lock_killable(&bo->dma_lock);
 	if (ret)
-		unmap_locked(bo);
+		return ret;
+	if (!READ_ONCE(bo->sgt)) {
+		sgt = take_pages(bo);
+		ret = IS_ERR(sgt) ? PTR_ERR(sgt) : map_pages(sdev, bo, sgt);
+		if (ret && !IS_ERR(sgt))
+			put_pages(bo, sgt);
+	}
+	mutex_unlock(&bo->dma_lock);
 	return ret;
 }
 
@@ -227,25 +247,35 @@ struct drm_gem_object *sidra_gem_create_object(struct drm_device *drm, size_t si
 	bo->base.base.funcs = &host_funcs;
 	bo->kind = SIDRA_BO_HOST;
 	bo->direction = DMA_BIDIRECTIONAL;
+	mutex_init(&bo->dma_lock);
 	/* Mappings by page frame leave no dirty bits: memory that is not in use by the device must not be lost. */
 	bo->base.pages_mark_dirty_on_put = true;
 	bo->base.pages_mark_accessed_on_put = true;
 	return &bo->base.base;
 }
 
-struct drm_gem_object *sidra_gem_import_sg_table(struct drm_device *drm, struct dma_buf_attachment *attach,
-						 struct sg_table *sgt)
+/* An exporter may sleep while it maps; it waits for nothing that a program can hold back. */
+struct drm_gem_object *sidra_gem_import(struct drm_device *drm, struct dma_buf *dma_buf)
 {
 	struct sidra_device *sdev = to_sidra(drm);
-	struct drm_gem_object *obj = drm_gem_shmem_prime_import_sg_table(drm, attach, sgt);
-	struct sidra_bo *bo;
+	struct drm_gem_object *obj;
+	int idx;
 
-	if (IS_ERR(obj))
-		return obj;
-	bo = to_sidra_bo(obj);
-	guard(mutex)(&sdev->bo_lock);
-	bo->sgt = sgt;
-	list_add(&bo->link, &sdev->bos);
+	if (!drm_dev_enter(drm, &idx))
+		return ERR_PTR(-ENODEV);
+	obj = drm_gem_prime_import(drm, dma_buf);
+	if (!IS_ERR(obj) && obj->import_attach) {	/* else it is one of our own */
+		struct sidra_bo *bo = to_sidra_bo(obj);
+		int ret = check_direct(sdev, bo->base.sgt);
+
+		if (ret) {
+			drm_gem_object_put(obj);
+			obj = ERR_PTR(ret);
+		} else {
+			remember(sdev, bo, bo->base.sgt);
+		}
+	}
+	drm_dev_exit(idx);
 	return obj;
 }
 
@@ -258,9 +288,16 @@ static struct sidra_bo *create_private(struct drm_device *drm, u64 size, enum si
 		return ERR_PTR(-ENOMEM);
 	bo->kind = kind;
 	bo->direction = DMA_BIDIRECTIONAL;
+	mutex_init(&bo->dma_lock);
 	bo->base.base.funcs = funcs;
 	drm_gem_private_object_init(drm, &bo->base.base, size);
 	return bo;
+}
+
+static struct sidra_l3_part *alloc_part(struct sidra_device *sdev, u64 size)
+{
+	CLASS(sidra_call, call)(sdev);
+	return call.error ? ERR_PTR(call.error) : sidra_l3_alloc(sdev, size);
 }
 
 static struct drm_gem_object *create_local(struct sidra_device *sdev, u64 size)
@@ -270,8 +307,7 @@ static struct drm_gem_object *create_local(struct sidra_device *sdev, u64 size)
 
 	if (IS_ERR(bo))
 		return ERR_CAST(bo);
-	scoped_guard(mutex, &sdev->lock)
-		part = sidra_l3_alloc(sdev, size);
+	part = alloc_part(sdev, size);
 	if (IS_ERR(part)) {
 		drm_gem_object_put(&bo->base.base);
 		return ERR_CAST(part);
@@ -296,8 +332,7 @@ int sidra_buffer_create_ioctl(struct drm_device *drm, void *data, struct drm_fil
 
 	args->handle = 0;
 	args->mmap_offset = 0;
-	scoped_guard(mutex, &sdev->lock)
-		ret = sidra_check_link(sdev);
+	ret = sidra_check_device(sdev);
 	if (ret)
 		return ret;
 	if ((args->flags & ~SIDRA_BUFFER_LOCAL) || !args->size || args->size > SIZE_LIMIT)
@@ -386,8 +421,7 @@ int sidra_buffer_register_ioctl(struct drm_device *drm, void *data, struct drm_f
 	int ret;
 
 	args->handle = 0;
-	scoped_guard(mutex, &sdev->lock)
-		ret = sidra_check_link(sdev);
+	ret = sidra_check_device(sdev);
 	if (ret)
 		return ret;
 	offset = offset_in_page(args->address);
@@ -513,8 +547,8 @@ int sidra_buffer_bind_ioctl(struct drm_device *drm, void *data, struct drm_file 
 		flags |= SIDRA_PTE_WRITE;
 	ret = bo->readonly && (args->flags & SIDRA_BIND_WRITE) ? -EACCES : map_bo(sdev, bo);
 	if (!ret) {
-		guard(mutex)(&sdev->lock);
-		ret = sidra_check_link(sdev) ?: sidra_ctx_usable(ctx);
+		CLASS(sidra_call, call)(sdev);
+		ret = call.error ?: sidra_ctx_usable(ctx);
 		if (!ret && !handle_names(file, args->handle, obj))
 			ret = -ENOENT;
 		if (!ret)
@@ -533,7 +567,10 @@ int sidra_buffer_unbind_ioctl(struct drm_device *drm, void *data, struct drm_fil
 
 	if (!ctx)
 		return -ENOENT;
-	guard(mutex)(&sdev->lock);
+
+	CLASS(sidra_lock, locked)(sdev);
+	if (locked.error)
+		return locked.error;
 	if (ctx->dead)
 		return -ENOENT;
 	binding = xa_load(&ctx->bindings, args->address >> PAGE_SHIFT);

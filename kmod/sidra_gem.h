@@ -3,6 +3,8 @@
 #ifndef __SIDRA_GEM_H__
 #define __SIDRA_GEM_H__
 
+#include <linux/mutex.h>
+
 #include <drm/drm_gem_shmem_helper.h>
 
 #include <sidra_accel.h>
@@ -21,7 +23,8 @@ enum sidra_bo_kind {
 /**
  * struct sidra_bo - a buffer
  * @base: first; of a local or user buffer only its drm_gem_object is used
- * @link: in sidra_device.bos while @sgt is mapped; both under bo_lock
+ * @dma_lock: protects the first mapping for DMA from a second one at the same time
+ * @link: in sidra_device.bos while @sgt is mapped; both are written under bo_lock
  * @sgt: mapped for DMA; NULL before the first bind and after the device is gone
  * @direction: of that mapping
  * @exporter: of an import that was unmapped, with the reference that the attachment had
@@ -34,6 +37,7 @@ enum sidra_bo_kind {
 struct sidra_bo {
 	struct drm_gem_shmem_object base;
 	enum sidra_bo_kind kind;
+	struct mutex dma_lock;
 	struct list_head link;
 	struct sg_table *sgt;
 	enum dma_data_direction direction;
@@ -54,8 +58,7 @@ static inline struct sidra_bo *to_sidra_bo(struct drm_gem_object *obj)
 }
 
 struct drm_gem_object *sidra_gem_create_object(struct drm_device *drm, size_t size);
-struct drm_gem_object *sidra_gem_import_sg_table(struct drm_device *drm, struct dma_buf_attachment *attach,
-						 struct sg_table *sgt);
+struct drm_gem_object *sidra_gem_import(struct drm_device *drm, struct dma_buf *dma_buf);
 
 /* Takes a binding out of its context, whose entry in the page tables is cleared and quiesced here. */
 void sidra_binding_drop(struct sidra_ctx *ctx, struct sidra_binding *binding);

@@ -15,16 +15,10 @@ static vm_fault_t insert_device_page(struct vm_fault *vmf, phys_addr_t address, 
 {
 	struct drm_file *file = vmf->vma->vm_file->private_data;
 	struct sidra_file *sfile = file->driver_priv;
-	unsigned long pfn = page_to_pfn(sfile->dummy);
-	vm_fault_t ret;
-	int idx;
+	unsigned long dummy = page_to_pfn(sfile->dummy);
 
 	lockdep_assert_held(&sfile->sdev->map_lock);
-	if (!allowed || !drm_dev_enter(&sfile->sdev->drm, &idx))
-		return vmf_insert_pfn(vmf->vma, vmf->address, pfn);
-	ret = vmf_insert_pfn(vmf->vma, vmf->address, PHYS_PFN(address));
-	drm_dev_exit(idx);
-	return ret;
+	return vmf_insert_pfn(vmf->vma, vmf->address, allowed ? PHYS_PFN(address) : dummy);
 }
 
 static vm_fault_t doorbell_fault(struct vm_fault *vmf)
@@ -201,7 +195,7 @@ int sidra_mmap(struct file *filp, struct vm_area_struct *vma)
 
 	if (kind == SIDRA_MAP_GEM)
 		return drm_gem_mmap(filp, vma);
-	if (drm_dev_is_unplugged(&sfile->sdev->drm))
+	if (READ_ONCE(sfile->sdev->gone))
 		return -ENODEV;
 	if (!(vma->vm_flags & VM_SHARED) || offset != sidra_map_offset(kind, handle, queue))
 		return -EINVAL;

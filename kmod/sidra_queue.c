@@ -366,8 +366,9 @@ int sidra_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	guard(mutex)(&sdev->lock);
-	ret = sidra_check_link(sdev) ?: sidra_ctx_usable(ctx);
+
+	CLASS(sidra_call, call)(sdev);
+	ret = call.error ?: sidra_ctx_usable(ctx);
 	return ret ?: create_queue(ctx, args);
 }
 
@@ -383,7 +384,10 @@ int sidra_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	guard(mutex)(&sdev->lock);
+
+	CLASS(sidra_lock, locked)(sdev);
+	if (locked.error)
+		return locked.error;
 	queue = ctx->dead ? NULL : xa_load(&ctx->queues, args->queue);
 	if (!queue)
 		return -ENOENT;
@@ -441,8 +445,9 @@ int sidra_queue_reset_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	guard(mutex)(&sdev->lock);
-	ret = sidra_check_link(sdev) ?: sidra_ctx_usable(ctx);
+
+	CLASS(sidra_call, call)(sdev);
+	ret = call.error ?: sidra_ctx_usable(ctx);
 	if (ret)
 		return ret;
 	queue = xa_load(&ctx->queues, args->queue);

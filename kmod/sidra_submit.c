@@ -181,23 +181,18 @@ static void publish(struct sidra_queue *queue)
 /* Of a queue that may have gone meanwhile; drops the caller's reference. */
 static void publish_put(struct sidra_queue *queue, bool poll)
 {
-	u64 published = 0;
-	bool cookie;
-	int idx;
+	bool cookie = dma_fence_begin_signalling();
+	u64 published;
 
-	if (drm_dev_enter(&queue->sdev->drm, &idx)) {
-		cookie = dma_fence_begin_signalling();	/* in there: lockdep does not look through SRCU */
-		scoped_guard(spinlock, &queue->submit_lock) {
-			if (!queue->destroyed)
-				publish(queue);
-			published = queue->published;
-		}
-		if (poll)
-			sidra_turns_poll(&queue->point, published);
-		sidra_turns_told(queue->sdev, &queue->point);
-		dma_fence_end_signalling(cookie);
-		drm_dev_exit(idx);
+	scoped_guard(spinlock, &queue->submit_lock) {
+		if (!queue->destroyed)
+			publish(queue);
+		published = queue->published;
 	}
+	if (poll)
+		sidra_turns_poll(&queue->point, published);
+	sidra_turns_told(queue->sdev, &queue->point);
+	dma_fence_end_signalling(cookie);
 	sidra_queue_put(queue);
 }
 
@@ -465,25 +460,19 @@ static void watchdog(struct work_struct *work)
 {
 	struct sidra_queue *queue = container_of(to_delayed_work(work), struct sidra_queue, watchdog);
 	struct sidra_device *sdev = queue->sdev;
-	bool cookie;
-	u64 overdue;
-	int idx;
+	bool cookie = dma_fence_begin_signalling();
+	u64 overdue = overdue_ns(queue);
 
-	if (drm_dev_enter(&sdev->drm, &idx)) {
-		cookie = dma_fence_begin_signalling();
-		overdue = overdue_ns(queue);
-		if (overdue)
-			sidra_watch_now(sdev);
-		if (overdue > LAST_RESORT_NS)
-			sidra_cut_device(sdev);
-		if (READ_ONCE(sdev->cut))
-			sidra_submit_fail(queue, -ETIMEDOUT);
-		scoped_guard(spinlock, &queue->submit_lock)
-			if (!queue->destroyed && !list_empty(&queue->jobs))
-				watch(queue);
-		dma_fence_end_signalling(cookie);
-		drm_dev_exit(idx);
-	}
+	if (overdue)
+		sidra_watch_now(sdev);
+	if (overdue > LAST_RESORT_NS)
+		sidra_cut_device(sdev);
+	if (READ_ONCE(sdev->cut))
+		sidra_submit_fail(queue, -ETIMEDOUT);
+	scoped_guard(spinlock, &queue->submit_lock)
+		if (!queue->destroyed && !list_empty(&queue->jobs))
+			watch(queue);
+	dma_fence_end_signalling(cookie);
 	sidra_queue_put(queue);
 }
 

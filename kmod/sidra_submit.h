@@ -29,7 +29,7 @@ void sidra_submit_go_on(struct sidra_queue *queue);
 int sidra_submit_check(const union sidra_cmd *packets, u32 count);
 /*
  * Copies packets into the ring and tells the chip as far as fences allow: now, or when the task is unplugged. Does not
- * sleep; inside drm_dev_enter().
+ * sleep.
  * -EBUSY: the ring is full, nothing was submitted. The queue takes references of its own to @job. @turn gets into line;
  * it may have been ended when this returns.
  */

@@ -41,9 +41,10 @@ static struct io_uring_cmd *cmd_of(struct sidra_turn *turn)
 	return container_of((u8 *)turn, struct io_uring_cmd, pdu[0]);
 }
 
+/* Of a command that waited; one that was cancelled says so even on a device that is gone. */
 static int outcome(struct sidra_device *sdev, int result)
 {
-	return (result == -EIO || result == -ENOENT) && drm_dev_is_unplugged(&sdev->drm) ? -ENODEV : result;
+	return result == -ECANCELED ? result : sidra_answer(sdev, result);
 }
 
 /* ---- SUBMIT ---- */
@@ -309,7 +310,7 @@ int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	struct sidra_file *sfile = file->driver_priv;
 	const struct uring_said *said;
 	struct uring_sqe sqe;
-	int ret, idx;
+	int ret;
 
 	BUILD_BUG_ON(sizeof(struct sidra_uring_cmd) != 16);
 	if (issue_flags & IO_URING_F_CANCEL)
@@ -325,9 +326,8 @@ int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		memcpy(&sqe.packet, &said->packet, sizeof(sqe.packet));
 	sqe.address = READ_ONCE(cmd->sqe->addr);
 	sqe.bytes = READ_ONCE(cmd->sqe->len);
-	if (!drm_dev_enter(&sfile->sdev->drm, &idx))
+	if (READ_ONCE(sfile->sdev->gone))
 		return -ENODEV;
 	ret = run_known(cmd, &sqe, sfile, issue_flags);
-	drm_dev_exit(idx);
-	return ret;
+	return ret == -EIOCBQUEUED ? ret : sidra_answer(sfile->sdev, ret);
 }

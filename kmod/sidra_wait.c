@@ -115,19 +115,6 @@ static int sleep_armed(struct sidra_device *sdev, struct item *items, u32 count,
 	return READ_ONCE(waiter.woken) ? 1 : 0;
 }
 
-/* Nothing came: the chip may be gone. */
-static int recheck(struct sidra_device *sdev)
-{
-	int idx, ret;
-
-	if (!drm_dev_enter(&sdev->drm, &idx))
-		return -ENODEV;
-	scoped_guard(mutex, &sdev->lock)
-		ret = sidra_check_link(sdev);
-	drm_dev_exit(idx);
-	return ret;
-}
-
 static int wait(struct sidra_device *sdev, struct item *items, struct sidra_ioctl_wait *args)
 {
 	bool all = args->flags & SIDRA_WAIT_ALL;
@@ -137,7 +124,7 @@ static int wait(struct sidra_device *sdev, struct item *items, struct sidra_ioct
 	for (;;) {
 		ret = look(items, args->count, all, &args->index);
 		if (ret != -EAGAIN)
-			return ret && drm_dev_is_unplugged(&sdev->drm) ? -ENODEV : ret;
+			return ret;
 		if (gone)
 			return gone;
 		now = args->deadline ? ktime_get_ns() : 0;
@@ -147,7 +134,7 @@ static int wait(struct sidra_device *sdev, struct item *items, struct sidra_ioct
 		if (ret < 0)
 			return look(items, args->count, all, &args->index) == 0 ? 0 : ret;
 		if (!ret && ktime_get_ns() < args->deadline)
-			gone = recheck(sdev);
+			gone = sidra_check_device(sdev);	/* nothing came: the chip may be gone */
 	}
 }
 
@@ -186,8 +173,6 @@ int sidra_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	if ((args->flags & ~SIDRA_WAIT_ALL) || !args->count || args->count > SIDRA_WAIT_MAX ||
 	    args->stride < sizeof(item) || args->stride > STRIDE_MAX)
 		return -EINVAL;
-	if (drm_dev_is_unplugged(drm))
-		return -ENODEV;
 	if (args->count > FEW) {
 		many = kcalloc(args->count, sizeof(*many), GFP_KERNEL_ACCOUNT);
 		if (!many)

@@ -151,16 +151,11 @@ static int install_taken(struct sidra_ctx *ctx, struct sidra_object *object, u32
 
 /* ---- Calls ---- */
 
-static int check_context(struct sidra_ctx *ctx)
-{
-	return sidra_check_link(ctx->sdev) ?: sidra_ctx_usable(ctx);
-}
-
 /* Of a context that can be used; good while sidra_device.lock is held. */
 static struct sidra_weights_handle *find_handle(struct sidra_ctx *ctx, u32 index)
 {
 	struct sidra_weights_handle *handle;
-	int ret = check_context(ctx);
+	int ret = sidra_ctx_usable(ctx);
 
 	if (ret)
 		return ERR_PTR(ret);
@@ -185,8 +180,9 @@ int sidra_weights_create_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	guard(mutex)(&sdev->lock);
-	ret = check_context(ctx);
+
+	CLASS(sidra_call, call)(sdev);
+	ret = call.error ?: sidra_ctx_usable(ctx);
 	if (ret)
 		return ret;
 	object = sidra_store_create(sdev, args->rows, args->cols, args->encoding);
@@ -230,7 +226,9 @@ int sidra_weights_publish_ioctl(struct drm_device *drm, void *data, struct drm_f
 	entry.mode = args->mode;
 	entry.created_s = ktime_get_real_seconds();
 
-	guard(mutex)(&sdev->lock);
+	CLASS(sidra_call, call)(sdev);
+	if (call.error)
+		return call.error;
 	handle = find_handle(ctx, args->index);
 	if (IS_ERR(handle))
 		return PTR_ERR(handle);
@@ -249,8 +247,8 @@ static int take_named(struct sidra_ctx *ctx, const char *name, u32 rights, struc
 	bool admin = capable(CAP_SYS_ADMIN);
 	int number, ret;
 
-	guard(mutex)(&sdev->lock);
-	ret = check_context(ctx);
+	CLASS(sidra_call, call)(sdev);
+	ret = call.error ?: sidra_ctx_usable(ctx);
 	if (ret)
 		return ret;
 	number = sidra_store_open(sdev, name, rights, user_id(), admin, object);
@@ -321,9 +319,9 @@ int sidra_weights_unlink_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	ret = read_name(args->name, name);
 	if (ret)
 		return ret;
-	guard(mutex)(&sdev->lock);
-	ret = sidra_check_link(sdev);
-	return ret ?: sidra_store_unlink(sdev, name, args->flags & SIDRA_UNLINK_EVICT, user_id(), admin);
+
+	CLASS(sidra_call, call)(sdev);
+	return call.error ?: sidra_store_unlink(sdev, name, args->flags & SIDRA_UNLINK_EVICT, user_id(), admin);
 }
 
 int sidra_weights_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -338,7 +336,10 @@ int sidra_weights_destroy_ioctl(struct drm_device *drm, void *data, struct drm_f
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	guard(mutex)(&sdev->lock);
+
+	CLASS(sidra_lock, locked)(sdev);
+	if (locked.error)
+		return locked.error;
 	handle = ctx->dead ? NULL : xa_load(&ctx->weights, args->index);
 	if (!handle)
 		return -ENOENT;
@@ -379,7 +380,9 @@ static int take_shared(struct sidra_ctx *ctx, u32 index, struct sidra_share *sha
 {
 	struct sidra_weights_handle *handle;
 
-	guard(mutex)(&ctx->sdev->lock);
+	CLASS(sidra_call, call)(ctx->sdev);
+	if (call.error)
+		return call.error;
 	handle = find_handle(ctx, index);
 	if (IS_ERR(handle))
 		return PTR_ERR(handle);
@@ -439,18 +442,26 @@ int sidra_weights_share_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	return ret;
 }
 
+static int take_handle(struct sidra_ctx *ctx, struct sidra_object *object)
+{
+	int ret;
+
+	CLASS(sidra_call, call)(ctx->sdev);
+	ret = call.error ?: sidra_ctx_usable(ctx);
+	if (!ret)
+		object->handles++;
+	return ret;
+}
+
 static int import(struct sidra_ctx *ctx, struct sidra_share *share, struct sidra_ioctl_weights_import *args, u64 room)
 {
 	struct sidra_object *object = share->object, shape;
 	u32 index;
 	int ret;
 
-	scoped_guard(mutex, &ctx->sdev->lock) {
-		ret = check_context(ctx);
-		if (ret)
-			return ret;
-		object->handles++;
-	}
+	ret = take_handle(ctx, object);
+	if (ret)
+		return ret;
 	shape = *object;
 	ret = return_data(args->data, room, share->data, share->size, &args->data_size);
 	ret = install_taken(ctx, object, share->rights, &index, ret);
@@ -499,14 +510,36 @@ int sidra_weights_import_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	return ret;
 }
 
+/* How far programming is; the crossbars, too, if there is @room for them. Sets their number. */
+static int query_object(struct sidra_ctx *ctx, struct sidra_ioctl_weights_query *args, u32 room, u32 **ids)
+{
+	struct sidra_weights_handle *handle;
+	u32 count;
+	int ret;
+
+	CLASS(sidra_call, call)(ctx->sdev);
+	if (call.error)
+		return call.error;
+	handle = find_handle(ctx, args->index);
+	if (IS_ERR(handle))
+		return PTR_ERR(handle);
+	count = handle->object->tile_count;
+	args->xbars = count;
+	if (args->xbar_ids && room < count)
+		return -ENOSPC;
+	ret = sidra_store_progress(ctx->sdev, handle->object, &args->programmed_rows, &args->total_rows);
+	if (ret || !args->xbar_ids)
+		return ret;
+	*ids = kvmemdup(handle->object->tiles, (size_t)count * sizeof(**ids), GFP_KERNEL_ACCOUNT);
+	return *ids ? 0 : -ENOMEM;
+}
+
 int sidra_weights_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	u32 *ids __free(kvfree) = NULL;
 	struct sidra_ioctl_weights_query *args = data;
-	struct sidra_device *sdev = to_sidra(drm);
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
-	struct sidra_weights_handle *handle;
-	u32 room = args->xbars, count;
+	u32 room = args->xbars;
 	int ret;
 
 	args->xbars = 0;
@@ -517,67 +550,70 @@ int sidra_weights_query_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	scoped_guard(mutex, &sdev->lock) {
-		handle = find_handle(ctx, args->index);
-		if (IS_ERR(handle))
-			return PTR_ERR(handle);
-		count = handle->object->tile_count;
-		if (args->xbar_ids && room < count) {
-			args->xbars = count;
-			return -ENOSPC;
-		}
-		ret = sidra_store_progress(sdev, handle->object, &args->programmed_rows, &args->total_rows);
-		if (!ret && args->xbar_ids) {
-			ids = kvmemdup(handle->object->tiles, (size_t)count * sizeof(*ids), GFP_KERNEL_ACCOUNT);
-			ret = ids ? 0 : -ENOMEM;
-		}
-	}
-	if (!ret && ids && copy_to_user(u64_to_user_ptr(args->xbar_ids), ids, (size_t)count * sizeof(*ids)))
+	ret = query_object(ctx, args, room, &ids);
+	if (!ret && ids && copy_to_user(u64_to_user_ptr(args->xbar_ids), ids, (size_t)args->xbars * sizeof(*ids)))
 		ret = -EFAULT;
-	if (ret) {
-		args->programmed_rows = 0;
-		args->total_rows = 0;
-		return ret;
+	if (!ret)
+		return 0;
+	args->programmed_rows = 0;
+	args->total_rows = 0;
+	if (ret != -ENOSPC)	/* which says how much room it takes */
+		args->xbars = 0;
+	return ret;
+}
+
+/* The first named object from @number on; its place becomes @number. */
+static int next_named(struct sidra_device *sdev, u32 *number, struct sidra_nvm_entry *entry)
+{
+	CLASS(sidra_call, call)(sdev);
+	if (call.error)
+		return call.error;
+	for (; *number < SIDRA_NVM_ENTRIES; (*number)++) {
+		*entry = sdev->store.nvm.entries[*number];
+		if (entry->uid)
+			return 0;
 	}
-	args->xbars = count;
-	return 0;
+	return -ENOENT;
 }
 
 int sidra_weights_list_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct sidra_ioctl_weights_list *args = data;
-	struct sidra_device *sdev = to_sidra(drm);
-	struct sidra_nvm_entry entry = {};
-	u32 number;
+	struct sidra_nvm_entry entry;
+	u32 number = args->cursor;
 	int ret;
 
 	if (args->flags)
 		return -EINVAL;
-	scoped_guard(mutex, &sdev->lock) {
-		ret = sidra_check_link(sdev);
-		if (ret)
-			return ret;
-		for (number = args->cursor; number < SIDRA_NVM_ENTRIES; number++) {
-			entry = sdev->store.nvm.entries[number];
-			if (entry.uid)
-				break;
-		}
-	}
-	if (!entry.uid)
-		return -ENOENT;
+	ret = next_named(to_sidra(drm), &number, &entry);
+	if (ret)
+		return ret;
 	if (copy_to_user(u64_to_user_ptr(args->entry), &entry, sizeof(entry)))
 		return -EFAULT;
 	args->cursor = number + 1;
 	return 0;
 }
 
+static int report_tile(struct sidra_ctx *ctx, u32 index, u32 tile, struct sidra_hw_xbar_report *to)
+{
+	struct sidra_weights_handle *handle;
+
+	CLASS(sidra_call, call)(ctx->sdev);
+	if (call.error)
+		return call.error;
+	handle = find_handle(ctx, index);
+	if (IS_ERR(handle))
+		return PTR_ERR(handle);
+	if (tile >= handle->object->tile_count)
+		return -EINVAL;
+	return sidra_store_report(ctx->sdev, handle->object, tile, to);
+}
+
 int sidra_weights_report_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct sidra_ioctl_weights_report *args = data;
-	struct sidra_device *sdev = to_sidra(drm);
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
-	struct sidra_weights_handle *handle;
-	struct sidra_hw_xbar_report report;
+	struct sidra_hw_xbar_report said;
 	int ret;
 
 	if (args->flags)
@@ -585,15 +621,8 @@ int sidra_weights_report_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	scoped_guard(mutex, &sdev->lock) {
-		handle = find_handle(ctx, args->index);
-		if (IS_ERR(handle))
-			return PTR_ERR(handle);
-		if (args->tile >= handle->object->tile_count)
-			return -EINVAL;
-		ret = sidra_store_report(sdev, handle->object, args->tile, &report);
-		if (ret)
-			return ret;
-	}
-	return copy_to_user(u64_to_user_ptr(args->report), &report, sizeof(report)) ? -EFAULT : 0;
+	ret = report_tile(ctx, args->index, args->tile, &said);
+	if (ret)
+		return ret;
+	return copy_to_user(u64_to_user_ptr(args->report), &said, sizeof(said)) ? -EFAULT : 0;
 }

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "fence_waiters.h"
 #include "watchers.h"
 
 namespace sidra::test {
@@ -177,6 +178,26 @@ TEST_P(Removal, UnderLoad) {
         close(fenced.out_fence_fd);
         close(import.fd);
         close(exported.fd);
+    }
+}
+
+// Nobody who waits for a fence holds the removal up, and each job has ended when the card is gone.
+TEST_P(Removal, WhileTheyWaitForFences) {
+    const Way& way = GetParam();
+    for (int round = 0; round < rounds(1, 10); round++) {
+        const Card card;
+        ASSERT_TRUE(card.known());
+        const Slot slot(card);
+        {
+            const Node node;
+            const Context context(node);
+            FenceWaiters waiters(context);
+            EXPECT_TRUE(way.out(card, slot));
+            waiters.expect_job_ended();
+            waiters.expect_others_wait(-ENODEV);
+        }
+        knob("stall", 0);  // of the card that stays in its slot
+        ASSERT_TRUE(way.in(card, slot));
     }
 }
 

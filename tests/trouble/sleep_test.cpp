@@ -3,6 +3,7 @@
 // do not survive it.
 #include <linux/sync_file.h>
 
+#include "fence_waiters.h"
 #include "sidra_chip.h"
 #include "trace.h"
 #include "uevents.h"
@@ -219,6 +220,18 @@ TEST_F(Sleep, AJobThatWaitsForAnotherCard) {
     EXPECT_EQ(kernel.wait(2), 0);
     close(first.out_fence_fd);
     close(second.out_fence_fd);
+}
+
+// They are frozen in the middle of their waits, and go on with them.
+TEST_F(Sleep, WhileTheyWaitForFences) {
+    const Parameter impatient("drain_timeout_ms", "50");
+    const Node node;
+    const Context context(node);
+    FenceWaiters waiters(context);
+    ASSERT_TRUE(sleep_now(kPlatform));
+    ASSERT_TRUE(knob("stall", 0));
+    waiters.expect_job_ended();
+    waiters.expect_others_wait(-EINTR);
 }
 
 TEST_F(Sleep, AChipThatDoesNotComeBack) {
