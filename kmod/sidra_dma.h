@@ -3,8 +3,26 @@
 #ifndef __SIDRA_DMA_H__
 #define __SIDRA_DMA_H__
 
+#include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
+#include <asm/byteorder.h>
+
+#include <sidra_accel.h>
+
+/* What the driver takes for granted of the machine that it is built for. */
+#if PAGE_SHIFT != SIDRA_PAGE_SHIFT
+#error "The sidra driver needs a kernel with pages of 4 KiB, as the chip's page tables have them."
+#endif
+#ifndef __LITTLE_ENDIAN
+#error "The sidra driver needs a little-endian machine: it writes the chip's tables as they lie in memory."
+#endif
+
+/* And of the one that it runs on: caches that hold what the chip writes, with nothing to be done for it. */
+static inline bool sidra_dma_coherent(struct device *dev)
+{
+	return dev_is_dma_coherent(dev);
+}
 
 /* Memory that needs to be synchronised is refused: two mappings of the same pages do not disturb each other. */
 #define SIDRA_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC

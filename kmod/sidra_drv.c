@@ -13,6 +13,7 @@
 #include "sidra_compat.h"
 #include "sidra_ctx.h"
 #include "sidra_debugfs.h"
+#include "sidra_dma.h"
 #include "sidra_drv.h"
 #include "sidra_gem.h"
 #include "sidra_hwmon.h"
@@ -128,6 +129,8 @@ static int init_pci(struct sidra_device *sdev)
 	if (ret)
 		return ret;
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	if (!sidra_dma_coherent(&pdev->dev))
+		return dev_err_probe(&pdev->dev, -EOPNOTSUPP, "this machine's DMA is not coherent with its caches\n");
 	if (pci_resource_len(pdev, SIDRA_BAR_REGS) < SIDRA_BAR_REGS_SIZE)
 		return -ENODEV;
 	sdev->regs_base = pci_resource_start(pdev, SIDRA_BAR_REGS);

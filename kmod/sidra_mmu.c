@@ -42,9 +42,8 @@ int sidra_mmu_init(struct sidra_ctx *ctx)
 int sidra_mmu_reserve(struct sidra_ctx *ctx, u64 size, u64 bus, u64 *va)
 {
 	u64 alignment = size >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE;
-	int ret = sidra_range_alloc(&ctx->addresses, size + GUARD, alignment, bus & (alignment - 1), va);
 
-	return ret == -ENOSPC ? -ENOMEM : ret;
+	return sidra_range_alloc(&ctx->addresses, size + GUARD, alignment, bus & (alignment - 1), va);
 }
 
 int sidra_mmu_map_sgt(struct sidra_ctx *ctx, u64 va, struct sg_table *sgt, u64 from, u64 size, u64 flags)
@@ -88,3 +87,7 @@ void sidra_mmu_unmap(struct sidra_ctx *ctx, u64 va, u64 size)
 	sidra_ptab_free_unlinked(&ctx->ptab);
 	sidra_range_free(&ctx->addresses, va, size + GUARD);
 }
+
+#if IS_BUILTIN(CONFIG_KUNIT)
+#include "tests/sidra_mmu_kunit.c"
+#endif

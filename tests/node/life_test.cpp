@@ -2,6 +2,7 @@
 // What outlives what: fork, sharing of buffers, limits.
 #include <grp.h>
 #include <libdrm/drm.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -104,6 +105,64 @@ TEST_F(Life, ForeignMemoryAndLimitsHaveErrnosOfTheirOwn) {
         high.priority = 2;
         return node.call(SIDRA_IOCTL_DEVICE_RESET, reset) == -EPERM &&
                node.call(SIDRA_IOCTL_QUEUE_CREATE, high) == -EPERM;
+    }));
+}
+
+// A control group of its own, that memory is charged to.
+class ControlGroup {
+   public:
+    ControlGroup() {
+        EXPECT_EQ(mkdir(kMount.c_str(), 0700), 0);
+        EXPECT_EQ(mount("none", kMount.c_str(), "cgroup2", 0, nullptr), 0);
+        EXPECT_TRUE(write_text(kMount + "/cgroup.subtree_control", "+memory"));
+        EXPECT_EQ(mkdir(kGroup.c_str(), 0700), 0);
+    }
+    ~ControlGroup() {
+        EXPECT_EQ(rmdir(kGroup.c_str()), 0);
+        EXPECT_EQ(umount(kMount.c_str()), 0);
+        rmdir(kMount.c_str());
+    }
+    ControlGroup(const ControlGroup&) = delete;
+    ControlGroup& operator=(const ControlGroup&) = delete;
+
+    static bool enter() { return write_text(kGroup + "/cgroup.procs", "0"); }
+    static uint64_t bytes() {
+        uint64_t bytes = 0;
+        std::ifstream(kGroup + "/memory.current") >> bytes;
+        return bytes;
+    }
+
+   private:
+    inline static const std::string kMount = "/tmp/sidra-cgroup", kGroup = kMount + "/sidra";
+};
+
+TEST_F(Life, DataOfSharedWeightsIsChargedToWhoSharesThem) {
+    constexpr uint64_t kShares = 16, kBytes = 1 << 20;  // the most that a descriptor keeps
+    const ControlGroup group;
+    EXPECT_TRUE(in_child([] {
+        if (!ControlGroup::enter()) return false;
+        const Node node;
+        const Context context(node);
+        sidra_ioctl_weights_create weights{};
+        weights.context = context.handle;
+        weights.rows = weights.cols = 1;
+        weights.rights = SIDRA_WEIGHTS_RIGHTS;
+        if (node.call(SIDRA_IOCTL_WEIGHTS_CREATE, weights) != 0) return false;
+        const std::vector<uint8_t> data(kBytes, 1);
+        sidra_ioctl_weights_share share{context.handle,
+                                        weights.index,
+                                        SIDRA_WEIGHTS_RIGHTS,
+                                        -1,
+                                        reinterpret_cast<uintptr_t>(data.data()),
+                                        data.size(),
+                                        0};
+        const uint64_t before = ControlGroup::bytes();
+        for (uint64_t i = 0; i < kShares; i++)
+            if (node.call(SIDRA_IOCTL_WEIGHTS_SHARE, share) != 0) return false;
+        const uint64_t charged = ControlGroup::bytes() - before;
+        std::printf("# %llu bytes for %llu descriptors\n", static_cast<unsigned long long>(charged),
+                    static_cast<unsigned long long>(kShares));
+        return charged >= kShares * kBytes;
     }));
 }
 
