@@ -148,7 +148,7 @@ static void show_queues(struct seq_file *m, struct sidra_ctx *ctx)
 			   queue->slot, queue->number, queue->kind == SIDRA_QUEUE_KERNEL ? "kernel" : "user", queue->priority,
 			   sidra_queue_capacity(queue), sidra_point_run_state(&queue->point),
 			   READ_ONCE(queue->point.state->parked), sidra_point_timeline(&queue->point),
-			   READ_ONCE(*sidra_queue_index(queue)), queue->point.vector, READ_ONCE(queue->point.programmed),
+			   READ_ONCE(*sidra_queue_index(queue)), queue->point.vector->number, READ_ONCE(queue->point.programmed),
 			   queue->point.state->fault.cause);
 }
 

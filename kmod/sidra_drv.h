@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The device, and what an open file of it is. Order of locks, outermost first:
- *   sidra_device.lock > sidra_device.master_lock > sidra_queue.submit_lock > sidra_device.irq_lock > sidra_job.lock;
+ *   sidra_device.lock > sidra_device.master_lock > sidra_queue.submit_lock > sidra_vector.lock > sidra_job.lock;
  *   sidra_queue.fence_lock > sidra_queue.submit_lock;
  *   sidra_bo.dma_lock > sidra_device.bo_lock; sidra_device.lock > sidra_device.bo_lock;
  *   sidra_device.lock, mmap_lock > sidra_device.map_lock;
@@ -9,11 +9,11 @@
  *   sidra_firmware.update_lock > sidra_mailbox.lock, and no other with them;
  *   sidra_question.lock, sidra_telemetry_cache.lock: no other with them;
  *   anything > sidra_mailbox.gate.
- * The end of a fence needs only master_lock, submit_lock, irq_lock and sidra_job.lock, under which no memory is allocated.
+ * The end of a fence needs only master_lock, submit_lock, sidra_vector.lock and sidra_job.lock, under which no memory is allocated.
  * No memory of a user is touched, and no mmap_lock taken, under sidra_device.lock.
  *
  * Who may touch the chip: calls under sidra_device.lock, once sidra_check_link() has allowed it; whoever rings a doorbell
- * under submit_lock or arms the chip under irq_lock, unless sidra_device.stopped says otherwise. Removal stops the device
+ * under submit_lock or arms the chip under sidra_vector.lock, unless sidra_device.stopped says otherwise. Removal stops the device
  * first, which ends all jobs, and only then unplugs it. So drm_dev_enter() is only for short reads of registers without
  * these locks, and for mapping memory for DMA: drm_dev_unplug() waits for whoever is inside, so no fence, no user page,
  * no signal and no lock that is held for long may be waited for in there, and no fence may depend on getting in.
@@ -46,6 +46,7 @@
 #include "sidra_coredump.h"
 #include "sidra_event.h"
 #include "sidra_firmware.h"
+#include "sidra_irq.h"
 #include "sidra_l3.h"
 #include "sidra_mailbox.h"
 #include "sidra_manage.h"
@@ -55,13 +56,6 @@
 #include "sidra_usage.h"
 
 struct sidra_ctx;
-
-/* What an interrupt handler is given. */
-struct sidra_vector {
-	struct sidra_device *sdev;
-	unsigned int number;
-	unsigned int cpu;	/* where it is delivered, until somebody says otherwise */
-};
 
 /* What tests assert: counts do not depend on the machine. */
 struct sidra_counters {
@@ -112,7 +106,7 @@ struct sidra_device {
 	struct sidra_store store;
 	bool link_gone;
 	unsigned long link_retry;	/* not reset again before, if it answered without getting ready */
-	bool stopped;		/* nothing reaches the chip any more, or not until it goes on; set under irq_lock, too */
+	bool stopped;		/* nothing reaches the chip any more, or not until it goes on */
 	bool gone;		/* stopped for good: remove() has begun, and every call that fails answers -ENODEV */
 	bool held;		/* stopped for a moment, by a reset of the bus or a suspend: calls wait */
 	wait_queue_head_t held_wait;
@@ -126,13 +120,7 @@ struct sidra_device {
 	/* Protects which doorbells and which L3 pages user mappings may show. */
 	struct mutex map_lock;
 
-	/* Protects the points that interrupts look at, and what is armed for each; taken in hard interrupts. */
-	spinlock_t irq_lock;
-	struct list_head points[SIDRA_MSIX_VECTORS];
-	struct sidra_vector vectors[SIDRA_MSIX_VECTORS];	/* constant */
-	unsigned int sleepers;		/* armed for others than threads in WAIT; under irq_lock */
-	struct delayed_work recheck_work;
-	struct hrtimer batch_timer;
+	struct sidra_vector vectors[SIDRA_MSIX_VECTORS];
 
 	struct delayed_work watch_work;
 
@@ -162,7 +150,7 @@ struct sidra_device {
  * struct sidra_file - an open file
  * @ctxs: its contexts by handle
  * @next: handle to try next: a stale one does not name a new object
- * @events: eventfds that are armed
+ * @notifications: eventfds and WAIT_VALUEs that are armed, up to SIDRA_NOTIFICATIONS_MAX
  * @dummy: what revoked mappings of this file show
  * @account: what it has used
  */
@@ -171,9 +159,22 @@ struct sidra_file {
 	struct xarray ctxs;
 	u32 next;
 	struct page *dummy;
-	atomic_t events;
+	atomic_t notifications;
 	struct sidra_account account;
 };
+
+#define SIDRA_NOTIFICATIONS_MAX	4096
+
+/* Whether the file may arm one more; each is put once it is not armed any more. */
+static inline bool sidra_notification_get(struct sidra_file *sfile)
+{
+	return atomic_add_unless(&sfile->notifications, 1, SIDRA_NOTIFICATIONS_MAX);
+}
+
+static inline void sidra_notification_put(struct sidra_file *sfile)
+{
+	atomic_dec(&sfile->notifications);
+}
 
 #define SIDRA_DRIVER_VERSION	(1u << 16)
 

@@ -10,14 +10,24 @@
 #include "sidra_uring.h"
 
 #define RECHECK_MS	50	/* a lost interrupt costs this much, never a hang */
+#define FIRE_MAX	256u	/* waiters that are woken under one hold of the lock */
 #define BATCH_MAX	32u	/* patient waiters that one interrupt is for */
 #define BATCH_NS	200000u	/* and what a patient one may lose by that */
-#define POLL_NS		20000u	/* about what an interrupt and its wake-up cost: whoever looks so long loses at most as much again */
-#define POLL_SKIP_MAX	64u	/* after looks in vain: this many times none */
+#define POLL_NS		20000u	/* about what an interrupt and its wake-up cost: polling for longer loses at most as much again */
+#define POLL_SKIP_MAX	64u	/* this many submits at most are not polled for, after polls in vain */
+
+/* What a look at waiters found. */
+#define FOUND	BIT(0)	/* it woke somebody */
+#define LEFT	BIT(1)	/* somebody else is due, and was left over */
+
+/* ---- The tree and the line ---- */
 
 static bool arm_less(struct rb_node *a, const struct rb_node *b)
 {
-	return rb_entry(a, struct sidra_arm, node)->value < rb_entry(b, struct sidra_arm, node)->value;
+	const struct sidra_arm *first = rb_entry(a, struct sidra_arm, node), *second = rb_entry(b, struct sidra_arm, node);
+
+	/* Differences, as the number of an epoch may wrap. */
+	return first->epoch != second->epoch ? first->epoch - second->epoch < 0 : first->value < second->value;
 }
 
 static struct sidra_arm *first_armed(const struct sidra_point *point)
@@ -27,11 +37,11 @@ static struct sidra_arm *first_armed(const struct sidra_point *point)
 	return first ? rb_entry(first, struct sidra_arm, node) : NULL;
 }
 
-static void disarm(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm)
+static void disarm(struct sidra_point *point, struct sidra_arm *arm)
 {
 	rb_erase_cached(&arm->node, &point->armed);
 	arm->armed = false;
-	sdev->sleepers -= arm->sleeper;
+	point->vector->sleepers -= arm->sleeper;
 }
 
 static struct sidra_turn *first_turn(struct sidra_point *point)
@@ -39,64 +49,108 @@ static struct sidra_turn *first_turn(struct sidra_point *point)
 	return list_first_entry_or_null(&point->line, struct sidra_turn, link);
 }
 
-/* Whoever is in line and waits for at most that value leaves it. */
-static bool serve(struct sidra_device *sdev, struct sidra_point *point, u64 value)
+static struct sidra_turn **turn_at(const struct sidra_point *point, u64 value)
 {
+	return &point->turns[(value - 1) & point->turns_mask];
+}
+
+static void leave_line(struct sidra_point *point, struct sidra_turn *turn)
+{
+	struct sidra_turn **at = turn_at(point, turn->value);
+
+	if (*at == turn)	/* else the ring has come round, and the place is another's */
+		*at = NULL;
+	turn->in_line = false;
+	point->vector->sleepers--;
+}
+
+/* ---- Waking ---- */
+
+/* The highest value that nobody waits for any more. */
+static u64 reached(const struct sidra_point *point)
+{
+	return !point->attached || sidra_point_stopped(point) ? U64_MAX : sidra_point_timeline(point);
+}
+
+/* Commands that wait for at most @value leave the line, no more than @budget of them. How many did. */
+static unsigned int serve(struct sidra_point *point, u64 value, unsigned int budget)
+{
+	unsigned int count = 0;
 	struct list_head *pos;
 	LIST_HEAD(turns);
 
 	list_for_each(pos, &point->line) {
 		struct sidra_turn *turn = list_entry(pos, struct sidra_turn, link);
 
-		if (turn->value > value)
+		if (turn->value > value || count == budget)
 			break;
-		turn->in_line = false;
-		sdev->sleepers--;
+		leave_line(point, turn);
+		count++;
 	}
 	list_cut_before(&turns, &point->line, pos);
-	if (list_empty(&turns))
-		return false;
-	sidra_uring_end(point, &turns);
-	return true;
+	if (count)
+		sidra_uring_end(point, &turns);
+	return count;
 }
 
-/* Nobody waits afterwards, and the chip may have forgotten what it was armed for. */
-static void fire_all(struct sidra_device *sdev, struct sidra_point *point)
+static bool is_due(const struct sidra_point *point, const struct sidra_arm *arm, u64 value)
 {
-	struct sidra_arm *arm;
-
-	point->programmed = 0;
-	serve(sdev, point, U64_MAX);
-	while ((arm = first_armed(point))) {
-		disarm(sdev, point, arm);
-		arm->fire(arm);
-	}
+	return arm->epoch != atomic_read_acquire(&point->epoch) || arm->value <= value;
 }
 
-/* Fires what is reached; whether there was any. */
-static bool fire_reached(struct sidra_device *sdev, struct sidra_point *point)
+/*
+ * Wakes who is due: commands in line for values up to @line, and all who wait in the tree for a value that is reached, or
+ * for one of an epoch that is over. No more than FIRE_MAX.
+ */
+static unsigned int fire_due(struct sidra_point *point, u64 line)
 {
+	struct sidra_turn *turn = first_turn(point);
 	struct sidra_arm *arm = first_armed(point);
-	u64 timeline;
-	bool any;
+	unsigned int count;
+	u64 value;
 
-	if (!arm && list_empty(&point->line))
-		return false;
-	if (sidra_point_stopped(point)) {
-		fire_all(sdev, point);
-		return true;
-	}
-	timeline = sidra_point_timeline(point);
-	any = serve(sdev, point, timeline);
-	for (; arm && arm->value <= timeline; arm = first_armed(point)) {
-		disarm(sdev, point, arm);
+	if (!arm && !turn)
+		return 0;
+	value = reached(point);
+	line = max(line, value);
+	count = serve(point, line, FIRE_MAX);
+	for (; arm && is_due(point, arm, value) && count < FIRE_MAX; arm = first_armed(point)) {
+		disarm(point, arm);
 		arm->fire(arm);
-		any = true;
+		count++;
 	}
-	if (any)
-		trace_sidra_reached(sdev->ordinal, point->slot, point->queue, timeline);
-	return any;
+	turn = first_turn(point);
+	if (value == U64_MAX)
+		point->programmed = 0;	/* the chip may have forgotten what it was armed for */
+	if (count && value != U64_MAX)
+		trace_sidra_reached(point->vector->sdev->ordinal, point->slot, point->queue, value);
+	return (count ? FOUND : 0) | ((arm && is_due(point, arm, value)) || (turn && turn->value <= line) ? LEFT : 0);
 }
+
+/* As long as somebody is due; lets go of the lock in between. */
+static void fire_all(struct sidra_point *point, u64 line)
+{
+	unsigned int found;
+
+	do {
+		guard(spinlock_irqsave)(&point->vector->lock);
+		found = fire_due(point, line);
+	} while (found & LEFT);
+}
+
+/* The look for more comes now and then while somebody sleeps, or at once. */
+static void look_again(struct sidra_vector *vector, bool now)
+{
+	lockdep_assert_held(&vector->lock);
+	if (now) {
+		vector->more = true;
+		mod_delayed_work(vector->sdev->fence_wq, &vector->recheck_work, 0);
+	} else if (vector->sleepers) {
+		queue_delayed_work(vector->sdev->fence_wq, &vector->recheck_work, msecs_to_jiffies(RECHECK_MS));
+	}
+}
+
+/* ---- Arming the chip ---- */
 
 /* Of the last waiter that an interrupt may be for: of the first one itself, unless that is patient. */
 static u64 armed_batch(struct sidra_arm *arm)
@@ -129,9 +183,9 @@ static u64 line_batch(const struct sidra_point *point)
 }
 
 /*
- * Gives the chip the value of its next interrupt, unless it is armed for one that does; under irq_lock, so that its last
- * write is the newest one. If the timeline has reached it meanwhile the chip raises at once. Not @exact: several patient
- * waiters share the interrupt, and a timer ends their patience.
+ * Gives the chip the value of its next interrupt, unless it is armed for one that does; under sidra_vector.lock, so that its
+ * last write is the newest one. If the timeline has reached it meanwhile the chip raises at once. Not @exact: several
+ * patient waiters share the interrupt, and a timer ends their patience.
  */
 static void program(struct sidra_device *sdev, struct sidra_point *point, bool exact)
 {
@@ -139,7 +193,7 @@ static void program(struct sidra_device *sdev, struct sidra_point *point, bool e
 	struct sidra_turn *turn = first_turn(point);
 	u64 armed = arm ? arm->value : U64_MAX, in_line = turn ? turn->value : U64_MAX, first = min(armed, in_line), last;
 
-	if ((!arm && !turn) || !point->attached || sdev->stopped)
+	if ((!arm && !turn) || !point->attached || READ_ONCE(sdev->stopped))
 		return;
 	if (exact)
 		last = first;
@@ -153,46 +207,57 @@ static void program(struct sidra_device *sdev, struct sidra_point *point, bool e
 		trace_sidra_arm(sdev->ordinal, point->slot, point->queue, last);
 		sidra_write64(sdev, SIDRA_ARM(point->slot, point->queue), last);
 	}
-	if (point->programmed != first && !hrtimer_active(&sdev->batch_timer))
-		hrtimer_start(&sdev->batch_timer, ns_to_ktime(BATCH_NS), HRTIMER_MODE_REL);
+	/* Not hrtimer_active(): that holds, too, while the timer's function returns, and then nobody would start it. */
+	if (point->programmed != first && !hrtimer_is_queued(&point->patience))
+		hrtimer_start(&point->patience, ns_to_ktime(BATCH_NS), HRTIMER_MODE_REL);
+}
+
+static unsigned int look_at(struct sidra_point *point, bool exact)
+{
+	unsigned int found = fire_due(point, 0);
+
+	if (found & LEFT)
+		look_again(point->vector, true);	/* which arms the chip for the others */
+	else
+		program(point->vector->sdev, point, exact);
+	return found;
 }
 
 /* What has ended meanwhile does not wait for its interrupt, which may go to a CPU that sleeps. */
 static void program_and_look(struct sidra_device *sdev, struct sidra_point *point)
 {
 	program(sdev, point, false);
-	fire_reached(sdev, point);
+	if (fire_due(point, 0) & LEFT)
+		look_again(point->vector, true);
 }
 
-/* Whether a point had something to fire. */
-static bool look_at(struct sidra_device *sdev, unsigned int vector, bool exact)
+static unsigned int look_at_vector(struct sidra_vector *vector, bool exact)
 {
 	struct sidra_point *point;
-	bool any = false;
+	unsigned int found = 0;
 
-	list_for_each_entry(point, &sdev->points[vector], link) {
-		any |= fire_reached(sdev, point);
-		program(sdev, point, exact);
-	}
-	return any;
+	lockdep_assert_held(&vector->lock);
+	list_for_each_entry(point, &vector->points, link)
+		found |= look_at(point, exact);
+	return found;
 }
 
-static bool look_at_all(struct sidra_device *sdev)
+static void look_at_all(struct sidra_device *sdev)
 {
-	unsigned int vector;
-	bool any = false;
+	unsigned int i;
 
-	for (vector = 0; vector < SIDRA_MSIX_VECTORS; vector++)
-		any |= look_at(sdev, vector, true);
-	return any;
+	for (i = 0; i < SIDRA_MSIX_VECTORS; i++) {
+		guard(spinlock_irqsave)(&sdev->vectors[i].lock);
+		look_at_vector(&sdev->vectors[i], true);
+	}
 }
 
 static enum hrtimer_restart end_patience(struct hrtimer *timer)
 {
-	struct sidra_device *sdev = container_of(timer, struct sidra_device, batch_timer);
+	struct sidra_point *point = container_of(timer, struct sidra_point, patience);
 
-	guard(spinlock_irqsave)(&sdev->irq_lock);
-	look_at_all(sdev);
+	guard(spinlock_irqsave)(&point->vector->lock);
+	look_at(point, true);
 	return HRTIMER_NORESTART;
 }
 
@@ -203,21 +268,31 @@ static irqreturn_t queue_irq(int irq, void *data)
 
 	atomic64_inc(&sdev->counters.interrupts);
 	trace_sidra_irq(sdev->ordinal, vector->number);
-	guard(spinlock_irqsave)(&sdev->irq_lock);
-	look_at(sdev, vector->number, false);
+	guard(spinlock_irqsave)(&vector->lock);
+	look_at_vector(vector, false);
 	return IRQ_HANDLED;
+}
+
+/* Whoever has not seen it by the time that this returns has let go of the lock. */
+static void set_stopped(struct sidra_device *sdev, bool stopped)
+{
+	unsigned int i;
+
+	WRITE_ONCE(sdev->stopped, stopped);
+	for (i = 0; i < SIDRA_MSIX_VECTORS; i++) {
+		spin_lock_irq(&sdev->vectors[i].lock);
+		spin_unlock_irq(&sdev->vectors[i].lock);
+	}
 }
 
 void sidra_irq_hold(struct sidra_device *sdev)
 {
-	guard(spinlock_irqsave)(&sdev->irq_lock);
-	WRITE_ONCE(sdev->stopped, true);
+	set_stopped(sdev, true);
 }
 
 void sidra_irq_go_on(struct sidra_device *sdev)
 {
-	guard(spinlock_irqsave)(&sdev->irq_lock);
-	WRITE_ONCE(sdev->stopped, false);
+	set_stopped(sdev, false);
 	look_at_all(sdev);
 }
 
@@ -240,33 +315,48 @@ static irqreturn_t admin_irq(int irq, void *data)
 		sidra_firmware_happened(sdev);
 	if (causes & SIDRA_INT_THERMAL)
 		sidra_alarms_look(sdev);
-	if (causes & SIDRA_INT_FAULT) {
-		guard(spinlock_irqsave)(&sdev->irq_lock);
+	if (causes & SIDRA_INT_FAULT)
 		look_at_all(sdev);
-	}
 	return IRQ_HANDLED;
 }
 
 static void recheck_work(struct work_struct *work)
 {
-	struct sidra_device *sdev = container_of(to_delayed_work(work), struct sidra_device, recheck_work);
+	struct sidra_vector *vector = container_of(to_delayed_work(work), struct sidra_vector, recheck_work);
+	bool more;
 
-	guard(spinlock_irqsave)(&sdev->irq_lock);
-	if (look_at_all(sdev))
-		atomic64_inc(&sdev->counters.rechecks);
-	if (sdev->sleepers)
-		queue_delayed_work(sdev->fence_wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
+	guard(spinlock_irqsave)(&vector->lock);
+	more = vector->more;
+	vector->more = false;
+	if ((look_at_vector(vector, true) & FOUND) && !more)
+		atomic64_inc(&vector->sdev->counters.rechecks);
+	look_again(vector, false);
 }
 
-void sidra_points_init(struct sidra_device *sdev)
+void sidra_vectors_init(struct sidra_device *sdev)
 {
 	unsigned int i;
 
-	spin_lock_init(&sdev->irq_lock);
-	INIT_DELAYED_WORK(&sdev->recheck_work, recheck_work);
-	hrtimer_setup(&sdev->batch_timer, end_patience, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	BUILD_BUG_ON(SIDRA_MSIX_VECTORS > U8_MAX + 1);	/* sidra_turn.vector */
+	for (i = 0; i < SIDRA_MSIX_VECTORS; i++) {
+		struct sidra_vector *vector = &sdev->vectors[i];
+
+		vector->sdev = sdev;
+		vector->number = i;
+		spin_lock_init(&vector->lock);
+		INIT_LIST_HEAD(&vector->points);
+		INIT_DELAYED_WORK(&vector->recheck_work, recheck_work);
+	}
+}
+
+bool sidra_irq_sleepers(const struct sidra_device *sdev)
+{
+	unsigned int i;
+
 	for (i = 0; i < SIDRA_MSIX_VECTORS; i++)
-		INIT_LIST_HEAD(&sdev->points[i]);
+		if (READ_ONCE(sdev->vectors[i].sleepers))
+			return true;
+	return false;
 }
 
 int sidra_irq_init(struct sidra_device *sdev)
@@ -274,13 +364,12 @@ int sidra_irq_init(struct sidra_device *sdev)
 	unsigned int i;
 	int ret;
 
-	sidra_points_init(sdev);
+	sidra_vectors_init(sdev);
 	ret = pci_alloc_irq_vectors(sdev->pdev, 2, SIDRA_MSIX_VECTORS, PCI_IRQ_MSIX);
 	if (ret < 0)
 		return dev_err_probe(&sdev->pdev->dev, ret, "no MSI-X vectors\n");
 	sdev->chip.vectors = ret;
 	for (i = 0; i < sdev->chip.vectors; i++) {
-		sdev->vectors[i] = (struct sidra_vector){ .sdev = sdev, .number = i };
 		ret = devm_request_irq(&sdev->pdev->dev, pci_irq_vector(sdev->pdev, i), i ? queue_irq : admin_irq, 0,
 				       "sidra", &sdev->vectors[i]);
 		if (ret)
@@ -297,7 +386,7 @@ int sidra_irq_init(struct sidra_device *sdev)
  * Those who wait for a queue mostly run where it was made: their CPU is the one to be interrupted. Vectors of a CPU are shared
  * out evenly by `spread`, which is any number of the queue's; so are all, where a CPU has none. Vector 0 is not for queues.
  */
-unsigned int sidra_irq_vector(const struct sidra_device *sdev, unsigned int spread)
+struct sidra_vector *sidra_irq_vector(struct sidra_device *sdev, unsigned int spread)
 {
 	const unsigned int cpu = raw_smp_processor_id();
 	unsigned int i, here = 0;
@@ -305,112 +394,181 @@ unsigned int sidra_irq_vector(const struct sidra_device *sdev, unsigned int spre
 	for (i = 1; i < sdev->chip.vectors; i++)
 		here += sdev->vectors[i].cpu == cpu;
 	if (!here)
-		return 1 + spread % (sdev->chip.vectors - 1);
+		return &sdev->vectors[1 + spread % (sdev->chip.vectors - 1)];
 	spread %= here;
 	for (i = 1; sdev->vectors[i].cpu != cpu || spread--; i++)
 		;
-	return i;
+	return &sdev->vectors[i];
 }
 
 void sidra_irq_stop(struct sidra_device *sdev)
 {
 	unsigned int i;
 
-	cancel_delayed_work_sync(&sdev->recheck_work);
-	hrtimer_cancel(&sdev->batch_timer);
+	for (i = 0; i < SIDRA_MSIX_VECTORS; i++)
+		cancel_delayed_work_sync(&sdev->vectors[i].recheck_work);
 	for (i = 0; i < sdev->chip.vectors; i++)
 		devm_free_irq(&sdev->pdev->dev, pci_irq_vector(sdev->pdev, i), &sdev->vectors[i]);
 }
 
+/* ---- Queues ---- */
+
+void sidra_point_init(struct sidra_point *point, struct sidra_vector *vector, u32 slot, u32 queue)
+{
+	point->vector = vector;
+	point->slot = slot;
+	point->queue = queue;
+	point->armed = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&point->line);
+	hrtimer_setup(&point->patience, end_patience, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+}
+
 void sidra_point_attach(struct sidra_device *sdev, struct sidra_point *point)
 {
-	guard(spinlock_irqsave)(&sdev->irq_lock);
-	list_add_tail(&point->link, &sdev->points[point->vector]);
+	guard(spinlock_irqsave)(&point->vector->lock);
+	list_add_tail(&point->link, &point->vector->points);
 	point->attached = true;
 }
 
 void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point)
 {
-	guard(spinlock_irqsave)(&sdev->irq_lock);
-	if (point->attached)
+	bool attached;
+
+	scoped_guard(spinlock_irqsave, &point->vector->lock) {
+		attached = point->attached;
+		point->attached = false;
+	}
+	fire_all(point, U64_MAX);
+	if (attached) {	/* only now: sidra_turn_del() finds it there as long as commands are in line */
+		guard(spinlock_irqsave)(&point->vector->lock);
 		list_del(&point->link);
-	point->attached = false;
-	fire_all(sdev, point);
+	}
+	hrtimer_cancel(&point->patience);
 }
 
 void sidra_point_wake(struct sidra_device *sdev, struct sidra_point *point)
 {
-	guard(spinlock_irqsave)(&sdev->irq_lock);
-	fire_all(sdev, point);
+	scoped_guard(spinlock_irqsave, &point->vector->lock)
+		point->programmed = 0;
+	fire_all(point, U64_MAX);
 }
 
 void sidra_point_forgotten(struct sidra_device *sdev, struct sidra_point *point)
 {
-	guard(spinlock_irqsave)(&sdev->irq_lock);
+	guard(spinlock_irqsave)(&point->vector->lock);
 	point->programmed = 0;
 	program_and_look(sdev, point);
 }
 
+/* ---- Waiters ---- */
+
 void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm)
 {
-	guard(spinlock_irqsave)(&sdev->irq_lock);
-	arm->armed = true;
-	sdev->sleepers += arm->sleeper;
-	rb_add_cached(&arm->node, &point->armed, arm_less);
-	if (!point->attached) {
-		fire_all(sdev, point);
-		return;
-	}
-	/* Behind another one that is still waited for, the chip is armed already: no register write. */
-	if (fire_reached(sdev, point) || first_armed(point) == arm)
-		program_and_look(sdev, point);
-	if (sdev->sleepers)
-		queue_delayed_work(sdev->fence_wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
-}
+	struct sidra_vector *vector = point->vector;
+	unsigned int found;
 
-bool sidra_arm_del_locked(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm)
-{
-	lockdep_assert_held(&sdev->irq_lock);
-	if (!arm->armed)
-		return false;
-	disarm(sdev, point, arm);
-	return true;
+	guard(spinlock_irqsave)(&vector->lock);
+	arm->armed = true;
+	vector->sleepers += arm->sleeper;
+	rb_add_cached(&arm->node, &point->armed, arm_less);
+	found = fire_due(point, 0);
+	/* Behind another one that is still waited for, the chip is armed already: no register write. */
+	if (!(found & LEFT) && ((found & FOUND) || first_armed(point) == arm))
+		program_and_look(sdev, point);
+	look_again(vector, found & LEFT);
 }
 
 bool sidra_arm_del(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm)
 {
-	guard(spinlock_irqsave)(&sdev->irq_lock);
-	return sidra_arm_del_locked(sdev, point, arm);
+	guard(spinlock_irqsave)(&point->vector->lock);
+	if (!arm->armed)
+		return false;
+	disarm(point, arm);
+	return true;
+}
+
+static int arm_compare(const void *key, const struct rb_node *node)
+{
+	const struct sidra_arm *wanted = key, *arm = rb_entry(node, struct sidra_arm, node);
+
+	if (wanted->epoch != arm->epoch)
+		return wanted->epoch - arm->epoch;
+	return wanted->value < arm->value ? -1 : wanted->value > arm->value;
+}
+
+struct sidra_arm *sidra_arm_take(struct sidra_device *sdev, struct sidra_point *point, u64 value,
+				 void (*fire)(struct sidra_arm *arm))
+{
+	const struct sidra_arm wanted = { .value = value, .epoch = atomic_read(&point->epoch) };
+	struct rb_node *node;
+
+	guard(spinlock_irqsave)(&point->vector->lock);
+	for (node = rb_find_first(&wanted, &point->armed.rb_root, arm_compare); node;
+	     node = rb_next_match(&wanted, node, arm_compare)) {
+		struct sidra_arm *arm = rb_entry(node, struct sidra_arm, node);
+
+		if (arm->fire != fire)
+			continue;
+		disarm(point, arm);
+		return arm;
+	}
+	return NULL;
 }
 
 bool sidra_turn_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_turn *turn)
 {
-	guard(spinlock_irqsave)(&sdev->irq_lock);
+	guard(spinlock_irqsave)(&point->vector->lock);
 	if (!point->attached)
 		return false;
 	if (list_empty(&point->line))
 		point->programmed = 0;	/* that was for others: sidra_turns_told() has to look */
+	turn->vector = point->vector->number;
+	turn->slot = point->slot;
+	turn->queue = point->queue;
 	turn->in_line = true;
-	sdev->sleepers++;
+	*turn_at(point, turn->value) = turn;
+	point->vector->sleepers++;
 	list_add_tail(&turn->link, &point->line);
 	return true;
 }
 
-bool sidra_turn_del_locked(struct sidra_device *sdev, struct sidra_turn *turn)
+static struct sidra_point *point_of(struct sidra_vector *vector, const struct sidra_turn *turn)
 {
-	lockdep_assert_held(&sdev->irq_lock);
+	struct sidra_point *point;
+
+	lockdep_assert_held(&vector->lock);
+	list_for_each_entry(point, &vector->points, link)
+		if (point->slot == turn->slot && point->queue == turn->queue)
+			return point;
+	return NULL;
+}
+
+/* A turn that is not in line any more may be another CPU's: only under the lock its words mean anything. */
+bool sidra_turn_del(struct sidra_device *sdev, struct sidra_turn *turn)
+{
+	struct sidra_vector *vector = &sdev->vectors[turn->vector];
+
+	guard(spinlock_irqsave)(&vector->lock);
 	if (!turn->in_line)
 		return false;
-	turn->in_line = false;
-	sdev->sleepers--;
+	leave_line(point_of(vector, turn), turn);
 	list_del(&turn->link);
 	return true;
 }
 
-bool sidra_turn_del(struct sidra_device *sdev, struct sidra_turn *turn)
+struct sidra_turn *sidra_turn_take(struct sidra_device *sdev, struct sidra_point *point, u64 value)
 {
-	guard(spinlock_irqsave)(&sdev->irq_lock);
-	return sidra_turn_del_locked(sdev, turn);
+	struct sidra_turn *turn;
+
+	if (!point->turns)
+		return NULL;
+	guard(spinlock_irqsave)(&point->vector->lock);
+	turn = *turn_at(point, value);
+	if (!turn || turn->value != value)
+		return NULL;
+	leave_line(point, turn);
+	list_del(&turn->link);
+	return turn;
 }
 
 void sidra_turns_poll(struct sidra_point *point, u64 value)
@@ -436,17 +594,17 @@ void sidra_turns_poll(struct sidra_point *point, u64 value)
 void sidra_turns_told(struct sidra_device *sdev, struct sidra_point *point)
 {
 	struct sidra_turn *turn;
+	unsigned int found;
 
-	guard(spinlock_irqsave)(&sdev->irq_lock);
+	guard(spinlock_irqsave)(&point->vector->lock);
 	if (list_empty(&point->line))
 		return;
-	fire_reached(sdev, point);
+	found = fire_due(point, 0);
 	/* Unless the interrupt of those in front is for them, too. */
 	turn = first_turn(point);
-	if (turn && turn->value > point->programmed)
+	if (!(found & LEFT) && turn && turn->value > point->programmed)
 		program_and_look(sdev, point);
-	if (sdev->sleepers)
-		queue_delayed_work(sdev->fence_wq, &sdev->recheck_work, msecs_to_jiffies(RECHECK_MS));
+	look_again(point->vector, found & LEFT);
 }
 
 #if IS_BUILTIN(CONFIG_KUNIT)

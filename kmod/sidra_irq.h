@@ -1,54 +1,92 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From MSI-X vectors to whoever waits. Each queue has a point; what is armed for it waits in order of value, commands
- * by io_uring stand in line, and the chip holds the value of the next interrupt.
+ * From MSI-X vectors to whoever waits. Each queue has a struct sidra_point. Waiters for a value of its timeline are in a
+ * tree, commands by io_uring that wait for their packets in a list, and the chip is armed for the value of the next
+ * interrupt. All of that is under the lock of the queue's vector, which interrupt handlers take: no more than FIRE_MAX
+ * waiters are woken under one hold of it, and one who is looked for is found without a walk.
  */
 #ifndef __SIDRA_IRQ_H__
 #define __SIDRA_IRQ_H__
 
 #include <linux/atomic.h>
+#include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/rbtree_types.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
 
 #include <sidra_accel.h>
 
 struct sidra_device;
+struct sidra_turn;
+
+/**
+ * struct sidra_vector - an MSI-X vector and the queues whose interrupts it delivers
+ * @number: 0 is for the device, the others are for queues
+ * @cpu: where it is delivered, until somebody says otherwise
+ * @lock: protects the rest, and what the points of its queues say is under it; taken in hard interrupts
+ * @points: struct sidra_point of its queues
+ * @sleepers: waiters that do not look again by themselves, as threads in WAIT do
+ * @recheck_work: looks for them, as an interrupt may get lost; at once if @more
+ * @more: waiters that are due were left over when FIRE_MAX had been woken
+ */
+struct sidra_vector {
+	struct sidra_device *sdev;
+	unsigned int number;
+	unsigned int cpu;
+
+	spinlock_t lock;
+	struct list_head points;
+	unsigned int sleepers;
+	struct delayed_work recheck_work;
+	bool more;
+};
 
 /**
  * struct sidra_point - the part of a queue that interrupts deal with
- * @link: in sidra_device.points
- * @armed: struct sidra_arm by value; as the next three under irq_lock
- * @line: struct sidra_turn in the order of the ring, so by value, too
+ * @vector: that its interrupts come by; constant, as @slot and @queue are
+ * @slot, @queue: context and number on the chip
+ * @state: the state page
+ * @epoch: moves with each reset of the queue: waiters from before wait in vain
+ * @link: in sidra_vector.points; as the next five under sidra_vector.lock
+ * @armed: struct sidra_arm by epoch and value
+ * @line: struct sidra_turn in the order of the ring, so by value
+ * @turns: the same by place in the ring, of a kernel queue: NULL where no command ends
+ * @turns_mask: of these places; constant
  * @attached: the number on the chip is still this queue's
  * @programmed: what the chip was armed for last; 0: nothing, or it was not for @line
+ * @patience: after it patient waiters share no interrupt any more
  * @poll_misses, @poll_skip: of sidra_turns_poll(); a race costs a look more or less
- * @slot, @queue, @vector: where
- * @epoch: moves with each reset of the queue: what was waited for then will not come
- * @state: the state page
  */
 struct sidra_point {
+	struct sidra_vector *vector;
+	u32 slot, queue;
+	struct sidra_queue_state *state;
+	atomic_t epoch;
 	struct list_head link;
 	struct rb_root_cached armed;
 	struct list_head line;
+	struct sidra_turn **turns;
+	u64 turns_mask;
 	bool attached;
 	u64 programmed;
+	struct hrtimer patience;
 	unsigned int poll_misses, poll_skip;
-	u32 slot, queue;
-	unsigned int vector;
-	atomic_t epoch;
-	struct sidra_queue_state *state;
 };
 
 /**
  * struct sidra_arm - one who waits for a value
- * @fire: called once, under irq_lock, when the timeline has reached @value or the queue has stopped or gone. @arm is
- *        the callee's then
+ * @value: of the timeline
+ * @epoch: of the queue, when the wait began
+ * @fire: called once, under sidra_vector.lock, when the timeline has reached @value or the queue was reset, has stopped or
+ *        is gone. @arm is the callee's then
  * @sleeper: nobody looks again by himself: the driver does, now and then
  * @patient: an interrupt may be for a batch of them, and come a little later
  */
 struct sidra_arm {
 	struct rb_node node;
 	u64 value;
+	int epoch;
 	bool armed;
 	bool sleeper;
 	bool patient;
@@ -61,13 +99,15 @@ struct sidra_arm {
  * @link: in sidra_point.line; then links those that end together
  * @value: index behind its last packet
  * @result: of the command, once it has left the line
- * @in_line: under irq_lock
+ * @in_line: under the lock of @vector, where @slot and @queue find the point then
  */
 struct sidra_turn {
 	struct list_head link;
 	u64 value;
-	int result;
+	s16 result;
 	bool in_line;
+	u8 vector;
+	u16 slot, queue;
 };
 
 static inline u64 sidra_point_timeline(const struct sidra_point *point)
@@ -88,22 +128,26 @@ static inline bool sidra_point_stopped(const struct sidra_point *point)
 	return now == SIDRA_QUEUE_FAULTED || now == SIDRA_QUEUE_LOST;
 }
 
-/* What needs no card. */
-void sidra_points_init(struct sidra_device *sdev);
+/* The part of sidra_irq_init() that needs no card. */
+void sidra_vectors_init(struct sidra_device *sdev);
 int sidra_irq_init(struct sidra_device *sdev);
-unsigned int sidra_irq_vector(const struct sidra_device *sdev, unsigned int spread);
-/* No look at any queue runs or comes any more. */
+struct sidra_vector *sidra_irq_vector(struct sidra_device *sdev, unsigned int spread);
+/* No look at any queue runs or comes any more. Every point has been detached. */
 void sidra_irq_stop(struct sidra_device *sdev);
+/* Whether anybody waits who does not look again by himself. */
+bool sidra_irq_sleepers(const struct sidra_device *sdev);
 
 /* Sets sidra_device.stopped: the chip is not armed any more. */
 void sidra_irq_hold(struct sidra_device *sdev);
 /* Clears it, and arms the chip for all who wait: it has forgotten them. */
 void sidra_irq_go_on(struct sidra_device *sdev);
 
+/* The caller sets @state, and @turns where there are to be any. */
+void sidra_point_init(struct sidra_point *point, struct sidra_vector *vector, u32 slot, u32 queue);
 void sidra_point_attach(struct sidra_device *sdev, struct sidra_point *point);
-/* Fires all; its number on the chip may be another's afterwards. */
+/* Fires all; its number on the chip may be another's afterwards. May sleep. */
 void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point);
-/* Fires all, whatever the timeline says. */
+/* The queue has stopped, or its epoch has moved: fires all who wait in vain, and all commands in line. */
 void sidra_point_wake(struct sidra_device *sdev, struct sidra_point *point);
 
 /* The chip loads the queue anew: it is armed for nothing any more. */
@@ -113,13 +157,16 @@ void sidra_point_forgotten(struct sidra_device *sdev, struct sidra_point *point)
 void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);
 /* Whether it was still armed: then it is the caller's again. */
 bool sidra_arm_del(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);
-bool sidra_arm_del_locked(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);
+/* One that waits for this value of the current epoch and has this @fire becomes the caller's; NULL: there is none. */
+struct sidra_arm *sidra_arm_take(struct sidra_device *sdev, struct sidra_point *point, u64 value,
+				 void (*fire)(struct sidra_arm *arm));
 
 /* At the end of the line; false: the point is not attached, nobody would ever end it. */
 bool sidra_turn_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_turn *turn);
 /* Whether it was still in line: then it is the caller's again. */
 bool sidra_turn_del(struct sidra_device *sdev, struct sidra_turn *turn);
-bool sidra_turn_del_locked(struct sidra_device *sdev, struct sidra_turn *turn);
+/* The one that waits for this value becomes the caller's; NULL: there is none. */
+struct sidra_turn *sidra_turn_take(struct sidra_device *sdev, struct sidra_point *point, u64 value);
 /*
  * Before sidra_turns_told(), by a task that can be preempted: what ends at once needs neither arm nor interrupt. Looks at the
  * timeline for about as long as these would take, and seldom if that was in vain.

@@ -59,7 +59,9 @@ static int alloc_kernel_ring(struct sidra_queue *queue)
 
 	queue->ring = dma_alloc_coherent(dev, queue->index_offset, &queue->ring_bus, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	queue->index = dma_alloc_coherent(dev, PAGE_SIZE, &queue->index_bus, GFP_KERNEL_ACCOUNT);
-	return queue->ring && queue->index ? 0 : -ENOMEM;
+	queue->point.turns = kvcalloc(sidra_queue_capacity(queue), sizeof(*queue->point.turns), GFP_KERNEL_ACCOUNT);
+	queue->point.turns_mask = sidra_queue_capacity(queue) - 1;
+	return queue->ring && queue->index && queue->point.turns ? 0 : -ENOMEM;
 }
 
 /* What the device must not see any more when remove() has returned. */
@@ -89,6 +91,7 @@ void sidra_queue_release(struct kref *ref)
 	for (i = 0; i < queue->page_count; i++)
 		put_page(queue->pages[i]);
 	kvfree(queue->pages);
+	kvfree(queue->point.turns);
 	if (queue->state_page)
 		put_page(queue->state_page);
 	kfree(queue);
@@ -109,7 +112,7 @@ static void install(struct sidra_ctx *ctx, struct sidra_queue *queue, u64 start)
 		.flags = SIDRA_HW_QUEUE_VALID | (kernel ? SIDRA_HW_QUEUE_KERNEL : 0),
 		.ring_log2 = queue->ring_log2,
 		.priority = queue->priority,
-		.vector = queue->point.vector,
+		.vector = queue->point.vector->number,
 	};
 
 	sidra_entry_publish(&ctx->queue_table[queue->number], &entry, sizeof(entry),
@@ -288,11 +291,7 @@ static struct sidra_queue *alloc_queue(struct sidra_ctx *ctx, const struct sidra
 		queue->report_offset = queue->ring_size;
 		queue->ring_size += PAGE_ALIGN((u64)sizeof(struct sidra_report) << args->ring_log2);
 	}
-	queue->point.slot = ctx->slot;
-	queue->point.queue = number;
-	queue->point.armed = RB_ROOT_CACHED;
-	INIT_LIST_HEAD(&queue->point.line);
-	queue->point.vector = sidra_irq_vector(sdev, ctx->slot * 7 + number);
+	sidra_point_init(&queue->point, sidra_irq_vector(sdev, ctx->slot * 7 + number), ctx->slot, number);
 	sidra_submit_init(queue);
 	ret = alloc_state(queue);
 	if (!ret)

@@ -288,6 +288,7 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 		job->begin = queue->reserved;
 		job->value = queue->reserved + count;
 		job->arm.value = job->value;
+		job->arm.epoch = atomic_read(&queue->point.epoch);
 		dma_fence_get(&job->fence);	/* the list's */
 		list_add_tail(&job->link, &queue->jobs);
 		dma_fence_get(&job->fence);	/* the armed one's */

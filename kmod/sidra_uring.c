@@ -2,7 +2,7 @@
 /*
  * Commands by io_uring. The SQE is read once, at entry: later it may be anything. SUBMIT never answers -EAGAIN, which
  * would cost the order. A command that waits is finished exactly once: by whoever takes its arm off, or it out of the
- * line, under irq_lock.
+ * line, under sidra_vector.lock.
  */
 #include <linux/io_uring/cmd.h>
 #include <linux/uio.h>
@@ -22,7 +22,6 @@ struct uring_wait {
 	struct sidra_arm arm;
 	struct sidra_queue *queue;	/* with a reference */
 	struct io_uring_cmd *cmd;
-	int epoch;
 	int result;
 };
 
@@ -49,12 +48,16 @@ static int outcome(struct sidra_device *sdev, int result)
 
 /* ---- SUBMIT ---- */
 
-static struct sidra_device *sdev_of(struct io_uring_cmd *cmd)
+static struct sidra_file *sfile_of(struct io_uring_cmd *cmd)
 {
 	struct drm_file *file = cmd->file->private_data;
-	struct sidra_file *sfile = file->driver_priv;
 
-	return sfile->sdev;
+	return file->driver_priv;
+}
+
+static struct sidra_device *sdev_of(struct io_uring_cmd *cmd)
+{
+	return sfile_of(cmd)->sdev;
 }
 
 /* A command and those linked to it. None is touched afterwards. */
@@ -115,6 +118,7 @@ static void finish(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	pdu_of(cmd)->wait = NULL;
 	sidra_queue_put(wait->queue);
 	kfree(wait);
+	sidra_notification_put(sfile_of(cmd));
 	io_uring_cmd_done32(cmd, result, value, issue_flags);
 }
 SIDRA_TASK_WORK(finish_in_task, finish)
@@ -124,7 +128,7 @@ static void fire(struct sidra_arm *arm)
 	struct uring_wait *wait = container_of(arm, struct uring_wait, arm);
 	const struct sidra_point *point = &wait->queue->point;
 
-	if (sidra_point_timeline(point) >= arm->value && atomic_read_acquire(&point->epoch) == wait->epoch)
+	if (sidra_point_timeline(point) >= arm->value && atomic_read_acquire(&point->epoch) == arm->epoch)
 		wait->result = 0;
 	else
 		wait->result = READ_ONCE(wait->queue->destroyed) ? -ENOENT : -EIO;
@@ -135,11 +139,13 @@ static int wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u64 v
 {
 	struct uring_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
 
-	if (!wait)
-		return -ENOMEM;
+	if (!wait || !sidra_notification_get(sfile_of(cmd))) {
+		kfree(wait);
+		return wait ? -ENOSPC : -ENOMEM;
+	}
 	wait->queue = sidra_queue_get(queue);
 	wait->cmd = cmd;
-	wait->epoch = atomic_read(&queue->point.epoch);
+	wait->arm.epoch = atomic_read(&queue->point.epoch);
 	wait->arm.value = value;
 	wait->arm.sleeper = true;
 	wait->arm.patient = true;
@@ -167,36 +173,28 @@ static int cancel_one(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	return 0;
 }
 
-/* How many commands waited for the value. */
+/* How many commands waited for the value: one SUBMIT at most, as no two end there. */
 static int cancel_value(struct sidra_queue *queue, u64 value)
 {
 	struct sidra_device *sdev = queue->sdev;
-	struct rb_node *node, *next;
 	struct sidra_turn *turn;
+	struct sidra_arm *arm;
 	int count = 0;
 
-	guard(spinlock_irqsave)(&sdev->irq_lock);
-	for (node = rb_first_cached(&queue->point.armed); node; node = next) {
-		struct sidra_arm *arm = rb_entry(node, struct sidra_arm, node);
+	/* One at a time, and no more than there can be when the command begins. */
+	while (count < SIDRA_NOTIFICATIONS_MAX && (arm = sidra_arm_take(sdev, &queue->point, value, fire))) {
 		struct uring_wait *wait = container_of(arm, struct uring_wait, arm);
 
-		next = rb_next(node);
-		if (arm->value != value || arm->fire != fire)
-			continue;
-		sidra_arm_del_locked(sdev, &queue->point, arm);
 		wait->result = -ECANCELED;
 		io_uring_cmd_do_in_task_lazy(wait->cmd, finish_in_task);
 		count++;
 	}
-	list_for_each_entry(turn, &queue->point.line, link) {
-		if (turn->value != value)
-			continue;
-		sidra_turn_del_locked(sdev, turn);
+	turn = sidra_turn_take(sdev, &queue->point, value);
+	if (turn) {
 		turn->result = -ECANCELED;
 		INIT_LIST_HEAD(&turn->link);
 		io_uring_cmd_do_in_task_lazy(cmd_of(turn), finish_turns_in_task);
 		count++;
-		break;	/* no other one ends there */
 	}
 	return count ?: -ENOENT;
 }
@@ -225,7 +223,7 @@ static int submit(struct io_uring_cmd *cmd, struct sidra_queue *queue, const uni
 	ret = sidra_submit_check(packets, count);
 	if (ret)
 		return ret;
-	turn->in_line = false;
+	*turn = (struct sidra_turn){};
 	/* Before it is in line, where it may end at any moment. */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	ret = sidra_submit_packets(queue, packets, count, NULL, turn, &value);

@@ -15,7 +15,6 @@
 #define RECHECK_NS	(50 * NSEC_PER_MSEC)	/* a lost interrupt costs this much, never a hang */
 #define STRIDE_MAX	4096u
 #define FEW		2u	/* items that need no memory */
-#define EVENTFDS_MAX	1024u	/* armed by one file */
 
 /* ---- WAIT ---- */
 
@@ -100,7 +99,7 @@ static int sleep_armed(struct sidra_device *sdev, struct item *items, u32 count,
 
 	for (i = 0; i < count; i++) {
 		items[i].waiter = &waiter;
-		items[i].arm = (struct sidra_arm){ .value = items[i].value, .fire = wake };
+		items[i].arm = (struct sidra_arm){ .value = items[i].value, .epoch = items[i].epoch, .fire = wake };
 		if (!reached(&items[i]))
 			sidra_arm_add(sdev, &items[i].queue->point, &items[i].arm);
 	}
@@ -206,13 +205,13 @@ int sidra_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 struct event {
 	struct sidra_arm arm;
 	struct eventfd_ctx *ctx;
-	atomic_t *count;	/* of the file; it closes after its contexts, and with them all events, are gone */
+	struct sidra_file *sfile;	/* it closes after its contexts, and with them all events, are gone */
 };
 
 static void free_event(struct event *event)
 {
 	eventfd_ctx_put(event->ctx);
-	atomic_dec(event->count);
+	sidra_notification_put(event->sfile);
 	kfree(event);
 }
 
@@ -224,24 +223,21 @@ static void signal_event(struct sidra_arm *arm)
 	free_event(event);
 }
 
-/* Takes off what was armed for a value by eventfd. */
+/* Takes off what was armed for a value by eventfd. One at a time, and no more than there can be when the call begins. */
 static void cancel_events(struct sidra_device *sdev, struct sidra_queue *queue, u64 value)
 {
-	struct rb_node *node, *next;
+	struct sidra_arm *arm;
+	unsigned int i;
 
-	guard(spinlock_irqsave)(&sdev->irq_lock);
-	for (node = rb_first_cached(&queue->point.armed); node; node = next) {
-		struct sidra_arm *arm = rb_entry(node, struct sidra_arm, node);
-
-		next = rb_next(node);
-		if (arm->value != value || arm->fire != signal_event)
-			continue;
-		sidra_arm_del_locked(sdev, &queue->point, arm);
+	for (i = 0; i < SIDRA_NOTIFICATIONS_MAX; i++) {
+		arm = sidra_arm_take(sdev, &queue->point, value, signal_event);
+		if (!arm)
+			break;
 		free_event(container_of(arm, struct event, arm));
 	}
 }
 
-static struct event *create_event(struct sidra_file *sfile, s32 fd, u64 value)
+static struct event *create_event(struct sidra_file *sfile, struct sidra_queue *queue, s32 fd, u64 value)
 {
 	struct event *event;
 	struct eventfd_ctx *ctx = eventfd_ctx_fdget(fd);	/* ours: the caller may close theirs */
@@ -249,16 +245,19 @@ static struct event *create_event(struct sidra_file *sfile, s32 fd, u64 value)
 	if (IS_ERR(ctx))
 		return ERR_CAST(ctx);
 	event = kzalloc(sizeof(*event), GFP_KERNEL_ACCOUNT);
-	if (!event || atomic_inc_return(&sfile->events) > EVENTFDS_MAX) {
-		if (event)
-			atomic_dec(&sfile->events);
+	if (!event || !sidra_notification_get(sfile)) {
 		kfree(event);
 		eventfd_ctx_put(ctx);
 		return ERR_PTR(event ? -ENOSPC : -ENOMEM);
 	}
 	event->ctx = ctx;
-	event->count = &sfile->events;
-	event->arm = (struct sidra_arm){ .value = value, .sleeper = true, .fire = signal_event };
+	event->sfile = sfile;
+	event->arm = (struct sidra_arm){
+		.value = value,
+		.epoch = atomic_read(&queue->point.epoch),
+		.sleeper = true,
+		.fire = signal_event,
+	};
 	return event;
 }
 
@@ -286,7 +285,7 @@ int sidra_arm_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 		cancel_events(sdev, queue, args->value);
 		return 0;
 	}
-	event = create_event(file->driver_priv, args->eventfd, args->value);
+	event = create_event(file->driver_priv, queue, args->eventfd, args->value);
 	if (IS_ERR(event))
 		return PTR_ERR(event);
 	sidra_arm_add(sdev, &queue->point, &event->arm);

@@ -75,7 +75,7 @@ static bool plausible(struct sidra_queue *queue)
 
 static void look(struct sidra_device *sdev)
 {
-	bool asleep = READ_ONCE(sdev->sleepers), moved = false;
+	bool asleep = sidra_irq_sleepers(sdev), moved = false;
 	unsigned long number;
 	u32 slot;
 

@@ -43,12 +43,21 @@ static void fake_end(void *data)
 {
 	struct sidra_device *sdev = data;
 
-	cancel_delayed_work_sync(&sdev->recheck_work);
+	unsigned int i;
+
+	for (i = 0; i < SIDRA_MSIX_VECTORS; i++)
+		cancel_delayed_work_sync(&sdev->vectors[i].recheck_work);
 	cancel_delayed_work_sync(&sdev->watch_work);
-	hrtimer_cancel(&sdev->batch_timer);
 	destroy_workqueue(sdev->fence_wq);
 	destroy_workqueue(sdev->wq);
 	vfree((void __force *)sdev->chip.regs);
+}
+
+/* A queue of vector 1. Patience does not end by itself: the timer is running. */
+static __maybe_unused void fake_point_init(struct sidra_device *sdev, struct sidra_point *point, u32 slot, u32 queue)
+{
+	sidra_point_init(point, &sdev->vectors[1], slot, queue);
+	hrtimer_start(&point->patience, ms_to_ktime(3600 * MSEC_PER_SEC), HRTIMER_MODE_REL);
 }
 
 /* Answers, is ready, and may reach memory. */
@@ -74,9 +83,7 @@ static struct sidra_fake *fake_device(struct kunit *test)
 	init_waitqueue_head(&sdev->held_wait);
 	init_completion(&sdev->chip.admin_done);
 	sidra_firmware_init(sdev);
-	sidra_points_init(sdev);
-	/* Patience does not end by itself: the timer is running. */
-	hrtimer_start(&sdev->batch_timer, ms_to_ktime(3600 * MSEC_PER_SEC), HRTIMER_MODE_REL);
+	sidra_vectors_init(sdev);
 	sidra_watch_init(sdev);
 	sidra_events_init(sdev);
 	sdev->coredump.length = 1;	/* nobody would read one */
@@ -86,8 +93,8 @@ static struct sidra_fake *fake_device(struct kunit *test)
 	sdev->fence_wq = alloc_workqueue("sidra-test-fence", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	KUNIT_ASSERT_TRUE(test, sdev->ctx_table && sdev->chip.regs && sdev->wq && sdev->fence_wq);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, fake_end, sdev), 0);
-	/* Nor does anybody look in between, however slow this machine is: that is due, too. */
-	queue_delayed_work(sdev->fence_wq, &sdev->recheck_work, 3600 * HZ);
+	/* Nobody looks in between, however slow this machine is: that is due much later. */
+	queue_delayed_work(sdev->fence_wq, &sdev->vectors[1].recheck_work, 3600 * HZ);
 	writel(SIDRA_ID_MAGIC, sdev->chip.regs + SIDRA_REG_ID);
 	writel(SIDRA_STATUS_READY, sdev->chip.regs + SIDRA_REG_STATUS);
 	return fake;

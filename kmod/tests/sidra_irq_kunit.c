@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Points of interrupts on a page of registers; the end of sidra_irq.c. */
+#include <linux/delay.h>
 #include <linux/kthread.h>
 
 #include "sidra_fake.h"
 
 #define SHOTS_MAX	64
+#define TURNS		64
 
 struct shots {
 	struct sidra_fake *fake;
@@ -29,13 +31,18 @@ static void shoot(struct sidra_arm *arm)
 
 static void init_point(struct kunit *test, struct sidra_device *sdev, struct sidra_point *point, u32 queue)
 {
-	point->queue = queue;
-	point->vector = 1;
-	point->armed = RB_ROOT_CACHED;
-	INIT_LIST_HEAD(&point->line);
+	fake_point_init(sdev, point, 0, queue);
+	point->turns = kunit_kcalloc(test, TURNS, sizeof(*point->turns), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, point->turns);
+	point->turns_mask = TURNS - 1;
 	point->state = kunit_kzalloc(test, sizeof(*point->state), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, point->state);
 	sidra_point_attach(sdev, point);
+}
+
+static void end_timer(void *point)
+{
+	hrtimer_cancel(&((struct sidra_point *)point)->patience);
 }
 
 static struct shots *start(struct kunit *test)
@@ -46,6 +53,7 @@ static struct shots *start(struct kunit *test)
 	shots->fake = fake_device(test);
 	shots->sdev = &shots->fake->sdev;
 	init_point(test, shots->sdev, &shots->point, 3);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, end_timer, &shots->point), 0);
 	return shots;
 }
 
@@ -62,9 +70,7 @@ static struct shot *arm_at(struct kunit *test, struct shots *shots, struct sidra
 
 static void interrupt(struct shots *shots)
 {
-	struct sidra_vector vector = { .sdev = shots->sdev, .number = 1 };
-
-	queue_irq(0, &vector);
+	queue_irq(0, &shots->sdev->vectors[1]);
 }
 
 static u64 programmed(struct shots *shots, const struct sidra_point *point)
@@ -128,6 +134,9 @@ static void irq_stop_fires_all(struct kunit *test)
 	interrupt(shots);
 	KUNIT_EXPECT_EQ(test, shots->count, 10);
 	sidra_point_wake(shots->sdev, &shots->point);
+	KUNIT_EXPECT_EQ_MSG(test, shots->count, 10, "it does not wait in vain");
+	atomic_inc(&shots->point.epoch);
+	sidra_point_wake(shots->sdev, &shots->point);
 	KUNIT_EXPECT_EQ(test, shots->count, 11);
 }
 
@@ -135,12 +144,14 @@ static void irq_programs_what_has_changed(struct kunit *test)
 {
 	struct shots *shots = start(test);
 	struct sidra_device *sdev = shots->sdev;
-	struct sidra_point others[8] = {};
+	const u32 count = 8;
+	struct sidra_point *others = kunit_kcalloc(test, count, sizeof(*others), GFP_KERNEL);	/* timers: not on the stack */
 	struct shot *first;
 	u64 writes;
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(others); i++) {
+	KUNIT_ASSERT_NOT_NULL(test, others);
+	for (i = 0; i < count; i++) {
 		init_point(test, sdev, &others[i], 10 + i);
 		arm_at(test, shots, &others[i], 1, false);
 	}
@@ -150,8 +161,7 @@ static void irq_programs_what_has_changed(struct kunit *test)
 	writes = fake_writes(sdev);
 
 	interrupt(shots);	/* somebody else's */
-	scoped_guard(spinlock_irqsave, &sdev->irq_lock)
-		look_at_all(sdev);
+	look_at_all(sdev);
 	arm_at(test, shots, &shots->point, 7, false);	/* behind the first one */
 	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes, "the chip is armed for all of that");
 	first = arm_at(test, shots, &shots->point, 2, false);
@@ -169,7 +179,7 @@ static void irq_programs_what_has_changed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_writes(sdev), ++writes);
 	sidra_point_forgotten(sdev, &shots->point);
 	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), ++writes, "it is not armed any more");
-	for (i = 0; i < ARRAY_SIZE(others); i++)
+	for (i = 0; i < count; i++)
 		sidra_point_detach(sdev, &others[i]);
 }
 
@@ -185,7 +195,7 @@ static void irq_patience_is_shared_and_ends(struct kunit *test)
 	shots->point.state->timeline = 1;
 	interrupt(shots);
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 1 + BATCH_MAX);
-	end_patience(&sdev->batch_timer);
+	end_patience(&shots->point.patience);
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 2);
 	writes = fake_writes(sdev);
 	interrupt(shots);
@@ -223,9 +233,103 @@ static void irq_line_is_told_once(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, sidra_turn_del(shots->sdev, &turns[i]));
 		KUNIT_EXPECT_FALSE(test, sidra_turn_del(shots->sdev, &turns[i]));
 	}
-	KUNIT_EXPECT_EQ(test, shots->sdev->sleepers, 0);
+	KUNIT_EXPECT_EQ(test, shots->sdev->vectors[1].sleepers, 0);
 	sidra_point_detach(shots->sdev, &shots->point);
 	KUNIT_EXPECT_FALSE(test, sidra_turn_add(shots->sdev, &shots->point, &turns[0]));
+}
+
+/* However many are due: no interrupt wakes more than FIRE_MAX of them, and the others do not wait for another one. */
+static void irq_wakes_in_batches(struct kunit *test)
+{
+	struct shots *shots = start(test);
+	struct sidra_vector *vector = &shots->sdev->vectors[1];
+	unsigned int i, found, waiting = 0;
+	struct rb_node *node;
+
+	for (i = 0; i < 2 * FIRE_MAX + 1; i++)
+		arm_at(test, shots, &shots->point, 1 + i % 3, false);
+	shots->point.state->timeline = 3;
+	scoped_guard(spinlock_irqsave, &vector->lock) {	/* which the work for the others waits for */
+		found = look_at_vector(vector, false);
+		for (node = rb_first_cached(&shots->point.armed); node; node = rb_next(node))
+			waiting++;
+	}
+	KUNIT_EXPECT_EQ(test, found, FOUND | LEFT);
+	KUNIT_EXPECT_EQ(test, waiting, FIRE_MAX + 1);
+	flush_delayed_work(&vector->recheck_work);
+	flush_delayed_work(&vector->recheck_work);
+	KUNIT_EXPECT_NULL(test, first_armed(&shots->point));
+	KUNIT_EXPECT_EQ_MSG(test, atomic64_read(&shots->sdev->counters.rechecks), 0, "no interrupt was lost");
+}
+
+/* Those of another value, of another kind and of an epoch that is over stay where they are. */
+static void irq_takes_by_value(struct kunit *test)
+{
+	struct shots *shots = start(test);
+	struct sidra_point *point = &shots->point;
+	struct sidra_turn turns[] = { { .value = 3 }, { .value = 8 }, { .value = 9 } };
+	struct shot *wanted;
+	unsigned int i;
+
+	for (i = 0; i < 10; i++)
+		arm_at(test, shots, point, 5 + i % 2, i % 3);
+	wanted = arm_at(test, shots, point, 7, false);
+	KUNIT_EXPECT_PTR_EQ(test, sidra_arm_take(shots->sdev, point, 7, shoot), &wanted->arm);
+	KUNIT_EXPECT_NULL(test, sidra_arm_take(shots->sdev, point, 7, shoot));
+	KUNIT_EXPECT_NULL(test, sidra_arm_take(shots->sdev, point, 5, NULL));
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_NOT_NULL(test, sidra_arm_take(shots->sdev, point, 5, shoot));
+	KUNIT_EXPECT_NULL(test, sidra_arm_take(shots->sdev, point, 5, shoot));
+	atomic_inc(&point->epoch);
+	KUNIT_EXPECT_NULL(test, sidra_arm_take(shots->sdev, point, 6, shoot));
+	KUNIT_EXPECT_EQ(test, shots->count, 0);
+	for (i = 0; i < ARRAY_SIZE(turns); i++)
+		KUNIT_ASSERT_TRUE(test, sidra_turn_add(shots->sdev, point, &turns[i]));
+	KUNIT_EXPECT_NULL(test, sidra_turn_take(shots->sdev, point, 4));
+	KUNIT_EXPECT_NULL(test, sidra_turn_take(shots->sdev, point, 8 + TURNS));
+	KUNIT_EXPECT_PTR_EQ(test, sidra_turn_take(shots->sdev, point, 8), &turns[1]);
+	KUNIT_EXPECT_NULL(test, sidra_turn_take(shots->sdev, point, 8));
+	KUNIT_EXPECT_TRUE(test, sidra_turn_del(shots->sdev, &turns[0]));
+	KUNIT_EXPECT_TRUE(test, sidra_turn_del(shots->sdev, &turns[2]));
+	KUNIT_EXPECT_TRUE(test, list_empty(&point->line));
+}
+
+struct impatient {
+	struct sidra_arm arm;
+	struct sidra_point *point;
+	bool again;
+};
+
+/* Patient waiters come while the timer's function has not returned. */
+static void arm_while_the_timer_ends(struct sidra_arm *arm)
+{
+	struct impatient *impatient = container_of(arm, struct impatient, arm);
+
+	program(impatient->point->vector->sdev, impatient->point, false);
+	impatient->again = hrtimer_is_queued(&impatient->point->patience);
+}
+
+static void irq_timer_starts_while_it_ends(struct kunit *test)
+{
+	struct shots *shots = start(test);
+	struct impatient impatient = {
+		.arm = { .value = 1, .fire = arm_while_the_timer_ends },
+		.point = &shots->point,
+	};
+	unsigned int i;
+	u64 value;
+
+	for (value = 2; value <= 40; value++)
+		arm_at(test, shots, &shots->point, value, true);
+	sidra_arm_add(shots->sdev, &shots->point, &impatient.arm);
+	shots->point.programmed = 40;	/* as if that had been for a batch */
+	shots->point.state->timeline = 1;
+	hrtimer_start(&shots->point.patience, 0, HRTIMER_MODE_REL);
+	for (i = 0; i < 10000 && READ_ONCE(impatient.arm.armed); i++)
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_FALSE(test, sidra_arm_del(shots->sdev, &shots->point, &impatient.arm));
+	KUNIT_EXPECT_TRUE(test, impatient.again);
+	sidra_point_detach(shots->sdev, &shots->point);
 }
 
 struct race {
@@ -284,6 +388,9 @@ static struct kunit_case irq_cases[] = {
 	KUNIT_CASE(irq_programs_what_has_changed),
 	KUNIT_CASE(irq_patience_is_shared_and_ends),
 	KUNIT_CASE(irq_line_is_told_once),
+	KUNIT_CASE(irq_wakes_in_batches),
+	KUNIT_CASE(irq_takes_by_value),
+	KUNIT_CASE(irq_timer_starts_while_it_ends),
 	KUNIT_CASE(irq_fire_and_delete_exclude_each_other),
 	{}
 };

@@ -41,11 +41,7 @@ static struct bench *start(struct kunit *test)
 	queue->index = kunit_kzalloc(test, sizeof(*queue->index), GFP_KERNEL);
 	queue->point.state = kunit_kzalloc(test, sizeof(*queue->point.state), GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, queue->ring && queue->index && queue->point.state);
-	queue->point.slot = queue->slot;
-	queue->point.queue = queue->number;
-	queue->point.vector = 1;
-	queue->point.armed = RB_ROOT_CACHED;
-	INIT_LIST_HEAD(&queue->point.line);
+	fake_point_init(bench->sdev, &queue->point, queue->slot, queue->number);
 	sidra_submit_init(queue);
 	sidra_point_attach(bench->sdev, &queue->point);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, end_queue, queue), 0);

@@ -444,6 +444,46 @@ TEST_F(Uring, RemovalEndsWhatWaits) {
     ASSERT_TRUE(card.bind());
 }
 
+// Eventfds count, too: whoever arms them takes memory that no limit of a process knows.
+TEST_F(Uring, AFileArmsOnlySoMuch) {
+    constexpr uint64_t kMost = 4096, kValue = 1;
+    Node node;
+    Context context(node);
+    Queue queue(context, SIDRA_QUEUE_USER);
+    Buffer buffer(context, 4096);
+    queue.push(sem_wait(buffer.va, 1));
+    const int event = eventfd(0, EFD_CLOEXEC);
+    sidra_ioctl_arm arm{};
+    arm.context = context.handle;
+    arm.queue = queue.create.queue;
+    arm.value = kValue;
+    arm.eventfd = event;
+    ASSERT_EQ(node.call(SIDRA_IOCTL_ARM, arm), 0);
+    Ring ring;
+    const sidra_uring_cmd cmd{context.handle, queue.create.queue, kValue};
+    for (uint64_t i = 1; i < kMost; i++) {
+        ring.add(node.fd, SIDRA_URING_WAIT_VALUE, cmd, i);
+        if (i % 32 != 0 && i + 1 != kMost) continue;
+        ASSERT_GT(ring.enter(), 0);
+    }
+    ring.add(node.fd, SIDRA_URING_WAIT_VALUE, cmd, 0);
+    EXPECT_EQ(ring.reap(1).at(0), -ENOSPC);
+    EXPECT_EQ(node.call(SIDRA_IOCTL_ARM, arm), -ENOSPC);
+    ring.add(node.fd, SIDRA_URING_CANCEL, cmd, 0);
+    const std::map<uint64_t, int> results = ring.reap(kMost);
+    EXPECT_EQ(results.at(0), static_cast<int>(kMost - 1));
+    for (uint64_t i = 1; i < kMost; i++) ASSERT_EQ(results.at(i), -ECANCELED) << i;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_ARM, arm), 0) << "there is room again";
+    arm.eventfd = -1;
+    EXPECT_EQ(node.call(SIDRA_IOCTL_ARM, arm), 0);
+    pollfd fired{event, POLLIN, 0};
+    __atomic_store_n(buffer.words, 1, __ATOMIC_RELEASE);
+    queue.kick();
+    EXPECT_EQ(queue.wait(kValue), 0);
+    EXPECT_EQ(poll(&fired, 1, 0), 0) << "both were taken off";
+    close(event);
+}
+
 TEST_F(Uring, RefusesBadCommands) {
     Node node;
     Context context(node);
