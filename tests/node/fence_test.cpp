@@ -170,7 +170,7 @@ class NoFiles {
    public:
     NoFiles() {
         std::ifstream(kPath) >> old_;
-        EXPECT_TRUE(write_text(kPath, "1"));
+        EXPECT_TRUE(write_text(kPath, "0"));
         user_.emplace();
     }
     ~NoFiles() {
