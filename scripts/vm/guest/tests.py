@@ -36,19 +36,25 @@ class KernelLog:
         self._file = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
         os.lseek(self._file, 0, os.SEEK_END)
         self._log = complaints.Log()
+        self._found = []
 
-    def new_complaints(self):
-        found = []
+    def read(self):
+        """To be called often: what a test has the kernel report may be more than its buffer holds."""
         while True:
             try:
                 record = os.read(self._file, 8192).decode(errors="replace")
             except BlockingIOError:
-                return found
+                return
             except BrokenPipeError:  # more was written than the buffer holds; the rest is still read
                 continue
             line = record.split(";", 1)[-1].split("\n", 1)[0]
             if self._log.wrong(line):
-                found.append(line)
+                self._found.append(line)
+
+    def new_complaints(self):
+        self.read()
+        found, self._found = self._found, []
+        return found
 
 
 def members(session):
@@ -93,7 +99,7 @@ def stacks(session):
     Path("/proc/sysrq-trigger").write_text("l")  # what the CPUs do
 
 
-def run(command, deadline):
+def run(command, deadline, log):
     """None, or why the test failed; "stuck" as the second value if there is no way on."""
     process = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, start_new_session=True, cwd="/src")
@@ -101,6 +107,7 @@ def run(command, deadline):
     os.set_blocking(output, False)
     end, late, ended = time.monotonic() + deadline, False, None
     while True:
+        log.read()
         if select.select([output], [], [], 0.05)[0]:
             data = os.read(output, 65536)
             *lines, rest = (rest + data).split(b"\n")
@@ -144,7 +151,7 @@ def main():
         say(f"# Subtest: {name}")
         kernel_log(f"sidra-vm: begin {name}")
         start = time.monotonic()
-        failure, stuck = run(command, float(deadline))
+        failure, stuck = run(command, float(deadline), log)
         reasons = [failure] if failure else []
         for line in log.new_complaints():
             say(f"    # kernel: {line}")
