@@ -14,7 +14,7 @@ BUILD := cmake --build
 
 # ---- What a person types --------------------------------------------------------------------------------------------
 
-.PHONY: help demo check check-long check-build check-fresh kmod-check qemu vm vm-check vm-matrix vm-check-debug vm-jitter debug-kernel vm-bench vm-packages bench format lint install packages clean setup
+.PHONY: help demo check check-long check-build check-fresh kmod-check qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -72,6 +72,11 @@ vm-check-debug: ## run the tests of vm-matrix on a kernel that watches itself (K
 	@$(SETUP) base qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh vm-check-debug debug
+
+vm-fail-nth: ## fail each allocation and user copy of the driver in turn, on the debug kernel
+	@$(SETUP) base qemu vm
+	@scripts/qemu.sh build >/dev/null
+	@scripts/check.sh vm-fail-nth fail-nth
 
 vm-jitter: ## run the tests in the VM with random delays of up to 40 ms in the driver, the guest and the card
 	@$(SETUP) base qemu vm

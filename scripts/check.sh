@@ -9,6 +9,7 @@
 #   matrix                   all tests of the VM at 1, 2 and 4 CPUs, each without and with an IOMMU
 #   debug                    the same at 2 CPUs on the debug kernel; how many reports it made goes into build/figures/vm.json (debug_reports; null:
 #                            a boot did not come to its end)
+#   fail-nth                 the sweep of error paths on the debug kernel
 #   jitter                   all tests of the VM at 2 and 4 CPUs, with random delays in the driver, the guest and the card
 #   packages                 the Debian packages, made, installed and tried
 # A part that cannot be built fails, and the others run all the same. JOBS: how many tests at once (default: one a CPU).
@@ -77,10 +78,11 @@ done
 guest=()
 if has vm || has matrix; then guest=(release kmod); fi
 if has debug; then guest=(release kmod kmod-debug broken-debug); fi
+if has fail-nth; then guest+=(release kmod-debug); fi
 if has jitter; then guest+=(release kmod jitter); fi
 if has selftest; then guest+=(broken); fi
 if ((${#guest[@]})) && ! build vm scripts/vm/build.sh . "${guest[@]}"; then
-    for part in vm selftest matrix debug jitter; do parts=${parts// $part / }; done
+    for part in vm selftest matrix debug fail-nth jitter; do parts=${parts// $part / }; done
 fi
 if [[ ${BUILD_ONLY:-} ]]; then
     failed=$(sed -nE 's/^add_test\(\[==\[(.*)\/build\]==\].*/\1/p' "$pool")
@@ -112,6 +114,7 @@ if has matrix; then
         boot vm-matrix/acpi-iommu-$iommu 60 --small 1 --iommu $iommu --hotplug acpi tests/vm/removal-acpi
     done
 fi
+if has fail-nth; then add vm-fail-nth 400 "${plain[@]}" scripts/vm/fail-nth.sh; fi
 if has jitter; then
     for smp in 2 4; do
         boot vm-jitter/${smp}cpu 600 --jitter --once --small 1 --smp $smp tests/vm/{list,trouble,removal}

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/udmabuf.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -153,6 +154,19 @@ class Node {
 
     int fd;
 };
+
+// Memory of another driver, as a DMA buffer.
+inline int foreign_buffer(size_t bytes) {
+    const int memory = memfd_create("foreign", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+    const int driver = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
+    udmabuf_create create{static_cast<uint32_t>(memory), UDMABUF_FLAGS_CLOEXEC, 0, bytes};
+    int buffer = -1;
+    if (ftruncate(memory, static_cast<off_t>(bytes)) == 0 && fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK) == 0)
+        buffer = ioctl(driver, UDMABUF_CREATE, &create);
+    close(driver);
+    close(memory);
+    return buffer;
+}
 
 inline sidra_cmd packet(sidra_cmd_opcode opcode) {
     sidra_cmd cmd{};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The card goes while everything of it is in use, and comes back.
 #include <libdrm/drm.h>
-#include <linux/udmabuf.h>
 
 #include <thread>
 
@@ -87,19 +86,6 @@ const Way kOfTheSlot[] = {
 };
 
 class Removal : public NodeTest, public testing::WithParamInterface<Way> {};
-
-// Memory of another driver.
-int foreign_buffer(size_t bytes) {
-    const int memory = memfd_create("foreign", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-    const int driver = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
-    udmabuf_create create{static_cast<uint32_t>(memory), UDMABUF_FLAGS_CLOEXEC, 0, bytes};
-    int buffer = -1;
-    if (ftruncate(memory, static_cast<off_t>(bytes)) == 0 && fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK) == 0)
-        buffer = ioctl(driver, UDMABUF_CREATE, &create);
-    close(driver);
-    close(memory);
-    return buffer;
-}
 
 TEST_P(Removal, UnderLoad) {
     const Way& way = GetParam();

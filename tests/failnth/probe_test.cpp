@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The driver is bound to its card, and loaded, while allocations fail.
+#include <sys/syscall.h>
+
+#include <filesystem>
+
+#include "sweep.h"
+
+namespace sidra::test {
+namespace {
+
+TEST_F(FailNth, Probe) {
+    const Card card;
+    ASSERT_TRUE(card.known());
+    const std::string bind = "/sys/bus/pci/drivers/sidra/bind";
+    sweep([&](Attempt& attempt) {
+        ASSERT_TRUE(card.unbind());
+        attempt([&] { return write_text(bind, card.name()) ? 0 : -errno; });
+        ASSERT_TRUE(Card::comes());
+    });
+}
+
+// Without its cards, which are bound afterwards.
+TEST_F(FailNth, Load) {
+    const int module = open("/job/sidra.ko", O_RDONLY | O_CLOEXEC);
+    if (module < 0) GTEST_SKIP() << "/job/sidra.ko is not here";
+    std::vector<std::string> cards;
+    for (const auto& entry : std::filesystem::directory_iterator("/sys/bus/pci/drivers/sidra"))
+        if (entry.is_symlink() && entry.path().filename() != "module") cards.push_back(entry.path().filename());
+    const auto probe = [](bool wanted) { return write_text("/sys/bus/pci/drivers_autoprobe", wanted ? "1" : "0"); };
+    const auto load = [&] { return syscall(SYS_finit_module, module, "", 0) == 0 ? 0 : -errno; };
+    const auto unload = [] { return syscall(SYS_delete_module, "sidra", O_NONBLOCK) == 0 ? 0 : -errno; };
+    ASSERT_TRUE(probe(false));
+    sweep([&](Attempt& attempt) {
+        ASSERT_EQ(unload(), 0);
+        attempt(load);
+        for (const std::string& card : cards) EXPECT_TRUE(write_text("/sys/bus/pci/drivers/sidra/bind", card)) << card;
+        ASSERT_TRUE(Card::comes());
+    });
+    EXPECT_TRUE(probe(true));
+    close(module);
+}
+
+}  // namespace
+}  // namespace sidra::test
