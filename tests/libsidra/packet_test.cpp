@@ -445,6 +445,9 @@ TEST_F(Packets, PoolLooksAtItsGeometry) {
     bad_geometry([](sidra_vec_pool& p) { p.pad_h = 2; });
     bad_geometry([](sidra_vec_pool& p) { p.out_h = 5; });
     bad_geometry([](sidra_vec_pool& p) { p.out_w = 5; });
+    vec.cols = 4097;  // times 256 pixels: more than a window may have
+    bad_geometry([](sidra_vec_pool& p) { p.kernel_h = p.kernel_w = 16; });
+    EXPECT_NE(std::string(sidra_last_error()).find("elements"), std::string::npos) << sidra_last_error();
 }
 
 TEST_F(Packets, BatchRingsOnce) {
