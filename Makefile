@@ -14,7 +14,7 @@ BUILD := cmake --build
 
 # ---- What a person types --------------------------------------------------------------------------------------------
 
-.PHONY: help demo check check-long check-build check-fresh kmod-check qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench format lint install packages clean setup
+.PHONY: help demo check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -51,6 +51,12 @@ check-fresh: ## build the demo and the tests in minimal Debian 12 and 13 roots: 
 kmod-check: ## build the kernel module for the kernels of Debian 12 and 13, their backports and sid, with W=1, sparse and checkpatch
 	@$(SETUP) vm
 	@scripts/check.sh kmod-check kmod
+
+fuzz: ## run each fuzz target for SECONDS=n (default 60) seconds: tests/fuzz/README.md
+	@$(SETUP) base fuzz
+	@$(MAKE) build/fuzz/build.ninja
+	@$(BUILD) build/fuzz -j $(JOBS) --target sidra-fuzz -- --quiet
+	@scripts/fuzz.sh $(or $(SECONDS),60)
 
 vm: ## a shell in a VM with the card, the driver loaded and the tools in PATH (GDB=1: stopped, for a debugger)
 	@$(SETUP) base qemu vm

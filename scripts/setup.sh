@@ -11,6 +11,7 @@ declare -A why=(
     [qemu]="what QEMU is built with, and its firmware"
     [bench]="the peers that sidra-bench measures against"
     [lint]="formatter and static checkers"
+    [fuzz]="the compiler that has libFuzzer, and what puts names into its reports"
     [vm]="what makes the VM's root"
 )
 declare -A packages=(
@@ -20,6 +21,7 @@ declare -A packages=(
     [qemu]="dpkg-dev debian-archive-keyring patch xz-utils python3-venv libglib2.0-dev libfdt-dev zlib1g-dev seabios qemu-system-data"
     [bench]="libdnnl-dev libopenblas-dev libopenblas0-pthread"
     [lint]="clang clang-format clang-tidy shellcheck"
+    [fuzz]="clang libclang-rt-dev llvm"
     [vm]="mmdebstrap debian-archive-keyring erofs-utils zstd uidmap"
 )
 

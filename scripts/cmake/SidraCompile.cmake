@@ -40,6 +40,11 @@ if(SIDRA_SANITIZE)
     endif()
 endif()
 
+option(SIDRA_FUZZ "Build the libFuzzer targets, and everything with the coverage that libFuzzer steers by (needs clang)" OFF)
+if(SIDRA_FUZZ)
+    add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 # A debugger looks for sources in the checkout where an object was compiled: there, objects of other checkouts are of no use.
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     set(CMAKE_C_COMPILER_LAUNCHER ${SIDRA_TOP}/scripts/cmake/ccache.sh)

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "board.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "check.h"
+#include "engine.h"
+
+namespace sidra::fuzz {
+namespace {
+
+// Operations of one call of an engine, which nothing can interrupt: some milliseconds, where a driver gives up after
+// two seconds.
+constexpr uint64_t kWorkMost = 1 << 26;  // multiply-accumulates
+constexpr uint64_t kElementsMost = 1 << 22;
+
+const engine::Engine& real() {
+    static const engine::Engine& engine = *engine::find(SIDRA_CHIP_ENGINE_AUTO);
+    return engine;
+}
+
+void bound(const char* what, uint64_t operations, uint64_t most) {
+    if (operations > most)
+        fail("one unit of %s has %llu operations", what, static_cast<unsigned long long>(operations));
+}
+
+}  // namespace
+
+// The engine of this machine, which says before it works how much that is.
+struct Counted {
+    static void mvm(const engine::ColumnMvm& m) {
+        bound("MVM", uint64_t{m.rows} * m.cols * m.batch, kWorkMost);
+        real().mvm(m);
+    }
+    static void vec(const engine::Vec& v) {
+        if (Memory::is_idle(v.in)) return;
+        bound("VEC", uint64_t{v.rows} * v.cols, kElementsMost);
+        real().vec(v);
+    }
+    static void pool(const engine::Pool& p) {
+        const sidra_vec_pool& g = p.geometry;
+        bound("pooling",
+              uint64_t{g.out_w} * p.channels * std::min<uint64_t>(g.kernel_h, g.in_h) *
+                  std::min<uint64_t>(g.kernel_w, g.in_w),
+              kElementsMost);
+        real().pool(p);
+    }
+    static void transpose(const engine::Transpose& t) {
+        bound("TRANSPOSE", uint64_t{t.rows} * t.cols, kElementsMost);
+        real().transpose(t);
+    }
+    static engine::Engine engine() {
+        engine::Engine counted = real();
+        counted.mvm = mvm;
+        counted.vec = vec;
+        counted.pool = pool;
+        counted.transpose = transpose;
+        return counted;
+    }
+};
+
+Board::Board() {
+    static const engine::Engine counted = Counted::engine();
+    chip_ = std::make_unique<chip::Chip>(chip::kGeometrySmall, counted, 1, 1, false, nullptr, memory.host());
+    for (int boot = 0; boot < 100; boot++) {
+        memory.clock_ns += 1'000'000;
+        while (run()) {
+        }
+    }
+    write64(SIDRA_REG_CONTEXT_TABLE, Memory::kTable);
+    write32(SIDRA_REG_CONTROL, SIDRA_CONTROL_ENABLE);
+}
+
+bool Board::run() {
+    memory.begin_slice();
+    const bool worked = chip_->run({});
+    memory.end_slice();
+    return worked;
+}
+
+bool Board::run_one_turn() {
+    memory.begin_slice();
+    const bool worked = chip_->run({[](void*) { return true; }, nullptr});
+    memory.end_slice();
+    return worked;
+}
+
+uint32_t Board::admin(uint32_t op, uint64_t arg0, uint64_t arg1, uint64_t arg2) {
+    tag_ = (tag_ + 1) & 0xffff;
+    write64(SIDRA_REG_ADMIN_ARG0, arg0);
+    write64(SIDRA_REG_ADMIN_ARG1, arg1);
+    write64(SIDRA_REG_ADMIN_ARG2, arg2);
+    write32(SIDRA_REG_ADMIN_CMD, op | tag_ << 16);
+    // The command goes before any queue.
+    for (int i = 0; i < 4; i++) {
+        const auto status = static_cast<uint32_t>(chip_->mmio_read(SIDRA_REG_ADMIN_STATUS, 4));
+        if (status >> 16 == tag_ && !(status & SIDRA_ADMIN_BUSY)) return status & SIDRA_ADMIN_RESULT_MASK;
+        run_one_turn();
+    }
+    fail("admin command %u does not end", op);
+}
+
+void Board::save(std::vector<uint8_t>& stream) {
+    const auto write = [](void* opaque, const void* data, size_t size) {
+        const auto* const bytes = static_cast<const uint8_t*>(data);
+        auto& to = *static_cast<std::vector<uint8_t>*>(opaque);
+        to.insert(to.end(), bytes, bytes + size);
+        return true;
+    };
+    if (!chip_->save(write, &stream)) fail("a chip can't be saved");
+}
+
+std::string Board::load(const std::vector<uint8_t>& stream) {
+    struct Reader {
+        const std::vector<uint8_t>& stream;
+        size_t at = 0;
+    } reader{stream};
+    const auto read = [](void* opaque, void* data, size_t size) {
+        auto& from = *static_cast<Reader*>(opaque);
+        if (size > from.stream.size() - from.at) return false;
+        if (size) std::memcpy(data, from.stream.data() + from.at, size);
+        from.at += size;
+        return true;
+    };
+    std::string why;
+    if (!chip_->load(read, &reader, &why) && why.empty()) fail("a stream is refused without a reason");
+    return why;
+}
+
+void Board::reset() {
+    chip_->reset();
+    if (chip_->mmio_read(SIDRA_REG_ID, 4) != SIDRA_ID_MAGIC ||
+        !(chip_->mmio_read(SIDRA_REG_STATUS, 4) & SIDRA_STATUS_READY))
+        fail("the chip is not ready after a reset");
+}
+
+sidra_hw_xbar Board::crossbar(uint32_t number) const {
+    sidra_hw_xbar header{};
+    if (!chip_->xbar_headers(number, 1, &header)) fail("there is no crossbar %u", number);
+    return header;
+}
+
+}  // namespace sidra::fuzz
