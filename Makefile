@@ -34,15 +34,15 @@ check: ## what one runs before each commit: the tests in release, with ASan + UB
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh check release asan tsan kmod vm
 
-check-long: ## what takes longer: the rest of the trees' tests, the VM's harness, its matrix, the debug kernel, the packages
-	@$(SETUP) base check qemu vm
+check-long: ## what takes longer: the rest of the trees' tests, the VM's harness, its matrix, the debug kernel, failing allocations, the fuzzers, the packages
+	@$(SETUP) base check fuzz qemu vm
 	@scripts/qemu.sh build >/dev/null
-	@scripts/check.sh check-long release-long asan-long tsan-long selftest matrix debug packages
+	@scripts/check.sh check-long release-long asan-long tsan-long selftest matrix debug fail-nth fuzz packages
 
 check-build: ## build everything that check and check-long run, and run nothing
-	@$(SETUP) base check qemu vm
+	@$(SETUP) base check fuzz qemu vm
 	@scripts/qemu.sh build >/dev/null
-	@BUILD_ONLY=1 scripts/check.sh check-build release asan tsan vm selftest matrix debug
+	@BUILD_ONLY=1 scripts/check.sh check-build release asan tsan vm selftest matrix debug fuzz
 
 check-fresh: ## build the demo and the tests in minimal Debian 12 and 13 roots: what a target forgets to install is found there
 	@$(SETUP) vm

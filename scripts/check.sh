@@ -11,6 +11,7 @@
 #                            a boot did not come to its end)
 #   fail-nth                 the sweep of error paths on the debug kernel
 #   jitter                   all tests of the VM at 2 and 4 CPUs, with random delays in the driver, the guest and the card
+#   fuzz                     each libFuzzer target for FUZZ_SECONDS (default 10), from the committed corpus
 #   packages                 the Debian packages, made, installed and tried
 # A part that cannot be built fails, and the others run all the same. JOBS: how many tests at once (default: one a CPU).
 # BUILD_ONLY=1: nothing is run.
@@ -75,6 +76,10 @@ for preset in release asan tsan; do
     build $preset tree $preset || continue
     echo "subdirs([==[$PWD/build/$preset]==])" >>"$pool"
 done
+fuzzers() {
+    make --no-print-directory build/fuzz/build.ninja && cmake --build build/fuzz -j "$jobs" --target sidra-fuzz -- "${ninja_options[@]}"
+}
+if has fuzz && build fuzz fuzzers; then add fuzz 80 scripts/fuzz.sh "${FUZZ_SECONDS:-10}"; fi
 guest=()
 if has vm || has matrix; then guest=(release kmod); fi
 if has debug; then guest=(release kmod kmod-debug broken-debug); fi
