@@ -145,7 +145,7 @@ packages: ## make Debian packages of libsidra, the tools, the driver (DKMS) and 
 	@scripts/packages/build.sh
 
 setup: ## install the packages of every target
-	@$(SETUP) base check qemu vm bench lint
+	@$(SETUP) base check qemu vm bench lint fuzz
 
 clean: ## remove everything that was built
 	@rm -rf build
