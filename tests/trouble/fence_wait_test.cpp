@@ -28,8 +28,7 @@ const End kEnds[] = {
          sidra_ioctl_device_reset a{};
          return queue.node.call(SIDRA_IOCTL_DEVICE_RESET, a) == 0;
      }},
-    {"FunctionReset",
-     [](const Queue&) { return write_text("/sys/bus/pci/devices/" + Card().name() + "/reset", "1"); }},
+    {"FunctionReset", [](const Queue&) { return write_text("/sys/bus/pci/devices/" + Card().name() + "/reset", "1"); }},
 };
 
 class FenceWait : public NodeTest, public testing::WithParamInterface<End> {};

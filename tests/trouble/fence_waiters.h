@@ -75,15 +75,16 @@ class Caller {
 class FenceWaiters {
    public:
     explicit FenceWaiters(const Context& context)
-        : node_(context.node), queue_(context, SIDRA_QUEUE_KERNEL), behind_(context, SIDRA_QUEUE_KERNEL),
+        : node_(context.node),
+          queue_(context, SIDRA_QUEUE_KERNEL),
+          behind_(context, SIDRA_QUEUE_KERNEL),
           buffer_(context, SIDRA_PAGE_SIZE) {
         EXPECT_TRUE(knob("stall", 1));
         submit();
         export_buffer();
         wait_for_the_job();
         wait_for_nothing();
-        for (const Caller& caller : callers_)
-            EXPECT_TRUE(eventually([&] { return caller.sleeps(); })) << caller.name;
+        for (const Caller& caller : callers_) EXPECT_TRUE(eventually([&] { return caller.sleeps(); })) << caller.name;
         EXPECT_EQ(status(job_), 0);
     }
     ~FenceWaiters() {
@@ -178,22 +179,21 @@ class FenceWaiters {
     }
     void wait_for_the_job() {
         event_ = event_for(timeline_, 0);
-        for_job_ = {wait_for("SYNCOBJ_WAIT", binary_, 0),
-                    wait_for_point("SYNCOBJ_TIMELINE_WAIT", timeline_, 0),
-                    wait_for_point("SYNCOBJ_TIMELINE_WAIT, WAIT_FOR_SUBMIT", timeline_,
-                                   DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT),
-                    call("DMA_BUF_IOCTL_SYNC", [this] {
-                        dma_buf_sync a{DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW};
-                        return ioctl(dma_buf_, DMA_BUF_IOCTL_SYNC, &a);
-                    })};
+        for_job_ = {
+            wait_for("SYNCOBJ_WAIT", binary_, 0), wait_for_point("SYNCOBJ_TIMELINE_WAIT", timeline_, 0),
+            wait_for_point("SYNCOBJ_TIMELINE_WAIT, WAIT_FOR_SUBMIT", timeline_, DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT),
+            call("DMA_BUF_IOCTL_SYNC", [this] {
+                dma_buf_sync a{DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW};
+                return ioctl(dma_buf_, DMA_BUF_IOCTL_SYNC, &a);
+            })};
     }
     void wait_for_nothing() {
         never_event_ = event_for(never_, DRM_SYNCOBJ_WAIT_FLAGS_WAIT_AVAILABLE);
-        for_nothing_ = {wait_for("SYNCOBJ_WAIT of nothing", never_, DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT),
-                        wait_for_point("SYNCOBJ_TIMELINE_WAIT of nothing", never_,
-                                       DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT),
-                        wait_for_point("SYNCOBJ_TIMELINE_WAIT of nothing, WAIT_AVAILABLE", never_,
-                                       DRM_SYNCOBJ_WAIT_FLAGS_WAIT_AVAILABLE)};
+        for_nothing_ = {
+            wait_for("SYNCOBJ_WAIT of nothing", never_, DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT),
+            wait_for_point("SYNCOBJ_TIMELINE_WAIT of nothing", never_, DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT),
+            wait_for_point("SYNCOBJ_TIMELINE_WAIT of nothing, WAIT_AVAILABLE", never_,
+                           DRM_SYNCOBJ_WAIT_FLAGS_WAIT_AVAILABLE)};
     }
 
     // Neither ends by itself, however slow the machine is.
