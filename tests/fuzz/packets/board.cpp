@@ -41,7 +41,7 @@ struct Counted {
     static void pool(const engine::Pool& p) {
         const sidra_vec_pool& g = p.geometry;
         bound("pooling",
-              uint64_t{g.out_w} * p.channels * std::min<uint64_t>(g.kernel_h, g.in_h) *
+              uint64_t{p.pixels} * p.channels * std::min<uint64_t>(g.kernel_h, g.in_h) *
                   std::min<uint64_t>(g.kernel_w, g.in_w),
               kElementsMost);
         real().pool(p);
