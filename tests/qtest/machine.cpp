@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cinttypes>
 #include <cstdio>
@@ -96,8 +97,7 @@ void Machine::start(const std::vector<std::string>& arguments) {
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, qmp) != 0)
         throw std::runtime_error("no sockets");
     std::vector<std::string> all = {binary,       "-machine",
-                                    "q35",        "-accel",
-                                    "qtest",      "-m",
+                                    "q35",        "-m",
                                     "256",        "-nodefaults",
                                     "-display",   "none",
                                     "-qtest-log", "/dev/null",
@@ -105,6 +105,8 @@ void Machine::start(const std::vector<std::string>& arguments) {
                                     "-qtest",     "chardev:qtest",
                                     "-chardev",   "socket,id=qmp,fd=" + std::to_string(qmp[1]),
                                     "-mon",       "chardev=qmp,mode=control"};
+    if (std::find(arguments.begin(), arguments.end(), "-accel") == arguments.end())
+        all.insert(all.end(), {"-accel", "qtest"});
     all.insert(all.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
     for (std::string& argument : all) argv.push_back(argument.data());

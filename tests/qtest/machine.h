@@ -35,7 +35,8 @@ std::string qemu_binary(std::string* why);
 
 class Machine {
    public:
-    // q35 with 256 MiB, PCI configuration space mapped (ECAM), and `arguments` (the devices).
+    // q35 with 256 MiB, PCI configuration space mapped (ECAM), and `arguments` (the devices). The CPU does nothing, but
+    // with an -accel among them.
     explicit Machine(const std::vector<std::string>& arguments);
     ~Machine();   // quits; anything but a clean end is a failure of the test
     void kill();  // without a word; then it can only be replaced

@@ -114,5 +114,37 @@ TEST_F(Migrate, PendingInterrupt) {
     EXPECT_TRUE(card->wait_msix(5));
 }
 
+// The machine is stopped in the middle of a slice, whose end raises an interrupt. From then until all is saved the main
+// loop does not run.
+TEST_F(Migrate, InterruptAtTheEndOfTheLastSlice) {
+    Context context(*card, 0);
+    uint64_t weights_bus, table;
+    const uint64_t weights = context.alloc(4096, &weights_bus), out = context.alloc(4096);
+    context.alloc(4096, &table);
+    sidra_hw_weights entry{};
+    entry.uid = 77;
+    entry.tiles = table + 2048;  // crossbar 0
+    entry.rows = entry.cols = 32;
+    entry.tile_count = 1;
+    entry.encoding = SIDRA_ENCODING_OFFSET;
+    entry.flags = SIDRA_HW_WEIGHTS_VALID | SIDRA_HW_WEIGHTS_COMPUTE | SIDRA_HW_WEIGHTS_PROGRAM;
+    machine->write_bytes(table, &entry, sizeof entry);
+    context.context_entry().weights_table = table;
+    context.context_entry().weights_count = 1;
+    context.store();
+    context.submit({chip_test::program(0, 0, 32, 0, 32, weights, 32)});
+    ASSERT_TRUE(context.wait(1));
+    // Three vectors take three seconds. Saving takes a small part of that.
+    ASSERT_NE(machine->set_property("card", "slow-tile-ns", "1000000000").find("return"), std::string::npos);
+    context.arm(3);
+    const uint64_t a = context.alloc(1 << 20), b = context.alloc(1 << 20);
+    context.submit({copy(b, a, 1 << 20), chip_test::mvm(0, SIDRA_TYPE_U8, SIDRA_TYPE_S32, 3, weights, 32, out, 128)});
+    ASSERT_TRUE(context.wait(2)) << "the product is next in the same slice";
+    save();
+    EXPECT_EQ(context.state().timeline, 3u);
+    go_on();
+    EXPECT_TRUE(card->wait_msix(1));
+}
+
 }  // namespace
 }  // namespace sidra::qtest

@@ -7,6 +7,7 @@
 #include "qemu/rcu.h"
 #include "qemu/timer.h"
 #include "exec/address-spaces.h"
+#include "hw/core/cpu.h"
 #include "sidra.h"
 #include "trace.h"
 
@@ -115,16 +116,31 @@ static void *sidra_executor(void *opaque)
     return NULL;
 }
 
+void sidra_hold_begin(SidraState *s, unsigned reason)
+{
+    g_assert(bql_locked());
+    qemu_mutex_lock(&s->lock);
+    qatomic_set(&s->hold, s->hold | reason);
+    qemu_mutex_unlock(&s->lock);
+    trace_sidra_hold(sidra_name(s), s->hold);
+}
+
 /*
- * An executor behind an IOMMU takes the big lock to translate an address (sidra-dma.c), so it has to be given away
- * while waiting for it, as pause_all_vcpus() does. Whoever holds the device may therefore see others act in between.
+ * An executor behind an IOMMU takes the big lock to translate an address (sidra-dma.c). So whoever waits for executors releases the big lock
+ * meanwhile, as pause_all_vcpus() does, and other threads act in between: they may reset other devices, and they may unplug this one. That is
+ * not for a virtual CPU in the middle of an access: QEMU refuses all other accesses to the device that it goes through (the host bridge, for
+ * configuration space) until the access ends, and the other CPUs would read nothing there.
  */
-void sidra_hold(SidraState *s, unsigned reason)
+bool sidra_may_wait(SidraState *s)
+{
+    return !s->translated || !current_cpu;
+}
+
+void sidra_hold_wait(SidraState *s)
 {
     g_assert(bql_locked());
     object_ref(OBJECT(s));
     qemu_mutex_lock(&s->lock);
-    qatomic_set(&s->hold, s->hold | reason);
     while (s->running) {
         if (s->translated) {
             bql_unlock();
@@ -137,8 +153,13 @@ void sidra_hold(SidraState *s, unsigned reason)
         }
     }
     qemu_mutex_unlock(&s->lock);
-    trace_sidra_hold(sidra_name(s), s->hold);
     object_unref(OBJECT(s));
+}
+
+void sidra_hold(SidraState *s, unsigned reason)
+{
+    sidra_hold_begin(s, reason);
+    sidra_hold_wait(s);
 }
 
 void sidra_release(SidraState *s, unsigned reason)
@@ -161,6 +182,10 @@ static void sidra_vm_state_change(void *opaque, bool running, RunState state)
     SidraState *s = opaque;
 
     if (running) {
+        /* After a load, these are interrupts that the other machine had not delivered: all devices are there to take them now. */
+        if (qatomic_read(&s->msix_pending)) {
+            qemu_bh_schedule(s->msix_bh);
+        }
         sidra_release(s, SIDRA_HOLD_VM);
     } else {
         sidra_hold(s, SIDRA_HOLD_VM);
@@ -173,6 +198,18 @@ void sidra_executors_init(SidraState *s)
     qemu_mutex_init(&s->lock);
     qemu_cond_init(&s->stopped);
     qemu_event_init(&s->kicked, false);
+}
+
+/* Not before the object ends: a thread that waits in sidra_hold_wait() may still have to leave it when the device is unplugged. */
+void sidra_executors_finalize(SidraState *s)
+{
+    qemu_event_destroy(&s->kicked);
+    qemu_cond_destroy(&s->stopped);
+    qemu_mutex_destroy(&s->lock);
+}
+
+void sidra_executors_prepare(SidraState *s)
+{
     s->due_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, sidra_due, s);
     s->due = INT64_MAX;
     s->hold = SIDRA_HOLD_VM;
@@ -205,8 +242,5 @@ void sidra_executors_exit(SidraState *s)
     }
     s->threads_count = 0;
     g_clear_pointer(&s->threads, g_free);
-    timer_free(s->due_timer);
-    qemu_event_destroy(&s->kicked);
-    qemu_cond_destroy(&s->stopped);
-    qemu_mutex_destroy(&s->lock);
+    g_clear_pointer(&s->due_timer, timer_free);
 }

@@ -165,7 +165,10 @@ void sidra_power_update(SidraState *s)
     if (held != (state != 0)) {
         trace_sidra_power(sidra_name(s), state);
         if (state) {
-            sidra_hold(s, SIDRA_HOLD_POWER);
+            sidra_hold_begin(s, SIDRA_HOLD_POWER);
+            if (sidra_may_wait(s)) {
+                sidra_hold_wait(s);
+            }
         } else {
             sidra_release(s, SIDRA_HOLD_POWER);
         }
@@ -184,7 +187,6 @@ static void sidra_config_write(PCIDevice *pci, uint32_t address, uint32_t value,
     if (s->link_lost) {
         return;
     }
-    object_ref(OBJECT(s)); /* sidra_hold() may let others in */
     s->pristine = false;
     pci_default_write_config(pci, address, value, length);
     pcie_cap_flr_write_config(pci, address, value, length);
@@ -192,7 +194,6 @@ static void sidra_config_write(PCIDevice *pci, uint32_t address, uint32_t value,
         pcie_aer_write_config(pci, address, value, length);
     }
     sidra_power_update(s);
-    object_unref(OBJECT(s));
 }
 
 static bool sidra_capabilities_init(PCIDevice *pci, Error **errp)
@@ -220,16 +221,27 @@ static void sidra_reset_enter(Object *obj, ResetType type)
     SidraState *s = SIDRA(obj);
 
     trace_sidra_reset(sidra_name(s), type);
-    sidra_hold(s, SIDRA_HOLD_RESET);
+    /* Nobody waits for executors here: QEMU relies on it that no other reset begins before all devices have entered this one. */
+    sidra_hold_begin(s, SIDRA_HOLD_RESET);
 }
 
 static void sidra_reset_hold(Object *obj, ResetType type)
 {
     SidraState *s = SIDRA(obj);
 
-    sidra_msix_clear(s);
-    if (!s->pristine) { /* the reset that comes with power-on is none for the chip */
-        sidra_chip_reset(s->chip);
+    if (sidra_may_wait(s)) {
+        sidra_hold_wait(s);
+        if (s->hold & SIDRA_HOLD_EXIT) {
+            return; /* unplugged while this waited */
+        }
+        sidra_msix_clear(s);
+        if (!s->pristine) { /* the reset that comes with power-on is none for the chip */
+            sidra_chip_reset(s->chip);
+        }
+    } else if (!s->pristine) {
+        /* As by its register: the executors carry it out when their slices have ended, and STATUS says when that is done. */
+        sidra_msix_clear(s);
+        sidra_chip_mmio_write(s->chip, SIDRA_REG_RESET, SIDRA_RESET_MAGIC, 4);
     }
     s->pristine = true;
     pcie_cap_deverr_reset(PCI_DEVICE(s));
@@ -240,7 +252,9 @@ static void sidra_reset_exit(Object *obj, ResetType type)
     SidraState *s = SIDRA(obj);
 
     sidra_release(s, SIDRA_HOLD_RESET);
-    sidra_power_update(s);
+    if (!(s->hold & SIDRA_HOLD_EXIT)) {
+        sidra_power_update(s);
+    }
 }
 
 /* ---- Device ---- */
@@ -276,7 +290,7 @@ static void sidra_realize(PCIDevice *pci, Error **errp)
     if (!sidra_check(s, errp)) {
         return;
     }
-    sidra_executors_init(s);
+    sidra_executors_prepare(s);
     s->msix_bh = qemu_bh_new_guarded(sidra_msix_deliver, s, &DEVICE(s)->mem_reentrancy_guard);
     if (!sidra_chip_power_on(s, errp) || !sidra_knobs_apply(s, errp)) {
         goto fail_chip;
@@ -338,9 +352,15 @@ static void sidra_exit(PCIDevice *pci)
     pcie_cap_exit(pci);
 }
 
+static void sidra_init(Object *obj)
+{
+    sidra_executors_init(SIDRA(obj));
+}
+
 static void sidra_finalize(Object *obj)
 {
     sidra_chip_destroy(SIDRA(obj)->chip);
+    sidra_executors_finalize(SIDRA(obj));
 }
 
 /* ---- Properties ---- */
@@ -456,6 +476,7 @@ static const TypeInfo sidra_info = {
     .name = TYPE_SIDRA,
     .parent = TYPE_PCI_DEVICE,
     .instance_size = sizeof(SidraState),
+    .instance_init = sidra_init,
     .instance_finalize = sidra_finalize,
     .class_init = sidra_class_init,
     .interfaces = (InterfaceInfo[]){ { INTERFACE_PCIE_DEVICE }, {} },

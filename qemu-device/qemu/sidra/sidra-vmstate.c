@@ -51,12 +51,6 @@ static const VMStateInfo sidra_vmstate_chip = {
     .put = sidra_chip_put,
 };
 
-static int sidra_pre_save(void *opaque)
-{
-    sidra_msix_deliver(opaque); /* what the main loop has not come to yet */
-    return 0;
-}
-
 static int sidra_pre_load(void *opaque)
 {
     SidraState *s = opaque;
@@ -77,15 +71,19 @@ static int sidra_post_load(void *opaque, int version_id)
 
 const VMStateDescription sidra_vmstate = {
     .name = TYPE_SIDRA,
-    .version_id = 1,
-    .minimum_version_id = 1,
-    .pre_save = sidra_pre_save,
+    .version_id = 2,
+    .minimum_version_id = 2,
     .pre_load = sidra_pre_load,
     .post_load = sidra_post_load,
     .fields = (const VMStateField[]) {
         VMSTATE_PCI_DEVICE(parent_obj, SidraState),
         VMSTATE_STRUCT(parent_obj.exp.aer_log, SidraState, 0, vmstate_pcie_aer_log, PCIEAERLog),
         VMSTATE_MSIX(parent_obj, SidraState),
+        /*
+         * Vectors that the chip has raised and the main loop has not delivered. They must not be delivered while the machine is saved: memory, and
+         * perhaps the interrupt controller, are in the stream already.
+         */
+        VMSTATE_UINT32(msix_pending, SidraState),
         {
             .name = "chip",
             .info = &sidra_vmstate_chip,

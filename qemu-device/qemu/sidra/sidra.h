@@ -92,11 +92,17 @@ static inline const char *sidra_name(SidraState *s)
 }
 
 /* Big lock held, all of them. */
-void sidra_executors_init(SidraState *s);
+void sidra_executors_init(SidraState *s);   /* with the object */
+void sidra_executors_finalize(SidraState *s);
+void sidra_executors_prepare(SidraState *s);    /* with the device */
 void sidra_executors_start(SidraState *s);
-void sidra_executors_exit(SidraState *s);   /* after sidra_executors_init(), started or not */
-/* Returns when no executor touches chip or guest memory; they stay away until sidra_release(). */
-void sidra_hold(SidraState *s, unsigned reason);
+void sidra_executors_exit(SidraState *s);   /* after sidra_executors_prepare(), started or not */
+/* From now on no executor begins a slice, until sidra_release(). Never releases the big lock. */
+void sidra_hold_begin(SidraState *s, unsigned reason);
+/* Returns when no executor touches chip or guest memory. May release the big lock meanwhile: not for the enter phase of a reset. */
+void sidra_hold_wait(SidraState *s);
+bool sidra_may_wait(SidraState *s);         /* whether this thread may call it: not a CPU in an access that would let others in */
+void sidra_hold(SidraState *s, unsigned reason);    /* begins and waits */
 void sidra_release(SidraState *s, unsigned reason);
 
 /* Any thread. */
