@@ -74,7 +74,7 @@ class Panel:
 
 def draw():
     counts = Panel(60, "Cells that have arrived, by number of pulses", "pulses", 16, range(0, 16, 3), 0.3, (0, 0.1, 0.2, 0.3))
-    shares = Panel(470, "Mean number of pulses, and share that arrives", "pulses on average, of at most 15", 16, range(0, 16, 3), 1.0,
+    shares = Panel(470, "Mean pulses, and share of cells that arrive", "pulses on average, of at most 15", 16, range(0, 16, 3), 1.0,
                    (0, 0.25, 0.5, 0.75, 1))
     for number, (mode, mean, arrived, after) in enumerate(modes()):
         name, colour = NAMES[mode]
