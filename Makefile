@@ -134,10 +134,10 @@ lint: ## check formatting, headers and scripts, and run clang-tidy over all sour
 
 install: ## install libsidra, its headers and the tools under PREFIX (packagers: DESTDIR)
 	@$(SETUP) base
-	@$(MAKE) build/release/build.ninja
-	@cmake build/release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >build/release.configure.log || { cat build/release.configure.log; exit 1; }
-	@$(BUILD) build/release -j $(JOBS)
-	@DESTDIR=$(DESTDIR) cmake --install build/release
+	@$(MAKE) build/install/build.ninja
+	@cmake build/install -DCMAKE_INSTALL_PREFIX=$(PREFIX) >build/install.configure.log || { cat build/install.configure.log; exit 1; }
+	@$(BUILD) build/install -j $(JOBS)
+	@DESTDIR=$(DESTDIR) cmake --install build/install
 	@[[ -n "$(DESTDIR)" || ! -w /etc/ld.so.cache ]] || /sbin/ldconfig # /usr/local/lib is searched by the loader's cache only
 
 packages: ## make Debian packages of libsidra, the tools, the driver (DKMS) and the firmware, in build/packages

@@ -13,6 +13,12 @@ fail() {
     exit 1
 }
 
+# What `make install` builds has no tests.
+make -n install SIDRA_SETUP=skip | grep -q 'cmake --install build/install' || fail "make install installs another tree than build/install"
+cmake --preset install -B "$root/tree" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "the preset install"; }
+tests=$(ninja -C "$root/tree" -t targets all | grep -c 'sidra-test-') || :
+[[ $tests == 0 ]] || fail "make install builds $tests targets of tests"
+
 stage=$root/stage
 DESTDIR=$stage cmake --install "$build" >"$root/log" || { cat "$root/log" >&2; fail "cmake --install"; }
 prefix=$stage$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' "$build/CMakeCache.txt")
@@ -33,6 +39,15 @@ for program in "${programs[@]}"; do
     [[ -f $prefix/share/bash-completion/completions/$name ]] || fail "no completion of $name"
     env -u LD_LIBRARY_PATH "$program" --help >"$root/help" || fail "$name --help"
     [[ $name != sidra-demo ]] || grep -qF "$prefix/share/sidra/digits.bin" "$root/help" || fail "sidra-demo does not take the digits beside it"
+done
+for file in sidra/sidra-smi.schema.json sidra/prometheus/sidra.rules.yml sidra/grafana/sidra.json sidra/sidra-exporter.service.d/user.conf \
+    zsh/site-functions/_sidra-smi fish/vendor_completions.d/sidra-smi.fish; do
+    [[ -f $prefix/share/$file ]] || fail "no $file"
+done
+# The drop-in takes back what hides the folders in which users publish models.
+for setting in DynamicUser ProtectHome PrivateTmp; do
+    grep -q "^$setting=yes" "$prefix"/lib/systemd/system/sidra-exporter.service || fail "the service does not set $setting: the drop-in need not change it"
+    grep -qE "^$setting=(no|read-only)" "$prefix/share/sidra/sidra-exporter.service.d/user.conf" || fail "the drop-in keeps $setting"
 done
 for group in $(sed -n 's/.*GROUP="\([^"]*\)".*/\1/p' "$prefix/lib/udev/rules.d/60-sidra.rules" | sort -u); do
     grep -q "^g $group " "$prefix/lib/sysusers.d/sidra.conf" || fail "nobody makes the group $group of udev's rule"
