@@ -104,6 +104,13 @@ for field, (metric, scale) in names.items():
     assert len(found) == 1 and abs(chip[field] / scale - found[0]) <= 1e-12 * found[0], (field, chip[field], found)
 EOF
 
+# Every metric is in the help, and every HELP is a sentence.
+"${run[@]}" exporter --help-fields >"$folder/fields"
+while read -r _ _ name text; do
+    grep -q "^$name " "$folder/fields" || fail "--help-fields does not name $name"
+    [[ $text =~ ^[A-Z].*\ .*\ .*[.]$ ]] || fail "the HELP of $name is a fragment: $text"
+done < <(grep '^# HELP' "$folder/once")
+
 # To a file: whole or not at all, and in a folder that is there.
 fails 64 "there is no folder $folder/text; make it" "${run[@]}" exporter --once --output "$folder/text/sidra.prom"
 mkdir "$folder/text"
@@ -116,14 +123,14 @@ fails 64 "cannot write to standard output" sh -c 'exec "$@" >/dev/full' sh "${ru
 "$smi" --root "$folder/root" --runtime "$folder/none" exporter --once >"$folder/none.prom"
 [[ $(grep -v '^#' "$folder/none.prom") == $'sidra_chips 0\nsidra_chips_left_out 0' ]] || fail "without a chip"
 
-fails 1 "0.0.0.0:0 can be reached from other machines" "${run[@]}" exporter --listen 0.0.0.0:0
-fails 1 "'localhost' is no address in figures" "${run[@]}" exporter --listen localhost:1
-fails 1 "'99999' is no port" "${run[@]}" exporter --listen 127.0.0.1:99999
-fails 1 "--listen" "${run[@]}" exporter --once --listen 127.0.0.1:0
-fails 1 "--output" "${run[@]}" exporter --output "$folder/x"
-fails 1 "exporter exports all chips" "${run[@]}" -i 0 exporter --once
+fails 2 "0.0.0.0:0 can be reached from other machines" "${run[@]}" exporter --listen 0.0.0.0:0
+fails 2 "'localhost' is not a numeric address" "${run[@]}" exporter --listen localhost:1
+fails 2 "'99999' is not a port number" "${run[@]}" exporter --listen 127.0.0.1:99999
+fails 2 "--listen" "${run[@]}" exporter --once --listen 127.0.0.1:0
+fails 2 "--output" "${run[@]}" exporter --output "$folder/x"
+fails 2 "exporter always exports all chips" "${run[@]}" -i 0 exporter --once
 fails 64 "Cannot assign requested address" "${run[@]}" exporter --allow-remote --listen 192.0.2.1:0
-fails 64 "is no socket" "${run[@]}" exporter --listen "unix:$folder/once"
+fails 64 "is not a socket" "${run[@]}" exporter --listen "unix:$folder/once"
 
 # A server on two addresses.
 serve() { # addresses...
@@ -131,10 +138,10 @@ serve() { # addresses...
     "${run[@]}" exporter "$@" >"$folder/out" 2>"$folder/log" &
     server=$!
     pids+=("$server")
-    waits grep -q "metrics at unix:" "$folder/log" || fail "does not listen"
+    waits grep -q "serving metrics at unix:" "$folder/log" || fail "does not listen"
 }
 serve --listen 127.0.0.1:0 --listen "unix:$folder/socket"
-port=$(sed -n 's/^sidra-smi: metrics at 127.0.0.1:\([0-9]*\)$/\1/p' "$folder/log")
+port=$(sed -n 's/^sidra-smi: serving metrics at 127.0.0.1:\([0-9]*\)$/\1/p' "$folder/log")
 ask() { # METHOD PATH: the body to `body`, the status to standard output
     python3 - "$folder/socket" "$1" "$2" "$folder/body" <<'EOF'
 import http.client, socket, sys
@@ -151,14 +158,16 @@ EOF
 [[ $(ask GET /metrics) == "200 text/plain; version=0.0.4; charset=utf-8" ]] || fail "GET /metrics"
 has_values "$folder/body"
 [[ $(ask HEAD /metrics) == 200* && ! -s $folder/body ]] || fail "HEAD /metrics"
-[[ $(ask GET /) == 404* ]] || fail "GET /"
+[[ $(ask GET /) == 404* && $(<"$folder/body") == "Not found. Metrics: /metrics" ]] || fail "GET /"
 [[ $(ask DELETE /metrics) == 405* ]] || fail "DELETE /metrics"
-fails 6 "cannot listen on 127.0.0.1:$port: somebody else listens there" "${run[@]}" exporter --listen "127.0.0.1:$port"
-fails 6 "cannot listen on unix:$folder/socket: somebody else listens there" "${run[@]}" exporter --listen "unix:$folder/socket"
+fails 6 "cannot listen on 127.0.0.1:$port: the address is in use" "${run[@]}" exporter --listen "127.0.0.1:$port"
+fails 6 "cannot listen on unix:$folder/socket: the address is in use" "${run[@]}" exporter --listen "unix:$folder/socket"
 
 if tools=$(scripts/prometheus.sh); then
     "$tools/promtool" check metrics <"$folder/once" >"$folder/said" 2>&1 || fail "promtool has something to say"
     [[ ! -s $folder/said ]] || fail "promtool has something to say"
+    "$tools/promtool" check rules tools/sidra-smi/prometheus/sidra.rules.yml >"$folder/said" 2>&1 || fail "promtool does not like the alert rules"
+    "$tools/promtool" test rules tests/exporter/rules.yml >"$folder/said" 2>&1 || fail "the alert rules do not alert as they should"
     cat >"$folder/prometheus.yml" <<EOF
 scrape_configs:
   - job_name: sidra
@@ -189,13 +198,20 @@ EOF
 import json, sys, urllib.parse, urllib.request
 for panel in json.load(open(sys.argv[2]))["panels"]:
     for target in panel.get("targets", []):
-        expression = target["expr"].replace("$device", ".*").replace("$__rate_interval", "1m")
+        expression = target["expr"].replace("$device", ".*").replace("$instance", ".*").replace("$__rate_interval", "1m")
         query = urllib.parse.urlencode({"query": expression})
         answer = json.load(urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/api/v1/query?{query}", timeout=10))
         assert answer["status"] == "success", expression
 EOF
     scraped=", and a server of Prometheus has scraped it"
 fi
+
+# A process that is stopped: its chip is down, and its last values are not taken for the present.
+echo "stale 1" >&"$to_publisher"
+stale() { ask GET /metrics >"$folder/said" && grep -qxF "sidra_up{device=\"$second\",uuid=\"acacacac-acac-acac-acac-acacacacacac\",user=\"$EUID\"} 0" "$folder/body"; }
+waits stale || fail "a stale chip is up: $(grep "$second" "$folder/body")"
+grep -q "^sidra_temperature_celsius{device=\"$second\"" "$folder/body" && fail "a stale chip has a temperature"
+grep -q "^sidra_info{device=\"$second\"" "$folder/body" || fail "a stale chip has no sidra_info"
 
 # A chip whose process has ended is not there any more.
 echo "gone 1" >&"$to_publisher"

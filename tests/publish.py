@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""publish.py FOLDER [CHIPS [STEP]]: shows chips to monitors as uapi/sidra_publish.h says, with values that the tests know.
+"""publish.py FOLDER [CHIPS [STEP]]: publishes chips as uapi/sidra_publish.h says, with values that the tests know.
 
-Prints the chips' names when they can be found, and a step every STEP seconds moves their counters on. Lines of standard input: `hot` makes
-the temperature critical, `gone N` takes chip N away. Its end takes all of them away.
+Prints the names of the chips when they can be found. A step every STEP seconds increases their counters; without STEP
+the same values are published again and again. Lines of standard input: `hot` makes the temperature critical, `gone N`
+removes chip N, `stale N` publishes chip N once more as of ten seconds ago and never again. All chips vanish when the
+program ends.
 """
 import fcntl
 import os
@@ -29,6 +31,7 @@ class Chip:
         fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
         self.sequence = 0
         self.steps = 10
+        self.stale = False
         self.millidegrees = 61250 + 1000 * index
         self.write()
         os.rename(self.path + ".new", self.path)
@@ -47,7 +50,7 @@ class Chip:
         return bytes(page)
 
     def write(self):
-        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        now = time.clock_gettime_ns(time.CLOCK_MONOTONIC) - (10_000_000_000 if self.stale else 0)
         header = struct.pack("<IHHQQQIIQII16s16sQIIIIIIQQQQIIIIIIQQ", 0x42504453, 1, HEADER, SIZE, self.sequence + 1, now, os.getpid(),
                              os.getuid(), now, self.index, 0, b"publisher", bytes([0xAB + self.index] * 16), 0, 0x10002, 0x10000,
                              0x01020003, CLUSTERS, CUS, XBARS, 16 << 20, 4 << 20, 1 << 20, 2 << 20, 0, 0, 1, 2, 3,
@@ -60,9 +63,10 @@ class Chip:
         self.sequence += 2
         os.pwrite(self.file, struct.pack("<Q", self.sequence), 16)
 
-    def step(self):
-        self.steps += 1
-        self.write()
+    def step(self, count):
+        if not self.stale:
+            self.steps += count
+            self.write()
 
     def close(self):
         os.unlink(self.path)
@@ -78,10 +82,10 @@ def main():
     for index in chips:
         print(f"{os.getpid()}-{index}", flush=True)
     while True:
-        ready, _, _ = select.select([sys.stdin], [], [], step)
+        ready, _, _ = select.select([sys.stdin], [], [], step or 0.5)
         if not ready:
             for chip in chips.values():
-                chip.step()
+                chip.step(1 if step else 0)
             continue
         words = sys.stdin.readline().split()
         if not words:
@@ -90,6 +94,9 @@ def main():
             for chip in chips.values():
                 chip.millidegrees = 106000
                 chip.write()
+        elif words[0] == "stale":
+            chips[int(words[1])].stale = True
+            chips[int(words[1])].write()
         else:
             chips.pop(int(words[1])).close()
     for chip in chips.values():

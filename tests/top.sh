@@ -62,30 +62,35 @@ shows ready
 # All of it on 80x24, each value what was published.
 starts
 shows "41 %"
-for text in "0/2 model $first ready" "publisher" "every 0.1 s" "MVM " "Vector         12 %" "Copy           7 %" "Program         3 %" \
+for text in "#0 of 2  model $first ready" "publisher" "every 0.1 s" "  # CHIP          STATUS " "  1 model " "Busy 45 %   Clock 800 of 1000 MHz   L3 4.0M of 16M   Firmware 1.2.3   Queues 2" "MVM " "Vector         12 %" "Copy           7 %" "Program         3 %" \
     "Power 22.5 of 75 W" "Temp    61/95/105 C" "DMA      1.50 GB/s" "Cells      25.0 k/s" "Crossbars: use   3 of 32 programmed" \
-    "█········▒······" "···············░" "none ·░▒▓█ all rows  row: cluster, cell: 1" "Processes: 1, by use" "2.0M  publisher" \
-    "q quit  h help  Tab chip  m map  s sort  r reverse  Space pause  +/- speed"; do
+    "█········▒······" "···············░" "shade = rows used, 0 ·░▒▓█ 256; 1 line = 1 cluster, 1 character = 1 crossbar" "Processes: 1, by use" "2.0M  publisher" \
+    "q quit  h help  Tab chip  a all  m map  s sort  r order  Space pause"; do
     shows "$text"
 done
 [[ $(screen | wc -l) == 24 ]] || fail "not 24 rows"
 
 press m
 shows "Crossbars: wear"
-shows "   0 ·░▒▓█ 7"
+shows "shade = times programmed, 0 ·░▒▓█ 7"
 press m
-shows "Crossbars: bad cells"
+shows "Crossbars: stuck cells"
 press s r
 shows "by memory, reversed"
 press Tab
-shows "1/2 model $second ready"
+shows "#1 of 2  model $second ready"
 shows "62/95/105 C"
 press 0
-shows "0/2 model $first"
+shows "#0 of 2  model $first"
+press a
+hides "Crossbars"
+shows "model ${second:0:7}"
+press a
+shows "Crossbars"
 press h
-shows "what processes are sorted by"
+shows "select the sort key of processes"
 press h
-hides "what processes are sorted by"
+hides "select the sort key of processes"
 press - -
 shows "every 0.5 s"
 press +
@@ -98,11 +103,11 @@ hides "paused"
 # Any size, at any time.
 "${mux[@]}" resize-window -x 20 -y 5
 shows "MVM   41 %"
-for text in "0/2 model $first" "Power 22.5 of 75 W" "Temp  61/95/105 C" "q quit  h help"; do shows "$text"; done
+for text in "ready #0 model" "Power 22.5 of 75 W" "Temp  61/95/105 C" "q quit  h help"; do shows "$text"; done
 hides "Crossbars"
 "${mux[@]}" resize-window -x 200 -y 50
-shows "slows at 95, stops at 105"
-for text in "Crossbars: bad cells" "Processes: 1" "Up/Down scroll"; do shows "$text"; done
+shows "throttles at 95, stops at 105"
+for text in "Crossbars: stuck cells" "Processes: 1" "Up/Down scroll"; do shows "$text"; done
 "${mux[@]}" resize-window -x 1 -y 1
 waits is '#{window_width}' 1 || fail "not 1x1"
 "${mux[@]}" resize-window -x 80 -y 24
@@ -115,11 +120,17 @@ waits is '#{alternate_on} #{cursor_flag}' '0 1' || fail "stopped with the termin
 press fg Enter
 shows "Temp    61/95/105 C"
 
+# A process that is stopped: its chip is marked, and nothing of it looks alive.
+press 1
+echo "stale 1" >&"$to_publisher"
+shows "#1 of 2  model $second stale"
+hides "62/95/105 C"
+
 # A chip that goes away while it is looked at, and one that is too hot.
 press 1
-shows "1/2 model $second ready"
+shows "#1 of 2  model $second stale"
 echo "gone 1" >&"$to_publisher"
-shows "1/2 model $second gone"
+shows "#1 of 2  model $second gone"
 press 0
 echo hot >&"$to_publisher"
 shows "106/95/105 C"
@@ -173,12 +184,12 @@ fails() { # status, text, command...
     fail "status $status instead of $wanted, or more than one line with '$text': $*"
 }
 top=("$smi" --runtime "$folder/run" top)
-fails 1 "top needs a terminal" "${top[@]}" </dev/null
-fails 1 "--interval" "${top[@]}" -n 0
-fails 2 "no SIDRA card" "$smi" --runtime "$folder/none" --root "$folder" top
-for name in dumb:'cannot place its cursor' nobody-has-this:'nothing is known of the terminal' ; do
+fails 2 "top needs a terminal" "${top[@]}" </dev/null
+fails 2 "--interval" "${top[@]}" -n 0
+fails 1 "no SIDRA card" "$smi" --runtime "$folder/none" --root "$folder" top
+for name in dumb:'cannot move the cursor' nobody-has-this:'unknown terminal type' ; do
     press "clear; TERM=${name%%:*} $smi --runtime $folder/run top; echo ended with \$?" Enter
-    shows "ended with 1"
+    shows "ended with 2"
     shows "${name#*:}"
 done
 

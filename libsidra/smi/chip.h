@@ -8,10 +8,17 @@
 #include <vector>
 
 #include "card.h"
+#include "file.h"
 #include "findings.h"
 #include "model.h"
 #include "sample.h"
 #include "sidra/smi.h"
+
+namespace sidra::smi {
+
+constexpr uint64_t kStaleNs = 5'000'000'000;  // a process that runs publishes every second
+
+}  // namespace sidra::smi
 
 struct sidra_smi_chip {
     sidra_smi* session = nullptr;
@@ -20,29 +27,37 @@ struct sidra_smi_chip {
     std::string key;   // the same chip has the same one at the next refresh
     std::string name;  // sidra0, the BDF of a card without a driver, PID-N
     bool gone = false;
-    bool hung = false;  // the latest reading is not done
+    bool hung = false;  // the latest reading has not ended
     std::shared_ptr<sidra::smi::Card> card;
     std::shared_ptr<sidra::smi::Model> model;
     sidra::smi::CardReader reader;
-    sidra::smi::Aside asking;  // what needs an answer of the chip
+    sidra::smi::Aside asking;  // requests that the chip must answer
 
     sidra::smi::Sample now;
-    // What rates are taken from: counters as they were when they last moved on, and before that.
+    // Rates are computed from these: counters as they were when they last changed, and before that.
     sidra::smi::Maybe<sidra::smi::Telemetry> later, earlier;
     uint64_t later_ns = 0;  // when `later` was first seen
     std::vector<sidra_smi_client> clients_before;
     uint64_t clients_before_ns = 0;
-    sidra::smi::Maybe<uint64_t> heartbeat_moved_ns;  // since when it is what it is; absent while nobody knows
+    sidra::smi::Maybe<uint64_t> heartbeat_moved_ns;  // when it last changed; absent while that is unknown
 
     std::vector<sidra_smi_crossbar> crossbars;
     uint64_t crossbars_ns = 0;  // when they were read; 0: never
     sidra::smi::Findings findings;
     std::string log;
+    mutable std::string features;  // by name, as handed out last
+
+    // What was read says nothing about the present: the kernel does not answer for the card, or the process of the
+    // model has published nothing for longer than one that runs ever does.
+    bool stale() const {
+        return !gone && now.read_ns != 0 &&
+               (hung || (kind == SIDRA_SMI_MODEL && sidra::smi::now_ns() - now.data_ns > sidra::smi::kStaleNs));
+    }
 };
 
 namespace sidra::smi {
 
-// Takes what a reading has brought.
+// Takes over the result of a reading.
 void take(sidra_smi_chip& chip, Sample sample);
 
 }  // namespace sidra::smi

@@ -15,13 +15,13 @@ namespace {
 
 constexpr uint64_t kTimeoutNs = 2'000'000'000;
 
-// The folder of the card's sensors, which the kernel numbers as they come.
+// The hwmon folder of the card, which the kernel numbers in the order of registration.
 std::string sensors(sidra_smi_chip& chip) {
     const std::string parent = card_of(chip).function("hwmon");
     const std::vector<std::string> found = list_folder(parent).value;
     if (found.empty())
-        throw Unreachable{
-            ENOENT, fmt::format("{} has no sensors in {}: the driver has none, or this kernel", chip.name, parent)};
+        throw Unreachable{ENOENT, fmt::format("{} has no sensors in {}: the driver or the kernel does not support them",
+                                              chip.name, parent)};
     return parent + "/" + found[0];
 }
 
@@ -37,7 +37,7 @@ using namespace sidra::smi;
 sidra_smi_status sidra_smi_set_power_limit(sidra_smi_chip* chip, double watts, uint64_t timeout_ns) {
     return reaching(chip, [&]() -> sidra_smi_status {
         if (!std::isfinite(watts) || watts < 0 || watts > 1e6)
-            return fail(chip->session, SIDRA_SMI_USAGE, fmt::format("{} W is no limit of power", watts));
+            return fail(chip->session, SIDRA_SMI_USAGE, fmt::format("{} W is not a valid power limit", watts));
         write_slowly(*chip, sensors(*chip) + "/power1_cap", fmt::format("{:.0f}", watts * 1e6), timeout_ns);
         return SIDRA_SMI_OK;
     });
@@ -53,8 +53,9 @@ sidra_smi_status sidra_smi_clock_info(sidra_smi_chip* chip, sidra_smi_clock* inf
         const Maybe<uint64_t> level =
             to_number(Maybe<std::string>(read_slowly(*chip, "clock_level", 4096, kTimeoutNs)));
         if (!level || level.value >= info->count)
-            throw Unreachable{EPROTO,
-                              fmt::format("{}: this driver's clock_level is none of its clock_khz_levels", chip->name)};
+            throw Unreachable{
+                EPROTO, fmt::format("{}: the clock_level that the driver reports is not one of its clock_khz_levels",
+                                    chip->name)};
         info->level = small(level);
         return SIDRA_SMI_OK;
     });
@@ -81,12 +82,12 @@ sidra_smi_status sidra_smi_campaign_start(sidra_smi_chip* chip, sidra_smi_campai
             case SIDRA_SMI_CALIBRATE:
                 if (ppm != 0)
                     return fail(chip->session, SIDRA_SMI_USAGE,
-                                fmt::format("calibration has no tolerance; {} ppm", ppm));
+                                fmt::format("calibration takes no tolerance, but {} ppm was given", ppm));
                 line = fmt::format("calibrate {} {}", first, count);
                 break;
             default:
                 return fail(chip->session, SIDRA_SMI_USAGE,
-                            fmt::format("{} is no kind of campaign", static_cast<int>(kind)));
+                            fmt::format("{} is not a kind of campaign", static_cast<int>(kind)));
         }
         write_slowly(*chip, card_of(*chip).attribute("campaign"), line, timeout_ns);
         return SIDRA_SMI_OK;
@@ -107,8 +108,8 @@ sidra_smi_status sidra_smi_campaign_info(sidra_smi_chip* chip, uint64_t timeout_
         const std::string line = read_slowly(*chip, "campaign", 4096, timeout_ns);
         const std::string state = clean(word(line, "state"));
         if (state.empty() || state.size() >= sizeof info->state)
-            throw Unreachable{EPROTO,
-                              fmt::format("{}: this driver's campaign makes no sense: {}", chip->name, clean(line))};
+            throw Unreachable{EPROTO, fmt::format("{}: cannot parse the campaign that the driver reports: {}",
+                                                  chip->name, clean(line))};
         std::memcpy(info->state, state.data(), state.size());
         info->number = small(to_number(word(line, "number")));
         info->percent = std::min(small(to_number(word(line, "percent"))), 100u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the crossbars of a chip hold, and how worn they are.
+// Contents and wear of the crossbars of a chip.
 #include <cstring>
 
 #include "file.h"

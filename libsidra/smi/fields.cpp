@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Everything that can be asked about a chip: names, units and meanings have their home in the table below.
+// Everything that can be read about a chip: names, units and meanings have their home in the table below.
+#include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <string_view>
+#include <utility>
 
 #include "chip.h"
 #include "file.h"
@@ -62,7 +65,7 @@ Value of(const Maybe<int64_t>& maybe) {
     return value;
 }
 
-// A chip without a driver has no telemetry to be read.
+// A chip without a driver has no telemetry.
 int why(const Chip& chip) {
     if (chip.card != nullptr && chip.card->node().empty()) return ENODEV;
     return chip.now.telemetry.error;
@@ -76,7 +79,7 @@ Value sampled(const Chip& chip) {
 // ---- Telemetry
 // ---------------------------------------------------------------------------------------------------------
 
-constexpr uint64_t kSince12 = 1ull << 63;  // beside SIDRA_TELEMETRY_HAS_*: what 1.2 has brought
+constexpr uint64_t kSince12 = 1ull << 63;  // beside SIDRA_TELEMETRY_HAS_*: fields that came with 1.2
 
 template <uint64_t Needs>
 int missing(const Chip& chip) {
@@ -108,12 +111,20 @@ Value engine_time(const Chip& chip) {
 // ---- Rates
 // -------------------------------------------------------------------------------------------------------------
 
-// By how much a counter grew, of each second of the chip's clock.
+// By how much a counter grew per second of the clock of the chip.
 template <typename Get>
 Value grown(const Chip& chip, double scale, const Get& get) {
     if (!chip.now.telemetry) return none(why(chip));
     const Maybe<double> found = rate(chip, scale, get);
     return found ? real(found.value) : none(found.error);
+}
+
+// In percent of the time. The contract of the counters limits it to 100; a chip that breaks it is not believed.
+template <typename Get>
+Value share(const Chip& chip, const Get& get) {
+    Value value = grown(chip, 100, get);
+    if (value.type == SIDRA_SMI_REAL) value.real = std::min(value.real, 100.0);
+    return value;
 }
 
 template <auto Member>
@@ -124,13 +135,13 @@ Value per_second(const Chip& chip) {
 
 Value utilization(const Chip& chip) {
     if (const int error = missing<SIDRA_TELEMETRY_HAS_COUNTERS>(chip); error != 0) return none(error);
-    return grown(chip, 100, [](const Page& page) { return page.busy_ns; });
+    return share(chip, [](const Page& page) { return page.busy_ns; });
 }
 
 template <int Engine>
 Value engine_utilization(const Chip& chip) {
     if (const int error = missing<SIDRA_TELEMETRY_HAS_COUNTERS | kSince12>(chip); error != 0) return none(error);
-    return grown(chip, 100, [](const Page& page) { return page.engine_ns[Engine]; });
+    return share(chip, [](const Page& page) { return page.engine_ns[Engine]; });
 }
 
 // ---- Identity and status
@@ -180,6 +191,7 @@ Value status(const Chip& chip) {
     if (chip.gone) return text("lost");
     if (chip.card != nullptr && chip.card->node().empty()) return text("no-driver");
     if (chip.hung) return text("no-answer");
+    if (chip.stale()) return text("stale");
     if (!chip.now.telemetry)
         return chip.now.telemetry.error == ENODEV || chip.now.telemetry.error == EIO ? text("lost") : none(why(chip));
     if (!chip.now.telemetry.value.since_1_2) return none(ENODATA);
@@ -197,6 +209,29 @@ Value status(const Chip& chip) {
     }
     if ((bits & SIDRA_STATUS_THROTTLED) != 0) return text("throttled");
     return text((bits & SIDRA_STATUS_READY) != 0 ? "ready" : "booting");
+}
+
+Value stale(const Chip& chip) {
+    if (chip.now.read_ns == 0) return none(why(chip));
+    return yes_no(chip.stale());
+}
+
+// Names of the bits, with commas between them.
+Value features(const Chip& chip) {
+    constexpr std::pair<uint64_t, const char*> kNames[] = {{SIDRA_FEATURE_FIRMWARE, "firmware"},
+                                                           {SIDRA_FEATURE_STATE_FILE, "state-file"}};
+    const Maybe<uint64_t>& bits = chip.now.features;
+    if (!bits) return none(bits.error);
+    std::string& names = chip.features;
+    names.clear();
+    const auto add = [&names](const std::string& name) { names += (names.empty() ? "" : ",") + name; };
+    for (uint32_t bit = 0; bit < 64; ++bit) {
+        if ((bits.value >> bit & 1) == 0) continue;
+        const auto* const known = std::find_if(std::begin(kNames), std::end(kNames),
+                                               [&](const auto& one) { return one.first == uint64_t{1} << bit; });
+        add(known != std::end(kNames) ? known->second : "bit" + std::to_string(bit));
+    }
+    return text(names.empty() ? "none" : names.c_str());
 }
 
 Value index(const Chip& chip) { return number(chip.index); }
@@ -259,111 +294,118 @@ constexpr auto kRate = SIDRA_SMI_RATE;
 
 // clang-format off
 constexpr Row kRows[] = {
-    {{"index", "", kUint, kStatic, "number of the chip in this list", nullptr, 1}, index},
-    {{"kind", "", kText, kStatic, "card (PCIe), or model (embedded in a process)", nullptr, 1}, kind},
-    {{"name", "", kText, kStatic, "sidra0, a BDF without a driver, PID-N of a model", nullptr, 1}, name},
-    {{"node", "", kText, kStatic, "device node", nullptr, 1}, node},
-    {{"bdf", "", kText, kStatic, "PCI domain, bus, device and function", nullptr, 1}, bdf},
-    {{"uuid", "", kText, kStatic, "identity of the chip, wherever it is plugged in", nullptr, 1}, sampled<&Sample::uuid>},
-    {{"pid", "", kUint, kStatic, "process that a model lives in", nullptr, 1}, sampled<&Sample::pid>},
-    {{"process", "", kText, kStatic, "name of that process", nullptr, 1}, sampled<&Sample::process>},
-    {{"uid", "", kUint, kStatic, "user of that process", nullptr, 1}, sampled<&Sample::uid>},
-    {{"level", "", kText, kStatic, "of a model: fast (exact), or accurate (cells, wires, converters)", nullptr, 1}, sampled<&Sample::level>},
-    {{"persistent", "", kBool, kStatic, "of a model: cells and names outlive the process, in a file", nullptr, 1}, sampled<&Sample::persistent>},
-    {{"version.hardware", "", kText, kStatic, "interface that the chip implements", nullptr, 1}, sampled<&Sample::hardware>},
-    {{"version.driver", "", kText, kGauge, "of the driver; of a model, of its libsidra", nullptr, 1}, sampled<&Sample::driver>},
-    {{"version.firmware", "", kText, kGauge, "of the firmware that runs; none: the boot block alone", nullptr, 1}, sampled<&Sample::firmware>},
-    {{"features", "", kUint, kStatic, "bits of what the chip has", nullptr, 1}, sampled<&Sample::features>},
-    {{"geometry.clusters", "", kUint, kStatic, "clusters of the chip", nullptr, 1}, sampled<&Sample::clusters>},
-    {{"geometry.cus", "", kUint, kStatic, "compute units in each cluster", nullptr, 1}, sampled<&Sample::cus_per_cluster>},
-    {{"geometry.crossbars", "", kUint, kStatic, "crossbars in each compute unit", nullptr, 1}, sampled<&Sample::xbars_per_cu>},
+    {{"index", "", kUint, kStatic, "Number of the chip in the list of chips.", nullptr, 1, false}, index},
+    {{"kind", "", kText, kStatic, "Kind of the chip: card (PCIe) or model (embedded in a process).", nullptr, 1, false}, kind},
+    {{"name", "", kText, kStatic, "Name of the chip: sidra0, the BDF of a card without a driver, or PID-N of an embedded model.", nullptr, 1, false}, name},
+    {{"node", "", kText, kStatic, "Device node of the card.", nullptr, 1, false}, node},
+    {{"bdf", "", kText, kStatic, "PCI address of the card: domain, bus, device and function.", nullptr, 1, false}, bdf},
+    {{"uuid", "", kText, kStatic, "Identity of the chip, which is the same in every slot and host.", nullptr, 1, false}, sampled<&Sample::uuid>},
+    {{"pid", "", kUint, kStatic, "Process that an embedded model lives in.", nullptr, 1, false}, sampled<&Sample::pid>},
+    {{"process", "", kText, kStatic, "Name of the process that an embedded model lives in.", nullptr, 1, false}, sampled<&Sample::process>},
+    {{"uid", "", kUint, kStatic, "User ID of the process that an embedded model lives in.", nullptr, 1, false}, sampled<&Sample::uid>},
+    {{"level", "", kText, kStatic, "Level of an embedded model: fast (exact) or accurate (cells, wires and converters).", nullptr, 1, false}, sampled<&Sample::level>},
+    {{"persistent", "", kBool, kStatic, "Whether an embedded model keeps its cells and named weights in a state file.", nullptr, 1, false}, sampled<&Sample::persistent>},
+    {{"version.hardware", "", kText, kStatic, "Version of the hardware interface that the chip implements.", nullptr, 1, false}, sampled<&Sample::hardware>},
+    {{"version.driver", "", kText, kGauge, "Version of the kernel driver of a card, or of the libsidra of an embedded model.", nullptr, 1, false}, sampled<&Sample::driver>},
+    {{"version.firmware", "", kText, kGauge, "Version of the firmware that runs; none: only the boot block runs.", nullptr, 1, false}, sampled<&Sample::firmware>},
+    {{"features", "", kText, kStatic, "Optional features of the chip: firmware, state-file.", nullptr, 1, false}, features},
+    {{"geometry.clusters", "", kUint, kStatic, "Number of clusters of the chip.", nullptr, 1, false}, sampled<&Sample::clusters>},
+    {{"geometry.cus", "", kUint, kStatic, "Number of compute units in each cluster.", nullptr, 1, false}, sampled<&Sample::cus_per_cluster>},
+    {{"geometry.crossbars", "", kUint, kStatic, "Number of crossbars in each compute unit.", nullptr, 1, false}, sampled<&Sample::xbars_per_cu>},
 
-    {{"status", "", kText, kGauge, "ready, throttled, booting, recovery, panic, fatal, lost, no-driver, no-answer", nullptr, 1}, status},
-    {{"stage", "", kText, kGauge, "of its boot: reset, rom, verify, calibrate, recovery, runtime, panic", nullptr, 1}, stage},
-    {{"ready", "", kBool, kGauge, "queues may run", "sidra_ready", 1}, status_bit<SIDRA_STATUS_READY>},
-    {{"fatal", "", kBool, kGauge, "only a reset helps", "sidra_fatal", 1}, status_bit<SIDRA_STATUS_FATAL>},
-    {{"stopped", "", kBool, kGauge, "the driver has stopped all queues", "sidra_stopped", 1}, status_bit<SIDRA_STATUS_STOPPED>},
-    {{"throttled", "", kBool, kGauge, "the clock is down, since it is too hot or needs too much power", "sidra_throttled", 1}, status_bit<SIDRA_STATUS_THROTTLED>},
-    {{"firmware.alive", "", kBool, kGauge, "the firmware runs", "sidra_firmware_alive", 1}, status_bit<SIDRA_STATUS_FIRMWARE_ALIVE>},
-    {{"firmware.panic", "", kUint, kGauge, "code of its panic, 0: none", "sidra_firmware_panic_code", 1}, counter<&Page::panic, kSince12>},
-    {{"boot.reason", "", kText, kGauge, "power-on, reset, watchdog, panic, update", nullptr, 1}, boot_reason},
-    {{"generation", "", kUint, kGauge, "of the chip: one more with each reset", "sidra_generation", 1}, sampled<&Sample::generation>},
-    {{"resets", "", kUint, kCounter, "resets by the driver, since it was bound", "sidra_resets_total", 1}, sampled<&Sample::resets>},
-    {{"heartbeat", "", kUint, kGauge, "rounds of the firmware's loop", nullptr, 1}, counter<&Page::heartbeat, kSince12>},
-    {{"heartbeat.age", "ns", kUint, kGauge, "since the heartbeat moved, as far as was watched", "sidra_heartbeat_age_seconds", 1e-9}, heartbeat_age},
-    {{"data.age", "ns", kUint, kGauge, "of what is shown here", "sidra_data_age_seconds", 1e-9}, data_age},
-    {{"clock.device", "ns", kUint, kCounter, "clock of the chip", "sidra_device_clock_seconds_total", 1e-9}, counter<&Page::clock_ns, kCounters>},
+    {{"status", "", kText, kGauge, "Status of the chip: ready, throttled, booting, recovery, panic, fatal, lost, stale, no-driver, no-answer.", nullptr, 1, false}, status},
+    {{"stale", "", kBool, kGauge, "Whether the values of the chip are too old to describe its present state.", "sidra_stale", 1, false}, stale},
+    {{"stage", "", kText, kGauge, "Boot stage of the chip: reset, rom, verify, calibrate, recovery, runtime, panic.", nullptr, 1, false}, stage},
+    {{"ready", "", kBool, kGauge, "Whether queues of the chip can run.", "sidra_ready", 1, false}, status_bit<SIDRA_STATUS_READY>},
+    {{"fatal", "", kBool, kGauge, "Whether the chip has failed so that only a reset helps.", "sidra_fatal", 1, false}, status_bit<SIDRA_STATUS_FATAL>},
+    {{"stopped", "", kBool, kGauge, "Whether the driver has stopped all queues of the chip.", "sidra_stopped", 1, false}, status_bit<SIDRA_STATUS_STOPPED>},
+    {{"throttled", "", kBool, kGauge, "Whether the firmware has lowered the clock because of temperature or power.", "sidra_throttled", 1, false}, status_bit<SIDRA_STATUS_THROTTLED>},
+    {{"firmware.alive", "", kBool, kGauge, "Whether the firmware of the chip runs.", "sidra_firmware_alive", 1, false}, status_bit<SIDRA_STATUS_FIRMWARE_ALIVE>},
+    {{"firmware.panic", "", kUint, kGauge, "Panic code of the firmware; 0: the firmware has not panicked.", "sidra_firmware_panic_code", 1, false}, counter<&Page::panic, kSince12>},
+    {{"boot.reason", "", kText, kGauge, "Reason of the last boot: power-on, reset, watchdog, panic, update.", nullptr, 1, false}, boot_reason},
+    {{"generation", "", kUint, kGauge, "Generation of the chip, which each reset increases by one.", "sidra_generation", 1, true}, sampled<&Sample::generation>},
+    {{"resets", "", kUint, kCounter, "Number of resets by the driver since it was bound to the card.", "sidra_resets_total", 1, false}, sampled<&Sample::resets>},
+    {{"heartbeat", "", kUint, kGauge, "Heartbeat counter of the firmware.", nullptr, 1, true}, counter<&Page::heartbeat, kSince12>},
+    {{"heartbeat.age", "ns", kUint, kGauge, "Time since the heartbeat was last seen to change.", "sidra_heartbeat_age_seconds", 1e-9, false}, heartbeat_age},
+    {{"data.age", "ns", kUint, kGauge, "Age of the values that are shown for the chip.", "sidra_data_age_seconds", 1e-9, false}, data_age},
+    {{"clock.device", "ns", kUint, kCounter, "Time on the clock of the chip.", "sidra_device_clock_seconds_total", 1e-9, false}, counter<&Page::clock_ns, kCounters>},
 
-    {{"temperature", "C", kReal, kGauge, "of the chip", "sidra_temperature_celsius", 1}, scaled<&Page::temperature_mc, kThermal, 1000>},
-    {{"temperature.max", "C", kReal, kGauge, "the clock is taken down from here on", "sidra_temperature_max_celsius", 1}, scaled<&Page::temperature_max_mc, kLimits, 1000>},
-    {{"temperature.crit", "C", kReal, kGauge, "the chip stops by itself here", "sidra_temperature_crit_celsius", 1}, scaled<&Page::temperature_crit_mc, kLimits, 1000>},
-    {{"power", "W", kReal, kGauge, "that it takes", "sidra_power_watts", 1}, scaled<&Page::power_mw, kPower, 1000>},
-    {{"power.limit", "W", kReal, kGauge, "in force", "sidra_power_limit_watts", 1}, scaled<&Page::power_limit_mw, kLimits, 1000>},
-    {{"power.limit.min", "W", kReal, kGauge, "the lowest limit that can be set", "sidra_power_limit_min_watts", 1}, scaled<&Page::power_limit_min_mw, kLimits, 1000>},
-    {{"power.limit.max", "W", kReal, kGauge, "the highest limit that can be set", "sidra_power_limit_max_watts", 1}, scaled<&Page::power_limit_max_mw, kLimits, 1000>},
-    {{"clock", "MHz", kReal, kGauge, "of the compute units", "sidra_clock_hertz", 1e6}, scaled<&Page::clock_khz, kPower, 1000>},
-    {{"clock.max", "MHz", kReal, kGauge, "at the highest level", "sidra_clock_max_hertz", 1e6}, scaled<&Page::clock_max_khz, kLimits, 1000>},
-    {{"throttles", "", kUint, kCounter, "how often the clock was taken down", "sidra_throttles_total", 1}, counter<&Page::throttles, kLimits>},
+    {{"temperature", "C", kReal, kGauge, "Temperature of the chip.", "sidra_temperature_celsius", 1, false}, scaled<&Page::temperature_mc, kThermal, 1000>},
+    {{"temperature.max", "C", kReal, kGauge, "Temperature from which on the firmware lowers the clock.", "sidra_temperature_max_celsius", 1, false}, scaled<&Page::temperature_max_mc, kLimits, 1000>},
+    {{"temperature.crit", "C", kReal, kGauge, "Temperature at which the chip shuts itself down.", "sidra_temperature_crit_celsius", 1, false}, scaled<&Page::temperature_crit_mc, kLimits, 1000>},
+    {{"power", "W", kReal, kGauge, "Electrical power that the chip draws.", "sidra_power_watts", 1, false}, scaled<&Page::power_mw, kPower, 1000>},
+    {{"power.limit", "W", kReal, kGauge, "Power limit that is in force.", "sidra_power_limit_watts", 1, false}, scaled<&Page::power_limit_mw, kLimits, 1000>},
+    {{"power.limit.min", "W", kReal, kGauge, "Lowest power limit that can be set.", "sidra_power_limit_min_watts", 1, false}, scaled<&Page::power_limit_min_mw, kLimits, 1000>},
+    {{"power.limit.max", "W", kReal, kGauge, "Highest power limit that can be set.", "sidra_power_limit_max_watts", 1, false}, scaled<&Page::power_limit_max_mw, kLimits, 1000>},
+    {{"clock", "MHz", kReal, kGauge, "Clock frequency of the compute units.", "sidra_clock_hertz", 1e6, false}, scaled<&Page::clock_khz, kPower, 1000>},
+    {{"clock.max", "MHz", kReal, kGauge, "Clock frequency at the highest clock level.", "sidra_clock_max_hertz", 1e6, false}, scaled<&Page::clock_max_khz, kLimits, 1000>},
+    {{"throttles", "", kUint, kCounter, "Number of times that the firmware lowered the clock.", "sidra_throttles_total", 1, false}, counter<&Page::throttles, kLimits>},
 
-    {{"utilization", "%", kReal, kRate, "time in which at least one engine worked", nullptr, 1}, utilization},
-    {{"mvm.utilization", "%", kReal, kRate, "time of matrix products; of queues that run at once it adds up", nullptr, 1}, engine_utilization<SIDRA_HW_ENGINE_MVM>},
-    {{"vec.utilization", "%", kReal, kRate, "the same of the vector units", nullptr, 1}, engine_utilization<SIDRA_HW_ENGINE_VEC>},
-    {{"copy.utilization", "%", kReal, kRate, "the same of copies", nullptr, 1}, engine_utilization<SIDRA_HW_ENGINE_COPY>},
-    {{"program.utilization", "%", kReal, kRate, "the same of programming and reading back", nullptr, 1}, engine_utilization<SIDRA_HW_ENGINE_PROGRAM>},
-    {{"packets.rate", "1/s", kReal, kRate, "packets retired", nullptr, 1}, per_second<&Page::packets>},
-    {{"macs.rate", "1/s", kReal, kRate, "multiply-accumulates", nullptr, 1}, per_second<&Page::macs>},
-    {{"copy.rate", "B/s", kReal, kRate, "bytes copied", nullptr, 1}, per_second<&Page::copy_bytes>},
-    {{"program.rate", "1/s", kReal, kRate, "cells programmed", nullptr, 1}, per_second<&Page::programmed_cells>},
+    {{"utilization", "%", kReal, kRate, "Share of the time in which at least one engine of the chip worked.", nullptr, 1, false}, utilization},
+    {{"mvm.utilization", "%", kReal, kRate, "Share of the time in which the crossbars multiplied for at least one queue.", nullptr, 1, false}, engine_utilization<SIDRA_HW_ENGINE_MVM>},
+    {{"vec.utilization", "%", kReal, kRate, "Share of the time in which the vector units worked for at least one queue.", nullptr, 1, false}, engine_utilization<SIDRA_HW_ENGINE_VEC>},
+    {{"copy.utilization", "%", kReal, kRate, "Share of the time in which the chip copied data for at least one queue.", nullptr, 1, false}, engine_utilization<SIDRA_HW_ENGINE_COPY>},
+    {{"program.utilization", "%", kReal, kRate, "Share of the time in which crossbars were programmed or read back for at least one queue.", nullptr, 1, false}, engine_utilization<SIDRA_HW_ENGINE_PROGRAM>},
+    {{"packets.rate", "1/s", kReal, kRate, "Packets retired per second.", nullptr, 1, false}, per_second<&Page::packets>},
+    {{"macs.rate", "1/s", kReal, kRate, "Multiply-accumulate operations per second.", nullptr, 1, false}, per_second<&Page::macs>},
+    {{"copy.rate", "B/s", kReal, kRate, "Bytes copied per second.", nullptr, 1, false}, per_second<&Page::copy_bytes>},
+    {{"program.rate", "1/s", kReal, kRate, "Cells programmed per second.", nullptr, 1, false}, per_second<&Page::programmed_cells>},
 
-    {{"busy.time", "ns", kUint, kCounter, "in which at least one engine worked", "sidra_busy_seconds_total", 1e-9}, counter<&Page::busy_ns, kCounters>},
-    {{"mvm.time", "ns", kUint, kCounter, "of matrix products, all queues together", "sidra_mvm_seconds_total", 1e-9}, engine_time<SIDRA_HW_ENGINE_MVM>},
-    {{"vec.time", "ns", kUint, kCounter, "of the vector units, all queues together", "sidra_vec_seconds_total", 1e-9}, engine_time<SIDRA_HW_ENGINE_VEC>},
-    {{"copy.time", "ns", kUint, kCounter, "of copies, all queues together", "sidra_copy_seconds_total", 1e-9}, engine_time<SIDRA_HW_ENGINE_COPY>},
-    {{"program.time", "ns", kUint, kCounter, "of programming and reading back, all queues together", "sidra_program_seconds_total", 1e-9}, engine_time<SIDRA_HW_ENGINE_PROGRAM>},
-    {{"packets", "", kUint, kCounter, "retired packets of rings", "sidra_packets_total", 1}, counter<&Page::packets, kCounters>},
-    {{"packets.called", "", kUint, kCounter, "packets inside of CALLs", "sidra_called_packets_total", 1}, counter<&Page::call_packets, kCounters>},
-    {{"faults", "", kUint, kCounter, "queues that stopped with a fault", "sidra_faults_total", 1}, counter<&Page::faults, kCounters>},
-    {{"dma.errors", "", kUint, kCounter, "transfers that the host refused", "sidra_dma_errors_total", 1}, counter<&Page::dma_errors, kCounters>},
-    {{"doorbells", "", kUint, kCounter, "rung", "sidra_doorbells_total", 1}, counter<&Page::doorbells, kCounters>},
-    {{"arms", "", kUint, kCounter, "interrupts that were asked for", "sidra_arms_total", 1}, counter<&Page::arms, kCounters>},
-    {{"interrupts", "", kUint, kCounter, "MSI-X messages", "sidra_interrupts_total", 1}, counter<&Page::interrupts, kCounters>},
-    {{"mmio.reads", "", kUint, kCounter, "reads of registers", "sidra_mmio_reads_total", 1}, counter<&Page::mmio_reads, kCounters>},
-    {{"mmio.writes", "", kUint, kCounter, "writes of registers, doorbells among them", "sidra_mmio_writes_total", 1}, counter<&Page::mmio_writes, kCounters>},
-    {{"mvms", "", kUint, kCounter, "vectors that went through a crossbar", "sidra_mvms_total", 1}, counter<&Page::mvms, kCounters>},
-    {{"macs", "", kUint, kCounter, "multiply-accumulates of cells in use", "sidra_macs_total", 1}, counter<&Page::macs, kCounters>},
-    {{"vec.elements", "", kUint, kCounter, "elements that went through vector units", "sidra_vec_elements_total", 1}, counter<&Page::vec_elements, kCounters>},
-    {{"copy.bytes", "B", kUint, kCounter, "copied", "sidra_copied_bytes_total", 1}, counter<&Page::copy_bytes, kCounters>},
-    {{"program.cells", "", kUint, kCounter, "cells programmed", "sidra_programmed_cells_total", 1}, counter<&Page::programmed_cells, kCounters>},
-    {{"program.pulses", "", kUint, kCounter, "pulses that cells got", "sidra_program_pulses_total", 1}, counter<&Page::pulses, kCounters12>},
-    {{"program.reads", "", kUint, kCounter, "reads between pulses", "sidra_program_reads_total", 1}, counter<&Page::reads, kCounters12>},
-    {{"program.failed", "", kUint, kCounter, "cells that did not arrive where they should", "sidra_program_failed_cells_total", 1}, counter<&Page::failed_cells, kCounters12>},
-    {{"clipped", "", kUint, kCounter, "sums that were out of the converters' range", "sidra_clipped_sums_total", 1}, counter<&Page::clipped, kCounters12>},
-    {{"device_time", "ps", kUint, kCounter, "that the work would take on silicon", "sidra_modelled_seconds_total", 1e-12}, counter<&Page::device_ps, kCounters>},
-    {{"energy", "pJ", kUint, kCounter, "that the work would take on silicon", "sidra_modelled_joules_total", 1e-12}, counter<&Page::energy_pj, kCounters>},
+    {{"busy.time", "ns", kUint, kCounter, "Time in which at least one engine of the chip worked.", "sidra_busy_seconds_total", 1e-9, false}, counter<&Page::busy_ns, kCounters>},
+    {{"mvm.time", "ns", kUint, kCounter, "Time in which the crossbars multiplied for at least one queue.", "sidra_mvm_seconds_total", 1e-9, false}, engine_time<SIDRA_HW_ENGINE_MVM>},
+    {{"vec.time", "ns", kUint, kCounter, "Time in which the vector units worked for at least one queue.", "sidra_vec_seconds_total", 1e-9, false}, engine_time<SIDRA_HW_ENGINE_VEC>},
+    {{"copy.time", "ns", kUint, kCounter, "Time in which the chip copied data for at least one queue.", "sidra_copy_seconds_total", 1e-9, false}, engine_time<SIDRA_HW_ENGINE_COPY>},
+    {{"program.time", "ns", kUint, kCounter, "Time in which crossbars were programmed or read back for at least one queue.", "sidra_program_seconds_total", 1e-9, false}, engine_time<SIDRA_HW_ENGINE_PROGRAM>},
+    {{"packets", "", kUint, kCounter, "Number of packets that the queues have retired.", "sidra_packets_total", 1, false}, counter<&Page::packets, kCounters>},
+    {{"packets.called", "", kUint, kCounter, "Number of packets that were executed inside CALL packets.", "sidra_called_packets_total", 1, false}, counter<&Page::call_packets, kCounters>},
+    {{"faults", "", kUint, kCounter, "Number of queues that stopped with a fault.", "sidra_faults_total", 1, false}, counter<&Page::faults, kCounters>},
+    {{"dma.errors", "", kUint, kCounter, "Number of DMA transfers that the host refused.", "sidra_dma_errors_total", 1, false}, counter<&Page::dma_errors, kCounters>},
+    {{"doorbells", "", kUint, kCounter, "Number of doorbell writes.", "sidra_doorbells_total", 1, true}, counter<&Page::doorbells, kCounters>},
+    {{"arms", "", kUint, kCounter, "Number of interrupt notifications that were armed.", "sidra_arms_total", 1, true}, counter<&Page::arms, kCounters>},
+    {{"interrupts", "", kUint, kCounter, "Number of MSI-X interrupts that the chip raised.", "sidra_interrupts_total", 1, true}, counter<&Page::interrupts, kCounters>},
+    {{"mmio.reads", "", kUint, kCounter, "Number of register reads.", "sidra_mmio_reads_total", 1, true}, counter<&Page::mmio_reads, kCounters>},
+    {{"mmio.writes", "", kUint, kCounter, "Number of register writes, including doorbells.", "sidra_mmio_writes_total", 1, true}, counter<&Page::mmio_writes, kCounters>},
+    {{"mvms", "", kUint, kCounter, "Number of vectors that were multiplied by a crossbar.", "sidra_mvms_total", 1, false}, counter<&Page::mvms, kCounters>},
+    {{"macs", "", kUint, kCounter, "Number of multiply-accumulate operations of used cells.", "sidra_macs_total", 1, false}, counter<&Page::macs, kCounters>},
+    {{"vec.elements", "", kUint, kCounter, "Number of elements that the vector units have processed.", "sidra_vec_elements_total", 1, false}, counter<&Page::vec_elements, kCounters>},
+    {{"copy.bytes", "B", kUint, kCounter, "Number of bytes that were copied.", "sidra_copied_bytes_total", 1, false}, counter<&Page::copy_bytes, kCounters>},
+    {{"program.cells", "", kUint, kCounter, "Number of cells that were programmed.", "sidra_programmed_cells_total", 1, false}, counter<&Page::programmed_cells, kCounters>},
+    {{"program.pulses", "", kUint, kCounter, "Number of programming pulses that cells received.", "sidra_program_pulses_total", 1, false}, counter<&Page::pulses, kCounters12>},
+    {{"program.reads", "", kUint, kCounter, "Number of verification reads during programming.", "sidra_program_reads_total", 1, false}, counter<&Page::reads, kCounters12>},
+    {{"program.failed", "", kUint, kCounter, "Number of cells that did not reach their target value when they were programmed.", "sidra_program_failed_cells_total", 1, false}, counter<&Page::failed_cells, kCounters12>},
+    {{"clipped", "", kUint, kCounter, "Number of sums that exceeded the range of the analog-to-digital converters.", "sidra_clipped_sums_total", 1, false}, counter<&Page::clipped, kCounters12>},
+    {{"device_time", "ps", kUint, kCounter, "Time that the executed work would take on silicon, by the cost model.", "sidra_modelled_seconds_total", 1e-12, false}, counter<&Page::device_ps, kCounters>},
+    {{"energy", "pJ", kUint, kCounter, "Energy that the executed work would take on silicon, by the cost model.", "sidra_modelled_joules_total", 1e-12, false}, counter<&Page::energy_pj, kCounters>},
 
-    {{"crossbars.total", "", kUint, kStatic, "crossbars", "sidra_crossbars", 1}, counter<&Page::xbars_total, kCounters>},
-    {{"crossbars.programmed", "", kUint, kGauge, "crossbars that hold weights", "sidra_crossbars_programmed", 1}, counter<&Page::xbars_programmed, kCounters>},
-    {{"cells.stuck", "", kUint, kGauge, "cells that are known not to follow", "sidra_stuck_cells", 1}, counter<&Page::stuck_cells, kCounters12>},
-    {{"columns.spare", "", kUint, kGauge, "columns that another one stands in for", "sidra_replaced_columns", 1}, counter<&Page::spare_columns, kCounters12>},
-    {{"crossbars.untrimmed", "", kUint, kGauge, "crossbars whose converters are off by more than calibration takes away", "sidra_untrimmed_crossbars", 1}, counter<&Page::untrimmed_xbars, kCounters12>},
-    {{"calibration.age", "ns", kUint, kGauge, "since converters were calibrated", "sidra_calibration_age_seconds", 1e-9}, calibration_age},
-    {{"l3.size", "B", kUint, kStatic, "memory on the chip", "sidra_l3_size_bytes", 1}, sampled<&Sample::l3_size>},
-    {{"l3.used", "B", kUint, kGauge, "of it in use", "sidra_l3_used_bytes", 1}, sampled<&Sample::l3_used>},
-    {{"nvm.size", "B", kUint, kStatic, "memory for named weights", "sidra_nvm_size_bytes", 1}, sampled<&Sample::nvm_size>},
-    {{"memory.host", "B", kUint, kGauge, "of a model's process: what the chip may reach", "sidra_host_memory_bytes", 1}, sampled<&Sample::memory>},
-    {{"contexts", "", kUint, kGauge, "loaded", "sidra_contexts", 1}, counter<&Page::contexts, kCounters>},
-    {{"queues", "", kUint, kGauge, "loaded", "sidra_queues", 1}, counter<&Page::queues, kCounters>},
-    {{"processes", "", kUint, kGauge, "open files of the node; 1 with a model", "sidra_processes", 1}, processes},
+    {{"crossbars.total", "", kUint, kStatic, "Number of crossbars of the chip.", "sidra_crossbars", 1, false}, counter<&Page::xbars_total, kCounters>},
+    {{"crossbars.programmed", "", kUint, kGauge, "Number of crossbars that hold weights.", "sidra_crossbars_programmed", 1, false}, counter<&Page::xbars_programmed, kCounters>},
+    {{"cells.stuck", "", kUint, kGauge, "Number of cells that are known to be stuck.", "sidra_stuck_cells", 1, false}, counter<&Page::stuck_cells, kCounters12>},
+    {{"columns.spare", "", kUint, kGauge, "Number of columns that a spare column replaces.", "sidra_replaced_columns", 1, false}, counter<&Page::spare_columns, kCounters12>},
+    {{"crossbars.untrimmed", "", kUint, kGauge, "Number of crossbars whose converter offset exceeds what calibration can correct.", "sidra_untrimmed_crossbars", 1, false}, counter<&Page::untrimmed_xbars, kCounters12>},
+    {{"calibration.age", "ns", kUint, kGauge, "Time since the converters were last calibrated.", "sidra_calibration_age_seconds", 1e-9, false}, calibration_age},
+    {{"l3.size", "B", kUint, kStatic, "Size of the L3 memory on the chip.", "sidra_l3_size_bytes", 1, false}, sampled<&Sample::l3_size>},
+    {{"l3.used", "B", kUint, kGauge, "Amount of L3 memory in use.", "sidra_l3_used_bytes", 1, false}, sampled<&Sample::l3_used>},
+    {{"nvm.size", "B", kUint, kStatic, "Size of the non-volatile memory for named weights.", "sidra_nvm_size_bytes", 1, false}, sampled<&Sample::nvm_size>},
+    {{"memory.host", "B", kUint, kGauge, "Amount of host memory that the process of an embedded model has registered with the chip.", "sidra_host_memory_bytes", 1, false}, sampled<&Sample::memory>},
+    {{"contexts", "", kUint, kGauge, "Number of contexts that are loaded.", "sidra_contexts", 1, false}, counter<&Page::contexts, kCounters>},
+    {{"queues", "", kUint, kGauge, "Number of queues that are loaded.", "sidra_queues", 1, false}, counter<&Page::queues, kCounters>},
+    {{"processes", "", kUint, kGauge, "Number of processes that use the chip.", "sidra_processes", 1, false}, processes},
 
-    {{"pci.speed", "", kText, kGauge, "of the link", nullptr, 1}, sampled<&Sample::link_speed>},
-    {{"pci.speed.max", "", kText, kStatic, "that the card can have", nullptr, 1}, sampled<&Sample::link_speed_max>},
-    {{"pci.width", "", kUint, kGauge, "lanes of the link", "sidra_pci_lanes", 1}, sampled<&Sample::link_width>},
-    {{"pci.width.max", "", kUint, kStatic, "lanes that the card can have", nullptr, 1}, sampled<&Sample::link_width_max>},
-    {{"pci.bridge", "", kText, kStatic, "port that the card is behind", nullptr, 1}, sampled<&Sample::bridge>},
-    {{"numa.node", "", kInt, kStatic, "memory that is near", nullptr, 1}, sampled<&Sample::numa_node>},
-    {{"numa.cpus", "", kText, kStatic, "CPUs that are near", nullptr, 1}, sampled<&Sample::cpus>},
+    {{"pci.speed", "", kText, kGauge, "Current speed of the PCIe link.", nullptr, 1, false}, sampled<&Sample::link_speed>},
+    {{"pci.speed.max", "", kText, kStatic, "Highest PCIe link speed that the card supports.", nullptr, 1, false}, sampled<&Sample::link_speed_max>},
+    {{"pci.width", "", kUint, kGauge, "Current number of lanes of the PCIe link.", "sidra_pci_lanes", 1, false}, sampled<&Sample::link_width>},
+    {{"pci.width.max", "", kUint, kStatic, "Highest number of PCIe lanes that the card supports.", nullptr, 1, false}, sampled<&Sample::link_width_max>},
+    {{"pci.bridge", "", kText, kStatic, "PCI address of the port that the card is connected to.", nullptr, 1, false}, sampled<&Sample::bridge>},
+    {{"numa.node", "", kInt, kStatic, "NUMA node that is nearest to the card.", nullptr, 1, false}, sampled<&Sample::numa_node>},
+    {{"numa.cpus", "", kText, kStatic, "CPUs that are nearest to the card.", nullptr, 1, false}, sampled<&Sample::cpus>},
 };
 // clang-format on
+
+// What does not change by itself, and what says how old the rest is. Everything else is unknown when the chip is stale.
+bool holds_when_stale(const sidra_smi_field& field) {
+    constexpr std::string_view kHold[] = {"status", "stale", "data.age", "version.driver", "version.firmware"};
+    return field.role == kStatic || std::find(std::begin(kHold), std::end(kHold), field.name) != std::end(kHold);
+}
 
 }  // namespace
 }  // namespace sidra::smi
@@ -385,5 +427,5 @@ int sidra_smi_field_find(const char* name) {
 
 sidra_smi_value sidra_smi_get(sidra_smi_chip* chip, uint32_t field) {
     if (chip == nullptr || field >= std::size(kRows)) return none(EINVAL);
-    return kRows[field].get(*chip);
+    return chip->stale() && !holds_when_stale(kRows[field].field) ? none(ESTALE) : kRows[field].get(*chip);
 }

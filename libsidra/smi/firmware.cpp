@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Firmware of a card: what is in its slots, new images, the log.
+// Firmware of a card: slots, updates, the log.
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -20,28 +20,28 @@ char slot(std::string_view line, std::string_view key) {
     const std::string_view value = word(line, key);
     constexpr std::string_view kSlots = "ABR-";
     if (value.size() != 1 || kSlots.find(value[0]) == std::string_view::npos)
-        throw Unreachable{
-            EPROTO, fmt::format("firmware_slots of this driver has no '{}' that makes sense: {}", key, clean(line))};
+        throw Unreachable{EPROTO, fmt::format("cannot parse '{}' in the firmware_slots that the driver reports: {}",
+                                              key, clean(line))};
     return value[0];
 }
 
-// Why an image was not taken (docs/driver.md has the same table for the kernel's log); nullptr: it was not refused.
+// Why an image was refused (docs/driver.md has the same table for the kernel log); nullptr: it was not refused.
 const char* refusal(int error) {
     switch (error) {
         case EBADMSG:
             return "the image is damaged";
         case EKEYREJECTED:
-            return "the image is not signed by a key that the chip knows";
+            return "the image is not signed with a key that the chip trusts";
         case EKEYREVOKED:
-            return "its security version was withdrawn: an older image cannot be put back";
+            return "its security version is too old: the chip does not go back to an older image";
         case EINVAL:
-            return "it is for another chip, or needs another driver";
+            return "the image is for another chip, or needs another driver";
         case EREMOTEIO:
-            return "the chip's block for hashes and signatures failed";
+            return "the hash and signature unit of the chip failed";
         case EFBIG:
-            return "it is larger than a slot";
+            return "the image is larger than a slot";
         case ENOENT:
-            return "there is no image: the driver looks for sidra/y1-runtime.fw in /lib/firmware";
+            return "there is no image: the driver expects sidra/y1-runtime.fw in /lib/firmware";
         default:
             return nullptr;
     }
@@ -50,14 +50,14 @@ const char* refusal(int error) {
 sidra_smi_status change(sidra_smi_chip* chip, const char* attribute, uint64_t timeout_ns) {
     return reaching(chip, [&]() -> sidra_smi_status {
         const std::string path = card_of(*chip).attribute(attribute);
-        const bool known = File(path, O_PATH).error() == 0;  // else ENOENT is about the file of sysfs
+        const bool known = File(path, O_PATH).error() == 0;  // else ENOENT refers to the sysfs file
         try {
             write_slowly(*chip, path, "1", timeout_ns);
         } catch (const Unreachable& u) {
             const char* const why = known ? refusal(u.error) : nullptr;
             if (why == nullptr) throw;
             return fail(chip->session, SIDRA_SMI_REFUSED,
-                        fmt::format("{}: refused: {}; the kernel's log has more", chip->name, why));
+                        fmt::format("{}: refused: {} (see the kernel log)", chip->name, why));
         }
         return SIDRA_SMI_OK;
     });
@@ -100,7 +100,7 @@ sidra_smi_status sidra_smi_log(sidra_smi_chip* chip, uint64_t timeout_ns, const 
     *text = "";
     return reaching(chip, [&] {
         chip->log = read_slowly(*chip, "firmware_log", kLogLimit, timeout_ns);
-        // Lines stay lines; nothing else that a terminal would obey.
+        // Keeps line breaks; removes everything else that a terminal would interpret.
         for (char& c : chip->log)
             if ((c < ' ' || c > '~') && c != '\n' && c != '\t') c = '?';
         *text = chip->log.c_str();

@@ -12,15 +12,15 @@ namespace {
 
 [[noreturn]] void unreachable(const char* verb, const std::string& path, int error) {
     const char* what = std::strerror(error);
-    if (error == ENOENT) what = "this driver has no such file; a newer one is needed";
-    if (error == EACCES || error == EPERM) what = "only root may";
-    if (error == ETIMEDOUT) what = "no answer by the deadline; the driver goes on with it";
-    if (error == ENOMEM) what = "the system has no memory, or no thread, for it";
-    if (error == EBUSY) what = "the request before it is still not answered";
+    if (error == ENOENT) what = "the driver is too old: it has no such file";
+    if (error == EACCES || error == EPERM) what = "permission denied: root is required";
+    if (error == ETIMEDOUT) what = "no answer before the timeout; the driver still works on the request";
+    if (error == ENOMEM) what = "the system is out of memory or threads";
+    if (error == EBUSY) what = "the previous request is still not answered";
     throw Unreachable{error, fmt::format("cannot {} {}: {}", verb, path, what)};
 }
 
-// Does `work` on the chip's second thread: the first one goes on reading what needs no answer of the chip.
+// Runs `work` on the second thread of the chip: the first one keeps reading files that need no answer of the chip.
 template <typename T>
 Maybe<T> by_deadline(sidra_smi_chip& chip, uint64_t timeout_ns, std::function<Maybe<T>()> work) {
     const auto result = std::make_shared<Maybe<T>>();
@@ -41,8 +41,9 @@ Maybe<T> by_deadline(sidra_smi_chip& chip, uint64_t timeout_ns, std::function<Ma
 
 Card& card_of(sidra_smi_chip& chip) {
     if (chip.card == nullptr)
-        throw Unreachable{EPERM, fmt::format("{} is a chip inside of a process: it can only be looked at", chip.name)};
-    if (chip.gone) throw Unreachable{ENODEV, fmt::format("{} is not there any more", chip.name)};
+        throw Unreachable{EPERM,
+                          fmt::format("{} is an embedded model: it can be monitored but not managed", chip.name)};
+    if (chip.gone) throw Unreachable{ENODEV, fmt::format("{} is gone", chip.name)};
     if (chip.card->node().empty())
         throw Unreachable{ENOENT, fmt::format("{} has no driver (modprobe sidra)", chip.name)};
     return *chip.card;

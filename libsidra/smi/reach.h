@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files of a card that its driver answers by asking the chip: by a deadline.
+// Access with a deadline to files of a card for which the driver needs an answer of the chip.
 #ifndef SIDRA_SMI_REACH_H
 #define SIDRA_SMI_REACH_H
 
@@ -11,8 +11,8 @@
 
 namespace sidra::smi {
 
-// Throws Unreachable. ETIMEDOUT: the driver goes on with it. EBUSY: it still does with what was asked before. ENOENT:
-// this driver has no such file.
+// Throws Unreachable. ETIMEDOUT: the driver still works on the request. EBUSY: it still works on the previous one.
+// ENOENT: this driver has no such file.
 std::string read_slowly(sidra_smi_chip& chip, const std::string& attribute, size_t limit, uint64_t timeout_ns);
 void write_slowly(sidra_smi_chip& chip, const std::string& path, const std::string& text, uint64_t timeout_ns);
 
@@ -24,7 +24,7 @@ struct Unreachable {
 // A card with a driver; else throws Unreachable.
 Card& card_of(sidra_smi_chip& chip);
 
-// Runs `body`, and makes its Unreachable the session's failure.
+// Runs `body` and turns an Unreachable into the failure of the session.
 template <typename Body>
 sidra_smi_status reaching(sidra_smi_chip* chip, const Body& body);
 

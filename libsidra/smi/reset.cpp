@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Resets a card, waits for it, and looks at it.
+// Resets a card, waits until it is ready, and checks it.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -12,7 +12,7 @@
 namespace sidra::smi {
 namespace {
 
-constexpr uint64_t kLookNs = 1'000'000'000;  // at a chip that may not answer, before it is reset
+constexpr uint64_t kLookNs = 1'000'000'000;  // for a chip that may not answer, before it is reset
 
 class Phases {
    public:
@@ -24,8 +24,7 @@ class Phases {
     }
     uint64_t left() const {
         const uint64_t passed = now_ns() - start_ns_;
-        if (passed >= timeout_ns_)
-            throw Unreachable{ETIMEDOUT, fmt::format("the deadline passed in phase '{}'", phase_)};
+        if (passed >= timeout_ns_) throw Unreachable{ETIMEDOUT, fmt::format("timeout in phase '{}'", phase_)};
         return timeout_ns_ - passed;
     }
 
@@ -43,28 +42,28 @@ void wait_a_moment() {
 
 Telemetry telemetry_now(sidra_smi_chip& chip, uint64_t timeout_ns) {
     const Maybe<Telemetry> page = to_telemetry(read_slowly(chip, "telemetry", 4096, timeout_ns));
-    if (!page) throw Unreachable{page.error, fmt::format("{} gives no telemetry that makes sense", chip.name)};
+    if (!page) throw Unreachable{page.error, fmt::format("{} reports invalid telemetry", chip.name)};
     return page.value;
 }
 
-// Waits until it is another generation than `before`, and says of itself that queues may run, and that its firmware
-// does if it has one.
+// Waits until the generation differs from `before`, queues can run, and the firmware runs if the chip has one.
 Telemetry wait_ready(sidra_smi_chip& chip, const Maybe<uint32_t>& before, const Phases& phases) {
     for (;;) {
         try {
             const Telemetry now = telemetry_now(chip, phases.left());
-            if (!now.since_1_2) return now;  // it does not say
+            if (!now.since_1_2) return now;  // it does not report its status
             const uint32_t status = now.page.status;
             if ((status & SIDRA_STATUS_FATAL) != 0)
-                throw Unreachable{EIO, fmt::format("only another reset helps {}: it has come up broken (status {:#x})",
-                                                   chip.name, status)};
+                throw Unreachable{EIO,
+                                  fmt::format("{} reports a fatal error after the reset (status {:#x}): reset it again",
+                                              chip.name, status)};
             const bool firmware = (chip.now.features.value & SIDRA_FEATURE_FIRMWARE) != 0;
             const bool another = !before || now.page.generation != before.value;
             if (another && (status & SIDRA_STATUS_READY) != 0 &&
                 (!firmware || (status & SIDRA_STATUS_FIRMWARE_ALIVE) != 0))
                 return now;
         } catch (const Unreachable& u) {
-            if (u.error != ENODEV && u.error != EAGAIN) throw;  // as long as it is not there it is waited for
+            if (u.error != ENODEV && u.error != EAGAIN) throw;  // the card is absent during the reset
         }
         phases.left();
         wait_a_moment();
@@ -83,17 +82,18 @@ sidra_smi_status sidra_smi_reset(sidra_smi_chip* chip, bool force, uint64_t time
         phases.begin("holders");
         const Card& card = card_of(*chip);
         const std::string reset = card.function("reset");
-        // A chip that does not answer any more is just what is reset: then nobody can say whether it is used.
+        // A chip that does not answer is the very one to reset; whether it is in use is unknown then.
         Maybe<uint32_t> generation;
         try {
             const Telemetry before = telemetry_now(*chip, std::min(phases.left(), kLookNs));
             if (before.since_1_2) generation = before.page.generation;
             if (before.page.contexts > 0 && !force)
-                throw Unreachable{EBUSY, fmt::format("{} is in use: {} contexts would be lost (--force)", chip->name,
-                                                     before.page.contexts)};
+                throw Unreachable{EBUSY,
+                                  fmt::format("{} is in use: {} contexts would be lost (use --force to reset anyway)",
+                                              chip->name, before.page.contexts)};
         } catch (const Unreachable& u) {
             if (u.error == EBUSY) throw;
-            // The thread that waits for the chip keeps what it uses; the reset must not wait for it.
+            // The thread that waits for the chip keeps its resources; the reset must not wait for it.
             if (u.error == ETIMEDOUT) chip->asking = Aside();
         }
         phases.begin("reset");
@@ -103,7 +103,7 @@ sidra_smi_status sidra_smi_reset(sidra_smi_chip* chip, bool force, uint64_t time
         phases.begin("self-test");
         const Maybe<std::string> uuid = to_line(read_slowly(*chip, "uuid", 4096, phases.left()));
         if (chip->now.uuid && (!uuid || uuid.value != chip->now.uuid.value))
-            throw Unreachable{EIO, fmt::format("{} is another chip now: {}", chip->name, uuid.value)};
+            throw Unreachable{EIO, fmt::format("{} has another UUID after the reset: {}", chip->name, uuid.value)};
         if ((after.page.status & SIDRA_STATUS_FIRMWARE_ALIVE) != 0 && after.since_1_2)
             while (telemetry_now(*chip, phases.left()).page.heartbeat == after.page.heartbeat) wait_a_moment();
         return SIDRA_SMI_OK;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one reading of a chip has brought, from wherever it came.
+// The result of reading a chip, from whatever source.
 #ifndef SIDRA_SMI_SAMPLE_H
 #define SIDRA_SMI_SAMPLE_H
 
@@ -17,16 +17,16 @@ namespace sidra::smi {
 
 struct Telemetry {
     sidra_telemetry page{};
-    bool since_1_2 = false;  // has what came with hardware 1.2
+    bool since_1_2 = false;  // has the fields that came with hardware 1.2
 };
-// EPROTO: not what it should be, or cut short.
+// EPROTO: malformed or truncated.
 Maybe<Telemetry> to_telemetry(std::string_view bytes);
 
 struct Sample {
     uint64_t read_ns = 0;  // CLOCK_MONOTONIC; 0: never
-    uint64_t data_ns = 0;  // of which time it is
+    uint64_t data_ns = 0;  // time of the data
     Maybe<Telemetry> telemetry;
-    Maybe<Telemetry> before;  // what was there before it, where that is told
+    Maybe<Telemetry> before;  // the previous sample, where it is published
 
     Maybe<std::string> uuid, hardware, driver, firmware, process;
     Maybe<uint64_t> pid, uid, generation, resets, features;
@@ -40,7 +40,7 @@ struct Sample {
     Maybe<int64_t> numa_node;
 
     std::vector<sidra_smi_client> clients;
-    int clients_error = ENODATA;  // 0: they are all there
+    int clients_error = ENODATA;  // 0: the list is complete
 };
 
 }  // namespace sidra::smi

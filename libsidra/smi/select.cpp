@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chips by what a person calls them.
+// Selection of chips by the names that a person uses.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,10 +10,11 @@
 namespace sidra::smi {
 namespace {
 
-constexpr size_t kUuidDigits = 8;  // fewer may be an index or a process
+constexpr size_t kUuidDigits = 8;  // fewer digits may be an index or a process
+constexpr size_t kUuidLength = 36;
 
 bool is_uuid_beginning(std::string_view selector, const std::string& uuid) {
-    if (uuid.size() != 36 || selector.size() > uuid.size()) return false;
+    if (uuid.size() != kUuidLength || selector.size() > uuid.size()) return false;
     size_t digits = 0;
     for (size_t n = 0; n < selector.size(); ++n) {
         const char c =
@@ -24,7 +25,7 @@ bool is_uuid_beginning(std::string_view selector, const std::string& uuid) {
     return digits >= kUuidDigits;
 }
 
-// The strongest meaning that a selector has for a chip: an index is not taken for a process with that number.
+// The strongest meaning that a selector has for a chip: an index is never mistaken for a process ID.
 enum Meaning { kIndex, kName, kProcess, kUuid, kNothing };
 
 Meaning meaning(const sidra_smi_chip& chip, std::string_view selector) {
@@ -55,9 +56,12 @@ sidra_smi_status sidra_smi_select(sidra_smi* session, const char* selectors, sid
     if (session == nullptr || count == nullptr || (chips == nullptr && room > 0)) return SIDRA_SMI_USAGE;
     *count = 0;
     return guarded(session, [&] {
-        std::vector<bool> wanted(session->chips.size(), selectors == nullptr || selectors[0] == '\0');
-        if (!wanted.empty() && wanted[0])
+        std::vector<bool> wanted(session->chips.size(), selectors == nullptr);
+        if (selectors == nullptr)
             for (const auto& chip : session->chips) wanted[chip->index] = !chip->gone;
+        // An empty text is a variable that was not set, not a wish for all chips.
+        else if (trim(selectors).empty())
+            return fail(session, SIDRA_SMI_USAGE, "the selector is empty: without a selector, all chips are selected");
         std::string_view rest = selectors == nullptr ? "" : selectors;
         while (!rest.empty()) {
             const std::string_view selector = trim(rest.substr(0, rest.find(',')));
@@ -65,21 +69,22 @@ sidra_smi_status sidra_smi_select(sidra_smi* session, const char* selectors, sid
             rest.remove_prefix(last ? rest.size() : rest.find(',') + 1);
             if (selector.empty() || (!last && rest.empty()))
                 return fail(session, SIDRA_SMI_USAGE,
-                            fmt::format("'{}' has a comma with nothing beside it", clean(selectors)));
+                            fmt::format("'{}' has an empty selector beside a comma", clean(selectors)));
             Meaning best = kNothing;
             for (const auto& chip : session->chips) best = std::min(best, meaning(*chip, selector));
             std::vector<const sidra_smi_chip*> found;
             for (const auto& chip : session->chips)
                 if (best != kNothing && meaning(*chip, selector) == best) found.push_back(chip.get());
-            // Of chips with the same name one that is here is meant.
+            // Among chips with the same name, one that is present is meant.
             if (found.size() > 1) std::erase_if(found, [](const sidra_smi_chip* chip) { return chip->gone; });
             if (found.empty())
                 return fail(session, SIDRA_SMI_NO_DEVICE,
-                            fmt::format("no chip is '{}': 'sidra-smi list' shows what is here", clean(selector)));
+                            fmt::format("no such chip: '{}' (see sidra-smi list)", clean(selector)));
             if (found.size() > 1)
                 return fail(session, SIDRA_SMI_USAGE,
-                            fmt::format("'{}' may be {} as well as {}: say more of it, or take an index",
-                                        clean(selector), found[0]->name, found[1]->name));
+                            fmt::format("'{}' matches both {} and {}: select one by its {} or its index",
+                                        clean(selector), found[0]->name, found[1]->name,
+                                        best == kUuid && selector.size() < kUuidLength ? "whole UUID" : "name"));
             wanted[found[0]->index] = true;
         }
         for (const auto& chip : session->chips) {

@@ -15,7 +15,7 @@ constexpr uint64_t kReadTimeoutNs = 500'000'000;  // for all cards together
 constexpr size_t kGoneMost = 256;
 
 sidra_smi_chip& place_for(sidra_smi& session) {
-    // A session that lives long sees processes come and go without end.
+    // A long session sees any number of processes come and go.
     sidra_smi_chip* oldest = nullptr;
     size_t gone = 0;
     for (const auto& chip : session.chips) {
@@ -42,7 +42,7 @@ sidra_smi_chip* known(sidra_smi& session, const std::string& key) {
     return nullptr;
 }
 
-// A card with a driver is known by its node and place: another card of the same number is another chip.
+// A card with a driver is identified by its node and BDF: another card with the same number is another chip.
 std::string key_of(const Card& card) { return "card " + card.node() + " " + card.bdf(); }
 std::string key_of(const Model& model) { return "model " + model.path(); }
 
@@ -53,7 +53,7 @@ void forget_rates(sidra_smi_chip& chip) {
     chip.heartbeat_moved_ns = Maybe<uint64_t>();
 }
 
-// By what the driver counts for a client, of the time between two readings.
+// Utilization of the clients of a card: growth of the driver's counters per time between two readings.
 void rate_clients(sidra_smi_chip& chip) {
     const double passed = static_cast<double>(chip.now.read_ns - chip.clients_before_ns);
     if (chip.clients_before_ns == 0 || passed <= 0) return;
@@ -66,15 +66,18 @@ void rate_clients(sidra_smi_chip& chip) {
         for (size_t n = 0; n < SIDRA_HW_ENGINE_COUNT; ++n) {
             const uint64_t from = before->engine_ns[n], to = client.engine_ns[n];
             if (from == UINT64_MAX || to == UINT64_MAX || to < from) continue;
-            client.utilization[n] = 100 * static_cast<double>(to - from) / passed;
+            // The driver adds a job's time when the job is published, so a late addition may exceed the interval.
+            const double queues =
+                client.queues == UINT64_MAX ? 1 : std::max<double>(1, static_cast<double>(client.queues));
+            client.utilization[n] = std::min(100 * queues, 100 * static_cast<double>(to - from) / passed);
         }
     }
 }
 
-// A process that has a chip to itself uses what the chip does, and says so now and then: when it was read does not
-// matter.
+// A process that has a chip to itself causes all of its load. It publishes at its own pace, so the time of the reading
+// does not matter.
 void rate_process(sidra_smi_chip& chip) {
-    if (!chip.now.telemetry) return;
+    if (!chip.now.telemetry || chip.stale()) return;
     for (sidra_smi_client& client : chip.now.clients)
         for (size_t n = 0; n < SIDRA_HW_ENGINE_COUNT; ++n) {
             const Maybe<double> use = rate(chip, 100, [n](const sidra_telemetry& page) { return page.engine_ns[n]; });
@@ -82,12 +85,12 @@ void rate_process(sidra_smi_chip& chip) {
         }
 }
 
-// Puts the telemetry behind the one that it was taken from before. `before`: as of the reading before, of `before_ns`.
+// Appends the telemetry to what rates are computed from. `before`: telemetry of the previous reading, at `before_ns`.
 void follow(sidra_smi_chip& chip, const Maybe<Telemetry>& before, uint64_t before_ns) {
     const Maybe<Telemetry>& telemetry = chip.now.telemetry;
     if (!telemetry) return;
     const sidra_telemetry& page = telemetry.value.page;
-    // A clock that went backwards is another power-on's: nothing can be compared.
+    // A clock that went backwards belongs to another power-on: nothing can be compared.
     if (chip.later && page.clock_ns < chip.later.value.page.clock_ns) forget_rates(chip);
     if (telemetry.value.since_1_2) {
         if (before && before.value.page.heartbeat != page.heartbeat) chip.heartbeat_moved_ns = chip.now.read_ns;
@@ -103,7 +106,7 @@ void read_model(sidra_smi_chip& chip) {
     Maybe<Sample> sample = chip.model->read();
     if (sample) take(chip, std::move(sample.value));
     else if (sample.error == ESRCH) chip.gone = true;
-    // Of one that only changes too fast the former values are good enough.
+    // For a file that only changes too fast the former values are good enough.
     else if (sample.error != EAGAIN || chip.now.read_ns == 0) chip.now.telemetry = Maybe<Telemetry>::none(sample.error);
 }
 
@@ -115,10 +118,11 @@ sidra_smi_status read_cards(sidra_smi& session) {
     std::vector<Asked> asked;
     asked.reserve(session.chips.size());
     const sidra_smi_chip* unread = nullptr;
-    // From here on nothing throws before all are waited for: one that is left at work would seem to hang the next time.
+    // Nothing may throw from here on until all threads were waited for: a thread that is still busy at the next refresh
+    // would make its card look hung.
     for (const auto& chip : session.chips) {
         if (chip->gone || chip->card == nullptr) continue;
-        // One that is not done from last time is not asked again.
+        // A card whose previous reading has not ended is not read again.
         const int error = chip->reader.start(chip->card);
         chip->hung = error == EBUSY;
         if (error == 0) asked.push_back({chip.get(), {}});
@@ -135,7 +139,7 @@ sidra_smi_status read_cards(sidra_smi& session) {
         if (chip->hung && chip->now.read_ns == 0) chip->now.telemetry = Maybe<Telemetry>::none(ETIMEDOUT);
     if (unread == nullptr) return SIDRA_SMI_OK;
     return fail(&session, SIDRA_SMI_INTERNAL,
-                "the system has no memory, or no thread (ulimit -u), for reading " + unread->name);
+                "cannot read " + unread->name + ": the system is out of memory or threads (ulimit -u)");
 }
 
 }  // namespace
@@ -224,13 +228,8 @@ using namespace sidra::smi;
 sidra_smi_status sidra_smi_open(const sidra_smi_options* options, sidra_smi** session) {
     if (session == nullptr) return SIDRA_SMI_USAGE;
     *session = nullptr;
-    // What a caller of another version does not know of is as if it were zero.
     sidra_smi_options given = {};
-    if (options != nullptr) {
-        if (options->struct_size < sizeof options->struct_size || options->struct_size > sizeof given)
-            return SIDRA_SMI_USAGE;
-        std::memcpy(&given, options, options->struct_size);
-    }
+    if (!take_options(options, given)) return SIDRA_SMI_USAGE;
     return guarded(nullptr, [&] {
         auto opened = std::make_unique<sidra_smi>();
         if (given.root != nullptr) opened->root = given.root;
@@ -278,5 +277,5 @@ sidra_smi_status sidra_smi_clients(sidra_smi_chip* chip, const sidra_smi_client*
     *count = static_cast<uint32_t>(chip->now.clients.size());
     if (chip->now.clients_error == 0) return SIDRA_SMI_OK;
     return fail(chip->session, SIDRA_SMI_PERMISSION,
-                "who uses " + chip->name + " cannot be known: " + std::strerror(chip->now.clients_error));
+                "cannot list the processes that use " + chip->name + ": " + std::strerror(chip->now.clients_error));
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A session: its chips, and the last thing that went wrong.
+// A session: its chips, and the last failure.
 #ifndef SIDRA_SMI_SESSION_H
 #define SIDRA_SMI_SESSION_H
 
+#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -25,7 +26,7 @@ namespace sidra::smi {
 sidra_smi_status fail(sidra_smi* session, sidra_smi_status status, std::string_view sentence);
 // Status of an errno of a file of sysfs.
 sidra_smi_status status_of(int error);
-// No exception crosses the C interface: memory is all that can be wanting.
+// No exception crosses the C interface: the only one that is expected is a lack of memory.
 template <typename Body>
 sidra_smi_status guarded(sidra_smi* session, const Body& body) {
     try {
@@ -34,6 +35,16 @@ sidra_smi_status guarded(sidra_smi* session, const Body& body) {
     } catch (const std::bad_alloc&) {
         return fail(session, SIDRA_SMI_INTERNAL, "out of memory");
     }
+}
+
+// Copies the options of a caller, who may have been built with another version of the structure: what the caller does
+// not know is zero. False: struct_size makes no sense. A null pointer leaves all options zero.
+template <typename Options>
+bool take_options(const Options* from, Options& to) {
+    if (from == nullptr) return true;
+    if (from->struct_size < sizeof from->struct_size || from->struct_size > sizeof to) return false;
+    std::memcpy(&to, from, from->struct_size);
+    return true;
 }
 
 // Finds chips that are new, and marks those that are gone.

@@ -118,11 +118,11 @@ TEST(Http, NoMetricsNow) {
 
 TEST(Exposition, Samples) {
     Exposition out;
-    out.family("nothing", "left out", "gauge");
-    out.family("sidra_mvms_total", "Crossbar operations", "counter");
+    out.family({"nothing", "left out", "gauge"});
+    out.family({"sidra_mvms_total", "Crossbar operations", "counter"});
     out.sample({{"device", "sidra0"}, {"bdf", ""}, {"uuid", "1"}}, uint64_t{18446744073709551615U});
     out.sample({}, uint64_t{0});
-    out.family("sidra_power_watts", "Power", "gauge");
+    out.family({"sidra_power_watts", "Power", "gauge"});
     out.sample({{"device", "sidra1"}}, 22.5);
     out.sample({{"bdf", ""}}, 1e-12);
     EXPECT_EQ(out.text(),
@@ -138,14 +138,14 @@ TEST(Exposition, Samples) {
 
 TEST(Exposition, EscapesWhatOthersHaveWritten) {
     Exposition out;
-    out.family("a", "one \\ two\n\"three\"", "gauge");
+    out.family({"a", "one \\ two\n\"three\"", "gauge"});
     out.sample({{"l", "\"\\\n\x1b\xff"}}, uint64_t{1});
     EXPECT_EQ(out.text(), "# HELP a one \\\\ two\\n\"three\"\n# TYPE a gauge\na{l=\"\\\"\\\\\\n??\"} 1\n");
 }
 
 TEST(Exposition, NumbersThatAreNone) {
     Exposition out;
-    out.family("a", "b", "gauge");
+    out.family({"a", "b", "gauge"});
     for (const double value : {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
                                std::numeric_limits<double>::quiet_NaN()})
         out.sample({}, value);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sidra/smi.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -68,12 +69,13 @@ const std::map<std::string, std::string> kCard = {
     {"version.hardware", "1.2"},
     {"version.driver", "1.1"},
     {"version.firmware", "1.0.3"},
-    {"features", "3"},
+    {"features", "firmware,state-file"},
     {"geometry.clusters", "10"},
     {"geometry.cus", "32"},
     {"geometry.crossbars", "20"},
     {"status", "ready"},
     {"stage", "runtime"},
+    {"stale", "no"},
     {"ready", "yes"},
     {"fatal", "no"},
     {"stopped", "no"},
@@ -151,7 +153,7 @@ TEST(Fields, ModelWhole) {
                                                          {"version.hardware", "1.2"},
                                                          {"version.driver", "1.1"},
                                                          {"version.firmware", "1.0.3"},
-                                                         {"features", "1"},
+                                                         {"features", "firmware"},
                                                          {"l3.size", "16777216"},
                                                          {"l3.used", "4096"},
                                                          {"packets", "9001"},
@@ -172,7 +174,10 @@ TEST(Fields, AreNamedOnceAndWell) {
         EXPECT_EQ(std::string(field.name).find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789._"),
                   std::string::npos)
             << field.name;
-        EXPECT_GT(std::strlen(field.description), 3u) << field.name;
+        // A description is the HELP of a metric: it must be understood without the name of the field.
+        const std::string description = field.description;
+        EXPECT_TRUE(description[0] >= 'A' && description[0] <= 'Z' && description.ends_with('.')) << description;
+        EXPECT_GE(std::count(description.begin(), description.end(), ' '), 3) << description;
         if (field.metric == nullptr) continue;
         EXPECT_TRUE(metrics.insert(field.metric).second) << field.metric;
         EXPECT_TRUE(std::string(field.metric).starts_with("sidra_")) << field.metric;

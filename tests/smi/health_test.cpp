@@ -17,6 +17,8 @@ std::string severity(const sidra_smi_finding* findings, uint32_t count, const st
     return "none";
 }
 
+constexpr uint64_t kDayNs = uint64_t{24} * 3600 * 1'000'000'000;
+
 struct Case {
     const char* check;
     sidra_smi_status severity;
@@ -48,6 +50,15 @@ TEST(Health, FindsEachThing) {
         {"converters", SIDRA_SMI_OK, [](sidra_telemetry&) {}},
         {"converters", SIDRA_SMI_OK, [](sidra_telemetry& t) { t.calibrated_ns = 0; }},
         {"converters", SIDRA_SMI_WARNING, [](sidra_telemetry& t) { t.untrimmed_xbars = 1; }},
+        {"converters", SIDRA_SMI_OK, [](sidra_telemetry& t) { t.clock_ns = t.calibrated_ns + 6 * kDayNs; }},
+        {"converters", SIDRA_SMI_WARNING, [](sidra_telemetry& t) { t.clock_ns = t.calibrated_ns + 8 * kDayNs; }},
+        {"converters", SIDRA_SMI_OK,  // exact cells do not drift
+         [](sidra_telemetry& t) { t.clock_ns = t.calibrated_ns + 8 * kDayNs, t.pulses = 0; }},
+        {"endurance", SIDRA_SMI_OK, [](sidra_telemetry& t) { t.programmed_cells = 1'000'000, t.failed_cells = 999; }},
+        {"endurance", SIDRA_SMI_WARNING,
+         [](sidra_telemetry& t) { t.programmed_cells = 1'000'000, t.failed_cells = 1'000; }},
+        {"endurance", SIDRA_SMI_OK,  // too few to say anything
+         [](sidra_telemetry& t) { t.programmed_cells = 500, t.failed_cells = 99; }},
         {"dma", SIDRA_SMI_OK, [](sidra_telemetry& t) { t.dma_errors = 0; }},
         {"dma", SIDRA_SMI_WARNING, [](sidra_telemetry& t) { t.dma_errors = 1; }},
         {"link", SIDRA_SMI_WARNING, [](sidra_telemetry&) {}},
@@ -61,13 +72,39 @@ TEST(Health, FindsEachThing) {
         Session session(tree);
         const sidra_smi_finding* findings = nullptr;
         uint32_t count = 0;
-        const sidra_smi_status worst = sidra_smi_health(session.chip(0), &findings, &count);
+        const sidra_smi_status worst = sidra_smi_health(session.chip(0), nullptr, &findings, &count);
         EXPECT_EQ(severity(findings, count, each.check), std::to_string(each.severity))
             << each.check << " " << (&each - cases);
         EXPECT_GE(worst, each.severity);
         for (uint32_t n = 0; n < count; ++n)
             EXPECT_EQ(findings[n].severity == SIDRA_SMI_OK, findings[n].advice == nullptr) << findings[n].check;
     }
+}
+
+// Errors that a person has examined and accepted are no warning any more; a new one is.
+TEST(Health, DmaErrorsCanBeAccepted) {
+    const Tree tree;
+    tree.card(0, "0000:01:00.0");
+    sidra_telemetry page = telemetry(1);
+    page.dma_errors = 3;
+    tree.write(tree.node(0, "telemetry"), bytes_of(page));
+    Session session(tree);
+    const auto with = [&](uint64_t accepted) {
+        sidra_smi_health_options options = {};
+        options.struct_size = sizeof options;
+        options.accepted_dma_errors = accepted;
+        const sidra_smi_finding* findings = nullptr;
+        uint32_t count = 0;
+        sidra_smi_health(session.chip(0), &options, &findings, &count);
+        return severity(findings, count, "dma");
+    };
+    EXPECT_EQ(with(2), std::to_string(SIDRA_SMI_WARNING));
+    EXPECT_EQ(with(3), std::to_string(SIDRA_SMI_OK));
+    EXPECT_EQ(with(UINT64_MAX), std::to_string(SIDRA_SMI_OK));
+    sidra_smi_health_options none = {};
+    const sidra_smi_finding* findings = nullptr;
+    uint32_t count = 0;
+    EXPECT_EQ(sidra_smi_health(session.chip(0), &none, &findings, &count), SIDRA_SMI_USAGE) << "no size";
 }
 
 TEST(Health, OfChipsThatAreNotThere) {
@@ -80,11 +117,11 @@ TEST(Health, OfChipsThatAreNotThere) {
     const sidra_smi_finding* findings = nullptr;
     uint32_t count = 0;
     for (uint32_t chip = 0; chip < 2; ++chip) {
-        EXPECT_EQ(sidra_smi_health(session.chip(chip), &findings, &count), SIDRA_SMI_CRITICAL);
+        EXPECT_EQ(sidra_smi_health(session.chip(chip), nullptr, &findings, &count), SIDRA_SMI_CRITICAL);
         ASSERT_EQ(count, 1u);
         EXPECT_STREQ(findings[0].check, "presence");
     }
-    EXPECT_EQ(sidra_smi_health(nullptr, &findings, &count), SIDRA_SMI_USAGE);
+    EXPECT_EQ(sidra_smi_health(nullptr, nullptr, &findings, &count), SIDRA_SMI_USAGE);
 }
 
 TEST(Doctor, SaysWhatIsMissing) {

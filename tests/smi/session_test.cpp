@@ -59,7 +59,10 @@ TEST(Session, Selects) {
     Session session(tree);
     const std::string pid = std::to_string(publisher.pid());
     EXPECT_EQ(session.select(nullptr).size(), 3u);
-    EXPECT_EQ(session.select("").size(), 3u);
+    EXPECT_EQ(session.select(nullptr).size(), 3u);
+    // A variable that was not set must not stand for all cards.
+    for (const char* empty : {"", " ", "\t"})
+        EXPECT_NE(session.select(empty, SIDRA_SMI_USAGE)[0].find("the selector is empty"), std::string::npos);
     EXPECT_EQ(session.select("1"), Names{"sidra1"});
     EXPECT_EQ(session.select("sidra1"), Names{"sidra1"});
     EXPECT_EQ(session.select("/dev/sidra1"), Names{"sidra1"});
@@ -71,7 +74,8 @@ TEST(Session, Selects) {
     EXPECT_EQ(session.select(publisher.name().c_str()), Names{publisher.name()});
     EXPECT_EQ(session.select(" 1 ,sidra0, 0"), (Names{"sidra0", "sidra1"}));
     for (const char* nothing : {"7", "sidra7", "02:00.0", "c0ffee0", "c0ffee000000000", "/dev/null", "1.5", "\x1b[31m"})
-        EXPECT_NE(session.select(nothing, SIDRA_SMI_NO_DEVICE)[0].find("no chip is '"), std::string::npos) << nothing;
+        EXPECT_NE(session.select(nothing, SIDRA_SMI_NO_DEVICE)[0].find("no such chip: '"), std::string::npos)
+            << nothing;
     EXPECT_EQ(session.select("\x1b", SIDRA_SMI_NO_DEVICE)[0].find('\x1b'), std::string::npos);
     for (const char* wrong : {",", "0,", ",0", "0,,1"}) session.select(wrong, SIDRA_SMI_USAGE);
 
@@ -94,6 +98,18 @@ TEST(Session, RefusesWhatMayBeTwo) {
     EXPECT_NE(said.find("sidra0"), std::string::npos) << said;
     EXPECT_NE(said.find("sidra1"), std::string::npos) << said;
     EXPECT_EQ(session.select("abcdef01-0000-4000-8000-000000000002"), Names{"sidra1"});
+}
+
+// Two processes on copies of one state file have the same UUID: no more digits of it can tell them apart.
+TEST(Session, TwoChipsWithOneUuidAreToldApartByName) {
+    const Tree tree;
+    tree.card(0, "0000:01:00.0");
+    tree.card(1, "0000:02:00.0");
+    for (unsigned n = 0; n < 2; ++n) tree.write(tree.node(n, "uuid"), "abcdef01-0000-4000-8000-000000000001\n");
+    const Session session(tree);
+    EXPECT_NE(session.select("abcdef01", SIDRA_SMI_USAGE)[0].find("select one by its whole UUID"), std::string::npos);
+    EXPECT_NE(session.select("abcdef01-0000-4000-8000-000000000001", SIDRA_SMI_USAGE)[0].find("select one by its name"),
+              std::string::npos);
 }
 
 // An index is an index, also where a process has that number.
@@ -195,7 +211,7 @@ TEST(Session, Rates) {
     page.clock_ns += 500'000'000;
     page.busy_ns += 250'000'000;
     page.engine_ns[SIDRA_HW_ENGINE_MVM] += 62'500'000;
-    page.engine_ns[SIDRA_HW_ENGINE_PROGRAM] += 1'000'000'000;  // four queues at once
+    page.engine_ns[SIDRA_HW_ENGINE_PROGRAM] += 1'000'000'000;  // more than can be: an older chip adds up queues
     page.copy_bytes += 4096;
     page.heartbeat += 1;
     tree.write(tree.node(0, "telemetry"), bytes_of(page));
@@ -203,7 +219,7 @@ TEST(Session, Rates) {
     EXPECT_EQ(session.text(0, "utilization"), "50");
     EXPECT_EQ(session.text(0, "mvm.utilization"), "12.5");
     EXPECT_EQ(session.text(0, "vec.utilization"), "0");
-    EXPECT_EQ(session.text(0, "program.utilization"), "200");
+    EXPECT_EQ(session.text(0, "program.utilization"), "100");
     EXPECT_EQ(session.text(0, "copy.rate"), "8192");
     EXPECT_EQ(session.text(0, "packets.rate"), "0");
     EXPECT_EQ(session.text(0, "heartbeat.age"), "0");
@@ -268,6 +284,36 @@ TEST(Session, RatesOfAProcessThatHasSaidNothingForLong) {
     publisher.update([](sidra_publish& header, sidra_telemetry&) { header.updated_ns -= 2'000'000'000; });
     Session session(tree);
     EXPECT_EQ(session.text(0, "utilization"), "0");
+}
+
+// A process that is stopped (kill -STOP) publishes nothing: what it published last says nothing about the present.
+TEST(Session, AProcessThatIsStoppedIsStale) {
+    const Tree tree;
+    Publisher publisher(tree, 0);
+    Session session(tree);
+    EXPECT_EQ(session.text(0, "status"), "ready");
+    EXPECT_EQ(session.text(0, "stale"), "no");
+    publisher.update([](sidra_publish& header, sidra_telemetry&) { header.updated_ns -= 6'000'000'000; });
+    session.refresh();
+    EXPECT_EQ(session.text(0, "status"), "stale");
+    EXPECT_EQ(session.text(0, "stale"), "yes");
+    EXPECT_GE(session.value(0, "data.age").u, 6'000'000'000u);
+    for (const char* field : {"temperature", "power", "ready", "utilization", "packets", "queues", "stage"})
+        EXPECT_EQ(session.value(0, field).error, ESTALE) << field;
+    for (const char* field : {"name", "pid", "uuid", "process", "version.driver", "l3.size"})
+        EXPECT_EQ(session.value(0, field).error, 0) << field << " does not change";
+    const sidra_smi_client* clients = nullptr;
+    uint32_t count = 0;
+    ASSERT_EQ(sidra_smi_clients(session.chip(0), &clients, &count), SIDRA_SMI_OK);
+    ASSERT_EQ(count, 1u);
+    EXPECT_LT(clients[0].utilization[SIDRA_HW_ENGINE_MVM], 0);
+    const sidra_smi_finding* findings = nullptr;
+    EXPECT_EQ(sidra_smi_health(session.chip(0), nullptr, &findings, &count), SIDRA_SMI_WARNING);
+    ASSERT_EQ(count, 1u) << "nothing else is known";
+    EXPECT_STREQ(findings[0].check, "presence");
+    publisher.update([](sidra_publish& header, sidra_telemetry&) { header.updated_ns += 6'000'000'000; });
+    session.refresh();
+    EXPECT_EQ(session.text(0, "status"), "ready") << "it goes on (kill -CONT)";
 }
 
 TEST(Session, WhatWasBeforeMayBeWrong) {

@@ -7,7 +7,14 @@ Chip whole_chip() {
     Chip chip;
     chip.name = "sidra0";
     chip.detail = "0000:01:00.0";
-    chip.state = "running";
+    chip.state = "ready";
+    chip.firmware = "1.2.3";
+    chip.busy = 45;
+    chip.clock = 800;
+    chip.clock_max = 1000;
+    chip.l3_used = 4 << 20;
+    chip.l3_size = 16 << 20;
+    chip.queues = 2;
     const double newest[kSeries] = {41, 12, 7, 3, 22.5, 61.25, 1.5e9, 25000};
     for (size_t i = 0; i < kSeries; ++i) chip.series[i].push(newest[i]);
     chip.power_limit = 75;

@@ -173,7 +173,7 @@ TEST(Heat, MeanOfUseAndWorstOfWear) {
     const Chip chip = whole_chip();
     const HeatMap use = reduce(chip.crossbars, chip.geometry, HeatKey::kUse, 3, 1);
     ASSERT_EQ(use.rows.size(), 1U);
-    EXPECT_STREQ(use.row_is, "clusters");
+    EXPECT_STREQ(use.row_is, "cluster");
     EXPECT_EQ(use.clusters_a_row, 2U);
     EXPECT_EQ(use.group, 11U);
     EXPECT_EQ(use.rows[0], (std::vector<double>{384.0 / 256 / 11, 0, 16.0 / 256 / 10}));

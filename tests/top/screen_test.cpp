@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
@@ -27,41 +28,47 @@ std::string screen(int width, int height, const Choice& choice = {}, const std::
 #define EXPECT_SILENT(text, part) EXPECT_EQ((text).find(part), std::string::npos) << "'" << (part) << "' in\n" << (text)
 
 TEST(Layout, NothingOverlapsOrLeavesTheScreen) {
-    for (int width = 0; width <= 220; ++width)
-        for (int height = 0; height <= 70; ++height) {
-            const Layout layout = lay_out(width, height);
-            std::vector<Rect> all = {layout.header, layout.heat, layout.processes, layout.footer};
-            all.insert(all.end(), layout.panels.begin(), layout.panels.end());
-            all.insert(all.end(), layout.lines.begin(), layout.lines.end());
-            std::vector<bool> taken(static_cast<size_t>(width) * static_cast<size_t>(height));
-            for (const Rect& one : all)
-                for (int y = one.y; y < one.y + one.height && !one.empty(); ++y)
-                    for (int x = one.x; x < one.x + one.width; ++x) {
-                        ASSERT_TRUE(x >= 0 && y >= 0 && x < width && y < height) << width << "x" << height;
-                        auto cell = taken[static_cast<size_t>(y) * static_cast<size_t>(width) + static_cast<size_t>(x)];
-                        ASSERT_FALSE(cell) << width << "x" << height << " at " << x << "," << y;
-                        cell = true;
-                    }
-        }
+    for (const auto& [chips, whole] : {std::pair<size_t, bool>(1, false), {3, false}, {3, true}})
+        for (int width = 0; width <= 220; width += width < 140 ? 1 : 9)
+            for (int height = 0; height <= 70; ++height) {
+                const Layout layout = lay_out(width, height, chips, whole);
+                std::vector<Rect> all = {layout.header, layout.overview,  layout.info,
+                                         layout.heat,   layout.processes, layout.footer};
+                all.insert(all.end(), layout.panels.begin(), layout.panels.end());
+                all.insert(all.end(), layout.lines.begin(), layout.lines.end());
+                std::vector<bool> taken(static_cast<size_t>(width) * static_cast<size_t>(height));
+                for (const Rect& one : all)
+                    for (int y = one.y; y < one.y + one.height && !one.empty(); ++y)
+                        for (int x = one.x; x < one.x + one.width; ++x) {
+                            ASSERT_TRUE(x >= 0 && y >= 0 && x < width && y < height) << width << "x" << height;
+                            auto cell =
+                                taken[static_cast<size_t>(y) * static_cast<size_t>(width) + static_cast<size_t>(x)];
+                            ASSERT_FALSE(cell) << width << "x" << height << " at " << x << "," << y;
+                            cell = true;
+                        }
+            }
 }
 
 TEST(Layout, AllOfItFrom80x24) {
     for (const auto& [width, height] : {std::pair(80, 24), {100, 30}, {132, 43}, {200, 50}}) {
-        const Layout layout = lay_out(width, height);
+        const Layout layout = lay_out(width, height, 3, false);
+        EXPECT_EQ(layout.overview.height, 4) << "all three of them";
+        EXPECT_EQ(layout.info.height, 1);
         for (const Rect& panel : layout.panels) {
             EXPECT_GE(panel.width, 18);
             EXPECT_GE(panel.height, 3);
         }
         EXPECT_GE(layout.heat.height, 4);
-        EXPECT_GE(layout.processes.height, 5);
+        EXPECT_GE(layout.processes.height, 4);
         EXPECT_EQ(layout.footer.height, 1);
     }
 }
 
 TEST(Screen, WholeAt80x24) {
     const std::string text = screen(80, 24);
-    for (const char* part : {"sidra0 running  0000:01:00.0",
+    for (const char* part : {"sidra0 ready  0000:01:00.0",
                              "every 1 s",
+                             "Busy 45 %   Clock 800 of 1000 MHz   L3 4.0M of 16M   Firmware 1.2.3   Queues 2",
                              "MVM           41 %",
                              "Vector",
                              "12 %",
@@ -74,16 +81,17 @@ TEST(Screen, WholeAt80x24) {
                              "1.50 GB/s",
                              "25.0 k/s",
                              "Crossbars: use   3 of 32 programmed",
-                             "row: cluster, cell: 1",
+                             "shade = rows used, 0 .-=+*%#@ 256; 1 line = 1 cluster, 1 character = 1 crossbar",
                              "Processes: 2, by use",
                              "    100 ann         41     2     0     0     1.9M  alpha",
                              "    200 bob          -     -     -     -        -  beta",
                              "q quit",
                              "h help",
                              "Tab chip",
+                             "a all",
                              "m map",
                              "s sort",
-                             "r reverse",
+                             "r order",
                              "Space pause",
                              "+/- speed"})
         EXPECT_SAYS(text, part);
@@ -91,7 +99,7 @@ TEST(Screen, WholeAt80x24) {
 
 TEST(Screen, TheMapStandsWhereTheCrossbarsAre) {
     const Grid grid = draw({whole_chip()}, {}, 80, 24, false);
-    const Layout layout = lay_out(80, 24);
+    const Layout layout = lay_out(80, 24, 1, false);
     EXPECT_EQ(grid.row(layout.heat.y + 1), "@........*......");
     EXPECT_EQ(grid.row(layout.heat.y + 2), "...............-");
     Choice choice;
@@ -101,8 +109,7 @@ TEST(Screen, TheMapStandsWhereTheCrossbarsAre) {
 
 TEST(Screen, SaysSomethingAt20x5) {
     const std::string text = screen(20, 5);
-    for (const char* part :
-         {"sidra0 running", "MVM   41 %", "Power 22.5 of 75 W", "Temp  61/95/105 C", "q quit  h help"})
+    for (const char* part : {"sidra0 ready", "MVM   41 %", "Power 22.5 of 75 W", "Temp  61/95/105 C", "q quit  h help"})
         EXPECT_SAYS(text, part);
 }
 
@@ -156,7 +163,7 @@ TEST(Screen, LimitsAreMarked) {
     Chip chip = whole_chip();
     chip.series[static_cast<size_t>(Series::kTemperature)].push(96);
     const Grid grid = draw({chip}, {}, 80, 24, false);
-    const Rect panel = lay_out(80, 24).panels[static_cast<size_t>(Series::kTemperature)];
+    const Rect panel = lay_out(80, 24, 1, false).panels[static_cast<size_t>(Series::kTemperature)];
     EXPECT_EQ(grid.at(panel.x + panel.width - 1, panel.y).style, Style::kWarning);
 }
 
@@ -166,8 +173,8 @@ TEST(Screen, HelpHasEveryKey) {
     const std::string text = screen(80, 24, choice);
     for (const Help& key : keys()) EXPECT_SAYS(text, key.about);
     EXPECT_SILENT(text, "Crossbars:");
-    EXPECT_SAYS(text, "where the chip stops; the others of\ntheir highest.\n");
-    EXPECT_SAYS(screen(20, 5, choice), "q       end (also\n        Ctrl-C)\nh       this help,\n");
+    EXPECT_SAYS(text, "shutdown limit,");
+    EXPECT_SAYS(screen(20, 5, choice), "q       quit (also\n        Ctrl-C)\nh       show or\n");
 }
 
 // Every word is there, whole, also where a line has no room for all of them.
@@ -182,7 +189,8 @@ TEST(Screen, HelpIsBrokenBetweenWords) {
         std::string word, all = " ";
         while (words >> word) all += word + ' ';
         for (const Help& key : keys()) EXPECT_SAYS(all, std::string(" ") + key.about + ' ');
-        EXPECT_SAYS(all, " limit, temperature of where the chip stops; the others of their highest. ");
+        EXPECT_SAYS(all,
+                    " of power its limit, of temperature the shutdown limit, and of the others their highest value. ");
     }
 }
 
@@ -192,7 +200,59 @@ TEST(Screen, PausedAndOneOfTwo) {
     choice.chip = 1;
     Chip other = whole_chip();
     other.name = "model 1234-0";
-    EXPECT_SAYS(screen(80, 24, choice, {whole_chip(), other}), "1/2 model 1234-0 running paused");
+    EXPECT_SAYS(screen(80, 24, choice, {whole_chip(), other}), "#1 of 2  model 1234-0 ready paused");
+}
+
+// "0/3" reads as zero of three; and at 20 columns "ready" and "recovery" both were "re".
+TEST(Screen, TheStatusCanBeReadAtAnyWidth) {
+    Choice choice;
+    std::vector<Chip> chips(3, whole_chip());
+    for (Chip& chip : chips) chip.name = "model 4194304-0";
+    for (const char* state : {"ready", "recovery", "throttled", "no-answer", "stale"}) {
+        chips[0].state = state;
+        for (int width = 20; width < 80; ++width)
+            EXPECT_SAYS(draw(chips, choice, width, 5, false).row(0), state) << "at " << width;
+    }
+}
+
+TEST(Screen, SeveralChipsAreATable) {
+    Choice choice;
+    choice.chip = 1;
+    std::vector<Chip> chips(3, whole_chip());
+    chips[1].name = "sidra1";
+    chips[1].state = "throttled";
+    chips[2].name = "sidra2";
+    chips[2].gone = true;
+    const Grid grid = draw(chips, choice, 80, 24, false);
+    const std::string text = text_of(grid);
+    EXPECT_SAYS(text, "  # CHIP          STATUS        TEMP    POWER    CLOCK   BUSY        L3 FIRMWARE");
+    EXPECT_SAYS(text, "  0 sidra0        ready       61.2 C   22.5 W  800 MHz   45 %  4.0M/16M 1.2.3");
+    EXPECT_SAYS(text, "  1 sidra1        throttled ");
+    EXPECT_SAYS(text, "  2 sidra2        gone ");
+    const int selected = lay_out(80, 24, 3, false).overview.y + 2;
+    EXPECT_EQ(grid.at(0, selected).style, Style::kBar);
+    EXPECT_NE(grid.at(0, selected - 1).style, Style::kBar);
+    EXPECT_SILENT(screen(80, 24), "STATUS") << "one chip needs no table";
+}
+
+// More of them than there is room for: the key shows as many as the screen has rows, with the selected one among them.
+TEST(Screen, AllChipsOnOneScreen) {
+    Choice choice;
+    std::vector<Chip> chips(60, whole_chip());
+    for (size_t i = 0; i < chips.size(); ++i) chips[i].name = "sidra" + std::to_string(i);
+    press(choice, 'a', chips.size(), 0);
+    for (choice.chip = 0; choice.chip < chips.size(); ++choice.chip) {
+        const std::string text = screen(80, 24, choice, chips);
+        EXPECT_SAYS(text, chips[choice.chip].name + " ");
+        EXPECT_SILENT(text, "Crossbars");
+        EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 24);
+    }
+    chips.resize(20);
+    choice.chip = 0;
+    const std::string text = screen(80, 24, choice, chips);
+    for (const Chip& chip : chips) EXPECT_SAYS(text, " " + chip.name + " ");
+    press(choice, 'a', chips.size(), 0);
+    EXPECT_SAYS(screen(80, 24, choice, chips), "Crossbars");
 }
 
 TEST(Screen, ProcessesScroll) {

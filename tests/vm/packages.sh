@@ -68,7 +68,7 @@ case $1 in
         ;;
     absent)
         [[ ! -e /sys/module/sidra ]] || fail "the module is loaded before anybody asked for it"
-        says 9 "is there, and its driver is not loaded" root "" sidra-smi doctor
+        says 9 "is present, but its driver is not loaded" root "" sidra-smi doctor
         grep -q "modprobe sidra (package sidra-dkms)" /tmp/said || fail "it does not say what to do"
         ;;
     nodes)
@@ -101,9 +101,9 @@ case $1 in
         ulimit -l unlimited
         for user in root alice; do
             says 0 "/dev/sidra0 can be opened" $user render sidra-smi doctor
-            says 8 "this process may lock 8192 KiB of memory only" $user render prlimit --memlock=8388608 sidra-smi doctor
+            says 8 "this process can lock only 8192 KiB of memory" $user render prlimit --memlock=8388608 sidra-smi doctor
         done
-        says 9 "/dev/sidra0 may be opened by group render only (mode 0660)" bob "" sidra-smi doctor
+        says 9 "/dev/sidra0 can be opened only by group render (mode 0660)" bob "" sidra-smi doctor
         grep -q "usermod -aG render USER, then log in anew" /tmp/said || fail "it does not say what to do"
         ;;
     monitor)
@@ -131,7 +131,7 @@ case $1 in
         contained root -- sidra-smi doctor >/tmp/said || status=$?
         cat /tmp/said
         is "the status of a doctor in a container without the card" 9 $status
-        grep -q "a container must be given it (sidra-smi cdi)" /tmp/said || fail "it does not say what to do"
+        grep -q "a container must be given access (sidra-smi cdi)" /tmp/said || fail "it does not say what to do"
         ! contained bob --cgroups disabled --device sidra/card=all --group-add keep-groups -- sidra-demo --repeat 1 --out /tmp/bob.svg >/tmp/said 2>&1 ||
             fail "a stranger computes on the card, in a container"
         cat /tmp/said

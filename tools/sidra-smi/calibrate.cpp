@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// calibrate: has the firmware measure what a card's converters are off by, and trim that away.
+// calibrate: lets the firmware measure and correct the offsets of the converters of a card.
 #include <memory>
 
 #include "campaign.h"
@@ -10,7 +10,7 @@ Run declare_calibrate(CLI::App& app) {
     const auto options = std::make_shared<Campaign>();
     add_campaign(app, *options);
     return [options](const Context& context) {
-        return run_campaign(*options, SIDRA_SMI_CALIBRATE, 0, "crossbars trimmed anew", context);
+        return run_campaign("calibrate", *options, SIDRA_SMI_CALIBRATE, 0, "crossbars corrected", context);
     };
 }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr long kBetweenNs = 200'000'000;
 constexpr int kBarWidth = 40;
 
-// On a terminal only; standard output is for the result. Whatever ends it, what is said next begins a line.
+// A progress bar on a terminal; standard output is for the result. It ends its line whatever ends the command.
 class Bar {
    public:
     Bar() = default;
@@ -39,7 +39,7 @@ class Bar {
     bool drawn_ = false;
 };
 
-// To its end.
+// Waits until the campaign has ended.
 void wait_for(sidra_smi_campaign& campaign, const Session& session, sidra_smi_chip* chip, uint64_t timeout_ns) {
     Bar bar;
     while (std::strcmp(campaign.state, "running") == 0) {
@@ -51,9 +51,19 @@ void wait_for(sidra_smi_campaign& campaign, const Session& session, sidra_smi_ch
     bar.show(campaign.percent);
 }
 
-std::string text(sidra_smi_chip* chip, const sidra_smi_campaign& campaign, const char* found) {
+std::string text(const char* command, Format format, sidra_smi_chip* chip, const sidra_smi_campaign& campaign,
+                 const char* found) {
+    if (format == Format::kJson) {
+        tools::Json::Object whole = json_head(command);
+        whole.emplace_back("name", text_of(chip, "name"));
+        whole.emplace_back("state", campaign.state);
+        whole.emplace_back("number", campaign.number);
+        whole.emplace_back("percent", campaign.percent);
+        whole.emplace_back("found", campaign.off);
+        return tools::Json(whole).text() + '\n';
+    }
     if (std::strcmp(campaign.state, "none") == 0)
-        return fmt::format("{}: no campaign since its firmware started\n", text_of(chip, "name"));
+        return fmt::format("{}: no campaign since the firmware started\n", text_of(chip, "name"));
     return fmt::format("{}: campaign {} {}, {} %, {} {}\n", text_of(chip, "name"), campaign.number, campaign.state,
                        campaign.percent, campaign.off, found);
 }
@@ -61,14 +71,15 @@ std::string text(sidra_smi_chip* chip, const sidra_smi_campaign& campaign, const
 }  // namespace
 
 void add_campaign(CLI::App& app, Campaign& campaign) {
-    app.add_option("--first", campaign.first, "the first crossbar")->capture_default_str();
-    app.add_option("--count", campaign.count, "crossbars; 0: all from the first on")->capture_default_str();
-    app.add_flag("--no-wait", campaign.no_wait, "do not wait for its end");
+    app.add_option("--first", campaign.first, "first crossbar")->capture_default_str();
+    app.add_option("--count", campaign.count, "number of crossbars; 0: all from the first on")->capture_default_str();
+    app.add_flag("--no-wait", campaign.no_wait, "do not wait until the campaign has ended");
+    add_format(app, campaign.format, Formats::kTextJson);
     add_timeout(app, campaign.timeout);
 }
 
-sidra_smi_status run_campaign(const Campaign& options, sidra_smi_campaign_kind kind, uint32_t ppm, const char* found,
-                              const Context& context) {
+sidra_smi_status run_campaign(const char* command, const Campaign& options, sidra_smi_campaign_kind kind, uint32_t ppm,
+                              const char* found, const Context& context) {
     Session session(context.root, context.runtime);
     session.refresh();
     sidra_smi_chip* const chip = session.select_card(context.selectors);
@@ -79,17 +90,18 @@ sidra_smi_status run_campaign(const Campaign& options, sidra_smi_campaign_kind k
         const sidra_smi_value total = value_of(chip, "crossbars.total");
         const uint64_t all = total.type == SIDRA_SMI_UINT ? total.u : 0;
         if (all != 0 && (options.first >= all || options.count > all - options.first))
-            throw Failure(SIDRA_SMI_USAGE, fmt::format("{} has crossbars 0 to {}", text_of(chip, "name"), all - 1));
+            throw Failure(SIDRA_SMI_USAGE, fmt::format("{} has crossbars 0 to {}: the range exceeds them",
+                                                       text_of(chip, "name"), all - 1));
         if (all == 0 && options.count == 0)
-            throw Failure(SIDRA_SMI_USAGE,
-                          fmt::format("how many crossbars {} has cannot be read: say --count", text_of(chip, "name")));
+            throw Failure(SIDRA_SMI_USAGE, fmt::format("the number of crossbars of {} cannot be read: give --count",
+                                                       text_of(chip, "name")));
         const uint32_t count = options.count != 0 ? options.count : static_cast<uint32_t>(all - options.first);
         session.check(sidra_smi_campaign_start(chip, kind, options.first, count, ppm, options.timeout.ns()));
     }
     session.check(sidra_smi_campaign_info(chip, options.timeout.ns(), &campaign));
     const bool wait = !options.abort && !options.show && !options.no_wait;
     if (wait) wait_for(campaign, session, chip, options.timeout.ns());
-    print(text(chip, campaign, wait || options.no_wait ? found : "off"));
+    print(text(command, options.format, chip, campaign, wait || options.no_wait ? found : "found"));
     return std::strcmp(campaign.state, "failed") == 0 ? SIDRA_SMI_WARNING : SIDRA_SMI_OK;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the firmware does to crossbars in the background, as far as its commands are alike.
+// Campaigns: what the commands refresh and calibrate have in common.
 #ifndef SIDRA_SMI_TOOL_CAMPAIGN_H
 #define SIDRA_SMI_TOOL_CAMPAIGN_H
 
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "command.h"
+#include "format_option.h"
 #include "timeout_option.h"
 
 namespace sidra::smi_tool {
@@ -16,14 +17,15 @@ namespace sidra::smi_tool {
 struct Campaign {
     bool abort = false, show = false, no_wait = false;
     uint32_t first = 0, count = 0;
+    Format format = Format::kText;
     Timeout timeout{5};
 };
 
-// Those of where and how long.
+// Adds the options for the range of crossbars, the output and the timeout.
 void add_campaign(CLI::App& app, Campaign& campaign);
-// `found`: what is counted, in words. Of the latest one, which is shown or aborted, nobody knows what it was.
-sidra_smi_status run_campaign(const Campaign& campaign, sidra_smi_campaign_kind kind, uint32_t ppm, const char* found,
-                              const Context& context);
+// `found`: what the campaign counts, in words. The kind of a campaign that is shown or aborted is unknown.
+sidra_smi_status run_campaign(const char* command, const Campaign& campaign, sidra_smi_campaign_kind kind, uint32_t ppm,
+                              const char* found, const Context& context);
 
 }  // namespace sidra::smi_tool
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cdi: the file by which container runtimes give cards to containers.
+// cdi: writes the file by which container runtimes give cards to containers.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -25,17 +25,18 @@ sidra_smi_status cdi(const std::string& output, const Context& context) {
             cards.push_back({std::move(node), text_of(chip, "uuid")});
     }
     if (cards.empty())
-        throw Failure(SIDRA_SMI_NO_DEVICE,
-                      "no card has a node that a container could be given; sidra-smi doctor says why");
+        throw Failure(SIDRA_SMI_NO_DEVICE, "no card has a node that a container could use (see sidra-smi doctor)");
     std::vector<std::string> left_out;
     const std::string text = cdi_document(cards, &left_out).text() + '\n';
     for (const std::string& node : left_out)
-        say(fmt::format("the UUID of {} names no device there: another card has it, or CDI takes no such name", node));
+        say(fmt::format(
+            "no device is named by the UUID of {}: another card has the same UUID, or it is not a valid CDI name",
+            node));
     if (output.empty()) {
         print(text);
         return SIDRA_SMI_OK;
     }
-    // Where container runtimes look (/etc/cdi, /run/cdi), which nobody has made before the first file is there.
+    // Container runtimes read /etc/cdi and /run/cdi, which do not exist before the first file.
     const auto folder = std::filesystem::path(output).parent_path();
     if (folder.filename() == "cdi") tools::make_folder(folder);
     tools::write_file(output, text);
@@ -46,7 +47,7 @@ sidra_smi_status cdi(const std::string& output, const Context& context) {
 
 Run declare_cdi(CLI::App& app) {
     const auto output = std::make_shared<std::string>();
-    app.add_option("-o,--output", *output, "file to write, whole or not at all, such as /etc/cdi/sidra.json")
+    app.add_option("-o,--output", *output, "file to write atomically, such as /etc/cdi/sidra.json")
         ->default_str("standard output");
     return [output](const Context& context) { return cdi(*output, context); };
 }

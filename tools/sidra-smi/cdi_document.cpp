@@ -28,7 +28,7 @@ std::string number(const std::string& node) {
     constexpr std::string_view kBefore = "/dev/sidra";
     const std::string_view rest = std::string_view(node).substr(std::min(node.size(), kBefore.size()));
     if (!node.starts_with(kBefore) || rest.empty() || !std::ranges::all_of(rest, digit))
-        throw std::invalid_argument(fmt::format("'{}' is no node of a card", node));
+        throw std::invalid_argument(fmt::format("'{}' is not the node of a card", node));
     return std::string(rest);
 }
 

@@ -6,6 +6,7 @@
 #include <sidra/smi.h>
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -15,13 +16,13 @@ class App;
 
 namespace sidra::smi_tool {
 
-// What was said before or behind the command.
+// Options that precede or follow any command.
 struct Context {
-    std::string selectors;      // --chip
-    std::string root, runtime;  // for Session
+    std::optional<std::string> selectors;  // --chip
+    std::string root, runtime;             // for Session
 };
 
-// Runs the command. What it returns is the exit status; what it throws is said on standard error.
+// Runs the command and returns the exit status. What it throws is reported on standard error.
 using Run = std::function<sidra_smi_status(const Context&)>;
 
 struct Command {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The part of a diagnosis that computes.
+// The steps of a diagnosis that compute.
 #include <fmt/format.h>
 #include <sidra/sidra.h>
 
@@ -66,8 +66,9 @@ std::string copy(sidra_context* context, sidra_stream* stream) {
     const auto* const back = to.map<uint8_t>();
     for (size_t n = 0; n < kCopyBytes; ++n)
         if (back[n] != bytes[n])
-            throw std::runtime_error(fmt::format("byte {} came back as {:#x}, not {:#x}", n, back[n], bytes[n]));
-    return fmt::format("{} KiB to the chip and back", kCopyBytes >> 10);
+            throw std::runtime_error(
+                fmt::format("byte {} was read back as {:#x} instead of {:#x}", n, back[n], bytes[n]));
+    return fmt::format("{} KiB copied to the chip and back", kCopyBytes >> 10);
 }
 
 std::string program(sidra_stream* stream, sidra_weights* weights, const std::vector<int8_t>& matrix) {
@@ -78,8 +79,8 @@ std::string program(sidra_stream* stream, sidra_weights* weights, const std::vec
     for (size_t n = 0; n < matrix.size(); ++n)
         if (cells[n] != matrix[n])
             throw std::runtime_error(
-                fmt::format("weight ({}, {}) is {}, not {}", n / kOutputs, n % kOutputs, cells[n], matrix[n]));
-    return fmt::format("{} weights on 4 crossbars, and read back", matrix.size());
+                fmt::format("weight ({}, {}) is {} instead of {}", n / kOutputs, n % kOutputs, cells[n], matrix[n]));
+    return fmt::format("{} weights programmed on 4 crossbars and read back", matrix.size());
 }
 
 std::string multiply(sidra_context* context, sidra_stream* stream, sidra_weights* weights,
@@ -100,14 +101,14 @@ std::string multiply(sidra_context* context, sidra_stream* stream, sidra_weights
     for (uint32_t n = 0; n < kOutputs; ++n) {
         int32_t exact = 0;
         for (uint32_t k = 0; k < kInputs; ++k) exact += x[k] * matrix[k * kOutputs + n];
-        if (y[n] != exact) throw std::runtime_error(fmt::format("product {} is {}, not {}", n, y[n], exact));
+        if (y[n] != exact) throw std::runtime_error(fmt::format("product {} is {} instead of {}", n, y[n], exact));
     }
-    return fmt::format("{} x {}, every product exact", kInputs, kOutputs);
+    return fmt::format("{} x {}, all products exact", kInputs, kOutputs);
 }
 
 }  // namespace
 
-bool compute_steps(bool full) {
+bool compute_steps(Steps& steps, bool full) {
     Owned<sidra_device> device(nullptr, sidra_device_close);
     Owned<sidra_context> context(nullptr, sidra_context_destroy);
     Owned<sidra_stream> stream(nullptr, sidra_stream_destroy);
@@ -115,7 +116,7 @@ bool compute_steps(bool full) {
     std::vector<int8_t> matrix(kInputs * kOutputs);
     Numbers numbers;
     for (int8_t& weight : matrix) weight = static_cast<int8_t>(numbers.next() % 255 - 127);
-    const bool opened = step("open", [&] {
+    const bool opened = steps.run("open", [&] {
         sidra_device* chip = nullptr;
         check(sidra_device_open(0, nullptr, &chip));
         device.reset(chip);
@@ -127,19 +128,16 @@ bool compute_steps(bool full) {
         stream.reset(queue);
         sidra_device_info info = SIDRA_INIT(sidra_device_info);
         check(sidra_device_get_info(device.get(), &info));
-        return fmt::format("{} by {}", info.name, info.transport);
+        return fmt::format("{} through the {} transport", info.name, info.transport);
     });
     if (!opened || !full) return opened;
-    return step("copy", [&] { return copy(context.get(), stream.get()); }) &&
-           step("program",
-                [&] {
-                    sidra_weights* made = nullptr;
-                    check(sidra_weights_create_s8(context.get(), kInputs, kOutputs, matrix.data(), kOutputs, nullptr,
-                                                  nullptr, &made));
-                    weights.reset(made);
-                    return program(stream.get(), weights.get(), matrix);
-                }) &&
-           step("multiply", [&] { return multiply(context.get(), stream.get(), weights.get(), matrix); });
+    return steps.run("copy", [&] { return copy(context.get(), stream.get()); }) && steps.run("program", [&] {
+        sidra_weights* made = nullptr;
+        check(sidra_weights_create_s8(context.get(), kInputs, kOutputs, matrix.data(), kOutputs, nullptr, nullptr,
+                                      &made));
+        weights.reset(made);
+        return program(stream.get(), weights.get(), matrix);
+    }) && steps.run("multiply", [&] { return multiply(context.get(), stream.get(), weights.get(), matrix); });
 }
 
 }  // namespace sidra::smi_tool

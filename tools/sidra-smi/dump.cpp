@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dump: core dumps of cards that the kernel keeps for some minutes: lists them, and saves them for sidra-dump.
+// dump: lists the core dumps of cards that the kernel keeps for some minutes, and saves them for sidra-dump.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -12,6 +12,7 @@
 #include "command.h"
 #include "common/input_file.h"
 #include "common/output_file.h"
+#include "format_option.h"
 #include "output.h"
 #include "report.h"
 #include "session.h"
@@ -24,6 +25,7 @@ constexpr size_t kDumpLimit = 1 << 20;
 
 struct Options {
     std::string folder;
+    Format format = Format::kText;
 };
 
 struct Dump {
@@ -31,7 +33,7 @@ struct Dump {
     fs::path data;
 };
 
-// Those that are of the chips: of a node what its firmware left, of a PCI function what the driver knew.
+// Dumps of the chips: those of a node come from the firmware, those of a PCI function from the driver.
 std::vector<Dump> find(const std::string& root, const std::vector<sidra_smi_chip*>& chips) {
     std::vector<Dump> dumps;
     std::error_code error;
@@ -56,16 +58,18 @@ bool has(const std::string& path, std::string_view bytes) {
     }
 }
 
-// Where it lies now. The kernel counts dumps anew after each boot, so a file of this name may be of another one.
+// Saves a dump and returns its path. The kernel numbers dumps from one after each boot, so a file of this name may have
+// another dump.
 std::string save(const Dump& dump, const std::string& folder) {
     if (access(dump.data.c_str(), R_OK) != 0 && errno != ENOENT)
-        throw Failure(SIDRA_SMI_PERMISSION, fmt::format("cannot read {}: only root may", dump.data.string()));
+        throw Failure(SIDRA_SMI_PERMISSION,
+                      fmt::format("cannot read {}: permission denied: root is required", dump.data.string()));
     const std::vector<uint8_t> data = tools::read_file(dump.data.string(), kDumpLimit).bytes;
     const std::string_view bytes(reinterpret_cast<const char*>(data.data()), data.size());
     for (unsigned number = 1;; ++number) {
         std::string path =
             fmt::format("{}/{}-{}{}.dump", folder, dump.of, dump.name, number == 1 ? "" : fmt::format("-{}", number));
-        // What cannot be looked at cannot be written either, which says why.
+        // If the file cannot be examined, writing it fails, too, and says why.
         std::error_code error;
         const fs::file_type there = fs::symlink_status(path, error).type();
         if (there == fs::file_type::not_found || there == fs::file_type::none) {
@@ -80,29 +84,32 @@ sidra_smi_status dump(const Options& options, const Context& context) {
     Session session(context.root, context.runtime);
     session.refresh();
     const std::vector<Dump> dumps = find(context.root, session.select(context.selectors));
-    if (dumps.empty()) {
-        print("no dump of a SIDRA card is kept\n");
-        return SIDRA_SMI_OK;
-    }
-    if (!options.folder.empty()) tools::make_folder(options.folder);
-    std::string out;
+    if (!dumps.empty() && !options.folder.empty()) tools::make_folder(options.folder);
+    std::string out = dumps.empty() ? "no core dump of a SIDRA card\n" : "";
+    tools::Json::Array all;
     sidra_smi_status status = SIDRA_SMI_OK;
     for (const Dump& each : dumps) {
-        const bool driver = each.of.find(':') != std::string::npos;
-        if (options.folder.empty()) {
-            out += fmt::format("{} {} of the {}\n", each.name, each.of, driver ? "driver" : "firmware");
-            continue;
-        }
-        // One that cannot be saved is told of, and the others are saved all the same.
+        const char* const source = each.of.find(':') != std::string::npos ? "driver" : "firmware";
+        tools::Json file;
+        // If one dump cannot be saved, the others are saved all the same.
         try {
-            out += save(each, options.folder) + '\n';
+            if (options.folder.empty()) {
+                out += fmt::format("{} {} of the {}\n", each.name, each.of, source);
+            } else {
+                const std::string path = save(each, options.folder);
+                out += path + '\n';
+                file = path;
+            }
         } catch (const std::runtime_error& e) {
             const auto* const failure = dynamic_cast<const Failure*>(&e);
             if (status == SIDRA_SMI_OK) status = failure != nullptr ? failure->status() : SIDRA_SMI_INTERNAL;
             say(e.what());
         }
+        all.emplace_back(tools::Json::Object{{"name", each.name}, {"of", each.of}, {"source", source}, {"file", file}});
     }
-    print(out);
+    tools::Json::Object whole = json_head("dump");
+    whole.emplace_back("dumps", all);
+    print(options.format == Format::kJson ? tools::Json(whole).text() + '\n' : out);
     return status;
 }
 
@@ -110,7 +117,8 @@ sidra_smi_status dump(const Options& options, const Context& context) {
 
 Run declare_dump(CLI::App& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("--save", options->folder, "save them into this folder (root); sidra-dump says what is in them");
+    app.add_option("--save", options->folder, "save them to this folder (root); sidra-dump prints their contents");
+    add_format(app, options->format, Formats::kTextJson);
     return [options](const Context& context) { return dump(*options, context); };
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// exporter: all chips as metrics of Prometheus.
+// exporter: metrics of all chips for Prometheus.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kDefaultAddress = "127.0.0.1:9834";
 
 struct Options {
-    bool once = false, allow_remote = false;
+    bool once = false, allow_remote = false, help_fields = false;
     std::string output;
     std::vector<std::string> listen;
 };
@@ -32,8 +32,8 @@ exporter::Address address_of(const std::string& text, bool allow_remote) {
         exporter::Address address = exporter::parse_address(text);
         if (!address.loopback && !allow_remote)
             throw Failure(SIDRA_SMI_USAGE,
-                          fmt::format("{} can be reached from other machines, and everybody there could read what is "
-                                      "exported: --allow-remote if that is meant",
+                          fmt::format("{} can be reached from other machines without a password or encryption: give "
+                                      "--allow-remote to allow that",
                                       text));
         return address;
     } catch (const std::invalid_argument& e) {
@@ -71,7 +71,7 @@ sidra_smi_status serve(const Options& options, const Context& context) {
     std::vector<std::unique_ptr<exporter::Listener>> listeners;
     for (const exporter::Address& address : addresses) {
         listeners.push_back(listen_on(address));
-        say(fmt::format("metrics at {}", listeners.back()->text()));
+        say(fmt::format("serving metrics at {}", listeners.back()->text()));
     }
     const auto metrics = [&session]() -> std::optional<std::string> {
         if (sidra_smi_refresh(session.get()) != SIDRA_SMI_OK) return std::nullopt;
@@ -85,22 +85,26 @@ sidra_smi_status serve(const Options& options, const Context& context) {
 
 Run declare_exporter(CLI::App& app) {
     const auto options = std::make_shared<Options>();
-    CLI::Option* once_option = app.add_flag("--once", options->once, "write the metrics once, and end");
-    app.add_option("--output", options->output,
-                   "with --once: to this file, which is whole at any time (textfile collector)")
+    CLI::Option* once_option = app.add_flag("--once", options->once, "print the metrics once and exit");
+    app.add_option("--output", options->output, "with --once: write this file atomically (for the textfile collector)")
         ->needs(once_option);
     CLI::Option* listen =
         app.add_option("--listen", options->listen,
-                       fmt::format("unix:PATH, 127.0.0.1:PORT or [::1]:PORT; more than once: all of them "
+                       fmt::format("address: unix:PATH, 127.0.0.1:PORT or [::1]:PORT; can be repeated "
                                    "(default {})",
                                    kDefaultAddress));
     listen->excludes(once_option)->allow_extra_args(false);
     app.add_flag("--allow-remote", options->allow_remote,
-                 "also addresses that other machines reach; there is no encryption and no password")
+                 "allow addresses that other machines can reach, without encryption or password")
         ->excludes(once_option);
+    app.add_flag("--help-fields", options->help_fields, "list all metrics with types and descriptions");
     return [options](const Context& context) {
-        if (!context.selectors.empty())
-            throw Failure(SIDRA_SMI_USAGE, "exporter exports all chips; --chip is of other commands");
+        if (context.selectors)
+            throw Failure(SIDRA_SMI_USAGE, "exporter always exports all chips: --chip is not supported");
+        if (options->help_fields) {
+            print(exporter::help_text());
+            return SIDRA_SMI_OK;
+        }
         return options->once ? once(*options, context) : serve(*options, context);
     };
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What ends the program: a sentence for standard error, and the exit status that goes with it.
+// A failure that ends the program: a sentence for standard error and the exit status.
 #ifndef SIDRA_SMI_FAILURE_H
 #define SIDRA_SMI_FAILURE_H
 

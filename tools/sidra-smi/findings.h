@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What health and doctor have found, as text and JSON.
+// Findings of health and doctor as text and JSON.
 #ifndef SIDRA_SMI_FINDINGS_TEXT_H
 #define SIDRA_SMI_FINDINGS_TEXT_H
 

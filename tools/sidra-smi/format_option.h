@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// --format, the same with every command that has it.
+// --format, the same for every command that has it.
 #ifndef SIDRA_SMI_FORMAT_OPTION_H
 #define SIDRA_SMI_FORMAT_OPTION_H
+
+#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 
@@ -9,14 +11,20 @@
 
 namespace sidra::smi_tool {
 
-inline void add_format(CLI::App& app, Format& format) {
-    // By name only: of an enumeration CLI11 takes any number, too.
-    const auto take = [&format](const std::string& name) {
+enum class Formats { kTextJson, kTextCsvJson };
+
+inline void add_format(CLI::App& app, Format& format, Formats offered) {
+    const std::string names = offered == Formats::kTextJson ? "text or json" : "text, csv or json";
+    // By name only: CLI11 accepts any number for an enumeration, too.
+    const auto take = [&format, offered, names](const std::string& name) {
         for (const auto& [known, value] : kFormats)
-            if (known == name) return void(format = value);
-        throw CLI::ValidationError("--format", "'" + name + "' is none of text, csv and json");
+            if (known == name && (value != Format::kCsv || offered == Formats::kTextCsvJson))
+                return void(format = value);
+        throw CLI::ValidationError("--format", fmt::format("'{}' is not supported here: use {}", name, names));
     };
-    app.add_option_function<std::string>("--format", take, "text, csv or json")->type_name("NAME")->default_str("text");
+    app.add_option_function<std::string>("--format", take, "output format: " + names)
+        ->type_name("NAME")
+        ->default_str("text");
 }
 
 }  // namespace sidra::smi_tool

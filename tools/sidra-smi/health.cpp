@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// health: what a person should know about chips; the exit status says how bad it is.
+// health: checks chips; the exit status is the worst result.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "findings.h"
+#include "format_option.h"
 #include "output.h"
 #include "report.h"
 #include "session.h"
@@ -15,9 +16,17 @@
 namespace sidra::smi_tool {
 namespace {
 
-constexpr long kBetweenNs = 200'000'000;  // in which the firmware's heart beats
+constexpr long kBetweenNs = 200'000'000;  // long enough for a heartbeat of the firmware
 
-sidra_smi_status health(bool json, const Context& context) {
+struct Options {
+    Format format = Format::kText;
+    uint64_t accepted_dma_errors = 0;
+};
+
+sidra_smi_status health(const Options& options, const Context& context) {
+    sidra_smi_health_options accepted = {};
+    accepted.struct_size = sizeof accepted;
+    accepted.accepted_dma_errors = options.accepted_dma_errors;
     Session session(context.root, context.runtime);
     const std::vector<sidra_smi_chip*> chips = session.select_read_twice(context.selectors, kBetweenNs);
     sidra_smi_status worst = SIDRA_SMI_OK;
@@ -26,7 +35,7 @@ sidra_smi_status health(bool json, const Context& context) {
     for (sidra_smi_chip* chip : chips) {
         const sidra_smi_finding* findings = nullptr;
         uint32_t count = 0;
-        const sidra_smi_status status = sidra_smi_health(chip, &findings, &count);
+        const sidra_smi_status status = sidra_smi_health(chip, &accepted, &findings, &count);
         if (status != SIDRA_SMI_OK && status != SIDRA_SMI_WARNING && status != SIDRA_SMI_CRITICAL)
             session.check(status);
         worst = std::max(worst, status);
@@ -37,18 +46,22 @@ sidra_smi_status health(bool json, const Context& context) {
                                           {"health", severity_name(status)},
                                           {"findings", findings_json({findings, count})}});
     }
-    tools::Json::Object whole = json_head();
+    tools::Json::Object whole = json_head("health");
     whole.emplace_back("chips", all);
-    print(json ? tools::Json(whole).text() + '\n' : out);
+    print(options.format == Format::kJson ? tools::Json(whole).text() + '\n' : out);
     return worst;
 }
 
 }  // namespace
 
 Run declare_health(CLI::App& app) {
-    const auto json = std::make_shared<bool>(false);
-    app.add_flag("--json", *json, "for programs");
-    return [json](const Context& context) { return health(*json, context); };
+    const auto options = std::make_shared<Options>();
+    add_format(app, options->format, Formats::kTextJson);
+    app.add_option("--accept-dma-errors", options->accepted_dma_errors,
+                   "number of DMA errors that are known: only more of them are a warning")
+        ->check(CLI::Range(uint64_t{0}, uint64_t{INT64_MAX}))  // not -1
+        ->capture_default_str();
+    return [options](const Context& context) { return health(*options, context); };
 }
 
 }  // namespace sidra::smi_tool

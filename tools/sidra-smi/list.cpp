@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// list: every name of every chip.
+// list: chips with all of their names.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -16,7 +16,7 @@
 namespace sidra::smi_tool {
 namespace {
 
-// Columns as wide as what is in them.
+// Columns as wide as their contents.
 std::string table(const std::vector<sidra_smi_chip*>& chips) {
     using Row = std::array<std::string, 6>;
     std::vector<Row> rows = {{"#", "kind", "name", "uuid", "where", "status"}};
@@ -44,11 +44,11 @@ sidra_smi_status list(Format format, const Context& context) {
     Session session(context.root, context.runtime);
     session.refresh();
     const std::vector<sidra_smi_chip*> chips = session.select(context.selectors);
-    const Report report{parse_fields("index,kind,name,node,bdf,uuid,pid,process,status"), false};
+    const Report report{parse_fields("index,kind,name,node,bdf,uuid,pid,process,status,stale"), false};
     if (format == Format::kCsv) {
         print(csv_head(report, false) + csv_lines(report, chips, ""));
     } else if (format == Format::kJson) {
-        print(json_report(report, chips).text() + '\n');
+        print(json_report("list", report, chips).text() + '\n');
     } else {
         print(table(chips));
     }
@@ -59,7 +59,7 @@ sidra_smi_status list(Format format, const Context& context) {
 
 Run declare_list(CLI::App& app) {
     const auto format = std::make_shared<Format>(Format::kText);
-    add_format(app, *format);
+    add_format(app, *format, Formats::kTextCsvJson);
     return [format](const Context& context) { return list(*format, context); };
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers of options: CLI::Range lets through what is no number at all, since NaN is neither below nor above anything.
+// Numbers in options. CLI::Range accepts NaN, since NaN is neither below nor above anything.
 #ifndef SIDRA_SMI_NUMBER_OPTION_H
 #define SIDRA_SMI_NUMBER_OPTION_H
 

@@ -24,17 +24,18 @@ void print(std::string_view text) {
             continue;
         }
         if (errno == EINTR) continue;
-        // Who shares the pipe may have made it one that does not wait.
+        // Another process that shares the pipe may have made it non-blocking.
         struct pollfd room = {STDOUT_FILENO, POLLOUT, 0};
         if (errno == EAGAIN && (poll(&room, 1, -1) > 0 || errno == EINTR)) continue;
         const int error = errno;
-        // Only where what we have written is still the file's end.
+        if (error == EPIPE) throw BrokenPipe();
+        // Take back a partial write, but only if it is still the end of the file.
         struct stat info;
         const off_t end = lseek(STDOUT_FILENO, 0, SEEK_CUR);
         const bool ours = done > 0 && fstat(STDOUT_FILENO, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == end;
         const bool cut = ours && ftruncate(STDOUT_FILENO, end - static_cast<off_t>(done)) == 0;
         throw Failure(SIDRA_SMI_INTERNAL, fmt::format("cannot write to standard output: {}{}", std::strerror(error),
-                                                      done > 0 && !cut ? "; what is there ends in the middle" : ""));
+                                                      done > 0 && !cut ? "; the output is incomplete" : ""));
     }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What goes to people and programs. Standard output: what is said at once appears whole or not at all, as far as the
-// file lets us.
+// Standard output and standard error. A text that is printed to a file appears as a whole or not at all.
 #ifndef SIDRA_SMI_OUTPUT_H
 #define SIDRA_SMI_OUTPUT_H
 
@@ -9,12 +8,14 @@
 
 namespace sidra::smi_tool {
 
-// Throws Failure (SIDRA_SMI_INTERNAL): a full disk, a pipe that nobody reads. A part that a full disk took of it is
-// taken back.
+// The reader of a pipe has closed it, as `head` does: the program ends without a message, as by SIGPIPE.
+struct BrokenPipe {};
+
+// Throws Failure (SIDRA_SMI_INTERNAL), or BrokenPipe. A partial write to a full disk is taken back.
 void print(std::string_view text);
-// On standard error, as one line of a length that can be read: what a person typed, or a file is called, may be in it.
+// Prints one line of limited length on standard error. The text may contain user input or file names.
 void say(std::string text);
-// Whether standard output is a terminal that shows colours, and nobody has asked for none (NO_COLOR).
+// Whether standard output is a terminal with colours, and NO_COLOR is not set.
 bool colourful();
 
 }  // namespace sidra::smi_tool

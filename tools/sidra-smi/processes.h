@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who uses chips, as a table.
+// The processes that use chips, as a table.
 #ifndef SIDRA_SMI_PROCESSES_H
 #define SIDRA_SMI_PROCESSES_H
 
@@ -10,7 +10,7 @@
 
 namespace sidra::smi_tool {
 
-// Lines of at most 80 columns, a head first; what cannot be known is said.
+// A head and lines of at most 80 columns; says which chips and processes are unknown.
 std::string processes_text(const std::vector<sidra_smi_chip*>& chips);
 
 }  // namespace sidra::smi_tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ps: who uses chips, between two readings.
+// ps: the processes that use chips, and their load between two readings.
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "command.h"
+#include "common/user.h"
 #include "format_option.h"
 #include "output.h"
 #include "processes.h"
@@ -19,22 +20,22 @@ constexpr long kBetweenNs = 200'000'000;
 
 tools::Json count_json(uint64_t count) { return count == UINT64_MAX ? tools::Json() : tools::Json(count); }
 
-// Why a process is known, and what it does is not.
+// Why the activity of a known process is unknown.
 tools::Json client_why(int error) {
     switch (error) {
         case 0:
             return {};
         case EACCES:
         case EPERM:
-            return "of another user: only root can see it";
+            return "belongs to another user: only root can see it";
         case ENOENT:
-            return "none of its open files is this chip's";
+            return "none of its open files belongs to this chip";
         default:
             return std::strerror(error);
     }
 }
 
-// A process that uses a chip; nullptr: who does cannot be known.
+// A process that uses a chip; nullptr: the processes cannot be listed.
 tools::Json::Object record(sidra_smi_chip* chip, const sidra_smi_client* client) {
     tools::Json::Object object{{"index", to_json(value_of(chip, "index"))}, {"chip", text_of(chip, "name")}};
     const auto add = [&](const char* name, const auto& of) {
@@ -43,6 +44,7 @@ tools::Json::Object record(sidra_smi_chip* chip, const sidra_smi_client* client)
     using Client = sidra_smi_client;
     add("pid", [](const Client& c) { return c.pid; });
     add("uid", [](const Client& c) { return c.uid; });
+    add("user", [](const Client& c) { return tools::user_name(c.uid); });
     add("process", [](const Client& c) { return std::string(c.name); });
     add("client", [](const Client& c) { return c.error == 0 ? tools::Json(c.client) : tools::Json(); });
     add("contexts", [](const Client& c) { return count_json(c.contexts); });
@@ -54,11 +56,13 @@ tools::Json::Object record(sidra_smi_chip* chip, const sidra_smi_client* client)
         add((engine + ".utilization").c_str(),
             [n](const Client& c) { return c.utilization[n] < 0 ? tools::Json() : tools::Json(c.utilization[n]); });
     }
-    object.emplace_back("why", client != nullptr ? client_why(client->error) : why(value_of(chip, "processes")));
+    const sidra_smi_value stale = value_of(chip, "stale");
+    object.emplace_back("stale", to_json(stale));
+    object.emplace_back("why", client != nullptr ? client_why(client->error) : why(chip, value_of(chip, "processes")));
     return object;
 }
 
-// Texts here are printable ASCII: of JSON's escapes there are those of quotes and backslashes alone.
+// Texts here are printable ASCII, so quotes and backslashes are the only escapes of JSON.
 std::string csv_text(const tools::Json& value) {
     std::string line = value.line();
     if (line == "null") return "";
@@ -93,7 +97,7 @@ sidra_smi_status ps(Format format, const Context& context) {
             for (uint32_t n = 0; n < count; ++n) all.push_back(record(chip, &clients[n]));
     }
     if (format == Format::kJson) {
-        tools::Json::Object whole = json_head();
+        tools::Json::Object whole = json_head("ps");
         whole.emplace_back("processes", tools::Json::Array(all.begin(), all.end()));
         print(tools::Json(whole).text() + '\n');
         return SIDRA_SMI_OK;
@@ -108,7 +112,7 @@ sidra_smi_status ps(Format format, const Context& context) {
 
 Run declare_ps(CLI::App& app) {
     const auto format = std::make_shared<Format>(Format::kText);
-    add_format(app, *format);
+    add_format(app, *format, Formats::kTextCsvJson);
     return [format](const Context& context) { return ps(*format, context); };
 }
 

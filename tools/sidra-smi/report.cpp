@@ -25,17 +25,19 @@ std::vector<uint32_t> parse_fields(const std::string& names) {
     std::string_view rest = names;
     for (;;) {
         const std::string name(rest.substr(0, rest.find(',')));
-        const bool group = name == "all" || name.ends_with(".*");
-        const std::string prefix = name == "all" ? "" : name.substr(0, name.size() - group);
+        const bool all = name == "all", debug = name == "debug", group = all || debug || name.ends_with(".*");
+        const std::string prefix = all || debug ? "" : name.substr(0, name.size() - group);
         bool found = false;
         for (uint32_t n = 0; n < sidra_smi_field_count(); ++n) {
             const std::string_view field = sidra_smi_field_at(n)->name;
             if (group ? !field.starts_with(prefix) : field != name) continue;
+            if ((all || debug) && sidra_smi_field_at(n)->debug != debug) continue;
             found = true;
             if (std::find(fields.begin(), fields.end(), n) == fields.end()) fields.push_back(n);
         }
         if (!found)
-            throw Failure(SIDRA_SMI_USAGE, fmt::format("there is no field '{}' (sidra-smi query --help-fields)", name));
+            throw Failure(SIDRA_SMI_USAGE,
+                          fmt::format("no such field: '{}' (see sidra-smi query --help-fields)", name));
         if (rest.find(',') == std::string_view::npos) return fields;
         rest.remove_prefix(rest.find(',') + 1);
     }
@@ -85,16 +87,19 @@ std::string csv_field(const std::string& text) {
     return quoted;
 }
 
-std::string why(const sidra_smi_value& value) {
+std::string why(sidra_smi_chip* chip, const sidra_smi_value& value) {
+    const bool model = sidra_smi_kind_of(chip) == SIDRA_SMI_MODEL;
     switch (value.error) {
         case ENODATA:
-            return "nobody measures it here";
+            return model ? "not applicable: embedded model" : "not available";
         case ENOENT:
-            return "this driver does not tell";
+            return "not provided by this driver";
         case ENODEV:
-            return "no driver is bound to it, or it is gone";
+            return "no driver is bound, or the chip is gone";
         case EAGAIN:
-            return "known from the second reading on";
+            return "needs two readings (sidra-smi watch)";
+        case ESTALE:
+            return "stale: the chip has not answered";
         default:
             return std::strerror(value.error);
     }
@@ -107,7 +112,9 @@ std::string time_text() {
                        now.time_since_epoch().count() % 1000);
 }
 
-Json::Object json_head() { return {{"schema", "sidra-smi/1"}, {"time", time_text()}}; }
+Json::Object json_head(const char* command) {
+    return {{"schema", "sidra-smi/1"}, {"command", command}, {"time", time_text()}};
+}
 
 std::string text_report(const Report& report, const std::vector<sidra_smi_chip*>& chips) {
     size_t width = 0;
@@ -120,7 +127,7 @@ std::string text_report(const Report& report, const std::vector<sidra_smi_chip*>
             const sidra_smi_value value = sidra_smi_get(chip, number);
             const bool absent = value.type == SIDRA_SMI_NONE;
             out += fmt::format("  {:<{}}  {}", field->name, width, readable(*field, value));
-            if (absent && report.why) out += fmt::format("  ({})", why(value));
+            if (absent && report.why) out += fmt::format("  ({})", why(chip, value));
             out += '\n';
         }
     }
@@ -149,8 +156,8 @@ std::string csv_lines(const Report& report, const std::vector<sidra_smi_chip*>& 
             first = false;
             if (!absent) line += csv_field(to_text(value));
             if (absent)
-                reasons +=
-                    fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", sidra_smi_field_at(field)->name, why(value));
+                reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", sidra_smi_field_at(field)->name,
+                                       why(chip, value));
         }
         out += line;
         if (report.why) out.append(",").append(csv_field(reasons));
@@ -159,19 +166,19 @@ std::string csv_lines(const Report& report, const std::vector<sidra_smi_chip*>& 
     return out;
 }
 
-Json json_report(const Report& report, const std::vector<sidra_smi_chip*>& chips) {
+Json json_report(const char* command, const Report& report, const std::vector<sidra_smi_chip*>& chips) {
     Json::Array all;
     for (sidra_smi_chip* chip : chips) {
         Json::Object object, reasons;
         for (const uint32_t field : report.fields) {
             const sidra_smi_value value = sidra_smi_get(chip, field);
             object.emplace_back(sidra_smi_field_at(field)->name, to_json(value));
-            if (value.type == SIDRA_SMI_NONE) reasons.emplace_back(sidra_smi_field_at(field)->name, why(value));
+            if (value.type == SIDRA_SMI_NONE) reasons.emplace_back(sidra_smi_field_at(field)->name, why(chip, value));
         }
         if (report.why) object.emplace_back("why", reasons);
         all.emplace_back(object);
     }
-    Json::Object whole = json_head();
+    Json::Object whole = json_head(command);
     whole.emplace_back("chips", all);
     return whole;
 }

@@ -28,45 +28,44 @@ void Session::check(sidra_smi_status status) const {
 void Session::refresh() {
     check(sidra_smi_refresh(session_));
     const uint64_t left_out = sidra_smi_left_out(session_);
-    // Once, also if it is looked at again and again.
+    // Once, not at each refresh.
     if (left_out != 0 && left_out_ == 0)
-        say(fmt::format("{} files of chips in processes were not looked at: there are too many in one folder",
-                        left_out));
+        say(fmt::format("{} files of embedded models were skipped: there are too many in one folder", left_out));
     left_out_ = left_out;
 }
 
-std::vector<sidra_smi_chip*> Session::select(const std::string& selectors) {
+std::vector<sidra_smi_chip*> Session::select(const Selectors& selectors) {
     std::vector<sidra_smi_chip*> chips(sidra_smi_count(session_));
     uint32_t count = 0;
-    check(sidra_smi_select(session_, selectors.c_str(), chips.data(), static_cast<uint32_t>(chips.size()), &count));
+    check(sidra_smi_select(session_, selectors ? selectors->c_str() : nullptr, chips.data(),
+                           static_cast<uint32_t>(chips.size()), &count));
     chips.resize(count);
     if (chips.empty())
         throw Failure(SIDRA_SMI_NO_DEVICE,
-                      "no SIDRA card is here, and no running process has a chip of its own (sidra-smi doctor)");
+                      "no SIDRA card found, and no embedded model in a process that you may see (sidra-smi doctor)");
     return chips;
 }
 
-std::vector<sidra_smi_chip*> Session::select_read_twice(const std::string& selectors, long between_ns) {
+std::vector<sidra_smi_chip*> Session::select_read_twice(const Selectors& selectors, long between_ns) {
     refresh();
-    std::vector<sidra_smi_chip*> chips = select(selectors);  // who names none need not wait to be told
+    std::vector<sidra_smi_chip*> chips = select(selectors);  // fails before the wait
     const struct timespec between = {0, between_ns};
     nanosleep(&between, nullptr);
     refresh();
     return chips;
 }
 
-sidra_smi_chip* Session::select_card(const std::string& selectors) {
+sidra_smi_chip* Session::select_card(const Selectors& selectors) {
     std::vector<sidra_smi_chip*> chips = select(selectors);
-    if (selectors.empty())
-        std::erase_if(chips, [](const sidra_smi_chip* chip) { return sidra_smi_kind_of(chip) != SIDRA_SMI_CARD; });
+    const auto model = [](const sidra_smi_chip* chip) { return sidra_smi_kind_of(chip) == SIDRA_SMI_MODEL; };
+    if (!selectors) std::erase_if(chips, model);
     if (chips.empty())
-        throw Failure(SIDRA_SMI_NO_DEVICE,
-                      "there is no SIDRA card here, and a chip inside of a process can only be looked at");
+        throw Failure(SIDRA_SMI_NO_DEVICE, "no SIDRA card found; embedded models can be monitored but not managed");
+    if (const auto found = std::ranges::find_if(chips, model); found != chips.end())
+        throw Failure(SIDRA_SMI_USAGE, fmt::format("{} is an embedded model: it can be monitored but not managed",
+                                                   text_of(*found, "name")));
     if (chips.size() > 1)
-        throw Failure(SIDRA_SMI_USAGE, fmt::format("there are {} cards: say which one by --chip", chips.size()));
-    if (sidra_smi_kind_of(chips[0]) != SIDRA_SMI_CARD)
-        throw Failure(SIDRA_SMI_USAGE, fmt::format("{} is a chip inside of a process: it can only be looked at",
-                                                   text_of(chips[0], "name")));
+        throw Failure(SIDRA_SMI_USAGE, fmt::format("{} cards match: select one of them with --chip", chips.size()));
     return chips[0];
 }
 

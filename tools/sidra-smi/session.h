@@ -5,6 +5,7 @@
 
 #include <sidra/smi.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,25 +13,26 @@
 
 namespace sidra::smi_tool {
 
+using Selectors = std::optional<std::string>;  // of --chip; absent: all chips
+
 class Session {
    public:
-    // Empty: as in struct sidra_smi_options.
+    // An empty text means the default of struct sidra_smi_options.
     Session(const std::string& root, const std::string& runtime);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
     sidra_smi* get() const { return session_; }
-    // What was left out is told on standard error.
+    // Reports on standard error how many files were left out.
     void refresh();
-    // At least one, else it throws.
-    std::vector<sidra_smi_chip*> select(const std::string& selectors);
-    // The same, when all were read twice with that between the readings: what rates, and a heart that beats, are seen
-    // by.
-    std::vector<sidra_smi_chip*> select_read_twice(const std::string& selectors, long between_ns);
-    // The one card that is meant, for what is done to one: with several of them a selector must say which.
-    sidra_smi_chip* select_card(const std::string& selectors);
-    // Throws what the library says of it.
+    // At least one chip; throws if there is none.
+    std::vector<sidra_smi_chip*> select(const Selectors& selectors);
+    // The same after two readings with this interval, from which rates and the heartbeat can be computed.
+    std::vector<sidra_smi_chip*> select_read_twice(const Selectors& selectors, long between_ns);
+    // The one card that a management command refers to. Throws if that is ambiguous, or a model.
+    sidra_smi_chip* select_card(const Selectors& selectors);
+    // Throws the failure of the session if the status is one.
     void check(sidra_smi_status status) const;
 
    private:
@@ -38,7 +40,7 @@ class Session {
     uint64_t left_out_ = 0;
 };
 
-// Of a field by its name.
+// Value of a field by its name.
 inline sidra_smi_value value_of(sidra_smi_chip* chip, const char* field) { return sidra_smi_get_by_name(chip, field); }
 inline std::string text_of(sidra_smi_chip* chip, const char* field) { return sidra_smi_text_of(chip, field); }
 

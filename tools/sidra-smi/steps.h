@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: MIT
-// What a diagnosis does, step by step, each with its time.
+// The steps of a diagnosis, each with its time and result.
 #ifndef SIDRA_SMI_STEPS_H
 #define SIDRA_SMI_STEPS_H
 
 #include <functional>
 #include <string>
 
+#include "report.h"
+
 namespace sidra::smi_tool {
 
-// Runs `work`, which throws std::exception if something is not as it should be, and prints how it went. False: it has
-// failed.
-bool step(const char* name, const std::function<std::string()>& work);
+class Steps {
+   public:
+    explicit Steps(Format format) : format_(format) {}
+    // Runs `work`, which throws std::runtime_error if a check fails, and prints or keeps the result. False: it failed.
+    bool run(const char* name, const std::function<std::string()>& work);
+    const tools::Json::Array& json() const { return json_; }
 
-// Opens the device that SIDRA_DEVICE names by libsidra, and, if `full`, has it copy, program and multiply; results are
-// compared with exact ones. False: a step has failed.
-bool compute_steps(bool full);
+   private:
+    const Format format_;
+    tools::Json::Array json_;
+};
+
+// Opens the device that SIDRA_DEVICE names through libsidra and, if `full`, copies, programs and multiplies; the
+// results are compared with exact ones. False: a step failed.
+bool compute_steps(Steps& steps, bool full);
 
 }  // namespace sidra::smi_tool
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// --timeout, the same with every command that reaches a chip.
+// --timeout, the same for every command that sends a request to a chip.
 #ifndef SIDRA_SMI_TIMEOUT_OPTION_H
 #define SIDRA_SMI_TIMEOUT_OPTION_H
 
@@ -16,7 +16,7 @@ struct Timeout {
 };
 
 inline void add_timeout(CLI::App& app, Timeout& timeout) {
-    app.add_option("--timeout", timeout.seconds, "seconds until it is given up")
+    app.add_option("--timeout", timeout.seconds, "timeout in seconds")
         ->check(within(0.001, 3600.0))
         ->capture_default_str();
 }

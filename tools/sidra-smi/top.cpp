@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// top: a screen of graphs, a map and a table that live.
+// top: a live screen of chips, graphs, crossbars and processes.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -16,7 +16,7 @@ sidra_smi_status top(double interval, const Context& context) {
     Session session(context.root, context.runtime);
     session.refresh();
     try {
-        session.check(top::run(session.get(), session.select(context.selectors), context.selectors.empty(), interval));
+        session.check(top::run(session.get(), session.select(context.selectors), !context.selectors, interval));
     } catch (const top::NoTerminal& e) {
         throw Failure(SIDRA_SMI_USAGE, e.what());
     }
@@ -27,7 +27,7 @@ sidra_smi_status top(double interval, const Context& context) {
 
 Run declare_top(CLI::App& app) {
     const auto interval = std::make_shared<double>(1);
-    app.add_option("-n,--interval", *interval, "seconds between two readings, 0.1 to 60 (default 1)")
+    app.add_option("-n,--interval", *interval, "seconds between readings, 0.1 to 60 (default 1)")
         ->check(within(0.1, 60.0));
     return [interval](const Context& context) { return top(*interval, context); };
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "common/units.h"
@@ -20,7 +21,7 @@ std::string rounded(const sidra_smi_value& value, int digits, const char* unit) 
 
 namespace {
 
-// Units that values of all sizes come in, and what people read in their place.
+// Units of values of all sizes, and the units that people read in their place.
 struct Scale {
     std::string_view unit, base;
     int thousands;
@@ -30,6 +31,11 @@ constexpr Scale kScales[] = {{"1/s", "/s", 0}, {"B/s", "B/s", 0}, {"ns", "s", -3
 const Scale* scale_of(std::string_view unit) {
     const auto* const found = std::ranges::find(kScales, unit, &Scale::unit);
     return found != std::end(kScales) ? found : nullptr;
+}
+
+// Four digits are enough for people; "{:.4g}" would write 12000 as 1.2e+04.
+std::string short_text(double value) {
+    return std::abs(value) >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
 }  // namespace
@@ -42,7 +48,7 @@ std::string readable(const sidra_smi_field& field, const sidra_smi_value& value)
     if (value.type == SIDRA_SMI_UINT && unit == "B") return tools::bytes_text(value.u);
     if (const Scale* const scale = scale_of(unit); scale != nullptr && sidra_smi_number_of(&value, &number))
         return tools::scaled(number, scale->base, scale->thousands);
-    const std::string text = to_text(value);
+    const std::string text = value.type == SIDRA_SMI_REAL ? short_text(value.real) : to_text(value);
     return value.type == SIDRA_SMI_NONE || unit.empty() ? text : fmt::format("{} {}", text, unit);
 }
 

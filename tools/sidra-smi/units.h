@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers as people read them.
+// Numbers for people.
 #ifndef SIDRA_SMI_UNITS_H
 #define SIDRA_SMI_UNITS_H
 
@@ -11,15 +11,13 @@
 namespace sidra::smi_tool {
 
 std::string seconds_text(uint64_t ns);  // 1.234 s
-// Of a field, with so many digits behind the point and a unit behind it; "-" if it is absent, or
-// a text.
+// A value with this number of decimal digits and a unit; "-" if it is absent or a text.
 std::string rounded(const sidra_smi_value& value, int digits, const char* unit);
 
-// Of a field, with the prefix of its size and its unit: "82.9 G/s", "55.4 ms", "16M", "60 W"; "-" if it is absent. What
-// has no unit is a count, and exact.
+// A value with a prefix and its unit: "82.9 G/s", "55.4 ms", "16M", "60 W"; "-" if it is absent. A value without a unit
+// is a count and exact.
 std::string readable(const sidra_smi_field& field, const sidra_smi_value& value);
-// Whether readable() has a prefix of its own for each value of this unit; else the unit may as well stand above a
-// column.
+// Whether readable() chooses a prefix for each value of this unit. If not, the unit can be the title of a column.
 bool has_prefixes(std::string_view unit);
 
 }  // namespace sidra::smi_tool

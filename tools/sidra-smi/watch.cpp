@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// watch: values of fields, again and again: a line each time, and each as soon as it is known.
+// watch: prints fields periodically. Each line is written as soon as it is complete.
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <time.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <ctime>
 #include <memory>
 
 #include "command.h"
@@ -20,7 +22,7 @@ namespace sidra::smi_tool {
 namespace {
 
 struct Options {
-    std::string fields = "name,status,temperature,power,clock,utilization,mvm.utilization";  // 80 columns
+    std::string fields = "name,status,temperature,power,clock,utilization";  // 80 columns
     Format format = Format::kText;
     bool why = false;
     double seconds = 1;
@@ -29,37 +31,65 @@ struct Options {
 
 constexpr uint64_t kHeadEvery = 20;  // lines of text
 
-// As wide as its head and its usual values: names of chips and their states are longer than figures.
-size_t width_of(const sidra_smi_field& field) {
-    return std::max<size_t>(field.type == SIDRA_SMI_TEXT ? 10 : 8, std::string_view(field.name).size());
-}
-
-// Where each value has a prefix of its own, its unit is behind that.
+// Where each value has a prefix of its own, its unit follows the value.
 std::string cell(const sidra_smi_field& field, const sidra_smi_value& value) {
     if (has_prefixes(field.unit)) return readable(field, value);
     return value.type == SIDRA_SMI_REAL ? fmt::format("{:.1f}", value.real) : to_text(value);
 }
 
-// One line a chip, below the names of the fields and their units.
-std::string table(const Report& report, const std::vector<sidra_smi_chip*>& chips, bool head) {
-    std::string out;
-    const auto row = [&](const auto& text) {
-        std::string line;
+// One line for each chip, below the names of the fields and their units. Columns grow with their contents, and never
+// shrink again: lines stay below each other.
+class Table {
+   public:
+    explicit Table(const Report& report) : report_(report) {
         for (const uint32_t number : report.fields) {
             const sidra_smi_field& field = *sidra_smi_field_at(number);
-            line += fmt::format("{}{:>{}}", line.empty() ? "" : " ", text(number, field), width_of(field));
+            widths_.push_back(
+                std::max<size_t>(field.type == SIDRA_SMI_TEXT ? 10 : 8, std::string_view(field.name).size()));
         }
-        out += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
-    };
-    if (head) {
-        row([](uint32_t, const sidra_smi_field& field) { return std::string(field.name); });
-        row([](uint32_t, const sidra_smi_field& field) {
-            return std::string(has_prefixes(field.unit) ? "" : field.unit);
-        });
     }
-    for (sidra_smi_chip* chip : chips)
-        row([chip](uint32_t number, const sidra_smi_field& field) { return cell(field, sidra_smi_get(chip, number)); });
-    return out;
+
+    std::string lines(const std::vector<sidra_smi_chip*>& chips, const std::string& time) {
+        std::vector<std::vector<std::string>> rows;
+        bool grown = false;
+        for (sidra_smi_chip* chip : chips) {
+            std::vector<std::string>& row = rows.emplace_back();
+            for (size_t n = 0; n < report_.fields.size(); ++n) {
+                row.push_back(cell(field(n), sidra_smi_get(chip, report_.fields[n])));
+                grown = grown || row[n].size() > widths_[n];
+                widths_[n] = std::max(widths_[n], row[n].size());
+            }
+        }
+        std::string out;
+        if (grown || readings_++ % kHeadEvery == 0) {
+            std::vector<std::string> names, units;
+            for (size_t n = 0; n < report_.fields.size(); ++n) {
+                names.emplace_back(field(n).name);
+                units.emplace_back(has_prefixes(field(n).unit) ? "" : field(n).unit);
+            }
+            out += line("time", names) + line("", units);
+        }
+        for (const auto& row : rows) out += line(time, row);
+        return out;
+    }
+
+   private:
+    const sidra_smi_field& field(size_t n) const { return *sidra_smi_field_at(report_.fields[n]); }
+    std::string line(const std::string& time, const std::vector<std::string>& cells) const {
+        std::string text = fmt::format("{:<8}", time);
+        for (size_t n = 0; n < cells.size(); ++n) text += fmt::format(" {:>{}}", cells[n], widths_[n]);
+        return text.substr(0, text.find_last_not_of(' ') + 1) + '\n';
+    }
+
+    const Report& report_;
+    std::vector<size_t> widths_;
+    uint64_t readings_ = 0;
+};
+
+// The local time of day.
+std::string clock_text() {
+    const std::time_t now = std::time(nullptr);
+    return fmt::format("{:%H:%M:%S}", fmt::localtime(now));
 }
 
 class Ticks {
@@ -67,7 +97,7 @@ class Ticks {
     explicit Ticks(double seconds) : step_ns_(static_cast<int64_t>(seconds * 1e9)) {
         clock_gettime(CLOCK_MONOTONIC, &next_);
     }
-    // Sleeps until the next one. One that was missed, since the machine slept, is not made up for.
+    // Sleeps until the next tick. Ticks that were missed while the machine slept are skipped.
     void wait() {
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
@@ -94,14 +124,15 @@ sidra_smi_status watch(const Options& options, const Context& context) {
     const Report report{parse_fields(options.fields), options.why};
     Session session(context.root, context.runtime);
     session.refresh();
-    // Those that were named, or whatever is here each time.
+    // The chips that were selected, or all chips that are present at each reading.
     std::vector<sidra_smi_chip*> chips = session.select(context.selectors);
+    Table table(report);
     Ticks ticks(options.seconds);
     for (uint64_t n = 0;; ++n) {
         if (n > 0) {
             ticks.wait();
             session.refresh();
-            if (context.selectors.empty())
+            if (!context.selectors)
                 for (uint32_t index = 0; index < sidra_smi_count(session.get()); ++index)
                     if (sidra_smi_chip* const chip = sidra_smi_chip_at(session.get(), index);
                         !sidra_smi_gone(chip) && std::find(chips.begin(), chips.end(), chip) == chips.end())
@@ -114,13 +145,13 @@ sidra_smi_status watch(const Options& options, const Context& context) {
         if (chips.empty()) return SIDRA_SMI_LOST;
         switch (options.format) {
             case Format::kText:
-                print(table(report, chips, n % kHeadEvery == 0));
+                print(table.lines(chips, clock_text()));
                 break;
             case Format::kCsv:
                 print((n == 0 ? csv_head(report, true) : "") + csv_lines(report, chips, time_text()));
                 break;
             case Format::kJson:
-                print(json_report(report, chips).line() + '\n');
+                print(json_report("watch", report, chips).line() + '\n');
                 break;
         }
         if (options.count != 0 && n + 1 >= options.count) return SIDRA_SMI_OK;
@@ -131,13 +162,13 @@ sidra_smi_status watch(const Options& options, const Context& context) {
 
 Run declare_watch(CLI::App& app) {
     const auto options = std::make_shared<Options>();
-    app.add_option("--fields", options->fields, "names with commas between them, as with query")->capture_default_str();
-    add_format(app, options->format);
+    app.add_option("--fields", options->fields, "field names with commas, as for query")->capture_default_str();
+    add_format(app, options->format, Formats::kTextCsvJson);
     app.add_flag("--why", options->why, "say why values are absent (csv, json)");
     app.add_option("-n,--interval", options->seconds, "seconds between readings")
         ->check(within(0.01, 86400.0))
         ->capture_default_str();
-    app.add_option("-c,--count", options->count, "readings; 0: until it is interrupted")
+    app.add_option("-c,--count", options->count, "number of readings; 0: until interrupted")
         ->check(CLI::Range(uint64_t{0}, uint64_t{UINT32_MAX}))  // not -1
         ->capture_default_str();
     return [options](const Context& context) { return watch(*options, context); };

@@ -27,8 +27,8 @@ Address unix_address(const std::string& text, const std::string& path) {
     to.sun_family = AF_UNIX;
     if (path.empty()) refuse(text, "the path is empty");
     if (path.size() >= sizeof to.sun_path)
-        refuse(text,
-               fmt::format("the path is longer than the {} bytes that a socket can have", sizeof to.sun_path - 1));
+        refuse(text, fmt::format("the path is longer than the {} bytes that a socket address can have",
+                                 sizeof to.sun_path - 1));
     std::memcpy(to.sun_path, path.data(), path.size());
     std::memcpy(&address.bytes, &to, sizeof to);
     address.size = sizeof to;
@@ -42,11 +42,11 @@ Address unix_address(const std::string& text, const std::string& path) {
 Address parse_address(const std::string& text) {
     if (text.starts_with(kUnix)) return unix_address(text, text.substr(kUnix.size()));
     const size_t colon = text.rfind(':');
-    if (colon == std::string::npos) refuse(text, "it has no port");
+    if (colon == std::string::npos) refuse(text, "the port is missing");
     std::string host = text.substr(0, colon);
     const std::string digits = text.substr(colon + 1);
     const auto port = tools::parse_number(digits);
-    if (!port || *port > 65535 || digits.size() > 5) refuse(text, fmt::format("'{}' is no port", digits));
+    if (!port || *port > 65535 || digits.size() > 5) refuse(text, fmt::format("'{}' is not a port number", digits));
     Address address;
     sockaddr_in four{};
     sockaddr_in6 six{};
@@ -61,7 +61,7 @@ Address parse_address(const std::string& text) {
     const bool bracketed = host.size() > 2 && host.front() == '[' && host.back() == ']';
     if (bracketed) host = host.substr(1, host.size() - 2);
     if (!bracketed || inet_pton(AF_INET6, host.c_str(), &six.sin6_addr) != 1)
-        refuse(text, fmt::format("'{}' is no address in figures", host));
+        refuse(text, fmt::format("'{}' is not a numeric address", host));
     six.sin6_family = AF_INET6;
     six.sin6_port = htons(static_cast<uint16_t>(*port));
     std::memcpy(&address.bytes, &six, sizeof six);

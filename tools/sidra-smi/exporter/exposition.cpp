@@ -21,9 +21,10 @@ std::string escaped(std::string_view text, bool quotes) {
 
 }  // namespace
 
-void Exposition::family(std::string_view name, std::string_view help, std::string_view type) {
-    name_ = name;
-    pending_ = fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, escaped(help, false), name, type);
+void Exposition::family(const Family& family) {
+    name_ = family.name;
+    pending_ =
+        fmt::format("# HELP {} {}\n# TYPE {} {}\n", family.name, escaped(family.help, false), family.name, family.type);
 }
 
 void Exposition::line(const Labels& labels, std::string_view value) {

@@ -13,12 +13,17 @@ namespace sidra::exporter {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
+// A metric: its help is a whole sentence, its type "gauge" or "counter".
+struct Family {
+    std::string_view name, help, type;
+};
+
 class Exposition {
    public:
-    // What follows are samples of this metric, `type` "gauge" or "counter". One without samples is left out.
-    void family(std::string_view name, std::string_view help, std::string_view type);
-    // Labels with an empty value are as good as none, and left out. Bytes of a value that are no printable ASCII become
-    // '?': a file that a device or a process has made must not make the whole text invalid.
+    // The samples that follow belong to this metric. A metric without samples is left out.
+    void family(const Family& family);
+    // Labels with an empty value are left out. Bytes of a value that are not printable ASCII become '?': a file that a
+    // device or a process has written must not make the whole text invalid.
     void sample(const Labels& labels, uint64_t value);
     void sample(const Labels& labels, double value);  // as exact as a double is
 

@@ -21,21 +21,21 @@ const sockaddr* generic(const sockaddr_storage& bytes) { return reinterpret_cast
 }
 [[noreturn]] void fail(const Address& address, int error) {
     fail(address, error,
-         error == EADDRINUSE ? "somebody else listens there (another exporter? choose another address)"
+         error == EADDRINUSE ? "the address is in use (another exporter? choose another address)"
                              : std::strerror(error));
 }
 
-// What a server that was killed has left behind.
+// Removes the socket file of a server that was killed.
 void remove_stale(const Address& address) {
     struct stat info;
     if (lstat(address.path.c_str(), &info) != 0) {
         if (errno == ENOENT) return;
         fail(address, errno);
     }
-    if (!S_ISSOCK(info.st_mode)) fail(address, EEXIST, "the file is there already, and is no socket");
+    if (!S_ISSOCK(info.st_mode)) fail(address, EEXIST, "the file exists and is not a socket");
     const Descriptor probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!probe) fail(address, errno);
-    // One that is busy says EAGAIN; only refused says that nobody is there.
+    // A busy server reports EAGAIN; only ECONNREFUSED says that there is no server.
     if (connect(probe.get(), generic(address.bytes), address.size) == 0 || errno == EAGAIN) fail(address, EADDRINUSE);
     if (errno != ECONNREFUSED) fail(address, errno);
     if (unlink(address.path.c_str()) != 0 && errno != ENOENT) fail(address, errno);
@@ -47,7 +47,7 @@ Listener::Listener(const Address& address)
     : socket_(socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
     if (!socket_) fail(address, errno);
     if (address.path.empty()) {
-        const int on = 1;  // connections that ended a moment ago do not keep the port
+        const int on = 1;  // recently closed connections do not block the port
         setsockopt(fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
         if (address.bytes.ss_family == AF_INET6) setsockopt(fd(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     } else {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "metrics.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <set>
 #include <vector>
@@ -10,7 +12,19 @@
 namespace sidra::exporter {
 namespace {
 
-// Its status can be read.
+constexpr Family kChips = {"sidra_chips", "Number of chips that are present.", "gauge"};
+constexpr Family kLeftOut = {"sidra_chips_left_out",
+                             "Number of embedded models that were skipped because their folder has too many files.",
+                             "gauge"};
+constexpr Family kUp = {"sidra_up", "Whether the chip is present and its status can be read.", "gauge"};
+constexpr Family kInfo = {"sidra_info", "Versions and kind of the chip as labels; the value is always 1.", "gauge"};
+
+bool exported(const sidra_smi_field& field) { return field.metric != nullptr && field.role != SIDRA_SMI_RATE; }
+Family family_of(const sidra_smi_field& field) {
+    return {field.metric, field.description, field.role == SIDRA_SMI_COUNTER ? "counter" : "gauge"};
+}
+
+// The status can be read, and describes the present.
 bool up(sidra_smi_chip* chip) {
     return !sidra_smi_gone(chip) && sidra_smi_get_by_name(chip, "ready").type != SIDRA_SMI_NONE;
 }
@@ -23,7 +37,7 @@ Labels labels_of(sidra_smi_chip* chip) {
             {"user", user.type == SIDRA_SMI_UINT ? std::to_string(user.u) : ""}};
 }
 
-// A card that is gone by the name it had, and here by another: its driver was loaded or unloaded meanwhile.
+// A card that is gone under its former name and present under another one: its driver was loaded or unloaded.
 bool renamed(sidra_smi* session, sidra_smi_chip* gone) {
     const std::string bdf = sidra_smi_text_of(gone, "bdf");
     for (uint32_t i = 0; i < sidra_smi_count(session); ++i) {
@@ -33,14 +47,14 @@ bool renamed(sidra_smi* session, sidra_smi_chip* gone) {
     return false;
 }
 
-// Those that have something to say. Chips of one user's processes may have the same labels, if that is what these
-// processes say: one of them is exported, since a text with a series twice is none.
+// The chips to export. Chips of one user's processes may have the same labels if the processes publish that: only one
+// of them is exported, since a text with a duplicate series is invalid.
 std::vector<sidra_smi_chip*> chips_of(sidra_smi* session) {
     std::vector<sidra_smi_chip*> chips;
     std::set<Labels> seen;
     for (uint32_t i = 0; i < sidra_smi_count(session); ++i) {
         sidra_smi_chip* chip = sidra_smi_chip_at(session, i);
-        // Processes come and go: each would leave a series behind for ever.
+        // Processes come and go: each of them would leave a series behind for ever.
         if (sidra_smi_gone(chip) && (sidra_smi_kind_of(chip) != SIDRA_SMI_CARD || renamed(session, chip))) continue;
         if (seen.insert(labels_of(chip)).second) chips.push_back(chip);
     }
@@ -53,11 +67,11 @@ uint64_t count_here(sidra_smi* session) {
     return here;
 }
 
-// A scale below one is a division by what it is one part of: so 1,000,000,000 ns are 1 s, and not nearly.
+// A scale below one is applied as a division, so that 1,000,000,000 ns are exactly 1 s.
 double scaled(double value, double scale) { return scale < 1 ? value / std::round(1 / scale) : value * scale; }
 
 void add(Exposition& out, const Labels& labels, const sidra_smi_value& value, double scale) {
-    // Exact, where a double is not.
+    // Exact, which a double is not.
     if (value.type == SIDRA_SMI_UINT && scale == 1) return out.sample(labels, value.u);
     double number = 0;
     if (sidra_smi_number_of(&value, &number)) out.sample(labels, scaled(number, scale));
@@ -68,14 +82,13 @@ void add(Exposition& out, const Labels& labels, const sidra_smi_value& value, do
 std::string metrics_text(sidra_smi* session) {
     const std::vector<sidra_smi_chip*> chips = chips_of(session);
     Exposition out;
-    out.family("sidra_chips", "Chips that are here", "gauge");
+    out.family(kChips);
     out.sample({}, count_here(session));
-    out.family("sidra_chips_left_out", "Files of chips in processes that were not looked at: too many in one folder",
-               "gauge");
+    out.family(kLeftOut);
     out.sample({}, sidra_smi_left_out(session));
-    out.family("sidra_up", "1: the chip is here and its status can be read", "gauge");
+    out.family(kUp);
     for (sidra_smi_chip* chip : chips) out.sample(labels_of(chip), uint64_t{up(chip)});
-    out.family("sidra_info", "What the chip is, in labels", "gauge");
+    out.family(kInfo);
     for (sidra_smi_chip* chip : chips) {
         if (sidra_smi_gone(chip)) continue;
         Labels labels = labels_of(chip);
@@ -89,12 +102,23 @@ std::string metrics_text(sidra_smi* session) {
     }
     for (uint32_t number = 0; number < sidra_smi_field_count(); ++number) {
         const sidra_smi_field* field = sidra_smi_field_at(number);
-        if (field->metric == nullptr || field->role == SIDRA_SMI_RATE) continue;
-        out.family(field->metric, field->description, field->role == SIDRA_SMI_COUNTER ? "counter" : "gauge");
+        if (!exported(*field)) continue;
+        out.family(family_of(*field));
         for (sidra_smi_chip* chip : chips)
             if (!sidra_smi_gone(chip)) add(out, labels_of(chip), sidra_smi_get(chip, number), field->metric_scale);
     }
     return out.text();
+}
+
+std::string help_text() {
+    std::string out;
+    const auto row = [&out](const Family& family) {
+        out += fmt::format("{:<36} {:<8} {}\n", family.name, family.type, family.help);
+    };
+    for (const Family& family : {kChips, kLeftOut, kUp, kInfo}) row(family);
+    for (uint32_t number = 0; number < sidra_smi_field_count(); ++number)
+        if (const sidra_smi_field* field = sidra_smi_field_at(number); exported(*field)) row(family_of(*field));
+    return out;
 }
 
 }  // namespace sidra::exporter

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All chips of a session as metrics: every field of libsidra-smi that has a metric's name.
+// All chips of a session as metrics: every field of libsidra-smi that has a metric.
 #ifndef SIDRA_SMI_EXPORTER_METRICS_H
 #define SIDRA_SMI_EXPORTER_METRICS_H
 
@@ -9,10 +9,13 @@
 
 namespace sidra::exporter {
 
-// As of the session's last refresh. Fields that are rates are left out: they would depend on who else asks and when;
-// Prometheus makes them of counters. Of a card that is gone there is sidra_up 0 and no more, of a chip whose process
-// has ended nothing.
+// As of the last refresh of the session. Rates are left out: they would depend on when other clients read; Prometheus
+// computes them from counters. A card that is gone has only sidra_up 0, and a chip whose process has ended has nothing.
+// A chip that is stale has sidra_up 0 and those values that do not change.
 std::string metrics_text(sidra_smi* session);
+
+// One line for each metric: its name, type and description.
+std::string help_text();
 
 }  // namespace sidra::exporter
 

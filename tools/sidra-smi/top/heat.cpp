@@ -11,7 +11,7 @@ namespace sidra::top {
 namespace {
 
 constexpr double kRows = 256;
-// Nothing, and steps up to the most. Without Unicode more of them, since they are less alike.
+// Zero, and steps up to the maximum. ASCII has more steps, since its characters are easier to tell apart.
 constexpr std::u32string_view kShades = U"·░▒▓█";
 constexpr std::u32string_view kAscii = U".-=+*%#@";
 
@@ -50,7 +50,7 @@ const char* name_of(HeatKey key) {
         case HeatKey::kWear:
             return "wear";
         default:
-            return "bad cells";
+            return "stuck cells";
     }
 }
 
@@ -64,7 +64,7 @@ HeatMap reduce(std::span<const Crossbar> crossbars, const Geometry& geometry, He
         a_row = geometry.crossbars;
     } else {
         map.clusters_a_row = static_cast<uint32_t>(divide_up(geometry.clusters, most_rows));
-        map.row_is = map.clusters_a_row == 1 ? "cluster" : "clusters";
+        map.row_is = "cluster";
         a_row = uint64_t{geometry.cus} * geometry.crossbars * map.clusters_a_row;
     }
     map.group = static_cast<uint32_t>(divide_up(a_row, most_columns));
@@ -97,22 +97,28 @@ void draw_heat(Grid& grid, int x, int y, const HeatMap& map, HeatKey key, bool u
 }
 
 int draw_legend(Grid& grid, int x, int y, const HeatMap& map, HeatKey key, bool unicode, int room) {
-    const int end = x + room;
-    const std::string most = key == HeatKey::kUse ? "all rows" : fmt::format("{:.0f}", map.most);
+    const char* const what = key == HeatKey::kUse    ? "rows used"
+                             : key == HeatKey::kWear ? "times programmed"
+                                                     : "stuck cells";
+    const std::string before = fmt::format("shade = {}, 0 ", what);
+    const std::string most = fmt::format(" {:.0f}", map.most);
+    const auto several = [](uint64_t count, std::string_view of) {
+        return fmt::format("{} {}{}", count, of, count == 1 ? "" : "s");
+    };
+    const std::string line = several(map.clusters_a_row, map.row_is);
+    const std::string forms[] = {fmt::format("; 1 line = {}, 1 character = {}", line, several(map.group, "crossbar")),
+                                 fmt::format("; line = {}, character = {}", line, map.group), ""};
     const int glyphs = static_cast<int>((unicode ? kShades : kAscii).size());
-    const int needed = 5 + glyphs + 1 + static_cast<int>(most.size());
+    const int needed = static_cast<int>(before.size() + most.size()) + glyphs;
     if (needed > room) return x;
-    x = grid.text(x, y, key == HeatKey::kUse ? "none " : "   0 ", Style::kDim);
-    grid.put(x++, y, glyph_of(0, unicode), style_of(0, key));
-    for (int step = 1; step < glyphs; ++step) {
+    x = grid.text(x, y, before, Style::kDim);
+    for (int step = 0; step < glyphs; ++step) {
         const double part = static_cast<double>(step) / (glyphs - 1);
         grid.put(x++, y, glyph_of(part, unicode), style_of(part, key));
     }
-    x = grid.text(x + 1, y, most, Style::kDim);
-    const std::string rest = map.clusters_a_row > 1
-                                 ? fmt::format("  row: {} clusters, cell: {}", map.clusters_a_row, map.group)
-                                 : fmt::format("  row: {}, cell: {}", map.row_is, map.group);
-    if (x + static_cast<int>(rest.size()) <= end) x = grid.text(x, y, rest, Style::kDim);
+    x = grid.text(x, y, most, Style::kDim);
+    for (const std::string& form : forms)
+        if (needed + static_cast<int>(form.size()) <= room) return grid.text(x, y, form, Style::kDim);
     return x;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All crossbars of a chip in the space there is.
+// A map of all crossbars of a chip in the space that is available.
 #ifndef SIDRA_SMI_TOP_HEAT_H
 #define SIDRA_SMI_TOP_HEAT_H
 
@@ -28,20 +28,20 @@ struct Geometry {
 
 // The same crossbars as rows and columns of cells, each of which stands for at most `group` crossbars.
 struct HeatMap {
-    std::vector<std::vector<double>> rows;  // 0 to 1, of `most`
+    std::vector<std::vector<double>> rows;  // 0 to 1, relative to `most`
     uint32_t group = 1;
-    double most = 0;          // what 1 stands for: 256 rows, the most programs of a crossbar, the most bad cells of one
-    const char* row_is = "";  // "CU", "cluster", "clusters"
-    uint32_t clusters_a_row = 1;  // with "clusters"
+    double most = 0;              // the value of 1: 256 rows, or the maximum over the crossbars
+    const char* row_is = "";      // what a row stands for: "CU", "cluster"
+    uint32_t clusters_a_row = 1;  // clusters in each row
 };
 
 // A row of cells is a CU if there is room for that, else a cluster, else several. Of the crossbars of a cell the mean
 // of use and the worst of wear and bad cells count: one that wears out must not hide among others.
 HeatMap reduce(std::span<const Crossbar> crossbars, const Geometry& geometry, HeatKey key, int width, int height);
 
-// Nine steps from nothing to `most`; what is more than nothing can be told from nothing.
+// In steps from zero to `most`; every value above zero differs from zero.
 void draw_heat(Grid& grid, int x, int y, const HeatMap& map, HeatKey key, bool unicode);
-// What the glyphs stand for.
+// Explains the glyphs. Returns the place behind the text.
 int draw_legend(Grid& grid, int x, int y, const HeatMap& map, HeatKey key, bool unicode, int room);
 
 const char* name_of(HeatKey key);

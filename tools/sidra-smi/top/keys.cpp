@@ -8,15 +8,16 @@ namespace {
 
 constexpr size_t kPage = 10;
 constexpr Help kKeys[] = {
-    {"q", "quit", "end (also Ctrl-C)"},
-    {"h", "help", "this help, and back"},
-    {"Tab", "chip", "next chip (also arrows to the left and right; 0 to 9: that one)"},
-    {"m", "map", "what the map of crossbars shows: use, wear, bad cells"},
-    {"s", "sort", "what processes are sorted by: use, memory, PID, name"},
-    {"r", "reverse", "the other order"},
-    {"Space", "pause", "reads nothing until it is pressed again"},
-    {"+/-", "speed", "reads more often, less often"},
-    {"Up/Down", "scroll", "through the processes (also PageUp, PageDown)"},
+    {"q", "quit", "quit (also Ctrl-C)"},
+    {"h", "help", "show or leave this help"},
+    {"Tab", "chip", "select the next chip (also Left and Right; 0 to 9: by number)"},
+    {"a", "all", "show all chips, or the selected one"},
+    {"m", "map", "select what the map of crossbars shows: use, wear, stuck cells"},
+    {"s", "sort", "select the sort key of processes: use, memory, PID, name"},
+    {"r", "order", "reverse the sort order"},
+    {"Space", "pause", "pause or continue reading"},
+    {"+/-", "speed", "read more or less often"},
+    {"Up/Down", "scroll", "scroll the processes (also PageUp, PageDown)"},
 };
 
 template <typename Enum>
@@ -55,6 +56,9 @@ Result press(Choice& choice, int key, size_t chips, size_t processes) {
             break;
         case kKeyLeft:
             show(choice, (choice.chip + chips - 1) % chips);
+            break;
+        case 'a':
+            choice.all = !choice.all;
             break;
         case 'm':
             choice.heat = next(choice.heat);

@@ -7,18 +7,18 @@ namespace sidra::top {
 namespace {
 
 constexpr int kPanelsAcross = 4, kPanelsDown = 2;
-constexpr int kLeastWidth = 76;   // four panels whose titles have room for their figures
-constexpr int kLeastHeight = 15;  // rows for two lines of panels and some processes
-constexpr int kLeastHeat = 4;     // rows: a title, two of the map, a legend
-constexpr int kSideBySide = 130;  // columns from which on the map has its place beside the processes
-constexpr int kClusters = 16;     // more rows than that a map rarely needs
+constexpr int kLeastWidth = 76;   // four panels with room for titles and figures
+constexpr int kLeastHeight = 15;  // two lines of panels and some processes
+constexpr int kLeastHeat = 4;     // a title, two rows of the map, a legend
+constexpr int kSideBySide = 130;  // from this width on, the map is beside the processes
+constexpr int kClusters = 16;     // a map rarely needs more rows
 
-// On a small screen, with what matters most first.
+// The order of lines on a small screen, most important first.
 constexpr Series kOrder[] = {Series::kMvm,  Series::kPower,   Series::kTemperature, Series::kDma,
                              Series::kCopy, Series::kProgram, Series::kVec,         Series::kCells};
 
 void lay_out_lines(Layout& layout, int width, int from, int to) {
-    // Two beside each other where each has the room of a figure and its limit.
+    // Two columns if each has room for a figure and its limit.
     constexpr int kLine = 28;
     const int across = width >= 2 * kLine + 2 ? 2 : 1;
     const int each = (width - 2 * (across - 1)) / across;
@@ -59,14 +59,30 @@ void lay_out_panels(Layout& layout, int width, int from, int to) {
 
 }  // namespace
 
-Layout lay_out(int width, int height) {
+Layout lay_out(int width, int height, size_t chips, bool all) {
     Layout layout;
     if (width <= 0 || height <= 0) return layout;
     layout.header = {0, 0, width, 1};
     const int footer = height >= 2 ? height - 1 : height;
     if (footer < height) layout.footer = {0, footer, width, 1};
-    if (width >= kLeastWidth && height >= kLeastHeight) lay_out_panels(layout, width, 1, footer);
-    else lay_out_lines(layout, width, 1, footer);
+    if (all) {
+        layout.overview = {0, 1, width, std::max(footer - 1, 0)};
+        return layout;
+    }
+    if (width < kLeastWidth || height < kLeastHeight) {
+        lay_out_lines(layout, width, 1, footer);
+        return layout;
+    }
+    // One chip needs no table. Several have at most a third of what the panels leave.
+    int row = 1;
+    const int spare = height - kLeastHeight;
+    if (chips > 1 && spare >= 3) {
+        layout.overview = {0, row, width,
+                           static_cast<int>(std::min<size_t>(chips + 1, static_cast<size_t>(std::max(3, height / 4))))};
+        row += layout.overview.height;
+    }
+    if (spare >= 1) layout.info = {0, row++, width, 1};
+    lay_out_panels(layout, width, row, footer);
     return layout;
 }
 

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: MIT
-// Where things are on a screen of any size.
+// The arrangement of a screen of any size.
 #ifndef SIDRA_SMI_TOP_LAYOUT_H
 #define SIDRA_SMI_TOP_LAYOUT_H
 
 #include <array>
+#include <cstddef>
 
 #include "grid.h"
 #include "view.h"
 
 namespace sidra::top {
 
-// What there is no room for is empty. Nothing overlaps, and nothing is outside of the screen.
+// What has no room is empty. Nothing overlaps, and nothing is outside of the screen.
 struct Layout {
     Rect header;                       // one row
-    std::array<Rect, kSeries> panels;  // a title, and a graph below it
-    std::array<Rect, kSeries> lines;   // of a small screen: a figure each, in a row
+    Rect overview;                     // all chips: a head, and a row each
+    Rect info;                         // figures of the selected chip: one row
+    std::array<Rect, kSeries> panels;  // a title and a graph below it
+    std::array<Rect, kSeries> lines;   // of a small screen: a row each
     Rect heat;                         // a title, the map, a legend
-    Rect processes;                    // a title, and a row each
+    Rect processes;                    // a title and a row each
     Rect footer;                       // one row
 };
 
-Layout lay_out(int width, int height);
+// `all`: the overview takes the whole screen.
+Layout lay_out(int width, int height, size_t chips, bool all);
 
 }  // namespace sidra::top
 

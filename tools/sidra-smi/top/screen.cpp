@@ -9,6 +9,7 @@
 #include "graph.h"
 #include "keys.h"
 #include "layout.h"
+#include "overview.h"
 #include "processes.h"
 #include "units.h"
 
@@ -40,7 +41,7 @@ Scale scale_of(const Chip& chip, Series series, size_t columns) {
     }
 }
 
-// The newest value: with the limits that it has, and shorter ones for less room.
+// The newest value with its limits, and shorter forms for less room.
 std::vector<std::string> figures(const Chip& chip, Series series) {
     const auto value = history_of(chip, series).at(0);
     const auto limit = [](std::optional<double> of) { return fmt::format("{:.4g}", *of); };
@@ -51,7 +52,7 @@ std::vector<std::string> figures(const Chip& chip, Series series) {
         case Series::kTemperature: {
             if (!value || !chip.temperature_max || !chip.temperature_critical) return {fixed(value, 1, "C")};
             const std::string slow = limit(chip.temperature_max), stop = limit(chip.temperature_critical);
-            return {fmt::format("{:.1f} C, slows at {}, stops at {}", *value, slow, stop),
+            return {fmt::format("{:.1f} C, throttles at {}, stops at {}", *value, slow, stop),
                     fmt::format("{:.0f}/{}/{} C", *value, slow, stop), fixed(value, 1, "C")};
         }
         case Series::kDma:
@@ -63,7 +64,7 @@ std::vector<std::string> figures(const Chip& chip, Series series) {
     }
 }
 
-// The first of them that fits, else the last.
+// The first form that fits, else the last.
 std::string figure(const Chip& chip, Series series, int room) {
     std::vector<std::string> forms = figures(chip, series);
     for (const std::string& form : forms)
@@ -83,7 +84,7 @@ Style figure_style(const Chip& chip, Series series) {
 void draw_panel(Grid& grid, const Rect& place, const Chip& chip, Series series, bool unicode) {
     if (place.empty()) return;
     const Look& look = kLooks[static_cast<size_t>(series)];
-    // Limits are worth a short title.
+    // A short title makes room for limits.
     const std::string text =
         figure(chip, series, place.width - static_cast<int>(std::string_view(look.short_title).size()) - 1);
     std::string_view title = look.title;
@@ -117,20 +118,25 @@ void draw_map(Grid& grid, const Rect& place, const Chip& chip, HeatKey key, bool
     grid.text(place.x, place.y, fmt::format("Crossbars: {}   {}", name_of(key), used), Style::kTitle, place.width);
     if (map.rows.empty()) {
         const std::string& why = chip.crossbars_absent;
-        grid.text(place.x, place.y + 1, why.empty() ? "no map of them" : why, Style::kDim, place.width);
+        grid.text(place.x, place.y + 1, why.empty() ? "no map of crossbars" : why, Style::kDim, place.width);
         return;
     }
     draw_heat(grid, place.x, place.y + 1, map, key, unicode);
     draw_legend(grid, place.x, place.y + 1 + static_cast<int>(map.rows.size()), map, key, unicode, place.width);
 }
 
+// The status comes first where there is no room for everything: it must not be cut off.
 void draw_header(Grid& grid, const Rect& place, const std::vector<Chip>& chips, const Choice& choice) {
     const Chip& chip = chips[choice.chip];
-    const Style style = chip.gone ? Style::kCritical : Style::kBar;
-    const std::string which = chips.size() > 1 ? fmt::format("{}/{} ", choice.chip, chips.size()) : std::string();
-    int x = grid.text(place.x, place.y, which + chip.name, style, place.width);
-    x = grid.text(x, place.y, chip.gone ? " gone" : " " + chip.state, style, place.width - x);
-    if (choice.paused) x = grid.text(x, place.y, " paused", style, place.width - x);
+    const bool bad = chip.gone || chip.state == "stale";
+    const Style style = bad ? Style::kCritical : Style::kBar;
+    const std::string number = fmt::format("#{}", choice.chip);
+    const std::string of = chips.size() > 1 ? fmt::format("{} of {}  ", number, chips.size()) : std::string();
+    const std::string state = (chip.gone ? "gone" : chip.state) + (choice.paused ? " paused" : "");
+    const std::string whole = of + chip.name + " " + state;
+    const std::string brief = state + " " + (chips.size() > 1 ? number + " " : std::string()) + chip.name;
+    const bool fits = static_cast<int>(whole.size()) <= place.width;
+    int x = grid.text(place.x, place.y, fits ? whole : brief, style, place.width);
     const std::string every = fmt::format("every {:g} s", kIntervals[choice.interval]);
     const std::string detail = "  " + chip.detail;
     const int room = place.width - x - static_cast<int>(every.size()) - 1;
@@ -150,7 +156,7 @@ void draw_footer(Grid& grid, const Rect& place) {
     }
 }
 
-// As many lines as the room takes, broken between words. Returns the row behind them.
+// Draws a text that is broken between words. Returns the row behind it.
 int paragraph(Grid& grid, const Rect& place, std::string_view text, Style style) {
     const auto room = static_cast<size_t>(std::max(place.width, 1));
     int row = place.y;
@@ -176,9 +182,9 @@ void draw_help(Grid& grid, const Rect& place) {
         row = paragraph(grid, {place.x + kKeys, row, place.width - kKeys, bottom - row}, key.about, Style::kPlain);
     }
     for (const char* text :
-         {"A column of a graph is one reading, the newest at the right. Use of an engine is of 100 %, power of its "
-          "limit, temperature of where the chip stops; the others of their highest.",
-          "-  nobody measures it, or it cannot be read (sidra-smi query --why)."})
+         {"A column of a graph is one reading, the newest at the right. The top of an engine is 100 %, of power its "
+          "limit, of temperature the shutdown limit, and of the others their highest value.",
+          "-  not measured, or not readable (sidra-smi query --why)."})
         row = paragraph(grid, {place.x, row + 1, place.width, bottom - row - 1}, text, Style::kDim);
 }
 
@@ -187,7 +193,7 @@ void draw_help(Grid& grid, const Rect& place) {
 Grid draw(const std::vector<Chip>& chips, const Choice& choice, int width, int height, bool unicode) {
     Grid grid(width, height);
     if (choice.chip >= chips.size()) return grid;
-    const Layout layout = lay_out(width, height);
+    const Layout layout = lay_out(width, height, chips.size(), choice.all);
     const Chip& chip = chips[choice.chip];
     draw_header(grid, layout.header, chips, choice);
     draw_footer(grid, layout.footer);
@@ -195,6 +201,8 @@ Grid draw(const std::vector<Chip>& chips, const Choice& choice, int width, int h
         draw_help(grid, {0, 1, width, height - 2});
         return grid;
     }
+    draw_overview(grid, layout.overview, chips, choice);
+    draw_info(grid, layout.info, chip);
     for (size_t i = 0; i < kSeries; ++i) {
         draw_panel(grid, layout.panels[i], chip, static_cast<Series>(i), unicode);
         draw_line(grid, layout.lines[i], chip, static_cast<Series>(i), unicode);

@@ -51,17 +51,16 @@ std::string name_of_terminal() {
 // Before ncurses ends the program in its own way.
 void require_terminal() {
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-        throw NoTerminal("top needs a terminal as standard input and output (sidra-smi watch does not)");
+        throw NoTerminal("top needs a terminal as standard input and output (use sidra-smi watch)");
     int result = 0;
     if (setupterm(nullptr, STDOUT_FILENO, &result) != 0)
-        throw NoTerminal(fmt::format("nothing is known of the terminal '{}': set TERM (sidra-smi watch needs none)",
-                                     name_of_terminal()));
+        throw NoTerminal(
+            fmt::format("unknown terminal type '{}': set TERM, or use sidra-smi watch", name_of_terminal()));
     const bool able = tigetstr("cup") != nullptr;
     del_curterm(cur_term);
     if (!able)
         throw NoTerminal(
-            fmt::format("the terminal '{}' cannot place its cursor, which top needs (sidra-smi watch does not)",
-                        name_of_terminal()));
+            fmt::format("the terminal type '{}' cannot move the cursor: use sidra-smi watch", name_of_terminal()));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the screen shows, as data: chips as they were read last, and what the person has chosen.
+// What the screen shows, as data: the chips as of the last reading, and the choices of the user.
 #ifndef SIDRA_SMI_TOP_VIEW_H
 #define SIDRA_SMI_TOP_VIEW_H
 
@@ -29,9 +29,14 @@ struct Process {
 struct Chip {
     std::string name;    // "sidra0", "model 1234-0"
     std::string detail;  // "0000:01:00.0", the process of a model
-    std::string state;   // of the firmware
+    std::string state;   // the field "status"
+    std::string firmware;
     bool gone = false;
     std::array<History, kSeries> series;
+    std::optional<double> busy;                // %, at least one engine
+    std::optional<double> clock, clock_max;    // MHz
+    std::optional<uint64_t> l3_used, l3_size;  // bytes
+    std::optional<double> queues;
     std::optional<double> power_limit;                            // W
     std::optional<double> temperature_max, temperature_critical;  // C
     std::optional<double> crossbars_used, crossbars_total;
@@ -49,6 +54,7 @@ struct Choice {
     HeatKey heat = HeatKey::kUse;
     Sort sort = Sort::kUse;
     bool reversed = false, paused = false, help = false;
+    bool all = false;          // the table of all chips takes the screen
     size_t first_process = 0;  // at the top of the table
     size_t interval = 3;       // in kIntervals
 };
