@@ -7,6 +7,9 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
+# What `make check-long` runs, as scripts/check.sh names it.
+PARTS ?= release-long,asan-long,tsan-long,selftest,matrix,debug,fail-nth,fuzz,packages
+comma := ,
 export JOBS
 
 SETUP := scripts/setup.sh
@@ -37,7 +40,7 @@ check: ## what one runs before each commit: the tests in release, with ASan + UB
 check-long: ## what takes longer: the rest of the trees' tests, the VM's harness, its matrix, the debug kernel, failing allocations, the fuzzers, the packages
 	@$(SETUP) base check fuzz qemu vm
 	@scripts/qemu.sh build >/dev/null
-	@scripts/check.sh check-long release-long asan-long tsan-long selftest matrix debug fail-nth fuzz packages
+	@scripts/check.sh check-long $(subst $(comma), ,$(PARTS))
 
 check-build: ## build everything that check and check-long run, and run nothing
 	@$(SETUP) base check fuzz qemu vm
