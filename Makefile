@@ -8,7 +8,7 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 # What `make check-long` runs, as scripts/check.sh names it.
-PARTS ?= release-long,asan-long,tsan-long,selftest,matrix,debug,fail-nth,fuzz,packages
+PARTS ?= release-long,asan-long,tsan-long,selftest,matrix,debug,fuzz,packages
 comma := ,
 export JOBS
 
