@@ -38,6 +38,9 @@ struct sidra_binding {
  * @slot: its number on the chip; constant
  * @account: of its file, for as long as it has queues; constant
  * @generation: copied to the state pages
+ * @last_epoch: that a queue was given; under sidra_device.lock
+ * @next_address, @next_weights: addresses and indexes are not used again before all others were: packets that are queued, and recorded
+ *        graphs, may name those of objects that are gone, and must fault rather than find others
  * @lost: the chip has forgotten it; also looked at without the lock
  * @dead: destroyed: only memory is left
  * @revoked: its doorbell must not be rung; under sidra_device.map_lock
@@ -53,6 +56,7 @@ struct sidra_ctx {
 	u32 slot;
 	struct sidra_account *account;
 	u32 generation;
+	u32 last_epoch;
 	bool lost;
 	bool dead;
 	bool revoked;
@@ -60,6 +64,8 @@ struct sidra_ctx {
 
 	struct sidra_ptab ptab;
 	struct sidra_range addresses;
+	u64 next_address;
+	u32 next_weights;
 	struct sidra_hw_queue *queue_table;
 	dma_addr_t queue_table_bus;
 	struct sidra_hw_weights *weights_table;

@@ -27,7 +27,7 @@ static bool arm_less(struct rb_node *a, const struct rb_node *b)
 	const struct sidra_arm *first = rb_entry(a, struct sidra_arm, node), *second = rb_entry(b, struct sidra_arm, node);
 
 	/* Differences, as the number of an epoch may wrap. */
-	return first->epoch != second->epoch ? first->epoch - second->epoch < 0 : first->value < second->value;
+	return first->epoch != second->epoch ? (s32)(first->epoch - second->epoch) < 0 : first->value < second->value;
 }
 
 static struct sidra_arm *first_armed(const struct sidra_point *point)
@@ -95,7 +95,7 @@ static unsigned int serve(struct sidra_point *point, u64 value, unsigned int bud
 
 static bool is_due(const struct sidra_point *point, const struct sidra_arm *arm, u64 value)
 {
-	return arm->epoch != atomic_read_acquire(&point->epoch) || arm->value <= value;
+	return arm->epoch != sidra_epochs_current(&point->epochs) || arm->value <= value;
 }
 
 /*
@@ -446,6 +446,32 @@ void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point)
 	hrtimer_cancel(&point->patience);
 }
 
+int sidra_point_look(struct sidra_point *point, u32 epoch, u64 value)
+{
+	u64 timeline = sidra_point_timeline(point);
+	bool stopped = sidra_point_stopped(point);
+
+	/* A reset moves the epoch before the timeline; a queue that stops has moved its timeline for the last time. */
+	if (timeline < value && stopped)
+		timeline = sidra_point_timeline(point);
+	if (sidra_epochs_current(&point->epochs) != epoch)
+		return sidra_epochs_retired(&point->epochs, epoch, value) ? 0 : -ECANCELED;
+	if (timeline >= value)
+		return 0;
+	return stopped ? -EIO : -EINPROGRESS;
+}
+
+void sidra_point_begin_epoch(struct sidra_point *point, u32 epoch, u64 retired, u64 start)
+{
+	scoped_guard(spinlock_irqsave, &point->vector->lock) {
+		sidra_epochs_begin(&point->epochs, epoch, retired);
+		smp_store_release(&point->state->epoch, epoch);		/* read by its owner */
+		point->programmed = 0;
+	}
+	fire_all(point, U64_MAX);
+	smp_store_release(&point->state->timeline, start);	/* after who waits for the former epoch has gone */
+}
+
 void sidra_point_wake(struct sidra_device *sdev, struct sidra_point *point)
 {
 	scoped_guard(spinlock_irqsave, &point->vector->lock)
@@ -492,14 +518,14 @@ static int arm_compare(const void *key, const struct rb_node *node)
 	const struct sidra_arm *wanted = key, *arm = rb_entry(node, struct sidra_arm, node);
 
 	if (wanted->epoch != arm->epoch)
-		return wanted->epoch - arm->epoch;
+		return (s32)(wanted->epoch - arm->epoch);
 	return wanted->value < arm->value ? -1 : wanted->value > arm->value;
 }
 
 struct sidra_arm *sidra_arm_take(struct sidra_device *sdev, struct sidra_point *point, u64 value,
 				 void (*fire)(struct sidra_arm *arm))
 {
-	const struct sidra_arm wanted = { .value = value, .epoch = atomic_read(&point->epoch) };
+	const struct sidra_arm wanted = { .value = value, .epoch = sidra_epochs_current(&point->epochs) };
 	struct rb_node *node;
 
 	guard(spinlock_irqsave)(&point->vector->lock);

@@ -17,6 +17,8 @@
 
 #include <sidra_accel.h>
 
+#include "sidra_epoch.h"
+
 struct sidra_device;
 struct sidra_turn;
 
@@ -47,7 +49,7 @@ struct sidra_vector {
  * @vector: that its interrupts come by; constant, as @slot and @queue are
  * @slot, @queue: context and number on the chip
  * @state: the state page
- * @epoch: moves with each reset of the queue: waiters from before wait in vain
+ * @epochs: a reset begins another one: what was dropped does not look retired
  * @link: in sidra_vector.points; as the next five under sidra_vector.lock
  * @armed: struct sidra_arm by epoch and value
  * @line: struct sidra_turn in the order of the ring, so by value
@@ -62,7 +64,7 @@ struct sidra_point {
 	struct sidra_vector *vector;
 	u32 slot, queue;
 	struct sidra_queue_state *state;
-	atomic_t epoch;
+	struct sidra_epochs epochs;
 	struct list_head link;
 	struct rb_root_cached armed;
 	struct list_head line;
@@ -86,7 +88,7 @@ struct sidra_point {
 struct sidra_arm {
 	struct rb_node node;
 	u64 value;
-	int epoch;
+	u32 epoch;
 	bool armed;
 	bool sleeper;
 	bool patient;
@@ -130,6 +132,13 @@ static inline bool sidra_point_stopped(const struct sidra_point *point)
 
 /* The part of sidra_irq_init() that needs no card. */
 void sidra_vectors_init(struct sidra_device *sdev);
+/*
+ * 0: the point of the timeline was reached; -EINPROGRESS: not yet; -EIO: the queue stopped before; -ECANCELED: it was dropped, or
+ * its epoch ended too long ago to be known.
+ */
+int sidra_point_look(struct sidra_point *point, u32 epoch, u64 value);
+/* Another epoch begins at @start, and all who wait for the former one are woken. The state page is the driver's meanwhile. */
+void sidra_point_begin_epoch(struct sidra_point *point, u32 epoch, u64 retired, u64 start);
 int sidra_irq_init(struct sidra_device *sdev);
 struct sidra_vector *sidra_irq_vector(struct sidra_device *sdev, unsigned int spread);
 /* No look at any queue runs or comes any more. Every point has been detached. */

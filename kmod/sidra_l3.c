@@ -112,7 +112,7 @@ struct sidra_l3_part *sidra_l3_alloc(struct sidra_device *sdev, u64 size)
 	if (!part)
 		return ERR_PTR(-ENOMEM);
 	part->size = size;
-	ret = sidra_range_alloc(&sdev->l3.free, size, alignment, 0, &part->offset);
+	ret = sidra_range_alloc(&sdev->l3.free, size, alignment, 0, 0, &part->offset);
 	if (!ret)
 		return part;
 	kfree(part);

@@ -42,8 +42,11 @@ int sidra_mmu_init(struct sidra_ctx *ctx)
 int sidra_mmu_reserve(struct sidra_ctx *ctx, u64 size, u64 bus, u64 *va)
 {
 	u64 alignment = size >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE;
+	int ret = sidra_range_alloc(&ctx->addresses, size + GUARD, alignment, bus & (alignment - 1), ctx->next_address, va);
 
-	return sidra_range_alloc(&ctx->addresses, size + GUARD, alignment, bus & (alignment - 1), va);
+	if (!ret)
+		ctx->next_address = *va + size + GUARD;
+	return ret;
 }
 
 int sidra_mmu_map_sgt(struct sidra_ctx *ctx, u64 va, struct sg_table *sgt, u64 from, u64 size, u64 flags)

@@ -138,7 +138,7 @@ int sidra_nvm_add(struct sidra_nvm *nvm, struct sidra_nvm_entry *entry, const vo
 	entry->data_offset = 0;
 	entry->data_size = size;
 	if (size) {
-		ret = sidra_range_alloc(&nvm->data, extent(size), DATA_ALIGNMENT, 0, &entry->data_offset);
+		ret = sidra_range_alloc(&nvm->data, extent(size), DATA_ALIGNMENT, 0, 0, &entry->data_offset);
 		if (ret)
 			return ret;
 		ret = nvm->store->write(nvm->owner, entry->data_offset, data, size);

@@ -113,6 +113,7 @@ static void install(struct sidra_ctx *ctx, struct sidra_queue *queue, u64 start)
 		.ring_log2 = queue->ring_log2,
 		.priority = queue->priority,
 		.vector = queue->point.vector->number,
+		.epoch = sidra_epochs_current(&queue->point.epochs),
 	};
 
 	sidra_entry_publish(&ctx->queue_table[queue->number], &entry, sizeof(entry),
@@ -129,12 +130,31 @@ void sidra_queue_ring_all(struct sidra_ctx *ctx)
 		sidra_write32(ctx->sdev, SIDRA_DOORBELL(ctx->slot, number), 1);
 }
 
-static void take_from_chip(struct sidra_ctx *ctx, struct sidra_queue *queue)
+/* The chip has no epoch of the queue that runs, or will. */
+static void hide(struct sidra_hw_queue *entry)
 {
-	sidra_entry_revoke(&ctx->queue_table[queue->number].flags);
-	sidra_quiesce(ctx, SIDRA_ADMIN_RESET_QUEUE, queue->number, 0);
-	if (!ctx->lost)
-		sidra_queue_ring_all(ctx);
+	sidra_entry_revoke(&entry->flags);
+	WRITE_ONCE(entry->epoch, 0);
+}
+
+/* Ends the queue's epoch on the chip, which wakes who waits for it there. */
+static void take_from_chip(struct sidra_ctx *ctx, struct sidra_queue *queue, enum sidra_fault_cause cause)
+{
+	struct sidra_hw_queue *entry = &ctx->queue_table[queue->number];
+
+	sidra_entry_revoke(&entry->flags);
+	sidra_quiesce(ctx, SIDRA_ADMIN_RESET_QUEUE, queue->number,
+		      sidra_epochs_current(&queue->point.epochs) | (u64)cause << 32);
+	hide(entry);
+}
+
+/* Never 0. */
+static u32 take_epoch(struct sidra_ctx *ctx)
+{
+	lockdep_assert_held(&ctx->sdev->lock);
+	if (!++ctx->last_epoch)
+		ctx->last_epoch++;
+	return ctx->last_epoch;
 }
 
 void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault_cause cause)
@@ -164,8 +184,7 @@ void sidra_queue_time_out(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
 	drm_warn(&ctx->sdev->drm, "queue %u of context %u does not get on, it is stopped\n", queue->number, queue->slot);
 	sidra_coredump(ctx->sdev, "queue-timeout", "queue %u of context %u", queue->number, queue->slot);
-	sidra_entry_revoke(&ctx->queue_table[queue->number].flags);
-	sidra_quiesce(ctx, SIDRA_ADMIN_RESET_QUEUE, queue->number, 0);
+	take_from_chip(ctx, queue, SIDRA_FAULT_TIMEOUT);
 	sidra_submit_fail(queue, -ETIMEDOUT);
 	if (!ctx->lost)
 		sidra_queue_stop(queue, SIDRA_QUEUE_FAULTED, SIDRA_FAULT_TIMEOUT);
@@ -198,7 +217,7 @@ void sidra_queue_go_on(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
 	queue->watch.looks = 0;
 	if (sidra_point_stopped(&queue->point)) {	/* until it is reset: it must not run into the same again */
-		sidra_entry_revoke(&ctx->queue_table[queue->number].flags);
+		hide(&ctx->queue_table[queue->number]);
 	} else {
 		sidra_use_restart(&queue->use);
 		if (sidra_point_run_state(&queue->point) == SIDRA_QUEUE_STOPPED)	/* not to be seen by its owner */
@@ -214,7 +233,7 @@ void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
 	struct sidra_device *sdev = ctx->sdev;
 
 	lockdep_assert_held(&sdev->lock);
-	sidra_entry_revoke(&ctx->queue_table[queue->number].flags);
+	hide(&ctx->queue_table[queue->number]);
 	xa_erase(&ctx->queues, queue->number);
 	sdev->queue_count--;
 	smp_store_release(&queue->destroyed, true);	/* before who waits is woken */
@@ -230,7 +249,7 @@ void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
 
 void sidra_queue_remove(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
-	take_from_chip(ctx, queue);
+	take_from_chip(ctx, queue, SIDRA_FAULT_RESET);
 	sidra_ctx_remember_fault(ctx, queue);
 	sidra_queue_drop(ctx, queue);
 }
@@ -300,6 +319,8 @@ static struct sidra_queue *alloc_queue(struct sidra_ctx *ctx, const struct sidra
 		ret = bind_ring(ctx, queue);
 	if (!ret) {
 		queue->point.state->generation = ctx->generation;
+		queue->point.state->epoch = take_epoch(ctx);
+		sidra_epochs_init(&queue->point.epochs, queue->point.state->epoch);
 		return queue;
 	}
 	unmap_memory(queue);
@@ -394,52 +415,62 @@ int sidra_queue_destroy_ioctl(struct drm_device *drm, void *data, struct drm_fil
 	return 0;
 }
 
-/*
- * What was queued is dropped: the queue goes on behind it. The timeline jumps there, so that positions stay unique and
- * nobody waits for packets that will never run; who waits now is told.
- */
-static int reset_queue(struct sidra_ctx *ctx, struct sidra_queue *queue)
+void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, u64 start)
 {
 	struct sidra_queue_state *state = queue->point.state;
-	u64 start, retired;
 
-	take_from_chip(ctx, queue);
+	smp_store_release(sidra_queue_index(queue), start);	/* read by the chip */
+	sidra_point_begin_epoch(&queue->point, epoch, retired, start);
+	memset(&state->fault, 0, sizeof(state->fault));
+	WRITE_ONCE(state->parked, 0);
+	smp_store_release(&state->run_state, SIDRA_QUEUE_IDLE);	/* after all of the above */
+}
+
+/*
+ * What was queued is dropped: the queue goes on behind it, so that positions stay unique, in another epoch, so that
+ * nobody takes a dropped packet for one that has retired.
+ */
+static int reset_queue(struct sidra_ctx *ctx, struct sidra_queue *queue, struct sidra_ioctl_queue_reset *args)
+{
+	u64 start, retired;
+	u32 epoch;
+
+	take_from_chip(ctx, queue, SIDRA_FAULT_RESET);
 	if (ctx->lost)
 		return -ESTALE;	/* the chip did not let go: its context was reset */
 
 	/* The chip has forgotten the queue: the state page is ours until it loads the queue again. */
 	sidra_ctx_remember_fault(ctx, queue);
-	sidra_submit_fail(queue, -ECANCELED);
-	retired = sidra_point_timeline(&queue->point);
-	if (queue->kind == SIDRA_QUEUE_KERNEL)
-		start = sidra_submit_skip(queue);
-	else
-		start = smp_load_acquire(sidra_queue_index(queue));	/* stored by its owner */
-	if (queue->kind == SIDRA_QUEUE_USER && start - retired > sidra_queue_capacity(queue))
-		start = retired;	/* not an index that can be: nothing was queued */
-	smp_store_release(sidra_queue_index(queue), start);	/* read by the chip */
-	atomic_inc(&queue->point.epoch);
-	sidra_point_wake(ctx->sdev, &queue->point);
-	smp_store_release(&state->timeline, start);	/* after the epoch has moved */
-	memset(&state->fault, 0, sizeof(state->fault));
-	WRITE_ONCE(state->parked, 0);
 	sidra_use_restart(&queue->use);
-	smp_store_release(&state->run_state, SIDRA_QUEUE_IDLE);	/* after all of the above */
+	epoch = take_epoch(ctx);
+	if (queue->kind == SIDRA_QUEUE_KERNEL) {
+		start = sidra_submit_reset(queue, epoch, &retired);
+	} else {
+		retired = sidra_point_timeline(&queue->point);
+		start = smp_load_acquire(sidra_queue_index(queue));	/* stored by its owner */
+		if (start - retired > sidra_queue_capacity(queue))
+			start = retired;	/* not an index that can be: nothing was queued */
+		sidra_queue_begin_epoch(queue, epoch, retired, start);
+	}
 	install(ctx, queue, start);
-	/* The chip publishes the new position, and looks again at queues that wait for this one. */
-	sidra_queue_ring_all(ctx);
+	/* The chip publishes the new position; what SUBMIT has added since then goes on, too. */
+	sidra_write32(ctx->sdev, SIDRA_DOORBELL(ctx->slot, queue->number), 1);
+	args->epoch = epoch;
+	args->retired = retired;
 	return 0;
 }
 
 int sidra_queue_reset_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
-	struct sidra_ioctl_queue *args = data;
+	struct sidra_ioctl_queue_reset *args = data;
 	struct sidra_device *sdev = to_sidra(drm);
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
 	struct sidra_queue *queue;
 	int ret;
 
-	if (args->flags || args->pad)
+	args->epoch = 0;
+	args->retired = 0;
+	if (args->flags)
 		return -EINVAL;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
@@ -450,7 +481,7 @@ int sidra_queue_reset_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	if (ret)
 		return ret;
 	queue = xa_load(&ctx->queues, args->queue);
-	return queue ? reset_queue(ctx, queue) : -ENOENT;
+	return queue ? reset_queue(ctx, queue, args) : -ENOENT;
 }
 
 int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -463,6 +494,8 @@ int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	args->timeline = 0;
 	args->progress = 0;
 	memset(&args->fault, 0, sizeof(args->fault));
+	args->epoch = 0;
+	args->pad = 0;
 	if (args->flags)
 		return -EINVAL;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
@@ -471,6 +504,7 @@ int sidra_queue_query_ioctl(struct drm_device *drm, void *data, struct drm_file 
 		return -ENOENT;
 	args->run_state = sidra_point_run_state(&queue->point);
 	args->timeline = sidra_point_timeline(&queue->point);
+	args->epoch = sidra_epochs_current(&queue->point.epochs);
 	args->progress = READ_ONCE(queue->point.state->progress);
 	if (sidra_point_stopped(&queue->point))
 		args->fault = queue->point.state->fault;

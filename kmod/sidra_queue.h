@@ -99,6 +99,11 @@ struct sidra_queue *sidra_queue_find(struct sidra_ctx *ctx, u32 number);
 void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault_cause cause);
 /* It does not get on: stopped with a record of that, and if the chip does not let go of it, more than that. */
 void sidra_queue_time_out(struct sidra_ctx *ctx, struct sidra_queue *queue);
+/*
+ * Of a queue that the chip has forgotten: it goes on at @start in another epoch, and who waits for the one that ends, of which all before
+ * @retired has retired, is woken. Under submit_lock for a kernel queue.
+ */
+void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, u64 start);
 /* Its write index, as the chip reads it; of a user queue it is the user's. */
 u64 *sidra_queue_index(const struct sidra_queue *queue);
 /* How many packets are in front of it, as far as that index can be believed. */

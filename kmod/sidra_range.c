@@ -90,23 +90,30 @@ static void cut(struct sidra_range *range, struct sidra_range_node *node, u64 be
 	range->total -= end - begin;
 }
 
-int sidra_range_alloc(struct sidra_range *range, u64 size, u64 alignment, u64 phase, u64 *address)
+static int alloc_from(struct sidra_range *range, u64 size, u64 alignment, u64 phase, u64 from, u64 *address)
 {
 	struct sidra_range_node *node;
 
 	list_for_each_entry(node, &range->free, link) {
-		u64 room = node->end - node->begin;
-		u64 pad = (phase + alignment - node->begin % alignment) % alignment;
+		u64 begin = max(node->begin, from);
+		u64 pad = (phase + alignment - begin % alignment) % alignment;
 
-		if (room < size || pad > room - size)
+		if (begin >= node->end || node->end - begin < size || pad > node->end - begin - size)
 			continue;
 		if (put_aside(range))
 			return -ENOMEM;
-		*address = node->begin + pad;
+		*address = begin + pad;
 		cut(range, node, *address, *address + size);
 		return 0;
 	}
 	return -ENOSPC;
+}
+
+int sidra_range_alloc(struct sidra_range *range, u64 size, u64 alignment, u64 phase, u64 from, u64 *address)
+{
+	int ret = alloc_from(range, size, alignment, phase, from, address);
+
+	return ret == -ENOSPC && from ? alloc_from(range, size, alignment, phase, 0, address) : ret;
 }
 
 int sidra_range_reserve(struct sidra_range *range, u64 begin, u64 size)

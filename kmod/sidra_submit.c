@@ -40,6 +40,7 @@ struct sidra_dep {
  * @link: in sidra_queue.jobs, with a reference
  * @queue: with a reference
  * @arm: fires when the timeline is there, with a reference
+ * @epoch: of the queue, that the next two belong to
  * @begin: ring index of its first packet
  * @value: ring index behind its last one
  * @limit_ns: of device time, from when the job is the first of its queue
@@ -47,9 +48,9 @@ struct sidra_dep {
  * @wall_start: and the wall's
  * @late_since: wall time when it was overdue
  * @waiting: fences that have not signalled, and one until all have been asked
- * @in_error: of a fence that it waited for: nothing is executed
+ * @in_error: of a fence that it waited for: nothing is executed, and the queue stops
  * @ready: the chip may be told
- * @noped: packets were taken back
+ * @stops: its first packet was replaced by one that stops the queue
  * @dep_count: of @deps
  * @deps: fences that it waits for
  */
@@ -59,13 +60,14 @@ struct sidra_job {
 	struct list_head link;
 	struct sidra_queue *queue;
 	struct sidra_arm arm;
+	u32 epoch;
 	u64 begin, value;
 	u64 limit_ns;
 	u64 clock_start, wall_start, late_since;
 	atomic_t waiting;
 	int in_error;
 	bool ready;
-	bool noped;
+	bool stops;
 	u32 dep_count;
 	struct sidra_dep deps[];
 };
@@ -128,22 +130,22 @@ static void kick_publish(struct sidra_queue *queue)
 static void job_fire(struct sidra_arm *arm)
 {
 	struct sidra_job *job = container_of(arm, struct sidra_job, arm);
-	bool reached = sidra_point_timeline(&job->queue->point) >= job->value;
+	int result = sidra_point_look(&job->queue->point, job->epoch, job->value);
 
-	signal_job(job, job->in_error ?: reached ? 0 : -EIO);
+	signal_job(job, job->in_error ?: result == -EINPROGRESS ? -EIO : result);
 	kick_publish(job->queue);	/* takes it off the list */
 	dma_fence_put(&job->fence);
 }
 
 /* ---- The ring ---- */
 
-static void nop_job(struct sidra_queue *queue, struct sidra_job *job)
+/* What would have run on data that never was must not look retired, and nor must what stands behind it. */
+static void stop_at_job(struct sidra_queue *queue, struct sidra_job *job)
 {
-	u64 mask = sidra_queue_capacity(queue) - 1, i;
+	u64 mask = sidra_queue_capacity(queue) - 1;
 
-	for (i = job->begin; i < job->value; i++)
-		queue->ring[i & mask] = (union sidra_cmd){ .hdr.opcode = SIDRA_CMD_NOP };
-	job->noped = true;
+	queue->ring[job->begin & mask] = (union sidra_cmd){ .hdr.opcode = SIDRA_CMD_INVALID };
+	job->stops = true;
 }
 
 /* Tells the chip as far as fences allow; takes jobs that have ended off the list. Under submit_lock. */
@@ -161,8 +163,8 @@ static void publish(struct sidra_queue *queue)
 			target = job->begin;
 			break;
 		}
-		if (job->in_error && !job->noped)
-			nop_job(queue, job);
+		if (job->in_error && !job->stops)
+			stop_at_job(queue, job);
 		if (test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &job->fence.flags)) {
 			list_del(&job->link);
 			dma_fence_put(&job->fence);
@@ -265,7 +267,7 @@ static u64 room(const struct sidra_queue *queue)
 }
 
 static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
-		       struct sidra_turn *turn, bool later, u64 *value)
+		       struct sidra_turn *turn, bool later, u64 *value, u32 *epoch)
 {
 	u64 capacity = sidra_queue_capacity(queue), i;
 
@@ -284,11 +286,13 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 		if (!sidra_turn_add(queue->sdev, &queue->point, turn))
 			return -ENOENT;
 	}
+	*epoch = sidra_epochs_current(&queue->point.epochs);	/* no reset in between: it takes the lock */
 	if (job) {
+		job->epoch = *epoch;
 		job->begin = queue->reserved;
 		job->value = queue->reserved + count;
 		job->arm.value = job->value;
-		job->arm.epoch = atomic_read(&queue->point.epoch);
+		job->arm.epoch = *epoch;
 		dma_fence_get(&job->fence);	/* the list's */
 		list_add_tail(&job->link, &queue->jobs);
 		dma_fence_get(&job->fence);	/* the armed one's */
@@ -303,14 +307,14 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 }
 
 int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
-			 struct sidra_turn *turn, u64 *value)
+			 struct sidra_turn *turn, u64 *value, u32 *epoch)
 {
 	struct sidra_device *sdev = queue->sdev;
 	bool later = plugged(queue);
 	int ret;
 
 	scoped_guard(spinlock, &queue->submit_lock)
-		ret = put_packets(queue, packets, count, job, turn, later, value);
+		ret = put_packets(queue, packets, count, job, turn, later, value, epoch);
 	if (ret)
 		return ret;
 	atomic64_inc(&sdev->counters.submits);
@@ -365,14 +369,11 @@ static void forget_deps(struct sidra_job *job)
 
 /* ---- The end of a queue's jobs ---- */
 
-void sidra_submit_fail(struct sidra_queue *queue, int error)
+static void end_jobs(struct sidra_queue *queue, struct list_head *jobs, int error)
 {
 	struct sidra_job *job, *next;
-	LIST_HEAD(jobs);
 
-	scoped_guard(spinlock, &queue->submit_lock)
-		list_splice_init(&queue->jobs, &jobs);
-	list_for_each_entry_safe(job, next, &jobs, link) {
+	list_for_each_entry_safe(job, next, jobs, link) {
 		forget_deps(job);
 		signal_job(job, error);
 		if (sidra_arm_del(queue->sdev, &queue->point, &job->arm))
@@ -381,11 +382,30 @@ void sidra_submit_fail(struct sidra_queue *queue, int error)
 	}
 }
 
-u64 sidra_submit_skip(struct sidra_queue *queue)
+void sidra_submit_fail(struct sidra_queue *queue, int error)
 {
-	guard(spinlock)(&queue->submit_lock);
-	queue->published = queue->reserved;
-	return queue->reserved;
+	LIST_HEAD(jobs);
+
+	scoped_guard(spinlock, &queue->submit_lock)
+		list_splice_init(&queue->jobs, &jobs);
+	end_jobs(queue, &jobs, error);
+}
+
+u64 sidra_submit_reset(struct sidra_queue *queue, u32 epoch, u64 *retired)
+{
+	LIST_HEAD(jobs);
+	u64 start;
+
+	/* Who submits comes before all of it, and is dropped, or behind it, and runs. */
+	scoped_guard(spinlock, &queue->submit_lock) {
+		list_splice_init(&queue->jobs, &jobs);
+		start = queue->reserved;
+		queue->published = start;
+		*retired = sidra_point_timeline(&queue->point);
+		sidra_queue_begin_epoch(queue, epoch, *retired, start);
+	}
+	end_jobs(queue, &jobs, -ECANCELED);
+	return start;
 }
 
 void sidra_submit_hold(struct sidra_queue *queue)
@@ -670,7 +690,7 @@ static int submit_job(struct sidra_queue *queue, struct sidra_ioctl_submit *args
 		ret = file && !sync ? -ENOMEM : 0;
 		if (!ret) {
 			wait_for_deps(job);
-			ret = sidra_submit_packets(queue, packets, args->count, job, NULL, &args->value);
+			ret = sidra_submit_packets(queue, packets, args->count, job, NULL, &args->value, &args->epoch);
 		}
 	}
 	if (!ret) {
@@ -710,7 +730,7 @@ static int submit_with_fences(struct drm_file *file, struct sidra_ioctl_submit *
 
 static int check_submit(const struct sidra_ioctl_submit *args, s32 out_fence_fd)
 {
-	if ((args->flags & ~SIDRA_SUBMIT_OUT_FENCE) || !args->count || args->count > SUBMIT_MAX || out_fence_fd != -1)
+	if ((args->flags & ~SIDRA_SUBMIT_OUT_FENCE) || args->pad || !args->count || args->count > SUBMIT_MAX || out_fence_fd != -1)
 		return -EINVAL;
 	if (args->in_count > POINTS_MAX || args->out_count > POINTS_MAX)
 		return -EINVAL;
@@ -741,7 +761,7 @@ static int submit(struct drm_file *file, struct sidra_ioctl_submit *args, struct
 		return ret;
 	if (fences)
 		return submit_with_fences(file, args, queue, packets);
-	return sidra_submit_packets(queue, packets, args->count, NULL, NULL, &args->value);
+	return sidra_submit_packets(queue, packets, args->count, NULL, NULL, &args->value, &args->epoch);
 }
 
 int sidra_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
@@ -753,6 +773,7 @@ int sidra_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *file
 	int ret;
 
 	args->value = 0;
+	args->epoch = 0;
 	args->out_fence_fd = -1;
 	ret = check_submit(args, out_fence_fd);
 	if (ret)

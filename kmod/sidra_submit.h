@@ -18,8 +18,11 @@ void sidra_submit_fini(struct sidra_queue *queue);
 void sidra_submit_fail(struct sidra_queue *queue, int error);
 /* A job has missed its deadline. */
 bool sidra_submit_late(struct sidra_queue *queue);
-/* Where the queue goes on after a reset: behind all that was submitted. */
-u64 sidra_submit_skip(struct sidra_queue *queue);
+/*
+ * Drops what was submitted and has not retired: its jobs end with -ECANCELED, and another epoch begins behind it, in one step for who submits
+ * meanwhile. Where the queue goes on; @retired: the timeline of the epoch that ended. The chip has forgotten the queue.
+ */
+u64 sidra_submit_reset(struct sidra_queue *queue, u32 epoch, u64 *retired);
 /* The device has stopped: no doorbell of the queue is rung any more, until it goes on. */
 void sidra_submit_hold(struct sidra_queue *queue);
 /* It does: jobs get their time anew, and the chip is told what became ready meanwhile. */
@@ -31,9 +34,9 @@ int sidra_submit_check(const union sidra_cmd *packets, u32 count);
  * Copies packets into the ring and tells the chip as far as fences allow: now, or when the task is unplugged. Does not
  * sleep.
  * -EBUSY: the ring is full, nothing was submitted. The queue takes references of its own to @job. @turn gets into line;
- * it may have been ended when this returns.
+ * it may have been ended when this returns. @value is of @epoch.
  */
 int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
-			 struct sidra_turn *turn, u64 *value);
+			 struct sidra_turn *turn, u64 *value, u32 *epoch);
 
 #endif

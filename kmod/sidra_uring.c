@@ -80,7 +80,7 @@ SIDRA_TASK_WORK(finish_turns_in_task, finish_turns)
 void sidra_uring_end(const struct sidra_point *point, struct list_head *turns)
 {
 	const struct sidra_queue *queue = container_of(point, struct sidra_queue, point);
-	int error = READ_ONCE(queue->destroyed) ? -ENOENT : -EIO;
+	int error = READ_ONCE(queue->destroyed) ? -ENOENT : sidra_point_stopped(point) ? -EIO : -ECANCELED;
 	u64 timeline = sidra_point_timeline(point);
 
 	while (!list_empty(turns)) {
@@ -126,26 +126,30 @@ SIDRA_TASK_WORK(finish_in_task, finish)
 static void fire(struct sidra_arm *arm)
 {
 	struct uring_wait *wait = container_of(arm, struct uring_wait, arm);
-	const struct sidra_point *point = &wait->queue->point;
 
-	if (sidra_point_timeline(point) >= arm->value && atomic_read_acquire(&point->epoch) == arm->epoch)
-		wait->result = 0;
-	else
+	wait->result = sidra_point_look(&wait->queue->point, arm->epoch, arm->value);
+	if (wait->result == -EINPROGRESS || wait->result == -EIO)
 		wait->result = READ_ONCE(wait->queue->destroyed) ? -ENOENT : -EIO;
 	io_uring_cmd_do_in_task_lazy(wait->cmd, finish_in_task);
 }
 
-static int wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u64 value, unsigned int issue_flags)
+static int wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u32 epoch, u64 value,
+		      unsigned int issue_flags)
 {
-	struct uring_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
+	struct uring_wait *wait;
 
+	if (!epoch)
+		return -EINVAL;
+	if (sidra_point_look(&queue->point, epoch, value) == -ECANCELED)
+		return -ECANCELED;
+	wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
 	if (!wait || !sidra_notification_get(sfile_of(cmd))) {
 		kfree(wait);
 		return wait ? -ENOSPC : -ENOMEM;
 	}
 	wait->queue = sidra_queue_get(queue);
 	wait->cmd = cmd;
-	wait->arm.epoch = atomic_read(&queue->point.epoch);
+	wait->arm.epoch = epoch;
 	wait->arm.value = value;
 	wait->arm.sleeper = true;
 	wait->arm.patient = true;
@@ -153,6 +157,12 @@ static int wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u64 v
 	pdu_of(cmd)->wait = wait;
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	sidra_arm_add(queue->sdev, &queue->point, &wait->arm);
+	/* A reset in between has ended the others only. The command itself may be gone by now, unless it was still armed. */
+	if (sidra_point_look(&queue->point, epoch, value) == -ECANCELED &&
+	    sidra_arm_del(queue->sdev, &queue->point, &wait->arm)) {
+		wait->result = -ECANCELED;
+		finish(cmd, issue_flags);
+	}
 	return -EIOCBQUEUED;
 }
 
@@ -218,6 +228,7 @@ static int submit(struct io_uring_cmd *cmd, struct sidra_queue *queue, const uni
 {
 	struct sidra_turn *turn = &pdu_of(cmd)->turn;
 	u64 value;
+	u32 epoch;
 	int ret;
 
 	ret = sidra_submit_check(packets, count);
@@ -226,7 +237,7 @@ static int submit(struct io_uring_cmd *cmd, struct sidra_queue *queue, const uni
 	*turn = (struct sidra_turn){};
 	/* Before it is in line, where it may end at any moment. */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
-	ret = sidra_submit_packets(queue, packets, count, NULL, turn, &value);
+	ret = sidra_submit_packets(queue, packets, count, NULL, turn, &value, &epoch);
 	if (ret)
 		io_uring_cmd_done32(cmd, ret, 0, issue_flags);
 	return -EIOCBQUEUED;
@@ -264,7 +275,7 @@ struct uring_sqe {
 	struct sidra_uring_cmd cmd;
 	union sidra_cmd packet;
 	u64 address;
-	u32 bytes;
+	u32 bytes;	/* WAIT_VALUE: the epoch */
 };
 
 static int run(struct io_uring_cmd *cmd, const struct uring_sqe *sqe, struct sidra_queue *queue,
@@ -280,7 +291,7 @@ static int run(struct io_uring_cmd *cmd, const struct uring_sqe *sqe, struct sid
 			return -EINVAL;
 		return submit(cmd, queue, &sqe->packet, 1, issue_flags);
 	case SIDRA_URING_WAIT_VALUE:
-		return wait_value(cmd, queue, sqe->cmd.value, issue_flags);
+		return wait_value(cmd, queue, sqe->bytes, sqe->cmd.value, issue_flags);
 	case SIDRA_URING_CANCEL:
 		return cancel_value(queue, sqe->cmd.value);
 	default:

@@ -26,27 +26,18 @@ struct waiter {
 struct item {
 	struct sidra_queue *queue;
 	u64 value;
-	int epoch;
+	u32 epoch;
 	struct sidra_arm arm;
 	struct waiter *waiter;
 };
 
-/* The epoch last: a reset moves it before it lets the timeline jump. */
-static bool reached(const struct item *item)
+/* 0: reached; -EINPROGRESS: not yet; else it never will be. */
+static int state_of(const struct item *item)
 {
-	const struct sidra_point *point = &item->queue->point;
+	bool destroyed = smp_load_acquire(&item->queue->destroyed);	/* before the run state, which it makes LOST */
+	int state = sidra_point_look(&item->queue->point, item->epoch, item->value);
 
-	return sidra_point_timeline(point) >= item->value && atomic_read_acquire(&point->epoch) == item->epoch;
-}
-
-/* It will not come any more: 0 while it may. */
-static int failure(const struct item *item)
-{
-	const struct sidra_point *point = &item->queue->point;
-
-	if (smp_load_acquire(&item->queue->destroyed))	/* before the run state, which it makes LOST */
-		return -ENOENT;
-	return sidra_point_stopped(point) || atomic_read_acquire(&point->epoch) != item->epoch ? -EIO : 0;
+	return state == -EIO && (destroyed || smp_load_acquire(&item->queue->destroyed)) ? -ENOENT : state;
 }
 
 /* 0, or the failure of an item, which is named in @index; -EAGAIN: wait on. */
@@ -56,24 +47,18 @@ static int look(const struct item *items, u32 count, bool all, u32 *index)
 	int ret = 0;
 
 	for (i = 0; i < count; i++) {
-		int error;
+		int state = state_of(&items[i]);
 
-		if (reached(&items[i])) {
+		if (!state) {
 			done++;
 			if (all)
 				continue;
 			*index = i;
 			return 0;
 		}
-		error = failure(&items[i]);
-		if (!error || ret)
+		if (state == -EINPROGRESS || ret)
 			continue;
-		/* It may have been reached between the two looks: it stopped after that. */
-		if (reached(&items[i])) {
-			i--;
-			continue;
-		}
-		ret = error;
+		ret = state;
 		failed = i;
 	}
 	*index = ret ? failed : 0;
@@ -100,7 +85,7 @@ static int sleep_armed(struct sidra_device *sdev, struct item *items, u32 count,
 	for (i = 0; i < count; i++) {
 		items[i].waiter = &waiter;
 		items[i].arm = (struct sidra_arm){ .value = items[i].value, .epoch = items[i].epoch, .fire = wake };
-		if (!reached(&items[i]))
+		if (state_of(&items[i]))
 			sidra_arm_add(sdev, &items[i].queue->point, &items[i].arm);
 	}
 	set_current_state(TASK_INTERRUPTIBLE);
@@ -148,7 +133,9 @@ static int read_item(u64 from, u32 stride, struct sidra_wait_item *item)
 {
 	int ret = copy_struct_from_user(item, sizeof(*item), u64_to_user_ptr(from), stride);
 
-	return ret == -E2BIG ? -EINVAL : ret;
+	if (ret)
+		return ret == -E2BIG ? -EINVAL : ret;
+	return item->pad || !item->epoch ? -EINVAL : 0;
 }
 
 static int find_queue(struct drm_file *file, u32 context, u32 number, struct sidra_queue **queue)
@@ -187,13 +174,13 @@ int sidra_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 			break;
 		}
 		items[i].value = item.value;
-		items[i].epoch = atomic_read(&items[i].queue->point.epoch);
+		items[i].epoch = item.epoch;
 		trace_sidra_wait(items[i].queue->sdev->ordinal, items[i].queue->slot, items[i].queue->number, item.value);
 	}
 	if (!ret)
 		ret = wait(to_sidra(drm), items, args);
 	for (i = 0; i < args->count && items[i].queue && trace_sidra_wait_end_enabled(); i++)
-		if (ret || reached(&items[i]))
+		if (ret || !state_of(&items[i]))
 			trace_wait_end(&items[i], ret);
 	for (i = 0; i < args->count && items[i].queue; i++)
 		sidra_queue_put(items[i].queue);
@@ -237,7 +224,7 @@ static void cancel_events(struct sidra_device *sdev, struct sidra_queue *queue, 
 	}
 }
 
-static struct event *create_event(struct sidra_file *sfile, struct sidra_queue *queue, s32 fd, u64 value)
+static struct event *create_event(struct sidra_file *sfile, s32 fd, u32 epoch, u64 value)
 {
 	struct event *event;
 	struct eventfd_ctx *ctx = eventfd_ctx_fdget(fd);	/* ours: the caller may close theirs */
@@ -254,7 +241,7 @@ static struct event *create_event(struct sidra_file *sfile, struct sidra_queue *
 	event->sfile = sfile;
 	event->arm = (struct sidra_arm){
 		.value = value,
-		.epoch = atomic_read(&queue->point.epoch),
+		.epoch = epoch,
 		.sleeper = true,
 		.fire = signal_event,
 	};
@@ -269,7 +256,7 @@ int sidra_arm_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	struct sidra_queue *queue __free(sidra_queue) = NULL;
 	struct event *event;
 
-	if (args->flags)
+	if (args->flags || args->pad || !args->epoch)
 		return -EINVAL;
 	if (args->eventfd < -1)
 		return -EBADF;
@@ -285,9 +272,17 @@ int sidra_arm_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 		cancel_events(sdev, queue, args->value);
 		return 0;
 	}
-	event = create_event(file->driver_priv, queue, args->eventfd, args->value);
+	if (sidra_point_look(&queue->point, args->epoch, args->value) == -ECANCELED)
+		return -ECANCELED;
+	event = create_event(file->driver_priv, args->eventfd, args->epoch, args->value);
 	if (IS_ERR(event))
 		return PTR_ERR(event);
 	sidra_arm_add(sdev, &queue->point, &event->arm);
+	/* A reset in between has woken the others only. */
+	if (sidra_point_look(&queue->point, args->epoch, args->value) == -ECANCELED &&
+	    sidra_arm_del(sdev, &queue->point, &event->arm)) {
+		free_event(event);
+		return -ECANCELED;
+	}
 	return 0;
 }

@@ -63,7 +63,8 @@ static int install(struct sidra_ctx *ctx, struct sidra_object *object, u32 right
 	if (!ret) {
 		handle->object = object;
 		handle->rights = rights;
-		ret = xa_alloc(&ctx->weights, index, handle, INDEX_LIMIT, GFP_KERNEL_ACCOUNT);
+		ret = xa_alloc_cyclic(&ctx->weights, index, handle, INDEX_LIMIT, &ctx->next_weights, GFP_KERNEL_ACCOUNT);
+		ret = min(ret, 0);	/* 1: it began anew */
 	}
 	if (ret) {
 		kfree(handle);

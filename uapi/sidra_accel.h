@@ -212,6 +212,13 @@ struct sidra_ioctl_buffer_unbind {
 
 /* ---- Queues ---------------------------------------------------------------------------------------------------- */
 
+/*
+ * A point of a queue's timeline is {epoch, value}: the packets of an epoch below the value. The driver begins another epoch when it creates
+ * or resets a queue; no two of a context's queues, former ones included, share one. The state page shows the epoch that runs, SUBMIT and
+ * QUEUE_QUERY return it. An epoch ends with the reset or the destruction of its queue. What had retired by then stays retired; what had
+ * not never looks so: WAIT, ARM and WAIT_VALUE answer -ECANCELED for it, at once. The driver remembers the last SIDRA_QUEUE_EPOCHS_KEPT
+ * ended epochs of a queue; older ones, and those of a queue that was destroyed, count as dropped altogether. 0 is no epoch: -EINVAL.
+ */
 enum sidra_queue_kind {
 	SIDRA_QUEUE_USER	= 0,	/* ring in the caller's memory, doorbell mapped */
 	SIDRA_QUEUE_KERNEL	= 1	/* jobs by SUBMIT */
@@ -245,12 +252,25 @@ struct sidra_ioctl_queue_create {
 	__u64 state_offset;
 };
 
-/** struct sidra_ioctl_queue - names a queue: DESTROY (what had not retired is dropped), RESET (drops it and runs again) */
+/** struct sidra_ioctl_queue - names a queue: DESTROY (what had not retired is dropped) */
 struct sidra_ioctl_queue {
 	__u32 context;	/* in */
 	__u32 queue;	/* in */
 	__u32 flags;	/* in, zero */
 	__u32 pad;
+};
+
+/**
+ * struct sidra_ioctl_queue_reset - drop what had not retired, and begin another epoch behind it
+ * @retired: out, timeline of the epoch that ended: what is beyond it was dropped
+ * @epoch:   out, the one that begins
+ */
+struct sidra_ioctl_queue_reset {
+	__u32 context;	/* in */
+	__u32 queue;	/* in */
+	__u32 flags;	/* in, zero */
+	__u32 epoch;
+	__u64 retired;
 };
 
 /**
@@ -264,15 +284,23 @@ struct sidra_ioctl_queue_query {
 	__u64 timeline;	/* out */
 	__u64 progress;	/* out */
 	struct sidra_fault fault;	/* out */
+	__u32 epoch;	/* out, the one that @timeline belongs to */
+	__u32 pad;	/* out, zero */
 };
 
 /**
- * struct sidra_wait_item - one timeline and the value waited for
+ * struct sidra_wait_item - the point of a timeline to wait for
+ * @context, @queue: whose timeline
+ * @value: to be reached
+ * @epoch: that @value belongs to
+ * @pad:   zero
  */
 struct sidra_wait_item {
 	__u32 context;
 	__u32 queue;
 	__u64 value;
+	__u32 epoch;
+	__u32 pad;
 };
 
 #define SIDRA_WAIT_ALL			(1u << 0)	/* all items; else any */
@@ -286,7 +314,7 @@ struct sidra_wait_item {
  * @deadline: in
  * @index:    out, the first item found reached (any), or the one that failed
  *
- * A queue that stopped (fault, loss) before the value: -EIO, @index says which. -ETIMEDOUT at the deadline.
+ * A queue that stopped (fault, loss) before the value: -EIO. A point that was dropped: -ECANCELED. @index says which. -ETIMEDOUT at the deadline.
  */
 struct sidra_ioctl_wait {
 	__u64 items;
@@ -301,7 +329,7 @@ struct sidra_ioctl_wait {
  * struct sidra_ioctl_arm - signal an eventfd once when a timeline reaches a value (or its queue stops)
  * @eventfd: in; -1 cancels what was armed for this queue and value
  *
- * A value already reached signals at once.
+ * A value already reached signals at once, and so does the reset or the end of the queue. -ECANCELED: the point was dropped before the call.
  */
 struct sidra_ioctl_arm {
 	__u32 context;
@@ -309,6 +337,8 @@ struct sidra_ioctl_arm {
 	__u64 value;
 	__s32 eventfd;
 	__u32 flags;	/* in, zero */
+	__u32 epoch;	/* in, that @value belongs to */
+	__u32 pad;	/* in, zero */
 };
 
 /**
@@ -329,6 +359,8 @@ struct sidra_syncobj_point {
  * @out_fence_fd: inout, -1: none wanted; else (SIDRA_SUBMIT_OUT_FENCE) a new sync_file
  * @deadline: in, ns of device time after which the fences signal an error; 0: the driver's limit
  * @value:    out, timeline value that means "done"
+ * @epoch:    out, that @value belongs to
+ * @pad:      in, zero
  *
  * A full ring is -EBUSY and nothing was submitted.
  */
@@ -347,6 +379,8 @@ struct sidra_ioctl_submit {
 	__s32 out_fence_fd;
 	__u64 deadline;
 	__u64 value;
+	__u32 epoch;
+	__u32 pad;
 };
 
 /* ---- Weights --------------------------------------------------------------------------------------------------- */
@@ -521,7 +555,8 @@ struct sidra_ioctl_weights_report {
  *   SUBMIT:     packets to a kernel queue (no SEM_*, no fences), as SUBMIT by ioctl; 0 once the last one has retired. With
  *               IORING_URING_CMD_FIXED: those at sqe->addr, sqe->len bytes, in the registered buffer sqe->buf_index. Else one, in the 64 bytes
  *               behind struct sidra_uring_cmd (IORING_SETUP_SQE128; -EINVAL without). @value is zero. -EBUSY: the ring is full
- *   WAIT_VALUE: 0 once the timeline of a queue of either kind has reached @value; -EIO: it stopped before
+ *   WAIT_VALUE: 0 once the timeline of a queue of either kind has reached @value of the epoch in sqe->len; -EIO: it stopped before;
+ *               -ECANCELED: the point was dropped
  *   CANCEL:     ends those of SUBMIT and WAIT_VALUE that wait for @value with -ECANCELED (their packets run on); how many, or -ENOENT
  * What waits ends with -ENOENT when its queue is destroyed, with -ENODEV when the device is removed. Rings with IORING_SETUP_IOPOLL: -EOPNOTSUPP.
  */
@@ -558,7 +593,7 @@ struct sidra_uring_cmd {
 #define SIDRA_IOCTL_BUFFER_UNBIND	SIDRA_IOCTL(0x14, struct sidra_ioctl_buffer_unbind)
 #define SIDRA_IOCTL_QUEUE_CREATE	SIDRA_IOCTL(0x18, struct sidra_ioctl_queue_create)
 #define SIDRA_IOCTL_QUEUE_DESTROY	SIDRA_IOCTL(0x19, struct sidra_ioctl_queue)
-#define SIDRA_IOCTL_QUEUE_RESET		SIDRA_IOCTL(0x1a, struct sidra_ioctl_queue)
+#define SIDRA_IOCTL_QUEUE_RESET		SIDRA_IOCTL(0x1a, struct sidra_ioctl_queue_reset)
 #define SIDRA_IOCTL_QUEUE_QUERY		SIDRA_IOCTL(0x1b, struct sidra_ioctl_queue_query)
 #define SIDRA_IOCTL_WAIT		SIDRA_IOCTL(0x1c, struct sidra_ioctl_wait)
 #define SIDRA_IOCTL_ARM			SIDRA_IOCTL(0x1d, struct sidra_ioctl_arm)
@@ -593,13 +628,14 @@ SIDRA_ASSERT_SIZE(struct sidra_ioctl_buffer_unbind, 16);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_queue_create, 56);
 SIDRA_ASSERT_AT(struct sidra_ioctl_queue_create, ring_offset, 24);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_queue, 16);
-SIDRA_ASSERT_SIZE(struct sidra_ioctl_queue_query, 96);
-SIDRA_ASSERT_SIZE(struct sidra_wait_item, 16);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_queue_reset, 24);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_queue_query, 104);
+SIDRA_ASSERT_SIZE(struct sidra_wait_item, 24);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_wait, 32);
 SIDRA_ASSERT_AT(struct sidra_ioctl_wait, deadline, 24);
-SIDRA_ASSERT_SIZE(struct sidra_ioctl_arm, 24);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_arm, 32);
 SIDRA_ASSERT_SIZE(struct sidra_syncobj_point, 16);
-SIDRA_ASSERT_SIZE(struct sidra_ioctl_submit, 72);
+SIDRA_ASSERT_SIZE(struct sidra_ioctl_submit, 80);
 SIDRA_ASSERT_AT(struct sidra_ioctl_submit, in_fence_fd, 48);
 SIDRA_ASSERT_SIZE(struct sidra_ioctl_weights_create, 40);
 SIDRA_ASSERT_AT(struct sidra_ioctl_weights_create, uid, 32);

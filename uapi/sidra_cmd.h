@@ -97,11 +97,18 @@ struct sidra_cmd_nop {
  * @addr:  device address of a 64-bit word, 8-byte aligned (zero with SIDRA_CMD_SEM_QUEUE)
  * @value: WAIT: satisfied once the word (unsigned) is >= @value. SIGNAL: the word becomes max(word, @value), release
  * @queue: queue of the same context (with SIDRA_CMD_SEM_QUEUE; WAIT only): satisfied once its timeline is >= @value
+ * @epoch: epoch of @queue that @value belongs to (state page; with SIDRA_CMD_SEM_QUEUE not 0, else 0)
  *
- * A WAIT that is not satisfied parks its queue, which costs nothing and is not a hang. The chip looks again when a SEM_SIGNAL
- * of any queue stores to that word, when the named queue's timeline is published, and at each doorbell of the parked queue
- * (this is how the host signals: store, then ring). A wait for a queue that does not exist, or is destroyed, faults;
- * so does one for a word whose page is unmapped (QUIESCE_RANGE), whatever is mapped there afterwards.
+ * A WAIT that is not satisfied parks its queue, which costs nothing and is not a hang. The chip evaluates it again when a SEM_SIGNAL
+ * of any queue stores to that word, when the named queue's timeline is published or the queue stops, and at each doorbell of the
+ * parked queue (this is how the host signals: store, then ring). A wait for a word whose page is unmapped (QUIESCE_RANGE) faults,
+ * whatever is mapped there afterwards.
+ *
+ * A packet that was dropped never counts as retired. A wait for a point that the named epoch can no longer reach, because its queue
+ * faulted before it, or was reset or destroyed before it, faults at once with the cause PRODUCER; the fault record names the queue and
+ * the packet where the failure began, also through a chain of queues. What had retired before such an end satisfies a wait afterwards, too.
+ * The chip remembers the last SIDRA_QUEUE_EPOCHS_KEPT former epochs of each queue number until its context or the device is reset. A wait
+ * for an epoch that it does not know faults with the cause PEER.
  * Signals only raise the word; a recorded graph that signals must be given fresh values.
  */
 struct sidra_cmd_sem {
@@ -109,7 +116,7 @@ struct sidra_cmd_sem {
 	uint64_t addr;
 	uint64_t value;
 	uint32_t queue;
-	uint32_t pad;
+	uint32_t epoch;
 	uint64_t reserved[4];
 };
 
@@ -416,11 +423,12 @@ enum sidra_fault_cause {
 	SIDRA_FAULT_VALUE		= 11,	/* data out of range (gather index, weight not encodable, pool geometry) */
 	SIDRA_FAULT_CALL		= 12,	/* CALL inside CALL */
 	SIDRA_FAULT_NOT_ALLOWED		= 13,	/* packet not allowed in this kind of queue */
-	SIDRA_FAULT_PEER		= 14,	/* a waited-for queue does not exist any more */
+	SIDRA_FAULT_PEER		= 14,	/* a waited-for queue or epoch does not exist, or ended too long ago */
 	SIDRA_FAULT_RING		= 15,	/* write index ran ahead of the ring or backwards */
 	SIDRA_FAULT_FETCH		= 16,	/* packet damaged on its way (fault knob; parity) */
 	SIDRA_FAULT_TIMEOUT		= 17,	/* written by the driver: no progress */
 	SIDRA_FAULT_RESET		= 18,	/* written by the driver: reset on request */
+	SIDRA_FAULT_PRODUCER		= 19,	/* what a SEM_WAIT waited for was dropped, or faulted; see struct sidra_fault */
 	SIDRA_FAULT_COUNT
 };
 
@@ -442,6 +450,7 @@ SIDRA_ASSERT_SIZE(struct sidra_cmd_sem, 64);
 SIDRA_ASSERT_AT(struct sidra_cmd_sem, addr, 8);
 SIDRA_ASSERT_AT(struct sidra_cmd_sem, value, 16);
 SIDRA_ASSERT_AT(struct sidra_cmd_sem, queue, 24);
+SIDRA_ASSERT_AT(struct sidra_cmd_sem, epoch, 28);
 SIDRA_ASSERT_SIZE(struct sidra_cmd_timestamp, 64);
 SIDRA_ASSERT_AT(struct sidra_cmd_timestamp, addr, 8);
 SIDRA_ASSERT_SIZE(struct sidra_timestamp, 32);

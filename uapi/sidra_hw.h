@@ -135,6 +135,8 @@ enum sidra_boot_reason {
  * RESET_QUEUE, RESET_CONTEXT: like QUIESCE, and the position of the queue(s) is discarded: the chip starts from
  *   the start_index of the queue entry when it sees the next doorbell (rung after the acknowledgement). To start somewhere else, QUIESCE_QUEUE
  *   first, store the entry, then RESET_QUEUE, which also lets it go.
+ *   RESET_QUEUE ends an epoch of the queue: the entry must have another one before the next doorbell. Waits for the ended epoch find
+ *   from then on what had retired, and fail for the rest. RESET_CONTEXT forgets all epochs of the context's queues.
  */
 enum sidra_admin_op {
 	SIDRA_ADMIN_NONE		= 0,
@@ -146,7 +148,7 @@ enum sidra_admin_op {
 	SIDRA_ADMIN_RESUME_QUEUE	= 6,	/* arg0 context; arg1 queue */
 	SIDRA_ADMIN_RESUME_CONTEXT	= 7,	/* arg0 context */
 	SIDRA_ADMIN_RESUME_DEVICE	= 8,
-	SIDRA_ADMIN_RESET_QUEUE		= 9,	/* arg0 context; arg1 queue */
+	SIDRA_ADMIN_RESET_QUEUE		= 9,	/* arg0 context; arg1 queue; arg2 epoch that ends (0: the loaded one) | cause << 32 (0: RESET) */
 	SIDRA_ADMIN_RESET_CONTEXT	= 10,	/* arg0 context */
 	SIDRA_ADMIN_TEST_DMA		= 16,	/* copies arg2 <= 4096 bytes from bus arg0 to bus arg1 */
 	SIDRA_ADMIN_NVM_READ		= 17,	/* NVM offset arg0 -> bus arg1, arg2 <= 65536 bytes */
@@ -235,6 +237,9 @@ struct sidra_hw_context {
  * @ring_log2:   SIDRA_HW_QUEUE_LOG2_MIN..MAX
  * @priority:    0..SIDRA_PRIORITIES - 1
  * @vector:      MSI-X vector, 1..SIDRA_MSIX_VECTORS - 1
+ * @epoch:       not 0; of the queue's packets from here on. The driver gives each queue another one when it is created and at each reset,
+ *               unique among all queues of the context. In an entry that is not valid: the epoch that the driver is about to begin or to
+ *               end with RESET_QUEUE, else 0
  */
 struct sidra_hw_queue {
 	uint64_t ring;
@@ -247,9 +252,12 @@ struct sidra_hw_queue {
 	uint8_t  ring_log2;
 	uint8_t  priority;
 	uint16_t vector;
-	uint32_t reserved0;
-	uint64_t reserved1;
+	uint32_t epoch;
+	uint64_t reserved;
 };
+
+/* So many former epochs of each queue number the chip remembers. */
+#define SIDRA_QUEUE_EPOCHS_KEPT		64u
 
 enum sidra_encoding {
 	SIDRA_ENCODING_DIFFERENTIAL	= 0,	/* w = (level[2n] - level[2n+1]) / 2, -127..127; 128 outputs a crossbar */
@@ -400,6 +408,9 @@ enum sidra_queue_run_state {
  * @cause:    enum sidra_fault_cause; 0: no fault
  * @opcode:   of the packet (inside the CALL, if any)
  * @in_call:  1 if inside a CALL
+ * @root_queue, @root_epoch, @root_sequence, @root_cause: with the cause PRODUCER: queue of the same context, its epoch, ring index of the
+ *            packet and cause where the failure began (for a reset or destroyed queue the first packet that it had not retired, and RESET);
+ *            else 0
  */
 struct sidra_fault {
 	uint64_t clock_ns;
@@ -412,8 +423,11 @@ struct sidra_fault {
 	uint16_t cause;
 	uint8_t  opcode;
 	uint8_t  in_call;
-	uint32_t reserved0;
-	uint64_t reserved1[2];
+	uint32_t root_queue;
+	uint64_t root_sequence;
+	uint32_t root_epoch;
+	uint16_t root_cause;
+	uint16_t reserved;
 };
 
 /* What keeps a chip busy, by kinds of packets: MVM; VEC_*; COPY, FILL and their like; PROGRAM, READBACK. */
@@ -435,6 +449,7 @@ enum sidra_hw_engine {
  * @run_state:  enum sidra_queue_run_state; every polled loop looks at it too
  * @generation: of the queue entry
  * @parked:     1 while waiting for a semaphore
+ * @epoch:      of the queue entry: a point of its timeline is {@epoch, value}
  * @fault:      valid (and complete) once @run_state is SIDRA_QUEUE_FAULTED
  *
  * @timeline ... @engine_ns are written together; @timeline last.
@@ -448,8 +463,8 @@ struct sidra_queue_state {
 	uint32_t run_state;
 	uint32_t generation;
 	uint32_t parked;
-	uint32_t reserved1;
-	uint64_t reserved2[6];
+	uint32_t epoch;
+	uint64_t reserved[6];
 	struct sidra_fault fault;
 };
 
@@ -750,6 +765,7 @@ SIDRA_ASSERT_SIZE(struct sidra_hw_queue, 64);
 SIDRA_ASSERT_AT(struct sidra_hw_queue, start_index, 32);
 SIDRA_ASSERT_AT(struct sidra_hw_queue, flags, 44);
 SIDRA_ASSERT_AT(struct sidra_hw_queue, vector, 50);
+SIDRA_ASSERT_AT(struct sidra_hw_queue, epoch, 52);
 SIDRA_ASSERT_SIZE(struct sidra_hw_weights, 64);
 SIDRA_ASSERT_AT(struct sidra_hw_weights, rows, 16);
 SIDRA_ASSERT_AT(struct sidra_hw_weights, encoding, 32);
@@ -761,9 +777,11 @@ SIDRA_ASSERT_AT(struct sidra_hw_xbar_report, arrived, 128);
 SIDRA_ASSERT_SIZE(struct sidra_fault, 64);
 SIDRA_ASSERT_AT(struct sidra_fault, context, 24);
 SIDRA_ASSERT_AT(struct sidra_fault, cause, 40);
+SIDRA_ASSERT_AT(struct sidra_fault, root_sequence, 48);
 SIDRA_ASSERT_SIZE(struct sidra_queue_state, 192);
 SIDRA_ASSERT_AT(struct sidra_queue_state, engine_ns, 32);
 SIDRA_ASSERT_AT(struct sidra_queue_state, run_state, 64);
+SIDRA_ASSERT_AT(struct sidra_queue_state, epoch, 76);
 SIDRA_ASSERT_AT(struct sidra_queue_state, fault, 128);
 SIDRA_ASSERT_SIZE(struct sidra_mailbox_msg, 64);
 SIDRA_ASSERT_AT(struct sidra_mailbox_msg, cookie, 16);

@@ -35,6 +35,7 @@ static void init_point(struct kunit *test, struct sidra_device *sdev, struct sid
 	point->turns = kunit_kcalloc(test, TURNS, sizeof(*point->turns), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, point->turns);
 	point->turns_mask = TURNS - 1;
+	sidra_epochs_init(&point->epochs, 1);
 	point->state = kunit_kzalloc(test, sizeof(*point->state), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, point->state);
 	sidra_point_attach(sdev, point);
@@ -135,7 +136,7 @@ static void irq_stop_fires_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shots->count, 10);
 	sidra_point_wake(shots->sdev, &shots->point);
 	KUNIT_EXPECT_EQ_MSG(test, shots->count, 10, "it does not wait in vain");
-	atomic_inc(&shots->point.epoch);
+	sidra_epochs_begin(&shots->point.epochs, 2, 0);
 	sidra_point_wake(shots->sdev, &shots->point);
 	KUNIT_EXPECT_EQ(test, shots->count, 11);
 }
@@ -280,7 +281,7 @@ static void irq_takes_by_value(struct kunit *test)
 	for (i = 0; i < 5; i++)
 		KUNIT_EXPECT_NOT_NULL(test, sidra_arm_take(shots->sdev, point, 5, shoot));
 	KUNIT_EXPECT_NULL(test, sidra_arm_take(shots->sdev, point, 5, shoot));
-	atomic_inc(&point->epoch);
+	sidra_epochs_begin(&point->epochs, 2, 0);
 	KUNIT_EXPECT_NULL(test, sidra_arm_take(shots->sdev, point, 6, shoot));
 	KUNIT_EXPECT_EQ(test, shots->count, 0);
 	for (i = 0; i < ARRAY_SIZE(turns); i++)

@@ -42,6 +42,7 @@ static struct bench *start(struct kunit *test)
 	queue->point.state = kunit_kzalloc(test, sizeof(*queue->point.state), GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, queue->ring && queue->index && queue->point.state);
 	fake_point_init(bench->sdev, &queue->point, queue->slot, queue->number);
+	sidra_epochs_init(&queue->point.epochs, 1);
 	sidra_submit_init(queue);
 	sidra_point_attach(bench->sdev, &queue->point);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, end_queue, queue), 0);
@@ -51,14 +52,14 @@ static struct bench *start(struct kunit *test)
 static int put(struct bench *bench, u32 count, u32 cookie, struct sidra_job *job)
 {
 	union sidra_cmd packets[2 * PLACES] = {};
+	u32 i, epoch;
 	u64 value;
-	u32 i;
 
 	for (i = 0; i < count; i++) {
 		packets[i].hdr.opcode = SIDRA_CMD_COPY;
 		packets[i].hdr.cookie = cookie + i;
 	}
-	return sidra_submit_packets(bench->queue, packets, count, job, NULL, &value);
+	return sidra_submit_packets(bench->queue, packets, count, job, NULL, &value, &epoch);
 }
 
 /* As if the chip had come so far. */
@@ -178,12 +179,11 @@ static void submit_after_a_failure_is_one(struct kunit *test)
 	dma_fence_signal(dep);
 	flush_workqueue(bench->sdev->fence_wq);
 	KUNIT_EXPECT_EQ(test, *bench->queue->index, 3);
-	KUNIT_EXPECT_EQ_MSG(test, bench->queue->ring[0].hdr.opcode, SIDRA_CMD_NOP, "nothing of it runs");
-	KUNIT_EXPECT_EQ(test, bench->queue->ring[1].hdr.opcode, SIDRA_CMD_NOP);
-	KUNIT_EXPECT_EQ(test, bench->queue->ring[2].hdr.opcode, SIDRA_CMD_COPY);
-	reach(bench, 3);
+	KUNIT_EXPECT_EQ_MSG(test, bench->queue->ring[0].hdr.opcode, SIDRA_CMD_INVALID, "the chip stops there");
+	bench->queue->point.state->run_state = SIDRA_QUEUE_FAULTED;
+	reach(bench, 0);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), -EREMOTEIO);
-	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&good->fence), 1);
+	KUNIT_EXPECT_EQ_MSG(test, dma_fence_get_status(&good->fence), -EIO, "what stands behind it did not run");
 	dma_fence_put(&job->fence);
 	dma_fence_put(&good->fence);
 	dma_fence_put(dep);

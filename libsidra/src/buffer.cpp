@@ -49,6 +49,7 @@ sidra_status new_buffer(sidra_context* context, std::unique_ptr<DeviceMemory> me
     made->readonly = readonly;
     made->local = local;
     made->memory = std::move(memory);
+    context->named.add_buffer(made->address, made->size, made->id);
     *buffer = handle_of(made);
     return SIDRA_OK;
 }
@@ -118,7 +119,13 @@ sidra_status sidra_buffer_destroy(sidra_buffer* buffer) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         Claim<sidra_buffer> claim;
         SIDRA_TRY(claim.take(call, "buffer", buffer));
-        SIDRA_TRY(buffer->memory->release(call));
+        // First: once it is released, another one may get its address.
+        Objects& named = buffer->context->named;
+        named.remove_buffer(buffer->address);
+        if (const sidra_status status = buffer->memory->release(call); status != SIDRA_OK) {
+            named.add_buffer(buffer->address, buffer->size, buffer->id);
+            return status;
+        }
         destroy_object(buffer, claim);
         return SIDRA_OK;
     });

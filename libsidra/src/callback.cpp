@@ -7,6 +7,8 @@
 
 #include <cerrno>
 #include <csignal>
+#include <deque>
+#include <optional>
 #include <system_error>
 
 #include "fault.h"
@@ -18,14 +20,33 @@ namespace {
 
 constexpr int kRecheckMs = 200;  // a lost signal costs this much, never a hang
 
+struct Entry {
+    Point point;
+    sidra_callback function;
+    void* user;
+};
+
+// What a callback is told, once it is due.
+std::optional<sidra_status> status_of(const Point& point) {
+    switch (point.state()) {
+        case Point::State::kPending:
+            return std::nullopt;
+        case Point::State::kStopped:
+            return stopped_status_only(*point.queue);
+        case Point::State::kDropped:
+            return point.epoch->how() == Epoch::End::kDestroyed ? SIDRA_ERROR_INVALID_HANDLE
+                                                                : dropped_status_only(*point.epoch);
+        default:
+            return SIDRA_OK;
+    }
+}
+
 }  // namespace
 
-std::optional<sidra_status> CallbackThread::Entry::status(const Queue& queue) const {
-    if (dropped) return dropped;
-    if (queue.timeline() >= value) return SIDRA_OK;
-    if (!Queue::stopped(queue.run_state())) return std::nullopt;
-    return queue.timeline() >= value ? SIDRA_OK : stopped_status_only(queue);
-}
+struct CallbackThread::Lane {
+    std::deque<Entry> entries;
+    bool armed = false;  // asked of the driver for the front
+};
 
 CallbackThread::CallbackThread() : eventfd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (eventfd_ < 0) throw std::system_error(errno, std::generic_category(), "no eventfd");
@@ -61,18 +82,12 @@ void CallbackThread::wake() {
 }
 
 void CallbackThread::add(const Point& point, sidra_callback function, void* user) {
-    Lane& lane = lanes_[point.queue.get()];
-    lane.queue = point.queue;
+    std::unique_ptr<Lane>& place = lanes_[point.queue.get()];
+    if (!place) place = std::make_unique<Lane>();
+    Lane& lane = *place;
     const bool news = lane.entries.empty();
-    lane.entries.push_back({point.value, function, user, std::nullopt});
+    lane.entries.push_back({point, function, user});
     if (news) wake();  // else the thread waits for the one in front, and comes to this one by itself
-}
-
-void CallbackThread::drop(const Queue* queue, sidra_status status) {
-    const auto lane = lanes_.find(queue);
-    if (lane == lanes_.end()) return;
-    for (Entry& entry : lane->second.entries)
-        if (!entry.dropped) entry.dropped = status;
 }
 
 void CallbackThread::drain(const Queue* queue) {
@@ -87,14 +102,14 @@ bool CallbackThread::run_due(std::unique_lock<std::mutex>& lock) {
     auto at = lanes_.upper_bound(served_);
     for (size_t left = lanes_.size(); left != 0; --left, ++at) {
         if (at == lanes_.end()) at = lanes_.begin();
-        Lane& lane = at->second;
+        Lane& lane = *at->second;
         if (lane.entries.empty()) {
             lanes_.erase(at);
             drained_.notify_all();
             return true;
         }
         const Entry entry = lane.entries.front();
-        const std::optional<sidra_status> status = entry.status(*lane.queue);
+        const std::optional<sidra_status> status = status_of(entry.point);
         if (!status) continue;
         lane.entries.pop_front();
         lane.armed = false;
@@ -109,11 +124,8 @@ bool CallbackThread::run_due(std::unique_lock<std::mutex>& lock) {
 
 void CallbackThread::arm_fronts(WaitSet& waits) {
     for (auto& [queue, lane] : lanes_) {
-        const uint64_t value = lane.entries.front().value;
-        if (lane.armed && lane.armed_value == value) continue;
         // Refused (context lost in between): the re-check sees the reason in the state page.
-        lane.armed = waits.arm(*queue, value);
-        lane.armed_value = value;
+        if (!lane->armed) lane->armed = waits.arm(lane->entries.front().point);
     }
 }
 
@@ -130,7 +142,7 @@ void CallbackThread::run() {
         const bool still_armed = waits.sleep(timeout);
         lock.lock();
         if (!still_armed)
-            for (auto& [queue, lane] : lanes_) lane.armed = false;
+            for (auto& [queue, lane] : lanes_) lane->armed = false;
     }
 }
 

@@ -5,11 +5,9 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
 
 #include "sidra/sidra.h"
@@ -37,29 +35,13 @@ class CallbackThread {
     std::unique_lock<std::mutex> hold() { return std::unique_lock(mutex_); }
     // Held. A callback for a place of the queue as it is now.
     void add(const Point& point, sidra_callback function, void* user);
-    // Held. What the queue's callbacks so far stand for is dropped: they are told this status, and not that of a drop
-    // to come.
-    void drop(const Queue* queue, sidra_status status);
     // Runs what is pending of a queue whose places were dropped, and returns when that is done (at once on the thread
     // itself).
     void drain(const Queue* queue);
     bool is_current_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
 
    private:
-    struct Entry {
-        uint64_t value;
-        sidra_callback function;
-        void* user;
-        std::optional<sidra_status> dropped;  // how, once it is
-        // What the callback is told, once it is due.
-        std::optional<sidra_status> status(const Queue& queue) const;
-    };
-    struct Lane {  // callbacks of one queue, in order
-        std::shared_ptr<Queue> queue;
-        std::deque<Entry> entries;
-        uint64_t armed_value = 0;  // asked of the driver for the front
-        bool armed = false;
-    };
+    struct Lane;  // callbacks of one queue, in order
 
     void run();
     bool run_due(std::unique_lock<std::mutex>& lock);
@@ -67,7 +49,7 @@ class CallbackThread {
 
     std::mutex mutex_;
     std::condition_variable drained_;
-    std::map<const Queue*, Lane> lanes_;
+    std::map<const Queue*, std::unique_ptr<Lane>> lanes_;
     const Queue* served_ = nullptr;  // last; the next one has its turn first
     bool ending_ = false;
     int eventfd_;  // something new: a callback, the end

@@ -8,6 +8,8 @@
 namespace sidra {
 namespace {
 
+constexpr size_t kEpochsNamed = 4096;
+
 // 0, or the -errno with which the driver answers about the context; a loss is -ESTALE.
 int query_context(const sidra_context& context, std::string* detail) {
     sidra_ioctl_context_query query{};
@@ -17,6 +19,19 @@ int query_context(const sidra_context& context, std::string* detail) {
 }
 
 }  // namespace
+
+void name_epoch(sidra_context* context, uint32_t epoch, uint32_t stream_id) {
+    const std::lock_guard lock(context->epochs_mutex);
+    context->epochs.emplace_back(epoch, stream_id);
+    if (context->epochs.size() > kEpochsNamed) context->epochs.pop_front();
+}
+
+uint32_t stream_of_epoch(const sidra_context& context, uint32_t epoch) {
+    const std::lock_guard lock(context.epochs_mutex);
+    for (auto at = context.epochs.rbegin(); at != context.epochs.rend(); ++at)
+        if (at->first == epoch) return at->second;
+    return 0;
+}
 
 sidra_status lost_status(const char* call, const sidra_context& context) {
     if (query_context(context, nullptr) == -ENODEV)

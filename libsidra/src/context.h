@@ -3,13 +3,16 @@
 #define SIDRA_CONTEXT_H
 
 #include <array>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "callback.h"
 #include "device.h"
 #include "handle.h"
+#include "objects.h"
 
 struct sidra_context : sidra::Handle {
     static constexpr sidra::Kind kKind = sidra::Kind::kContext;
@@ -22,6 +25,9 @@ struct sidra_context : sidra::Handle {
     std::mutex mutex;  // protects streams, callbacks; held while queues are replaced
     std::vector<sidra_stream*> streams;
     std::shared_ptr<sidra::CallbackThread> callbacks;  // made on first use
+    sidra::Objects named;                              // what packets can name
+    mutable std::mutex epochs_mutex;                   // protects the next; innermost
+    std::deque<std::pair<uint32_t, uint32_t>> epochs;  // the last ones that began, and the streams' ids
 
     std::array<std::atomic<uint32_t>, static_cast<size_t>(sidra::Kind::kCount)> objects{};  // handles that exist
 };
@@ -51,6 +57,10 @@ sidra_status check_context(const char* call, const char* argument, const T* obje
     return fail(SIDRA_ERROR_WRONG_CONTEXT, call, "`{}` ({} {}) belongs to context {}, but the call is about context {}",
                 argument, kind_name(T::kKind), object->id, object->context->id, context->id);
 }
+
+// Which stream an epoch was of, also of one that was destroyed; 0: that is too long ago.
+void name_epoch(sidra_context* context, uint32_t epoch, uint32_t stream_id);
+uint32_t stream_of_epoch(const sidra_context& context, uint32_t epoch);
 
 // CONTEXT_LOST or DEVICE_LOST of a context whose queues are lost, with text.
 [[gnu::cold]] sidra_status lost_status(const char* call, const sidra_context& context);

@@ -63,6 +63,8 @@ sidra_status sidra_event_query(sidra_event* event) {
             return not_ready("sidra_event_query: what the event stands for is not done yet; ask again, or wait");
         case Point::State::kStopped:
             return stopped_status(__func__, *point.queue);
+        case Point::State::kDropped:
+            return dropped_status(__func__, point);
         default:
             return SIDRA_OK;
     }
@@ -82,20 +84,22 @@ sidra_status sidra_stream_wait_event(sidra_stream* stream, sidra_event* event) {
     SIDRA_TRY(check_context(__func__, "event", event, stream->context));
     const Point point = point_of(event);
     if (const std::lock_guard lock(stream->lock); stream->recording) return not_recordable(__func__, stream);
-    if (!point.queue || point.queue.get() == stream->queue.load(std::memory_order_acquire))
-        return SIDRA_OK;  // in order anyway
+    if (!point.queue) return SIDRA_OK;
     switch (point.state()) {
         case Point::State::kReached:
-        case Point::State::kDropped:
             return SIDRA_OK;
+        case Point::State::kDropped:
+            return dropped_status(__func__, point);
         case Point::State::kStopped:
             return stopped_status(__func__, *point.queue);  // the wait would never end
         case Point::State::kPending:
             break;
     }
+    if (point.queue.get() == stream->queue.load(std::memory_order_acquire)) return SIDRA_OK;  // in order anyway
     sidra_cmd packet = make_packet(SIDRA_CMD_SEM_WAIT);
     packet.hdr.flags = SIDRA_CMD_SEM_QUEUE;
     packet.sem.queue = point.queue->number;
+    packet.sem.epoch = point.epoch->number;
     packet.sem.value = point.value;
     return submit(__func__, stream, packet, Recordable::kNo);
 }

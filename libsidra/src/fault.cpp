@@ -34,11 +34,12 @@ constexpr std::array<CauseText, SIDRA_FAULT_COUNT> kCauses = {{
     {"data out of range (gather index, weight, or pool geometry)", "check the data"},
     {"a graph inside a graph", "record its operations instead"},
     {"operation not allowed in this kind of queue", "use a stream"},
-    {"the stream waited for does not exist any more", "keep it until its event was waited for"},
+    {"the stream waited for is not known any more", "wait for its event before it was reset or replaced so often"},
     {"write index of the ring damaged", "something overwrote the ring"},
     {"packet damaged on its way", "try again; if it stays, the link is bad"},
     {"no progress", "the driver stopped it"},
     {"reset on request", ""},
+    {"what it waited for failed", ""},
 }};
 
 }  // namespace
@@ -47,11 +48,25 @@ const char* opcode_name(uint32_t opcode) { return opcode < kOpcodes.size() ? kOp
 const char* cause_text(uint32_t cause) { return cause < kCauses.size() ? kCauses[cause].text : "unknown cause"; }
 const char* cause_hint(uint32_t cause) { return cause < kCauses.size() ? kCauses[cause].hint : ""; }
 
+namespace {
+
+// "stream 3, operation 7: address not mapped"
+std::string describe_root(const sidra_fault_info& info) {
+    const std::string stream = info.root_stream != 0 ? fmt::format("stream {}", info.root_stream) : "a former stream";
+    return fmt::format("{}, operation {}: {}", stream, info.root_sequence,
+                       info.root_cause == SIDRA_FAULT_RESET ? "dropped by a reset or by its destruction"
+                                                            : cause_text(info.root_cause));
+}
+
+}  // namespace
+
 sidra_fault_info fault_info(const Queue& queue) {
+    return fault_info(queue, Queue::stopped(queue.run_state()) ? queue.state->fault : sidra_fault{});
+}
+
+sidra_fault_info fault_info(const Queue& queue, const sidra_fault& fault) {
     sidra_fault_info info{};
     info.struct_size = sizeof info;
-    if (!Queue::stopped(queue.run_state())) return info;
-    const sidra_fault fault = queue.state->fault;
     if (fault.cause == SIDRA_FAULT_NONE) return info;
     info.cause = fault.cause;
     info.opcode = fault.opcode;
@@ -67,10 +82,14 @@ sidra_fault_info fault_info(const Queue& queue) {
         info.graph_index = 0;
         info.cookie = 0;
     }
+    const bool inherited = info.cause == SIDRA_FAULT_PRODUCER;
+    info.root_stream = inherited ? stream_of_epoch(*queue.context, fault.root_epoch) : queue.stream_id;
+    info.root_sequence = inherited ? fault.root_sequence : info.sequence;
+    info.root_cause = inherited ? fault.root_cause : info.cause;
     const auto end = fmt::format_to_n(
-        info.text, sizeof info.text - 1, "{}, operation {}{} (cookie {}): {} (address {:#x})", opcode_name(info.opcode),
+        info.text, sizeof info.text - 1, "{}, operation {}{} (cookie {}): {} ({})", opcode_name(info.opcode),
         info.sequence, info.in_graph ? fmt::format(", operation {} of its graph", info.graph_index) : "", info.cookie,
-        cause_text(info.cause), info.address);
+        cause_text(info.cause), inherited ? describe_root(info) : fmt::format("address {:#x}", info.address));
     *end.out = '\0';
     return info;
 }
@@ -85,6 +104,35 @@ sidra_status stopped_status(const char* call, const Queue& queue) {
                     queue.stream_id, info.text, *what_to_do != '\0' ? "; " : "", what_to_do);
     } catch (...) {
         return fail(SIDRA_ERROR_FAULT, call, "stream {} stopped; see sidra_stream_fault()", queue.stream_id);
+    }
+}
+
+sidra_status dropped_status_only(const Epoch& epoch) {
+    return epoch.how() == Epoch::End::kLost ? SIDRA_ERROR_CONTEXT_LOST : SIDRA_ERROR_FAULT;
+}
+
+sidra_status dropped_status(const char* call, const Point& point) {
+    const Queue& queue = *point.queue;
+    const Epoch& epoch = *point.epoch;
+    const sidra_status status = dropped_status_only(epoch);
+    try {
+        const sidra_fault_info info = fault_info(queue, epoch.fault());
+        if (info.cause != SIDRA_FAULT_NONE)
+            return fail(
+                status, call,
+                "operation {} of stream {}, which this waits for, was never done: the stream had stopped at {}; "
+                "queue the work again",
+                point.value - 1, queue.stream_id, info.text);
+        return fail(
+            status, call,
+            "operation {} of stream {}, which this waits for, was never done: it was dropped when the {}; queue "
+            "the work again",
+            point.value - 1, queue.stream_id,
+            epoch.how() == Epoch::End::kReset       ? "stream was reset"
+            : epoch.how() == Epoch::End::kDestroyed ? "stream was destroyed"
+                                                    : "context was lost");
+    } catch (...) {
+        return fail(status, call, "what this waits for was dropped, and never done; queue the work again");
     }
 }
 

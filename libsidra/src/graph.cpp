@@ -11,7 +11,32 @@ struct sidra_graph : sidra::Handle {
     uint32_t operations = 0;
     std::unique_ptr<sidra::DeviceMemory> commands;      // none for an empty graph
     std::vector<std::shared_ptr<sidra::Staging>> kept;  // data that its operations read
+    std::set<sidra::ObjectName> names;                  // buffers and weights that they name
+    std::atomic<uint64_t> checked{0};                   // Objects::removals() when none of them was missing
 };
+
+namespace sidra {
+namespace {
+
+constexpr uint64_t kNeverChecked = UINT64_MAX;
+
+// Whether all that the graph names is what it was recorded with. What has gone may have been replaced by another object
+// at the same address, or with the same index, with which the graph must never compute.
+sidra_status check_names(const char* call, sidra_graph* graph) {
+    const Objects& named = graph->context->named;
+    const uint64_t removals = named.removals();
+    if (graph->checked.load(std::memory_order_relaxed) == removals) [[likely]]
+        return SIDRA_OK;
+    if (const auto gone = named.missing(graph->names))
+        return fail(SIDRA_ERROR_INVALID_HANDLE, call,
+                    "graph {} was recorded with {} {}, which was destroyed since then; record it anew", graph->id,
+                    kind_name(gone->kind), gone->id);
+    graph->checked.store(removals, std::memory_order_relaxed);
+    return SIDRA_OK;
+}
+
+}  // namespace
+}  // namespace sidra
 
 using namespace sidra;
 
@@ -52,6 +77,8 @@ sidra_status sidra_graph_end(sidra_stream* stream, sidra_graph** graph) {
         made->operations = static_cast<uint32_t>(recording->packets.size());
         made->commands = std::move(commands);
         made->kept = std::move(recording->kept);
+        made->names = std::move(recording->names);
+        made->checked.store(kNeverChecked, std::memory_order_relaxed);
         *graph = handle_of(made);
         return SIDRA_OK;
     });
@@ -61,6 +88,7 @@ sidra_status sidra_graph_launch_async(sidra_stream* stream, sidra_graph* graph) 
     SIDRA_TRY(check(__func__, "stream", stream));
     SIDRA_TRY(check(__func__, "graph", graph));
     SIDRA_TRY(check_context(__func__, "graph", graph, stream->context));
+    SIDRA_TRY(check_names(__func__, graph));
     sidra_cmd packet = make_packet(graph->commands ? SIDRA_CMD_CALL : SIDRA_CMD_NOP);
     if (graph->commands) {
         packet.call.addr = graph->commands->address();

@@ -49,6 +49,7 @@ sidra_status Queue::create(const char* call, sidra_context* context, const Queue
     made->ring = reinterpret_cast<sidra_cmd*>(bytes);
     made->write_word = reinterpret_cast<uint64_t*>(bytes + made->capacity * SIDRA_CMD_SIZE);
     if (create.report_offset != 0) made->reports = reinterpret_cast<const sidra_report*>(bytes + create.report_offset);
+    made->begin_epoch(__atomic_load_n(&made->state->epoch, __ATOMIC_ACQUIRE));
     made->seen_timeline = made->timeline();
     made->published = made->seen_timeline;
     made->written.store(made->seen_timeline, std::memory_order_relaxed);
@@ -62,10 +63,13 @@ sidra_status Queue::destroy(const char* call) {
     sidra_ioctl_queue destroy{};
     destroy.context = context->number;
     destroy.queue = number;
+    epoch->set_closing(true);
     const int error = request(*transport, SIDRA_IOCTL_QUEUE_DESTROY, &destroy, &detail);
     // A lost context has no queues any more; that is all that was wanted.
-    if (error != 0 && error != -ESTALE && error != -ENODEV && error != -ENOENT)
+    if (error != 0 && error != -ESTALE && error != -ENODEV && error != -ENOENT) {
+        epoch->set_closing(false);
         return fail_errno(call, error, fmt::format("destroying queue {} of context {}", number, context->id), detail);
+    }
     alive_ = false;
     return SIDRA_OK;
 }

@@ -22,6 +22,38 @@ struct QueueOptions {
     bool reports = false;
 };
 
+// The life of a queue from its creation or a reset to the next reset or its destruction. Shared by all points in it, so
+// that each of them can tell for ever whether it was reached or dropped.
+class Epoch {
+   public:
+    explicit Epoch(uint32_t its_number) : number(its_number) {}
+    const uint32_t number;  // the driver's; unique in the context
+
+    // While the driver destroys the queue, its page says that it is lost, which it is not: nothing is known then.
+    void set_closing(bool closing) { closing_.store(closing, std::memory_order_release); }
+    bool closing() const { return closing_.load(std::memory_order_acquire); }
+
+    enum class End { kReset, kDestroyed, kLost };
+    bool ended() const { return ended_.load(std::memory_order_acquire); }
+    // Once. What is beyond `retired` was dropped; `fault` is what had stopped the queue, if something had.
+    void end(End how, uint64_t retired, const sidra_fault& fault) {
+        how_ = how;
+        retired_ = retired;
+        fault_ = fault;
+        ended_.store(true, std::memory_order_release);
+    }
+    // Of one that has ended.
+    End how() const { return how_; }
+    uint64_t retired() const { return retired_; }
+    const sidra_fault& fault() const { return fault_; }
+
+   private:
+    std::atomic<bool> closing_{false}, ended_{false};
+    End how_ = End::kReset;
+    uint64_t retired_ = 0;
+    sidra_fault fault_{};
+};
+
 class Queue {
    public:
     static sidra_status create(const char* call, sidra_context* context, const QueueOptions& options,
@@ -32,6 +64,11 @@ class Queue {
     uint64_t timeline() const { return __atomic_load_n(&state->timeline, __ATOMIC_ACQUIRE); }
     uint32_t run_state() const { return __atomic_load_n(&state->run_state, __ATOMIC_ACQUIRE); }
     static bool stopped(uint32_t run_state) { return run_state >= SIDRA_QUEUE_FAULTED; }
+    // Whether the timeline has reached a value of an epoch. A reset moves the page's epoch before it moves the
+    // timeline.
+    bool reached(uint32_t epoch_number, uint64_t value) const {
+        return timeline() >= value && __atomic_load_n(&state->epoch, __ATOMIC_ACQUIRE) == epoch_number;
+    }
 
     // Shows the chip all packets up to `index`, and tells it.
     void publish(uint64_t index) {
@@ -40,8 +77,14 @@ class Queue {
         transport->ring(doorbell);
     }
 
-    // What is queued will not run: places before now count as dropped.
-    void drop_all() { epoch.fetch_add(1, std::memory_order_release); }
+    // Under the stream's lock. The fault record that the page has now, if the queue has faulted.
+    sidra_fault fault_record() const { return run_state() == SIDRA_QUEUE_FAULTED ? state->fault : sidra_fault{}; }
+    // What is queued and not retired was dropped; after a reset another epoch has begun.
+    void end_epoch(Epoch::End how, uint64_t retired, const sidra_fault& fault) { epoch->end(how, retired, fault); }
+    void begin_epoch(uint32_t epoch_number) {
+        epoch = std::make_shared<Epoch>(epoch_number);
+        current_epoch.store(epoch_number, std::memory_order_release);
+    }
 
     // The driver has dropped the queue by itself (and may have given its number to another one).
     void forget() { alive_ = false; }
@@ -65,7 +108,8 @@ class Queue {
     uint32_t number = 0;  // in the context
     uint32_t stream_id = 0;
     const sidra_report* reports = nullptr;
-    std::atomic<uint32_t> epoch{0};
+    std::shared_ptr<Epoch> epoch;            // under the stream's lock
+    std::atomic<uint32_t> current_epoch{0};  // its number
 
    private:
     Queue() = default;
@@ -74,18 +118,22 @@ class Queue {
     uint64_t ring_size_ = 0;
 };
 
-// A place in the timeline of a queue: everything before `value`.
+// A place in the timeline of a queue: everything of an epoch before `value`.
 struct Point {
     std::shared_ptr<Queue> queue;
-    uint32_t epoch = 0;
+    std::shared_ptr<Epoch> epoch;
     uint64_t value = 0;
 
+    // kDropped: it will never be reached, for its epoch has ended. kStopped: nor will it, for the queue has stopped.
     enum class State { kPending, kReached, kDropped, kStopped };
     State state() const {
-        if (queue->epoch.load(std::memory_order_acquire) != epoch) return State::kDropped;
-        if (queue->timeline() >= value) return State::kReached;
-        if (Queue::stopped(queue->run_state())) return queue->timeline() >= value ? State::kReached : State::kStopped;
-        return State::kPending;
+        if (epoch->ended()) return epoch->retired() >= value ? State::kReached : State::kDropped;
+        if (queue->reached(epoch->number, value)) return State::kReached;
+        if (!Queue::stopped(queue->run_state())) return State::kPending;
+        if (queue->reached(epoch->number, value)) return State::kReached;
+        // Between the driver's end of the epoch and ours nothing is known yet.
+        const bool same = __atomic_load_n(&queue->state->epoch, __ATOMIC_ACQUIRE) == epoch->number;
+        return same && !epoch->closing() && !epoch->ended() ? State::kStopped : State::kPending;
     }
 };
 

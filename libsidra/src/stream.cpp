@@ -56,17 +56,17 @@ sidra_status read_options(const char* call, const sidra_stream_options* options,
 
 void adopt_queue(sidra_stream* stream, std::shared_ptr<Queue> queue) {
     queue->stream_id = stream->id;
+    name_epoch(stream->context, queue->epoch->number, stream->id);
     stream->queue.store(queue.get(), std::memory_order_release);
     stream->current_queue = std::move(queue);
 }
 
-// Forgets what is queued, and lets go of its staged copies; reap() went before. Its callbacks are told `status`. An
+// Ends the epoch of the stream's queue, and lets go of the staged copies of what was queued; reap() went before. An
 // open batch or recording stays open: its end is the caller's. The lock and the callbacks are held; what is returned
 // must die after the lock is let go.
-[[nodiscard]] std::vector<Deferred> drop_work(sidra_stream* stream, const std::shared_ptr<CallbackThread>& callbacks,
-                                              sidra_status status) {
-    stream->current_queue->drop_all();
-    if (callbacks) callbacks->drop(stream->current_queue.get(), status);
+[[nodiscard]] std::vector<Deferred> drop_work(sidra_stream* stream, Epoch::End how, uint64_t retired,
+                                              const sidra_fault& fault) {
+    stream->current_queue->end_epoch(how, retired, fault);
     stream->deferred_count.store(0, std::memory_order_relaxed);
     return std::exchange(stream->deferred, {});
 }
@@ -108,8 +108,7 @@ void reap_slow(sidra_stream* stream) {
 
 void defer(sidra_stream* stream, const Point& point, std::shared_ptr<Staging> staging) {
     const std::lock_guard lock(stream->lock);
-    if (stream->current_queue != point.queue || point.queue->epoch.load(std::memory_order_relaxed) != point.epoch)
-        return;
+    if (point.epoch->ended()) return;
     auto& deferred = stream->deferred;  // two threads may come here in the other order
     auto at = deferred.end();
     while (at != deferred.begin() && std::prev(at)->value > point.value) --at;
@@ -122,7 +121,7 @@ sidra_status current_point(const char* call, sidra_stream* stream, Point* point)
     if (stream->recording) return not_recordable(call, stream);
     flush(stream);
     point->queue = stream->current_queue;
-    point->epoch = point->queue->epoch.load(std::memory_order_relaxed);
+    point->epoch = point->queue->epoch;
     point->value = point->queue->written.load(std::memory_order_relaxed);
     return SIDRA_OK;
 }
@@ -144,7 +143,7 @@ sidra_status renew_queue(const char* call, sidra_stream* stream) {
     std::vector<Deferred> dropped;
     const auto held = hold_callbacks(callbacks);
     const std::lock_guard lock(stream->lock);
-    dropped = drop_work(stream, callbacks, SIDRA_ERROR_CONTEXT_LOST);
+    dropped = drop_work(stream, Epoch::End::kLost, stream->current_queue->timeline(), {});
     uint64_t device_ps = 0, energy_pj = 0;
     read_cost(*stream->current_queue, &device_ps, &energy_pj);
     stream->former_device_ps += device_ps;
@@ -200,10 +199,11 @@ sidra_status sidra_stream_destroy(sidra_stream* stream) {
             std::vector<Deferred> dropped;
             {
                 const auto held = hold_callbacks(callbacks);
+                const sidra_fault fault = stream->current_queue->fault_record();
                 SIDRA_TRY(stream->current_queue->destroy(call));
                 reap(stream);
                 const std::lock_guard lock(stream->lock);
-                dropped = drop_work(stream, callbacks, SIDRA_ERROR_INVALID_HANDLE);
+                dropped = drop_work(stream, Epoch::End::kDestroyed, stream->current_queue->timeline(), fault);
             }
             {
                 const std::lock_guard lock(context->mutex);
@@ -231,12 +231,13 @@ sidra_status sidra_stream_synchronize(sidra_stream* stream, uint64_t deadline) {
 sidra_status sidra_stream_query(sidra_stream* stream) {
     SIDRA_TRY(check(__func__, "stream", stream));
     const Queue& queue = *stream->queue.load(std::memory_order_acquire);
+    const uint32_t epoch = queue.current_epoch.load(std::memory_order_acquire);
     const uint64_t written = queue.written.load(std::memory_order_relaxed);
-    if (queue.timeline() >= written) {
+    if (queue.reached(epoch, written)) {
         reap(stream);
         return SIDRA_OK;
     }
-    if (Queue::stopped(queue.run_state()) && queue.timeline() < written) return stopped_status(__func__, queue);
+    if (Queue::stopped(queue.run_state()) && !queue.reached(epoch, written)) return stopped_status(__func__, queue);
     return not_ready("sidra_stream_query: not all of the stream's operations are done yet; ask again, or wait");
 }
 
@@ -281,6 +282,7 @@ sidra_status sidra_stream_get_fd(sidra_stream* stream, int* fd) {
         arm.queue = point.queue->number;
         if (stream->armed_value != 0) {  // the old arming must not signal for the new one
             arm.value = stream->armed_value;
+            arm.epoch = point.epoch->number;
             arm.eventfd = -1;
             request(*stream->context->transport, SIDRA_IOCTL_ARM, &arm, nullptr);
             stream->armed_value = 0;
@@ -290,9 +292,10 @@ sidra_status sidra_stream_get_fd(sidra_stream* stream, int* fd) {
         }
         std::string detail;
         arm.value = point.value;
+        arm.epoch = point.epoch->number;
         arm.eventfd = stream->fd;
         const int error = request(*stream->context->transport, SIDRA_IOCTL_ARM, &arm, &detail);
-        if (error == -ESTALE || error == -ENODEV || error == -EIO) {
+        if (error == -ESTALE || error == -ENODEV || error == -EIO || error == -ECANCELED) {
             count = 1;  // stopped for good: readable at once, as promised
             if (write(stream->fd, &count, sizeof count) < 0)
                 return fail_errno(call, -errno, "signalling an eventfd", {});
@@ -341,7 +344,7 @@ sidra_status sidra_stream_reset(sidra_stream* stream) {
         Queue& queue = *stream->current_queue;
         if (queue.run_state() == SIDRA_QUEUE_LOST) return lost_status(call, *stream->context);
         std::string detail;
-        sidra_ioctl_queue reset{};
+        sidra_ioctl_queue_reset reset{};
         reset.context = stream->context->number;
         reset.queue = queue.number;
         reap(stream);
@@ -349,6 +352,7 @@ sidra_status sidra_stream_reset(sidra_stream* stream) {
         {
             const auto held = hold_callbacks(callbacks);
             const std::lock_guard lock(stream->lock);
+            const sidra_fault fault = queue.fault_record();
             if (const int error = request(*queue.transport, SIDRA_IOCTL_QUEUE_RESET, &reset, &detail); error != 0)
                 return fail_errno(call, error, fmt::format("resetting stream {}", stream->id), detail);
             // The driver says in the state page where the queue goes on.
@@ -356,7 +360,9 @@ sidra_status sidra_stream_reset(sidra_stream* stream) {
             queue.written.store(index, std::memory_order_relaxed);
             queue.published = queue.seen_timeline = index;
             __atomic_store_n(queue.write_word, index, __ATOMIC_RELEASE);
-            dropped = drop_work(stream, callbacks, SIDRA_ERROR_FAULT);
+            dropped = drop_work(stream, Epoch::End::kReset, reset.retired, fault);
+            queue.begin_epoch(reset.epoch);
+            name_epoch(stream->context, reset.epoch, stream->id);
         }
         if (callbacks) callbacks->wake();
         return SIDRA_OK;

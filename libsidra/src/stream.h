@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "handle.h"
@@ -15,9 +16,10 @@
 
 namespace sidra {
 
-// Operations recorded for a graph, and the copies of data that they use.
+// Operations recorded for a graph, the objects that they name, and the copies of data that they use.
 struct Recording {
     std::vector<sidra_cmd> packets;
+    std::set<ObjectName> names;
     std::vector<std::shared_ptr<Staging>> kept;
 };
 

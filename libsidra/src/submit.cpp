@@ -12,6 +12,7 @@ sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& pac
         if (packets.size() >= SIDRA_CMD_CALL_MAX)
             return fail(SIDRA_ERROR_LIMIT, call, "the graph recorded on stream {} is full: {} operations; split it",
                         stream->id, SIDRA_CMD_CALL_MAX);
+        stream->context->named.collect(packet, &stream->recording->names);
         packets.push_back(packet);
         return SIDRA_OK;
     });
@@ -20,8 +21,7 @@ sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& pac
 sidra_status wait_for_room(const char* call, sidra_stream* stream) {
     flush(stream);
     const std::shared_ptr<Queue> queue = stream->current_queue;
-    const Point room{queue, queue->epoch.load(std::memory_order_relaxed),
-                     queue->written.load(std::memory_order_relaxed) - queue->capacity + 1};
+    const Point room{queue, queue->epoch, queue->written.load(std::memory_order_relaxed) - queue->capacity + 1};
     const uint64_t deadline = stream->deadline;
     stream->lock.unlock();
     sidra_status status = wait_for(call, room, deadline);
@@ -33,6 +33,7 @@ sidra_status wait_for_room(const char* call, sidra_stream* stream) {
              __atomic_load_n(&queue->state->parked, __ATOMIC_RELAXED) != 0
                  ? ", and the stream waits for a semaphore or an event"
                  : "");
+    if (room.state() == Point::State::kDropped) status = SIDRA_OK;  // there is room in the epoch that has begun
     stream->lock.lock();
     return status;
 }

@@ -50,8 +50,7 @@ inline sidra_status submit(const char* call, sidra_stream* stream, const sidra_c
         std::memcpy(&queue.ring[index & queue.mask], &packet, sizeof packet);
         queue.written.store(index + 1, std::memory_order_relaxed);
         if (!stream->batch) queue.publish(index + 1);
-        if (point != nullptr)
-            *point = Point{stream->current_queue, queue.epoch.load(std::memory_order_relaxed), index + 1};
+        if (point != nullptr) *point = Point{stream->current_queue, queue.epoch, index + 1};
         stream->lock.unlock();
         return SIDRA_OK;
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "wait.h"
 
+#include <sched.h>
+
 #include "clock.h"
 #include "fault.h"
 #include "lock.h"
@@ -29,6 +31,7 @@ int sleep_for(const Point& point, uint64_t deadline, std::string* detail) {
     item.context = point.queue->context->number;
     item.queue = point.queue->number;
     item.value = point.value;
+    item.epoch = point.epoch->number;
     sidra_ioctl_wait wait{};
     wait.items = reinterpret_cast<uintptr_t>(&item);
     wait.count = 1;
@@ -46,8 +49,9 @@ sidra_status wait_for(const char* call, const Point& point, uint64_t deadline) {
     for (;;) {
         switch (point.state()) {
             case Point::State::kReached:
-            case Point::State::kDropped:
                 return SIDRA_OK;
+            case Point::State::kDropped:
+                return dropped_status(call, point);
             case Point::State::kStopped:
                 return stopped_status(call, *point.queue);
             case Point::State::kPending:
@@ -75,7 +79,9 @@ sidra_status wait_for(const char* call, const Point& point, uint64_t deadline) {
             case -ETIMEDOUT:
                 return timed_out(call, point);
             case -ENOENT:
-                return SIDRA_OK;  // the stream was destroyed meanwhile, and with it what it had not done
+            case -ECANCELED:
+                sched_yield();  // another thread is about to note the end of the epoch
+                continue;
             case -EIO:
                 // The driver says that the queue stopped; the state page has the reason, at the latest at the second
                 // look.

@@ -9,8 +9,8 @@
 
 namespace sidra {
 
-// OK once the point is reached, or will never be because it was dropped; FAULT, CONTEXT_LOST or DEVICE_LOST if its
-// queue stopped before; TIMEOUT at the deadline.
+// OK once the point is reached; FAULT, CONTEXT_LOST or DEVICE_LOST at once if it never will be, because its queue
+// stopped before or it was dropped; TIMEOUT at the deadline.
 sidra_status wait_for(const char* call, const Point& point, uint64_t deadline);
 
 }  // namespace sidra

@@ -41,13 +41,14 @@ class WaitSet::Ring {
     Ring& operator=(const Ring&) = delete;
     bool usable() const { return usable_; }
 
-    bool arm(int file, const sidra_uring_cmd& command) {
+    bool arm(int file, const sidra_uring_cmd& command, uint32_t epoch) {
         io_uring_sqe* sqe = next_entry();
         if (sqe == nullptr) return false;
         std::memset(sqe, 0, sizeof *sqe);
         sqe->opcode = IORING_OP_URING_CMD;
         sqe->fd = file;
         sqe->cmd_op = SIDRA_URING_WAIT_VALUE;
+        sqe->len = epoch;
         std::memcpy(sqe->cmd, &command, sizeof command);
         io_uring_sqe_set_data64(sqe, kQueue);
         under_way_++;
@@ -118,18 +119,20 @@ class WaitSet::Ring {
 WaitSet::WaitSet(int eventfd) : eventfd_(eventfd) {}
 WaitSet::~WaitSet() = default;
 
-bool WaitSet::arm(const Queue& queue, uint64_t value) {
+bool WaitSet::arm(const Point& point) {
+    const Queue& queue = *point.queue;
     const int file = queue.transport->uring_file();
     if (!ring_tried_ && file >= 0) {
         ring_.reset(new (std::nothrow) Ring(eventfd_));
         if (ring_ && !ring_->usable()) ring_.reset();
     }
     ring_tried_ = true;
-    if (ring_) return ring_->arm(file, {queue.context->number, queue.number, value});
+    if (ring_) return ring_->arm(file, {queue.context->number, queue.number, point.value}, point.epoch->number);
     sidra_ioctl_arm arm{};
     arm.context = queue.context->number;
     arm.queue = queue.number;
-    arm.value = value;
+    arm.value = point.value;
+    arm.epoch = point.epoch->number;
     arm.eventfd = eventfd_;
     return request(*queue.transport, SIDRA_IOCTL_ARM, &arm, nullptr) == 0;
 }

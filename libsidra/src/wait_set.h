@@ -10,7 +10,7 @@
 
 namespace sidra {
 
-class Queue;
+struct Point;
 
 // All of it by one thread, destruction too.
 class WaitSet {
@@ -23,7 +23,7 @@ class WaitSet {
 
     // Once, when the queue has reached the value or stopped, sleep() ends. False: the driver refuses; its reason is in
     // the queue's state page, sooner or later.
-    bool arm(const Queue& queue, uint64_t value);
+    bool arm(const Point& point);
     // Until something armed has come, the eventfd is signalled, or `timeout_ms` have passed (-1: never); now and then
     // for nothing. False: nothing is armed any more, because io_uring was refused; from now on it goes without.
     bool sleep(int timeout_ms);

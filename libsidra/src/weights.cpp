@@ -211,6 +211,7 @@ sidra_status adopt_weights(const char* call, sidra_context* context, const Weigh
         made->scale_address = plain ? 0 : memory->address();
         made->scale = std::move(scale);
         made->on_device = std::move(memory);
+        context->named.add_weights(made->index, made->id);
         *weights = made;
         return SIDRA_OK;
     });
@@ -291,9 +292,14 @@ sidra_status sidra_weights_destroy(sidra_weights* weights) {
             sidra_ioctl_weights destroy{};
             destroy.context = weights->context->number;
             destroy.index = weights->index;
+            // First: then another one may get its index.
+            Objects& named = weights->context->named;
+            named.remove_weights(weights->index);
             const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_DESTROY, &destroy, &detail);
-            if (error != 0 && error != -ESTALE && error != -ENODEV)
+            if (error != 0 && error != -ESTALE && error != -ENODEV) {
+                named.add_weights(weights->index, weights->id);
                 return fail_errno(call, error, fmt::format("destroying weights {}", weights->id), detail);
+            }
         }
         destroy_object(weights, claim);
         return SIDRA_OK;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bench.h"
+#include "packets.h"
 
 #include <algorithm>
 #include <chrono>
@@ -79,6 +80,7 @@ Queue::Queue(Context& context, uint32_t index, const QueueOptions& options)
     entry_.vector = options.vector;
     entry_.start_index = options.start;
     entry_.generation = 0x600d0000u + index;
+    entry_.epoch = ++context.epochs_;
     entry_.state = bus.alloc_page();
     if (options.kernel) {
         entry_.ring = bus.alloc(slots * SIDRA_CMD_SIZE);
@@ -174,8 +176,13 @@ sidra_report Queue::report(uint64_t index) const {
     return report;
 }
 
+sidra_cmd Queue::waited_for(uint64_t value) const { return sem_wait_queue(index_, entry_.epoch, value); }
+
 void Queue::reset() {
-    EXPECT_EQ(context_.bench().admin(SIDRA_ADMIN_RESET_QUEUE, context_.index(), index_), uint32_t{SIDRA_ADMIN_OK});
+    EXPECT_EQ(context_.bench().admin(SIDRA_ADMIN_RESET_QUEUE, context_.index(), index_, entry_.epoch),
+              uint32_t{SIDRA_ADMIN_OK});
+    entry_.epoch = ++context_.epochs_;
+    store_entry();
     next_ = entry_.start_index;
     store_write_index(next_);
 }
@@ -184,8 +191,10 @@ void Queue::reset_at(uint64_t start) {
     const uint32_t flags = entry_.flags;
     entry_.flags &= ~SIDRA_HW_QUEUE_VALID;
     store_entry();
-    EXPECT_EQ(context_.bench().admin(SIDRA_ADMIN_RESET_QUEUE, context_.index(), index_), uint32_t{SIDRA_ADMIN_OK});
+    EXPECT_EQ(context_.bench().admin(SIDRA_ADMIN_RESET_QUEUE, context_.index(), index_, entry_.epoch),
+              uint32_t{SIDRA_ADMIN_OK});
     entry_.start_index = start;
+    entry_.epoch = ++context_.epochs_;
     next_ = start;
     store_write_index(next_);
     entry_.flags = flags;
@@ -615,7 +624,7 @@ const char* cause_name(uint32_t cause) {
     static constexpr const char* kNames[] = {"NONE",         "OPCODE",     "FIELD",   "ALIGNMENT",   "LIMIT",
                                              "TRANSLATION",  "PERMISSION", "BUS",     "WEIGHTS",     "WEIGHTS_RIGHTS",
                                              "UNPROGRAMMED", "VALUE",      "CALL",    "NOT_ALLOWED", "PEER",
-                                             "RING",         "FETCH",      "TIMEOUT", "RESET"};
+                                             "RING",         "FETCH",      "TIMEOUT", "RESET",       "PRODUCER"};
     static_assert(std::size(kNames) == SIDRA_FAULT_COUNT);
     return cause < SIDRA_FAULT_COUNT ? kNames[cause] : "?";
 }
@@ -695,7 +704,12 @@ std::vector<uint32_t> available_engines() {
     if (address && *address / kPage != fault.address / kPage) {
         return failure << "address is 0x" << std::hex << fault.address << ", not 0x" << *address;
     }
-    if (fault.reserved0 != 0 || fault.reserved1[0] != 0 || fault.reserved1[1] != 0) {
+    const bool named =
+        fault.root_cause != 0 || fault.root_epoch != 0 || fault.root_queue != 0 || fault.root_sequence != 0;
+    if (named != (fault.cause == SIDRA_FAULT_PRODUCER)) {
+        return failure << "names a root (or none): queue " << fault.root_queue << ", packet " << fault.root_sequence;
+    }
+    if (fault.reserved != 0) {
         return failure << "reserved fields are not zero";
     }
     return ::testing::AssertionSuccess();

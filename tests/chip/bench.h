@@ -137,7 +137,10 @@ class Queue {
     uint64_t ring_address(uint64_t index) const { return entry_.ring + index % slots() * SIDRA_CMD_SIZE; }
     void write_ring(uint64_t index, const sidra_cmd& cmd);
 
-    // RESET_QUEUE, and the write index back at the start.
+    // SEM_WAIT of another queue for a point of this one's epoch.
+    sidra_cmd waited_for(uint64_t value) const;
+
+    // RESET_QUEUE, another epoch, and the write index back at the start.
     void reset();
     void reset_at(uint64_t start);
     sidra_hw_queue& entry() { return entry_; }
@@ -214,6 +217,7 @@ class Context {
     sidra_hw_context entry_{};
     uint64_t next_va_ = 0x1000'0000;
     uint32_t next_queue_ = 0;
+    uint32_t epochs_ = 0;
     uint32_t next_weights_ = 0;
     std::vector<std::unique_ptr<Queue>> queues_;
 };

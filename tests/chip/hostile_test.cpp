@@ -80,6 +80,7 @@ class PacketFuzz {
                 if (random_() % 2 != 0) {
                     cmd.hdr.flags = SIDRA_CMD_SEM_QUEUE;
                     cmd.sem.queue = small(queues_);
+                    cmd.sem.epoch = small(4);
                 } else {
                     cmd.sem.addr = address();
                 }

@@ -40,7 +40,7 @@ struct Mixture {
         compute->push(readback(weights, 0, kSize, 0, kSize, out, kSize));
         compute->push(sem_signal(word, 1));
         waiter->push(sem_wait(word, 1));
-        waiter->push(sem_wait_queue(compute->index(), 2));
+        waiter->push(compute->waited_for(2));
         Context& other = moves->context();
         const uint64_t to = other.alloc(1 << 20), from = other.alloc(1 << 20);
         moves->push(copy(to, from, 1 << 20));

@@ -163,21 +163,24 @@ TEST_F(PacketFault, Semaphores) {
     sound(wait);
     header_twins(wait, SIDRA_CMD_SEM_QUEUE);
     reserved_words(wait, 4, 7);
-    twin("pad", wait, [](auto& c) { c.sem.pad = 1; }, {kField});
+    twin("epoch without flag", wait, [](auto& c) { c.sem.epoch = 1; }, {kField});
     twin("queue without flag", wait, [](auto& c) { c.sem.queue = 1; }, {kField});
     address_twins("wait", wait, FIELD_OF(sem.addr), 8, false, 8);
 
-    const sidra_cmd wait_queue = sem_wait_queue(bystander.index(), 0);
+    const sidra_cmd wait_queue = bystander.waited_for(0);
     sound(wait_queue);
     header_twins(wait_queue, SIDRA_CMD_SEM_QUEUE);
     reserved_words(wait_queue, 4, 7);
     twin("address with queue", wait_queue, [this](auto& c) { c.sem.addr = in; }, {kField});
+    twin("queue without epoch", wait_queue, [](auto& c) { c.sem.epoch = 0; }, {kField});
+    twin("epoch that never was", wait_queue, [](auto& c) { c.sem.epoch = ~0u; }, {{SIDRA_FAULT_PEER}});
 
     const sidra_cmd signal = sem_signal(aux, 1);
     sound(signal);
     header_twins(signal);
     reserved_words(signal, 4, 7);
     twin("queue", signal, [](auto& c) { c.sem.queue = 1; }, {kField});
+    twin("epoch", signal, [](auto& c) { c.sem.epoch = 1; }, {kField});
     address_twins("signal", signal, FIELD_OF(sem.addr), 8, true, 8);
 }
 

@@ -29,10 +29,11 @@ inline sidra_cmd sem_wait(uint64_t addr, uint64_t value) {
     return cmd;
 }
 
-inline sidra_cmd sem_wait_queue(uint32_t queue, uint64_t value) {
+inline sidra_cmd sem_wait_queue(uint32_t queue, uint32_t epoch, uint64_t value) {
     sidra_cmd cmd = blank(SIDRA_CMD_SEM_WAIT);
     cmd.hdr.flags = SIDRA_CMD_SEM_QUEUE;
     cmd.sem.queue = queue;
+    cmd.sem.epoch = epoch;
     cmd.sem.value = value;
     return cmd;
 }

@@ -73,8 +73,8 @@ TEST(QueueTables, MalformedQueueEntriesDoNotRun) {
         {"vector 0", [](auto& e) { e.vector = 0; }},
         {"vector 32", [](auto& e) { e.vector = SIDRA_MSIX_VECTORS; }},
         {"unknown flag", [](auto& e) { e.flags |= 4; }},
-        {"reserved0", [](auto& e) { e.reserved0 = 1; }},
-        {"reserved1", [](auto& e) { e.reserved1 = uint64_t{1} << 63; }},
+        {"no epoch", [](auto& e) { e.epoch = 0; }},
+        {"reserved", [](auto& e) { e.reserved = uint64_t{1} << 63; }},
     };
     for (const auto& [name, twist] : twists) {
         SCOPED_TRACE(name);

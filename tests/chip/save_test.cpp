@@ -156,7 +156,7 @@ TEST(Save, CallsWaitsAndArmsGoOn) {
     const uint64_t recorded =
         context.put(std::vector<sidra_cmd>{fill(out, 8, 1, 8), sem_wait(word, 5), fill(out + 8, 8, 2, 8)}, kReadWrite);
     caller.submit(call(recorded, 3));
-    waiter.submit(sem_wait_queue(caller.index(), 1));
+    waiter.submit(caller.waited_for(1));
     caller.arm(1);
     waiter.arm(2);
     bench.run();
@@ -177,6 +177,29 @@ TEST(Save, CallsWaitsAndArmsGoOn) {
     waiter.submit(nop());
     bench.run();
     EXPECT_EQ(bench.interrupts(4), 1u);
+}
+
+TEST(Save, FormerEpochsMoveAlong) {
+    Bench bench;
+    Context& context = bench.context();
+    Queue &producer = context.queue(), &waiter = context.queue();
+    producer.submit(nop());
+    producer.submit(blank(SIDRA_CMD_INVALID));
+    bench.run();
+    const sidra_cmd done = producer.waited_for(1), failed = producer.waited_for(2);
+    const uint32_t epoch = producer.entry().epoch;
+    producer.reset_at(2);
+    move_to_another_chip(bench);
+    waiter.submit(done);
+    bench.run();
+    EXPECT_TRUE(retired(waiter));
+    const uint64_t at = waiter.submit(failed);
+    bench.run();
+    EXPECT_TRUE(faulted(waiter, at, failed, {{SIDRA_FAULT_PRODUCER}}));
+    const sidra_fault fault = waiter.state().fault;
+    EXPECT_EQ(fault.root_epoch, epoch);
+    EXPECT_EQ(fault.root_sequence, 1u);
+    EXPECT_EQ(fault.root_cause, SIDRA_FAULT_OPCODE);
 }
 
 TEST(Save, RegistersStopsAndClock) {

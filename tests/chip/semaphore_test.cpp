@@ -210,7 +210,7 @@ TEST(Semaphore, OtherWaitsOutliveARange) {
     t.a.submit(sem_wait(t.word, 1));
     t.b.submit(sem_wait(other, 1));
     Queue& timeline = t.context.queue();
-    timeline.submit(sem_wait_queue(t.a.index(), 1));
+    timeline.submit(t.b.waited_for(1));
     t.bench.run();
     // Outside of the range, and inside of it, but still mapped.
     unmap_then_map_a_satisfied_word(t, 0);
@@ -242,7 +242,7 @@ TEST(Semaphore, WordsInLocalMemory) {
 
 TEST(Semaphore, WaitsOnQueueTimelines) {
     Two t;
-    t.a.submit(sem_wait_queue(t.b.index(), 2));
+    t.a.submit(t.b.waited_for(2));
     t.bench.run();
     EXPECT_TRUE(parked(t.a)) << "the named queue exists but has not run yet";
     t.b.submit(nop());
@@ -252,8 +252,8 @@ TEST(Semaphore, WaitsOnQueueTimelines) {
     t.bench.run();
     EXPECT_TRUE(retired(t.a));
     // Already reached.
-    t.a.submit(sem_wait_queue(t.b.index(), 1));
-    t.a.submit(sem_wait_queue(t.b.index(), 0));
+    t.a.submit(t.b.waited_for(1));
+    t.a.submit(t.b.waited_for(0));
     t.bench.run();
     EXPECT_TRUE(retired(t.a));
 }
@@ -262,13 +262,13 @@ TEST(Semaphore, OwnTimelineIsReachedUpToTheWait) {
     Two t;
     t.a.push(nop());
     t.a.push(nop());
-    t.a.push(sem_wait_queue(t.a.index(), 2));
+    t.a.push(t.a.waited_for(2));
     t.a.push(nop());
     t.a.publish();
     t.a.doorbell();
     t.bench.run();
     EXPECT_TRUE(retired(t.a));
-    t.a.submit(sem_wait_queue(t.a.index(), t.a.next() + 1));  // never
+    t.a.submit(t.a.waited_for(t.a.next() + 1));  // never
     t.bench.run();
     EXPECT_TRUE(parked(t.a));
 }
@@ -294,7 +294,7 @@ TEST(Semaphore, MissingPeersFault) {
     Two t;
     for (const uint32_t peer :
          {5u, 7u, 8u, 255u, 256u, 0x10000u, 0xffffffffu}) {  // no entry valid, beyond the table, absurd
-        const sidra_cmd cmd = sem_wait_queue(peer, 1);
+        const sidra_cmd cmd = sem_wait_queue(peer, 1, 1);
         const uint64_t at = t.a.submit(cmd);
         t.bench.run();
         EXPECT_TRUE(faulted(t.a, at, cmd, {{SIDRA_FAULT_PEER}})) << peer;
@@ -302,42 +302,215 @@ TEST(Semaphore, MissingPeersFault) {
     }
 }
 
-TEST(Semaphore, DestroyedPeerFaultsItsWaiters) {
-    for (const bool by_reset : {false, true}) {
+// What a queue's fault record says of where the failure began.
+::testing::AssertionResult names_root(const Queue& queue, const Queue& root, uint32_t epoch, uint64_t sequence,
+                                      sidra_fault_cause cause) {
+    const sidra_fault fault = queue.state().fault;
+    if (fault.root_queue == root.index() && fault.root_epoch == epoch && fault.root_sequence == sequence &&
+        fault.root_cause == cause)
+        return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << "root is packet " << fault.root_sequence << " of queue " << fault.root_queue
+                                         << ", epoch " << fault.root_epoch << ", cause " << fault.root_cause;
+}
+
+constexpr Cause kProducer{{SIDRA_FAULT_PRODUCER}};
+
+uint32_t destroy(Two& t, Queue& queue) {
+    const uint32_t epoch = queue.entry().epoch;
+    queue.entry().flags = 0;
+    queue.store_entry();
+    const uint32_t result = t.bench.admin(SIDRA_ADMIN_RESET_QUEUE, t.context.index(), queue.index(), epoch);
+    queue.entry().epoch = 0;
+    queue.store_entry();
+    return result;
+}
+
+TEST(Semaphore, WaitersOfADestroyedQueueFail) {
+    Two t;
+    t.b.submit(nop());
+    const sidra_cmd cmd = t.b.waited_for(100);
+    const uint32_t epoch = t.b.entry().epoch;
+    const uint64_t at = t.a.submit(cmd);
+    t.bench.run();
+    EXPECT_TRUE(parked(t.a));
+    t.b.entry().flags = 0;
+    t.b.store_entry();
+    t.a.doorbell();
+    t.b.doorbell();
+    t.bench.run();
+    EXPECT_TRUE(parked(t.a)) << "the driver is about to end the epoch, and has not yet";
+    EXPECT_EQ(destroy(t, t.b), uint32_t{SIDRA_ADMIN_OK});
+    t.bench.run();
+    EXPECT_TRUE(faulted(t.a, at, cmd, kProducer));
+    EXPECT_TRUE(names_root(t.a, t.b, epoch, 1, SIDRA_FAULT_RESET));
+}
+
+TEST(Semaphore, WaitersOfAFaultedQueueFail) {
+    // Parked before, or coming later; also once the queue was reset and has run on behind the point.
+    for (const unsigned when : {0u, 1u, 2u}) {
         Two t;
+        const sidra_cmd cmd = t.b.waited_for(2);
+        const uint32_t epoch = t.b.entry().epoch;
+        const auto wait = [&] {
+            const uint64_t at = t.a.submit(cmd);
+            t.bench.run();
+            return at;
+        };
+        uint64_t at = when == 0 ? wait() : 0;
         t.b.submit(nop());
-        const sidra_cmd cmd = sem_wait_queue(t.b.index(), 100);
-        const uint64_t at = t.a.submit(cmd);
+        t.b.submit(blank(SIDRA_CMD_INVALID));
         t.bench.run();
-        EXPECT_TRUE(parked(t.a));
-        t.b.entry().flags = 0;
-        t.b.store_entry();
-        if (by_reset) {
-            EXPECT_EQ(t.bench.admin(SIDRA_ADMIN_RESET_QUEUE, t.context.index(), t.b.index()), uint32_t{SIDRA_ADMIN_OK});
-        } else {
-            EXPECT_EQ(t.bench.admin(SIDRA_ADMIN_QUIESCE_QUEUE, t.context.index(), t.b.index()),
-                      uint32_t{SIDRA_ADMIN_OK});
-            EXPECT_EQ(t.bench.admin(SIDRA_ADMIN_RESUME_QUEUE, t.context.index(), t.b.index()),
-                      uint32_t{SIDRA_ADMIN_OK});
+        ASSERT_EQ(t.b.run_state(), uint32_t{SIDRA_QUEUE_FAULTED});
+        if (when == 2) {
+            t.b.reset_at(2);
+            for (int i = 0; i < 5; ++i) t.b.submit(nop());
+            t.bench.run();
+            ASSERT_TRUE(retired(t.b));
         }
-        t.a.doorbell();
-        t.bench.run();
-        EXPECT_TRUE(faulted(t.a, at, cmd, {{SIDRA_FAULT_PEER}})) << by_reset;
+        if (when != 0) at = wait();
+        EXPECT_TRUE(faulted(t.a, at, cmd, kProducer)) << when;
+        EXPECT_TRUE(names_root(t.a, t.b, epoch, 1, SIDRA_FAULT_OPCODE)) << when;
     }
 }
 
-TEST(Semaphore, AWaiterOfAFaultedPeerStaysParked) {
+TEST(Semaphore, WaitersOfAQueueThatIsResetAtWorkFail) {
+    for (const bool before : {false, true}) {
+        Two t;
+        t.b.push(nop());
+        t.b.submit(sem_wait(t.word, 1));
+        t.bench.run();
+        const sidra_cmd cmd = t.b.waited_for(2);
+        const uint32_t epoch = t.b.entry().epoch;
+        uint64_t at = 0;
+        if (before) at = t.a.submit(cmd);
+        t.bench.run();
+        t.b.reset_at(t.b.next());
+        t.b.submit(nop());
+        if (!before) at = t.a.submit(cmd);
+        t.bench.run();
+        EXPECT_TRUE(retired(t.b));
+        EXPECT_TRUE(faulted(t.a, at, cmd, kProducer)) << before;
+        EXPECT_TRUE(names_root(t.a, t.b, epoch, 1, SIDRA_FAULT_RESET)) << before;
+    }
+}
+
+TEST(Semaphore, AChainOfWaitersNamesTheRoot) {
     Two t;
-    t.a.submit(sem_wait_queue(t.b.index(), 1));
+    Queue &c = t.context.queue(), &d = t.context.queue();
+    const sidra_cmd last = c.waited_for(1);
+    const uint64_t at = d.submit(last);
+    c.submit(t.a.waited_for(1));
+    t.a.submit(t.b.waited_for(3));
+    t.bench.run();
+    EXPECT_TRUE(parked(d) && parked(c) && parked(t.a));
+    const uint32_t epoch = t.b.entry().epoch;
+    t.b.push(nop());
+    t.b.push(nop());
     t.b.submit(blank(SIDRA_CMD_INVALID));
     t.bench.run();
-    EXPECT_EQ(t.b.run_state(), uint32_t{SIDRA_QUEUE_FAULTED});
+    EXPECT_TRUE(faulted(d, at, last, kProducer));
+    for (const Queue* queue : {&t.a, &c, &d})
+        EXPECT_TRUE(names_root(*queue, t.b, epoch, 2, SIDRA_FAULT_OPCODE)) << queue->index();
+}
+
+TEST(Semaphore, WhatHadRetiredBeforeTheEndStaysRetired) {
+    for (const bool destroyed : {false, true}) {
+        Two t;
+        t.b.submit(nop());
+        t.b.submit(nop());
+        t.bench.run();
+        const sidra_cmd done = t.b.waited_for(2), dropped = t.b.waited_for(3);
+        if (destroyed) destroy(t, t.b);
+        else t.b.reset_at(9);
+        t.a.submit(done);
+        t.bench.run();
+        EXPECT_TRUE(retired(t.a)) << destroyed;
+        const uint64_t at = t.a.submit(dropped);
+        t.bench.run();
+        EXPECT_TRUE(faulted(t.a, at, dropped, kProducer)) << destroyed;
+    }
+}
+
+TEST(Semaphore, AQueueThatNeverRanCanBeResetToo) {
+    Two t;
+    t.b.push(nop());
+    const sidra_cmd cmd = t.b.waited_for(1);
+    const uint32_t epoch = t.b.entry().epoch;
+    const uint64_t at = t.a.submit(cmd);
+    t.bench.run();
     EXPECT_TRUE(parked(t.a));
-    t.b.reset();
+    EXPECT_EQ(destroy(t, t.b), uint32_t{SIDRA_ADMIN_OK});
+    t.bench.run();
+    EXPECT_TRUE(faulted(t.a, at, cmd, kProducer));
+    EXPECT_TRUE(names_root(t.a, t.b, epoch, 0, SIDRA_FAULT_RESET));
+}
+
+TEST(Semaphore, TheDriversCauseIsTheRoots) {
+    Two t;
+    t.b.submit(sem_wait(t.word, 1));
+    t.a.submit(t.b.waited_for(1));
+    t.bench.run();
+    const uint32_t epoch = t.b.entry().epoch;
+    t.b.entry().flags = 0;
+    t.b.store_entry();
+    ASSERT_EQ(t.bench.admin(SIDRA_ADMIN_RESET_QUEUE, t.context.index(), t.b.index(),
+                            epoch | uint64_t{SIDRA_FAULT_TIMEOUT} << 32),
+              uint32_t{SIDRA_ADMIN_OK});
+    t.bench.run();
+    EXPECT_TRUE(names_root(t.a, t.b, epoch, 0, SIDRA_FAULT_TIMEOUT));
+}
+
+TEST(Semaphore, FormerEpochsAreRememberedUpToALimit) {
+    Two t;
+    std::vector<sidra_cmd> done;
+    for (unsigned i = 0; i <= SIDRA_QUEUE_EPOCHS_KEPT; ++i) {
+        t.b.submit(nop());
+        t.bench.run();
+        done.push_back(t.b.waited_for(t.b.next()));
+        t.b.reset_at(t.b.next());
+    }
+    for (unsigned i = 1; i < done.size(); ++i) t.a.submit(done[i]);
+    t.bench.run();
+    EXPECT_TRUE(retired(t.a));
+    const uint64_t at = t.a.submit(done[0]);
+    t.bench.run();
+    EXPECT_TRUE(faulted(t.a, at, done[0], {{SIDRA_FAULT_PEER}})) << "never taken for retired, only for unknown";
+}
+
+TEST(Semaphore, AContextThatIsResetForgetsItsEpochs) {
+    Two t;
     t.b.submit(nop());
     t.bench.run();
-    EXPECT_TRUE(retired(t.b));
-    EXPECT_TRUE(retired(t.a));
+    const sidra_cmd cmd = t.b.waited_for(1);
+    t.b.reset_at(1);
+    ASSERT_EQ(t.bench.admin(SIDRA_ADMIN_RESET_CONTEXT, t.context.index()), uint32_t{SIDRA_ADMIN_OK});
+    const uint64_t at = t.a.submit(cmd);
+    t.bench.run();
+    EXPECT_TRUE(faulted(t.a, at, cmd, {{SIDRA_FAULT_PEER}}));
+}
+
+TEST(Semaphore, WaitersNeverTakeADroppedPacketForARetiredOne) {
+    // One thread resets a producer while two run the chip: each wait ends, and passes only if its packet has run.
+    Bench bench;
+    Context& context = bench.context(8);
+    Queue &producer = context.queue(), &consumer = context.queue({.log2 = 12});
+    const uint64_t data = context.alloc(kPage);
+    bench.start_threads(2);
+    for (uint64_t round = 1; round <= 300; ++round) {
+        const sidra_cmd wait = producer.waited_for(producer.next() + 1);
+        producer.submit(fill(data, 8, round, 8));
+        const uint64_t at = consumer.submit(wait);
+        producer.reset_at(producer.next());
+        bench.wait(consumer, at + 1);
+        if (consumer.timeline() > at) {
+            ASSERT_EQ(context.load64(data), round);
+            continue;
+        }
+        ASSERT_TRUE(faulted(consumer, at, wait, kProducer)) << round;
+        ASSERT_NE(context.load64(data), round);
+        consumer.reset_at(consumer.next());
+    }
+    bench.stop_threads();
 }
 
 TEST(Semaphore, ParkedQueueCanBeReset) {
@@ -383,7 +556,7 @@ TEST(Semaphore, ParkedThroughQuiesceAndResume) {
 TEST(Semaphore, NotAllowedInKernelQueues) {
     Two t;
     Queue& kernel = t.context.queue({.kernel = true});
-    for (const sidra_cmd& cmd : {sem_wait(t.word, 0), sem_signal(t.word, 1), sem_wait_queue(t.a.index(), 0)}) {
+    for (const sidra_cmd& cmd : {sem_wait(t.word, 0), sem_signal(t.word, 1), t.a.waited_for(0)}) {
         const uint64_t at = kernel.submit(cmd);
         t.bench.run();
         EXPECT_TRUE(faulted(kernel, at, cmd, {{SIDRA_FAULT_NOT_ALLOWED}}));
@@ -417,7 +590,7 @@ TEST(Semaphore, RandomDagsAgainstASequentialOracle) {
                 if (random() % 2 != 0) {
                     queue.push(sem_wait(words + from * 8, from + 1));
                 } else {
-                    queue.push(sem_wait_queue(done[from].first, done[from].second));
+                    queue.push(queues[done[from].first]->waited_for(done[from].second));
                 }
                 queue.push(copy(data + node * 64 + part * 16, data + from * 64 + part * 8, 16));
                 std::copy_n(model[from].begin() + part * 8, 16, model[node].begin() + part * 16);

@@ -53,11 +53,14 @@ TEST(RangeAllocator, RandomUseAgreesWithABitmap) {
             const uint64_t size = 1 + random() % 40, alignment = uint64_t{1} << random() % 6,
                            phase = random() % alignment;
             std::optional<uint64_t> expected;
-            for (uint64_t at = phase; at + size <= kEnd && !expected; at += alignment)
-                if (std::none_of(taken.begin() + static_cast<long>(at), taken.begin() + static_cast<long>(at + size),
-                                 [](bool b) { return b; }))
-                    expected = at;
-            const auto got = ranges.allocate(size, alignment, phase);
+            const uint64_t from = random() % 2 ? random() % kEnd : 0;
+            for (const uint64_t lowest : {from, uint64_t{0}})
+                for (uint64_t at = phase; at + size <= kEnd && !expected; at += alignment)
+                    if (at >= lowest &&
+                        std::none_of(taken.begin() + static_cast<long>(at),
+                                     taken.begin() + static_cast<long>(at + size), [](bool b) { return b; }))
+                        expected = at;
+            const auto got = ranges.allocate(size, alignment, phase, from);
             ASSERT_EQ(got, expected);
             if (!got) continue;
             std::fill_n(taken.begin() + static_cast<long>(*got), size, true);

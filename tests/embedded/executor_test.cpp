@@ -72,7 +72,7 @@ TEST(Idle, CostsNothing) {
     parked.submit(sem_wait(buffer.va, 1));
     cost_of_idling("a parked queue");
     std::thread sleeper([&] {
-        sidra_wait_item item{s.context, parked.number, 1};
+        sidra_wait_item item{s.context, parked.number, 1, parked.epoch(), 0};
         sidra_ioctl_wait a{reinterpret_cast<uintptr_t>(&item), 1, sizeof item, 0, 0, in_ms(kPatienceMs)};
         EXPECT_EQ(s.client->ioctl(SIDRA_IOCTL_WAIT, &a), 0);
     });

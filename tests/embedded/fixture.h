@@ -155,10 +155,11 @@ inline sidra_cmd sem_wait(uint64_t address, uint64_t value) {
     cmd.sem.value = value;
     return cmd;
 }
-inline sidra_cmd sem_wait_queue(uint32_t queue, uint64_t value) {
+inline sidra_cmd sem_wait_queue(uint32_t queue, uint32_t epoch, uint64_t value) {
     sidra_cmd cmd = packet(SIDRA_CMD_SEM_WAIT);
     cmd.hdr.flags = SIDRA_CMD_SEM_QUEUE;
     cmd.sem.queue = queue;
+    cmd.sem.epoch = epoch;
     cmd.sem.value = value;
     return cmd;
 }
@@ -220,13 +221,15 @@ struct Queue {
         kick();
         return value;
     }
-    int wait(uint64_t value, uint64_t deadline = in_ms(kPatienceMs)) {
-        sidra_wait_item item{context, number, value};
+    int wait(uint64_t value, uint64_t deadline = in_ms(kPatienceMs)) { return wait_epoch(epoch(), value, deadline); }
+    int wait_epoch(uint32_t of, uint64_t value, uint64_t deadline = in_ms(kPatienceMs)) {
+        sidra_wait_item item{context, number, value, of, 0};
         sidra_ioctl_wait a{reinterpret_cast<uintptr_t>(&item), 1, sizeof item, 0, 0, deadline};
         return client.call(SIDRA_IOCTL_WAIT, a);
     }
     int run(const sidra_cmd& cmd) { return wait(submit(cmd)); }
     uint64_t timeline() const { return __atomic_load_n(&state->timeline, __ATOMIC_ACQUIRE); }
+    uint32_t epoch() const { return __atomic_load_n(&state->epoch, __ATOMIC_ACQUIRE); }
     uint32_t run_state() const { return __atomic_load_n(&state->run_state, __ATOMIC_ACQUIRE); }
     uint32_t fault() {
         sidra_ioctl_queue_query a{};
@@ -240,8 +243,10 @@ struct Queue {
         return client.call(SIDRA_IOCTL_QUEUE_DESTROY, a);
     }
     int reset() {
-        sidra_ioctl_queue a{context, number, 0, 0};
+        sidra_ioctl_queue_reset a{context, number, 0, 0, 0};
         const int error = client.call(SIDRA_IOCTL_QUEUE_RESET, a);
+        if (error == 0) EXPECT_EQ(a.epoch, epoch());
+        retired = a.retired;
         next = timeline();
         return error;
     }
@@ -255,6 +260,7 @@ struct Queue {
     const sidra_queue_state* state = nullptr;
     uintptr_t doorbell = 0;
     uint64_t next = 0;
+    uint64_t retired = 0;  // before the last reset
 };
 
 // A client with a context and a queue.

@@ -124,7 +124,7 @@ TEST_P(Escalation, NoAcknowledgementEndsInAReset) {
     submit.count = 1;
     submit.in_fence_fd = submit.out_fence_fd = -1;
     ASSERT_EQ(s.call(SIDRA_IOCTL_SUBMIT, submit), 0) << s.detail;
-    sidra_wait_item item{context.context, queue.queue, 1};
+    sidra_wait_item item{context.context, queue.queue, submit.value, submit.epoch, 0};
     sidra_ioctl_wait wait{reinterpret_cast<uintptr_t>(&item), 1, sizeof item, 0, 0, in_ms(kPatienceMs)};
     EXPECT_EQ(s.call(SIDRA_IOCTL_WAIT, wait), 0) << s.detail;
 }
@@ -225,7 +225,7 @@ TEST(Help, LendsATurnAtATime) {
     EXPECT_GE(turns, 3u) << "8 MiB are more than a turn";
     // Who waits in the driver keeps the thread there until it has what it waits for, whatever else is in the ring.
     for (int i = 0; i < 20; i++) ASSERT_EQ(s.call(SIDRA_IOCTL_SUBMIT, submit), 0) << s.detail;
-    sidra_wait_item item{context.context, queue.queue, 2};
+    sidra_wait_item item{context.context, queue.queue, 2, submit.epoch, 0};
     sidra_ioctl_wait wait{reinterpret_cast<uintptr_t>(&item), 1, sizeof item, 0, 0, in_ms(kPatienceMs)};
     ASSERT_EQ(s.call(SIDRA_IOCTL_WAIT, wait), 0) << s.detail;
     EXPECT_LE(timeline(), 3u);

@@ -31,15 +31,16 @@ struct KernelQueue {
         sidra_ioctl_submit a = request(packets);
         const int error = client.call(SIDRA_IOCTL_SUBMIT, a);
         if (value) *value = a.value;
+        if (error == 0) epoch = a.epoch;
         return error;
     }
     int wait(uint64_t value, uint64_t deadline = in_ms(kPatienceMs)) {
-        sidra_wait_item item{context, number, value};
+        sidra_wait_item item{context, number, value, epoch, 0};
         sidra_ioctl_wait a{reinterpret_cast<uintptr_t>(&item), 1, sizeof item, 0, 0, deadline};
         return client.call(SIDRA_IOCTL_WAIT, a);
     }
     Client client;
-    uint32_t context, number;
+    uint32_t context, number, epoch = 1;
 };
 
 TEST(Submit, RunsPackets) {
@@ -113,7 +114,7 @@ TEST(Submit, ATimelineThatCannotBeLeavesNoRoom) {
         if (lie == SIDRA_LIE_TIMELINE_AHEAD) EXPECT_EQ(q.wait(101), 0);
         else EXPECT_EQ(q.wait(101, in_ms(1000)), -ETIMEDOUT);
         EXPECT_EQ(q.submit({nop()}), -EBUSY);
-        sidra_ioctl_queue reset{q.context, q.number, 0, 0};
+        sidra_ioctl_queue_reset reset{q.context, q.number, 0, 0, 0};
         ASSERT_EQ(q.client.call(SIDRA_IOCTL_QUEUE_RESET, reset), 0);
         uint64_t value = 0;
         ASSERT_EQ(q.submit({nop()}, &value), 0);
@@ -134,6 +135,27 @@ TEST(Submit, UserQueuesDoNotTakeIt) {
     EXPECT_EQ(s.client.call(SIDRA_IOCTL_SUBMIT, a), -EINVAL);
 }
 
+TEST(Submit, WhatAResetDropsIsOfAnEpochThatEnded) {
+    KernelQueue q;
+    sidra_cmd bad = nop();
+    bad.hdr.opcode = 77;
+    uint64_t value;
+    ASSERT_EQ(q.submit({nop(), bad, nop()}, &value), 0);
+    EXPECT_EQ(q.wait(value), -EIO);
+    const uint32_t former = q.epoch;
+    sidra_ioctl_queue_reset reset{q.context, q.number, 0, 0, 0};
+    ASSERT_EQ(q.client.call(SIDRA_IOCTL_QUEUE_RESET, reset), 0);
+    EXPECT_EQ(reset.retired, 1u);
+    EXPECT_NE(reset.epoch, former);
+    EXPECT_EQ(q.wait(value), -ECANCELED);
+    EXPECT_EQ(q.wait(1), 0) << "had retired";
+    ASSERT_EQ(q.submit({nop()}, &value), 0);
+    EXPECT_EQ(q.epoch, reset.epoch);
+    EXPECT_EQ(q.wait(value), 0);
+    q.epoch = former;
+    EXPECT_EQ(q.wait(3), -ECANCELED);
+}
+
 TEST(Submit, FaultedQueueSaysSoUntilReset) {
     KernelQueue q;
     sidra_cmd bad = nop();
@@ -142,7 +164,7 @@ TEST(Submit, FaultedQueueSaysSoUntilReset) {
     ASSERT_EQ(q.submit({bad, nop(), nop()}, &value), 0);
     EXPECT_EQ(q.wait(value), -EIO);
     EXPECT_EQ(q.submit({nop()}), -EIO);
-    sidra_ioctl_queue name{q.context, q.number, 0, 0};
+    sidra_ioctl_queue_reset name{q.context, q.number, 0, 0, 0};
     ASSERT_EQ(q.client.call(SIDRA_IOCTL_QUEUE_RESET, name), 0);
     ASSERT_EQ(q.submit({nop()}, &value), 0);
     EXPECT_EQ(value, 4u);

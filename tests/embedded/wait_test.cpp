@@ -30,14 +30,14 @@ class Eventfd {
     const int fd;
 };
 
-int arm(Client& client, const Queue& queue, uint64_t value, int fd, uint32_t flags = 0) {
-    sidra_ioctl_arm a{queue.context, queue.number, value, fd, flags};
+int arm(Client& client, const Queue& queue, uint64_t value, int fd, uint32_t flags = 0, uint32_t epoch = 0) {
+    sidra_ioctl_arm a{queue.context, queue.number, value, fd, flags, epoch ? epoch : queue.epoch(), 0};
     return client.call(SIDRA_IOCTL_ARM, a);
 }
 
 TEST(Wait, RefusesBadRequests) {
     Bench s;
-    sidra_wait_item items[2] = {{s.context, s.queue->number, 0}, {s.context, 99, 0}};
+    sidra_wait_item items[2] = {{s.context, s.queue->number, 0, s.queue->epoch(), 0}, {s.context, 99, 0, 1, 0}};
     const sidra_ioctl_wait good{reinterpret_cast<uintptr_t>(items), 1, sizeof items[0], 0, 0, 0};
     const auto attempt = [&](auto change, uint32_t index = 0) {
         sidra_ioctl_wait a = good;
@@ -89,7 +89,7 @@ TEST(Wait, AnyAndAll) {
     for (uint32_t i = 0; i < 3; i++) {
         buffer.words()[i] = 0;
         queues[i]->submit(sem_wait(buffer.va + 8 * i, 1));
-        items[i] = {s.context, queues[i]->number, 1};
+        items[i] = {s.context, queues[i]->number, 1, queues[i]->epoch(), 0};
     }
     const auto wait = [&](uint32_t flags, uint64_t deadline, uint32_t* index) {
         sidra_ioctl_wait a{reinterpret_cast<uintptr_t>(items), 3, sizeof items[0], flags, 9, deadline};
@@ -135,8 +135,9 @@ TEST(Wait, TimeoutNamesTheFirstThatIsNotReached) {
     ASSERT_EQ(s.queue->run(nop()), 0);
     second.submit(sem_wait(buffer.va, 1));
     third.submit(sem_wait(buffer.va, 1));
-    sidra_wait_item items[3] = {
-        {s.context, s.queue->number, 1}, {s.context, second.number, 7}, {s.context, third.number, 1}};
+    sidra_wait_item items[3] = {{s.context, s.queue->number, 1, s.queue->epoch(), 0},
+                                {s.context, second.number, 7, second.epoch(), 0},
+                                {s.context, third.number, 1, third.epoch(), 0}};
     for (const uint64_t deadline : {uint64_t{0}, in_ms(5)}) {
         sidra_ioctl_wait a{reinterpret_cast<uintptr_t>(items), 3, sizeof items[0], SIDRA_WAIT_ALL, 9, deadline};
         EXPECT_EQ(s.client.call(SIDRA_IOCTL_WAIT, a), -ETIMEDOUT);
@@ -155,7 +156,8 @@ TEST(Wait, SleepersAreWokenByAnotherThread) {
     for (int i = 0; i < 16; i++)
         threads.emplace_back([&, i] {
             const uint64_t value = queues[static_cast<size_t>(i)]->submit(sem_wait(buffer.va, 1));
-            sidra_wait_item item{s.context, queues[static_cast<size_t>(i)]->number, value};
+            const Queue& queue = *queues[static_cast<size_t>(i)];
+            sidra_wait_item item{s.context, queue.number, value, queue.epoch(), 0};
             sidra_ioctl_wait a{reinterpret_cast<uintptr_t>(&item), 1, sizeof item, 0, 0, in_ms(kPatienceMs)};
             if (s.client->ioctl(SIDRA_IOCTL_WAIT, &a) == 0) done++;
         });
@@ -177,7 +179,7 @@ TEST(Wait, ABufferThatIsDestroyedEndsTheWaitForItsWord) {
     EXPECT_EQ(s.queue->wait(value, in_ms(20)), -ETIMEDOUT);
     buffer.reset();
     Buffer next(s.client, s.context, 4096);
-    ASSERT_EQ(next.va, va) << "this is about an address that is used again";
+    EXPECT_NE(next.va, va) << "what is queued must not find another buffer at the address";
     __atomic_store_n(next.words(), 1, __ATOMIC_RELEASE);
     s.queue->kick();
     EXPECT_EQ(s.queue->wait(value), -EIO);
@@ -225,11 +227,53 @@ TEST(Arm, RefusesBadRequests) {
     const int file = open("/dev/null", O_RDWR | O_CLOEXEC);
     EXPECT_EQ(arm(s.client, *s.queue, 1, file), -EINVAL) << "not an eventfd";
     close(file);
-    sidra_ioctl_arm a{s.context + 7, 0, 1, event.fd, 0};
+    sidra_ioctl_arm a{s.context + 7, 0, 1, event.fd, 0, 1, 0};
     EXPECT_EQ(s.client.call(SIDRA_IOCTL_ARM, a), -ENOENT);
-    a = {s.context, 99, 1, event.fd, 0};
+    a = {s.context, 99, 1, event.fd, 0, 1, 0};
     EXPECT_EQ(s.client.call(SIDRA_IOCTL_ARM, a), -ENOENT);
+    a = {s.context, s.queue->number, 1, event.fd, 0, 0, 0};
+    EXPECT_EQ(s.client.call(SIDRA_IOCTL_ARM, a), -EINVAL) << "no epoch";
+    a = {s.context, s.queue->number, 1, event.fd, 0, s.queue->epoch(), 1};
+    EXPECT_EQ(s.client.call(SIDRA_IOCTL_ARM, a), -EINVAL) << "pad";
     EXPECT_FALSE(event.signalled(0));
+}
+
+TEST(Arm, AFormerEpochIsDoneOrDropped) {
+    Bench s;
+    Buffer buffer(s.client, s.context, 4096);
+    ASSERT_EQ(s.queue->run(nop()), 0);
+    const uint64_t dropped = s.queue->submit(sem_wait(buffer.va, 1));
+    const uint32_t former = s.queue->epoch();
+    Eventfd before, done, never;
+    ASSERT_EQ(arm(s.client, *s.queue, dropped, before.fd), 0);
+    ASSERT_EQ(s.queue->reset(), 0);
+    EXPECT_EQ(s.queue->retired, 1u);
+    EXPECT_TRUE(before.signalled(0)) << "the reset wakes who waits";
+    EXPECT_EQ(arm(s.client, *s.queue, 1, done.fd, 0, former), 0);
+    EXPECT_TRUE(done.signalled(0));
+    EXPECT_EQ(arm(s.client, *s.queue, dropped, never.fd, 0, former), -ECANCELED);
+    EXPECT_EQ(arm(s.client, *s.queue, 1, never.fd, 0, ~0u), -ECANCELED) << "an epoch that never was";
+    EXPECT_FALSE(never.signalled(0));
+}
+
+TEST(Wait, AFormerEpochIsDoneOrDropped) {
+    Bench s;
+    Buffer buffer(s.client, s.context, 4096);
+    std::vector<uint32_t> epochs;
+    for (unsigned i = 0; i <= SIDRA_QUEUE_EPOCHS_KEPT; ++i) {
+        ASSERT_EQ(s.queue->run(nop()), 0);
+        s.queue->submit(sem_wait(buffer.va, 1));
+        epochs.push_back(s.queue->epoch());
+        ASSERT_EQ(s.queue->reset(), 0);
+        EXPECT_EQ(s.queue->retired, 2 * i + 1);
+    }
+    for (unsigned i = 1; i < epochs.size(); ++i) {
+        EXPECT_EQ(s.queue->wait_epoch(epochs[i], 2 * i + 1, 0), 0) << "had retired";
+        EXPECT_EQ(s.queue->wait_epoch(epochs[i], 2 * i + 2, in_ms(kPatienceMs)), -ECANCELED) << "was dropped";
+    }
+    EXPECT_EQ(s.queue->wait_epoch(epochs[0], 1, 0), -ECANCELED) << "too long ago to be known";
+    EXPECT_EQ(s.queue->wait_epoch(0, 1, 0), -EINVAL);
+    EXPECT_EQ(s.queue->wait_epoch(~0u, 1, 0), -ECANCELED);
 }
 
 TEST(Arm, ManyValuesOfAQueueEachOnceInOrder) {

@@ -68,6 +68,7 @@ struct Watched : Impatient {
         item.context = context.context;
         item.queue = queue.queue;
         item.value = submit.value;
+        item.epoch = submit.epoch;
         sidra_ioctl_wait wait{};
         wait.items = reinterpret_cast<uintptr_t>(&item);
         wait.count = 1;
@@ -83,7 +84,7 @@ struct Watched : Impatient {
         return seen;
     }
     int reset() {
-        sidra_ioctl_queue which{};
+        sidra_ioctl_queue_reset which{};
         which.context = context.context;
         which.queue = queue.queue;
         return call(SIDRA_IOCTL_QUEUE_RESET, which);

@@ -286,6 +286,7 @@ void of_queue(Attempt& attempt, unsigned long request, const Answers& answers = 
     const Queue& queue = attempt.number() % 2 ? user : kernel;
     attempt(
         [&] {
+            if (request == SIDRA_IOCTL_QUEUE_RESET) return queue.reset();
             sidra_ioctl_queue args{bench.context.handle, queue.create.queue, 0, 0};
             return bench.node.call(request, args);
         },
@@ -313,7 +314,8 @@ TEST_F(FailNth, QueueQuery) {
 void wait_for(Attempt& attempt, uint32_t count) {
     Bench bench;
     const uint64_t value = bench.user.push(nop());
-    const std::vector<sidra_wait_item> items(count, {bench.context.handle, bench.user.create.queue, value});
+    const std::vector<sidra_wait_item> items(
+        count, {bench.context.handle, bench.user.create.queue, value, bench.user.epoch(), 0});
     attempt([&] {
         sidra_ioctl_wait wait{
             reinterpret_cast<uintptr_t>(items.data()), count, sizeof items[0], SIDRA_WAIT_ALL, 0, in_ms(kPatienceMs)};
@@ -336,7 +338,7 @@ TEST_F(FailNth, Arm) {
         const int event = eventfd(0, EFD_CLOEXEC);
         const uint64_t value = bench.user.next + 1;
         const auto arm = [&](int fd) {
-            sidra_ioctl_arm args{bench.context.handle, bench.user.create.queue, value, fd, 0};
+            sidra_ioctl_arm args{bench.context.handle, bench.user.create.queue, value, fd, 0, bench.user.epoch(), 0};
             return bench.node.call(SIDRA_IOCTL_ARM, args);
         };
         attempt([&] { return arm(event); });
@@ -352,10 +354,10 @@ TEST_F(FailNth, ArmCancels) {
     sweep([](Attempt& attempt) {
         Bench bench;
         const int event = eventfd(0, EFD_CLOEXEC);
-        sidra_ioctl_arm args{bench.context.handle, bench.user.create.queue, 1000, event, 0};
+        sidra_ioctl_arm args{bench.context.handle, bench.user.create.queue, 1000, event, 0, bench.user.epoch(), 0};
         ASSERT_EQ(bench.node.call(SIDRA_IOCTL_ARM, args), 0);
         attempt([&] {
-            sidra_ioctl_arm cancel{bench.context.handle, bench.user.create.queue, 1000, -1, 0};
+            sidra_ioctl_arm cancel{bench.context.handle, bench.user.create.queue, 1000, -1, 0, bench.user.epoch(), 0};
             return bench.node.call(SIDRA_IOCTL_ARM, cancel);
         });
         close(event);

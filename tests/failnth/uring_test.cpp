@@ -71,7 +71,8 @@ TEST_F(FailNth, UringWaitValue) {
         Ring ring;
         const uint64_t value = bench.user.push(nop());
         attempt([&] {
-            ring.add(bench.node.fd, SIDRA_URING_WAIT_VALUE, {bench.context.handle, bench.user.create.queue, value}, 1);
+            ring.add(bench.node.fd, SIDRA_URING_WAIT_VALUE, {bench.context.handle, bench.user.create.queue, value}, 1)
+                ->len = bench.user.epoch();
             return ring.reap(1).at(1);
         });
         expect_works(bench);
@@ -83,7 +84,7 @@ TEST_F(FailNth, UringCancel) {
         Bench bench;
         Ring ring;
         const sidra_uring_cmd cmd{bench.context.handle, bench.user.create.queue, 1000};
-        ring.add(bench.node.fd, SIDRA_URING_WAIT_VALUE, cmd, 1);
+        ring.add(bench.node.fd, SIDRA_URING_WAIT_VALUE, cmd, 1)->len = bench.user.epoch();
         ASSERT_EQ(ring.enter(), 1);
         attempt([&] {
             ring.add(bench.node.fd, SIDRA_URING_CANCEL, cmd, 2);

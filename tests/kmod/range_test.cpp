@@ -14,13 +14,13 @@ TEST_F(Range, FirstFitWithAlignmentAndPhase) {
     sidra_range range;
     ASSERT_EQ(sidra_range_init(&range, 0x1000, 0x100000), 0);
     u64 a = 0, b = 0, c = 0;
-    ASSERT_EQ(sidra_range_alloc(&range, 0x1000, 0x1000, 0, &a), 0);
+    ASSERT_EQ(sidra_range_alloc(&range, 0x1000, 0x1000, 0, 0, &a), 0);
     EXPECT_EQ(a, 0x1000u);
-    ASSERT_EQ(sidra_range_alloc(&range, 0x1000, 0x10000, 0x3000, &b), 0);
+    ASSERT_EQ(sidra_range_alloc(&range, 0x1000, 0x10000, 0x3000, 0, &b), 0);
     EXPECT_EQ(b, 0x3000u);
-    ASSERT_EQ(sidra_range_alloc(&range, 0x2000, 0x1000, 0, &c), 0);
+    ASSERT_EQ(sidra_range_alloc(&range, 0x2000, 0x1000, 0, 0, &c), 0);
     EXPECT_EQ(c, 0x4000u) << "the page between is too small";
-    EXPECT_EQ(sidra_range_alloc(&range, 0x100000, 1, 0, &c), -ENOSPC);
+    EXPECT_EQ(sidra_range_alloc(&range, 0x100000, 1, 0, 0, &c), -ENOSPC);
     EXPECT_EQ(sidra_range_reserve(&range, 0x3800, 0x100), -ENOSPC);
     ASSERT_EQ(sidra_range_reserve(&range, 0x2000, 0x1000), 0);
     EXPECT_EQ(sidra_range_largest(&range), 0x100000u - 0x6000);
@@ -53,16 +53,16 @@ TEST_F(Range, AgainstAMapOfPages) {
             continue;
         }
         const u64 size = 1 + random() % 12, alignment = u64{1} << random() % 4, phase = random() % alignment;
+        const u64 from = random() % 2 ? random() % kPages : 0;
         u64 expected = kPages;
-        for (u64 at = phase; at + size <= kPages; at += alignment) {
-            if (std::find(taken.begin() + static_cast<long>(at), taken.begin() + static_cast<long>(at + size), true) !=
-                taken.begin() + static_cast<long>(at + size))
-                continue;
-            expected = at;
-            break;
+        for (const u64 lowest : {from, u64{0}}) {
+            for (u64 at = phase; at + size <= kPages && expected == kPages; at += alignment) {
+                const auto first = taken.begin() + static_cast<long>(at), end = first + static_cast<long>(size);
+                if (at >= lowest && std::find(first, end, true) == end) expected = at;
+            }
         }
         u64 at = 0;
-        const int error = sidra_range_alloc(&range, size, alignment, phase, &at);
+        const int error = sidra_range_alloc(&range, size, alignment, phase, from, &at);
         ASSERT_EQ(error, expected == kPages ? -ENOSPC : 0);
         if (error) continue;
         ASSERT_EQ(at, expected);
@@ -79,7 +79,7 @@ TEST_F(Range, NoMemoryChangesNothing) {
     ASSERT_EQ(sidra_range_init(&range, 0, 100), 0);
     u64 at;
     shim_fail_after = 1;
-    EXPECT_EQ(sidra_range_alloc(&range, 10, 1, 0, &at), -ENOMEM);
+    EXPECT_EQ(sidra_range_alloc(&range, 10, 1, 0, 0, &at), -ENOMEM);
     shim_fail_after = 1;
     EXPECT_EQ(sidra_range_reserve(&range, 50, 10), -ENOMEM);
     EXPECT_EQ(range.total, 100u);
@@ -87,7 +87,7 @@ TEST_F(Range, NoMemoryChangesNothing) {
     sidra_range other;
     EXPECT_EQ(sidra_range_init(&other, 0, 100), -ENOMEM);
     ASSERT_EQ(sidra_range_init(&other, 5, 5), 0);
-    EXPECT_EQ(sidra_range_alloc(&other, 1, 1, 0, &at), -ENOSPC);
+    EXPECT_EQ(sidra_range_alloc(&other, 1, 1, 0, 0, &at), -ENOSPC);
     sidra_range_fini(&other);
     sidra_range_fini(&range);
 }

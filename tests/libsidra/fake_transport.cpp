@@ -134,6 +134,7 @@ int FakeTransport::ioctl(unsigned long request, void* argument, std::string* det
             made->ring = static_cast<std::byte*>(memory_[create.ring_offset].get());
             made->write_word = reinterpret_cast<uint64_t*>(made->ring + ring_bytes);
             made->state = static_cast<sidra_queue_state*>(memory_[create.state_offset].get());
+            made->state->epoch = ++epochs_;
             queues_[create.queue] = std::move(made);
             return 0;
         }
@@ -143,7 +144,14 @@ int FakeTransport::ioctl(unsigned long request, void* argument, std::string* det
             return 0;
         }
         case SIDRA_IOCTL_QUEUE_RESET: {
-            sidra_queue_state* state = queue(static_cast<sidra_ioctl_queue*>(argument)->queue).state;
+            auto& reset = *static_cast<sidra_ioctl_queue_reset*>(argument);
+            const FakeQueue& of = queue(reset.queue);
+            sidra_queue_state* state = of.state;
+            reset.retired = state->timeline;
+            reset.epoch = ++epochs_;
+            __atomic_store_n(&state->epoch, reset.epoch, __ATOMIC_RELEASE);
+            __atomic_store_n(&state->timeline, __atomic_load_n(of.write_word, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+            state->fault = {};
             __atomic_store_n(&state->run_state, uint32_t{SIDRA_QUEUE_RUNNING}, __ATOMIC_RELEASE);
             return 0;
         }

@@ -77,6 +77,7 @@ class FakeTransport final : public Transport {
     uint64_t next_offset_ = 4096;
     uint64_t next_address_ = 0x10000;
     uint32_t next_handle_ = 1;
+    uint32_t epochs_ = 0;
     size_t buffers_ = 0, maps_ = 0, doorbells_ = 0;
     bool automatic_ = true;
     bool lost_ = false;

@@ -78,7 +78,13 @@ TEST_F(Stopped, AFaultIsToldEverywhere) {
     EXPECT_OK(sidra_stream_reset(stream));
     EXPECT_OK(sidra_stream_fault(stream, &info));
     EXPECT_EQ(0u, info.cause);
-    EXPECT_OK(sidra_event_query(after)) << "what was dropped counts as done";
+    EXPECT_OK(sidra_event_query(before));
+    EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_event_query(after));
+    EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_event_synchronize(after, SIDRA_NEVER));
+    EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_stream_wait_event(other, after));
+    const std::string later = sidra_last_error();
+    for (const char* part : {"COPY", "operation 1", "not mapped", "operation 2 of stream"})
+        EXPECT_NE(std::string::npos, later.find(part)) << later;
     fake->set_automatic(true);
     EXPECT_OK(sidra_nop_async(stream));
     EXPECT_OK(sidra_stream_synchronize(stream, 0));
@@ -148,7 +154,7 @@ TEST_F(Stopped, ALossIsStickyUntilRecovered) {
     EXPECT_FAILS(SIDRA_ERROR_OUT_OF_MEMORY, sidra_context_recover(context));
     EXPECT_OK(sidra_context_recover(context));
     EXPECT_OK(sidra_context_status(context));
-    EXPECT_OK(sidra_event_query(event));
+    EXPECT_FAILS(SIDRA_ERROR_CONTEXT_LOST, sidra_event_query(event));  // what was lost is never done
     fake->set_automatic(true);
     EXPECT_OK(sidra_copy_async(stream, at(0), at(64), 64));
     EXPECT_OK(sidra_stream_synchronize(stream, 0));
@@ -264,7 +270,7 @@ TEST_F(Stopped, CallbacksLearnHowTheirOwnWorkWasDropped) {
     behind.expect(SIDRA_OK);
 }
 
-TEST_F(Stopped, EventsOfDestroyedStreamsAreDone) {
+TEST_F(Stopped, EventsOfDestroyedStreamsAreDoneOrDropped) {
     sidra_event* event = nullptr;
     sidra_stream* other = nullptr;
     ASSERT_OK(sidra_event_create(context, &event));
@@ -274,11 +280,22 @@ TEST_F(Stopped, EventsOfDestroyedStreamsAreDone) {
     ASSERT_OK(sidra_event_record(event, other));
     EXPECT_EQ(SIDRA_ERROR_NOT_READY, sidra_event_query(event));
     EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_event_synchronize(event, 0));
+    sidra_event* done = nullptr;
+    ASSERT_OK(sidra_event_create(context, &done));
+    ASSERT_OK(sidra_event_record(done, other));
+    ASSERT_OK(sidra_nop_async(other));
+    ASSERT_OK(sidra_event_record(event, other));
+    fake->retire(1, 1);
     ASSERT_OK(sidra_stream_destroy(other));
-    EXPECT_OK(sidra_event_query(event));
-    EXPECT_OK(sidra_event_synchronize(event, 0));
-    EXPECT_OK(sidra_stream_wait_event(stream, event));
+    EXPECT_OK(sidra_event_query(done));
+    EXPECT_OK(sidra_event_synchronize(done, 0));
+    EXPECT_OK(sidra_stream_wait_event(stream, done));
+    EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_event_query(event));
+    EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "destroyed")) << sidra_last_error();
+    EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_event_synchronize(event, SIDRA_NEVER));
+    EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_stream_wait_event(stream, event));
     EXPECT_OK(sidra_event_destroy(event));
+    EXPECT_OK(sidra_event_destroy(done));
 }
 
 TEST_F(Stopped, WaitingForAnEventIsAPacketOnlyIfNeeded) {

@@ -101,6 +101,16 @@ TEST_F(Fence, FaultsAndResetsAreErrors) {
     ASSERT_TRUE(signalled(a.out_fence_fd));
     EXPECT_EQ(status(a.out_fence_fd), -EIO);
     EXPECT_EQ(buffer.words[0], 0u);
+    // Nor does it look retired to anybody who waits for the timeline: the queue has stopped in front of it.
+    EXPECT_EQ(queue.wait_epoch(a.epoch, a.value), -EIO);
+    EXPECT_EQ(queue.run_state(), SIDRA_QUEUE_FAULTED);
+    EXPECT_LT(queue.timeline(), a.value);
+    Queue user(context, SIDRA_QUEUE_USER);
+    EXPECT_EQ(user.wait(user.push(queue.waited_for(a.value))), -EIO);
+    EXPECT_EQ(user.state->fault.cause, SIDRA_FAULT_PRODUCER);
+    EXPECT_EQ(user.state->fault.root_queue, queue.create.queue);
+    ASSERT_EQ(queue.reset(), 0);
+    EXPECT_EQ(queue.wait_epoch(a.epoch, a.value), -ECANCELED);
     for (int fd : {good, fault, again, a.out_fence_fd}) close(fd);
 }
 

@@ -133,7 +133,7 @@ TEST_F(NodeHotPath, AnInterruptWritesNoRegisterForThoseWhoStillWait) {
     Queue queue(context, SIDRA_QUEUE_USER);
     const int event = eventfd(0, EFD_CLOEXEC);
     const auto arm = [&](const Queue& its_queue, uint64_t value) {
-        sidra_ioctl_arm request{context.handle, its_queue.create.queue, value, event, 0};
+        sidra_ioctl_arm request{context.handle, its_queue.create.queue, value, event, 0, its_queue.epoch(), 0};
         return node.call(SIDRA_IOCTL_ARM, request);
     };
     std::vector<std::unique_ptr<Queue>> sleepers;

@@ -79,7 +79,7 @@ class Ioctl : public NodeTest {
    protected:
     Ioctl()
         : context(node), buffer(context, 8192), queue(context, SIDRA_QUEUE_USER), jobs(context, SIDRA_QUEUE_KERNEL) {
-        item = {context.handle, queue.create.queue, 0};
+        item = {context.handle, queue.create.queue, 0, queue.epoch(), 0};
         weights = make_weights();
     }
 
@@ -125,6 +125,7 @@ class Ioctl : public NodeTest {
         using QueueCreate = sidra_ioctl_queue_create;
         using OfQueue = sidra_ioctl_queue;
         using QueueQuery = sidra_ioctl_queue_query;
+        using QueueReset = sidra_ioctl_queue_reset;
         using Wait = sidra_ioctl_wait;
         using Arm = sidra_ioctl_arm;
         using Submit = sidra_ioctl_submit;
@@ -237,9 +238,9 @@ class Ioctl : public NodeTest {
              SIDRA_IOCTL_QUEUE_RESET,
              0,
              [c, q] {
-                 return bytes_of(OfQueue{c, q, 0, 0});
+                 return bytes_of(QueueReset{c, q, 0, 0, 0});
              },
-             {WHOLE(OfQueue, flags), WHOLE(OfQueue, pad)}},
+             {WHOLE(QueueReset, flags)}},
             {"QUEUE_QUERY",
              SIDRA_IOCTL_QUEUE_QUERY,
              0,
@@ -261,9 +262,9 @@ class Ioctl : public NodeTest {
              SIDRA_IOCTL_ARM,
              0,
              [c, q] {
-                 return bytes_of(Arm{c, q, 1, -1, 0});
+                 return bytes_of(Arm{c, q, 1, -1, 0, 1, 0});
              },
-             {WHOLE(Arm, flags)}},
+             {WHOLE(Arm, flags), WHOLE(Arm, pad)}},
             {"SUBMIT",
              SIDRA_IOCTL_SUBMIT,
              0,

@@ -298,13 +298,29 @@ struct Queue {
     }
 
     int wait(uint64_t value, uint64_t deadline = in_ms(kPatienceMs)) const {
-        sidra_wait_item item{context.handle, create.queue, value};
+        return wait_epoch(epoch(), value, deadline);
+    }
+    int wait_epoch(uint32_t of, uint64_t value, uint64_t deadline = in_ms(kPatienceMs)) const {
+        sidra_wait_item item{context.handle, create.queue, value, of, 0};
         sidra_ioctl_wait a{reinterpret_cast<uintptr_t>(&item), 1, sizeof item, 0, 0, deadline};
         return node.call(SIDRA_IOCTL_WAIT, a);
     }
-    int reset() const {
-        sidra_ioctl_queue a{context.handle, create.queue, 0, 0};
-        return node.call(SIDRA_IOCTL_QUEUE_RESET, a);
+    int reset(uint64_t* retired = nullptr) const {
+        sidra_ioctl_queue_reset a{context.handle, create.queue, 0, 0, 0};
+        const int error = node.call(SIDRA_IOCTL_QUEUE_RESET, a);
+        if (error == 0) EXPECT_EQ(a.epoch, epoch());
+        if (retired) *retired = a.retired;
+        return error;
+    }
+    uint32_t epoch() const { return __atomic_load_n(&state->epoch, __ATOMIC_ACQUIRE); }
+    // For another queue.
+    sidra_cmd waited_for(uint64_t value) const {
+        sidra_cmd cmd = packet(SIDRA_CMD_SEM_WAIT);
+        cmd.hdr.flags = SIDRA_CMD_SEM_QUEUE;
+        cmd.sem.queue = create.queue;
+        cmd.sem.epoch = epoch();
+        cmd.sem.value = value;
+        return cmd;
     }
     uint64_t timeline() const { return __atomic_load_n(&state->timeline, __ATOMIC_ACQUIRE); }
     uint32_t run_state() const { return __atomic_load_n(&state->run_state, __ATOMIC_ACQUIRE); }

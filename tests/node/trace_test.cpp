@@ -14,7 +14,7 @@ TEST_F(Tracepoints, TheLifeOfAJob) {
     Trace trace;
     ASSERT_TRUE(trace.good);
     const int event = eventfd(0, EFD_CLOEXEC);
-    sidra_ioctl_arm arm_it{context.handle, queue.create.queue, 3, event, 0};
+    sidra_ioctl_arm arm_it{context.handle, queue.create.queue, 3, event, 0, queue.epoch(), 0};
     ASSERT_EQ(node.call(SIDRA_IOCTL_ARM, arm_it), 0);
     const std::vector<sidra_cmd> packets(3, nop());
     sidra_ioctl_submit submit = queue.request(packets);

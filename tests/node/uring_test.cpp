@@ -128,7 +128,7 @@ TEST_F(Uring, WhoWaitsFurtherAheadDelaysNobody) {
         }
         return best;
     };
-    ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, kAhead}, 100);
+    ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, kAhead}, 100)->len = queue.epoch();
     ASSERT_EQ(ring.enter(), 1);
     EXPECT_EQ(late(), 0u);
     ring.add(node.fd, SIDRA_URING_CANCEL, {context.handle, queue.create.queue, kAhead}, 101);
@@ -373,7 +373,8 @@ TEST_F(Uring, WaitsAndCancels) {
     Buffer buffer(context, 4096);
     Ring ring;
     const auto wait = [&](uint64_t value, uint64_t user) {
-        ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, value}, user);
+        ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, value}, user)->len =
+            queue.epoch();
         ring.enter();
     };
     wait(0, 1);
@@ -408,7 +409,7 @@ TEST_F(Uring, EndOfTheRingEndsWhatWaits) {
     {
         Ring ring;
         for (uint64_t i = 0; i < 20; i++)
-            ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, 1}, i);
+            ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, 1}, i)->len = queue.epoch();
         EXPECT_EQ(ring.enter(), 20);
     }
     __atomic_store_n(buffer.words, 1, __ATOMIC_RELEASE);
@@ -427,7 +428,7 @@ TEST_F(Uring, RemovalEndsWhatWaits) {
         Buffer buffer(context, 4096);
         queue.push(sem_wait(buffer.va, 1));
         for (uint64_t i = 0; i < 20; i++)
-            ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, 1}, i);
+            ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, 1}, i)->len = queue.epoch();
         EXPECT_EQ(ring.enter(), 20);
         Queue kernel(context, SIDRA_QUEUE_KERNEL);
         const sidra_cmd one = nop();
@@ -438,7 +439,7 @@ TEST_F(Uring, RemovalEndsWhatWaits) {
         ASSERT_TRUE(card.unbind());
         ASSERT_TRUE(knob("stall", 0));
         for (const auto& [user, result] : ring.reap(40)) EXPECT_EQ(result, -ENODEV) << user;
-        ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, 1}, 0);
+        ring.add(node.fd, SIDRA_URING_WAIT_VALUE, {context.handle, queue.create.queue, 1}, 0)->len = queue.epoch();
         EXPECT_EQ(ring.reap(1).at(0), -ENODEV);
     }
     ASSERT_TRUE(card.bind());
@@ -458,15 +459,16 @@ TEST_F(Uring, AFileArmsOnlySoMuch) {
     arm.queue = queue.create.queue;
     arm.value = kValue;
     arm.eventfd = event;
+    arm.epoch = queue.epoch();
     ASSERT_EQ(node.call(SIDRA_IOCTL_ARM, arm), 0);
     Ring ring;
     const sidra_uring_cmd cmd{context.handle, queue.create.queue, kValue};
     for (uint64_t i = 1; i < kMost; i++) {
-        ring.add(node.fd, SIDRA_URING_WAIT_VALUE, cmd, i);
+        ring.add(node.fd, SIDRA_URING_WAIT_VALUE, cmd, i)->len = queue.epoch();
         if (i % 32 != 0 && i + 1 != kMost) continue;
         ASSERT_GT(ring.enter(), 0);
     }
-    ring.add(node.fd, SIDRA_URING_WAIT_VALUE, cmd, 0);
+    ring.add(node.fd, SIDRA_URING_WAIT_VALUE, cmd, 0)->len = queue.epoch();
     EXPECT_EQ(ring.reap(1).at(0), -ENOSPC);
     EXPECT_EQ(node.call(SIDRA_IOCTL_ARM, arm), -ENOSPC);
     ring.add(node.fd, SIDRA_URING_CANCEL, cmd, 0);

@@ -114,6 +114,7 @@ Context::Context(Card& card, uint32_t index)
     entry_.state = machine_.alloc(4096);
     machine_.fill(entry_.state, 4096, 0);
     entry_.generation = 7;
+    entry_.epoch = 1;
     entry_.flags = SIDRA_HW_QUEUE_VALID;
     entry_.ring_log2 = SIDRA_HW_QUEUE_LOG2_MIN;
     entry_.priority = 1;
@@ -187,6 +188,8 @@ void Context::reset_queue() {
     next_ = entry_.start_index;
     publish();
     card_.admin(SIDRA_ADMIN_RESET_QUEUE, index_, 0);
+    entry_.epoch++;
+    store();
 }
 
 }  // namespace sidra::qtest

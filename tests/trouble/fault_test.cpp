@@ -106,7 +106,12 @@ void lost_interrupts(Both& both) {
     const uint64_t before = card.counter("rechecks");
     ASSERT_TRUE(knob("lose-msix", 1'000'000));
     const int event = eventfd(0, EFD_CLOEXEC);
-    sidra_ioctl_arm arm{both.victim.context().handle, both.victim.queue.create.queue, both.victim.queue.next + 1, event,
+    sidra_ioctl_arm arm{both.victim.context().handle,
+                        both.victim.queue.create.queue,
+                        both.victim.queue.next + 1,
+                        event,
+                        0,
+                        both.victim.queue.epoch(),
                         0};
     ASSERT_EQ(both.victim.node().call(SIDRA_IOCTL_ARM, arm), 0);
     both.victim.queue.push(both.victim.any_copy());

@@ -133,7 +133,8 @@ void handles_of_others(Villain& v) {
     v.node.call(SIDRA_IOCTL_CONTEXT_DESTROY, context);
     v.node.call(SIDRA_IOCTL_CONTEXT_RECOVER, context);
     sidra_ioctl_queue queue{other, v.below(4), 0, 0};
-    v.node.call(SIDRA_IOCTL_QUEUE_RESET, queue);
+    sidra_ioctl_queue_reset reset_it{other, v.below(4), 0, 0, 0};
+    v.node.call(SIDRA_IOCTL_QUEUE_RESET, reset_it);
     v.node.call(SIDRA_IOCTL_QUEUE_DESTROY, queue);
     sidra_ioctl_weights weights{other, v.below(4), 0, 0};
     v.node.call(SIDRA_IOCTL_WEIGHTS_DESTROY, weights);
@@ -145,7 +146,7 @@ void handles_of_others(Villain& v) {
     import.context = v.context.handle;
     import.fd = static_cast<int32_t>(v.below(8));
     v.node.call(SIDRA_IOCTL_WEIGHTS_IMPORT, import);
-    sidra_ioctl_arm arm{other, v.below(4), v.word(), static_cast<int32_t>(v.below(8)), 0};
+    sidra_ioctl_arm arm{other, v.below(4), v.word(), static_cast<int32_t>(v.below(8)), 0, 1 + v.below(8), 0};
     v.node.call(SIDRA_IOCTL_ARM, arm);
     sidra_ioctl_device_reset reset{};
     v.node.call(SIDRA_IOCTL_DEVICE_RESET, reset);  // for which one has to be root
@@ -193,13 +194,8 @@ void endless_programs(Villain& v) {
 
 void waits_for_ever(Villain& v) {
     Queue one(v.context, SIDRA_QUEUE_USER), two(v.context, SIDRA_QUEUE_USER);
-    sidra_cmd for_two = packet(SIDRA_CMD_SEM_WAIT), for_one = for_two;
-    for_two.hdr.flags = for_one.hdr.flags = SIDRA_CMD_SEM_QUEUE;
-    for_two.sem.value = for_one.sem.value = 1;
-    for_two.sem.queue = two.create.queue;
-    for_one.sem.queue = one.create.queue;
-    one.push(for_two);
-    two.push(for_one);
+    one.push(two.waited_for(1));
+    two.push(one.waited_for(1));
     v.user.push(sem_wait(v.buffer.va, ~uint64_t{0}));
     for (int i = 0; i < 50; i++) {
         one.kick();

@@ -119,7 +119,7 @@ TEST_F(Recovery, ALostLinkWakesWhoeverSleeps) {
         Queue parked(context, SIDRA_QUEUE_USER), kernel(context, SIDRA_QUEUE_KERNEL);
         parked.push(sem_wait(buffer.va, 1));
         const int event = eventfd(0, EFD_CLOEXEC);
-        sidra_ioctl_arm arm{context.handle, parked.create.queue, 1, event, 0};
+        sidra_ioctl_arm arm{context.handle, parked.create.queue, 1, event, 0, parked.epoch(), 0};
         ASSERT_EQ(node.call(SIDRA_IOCTL_ARM, arm), 0);
         ASSERT_TRUE(knob("link-lost", 1));
         pollfd fired{event, POLLIN, 0};

@@ -120,7 +120,7 @@ TEST_P(Removal, UnderLoad) {
         fenced.flags = SIDRA_SUBMIT_OUT_FENCE;
         ASSERT_EQ(node.call(SIDRA_IOCTL_SUBMIT, fenced), 0);
         const int event = eventfd(0, EFD_CLOEXEC);
-        sidra_ioctl_arm arm{context.handle, parked.create.queue, 1, event, 0};
+        sidra_ioctl_arm arm{context.handle, parked.create.queue, 1, event, 0, parked.epoch(), 0};
         ASSERT_EQ(node.call(SIDRA_IOCTL_ARM, arm), 0);
         int waited = 0;
         std::thread waiter([&] { waited = parked.wait(1); });

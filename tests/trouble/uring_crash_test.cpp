@@ -25,7 +25,8 @@ struct User {
         ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, user, &cmd, flags);
     }
     void ask(uint32_t op, uint64_t value, uint64_t user = 0) {
-        ring.add(node.fd, op, {context.handle, queue.create.queue, value}, user);
+        ring.add(node.fd, op, {context.handle, queue.create.queue, value}, user)->len =
+            op == SIDRA_URING_WAIT_VALUE ? queue.epoch() : 0;
     }
     sidra_cmd slow_copy() const { return copy(buffer.va, buffer.va + (1 << 18), 1 << 18); }
 
@@ -151,7 +152,7 @@ TEST_F(UringCrash, AResetLeavesNothingToCancel) {
         ASSERT_EQ(user.queue.reset(), 0);
         auto results = user.ring.reap(6);
         ASSERT_EQ(results.size(), 6u);
-        for (const auto& [number, result] : results) EXPECT_EQ(result, -EIO) << number;
+        for (const auto& [number, result] : results) EXPECT_EQ(result, -ECANCELED) << number;
         user.ask(SIDRA_URING_CANCEL, 5, 8);
         EXPECT_EQ(user.ring.reap(1).at(8), -ENOENT);
         ASSERT_TRUE(knob("stall", 0));

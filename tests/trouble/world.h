@@ -118,12 +118,13 @@ class Sleepers {
         buffer_.words[kFrom] = local_.words[0] = 0x1d7a;
         parked_.push(sem_wait(buffer_.va, 1));
         parked_.push(copy(buffer_.va + 8 * kTo, buffer_.va + 8 * kFrom, 8));
-        sidra_ioctl_arm arm{context.handle, parked_.create.queue, end, event_, 0};
+        sidra_ioctl_arm arm{context.handle, parked_.create.queue, end, event_, 0, parked_.epoch(), 0};
         EXPECT_EQ(node_.call(SIDRA_IOCTL_ARM, arm), 0);
-        ring_.add(node_.fd, SIDRA_URING_WAIT_VALUE, {context.handle, parked_.create.queue, end}, 7);
+        ring_.add(node_.fd, SIDRA_URING_WAIT_VALUE, {context.handle, parked_.create.queue, end}, 7)->len =
+            parked_.epoch();
         EXPECT_EQ(ring_.enter(), 1);
         waiter_ = std::thread([this, end] { waited_ = parked_.wait(end, in_ms(100 * kPatienceMs)); });
-        peer_.push(chip_test::sem_wait_queue(parked_.create.queue, end));
+        peer_.push(parked_.waited_for(end));
         EXPECT_TRUE(eventually([&] { return parked_.state->parked == 1 && peer_.state->parked == 1; }));
     }
     ~Sleepers() {

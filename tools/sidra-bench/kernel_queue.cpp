@@ -148,7 +148,7 @@ double KernelQueue::recover_queue() {
     while (__atomic_load_n(&s.page->run_state, __ATOMIC_ACQUIRE) != SIDRA_QUEUE_FAULTED)
         if (now_s() > end) throw Error("an unknown packet does not fault");
     const double start = now_s();
-    sidra_ioctl_queue reset{s.context.context, s.queue.queue, 0, 0};
+    sidra_ioctl_queue_reset reset{s.context.context, s.queue.queue, 0, 0, 0};
     s.request(SIDRA_IOCTL_QUEUE_RESET, &reset, "the reset of a queue");
     s.wait(s.submit(s.packets.data(), 1));
     return now_s() - start;

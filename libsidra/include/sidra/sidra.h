@@ -292,7 +292,7 @@ SIDRA_API sidra_status sidra_stream_device_time(sidra_stream *stream, uint64_t *
  */
 SIDRA_API sidra_status sidra_stream_get_fd(sidra_stream *stream, int *fd);
 /* Calls fn(status, user) once, on a thread of the library, after everything submitted so far is done (or the stream stopped: its status;
- * reset: FAULT; destroyed: INVALID_HANDLE, before destroy returns). fn may call anything but the destruction of its context, and it must
+ * dropped by a reset: FAULT, by a recovery: CONTEXT_LOST; destroyed: INVALID_HANDLE, before destroy returns). fn may call anything but the destruction of its context, and it must
  * return: a context has one such thread, so while fn runs its other callbacks wait, and so does who destroys a stream that has one due. */
 typedef void (*sidra_callback)(sidra_status status, void *user);
 SIDRA_API sidra_status sidra_stream_add_callback(sidra_stream *stream, sidra_callback fn, void *user);
@@ -309,9 +309,18 @@ typedef struct sidra_fault_info {
 	uint32_t graph_index;	/* operation inside the graph */
 	uint64_t clock_ns;	/* device clock */
 	char text[160];		/* the same as a sentence */
+	/* all of it in words */
+	/*
+	 * Where the failure began. With the cause PRODUCER (the operation waited for an event whose work failed, or was dropped) that is
+	 * another stream, at the beginning of the chain of those that waited for each other: its id as error texts have it (0: it is not
+	 * known any more), the operation, and why; SIDRA_FAULT_RESET: it was dropped. Else this stream and the fields above.
+	 */
+	uint32_t root_stream;
+	uint32_t root_cause;
+	uint64_t root_sequence;
 } sidra_fault_info;
 SIDRA_API sidra_status sidra_stream_fault(sidra_stream *stream, sidra_fault_info *info);
-/* Drops what was queued, clears the fault, goes on. */
+/* Drops what was queued, clears the fault, goes on. What was dropped never counts as done: see Events. */
 SIDRA_API sidra_status sidra_stream_reset(sidra_stream *stream);
 
 /*
@@ -333,11 +342,17 @@ SIDRA_API sidra_status sidra_batch_end(sidra_stream *stream);
 
 /* ---- Events ----------------------------------------------------------------------------------------------------- */
 
-/* A point in a stream; free to record, queried without a system call. An event never recorded counts as done. */
+/*
+ * A point in a stream; free to record, queried without a system call. An event never recorded counts as done.
+ *
+ * What a fault stops, or a reset, a recovery or the end of its stream drops, is never done: query, synchronize and wait_event then fail at
+ * once with FAULT (after a loss of the context: CONTEXT_LOST), and go on failing until the event is recorded anew. A stream that waits for it
+ * already faults with the cause PRODUCER, and so does every stream that waits for that one; sidra_stream_fault() names the stream and the
+ * operation where it began. Whoever depends on nothing of it goes on. What was done before stays done, also after its stream's end.
+ */
 SIDRA_API sidra_status sidra_event_create(sidra_context *context, sidra_event **event);
 SIDRA_API sidra_status sidra_event_destroy(sidra_event *event);
-/* The event now stands for everything queued in the stream so far (an open batch is submitted). What a reset, a recovery or the end of the
- * stream drops counts as done. */
+/* The event now stands for everything queued in the stream so far (an open batch is submitted). */
 SIDRA_API sidra_status sidra_event_record(sidra_event *event, sidra_stream *stream);
 SIDRA_API sidra_status sidra_event_query(sidra_event *event);
 SIDRA_API sidra_status sidra_event_synchronize(sidra_event *event, uint64_t deadline);
@@ -579,7 +594,12 @@ SIDRA_API sidra_status sidra_vec_async(sidra_stream *stream, const sidra_vec *ve
  * NOT_RECORDABLE. end gives a graph (and on failure drops the recording). */
 SIDRA_API sidra_status sidra_graph_begin(sidra_stream *stream);
 SIDRA_API sidra_status sidra_graph_end(sidra_stream *stream, sidra_graph **graph);
-/* Runs all operations of the graph, in order, as one packet. Any stream of the context. The graph and what it names must outlive the run. */
+/*
+ * Runs all operations of the graph, in order, as one packet. Any stream of the context. The graph and what it names must outlive the run.
+ * A graph computes only with the buffers and weights that it was recorded with: once one of them is destroyed, launching it fails with
+ * INVALID_HANDLE, whatever has its place now. Weights that are programmed anew, and objects after a recovery, are the same objects. If one
+ * is destroyed after the launch and before the operation comes to run, the stream faults.
+ */
 SIDRA_API sidra_status sidra_graph_launch_async(sidra_stream *stream, sidra_graph *graph);
 SIDRA_API sidra_status sidra_graph_operations(const sidra_graph *graph, uint32_t *count);
 /* Waits until the device has let go of it. NULL is allowed. */

@@ -63,14 +63,25 @@ struct Context {
         return reinterpret_cast<sidra_hw_weights*>(weights_table.data())[index];
     }
 
+    // For a queue that is created or reset: never 0.
+    uint32_t take_epoch() {
+        if (++last_epoch == 0) ++last_epoch;
+        return last_epoch;
+    }
+
     const uint32_t handle;
     const uint32_t slot;  // number of the context on the chip
+    uint32_t last_epoch = 0;
     uint32_t generation = 1;
     bool lost = false;
     sidra_fault fault{};  // the latest one of queues that are gone or were reset
 
     PageTables page_tables;
     RangeAllocator addresses{kVaBegin, kVaEnd};
+    // Addresses and indexes are not used again before all others were: packets that are queued, and graphs, may still
+    // name those of objects that are gone, and must fault rather than compute with others.
+    uint64_t next_address = kVaBegin;
+    uint32_t next_weights = 0;
     HostMemory queue_table;
     HostMemory weights_table;
     std::map<uint32_t, std::shared_ptr<Queue>> queues;  // by number
@@ -98,6 +109,12 @@ void revoke_entry(Entry& place) {
     constexpr uint64_t kFlags = uint64_t{0xffffffff} << kOffset % sizeof(uint64_t) * 8;
     std::atomic_ref<uint64_t> word(reinterpret_cast<uint64_t*>(&place)[kOffset / sizeof(uint64_t)]);
     word.store(word.load(std::memory_order_relaxed) & ~kFlags, std::memory_order_release);
+}
+
+// The chip has no epoch of the queue that runs, or will.
+inline void hide_queue(sidra_hw_queue& entry) {
+    revoke_entry(entry);
+    std::atomic_ref<uint32_t>(entry.epoch).store(0, std::memory_order_release);
 }
 
 }  // namespace sidra::embedded

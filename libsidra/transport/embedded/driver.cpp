@@ -215,7 +215,7 @@ void Driver::quiesce(Context& context, sidra_admin_op op, uint64_t arg1, uint64_
 void Driver::lose(Context& context, sidra_fault_cause cause) {
     context.lost = true;
     for (const auto& [number, queue] : context.queues) {
-        revoke_entry(context.queue_entry(number));
+        hide_queue(context.queue_entry(number));
         stop(context, *queue, SIDRA_QUEUE_LOST, cause);
     }
 }
@@ -294,15 +294,17 @@ void Driver::install_queue(Context& context, Queue& queue, uint64_t start) {
     fresh.ring_log2 = static_cast<uint8_t>(queue.ring_log2);
     fresh.priority = static_cast<uint8_t>(queue.priority);
     fresh.vector = static_cast<uint16_t>(queue.point.vector());
+    fresh.epoch = queue.point.epoch();
     publish_entry(context.queue_entry(queue.number), fresh,
                   SIDRA_HW_QUEUE_VALID | (kernel ? SIDRA_HW_QUEUE_KERNEL : 0u));
 }
 
 void Driver::remove_queue(Context& context, Queue& queue) {
-    revoke_entry(context.queue_entry(queue.number));
-    quiesce(context, SIDRA_ADMIN_RESET_QUEUE, queue.number);
-    // Queues that wait for this one look again: it may be gone, or have moved.
-    for (const auto& [number, other] : context.queues) host_.doorbell(SIDRA_DOORBELL(context.slot, number));
+    sidra_hw_queue& entry = context.queue_entry(queue.number);
+    revoke_entry(entry);
+    // Ends the queue's epoch, and wakes who waits for it.
+    quiesce(context, SIDRA_ADMIN_RESET_QUEUE, queue.number, queue.point.epoch());
+    hide_queue(entry);
 }
 
 // ---- Address spaces ------------------------------------------------------------------------------------------------
@@ -311,8 +313,9 @@ uint64_t Driver::bind(Context& context, uint64_t address, std::span<const Segmen
     uint64_t total = 0;
     for (const Segment& segment : segments) total += segment.size;
     const uint64_t alignment = total >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE;
-    const auto va = context.addresses.allocate(total + kGuard, alignment, address % alignment);
+    const auto va = context.addresses.allocate(total + kGuard, alignment, address % alignment, context.next_address);
     if (!va) return 0;
+    context.next_address = *va + total + kGuard;
     uint64_t done = 0;
     try {
         for (const Segment& segment : segments) {

@@ -20,6 +20,28 @@ void Waiter::sleep_until(uint64_t ns) {
     if (word_.load(std::memory_order_acquire) == 0) futex_wait_until(word_, 0, ns);
 }
 
+WaitPoint::State WaitPoint::look(uint32_t epoch, uint64_t value) const {
+    // A reset moves the epoch before it moves the timeline.
+    const auto reached = [&] { return timeline() >= value && this->epoch() == epoch; };
+    if (reached()) return State::kReached;
+    if (this->epoch() == epoch) {
+        if (!stopped()) return State::kPending;
+        if (reached()) return State::kReached;  // between the two looks: it stopped after that
+        if (this->epoch() == epoch) return State::kStopped;
+    }
+    const std::lock_guard guard(endings_lock_);
+    for (const Ending& ending : endings_)
+        if (ending.epoch == epoch && ending.retired >= value) return State::kReached;
+    return State::kDropped;
+}
+
+void WaitPoint::begin_epoch(uint32_t epoch, uint64_t start) {
+    const std::lock_guard guard(endings_lock_);  // who sees the new epoch finds the end of the old one
+    endings_[ended_++ % endings_.size()] = {this->epoch(), timeline()};
+    std::atomic_ref<uint32_t>(state_->epoch).store(epoch, std::memory_order_release);
+    std::atomic_ref<uint64_t>(state_->timeline).store(start, std::memory_order_release);
+}
+
 Interrupts::~Interrupts() {
     for (auto& points : points_)
         for (WaitPoint* point : points) fire_all(*point);

@@ -31,8 +31,10 @@ class Waiter {
 // smallest.
 class WaitPoint {
    public:
-    WaitPoint(uint32_t slot, uint32_t queue, unsigned vector, sidra_queue_state* state)
-        : slot_(slot), queue_(queue), vector_(vector), state_(state) {}
+    WaitPoint(uint32_t slot, uint32_t queue, unsigned vector, sidra_queue_state* state, uint32_t epoch)
+        : slot_(slot), queue_(queue), vector_(vector), state_(state) {
+        state_->epoch = epoch;
+    }
 
     unsigned vector() const { return vector_; }
     uint64_t timeline() const { return std::atomic_ref<uint64_t>(state_->timeline).load(std::memory_order_acquire); }
@@ -42,9 +44,14 @@ class WaitPoint {
         const uint32_t now = run_state();
         return now == SIDRA_QUEUE_FAULTED || now == SIDRA_QUEUE_LOST;
     }
-    // Moves with each reset of the queue: what was waited for then will not come.
-    uint32_t epoch() const { return epoch_.load(std::memory_order_acquire); }
-    void next_epoch() { epoch_.fetch_add(1, std::memory_order_release); }
+    uint32_t epoch() const { return std::atomic_ref<uint32_t>(state_->epoch).load(std::memory_order_acquire); }
+
+    enum class State { kPending, kReached, kStopped, kDropped };
+    // Of a point of its timeline.
+    State look(uint32_t epoch, uint64_t value) const;
+    // Another epoch begins at `start`; what the one that ends has not retired is dropped. The state page is the
+    // driver's meanwhile.
+    void begin_epoch(uint32_t epoch, uint64_t start);
 
    private:
     friend class Interrupts;
@@ -56,7 +63,13 @@ class WaitPoint {
     const uint32_t slot_, queue_;
     const unsigned vector_;
     sidra_queue_state* const state_;
-    std::atomic<uint32_t> epoch_{0};
+    struct Ending {
+        uint32_t epoch;
+        uint64_t retired;
+    };
+    mutable std::mutex endings_lock_;  // of the next two
+    std::array<Ending, SIDRA_QUEUE_EPOCHS_KEPT> endings_{};
+    size_t ended_ = 0;                     // so far; the last ones are kept
     std::multimap<uint64_t, Sink> armed_;  // by value; under Interrupts::lock_, as the next
     bool attached_ = false;
 };

@@ -35,7 +35,7 @@ struct RingLayout {
 // mappings.
 struct Queue {
     Queue(uint32_t slot, uint32_t its_number, uint32_t its_kind, uint32_t its_log2, uint32_t its_priority, bool reports,
-          unsigned vector, std::shared_ptr<StatePages::Page> its_state)
+          unsigned vector, std::shared_ptr<StatePages::Page> its_state, uint32_t epoch)
         : number(its_number),
           kind(its_kind),
           ring_log2(its_log2),
@@ -43,7 +43,7 @@ struct Queue {
           layout(its_log2, reports),
           ring(std::make_shared<HostMemory>(layout.size, HostMemory::Fork::kDrop)),
           state(std::move(its_state)),
-          point(slot, number, vector, state->state()) {}
+          point(slot, number, vector, state->state(), epoch) {}
 
     uint64_t capacity() const { return uint64_t{1} << ring_log2; }
     uint64_t load_write_index() const {

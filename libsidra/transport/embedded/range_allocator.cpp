@@ -17,16 +17,18 @@ void RangeAllocator::take(Map::iterator range, uint64_t begin, uint64_t end) {
     free_total_ -= end - begin;
 }
 
-std::optional<uint64_t> RangeAllocator::allocate(uint64_t size, uint64_t alignment, uint64_t phase) {
-    for (auto range = free_.begin(); range != free_.end(); ++range) {
-        const auto [begin, end] = *range;
-        if (end - begin < size) continue;
+std::optional<uint64_t> RangeAllocator::allocate(uint64_t size, uint64_t alignment, uint64_t phase, uint64_t from) {
+    auto range = free_.upper_bound(from);
+    if (range != free_.begin()) --range;
+    for (; range != free_.end(); ++range) {
+        const uint64_t begin = std::max(range->first, from), end = range->second;
+        if (end < begin || end - begin < size) continue;
         const uint64_t pad = (phase + alignment - begin % alignment) % alignment;
         if (pad > end - begin - size) continue;
         take(range, begin + pad, begin + pad + size);
         return begin + pad;
     }
-    return std::nullopt;
+    return from != 0 ? allocate(size, alignment, phase) : std::nullopt;
 }
 
 bool RangeAllocator::reserve(uint64_t begin, uint64_t size) {

@@ -15,8 +15,9 @@ class RangeAllocator {
     // All of [begin, end) is free.
     RangeAllocator(uint64_t begin, uint64_t end);
 
-    // The lowest a such that [a, a + size) is free and a % alignment == phase. size > 0, phase < alignment.
-    std::optional<uint64_t> allocate(uint64_t size, uint64_t alignment = 1, uint64_t phase = 0);
+    // The lowest a >= from, or else the lowest at all, such that [a, a + size) is free and a % alignment == phase.
+    // size > 0, phase < alignment.
+    std::optional<uint64_t> allocate(uint64_t size, uint64_t alignment = 1, uint64_t phase = 0, uint64_t from = 0);
     // Takes exactly [begin, begin + size); false, and nothing changes, if not all of it is free.
     bool reserve(uint64_t begin, uint64_t size);
     // Gives back what allocate or reserve took (or a part of it).

@@ -52,7 +52,7 @@ struct Requests {
             SIDRA_REQUEST(BUFFER_UNBIND, buffer_unbind, buffer_unbind, kRelease, kLocked);
             SIDRA_REQUEST(QUEUE_CREATE, queue_create, queue_create, kNormal, kLocked);
             SIDRA_REQUEST(QUEUE_DESTROY, queue, queue_destroy, kRelease, kLocked);
-            SIDRA_REQUEST(QUEUE_RESET, queue, queue_reset, kNormal, kLocked);
+            SIDRA_REQUEST(QUEUE_RESET, queue_reset, queue_reset, kNormal, kLocked);
             SIDRA_REQUEST(QUEUE_QUERY, queue_query, queue_query, kRelease, kLocked);
             SIDRA_REQUEST(WAIT, wait, wait, kNormal, kUnlocked);
             SIDRA_REQUEST(ARM, arm, arm, kNormal, kUnlocked);

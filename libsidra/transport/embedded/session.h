@@ -86,7 +86,7 @@ class Session {
     // session_queue.cpp
     int queue_create(sidra_ioctl_queue_create& a, Detail& detail);
     int queue_destroy(sidra_ioctl_queue& a, Detail& detail);
-    int queue_reset(sidra_ioctl_queue& a, Detail& detail);
+    int queue_reset(sidra_ioctl_queue_reset& a, Detail& detail);
     int queue_query(sidra_ioctl_queue_query& a, Detail& detail);
     int submit(sidra_ioctl_submit& a, Detail& detail);
 

@@ -55,7 +55,7 @@ int Session::queue_create(sidra_ioctl_queue_create& a, Detail& detail) {
     if (!state) return fail(detail, -EMFILE, "all state pages are in use; unmap those of queues that are gone");
 
     auto queue = std::make_shared<Queue>(context->slot, number, a.kind, a.ring_log2, a.priority, reports,
-                                         vector_of(context->slot, number), std::move(state));
+                                         vector_of(context->slot, number), std::move(state), context->take_epoch());
     queue->state->state()->generation = context->generation;
     context->queues.emplace(number, queue);
     try {
@@ -93,11 +93,12 @@ int Session::queue_destroy(sidra_ioctl_queue& a, Detail& detail) {
     return 0;
 }
 
-// What was queued is dropped: the queue goes on behind it. The timeline jumps there, so that positions stay unique and
-// nobody waits for packets that will never run; who waits now is told.
-int Session::queue_reset(sidra_ioctl_queue& a, Detail& detail) {
+// What was queued is dropped: the queue goes on behind it, so that positions stay unique, in another epoch, so that
+// nobody takes a dropped packet for one that has retired.
+int Session::queue_reset(sidra_ioctl_queue_reset& a, Detail& detail) {
+    a.epoch = 0;
+    a.retired = 0;
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
-    if (int error = check_flags(a.pad, 0, "pad", detail)) return error;
     Context* context;
     std::shared_ptr<Queue> queue;
     if (int error = find_context(a.context, kNormal, &context, detail)) return error;
@@ -116,15 +117,15 @@ int Session::queue_reset(sidra_ioctl_queue& a, Detail& detail) {
     if (queue->kind == SIDRA_QUEUE_USER && start - retired > queue->capacity())
         start = retired;  // not an index that can be: nothing was queued
     queue->store_write_index(start);
-    queue->point.next_epoch();
+    queue->point.begin_epoch(context->take_epoch(), start);
     driver_->host().interrupts().wake_all(queue->point);
-    std::atomic_ref<uint64_t>(state.timeline).store(start, std::memory_order_release);
     state.fault = {};
     std::atomic_ref<uint32_t>(state.parked).store(0, std::memory_order_relaxed);
     std::atomic_ref<uint32_t>(state.run_state).store(SIDRA_QUEUE_IDLE, std::memory_order_release);
     driver_->install_queue(*context, *queue, start);
-    // The chip publishes the new position, and looks again at queues that wait for this one.
-    for (const auto& [number, other] : context->queues) driver_->host().doorbell(SIDRA_DOORBELL(context->slot, number));
+    driver_->host().doorbell(SIDRA_DOORBELL(context->slot, queue->number));  // the chip publishes the new position
+    a.epoch = queue->point.epoch();
+    a.retired = retired;
     return 0;
 }
 
@@ -132,12 +133,14 @@ int Session::queue_query(sidra_ioctl_queue_query& a, Detail& detail) {
     a.run_state = 0;
     a.timeline = a.progress = 0;
     a.fault = {};
+    a.epoch = a.pad = 0;
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
     std::shared_ptr<Queue> queue;
     if (int error = find_queue(a.context, a.queue, kRelease, &queue, detail)) return error;
     sidra_queue_state& state = *queue->state->state();
     a.run_state = queue->point.run_state();
     a.timeline = queue->point.timeline();
+    a.epoch = queue->point.epoch();
     a.progress = std::atomic_ref<uint64_t>(state.progress).load(std::memory_order_relaxed);
     if (queue->point.stopped()) a.fault = state.fault;
     return 0;
@@ -145,9 +148,11 @@ int Session::queue_query(sidra_ioctl_queue_query& a, Detail& detail) {
 
 int Session::submit(sidra_ioctl_submit& a, Detail& detail) {
     a.value = 0;
+    a.epoch = 0;
     const int32_t wanted_fence = a.out_fence_fd;
     a.out_fence_fd = -1;
     if (int error = check_flags(a.flags, SIDRA_SUBMIT_OUT_FENCE, "flags", detail)) return error;
+    if (int error = check_flags(a.pad, 0, "pad", detail)) return error;
     if (a.count == 0 || a.count > kSubmitMax)
         return fail(detail, -EINVAL, "count {} is not 1..{}", a.count, kSubmitMax);
     if (wanted_fence != -1) return fail(detail, -EINVAL, "out_fence_fd {} must be -1 on entry", wanted_fence);
@@ -203,6 +208,7 @@ int Session::submit(sidra_ioctl_submit& a, Detail& detail) {
     queue->store_write_index(begin + a.count);
     driver_->host().doorbell(SIDRA_DOORBELL(slot, queue->number));
     a.value = begin + a.count;
+    a.epoch = queue->point.epoch();  // no reset in between: it takes the same lock
     return 0;
 }
 

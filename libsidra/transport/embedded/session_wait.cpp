@@ -24,12 +24,20 @@ struct Item {
     std::shared_ptr<Queue> queue;
     uint32_t epoch;
 
-    // The epoch last: a reset moves it before it lets the timeline jump.
-    bool reached() const { return queue->point.timeline() >= value && queue->point.epoch() == epoch; }
-    // It will not come any more: 0 while it may.
-    int failure() const {
-        if (queue->destroyed.load(std::memory_order_acquire)) return -ENOENT;
-        return queue->point.stopped() || queue->point.epoch() != epoch ? -EIO : 0;
+    bool reached() const { return queue->point.look(epoch, value) == WaitPoint::State::kReached; }
+    // 0: reached; -EINPROGRESS: not yet; else it never will be.
+    int state() const {
+        const bool destroyed = queue->destroyed.load(std::memory_order_acquire);  // first: it makes the queue stop
+        switch (queue->point.look(epoch, value)) {
+            case WaitPoint::State::kReached:
+                return 0;
+            case WaitPoint::State::kPending:
+                return -EINPROGRESS;
+            case WaitPoint::State::kDropped:
+                return -ECANCELED;
+            default:
+                return destroyed || queue->destroyed.load(std::memory_order_acquire) ? -ENOENT : -EIO;
+        }
     }
 };
 
@@ -45,13 +53,12 @@ std::optional<Verdict> look(const Items& items, uint32_t count, bool all) {
     uint32_t reached = 0;
     std::optional<Verdict> failed;
     for (uint32_t i = 0; i < count; i++) {
-        if (items[i].reached()) {
+        const int state = items[i].state();
+        if (state == 0) {
             if (!all) return Verdict{0, i};
             reached++;
-        } else if (const int failure = items[i].failure(); failure != 0 && !failed) {
-            // It may have been reached between the two looks: it stopped after that.
-            if (items[i].reached()) return look(items, count, all);
-            failed = Verdict{failure, i};
+        } else if (state != -EINPROGRESS && !failed) {
+            failed = Verdict{state, i};
         }
     }
     if (reached == count) return Verdict{0, 0};
@@ -109,10 +116,12 @@ int Session::wait(sidra_ioctl_wait& a, Detail& detail) {
         a.index = i;
         if (std::any_of(bytes.begin() + sizeof item, bytes.begin() + a.stride, [](uint8_t byte) { return byte != 0; }))
             return fail(detail, -EINVAL, "item {} has unknown fields that are not zero", i);
+        if (int error = check_flags(item.pad, 0, "pad", detail)) return error;
+        if (item.epoch == 0) return fail(detail, -EINVAL, "item {} names epoch 0, which no queue has", i);
         std::lock_guard guard(driver_->lock());
         if (int error = find_queue(item.context, item.queue, kRelease, &items[i].queue, detail)) return error;
         items[i].value = item.value;
-        items[i].epoch = items[i].queue->point.epoch();
+        items[i].epoch = item.epoch;
     }
     a.index = 0;
 
@@ -137,6 +146,10 @@ int Session::wait(sidra_ioctl_wait& a, Detail& detail) {
             if (verdict->result == -ENOENT)
                 return fail(detail, -ENOENT, "queue {} was destroyed at timeline {}, before {}", item.queue->number,
                             item.queue->point.timeline(), item.value);
+            if (verdict->result == -ECANCELED)
+                return fail(detail, -ECANCELED,
+                            "queue {} was reset before {} of its epoch {} had retired: it was dropped",
+                            item.queue->number, item.value, item.epoch);
             if (verdict->result != 0)
                 return fail(detail, verdict->result, "queue {} stopped at timeline {}, before {}", item.queue->number,
                             item.queue->point.timeline(), item.value);
@@ -174,6 +187,8 @@ int Session::wait(sidra_ioctl_wait& a, Detail& detail) {
 
 int Session::arm(sidra_ioctl_arm& a, Detail& detail) {
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
+    if (int error = check_flags(a.pad, 0, "pad", detail)) return error;
+    if (a.epoch == 0) return fail(detail, -EINVAL, "epoch 0 is none that a queue has");
     if (a.eventfd < -1) return fail(detail, -EBADF, "{} is not a file descriptor", a.eventfd);
     Interrupts& interrupts = driver_->host().interrupts();
     {
@@ -184,6 +199,11 @@ int Session::arm(sidra_ioctl_arm& a, Detail& detail) {
             interrupts.disarm_eventfds(queue->point, a.value);
             return 0;
         }
+        const WaitPoint::State state = queue->point.look(a.epoch, a.value);
+        if (state == WaitPoint::State::kDropped)
+            return fail(detail, -ECANCELED, "queue {} was reset before {} of its epoch {} had retired: it was dropped",
+                        a.queue, a.value, a.epoch);
+        // A point of a former epoch that had retired is below the timeline: it signals at once.
         // A descriptor of our own: the caller may close theirs.
         const int own = fcntl(a.eventfd, F_DUPFD_CLOEXEC, 0);
         if (own < 0) {

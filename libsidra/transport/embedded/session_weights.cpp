@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Weights: handles of contexts on the objects of the array, and their entries in the weights table.
+#include <algorithm>
 #include <cstring>
 
 #include "session.h"
@@ -51,14 +52,12 @@ int Session::find_weights(Context& context, uint32_t index, WeightsHandle* handl
 }
 
 int Session::free_weights_index(const Context& context, uint32_t* index, Detail& detail) {
-    uint32_t number = kFirstIndex;
-    for (const auto& [taken, handle] : context.weights) {
-        if (taken != number) break;
-        number++;
-    }
-    if (number >= SIDRA_WEIGHTS_MAX)
+    if (context.weights.size() >= SIDRA_WEIGHTS_MAX - kFirstIndex)
         return fail(detail, -EMFILE, "the weights table of context {} is full ({} entries); destroy some",
                     context.handle, SIDRA_WEIGHTS_MAX - kFirstIndex);
+    uint32_t number = std::max(context.next_weights, kFirstIndex);
+    while (number >= SIDRA_WEIGHTS_MAX || context.weights.contains(number))
+        number = number >= SIDRA_WEIGHTS_MAX ? kFirstIndex : number + 1;
     *index = number;
     return 0;
 }
@@ -69,7 +68,10 @@ int Session::install_weights(Context& context, WeightsObject& object, uint32_t r
     int error;
     try {
         error = free_weights_index(context, index, detail);
-        if (error == 0) context.weights.emplace(*index, WeightsHandle{&object, rights});
+        if (error == 0) {
+            context.weights.emplace(*index, WeightsHandle{&object, rights});
+            context.next_weights = *index + 1;
+        }
     } catch (...) {
         driver_->weights().drop_handle(object);
         throw;

@@ -164,6 +164,23 @@ void Chip::forget(Queue& queue) {
     wake_parked(timeline_key(queue.context.id, queue.id));
 }
 
+// The epoch that RESET_QUEUE ends, before who waits for it is woken. A queue that the chip has never looked at has a
+// history all the same: others may wait for what was dropped.
+void Chip::end_epoch() {
+    const auto context = static_cast<uint32_t>(admin_.arg[0]), id = static_cast<uint32_t>(admin_.arg[1]);
+    try {
+        Queue& queue = queue_object(context, id);
+        uint32_t epoch = static_cast<uint32_t>(admin_.arg[2]);
+        if (epoch == 0) epoch = queue.epochs.current();
+        if (epoch == 0) return;
+        auto cause = static_cast<uint16_t>(admin_.arg[2] >> 32);
+        if (cause == SIDRA_FAULT_NONE || cause >= SIDRA_FAULT_COUNT) cause = SIDRA_FAULT_RESET;
+        const uint64_t first = epoch == queue.epochs.current() ? queue.epochs.timeline() : 0;
+        queue.epochs.end(epoch, {first, id, epoch, cause});
+    } catch (const std::bad_alloc&) {  // as if it had ended too long ago to be known
+    }
+}
+
 // A queue that is parked for a word of the range whose page is gone has to fault, whatever is mapped there by the time
 // it looks again. Only the acknowledgement tells the driver to map anything, so the tables still say it. (The entry is
 // read anew: a quiesced context has none cached.)
@@ -223,8 +240,10 @@ uint8_t Chip::admin_finish() {
             return SIDRA_ADMIN_OK;
         case SIDRA_ADMIN_RESET_QUEUE:
         case SIDRA_ADMIN_RESET_CONTEXT:
+            if (op == SIDRA_ADMIN_RESET_QUEUE) end_epoch();
             for_each_in_scope([&](Queue& queue) {
                 const bool shown = queue.loaded.load() && !queue.recheck.load();
+                if (op == SIDRA_ADMIN_RESET_CONTEXT) queue.epochs.clear();
                 forget(queue);
                 if (shown) write_run_state(queue, SIDRA_QUEUE_STOPPED);
             });
@@ -325,7 +344,10 @@ void Chip::admin_done(uint8_t result) {
 void Chip::finish_reset() {
     admin_take_next();
     if (admin_.pending.load()) admin_done(SIDRA_ADMIN_ABORTED);
-    for_each_queue([&](Queue& queue) { forget(queue); });
+    for_each_queue([&](Queue& queue) {
+        queue.epochs.clear();
+        forget(queue);
+    });
     for (auto& entry : contexts_)
         if (Context* context = entry.load(std::memory_order_acquire)) {
             context->loaded.store(false);

@@ -141,6 +141,7 @@ class Chip {
     void for_each_in_scope(F&& visit);  // of the command
     void set_stop(bool stop);
     void forget(Queue& queue);
+    void end_epoch();
     void finish_reset();
 
     // ---- save.cpp

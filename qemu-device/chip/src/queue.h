@@ -10,6 +10,7 @@
 
 #include "context.h"
 #include "cost_model.h"
+#include "epochs.h"
 #include "job.h"
 #include "sidra_hw.h"
 
@@ -31,9 +32,9 @@ class Queue {
     std::atomic<bool> loaded{false};    // `entry` is valid; changed by the claimant, or while stopped and drained
     std::atomic<bool> recheck{false};   // quiesced: nothing of it is touched before the table entry was looked at again
     std::atomic<bool> deferred{false};  // a doorbell came while it was stopped
-    std::atomic<uint64_t> timeline{0};  // as published
-    std::atomic<uint32_t> vector{0};    // MSI-X vector of the entry
-    std::atomic<bool> faulted{false};   // until reset
+    Epochs epochs;
+    std::atomic<uint32_t> vector{0};   // MSI-X vector of the entry
+    std::atomic<bool> faulted{false};  // until reset
     // Device address of the word that the queue is parked for; with kUnmapped if its page went away meanwhile.
     static constexpr uint64_t kNoWord = uint64_t{1} << 63, kUnmapped = 1;
     static_assert(kNoWord >= end_of(Space::kDevice));
@@ -80,7 +81,7 @@ class Queue {
         parked = false;
         stage = Stage::kFetch;
         call = {};
-        timeline.store(fresh.start_index, std::memory_order_release);
+        epochs.begin(fresh.epoch, fresh.start_index, id);
         faulted.store(false, std::memory_order_release);
     }
 };

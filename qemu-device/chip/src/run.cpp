@@ -38,7 +38,7 @@ bool well_formed(const sidra_hw_queue& entry) {
            entry.write_index % 8 == 0 && entry.state != 0 && entry.state % SIDRA_PAGE_SIZE == 0 &&
            entry.report % 32 == 0 && entry.ring_log2 >= SIDRA_HW_QUEUE_LOG2_MIN &&
            entry.ring_log2 <= SIDRA_HW_QUEUE_LOG2_MAX && entry.priority < SIDRA_PRIORITIES && entry.vector >= 1 &&
-           entry.vector < SIDRA_MSIX_VECTORS && !entry.reserved0 && !entry.reserved1 && memory.ring.valid() &&
+           entry.vector < SIDRA_MSIX_VECTORS && entry.epoch != 0 && !entry.reserved && memory.ring.valid() &&
            memory.write_index.valid() && memory.state.valid() && memory.reports.valid();
 }
 
@@ -63,7 +63,7 @@ void Chip::wake_parked(const Address& key) {
 void Chip::check_arm(Queue& queue) {
     std::atomic<uint64_t>& arm = arm_[slot(queue.context.id, queue.id)];
     uint64_t value = arm.load();
-    if (value == 0 || queue.timeline.load() < value) return;
+    if (value == 0 || queue.epochs.timeline() < value) return;
     if (arm.compare_exchange_strong(value, 0)) raise(queue.vector.load(std::memory_order_relaxed));
 }
 
@@ -122,8 +122,9 @@ bool Chip::load_queue(Queue& queue) {
         if (loaded) forget(queue);
         return false;
     }
-    const bool same = loaded && entry.generation == queue.entry.generation && entry.ring == queue.entry.ring &&
-                      entry.ring_log2 == queue.entry.ring_log2 && entry.state == queue.entry.state;
+    const bool same = loaded && entry.generation == queue.entry.generation && entry.epoch == queue.entry.epoch &&
+                      entry.ring == queue.entry.ring && entry.ring_log2 == queue.entry.ring_log2 &&
+                      entry.state == queue.entry.state;
     if (same) {
         queue.entry = entry;
         queue.vector.store(entry.vector, std::memory_order_relaxed);
@@ -134,11 +135,13 @@ bool Chip::load_queue(Queue& queue) {
             return false;
         }
         queue.rewind(entry);
+        if (parked_.any()) wake_parked(timeline_key(queue.context.id, queue.id));  // for the epoch that begins
     }
     scheduler_.set_priority(queue.context.id, queue.id, entry.priority);
 
     sidra_queue_state fresh{};
     fresh.timeline = entry.start_index;
+    fresh.epoch = entry.epoch;
     const bool shown = (same || bus_.write_words(memory_of(entry).state, &fresh)) &&
                        write_run_state(queue, queue.faulted.load() ? SIDRA_QUEUE_FAULTED : SIDRA_QUEUE_RUNNING);
     if (!shown) {
@@ -152,9 +155,10 @@ bool Chip::load_queue(Queue& queue) {
 bool Chip::write_run_state(const Queue& queue, uint32_t run_state) {
     // Not while a slice runs: whether it is parked stays as it is.
     if (lies(SIDRA_LIE_RUN_STATE)) run_state = 77;
-    const uint32_t words[4] = {run_state, queue.entry.generation, queue.parked, 0};
+    const uint32_t words[4] = {run_state, queue.entry.generation, queue.parked, queue.entry.epoch};
     static_assert(offsetof(sidra_queue_state, generation) == offsetof(sidra_queue_state, run_state) + 4);
     static_assert(offsetof(sidra_queue_state, parked) == offsetof(sidra_queue_state, run_state) + 8);
+    static_assert(offsetof(sidra_queue_state, epoch) == offsetof(sidra_queue_state, run_state) + 12);
     return bus_.write_words(memory_of(queue.entry).state.part(offsetof(sidra_queue_state, run_state), sizeof words),
                             words);
 }

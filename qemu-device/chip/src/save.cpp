@@ -14,12 +14,12 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint32_t kVersion = 4;
+constexpr uint32_t kVersion = 5;
 constexpr uint32_t kHead = chunk_tag("SDRA"), kRegisters = chunk_tag("REGS"), kCounters = chunk_tag("CNTR"),
                    kSlot = chunk_tag("SLOT"), kContext = chunk_tag("CTXT"), kQueue = chunk_tag("QUEU"),
-                   kL3 = chunk_tag("L3  "), kManagement = chunk_tag("MGMT"), kPower = chunk_tag("POWR"),
-                   kRam = chunk_tag("MRAM"), kSequencer = chunk_tag("SEQU"), kTrim = chunk_tag("TRIM"),
-                   kEnd = chunk_tag("END ");
+                   kEpoch = chunk_tag("EPOC"), kL3 = chunk_tag("L3  "), kManagement = chunk_tag("MGMT"),
+                   kPower = chunk_tag("POWR"), kRam = chunk_tag("MRAM"), kSequencer = chunk_tag("SEQU"),
+                   kTrim = chunk_tag("TRIM"), kEnd = chunk_tag("END ");
 constexpr size_t kCountersMax = 32;
 
 struct ChunkHeader {
@@ -56,6 +56,7 @@ struct SavedContext {
 struct SavedQueue {
     uint32_t context, queue;
     uint8_t loaded, recheck, deferred, faulted, under_way, call_active, reserved[2];
+    uint32_t epoch, reserved1;
     sidra_hw_queue entry;
     uint64_t timeline, index, progress, device_ps, energy_pj, engine_ns[SIDRA_HW_ENGINE_COUNT];
     sidra_cmd cmd;
@@ -64,6 +65,10 @@ struct SavedQueue {
     uint64_t call_device_ps, call_energy_pj;
     Products products;  // of the packet under way, at level `accurate`
     uint64_t spent_ps, spent_pj;
+};
+struct SavedEpoch {  // that has ended
+    uint32_t context, queue, epoch, root_queue, root_epoch, root_cause;
+    uint64_t retired, root_sequence;
 };
 struct SavedTrim {
     uint32_t xbar;
@@ -75,7 +80,8 @@ struct SavedManagement {
 };
 // No padding whose contents would be anybody's guess.
 static_assert(sizeof(SavedRegisters) == sizeof(sidra_telemetry) + 9 * 8 + 8 * 4 + 8 + 64 && sizeof(SavedSlot) == 24 &&
-              sizeof(SavedContext) == 72 && sizeof(SavedQueue) == 16 + 64 + 72 + 64 + 8 + 64 + 16 + 32);
+              sizeof(SavedContext) == 72 && sizeof(SavedQueue) == 24 + 64 + 72 + 64 + 8 + 64 + 16 + 32 &&
+              sizeof(SavedEpoch) == 40);
 constexpr size_t kChunkMax = kCellsChunkMax;
 
 uint64_t rom_sum(const management::Unit& unit) {
@@ -232,11 +238,12 @@ void Chip::save_volatile(Writer& out) {
                 saved.loaded = q->loaded.load();
                 saved.recheck = q->recheck.load();
                 saved.deferred = q->deferred.load();
+                saved.epoch = q->epochs.current();
+                saved.timeline = q->epochs.timeline();
                 if (saved.loaded) {
                     saved.faulted = q->faulted.load();
                     saved.under_way = q->stage != Queue::Stage::kFetch;
                     saved.entry = q->entry;
-                    saved.timeline = q->timeline.load();
                     saved.index = q->index;
                     saved.progress = q->progress;
                     saved.device_ps = q->total.device_ps;
@@ -265,7 +272,10 @@ void Chip::save_volatile(Writer& out) {
                     // Whoever waits looks again: so nobody needs to know where.
                     if (q->stage == Queue::Stage::kWait) s.ready = 1;
                 }
-                if (saved.loaded || saved.recheck || saved.deferred) out.chunk(kQueue, saved);
+                if (saved.loaded || saved.recheck || saved.deferred || saved.epoch) out.chunk(kQueue, saved);
+                for (const Epochs::Ending& e : q->epochs.endings())
+                    out.chunk(kEpoch, SavedEpoch{context, queue, e.epoch, e.root.queue, e.root.epoch, e.root.cause,
+                                                 e.retired, e.root.sequence});
             }
             if (std::memcmp(&s, &idle, sizeof s) != 0) out.chunk(kSlot, s);
         }
@@ -458,9 +468,13 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             if (queue.loaded.load()) return "saved state: a queue comes twice";
             queue.recheck.store(q.recheck);
             queue.deferred.store(q.deferred);
-            if (!q.loaded) return nullptr;
+            if (!q.loaded) {
+                if (q.epoch) queue.epochs.begin(q.epoch, q.timeline, q.queue);
+                return nullptr;
+            }
             const sidra_cmd_call& call = q.call.call;
-            if (!well_formed(q.entry) || (q.under_way && q.faulted) || !CellClock::is_time(q.products.now))
+            if (!well_formed(q.entry) || (q.under_way && q.faulted) || q.epoch != q.entry.epoch ||
+                !CellClock::is_time(q.products.now))
                 return "saved state: bad queue entry";
             if (q.call_active && (call.count == 0 || call.count > SIDRA_CMD_CALL_MAX || q.call_position >= call.count ||
                                   call.addr % SIDRA_CMD_SIZE ||
@@ -472,7 +486,7 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             }
             queue.rewind(q.entry);
             queue.faulted.store(q.faulted);
-            queue.timeline.store(q.timeline);
+            queue.epochs.publish(q.timeline);
             queue.index = q.index;
             queue.progress = q.progress;
             queue.total = {q.device_ps, q.energy_pj};
@@ -484,6 +498,18 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             queue.loaded_cost = {q.spent_ps, q.spent_pj};
             if (q.call_active) queue.call = {true, call, q.call_position, {q.call_device_ps, q.call_energy_pj}};
             queue.loaded.store(true);
+            return nullptr;
+        }
+        case kEpoch: {
+            SavedEpoch saved;
+            if (!take(data, &saved) || saved.context >= SIDRA_CONTEXTS_MAX ||
+                saved.queue >= SIDRA_QUEUES_PER_CONTEXT_MAX || saved.epoch == 0 ||
+                saved.root_queue >= SIDRA_QUEUES_PER_CONTEXT_MAX || saved.root_cause >= SIDRA_FAULT_COUNT)
+                return "saved state: bad epoch";
+            const Root root{saved.root_sequence, saved.root_queue, saved.root_epoch,
+                            static_cast<uint16_t>(saved.root_cause)};
+            if (!queue_object(saved.context, saved.queue).epochs.restore({saved.epoch, saved.retired, root}))
+                return "saved state: an epoch comes twice, or too many do";
             return nullptr;
         }
         case kCrossbar: {

@@ -119,6 +119,7 @@ bool Slice::open() {
 // Nothing can be said to the owner.
 Slice::Step Slice::stop_untold() {
     queue_.faulted.store(true);
+    end_epoch({queue_.index, queue_.id, queue_.entry.epoch, SIDRA_FAULT_BUS});
     chip_.interrupt(SIDRA_INT_FAULT);
     return Step::kFault;
 }
@@ -387,21 +388,36 @@ Slice::Step Slice::run_job(bool resumed) {
     return Step::kRetired;
 }
 
-Fault Slice::semaphore_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Address* key) {
-    if (wait.hdr.flags & SIDRA_CMD_SEM_QUEUE) {
-        Context& context = queue_.context;
-        if (wait.queue >= context.entry.queue_count) return {SIDRA_FAULT_PEER, wait.queue};
-        *key = Chip::timeline_key(context.id, wait.queue);
-        Queue& peer = chip_.queue_object(context.id, wait.queue);
-        if (peer.loaded.load(std::memory_order_acquire)) {
-            *satisfied = peer.timeline.load() >= wait.value;
-            return {};
-        }
+Fault Slice::timeline_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Address* key) {
+    using State = Epochs::State;
+    Context& context = queue_.context;
+    const uint32_t count = context.entry.queue_count;
+    if (wait.queue >= count) return {SIDRA_FAULT_PEER, wait.queue};
+    *key = Chip::timeline_key(context.id, wait.queue);
+    Queue& peer = chip_.queue_object(context.id, wait.queue);
+    State state = peer.epochs.look(wait.epoch, wait.value, &producer_);
+    if (state == State::kUnknown) {
+        // The chip may not have loaded that epoch yet. If the entry is not valid, the driver is about to publish or to
+        // reset it, and rings afterwards. The history is searched again after the entry was read: an epoch that the
+        // entry named, and that is not in the history afterwards, has not ended.
         sidra_hw_queue entry;
-        if (!chip_.read_queue_entry(context, wait.queue, &entry)) return {SIDRA_FAULT_PEER, wait.queue};
-        *satisfied = entry.start_index >= wait.value;
-        return {};
+        const bool named =
+            chip_.bus_.read_entry(table_at<sidra_hw_queue>(context.entry.queue_table, count), wait.queue, &entry) &&
+            entry.epoch == wait.epoch;
+        state = peer.epochs.look(wait.epoch, wait.value, &producer_);
+        if (state == State::kUnknown && named) {
+            const bool reached = well_formed(entry) && entry.start_index >= wait.value;
+            state = reached ? State::kReached : State::kPending;
+        }
     }
+    if (state == State::kUnknown) return {SIDRA_FAULT_PEER, wait.queue};
+    if (state == State::kFailed) return {SIDRA_FAULT_PRODUCER, wait.value};
+    *satisfied = state == State::kReached;
+    return {};
+}
+
+Fault Slice::semaphore_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Address* key) {
+    if (wait.hdr.flags & SIDRA_CMD_SEM_QUEUE) return timeline_satisfied(wait, satisfied, key);
     const Range word(Space::kDevice, wait.addr, sizeof(uint64_t));
     Range found;
     if (Fault fault = memory_.find_word(word, false, &found)) return fault;
@@ -421,9 +437,9 @@ Slice::Step Slice::semaphore_wait() {
     } else {
         if (kernel()) return fault({SIDRA_FAULT_NOT_ALLOWED});
         const bool peer = wait.hdr.flags & SIDRA_CMD_SEM_QUEUE;
-        if ((wait.hdr.flags & ~SIDRA_CMD_SEM_QUEUE) || wait.hdr.pad || wait.pad ||
+        if ((wait.hdr.flags & ~SIDRA_CMD_SEM_QUEUE) || wait.hdr.pad ||
             !all_zero(wait.reserved[0], wait.reserved[1], wait.reserved[2], wait.reserved[3]) ||
-            (peer ? wait.addr != 0 : wait.queue != 0))
+            (peer ? wait.addr != 0 || wait.epoch == 0 : wait.queue != 0 || wait.epoch != 0))
             return fault({SIDRA_FAULT_FIELD});
         if (wait.addr % 8) return fault({SIDRA_FAULT_ALIGNMENT, wait.addr});
         if (!Range(Space::kDevice, wait.addr, 8).valid()) return fault({SIDRA_FAULT_LIMIT, wait.addr});
@@ -463,7 +479,7 @@ void Slice::parked_leave() {
 Fault Slice::semaphore_signal() {
     const sidra_cmd_sem& signal = cmd().sem;
     if (kernel()) return {SIDRA_FAULT_NOT_ALLOWED};
-    if (signal.hdr.flags || signal.hdr.pad || signal.queue || signal.pad ||
+    if (signal.hdr.flags || signal.hdr.pad || signal.queue || signal.epoch ||
         !all_zero(signal.reserved[0], signal.reserved[1], signal.reserved[2], signal.reserved[3]))
         return {SIDRA_FAULT_FIELD};
     if (signal.addr % 8) return {SIDRA_FAULT_ALIGNMENT, signal.addr};
@@ -566,14 +582,20 @@ void Slice::publish() {
     __atomic_store_n(&state_->progress, queue_.progress, __ATOMIC_RELAXED);
     __atomic_store_n(&state_->device_ps, queue_.total.device_ps, __ATOMIC_RELAXED);
     __atomic_store_n(&state_->energy_pj, queue_.total.energy_pj, __ATOMIC_RELAXED);
-    if (queue_.timeline.load(std::memory_order_relaxed) == queue_.index) return;
+    if (queue_.epochs.timeline() == queue_.index) return;
     uint64_t told = queue_.index;
     if (chip_.lies(SIDRA_LIE_TIMELINE_AHEAD)) told += uint64_t{1} << 40;
     if (chip_.lies(SIDRA_LIE_TIMELINE_BACK)) told = 0;
     __atomic_store_n(&state_->timeline, told, __ATOMIC_RELEASE);
-    queue_.timeline.store(queue_.index);
+    queue_.epochs.publish(queue_.index);
     if (chip_.parked_.any()) chip_.wake_parked(Chip::timeline_key(queue_.context.id, queue_.id));
     chip_.check_arm(queue_);
+}
+
+// The queue has stopped: what it has not retired never will. Behind the last publication.
+void Slice::end_epoch(const Root& root) {
+    queue_.epochs.end(queue_.entry.epoch, root);
+    if (chip_.parked_.any()) chip_.wake_parked(Chip::timeline_key(queue_.context.id, queue_.id));
 }
 
 Slice::Step Slice::fault(const Fault& fault) {
@@ -593,6 +615,14 @@ Slice::Step Slice::fault(const Fault& fault) {
     record.cause = fault.cause;
     record.opcode = cmd().hdr.opcode;
     record.in_call = call.active;
+    Root root{queue_.index, queue_.id, queue_.entry.epoch, fault.cause};
+    if (fault.cause == SIDRA_FAULT_PRODUCER) {
+        root = producer_;
+        record.root_queue = root.queue;
+        record.root_sequence = root.sequence;
+        record.root_epoch = root.epoch;
+        record.root_cause = root.cause;
+    }
     if (chip_.trace_) [[unlikely]]
         chip_.trace_->fault(traced(), fault.cause);
     queue_.faulted.store(true);
@@ -604,6 +634,7 @@ Slice::Step Slice::fault(const Fault& fault) {
     std::memcpy(&state_->fault, &record, sizeof record);
     chip_.counters_.faults.fetch_add(1, std::memory_order_relaxed);  // first, as in publish()
     __atomic_store_n(&state_->run_state, uint32_t{SIDRA_QUEUE_FAULTED}, __ATOMIC_RELEASE);
+    end_epoch(root);
     chip_.interrupt(SIDRA_INT_FAULT);
     return Step::kFault;
 }

@@ -39,6 +39,7 @@ class Slice {
     Step run_job(bool resumed);
     Step semaphore_wait();
     void parked_leave();
+    Fault timeline_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Address* key);
     Fault semaphore_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Address* key);
     Fault semaphore_signal();
     Fault timestamp();
@@ -49,6 +50,7 @@ class Slice {
     void publish();
     Step fault(const Fault& fault);
     Step stop_untold();
+    void end_epoch(const Root& root);
     const sidra_cmd& cmd() const { return queue_.job.cmd; }
     bool kernel() const { return queue_.entry.flags & SIDRA_HW_QUEUE_KERNEL; }
 
@@ -72,6 +74,7 @@ class Slice {
     uint64_t busy_since_ = 0;
     uint64_t engine_since_ = 0;  // `engine_` is what it has been busy with since then
     sidra_hw_engine engine_ = SIDRA_HW_ENGINE_MVM;
+    Root producer_;  // of a fault with the cause PRODUCER: where it began
 
     // Telemetry that is not counted yet.
     uint64_t packets_ = 0, call_packets_ = 0;

@@ -129,6 +129,7 @@ Hostile::Hostile(Board& board) : board_(board), memory_(board.memory.hostile) {
         queue.ring_log2 = SIDRA_HW_QUEUE_LOG2_MIN;
         queue.priority = static_cast<uint8_t>(i % SIDRA_PRIORITIES);
         queue.vector = static_cast<uint16_t>(2 + i);
+        queue.epoch = 1 + i;
         queue.flags = SIDRA_HW_QUEUE_VALID | (kernel ? SIDRA_HW_QUEUE_KERNEL : 0);
     }
     for (uint32_t i = 0; i < std::size(kObjects); i++) {
@@ -324,6 +325,7 @@ sidra_cmd Hostile::packet(Input& in) {
             if (how & 1) {
                 cmd.hdr.flags = SIDRA_CMD_SEM_QUEUE;
                 cmd.sem.queue = how >> 1;
+                cmd.sem.epoch = 1 + (how >> 1) % kQueues;
             } else {
                 cmd.sem.addr = address(in);
             }

@@ -78,6 +78,7 @@ Victim::Victim(Board& board) : board_(board), memory_(board.memory.victim) {
     queue.ring_log2 = SIDRA_HW_QUEUE_LOG2_MIN;
     queue.priority = 1;
     queue.vector = 1;
+    queue.epoch = 1;
     queue.flags = SIDRA_HW_QUEUE_VALID;
     auto& object = memory_.as<sidra_hw_weights>(bus(kWeightsTable));
     object.uid = Memory::kVictimUid;

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The epochs of a queue: what tells packets that have retired from packets that were dropped. */
+#ifndef __SIDRA_EPOCH_H__
+#define __SIDRA_EPOCH_H__
+
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include <sidra_accel.h>
+
+/**
+ * struct sidra_epochs - the epoch that runs, and how the last ones ended
+ * @lock: protects @ended and @count; innermost
+ * @current_epoch: number of the epoch that runs; the state page, which the device can write, has a copy
+ * @ended: the last ones, as a ring, with their timelines at the end
+ * @count: of epochs that have ended
+ */
+struct sidra_epochs {
+	spinlock_t lock;
+	u32 current_epoch;
+	struct {
+		u32 epoch;
+		u64 retired;
+	} ended[SIDRA_QUEUE_EPOCHS_KEPT];
+	u32 count;
+};
+
+void sidra_epochs_init(struct sidra_epochs *epochs, u32 first);
+
+/* Ends the epoch that runs, of which all before @retired has retired, and begins another one. */
+void sidra_epochs_begin(struct sidra_epochs *epochs, u32 epoch, u64 retired);
+
+/* Whether an epoch that has ended is known, and had reached @value. */
+bool sidra_epochs_retired(struct sidra_epochs *epochs, u32 epoch, u64 value);
+
+static inline u32 sidra_epochs_current(const struct sidra_epochs *epochs)
+{
+	return smp_load_acquire(&epochs->current_epoch);
+}
+
+#endif

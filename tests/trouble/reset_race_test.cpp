@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// QUEUE_RESET against SUBMIT on a running kernel queue: each submit is before the reset, and dropped as a whole, or
+// behind it, and runs. What says that it is done has been done.
+#include <linux/sync_file.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "node.h"
+#include "ring.h"
+
+namespace sidra::test {
+namespace {
+
+using ResetRace = NodeTest;
+
+// Copies the number of the round to a place of its own.
+struct Round {
+    Round(const Buffer& buffer, uint64_t number) : to(number % kPlaces) {
+        buffer.words[kFrom] = number;
+        packets = {copy(buffer.va + 8 * to, buffer.va + 8 * kFrom, 8)};
+    }
+    static constexpr uint64_t kPlaces = 256, kFrom = 300;
+    uint64_t to;
+    std::vector<sidra_cmd> packets;
+};
+
+int status_of(int fence) {
+    pollfd signalled{fence, POLLIN, 0};
+    if (poll(&signalled, 1, static_cast<int>(kPatienceMs)) != 1) return -ETIME;  // it hangs: no test expects that
+    sync_file_info info{};
+    const int error = ioctl(fence, SYNC_IOC_FILE_INFO, &info);
+    return error < 0 ? error : info.status;
+}
+
+TEST_F(ResetRace, NoSubmitIsLostAndNoDroppedOneIsDone) {
+    Node node;
+    Context context(node);
+    Buffer buffer(context, 4096);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    std::atomic<bool> stop{false};
+    std::thread resets([&] {
+        while (!stop) EXPECT_EQ(queue.reset(), 0);
+    });
+    uint64_t done = 0, dropped = 0;
+    for (uint64_t number = 1; number <= static_cast<uint64_t>(rounds(300, 20'000)); number++) {
+        const Round round(buffer, number);
+        sidra_ioctl_submit a = queue.request(round.packets);
+        const bool fenced = number % 2;
+        if (fenced) a.flags = SIDRA_SUBMIT_OUT_FENCE;
+        ASSERT_EQ(node.call(SIDRA_IOCTL_SUBMIT, a), 0);
+        const int waited = queue.wait_epoch(a.epoch, a.value);
+        ASSERT_TRUE(waited == 0 || waited == -ECANCELED) << waited;
+        if (waited == 0) ASSERT_EQ(buffer.words[round.to], number);
+        if (fenced) {
+            const int status = status_of(a.out_fence_fd);
+            close(a.out_fence_fd);
+            ASSERT_TRUE(status == 1 || status == -ECANCELED) << status;
+            if (status == 1) ASSERT_EQ(buffer.words[round.to], number) << "and so it was not dropped";
+        }
+        (waited == 0 ? done : dropped)++;
+    }
+    stop = true;
+    resets.join();
+    EXPECT_GT(done + dropped, 0u);
+    uint64_t value;
+    ASSERT_EQ(queue.submit({nop()}, &value), 0);
+    EXPECT_EQ(queue.wait(value), 0) << "it runs as before";
+}
+
+TEST_F(ResetRace, CommandsByUringEnd) {
+    Node node;
+    Context context(node);
+    Buffer buffer(context, 4096);
+    Queue queue(context, SIDRA_QUEUE_KERNEL);
+    Ring ring;
+    std::atomic<bool> stop{false};
+    std::thread resets([&] {
+        while (!stop) EXPECT_EQ(queue.reset(), 0);
+    });
+    for (uint64_t number = 1; number <= static_cast<uint64_t>(rounds(300, 20'000)); number++) {
+        const Round round(buffer, number);
+        ring.add(node.fd, SIDRA_URING_SUBMIT, {context.handle, queue.create.queue, 0}, number, round.packets.data());
+        const int result = ring.reap(1).at(number);
+        ASSERT_TRUE(result == 0 || result == -ECANCELED) << result;
+        if (result == 0) ASSERT_EQ(buffer.words[round.to], number);
+    }
+    stop = true;
+    resets.join();
+}
+
+}  // namespace
+}  // namespace sidra::test
