@@ -52,7 +52,8 @@ constexpr const char* kFaults[] = {"none",
                                    "write index damaged",
                                    "packet damaged on its way",
                                    "no progress",
-                                   "reset on request"};
+                                   "reset on request",
+                                   "the work waited for failed or was dropped"};
 static_assert(std::size(kFaults) == SIDRA_FAULT_COUNT);
 
 constexpr const char* kOpcodes[] = {"INVALID", "NOP", "BARRIER", "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY",
