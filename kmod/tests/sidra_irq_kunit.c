@@ -7,6 +7,7 @@
 
 #define SHOTS_MAX	64
 #define TURNS		64
+#define EPOCH		1	/* that runs: whoever waits for another one is woken at once */
 
 struct shots {
 	struct sidra_fake *fake;
@@ -35,7 +36,7 @@ static void init_point(struct kunit *test, struct sidra_device *sdev, struct sid
 	point->turns = kunit_kcalloc(test, TURNS, sizeof(*point->turns), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, point->turns);
 	point->turns_mask = TURNS - 1;
-	sidra_epochs_init(&point->epochs, 1);
+	sidra_epochs_init(&point->epochs, EPOCH);
 	point->state = kunit_kzalloc(test, sizeof(*point->state), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, point->state);
 	sidra_point_attach(sdev, point);
@@ -64,7 +65,12 @@ static struct shot *arm_at(struct kunit *test, struct shots *shots, struct sidra
 
 	KUNIT_ASSERT_NOT_NULL(test, shot);
 	shot->shots = shots;
-	shot->arm = (struct sidra_arm){ .value = value, .patient = patient, .fire = shoot };
+	shot->arm = (struct sidra_arm){
+		.value = value,
+		.epoch = EPOCH,
+		.patient = patient,
+		.fire = shoot,
+	};
 	sidra_arm_add(shots->sdev, point, &shot->arm);
 	return shot;
 }
@@ -136,7 +142,7 @@ static void irq_stop_fires_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shots->count, 10);
 	sidra_point_wake(shots->sdev, &shots->point);
 	KUNIT_EXPECT_EQ_MSG(test, shots->count, 10, "it does not wait in vain");
-	sidra_epochs_begin(&shots->point.epochs, 2, 0);
+	sidra_epochs_begin(&shots->point.epochs, EPOCH + 1, 0);
 	sidra_point_wake(shots->sdev, &shots->point);
 	KUNIT_EXPECT_EQ(test, shots->count, 11);
 }
@@ -281,7 +287,7 @@ static void irq_takes_by_value(struct kunit *test)
 	for (i = 0; i < 5; i++)
 		KUNIT_EXPECT_NOT_NULL(test, sidra_arm_take(shots->sdev, point, 5, shoot));
 	KUNIT_EXPECT_NULL(test, sidra_arm_take(shots->sdev, point, 5, shoot));
-	sidra_epochs_begin(&point->epochs, 2, 0);
+	sidra_epochs_begin(&point->epochs, EPOCH + 1, 0);
 	KUNIT_EXPECT_NULL(test, sidra_arm_take(shots->sdev, point, 6, shoot));
 	KUNIT_EXPECT_EQ(test, shots->count, 0);
 	for (i = 0; i < ARRAY_SIZE(turns); i++)
@@ -314,7 +320,7 @@ static void irq_timer_starts_while_it_ends(struct kunit *test)
 {
 	struct shots *shots = start(test);
 	struct impatient impatient = {
-		.arm = { .value = 1, .fire = arm_while_the_timer_ends },
+		.arm = { .value = 1, .epoch = EPOCH, .fire = arm_while_the_timer_ends },
 		.point = &shots->point,
 	};
 	unsigned int i;
@@ -365,7 +371,11 @@ static void irq_fire_and_delete_exclude_each_other(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(thread));
 	for (round = 0; round < 2000; round++) {
 		struct race race = {
-			.arm = { .value = READ_ONCE(shots->point.state->timeline) + 1 + round % 2, .fire = race_fire },
+			.arm = {
+				.value = READ_ONCE(shots->point.state->timeline) + 1 + round % 2,
+				.epoch = EPOCH,
+				.fire = race_fire,
+			},
 		};
 		bool ours;
 
