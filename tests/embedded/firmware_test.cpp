@@ -185,7 +185,7 @@ TEST_F(Firmware, WhereDumpsGo) {
     expect_in("/xdg/sidra");
     unsetenv("XDG_STATE_HOME");
     unsetenv("HOME");
-    EXPECT_NE(write("dump").find("neither SIDRA_DUMP_DIR nor XDG_STATE_HOME nor HOME"), std::string::npos);
+    EXPECT_NE(write("dump").find("none of SIDRA_DUMP_DIR, XDG_STATE_HOME and HOME"), std::string::npos);
     EXPECT_TRUE(files().empty());
 }
 
