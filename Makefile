@@ -7,8 +7,9 @@ SHELL := /bin/bash
 
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
-# What `make check-long` runs, as scripts/check.sh names it.
-PARTS ?= release-long,asan-long,tsan-long,selftest,matrix,debug,fuzz,packages
+# What `make check-long` runs and `make check-build` builds, as scripts/check.sh names it.
+check-long: PARTS ?= release-long,asan-long,tsan-long,selftest,matrix,debug,fuzz,packages
+check-build: PARTS ?= release,asan,tsan,vm,selftest,matrix,debug,fuzz
 comma := ,
 export JOBS
 
@@ -45,7 +46,7 @@ check-long: ## what takes longer: the rest of the trees' tests, the VM's harness
 check-build: ## build everything that check and check-long run, and run nothing
 	@$(SETUP) base check fuzz qemu vm
 	@scripts/qemu.sh build >/dev/null
-	@BUILD_ONLY=1 scripts/check.sh check-build release asan tsan vm selftest matrix debug fuzz
+	@BUILD_ONLY=1 scripts/check.sh check-build $(subst $(comma), ,$(PARTS))
 
 check-fresh: ## build the demo and the tests in minimal Debian 12 and 13 roots: what a target forgets to install is found there
 	@$(SETUP) vm
