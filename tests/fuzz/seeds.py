@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""seeds.py: writes the seeds of target packets, ordinary work of every kind, into corpus/packets (README.md).
-
-A record is a kind, a queue and fields, as Hostile::record() in packets/hostile.cpp takes them."""
+"""seeds.py: writes the files seed-* in corpus/ (README.md): what is valid for the targets that take it, of every kind."""
+import hashlib
+import struct
+import zlib
 from pathlib import Path
+
+# ---- packets: a byte of switches, then records of 32 bytes: a kind, a queue and fields, as Hostile::record() in packets/hostile.cpp takes them.
 
 SCATTERED, IN_ORDER, READABLE, BODIES = 0x00, 0x01, 0x02, 0x06  # targets of an address, at a multiple of 64 bytes
 NOP, SEM_WAIT, SEM_SIGNAL, TIMESTAMP, COPY, FILL, MVM, VEC, PROGRAM, READBACK, CALL = 0, 2, 3, 4, 5, 6, 7, 8, 12, 13, 14
 POOL_MAX, GATHER, TRANSPOSE, ADD, SOFTMAX, QUANTIZE = 22, 27, 26, 2, 15, 0  # places in kVecOps
 F32, U8, S8, S32 = 0, 1, 2, 3  # places in kTypes
-RUN, BODY, POOL = 21, 10, 17
+RUN, BODY, POOL, RESET = 21, 10, 17, 23
 
 
 def record(*fields):
@@ -37,11 +40,14 @@ def pool(in_h, in_w, kernel, stride):
     return record(POOL, 0, 0, in_h - 1, in_w - 1, kernel - 1, kernel - 1, stride - 1, stride - 1)
 
 
-SEEDS = {
+PACKETS = {
     "copy": [packet(COPY, 1, *address(SCATTERED), *address(READABLE), *count(60), *count(9))],
     "fill": [packet(FILL, 2, *address(SCATTERED, 4000), *count(64), 2, 7, 0)],
     "semaphores": [packet(SEM_WAIT, 0, *address(IN_ORDER, 8192), *count(1)), record(RUN, 1),
                    packet(SEM_SIGNAL, *address(IN_ORDER, 8192), 2, 0, 9, queue=1)],
+    "timelines": [packet(SEM_WAIT, 1 | 1 << 1, *count(2)), packet(NOP, queue=1), record(RUN, 1), packet(NOP, queue=1), record(RUN, 2),
+                  packet(SEM_WAIT, 1 | 2 << 1, *count(1)), record(RUN, 1), record(RESET, 2), record(RUN, 1), record(RESET, 0),
+                  packet(SEM_WAIT, 1 | 1 << 1 | 1 << 4, *count(1)), record(RESET, 1), packet(NOP, queue=1)],
     "call": [record(BODY, 0, NOP), record(BODY, 1, TIMESTAMP, *address(SCATTERED)), packet(CALL, *address(BODIES, 4096), *count(2))],
     "mvm": [packet(MVM, 0, t, w, *count(3), *address(READABLE), *address(SCATTERED)) for t, w in ((1, 0), (2, 1), (14, 0), (12, 1))],
     "program": [packet(PROGRAM, 0, 2, *address(IN_ORDER)), packet(READBACK, 0, 2, *address(SCATTERED)),
@@ -51,7 +57,121 @@ SEEDS = {
             vec(GATHER, U8, 8, 40, address(IN_ORDER))],
     "kernel": [packet(NOP, queue=3), packet(COPY, 0, *address(SCATTERED), *address(IN_ORDER), *count(64), queue=3)],
 }
-folder = Path(__file__).parent / "corpus" / "packets"
-folder.mkdir(parents=True, exist_ok=True)
-for name, records in SEEDS.items():
-    (folder / f"seed-{name}").write_bytes(b"\0" + b"".join(records))
+
+
+# ---- stream and state: a byte of switches, then changes of 16 bytes: a kind, the place of the piece, a place in it, and fields (pieces.h).
+WHOLE, TOGETHER = 0x00, 0x04
+DROP, DOUBLE, SWAP, SHORTER, LONGER, TAG, NUMBER, FRESH = 6, 7, 8, 9, 10, 12, 14, 15
+
+
+def change(kind, piece, at=0, fields=b""):
+    return struct.pack("<BHH", kind, piece, at) + fields.ljust(11, b"\0")
+
+
+def changed(*changes, switches=WHOLE):
+    return bytes([switches]) + b"".join(changes)
+
+
+STREAM = {
+    "whole": changed(),
+    "cut": changed(switches=1 | 40 << 2),
+    "wrong-sum": changed(switches=2),
+    "pieces": changed(change(DOUBLE, 3, 9), change(SWAP, 4, 12), change(DROP, 7)),
+    "sizes": changed(change(SHORTER, 5, 128), change(LONGER, 6, 8)),
+    "numbers": changed(change(2, 4, 16, struct.pack("<Q", 1 << 62)), change(3, 9, 12, struct.pack("<I", 0xffffffff))),
+}
+STATE = {
+    "whole": changed(),
+    "together": changed(switches=TOGETHER),
+    "cut": changed(switches=1 | 20 << 3),
+    "pieces": changed(change(DOUBLE, 1, 2), change(SWAP, 0, 3), change(DROP, 2)),
+    "sizes": changed(change(SHORTER, 2, 200), change(LONGER, 1, 24), change(FRESH, 0, 3, b"\x55")),
+    "keys": changed(change(NUMBER, 1, 40), change(TAG, 2, 1)),
+    "raw": bytes([2]) + b"SIDRAST\n" + struct.pack("<I", 1).ljust(56, b"\0"),
+}
+
+# ---- image: a byte of switches (its sums and its signature are made right), then the image.
+HEADER, RAM, CHIP = 256, 0x10000000, 0x5931
+
+
+def tlv(kind, value):
+    return struct.pack("<HHI", kind, 0, len(value)) + value.ljust((len(value) + 7) // 8 * 8, b"\0")
+
+
+def image(payload, *tlvs):
+    header = struct.pack("<IHHIIIIIIIIIIII20sIQ8I", 0x57464453, 1, HEADER, 1, 0, CHIP, 0xffffffff, RAM, RAM, len(payload), 4096, 1024,
+                         1 << 24, 1, 0, b"build", sum(map(len, tlvs)), 0, *[1 << 16] * 5, 0, 0, 0)
+    return bytes([1 | 2 | 4 | 8]) + header.ljust(HEADER, b"\0") + payload + b"".join(tlvs)
+
+
+SIGNED = [tlv(1, bytes(32)), tlv(2, bytes(32)), tlv(3, bytes(64))]
+IMAGE = {
+    "signed": image(bytes(64), *SIGNED),
+    "strings": image(bytes(8), *SIGNED, tlv(4, b"text\0more\0")),
+    "unsigned": image(bytes(8)),
+}
+
+# ---- files: a byte that says what it is, then the file (files_fuzz.cpp).
+PROGRAM_FILE, SYMBOLS, KEY, DUMP, FDINFO, TELEMETRY, PUBLISHED, DIGITS = range(8)
+
+
+def elf():
+    code, names = bytes(16), b"\0main\0$x\0"
+    symbols = bytes(16) + struct.pack("<IIIBBH", 1, RAM, 16, 2, 0, 1) + struct.pack("<IIIBBH", 6, RAM, 0, 0, 0, 1)
+    at_code, at_names = 52 + 32, 52 + 32 + len(code)
+    at_symbols = at_names + len(names)
+    sections = [bytes(40), struct.pack("<10I", 0, 1, 6, RAM, at_code, len(code), 0, 0, 4, 0),
+                struct.pack("<10I", 0, 2, 0, 0, at_symbols, len(symbols), 3, 0, 4, 16),
+                struct.pack("<10I", 0, 3, 0, 0, at_names, len(names), 0, 0, 1, 0)]
+    head = b"\x7fELF\1\1\1".ljust(16, b"\0") + struct.pack("<HHIIIIIHHHHHH", 2, 243, 1, RAM, 52, at_symbols + len(symbols), 0, 52, 32, 1, 40, 4, 0)
+    segment = struct.pack("<8I", 1, at_code, RAM, RAM, len(code), 64, 5, 4)
+    return head + segment + code + names + symbols + b"".join(sections)
+
+
+def key(public=bytes(range(32))):
+    return (f"# a key\nsidra-firmware-key 1\nkind: public\nalgorithm: ed25519\nname: fuzz\npublic: {public.hex()}\n"
+            f"hash: {hashlib.sha256(public).hexdigest()}\n").encode()
+
+
+def firmware_dump(log=b"booted\ntrap\n"):
+    size = 24 + 32 * 4 + 20 + 1024 + 4
+    dump = struct.pack("<IIIIQ32I5I1024s", 0x44464453, size, 0x10002, 1 << 24, 1000, *range(32), RAM, 2, 0, 0, len(log), log)
+    return dump + struct.pack("<I", zlib.crc32(dump))
+
+
+def telemetry():
+    return struct.pack("<IHHQ", 0x4c544453, 1, 512, 15).ljust(512, b"\1")
+
+
+def published():
+    head = struct.pack("<IHHQQQIIQII16s16sQIIIIIIQQQQIIIIIIQQQ", 0x42504453, 1, 256, 256 + 2 * 512 + 64, 2, 1, 1, 0, 1, 0, 0, b"fuzz", bytes(16), 0,
+                       1, 1, 1, 1, 1, 8, 1 << 20, 4096, 1 << 20, 4096, 1, 0, 1, 1, 1, 1, 256, 256 + 2 * 512, 256 + 512)
+    return head.ljust(256, b"\0") + telemetry() * 2 + bytes(64)
+
+
+def digits(outputs=3):
+    return (b"SIDRAMLP" + struct.pack("<4I2If", 1, 1, 1, 0, 64, outputs, 0.5) + struct.pack(f"<{65 * outputs}f", *range(65 * outputs))
+            + bytes(i % 17 for i in range(64)) + bytes([2]))
+
+
+FILES = {
+    "program": bytes([PROGRAM_FILE]) + elf(),
+    "symbols": bytes([SYMBOLS]) + elf(),
+    "key": bytes([KEY]) + key(),
+    "firmware-dump": bytes([DUMP]) + firmware_dump(),
+    "driver-dump": bytes([DUMP]) + b"sidra-coredump: 1\ncause: queue-timeout\nregister.STATUS: 0x5ff\nregister.PANIC: 0x10002\n"
+    b"queue.0.1: kind=1 log2=6 state=3 fault=17\npacket.0: opcode=7 raw=00ff\n",
+    "fdinfo": bytes([FDINFO]) + b"drm-driver:\tsidra\ndrm-client-id:\t17\ndrm-pdev:\t0000:01:00.0\nsidra-contexts:\t2\nsidra-queues:\t5\n"
+    b"drm-engine-mvm:\t1000000 ns\ndrm-total-memory:\t64 KiB\ndrm-total-l3:\t1 MiB\n",
+    "telemetry": bytes([TELEMETRY]) + telemetry(),
+    "published": bytes([PUBLISHED]) + published(),
+    "digits": bytes([DIGITS]) + digits(),
+}
+
+SEEDS = {"packets": {name: b"\0" + b"".join(records) for name, records in PACKETS.items()}, "stream": STREAM, "state": STATE,
+         "image": IMAGE, "files": FILES}
+for target, seeds in SEEDS.items():
+    folder = Path(__file__).parent / "corpus" / target
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, seed in seeds.items():
+        (folder / f"seed-{name}").write_bytes(seed)

@@ -69,6 +69,9 @@ sidra_cmd blank(uint8_t opcode) {
     return cmd;
 }
 
+// Behind it a queue has those that are a multiple of kQueues away, one after each reset.
+uint32_t first_epoch(uint32_t queue) { return 1 + queue % Hostile::kQueues; }
+
 uint32_t size_of(uint32_t type) { return type == SIDRA_TYPE_S32 || type == SIDRA_TYPE_F32 ? 4 : 1; }
 
 constexpr uint8_t kVecOps[] = {1,  2,  8,  9,  10, 11, 12, 16, 17, 18, 19, 20, 21, 22, 23, 32,
@@ -129,7 +132,7 @@ Hostile::Hostile(Board& board) : board_(board), memory_(board.memory.hostile) {
         queue.ring_log2 = SIDRA_HW_QUEUE_LOG2_MIN;
         queue.priority = static_cast<uint8_t>(i % SIDRA_PRIORITIES);
         queue.vector = static_cast<uint16_t>(2 + i);
-        queue.epoch = 1 + i;
+        queue.epoch = first_epoch(i);
         queue.flags = SIDRA_HW_QUEUE_VALID | (kernel ? SIDRA_HW_QUEUE_KERNEL : 0);
     }
     for (uint32_t i = 0; i < std::size(kObjects); i++) {
@@ -322,10 +325,10 @@ sidra_cmd Hostile::packet(Input& in) {
     switch (cmd.hdr.opcode) {
         case SIDRA_CMD_SEM_WAIT: {
             const uint8_t how = in.u8();
-            if (how & 1) {
+            if (how & 1) {  // an epoch of a queue, and mostly one that there is
                 cmd.hdr.flags = SIDRA_CMD_SEM_QUEUE;
-                cmd.sem.queue = how >> 1;
-                cmd.sem.epoch = 1 + (how >> 1) % kQueues;
+                cmd.sem.queue = how >> 1 & 7;
+                cmd.sem.epoch = first_epoch(cmd.sem.queue) + (how >> 4 & 3) * kQueues;
             } else {
                 cmd.sem.addr = address(in);
             }
@@ -545,6 +548,9 @@ void Hostile::admin(Input& in) {
             arg1 = raw(in);
             arg2 = count(in);
             break;
+        case SIDRA_ADMIN_RESET_QUEUE:  // an epoch and why it ended
+            arg2 = in.u8() % 8u | uint64_t{in.u16()} << 32;
+            break;
         case SIDRA_ADMIN_XBAR_ERASE:
         case SIDRA_ADMIN_L3_ZERO:
             arg0 = count(in);
@@ -609,6 +615,7 @@ void Hostile::record(Input in) {
             board_.write64(SIDRA_ARM(kContext, queue % kQueues), raw(in));
             break;
         case 23:  // what a driver does after a fault
+            at<sidra_hw_queue>(bus(kQueueTable) + queue % kQueues * sizeof(sidra_hw_queue)).epoch += kQueues;
             board_.admin(SIDRA_ADMIN_RESET_QUEUE, kContext, queue % kQueues);
             next_[queue % kQueues] = 0;
             break;
@@ -642,14 +649,9 @@ void Hostile::be_at_work() {
 }
 
 void Hostile::end() {
-    // What the chip has of the context may be other than what is restored. Else less does it, and faster.
-    if (memory_.marked(bus(kWeightsTable)) || board_.memory.table.marked(Memory::kTable)) {
-        if (board_.admin(SIDRA_ADMIN_RESET_CONTEXT, kContext) != SIDRA_ADMIN_OK)
-            fail("no reset of the hostile context");
-    } else {
-        board_.admin(SIDRA_ADMIN_QUIESCE_RANGE, kContext, 0, kVaEnd);
-        board_.admin(SIDRA_ADMIN_RESUME_CONTEXT, kContext);
-    }
+    // The chip forgets the entries that it has read, which may differ from those that are restored, and the epochs that
+    // have ended: those of the next input have the same numbers.
+    if (board_.admin(SIDRA_ADMIN_RESET_CONTEXT, kContext) != SIDRA_ADMIN_OK) fail("no reset of the hostile context");
     for (uint32_t i = 0; i < kQueues; i++)
         if (board_.admin(SIDRA_ADMIN_RESET_QUEUE, kContext, i) != SIDRA_ADMIN_OK) fail("no reset of a hostile queue");
     memory_.restore();
