@@ -216,6 +216,8 @@ TEST_F(Sleep, AJobThatWaitsForAnotherCard) {
     sync_file_info info{};
     EXPECT_EQ(ioctl(second.out_fence_fd, SYNC_IOC_FILE_INFO, &info), 0);
     EXPECT_EQ(info.status, -EIO);
+    EXPECT_EQ(kernel.wait(1), -EIO) << "the queue has stopped in front of the job";
+    ASSERT_EQ(kernel.reset(), 0);
     EXPECT_EQ(kernel.submit({nop()}), 0);
     EXPECT_EQ(kernel.wait(2), 0);
     close(first.out_fence_fd);
