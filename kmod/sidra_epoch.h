@@ -35,6 +35,7 @@ bool sidra_epochs_retired(struct sidra_epochs *epochs, u32 epoch, u64 value);
 
 static inline u32 sidra_epochs_current(const struct sidra_epochs *epochs)
 {
+	/* Pairs with the release in sidra_epochs_begin(): what ended before this epoch is recorded. */
 	return smp_load_acquire(&epochs->current_epoch);
 }
 

@@ -337,7 +337,7 @@ void sidra_vectors_init(struct sidra_device *sdev)
 {
 	unsigned int i;
 
-	BUILD_BUG_ON(SIDRA_MSIX_VECTORS > U8_MAX + 1);	/* sidra_turn.vector */
+	BUILD_BUG_ON(U8_MAX + 1 < SIDRA_MSIX_VECTORS);	/* sidra_turn.vector */
 	for (i = 0; i < SIDRA_MSIX_VECTORS; i++) {
 		struct sidra_vector *vector = &sdev->vectors[i];
 

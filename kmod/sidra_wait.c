@@ -37,6 +37,7 @@ static int state_of(const struct item *item)
 	bool destroyed = smp_load_acquire(&item->queue->destroyed);	/* before the run state, which it makes LOST */
 	int state = sidra_point_look(&item->queue->point, item->epoch, item->value);
 
+	/* The queue may have been destroyed since: then it is LOST for that reason. */
 	return state == -EIO && (destroyed || smp_load_acquire(&item->queue->destroyed)) ? -ENOENT : state;
 }
 
