@@ -32,12 +32,17 @@ class Caller {
     Caller(const Caller&) = delete;
     Caller& operator=(const Caller&) = delete;
 
-    // It sleeps in the kernel, in the call.
+    // It sleeps in the call until a signal comes. On its way there it may sleep, too, but for a page or a lock, which
+    // no signal ends: a call that removal meets before its wait ends at once.
     bool sleeps() const {
         if (done_ || task_ == 0) return false;
         const std::string task = "/proc/self/task/" + std::to_string(task_);
         long number = 0;
-        return std::ifstream(task + "/syscall") >> number && number == SYS_ioctl;
+        std::string line;
+        std::getline(std::ifstream(task + "/stat") >> std::ws, line);
+        const size_t state = line.rfind(") ");
+        return std::ifstream(task + "/syscall") >> number && number == SYS_ioctl && state != std::string::npos &&
+               line[state + 2] == 'S';
     }
     bool done() const { return done_; }
     // Once it is done: 0 or -errno.
