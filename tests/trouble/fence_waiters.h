@@ -44,7 +44,6 @@ class Caller {
         return std::ifstream(task + "/syscall") >> number && number == SYS_ioctl && state != std::string::npos &&
                line[state + 2] == 'S';
     }
-    bool done() const { return done_; }
     // Once it is done: 0 or -errno.
     int result() {
         EXPECT_TRUE(eventually([&] { return done_.load(); })) << name;
@@ -107,12 +106,12 @@ class FenceWaiters {
         EXPECT_LT(status(dependent_), 0);
         for (Caller* caller : for_job_) EXPECT_EQ(caller->result(), 0) << caller->name;
     }
-    // Whoever waits for what nobody has promised still does, until a signal comes: the call says @error then.
+    // Whoever waits for what nobody has promised may wait until a signal comes: the call says @error then. DRM's core
+    // may end it earlier when the device goes, with the same error, as it does where ACPI sees to hotplug.
     void expect_others_wait(int error) {
         pollfd fires{never_event_, POLLIN, 0};
         EXPECT_EQ(poll(&fires, 1, 0), 0);
         for (Caller* caller : for_nothing_) {
-            EXPECT_FALSE(caller->done()) << caller->name;
             caller->interrupt();
             EXPECT_EQ(caller->result(), error) << caller->name;
         }
