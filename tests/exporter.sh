@@ -265,7 +265,7 @@ grep -qxF "sidra_up$labels 0" "$folder/body" || grep -qxF "sidra_up$labels 1" "$
 
 # Every option is in the manual.
 for option in $("$smi" exporter --help | grep -oE -- '--[a-z-]+' | sort -u); do
-    [[ $option =~ ^--(help|chip|root|runtime|version)$ ]] || sed 's/\\-/-/g' tools/sidra-smi/exporter/sidra-smi-exporter.1 | grep -qF -- "$option" || fail "the manual page does not know $option"
+    [[ $option =~ ^--(help|chip|root|runtime|version)$ ]] || grep -qF -- "$option" <(sed 's/\\-/-/g' tools/sidra-smi/exporter/sidra-smi-exporter.1) || fail "the manual page does not know $option"
 done
 
 echo "metrics are what was published${scraped:-}"

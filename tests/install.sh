@@ -14,7 +14,8 @@ fail() {
 }
 
 # What `make install` builds has no tests.
-make -n install SIDRA_SETUP=skip | grep -q 'cmake --install build/install' || fail "make install installs another tree than build/install"
+make -n install SIDRA_SETUP=skip >"$root/make" || fail "make -n install: $(cat "$root/make")"
+grep -q 'cmake --install build/install' "$root/make" || fail "make install installs another tree than build/install"
 cmake --preset install -B "$root/tree" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "the preset install"; }
 tests=$(ninja -C "$root/tree" -t targets all | grep -c 'sidra-test-') || :
 [[ $tests == 0 ]] || fail "make install builds $tests targets of tests"

@@ -28,7 +28,7 @@ complete() { # program, completion, word...
 offers() { # completion's words: whether the last one is completed from what it begins with
     local words=("${@:3}") whole=${*: -1}
     words[-1]=${whole:0:-1}
-    complete "$1" "$2" "${words[@]}" | grep -qxF -- "$whole"
+    grep -qxF -- "$whole" <(complete "$1" "$2" "${words[@]}")
 }
 
 check() { # program, manual as text, completion, command or nothing

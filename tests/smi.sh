@@ -109,7 +109,7 @@ golden watch-units.text "${one[@]}" watch -n 0.01 -c 1 --fields name,power,clock
 for text in summary list watch; do
     [[ $(wc -L <tests/smi/golden/$text.text) -le 80 ]] || fail "$text is wider than a terminal"
 done
-"${one[@]}" | grep -q $'\x1b' && fail "colours in a pipe"
+grep -q $'\x1b' <("${one[@]}") && fail "colours in a pipe"
 
 # The same chip by all of its names.
 for chip in 1 0000:02:00.0 02:00.0 sidra1 /dev/sidra1 c0ffee01 C0FFEE01-0000-4000-8000-000000000000; do
@@ -283,7 +283,7 @@ wait "$PUBLISHER_PID" 2>/dev/null || :
 # DMA errors that somebody has accepted.
 gives 8 "${one[@]}" health
 grep -q -- "--accept-dma-errors 17" "$folder/out" || fail "health does not say how to accept DMA errors: $(cat "$folder/out")"
-"${one[@]}" health --accept-dma-errors 17 | grep -q "ok *dma *17 DMA errors, 17 accepted" || fail "health --accept-dma-errors"
+grep -q "ok *dma *17 DMA errors, 17 accepted" <("${one[@]}" health --accept-dma-errors 17) || fail "health --accept-dma-errors"
 
 # Health, by its exit status.
 gives 9 "${bare[@]}" health

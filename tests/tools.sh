@@ -54,7 +54,7 @@ mkfifo "$folder/pipe"
 fails 1 "not a regular file" "${small[@]}" --model "$folder/pipe"
 fails 1 "not a digits model" "$digits" /dev/zero
 size=$(stat -c %s "$model")
-"$digits" "$model" | grep -q "digits right" || fail "the whole model"
+grep -q "digits right" <("$digits" "$model") || fail "the whole model"
 for cut in 0 8 23 24 40 60 5000 $((size - 360 - 1)) $((size - 360)) $((size - 1)); do
     head -c "$cut" "$model" >"$folder/model"
     fails 1 "shorter than its header says" "$digits" "$folder/model"
@@ -63,7 +63,7 @@ done
 
 # Where the picture goes is tried before the work for it, and a picture that was there stays until the new one is whole.
 fails 1 "cannot write $model/picture.svg" "${run[@]}" --out "$model/picture.svg"
-"${run[@]}" --out "$model/picture.svg" 2>&1 | grep -q "^chip" && fail "the chip ran for a picture that cannot be written"
+grep -q "^chip" <("${run[@]}" --out "$model/picture.svg" 2>&1) && fail "the chip ran for a picture that cannot be written"
 fails 1 "there is no folder $folder/no/where; make it" "${run[@]}" --out "$folder/no/where/digits.svg"
 fails 1 "there is no folder $folder/no; make it" "$bench" noop --json "$folder/no/bench.json"
 [[ ! -e $folder/no ]] || fail "a mistyped name has made a folder"

@@ -28,7 +28,7 @@ waits() { # condition...
     done
     return 1
 }
-has() { screen | grep -qF -- "$1"; }
+has() { grep -qF -- "$1" <(screen); }
 has_not() { ! has "$1"; }
 shows() { waits has "$1" || fail "does not show '$1'"; }
 hides() { waits has_not "$1" || fail "still shows '$1'"; }
@@ -151,7 +151,7 @@ for ending in TERM:143 HUP:129 QUIT:131; do
 done
 
 # Colours, and none where somebody wants none or the terminal has none.
-colours() { "${mux[@]}" capture-pane -p -e | grep -qE $'\033\\[[0-9;]*3[0-7]m'; }
+colours() { grep -qE $'\033\\[[0-9;]*3[0-7]m' <("${mux[@]}" capture-pane -p -e); }
 starts
 shows "41 %"
 colours || fail "no colours"
@@ -195,7 +195,7 @@ done
 
 # Every option is in the manual.
 for option in $("$smi" top --help | grep -oE -- '--[a-z-]+' | sort -u); do
-    [[ $option =~ ^--(help|chip|root|runtime|version)$ ]] || sed 's/\\-/-/g' tools/sidra-smi/top/sidra-smi-top.1 | grep -qF -- "$option" || fail "the manual page does not know $option"
+    [[ $option =~ ^--(help|chip|root|runtime|version)$ ]] || grep -qF -- "$option" <(sed 's/\\-/-/g' tools/sidra-smi/top/sidra-smi-top.1) || fail "the manual page does not know $option"
 done
 
 # The terminal itself goes away.

@@ -19,7 +19,7 @@ current() { make -C "$folder" --no-print-directory -q build/release/build.ninja 
 current || fail "a tree is configured again though no package came"
 touch "$folder/status"
 current && fail "a tree is not configured again though packages came"
-[[ ! -e /var/lib/dpkg/status ]] || make -pn help | grep -q '^PACKAGES.*/var/lib/dpkg/status' || fail "make does not look at the packages of this system"
+[[ ! -e /var/lib/dpkg/status ]] || grep -q '^PACKAGES.*/var/lib/dpkg/status' <(make -pn help) || fail "make does not look at the packages of this system"
 
 mkdir -p "$folder/scripts/vm" "$folder/build/release/tools/sidra-bench"
 cp scripts/vm/bench.sh "$folder/scripts/vm"

@@ -87,7 +87,8 @@ case $1 in
         as_user alice render sidra-demo --repeat 1 --out /tmp/alice.svg | tee /tmp/said
         grep -q "transport kernel" /tmp/said || fail "the demo did not run on the card"
         grep -q "hash 66e6e673: bit-exact" /tmp/said || fail "the demo has other answers"
-        as_user alice render env SIDRA_DEVICE="$(echo /dev/sidra/by-uuid/*)" sidra-demo --repeat 1 --out /tmp/alice.svg | grep -q "transport kernel"
+        as_user alice render env SIDRA_DEVICE="$(echo /dev/sidra/by-uuid/*)" sidra-demo --repeat 1 --out /tmp/alice.svg >/tmp/said
+        grep -q "transport kernel" /tmp/said || fail "the demo did not run on the card by its lasting name"
         ;;
     stranger)
         status=0
@@ -104,7 +105,7 @@ case $1 in
             says 8 "this process can lock only 8192 KiB of memory" $user render prlimit --memlock=8388608 sidra-smi doctor
         done
         says 9 "/dev/sidra0 can be opened only by group render (mode 0660)" bob "" sidra-smi doctor
-        grep -q "usermod -aG render USER, then log in anew" /tmp/said || fail "it does not say what to do"
+        grep -q "usermod -aG render USER, then log in again" /tmp/said || fail "it does not say what to do"
         ;;
     monitor)
         is "what a stranger sees" "/dev/sidra0,$(cat /sys/class/sidra/sidra0/uuid)" \
