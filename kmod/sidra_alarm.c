@@ -7,8 +7,8 @@
 #include "sidra_telemetry.h"
 
 #define SETTLE		HZ		/* what the firmware publishes is valid for a second */
-#define SETTLE_LOOK	(HZ / 10)	/* the firmware's own interval */
-#define NEWS_LOOK	HZ
+#define SETTLE_CHECK	(HZ / 10)	/* the firmware's own interval */
+#define CHANGE_CHECK	HZ
 
 /* The field of the page that an alarm needs, and its name in hwmon. */
 static const struct {
@@ -53,9 +53,9 @@ static unsigned long alarms_on(const struct sidra_telemetry *page, unsigned long
  * Notifies pollers of changes. Returns whether there may be further changes without an interrupt: the chip raises none when an alarm goes
  * off, and none when it has to slow down further.
  */
-static bool tell_changes(struct sidra_device *sdev)
+static bool notify_changes(struct sidra_device *sdev)
 {
-	struct sidra_alarms *told = &sdev->alarms;
+	struct sidra_alarms *state = &sdev->alarms;
 	struct sidra_telemetry page;
 	unsigned long on, changed;
 	enum sidra_alarm alarm;
@@ -63,12 +63,12 @@ static bool tell_changes(struct sidra_device *sdev)
 
 	ret = sidra_telemetry_read(sdev, &page);
 	if (ret)
-		return ret == -EAGAIN || told->on;
-	on = alarms_on(&page, told->on);
-	changed = (on ^ told->on) | xchg(&told->shown, 0);
+		return ret == -EAGAIN || state->on;
+	on = alarms_on(&page, state->on);
+	changed = (on ^ state->on) | xchg(&state->shown, 0);
 	if (changed)
 		sidra_telemetry_renew(sdev);
-	WRITE_ONCE(told->on, on);
+	WRITE_ONCE(state->on, on);
 	for_each_set_bit(alarm, &changed, SIDRA_ALARM_COUNT)
 		hwmon_notify_event(sdev->hwmon, alarms[alarm].type, alarms[alarm].attr, 0);
 	return on || page.status & SIDRA_STATUS_THROTTLED;
@@ -76,13 +76,13 @@ static bool tell_changes(struct sidra_device *sdev)
 
 static void alarm_work(struct work_struct *work)
 {
-	struct sidra_alarms *told = container_of(to_delayed_work(work), struct sidra_alarms, work);
-	bool news = tell_changes(container_of(told, struct sidra_device, alarms));
+	struct sidra_alarms *state = container_of(to_delayed_work(work), struct sidra_alarms, work);
+	bool again = notify_changes(container_of(state, struct sidra_device, alarms));
 
-	if (time_before(jiffies, READ_ONCE(told->settled)))
-		queue_delayed_work(system_freezable_wq, &told->work, SETTLE_LOOK);
-	else if (news)
-		queue_delayed_work(system_freezable_wq, &told->work, NEWS_LOOK);
+	if (time_before(jiffies, READ_ONCE(state->settled)))
+		queue_delayed_work(system_freezable_wq, &state->work, SETTLE_CHECK);
+	else if (again)
+		queue_delayed_work(system_freezable_wq, &state->work, CHANGE_CHECK);
 }
 
 void sidra_alarms_init(struct sidra_device *sdev)
@@ -95,7 +95,7 @@ void sidra_alarms_end(struct sidra_device *sdev)
 	disable_delayed_work_sync(&sdev->alarms.work);
 }
 
-void sidra_alarms_look(struct sidra_device *sdev)
+void sidra_alarms_check(struct sidra_device *sdev)
 {
 	if (!READ_ONCE(sdev->hwmon))
 		return;
@@ -113,7 +113,7 @@ void sidra_alarms_note(struct sidra_device *sdev, const struct sidra_telemetry *
 		return;
 	for_each_set_bit(alarm, &shown, SIDRA_ALARM_COUNT)
 		set_bit(alarm, &sdev->alarms.shown);
-	sidra_alarms_look(sdev);
+	sidra_alarms_check(sdev);
 }
 
 #if IS_BUILTIN(CONFIG_KUNIT)

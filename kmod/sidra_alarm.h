@@ -43,12 +43,12 @@ void sidra_alarms_init(struct sidra_device *sdev);
 void sidra_alarms_end(struct sidra_device *sdev);
 
 /* Handles SIDRA_INT_THERMAL, in any context. */
-void sidra_alarms_look(struct sidra_device *sdev);
+void sidra_alarms_check(struct sidra_device *sdev);
 /* Records the alarms that a reader has seen in @page. */
 void sidra_alarms_note(struct sidra_device *sdev, const struct sidra_telemetry *page);
 #else
 static inline void sidra_alarms_init(struct sidra_device *sdev) {}
-static inline void sidra_alarms_look(struct sidra_device *sdev) {}
+static inline void sidra_alarms_check(struct sidra_device *sdev) {}
 static inline void sidra_alarms_note(struct sidra_device *sdev, const struct sidra_telemetry *page) {}
 #endif
 

@@ -148,7 +148,7 @@ void sidra_chip_enable(struct sidra_device *sdev)
 		      SIDRA_INT_ADMIN | SIDRA_INT_FAULT | SIDRA_INT_MAILBOX | SIDRA_INT_FIRMWARE | SIDRA_INT_THERMAL);
 	sidra_write32(sdev, SIDRA_REG_CONTROL, SIDRA_CONTROL_ENABLE);
 	sidra_mailbox_open(sdev);
-	sidra_firmware_look(sdev);
+	sidra_firmware_connect(sdev);
 }
 
 int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)

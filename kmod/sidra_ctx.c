@@ -169,7 +169,7 @@ void sidra_ctx_revoke(struct sidra_ctx *ctx)
 }
 
 /* Signed: a record that the chip made up of ones is earlier than all that happened, and not the latest for ever. */
-static void keep_later(struct sidra_fault *latest, const struct sidra_fault *fault)
+static void keep_latest(struct sidra_fault *latest, const struct sidra_fault *fault)
 {
 	if (fault->cause != SIDRA_FAULT_NONE &&
 	    (latest->cause == SIDRA_FAULT_NONE || (s64)fault->clock_ns >= (s64)latest->clock_ns))
@@ -178,7 +178,7 @@ static void keep_later(struct sidra_fault *latest, const struct sidra_fault *fau
 
 void sidra_ctx_remember_fault(struct sidra_ctx *ctx, const struct sidra_queue *queue)
 {
-	keep_later(&ctx->fault, &queue->point.state->fault);
+	keep_latest(&ctx->fault, &queue->point.state->fault);
 }
 
 static struct sidra_fault latest_fault(struct sidra_ctx *ctx)
@@ -191,7 +191,7 @@ static struct sidra_fault latest_fault(struct sidra_ctx *ctx)
 		return latest;
 	xa_for_each(&ctx->queues, number, queue)
 		if (sidra_point_stopped(&queue->point))
-			keep_later(&latest, &queue->point.state->fault);
+			keep_latest(&latest, &queue->point.state->fault);
 	return latest;
 }
 
@@ -215,7 +215,7 @@ void sidra_ctx_lose(struct sidra_ctx *ctx, enum sidra_fault_cause cause)
 }
 
 /* The chip may have it, and it the chip: undoes sidra_ctx_revoke(). */
-static void admit(struct sidra_ctx *ctx)
+static void reinstate(struct sidra_ctx *ctx)
 {
 	install(ctx);
 	scoped_guard(mutex, &ctx->sdev->map_lock)
@@ -234,15 +234,15 @@ bool sidra_ctx_drained(struct sidra_ctx *ctx)
 	return true;
 }
 
-void sidra_ctx_go_on(struct sidra_ctx *ctx)
+void sidra_ctx_resume(struct sidra_ctx *ctx)
 {
 	struct sidra_queue *queue;
 	unsigned long number;
 
 	lockdep_assert_held(&ctx->sdev->lock);
 	xa_for_each(&ctx->queues, number, queue)
-		sidra_queue_go_on(ctx, queue);
-	admit(ctx);
+		sidra_queue_resume(ctx, queue);
+	reinstate(ctx);
 	sidra_queue_ring_all(ctx);
 }
 
@@ -376,6 +376,6 @@ int sidra_context_recover_ioctl(struct drm_device *drm, void *data, struct drm_f
 		sidra_queue_drop(ctx, queue);
 	ctx->generation++;
 	WRITE_ONCE(ctx->lost, false);
-	admit(ctx);
+	reinstate(ctx);
 	return 0;
 }

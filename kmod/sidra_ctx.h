@@ -105,7 +105,7 @@ void sidra_ctx_lose(struct sidra_ctx *ctx, enum sidra_fault_cause cause);
 /* The chip was reset, and did not begin anything that is in the queues: see sidra_queue_drained(). */
 bool sidra_ctx_drained(struct sidra_ctx *ctx);
 /* It goes on after that, as if nothing had happened. */
-void sidra_ctx_go_on(struct sidra_ctx *ctx);
+void sidra_ctx_resume(struct sidra_ctx *ctx);
 /* Nothing of it is in flight afterwards, and all that it had is released. */
 void sidra_ctx_destroy(struct sidra_ctx *ctx);
 /* Of a queue that the chip has forgotten. */

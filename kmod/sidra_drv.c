@@ -158,7 +158,7 @@ static void set_held(struct sidra_device *sdev, bool held)
 	if (held)
 		return;
 	wake_up_all(&sdev->held_wait);
-	sidra_events_go_on(sdev);
+	sidra_events_resume(sdev);
 }
 
 /* The chip is left alone from now on, and everybody who waits for it is woken. */
@@ -305,13 +305,13 @@ static void hold(struct pci_dev *pdev)
 	hold_by(pdev, sidra_stop_device);
 }
 
-static int go_on(struct pci_dev *pdev)
+static int resume(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 	int ret;
 
 	guard(mutex)(&sdev->lock);
-	ret = sidra_continue_device(sdev);
+	ret = sidra_resume_device(sdev);
 	set_held(sdev, false);
 	return ret;
 }
@@ -324,7 +324,7 @@ static int sidra_suspend(struct device *dev)
 
 static int sidra_resume(struct device *dev)
 {
-	return go_on(to_pci_dev(dev));
+	return resume(to_pci_dev(dev));
 }
 
 /* To disk: the chip loses its power, and L3 with it. */
@@ -343,9 +343,9 @@ static const struct dev_pm_ops sidra_pm_ops = {
 	.restore = pm_sleep_ptr(sidra_resume),
 };
 
-static void sidra_go_on(struct pci_dev *pdev)
+static void sidra_bus_resume(struct pci_dev *pdev)
 {
-	go_on(pdev);	/* if the chip is not there, calls say so, and look again */
+	resume(pdev);	/* if the chip is not there, calls say so, and look again */
 }
 
 /* ---- Errors of the bus (AER). Corrected ones are only counted, by the kernel ---- */
@@ -399,9 +399,9 @@ static const struct pci_error_handlers sidra_error_handlers = {
 	.error_detected = sidra_error_detected,
 	.mmio_enabled = sidra_mmio_enabled,
 	.slot_reset = sidra_slot_reset,
-	.resume = sidra_go_on,
+	.resume = sidra_bus_resume,
 	.reset_prepare = hold,		/* by a reset of the function that an administrator asks for */
-	.reset_done = sidra_go_on,
+	.reset_done = sidra_bus_resume,
 };
 
 static const struct pci_device_id sidra_ids[] = {

@@ -7,7 +7,7 @@
  *   sidra_device.lock, mmap_lock > sidra_device.map_lock;
  *   sidra_device.lock > sidra_l3.lock, sidra_account.lock, sidra_events.lock: no other in these;
  *   sidra_firmware.update_lock > sidra_mailbox.lock, and no other with them;
- *   sidra_question.lock, sidra_telemetry_cache.lock: no other with them;
+ *   sidra_query.lock, sidra_telemetry_cache.lock: no other with them;
  *   anything > sidra_mailbox.gate.
  * The end of a fence needs only master_lock, submit_lock, sidra_vector.lock and sidra_job.lock, under which no memory is allocated.
  * No memory of a user is touched, and no mmap_lock taken, under sidra_device.lock.
@@ -50,7 +50,7 @@
 #include "sidra_l3.h"
 #include "sidra_mailbox.h"
 #include "sidra_manage.h"
-#include "sidra_question.h"
+#include "sidra_query.h"
 #include "sidra_store.h"
 #include "sidra_telemetry.h"
 #include "sidra_usage.h"
@@ -128,7 +128,7 @@ struct sidra_device {
 
 	struct sidra_mailbox mailbox;
 	struct sidra_firmware firmware;
-	struct sidra_question crossbars;
+	struct sidra_query crossbars;
 	struct sidra_manage manage;
 	struct sidra_telemetry_cache telemetry;
 	struct device *hwmon;

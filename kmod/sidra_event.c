@@ -51,7 +51,7 @@ static void put_back_reset(struct sidra_events *events, u32 cause)
 }
 
 /* The event carries the new generation, so while the device is held (bus reset) it has to wait. */
-static void tell_reset(struct sidra_device *sdev)
+static void send_reset(struct sidra_device *sdev)
 {
 	struct sidra_events *events = &sdev->events;
 	u32 cause = take_reset(events), generation = 0;
@@ -73,7 +73,7 @@ static void event_work(struct work_struct *work)
 
 	while ((context = take_lost(&sdev->events, &cause)) < SIDRA_CONTEXTS_MAX)
 		send(sdev, "context-lost", cause, "SIDRA_CONTEXT", context);
-	tell_reset(sdev);
+	send_reset(sdev);
 }
 
 void sidra_events_init(struct sidra_device *sdev)
@@ -95,7 +95,7 @@ void sidra_events_end(struct sidra_device *sdev)
 	cancel_work_sync(&sdev->events.work);
 }
 
-void sidra_events_go_on(struct sidra_device *sdev)
+void sidra_events_resume(struct sidra_device *sdev)
 {
 	guard(spinlock_irqsave)(&sdev->events.lock);
 	if (sdev->events.on)

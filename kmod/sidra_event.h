@@ -34,7 +34,7 @@ void sidra_events_begin(struct sidra_device *sdev);
 void sidra_events_end(struct sidra_device *sdev);
 
 /* The device is no longer held: sends what had to wait. */
-void sidra_events_go_on(struct sidra_device *sdev);
+void sidra_events_resume(struct sidra_device *sdev);
 
 /* All contexts were lost, for this cause. */
 void sidra_event_reset(struct sidra_device *sdev, enum sidra_fault_cause cause);

@@ -8,11 +8,11 @@
 #include "sidra_update.h"
 
 #define PATIENCE_MS		10000		/* from a start to the runtime; usually some 10 ms */
-#define LOOK_MS			10
+#define RETRY_MS		10
 #define DUMP_MAX		SIDRA_MAILBOX_PAYLOAD
 
 /* Starts the time limit at the newest interrupt or start. */
-void sidra_firmware_look(struct sidra_device *sdev)
+void sidra_firmware_connect(struct sidra_device *sdev)
 {
 	struct sidra_firmware *firmware = &sdev->firmware;
 
@@ -56,20 +56,20 @@ static int say_hello(struct sidra_device *sdev)
 	firmware->security_version = upper_32_bits(msg.inline_data[1]);
 	WRITE_ONCE(firmware->version, version);
 	sidra_manage_forget(sdev);
-	if (firmware->told != version)
+	if (firmware->logged != version)
 		drm_info(&sdev->drm, "firmware %s, security version %u, slot %u%s\n",
 			 sidra_version_text(version).text, firmware->security_version, slot,
 			 upper_32_bits(msg.inline_data[2]) ? ", on trial" : "");
-	firmware->told = version;
+	firmware->logged = version;
 	return 0;
 }
 
 /* ---- Panics and hangs ---- */
 
-void sidra_firmware_happened(struct sidra_device *sdev)
+void sidra_firmware_restarted(struct sidra_device *sdev)
 {
-	WRITE_ONCE(sdev->firmware.happened, true);
-	sidra_firmware_look(sdev);
+	WRITE_ONCE(sdev->firmware.restarted, true);
+	sidra_firmware_connect(sdev);
 }
 
 static void send_uevent(struct sidra_device *sdev, const char *event, u32 panic)
@@ -83,12 +83,12 @@ static void send_uevent(struct sidra_device *sdev, const char *event, u32 panic)
 }
 
 /* A panic raises two interrupts: its own, and that of the watchdog that ends it, when the panic code reads 0 again. */
-static void tell_what_happened(struct sidra_device *sdev)
+static void report_restart(struct sidra_device *sdev)
 {
 	struct sidra_firmware *firmware = &sdev->firmware;
 	struct sidra_mailbox_health health;
 
-	if (!xchg(&firmware->happened, false) || sidra_mailbox_look(sdev, &health))
+	if (!xchg(&firmware->restarted, false) || sidra_mailbox_read_health(sdev, &health))
 		return;
 	if (health.panic || health.reason == SIDRA_BOOT_PANIC) {
 		if (firmware->panicked && (!health.panic || health.panic == firmware->panic_code))
@@ -133,13 +133,13 @@ static void fetch_dump(struct sidra_device *sdev)
 
 /* ---- Connecting ---- */
 
-static void look(struct work_struct *work)
+static void connect(struct work_struct *work)
 {
 	struct sidra_device *sdev = container_of(to_delayed_work(work), struct sidra_device, firmware.work);
 	struct sidra_firmware *firmware = &sdev->firmware;
 	int ret;
 
-	tell_what_happened(sdev);
+	report_restart(sdev);
 	ret = sidra_mailbox_connect(sdev);
 	if (ret >= 0)
 		ret = say_hello(sdev);
@@ -159,14 +159,14 @@ static void look(struct work_struct *work)
 				 sdev->mailbox.status & SIDRA_STATUS_STAGE_MASK);
 		return;
 	}
-	queue_delayed_work(system_freezable_wq, &firmware->work, msecs_to_jiffies(LOOK_MS));
+	queue_delayed_work(system_freezable_wq, &firmware->work, msecs_to_jiffies(RETRY_MS));
 }
 
 void sidra_firmware_init(struct sidra_device *sdev)
 {
 	sidra_mailbox_init(sdev);
 	mutex_init(&sdev->firmware.update_lock);
-	INIT_DELAYED_WORK(&sdev->firmware.work, look);
+	INIT_DELAYED_WORK(&sdev->firmware.work, connect);
 }
 
 void sidra_firmware_begin(struct sidra_device *sdev)
@@ -177,7 +177,7 @@ void sidra_firmware_begin(struct sidra_device *sdev)
 	if (sdev->stopped || sdev->link_gone)
 		return;
 	sidra_mailbox_open(sdev);
-	sidra_firmware_look(sdev);
+	sidra_firmware_connect(sdev);
 }
 
 void sidra_firmware_end(struct sidra_device *sdev)

@@ -16,8 +16,8 @@ struct sidra_device;
  * @patience: deadline in jiffies for the firmware to start
  * @version: major << 24 | minor << 16 | patch of the running firmware; 0: not connected
  * @security_version: its security version
- * @told: the @version that was last logged
- * @happened: an interrupt reported a panic or a restart
+ * @logged: the @version that was last logged
+ * @restarted: an interrupt reported a panic or a restart
  * @panicked: it panicked with @panic_code (0: unknown), and its dump has not been fetched
  * @offered: the image on disk was offered to it once
  * @update_lock: serialises updates
@@ -27,8 +27,8 @@ struct sidra_firmware {
 	unsigned long patience;
 	u32 version;
 	u32 security_version;
-	u32 told;
-	bool happened;
+	u32 logged;
+	bool restarted;
 	bool panicked;
 	u32 panic_code;
 	bool offered;
@@ -41,9 +41,9 @@ void sidra_firmware_begin(struct sidra_device *sdev);
 void sidra_firmware_end(struct sidra_device *sdev);
 
 /* The firmware is starting: connects to it. In any context. */
-void sidra_firmware_look(struct sidra_device *sdev);
+void sidra_firmware_connect(struct sidra_device *sdev);
 /* Handles SIDRA_INT_FIRMWARE: connects again, and logs the reason. */
-void sidra_firmware_happened(struct sidra_device *sdev);
+void sidra_firmware_restarted(struct sidra_device *sdev);
 
 /* major.minor.patch, as text. */
 struct sidra_version_text {

@@ -64,7 +64,7 @@ static void put_pages(struct sidra_bo *bo, struct sg_table *sgt)
 }
 
 /* From here on the buffer is unmapped when it is freed or when the device goes. Inside of drm_dev_enter(). */
-static void remember(struct sidra_device *sdev, struct sidra_bo *bo, struct sg_table *sgt)
+static void track_mapping(struct sidra_device *sdev, struct sidra_bo *bo, struct sg_table *sgt)
 {
 	guard(mutex)(&sdev->bo_lock);
 	WRITE_ONCE(bo->sgt, sgt);
@@ -104,7 +104,7 @@ static int map_pages(struct sidra_device *sdev, struct sidra_bo *bo, struct sg_t
 		if (ret)
 			dma_unmap_sgtable(sdev->drm.dev, sgt, bo->direction, SIDRA_DMA_ATTRS);
 		else
-			remember(sdev, bo, sgt);
+			track_mapping(sdev, bo, sgt);
 	}
 	drm_dev_exit(idx);
 	return ret;
@@ -272,7 +272,7 @@ struct drm_gem_object *sidra_gem_import(struct drm_device *drm, struct dma_buf *
 			drm_gem_object_put(obj);
 			obj = ERR_PTR(ret);
 		} else {
-			remember(sdev, bo, bo->base.sgt);
+			track_mapping(sdev, bo, bo->base.sgt);
 		}
 	}
 	drm_dev_exit(idx);

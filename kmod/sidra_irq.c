@@ -44,23 +44,23 @@ static void disarm(struct sidra_point *point, struct sidra_arm *arm)
 	point->vector->sleepers -= arm->sleeper;
 }
 
-static struct sidra_turn *first_turn(struct sidra_point *point)
+static struct sidra_pending *first_pending(struct sidra_point *point)
 {
-	return list_first_entry_or_null(&point->line, struct sidra_turn, link);
+	return list_first_entry_or_null(&point->pending, struct sidra_pending, link);
 }
 
-static struct sidra_turn **turn_at(const struct sidra_point *point, u64 value)
+static struct sidra_pending **pending_slot(const struct sidra_point *point, u64 value)
 {
-	return &point->turns[(value - 1) & point->turns_mask];
+	return &point->pending_slots[(value - 1) & point->pending_mask];
 }
 
-static void leave_line(struct sidra_point *point, struct sidra_turn *turn)
+static void unlink_pending(struct sidra_point *point, struct sidra_pending *pending)
 {
-	struct sidra_turn **at = turn_at(point, turn->value);
+	struct sidra_pending **at = pending_slot(point, pending->value);
 
-	if (*at == turn)	/* else the ring has come round, and the place is another's */
+	if (*at == pending)	/* else the ring has come round, and the place is another's */
 		*at = NULL;
-	turn->in_line = false;
+	pending->queued = false;
 	point->vector->sleepers--;
 }
 
@@ -73,23 +73,23 @@ static u64 reached(const struct sidra_point *point)
 }
 
 /* Commands that wait for at most @value leave the line, no more than @budget of them. How many did. */
-static unsigned int serve(struct sidra_point *point, u64 value, unsigned int budget)
+static unsigned int complete_pending(struct sidra_point *point, u64 value, unsigned int budget)
 {
 	unsigned int count = 0;
 	struct list_head *pos;
-	LIST_HEAD(turns);
+	LIST_HEAD(list);
 
-	list_for_each(pos, &point->line) {
-		struct sidra_turn *turn = list_entry(pos, struct sidra_turn, link);
+	list_for_each(pos, &point->pending) {
+		struct sidra_pending *pending = list_entry(pos, struct sidra_pending, link);
 
-		if (turn->value > value || count == budget)
+		if (pending->value > value || count == budget)
 			break;
-		leave_line(point, turn);
+		unlink_pending(point, pending);
 		count++;
 	}
-	list_cut_before(&turns, &point->line, pos);
+	list_cut_before(&list, &point->pending, pos);
 	if (count)
-		sidra_uring_end(point, &turns);
+		sidra_uring_end(point, &list);
 	return count;
 }
 
@@ -99,47 +99,47 @@ static bool is_due(const struct sidra_point *point, const struct sidra_arm *arm,
 }
 
 /*
- * Wakes who is due: commands in line for values up to @line, and all who wait in the tree for a value that is reached, or
+ * Wakes who is due: commands in line for values up to @limit, and all who wait in the tree for a value that is reached, or
  * for one of an epoch that is over. No more than FIRE_MAX.
  */
-static unsigned int fire_due(struct sidra_point *point, u64 line)
+static unsigned int fire_due(struct sidra_point *point, u64 limit)
 {
-	struct sidra_turn *turn = first_turn(point);
+	struct sidra_pending *pending = first_pending(point);
 	struct sidra_arm *arm = first_armed(point);
 	unsigned int count;
 	u64 value;
 
-	if (!arm && !turn)
+	if (!arm && !pending)
 		return 0;
 	value = reached(point);
-	line = max(line, value);
-	count = serve(point, line, FIRE_MAX);
+	limit = max(limit, value);
+	count = complete_pending(point, limit, FIRE_MAX);
 	for (; arm && is_due(point, arm, value) && count < FIRE_MAX; arm = first_armed(point)) {
 		disarm(point, arm);
 		arm->fire(arm);
 		count++;
 	}
-	turn = first_turn(point);
+	pending = first_pending(point);
 	if (value == U64_MAX)
 		point->programmed = 0;	/* the chip may have forgotten what it was armed for */
 	if (count && value != U64_MAX)
 		trace_sidra_reached(point->vector->sdev->ordinal, point->slot, point->queue, value);
-	return (count ? FOUND : 0) | ((arm && is_due(point, arm, value)) || (turn && turn->value <= line) ? LEFT : 0);
+	return (count ? FOUND : 0) | ((arm && is_due(point, arm, value)) || (pending && pending->value <= limit) ? LEFT : 0);
 }
 
 /* As long as somebody is due; lets go of the lock in between. */
-static void fire_all(struct sidra_point *point, u64 line)
+static void fire_all(struct sidra_point *point, u64 limit)
 {
 	unsigned int found;
 
 	do {
 		guard(spinlock_irqsave)(&point->vector->lock);
-		found = fire_due(point, line);
+		found = fire_due(point, limit);
 	} while (found & LEFT);
 }
 
 /* The look for more comes now and then while somebody sleeps, or at once. */
-static void look_again(struct sidra_vector *vector, bool now)
+static void schedule_recheck(struct sidra_vector *vector, bool now)
 {
 	lockdep_assert_held(&vector->lock);
 	if (now) {
@@ -168,14 +168,14 @@ static u64 armed_batch(struct sidra_arm *arm)
 }
 
 /* The same for the line, where everybody is patient. */
-static u64 line_batch(const struct sidra_point *point)
+static u64 pending_batch(const struct sidra_point *point)
 {
 	unsigned int count = 0;
-	struct sidra_turn *turn;
+	struct sidra_pending *pending;
 	u64 value = 0;
 
-	list_for_each_entry(turn, &point->line, link) {
-		value = turn->value;
+	list_for_each_entry(pending, &point->pending, link) {
+		value = pending->value;
 		if (++count == BATCH_MAX)
 			break;
 	}
@@ -190,15 +190,16 @@ static u64 line_batch(const struct sidra_point *point)
 static void program(struct sidra_device *sdev, struct sidra_point *point, bool exact)
 {
 	struct sidra_arm *arm = first_armed(point);
-	struct sidra_turn *turn = first_turn(point);
-	u64 armed = arm ? arm->value : U64_MAX, in_line = turn ? turn->value : U64_MAX, first = min(armed, in_line), last;
+	struct sidra_pending *pending = first_pending(point);
+	u64 armed = arm ? arm->value : U64_MAX, submitted = pending ? pending->value : U64_MAX;
+	u64 first = min(armed, submitted), last;
 
-	if ((!arm && !turn) || !point->attached || READ_ONCE(sdev->stopped))
+	if ((!arm && !pending) || !point->attached || READ_ONCE(sdev->stopped))
 		return;
 	if (exact)
 		last = first;
-	else if (in_line < armed)
-		last = min(armed, line_batch(point));
+	else if (submitted < armed)
+		last = min(armed, pending_batch(point));
 	else
 		last = armed_batch(arm);
 	if (point->programmed < first || point->programmed > last ||
@@ -212,43 +213,43 @@ static void program(struct sidra_device *sdev, struct sidra_point *point, bool e
 		hrtimer_start(&point->patience, ns_to_ktime(BATCH_NS), HRTIMER_MODE_REL);
 }
 
-static unsigned int look_at(struct sidra_point *point, bool exact)
+static unsigned int check_point(struct sidra_point *point, bool exact)
 {
 	unsigned int found = fire_due(point, 0);
 
 	if (found & LEFT)
-		look_again(point->vector, true);	/* which arms the chip for the others */
+		schedule_recheck(point->vector, true);	/* which arms the chip for the others */
 	else
 		program(point->vector->sdev, point, exact);
 	return found;
 }
 
 /* What has ended meanwhile does not wait for its interrupt, which may go to a CPU that sleeps. */
-static void program_and_look(struct sidra_device *sdev, struct sidra_point *point)
+static void program_and_check(struct sidra_device *sdev, struct sidra_point *point)
 {
 	program(sdev, point, false);
 	if (fire_due(point, 0) & LEFT)
-		look_again(point->vector, true);
+		schedule_recheck(point->vector, true);
 }
 
-static unsigned int look_at_vector(struct sidra_vector *vector, bool exact)
+static unsigned int check_vector(struct sidra_vector *vector, bool exact)
 {
 	struct sidra_point *point;
 	unsigned int found = 0;
 
 	lockdep_assert_held(&vector->lock);
 	list_for_each_entry(point, &vector->points, link)
-		found |= look_at(point, exact);
+		found |= check_point(point, exact);
 	return found;
 }
 
-static void look_at_all(struct sidra_device *sdev)
+static void check_all(struct sidra_device *sdev)
 {
 	unsigned int i;
 
 	for (i = 0; i < SIDRA_MSIX_VECTORS; i++) {
 		guard(spinlock_irqsave)(&sdev->vectors[i].lock);
-		look_at_vector(&sdev->vectors[i], true);
+		check_vector(&sdev->vectors[i], true);
 	}
 }
 
@@ -257,7 +258,7 @@ static enum hrtimer_restart end_patience(struct hrtimer *timer)
 	struct sidra_point *point = container_of(timer, struct sidra_point, patience);
 
 	guard(spinlock_irqsave)(&point->vector->lock);
-	look_at(point, true);
+	check_point(point, true);
 	return HRTIMER_NORESTART;
 }
 
@@ -269,7 +270,7 @@ static irqreturn_t queue_irq(int irq, void *data)
 	atomic64_inc(&sdev->counters.interrupts);
 	trace_sidra_irq(sdev->ordinal, vector->number);
 	guard(spinlock_irqsave)(&vector->lock);
-	look_at_vector(vector, false);
+	check_vector(vector, false);
 	return IRQ_HANDLED;
 }
 
@@ -290,10 +291,10 @@ void sidra_irq_hold(struct sidra_device *sdev)
 	set_stopped(sdev, true);
 }
 
-void sidra_irq_go_on(struct sidra_device *sdev)
+void sidra_irq_resume(struct sidra_device *sdev)
 {
 	set_stopped(sdev, false);
-	look_at_all(sdev);
+	check_all(sdev);
 }
 
 static irqreturn_t admin_irq(int irq, void *data)
@@ -312,11 +313,11 @@ static irqreturn_t admin_irq(int irq, void *data)
 	if (causes & SIDRA_INT_MAILBOX)
 		complete(&sdev->mailbox.answered);
 	if (causes & SIDRA_INT_FIRMWARE)
-		sidra_firmware_happened(sdev);
+		sidra_firmware_restarted(sdev);
 	if (causes & SIDRA_INT_THERMAL)
-		sidra_alarms_look(sdev);
+		sidra_alarms_check(sdev);
 	if (causes & SIDRA_INT_FAULT)
-		look_at_all(sdev);
+		check_all(sdev);
 	return IRQ_HANDLED;
 }
 
@@ -328,16 +329,16 @@ static void recheck_work(struct work_struct *work)
 	guard(spinlock_irqsave)(&vector->lock);
 	more = vector->more;
 	vector->more = false;
-	if ((look_at_vector(vector, true) & FOUND) && !more)
+	if ((check_vector(vector, true) & FOUND) && !more)
 		atomic64_inc(&vector->sdev->counters.rechecks);
-	look_again(vector, false);
+	schedule_recheck(vector, false);
 }
 
 void sidra_vectors_init(struct sidra_device *sdev)
 {
 	unsigned int i;
 
-	BUILD_BUG_ON(U8_MAX + 1 < SIDRA_MSIX_VECTORS);	/* sidra_turn.vector */
+	BUILD_BUG_ON(U8_MAX + 1 < SIDRA_MSIX_VECTORS);	/* sidra_pending.vector */
 	for (i = 0; i < SIDRA_MSIX_VECTORS; i++) {
 		struct sidra_vector *vector = &sdev->vectors[i];
 
@@ -419,7 +420,7 @@ void sidra_point_init(struct sidra_point *point, struct sidra_vector *vector, u3
 	point->slot = slot;
 	point->queue = queue;
 	point->armed = RB_ROOT_CACHED;
-	INIT_LIST_HEAD(&point->line);
+	INIT_LIST_HEAD(&point->pending);
 	hrtimer_setup(&point->patience, end_patience, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 }
 
@@ -439,14 +440,14 @@ void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point)
 		point->attached = false;
 	}
 	fire_all(point, U64_MAX);
-	if (attached) {	/* only now: sidra_turn_del() finds it there as long as commands are in line */
+	if (attached) {	/* only now: sidra_pending_del() finds it there as long as commands are in line */
 		guard(spinlock_irqsave)(&point->vector->lock);
 		list_del(&point->link);
 	}
 	hrtimer_cancel(&point->patience);
 }
 
-int sidra_point_look(struct sidra_point *point, u32 epoch, u64 value)
+int sidra_point_check(struct sidra_point *point, u32 epoch, u64 value)
 {
 	u64 timeline = sidra_point_timeline(point);
 	bool stopped = sidra_point_stopped(point);
@@ -479,11 +480,11 @@ void sidra_point_wake(struct sidra_device *sdev, struct sidra_point *point)
 	fire_all(point, U64_MAX);
 }
 
-void sidra_point_forgotten(struct sidra_device *sdev, struct sidra_point *point)
+void sidra_point_loaded(struct sidra_device *sdev, struct sidra_point *point)
 {
 	guard(spinlock_irqsave)(&point->vector->lock);
 	point->programmed = 0;
-	program_and_look(sdev, point);
+	program_and_check(sdev, point);
 }
 
 /* ---- Waiters ---- */
@@ -500,8 +501,8 @@ void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct 
 	found = fire_due(point, 0);
 	/* Behind another one that is still waited for, the chip is armed already: no register write. */
 	if (!(found & LEFT) && ((found & FOUND) || first_armed(point) == arm))
-		program_and_look(sdev, point);
-	look_again(vector, found & LEFT);
+		program_and_check(sdev, point);
+	schedule_recheck(vector, found & LEFT);
 }
 
 bool sidra_arm_del(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm)
@@ -541,63 +542,63 @@ struct sidra_arm *sidra_arm_take(struct sidra_device *sdev, struct sidra_point *
 	return NULL;
 }
 
-bool sidra_turn_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_turn *turn)
+bool sidra_pending_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_pending *pending)
 {
 	guard(spinlock_irqsave)(&point->vector->lock);
 	if (!point->attached)
 		return false;
-	if (list_empty(&point->line))
-		point->programmed = 0;	/* that was for others: sidra_turns_told() has to look */
-	turn->vector = point->vector->number;
-	turn->slot = point->slot;
-	turn->queue = point->queue;
-	turn->in_line = true;
-	*turn_at(point, turn->value) = turn;
+	if (list_empty(&point->pending))
+		point->programmed = 0;	/* that was for others: sidra_pending_arm() has to look */
+	pending->vector = point->vector->number;
+	pending->slot = point->slot;
+	pending->queue = point->queue;
+	pending->queued = true;
+	*pending_slot(point, pending->value) = pending;
 	point->vector->sleepers++;
-	list_add_tail(&turn->link, &point->line);
+	list_add_tail(&pending->link, &point->pending);
 	return true;
 }
 
-static struct sidra_point *point_of(struct sidra_vector *vector, const struct sidra_turn *turn)
+static struct sidra_point *point_of(struct sidra_vector *vector, const struct sidra_pending *pending)
 {
 	struct sidra_point *point;
 
 	lockdep_assert_held(&vector->lock);
 	list_for_each_entry(point, &vector->points, link)
-		if (point->slot == turn->slot && point->queue == turn->queue)
+		if (point->slot == pending->slot && point->queue == pending->queue)
 			return point;
 	return NULL;
 }
 
 /* A turn that is not in line any more may be another CPU's: only under the lock its words mean anything. */
-bool sidra_turn_del(struct sidra_device *sdev, struct sidra_turn *turn)
+bool sidra_pending_del(struct sidra_device *sdev, struct sidra_pending *pending)
 {
-	struct sidra_vector *vector = &sdev->vectors[turn->vector];
+	struct sidra_vector *vector = &sdev->vectors[pending->vector];
 
 	guard(spinlock_irqsave)(&vector->lock);
-	if (!turn->in_line)
+	if (!pending->queued)
 		return false;
-	leave_line(point_of(vector, turn), turn);
-	list_del(&turn->link);
+	unlink_pending(point_of(vector, pending), pending);
+	list_del(&pending->link);
 	return true;
 }
 
-struct sidra_turn *sidra_turn_take(struct sidra_device *sdev, struct sidra_point *point, u64 value)
+struct sidra_pending *sidra_pending_take(struct sidra_device *sdev, struct sidra_point *point, u64 value)
 {
-	struct sidra_turn *turn;
+	struct sidra_pending *pending;
 
-	if (!point->turns)
+	if (!point->pending_slots)
 		return NULL;
 	guard(spinlock_irqsave)(&point->vector->lock);
-	turn = *turn_at(point, value);
-	if (!turn || turn->value != value)
+	pending = *pending_slot(point, value);
+	if (!pending || pending->value != value)
 		return NULL;
-	leave_line(point, turn);
-	list_del(&turn->link);
-	return turn;
+	unlink_pending(point, pending);
+	list_del(&pending->link);
+	return pending;
 }
 
-void sidra_turns_poll(struct sidra_point *point, u64 value)
+void sidra_pending_poll(struct sidra_point *point, u64 value)
 {
 	u64 until;
 
@@ -617,20 +618,20 @@ void sidra_turns_poll(struct sidra_point *point, u64 value)
 	point->poll_misses = 0;
 }
 
-void sidra_turns_told(struct sidra_device *sdev, struct sidra_point *point)
+void sidra_pending_arm(struct sidra_device *sdev, struct sidra_point *point)
 {
-	struct sidra_turn *turn;
+	struct sidra_pending *pending;
 	unsigned int found;
 
 	guard(spinlock_irqsave)(&point->vector->lock);
-	if (list_empty(&point->line))
+	if (list_empty(&point->pending))
 		return;
 	found = fire_due(point, 0);
 	/* Unless the interrupt of those in front is for them, too. */
-	turn = first_turn(point);
-	if (!(found & LEFT) && turn && turn->value > point->programmed)
-		program_and_look(sdev, point);
-	look_again(point->vector, found & LEFT);
+	pending = first_pending(point);
+	if (!(found & LEFT) && pending && pending->value > point->programmed)
+		program_and_check(sdev, point);
+	schedule_recheck(point->vector, found & LEFT);
 }
 
 #if IS_BUILTIN(CONFIG_KUNIT)

@@ -20,7 +20,7 @@
 #include "sidra_epoch.h"
 
 struct sidra_device;
-struct sidra_turn;
+struct sidra_pending;
 
 /**
  * struct sidra_vector - an MSI-X vector and the queues whose interrupts it delivers
@@ -52,13 +52,13 @@ struct sidra_vector {
  * @epochs: a reset begins another one: what was dropped does not look retired
  * @link: in sidra_vector.points; as the next five under sidra_vector.lock
  * @armed: struct sidra_arm by epoch and value
- * @line: struct sidra_turn in the order of the ring, so by value
- * @turns: the same by place in the ring, of a kernel queue: NULL where no command ends
- * @turns_mask: of these places; constant
+ * @limit: struct sidra_pending in the order of the ring, so by value
+ * @pending_slots: the same by place in the ring, of a kernel queue: NULL where no command ends
+ * @pending_mask: of these places; constant
  * @attached: the number on the chip is still this queue's
- * @programmed: what the chip was armed for last; 0: nothing, or it was not for @line
+ * @programmed: what the chip was armed for last; 0: nothing, or it was not for @limit
  * @patience: after it patient waiters share no interrupt any more
- * @poll_misses, @poll_skip: of sidra_turns_poll(); a race costs a look more or less
+ * @poll_misses, @poll_skip: of sidra_pending_poll(); a race costs a look more or less
  */
 struct sidra_point {
 	struct sidra_vector *vector;
@@ -67,9 +67,9 @@ struct sidra_point {
 	struct sidra_epochs epochs;
 	struct list_head link;
 	struct rb_root_cached armed;
-	struct list_head line;
-	struct sidra_turn **turns;
-	u64 turns_mask;
+	struct list_head pending;
+	struct sidra_pending **pending_slots;
+	u64 pending_mask;
 	bool attached;
 	u64 programmed;
 	struct hrtimer patience;
@@ -96,18 +96,18 @@ struct sidra_arm {
 };
 
 /**
- * struct sidra_turn - a command by io_uring that waits for its packets. It lies in the command, so that a submit takes
+ * struct sidra_pending - a command by io_uring that waits for its packets. It lies in the command, so that a submit takes
  * no memory
- * @link: in sidra_point.line; then links those that end together
+ * @link: in sidra_point.pending; then links those that end together
  * @value: index behind its last packet
  * @result: of the command, once it has left the line
- * @in_line: under the lock of @vector, where @slot and @queue find the point then
+ * @queued: under the lock of @vector, where @slot and @queue find the point then
  */
-struct sidra_turn {
+struct sidra_pending {
 	struct list_head link;
 	u64 value;
 	s16 result;
-	bool in_line;
+	bool queued;
 	u8 vector;
 	u16 slot, queue;
 };
@@ -136,7 +136,7 @@ void sidra_vectors_init(struct sidra_device *sdev);
  * 0: the point of the timeline was reached; -EINPROGRESS: not yet; -EIO: the queue stopped before; -ECANCELED: it was dropped, or
  * its epoch ended too long ago to be known.
  */
-int sidra_point_look(struct sidra_point *point, u32 epoch, u64 value);
+int sidra_point_check(struct sidra_point *point, u32 epoch, u64 value);
 /* Another epoch begins at @start, and all who wait for the former one are woken. The state page is the driver's meanwhile. */
 void sidra_point_begin_epoch(struct sidra_point *point, u32 epoch, u64 retired, u64 start);
 int sidra_irq_init(struct sidra_device *sdev);
@@ -149,9 +149,9 @@ bool sidra_irq_sleepers(const struct sidra_device *sdev);
 /* Sets sidra_device.stopped: the chip is not armed any more. */
 void sidra_irq_hold(struct sidra_device *sdev);
 /* Clears it, and arms the chip for all who wait: it has forgotten them. */
-void sidra_irq_go_on(struct sidra_device *sdev);
+void sidra_irq_resume(struct sidra_device *sdev);
 
-/* The caller sets @state, and @turns where there are to be any. */
+/* The caller sets @state, and @pending_slots where there are to be any. */
 void sidra_point_init(struct sidra_point *point, struct sidra_vector *vector, u32 slot, u32 queue);
 void sidra_point_attach(struct sidra_device *sdev, struct sidra_point *point);
 /* Fires all; its number on the chip may be another's afterwards. May sleep. */
@@ -160,7 +160,7 @@ void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point);
 void sidra_point_wake(struct sidra_device *sdev, struct sidra_point *point);
 
 /* The chip loads the queue anew: it is armed for nothing any more. */
-void sidra_point_forgotten(struct sidra_device *sdev, struct sidra_point *point);
+void sidra_point_loaded(struct sidra_device *sdev, struct sidra_point *point);
 
 /* At once if the value is reached or the point is not attached. */
 void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);
@@ -171,17 +171,17 @@ struct sidra_arm *sidra_arm_take(struct sidra_device *sdev, struct sidra_point *
 				 void (*fire)(struct sidra_arm *arm));
 
 /* At the end of the line; false: the point is not attached, nobody would ever end it. */
-bool sidra_turn_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_turn *turn);
+bool sidra_pending_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_pending *pending);
 /* Whether it was still in line: then it is the caller's again. */
-bool sidra_turn_del(struct sidra_device *sdev, struct sidra_turn *turn);
+bool sidra_pending_del(struct sidra_device *sdev, struct sidra_pending *pending);
 /* The one that waits for this value becomes the caller's; NULL: there is none. */
-struct sidra_turn *sidra_turn_take(struct sidra_device *sdev, struct sidra_point *point, u64 value);
+struct sidra_pending *sidra_pending_take(struct sidra_device *sdev, struct sidra_point *point, u64 value);
 /*
- * Before sidra_turns_told(), by a task that can be preempted: what ends at once needs neither arm nor interrupt. Looks at the
+ * Before sidra_pending_arm(), by a task that can be preempted: what ends at once needs neither arm nor interrupt. Looks at the
  * timeline for about as long as these would take, and seldom if that was in vain.
  */
-void sidra_turns_poll(struct sidra_point *point, u64 value);
+void sidra_pending_poll(struct sidra_point *point, u64 value);
 /* The chip has been told of packets: it is armed for the line, too. */
-void sidra_turns_told(struct sidra_device *sdev, struct sidra_point *point);
+void sidra_pending_arm(struct sidra_device *sdev, struct sidra_point *point);
 
 #endif

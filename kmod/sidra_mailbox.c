@@ -270,7 +270,7 @@ int sidra_mailbox_error(const struct sidra_mailbox_msg *reply)
 	return -EIO;
 }
 
-int sidra_mailbox_look(struct sidra_device *sdev, struct sidra_mailbox_health *health)
+int sidra_mailbox_read_health(struct sidra_device *sdev, struct sidra_mailbox_health *health)
 {
 	guard(spinlock_irqsave)(&sdev->mailbox.gate);
 	if (!sdev->mailbox.open)

@@ -84,6 +84,6 @@ int sidra_mailbox_send(struct sidra_device *sdev, struct sidra_mailbox_msg *msg,
 int sidra_mailbox_error(const struct sidra_mailbox_msg *reply);
 
 /* 0 or -ENODEV. */
-int sidra_mailbox_look(struct sidra_device *sdev, struct sidra_mailbox_health *health);
+int sidra_mailbox_read_health(struct sidra_device *sdev, struct sidra_mailbox_health *health);
 
 #endif

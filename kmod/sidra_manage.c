@@ -61,7 +61,7 @@ static const char *name_of_slot(u32 slot)
 static ssize_t firmware_slots_show(struct device *node, struct device_attribute *attr, char *text)
 {
 	struct sidra_slots slots;
-	int ret = sidra_question_get(&sidra_of_node(node)->manage.slots, &slots);
+	int ret = sidra_query_get(&sidra_of_node(node)->manage.slots, &slots);
 
 	return ret ?: sysfs_emit(text, "running=%s active=%s trial=%s starts=%u security=%u failed=%s\n",
 				 name_of_slot(slots.running), name_of_slot(slots.active), name_of_slot(slots.trial), slots.starts,
@@ -81,7 +81,7 @@ static ssize_t firmware_activate_store(struct device *node, struct device_attrib
 	if (ret || !wanted)
 		return ret ?: count;
 	ret = READ_ONCE(sdev->firmware.version) ? sidra_slots_activate(sdev, &slot) : -EAGAIN;
-	sidra_question_forget(&sdev->manage.slots);
+	sidra_query_forget(&sdev->manage.slots);
 	if (ret == -ENODATA)
 		drm_err(&sdev->drm, "the other slot has no image that verifies: the firmware stays as it is\n");
 	if (ret)
@@ -114,7 +114,7 @@ static int ask_log(struct sidra_device *sdev, void *answer)
 
 ssize_t sidra_manage_log(struct sidra_device *sdev, char *to, loff_t offset, size_t count)
 {
-	return sidra_question_read(&sdev->manage.log, to, offset, count);
+	return sidra_query_read(&sdev->manage.log, to, offset, count);
 }
 
 static ssize_t firmware_log_read(struct file *filp, struct kobject *kobj, sidra_bin_const struct bin_attribute *attr, char *to,
@@ -158,7 +158,7 @@ static int ask_clock(struct sidra_device *sdev, void *answer)
 static ssize_t clock_level_show(struct device *node, struct device_attribute *attr, char *text)
 {
 	struct clock clock;
-	int ret = sidra_question_get(&sidra_of_node(node)->manage.clock, &clock);
+	int ret = sidra_query_get(&sidra_of_node(node)->manage.clock, &clock);
 
 	return ret ?: sysfs_emit(text, "%u\n", clock.highest);
 }
@@ -175,7 +175,7 @@ static ssize_t clock_level_store(struct device *node, struct device_attribute *a
 		return ret;
 	msg.inline_data[0] = level | 1ull << 32;	/* set, not only read */
 	ret = ask(sdev, &msg);
-	sidra_question_forget(&sdev->manage.clock);
+	sidra_query_forget(&sdev->manage.clock);
 	return ret ?: count;
 }
 static DEVICE_ATTR_RW(clock_level);
@@ -183,7 +183,7 @@ static DEVICE_ATTR_RW(clock_level);
 static ssize_t clock_khz_levels_show(struct device *node, struct device_attribute *attr, char *text)
 {
 	struct clock clock;
-	int ret = sidra_question_get(&sidra_of_node(node)->manage.clock, &clock);
+	int ret = sidra_query_get(&sidra_of_node(node)->manage.clock, &clock);
 	int at = 0;
 	u32 level;
 
@@ -224,7 +224,7 @@ static const char *name_of_state(u32 state)
 static ssize_t campaign_show(struct device *node, struct device_attribute *attr, char *text)
 {
 	struct campaign campaign;
-	int ret = sidra_question_get(&sidra_of_node(node)->manage.campaign, &campaign);
+	int ret = sidra_query_get(&sidra_of_node(node)->manage.campaign, &campaign);
 
 	return ret ?: sysfs_emit(text, "state=%s number=%u percent=%u off=%llu\n", name_of_state(campaign.state), campaign.number,
 				 campaign.percent, campaign.off);
@@ -279,7 +279,7 @@ static ssize_t campaign_store(struct device *node, struct device_attribute *attr
 	struct sidra_mailbox_msg msg = {};
 	int ret = parse_campaign(sdev, text, &msg) ?: ask(sdev, &msg);
 
-	sidra_question_forget(&sdev->manage.campaign);
+	sidra_query_forget(&sdev->manage.campaign);
 	return ret ?: count;
 }
 static DEVICE_ATTR_RW(campaign);
@@ -326,28 +326,28 @@ void sidra_manage_init(struct sidra_device *sdev)
 {
 	struct sidra_manage *manage = &sdev->manage;
 
-	sidra_question_init(&manage->slots, sdev, sizeof(struct sidra_slots), ask_slots);
-	sidra_question_init(&manage->log, sdev, SIDRA_MAILBOX_PAYLOAD, ask_log);
-	sidra_question_init(&manage->clock, sdev, sizeof(struct clock), ask_clock);
-	sidra_question_init(&manage->campaign, sdev, sizeof(struct campaign), ask_campaign);
+	sidra_query_init(&manage->slots, sdev, sizeof(struct sidra_slots), ask_slots);
+	sidra_query_init(&manage->log, sdev, SIDRA_MAILBOX_PAYLOAD, ask_log);
+	sidra_query_init(&manage->clock, sdev, sizeof(struct clock), ask_clock);
+	sidra_query_init(&manage->campaign, sdev, sizeof(struct campaign), ask_campaign);
 }
 
 void sidra_manage_end(struct sidra_device *sdev)
 {
 	struct sidra_manage *manage = &sdev->manage;
 
-	sidra_question_end(&manage->slots);
-	sidra_question_end(&manage->log);
-	sidra_question_end(&manage->clock);
-	sidra_question_end(&manage->campaign);
+	sidra_query_end(&manage->slots);
+	sidra_query_end(&manage->log);
+	sidra_query_end(&manage->clock);
+	sidra_query_end(&manage->campaign);
 }
 
 void sidra_manage_forget(struct sidra_device *sdev)
 {
 	struct sidra_manage *manage = &sdev->manage;
 
-	sidra_question_forget(&manage->slots);
-	sidra_question_forget(&manage->log);
-	sidra_question_forget(&manage->clock);
-	sidra_question_forget(&manage->campaign);
+	sidra_query_forget(&manage->slots);
+	sidra_query_forget(&manage->log);
+	sidra_query_forget(&manage->clock);
+	sidra_query_forget(&manage->campaign);
 }

@@ -5,13 +5,13 @@
 
 #include <linux/sysfs.h>
 
-#include "sidra_question.h"
+#include "sidra_query.h"
 
 struct sidra_device;
 
 /* Cached queries to the firmware. */
 struct sidra_manage {
-	struct sidra_question slots, log, clock, campaign;
+	struct sidra_query slots, log, clock, campaign;
 };
 
 void sidra_manage_init(struct sidra_device *sdev);
@@ -20,7 +20,7 @@ void sidra_manage_end(struct sidra_device *sdev);
 /* Discards cached answers after the firmware has restarted and lost its settings. Sleeps. */
 void sidra_manage_forget(struct sidra_device *sdev);
 
-/* Reads the newest part of the firmware's log, at most SIDRA_MAILBOX_PAYLOAD bytes of text, like sidra_question_read(). */
+/* Reads the newest part of the firmware's log, at most SIDRA_MAILBOX_PAYLOAD bytes of text, like sidra_query_read(). */
 ssize_t sidra_manage_log(struct sidra_device *sdev, char *to, loff_t offset, size_t count);
 
 /* Attributes of the node; absent if the chip has no firmware. */

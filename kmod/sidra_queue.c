@@ -59,9 +59,9 @@ static int alloc_kernel_ring(struct sidra_queue *queue)
 
 	queue->ring = dma_alloc_coherent(dev, queue->index_offset, &queue->ring_bus, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	queue->index = dma_alloc_coherent(dev, PAGE_SIZE, &queue->index_bus, GFP_KERNEL_ACCOUNT);
-	queue->point.turns = kvcalloc(sidra_queue_capacity(queue), sizeof(*queue->point.turns), GFP_KERNEL_ACCOUNT);
-	queue->point.turns_mask = sidra_queue_capacity(queue) - 1;
-	return queue->ring && queue->index && queue->point.turns ? 0 : -ENOMEM;
+	queue->point.pending_slots = kvcalloc(sidra_queue_capacity(queue), sizeof(*queue->point.pending_slots), GFP_KERNEL_ACCOUNT);
+	queue->point.pending_mask = sidra_queue_capacity(queue) - 1;
+	return queue->ring && queue->index && queue->point.pending_slots ? 0 : -ENOMEM;
 }
 
 /* What the device must not see any more when remove() has returned. */
@@ -91,7 +91,7 @@ void sidra_queue_release(struct kref *ref)
 	for (i = 0; i < queue->page_count; i++)
 		put_page(queue->pages[i]);
 	kvfree(queue->pages);
-	kvfree(queue->point.turns);
+	kvfree(queue->point.pending_slots);
 	if (queue->state_page)
 		put_page(queue->state_page);
 	kfree(queue);
@@ -118,7 +118,7 @@ static void install(struct sidra_ctx *ctx, struct sidra_queue *queue, u64 start)
 
 	sidra_entry_publish(&ctx->queue_table[queue->number], &entry, sizeof(entry),
 			    offsetof(struct sidra_hw_queue, flags));
-	sidra_point_forgotten(ctx->sdev, &queue->point);
+	sidra_point_loaded(ctx->sdev, &queue->point);
 }
 
 void sidra_queue_ring_all(struct sidra_ctx *ctx)
@@ -131,7 +131,7 @@ void sidra_queue_ring_all(struct sidra_ctx *ctx)
 }
 
 /* The chip has no epoch of the queue that runs, or will. */
-static void hide(struct sidra_hw_queue *entry)
+static void clear_entry(struct sidra_hw_queue *entry)
 {
 	sidra_entry_revoke(&entry->flags);
 	WRITE_ONCE(entry->epoch, 0);
@@ -145,11 +145,11 @@ static void take_from_chip(struct sidra_ctx *ctx, struct sidra_queue *queue, enu
 	sidra_entry_revoke(&entry->flags);
 	sidra_quiesce(ctx, SIDRA_ADMIN_RESET_QUEUE, queue->number,
 		      sidra_epochs_current(&queue->point.epochs) | (u64)cause << 32);
-	hide(entry);
+	clear_entry(entry);
 }
 
 /* Never 0. */
-static u32 take_epoch(struct sidra_ctx *ctx)
+static u32 next_epoch(struct sidra_ctx *ctx)
 {
 	lockdep_assert_held(&ctx->sdev->lock);
 	if (!++ctx->last_epoch)
@@ -198,7 +198,7 @@ u64 *sidra_queue_index(const struct sidra_queue *queue)
 }
 
 /* The packet that it is in front of, or in, is a SEM_WAIT: not a CALL, which may have run as far as to one. */
-static bool waits_by_itself(const struct sidra_queue *queue)
+static bool is_at_sem_wait(const struct sidra_queue *queue)
 {
 	u64 at = (sidra_point_timeline(&queue->point) & (sidra_queue_capacity(queue) - 1)) * sizeof(union sidra_cmd);
 	const union sidra_cmd *packet = page_address(queue->pages[at >> PAGE_SHIFT]) + offset_in_page(at);
@@ -208,16 +208,16 @@ static bool waits_by_itself(const struct sidra_queue *queue)
 
 bool sidra_queue_drained(const struct sidra_queue *queue)
 {
-	if (sidra_point_stopped(&queue->point) || !sidra_queue_left(queue))
+	if (sidra_point_stopped(&queue->point) || !sidra_queue_unretired(queue))
 		return true;
-	return queue->kind == SIDRA_QUEUE_USER && READ_ONCE(queue->point.state->parked) && waits_by_itself(queue);
+	return queue->kind == SIDRA_QUEUE_USER && READ_ONCE(queue->point.state->parked) && is_at_sem_wait(queue);
 }
 
-void sidra_queue_go_on(struct sidra_ctx *ctx, struct sidra_queue *queue)
+void sidra_queue_resume(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
-	queue->watch.looks = 0;
+	queue->watch.stalled_checks = 0;
 	if (sidra_point_stopped(&queue->point)) {	/* until it is reset: it must not run into the same again */
-		hide(&ctx->queue_table[queue->number]);
+		clear_entry(&ctx->queue_table[queue->number]);
 	} else {
 		sidra_use_restart(&queue->use);
 		if (sidra_point_run_state(&queue->point) == SIDRA_QUEUE_STOPPED)	/* not to be seen by its owner */
@@ -225,7 +225,7 @@ void sidra_queue_go_on(struct sidra_ctx *ctx, struct sidra_queue *queue)
 		install(ctx, queue, sidra_point_timeline(&queue->point));
 	}
 	if (queue->kind == SIDRA_QUEUE_KERNEL)
-		sidra_submit_go_on(queue);
+		sidra_submit_resume(queue);
 }
 
 void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
@@ -233,7 +233,7 @@ void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
 	struct sidra_device *sdev = ctx->sdev;
 
 	lockdep_assert_held(&sdev->lock);
-	hide(&ctx->queue_table[queue->number]);
+	clear_entry(&ctx->queue_table[queue->number]);
 	xa_erase(&ctx->queues, queue->number);
 	sdev->queue_count--;
 	smp_store_release(&queue->destroyed, true);	/* before who waits is woken */
@@ -319,7 +319,7 @@ static struct sidra_queue *alloc_queue(struct sidra_ctx *ctx, const struct sidra
 		ret = bind_ring(ctx, queue);
 	if (!ret) {
 		queue->point.state->generation = ctx->generation;
-		queue->point.state->epoch = take_epoch(ctx);
+		queue->point.state->epoch = next_epoch(ctx);
 		sidra_epochs_init(&queue->point.epochs, queue->point.state->epoch);
 		return queue;
 	}
@@ -442,7 +442,7 @@ static int reset_queue(struct sidra_ctx *ctx, struct sidra_queue *queue, struct 
 	/* The chip has forgotten the queue: the state page is ours until it loads the queue again. */
 	sidra_ctx_remember_fault(ctx, queue);
 	sidra_use_restart(&queue->use);
-	epoch = take_epoch(ctx);
+	epoch = next_epoch(ctx);
 	if (queue->kind == SIDRA_QUEUE_KERNEL) {
 		start = sidra_submit_reset(queue, epoch, &retired);
 	} else {

@@ -107,7 +107,7 @@ void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, 
 /* Its write index, as the chip reads it; of a user queue it is the user's. */
 u64 *sidra_queue_index(const struct sidra_queue *queue);
 /* How many packets are in front of it, as far as that index can be believed. */
-static inline u64 sidra_queue_left(const struct sidra_queue *queue)
+static inline u64 sidra_queue_unretired(const struct sidra_queue *queue)
 {
 	return READ_ONCE(*sidra_queue_index(queue)) - sidra_point_timeline(&queue->point);
 }
@@ -117,7 +117,7 @@ static inline u64 sidra_queue_left(const struct sidra_queue *queue)
  */
 bool sidra_queue_drained(const struct sidra_queue *queue);
 /* After such a reset, of a queue that was drained: it goes on where it was once its context and its doorbell say so. */
-void sidra_queue_go_on(struct sidra_ctx *ctx, struct sidra_queue *queue);
+void sidra_queue_resume(struct sidra_ctx *ctx, struct sidra_queue *queue);
 /* Takes it from the chip, and out of its context; mappings keep its memory. Under sidra_device.lock. */
 void sidra_queue_remove(struct sidra_ctx *ctx, struct sidra_queue *queue);
 /* As the latter, of a queue that the chip has forgotten. */

@@ -6,20 +6,20 @@
 
 int sidra_report_vet(struct sidra_hw_xbar_report *report, u64 uid, u32 tile, u32 rows)
 {
-	const struct sidra_hw_xbar_report told = *report;
+	const struct sidra_hw_xbar_report claimed = *report;
 
-	if (told.level > SIDRA_XBAR_PULSED || told.stuck_cells > CELLS)
+	if (claimed.level > SIDRA_XBAR_PULSED || claimed.stuck_cells > CELLS)
 		return -EIO;
-	if (told.uid != uid) {
+	if (claimed.uid != uid) {
 		*report = (struct sidra_hw_xbar_report){
-			.programs = told.programs,
-			.level = told.level,
-			.stuck_cells = told.stuck_cells,
+			.programs = claimed.programs,
+			.level = claimed.level,
+			.stuck_cells = claimed.stuck_cells,
 		};
 		return 0;
 	}
-	if (told.tile != tile || told.programmed_rows > rows || told.spare_columns > SIDRA_XBAR_COLS || told.bad_cells > CELLS ||
-	    told.error_ppm > MILLION || told.drift_ppm > MILLION)
+	if (claimed.tile != tile || claimed.programmed_rows > rows || claimed.spare_columns > SIDRA_XBAR_COLS ||
+	    claimed.bad_cells > CELLS || claimed.error_ppm > MILLION || claimed.drift_ppm > MILLION)
 		return -EIO;
 	/* What a later chip says there, this driver does not know. */
 	memset(report->reserved0, 0, sizeof(report->reserved0));

@@ -161,7 +161,7 @@ void sidra_cut_device(struct sidra_device *sdev)
 	WRITE_ONCE(sdev->cut, true);
 }
 
-int sidra_continue_device(struct sidra_device *sdev)
+int sidra_resume_device(struct sidra_device *sdev)
 {
 	u32 slot;
 
@@ -181,10 +181,10 @@ int sidra_continue_device(struct sidra_device *sdev)
 	}
 	pci_save_state(sdev->pdev);	/* for a slot that is reset without warning */
 	sidra_chip_enable(sdev);
-	sidra_irq_go_on(sdev);
+	sidra_irq_resume(sdev);
 	sidra_map_show_local(sdev, true);
 	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++)
 		if (sdev->ctxs[slot] && !sdev->ctxs[slot]->lost)
-			sidra_ctx_go_on(sdev->ctxs[slot]);
+			sidra_ctx_resume(sdev->ctxs[slot]);
 	return 0;
 }

@@ -20,13 +20,13 @@ void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause)
 void sidra_cut_device(struct sidra_device *sdev);
 
 /*
- * Until sidra_continue_device(), if that ever comes: every context is lost, the chip is reset if it still answers, and
+ * Until sidra_resume_device(), if that ever comes: every context is lost, the chip is reset if it still answers, and
  * does not reach memory; calls answer -ENODEV, or wait if it is held.
  */
 void sidra_stop_device(struct sidra_device *sdev);
 /* The same, but contexts whose queues run empty, wait or have stopped in time are not lost: they go on afterwards. */
 void sidra_suspend_device(struct sidra_device *sdev);
 /* After a suspend or a reset by the bus: 0, or -ENODEV if the chip is not there; then every context is lost. */
-int sidra_continue_device(struct sidra_device *sdev);
+int sidra_resume_device(struct sidra_device *sdev);
 
 #endif

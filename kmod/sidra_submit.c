@@ -130,7 +130,7 @@ static void kick_publish(struct sidra_queue *queue)
 static void job_fire(struct sidra_arm *arm)
 {
 	struct sidra_job *job = container_of(arm, struct sidra_job, arm);
-	int result = sidra_point_look(&job->queue->point, job->epoch, job->value);
+	int result = sidra_point_check(&job->queue->point, job->epoch, job->value);
 
 	signal_job(job, job->in_error ?: result == -EINPROGRESS ? -EIO : result);
 	kick_publish(job->queue);	/* takes it off the list */
@@ -192,8 +192,8 @@ static void publish_put(struct sidra_queue *queue, bool poll)
 		published = queue->published;
 	}
 	if (poll)
-		sidra_turns_poll(&queue->point, published);
-	sidra_turns_told(queue->sdev, &queue->point);
+		sidra_pending_poll(&queue->point, published);
+	sidra_pending_arm(queue->sdev, &queue->point);
 	dma_fence_end_signalling(cookie);
 	sidra_queue_put(queue);
 }
@@ -267,7 +267,7 @@ static u64 room(const struct sidra_queue *queue)
 }
 
 static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
-		       struct sidra_turn *turn, bool later, u64 *value, u32 *epoch)
+		       struct sidra_pending *pending, bool later, u64 *value, u32 *epoch)
 {
 	u64 capacity = sidra_queue_capacity(queue), i;
 
@@ -281,9 +281,9 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 		return -EBUSY;
 	for (i = 0; i < count; i++)
 		queue->ring[(queue->reserved + i) & (capacity - 1)] = packets[i];
-	if (turn) {
-		turn->value = queue->reserved + count;
-		if (!sidra_turn_add(queue->sdev, &queue->point, turn))
+	if (pending) {
+		pending->value = queue->reserved + count;
+		if (!sidra_pending_add(queue->sdev, &queue->point, pending))
 			return -ENOENT;
 	}
 	*epoch = sidra_epochs_current(&queue->point.epochs);	/* no reset in between: it takes the lock */
@@ -307,20 +307,20 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 }
 
 int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
-			 struct sidra_turn *turn, u64 *value, u32 *epoch)
+			 struct sidra_pending *pending, u64 *value, u32 *epoch)
 {
 	struct sidra_device *sdev = queue->sdev;
 	bool later = plugged(queue);
 	int ret;
 
 	scoped_guard(spinlock, &queue->submit_lock)
-		ret = put_packets(queue, packets, count, job, turn, later, value, epoch);
+		ret = put_packets(queue, packets, count, job, pending, later, value, epoch);
 	if (ret)
 		return ret;
 	atomic64_inc(&sdev->counters.submits);
-	if (turn && !later) {
-		sidra_turns_poll(&queue->point, *value);
-		sidra_turns_told(sdev, &queue->point);
+	if (pending && !later) {
+		sidra_pending_poll(&queue->point, *value);
+		sidra_pending_arm(sdev, &queue->point);
 	}
 	if (job)
 		sidra_arm_add(sdev, &queue->point, &job->arm);
@@ -413,7 +413,7 @@ void sidra_submit_hold(struct sidra_queue *queue)
 	guard(spinlock)(&queue->submit_lock);	/* who did not see that the device stopped has left it */
 }
 
-void sidra_submit_go_on(struct sidra_queue *queue)
+void sidra_submit_resume(struct sidra_queue *queue)
 {
 	struct sidra_job *job;
 

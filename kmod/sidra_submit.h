@@ -9,7 +9,7 @@
 
 struct sidra_job;
 struct sidra_queue;
-struct sidra_turn;
+struct sidra_pending;
 
 void sidra_submit_init(struct sidra_queue *queue);
 /* The queue is gone for the chip: its jobs end with an error, no work of it starts any more. */
@@ -26,17 +26,17 @@ u64 sidra_submit_reset(struct sidra_queue *queue, u32 epoch, u64 *retired);
 /* The device has stopped: no doorbell of the queue is rung any more, until it goes on. */
 void sidra_submit_hold(struct sidra_queue *queue);
 /* It does: jobs get their time anew, and the chip is told what became ready meanwhile. */
-void sidra_submit_go_on(struct sidra_queue *queue);
+void sidra_submit_resume(struct sidra_queue *queue);
 
 /* -EINVAL if a packet is not for kernel queues. */
 int sidra_submit_check(const union sidra_cmd *packets, u32 count);
 /*
  * Copies packets into the ring and tells the chip as far as fences allow: now, or when the task is unplugged. Does not
  * sleep.
- * -EBUSY: the ring is full, nothing was submitted. The queue takes references of its own to @job. @turn gets into line;
+ * -EBUSY: the ring is full, nothing was submitted. The queue takes references of its own to @job. @pending gets into line;
  * it may have been ended when this returns. @value is of @epoch.
  */
 int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
-			 struct sidra_turn *turn, u64 *value, u32 *epoch);
+			 struct sidra_pending *pending, u64 *value, u32 *epoch);
 
 #endif

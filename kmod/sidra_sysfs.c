@@ -121,7 +121,7 @@ static ssize_t firmware_update_store(struct device *node, struct device_attribut
 	if (!wanted)
 		return count;
 	ret = sidra_update(sdev, true);
-	sidra_question_forget(&sdev->manage.slots);
+	sidra_query_forget(&sdev->manage.slots);
 	return ret ?: count;
 }
 static DEVICE_ATTR_WO(firmware_update);
@@ -156,7 +156,7 @@ static int ask_crossbars(struct sidra_device *sdev, void *answer)
 static ssize_t crossbars_read(struct file *filp, struct kobject *kobj, sidra_bin_const struct bin_attribute *attr,
 			      char *to, loff_t offset, size_t count)
 {
-	return sidra_question_read(&sidra_of_node(kobj_to_dev(kobj))->crossbars, to, offset, count);
+	return sidra_query_read(&sidra_of_node(kobj_to_dev(kobj))->crossbars, to, offset, count);
 }
 static BIN_ATTR_RO(crossbars, 0);
 
@@ -198,12 +198,12 @@ const struct attribute_group *sidra_node_groups[] = {
 
 void sidra_sysfs_init(struct sidra_device *sdev)
 {
-	sidra_question_init(&sdev->crossbars, sdev, sidra_xbars_of(&sdev->chip.info) * sizeof(struct sidra_hw_xbar), ask_crossbars);
+	sidra_query_init(&sdev->crossbars, sdev, sidra_xbars_of(&sdev->chip.info) * sizeof(struct sidra_hw_xbar), ask_crossbars);
 	sidra_manage_init(sdev);
 }
 
 void sidra_sysfs_end(struct sidra_device *sdev)
 {
-	sidra_question_end(&sdev->crossbars);
+	sidra_query_end(&sdev->crossbars);
 	sidra_manage_end(sdev);
 }

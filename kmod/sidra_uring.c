@@ -26,7 +26,7 @@ struct uring_wait {
 };
 
 union uring_pdu {
-	struct sidra_turn turn;		/* SUBMIT */
+	struct sidra_pending pending;		/* SUBMIT */
 	struct uring_wait *wait;	/* WAIT_VALUE */
 };
 
@@ -35,9 +35,9 @@ static union uring_pdu *pdu_of(struct io_uring_cmd *cmd)
 	return io_uring_cmd_to_pdu(cmd, union uring_pdu);
 }
 
-static struct io_uring_cmd *cmd_of(struct sidra_turn *turn)
+static struct io_uring_cmd *cmd_of(struct sidra_pending *pending)
 {
-	return container_of((u8 *)turn, struct io_uring_cmd, pdu[0]);
+	return container_of((u8 *)pending, struct io_uring_cmd, pdu[0]);
 }
 
 /* Of a command that waited; one that was cancelled says so even on a device that is gone. */
@@ -61,48 +61,48 @@ static struct sidra_device *sdev_of(struct io_uring_cmd *cmd)
 }
 
 /* A command and those linked to it. None is touched afterwards. */
-static void finish_turns(struct io_uring_cmd *cmd, unsigned int issue_flags)
+static void complete_pending(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct sidra_device *sdev = sdev_of(cmd);
-	struct sidra_turn *turn, *next;
-	LIST_HEAD(turns);
+	struct sidra_pending *pending, *next;
+	LIST_HEAD(list);
 
-	list_add_tail(&turns, &pdu_of(cmd)->turn.link);	/* a head for a circle that has none */
-	list_for_each_entry_safe(turn, next, &turns, link)
-		io_uring_cmd_done32(cmd_of(turn), outcome(sdev, turn->result), turn->value, issue_flags);
+	list_add_tail(&list, &pdu_of(cmd)->pending.link);	/* a head for a circle that has none */
+	list_for_each_entry_safe(pending, next, &list, link)
+		io_uring_cmd_done32(cmd_of(pending), outcome(sdev, pending->result), pending->value, issue_flags);
 }
-SIDRA_TASK_WORK(finish_turns_in_task, finish_turns)
+SIDRA_TASK_WORK(complete_pending_in_task, complete_pending)
 
 /*
  * Commands that one task gave to one ring, and that stand behind each other, end by one task work, which is the first
  * one's. A ring that counts task works before it wakes its task (IOU_F_TWQ_LAZY_WAKE) must not count that as one.
  */
-void sidra_uring_end(const struct sidra_point *point, struct list_head *turns)
+void sidra_uring_end(const struct sidra_point *point, struct list_head *list)
 {
 	const struct sidra_queue *queue = container_of(point, struct sidra_queue, point);
 	int error = READ_ONCE(queue->destroyed) ? -ENOENT : sidra_point_stopped(point) ? -EIO : -ECANCELED;
 	u64 timeline = sidra_point_timeline(point);
 
-	while (!list_empty(turns)) {
-		struct io_uring_cmd *first = cmd_of(list_first_entry(turns, struct sidra_turn, link));
+	while (!list_empty(list)) {
+		struct io_uring_cmd *first = cmd_of(list_first_entry(list, struct sidra_pending, link));
 		const struct io_ring_ctx *ring = cmd_to_io_kiocb(first)->ctx;
 		const struct task_struct *task = io_uring_cmd_get_task(first);
 		struct list_head *pos;
 		bool several;
 		LIST_HEAD(run);
 
-		list_for_each(pos, turns) {
-			struct sidra_turn *turn = list_entry(pos, struct sidra_turn, link);
-			struct io_uring_cmd *cmd = cmd_of(turn);
+		list_for_each(pos, list) {
+			struct sidra_pending *pending = list_entry(pos, struct sidra_pending, link);
+			struct io_uring_cmd *cmd = cmd_of(pending);
 
 			if (cmd_to_io_kiocb(cmd)->ctx != ring || io_uring_cmd_get_task(cmd) != task)
 				break;
-			turn->result = turn->value <= timeline ? 0 : error;
+			pending->result = pending->value <= timeline ? 0 : error;
 		}
-		list_cut_before(&run, turns, pos);
+		list_cut_before(&run, list, pos);
 		several = !list_is_singular(&run);
 		list_del(&run);
-		__io_uring_cmd_do_in_task(first, finish_turns_in_task, several ? 0 : IOU_F_TWQ_LAZY_WAKE);
+		__io_uring_cmd_do_in_task(first, complete_pending_in_task, several ? 0 : IOU_F_TWQ_LAZY_WAKE);
 	}
 }
 
@@ -127,7 +127,7 @@ static void fire(struct sidra_arm *arm)
 {
 	struct uring_wait *wait = container_of(arm, struct uring_wait, arm);
 
-	wait->result = sidra_point_look(&wait->queue->point, arm->epoch, arm->value);
+	wait->result = sidra_point_check(&wait->queue->point, arm->epoch, arm->value);
 	if (wait->result == -EINPROGRESS || wait->result == -EIO)
 		wait->result = READ_ONCE(wait->queue->destroyed) ? -ENOENT : -EIO;
 	io_uring_cmd_do_in_task_lazy(wait->cmd, finish_in_task);
@@ -140,7 +140,7 @@ static int wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u32 e
 
 	if (!epoch)
 		return -EINVAL;
-	if (sidra_point_look(&queue->point, epoch, value) == -ECANCELED)
+	if (sidra_point_check(&queue->point, epoch, value) == -ECANCELED)
 		return -ECANCELED;
 	wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
 	if (!wait || !sidra_notification_get(sfile_of(cmd))) {
@@ -158,7 +158,7 @@ static int wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u32 e
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	sidra_arm_add(queue->sdev, &queue->point, &wait->arm);
 	/* A reset in between has ended the others only. The command itself may be gone by now, unless it was still armed. */
-	if (sidra_point_look(&queue->point, epoch, value) == -ECANCELED &&
+	if (sidra_point_check(&queue->point, epoch, value) == -ECANCELED &&
 	    sidra_arm_del(queue->sdev, &queue->point, &wait->arm)) {
 		wait->result = -ECANCELED;
 		finish(cmd, issue_flags);
@@ -174,8 +174,8 @@ static int cancel_one(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	union uring_pdu *pdu = pdu_of(cmd);
 
 	if (cmd->cmd_op == SIDRA_URING_SUBMIT) {
-		if (sidra_turn_del(sdev_of(cmd), &pdu->turn))
-			io_uring_cmd_done32(cmd, -ECANCELED, pdu->turn.value, issue_flags);
+		if (sidra_pending_del(sdev_of(cmd), &pdu->pending))
+			io_uring_cmd_done32(cmd, -ECANCELED, pdu->pending.value, issue_flags);
 	} else if (pdu->wait && sidra_arm_del(pdu->wait->queue->sdev, &pdu->wait->queue->point, &pdu->wait->arm)) {
 		pdu->wait->result = -ECANCELED;
 		finish(cmd, issue_flags);
@@ -187,7 +187,7 @@ static int cancel_one(struct io_uring_cmd *cmd, unsigned int issue_flags)
 static int cancel_value(struct sidra_queue *queue, u64 value)
 {
 	struct sidra_device *sdev = queue->sdev;
-	struct sidra_turn *turn;
+	struct sidra_pending *pending;
 	struct sidra_arm *arm;
 	int count = 0;
 
@@ -199,11 +199,11 @@ static int cancel_value(struct sidra_queue *queue, u64 value)
 		io_uring_cmd_do_in_task_lazy(wait->cmd, finish_in_task);
 		count++;
 	}
-	turn = sidra_turn_take(sdev, &queue->point, value);
-	if (turn) {
-		turn->result = -ECANCELED;
-		INIT_LIST_HEAD(&turn->link);
-		io_uring_cmd_do_in_task_lazy(cmd_of(turn), finish_turns_in_task);
+	pending = sidra_pending_take(sdev, &queue->point, value);
+	if (pending) {
+		pending->result = -ECANCELED;
+		INIT_LIST_HEAD(&pending->link);
+		io_uring_cmd_do_in_task_lazy(cmd_of(pending), complete_pending_in_task);
 		count++;
 	}
 	return count ?: -ENOENT;
@@ -226,7 +226,7 @@ static int read_fixed(struct io_uring_cmd *cmd, u64 address, u32 bytes, union si
 static int submit(struct io_uring_cmd *cmd, struct sidra_queue *queue, const union sidra_cmd *packets, u32 count,
 		  unsigned int issue_flags)
 {
-	struct sidra_turn *turn = &pdu_of(cmd)->turn;
+	struct sidra_pending *pending = &pdu_of(cmd)->pending;
 	u64 value;
 	u32 epoch;
 	int ret;
@@ -234,10 +234,10 @@ static int submit(struct io_uring_cmd *cmd, struct sidra_queue *queue, const uni
 	ret = sidra_submit_check(packets, count);
 	if (ret)
 		return ret;
-	*turn = (struct sidra_turn){};
+	*pending = (struct sidra_pending){};
 	/* Before it is in line, where it may end at any moment. */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
-	ret = sidra_submit_packets(queue, packets, count, NULL, turn, &value, &epoch);
+	ret = sidra_submit_packets(queue, packets, count, NULL, pending, &value, &epoch);
 	if (ret)
 		io_uring_cmd_done32(cmd, ret, 0, issue_flags);
 	return -EIOCBQUEUED;
@@ -265,7 +265,7 @@ static int submit_fixed(struct io_uring_cmd *cmd, struct sidra_queue *queue, u64
 }
 
 /* The command in an SQE of 128 bytes; in one of 64 there is no packet. */
-struct uring_said {
+struct uring_sqe_layout {
 	struct sidra_uring_cmd cmd;
 	union sidra_cmd packet;
 };
@@ -317,7 +317,7 @@ int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct drm_file *file = cmd->file->private_data;
 	struct sidra_file *sfile = file->driver_priv;
-	const struct uring_said *said;
+	const struct uring_sqe_layout *layout;
 	struct uring_sqe sqe;
 	int ret;
 
@@ -329,10 +329,10 @@ int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -EOPNOTSUPP;
 	if (cmd->cmd_op < SIDRA_URING_SUBMIT || cmd->cmd_op > SIDRA_URING_CANCEL)
 		return -EOPNOTSUPP;
-	said = io_uring_sqe128_cmd(cmd->sqe, struct uring_said);
-	memcpy(&sqe.cmd, &said->cmd, sizeof(sqe.cmd));
+	layout = io_uring_sqe128_cmd(cmd->sqe, struct uring_sqe_layout);
+	memcpy(&sqe.cmd, &layout->cmd, sizeof(sqe.cmd));
 	if (issue_flags & IO_URING_F_SQE128)
-		memcpy(&sqe.packet, &said->packet, sizeof(sqe.packet));
+		memcpy(&sqe.packet, &layout->packet, sizeof(sqe.packet));
 	sqe.address = READ_ONCE(cmd->sqe->addr);
 	sqe.bytes = READ_ONCE(cmd->sqe->len);
 	if (READ_ONCE(sfile->sdev->gone))

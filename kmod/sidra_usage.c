@@ -23,7 +23,7 @@ static void add(u64 *sum, u64 more)
 		*sum = U64_MAX;
 }
 
-static void look(struct sidra_use *use)
+static void update_seen(struct sidra_use *use)
 {
 	unsigned int i;
 
@@ -57,7 +57,7 @@ void sidra_use_restart(struct sidra_use *use)
 	unsigned int i;
 
 	guard(spinlock)(&use->account->lock);
-	look(use);
+	update_seen(use);
 	for (i = 0; i < SIDRA_USED_COUNT; i++) {
 		add(&use->before[i], use->seen[i]);
 		use->seen[i] = 0;
@@ -70,7 +70,7 @@ void sidra_use_end(struct sidra_use *use)
 	unsigned int i;
 
 	guard(spinlock)(&use->account->lock);
-	look(use);
+	update_seen(use);
 	for (i = 0; i < SIDRA_USED_COUNT; i++) {
 		add(&use->account->gone[i], use->before[i]);
 		add(&use->account->gone[i], use->seen[i]);
@@ -90,7 +90,7 @@ void sidra_account_show(struct sidra_account *account, struct drm_printer *p)
 		memcpy(sums, account->gone, sizeof(sums));
 		list_for_each_entry(use, &account->uses, link) {
 			queues++;
-			look(use);
+			update_seen(use);
 			for (i = 0; i < SIDRA_USED_COUNT; i++) {
 				add(&sums[i], use->before[i]);
 				add(&sums[i], use->seen[i]);

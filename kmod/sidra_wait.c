@@ -35,14 +35,14 @@ struct item {
 static int state_of(const struct item *item)
 {
 	bool destroyed = smp_load_acquire(&item->queue->destroyed);	/* before the run state, which it makes LOST */
-	int state = sidra_point_look(&item->queue->point, item->epoch, item->value);
+	int state = sidra_point_check(&item->queue->point, item->epoch, item->value);
 
 	/* The queue may have been destroyed since: then it is LOST for that reason. */
 	return state == -EIO && (destroyed || smp_load_acquire(&item->queue->destroyed)) ? -ENOENT : state;
 }
 
 /* 0, or the failure of an item, which is named in @index; -EAGAIN: wait on. */
-static int look(const struct item *items, u32 count, bool all, u32 *index)
+static int check_items(const struct item *items, u32 count, bool all, u32 *index)
 {
 	u32 done = 0, failed = 0, i;
 	int ret = 0;
@@ -90,7 +90,7 @@ static int sleep_armed(struct sidra_device *sdev, struct item *items, u32 count,
 			sidra_arm_add(sdev, &items[i].queue->point, &items[i].arm);
 	}
 	set_current_state(TASK_INTERRUPTIBLE);
-	if (!READ_ONCE(waiter.woken) && look(items, count, all, &index) == -EAGAIN && !signal_pending(current))
+	if (!READ_ONCE(waiter.woken) && check_items(items, count, all, &index) == -EAGAIN && !signal_pending(current))
 		schedule_hrtimeout_range(&expires, 50 * NSEC_PER_USEC, HRTIMER_MODE_ABS);
 	__set_current_state(TASK_RUNNING);
 	for (i = 0; i < count; i++)
@@ -107,7 +107,7 @@ static int wait(struct sidra_device *sdev, struct item *items, struct sidra_ioct
 	u64 now;
 
 	for (;;) {
-		ret = look(items, args->count, all, &args->index);
+		ret = check_items(items, args->count, all, &args->index);
 		if (ret != -EAGAIN)
 			return ret;
 		if (gone)
@@ -117,7 +117,7 @@ static int wait(struct sidra_device *sdev, struct item *items, struct sidra_ioct
 			return -ETIMEDOUT;
 		ret = sleep_armed(sdev, items, args->count, all, min(args->deadline, now + RECHECK_NS));
 		if (ret < 0)
-			return look(items, args->count, all, &args->index) == 0 ? 0 : ret;
+			return check_items(items, args->count, all, &args->index) == 0 ? 0 : ret;
 		if (!ret && ktime_get_ns() < args->deadline)
 			gone = sidra_check_device(sdev);	/* nothing came: the chip may be gone */
 	}
@@ -273,14 +273,14 @@ int sidra_arm_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 		cancel_events(sdev, queue, args->value);
 		return 0;
 	}
-	if (sidra_point_look(&queue->point, args->epoch, args->value) == -ECANCELED)
+	if (sidra_point_check(&queue->point, args->epoch, args->value) == -ECANCELED)
 		return -ECANCELED;
 	event = create_event(file->driver_priv, args->eventfd, args->epoch, args->value);
 	if (IS_ERR(event))
 		return PTR_ERR(event);
 	sidra_arm_add(sdev, &queue->point, &event->arm);
 	/* A reset in between has woken the others only. */
-	if (sidra_point_look(&queue->point, args->epoch, args->value) == -ECANCELED &&
+	if (sidra_point_check(&queue->point, args->epoch, args->value) == -ECANCELED &&
 	    sidra_arm_del(sdev, &queue->point, &event->arm)) {
 		free_event(event);
 		return -ECANCELED;

@@ -25,7 +25,7 @@ static bool has_work(struct sidra_queue *queue)
 	u32 state = sidra_point_run_state(&queue->point);
 
 	return (state == SIDRA_QUEUE_RUNNING || state == SIDRA_QUEUE_IDLE) && !READ_ONCE(queue->point.state->parked) &&
-	       sidra_queue_left(queue);
+	       sidra_queue_unretired(queue);
 }
 
 /* Whether the queue has work and made no progress since the last check. */
@@ -37,7 +37,7 @@ static bool stands_still(struct sidra_queue *queue)
 	if (has_work(queue) && progress == watch->progress)
 		return true;
 	watch->progress = progress;
-	watch->looks = 0;
+	watch->stalled_checks = 0;
 	return false;
 }
 
@@ -50,11 +50,11 @@ static bool overdue(struct sidra_queue *queue)
 	struct sidra_queue_watch *watch = &queue->watch;
 	u64 limit = (u64)queue_timeout_ms * NSEC_PER_MSEC, clock, wall;
 
-	if (++watch->looks < SUSPICIOUS)
+	if (++watch->stalled_checks < SUSPICIOUS)
 		return false;
 	clock = sidra_read64(queue->sdev, SIDRA_REG_CLOCK);
 	wall = ktime_get_ns();
-	if (watch->looks == SUSPICIOUS) {
+	if (watch->stalled_checks == SUSPICIOUS) {
 		watch->clock_start = clock;
 		watch->wall_start = wall;
 		/* Rings the doorbell again: it may have been lost, or never been rung. */
@@ -73,7 +73,7 @@ static bool plausible(struct sidra_queue *queue)
 	       (queue->kind != SIDRA_QUEUE_KERNEL || timeline <= READ_ONCE(queue->reserved));
 }
 
-static void look(struct sidra_device *sdev)
+static void check_queues(struct sidra_device *sdev)
 {
 	bool asleep = sidra_irq_sleepers(sdev), moved = false;
 	unsigned long number;
@@ -116,7 +116,7 @@ static void watch_work(struct work_struct *work)
 
 	guard(mutex)(&sdev->lock);
 	if (!sdev->stopped)
-		look(sdev);
+		check_queues(sdev);
 	sidra_watch(sdev);
 }
 

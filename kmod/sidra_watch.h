@@ -9,13 +9,13 @@ struct sidra_device;
 /**
  * struct sidra_queue_watch - the watchdog's data about a queue; protected by sidra_device.lock
  * @progress: last value of its state page
- * @looks: consecutive checks that found work and no progress
+ * @stalled_checks: consecutive checks that found work and no progress
  * @clock_start: device time when that became suspicious
  * @wall_start: wall time at that moment
  */
 struct sidra_queue_watch {
 	u64 progress;
-	unsigned int looks;
+	unsigned int stalled_checks;
 	u64 clock_start, wall_start;
 };
 

@@ -614,7 +614,7 @@ int sidra_weights_report_ioctl(struct drm_device *drm, void *data, struct drm_fi
 {
 	struct sidra_ioctl_weights_report *args = data;
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
-	struct sidra_hw_xbar_report said;
+	struct sidra_hw_xbar_report report;
 	int ret;
 
 	if (args->flags)
@@ -622,8 +622,8 @@ int sidra_weights_report_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
 	if (!ctx)
 		return -ENOENT;
-	ret = report_tile(ctx, args->index, args->tile, &said);
+	ret = report_tile(ctx, args->index, args->tile, &report);
 	if (ret)
 		return ret;
-	return copy_to_user(u64_to_user_ptr(args->report), &said, sizeof(said)) ? -EFAULT : 0;
+	return copy_to_user(u64_to_user_ptr(args->report), &report, sizeof(report)) ? -EFAULT : 0;
 }

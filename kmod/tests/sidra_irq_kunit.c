@@ -6,7 +6,7 @@
 #include "sidra_fake.h"
 
 #define SHOTS_MAX	64
-#define TURNS		64
+#define SLOTS		64
 #define EPOCH		1	/* that runs: whoever waits for another one is woken at once */
 
 struct shots {
@@ -33,9 +33,9 @@ static void shoot(struct sidra_arm *arm)
 static void init_point(struct kunit *test, struct sidra_device *sdev, struct sidra_point *point, u32 queue)
 {
 	fake_point_init(sdev, point, 0, queue);
-	point->turns = kunit_kcalloc(test, TURNS, sizeof(*point->turns), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, point->turns);
-	point->turns_mask = TURNS - 1;
+	point->pending_slots = kunit_kcalloc(test, SLOTS, sizeof(*point->pending_slots), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, point->pending_slots);
+	point->pending_mask = SLOTS - 1;
 	sidra_epochs_init(&point->epochs, EPOCH);
 	point->state = kunit_kzalloc(test, sizeof(*point->state), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, point->state);
@@ -168,7 +168,7 @@ static void irq_programs_what_has_changed(struct kunit *test)
 	writes = fake_writes(sdev);
 
 	interrupt(shots);	/* somebody else's */
-	look_at_all(sdev);
+	check_all(sdev);
 	arm_at(test, shots, &shots->point, 7, false);	/* behind the first one */
 	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes, "the chip is armed for all of that");
 	first = arm_at(test, shots, &shots->point, 2, false);
@@ -184,7 +184,7 @@ static void irq_programs_what_has_changed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shots->count, 1);
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 7);
 	KUNIT_EXPECT_EQ(test, fake_writes(sdev), ++writes);
-	sidra_point_forgotten(sdev, &shots->point);
+	sidra_point_loaded(sdev, &shots->point);
 	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), ++writes, "it is not armed any more");
 	for (i = 0; i < count; i++)
 		sidra_point_detach(sdev, &others[i]);
@@ -214,35 +214,35 @@ static void irq_patience_is_shared_and_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shots->count, 10);
 }
 
-static void irq_line_is_told_once(struct kunit *test)
+static void irq_chip_is_armed_for_pending_once(struct kunit *test)
 {
 	struct shots *shots = start(test);
-	struct sidra_turn turns[40];
+	struct sidra_pending list[40];
 	u64 writes;
 	u32 i;
 
 	arm_at(test, shots, &shots->point, 1000, false);
-	for (i = 0; i < ARRAY_SIZE(turns); i++) {
-		turns[i].value = i + 1;
-		KUNIT_ASSERT_TRUE(test, sidra_turn_add(shots->sdev, &shots->point, &turns[i]));
+	for (i = 0; i < ARRAY_SIZE(list); i++) {
+		list[i].value = i + 1;
+		KUNIT_ASSERT_TRUE(test, sidra_pending_add(shots->sdev, &shots->point, &list[i]));
 	}
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 1000);
-	sidra_turns_told(shots->sdev, &shots->point);
+	sidra_pending_arm(shots->sdev, &shots->point);
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), BATCH_MAX);
 	writes = fake_writes(shots->sdev);
-	sidra_turns_told(shots->sdev, &shots->point);
+	sidra_pending_arm(shots->sdev, &shots->point);
 	KUNIT_EXPECT_EQ(test, fake_writes(shots->sdev), writes);
-	for (i = 0; i < ARRAY_SIZE(turns); i++) {
+	for (i = 0; i < ARRAY_SIZE(list); i++) {
 		if (i == BATCH_MAX) {
-			sidra_turns_told(shots->sdev, &shots->point);
+			sidra_pending_arm(shots->sdev, &shots->point);
 			KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 40);
 		}
-		KUNIT_EXPECT_TRUE(test, sidra_turn_del(shots->sdev, &turns[i]));
-		KUNIT_EXPECT_FALSE(test, sidra_turn_del(shots->sdev, &turns[i]));
+		KUNIT_EXPECT_TRUE(test, sidra_pending_del(shots->sdev, &list[i]));
+		KUNIT_EXPECT_FALSE(test, sidra_pending_del(shots->sdev, &list[i]));
 	}
 	KUNIT_EXPECT_EQ(test, shots->sdev->vectors[1].sleepers, 0);
 	sidra_point_detach(shots->sdev, &shots->point);
-	KUNIT_EXPECT_FALSE(test, sidra_turn_add(shots->sdev, &shots->point, &turns[0]));
+	KUNIT_EXPECT_FALSE(test, sidra_pending_add(shots->sdev, &shots->point, &list[0]));
 }
 
 /* However many are due: no interrupt wakes more than FIRE_MAX of them, and the others do not wait for another one. */
@@ -257,7 +257,7 @@ static void irq_wakes_in_batches(struct kunit *test)
 		arm_at(test, shots, &shots->point, 1 + i % 3, false);
 	shots->point.state->timeline = 3;
 	scoped_guard(spinlock_irqsave, &vector->lock) {	/* which the work for the others waits for */
-		found = look_at_vector(vector, false);
+		found = check_vector(vector, false);
 		for (node = rb_first_cached(&shots->point.armed); node; node = rb_next(node))
 			waiting++;
 	}
@@ -274,7 +274,7 @@ static void irq_takes_by_value(struct kunit *test)
 {
 	struct shots *shots = start(test);
 	struct sidra_point *point = &shots->point;
-	struct sidra_turn turns[] = { { .value = 3 }, { .value = 8 }, { .value = 9 } };
+	struct sidra_pending list[] = { { .value = 3 }, { .value = 8 }, { .value = 9 } };
 	struct shot *wanted;
 	unsigned int i;
 
@@ -290,15 +290,15 @@ static void irq_takes_by_value(struct kunit *test)
 	sidra_epochs_begin(&point->epochs, EPOCH + 1, 0);
 	KUNIT_EXPECT_NULL(test, sidra_arm_take(shots->sdev, point, 6, shoot));
 	KUNIT_EXPECT_EQ(test, shots->count, 0);
-	for (i = 0; i < ARRAY_SIZE(turns); i++)
-		KUNIT_ASSERT_TRUE(test, sidra_turn_add(shots->sdev, point, &turns[i]));
-	KUNIT_EXPECT_NULL(test, sidra_turn_take(shots->sdev, point, 4));
-	KUNIT_EXPECT_NULL(test, sidra_turn_take(shots->sdev, point, 8 + TURNS));
-	KUNIT_EXPECT_PTR_EQ(test, sidra_turn_take(shots->sdev, point, 8), &turns[1]);
-	KUNIT_EXPECT_NULL(test, sidra_turn_take(shots->sdev, point, 8));
-	KUNIT_EXPECT_TRUE(test, sidra_turn_del(shots->sdev, &turns[0]));
-	KUNIT_EXPECT_TRUE(test, sidra_turn_del(shots->sdev, &turns[2]));
-	KUNIT_EXPECT_TRUE(test, list_empty(&point->line));
+	for (i = 0; i < ARRAY_SIZE(list); i++)
+		KUNIT_ASSERT_TRUE(test, sidra_pending_add(shots->sdev, point, &list[i]));
+	KUNIT_EXPECT_NULL(test, sidra_pending_take(shots->sdev, point, 4));
+	KUNIT_EXPECT_NULL(test, sidra_pending_take(shots->sdev, point, 8 + SLOTS));
+	KUNIT_EXPECT_PTR_EQ(test, sidra_pending_take(shots->sdev, point, 8), &list[1]);
+	KUNIT_EXPECT_NULL(test, sidra_pending_take(shots->sdev, point, 8));
+	KUNIT_EXPECT_TRUE(test, sidra_pending_del(shots->sdev, &list[0]));
+	KUNIT_EXPECT_TRUE(test, sidra_pending_del(shots->sdev, &list[2]));
+	KUNIT_EXPECT_TRUE(test, list_empty(&point->pending));
 }
 
 struct impatient {
@@ -398,7 +398,7 @@ static struct kunit_case irq_cases[] = {
 	KUNIT_CASE(irq_stop_fires_all),
 	KUNIT_CASE(irq_programs_what_has_changed),
 	KUNIT_CASE(irq_patience_is_shared_and_ends),
-	KUNIT_CASE(irq_line_is_told_once),
+	KUNIT_CASE(irq_chip_is_armed_for_pending_once),
 	KUNIT_CASE(irq_wakes_in_batches),
 	KUNIT_CASE(irq_takes_by_value),
 	KUNIT_CASE(irq_timer_starts_while_it_ends),

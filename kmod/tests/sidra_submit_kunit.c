@@ -66,7 +66,7 @@ static int put(struct bench *bench, u32 count, u32 cookie, struct sidra_job *job
 static void reach(struct bench *bench, u64 timeline)
 {
 	bench->queue->point.state->timeline = timeline;
-	sidra_point_forgotten(bench->sdev, &bench->queue->point);
+	sidra_point_loaded(bench->sdev, &bench->queue->point);
 	flush_workqueue(bench->sdev->fence_wq);
 }
 

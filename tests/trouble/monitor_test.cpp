@@ -82,7 +82,7 @@ TEST_F(Monitor, ReadersCanBeInterrupted) {
         int status = 0;
         EXPECT_TRUE(eventually([&] {
             ended = waitpid(child, &status, WNOHANG) == child;
-            waited = waited || read_file(of_child + "/wchan").bytes.find("sidra_question") != std::string::npos;
+            waited = waited || read_file(of_child + "/wchan").bytes.find("sidra_query") != std::string::npos;
             if (waited && !ended) {
                 EXPECT_EQ(read_file(of_child + "/stat").bytes.find(" D "), std::string::npos);
                 kill(child, SIGUSR1);

@@ -4,8 +4,8 @@
  * most once a second, and a reader waits for its answer at most one second, without a lock, and can be interrupted. So neither a firmware
  * that hangs nor a crowd of readers costs more than that.
  */
-#ifndef __SIDRA_QUESTION_H__
-#define __SIDRA_QUESTION_H__
+#ifndef __SIDRA_QUERY_H__
+#define __SIDRA_QUERY_H__
 
 #include <linux/mutex.h>
 #include <linux/wait.h>
@@ -14,47 +14,47 @@
 struct sidra_device;
 
 /**
- * struct sidra_question - a cached query; @lock protects the fields below it
+ * struct sidra_query - a cached query; @lock protects the fields below it
  * @ask: performs the query, and sleeps for some seconds at most; returns the length of the answer or -errno
- * @room: length of the longest answer in bytes
- * @told: wakes readers when there is a new answer
+ * @size_max: length of the longest answer in bytes
+ * @answered: wakes readers when there is a new answer
  * @answer: the answer, @result bytes long
  * @result: length of the answer, or the error
  * @time: jiffies when it arrived
- * @asked: jiffies when a reader began to wait for the next one
- * @rounds: number of answers so far
+ * @wait_start: jiffies when a reader began to wait for the next one
+ * @answers: number of answers so far
  * @epoch: incremented when earlier answers become invalid
- * @known: @result belongs to this epoch
+ * @valid: @result belongs to this epoch
  * @busy: a query is in progress
  * @open: queries are allowed
  */
-struct sidra_question {
+struct sidra_query {
 	struct sidra_device *sdev;
 	int (*ask)(struct sidra_device *sdev, void *answer);
-	size_t room;
+	size_t size_max;
 	struct work_struct work;
-	wait_queue_head_t told;
+	wait_queue_head_t answered;
 	struct mutex lock;
 	void *answer;
 	int result;
-	unsigned long time, asked;
-	u32 rounds, epoch;
-	bool known, busy, open;
+	unsigned long time, wait_start;
+	u32 answers, epoch;
+	bool valid, busy, open;
 };
 
-void sidra_question_init(struct sidra_question *question, struct sidra_device *sdev, size_t room,
-			 int (*ask)(struct sidra_device *sdev, void *answer));
+void sidra_query_init(struct sidra_query *query, struct sidra_device *sdev, size_t size_max,
+		      int (*ask)(struct sidra_device *sdev, void *answer));
 /* Ends all queries: waiting and later readers get -ENODEV. */
-void sidra_question_end(struct sidra_question *question);
+void sidra_query_end(struct sidra_query *query);
 
 /*
  * Copies at most @count bytes of an answer that is at most a second old, beginning at @offset. Returns the number of bytes or -errno: that
  * of @ask, or -ETIMEDOUT, -ERESTARTSYS, -ENODEV.
  */
-ssize_t sidra_question_read(struct sidra_question *question, void *to, loff_t offset, size_t count);
-/* Reads an answer of exactly @room bytes: 0 or -errno. */
-int sidra_question_get(struct sidra_question *question, void *to);
+ssize_t sidra_query_read(struct sidra_query *query, void *to, loff_t offset, size_t count);
+/* Reads an answer of exactly @size_max bytes: 0 or -errno. */
+int sidra_query_get(struct sidra_query *query, void *to);
 /* Invalidates the cached answer. Sleeps. */
-void sidra_question_forget(struct sidra_question *question);
+void sidra_query_forget(struct sidra_query *query);
 
 #endif
