@@ -168,7 +168,7 @@ void sidra_ctx_revoke(struct sidra_ctx *ctx)
 	sidra_map_zap_doorbell(ctx);
 }
 
-/* Signed: a record that the chip made up of ones is earlier than all that happened, and not the latest for ever. */
+/* The comparison is signed: a record of all ones, from a chip that does not answer, must not stay the latest for ever. */
 static void keep_latest(struct sidra_fault *latest, const struct sidra_fault *fault)
 {
 	if (fault->cause != SIDRA_FAULT_NONE &&
@@ -214,13 +214,13 @@ void sidra_ctx_lose(struct sidra_ctx *ctx, enum sidra_fault_cause cause)
 	}
 }
 
-/* The chip may have it, and it the chip: undoes sidra_ctx_revoke(). */
+/* Makes the context's table entry valid and its doorbell page accessible again: undoes sidra_ctx_revoke(). */
 static void reinstate(struct sidra_ctx *ctx)
 {
 	install(ctx);
 	scoped_guard(mutex, &ctx->sdev->map_lock)
 		ctx->revoked = false;
-	sidra_map_zap_doorbell(ctx);	/* so that the next touch finds the real one */
+	sidra_map_zap_doorbell(ctx);	/* the next access maps the real page */
 }
 
 bool sidra_ctx_drained(struct sidra_ctx *ctx)

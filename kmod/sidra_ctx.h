@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Contexts: an address space, a queue table, a weights table, and what they refer to. */
+/* A context has an address space, a queue table, a weights table, and the objects that these refer to. */
 #ifndef __SIDRA_CTX_H__
 #define __SIDRA_CTX_H__
 
@@ -20,9 +20,10 @@ struct sidra_account;
 
 /**
  * struct sidra_binding - a buffer in a context's address space
- * @obj: kept until the mapping is quiesced
- * @handle: that it was bound by
- * @va: of its first page
+ * @obj: the buffer, with a reference until the mapping is quiesced
+ * @handle: handle that it was bound with
+ * @va: device address of its first page
+ * @size: in bytes
  */
 struct sidra_binding {
 	struct drm_gem_object *obj;
@@ -32,19 +33,19 @@ struct sidra_binding {
 };
 
 /**
- * struct sidra_ctx - a context; under sidra_device.lock where nothing else is said
- * @ref: the file's table, mappings of the doorbell page, calls that work on it
- * @handle: in its file; constant
+ * struct sidra_ctx - a context; protected by sidra_device.lock where nothing else is said
+ * @ref: held by the file's table, by mappings of the doorbell page, and by calls in progress
+ * @handle: its handle in the file; constant
  * @slot: its number on the chip; constant
- * @account: of its file, for as long as it has queues; constant
+ * @account: accounting of its file; valid while it has queues; constant
  * @generation: copied to the state pages
- * @last_epoch: that a queue was given; under sidra_device.lock
- * @next_address, @next_weights: addresses and indexes are not used again before all others were: packets that are queued, and recorded
- *        graphs, may name those of objects that are gone, and must fault rather than find others
- * @lost: the chip has forgotten it; also looked at without the lock
- * @dead: destroyed: only memory is left
- * @revoked: its doorbell must not be rung; under sidra_device.map_lock
- * @fault: the latest one of queues that are gone or were reset; of all while @lost: the loss, which may have no time
+ * @last_epoch: the epoch that was assigned to a queue last
+ * @lost: the chip has lost it in a reset; also read without the lock
+ * @dead: it was destroyed; only its memory is left
+ * @revoked: its doorbell must not be rung; protected by sidra_device.map_lock
+ * @fault: the latest fault of queues that were destroyed or reset; while @lost, of all queues, including the loss itself
+ * @next_address, @next_weights: where the next allocation begins. An address or index is not reused before all others
+ *        were: queued packets and recorded graphs may still name a freed object, and must fault instead of using another one
  * @queues: struct sidra_queue by number; looked up without the lock
  * @weights: struct sidra_weights_handle by index
  * @bindings: struct sidra_binding by page of the address that BIND returned
@@ -92,28 +93,28 @@ static inline void sidra_ctx_put(struct sidra_ctx *ctx)
 
 DEFINE_FREE(sidra_ctx, struct sidra_ctx *, sidra_ctx_put(_T))
 
-/* A reference, or NULL: no such context of this file. */
+/* Returns the context with a reference, or NULL if the file has no such context. */
 struct sidra_ctx *sidra_ctx_find(struct sidra_file *sfile, u32 handle);
 
-/* Under the lock: -ENOENT if it was destroyed meanwhile, -ESTALE if it is lost. */
+/* Returns 0, -ENOENT if it was destroyed meanwhile, or -ESTALE if it is lost. The caller holds sidra_device.lock. */
 int sidra_ctx_usable(struct sidra_ctx *ctx);
 
-/* Its doorbell page is taken from all who have it mapped. */
+/* Removes its doorbell page from all mappings. */
 void sidra_ctx_revoke(struct sidra_ctx *ctx);
-/* The chip has forgotten it: from now on its state pages are the driver's; who waits is told. */
+/* The chip no longer uses the context: stops all its queues as LOST, and wakes all waiters. */
 void sidra_ctx_lose(struct sidra_ctx *ctx, enum sidra_fault_cause cause);
-/* The chip was reset, and did not begin anything that is in the queues: see sidra_queue_drained(). */
+/* Whether a reset lost no work of its queues: see sidra_queue_drained(). */
 bool sidra_ctx_drained(struct sidra_ctx *ctx);
-/* It goes on after that, as if nothing had happened. */
+/* Lets a drained context continue after a reset of the chip. */
 void sidra_ctx_resume(struct sidra_ctx *ctx);
-/* Nothing of it is in flight afterwards, and all that it had is released. */
+/* Destroys it. On return nothing of it is in flight, and everything that it owned is released. */
 void sidra_ctx_destroy(struct sidra_ctx *ctx);
-/* Of a queue that the chip has forgotten. */
+/* Keeps the queue's fault record for CONTEXT_QUERY. The chip no longer writes the queue's state page. */
 void sidra_ctx_remember_fault(struct sidra_ctx *ctx, const struct sidra_queue *queue);
 
 void sidra_ctx_destroy_all(struct sidra_file *sfile);
 
-/* Entries of tables that the chip reads at any time, one 64-bit word after the other: complete first, then valid. */
+/* Writes a table entry that the chip may read at any time, in 64-bit words. The word with the VALID flag is written last. */
 void sidra_entry_publish(void *place, const void *entry, size_t size, size_t flags_offset);
 static inline void sidra_entry_revoke(u32 *flags)
 {

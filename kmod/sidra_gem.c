@@ -25,7 +25,7 @@ MODULE_IMPORT_NS("DMA_BUF");
 
 /* ---- Mapping for DMA ---- */
 
-/* Bounced memory is not the memory that the application sees. */
+/* Refuses a mapping with bounce buffers: the chip would access a copy, not the memory that the application sees. */
 static int check_direct(struct sidra_device *sdev, struct sg_table *sgt)
 {
 	struct scatterlist *sg;
@@ -37,7 +37,7 @@ static int check_direct(struct sidra_device *sdev, struct sg_table *sgt)
 	return 0;
 }
 
-/* The pages of a host or user buffer. Takes as long as it takes to allocate and pin them. */
+/* Returns the pages of a host or user buffer. May take long: it allocates and pins the pages of a host buffer. */
 static struct sg_table *take_pages(struct sidra_bo *bo)
 {
 	struct sg_table *sgt;
@@ -63,7 +63,7 @@ static void put_pages(struct sidra_bo *bo, struct sg_table *sgt)
 	drm_gem_shmem_unpin(&bo->base);
 }
 
-/* From here on the buffer is unmapped when it is freed or when the device goes. Inside of drm_dev_enter(). */
+/* Makes sure that the mapping is undone when the buffer is freed or the device is removed. Inside drm_dev_enter(). */
 static void track_mapping(struct sidra_device *sdev, struct sidra_bo *bo, struct sg_table *sgt)
 {
 	guard(mutex)(&sdev->bo_lock);
@@ -80,9 +80,9 @@ static void unmap_locked(struct sidra_bo *bo)
 	if (obj->import_attach) {
 		dma_buf_unmap_attachment_unlocked(obj->import_attach, bo->sgt, bo->direction);
 		bo->exporter = obj->import_attach->dmabuf;
-		/* Many exporters keep the mapping until then. */
+		/* Many exporters keep the mapping until the importer detaches. */
 		dma_buf_detach(bo->exporter, obj->import_attach);
-		obj->import_attach = NULL;	/* freed as one of our own that has no pages */
+		obj->import_attach = NULL;	/* so that it is freed like a buffer of this driver without pages */
 		bo->base.sgt = NULL;
 	} else {
 		dma_unmap_sgtable(obj->dev->dev, bo->sgt, bo->direction, SIDRA_DMA_ATTRS);
@@ -183,7 +183,7 @@ static void bo_free(struct drm_gem_object *obj)
 	kfree(bo);
 }
 
-/* A handle goes: so do the bindings that were made by it. */
+/* Drops the bindings that were made with the handle that is being closed. */
 static void bo_close(struct drm_gem_object *obj, struct drm_file *file)
 {
 	struct sidra_file *sfile = file->driver_priv;
@@ -235,7 +235,7 @@ static const struct drm_gem_object_funcs user_funcs = {
 	.close = bo_close,
 	.export = no_export,
 	.mmap = no_mmap,
-	.vm_ops = &sidra_local_vm_ops,	/* never used, but without it a mapping is refused with another errno */
+	.vm_ops = &sidra_local_vm_ops,	/* never used; without it mmap() would fail with another error */
 };
 
 struct drm_gem_object *sidra_gem_create_object(struct drm_device *drm, size_t size)
@@ -248,13 +248,13 @@ struct drm_gem_object *sidra_gem_create_object(struct drm_device *drm, size_t si
 	bo->kind = SIDRA_BO_HOST;
 	bo->direction = DMA_BIDIRECTIONAL;
 	mutex_init(&bo->dma_lock);
-	/* Mappings by page frame leave no dirty bits: memory that is not in use by the device must not be lost. */
+	/* Mappings by page frame set no dirty bits. Without this, reclaim could discard what was written. */
 	bo->base.pages_mark_dirty_on_put = true;
 	bo->base.pages_mark_accessed_on_put = true;
 	return &bo->base.base;
 }
 
-/* An exporter may sleep while it maps; it waits for nothing that a program can hold back. */
+/* The exporter may sleep inside drm_dev_enter() while it maps, but waits for nothing that a program can delay. */
 struct drm_gem_object *sidra_gem_import(struct drm_device *drm, struct dma_buf *dma_buf)
 {
 	struct sidra_device *sdev = to_sidra(drm);
@@ -264,7 +264,7 @@ struct drm_gem_object *sidra_gem_import(struct drm_device *drm, struct dma_buf *
 	if (!drm_dev_enter(drm, &idx))
 		return ERR_PTR(-ENODEV);
 	obj = drm_gem_prime_import(drm, dma_buf);
-	if (!IS_ERR(obj) && obj->import_attach) {	/* else it is one of our own */
+	if (!IS_ERR(obj) && obj->import_attach) {	/* otherwise this device exported it */
 		struct sidra_bo *bo = to_sidra_bo(obj);
 		int ret = check_direct(sdev, bo->base.sgt);
 
@@ -464,7 +464,7 @@ void sidra_binding_drop(struct sidra_ctx *ctx, struct sidra_binding *binding)
 	lockdep_assert_held(&ctx->sdev->lock);
 	xa_erase(&ctx->bindings, (binding->va + bo->first) >> PAGE_SHIFT);
 	sidra_mmu_unmap(ctx, binding->va, binding->size);
-	drm_gem_object_put(binding->obj);	/* the acknowledgement is there: now the memory may go */
+	drm_gem_object_put(binding->obj);	/* after the unmap was acknowledged: this may free the memory */
 	kfree(binding);
 }
 
@@ -513,7 +513,7 @@ err_unmap:
 	return ret;
 }
 
-/* Whether the handle still names the object: closing it drops bindings, and must not miss one. */
+/* Whether the handle is still open. Closing it drops its bindings, so no binding may be added afterwards. */
 static bool handle_names(struct drm_file *file, u32 handle, struct drm_gem_object *obj)
 {
 	struct drm_gem_object *now = drm_gem_object_lookup(file, handle);

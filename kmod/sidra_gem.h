@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Buffers: shared memory of ours, memory of the caller, L3; and their places in address spaces. */
+/* Buffers in shared memory, in memory of the caller and in L3, and their bindings to address spaces. */
 #ifndef __SIDRA_GEM_H__
 #define __SIDRA_GEM_H__
 
@@ -23,15 +23,16 @@ enum sidra_bo_kind {
 /**
  * struct sidra_bo - a buffer
  * @base: first; of a local or user buffer only its drm_gem_object is used
- * @dma_lock: protects the first mapping for DMA from a second one at the same time
+ * @dma_lock: serialises the first mapping for DMA
  * @link: in sidra_device.bos while @sgt is mapped; both are written under bo_lock
- * @sgt: mapped for DMA; NULL before the first bind and after the device is gone
- * @direction: of that mapping
- * @exporter: of an import that was unmapped, with the reference that the attachment had
- * @part: local: which pages of L3
- * @pinned: user: what is pinned
- * @first: user: offset of the caller's first byte
- * @pages: user: how many pages are charged to @mm
+ * @sgt: pages mapped for DMA; NULL before the first bind and after the device was removed
+ * @direction: direction of that mapping
+ * @exporter: exporter of an import that was unmapped; holds the reference that the attachment had
+ * @part: of a local buffer: its pages of L3
+ * @pinned: of a user buffer: its pinned pages
+ * @mm: of a user buffer: the address space that the pinned pages are charged to
+ * @pages: of a user buffer: number of pages charged to @mm
+ * @first: of a user buffer: offset of the caller's first byte in the first page
  * @readonly: the device may not write it
  */
 struct sidra_bo {
@@ -60,10 +61,10 @@ static inline struct sidra_bo *to_sidra_bo(struct drm_gem_object *obj)
 struct drm_gem_object *sidra_gem_create_object(struct drm_device *drm, size_t size);
 struct drm_gem_object *sidra_gem_import(struct drm_device *drm, struct dma_buf *dma_buf);
 
-/* Takes a binding out of its context, whose entry in the page tables is cleared and quiesced here. */
+/* Removes a binding: clears its page table entries, waits until the chip no longer uses them, and drops the buffer. */
 void sidra_binding_drop(struct sidra_ctx *ctx, struct sidra_binding *binding);
 
-/* Unmaps all buffers for DMA: remove() is about to return, and no context is left. */
+/* Undoes all mappings for DMA, at the end of remove(), when no context is left. */
 void sidra_gem_unmap_all(struct sidra_device *sdev);
 
 #endif

@@ -9,24 +9,24 @@
 #include "sidra_trace.h"
 #include "sidra_uring.h"
 
-#define RECHECK_MS	50	/* a lost interrupt costs this much, never a hang */
-#define FIRE_MAX	256u	/* waiters that are woken under one hold of the lock */
-#define BATCH_MAX	32u	/* patient waiters that one interrupt is for */
-#define BATCH_NS	200000u	/* and what a patient one may lose by that */
-#define POLL_NS		20000u	/* about what an interrupt and its wake-up cost: polling for longer loses at most as much again */
-#define POLL_SKIP_MAX	64u	/* this many submits at most are not polled for, after polls in vain */
+#define RECHECK_MS	50	/* the delay that a lost interrupt causes */
+#define FIRE_MAX	256u	/* waiters that are woken without releasing the lock */
+#define BATCH_MAX	32u	/* patient waiters that share one interrupt */
+#define BATCH_NS	200000u	/* the longest delay that this causes */
+#define POLL_NS		20000u	/* about the cost of an interrupt and a wake-up, so polling at most doubles that cost */
+#define POLL_SKIP_MAX	64u	/* submits without polling after polls that found nothing */
 
-/* What a look at waiters found. */
-#define FOUND	BIT(0)	/* it woke somebody */
-#define LEFT	BIT(1)	/* somebody else is due, and was left over */
+/* Results of a check for waiters that are due. */
+#define FOUND	BIT(0)	/* some were woken */
+#define LEFT	BIT(1)	/* others are still due */
 
-/* ---- The tree and the line ---- */
+/* ---- Waiters and pending commands ---- */
 
 static bool arm_less(struct rb_node *a, const struct rb_node *b)
 {
 	const struct sidra_arm *first = rb_entry(a, struct sidra_arm, node), *second = rb_entry(b, struct sidra_arm, node);
 
-	/* Differences, as the number of an epoch may wrap. */
+	/* Epoch numbers may wrap. */
 	return first->epoch != second->epoch ? (s32)(first->epoch - second->epoch) < 0 : first->value < second->value;
 }
 
@@ -58,7 +58,7 @@ static void unlink_pending(struct sidra_point *point, struct sidra_pending *pend
 {
 	struct sidra_pending **at = pending_slot(point, pending->value);
 
-	if (*at == pending)	/* else the ring has come round, and the place is another's */
+	if (*at == pending)	/* otherwise the ring has wrapped, and a later command has the slot */
 		*at = NULL;
 	pending->queued = false;
 	point->vector->sleepers--;
@@ -66,13 +66,13 @@ static void unlink_pending(struct sidra_point *point, struct sidra_pending *pend
 
 /* ---- Waking ---- */
 
-/* The highest value that nobody waits for any more. */
+/* Waiters for values up to this one are due. */
 static u64 reached(const struct sidra_point *point)
 {
 	return !point->attached || sidra_point_stopped(point) ? U64_MAX : sidra_point_timeline(point);
 }
 
-/* Commands that wait for at most @value leave the line, no more than @budget of them. How many did. */
+/* Completes pending commands for values up to @value, at most @budget of them; returns how many. */
 static unsigned int complete_pending(struct sidra_point *point, u64 value, unsigned int budget)
 {
 	unsigned int count = 0;
@@ -99,8 +99,8 @@ static bool is_due(const struct sidra_point *point, const struct sidra_arm *arm,
 }
 
 /*
- * Wakes who is due: commands in line for values up to @limit, and all who wait in the tree for a value that is reached, or
- * for one of an epoch that is over. No more than FIRE_MAX.
+ * Completes pending commands for values up to @limit, and wakes waiters in the tree whose value was reached or whose epoch
+ * has ended; at most FIRE_MAX of both. Returns FOUND, LEFT.
  */
 static unsigned int fire_due(struct sidra_point *point, u64 limit)
 {
@@ -121,13 +121,13 @@ static unsigned int fire_due(struct sidra_point *point, u64 limit)
 	}
 	pending = first_pending(point);
 	if (value == U64_MAX)
-		point->programmed = 0;	/* the chip may have forgotten what it was armed for */
+		point->programmed = 0;	/* the chip may no longer be armed */
 	if (count && value != U64_MAX)
 		trace_sidra_reached(point->vector->sdev->ordinal, point->slot, point->queue, value);
 	return (count ? FOUND : 0) | ((arm && is_due(point, arm, value)) || (pending && pending->value <= limit) ? LEFT : 0);
 }
 
-/* As long as somebody is due; lets go of the lock in between. */
+/* Repeats fire_due() until nobody is due, and releases the lock in between. */
 static void fire_all(struct sidra_point *point, u64 limit)
 {
 	unsigned int found;
@@ -138,7 +138,7 @@ static void fire_all(struct sidra_point *point, u64 limit)
 	} while (found & LEFT);
 }
 
-/* The look for more comes now and then while somebody sleeps, or at once. */
+/* Schedules the next check: immediately, or after RECHECK_MS while there are sleepers. */
 static void schedule_recheck(struct sidra_vector *vector, bool now)
 {
 	lockdep_assert_held(&vector->lock);
@@ -152,7 +152,7 @@ static void schedule_recheck(struct sidra_vector *vector, bool now)
 
 /* ---- Arming the chip ---- */
 
-/* Of the last waiter that an interrupt may be for: of the first one itself, unless that is patient. */
+/* The value of the last waiter that may share an interrupt with @arm, the first one. */
 static u64 armed_batch(struct sidra_arm *arm)
 {
 	unsigned int count;
@@ -167,7 +167,7 @@ static u64 armed_batch(struct sidra_arm *arm)
 	return arm->value;
 }
 
-/* The same for the line, where everybody is patient. */
+/* The same for pending commands, which are all patient. */
 static u64 pending_batch(const struct sidra_point *point)
 {
 	unsigned int count = 0;
@@ -183,9 +183,9 @@ static u64 pending_batch(const struct sidra_point *point)
 }
 
 /*
- * Gives the chip the value of its next interrupt, unless it is armed for one that does; under sidra_vector.lock, so that its
- * last write is the newest one. If the timeline has reached it meanwhile the chip raises at once. Not @exact: several
- * patient waiters share the interrupt, and a timer ends their patience.
+ * Arms the chip for its next interrupt, unless it is already armed for a suitable value. If the timeline has reached the
+ * value meanwhile, the chip raises the interrupt immediately. Called under sidra_vector.lock, so that the last write to the
+ * register is the newest value. Unless @exact, patient waiters may share the interrupt; a timer limits their delay.
  */
 static void program(struct sidra_device *sdev, struct sidra_point *point, bool exact)
 {
@@ -203,12 +203,12 @@ static void program(struct sidra_device *sdev, struct sidra_point *point, bool e
 	else
 		last = armed_batch(arm);
 	if (point->programmed < first || point->programmed > last ||
-	    point->programmed <= sidra_point_timeline(point)) {	/* it has raised, or is about to */
+	    point->programmed <= sidra_point_timeline(point)) {	/* this interrupt was raised, or is about to be */
 		point->programmed = last;
 		trace_sidra_arm(sdev->ordinal, point->slot, point->queue, last);
 		sidra_write64(sdev, SIDRA_ARM(point->slot, point->queue), last);
 	}
-	/* Not hrtimer_active(): that holds, too, while the timer's function returns, and then nobody would start it. */
+	/* Not hrtimer_active(), which is still true while the timer's function returns: the timer would not be started. */
 	if (point->programmed != first && !hrtimer_is_queued(&point->patience))
 		hrtimer_start(&point->patience, ns_to_ktime(BATCH_NS), HRTIMER_MODE_REL);
 }
@@ -218,13 +218,13 @@ static unsigned int check_point(struct sidra_point *point, bool exact)
 	unsigned int found = fire_due(point, 0);
 
 	if (found & LEFT)
-		schedule_recheck(point->vector, true);	/* which arms the chip for the others */
+		schedule_recheck(point->vector, true);	/* it will also arm the chip */
 	else
 		program(point->vector->sdev, point, exact);
 	return found;
 }
 
-/* What has ended meanwhile does not wait for its interrupt, which may go to a CPU that sleeps. */
+/* Checks once more after arming: a waiter that became due meanwhile does not wait for an interrupt of a sleeping CPU. */
 static void program_and_check(struct sidra_device *sdev, struct sidra_point *point)
 {
 	program(sdev, point, false);
@@ -274,7 +274,7 @@ static irqreturn_t queue_irq(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-/* Whoever has not seen it by the time that this returns has let go of the lock. */
+/* On return every CPU sees the new value: whoever read the old one under a vector's lock has released it. */
 static void set_stopped(struct sidra_device *sdev, bool stopped)
 {
 	unsigned int i;
@@ -305,7 +305,7 @@ static irqreturn_t admin_irq(int irq, void *data)
 
 	atomic64_inc(&sdev->counters.interrupts);
 	trace_sidra_irq(sdev->ordinal, 0);
-	if (causes == ~0u)	/* the link is gone; whoever waits finds out */
+	if (causes == ~0u)	/* the link is gone; waiters notice it themselves */
 		return IRQ_HANDLED;
 	sidra_write32(sdev, SIDRA_REG_INT_STATUS, causes);
 	if (causes & SIDRA_INT_ADMIN)
@@ -384,8 +384,9 @@ int sidra_irq_init(struct sidra_device *sdev)
 }
 
 /*
- * Those who wait for a queue mostly run where it was made: their CPU is the one to be interrupted. Vectors of a CPU are shared
- * out evenly by `spread`, which is any number of the queue's; so are all, where a CPU has none. Vector 0 is not for queues.
+ * Prefers a vector of the current CPU, because waiters for a queue mostly run where the queue was created. @spread, any
+ * number of the queue, distributes queues over the vectors of the CPU, or over all if it has none. Vector 0 is not for
+ * queues.
  */
 struct sidra_vector *sidra_irq_vector(struct sidra_device *sdev, unsigned int spread)
 {
@@ -440,7 +441,7 @@ void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point)
 		point->attached = false;
 	}
 	fire_all(point, U64_MAX);
-	if (attached) {	/* only now: sidra_pending_del() finds it there as long as commands are in line */
+	if (attached) {	/* not earlier: sidra_pending_del() looks the point up while commands are queued */
 		guard(spinlock_irqsave)(&point->vector->lock);
 		list_del(&point->link);
 	}
@@ -452,7 +453,7 @@ int sidra_point_check(struct sidra_point *point, u32 epoch, u64 value)
 	u64 timeline = sidra_point_timeline(point);
 	bool stopped = sidra_point_stopped(point);
 
-	/* A reset moves the epoch before the timeline; a queue that stops has moved its timeline for the last time. */
+	/* Reads the timeline again if the queue stopped after the first read. A reset changes the epoch before the timeline. */
 	if (timeline < value && stopped)
 		timeline = sidra_point_timeline(point);
 	if (sidra_epochs_current(&point->epochs) != epoch)
@@ -466,11 +467,11 @@ void sidra_point_begin_epoch(struct sidra_point *point, u32 epoch, u64 retired, 
 {
 	scoped_guard(spinlock_irqsave, &point->vector->lock) {
 		sidra_epochs_begin(&point->epochs, epoch, retired);
-		smp_store_release(&point->state->epoch, epoch);		/* read by its owner */
+		smp_store_release(&point->state->epoch, epoch);		/* read by the queue's owner */
 		point->programmed = 0;
 	}
 	fire_all(point, U64_MAX);
-	smp_store_release(&point->state->timeline, start);	/* after who waits for the former epoch has gone */
+	smp_store_release(&point->state->timeline, start);	/* after all waiters of the former epoch were woken */
 }
 
 void sidra_point_wake(struct sidra_device *sdev, struct sidra_point *point)
@@ -499,7 +500,7 @@ void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct 
 	vector->sleepers += arm->sleeper;
 	rb_add_cached(&arm->node, &point->armed, arm_less);
 	found = fire_due(point, 0);
-	/* Behind another one that is still waited for, the chip is armed already: no register write. */
+	/* If there is an earlier waiter, the chip is armed already. */
 	if (!(found & LEFT) && ((found & FOUND) || first_armed(point) == arm))
 		program_and_check(sdev, point);
 	schedule_recheck(vector, found & LEFT);
@@ -548,7 +549,7 @@ bool sidra_pending_add(struct sidra_device *sdev, struct sidra_point *point, str
 	if (!point->attached)
 		return false;
 	if (list_empty(&point->pending))
-		point->programmed = 0;	/* that was for others: sidra_pending_arm() has to look */
+		point->programmed = 0;	/* makes sidra_pending_arm() arm the chip for this command, too */
 	pending->vector = point->vector->number;
 	pending->slot = point->slot;
 	pending->queue = point->queue;
@@ -570,7 +571,7 @@ static struct sidra_point *point_of(struct sidra_vector *vector, const struct si
 	return NULL;
 }
 
-/* A turn that is not in line any more may be another CPU's: only under the lock its words mean anything. */
+/* If it is not queued any more, another CPU may use its link: it is only valid under the lock. */
 bool sidra_pending_del(struct sidra_device *sdev, struct sidra_pending *pending)
 {
 	struct sidra_vector *vector = &sdev->vectors[pending->vector];
@@ -627,7 +628,7 @@ void sidra_pending_arm(struct sidra_device *sdev, struct sidra_point *point)
 	if (list_empty(&point->pending))
 		return;
 	found = fire_due(point, 0);
-	/* Unless the interrupt of those in front is for them, too. */
+	/* Not needed if the chip is already armed for this value or a later one. */
 	pending = first_pending(point);
 	if (!(found & LEFT) && pending && pending->value > point->programmed)
 		program_and_check(sdev, point);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From MSI-X vectors to whoever waits. Each queue has a struct sidra_point. Waiters for a value of its timeline are in a
- * tree, commands by io_uring that wait for their packets in a list, and the chip is armed for the value of the next
- * interrupt. All of that is under the lock of the queue's vector, which interrupt handlers take: no more than FIRE_MAX
- * waiters are woken under one hold of it, and one who is looked for is found without a walk.
+ * Interrupts and waiters. Each queue has a struct sidra_point. It keeps the waiters for values of the queue's timeline in a
+ * tree, and io_uring commands that wait for their packets in a list; the chip is armed for the value of the next
+ * interrupt. The lock of the queue's vector protects all of that. Interrupt handlers take this lock, so the driver wakes at
+ * most FIRE_MAX waiters at a time under it, and finds a waiter that is to be cancelled without walking a list.
  */
 #ifndef __SIDRA_IRQ_H__
 #define __SIDRA_IRQ_H__
@@ -25,12 +25,12 @@ struct sidra_pending;
 /**
  * struct sidra_vector - an MSI-X vector and the queues whose interrupts it delivers
  * @number: 0 is for the device, the others are for queues
- * @cpu: where it is delivered, until somebody says otherwise
- * @lock: protects the rest, and what the points of its queues say is under it; taken in hard interrupts
+ * @cpu: CPU that it is delivered to by default
+ * @lock: protects the rest, and fields of struct sidra_point that say so; taken in hard interrupts
  * @points: struct sidra_point of its queues
- * @sleepers: waiters that do not look again by themselves, as threads in WAIT do
- * @recheck_work: looks for them, as an interrupt may get lost; at once if @more
- * @more: waiters that are due were left over when FIRE_MAX had been woken
+ * @sleepers: number of waiters that rely on interrupts; threads in WAIT check the timeline periodically themselves
+ * @recheck_work: checks timelines for them periodically, as an interrupt may be lost; immediately if @more
+ * @more: FIRE_MAX waiters were woken, and others are still due
  */
 struct sidra_vector {
 	struct sidra_device *sdev;
@@ -45,20 +45,20 @@ struct sidra_vector {
 };
 
 /**
- * struct sidra_point - the part of a queue that interrupts deal with
- * @vector: that its interrupts come by; constant, as @slot and @queue are
- * @slot, @queue: context and number on the chip
+ * struct sidra_point - timeline of a queue: its state page, epochs, waiters and interrupts
+ * @vector: vector of its interrupts; constant, like @slot and @queue
+ * @slot, @queue: number of the context on the chip, and of the queue in the context
  * @state: the state page
- * @epochs: a reset begins another one: what was dropped does not look retired
- * @link: in sidra_vector.points; as the next five under sidra_vector.lock
+ * @epochs: the epoch that runs and those that have ended
+ * @link: in sidra_vector.points; protected by sidra_vector.lock, like the next five fields
  * @armed: struct sidra_arm by epoch and value
- * @limit: struct sidra_pending in the order of the ring, so by value
- * @pending_slots: the same by place in the ring, of a kernel queue: NULL where no command ends
- * @pending_mask: of these places; constant
- * @attached: the number on the chip is still this queue's
- * @programmed: what the chip was armed for last; 0: nothing, or it was not for @limit
- * @patience: after it patient waiters share no interrupt any more
- * @poll_misses, @poll_skip: of sidra_pending_poll(); a race costs a look more or less
+ * @pending: struct sidra_pending in ring order, so ordered by value
+ * @pending_slots: of a kernel queue: the same by ring slot of the last packet; NULL where no command ends
+ * @attached: the queue still owns its number on the chip
+ * @programmed: value that the chip was armed for last; 0: none, or the chip has to be armed again
+ * @pending_mask: size of @pending_slots - 1; constant
+ * @patience: timer; when it expires, patient waiters no longer wait for an interrupt that they share
+ * @poll_misses, @poll_skip: used by sidra_pending_poll() without a lock; a race only changes how often it polls
  */
 struct sidra_point {
 	struct sidra_vector *vector;
@@ -77,13 +77,14 @@ struct sidra_point {
 };
 
 /**
- * struct sidra_arm - one who waits for a value
- * @value: of the timeline
- * @epoch: of the queue, when the wait began
- * @fire: called once, under sidra_vector.lock, when the timeline has reached @value or the queue was reset, has stopped or
- *        is gone. @arm is the callee's then
- * @sleeper: nobody looks again by himself: the driver does, now and then
- * @patient: an interrupt may be for a batch of them, and come a little later
+ * struct sidra_arm - a waiter for a point of a timeline
+ * @value: timeline value
+ * @epoch: epoch that @value belongs to
+ * @armed: it is in sidra_point.armed
+ * @sleeper: counts in sidra_vector.sleepers
+ * @patient: may share an interrupt with others, and so be woken up to BATCH_NS late
+ * @fire: called once, under sidra_vector.lock, when the timeline has reached @value, or the queue was reset, has stopped or
+ *        was destroyed. The callee then owns the struct
  */
 struct sidra_arm {
 	struct rb_node node;
@@ -96,12 +97,13 @@ struct sidra_arm {
 };
 
 /**
- * struct sidra_pending - a command by io_uring that waits for its packets. It lies in the command, so that a submit takes
- * no memory
- * @link: in sidra_point.pending; then links those that end together
- * @value: index behind its last packet
- * @result: of the command, once it has left the line
- * @queued: under the lock of @vector, where @slot and @queue find the point then
+ * struct sidra_pending - an io_uring command that waits until its packets retire; part of the command, so that a submit
+ * allocates no memory
+ * @link: in sidra_point.pending; afterwards in a list of commands that complete together
+ * @value: ring index behind its last packet
+ * @result: result of the command, once it has left sidra_point.pending
+ * @queued: it is in sidra_point.pending; protected by the lock of vector number @vector
+ * @vector, @slot, @queue: identify the point while it is queued
  */
 struct sidra_pending {
 	struct list_head link;
@@ -114,15 +116,15 @@ struct sidra_pending {
 
 static inline u64 sidra_point_timeline(const struct sidra_point *point)
 {
-	return smp_load_acquire(&point->state->timeline);	/* output data comes before it */
+	return smp_load_acquire(&point->state->timeline);	/* output data of the packets is visible after it */
 }
 
 static inline u32 sidra_point_run_state(const struct sidra_point *point)
 {
-	return smp_load_acquire(&point->state->run_state);	/* the fault record comes before it */
+	return smp_load_acquire(&point->state->run_state);	/* the fault record is complete after it */
 }
 
-/* It will not move any more by itself. */
+/* Whether the timeline can advance no further without a reset of the queue. */
 static inline bool sidra_point_stopped(const struct sidra_point *point)
 {
 	u32 now = sidra_point_run_state(point);
@@ -130,58 +132,61 @@ static inline bool sidra_point_stopped(const struct sidra_point *point)
 	return now == SIDRA_QUEUE_FAULTED || now == SIDRA_QUEUE_LOST;
 }
 
-/* The part of sidra_irq_init() that needs no card. */
+/* The part of sidra_irq_init() that needs no hardware; KUnit tests call it, too. */
 void sidra_vectors_init(struct sidra_device *sdev);
 /*
- * 0: the point of the timeline was reached; -EINPROGRESS: not yet; -EIO: the queue stopped before; -ECANCELED: it was dropped, or
- * its epoch ended too long ago to be known.
+ * 0: the point of the timeline was reached; -EINPROGRESS: not yet; -EIO: the queue stopped before it; -ECANCELED: it was
+ * dropped, or its epoch ended too long ago to be known.
  */
 int sidra_point_check(struct sidra_point *point, u32 epoch, u64 value);
-/* Another epoch begins at @start, and all who wait for the former one are woken. The state page is the driver's meanwhile. */
+/*
+ * Begins another epoch at @start, and wakes all waiters of the former one, in which packets before @retired have retired.
+ * The chip does not write the state page meanwhile.
+ */
 void sidra_point_begin_epoch(struct sidra_point *point, u32 epoch, u64 retired, u64 start);
 int sidra_irq_init(struct sidra_device *sdev);
 struct sidra_vector *sidra_irq_vector(struct sidra_device *sdev, unsigned int spread);
-/* No look at any queue runs or comes any more. Every point has been detached. */
+/* Frees the interrupts and ends periodic checks; every point has been detached. */
 void sidra_irq_stop(struct sidra_device *sdev);
-/* Whether anybody waits who does not look again by himself. */
+/* Whether there are waiters that rely on interrupts. */
 bool sidra_irq_sleepers(const struct sidra_device *sdev);
 
-/* Sets sidra_device.stopped: the chip is not armed any more. */
+/* Sets sidra_device.stopped. On return nobody arms the chip any more. */
 void sidra_irq_hold(struct sidra_device *sdev);
-/* Clears it, and arms the chip for all who wait: it has forgotten them. */
+/* Clears it, and arms the chip for all waiters again after its reset. */
 void sidra_irq_resume(struct sidra_device *sdev);
 
-/* The caller sets @state, and @pending_slots where there are to be any. */
+/* The caller sets @state, and @pending_slots and @pending_mask for a kernel queue. */
 void sidra_point_init(struct sidra_point *point, struct sidra_vector *vector, u32 slot, u32 queue);
 void sidra_point_attach(struct sidra_device *sdev, struct sidra_point *point);
-/* Fires all; its number on the chip may be another's afterwards. May sleep. */
+/* Wakes all waiters. Afterwards another queue may get the number on the chip. May sleep. */
 void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point);
-/* The queue has stopped, or its epoch has moved: fires all who wait in vain, and all commands in line. */
+/* The queue has stopped, or a new epoch has begun: wakes all waiters of a point that it will not reach. */
 void sidra_point_wake(struct sidra_device *sdev, struct sidra_point *point);
 
-/* The chip loads the queue anew: it is armed for nothing any more. */
+/* The chip will load the queue again, and is armed for nothing: arms it for the waiters. */
 void sidra_point_loaded(struct sidra_device *sdev, struct sidra_point *point);
 
-/* At once if the value is reached or the point is not attached. */
+/* Adds a waiter; calls @fire before it returns if the value was reached or the point is not attached. */
 void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);
-/* Whether it was still armed: then it is the caller's again. */
+/* Removes a waiter. Returns whether it was still armed; then the caller owns it again, and @fire is not called. */
 bool sidra_arm_del(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm);
-/* One that waits for this value of the current epoch and has this @fire becomes the caller's; NULL: there is none. */
+/* Removes and returns a waiter for this value of the current epoch that has this @fire; NULL: there is none. */
 struct sidra_arm *sidra_arm_take(struct sidra_device *sdev, struct sidra_point *point, u64 value,
 				 void (*fire)(struct sidra_arm *arm));
 
-/* At the end of the line; false: the point is not attached, nobody would ever end it. */
+/* Adds a pending command; false if the point is not attached, as nothing would complete the command. */
 bool sidra_pending_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_pending *pending);
-/* Whether it was still in line: then it is the caller's again. */
+/* Removes a pending command. Returns whether it was still queued; then the caller completes it. */
 bool sidra_pending_del(struct sidra_device *sdev, struct sidra_pending *pending);
-/* The one that waits for this value becomes the caller's; NULL: there is none. */
+/* Removes and returns the command that waits for this value; NULL: there is none. */
 struct sidra_pending *sidra_pending_take(struct sidra_device *sdev, struct sidra_point *point, u64 value);
 /*
- * Before sidra_pending_arm(), by a task that can be preempted: what ends at once needs neither arm nor interrupt. Looks at the
- * timeline for about as long as these would take, and seldom if that was in vain.
+ * Polls the timeline for about as long as an interrupt would take, so that short packets need none; less often after polls
+ * that found nothing. Called before sidra_pending_arm(), by a task that can be preempted.
  */
 void sidra_pending_poll(struct sidra_point *point, u64 value);
-/* The chip has been told of packets: it is armed for the line, too. */
+/* Arms the chip for pending commands, after the doorbell of their packets was rung. */
 void sidra_pending_arm(struct sidra_device *sdev, struct sidra_point *point);
 
 #endif

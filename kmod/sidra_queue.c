@@ -49,7 +49,7 @@ static int alloc_user_ring(struct sidra_queue *queue)
 		return ret;
 	ret = dma_map_sgtable(queue->sdev->drm.dev, &queue->sgt, DMA_BIDIRECTIONAL, 0);
 	if (ret)
-		sg_free_table(&queue->sgt);	/* leaves sgl NULL: it says whether the table is mapped */
+		sg_free_table(&queue->sgt);	/* sets sgl to NULL, which means that the table is not mapped */
 	return ret;
 }
 
@@ -59,12 +59,13 @@ static int alloc_kernel_ring(struct sidra_queue *queue)
 
 	queue->ring = dma_alloc_coherent(dev, queue->index_offset, &queue->ring_bus, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	queue->index = dma_alloc_coherent(dev, PAGE_SIZE, &queue->index_bus, GFP_KERNEL_ACCOUNT);
-	queue->point.pending_slots = kvcalloc(sidra_queue_capacity(queue), sizeof(*queue->point.pending_slots), GFP_KERNEL_ACCOUNT);
+	queue->point.pending_slots = kvcalloc(sidra_queue_capacity(queue), sizeof(*queue->point.pending_slots),
+					      GFP_KERNEL_ACCOUNT);
 	queue->point.pending_mask = sidra_queue_capacity(queue) - 1;
 	return queue->ring && queue->index && queue->point.pending_slots ? 0 : -ENOMEM;
 }
 
-/* What the device must not see any more when remove() has returned. */
+/* Unmaps and frees the memory that the chip can access; done before remove() returns. */
 static void unmap_memory(struct sidra_queue *queue)
 {
 	struct device *dev = queue->sdev->drm.dev;
@@ -130,14 +131,14 @@ void sidra_queue_ring_all(struct sidra_ctx *ctx)
 		sidra_write32(ctx->sdev, SIDRA_DOORBELL(ctx->slot, number), 1);
 }
 
-/* The chip has no epoch of the queue that runs, or will. */
+/* Makes the entry invalid and clears its epoch: no packet of the queue will run. */
 static void clear_entry(struct sidra_hw_queue *entry)
 {
 	sidra_entry_revoke(&entry->flags);
 	WRITE_ONCE(entry->epoch, 0);
 }
 
-/* Ends the queue's epoch on the chip, which wakes who waits for it there. */
+/* Ends the queue's epoch on the chip. SEM_WAITs of other queues for that epoch are evaluated again. */
 static void take_from_chip(struct sidra_ctx *ctx, struct sidra_queue *queue, enum sidra_fault_cause cause)
 {
 	struct sidra_hw_queue *entry = &ctx->queue_table[queue->number];
@@ -148,7 +149,7 @@ static void take_from_chip(struct sidra_ctx *ctx, struct sidra_queue *queue, enu
 	clear_entry(entry);
 }
 
-/* Never 0. */
+/* Assigns an epoch that no other queue of the context has; never 0. */
 static u32 next_epoch(struct sidra_ctx *ctx)
 {
 	lockdep_assert_held(&ctx->sdev->lock);
@@ -182,7 +183,7 @@ void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault
 
 void sidra_queue_time_out(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
-	drm_warn(&ctx->sdev->drm, "queue %u of context %u does not get on, it is stopped\n", queue->number, queue->slot);
+	drm_warn(&ctx->sdev->drm, "queue %u of context %u makes no progress: stopped\n", queue->number, queue->slot);
 	sidra_coredump(ctx->sdev, "queue-timeout", "queue %u of context %u", queue->number, queue->slot);
 	take_from_chip(ctx, queue, SIDRA_FAULT_TIMEOUT);
 	sidra_submit_fail(queue, -ETIMEDOUT);
@@ -197,7 +198,7 @@ u64 *sidra_queue_index(const struct sidra_queue *queue)
 	return page_address(queue->pages[queue->index_offset >> PAGE_SHIFT]);
 }
 
-/* The packet that it is in front of, or in, is a SEM_WAIT: not a CALL, which may have run as far as to one. */
+/* Whether the next packet to retire is a SEM_WAIT. In a CALL, packets before a SEM_WAIT may have been executed already. */
 static bool is_at_sem_wait(const struct sidra_queue *queue)
 {
 	u64 at = (sidra_point_timeline(&queue->point) & (sidra_queue_capacity(queue) - 1)) * sizeof(union sidra_cmd);
@@ -216,11 +217,11 @@ bool sidra_queue_drained(const struct sidra_queue *queue)
 void sidra_queue_resume(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
 	queue->watch.stalled_checks = 0;
-	if (sidra_point_stopped(&queue->point)) {	/* until it is reset: it must not run into the same again */
+	if (sidra_point_stopped(&queue->point)) {	/* it stays stopped until QUEUE_RESET */
 		clear_entry(&ctx->queue_table[queue->number]);
 	} else {
 		sidra_use_restart(&queue->use);
-		if (sidra_point_run_state(&queue->point) == SIDRA_QUEUE_STOPPED)	/* not to be seen by its owner */
+		if (sidra_point_run_state(&queue->point) == SIDRA_QUEUE_STOPPED)	/* hide the suspend from its owner */
 			smp_store_release(&queue->point.state->run_state, SIDRA_QUEUE_RUNNING);
 		install(ctx, queue, sidra_point_timeline(&queue->point));
 	}
@@ -236,7 +237,7 @@ void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
 	clear_entry(&ctx->queue_table[queue->number]);
 	xa_erase(&ctx->queues, queue->number);
 	sdev->queue_count--;
-	smp_store_release(&queue->destroyed, true);	/* before who waits is woken */
+	smp_store_release(&queue->destroyed, true);	/* before waiters are woken */
 	smp_store_release(&queue->point.state->run_state, SIDRA_QUEUE_LOST);	/* read by its owner */
 	sidra_point_detach(sdev, &queue->point);
 	sidra_submit_fini(queue);
@@ -268,7 +269,7 @@ struct sidra_queue *sidra_queue_find(struct sidra_ctx *ctx, u32 number)
 	return queue;
 }
 
-/* The chip only reads packets and write index, and nobody else may write them through a device address. */
+/* Packets and write index are mapped read-only, so that no packet of the context can write them. */
 static int bind_ring(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
 	u64 plain = queue->report_offset ?: queue->ring_size, va;
@@ -350,7 +351,7 @@ static int create_queue(struct sidra_ctx *ctx, struct sidra_ioctl_queue_create *
 	sidra_point_attach(sdev, &queue->point);
 	sidra_use_begin(&queue->use, ctx->account, queue->point.state);
 	install(ctx, queue, 0);
-	xa_store(&ctx->queues, number, queue, GFP_KERNEL);	/* the entry is there: this cannot fail */
+	xa_store(&ctx->queues, number, queue, GFP_KERNEL);	/* cannot fail: the entry is allocated */
 	sidra_watch(sdev);
 
 	args->queue = number;
@@ -380,7 +381,7 @@ int sidra_queue_create_ioctl(struct drm_device *drm, void *data, struct drm_file
 	    args->priority >= SIDRA_PRIORITIES)
 		return -EINVAL;
 	if ((args->flags & SIDRA_QUEUE_REPORTS) && args->kind == SIDRA_QUEUE_KERNEL)
-		return -EINVAL;	/* nobody could read them */
+		return -EINVAL;	/* the report ring of a kernel queue could not be mapped */
 	if (args->priority == SIDRA_PRIORITIES - 1 && !capable(CAP_SYS_NICE))
 		return -EPERM;
 	ctx = sidra_ctx_find(file->driver_priv, args->context);
@@ -427,8 +428,8 @@ void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, 
 }
 
 /*
- * What was queued is dropped: the queue goes on behind it, so that positions stay unique, in another epoch, so that
- * nobody takes a dropped packet for one that has retired.
+ * Drops the packets that have not retired. The queue continues behind them, so that positions stay unique, and in a new
+ * epoch, so that a dropped packet is never taken for a retired one.
  */
 static int reset_queue(struct sidra_ctx *ctx, struct sidra_queue *queue, struct sidra_ioctl_queue_reset *args)
 {
@@ -437,9 +438,9 @@ static int reset_queue(struct sidra_ctx *ctx, struct sidra_queue *queue, struct 
 
 	take_from_chip(ctx, queue, SIDRA_FAULT_RESET);
 	if (ctx->lost)
-		return -ESTALE;	/* the chip did not let go: its context was reset */
+		return -ESTALE;	/* the chip did not acknowledge, so the whole context was reset */
 
-	/* The chip has forgotten the queue: the state page is ours until it loads the queue again. */
+	/* The driver may write the state page until the chip loads the queue again. */
 	sidra_ctx_remember_fault(ctx, queue);
 	sidra_use_restart(&queue->use);
 	epoch = next_epoch(ctx);
@@ -449,11 +450,11 @@ static int reset_queue(struct sidra_ctx *ctx, struct sidra_queue *queue, struct 
 		retired = sidra_point_timeline(&queue->point);
 		start = smp_load_acquire(sidra_queue_index(queue));	/* stored by its owner */
 		if (start - retired > sidra_queue_capacity(queue))
-			start = retired;	/* not an index that can be: nothing was queued */
+			start = retired;	/* an impossible index: assume that nothing was queued */
 		sidra_queue_begin_epoch(queue, epoch, retired, start);
 	}
 	install(ctx, queue, start);
-	/* The chip publishes the new position; what SUBMIT has added since then goes on, too. */
+	/* The chip publishes the new position, and runs what SUBMIT has added since. */
 	sidra_write32(ctx->sdev, SIDRA_DOORBELL(ctx->slot, queue->number), 1);
 	args->epoch = epoch;
 	args->retired = retired;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Hardware queues of both kinds. */
+/* User queues and kernel queues. */
 #ifndef __SIDRA_QUEUE_H__
 #define __SIDRA_QUEUE_H__
 
@@ -17,20 +17,20 @@ struct sidra_ctx;
 struct sidra_device;
 
 /**
- * struct sidra_queue - a queue; what is not said to be under a lock is constant
- * @ref: the context's table, mappings, calls that wait for it or submit to it
- * @sdev: kept by the open files and fences that keep the queue
- * @ctx_handle: in its file
- * @slot, @number: on the chip
- * @index_offset, @report_offset, @ring_size: where things are in the ring memory of a user queue; no reports: 0
- * @pages: ring memory of a user queue, mapped for DMA by @sgt until it is dropped
- * @ring_va: its device address
- * @ring, @index: of a kernel queue, contiguous
- * @state_page, @state_bus: mapped until it is dropped
- * @destroyed: what waits for it is told -ENOENT
- * @point: for interrupts
- * @watch: of the watchdog
- * @use: its part of what its file has used
+ * struct sidra_queue - a queue; fields are constant where no lock is named
+ * @ref: held by the context's table, by mappings, by jobs, and by calls that wait for it or submit to it
+ * @sdev: the device; open files and fences that refer to the queue keep it
+ * @ctx_handle: handle of its context in the file
+ * @slot, @number: number of its context on the chip, and its number in the context
+ * @index_offset, @report_offset, @ring_size: layout of the ring memory of a user queue; @report_offset is 0 without reports
+ * @pages: ring memory of a user queue, mapped for DMA by @sgt until the queue is dropped
+ * @ring_va: device address of that memory
+ * @ring, @index: packets and write index of a kernel queue
+ * @state_page, @state_bus: the state page, mapped for DMA until the queue is dropped
+ * @destroyed: the queue was destroyed; waits for it fail with -ENOENT
+ * @point: timeline, waiters and interrupts
+ * @watch: the watchdog's data
+ * @use: device use, for the accounting of its file
  */
 struct sidra_queue {
 	struct kref ref;
@@ -57,15 +57,15 @@ struct sidra_queue {
 	struct sidra_queue_watch watch;
 	struct sidra_use use;
 
-	/* Protects @fence_seqno: the order of fences is the order in the ring. Outside of submit_lock. */
+	/* Protects @fence_seqno, so that fences are numbered in ring order. Taken before submit_lock. */
 	struct mutex fence_lock;
 	u64 fence_seqno;
 
-	/* Protects the ring of a kernel queue: @reserved, @published, @jobs, and who writes where. */
+	/* Protects the ring of a kernel queue, @reserved, @published and @jobs. */
 	spinlock_t submit_lock;
 	u64 reserved;			/* ring index that the next SUBMIT gets */
-	u64 published;			/* what the chip was told */
-	struct list_head jobs;		/* with fences, in ring order; see sidra_submit.c */
+	u64 published;			/* write index that the chip sees */
+	struct list_head jobs;		/* struct sidra_job in ring order */
 	u64 fence_context;		/* constant */
 	struct work_struct publish_work;
 	struct delayed_work watchdog;
@@ -92,37 +92,38 @@ static inline u64 sidra_queue_capacity(const struct sidra_queue *queue)
 	return 1ull << queue->ring_log2;
 }
 
-/* A reference, or NULL: no such queue. Needs no lock. */
+/* Returns the queue with a reference, or NULL if there is none. Needs no lock. */
 struct sidra_queue *sidra_queue_find(struct sidra_ctx *ctx, u32 number);
 
-/* The chip has forgotten it: writes why to its state page, tells all who wait. Under sidra_device.lock. */
+/* Records why a queue stopped that the chip no longer runs, and wakes its waiters. Under sidra_device.lock. */
 void sidra_queue_stop(struct sidra_queue *queue, u32 run_state, enum sidra_fault_cause cause);
-/* It does not get on: stopped with a record of that, and if the chip does not let go of it, more than that. */
+/* Stops a queue that makes no progress. If the chip does not acknowledge that, its context or the device is reset. */
 void sidra_queue_time_out(struct sidra_ctx *ctx, struct sidra_queue *queue);
 /*
- * Of a queue that the chip has forgotten: it goes on at @start in another epoch, and who waits for the one that ends, of which all before
- * @retired has retired, is woken. Under submit_lock for a kernel queue.
+ * Begins another epoch at @start, for a queue that the chip does not run. In the epoch that ends, packets before @retired
+ * have retired; its waiters are woken. Under submit_lock for a kernel queue.
  */
 void sidra_queue_begin_epoch(struct sidra_queue *queue, u32 epoch, u64 retired, u64 start);
-/* Its write index, as the chip reads it; of a user queue it is the user's. */
+/* The write index that the chip reads. That of a user queue is written by the user, and may have any value. */
 u64 *sidra_queue_index(const struct sidra_queue *queue);
-/* How many packets are in front of it, as far as that index can be believed. */
+/* Number of packets that have not retired, if the write index is valid. */
 static inline u64 sidra_queue_unretired(const struct sidra_queue *queue)
 {
 	return READ_ONCE(*sidra_queue_index(queue)) - sidra_point_timeline(&queue->point);
 }
 
 /*
- * It stopped, ran empty, or waits: it has begun nothing. Sure once the chip has been reset, which changes no state page.
+ * Whether a reset of the chip loses no work: the queue has stopped, is empty, or waits in a SEM_WAIT. The answer is final
+ * once the chip has been reset, because a reset changes no state page.
  */
 bool sidra_queue_drained(const struct sidra_queue *queue);
-/* After such a reset, of a queue that was drained: it goes on where it was once its context and its doorbell say so. */
+/* After such a reset: lets a drained queue continue where it was, once its context is valid and its doorbell was rung. */
 void sidra_queue_resume(struct sidra_ctx *ctx, struct sidra_queue *queue);
-/* Takes it from the chip, and out of its context; mappings keep its memory. Under sidra_device.lock. */
+/* Stops it on the chip, and removes it from its context; mappings keep its memory. Under sidra_device.lock. */
 void sidra_queue_remove(struct sidra_ctx *ctx, struct sidra_queue *queue);
-/* As the latter, of a queue that the chip has forgotten. */
+/* The same for a queue that the chip no longer runs. */
 void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue);
-/* Rings the doorbells of all queues of a context: one that they wait for may be gone, or have moved. */
+/* Rings the doorbells of all queues of a context, so that the chip evaluates their SEM_WAITs again. */
 void sidra_queue_ring_all(struct sidra_ctx *ctx);
 
 #endif

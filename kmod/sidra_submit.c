@@ -18,14 +18,14 @@
 #include "sidra_watch.h"
 
 #define SUBMIT_MAX	4096u	/* packets */
-#define SUBMIT_STACK	16u	/* so many need no memory */
+#define SUBMIT_STACK	16u	/* packets that fit on the stack */
 #define POINTS_MAX	64u	/* syncobj points of each direction */
 #define WATCH_MS	100
-#define LAST_RESORT_NS	(10 * NSEC_PER_SEC)	/* more than the ladder of resets takes */
+#define LAST_RESORT_NS	(10 * NSEC_PER_SEC)	/* longer than resets of queue, context and device take together */
 
 static unsigned int job_timeout_ms = 10000;
 module_param(job_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(job_timeout_ms, "device time that a job with fences may take where SUBMIT gives no deadline (ms)");
+MODULE_PARM_DESC(job_timeout_ms, "longest device time of a job with fences, also without a deadline in SUBMIT (ms)");
 
 struct sidra_dep {
 	struct dma_fence_cb cb;
@@ -37,22 +37,22 @@ struct sidra_dep {
  * struct sidra_job - packets with fences; lives as long as its fence
  * @fence: signals when the last packet has retired, or with an error
  * @lock: of @fence
- * @link: in sidra_queue.jobs, with a reference
- * @queue: with a reference
- * @arm: fires when the timeline is there, with a reference
- * @epoch: of the queue, that the next two belong to
+ * @link: in sidra_queue.jobs, which holds a reference to the fence
+ * @queue: its queue, with a reference
+ * @arm: fires when the timeline reaches @value; holds a reference to the fence while armed
+ * @epoch: epoch of @begin and @value
  * @begin: ring index of its first packet
- * @value: ring index behind its last one
- * @limit_ns: of device time, from when the job is the first of its queue
- * @clock_start: device time when the watchdog saw it there first
- * @wall_start: and the wall's
- * @late_since: wall time when it was overdue
- * @waiting: fences that have not signalled, and one until all have been asked
- * @in_error: of a fence that it waited for: nothing is executed, and the queue stops
- * @ready: the chip may be told
+ * @value: ring index behind its last packet
+ * @limit_ns: limit in device time, counted from when the job is the first unfinished one of its queue
+ * @clock_start: device time when the watchdog first saw it as that
+ * @wall_start: wall time at that moment
+ * @late_since: wall time when the watchdog found it overdue, or 0
+ * @waiting: number of in-fences that have not signalled, plus one until callbacks are on all of them
+ * @in_error: error of an in-fence; the job does not run then, and the queue stops at it
+ * @ready: its packets may be published
  * @stops: its first packet was replaced by one that stops the queue
- * @dep_count: of @deps
- * @deps: fences that it waits for
+ * @dep_count: number of @deps
+ * @deps: its in-fences
  */
 struct sidra_job {
 	struct dma_fence fence;
@@ -107,7 +107,7 @@ static const struct dma_fence_ops fence_ops = {
 	.release = fence_release,
 };
 
-/* Once; whoever comes later changes nothing. */
+/* Signals the fence, unless it is signalled already. */
 static void signal_job(struct sidra_job *job, int error)
 {
 	guard(spinlock_irqsave)(&job->lock);
@@ -119,7 +119,7 @@ static void signal_job(struct sidra_job *job, int error)
 	dma_fence_signal_locked(&job->fence);
 }
 
-/* Has publish_work run, with a reference; from anywhere. */
+/* Schedules publish_work, in any context. */
 static void kick_publish(struct sidra_queue *queue)
 {
 	sidra_queue_get(queue);
@@ -133,13 +133,13 @@ static void job_fire(struct sidra_arm *arm)
 	int result = sidra_point_check(&job->queue->point, job->epoch, job->value);
 
 	signal_job(job, job->in_error ?: result == -EINPROGRESS ? -EIO : result);
-	kick_publish(job->queue);	/* takes it off the list */
+	kick_publish(job->queue);	/* removes the job from the list */
 	dma_fence_put(&job->fence);
 }
 
 /* ---- The ring ---- */
 
-/* What would have run on data that never was must not look retired, and nor must what stands behind it. */
+/* Stops the queue at a job whose in-fence failed, because neither it nor the jobs behind it may look retired. */
 static void stop_at_job(struct sidra_queue *queue, struct sidra_job *job)
 {
 	u64 mask = sidra_queue_capacity(queue) - 1;
@@ -148,18 +148,18 @@ static void stop_at_job(struct sidra_queue *queue, struct sidra_job *job)
 	job->stops = true;
 }
 
-/* Tells the chip as far as fences allow; takes jobs that have ended off the list. Under submit_lock. */
+/* Publishes packets to the chip as far as fences allow, and removes finished jobs from the list. */
 static void publish(struct sidra_queue *queue)
 {
 	struct sidra_job *job, *next;
 	u64 target = queue->reserved;
 
 	lockdep_assert_held(&queue->submit_lock);
-	/* The chip may be out of reach. */
+	/* The chip may have been stopped or removed. */
 	if (!queue->index || READ_ONCE(queue->sdev->stopped) || sidra_point_stopped(&queue->point))
 		return;
 	list_for_each_entry_safe(job, next, &queue->jobs, link) {
-		if (!smp_load_acquire(&job->ready)) {	/* with its in_error */
+		if (!smp_load_acquire(&job->ready)) {	/* pairs with the release after in_error */
 			target = job->begin;
 			break;
 		}
@@ -180,7 +180,7 @@ static void publish(struct sidra_queue *queue)
 	sidra_write32(queue->sdev, SIDRA_DOORBELL(queue->slot, queue->number), 1);
 }
 
-/* Of a queue that may have gone meanwhile; drops the caller's reference. */
+/* Publishes, unless the queue was destroyed meanwhile, and drops the caller's reference. */
 static void publish_put(struct sidra_queue *queue, bool poll)
 {
 	bool cookie = dma_fence_begin_signalling();
@@ -204,10 +204,12 @@ static void publish_work(struct work_struct *work)
 }
 
 /**
- * struct sidra_plug - what a task has put into a queue while it is plugged, as it is while io_uring takes three or
- * more commands: the chip is told once, at the end of the batch or when the task sleeps in the middle of it
+ * struct sidra_plug - delays the doorbell of a queue while the task is plugged
  * @cb: its data is the queue
- * @held: with a reference to it
+ * @held: it holds a reference to the queue
+ *
+ * io_uring plugs the task for a batch of three or more commands. The doorbell is rung once, at the end of the batch, or
+ * when the task sleeps within it.
  */
 struct sidra_plug {
 	struct blk_plug_cb cb;
@@ -222,7 +224,7 @@ static void unplug(struct blk_plug_cb *cb, bool from_schedule)
 	publish_put(queue, !from_schedule);
 }
 
-/* Whether unplug() will tell the chip. */
+/* Whether unplug() will publish the packets. */
 static bool plugged(struct sidra_queue *queue)
 {
 	struct blk_plug_cb *cb = blk_check_plugged(unplug, queue, sizeof(struct sidra_plug));
@@ -249,7 +251,7 @@ int sidra_submit_check(const union sidra_cmd *packets, u32 count)
 	return 0;
 }
 
-/* Until sidra_submit_fini() has taken the lock: no timer outlives the workqueue. */
+/* Starts the watchdog. Not called after sidra_submit_fini() has taken the lock, so no timer outlives the workqueue. */
 static void watch(struct sidra_queue *queue)
 {
 	lockdep_assert_held(&queue->submit_lock);
@@ -258,7 +260,7 @@ static void watch(struct sidra_queue *queue)
 		sidra_queue_put(queue);
 }
 
-/* The timeline is the chip's word: one that cannot be leaves none. */
+/* Number of free ring slots. An impossible timeline, which the chip writes, leaves none. */
 static u64 room(const struct sidra_queue *queue)
 {
 	u64 capacity = sidra_queue_capacity(queue), taken = queue->reserved - sidra_point_timeline(&queue->point);
@@ -286,16 +288,16 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 		if (!sidra_pending_add(queue->sdev, &queue->point, pending))
 			return -ENOENT;
 	}
-	*epoch = sidra_epochs_current(&queue->point.epochs);	/* no reset in between: it takes the lock */
+	*epoch = sidra_epochs_current(&queue->point.epochs);	/* cannot change meanwhile: a reset takes the lock */
 	if (job) {
 		job->epoch = *epoch;
 		job->begin = queue->reserved;
 		job->value = queue->reserved + count;
 		job->arm.value = job->value;
 		job->arm.epoch = *epoch;
-		dma_fence_get(&job->fence);	/* the list's */
+		dma_fence_get(&job->fence);	/* for the list */
 		list_add_tail(&job->link, &queue->jobs);
-		dma_fence_get(&job->fence);	/* the armed one's */
+		dma_fence_get(&job->fence);	/* for @arm */
 		watch(queue);
 	}
 	queue->reserved += count;
@@ -327,7 +329,7 @@ int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packe
 	return 0;
 }
 
-/* ---- Fences to wait for ---- */
+/* ---- In-fences ---- */
 
 static void dep_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
@@ -342,7 +344,7 @@ static void dep_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 	kick_publish(job->queue);
 }
 
-/* Before the job is in a queue: what has signalled already counts at once. */
+/* Adds callbacks to all in-fences. Called before the job is in a queue. */
 static void wait_for_deps(struct sidra_job *job)
 {
 	u32 i;
@@ -396,7 +398,7 @@ u64 sidra_submit_reset(struct sidra_queue *queue, u32 epoch, u64 *retired)
 	LIST_HEAD(jobs);
 	u64 start;
 
-	/* Who submits comes before all of it, and is dropped, or behind it, and runs. */
+	/* A concurrent submit is dropped if it comes before this lock, and runs in the new epoch if it comes after it. */
 	scoped_guard(spinlock, &queue->submit_lock) {
 		list_splice_init(&queue->jobs, &jobs);
 		start = queue->reserved;
@@ -410,7 +412,7 @@ u64 sidra_submit_reset(struct sidra_queue *queue, u32 epoch, u64 *retired)
 
 void sidra_submit_hold(struct sidra_queue *queue)
 {
-	guard(spinlock)(&queue->submit_lock);	/* who did not see that the device stopped has left it */
+	guard(spinlock)(&queue->submit_lock);	/* whoever did not yet see that the device stopped has released it */
 }
 
 void sidra_submit_resume(struct sidra_queue *queue)
@@ -423,14 +425,14 @@ void sidra_submit_resume(struct sidra_queue *queue)
 	kick_publish(queue);
 }
 
-/* The first job of the queue that has been told to the chip and has not ended. */
+/* The first unfinished job, if its packets were published. */
 static struct sidra_job *running_job(struct sidra_queue *queue)
 {
 	struct sidra_job *job;
 
 	lockdep_assert_held(&queue->submit_lock);
 	list_for_each_entry(job, &queue->jobs, link) {
-		if (!smp_load_acquire(&job->ready))	/* with its in_error */
+		if (!smp_load_acquire(&job->ready))	/* pairs with the release after in_error */
 			return NULL;
 		if (!test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &job->fence.flags))
 			return job;
@@ -439,8 +441,9 @@ static struct sidra_job *running_job(struct sidra_queue *queue)
 }
 
 /*
- * Device time counts: a machine that stands still is no hang of the chip. If the device clock itself stands still, a
- * long wall limit does. For how long the first job has been overdue, in wall time.
+ * Returns for how long, in wall time, the first job has been overdue. Its limit is in device time, because a virtual
+ * machine that stands still is not a hang of the chip. If the device clock itself stands still, a long limit in wall time
+ * applies.
  */
 static u64 overdue_ns(struct sidra_queue *queue)
 {
@@ -474,8 +477,8 @@ bool sidra_submit_late(struct sidra_queue *queue)
 }
 
 /*
- * The queue is stopped by the device's watchdog, under sidra_device.lock. Memory is allocated under that, and who has it
- * may wait for this very fence: then the device is cut off without it.
+ * The device's watchdog stops the queue, under sidra_device.lock. But memory is allocated under that lock, and so its holder
+ * may wait for this very fence. As a last resort the device is cut off without the lock.
  */
 static void watchdog(struct work_struct *work)
 {
@@ -509,17 +512,17 @@ void sidra_submit_init(struct sidra_queue *queue)
 
 void sidra_submit_fini(struct sidra_queue *queue)
 {
-	/* A SUBMIT that began before has finished (the lock is free), the next one sees that the queue is destroyed. */
+	/* This takes the lock: earlier submits have finished afterwards, and later ones see that the queue is destroyed. */
 	sidra_submit_fail(queue, -EIO);
 	if (cancel_work_sync(&queue->publish_work))
 		sidra_queue_put(queue);
 	if (cancel_delayed_work(&queue->watchdog))
-		sidra_queue_put(queue);	/* else it finds out itself */
+		sidra_queue_put(queue);	/* if it is running, it drops the reference itself */
 }
 
 /* ---- SUBMIT ---- */
 
-/* What is needed to give a fence to others, made before there is no way back. */
+/* Everything that is needed to export a fence, allocated before the job is submitted, which cannot be undone. */
 struct sidra_out {
 	struct drm_syncobj *syncobj[POINTS_MAX];
 	struct dma_fence_chain *chain[POINTS_MAX];
@@ -535,7 +538,7 @@ static int read_point(u64 array, u32 i, struct sidra_syncobj_point *point)
 	return point->pad ? -EINVAL : 0;
 }
 
-/* Takes over the reference. Until wait_for_deps() nothing is registered: removing the callback does nothing. */
+/* Takes over the reference. Until wait_for_deps() adds the callback, removing it does nothing. */
 static void add_dep(struct sidra_job *job, struct dma_fence *fence)
 {
 	struct sidra_dep *dep = &job->deps[job->dep_count++];
@@ -570,7 +573,7 @@ static int collect_deps(struct drm_file *file, const struct sidra_ioctl_submit *
 	return 0;
 }
 
-/* A job that never got a fence, and whose dependencies nobody waits for yet. */
+/* Frees a job whose fence was not initialised, and that has no callbacks on its in-fences. */
 static void discard_job(struct sidra_job *job)
 {
 	while (job->dep_count)
@@ -669,7 +672,7 @@ static void give_out(struct sidra_out *out, struct dma_fence *fence, struct sync
 	}
 }
 
-/* From here on the job is its fence: the last reference frees it, with all that it has. */
+/* Initialises the fence. From here on its last reference frees the job. */
 static struct sync_file *start_fence(struct sidra_queue *queue, struct sidra_job *job, bool file)
 {
 	lockdep_assert_held(&queue->fence_lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What runs in kernel queues: packets by SUBMIT or uring_cmd, with fences. */
+/* Kernel queues: packets submitted by SUBMIT or uring_cmd, and jobs with fences. */
 #ifndef __SIDRA_SUBMIT_H__
 #define __SIDRA_SUBMIT_H__
 
@@ -12,29 +12,30 @@ struct sidra_queue;
 struct sidra_pending;
 
 void sidra_submit_init(struct sidra_queue *queue);
-/* The queue is gone for the chip: its jobs end with an error, no work of it starts any more. */
+/* Ends all jobs with an error, and all work items. The chip no longer runs the queue. */
 void sidra_submit_fini(struct sidra_queue *queue);
-/* All jobs that have not ended end with this error. */
+/* Signals the fences of all unfinished jobs with this error. */
 void sidra_submit_fail(struct sidra_queue *queue, int error);
-/* A job has missed its deadline. */
+/* Whether a job has missed its deadline. */
 bool sidra_submit_late(struct sidra_queue *queue);
 /*
- * Drops what was submitted and has not retired: its jobs end with -ECANCELED, and another epoch begins behind it, in one step for who submits
- * meanwhile. Where the queue goes on; @retired: the timeline of the epoch that ended. The chip has forgotten the queue.
+ * Drops the packets that have not retired, fails their jobs with -ECANCELED, and begins another epoch behind them; atomic
+ * with respect to concurrent submits. The chip no longer runs the queue. Returns the ring index where the queue continues,
+ * and in @retired the timeline of the epoch that ended.
  */
 u64 sidra_submit_reset(struct sidra_queue *queue, u32 epoch, u64 *retired);
-/* The device has stopped: no doorbell of the queue is rung any more, until it goes on. */
+/* The device has stopped. On return nobody rings the queue's doorbell until sidra_submit_resume(). */
 void sidra_submit_hold(struct sidra_queue *queue);
-/* It does: jobs get their time anew, and the chip is told what became ready meanwhile. */
+/* Restarts the time limits of jobs, and publishes packets that became ready meanwhile. */
 void sidra_submit_resume(struct sidra_queue *queue);
 
-/* -EINVAL if a packet is not for kernel queues. */
+/* -EINVAL if a packet is not allowed in kernel queues. */
 int sidra_submit_check(const union sidra_cmd *packets, u32 count);
 /*
- * Copies packets into the ring and tells the chip as far as fences allow: now, or when the task is unplugged. Does not
- * sleep.
- * -EBUSY: the ring is full, nothing was submitted. The queue takes references of its own to @job. @pending gets into line;
- * it may have been ended when this returns. @value is of @epoch.
+ * Copies packets into the ring, and publishes them to the chip as far as fences allow: immediately, or when the task is
+ * unplugged. Returns the point of the timeline at which they have retired in @value and @epoch. The queue takes its own
+ * references to @job. @pending may have been completed when this returns. Does not sleep. -EBUSY: the ring is full, and
+ * nothing was submitted.
  */
 int sidra_submit_packets(struct sidra_queue *queue, const union sidra_cmd *packets, u32 count, struct sidra_job *job,
 			 struct sidra_pending *pending, u64 *value, u32 *epoch);

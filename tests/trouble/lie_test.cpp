@@ -88,7 +88,7 @@ TEST_F(Lie, TimelineBack) {
         EXPECT_EQ(wait_for_time_out(*queue, value), -EIO);
         victim.expect_end(*queue);
     }
-    EXPECT_TRUE(logged("does not get on"));
+    EXPECT_TRUE(logged("makes no progress"));
     innocent.work();
 }
 
