@@ -11,9 +11,9 @@
 
 static unsigned int admin_timeout_ms = 1000;
 module_param(admin_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(admin_timeout_ms, "time after which an admin command counts as not acknowledged (ms)");
+MODULE_PARM_DESC(admin_timeout_ms, "timeout of an admin command (ms)");
 
-#define ADMIN_RECHECK_MS	10	/* a lost interrupt costs this much */
+#define ADMIN_RECHECK_MS	10	/* the delay that a lost interrupt causes */
 #define READY_TIMEOUT_MS	5000
 
 u32 sidra_read32(struct sidra_device *sdev, u32 reg)
@@ -115,7 +115,7 @@ int sidra_chip_init(struct sidra_device *sdev)
 	ret = sidra_chip_wait_ready(sdev, READY_TIMEOUT_MS);
 	if (ret)
 		return ret;
-	/* Whatever ran before us (another driver or kernel) must not go on, nor leave its data in L3. */
+	/* Another driver or kernel may have used the chip: its work must not continue, nor its data remain in L3. */
 	chip->used = sidra_read32(sdev, SIDRA_REG_GENERATION) || sidra_read32(sdev, SIDRA_REG_CONTROL) ||
 		     sidra_read64(sdev, SIDRA_REG_CONTEXT_TABLE);
 	if (chip->used) {
@@ -126,16 +126,16 @@ int sidra_chip_init(struct sidra_device *sdev)
 	}
 	read_info(sdev, &chip->info);
 	if (chip->info.hw_version >> 16 != SIDRA_HW_VERSION_MAJOR) {
-		drm_err(&sdev->drm, "the chip has hardware interface %u.%u, this driver knows %u.x\n",
+		drm_err(&sdev->drm, "the chip has hardware interface %u.%u, this driver supports %u.x\n",
 			chip->info.hw_version >> 16, chip->info.hw_version & 0xffff, SIDRA_HW_VERSION_MAJOR);
 		return -EPROTO;
 	}
-	/* What we compute with must be sane, whatever the registers say. */
+	/* The registers are not trusted: values that the driver computes with must be in range. */
 	xbars = (u64)chip->info.clusters * chip->info.cus_per_cluster * chip->info.xbars_per_cu;
 	if (!xbars || xbars > 1u << 24 || chip->info.rows != SIDRA_XBAR_ROWS || chip->info.cols != SIDRA_XBAR_COLS ||
 	    !chip->info.contexts || !chip->info.queues || !chip->info.queues_per_context ||
 	    chip->info.va_bits != SIDRA_VA_BITS || chip->info.nvm_size < SIDRA_NVM_DATA_OFFSET) {
-		drm_err(&sdev->drm, "the chip describes itself in a way that this driver does not understand\n");
+		drm_err(&sdev->drm, "the chip's registers report a geometry that this driver does not support\n");
 		return -EPROTO;
 	}
 	return 0;
@@ -194,7 +194,7 @@ int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2)
 {
 	int ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);
 
-	if (ret == -ETIMEDOUT || ret == -EBUSY) {	/* nothing else ends a command */
+	if (ret == -ETIMEDOUT || ret == -EBUSY) {	/* only a reset ends the command */
 		sidra_coredump(sdev, "no-acknowledgement", "admin command %u", op);
 		sidra_reset_device(sdev, SIDRA_FAULT_TIMEOUT);
 		ret = sidra_admin_raw(sdev, op, arg0, arg1, arg2);

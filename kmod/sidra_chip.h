@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Registers: the only place that reads and writes them; what the chip says about itself; admin commands. */
+/* Access to registers (nothing else reads or writes them), identity of the chip, admin commands. */
 #ifndef __SIDRA_CHIP_H__
 #define __SIDRA_CHIP_H__
 
@@ -23,12 +23,13 @@ struct sidra_info {
  * struct sidra_chip - access to the hardware
  * @regs: BAR0
  * @info: constant
- * @used: it ran before this driver
- * @vectors: MSI-X vectors that we got; 0 is for admin commands and faults
- * @admin_done: an interrupt said that a command may be done
- * @admin_op, @admin_tag: of the latest command
+ * @used: another driver or kernel has used it before
+ * @vectors: number of allocated MSI-X vectors; vector 0 is for admin commands and faults
+ * @admin_done: completed by an interrupt when a command may be done
+ * @admin_op, @admin_tag: operation and tag of the latest command
  * @bounce: SIDRA_BOUNCE_SIZE bytes for commands that move data
- * @headers: as many, for those that nobody resets the chip for: one that was given up may still store
+ * @headers: another such buffer, for sidra_store_headers(): after a timeout, which causes no reset there, the chip may still
+ *           write to it
  */
 struct sidra_chip {
 	void __iomem *regs;
@@ -51,13 +52,13 @@ u64 sidra_read64(struct sidra_device *sdev, u32 reg);
 void sidra_write32(struct sidra_device *sdev, u32 reg, u32 value);
 void sidra_write64(struct sidra_device *sdev, u32 reg, u64 value);
 
-/* Whether somebody answers: a card that was pulled reads as ones, or (in QEMU) as zeros. */
+/* Whether the chip answers. The registers of a removed card read as all ones, or in QEMU as zeros. */
 bool sidra_chip_answers(struct sidra_device *sdev);
-/* Waits for that and for the chip to be ready: 0, or -ENODEV. */
+/* Waits until the chip answers and is ready: 0 or -ENODEV. */
 int sidra_chip_wait_ready(struct sidra_device *sdev, unsigned int timeout_ms);
-/* Finds the chip, checks that we understand it, reads what it says about itself. */
+/* Checks that the chip is present and supported, resets it if it was used before, and reads its identity. */
 int sidra_chip_init(struct sidra_device *sdev);
-/* Gives it the context table and lets it run. */
+/* Sets the context table, and enables interrupts and queues. */
 void sidra_chip_enable(struct sidra_device *sdev);
 
 static inline u32 sidra_xbars_of(const struct sidra_info *info)
@@ -66,12 +67,12 @@ static inline u32 sidra_xbars_of(const struct sidra_info *info)
 }
 
 /*
- * One admin command, under sidra_device.lock: enum sidra_admin_result, or -ETIMEDOUT, -EBUSY (an earlier one never
- * ended), -ENODEV.
+ * Executes an admin command; the caller holds sidra_device.lock. Returns enum sidra_admin_result, or -ETIMEDOUT, -EBUSY (an
+ * earlier command has not ended) or -ENODEV.
  */
 int sidra_admin_raw(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2);
 
-/* The same; a command without an end costs a device reset and is tried once more. 0, -EIO or -ENODEV. */
+/* The same, but a timeout resets the device, and the command is tried once more. Returns 0, -EIO or -ENODEV. */
 int sidra_admin(struct sidra_device *sdev, u32 op, u64 arg0, u64 arg1, u64 arg2);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The module: PCI devices come and go, and with them an accel device and the node /dev/sidraN. */
+/* The module, and the PCI driver: each chip has an accel device and a node /dev/sidraN. */
 #include <linux/dma-mapping.h>
 #include <linux/idr.h>
 #include <linux/module.h>
@@ -62,7 +62,7 @@ static void node_release(struct device *node)
 	drm_dev_put(&container_of(node, struct sidra_device, node)->drm);
 }
 
-/* Last in probe: nothing opens too early. The minor is the accel index, by which accel_open() finds the device. */
+/* Called last in probe, because the node can be opened from then on. accel_open() finds the device by the minor. */
 static int node_add(struct sidra_device *sdev)
 {
 	int ret;
@@ -130,7 +130,7 @@ static int init_pci(struct sidra_device *sdev)
 		return ret;
 	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
 	if (!sidra_dma_coherent(&pdev->dev))
-		return dev_err_probe(&pdev->dev, -EOPNOTSUPP, "this machine's DMA is not coherent with its caches\n");
+		return dev_err_probe(&pdev->dev, -EOPNOTSUPP, "DMA is not cache-coherent on this machine\n");
 	if (pci_resource_len(pdev, SIDRA_BAR_REGS) < SIDRA_BAR_REGS_SIZE)
 		return -ENODEV;
 	sdev->regs_base = pci_resource_start(pdev, SIDRA_BAR_REGS);
@@ -161,20 +161,20 @@ static void set_held(struct sidra_device *sdev, bool held)
 	sidra_events_resume(sdev);
 }
 
-/* The chip is left alone from now on, and everybody who waits for it is woken. */
+/* Stops the device for good, and wakes everybody who waits for it. */
 static void leave_chip(struct sidra_device *sdev)
 {
 	lockdep_assert_held(&sdev->lock);
 	if (sdev->gone)
 		return;
-	WRITE_ONCE(sdev->gone, true);	/* before anybody is woken: it says why */
+	WRITE_ONCE(sdev->gone, true);	/* before anybody is woken, so that calls fail with -ENODEV */
 	sidra_stop_device(sdev);
 	set_held(sdev, false);
 }
 
 /*
- * Takes the device from its users. All jobs end before drm_dev_unplug(), which waits for everybody inside of
- * drm_dev_enter(), in any driver: somebody may wait for the fence of one of our jobs in there.
+ * Ends all jobs before drm_dev_unplug(). That waits for everybody inside drm_dev_enter(), and in any driver somebody may
+ * wait in there for the fence of one of these jobs.
  */
 static void unplug_device(struct sidra_device *sdev)
 {
@@ -183,7 +183,7 @@ static void unplug_device(struct sidra_device *sdev)
 	drm_dev_unplug(&sdev->drm);
 }
 
-/* The way back of all that probe started: on return the chip reaches no memory, and nothing of it is mapped. */
+/* Undoes probe. On return the chip accesses no memory, and nothing is mapped for it. */
 static void stop(struct sidra_device *sdev)
 {
 	u32 slot;
@@ -247,7 +247,7 @@ static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = node_add(sdev);
 	if (ret)
 		goto err_unregister;
-	pci_save_state(pdev);	/* for a slot that is reset without warning */
+	pci_save_state(pdev);	/* restored by sidra_slot_reset() */
 	sidra_events_begin(sdev);
 	sidra_firmware_begin(sdev);
 	sidra_hwmon_begin(sdev);
@@ -257,7 +257,7 @@ static int sidra_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	return 0;
 
 err_unregister:
-	sidra_sysfs_end(sdev);	/* the attributes may have been there for a moment */
+	sidra_sysfs_end(sdev);	/* the attributes may have existed, and been read */
 	unplug_device(sdev);
 err_ordinal:
 	ida_free(&ordinals, sdev->ordinal);
@@ -275,7 +275,7 @@ static void sidra_remove(struct pci_dev *pdev)
 	sidra_hwmon_end(sdev);
 	sidra_sysfs_end(sdev);
 	cdev_device_del(&sdev->cdev, &sdev->node);
-	ida_free(&ordinals, sdev->ordinal);	/* now, not with the last file: a device that is bound again gets it */
+	ida_free(&ordinals, sdev->ordinal);	/* not with the last file, so that a device that is bound again gets it */
 	unplug_device(sdev);
 	stop(sdev);
 	put_device(&sdev->node);
@@ -289,7 +289,7 @@ static void sidra_shutdown(struct pci_dev *pdev)
 	sidra_stop_device(sdev);
 }
 
-/* ---- For a moment: what is lost can be recovered afterwards; cells and L3 stay; calls wait ---- */
+/* ---- Suspend and bus reset: calls wait until the device continues; cells and L3 keep their contents ---- */
 
 static void hold_by(struct pci_dev *pdev, void (*stop_device)(struct sidra_device *sdev))
 {
@@ -327,7 +327,7 @@ static int sidra_resume(struct device *dev)
 	return resume(to_pci_dev(dev));
 }
 
-/* To disk: the chip loses its power, and L3 with it. */
+/* Suspend to disk: the chip loses power and the contents of L3, so all contexts are lost. */
 static int sidra_freeze(struct device *dev)
 {
 	hold(to_pci_dev(dev));
@@ -345,12 +345,12 @@ static const struct dev_pm_ops sidra_pm_ops = {
 
 static void sidra_bus_resume(struct pci_dev *pdev)
 {
-	resume(pdev);	/* if the chip is not there, calls say so, and look again */
+	resume(pdev);	/* if it fails, calls fail, and check the link again */
 }
 
-/* ---- Errors of the bus (AER). Corrected ones are only counted, by the kernel ---- */
+/* ---- Bus errors (AER). The kernel counts corrected ones without the driver ---- */
 
-/* Nobody will tell it to go on: calls need not wait for that. */
+/* The device will not be resumed, so calls must not wait for that. */
 static pci_ers_result_t give_up(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
@@ -365,7 +365,7 @@ static pci_ers_result_t sidra_error_detected(struct pci_dev *pdev, pci_channel_s
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
 
-	/* At once: who finds the dump finds the contexts lost. */
+	/* Under one lock: whoever sees the dump also sees that the contexts are lost. */
 	guard(mutex)(&sdev->lock);
 	sidra_coredump(sdev, "bus-error", "%s", state == pci_channel_io_normal ? "not fatal" : "fatal");
 	sidra_stop_device(sdev);
@@ -375,7 +375,7 @@ static pci_ers_result_t sidra_error_detected(struct pci_dev *pdev, pci_channel_s
 	return state == pci_channel_io_normal ? PCI_ERS_RESULT_CAN_RECOVER : PCI_ERS_RESULT_NEED_RESET;
 }
 
-/* sidra_chip_answers() says no until the kernel resumes us. */
+/* Used instead of sidra_chip_answers(), which is false until the kernel has resumed the device. */
 static bool has_identity(struct pci_dev *pdev)
 {
 	struct sidra_device *sdev = pci_get_drvdata(pdev);
@@ -391,7 +391,7 @@ static pci_ers_result_t sidra_mmio_enabled(struct pci_dev *pdev)
 static pci_ers_result_t sidra_slot_reset(struct pci_dev *pdev)
 {
 	pci_restore_state(pdev);
-	pci_save_state(pdev);	/* restoring forgets it */
+	pci_save_state(pdev);	/* restoring discards the saved state */
 	return has_identity(pdev) ? PCI_ERS_RESULT_RECOVERED : give_up(pdev);
 }
 
@@ -400,7 +400,7 @@ static const struct pci_error_handlers sidra_error_handlers = {
 	.mmio_enabled = sidra_mmio_enabled,
 	.slot_reset = sidra_slot_reset,
 	.resume = sidra_bus_resume,
-	.reset_prepare = hold,		/* by a reset of the function that an administrator asks for */
+	.reset_prepare = hold,		/* function-level reset that an administrator requested */
 	.reset_done = sidra_bus_resume,
 };
 
@@ -449,7 +449,7 @@ static void __exit sidra_exit(void)
 	pci_unregister_driver(&sidra_pci_driver);
 	class_unregister(&node_class);
 	unregister_chrdev_region(node_base, ACCEL_MAX_MINORS);
-	rcu_barrier();	/* the last fences */
+	rcu_barrier();	/* for the callbacks that free the last fences */
 }
 module_exit(sidra_exit);
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The device, and what an open file of it is. Order of locks, outermost first:
+ * The device and its open files. Order of locks, outermost first:
  *   sidra_device.lock > sidra_device.master_lock > sidra_queue.submit_lock > sidra_vector.lock > sidra_job.lock;
  *   sidra_queue.fence_lock > sidra_queue.submit_lock;
  *   sidra_bo.dma_lock > sidra_device.bo_lock; sidra_device.lock > sidra_device.bo_lock;
  *   sidra_device.lock, mmap_lock > sidra_device.map_lock;
- *   sidra_device.lock > sidra_l3.lock, sidra_account.lock, sidra_events.lock: no other in these;
- *   sidra_firmware.update_lock > sidra_mailbox.lock, and no other with them;
- *   sidra_query.lock, sidra_telemetry_cache.lock: no other with them;
- *   anything > sidra_mailbox.gate.
- * The end of a fence needs only master_lock, submit_lock, sidra_vector.lock and sidra_job.lock, under which no memory is allocated.
- * No memory of a user is touched, and no mmap_lock taken, under sidra_device.lock.
+ *   sidra_device.lock > sidra_l3.lock, sidra_account.lock, sidra_events.lock: no other lock is taken under these;
+ *   sidra_firmware.update_lock > sidra_mailbox.lock: no other lock is held with these;
+ *   sidra_query.lock, sidra_telemetry_cache.lock: no other lock is held with these;
+ *   any lock > sidra_mailbox.gate.
+ * Signalling a fence needs only master_lock, submit_lock, sidra_vector.lock and sidra_job.lock; no memory is allocated under
+ * them. Under sidra_device.lock no user memory is accessed, and mmap_lock is not taken.
  *
- * Who may touch the chip: calls under sidra_device.lock, once sidra_check_link() has allowed it; whoever rings a doorbell
- * under submit_lock or arms the chip under sidra_vector.lock, unless sidra_device.stopped says otherwise. Removal stops the device
- * first, which ends all jobs, and only then unplugs it. So drm_dev_enter() is only for short reads of registers without
- * these locks, and for mapping memory for DMA: drm_dev_unplug() waits for whoever is inside, so no fence, no user page,
- * no signal and no lock that is held for long may be waited for in there, and no fence may depend on getting in.
+ * Access to the chip is allowed to calls under sidra_device.lock after sidra_check_link() has succeeded, and, unless
+ * sidra_device.stopped is set, to whoever rings a doorbell under submit_lock or arms the chip under sidra_vector.lock. Removal
+ * first stops the device, which ends all jobs, and then unplugs it. So drm_dev_enter() is only needed for short register
+ * reads without these locks, and for mapping memory for DMA. drm_dev_unplug() waits for whoever is inside: code in there must
+ * not wait for a fence, a user page, a signal or a lock that is held for long, and no fence may depend on entering.
  */
 #ifndef __SIDRA_DRV_H__
 #define __SIDRA_DRV_H__
@@ -57,7 +57,7 @@
 
 struct sidra_ctx;
 
-/* What tests assert: counts do not depend on the machine. */
+/* Counters for debugfs. Tests assert them, because they do not depend on the speed of the machine. */
 struct sidra_counters {
 	atomic64_t mmio_writes;
 	atomic64_t mmio_reads;
@@ -65,28 +65,29 @@ struct sidra_counters {
 	atomic64_t ioctls;
 	atomic64_t pins;		/* pages pinned so far */
 	atomic64_t submits;		/* SUBMIT by ioctl or uring_cmd */
-	atomic64_t submit_allocations;	/* memory allocated by them */
+	atomic64_t submit_allocations;	/* memory allocations by them */
 	atomic64_t device_resets;
-	atomic64_t rechecks;		/* looks without an interrupt that found something */
+	atomic64_t rechecks;		/* periodic checks that found a due waiter: an interrupt was lost */
 };
 
 /**
  * struct sidra_device - one chip
- * @drm: the accel device; its lifetime is this struct's
+ * @drm: the accel device, which has the lifetime of this struct
  * @node: /dev/sidraN, holds a reference to @drm
- * @cdev: of @node
+ * @cdev: character device of @node
  * @ordinal: N
- * @pdev: gone for good once @drm is unplugged
+ * @pdev: the PCI device; not accessed once @drm is unplugged
  * @chip: registers, identity, admin commands
- * @mailbox, @firmware: the way to the firmware, and what is known of it
- * @crossbars, @manage: what attributes show that takes the chip some time
- * @telemetry: what they show to everybody
- * @hwmon: or NULL; @alarms: of it
- * @ctx_table: what the chip reads
+ * @mailbox, @firmware: connection to the firmware, and its state
+ * @crossbars, @manage: cached queries for sysfs attributes
+ * @telemetry: telemetry page for unprivileged readers
+ * @hwmon: the hwmon device, or NULL
+ * @alarms: alarms of @hwmon
+ * @ctx_table: context table, read by the chip
  * @ctxs: contexts by their number on the chip
- * @queue_count: of all contexts
- * @store: weights objects of the array
- * @l3: SRAM
+ * @queue_count: number of queues of all contexts
+ * @store: weights objects
+ * @l3: L3 SRAM
  */
 struct sidra_device {
 	struct drm_device drm;
@@ -96,7 +97,7 @@ struct sidra_device {
 	struct pci_dev *pdev;
 	phys_addr_t regs_base;	/* of BAR0 */
 
-	/* Protects the chip's tables, the admin channel, contexts and what they have, @store, @link_gone, @stopped. */
+	/* Protects the chip's tables, the admin channel, contexts and their objects, @store, @link_gone, @stopped. */
 	struct mutex lock;
 	struct sidra_chip chip;
 	struct sidra_hw_context *ctx_table;
@@ -105,10 +106,10 @@ struct sidra_device {
 	u32 queue_count;
 	struct sidra_store store;
 	bool link_gone;
-	unsigned long link_retry;	/* not reset again before, if it answered without getting ready */
-	bool stopped;		/* nothing reaches the chip any more, or not until it goes on */
-	bool gone;		/* stopped for good: remove() has begun, and every call that fails answers -ENODEV */
-	bool held;		/* stopped for a moment, by a reset of the bus or a suspend: calls wait */
+	unsigned long link_retry;	/* jiffies before which a chip that answers but is not ready is not reset again */
+	bool stopped;		/* the driver must not access the chip, until it is resumed if ever */
+	bool gone;		/* stopped for good: remove() has begun, and every call that fails returns -ENODEV */
+	bool held;		/* stopped temporarily, by a bus reset or a suspend: calls wait */
 	wait_queue_head_t held_wait;
 
 	/* Protects bus mastering and @cut. */
@@ -117,7 +118,7 @@ struct sidra_device {
 
 	struct sidra_l3 l3;
 
-	/* Protects which doorbells and which L3 pages user mappings may show. */
+	/* Protects sidra_ctx.revoked and sidra_l3.hidden: which device pages user mappings may show. */
 	struct mutex map_lock;
 
 	struct sidra_vector vectors[SIDRA_MSIX_VECTORS];
@@ -135,12 +136,12 @@ struct sidra_device {
 	struct sidra_alarms alarms;
 	struct sidra_events events;
 
-	/* Protects @bos: what is mapped for DMA and has to be unmapped before remove() returns. */
+	/* Protects @bos: buffers mapped for DMA, which must be unmapped before remove() returns. */
 	struct mutex bo_lock;
 	struct list_head bos;
 
 	struct workqueue_struct *wq;
-	struct workqueue_struct *fence_wq;	/* what fences wait for */
+	struct workqueue_struct *fence_wq;	/* work that signals fences; allocates no memory */
 	struct sidra_counters counters;
 };
 
@@ -149,10 +150,10 @@ struct sidra_device {
 /**
  * struct sidra_file - an open file
  * @ctxs: its contexts by handle
- * @next: handle to try next: a stale one does not name a new object
- * @notifications: eventfds and WAIT_VALUEs that are armed, up to SIDRA_NOTIFICATIONS_MAX
- * @dummy: what revoked mappings of this file show
- * @account: what it has used
+ * @next: handle to try next, so that a stale handle does not refer to a new context
+ * @notifications: number of armed eventfds and WAIT_VALUEs, at most SIDRA_NOTIFICATIONS_MAX
+ * @dummy: page that revoked mappings of this file show
+ * @account: its device use
  */
 struct sidra_file {
 	struct sidra_device *sdev;
@@ -165,7 +166,7 @@ struct sidra_file {
 
 #define SIDRA_NOTIFICATIONS_MAX	4096
 
-/* Whether the file may arm one more; each is put once it is not armed any more. */
+/* Counts one more notification; false if the file has reached its limit. */
 static inline bool sidra_notification_get(struct sidra_file *sfile)
 {
 	return atomic_add_unless(&sfile->notifications, 1, SIDRA_NOTIFICATIONS_MAX);
@@ -185,15 +186,15 @@ int sidra_open(struct drm_device *drm, struct drm_file *file);
 void sidra_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 void sidra_postclose(struct drm_device *drm, struct drm_file *file);
 
-/* 0, or -ENODEV while the link is gone; every context is lost then. Under sidra_device.lock. */
+/* Returns 0, or -ENODEV while the link is gone; every context is lost then. The caller holds sidra_device.lock. */
 int sidra_check_link(struct sidra_device *sdev);
 
 /*
- * What a call holds sidra_device.lock by, until the end of its block. Somebody else may hold the lock for seconds while
- * he waits for a chip that does not answer: @error is -EINTR if a deadly signal came first.
- *   CLASS(sidra_lock, locked)(sdev): the lock alone, for what is done without the chip, too
- *   CLASS(sidra_call, call)(sdev): the lock and a chip that answers, after a wait for the end of a suspend or reset; else
- *                                  @error is -ENODEV
+ * Holds sidra_device.lock until the end of a block. Another holder may wait seconds for a chip that does not answer, so a
+ * fatal signal ends the wait for the lock: @error is -EINTR then.
+ *   CLASS(sidra_lock, locked)(sdev): takes the lock, for calls that also work without the chip
+ *   CLASS(sidra_call, call)(sdev): waits for the end of a suspend or reset, takes the lock, and checks that the chip answers;
+ *                                  if not, @error is -ENODEV
  */
 struct sidra_locked {
 	struct sidra_device *sdev;
@@ -212,14 +213,14 @@ static inline void sidra_unlock(const struct sidra_locked *locked)
 DEFINE_CLASS(sidra_lock, struct sidra_locked, sidra_unlock(&_T), sidra_lock(sdev), struct sidra_device *sdev)
 DEFINE_CLASS(sidra_call, struct sidra_locked, sidra_unlock(&_T), sidra_begin_call(sdev), struct sidra_device *sdev)
 
-/* Whether a call would find a chip that answers, right now. */
+/* Checks whether the chip answers: 0 or -errno, as for CLASS(sidra_call). */
 static inline int sidra_check_device(struct sidra_device *sdev)
 {
 	CLASS(sidra_call, call)(sdev);
 	return call.error;
 }
 
-/* The answer of a call: whatever made it fail on a device that goes, the device is gone. */
+/* The result of a call: every error becomes -ENODEV once the device is being removed. */
 static inline long sidra_answer(const struct sidra_device *sdev, long ret)
 {
 	return ret < 0 && READ_ONCE(sdev->gone) ? -ENODEV : ret;

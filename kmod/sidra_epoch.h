@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The epochs of a queue: what tells packets that have retired from packets that were dropped. */
+/* The epochs of a queue, which distinguish retired packets from packets that a reset dropped. */
 #ifndef __SIDRA_EPOCH_H__
 #define __SIDRA_EPOCH_H__
 
@@ -12,8 +12,8 @@
  * struct sidra_epochs - the epoch that runs, and how the last ones ended
  * @lock: protects @ended and @count; innermost
  * @current_epoch: number of the epoch that runs; the state page, which the device can write, has a copy
- * @ended: the last ones, as a ring, with their timelines at the end
- * @count: of epochs that have ended
+ * @ended: the epochs that ended last, as a ring, with their final timelines
+ * @count: number of epochs that have ended
  */
 struct sidra_epochs {
 	spinlock_t lock;
@@ -27,7 +27,7 @@ struct sidra_epochs {
 
 void sidra_epochs_init(struct sidra_epochs *epochs, u32 first);
 
-/* Ends the epoch that runs, of which all before @retired has retired, and begins another one. */
+/* Ends the epoch that runs, in which packets before @retired have retired, and begins another one. */
 void sidra_epochs_begin(struct sidra_epochs *epochs, u32 epoch, u64 retired);
 
 /* Whether an epoch that has ended is known, and had reached @value. */

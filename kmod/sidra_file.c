@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Open files: from system calls to the parts. */
+/* Open files, and calls about the whole device. */
 #include <linux/capability.h>
 #include <linux/compat.h>
 #include <linux/timekeeping.h>
@@ -143,7 +143,7 @@ int sidra_device_clock_ioctl(struct drm_device *drm, void *data, struct drm_file
 	CLASS(sidra_call, call)(sdev);
 	if (call.error)
 		return call.error;
-	for (i = 0; i < 4; i++) {	/* a preemption between the readings spoils one, not all */
+	for (i = 0; i < 4; i++) {	/* several times, as a preemption makes a reading inexact */
 		before = ktime_get_ns();
 		device = sidra_read64(sdev, SIDRA_REG_CLOCK);
 		after = ktime_get_ns();
@@ -231,7 +231,7 @@ void sidra_postclose(struct drm_device *drm, struct drm_file *file)
 	struct sidra_file *sfile = file->driver_priv;
 
 	xa_destroy(&sfile->ctxs);
-	__free_page(sfile->dummy);	/* mappings kept the file open: there are none */
+	__free_page(sfile->dummy);	/* no mapping shows it, because a mapping keeps the file open */
 	kfree(sfile);
 }
 
@@ -239,7 +239,7 @@ static int sidra_release(struct inode *inode, struct file *filp)
 {
 	struct drm_file *file = filp->private_data;
 
-	/* Before DRM closes the handles, which would unbind and quiesce one buffer after the other. */
+	/* Before DRM closes the handles: that would unbind and quiesce every buffer individually. */
 	sidra_ctx_destroy_all(file->driver_priv);
 	return drm_release(inode, filp);
 }
@@ -284,13 +284,13 @@ const struct drm_ioctl_desc sidra_ioctls[] = {
 
 const unsigned int sidra_ioctl_count = ARRAY_SIZE(sidra_ioctls);
 
-/* A number of ours must match in size and direction too. */
+/* The size and direction of a driver call must match, which drm_ioctl() does not check. */
 static bool known(unsigned int cmd)
 {
 	unsigned int number = _IOC_NR(cmd) - DRM_COMMAND_BASE;
 
 	if (_IOC_TYPE(cmd) != DRM_IOCTL_BASE || _IOC_NR(cmd) < DRM_COMMAND_BASE || _IOC_NR(cmd) >= DRM_COMMAND_END)
-		return true;	/* not ours: DRM knows */
+		return true;	/* a call of DRM, which checks it */
 	return number < ARRAY_SIZE(sidra_ioctls) && sidra_ioctls[number].cmd == cmd;
 }
 
@@ -302,7 +302,7 @@ static long sidra_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	atomic64_inc(&sfile->sdev->counters.ioctls);
 	if (!known(cmd))
 		return -ENOTTY;
-	/* It may sleep for as long as user space likes, for a fence or for a page: not inside drm_dev_enter(). */
+	/* Not inside drm_dev_enter(): user space can make a call wait without limit, for a fence or a page. */
 	return sidra_answer(sfile->sdev, drm_ioctl(filp, cmd, arg));
 }
 

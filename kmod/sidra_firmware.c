@@ -7,7 +7,7 @@
 #include "sidra_firmware.h"
 #include "sidra_update.h"
 
-#define PATIENCE_MS		10000		/* from a start to the runtime; usually some 10 ms */
+#define PATIENCE_MS		10000		/* time for the firmware to start; it usually takes some 10 ms */
 #define RETRY_MS		10
 #define DUMP_MAX		SIDRA_MAILBOX_PAYLOAD
 
@@ -25,8 +25,8 @@ void sidra_firmware_connect(struct sidra_device *sdev)
 
 static int refused(struct sidra_device *sdev, u32 mailbox)
 {
-	drm_warn(&sdev->drm, "the firmware speaks mailbox %u.%u, this driver %u.%u: it is left alone\n", mailbox >> 16,
-		 mailbox & 0xffff, SIDRA_MAILBOX_VERSION >> 16, SIDRA_MAILBOX_VERSION & 0xffff);
+	drm_warn(&sdev->drm, "the firmware has mailbox version %u.%u, this driver has %u.%u: the firmware is not used\n",
+		 mailbox >> 16, mailbox & 0xffff, SIDRA_MAILBOX_VERSION >> 16, SIDRA_MAILBOX_VERSION & 0xffff);
 	return -EPROTO;
 }
 
@@ -50,7 +50,7 @@ static int say_hello(struct sidra_device *sdev)
 	if (msg.status == SIDRA_MAILBOX_UNSUPPORTED || mailbox >> 16 != SIDRA_MAILBOX_VERSION >> 16)
 		return refused(sdev, mailbox);
 	if (msg.status != SIDRA_MAILBOX_OK || msg.length < sizeof(msg.inline_data) || !version) {
-		drm_warn(&sdev->drm, "the firmware does not say who it is (status %u): it is left alone\n", msg.status);
+		drm_warn(&sdev->drm, "the firmware sent no valid reply to HELLO (status %u): it is not used\n", msg.status);
 		return -EPROTO;
 	}
 	firmware->security_version = upper_32_bits(msg.inline_data[1]);
@@ -95,11 +95,10 @@ static void report_restart(struct sidra_device *sdev)
 			return;
 		firmware->panicked = true;
 		firmware->panic_code = health.panic;
-		drm_err(&sdev->drm, "firmware panic %#x: its watchdog starts it anew; all but what it does goes on\n",
-			health.panic);
+		drm_err(&sdev->drm, "firmware panic %#x: its watchdog restarts it; queues continue\n", health.panic);
 		send_uevent(sdev, "firmware-panic", health.panic);
 	} else if (health.reason == SIDRA_BOOT_WATCHDOG) {
-		drm_err(&sdev->drm, "the firmware hung: its watchdog has started it anew\n");
+		drm_err(&sdev->drm, "the firmware hung: its watchdog has restarted it; queues continue\n");
 		send_uevent(sdev, "firmware-watchdog", 0);
 	}
 }
@@ -155,7 +154,7 @@ static void connect(struct work_struct *work)
 		return;
 	if (time_after(jiffies, READ_ONCE(firmware->patience))) {
 		if (ret == -EAGAIN)
-			drm_warn(&sdev->drm, "the firmware does not come up (stage %#x): all but what it does goes on\n",
+			drm_warn(&sdev->drm, "the firmware did not start (stage %#x): queues work without it\n",
 				 sdev->mailbox.status & SIDRA_STATUS_STAGE_MASK);
 		return;
 	}

@@ -190,7 +190,7 @@ void sidra_hwmon_begin(struct sidra_device *sdev)
 	struct device *hwmon = hwmon_device_register_with_info(&sdev->pdev->dev, "sidra", sdev, &chip_info, hwmon_groups);
 
 	if (IS_ERR(hwmon))
-		drm_notice(&sdev->drm, "no sensors (error %ld)\n", PTR_ERR(hwmon));
+		drm_notice(&sdev->drm, "no sensors: registration with hwmon failed (error %ld)\n", PTR_ERR(hwmon));
 	else
 		WRITE_ONCE(sdev->hwmon, hwmon);	/* read by interrupt handlers */
 }

@@ -8,7 +8,7 @@
 
 static unsigned int mailbox_timeout_ms = 5000;
 module_param(mailbox_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(mailbox_timeout_ms, "time after which a request to the firmware counts as not answered (ms)");
+MODULE_PARM_DESC(mailbox_timeout_ms, "timeout of a request to the firmware (ms)");
 
 #define RECHECK_MS	10	/* the delay that a lost interrupt causes */
 
@@ -143,7 +143,7 @@ static int take_noting(struct sidra_device *sdev, struct sidra_mailbox_msg *repl
 		box->late = false;
 	if (ret == -EPROTO) {
 		box->broken = true;
-		drm_warn(&sdev->drm, "the firmware has answered what nobody has asked: it is left alone\n");
+		drm_warn(&sdev->drm, "the firmware sent a reply without a request: it is not used until it restarts\n");
 	}
 	return ret;
 }

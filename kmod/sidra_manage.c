@@ -83,10 +83,10 @@ static ssize_t firmware_activate_store(struct device *node, struct device_attrib
 	ret = READ_ONCE(sdev->firmware.version) ? sidra_slots_activate(sdev, &slot) : -EAGAIN;
 	sidra_query_forget(&sdev->manage.slots);
 	if (ret == -ENODATA)
-		drm_err(&sdev->drm, "the other slot has no image that verifies: the firmware stays as it is\n");
+		drm_err(&sdev->drm, "the other slot has no valid image: the next reset starts the same firmware\n");
 	if (ret)
 		return ret;
-	drm_info(&sdev->drm, "slot %s: the next reset of the device tries it\n", name_of_slot(slot));
+	drm_info(&sdev->drm, "the next reset of the device tries the firmware in slot %s\n", name_of_slot(slot));
 	return count;
 }
 static DEVICE_ATTR_WO(firmware_activate);

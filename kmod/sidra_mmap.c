@@ -9,7 +9,7 @@
 #include "sidra_mmap.h"
 #include "sidra_queue.h"
 
-/* ---- Pages of the device: shown while they may be, else a private page of the file that nobody else sees ---- */
+/* ---- Device pages. While access is not allowed, a mapping shows a private page of the file instead ---- */
 
 static vm_fault_t insert_device_page(struct vm_fault *vmf, phys_addr_t address, bool allowed)
 {
@@ -51,7 +51,7 @@ static const struct vm_operations_struct doorbell_vm_ops = {
 
 void sidra_map_zap_doorbell(struct sidra_ctx *ctx)
 {
-	/* Offsets are of a file, the address space is of the device: others of that number only fault once more. */
+	/* All files share the address space. Mappings of other files at this offset are zapped too, and fault in again. */
 	unmap_mapping_range(ctx->sdev->drm.anon_inode->i_mapping,
 			    sidra_map_offset(SIDRA_MAP_DOORBELL, ctx->handle, 0), SIDRA_BAR_DOORBELL_STRIDE, 1);
 }
@@ -72,7 +72,7 @@ void sidra_map_show_local(struct sidra_device *sdev, bool show)
 {
 	scoped_guard(mutex, &sdev->map_lock)
 		sdev->l3.hidden = !show;
-	/* All of GEM's; those of host memory only fault once more. */
+	/* Zaps all mappings of buffers; those of host memory fault in again. */
 	unmap_mapping_range(sdev->drm.anon_inode->i_mapping, 0, (loff_t)1 << 56, 1);
 }
 
@@ -91,7 +91,7 @@ int sidra_map_local(struct drm_gem_object *obj, struct vm_area_struct *vma)
 	return 0;
 }
 
-/* ---- Ring and state page: memory that stays until the last mapping goes, stale if need be ---- */
+/* ---- Ring memory and state page. The memory stays until the last mapping is gone, even if the queue is destroyed ---- */
 
 static void queue_open(struct vm_area_struct *vma)
 {
@@ -149,7 +149,7 @@ static int map_doorbell(struct sidra_file *sfile, u32 handle, struct vm_area_str
 		return -ENOENT;
 	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_page_prot = pgprot_noncached(vm_get_page_prot(vma->vm_flags));
-	vma->vm_private_data = ctx;	/* the reference goes with it */
+	vma->vm_private_data = ctx;	/* takes over the reference */
 	vma->vm_ops = &doorbell_vm_ops;
 	return 0;
 }

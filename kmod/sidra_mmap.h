@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What an mmap offset names. GEM's fake offsets lie below all of these. */
+/* Mappings to user space, and their mmap offsets. GEM's fake offsets lie below all others. */
 #ifndef __SIDRA_MMAP_H__
 #define __SIDRA_MMAP_H__
 
@@ -29,11 +29,11 @@ static inline u64 sidra_map_offset(enum sidra_map_kind kind, u32 context, u32 qu
 extern const struct vm_operations_struct sidra_local_vm_ops;
 
 int sidra_mmap(struct file *filp, struct vm_area_struct *vma);
-/* GEM's mmap of L3. */
+/* Sets up a mapping of an L3 buffer. */
 int sidra_map_local(struct drm_gem_object *obj, struct vm_area_struct *vma);
-/* Whoever has this context's doorbell page mapped finds at the next touch what he may see then. */
+/* Zaps all mappings of this context's doorbell page. The next access faults, and maps the page that is allowed then. */
 void sidra_map_zap_doorbell(struct sidra_ctx *ctx);
-/* The same for L3 of all files: it must not be touched while the device sleeps or is reset by the bus. */
+/* Shows or hides L3 in all mappings: it must not be accessed during a suspend or a bus reset. */
 void sidra_map_show_local(struct sidra_device *sdev, bool show);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files without hardware or kernel state include: page tables, ranges, crossbars, the NVM directory. They
- * also compile in user space, under the tests, where sidra_shim.h stands for the kernel.
+ * Included by files that use neither hardware nor kernel state: page tables, ranges, crossbars, the NVM directory. Tests
+ * compile them in user space, too, where sidra_shim.h replaces the kernel's headers.
  */
 #ifndef __SIDRA_PURE_H__
 #define __SIDRA_PURE_H__

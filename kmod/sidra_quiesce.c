@@ -27,7 +27,7 @@ void sidra_quiesce(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
 
 	lockdep_assert_held(&sdev->lock);
 	if (ctx->lost || sdev->stopped)
-		return;	/* the chip has forgotten it */
+		return;	/* a reset has ended everything already */
 	if (acknowledged(ctx, op, arg1, arg2)) {
 		trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 0);
 		return;
@@ -43,7 +43,7 @@ void sidra_quiesce(struct sidra_ctx *ctx, u32 op, u64 arg1, u64 arg2)
 		sidra_event_context_lost(sdev, ctx->slot, SIDRA_FAULT_TIMEOUT);
 		return;
 	}
-	drm_warn(&sdev->drm, "the device is reset: no acknowledgement of admin command %u of context %u\n", op,
+	drm_warn(&sdev->drm, "resetting the device: no acknowledgement of admin command %u of context %u\n", op,
 		 ctx->slot);
 	trace_sidra_quiesce(sdev->ordinal, ctx->slot, op, arg1, arg2, 2);
 	sidra_reset_device(sdev, SIDRA_FAULT_TIMEOUT);

@@ -21,7 +21,7 @@ int sidra_report_vet(struct sidra_hw_xbar_report *report, u64 uid, u32 tile, u32
 	if (claimed.tile != tile || claimed.programmed_rows > rows || claimed.spare_columns > SIDRA_XBAR_COLS ||
 	    claimed.bad_cells > CELLS || claimed.error_ppm > MILLION || claimed.drift_ppm > MILLION)
 		return -EIO;
-	/* What a later chip says there, this driver does not know. */
+	/* A later chip may use these fields; this driver cannot check them. */
 	memset(report->reserved0, 0, sizeof(report->reserved0));
 	memset(report->reserved1, 0, sizeof(report->reserved1));
 	return 0;

@@ -15,9 +15,9 @@
 
 static unsigned int drain_timeout_ms = 500;
 module_param(drain_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(drain_timeout_ms, "time that queues have to run empty before a suspend (ms)");
+MODULE_PARM_DESC(drain_timeout_ms, "time in which queues must become empty before a suspend (ms)");
 
-/* Without bus mastering nothing arrives in memory, whatever the chip still does. Whether it has let go. */
+/* Disables bus mastering, so that no DMA reaches memory, and resets the chip. Returns whether it became ready. */
 static bool reset_chip(struct sidra_device *sdev)
 {
 	lockdep_assert_held(&sdev->master_lock);
@@ -50,7 +50,7 @@ static void lose_all(struct sidra_device *sdev, enum sidra_fault_cause cause)
 			sidra_ctx_lose(sdev->ctxs[slot], cause);
 }
 
-/* One that answers and is not ready costs RESET_TIMEOUT_MS: not at each call. */
+/* Delays the next reset if the chip answers but is not ready, because such a reset takes RESET_TIMEOUT_MS. */
 static void lose_link(struct sidra_device *sdev)
 {
 	sdev->link_gone = true;
@@ -68,7 +68,7 @@ void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause)
 	atomic64_inc(&sdev->counters.device_resets);
 	trace_sidra_reset(sdev->ordinal, cause, back);
 	if (!back) {
-		drm_warn(&sdev->drm, "no answer after a reset: bus mastering stays off\n");
+		drm_warn(&sdev->drm, "the chip is not ready after a reset: bus mastering stays off\n");
 		sidra_coredump(sdev, "reset-failed", "device");
 		lose_link(sdev);
 	}
@@ -81,7 +81,7 @@ void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause)
 	sidra_chip_enable(sdev);
 }
 
-/* Whether the chip has let go. */
+/* Stops all access to the chip, and resets it. Returns whether it became ready. */
 static bool stop_chip(struct sidra_device *sdev)
 {
 	struct sidra_queue *queue;
@@ -117,8 +117,9 @@ static bool all_drained(struct sidra_device *sdev)
 }
 
 /*
- * Those who could put more into the queues are frozen; one may not have come as far as the doorbell. At the end no queue
- * is in the middle of a look for work, or of one at what it waits for: that would end badly without bus mastering.
+ * Waits until queues are drained. Tasks are frozen, so none adds packets; one may have been frozen before it rang the
+ * doorbell, so this rings all of them. At the end the device is quiesced: a queue that just reads its write index or a
+ * semaphore would fault without bus mastering.
  */
 static void drain(struct sidra_device *sdev)
 {
@@ -130,7 +131,7 @@ static void drain(struct sidra_device *sdev)
 			sidra_queue_ring_all(sdev->ctxs[slot]);
 	while (!all_drained(sdev) && time_before(jiffies, end) && sidra_chip_answers(sdev))
 		usleep_range(200, 1000);
-	sidra_admin_raw(sdev, SIDRA_ADMIN_QUIESCE_DEVICE, 0, 0, 0);	/* in vain: what is lost shows after the reset */
+	sidra_admin_raw(sdev, SIDRA_ADMIN_QUIESCE_DEVICE, 0, 0, 0);	/* if it fails, the check after the reset finds out */
 }
 
 void sidra_suspend_device(struct sidra_device *sdev)
@@ -147,7 +148,8 @@ void sidra_suspend_device(struct sidra_device *sdev)
 
 		if (!ctx || ctx->lost || (back && sidra_ctx_drained(ctx)))
 			continue;
-		drm_notice(&sdev->drm, "context %u is lost: not drained in %u ms before a suspend\n", slot, drain_timeout_ms);
+		drm_notice(&sdev->drm, "context %u is lost: its queues were not empty %u ms after the suspend began\n", slot,
+			   drain_timeout_ms);
 		sidra_ctx_lose(ctx, SIDRA_FAULT_RESET);
 		sidra_event_context_lost(sdev, slot, SIDRA_FAULT_RESET);
 	}
@@ -167,19 +169,19 @@ int sidra_resume_device(struct sidra_device *sdev)
 
 	lockdep_assert_held(&sdev->lock);
 	if (sidra_chip_wait_ready(sdev, RESET_TIMEOUT_MS)) {
-		drm_err(&sdev->drm, "the chip did not come back: calls answer -ENODEV until it does\n");
+		drm_err(&sdev->drm, "the chip is not ready after a suspend or bus reset: calls fail with -ENODEV until it is\n");
 		lose_all(sdev, SIDRA_FAULT_RESET);
 		lose_link(sdev);
 		scoped_guard(mutex, &sdev->master_lock)
 			sdev->stopped = sdev->cut = false;
-		sidra_map_show_local(sdev, true);	/* it may come back without a word */
+		sidra_map_show_local(sdev, true);	/* the chip may return without a notification */
 		return -ENODEV;
 	}
 	scoped_guard(mutex, &sdev->master_lock) {
 		pci_set_master(sdev->pdev);
 		sdev->cut = false;
 	}
-	pci_save_state(sdev->pdev);	/* for a slot that is reset without warning */
+	pci_save_state(sdev->pdev);	/* restored after a slot reset */
 	sidra_chip_enable(sdev);
 	sidra_irq_resume(sdev);
 	sidra_map_show_local(sdev, true);

@@ -56,13 +56,13 @@ static void put_versions(char *text, size_t size, const struct sidra_fw_header *
 	if (result == SIDRA_IMAGE_CHIP)
 		snprintf(text, size, " (it is for chip %#x, this is %#x)", header->chip_id, SIDRA_PCI_DEVICE_ID);
 	else if (result == SIDRA_IMAGE_API)
-		snprintf(text, size, " (it speaks mailbox %u.%u, this driver %u.%u)", mailbox >> 16, mailbox & 0xffff,
+		snprintf(text, size, " (it has mailbox version %u.%u, this driver %u.%u)", mailbox >> 16, mailbox & 0xffff,
 			 SIDRA_MAILBOX_VERSION >> 16, SIDRA_MAILBOX_VERSION & 0xffff);
 	else if (result == SIDRA_IMAGE_DRIVER)
-		snprintf(text, size, " (%s at least, this is %s)",
+		snprintf(text, size, " (it needs %s, this is %s)",
 			 sidra_version_text(header->min_driver).text, sidra_version_text(DRIVER_VERSION).text);
 	else if (result == SIDRA_IMAGE_ROLLBACK)
-		snprintf(text, size, " (it is %u, and the chip runs %u and higher)", header->security_version,
+		snprintf(text, size, " (it is %u, and the chip requires %u)", header->security_version,
 			 slots->lowest);
 }
 
@@ -211,13 +211,13 @@ static int update(struct sidra_device *sdev, const struct firmware *file, bool a
 		return ret;
 	if (runs(sdev, &image.header, &slots, build_id)) {
 		if (asked)
-			drm_info(&sdev->drm, "%s: firmware %s runs already\n", IMAGE_NAME,
+			drm_info(&sdev->drm, "%s: firmware %s is already running\n", IMAGE_NAME,
 				 sidra_version_text(slots.version).text);
 		return 0;
 	}
 	if (!asked && slots.trial != SIDRA_SLOT_NONE)
 		return 0;
-	drm_info(&sdev->drm, "%s: firmware %s, build %4phN, %zu bytes; %s, build %4phN, runs\n", IMAGE_NAME,
+	drm_info(&sdev->drm, "%s: storing firmware %s, build %4phN, %zu bytes; running: %s, build %4phN\n", IMAGE_NAME,
 		 sidra_version_text(image.header.version).text, image.header.build_id, file->size,
 		 sidra_version_text(slots.version).text, build_id);
 	ret = send(sdev, file, &slot) ?: commit(sdev);
@@ -247,7 +247,7 @@ int sidra_update(struct sidra_device *sdev, bool asked)
 
 	guard(mutex)(&sdev->firmware.update_lock);
 	if (!READ_ONCE(sdev->firmware.version)) {
-		drm_err(&sdev->drm, "%s: not stored: there is no firmware that could take it\n", IMAGE_NAME);
+		drm_err(&sdev->drm, "%s: not stored: the chip's firmware is not running\n", IMAGE_NAME);
 		return -EAGAIN;
 	}
 	ret = firmware_request_nowarn(&file, IMAGE_NAME, &sdev->pdev->dev);

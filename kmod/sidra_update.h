@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* New firmware for the chip, by request_firmware(): stored in the slot that does not run, tried at the next reset. */
+/* Firmware updates: an image from request_firmware() is stored in the slot that does not run, and tried at the next reset. */
 #ifndef __SIDRA_UPDATE_H__
 #define __SIDRA_UPDATE_H__
 
@@ -13,13 +13,13 @@ struct sidra_device;
 #define SIDRA_SLOT_NONE		(~0u)
 
 /**
- * struct sidra_slots - what the firmware says of its slots, of which it may say anything
- * @active: the one that starts
- * @trial: the one that is tried, or will be at the next start
- * @running: the one that runs, as @version
- * @failed: the one whose trial failed
- * @starts: of the one that runs, without a word from it that it is well
- * @lowest: security version that may run
+ * struct sidra_slots - the firmware's answer about its slots; it is not trusted, and may have any value
+ * @active: the slot that the chip starts
+ * @trial: the slot that is on trial, or will be at the next start
+ * @running: the slot that runs, with version @version
+ * @failed: the slot whose trial failed
+ * @starts: number of starts of the running slot since its firmware last confirmed itself
+ * @lowest: lowest security version that may run
  */
 struct sidra_slots {
 	u32 active, trial, failed, running;
@@ -29,13 +29,16 @@ struct sidra_slots {
 
 /* 0 or -errno. */
 int sidra_slots_ask(struct sidra_device *sdev, struct sidra_slots *slots);
-/* The image of the slot that does not run is tried at the next start: which slot, or -errno; -ENODATA: there is none that could. */
+/*
+ * Selects the image of the slot that does not run for a trial at the next start. Returns 0 and the slot, or -errno; -ENODATA:
+ * that slot has no valid image.
+ */
 int sidra_slots_activate(struct sidra_device *sdev, u32 *slot);
 
 /*
- * Sends the image, unless one of that version runs: 0, also then, or -errno, which docs/driver.md lists; the log says
- * why. Not @asked: by itself, once, when the firmware was met; it is silent about an image that there is not, and leaves one alone
- * that waits for its trial. It sleeps, and needs the firmware; no lock is to be held.
+ * Sends the image to the chip, unless it is running already. Returns 0, also in that case, or an error that docs/driver.md
+ * lists; the reason is logged. Without @asked, the driver does so on its own after the firmware was connected: then a
+ * missing image is no error to log, and an image that waits for its trial is kept. Sleeps; the caller holds no lock.
  */
 int sidra_update(struct sidra_device *sdev, bool asked);
 

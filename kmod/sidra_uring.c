@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commands by io_uring. The SQE is read once, at entry: later it may be anything. SUBMIT never answers -EAGAIN, which
- * would cost the order. A command that waits is finished exactly once: by whoever takes its arm off, or it out of the
- * line, under sidra_vector.lock.
+ * io_uring commands. The SQE is read once, at entry, because user space may change it later. SUBMIT never returns -EAGAIN:
+ * io_uring would issue it again from a worker thread, and commands would lose their order. A waiting command is completed
+ * exactly once, by whoever removes its struct sidra_arm or struct sidra_pending under sidra_vector.lock.
  */
 #include <linux/io_uring/cmd.h>
 #include <linux/uio.h>
@@ -17,7 +17,7 @@
 #define SUBMIT_MAX	4096u
 #define SUBMIT_STACK	16u
 
-/* WAIT_VALUE. It goes before the packets do: the queue, not the command, owns those. */
+/* A WAIT_VALUE command. */
 struct uring_wait {
 	struct sidra_arm arm;
 	struct sidra_queue *queue;	/* with a reference */
@@ -40,7 +40,7 @@ static struct io_uring_cmd *cmd_of(struct sidra_pending *pending)
 	return container_of((u8 *)pending, struct io_uring_cmd, pdu[0]);
 }
 
-/* Of a command that waited; one that was cancelled says so even on a device that is gone. */
+/* The result of a command that waited: -ENODEV if the device was removed, unless the command was cancelled. */
 static int outcome(struct sidra_device *sdev, int result)
 {
 	return result == -ECANCELED ? result : sidra_answer(sdev, result);
@@ -60,22 +60,23 @@ static struct sidra_device *sdev_of(struct io_uring_cmd *cmd)
 	return sfile_of(cmd)->sdev;
 }
 
-/* A command and those linked to it. None is touched afterwards. */
+/* Completes a command and those linked to it. None of them may be used afterwards. */
 static void complete_pending(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct sidra_device *sdev = sdev_of(cmd);
 	struct sidra_pending *pending, *next;
 	LIST_HEAD(list);
 
-	list_add_tail(&list, &pdu_of(cmd)->pending.link);	/* a head for a circle that has none */
+	list_add_tail(&list, &pdu_of(cmd)->pending.link);	/* adds a list head to the circle of links */
 	list_for_each_entry_safe(pending, next, &list, link)
 		io_uring_cmd_done32(cmd_of(pending), outcome(sdev, pending->result), pending->value, issue_flags);
 }
 SIDRA_TASK_WORK(complete_pending_in_task, complete_pending)
 
 /*
- * Commands that one task gave to one ring, and that stand behind each other, end by one task work, which is the first
- * one's. A ring that counts task works before it wakes its task (IOU_F_TWQ_LAZY_WAKE) must not count that as one.
+ * Consecutive commands of one task and one ring complete in one task work, that of the first command. A task that waits
+ * for several completions is woken lazily after that number of task works (IOU_F_TWQ_LAZY_WAKE), which is only correct for
+ * a task work that completes a single command.
  */
 void sidra_uring_end(const struct sidra_point *point, struct list_head *list)
 {
@@ -108,7 +109,7 @@ void sidra_uring_end(const struct sidra_point *point, struct list_head *list)
 
 /* ---- WAIT_VALUE ---- */
 
-/* The command is not touched afterwards. */
+/* Completes a WAIT_VALUE; the command may not be used afterwards. */
 static void finish(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct uring_wait *wait = pdu_of(cmd)->wait;
@@ -157,7 +158,10 @@ static int wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u32 e
 	pdu_of(cmd)->wait = wait;
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	sidra_arm_add(queue->sdev, &queue->point, &wait->arm);
-	/* A reset in between has ended the others only. The command itself may be gone by now, unless it was still armed. */
+	/*
+	 * A reset between the check and the arming has not fired this one. The command may be completed and freed by now,
+	 * unless it was still armed.
+	 */
 	if (sidra_point_check(&queue->point, epoch, value) == -ECANCELED &&
 	    sidra_arm_del(queue->sdev, &queue->point, &wait->arm)) {
 		wait->result = -ECANCELED;
@@ -168,7 +172,7 @@ static int wait_value(struct io_uring_cmd *cmd, struct sidra_queue *queue, u32 e
 
 /* ---- CANCEL ---- */
 
-/* The ring or its process ends; comes again until the command is finished. */
+/* The ring or its process exits. io_uring repeats the call until the command is completed. */
 static int cancel_one(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	union uring_pdu *pdu = pdu_of(cmd);
@@ -183,7 +187,7 @@ static int cancel_one(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	return 0;
 }
 
-/* How many commands waited for the value: one SUBMIT at most, as no two end there. */
+/* Cancels the commands that wait for a value, among them at most one SUBMIT. Returns how many, or -ENOENT. */
 static int cancel_value(struct sidra_queue *queue, u64 value)
 {
 	struct sidra_device *sdev = queue->sdev;
@@ -191,7 +195,7 @@ static int cancel_value(struct sidra_queue *queue, u64 value)
 	struct sidra_arm *arm;
 	int count = 0;
 
-	/* One at a time, and no more than there can be when the command begins. */
+	/* One at a time, and no more than can exist when the call begins. */
 	while (count < SIDRA_NOTIFICATIONS_MAX && (arm = sidra_arm_take(sdev, &queue->point, value, fire))) {
 		struct uring_wait *wait = container_of(arm, struct uring_wait, arm);
 
@@ -209,9 +213,9 @@ static int cancel_value(struct sidra_queue *queue, u64 value)
 	return count ?: -ENOENT;
 }
 
-/* ---- What a command says ---- */
+/* ---- Arguments and dispatch ---- */
 
-/* Packets of a registered buffer. */
+/* Copies packets from a registered buffer. */
 static int read_fixed(struct io_uring_cmd *cmd, u64 address, u32 bytes, union sidra_cmd *packets,
 		      unsigned int issue_flags)
 {
@@ -235,7 +239,7 @@ static int submit(struct io_uring_cmd *cmd, struct sidra_queue *queue, const uni
 	if (ret)
 		return ret;
 	*pending = (struct sidra_pending){};
-	/* Before it is in line, where it may end at any moment. */
+	/* Not later: once it is queued, it may complete at any moment. */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	ret = sidra_submit_packets(queue, packets, count, NULL, pending, &value, &epoch);
 	if (ret)
@@ -264,13 +268,13 @@ static int submit_fixed(struct io_uring_cmd *cmd, struct sidra_queue *queue, u64
 	return ret ?: submit(cmd, queue, packets, count, issue_flags);
 }
 
-/* The command in an SQE of 128 bytes; in one of 64 there is no packet. */
+/* Layout of the command in an SQE of 128 bytes; an SQE of 64 bytes has no packet. */
 struct uring_sqe_layout {
 	struct sidra_uring_cmd cmd;
 	union sidra_cmd packet;
 };
 
-/* What the SQE says, read once. */
+/* A copy of the SQE. */
 struct uring_sqe {
 	struct sidra_uring_cmd cmd;
 	union sidra_cmd packet;
@@ -324,7 +328,7 @@ int sidra_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	BUILD_BUG_ON(sizeof(struct sidra_uring_cmd) != 16);
 	if (issue_flags & IO_URING_F_CANCEL)
 		return cancel_one(cmd, issue_flags);
-	/* Some kernels refuse it before we are asked, others would not: there is nothing of ours to poll. */
+	/* The driver has no iopoll; only some kernels refuse such rings themselves. */
 	if (cmd_to_io_kiocb(cmd)->ctx->flags & IORING_SETUP_IOPOLL)
 		return -EOPNOTSUPP;
 	if (cmd->cmd_op < SIDRA_URING_SUBMIT || cmd->cmd_op > SIDRA_URING_CANCEL)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Waiting for timelines, asleep or by eventfd: arm, look again, sleep, and look now and then all the same. */
+/*
+ * Waiting for timelines: WAIT sleeps, ARM signals an eventfd. A waiter arms the queue, checks the timeline again, and sleeps;
+ * it also checks the timeline periodically, in case an interrupt is lost.
+ */
 #include <linux/eventfd.h>
 #include <linux/file.h>
 #include <linux/hrtimer.h>
@@ -12,9 +15,9 @@
 #include "sidra_queue.h"
 #include "sidra_trace.h"
 
-#define RECHECK_NS	(50 * NSEC_PER_MSEC)	/* a lost interrupt costs this much, never a hang */
+#define RECHECK_NS	(50 * NSEC_PER_MSEC)	/* the delay that a lost interrupt causes */
 #define STRIDE_MAX	4096u
-#define FEW		2u	/* items that need no memory */
+#define FEW		2u	/* items that fit on the stack */
 
 /* ---- WAIT ---- */
 
@@ -31,17 +34,17 @@ struct item {
 	struct waiter *waiter;
 };
 
-/* 0: reached; -EINPROGRESS: not yet; else it never will be. */
+/* 0: the point was reached; -EINPROGRESS: not yet; any other error: it never will be. */
 static int state_of(const struct item *item)
 {
-	bool destroyed = smp_load_acquire(&item->queue->destroyed);	/* before the run state, which it makes LOST */
+	bool destroyed = smp_load_acquire(&item->queue->destroyed);	/* before the run state, which becomes LOST later */
 	int state = sidra_point_check(&item->queue->point, item->epoch, item->value);
 
-	/* The queue may have been destroyed since: then it is LOST for that reason. */
+	/* The queue may have been destroyed since, and be LOST for that reason. */
 	return state == -EIO && (destroyed || smp_load_acquire(&item->queue->destroyed)) ? -ENOENT : state;
 }
 
-/* 0, or the failure of an item, which is named in @index; -EAGAIN: wait on. */
+/* Returns 0, or the error of an item and its @index, or -EAGAIN if the wait goes on. */
 static int check_items(const struct item *items, u32 count, bool all, u32 *index)
 {
 	u32 done = 0, failed = 0, i;
@@ -76,7 +79,7 @@ static void wake(struct sidra_arm *arm)
 	wake_up_process(item->waiter->task);
 }
 
-/* Sleeps until something was fired, the deadline, or it is time to look without an interrupt. */
+/* Sleeps until a waiter was fired or the time @until; returns 1, 0, or -ERESTARTSYS. */
 static int sleep_armed(struct sidra_device *sdev, struct item *items, u32 count, bool all, u64 until)
 {
 	struct waiter waiter = { .task = current };
@@ -119,7 +122,7 @@ static int wait(struct sidra_device *sdev, struct item *items, struct sidra_ioct
 		if (ret < 0)
 			return check_items(items, args->count, all, &args->index) == 0 ? 0 : ret;
 		if (!ret && ktime_get_ns() < args->deadline)
-			gone = sidra_check_device(sdev);	/* nothing came: the chip may be gone */
+			gone = sidra_check_device(sdev);	/* no interrupt: the chip may have been removed */
 	}
 }
 
@@ -193,7 +196,7 @@ int sidra_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 struct event {
 	struct sidra_arm arm;
 	struct eventfd_ctx *ctx;
-	struct sidra_file *sfile;	/* it closes after its contexts, and with them all events, are gone */
+	struct sidra_file *sfile;	/* valid: closing the file first destroys its contexts, and so fires all events */
 };
 
 static void free_event(struct event *event)
@@ -211,7 +214,7 @@ static void signal_event(struct sidra_arm *arm)
 	free_event(event);
 }
 
-/* Takes off what was armed for a value by eventfd. One at a time, and no more than there can be when the call begins. */
+/* Cancels notifications by eventfd for a value: one at a time, and no more than can exist when the call begins. */
 static void cancel_events(struct sidra_device *sdev, struct sidra_queue *queue, u64 value)
 {
 	struct sidra_arm *arm;
@@ -228,7 +231,7 @@ static void cancel_events(struct sidra_device *sdev, struct sidra_queue *queue, 
 static struct event *create_event(struct sidra_file *sfile, s32 fd, u32 epoch, u64 value)
 {
 	struct event *event;
-	struct eventfd_ctx *ctx = eventfd_ctx_fdget(fd);	/* ours: the caller may close theirs */
+	struct eventfd_ctx *ctx = eventfd_ctx_fdget(fd);	/* stays valid if the caller closes the descriptor */
 
 	if (IS_ERR(ctx))
 		return ERR_CAST(ctx);
@@ -279,7 +282,7 @@ int sidra_arm_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	if (IS_ERR(event))
 		return PTR_ERR(event);
 	sidra_arm_add(sdev, &queue->point, &event->arm);
-	/* A reset in between has woken the others only. */
+	/* A reset between the check and the arming has not fired this one. */
 	if (sidra_point_check(&queue->point, args->epoch, args->value) == -ECANCELED &&
 	    sidra_arm_del(sdev, &queue->point, &event->arm)) {
 		free_event(event);

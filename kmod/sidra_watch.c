@@ -93,7 +93,7 @@ static void check_queues(struct sidra_device *sdev)
 			bool still;
 
 			if (!plausible(queue) && !sidra_point_stopped(&queue->point)) {
-				drm_warn(&sdev->drm, "queue %lu of context %u: state %u, position %llu: this cannot be\n",
+				drm_warn(&sdev->drm, "queue %lu of context %u: impossible state %u or position %llu: stopped\n",
 					 number, slot, sidra_point_run_state(&queue->point),
 					 sidra_point_timeline(&queue->point));
 				sidra_queue_time_out(ctx, queue);

@@ -15,8 +15,8 @@
 #include "sidra_weights.h"
 
 /**
- * struct sidra_weights_handle - in a context's table; index 0 stays free, so that a forgotten packet field faults
- * @object: with a handle of it
+ * struct sidra_weights_handle - a context's handle; index 0 stays unused, so that a packet field that was left zero faults
+ * @object: the object, with one of its handle references
  * @rights: SIDRA_WEIGHTS_*
  */
 struct sidra_weights_handle {
@@ -43,9 +43,9 @@ static u32 hardware_rights(u32 rights)
 	       (rights & SIDRA_WEIGHTS_READBACK ? SIDRA_HW_WEIGHTS_READBACK : 0);
 }
 
-/* ---- Handles; under sidra_device.lock ---- */
+/* ---- Handles; the caller holds sidra_device.lock ---- */
 
-/* Takes over one handle of the object. */
+/* Creates a handle in the context. Takes over the caller's reference to the object, also on failure. */
 static int install(struct sidra_ctx *ctx, struct sidra_object *object, u32 rights, u32 *index)
 {
 	struct sidra_hw_weights entry = {
@@ -64,7 +64,7 @@ static int install(struct sidra_ctx *ctx, struct sidra_object *object, u32 right
 		handle->object = object;
 		handle->rights = rights;
 		ret = xa_alloc_cyclic(&ctx->weights, index, handle, INDEX_LIMIT, &ctx->next_weights, GFP_KERNEL_ACCOUNT);
-		ret = min(ret, 0);	/* 1: it began anew */
+		ret = min(ret, 0);	/* 1 means that the index has wrapped */
 	}
 	if (ret) {
 		kfree(handle);
@@ -95,7 +95,7 @@ void sidra_weights_drop_all(struct sidra_ctx *ctx)
 		drop(ctx, index, handle);
 }
 
-/* ---- What callers give and get ---- */
+/* ---- Arguments and results ---- */
 
 static int read_name(u64 address, char name[SIDRA_NVM_NAME_MAX + 1])
 {
@@ -106,7 +106,7 @@ static int read_name(u64 address, char name[SIDRA_NVM_NAME_MAX + 1])
 	return length == 0 || length > SIDRA_NVM_NAME_MAX ? -EINVAL : 0;
 }
 
-/* NULL for nothing. Unlike vmemdup_user() it charges the memory to the caller: a descriptor keeps it for long. */
+/* Returns NULL if @size is 0. Unlike vmemdup_user(), charges the memory to the caller, because a descriptor may keep it. */
 static void *read_data(u64 address, u64 size)
 {
 	void *data;
@@ -124,7 +124,7 @@ static void *read_data(u64 address, u64 size)
 	return ERR_PTR(-EFAULT);
 }
 
-/* Gives the caller of open or import the data kept with the object. */
+/* Copies the data kept with the object to the caller of OPEN or IMPORT. */
 static int return_data(u64 to, u64 room, const void *data, u64 size, u64 *data_size)
 {
 	if (size > room) {
@@ -136,7 +136,7 @@ static int return_data(u64 to, u64 room, const void *data, u64 size, u64 *data_s
 	return 0;
 }
 
-/* A handle that was taken while the caller got its data becomes one of the context, or is dropped. */
+/* Creates a handle for a reference that was taken earlier, or drops the reference if @ret is an error. */
 static int install_taken(struct sidra_ctx *ctx, struct sidra_object *object, u32 rights, u32 *index, int ret)
 {
 	guard(mutex)(&ctx->sdev->lock);
@@ -152,7 +152,7 @@ static int install_taken(struct sidra_ctx *ctx, struct sidra_object *object, u32
 
 /* ---- Calls ---- */
 
-/* Of a context that can be used; good while sidra_device.lock is held. */
+/* Looks a handle up in a usable context; valid while sidra_device.lock is held. */
 static struct sidra_weights_handle *find_handle(struct sidra_ctx *ctx, u32 index)
 {
 	struct sidra_weights_handle *handle;
@@ -269,7 +269,7 @@ int sidra_weights_open_ioctl(struct drm_device *drm, void *data, struct drm_file
 	struct sidra_ioctl_weights_open *args = data;
 	struct sidra_ctx *ctx __free(sidra_ctx) = NULL;
 	char name[SIDRA_NVM_NAME_MAX + 1];
-	struct sidra_object *object, shape;	/* the handle may be gone when we answer */
+	struct sidra_object *object, shape;	/* a copy, because another thread may destroy the handle meanwhile */
 	u64 room = args->data_size, size;
 	u32 index;
 	int ret;
@@ -348,7 +348,7 @@ int sidra_weights_destroy_ioctl(struct drm_device *drm, void *data, struct drm_f
 	return 0;
 }
 
-/* ---- Descriptors that stand for an object ---- */
+/* ---- File descriptors for objects ---- */
 
 struct sidra_share {
 	struct sidra_device *sdev;	/* with a reference to its drm device */
@@ -376,7 +376,7 @@ static const struct file_operations share_fops = {
 	.release = share_release,
 };
 
-/* The object gets a descriptor that @share stands for; afterwards closing the file frees all of it. */
+/* Takes a descriptor reference to the object for @share. */
 static int take_shared(struct sidra_ctx *ctx, u32 index, struct sidra_share *share)
 {
 	struct sidra_weights_handle *handle;
@@ -511,7 +511,7 @@ int sidra_weights_import_ioctl(struct drm_device *drm, void *data, struct drm_fi
 	return ret;
 }
 
-/* How far programming is; the crossbars, too, if there is @room for them. Sets their number. */
+/* Returns programming progress and the number of crossbars, and a copy of their list if it was asked for and has @room. */
 static int query_object(struct sidra_ctx *ctx, struct sidra_ioctl_weights_query *args, u32 room, u32 **ids)
 {
 	struct sidra_weights_handle *handle;
@@ -558,12 +558,12 @@ int sidra_weights_query_ioctl(struct drm_device *drm, void *data, struct drm_fil
 		return 0;
 	args->programmed_rows = 0;
 	args->total_rows = 0;
-	if (ret != -ENOSPC)	/* which says how much room it takes */
+	if (ret != -ENOSPC)	/* -ENOSPC returns the number needed */
 		args->xbars = 0;
 	return ret;
 }
 
-/* The first named object from @number on; its place becomes @number. */
+/* Finds the first named object at or after @number, and updates @number. */
 static int next_named(struct sidra_device *sdev, u32 *number, struct sidra_nvm_entry *entry)
 {
 	CLASS(sidra_call, call)(sdev);

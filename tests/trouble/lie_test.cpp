@@ -67,7 +67,7 @@ TEST_F(Lie, TimelineAhead) {
     EXPECT_EQ(victim.kernel.wait(value), 0);
     if (victim.kernel.run_state() == SIDRA_QUEUE_RUNNING) EXPECT_LT(victim.kernel.submit({nop()}), 0);
     victim.expect_end(victim.kernel);
-    EXPECT_TRUE(logged("this cannot be"));
+    EXPECT_TRUE(logged("impossible state"));
     ASSERT_TRUE(tell(SIDRA_LIE_TIMELINE_AHEAD));
     EXPECT_EQ(victim.user.wait(victim.user.push(nop())), 0);
     value = victim.user.push(nop());  // whose word is true again; until then there is nothing to wait for
@@ -210,7 +210,7 @@ TEST_F(Lie, FirmwaresReply) {
     ASSERT_TRUE(eventually([&] { return version() != 0; }));
     ASSERT_TRUE(tell(SIDRA_LIE_REPLY));
     reset();
-    EXPECT_TRUE(logged("the firmware has answered what nobody has asked: it is left alone"));
+    EXPECT_TRUE(logged("the firmware sent a reply without a request"));
     EXPECT_EQ(version(), 0u);
     EXPECT_FALSE(write_text("/sys/class/sidra/sidra0/firmware_update", "1"));
     innocent.work();
@@ -250,7 +250,7 @@ TEST_F(Lie, AtTheBeginning) {
     } lies[] = {{SIDRA_LIE_L3_SIZE, nullptr, truth.l3_size},
                 {SIDRA_LIE_NO_L3, nullptr, 0},
                 {SIDRA_LIE_XBAR_HEADERS, nullptr, truth.l3_size},
-                {SIDRA_LIE_GEOMETRY, "does not understand", 0},
+                {SIDRA_LIE_GEOMETRY, "does not support", 0},
                 {SIDRA_LIE_NVM, "named weights cannot be read", 0},
                 {SIDRA_LIE_ADMIN_RESULT, "named weights cannot be read", 0}};
     { Innocent().work(); }  // there are cells to be found

@@ -121,7 +121,7 @@ TEST_F(Update, IsTriedAtTheNextReset) {
     EXPECT_TRUE(logged("on trial"));
     ASSERT_TRUE(starts("0.2.0")) << "it has confirmed itself";
     EXPECT_EQ(update(), 0);
-    EXPECT_TRUE(logged("firmware 0.2.0 runs already"));
+    EXPECT_TRUE(logged("firmware 0.2.0 is already running"));
 }
 
 // As an operator asks for it: of the PCI function, which is more than one reset of the chip.
@@ -154,11 +154,11 @@ TEST_F(Update, AnotherBuildIsAnotherImage) {
     const std::string other = "1234567800112233445566778899aabbccddeeff", none(40, '0');
     expect(other, "firmware 0.1.0, build 12345678");
     ASSERT_TRUE(starts("0.1.0"));
-    expect(other, "firmware 0.1.0 runs already");
-    expect(none, "firmware 0.1.0 runs already");
-    expect("", "0.1.0, build 12345678, runs");
+    expect(other, "firmware 0.1.0 is already running");
+    expect(none, "firmware 0.1.0 is already running");
+    expect("", "running: 0.1.0, build 12345678");
     ASSERT_TRUE(starts("0.1.0"));
-    expect("", "firmware 0.1.0 runs already");
+    expect("", "firmware 0.1.0 is already running");
 }
 
 TEST_F(Update, RefusedByTheDriver) {
@@ -183,13 +183,13 @@ TEST_F(Update, RefusedByTheDriver) {
     refused(-EINVAL, "unfit: not the type");
     Files::make("0.2.0", "--api mailbox=2.5");
     refused(-EINVAL,
-            "unfit: an interface has another major version than is asked for (it speaks mailbox 2.5, this driver 1.0)");
+            "unfit: an interface has another major version than is asked for (it has mailbox version 2.5, this driver "
+            "1.0)");
     Files::make("0.2.0", "--min-driver 9.1.2");
-    refused(-EINVAL, "unfit: needs a newer driver (9.1.2 at least, this is 1.0.0)");
+    refused(-EINVAL, "unfit: needs a newer driver (it needs 9.1.2, this is 1.0.0)");
     Files::make("0.2.0", "", "0");
     refused(-EKEYREVOKED,
-            "rollback: its security version is lower than the lowest that may run (it is 0, and the chip runs 1 and "
-            "higher)");
+            "rollback: its security version is lower than the lowest that may run (it is 0, and the chip requires 1)");
     Files::remove();
     expect_refusal(-ENOENT, "cannot be read");
     ASSERT_TRUE(starts("0.1.0"));
