@@ -4,15 +4,17 @@
  *
  * Rules, enforced by the driver
  * - Fixed-width fields, 8-byte aligned structs without holes; no unions; at most 128 bytes.
- * - Fields marked "in" are read, "out" are written (zeroed on failure where nothing else is said), "inout" both.
- *   Pads, unknown flags and reserved fields must be zero: -EINVAL.
- * - How it may grow, and what to do about each error: docs/uapi.md. An addition raises the minor version, with a line in the changelog below.
- * - Arrays come as pointer, count and stride; a stride smaller than the known struct is -EINVAL, unknown tails must be zero.
- * - Objects of others do not exist: -ENOENT. Handles are per open file. 0 is never a valid handle.
- * - -EMFILE: all contexts, or all queues of a context or of the device, are taken. -EAGAIN is never an answer (libdrm would repeat the call).
- * - Deadlines are absolute CLOCK_MONOTONIC nanoseconds; 0 polls, SIDRA_DEADLINE_NEVER waits for ever. Waits return -ETIMEDOUT,
- *   and -EINTR may be restarted unchanged.
- * - After a device reset, older contexts answer -ESTALE (context lost: SIDRA_IOCTL_CONTEXT_RECOVER); after removal all is -ENODEV.
+ * - The driver reads fields marked "in", and writes fields marked "out" (zero on failure where nothing else is said); "inout" is both.
+ *   Pads, reserved fields and unknown flags must be zero; otherwise calls fail with -EINVAL.
+ * - docs/uapi.md has the rules for changes, and what to do about each error. An addition raises the minor version, with a line in the
+ *   changelog below.
+ * - Arrays are passed as pointer, count and stride. A stride smaller than the known struct is -EINVAL; bytes beyond it must be zero.
+ * - Handles are valid for the open file that created them; a handle of another file is -ENOENT. 0 is never a valid handle.
+ * - -EMFILE: all contexts, or all queues of a context or of the device, are in use. No call returns -EAGAIN, because libdrm would repeat it.
+ * - Deadlines are absolute CLOCK_MONOTONIC nanoseconds; 0 polls, SIDRA_DEADLINE_NEVER waits for ever. A wait that reaches its deadline fails
+ *   with -ETIMEDOUT; one that fails with -EINTR may be repeated unchanged.
+ * - After a device reset, calls with older contexts fail with -ESTALE until SIDRA_IOCTL_CONTEXT_RECOVER; after removal all calls fail with
+ *   -ENODEV.
  *
  * Changelog
  * 1.0  first version
@@ -21,7 +23,8 @@
  * Changelog of the hardware contract (sidra_hw.h, sidra_cmd.h, sidra_publish.h)
  * 1.0  first version
  * 1.1  admin command XBAR_REPORT; SIDRA_CMD_PROGRAM_REFRESH
- * 1.2  telemetry of 512 bytes, taken by reading its first word; engine_ns in state pages; mailbox FW_ACTIVATE, FW_BUILD, CALIBRATE; SIDRA_CMD_MVM_CALIBRATE, adc_range; sidra_publish.h: before
+ * 1.2  telemetry page of 512 bytes, whose first word takes a snapshot; engine_ns in state pages; mailbox FW_ACTIVATE, FW_BUILD, CALIBRATE;
+ *      SIDRA_CMD_MVM_CALIBRATE, adc_range; sidra_publish.h: before
  */
 #ifndef SIDRA_ACCEL_H
 #define SIDRA_ACCEL_H
@@ -43,15 +46,15 @@ extern "C" {
 /* ---- Device ---------------------------------------------------------------------------------------------------- */
 
 #define SIDRA_DEVICE_MODEL		(1u << 0)	/* a chip model, not silicon */
-#define SIDRA_DEVICE_EMBEDDED		(1u << 1)	/* inside this process */
+#define SIDRA_DEVICE_EMBEDDED		(1u << 1)	/* a model inside this process */
 
 /**
- * struct sidra_ioctl_device_query - what the device is (out, except @flags)
+ * struct sidra_ioctl_device_query - identity and free resources of the device (out, except @flags)
  * @flags: in, zero
  * @kind:  SIDRA_DEVICE_*
- * @uapi_version, @hw_version, @driver_version, @firmware_version: major << 16 | minor; firmware 0: none
+ * @uapi_version, @hw_version, @driver_version, @firmware_version: major << 16 | minor; @firmware_version 0: no firmware is running
  * @features:  SIDRA_FEATURE_*
- * @generation: device resets so far
+ * @generation: number of device resets so far
  */
 struct sidra_ioctl_device_query {
 	__u32 flags;
@@ -82,10 +85,10 @@ struct sidra_ioctl_device_query {
 };
 
 /**
- * struct sidra_ioctl_device_clock - one moment on both clocks (out)
+ * struct sidra_ioctl_device_clock - reads both clocks at one moment (out)
  * @device_ns:    device clock
  * @monotonic_ns: CLOCK_MONOTONIC at the same moment
- * @error_ns:     how far apart the two readings may be
+ * @error_ns:     the largest possible time between the two readings
  */
 struct sidra_ioctl_device_clock {
 	__u64 flags;	/* in, zero */
@@ -95,7 +98,7 @@ struct sidra_ioctl_device_clock {
 };
 
 /**
- * struct sidra_ioctl_device_reset - reset the whole device (CAP_SYS_ADMIN); every context of everybody is lost
+ * struct sidra_ioctl_device_reset - reset the whole device; all contexts of all users are lost. Needs CAP_SYS_ADMIN
  */
 struct sidra_ioctl_device_reset {
 	__u64 flags;	/* in, zero */
@@ -104,7 +107,7 @@ struct sidra_ioctl_device_reset {
 /* ---- Contexts -------------------------------------------------------------------------------------------------- */
 
 /**
- * struct sidra_ioctl_context_create - new context: own address space, weights table, queue table
+ * struct sidra_ioctl_context_create - create a context with its own address space, weights table and queue table
  * @flags:   in, zero
  * @context: out, handle
  * @doorbell_offset: out, mmap offset of its doorbell page (SIDRA_BAR_DOORBELL_STRIDE bytes); doorbell of queue q at q * 8
@@ -115,7 +118,7 @@ struct sidra_ioctl_context_create {
 	__u64 doorbell_offset;
 };
 
-/** struct sidra_ioctl_context - names a context: DESTROY, RECOVER (new generation after a loss: queues gone, buffers and weights stay) */
+/** struct sidra_ioctl_context - for DESTROY, and for RECOVER: makes a lost context usable again; buffers and weights stay, queues do not */
 struct sidra_ioctl_context {
 	__u32 context;	/* in */
 	__u32 flags;	/* in, zero */
@@ -127,8 +130,8 @@ enum sidra_context_state {
 };
 
 /**
- * struct sidra_ioctl_context_query
- * @context: in. @flags: in, zero. @state: out, enum sidra_context_state. @generation: out
+ * struct sidra_ioctl_context_query - state of a context
+ * @context: in. @flags: in, zero. @state: out, enum sidra_context_state. @generation: out, raised by each RECOVER
  * @fault:   out, the latest fault of any of its queues (cause 0: none since creation)
  */
 struct sidra_ioctl_context_query {
@@ -144,13 +147,11 @@ struct sidra_ioctl_context_query {
 #define SIDRA_BUFFER_LOCAL		(1u << 0)	/* in L3 SRAM, zeroed; mapped through BAR2 */
 
 /**
- * struct sidra_ioctl_buffer_create
+ * struct sidra_ioctl_buffer_create - allocate zeroed memory
  * @size:   inout, bytes, > 0; rounded up to pages
  * @flags:  in, SIDRA_BUFFER_*
- * @handle: out (GEM handle; closed with BUFFER_CLOSE, exported and imported with PRIME)
+ * @handle: out, GEM handle: closed with BUFFER_CLOSE, exported and imported with PRIME
  * @mmap_offset: out
- *
- * Contents are zero.
  */
 struct sidra_ioctl_buffer_create {
 	__u64 size;
@@ -161,11 +162,11 @@ struct sidra_ioctl_buffer_create {
 
 /**
  * struct sidra_ioctl_buffer_register - make memory of the caller usable by the device
- * @address, @size: in; any alignment; whole pages are pinned (charged to RLIMIT_MEMLOCK: -EDQUOT names the limit's excess)
+ * @address, @size: in; any alignment. Whole pages are pinned; they count against RLIMIT_MEMLOCK (-EDQUOT: the limit is exceeded)
  * @flags:  in, SIDRA_REGISTER_*
  * @handle: out
  *
- * Memory that cannot be pinned (another driver's mapping) is -EFAULT.
+ * Memory that cannot be pinned, such as another driver's mapping, is -EFAULT.
  */
 #define SIDRA_REGISTER_READONLY		(1u << 0)	/* the device may only read it */
 struct sidra_ioctl_buffer_register {
@@ -176,7 +177,7 @@ struct sidra_ioctl_buffer_register {
 };
 
 /**
- * struct sidra_ioctl_buffer_close - drop a handle; the memory goes once no context maps it and no one else holds it
+ * struct sidra_ioctl_buffer_close - drop a handle. The memory is freed once nothing maps it or refers to it any more
  */
 struct sidra_ioctl_buffer_close {
 	__u32 handle;	/* in */
@@ -202,7 +203,7 @@ struct sidra_ioctl_buffer_bind {
 };
 
 /**
- * struct sidra_ioctl_buffer_unbind - take a mapping away: when the call returns, the device does not touch it any more
+ * struct sidra_ioctl_buffer_unbind - remove a mapping. When the call returns, the device no longer accesses it
  */
 struct sidra_ioctl_buffer_unbind {
 	__u32 context;
@@ -213,11 +214,12 @@ struct sidra_ioctl_buffer_unbind {
 /* ---- Queues ---------------------------------------------------------------------------------------------------- */
 
 /*
- * A point of a queue's timeline is {epoch, value}: the packets of an epoch below the value. The driver begins another epoch when it creates
- * or resets a queue; no two of a context's queues, former ones included, share one. The state page shows the epoch that runs, SUBMIT and
- * QUEUE_QUERY return it. An epoch ends with the reset or the destruction of its queue. What had retired by then stays retired; what had
- * not never looks so: WAIT, ARM and WAIT_VALUE answer -ECANCELED for it, at once. The driver remembers the last SIDRA_QUEUE_EPOCHS_KEPT
- * ended epochs of a queue; older ones, and those of a queue that was destroyed, count as dropped altogether. 0 is no epoch: -EINVAL.
+ * A point of a queue's timeline is {epoch, value}: it is reached when the epoch's packets below the value have retired. The driver begins
+ * an epoch when it creates or resets a queue, and never gives the same epoch to two queues of a context. The state page shows the current
+ * epoch; SUBMIT, QUEUE_RESET and QUEUE_QUERY return it. An epoch ends when its queue is reset or destroyed. Points reached by then stay
+ * reached. For all others, WAIT, ARM and WAIT_VALUE fail with -ECANCELED immediately, because their packets were dropped. The driver
+ * remembers the last SIDRA_QUEUE_EPOCHS_KEPT ended epochs of a queue; points of older ones, and of a queue that was destroyed, count as
+ * dropped. 0 is not a valid epoch: -EINVAL.
  */
 enum sidra_queue_kind {
 	SIDRA_QUEUE_USER	= 0,	/* ring in the caller's memory, doorbell mapped */
@@ -225,7 +227,7 @@ enum sidra_queue_kind {
 };
 
 /**
- * struct sidra_ioctl_queue_create
+ * struct sidra_ioctl_queue_create - create a queue
  * @context:   in
  * @kind:      in, enum sidra_queue_kind
  * @ring_log2: in, packets; SIDRA_HW_QUEUE_LOG2_MIN..MAX
@@ -252,7 +254,7 @@ struct sidra_ioctl_queue_create {
 	__u64 state_offset;
 };
 
-/** struct sidra_ioctl_queue - names a queue: DESTROY (what had not retired is dropped) */
+/** struct sidra_ioctl_queue - for DESTROY: drops packets that have not retired */
 struct sidra_ioctl_queue {
 	__u32 context;	/* in */
 	__u32 queue;	/* in */
@@ -261,9 +263,9 @@ struct sidra_ioctl_queue {
 };
 
 /**
- * struct sidra_ioctl_queue_reset - drop what had not retired, and begin another epoch behind it
- * @retired: out, timeline of the epoch that ended: what is beyond it was dropped
- * @epoch:   out, the one that begins
+ * struct sidra_ioctl_queue_reset - drop packets that have not retired, and begin another epoch behind them
+ * @retired: out, final timeline of the epoch that ended; packets beyond it were dropped
+ * @epoch:   out, the new epoch
  */
 struct sidra_ioctl_queue_reset {
 	__u32 context;	/* in */
@@ -274,7 +276,7 @@ struct sidra_ioctl_queue_reset {
 };
 
 /**
- * struct sidra_ioctl_queue_query - position and last fault of a queue, without a look at the state page
+ * struct sidra_ioctl_queue_query - position and last fault of a queue, for callers that do not map the state page
  */
 struct sidra_ioctl_queue_query {
 	__u32 context;	/* in */
@@ -284,15 +286,15 @@ struct sidra_ioctl_queue_query {
 	__u64 timeline;	/* out */
 	__u64 progress;	/* out */
 	struct sidra_fault fault;	/* out */
-	__u32 epoch;	/* out, the one that @timeline belongs to */
+	__u32 epoch;	/* out, epoch that @timeline belongs to */
 	__u32 pad;	/* out, zero */
 };
 
 /**
- * struct sidra_wait_item - the point of a timeline to wait for
- * @context, @queue: whose timeline
- * @value: to be reached
- * @epoch: that @value belongs to
+ * struct sidra_wait_item - a point of a timeline to wait for
+ * @context, @queue: the queue
+ * @value: timeline value
+ * @epoch: epoch that @value belongs to
  * @pad:   zero
  */
 struct sidra_wait_item {
@@ -303,18 +305,18 @@ struct sidra_wait_item {
 	__u32 pad;
 };
 
-#define SIDRA_WAIT_ALL			(1u << 0)	/* all items; else any */
+#define SIDRA_WAIT_ALL			(1u << 0)	/* wait for all items, not for any one */
 #define SIDRA_WAIT_MAX			64u
 
 /**
- * struct sidra_ioctl_wait - sleep until timelines reach their values
+ * struct sidra_ioctl_wait - sleep until points of timelines are reached
  * @items:    in, pointer to struct sidra_wait_item[@count], @stride bytes apart
  * @count:    in, 1..SIDRA_WAIT_MAX
  * @flags:    in, SIDRA_WAIT_ALL
  * @deadline: in
- * @index:    out, the first item found reached (any), or the one that failed
+ * @index:    out, without SIDRA_WAIT_ALL the first item found reached; on failure the item that failed
  *
- * A queue that stopped (fault, loss) before the value: -EIO. A point that was dropped: -ECANCELED. @index says which. -ETIMEDOUT at the deadline.
+ * -EIO: a queue stopped before its point, by a fault or a loss. -ECANCELED: a point was dropped. -ETIMEDOUT: the deadline passed.
  */
 struct sidra_ioctl_wait {
 	__u64 items;
@@ -326,10 +328,11 @@ struct sidra_ioctl_wait {
 };
 
 /**
- * struct sidra_ioctl_arm - signal an eventfd once when a timeline reaches a value (or its queue stops)
- * @eventfd: in; -1 cancels what was armed for this queue and value
+ * struct sidra_ioctl_arm - signal an eventfd once, when a point of a timeline is reached or its queue stops
+ * @eventfd: in; -1 cancels the notifications that are armed for this queue and value
  *
- * A value already reached signals at once, and so does the reset or the end of the queue. -ECANCELED: the point was dropped before the call.
+ * If the point is already reached, the eventfd is signalled immediately. It is also signalled when the queue is reset or destroyed.
+ * -ECANCELED: the point was dropped before the call.
  */
 struct sidra_ioctl_arm {
 	__u32 context;
@@ -337,12 +340,12 @@ struct sidra_ioctl_arm {
 	__u64 value;
 	__s32 eventfd;
 	__u32 flags;	/* in, zero */
-	__u32 epoch;	/* in, that @value belongs to */
+	__u32 epoch;	/* in, epoch that @value belongs to */
 	__u32 pad;	/* in, zero */
 };
 
 /**
- * struct sidra_syncobj_point - a timeline syncobj point; @point 0 for a binary syncobj
+ * struct sidra_syncobj_point - a point of a timeline syncobj; @point is 0 for a binary syncobj
  */
 struct sidra_syncobj_point {
 	__u32 handle;
@@ -351,18 +354,18 @@ struct sidra_syncobj_point {
 };
 
 /**
- * struct sidra_ioctl_submit - packets to a kernel queue, in order, with fences
- * @packets:  in, pointer to 64-byte packets (copied at once); no SEM_*
- * @count:    in, packets, 1..4096
- * @in_count, @out_count: in, struct sidra_syncobj_point[] at @in_points / @out_points, waited for / signalled; at most 64 each
+ * struct sidra_ioctl_submit - submit packets to a kernel queue, with fences
+ * @packets:  in, pointer to 64-byte packets, which are copied; SEM_* is not allowed
+ * @count:    in, number of packets, 1..4096
+ * @in_count, @out_count: in, number of struct sidra_syncobj_point at @in_points to wait for, and at @out_points to signal; at most 64 each
  * @in_fence_fd:  in, sync_file to wait for, or -1
- * @out_fence_fd: inout, -1: none wanted; else (SIDRA_SUBMIT_OUT_FENCE) a new sync_file
+ * @out_fence_fd: inout, -1 on entry; with SIDRA_SUBMIT_OUT_FENCE a new sync_file on return
  * @deadline: in, ns of device time after which the fences signal an error; 0: the driver's limit
- * @value:    out, timeline value that means "done"
- * @epoch:    out, that @value belongs to
+ * @value:    out, timeline value at which all packets have retired
+ * @epoch:    out, epoch that @value belongs to
  * @pad:      in, zero
  *
- * A full ring is -EBUSY and nothing was submitted.
+ * -EBUSY: the ring is full, and nothing was submitted.
  */
 #define SIDRA_SUBMIT_OUT_FENCE		(1u << 0)
 struct sidra_ioctl_submit {
@@ -391,17 +394,17 @@ struct sidra_ioctl_submit {
 #define SIDRA_WEIGHTS_RIGHTS		7u
 
 /**
- * struct sidra_ioctl_weights_create - take crossbars for a K x N matrix; unprogrammed
+ * struct sidra_ioctl_weights_create - allocate crossbars for a K x N matrix, without programming them
  * @context:  in
  * @encoding: in, enum sidra_encoding
  * @rows, @cols: in, K and N
- * @rights:   in, SIDRA_WEIGHTS_*: of this handle
+ * @rights:   in, SIDRA_WEIGHTS_* of this handle
  * @flags:    in, zero
  * @index:    out, index in the context's weights table, for packets
- * @xbars:    out, crossbars taken
+ * @xbars:    out, number of crossbars
  * @uid:      out, identity of the object on this array
  *
- * -ENOSPC: not enough free crossbars. Anonymous: dies with its last handle.
+ * The object is anonymous: it is freed with its last handle. -ENOSPC: not enough free crossbars.
  */
 struct sidra_ioctl_weights_create {
 	__u32 context;
@@ -416,10 +419,10 @@ struct sidra_ioctl_weights_create {
 };
 
 /**
- * struct sidra_ioctl_weights_publish - give an object a name: it survives its handles, processes and the driver
- * @name:  in, pointer to a NUL-terminated name of 1..SIDRA_NVM_NAME_MAX bytes; taken: -EEXIST
- * @data, @data_size: in, up to 1 MiB kept with it (per-column scales)
- * @hash:  in, content hash by the caller's choice, or zero
+ * struct sidra_ioctl_weights_publish - give an object a name, so that it outlives its handles, processes and the driver
+ * @name:  in, pointer to a NUL-terminated name of 1..SIDRA_NVM_NAME_MAX bytes; -EEXIST: the name is in use
+ * @data, @data_size: in, up to 1 MiB of data that is stored with it, such as per-column scales
+ * @hash:  in, content hash of the caller's choice, or zero
  * @mode:  in, permission bits; @uuid: out
  *
  * Every tile must be programmed (-ENODATA).
@@ -437,9 +440,9 @@ struct sidra_ioctl_weights_publish {
 };
 
 /**
- * struct sidra_ioctl_weights_open - a handle on a named object
+ * struct sidra_ioctl_weights_open - open a named object
  * @name: in. @rights: in, must be granted by owner and mode (-EACCES)
- * @data, @data_size: in: buffer for the data kept with it; inout: its size (-ENOSPC and the needed size if it does not fit)
+ * @data, @data_size: @data in, buffer for the data stored with it; @data_size inout, its size (-ENOSPC: too small; returns the size needed)
  * @rows, @cols, @encoding, @xbars, @uid, @index: out
  */
 struct sidra_ioctl_weights_open {
@@ -457,15 +460,15 @@ struct sidra_ioctl_weights_open {
 	__u64 uid;
 };
 
-/** struct sidra_ioctl_weights_unlink - remove a name; the object goes with its last handle. Owner or CAP_SYS_ADMIN */
+/** struct sidra_ioctl_weights_unlink - remove a name; the object is freed with its last handle. For the owner, or with CAP_SYS_ADMIN */
 struct sidra_ioctl_weights_unlink {
 	__u64 name;	/* in */
-	__u32 flags;	/* in: SIDRA_UNLINK_EVICT: -EBUSY instead while handles exist, and the cells are erased now */
+	__u32 flags;	/* in; SIDRA_UNLINK_EVICT: fails with -EBUSY while handles exist, so on success the cells are erased */
 	__u32 pad;
 };
 #define SIDRA_UNLINK_EVICT		(1u << 0)
 
-/** struct sidra_ioctl_weights - names an object of a context: DESTROY (drop the handle) */
+/** struct sidra_ioctl_weights - for DESTROY: drops a handle */
 struct sidra_ioctl_weights {
 	__u32 context;
 	__u32 index;
@@ -474,9 +477,9 @@ struct sidra_ioctl_weights {
 };
 
 /**
- * struct sidra_ioctl_weights_share - a file descriptor (CLOEXEC) that stands for the object with at most @rights
- * @rights: in, subset of the handle's (-EACCES). @fd: out
- * @data, @data_size: in, up to 1 MiB copied and kept with the descriptor (per-column scales), as in publish
+ * struct sidra_ioctl_weights_share - create a file descriptor (CLOEXEC) from which others import the object with @rights
+ * @rights: in, subset of the handle's rights (-EACCES). @fd: out
+ * @data, @data_size: in, up to 1 MiB of data that is kept with the descriptor, as in PUBLISH
  */
 struct sidra_ioctl_weights_share {
 	__u32 context;
@@ -489,9 +492,9 @@ struct sidra_ioctl_weights_share {
 };
 
 /**
- * struct sidra_ioctl_weights_import - a handle from such a descriptor; outputs as in open
- * @rights: out, those that the descriptor carries
- * @data, @data_size: as in open: in: buffer for the data kept with it; inout: its size (-ENOSPC and the needed size if it does not fit)
+ * struct sidra_ioctl_weights_import - create a handle from such a descriptor; outputs as in OPEN
+ * @rights: out, rights that the descriptor grants
+ * @data, @data_size: as in OPEN
  */
 struct sidra_ioctl_weights_import {
 	__u32 context;
@@ -509,10 +512,10 @@ struct sidra_ioctl_weights_import {
 };
 
 /**
- * struct sidra_ioctl_weights_query - where the object's cells are and how far programming is
+ * struct sidra_ioctl_weights_query - crossbars and programming progress of an object
  * @xbar_ids: in, pointer to __u32[@xbars] to fill, or 0
- * @xbars:    inout, room, then how many there are
- * @programmed_rows, @total_rows: out, rows of tiles: programmed / needed
+ * @xbars:    inout, size of that array, then number of crossbars
+ * @programmed_rows, @total_rows: out, number of tile rows that are programmed, and of all tile rows
  */
 struct sidra_ioctl_weights_query {
 	__u32 context;
@@ -524,7 +527,7 @@ struct sidra_ioctl_weights_query {
 	__u32 total_rows;
 };
 
-/** struct sidra_ioctl_weights_list - the next named object at or after *@cursor (0 starts; -ENOENT: no more) */
+/** struct sidra_ioctl_weights_list - return the next named object at or after @cursor (begin with 0; -ENOENT: no more) */
 struct sidra_ioctl_weights_list {
 	__u64 entry;	/* in, pointer to struct sidra_nvm_entry to fill */
 	__u32 cursor;	/* inout */
@@ -532,13 +535,13 @@ struct sidra_ioctl_weights_list {
 };
 
 /**
- * struct sidra_ioctl_weights_report - what programming one tile of an object took (since 1.1)
+ * struct sidra_ioctl_weights_report - programming effort, errors and drift of one tile (since 1.1)
  * @tile:   in, its number in the grid, row by row
  * @flags:  in, zero
- * @report: in, pointer to struct sidra_hw_xbar_report to fill. Of a tile that the object has not programmed: zeros, but @programs,
- *          @level and @stuck_cells, which are the crossbar's
+ * @report: in, pointer to struct sidra_hw_xbar_report to fill. For a tile that the object has not programmed, all is zero except
+ *          @programs, @level and @stuck_cells of the crossbar
  *
- * -EOPNOTSUPP: a chip of hardware contract 1.0.
+ * -EOPNOTSUPP: the chip has hardware contract 1.0.
  */
 struct sidra_ioctl_weights_report {
 	__u32 context;
@@ -551,14 +554,17 @@ struct sidra_ioctl_weights_report {
 /* ---- io_uring (IORING_OP_URING_CMD on the same file) -------------------------------------------------------------- */
 
 /*
- * sqe->cmd_op. A result below 0 is -errno; with IORING_SETUP_CQE32 the second word of the result is the timeline value.
- *   SUBMIT:     packets to a kernel queue (no SEM_*, no fences), as SUBMIT by ioctl; 0 once the last one has retired. With
- *               IORING_URING_CMD_FIXED: those at sqe->addr, sqe->len bytes, in the registered buffer sqe->buf_index. Else one, in the 64 bytes
- *               behind struct sidra_uring_cmd (IORING_SETUP_SQE128; -EINVAL without). @value is zero. -EBUSY: the ring is full
- *   WAIT_VALUE: 0 once the timeline of a queue of either kind has reached @value of the epoch in sqe->len; -EIO: it stopped before;
- *               -ECANCELED: the point was dropped
- *   CANCEL:     ends those of SUBMIT and WAIT_VALUE that wait for @value with -ECANCELED (their packets run on); how many, or -ENOENT
- * What waits ends with -ENOENT when its queue is destroyed, with -ENODEV when the device is removed. Rings with IORING_SETUP_IOPOLL: -EOPNOTSUPP.
+ * Values of sqe->cmd_op. A result below 0 is -errno; with IORING_SETUP_CQE32 the second word of the result is the timeline value.
+ *   SUBMIT:     submits packets to a kernel queue, without SEM_* and fences; completes with 0 when the last one has retired. With
+ *               IORING_URING_CMD_FIXED the packets are the sqe->len bytes at sqe->addr, in the registered buffer sqe->buf_index. Without it,
+ *               it is one packet, in the 64 bytes behind struct sidra_uring_cmd (needs IORING_SETUP_SQE128, otherwise -EINVAL). @value is
+ *               zero. -EBUSY: the ring is full
+ *   WAIT_VALUE: completes with 0 when the timeline of a queue of either kind has reached @value of the epoch in sqe->len. -EIO: the queue
+ *               stopped before it; -ECANCELED: the point was dropped
+ *   CANCEL:     completes all SUBMITs and WAIT_VALUEs that wait for @value with -ECANCELED, without stopping their packets; returns how many
+ *               there were, or -ENOENT
+ * Waiting commands complete with -ENOENT when their queue is destroyed, and with -ENODEV when the device is removed. Commands on rings with
+ * IORING_SETUP_IOPOLL fail with -EOPNOTSUPP.
  */
 enum sidra_uring_op {
 	SIDRA_URING_SUBMIT	= 1,

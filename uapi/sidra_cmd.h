@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * Queue packets of a SIDRA chip: what an application (user queue) or the driver (kernel queue) writes into a ring,
- * and what a recorded command buffer (CALL) holds.
+ * Queue packets of a SIDRA chip: an application (user queue) or the driver (kernel queue) writes them into a ring, and a recorded command
+ * buffer (CALL) consists of them.
  *
  * Rules
  * - A packet is 64 bytes, 64-byte aligned, little-endian. Every packet begins with struct sidra_cmd_header.
@@ -10,11 +10,12 @@
  * - Packets of a queue execute in order: each one sees the memory effects of all earlier ones of the same queue.
  *   Between queues only SEM_WAIT / SEM_SIGNAL (and the host) order anything.
  * - The packet at ring index i (64 bits, never wraps) has retired when the queue's timeline is greater than i.
- * - The chip copies a packet in once, then decides; rewriting it afterwards changes nothing.
+ * - The chip copies a packet once, and checks and executes the copy; rewriting the packet afterwards changes nothing.
  * - f32 fields hold IEEE-754 binary32 bits.
  *
- * Rounding, everywhere a float becomes an integer: to nearest, ties to even, then saturate (to s32 where a zero point is added afterwards,
- * then to the type); NaN becomes 0. A NaN result is 0x7fc00000. Of two operands NaN wins, in reductions and pooling it loses.
+ * Conversion of a float to an integer, everywhere: rounds to nearest, ties to even, then saturates (to s32 where a zero point is added
+ * afterwards, then to the type); NaN becomes 0. A NaN result is 0x7fc00000. If one of two operands is NaN, the result is NaN; a maximum or
+ * minimum over a row or window ignores NaN.
  */
 #ifndef SIDRA_CMD_H
 #define SIDRA_CMD_H
@@ -36,8 +37,8 @@ extern "C" {
 #define SIDRA_CMD_BATCH_MAX		65536u		/* vectors in one MVM */
 #define SIDRA_CMD_VEC_ROWS_MAX		(1u << 24)	/* rows of one VEC */
 #define SIDRA_CMD_VEC_COLS_MAX		65536u		/* elements in one row of one VEC */
-#define SIDRA_CMD_POOL_WINDOW_MAX	(1u << 20)	/* kernel_h * kernel_w * channels of one pooling: elements that one output pixel is computed from */
-#define SIDRA_CMD_POOL_MAX		(1ull << 48)	/* that, times the output pixels of all images of the VEC */
+#define SIDRA_CMD_POOL_WINDOW_MAX	(1u << 20)	/* elements of a pooling window: kernel_h * kernel_w * channels */
+#define SIDRA_CMD_POOL_MAX		(1ull << 48)	/* elements of all windows of one VEC, over all output pixels of all images */
 
 enum sidra_cmd_opcode {
 	SIDRA_CMD_INVALID	= 0,	/* always faults, so a zeroed ring slot is never executed */
@@ -79,17 +80,17 @@ struct sidra_cmd_header {
 };
 
 /**
- * struct sidra_cmd_nop - does nothing, retires; also the packet's view as raw words
+ * struct sidra_cmd_nop - NOP: does nothing and retires
  *
- * BARRIER has the same layout: everything before it in the queue is complete, visible to the host and published in
- * the timeline before anything after it starts. (Without it the chip may publish the timeline once for several packets.)
+ * BARRIER has the same layout. All earlier packets of the queue are complete, visible to the host and published in the timeline before any
+ * later packet starts. (Without a BARRIER the chip may publish the timeline once for several packets.)
  */
 struct sidra_cmd_nop {
 	struct sidra_cmd_header hdr;
 	uint64_t reserved[7];
 };
 
-/* What a SEM_WAIT waits for. */
+/* Flags of SEM_WAIT. */
 #define SIDRA_CMD_SEM_QUEUE		0x01	/* timeline of @queue instead of the word at @addr */
 
 /**
@@ -99,17 +100,17 @@ struct sidra_cmd_nop {
  * @queue: queue of the same context (with SIDRA_CMD_SEM_QUEUE; WAIT only): satisfied once its timeline is >= @value
  * @epoch: epoch of @queue that @value belongs to (state page; with SIDRA_CMD_SEM_QUEUE not 0, else 0)
  *
- * A WAIT that is not satisfied parks its queue, which costs nothing and is not a hang. The chip evaluates it again when a SEM_SIGNAL
- * of any queue stores to that word, when the named queue's timeline is published or the queue stops, and at each doorbell of the
- * parked queue (this is how the host signals: store, then ring). A wait for a word whose page is unmapped (QUIESCE_RANGE) faults,
- * whatever is mapped there afterwards.
+ * A WAIT that is not satisfied parks its queue, which uses no device time and does not count as a hang. The chip evaluates it again when a
+ * SEM_SIGNAL of any queue stores to that word, when the named queue's timeline is published or the queue stops, and at each doorbell of the
+ * parked queue. So the host signals by a store and a doorbell. A wait for a word whose page is unmapped (QUIESCE_RANGE) faults, whatever is
+ * mapped there afterwards.
  *
  * A packet that was dropped never counts as retired. A wait for a point that the named epoch can no longer reach, because its queue
- * faulted before it, or was reset or destroyed before it, faults at once with the cause PRODUCER; the fault record names the queue and
- * the packet where the failure began, also through a chain of queues. What had retired before such an end satisfies a wait afterwards, too.
+ * faulted, was reset or was destroyed before that point, faults immediately with the cause PRODUCER; the fault record names the queue and
+ * the packet where the failure began, also through a chain of queues. A point that was reached before satisfies later waits, too.
  * The chip remembers the last SIDRA_QUEUE_EPOCHS_KEPT former epochs of each queue number until its context or the device is reset. A wait
  * for an epoch that it does not know faults with the cause PEER.
- * Signals only raise the word; a recorded graph that signals must be given fresh values.
+ * Signals only raise the word, so a recorded graph that signals needs higher values for each run.
  */
 struct sidra_cmd_sem {
 	struct sidra_cmd_header hdr;
@@ -130,11 +131,11 @@ struct sidra_cmd_timestamp {
 };
 
 /**
- * struct sidra_timestamp - what TIMESTAMP writes
+ * struct sidra_timestamp - result of TIMESTAMP
  * @clock_ns:  device clock, ns since device creation (see SIDRA_REG_CLOCK)
  * @device_ps: time that the chip would have spent on this queue's packets so far (cost model), picoseconds
- * @energy_pj: energy likewise, picojoules
- * @sequence:  ring index of the packet (of the CALL, when recorded)
+ * @energy_pj: energy of these packets, picojoules
+ * @sequence:  ring index of the packet, or of the CALL that contains it
  */
 struct sidra_timestamp {
 	uint64_t clock_ns;
@@ -187,11 +188,11 @@ struct sidra_cmd_fill {
  * @types:      SIDRA_MVM_TYPES(in_type, out_type): input U8, S8 or F32; output S32, S8, U8 or F32
  * @out_zero:   added to an S8 (as s8) or U8 output before saturation; zero otherwise
  * @weights:    index in the context's weights table; K rows (inputs), N columns (outputs)
- * @in_zero:    input code that means 0: 0..255 (U8, F32: of the codes it is quantised to), -128..127 (S8)
+ * @in_zero:    input code that represents 0: 0..255 (U8; F32, after quantisation to U8), -128..127 (S8)
  * @batch:      1..SIDRA_CMD_BATCH_MAX
  * @in:         @batch x K elements, row b at @in + b * @in_stride; F32 is 4-byte aligned
  * @out:        @batch x N elements, row b at @out + b * @out_stride; S32 and F32 are 4-byte aligned. Must not overlap the input
- * @in_stride:  >= K * element size, multiple of it; likewise @out_stride with N. Both given also when @batch is 1
+ * @in_stride:  >= K * element size, and a multiple of the element size; likewise @out_stride with N. Also required when @batch is 1
  * @scale:      address of N f32 per-column factors s[n], 4-byte aligned; 0: all 1. Zero for S32 output
  * @bias:       address of N s32 b[n], 4-byte aligned; 0: none
  * @in_scale:   f32 bits, finite, > 0; zero bits mean 1. Zero for U8 and S8 input with S32 output
@@ -203,9 +204,9 @@ struct sidra_cmd_fill {
  *   F32:      out = f32(acc) * ((in_scale * out_factor) * s[n])
  *   S8, U8:   out = saturate(rne(f32(acc) * ((in_scale * out_factor) * s[n])) + out_zero)
  *
- * CALIBRATE (since 1.2): the ADCs of the crossbars that the object uses take the range that these vectors need, with a margin, instead of
- * one for each product; until cells are programmed anew, or the next one. Needs the right to program. What other queues compute with the
- * object meanwhile is with either. At level `fast` it says nothing.
+ * CALIBRATE (since 1.2) sets the range of the ADCs of the object's crossbars to what these vectors need, with a margin. Without it the
+ * range follows each product. The setting is valid until the next CALIBRATE, or until cells are programmed again. It needs the right to
+ * program. Other queues that use the object meanwhile compute with either range. At level `fast` it has no effect.
  */
 struct sidra_cmd_mvm {
 	uint8_t  opcode;
@@ -226,7 +227,7 @@ struct sidra_cmd_mvm {
 	uint32_t out_factor;
 };
 
-#define SIDRA_CMD_MVM_CALIBRATE	0x01	/* sets the ADCs' range by the vectors */
+#define SIDRA_CMD_MVM_CALIBRATE	0x01	/* sets the range of the ADCs from the input vectors */
 
 /*
  * VEC operations. x is the input row, y the second operand, c the column. Types in brackets: input[,second] -> output.
@@ -262,7 +263,7 @@ enum sidra_vec_op {
 	SIDRA_VEC_OP_LAYERNORM		= 33,
 
 	/* One output element a row. SUM, MEAN [F32 -> F32], SUM [S32 -> S32 modulo 2^32]; MAX, MIN [F32, S32 -> same];
-	 * ARGMAX [F32, S32, S8, U8 -> S32], the first of equals; NaN loses against any number; a row of only NaN gives 0 */
+	 * ARGMAX [F32, S32, S8, U8 -> S32], the first of equal elements; NaN is less than any number; a row of only NaN gives 0 */
 	SIDRA_VEC_OP_REDUCE_SUM		= 40,
 	SIDRA_VEC_OP_REDUCE_MEAN	= 41,
 	SIDRA_VEC_OP_REDUCE_MAX		= 42,
@@ -285,14 +286,14 @@ enum sidra_vec_op {
 
 /**
  * struct sidra_cmd_vec - VEC: one operation of the compute engine over @rows rows of @cols elements
- * @op:         enum sidra_vec_op; says which of the fields below it uses. Unused fields are zero
+ * @op:         enum sidra_vec_op; determines which of the fields below are used. Unused fields are zero
  * @rows:       1..SIDRA_CMD_VEC_ROWS_MAX
  * @cols:       1..SIDRA_CMD_VEC_COLS_MAX
  * @in, @out:   first row. @out may equal @in when type sizes and strides are equal (in place) for the operations numbered
- *              below SIDRA_VEC_OP_REDUCE_SUM; any other overlap is undefined (but harmless to others)
+ *              below SIDRA_VEC_OP_REDUCE_SUM; with any other overlap the output is undefined, but nothing else is affected
  * @in2:        second operand or table
  * @in_stride, @out_stride, @in2_stride: bytes between rows
- * @param0, @param1: as the operation says
+ * @param0, @param1: see enum sidra_vec_op
  */
 struct sidra_cmd_vec {
 	struct sidra_cmd_header hdr;
@@ -328,8 +329,8 @@ struct sidra_vec_pool {
 	uint32_t reserved[9];
 };
 
-#define SIDRA_CMD_PROGRAM_REFRESH	0x01	/* PROGRAM without data: pulses cells again that are not any more what they were programmed to */
-#define SIDRA_CMD_REFRESH_PPM		30000u	/* what @tolerance_ppm is if it is zero */
+#define SIDRA_CMD_PROGRAM_REFRESH	0x01	/* PROGRAM without data: reprograms cells that have left their programmed levels */
+#define SIDRA_CMD_REFRESH_PPM		30000u	/* used if @tolerance_ppm is zero */
 
 /**
  * struct sidra_cmd_weights - PROGRAM and READBACK of a rectangle of a weights object
@@ -338,16 +339,16 @@ struct sidra_vec_pool {
  * @col0, @cols: columns (outputs), likewise
  * @addr:    @rows x @cols s8 weights, row r at @addr + r * @stride
  * @stride:  >= @cols
- * @tolerance_ppm: REFRESH: how far off a cell may be, in millionths of G_max, at most 1,000,000; else zero
+ * @tolerance_ppm: REFRESH: allowed deviation of a cell, in millionths of G_max, at most 1,000,000; otherwise zero
  *
- * PROGRAM writes cells until they hold the weights' levels (level `fast`: exactly). A tile that this object has not
- * programmed yet is erased first; a row of a tile counts as programmed once a PROGRAM has covered all its used columns, and
- * only then may a narrower rectangle touch it. MVM and READBACK of anything unprogrammed fault.
+ * PROGRAM writes cells until they hold the weights' levels (level `fast`: exactly). It first erases a tile that this object has not
+ * programmed yet. A row of a tile counts as programmed once a PROGRAM has covered all its used columns; only then may another PROGRAM
+ * cover some of them. MVM and READBACK of a row that is not programmed fault.
  * Differential objects cannot hold -128: such a PROGRAM faults before it changes anything in that tile.
- * The rectangle is done tile by tile; a fault leaves earlier tiles programmed and says so by the progress counter.
+ * The chip programs the rectangle tile by tile. After a fault, earlier tiles stay programmed; the progress counter shows how many.
  *
- * REFRESH (since 1.1; @addr and @stride are zero) reads the cells, and programs those again that are off their levels by more than the
- * tolerance. All rows must be programmed by this object. At level `fast` it costs the look, and never changes anything.
+ * REFRESH (since 1.1; @addr and @stride are zero) reads the cells, and programs those again that deviate from their levels by more than the
+ * tolerance. All rows must be programmed by this object. At level `fast` it takes the time of the reads, and changes nothing.
  */
 struct sidra_cmd_weights {
 	struct sidra_cmd_header hdr;
@@ -390,7 +391,7 @@ union sidra_cmd {
 };
 
 /**
- * struct sidra_report - what the chip writes for each retired ring packet, when the queue has a report ring
+ * struct sidra_report - the chip writes one for each retired ring packet, if the queue has a report ring
  * @sequence:  ring index of the packet; written last
  * @device_ps: time the chip would have taken (cost model), picoseconds; never mixed with wall time
  * @energy_pj: energy, picojoules
@@ -407,7 +408,7 @@ struct sidra_report {
 	uint16_t cause;
 };
 
-/* Why a queue stopped. Stable numbers; docs/device.md says what each means and what the user does. */
+/* Why a queue stopped. docs/device.md has the meaning of each cause, and what to do about it. */
 enum sidra_fault_cause {
 	SIDRA_FAULT_NONE		= 0,
 	SIDRA_FAULT_OPCODE		= 1,	/* unknown opcode */
@@ -428,7 +429,7 @@ enum sidra_fault_cause {
 	SIDRA_FAULT_FETCH		= 16,	/* packet damaged on its way (fault knob; parity) */
 	SIDRA_FAULT_TIMEOUT		= 17,	/* written by the driver: no progress */
 	SIDRA_FAULT_RESET		= 18,	/* written by the driver: reset on request */
-	SIDRA_FAULT_PRODUCER		= 19,	/* what a SEM_WAIT waited for was dropped, or faulted; see struct sidra_fault */
+	SIDRA_FAULT_PRODUCER		= 19,	/* a packet that a SEM_WAIT waited for was dropped or faulted; see struct sidra_fault */
 	SIDRA_FAULT_COUNT
 };
 

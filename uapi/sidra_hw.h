@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * Hardware contract of a SIDRA chip: registers, the tables in memory that the driver writes and the chip reads, page
- * tables, the state page, mailbox, firmware image and telemetry. Consumers: chip model, QEMU front, driver, firmware.
+ * Hardware contract of a SIDRA chip: registers, tables in memory, page tables, state page, mailbox, firmware image and telemetry. The chip
+ * model, the QEMU device, the driver and the firmware use it.
  *
  * Rules
  * - Everything is little-endian. Reserved fields and reserved register bits are written as zero; registers that do not
  *   exist read 0 and ignore writes. Access sizes: 4 bytes, or 8 bytes where a register is marked (64).
- * - "Bus address" is what the device puts on PCI (IOVA when an IOMMU translates). "Device address" (VA) is what packets use.
- * - The chip never uses a copy of a table or page-table entry that was not valid; so making an entry valid needs no command. Before an
- *   entry is changed or its memory freed: clear it, QUIESCE its scope, wait for the acknowledgement.
- * - A major version step breaks, a minor one only adds.
+ * - A "bus address" is an address on PCI (an IOVA behind an IOMMU). A "device address" (VA) is an address in packets.
+ * - The chip never caches an entry of a table or page table that is not valid, so making an entry valid needs no command. Before the driver
+ *   changes an entry or frees its memory, it clears the entry, issues a QUIESCE of its scope, and waits for the acknowledgement.
+ * - A new major version is not compatible; a new minor version only adds.
  */
 #ifndef SIDRA_HW_H
 #define SIDRA_HW_H
@@ -26,7 +26,7 @@ extern "C" {
 
 /* ---- PCI ------------------------------------------------------------------------------------------------------- */
 
-/* Placeholder ids of the model: no registered vendor. A product must replace them. */
+/* Placeholder ids of the model, without a registered vendor. A product must replace them. */
 #define SIDRA_PCI_VENDOR_ID	0x5349u
 #define SIDRA_PCI_DEVICE_ID	0x5931u
 #define SIDRA_PCI_CLASS		0x120000u	/* processing accelerator */
@@ -51,7 +51,7 @@ extern "C" {
 /* ---- BAR0 ------------------------------------------------------------------------------------------------------ */
 
 /* Identity: constant. */
-#define SIDRA_REG_ID			0x0000u	/* SIDRA_ID_MAGIC; all ones or zero: the link is gone */
+#define SIDRA_REG_ID			0x0000u	/* SIDRA_ID_MAGIC; all ones or zero if the link is lost */
 #define   SIDRA_ID_MAGIC		0x41524453u	/* "SDRA" */
 #define SIDRA_REG_HW_VERSION		0x0004u	/* major << 16 | minor */
 #define SIDRA_REG_FEATURES		0x0008u	/* (64) SIDRA_FEATURE_* */
@@ -69,7 +69,7 @@ extern "C" {
 #define SIDRA_REG_NVM_SIZE		0x0038u	/* (64) bytes of the weights directory's memory */
 #define SIDRA_REG_UUID			0x0040u	/* 16 bytes */
 
-/* Status. Readable at any time, also with the firmware dead. */
+/* Status. Readable at any time, even if the firmware is dead. */
 #define SIDRA_REG_STATUS		0x0100u
 #define   SIDRA_STATUS_STAGE_MASK	0x000000ffu	/* enum sidra_boot_stage */
 #define   SIDRA_STATUS_READY		(1u << 8)	/* queues may run */
@@ -104,7 +104,7 @@ enum sidra_boot_reason {
 
 /* Control. */
 #define SIDRA_REG_CONTROL		0x0200u
-#define   SIDRA_CONTROL_ENABLE		(1u << 0)	/* fetch from queues; set once the context table is given */
+#define   SIDRA_CONTROL_ENABLE		(1u << 0)	/* queues run; set after CONTEXT_TABLE was written */
 #define SIDRA_REG_RESET			0x0204u	/* write SIDRA_RESET_MAGIC: device reset; cells and NVM survive */
 #define   SIDRA_RESET_MAGIC		0x52534554u
 #define SIDRA_REG_INT_STATUS		0x0208u	/* write 1 to clear; SIDRA_INT_* */
@@ -118,7 +118,7 @@ enum sidra_boot_reason {
 #define SIDRA_REG_CONTEXT_TABLE		0x0210u	/* (64) bus address of struct sidra_hw_context[SIDRA_CONTEXTS_MAX], 4 KiB aligned */
 #define SIDRA_REG_TEST_IRQ		0x0218u	/* write v: raise MSI-X vector v */
 
-/* Admin commands: one at a time. Write the arguments, then ADMIN_CMD; done when ADMIN_STATUS carries the tag without BUSY. */
+/* Admin commands, one at a time. Write the arguments, then ADMIN_CMD; the command is done when ADMIN_STATUS has its tag without BUSY. */
 #define SIDRA_REG_ADMIN_ARG0		0x0220u	/* (64) */
 #define SIDRA_REG_ADMIN_ARG1		0x0228u	/* (64) */
 #define SIDRA_REG_ADMIN_ARG2		0x0230u	/* (64) */
@@ -128,15 +128,15 @@ enum sidra_boot_reason {
 #define   SIDRA_ADMIN_RESULT_MASK	0x000000ffu
 
 /*
- * QUIESCE_*: stop, drain, invalidate, acknowledge. When the command is done, nothing of the scope is in flight, no cache holds
- * anything of it, and the chip will not read or write its memory until it goes on.
- *   RANGE, WEIGHTS go on by themselves (they find the new tables). QUEUE, CONTEXT, DEVICE stay stopped until RESUME_*:
- *   a resumed queue goes on with the packet it stopped in; a queue whose entry has become invalid is forgotten.
- * RESET_QUEUE, RESET_CONTEXT: like QUIESCE, and the position of the queue(s) is discarded: the chip starts from
- *   the start_index of the queue entry when it sees the next doorbell (rung after the acknowledgement). To start somewhere else, QUIESCE_QUEUE
- *   first, store the entry, then RESET_QUEUE, which also lets it go.
- *   RESET_QUEUE ends an epoch of the queue: the entry must have another one before the next doorbell. Waits for the ended epoch find
- *   from then on what had retired, and fail for the rest. RESET_CONTEXT forgets all epochs of the context's queues.
+ * QUIESCE_* stops and drains a scope, and invalidates its cached entries. When the command is done, nothing of the scope is in flight, no
+ *   cache holds anything of it, and the chip does not access its memory until it resumes.
+ *   RANGE and WEIGHTS resume by themselves, with the new tables. QUEUE, CONTEXT and DEVICE stay stopped until RESUME_*: a resumed queue
+ *   continues with the packet it stopped in; a queue whose entry has become invalid is unloaded.
+ * RESET_QUEUE and RESET_CONTEXT are like QUIESCE, and also discard the position of the queues: the chip begins at start_index of the queue
+ *   entry at the next doorbell after the acknowledgement. To begin elsewhere, issue QUIESCE_QUEUE, store the entry, then issue RESET_QUEUE,
+ *   which also resumes the queue.
+ *   RESET_QUEUE ends an epoch of the queue: the entry must have another one before the next doorbell. From then on, waits for the ended
+ *   epoch succeed for packets that had retired, and fail for others. RESET_CONTEXT discards all epochs of the context's queues.
  */
 enum sidra_admin_op {
 	SIDRA_ADMIN_NONE		= 0,
@@ -169,7 +169,7 @@ enum sidra_admin_result {
 	SIDRA_ADMIN_ABORTED		= 5	/* ended by a reset */
 };
 
-/* Mailbox to the firmware: policy only. Absent (reads 0, ignores writes) without SIDRA_FEATURE_FIRMWARE. */
+/* Mailbox to the firmware, which queues do not need. Absent (reads 0, ignores writes) without SIDRA_FEATURE_FIRMWARE. */
 #define SIDRA_REG_MAILBOX_REQUEST	0x0300u	/* (64) bus address of the request ring: struct sidra_mailbox_msg[entries] */
 #define SIDRA_REG_MAILBOX_REPLY		0x0308u	/* (64) bus address of the reply ring, same number of entries */
 #define SIDRA_REG_MAILBOX_ENTRIES	0x0310u	/* power of two, 2..256 */
@@ -180,18 +180,18 @@ enum sidra_admin_result {
 /* Windows in BAR0. */
 #define SIDRA_BAR_TELEMETRY		0x010000u	/* 4 KiB, read-only: struct sidra_telemetry */
 #define SIDRA_BAR_ARM			0x200000u	/* kernel only: 64-bit write; see below */
-#define SIDRA_BAR_ARM_STRIDE		0x000800u	/* a context; 8 bytes a queue */
-#define SIDRA_BAR_DOORBELL		0x400000u	/* user mappable, a 64 KiB page a context */
-#define SIDRA_BAR_DOORBELL_STRIDE	0x010000u	/* a context; 8 bytes a queue */
+#define SIDRA_BAR_ARM_STRIDE		0x000800u	/* per context; 8 bytes per queue */
+#define SIDRA_BAR_DOORBELL		0x400000u	/* user space may map it: 64 KiB per context */
+#define SIDRA_BAR_DOORBELL_STRIDE	0x010000u	/* per context; 8 bytes per queue */
 #define SIDRA_BAR_MSIX_TABLE		0xe00000u
 #define SIDRA_BAR_MSIX_PBA		0xe80000u
 
 /* Doorbell of a queue: 32-bit write of any value. The chip then reads the write index in memory. */
 #define SIDRA_DOORBELL(context, queue) \
 	(SIDRA_BAR_DOORBELL + (context) * SIDRA_BAR_DOORBELL_STRIDE + (queue) * 8u)
-/* ARM of a queue: 64-bit write of a timeline value; 0 disarms. The chip raises the queue's vector once when its timeline is >= the
- * value, at once if it already is, after the timeline is visible in the state page; a queue that has not started yet is compared when it
- * starts. One value a queue: the last write counts. */
+/* ARM of a queue: 64-bit write of a timeline value; 0 disarms. The chip raises the queue's vector once when the queue's timeline is >= the
+ * value (immediately if it already is), after the timeline is visible in the state page. A queue that has not started yet is compared when
+ * it starts. A queue is armed for one value, that of the last write. */
 #define SIDRA_ARM(context, queue) \
 	(SIDRA_BAR_ARM + (context) * SIDRA_BAR_ARM_STRIDE + (queue) * 8u)
 
@@ -202,7 +202,7 @@ enum sidra_admin_result {
 /**
  * struct sidra_hw_context - entry of the context table
  * @page_table:    bus address of the root page table, 4 KiB aligned
- * @weights_table: bus address of struct sidra_hw_weights[@weights_count]; 0 with count 0
+ * @weights_table: bus address of struct sidra_hw_weights[@weights_count]; 0 if @weights_count is 0
  * @queue_table:   bus address of struct sidra_hw_queue[@queue_count]
  * @weights_count: <= SIDRA_WEIGHTS_MAX
  * @queue_count:   <= SIDRA_QUEUES_PER_CONTEXT_MAX
@@ -237,9 +237,9 @@ struct sidra_hw_context {
  * @ring_log2:   SIDRA_HW_QUEUE_LOG2_MIN..MAX
  * @priority:    0..SIDRA_PRIORITIES - 1
  * @vector:      MSI-X vector, 1..SIDRA_MSIX_VECTORS - 1
- * @epoch:       not 0; of the queue's packets from here on. The driver gives each queue another one when it is created and at each reset,
- *               unique among all queues of the context. In an entry that is not valid: the epoch that the driver is about to begin or to
- *               end with RESET_QUEUE, else 0
+ * @epoch:       epoch of the queue's packets from @start_index on; not 0. The driver assigns a new one, unique among all queues of the
+ *               context, when it creates or resets the queue. In an entry that is not valid: the epoch that the driver is about to begin, or
+ *               to end with RESET_QUEUE; otherwise 0
  */
 struct sidra_hw_queue {
 	uint64_t ring;
@@ -256,7 +256,7 @@ struct sidra_hw_queue {
 	uint64_t reserved;
 };
 
-/* So many former epochs of each queue number the chip remembers. */
+/* Number of former epochs that the chip remembers for each queue number. */
 #define SIDRA_QUEUE_EPOCHS_KEPT		64u
 
 enum sidra_encoding {
@@ -271,9 +271,9 @@ enum sidra_encoding {
 
 /**
  * struct sidra_hw_weights - entry of a context's weights table: the capability to use a set of crossbars
- * @uid:        identity of the object, never 0, never reused on this array; the chip stamps it on each crossbar it programs
+ * @uid:        identity of the object, never 0, never reused on this array; the chip stores it in the header of each crossbar it programs
  * @tiles:      bus address of uint32_t crossbar[@tile_count], 4-byte aligned: tile (i, j) of the grid at i * columns_of_tiles + j,
- *              i over inputs (256 each), j over outputs (128 or 256 each). No crossbar twice
+ *              i over inputs (256 each), j over outputs (128 or 256 each). No crossbar may occur twice
  * @rows:       K, inputs, >= 1
  * @cols:       N, outputs, >= 1
  * @tile_count: ceil(K / 256) * ceil(N / 128 or 256)
@@ -297,10 +297,10 @@ struct sidra_hw_weights {
 /**
  * struct sidra_hw_xbar - non-volatile header of a crossbar, as XBAR_READ returns it
  * @uid:             object that programmed it last; 0: erased
- * @tile:            its place in that object's tile grid
- * @programs:        PROGRAM operations so far, saturating (wear)
- * @programmed_rows: how many rows hold valid weights of @uid
- * @stuck_cells:     cells known not to follow
+ * @tile:            number of its tile in that object's grid
+ * @programs:        number of PROGRAM operations so far, saturating (wear)
+ * @programmed_rows: number of rows that hold valid weights of @uid
+ * @stuck_cells:     number of cells that are known to be stuck
  */
 struct sidra_hw_xbar {
 	uint64_t uid;
@@ -312,31 +312,31 @@ struct sidra_hw_xbar {
 	uint64_t reserved1;
 };
 
-/* How the cells of a crossbar come to their levels. */
+/* How cells of a crossbar are programmed. */
 enum sidra_xbar_level {
-	SIDRA_XBAR_EXACT	= 0,	/* they take them as they are: nothing is pulsed or read, and what counts that is zero */
+	SIDRA_XBAR_EXACT	= 0,	/* exactly, without pulses or reads; the counters of these are zero */
 	SIDRA_XBAR_PULSED	= 1	/* by pulses, with a read after each */
 };
 
-#define SIDRA_XBAR_TRIES_MAX	64u	/* pulses for a cell in one programming, at most */
+#define SIDRA_XBAR_TRIES_MAX	64u	/* maximum number of pulses for a cell in one programming */
 
 /**
- * struct sidra_hw_xbar_report - what programming a crossbar took, all in all since it was erased, as XBAR_REPORT returns it
+ * struct sidra_hw_xbar_report - programming effort and errors of a crossbar since it was erased, as XBAR_REPORT returns them
  * @uid, @tile, @programs, @programmed_rows, @stuck_cells: as in struct sidra_hw_xbar
  * @level:         enum sidra_xbar_level
- * @spare_columns: columns that another one stands in for
- * @error_ppm:     deviation of cells that arrived from what was wanted, about zero, when they had their last pulse: millionths of G_max
- * @drift_ppm:     by how much less its cells conduct now than when it was programmed last: millionths of what they did
- * @age_s:         how long ago that was, by the cells' clock, which is faster when it is hot; half a day more or less
- * @bad_cells:     cells in use that did not arrive when they were pulsed last: what is wrong now
- * @failed:        cells that did not arrive within their pulses, nor when tried again; stuck ones among them
- * @set_pulses, @reset_pulses, @reads: of all cells
- * @device_ps, @energy_pj: of programming
- * @clipped:       sums of products that were out of the ADCs' range, and so cut to it
- * @recovered:     cells that arrived when they were tried again
- * @adc_range:     half of the ADCs' range as vectors have set it (SIDRA_CMD_MVM_CALIBRATE), in products of input and weight; 0: it follows
- *                 each product
- * @arrived:       cells that arrived, by the number of pulses; those programmed again count again
+ * @spare_columns: number of columns that were replaced by spare columns
+ * @error_ppm:     root mean square deviation of converged cells from their target after the last pulse, in millionths of G_max
+ * @drift_ppm:     loss of conductance since the last programming, in millionths of the conductance then
+ * @age_s:         seconds since the last programming, with an error of half a day; counted faster at high temperature, like drift
+ * @bad_cells:     cells in use that did not converge when they were pulsed last
+ * @failed:        cells that did not converge within SIDRA_XBAR_TRIES_MAX pulses, nor in a second attempt; includes stuck cells
+ * @set_pulses, @reset_pulses, @reads: sums over all cells
+ * @device_ps, @energy_pj: device time and energy of programming
+ * @clipped:       number of sums of products that were clipped, because they exceeded the range of the ADCs
+ * @recovered:     cells that converged in a second attempt
+ * @adc_range:     half of the range of the ADCs that SIDRA_CMD_MVM_CALIBRATE has set, in products of input and weight; 0: the range
+ *                 follows each product
+ * @arrived:       number of cells that converged, by number of pulses; cells that are programmed again count again
  */
 struct sidra_hw_xbar_report {
 	uint64_t uid;
@@ -393,7 +393,7 @@ enum sidra_queue_run_state {
 	SIDRA_QUEUE_IDLE	= 0,	/* never loaded by the chip */
 	SIDRA_QUEUE_RUNNING	= 1,
 	SIDRA_QUEUE_STOPPED	= 2,	/* quiesced */
-	SIDRA_QUEUE_FAULTED	= 3,	/* fault record below; needs a queue reset */
+	SIDRA_QUEUE_FAULTED	= 3,	/* see the fault record; needs a queue reset */
 	SIDRA_QUEUE_LOST	= 4,	/* context or device was reset or removed; written by the driver */
 };
 
@@ -401,16 +401,16 @@ enum sidra_queue_run_state {
  * struct sidra_fault - why a queue stopped
  * @clock_ns: device clock when it happened
  * @sequence: ring index of the packet
- * @address:  device address for address faults, else the offending value or 0
- * @context, @queue: where
+ * @address:  device address for address faults, otherwise the offending value or 0
+ * @context, @queue: number of the context on the chip, and of the queue in the context
  * @cookie:   the packet's cookie
- * @call_index: packet inside the CALL, else 0
+ * @call_index: index of the packet in the CALL, otherwise 0
  * @cause:    enum sidra_fault_cause; 0: no fault
- * @opcode:   of the packet (inside the CALL, if any)
- * @in_call:  1 if inside a CALL
- * @root_queue, @root_epoch, @root_sequence, @root_cause: with the cause PRODUCER: queue of the same context, its epoch, ring index of the
- *            packet and cause where the failure began (for a reset or destroyed queue the first packet that it had not retired, and RESET);
- *            else 0
+ * @opcode:   opcode of the packet (of the one inside the CALL, if any)
+ * @in_call:  1 if the packet is inside a CALL
+ * @root_queue, @root_epoch, @root_sequence, @root_cause: with the cause PRODUCER, where the failure began: queue of the same context, its
+ *            epoch, ring index of the packet, and cause. For a queue that was reset or destroyed, these are the first packet that had not
+ *            retired, and RESET. Otherwise 0
  */
 struct sidra_fault {
 	uint64_t clock_ns;
@@ -430,7 +430,7 @@ struct sidra_fault {
 	uint16_t reserved;
 };
 
-/* What keeps a chip busy, by kinds of packets: MVM; VEC_*; COPY, FILL and their like; PROGRAM, READBACK. */
+/* Engines of a chip, by the packets that they execute: MVM; VEC; COPY, FILL and similar packets; PROGRAM and READBACK. */
 enum sidra_hw_engine {
 	SIDRA_HW_ENGINE_MVM	= 0,
 	SIDRA_HW_ENGINE_VEC	= 1,
@@ -441,18 +441,18 @@ enum sidra_hw_engine {
 
 /**
  * struct sidra_queue_state - state page of a queue; the chip writes it, the owner maps it read-only
- * @timeline:   packets retired since the queue was created (index of the next one to retire); release
- * @progress:   moves whenever work was done inside a packet or packets retired; a watchdog looks at it
+ * @timeline:   ring index of the next packet to retire; stored with release semantics
+ * @progress:   changes whenever packets retire or work is done inside a packet; for watchdogs
  * @device_ps:  accumulated device time (cost model), ps
  * @energy_pj:  accumulated energy, pJ
- * @engine_ns:  wall time in which packets of the queue were worked on, by enum sidra_hw_engine (since 1.2)
- * @run_state:  enum sidra_queue_run_state; every polled loop looks at it too
- * @generation: of the queue entry
- * @parked:     1 while waiting for a semaphore
- * @epoch:      of the queue entry: a point of its timeline is {@epoch, value}
- * @fault:      valid (and complete) once @run_state is SIDRA_QUEUE_FAULTED
+ * @engine_ns:  wall time in which packets of the queue were executed, by enum sidra_hw_engine (since 1.2)
+ * @run_state:  enum sidra_queue_run_state; whoever polls @timeline must check it, too
+ * @generation: generation of the queue entry
+ * @parked:     1 while the queue waits in a SEM_WAIT
+ * @epoch:      epoch of the queue entry: a point of the timeline is {@epoch, value}
+ * @fault:      valid and complete once @run_state is SIDRA_QUEUE_FAULTED
  *
- * @timeline ... @engine_ns are written together; @timeline last.
+ * The chip writes @timeline ... @engine_ns together, @timeline last.
  */
 struct sidra_queue_state {
 	uint64_t timeline;
@@ -470,7 +470,7 @@ struct sidra_queue_state {
 
 /* ---- Mailbox --------------------------------------------------------------------------------------------------- */
 
-/* What requests and replies hold: docs/firmware.md. */
+/* docs/firmware.md describes the contents of requests and replies. */
 
 enum sidra_mailbox_op {
 	SIDRA_MAILBOX_HELLO		= 0x0001,	/* exchange interface versions and feature bits */
@@ -488,17 +488,17 @@ enum sidra_mailbox_op {
 	SIDRA_MAILBOX_FW_COMMIT		= 0x0042,
 	SIDRA_MAILBOX_FW_CONFIRM	= 0x0043,
 	SIDRA_MAILBOX_FW_INFO		= 0x0044,
-	SIDRA_MAILBOX_FW_ACTIVATE	= 0x0045,	/* the image of the slot that does not run is tried at the next start */
-	SIDRA_MAILBOX_FW_BUILD		= 0x0046,	/* build id of the image that runs */
+	SIDRA_MAILBOX_FW_ACTIVATE	= 0x0045,	/* selects the image of the slot that does not run for a trial at the next start */
+	SIDRA_MAILBOX_FW_BUILD		= 0x0046,	/* build id of the running image */
 	SIDRA_MAILBOX_CRASH_DUMP	= 0x0050,
 	SIDRA_MAILBOX_LOOPBACK		= 0x0060,
 	SIDRA_MAILBOX_REPLY		= 0x8000,	/* reply = request | REPLY */
-	SIDRA_MAILBOX_EVENT		= 0x4000	/* events of the firmware's own accord */
+	SIDRA_MAILBOX_EVENT		= 0x4000	/* unsolicited event of the firmware */
 };
 
 enum sidra_mailbox_status {
 	SIDRA_MAILBOX_OK		= 0,
-	SIDRA_MAILBOX_ACCEPTED		= 1,	/* goes on in the background; inline_data[0] names it */
+	SIDRA_MAILBOX_ACCEPTED		= 1,	/* continues in the background; inline_data[0] is the number of the operation */
 	SIDRA_MAILBOX_UNSUPPORTED	= 2,
 	SIDRA_MAILBOX_BAD_LENGTH	= 3,
 	SIDRA_MAILBOX_BAD_ARGUMENT	= 4,
@@ -513,7 +513,7 @@ enum sidra_mailbox_status {
  * @opcode:   enum sidra_mailbox_op
  * @flags:    zero
  * @length:   payload bytes: <= 24 inline, else at @payload
- * @sequence: of the sender, +1 each
+ * @sequence: number of the message, counted by the sender
  * @status:   enum sidra_mailbox_status (replies)
  * @cookie:   returned in the reply
  * @deadline: device clock, ns; 0: none
@@ -558,13 +558,13 @@ enum sidra_fw_api {		/* index in the version table; value major << 16 | minor, 0
  * @flags: bit 0 debug build
  * @chip_id, @stepping_mask: SIDRA_PCI_DEVICE_ID; steppings it may run on
  * @load_address, @entry: in the management core's memory
- * @image_size: bytes of payload; @ram_size: bytes needed incl. bss; @stack_size
+ * @image_size: bytes of payload; @ram_size: bytes of RAM needed, including bss; @stack_size: bytes
  * @version: major << 24 | minor << 16 | patch; @security_version: never decreases (anti-rollback)
  * @build_id: git hash; @build_time: SOURCE_DATE_EPOCH
  * @api: interface versions, by enum sidra_fw_api
  * @min_driver: lowest driver version, as @version
  * @tlv_size: bytes of TLVs after the payload, each struct sidra_fw_tlv padded to 8
- * @crc32: of the header with this field zero (transfer damage)
+ * @crc32: CRC-32 of the header with this field zero; detects transfer errors
  */
 struct sidra_fw_header {
 	uint32_t magic;
@@ -592,9 +592,9 @@ struct sidra_fw_header {
 };
 
 enum sidra_fw_tlv_type {
-	SIDRA_FW_TLV_SHA256	= 1,	/* over header and payload (corruption) */
+	SIDRA_FW_TLV_SHA256	= 1,	/* over header and payload; detects corruption */
 	SIDRA_FW_TLV_KEY_HASH	= 2,	/* SHA-256 of the public key */
-	SIDRA_FW_TLV_ED25519	= 3,	/* signature over the SHA-256 (authenticity) */
+	SIDRA_FW_TLV_ED25519	= 3,	/* signature over the SHA-256; proves authenticity */
 	SIDRA_FW_TLV_LOG_STRINGS = 4
 };
 
@@ -609,47 +609,48 @@ struct sidra_fw_tlv {
 #define SIDRA_TELEMETRY_MAGIC	0x4c544453u	/* "SDTL" */
 #define SIDRA_TELEMETRY_VERSION	1u
 
-/* Which fields hold a measurement. Absent is different from zero. */
+/* Which fields hold measurements. The others are zero, which is not a measurement. */
 #define SIDRA_TELEMETRY_HAS_COUNTERS	(1ull << 0)
 #define SIDRA_TELEMETRY_HAS_THERMAL	(1ull << 1)	/* firmware */
 #define SIDRA_TELEMETRY_HAS_POWER	(1ull << 2)	/* firmware */
 #define SIDRA_TELEMETRY_HAS_LIMITS	(1ull << 3)	/* firmware */
 
 /**
- * struct sidra_telemetry - counters since power-on, and sensors; never decreases except where said
+ * struct sidra_telemetry - counters since power-on, and sensors; values never decrease where nothing else is said
  *
- * The page is of one moment (since 1.2): reading the word at offset 0 takes it, the others show what was taken then, and zeros before. Readers
- * take turns.
+ * The page is a snapshot (since 1.2): reading the word at offset 0 takes it, and the other words return it; before the first one they are
+ * zero. Readers must be serialised.
  *
  * @magic, @version, @size: SIDRA_TELEMETRY_MAGIC, SIDRA_TELEMETRY_VERSION, sizeof
  * @valid:     SIDRA_TELEMETRY_HAS_*
- * @clock_ns:  device clock at this reading
+ * @clock_ns:  device clock when the snapshot was taken
  * @packets:   retired ring packets; @calls_packets: packets executed inside CALLs
  * @faults:    queue faults
- * @doorbells, @arms, @mmio_reads, @mmio_writes: accesses to BAR0 (a doorbell or ARM is also an mmio_write)
+ * @doorbells, @arms, @mmio_reads, @mmio_writes: accesses to BAR0 (a doorbell or ARM also counts as an MMIO write)
  * @interrupts: MSI-X messages raised
  * @mvms:      crossbar operations (one vector through one crossbar)
- * @macs:      multiply-accumulates of used cells
+ * @macs:      multiply-accumulate operations of used cells
  * @vec_elements, @copy_bytes, @programmed_cells: work done
- * @device_ps, @energy_pj: sum over all queues (cost model), and of what the firmware does to cells
+ * @device_ps, @energy_pj: sum over all queues (cost model), and the firmware's operations on cells
  * @busy_ns:   wall time in which at least one engine worked
  * @dma_errors: transfers refused by the host
  * @xbars_total, @xbars_programmed: crossbars
  * @contexts, @queues: loaded now (may decrease)
  * @temperature_mc, @power_mw, @clock_khz: sensors (may decrease); valid with THERMAL, POWER
  *
- * Since 1.2, where @size says that they are there:
- * @engine_ns: by enum sidra_hw_engine: wall time in which packets were worked on; of queues that run at once it adds up
- * @pulses, @reads, @failed_cells: of programming; zero where cells are exact
- * @clipped:   sums of products that were out of the ADCs' range
+ * Since 1.2, if @size includes them:
+ * @engine_ns: wall time in which packets were executed, by enum sidra_hw_engine; the times of concurrent queues are added
+ * @pulses, @reads, @failed_cells: of programming; zero if cells are exact
+ * @clipped:   number of sums of products that were clipped, because they exceeded the range of the ADCs
  * @stuck_cells, @spare_columns: of all crossbars, now (may decrease)
  * @status, @generation, @boot_reason, @heartbeat, @panic: the registers of these names
- * @temperature_max_mc: the clock is taken down from here on; @temperature_crit_mc: the chip stops by itself
- * @power_limit_mw: in force; @power_limit_min_mw, @power_limit_max_mw: between which it can be set
- * @clock_max_khz: at the highest level of the clock
- * @throttles: how often the clock was taken down. All from @temperature_max_mc to here (may decrease) are valid with LIMITS
- * @calibrated_ns: device clock when the firmware calibrated ADCs last; 0: never
- * @untrimmed_xbars: crossbars whose ADCs were off by more than a trim takes then (may decrease)
+ * @temperature_max_mc: the firmware lowers the clock from this temperature on; @temperature_crit_mc: the chip takes the lowest clock by
+ *             itself
+ * @power_limit_mw: limit in force; @power_limit_min_mw, @power_limit_max_mw: range in which it can be set
+ * @clock_max_khz: frequency of the highest clock level
+ * @throttles: how often the clock was lowered. All from @temperature_max_mc to here (may decrease) are valid with LIMITS
+ * @calibrated_ns: device clock when the firmware last calibrated ADCs; 0: never
+ * @untrimmed_xbars: crossbars whose ADCs needed more correction than a trim can give at that time (may decrease)
  */
 struct sidra_telemetry {
 	uint32_t magic;
@@ -710,8 +711,8 @@ struct sidra_telemetry {
 /* ---- Weights directory (contents of NVM) ------------------------------------------------------------------------ */
 
 /*
- * NVM holds one struct sidra_nvm_super at offset 0, then SIDRA_NVM_ENTRIES entries, then data (scales, by extent). The driver owns
- * the format; the chip only stores bytes. An entry's tiles are found by scanning crossbar headers for its uid.
+ * NVM holds one struct sidra_nvm_super at offset 0, then SIDRA_NVM_ENTRIES entries, then extents of data such as scales. The driver defines
+ * this format; the chip only stores bytes. The driver finds the tiles of an entry by scanning crossbar headers for its uid.
  */
 #define SIDRA_NVM_MAGIC		0x56444453u	/* "SDDV" */
 #define SIDRA_NVM_VERSION	1u
@@ -720,7 +721,7 @@ struct sidra_telemetry {
 
 /**
  * struct sidra_nvm_super - first 256 bytes of NVM
- * @next_uid: uids at and above it were never given out on this array
+ * @next_uid: this uid and all above it were never assigned on this array
  */
 struct sidra_nvm_super {
 	uint32_t magic;
@@ -732,9 +733,9 @@ struct sidra_nvm_super {
 /**
  * struct sidra_nvm_entry - a named weights object
  * @uid:   0: free entry
- * @uuid:  identity towards users
- * @hash:  SHA-256-sized content hash given by the creator; zero if unknown
- * @owner: user id of the creator; @mode: permission bits as of a file (r = compute, w = program and read back)
+ * @uuid:  identity for users
+ * @hash:  content hash of the creator's choice, in the size of a SHA-256; zero if unknown
+ * @owner: user id of the creator; @mode: permission bits like those of a file (r: compute, w: program and read back)
  * @rows, @cols, @encoding, @tile_count: as in struct sidra_hw_weights
  * @data_offset, @data_size: extent in NVM of the object's per-column scales, 0 none
  * @name:  NUL-terminated

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note OR MIT */
 /*
- * What a chip that lives in a process (the embedded model) shows to monitors: one file a chip, which any process of the same user
- * can map and read. Writer: libsidra. Reader: libsidra-smi.
+ * How an embedded chip, a model inside a process, publishes its state to monitors: one file per chip, which any process of the same user can
+ * map and read. libsidra writes it, libsidra-smi reads it.
  *
- * Where: FOLDER/PID-N, N counting the chips of that process from 0. FOLDER is $XDG_RUNTIME_DIR/sidra, without that variable
- * /run/user/UID/sidra, and where /run/user/UID does not exist /tmp/sidra-UID: mode 0700, owner UID, else nothing is published.
+ * The file is FOLDER/PID-N; N counts the chips of the process from 0. FOLDER is $XDG_RUNTIME_DIR/sidra; without that variable it is
+ * /run/user/UID/sidra, or /tmp/sidra-UID if /run/user/UID does not exist. Its mode must be 0700 and its owner UID; otherwise nothing is
+ * published.
  *
- * As long as the chip is there its process holds a write lock (fcntl, F_SETLK) of the file's first byte, which F_GETLK tells of with the
- * process that holds it. A file without that lock is left over from a process that was killed: nobody lists it, and the next writer
- * removes it. (To close a file takes a process all its locks of it: who reads those of its own process finds them locked again with the next
- * update.) A name with a dot in front is a file that is just being made.
+ * While the chip exists, its process holds a write lock (fcntl, F_SETLK) on the first byte of the file; F_GETLK returns the process that
+ * holds it. A file without that lock remains of a process that was killed: readers ignore it, and the next writer removes it. (Closing a
+ * file releases all locks that the process has on it. The writer takes the lock again with each update, in case its own process reads the
+ * file.) A file whose name begins with a dot is not complete yet.
  *
- * The file is @size bytes long from the moment it has its name. All but @sequence is as it was last at one time: a writer makes @sequence odd,
- * changes what it changes, and makes it even again; a reader copies, and copies again if @sequence was odd or is another
- * afterwards. A reader trusts nothing in it, and gives up after some tries.
+ * The file has its full length of @size bytes from the moment it has its name. All but @sequence is a consistent snapshot, by a sequence
+ * lock: the writer makes @sequence odd, changes the file, and makes it even again. A reader copies the file, and repeats that if @sequence
+ * was odd or has changed. A reader checks everything that it uses, and gives up after some attempts.
  */
 #ifndef SIDRA_PUBLISH_H
 #define SIDRA_PUBLISH_H
@@ -21,32 +22,32 @@
 #include "sidra_hw.h"
 
 #define SIDRA_PUBLISH_MAGIC	0x42504453u	/* "SDPB" */
-#define SIDRA_PUBLISH_VERSION	1u		/* another one: nothing behind @size can be relied on */
+#define SIDRA_PUBLISH_VERSION	1u		/* with any other version, nothing after @size is valid */
 
 /**
- * struct sidra_publish - first bytes of such a file
+ * struct sidra_publish - header of such a file
  * @magic, @version, @header_size: SIDRA_PUBLISH_MAGIC, SIDRA_PUBLISH_VERSION, sizeof
- * @size:     of the file
- * @sequence: see above
- * @updated_ns: CLOCK_MONOTONIC when this was written: some ten times a second as long as anybody's work goes on, a tenth of a second after it has ended, and
- *              twice a second else
- * @pid, @uid: of the process, in the name space where it runs
- * @index:    N of the file's name
- * @started_ns: CLOCK_MONOTONIC when the chip was made
- * @comm:     name of the process, ends with NUL
+ * @size:     size of the file in bytes
+ * @sequence: sequence lock, see above
+ * @updated_ns: CLOCK_MONOTONIC at the latest update. The writer updates about ten times a second while work is in progress, a tenth of a
+ *              second after it has ended, and twice a second otherwise
+ * @pid, @uid: of the process, in its own name space
+ * @index:    N of the file name
+ * @started_ns: CLOCK_MONOTONIC when the chip was created
+ * @comm:     name of the process, NUL-terminated
  * @uuid, @hw_version, @features: the registers of these names
- * @driver_version: of libsidra, major << 16 | minor
- * @firmware_version: as struct sidra_fw_header has it, 0 none
+ * @driver_version: version of libsidra, major << 16 | minor
+ * @firmware_version: in the format of struct sidra_fw_header; 0: no firmware
  * @clusters, @cus_per_cluster, @xbars_per_cu: geometry
  * @l3_size, @l3_used, @nvm_size: bytes
- * @memory:   bytes of the process that the chip may reach
- * @level:    0 fast, 1 accurate
+ * @memory:   bytes of the process's memory that the chip may access
+ * @level:    0: fast, 1: accurate
  * @persistent: 1: cells and names are in a state file
- * @contexts, @queues, @buffers: of the process
+ * @contexts, @queues, @buffers: numbers of these objects in the process
  * @telemetry: offset of struct sidra_telemetry
- * @xbars:     offset of struct sidra_hw_xbar[@xbar_count], as XBAR_READ has them; written when they have changed, and at most once a second
- * @xbar_count: crossbars
- * @before:    offset of the struct sidra_telemetry that was at @telemetry before this one, for who reads once and wants rates; 0: none
+ * @xbars:     offset of struct sidra_hw_xbar[@xbar_count], as XBAR_READ returns them; updated after changes, at most once a second
+ * @xbar_count: number of crossbars
+ * @before:    offset of the struct sidra_telemetry before the one at @telemetry, from which a single read can compute rates; 0: none
  */
 struct sidra_publish {
 	uint32_t magic;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR MIT */
 /*
- * Names of the registers in sidra_hw.h, for people: debugfs of the driver and sidra-reg speak of registers by these names only.
+ * Names of the registers in sidra_hw.h. The driver's debugfs files and sidra-reg use these names.
  *
- * X(NAME, bytes, access), access as seen through a driver that is at work:
- *   R   may be read
- *   RW  may be read and written: nothing that the driver depends on
- *   W   may be written, reads 0
- *   NONE  neither: only the driver may
- * Without a driver all may be read and written.
+ * X(NAME, bytes, access); access is what debugfs allows while the driver uses the chip:
+ *   R   read
+ *   RW  read and write, because the driver does not depend on the register
+ *   W   write; reads 0
+ *   NONE  no access; only the driver uses the register
+ * Without a driver, all registers may be read and written.
  */
 #ifndef SIDRA_REG_H
 #define SIDRA_REG_H
