@@ -73,7 +73,7 @@ vm-check: ## run the tests that need the driver in a VM
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh vm-check vm
 
-vm-matrix: ## run those tests, and all that goes wrong, at 1, 2 and 4 CPUs, each without and with an IOMMU
+vm-matrix: ## run those tests, and all that goes wrong, at 1, 2 and 4 CPUs, with and without an IOMMU (CHECK=full: each with both)
 	@$(SETUP) base qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh vm-matrix matrix

@@ -84,7 +84,8 @@ fails 1 "SIDRA_TRACE.*not a regular file.*Give the trace a file of its own" env 
 fails 1 "No such file or directory.*Name a file.*The environment sets SIDRA_STATE" env SIDRA_STATE="$folder/no/state" "${small[@]}"
 
 # Of the many chips of level accurate none takes what only one chip can have; but one has the trace, and it is that whose programming is printed.
-SIDRA_STATE=$folder/state SIDRA_GDB=$folder/gdb SIDRA_TRACE=$folder/accurate.json "${small[@]}" --level accurate --plot "$folder/plot.svg" \
+SIDRA_STATE=$folder/state SIDRA_GDB=$folder/gdb SIDRA_TRACE=$folder/accurate.json \
+    "$demo" --profile small --repeat 1 --out "$folder/digits.svg" --level accurate --plot "$folder/plot.svg" \
     >"$folder/said" 2>&1 || fail "sidra-demo --level accurate, with a state file and a trace"
 grep -q "^plot  *$folder/plot.svg" "$folder/said" || fail "no plot of the levels"
 programmed() { # trace, regular expression of the line: the trace has the time of programming that the demo says, but for the packets around it

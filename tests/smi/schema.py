@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""schema.py SCHEMA COMMAND < JSON: checks that each line, or the whole, of standard input follows the JSON Schema and is the output of COMMAND.
+"""schema.py SCHEMA [COMMAND FILE]...: checks that each line, or the whole, of FILE follows the JSON Schema and is the output of COMMAND.
 
 Knows the keywords that the schema uses and refuses others, so that no keyword is ignored. Where the package jsonschema
 is installed, it is asked, too."""
@@ -63,16 +63,20 @@ def unique(pairs):
 
 
 schema = json.load(open(sys.argv[1]))
-text = sys.stdin.read()
-values = [json.loads(line, object_pairs_hook=unique) for line in text.splitlines()] if text.startswith('{"') else \
-    [json.loads(text, object_pairs_hook=unique)]
-assert values, "nothing was printed"
-for value in values:
-    wrong = errors(value, schema, schema)
-    assert not wrong, wrong
-    assert value["command"] == sys.argv[2], f"the command is {value['command']}"
-    try:
-        import jsonschema
-    except ImportError:
-        continue
-    jsonschema.validate(value, schema)
+try:
+    import jsonschema
+    other = jsonschema.validators.validator_for(schema)(schema)
+except ImportError:
+    other = None
+assert len(sys.argv) > 2 and len(sys.argv) % 2 == 0, __doc__
+for command, name in zip(sys.argv[2::2], sys.argv[3::2]):
+    text = open(name).read()
+    values = [json.loads(line, object_pairs_hook=unique) for line in text.splitlines()] if text.startswith('{"') else \
+        [json.loads(text, object_pairs_hook=unique)]
+    assert values, f"{command}: nothing was printed"
+    for value in values:
+        wrong = errors(value, schema, schema)
+        assert not wrong, f"{command}: {wrong}"
+        assert value["command"] == command, f"{command}: the command is {value['command']}"
+        if other:
+            other.validate(value)
