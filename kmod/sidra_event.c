@@ -50,7 +50,7 @@ static void put_back_reset(struct sidra_events *events, u32 cause)
 		events->reset = cause;
 }
 
-/* The event carries the new generation, so while the device is held (bus reset) it has to wait. */
+/* The event contains the new generation, so it is delayed while the device is held. */
 static void send_reset(struct sidra_device *sdev)
 {
 	struct sidra_events *events = &sdev->events;

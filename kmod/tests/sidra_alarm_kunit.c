@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which alarms a page has; the end of sidra_alarm.c. */
+/* KUnit test of the alarms in a telemetry page; included by sidra_alarm.c. */
 #include <kunit/test.h>
 
 #define HAS_THERMAL	SIDRA_TELEMETRY_HAS_THERMAL
@@ -24,7 +24,7 @@ static void alarms_are_those_of_the_page(struct kunit *test)
 		{ HAS_ALL, 105000, 501, 0, ON_MAX | ON_CRIT | ON_CAP },
 		{ HAS_ALL, -55000, 0, ON_MAX | ON_CRIT | ON_CAP, 0 },
 		{ HAS_ALL, 95000, 500, ON_MAX | ON_CRIT | ON_CAP, ON_MAX },
-		/* What the page does not say holds. */
+		/* An alarm whose fields are not valid keeps its state. */
 		{ 0, 0, 0, 0, 0 },
 		{ 0, 0, 0, ON_MAX | ON_CRIT | ON_CAP, ON_MAX | ON_CRIT | ON_CAP },
 		{ HAS_THERMAL | HAS_POWER, 200000, 9999, 0, 0 },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Quiesce and reset against a chip that answers as it is told; the end of sidra_chip.c. */
+/* KUnit tests of quiesce and reset, with a thread that plays a faulty chip; included by sidra_chip.c. */
 #include <linux/kthread.h>
 
 #include "../sidra_quiesce.h"
@@ -12,8 +12,8 @@ enum answer { ACK, REFUSED, BUSY, SILENCE, ONES, ZEROS };
 enum level { COMMAND, CONTEXT, DEVICE };
 
 /*
- * What the chip answers to admin commands, and whether it gets ready after a reset; what has become of it: the level
- * that the driver ended at, and whether it has given up the link.
+ * The chip's answers to admin commands, and whether it becomes ready after a reset. The expected result: what the driver has
+ * reset (@level), and whether it considers the link lost (@gone).
  */
 struct scene {
 	const char *name;
@@ -31,7 +31,7 @@ struct chip {
 	unsigned int resets;
 	u32 ops[8];
 	unsigned int op_count;
-	bool dead;	/* answers nothing any more */
+	bool dead;	/* it no longer answers */
 };
 
 static enum answer answer_to(const struct scene *scene, u32 op)
@@ -100,7 +100,7 @@ static int chip_thread(void *data)
 	return 0;
 }
 
-/* On one CPU with the test, which is a thread of its own: where that stands still, nobody answers, and nobody gives up. */
+/* Binds the chip's thread and the test to one CPU: if it is stalled, the driver's timeouts stall as well as the answers. */
 static struct task_struct *start_chip(struct kunit *test, struct chip *chip)
 {
 	struct task_struct *thread = kthread_create(chip_thread, chip, "sidra-test");
@@ -179,7 +179,7 @@ static void chip_quiesce_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic64_read(&sdev->counters.device_resets), scene->level == DEVICE);
 	KUNIT_EXPECT_EQ(test, sdev->link_gone, scene->gone);
 	KUNIT_EXPECT_EQ_MSG(test, !!(chip->fake->command & PCI_COMMAND_MASTER), !scene->gone,
-			    "only a chip that has let go may reach memory");
+			    "bus mastering is on only if the chip has become ready");
 	KUNIT_EXPECT_EQ(test, sdev->ctx_table[SLOT].flags,
 			scene->level == COMMAND ? SIDRA_HW_CONTEXT_VALID : 0);
 	KUNIT_EXPECT_EQ(test, sdev->ctx_table[INNOCENT].flags,
@@ -188,7 +188,7 @@ static void chip_quiesce_ends(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, chip->ops[0], scene->op);
 }
 
-/* A command of no context: device reset, and once more. */
+/* A command without a context: after a timeout the device is reset, and the command is repeated once. */
 static void chip_admin_is_tried_once_more(struct kunit *test)
 {
 	static const struct scene silent = { .command = SILENCE };
@@ -215,7 +215,7 @@ static unsigned int usual_timeout_ms;
 static int chip_suite_init(struct kunit_suite *suite)
 {
 	usual_timeout_ms = admin_timeout_ms;
-	admin_timeout_ms = 200;	/* each silence costs it */
+	admin_timeout_ms = 200;	/* each command without an answer takes this long */
 	return 0;
 }
 

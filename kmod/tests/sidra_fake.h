@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* For KUnit: a device without a card. Its registers are plain memory, of its configuration space there is the command. */
+/* A device without hardware, for KUnit tests. Its registers are plain memory; its configuration space only has COMMAND. */
 #ifndef __SIDRA_FAKE_H__
 #define __SIDRA_FAKE_H__
 
@@ -53,14 +53,14 @@ static void fake_end(void *data)
 	vfree((void __force *)sdev->chip.regs);
 }
 
-/* A queue of vector 1. Patience does not end by itself: the timer is running. */
+/* A queue on vector 1. Its patience does not end during a test, because its timer is already running for an hour. */
 static __maybe_unused void fake_point_init(struct sidra_device *sdev, struct sidra_point *point, u32 slot, u32 queue)
 {
 	sidra_point_init(point, &sdev->vectors[1], slot, queue);
 	hrtimer_start(&point->patience, ms_to_ktime(3600 * MSEC_PER_SEC), HRTIMER_MODE_REL);
 }
 
-/* Answers, is ready, and may reach memory. */
+/* Creates a device that answers, is ready, and has bus mastering enabled. */
 static struct sidra_fake *fake_device(struct kunit *test)
 {
 	struct sidra_fake *fake = kunit_kzalloc(test, sizeof(*fake), GFP_KERNEL);
@@ -86,14 +86,14 @@ static struct sidra_fake *fake_device(struct kunit *test)
 	sidra_vectors_init(sdev);
 	sidra_watch_init(sdev);
 	sidra_events_init(sdev);
-	sdev->coredump.length = 1;	/* nobody would read one */
+	sdev->coredump.length = 1;	/* prevents dumps, which nobody would read */
 	sdev->ctx_table = kunit_kcalloc(test, SIDRA_CONTEXTS_MAX, sizeof(*sdev->ctx_table), GFP_KERNEL);
 	sdev->chip.regs = (void __iomem __force *)vzalloc(SIDRA_BAR_REGS_SIZE);
 	sdev->wq = alloc_workqueue("sidra-test", WQ_UNBOUND, 0);
 	sdev->fence_wq = alloc_workqueue("sidra-test-fence", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	KUNIT_ASSERT_TRUE(test, sdev->ctx_table && sdev->chip.regs && sdev->wq && sdev->fence_wq);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, fake_end, sdev), 0);
-	/* Nobody looks in between, however slow this machine is: that is due much later. */
+	/* No periodic check runs during a test, even on a slow machine: it is due in an hour. */
 	queue_delayed_work(sdev->fence_wq, &sdev->vectors[1].recheck_work, 3600 * HZ);
 	writel(SIDRA_ID_MAGIC, sdev->chip.regs + SIDRA_REG_ID);
 	writel(SIDRA_STATUS_READY, sdev->chip.regs + SIDRA_REG_STATUS);

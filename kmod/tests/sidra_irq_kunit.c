@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Points of interrupts on a page of registers; the end of sidra_irq.c. */
+/* KUnit tests of waiters and interrupts, on registers in plain memory; included by sidra_irq.c. */
 #include <linux/delay.h>
 #include <linux/kthread.h>
 
@@ -7,7 +7,7 @@
 
 #define SHOTS_MAX	64
 #define SLOTS		64
-#define EPOCH		1	/* that runs: whoever waits for another one is woken at once */
+#define EPOCH		1	/* the epoch that runs; waiters for another one are woken immediately */
 
 struct shots {
 	struct sidra_fake *fake;
@@ -117,7 +117,7 @@ static void irq_fires_at_once_what_is_reached(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shots->count, 1);
 	sidra_point_detach(shots->sdev, &shots->point);
 	KUNIT_EXPECT_EQ(test, shots->count, 2);
-	arm_at(test, shots, &shots->point, 6, false);	/* nobody would ever fire it */
+	arm_at(test, shots, &shots->point, 6, false);	/* not attached: it must fire immediately */
 	KUNIT_EXPECT_EQ(test, shots->count, 3);
 }
 
@@ -136,12 +136,12 @@ static void irq_stop_fires_all(struct kunit *test)
 		interrupt(shots);
 		KUNIT_EXPECT_EQ(test, shots->count, 10);
 	}
-	shots->point.state->run_state = SIDRA_QUEUE_STOPPED;	/* it goes on some time */
+	shots->point.state->run_state = SIDRA_QUEUE_STOPPED;	/* quiesced; it will be resumed */
 	arm_at(test, shots, &shots->point, 100, false);
 	interrupt(shots);
 	KUNIT_EXPECT_EQ(test, shots->count, 10);
 	sidra_point_wake(shots->sdev, &shots->point);
-	KUNIT_EXPECT_EQ_MSG(test, shots->count, 10, "it does not wait in vain");
+	KUNIT_EXPECT_EQ_MSG(test, shots->count, 10, "the point can still be reached");
 	sidra_epochs_begin(&shots->point.epochs, EPOCH + 1, 0);
 	sidra_point_wake(shots->sdev, &shots->point);
 	KUNIT_EXPECT_EQ(test, shots->count, 11);
@@ -167,10 +167,10 @@ static void irq_programs_what_has_changed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fake_writes(sdev), 9);
 	writes = fake_writes(sdev);
 
-	interrupt(shots);	/* somebody else's */
+	interrupt(shots);	/* of another queue on the same vector */
 	check_all(sdev);
 	arm_at(test, shots, &shots->point, 7, false);	/* behind the first one */
-	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes, "the chip is armed for all of that");
+	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes, "the chip is armed already");
 	first = arm_at(test, shots, &shots->point, 2, false);
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 2);
 	KUNIT_EXPECT_EQ(test, fake_writes(sdev), ++writes);
@@ -178,14 +178,14 @@ static void irq_programs_what_has_changed(struct kunit *test)
 	interrupt(shots);
 	interrupt(shots);
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 5);
-	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), ++writes, "once, and not for one that is gone");
+	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), ++writes, "once, and not for the deleted waiter");
 	shots->point.state->timeline = 5;
 	interrupt(shots);
 	KUNIT_EXPECT_EQ(test, shots->count, 1);
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 7);
 	KUNIT_EXPECT_EQ(test, fake_writes(sdev), ++writes);
 	sidra_point_loaded(sdev, &shots->point);
-	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), ++writes, "it is not armed any more");
+	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), ++writes, "the chip must be armed again");
 	for (i = 0; i < count; i++)
 		sidra_point_detach(sdev, &others[i]);
 }
@@ -206,11 +206,11 @@ static void irq_patience_is_shared_and_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 2);
 	writes = fake_writes(sdev);
 	interrupt(shots);
-	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes, "it stays with what it was told last");
+	KUNIT_EXPECT_EQ_MSG(test, fake_writes(sdev), writes, "the chip stays armed for the same value");
 	arm_at(test, shots, &shots->point, 36, false);
 	shots->point.state->timeline = 10;
 	interrupt(shots);
-	KUNIT_EXPECT_EQ_MSG(test, programmed(shots, &shots->point), 36, "up to one who has none");
+	KUNIT_EXPECT_EQ_MSG(test, programmed(shots, &shots->point), 36, "a batch ends at a waiter that is not patient");
 	KUNIT_EXPECT_EQ(test, shots->count, 10);
 }
 
@@ -245,7 +245,7 @@ static void irq_chip_is_armed_for_pending_once(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, sidra_pending_add(shots->sdev, &shots->point, &list[0]));
 }
 
-/* However many are due: no interrupt wakes more than FIRE_MAX of them, and the others do not wait for another one. */
+/* An interrupt wakes at most FIRE_MAX waiters. The others that are due do not need another interrupt. */
 static void irq_wakes_in_batches(struct kunit *test)
 {
 	struct shots *shots = start(test);
@@ -256,7 +256,7 @@ static void irq_wakes_in_batches(struct kunit *test)
 	for (i = 0; i < 2 * FIRE_MAX + 1; i++)
 		arm_at(test, shots, &shots->point, 1 + i % 3, false);
 	shots->point.state->timeline = 3;
-	scoped_guard(spinlock_irqsave, &vector->lock) {	/* which the work for the others waits for */
+	scoped_guard(spinlock_irqsave, &vector->lock) {	/* recheck_work cannot run meanwhile */
 		found = check_vector(vector, false);
 		for (node = rb_first_cached(&shots->point.armed); node; node = rb_next(node))
 			waiting++;
@@ -269,7 +269,7 @@ static void irq_wakes_in_batches(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, atomic64_read(&shots->sdev->counters.rechecks), 0, "no interrupt was lost");
 }
 
-/* Those of another value, of another kind and of an epoch that is over stay where they are. */
+/* sidra_arm_take() must not remove waiters of another value, another kind or an ended epoch. */
 static void irq_takes_by_value(struct kunit *test)
 {
 	struct shots *shots = start(test);
@@ -307,7 +307,7 @@ struct impatient {
 	bool again;
 };
 
-/* Patient waiters come while the timer's function has not returned. */
+/* Adds patient waiters while the timer's function is running. */
 static void arm_while_the_timer_ends(struct sidra_arm *arm)
 {
 	struct impatient *impatient = container_of(arm, struct impatient, arm);
@@ -329,7 +329,7 @@ static void irq_timer_starts_while_it_ends(struct kunit *test)
 	for (value = 2; value <= 40; value++)
 		arm_at(test, shots, &shots->point, value, true);
 	sidra_arm_add(shots->sdev, &shots->point, &impatient.arm);
-	shots->point.programmed = 40;	/* as if that had been for a batch */
+	shots->point.programmed = 40;	/* as if the chip was armed for a batch */
 	shots->point.state->timeline = 1;
 	hrtimer_start(&shots->point.patience, 0, HRTIMER_MODE_REL);
 	for (i = 0; i < 10000 && READ_ONCE(impatient.arm.armed); i++)
@@ -361,7 +361,7 @@ static int race_interrupts(void *data)
 	return 0;
 }
 
-/* Whoever takes it off has it, and only he. */
+/* Either the waiter is fired, or sidra_arm_del() returns true, never both. */
 static void irq_fire_and_delete_exclude_each_other(struct kunit *test)
 {
 	struct shots *shots = start(test);

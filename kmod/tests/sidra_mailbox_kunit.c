@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The mailbox on a page of registers; the end of sidra_mailbox.c. Its rings: tests/kmod. */
+/* KUnit test of the mailbox, on registers in plain memory; included by sidra_mailbox.c. tests/kmod tests its rings. */
 #include "sidra_fake.h"
 
 static struct sidra_device *connected(struct kunit *test)
@@ -17,7 +17,7 @@ static struct sidra_device *connected(struct kunit *test)
 	return sdev;
 }
 
-/* What the firmware does as long as there is room. */
+/* Writes events into the reply ring, as the firmware does while there is room. */
 static void give_events(struct sidra_device *sdev, u32 count)
 {
 	void __iomem *index = sdev->chip.regs + SIDRA_REG_MAILBOX_REPLY_INDEX;
@@ -31,7 +31,7 @@ static void give_events(struct sidra_device *sdev, u32 count)
 	}
 }
 
-/* A request that finds no room for its reply is not looked at, nor again before the next one. */
+/* The firmware does not process a request while the ring has no room for the reply, so pending events must be taken first. */
 static void mailbox_makes_room_for_a_reply(struct kunit *test)
 {
 	struct sidra_device *sdev = connected(test);
@@ -43,7 +43,7 @@ static void mailbox_makes_room_for_a_reply(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, settle(sdev), 0);
 		KUNIT_EXPECT_EQ(test, readl(sdev->chip.regs + SIDRA_REG_MAILBOX_REPLY_READ), round * SIDRA_RING_ENTRIES);
 	}
-	/* What is no event, and nobody has asked for, ends it, before the request as well. */
+	/* A reply without a request makes the mailbox unusable, also if it arrives before the next request is sent. */
 	sdev->mailbox.memory->rings.replies[0] = (struct sidra_mailbox_msg){
 		.opcode = SIDRA_MAILBOX_STATUS | SIDRA_MAILBOX_REPLY,
 		.sequence = 3 * SIDRA_RING_ENTRIES,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Addresses of a context without a chip; the end of sidra_mmu.c. */
+/* KUnit test of address allocation; included by sidra_mmu.c. */
 #include <kunit/test.h>
 
 static void mmu_addresses_run_out(struct kunit *test)

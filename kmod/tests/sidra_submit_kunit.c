@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Kernel queues whose ring nobody reads; the end of sidra_submit.c. */
+/* KUnit tests of kernel queues, without a chip that reads the ring; included by sidra_submit.c. */
 #include "sidra_fake.h"
 
 #define LOG2	3
@@ -19,7 +19,7 @@ static void end_queue(void *data)
 	sidra_point_detach(queue->sdev, &queue->point);
 	sidra_submit_fini(queue);
 	sidra_queue_put(queue);
-	rcu_barrier();	/* jobs */
+	rcu_barrier();	/* for the callbacks that free jobs */
 }
 
 static struct bench *start(struct kunit *test)
@@ -62,7 +62,7 @@ static int put(struct bench *bench, u32 count, u32 cookie, struct sidra_job *job
 	return sidra_submit_packets(bench->queue, packets, count, job, NULL, &value, &epoch);
 }
 
-/* As if the chip had come so far. */
+/* Sets the timeline, as if the chip had retired the packets before it. */
 static void reach(struct bench *bench, u64 timeline)
 {
 	bench->queue->point.state->timeline = timeline;
@@ -75,7 +75,7 @@ static const struct dma_fence_ops foreign_ops = {
 	.get_timeline_name = fence_timeline_name,
 };
 
-/* Of another driver. Jobs that have not left the queue have references to it: its lock lives as long as they do. */
+/* A fence of another driver. It contains its lock, because jobs in the queue keep references to it. */
 struct foreign_fence {
 	struct dma_fence base;
 	spinlock_t lock;
@@ -92,7 +92,7 @@ static struct dma_fence *foreign_fence(struct kunit *test)
 	return &fence->base;
 }
 
-/* Takes over the reference to @dep; the caller gets one to the job's fence. */
+/* Takes over the reference to @dep, and returns the job with a reference to its fence. */
 static struct sidra_job *submit_after(struct kunit *test, struct bench *bench, struct dma_fence *dep, u32 count, u32 cookie)
 {
 	struct sidra_job *job = kzalloc(struct_size(job, deps, 1), GFP_KERNEL);
@@ -157,7 +157,7 @@ static void submit_stops_at_a_job_that_is_not_ready(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, put(bench, 2, 0, NULL), 0);
 	job = submit_after(test, bench, dma_fence_get(dep), 3, 2);
 	KUNIT_EXPECT_EQ(test, put(bench, 1, 5, NULL), 0);
-	KUNIT_EXPECT_EQ_MSG(test, *bench->queue->index, 2, "it, and who is behind it");
+	KUNIT_EXPECT_EQ_MSG(test, *bench->queue->index, 2, "neither the job nor the packets behind it are published");
 	reach(bench, 2);
 	KUNIT_EXPECT_EQ(test, *bench->queue->index, 2);
 	dma_fence_signal(dep);
@@ -185,11 +185,11 @@ static void submit_after_a_failure_is_one(struct kunit *test)
 	dma_fence_signal(dep);
 	flush_workqueue(bench->sdev->fence_wq);
 	KUNIT_EXPECT_EQ(test, *bench->queue->index, 3);
-	KUNIT_EXPECT_EQ_MSG(test, bench->queue->ring[0].hdr.opcode, SIDRA_CMD_INVALID, "the chip stops there");
+	KUNIT_EXPECT_EQ_MSG(test, bench->queue->ring[0].hdr.opcode, SIDRA_CMD_INVALID, "the queue stops at the job");
 	bench->queue->point.state->run_state = SIDRA_QUEUE_FAULTED;
 	reach(bench, 0);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), -EREMOTEIO);
-	KUNIT_EXPECT_EQ_MSG(test, dma_fence_get_status(&good->fence), -EIO, "what stands behind it did not run");
+	KUNIT_EXPECT_EQ_MSG(test, dma_fence_get_status(&good->fence), -EIO, "a job behind it does not run");
 	dma_fence_put(&job->fence);
 	dma_fence_put(&good->fence);
 	dma_fence_put(dep);
@@ -197,11 +197,11 @@ static void submit_after_a_failure_is_one(struct kunit *test)
 
 static void look_at_deadline(struct bench *bench)
 {
-	sidra_queue_get(bench->queue);	/* which the work puts */
+	sidra_queue_get(bench->queue);	/* the work drops this reference */
 	watchdog(&bench->queue->watchdog.work);
 }
 
-/* Whoever has the device's lock waits for memory, and that for the fence. */
+/* The holder of sidra_device.lock may wait for memory, and reclaim for the fence. */
 static void submit_deadline_needs_no_lock(struct kunit *test)
 {
 	struct bench *bench = start(test);
@@ -213,19 +213,19 @@ static void submit_deadline_needs_no_lock(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, sidra_submit_late(bench->queue));
 	writeq(2 * NSEC_PER_SEC, regs + SIDRA_REG_CLOCK);
 	look_at_deadline(bench);
-	KUNIT_EXPECT_TRUE_MSG(test, sidra_submit_late(bench->queue), "the device's watchdog will find it");
+	KUNIT_EXPECT_TRUE_MSG(test, sidra_submit_late(bench->queue), "the device's watchdog will stop the queue");
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), 0);
 	KUNIT_EXPECT_TRUE(test, bench->fake->command & PCI_COMMAND_MASTER);
 	scoped_guard(spinlock, &bench->queue->submit_lock)
 		job->late_since -= LAST_RESORT_NS;
 	look_at_deadline(bench);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(&job->fence), -ETIMEDOUT);
-	KUNIT_EXPECT_FALSE_MSG(test, bench->fake->command & PCI_COMMAND_MASTER, "nothing comes to memory any more");
+	KUNIT_EXPECT_FALSE_MSG(test, bench->fake->command & PCI_COMMAND_MASTER, "no DMA reaches memory any more");
 	KUNIT_EXPECT_EQ(test, readl(regs + SIDRA_REG_RESET), SIDRA_RESET_MAGIC);
 	KUNIT_EXPECT_TRUE(test, bench->sdev->cut);
 	KUNIT_EXPECT_EQ(test, sidra_check_link(bench->sdev), 0);
 	KUNIT_EXPECT_FALSE(test, bench->sdev->cut);
-	KUNIT_EXPECT_TRUE_MSG(test, bench->fake->command & PCI_COMMAND_MASTER, "it goes on after a reset");
+	KUNIT_EXPECT_TRUE_MSG(test, bench->fake->command & PCI_COMMAND_MASTER, "the device works after a reset");
 	KUNIT_EXPECT_EQ(test, atomic64_read(&bench->sdev->counters.device_resets), 1);
 	dma_fence_put(&job->fence);
 }
