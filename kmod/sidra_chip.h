@@ -45,7 +45,7 @@ struct sidra_chip {
 	dma_addr_t headers_bus;
 };
 
-#define SIDRA_BOUNCE_SIZE	65536u
+#define SIDRA_BOUNCE_SIZE	65536u	/* the most that one admin command moves */
 
 u32 sidra_read32(struct sidra_device *sdev, u32 reg);
 u64 sidra_read64(struct sidra_device *sdev, u32 reg);

@@ -162,7 +162,7 @@ static void set_held(struct sidra_device *sdev, bool held)
 }
 
 /* Stops the device for good, and wakes everybody who waits for it. */
-static void leave_chip(struct sidra_device *sdev)
+static void stop_for_good(struct sidra_device *sdev)
 {
 	lockdep_assert_held(&sdev->lock);
 	if (sdev->gone)
@@ -179,7 +179,7 @@ static void leave_chip(struct sidra_device *sdev)
 static void unplug_device(struct sidra_device *sdev)
 {
 	scoped_guard(mutex, &sdev->lock)
-		leave_chip(sdev);
+		stop_for_good(sdev);
 	drm_dev_unplug(&sdev->drm);
 }
 
@@ -189,7 +189,7 @@ static void stop(struct sidra_device *sdev)
 	u32 slot;
 
 	scoped_guard(mutex, &sdev->lock) {
-		leave_chip(sdev);
+		stop_for_good(sdev);
 		for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
 			struct sidra_ctx *ctx = sdev->ctxs[slot];
 

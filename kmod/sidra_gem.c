@@ -514,7 +514,7 @@ err_unmap:
 }
 
 /* Whether the handle is still open. Closing it drops its bindings, so no binding may be added afterwards. */
-static bool handle_names(struct drm_file *file, u32 handle, struct drm_gem_object *obj)
+static bool handle_refers_to(struct drm_file *file, u32 handle, struct drm_gem_object *obj)
 {
 	struct drm_gem_object *now = drm_gem_object_lookup(file, handle);
 
@@ -549,7 +549,7 @@ int sidra_buffer_bind_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	if (!ret) {
 		CLASS(sidra_call, call)(sdev);
 		ret = call.error ?: sidra_ctx_usable(ctx);
-		if (!ret && !handle_names(file, args->handle, obj))
+		if (!ret && !handle_refers_to(file, args->handle, obj))
 			ret = -ENOENT;
 		if (!ret)
 			ret = bind(ctx, bo, args->handle, flags, &args->address);

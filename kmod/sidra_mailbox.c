@@ -134,7 +134,7 @@ static int take(struct sidra_device *sdev, struct sidra_mailbox_msg *reply)
 }
 
 /* take(), which also records errors for later requests. */
-static int take_noting(struct sidra_device *sdev, struct sidra_mailbox_msg *reply)
+static int take_and_record(struct sidra_device *sdev, struct sidra_mailbox_msg *reply)
 {
 	struct sidra_mailbox *box = &sdev->mailbox;
 	int ret = take(sdev, reply);
@@ -154,7 +154,7 @@ static int wait_for_reply(struct sidra_device *sdev, struct sidra_mailbox_msg *r
 
 	for (;;) {
 		bool late = time_after(jiffies, end);
-		int ret = take_noting(sdev, reply);
+		int ret = take_and_record(sdev, reply);
 
 		if (ret)
 			return ret == 1 ? 0 : ret;
@@ -186,7 +186,7 @@ static int settle(struct sidra_device *sdev)
 	if (box->broken)
 		return -EPROTO;
 	/* If the reply is known to be late, do not wait again: a series of requests would delay the freezing of tasks for a suspend. */
-	return box->ring.owed ? wait_for_reply(sdev, &owed, box->late ? jiffies : deadline()) : take_noting(sdev, &owed);
+	return box->ring.owed ? wait_for_reply(sdev, &owed, box->late ? jiffies : deadline()) : take_and_record(sdev, &owed);
 }
 
 static int call(struct sidra_device *sdev, struct sidra_mailbox_msg *msg)

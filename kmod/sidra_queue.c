@@ -139,7 +139,7 @@ static void clear_entry(struct sidra_hw_queue *entry)
 }
 
 /* Ends the queue's epoch on the chip. SEM_WAITs of other queues for that epoch are evaluated again. */
-static void take_from_chip(struct sidra_ctx *ctx, struct sidra_queue *queue, enum sidra_fault_cause cause)
+static void reset_on_chip(struct sidra_ctx *ctx, struct sidra_queue *queue, enum sidra_fault_cause cause)
 {
 	struct sidra_hw_queue *entry = &ctx->queue_table[queue->number];
 
@@ -185,7 +185,7 @@ void sidra_queue_time_out(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
 	drm_warn(&ctx->sdev->drm, "queue %u of context %u makes no progress: stopped\n", queue->number, queue->slot);
 	sidra_coredump(ctx->sdev, "queue-timeout", "queue %u of context %u", queue->number, queue->slot);
-	take_from_chip(ctx, queue, SIDRA_FAULT_TIMEOUT);
+	reset_on_chip(ctx, queue, SIDRA_FAULT_TIMEOUT);
 	sidra_submit_fail(queue, -ETIMEDOUT);
 	if (!ctx->lost)
 		sidra_queue_stop(queue, SIDRA_QUEUE_FAULTED, SIDRA_FAULT_TIMEOUT);
@@ -250,7 +250,7 @@ void sidra_queue_drop(struct sidra_ctx *ctx, struct sidra_queue *queue)
 
 void sidra_queue_remove(struct sidra_ctx *ctx, struct sidra_queue *queue)
 {
-	take_from_chip(ctx, queue, SIDRA_FAULT_RESET);
+	reset_on_chip(ctx, queue, SIDRA_FAULT_RESET);
 	sidra_ctx_remember_fault(ctx, queue);
 	sidra_queue_drop(ctx, queue);
 }
@@ -436,7 +436,7 @@ static int reset_queue(struct sidra_ctx *ctx, struct sidra_queue *queue, struct 
 	u64 start, retired;
 	u32 epoch;
 
-	take_from_chip(ctx, queue, SIDRA_FAULT_RESET);
+	reset_on_chip(ctx, queue, SIDRA_FAULT_RESET);
 	if (ctx->lost)
 		return -ESTALE;	/* the chip did not acknowledge, so the whole context was reset */
 

@@ -104,8 +104,8 @@ int sidra_store_headers(struct sidra_device *sdev, struct sidra_hw_xbar *headers
 }
 
 /*
- * Finds the next run of neighbouring crossbars of an object, beginning at the @at-th in the order of allocation: the tiles of a column,
- * whose sums are added up, lie on neighbours. Stores the grid positions of its elements in @tile.
+ * The grid position of the @at-th tile in the order of allocation. That order is column by column, because the tiles of a column, whose
+ * sums are added up, should lie on neighbouring crossbars.
  */
 static u32 tile_at(const struct sidra_object *object, u32 at)
 {
@@ -115,6 +115,7 @@ static u32 tile_at(const struct sidra_object *object, u32 at)
 	return at % rows * columns + at / rows;
 }
 
+/* Length of the run of consecutive crossbars that begins at the @at-th tile in that order, at most @most. */
 static u32 run_at(const struct sidra_object *object, u32 at, u32 most)
 {
 	u32 first = object->tiles[tile_at(object, at)], length = 1;

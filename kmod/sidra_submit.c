@@ -261,7 +261,7 @@ static void watch(struct sidra_queue *queue)
 }
 
 /* Number of free ring slots. An impossible timeline, which the chip writes, leaves none. */
-static u64 room(const struct sidra_queue *queue)
+static u64 free_slots(const struct sidra_queue *queue)
 {
 	u64 capacity = sidra_queue_capacity(queue), taken = queue->reserved - sidra_point_timeline(&queue->point);
 
@@ -279,7 +279,7 @@ static int put_packets(struct sidra_queue *queue, const union sidra_cmd *packets
 		return -EIO;
 	if (count > capacity)
 		return -EINVAL;
-	if (count > room(queue))
+	if (count > free_slots(queue))
 		return -EBUSY;
 	for (i = 0; i < count; i++)
 		queue->ring[(queue->reserved + i) & (capacity - 1)] = packets[i];
@@ -654,7 +654,7 @@ static struct sidra_out *alloc_out(struct drm_file *file, const struct sidra_ioc
 	return ERR_PTR(ret);
 }
 
-static void give_out(struct sidra_out *out, struct dma_fence *fence, struct sync_file *sync, s32 *fd)
+static void export_fence(struct sidra_out *out, struct dma_fence *fence, struct sync_file *sync, s32 *fd)
 {
 	u32 i;
 
@@ -697,7 +697,7 @@ static int submit_job(struct sidra_queue *queue, struct sidra_ioctl_submit *args
 		}
 	}
 	if (!ret) {
-		give_out(out, &job->fence, sync, &args->out_fence_fd);
+		export_fence(out, &job->fence, sync, &args->out_fence_fd);
 	} else {
 		forget_deps(job);
 		signal_job(job, -ECANCELED);
