@@ -101,7 +101,7 @@ TEST_F(Updates, AreOldOrNewOrNoticed) {
             const auto content = rig.content();
             const auto reports = rig.bench.reports();
             const bool told = std::any_of(reports.begin(), reports.end(), [](const std::string& line) {
-                return line.find("1 update(s) of weights were cut short") != std::string::npos;
+                return line.find("1 update(s) of weights were interrupted") != std::string::npos;
             });
             EXPECT_EQ(told, !content);
             old += content == all_of(1);

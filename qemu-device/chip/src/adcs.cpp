@@ -8,8 +8,8 @@
 
 namespace sidra::chip {
 
-// Twice: the first time the range must hold all of the offset, and its codes are as coarse; what is left then is found
-// to the unit. (Noise is that of the same reads each time, which nobody can tell from a result in whole units.)
+// Two passes: in the first the range must cover the whole offset, so its codes are coarse; the second measures the rest
+// to one unit. (Each calibration reads with the same noise; this cannot be seen in a result in whole units.)
 Adcs::Found Adcs::calibrate(uint32_t first, uint32_t count, std::optional<uint64_t> seed) {
     constexpr uint32_t kPasses = 2;
     constexpr physics::ReadoutParameters kParameters{};

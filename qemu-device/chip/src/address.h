@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Addresses inside the chip. A number means nothing without the space that it counts in, and a range cannot be made
-// that reaches beyond its space: so what is computed from ranges cannot wrap.
+// Addresses inside the chip. An offset is always stored with its address space, and a range cannot extend beyond its
+// space. So arithmetic on ranges cannot wrap.
 #ifndef SIDRA_CHIP_ADDRESS_H
 #define SIDRA_CHIP_ADDRESS_H
 
@@ -12,13 +12,13 @@
 namespace sidra::chip {
 
 enum class Space : uint8_t {
-    kDevice,    // addresses of one context, which its page tables translate
+    kDevice,    // device addresses of one context, translated by its page tables
     kBus,       // memory of the host
     kL3,        // the chip's own SRAM, from its first byte
-    kTimeline,  // no memory: the timelines of queues, 8 bytes each, as something that a queue can wait for
+    kTimeline,  // not memory: the timelines of queues, 8 bytes each, as keys that a queue can wait for
 };
 
-// One past the last address of a space. (L3 ends earlier: Bus::l3_bytes() knows where.)
+// One past the last address of a space. (L3 may end earlier; Bus::l3_bytes() checks that.)
 constexpr uint64_t end_of(Space space) {
     return uint64_t{1} << (space == Space::kDevice ? SIDRA_VA_BITS : SIDRA_BUS_BITS);
 }
@@ -29,11 +29,11 @@ struct Address {
     bool operator==(const Address&) const = default;
 };
 
-// Half-open: [offset, offset + length). Parts of a range are never outside of it.
+// Half-open: [offset, offset + length). A part of a range always lies inside it.
 class Range {
    public:
     Range() = default;
-    // Invalid and empty, if not all of it lies inside the space.
+    // Invalid and empty if it does not lie completely inside the space.
     constexpr Range(Space space, uint64_t offset, uint64_t length)
         : offset_(offset),
           length_(length),
@@ -49,7 +49,7 @@ class Range {
     constexpr uint64_t length() const { return length_; }
     constexpr Address address() const { return {space_, offset_}; }
 
-    // `length` bytes from byte `at` on, or as many of them as there are.
+    // `length` bytes from byte `at` on, clipped to this range.
     constexpr Range part(uint64_t at, uint64_t length) const {
         Range part = *this;
         at = std::min(at, length_);
@@ -59,7 +59,7 @@ class Range {
     }
     constexpr Range from(uint64_t at) const { return part(at, length_); }
 
-    // Makes this range longer by one that follows immediately. False: that one does not, or is empty.
+    // Extends this range by one that follows immediately. Returns false if the other one is empty or does not follow.
     constexpr bool join(const Range& next) {
         if (next.space_ != space_ || next.empty() || next.offset_ - offset_ != length_) return false;
         length_ += next.length_;
@@ -73,17 +73,17 @@ class Range {
     bool valid_;
 };
 
-// A table of the driver's: `entries` of them at a bus address.
+// A table of the driver at a bus address.
 template <typename Entry>
 constexpr Range table_at(uint64_t bus, uint32_t entries) {
     return {Space::kBus, bus, uint64_t{entries} * sizeof(Entry)};
 }
 
-// An operand of a packet: rows of `bytes` bytes, whose first bytes lie `stride` apart in the context's address space.
+// An operand of a packet: rows of `bytes` bytes, `stride` bytes apart, in the context's address space.
 class Rectangle {
    public:
     Rectangle() = default;
-    // Invalid, if a byte of it lies outside of the address space. `rows` and `bytes` are not 0.
+    // Invalid if any byte lies outside the address space. `rows` and `bytes` are not 0.
     Rectangle(uint64_t va, uint64_t row_stride, uint64_t row_count, uint64_t row_bytes)
         : extent_(Space::kDevice, va, extent(row_stride, row_count, row_bytes)),
           stride_(row_stride),
@@ -97,12 +97,12 @@ class Rectangle {
     // From the first byte of the first row to the last byte of the last one.
     const Range& extent() const { return extent_; }
     Range row(uint64_t row) const { return extent_.part(row * stride_, bytes_); }
-    // Nothing lies between its rows.
+    // Whether there are no gaps between rows.
     bool dense() const { return rows_ == 1 || stride_ == bytes_; }
-    // How many pieces of device addresses it has.
+    // Number of separate ranges of device addresses.
     uint64_t pieces() const { return dense() ? 1 : rows_; }
 
-    // Bytes [at, at + bytes) of rows [first, first + rows), which it has.
+    // Bytes [at, at + bytes) of rows [first, first + rows), which must lie inside.
     Rectangle part(uint64_t first, uint64_t rows, uint64_t at, uint64_t bytes) const {
         Rectangle part = *this;
         part.extent_ = extent_.part(first * stride_ + at, (rows - 1) * stride_ + bytes);
@@ -113,7 +113,7 @@ class Rectangle {
     Rectangle rows(uint64_t first, uint64_t count) const { return part(first, count, 0, bytes_); }
 
    private:
-    // A length that fits no space, if it overflows.
+    // Returns a length that fits no space if the computation overflows.
     static uint64_t extent(uint64_t stride, uint64_t rows, uint64_t bytes) {
         uint64_t length;
         if (__builtin_mul_overflow(rows - 1, stride, &length) || __builtin_add_overflow(length, bytes, &length))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Admin commands and reset. QUIESCE is one mechanism for all scopes: stop (no new slice), drain (no claim from before),
-// invalidate, acknowledge.
+// Admin commands and reset. QUIESCE works alike in all scopes: stop (no new slices), drain (wait for slices from
+// before), invalidate, acknowledge.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -18,11 +18,11 @@ constexpr uint64_t kHeadersMax = 1024;
 constexpr uint64_t kReportsMax = 64;
 
 bool is_quiesce(uint32_t op) { return op >= SIDRA_ADMIN_QUIESCE_RANGE && op <= SIDRA_ADMIN_QUIESCE_DEVICE; }
-// What RESET_CONTEXT of the same context takes the place of.
-bool gives_way(uint32_t op) {
+// Commands that a RESET_CONTEXT of the same context replaces.
+bool replaceable(uint32_t op) {
     return (op >= SIDRA_ADMIN_QUIESCE_RANGE && op <= SIDRA_ADMIN_QUIESCE_CONTEXT) || op == SIDRA_ADMIN_RESET_QUEUE;
 }
-// Commands that knob no-quiesce-ack names by its value.
+// Commands that knob no-quiesce-ack withholds at this value.
 bool withheld(uint32_t op, uint32_t knob) {
     return (knob >= 1 && is_quiesce(op)) || (knob >= 2 && op == SIDRA_ADMIN_RESET_QUEUE) ||
            (knob >= 3 && op == SIDRA_ADMIN_RESET_CONTEXT);
@@ -41,15 +41,15 @@ bool known(uint32_t op) {
 
 }  // namespace
 
-// MMIO side: records the command and wakes.
+// Called for an MMIO write: records the command and wakes the chip.
 void Chip::admin_start(uint32_t command) {
     {
         std::lock_guard guard(registers_lock_);
         if (registers_.admin_status & SIDRA_ADMIN_BUSY) {
             if ((command & 0xffff) != SIDRA_ADMIN_RESET_CONTEXT || admin_.replaced.load() ||
-                !gives_way(admin_.command & 0xffff) || admin_.arg[0] != registers_.admin_arg[0])
+                !replaceable(admin_.command & 0xffff) || admin_.arg[0] != registers_.admin_arg[0])
                 return;
-            admin_.next = command;  // whoever has the old one in hand takes it up
+            admin_.next = command;  // the thread that executes the old command takes it over
             admin_.replaced.store(true);
         } else {
             admin_.command = command;
@@ -63,12 +63,12 @@ void Chip::admin_start(uint32_t command) {
     host_.kick(host_.self);
 }
 
-// What the old command stopped goes on: its successor stops more than that.
+// Resumes what the old command has stopped; the new command stops more than that.
 void Chip::admin_take_next() {
     if (!admin_.replaced.load()) return;
     if (admin_.begun && (admin_.command & 0xff) != SIDRA_ADMIN_QUIESCE_RANGE) set_stop(false);
     std::lock_guard guard(registers_lock_);
-    admin_.command = admin_.next;  // of the same context, and it has no other argument
+    admin_.command = admin_.next;  // of the same context, and without further arguments
     admin_.begun = false;
     admin_.replaced.store(false);
 }
@@ -79,7 +79,7 @@ void Chip::for_each_queue(F&& visit) {
         if (Queue* queue = queues_[i].load(std::memory_order_acquire)) visit(*queue);
 }
 
-// The queues of one context lie together. The command's arguments have been checked.
+// The queues of one context are adjacent. The command's arguments have been checked.
 template <typename F>
 void Chip::for_each_in_scope(F&& visit) {
     const uint32_t op = admin_.command & 0xff;
@@ -91,7 +91,7 @@ void Chip::for_each_in_scope(F&& visit) {
         if (Queue* queue = queues_[i].load(std::memory_order_acquire)) visit(*queue);
 }
 
-// Stops (or lets go) what the command names; a stopped scope starts no new slice.
+// Stops or resumes the scope of the command; a stopped scope starts no new slice.
 void Chip::set_stop(bool stop) {
     const uint32_t op = admin_.command & 0xff;
     const uint64_t context = admin_.arg[0];
@@ -110,7 +110,7 @@ void Chip::set_stop(bool stop) {
     });
 }
 
-// Whether a command exists, and what it names does.
+// Checks the command and the objects that it names.
 uint8_t Chip::check_admin(uint32_t command, const uint64_t (&arg)[3]) {
     const uint32_t op = command & 0xff;
     if ((command & 0xff00) || !known(op)) return SIDRA_ADMIN_BAD_OP;
@@ -122,7 +122,7 @@ uint8_t Chip::check_admin(uint32_t command, const uint64_t (&arg)[3]) {
     return SIDRA_ADMIN_OK;
 }
 
-// Checks arguments and starts; OK, or why not.
+// Checks the command and starts it. Returns OK or the error.
 uint8_t Chip::admin_begin() {
     const uint32_t op = admin_.command & 0xff;
     if (const uint8_t wrong = check_admin(admin_.command, admin_.arg); wrong != SIDRA_ADMIN_OK) return wrong;
@@ -131,7 +131,7 @@ uint8_t Chip::admin_begin() {
     else if (Context* context = contexts_[admin_.arg[0]].load(std::memory_order_acquire))
         context->invalidate_translations();
     for_each_in_scope([&](Queue& queue) {
-        queue.draining_slice = queue.slices.load();  // first: what begins after this has seen the stop or the new tag
+        queue.draining_slice = queue.slices.load();  // first: later slices have seen the stop or the new tag
         queue.draining = queue.claim.load() != 0;
     });
     return SIDRA_ADMIN_OK;
@@ -149,7 +149,7 @@ bool Chip::admin_drained() {
     return drained && (op != SIDRA_ADMIN_QUIESCE_DEVICE || management_.drained());
 }
 
-// Makes the chip forget a queue that nobody runs: its entry is gone, or it was reset.
+// Unloads a queue that no thread runs, because its entry is gone or it was reset.
 void Chip::forget(Queue& queue) {
     if (queue.parked) parked_.leave(queue.park_key, &queue);
     queue.parked = false;
@@ -164,8 +164,8 @@ void Chip::forget(Queue& queue) {
     wake_parked(timeline_key(queue.context.id, queue.id));
 }
 
-// The epoch that RESET_QUEUE ends, before who waits for it is woken. A queue that the chip has never looked at has a
-// history all the same: others may wait for what was dropped.
+// Ends the epoch for RESET_QUEUE before its waiters are woken. A queue that was never loaded needs this, too: others
+// may wait for its dropped packets.
 void Chip::end_epoch() {
     const auto context = static_cast<uint32_t>(admin_.arg[0]), id = static_cast<uint32_t>(admin_.arg[1]);
     try {
@@ -177,13 +177,13 @@ void Chip::end_epoch() {
         if (cause == SIDRA_FAULT_NONE || cause >= SIDRA_FAULT_COUNT) cause = SIDRA_FAULT_RESET;
         const uint64_t first = epoch == queue.epochs.current() ? queue.epochs.timeline() : 0;
         queue.epochs.end(epoch, {first, id, epoch, cause});
-    } catch (const std::bad_alloc&) {  // as if it had ended too long ago to be known
+    } catch (const std::bad_alloc&) {  // treated like an epoch that ended too long ago
     }
 }
 
-// A queue that is parked for a word of the range whose page is gone has to fault, whatever is mapped there by the time
-// it looks again. Only the acknowledgement tells the driver to map anything, so the tables still say it. (The entry is
-// read anew: a quiesced context has none cached.)
+// A parked queue whose word lies in the range and whose page was unmapped must fault, even if the driver maps another
+// page there before the queue checks the word again. The driver maps nothing before the acknowledgement, so the tables
+// still show whether the page is gone. (The context entry is read again, because a quiesced context is not cached.)
 void Chip::fault_unmapped_waits(Context& context, uint64_t va, uint64_t size) {
     for_each_in_scope([&](Queue& queue) {
         uint64_t word = queue.word.load();
@@ -247,7 +247,7 @@ uint8_t Chip::admin_finish() {
                 forget(queue);
                 if (shown) write_run_state(queue, SIDRA_QUEUE_STOPPED);
             });
-            // Doorbells from before mean nothing any more, also one that a thread has taken but not acted on yet.
+            // Discard earlier doorbells, including one that a thread has picked but not yet acted on.
             for (uint32_t q = 0; q < SIDRA_QUEUES_PER_CONTEXT_MAX; q++) {
                 if (is_queue_scope(op) && q != admin_.arg[1]) continue;
                 scheduler_.forget(static_cast<uint32_t>(id), q);
@@ -262,7 +262,7 @@ uint8_t Chip::admin_finish() {
         default:
             try {
                 return admin_memory();
-            } catch (const std::bad_alloc&) {  // as when the host refuses the transfer: nothing has changed
+            } catch (const std::bad_alloc&) {  // as if the host refused the transfer: nothing has changed
                 return SIDRA_ADMIN_BUS_ERROR;
             }
     }
@@ -287,12 +287,12 @@ uint8_t Chip::admin_memory() {
             if (n > kMemoryMax || !inside(a, n, nvm.size())) return SIDRA_ADMIN_BAD_ARG;
             if ((admin_.command & 0xff) == SIDRA_ADMIN_NVM_READ) {
                 if (lies(SIDRA_LIE_SHORT_READ)) return SIDRA_ADMIN_OK;
-                const std::vector<uint8_t> wild(lies(SIDRA_LIE_NVM) ? n : 0, 0xff);
-                return bus_.write({Space::kBus, b, n}, wild.empty() ? nvm.data() + a : wild.data())
+                const std::vector<uint8_t> ones(lies(SIDRA_LIE_NVM) ? n : 0, 0xff);
+                return bus_.write({Space::kBus, b, n}, ones.empty() ? nvm.data() + a : ones.data())
                            ? SIDRA_ADMIN_OK
                            : SIDRA_ADMIN_BUS_ERROR;
             }
-            std::vector<uint8_t> data(n);  // all or nothing
+            std::vector<uint8_t> data(n);  // copied first: all or nothing
             if (!bus_.read({Space::kBus, b, n}, data.data())) return SIDRA_ADMIN_BUS_ERROR;
             return array_.write_nvm(a, data) ? SIDRA_ADMIN_OK : SIDRA_ADMIN_BUS_ERROR;
         }
@@ -328,7 +328,7 @@ uint8_t Chip::admin_memory() {
     }
 }
 
-// Nobody hears of the end of a command that another one has taken the place of.
+// The end of a replaced command is not reported.
 void Chip::admin_done(uint8_t result) {
     if (lies(SIDRA_LIE_ADMIN_RESULT)) result = 0xee;
     tell_failure();
@@ -366,12 +366,12 @@ void Chip::finish_reset() {
     context_table_.store(0);
     {
         std::lock_guard guard(registers_lock_);
-        const uint32_t admin_status = registers_.admin_status;  // says that a command was aborted
+        const uint32_t admin_status = registers_.admin_status;  // may say that a command was aborted
         registers_ = {};
         registers_.admin_status = admin_status;
     }
     management_.reset();
-    adcs_.clear();  // nobody calibrates between this and the core's next step
+    adcs_.clear();  // no calibration runs between this and the core's next step
     generation_.fetch_add(1);
     never_ready_.store(lies(SIDRA_LIE_NEVER_READY));
     stop_device_.store(false);
@@ -379,14 +379,14 @@ void Chip::finish_reset() {
     admin_.reset.store(false);
 }
 
-// Tells a blocked command that a slice has ended or a knob was turned.
+// Unblocks a command after a slice has ended or a knob has changed.
 void Chip::admin_poke() {
     if (!admin_.pending.load() && !admin_.reset.load()) return;
     admin_.pokes.fetch_add(1);
     admin_.blocked.store(false);
 }
 
-// Carries a command or reset on as far as it goes without waiting. Whether anything was done.
+// Executes a command or reset as far as possible without waiting. Returns whether it did anything.
 bool Chip::admin_step() {
     if ((!admin_.pending.load() && !admin_.reset.load()) || admin_.owner.exchange(true)) return false;
     bool worked = false;
@@ -425,7 +425,7 @@ bool Chip::admin_step() {
         admin_.blocked.store(false);
     }
     admin_.owner.store(false);
-    // Another thread may have come and gone while this one owned the command.
+    // Another thread may have returned because this one owned the command.
     if ((admin_.pending.load() || admin_.reset.load()) && !admin_.blocked.load()) host_.kick(host_.self);
     return worked;
 }

@@ -11,11 +11,11 @@ namespace {
 using physics::CellParameters;
 using physics::CellState;
 
-constexpr double kDriftOne = 65536;  // drift counts in steps of 1 / 2^16: half a day at the public rate
+constexpr double kDriftOne = 65536;  // drift is in steps of 1 / 2^16: half a day at the published rate
 constexpr uint64_t kAjPerPj = 1'000'000;
 constexpr double kMillion = 1e6;
-constexpr uint64_t kAgeMax = 10'000'000'000;  // s, some 317 years
-constexpr double kCellsTimeMax = 1e11;        // what drift_factor() takes
+constexpr uint64_t kAgeMax = 10'000'000'000;  // s, about 317 years
+constexpr double kCellsTimeMax = 1e11;        // limit of drift_factor()
 
 CellParameters with_stuck(double share) {
     CellParameters cells;
@@ -38,7 +38,7 @@ bool follows(CellState cell) { return cell == CellState::kFormed; }
 CellClock::CellClock(const CellParameters& cells)
     : cells_(cells), speed_(static_cast<double>(physics::drift_speed(cells, cells.drift_celsius))) {}
 
-// The clock of the host may have stood still, never gone back; but a number that is read is not trusted.
+// The host's clock may stop, but does not go back; the check is for loaded values, which are not trusted.
 double CellClock::now_locked(uint64_t device_ns) const {
     const double passed = device_ns > since_ns_ ? static_cast<double>(device_ns - since_ns_) * 1e-9 : 0;
     return std::min(base_ + passed * speed_, kCellsTimeMax);
@@ -169,7 +169,7 @@ uint32_t moved_columns(const uint8_t (&moved)[SIDRA_XBAR_COLS]) {
 
 }  // namespace
 
-// Products and looks may have been counted since the copy was made.
+// Products and verifications may have been counted since the copy was made.
 void Analog::take_locked(const Content& content) {
     State& s = state(content.xbar);
     const auto stuck = [](CellState each) { return each == CellState::kStuckLow || each == CellState::kStuckHigh; };
@@ -201,7 +201,7 @@ void Analog::take_locked(const Content& content) {
     cached_[content.xbar] = {};
 }
 
-// Brings what is stored to what it is now. Less than half a step stays as it is, and is not forgotten.
+// Updates stored conductances to the present. A drift of less than half a step is not applied yet, and not lost.
 void Analog::age(Content* content, double now) const {
     if (!content->touched) {
         content->touched = true;
@@ -225,20 +225,20 @@ void Analog::form(Content* content, const Wanted& wanted) const {
     }
 }
 
-// Pulses cells until they arrive, tries again those that do not, and lets all that were pulsed relax. Those that are
-// not to be are as if they had never been formed: pulses do nothing to them.
+// Programs cells until they converge, retries those that do not, and lets all programmed cells relax. Cells that are
+// not wanted are treated as unformed, so that pulses do not affect them.
 Analog::Pulsed Analog::pulse(Content* content, const Wanted& wanted, uint32_t program) const {
     using physics::Outcome;
     constexpr uint32_t kRows = physics::kIsppBlock / SIDRA_XBAR_COLS, kCount = kRows * SIDRA_XBAR_COLS;
     const Loop loop = this->loop();
-    const float empties = physics::reset_dose(parameters_, parameters_.reset_volts, parameters_.reset_ns);
+    const float reset_dose = physics::reset_dose(parameters_, parameters_.reset_volts, parameters_.reset_ns);
     const double reset_aj = parameters_.reset_volts * parameters_.reset_volts * parameters_.reset_ns *
-                            parameters_.g_max_siemens * 1e9;  // of G_max
+                            parameters_.g_max_siemens * 1e9;  // relative to G_max
     Pulsed pulsed{};
     uint8_t tries[kCount];
     Outcome outcome[kCount];
     CellState at_work[kCount];
-    // All cells of a row are read, and pulsed, together, until the last one has arrived.
+    // A row is read and programmed as a whole until its last cell has converged.
     const auto add = [&](physics::IsppTotals some) {
         uint64_t steps = 0, row_steps = 0;
         for (uint32_t r = 0; r < kRows; r++) {
@@ -271,7 +271,7 @@ Analog::Pulsed Analog::pulse(Content* content, const Wanted& wanted, uint32_t pr
                 add(some);
                 break;
             }
-            // A RESET, and all of it once more.
+            // Apply a RESET and retry.
             some.failed = some.stuck = 0;
             uint64_t rows = 0;
             for (uint32_t i = 0, last = kRows; i < kCount; i++) {
@@ -281,7 +281,7 @@ Analog::Pulsed Analog::pulse(Content* content, const Wanted& wanted, uint32_t pr
                 }
                 const float factor = physics::device_factor(parameters_, seed_, content->xbar, first + i, at_work[i]);
                 const float before = physics::conductance(conducts[i]);
-                const float after = physics::after_reset(parameters_, before, empties * factor);
+                const float after = physics::after_reset(parameters_, before, reset_dose * factor);
                 if (at_work[i] == CellState::kFormed) conducts[i] = physics::stored(after);
                 some.reset_pulses++;
                 some.energy_aj += static_cast<uint64_t>(reset_aj * static_cast<double>(before + after) / 2);
@@ -305,7 +305,7 @@ Analog::Pulsed Analog::pulse(Content* content, const Wanted& wanted, uint32_t pr
 
 namespace {
 
-// Cells of weights, where they lie, and which they are of the block.
+// Visits the physical cells of a block of weights, with their index in the block.
 template <typename F>
 void for_each_cell(const Analog::Content& content, const CellBlock& block, F&& visit) {
     for (uint32_t r = 0; r < block.rows; r++)
@@ -334,7 +334,7 @@ void for_each_row(const Analog::Use& use, F&& visit) {
         if (use.rows[row / 64] >> (row % 64) & 1) visit(row);
 }
 
-// Of the columns that belong together from that place on.
+// Bad cells of the columns at `place` that move together.
 uint32_t bad_cells(const Analog::Content& content, const Analog::Use& use, uint32_t place) {
     uint32_t bad = 0;
     for_each_row(use, [&](uint32_t row) {
@@ -343,14 +343,14 @@ uint32_t bad_cells(const Analog::Content& content, const Analog::Use& use, uint3
     return bad;
 }
 
-// Where columns that belong together lie. A map that was loaded may tear them apart: never beyond the row.
+// The physical place of columns that move together. A loaded map may separate them; rounding keeps them inside the row.
 uint32_t place_of(const Analog::Content& content, const Analog::Use& use, uint32_t column) {
     return content.column(column) / use.together * use.together;
 }
 
 }  // namespace
 
-// Programs `to`, and takes it if it is better.
+// Programs the columns at `to`, and uses them if they are better.
 bool Analog::use_column(Content* content, const Use& use, uint32_t from, uint32_t to, uint32_t bad,
                         const uint8_t* levels, Cost* cost) const {
     Wanted wanted;
@@ -359,10 +359,10 @@ bool Analog::use_column(Content* content, const Use& use, uint32_t from, uint32_
             wanted.add(row * SIDRA_XBAR_COLS + to + c, levels[row * SIDRA_XBAR_COLS + from + c]);
     });
     form(content, wanted);
-    const Pulsed pulsed = pulse(content, wanted, content->image.programs - 1);  // a part of that
+    const Pulsed pulsed = pulse(content, wanted, content->image.programs - 1);  // belongs to the last programming
     *cost += {pulsed.time_ps, pulsed.totals.energy_aj / kAjPerPj};
     const bool better = bad_cells(*content, use, to) < bad;
-    // What is not in use draws as little current as it can.
+    // Unused columns are set to the lowest conductance, to reduce their current.
     const uint32_t leaves = better ? place_of(*content, use, from) : to;
     for (uint32_t row = 0; row < SIDRA_XBAR_ROWS; row++)
         for (uint32_t c = 0; c < use.together; c++) {
@@ -376,15 +376,15 @@ bool Analog::use_column(Content* content, const Use& use, uint32_t from, uint32_
 }
 
 Cost Analog::replace_columns(Content* content, const Use& use, const uint8_t* levels) const {
-    const uint32_t bears = loop().policy.spare;
-    bool spare[SIDRA_XBAR_COLS];  // each once: so this ends, however bad all are
+    const uint32_t allowed = loop().policy.spare;
+    bool spare[SIDRA_XBAR_COLS];  // tried at most once, which bounds the loop
     std::fill(std::begin(spare), std::end(spare), true);
     for (uint32_t column = 0; column < use.cols; column++) spare[content->column(column)] = false;
     Cost cost;
     content->image.bad = 0;
     for (uint32_t column = 0; column < use.cols; column += use.together) {
         const uint32_t bad = bad_cells(*content, use, place_of(*content, use, column));
-        for (uint32_t place = 0, found = 0; bad > bears && !found && place < SIDRA_XBAR_COLS; place += use.together) {
+        for (uint32_t place = 0, found = 0; bad > allowed && !found && place < SIDRA_XBAR_COLS; place += use.together) {
             if (!spare[place] || bad_cells(*content, use, place) >= bad) continue;
             spare[place] = false;
             found = use_column(content, use, column, place, bad, levels, &cost);
@@ -480,7 +480,7 @@ void Analog::hold(Content* content, uint32_t cell, uint8_t level) const {
     content->g[cell] = physics::stored(physics::conductance_of(parameters_, level));
 }
 
-// It is formed again, which makes of it what it made of it before.
+// The cell is formed again, with the same result as before.
 void Analog::release(Content* content, uint32_t cell) const { content->cells[cell] = CellState::kFresh; }
 
 Analog::Tile::Tile(const TileShape& shape, const double* effective, uint64_t seed)
@@ -494,14 +494,14 @@ Analog::Tile::Tile(const TileShape& shape, const double* effective, uint64_t see
 std::shared_ptr<const Analog::Tile> Analog::make_tile(const TileShape& shape, uint64_t seed, std::vector<double> g,
                                                       const uint8_t* moved) const {
     physics::EffectiveConductance().find(g.data(), SIDRA_XBAR_ROWS, SIDRA_XBAR_COLS, kWires, g.data());
-    // Wires know places, weights columns.
+    // Convert from physical columns to columns of weights.
     for (uint32_t row = 0; row < SIDRA_XBAR_ROWS; row++) {
         double* const of_row = &g[size_t{row} * SIDRA_XBAR_COLS];
         double placed[SIDRA_XBAR_COLS];
         std::copy_n(of_row, SIDRA_XBAR_COLS, placed);
         for (uint32_t column = 0; column < SIDRA_XBAR_COLS; column++) of_row[column] = placed[column ^ moved[column]];
     }
-    // What is not in use counts for nothing.
+    // Exclude unused cells from the sums.
     const bool pairs = shape.encoding == SIDRA_ENCODING_DIFFERENTIAL;
     const uint32_t columns = pairs ? 2 * shape.outputs : shape.outputs;
     const double nothing = pairs ? 0 : static_cast<double>(physics::conductance_of(parameters_, 128));
@@ -522,7 +522,7 @@ bool Analog::has_tile(uint32_t xbar, double now) const {
 
 std::shared_ptr<const Analog::Tile> Analog::tile(const TileShape& shape, double now) {
     const uint32_t xbar = shape.xbar;
-    // A table of weights may call the same object pairs now, and offset code then.
+    // The weights table may change the encoding of an object.
     const uint32_t outputs = shape.encoding == SIDRA_ENCODING_DIFFERENTIAL ? SIDRA_XBAR_COLS / 2 : SIDRA_XBAR_COLS;
     const auto known = [&](uint32_t steps) {
         const Cached& cached = cached_[xbar];
@@ -543,9 +543,9 @@ std::shared_ptr<const Analog::Tile> Analog::tile(const TileShape& shape, double 
         std::lock_guard guard(lock(xbar));
         const State& s = state(xbar);
         steps = drift(now - s.since);
-        if (auto found = known(steps)) return found;  // by who made it meanwhile
+        if (auto found = known(steps)) return found;  // created by another thread meanwhile
         version = s.version;
-        seed = seed_ ^ uint64_t { s.programs } << 32;  // other noise for other contents
+        seed = seed_ ^ uint64_t { s.programs } << 32;  // different noise for each content
         std::copy(std::begin(s.moved), std::end(s.moved), moved);
         const double left = static_cast<double>(remaining(steps));
         for (uint32_t i = 0; i < kXbarCells; i++) {
@@ -569,7 +569,7 @@ void Analog::count_clipped(uint32_t xbar, uint64_t count) {
     counters_.clipped.fetch_add(count, std::memory_order_relaxed);
 }
 
-// Whole numbers: the widest of what many threads ask for is the same in any order.
+// Integers, so that the maximum over all threads does not depend on their order.
 void Analog::widen(uint32_t xbar, double needed) {
     std::atomic<uint32_t>& range = state(xbar).range;
     const auto to = static_cast<uint32_t>(std::ceil(needed));
@@ -619,7 +619,7 @@ void Analog::report(uint32_t xbar, double now, sidra_hw_xbar_report* report) con
 }
 
 bool Analog::restore(const Content& content) {
-    // Of all pulses that a crossbar can have had in 2^32 programmings: what is added to this later cannot overflow.
+    // Exceeds the sum over 2^32 programmings of a crossbar, so later additions cannot overflow.
     constexpr int64_t kErrorMost = int64_t{1} << 62;
     const Image& image = content.image;
     if (content.xbar >= cached_.size() || !CellClock::is_time(image.since) || image.totals.error_sum > kErrorMost ||

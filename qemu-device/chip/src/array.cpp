@@ -14,12 +14,12 @@
 namespace sidra::chip {
 namespace {
 
-// Weight held by two cells of a differential pair, or by one cell in offset encoding. An odd difference (stuck cells
-// only) rounds down.
+// Decode a weight from the two cells of a differential pair, or from one cell in offset encoding. An odd difference
+// (only with stuck cells) rounds down.
 int8_t decode_pair(uint8_t plus, uint8_t minus) { return static_cast<int8_t>((int{plus} - int{minus}) >> 1); }
 int8_t decode_offset(uint8_t level) { return static_cast<int8_t>(int{level} - 128); }
 
-// Writes the levels of a block into those of its crossbar.
+// Encodes a block into the levels of its crossbar.
 void encode(const engine::Engine& engine, const TileBlock& b, const int8_t* data, size_t stride, uint8_t* levels) {
     for (uint32_t r = 0; r < b.rows; r++) {
         const int8_t* row = data + r * stride;
@@ -41,7 +41,7 @@ Analog::Use use_of(const Array::Image& image) {
     return use;
 }
 
-// Levels that a crossbar does not have yet, of one thread.
+// Buffer of the thread for new levels of a crossbar.
 std::vector<uint8_t>& next_levels() {
     static thread_local std::vector<uint8_t> levels;
     levels.resize(kXbarCells);
@@ -60,7 +60,7 @@ Array::Array(const Geometry& geometry, const engine::Engine& engine, std::unique
       states_(size_t{xbars_} * sizeof(State)),
       nvm_(geometry.nvm_size) {
 #ifdef MADV_HUGEPAGE
-    // A large object's planes are streamed.
+    // The planes of large objects are streamed.
     madvise(planes_.data(), planes_.size(), MADV_HUGEPAGE);
     madvise(pair_planes_.data(), pair_planes_.size(), MADV_HUGEPAGE);
 #endif
@@ -87,11 +87,11 @@ void Array::erase_locked(uint32_t xbar) {
 bool Array::erase(uint32_t first, uint32_t count) {
     const uint32_t end = first + count;
     while (first < end) {
-        // No batch has a multiple of its size inside: so all take the locks in one order.
+        // Batches end at multiples of their size, so all threads take the locks in one order.
         const uint32_t batch = std::min(end - first, kEraseBatch - first % kEraseBatch);
         std::array<std::unique_lock<std::mutex>, kEraseBatch> guards;
         std::array<SavedCrossbar, kEraseBatch> erased;
-        std::array<Analog::Content, kEraseBatch> contents;  // of those that cells mean something of
+        std::array<Analog::Content, kEraseBatch> contents;  // of crossbars that are in use
         std::array<std::vector<uint8_t>, kEraseBatch> chunks;
         std::array<Record, 2 * kEraseBatch> records;
         size_t changed = 0;
@@ -121,7 +121,7 @@ bool Array::erase(uint32_t first, uint32_t count) {
     return true;
 }
 
-// At level `accurate` levels are what is asked of columns, and stuck cells conduct what they do, where they are.
+// At level `accurate` the levels are targets for columns, and stuck cells show in their conductances.
 void Array::apply_stuck_locked(uint32_t xbar, uint8_t* levels) {
     if (analog_) return;
     std::lock_guard guard(stuck_lock_);
@@ -129,8 +129,7 @@ void Array::apply_stuck_locked(uint32_t xbar, uint8_t* levels) {
         if (cell.xbar == xbar) levels[cell.row * SIDRA_XBAR_COLS + cell.column] = static_cast<uint8_t>(cell.level);
 }
 
-// Brings plane and sums in line with the cells of a block. The general way; programming without stuck cells packs its
-// input directly.
+// Updates plane and sums from the cells of a block. Programming without stuck cells packs its input directly instead.
 void Array::repack_locked(uint32_t xbar, uint32_t encoding, uint32_t row0, uint32_t rows, uint32_t col0,
                           uint32_t cols) {
     int8_t block[SIDRA_XBAR_COLS];
@@ -158,7 +157,7 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride, doub
     std::lock_guard guard(lock(b.xbar));
     State& s = state(b.xbar);
     const bool whole_rows = b.col0 == 0 && b.cols == b.tile_cols;
-    // In another encoding it is another object, whatever its number: columns lie elsewhere.
+    // A different encoding is treated as a different object, because the columns differ.
     const bool new_owner = s.uid.load(std::memory_order_relaxed) != b.uid || s.encoding != b.encoding;
     Image next{};
     if (!new_owner) next = image_of(s);
@@ -173,7 +172,7 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride, doub
         if (!whole_rows && !(word & bit)) return {SIDRA_FAULT_UNPROGRAMMED, b.xbar};
         word |= bit;
     }
-    const uint8_t* levels = nullptr;  // as they are kept, and asked of cells
+    const uint8_t* levels = nullptr;  // the new target levels
     Analog::Content content;
     if (file_ || analog_) {
         uint8_t* will_be = next_levels().data();
@@ -327,8 +326,8 @@ Fault Array::read(const TileBlock& b, double now, int8_t* data, size_t stride) c
 }
 
 bool Array::programmed(uint32_t xbar, uint64_t uid, uint32_t rows) const {
-    // Rows beyond those in use are never covered, so the count says it all. The owner is read first: a new one is
-    // stored after the coverage of the old one was cleared.
+    // Only rows in use can be covered, so comparing the count is sufficient. The owner is read first: a new owner is
+    // stored after the coverage of the old one is cleared.
     const State& s = state(xbar);
     return s.uid.load(std::memory_order_acquire) == uid && s.covered_rows.load(std::memory_order_acquire) >= rows &&
            !updates_.torn(uid);
@@ -375,14 +374,14 @@ bool Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t leve
     {
         std::lock_guard stuck_guard(stuck_lock_);
         if (stuck_.size() == stuck_.capacity())
-            stuck_.reserve(2 * stuck_.size() + 1);  // first: what is kept must not fail afterwards
+            stuck_.reserve(2 * stuck_.size() + 1);  // before the file is written: nothing may fail afterwards
     }
     Analog::Content content;
     if (analog_) {
         content = analog_->copy(xbar);
         analog_->hold(&content, at, level);
     }
-    if (file_) {  // the cell's level, too, which stays when the cell follows again
+    if (file_) {  // includes the cell's level, which remains when the cell is no longer stuck
         std::vector<uint8_t>& levels = next_levels();
         std::copy_n(cells(xbar), kXbarCells, levels.begin());
         levels[at] = level;
@@ -442,7 +441,7 @@ bool Array::restore(uint32_t xbar, const Image& image, const uint8_t* levels) {
     if (xbar >= xbars_ || image.encoding > SIDRA_ENCODING_OFFSET || image.cols > SIDRA_XBAR_COLS) return false;
     std::lock_guard guard(lock(xbar));
     State& s = state(xbar);
-    if (s.uid.load(std::memory_order_relaxed) != 0) return false;  // twice
+    if (s.uid.load(std::memory_order_relaxed) != 0) return false;  // restored twice
     s.programs = image.programs;
     note_change();
     if (image.uid == 0) return true;
@@ -489,7 +488,7 @@ bool Array::clear_stuck() {
             if (stuck_.empty()) return true;
             xbar = stuck_.back().xbar;
         }
-        // Both locks, in set_stuck()'s order: the list and the count agree.
+        // Both locks, in the order of set_stuck(), keep the list and the count consistent.
         std::lock_guard guard(lock(xbar));
         std::lock_guard stuck_guard(stuck_lock_);
         Analog::Content content;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The crossbars: cells, who programmed them, and the packed planes that engines read. Also the non-volatile memory
-// beside them.
+// The crossbars: cells, their owners, and the packed planes that engines read. Also the non-volatile memory beside
+// them.
 #ifndef SIDRA_CHIP_ARRAY_H
 #define SIDRA_CHIP_ARRAY_H
 
@@ -23,7 +23,7 @@ namespace sidra::chip {
 
 class StateFile;
 
-// A rectangle of weights inside one tile, and where the tile sits.
+// A rectangle of weights inside one tile, and the tile's location.
 struct TileBlock {
     uint64_t uid;  // object
     uint32_t xbar;
@@ -34,82 +34,86 @@ struct TileBlock {
     uint32_t row0, rows, col0, cols;
 };
 
-// Thread-safe per crossbar; concurrent programming and reading of one crossbar by its owner gives mixed values, nothing
-// worse. With a state file every change is in the file before it is in the cells; what cannot be kept does not happen.
+// Thread-safe per crossbar. If an owner programs and reads one crossbar concurrently, it gets a mix of old and new
+// values. With a state file, each change is written to the file before the cells change; if that fails, they do not
+// change.
 class Array {
    public:
-    // `analog`: what cells really conduct, at level `accurate`; null at level `fast`, where they take levels exactly.
+    // `analog`: the conductances at level `accurate`; null at level `fast`, where cells take levels exactly.
     Array(const Geometry& geometry, const engine::Engine& engine, std::unique_ptr<Analog> analog);
     Analog* analog() const { return analog_.get(); }
 
-    // From now on changes go there first; null: nowhere.
+    // From now on changes are written to this file first; null: no file.
     void keep_in(StateFile* file) {
         file_ = file;
         updates_.keep_in(file);
     }
 
-    // Before the first of several tiles, and after the last one. False: not kept.
+    // Called before the first of several tiles and after the last one. Return false if the state file could not be
+    // written.
     bool begin_update(const Update& update) { return updates_.begin(update); }
     bool end_update(const Update& update);
     Updates& updates() { return updates_; }
 
     // Writes s8 weights (row r at data + r * stride). Faults: VALUE (not encodable), UNPROGRAMMED (narrow write to a
-    // row not yet covered), kNotKept. `now`: of the cells' clock, and `spent` is what pulses took: both for level
-    // `accurate`.
+    // row that is not covered yet), kNotKept. At level `accurate`, `now` is the time of the cells' clock, and the cost
+    // of the pulses is added to `spent`.
     Fault program(const TileBlock& block, const int8_t* data, size_t stride, double now, Cost* spent);
-    // Looks whether cells are as they were asked to be; refresh() pulses those again that are off by more than the
-    // tolerance (of G_max). At level `fast` none is. The rows must be programmed by this object. Faults: as above.
+    // verify() compares cells with their target levels; refresh() also reprograms those whose error exceeds the
+    // tolerance (relative to G_max). At level `fast` there are no errors. This object must have programmed the rows.
+    // Faults: as above.
     Fault verify(const TileBlock& block, double tolerance, double now, CellCheck* found);
     Fault refresh(const TileBlock& block, double tolerance, double now, CellCheck* found);
-    // The same of all that a crossbar holds, whoever's it is.
+    // The same for the whole content of a crossbar, whoever owns it.
     Fault verify(uint32_t xbar, double tolerance, double now, CellCheck* found);
     Fault refresh(uint32_t xbar, double tolerance, double now, CellCheck* found);
-    // Reads weights from the cells; the rows must be programmed by this object, which must not be torn (updates.h).
-    // `now`: of the cells' clock, for level `accurate`.
+    // Reads weights from the cells. This object must have programmed the rows and must not be torn (updates.h). `now`:
+    // time of the cells' clock, for level `accurate`.
     Fault read(const TileBlock& block, double now, int8_t* data, size_t stride) const;
     // Whether `uid` has programmed rows [0, rows) of the crossbar, and is not torn.
     bool programmed(uint32_t xbar, uint64_t uid, uint32_t rows) const;
 
     const int8_t* plane(uint32_t xbar, uint32_t encoding) const { return plane_of(xbar, encoding); }
-    // Per-output sums of the plane's weights (kTileColsMax of them).
+    // Sum of the plane's weights for each output (kTileColsMax of them).
     const int32_t* sums(uint32_t xbar) const { return state(xbar).sums; }
 
-    // False: not all of them, for want of room in the state file.
+    // Returns false if the state file could not be written; then only some of them are erased.
     bool erase(uint32_t first, uint32_t count);
     sidra_hw_xbar header(uint32_t xbar) const;
-    // What programming took. `now`: as for read().
+    // Programming statistics. `now`: as for read().
     sidra_hw_xbar_report report(uint32_t xbar, double now) const;
 
-    // A cell that keeps its level whatever is programmed. False: not kept.
+    // Makes a cell stuck at a level. Returns false if the state file could not be written.
     bool set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t level);
     bool clear_stuck();
 
-    // All of it, and on disk if there is a state file; false: none of it. One thread at a time.
+    // Writes all of it, to disk if there is a state file; on failure returns false and writes nothing. One thread at a
+    // time.
     bool write_nvm(uint64_t offset, std::span<const uint8_t> data);
 
-    // What a crossbar holds, for saving; false: nothing was ever done to it. `levels` takes kXbarCells bytes and means
-    // something if uid is not 0. Nobody programs meanwhile.
+    // Gets the content of a crossbar for saving; returns false if the crossbar was never used. `levels` has kXbarCells
+    // bytes and is valid if uid is not 0. No programming may run.
     struct Image {
         uint64_t uid;
-        uint64_t rows[SIDRA_XBAR_ROWS / 64];  // covered
+        uint64_t rows[SIDRA_XBAR_ROWS / 64];  // covered rows
         uint32_t tile;
         uint32_t programs;
         uint32_t encoding;
-        uint32_t cols;  // of cells in use; 0: not known, so all
+        uint32_t cols;  // columns of cells in use; 0: unknown, so all
     };
     struct Stuck {
         uint32_t xbar, row, column, level;
     };
     bool image(uint32_t xbar, Image* image, uint8_t* levels) const;
-    // False: no array can hold this. Into an array that was cleared.
+    // Restores into a cleared array. Returns false if the content is invalid.
     bool restore(uint32_t xbar, const Image& image, const uint8_t* levels);
     std::vector<Stuck> stuck_cells() const;
-    // As it left the factory; NVM too.
+    // Returns to factory state, including NVM.
     void clear();
 
-    // Moves whenever ownership or coverage of any crossbar may have shrunk.
+    // Changes whenever the owner or coverage of any crossbar may have shrunk.
     uint64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
-    // Moves when a header may have changed.
+    // Changes whenever a header may have changed.
     uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
     uint64_t stuck_cell_count() const {
         return analog_ ? analog_->stuck_cells() : stuck_count_.load(std::memory_order_relaxed);
@@ -155,21 +159,22 @@ class Array {
 
     static constexpr size_t kLocks = 64;
 
-    static constexpr uint32_t kEraseBatch = 32;  // crossbars with one record
+    static constexpr uint32_t kEraseBatch = 32;  // crossbars per record group
 
     const uint32_t xbars_;
     const engine::Engine& engine_;
     const std::unique_ptr<Analog> analog_;
     LazyMemory cells_;   // levels, [xbar][row][column]
     LazyMemory planes_;  // packed s8 weights of offset encoding, [xbar]
-    // The same of differential encoding, half the size: with gaps between them they would collide in half of a cache.
+    // The same for differential encoding, with half the size: with gaps between the planes they would use only half of
+    // a cache.
     LazyMemory pair_planes_;
     LazyMemory states_;  // State[xbar]
     LazyMemory nvm_;
-    mutable std::mutex locks_[kLocks];  // of the crossbar's state, cells and plane against other writers
-    mutable std::mutex stuck_lock_;     // of stuck_
+    mutable std::mutex locks_[kLocks];  // protect the crossbar's state, cells and plane against other writers
+    mutable std::mutex stuck_lock_;     // protects stuck_
     std::vector<Stuck> stuck_;
-    std::atomic<uint64_t> stuck_count_{0};  // of them
+    std::atomic<uint64_t> stuck_count_{0};  // size of stuck_
     StateFile* file_ = nullptr;
     Updates updates_;
     std::atomic<uint64_t> epoch_{1};

@@ -18,14 +18,14 @@ struct Run {
     uint16_t g;
     uint8_t state, reserved;
 };
-// No padding whose contents would be anybody's guess.
+// No padding with undefined content.
 static_assert(sizeof(Head) == 8 + 40 + sizeof(physics::IsppTotals) + 16 + SIDRA_XBAR_COLS && sizeof(Run) == 8 &&
               sizeof(physics::IsppTotals) == 8 * (physics::kMaxTries + 1 + 10));
 
 constexpr size_t kWhole = kXbarCells * (sizeof(uint16_t) + sizeof(uint8_t));
-constexpr size_t kRunsMax = kWhole / sizeof(Run) - 1;  // so the length says which of the two it is
+constexpr size_t kRunsMax = kWhole / sizeof(Run) - 1;  // so the length tells which format it is
 
-constexpr uint8_t kBad = 0x80;  // with a state
+constexpr uint8_t kBad = 0x80;  // flag in a state
 
 uint8_t state_of(const Analog::Content& content, uint32_t cell) {
     return static_cast<uint8_t>(static_cast<uint8_t>(content.cells[cell]) | (content.is_bad(cell) ? kBad : 0));
@@ -36,7 +36,7 @@ void set_state(Analog::Content* content, uint32_t cell, uint8_t state) {
     content->set_bad(cell, state & kBad);
 }
 
-// None: too many.
+// Returns an empty vector if there are too many.
 std::vector<Run> runs_of(const Analog::Content& content) {
     std::vector<Run> runs;
     for (uint32_t i = 0; i < kXbarCells; i++) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the cells of a crossbar conduct, as a chunk: the counts, and behind them the conductances and then the states of
-// all cells; or, where that is shorter, runs of cells that are the same (all of a crossbar that was erased, but for
-// those that are stuck).
+// The cells of a crossbar as a chunk: counts, followed by the conductances and states of all cells. If that is shorter,
+// the cells are stored as runs of equal cells (for example, an erased crossbar with a few stuck cells).
 #ifndef SIDRA_CHIP_CELLS_CHUNK_H
 #define SIDRA_CHIP_CELLS_CHUNK_H
 
@@ -16,7 +15,7 @@ namespace sidra::chip {
 inline constexpr size_t kCellsChunkMax = 8 + sizeof(Analog::Image) + kXbarCells * (sizeof(uint16_t) + sizeof(uint8_t));
 
 std::vector<uint8_t> cells_chunk(const Analog::Content& content);
-// False: it is none. What it says is for Analog::restore() to judge.
+// Returns false if the chunk is malformed. Analog::restore() checks the values.
 bool parse_cells_chunk(std::span<const uint8_t> chunk, Analog::Content* content);
 
 }  // namespace sidra::chip

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Creation, and the C interface of sidra_chip.h.
+// Creation of the chip, and the C interface of sidra_chip.h.
 #include "chip.h"
 
 #include <algorithm>
@@ -102,16 +102,15 @@ constexpr const char* kLieNames[SIDRA_LIE_COUNT] = {
 
 int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* host, sidra_chip** chip, char* error,
                       size_t error_size) {
-    if (!config || !host || !chip) return fail(error, error_size, "config, host and chip must be given");
+    if (!config || !host || !chip) return fail(error, error_size, "config, host and chip are required");
     if (!host->dma_map || !host->dma_unmap || !host->load64_acquire || !host->max64_release || !host->msix ||
         !host->clock_ns || !host->kick || !host->report)
-        return fail(error, error_size, "every callback of the host must be given");
+        return fail(error, error_size, "all callbacks of the host are required");
     if (config->profile > SIDRA_CHIP_SMALL) return fail(error, error_size, "unknown profile: 0 is y1, 1 is small");
     if (config->engine > SIDRA_CHIP_ENGINE_NEON)
         return fail(error, error_size, "unknown engine: see enum sidra_chip_engine");
     const auto* engine = sidra::engine::find(static_cast<sidra_chip_engine>(config->engine));
-    if (!engine)
-        return fail(error, error_size, "this CPU (or build) does not have the engine asked for; auto always works");
+    if (!engine) return fail(error, error_size, "this CPU or build does not support the requested engine; use auto");
     const uint32_t cpus = std::clamp(std::thread::hardware_concurrency(), 1u, uint32_t{SIDRA_CHIP_WORKERS_MAX});
     const uint32_t workers = config->workers ? config->workers : cpus;
     static_assert(SIDRA_CHIP_WORKERS_MAX == 256);
@@ -234,7 +233,7 @@ const char* sidra_chip_engine_name(const sidra_chip* chip) { return chip->engine
 bool sidra_chip_set_knob(sidra_chip* chip, uint32_t knob, uint64_t value) {
     try {
         return chip->set_knob(knob, value);
-    } catch (const std::bad_alloc&) {  // one stuck cell too many
+    } catch (const std::bad_alloc&) {  // too many stuck cells
         return false;
     }
 }

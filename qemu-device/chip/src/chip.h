@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The chip: registers, admin commands, and the running of queues, over array, scheduler, pool and bus.
+// The chip: registers, admin commands, and the execution of queues, on top of array, scheduler, pool and bus.
 //
-// Who may touch what
-//   MMIO handlers    registers (under registers_lock_), ready bits, ARM values; nothing in memory
-//   run()            everything of the queue that it has claimed
-//   admin commands   a scope after it is stopped (no new slice) and drained (no claim); one thread at a time, under
-//   admin_.lock
+// Access rules
+//   MMIO handlers    registers (under registers_lock_), ready bits, ARM values; no memory
+//   run()            everything of the queue that the thread has claimed
+//   admin commands   a scope, after it was stopped (no new slice) and drained (no claim); one thread at a time
+//                    (Admin::owner)
 #ifndef SIDRA_CHIP_CHIP_H
 #define SIDRA_CHIP_CHIP_H
 
@@ -40,20 +40,20 @@ namespace sidra::chip {
 
 struct SavedHead;
 
-// Entries of the driver's tables that may be acted on, whether they come from the tables or from a saved chip.
+// Whether an entry of the driver's tables, or one from a saved chip, is valid.
 bool well_formed(const sidra_hw_context& entry);
 bool well_formed(const sidra_hw_queue& entry);
 
-// The memory that a queue's entry names.
+// The memory ranges in a queue's table entry.
 struct QueueMemory {
     Range ring, write_index, state;
-    Range reports;  // empty: it has none
+    Range reports;  // empty: no reports
 };
 QueueMemory memory_of(const sidra_hw_queue& entry);
 
-// Whoever lends a thread to the chip, and when they would like it back.
+// A thread that the host lends to the chip, and whether the host wants it back.
 struct Lender {
-    bool (*stop)(void*) = nullptr;  // null: a thread that has nothing else to do
+    bool (*stop)(void*) = nullptr;  // null: the thread has nothing else to do
     void* argument = nullptr;
     bool wants_it_back() const { return stop && stop(argument); }
 };
@@ -63,11 +63,11 @@ class Chip {
     Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed, bool persistent,
          std::unique_ptr<Analog> analog, const sidra_chip_host& host);
     ~Chip() { close_state_file(); }
-    // Once, before anything else; in the place of the one that was made of the seed.
+    // Called once before anything else; replaces the UUID derived from the seed.
     void set_uuid(const uint8_t (&uuid)[16]) { std::memcpy(uuid_, uuid, sizeof uuid_); }
-    // Once, before anything else but that. Throws StateFileError.
+    // Called once, before anything except set_uuid(). Throws StateFileError.
     void open_state_file(const char* path);
-    void close_state_file();  // nobody else calls the chip meanwhile
+    void close_state_file();  // no other call may run
 
     uint64_t mmio_read(uint64_t offset, unsigned size);
     void mmio_write(uint64_t offset, uint64_t value, unsigned size);
@@ -81,7 +81,7 @@ class Chip {
     bool xbar_headers(uint32_t first, uint32_t count, sidra_hw_xbar* headers) const;
     uint64_t xbar_changes() const { return array_.changes(); }
 
-    // Once, before anything else. Throws TraceError.
+    // Called once, before anything else. Throws TraceError.
     void open_trace(const char* path);
     void end_trace() {
         if (trace_) trace_->end();
@@ -91,13 +91,13 @@ class Chip {
     void gdb_listen(const std::string& address);
     void gdb_close() { gdb_listener_.reset(); }
 
-    // save.cpp; nobody else calls the chip meanwhile. False: the stream failed, or (load) why not.
+    // save.cpp; no other call may run. Return false if the stream failed, or (load) if the data is invalid: then `why`
+    // has the reason.
     using Write = bool (*)(void* opaque, const void* data, size_t size);
     using Read = bool (*)(void* opaque, void* data, size_t size);
     bool save(Write write, void* opaque);
     bool load(Read read, void* opaque, std::string* why);
-    // Any thread.
-    bool sync();
+    bool sync();  // any thread
 
     uint8_t* l3() { return l3_.data(); }
     uint64_t l3_size() const { return l3_.size(); }
@@ -117,7 +117,7 @@ class Chip {
     void raise(unsigned vector);
     void interrupt(uint32_t cause);
     bool lie_of_register(uint64_t offset, uint64_t* value);
-    // Whether it is time for that lie: once.
+    // Whether this lie is due; resets it.
     bool lies(uint32_t lie) {
         uint32_t next = lie;
         return lie_.load(std::memory_order_relaxed) == lie && lie_.compare_exchange_strong(next, SIDRA_LIE_NONE);
@@ -138,7 +138,7 @@ class Chip {
     template <typename F>
     void for_each_queue(F&& visit);
     template <typename F>
-    void for_each_in_scope(F&& visit);  // of the command
+    void for_each_in_scope(F&& visit);  // queues in the scope of the command
     void set_stop(bool stop);
     void forget(Queue& queue);
     void end_epoch();
@@ -164,7 +164,7 @@ class Chip {
     void back_to_state_file();
     bool keep(const std::vector<Record>& records);
     bool keep_counts();
-    void tell_failure();  // to the host, what the state file could not take
+    void tell_failure();  // reports a failure of the state file to the host
 
     // ---- sequence.cpp
     management::Sequencer::Outcome sequence(const management::Sequencer::Order& order);
@@ -200,29 +200,29 @@ class Chip {
     const sidra_chip_host host_;
     const engine::Engine& engine_;
     const uint64_t features_;              // SIDRA_FEATURE_*
-    std::atomic<uint64_t> powered_on_ns_;  // by the host's clock; changes with a load only
+    std::atomic<uint64_t> powered_on_ns_;  // by the host's clock; changes only when a chip is loaded
     LazyMemory l3_;
     Bus bus_;
     Array array_;
     Adcs adcs_;
     std::unique_ptr<StateFile> state_file_;  // null: nothing survives power-off
-    std::unique_ptr<Trace> trace_;           // null: nobody wants one
+    std::unique_ptr<Trace> trace_;           // null: no trace
     Scheduler scheduler_;
     Parked parked_;
     UnitKnobs unit_knobs_;
     uint8_t uuid_[16];
 
-    // Objects stay until destruction; `loaded` says whether they mean anything.
+    // Objects live until destruction; `loaded` says whether they are valid.
     std::array<std::atomic<Context*>, SIDRA_CONTEXTS_MAX> contexts_{};
     std::unique_ptr<std::atomic<Queue*>[]> queues_;
-    std::mutex objects_lock_;  // of creating them
+    std::mutex objects_lock_;  // protects their creation
     std::vector<std::unique_ptr<Context>> owned_contexts_;
     std::vector<std::unique_ptr<Queue>> owned_queues_;
     std::atomic<uint32_t> loaded_queues_{0};
 
-    // What software asked for.
-    std::unique_ptr<std::atomic<uint64_t>[]> arm_;                         // by slot; 0: disarmed
-    std::unique_ptr<std::atomic<uint8_t>[]> stop_;                         // by slot: queue stopped
+    // Requests of software.
+    std::unique_ptr<std::atomic<uint64_t>[]> arm_;                         // by slot; 0: not armed
+    std::unique_ptr<std::atomic<uint8_t>[]> stop_;                         // by slot: queue is stopped
     std::array<std::atomic<uint8_t>, SIDRA_CONTEXTS_MAX> stop_context_{};  // kStopAsked | kStopHeld
     static constexpr uint8_t kStopAsked = 1, kStopHeld = 2;
     std::atomic<bool> stop_device_{false};
@@ -238,17 +238,17 @@ class Chip {
         uint64_t clock_latch = 0;
         sidra_telemetry telemetry_latch{};
     };
-    std::mutex registers_lock_;  // of registers_
+    std::mutex registers_lock_;  // protects registers_
     Registers registers_;
     std::atomic<uint32_t> int_status_{0}, int_enable_{0};
     std::atomic<uint32_t> generation_{0};
 
     struct Admin {
-        std::atomic<bool> owner{false};    // some thread carries it out; nobody blocks on this
-        std::atomic<bool> blocked{false};  // nothing to do before a slice ends or a knob is turned
-        std::atomic<uint64_t> pokes{0};    // moves when that may have happened
-        std::atomic<bool> pending{false};  // a command waits or is under way
-        std::atomic<bool> reset{false};    // so does a device reset
+        std::atomic<bool> owner{false};    // a thread executes the command; no thread waits for it
+        std::atomic<bool> blocked{false};  // cannot progress until a slice ends or a knob changes
+        std::atomic<uint64_t> pokes{0};    // changes when that may have happened
+        std::atomic<bool> pending{false};  // a command waits or is in progress
+        std::atomic<bool> reset{false};    // a device reset waits or is in progress
         bool begun = false;
         uint32_t command = 0;  // op | tag << 16
         uint64_t arg[3] = {};
@@ -262,26 +262,27 @@ class Chip {
     std::atomic<uint32_t> no_quiesce_ack_{0};
     std::atomic<bool> stall_{false};
     std::atomic<uint32_t> lie_{SIDRA_LIE_NONE};
-    std::atomic<bool> never_ready_{false};  // a lie that is being told
+    std::atomic<bool> never_ready_{false};  // that lie is active
 
     struct alignas(64) Doorbells {
         std::atomic<uint64_t> count{0};
     };
-    std::array<Doorbells, SIDRA_CONTEXTS_MAX> doorbells_;  // a cache line each: streams share nothing when they submit
+    std::array<Doorbells, SIDRA_CONTEXTS_MAX>
+        doorbells_;  // one cache line each, so that streams share none when they submit
 
     struct Counters {
         std::atomic<uint64_t> packets{0}, call_packets{0}, faults{0}, arms{0}, mmio_reads{0}, mmio_writes{0},
             interrupts{0};
         std::atomic<uint64_t> mvms{0}, macs{0}, vec_elements{0}, copy_bytes{0}, programmed_cells{0};
         std::atomic<uint64_t> device_ps{0}, energy_pj{0}, busy_ns{0};
-        std::atomic<uint64_t> calibrated_ns{0};  // device clock, the last time
+        std::atomic<uint64_t> calibrated_ns{0};  // device clock of the last calibration
         std::atomic<uint64_t> engine_ns[SIDRA_HW_ENGINE_COUNT] = {};
     } counters_;
 
     Management management_;
 
-    Pool pool_;                                  // its threads end before the rest
-    std::unique_ptr<GdbListener> gdb_listener_;  // last: so does its thread
+    Pool pool_;                                  // its threads end before the other members are destroyed
+    std::unique_ptr<GdbListener> gdb_listener_;  // last: its thread ends first
 };
 
 }  // namespace sidra::chip

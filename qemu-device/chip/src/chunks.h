@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The parts of a saved chip that survive power-off: what the stream of a machine that moves and the state file have in
-// common. One function makes each kind, and one judges all (Chip::load_chunk).
+// The parts of a saved chip that survive power-off. The migration stream and the state file share them: each kind has
+// one function that creates it, and Chip::load_chunk() checks all of them.
 #ifndef SIDRA_CHIP_CHUNKS_H
 #define SIDRA_CHIP_CHUNKS_H
 
@@ -23,13 +23,12 @@ constexpr uint32_t chunk_tag(const char (&name)[5]) {
 inline constexpr uint32_t kCellsHead = chunk_tag("SDNV"), kCrossbar = chunk_tag("XBAR"), kStuck = chunk_tag("STUK"),
                           kNvm = chunk_tag("NVM "), kFlash = chunk_tag("FLSH"), kSecurity = chunk_tag("SECV"),
                           kUpdate = chunk_tag("UPDT");
-// At level `accurate`: what everything random comes from, the cells' clock, what cells conduct, and what was counted
-// since then.
+// At level `accurate`: the seed, the cells' clock, conductances, and counts since the last programming.
 inline constexpr uint32_t kSeed = chunk_tag("SEED"), kCellClock = chunk_tag("AGE "), kAnalog = chunk_tag("CELL"),
                           kCounts = chunk_tag("CNTS");
-inline constexpr uint32_t kKept[] = {kCrossbar, kStuck,     kNvm,    kFlash, kSecurity, kUpdate,  // behind the head
+inline constexpr uint32_t kKept[] = {kCrossbar, kStuck,     kNvm,    kFlash, kSecurity, kUpdate,  // after the head
                                      kSeed,     kCellClock, kAnalog, kCounts};
-inline constexpr uint32_t kCellsVersion = 1;  // files are kept for longer than machines are on their way
+inline constexpr uint32_t kCellsVersion = 1;  // separate from the stream's version: files live longer than migrations
 inline constexpr uint32_t kPage = SIDRA_PAGE_SIZE;
 
 struct SavedHead {
@@ -44,7 +43,7 @@ struct SavedCrossbar {
     uint32_t xbar, reserved;
     Array::Image image;
 };
-// No padding whose contents would be anybody's guess. A page is its number and its bytes.
+// No padding with undefined content. A page is its number and its bytes.
 static_assert(sizeof(Analog::Counts) == 32 && sizeof(SavedHead) == 48 && sizeof(SavedCrossbar) == 8 + 56 &&
               sizeof(Array::Stuck) == 16 && sizeof(SavedUpdate) == 40);
 

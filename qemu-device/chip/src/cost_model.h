@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The cost model: time (picoseconds) and energy (picojoules) that the chip itself would spend. One table; everything
-// else derives from it. Public Y1 figures are marked [Y1], our decisions [ours].
+// The cost model: the time (picoseconds) and energy (picojoules) that the real chip would take. All costs derive from
+// one table. Public Y1 figures are marked [Y1], our decisions [ours].
 #ifndef SIDRA_CHIP_COST_MODEL_H
 #define SIDRA_CHIP_COST_MODEL_H
 
@@ -28,33 +28,33 @@ struct CostTable {
     uint64_t packet_ps = 4'000;          // [ours] fetch, decode, retire: 4 cycles at 1 GHz
     uint64_t packet_pj = 20;             // [ours]
     uint64_t mvm_ps = 15'000;            // [Y1] one crossbar MVM, 15 ns
-    uint64_t mvm_pj = 13'107;            // [Y1] 3 W at 30 TOPS = 0.1 pJ an operation x 131,072 operations
-    uint64_t power_mw = 3'000;           // [Y1] budget that bounds how many crossbars work at once
+    uint64_t mvm_pj = 13'107;            // [Y1] 3 W at 30 TOPS = 0.1 pJ per operation x 131,072 operations
+    uint64_t power_mw = 3'000;           // [Y1] budget that limits how many crossbars work at once
     uint64_t vec_elements_per_ns = 256;  // [ours] 256 lanes of the compute engine at 1 GHz (page: "1 ns with 256 ALUs")
-    uint64_t vec_element_fj = 1'000;     // [ours] 1 pJ an element
+    uint64_t vec_element_fj = 1'000;     // [ours] 1 pJ per element
     uint64_t link_bytes_per_ns = 16;     // [Y1] PCIe 5.0 x4, 16 GB/s
-    uint64_t link_byte_fj = 5'000;       // [ours] 5 pJ a byte
+    uint64_t link_byte_fj = 5'000;       // [ours] 5 pJ per byte
     uint64_t program_pulse_ps = 10'000;  // [Y1] first SET pulse, 10 ns
     uint64_t program_pulses = 6;         // [Y1] 5-7 on average
     uint64_t program_parallel_cells = 256;  // [ours] one row of a crossbar at a time
-    uint64_t program_cell_pj = 50;          // [ours] 6 pulses of 1.5 V and verify reads
+    uint64_t program_cell_pj = 50;          // [ours] 6 pulses of 1.5 V with verify reads
     uint64_t verify_row_ps = 60'000;        // [ours] four reads of 15 ns, as ISPP averages them
-    uint64_t verify_cell_fj = 400;          // [ours] 0.1 pJ for each of them
-    uint64_t adc_read_ps = 15'000;          // [Y1] of all columns at once, as in an MVM
-    uint64_t adc_read_fj = 100;             // [ours] of one column, as a quarter of the above
+    uint64_t verify_cell_fj = 400;          // [ours] 0.1 pJ per read
+    uint64_t adc_read_ps = 15'000;          // [Y1] all columns at once, as in an MVM
+    uint64_t adc_read_fj = 100;             // [ours] per column; a quarter of the above
 };
 
 inline constexpr CostTable kCosts{};
 
-// At a level of the clock, what the table says for the nominal one: logic takes as much longer as the clock is slower,
-// and switches less energy. Times of arrays (15 ns, pulses) and of the link are not the clock's.
+// Converts a cost at the nominal clock to a clock level: logic takes longer in proportion and uses less energy. The
+// times of arrays (15 ns, pulses) and of the link do not depend on the clock.
 constexpr Cost at_clock(Cost logic, uint32_t level) {
     using namespace management;
     return {logic.device_ps * kClockLevels[kClockNominal].mhz / kClockLevels[level].mhz,
             logic.energy_pj * energy_permille(level) / 1'000};
 }
 
-// Of each packet, so without a division.
+// Precomputed, because each packet needs it: no division.
 inline constexpr auto kPacketCosts = [] {
     std::array<Cost, std::size(management::kClockLevels)> costs;
     for (uint32_t level = 0; level < costs.size(); level++)
@@ -63,15 +63,15 @@ inline constexpr auto kPacketCosts = [] {
 }();
 constexpr Cost packet_cost(uint32_t level) { return kPacketCosts[level]; }
 
-// `xbars` crossbars, `batch` vectors: crossbars work side by side, as many as the power budget feeds.
-// Those at a slower clock are fewer: by the published modes (50 % at 500 MHz, 25 % at 250).
+// `xbars` crossbars, `batch` vectors. Crossbars work in parallel, as many as the power budget allows. A slower clock
+// allows fewer, in proportion to the published modes (50 % at 500 MHz, 25 % at 250 MHz).
 constexpr Cost mvm_cost(uint64_t xbars, uint64_t batch, uint32_t level) {
     const uint64_t energy = xbars * batch * kCosts.mvm_pj;
     const Cost fed = at_clock({energy * 1'000 / kCosts.power_mw, energy}, level);  // pJ / mW = ns
     return {std::max(batch * kCosts.mvm_ps, fed.device_ps), fed.energy_pj};
 }
 
-// The two published figures agree: with all crossbars busy, 30 operations a picosecond, within 0.1 %.
+// Consistency of the two published figures: with all crossbars busy, 30 operations per picosecond, within 0.1 %.
 inline constexpr uint64_t kAllBusyPs = mvm_cost(6'400, 1'000, management::kClockNominal).device_ps;
 static_assert(kAllBusyPs * 30 * 1'000 > 6'400'000ull * 131'072 * 999 &&
               kAllBusyPs * 30 * 1'000 < 6'400'000ull * 131'072 * 1'001);
@@ -95,7 +95,7 @@ constexpr Cost verify_cost(uint64_t rows, uint64_t cells) {
     return {rows * kCosts.verify_row_ps, cells * kCosts.verify_cell_fj / 1'000};
 }
 
-// `reads` of the ADCs of crossbars side by side, with no input driven.
+// `reads` reads of the ADCs of all crossbars in parallel, with no input driven.
 constexpr Cost calibrate_cost(uint64_t xbars, uint64_t reads) {
     return {reads * kCosts.adc_read_ps, xbars * SIDRA_XBAR_COLS * reads * kCosts.adc_read_fj / 1'000};
 }

@@ -113,14 +113,14 @@ bool Bus::load_words(const Range& words, uint64_t* to) {
 
 namespace {
 
-// What two streams of addresses use, whose distance is a power of two, is not the same.
+// Hashed, so that two address streams at a distance of a power of two do not share slots.
 template <typename Slots>
 auto& slot_of(Slots& slots, uint64_t number) {
     static_assert(std::tuple_size_v<Slots> == 64);
     return slots[(number * 0x9e3779b97f4a7c15) >> 58];
 }
 
-// `count` entries of a page table, from that of va on.
+// `count` entries of a page table, starting with that of va.
 constexpr Range entries_at(const Range& table, uint64_t va, unsigned level, uint64_t count) {
     return table.part(8 * ((va >> (SIDRA_PAGE_SHIFT + 9 * level)) & (SIDRA_PT_ENTRIES - 1)), 8 * count);
 }
@@ -167,7 +167,7 @@ Fault Tlb::find_small(Bus& bus, const Range& table, uint64_t va, uint64_t* entry
     const uint64_t first = va & ~(kLineSize - 1);
     Line& line = slot_of(lines_, va / kLineSize);
     const uint64_t& wanted = line.entries[(va - first) / SIDRA_PAGE_SIZE];
-    // One that was not valid when its line was read may be by now.
+    // An entry that was invalid when its line was read may be valid now.
     if (line.va != first || !is_leaf(bus, wanted, SIDRA_PAGE_SIZE)) {
         line.va = kNothing;
         if (!bus.load_words(entries_at(table, first, 0, kLineEntries), line.entries.data()))
@@ -203,7 +203,7 @@ Dma::~Dma() { unmap_all(); }
 
 void Dma::unmap_all() { unmap_to(0); }
 
-// The last ones, until there are as many as that.
+// Unmaps the latest mappings until `count` are left.
 void Dma::unmap_to(size_t count) {
     while (mappings() > count) {
         Mapping m;
@@ -217,7 +217,7 @@ void Dma::unmap_to(size_t count) {
     }
 }
 
-// Where the range begins: what follows from there in one piece, 1 byte of it at least.
+// Translates the start of the range: finds the contiguous part, at least 1 byte.
 Fault Dma::translate(const Range& range, bool write, Range* found) {
     if (range.empty()) return {SIDRA_FAULT_LIMIT, range.offset()};
     if (range.space() != Space::kDevice) {
@@ -242,7 +242,7 @@ uint8_t* Dma::map_some(const Range& range, uint64_t* length, bool write, Fault* 
     }
     Range run;
     if ((*fault = translate(range, write, &run))) return nullptr;
-    while (run.length() < range.length()) {  // join pages that lie side by side
+    while (run.length() < range.length()) {  // join adjacent pages
         Range next;
         if (translate(range.from(run.length()), write, &next) || !run.join(next)) break;
     }
@@ -252,7 +252,7 @@ uint8_t* Dma::map_some(const Range& range, uint64_t* length, bool write, Fault* 
         else *length = run.length();
         return bytes;
     }
-    if (count_ == kInline) more_.emplace_back();  // may throw: while there is nothing to unmap
+    if (count_ == kInline) more_.emplace_back();  // may throw, so before the mapping
     uint64_t mapped;
     uint8_t* const pointer = bus_.map(run, &mapped, write);
     if (pointer == nullptr) {
@@ -281,7 +281,7 @@ Fault Dma::read(const Range& range, void* to) {
         const size_t held = mappings();
         const uint8_t* const from = map_some(left, &length, false, &fault);
         if (fault) return fault;
-        std::memmove(out, from, length);  // a packet's operands may overlap
+        std::memmove(out, from, length);  // the operands of a packet may overlap
         unmap_to(held);
         out += length;
         left = left.from(length);

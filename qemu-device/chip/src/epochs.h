@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The epochs of one queue number, and how the former ones ended: what tells a packet that has retired from one that was
-// dropped.
+// The epochs of a queue number, with the ends of former epochs. They tell whether a packet has retired or was dropped.
 #ifndef SIDRA_CHIP_EPOCHS_H
 #define SIDRA_CHIP_EPOCHS_H
 
@@ -15,7 +14,7 @@
 
 namespace sidra::chip {
 
-// Where a failure began that every queue inherits which depends on it.
+// The origin of a failure that all dependent queues inherit.
 struct Root {
     uint64_t sequence = 0;
     uint32_t queue = 0;
@@ -27,18 +26,18 @@ class Epochs {
    public:
     struct Ending {
         uint32_t epoch;
-        uint64_t retired;  // the timeline then: what is beyond it was dropped
+        uint64_t retired;  // timeline value at the end; later packets were dropped
         Root root;
     };
     enum class State { kPending, kReached, kFailed, kUnknown };
 
     uint32_t current() const { return current_.load(); }
     uint64_t timeline() const { return timeline_.load(); }
-    // By the thread that runs the queue.
+    // Called by the thread that runs the queue.
     void publish(uint64_t timeline) { timeline_.store(timeline); }
 
-    // A new one begins. One before it that did not end by a reset ends here. Nobody takes the timeline of the new one
-    // for the old one's: while it changes there is no current epoch.
+    // Begins a new epoch, and ends the previous one if no reset did. There is no current epoch during the change, so
+    // that the new timeline is not taken for one of the old epoch.
     void begin(uint32_t epoch, uint64_t timeline, uint32_t queue) {
         const uint32_t former = current();
         if (former != 0 && former != epoch) end(former, {this->timeline(), queue, former, SIDRA_FAULT_RESET});
@@ -47,19 +46,18 @@ class Epochs {
         current_.store(epoch);
     }
 
-    // What was dropped was so because of `root`. The first end of an epoch counts: a queue that has faulted is reset
-    // later.
+    // Records the reason for dropping packets. The first end of an epoch counts: a faulted queue is reset later.
     void end(uint32_t epoch, const Root& root) noexcept {
         const std::lock_guard guard(lock_);
         if (find(epoch) != nullptr) return;
         try {
             if (endings_.size() == SIDRA_QUEUE_EPOCHS_KEPT) endings_.erase(endings_.begin());
             endings_.push_back({epoch, epoch == current() ? timeline() : 0, root});
-        } catch (const std::bad_alloc&) {  // then who waits for it does not find it, and fails
+        } catch (const std::bad_alloc&) {  // a waiter then does not find the epoch and fails
         }
     }
 
-    // Of a point of an epoch. Of a failed one also where the failure began.
+    // The state of a timeline point of an epoch, and the root of its failure.
     State look(uint32_t epoch, uint64_t value, Root* root) {
         if (current() == epoch) {
             const bool reached = timeline() >= value;
@@ -80,7 +78,7 @@ class Epochs {
         endings_.shrink_to_fit();
     }
 
-    // Of a chip that is saved or loaded: nobody else calls it meanwhile.
+    // For saving and loading; no other call may run.
     const std::vector<Ending>& endings() const { return endings_; }
     bool restore(const Ending& ending) {
         if (endings_.size() == SIDRA_QUEUE_EPOCHS_KEPT || find(ending.epoch) != nullptr) return false;
@@ -95,9 +93,9 @@ class Epochs {
         return found == endings_.end() ? nullptr : &*found;
     }
 
-    std::atomic<uint32_t> current_{0};   // 0: none was loaded yet
-    std::atomic<uint64_t> timeline_{0};  // of the current one, as published
-    mutable std::mutex lock_;            // of endings_
+    std::atomic<uint32_t> current_{0};   // 0: no epoch yet
+    std::atomic<uint64_t> timeline_{0};  // of the current epoch, as published
+    mutable std::mutex lock_;            // protects endings_
     std::vector<Ending> endings_;        // oldest first
 };
 

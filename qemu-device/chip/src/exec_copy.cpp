@@ -15,9 +15,9 @@ namespace {
 
 constexpr uint64_t kBytesPerNs = 8;  // estimate for slices
 
-// A row longer than this is cut into units; pieces of this size copy as fast as one large memcpy.
+// Longer rows are divided into units; copying in pieces of this size is as fast as one large memcpy.
 constexpr uint64_t kCopyUnit = 256u << 10;
-// Of the host's last level, which its cores share.
+// Size of the host's last-level cache, which its cores share.
 uint64_t cache_size() {
     const long size = sysconf(_SC_LEVEL3_CACHE_SIZE);
     return size > 0 ? static_cast<uint64_t>(size) : 32u << 20;
@@ -47,7 +47,7 @@ Fault copy_prepare(const Env&, Job& job) {
         job.copy = {dst, src, 1, std::min(kCopyUnit / c.row_bytes, kUnitRows), c.row_bytes, false};
         units = (c.rows + job.copy.unit_rows - 1) / job.copy.unit_rows;
     }
-    static const uint64_t cached = cache_size() / 2;  // of source and destination, half each
+    static const uint64_t cached = cache_size() / 2;  // half for the source, half for the destination
     job.copy.past_caches = bytes > cached && c.row_bytes >= SIDRA_PAGE_SIZE;
     job.units = static_cast<uint32_t>(units);
     const uint64_t unit_rows = std::min<uint64_t>(job.copy.unit_rows, c.rows);
@@ -59,13 +59,13 @@ Fault copy_prepare(const Env&, Job& job) {
     return {};
 }
 
-// Host addresses may be the same page twice (mapped at two device addresses).
+// The host addresses may be the same page (mapped at two device addresses).
 bool apart(const uint8_t* a, const uint8_t* b, uint64_t length) {
     const auto x = reinterpret_cast<uintptr_t>(a), y = reinterpret_cast<uintptr_t>(b);
     return (x < y ? y - x : x - y) >= length;
 }
 
-// The destination is not read first, and what others have cached stays.
+// Non-temporal stores: the destination is not read first, and other data stays in the caches.
 void copy_past_caches(uint8_t* to, const uint8_t* from, uint64_t length) {
 #ifdef __SSE2__
     const uint64_t head = std::min<uint64_t>(length, -reinterpret_cast<uintptr_t>(to) % 64);
@@ -148,7 +148,7 @@ Fault fill_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) 
         Fault fault;
         uint8_t* to = dma.map_some(left, &length, true, &fault);
         if (fault) return fault;
-        // Pieces end at page borders, so each one starts with the pattern's first byte.
+        // Pieces end at page borders, so each starts at the first byte of the pattern.
         uint64_t done = 0;
         for (; done + sizeof pattern <= length; done += sizeof pattern) std::memcpy(to + done, pattern, sizeof pattern);
         std::memcpy(to + done, pattern, length - done);

@@ -11,13 +11,13 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint32_t kBlockMax = 256;            // vectors a unit
-constexpr uint64_t kBlockBytes = 1u << 20;     // of converted input a unit
-constexpr uint64_t kUnitNs = 128'000;          // aim: long enough to hide its start, short enough to share
+constexpr uint32_t kBlockMax = 256;         // vectors per unit
+constexpr uint64_t kBlockBytes = 1u << 20;  // converted input per unit
+constexpr uint64_t kUnitNs = 128'000;  // target duration: long compared to the start, short enough to share the chip
 constexpr uint64_t kMacsPerOperation = 512;    // UnitLoad
-constexpr uint64_t kConvertBytes = 64u << 10;  // of input that is gathered to be converted
+constexpr uint64_t kConvertBytes = 64u << 10;  // of input gathered for conversion
 
-// Rough speed of an engine on one core, for cutting and for slices.
+// Approximate speed of an engine on one core, for the size of units and for slices.
 uint64_t macs_per_ns(sidra_chip_engine engine) {
     switch (engine) {
         case SIDRA_CHIP_ENGINE_AVX512:
@@ -31,9 +31,9 @@ uint64_t macs_per_ns(sidra_chip_engine engine) {
     }
 }
 
-constexpr uint64_t kAccurateTileNs = 1'500;  // of a vector and a tile, on one core, at level `accurate`
+constexpr uint64_t kAccurateTileNs = 1'500;  // per vector and tile, on one core, at level `accurate`
 
-// Every tile of the object must hold what this object programmed.
+// This object must have programmed all of its tiles.
 Fault check_programmed(const Env& env, Weights& w) {
     const uint64_t epoch = env.array.epoch();
     if (w.verified.load(std::memory_order_acquire) == epoch) return {};
@@ -113,8 +113,8 @@ Fault mvm_prepare(const Env& env, Job& job) {
     uint64_t block = std::clamp<uint64_t>(kUnitNs * speed / vector_macs, 1, kBlockMax);
     block = std::min(block, std::max<uint64_t>(kBlockBytes / w.rows, 1));
     uint64_t blocks = (m.batch + block - 1) / block;
-    block = (m.batch + blocks - 1) / blocks;                   // of equal size,
-    if (block > 6 && blocks > 1) block = (block + 5) / 6 * 6;  // and engines take six vectors at a time
+    block = (m.batch + blocks - 1) / blocks;                   // of equal size;
+    if (block > 6 && blocks > 1) block = (block + 5) / 6 * 6;  // engines process six vectors at a time
     blocks = (m.batch + block - 1) / block;
     plan.block = static_cast<uint32_t>(block);
     job.units = static_cast<uint32_t>(blocks * w.tile_cols);
@@ -140,7 +140,7 @@ Fault mvm_prepare(const Env& env, Job& job) {
             job.unit_work = std::max(job.unit_work, Analog::kTileNs);
         }
         plan.calibrates = m.flags & SIDRA_CMD_MVM_CALIBRATE;
-        // One that was on its way when the machine moved has begun.
+        // A loaded job has already begun its calibration.
         if (plan.calibrates && !env.loaded)
             for (const uint32_t xbar : w.xbars) analog->let_follow(xbar);
     }
@@ -157,7 +157,7 @@ std::shared_ptr<const Analog::Tile> analog_tile(const Env& env, const MvmPlan& p
 
 int32_t rounded(float value) { return static_cast<int32_t>(value + (value < 0 ? -0.5f : 0.5f)); }
 
-// The same sums as Engine::mvm(), as the ADCs give them; of the whole column of tiles.
+// Computes the same sums as Engine::mvm(), as read by the ADCs, for a whole column of tiles.
 void analog_mvm(const Env& env, const MvmPlan& plan, Worker& worker, uint32_t column, uint64_t first_vector,
                 const engine::ColumnMvm& mvm) {
     const Weights& w = *plan.weights;
@@ -168,7 +168,7 @@ void analog_mvm(const Env& env, const MvmPlan& plan, Worker& worker, uint32_t co
         if (mvm.init) std::copy_n(mvm.init, mvm.cols, acc);
         else std::fill_n(acc, mvm.cols, 0);
     }
-    // The last tile of a column may not fill its rows; and the sums of one tile.
+    // Padded input for a last tile with fewer rows; and the sums of one tile.
     uint8_t* const padded = worker.scratch.take(uint64_t{mvm.batch} * SIDRA_XBAR_ROWS);
     auto* const tile_sums = worker.scratch.take_array<int32_t>(uint64_t{mvm.batch} * w.tile_width);
     for (uint32_t i = 0; i < w.tile_rows; i++) {
@@ -176,7 +176,7 @@ void analog_mvm(const Env& env, const MvmPlan& plan, Worker& worker, uint32_t co
         const uint32_t xbar = w.xbars[size_t{i} * w.tile_cols + column];
         const uint8_t* in = mvm.in + size_t{i} * SIDRA_XBAR_ROWS;
         size_t in_stride = mvm.in_stride;
-        if (const uint32_t rows = w.tile_inputs(i); rows < SIDRA_XBAR_ROWS) {  // the others are not driven
+        if (const uint32_t rows = w.tile_inputs(i); rows < SIDRA_XBAR_ROWS) {  // the other rows are not driven
             std::fill_n(padded, size_t{mvm.batch} * SIDRA_XBAR_ROWS, uint8_t{0});
             for (uint32_t b = 0; b < mvm.batch; b++)
                 std::copy_n(in + b * in_stride, rows, padded + size_t{b} * SIDRA_XBAR_ROWS);
@@ -184,7 +184,7 @@ void analog_mvm(const Env& env, const MvmPlan& plan, Worker& worker, uint32_t co
             in_stride = SIDRA_XBAR_ROWS;
         }
         const uint32_t outputs = tile->readout.outputs();
-        // What sets the range is itself without one.
+        // While calibrating, the range is adaptive.
         double needed = 0;
         const uint64_t clipped =
             tile->readout.multiply(env.engine, first, in, in_stride, mvm.batch, tile_sums, outputs, &worker.readout,
@@ -192,7 +192,7 @@ void analog_mvm(const Env& env, const MvmPlan& plan, Worker& worker, uint32_t co
         if (plan.calibrates) analog.widen(xbar, needed);
         analog.count_clipped(xbar, clipped);
         for (uint32_t b = 0; b < mvm.batch; b++) {
-            auto* const acc = reinterpret_cast<uint32_t*>(mvm.acc + b * mvm.acc_stride);  // modulo 2^32, as ever
+            auto* const acc = reinterpret_cast<uint32_t*>(mvm.acc + b * mvm.acc_stride);  // modulo 2^32
             const int32_t* const sums = tile_sums + size_t{b} * outputs;
             uint32_t total = 0;
             for (uint32_t r = 0; r < SIDRA_XBAR_ROWS; r++) total += in[b * in_stride + r];
@@ -203,7 +203,7 @@ void analog_mvm(const Env& env, const MvmPlan& plan, Worker& worker, uint32_t co
     }
 }
 
-// The block's vectors as u8 rows, converted once for all columns of tiles that this thread takes.
+// The vectors of a block as u8 rows, converted once for all columns of tiles that this thread computes.
 Fault input_block(const Env& env, const Job& job, Worker& worker, Dma& dma, uint32_t block, uint32_t vectors,
                   Rows* rows) {
     const sidra_cmd_mvm& m = job.cmd.mvm;
@@ -213,7 +213,7 @@ Fault input_block(const Env& env, const Job& job, Worker& worker, Dma& dma, uint
 
     const uint32_t k = plan.weights->rows;
     rows->stride = k;
-    // Engines read it only.
+    // Engines only read it.
     if ((rows->data = const_cast<uint8_t*>(worker.converted.find(job.serial, block)))) return {};
     uint8_t* const converted = worker.converted.replace(uint64_t{vectors} * k);
     const uint64_t size = type_size(plan.in_type);
@@ -261,7 +261,7 @@ Fault mvm_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
     Rows in;
     if (Fault fault = input_block(env, job, worker, dma, block, vectors, &in)) return fault;
 
-    // Start values: bias, the input's zero point (through the sums of the programmed weights), what ADCs are off by.
+    // Initial values: bias, the input's zero point (using the sums of the programmed weights), offsets of the ADCs.
     int32_t init[SIDRA_XBAR_COLS] = {};
     const int32_t* start = nullptr;
     if (m.bias) {

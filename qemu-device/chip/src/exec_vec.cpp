@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// VEC: the compute engine's operations. A unit is a group of rows (TRANSPOSE: a block of rows and columns; pooling: a
-// part of one row of output).
+// VEC: the operations of the compute engine. A unit is a group of rows (TRANSPOSE: a block of rows and columns;
+// pooling: part of one output row).
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@ constexpr uint64_t kElementsPerNs = 1;  // estimate for slices
 constexpr uint64_t kMovesPerNs = 4;
 constexpr uint64_t kUnitBytes = 64u << 10;   // of input
 constexpr uint32_t kTransposeBlock = 128;    // rows and columns of a unit
-constexpr uint64_t kWindowBytes = 4u << 20;  // of input that a unit of a pooling gathers at most
+constexpr uint64_t kWindowBytes = 4u << 20;  // maximum input that a unit of a pooling gathers
 static_assert(uint64_t{SIDRA_CMD_POOL_WINDOW_MAX} * 4 <= kWindowBytes &&
               SIDRA_CMD_POOL_WINDOW_MAX <= kUnitMax.operations);
 
@@ -22,9 +22,9 @@ constexpr uint8_t kU8 = bit(SIDRA_TYPE_U8), kS8 = bit(SIDRA_TYPE_S8), kS32 = bit
                   kF32 = bit(SIDRA_TYPE_F32);
 
 enum class In2 : uint8_t { kNone, kOptional, kRequired };
-enum class Out : uint8_t { kListed, kSame, kIndex };  // output type: any of `out`, the input's, S32
+enum class Out : uint8_t { kListed, kSame, kIndex };  // output type: one of `out`, the input's type, S32
 
-// What uapi/sidra_cmd.h says of each operation.
+// The rules for each operation in uapi/sidra_cmd.h.
 struct Rule {
     uint32_t op;
     uint8_t in;  // allowed input types, as bits
@@ -76,7 +76,7 @@ bool pool_ok(const sidra_vec_pool& p) {
         if (in == 0 || in > 65535 || out == 0 || out > 65535 || kernel == 0 || kernel > 256 || stride == 0 ||
             stride > 256 || pad >= kernel)
             return false;
-        // First and last window must have a pixel inside; those between then have one, too.
+        // The first and last window must contain a pixel of the image; then all windows do.
         const uint64_t last = uint64_t{out - 1} * stride;
         return last < uint64_t{in} + pad;
     };
@@ -86,7 +86,7 @@ bool pool_ok(const sidra_vec_pool& p) {
            dimension(p.in_w, p.out_w, p.kernel_w, p.stride_w, p.pad_w);
 }
 
-// One operand: alignment, stride against its row, range.
+// Checks alignment, stride and range of an operand.
 Fault check_rows(uint64_t va, uint64_t stride, uint64_t rows, uint64_t bytes, uint32_t size, Rectangle* operand) {
     if (va % size || stride % size) return {SIDRA_FAULT_ALIGNMENT, va};
     if (rows > 1 && stride < bytes) return {SIDRA_FAULT_FIELD, stride};
@@ -112,13 +112,13 @@ Fault prepare_pool(const Env& env, Job& job) {
     if (Fault fault = check_rows(v.in, v.in_stride, images * p.in_h, in_row, plan.in_size, &plan.in)) return fault;
     if (Fault fault = check_rows(v.out, v.out_stride, v.rows, out_row, plan.out_size, &plan.out)) return fault;
 
-    // As many pixels of output as one unit may compute, and gather the input of. No product here overflows: a window
-    // has 2^20 elements, a row 2^16 windows, and there are 2^24 rows.
+    // Choose as many output pixels as one unit may compute and gather the input for. The products cannot overflow: a
+    // window has at most 2^20 elements, a row 2^16 windows, and there are at most 2^24 rows.
     const uint64_t window = uint64_t{p.kernel_h} * p.kernel_w * v.cols;
     if (window > SIDRA_CMD_POOL_WINDOW_MAX) return {SIDRA_FAULT_LIMIT, window};
     const uint64_t elements = window * p.out_w * v.rows;
     if (elements > SIDRA_CMD_POOL_MAX) return {SIDRA_FAULT_LIMIT, elements};
-    const uint64_t reach = kWindowBytes / (p.kernel_h * pixel);  // input columns; at least those of a window
+    const uint64_t reach = kWindowBytes / (p.kernel_h * pixel);  // columns of input; at least one window
     const uint64_t pixels = std::min({uint64_t{p.out_w}, std::max<uint64_t>(kUnitMax.operations / window, 1),
                                       (reach - p.kernel_w) / p.stride_w + 1});
     const uint64_t columns = std::min<uint64_t>((pixels - 1) * p.stride_w + p.kernel_w, p.in_w);
@@ -195,7 +195,7 @@ Fault vec_prepare(const Env& env, Job& job) {
         job.unit_load = {rows * v.cols, pieces(plan.in) + pieces(plan.out) + (v.in2 ? pieces(plan.in2) : 0),
                          Rows::scratch_of(rows, row_in) + Rows::scratch_of(rows, row_out) +
                              Rows::scratch_of(in2_rows, plan.in2.bytes())};
-        // A row of input at a time, wherever it lies, by the part of the table that is for the unit.
+        // Each input row is read separately, using the unit's part of the index table.
         if (gather)
             job.unit_load = {rows * v.cols, rows + 1 + pieces(plan.out),
                              Rows::scratch_of(rows, 4) + Rows::scratch_of(rows, row_out)};
@@ -216,7 +216,7 @@ Fault pool_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) 
     const uint32_t row = index / across, x = index % across * plan.unit_cols;
     const uint32_t pixels = std::min(plan.unit_cols, p.out_w - x);
     const uint32_t image = row / p.out_h, y = row % p.out_h;
-    // What its windows cover of the image: rows and columns from the first to before the last.
+    // The rows and columns of the image that the unit's windows cover: from first to before last.
     const auto first = [](uint32_t out, uint32_t stride, uint32_t pad) {
         return static_cast<uint32_t>(std::max<int64_t>(int64_t{out} * stride - pad, 0));
     };
@@ -236,7 +236,7 @@ Fault pool_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) 
     engine::Pool pool{};
     pool.max = v.op == SIDRA_VEC_OP_POOL_MAX;
     pool.type = v.in_type;
-    // The engine counts rows and columns from the image's first ones, of which only the windows' are mapped.
+    // The engine addresses rows and columns relative to the image's origin, of which only the windows are mapped.
     pool.in = reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(in.data) - top * in.stride - left * pixel);
     pool.in_stride = in.stride;
     pool.out = out.data;
@@ -271,7 +271,7 @@ Fault gather_unit(const Env& env, const Job& job, Worker& worker, uint32_t index
     const uint64_t first = uint64_t{index} * plan.unit_rows;
     const uint64_t rows = std::min<uint64_t>(plan.unit_rows, v.rows - first);
     Dma dma(env.bus, worker.tlb, env.space);
-    // The table is taken out of shared memory once: what was checked is what is gathered.
+    // The indices are copied from shared memory before the check, so that they cannot change afterwards.
     auto* const from = worker.scratch.take_array<int32_t>(rows);
     if (Fault fault = dma.read(plan.in2.extent().part(first * 4, rows * 4), from)) return fault;
     Rows out;

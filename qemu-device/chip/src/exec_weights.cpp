@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// PROGRAM, its REFRESH, and READBACK. A unit is the part of the rectangle that lies in one tile.
+// PROGRAM (with REFRESH) and READBACK. A unit is the part of the rectangle inside one tile.
 #include <algorithm>
 
 #include "job.h"
@@ -7,11 +7,12 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint64_t kTileWork = 40'000;             // ns a tile, estimate for slices
+constexpr uint64_t kTileWork = 40'000;             // estimate for slices, ns per tile
 constexpr uint64_t kOperationsPerCell = 16;        // UnitLoad: pulses and reads
 constexpr uint64_t kAccurateTileWork = 3'000'000;  // the same at level `accurate`
 
-// A PROGRAM whose end a kill could come before when it has begun: a tile is kept as a whole, but these are several.
+// Whether the job is a PROGRAM of several tiles, which a kill of the process can interrupt. A single tile is saved
+// atomically.
 bool is_update(const Job& job) { return job.weights.program && !job.weights.refresh && job.units > 1; }
 Update update_of(const Job& job) {
     const sidra_cmd_weights& c = job.cmd.weights;
@@ -59,9 +60,9 @@ Fault weights_prepare(const Env& env, Job& job) {
     job.unit_work = plan.program && accurate ? kAccurateTileWork : kTileWork;
     const uint64_t cells = uint64_t{c.rows} * c.cols * (w.encoding == SIDRA_ENCODING_DIFFERENTIAL ? 2 : 1);
     if (plan.refresh) {
-        // Units find out what it takes, and how many cells.
+        // Units determine the cost and the number of cells.
     } else if (plan.program) {
-        if (!accurate) job.cost = program_cost(cells);  // else units find out
+        if (!accurate) job.cost = program_cost(cells);  // otherwise units determine it
         job.work.programmed_cells = cells;
     } else {
         job.cost = copy_cost(uint64_t{c.rows} * c.cols);
@@ -103,7 +104,7 @@ Fault weights_unit(const Env& env, const Job& job, Worker& worker, uint32_t inde
     }
     const Rectangle data = plan.data.part(row - c.row0, block.rows, col - c.col0, block.cols);
     if (plan.program) {
-        // The weights are taken out of shared memory once: what was checked is what is programmed.
+        // The weights are copied from shared memory before the check, so that they cannot change afterwards.
         uint8_t* const weights = worker.scratch.take(uint64_t{block.rows} * block.cols);
         for (uint32_t r = 0; r < block.rows; r++)
             if (Fault fault = dma.read(data.row(r), weights + size_t{r} * block.cols)) return fault;

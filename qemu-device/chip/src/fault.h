@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why a packet cannot go on. Truthy when there is a fault.
+// The reason why a packet cannot continue. Converts to true if there is a fault.
 #ifndef SIDRA_CHIP_FAULT_H
 #define SIDRA_CHIP_FAULT_H
 
@@ -9,10 +9,9 @@
 
 namespace sidra::chip {
 
-// The host has no memory for what a packet needs. There is no cause of its own for that in uapi/: it is one of the ways
-// in which the host refuses to serve a transfer.
+// The host is out of memory for a packet. uapi/ has no separate cause for that: it is a kind of refused transfer.
 inline constexpr uint16_t kNoMemory = SIDRA_FAULT_BUS;
-// Neither for a state file that cannot take what should become of cells. They stay as they are.
+// The state file cannot store a change of cells; uapi/ has no separate cause for that either. The cells do not change.
 inline constexpr uint16_t kNotKept = SIDRA_FAULT_BUS;
 
 struct Fault {

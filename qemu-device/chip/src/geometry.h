@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shape of a chip: how many of everything.
+// The numbers of units in a chip.
 #ifndef SIDRA_CHIP_GEOMETRY_H
 #define SIDRA_CHIP_GEOMETRY_H
 
@@ -14,8 +14,8 @@ struct Geometry {
     uint32_t clusters;
     uint32_t cus_per_cluster;
     uint32_t xbars_per_cu;
-    uint32_t l1_size;   // bytes a CU
-    uint32_t l2_size;   // bytes a cluster
+    uint32_t l1_size;   // bytes per CU
+    uint32_t l2_size;   // bytes per cluster
     uint64_t l3_size;   // bytes
     uint64_t nvm_size;  // bytes
 
@@ -24,7 +24,7 @@ struct Geometry {
 
 inline constexpr uint32_t kXbarCells = SIDRA_XBAR_ROWS * SIDRA_XBAR_COLS;
 
-// y1: the public figures of the chip. small: same units, fewer of them, for tests. NVM size is ours (nothing public).
+// y1: public figures [Y1]. small: the same kinds of units, fewer of them, for tests. The size of the NVM is [ours].
 inline constexpr Geometry kGeometryY1 = {16, 25, 16, 128u << 10, 2u << 20, 16u << 20, 4u << 20};
 inline constexpr Geometry kGeometrySmall = {1, 2, 4, 128u << 10, 2u << 20, 1u << 20, 1u << 20};
 

@@ -40,14 +40,14 @@ Fault Rows::direct(Dma& dma, const Rectangle& rows, bool write) {
     Fault fault;
     data = dma.map_all(rows.extent(), write, &fault);
     stride = rows.stride();
-    // Gaps of a page and more need not be accessible at all: then it is for the single rows to fault.
+    // Gaps of a page or more need not be accessible: then map single rows, which report their own faults.
     if (rows.rows() > 1 && rows.stride() - rows.bytes() >= SIDRA_PAGE_SIZE && fault.cause != SIDRA_FAULT_BUS) return {};
     return fault;
 }
 
 namespace {
 
-// Calls move(range, bytes) for each piece of an operand and its place in gathered memory.
+// Calls move(range, bytes) for each piece of an operand and its place in the gathered copy.
 template <typename F>
 Fault for_each_piece(const Rectangle& rows, uint8_t* gathered, F&& move) {
     if (rows.dense()) return move(rows.extent(), gathered);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Long packets: checked once, cut into units (a column of tiles for a block of vectors, a tile of weights, up to 256
-// KiB of a copy or fill, 64 KiB of VEC input), which any thread may run in any order and between which the engines may
-// turn to another context.
+// Jobs: long packets, which are checked once and divided into units: one column of tiles for a block of vectors, one
+// tile of weights, up to 256 KiB of a copy or fill, 64 KiB of VEC input. Any thread may run the units in any order, and
+// between units the engines may switch to another context.
 #ifndef SIDRA_CHIP_JOB_H
 #define SIDRA_CHIP_JOB_H
 
@@ -21,18 +21,18 @@
 
 namespace sidra::chip {
 
-// Fault knobs that units look at.
+// Fault knobs that affect units.
 struct UnitKnobs {
     std::atomic<uint64_t> slow_tile_ns{0};
 };
 
-// At level `accurate`: what the products of an MVM depend on besides weights and inputs.
+// At level `accurate`: the numbers and the time on which the products of an MVM depend, besides weights and inputs.
 struct Products {
-    uint64_t first;  // their numbers
-    double now;      // what the cells' clock said
+    uint64_t first;  // number of the first product
+    double now;      // time of the cells' clock
 };
 
-// What units work on; one for each slice.
+// The environment of units; one for each slice.
 struct Env {
     Bus& bus;
     Context& context;
@@ -41,59 +41,58 @@ struct Env {
     const Adcs& adcs;
     const engine::Engine& engine;
     const UnitKnobs& knobs;
-    double now;              // the cells' clock, at level `accurate`
-    uint32_t clock_level;    // that packets are charged for
-    const Products* loaded;  // of an MVM that was under way when the chip was saved; else null
+    double now;              // time of the cells' clock, at level `accurate`
+    uint32_t clock_level;    // clock level for the cost of packets
+    const Products* loaded;  // for an MVM that was in progress when the chip was saved; else null
 };
 
-// The vectors of a block of an MVM as engines read them, which the next units of that job and block need not convert
-// again. Nothing else is ever kept here.
+// A block of input vectors of an MVM in the format of the engines, so that the next units of the same job and block
+// need not convert it again. Holds nothing else.
 class ConvertedInput {
    public:
-    // Null: the thread has converted something else since, or nothing yet.
+    // Null if the buffer does not hold this block.
     const uint8_t* find(uint64_t job, uint32_t block) const {
         return job_ == job && block_ == block ? vectors_.data() : nullptr;
     }
-    // Room for others; what was there is gone.
+    // Returns a buffer for another block; discards the old one.
     uint8_t* replace(uint64_t bytes) {
         job_ = 0;
         if (vectors_.size() < bytes) vectors_.resize(bytes);
         return vectors_.data();
     }
-    // Once all of it is there.
+    // Called when the block is complete.
     void belongs_to(uint64_t job, uint32_t block) { job_ = job, block_ = block; }
 
    private:
     std::vector<uint8_t> vectors_;
-    uint64_t job_ = 0;  // Job::serial; 0: nobody's
+    uint64_t job_ = 0;  // Job::serial; 0: none
     uint32_t block_ = 0;
 };
 
-// Of one thread, kept between slices: translations, which know their address space by its tag, and converted inputs,
-// which know their job. All else is scratch memory, which means nothing to the next unit.
+// State of one thread that is kept between slices: translations, identified by the tag of their address space, and
+// converted inputs, identified by their job. The rest is scratch memory, which is invalid for the next unit.
 struct Worker {
     Tlb tlb;
     ConvertedInput converted;
     Scratch scratch;
-    physics::Readout::Scratch readout;  // level `accurate`: what it computes with, and writes before it reads
+    physics::Readout::Scratch readout;  // level `accurate`: buffers that are written before they are read
 };
 Worker& this_worker();
 
-// What a unit takes at most. Packets are cut into units, or refused, so that none takes more than kUnitMax, whatever
-// its opcode: a slice ends after its unit, and QUIESCE, reset and a stop of the machine wait for slices.
+// The maximum load of a unit. Whatever the opcode, packets are divided into units, or refused, so that no unit exceeds
+// kUnitMax: a slice can end only after a unit, and QUIESCE, reset and stopping the machine wait for slices.
 struct UnitLoad {
-    uint64_t operations;  // bytes moved, elements computed, cells times 16, multiply-accumulates by 512
-    uint64_t pieces;      // of device addresses, which are mapped one by one if they must be
+    uint64_t operations;  // bytes moved, elements computed, 16 per cell, multiply-accumulates / 512
+    uint64_t pieces;      // ranges of device addresses, each of which may need its own mapping
     uint64_t scratch;     // bytes
 };
 inline constexpr UnitLoad kUnitMax{1u << 20, 3 * 4096, Scratch::kSize};
 inline constexpr uint64_t kUnitRows = 4096;  // of one operand
-inline constexpr uint64_t kPieceNs = 50;     // estimate for slices: to map one
+inline constexpr uint64_t kPieceNs = 50;     // estimate for slices: time to map one piece
 constexpr bool fits(const UnitLoad& load) {
     return load.operations <= kUnitMax.operations && load.pieces <= kUnitMax.pieces && load.scratch <= kUnitMax.scratch;
 }
 
-// Work done by a job, for telemetry.
 struct Work {
     uint64_t mvms = 0;
     uint64_t macs = 0;
@@ -107,62 +106,61 @@ struct Operation {
     sidra_hw_engine engine;
     // Checks the packet and fills in plan, units, unit_load, unit_work, cost, work.
     Fault (*prepare)(const Env&, Job&);
-    // Looks up again what may have changed between slices (weights). May be null.
+    // Looks up data that may have changed between slices (weights). May be null.
     Fault (*resume)(const Env&, Job&);
     Fault (*unit)(const Env&, const Job&, Worker&, uint32_t index);
-    // After the last unit. May be null.
+    // Called after the last unit. May be null.
     Fault (*finish)(const Env&, const Job&) = nullptr;
 };
-// By opcode; null where the packet is not a job.
+// Returns the operation of an opcode; null if such packets are not jobs.
 const Operation* operation(uint8_t opcode);
 
 struct CopyPlan {
     Rectangle dst, src;
-    uint64_t row_chunks;  // units a row, when rows are longer than a chunk
-    uint64_t unit_rows;   // rows a unit, when they are shorter
+    uint64_t row_chunks;  // units per row, if rows are longer than a chunk
+    uint64_t unit_rows;   // rows per unit, if they are shorter
     uint64_t unit_bytes;  // bytes of a chunk of a row
-    bool past_caches;     // more than they hold
+    bool past_caches;     // larger than the caches: use non-temporal stores
 };
 struct MvmPlan {
     Weights* weights;
     Rectangle in, out;
     Range scale, bias;  // empty: none
-    uint32_t block;     // vectors a unit
-    uint32_t
-        makes;  // level `accurate`: units in front of the others, one a tile, that see to it that its readout is made
-    Products products;  // the same
-    bool calibrates;    // the same: sets the ADCs' range
+    uint32_t block;     // vectors per unit
+    uint32_t makes;     // level `accurate`: number of leading units, one per tile, that create the tile's readout
+    Products products;  // level `accurate`
+    bool calibrates;    // level `accurate`: sets the ADCs' range
     float in_scale;
     float gain;
     uint8_t in_type, out_type;
 };
 struct VecPlan {
-    Rectangle in, out, in2;  // in2: if the packet has one; one row, if it serves all rows
+    Rectangle in, out, in2;  // in2: optional; a single row is used for all rows
     uint32_t unit_rows;
-    uint32_t in_size, out_size;  // bytes an element
+    uint32_t in_size, out_size;  // bytes per element
     sidra_vec_pool pool;
-    uint32_t unit_cols;  // TRANSPOSE: columns; pooling: pixels of a row of output
+    uint32_t unit_cols;  // TRANSPOSE: columns; pooling: output pixels of a row
 };
 struct WeightsPlan {
-    Rectangle data;  // of PROGRAM and READBACK
+    Rectangle data;  // for PROGRAM and READBACK
     Weights* weights;
-    uint32_t tile_row0, tile_rows;  // tiles touched
+    uint32_t tile_row0, tile_rows;  // affected tiles
     uint32_t tile_col0, tile_cols;
     bool program;
-    bool refresh;  // of what is programmed
+    bool refresh;  // reprogram only cells with errors
 };
 
 struct Job {
     sidra_cmd cmd;
     const Operation* operation = nullptr;
-    uint64_t serial = 0;  // unique, so that scratch can be recognised
+    uint64_t serial = 0;  // unique, identifies converted inputs
     uint32_t units = 0;
-    UnitLoad unit_load{};    // of any of them
-    uint64_t unit_work = 0;  // estimated host time of a unit, ns
+    UnitLoad unit_load{};    // maximum over all units
+    uint64_t unit_work = 0;  // estimated host time of a unit in ns
     Cost cost;
-    mutable std::atomic<uint64_t> spent_ps{0}, spent_pj{0};  // what units found out that they cost, on top of that
+    mutable std::atomic<uint64_t> spent_ps{0}, spent_pj{0};  // cost measured by units, in addition to `cost`
     Work work;
-    std::unique_ptr<Weights> own_weights;  // that the plan's are, if they are not cached
+    std::unique_ptr<Weights> own_weights;  // owns the plan's weights if they are not cached
     union {
         CopyPlan copy;
         MvmPlan mvm;
@@ -172,29 +170,28 @@ struct Job {
     Job() : copy{} {}
 };
 
-// The rows of an operand as one pointer and a stride: in place if memory allows, else gathered into (and for output
-// scattered from) scratch memory.
+// The rows of an operand as a pointer and a stride: in place if they are contiguous in host memory, else gathered into
+// scratch memory (and scattered from there for output).
 class Rows {
    public:
-    // For reading.
     Fault map_in(Dma& dma, Scratch& scratch, const Rectangle& rows);
-    // For writing; commit() stores what was scattered.
+    // For writing; commit() scatters gathered output.
     Fault map_out(Dma& dma, Scratch& scratch, const Rectangle& rows);
     Fault commit();
-    // In place, or `data` stays null.
+    // Maps in place; otherwise `data` stays null.
     Fault direct(Dma& dma, const Rectangle& rows, bool write);
-    // What gathering takes of scratch memory.
+    // Size of the scratch memory for gathering.
     static constexpr uint64_t scratch_of(uint64_t rows, uint64_t bytes) { return rows * bytes + 64; }
 
     uint8_t* data = nullptr;
     uint64_t stride = 0;
 
    private:
-    Dma* dma_ = nullptr;  // set while there is something to scatter
+    Dma* dma_ = nullptr;  // set if output must be scattered
     Rectangle rows_{};
 };
 
-// f32 field of a packet: bits, where zero bits mean 1. False if not finite or not positive.
+// Decodes an f32 field of a packet; zero bits mean 1. Returns false if the value is not finite or not positive.
 bool positive_or_one(uint32_t bits, float* value);
 constexpr uint32_t type_size(uint32_t type) { return type == SIDRA_TYPE_S32 || type == SIDRA_TYPE_F32 ? 4 : 1; }
 extern const Operation kCopyOperation, kFillOperation, kMvmOperation, kVecOperation, kProgramOperation,

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Memory of which most is never used.
 #ifndef SIDRA_CHIP_LAZY_MEMORY_H
 #define SIDRA_CHIP_LAZY_MEMORY_H
 
@@ -8,7 +7,7 @@
 
 namespace sidra::chip {
 
-// Zeroed memory that costs nothing until it is touched.
+// Zeroed memory; the host allocates a page on its first use.
 class LazyMemory {
    public:
     explicit LazyMemory(size_t size);

@@ -12,8 +12,8 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint64_t kPauseNs = 50'000;            // a core at work that has caught up with the clock
-constexpr uint64_t kComparatorNs = 100'000'000;  // the comparator looks this often, also if the core is dead
+constexpr uint64_t kPauseNs = 50'000;            // pause of a busy core that has caught up with the clock
+constexpr uint64_t kComparatorNs = 100'000'000;  // interval of the thermal comparator, which works without the core
 
 }  // namespace
 
@@ -58,15 +58,15 @@ bool Management::run(uint64_t clock_ns) {
     if (due_ns_.load() > clock_ns) return false;
     const std::unique_lock guard(lock_, std::try_to_lock);
     if (!guard || stopped_.load()) return false;
-    due_ns_.store(kNever);  // who wakes the core from here on is seen by it, or by the exchange below
+    due_ns_.store(kNever);  // a later wakeup is seen by the core, or makes the exchange below fail
     if (const uint32_t asked = asked_.exchange(0)) {
         if (asked & kHang) unit_.hang();
         if (asked & kCrash) unit_.crash();
     }
     if (unit_.power().advance(clock_ns, energy_pj_.load(std::memory_order_relaxed))) interrupt_(SIDRA_INT_THERMAL);
-    uint64_t nobody = kNever;
+    uint64_t unchanged = kNever;
     if (debugger_.there() && !debugger_.lets_run()) {
-        due_ns_.compare_exchange_strong(nobody, clock_ns + kComparatorNs);
+        due_ns_.compare_exchange_strong(unchanged, clock_ns + kComparatorNs);
         return true;
     }
     const uint64_t now = clock_ns / SIDRA_MGMT_CYCLE_NS, next = unit_.run(now);
@@ -75,7 +75,7 @@ bool Management::run(uint64_t clock_ns) {
                    : next < now                     ? 0
                                                     : std::max(next * SIDRA_MGMT_CYCLE_NS, clock_ns + kPauseNs);
     due = std::min(due, clock_ns + kComparatorNs);
-    due_ns_.compare_exchange_strong(nobody, due);
+    due_ns_.compare_exchange_strong(unchanged, due);
     return true;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The management core in its chip: threads, the chip's clock, its way to the host, and what it leaves the factory with.
+// The management core in its chip: threads, clock, connection to the host, and factory firmware.
 #ifndef SIDRA_CHIP_MANAGEMENT_H
 #define SIDRA_CHIP_MANAGEMENT_H
 
@@ -18,50 +18,50 @@ class Management final : private management::Surroundings {
    public:
     static constexpr uint64_t kNever = ~uint64_t{0};
 
-    // While `stopped` the core stands still, and so do its copies. `energy_pj`: what was spent on work. `interrupt`
-    // takes SIDRA_INT_*; `lies` says whether it is time for a SIDRA_LIE_*.
+    // While `stopped` is true, the core does not run and does no DMA. `energy_pj`: energy spent on work. `interrupt`
+    // takes SIDRA_INT_*; `lies` returns whether a SIDRA_LIE_* is due.
     Management(Bus& bus, const std::atomic<bool>& stopped, const std::atomic<uint64_t>& energy_pj,
                std::function<void(uint32_t)> interrupt, std::function<bool(uint32_t)> lies);
 
-    // ---- Any thread
+    // ---- Any thread may call these functions.
 
-    // Runs the core, for one slice, if it wants to by then and no other thread does. False: there was nothing to do.
+    // Runs the core for one slice if it is due and no other thread runs it. Returns false if there was nothing to do.
     bool run(uint64_t clock_ns);
-    // Whether it wants to at once; when by itself it will (ns of the chip's clock; kNever).
+    // Whether the core is due now, and when it is due next without a wakeup (ns of the chip's clock; kNever).
     bool pending() const { return due_ns_.load() == 0; }
     uint64_t due_ns() const { return due_ns_.load(); }
-    // Whether no slice is under way; who is stopped and says so once stays so.
+    // Whether no slice is in progress. Once true while stopped, it stays true.
     bool drained();
 
-    // Its registers (SIDRA_REG_*), 32 bits; false: not one of them.
+    // Access the core's registers (SIDRA_REG_*), 32 bits. Return false for other registers.
     bool read(uint64_t offset, uint32_t* value) const;
     bool write(uint64_t offset, uint32_t value);  // one thread at a time
     uint32_t status() const;                      // SIDRA_STATUS_STAGE_MASK, _FIRMWARE_ALIVE, _THROTTLED
     uint32_t clock_level() const { return unit_.power().level(); }
-    management::Power::Published published() const;  // nothing by a core that does not run
+    management::Power::Published published() const;  // invalid while the core does not run
 
-    // Knobs, from the next slice on: the core does nothing more until its watchdog ends that; or runs into a trap.
+    // Fault knobs, effective from the next slice on: the core hangs until its watchdog fires, or traps.
     void hang() { ask(kHang); }
     void crash() { ask(kCrash); }
-    // How warm it is around the chip from now on, thousandths of a degree.
+    // Sets the ambient temperature, in thousandths of a degree Celsius.
     void set_around(int32_t mc) {
         unit_.power().set_around(mc);
         wake();
     }
 
-    // Waits for a slice that is under way.
+    // Waits for a slice in progress.
     void reset();
 
-    // What it is told takes effect in run(), so once the core is woken.
+    // Commands to the debugger take effect in run(), after wake().
     Debugger& debugger() { return debugger_; }
 
-    // ---- Nobody calls anything else meanwhile
+    // ---- No other function may run while these are called.
 
     management::Unit& unit() { return unit_; }
     const management::Unit& unit() const { return unit_; }
-    // As it left the factory.
+    // Returns to factory state.
     void clear();
-    // The unit has been changed.
+    // Makes the core due now.
     void wake() { due_ns_.store(0); }
 
    private:
@@ -82,7 +82,7 @@ class Management final : private management::Surroundings {
     const std::atomic<uint64_t>& energy_pj_;
     const std::function<void(uint32_t)> interrupt_;
     const std::function<bool(uint32_t)> lies_;
-    std::mutex lock_;  // of unit_, but for what any thread may call
+    std::mutex lock_;  // protects unit_, except for functions that any thread may call
     management::Unit unit_;
     Debugger debugger_{unit_};
     std::atomic<uint32_t> asked_{0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Queues that wait for a semaphore word or for another queue's timeline, by what they wait for.
+// Queues that wait for a semaphore word or for another queue's timeline, indexed by that key.
 #ifndef SIDRA_CHIP_PARKED_H
 #define SIDRA_CHIP_PARKED_H
 
@@ -15,16 +15,15 @@ namespace sidra::chip {
 
 class Queue;
 
-// Who parks enters the list first and looks at the word again afterwards; who signals stores the word first and looks
-// at the list afterwards, both in the one order of all sequentially consistent operations. So one of them sees the
-// other.
+// A waiter enters the list and then checks the word again. A signaller stores the word and then checks the list. All
+// these operations are sequentially consistent, so at least one of them sees the other.
 class Parked {
    public:
-    // `epoch` (Scheduler::Pick) comes back when it is woken: a queue that was reset meanwhile is not to run.
+    // wake() passes `epoch` (Scheduler::Pick) back, so that a queue that was reset meanwhile does not run.
     void enter(const Address& key, Queue* queue, uint32_t epoch) {
         Bucket& bucket = bucket_of(key);
         std::lock_guard guard(bucket.lock);
-        bucket.waiting.push_back({key, queue, epoch});  // may throw: before anything else changes
+        bucket.waiting.push_back({key, queue, epoch});  // may throw, so before any other change
         count_.fetch_add(1);
     }
 
@@ -37,15 +36,15 @@ class Parked {
 
     bool any() const { return count_.load() != 0; }
 
-    // Calls wake(queue, epoch) for everyone who waits for the key and takes them off the list. Needs no memory: what
-    // has to be woken must not fail.
+    // Removes all waiters for the key from the list and calls wake(queue, epoch) for each. Allocates no memory, because
+    // wakeups must not fail.
     template <typename F>
     void wake(const Address& key, F&& wake) {
         wake_in(
             bucket_of(key), [&key](const Entry& entry) { return entry.key == key; }, wake);
     }
 
-    // The same for one queue, whatever it waits for.
+    // The same for one queue, whatever key it waits for.
     template <typename F>
     void wake_queue(const Queue* queue, F&& wake) {
         for (Bucket& bucket : buckets_)
@@ -60,7 +59,7 @@ class Parked {
         uint32_t epoch;
     };
     struct Bucket {
-        std::mutex lock;  // of waiting
+        std::mutex lock;  // protects waiting
         std::vector<Entry> waiting;
     };
     Bucket& bucket_of(const Address& key) { return buckets_[(key.offset >> 3 ^ key.offset >> 12) % buckets_.size()]; }

@@ -21,7 +21,7 @@ void Pool::run(void (*task)(void*), void* argument) {
     }
     try {
         while (helpers_.size() + 1 < threads_) helpers_.emplace_back([this] { serve(); });
-    } catch (const std::exception&) {  // the host has no thread left, or no memory for one: as many as there are
+    } catch (const std::exception&) {  // out of threads or memory: use the existing helpers
     }
 
     task_ = task;
@@ -29,7 +29,7 @@ void Pool::run(void (*task)(void*), void* argument) {
     state_.store(kOpen, std::memory_order_release);
     begin_round();
     task(argument);
-    // Late helpers find the door closed; those inside are waited for.
+    // Late helpers find kOpen cleared; wait for those inside.
     state_.fetch_and(~kOpen, std::memory_order_acq_rel);
     while (state_.load(std::memory_order_acquire) != 0) relax();
 }
@@ -37,7 +37,7 @@ void Pool::run(void (*task)(void*), void* argument) {
 void Pool::begin_round() {
     round_.fetch_add(1);
     if (sleepers_.load() == 0) return;
-    { std::lock_guard sleep(sleep_lock_); }  // nobody is between looking and sleeping
+    { std::lock_guard sleep(sleep_lock_); }  // no helper is between checking round_ and waiting
     wake_.notify_all();
 }
 
@@ -47,8 +47,8 @@ void Pool::serve() {
     for (;;) {
         for (int i = 0; i < kSpins && round_.load(std::memory_order_acquire) == seen; i++) relax();
         if (round_.load(std::memory_order_acquire) == seen) {
-            // Counted first, then looked again; begin_round() moves first and counts afterwards: one of the two sees
-            // the other.
+            // Helpers count themselves and then check round_; begin_round() changes round_ and then reads the count. So
+            // at least one of them sees the other.
             sleepers_.fetch_add(1);
             {
                 std::unique_lock sleep(sleep_lock_);

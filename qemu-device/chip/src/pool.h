@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Threads that share the units of one packet. They sleep when there is nothing to share; the first parallel job creates
-// them.
+// Threads that share the units of one packet. The first parallel job creates them; they sleep while there is no work.
 #ifndef SIDRA_CHIP_POOL_H
 #define SIDRA_CHIP_POOL_H
 
@@ -15,7 +14,7 @@ namespace sidra::chip {
 
 class Pool {
    public:
-    // `threads` counts the caller of run().
+    // `threads` includes the caller of run().
     explicit Pool(uint32_t threads) : threads_(threads) {}
     ~Pool();
     Pool(const Pool&) = delete;
@@ -23,8 +22,8 @@ class Pool {
 
     uint32_t threads() const { return threads_; }
 
-    // Calls task(argument) on the caller and on helpers that come in time; returns once every call has returned. The
-    // task takes work from a shared counter until none is left. While another thread uses the pool, the caller works
+    // Calls task(argument) in the caller and in all helpers that join in time; returns when every call has returned.
+    // The task takes work from a shared counter until none is left. If another thread uses the pool, the caller works
     // alone.
     void run(void (*task)(void*), void* argument);
 
@@ -33,17 +32,17 @@ class Pool {
     void begin_round();
 
     static constexpr uint64_t kOpen = 1;    // helpers may join
-    static constexpr uint64_t kJoined = 2;  // counts helpers inside the task
+    static constexpr uint64_t kJoined = 2;  // counts the helpers inside the task
 
     const uint32_t threads_;
-    std::mutex lock_;  // one parallel job at a time; also creation of helpers_
+    std::mutex lock_;  // one parallel job at a time; protects the creation of helpers_
     std::vector<std::thread> helpers_;
-    void (*task_)(void*) = nullptr;  // of the open job
+    void (*task_)(void*) = nullptr;  // task of the open job
     void* argument_ = nullptr;
-    std::mutex sleep_lock_;  // of falling asleep against waking up
+    std::mutex sleep_lock_;  // orders falling asleep and waking up
     std::condition_variable wake_;
     std::atomic<uint32_t> sleepers_{0};
-    alignas(64) std::atomic<uint32_t> round_{0};  // moves with each job and at the end
+    alignas(64) std::atomic<uint32_t> round_{0};  // changes with each job and at the end
     alignas(64) std::atomic<uint64_t> state_{0};  // kOpen | kJoined * helpers
     std::atomic<bool> stop_{false};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A queue processor: position in the ring, the packet at hand, what is accounted but not yet published.
+// A queue processor: its position in the ring, the current packet, and accounting that is not yet published.
 #ifndef SIDRA_CHIP_QUEUE_H
 #define SIDRA_CHIP_QUEUE_H
 
@@ -23,28 +23,29 @@ class Queue {
     Context& context;
     const uint32_t id;
 
-    // Who runs it: 0 nobody, kClaimed one thread, kAgain one thread, and it is to look again when done. The upper half
-    // is then the Scheduler::Pick::epoch of the doorbell that it is to look for: the thread may run by an older one.
+    // Which threads run the queue: 0: none; kClaimed: one thread; kAgain: one thread, which must check the queue again
+    // when it is done. With kAgain, the upper half is the Scheduler::Pick::epoch of the new doorbell; the thread may
+    // run with an older one.
     static constexpr uint64_t kClaimed = 1, kAgain = 2;
     static constexpr unsigned kEpochShift = 32;
     std::atomic<uint64_t> claim{0};
-    std::atomic<uint32_t> slices{0};    // slices ended; a drain waits for claim 0 or another number
-    std::atomic<bool> loaded{false};    // `entry` is valid; changed by the claimant, or while stopped and drained
-    std::atomic<bool> recheck{false};   // quiesced: nothing of it is touched before the table entry was looked at again
-    std::atomic<bool> deferred{false};  // a doorbell came while it was stopped
+    std::atomic<uint32_t> slices{0};    // number of slices ended; a drain waits for claim 0 or a change
+    std::atomic<bool> loaded{false};    // `entry` is valid; changed with the claim, or while stopped and drained
+    std::atomic<bool> recheck{false};   // quiesced: the table entry must be read again before any use
+    std::atomic<bool> deferred{false};  // a doorbell arrived while the queue was stopped
     Epochs epochs;
     std::atomic<uint32_t> vector{0};   // MSI-X vector of the entry
     std::atomic<bool> faulted{false};  // until reset
-    // Device address of the word that the queue is parked for; with kUnmapped if its page went away meanwhile.
+    // Device address of the word that the parked queue waits for; kUnmapped is set if its page was unmapped meanwhile.
     static constexpr uint64_t kNoWord = uint64_t{1} << 63, kUnmapped = 1;
     static_assert(kNoWord >= end_of(Space::kDevice));
     std::atomic<uint64_t> word{kNoWord};
-    // Belong to the admin command under way: it waits until the queue is not in that slice any more.
+    // For the current admin command, which waits until the queue has left that slice.
     bool draining = false;
     uint32_t draining_slice = 0;
 
-    // The rest belongs to the claimant.
-    uint32_t epoch = 0;  // Scheduler::Pick that it runs by
+    // The rest belongs to the thread with the claim.
+    uint32_t epoch = 0;  // Scheduler::Pick::epoch with which it runs
     sidra_hw_queue entry{};
     uint64_t index = 0;  // ring index of the next packet to retire
     uint64_t progress = 0;
@@ -53,16 +54,16 @@ class Queue {
     bool parked = false;
     Address park_key{};
 
-    // kWait: job.cmd is an unsatisfied SEM_WAIT. kJob: job is under way. kLoaded: job.cmd was under way when the chip
-    // was saved, and starts anew at the unit `loaded_unit`.
+    // kWait: job.cmd is an unsatisfied SEM_WAIT. kJob: job is in progress. kLoaded: job.cmd was in progress when the
+    // chip was saved, and restarts at the unit `loaded_unit`.
     enum class Stage : uint8_t { kFetch, kWait, kJob, kLoaded };
     Stage stage = Stage::kFetch;
     uint32_t loaded_unit = 0;
-    // Of the same packet, at level `accurate`; and what the units before cost.
+    // State of the same packet: its products at level `accurate`, and the cost of its earlier units.
     Products loaded_products{};
     Cost loaded_cost;
     Job job;
-    uint32_t next_unit = 0;  // of the job
+    uint32_t next_unit = 0;  // next unit of the job
 
     struct Call {
         bool active = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which queue runs, on which thread; loading of contexts and queues.
+// Selects the queue that a thread runs; loads contexts and queues.
 #include <algorithm>
 #include <new>
 
@@ -9,7 +9,7 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint64_t kOverrunMax = 8;  // times the estimate that a turn is charged at most
+constexpr uint64_t kOverrunMax = 8;  // maximum charge of a turn, as a multiple of its estimate
 
 }  // namespace
 
@@ -58,8 +58,8 @@ void Chip::wake_parked(const Address& key) {
     parked_.wake(key, [this](const Queue& queue, uint32_t epoch) { look_again(queue, epoch); });
 }
 
-// Raises the vector of a queue that has reached what it was armed for. Called after the timeline is stored and after
-// ARM is written, both in the one order of sequentially consistent operations, so one of the two sees the other.
+// Raises the vector of a queue that has reached its armed value. Called after storing the timeline and after writing
+// ARM. All these operations are sequentially consistent, so at least one of the two calls sees the other's store.
 void Chip::check_arm(Queue& queue) {
     std::atomic<uint64_t>& arm = arm_[slot(queue.context.id, queue.id)];
     uint64_t value = arm.load();
@@ -89,7 +89,7 @@ Queue& Chip::queue_object(uint32_t context, uint32_t queue) {
     return *fresh;
 }
 
-// The caller has claimed a queue of the context, so nobody invalidates it meanwhile.
+// The caller has claimed a queue of the context, so the context cannot be invalidated concurrently.
 bool Chip::load_context(Context& context) {
     if (context.loaded.load(std::memory_order_acquire)) return true;
     const uint64_t table = context_table_.load();
@@ -111,12 +111,12 @@ bool Chip::read_queue_entry(const Context& context, uint32_t id, sidra_hw_queue*
     return well_formed(*entry);
 }
 
-// Makes the queue processor hold the table entry as it is now; false (and forgotten) if there is none.
+// Loads the current table entry; without a valid entry returns false and unloads the queue.
 bool Chip::load_queue(Queue& queue) {
     const bool recheck = queue.recheck.load(std::memory_order_relaxed);
     const bool loaded = queue.loaded.load(std::memory_order_relaxed);
     if (loaded && !recheck && queue.context.loaded.load(std::memory_order_acquire)) return true;
-    queue.recheck.store(false, std::memory_order_relaxed);  // set again only while nobody runs the queue
+    queue.recheck.store(false, std::memory_order_relaxed);  // it is set again only while no thread runs the queue
     sidra_hw_queue entry;
     if (!load_context(queue.context) || !read_queue_entry(queue.context, queue.id, &entry)) {
         if (loaded) forget(queue);
@@ -135,7 +135,7 @@ bool Chip::load_queue(Queue& queue) {
             return false;
         }
         queue.rewind(entry);
-        if (parked_.any()) wake_parked(timeline_key(queue.context.id, queue.id));  // for the epoch that begins
+        if (parked_.any()) wake_parked(timeline_key(queue.context.id, queue.id));  // wakes waiters for the new epoch
     }
     scheduler_.set_priority(queue.context.id, queue.id, entry.priority);
 
@@ -153,7 +153,7 @@ bool Chip::load_queue(Queue& queue) {
 }
 
 bool Chip::write_run_state(const Queue& queue, uint32_t run_state) {
-    // Not while a slice runs: whether it is parked stays as it is.
+    // Not called during a slice, so `parked` does not change.
     if (lies(SIDRA_LIE_RUN_STATE)) run_state = 77;
     const uint32_t words[4] = {run_state, queue.entry.generation, queue.parked, queue.entry.epoch};
     static_assert(offsetof(sidra_queue_state, generation) == offsetof(sidra_queue_state, run_state) + 4);
@@ -168,13 +168,14 @@ bool Chip::run_queue(const Scheduler::Pick& pick, const Lender& lender) {
     try {
         found = &queue_object(pick.context, pick.queue);
     } catch (const std::bad_alloc&) {
-        scheduler_.mark_ready_again(pick.context, pick.queue, pick.epoch);  // another time
+        scheduler_.mark_ready_again(pick.context, pick.queue, pick.epoch);  // retry later
         return false;
     }
     Queue& queue = *found;
     for (uint64_t claim = 0; !queue.claim.compare_exchange_strong(claim, Queue::kClaimed);) {
-        // Somebody runs it: that thread looks again when it is done. (It may be done by now: then try once more.) What
-        // is stale never takes the place of a newer doorbell: then the exchange fails, and it is looked at again.
+        // Another thread runs the queue and must check it again when it is done. (If that thread has just finished, try
+        // again.) A stale doorbell must not replace a newer one: then the exchange fails, and the loop checks for
+        // staleness again.
         if (scheduler_.stale(pick.context, pick.queue, pick.epoch)) return true;
         const uint64_t again = Queue::kAgain | uint64_t{pick.epoch} << Queue::kEpochShift;
         if (claim == 0 || !queue.claim.compare_exchange_strong(claim, again)) {
@@ -188,13 +189,13 @@ bool Chip::run_queue(const Scheduler::Pick& pick, const Lender& lender) {
     const bool shared = scheduler_.any_ready(pick.context, pick.queue);
     const uint64_t begin = shared ? clock_ns() : 0;
     if (scheduler_.stale(pick.context, pick.queue, pick.epoch)) {
-        // Reset since the doorbell was taken.
+        // The queue was reset after the doorbell.
     } else if (stopped(pick.context, pick.queue)) {
         queue.deferred.store(true);
         if (scheduler_.stale(pick.context, pick.queue, pick.epoch))
-            queue.deferred.store(false);  // so that a reset in between has the last word
+            queue.deferred.store(false);  // a reset in between takes precedence
         else if (!stopped(pick.context, pick.queue) && queue.deferred.exchange(false))
-            outcome = Slice::Outcome::kMore;  // let go in between, by somebody who has not seen that it was deferred
+            outcome = Slice::Outcome::kMore;  // resumed in between, before `deferred` was visible
     } else if (load_queue(queue)) {
         queue.epoch = pick.epoch;
         Slice slice(*this, queue, lender);
@@ -206,9 +207,9 @@ bool Chip::run_queue(const Scheduler::Pick& pick, const Lender& lender) {
     const uint64_t claim = queue.claim.exchange(0);
     if (outcome == Slice::Outcome::kMore) look_again(queue, pick.epoch);
     if (claim != Queue::kClaimed) look_again(queue, static_cast<uint32_t>(claim >> Queue::kEpochShift));
-    if (scheduler_.any_ready(pick.context, pick.queue)) {  // alone, there is nobody to share with
-        // Work that takes longer than estimated (memory that no cache holds, pages of an IOMMU) is paid for by who
-        // brings it: all threads are his that long. Not without limit: this thread may just not have been running.
+    if (scheduler_.any_ready(pick.context, pick.queue)) {  // otherwise no queue shares the chip
+        // Work that takes longer than its estimate (uncached memory, IOMMU misses) is charged to its queue, for all
+        // threads. The charge is limited, because the host may have preempted this thread.
         const uint64_t took = shared ? (clock_ns() - begin) * pool_.threads() : 0;
         scheduler_.charge(pick, std::clamp(took, work, kOverrunMax * work));
     }
@@ -227,8 +228,8 @@ bool Chip::may_go_on(const Queue& queue) const {
 }
 
 bool Chip::run(const Lender& lender) {
-    if (admin_step()) return true;  // who waits for that is not to wait for a slice of some queue
-    // Who lends a thread waits for a queue. The core is next for the others, or queues without end would starve it.
+    if (admin_step()) return true;  // first, so that an admin command does not wait for a slice
+    // A lent thread waits for a queue. On other threads the core comes first; otherwise busy queues would starve it.
     const bool managed = !lender.stop && management_.run(clock_ns());
     if (managed) tell_failure();
     Scheduler::Pick pick;

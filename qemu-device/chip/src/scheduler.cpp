@@ -11,7 +11,7 @@ bool Scheduler::mark_ready(uint32_t context, uint32_t queue) {
     const uint32_t priority = priority_[context][queue].load(std::memory_order_relaxed);
     const uint64_t mask = uint64_t{1} << (queue % 64);
     // Sequentially consistent, and cleared before the write index is read: a queue that is still ready here will see
-    // what its submitter stored before the doorbell.
+    // everything that the submitter stored before the doorbell.
     if (entities_[priority][context].ready[queue / 64].fetch_or(mask) & mask) return false;
     const uint64_t bit = uint64_t{1} << context;
     if (!(contexts_[priority].load() & bit)) contexts_[priority].fetch_or(bit);
@@ -44,7 +44,7 @@ bool Scheduler::any_ready(uint32_t except_context, uint32_t except_queue) const 
 }
 
 bool Scheduler::take(Entity& entity, uint32_t* queue) {
-    // Round-robin: the first ready queue behind the one picked last.
+    // Round-robin: the first ready queue after the one picked last.
     const uint32_t start = (entity.last + 1) % SIDRA_QUEUES_PER_CONTEXT_MAX;
     for (uint32_t step = 0; step <= kWords; step++) {
         const uint32_t word = (start / 64 + step) % kWords;
@@ -69,7 +69,7 @@ bool Scheduler::pick(Pick* pick) {
             for (uint64_t left = contexts_[priority].load(); left; left &= left - 1) {
                 const auto context = static_cast<uint32_t>(std::countr_zero(left));
                 Entity& entity = entities_[priority][context];
-                entity.pass = std::max(entity.pass, now_);  // who was idle does not catch up
+                entity.pass = std::max(entity.pass, now_);  // an idle entity does not accumulate credit
                 if (best && best->pass <= entity.pass) continue;
                 best = &entity;
                 pick->context = context;
@@ -82,7 +82,7 @@ bool Scheduler::pick(Pick* pick) {
             pick->epoch = epochs_[pick->context][pick->queue].load(std::memory_order_relaxed);
             return true;
         }
-        // Nothing left: clear the summary, then look once more for a bit that came in between.
+        // No queue is ready: clear the summary bit, then check again for one that became ready meanwhile.
         const uint64_t bit = uint64_t{1} << pick->context;
         contexts_[pick->priority].fetch_and(~bit);
         if (std::any_of(best->ready.begin(), best->ready.end(), [](const auto& word) { return word.load() != 0; }))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scratch memory of one thread, for the unit that it works at. What is in it means nothing to the next unit, which may
-// be another context's: begin() takes all of it back, and AddressSanitizer then sees who still uses it.
+// Scratch memory of one thread for its current unit. Its content is invalid for the next unit, which may belong to
+// another context: begin() frees all of it, and AddressSanitizer then detects any use.
 #ifndef SIDRA_CHIP_SCRATCH_H
 #define SIDRA_CHIP_SCRATCH_H
 
@@ -23,7 +23,7 @@ namespace sidra::chip {
 
 class Scratch {
    public:
-    // Pages of it that no unit has used take no memory of the host.
+    // Unused pages take no host memory.
     static constexpr uint64_t kSize = 8u << 20;
 
     Scratch() = default;
@@ -36,8 +36,8 @@ class Scratch {
         close();
     }
 
-    // Uninitialised, for as long as the unit runs. std::bad_alloc: the host has no memory, or the unit takes more than
-    // kSize.
+    // Uninitialised memory, valid until the unit ends. Throws std::bad_alloc if the host is out of memory or the unit
+    // exceeds kSize.
     uint8_t* take(uint64_t bytes) {
         constexpr uint64_t kAlignment = 64;
         if (!memory_) {
@@ -57,7 +57,6 @@ class Scratch {
         return reinterpret_cast<T*>(take(count * sizeof(T)));
     }
 
-    // What the unit has taken so far.
     uint64_t used() const { return used_; }
 
    private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the sequencer of the management core does to crossbars.
+// Operations of the management core's sequencer on crossbars.
 #include <algorithm>
 #include <cmath>
 #include <new>
@@ -24,7 +24,7 @@ management::Sequencer::Outcome Chip::sequence(const management::Sequencer::Order
     return outcome;
 }
 
-// Takes some times as long as programming a crossbar if many columns are replaced.
+// Takes several times as long as programming a crossbar if many columns are replaced.
 management::Sequencer::Outcome Chip::look_at_cells(const management::Sequencer::Order& order) {
     management::Sequencer::Outcome outcome{};
     const Analog* const analog = array_.analog();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Short waits of a few cycles.
+// Busy waiting for a few cycles.
 #ifndef SIDRA_CHIP_SPIN_H
 #define SIDRA_CHIP_SPIN_H
 
@@ -7,7 +7,7 @@
 
 namespace sidra::chip {
 
-// Tells the core that this is a spin loop.
+// Hints to the CPU that this is a spin loop.
 inline void relax() {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -16,7 +16,7 @@ inline void relax() {
 #endif
 }
 
-// Lock for sections of a few instructions, for std::lock_guard.
+// A lock for critical sections of a few instructions; use with std::lock_guard.
 class SpinLock {
    public:
     void lock() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The chip and its state file: at power-on cells and NVM are as the file has them. From then on Array writes each
-// change to it.
+// Connects the chip and its state file: at power-on cells and NVM are loaded from the file; afterwards Array writes
+// each change to it.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -19,7 +19,7 @@ void Chip::open_state_file(const char* path) {
         else load_state_file();
         state_file_->settle();
     } catch (...) {
-        state_file_.reset();  // it is not this chip's
+        state_file_.reset();  // not a file for this chip
         throw;
     }
     array_.keep_in(state_file_.get());
@@ -36,10 +36,10 @@ void Chip::open_state_file(const char* path) {
 }
 
 bool Chip::keep(const std::vector<Record>& records) {
-    return state_file_->append(records);  // told of when the core's turn has ended: run()
+    return state_file_->append(records);  // run() reports failures after the core's slice
 }
 
-// What goes on without being programmed: cells grow older, and products are counted.
+// Saves what changes without programming: the age of cells and the counts of products.
 bool Chip::keep_counts() {
     const Analog* const analog = array_.analog();
     if (!analog) return true;
@@ -58,7 +58,7 @@ void Chip::close_state_file() {
     if (state_file_) {
         try {
             sync();
-        } catch (const std::bad_alloc&) {  // then they are as they were kept last
+        } catch (const std::bad_alloc&) {  // the file keeps the last saved counts
         }
     }
     array_.keep_in(nullptr);
@@ -68,20 +68,20 @@ void Chip::close_state_file() {
 void Chip::load_state_file() {
     bool first = true;
     const auto refuse = [this](const char* why) {
-        state_file_->bad(std::string(why) +
-                         ". Give the chip a file of its own kind, or move this one away: then it starts with erased "
-                         "cells");
+        state_file_->bad(
+            std::string(why) +
+            ". Use a state file of this kind of chip, or move this one away: then the chip starts with erased cells");
     };
     state_file_->replay([&](uint32_t tag, const std::vector<uint8_t>& payload) {
         const bool known = std::find(std::begin(kKept), std::end(kKept), tag) != std::end(kKept);
-        const char* wrong = first != (tag == kCellsHead) ? "saved cells without a head"
+        const char* wrong = first != (tag == kCellsHead) ? "saved cells without a header"
                             : first                      ? load_head(kCellsVersion, payload)
                             : known                      ? load_chunk(tag, payload)
-                                                         : "saved cells with something else among them";
+                                                         : "an unexpected record among the saved cells";
         if (wrong) refuse(wrong);
         first = false;
     });
-    if (first) refuse("saved cells without a head");
+    if (first) refuse("saved cells without a header");
     array_.updates().cut_short([this](uint64_t uid) {
         for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++)
             if (array_.header(xbar).uid == uid) return true;
@@ -89,7 +89,7 @@ void Chip::load_state_file() {
     });
     if (const uint64_t torn = array_.updates().torn_count(); torn != 0)
         host_.report(host_.self, ("state file '" + state_file_->path() + "': " + std::to_string(torn) +
-                                  " update(s) of weights were cut short: these weights count as unprogrammed until "
+                                  " update(s) of weights were interrupted: these weights count as unprogrammed until "
                                   "they are programmed again")
                                      .c_str());
 }
@@ -102,7 +102,7 @@ void Chip::fill_state_file() {
     });
 }
 
-// As after power-on, when a load has come to nothing.
+// Returns to the state after power-on when a load has failed.
 void Chip::back_to_state_file() {
     clear();
     if (!state_file_) return;
@@ -110,7 +110,7 @@ void Chip::back_to_state_file() {
         load_state_file();
     } catch (const std::exception& error) {
         clear();
-        state_file_->give_up();  // cells and file are not the same any more
+        state_file_->give_up();  // the cells no longer match the file
         host_.report(host_.self, error.what());
     }
     array_.keep_in(state_file_.get());

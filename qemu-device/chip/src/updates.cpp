@@ -23,7 +23,7 @@ void Updates::count_locked() {
                       std::memory_order_release);
 }
 
-// Drops those of which it leaves nothing, from the file together with what `records` say.
+// Drops the updates that this one overwrites completely; in the file together with `records`.
 bool Updates::forget_locked(const Update& update, std::vector<Record> records) {
     const auto gone = [&](const Entry& entry) { return within(entry.update, update); };
     for (const Entry& entry : entries_)
@@ -36,8 +36,8 @@ bool Updates::forget_locked(const Update& update, std::vector<Record> records) {
 bool Updates::begin(const Update& update) {
     if (!file_) return true;
     std::lock_guard guard(lock_);
-    entries_.reserve(entries_.size() + 1);  // first: what is kept must not fail afterwards
-    // What was cut short still is, until this one is over.
+    entries_.reserve(entries_.size() + 1);  // before the file is written: nothing may fail afterwards
+    // An interrupted update inside this one stays interrupted until this one is complete.
     const auto inherits = [&](const Entry& entry) { return entry.cut && within(entry.update, update); };
     const SavedUpdate saved{next_, update, std::any_of(entries_.begin(), entries_.end(), inherits), 0};
     if (!forget_locked(update, {update_chunk(saved)})) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// PROGRAMs of several tiles that are under way, as the state file has them: cells are kept tile by tile, so when the
-// process is killed, an object may have new tiles and old ones. What the file still has of them when a chip starts
-// tells which objects those are. Without a state file there is nothing to remember.
+// Multi-tile PROGRAMs in progress, as recorded in the state file. Cells are saved tile by tile, so if the process is
+// killed, an object may be torn: some tiles are new, others old. When a chip starts, the records that are left in the
+// file identify those objects. Without a state file nothing is recorded.
 #ifndef SIDRA_CHIP_UPDATES_H
 #define SIDRA_CHIP_UPDATES_H
 
@@ -28,23 +28,24 @@ struct SavedUpdate {
     uint32_t cut, reserved;
 };
 
-// Thread-safe, but for load(), loaded() and clear(), during which nobody programs.
+// Thread-safe, except for load(), cut_short() and clear(), during which no programming may run.
 class Updates {
    public:
     void keep_in(StateFile* file) { file_ = file; }
 
-    // In the place of those of which it leaves nothing. False: not kept.
+    // Records an update; it replaces those that it overwrites completely. Returns false if the file could not be
+    // written.
     bool begin(const Update& update);
-    // It is over, and what it has written over, too. False: not kept.
+    // Removes an update and those that it has overwritten completely. Returns false if the file could not be written.
     bool end(const Update& update);
 
-    // Whether the object has tiles of different content, until a PROGRAM has written at least what was cut short.
+    // Whether the object has old and new tiles. Ends when a PROGRAM has overwritten at least the interrupted rectangle.
     bool torn(uint64_t uid) const;
 
     void save(const std::function<void(const Record&)>& put) const;
-    // False: there is no such thing.
+    // Returns false if the record is invalid.
     bool load(const SavedUpdate& saved);
-    // What was loaded was cut short. Those of objects that there are not (`there` says so) are of no interest any more.
+    // Marks all loaded updates as interrupted. Drops those of objects that no longer exist (as `there` reports).
     void cut_short(const std::function<bool(uint64_t uid)>& there);
     void clear();
     uint64_t torn_count() const { return torn_count_.load(std::memory_order_acquire); }
@@ -53,16 +54,16 @@ class Updates {
     struct Entry {
         uint64_t number;
         Update update;
-        bool cut;  // short, by the end of the chip that began it
+        bool cut;  // interrupted by the end of the process
     };
     bool forget_locked(const Update& update, std::vector<Record> records);
     void count_locked();
 
     StateFile* file_ = nullptr;
-    mutable std::mutex lock_;  // of all below
+    mutable std::mutex lock_;  // protects all members below
     std::vector<Entry> entries_;
-    uint64_t next_ = 0;                    // number
-    std::atomic<uint64_t> torn_count_{0};  // entries that were cut short
+    uint64_t next_ = 0;                    // next number
+    std::atomic<uint64_t> torn_count_{0};  // number of interrupted updates
 };
 
 }  // namespace sidra::chip
