@@ -18,7 +18,7 @@ constexpr uint32_t kTileGroups = kTileRows / 4;
 constexpr uint32_t kPanelBytes = kTileGroups * kGroupBytes;
 constexpr uint32_t kRowsMax = 6;  // input rows of a block
 
-// What a block reads; the assembly knows the offsets.
+// The parameters of a block; the assembly uses these offsets.
 struct Block {
     const uint8_t* in;           // 0
     uint64_t in_stride;          // 8
@@ -61,15 +61,14 @@ static_assert(__builtin_offsetof(Block, groups) == 24 && __builtin_offsetof(Bloc
 #define COPY4(a, b, c, d) COPY(0, a) COPY(1, b) COPY(2, c) COPY(3, d)
 #define ADD(from, to) "vpaddd %%zmm" #from ", %%zmm" #to ", %%zmm" #to "\n\t"
 #define ADD4(a, b, c, d, e, f, g, h) ADD(a, e) ADD(b, f) ADD(c, g) ADD(d, h)
-// Start values at r8, results at rax
+// Initial values at r8, results at rax
 #define LOAD_INIT(r, d) "vmovdqu32 " d "(%%r8), %%zmm" #r "\n\t"
 #define STORE(r, d) "vmovdqu32 %%zmm" #r ", " d "(%%rax)\n\t"
 #define INIT4(d, a, b, c, e) LOAD_INIT(a, d) LOAD_INIT(b, d "+64") LOAD_INIT(c, d "+128") LOAD_INIT(e, d "+192")
 #define STORE4(d, a, b, c, e) STORE(a, d) STORE(b, d "+64") STORE(c, d "+128") STORE(e, d "+192")
 #define NEXT_ROW "addq %%rcx, %%rax\n\t"
 
-// Four row groups a turn, then one a turn. G(d, w) is one group: inputs at byte d, weights at byte w; G0..G3 may use
-// different sums.
+// Four row groups per iteration, then one per iteration. G(d, w) is one group: inputs at byte d, weights at byte w; G0..G3 may use different sums.
 #define KERNEL(name, INIT, G0, G1, G2, G3, FINISH)                                          \
     void name(const Block* block) {                                                         \
         asm volatile(                                                                       \
@@ -190,8 +189,7 @@ KERNEL(block_3x2, INIT_x2 COPY8(8, 9, 10, 11, 12, 13, 14, 15) COPY8(16, 17, 18, 
        G_3x2, G_3x2, G_3x2, G_3x2,
        FINISH_2x2 NEXT_ROW STORE4("0", 16, 17, 18, 19) STORE4("256", 20, 21, 22, 23))
 
-// Six rows with only the first 16 columns of a panel (even and odd groups apart) or the first 32: the narrow outputs of
-// classifiers.
+// Six rows with only the first 16 columns of a panel (separate sums for even and odd groups) or the first 32: for the narrow outputs of classifiers.
 #define DOT1(x, a) DOT(a, x, 24)
 #define DOT2(x, a, b) DOT(a, x, 24) DOT(b, x, 25)
 #define SIX_ROWS(d, DO0, DO1, DO2, DO3, DO4, DO5)                                   \
@@ -229,7 +227,7 @@ struct Sums {
     __m256i v[kHalves];
 };
 
-// Assembly because compilers copy each sum twice a turn.
+// Assembly, because compilers copy each sum twice per iteration.
 inline void dot_panel(Sums& sums, const uint8_t* in, const int8_t* weights, uint64_t groups) {
     if (groups == 0) return;
     __m256i x;
@@ -286,7 +284,7 @@ constexpr Kernel kTwoPanels[3] = {block_1xn<2>, block_2x2, block_3x2};
 
 alignas(64) constexpr int32_t kZeros[kTileColsMax] = {};
 
-// Copies n of `whole` 32-bit values, n <= whole, the rest zero; whole is a multiple of 16.
+// Copies n of `whole` 32-bit values, n <= whole, and pads with zeros; whole is a multiple of 16.
 inline void load_padded(int32_t* to, const int32_t* from, uint32_t n, uint32_t whole) {
     for (uint32_t i = 0; i < whole; i += 16) {
         const uint32_t left = n > i ? n - i : 0;
@@ -303,7 +301,7 @@ inline void store_partial(int32_t* to, const int32_t* from, uint32_t n) {
     }
 }
 
-// `batch` <= kRowsMax input rows from row b on, times `panels` panels from `panel` on.
+// Computes `batch` <= kRowsMax input rows, starting with row b, times `panels` panels, starting with `panel`.
 inline void run(Kernel kernel, const ColumnMvm& m, uint32_t panel, uint32_t panels, uint32_t b, uint32_t batch) {
     const uint32_t col0 = panel * kPanelCols;
     const uint32_t whole = panels * kPanelCols;
@@ -347,7 +345,7 @@ inline void run(Kernel kernel, const ColumnMvm& m, uint32_t panel, uint32_t pane
     for (uint32_t r = 0; r < batch; ++r) store_partial(acc + r * m.acc_stride, out + r * whole, cols);
 }
 
-// Fewer than four input rows: several panels at once keep enough sums in flight.
+// Fewer than four input rows: several panels at once keep enough independent sums in flight.
 void few_rows(const ColumnMvm& m, uint32_t b, uint32_t batch, uint32_t panels) {
     uint32_t panel = 0;
     if (batch == 1) {
@@ -361,7 +359,7 @@ void few_rows(const ColumnMvm& m, uint32_t b, uint32_t batch, uint32_t panels) {
 
 void avx512_mvm(const ColumnMvm& m) {
     const uint32_t panels = (m.cols + kPanelCols - 1) / kPanelCols;
-    // Blocks of six rows; smaller ones last, none of less than three rows unless the batch is.
+    // Blocks of six rows, followed by smaller ones; no block has less than three rows unless the batch has.
     uint32_t sixes = m.batch / kRowsMax;
     uint32_t rest = m.batch % kRowsMax;
     uint32_t last[3] = {};  // rows of the blocks after the sixes
@@ -392,7 +390,7 @@ void avx512_mvm(const ColumnMvm& m) {
             b += rows;
         }
     }
-    _mm256_zeroupper();  // the assembly left the upper halves in use
+    _mm256_zeroupper();  // the assembly has used the upper halves
 }
 
 }  // namespace sidra::engine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The arithmetic of the chip, level `fast`: pure functions on host memory, without state, threads or checks. The chip
-// has checked everything (ranges, types, alignment as uapi/sidra_cmd.h says); engines compute. All engines give the
-// same bits.
+// has checked everything (ranges, types and alignment, as uapi/sidra_cmd.h requires). All engines return identical
+// bits.
 #ifndef SIDRA_CHIP_ENGINE_H
 #define SIDRA_CHIP_ENGINE_H
 
@@ -16,7 +16,7 @@ namespace sidra::engine {
 
 inline constexpr uint32_t kTileRows = 256;     // inputs of a tile
 inline constexpr uint32_t kTileColsMax = 256;  // outputs of a tile (128 for a differential pair of columns)
-inline constexpr uint32_t kPanelCols = 64;     // columns that lie together in a packed plane
+inline constexpr uint32_t kPanelCols = 64;     // columns that are adjacent in a packed plane
 
 // Packed plane: the s8 weights of one tile as every engine reads them. 64 columns to a panel; inside a panel, groups of
 // 4 consecutive rows, each holding 64 columns x 4 rows: the byte of (row, col) is at
@@ -26,19 +26,19 @@ inline constexpr size_t packed_offset(uint32_t row, uint32_t col) {
     return (size_t{col / kPanelCols} * (kTileRows / 4) + row / 4) * 256 + (col % kPanelCols) * 4 + row % 4;
 }
 
-// A column block of a whole weights object, all its row tiles at once, so that an engine may keep sums in registers:
+// A column block of a whole weights object, with all its row tiles, so that an engine can keep sums in registers:
 //   for b < batch, c < cols: acc[b][c] = init[c] + sum over tiles t, rows r of in[b][256 t + r] * w_t[r][c], exact
 //   modulo 2^32.
 struct ColumnMvm {
     const int8_t* const* packed;  // tile planes, top to bottom
     uint32_t tiles;
-    uint32_t rows;  // K, all tiles together
+    uint32_t rows;  // K, sum over all tiles
     uint32_t cols;  // 1..256 of this column of tiles
     const uint8_t* in;
     size_t in_stride;
     int32_t* acc;
     size_t acc_stride;    // elements
-    const int32_t* init;  // cols start values, or nullptr for zero
+    const int32_t* init;  // cols initial values, or nullptr for zero
     uint32_t batch;
 };
 
@@ -55,8 +55,8 @@ struct Scale {
     int32_t out_zero;
 };
 
-// One VEC operation on rows [0, rows): pointers already at the first of them. Operations of struct sidra_cmd_vec but
-// TRANSPOSE, GATHER and POOL_*, which the functions below do. in2 / table as the operation says.
+// One VEC operation on rows [0, rows); pointers refer to the first of these rows. All operations of struct
+// sidra_cmd_vec except TRANSPOSE, GATHER and POOL_*, which have their own functions. in2 depends on the operation.
 struct Vec {
     uint32_t op;  // enum sidra_vec_op
     uint32_t in_type, out_type;
@@ -73,9 +73,9 @@ struct Pool {
     uint32_t type;     // max: F32, S8, U8; average: F32
     const void* in;    // first pixel row of this image
     size_t in_stride;  // bytes of a pixel row
-    void* out;         // pixel `out_x` of pixel row `out_y` of this image, and from there on
+    void* out;         // output pixels from (`out_y`, `out_x`) on
     uint32_t out_y, out_x;
-    uint32_t pixels;  // of output, in that row
+    uint32_t pixels;  // output pixels in that row
     uint32_t channels;
     sidra_vec_pool geometry;
 };
@@ -99,16 +99,16 @@ struct Engine {
     void (*vec)(const Vec&);
     void (*pool)(const Pool&);
     void (*transpose)(const Transpose&);
-    // The levels of n differential pairs, two bytes each: 2 * max(w, 0), 2 * max(-w, 0). No weight is -128. (A level of
-    // offset code is what bias_u8 gives.)
+    // Computes the levels of n differential pairs, two bytes each: 2 * max(w, 0), 2 * max(-w, 0). No weight is -128.
+    // (For levels in offset encoding use bias_u8.)
     void (*pair_levels)(const int8_t* weights, uint8_t* levels, size_t n);
-    // Packs a rows x cols block of s8 weights (row r at in + r * stride) at (row0, col0) of a plane, and adds each
-    // column's sum of the block minus what was there before to sums[col0 + c].
+    // Packs a rows x cols block of s8 weights (row r at in + r * stride) at (row0, col0) of a plane. Adds the change of
+    // each column's sum to sums[col0 + c].
     void (*pack)(int8_t* packed, int32_t* sums, const int8_t* in, size_t stride, uint32_t row0, uint32_t rows,
                  uint32_t col0, uint32_t cols);
 };
 
-// The engine asked for, or nullptr if this CPU or build does not have it. AUTO always gives one.
+// The requested engine, or nullptr if this CPU or build does not support it. AUTO always succeeds.
 const Engine* find(sidra_chip_engine id);
 
 }  // namespace sidra::engine

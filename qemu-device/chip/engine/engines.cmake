@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# The engines: sources for this processor, and the flags of each file. Include it in the directory that makes the target
-# (flags of a file count only there), and give SIDRA_ENGINE_SOURCES to it. Only the SIMD files get instruction set flags,
-# and find.cpp asks the CPU before any of them runs: the rest must start on every machine.
-# -ffp-contract=off: a fused multiply-add rounds once instead of twice, and all engines give the same bits (numerics.h).
+# The engines: sources for this processor, and the flags of each file. Include this in the directory that defines the
+# target (the flags of a file apply only there), and give it SIDRA_ENGINE_SOURCES. Only the SIMD files get instruction
+# set flags, and find.cpp checks the CPU before any of them runs: the rest must run on every machine.
+# -ffp-contract=off: a fused multiply-add rounds once instead of twice, but all engines must return the same bits
+# (numerics.h).
 
 set(_engine ${CMAKE_CURRENT_LIST_DIR})
 set(SIDRA_ENGINE_SOURCES ${_engine}/find.cpp ${_engine}/scalar.cpp ${_engine}/scalar_math.cpp ${_engine}/scalar_vec.cpp)

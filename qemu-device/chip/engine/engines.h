@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The engines that this build has; private to engine/. Which of them this CPU can run is find()'s business.
+// The engines in this build; private to engine/. find() checks which of them this CPU supports.
 #ifndef SIDRA_CHIP_ENGINES_H
 #define SIDRA_CHIP_ENGINES_H
 
@@ -13,7 +13,7 @@ extern const Engine kAvx2Engine;
 extern const Engine kAvx512Engine;
 #elif defined(__aarch64__)
 extern const Engine kNeonEngine;     // any ARMv8
-extern const Engine kNeonDotEngine;  // the same with the dot product instructions
+extern const Engine kNeonDotEngine;  // with the dot product instructions
 #endif
 
 }  // namespace sidra::engine

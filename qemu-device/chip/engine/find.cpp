@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which engine: what was asked for, if the CPU has the instructions.
+// Selects the requested engine if the CPU supports it.
 #if defined(__aarch64__)
 #include <sys/auxv.h>
 #endif
@@ -11,7 +11,7 @@ namespace {
 
 #if defined(__x86_64__)
 
-// The compiler's tests include whether the operating system saves the registers.
+// The compiler's checks include whether the operating system saves the registers.
 bool has_avx2() { return __builtin_cpu_supports("avx2") != 0; }
 
 bool has_avx512() {

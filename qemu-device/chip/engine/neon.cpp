@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The NEON engine for any AArch64. Its MVM widens both sides to 16 bits; neon_dot.cpp has the one for CPUs with dot
+// The NEON engine for any AArch64. Its MVM widens both sides to 16 bits; neon_dot.cpp has the MVM for CPUs with dot
 // products.
 #include "neon.h"
 

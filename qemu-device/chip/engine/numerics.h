@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The numbers of the compute engine: what each float operation computes, operation by operation. Every engine follows
-// this page, so all give the same bits. This file holds the text and the constants, no code: engines are written apart,
-// which makes parity a test.
+// The numerics of the compute engine: the definition of each float operation, step by step. Every engine follows it, so
+// all return the same bits. This file contains text and constants, but no code: engines are implemented independently,
+// so that comparing them is a test.
 //
 // Ground rules:
 //   IEEE-754 binary32, round to nearest even, gradual underflow; each operation is rounded by itself, no fused

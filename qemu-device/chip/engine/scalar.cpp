@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The reference engine: plain loops, one line of the contract at a time. VEC is in scalar_vec.cpp.
+// The reference engine: plain loops that follow the contract line by line. VEC is in scalar_vec.cpp.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -93,7 +93,7 @@ void pool(const Pool& p) {
                 const float result = p.max ? from_max_key(key) : canonical(sum / static_cast<float>(count));
                 std::memcpy(out + size_t{c} * 4, &result, 4);
             } else {
-                int best = -128;  // not above any value of either type
+                int best = -128;  // not greater than any value of either type
                 for_pixels(p, ox, element, [&](const uint8_t* pixel) {
                     const int x = p.type == SIDRA_TYPE_S8 ? int{static_cast<int8_t>(pixel[c])} : int{pixel[c]};
                     best = std::max(best, x);

@@ -15,7 +15,7 @@ using namespace numerics;
 constexpr int32_t kS32Min = std::numeric_limits<int32_t>::min();
 constexpr int32_t kS32Max = std::numeric_limits<int32_t>::max();
 
-struct Exponential {  // m * s; kept apart so that a product with a large factor rounds only once near zero
+struct Exponential {  // m * s; separate, so that a product with a large factor rounds only once near zero
     float m, s;
     float value() const { return m * s; }
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Float functions of the reference engine, as numerics.h says; private to the scalar engine.
+// Float functions of the reference engine, as defined in numerics.h; private to the scalar engine.
 #ifndef SIDRA_CHIP_ENGINE_SCALAR_MATH_H
 #define SIDRA_CHIP_ENGINE_SCALAR_MATH_H
 
@@ -8,7 +8,7 @@
 
 namespace sidra::engine::scalar {
 
-float canonical(float x);  // NaN becomes the one quiet NaN
+float canonical(float x);  // every NaN becomes the quiet NaN
 int32_t rne(float x);      // to nearest even, saturating, NaN to 0
 int32_t add_saturated(int32_t a, int32_t b);
 int32_t clamp_s8(int32_t x);
@@ -21,10 +21,10 @@ float silu(float x);
 float gelu(float x);
 float gelu_tanh(float x);
 
-float maximum(float a, float b);  // of two operands: NaN wins
+float maximum(float a, float b);  // NaN if one operand is NaN
 float minimum(float a, float b);
-int32_t max_key(float x);  // order of floats as integers, -0 below +0; NaN the lowest
-int32_t min_key(float x);  // NaN the highest
+int32_t max_key(float x);  // maps floats to integers in the same order, -0 below +0, NaN lowest
+int32_t min_key(float x);  // as max_key(), but NaN highest
 float from_max_key(int32_t key);
 float from_min_key(int32_t key);
 

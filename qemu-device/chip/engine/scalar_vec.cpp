@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// VEC operations of the reference engine. Elements are read and written one at a time through memcpy: rows may be of
-// another type in place, and host memory has no type of its own.
+// VEC operations of the reference engine. Elements are accessed one at a time through memcpy: an operation in place may
+// change the type of a row, and host memory has no type of its own.
 #include "scalar_vec.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void put(void* row, size_t i, T value) {
     std::memcpy(static_cast<uint8_t*>(row) + i * sizeof(T), &value, sizeof(T));
 }
 
-// An element of an integer type, or the other way round.
+// Read an element of an integer type, or write it.
 int32_t get_integer(uint32_t type, const void* row, size_t i) {
     if (type == SIDRA_TYPE_S8) return get<int8_t>(row, i);
     if (type == SIDRA_TYPE_U8) return get<uint8_t>(row, i);

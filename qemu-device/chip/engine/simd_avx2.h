@@ -75,7 +75,7 @@ inline I min(I a, I b) {
 }
 inline F square_root(F x) { return reinterpret_cast<F>(_mm256_sqrt_ps(reinterpret_cast<__m256>(x))); }
 
-// Nearest even, saturating, NaN to 0. The instruction gives INT32_MIN for whatever does not fit.
+// Nearest even, saturating, NaN to 0. The instruction returns INT32_MIN for values out of range.
 inline I rne(F x) {
     const I r = reinterpret_cast<I>(_mm256_cvtps_epi32(reinterpret_cast<__m256>(x)));
     return (select(x >= splat(0x1p31f), splat(INT32_MAX), r)) & (x == x);

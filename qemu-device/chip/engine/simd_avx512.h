@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The vector primitives of simd.inc with AVX-512: 16 lanes. Everything is in an unnamed namespace: code made with this
-// file's compiler flags must never be what the linker keeps for the rest of the program.
+// The vector primitives of simd.inc with AVX-512: 16 lanes. Everything is in an unnamed namespace, so that the linker
+// cannot use functions compiled with this file's flags in the rest of the program.
 #ifndef SIDRA_CHIP_ENGINE_SIMD_AVX512_H
 #define SIDRA_CHIP_ENGINE_SIMD_AVX512_H
 
@@ -16,8 +16,8 @@ typedef float F __attribute__((vector_size(64)));
 typedef int32_t I __attribute__((vector_size(64)));
 typedef uint32_t U __attribute__((vector_size(64)));
 
-// GCC 12 warns of uninitialised operands in its own unmasked forms of some intrinsics; with all lanes chosen the code
-// is the same.
+// GCC 12 warns of uninitialised operands in its unmasked forms of some intrinsics. The masked forms with all lanes give
+// the same code.
 constexpr __mmask16 kAll = 0xffff;
 
 inline __mmask16 first(size_t n) { return static_cast<__mmask16>((1u << n) - 1u); }
@@ -60,7 +60,7 @@ inline I max(I a, I b) { return a > b ? a : b; }
 inline I min(I a, I b) { return a < b ? a : b; }
 inline F square_root(F x) { return reinterpret_cast<F>(_mm512_maskz_sqrt_ps(kAll, reinterpret_cast<__m512>(x))); }
 
-// Nearest even, saturating, NaN to 0. The instruction gives INT32_MIN for whatever does not fit.
+// Nearest even, saturating, NaN to 0. The instruction returns INT32_MIN for values out of range.
 inline I rne(F x) {
     const __m512 v = reinterpret_cast<__m512>(x);
     const __m512i r = _mm512_maskz_cvtps_epi32(kAll, v);

@@ -81,7 +81,7 @@ inline I min(I a, I b) {
     return reinterpret_cast<I>(vminq_s32(reinterpret_cast<int32x4_t>(a), reinterpret_cast<int32x4_t>(b)));
 }
 inline F square_root(F x) { return reinterpret_cast<F>(vsqrtq_f32(reinterpret_cast<float32x4_t>(x))); }
-// Nearest even, saturating, NaN to 0: what the instruction does.
+// Nearest even, saturating, NaN to 0: as the instruction does.
 inline I rne(F x) { return reinterpret_cast<I>(vcvtnq_s32_f32(reinterpret_cast<float32x4_t>(x))); }
 
 }  // namespace

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Guest memory, as the chip sees it: through the bus master address space, so bus mastering and an IOMMU count. Only RAM:
- * what would have to go through a bounce buffer or call another device is refused. A map lives for one slice of work at
- * most, so nothing outlives a QUIESCE, a reset, or a stop of the machine.
+ * Guest memory accesses of the chip. They use the bus master address space, so bus mastering and an IOMMU apply. Only
+ * RAM is accessible: accesses that need a bounce buffer or another device are refused. A mapping exists for at most one
+ * slice of work, so none is left after a QUIESCE, a reset, or a stop of the machine.
  *
  * Called without the big lock, from executors and from the threads of the chip's pool.
  */
@@ -14,7 +14,7 @@
 #include "sidra.h"
 #include "trace.h"
 
-/* RCU must know every thread that reads under it; those of the pool are not QEMU's own. */
+/* Every thread that uses RCU must be registered; QEMU did not create the threads of the pool. */
 static void sidra_rcu_leave(void *registered)
 {
     rcu_unregister_thread();
@@ -30,7 +30,7 @@ static void sidra_rcu_enter(void)
     }
 }
 
-/* RAM at a bus address, with a reference to its region; NULL: not for the device. */
+/* Returns a pointer to RAM at a bus address, with a reference to its region; NULL: the device may not access it. */
 static void *sidra_translate(SidraState *s, uint64_t bus, hwaddr *length, bool write)
 {
     AddressSpace *as = pci_get_address_space(PCI_DEVICE(s));
@@ -56,7 +56,7 @@ void *sidra_dma_map(void *self, uint64_t bus, uint64_t *length, bool write)
     sidra_rcu_enter();
     if (some != 0 && bus + some - 1 >= bus) {
         if (s->translated) {
-            /* A translation that fails is reported to the guest by an interrupt, which needs the lock. */
+            /* A failed translation is reported to the guest by an interrupt, which requires the lock. */
             BQL_LOCK_GUARD();
             pointer = sidra_translate(s, bus, &some, write);
         } else {
@@ -65,8 +65,8 @@ void *sidra_dma_map(void *self, uint64_t bus, uint64_t *length, bool write)
     }
     if (!pointer) {
         trace_sidra_err_dma(sidra_name(s), bus, *length, write);
-        qemu_log_mask(LOG_GUEST_ERROR, "sidra: %s of %" PRIu64 " bytes at bus address 0x%" PRIx64 " refused: no RAM there "
-                      "for this device\n", write ? "write" : "read", *length, bus);
+        qemu_log_mask(LOG_GUEST_ERROR, "sidra: %s of %" PRIu64 " bytes at bus address 0x%" PRIx64 " refused: the device has no "
+                      "access to RAM there\n", write ? "write" : "read", *length, bus);
         return NULL;
     }
     *length = MIN(*length, some);

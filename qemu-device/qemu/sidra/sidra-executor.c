@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The threads that run the chip. They sleep until the chip kicks, and run it slice by slice without the big lock.
+ * The threads that run the chip (executors). They sleep until the chip kicks them, and then run it slice by slice
+ * without the big lock.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -12,23 +13,27 @@
 #include "trace.h"
 
 /*
- * To wake a CPU of the host takes longer than most batches. So an executor that was idle for less than this looks for work itself the
- * next time, for that long, before it sleeps. It yields meanwhile: the virtual CPU that it has just interrupted may want this very CPU.
+ * Waking a host CPU takes longer than most batches. So an executor that was idle for less than this time polls for work
+ * the next time, for up to this time, before it sleeps. It yields while polling, because the virtual CPU that it has
+ * just interrupted may need this host CPU.
  */
 #define SIDRA_LINGER_NS 300000
 
-/* Of the chip; must not block. Also called by MMIO handlers, where a set event costs one atomic read. */
+/*
+ * Callback of the chip; must not block. MMIO handlers call it, too; if the event is set already, it costs one atomic
+ * read.
+ */
 void sidra_kick(void *self)
 {
     SidraState *s = self;
 
-    smp_mb(); /* what the chip has stored, before `lingering` is read: see sidra_linger() */
+    smp_mb(); /* pairs with sidra_linger(): the chip's stores must be visible before `lingering` is read */
     if (!qatomic_read(&s->lingering)) {
         qemu_event_set(&s->kicked);
     }
 }
 
-/* One executor at a time; the others may sleep. */
+/* Polls for work. One executor at a time; the others may sleep. */
 static void sidra_linger(SidraState *s, int64_t end)
 {
     if (qatomic_cmpxchg(&s->lingering, false, true)) {
@@ -37,10 +42,10 @@ static void sidra_linger(SidraState *s, int64_t end)
     while (!qatomic_read(&s->hold) && !sidra_chip_pending(s->chip) && get_clock() < end) {
         g_thread_yield();
     }
-    /* What comes after this kicks; what came before is seen by the caller, who looks once more. */
+    /* Later work kicks an executor; the caller checks once more for earlier work. */
     qatomic_set_mb(&s->lingering, false);
     if (s->threads_count > 1 && sidra_chip_pending(s->chip)) {
-        qemu_event_set(&s->kicked); /* there may be work for several: nobody else was woken meanwhile */
+        qemu_event_set(&s->kicked); /* nobody was woken meanwhile, but there may be work for several executors */
     }
 }
 
@@ -52,7 +57,7 @@ static void sidra_due(void *opaque)
     qemu_event_set(&s->kicked);
 }
 
-/* Several executors may do so at once: the last one has seen the newest. */
+/* Several executors may call it concurrently: the last one sets the latest value. */
 static void sidra_set_due(SidraState *s)
 {
     uint64_t due = MIN(sidra_chip_due_ns(s->chip), INT64_MAX);
@@ -67,7 +72,7 @@ static void sidra_set_due(SidraState *s)
     }
 }
 
-/* Runs the chip until it has nothing left or somebody wants it to stand still. */
+/* Runs the chip until there is no work or a hold is requested. */
 static void sidra_run(SidraState *s)
 {
     qemu_mutex_lock(&s->lock);
@@ -96,7 +101,7 @@ static void *sidra_executor(void *opaque)
     for (;;) {
         int64_t idle;
 
-        /* A kick from before this is seen by the run, one after it makes the wait return. */
+        /* sidra_run() sees earlier kicks; a later kick ends the wait. */
         qemu_event_reset(&s->kicked);
         sidra_run(s);
         sidra_set_due(s);
@@ -112,7 +117,7 @@ static void *sidra_executor(void *opaque)
         }
         linger = get_clock() - idle < SIDRA_LINGER_NS;
     }
-    qemu_event_set(&s->kicked); /* another executor may need what this one has taken back */
+    qemu_event_set(&s->kicked); /* another executor may need the kick that this one has consumed */
     return NULL;
 }
 
@@ -126,10 +131,11 @@ void sidra_hold_begin(SidraState *s, unsigned reason)
 }
 
 /*
- * An executor behind an IOMMU takes the big lock to translate an address (sidra-dma.c). So whoever waits for executors releases the big lock
- * meanwhile, as pause_all_vcpus() does, and other threads act in between: they may reset other devices, and they may unplug this one. That is
- * not for a virtual CPU in the middle of an access: QEMU refuses all other accesses to the device that it goes through (the host bridge, for
- * configuration space) until the access ends, and the other CPUs would read nothing there.
+ * An executor behind an IOMMU takes the big lock to translate an address (sidra-dma.c). So a thread that waits for
+ * executors releases the big lock meanwhile, as pause_all_vcpus() does. Other threads may then reset other devices or
+ * unplug this one. A virtual CPU must not do this in the middle of an access: until the access ends, QEMU refuses all
+ * other accesses to the device that it goes through (the host bridge, for configuration space), so other CPUs would
+ * read all ones.
  */
 bool sidra_may_wait(SidraState *s)
 {
@@ -182,14 +188,14 @@ static void sidra_vm_state_change(void *opaque, bool running, RunState state)
     SidraState *s = opaque;
 
     if (running) {
-        /* After a load, these are interrupts that the other machine had not delivered: all devices are there to take them now. */
+        /* After a load: interrupts that the source machine had not delivered. All devices are loaded now. */
         if (qatomic_read(&s->msix_pending)) {
             qemu_bh_schedule(s->msix_bh);
         }
         sidra_release(s, SIDRA_HOLD_VM);
     } else {
         sidra_hold(s, SIDRA_HOLD_VM);
-        sidra_chip_sync(s->chip); /* also when the machine ends */
+        sidra_chip_sync(s->chip); /* also called when the machine ends */
     }
 }
 
@@ -200,7 +206,7 @@ void sidra_executors_init(SidraState *s)
     qemu_event_init(&s->kicked, false);
 }
 
-/* Not before the object ends: a thread that waits in sidra_hold_wait() may still have to leave it when the device is unplugged. */
+/* Called in finalize: when the device is unplugged, a thread in sidra_hold_wait() may still use these. */
 void sidra_executors_finalize(SidraState *s)
 {
     qemu_event_destroy(&s->kicked);

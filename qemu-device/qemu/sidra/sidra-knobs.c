@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Fault knobs: one property each, by the name that the chip gives it. They may be set at any time (-device, qom-set).
- */
+/* Fault knobs: one property each, with the chip's name for the knob. They can be set at any time (-device, qom-set). */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qapi/visitor.h"
 #include "sidra.h"
 #include "trace.h"
 
-/* Those that may be negative. */
+/* Knobs that may be negative. */
 static bool sidra_knob_signed(uint32_t knob)
 {
     return knob == SIDRA_KNOB_ADC_OFFSET || knob == SIDRA_KNOB_TEMPERATURE_MC;
@@ -18,7 +16,7 @@ static bool sidra_knob_turn(SidraState *s, uint32_t knob, uint64_t value, Error 
 {
     bool good;
 
-    /* Once registers read as ones the driver takes its memory back: what was under way has to have let go of it. */
+    /* When registers read all ones, the driver frees its memory. So first wait until slices have unmapped it. */
     if (knob == SIDRA_KNOB_LINK_LOST) {
         sidra_hold(s, SIDRA_HOLD_KNOB);
     }
@@ -30,7 +28,7 @@ static bool sidra_knob_turn(SidraState *s, uint32_t knob, uint64_t value, Error 
         sidra_release(s, SIDRA_HOLD_KNOB);
     }
     if (!good) {
-        error_setg(errp, "sidra: %s does not take the value %" PRIu64 "; docs/device.md says what it takes",
+        error_setg(errp, "sidra: cannot set %s to %" PRIu64 ": see docs/device.md for valid values",
                    sidra_chip_knob_name(knob), value);
         return false;
     }
@@ -38,7 +36,7 @@ static bool sidra_knob_turn(SidraState *s, uint32_t knob, uint64_t value, Error 
     return true;
 }
 
-/* What was last set: a knob that counts down does not show it here. */
+/* Returns the value that was set last; a knob that counts down does not update it. */
 static void sidra_knob_get(Object *obj, Visitor *v, const char *name, void *opaque, Error **errp)
 {
     visit_type_uint64(v, name, &SIDRA(obj)->knob[GPOINTER_TO_UINT(opaque)], errp);
@@ -67,7 +65,7 @@ static void sidra_knob_set(Object *obj, Visitor *v, const char *name, void *opaq
     s->knobs_set |= 1u << knob;
 }
 
-/* Those that were set before there was a chip. */
+/* Applies the knobs that were set before the chip existed. */
 bool sidra_knobs_apply(SidraState *s, Error **errp)
 {
     for (uint32_t knob = 0; knob < SIDRA_KNOB_COUNT; knob++) {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Interrupts: raised on any thread, delivered on the main loop, where masks and pending bits are.
- */
+/* Interrupts: raised on any thread, delivered on the main loop, which owns masks and pending bits. */
 #include "qemu/osdep.h"
 #include "hw/pci/msix.h"
 #include "qemu/main-loop.h"
@@ -16,7 +14,7 @@ void sidra_msix(void *self, unsigned vector)
     qemu_bh_schedule(s->msix_bh);
 }
 
-/* Masked vectors become pending; without bus mastering the message goes nowhere. */
+/* Masked vectors become pending; without bus mastering the message is lost. */
 void sidra_msix_deliver(void *opaque)
 {
     SidraState *s = opaque;

@@ -23,7 +23,7 @@
 #define SIDRA_PCI_EXP_CAP   0x80
 #define SIDRA_PCI_AER_CAP   0x100
 
-/* ---- Registers: the handlers of the chip record and wake, and never block ---- */
+/* ---- Registers: the chip's handlers record the access and wake executors; they never block ---- */
 
 static uint64_t sidra_registers_read(void *opaque, hwaddr offset, unsigned size)
 {
@@ -49,7 +49,7 @@ static void sidra_registers_write(void *opaque, hwaddr offset, uint64_t value, u
     sidra_chip_mmio_write(s->chip, offset, value, size);
 }
 
-/* Which sizes mean something is the chip's business: all of them arrive there as they are. */
+/* The chip decides which access sizes are valid, so all of them are passed on. */
 static const MemoryRegionOps sidra_registers_ops = {
     .read = sidra_registers_read,
     .write = sidra_registers_write,
@@ -58,37 +58,37 @@ static const MemoryRegionOps sidra_registers_ops = {
     .impl = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
 };
 
-/* ---- A lost link: who asks reads ones, what is written goes nowhere ---- */
+/* ---- Lost link: reads return ones, writes are ignored ---- */
 
-static uint64_t sidra_nobody_read(void *opaque, hwaddr offset, unsigned size)
+static uint64_t sidra_lost_read(void *opaque, hwaddr offset, unsigned size)
 {
     return UINT64_MAX;
 }
 
-static void sidra_nobody_write(void *opaque, hwaddr offset, uint64_t value, unsigned size)
+static void sidra_lost_write(void *opaque, hwaddr offset, uint64_t value, unsigned size)
 {
 }
 
-static const MemoryRegionOps sidra_nobody_ops = {
-    .read = sidra_nobody_read,
-    .write = sidra_nobody_write,
+static const MemoryRegionOps sidra_lost_ops = {
+    .read = sidra_lost_read,
+    .write = sidra_lost_write,
     .endianness = DEVICE_LITTLE_ENDIAN,
     .valid = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
     .impl = { .min_access_size = 1, .max_access_size = 8, .unaligned = true },
 };
 
-static void sidra_nobody_init(SidraState *s, unsigned number, MemoryRegion *bar)
+static void sidra_lost_init(SidraState *s, unsigned number, MemoryRegion *bar)
 {
-    MemoryRegion *nobody = &s->nobody[number];
+    MemoryRegion *region = &s->lost_bar[number];
 
-    memory_region_init_io(nobody, OBJECT(s), &sidra_nobody_ops, s, "sidra-nobody", memory_region_size(bar));
-    memory_region_set_enabled(nobody, s->link_lost);
-    memory_region_add_subregion_overlap(bar, 0, nobody, 1);
+    memory_region_init_io(region, OBJECT(s), &sidra_lost_ops, s, "sidra-lost", memory_region_size(bar));
+    memory_region_set_enabled(region, s->link_lost);
+    memory_region_add_subregion_overlap(bar, 0, region, 1);
 }
 
 /*
- * When the link is back the function may be no master of the bus, as after any reset of a link: what the chip was at
- * concerns memory that the driver has taken back.
+ * When the link comes back, bus mastering is off, as after any link reset: the chip's work refers to memory that the
+ * driver has freed.
  */
 void sidra_link_set(SidraState *s, bool lost)
 {
@@ -97,8 +97,8 @@ void sidra_link_set(SidraState *s, bool lost)
     if (DEVICE(s)->realized && lost != s->link_lost) {
         sidra_msix_clear(s);
         pci_default_write_config(pci, PCI_COMMAND, pci_get_word(pci->config + PCI_COMMAND) & ~PCI_COMMAND_MASTER, 2);
-        for (unsigned i = 0; i < ARRAY_SIZE(s->nobody); i++) {
-            memory_region_set_enabled(&s->nobody[i], lost);
+        for (unsigned i = 0; i < ARRAY_SIZE(s->lost_bar); i++) {
+            memory_region_set_enabled(&s->lost_bar[i], lost);
         }
     }
     s->link_lost = lost;
@@ -155,7 +155,7 @@ static bool sidra_chip_power_on(SidraState *s, Error **errp)
 
 /* ---- Configuration space ---- */
 
-/* In D1..D3hot the device keeps its state and does nothing. */
+/* In D1..D3hot the device keeps its state and does not run. */
 void sidra_power_update(SidraState *s)
 {
     PCIDevice *pci = PCI_DEVICE(s);
@@ -214,14 +214,14 @@ static bool sidra_capabilities_init(PCIDevice *pci, Error **errp)
     return pcie_aer_init(pci, PCI_ERR_VER, SIDRA_PCI_AER_CAP, PCI_ERR_SIZEOF, errp) >= 0;
 }
 
-/* ---- Reset: bus reset, machine reset and FLR are one thing ---- */
+/* ---- Reset: bus reset, machine reset and FLR are the same ---- */
 
 static void sidra_reset_enter(Object *obj, ResetType type)
 {
     SidraState *s = SIDRA(obj);
 
     trace_sidra_reset(sidra_name(s), type);
-    /* Nobody waits for executors here: QEMU relies on it that no other reset begins before all devices have entered this one. */
+    /* Must not wait for executors: QEMU requires that no other reset begins before all devices have entered this one. */
     sidra_hold_begin(s, SIDRA_HOLD_RESET);
 }
 
@@ -232,14 +232,14 @@ static void sidra_reset_hold(Object *obj, ResetType type)
     if (sidra_may_wait(s)) {
         sidra_hold_wait(s);
         if (s->hold & SIDRA_HOLD_EXIT) {
-            return; /* unplugged while this waited */
+            return; /* unplugged during the wait */
         }
         sidra_msix_clear(s);
-        if (!s->pristine) { /* the reset that comes with power-on is none for the chip */
+        if (!s->pristine) { /* the chip needs no reset at power-on */
             sidra_chip_reset(s->chip);
         }
     } else if (!s->pristine) {
-        /* As by its register: the executors carry it out when their slices have ended, and STATUS says when that is done. */
+        /* A reset through the register: executors perform it after their slices, and STATUS shows when it is done. */
         sidra_msix_clear(s);
         sidra_chip_mmio_write(s->chip, SIDRA_REG_RESET, SIDRA_RESET_MAGIC, 4);
     }
@@ -272,7 +272,7 @@ static bool sidra_check(SidraState *s, Error **errp)
     return true;
 }
 
-/* What would be left behind, or unfinished, in the file system. */
+/* Removes the debugger's socket and completes the trace when QEMU exits. */
 static void sidra_end(Notifier *notifier, void *data)
 {
     SidraState *s = container_of(notifier, SidraState, end);
@@ -299,8 +299,8 @@ static void sidra_realize(PCIDevice *pci, Error **errp)
     memory_region_init(&s->bar0, OBJECT(s), "sidra-bar0", SIDRA_BAR_REGS_SIZE);
     memory_region_init_io(&s->registers, OBJECT(s), &sidra_registers_ops, s, "sidra-registers", SIDRA_BAR_REGS_SIZE);
     /*
-     * The handlers may run while the device delivers interrupts or in each other's way: they only touch the chip, which
-     * expects it. The MSI-X table and PBA, which lie on top, keep their guard.
+     * The handlers may run reentrantly, or while the device delivers interrupts. They only access the chip, which
+     * supports that. The MSI-X table and PBA on top keep their guard.
      */
     s->registers.disable_reentrancy_guard = true;
     memory_region_add_subregion_overlap(&s->bar0, 0, &s->registers, -1);
@@ -317,8 +317,8 @@ static void sidra_realize(PCIDevice *pci, Error **errp)
     if (!sidra_msix_init(s, errp)) {
         goto fail_capabilities;
     }
-    sidra_nobody_init(s, 0, &s->bar0);
-    sidra_nobody_init(s, 1, &s->l3);
+    sidra_lost_init(s, 0, &s->bar0);
+    sidra_lost_init(s, 1, &s->l3);
     s->pristine = true;
     sidra_executors_start(s);
     s->end.notify = sidra_end;
@@ -336,7 +336,7 @@ fail_chip:
     qemu_bh_delete(s->msix_bh);
 }
 
-/* The chip itself goes last, in finalize: until then somebody may still hold BAR2. */
+/* The chip itself is destroyed in finalize: until then BAR2 may still be referenced. */
 static void sidra_exit(PCIDevice *pci)
 {
     SidraState *s = SIDRA(pci);
@@ -464,7 +464,7 @@ static void sidra_class_init(ObjectClass *klass, void *data)
     set_bit(DEVICE_CATEGORY_MISC, dc->categories);
     device_class_set_props(dc, sidra_properties);
     object_class_property_add_enum(klass, "profile", "SidraProfile", &sidra_profiles, sidra_get_profile, sidra_set_profile);
-    object_class_property_set_description(klass, "profile", "y1 (default), or small: for tests");
+    object_class_property_set_description(klass, "profile", "y1 (default) or small (for tests)");
     object_class_property_add_enum(klass, "engine", "SidraEngine", &sidra_engines, sidra_get_engine, sidra_set_engine);
     object_class_property_set_description(klass, "engine", "arithmetic: auto (default), scalar, avx2, avx512, neon");
     object_class_property_add_enum(klass, "level", "SidraLevel", &sidra_levels, sidra_get_level, sidra_set_level);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Migration and snapshots. The chip writes and reads its own state, in a format of its own with a version; here it only passes
- * through. The machine is stopped meanwhile, so executors are held. Guest memory is not part of it, nor are knobs.
+ * Migration and snapshots. The chip saves and loads its own state, in a versioned format of its own; these functions
+ * only transfer the data. The machine is stopped, so executors are held. Guest memory and knobs are not included.
  */
 #include "qemu/osdep.h"
 #include "hw/pci/msix.h"
@@ -14,7 +14,7 @@
 static bool sidra_chip_write(void *opaque, const void *data, size_t size)
 {
     qemu_put_buffer(opaque, data, size);
-    return true; /* the stream keeps its error */
+    return true; /* errors are reported by the stream */
 }
 
 static bool sidra_chip_read(void *opaque, void *data, size_t size)
@@ -55,7 +55,7 @@ static int sidra_pre_load(void *opaque)
 {
     SidraState *s = opaque;
 
-    sidra_hold(s, SIDRA_HOLD_VM); /* it is: nothing may run before all of the machine is there */
+    sidra_hold(s, SIDRA_HOLD_VM); /* already held: nothing may run before the whole machine is loaded */
     sidra_msix_clear(s);
     return 0;
 }
@@ -80,8 +80,8 @@ const VMStateDescription sidra_vmstate = {
         VMSTATE_STRUCT(parent_obj.exp.aer_log, SidraState, 0, vmstate_pcie_aer_log, PCIEAERLog),
         VMSTATE_MSIX(parent_obj, SidraState),
         /*
-         * Vectors that the chip has raised and the main loop has not delivered. They must not be delivered while the machine is saved: memory, and
-         * perhaps the interrupt controller, are in the stream already.
+         * Vectors that the chip has raised and the main loop has not delivered. They must not be delivered while the
+         * machine is saved: memory, and possibly the interrupt controller, are already in the stream.
          */
         VMSTATE_UINT32(msix_pending, SidraState),
         {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * SIDRA accelerator: PCI front of the chip model. The model (chip/, behind sidra_chip.h) does the work; the files here give
- * it memory, interrupts, time and threads, and show it on PCI. docs/device.md describes the device.
+ * SIDRA accelerator: PCI front end of the chip model. The model (chip/, behind sidra_chip.h) does the work; the files
+ * here provide memory, interrupts, time and threads, and present it on PCI. docs/device.md describes the device.
  *
  *   sidra-pci.c       BARs, capabilities, reset, properties
  *   sidra-executor.c  the threads that run the chip, and how they are held
@@ -10,8 +10,8 @@
  *   sidra-knobs.c     fault knobs
  *   sidra-vmstate.c   migration, snapshots
  *
- * Locks. MMIO, configuration space, reset, VM state: big lock. Executors run without it; `lock` guards how many are at
- * work. Nothing that an executor waits for is held by a thread that waits for executors (sidra_hold).
+ * Locks. MMIO, configuration space, reset and VM state hold the big lock. Executors run without it; `lock` protects
+ * their number. A thread that waits for executors holds nothing that an executor may wait for (sidra_hold).
  */
 #ifndef HW_MISC_SIDRA_H
 #define HW_MISC_SIDRA_H
@@ -29,13 +29,13 @@ OBJECT_DECLARE_SIMPLE_TYPE(SidraState, SIDRA)
 
 #define SIDRA_EXECUTORS_MAX 16
 
-/* Why executors stand still; any of them is enough. */
+/* Reasons to hold executors; each is sufficient. */
 enum {
     SIDRA_HOLD_VM = 1 << 0,     /* the machine is stopped */
     SIDRA_HOLD_RESET = 1 << 1,
     SIDRA_HOLD_POWER = 1 << 2,  /* not in D0 */
-    SIDRA_HOLD_EXIT = 1 << 3,   /* for good: threads end */
-    SIDRA_HOLD_KNOB = 1 << 4,   /* a fault knob is turned */
+    SIDRA_HOLD_EXIT = 1 << 3,   /* final: the threads exit */
+    SIDRA_HOLD_KNOB = 1 << 4,   /* a fault knob changes */
 };
 
 struct SidraState {
@@ -45,9 +45,9 @@ struct SidraState {
     MemoryRegion bar0;          /* container: registers below, MSI-X table and PBA above */
     MemoryRegion registers;
     MemoryRegion l3;
-    MemoryRegion nobody[2];     /* over both BARs while the link is lost */
-    bool pristine;              /* nothing has reached the device since it was powered on */
-    Notifier end;               /* of QEMU, which ends without unplugging anything */
+    MemoryRegion lost_bar[2];   /* cover both BARs while the link is lost */
+    bool pristine;              /* no access since the device was powered on */
+    Notifier end;               /* at the end of QEMU, which does not unplug devices */
 
     /* Properties. */
     int32_t profile;
@@ -65,11 +65,11 @@ struct SidraState {
     QemuThread *threads;
     uint32_t threads_count;
     QemuEvent kicked;
-    QEMUTimer *due_timer;       /* kicks when the chip wants a thread by itself */
-    int64_t due;                /* atomic; when that is */
-    bool lingering;             /* atomic; an executor looks for work by itself */
-    QemuMutex lock;             /* of running */
-    QemuCond stopped;           /* running has become 0 */
+    QEMUTimer *due_timer;       /* kicks an executor when the chip is due */
+    int64_t due;                /* atomic; time when the chip is due */
+    bool lingering;             /* atomic; an executor polls for work */
+    QemuMutex lock;             /* protects running */
+    QemuCond stopped;           /* signalled when running becomes 0 */
     unsigned running;
     unsigned hold;              /* SIDRA_HOLD_*; written under the big lock and `lock` */
     VMChangeStateEntry *vm_state;
@@ -77,31 +77,33 @@ struct SidraState {
 
     /* sidra-msix.c */
     QEMUBH *msix_bh;
-    uint32_t msix_pending;      /* atomic; bit a vector */
+    uint32_t msix_pending;      /* atomic; one bit per vector */
 
     /* sidra-knobs.c */
     uint64_t knob[SIDRA_KNOB_COUNT];
-    uint32_t knobs_set;         /* bit a knob */
+    uint32_t knobs_set;         /* one bit per knob */
     bool link_lost;
 };
 
-/* What trace lines and messages call the device. */
+/* Name of the device in trace events and messages. */
 static inline const char *sidra_name(SidraState *s)
 {
     return DEVICE(s)->id ?: TYPE_SIDRA;
 }
 
-/* Big lock held, all of them. */
+/* Called with the big lock held. */
 void sidra_executors_init(SidraState *s);   /* with the object */
 void sidra_executors_finalize(SidraState *s);
 void sidra_executors_prepare(SidraState *s);    /* with the device */
 void sidra_executors_start(SidraState *s);
 void sidra_executors_exit(SidraState *s);   /* after sidra_executors_prepare(), started or not */
-/* From now on no executor begins a slice, until sidra_release(). Never releases the big lock. */
+/* Until sidra_release(), executors begin no slice. Never releases the big lock. */
 void sidra_hold_begin(SidraState *s, unsigned reason);
-/* Returns when no executor touches chip or guest memory. May release the big lock meanwhile: not for the enter phase of a reset. */
+/*
+ * Returns when no executor accesses chip or guest memory. May release the big lock: not for the enter phase of a reset.
+ */
 void sidra_hold_wait(SidraState *s);
-bool sidra_may_wait(SidraState *s);         /* whether this thread may call it: not a CPU in an access that would let others in */
+bool sidra_may_wait(SidraState *s);         /* false for a CPU in an access that would release the big lock */
 void sidra_hold(SidraState *s, unsigned reason);    /* begins and waits */
 void sidra_release(SidraState *s, unsigned reason);
 
@@ -119,13 +121,13 @@ void sidra_msix_clear(SidraState *s);
 void sidra_msix_exit(SidraState *s);
 
 void sidra_power_update(SidraState *s);     /* after the power state may have changed */
-void sidra_link_set(SidraState *s, bool lost); /* executors stand still */
+void sidra_link_set(SidraState *s, bool lost); /* executors are held */
 extern const VMStateDescription sidra_vmstate;
 
 void sidra_knobs_class_init(ObjectClass *klass);
 bool sidra_knobs_apply(SidraState *s, Error **errp);
 
-/* Warnings are errors in these files, whatever the rest of the build says. */
+/* Warnings are errors in these files, independent of the rest of the build. */
 #pragma GCC diagnostic error "-Wall"
 #pragma GCC diagnostic error "-Wextra"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
