@@ -98,11 +98,11 @@ damaged() { cp "$folder/one.fw" "$folder/bad.fw"; }
 head -c 200 "$folder/one.fw" >"$folder/bad.fw"
 fails 3 "transfer: shorter than the 256 bytes" "${verify[@]}" "$folder/bad.fw"
 head -c 1300 "$folder/one.fw" >"$folder/bad.fw"
-fails 3 "transfer: ends before" "${verify[@]}" "$folder/bad.fw"
+fails 3 "transfer: shorter than the payload" "${verify[@]}" "$folder/bad.fw"
 damaged && echo >>"$folder/bad.fw"
-fails 3 "transfer: goes on behind" "${verify[@]}" "$folder/bad.fw"
+fails 3 "transfer: longer than the payload" "${verify[@]}" "$folder/bad.fw"
 damaged && byte "$folder/bad.fw" 44 ff
-fails 3 "transfer: the header's CRC" "${verify[@]}" "$folder/bad.fw"
+fails 3 "transfer: the CRC of the header" "${verify[@]}" "$folder/bad.fw"
 fails 3 "was not signed: transfer" "$fw" sign -k "$folder/ours.key" "$folder/bad.fw"
 says "PROBLEM" "$fw" show "$folder/bad.fw"
 damaged && byte "$folder/bad.fw" 700 ff
@@ -112,7 +112,7 @@ says "WRONG" "$fw" show "$folder/bad.fw"
 fails 5 "authenticity: signed by a key that is not trusted" "$fw" verify -k "$folder/stranger.pub" "$folder/one.fw"
 fails 5 "trusted: stranger" "$fw" verify -k "$folder/stranger.pub" "$folder/one.fw"
 damaged && byte "$folder/bad.fw" $((1256 + 40 + 40 + 8)) 00 && byte "$folder/bad.fw" $((1256 + 40 + 40 + 9)) 00
-fails 5 "authenticity: the signature is not by the key" "${verify[@]}" "$folder/bad.fw"
+fails 5 "authenticity: the signature is not valid" "${verify[@]}" "$folder/bad.fw"
 fails 6 "it is 4, and 5 is the lowest" "${verify[@]}" --min-security-version 5 "$folder/one.fw"
 fails 7 "for 0x5931, this is 0x5932" "${verify[@]}" --chip-id 0x5932 "$folder/one.fw"
 fails 7 "mask 0x3, this is 2" "${verify[@]}" --stepping 2 "$folder/one.fw"

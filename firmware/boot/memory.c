@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a compiler may call by itself. Bytes: what is large here is moved by the flash block. */
+/* Functions that a compiler may call implicitly. They copy byte by byte: the flash block moves large data. */
 #include <stddef.h>
 
 void *memcpy(void *to, const void *from, size_t bytes);

@@ -4,7 +4,7 @@
 
 #include "image/image.h"
 
-/* What this chip asks of an image of that type (enum sidra_fw_type), be it in the ROM or before it is tried. */
+/* The requirements of this chip for an image of this type (enum sidra_fw_type); the ROM and the update service use the same. */
 void boot_policy(uint32_t type, struct sidra_image_policy *policy);
 
 #endif

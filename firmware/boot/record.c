@@ -29,7 +29,7 @@ void record_read(struct sidra_boot_record *record, struct record_place *place)
 	for (uint32_t offset = SIDRA_MGMT_FLASH_RECORD; offset < END; offset += SIZE) {
 		if (flash_read(offset, &one, SIZE) || !whole(&one))
 			continue;
-		/* A difference, since the number wraps some day. */
+		/* Compare by difference, because the number may wrap. */
 		if (place->offset != SIDRA_BOOT_NO_SLOT && (int32_t)(one.sequence - record->sequence) < 0)
 			continue;
 		*record = one;
@@ -37,7 +37,7 @@ void record_read(struct sidra_boot_record *record, struct record_place *place)
 	}
 }
 
-/* Whether there is nothing from there on; `bytes`: a multiple of a record's. */
+/* Whether this range of flash is erased; `bytes`: a multiple of the record size. */
 static int erased(uint32_t offset, uint32_t bytes)
 {
 	uint8_t some[sizeof(struct sidra_boot_record)];
@@ -60,14 +60,14 @@ uint32_t record_write(struct sidra_boot_record *record, struct record_place *pla
 	record->magic = SIDRA_BOOT_RECORD_MAGIC;
 	record->sequence++;
 	record->crc32 = crc_of(record);
-	/* What a power-off cut short lies in the way, and is passed over. */
+	/* Skip remains of writes that a power-off interrupted. */
 	while (offset % SECTOR && !erased(offset, SIZE))
 		offset += SIZE;
 	if (offset % SECTOR == 0) {
-		/* The next sector; never the one that holds the record that counts. */
+		/* Continue in the next sector, which never contains the current record. */
 		if (offset == END)
 			offset = SIDRA_MGMT_FLASH_RECORD;
-		/* It takes many times as long as all else here. */
+		/* Erasing takes much longer than everything else here. */
 		result = erased(offset, SECTOR) ? 0 : flash_erase(offset);
 		if (result)
 			return result;

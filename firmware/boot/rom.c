@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The boot ROM: finds out whose turn it is, verifies that image and starts it. A new image gets one trial, which it may fail only by itself; one
- * that starts again and again without a sign of life makes way for the other; then comes the recovery image; then nobody, and the boot block
- * serves queues alone.
+ * The boot ROM: selects an image, verifies it and starts it. A new image gets a trial; a watchdog reset, a panic or too many other
+ * resets make it fail. If an image starts several times without confirming that it runs, the ROM changes to the other slot, then
+ * to the recovery image. If that fails, too, the core stops, and queues are served without firmware.
  */
 #include "boot/policy.h"
 #include "boot/record.h"
@@ -20,7 +20,7 @@ _Noreturn void rom_start(uint32_t entry, const struct sidra_boot_info *info);
 
 static struct sidra_boot_info info;
 
-/* Reads an image to where it runs, and verifies it there: nobody else can write to that memory. */
+/* Reads an image to its load address and verifies it there: no other agent can write to this memory. */
 static enum sidra_image_result load(uint32_t slot, struct sidra_image *image)
 {
 	const uint32_t offset = SIDRA_MGMT_FLASH_SLOT(slot);
@@ -36,7 +36,7 @@ static enum sidra_image_result load(uint32_t slot, struct sidra_image *image)
 	result = sidra_image_total(bytes, sizeof(bytes), &total);
 	if (result != SIDRA_IMAGE_OK)
 		return result;
-	/* Nothing of this is believed further than that it fits. */
+	/* The header is not trusted yet; check only that the image fits. */
 	sidra_image_load_header(bytes, &header);
 	if (header.load_address < SIDRA_BOOT_RAM_BEGIN || header.load_address % SIDRA_IMAGE_ALIGNMENT)
 		return SIDRA_IMAGE_LOAD_ADDRESS;
@@ -49,7 +49,7 @@ static enum sidra_image_result load(uint32_t slot, struct sidra_image *image)
 	return sidra_image_verify(to, (size_t)total, &policy, &verify_block, image);
 }
 
-/* Returns only if there is nothing to start. */
+/* Returns only if the slot has no valid image. */
 static void boot(uint32_t slot, uint32_t trial)
 {
 	struct sidra_image image;
@@ -73,7 +73,7 @@ static void boot(uint32_t slot, uint32_t trial)
 	for (uint32_t i = 0; i < sizeof(info.build_id); i++)
 		info.build_id[i] = image.header.build_id[i];
 	*(struct sidra_boot_info *)SIDRA_BOOT_INFO = info;
-	/* Where the TLVs are now the image expects zeros; they end before the RAM does. */
+	/* The image expects zeros where its TLVs are now; TLVs end inside the image's RAM. */
 	word = (uint32_t *)(uintptr_t)(image.header.load_address + image.header.image_size);
 	end = (uint32_t *)(uintptr_t)(image.header.load_address + image.header.ram_size);
 	while (word < end)
@@ -89,8 +89,9 @@ void rom_panic(uint32_t cause)
 }
 
 /*
- * Whether an image that is on trial is started. Who ended its start before it could confirm itself tells: by its own watchdog or panic it has
- * failed; a reset or a power-off may have come too early for it (a driver resets more than once), but not for ever.
+ * Whether to start the image on trial. The reason for the last restart decides: after a watchdog reset or a panic of its own the
+ * trial has failed. Other resets or a power-off may have come before the image could confirm itself (a driver resets more than
+ * once), so it gets a limited number of attempts.
  */
 static int on_trial(const struct sidra_boot_record *record)
 {
@@ -110,7 +111,7 @@ void rom_main(void)
 	write_register(SIDRA_MGMT_SYSTEM_STAGE, SIDRA_STAGE_ROM);
 	watchdog_start(SIDRA_BOOT_GRACE_MS);
 	record_read(&record, &place);
-	/* A record that cannot be written must not keep the chip from starting what it has: but then there is no trial. */
+	/* If the record cannot be written, the chip must still boot the confirmed image, but without a trial. */
 	if (on_trial(&record)) {
 		record.tried++;
 		if (!record_write(&record, &place))
@@ -128,12 +129,12 @@ void rom_main(void)
 		record_write(&record, &place);
 		boot(active, 0);
 	}
-	/* What is in the other slot has worked once; it gets its attempts as any. */
+	/* The image in the other slot was confirmed once; it gets the same number of attempts. */
 	record.active = other;
 	record.attempts = 1;
 	if (!record_write(&record, &place))
 		boot(other, 0);
-	/* As it was, so that whoever looks at it sees which one failed. */
+	/* Restore the record, so that it shows which slot has failed. */
 	record.active = active;
 	record.attempts = SIDRA_BOOT_ATTEMPTS;
 	record_write(&record, &place);

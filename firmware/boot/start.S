@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the core begins after each reset: a stack, zeros where the ROM's variables are, and on into C. */
+/* Entry point after each reset: sets up the stack, clears the ROM's variables, and calls C code. */
 	.section .text.start, "ax"
 	.globl _start
 _start:
@@ -15,7 +15,7 @@ _start:
 	j	1b
 2:	call	rom_main
 
-/* rom_start(entry, info). Until the image has a stack and a trap handler of its own, it has the ROM's. */
+/* rom_start(entry, info). The image uses the ROM's stack and trap handler until it sets its own. */
 	.globl	rom_start
 rom_start:
 	mv	t0, a0
@@ -26,5 +26,5 @@ rom_start:
 	.balign 4
 rom_trap:
 	csrr	a0, mcause
-	la	sp, __stack_end		/* who knows what it was */
+	la	sp, __stack_end		/* its value is unknown */
 	call	rom_panic

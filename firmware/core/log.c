@@ -31,7 +31,7 @@ static void put_decimal(uint32_t number, uint32_t digits)
 		put(reversed[--count]);
 }
 
-/* The compiler would call a library for 64 bits. `by` is below 2^16. */
+/* 64-bit division without the compiler's library. `by` is below 2^16. */
 static uint64_t divide(uint64_t number, uint32_t by, uint32_t *rest)
 {
 	const uint32_t halves[2] = { (uint32_t)(number >> 32), (uint32_t)number };

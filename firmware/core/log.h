@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The log: text lines with the time, the newest LOG_SIZE bytes of them. Hosts read it by LOG_RING, and its end in a dump. */
+/* The log: lines of text with a time; the last LOG_SIZE bytes are kept. Hosts read it with LOG_RING; dumps contain its end. */
 #ifndef SIDRA_FIRMWARE_LOG_H
 #define SIDRA_FIRMWARE_LOG_H
 
@@ -7,13 +7,13 @@
 
 #define LOG_SIZE 8192u /* a power of two */
 
-/* "[seconds.microseconds] text", and with log_number() " 0xnumber". */
+/* Append "[seconds.microseconds] text"; log_number() adds " 0xnumber". */
 void log_text(const char *text);
 void log_number(const char *text, uint32_t number);
 
-/* How many bytes were ever written. */
+/* Total number of bytes written. */
 uint32_t log_written(void);
-/* The last `bytes` of it (no more than there are), the oldest first; returns how many. */
+/* Copies the last `bytes` of the log (at most what there is), the oldest first; returns their number. */
 uint32_t log_copy(char *to, uint32_t bytes);
 
 #endif

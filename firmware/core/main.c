@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The runtime: tests itself, calibrates ADCs, says that it is well, and then does what the mailbox asks, sleeping in between. Nothing here is needed for queues
- * to run or to stop: it may die at any time.
+ * The runtime: tests itself, calibrates the ADCs, confirms that it runs, and then serves the mailbox, sleeping in between. Queues
+ * do not depend on it, so it may crash at any time.
  */
 #include "core/log.h"
 #include "core/panic.h"
@@ -50,7 +50,7 @@ struct sidra_kept_operation *runtime_operations(void)
 	return (struct sidra_kept_operation *)SIDRA_BOOT_OPERATIONS;
 }
 
-/* Each block that services rely on gives an answer that is known (FIPS 180-4: SHA-256 of "abc"). */
+/* Known-answer test of each block that services use (FIPS 180-4: SHA-256 of "abc"). */
 static void self_test(void)
 {
 	static const uint8_t expected[SIDRA_IMAGE_DIGEST_SIZE] = {
@@ -94,7 +94,7 @@ void runtime_main(const struct sidra_boot_info *info)
 	next = timer_now() + RUNTIME_TICK_MS * CYCLES_PER_MS;
 	timer_set(next);
 	for (;;) {
-		/* Returns at once if one is pending. */
+		/* wfi returns at once if an interrupt is pending. */
 		if (!campaign_step())
 			__asm__ volatile("wfi");
 		if (read_register(SIDRA_MGMT_IRQ_PENDING) & SIDRA_MGMT_IRQ_MAILBOX) {
@@ -105,7 +105,7 @@ void runtime_main(const struct sidra_boot_info *info)
 			beat();
 			power_tick();
 			update_all_is_well();
-			/* Time that was missed is not made up for. */
+			/* Missed ticks are not repeated. */
 			next = timer_now() + RUNTIME_TICK_MS * CYCLES_PER_MS;
 			timer_set(next);
 		}

@@ -30,7 +30,7 @@ static void leave_dump(uint32_t code)
 {
 	struct sidra_boot_dump *dump = (struct sidra_boot_dump *)SIDRA_BOOT_DUMP;
 
-	dump->magic = 0; /* while it is not whole */
+	dump->magic = 0; /* invalid until complete */
 	dump->size = sizeof(*dump);
 	dump->code = code;
 	dump->version = runtime_version();

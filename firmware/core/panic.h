@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Leaves a dump (struct sidra_boot_dump), tells the host, and stops until the core is reset. */
+/* Writes a dump (struct sidra_boot_dump), reports the panic to the host, and stops until the core is reset. */
 _Noreturn void panic(uint32_t code);
 
 #endif

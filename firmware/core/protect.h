@@ -3,8 +3,8 @@
 #define SIDRA_FIRMWARE_PROTECT_H
 
 /*
- * From here on, until a reset: code is what it is, data is no code, a stack that grows too far traps, and so does whoever takes 0 for an
- * address. Locked, so that it binds this, which is all in machine mode.
+ * Protects memory until the next reset: code is read-only, data is not executable, and stack overflows and null pointer accesses
+ * trap. The entries are locked, so that they also apply in machine mode, in which all of this firmware runs.
  */
 void protect_memory(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What services ask of the runtime. */
+/* Interface of the runtime for services. */
 #ifndef SIDRA_FIRMWARE_RUNTIME_H
 #define SIDRA_FIRMWARE_RUNTIME_H
 
@@ -15,9 +15,9 @@ extern "C" {
 
 const struct sidra_boot_info *runtime_boot(void);
 uint32_t runtime_version(void);
-/* What the last image that panicked left, if it is whole. */
+/* The dump of the last image that panicked; check its magic and CRC. */
 const struct sidra_boot_dump *runtime_dump(void);
-/* Two, in memory that survives resets. */
+/* Two entries, in memory that survives resets. */
 struct sidra_kept_operation *runtime_operations(void);
 
 #ifdef __cplusplus

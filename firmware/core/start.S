@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where an image begins, with zeros where it expects them and a0 at its struct sidra_boot_info; and where its traps go. */
+/* Entry point of an image, with its .bss cleared and a0 pointing to its struct sidra_boot_info; and its trap handler. */
 	.section .text.start, "ax"
 	.globl _start
 _start:
@@ -11,8 +11,8 @@ _start:
 	call	runtime_main
 
 /*
- * Interrupts are never enabled in mstatus: WFI returns when one is pending, and the event loop looks which. So whatever comes here is an
- * exception, nobody returns from it, and all registers are for the dump.
+ * Interrupts are never enabled in mstatus: wfi returns when one is pending, and the event loop checks which. So each trap is an
+ * exception, the handler does not return, and all registers are saved for the dump.
  */
 	.balign 4
 trap:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's memory, by its bus addresses. 0, or an enum sidra_mgmt_result; at most SIDRA_MGMT_COPY_MAX bytes. */
+/* Access to the host's memory by bus address. Return 0, or an enum sidra_mgmt_result; at most SIDRA_MGMT_COPY_MAX bytes. */
 #ifndef SIDRA_FIRMWARE_COPY_H
 #define SIDRA_FIRMWARE_COPY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Registers, and memory as the blocks see it. On a host, where services are tested, another header takes the place of this one. */
+/* Register access, and memory addresses for the blocks. Host tests of the services replace this header. */
 #ifndef SIDRA_FIRMWARE_REGISTERS_H
 #define SIDRA_FIRMWARE_REGISTERS_H
 
@@ -15,7 +15,7 @@ static inline void write_register(uint32_t address, uint32_t value)
 	*(volatile uint32_t *)(uintptr_t)address = value;
 }
 
-/* Where a block finds that, which is about to be told. */
+/* The address of a memory object for a block. */
 static inline uint32_t local_address(const void *local)
 {
 	return (uint32_t)(uintptr_t)local;

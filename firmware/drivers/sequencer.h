@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sequencer of crossbars (sidra_management.h). */
+/* Driver of the crossbar sequencer (sidra_management.h). */
 #ifndef SIDRA_FIRMWARE_SEQUENCER_H
 #define SIDRA_FIRMWARE_SEQUENCER_H
 
@@ -13,7 +13,10 @@ struct sequencer_policy {
 	uint32_t mode, tries, tolerance_ppm, retries, spare;
 };
 
-/* @command: SIDRA_MGMT_SEQUENCER_*; @count, crossbars from @xbar on: for CALIBRATE; @tolerance_ppm: for the others, which take one */
+/*
+ * @command: SIDRA_MGMT_SEQUENCER_*; @count: number of crossbars from @xbar on, for CALIBRATE; @tolerance_ppm: for the other
+ * commands
+ */
 struct sequencer_order {
 	uint32_t command, xbar, count, tolerance_ppm;
 };
@@ -24,15 +27,15 @@ struct sequencer_found {
 
 uint32_t sequencer_xbars(void);
 void sequencer_run(const struct sequencer_order *order);
-/* Whether that was the last one, also before the core started anew. */
+/* Whether this was the last command, even if the core has restarted since. */
 int sequencer_ran(const struct sequencer_order *order);
-/* By the last one, also before the core started anew: 0, or an enum sidra_mgmt_result. */
+/* Gets the results of the last command, even if the core has restarted since. Returns 0, or an enum sidra_mgmt_result. */
 uint32_t sequencer_found(struct sequencer_found *found);
-/* How many there were since power-on. */
+/* Number of commands since power-on. */
 uint32_t sequencer_commands(void);
 
 void sequencer_policy(struct sequencer_policy *policy);
-/* All of it; or 1, and nothing has changed. */
+/* Sets the whole policy. Returns 1 and changes nothing if a value is out of range. */
 int sequencer_set_policy(const struct sequencer_policy *policy);
 
 #ifdef __cplusplus

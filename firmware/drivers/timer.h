@@ -10,7 +10,7 @@
 #define CYCLES_PER_MS	(1000000u / SIDRA_MGMT_CYCLE_NS)
 
 uint64_t timer_now(void);
-/* The timer interrupt comes at that cycle, or at once if it has passed. */
+/* Raises the timer interrupt at this cycle, or immediately if it has passed. */
 void timer_set(uint64_t cycle);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The watchdog: the core starts anew when it was not fed for as long as it was told. */
+/* The watchdog: restarts the core if it is not fed in time. */
 #ifndef SIDRA_FIRMWARE_WATCHDOG_H
 #define SIDRA_FIRMWARE_WATCHDOG_H
 
@@ -7,7 +7,7 @@
 #include "drivers/timer.h"
 #include "sidra_management.h"
 
-/* Fed from now on; 0 ms: never again. */
+/* Starts the watchdog; 0 ms: stops it. */
 static inline void watchdog_start(uint32_t ms)
 {
 	write_register(SIDRA_MGMT_WATCHDOG_PERIOD, ms * CYCLES_PER_MS);

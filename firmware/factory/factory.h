@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a chip leaves the factory with, as it is linked into the model: the boot ROM, and images for slot A and for recovery. */
+/* The factory firmware, linked into the model: the boot ROM, and images for slot A and for recovery. */
 #ifndef SIDRA_FIRMWARE_FACTORY_H
 #define SIDRA_FIRMWARE_FACTORY_H
 

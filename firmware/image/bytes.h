@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Little-endian numbers at any alignment: the core traps on a misaligned load. */
+/* Little-endian numbers at any alignment (the core traps on misaligned loads). */
 #ifndef SIDRA_FIRMWARE_IMAGE_BYTES_H
 #define SIDRA_FIRMWARE_IMAGE_BYTES_H
 
@@ -23,7 +23,7 @@ void sidra_image_put16(uint8_t *bytes, uint16_t value);
 void sidra_image_put32(uint8_t *bytes, uint32_t value);
 void sidra_image_put64(uint8_t *bytes, uint64_t value);
 bool sidra_image_all_zero(const uint8_t *bytes, size_t size);
-/* Of public values only: takes as long as they are alike. */
+/* For public values only: not constant-time. */
 bool sidra_image_equal(const uint8_t *a, const uint8_t *b, size_t size);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The first 256 bytes: what they say, and whether that can be. */
+/* Decodes and checks the header, the first 256 bytes of an image. */
 #include "image/bytes.h"
 #include "image/crc32.h"
 #include "image/image.h"
@@ -74,7 +74,7 @@ uint32_t sidra_image_header_crc(const uint8_t header[SIDRA_FW_HEADER_SIZE])
 	return sidra_image_crc32(sidra_image_crc32(0, header, AT(crc32)), zero, sizeof(zero));
 }
 
-/* All that can be said from 256 bytes alone. */
+/* Checks that need only the 256 bytes of the header. */
 static enum sidra_image_result check_alone(const uint8_t *bytes, size_t size, struct sidra_fw_header *header)
 {
 	if (size < SIDRA_FW_HEADER_SIZE)
@@ -82,7 +82,7 @@ static enum sidra_image_result check_alone(const uint8_t *bytes, size_t size, st
 	sidra_image_load_header(bytes, header);
 	if (header->magic != SIDRA_FW_MAGIC)
 		return SIDRA_IMAGE_MAGIC;
-	/* Before the CRC: where that lies, and over what, is a matter of the version. */
+	/* Before the CRC, because its position and range depend on the version. */
 	if (header->header_version != SIDRA_IMAGE_FORMAT)
 		return SIDRA_IMAGE_HEADER_VERSION;
 	if (header->header_size != SIDRA_FW_HEADER_SIZE)
@@ -140,7 +140,7 @@ enum sidra_image_result sidra_image_check_header(const void *data, size_t size, 
 	return SIDRA_IMAGE_OK;
 }
 
-/* In 64 bits no sum of these 32-bit fields wraps. */
+/* Sums of these 32-bit fields cannot wrap in 64 bits. */
 static enum sidra_image_result check_ranges(const struct sidra_fw_header *header, uint64_t ram_begin, uint64_t ram_end)
 {
 	const uint64_t load = header->load_address;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What lies behind the payload. */
+/* Parses the TLVs after the payload. */
 #include "image/bytes.h"
 #include "image/image.h"
 
@@ -29,7 +29,7 @@ enum sidra_image_result sidra_image_next_tlv(const uint8_t *tlvs, uint32_t size,
 	return SIDRA_IMAGE_OK;
 }
 
-/* Where a TLV of this type goes, and how long it must be (0: any length). NULL: unknown, and skipped. */
+/* Returns the field for a TLV of this type, and its required length (0: any). NULL: unknown type, which is skipped. */
 static struct sidra_image_tlv *place(struct sidra_image *image, uint16_t type, uint32_t *length)
 {
 	switch (type) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole, ours, not withdrawn. */
+/* Checks digest, signature and security version. */
 #include "image/bytes.h"
 #include "image/image.h"
 
@@ -7,7 +7,7 @@ enum sidra_image_result sidra_image_check_digest(const void *data, const struct 
 {
 	if (!image->digest.value)
 		return SIDRA_IMAGE_NO_DIGEST;
-	/* The sum fits in size_t: so many bytes lie in memory. */
+	/* The sum fits into size_t, because so many bytes are in memory. */
 	if (crypto->sha256(crypto->self, data, (size_t)SIDRA_FW_HEADER_SIZE + image->header.image_size, image->computed) != 0)
 		return SIDRA_IMAGE_SHA256_FAILED;
 	if (!sidra_image_equal(image->computed, image->digest.value, SIDRA_IMAGE_DIGEST_SIZE))
@@ -35,7 +35,9 @@ enum sidra_image_result sidra_image_check_signature(const struct sidra_image_pol
 	}
 	if (key == policy->keys_count)
 		return SIDRA_IMAGE_UNTRUSTED_KEY;
-	/* Over what was computed here, not over what the TLV says (they are equal by now, and stay so whoever changes this). */
+	/*
+	 * Verify the computed digest, not the one in the TLV (they are equal here, but this stays correct if the order changes).
+	 */
 	verdict = crypto->ed25519(crypto->self, image->signature.value, image->computed, SIDRA_IMAGE_DIGEST_SIZE, policy->keys[key]);
 	if (verdict < 0)
 		return SIDRA_IMAGE_ED25519_FAILED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the boot ROM and the images that it starts have in common: where things lie in RAM, what an image is told, and the boot record, in
- * which they leave word for each other over resets and power-off.
+ * The interface between the boot ROM and the images that it starts: memory layout, information for images, and the boot record,
+ * which passes information between them over resets and power-off.
  */
 #ifndef SIDRA_BOOT_H
 #define SIDRA_BOOT_H
@@ -14,17 +14,20 @@ extern "C" {
 
 /* ---- RAM ------------------------------------------------------------------------------------------------------- */
 
-/* An image is read to where its payload goes, with its header in front: the first address that a payload may have. */
+/* The first address for a payload. An image is read with its header in front of the payload. */
 #define SIDRA_BOOT_RAM_BEGIN		(SIDRA_MGMT_RAM + 256u)
-/* The ROM's own, up to the end of RAM: its data and stack, and what it tells the image. */
+/* End of the RAM for images. The rest is the ROM's: its data and stack, and the information for the image. */
 #define SIDRA_BOOT_RAM_END		(SIDRA_MGMT_RAM + SIDRA_MGMT_RAM_SIZE - 0x2000u)
 #define SIDRA_BOOT_INFO			(SIDRA_MGMT_RAM + SIDRA_MGMT_RAM_SIZE - 0x40u)
-/* In there, and the ROM keeps off it: what the last image that panicked left. */
+/* In that area, but not used by the ROM: the dump of the last image that panicked. */
 #define SIDRA_BOOT_DUMP			(SIDRA_BOOT_RAM_END + 0x400u)
-/* As well: what the firmware was doing in the background (struct sidra_kept_operation[2]). */
+/* Also there: background operations of the firmware (struct sidra_kept_operation[2]). */
 #define SIDRA_BOOT_OPERATIONS		(SIDRA_BOOT_RAM_END + 0xa00u)
 
-/* From the ROM's first instructions until an image starts a watchdog of its own, or stops the ROM's: many times what the slowest start takes. */
+/*
+ * Watchdog period from the ROM's first instructions until an image starts its own watchdog or stops this one. Much longer than
+ * the slowest boot.
+ */
 #define SIDRA_BOOT_GRACE_MS		1000u
 
 #define SIDRA_BOOT_INFO_MAGIC		0x49424453u	/* "SDBI" */
@@ -32,13 +35,13 @@ extern "C" {
 /**
  * struct sidra_boot_info - at SIDRA_BOOT_INFO when an image starts; a0 points to it
  * @magic:   SIDRA_BOOT_INFO_MAGIC
- * @size:    of this struct; it only grows
- * @slot:    SIDRA_MGMT_SLOT_*, where the image was
- * @trial:   1: not confirmed yet; unless it confirms itself the other slot is next
+ * @size:    size of this struct; it may only grow
+ * @slot:    SIDRA_MGMT_SLOT_* of the image
+ * @trial:   1: on trial; if the image does not confirm itself, the ROM returns to the other slot
  * @reason:  enum sidra_boot_reason
- * @version: of the image; @security_version: as well
- * @result:  enum sidra_image_result of each slot that was looked at before, 0 for others
- * @build_id: of the image, as its header has it
+ * @version, @security_version: of the image
+ * @result:  enum sidra_image_result of each slot that was checked before; 0 for others
+ * @build_id: from the header of the image
  */
 struct sidra_boot_info {
 	uint32_t magic;
@@ -53,9 +56,9 @@ struct sidra_boot_info {
 	uint32_t reserved;
 };
 
-/* Panic codes: what happened | a detail below 0x10000. */
+/* Panic codes: cause | detail below 0x10000. */
 #define SIDRA_PANIC_TRAP		0x00010000u	/* an exception in the image; mcause */
-#define SIDRA_PANIC_SELF_TEST		0x00020000u	/* which of them */
+#define SIDRA_PANIC_SELF_TEST		0x00020000u	/* number of the failed test */
 #define SIDRA_PANIC_ROM			0xb0000000u	/* a trap in the ROM; mcause */
 
 #define SIDRA_BOOT_DUMP_MAGIC		0x44464453u	/* "SDFD" */
@@ -63,16 +66,16 @@ struct sidra_boot_info {
 
 /**
  * struct sidra_boot_dump - at SIDRA_BOOT_DUMP after a panic; survives resets, but not power-off
- * @magic:   SIDRA_BOOT_DUMP_MAGIC; anything else: there is none
- * @size:    of this struct; it only grows
- * @code:    as in SIDRA_REG_PANIC
+ * @magic:   SIDRA_BOOT_DUMP_MAGIC; any other value: no dump
+ * @size:    size of this struct; it may only grow
+ * @code:    panic code, as in SIDRA_REG_PANIC
  * @version: of the image
- * @cycles:  when, by the timer
+ * @cycles:  time of the panic, in cycles of the timer
  * @x:       registers; x[0] is 0
- * @pc, @mcause, @mtval, @mstatus: where and why
- * @log_bytes: of @log that mean something
+ * @pc, @mcause, @mtval, @mstatus: CSRs of the trap
+ * @log_bytes: number of valid bytes in @log
  * @log:     the end of the log, the oldest byte first
- * @crc32:   of what is above
+ * @crc32:   of all fields above
  */
 struct sidra_boot_dump {
 	uint32_t magic;
@@ -94,22 +97,24 @@ struct sidra_boot_dump {
 
 #define SIDRA_BOOT_RECORD_MAGIC		0x52424453u	/* "SDBR" */
 #define SIDRA_BOOT_NO_SLOT		0xffffffffu
-#define SIDRA_BOOT_ATTEMPTS		3u		/* starts without a sign of life before the other slot's turn */
+#define SIDRA_BOOT_ATTEMPTS		3u		/* starts without a confirmation before the ROM changes to the other
+							   slot */
 
 /**
- * struct sidra_boot_record - the newest whole one of the flash's record sectors counts
+ * struct sidra_boot_record - the newest valid record in the flash's record sectors is current
  * @magic:    SIDRA_BOOT_RECORD_MAGIC
- * @sequence: one more than that before
+ * @sequence: one more than in the previous record
  * @active:   slot that was confirmed last
  * @trial:    slot to be tried, or SIDRA_BOOT_NO_SLOT
- * @tried:    starts of the trial; if it is still here when the watchdog or a panic ended the last one, or after SIDRA_BOOT_ATTEMPTS, it has failed
- * @attempts: starts of @active since it said last that it is well
- * @failed:   1 + the slot whose trial failed, until there is another trial; 0: none
+ * @tried:    number of starts of the trial. The trial has failed if its last start ended with a watchdog reset or a panic, or after
+ *            SIDRA_BOOT_ATTEMPTS starts
+ * @attempts: number of starts of @active since its last confirmation
+ * @failed:   1 + the slot whose trial has failed, until the next trial; 0: none
  * @reserved: 0
- * @crc32:    of what is above
+ * @crc32:    of all fields above
  *
- * Records follow each other in a sector; a full one is followed by the other, erased. A record that was cut off by power-off
- * has a wrong CRC, and the one before counts.
+ * Records are appended to a sector; when it is full, the other sector is erased and used next. A power-off during a write leaves a
+ * wrong CRC; then the previous record is current.
  */
 struct sidra_boot_record {
 	uint32_t magic;

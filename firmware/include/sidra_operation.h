@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* What the firmware does in the background, as OP_QUERY gives it: docs/firmware.md. */
+/* Background operations of the firmware, in the format of OP_QUERY: docs/firmware.md. */
 #ifndef SIDRA_OPERATION_H
 #define SIDRA_OPERATION_H
 
 #include <stdint.h>
 
 enum sidra_operation_kind {
-	SIDRA_OPERATION_VERIFY		= 0,	/* looks only */
-	SIDRA_OPERATION_REFRESH		= 1,	/* pulses what is off */
+	SIDRA_OPERATION_VERIFY		= 0,	/* reads only */
+	SIDRA_OPERATION_REFRESH		= 1,	/* reprograms cells with errors */
 	SIDRA_OPERATION_CALIBRATE	= 2	/* trims ADCs */
 };
 
 enum sidra_operation_state {
 	SIDRA_OPERATION_RUNNING	= 1,
 	SIDRA_OPERATION_DONE	= 2,
-	SIDRA_OPERATION_ABORTED	= 3,	/* by OP_ABORT, at a crossbar's end */
-	SIDRA_OPERATION_FAILED	= 4	/* at crossbar first + done; `result` says why */
+	SIDRA_OPERATION_ABORTED	= 3,	/* by OP_ABORT, between two crossbars */
+	SIDRA_OPERATION_FAILED	= 4	/* at crossbar first + done; `result` has the reason */
 };
 
-#define SIDRA_OPERATION_DEADLY	0x100u	/* a `result` of no block: again and again the core did not live through that crossbar */
+#define SIDRA_OPERATION_DEADLY	0x100u	/* a `result` of the firmware: the core crashed repeatedly at this crossbar */
 
 struct sidra_operation {
 	uint32_t number;	/* not 0 */
@@ -26,30 +26,30 @@ struct sidra_operation {
 	uint32_t kind;		/* enum sidra_operation_kind */
 	uint32_t tolerance_ppm;
 	uint32_t first, count;	/* crossbars */
-	uint32_t done;		/* of those */
-	uint32_t result;	/* enum sidra_mgmt_result, of the last one, or DEADLY */
-	uint64_t cells;		/* programmed ones, all in all; CALIBRATE: crossbars */
-	uint64_t off;		/* of those: by more than the tolerance; CALIBRATE: whose trim is another one now */
-	uint64_t failed;	/* of those: not mended; CALIBRATE: which a trim does not reach */
+	uint32_t done;		/* number of completed crossbars */
+	uint32_t result;	/* enum sidra_mgmt_result of the last crossbar, or DEADLY */
+	uint64_t cells;		/* programmed cells, total; CALIBRATE: crossbars */
+	uint64_t off;		/* of these: with an error above the tolerance; CALIBRATE: with a new trim */
+	uint64_t failed;	/* of these: not corrected; CALIBRATE: beyond the range of a trim */
 	uint64_t pulses;
-	uint64_t error_sum;	/* cells times the mean error of their crossbar, millionths of G_max */
+	uint64_t error_sum;	/* sum over crossbars of their cells times their mean error, millionths of G_max */
 	uint64_t time_ns;
 	uint64_t energy_pj;
 	uint32_t worst_ppm;	/* CALIBRATE: the largest offset, in units of a sum */
-	uint32_t resumed;	/* how often, after the core had started anew */
+	uint32_t resumed;	/* number of resumptions after the core had restarted */
 };
 
 #define SIDRA_OPERATION_MAGIC	0x504f4453u	/* "SDOP" */
 
 /**
- * struct sidra_kept_operation - what is known of the last operation, in RAM that survives resets, but not power-off
- * @magic:    SIDRA_OPERATION_MAGIC; anything else: it is not whole
- * @size:     of this struct
- * @sequence: one more than that of the other one
- * @commands: the sequencer's, when this was written: one more by now, and the next crossbar is done already
- * @deaths:   of the core, by panic or watchdog, at the next crossbar
+ * struct sidra_kept_operation - the state of the last operation, in RAM that survives resets, but not power-off
+ * @magic:    SIDRA_OPERATION_MAGIC; any other value: incomplete
+ * @size:     size of this struct
+ * @sequence: one more than in the other entry
+ * @commands: the sequencer's count when this was written. If the count is now one more, the next crossbar is already done
+ * @deaths:   number of panics or watchdog resets at the next crossbar
  *
- * There are two, at SIDRA_BOOT_OPERATIONS, written in turn: the newest whole one counts, wherever a reset comes.
+ * The two entries at SIDRA_BOOT_OPERATIONS are written in turn: the newest complete one is current, whenever a reset occurs.
  */
 struct sidra_kept_operation {
 	uint32_t magic;

@@ -26,13 +26,13 @@ void calibrate_all(void)
 		sequencer_run(&order);
 		result = sequencer_found(&found);
 		if (result) {
-			log_number("calibrate: sequencer says", result);
+			log_number("calibrate: sequencer error", result);
 			return;
 		}
 		trimmed += found.off;
 		failed += found.failed;
 	}
-	log_number("calibrate: crossbars trimmed anew", trimmed);
+	log_number("calibrate: crossbars with a new trim", trimmed);
 	if (failed)
-		log_number("calibrate: ADCs are off by more than a trim takes, crossbars", failed);
+		log_number("calibrate: crossbars with ADC offsets beyond the trim range", failed);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ADCs: what they are off by is measured and trimmed away at each start, cluster after cluster, and later by campaigns. */
+/* Measures and corrects the ADC offsets: at each start, cluster by cluster, and later in campaigns. */
 #ifndef SIDRA_FIRMWARE_CALIBRATE_H
 #define SIDRA_FIRMWARE_CALIBRATE_H
 
@@ -9,9 +9,9 @@
 extern "C" {
 #endif
 
-/* Of so many crossbars that are left, how many are calibrated side by side: a cluster. */
+/* Number of the remaining crossbars to calibrate in parallel: one cluster. */
 uint32_t calibrate_run(uint32_t left);
-/* All crossbars. What is wrong with ADCs is in the log, and keeps nothing from running. */
+/* Calibrates all crossbars. Errors are logged, and do not prevent operation. */
 void calibrate_all(void);
 
 #ifdef __cplusplus

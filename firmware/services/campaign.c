@@ -9,14 +9,14 @@
 #include "sidra_hw.h"
 #include "sidra_management.h"
 
-#define DEATHS_MAX 2u /* at one crossbar; the ROM takes away the slot of who dies three times at once */
+#define DEATHS_MAX 2u /* at one crossbar; the ROM changes to the other slot after three failed starts */
 
 static struct sidra_kept_operation kept;
-static uint32_t place; /* of the two, where that is kept */
-/* The last one; number 0: there was none since power-on. */
+static uint32_t place; /* index of the entry that holds `kept` */
+/* The last operation; number 0: none since power-on. */
 static struct sidra_operation *const operation = &kept.operation;
 
-/* Over the older one: a reset that comes in between leaves the newer. */
+/* Overwrites the older entry, so that a reset in between leaves the newer one. */
 static void keep(void)
 {
 	struct sidra_kept_operation *to = &runtime_operations()[place ^= 1];
@@ -46,11 +46,11 @@ static void end(uint32_t state, const char *text)
 	operation->state = state;
 	log_number(text, operation->number);
 	log_number(" crossbars", operation->done);
-	log_number(calibrates ? " trimmed anew" : " cells off", (uint32_t)operation->off);
-	log_number(calibrates ? " out of a trim's reach" : " of those not mended", (uint32_t)operation->failed);
+	log_number(calibrates ? " with a new trim" : " cells with errors", (uint32_t)operation->off);
+	log_number(calibrates ? " beyond the trim range" : " of these not corrected", (uint32_t)operation->failed);
 }
 
-/* Of the next crossbars. */
+/* The command for the next crossbars. */
 static struct sequencer_order next(void)
 {
 	static const uint32_t commands[] = {
@@ -90,7 +90,7 @@ static void add(const struct sequencer_found *found, uint32_t crossbars)
 		end(SIDRA_OPERATION_DONE, texts[operation->kind]);
 }
 
-/* What the sequencer has found. */
+/* Processes the results of the sequencer. */
 static void take(uint32_t crossbars)
 {
 	struct sequencer_found found;
@@ -99,7 +99,7 @@ static void take(uint32_t crossbars)
 	kept.commands = sequencer_commands();
 	kept.deaths = 0;
 	if (operation->result) {
-		log_number("campaign: sequencer says", operation->result);
+		log_number("campaign: sequencer error", operation->result);
 		end(SIDRA_OPERATION_FAILED, "campaign: failed, operation");
 	} else {
 		add(&found, crossbars);
@@ -116,7 +116,7 @@ void campaign_start(void)
 	kept = (struct sidra_kept_operation){ .size = sizeof(kept) };
 	place = 0;
 	for (uint32_t i = 0; i < 2; i++)
-		/* A difference, since the number wraps some day. */
+		/* Compare by difference, because the number may wrap. */
 		if (whole(&found[i]) && (!operation->number || (int32_t)(found[i].sequence - kept.sequence) > 0)) {
 			kept = found[i];
 			place = i;
@@ -124,18 +124,21 @@ void campaign_start(void)
 	if (operation->state != SIDRA_OPERATION_RUNNING)
 		return;
 	operation->resumed++;
-	/* Other resets are nobody's fault. */
+	/* Other resets are not caused by the operation. */
 	kept.deaths += reason == SIDRA_BOOT_PANIC || reason == SIDRA_BOOT_WATCHDOG;
 	if (kept.deaths > DEATHS_MAX) {
 		operation->result = SIDRA_OPERATION_DEADLY;
-		end(SIDRA_OPERATION_FAILED, "campaign: the core does not survive it, operation");
+		end(SIDRA_OPERATION_FAILED, "campaign: failed because the core crashed repeatedly, operation");
 	} else {
-		log_number("campaign: goes on, operation", operation->number);
+		log_number("campaign: resumed, operation", operation->number);
 	}
 	keep();
 	if (operation->state != SIDRA_OPERATION_RUNNING)
 		return;
-	/* A reset may have come between the command and the note of it: it is done, then, and what it has found is there yet. */
+	/*
+	 * If a reset came after the command, but before it was recorded, the command is complete, and its results are still
+	 * available.
+	 */
 	order = next();
 	if (sequencer_commands() == kept.commands + 1 && sequencer_ran(&order))
 		take(order.count);
@@ -194,7 +197,7 @@ int campaign_step(void)
 
 	if (operation->state != SIDRA_OPERATION_RUNNING)
 		return 0;
-	/* Others have used it since: the next command is this one's. */
+	/* Others have used the sequencer since; the next command belongs to this operation. */
 	if (sequencer_commands() != kept.commands) {
 		kept.commands = sequencer_commands();
 		keep();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is done to many crossbars in the background: they are looked at, mended where cells have drifted, and their ADCs calibrated. One at a
- * time, and one crossbar (calibration: one run of them) a step, so that mailbox and watchdog are served in between. It outlives the core: after
- * a reset it goes on where it was.
+ * Background operations on many crossbars: verify cells, refresh cells that have drifted, calibrate ADCs. One operation at a
+ * time, one crossbar (for calibration, one cluster) per step, so that mailbox and watchdog are served in between. An operation
+ * continues after a reset of the core.
  */
 #ifndef SIDRA_FIRMWARE_CAMPAIGN_H
 #define SIDRA_FIRMWARE_CAMPAIGN_H
@@ -23,17 +23,20 @@ enum campaign_what {
 	CAMPAIGN_VERIFY = 2
 };
 
-/* The core has started: an operation that its end cut short goes on, unless it is what kills the core. Before anything else uses the sequencer. */
+/*
+ * Called at the start of the core, before anything else uses the sequencer. Continues an interrupted operation, unless the
+ * operation crashes the core.
+ */
 void campaign_start(void);
-/* enum sidra_mailbox_status: ACCEPTED and a number, or why not. */
+/* Returns an enum sidra_mailbox_status: ACCEPTED and a number, or an error. */
 uint32_t campaign_begin(enum sidra_operation_kind kind, uint32_t first, uint32_t count, uint64_t tolerance_ppm, uint32_t *number);
-/* By its number; 0: the last one. NULL: there is none, or it was before that. */
+/* Finds an operation by its number; 0: the last one. NULL: there is none, or it is not the last one. */
 const struct sidra_operation *campaign_operation(uint64_t number);
 uint32_t campaign_percent(const struct sidra_operation *operation);
-/* enum sidra_mailbox_status. */
+/* Returns an enum sidra_mailbox_status. */
 uint32_t campaign_abort(uint64_t number);
 
-/* The next crossbar, if there is one. Returns whether there was. */
+/* Processes the next crossbar. Returns whether there was one. */
 int campaign_step(void);
 
 #ifdef __cplusplus

@@ -18,8 +18,8 @@
 #define INLINE_MAX   24u
 #define LOOPBACK_MAX 4096u
 
-static uint32_t served;	 /* requests taken */
-static uint32_t replied; /* replies and events given */
+static uint32_t served;	 /* requests read */
+static uint32_t replied; /* replies and events written */
 
 static uint8_t buffer[LOG_SIZE];
 
@@ -53,7 +53,7 @@ static uint32_t hello(const struct sidra_mailbox_msg *request, struct sidra_mail
 
 	if (request->length < 8)
 		return SIDRA_MAILBOX_BAD_LENGTH;
-	/* Also to who speaks another language: so that both can be named. */
+	/* Also sent if the version is not supported, so that the host can report both versions. */
 	answer(reply, pair(MAILBOX_VERSION, 0), pair(boot->version, boot->security_version), pair(boot->slot, boot->trial));
 	return low(request->inline_data[0]) >> 16 == MAILBOX_VERSION >> 16 ? SIDRA_MAILBOX_OK : SIDRA_MAILBOX_UNSUPPORTED;
 }
@@ -65,7 +65,7 @@ static uint32_t status(const struct sidra_mailbox_msg *request, struct sidra_mai
 		      timer_now() * SIDRA_MGMT_CYCLE_NS, pair(runtime_boot()->reason, log_written()));
 }
 
-/* Inline bytes come back as they are, others inverted and where they were: both ways were gone then. */
+/* Inline bytes are returned unchanged. Other data is inverted in place, which tests both directions. */
 static uint32_t loopback(const struct sidra_mailbox_msg *request, struct sidra_mailbox_msg *reply)
 {
 	if (request->length <= INLINE_MAX) {
@@ -82,7 +82,7 @@ static uint32_t loopback(const struct sidra_mailbox_msg *request, struct sidra_m
 	return copy_to_host(request->payload, buffer, request->length) ? SIDRA_MAILBOX_BAD_ARGUMENT : SIDRA_MAILBOX_OK;
 }
 
-/* A word that says what is to be done: that | 1 to set it, 0 to ask only. */
+/* First word of a request: value | 1 << 32 to set it, 0 to query. */
 static int is_question(const struct sidra_mailbox_msg *request, uint32_t *status)
 {
 	*status = request->length != 8 ? SIDRA_MAILBOX_BAD_LENGTH : request->inline_data[0] >> 33 ? SIDRA_MAILBOX_BAD_ARGUMENT : SIDRA_MAILBOX_OK;
@@ -353,7 +353,7 @@ void mailbox_event(enum mailbox_event what, uint32_t detail, uint64_t second, ui
 	struct sidra_mailbox_msg event = { .opcode = SIDRA_MAILBOX_EVENT };
 
 	answer(&event, pair(what, detail), second, third);
-	/* It is in the log, whoever does not get it. */
+	/* The log has it even if the host does not receive it. */
 	if (is_ring(entries) && has_room(entries) && !give(&event, entries))
 		write_register(SIDRA_MGMT_MAILBOX_REPLY_INDEX, ++replied);
 }
@@ -364,22 +364,22 @@ void mailbox_serve(void)
 	const uint32_t asked = read_register(SIDRA_MGMT_MAILBOX_DOORBELL);
 
 	if (!is_ring(entries)) {
-		log_number("mailbox: not a ring, entries", entries);
+		log_number("mailbox: invalid ring size, entries", entries);
 		return;
 	}
 	if (asked - served > entries) {
-		log_number("mailbox: more requests than entries, index", asked);
+		log_number("mailbox: doorbell beyond the ring, index", asked);
 		served = asked;
 		return;
 	}
 	while (served != asked) {
 		struct sidra_mailbox_msg request, reply = { 0 };
 
-		/* Who does not take replies gets none; the next doorbell looks again. */
+		/* If the reply ring is full, wait for the next doorbell. */
 		if (!has_room(entries))
 			return;
 		if (copy_from_host(&request, address(SIDRA_MGMT_MAILBOX_REQUEST) + (uint64_t)(served % entries) * SIZE, SIZE)) {
-			log_text("mailbox: requests cannot be read");
+			log_text("mailbox: cannot read requests");
 			served = asked;
 			return;
 		}
@@ -388,7 +388,7 @@ void mailbox_serve(void)
 		reply.cookie = request.cookie;
 		reply.status = handle(&request, &reply);
 		if (give(&reply, entries))
-			log_text("mailbox: a reply cannot be written");
+			log_text("mailbox: cannot write a reply");
 		write_register(SIDRA_MGMT_MAILBOX_REPLY_INDEX, ++replied);
 		watchdog_feed();
 	}

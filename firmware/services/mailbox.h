@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The mailbox (uapi/sidra_hw.h): requests that the host has announced, one after another, each with its reply. */
+/* The mailbox (uapi/sidra_hw.h): serves the host's requests in order, each with a reply. */
 #ifndef SIDRA_FIRMWARE_MAILBOX_H
 #define SIDRA_FIRMWARE_MAILBOX_H
 
@@ -7,7 +7,7 @@
 
 #define MAILBOX_VERSION (1u << 16 | 0u) /* SIDRA_FW_API_MAILBOX: major << 16 | minor */
 
-/* What an event is about: its first word. */
+/* Kind of an event: its first word. */
 enum mailbox_event {
 	MAILBOX_EVENT_THERMAL = 1
 };
@@ -16,9 +16,9 @@ enum mailbox_event {
 extern "C" {
 #endif
 
-/* Those that there were when it was called: who asks without end does not keep the heart from beating. */
+/* Serves the requests that were pending at the call: an endless stream of requests must not stop the heartbeat. */
 void mailbox_serve(void);
-/* Something that the host has not asked for, among the replies. Not if they have no room for it, or there is no mailbox. */
+/* Sends an event in the reply ring. Does nothing if the ring is full or there is no mailbox. */
 void mailbox_event(enum mailbox_event what, uint32_t detail, uint64_t second, uint64_t third);
 
 #ifdef __cplusplus

@@ -27,7 +27,7 @@ static uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* The highest level that draws no more than that when it works. */
+/* The highest level whose rated power is within the limit. */
 static uint32_t level_within(uint32_t mw)
 {
 	uint32_t level = POWER_HIGHEST;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The clock: as fast as the host wants it (DVFS), as its limit of power allows, and as the die's temperature does. A new start of the firmware
- * knows of neither wish; what had been taken down for heat comes back as it does after heat.
+ * Controls the clock: the lowest of what the host requests (DVFS), its power limit and the temperature allow. A restart of the
+ * firmware resets request and limit; a clock that was lowered because of heat recovers as usual.
  */
 #ifndef SIDRA_FIRMWARE_POWER_H
 #define SIDRA_FIRMWARE_POWER_H
@@ -24,7 +24,10 @@ extern const struct power_level power_levels[SIDRA_MGMT_CLOCK_LEVELS];
 
 #define POWER_HIGHEST (SIDRA_MGMT_CLOCK_LEVELS - 1)
 
-/* @limit_mw: in force; @power_mw: drawn in the last tick; @limit_level, @wanted_level: highest that limit and host allow; @level: that is */
+/*
+ * @limit_mw: power limit; @power_mw: average of the last tick; @limit_level, @wanted_level: highest level by limit and by host;
+ * @level: current
+ */
 struct power_report {
 	uint32_t limit_mw;
 	uint32_t power_mw;
@@ -35,11 +38,11 @@ struct power_report {
 };
 
 void power_start(void);
-/* Each RUNTIME_TICK_MS: looks at the sensors, sets the clock, tells the host. */
+/* Called every RUNTIME_TICK_MS: reads the sensors, sets the clock, updates telemetry. */
 void power_tick(void);
 
-/* Each: enum sidra_mailbox_status. */
-uint32_t power_set_limit(uint32_t mw); /* 0: none but the chip's own */
+/* Return an enum sidra_mailbox_status. */
+uint32_t power_set_limit(uint32_t mw); /* 0: no limit but the chip's own */
 uint32_t power_set_wanted(uint32_t level);
 void power_get(struct power_report *report);
 

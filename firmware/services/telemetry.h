@@ -17,7 +17,7 @@ struct telemetry {
 	uint32_t throttles;
 };
 
-/* Shows that in the host's telemetry page; again within a second, or it is gone from there. */
+/* Publishes values in the host's telemetry page. They expire after one second. */
 void telemetry_publish(const struct telemetry *now);
 
 #endif

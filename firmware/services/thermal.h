@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast the clock may be at a temperature. A little below what is critical it is taken down, a level at each look; it comes back a level at a
- * time, when the die has been clearly cooler for a while. At the critical temperature the chip acts by itself, and this follows it.
+ * Limits the clock by temperature. From a margin below the critical temperature on, each check lowers the clock by one level; it
+ * rises by one level at a time after the die has been clearly cooler for a while. At the critical temperature the chip throttles
+ * by itself, and this follows.
  */
 #ifndef SIDRA_FIRMWARE_THERMAL_H
 #define SIDRA_FIRMWARE_THERMAL_H
@@ -12,27 +13,27 @@
 extern "C" {
 #endif
 
-#define THERMAL_MARGIN_MC     10000 /* below the critical temperature: throttled */
-#define THERMAL_HYSTERESIS_MC 5000  /* below that: back again */
-/* From here on it is hot. */
+#define THERMAL_MARGIN_MC     10000 /* throttling starts this far below the critical temperature */
+#define THERMAL_HYSTERESIS_MC 5000  /* recovery starts this far below that */
+/* Temperature at which throttling starts. */
 #define THERMAL_MAX_MC(critical_mc) ((critical_mc) - THERMAL_MARGIN_MC)
 
-#define THERMAL_DWELL	      10u   /* looks that it is as cool as this for each level */
+#define THERMAL_DWELL	      10u   /* number of cool checks before the next higher level */
 
 enum thermal_state {
 	THERMAL_COOL	  = 0,
-	THERMAL_THROTTLED = 1, /* not all levels yet, or not any more */
+	THERMAL_THROTTLED = 1, /* some levels are not allowed */
 	THERMAL_TRIPPED	  = 2  /* critical */
 };
 
-/* @highest: level without any heat; @allowed: the one that may be now; @wait: looks to go until the next */
+/* @highest: level without throttling; @allowed: highest level allowed now; @wait: checks until the next level */
 struct thermal {
 	uint32_t highest;
 	uint32_t allowed;
 	uint32_t wait;
 };
 
-/* One look, thousandths of a degree Celsius; `tripped`: what the chip's comparator says. */
+/* Performs one check; temperatures in thousandths of a degree Celsius; `tripped`: state of the chip's comparator. */
 enum thermal_state thermal_look(struct thermal *thermal, int32_t temperature_mc, int32_t critical_mc, int tripped);
 
 #ifdef __cplusplus

@@ -12,13 +12,13 @@
 #include "sidra_hw.h"
 
 #define SECTOR	 SIDRA_MGMT_FLASH_SECTOR
-#define TLVS_MAX 2048u /* ours take 152; log strings are for files */
+#define TLVS_MAX 2048u /* our images use 152; log strings are for files */
 
 static uint8_t buffer[SECTOR];
 
 static struct {
-	uint32_t slot;	/* that is being written, or SIDRA_BOOT_NO_SLOT */
-	uint32_t bytes; /* as announced */
+	uint32_t slot;	/* slot being written, or SIDRA_BOOT_NO_SLOT */
+	uint32_t bytes; /* announced size */
 	uint32_t done;
 } transfer = { .slot = SIDRA_BOOT_NO_SLOT };
 
@@ -36,7 +36,7 @@ uint32_t update_begin(uint64_t bytes, uint32_t *slot)
 		return SIDRA_MAILBOX_BAD_ARGUMENT;
 	*slot = target();
 	record_read(&record, &place);
-	/* A trial that has not happened yet is off, before its image is gone. */
+	/* Cancel a pending trial before overwriting its image. */
 	if (record.trial == *slot) {
 		record.trial = SIDRA_BOOT_NO_SLOT;
 		record.tried = 0;
@@ -46,11 +46,11 @@ uint32_t update_begin(uint64_t bytes, uint32_t *slot)
 	transfer.slot = *slot;
 	transfer.bytes = (uint32_t)bytes;
 	transfer.done = 0;
-	log_number("update: begins, bytes", transfer.bytes);
+	log_number("update: started, bytes", transfer.bytes);
 	return SIDRA_MAILBOX_OK;
 }
 
-/* Within one sector, which is erased when its first byte comes. */
+/* Writes within one sector, which is erased before its first byte. */
 static uint32_t store(uint32_t offset, uint64_t bus, uint32_t bytes)
 {
 	const uint32_t at = SIDRA_MGMT_FLASH_SLOT(transfer.slot) + offset;
@@ -75,7 +75,7 @@ uint32_t update_data(uint64_t offset, uint64_t bus, uint32_t bytes)
 		const uint32_t status = store(transfer.done, bus, some);
 
 		if (status != SIDRA_MAILBOX_OK) {
-			/* What part of it is there now is not known: from the beginning. */
+			/* Unknown how much was written: restart from the beginning. */
 			transfer.slot = SIDRA_BOOT_NO_SLOT;
 			return status;
 		}
@@ -104,7 +104,7 @@ static int sha256_of_slot(void *self, const void *data, size_t size, uint8_t dig
 	return sha256_end(digest) ? -1 : 0;
 }
 
-/* The checks of sidra_image_verify(), in its order, of an image that is too large to be read as a whole beside this one. */
+/* The checks of sidra_image_verify(), in the same order, for an image that is too large to read into RAM. */
 static enum sidra_image_result verify_slot(uint32_t slot, uint32_t bytes)
 {
 	static uint8_t tlvs[TLVS_MAX];
@@ -125,7 +125,7 @@ static enum sidra_image_result verify_slot(uint32_t slot, uint32_t bytes)
 		return result;
 	if (image.header.tlv_size > TLVS_MAX)
 		return SIDRA_IMAGE_TLV_SIZE;
-	/* Where check_header() says they are nothing was read. */
+	/* check_header() assumed that the TLVs are in memory. */
 	image.tlvs = tlvs;
 	if (image.header.tlv_size && flash_read(offset + SIDRA_FW_HEADER_SIZE + image.header.image_size, tlvs, image.header.tlv_size))
 		return SIDRA_IMAGE_TRUNCATED;
@@ -139,7 +139,7 @@ static enum sidra_image_result verify_slot(uint32_t slot, uint32_t bytes)
 	return result;
 }
 
-/* As large as the image there says: nobody remembers what was sent. */
+/* Takes the size from the image's header, because the size of the transfer is not stored. */
 static enum sidra_image_result size_in_slot(uint32_t slot, uint64_t *bytes)
 {
 	uint8_t header[SIDRA_FW_HEADER_SIZE];
@@ -190,7 +190,7 @@ uint32_t update_activate(uint32_t *slot, uint32_t *result)
 	*result = size_in_slot(*slot, &bytes);
 	if (*result == SIDRA_IMAGE_OK)
 		*result = verify_slot(*slot, (uint32_t)bytes);
-	log_number("update: to be activated, result", *result);
+	log_number("update: verified for activation, result", *result);
 	return *result == SIDRA_IMAGE_OK ? try_next(*slot) : SIDRA_MAILBOX_BAD_ARGUMENT;
 }
 
@@ -214,7 +214,7 @@ uint32_t update_confirm(void)
 			return SIDRA_MAILBOX_INTERNAL;
 		log_text("confirmed");
 	}
-	/* Not before: a trial that fails must not lock out the image to fall back to. */
+	/* Only now: if a trial fails, its fallback image must still be allowed to boot. */
 	write_register(SIDRA_MGMT_SYSTEM_SECURITY, boot->security_version);
 	return SIDRA_MAILBOX_OK;
 }
@@ -234,5 +234,5 @@ void update_all_is_well(void)
 		return;
 	said = 1;
 	if (record_prepare())
-		log_text("update: the next sector of records cannot be erased");
+		log_text("update: cannot erase the next sector of boot records");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Images that the host sends: into the slot that is not running, verified there, tried at the next start, confirmed by themselves.
- * What is asked out of order is refused; what is cut short leaves the slot without an image, and the running one as it was.
+ * Updates: the host sends an image into the inactive slot, where it is verified. The ROM tries it at the next start, and it
+ * confirms itself. Requests out of order are refused; an interrupted update leaves that slot without a valid image, and does not
+ * affect the active one.
  */
 #ifndef SIDRA_FIRMWARE_UPDATE_H
 #define SIDRA_FIRMWARE_UPDATE_H
@@ -10,20 +11,20 @@
 
 #include "sidra_boot.h"
 
-#define UPDATE_DATA_MAX 32768u /* so that the watchdog is content */
+#define UPDATE_DATA_MAX 32768u /* limited, so that the watchdog does not fire */
 
-/* Each: enum sidra_mailbox_status. */
+/* Return an enum sidra_mailbox_status. */
 uint32_t update_begin(uint64_t bytes, uint32_t *slot);
-/* The next bytes; `offset` is where the last ones ended. */
+/* The next bytes; `offset` must be the end of the previous ones. */
 uint32_t update_data(uint64_t offset, uint64_t bus, uint32_t bytes);
-/* *result: enum sidra_image_result. `tried`: at the next start. */
+/* *result: enum sidra_image_result. `tried`: start the image on trial next. */
 uint32_t update_commit(int tried, uint32_t *result);
-/* The image that is in the slot which does not run, at the next start; *result as above, once it was looked at. */
+/* Starts the image in the inactive slot on trial next; *result as above, if it was verified. */
 uint32_t update_activate(uint32_t *slot, uint32_t *result);
 uint32_t update_confirm(void);
 void update_record(struct sidra_boot_record *record);
 
-/* After the image has run for a while: its starts are forgiven, and on trial it confirms itself. */
+/* Called after the image has run for a while: resets its count of starts, and confirms it if on trial. */
 void update_all_is_well(void);
 
 #endif

@@ -472,13 +472,13 @@ TEST_F(Runtime, CalibratesClusterAfterCluster) {
     restart();
     EXPECT_EQ(runs, (std::vector<std::pair<uint32_t, uint32_t>>{{0, 400}, {400, 400}, {800, 200}}));
     const std::string good = log();
-    EXPECT_NE(good.find("calibrate: crossbars trimmed anew 0x0000000f\n"), std::string::npos) << good;
-    EXPECT_NE(good.find("calibrate: ADCs are off by more than a trim takes, crossbars 0x00000006\n"), std::string::npos)
+    EXPECT_NE(good.find("calibrate: crossbars with a new trim 0x0000000f\n"), std::string::npos) << good;
+    EXPECT_NE(good.find("calibrate: crossbars with ADC offsets beyond the trim range 0x00000006\n"), std::string::npos)
         << good;
     result = SIDRA_MGMT_BAD_COMMAND;
     restart();
     EXPECT_EQ(runs.size(), 1u);
-    EXPECT_NE(log().find("calibrate: sequencer says 0x00000002\n"), std::string::npos);
+    EXPECT_NE(log().find("calibrate: sequencer error 0x00000002\n"), std::string::npos);
 }
 
 // ---- Updates ----

@@ -167,8 +167,8 @@ TEST_F(Campaign, AStartIsNotStoppedByASequencerThatFails) {
     const sidra_mailbox_msg reply = ask(with_data(SIDRA_MAILBOX_LOG_RING, 8192));
     const std::string log(board.host.begin() + (kData - Board::kHost),
                           board.host.begin() + static_cast<long>(kData - Board::kHost + reply.inline_data[0]));
-    EXPECT_NE(log.find("] calibrate: crossbars trimmed anew 0x00000021\n"), std::string::npos) << log;
-    EXPECT_NE(log.find("] calibrate: sequencer says 0x00000006\n"), std::string::npos) << log;
+    EXPECT_NE(log.find("] calibrate: crossbars with a new trim 0x00000021\n"), std::string::npos) << log;
+    EXPECT_NE(log.find("] calibrate: sequencer error 0x00000006\n"), std::string::npos) << log;
 }
 
 TEST_F(Campaign, ThatKillsTheCoreIsGivenUp) {

@@ -168,7 +168,7 @@ TEST_F(Update, RefusedByTheDriver) {
     Files::make("0.2.0");
     const std::string image = Files::read();
     Files::write(image.substr(0, image.size() - 1));
-    refused(-EIO, "transfer: ends before");
+    refused(-EIO, "transfer: shorter than the payload");
     Files::write(image.substr(0, 100));
     refused(-EIO, "transfer: ");
     Files::write(image + '\0');
@@ -180,16 +180,15 @@ TEST_F(Update, RefusedByTheDriver) {
     Files::make("0.2.0", "--chip-id 0x1234");
     refused(-EINVAL, "unfit: made for another chip (it is for chip 0x1234, this is 0x5931)");
     Files::make("0.2.0", "--type recovery");
-    refused(-EINVAL, "unfit: not the type");
+    refused(-EINVAL, "unfit: the wrong type");
     Files::make("0.2.0", "--api mailbox=2.5");
     refused(-EINVAL,
-            "unfit: an interface has another major version than is asked for (it has mailbox version 2.5, this driver "
+            "unfit: an interface has a different major version than required (it has mailbox version 2.5, this driver "
             "1.0)");
     Files::make("0.2.0", "--min-driver 9.1.2");
     refused(-EINVAL, "unfit: needs a newer driver (it needs 9.1.2, this is 1.0.0)");
     Files::make("0.2.0", "", "0");
-    refused(-EKEYREVOKED,
-            "rollback: its security version is lower than the lowest that may run (it is 0, and the chip requires 1)");
+    refused(-EKEYREVOKED, "rollback: its security version is below the minimum (it is 0, and the chip requires 1)");
     Files::remove();
     expect_refusal(-ENOENT, "cannot be read");
     ASSERT_TRUE(starts("0.1.0"));
