@@ -9,7 +9,7 @@
 
 enum { PIXELS = 64, MAX_LAYERS = 8, MAX_SIZE = 4096 };
 
-// Stops with the call that failed and what the library says about it.
+// Exits with the failed call and the library's error message.
 #define CHECK(call) check((call), __LINE__, #call)
 static void check(sidra_status status, int line, const char* call) {
     if (status == SIDRA_OK) return;
@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
     require(memcmp(model.magic, "SIDRAMLP", 8) == 0 && model.version == 1, "not a digits model of version 1");
     require(model.layers - 1 < MAX_LAYERS && model.digits - 1 < 65536, "the model has a size that cannot be");
     uint32_t size[MAX_LAYERS + 1];  // layer i has size[i] inputs and size[i + 1] outputs
-    float in_scale[MAX_LAYERS];     // what 1 of its 8-bit input codes stands for
+    float in_scale[MAX_LAYERS];     // value of one step of its 8-bit input codes
     read_all(file, size, sizeof size[0] * (model.layers + 1));
     read_all(file, in_scale, sizeof in_scale[0] * model.layers);
 
@@ -68,17 +68,17 @@ int main(int argc, char** argv) {
         read_all(file, data, sizeof(float) * (k + 1) * n);
         CHECK(sidra_weights_create_f32(context, k, n, data, n, NULL, &weights[i]));
         CHECK(sidra_weights_program_async(stream, weights[i]));
-        const float* scale;  // a bias joins the integer sums, so it is counted in their unit
+        const float* scale;  // a bias is added to the integer sums, so it is in their unit
         CHECK(sidra_weights_scale(weights[i], &scale));
         int32_t* sums = new_buffer(context, sizeof(int32_t) * n, &bias[i]);
         const float* b = &data[k * n];
-        for (uint32_t c = 0; c < n; c++)  // to the nearest
+        for (uint32_t c = 0; c < n; c++)  // round to nearest
             sums[c] = (int32_t)(b[c] / (in_scale[i] * scale[c]) + (b[c] < 0 ? -0.5f : 0.5f));
         free(data);
     }
 
-    // The graph, recorded once: one operation a layer, then the place of the largest of each digit's last values.
-    uint8_t* pixels = new_buffer(context, (PIXELS + 1) * model.digits, &in[0]);  // and a label for each digit
+    // The graph, recorded once: one operation per layer, then the index of the largest output of each digit.
+    uint8_t* pixels = new_buffer(context, (PIXELS + 1) * model.digits, &in[0]);  // with a label for each digit
     read_all(file, pixels, (PIXELS + 1) * model.digits);
     sidra_graph* graph;
     CHECK(sidra_graph_begin(stream));
@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
     CHECK(sidra_vec_async(stream, &argmax));
     CHECK(sidra_graph_end(stream, &graph));
 
-    // All digits at once: the whole graph is one packet to the chip.
+    // All digits at once: the whole graph is one packet for the chip.
     CHECK(sidra_graph_launch_async(stream, graph));
     CHECK(sidra_stream_synchronize(stream, sidra_deadline_after_ns(60000000000)));
     uint32_t right = 0;

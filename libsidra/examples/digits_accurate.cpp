@@ -20,11 +20,11 @@ namespace sidra::digits {
 namespace {
 
 constexpr double kDay = 24 * 3600, kYear = 365.25 * kDay;
-constexpr double kAgeMost = 1e10, kColdest = -55, kHottest = 250;  // what the knobs take
+constexpr double kAgeMost = 1e10, kColdest = -55, kHottest = 250;  // limits of the fault knobs
 constexpr uint32_t kCalibration = 128;                             // digits
-constexpr uint32_t kChips = 3;  // of which an accuracy is the mean: each has errors of its own
+constexpr uint32_t kChips = 3;  // an accuracy is the mean over these chips, each with its own errors
 
-// The number in front, and what is behind it.
+// Splits a text into the number in front and the rest.
 bool split(const std::string& text, double* number, std::string_view* unit) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
     *unit = {end, static_cast<size_t>(text.data() + text.size() - end)};
@@ -40,10 +40,10 @@ uint32_t parts_per_million(double share) {
     return parts == 0 ? SIDRA_STUCK_NONE : parts;
 }
 
-// What programming the network was like for its cells.
+// Programming statistics of the network.
 struct Pulsing {
     uint64_t arrived = 0, failed = 0, pulses = 0;
-    double squares = 0;  // of errors of those that arrived
+    double squares = 0;  // of the errors of converged cells
 
     explicit Pulsing(const Network& network) {
         for (size_t layer = 0; layer < network.model().layers.size(); layer++) {
@@ -72,7 +72,7 @@ struct Pulsing {
     }
 };
 
-// A chip of its own that was programmed with the network.
+// A separate chip, programmed with the network.
 class Chip {
    public:
     Chip(const Model& model, sidra_device_options options, sidra_level level, double stuck, uint64_t seed,
@@ -82,7 +82,7 @@ class Chip {
         options.stuck_ppm = parts_per_million(stuck);
         options.private_chip = true;
         options.seed = seed;
-        // "" is none at all: one chip at a time has those that the environment names, and that is not this one.
+        // "" ignores the environment: its files belong to the main chip
         options.state_file = options.gdb = "";
         options.trace_file = trace.c_str();
         sidra_device* device = nullptr;
@@ -118,7 +118,7 @@ class Chip {
         run(stream_.get(), some.graph());
     }
 
-    // Percent of the digits that it gets right.
+    // Percentage of correctly recognised digits.
     double accuracy() {
         run(stream_.get(), all_->graph());
         return 100.0 * count_right(model_, all_->answers()) / model_.digits;
@@ -139,9 +139,9 @@ class Chip {
 
 struct Result {
     double accuracy = 0;  // percent, mean
-    double off = 0;       // RMS of the logits' differences from `fast`, of their RMS; percent, mean
+    double off = 0;       // RMS difference of the logits from level `fast`, relative to their RMS; percent, mean
     Cost programming;     // of one chip
-    std::string pulsing;  // likewise
+    std::string pulsing;  // of one chip
 };
 
 class Comparison {
@@ -154,7 +154,7 @@ class Comparison {
     }
 
     const Result& fast() const { return fast_; }
-    // `trace`: a file for the chip whose programming the result has.
+    // `trace`: trace file for the chip whose programming costs the result contains.
     Result accurate(const Surroundings& where, bool calibrated = false, const std::string& trace = "") const {
         Result result;
         for (uint32_t i = 0; i < kChips; i++) {
@@ -196,13 +196,13 @@ void print(const std::string& what, const Result& result) {
     fmt::print("  {:<44} {:>8.2f} % {:>12.1f} %\n", what, result.accuracy, result.off);
 }
 
-// By how much accuracies of so few digits differ by chance.
+// Prints the statistical uncertainty of accuracies of so few digits.
 void print_certainty(uint32_t digits, double accuracy) {
     fmt::print("  one of {} digits is {:.2f} %, a standard error {:.1f} %: differences below two of those say little\n",
                digits, 100.0 / digits, std::sqrt(accuracy * (100 - accuracy) / digits));
 }
 
-// Accuracy against one of the three at a time, the others being as asked for.
+// Accuracy as a function of one of the three parameters, with the others as given.
 std::vector<Panel> panels_of(const Comparison& comparison, const Surroundings& where) {
     constexpr double kAges[] = {0, 1, 3, 10, 30, 100}, kTemperatures[] = {25, 60, 85, 105, 125},
                      kShares[] = {0, 0.001, 0.01, 0.03, 0.1, 0.2};

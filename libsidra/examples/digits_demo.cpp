@@ -38,7 +38,7 @@ double median(std::vector<double> values) {
     return *middle;
 }
 
-// What is installed lies beside the program, wherever the prefix has gone; the build's own is in the source tree.
+// An installed model is found relative to the program; a program in the build tree uses the source tree.
 std::string default_model() {
     std::error_code error;
     const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -52,7 +52,7 @@ struct Options {
     std::string profile = "y1";
     std::string out = "digits.svg";
     std::string level = "fast";
-    std::string age, temperature, stuck;  // empty: as a new chip has them
+    std::string age, temperature, stuck;  // empty: as on a new chip
     std::string plot = "digits-accurate.svg";
     std::string trace;   // empty: none
     uint32_t batch = 0;  // 0: all digits
@@ -77,8 +77,8 @@ sidra_device_options device_options(const Options& options) {
 
 bool accurate(const Options& options) { return options.level == "accurate"; }
 
-// The chip of level fast. Its costs are in a trace only if no chip of level accurate is asked for, whose costs say
-// more.
+// The chip of level fast. It writes the trace only if there is no chip of level accurate, whose costs are more
+// realistic.
 Device open_device(const Options& options) {
     sidra_device_options chosen = device_options(options);
     chosen.trace_file = accurate(options) ? "" : options.trace.c_str();
@@ -100,7 +100,7 @@ sidra_device_info info_of(sidra_device* device) {
 void print_device(sidra_device* device) {
     const sidra_device_info info = info_of(device);
     std::string kind = info.model ? "a model" : "silicon";
-    if (info.engine[0] != '\0') kind += fmt::format(" (engine {})", info.engine);  // only an embedded chip can tell
+    if (info.engine[0] != '\0') kind += fmt::format(" (engine {})", info.engine);  // only an embedded chip reports it
     fmt::print(
         "chip       {}, transport {}, {}: {} clusters x {} CUs x {} crossbars of {} x {} cells = {} crossbars, {} "
         "free\n",
@@ -131,8 +131,7 @@ Surroundings surroundings_of(const Options& options) {
     return where;
 }
 
-// What is read or written must not be written once more: files that are there or not, "" for those that are not asked
-// for.
+// Requires that files which the program reads or writes differ, whether they exist or not; "": not used.
 void require_distinct(const std::vector<std::string>& files) {
     for (size_t i = 0; i < files.size(); i++) {
         for (size_t j = 0; j < i; j++) {
@@ -144,7 +143,7 @@ void require_distinct(const std::vector<std::string>& files) {
     }
 }
 
-// True if the chip's answers are plausible.
+// Returns true if the chip's answers are plausible.
 bool demo(const Options& options) {
     const Surroundings where = surroundings_of(options);
     const Model model = load_model(options.model);
@@ -190,7 +189,7 @@ bool demo(const Options& options) {
                size.crossbars == 1 ? "" : "s");
     fmt::print("programmed {} of device time, {}\n", time_text(programming.seconds), energy_text(programming.joules));
 
-    // All digits by one graph; the first run, which also warms up, gives the answers that every other run must repeat.
+    // All digits in one graph. The first run also warms up; every other run must reproduce its answers.
     const Recognizer all(network, stream, model.digits, batch);
     std::copy(model.pixels.begin(), model.pixels.end(), all.pixels().begin());
     run(stream, all.graph());
@@ -207,7 +206,7 @@ bool demo(const Options& options) {
     const Cost batch_cost = Cost::of(stream).since(start, 1.0 * options.repeat * model.digits);
     const double batch_wall = median(walls);
 
-    // Digit by digit, as they would come from a camera: the time from one image to its answer.
+    // Digit by digit, as from a camera: the time from an image to its answer.
     const Recognizer one(network, stream, 1, 1);
     walls.clear();
     start = Cost::of(stream);
@@ -263,7 +262,7 @@ bool demo(const Options& options) {
     return repeats && plausible && comparable;
 }
 
-// True if what the chip answers is plausible, or nothing but help was asked for.
+// Returns true if the chip's answers are plausible, or if only help was requested.
 bool main_inner(int argc, char** argv) {
     Options options;
     std::vector<std::string> engines, profiles;
@@ -291,7 +290,7 @@ bool main_inner(int argc, char** argv) {
     app.add_option("--out", options.out, "Picture to write (SVG)")->take_last();
     app.add_option("--model", options.model, "Network and test digits")->check(CLI::ExistingFile);
     if (!tools::parse_arguments(app, argc, argv)) return true;
-    // The options have them: chips here say which level they are of, and one of them has the trace.
+    // The options contain these values: each chip here sets its own level, and only one writes the trace.
     unsetenv("SIDRA_LEVEL");
     unsetenv("SIDRA_TRACE");
     return demo(options);

@@ -20,13 +20,13 @@ constexpr std::string_view kMagic = "SIDRAMLP";
 constexpr uint32_t kVersion = 1;
 constexpr uint32_t kLayersMax = 64, kSizeMax = 65536, kDigitsMax = 65536;
 
-// Takes values off the front of a file's bytes.
+// Reads values from the start of a file's bytes.
 class Reader {
    public:
     explicit Reader(const std::string& path) : path_(path) {
         std::error_code error;
         if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
-            reject("it is not a regular file");  // and may have no end
+            reject("it is not a regular file");  // such as a pipe, which may have no end
         std::ifstream file(path, std::ios::binary);
         if (!file) throw std::runtime_error(fmt::format("cannot open the model {}: {}", path, std::strerror(errno)));
         bytes_.assign(std::istreambuf_iterator<char>(file), {});

@@ -16,7 +16,7 @@ inline constexpr uint32_t kPixelMax = 16;
 
 struct Layer {
     uint32_t inputs = 0, outputs = 0;
-    float in_scale = 0;          // what 1 of an 8-bit input code stands for
+    float in_scale = 0;          // value of one step of the 8-bit input codes
     std::vector<float> weights;  // inputs x outputs
     std::vector<float> bias;     // outputs
 };
@@ -24,7 +24,7 @@ struct Layer {
 struct Model {
     std::vector<Layer> layers;
     uint32_t digits = 0;
-    uint32_t logits_hash = 0;     // fnv1a() of the logits that the quantised network has by NumPy
+    uint32_t logits_hash = 0;     // fnv1a() of the logits of the quantised network, computed with NumPy
     std::vector<uint8_t> pixels;  // digits x kPixels
     std::vector<uint8_t> labels;  // digits
 
@@ -32,15 +32,15 @@ struct Model {
     std::span<const uint8_t> image(uint32_t digit) const { return std::span(pixels).subspan(digit * kPixels, kPixels); }
 };
 
-// Throws std::runtime_error with a sentence that names the file.
+// Throws std::runtime_error with a message that names the file.
 Model load_model(const std::string& path);
 
-// The float network's answers, by plain loops.
+// The float network's answers, computed with plain loops.
 std::vector<int32_t> float_answers(const Model& model);
 
 uint32_t count_right(const Model& model, std::span<const int32_t> answers);
 
-// 32-bit FNV-1a of the values' bytes: equal for equal bits.
+// 32-bit FNV-1a of the bytes of the values, to compare results bit by bit.
 uint32_t fnv1a(std::span<const float> values);
 
 }  // namespace sidra::digits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The network of digits/ on a chip: its weights in crossbars, and a recorded graph that takes images to answers.
+// The network of digits/ on a chip: weights in crossbars, and a recorded graph from images to answers.
 #ifndef SIDRA_EXAMPLES_DIGITS_NETWORK_H
 #define SIDRA_EXAMPLES_DIGITS_NETWORK_H
 
@@ -42,7 +42,7 @@ using Buffer = std::unique_ptr<sidra_buffer, Destroy<sidra_buffer_destroy>>;
 using Weights = std::unique_ptr<sidra_weights, Destroy<sidra_weights_destroy>>;
 using Graph = std::unique_ptr<sidra_graph, Destroy<sidra_graph_destroy>>;
 
-// A buffer of `count` values, and the values.
+// A buffer of `count` values.
 template <class T>
 class Array {
    public:
@@ -63,7 +63,7 @@ class Array {
     std::span<T> values_;
 };
 
-// What the chip itself would have spent (cost model).
+// Cost on a real chip, by the cost model.
 struct Cost {
     double seconds = 0, joules = 0;
 
@@ -149,8 +149,8 @@ class Network {
     std::vector<Array<int32_t>> biases_;
 };
 
-// A recorded graph that takes `digits` images to answers, `batch` of them in each operation; with the memory that it
-// works on. Its products are by sidra_mvm_async(), or what else is as that.
+// A recorded graph that computes the answers to `digits` images, `batch` of them per operation, and its memory.
+// Products use sidra_mvm_async() or a function with the same signature.
 class Recognizer {
    public:
     using Multiply = decltype(&sidra_mvm_async);
@@ -184,7 +184,7 @@ class Recognizer {
     }
 
    private:
-    // One MVM a layer: bias, rescaling and (by saturation at 0) ReLU are part of it.
+    // One MVM per layer; it includes bias, rescaling and (by saturation at 0) ReLU.
     void record(const Network& network, sidra_stream* stream, uint32_t first, uint32_t count) {
         const auto& layers = network.model().layers;
         for (size_t i = 0; i < layers.size(); i++) {
@@ -218,7 +218,7 @@ class Recognizer {
 
     Multiply multiply_;
     Array<uint8_t> pixels_;
-    std::vector<Array<uint8_t>> hidden_;  // codes between the layers
+    std::vector<Array<uint8_t>> hidden_;  // codes between layers
     Array<float> logits_;
     Array<int32_t> answers_;
     Graph graph_;

@@ -56,7 +56,7 @@ class Page {
         *out_++ = '\n';
         const uint32_t baseline = y + kCardHeight - 13, end = left + kImage;
         text(left, baseline, 20, right ? kGood : kBad, R"( font-weight="700")", fmt::format("{}", chip));
-        const uint32_t note = baseline - (right || same ? 1 : 8);  // of two notes the upper one
+        const uint32_t note = baseline - (right || same ? 1 : 8);  // the upper one of two notes
         if (!right) text(end, note, 12, kBad, kToEnd, fmt::format("is a {}", model.labels[digit]));
         if (!same) text(end, right ? note : note + 14, 11, kOther, kToEnd, fmt::format("float: {}", cpu_float));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A picture of test digits and what the chip took them for.
+// Draws test digits with the answers of the chip.
 #ifndef SIDRA_EXAMPLES_DIGITS_PICTURE_H
 #define SIDRA_EXAMPLES_DIGITS_PICTURE_H
 
@@ -11,8 +11,8 @@
 
 namespace sidra::digits {
 
-// SVG: the headline and the lines below it, the first digits, then those that the chip got wrong or answers differently
-// from float.
+// Returns SVG: headline, subtitles, the first digits, then those with wrong answers or with answers that differ from
+// float.
 std::string draw_answers(const Model& model, std::span<const int32_t> chip, std::span<const int32_t> cpu_float,
                          const std::string& headline, std::span<const std::string> subtitles);
 

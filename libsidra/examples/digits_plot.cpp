@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kMargin = 32, kWidth = 280, kHeight = 220, kGap = 56, kTop = 130, kLeft = 40;
 constexpr std::string_view kInk = "#1f2733", kFaint = "#66707f", kGrid = "#d5dae1", kLine = "#1a5fb4";
-constexpr double kTicks[] = {1, 2, 5, 10, 20, 25};  // percent between lines
+constexpr double kTicks[] = {1, 2, 5, 10, 20, 25};  // distance of grid lines in percent
 constexpr double kLinesMost = 6;
 
 }  // namespace

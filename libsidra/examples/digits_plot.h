@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Line plots beside each other.
+// Line plots side by side.
 #ifndef SIDRA_EXAMPLES_DIGITS_PLOT_H
 #define SIDRA_EXAMPLES_DIGITS_PLOT_H
 
@@ -10,7 +10,7 @@
 namespace sidra::digits {
 
 struct PlotPoint {
-    std::string x;  // as written below it; points are evenly spaced
+    std::string x;  // labels of the x axis; points are evenly spaced
     double percent;
 };
 struct Panel {
@@ -18,7 +18,7 @@ struct Panel {
     std::vector<PlotPoint> points;
 };
 
-// SVG: percents, with a dashed line at `reference`.
+// Returns SVG with percentages and a dashed line at `reference`.
 std::string draw_plot(const std::string& headline, const std::string& subtitle, double reference,
                       std::span<const Panel> panels);
 

@@ -12,7 +12,7 @@
 namespace sidra::smi {
 namespace {
 
-// Signals are for the threads of the program: one that is made while this lives gets none.
+// Signals are for the threads of the program: threads created while this object exists block all signals.
 class SignalsKeptOut {
    public:
     SignalsKeptOut() {
@@ -45,7 +45,7 @@ int Aside::start(std::function<void()> work) {
             state->changed.notify_all();
         }).detach();
         return 0;
-    } catch (const std::exception&) {  // std::bad_alloc, or std::system_error: no thread
+    } catch (const std::exception&) {  // std::bad_alloc, or std::system_error if no thread can be created
         const std::lock_guard held(state_->lock);
         state_->busy = false;
         return ENOMEM;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Work that the kernel may keep for as long as it likes (a card that is stuck), done on a thread of its own: who wants
-// its result waits until a deadline, and goes on without it.
+// Work that may block in the kernel without limit (a hung card), done on a separate thread. A caller waits for the
+// result until a deadline, and continues without it.
 #ifndef SIDRA_SMI_ASIDE_H
 #define SIDRA_SMI_ASIDE_H
 
@@ -14,10 +14,10 @@ namespace sidra::smi {
 
 class Aside {
    public:
-    // 0, EBUSY: the work before is not done, ENOMEM: the system gives no thread. The work owns what it uses: it may
-    // outlive this object. It must not throw.
+    // Returns 0, EBUSY (the previous work is not done), or ENOMEM (no thread can be created). The work must own
+    // everything that it uses, because it may outlive this object. It must not throw.
     int start(std::function<void()> work);
-    // Whether it is done, by `deadline_ns` (of now_ns()) at the latest.
+    // Returns whether the work is done, at `deadline_ns` (of now_ns()) at the latest.
     bool wait_until(uint64_t deadline_ns);
 
    private:

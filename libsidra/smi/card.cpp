@@ -14,9 +14,9 @@
 namespace sidra::smi {
 namespace {
 
-constexpr size_t kAttributeLimit = 4096;  // a page, as sysfs has it
+constexpr size_t kAttributeLimit = 4096;  // a page: the limit of sysfs
 
-// N of sidraN.
+// Parses N of sidraN.
 Maybe<uint64_t> node_number(const std::string& name) {
     constexpr std::string_view kPrefix = "sidra";
     if (!name.starts_with(kPrefix)) return Maybe<uint64_t>::none(EINVAL);

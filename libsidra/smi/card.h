@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Cards: /sys/class/sidra, and PCI functions that no driver has.
+// Cards: /sys/class/sidra, and PCI functions without a driver.
 #ifndef SIDRA_SMI_CARD_H
 #define SIDRA_SMI_CARD_H
 
@@ -20,11 +20,11 @@ class Card {
     const std::string& node() const { return node_; }
     const std::string& bdf() const { return bdf_; }
     const std::string& device() const { return device_; }  // /dev/sidraN
-    // A file of the node, of its PCI function.
+    // Paths of a file of the node and of a file of its PCI function.
     std::string attribute(const std::string& name) const { return folder_ + "/" + name; }
     std::string function(const std::string& name) const { return function_ + "/" + name; }
     const std::string& root() const { return root_; }
-    // Reads everything. May take as long as the kernel wants.
+    // Reads everything. May block in the kernel without limit.
     Sample read() const;
 
    private:
@@ -36,7 +36,7 @@ class CardReader {
    public:
     // As Aside::start().
     int start(const std::shared_ptr<Card>& card) noexcept;
-    // What it has brought, by `deadline_ns`; ETIMEDOUT.
+    // The result of the reading; ETIMEDOUT if it is not complete by `deadline_ns`.
     Maybe<Sample> finish(uint64_t deadline_ns) noexcept;
 
    private:
@@ -44,7 +44,7 @@ class CardReader {
     std::shared_ptr<Maybe<Sample>> result_;
 };
 
-// All of them: by node, then those without a driver by BDF.
+// All cards: by node, then those without a driver by BDF.
 std::vector<std::shared_ptr<Card>> find_cards(const std::string& root);
 
 }  // namespace sidra::smi

@@ -23,7 +23,7 @@ void copy_name(sidra_smi_client& client, std::string_view name) {
     client.name[length] = '\0';
 }
 
-// "12 ns", "12 KiB", "12".
+// Parses "12 ns", "12 KiB" or "12".
 Maybe<uint64_t> amount(std::string_view text) {
     const size_t blank = text.find(' ');
     Maybe<uint64_t> number = to_number(text.substr(0, blank));
@@ -91,7 +91,7 @@ void read_clients(const Card& card, Sample& sample) {
         const std::string folder = fmt::format("{}/proc/{}", card.root(), number);
         sidra_smi_client process = no_client(static_cast<int32_t>(number));
         struct stat info;
-        if (stat(folder.c_str(), &info) != 0) continue;  // it has ended meanwhile
+        if (stat(folder.c_str(), &info) != 0) continue;  // it has exited meanwhile
         process.uid = info.st_uid;
         copy_name(process, trim(read_file(folder + "/comm", kFdinfoLimit).value));
         const Maybe<std::vector<std::string>> files = list_folder(folder + "/fdinfo");

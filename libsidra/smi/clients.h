@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who uses a card: the processes that its driver lists, and what /proc says of the files that they have opened.
+// Clients of a card: the processes that its driver lists, and the /proc entries of the files that they have opened.
 #ifndef SIDRA_SMI_CLIENTS_H
 #define SIDRA_SMI_CLIENTS_H
 
@@ -8,12 +8,12 @@
 
 namespace sidra::smi {
 
-// As one file of /proc/PID/fdinfo describes it.
+// The content of one file of /proc/PID/fdinfo.
 struct Fdinfo {
     std::string pdev;
     sidra_smi_client client;
 };
-// ENODEV: of something else than a SIDRA card.
+// ENODEV: the file does not belong to a SIDRA card.
 Maybe<Fdinfo> to_fdinfo(std::string_view text);
 sidra_smi_client no_client(int32_t pid);
 

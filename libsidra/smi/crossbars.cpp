@@ -8,7 +8,7 @@
 namespace sidra::smi {
 namespace {
 
-constexpr size_t kMost = 1 << 20;  // crossbars
+constexpr size_t kMost = 1 << 20;  // limit for the number of crossbars
 constexpr uint64_t kTimeoutNs = 1'000'000'000, kKeptNs = 1'000'000'000;
 
 std::vector<sidra_hw_xbar> read(sidra_smi_chip& chip) {

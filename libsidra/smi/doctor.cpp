@@ -15,10 +15,10 @@
 namespace sidra::smi {
 namespace {
 
-constexpr rlim_t kLockedEnough = 64 << 20;  // a buffer or two
+constexpr rlim_t kLockedEnough = 64 << 20;  // enough for one or two buffers
 constexpr uint64_t kOpenTimeoutNs = 1'000'000'000;
 
-// By trying to open it: group membership says little (access lists, namespaces, capabilities).
+// By opening it: group membership is not sufficient information (access lists, namespaces, capabilities).
 void check_node(sidra_smi_chip& chip, Findings& out) {
     const std::string& name = chip.card->device();
     const std::string path = chip.card->root() + name;

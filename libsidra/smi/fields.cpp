@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Everything that can be read about a chip: names, units and meanings have their home in the table below.
+// All readable fields of a chip: their names, units and descriptions are defined in the table below.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -79,7 +79,7 @@ Value sampled(const Chip& chip) {
 // ---- Telemetry
 // ---------------------------------------------------------------------------------------------------------
 
-constexpr uint64_t kSince12 = 1ull << 63;  // beside SIDRA_TELEMETRY_HAS_*: fields that came with 1.2
+constexpr uint64_t kSince12 = 1ull << 63;  // flag beside SIDRA_TELEMETRY_HAS_*: fields since version 1.2
 
 template <uint64_t Needs>
 int missing(const Chip& chip) {
@@ -111,7 +111,7 @@ Value engine_time(const Chip& chip) {
 // ---- Rates
 // -------------------------------------------------------------------------------------------------------------
 
-// By how much a counter grew per second of the clock of the chip.
+// Growth of a counter per second of the chip's clock.
 template <typename Get>
 Value grown(const Chip& chip, double scale, const Get& get) {
     if (!chip.now.telemetry) return none(why(chip));
@@ -119,7 +119,7 @@ Value grown(const Chip& chip, double scale, const Get& get) {
     return found ? real(found.value) : none(found.error);
 }
 
-// In percent of the time. The contract of the counters limits it to 100; a chip that breaks it is not believed.
+// A share of time in percent. The contract limits the counters to 100 %; values of a chip that breaks it are clamped.
 template <typename Get>
 Value share(const Chip& chip, const Get& get) {
     Value value = grown(chip, 100, get);
@@ -216,7 +216,7 @@ Value stale(const Chip& chip) {
     return yes_no(chip.stale());
 }
 
-// Names of the bits, with commas between them.
+// Names of the set bits, separated by commas.
 Value features(const Chip& chip) {
     constexpr std::pair<uint64_t, const char*> kNames[] = {{SIDRA_FEATURE_FIRMWARE, "firmware"},
                                                            {SIDRA_FEATURE_STATE_FILE, "state-file"}};
@@ -401,7 +401,8 @@ constexpr Row kRows[] = {
 };
 // clang-format on
 
-// What does not change by itself, and what says how old the rest is. Everything else is unknown when the chip is stale.
+// Fields that remain valid when the chip is stale: constants, and the age of the data. All other fields are unknown
+// then.
 bool holds_when_stale(const sidra_smi_field& field) {
     constexpr std::string_view kHold[] = {"status", "stale", "data.age", "version.driver", "version.firmware"};
     return field.role == kStatic || std::find(std::begin(kHold), std::end(kHold), field.name) != std::end(kHold);

@@ -39,8 +39,8 @@ Maybe<std::string> read_file(const std::string& path, size_t limit) {
     struct stat info;
     if (fstat(file.fd(), &info) != 0) return Maybe<std::string>::none(errno);
     if (!S_ISREG(info.st_mode)) return Maybe<std::string>::none(S_ISDIR(info.st_mode) ? EISDIR : EINVAL);
-    // To its end, not to its size: files of sysfs say 4096, those of /proc 0. In pieces that grow, since most are
-    // short.
+    // Read to the end, not to the reported size: sysfs reports 4096, /proc 0. In pieces of growing size, because most
+    // files are short.
     std::string all;
     for (size_t piece = 4096;; piece *= 2) {
         const size_t at = all.size();
@@ -57,7 +57,7 @@ Maybe<std::string> read_file(const std::string& path, size_t limit) {
 int write_file(const std::string& path, const std::string& text) {
     const File file(path, O_WRONLY);
     if (file.error() != 0) return file.error();
-    // Not again after EINTR: what it does may have begun.
+    // Not repeated after EINTR: its effect may have begun.
     const ssize_t n = write(file.fd(), text.data(), text.size());
     if (n < 0) return errno;
     return static_cast<size_t>(n) == text.size() ? 0 : EIO;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files that somebody else writes: whatever is in them, reading ends and is bounded.
+// Files that others write: whatever their content, reading terminates and is bounded.
 #ifndef SIDRA_SMI_FILE_H
 #define SIDRA_SMI_FILE_H
 
@@ -12,7 +12,7 @@
 
 namespace sidra::smi {
 
-// An open file, or the errno why not. Opening never waits: for who writes into a pipe, say.
+// An open file, or an errno. Opening never blocks, even on a pipe without a writer.
 class File {
    public:
     File(const std::string& path, int flags);
@@ -21,7 +21,7 @@ class File {
     File& operator=(const File&) = delete;
     int fd() const { return fd_; }
     int error() const { return error_; }
-    // Up to `size` bytes from `offset`; fewer at its end.
+    // Reads up to `size` bytes from `offset`; fewer at the end of the file.
     Maybe<size_t> read(void* to, size_t size, uint64_t offset) const;
 
    private:
@@ -29,13 +29,13 @@ class File {
     int error_;
 };
 
-// A whole regular file. EFBIG: longer than `limit`.
+// Reads a whole regular file. EFBIG: longer than `limit`.
 Maybe<std::string> read_file(const std::string& path, size_t limit);
-// Writes `text` by one call, as sysfs wants it. 0, or an errno.
+// Writes `text` with one call, as sysfs requires. Returns 0 or an errno.
 int write_file(const std::string& path, const std::string& text);
-// Names in a folder but . and .., sorted.
+// Names in a folder except . and .., sorted.
 Maybe<std::vector<std::string>> list_folder(const std::string& path);
-// Where a symbolic link leads to, as it says.
+// The target of a symbolic link, as stored.
 Maybe<std::string> link_target(const std::string& path);
 
 // CLOCK_MONOTONIC.

@@ -22,7 +22,7 @@ constexpr auto kOk = SIDRA_SMI_OK;
 constexpr auto kWarning = SIDRA_SMI_WARNING;
 constexpr auto kCritical = SIDRA_SMI_CRITICAL;
 
-// 419430400 as 419,430,400.
+// Formats 419430400 as 419,430,400.
 std::string count_text(uint64_t count) {
     const std::string digits = fmt::format("{}", count);
     std::string text;
@@ -136,7 +136,7 @@ void check_cells(const sidra_telemetry& page, Findings& out) {
             severity == kOk ? "" : "networks lose accuracy: move them to another chip");
 }
 
-// Worn cells fail when they are programmed, long before many are stuck.
+// Worn cells fail to converge long before many are stuck.
 void check_endurance(const sidra_telemetry& page, Findings& out) {
     if (page.pulses == 0) return;  // exact cells do not wear
     const double share =

@@ -23,24 +23,24 @@ namespace {
 
 constexpr uint64_t kSizeLimit = 64 << 20;
 constexpr int kTries = 200;
-constexpr size_t kFilesMost = 1024;  // of a folder: as many as one process publishes, and no matter what lies there
-// Users can put links there, to whatever opening harms.
+constexpr size_t kFilesMost = 1024;  // limit per folder: the number that one process publishes, whatever else is there
+// Users can place links there to files whose opening has side effects.
 constexpr int kReadOnly = O_RDONLY | O_NOFOLLOW;
 
-// PID-N.
+// Parses PID-N.
 Maybe<std::pair<uint64_t, uint64_t>> to_name(std::string_view name) {
     const size_t dash = name.find('-');
     const Maybe<uint64_t> pid = to_number(name.substr(0, dash));
     const Maybe<uint64_t> number =
         dash == std::string_view::npos ? Maybe<uint64_t>() : to_number(name.substr(dash + 1));
     if (!pid || !number || pid.value > INT32_MAX) return Maybe<std::pair<uint64_t, uint64_t>>::none(EINVAL);
-    // As libsidra writes it: no blanks, which end lines, and no zeros in front.
+    // Exactly the format of libsidra: no blanks, no leading zeros.
     if (name != fmt::format("{}-{}", pid.value, number.value))
         return Maybe<std::pair<uint64_t, uint64_t>>::none(EINVAL);
     return std::pair{pid.value, number.value};
 }
 
-// The process that has it, as this one sees it; 0: one that this one cannot see. ESRCH: none has.
+// The process that holds the file's lock, as seen from this PID namespace; 0: not visible here. ESRCH: no process.
 Maybe<uint64_t> holder(const File& file) {
     struct flock lock = {};
     lock.l_type = F_RDLCK;
@@ -51,11 +51,11 @@ Maybe<uint64_t> holder(const File& file) {
     return static_cast<uint64_t>(std::max<pid_t>(lock.l_pid, 0));
 }
 
-// Offset and size, both as the header says.
+// Offset and size, from the header.
 using Part = std::pair<uint64_t, uint64_t>;
 
-// The header and parts of the file behind it, of one time. `where` says which, after it has seen the header. The
-// header's user is who owns the file, whatever it says itself.
+// Reads the header and parts of the file consistently. `where` returns the parts after it has seen the header. The user
+// in the header is replaced by the owner of the file, which can be trusted.
 template <size_t Count, typename Where>
 Maybe<std::array<std::string, Count>> read_once(const File& file, sidra_publish& header, const Where& where) {
     using Result = Maybe<std::array<std::string, Count>>;
@@ -92,7 +92,7 @@ Maybe<std::array<std::string, Count>> read_once(const File& file, sidra_publish&
     return Result::none(EAGAIN);
 }
 
-// A folder that only its owner can have put files into.
+// Whether only the owner can create files in this folder.
 bool trusted(const std::string& folder, uid_t owner) {
     struct stat info;
     return lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == owner &&
@@ -107,14 +107,14 @@ std::vector<std::string> folders(const std::string& root) {
         if (trusted(folder, owner) && stat(folder.c_str(), &info) == 0 && seen.emplace(info.st_dev, info.st_ino).second)
             found.push_back(folder);
     };
-    // The variable is of this process and its files, not of another root's.
+    // The environment variable applies to this process, not to another root.
     const char* const own = root.empty() ? getenv("XDG_RUNTIME_DIR") : nullptr;
     if (own != nullptr && own[0] == '/') add(std::string(own) + "/sidra", geteuid());
     const auto each = [&](const std::string& parent, std::string_view prefix, const char* suffix) {
         for (const std::string& name : list_folder(parent).value) {
             if (!name.starts_with(prefix)) continue;
             const Maybe<uint64_t> uid = to_number(std::string_view(name).substr(prefix.size()));
-            // As libsidra writes it: one user has no second folder by zeros in front.
+            // Exactly the format of libsidra: without leading zeros each user has one folder.
             if (uid && uid.value < UINT32_MAX && name == fmt::format("{}{}", prefix, uid.value))
                 add(fmt::format("{}/{}{}", parent, name, suffix), static_cast<uid_t>(uid.value));
         }
@@ -209,7 +209,7 @@ FoundModels find_models(const std::string& root, const std::string& runtime) {
             const std::string path = fmt::format("{}/{}", folder, file);
             const File published(path, kReadOnly);
             struct stat info;
-            // A link to the file of another user is not that user's word.
+            // A link to another user's file must not count as that user's data.
             if (published.error() != 0 || fstat(published.fd(), &info) != 0 || info.st_uid != owner.st_uid) continue;
             if (holder(published)) found.emplace_back(name.value, std::make_shared<Model>(path, file));
         }

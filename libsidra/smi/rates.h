@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What counters of the telemetry have grown by.
+// Rates from the counters of the telemetry.
 #ifndef SIDRA_SMI_RATES_H
 #define SIDRA_SMI_RATES_H
 
@@ -7,10 +7,10 @@
 
 namespace sidra::smi {
 
-// A chip that says nothing new for so long does nothing.
+// A chip whose telemetry does not change for this time is idle.
 constexpr uint64_t kIdleNs = 1'000'000'000;
 
-// In each nanosecond of the chip's clock, `scale` times. EAGAIN: there is nothing to compare with.
+// Growth per nanosecond of the chip's clock, times `scale`. EAGAIN: no earlier sample to compare with.
 template <typename Get>
 Maybe<double> rate(const sidra_smi_chip& chip, double scale, const Get& get) {
     using Rate = Maybe<double>;

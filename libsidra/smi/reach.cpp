@@ -20,7 +20,7 @@ namespace {
     throw Unreachable{error, fmt::format("cannot {} {}: {}", verb, path, what)};
 }
 
-// Runs `work` on the second thread of the chip: the first one keeps reading files that need no answer of the chip.
+// Runs `work` on the second thread of the chip: the first one keeps reading files that need no answer from the chip.
 template <typename T>
 Maybe<T> by_deadline(sidra_smi_chip& chip, uint64_t timeout_ns, std::function<Maybe<T>()> work) {
     const auto result = std::make_shared<Maybe<T>>();

@@ -12,7 +12,7 @@
 namespace sidra::smi {
 namespace {
 
-constexpr uint64_t kLookNs = 1'000'000'000;  // for a chip that may not answer, before it is reset
+constexpr uint64_t kLookNs = 1'000'000'000;  // for a chip that may not answer, before its reset
 
 class Phases {
    public:
@@ -82,7 +82,7 @@ sidra_smi_status sidra_smi_reset(sidra_smi_chip* chip, bool force, uint64_t time
         phases.begin("holders");
         const Card& card = card_of(*chip);
         const std::string reset = card.function("reset");
-        // A chip that does not answer is the very one to reset; whether it is in use is unknown then.
+        // A chip that does not answer needs a reset most of all; whether it is in use is then unknown.
         Maybe<uint32_t> generation;
         try {
             const Telemetry before = telemetry_now(*chip, std::min(phases.left(), kLookNs));

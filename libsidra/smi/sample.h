@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The result of reading a chip, from whatever source.
+// The result of reading a chip, from any source.
 #ifndef SIDRA_SMI_SAMPLE_H
 #define SIDRA_SMI_SAMPLE_H
 
@@ -17,7 +17,7 @@ namespace sidra::smi {
 
 struct Telemetry {
     sidra_telemetry page{};
-    bool since_1_2 = false;  // has the fields that came with hardware 1.2
+    bool since_1_2 = false;  // has the fields of hardware version 1.2
 };
 // EPROTO: malformed or truncated.
 Maybe<Telemetry> to_telemetry(std::string_view bytes);

@@ -15,7 +15,7 @@ constexpr uint64_t kReadTimeoutNs = 500'000'000;  // for all cards together
 constexpr size_t kGoneMost = 256;
 
 sidra_smi_chip& place_for(sidra_smi& session) {
-    // A long session sees any number of processes come and go.
+    // Forget old chips: many processes may come and go during a long session.
     sidra_smi_chip* oldest = nullptr;
     size_t gone = 0;
     for (const auto& chip : session.chips) {
@@ -66,7 +66,7 @@ void rate_clients(sidra_smi_chip& chip) {
         for (size_t n = 0; n < SIDRA_HW_ENGINE_COUNT; ++n) {
             const uint64_t from = before->engine_ns[n], to = client.engine_ns[n];
             if (from == UINT64_MAX || to == UINT64_MAX || to < from) continue;
-            // The driver adds a job's time when the job is published, so a late addition may exceed the interval.
+            // The driver adds the time of a job when the job completes, so the sum may exceed the interval.
             const double queues =
                 client.queues == UINT64_MAX ? 1 : std::max<double>(1, static_cast<double>(client.queues));
             client.utilization[n] = std::min(100 * queues, 100 * static_cast<double>(to - from) / passed);
@@ -106,7 +106,7 @@ void read_model(sidra_smi_chip& chip) {
     Maybe<Sample> sample = chip.model->read();
     if (sample) take(chip, std::move(sample.value));
     else if (sample.error == ESRCH) chip.gone = true;
-    // For a file that only changes too fast the former values are good enough.
+    // For a file that changes too fast to be read, keep the former values.
     else if (sample.error != EAGAIN || chip.now.read_ns == 0) chip.now.telemetry = Maybe<Telemetry>::none(sample.error);
 }
 

@@ -22,11 +22,11 @@ struct sidra_smi {
 
 namespace sidra::smi {
 
-// Keeps the sentence for sidra_smi_error().
+// Stores the message for sidra_smi_error().
 sidra_smi_status fail(sidra_smi* session, sidra_smi_status status, std::string_view sentence);
-// Status of an errno of a file of sysfs.
+// Maps the errno of a sysfs file to a status.
 sidra_smi_status status_of(int error);
-// No exception crosses the C interface: the only one that is expected is a lack of memory.
+// No exception may cross the C interface; the only expected one is std::bad_alloc.
 template <typename Body>
 sidra_smi_status guarded(sidra_smi* session, const Body& body) {
     try {
@@ -37,8 +37,8 @@ sidra_smi_status guarded(sidra_smi* session, const Body& body) {
     }
 }
 
-// Copies the options of a caller, who may have been built with another version of the structure: what the caller does
-// not know is zero. False: struct_size makes no sense. A null pointer leaves all options zero.
+// Copies the options of a caller that may have been built with another version of the structure: missing fields are
+// zero. Returns false if struct_size is invalid. A null pointer leaves all options zero.
 template <typename Options>
 bool take_options(const Options* from, Options& to) {
     if (from == nullptr) return true;

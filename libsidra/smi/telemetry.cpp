@@ -7,7 +7,7 @@
 namespace sidra::smi {
 
 Maybe<Telemetry> to_telemetry(std::string_view bytes) {
-    constexpr size_t kFirst = offsetof(sidra_telemetry, engine_ns);  // what 1.0 has
+    constexpr size_t kFirst = offsetof(sidra_telemetry, engine_ns);  // the fields of version 1.0
     Telemetry all;
     if (bytes.size() < kFirst) return Maybe<Telemetry>::none(EPROTO);
     std::memcpy(&all.page, bytes.data(), std::min(bytes.size(), sizeof all.page));

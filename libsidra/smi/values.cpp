@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values for who asks by name, and what they hold.
+// Values by name.
 #include <cerrno>
 #include <iterator>
 

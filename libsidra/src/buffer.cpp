@@ -29,7 +29,7 @@ bool overlap(const Rows& a, const Rows& b) {
     const uint64_t b_end = b.address + extent_of(b.rows, b.row_bytes, b.stride);
     if (a_end <= b.address || b_end <= a.address) return false;
     if (a.rows == 1 || b.rows == 1 || a.stride != b.stride) return true;
-    // Equal strides: the rows of both repeat in one grid, so one period decides.
+    // With equal strides, both row patterns have the same period, so one period decides.
     const uint64_t shift = b.address >= a.address ? (b.address - a.address) % a.stride
                                                   : (a.stride - (a.address - b.address) % a.stride) % a.stride;
     return shift < a.row_bytes || a.stride - shift < b.row_bytes;
@@ -54,7 +54,7 @@ sidra_status new_buffer(sidra_context* context, std::unique_ptr<DeviceMemory> me
     return SIDRA_OK;
 }
 
-// Numbers by which a driver tells of its device mean something else here: the file, or what it lies on.
+// A driver's errno values about its device mean something else for a caller's file: the file or its file system.
 [[gnu::cold]] sidra_status bad_file(const char* call, int fd, int error) {
     struct stat status {};
     if (error == -EISDIR)
@@ -119,7 +119,7 @@ sidra_status sidra_buffer_destroy(sidra_buffer* buffer) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         Claim<sidra_buffer> claim;
         SIDRA_TRY(claim.take(call, "buffer", buffer));
-        // First: once it is released, another one may get its address.
+        // First: after the release, another buffer may get its address.
         Objects& named = buffer->context->named;
         named.remove_buffer(buffer->address);
         if (const sidra_status status = buffer->memory->release(call); status != SIDRA_OK) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Buffers, and the check of every place in a buffer that an operation names.
+// Buffers, and the check of each place in a buffer that an operation names.
 #ifndef SIDRA_BUFFER_H
 #define SIDRA_BUFFER_H
 
@@ -13,7 +13,7 @@ struct sidra_buffer : sidra::Handle {
     static constexpr sidra::Kind kKind = sidra::Kind::kBuffer;
 
     sidra_context* context = nullptr;
-    uint64_t address = 0;  // of memory, for the hot path
+    uint64_t address = 0;  // of memory, cached for the hot path
     uint64_t size = 0;
     bool readonly = false;
     bool local = false;  // in L3
@@ -24,7 +24,7 @@ namespace sidra {
 
 enum class Access { kRead, kWrite };
 
-// Bytes from the first to behind the last of `rows` rows; UINT64_MAX if that overflows.
+// Number of bytes from the start of the first to the end of the last of `rows` rows; UINT64_MAX if that overflows.
 inline uint64_t extent_of(uint64_t rows, uint64_t row_bytes, uint64_t stride) {
     uint64_t bytes = 0;
     if (__builtin_mul_overflow(rows - 1, stride, &bytes) || __builtin_add_overflow(bytes, row_bytes, &bytes))
@@ -35,8 +35,8 @@ inline uint64_t extent_of(uint64_t rows, uint64_t row_bytes, uint64_t stride) {
 [[gnu::cold]] sidra_status bad_ref(const char* call, const char* name, const sidra_buffer& buffer, uint64_t offset,
                                    uint64_t bytes, uint32_t alignment, Access access);
 
-// Device address of `bytes` bytes at `ref`, which must be of `context`, inside the buffer, aligned, and writable if
-// written.
+// Returns the device address of `bytes` bytes at `ref`. The buffer must belong to `context`, contain the bytes, be
+// aligned, and be writable for write access.
 inline sidra_status resolve(const char* call, const char* name, const sidra_context* context, const sidra_ref& ref,
                             uint64_t bytes, uint32_t alignment, Access access, uint64_t* address) {
     sidra_buffer* object = ref.buffer;
@@ -51,7 +51,7 @@ inline sidra_status resolve(const char* call, const char* name, const sidra_cont
     return SIDRA_OK;
 }
 
-// The buffer of a place that was resolved.
+// The buffer of a resolved place.
 inline const sidra_buffer& buffer_of(const sidra_ref& ref) {
     return *HandleTable<sidra_buffer>::find(parts_of(ref.buffer));
 }
@@ -63,8 +63,8 @@ struct Rows {
     uint64_t stride;
     uint64_t rows;
 };
-// Whether two sets of rows surely share a byte. (Interleaved rows of one matrix do not; with different strides, extents
-// decide.)
+// Whether two sets of rows certainly share a byte. (Interleaved rows of one matrix do not; with different strides the
+// extents decide.)
 bool overlap(const Rows& a, const Rows& b);
 
 }  // namespace sidra

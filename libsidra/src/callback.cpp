@@ -18,7 +18,7 @@
 namespace sidra {
 namespace {
 
-constexpr int kRecheckMs = 200;  // a lost signal costs this much, never a hang
+constexpr int kRecheckMs = 200;  // limits the delay after a lost signal
 
 struct Entry {
     Point point;
@@ -26,7 +26,7 @@ struct Entry {
     void* user;
 };
 
-// What a callback is told, once it is due.
+// The status for a callback, if it is due.
 std::optional<sidra_status> status_of(const Point& point) {
     switch (point.state()) {
         case Point::State::kPending:
@@ -45,12 +45,12 @@ std::optional<sidra_status> status_of(const Point& point) {
 
 struct CallbackThread::Lane {
     std::deque<Entry> entries;
-    bool armed = false;  // asked of the driver for the front
+    bool armed = false;  // armed in the driver for the front entry
 };
 
 CallbackThread::CallbackThread() : eventfd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (eventfd_ < 0) throw std::system_error(errno, std::generic_category(), "no eventfd");
-    // The application's signals are not for this thread.
+    // Signals are for the application's threads.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -77,7 +77,7 @@ CallbackThread::~CallbackThread() {
 
 void CallbackThread::wake() {
     const uint64_t one = 1;
-    // A full counter would be EAGAIN, and then the thread is awake anyway.
+    // If the counter is full (EAGAIN), the thread is awake anyway.
     [[maybe_unused]] const ssize_t written = write(eventfd_, &one, sizeof one);
 }
 
@@ -87,7 +87,7 @@ void CallbackThread::add(const Point& point, sidra_callback function, void* user
     Lane& lane = *place;
     const bool news = lane.entries.empty();
     lane.entries.push_back({point, function, user});
-    if (news) wake();  // else the thread waits for the one in front, and comes to this one by itself
+    if (news) wake();  // otherwise the thread waits for the front entry, and continues with this one afterwards
 }
 
 void CallbackThread::drain(const Queue* queue) {
@@ -97,7 +97,7 @@ void CallbackThread::drain(const Queue* queue) {
     drained_.wait(lock, [&] { return !lanes_.contains(queue); });
 }
 
-// Runs the first callback that is due, without the lock. False: none is.
+// Runs the first due callback without the lock. Returns false if none is due.
 bool CallbackThread::run_due(std::unique_lock<std::mutex>& lock) {
     auto at = lanes_.upper_bound(served_);
     for (size_t left = lanes_.size(); left != 0; --left, ++at) {
@@ -124,7 +124,7 @@ bool CallbackThread::run_due(std::unique_lock<std::mutex>& lock) {
 
 void CallbackThread::arm_fronts(WaitSet& waits) {
     for (auto& [queue, lane] : lanes_) {
-        // Refused (context lost in between): the re-check sees the reason in the state page.
+        // If arming fails (context lost meanwhile), the re-check finds the reason in the state page.
         if (!lane->armed) lane->armed = waits.arm(lane->entries.front().point);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The library's thread that runs a context's callbacks: made on first use, asleep while nothing is due.
+// The library's thread for the callbacks of a context: created on first use, sleeps while no callback is due.
 #ifndef SIDRA_CALLBACK_H
 #define SIDRA_CALLBACK_H
 
@@ -20,23 +20,23 @@ struct Point;
 
 class CallbackThread {
    public:
-    // Throws std::system_error without threads or file descriptors.
+    // Throws std::system_error if threads or file descriptors are exhausted.
     CallbackThread();
     CallbackThread(const CallbackThread&) = delete;
     CallbackThread& operator=(const CallbackThread&) = delete;
     // Ends the thread; all callbacks must have run.
     ~CallbackThread();
 
-    // To look at all callbacks now.
+    // Makes the thread check all callbacks now.
     void wake();
-    // While it is held no callback learns its status: for whoever drops work in two steps, the driver's and ours,
-    // between which a state page may say that it was done or lost; and for whoever adds a callback, so that no drop
-    // comes between its place and its entry.
+    // While this lock is held, no callback determines its status. Needed when work is dropped in two steps (driver,
+    // library), because in between the state page may show it as done or lost; and when a callback is added, so that no
+    // drop comes between its timeline point and its entry.
     std::unique_lock<std::mutex> hold() { return std::unique_lock(mutex_); }
-    // Held. A callback for a place of the queue as it is now.
+    // Adds a callback for a point of the queue's current epoch. The lock is held.
     void add(const Point& point, sidra_callback function, void* user);
-    // Runs what is pending of a queue whose places were dropped, and returns when that is done (at once on the thread
-    // itself).
+    // Runs the pending callbacks of a queue whose points were dropped, and returns when they are done (at once on the
+    // callback thread itself).
     void drain(const Queue* queue);
     bool is_current_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
 
@@ -50,9 +50,9 @@ class CallbackThread {
     std::mutex mutex_;
     std::condition_variable drained_;
     std::map<const Queue*, std::unique_ptr<Lane>> lanes_;
-    const Queue* served_ = nullptr;  // last; the next one has its turn first
+    const Queue* served_ = nullptr;  // queue served last; the next one is served first
     bool ending_ = false;
-    int eventfd_;  // something new: a callback, the end
+    int eventfd_;  // signals a new callback or the end
     std::thread thread_;
 };
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kEpochsNamed = 4096;
 
-// 0, or the -errno with which the driver answers about the context; a loss is -ESTALE.
+// Returns 0, or the driver's -errno about the context; a lost context is -ESTALE.
 int query_context(const sidra_context& context, std::string* detail) {
     sidra_ioctl_context_query query{};
     query.context = context.number;
@@ -62,7 +62,7 @@ sidra_status sidra_context_create(sidra_device* device, sidra_context** context)
         made->device = device;
         made->transport = device->transport.get();
         made->number = create.context;
-        made->id = create.context;  // the driver's texts name it so, too
+        made->id = create.context;  // the same number as in the driver's messages
         made->doorbell_offset = create.doorbell_offset;
         device->contexts.fetch_add(1, std::memory_order_relaxed);
         *context = handle_of(made);
@@ -83,7 +83,7 @@ sidra_status sidra_context_destroy(sidra_context* context) {
             return fail(SIDRA_ERROR_BUSY, call, "context {} still has {}; destroy them first", context->id, alive);
         sidra_device* device = context->device;
         if (forked(*context)) {
-            keep_forever(std::move(context->callbacks));  // its thread does not exist here
+            keep_forever(std::move(context->callbacks));  // the thread does not exist in this process
         } else {
             if (context->callbacks && context->callbacks->is_current_thread())
                 return fail(SIDRA_ERROR_BUSY, call, "context {} cannot be destroyed by one of its own callbacks",
@@ -142,7 +142,7 @@ sidra_status sidra_context_recover(sidra_context* context) {
                 for (const sidra_stream* stream : context->streams) stream->current_queue->forget();
         }
         if (error != 0) return fail_errno(call, error, fmt::format("recovering context {}", context->id), detail);
-        // Lost queues are known by their pages, so a recovery that failed half-way goes on where it stopped.
+        // The pages of lost queues identify them, so a recovery that failed half-way can be continued.
         for (sidra_stream* stream : context->streams)
             if (stream->current_queue->run_state() == SIDRA_QUEUE_LOST) SIDRA_TRY(renew_queue(call, stream));
         return SIDRA_OK;

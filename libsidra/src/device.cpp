@@ -43,15 +43,14 @@ sidra_status open_device(const char* call, uint32_t index, const sidra_device_op
 
     const int error = open_embedded(index, whole, &transport, &detail);
     if (error != 0) {
-        // Who has not named a file must hear where its name comes from.
+        // If the file name comes from the environment, the message must say so.
         if (detail.ends_with('.') && !variables.empty())
             detail += fmt::format(" The environment sets {}.", fmt::join(variables, " and "));
-        // The options are good in themselves, so a chip that has memory and cannot start lacks something else here: an
-        // engine, if one was asked for.
+        // The options were validated, so the chip must lack something else here: the requested engine, if any.
         return fail_errno(
             call, error, fmt::format("opening embedded device {}", index), detail,
             {{ENODEV, whole.engine != SIDRA_ENGINE_AUTO ? SIDRA_ERROR_NOT_SUPPORTED : SIDRA_ERROR_NO_DEVICE},
-             {EAGAIN, SIDRA_ERROR_LIMIT},  // no thread to run the chip
+             {EAGAIN, SIDRA_ERROR_LIMIT},  // no thread can be created to run the chip
              {EADDRINUSE, SIDRA_ERROR_BUSY},
              {ENAMETOOLONG, SIDRA_ERROR_INVALID_ARGUMENT},
              {ENOTDIR, SIDRA_ERROR_INVALID_ARGUMENT}});

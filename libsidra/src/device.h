@@ -15,13 +15,13 @@ struct sidra_device : sidra::Handle {
 
     uint32_t index = 0;
     std::shared_ptr<sidra::Transport> transport;
-    sidra_ioctl_device_query query{};  // what never changes of it
+    sidra_ioctl_device_query query{};  // constant properties
     std::atomic<uint32_t> contexts{0};
 };
 
 namespace sidra {
 
-// A request to the driver, restarted after a signal. 0 or -errno.
+// Sends a request to the driver; restarts it after a signal. Returns 0 or -errno.
 template <typename T>
 int request(Transport& transport, unsigned long number, T* argument, std::string* detail) {
     for (;;) {
@@ -31,7 +31,7 @@ int request(Transport& transport, unsigned long number, T* argument, std::string
     }
 }
 
-// A device handle over an open transport: checks that the two understand each other.
+// Creates a device handle for an open transport; checks that the versions are compatible.
 sidra_status adopt_transport(const char* call, uint32_t index, std::unique_ptr<Transport> transport,
                              sidra_device** device);
 

@@ -44,7 +44,7 @@ std::string_view environment(const char* name) {
     return value != nullptr ? value : std::string_view{};
 }
 
-// The whole of `text` as a decimal number.
+// Parses all of `text` as a decimal number.
 bool parse_number(std::string_view text, uint32_t* number) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
     return error == std::errc{} && end == text.data() + text.size();
@@ -68,14 +68,14 @@ sidra_status named_environment(const char* call, const char* variable, const std
                 all);
 }
 
-// The number in a sysfs attribute such as "0x5349"; 0 if it cannot be read.
+// Reads the number in a sysfs attribute such as "0x5349"; 0 if it cannot be read.
 uint32_t attribute(const std::string& path) {
     const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "re"), std::fclose);
     unsigned value = 0;
     return file && std::fscanf(file.get(), "%x", &value) == 1 ? value : 0;
 }
 
-// The PCI address of a function of ours; "" if there is none.
+// The PCI address of a SIDRA function; "" if there is none.
 std::string find_function(const std::string& directory) {
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(directory.c_str()), closedir);
     while (const dirent* entry = folder ? readdir(folder.get()) : nullptr) {
@@ -131,7 +131,7 @@ sidra_status complete_options(const char* call, const sidra_device_options* opti
                               std::vector<std::string>* variables) {
     sidra_device_options whole{};
     if (options != nullptr) {
-        constexpr size_t kFirst = offsetof(sidra_device_options, gdb);  // all that there was of it in version 1.0
+        constexpr size_t kFirst = offsetof(sidra_device_options, gdb);  // size of the struct in version 1.0
         if (options->struct_size == kFirst) {
             std::memcpy(&whole, options, kFirst);
         } else {

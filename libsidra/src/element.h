@@ -21,7 +21,7 @@ inline const char* type_name(uint32_t type) {
     return type < kTypeCount ? kNames[type] : "an unknown type";
 }
 
-// Bits of a factor as packets hold it: 0 for the default, 1.
+// Encodes a factor for packets: zero bits for the default 1.
 inline uint32_t factor_bits(float factor) {
     return factor == 0.0f || factor == 1.0f ? 0 : std::bit_cast<uint32_t>(factor);
 }
@@ -29,7 +29,7 @@ inline uint32_t factor_bits(float factor) {
 inline constexpr int32_t code_min(uint32_t type) { return type == SIDRA_S8 ? -128 : 0; }
 inline constexpr int32_t code_max(uint32_t type) { return type == SIDRA_S8 ? 127 : 255; }
 
-// A stride as given, or dense; it must be whole elements and hold a row.
+// Returns the given stride, or the dense one; it must be a multiple of the element size and not less than a row.
 inline sidra_status check_stride(const char* call, const char* name, size_t given, uint64_t row_bytes, uint32_t element,
                                  uint32_t* stride) {
     const uint64_t bytes = given != 0 ? given : row_bytes;

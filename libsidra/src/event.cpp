@@ -9,7 +9,7 @@ struct sidra_event : sidra::Handle {
 
     sidra_context* context = nullptr;
     sidra::SpinLock lock;  // protects point
-    sidra::Point point;    // no queue: never recorded
+    sidra::Point point;    // without a queue: never recorded
 };
 
 namespace sidra {
@@ -95,7 +95,8 @@ sidra_status sidra_stream_wait_event(sidra_stream* stream, sidra_event* event) {
         case Point::State::kPending:
             break;
     }
-    if (point.queue.get() == stream->queue.load(std::memory_order_acquire)) return SIDRA_OK;  // in order anyway
+    if (point.queue.get() == stream->queue.load(std::memory_order_acquire))
+        return SIDRA_OK;  // same queue, so already in order
     sidra_cmd packet = make_packet(SIDRA_CMD_SEM_WAIT);
     packet.hdr.flags = SIDRA_CMD_SEM_QUEUE;
     packet.sem.queue = point.queue->number;

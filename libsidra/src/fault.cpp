@@ -50,7 +50,7 @@ const char* cause_hint(uint32_t cause) { return cause < kCauses.size() ? kCauses
 
 namespace {
 
-// "stream 3, operation 7: address not mapped"
+// For example "stream 3, operation 7: address not mapped".
 std::string describe_root(const sidra_fault_info& info) {
     const std::string stream = info.root_stream != 0 ? fmt::format("stream {}", info.root_stream) : "a former stream";
     return fmt::format("{}, operation {}: {}", stream, info.root_sequence,
@@ -77,7 +77,7 @@ sidra_fault_info fault_info(const Queue& queue, const sidra_fault& fault) {
     info.graph_index = fault.call_index;
     info.clock_ns = fault.clock_ns;
     if (is_program_call(
-            queue.ring[fault.sequence & queue.mask])) {  // our own wrapping of a PROGRAM, not the user's graph
+            queue.ring[fault.sequence & queue.mask])) {  // the library's CALL around a PROGRAM, not the user's graph
         info.in_graph = false;
         info.graph_index = 0;
         info.cookie = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Why a queue stopped, in words.
+// The reason why a queue stopped, as text.
 #ifndef SIDRA_FAULT_H
 #define SIDRA_FAULT_H
 
@@ -13,17 +13,17 @@ const char* opcode_name(uint32_t opcode);
 const char* cause_text(uint32_t cause);  // "address not mapped"
 const char* cause_hint(uint32_t cause);  // what the user can do
 
-// The queue's fault record, as sidra_stream_fault() gives it (cause 0: none); or an earlier one of it.
+// The queue's fault record in the form of sidra_stream_fault() (cause 0: none); or a given earlier record.
 sidra_fault_info fault_info(const Queue& queue);
 sidra_fault_info fault_info(const Queue& queue, const sidra_fault& fault);
 
 // FAULT, CONTEXT_LOST or DEVICE_LOST of a stopped queue, with text.
 [[gnu::cold]] sidra_status stopped_status(const char* call, const Queue& queue);
 
-// FAULT or CONTEXT_LOST of a point that was dropped, with text.
+// FAULT or CONTEXT_LOST of a dropped point, with text.
 [[gnu::cold]] sidra_status dropped_status(const char* call, const Point& point);
 
-// The statuses alone, without touching the last error: for callbacks.
+// Only the status, without changing the last error: for callbacks.
 sidra_status stopped_status_only(const Queue& queue);
 sidra_status dropped_status_only(const Epoch& epoch);
 

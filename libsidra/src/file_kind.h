@@ -6,7 +6,7 @@
 
 namespace sidra {
 
-// What a file is, in words: for texts about one that is of the wrong kind.
+// The type of a file as text, for messages about files of the wrong type.
 inline const char* file_kind(mode_t mode) {
     switch (mode & S_IFMT) {
         case S_IFREG:
@@ -22,7 +22,7 @@ inline const char* file_kind(mode_t mode) {
         case S_IFSOCK:
             return "a socket";
         default:
-            return "no file";  // an eventfd and its like
+            return "no file";  // for example an eventfd
     }
 }
 

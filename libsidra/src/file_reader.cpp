@@ -16,8 +16,8 @@ namespace sidra {
 namespace {
 
 constexpr size_t kPiece = size_t{1} << 20;
-constexpr unsigned kRefusalsMax = 16;          // of the kernel, in a row, until pread must do
-constexpr unsigned kPieces = 16;               // under way at once
+constexpr unsigned kRefusalsMax = 16;          // consecutive refusals by the kernel before the fallback to pread
+constexpr unsigned kPieces = 16;               // reads in flight
 constexpr size_t kFixedMax = size_t{1} << 30;  // io_uring's limit for one registered buffer
 
 int64_t read_plainly(int fd, uint64_t offset, std::byte* memory, size_t size) {
@@ -48,9 +48,9 @@ class Ring {
     const int error_;
 };
 
-// A read under way, or what is left of it.
+// A read in flight, or its remainder.
 struct Piece {
-    size_t at = 0;    // from the start of all
+    size_t at = 0;    // from the start of the whole read
     size_t left = 0;  // 0: free
 };
 
@@ -58,14 +58,15 @@ class UringReader {
    public:
     UringReader(Ring& ring, int fd, uint64_t offset, std::byte* memory, size_t size)
         : ring_(ring), fd_(fd), offset_(offset), memory_(memory), end_(size) {
-        // Unbuffered reads pin the pages: once for all instead of for each. Device mappings refuse; then each must be
-        // buffered anyhow.
+        // Unbuffered reads pin pages. Registering the memory pins them once for all reads. Device mappings refuse this;
+        // then each read is buffered anyway.
         const iovec whole = {memory, size};
         fixed_ = size <= kFixedMax && (fcntl(fd, F_GETFL) & O_DIRECT) != 0 &&
                  io_uring_register_buffers(ring.get(), &whole, 1) == 0;
     }
 
-    // nullopt: the kernel takes no (more) commands from this process; nothing is under way, and pread must do.
+    // Returns nullopt if the kernel refuses commands from this process: no read is in flight, and the caller must use
+    // pread.
     std::optional<int64_t> run() {
         for (Piece& piece : pieces_) start_next(piece);
         unsigned refusals = 0;
@@ -79,7 +80,7 @@ class UringReader {
             if (moved || taken > 0) {
                 refusals = 0;
             } else if (taken != -EINTR && ++refusals >= kRefusalsMax) {
-                // What it has taken before ends by itself, whether it lets us wait for it or not.
+                // Wait for accepted commands, even if the kernel refuses to wait for us.
                 while (under_way_ != 0)
                     if (!reap()) usleep(1000);
                 return std::nullopt;
@@ -89,7 +90,7 @@ class UringReader {
     }
 
    private:
-    // Takes what is finished; false: nothing was.
+    // Collects completed reads; returns false if there were none.
     bool reap() {
         bool any = false;
         io_uring_cqe* done;
@@ -116,7 +117,7 @@ class UringReader {
     }
 
     void start(Piece& piece) {
-        io_uring_sqe* sqe = io_uring_get_sqe(ring_.get());  // never full: as many entries as pieces
+        io_uring_sqe* sqe = io_uring_get_sqe(ring_.get());  // not null: the ring has an entry for each piece
         const auto bytes = static_cast<unsigned>(piece.left);
         if (fixed_) io_uring_prep_read_fixed(sqe, fd_, memory_ + piece.at, bytes, offset_ + piece.at, 0);
         else io_uring_prep_read(sqe, fd_, memory_ + piece.at, bytes, offset_ + piece.at);
@@ -133,7 +134,7 @@ class UringReader {
             fail(result);
             return;
         }
-        if (result == 0) {  // the file ends at or before here
+        if (result == 0) {  // end of file at or before this position
             end_ = std::min(end_, piece.at);
             return;
         }
@@ -147,11 +148,11 @@ class UringReader {
     const int fd_;
     const uint64_t offset_;
     std::byte* const memory_;
-    size_t end_;  // lower once the end of the file was seen
+    size_t end_;  // lowered at the end of the file
     bool fixed_ = false;
     size_t next_ = 0;
-    unsigned prepared_ = 0;   // not yet taken by the kernel
-    unsigned under_way_ = 0;  // taken, and not yet finished
+    unsigned prepared_ = 0;   // not yet accepted by the kernel
+    unsigned under_way_ = 0;  // accepted, and not yet completed
     int error_ = 0;
     std::array<Piece, kPieces> pieces_;
 };
@@ -162,7 +163,7 @@ int64_t read_file(int fd, uint64_t offset, std::byte* memory, size_t size, FileR
     struct stat status {};
     if (fstat(fd, &status) != 0) return -errno;
     if (S_ISDIR(status.st_mode)) return -EISDIR;
-    if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode)) return -ESPIPE;  // might never end
+    if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode)) return -ESPIPE;  // may have no end
     if (preferred == FileReads::kUring) {
         if (Ring ring; ring.usable()) {
             if (const auto bytes = UringReader(ring, fd, offset, memory, size).run()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files into memory: many reads at once through io_uring, or pread where that is forbidden or missing.
+// Reads files into memory: with many concurrent reads through io_uring, or with pread if io_uring is not available.
 #ifndef SIDRA_FILE_READER_H
 #define SIDRA_FILE_READER_H
 
@@ -10,8 +10,8 @@ namespace sidra {
 
 enum class FileReads { kUring, kPread };
 
-// Reads `size` bytes of `fd` from `offset` on. Returns how many were read (less: the file ends there) or -errno;
-// nothing is under way any more when it returns. `used`, if given, says how.
+// Reads `size` bytes of `fd` from `offset` on. Returns the number of bytes read (less at the end of the file) or
+// -errno; no read is in flight on return. `used` (if given) returns the method.
 int64_t read_file(int fd, uint64_t offset, std::byte* memory, size_t size, FileReads preferred = FileReads::kUring,
                   FileReads* used = nullptr);
 

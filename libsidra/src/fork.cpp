@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which generation of forks this process is.
+// Counts forks, so that handles can detect that they were inherited.
 #include <pthread.h>
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace {
 
 std::atomic<uint32_t> generation{0};
 
-// When the library is loaded: before any handle exists.
+// At load time, before any handle exists.
 [[gnu::constructor]] void watch_forks() {
     pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
 }

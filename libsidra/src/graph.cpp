@@ -10,9 +10,9 @@ struct sidra_graph : sidra::Handle {
     sidra_context* context = nullptr;
     uint32_t operations = 0;
     std::unique_ptr<sidra::DeviceMemory> commands;      // none for an empty graph
-    std::vector<std::shared_ptr<sidra::Staging>> kept;  // data that its operations read
-    std::set<sidra::ObjectName> names;                  // buffers and weights that they name
-    std::atomic<uint64_t> checked{0};                   // Objects::removals() when none of them was missing
+    std::vector<std::shared_ptr<sidra::Staging>> kept;  // data that its operations use
+    std::set<sidra::ObjectName> names;                  // buffers and weights that its operations name
+    std::atomic<uint64_t> checked{0};                   // Objects::removals() at the last check that found all of them
 };
 
 namespace sidra {
@@ -20,8 +20,8 @@ namespace {
 
 constexpr uint64_t kNeverChecked = UINT64_MAX;
 
-// Whether all that the graph names is what it was recorded with. What has gone may have been replaced by another object
-// at the same address, or with the same index, with which the graph must never compute.
+// Checks that all objects that the graph names still exist. An object that was removed may have been replaced by
+// another one with the same address or index, which the graph must not use.
 sidra_status check_names(const char* call, sidra_graph* graph) {
     const Objects& named = graph->context->named;
     const uint64_t removals = named.removals();

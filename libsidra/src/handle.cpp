@@ -34,7 +34,7 @@ struct Shared {
 };
 
 Shared& shared() {
-    static auto* instance = new Shared;  // outlives all static objects of the application
+    static auto* instance = new Shared;  // never destroyed, so it outlives the application's static objects
     return *instance;
 }
 

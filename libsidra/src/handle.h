@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Handles: what an application holds. A handle is not the address of its object but a number in the shape of a pointer:
-// the object's kind, its place in the table of its kind, and the generation of that place. Every object that takes a
-// place gets a new generation, so a handle that was destroyed, is of another kind or was never made is recognised
-// without a look at memory that is not a table's.
+// Handles of the application. A handle is not the address of its object, but a number in the form of a pointer: the
+// object's kind, its slot in the table of that kind, and the generation of the slot. Each object that is stored in a
+// slot gets a new generation. So handles that were destroyed, have another kind or never existed are detected without
+// accessing memory other than the tables.
 #ifndef SIDRA_HANDLE_H
 #define SIDRA_HANDLE_H
 
@@ -29,12 +29,12 @@ std::string count_of(Kind kind, uint32_t count);  // "1 buffer", "3 streams", "2
 
 // Base of every object behind a handle.
 struct Handle {
-    uint64_t handle = 0;           // HandleParts of it
-    uint32_t fork_generation = 0;  // of the process that made it
-    uint32_t id = 0;               // for texts: "buffer 3"
+    uint64_t handle = 0;           // HandleParts of the handle
+    uint32_t fork_generation = 0;  // of the process that created it
+    uint32_t id = 0;               // for messages: "buffer 3"
 };
 
-// The number that a handle is.
+// The fields of a handle.
 struct HandleParts {
     static constexpr unsigned kKindShift = 28;
     static constexpr uint32_t kPlaceMask = (1u << kKindShift) - 1;
@@ -42,7 +42,7 @@ struct HandleParts {
 
     uint64_t value;
 
-    // A kind is stored as one more than it is: no handle is NULL.
+    // Kinds are stored plus one, so that no handle is NULL.
     static HandleParts make(Kind kind, uint32_t place, uint32_t generation) {
         return {uint64_t{generation} << 32 | uint64_t{static_cast<uint32_t>(kind) + 1} << kKindShift | place};
     }
@@ -51,23 +51,23 @@ struct HandleParts {
     uint32_t generation() const { return static_cast<uint32_t>(value >> 32); }
 };
 
-// One lock for the free places of all kinds. fork() waits for it, so that a child never finds it taken.
+// One lock for the free slots of all kinds. fork() takes it, so that a child never inherits it locked.
 std::mutex& handle_mutex();
 uint32_t next_object_id(Kind kind);  // from 1 on
 
-// What a forked child must neither run nor free (threads, mappings of the parent): kept reachable, never used.
+// Keeps an object that a forked child must neither use nor free (threads and mappings of the parent).
 void keep_forever(std::shared_ptr<void> object);
 
-// What a table says about a handle where a call refuses it.
+// Information for the message about an invalid handle.
 struct HandleLook {
-    bool made;           // there was such a handle once, at least
-    const Handle* live;  // its object; null: destroyed, or never made
+    bool made;           // this handle existed at some time
+    const Handle* live;  // its object; null: destroyed, or never existed
 };
-// A table of this kind has objects from now on.
+// Registers a table for objects of this kind.
 void add_handle_table(Kind kind, HandleLook (*look)(HandleParts));
 
-// All objects of one kind. A place is used again and its memory is never given back, so a reader needs no lock: it
-// compares one word. The table outlives all static objects of the application.
+// All objects of one kind. Slots are reused, and their memory is never freed, so a reader needs no lock: it compares
+// one word. The table outlives all static objects of the application.
 template <typename T>
 class HandleTable {
    public:
@@ -90,7 +90,7 @@ class HandleTable {
         return object;
     }
 
-    // The object of a handle, or null. No lock, no allocation.
+    // Returns the object of a handle, or null. Takes no lock and does not allocate.
     static T* find(HandleParts handle) {
         const Slot* slot = slot_of(handle);
         if (slot == nullptr ||
@@ -99,7 +99,7 @@ class HandleTable {
         return slot->object();
     }
 
-    // The object of a handle that is to be destroyed: of several threads that try, one gets it, and the others null.
+    // Claims the object of a handle for destruction: only one of several threads gets it, the others get null.
     static T* claim(HandleParts handle) {
         Slot* slot = slot_of(handle);
         uint64_t expected = word(handle.generation(), kLive);
@@ -108,7 +108,7 @@ class HandleTable {
             return nullptr;
         return slot->object();
     }
-    // A claimed object that stays after all.
+    // Releases the claim; the object stays.
     static void unclaim(T* object) {
         const HandleParts handle{object->handle};
         slot_at(handle.place())->word.store(word(handle.generation(), kLive), std::memory_order_release);
@@ -130,12 +130,13 @@ class HandleTable {
     static constexpr uint32_t generation_of(uint64_t word) { return static_cast<uint32_t>(word >> kStateBits); }
 
     struct Slot {
-        std::atomic<uint64_t> word{0};  // generation of the last object here, and its state
+        std::atomic<uint64_t> word{0};  // generation of the last object in this slot, and its state
         alignas(T) std::byte storage[sizeof(T)];
         T* object() const { return std::launder(reinterpret_cast<T*>(const_cast<std::byte*>(storage))); }
     };
 
-    // Places come in blocks, each twice as large as the one before: the highest bit of a place says which block.
+    // Slots are allocated in blocks, each twice as large as the previous one: the highest bit of a slot number selects
+    // the block.
     static constexpr unsigned kFirstLog2 = 6;
     static constexpr uint32_t kFirst = 1u << kFirstLog2;
 
@@ -172,7 +173,7 @@ class HandleTable {
         return place;
     }
 
-    // Cannot fail: there is room for every place.
+    // Cannot fail: there is room for every slot.
     static void give_place(uint32_t place) {
         const std::lock_guard lock(handle_mutex());
         places().free.push_back(place);
@@ -199,20 +200,20 @@ HandleParts parts_of(T* handle) {
     return {reinterpret_cast<uintptr_t>(handle)};
 }
 
-// What the application gets of an object.
+// The handle of an object, for the application.
 template <typename T>
 T* handle_of(const T* object) {
     return reinterpret_cast<T*>(static_cast<uintptr_t>(object->handle));
 }
 
-// Why a value is no handle of a live object of `kind`: INVALID_HANDLE, with text.
+// INVALID_HANDLE, with a text that says why this is not a handle of a live object of `kind`.
 [[gnu::cold]] sidra_status bad_handle(const char* call, const char* argument, Kind kind, HandleParts handle);
-// The handle is the parent process's: FORKED, with text.
+// FORKED, with text: the handle belongs to the parent process.
 [[gnu::cold]] sidra_status forked_handle(const char* call, const char* argument, Kind kind, const Handle& object);
 
 inline bool forked(const Handle& object) { return object.fork_generation != fork_generation(); }
 
-// Turns the argument of a call from a handle into its object. INVALID_HANDLE, or FORKED in a child.
+// Converts an argument from a handle to its object. INVALID_HANDLE, or FORKED in a child.
 template <typename T>
 sidra_status check(const char* call, const char* argument, T*& handle) {
     T* object = HandleTableOf<T>::find(parts_of(handle));
@@ -224,7 +225,7 @@ sidra_status check(const char* call, const char* argument, T*& handle) {
     return SIDRA_OK;
 }
 
-// An object that its handle's destruction has claimed, also in a forked child. Unless destroy() ends it, it stays.
+// Claims an object for destruction, even in a forked child. Without destroy() the object stays.
 template <typename T>
 class Claim {
    public:
@@ -235,8 +236,7 @@ class Claim {
         if (object_ != nullptr) HandleTable<T>::unclaim(object_);
     }
 
-    // Turns the argument of a call from a handle into its object. INVALID_HANDLE: also where another thread is
-    // destroying it.
+    // Converts an argument from a handle to its object. INVALID_HANDLE, also if another thread destroys it.
     sidra_status take(const char* call, const char* argument, T*& handle) {
         object_ = HandleTable<T>::claim(parts_of(handle));
         if (object_ == nullptr) return bad_handle(call, argument, T::kKind, parts_of(handle));

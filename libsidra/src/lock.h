@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The lock of one stream: a single atomic exchange when nobody else uses the stream, which is nearly always.
+// The lock of one stream: a single atomic exchange while no other thread uses the stream, which is the usual case.
 #ifndef SIDRA_LOCK_H
 #define SIDRA_LOCK_H
 
@@ -27,7 +27,7 @@ class SpinLock {
     void unlock() { held_.store(false, std::memory_order_release); }
 
    private:
-    // Spins, then yields, then naps: the holder may have been preempted, and must get the CPU to let go.
+    // Spins, then yields, then sleeps: the holder may have been preempted, and needs a CPU to release the lock.
     [[gnu::cold]] [[gnu::noinline]] void contend() {
         for (unsigned tries = 0;; ++tries) {
             if (!held_.load(std::memory_order_relaxed) && !held_.exchange(true, std::memory_order_acquire)) return;

@@ -6,7 +6,7 @@
 namespace sidra {
 namespace {
 
-// The driver no longer holds a mapping of a context that is lost, or of a device that is gone.
+// The driver has dropped the mappings of a lost context or of a removed device.
 bool mapping_is_gone(int error) { return error == -ESTALE || error == -ENODEV || error == -ENOENT; }
 
 }  // namespace
@@ -23,7 +23,7 @@ sidra_status DeviceMemory::create(const char* call, sidra_context* context, uint
                           detail,
                           {{ENOSPC, local ? SIDRA_ERROR_OUT_OF_DEVICE_MEMORY : SIDRA_ERROR_OUT_OF_MEMORY},
                            {ENOMEM, local ? SIDRA_ERROR_OUT_OF_DEVICE_MEMORY : SIDRA_ERROR_OUT_OF_MEMORY},
-                           // Too large for an address space: all else in the request is ours.
+                           // Exceeds the address space; the other fields of the request are valid.
                            {EINVAL, local ? SIDRA_ERROR_OUT_OF_DEVICE_MEMORY : SIDRA_ERROR_OUT_OF_MEMORY}});
     made->handle_ = create.handle;
     made->host_ = static_cast<std::byte*>(context->transport->map(create.mmap_offset, create.size, true));
@@ -86,7 +86,7 @@ sidra_status DeviceMemory::release(const char* call) {
 }
 
 void DeviceMemory::close() {
-    // A forked child has no mapping of its own and must not speak for its parent.
+    // A forked child has no mapping, and must not send requests for its parent.
     if (!forked(*context_)) {
         if (mapped_ != 0) context_->transport->unmap(host_, mapped_);
         if (handle_ != 0) {
@@ -101,8 +101,7 @@ void DeviceMemory::close() {
 
 DeviceMemory::~DeviceMemory() {
     if (handle_ == 0) return;
-    // The device could not be made to let go: better to keep the memory than to let the device write into someone
-    // else's.
+    // The device may still access the memory: leak it rather than let the device write into memory with a new owner.
     if (release("sidra") != SIDRA_OK) handle_ = 0;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory that the device can use: created or registered with the driver, mapped for the device and for the host.
+// Memory for the device: created by or registered with the driver, and mapped for the device and the host.
 #ifndef SIDRA_MEMORY_H
 #define SIDRA_MEMORY_H
 
@@ -14,10 +14,10 @@ namespace sidra {
 
 class DeviceMemory {
    public:
-    // Zeroed memory of `size` bytes, in the host or (`local`) in L3.
+    // Allocates `size` bytes of zeroed memory, in the host or (`local`) in L3.
     static sidra_status create(const char* call, sidra_context* context, uint64_t size, bool local,
                                std::unique_ptr<DeviceMemory>* memory);
-    // The caller's memory.
+    // Registers the caller's memory.
     static sidra_status enroll(const char* call, sidra_context* context, void* memory, uint64_t size, bool readonly,
                                std::unique_ptr<DeviceMemory>* result);
 
@@ -25,7 +25,8 @@ class DeviceMemory {
     DeviceMemory& operator=(const DeviceMemory&) = delete;
     ~DeviceMemory();
 
-    // Takes it from the device, waiting until that has let go; on failure nothing has changed. Once only.
+    // Unmaps it from the device, and waits until the device no longer uses it. On failure nothing has changed. Only
+    // once.
     sidra_status release(const char* call);
 
     uint64_t address() const { return address_; }  // device address
@@ -38,15 +39,15 @@ class DeviceMemory {
     void close();
 
     sidra_context* context_;
-    uint64_t size_;        // as asked for
-    uint64_t mapped_ = 0;  // bytes mapped by us; 0 for the caller's memory
+    uint64_t size_;        // requested size
+    uint64_t mapped_ = 0;  // bytes mapped by the library; 0 for the caller's memory
     uint32_t handle_ = 0;  // 0: closed
     bool bound_ = false;
     uint64_t address_ = 0;
     std::byte* host_ = nullptr;
 };
 
-// A copy of data on its way to the device, given back early once it has arrived.
+// A copy of data for the device, freed when the device has read it.
 class Staging {
    public:
     explicit Staging(std::unique_ptr<DeviceMemory> memory) : memory_(std::move(memory)) {}

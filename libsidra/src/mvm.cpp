@@ -12,7 +12,7 @@ namespace {
 
 bool is_code(uint32_t type) { return type == SIDRA_U8 || type == SIDRA_S8; }
 
-// A factor that is absent (0), or finite and positive with a finite inverse.
+// Whether a factor is absent (0), or finite and positive with a finite inverse.
 bool usable_factor(float factor) {
     return factor == 0.0f || (std::isfinite(factor) && factor > 0.0f && std::isfinite(1.0f / factor));
 }
@@ -37,7 +37,7 @@ sidra_status check_numbers(const char* call, const sidra_mvm& mvm) {
     if (!usable_factor(mvm.out_scale))
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                     "out_scale is {}: it must be positive and finite, and so must 1 / out_scale", mvm.out_scale);
-    // Without a scale of their own, real numbers would be rounded to whole ones, and sums saturate: not by default.
+    // Without a scale, float values would be rounded to integers, and sums would saturate: require an explicit choice.
     if (mvm.in_scale == 0.0f && in == SIDRA_F32)
         return fail(
             SIDRA_ERROR_INVALID_ARGUMENT, call,

@@ -36,7 +36,7 @@ void Objects::remove_weights(uint32_t index) {
     removals_.fetch_add(1, std::memory_order_release);
 }
 
-// Addresses in no buffer are staged copies, which the graph keeps, or of the weights that the packet names.
+// Other addresses belong to staged copies, which the graph keeps, or to the weights that the packet names.
 void Objects::collect_buffer(uint64_t address, std::set<ObjectName>* names) const {
     const auto next = buffers_.upper_bound(address);
     if (next == buffers_.begin()) return;

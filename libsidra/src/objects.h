@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which buffers and weights of a context exist. Packets name them by address and by index, which another object may get
-// later; a graph keeps their ids, which none gets again.
+// The existing buffers and weights of a context. Packets name them by address and index, which may be reused; a graph
+// stores their ids, which are never reused.
 #ifndef SIDRA_OBJECTS_H
 #define SIDRA_OBJECTS_H
 
@@ -17,7 +17,7 @@
 
 namespace sidra {
 
-// An object for ever, also after its end.
+// Identifies an object permanently, even after its destruction.
 struct ObjectName {
     Kind kind;
     uint32_t id;
@@ -32,11 +32,11 @@ class Objects {
     void add_weights(uint32_t index, uint32_t id);
     void remove_weights(uint32_t index);
 
-    // Adds what a packet names.
+    // Adds the objects that a packet names.
     void collect(const sidra_cmd& packet, std::set<ObjectName>* names) const;
-    // The first of them that does not exist any more.
+    // The first of these that no longer exists.
     std::optional<ObjectName> missing(const std::set<ObjectName>& names) const;
-    // Moves with each removal: if it has not, nothing is missing that was not before.
+    // Changes with each removal: if it has not changed, no further object is missing.
     uint64_t removals() const { return removals_.load(std::memory_order_acquire); }
 
    private:
@@ -47,7 +47,7 @@ class Objects {
     void collect_buffer(uint64_t address, std::set<ObjectName>* names) const;
     void collect_weights(uint32_t index, std::set<ObjectName>* names) const;
 
-    mutable std::mutex mutex_;              // of the next three; innermost
+    mutable std::mutex mutex_;              // protects the next members; innermost lock
     std::map<uint64_t, Buffer> buffers_;    // by device address
     std::map<uint32_t, uint32_t> weights_;  // ids by index
     std::set<ObjectName> live_;

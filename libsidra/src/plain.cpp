@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operations that only move or order: no-op, barrier, copy, fill, timestamp, semaphores.
+// Operations that move data or order execution: no-op, barrier, copy, fill, timestamp, semaphores.
 #include <bit>
 
 #include "buffer.h"
@@ -8,7 +8,7 @@
 namespace sidra {
 namespace {
 
-// A copy of `rows` rows whose arguments are in range by themselves.
+// A copy of `rows` rows whose arguments were validated.
 sidra_status copy_rows(const char* call, sidra_stream* stream, const sidra_ref& dst, uint64_t dst_stride,
                        const sidra_ref& src, uint64_t src_stride, uint64_t row_bytes, uint32_t rows) {
     if (row_bytes > SIDRA_CMD_COPY_MAX || row_bytes * rows > SIDRA_CMD_COPY_MAX)
@@ -125,8 +125,8 @@ sidra_status sidra_semaphore_signal(sidra_context* context, sidra_ref word, uint
         while (now < value &&
                !__atomic_compare_exchange_n(host, &now, value, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
         }
-        // The chip looks at a parked wait again when its queue's doorbell rings. Which queues wait for this word is not
-        // known here.
+        // The chip checks a parked wait again when its queue's doorbell rings. The library does not know which queues
+        // wait for this word, so it rings all.
         const std::lock_guard lock(context->mutex);
         for (const sidra_stream* stream : context->streams) {
             const Queue& queue = *stream->current_queue;

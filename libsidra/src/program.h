@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programming of a whole weights object is one packet of the ring: a CALL of {TIMESTAMP, PROGRAM, TIMESTAMP}, so that
-// its device time and energy are known. Users see it as one PROGRAM.
+// Programming of a whole weights object is one packet in the ring: a CALL of {TIMESTAMP, PROGRAM, TIMESTAMP}, which
+// measures its device time and energy. Users see it as one PROGRAM.
 #ifndef SIDRA_PROGRAM_H
 #define SIDRA_PROGRAM_H
 
@@ -10,7 +10,7 @@
 
 namespace sidra {
 
-inline constexpr uint32_t kProgramCookie = 0x474f5250;  // marks our own CALL; users' CALLs have cookie 0
+inline constexpr uint32_t kProgramCookie = 0x474f5250;  // marks the library's CALLs; users' CALLs have cookie 0
 inline constexpr uint32_t kProgramPackets = 3;
 
 inline bool is_program_call(const sidra_cmd& packet) {

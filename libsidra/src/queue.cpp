@@ -4,7 +4,7 @@
 namespace sidra {
 namespace {
 
-// The API lets 0 mean "normal"; the hardware counts from low to high.
+// In the API 0 means "normal"; the hardware numbers priorities from low to high.
 uint32_t hardware_priority(uint32_t priority) {
     switch (priority) {
         case SIDRA_PRIORITY_LOW:
@@ -65,7 +65,7 @@ sidra_status Queue::destroy(const char* call) {
     destroy.queue = number;
     epoch->set_closing(true);
     const int error = request(*transport, SIDRA_IOCTL_QUEUE_DESTROY, &destroy, &detail);
-    // A lost context has no queues any more; that is all that was wanted.
+    // A lost context has no queues, so there is nothing to destroy.
     if (error != 0 && error != -ESTALE && error != -ENODEV && error != -ENOENT) {
         epoch->set_closing(false);
         return fail_errno(call, error, fmt::format("destroying queue {} of context {}", number, context->id), detail);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The lines that libsidra prints to stderr, for what a program would otherwise not notice.
+// Lines that libsidra prints to stderr, about things that a program would not notice otherwise.
 #ifndef SIDRA_REPORT_LINE_H
 #define SIDRA_REPORT_LINE_H
 
@@ -7,7 +7,7 @@
 
 namespace sidra {
 
-// Prints "sidra: <text>"; not with SIDRA_QUIET=1 in the environment.
+// Prints "sidra: <text>", unless SIDRA_QUIET=1 is in the environment.
 void report_line(const std::string& text);
 
 }  // namespace sidra

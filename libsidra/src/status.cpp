@@ -46,7 +46,7 @@ constexpr std::array<const char*, SIDRA_STATUS_COUNT> kNames = {
 };
 static_assert(kNames.back() != nullptr, "a name for each status");
 
-// What the user can do about a failure of the driver.
+// A suggestion for the user after a failure of the driver.
 const char* hint(sidra_status status) {
     switch (status) {
         case SIDRA_ERROR_INVALID_ARGUMENT:
@@ -99,7 +99,7 @@ sidra_status fail_text(sidra_status status, const char* call, fmt::string_view f
         const size_t head = std::min(fmt::format_to_n(text.data(), room, "{}: ", call).size, room);
         const auto tail = fmt::vformat_to_n(text.data() + head, room - head, format, args);
         *tail.out = '\0';
-    } catch (...) {  // a bad format or no memory: the call's name must do
+    } catch (...) {  // invalid format or out of memory: keep only the name of the call
         std::strncpy(text.data(), call, text.size() - 1);
     }
     return status;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a call fails: one status and one sentence, kept for sidra_last_error() of this thread. Nothing here runs on
-// success.
+// Failure of a call: a status and a message, kept for sidra_last_error() of this thread. Nothing here runs on success.
 #ifndef SIDRA_STATUS_H
 #define SIDRA_STATUS_H
 
@@ -18,8 +17,7 @@
 
 namespace sidra {
 
-// Formats "<call>: <text>" as this thread's last error and returns `status`. Does not allocate unless the text is very
-// long.
+// Sets "<call>: <text>" as this thread's last error and returns `status`. Allocates only for very long texts.
 sidra_status fail_text(sidra_status status, const char* call, fmt::string_view format, fmt::format_args args) noexcept;
 
 template <typename... Args>
@@ -28,25 +26,25 @@ template <typename... Args>
     return fail_text(status, call, format, fmt::make_format_args(args...));
 }
 
-// NOT_READY of a query, with the whole text: copied and not formatted, because queries are polled.
+// NOT_READY of a query, with the complete text: copied, not formatted, because queries are polled.
 [[gnu::cold]] sidra_status not_ready(std::string_view text) noexcept;
 
-// A driver's error number that means something special for one request.
+// The special meaning of an errno for one request.
 struct ErrnoMeaning {
     int error;  // positive errno
     sidra_status status;
 };
 
-// What an -errno of a driver means; `special` wins over the general rule.
+// Maps an -errno of a driver to a status; `special` has precedence over the general mapping.
 sidra_status status_of_errno(int negative_errno, std::initializer_list<ErrnoMeaning> special = {}) noexcept;
 
 // Fails with the status of `negative_errno` and the text "<call>: <what> failed: <detail, or the errno in words>. <what
-// to do>". A detail that ends with a full stop says itself what to do, and stands alone.
+// to do>". If the detail ends with a full stop, it is complete, and no suggestion is added.
 [[gnu::cold]] sidra_status fail_errno(const char* call, int negative_errno, const std::string& what,
                                       const std::string& detail,
                                       std::initializer_list<ErrnoMeaning> special = {}) noexcept;
 
-// Runs the body of a C function that may allocate: exceptions end here.
+// Runs the body of a C function that may allocate; catches all exceptions.
 template <typename Body>
 sidra_status guarded(const char* call, Body&& body) noexcept {
     try {

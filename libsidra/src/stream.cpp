@@ -20,7 +20,8 @@ namespace {
 
 constexpr uint32_t kRingPacketsDefault = 1024;
 
-// The queue's accumulated cost; the chip writes the timeline last, so equal timelines mean one moment.
+// Reads the queue's accumulated cost. The chip writes the timeline last, so equal timelines before and after mean a
+// consistent result.
 void read_cost(const Queue& queue, uint64_t* device_ps, uint64_t* energy_pj) {
     for (;;) {
         const uint64_t before = queue.timeline();
@@ -61,9 +62,9 @@ void adopt_queue(sidra_stream* stream, std::shared_ptr<Queue> queue) {
     stream->current_queue = std::move(queue);
 }
 
-// Ends the epoch of the stream's queue, and lets go of the staged copies of what was queued; reap() went before. An
-// open batch or recording stays open: its end is the caller's. The lock and the callbacks are held; what is returned
-// must die after the lock is let go.
+// Ends the epoch of the stream's queue, and releases the staged copies of queued operations; reap() was called before.
+// An open batch or recording stays open; the caller ends it. The lock and the callbacks are held; the result must be
+// destroyed after the lock is released.
 [[nodiscard]] std::vector<Deferred> drop_work(sidra_stream* stream, Epoch::End how, uint64_t retired,
                                               const sidra_fault& fault) {
     stream->current_queue->end_epoch(how, retired, fault);
@@ -71,7 +72,7 @@ void adopt_queue(sidra_stream* stream, std::shared_ptr<Queue> queue) {
     return std::exchange(stream->deferred, {});
 }
 
-// The context's thread for callbacks, made now if there is none.
+// Returns the context's callback thread; creates it if there is none.
 sidra_status find_callbacks(const char* call, sidra_context* context, std::shared_ptr<CallbackThread>* callbacks) {
     const std::lock_guard lock(context->mutex);
     try {
@@ -79,7 +80,7 @@ sidra_status find_callbacks(const char* call, sidra_context* context, std::share
     } catch (const std::system_error& error) {
         return fail_errno(call, -error.code().value(),
                           fmt::format("making the thread for the callbacks of context {}", context->id), error.what(),
-                          {{EAGAIN, SIDRA_ERROR_LIMIT}});  // std::thread's, whatever it is that the system is short of
+                          {{EAGAIN, SIDRA_ERROR_LIMIT}});  // from std::thread, whichever resource is exhausted
     }
     *callbacks = context->callbacks;
     return SIDRA_OK;
@@ -103,13 +104,13 @@ void reap_slow(sidra_stream* stream) {
         deferred.erase(deferred.begin(), end);
         stream->deferred_count.store(static_cast<uint32_t>(deferred.size()), std::memory_order_relaxed);
     }
-    for (Deferred& entry : done) entry.staging->release();  // asks the driver, so without the lock
+    for (Deferred& entry : done) entry.staging->release();  // without the lock, because it calls the driver
 }
 
 void defer(sidra_stream* stream, const Point& point, std::shared_ptr<Staging> staging) {
     const std::lock_guard lock(stream->lock);
     if (point.epoch->ended()) return;
-    auto& deferred = stream->deferred;  // two threads may come here in the other order
+    auto& deferred = stream->deferred;  // two threads may arrive here in reverse order
     auto at = deferred.end();
     while (at != deferred.begin() && std::prev(at)->value > point.value) --at;
     deferred.insert(at, {point.value, std::move(staging)});
@@ -244,7 +245,7 @@ sidra_status sidra_stream_query(sidra_stream* stream) {
 sidra_status sidra_stream_timeline(sidra_stream* stream, uint64_t* submitted, uint64_t* completed) {
     SIDRA_TRY(check(__func__, "stream", stream));
     const Queue& queue = *stream->queue.load(std::memory_order_acquire);
-    const uint64_t done = queue.timeline();  // first, so that it is never the larger one
+    const uint64_t done = queue.timeline();  // read first, so that it is not larger than the other value
     if (submitted != nullptr) *submitted = queue.written.load(std::memory_order_relaxed);
     if (completed != nullptr) *completed = done;
     return SIDRA_OK;
@@ -280,7 +281,7 @@ sidra_status sidra_stream_get_fd(sidra_stream* stream, int* fd) {
         sidra_ioctl_arm arm{};
         arm.context = stream->context->number;
         arm.queue = point.queue->number;
-        if (stream->armed_value != 0) {  // the old arming must not signal for the new one
+        if (stream->armed_value != 0) {  // the old arming must not signal for the new value
             arm.value = stream->armed_value;
             arm.epoch = point.epoch->number;
             arm.eventfd = -1;
@@ -296,7 +297,7 @@ sidra_status sidra_stream_get_fd(sidra_stream* stream, int* fd) {
         arm.eventfd = stream->fd;
         const int error = request(*stream->context->transport, SIDRA_IOCTL_ARM, &arm, &detail);
         if (error == -ESTALE || error == -ENODEV || error == -EIO || error == -ECANCELED) {
-            count = 1;  // stopped for good: readable at once, as promised
+            count = 1;  // stopped permanently: readable at once, as documented
             if (write(stream->fd, &count, sizeof count) < 0)
                 return fail_errno(call, -errno, "signalling an eventfd", {});
         } else if (error != 0) {
@@ -338,7 +339,7 @@ sidra_status sidra_stream_fault(sidra_stream* stream, sidra_fault_info* info) {
 sidra_status sidra_stream_reset(sidra_stream* stream) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "stream", stream));
-        // Host signals ring the doorbells of the context's streams: not while the write index is moved.
+        // Host signals ring the doorbells of the context's streams; prevent that while the write index changes.
         const std::lock_guard context_lock(stream->context->mutex);
         const std::shared_ptr<CallbackThread>& callbacks = stream->context->callbacks;
         Queue& queue = *stream->current_queue;
@@ -355,7 +356,7 @@ sidra_status sidra_stream_reset(sidra_stream* stream) {
             const sidra_fault fault = queue.fault_record();
             if (const int error = request(*queue.transport, SIDRA_IOCTL_QUEUE_RESET, &reset, &detail); error != 0)
                 return fail_errno(call, error, fmt::format("resetting stream {}", stream->id), detail);
-            // The driver says in the state page where the queue goes on.
+            // The driver stores the restart position of the queue in the state page.
             const uint64_t index = queue.timeline();
             queue.written.store(index, std::memory_order_relaxed);
             queue.published = queue.seen_timeline = index;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A stream: a queue, what is being recorded or batched on it, and what its operations keep alive.
+// A stream: a queue, its recording or batch, and the objects that its operations keep alive.
 #ifndef SIDRA_STREAM_H
 #define SIDRA_STREAM_H
 
@@ -16,14 +16,14 @@
 
 namespace sidra {
 
-// Operations recorded for a graph, the objects that they name, and the copies of data that they use.
+// Operations recorded for a graph, the objects that they name, and their copies of data.
 struct Recording {
     std::vector<sidra_cmd> packets;
     std::set<ObjectName> names;
     std::vector<std::shared_ptr<Staging>> kept;
 };
 
-// A staged copy that may go once the stream has reached a value.
+// A staged copy that can be freed when the stream has reached a value.
 struct Deferred {
     uint64_t value;
     std::shared_ptr<Staging> staging;
@@ -34,29 +34,29 @@ struct Deferred {
 struct alignas(64) sidra_stream : sidra::Handle {
     static constexpr sidra::Kind kKind = sidra::Kind::kStream;
 
-    // Hot: one cache line.
-    sidra::SpinLock lock;  // protects all below, but where atomics say otherwise
+    // Hot path: one cache line.
+    sidra::SpinLock lock;  // protects all members below, except atomics as noted
     bool batch = false;
-    std::atomic<sidra::Queue*> queue{nullptr};    // of current_queue; read without the lock
+    std::atomic<sidra::Queue*> queue{nullptr};    // current_queue.get(); read without the lock
     std::unique_ptr<sidra::Recording> recording;  // null: not recording
     std::atomic<uint32_t> deferred_count{0};
-    uint64_t deadline = SIDRA_NEVER;  // of the wait for room in the ring: sidra_stream_set_deadline()
+    uint64_t deadline = SIDRA_NEVER;  // deadline of waits for room in the ring: sidra_stream_set_deadline()
 
     sidra_context* context = nullptr;
     sidra::QueueOptions options;
     std::shared_ptr<sidra::Queue> current_queue;
     std::vector<std::shared_ptr<sidra::Queue>>
-        former_queues;                      // before recoveries: another thread may still look at their pages
+        former_queues;                      // queues before recoveries: another thread may still read their pages
     std::vector<sidra::Deferred> deferred;  // in order of value
-    uint64_t former_device_ps = 0, former_energy_pj = 0;  // of former queues
-    std::mutex fd_mutex;                                  // of fd and armed_value
+    uint64_t former_device_ps = 0, former_energy_pj = 0;  // totals of former queues
+    std::mutex fd_mutex;                                  // protects fd and armed_value
     int fd = -1;                                          // eventfd of sidra_stream_get_fd()
-    uint64_t armed_value = 0;                             // what fd was last armed for
+    uint64_t armed_value = 0;                             // value that fd was last armed for
 };
 
 namespace sidra {
 
-// Frees staged copies whose operations are done. Cheap when there are none.
+// Frees staged copies of completed operations. Cheap if there are none.
 void reap_slow(sidra_stream* stream);
 inline void reap(sidra_stream* stream) {
     if (stream->deferred_count.load(std::memory_order_relaxed) != 0) [[unlikely]]
@@ -66,19 +66,19 @@ inline void reap(sidra_stream* stream) {
 // Keeps `staging` until `point` (of the stream's current queue) is reached.
 void defer(sidra_stream* stream, const Point& point, std::shared_ptr<Staging> staging);
 
-// Shows the chip what a batch has collected so far. The lock is held.
+// Publishes the packets of a batch to the chip. The lock is held.
 inline void flush(sidra_stream* stream) {
     Queue& queue = *stream->queue.load(std::memory_order_relaxed);
     const uint64_t written = queue.written.load(std::memory_order_relaxed);
     if (queue.published != written && !Queue::stopped(queue.run_state())) queue.publish(written);
 }
 
-// Everything queued so far (a batch is flushed). NOT_RECORDABLE while recording.
+// The point after everything queued so far (flushes a batch). NOT_RECORDABLE while recording.
 sidra_status current_point(const char* call, sidra_stream* stream, Point* point);
 
 [[gnu::cold]] sidra_status not_recordable(const char* call, const sidra_stream* stream);
 
-// Starts the stream anew on a fresh queue after its context was recovered; what was queued is dropped. The context's
+// Restarts the stream on a new queue after its context was recovered; queued operations are dropped. The context's
 // mutex is held.
 sidra_status renew_queue(const char* call, sidra_stream* stream);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The struct_size rule of sidra.h, in one place.
+// The struct_size rule of sidra.h.
 #ifndef SIDRA_STRUCTS_H
 #define SIDRA_STRUCTS_H
 
@@ -11,11 +11,11 @@
 
 namespace sidra {
 
-inline constexpr size_t kStructSizeMax = 4096;  // larger is an uninitialised struct, not a newer library
+inline constexpr size_t kStructSizeMax = 4096;  // a larger value means an uninitialised struct, not a newer library
 
 [[gnu::cold]] sidra_status bad_struct(const char* call, const char* type, size_t given, size_t known, const void* data);
 
-// A struct that the caller gave: known fields all there, unknown ones zero.
+// Checks a struct of the caller: all known fields must be present, unknown ones zero.
 template <typename T>
 sidra_status check_struct(const char* call, const char* type, const T* data) {
     if (data != nullptr && data->struct_size == sizeof(T)) [[likely]]
@@ -23,7 +23,7 @@ sidra_status check_struct(const char* call, const char* type, const T* data) {
     return bad_struct(call, type, data != nullptr ? data->struct_size : 0, sizeof(T), data);
 }
 
-// An enum that a C caller set: it may hold any number, which C++ must not even look at as an enum.
+// Reads an enum that a C caller has set. It may contain any number, which C++ must not read as the enum.
 template <typename Enum>
 uint32_t raw_value(const Enum& value) {
     static_assert(sizeof(Enum) == sizeof(uint32_t));

@@ -33,7 +33,7 @@ sidra_status wait_for_room(const char* call, sidra_stream* stream) {
              __atomic_load_n(&queue->state->parked, __ATOMIC_RELAXED) != 0
                  ? ", and the stream waits for a semaphore or an event"
                  : "");
-    if (room.state() == Point::State::kDropped) status = SIDRA_OK;  // there is room in the epoch that has begun
+    if (room.state() == Point::State::kDropped) status = SIDRA_OK;  // there is room in the new epoch
     stream->lock.lock();
     return status;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The hot path: one packet into the ring. No system call, no allocation, no lock but the stream's own.
+// The hot path: stores one packet into the ring. No system call, no allocation, and no lock except the stream's own.
 #ifndef SIDRA_SUBMIT_H
 #define SIDRA_SUBMIT_H
 
@@ -11,18 +11,18 @@ namespace sidra {
 
 enum class Recordable { kYes, kNo };
 
-// Stores the packet in the stream's recording. The lock is held and stays so.
+// Stores the packet in the stream's recording. The lock is held throughout.
 [[gnu::cold]] sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& packet);
 
-// Waits until the ring has room, or until the stream's deadline: TIMEOUT. The lock is held, released meanwhile, and
-// held again: everything about the stream may have changed.
+// Waits for room in the ring, or until the stream's deadline: TIMEOUT. The lock is held, but released during the wait,
+// so the stream may have changed completely.
 [[gnu::cold]] sidra_status wait_for_room(const char* call, sidra_stream* stream);
 
-// The queue has stopped: unlocks and says why.
+// The queue has stopped: unlocks and returns the reason.
 [[gnu::cold]] sidra_status refuse_stopped(const char* call, sidra_stream* stream);
 
-// Queues (or records) one packet; the stream's handle has been checked. `point`, if given, gets the place right behind
-// it.
+// Queues (or records) one packet; the stream's handle was checked. `point` (if given) returns the point after the
+// packet.
 inline sidra_status submit(const char* call, sidra_stream* stream, const sidra_cmd& packet,
                            Recordable recordable = Recordable::kYes, Point* point = nullptr) {
     stream->lock.lock();
@@ -56,7 +56,7 @@ inline sidra_status submit(const char* call, sidra_stream* stream, const sidra_c
     }
 }
 
-// A packet of this opcode, all else zero.
+// Returns a packet with this opcode and all other fields zero.
 inline sidra_cmd make_packet(sidra_cmd_opcode opcode, uint32_t cookie = 0) {
     sidra_cmd packet{};
     std::memset(&packet, 0, sizeof packet);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a matrix lies on crossbars: a grid of tiles, row by row.
+// The layout of a matrix on crossbars: a grid of tiles, row-major.
 #ifndef SIDRA_TILES_H
 #define SIDRA_TILES_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operations of the compute engine: one table says what each needs, one function checks it.
+// Operations of the compute engine: a table with their requirements, and one function that checks them.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -127,7 +127,7 @@ sidra_status set_params(const char* call, const Rule& rule, const sidra_vec& vec
         case Param::kScaleZero:
             if (!std::isfinite(vec.scale))
                 return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "scale is {}: must be finite", vec.scale);
-            // Real numbers rounded to whole ones are hardly what is meant.
+            // Rounding float values to integers is rarely intended.
             if (vec.op == SIDRA_VEC_QUANTIZE && vec.scale == 0.0f && vec.in2.buffer == nullptr)
                 return fail(
                     SIDRA_ERROR_INVALID_ARGUMENT, call,
@@ -151,7 +151,7 @@ sidra_status set_params(const char* call, const Rule& rule, const sidra_vec& vec
     return SIDRA_OK;
 }
 
-// Where the rows of input and output are: `rows` of `row_bytes`, as far as it is known here.
+// The rows of input and output, as far as known here.
 struct Shape {
     uint64_t in_rows, in_bytes;
     uint64_t out_rows, out_bytes;
@@ -165,8 +165,8 @@ Shape shape_of(const sidra_vec& vec, uint32_t in_element, uint32_t out_element) 
     return shape;
 }
 
-// Geometry in host memory is looked at already here, so that mistakes are named and strides may be left out; in L3 it
-// may still be on its way, and the chip alone checks it.
+// Checks geometry in host memory already here, to report errors and to allow default strides. Geometry in L3 may not
+// have been written yet; only the chip checks it.
 sidra_status pool_shape(const char* call, const sidra_vec& vec, uint32_t element, Shape* shape) {
     const sidra_buffer& geometry = buffer_of(vec.in2);
     if (geometry.local) {
@@ -190,7 +190,7 @@ sidra_status pool_shape(const char* call, const sidra_vec& vec, uint32_t element
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                     "pool geometry: padding {} x {} must be smaller than the kernel {} x {}", pool.pad_h, pool.pad_w,
                     pool.kernel_h, pool.kernel_w);
-    // Each output has at least one pixel: the last window begins inside the image.
+    // Each output needs at least one pixel: the last window must begin inside the image.
     if (uint64_t{pool.out_h - 1} * pool.stride_h >= uint64_t{pool.in_h} + pool.pad_h ||
         uint64_t{pool.out_w - 1} * pool.stride_w >= uint64_t{pool.in_w} + pool.pad_w)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,

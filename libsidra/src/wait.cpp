@@ -10,8 +10,8 @@
 namespace sidra {
 namespace {
 
-constexpr uint64_t kSpinNs = 20'000;     // about what going to sleep and being woken costs
-constexpr unsigned kLooksPerClock = 64;  // looks at the state page between two looks at the clock
+constexpr uint64_t kSpinNs = 20'000;     // about the cost of sleeping and waking up
+constexpr unsigned kLooksPerClock = 64;  // checks of the state page between two readings of the clock
 
 bool passed(uint64_t deadline) { return deadline == 0 || (deadline != SIDRA_NEVER && monotonic_ns() >= deadline); }
 
@@ -23,9 +23,9 @@ bool passed(uint64_t deadline) { return deadline == 0 || (deadline != SIDRA_NEVE
                                                                             : "");
 }
 
-// Sleeps in the driver; 0 or -errno. By ioctl: for one queue io_uring has nothing to give. In a guest under TCG one
-// no-op takes 112 us so, and 132 us with a ring of its own (SINGLE_ISSUER, DEFER_TASKRUN); sixteen queues 115 and 190
-// us.
+// Sleeps in the driver; returns 0 or -errno. Uses an ioctl: for a single queue io_uring is slower. In a guest under TCG
+// a no-op takes 112 us this way, and 132 us with a ring of its own (SINGLE_ISSUER, DEFER_TASKRUN); sixteen queues take
+// 115 and 190 us.
 int sleep_for(const Point& point, uint64_t deadline, std::string* detail) {
     sidra_wait_item item{};
     item.context = point.queue->context->number;
@@ -80,11 +80,11 @@ sidra_status wait_for(const char* call, const Point& point, uint64_t deadline) {
                 return timed_out(call, point);
             case -ENOENT:
             case -ECANCELED:
-                sched_yield();  // another thread is about to note the end of the epoch
+                sched_yield();  // another thread is about to record the end of the epoch
                 continue;
             case -EIO:
-                // The driver says that the queue stopped; the state page has the reason, at the latest at the second
-                // look.
+                // The driver reports that the queue has stopped; the state page has the reason at the second check at
+                // the latest.
                 if (!driver_gave_up) {
                     driver_gave_up = true;
                     continue;

@@ -14,20 +14,20 @@
 namespace sidra {
 namespace {
 
-constexpr unsigned kEntries = 64;    // commands for one system call; more of them take another one
-constexpr int kLastPatienceMs = 50;  // what still comes at the end: after a lost interrupt the driver needs as long
+constexpr unsigned kEntries = 64;    // commands per system call; more commands need another call
+constexpr int kLastPatienceMs = 50;  // for the last completions: after a lost interrupt the driver needs this long
 constexpr int kLastRounds = 10;
 
 enum Source : uint64_t { kQueue, kEventfd };
 
-// Of a command for the driver: not its answer, but somebody's in between who lets no command through.
+// Whether a command was refused before it reached the driver (for example, by a sandbox).
 bool refused(int result) { return result == -EPERM || result == -EACCES || result == -EINVAL || result == -EOPNOTSUPP; }
 
 }  // namespace
 
 class WaitSet::Ring {
    public:
-    // Results are looked at only by who sleeps here, so nobody has to be interrupted for them.
+    // Only the sleeping thread reads completions, so nobody has to be interrupted for them.
     explicit Ring(int eventfd)
         : eventfd_(eventfd),
           usable_(io_uring_queue_init(kEntries, &ring_, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN) == 0) {
@@ -55,7 +55,7 @@ class WaitSet::Ring {
         return true;
     }
 
-    // False: io_uring is refused.
+    // Returns false if io_uring is refused.
     bool sleep(int timeout_ms) {
         if (!reading_) {
             io_uring_sqe* sqe = next_entry();
@@ -99,8 +99,8 @@ class WaitSet::Ring {
         return good;
     }
 
-    // A ring that is closed lets go of the device's file only some time later, and until then the driver could not be
-    // unloaded. Whoever waited for what is still armed has gone, so it comes by itself.
+    // A closed ring releases the device's file only after some time, and until then the driver could not be unloaded.
+    // The waiters of all armed entries are gone, so these complete by themselves.
     void finish() {
         const uint64_t one = 1;
         if (reading_ && write(eventfd_, &one, sizeof one) < 0) return;
@@ -113,7 +113,7 @@ class WaitSet::Ring {
     const bool usable_;
     unsigned under_way_ = 0;
     bool reading_ = false;
-    uint64_t count_ = 0;  // read from the eventfd; nobody's business
+    uint64_t count_ = 0;  // read from the eventfd, and ignored
 };
 
 WaitSet::WaitSet(int eventfd) : eventfd_(eventfd) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Sleeping until any of many queues has come to a value: for the thread that runs callbacks. Where the driver takes
-// commands by io_uring one system call arms all that is new and sleeps; elsewhere (an embedded chip, or a system that
-// forbids io_uring) each is armed by an ioctl and signals an eventfd.
+// Sleeps until any of many queues has reached a value, for the callback thread. If the driver accepts commands through
+// io_uring, one system call arms all new entries and sleeps. Otherwise (an embedded chip, or a system that forbids
+// io_uring) each entry is armed with an ioctl and signals an eventfd.
 #ifndef SIDRA_WAIT_SET_H
 #define SIDRA_WAIT_SET_H
 
@@ -12,20 +12,21 @@ namespace sidra {
 
 struct Point;
 
-// All of it by one thread, destruction too.
+// Used by one thread only, including destruction.
 class WaitSet {
    public:
-    // Whoever adds to `eventfd` (non-blocking) ends the sleep; it must outlive this.
+    // A write to `eventfd` (non-blocking) ends the sleep; it must outlive this object.
     explicit WaitSet(int eventfd);
     ~WaitSet();
     WaitSet(const WaitSet&) = delete;
     WaitSet& operator=(const WaitSet&) = delete;
 
-    // Once, when the queue has reached the value or stopped, sleep() ends. False: the driver refuses; its reason is in
-    // the queue's state page, sooner or later.
+    // sleep() will return once when the queue has reached the value or has stopped. Returns false if the driver
+    // refuses; the reason will appear in the queue's state page.
     bool arm(const Point& point);
-    // Until something armed has come, the eventfd is signalled, or `timeout_ms` have passed (-1: never); now and then
-    // for nothing. False: nothing is armed any more, because io_uring was refused; from now on it goes without.
+    // Sleeps until an armed entry is due, the eventfd is signalled, or `timeout_ms` have passed (-1: no timeout); may
+    // return early. Returns false if io_uring was refused: all entries are disarmed, and the object uses eventfds from
+    // now on.
     bool sleep(int timeout_ms);
 
    private:

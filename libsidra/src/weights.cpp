@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Life of a weights object and questions about it.
+// Life cycle and queries of a weights object.
 #include "weights.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ sidra_status query_device(const char* call, const sidra_context& context, sidra_
     return error == 0 ? SIDRA_OK : fail_errno(call, error, "querying the free crossbars", detail);
 }
 
-// Before anything of that size is read or allocated.
+// Called before anything of that size is read or allocated.
 sidra_status check_room(const char* call, const sidra_context& context, uint32_t k, uint32_t n,
                         sidra_weights_encoding encoding) {
     sidra_ioctl_device_query device{};
@@ -60,7 +60,7 @@ sidra_status read_options(const char* call, const sidra_weights_options* options
     return SIDRA_OK;
 }
 
-// Asks the driver for crossbars in one encoding.
+// Requests crossbars in one encoding from the driver.
 int take_crossbars(sidra_context* context, uint32_t k, uint32_t n, sidra_weights_encoding encoding, uint32_t rights,
                    WeightsGrant* grant, std::string* detail) {
     sidra_ioctl_weights_create create{};
@@ -107,7 +107,7 @@ sidra_status create_weights(const char* call, sidra_context* context, const Matr
     WeightsGrant grant{};
     std::string detail;
     int error = take_crossbars(context, k, n, encoding, rights, &grant, &detail);
-    if (error == -ENOSPC && reason == SIDRA_ENCODING_PREFERRED) {  // another user took the crossbars meanwhile
+    if (error == -ENOSPC && reason == SIDRA_ENCODING_PREFERRED) {  // another user has taken the crossbars meanwhile
         reason = SIDRA_ENCODING_CROSSBARS;
         error = take_crossbars(context, k, n, encoding = SIDRA_WEIGHTS_OFFSET, rights, &grant, &detail);
     }
@@ -137,14 +137,14 @@ sidra_status create_weights(const char* call, sidra_context* context, const Matr
     return SIDRA_OK;
 }
 
-// All cells hold their values.
+// Marks all cells as programmed.
 void finish_programming(sidra_weights* weights) {
     const std::lock_guard lock(weights->mutex);
     weights->programmed = true;
     if (weights->staging) weights->staging->release();
     if (!weights->program_point.queue) return;
     const Point::State state = weights->program_point.state();
-    if (state == Point::State::kPending) return;  // the last timestamp may be on its way
+    if (state == Point::State::kPending) return;  // the last timestamp may not be written yet
     if (state == Point::State::kReached) {
         sidra_timestamp times[2];
         std::memcpy(times, weights->on_device->host() + WeightsLayout(weights->n).timestamps, sizeof times);
@@ -154,7 +154,7 @@ void finish_programming(sidra_weights* weights) {
     weights->program_point = {};
 }
 
-// What its queue's state page says of it: that all is done, or that nothing is begun.
+// What its queue's state page tells: all done, nothing begun, or unknown.
 enum class Known { kAll, kNothing, kTooLittle };
 
 Known known_progress(sidra_weights* weights) {
@@ -292,7 +292,7 @@ sidra_status sidra_weights_destroy(sidra_weights* weights) {
             sidra_ioctl_weights destroy{};
             destroy.context = weights->context->number;
             destroy.index = weights->index;
-            // First: then another one may get its index.
+            // First: afterwards another object may get its index.
             Objects& named = weights->context->named;
             named.remove_weights(weights->index);
             const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_DESTROY, &destroy, &detail);

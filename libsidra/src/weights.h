@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Weights: a matrix on crossbars, its per-column factors where the device reads them, and the values until they are
-// programmed.
+// Weights: a matrix on crossbars, its per-column factors in device memory, and the values until they are programmed.
 #ifndef SIDRA_WEIGHTS_H
 #define SIDRA_WEIGHTS_H
 
@@ -19,8 +18,8 @@
 
 namespace sidra {
 
-// Which named object a handle is of, by what the driver told when it was published (the entry's UUID) or opened (the
-// object's number). Only the device's list knows whether it still has a name: anyone may unlink it.
+// Identifies the named object of a handle, by the UUID of the entry (published) or the number of the object (opened),
+// as returned by the driver. Only the device's list shows whether it still has a name: any user may unlink it.
 struct NamedEntry {
     bool known = false;
     uint64_t uid = 0;
@@ -36,7 +35,7 @@ struct sidra_weights : sidra::Handle {
     uint32_t index = 0;  // in the context's weights table
     uint32_t k = 0, n = 0;
     uint64_t scale_address = 0;               // 0: all factors are 1
-    std::atomic<bool> program_queued{false};  // or programmed by someone else
+    std::atomic<bool> program_queued{false};  // or programmed by another user
 
     sidra_weights_encoding encoding = SIDRA_WEIGHTS_OFFSET;  // never AUTO
     sidra_encoding_reason encoding_reason = SIDRA_ENCODING_GIVEN;
@@ -45,18 +44,17 @@ struct sidra_weights : sidra::Handle {
     std::vector<float> scale;                        // n
     std::unique_ptr<sidra::DeviceMemory> on_device;  // see WeightsLayout
 
-    std::mutex mutex;                         // protects what follows
+    std::mutex mutex;                         // protects the members below
     std::shared_ptr<sidra::Staging> staging;  // the values; null for opened and imported weights
-    sidra::Point program_point;               // end of the programming while it is under way
-    bool programmed = false;                  // completely; there is no way back
+    sidra::Point program_point;               // end of the programming while it is in progress
+    bool programmed = false;                  // completely; never becomes false again
     uint64_t program_device_ps = 0, program_energy_pj = 0;
     sidra::NamedEntry named;
 };
 
 namespace sidra {
 
-// Layout of the device-visible memory of a weights object: factors, then the packets that program it, then two
-// timestamps.
+// Layout of a weights object in device memory: factors, then the packets that program it, then two timestamps.
 struct WeightsLayout {
     explicit WeightsLayout(uint32_t n)
         : packets((n * sizeof(float) + 63) & ~uint64_t{63}), timestamps(packets + 3 * 64) {}
@@ -65,8 +63,8 @@ struct WeightsLayout {
     uint64_t size() const { return timestamps + 2 * 32; }
 };
 
-// The part of a new object that all ways of getting one share: `made` holds the driver's answer, `scale` has n factors.
-// Drops the driver's handle on failure.
+// The common part of creating, opening and importing: `made` is the driver's answer, `scale` has n factors. Drops the
+// driver's handle on failure.
 struct WeightsGrant {
     uint32_t index;
     uint32_t k, n;
@@ -78,18 +76,18 @@ sidra_status adopt_weights(const char* call, sidra_context* context, const Weigh
                            std::vector<float> scale, sidra_weights** weights);
 void drop_grant(const sidra_context& context, uint32_t index);
 
-// The caller's rows, `stride` elements apart, end inside of memory. rows > 0.
+// Checks that the caller's rows, `stride` elements apart, do not overflow the address space. rows > 0.
 sidra_status check_extent(const char* call, const void* data, uint64_t rows, uint64_t cols, size_t stride,
                           size_t element);
 
-// Whether this handle may; verb: what is asked for.
+// Checks the rights of this handle; verb: for the message.
 inline sidra_status check_right(const char* call, const sidra_weights& weights, uint32_t right, const char* verb) {
     if ((weights.rights & right) != 0) return SIDRA_OK;
     return fail(SIDRA_ERROR_PERMISSION, call,
                 "this handle of weights {} has no right to {} them; ask their owner for it", weights.id, verb);
 }
 
-// Whether programming has been queued at least; the chip checks each tile.
+// Checks that programming was at least queued; the chip checks each tile.
 inline sidra_status check_programmed(const char* call, const sidra_weights& weights) {
     if (weights.program_queued.load(std::memory_order_relaxed)) [[likely]]
         return SIDRA_OK;
@@ -97,11 +95,11 @@ inline sidra_status check_programmed(const char* call, const sidra_weights& weig
                 "weights {} are not programmed; queue sidra_weights_program_async() first", weights.id);
 }
 
-// How far programming is; asks the driver only while it is under way, or if somebody else may have programmed. Once it
-// is complete: notes what it cost, frees the staged copy, lets go of the queue.
+// Gets the progress of programming; queries the driver only while programming is in progress, or if another user may
+// have programmed. On completion, stores the cost, frees the staged copy and releases the queue.
 sidra_status query_progress(const char* call, sidra_weights* weights, uint32_t* done, uint32_t* total);
 
-// The name that the object has now; "" if none.
+// Gets the current name of the object; "" if it has none.
 sidra_status query_name(const char* call, sidra_weights* weights, std::string* name);
 
 }  // namespace sidra

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Weights beyond one handle: names on the array, and file descriptors. The per-column factors travel with them as data.
+// Sharing of weights beyond one handle: names on the array, and file descriptors. The per-column factors are stored
+// with them as data.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -9,8 +10,8 @@
 namespace sidra {
 namespace {
 
-constexpr size_t kDataMax = size_t{1} << 20;     // of uapi/sidra_accel.h
-constexpr size_t kDataFirst = size_t{64} << 10;  // enough for nearly all objects, asked for at first
+constexpr size_t kDataMax = size_t{1} << 20;     // limit in uapi/sidra_accel.h
+constexpr size_t kDataFirst = size_t{64} << 10;  // first attempt: enough for nearly all objects
 
 sidra_status check_name(const char* call, const char* name) {
     const size_t length = name != nullptr ? strnlen(name, SIDRA_NVM_NAME_MAX + 1) : 0;
@@ -19,7 +20,7 @@ sidra_status check_name(const char* call, const char* name) {
                 name == nullptr ? "is NULL" : (length == 0 ? "is empty" : "is too long"), SIDRA_NVM_NAME_MAX);
 }
 
-// A name goes to terminals and into logs.
+// Names appear in terminals and logs.
 sidra_status check_new_name(const char* call, const char* name) {
     SIDRA_TRY(check_name(call, name));
     for (const char* at = name; *at != '\0'; ++at)
@@ -36,7 +37,8 @@ sidra_status check_data_size(const char* call, const sidra_weights& weights) {
                 weights.n, kDataMax / sizeof(float));
 }
 
-// Repeats a request that returns data until its buffer is large enough. `ask` fills data, data_size and returns -errno.
+// Repeats a request that returns data until its buffer is large enough. `ask` sets data and data_size and returns
+// -errno.
 template <typename Ask>
 int ask_with_data(std::vector<float>* data, Ask&& ask) {
     uint64_t size = kDataFirst;
@@ -51,7 +53,7 @@ int ask_with_data(std::vector<float>* data, Ask&& ask) {
     }
 }
 
-// A handle over what the driver granted, with the factors that came along (none: all 1).
+// Creates a handle for an object that the driver granted, with its factors (none: all 1).
 sidra_status adopt_granted(const char* call, sidra_context* context, const WeightsGrant& grant, std::vector<float> data,
                            const NamedEntry& named, sidra_weights** weights) {
     if (data.empty()) data.assign(grant.n, 1.0f);
@@ -65,7 +67,7 @@ sidra_status adopt_granted(const char* call, sidra_context* context, const Weigh
     sidra_weights* made = nullptr;
     SIDRA_TRY(adopt_weights(call, context, grant, std::move(data), &made));
     made->named = named;
-    // Programmed by whoever gave it; if not completely, the chip says so.
+    // Programmed by the user that shared it; if it is incomplete, the chip reports that.
     made->program_queued.store(true, std::memory_order_relaxed);
     *weights = handle_of(made);
     return SIDRA_OK;
@@ -83,7 +85,7 @@ sidra_status remove_name(const char* call, sidra_context* context, const char* n
     return SIDRA_OK;
 }
 
-// The next entry at or after *cursor, which moves behind it; -ENOENT: there is none.
+// Gets the next entry at or after *cursor and advances the cursor; -ENOENT: none.
 int next_entry(const sidra_context& context, uint32_t* cursor, sidra_nvm_entry* entry, std::string* detail) {
     sidra_ioctl_weights_list list{};
     list.entry = reinterpret_cast<uintptr_t>(entry);
@@ -173,7 +175,7 @@ sidra_status sidra_weights_open(sidra_context* context, const char* name, sidra_
         };
         uint32_t rights = SIDRA_WEIGHTS_RIGHTS;
         int error = open_with(rights);
-        if (error == -EACCES) error = open_with(rights = SIDRA_WEIGHTS_COMPUTE);  // readable by us, but not ours
+        if (error == -EACCES) error = open_with(rights = SIDRA_WEIGHTS_COMPUTE);  // readable, but owned by another user
         if (error != 0) return fail_errno(call, error, fmt::format("opening weights \"{}\"", name), detail);
         return adopt_granted(call, context, {open.index, open.rows, open.cols, open.encoding, rights, open.xbars},
                              std::move(data), {.known = true, .uid = open.uid}, weights);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values to and from the cells: program, update, read back.
+// Transfer of values to and from cells: program, update, read back.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -26,7 +26,7 @@ sidra_cmd rectangle(sidra_cmd_opcode opcode, const sidra_weights& weights, uint3
     return packet;
 }
 
-// Whether the values can be programmed (once more): not if they are, or are about to be.
+// Checks that the object is not programmed, and that no programming is queued.
 sidra_status check_not_programmed(const char* call, const sidra_weights& weights) {
     constexpr const char* kUpdate = "sidra_weights_update_async() changes programmed weights";
     if (!weights.staging || weights.staging->released())
@@ -34,7 +34,7 @@ sidra_status check_not_programmed(const char* call, const sidra_weights& weights
     if (!weights.program_point.queue) return SIDRA_OK;
     switch (weights.program_point.state()) {
         case Point::State::kDropped:
-            return SIDRA_OK;  // its stream was reset before it came to that
+            return SIDRA_OK;  // its stream was reset before the programming
         case Point::State::kStopped:
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                         "the programming of weights {} is queued on stream {}, which has stopped; sidra_stream_reset() "
@@ -46,7 +46,7 @@ sidra_status check_not_programmed(const char* call, const sidra_weights& weights
     }
 }
 
-// The packets that program the whole object, in its own device memory.
+// Writes the packets that program the whole object into its device memory.
 void write_program(const sidra_weights& weights) {
     const WeightsLayout layout(weights.n);
     const uint64_t times = weights.on_device->address() + layout.timestamps;
@@ -70,7 +70,7 @@ sidra_status check_rectangle(const char* call, const sidra_weights& weights, uin
     return SIDRA_OK;
 }
 
-// Queues the packet and keeps its staged data until it is done; or both go into the recording.
+// Queues the packet and keeps its staged data until it is done; while recording, both go into the recording.
 sidra_status submit_with_data(const char* call, sidra_stream* stream, const sidra_cmd& packet,
                               std::shared_ptr<Staging> staging) {
     {
@@ -156,7 +156,7 @@ sidra_status sidra_weights_refresh_async(sidra_stream* stream, sidra_weights* we
         sidra_cmd packet = rectangle(SIDRA_CMD_PROGRAM, *weights, 0, weights->k, 0, weights->n, 0);
         packet.hdr.flags = SIDRA_CMD_PROGRAM_REFRESH;
         packet.weights.stride = 0;
-        // What is too little to be told is not "the chip's own".
+        // A tolerance that rounds to 0 must not become 0, which means the default.
         if (tolerance > 0)
             packet.weights.tolerance_ppm = std::max(static_cast<uint32_t>(std::lround(double{tolerance} * 1e6)), 1u);
         return submit(call, stream, packet);
@@ -183,7 +183,7 @@ sidra_status sidra_weights_read(sidra_stream* stream, sidra_weights* weights, in
         const auto staging = std::make_shared<Staging>(std::move(memory));
         Point point;
         SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, &point));
-        defer(stream, point, staging);  // in case the deadline comes first
+        defer(stream, point, staging);  // in case the deadline expires first
         SIDRA_TRY(current_point(call, stream, &point));
         SIDRA_TRY(wait_for(call, point, deadline));
         for (uint32_t r = 0; r < weights->k; ++r)

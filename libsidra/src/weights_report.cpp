@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMillion = 1e6;
 
-// A report of the device in the terms of sidra.h.
+// Converts a report of the device to the format of sidra.h.
 sidra_tile_report describe(const sidra_weights& weights, uint32_t tile, const sidra_hw_xbar_report& told) {
     static_assert(SIDRA_TRIES_MAX == SIDRA_XBAR_TRIES_MAX);
     const auto across = static_cast<uint32_t>(tiles_across(weights.n, weights.encoding));

@@ -24,7 +24,7 @@ sidra_status quantise(const char* call, const Matrix<float>& values, std::vector
         bool finite = true;
         for (uint32_t c = 0; c < cols; ++c) {
             const float magnitude = std::fabs(row[c]);
-            finite &= magnitude <= FLT_MAX;  // false for NaN too
+            finite &= magnitude <= FLT_MAX;  // also false for NaN
             factors[c] = std::max(factors[c], magnitude);
         }
         if (finite) continue;
@@ -40,7 +40,7 @@ sidra_status quantise(const char* call, const Matrix<float>& values, std::vector
     for (uint32_t r = 0; r < values.rows; ++r) {
         const float* row = values.row(r);
         int8_t* to = values8.data() + size_t{r} * cols;
-        // A denormal factor is coarse: the quotient may then exceed 127.
+        // Denormal factors have low precision: the quotient may exceed 127.
         for (uint32_t c = 0; c < cols; ++c)
             to[c] = static_cast<int8_t>(std::clamp(std::nearbyint(row[c] / factors[c]), -127.0f, 127.0f));
     }

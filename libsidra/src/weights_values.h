@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values of weights on the host: looking through them, and quantising floats.
+// Checks and quantises the values of weights on the host.
 #ifndef SIDRA_WEIGHTS_VALUES_H
 #define SIDRA_WEIGHTS_VALUES_H
 
@@ -25,11 +25,11 @@ struct Position {
     uint32_t row = 0, col = 0;
 };
 
-// First -128, which the differential encoding cannot hold.
+// Finds the first -128, which differential encoding cannot represent.
 Position find_minus_128(const Matrix<int8_t>& values);
 
-// Symmetric per-column quantisation: scale[n] = max |w[.][n]| / 127 (1 for a column whose maximum is 0, or too small
-// for that), out (dense) = rne(w / scale). INVALID_ARGUMENT at a value that is not finite.
+// Symmetric per-column quantisation: scale[n] = max |w[.][n]| / 127 (1 for a column whose maximum is 0 or too small),
+// out (dense) = rne(w / scale). INVALID_ARGUMENT if a value is not finite.
 sidra_status quantise(const char* call, const Matrix<float>& values, std::vector<float>* scale,
                       std::vector<int8_t>* out);
 

@@ -19,12 +19,12 @@ int Admin::execute(sidra_admin_op op, uint64_t arg0, uint64_t arg1, uint64_t arg
 
     const uint64_t start = monotonic_ns();
     for (unsigned idle = 0;;) {
-        const bool late = monotonic_ns() - start > timeout_ns_;  // before: a process that stood still looks once more
+        const bool late = monotonic_ns() - start > timeout_ns_;  // first: after a suspension, check once more
         if (host_.help()) {
             idle = 0;
         } else if (++idle < 1000) {
             cpu_relax();
-        } else {  // another thread is at it, and may need this processor
+        } else {  // another thread runs it, and may need this CPU
             const timespec pause{0, std::min<long>(20'000L * (idle / 1000), 1'000'000L)};
             nanosleep(&pause, nullptr);
             idle += 999;
@@ -32,7 +32,7 @@ int Admin::execute(sidra_admin_op op, uint64_t arg0, uint64_t arg1, uint64_t arg
         const auto status = static_cast<uint32_t>(host_.read_register(SIDRA_REG_ADMIN_STATUS, 4));
         if (status == ~0u && static_cast<uint32_t>(host_.read_register(SIDRA_REG_ID, 4)) != SIDRA_ID_MAGIC)
             return -ENODEV;
-        if (status >> 16 != tag_ && (status & SIDRA_ADMIN_BUSY)) return -EBUSY;  // an earlier command never ended
+        if (status >> 16 != tag_ && (status & SIDRA_ADMIN_BUSY)) return -EBUSY;  // an earlier command still runs
         if (status >> 16 == tag_ && !(status & SIDRA_ADMIN_BUSY))
             return static_cast<int>(status & SIDRA_ADMIN_RESULT_MASK);
         if (late) return -ETIMEDOUT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Admin commands of the chip (SIDRA_REG_ADMIN_*): one at a time, done when their tag comes back.
+// Admin commands of the chip (SIDRA_REG_ADMIN_*): one at a time, complete when the status shows their tag.
 #ifndef SIDRA_EMBEDDED_ADMIN_H
 #define SIDRA_EMBEDDED_ADMIN_H
 
@@ -9,13 +9,13 @@
 
 namespace sidra::embedded {
 
-// Not thread-safe: the driver's lock is held around it. The waiting thread helps the chip.
+// Not thread-safe: the driver's lock is held. The waiting thread helps to run the chip.
 class Admin {
    public:
     Admin(ChipHost& host, uint64_t timeout_ns) : host_(host), timeout_ns_(timeout_ns) {}
 
-    // enum sidra_admin_result, or -ETIMEDOUT (no acknowledgement), -EBUSY (an earlier command had none), -ENODEV (the
-    // link is gone).
+    // Returns an enum sidra_admin_result, or -ETIMEDOUT (no acknowledgement), -EBUSY (an earlier command is still in
+    // progress), -ENODEV (link lost).
     int execute(sidra_admin_op op, uint64_t arg0 = 0, uint64_t arg1 = 0, uint64_t arg2 = 0);
 
    private:

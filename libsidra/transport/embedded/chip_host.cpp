@@ -11,14 +11,14 @@
 namespace sidra::embedded {
 namespace {
 
-// The executor looks again now and then: a lost kick or interrupt costs latency, never a hang.
+// The executor re-checks at intervals: this limits the delay after a lost kick or interrupt.
 constexpr uint64_t kRecheckNs = 500'000'000;
-constexpr uint64_t kArmedRecheckNs = 50'000'000;  // while eventfds are armed, which nobody else looks at
-// What the chip wants by itself after that may be late: else each beat of its firmware's heart would wake a CPU.
+constexpr uint64_t kArmedRecheckNs = 50'000'000;  // while eventfds are armed, which no other thread checks
+// Later timers of the chip are batched: otherwise each heartbeat of its firmware would wake a CPU.
 constexpr uint64_t kSoonNs = 50'000'000;
 constexpr uint64_t kHousekeepingNs = 100'000'000;
 
-// Some milliseconds late, and cheaper than the clock itself.
+// Up to some milliseconds late, but cheaper than the exact clock.
 uint64_t coarse_ns() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
@@ -27,9 +27,9 @@ uint64_t coarse_ns() {
 
 ChipHost& host_of(void* self) { return *static_cast<ChipHost*>(self); }
 
-// Bus addresses are addresses of this process: a cast is the translation. They come only from tables that the driver
-// wrote; packets name device addresses, which the chip translates through those tables. Address 0 is what a forgotten
-// field holds.
+// Bus addresses are addresses of this process, so translation is a cast. They come only from tables of the driver;
+// packets contain device addresses, which the chip translates with these tables. Address 0, the value of an unset
+// field, becomes a null pointer, which the chip refuses.
 void* dma_map(void*, uint64_t bus, uint64_t*, bool) { return reinterpret_cast<void*>(bus); }
 void dma_unmap(void*, void*, uint64_t, bool) {}
 
@@ -56,7 +56,7 @@ uint64_t clock_ns(void*) { return monotonic_ns(); }
 void report(void*, const char* line) { std::fprintf(stderr, "sidra: %s\n", line); }
 void kick(void* self) { host_of(self).executor().kick(); }
 
-using Text = std::array<char, 1024>;  // of an error
+using Text = std::array<char, 1024>;  // an error message
 
 }  // namespace
 
@@ -109,17 +109,17 @@ void ChipHost::set_housekeeping(std::function<void()> housekeeping) {
     housekeeping_ = std::move(housekeeping);
 }
 
-// False: it was done a moment ago.
+// Returns false if it ran a moment ago.
 bool ChipHost::keep_house(uint64_t now_ns) {
     if (kept_ns_ != 0 && now_ns < kept_ns_ + kHousekeepingNs) return false;
     const std::unique_lock guard(housekeeping_lock_, std::try_to_lock);
-    if (!guard) return true;  // it is taken away just now
+    if (!guard) return true;  // it is being replaced
     kept_ns_ = now_ns;
     if (housekeeping_) housekeeping_();
     return true;
 }
 
-// While there is work. One that wakes for a moment and sleeps again does it in idle(), and is not woken once more.
+// Called while there is work. An executor that wakes only briefly does this in idle() instead, which saves a wakeup.
 void ChipHost::tick() {
     const uint64_t now = coarse_ns();
     if (busy_ns_ == 0) busy_ns_ = now;
@@ -129,7 +129,7 @@ void ChipHost::tick() {
 uint64_t ChipHost::idle() {
     uint64_t most = kRecheckNs;
     busy_ns_ = 0;
-    // What has just been done is to be seen soon, also if nothing follows.
+    // Publish the latest changes soon, even if no work follows.
     if (const uint64_t now = monotonic_ns(); !keep_house(now)) most = kept_ns_ + kHousekeepingNs - now;
     if (interrupts_.eventfds_armed()) {
         interrupts_.recheck_all();
@@ -146,7 +146,7 @@ bool ChipHost::help(bool (*enough)(void*), void* argument) {
     interrupts_.service();
     if (!worked) return false;
     executor_.note_help();
-    // The slice may have left more to do, and this thread may not come again.
+    // The slice may leave work, and this thread may not return.
     if (sidra_chip_pending(chip_)) executor_.kick();
     return true;
 }

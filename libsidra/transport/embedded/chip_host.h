@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The chip model and what it asks of its host: memory, interrupts, time, threads. Lives as long as the "card" is
-// powered.
+// The chip model and its host callbacks: memory, interrupts, time, threads. Exists while the "card" is powered.
 #ifndef SIDRA_EMBEDDED_CHIP_HOST_H
 #define SIDRA_EMBEDDED_CHIP_HOST_H
 
@@ -18,11 +17,11 @@ namespace sidra::embedded {
 
 class ChipHost final : private Runnable {
    public:
-    // nullptr on failure, with -errno and why, as sidra_chip_create() has them. Throws std::bad_alloc.
+    // Returns nullptr on failure, with -errno and a message from sidra_chip_create(). Throws std::bad_alloc.
     static std::unique_ptr<ChipHost> create(const sidra_chip_config& config, int* error, std::string* why);
     ~ChipHost();
 
-    // 0 or -errno; why, as sidra_chip_gdb_listen() has it.
+    // Returns 0, or -errno with a message from sidra_chip_gdb_listen().
     int listen_for_gdb(const std::string& address, std::string* why);
 
     uint64_t read_register(uint64_t offset, unsigned size) const { return sidra_chip_mmio_read(chip_, offset, size); }
@@ -32,17 +31,17 @@ class ChipHost final : private Runnable {
     // The hot path of a submission.
     void doorbell(uint64_t offset) { sidra_chip_mmio_write(chip_, offset, 0, 4); }
 
-    // One slice on the calling thread, which ends with the first turn after which the caller has got `enough`: what it
-    // waits for, or its deadline. False: nothing to do now.
+    // Runs one slice on the calling thread. The slice ends after the first turn when `enough` returns true: the
+    // caller's result is there, or its deadline has passed. Returns false if there is nothing to do now.
     bool help(bool (*enough)(void*), void* argument);
-    // One turn, for callers who look for themselves.
+    // Runs one turn, for callers that check by themselves.
     bool help() {
         return help([](void*) { return true; }, nullptr);
     }
 
-    // The executor's thread calls it up to ten times a second while the chip works, and about twice a second while it
-    // does not. It may run the chip for a while, but only to stop what hangs. On return what was set before is not
-    // called any more.
+    // The executor's thread calls it up to ten times per second while the chip works, otherwise about twice per second.
+    // It may run the chip for a while, but only to stop a hung queue. On return the previous function is no longer
+    // called.
     void set_housekeeping(std::function<void()> housekeeping);
 
     Executor& executor() { return executor_; }
@@ -63,8 +62,8 @@ class ChipHost final : private Runnable {
     Interrupts interrupts_;
     std::mutex housekeeping_lock_;
     std::function<void()> housekeeping_;
-    // The executor's.
-    uint64_t kept_ns_ = 0;  // when it was called last
+    // Used by the executor only.
+    uint64_t kept_ns_ = 0;  // time of the last call
     uint64_t busy_ns_ = 0;  // since then the executor has not slept; 0: it has
     Executor executor_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A context: address space, queue table, weights table, and what they refer to. Its entry in the chip's table is the
-// driver's.
+// A context: address space, queue table, weights table, and the objects that they refer to. The driver owns its entry
+// in the chip's table.
 #ifndef SIDRA_EMBEDDED_CONTEXT_H
 #define SIDRA_EMBEDDED_CONTEXT_H
 
@@ -20,7 +20,7 @@
 
 namespace sidra::embedded {
 
-// What a buffer is made of. Freed with the last of: handle, bindings, mappings.
+// The memory of a buffer. Freed when the last handle, binding or mapping is gone.
 struct BufferMemory {
     virtual ~BufferMemory() = default;
     uint8_t* pages = nullptr;  // in this process
@@ -36,7 +36,8 @@ struct Binding {
     std::shared_ptr<BufferMemory> memory;
     uint64_t va;  // of the first page
 };
-// By the buffer's handle and the address that BIND returned: who closes a buffer finds its own without a search.
+// By the buffer's handle and the address that BIND returned, so that closing a buffer finds its bindings without a
+// search.
 using Bindings = std::map<std::pair<uint32_t, uint64_t>, Binding>;
 
 struct WeightsHandle {
@@ -44,11 +45,11 @@ struct WeightsHandle {
     uint32_t rights;  // SIDRA_WEIGHTS_*
 };
 
-// Never a valid device address: what is below, so that a forgotten address field faults.
+// Addresses below are never valid, so that packets with an unset address field fault.
 inline constexpr uint64_t kVaBegin = SIDRA_HUGE_SIZE;
 inline constexpr uint64_t kVaEnd = uint64_t{1} << SIDRA_VA_BITS;
 
-// Under the driver's lock.
+// Protected by the driver's lock.
 struct Context {
     Context(uint32_t its_handle, uint32_t its_slot)
         : handle(its_handle),
@@ -63,7 +64,7 @@ struct Context {
         return reinterpret_cast<sidra_hw_weights*>(weights_table.data())[index];
     }
 
-    // For a queue that is created or reset: never 0.
+    // Epoch for a queue that is created or reset: never 0.
     uint32_t take_epoch() {
         if (++last_epoch == 0) ++last_epoch;
         return last_epoch;
@@ -74,12 +75,12 @@ struct Context {
     uint32_t last_epoch = 0;
     uint32_t generation = 1;
     bool lost = false;
-    sidra_fault fault{};  // the latest one of queues that are gone or were reset
+    sidra_fault fault{};  // the latest fault of queues that are gone or were reset
 
     PageTables page_tables;
     RangeAllocator addresses{kVaBegin, kVaEnd};
-    // Addresses and indexes are not used again before all others were: packets that are queued, and graphs, may still
-    // name those of objects that are gone, and must fault rather than compute with others.
+    // Addresses and indexes are reused as late as possible: queued packets and graphs may still name removed objects,
+    // and must fault rather than use other objects.
     uint64_t next_address = kVaBegin;
     uint32_t next_weights = 0;
     HostMemory queue_table;
@@ -89,8 +90,8 @@ struct Context {
     Bindings bindings;
 };
 
-// Entries of tables that the chip reads at any time, a 64-bit word after the other: complete first, then valid. The
-// word that holds `flags` says so.
+// Entries of tables that the chip may read at any time, written by 64-bit words: complete first, then valid. The word
+// with `flags` makes the entry valid.
 template <class Entry>
 void publish_entry(Entry& place, Entry entry, uint32_t flags) {
     constexpr size_t kWords = sizeof(Entry) / sizeof(uint64_t),
@@ -111,7 +112,7 @@ void revoke_entry(Entry& place) {
     word.store(word.load(std::memory_order_relaxed) & ~kFlags, std::memory_order_release);
 }
 
-// The chip has no epoch of the queue that runs, or will.
+// Revokes a queue's entry. Epoch 0: the queue has no current epoch.
 inline void hide_queue(sidra_hw_queue& entry) {
     revoke_entry(entry);
     std::atomic_ref<uint32_t>(entry.epoch).store(0, std::memory_order_release);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How requests fail: -errno for the program, a sentence for the person.
+// Failure of requests: -errno for the program, a message for the user.
 #ifndef SIDRA_EMBEDDED_DETAIL_H
 #define SIDRA_EMBEDDED_DETAIL_H
 
@@ -11,8 +11,7 @@
 
 namespace sidra::embedded {
 
-// What failed, on which object, why, and what to do. A clause without a full stop: callers put it into a sentence of
-// theirs.
+// What failed, on which object, why, and what to do. A clause without a full stop: callers include it in a sentence.
 using Detail = std::string;
 
 // Returns `code` (a negative errno) with the formatted text in `detail`.

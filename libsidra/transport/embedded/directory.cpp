@@ -28,14 +28,14 @@ Credentials Credentials::current() {
 
 uint32_t granted_rights(const sidra_nvm_entry& entry, const Credentials& who) {
     if (who.admin) return SIDRA_WEIGHTS_RIGHTS;
-    // An entry has no group; who is not the owner is "other".
+    // Entries have no group: every user except the owner is "other".
     const uint32_t bits = who.uid == entry.owner ? entry.mode >> 6 : entry.mode;
     return (bits & 4 ? SIDRA_WEIGHTS_COMPUTE : 0u) | (bits & 2 ? SIDRA_WEIGHTS_PROGRAM | SIDRA_WEIGHTS_READBACK : 0u);
 }
 
 Directory::Directory(NvmStore& store) : store_(store), data_(kDataOffset, store.size()) {}
 
-// What the driver wrote is always plausible; damaged memory must not lead to accesses elsewhere.
+// Entries that the driver wrote are always plausible; damaged memory must not cause out-of-range accesses.
 bool Directory::plausible(const sidra_nvm_entry& entry) const {
     const bool named = entry.name[0] != '\0' && entry.name[sizeof entry.name - 1] == '\0';
     const uint32_t outputs = entry.encoding == SIDRA_ENCODING_DIFFERENTIAL ? SIDRA_XBAR_COLS / 2 : SIDRA_XBAR_COLS;

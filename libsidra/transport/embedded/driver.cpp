@@ -10,9 +10,9 @@
 namespace sidra::embedded {
 namespace {
 
-constexpr uint32_t kStatePages = 4096;    // four times what can run: readers may keep stale pages
+constexpr uint32_t kStatePages = 4096;    // four times the number of queues: readers may keep stale pages
 constexpr uint64_t kMemoryPiece = 65536;  // bytes of one NVM command
-// Free addresses behind each mapping: what runs over its end faults instead of hitting the neighbour.
+// Unmapped addresses after each mapping, so that accesses beyond its end fault.
 constexpr uint64_t kGuard = SIDRA_PAGE_SIZE;
 
 ChipInfo read_info(const ChipHost& host) {
@@ -82,7 +82,7 @@ int Driver::bring_up(Detail& detail) {
     l3_ = sidra_chip_l3(host_.chip(), &l3_size);
     publisher_ = Publisher::create(host_.chip(), description());
     host_.set_housekeeping([this] { keep_house(); });
-    // The firmware boots behind this.
+    // Starts the boot of the firmware.
     if (!host_.executor().start())
         return fail(detail, -EAGAIN, "the system refused to create the thread that runs the chip");
     for (const Range& range : unzeroed_) local_.reserve(range.offset, range.size);
@@ -91,7 +91,7 @@ int Driver::bring_up(Detail& detail) {
     return weights_.load(detail);
 }
 
-// What monitors are told of that does not change.
+// The constant part of the data for monitors.
 sidra_publish Driver::description() const {
     sidra_publish it{};
     std::memcpy(it.uuid, info_.uuid, sizeof it.uuid);
@@ -118,7 +118,7 @@ Publisher::Users Driver::users() {
             use_.memory};
 }
 
-// On the executor's thread, for which others wait with the lock held.
+// Runs on the executor's thread, for which others wait with the lock held.
 void Driver::keep_house() noexcept {
     std::vector<uint8_t> dump;
     try {
@@ -136,7 +136,7 @@ void Driver::keep_house() noexcept {
 Driver::~Driver() {
     host_.set_housekeeping({});
     std::lock_guard guard(lock_);
-    sidra_chip_reset(host_.chip());  // the tables below go
+    sidra_chip_reset(host_.chip());  // the tables below will be freed
 }
 
 void Driver::enable() {
@@ -160,7 +160,7 @@ int Driver::check_link(Detail& detail) {
 
 int Driver::admin(sidra_admin_op op, uint64_t arg0, uint64_t arg1, uint64_t arg2) {
     int result = admin_.execute(op, arg0, arg1, arg2);
-    if (result == -ETIMEDOUT || result == -EBUSY) {  // nothing else ends a command
+    if (result == -ETIMEDOUT || result == -EBUSY) {  // only a reset ends such a command
         reset_device(SIDRA_FAULT_TIMEOUT);
         result = admin_.execute(op, arg0, arg1, arg2);
     }
@@ -201,17 +201,17 @@ void Driver::remove(Context& context) {
 }
 
 void Driver::quiesce(Context& context, sidra_admin_op op, uint64_t arg1, uint64_t arg2) {
-    if (context.lost) return;  // the chip has forgotten it
+    if (context.lost) return;  // the chip no longer knows it
     const auto done = [&](sidra_admin_op command) {
         return admin_.execute(command, context.slot, arg1, arg2) == SIDRA_ADMIN_OK;
     };
-    if (done(op)) return;  // a reset also lets go: what was reset runs again as soon as its entry is valid again
+    if (done(op)) return;  // a reset ends the stop: the queue runs again when its entry is valid again
     revoke_entry(entry(context.slot));
     if (op != SIDRA_ADMIN_RESET_CONTEXT && done(SIDRA_ADMIN_RESET_CONTEXT)) return lose(context, SIDRA_FAULT_TIMEOUT);
     reset_device(SIDRA_FAULT_TIMEOUT);
 }
 
-// The chip has forgotten the context: from now on its state pages are the driver's.
+// The chip has forgotten the context: from now on the driver writes its state pages.
 void Driver::lose(Context& context, sidra_fault_cause cause) {
     context.lost = true;
     for (const auto& [number, queue] : context.queues) {
@@ -240,10 +240,10 @@ void Driver::watch() {
     for (Context* context : contexts_) {
         if (context == nullptr) continue;
         for (const auto& [number, queue] : context->queues) {
-            if (context->lost) break;  // also by what is done below
+            if (context->lost) break;  // also by the actions below
             const sidra_queue_state& state = *queue->state->state();
             const uint32_t run_state = queue->point.run_state();
-            // A queue that is idle has never run: the chip has not looked at it yet.
+            // An idle queue has never run: the chip has not loaded it yet.
             const QueueSight sight{(run_state == SIDRA_QUEUE_RUNNING || run_state == SIDRA_QUEUE_IDLE) &&
                                        __atomic_load_n(&state.parked, __ATOMIC_RELAXED) == 0 &&
                                        queue->load_write_index() != queue->point.timeline(),
@@ -256,7 +256,7 @@ void Driver::watch() {
                     break;
                 case QueueWatch::Verdict::kHung:
                     if (Detail detail; check_link(detail) != 0) return;
-                    remove_queue(*context, *queue);  // resets the context or the device, if the queue does not stop
+                    remove_queue(*context, *queue);  // if it does not stop, this resets the context or the device
                     if (!context->lost) stop(*context, *queue, SIDRA_QUEUE_FAULTED, SIDRA_FAULT_TIMEOUT);
                     break;
             }
@@ -266,7 +266,7 @@ void Driver::watch() {
 
 void Driver::reset_device(sidra_fault_cause cause) {
     for (uint32_t slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) revoke_entry(entry(slot));
-    sidra_chip_reset(host_.chip());  // returns when no slice runs any more
+    sidra_chip_reset(host_.chip());  // waits for running slices
     for (Context* context : contexts_)
         if (context != nullptr && !context->lost) lose(*context, cause);
     enable();
@@ -302,7 +302,7 @@ void Driver::install_queue(Context& context, Queue& queue, uint64_t start) {
 void Driver::remove_queue(Context& context, Queue& queue) {
     sidra_hw_queue& entry = context.queue_entry(queue.number);
     revoke_entry(entry);
-    // Ends the queue's epoch, and wakes who waits for it.
+    // Ends the queue's epoch, and wakes its waiters.
     quiesce(context, SIDRA_ADMIN_RESET_QUEUE, queue.number, queue.point.epoch());
     hide_queue(entry);
 }
@@ -346,19 +346,19 @@ uint64_t Driver::unzeroed_bytes() const {
     return bytes;
 }
 
-// Freed memory becomes free for others once it is zero.
+// Zeroes freed memory and makes it available.
 void Driver::zero_local() {
     while (!unzeroed_.empty()) {
         const Range range = unzeroed_.back();
         if (admin(SIDRA_ADMIN_L3_ZERO, range.offset, range.size) != 0) return;
-        local_.free(range.offset, range.size);  // may throw: it stays on the list then
+        local_.free(range.offset, range.size);  // may throw: then it stays on the list
         unzeroed_.pop_back();
     }
 }
 
 int64_t Driver::allocate_local(uint64_t size) {
     zero_local();
-    // A place on the list for when it is freed, which must not fail.
+    // Reserve its place on the list for freeing, which must not fail.
     const size_t places = unzeroed_.size() + local_pieces_ + 1;
     if (unzeroed_.capacity() < places) unzeroed_.reserve(2 * places);
     const auto offset = local_.allocate(size, size >= SIDRA_HUGE_SIZE ? SIDRA_HUGE_SIZE : SIDRA_PAGE_SIZE);
@@ -372,7 +372,7 @@ void Driver::free_local(uint64_t offset, uint64_t size) noexcept {
     unzeroed_.push_back({offset, size});
     try {
         zero_local();
-    } catch (const std::bad_alloc&) {  // what is on the list is zeroed and given back at the next allocation
+    } catch (const std::bad_alloc&) {  // the next allocation processes the list
     }
 }
 

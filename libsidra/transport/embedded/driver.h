@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The driver of one chip: brings it up, owns its tables and what all users share (crossbars, L3, contexts' numbers),
-// and has the one quiesce primitive with its escalation.
+// The driver of one chip: brings it up, owns its tables and the shared resources (crossbars, L3, context slots), and
+// implements quiesce with its escalation.
 #ifndef SIDRA_EMBEDDED_DRIVER_H
 #define SIDRA_EMBEDDED_DRIVER_H
 
@@ -31,7 +31,7 @@ struct DriverTuning {
     uint64_t queue_timeout_ns = 10'000'000'000;  // device time without progress after which a queue is stopped
 };
 
-// What the registers say about the chip.
+// Properties of the chip from its registers.
 struct ChipInfo {
     uint32_t hw_version, clusters, cus_per_cluster, xbars_per_cu, rows, cols;
     uint32_t contexts, queues, queues_per_context;
@@ -43,13 +43,13 @@ struct ChipInfo {
 
 class Driver final : private CellPort, private NvmStore {
    public:
-    // `used`: an earlier driver ran this chip, so L3 may hold its data. nullptr on failure, with -errno and why. May
-    // throw bad_alloc, and system_error for want of a file descriptor.
+    // `used`: an earlier driver ran this chip, so L3 may contain its data. Returns nullptr on failure, with -errno and
+    // a message. May throw bad_alloc, and system_error if file descriptors are exhausted.
     static std::unique_ptr<Driver> probe(ChipHost& host, bool used, const DriverTuning& tuning, int* error,
                                          Detail& detail);
     ~Driver();
 
-    // Held around everything below and around every change of a context. Never taken by callbacks of the chip.
+    // Held for all functions below and for each change of a context. Callbacks of the chip never take it.
     std::mutex& lock() { return lock_; }
 
     ChipHost& host() { return host_; }
@@ -57,7 +57,7 @@ class Driver final : private CellPort, private NvmStore {
     WeightsStore& weights() { return weights_; }
     StatePages& state_pages() { return state_pages_; }
     uint32_t firmware_version() { return mailbox_.firmware_version(); }
-    // What its users have, for monitors; under the lock.
+    // Resource usage for monitors; the lock is held.
     struct Use {
         uint32_t buffers = 0;
         uint64_t memory = 0;  // bytes of this process
@@ -65,42 +65,43 @@ class Driver final : private CellPort, private NvmStore {
     Use& use() { return use_; }
     uint32_t generation() const { return static_cast<uint32_t>(host_.read_register(SIDRA_REG_GENERATION, 4)); }
 
-    // 0, or -ENODEV while the link is gone (every context is lost then).
+    // Returns 0, or -ENODEV while the link is lost (then every context is lost).
     int check_link(Detail& detail);
 
-    // A number on the chip for a new context; -EMFILE if all are taken.
+    // Returns a slot on the chip for a new context; -EMFILE if all are used.
     int take_slot(Detail& detail);
-    // Shows a context to the chip, or takes it away: then nothing of it is in flight, and the slot can be used again.
+    // Installs a context on the chip, or removes it: afterwards none of its work is in flight, and the slot can be
+    // reused.
     void install(Context& context);
     void remove(Context& context);
     void release_slot(uint32_t slot);
 
-    // Shows a queue to the chip, beginning at ring index `start`.
+    // Installs a queue on the chip, starting at ring index `start`.
     void install_queue(Context& context, Queue& queue, uint64_t start);
-    // Takes it away: the chip has forgotten it and will not touch its memory.
+    // Removes it: afterwards the chip does not access its memory.
     void remove_queue(Context& context, Queue& queue);
-    // How many queues all contexts have.
+    // Number of queues of all contexts.
     uint32_t queue_count() const;
 
-    // Maps memory that lies together from `address` on into a context, in parts with rights of their own. The device
-    // address; 0: no room.
+    // Maps contiguous memory at `address` into a context, in segments with separate rights. Returns the device address;
+    // 0: no space.
     struct Segment {
         uint64_t size, flags;  // whole pages; SIDRA_PTE_*
     };
     uint64_t bind(Context& context, uint64_t address, std::span<const Segment> segments);
-    // Returns once the device does not touch [va, va + size) any more.
+    // Returns when the device no longer accesses [va, va + size).
     void unbind(Context& context, uint64_t va, uint64_t size);
 
-    // Makes the chip forget one entry of a context's weights table, which the caller has revoked.
+    // Makes the chip drop an entry of a context's weights table that the caller has revoked.
     void quiesce_weights(Context& context, uint32_t index);
 
-    // Whole pages of L3: the offset, or -1. Zeroed.
+    // Allocates whole pages of L3, zeroed. Returns the offset, or -1.
     int64_t allocate_local(uint64_t size);
     void free_local(uint64_t offset, uint64_t size) noexcept;
     uint64_t local_free() const { return local_.free_total() + unzeroed_bytes(); }
     uint8_t* local_memory() const { return l3_; }
 
-    // Every context is lost, with this cause for its queues; the chip starts anew.
+    // Loses every context, with this cause for its queues, and restarts the chip.
     void reset_device(sidra_fault_cause cause);
 
    private:
@@ -108,12 +109,12 @@ class Driver final : private CellPort, private NvmStore {
     int bring_up(Detail& detail);
     void enable();
     int admin(sidra_admin_op op, uint64_t arg0, uint64_t arg1 = 0, uint64_t arg2 = 0);
-    // On return nothing of the scope is in flight: acknowledged, or the context or the device was reset.
+    // On return no work of the scope is in flight: it was acknowledged, or the context or the device was reset.
     void quiesce(Context& context, sidra_admin_op op, uint64_t arg1 = 0, uint64_t arg2 = 0);
     void lose(Context& context, sidra_fault_cause cause);
-    // The chip has forgotten the queue: writes why into its state page, and wakes its waiters.
+    // The chip has forgotten the queue: writes the reason into its state page, and wakes its waiters.
     void stop(Context& context, Queue& queue, sidra_queue_run_state state, sidra_fault_cause cause);
-    // Stops queues that have work and make no progress.
+    // Stops queues that have work but make no progress.
     void watch();
     sidra_hw_context& entry(uint32_t slot) const {
         return reinterpret_cast<sidra_hw_context*>(context_table_.data())[slot];
@@ -146,15 +147,15 @@ class Driver final : private CellPort, private NvmStore {
     StatePages state_pages_;
     WeightsStore weights_;
     RangeAllocator local_;         // bytes of L3
-    std::vector<Range> unzeroed_;  // freed parts of L3 that the chip has not zeroed yet; has room for all pieces
+    std::vector<Range> unzeroed_;  // freed parts of L3 that are not zeroed yet; has capacity for all pieces
     size_t local_pieces_ = 0;      // allocated and not freed
     uint8_t* l3_ = nullptr;
     std::array<Context*, SIDRA_CONTEXTS_MAX> contexts_{};
     std::array<bool, SIDRA_CONTEXTS_MAX> slots_{};
     bool link_gone_ = false;
     Use use_;
-    Publisher::Users users_;                // as they were last
-    std::unique_ptr<Publisher> publisher_;  // null: nobody is shown this chip
+    Publisher::Users users_;                // usage as published last
+    std::unique_ptr<Publisher> publisher_;  // null: the chip is not published
 };
 
 }  // namespace sidra::embedded

@@ -30,7 +30,7 @@ std::string folder() {
     return "";
 }
 
-// By time, process, and count.
+// Unique by time, process and count.
 std::string new_name() {
     static std::atomic<unsigned> count{0};
     const std::time_t now = std::time(nullptr);
@@ -41,7 +41,7 @@ std::string new_name() {
     return fmt::format("firmware-{}-{}-{}.dump", when, getpid(), count.fetch_add(1));
 }
 
-// 0 or errno. Nothing is left of one that could not be written as a whole.
+// Returns 0 or errno. Removes a file that could not be written completely.
 int write_new(const std::string& path, std::span<const uint8_t> bytes) {
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return errno;
@@ -56,7 +56,7 @@ int write_new(const std::string& path, std::span<const uint8_t> bytes) {
     return error;
 }
 
-// Of each folder that is made: for its owner alone. 0 or errno.
+// Creates missing folders, accessible only by their owner. Returns 0 or errno.
 int make_folders(const std::filesystem::path& path) {
     std::error_code error;
     if (std::filesystem::is_directory(path, error)) return 0;
@@ -77,7 +77,7 @@ void DumpFiles::write(std::span<const uint8_t> dump) const noexcept {
             std::string path = folder_ + '/' + new_name();
             int error = make_folders(folder_);
             if (error == 0) error = write_new(path, dump);
-            // Somebody of the same number: a process of another container, or machine, with this folder.
+            // Name taken, for example by a process with the same PID in another container.
             for (int again = 0; error == EEXIST && again < 16; again++) {
                 path = folder_ + '/' + new_name();
                 error = write_new(path, dump);

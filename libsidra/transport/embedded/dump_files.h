@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the dumps of an embedded chip's firmware go: a file each, for sidra-dump.
+// Writes dumps of an embedded chip's firmware to files, for sidra-dump.
 #ifndef SIDRA_EMBEDDED_DUMP_FILES_H
 #define SIDRA_EMBEDDED_DUMP_FILES_H
 
@@ -11,16 +11,16 @@ namespace sidra::embedded {
 
 class DumpFiles {
    public:
-    // From the environment, as it is now: SIDRA_DUMP_DIR, or $XDG_STATE_HOME/sidra, or ~/.local/state/sidra; and
-    // SIDRA_QUIET. May throw std::bad_alloc.
+    // Reads the environment: SIDRA_DUMP_DIR, or $XDG_STATE_HOME/sidra, or ~/.local/state/sidra; and SIDRA_QUIET. May
+    // throw std::bad_alloc.
     DumpFiles();
 
-    // A new file, for its owner alone; folders that are missing are made. One line on stderr names it, or says why
-    // there is none.
+    // Writes a new file, accessible only by its owner; creates missing folders. Prints one line on stderr with the file
+    // name, or with the reason for a failure.
     void write(std::span<const uint8_t> dump) const noexcept;
 
    private:
-    std::string folder_;  // empty: nobody has said where
+    std::string folder_;  // empty: no folder is configured
     bool quiet_;
 };
 

@@ -12,12 +12,12 @@
 namespace sidra::embedded {
 namespace {
 
-constexpr uint64_t kSpinNs = 10'000;        // looks on this long after work, before the first nap
+constexpr uint64_t kSpinNs = 10'000;        // time of polling after work, before the first nap
 constexpr uint64_t kNapNs = 50'000;         // plus the kernel's timer slack, about as much again
-constexpr uint64_t kHelpedNapNs = 800'000;  // while others do the work
-constexpr uint64_t kNapMaxNs = 10'000'000;  // when work is pending that nobody can run (engines stand still)
-constexpr uint64_t kLingerNs = 3'000'000;   // naps for this long after the last work
-constexpr unsigned kDeferMax = 4;           // naps in a row that leave pending work to helpers
+constexpr uint64_t kHelpedNapNs = 800'000;  // while other threads do the work
+constexpr uint64_t kNapMaxNs = 10'000'000;  // while work is pending that no thread can run (engines are stalled)
+constexpr uint64_t kLingerNs = 3'000'000;   // time of napping after the last work
+constexpr unsigned kDeferMax = 4;           // consecutive naps that leave pending work to helpers
 
 }  // namespace
 
@@ -25,7 +25,7 @@ bool Executor::start() {
     if (thread_.joinable()) return true;
     stop_.store(false, std::memory_order_relaxed);
     state_.store(kRunning, std::memory_order_relaxed);
-    // The application's signals are not for this thread.
+    // Signals are for the application's threads.
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -63,13 +63,13 @@ void Executor::nudge() {
         futex_wake_one(state_);
 }
 
-// Whether somebody ended it.
+// Returns whether another thread ended it.
 bool Executor::rest(State state, uint64_t until_ns) {
     futex_wait_until(state_, state, until_ns);
     return state_.exchange(kRunning, std::memory_order_relaxed) != state;
 }
 
-// Goes to sleep unless work is pending. See kick() for why neither misses the other.
+// Goes to sleep unless work is pending. kick() explains why no wakeup is lost.
 Executor::Sleep Executor::sleep() {
     const uint64_t at_most = device_.idle();
     state_.store(kAsleep, std::memory_order_relaxed);
@@ -81,15 +81,14 @@ Executor::Sleep Executor::sleep() {
     return rest(kAsleep, monotonic_ns() + at_most) ? Sleep::kWoken : Sleep::kOver;
 }
 
-// Runs all there is; then looks on for a moment, because a submitter that keeps up brings more. Returns whether it
-// found any.
+// Runs all pending work, then polls for a moment, because a fast submitter brings more. Returns whether it found any.
 bool Executor::work() {
     bool found = false;
     for (uint64_t idle_since = 0; !stopping();) {
         if (device_.run()) {
             found = true;
             idle_since = 0;
-            // Helpers are back and there is no work beside theirs: two threads at one queue only hinder each other.
+            // Helpers run the queues, and there is no other work: two threads for one queue only slow each other down.
             if (helped_.load(std::memory_order_relaxed) && !device_.pending()) break;
             continue;
         }
@@ -109,15 +108,15 @@ void Executor::loop() {
     Sleep slept = Sleep::kRefused;
     while (!stopping()) {
         const bool helped = helped_.exchange(false, std::memory_order_relaxed);
-        // Helpers do the work; but what is pending nap after nap may need a thread more.
+        // Helpers do the work; but work that is still pending after several naps may need another thread.
         deferred = helped && device_.pending() ? deferred + 1 : 0;
         const bool leave_it = helped && deferred <= kDeferMax;
         if (!leave_it) deferred = 0;
         const bool worked = !leave_it && work();
         const uint64_t now = monotonic_ns();
-        // What the chip does by its own clock (a beat of its firmware's heart) is not followed by more.
+        // Timers of the chip (the heartbeat of its firmware) do not indicate more work.
         if ((worked && slept != Sleep::kOver) || helped) active = now;
-        // Each look takes a CPU from a helper for a moment.
+        // Each check takes CPU time from a helper.
         if (worked) nap = kNapNs;
         else if (helped) nap = std::min(nap * 2, kHelpedNapNs);
         slept = Sleep::kRefused;

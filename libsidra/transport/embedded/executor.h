@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The thread that runs the chip when nobody waits for it, so that submitted work always gets done.
+// The thread that runs the chip when no other thread waits for it, so that submitted work always completes.
 #ifndef SIDRA_EMBEDDED_EXECUTOR_H
 #define SIDRA_EMBEDDED_EXECUTOR_H
 
@@ -9,24 +9,23 @@
 
 namespace sidra::embedded {
 
-// What an executor runs.
+// The device that an executor runs.
 class Runnable {
    public:
-    virtual bool run() = 0;       // one slice of work; false: found none
-    virtual bool pending() = 0;   // whether run() would find some
-    virtual uint64_t idle() = 0;  // before going to sleep: for how long at most, ns
-    virtual void tick() {}        // each time it has napped
+    virtual bool run() = 0;       // one slice of work; false: no work
+    virtual bool pending() = 0;   // whether run() would find work
+    virtual uint64_t idle() = 0;  // called before sleeping; returns the maximum time in ns
+    virtual void tick() {}        // called after each nap
 
    protected:
     ~Runnable() = default;
 };
 
-// RUNNING: calls run() until it finds nothing, then looks on for some microseconds.
-// NAPPING: short timed sleeps for as long as the device was active within the last milliseconds. A submission then
-// costs its thread one
-//   load: no system call. While other threads help (they wait for results and run the chip themselves), naps leave the
-//   work to them.
-// ASLEEP:  sleeps until a kick, which costs the kicker one system call. An idle chip costs no CPU time.
+// RUNNING: calls run() until there is no work, then polls for some microseconds.
+// NAPPING: short timed sleeps while the device was active within the last milliseconds. A submission then costs its
+//   thread one load and no system call. While other threads help (they wait for results and run the chip themselves),
+//   naps leave the work to them.
+// ASLEEP:  sleeps until a kick, which costs the kicker one system call. An idle chip uses no CPU time.
 class Executor {
    public:
     explicit Executor(Runnable& device) : device_(device) {}
@@ -34,27 +33,27 @@ class Executor {
     Executor(const Executor&) = delete;
     Executor& operator=(const Executor&) = delete;
 
-    // Creates the thread on first need; false if the system gives none. Callers serialise start and stop.
+    // Creates the thread on first need; returns false if that fails. Callers serialise start and stop.
     bool start();
     void stop();
 
-    // Work may be pending: sees that it is found. Any thread; only the change from ASLEEP makes a system call.
+    // Work may be pending: makes sure that it is found. Any thread; only waking from ASLEEP makes a system call.
     void kick() {
-        // Dekker with sleep(): the kicker has stored "work is there" (inside the chip) and now loads our state; sleep()
-        // stores its state and then loads "work is there". With a full fence between store and load on both sides, at
-        // least one of the two sees the other: either we wake it, or it does not go to sleep.
+        // Dekker's algorithm with sleep(): the kicker has stored "work is pending" (inside the chip) and now loads our
+        // state; sleep() stores its state and then loads "work is pending". With a full fence between store and load on
+        // both sides, at least one of the two sees the other: either we wake it, or it does not go to sleep.
         std::atomic_thread_fence(std::memory_order_seq_cst);
         if (state_.load(std::memory_order_relaxed) == kAsleep) [[unlikely]]
             wake();
     }
 
-    // Another thread has just done a slice of work.
+    // Called when another thread has done a slice of work.
     void note_help() {
         if (!helped_.load(std::memory_order_relaxed))
             helped_.store(true, std::memory_order_relaxed);  // mostly a shared read
     }
 
-    // Ends a nap too: for a thread that goes to sleep itself and leaves work behind.
+    // Also ends a nap: for a thread that goes to sleep and leaves work behind.
     void nudge();
 
     bool asleep() const { return state_.load(std::memory_order_relaxed) == kAsleep; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sleeping on a word, with a time limit (which std::atomic::wait does not have). Also the clock that deadlines are on.
+// Sleeps on a word with a timeout (which std::atomic::wait does not have). Also the clock for deadlines.
 #ifndef SIDRA_EMBEDDED_FUTEX_H
 #define SIDRA_EMBEDDED_FUTEX_H
 

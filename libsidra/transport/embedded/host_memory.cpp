@@ -23,9 +23,9 @@
 namespace sidra::embedded {
 namespace {
 
-// ThreadSanitizer orders accesses by virtual address: it would not see that a release through one mapping and an
-// acquire through the other meet. Under it both names are the writable mapping; a test of the write protection looks at
-// this.
+// ThreadSanitizer orders accesses by virtual address: it does not see that a release through one mapping and an acquire
+// through the other synchronise. With it, both names are the writable mapping; the test of the write protection checks
+// this constant.
 constexpr bool kOneMapping = SIDRA_THREAD_SANITIZER;
 
 uint8_t* map_pages(size_t size, int protection, int flags, int fd) {
@@ -43,12 +43,12 @@ HostMemory::HostMemory(size_t size, Fork fork) : size_(page_ceil(size)) {
     if (size_ < size || size_ + slack < size_) throw std::bad_alloc();
     uint8_t* pages = map_pages(size_ + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
     data_ = pages;
-    if (huge) {  // cut off what lies outside the aligned part
+    if (huge) {  // unmap the unaligned ends
         const size_t before = (kHuge - reinterpret_cast<uintptr_t>(pages) % kHuge) % kHuge;
         data_ = pages + before;
         if (before != 0) munmap(pages, before);
         if (before != slack) munmap(data_ + size_, slack - before);
-        madvise(data_, size_, MADV_HUGEPAGE);  // a wish
+        madvise(data_, size_, MADV_HUGEPAGE);  // only a hint
     }
     if (fork == Fork::kDrop && madvise(data_, size_, MADV_DONTFORK) != 0) {
         munmap(data_, size_);
@@ -104,7 +104,7 @@ std::shared_ptr<StatePages::Page> StatePages::take() {
 
 void StatePages::put(uint32_t number) {
     std::lock_guard guard(lock_);
-    free_.push_back(number);  // never reallocates: reserved for all
+    free_.push_back(number);  // never reallocates: capacity is reserved for all
 }
 
 }  // namespace sidra::embedded

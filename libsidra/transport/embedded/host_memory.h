@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory of this process that the chip reaches: page-aligned, zeroed, given back as a whole. There is no IOMMU in
-// process, so the bus address of a byte is its address; only tables that this driver writes hold bus addresses.
+// Memory of this process that the chip can access: page-aligned, zeroed, freed as a whole. There is no IOMMU, so the
+// bus address of a byte is its address; only tables that this driver writes contain bus addresses.
 #ifndef SIDRA_EMBEDDED_HOST_MEMORY_H
 #define SIDRA_EMBEDDED_HOST_MEMORY_H
 
@@ -16,10 +16,10 @@ namespace sidra::embedded {
 
 constexpr uint64_t page_ceil(uint64_t bytes) { return (bytes + SIDRA_PAGE_SIZE - 1) & ~uint64_t{SIDRA_PAGE_SIZE - 1}; }
 
-// Anonymous pages; from 2 MiB on they are aligned to 2 MiB and ask for huge pages.
+// Anonymous pages; from 2 MiB on aligned to 2 MiB, with a request for huge pages.
 class HostMemory {
    public:
-    enum class Fork { kInherit, kDrop };  // kDrop: a child of fork() does not have them
+    enum class Fork { kInherit, kDrop };  // kDrop: not inherited by a child of fork()
 
     // size > 0, rounded up to pages. Throws std::bad_alloc.
     explicit HostMemory(size_t size, Fork fork = Fork::kInherit);
@@ -36,17 +36,17 @@ class HostMemory {
     size_t size_;
 };
 
-// State pages of all queues of a chip: shared memory mapped twice, once to write and once only to read, so that an
-// application that stores to its state page faults instead of moving its own timeline.
+// State pages of all queues of a chip: shared memory with two mappings, one writable and one read-only, so that an
+// application that writes to its state page faults and cannot change its own timeline.
 class StatePages {
    public:
-    // Throws std::bad_alloc, and std::system_error where the system gives no file for them.
+    // Throws std::bad_alloc, or std::system_error if no file can be created for them.
     explicit StatePages(uint32_t count);
     ~StatePages();
     StatePages(const StatePages&) = delete;
     StatePages& operator=(const StatePages&) = delete;
 
-    // One page; zeroed when taken, given back when dropped (a reader that keeps its reference keeps its stale page).
+    // One page; zeroed when taken, returned when dropped (a reader that keeps its reference keeps a stale page).
     class Page {
        public:
         Page(StatePages& pool, uint32_t number) : pool_(pool), number_(number) {}
@@ -61,7 +61,7 @@ class StatePages {
         StatePages& pool_;
         const uint32_t number_;
     };
-    // nullptr: all are taken.
+    // nullptr: all are in use.
     std::shared_ptr<Page> take();
 
    private:
@@ -70,7 +70,7 @@ class StatePages {
     uint8_t* writable_;
     uint8_t* readonly_;
     const size_t size_;
-    std::mutex lock_;  // of free_
+    std::mutex lock_;  // protects free_
     std::vector<uint32_t> free_;
 };
 

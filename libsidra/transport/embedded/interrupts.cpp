@@ -21,12 +21,12 @@ void Waiter::sleep_until(uint64_t ns) {
 }
 
 WaitPoint::State WaitPoint::look(uint32_t epoch, uint64_t value) const {
-    // A reset moves the epoch before it moves the timeline.
+    // A reset changes the epoch before the timeline.
     const auto reached = [&] { return timeline() >= value && this->epoch() == epoch; };
     if (reached()) return State::kReached;
     if (this->epoch() == epoch) {
         if (!stopped()) return State::kPending;
-        if (reached()) return State::kReached;  // between the two looks: it stopped after that
+        if (reached()) return State::kReached;  // check again: it may have been reached before it stopped
         if (this->epoch() == epoch) return State::kStopped;
     }
     const std::lock_guard guard(endings_lock_);
@@ -36,7 +36,7 @@ WaitPoint::State WaitPoint::look(uint32_t epoch, uint64_t value) const {
 }
 
 void WaitPoint::begin_epoch(uint32_t epoch, uint64_t start) {
-    const std::lock_guard guard(endings_lock_);  // who sees the new epoch finds the end of the old one
+    const std::lock_guard guard(endings_lock_);  // a thread that sees the new epoch finds the end of the old one
     endings_[ended_++ % endings_.size()] = {this->epoch(), timeline()};
     std::atomic_ref<uint32_t>(state_->epoch).store(epoch, std::memory_order_release);
     std::atomic_ref<uint64_t>(state_->timeline).store(start, std::memory_order_release);
@@ -64,7 +64,7 @@ void Interrupts::arm(WaitPoint& point, uint64_t value, WaitPoint::Sink sink) {
     std::lock_guard guard(lock_);
     point.armed_.emplace(value, sink);
     if (sink.waiter == nullptr) eventfds_.fetch_add(1, std::memory_order_relaxed);
-    if (!point.attached_) return fire_all(point);  // its number on the chip may be another's by now
+    if (!point.attached_) return fire_all(point);  // its number on the chip may have been reused
     fire_reached(point);
     program(point);
 }
@@ -120,7 +120,7 @@ void Interrupts::handle() {
     }
 }
 
-// Under lock_.
+// The caller holds lock_.
 void Interrupts::fire_reached(WaitPoint& point) {
     if (point.armed_.empty()) return;
     if (point.stopped()) return fire_all(point);
@@ -131,14 +131,14 @@ void Interrupts::fire_reached(WaitPoint& point) {
     armed.erase(armed.begin(), end);
 }
 
-// Under lock_.
+// The caller holds lock_.
 void Interrupts::fire_all(WaitPoint& point) {
     for (const auto& [value, sink] : point.armed_) fire(sink);
     point.armed_.clear();
 }
 
-// Gives the chip the smallest value that is waited for. Under lock_, so that its last write is the newest smallest. If
-// the timeline has reached it meanwhile the chip raises at once, and the caller's service() finds that.
+// Programs the smallest armed value into the chip. The caller holds lock_, so the last write is the current minimum. If
+// the timeline has reached it meanwhile, the chip raises the interrupt at once, and the caller's service() handles it.
 void Interrupts::program(const WaitPoint& point) {
     if (point.armed_.empty()) return;
     host_.write_register(SIDRA_ARM(point.slot_, point.queue_), point.armed_.begin()->first, 8);
@@ -149,12 +149,12 @@ void Interrupts::fire(const WaitPoint::Sink& sink) {
         sink.waiter->wake();
         return;
     }
-    // A full counter would block; but then the eventfd is readable anyway.
+    // Writing to a full counter would block; but then the eventfd is readable anyway.
     pollfd poll_fd{sink.eventfd, POLLOUT, 0};
     const uint64_t one = 1;
     if (poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLOUT)) {
         const ssize_t written = write(sink.eventfd, &one, sizeof one);
-        static_cast<void>(written);  // the poll above said that it fits
+        static_cast<void>(written);  // poll() has checked that there is room
     }
     drop_eventfd(sink.eventfd);
 }

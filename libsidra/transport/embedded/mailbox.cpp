@@ -5,7 +5,7 @@
 
 namespace sidra::embedded {
 
-// Events first: firmware without room for a reply does not look at the request, nor again before the next doorbell.
+// Reads events first: firmware that has no room for a reply does not process the request before the next doorbell.
 void Mailbox::ask(Request request, uint16_t opcode, uint32_t length, uint64_t payload, uint64_t word) {
     take_replies();
     sidra_mailbox_msg msg{};
@@ -19,10 +19,10 @@ void Mailbox::ask(Request request, uint16_t opcode, uint32_t length, uint64_t pa
     host_.write_register(SIDRA_REG_MAILBOX_DOORBELL, request + 1, 4);
 }
 
-// Replies, and events among them, which nobody here wants.
+// Collects replies, and discards events.
 void Mailbox::take_replies() {
     const uint32_t given = reg(SIDRA_REG_MAILBOX_REPLY_INDEX);
-    if (given - taken_ > kEntries) return;  // of firmware that starts
+    if (given - taken_ > kEntries) return;  // the firmware is starting
     for (; taken_ != given; taken_++) {
         sidra_mailbox_msg reply;
         std::memcpy(&reply, memory_.data() + SIDRA_PAGE_SIZE + taken_ % kEntries * sizeof reply, sizeof reply);
@@ -37,7 +37,7 @@ bool Mailbox::answer(Request request, uint16_t opcode, sidra_mailbox_msg* reply)
     return reply->opcode == (opcode | SIDRA_MAILBOX_REPLY);
 }
 
-// Whether it runs, and was told where the rings are; then HELLO is the first request.
+// Whether the firmware runs and knows the rings. If not, sets up the rings and sends HELLO as the first request.
 bool Mailbox::met() {
     if (!(reg(SIDRA_REG_STATUS) & SIDRA_STATUS_FIRMWARE_ALIVE)) return false;
     if (reg(SIDRA_REG_MAILBOX_ENTRIES) == kEntries) return true;  // cleared when the firmware starts
@@ -49,7 +49,7 @@ bool Mailbox::met() {
     host_.write_register(SIDRA_REG_MAILBOX_REPLY, memory_.bus() + SIDRA_PAGE_SIZE, 8);
     host_.write_register(SIDRA_REG_MAILBOX_REPLY_READ, 0, 4);
     host_.write_register(SIDRA_REG_MAILBOX_ENTRIES, kEntries, 4);
-    // Version 1.0 of what docs/firmware.md says.
+    // Version 1.0 of the protocol in docs/firmware.md.
     ask(kHello, SIDRA_MAILBOX_HELLO, sizeof(sidra_mailbox_msg::inline_data[0]), 0, uint64_t{1} << 16);
     return true;
 }

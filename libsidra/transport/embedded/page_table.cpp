@@ -22,12 +22,12 @@ constexpr unsigned index_at(uint64_t va, unsigned level) {
 
 }  // namespace
 
-// A table and what the chip does not need to know about it.
+// A table, with data that the chip does not need.
 struct PageTables::Node {
     explicit Node(unsigned its_level) : level(its_level) {
         if (level != kLeafLevel) children.resize(SIDRA_PT_ENTRIES);
     }
-    // Release: whatever the entry leads to is complete before the chip can follow it.
+    // Release: everything below the entry is complete before the chip can follow it.
     void set(unsigned index, uint64_t entry) {
         std::atomic_ref<uint64_t>(table->entries[index]).store(entry, std::memory_order_release);
     }
@@ -37,7 +37,7 @@ struct PageTables::Node {
     std::unique_ptr<Table> table = std::make_unique<Table>();
     std::vector<std::unique_ptr<Node>> children;  // tables below; empty at the lowest level
     unsigned used = 0;                            // valid entries
-    std::unique_ptr<Node> next;                   // of the unlinked ones
+    std::unique_ptr<Node> next;                   // list of unlinked tables
 };
 
 PageTables::PageTables() : root_(std::make_unique<Node>(SIDRA_PT_LEVELS - 1)), tables_(1) {}
@@ -73,7 +73,7 @@ void PageTables::map(uint64_t va, uint64_t address, uint64_t size, uint64_t flag
             node->used++;
             va += step, address += step, size -= step;
         }
-    } catch (...) {  // no memory for a table: as if nothing had been asked
+    } catch (...) {  // out of memory for a table: undo
         unmap(begin, va - begin);
         throw;
     }

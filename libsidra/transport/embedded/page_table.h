@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes the page tables of one context, in the format of uapi/sidra_hw.h. The chip walks them at the same time.
+// Writes the page tables of one context, in the format of uapi/sidra_hw.h. The chip reads them concurrently.
 #ifndef SIDRA_EMBEDDED_PAGE_TABLE_H
 #define SIDRA_EMBEDDED_PAGE_TABLE_H
 
@@ -10,8 +10,8 @@
 
 namespace sidra::embedded {
 
-// Not thread-safe towards other writers; every entry is one atomic store, so the chip sees old or new. The bus address
-// of a table is its address in this process.
+// Not thread-safe for writers. Each entry is one atomic store, so the chip sees the old or the new value. The bus
+// address of a table is its address in this process.
 class PageTables {
    public:
     PageTables();
@@ -22,18 +22,18 @@ class PageTables {
     uint64_t root() const;
 
     // Maps [va, va + size) to [address, address + size), with SIDRA_PTE_READ, _WRITE, _LOCAL in `flags`. All are
-    // multiples of 4 KiB, inside the address space, and nothing is mapped there. 2 MiB leaves wherever both sides
+    // multiples of 4 KiB and inside the address space, and the range is unmapped. Uses 2 MiB leaves where both sides
     // allow.
     void map(uint64_t va, uint64_t address, uint64_t size, uint64_t flags);
 
-    // Clears the leaves of a range that map() made (all of it, or whole parts). Tables that become empty are unlinked
-    // but stay allocated: the chip may still look at them until the range is quiesced. Never fails.
+    // Clears the leaves of a range that map() created (all of it, or whole parts). Empty tables are unlinked but stay
+    // allocated: the chip may access them until the range is quiesced. Never fails.
     void unmap(uint64_t va, uint64_t size);
 
-    // After the acknowledgement of the quiesce: frees the tables that unmap() unlinked.
+    // Called after the acknowledgement of the quiesce: frees the tables that unmap() has unlinked.
     void free_unlinked();
 
-    // Memory in tables, bytes.
+    // Size of all tables in bytes.
     uint64_t table_bytes() const { return tables_ * SIDRA_PAGE_SIZE; }
 
    private:
@@ -42,7 +42,7 @@ class PageTables {
     void unlink(std::unique_ptr<Node> node);
 
     std::unique_ptr<Node> root_;
-    std::unique_ptr<Node> unlinked_;  // a list: unmap() must not need memory
+    std::unique_ptr<Node> unlinked_;  // a list, because unmap() must not need memory
     uint64_t tables_ = 0;
 };
 

@@ -24,13 +24,13 @@
 namespace sidra::embedded {
 namespace {
 
-constexpr uint64_t kXbarsNs = 1'000'000'000;  // they are written this often at most
-constexpr uint32_t kNumbersMax = 1024;        // chips of one process that are shown
-constexpr unsigned kAttempts = 3;             // at a name that others may take for a left-over
+constexpr uint64_t kXbarsNs = 1'000'000'000;  // minimum interval between two writes of the crossbars
+constexpr uint32_t kNumbersMax = 1024;        // limit of published chips per process
+constexpr unsigned kAttempts = 3;             // with a name that others may mistake for a leftover
 constexpr uint64_t kTelemetryAt = sizeof(sidra_publish), kBeforeAt = kTelemetryAt + sizeof(sidra_telemetry),
                    kXbarsAt = 2048;
 static_assert(kBeforeAt + sizeof(sidra_telemetry) <= kXbarsAt);
-constexpr unsigned kSweepMost = 4096;  // left-overs that are looked at
+constexpr unsigned kSweepMost = 4096;  // limit of leftovers checked
 
 std::string environment(const char* name) {
     const char* value = std::getenv(name);
@@ -49,8 +49,8 @@ std::string folder_path() {
     return fmt::format("/tmp/sidra-{}", geteuid());
 }
 
-// The lock that says that a process is there: of the first byte. Unlike the others, it is of a process, and F_GETLK
-// tells which.
+// The lock on the first byte shows that the process exists. Unlike the other locks, it belongs to a process, and
+// F_GETLK returns its PID.
 bool lock_first_byte(int file) {
     struct flock lock {};
     lock.l_type = F_WRLCK;
@@ -61,8 +61,8 @@ bool lock_first_byte(int file) {
 
 bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
-// Files that this process publishes: to close one of them, opened once more, would end its lock. Held shortly, and by
-// nobody while the process forks: chips are opened and closed under a lock that is held across fork().
+// Files published by this process: opening and closing one of them again would release its lock. Held briefly, and not
+// across fork(): chips are opened and closed under a lock that is.
 struct OwnFiles {
     using Inode = std::pair<dev_t, ino_t>;
     std::mutex lock;
@@ -83,7 +83,7 @@ void take_comm(char (&comm)[16]) {
 
 }  // namespace
 
-// A folder that nobody else can change.
+// A folder that only this user can change.
 class Publisher::Folder {
    public:
     // nullptr: there is none.
@@ -102,7 +102,7 @@ class Publisher::Folder {
     int fd() const { return fd_; }
     void remove(const std::string& name) const { unlinkat(fd_, name.c_str(), 0); }
 
-    // What processes that were killed have left.
+    // Removes files left by killed processes.
     void sweep() const {
         const int again = openat(fd_, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         const std::unique_ptr<DIR, int (*)(DIR*)> entries(again < 0 ? nullptr : fdopendir(again), closedir);
@@ -121,7 +121,7 @@ class Publisher::Folder {
    private:
     explicit Folder(int fd) : fd_(fd) {}
 
-    // Of the form that this class gives. A number may have been another process's before, so one's own is swept, too.
+    // Whether a name has the form of this class. Files with this process's PID are included, because PIDs are reused.
     static bool is_ours(std::string_view name) {
         if (name.starts_with('.')) name.remove_prefix(1);
         const size_t dash = name.find('-');
@@ -131,7 +131,8 @@ class Publisher::Folder {
         return dash != std::string_view::npos && digits(name.substr(0, dash)) && digits(name.substr(dash + 1));
     }
 
-    // Under its lock, which who made it would have: so nobody else removes it, and a new one of this name stays.
+    // Removes the file only with its lock, which its creator would hold: no other process removes it, and a new file
+    // with the same name stays.
     void sweep(const char* name) const {
         struct stat opened, named;
         if (fstatat(fd_, name, &named, AT_SYMLINK_NOFOLLOW) != 0 || OwnFiles::instance().has(named)) return;
@@ -158,7 +159,7 @@ std::unique_ptr<Publisher> Publisher::create(sidra_chip* chip, const sidra_publi
     return publisher->make_file(monotonic_ns()) ? std::move(publisher) : nullptr;
 }
 
-// The file has its size, its content and its lock before it has its name.
+// The file gets its size, content and lock before its final name.
 bool Publisher::make_file(uint64_t now_ns) {
     const int folder = folder_->fd();
     header_.magic = SIDRA_PUBLISH_MAGIC;
@@ -180,7 +181,7 @@ bool Publisher::make_file(uint64_t now_ns) {
             if (errno == EEXIST) continue;
             return false;
         }
-        // Before it is locked others take it for a left-over: then another one is made.
+        // Until the file is locked, others may remove it as a leftover: then create another one.
         const bool locked = lock_first_byte(file_);
         const int full = locked ? posix_fallocate(file_, 0, static_cast<off_t>(header_.size)) : 0;
         const int error = !locked ? ENOENT : full != 0 ? full : give_name(part, now_ns);
@@ -193,7 +194,7 @@ bool Publisher::make_file(uint64_t now_ns) {
     return false;
 }
 
-// Keeps sweeps of this process away from the file, or lets them come again. Under the lock of OwnFiles.
+// Protects the file from sweeps of this process, or removes the protection. The lock of OwnFiles is held.
 bool Publisher::own(bool is_ours) const {
     struct stat file;
     if (fstat(file_, &file) != 0) return false;
@@ -203,7 +204,7 @@ bool Publisher::own(bool is_ours) const {
     return true;
 }
 
-// 0 or errno.
+// Returns 0 or errno.
 int Publisher::give_name(const std::string& part, uint64_t now_ns) {
     for (uint32_t number = 0; number < kNumbersMax; number++) {
         header_.index = number;
@@ -229,7 +230,7 @@ bool Publisher::write(const void* from, size_t bytes, uint64_t offset) noexcept 
 
 void Publisher::update(const Users& users, uint64_t now_ns) noexcept {
     if (pid_ != getpid()) return;
-    // Somebody in this process may have looked into the file, and closed it.
+    // Code in this process may have opened and closed the file, which releases the lock.
     lock_first_byte(file_);
     constexpr uint64_t kSequenceAt = offsetof(sidra_publish, sequence);
     header_.sequence++;
@@ -259,7 +260,7 @@ void Publisher::update(const Users& users, uint64_t now_ns) noexcept {
 }
 
 void Publisher::write_xbars(uint64_t now_ns) noexcept {
-    const uint64_t changes = sidra_chip_xbar_changes(chip_);  // first: what changes meanwhile is written the next time
+    const uint64_t changes = sidra_chip_xbar_changes(chip_);  // first: later changes are written the next time
     if (changes == xbars_changes_ || (xbars_written_ns_ != 0 && now_ns - xbars_written_ns_ < kXbarsNs)) return;
     sidra_hw_xbar some[256];
     for (uint32_t first = 0; first < header_.xbar_count;) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Shows a chip to monitors, as uapi/sidra_publish.h has it. The application never notices: where nothing can be
-// published (no folder, one that others may change, a full disk) nothing is.
+// Publishes a chip for monitors, in the format of uapi/sidra_publish.h. The application never notices: if publishing is
+// not possible (no folder, a folder that others can change, a full disk), nothing is published.
 //
-// The file is written, never mapped: whoever cuts it short does no harm to this process.
+// The file is written, never mapped, so truncating it does not harm this process.
 #ifndef SIDRA_EMBEDDED_PUBLISHER_H
 #define SIDRA_EMBEDDED_PUBLISHER_H
 
@@ -19,20 +19,20 @@ namespace sidra::embedded {
 
 class Publisher {
    public:
-    // By the environment as it is now. `known`: what does not change; what is this class's to know may be zero.
-    // nullptr: nothing is published. May throw std::bad_alloc.
+    // Reads the current environment. `known`: the constant data; fields that this class sets may be zero. Returns
+    // nullptr if nothing is published. May throw std::bad_alloc.
     static std::unique_ptr<Publisher> create(sidra_chip* chip, const sidra_publish& known);
-    ~Publisher();  // the file goes
+    ~Publisher();  // removes the file
     Publisher(const Publisher&) = delete;
     Publisher& operator=(const Publisher&) = delete;
 
-    // What the driver knows about its users.
+    // The driver's data about its users.
     struct Users {
-        uint32_t firmware_version = 0;  // as struct sidra_fw_header has it
+        uint32_t firmware_version = 0;  // as in struct sidra_fw_header
         uint32_t contexts = 0, queues = 0, buffers = 0;
         uint64_t l3_used = 0, memory = 0;
     };
-    // One thread at a time. `now_ns` of CLOCK_MONOTONIC.
+    // One thread at a time. `now_ns`: CLOCK_MONOTONIC.
     void update(const Users& users, uint64_t now_ns) noexcept;
 
    private:
@@ -45,9 +45,9 @@ class Publisher {
     void write_xbars(uint64_t now_ns) noexcept;
 
     sidra_chip* const chip_;
-    const pid_t pid_;  // a child of fork() is not who publishes
+    const pid_t pid_;  // a child of fork() does not publish
     sidra_publish header_;
-    sidra_telemetry telemetry_{};  // as it was written last
+    sidra_telemetry telemetry_{};  // as written last
     uint64_t xbars_changes_ = 0, xbars_written_ns_ = 0;
     std::unique_ptr<Folder> folder_;
     std::string name_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A hardware queue as the driver sees it: ring memory, state page, who waits for it.
+// A hardware queue in the driver: ring memory, state page, waiters.
 #ifndef SIDRA_EMBEDDED_QUEUE_H
 #define SIDRA_EMBEDDED_QUEUE_H
 
@@ -15,7 +15,7 @@
 
 namespace sidra::embedded {
 
-// Where things are in the ring memory of a queue.
+// Layout of the ring memory of a queue.
 struct RingLayout {
     explicit RingLayout(uint32_t ring_log2, bool reports)
         : packets(uint64_t{SIDRA_CMD_SIZE} << ring_log2),
@@ -31,8 +31,8 @@ struct RingLayout {
     uint64_t size;
 };
 
-// Shared by the context's table of queues and by threads that wait; the ring memory and the state page also by
-// mappings.
+// Shared by the context's table of queues and by waiting threads; mappings also share the ring memory and the state
+// page.
 struct Queue {
     Queue(uint32_t slot, uint32_t its_number, uint32_t its_kind, uint32_t its_log2, uint32_t its_priority, bool reports,
           unsigned vector, std::shared_ptr<StatePages::Page> its_state, uint32_t epoch)
@@ -65,8 +65,8 @@ struct Queue {
     uint64_t ring_va = 0;  // user queue: device address of the ring memory
     std::atomic<bool> destroyed{false};
     WaitPoint point;
-    std::mutex submit_lock;  // of what SUBMIT writes to the ring of a kernel queue
-    QueueWatch watch;        // under the driver's lock
+    std::mutex submit_lock;  // protects writes of SUBMIT to the ring of a kernel queue
+    QueueWatch watch;        // protected by the driver's lock
 };
 
 }  // namespace sidra::embedded

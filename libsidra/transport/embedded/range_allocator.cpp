@@ -11,7 +11,7 @@ RangeAllocator::RangeAllocator(uint64_t begin, uint64_t end) : free_total_(end >
 
 void RangeAllocator::take(Map::iterator range, uint64_t begin, uint64_t end) {
     const uint64_t range_end = range->second;
-    if (end < range_end) free_.emplace(end, range_end);  // may throw: before anything else changes
+    if (end < range_end) free_.emplace(end, range_end);  // may throw, so before other changes
     if (range->first == begin) free_.erase(range);
     else range->second = begin;
     free_total_ -= end - begin;
@@ -53,7 +53,7 @@ void RangeAllocator::free(uint64_t begin, uint64_t size) {
         node.key() = begin;
         free_.insert(std::move(node));
     } else {
-        free_.emplace_hint(next, begin, end);  // may throw: before anything else changes
+        free_.emplace_hint(next, begin, end);  // may throw, so before other changes
     }
     free_total_ += size;
 }

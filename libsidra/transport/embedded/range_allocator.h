@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Hands out ranges of a line of numbers: device addresses, pages of L3, bytes of NVM.
+// Allocates ranges of numbers: device addresses, pages of L3, bytes of NVM.
 #ifndef SIDRA_EMBEDDED_RANGE_ALLOCATOR_H
 #define SIDRA_EMBEDDED_RANGE_ALLOCATOR_H
 
@@ -12,22 +12,22 @@ namespace sidra::embedded {
 // First fit over an ordered map of free ranges. Not thread-safe.
 class RangeAllocator {
    public:
-    // All of [begin, end) is free.
+    // Initially all of [begin, end) is free.
     RangeAllocator(uint64_t begin, uint64_t end);
 
-    // The lowest a >= from, or else the lowest at all, such that [a, a + size) is free and a % alignment == phase.
+    // Returns the lowest a >= from, or else the lowest a, such that [a, a + size) is free and a % alignment == phase.
     // size > 0, phase < alignment.
     std::optional<uint64_t> allocate(uint64_t size, uint64_t alignment = 1, uint64_t phase = 0, uint64_t from = 0);
-    // Takes exactly [begin, begin + size); false, and nothing changes, if not all of it is free.
+    // Reserves exactly [begin, begin + size); returns false and changes nothing if part of it is in use.
     bool reserve(uint64_t begin, uint64_t size);
-    // Gives back what allocate or reserve took (or a part of it).
+    // Frees a range from allocate or reserve (or a part of it).
     void free(uint64_t begin, uint64_t size);
 
     uint64_t free_total() const { return free_total_; }
     uint64_t largest_free() const;
 
    private:
-    using Map = std::map<uint64_t, uint64_t>;  // begin -> end of each free range; neighbours are merged
+    using Map = std::map<uint64_t, uint64_t>;  // begin -> end of each free range; adjacent ranges are merged
     void take(Map::iterator range, uint64_t begin, uint64_t end);
 
     Map free_;

@@ -10,7 +10,7 @@ namespace sidra::embedded {
 
 // ---- Dispatch ------------------------------------------------------------------------------------------------------
 
-// What the table below needs of a request: where it goes, and what holds while it runs.
+// Properties of a request for the table below: its handler, and the lock and context that it needs.
 struct Requests {
     enum Lock { kLocked, kUnlocked };  // kUnlocked: it sleeps, and takes the lock itself where needed
 
@@ -18,7 +18,7 @@ struct Requests {
 
     template <class Argument, int (Session::*Method)(Argument&, Detail&), Session::Access access, Lock lock>
     static int call(Session& session, void* argument, Detail& detail) {
-        Argument copy;  // looked at once: the caller may change its own while we decide
+        Argument copy;  // copied once: the caller may change its struct concurrently
         std::memcpy(&copy, argument, sizeof copy);
         int result = 0;
         {
@@ -90,7 +90,7 @@ Session::~Session() {
 // ---- Lookup --------------------------------------------------------------------------------------------------------
 
 uint32_t Session::take_handle() {
-    // Handles are not used again before all others were: a stale one does not name something new.
+    // Handles are reused as late as possible, so that a stale one does not name a new object.
     while (next_handle_ == 0 || contexts_.contains(next_handle_) || buffers_.contains(next_handle_)) next_handle_++;
     return next_handle_++;
 }
@@ -157,7 +157,7 @@ int Session::device_clock(sidra_ioctl_device_clock& a, Detail& detail) {
     a.device_ns = a.monotonic_ns = a.error_ns = 0;
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
     uint64_t best = ~uint64_t{0};
-    for (unsigned tries = 0; tries < 4; tries++) {  // a preemption between the readings spoils one, not all
+    for (unsigned tries = 0; tries < 4; tries++) {  // a preemption between the readings may spoil some attempts
         const uint64_t before = monotonic_ns();
         const uint64_t device = driver_->host().read_register(SIDRA_REG_CLOCK, 8);
         const uint64_t after = monotonic_ns();
@@ -172,7 +172,7 @@ int Session::device_clock(sidra_ioctl_device_clock& a, Detail& detail) {
 
 int Session::device_reset(sidra_ioctl_device_reset& a, Detail& detail) {
     if (int error = check_flags(a.flags, 0, "flags", detail)) return error;
-    // No privilege is asked for: the process that holds the chip is all there is to disturb.
+    // No privilege required: only this process uses the chip.
     driver_->reset_device(SIDRA_FAULT_RESET);
     return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One open of a chip: its handles, and the requests of uapi/sidra_accel.h on them.
+// One open of a chip: its handles, and the requests of uapi/sidra_accel.h for them.
 #ifndef SIDRA_EMBEDDED_SESSION_H
 #define SIDRA_EMBEDDED_SESSION_H
 
@@ -14,7 +14,7 @@
 
 namespace sidra::embedded {
 
-// What an mmap offset names. Page-aligned, never 0; only the session that gave it understands it.
+// The object of an mmap offset. Page-aligned, never 0; valid only in the session that returned it.
 class MapOffset {
    public:
     enum Kind : uint32_t { kDoorbell = 1, kBuffer = 2, kRing = 3, kState = 4 };
@@ -25,7 +25,7 @@ class MapOffset {
     uint32_t kind() const { return static_cast<uint32_t>(raw_ >> 56); }
     uint32_t handle() const { return static_cast<uint32_t>(raw_ >> 24); }
     uint32_t queue() const { return static_cast<uint32_t>(raw_ >> SIDRA_PAGE_SHIFT) & 0xfff; }
-    // Exactly what an offset of that kind looks like.
+    // Whether it has exactly the form of an offset of that kind.
     bool valid() const {
         return raw_ == MapOffset(static_cast<Kind>(kind()), handle(), kind() >= kRing ? queue() : 0).raw_;
     }
@@ -42,30 +42,27 @@ class Session {
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
-    // As ioctl(2) with -errno.
+    // As ioctl(2), with -errno.
     int ioctl(unsigned long request, void* argument, Detail& detail);
 
-    // The memory behind an offset and what keeps it alive; address nullptr: -errno in error.
+    // The memory at an offset, and its owner; address nullptr: error is -errno.
     struct Mapping {
         uint8_t* address = nullptr;
         std::shared_ptr<void> owner;
         int error = 0;
     };
     Mapping map(uint64_t offset, uint64_t size, bool writable);
-    // Drops a mapping's reference, under the driver's lock.
+    // Drops a mapping's reference; takes the driver's lock.
     void release(std::shared_ptr<void> owner);
 
-    // BAR0 offset of a doorbell; 0 if the offset is not of a context of this session.
+    // BAR0 offset of a doorbell; 0 if the offset does not belong to a context of this session.
     uint64_t doorbell(uint64_t doorbell_offset, uint32_t queue);
 
     Driver& driver() { return *driver_; }
 
    private:
     friend struct Requests;
-    enum Access {
-        kNormal,
-        kRelease
-    };  // kRelease: also on a lost context or a lost device, so that everything can be freed
+    enum Access { kNormal, kRelease };  // kRelease: also on a lost context or device, so that all objects can be freed
 
     // session.cpp
     int device_query(sidra_ioctl_device_query& a, Detail& detail);
@@ -106,7 +103,7 @@ class Session {
     int weights_report(sidra_ioctl_weights_report& a, Detail& detail);
     int weights_list(sidra_ioctl_weights_list& a, Detail& detail);
 
-    // The lock is held in all below.
+    // The lock is held in all functions below.
     int find_context(uint32_t handle, Access access, Context** context, Detail& detail);
     int find_queue(Context& context, uint32_t number, std::shared_ptr<Queue>* queue, Detail& detail);
     int find_queue(uint32_t handle, uint32_t number, Access access, std::shared_ptr<Queue>* queue, Detail& detail);
@@ -117,11 +114,11 @@ class Session {
     void drop_buffer(std::map<uint32_t, std::shared_ptr<BufferMemory>>::iterator buffer);
     void unbind(Context& context, Bindings::iterator binding);
     int bind_ring(Context& context, Queue& queue, Detail& detail);
-    // The queue is gone for the chip, for those who wait and for the context; mappings keep its memory.
+    // Removes the queue from the chip, its waiters and the context; mappings keep its memory.
     void drop_queue(Context& context, Queue& queue);
     void destroy_context(Context& context);
     static sidra_fault latest_fault(const Context& context);
-    // Of a queue that the chip has forgotten.
+    // For a queue that the chip has forgotten.
     static void remember_fault(Context& context, const Queue& queue);
     template <class Argument>
     int return_data(Argument& a, WeightsObject& object, std::span<const uint8_t> data, uint64_t room, Detail& detail);
@@ -135,7 +132,7 @@ class Session {
     std::map<uint32_t, std::shared_ptr<BufferMemory>> buffers_;
 };
 
-// Flags, pads and reserved fields of requests: zero, or one of the known bits.
+// Checks flags, pads and reserved fields of requests: only known bits may be set.
 [[nodiscard]] inline int check_flags(uint64_t flags, uint64_t known, const char* field, Detail& detail) {
     if ((flags & ~known) == 0) return 0;
     return fail(detail, -EINVAL, "{} {:#x} has unknown bits; known are {:#x}", field, flags, known);

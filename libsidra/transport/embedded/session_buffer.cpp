@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Buffers: memory of ours, memory of the caller, L3; and their places in address spaces.
+// Buffers (allocated, registered, L3) and their bindings to address spaces.
 #include "session.h"
 #include "user_memory.h"
 
@@ -17,7 +17,7 @@ struct HostBuffer final : BufferMemory {
     HostMemory memory;
 };
 
-// Its last reference may be dropped only under the driver's lock (Session::release sees to that).
+// The driver's lock must be held when the last reference is dropped (Session::release ensures that).
 struct LocalBuffer final : BufferMemory {
     LocalBuffer(Driver& its_driver, uint64_t offset, uint64_t bytes) : driver(its_driver) {
         pages = driver.local_memory() + offset;
@@ -29,8 +29,8 @@ struct LocalBuffer final : BufferMemory {
     Driver& driver;
 };
 
-// The pages around the caller's bytes; whole pages become visible to the device. They are not pinned: they must stay
-// mapped.
+// The pages that contain the caller's bytes; the device can access them as a whole. They are not pinned, so they must
+// stay mapped.
 struct UserBuffer final : BufferMemory {
     UserBuffer(uint64_t start, uint64_t bytes, bool device_reads_only) {
         first = start % SIDRA_PAGE_SIZE;
@@ -116,7 +116,7 @@ int Session::buffer_register(sidra_ioctl_buffer_register& a, Detail& detail) {
 
 void Session::unbind(Context& context, Bindings::iterator binding) {
     driver_->unbind(context, binding->second.va, binding->second.memory->size);
-    context.bindings.erase(binding);  // the acknowledgement is there: now the memory may go
+    context.bindings.erase(binding);  // the quiesce was acknowledged: now the memory can be freed
 }
 
 int Session::buffer_close(sidra_ioctl_buffer_close& a, Detail& detail) {

@@ -11,14 +11,14 @@ namespace {
 
 constexpr uint32_t kSubmitMax = 4096;  // packets in one SUBMIT
 
-// Vector 0 is not for queues; the others are shared out evenly.
+// Vector 0 is not for queues; the others are distributed evenly.
 unsigned vector_of(uint32_t slot, uint32_t number) { return 1 + (slot * 7 + number) % (SIDRA_MSIX_VECTORS - 1); }
 
 }  // namespace
 
 int Session::bind_ring(Context& context, Queue& queue, Detail& detail) {
-    if (queue.kind == SIDRA_QUEUE_KERNEL) return 0;  // the chip reaches it by bus address
-    // The chip only reads packets and write index, and nobody else may write them through a device address.
+    if (queue.kind == SIDRA_QUEUE_KERNEL) return 0;  // the chip accesses it by bus address
+    // The chip only reads packets and write index, and packets must not be able to write them by device address.
     const RingLayout& layout = queue.layout;
     const Driver::Segment segments[] = {{layout.report, SIDRA_PTE_READ},
                                         {layout.size - layout.report, SIDRA_PTE_READ | SIDRA_PTE_WRITE}};
@@ -37,7 +37,7 @@ int Session::queue_create(sidra_ioctl_queue_create& a, Detail& detail) {
     if (a.ring_log2 < SIDRA_HW_QUEUE_LOG2_MIN || a.ring_log2 > SIDRA_HW_QUEUE_LOG2_MAX)
         return fail(detail, -EINVAL, "ring_log2 {} is not {}..{}", a.ring_log2, SIDRA_HW_QUEUE_LOG2_MIN,
                     SIDRA_HW_QUEUE_LOG2_MAX);
-    // No privilege is asked for the highest: all queues of an embedded chip are of one process.
+    // The highest priority needs no privilege: all queues of an embedded chip belong to one process.
     if (a.priority >= SIDRA_PRIORITIES)
         return fail(detail, -EINVAL, "priority {} is not 0..{}", a.priority, SIDRA_PRIORITIES - 1);
     const bool reports = a.flags & SIDRA_QUEUE_REPORTS;
@@ -93,8 +93,8 @@ int Session::queue_destroy(sidra_ioctl_queue& a, Detail& detail) {
     return 0;
 }
 
-// What was queued is dropped: the queue goes on behind it, so that positions stay unique, in another epoch, so that
-// nobody takes a dropped packet for one that has retired.
+// Queued packets are dropped. The queue continues after them, so that positions stay unique, in a new epoch, so that a
+// dropped packet is not taken for a retired one.
 int Session::queue_reset(sidra_ioctl_queue_reset& a, Detail& detail) {
     a.epoch = 0;
     a.retired = 0;
@@ -109,13 +109,13 @@ int Session::queue_reset(sidra_ioctl_queue_reset& a, Detail& detail) {
         return fail(detail, -ESTALE, "the chip did not let go of queue {}: context {} was reset and is lost", a.queue,
                     a.context);
 
-    // The chip has forgotten the queue: the state page is ours until it loads the queue again.
+    // The chip has forgotten the queue: the driver may write the state page until the chip loads the queue again.
     remember_fault(*context, *queue);
     sidra_queue_state& state = *queue->state->state();
     uint64_t start = queue->load_write_index();
     const uint64_t retired = queue->point.timeline();
     if (queue->kind == SIDRA_QUEUE_USER && start - retired > queue->capacity())
-        start = retired;  // not an index that can be: nothing was queued
+        start = retired;  // not a valid index: nothing was queued
     queue->store_write_index(start);
     queue->point.begin_epoch(context->take_epoch(), start);
     driver_->host().interrupts().wake_all(queue->point);
@@ -197,7 +197,7 @@ int Session::submit(sidra_ioctl_submit& a, Detail& detail) {
         return fail(detail, -EINVAL, "{} packets do not fit into a ring of {}; submit fewer at a time", a.count,
                     capacity);
     const uint64_t begin = queue->load_write_index();
-    // The timeline is the chip's word: one that cannot be leaves no room.
+    // The timeline comes from the chip; an invalid one leaves no room.
     const uint64_t in_ring = std::min(begin - queue->point.timeline(), capacity);
     if (a.count > capacity - in_ring)
         return fail(detail, -EBUSY, "{} of {} places in the ring of queue {} are taken; wait for its timeline", in_ring,
@@ -208,7 +208,7 @@ int Session::submit(sidra_ioctl_submit& a, Detail& detail) {
     queue->store_write_index(begin + a.count);
     driver_->host().doorbell(SIDRA_DOORBELL(slot, queue->number));
     a.value = begin + a.count;
-    a.epoch = queue->point.epoch();  // no reset in between: it takes the same lock
+    a.epoch = queue->point.epoch();  // no reset can come in between, because it takes the same lock
     return 0;
 }
 

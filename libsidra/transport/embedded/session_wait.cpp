@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Waiting for timelines, asleep or by eventfd.
+// Waiting for timelines, by sleeping or with eventfds.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -15,8 +15,8 @@
 namespace sidra::embedded {
 namespace {
 
-constexpr uint64_t kSpinNs = 10'000;         // looks on this long when there is nothing to help with
-constexpr uint64_t kRecheckNs = 50'000'000;  // a lost interrupt costs this much, never a hang
+constexpr uint64_t kSpinNs = 10'000;         // polling time when there is no work to help with
+constexpr uint64_t kRecheckNs = 50'000'000;  // limits the delay after a lost interrupt
 constexpr uint32_t kStrideMax = 4096;
 
 struct Item {
@@ -25,9 +25,9 @@ struct Item {
     uint32_t epoch;
 
     bool reached() const { return queue->point.look(epoch, value) == WaitPoint::State::kReached; }
-    // 0: reached; -EINPROGRESS: not yet; else it never will be.
+    // 0: reached; -EINPROGRESS: not yet; otherwise it never will be.
     int state() const {
-        const bool destroyed = queue->destroyed.load(std::memory_order_acquire);  // first: it makes the queue stop
+        const bool destroyed = queue->destroyed.load(std::memory_order_acquire);  // first: it stops the queue
         switch (queue->point.look(epoch, value)) {
             case WaitPoint::State::kReached:
                 return 0;
@@ -48,7 +48,7 @@ struct Verdict {
     uint32_t index;
 };
 
-// Empty: wait on.
+// Empty: keep waiting.
 std::optional<Verdict> look(const Items& items, uint32_t count, bool all) {
     uint32_t reached = 0;
     std::optional<Verdict> failed;
@@ -65,7 +65,7 @@ std::optional<Verdict> look(const Items& items, uint32_t count, bool all) {
     return failed;
 }
 
-// Arms a waiter for all that is not reached, and takes it off again.
+// Arms a waiter for all points that are not reached, and disarms it.
 class Armed {
    public:
     Armed(Interrupts& interrupts, Items& items, uint32_t count, Waiter& waiter)
@@ -88,7 +88,7 @@ class Armed {
     Waiter& waiter_;
 };
 
-// A descriptor that is an eventfd, so that writing 8 bytes to it means what it should.
+// Checks that a descriptor is an eventfd, so that writing 8 bytes to it has the intended effect.
 bool is_eventfd(int fd) {
     std::array<char, 64> target{};
     const ssize_t length = readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), target.data(), target.size() - 1);
@@ -126,7 +126,7 @@ int Session::wait(sidra_ioctl_wait& a, Detail& detail) {
     a.index = 0;
 
     ChipHost& host = driver_->host();
-    // Between two turns of the chip on this thread.
+    // Checked between two turns of the chip on this thread.
     struct {
         const Items& items;
         uint32_t count;
@@ -174,7 +174,7 @@ int Session::wait(sidra_ioctl_wait& a, Detail& detail) {
         }
         {
             const Armed armed(host.interrupts(), items, a.count, waiter);
-            if (look(items, a.count, all)) continue;  // it came before it was armed
+            if (look(items, a.count, all)) continue;  // it was reached before it was armed
             if (sidra_chip_pending(host.chip())) host.executor().nudge();
             waiter.sleep_until(std::min<uint64_t>(a.deadline, now + kRecheckNs));
         }
@@ -192,7 +192,7 @@ int Session::arm(sidra_ioctl_arm& a, Detail& detail) {
     if (a.eventfd < -1) return fail(detail, -EBADF, "{} is not a file descriptor", a.eventfd);
     Interrupts& interrupts = driver_->host().interrupts();
     {
-        std::lock_guard guard(driver_->lock());  // the queue stays attached meanwhile
+        std::lock_guard guard(driver_->lock());  // keeps the queue attached
         std::shared_ptr<Queue> queue;
         if (int error = find_queue(a.context, a.queue, kNormal, &queue, detail)) return error;
         if (a.eventfd == -1) {
@@ -203,8 +203,8 @@ int Session::arm(sidra_ioctl_arm& a, Detail& detail) {
         if (state == WaitPoint::State::kDropped)
             return fail(detail, -ECANCELED, "queue {} was reset before {} of its epoch {} had retired: it was dropped",
                         a.queue, a.value, a.epoch);
-        // A point of a former epoch that had retired is below the timeline: it signals at once.
-        // A descriptor of our own: the caller may close theirs.
+        // A retired point of a former epoch is below the timeline: it signals at once.
+        // A duplicate, because the caller may close the original.
         const int own = fcntl(a.eventfd, F_DUPFD_CLOEXEC, 0);
         if (own < 0) {
             const int error = errno;
@@ -222,7 +222,7 @@ int Session::arm(sidra_ioctl_arm& a, Detail& detail) {
         }
     }
     interrupts.service();
-    driver_->host().executor().nudge();  // if it sleeps it does so for less long now: it looks after lost interrupts
+    driver_->host().executor().nudge();  // the executor now wakes more often, to check for lost interrupts
     return 0;
 }
 

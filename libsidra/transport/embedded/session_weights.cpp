@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Weights: handles of contexts on the objects of the array, and their entries in the weights table.
+// Weights: handles of contexts for objects of the array, and their entries in the weights table.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 namespace sidra::embedded {
 namespace {
 
-// Index 0 stays invalid, so that a packet whose field was forgotten faults.
+// Index 0 is invalid, so that packets with an unset field fault.
 constexpr uint32_t kFirstIndex = 1;
 
 uint32_t hardware_rights(uint32_t rights) {
@@ -99,7 +99,7 @@ void Session::drop_weights(Context& context, std::map<uint32_t, WeightsHandle>::
     driver_->weights().drop_handle(object);
 }
 
-// Gives the caller of open or import the data kept with the object; on failure the handle just taken is dropped.
+// Returns the data stored with the object to the caller of open or import; on failure drops the new handle.
 template <class Argument>
 int Session::return_data(Argument& a, WeightsObject& object, std::span<const uint8_t> data, uint64_t room,
                          Detail& detail) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// libsidra's transport to a chip inside the process: which chips there are, and one open of one of them.
+// libsidra's transport to a chip inside the process: the chips of the process, and opens of them.
 #include "transport.h"
 
 #include <pthread.h>
@@ -23,27 +23,27 @@ namespace {
 
 using namespace embedded;
 
-// A powered chip and, while somebody has it open, its driver.
+// A powered chip and, while it is open, its driver.
 struct Card {
     Card(const sidra_chip_config& its_config, std::string its_gdb)
         : state_file(its_config.state_file != nullptr ? its_config.state_file : ""),
           trace_file(its_config.trace_file != nullptr ? its_config.trace_file : ""),
           gdb(std::move(its_gdb)),
           config(its_config) {
-        make_uuid(config.uuid);  // of this chip alone, whatever its seed
+        make_uuid(config.uuid);  // unique, whatever the seed
         if (!state_file.empty()) config.state_file = state_file.c_str();
         if (!trace_file.empty()) config.trace_file = trace_file.c_str();
     }
     Card(const Card&) = delete;
     Card& operator=(const Card&) = delete;
-    const std::string state_file;  // "": what it holds ends with it
-    const std::string trace_file;  // "": nobody wants a trace
-    const std::string gdb;         // "": no debugger comes
+    const std::string state_file;  // "": state is lost when the chip ends
+    const std::string trace_file;  // "": no trace
+    const std::string gdb;         // "": no debugger
     sidra_chip_config config;
     std::unique_ptr<ChipHost> host;
     std::shared_ptr<Driver> driver;
     uint32_t opens = 0;
-    bool used = false;  // a driver ran it before
+    bool used = false;  // an earlier driver has used the chip
 };
 
 bool same(const sidra_chip_config& a, const sidra_chip_config& b) {
@@ -53,7 +53,7 @@ bool same(const sidra_chip_config& a, const sidra_chip_config& b) {
            name(a.trace_file) == name(b.trace_file);
 }
 
-// The number in an enumeration's field, which a C caller may have set to anything.
+// The number in an enum field, which a C caller may have set to any value.
 template <class Enum>
 uint32_t bits_of(const Enum& field) {
     static_assert(sizeof(Enum) == sizeof(uint32_t));
@@ -62,12 +62,12 @@ uint32_t bits_of(const Enum& field) {
     return bits;
 }
 
-// All cards of this process. Never destroyed: chips with named weights stay powered until the process ends, as a card
-// would; but with a state file, where names survive power-off.
+// All cards of this process. Never destroyed: chips with named weights stay powered until the process ends, like a
+// card; but not if a state file keeps the names.
 struct Registry {
-    std::mutex lock;                                  // also held across fork(), so that a child finds it whole
+    std::mutex lock;                                  // also held across fork(), so that a child finds consistent data
     std::map<uint32_t, std::shared_ptr<Card>> cards;  // shared ones, by index
-    std::vector<std::shared_ptr<void>> abandoned;     // what a forked child inherited and cannot use: not ours to free
+    std::vector<std::shared_ptr<void>> abandoned;     // inherited objects that a forked child can neither use nor free
 
     static Registry& instance() {
         static Registry* const registry = [] {
@@ -79,8 +79,8 @@ struct Registry {
         return *registry;
     }
 
-    // In the child, whose only thread this is (the one that took the lock before). The parent's chips run in the
-    // parent: the child starts without any.
+    // Called in the child by its only thread (the one that took the lock before). The parent's chips run in the parent:
+    // the child starts without any.
     void after_fork() {
         for (auto& [index, card] : cards) abandoned.push_back(std::move(card));
         cards.clear();
@@ -150,7 +150,7 @@ class EmbeddedTransport final : public Transport {
     std::string engine() const override { return sidra_chip_engine_name(host_->chip()); }
 
     int telemetry(sidra_telemetry* out) override {
-        // Not by the window, whose readers would have to take turns.
+        // Not through the register window, which would serialise its readers.
         if (host_->read_register(SIDRA_REG_ID, sizeof(uint32_t)) != SIDRA_ID_MAGIC) return -ENODEV;
         sidra_chip_get_telemetry(host_->chip(), out);
         return 0;
@@ -170,9 +170,9 @@ class EmbeddedTransport final : public Transport {
    private:
     const std::shared_ptr<Card> card_;
     const bool shared_;
-    ChipHost* const host_;  // the card's: one load less when ringing a doorbell
+    ChipHost* const host_;  // the card's host: saves one load when ringing a doorbell
     std::unique_ptr<Session> session_;
-    std::mutex mappings_lock_;  // of mappings_
+    std::mutex mappings_lock_;  // protects mappings_
     std::multimap<void*, std::shared_ptr<void>> mappings_;
     const uint32_t forks_ = fork_generation();
 };
@@ -181,7 +181,7 @@ EmbeddedTransport::~EmbeddedTransport() {
     Registry& registry = Registry::instance();
     std::lock_guard guard(registry.lock);
     if (forks_ != fork_generation()) {
-        // In a child: locks may be held by threads that are not here, and the chip is the parent's.
+        // In a child: threads that do not exist here may hold locks, and the chip belongs to the parent.
         registry.abandoned.push_back(std::shared_ptr<Session>(session_.release(), [](Session*) {}));
         registry.abandoned.push_back(card_);
         for (auto& [address, owner] : mappings_) registry.abandoned.push_back(std::move(owner));
@@ -196,14 +196,14 @@ EmbeddedTransport::~EmbeddedTransport() {
     card_->driver.reset();
     card_->used = true;
     if (keep) {
-        sidra_chip_sync(card_->host->chip());  // it ends with the process, without a word
+        sidra_chip_sync(card_->host->chip());  // it ends with the process, without notice
         return;
     }
     if (shared_) std::erase_if(registry.cards, [&](const auto& entry) { return entry.second == card_; });
     card_->host.reset();
 }
 
-// Under the registry's lock. The card of this index, made if there is none.
+// The registry's lock is held. Returns the card with this index; creates it if necessary.
 int find_card(uint32_t index, const sidra_chip_config& config, const std::string& gdb, bool shared,
               std::shared_ptr<Card>* card, std::string* detail) {
     Registry& registry = Registry::instance();
@@ -229,7 +229,7 @@ int find_card(uint32_t index, const sidra_chip_config& config, const std::string
     std::string reason;
     fresh->host = ChipHost::create(fresh->config, &error, &reason);
     if (fresh->host && !gdb.empty()) error = fresh->host->listen_for_gdb(gdb, &reason);
-    // Files, engine, debugger: what cannot be had of them says what to do about it.
+    // Messages about files, engine and debugger already say what to do.
     if (error != 0)
         return fail(*detail, error, "the chip model cannot start: {}{}", reason, error == -ENOMEM ? "" : ".");
     *card = std::move(fresh);
@@ -247,7 +247,7 @@ int open_embedded(uint32_t index, const sidra_device_options& options, std::uniq
             .profile = bits_of(options.profile),
             .engine = bits_of(options.engine),
             .workers = options.workers,
-            .seed = options.seed + (options.private_chip ? 0 : index),  // chips of one process are not the same chip
+            .seed = options.seed + (options.private_chip ? 0 : index),  // chips of one process differ
             .state_file = options.state_file,
             .level = bits_of(options.level),
             .stuck_ppm = options.stuck_ppm,

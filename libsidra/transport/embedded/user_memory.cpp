@@ -22,8 +22,8 @@ constexpr uint64_t kPage = 4096;
 
 using Copy = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
 
-// The kernel copies between two places of this process and reports what is not mapped. Where a sandbox forbids the
-// call, the copy is a plain one, and a bad pointer crashes as it would in any library.
+// The kernel copies between two addresses of this process and reports unmapped memory. If a sandbox forbids the system
+// call, use a plain copy; then a bad pointer crashes, as in any library.
 bool copy(Copy system_call, void* local, uint64_t remote, size_t size, bool to_local) {
     auto* bytes = static_cast<uint8_t*>(local);
     while (size != 0) {
@@ -60,7 +60,7 @@ int string_from_user(std::string* to, uint64_t from, size_t max) {
     to->clear();
     char piece[64];
     while (to->size() <= max) {
-        // Up to the end of the page at most: the string may end just before memory that is not there.
+        // At most up to the end of the page: the string may end just before unmapped memory.
         const size_t size = std::min<uint64_t>({sizeof piece, kPage - from % kPage, max + 1 - to->size()});
         if (!copy_from_user(piece, from, size)) return -EFAULT;
         const size_t length = strnlen(piece, size);
@@ -73,10 +73,10 @@ int string_from_user(std::string* to, uint64_t from, size_t max) {
 
 bool probe_user(uint64_t address, uint64_t size, bool write) {
     void* const start = reinterpret_cast<void*>(address);
-    // Also finds pages of a file behind its end, which a look at the mappings would not.
+    // Also detects pages beyond the end of a file, which the list of mappings does not show.
     if (madvise(start, size, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0) return true;
     if (errno != EINVAL && errno != ENOSYS) return false;
-    // EINVAL: the mapping does not allow the access, or the kernel is older than 5.14 and does not know the advice.
+    // EINVAL: the mapping forbids the access, or the kernel is older than 5.14 and does not support the advice.
     alignas(kPage) static const uint8_t known[kPage] = {1};
     if (madvise(const_cast<uint8_t*>(known), kPage, MADV_POPULATE_READ) == 0) return false;
     return resident_or_mapped(address, size);

@@ -9,7 +9,7 @@
 namespace sidra::embedded {
 
 void make_uuid(uint8_t (&uuid)[16]) {
-    // Never short for 16 bytes once the pool is ready; before that no two moments are the same.
+    // Always complete for 16 bytes once the pool is ready; before that, use the time, which does not repeat.
     if (getrandom(uuid, sizeof uuid, 0) != sizeof uuid) {
         timespec now;
         clock_gettime(CLOCK_REALTIME, &now);

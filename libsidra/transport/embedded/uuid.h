@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An identity that nobody else has.
+// Creates a unique identity.
 #ifndef SIDRA_EMBEDDED_UUID_H
 #define SIDRA_EMBEDDED_UUID_H
 

@@ -15,10 +15,10 @@
 namespace sidra::embedded {
 namespace {
 
-constexpr uint32_t kHeadersMax = 1024;  // in one XBAR_READ
+constexpr uint32_t kHeadersMax = 1024;  // limit of one XBAR_READ
 
-// Calls fn(first element, count, index of the first) for each stretch of consecutive numbers, at most `most` long;
-// stops at an error.
+// Calls fn(first element, count, index of the first) for each run of consecutive numbers, at most `most` long; stops at
+// an error.
 template <class Fn>
 int for_each_run(std::span<const uint32_t> numbers, size_t most, Fn fn) {
     for (size_t begin = 0; begin < numbers.size();) {
@@ -45,7 +45,7 @@ WeightsStore::~WeightsStore() {
 
 int WeightsStore::load(Detail& detail) {
     if (int error = directory_.load(detail)) return error;
-    if (directory_.fresh()) return 0;  // no identity was ever given out, so nothing is on the crossbars
+    if (directory_.fresh()) return 0;  // no identity was ever assigned, so the crossbars are empty
 
     for (const auto& [number, entry] : directory_.entries()) {
         WeightsObject object;
@@ -123,12 +123,12 @@ int WeightsStore::create(uint32_t rows, uint32_t cols, uint32_t encoding, Weight
     const auto place = objects_.emplace(fresh.uid, std::move(fresh)).first;
     std::vector<uint32_t> xbars;
     try {
-        xbars = allocator_.allocate(static_cast<uint32_t>(needed));  // last: from here on nothing fails
+        xbars = allocator_.allocate(static_cast<uint32_t>(needed));  // last: nothing fails after this
     } catch (...) {
         objects_.erase(place);
         throw;
     }
-    // Tiles of one column, whose sums are added up, on neighbouring crossbars.
+    // Place the tiles of one column, whose sums are added, on neighbouring crossbars.
     WeightsObject& made = place->second;
     const uint32_t tile_cols = made.tile_columns();
     const uint32_t tile_rows = static_cast<uint32_t>(needed) / tile_cols;
@@ -152,7 +152,7 @@ void WeightsStore::release_if_unused(uint64_t uid) {
 }
 
 int WeightsStore::progress(const WeightsObject& object, uint32_t* programmed, uint32_t* total, Detail& detail) {
-    std::vector<std::pair<uint32_t, uint32_t>> placed;  // (crossbar, tile), so that neighbours are read at once
+    std::vector<std::pair<uint32_t, uint32_t>> placed;  // (crossbar, tile), so that neighbours are read together
     placed.reserve(object.tiles.size());
     for (uint32_t tile = 0; tile < object.tiles.size(); tile++) placed.emplace_back(object.tiles[tile], tile);
     std::sort(placed.begin(), placed.end());
@@ -184,7 +184,7 @@ int WeightsStore::report(const WeightsObject& object, uint32_t tile, sidra_hw_xb
         *report = told;
         return 0;
     }
-    // Of another object's work nothing is left but what is the crossbar's for life.
+    // Another object's data is hidden, except the lifetime counters of the crossbar.
     *report = {};
     report->programs = told.programs;
     report->level = told.level;
@@ -298,7 +298,7 @@ int WeightsStore::import(int fd, uint32_t* rights, WeightsObject** object, std::
     return fail(detail, -ENOENT, "file descriptor {} is not one of weights on this chip", fd);
 }
 
-// Drops what the descriptors held whose last copy is closed: a pipe without a reader is in error.
+// Drops the references of descriptors whose last copy was closed: a pipe without a reader reports an error.
 void WeightsStore::reap_descriptors() {
     for (size_t i = 0; i < descriptors_.size();) {
         const int our_end = descriptors_[i].our_end;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// All weights objects on one array: which crossbars they have, who still refers to them, and their names.
+// All weights objects on one array: their crossbars, references and names.
 #ifndef SIDRA_EMBEDDED_WEIGHTS_STORE_H
 #define SIDRA_EMBEDDED_WEIGHTS_STORE_H
 
@@ -19,7 +19,7 @@
 
 namespace sidra::embedded {
 
-// Admin commands about cells and NVM: 0 or -errno.
+// Admin commands for cells and NVM: return 0 or -errno.
 class CellPort {
    public:
     virtual int read_headers(uint32_t first, std::span<sidra_hw_xbar> headers) = 0;
@@ -34,61 +34,60 @@ constexpr uint32_t tile_outputs(uint32_t encoding) {
     return encoding == SIDRA_ENCODING_DIFFERENTIAL ? SIDRA_XBAR_COLS / 2 : SIDRA_XBAR_COLS;
 }
 
-// Exists while a handle, a descriptor or a name refers to it. `tiles` is read by the chip: it stays where it is.
+// Exists while a handle, a descriptor or a name refers to it. The chip reads `tiles`, so it must not move.
 struct WeightsObject {
     uint64_t uid = 0;
     uint32_t rows = 0, cols = 0, encoding = 0;
     std::vector<uint32_t> tiles;
     uint32_t handles = 0;
     uint32_t descriptors = 0;
-    bool damaged = false;  // named, but not all of its crossbars were found
+    bool damaged = false;  // named, but some of its crossbars were not found
 
     uint32_t tile_columns() const { return (cols + tile_outputs(encoding) - 1) / tile_outputs(encoding); }
-    // Rows of the matrix that a tile holds.
+    // Number of matrix rows in a tile.
     uint32_t rows_of(uint32_t tile) const;
 };
 
-// Not thread-safe: under the driver's lock.
+// Not thread-safe: the driver's lock is held.
 class WeightsStore {
    public:
     WeightsStore(CellPort& cells, NvmStore& nvm, uint32_t xbars, uint32_t xbars_per_cu);
     ~WeightsStore();
 
-    // Reads the directory, finds the crossbars of named objects, erases those of anonymous ones that an earlier driver
-    // left.
+    // Reads the directory, finds the crossbars of named objects, and erases those of anonymous objects of an earlier
+    // driver.
     int load(Detail& detail);
 
     uint32_t xbars_free();
     bool has_names() const { return !directory_.entries().empty(); }
 
-    // A new unprogrammed object with one handle.
+    // Creates an unprogrammed object with one handle.
     int create(uint32_t rows, uint32_t cols, uint32_t encoding, WeightsObject** object, Detail& detail);
-    // Drops a handle; the object's cells are erased with the last reference. No context's table names it any more
-    // (quiesced).
+    // Drops a handle; the last reference erases the object's cells. No context's table may refer to it (quiesced).
     void drop_handle(WeightsObject& object);
 
     int publish(WeightsObject& object, const std::string& name, std::span<const uint8_t> data, uint32_t mode,
                 const uint8_t hash[32], uint8_t uuid[16], Detail& detail);
-    // Takes a handle if `rights` are granted; `data` is what is kept with the name.
+    // Takes a handle if `rights` are granted; `data` is the data stored with the name.
     int open(const std::string& name, uint32_t rights, WeightsObject** object, std::vector<uint8_t>* data,
              Detail& detail);
     int unlink(const std::string& name, bool evict, Detail& detail);
-    // The first entry at or after number; its number, or -ENOENT.
+    // Gets the first entry at or after number. Returns its number, or -ENOENT.
     int next_entry(uint32_t number, sidra_nvm_entry* entry) const;
 
-    // A descriptor that stands for the object, with data kept with it; >= 0, or -errno.
+    // Returns a descriptor for the object, with data stored with it; >= 0, or -errno.
     int share(WeightsObject& object, uint32_t rights, std::vector<uint8_t> data, Detail& detail);
-    // Takes a handle by such a descriptor; `data` is what is kept with it.
+    // Takes a handle from such a descriptor; `data` is the data stored with it.
     int import(int fd, uint32_t* rights, WeightsObject** object, std::vector<uint8_t>* data, Detail& detail);
 
-    // Rows of tiles that hold weights of this object, and how many there are in all.
+    // Number of tile rows programmed by this object, and their total number.
     int progress(const WeightsObject& object, uint32_t* programmed, uint32_t* total, Detail& detail);
-    // What programming a tile of this object took.
+    // Statistics of programming a tile of this object.
     int report(const WeightsObject& object, uint32_t tile, sidra_hw_xbar_report* report, Detail& detail);
 
    private:
-    // A pipe: the user has the end to read, whose identity is what counts; ours tells when the last copy of theirs is
-    // closed.
+    // A pipe: the user has the read end, whose inode identifies it; our end shows when the last copy of the user's end
+    // is closed.
     struct Descriptor {
         int our_end;
         dev_t device;
@@ -108,7 +107,7 @@ class WeightsStore {
     XbarAllocator allocator_;
     std::map<uint64_t, WeightsObject> objects_;
     std::vector<Descriptor> descriptors_;
-    std::vector<uint32_t> unerased_;  // free, but the chip did not answer; erased before they are given out
+    std::vector<uint32_t> unerased_;  // free; erased before allocation, because the chip did not answer before
     const uint32_t xbars_;
 };
 

@@ -15,7 +15,7 @@ std::vector<XbarAllocator::Run> XbarAllocator::runs() const {
     return all;
 }
 
-// Where in a run that is long enough: whole inside one compute unit, or from the start of one, if that can be.
+// Selects the position inside a sufficiently long run: inside one compute unit, or at the start of one, if possible.
 uint32_t XbarAllocator::place(const Run& run, uint32_t count) const {
     const uint32_t unit_start = (run.begin + per_unit_ - 1) / per_unit_ * per_unit_;
     const bool fits_before = count <= per_unit_ && run.begin + count <= unit_start;
@@ -30,8 +30,7 @@ std::vector<uint32_t> XbarAllocator::allocate(uint32_t count) {
     xbars.reserve(count);
 
     const Run* best = nullptr;
-    uint32_t best_waste =
-        0;  // crossbars of the run, or of its compute unit, that stay free beside it; fewer are better
+    uint32_t best_waste = 0;  // crossbars of the run, or of its compute unit, that remain free; fewer are better
     for (const Run& run : candidates) {
         if (run.length < count) continue;
         uint32_t waste = run.length - count;
@@ -42,7 +41,7 @@ std::vector<uint32_t> XbarAllocator::allocate(uint32_t count) {
             waste = static_cast<uint32_t>(std::count(taken_.begin() + unit, taken_.begin() + unit + per_unit_, false)) -
                     count;
         } else if (count <= per_unit_) {
-            waste += static_cast<uint32_t>(taken_.size());  // across a border: only if nothing else is left
+            waste += static_cast<uint32_t>(taken_.size());  // across a border: only as a last resort
         }
         if (best == nullptr || waste < best_waste) {
             best = &run;

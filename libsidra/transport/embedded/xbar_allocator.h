@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which crossbars are free, and which of them an object gets.
+// Tracks free crossbars, and allocates them to objects.
 #ifndef SIDRA_EMBEDDED_XBAR_ALLOCATOR_H
 #define SIDRA_EMBEDDED_XBAR_ALLOCATOR_H
 
@@ -9,17 +9,17 @@
 
 namespace sidra::embedded {
 
-// Consecutive tiles of an object should be near each other: in one compute unit, else in neighbouring ones of one
-// cluster. Not thread-safe.
+// Consecutive tiles of an object should be close: in one compute unit, else in neighbouring ones of one cluster. Not
+// thread-safe.
 class XbarAllocator {
    public:
     XbarAllocator(uint32_t total, uint32_t per_unit) : taken_(total, false), per_unit_(per_unit), free_(total) {}
 
-    // Takes `count` crossbars; empty if there are not that many. In order of preference: the fullest compute unit that
-    // holds them in one run; the shortest run anywhere, from the start of a compute unit if it can; else the longest
-    // runs, one after the other.
+    // Allocates `count` crossbars; empty if there are not enough. In order of preference: the fullest compute unit with
+    // a sufficient run; the shortest sufficient run anywhere, from the start of a compute unit if possible; else the
+    // longest runs.
     std::vector<uint32_t> allocate(uint32_t count);
-    // Takes exactly these; false, and nothing changes, if one is not free (or does not exist).
+    // Allocates exactly these; returns false and changes nothing if one is in use (or does not exist).
     bool reserve(std::span<const uint32_t> xbars);
     void free(std::span<const uint32_t> xbars);
 

@@ -56,14 +56,14 @@ bool in_group(gid_t group) {
 
 constexpr mode_t kReadWrite = 6;
 
-// Whether owner, group and mode keep this process from reading and writing.
+// Whether owner, group and mode deny this process read and write access.
 bool mode_forbids(const struct stat& status) {
     if (geteuid() == 0) return false;
     const unsigned shift = status.st_uid == geteuid() ? 6 : in_group(status.st_gid) ? 3 : 0;
     return (status.st_mode >> shift & kReadWrite) != kReadWrite;
 }
 
-// What helps a user whom mode_forbids() keeps out.
+// Advice for a user to whom mode_forbids() applies.
 std::string way_in(const struct stat& status) {
     const bool members_may = (status.st_mode >> 3 & kReadWrite) == kReadWrite;
     if (!members_may || status.st_gid == 0 || in_group(status.st_gid)) return {};

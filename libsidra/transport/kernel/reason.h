@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernel answers with an errno; a person wants to know what it was about.
+// Explains an errno of the kernel in words.
 #ifndef SIDRA_KERNEL_REASON_H
 #define SIDRA_KERNEL_REASON_H
 
@@ -7,10 +7,10 @@
 
 namespace sidra::kernel {
 
-// Why a request of sidra_accel.h failed with `error` (negative); "" if errno says all there is to say.
+// The reason why a request of sidra_accel.h failed with `error` (negative); "" if errno is sufficient.
 std::string reason_of(unsigned long request, int error, const void* argument);
 
-// Why a node could not be opened: who owns it, who may, what to do.
+// The reason why a node could not be opened: its owner, its permissions, and what to do.
 std::string reason_of_open(const std::string& node, int error);
 
 }  // namespace sidra::kernel

@@ -41,12 +41,12 @@ class FileDescriptor {
     const int fd_;
 };
 
-// What a submitter stored must be in memory before the doorbell reaches the device.
+// The submitter's stores must be visible before the doorbell reaches the device.
 inline void order_before_doorbell() {
 #if defined(__aarch64__)
     asm volatile("dmb oshst" ::: "memory");
 #elif defined(__x86_64__)
-    asm volatile("" ::: "memory");  // stores stay in order, also from cached to uncached memory
+    asm volatile("" ::: "memory");  // stores stay in order, also between cached and uncached memory
 #else
 #error "which barrier orders a store to memory before a store to a device here?"
 #endif
@@ -123,12 +123,12 @@ class KernelTransport final : public Transport {
         *out = {};
         const ssize_t got = pread(file.get(), out, sizeof *out, 0);
         if (got < 0) return -errno;
-        // That of a driver before 1.2 is shorter, as its `size` says: the rest is zero.
+        // Telemetry of a driver before 1.2 is shorter, as its `size` shows: the rest is zero.
         constexpr size_t kLeast = offsetof(sidra_telemetry, engine_ns);
         return static_cast<size_t>(got) >= kLeast && out->magic == SIDRA_TELEMETRY_MAGIC ? 0 : -ENODEV;
     }
 
-    // Faults are made where the chip is: properties of the device in QEMU.
+    // Fault knobs belong to the chip: in QEMU they are properties of the device.
     int set_fault_knob(const std::string&, uint64_t) override { return -EOPNOTSUPP; }
 
    private:
@@ -142,11 +142,11 @@ class KernelTransport final : public Transport {
         try {
             *detail = reason_of(request, error, argument);
         } catch (const std::bad_alloc&) {
-            detail->clear();  // then errno must do
+            detail->clear();  // then use errno
         }
     }
 
-    // So that nothing can fail once the driver has made the context.
+    // So that nothing can fail after the driver has created the context.
     void reserve_doorbells() {
         const std::lock_guard guard(lock_);
         doorbells_.reserve(std::min(doorbells_.size() * 2 + 2, size_t{SIDRA_CONTEXTS_MAX}));
@@ -164,8 +164,8 @@ class KernelTransport final : public Transport {
         doorbells_.erase(page);
     }
 
-    // The driver revoked the page when the context was lost. The new one takes its place in one step: a thread may be
-    // about to ring an old queue.
+    // The driver revoked the page when the context was lost. The new mapping replaces it atomically, because a thread
+    // may be about to ring an old queue.
     int renew_doorbells(uint32_t context, std::string* detail) {
         const std::lock_guard guard(lock_);
         const auto page = find_doorbells(context);
@@ -183,7 +183,7 @@ class KernelTransport final : public Transport {
 
     const std::unique_ptr<FileDescriptor> file_;
     const dev_t number_;
-    std::mutex lock_;                      // of doorbells_
+    std::mutex lock_;                      // protects doorbells_
     std::vector<DoorbellPage> doorbells_;  // of the contexts of this open
 };
 
@@ -198,7 +198,7 @@ int refuse_kind(std::string* detail, const std::string& node, const struct stat&
                               file_kind(status.st_mode)));
 }
 
-// By name: other drivers have requests of the same number, and would carry them out.
+// Checks the driver's name: other drivers use the same request numbers, and would execute the requests.
 bool is_ours(int fd) {
     const std::unique_ptr<drmVersion, void (*)(drmVersionPtr)> version(drmGetVersion(fd), drmFreeVersion);
     return version && std::string_view(version->name, static_cast<size_t>(version->name_len)) == "sidra";
@@ -208,8 +208,8 @@ bool is_ours(int fd) {
 
 int open_kernel(const std::string& node, std::unique_ptr<Transport>* transport, std::string* detail) {
     struct stat status {};
-    // Looked at before it is opened: some things do something then, or cannot be opened for writing and say that
-    // instead.
+    // Checked before opening: opening some files has side effects, and others fail for write access with a misleading
+    // error.
     if (stat(node.c_str(), &status) == 0 && !S_ISCHR(status.st_mode)) return refuse_kind(detail, node, status);
     auto file = std::make_unique<FileDescriptor>(open(node.c_str(), O_RDWR | O_CLOEXEC));
     if (file->get() < 0) {
