@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// By the numbers of the ELF specification, and not by <elf.h>: the file is of another machine than this one.
+// Uses the numbers of the ELF specification instead of <elf.h>, because the file is for another machine.
 #include "common/elf32.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ class Sections {
                 .size = elf_.get32(at + 20),
                 .link = elf_.get32(at + 24)};
     }
-    // One whose bytes are in the file.
+    // A section whose content is completely in the file.
     Section whole(uint32_t n, const char* what) const {
         if (n >= count_) throw ElfError(fmt::format("its {} is section {}, and it has {}", what, n, count_));
         const Section one = get(static_cast<uint16_t>(n));
@@ -92,13 +92,13 @@ ElfSymbols::ElfSymbols(const Elf32& elf) {
                 !(sections.get(where).flags & kExecutable))
                 continue;
             Symbol one{elf.get32(at + 4), elf.get32(at + 8), name_at(elf, strings, elf.get32(at))};
-            // Marks of the assembler ($x, .L1) are no functions.
+            // Labels of the assembler ($x, .L1) are not functions.
             if (!one.name.empty() && one.name[0] != '$' && one.name[0] != '.') symbols_.push_back(std::move(one));
         }
-        break;  // a file has one at most
+        break;  // a file has at most one
     }
     if (symbols_.empty()) throw ElfError("it has no symbols: it was stripped");
-    // Of several at one address the one that has a size.
+    // Of several symbols at one address, prefer the one with a size.
     std::ranges::stable_sort(symbols_, {}, [](const Symbol& s) { return std::pair(s.address, s.size); });
 }
 
@@ -106,7 +106,7 @@ const ElfSymbols::Symbol* ElfSymbols::find(uint32_t address) const {
     const auto after = std::ranges::upper_bound(symbols_, address, {}, &Symbol::address);
     if (after == symbols_.begin()) return nullptr;
     const Symbol& found = *(after - 1);
-    // What has no size (of the assembler) goes on to the next one; the last one of these may end anywhere.
+    // Symbols without a size (from the assembler) extend to the next symbol; the last one has no end.
     const uint64_t end =
         found.size != 0 || after == symbols_.end() ? uint64_t{found.address} + found.size : uint64_t{after->address};
     return address < end ? &found : nullptr;

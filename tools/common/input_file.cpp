@@ -19,7 +19,7 @@ namespace {
 
 class Descriptor {
    public:
-    // Not blocking: opening a pipe would wait for who writes to it.
+    // Non-blocking: opening a pipe would wait for a writer.
     explicit Descriptor(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
     ~Descriptor() {
         if (fd_ >= 0) close(fd_);
@@ -42,7 +42,7 @@ InputFile read_file(const std::string& path, size_t limit) {
     if (!S_ISREG(info.st_mode)) fail(path, "it is not a regular file");
     InputFile all;
     all.mode = info.st_mode & 07777;
-    // To its end, not to the size that it says: it may grow meanwhile, and a file of /proc says 0.
+    // Read to the end, not to the reported size: the file may grow, and files of /proc report 0.
     for (;;) {
         constexpr size_t kPiece = 1 << 16;
         const size_t at = all.bytes.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A file that is read as a whole.
+// Reads a whole file.
 #ifndef SIDRA_COMMON_INPUT_FILE_H
 #define SIDRA_COMMON_INPUT_FILE_H
 
@@ -17,7 +17,7 @@ struct InputFile {
     mode_t mode = 0;  // permissions at the time of reading
 };
 
-// Throws std::runtime_error if `path` cannot be read, is no regular file (which might have no end), or is longer than
+// Throws std::runtime_error if `path` cannot be read, is not a regular file (it might have no end), or is longer than
 // `limit`.
 InputFile read_file(const std::string& path, size_t limit);
 

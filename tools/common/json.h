@@ -36,7 +36,7 @@ class Json {
     std::string line() const;
 
    private:
-    // `depth` is how far to indent; negative: all on one line.
+    // `depth`: indentation; negative: on one line.
     void write(std::string& out, int depth) const;
 
     std::variant<std::nullptr_t, bool, int64_t, uint64_t, double, std::string, Array, Object> value_ = nullptr;

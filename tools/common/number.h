@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A number that a person typed.
+// Numbers in user input.
 #ifndef SIDRA_COMMON_NUMBER_H
 #define SIDRA_COMMON_NUMBER_H
 
@@ -9,7 +9,8 @@
 
 namespace sidra::tools {
 
-// Decimal, or hexadecimal with 0x; nothing before or after it. Nothing if it is none, or needs more than 64 bits.
+// Parses a decimal number, or a hexadecimal one with 0x, and nothing else. Returns nothing if it is invalid or needs
+// more than 64 bits.
 std::optional<uint64_t> parse_number(std::string_view text);
 
 }  // namespace sidra::tools

@@ -19,8 +19,7 @@
 namespace sidra::tools {
 namespace {
 
-// While it lives, the signals by which people end a program wait: so that none comes between the temporary file and its
-// rename.
+// Blocks the signals that users send to end a program, so that none arrives between the temporary file and its rename.
 class SignalsHeld {
    public:
     SignalsHeld() {
@@ -42,13 +41,13 @@ class SignalsHeld {
 }
 [[noreturn]] void fail(const std::string& path, int error) { fail(path, std::string_view(std::strerror(error))); }
 
-// A new file in the folder of its final name, removed unless it got that name.
+// A new file in the folder of its final name; removed unless it is published.
 class Temporary {
    public:
     explicit Temporary(const std::string& path) : path_(behind_links(path)), name_(path_ + ".XXXXXX") {
         if (path.empty()) fail("a file", "its name is empty");
         struct stat info {};
-        // None is made for it: what was mistyped must not leave folders behind.
+        // Do not create the folder: a mistyped name must not leave folders behind.
         const std::string folder = std::filesystem::path(path).parent_path();
         if (!folder.empty() && stat(folder.c_str(), &info) != 0 && errno == ENOENT)
             fail(path, fmt::format("there is no folder {}; make it, or name another", folder));
@@ -75,13 +74,13 @@ class Temporary {
         }
     }
 
-    // Over what was there.
+    // Replaces an existing file.
     void publish() {
         finish(false);
         if (rename(name_.c_str(), path_.c_str()) != 0) fail(path_, errno);
         name_.clear();
     }
-    // Only where nothing was.
+    // Fails if the file exists.
     void publish_new(bool secret) {
         finish(secret);
         if (link(name_.c_str(), path_.c_str()) == 0) return;
@@ -90,14 +89,14 @@ class Temporary {
     }
 
    private:
-    // A link stays one, and what it leads to is written.
+    // Keeps a symbolic link, and returns its target.
     static std::string behind_links(const std::string& path) {
         std::error_code none;
         const std::filesystem::path found = std::filesystem::canonical(path, none);
         return none ? path : found.string();
     }
-    // mkostemp made it 0600. Who comes in the place of another has its owner, as far as one may give files away, and
-    // its mode; what is no secret has the mode of any other file.
+    // mkostemp created it with mode 0600. A replacement gets the owner (if permitted) and mode of the old file; a new
+    // file that is not secret gets the default mode.
     void finish(bool secret) {
         const mode_t mask = umask(0);
         umask(mask);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A file that appears whole or not at all, whatever interrupts the program. Its folder must be there: a mistyped name
-// must not make folders.
+// Writes files atomically: a file appears completely or not at all, whatever interrupts the program. Its folder must
+// exist: a mistyped name must not create folders.
 #ifndef SIDRA_COMMON_OUTPUT_FILE_H
 #define SIDRA_COMMON_OUTPUT_FILE_H
 
@@ -9,18 +9,18 @@
 
 namespace sidra::tools {
 
-// Throws std::runtime_error if `path` cannot be written: found out before the work for it, not after it.
-// Leaves no file behind.
+// Throws std::runtime_error if `path` cannot be written, so that the error comes before the work, not after it. Leaves
+// no file behind.
 void require_writable(const std::string& path);
 
-// A folder in one that is there, unless it is there itself. Throws std::runtime_error.
+// Creates a folder in an existing one, unless it exists. Throws std::runtime_error.
 void make_folder(const std::string& path);
 
-// Writes `text` beside `path`, then renames it to `path`, with the owner and mode of what was there; a symbolic link
-// stays one. Throws std::runtime_error; then `path` is as it was before.
+// Writes `text` beside `path`, then renames it to `path`, with the owner and mode of the old file; keeps a symbolic
+// link. Throws std::runtime_error; then `path` is unchanged.
 void write_file(const std::string& path, std::string_view text);
 
-// The same for a file that must not be there yet: who loses one loses it for good. Of mode 0600 if `secret`.
+// As write_file(), but fails if the file exists, so that no key is overwritten. Mode 0600 if `secret`.
 void write_new_file(const std::string& path, std::string_view text, bool secret);
 
 }  // namespace sidra::tools

@@ -12,7 +12,7 @@ namespace sidra::tools {
 
 int run_program(const char* name, const std::function<void()>& run) {
     const auto say = [&](const std::exception& e) {
-        std::fflush(stdout);  // what came before
+        std::fflush(stdout);  // earlier output
         std::fprintf(stderr, "%s: %s\n", name, e.what());
     };
     try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The frame of a main(): standard files, arguments, what is said of a failure, and the exit status.
+// The frame of a main(): standard files, arguments, error messages and exit status.
 #ifndef SIDRA_COMMON_PROGRAM_H
 #define SIDRA_COMMON_PROGRAM_H
 
@@ -15,7 +15,7 @@ namespace sidra::tools {
 
 inline constexpr int kExitFailed = 1, kExitUsage = 2;
 
-// What a person must hear about, and the exit status that goes with it.
+// An error message with its exit status.
 class Failure : public std::runtime_error {
    public:
     explicit Failure(const std::string& what, int status = kExitFailed) : std::runtime_error(what), status_(status) {}
@@ -25,14 +25,15 @@ class Failure : public std::runtime_error {
     int status_;
 };
 
-// All of main(): runs it between open_standard_files() and flush_output(), and says what it throws ("NAME: WHAT").
-// Returns the exit status: 0, a Failure's, or kExitFailed.
+// The whole main(): calls `run` between open_standard_files() and flush_output(), and prints what it throws ("NAME:
+// WHAT"). Returns the exit status: 0, that of a Failure, or kExitFailed.
 int run_program(const char* name, const std::function<void()>& run);
 
-// --version: the program's name, and the version of this tree.
+// Adds --version: the program's name and version.
 void offer_version(CLI::App& app);
 
-// Offers --version, too. False: it was asked for that or for help, and has given it. Throws a Failure of kExitUsage.
+// Also adds --version. Returns false if --version or --help was given and has been printed. Throws a Failure of
+// kExitUsage.
 bool parse_arguments(CLI::App& app, int argc, char** argv);
 
 }  // namespace sidra::tools

@@ -21,7 +21,7 @@ Signals::Signals(std::initializer_list<int> which) {
 
 Signals::~Signals() {
     while (next() != 0) {
-    }  // else they would arrive now, as if nobody had waited for them
+    }  // otherwise pending signals would be delivered now
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
     close(fd_);
 }

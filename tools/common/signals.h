@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Signals as something that can be read: none of them interrupts anything.
+// Signals as a file descriptor, so that they interrupt nothing.
 #ifndef SIDRA_COMMON_SIGNALS_H
 #define SIDRA_COMMON_SIGNALS_H
 
@@ -9,7 +9,7 @@
 
 namespace sidra::tools {
 
-// From when it is made the thread, and threads that it starts, take these signals by fd() only.
+// From its construction on, this thread and the threads that it creates receive these signals only through fd().
 class Signals {
    public:
     Signals(std::initializer_list<int> which);
@@ -18,7 +18,7 @@ class Signals {
     Signals& operator=(const Signals&) = delete;
 
     int fd() const { return fd_; }
-    // The next one that has come; 0: none.
+    // The next pending signal; 0: none.
     int next();
 
    private:

@@ -10,7 +10,7 @@
 namespace sidra::tools {
 
 void open_standard_files() {
-    // open() gives the lowest number that is free, and those below are taken by then.
+    // open() returns the lowest free number, and the lower ones are in use by then.
     for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
             throw std::runtime_error("cannot open /dev/null in place of a closed standard file");

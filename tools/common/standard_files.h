@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Standard input, output and error, whatever the program was started with.
+// Ensures valid standard input, output and error.
 #ifndef SIDRA_COMMON_STANDARD_FILES_H
 #define SIDRA_COMMON_STANDARD_FILES_H
 
 namespace sidra::tools {
 
-// Opens /dev/null in place of each that is closed: else the next file, pipe or device that is opened takes its number,
-// and what is printed goes there. First of all in main().
+// Opens /dev/null for each one that is closed: otherwise the next opened file, pipe or device would get its number, and
+// output would go there. Call first in main().
 void open_standard_files();
 
-// Throws std::runtime_error if something that was printed is lost. Last of all in main().
+// Throws std::runtime_error if output was lost. Call last in main().
 void flush_output();
 
 }  // namespace sidra::tools

@@ -13,7 +13,7 @@ std::string bytes_text(std::optional<uint64_t> bytes) {
     constexpr const char* kUnits[] = {"B", "K", "M", "G", "T", "P", "E"};
     double number = static_cast<double>(*bytes);
     int unit = 0;
-    // 999.5 would become 1000 when it is rounded.
+    // 999.5 would round to 1000.
     for (; number >= 999.5; ++unit) number /= 1024;
     return fmt::format("{:.{}f}{}", number, number < 9.95 && unit > 0 ? 1 : 0, kUnits[unit]);
 }
@@ -25,7 +25,7 @@ std::string scaled(std::optional<double> value, std::string_view unit, int thous
     const auto* const first = std::begin(kPrefixes) + kNone + thousands;
     const auto* prefix = first;
     double figure = *value;
-    // 999.5 would become "1000" when it is rounded to three digits.
+    // 999.5 would round to "1000" with three digits.
     while (std::abs(figure) >= 999.5 && prefix + 1 < std::end(kPrefixes)) {
         figure /= 1000;
         ++prefix;

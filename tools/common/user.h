@@ -8,7 +8,7 @@
 
 namespace sidra::tools {
 
-// Name of the user, or the number if it has none. Looked up once: the name service may be slow.
+// Name of the user, or the number if there is none. Cached, because the name service may be slow.
 const std::string& user_name(uint32_t uid);
 
 }  // namespace sidra::tools

@@ -17,7 +17,7 @@ namespace {
 constexpr long kBetweenNs = 200'000'000;
 constexpr int kBarWidth = 40;
 
-// A progress bar on a terminal; standard output is for the result. It ends its line whatever ends the command.
+// A progress bar on a terminal (standard output is for the result). Its line is always completed.
 class Bar {
    public:
     Bar() = default;

@@ -15,7 +15,7 @@ using tools::Json;
 bool digit(char c) { return c >= '0' && c <= '9'; }
 bool alphanumeric(char c) { return digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// As the specification has them: letters and digits, and between them "_-.:".
+// By the specification: letters and digits, with "_-.:" only between them.
 bool names_a_device(std::string_view name) {
     const auto inner = [](char c) {
         return alphanumeric(c) || std::string_view("_-.:").find(c) != std::string_view::npos;
@@ -23,7 +23,7 @@ bool names_a_device(std::string_view name) {
     return !name.empty() && alphanumeric(name.front()) && alphanumeric(name.back()) && std::ranges::all_of(name, inner);
 }
 
-// The number of /dev/sidra0; it is what the card's directories in sysfs are called by, too.
+// The number in /dev/sidra0, which also names the card's directories in sysfs.
 std::string number(const std::string& node) {
     constexpr std::string_view kBefore = "/dev/sidra";
     const std::string_view rest = std::string_view(node).substr(std::min(node.size(), kBefore.size()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The CDI file of this machine's cards: what a container runtime gives to a container that asks for `sidra/card=0`.
-// Container Device Interface, specification 0.6.0.
+// The CDI file of this machine's cards: the devices for a container that requests `sidra/card=0`. Container Device
+// Interface, specification 0.6.0.
 #ifndef SIDRA_SMI_CDI_DOCUMENT_H
 #define SIDRA_SMI_CDI_DOCUMENT_H
 
@@ -13,12 +13,12 @@ namespace sidra::smi_tool {
 
 struct CdiCard {
     std::string node;  // /dev/sidra0
-    std::string uuid;  // "": not known
+    std::string uuid;  // "": unknown
 };
 
-// Every card has a device by the number of its node, one by its UUID, and all of them are in `all`. A UUID that cannot
-// be the name of a device there, or that two cards have, names none; `left_out` gets the nodes of such cards. Throws
-// std::invalid_argument if a node is none.
+// Each card has a device named by the number of its node and one named by its UUID; `all` contains all cards. A UUID
+// that is not a valid device name, or that two cards share, gets no device; `left_out` returns the nodes of such cards.
+// Throws std::invalid_argument for an invalid node name.
 tools::Json cdi_document(const std::vector<CdiCard>& cards, std::vector<std::string>* left_out);
 
 }  // namespace sidra::smi_tool

@@ -23,7 +23,7 @@ struct Options {
     Timeout timeout{5};
 };
 
-// Levels of a chip; an embedded model has none.
+// Clock levels of a chip; an embedded model has none.
 struct Levels {
     sidra_smi_chip* chip;
     std::optional<sidra_smi_clock> info;

@@ -22,19 +22,19 @@ struct Context {
     std::string root, runtime;             // for Session
 };
 
-// Runs the command and returns the exit status. What it throws is reported on standard error.
+// Runs the command and returns the exit status. Exceptions are reported on standard error.
 using Run = std::function<sidra_smi_status(const Context&)>;
 
 struct Command {
     const char* name;
     const char* description;
-    // Adds the command's options to `app`, which lives as long as what is returned.
+    // Adds the command's options to `app`, which outlives the returned function.
     Run (*declare)(CLI::App& app);
 };
 
 std::span<const Command> commands();
 
-// One each.
+// One function per command.
 Run declare_list(CLI::App& app);
 Run declare_query(CLI::App& app);
 Run declare_cdi(CLI::App& app);
@@ -55,7 +55,7 @@ Run declare_clock(CLI::App& app);
 Run declare_refresh(CLI::App& app);
 Run declare_calibrate(CLI::App& app);
 
-// Without a command.
+// Called if no command is given.
 sidra_smi_status summary(const Context& context);
 
 }  // namespace sidra::smi_tool

@@ -24,7 +24,7 @@ void check(sidra_status status) {
 template <typename T>
 using Owned = std::unique_ptr<T, sidra_status (*)(T*)>;
 
-// The same numbers every time: xorshift.
+// Reproducible numbers: xorshift.
 class Numbers {
    public:
     uint8_t next() {

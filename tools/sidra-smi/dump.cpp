@@ -58,8 +58,8 @@ bool has(const std::string& path, std::string_view bytes) {
     }
 }
 
-// Saves a dump and returns its path. The kernel numbers dumps from one after each boot, so a file of this name may have
-// another dump.
+// Saves a dump and returns its path. The kernel numbers dumps from one after each boot, so a file with this name may
+// contain a different dump.
 std::string save(const Dump& dump, const std::string& folder) {
     if (access(dump.data.c_str(), R_OK) != 0 && errno != ENOENT)
         throw Failure(SIDRA_SMI_PERMISSION,
@@ -91,7 +91,7 @@ sidra_smi_status dump(const Options& options, const Context& context) {
     for (const Dump& each : dumps) {
         const char* const source = each.of.find(':') != std::string::npos ? "driver" : "firmware";
         tools::Json file;
-        // If one dump cannot be saved, the others are saved all the same.
+        // If one dump cannot be saved, save the others.
         try {
             if (options.folder.empty()) {
                 out += fmt::format("{} {} of the {}\n", each.name, each.of, source);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A failure that ends the program: a sentence for standard error and the exit status.
+// A failure that ends the program: a message for standard error and the exit status.
 #ifndef SIDRA_SMI_FAILURE_H
 #define SIDRA_SMI_FAILURE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// --format, the same for every command that has it.
+// --format, the same for all commands that have it.
 #ifndef SIDRA_SMI_FORMAT_OPTION_H
 #define SIDRA_SMI_FORMAT_OPTION_H
 
@@ -15,7 +15,7 @@ enum class Formats { kTextJson, kTextCsvJson };
 
 inline void add_format(CLI::App& app, Format& format, Formats offered) {
     const std::string names = offered == Formats::kTextJson ? "text or json" : "text, csv or json";
-    // By name only: CLI11 accepts any number for an enumeration, too.
+    // Only names: CLI11 also accepts any number for an enum.
     const auto take = [&format, offered, names](const std::string& name) {
         for (const auto& [known, value] : kFormats)
             if (known == name && (value != Format::kCsv || offered == Formats::kTextCsvJson))

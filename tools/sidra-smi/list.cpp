@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// list: chips with all of their names.
+// list: chips with all their names.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -16,7 +16,7 @@
 namespace sidra::smi_tool {
 namespace {
 
-// Number of letters to insert, remove or replace, or of neighbours to swap.
+// Edit distance: number of insertions, deletions, replacements and swaps of neighbours.
 size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::vector<size_t>> table(a.size() + 1, std::vector<size_t>(b.size() + 1));
     for (size_t i = 0; i <= a.size(); ++i)
@@ -34,7 +34,7 @@ size_t distance(std::string_view a, std::string_view b) {
 }
 
 std::string unknown_command(const std::string& word, const std::vector<CLI::App*>& apps) {
-    constexpr size_t kLongest = 20, kFar = 3;  // a longer word is no mistyped command
+    constexpr size_t kLongest = 20, kFar = 3;  // longer words are not mistyped commands
     const CLI::App* nearest = nullptr;
     size_t least = word.size() <= kLongest ? kFar : 0;
     for (const CLI::App* app : apps)
@@ -79,7 +79,7 @@ sidra_smi_status main_inner(int argc, char** argv) {
     if (help->parsed()) {
         const auto about = std::ranges::find_if(apps, [&](const CLI::App* one) { return one->get_name() == topic; });
         if (!topic.empty() && about == apps.end()) throw Failure(SIDRA_SMI_USAGE, unknown_command(topic, apps));
-        app.clear();  // else app.help() is the help of the command that was parsed, which is `help`
+        app.clear();  // otherwise app.help() would print the help of the parsed command `help`
         print(topic.empty() ? app.help() : (*about)->help("sidra-smi"));
         return SIDRA_SMI_OK;
     }
@@ -93,7 +93,7 @@ sidra_smi_status main_inner(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     try {
-        // A command that manages a card is not to be ended in its middle by a pipe: print() reports it instead.
+        // SIGPIPE must not end a command that manages a card in the middle: print() reports the error instead.
         signal(SIGPIPE, SIG_IGN);
         sidra::tools::open_standard_files();
         const sidra_smi_status status = sidra::smi_tool::main_inner(argc, argv);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers in options. CLI::Range accepts NaN, since NaN is neither below nor above anything.
+// Numbers in options. CLI::Range accepts NaN, because comparisons with NaN are false.
 #ifndef SIDRA_SMI_NUMBER_OPTION_H
 #define SIDRA_SMI_NUMBER_OPTION_H
 

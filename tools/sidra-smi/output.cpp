@@ -29,7 +29,7 @@ void print(std::string_view text) {
         if (errno == EAGAIN && (poll(&room, 1, -1) > 0 || errno == EINTR)) continue;
         const int error = errno;
         if (error == EPIPE) throw BrokenPipe();
-        // Take back a partial write, but only if it is still the end of the file.
+        // Undo a partial write, if it is still the end of the file.
         struct stat info;
         const off_t end = lseek(STDOUT_FILENO, 0, SEEK_CUR);
         const bool ours = done > 0 && fstat(STDOUT_FILENO, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == end;

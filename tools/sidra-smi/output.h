@@ -8,10 +8,10 @@
 
 namespace sidra::smi_tool {
 
-// The reader of a pipe has closed it, as `head` does: the program ends without a message, as by SIGPIPE.
+// The reader of a pipe has closed it, as `head` does: the program ends without a message, as with SIGPIPE.
 struct BrokenPipe {};
 
-// Throws Failure (SIDRA_SMI_INTERNAL), or BrokenPipe. A partial write to a full disk is taken back.
+// Throws Failure (SIDRA_SMI_INTERNAL), or BrokenPipe. Undoes a partial write to a full disk.
 void print(std::string_view text);
 // Prints one line of limited length on standard error. The text may contain user input or file names.
 void say(std::string text);

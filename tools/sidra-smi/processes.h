@@ -10,7 +10,7 @@
 
 namespace sidra::smi_tool {
 
-// A head and lines of at most 80 columns; says which chips and processes are unknown.
+// A header and lines of at most 80 columns; lists chips whose processes are unknown.
 std::string processes_text(const std::vector<sidra_smi_chip*>& chips);
 
 }  // namespace sidra::smi_tool

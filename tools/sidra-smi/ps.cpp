@@ -20,7 +20,7 @@ constexpr long kBetweenNs = 200'000'000;
 
 tools::Json count_json(uint64_t count) { return count == UINT64_MAX ? tools::Json() : tools::Json(count); }
 
-// Why the activity of a known process is unknown.
+// The reason why the activity of a known process is unknown.
 tools::Json client_why(int error) {
     switch (error) {
         case 0:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// refresh: lets the firmware check the cells of a card and program those again that have drifted.
+// refresh: lets the firmware verify the cells of a card and reprogram those that have drifted.
 #include <memory>
 
 #include "campaign.h"

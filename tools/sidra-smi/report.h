@@ -16,27 +16,27 @@ namespace sidra::smi_tool {
 enum class Format { kText, kCsv, kJson };
 extern const std::vector<std::pair<std::string, Format>> kFormats;  // by name
 
-// Numbers of the fields in a list of names with commas. A name that ends with ".*" stands for all fields with this
-// beginning, "all" for all fields but those for debugging, and "debug" for these. Throws Failure.
+// Returns the numbers of the fields in a comma-separated list of names. "PREFIX.*" selects all fields with this prefix,
+// "all" all fields except debug fields, and "debug" the debug fields. Throws Failure.
 std::vector<uint32_t> parse_fields(const std::string& names);
 
-// "-" if it is absent.
+// "-" if absent.
 std::string to_text(const sidra_smi_value& value);
-// null if it is absent.
+// null if absent.
 tools::Json to_json(const sidra_smi_value& value);
 // One field of a line of CSV, quoted if necessary.
 std::string csv_field(const std::string& text);
-// Why a value is absent, in a few words.
+// The reason why a value is absent, in a few words.
 std::string why(sidra_smi_chip* chip, const sidra_smi_value& value);
 
-// The beginning of every JSON object of this program: "schema", "command" and the time.
+// The common first members of all JSON objects of this program: "schema", "command" and the time.
 tools::Json::Object json_head(const char* command);
-// The present time in UTC, with milliseconds.
+// The current time in UTC, with milliseconds.
 std::string time_text();
 
 struct Report {
     std::vector<uint32_t> fields;
-    bool why = false;  // say why values are absent
+    bool why = false;  // print why values are absent
 };
 std::string text_report(const Report& report, const std::vector<sidra_smi_chip*>& chips);
 std::string csv_head(const Report& report, bool time);

@@ -28,7 +28,7 @@ void Session::check(sidra_smi_status status) const {
 void Session::refresh() {
     check(sidra_smi_refresh(session_));
     const uint64_t left_out = sidra_smi_left_out(session_);
-    // Once, not at each refresh.
+    // Only once, not at each refresh.
     if (left_out != 0 && left_out_ == 0)
         say(fmt::format("{} files of embedded models were skipped: there are too many in one folder", left_out));
     left_out_ = left_out;
@@ -48,7 +48,7 @@ std::vector<sidra_smi_chip*> Session::select(const Selectors& selectors) {
 
 std::vector<sidra_smi_chip*> Session::select_read_twice(const Selectors& selectors, long between_ns) {
     refresh();
-    std::vector<sidra_smi_chip*> chips = select(selectors);  // fails before the wait
+    std::vector<sidra_smi_chip*> chips = select(selectors);  // throws before the wait
     const struct timespec between = {0, between_ns};
     nanosleep(&between, nullptr);
     refresh();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A session of libsidra-smi, with failures as exceptions.
+// A session of libsidra-smi that throws exceptions.
 #ifndef SIDRA_SMI_TOOL_SESSION_H
 #define SIDRA_SMI_TOOL_SESSION_H
 
@@ -13,7 +13,7 @@
 
 namespace sidra::smi_tool {
 
-using Selectors = std::optional<std::string>;  // of --chip; absent: all chips
+using Selectors = std::optional<std::string>;  // value of --chip; absent: all chips
 
 class Session {
    public:
@@ -24,15 +24,15 @@ class Session {
     Session& operator=(const Session&) = delete;
 
     sidra_smi* get() const { return session_; }
-    // Reports on standard error how many files were left out.
+    // Prints on standard error how many files were ignored.
     void refresh();
     // At least one chip; throws if there is none.
     std::vector<sidra_smi_chip*> select(const Selectors& selectors);
-    // The same after two readings with this interval, from which rates and the heartbeat can be computed.
+    // As select(), after two readings with this interval, which are needed for rates and the heartbeat.
     std::vector<sidra_smi_chip*> select_read_twice(const Selectors& selectors, long between_ns);
-    // The one card that a management command refers to. Throws if that is ambiguous, or a model.
+    // Selects the card for a management command. Throws if the selection is ambiguous or a model.
     sidra_smi_chip* select_card(const Selectors& selectors);
-    // Throws the failure of the session if the status is one.
+    // Throws the failure of the session if the status is not OK.
     void check(sidra_smi_status status) const;
 
    private:

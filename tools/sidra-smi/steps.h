@@ -13,7 +13,8 @@ namespace sidra::smi_tool {
 class Steps {
    public:
     explicit Steps(Format format) : format_(format) {}
-    // Runs `work`, which throws std::runtime_error if a check fails, and prints or keeps the result. False: it failed.
+    // Runs `work`, which throws std::runtime_error if a check fails, and prints or stores the result. Returns false on
+    // failure.
     bool run(const char* name, const std::function<std::string()>& work);
     const tools::Json::Array& json() const { return json_; }
 
@@ -22,8 +23,8 @@ class Steps {
     tools::Json::Array json_;
 };
 
-// Opens the device that SIDRA_DEVICE names through libsidra and, if `full`, copies, programs and multiplies; the
-// results are compared with exact ones. False: a step failed.
+// Opens the device of SIDRA_DEVICE through libsidra and, if `full`, copies, programs and multiplies; compares the
+// results with exact ones. Returns false if a step failed.
 bool compute_steps(Steps& steps, bool full);
 
 }  // namespace sidra::smi_tool

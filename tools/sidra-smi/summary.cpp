@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The summary that is printed without a command: all chips and the processes that use them. At most 80 columns.
+// The summary without a command: all chips and the processes that use them. At most 80 columns.
 #include <fmt/format.h>
 
 #include "command.h"
@@ -13,7 +13,7 @@
 namespace sidra::smi_tool {
 namespace {
 
-constexpr long kBetweenNs = 20'000'000;  // between the two readings that rates need
+constexpr long kBetweenNs = 20'000'000;  // between the two readings for rates
 
 std::string crossbars(sidra_smi_chip* chip) {
     return fmt::format("{}/{}", to_text(value_of(chip, "crossbars.programmed")),

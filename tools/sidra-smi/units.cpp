@@ -21,7 +21,7 @@ std::string rounded(const sidra_smi_value& value, int digits, const char* unit) 
 
 namespace {
 
-// Units of values of all sizes, and the units that people read in their place.
+// Units of values, and the units that replace them for people.
 struct Scale {
     std::string_view unit, base;
     int thousands;
@@ -33,7 +33,7 @@ const Scale* scale_of(std::string_view unit) {
     return found != std::end(kScales) ? found : nullptr;
 }
 
-// Four digits are enough for people; "{:.4g}" would write 12000 as 1.2e+04.
+// Four digits are enough for people; "{:.4g}" would print 12000 as 1.2e+04.
 std::string short_text(double value) {
     return std::abs(value) >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }

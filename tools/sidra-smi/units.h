@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Numbers for people.
+// Formats numbers for people.
 #ifndef SIDRA_SMI_UNITS_H
 #define SIDRA_SMI_UNITS_H
 

@@ -31,14 +31,14 @@ struct Options {
 
 constexpr uint64_t kHeadEvery = 20;  // lines of text
 
-// Where each value has a prefix of its own, its unit follows the value.
+// If each value has its own prefix, print the unit after the value.
 std::string cell(const sidra_smi_field& field, const sidra_smi_value& value) {
     if (has_prefixes(field.unit)) return readable(field, value);
     return value.type == SIDRA_SMI_REAL ? fmt::format("{:.1f}", value.real) : to_text(value);
 }
 
-// One line for each chip, below the names of the fields and their units. Columns grow with their contents, and never
-// shrink again: lines stay below each other.
+// One line per chip, below the names of the fields and their units. Columns grow with their contents and never shrink,
+// so that lines stay aligned.
 class Table {
    public:
     explicit Table(const Report& report) : report_(report) {
@@ -97,7 +97,7 @@ class Ticks {
     explicit Ticks(double seconds) : step_ns_(static_cast<int64_t>(seconds * 1e9)) {
         clock_gettime(CLOCK_MONOTONIC, &next_);
     }
-    // Sleeps until the next tick. Ticks that were missed while the machine slept are skipped.
+    // Sleeps until the next tick. Ticks missed during a suspend are skipped.
     void wait() {
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
@@ -124,7 +124,7 @@ sidra_smi_status watch(const Options& options, const Context& context) {
     const Report report{parse_fields(options.fields), options.why};
     Session session(context.root, context.runtime);
     session.refresh();
-    // The chips that were selected, or all chips that are present at each reading.
+    // The selected chips, or all chips that are present at each reading.
     std::vector<sidra_smi_chip*> chips = session.select(context.selectors);
     Table table(report);
     Ticks ticks(options.seconds);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where the exporter listens, as a person typed it.
+// Parses the exporter's listen address.
 #ifndef SIDRA_SMI_EXPORTER_ADDRESS_H
 #define SIDRA_SMI_EXPORTER_ADDRESS_H
 
@@ -12,15 +12,15 @@ namespace sidra::exporter {
 struct Address {
     sockaddr_storage bytes{};
     socklen_t size = 0;
-    std::string path;       // of a Unix socket; else empty
-    bool loopback = false;  // reached from this machine only
+    std::string path;       // of a Unix socket; otherwise empty
+    bool loopback = false;  // reachable only from this machine
 };
 
-// "unix:PATH", "127.0.0.1:PORT", "[::1]:PORT"; numbers only, so that nothing has to be looked up. Port 0: any that is
-// free. Throws std::invalid_argument, with a text that says what is expected.
+// "unix:PATH", "127.0.0.1:PORT", "[::1]:PORT"; only numbers, so no name lookup is needed. Port 0: any free port. Throws
+// std::invalid_argument, with a text that says what is expected.
 Address parse_address(const std::string& text);
 
-// The same form, of a socket that listens.
+// Formats the address of a listening socket in the same way.
 std::string to_text(const sockaddr_storage& bytes, socklen_t size);
 
 }  // namespace sidra::exporter

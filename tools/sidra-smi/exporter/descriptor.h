@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A file descriptor with an owner.
+// An owned file descriptor.
 #ifndef SIDRA_SMI_EXPORTER_DESCRIPTOR_H
 #define SIDRA_SMI_EXPORTER_DESCRIPTOR_H
 

@@ -22,10 +22,10 @@ class Exposition {
    public:
     // The samples that follow belong to this metric. A metric without samples is left out.
     void family(const Family& family);
-    // Labels with an empty value are left out. Bytes of a value that are not printable ASCII become '?': a file that a
-    // device or a process has written must not make the whole text invalid.
+    // Labels with an empty value are omitted. Bytes of a value other than printable ASCII become '?': data from a
+    // device or a process must not make the whole text invalid.
     void sample(const Labels& labels, uint64_t value);
-    void sample(const Labels& labels, double value);  // as exact as a double is
+    void sample(const Labels& labels, double value);  // with the full precision of a double
 
     const std::string& text() const { return text_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// As much of HTTP/1.1 as a scraper needs: one request a connection, without a body.
+// The part of HTTP/1.1 that a scraper needs: one request per connection, without a body.
 #ifndef SIDRA_SMI_EXPORTER_HTTP_H
 #define SIDRA_SMI_EXPORTER_HTTP_H
 
@@ -10,14 +10,14 @@
 
 namespace sidra::exporter {
 
-constexpr size_t kMostRequest = 8192;  // bytes of a request's head
+constexpr size_t kMostRequest = 8192;  // limit for the head of a request, in bytes
 
-// The whole answer to what a client has sent so far; nothing as long as its head is not complete. `metrics` is called
-// when it is asked for, and returns nothing if there are none to be had.
+// Returns the complete answer to the received data, or nothing while the head is incomplete. Calls `metrics` if they
+// are requested; it returns nothing if they are not available.
 std::optional<std::string> answer(std::string_view received,
                                   const std::function<std::optional<std::string>()>& metrics);
 
-// To one that took too long.
+// The answer to a client that took too long.
 std::string too_slow();
 
 }  // namespace sidra::exporter

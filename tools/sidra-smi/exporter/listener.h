@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A socket that listens.
+// A listening socket.
 #ifndef SIDRA_SMI_EXPORTER_LISTENER_H
 #define SIDRA_SMI_EXPORTER_LISTENER_H
 
@@ -13,7 +13,7 @@
 
 namespace sidra::exporter {
 
-// Of an address that is in use (EADDRINUSE), or cannot be had (another errno).
+// The address is in use (EADDRINUSE), or not available (another errno).
 class CannotListen : public std::runtime_error {
    public:
     CannotListen(int error, const std::string& sentence) : std::runtime_error(sentence), error_(error) {}
@@ -23,8 +23,8 @@ class CannotListen : public std::runtime_error {
     int error_;
 };
 
-// Throws CannotListen. The file of a Unix socket that nobody listens
-// on any more is taken over; at the end the file goes away, unless it is somebody else's by then.
+// Throws CannotListen. Takes over the file of a Unix socket without a server. The destructor removes the file, unless
+// it has been replaced.
 class Listener {
    public:
     explicit Listener(const Address& address);
@@ -33,7 +33,7 @@ class Listener {
     Listener& operator=(const Listener&) = delete;
 
     int fd() const { return socket_.get(); }
-    // With the port that it got.
+    // The address with its actual port.
     const std::string& text() const { return text_; }
 
    private:

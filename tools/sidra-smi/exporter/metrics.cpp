@@ -24,7 +24,7 @@ Family family_of(const sidra_smi_field& field) {
     return {field.metric, field.description, field.role == SIDRA_SMI_COUNTER ? "counter" : "gauge"};
 }
 
-// The status can be read, and describes the present.
+// Whether the status is known and up to date.
 bool up(sidra_smi_chip* chip) {
     return !sidra_smi_gone(chip) && sidra_smi_get_by_name(chip, "ready").type != SIDRA_SMI_NONE;
 }
@@ -37,7 +37,8 @@ Labels labels_of(sidra_smi_chip* chip) {
             {"user", user.type == SIDRA_SMI_UINT ? std::to_string(user.u) : ""}};
 }
 
-// A card that is gone under its former name and present under another one: its driver was loaded or unloaded.
+// Whether a card is gone under its former name and present under another one, because its driver was loaded or
+// unloaded.
 bool renamed(sidra_smi* session, sidra_smi_chip* gone) {
     const std::string bdf = sidra_smi_text_of(gone, "bdf");
     for (uint32_t i = 0; i < sidra_smi_count(session); ++i) {
@@ -47,14 +48,14 @@ bool renamed(sidra_smi* session, sidra_smi_chip* gone) {
     return false;
 }
 
-// The chips to export. Chips of one user's processes may have the same labels if the processes publish that: only one
-// of them is exported, since a text with a duplicate series is invalid.
+// The chips to export. Chips of the processes of one user may have the same labels; only one of them is exported,
+// because a text with duplicate series is invalid.
 std::vector<sidra_smi_chip*> chips_of(sidra_smi* session) {
     std::vector<sidra_smi_chip*> chips;
     std::set<Labels> seen;
     for (uint32_t i = 0; i < sidra_smi_count(session); ++i) {
         sidra_smi_chip* chip = sidra_smi_chip_at(session, i);
-        // Processes come and go: each of them would leave a series behind for ever.
+        // Exclude ended processes: each would leave a series forever.
         if (sidra_smi_gone(chip) && (sidra_smi_kind_of(chip) != SIDRA_SMI_CARD || renamed(session, chip))) continue;
         if (seen.insert(labels_of(chip)).second) chips.push_back(chip);
     }
@@ -71,7 +72,7 @@ uint64_t count_here(sidra_smi* session) {
 double scaled(double value, double scale) { return scale < 1 ? value / std::round(1 / scale) : value * scale; }
 
 void add(Exposition& out, const Labels& labels, const sidra_smi_value& value, double scale) {
-    // Exact, which a double is not.
+    // Integers are exact; doubles are not.
     if (value.type == SIDRA_SMI_UINT && scale == 1) return out.sample(labels, value.u);
     double number = 0;
     if (sidra_smi_number_of(&value, &number)) out.sample(labels, scaled(number, scale));

@@ -9,9 +9,9 @@
 
 namespace sidra::exporter {
 
-// As of the last refresh of the session. Rates are left out: they would depend on when other clients read; Prometheus
-// computes them from counters. A card that is gone has only sidra_up 0, and a chip whose process has ended has nothing.
-// A chip that is stale has sidra_up 0 and those values that do not change.
+// Values of the last refresh of the session. Rates are omitted: they would depend on other readers, and Prometheus
+// computes them from counters. A card that is gone has only sidra_up 0, and a chip whose process has ended has no
+// samples. A stale chip has sidra_up 0 and only constant values.
 std::string metrics_text(sidra_smi* session);
 
 // One line for each metric: its name, type and description.

@@ -13,8 +13,8 @@
 namespace sidra::exporter {
 namespace {
 
-constexpr int kEndMs = 1000;            // for the client to see the end of its answer
-constexpr size_t kMostIgnored = 65536;  // bytes that it may send meanwhile
+constexpr int kEndMs = 1000;            // time for the client to read the end of its answer
+constexpr size_t kMostIgnored = 65536;  // limit for data that the client sends meanwhile
 constexpr int kDeafMs = 100;
 
 int64_t now() {
@@ -32,7 +32,7 @@ Server::Server(std::vector<std::unique_ptr<Listener>> listeners, Metrics metrics
 void Server::accept_from(int fd, int64_t now_ms) {
     Descriptor socket(accept4(fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
-        // Without a free descriptor the client stays in the queue, and poll() would return at once for ever.
+        // Without a free descriptor the client stays in the queue, and poll() would return immediately again and again.
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
             deaf_until_ms_ = now_ms + kDeafMs;
         return;
@@ -76,7 +76,7 @@ bool Server::transmit(Client& client, int64_t now_ms) {
         if (sent < 0) return later();
         client.written += static_cast<size_t>(sent);
     }
-    // Closing while something of the client's is unread would take the answer away from it.
+    // Closing with unread data from the client would discard the answer.
     if (shutdown(client.socket.get(), SHUT_WR) != 0) return false;
     client.state = State::kEnding;
     client.deadline_ms = now_ms + kEndMs;
@@ -115,7 +115,7 @@ void Server::run(int stop) {
             stays = stays && expire(*client, after);
             client = stays ? std::next(client) : clients_.erase(client);
         }
-        // One a round: a request that has arrived is answered before anybody can take its place.
+        // One per iteration, so that a pending request is answered before another client can replace it.
         for (size_t i = 0; i < listeners_.size(); ++i)
             if (waits[1 + i].revents != 0) accept_from(listeners_[i]->fd(), after);
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Serves scrapers, in one thread. Clients may be as slow, as many and as hostile as they like: each has a deadline and
-// little memory, and when all places are taken, whoever has kept the others waiting longest without a request loses its
-// place.
+// Serves scrapers in one thread. Clients may be slow, many and hostile: each has a deadline and little memory. When all
+// slots are in use, the client that has waited longest without a request loses its slot.
 #ifndef SIDRA_SMI_EXPORTER_SERVER_H
 #define SIDRA_SMI_EXPORTER_SERVER_H
 
@@ -19,8 +18,8 @@ namespace sidra::exporter {
 
 struct Limits {
     size_t clients = 32;
-    int request_ms = 5000;    // for a whole request
-    int response_ms = 10000;  // to take the whole answer
+    int request_ms = 5000;    // for a complete request
+    int response_ms = 10000;  // for sending the complete answer
 };
 
 class Server {
@@ -28,7 +27,7 @@ class Server {
     using Metrics = std::function<std::optional<std::string>()>;
 
     Server(std::vector<std::unique_ptr<Listener>> listeners, Metrics metrics, Limits limits = {});
-    // Until `stop` can be read.
+    // Runs until `stop` is readable.
     void run(int stop);
 
    private:
@@ -39,11 +38,11 @@ class Server {
         int64_t deadline_ms = 0;
         std::string in, out;
         size_t written = 0;
-        size_t ignored = 0;  // bytes behind the request
+        size_t ignored = 0;  // bytes after the request
     };
 
     void accept_from(int fd, int64_t now_ms);
-    // False: it is done with.
+    // Return false if the connection is finished.
     bool receive(Client& client, int64_t now_ms);
     bool transmit(Client& client, int64_t now_ms);
     bool expire(Client& client, int64_t now_ms);
@@ -52,7 +51,7 @@ class Server {
     std::vector<std::unique_ptr<Listener>> listeners_;
     Metrics metrics_;
     Limits limits_;
-    std::list<Client> clients_;  // the oldest first
+    std::list<Client> clients_;  // oldest first
     int64_t deaf_until_ms_ = 0;  // no descriptor was free
 };
 

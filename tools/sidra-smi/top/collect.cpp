@@ -21,7 +21,7 @@ std::optional<uint64_t> bytes(sidra_smi_chip* chip, const char* field) {
     return value.type == SIDRA_SMI_UINT ? std::optional(value.u) : std::nullopt;
 }
 
-// Limited, so that the product of three of them does not overflow whatever was published.
+// Limited, so that the product of three values cannot overflow, whatever was published.
 uint32_t part(sidra_smi_chip* chip, const char* field) {
     const sidra_smi_value value = sidra_smi_get_by_name(chip, field);
     return value.type == SIDRA_SMI_UINT && value.u <= UINT16_MAX ? static_cast<uint32_t>(value.u) : 0;
@@ -34,7 +34,7 @@ void collect(sidra_smi_chip* from, Chip& chip) {
     if (chip.gone) return;
     std::string name = sidra_smi_text_of(from, "name");
     if (sidra_smi_kind_of(from) == SIDRA_SMI_MODEL) name = "model " + name;
-    // Another chip has taken the place of one that is gone.
+    // Another chip has replaced the one that is gone.
     if (name != chip.name) chip = Chip{};
     chip.name = std::move(name);
     chip.detail = sidra_smi_text_of(from, sidra_smi_kind_of(from) == SIDRA_SMI_MODEL ? "process" : "bdf");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From libsidra-smi to what the screen shows.
+// Converts data of libsidra-smi for the screen.
 #ifndef SIDRA_SMI_TOP_COLLECT_H
 #define SIDRA_SMI_TOP_COLLECT_H
 
@@ -11,12 +11,12 @@
 
 namespace sidra::top {
 
-// Adds what the session's last refresh has brought to the chip's histories, and puts the rest in the place of what was
-// there. What a chip that is gone was last stays.
+// Adds the values of the session's last refresh to the chip's histories, and replaces its other data. A chip that is
+// gone keeps its last data.
 void collect(sidra_smi_chip* from, Chip& chip);
 
-// What only the chip that is looked at needs. The map of crossbars may take a second of a chip that does not answer:
-// false if it cannot be had.
+// Data only for the selected chip. Reading the crossbars may take one second on a chip that does not answer; returns
+// false if it fails.
 void collect_processes(sidra_smi_chip* from, Chip& chip);
 bool collect_crossbars(sidra_smi_chip* from, Chip& chip);
 

@@ -8,7 +8,7 @@
 namespace sidra::top {
 namespace {
 
-// From the least that can be seen to a full cell.
+// From the smallest visible value to a full cell.
 constexpr std::u32string_view kBlocks = U"▁▂▃▄▅▆▇█";
 constexpr std::u32string_view kAscii = U".:#";
 
@@ -28,7 +28,7 @@ void draw_line(Grid& grid, const Rect& place, double at, double top, char32_t gl
 
 void draw_graph(Grid& grid, const Rect& place, const History& history, const Scale& scale, bool unicode) {
     if (place.empty() || !(scale.top > 0)) return;
-    // A line needs a row that the values below it do not need.
+    // Lines need at least a second row.
     if (place.height > 1) {
         const char32_t line = unicode ? U'╌' : U'-';
         if (scale.warning) draw_line(grid, place, *scale.warning, scale.top, line, Style::kDim);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A history as columns, the newest at the right.
+// Draws a history as columns, the newest at the right.
 #ifndef SIDRA_SMI_TOP_GRAPH_H
 #define SIDRA_SMI_TOP_GRAPH_H
 
@@ -11,13 +11,13 @@
 namespace sidra::top {
 
 struct Scale {
-    double top = 1;  // what fills the height
+    double top = 1;  // value at the full height
     std::optional<double> warning,
-        critical;  // from here on a column has the style of that name; lines at these heights
+        critical;  // from this value on, columns have this style; lines are drawn at these values
 };
 
-// Eight steps a row, without `unicode` three. What is above the top fills the column. A column of an absent value is
-// empty; zero, and all that is too little for a step, is a mark on the lowest row.
+// Eight steps per row, or three without `unicode`. Values above `top` fill the column. Absent values leave a column
+// empty; zero and very small values are a mark on the lowest row.
 void draw_graph(Grid& grid, const Rect& place, const History& history, const Scale& scale, bool unicode);
 
 }  // namespace sidra::top

@@ -13,7 +13,7 @@ void append_utf8(std::string& out, char32_t glyph) {
     } else if (glyph < 0x800) {
         byte(0xc0 | glyph >> 6);
         byte(0x80 | (glyph & 0x3f));
-    } else {  // nothing beyond the basic plane is drawn
+    } else {  // only the basic plane is used
         byte(0xe0 | glyph >> 12);
         byte(0x80 | (glyph >> 6 & 0x3f));
         byte(0x80 | (glyph & 0x3f));

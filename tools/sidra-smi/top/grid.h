@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A screen as cells, which knows no terminal: what is drawn can be looked at by a test.
+// A screen of cells without a terminal, so that tests can check the drawing.
 #ifndef SIDRA_SMI_TOP_GRID_H
 #define SIDRA_SMI_TOP_GRID_H
 
@@ -10,7 +10,7 @@
 
 namespace sidra::top {
 
-// What a cell means; the terminal has a look for each.
+// The meaning of a cell; the terminal defines its appearance.
 enum class Style : unsigned char { kPlain, kDim, kTitle, kGood, kWarning, kCritical, kBar, kCount };
 
 struct Cell {
@@ -24,7 +24,7 @@ struct Rect {
     bool empty() const { return width <= 0 || height <= 0; }
 };
 
-// What lies outside of it is not drawn: nobody who draws needs to look.
+// Drawing outside is clipped.
 class Grid {
    public:
     Grid(int width, int height);
@@ -34,13 +34,13 @@ class Grid {
     const Cell& at(int x, int y) const { return cells_[index(x, y)]; }
 
     void put(int x, int y, char32_t glyph, Style style);
-    // Bytes that are no printable ASCII appear as '?', one cell each: they come from names of processes and files, and
-    // a terminal may do anything with them. Not beyond `room` cells. Returns the place behind the text.
+    // Bytes other than printable ASCII appear as '?', one cell each: they come from names of processes and files, and
+    // could be terminal control sequences. At most `room` cells. Returns the position after the text.
     int text(int x, int y, std::string_view text, Style style, int room = 1 << 20);
-    // One style for a whole row.
+    // Sets the style of a whole row.
     void bar(int y, Style style);
 
-    // A row as UTF-8 without spaces at its end.
+    // Returns a row as UTF-8 without trailing spaces.
     std::string row(int y) const;
 
    private:

@@ -11,7 +11,7 @@ namespace sidra::top {
 namespace {
 
 constexpr double kRows = 256;
-// Zero, and steps up to the maximum. ASCII has more steps, since its characters are easier to tell apart.
+// Zero, and steps up to the maximum. ASCII has more steps, because its characters are easier to distinguish.
 constexpr std::u32string_view kShades = U"·░▒▓█";
 constexpr std::u32string_view kAscii = U".-=+*%#@";
 

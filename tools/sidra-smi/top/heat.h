@@ -20,28 +20,28 @@ struct Crossbar {
     uint32_t bad_cells = 0;
 };
 
-// How the chip is divided; all three at least 1, and their product the number of crossbars.
+// The structure of the chip: all three at least 1; their product is the number of crossbars.
 struct Geometry {
     uint32_t clusters = 1, cus = 1, crossbars = 1;
     uint64_t count() const { return uint64_t{clusters} * cus * crossbars; }
 };
 
-// The same crossbars as rows and columns of cells, each of which stands for at most `group` crossbars.
+// The crossbars as rows and columns of cells, each of which represents at most `group` crossbars.
 struct HeatMap {
     std::vector<std::vector<double>> rows;  // 0 to 1, relative to `most`
     uint32_t group = 1;
-    double most = 0;              // the value of 1: 256 rows, or the maximum over the crossbars
-    const char* row_is = "";      // what a row stands for: "CU", "cluster"
+    double most = 0;              // the value that is 1: 256 rows, or the maximum over the crossbars
+    const char* row_is = "";      // unit of a row: "CU", "cluster"
     uint32_t clusters_a_row = 1;  // clusters in each row
 };
 
-// A row of cells is a CU if there is room for that, else a cluster, else several. Of the crossbars of a cell the mean
-// of use and the worst of wear and bad cells count: one that wears out must not hide among others.
+// A row of cells is one CU if there is enough space, else one or several clusters. A cell shows the mean of use, but
+// the maximum of wear and bad cells, so that a worn crossbar is not hidden.
 HeatMap reduce(std::span<const Crossbar> crossbars, const Geometry& geometry, HeatKey key, int width, int height);
 
-// In steps from zero to `most`; every value above zero differs from zero.
+// In steps from zero to `most`; values above zero are always distinct from zero.
 void draw_heat(Grid& grid, int x, int y, const HeatMap& map, HeatKey key, bool unicode);
-// Explains the glyphs. Returns the place behind the text.
+// Draws the legend. Returns the position after the text.
 int draw_legend(Grid& grid, int x, int y, const HeatMap& map, HeatKey key, bool unicode, int room);
 
 const char* name_of(HeatKey key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The newest values of one thing, one a refresh. A value that could not be had keeps its place: absent is not zero.
+// The latest values of one quantity, one per refresh. Missing values keep their place: absent is not zero.
 #ifndef SIDRA_SMI_TOP_HISTORY_H
 #define SIDRA_SMI_TOP_HISTORY_H
 
@@ -11,13 +11,13 @@ namespace sidra::top {
 
 class History {
    public:
-    static constexpr size_t kCapacity = 512;  // columns of the widest graph
+    static constexpr size_t kCapacity = 512;  // width of the widest graph
 
     void push(std::optional<double> value);
     size_t size() const { return size_; }
-    // `age` 0: the newest. Nothing where there is none yet, or none any more.
+    // `age` 0: the latest. Returns nothing if there is no value.
     std::optional<double> at(size_t age) const;
-    // Of the newest `count`; 0 if all are absent.
+    // Maximum of the latest `count` values; 0 if all are absent.
     double largest(size_t count) const;
 
    private:

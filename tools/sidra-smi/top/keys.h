@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What keys do to what is chosen. Their table is also the help and the line at the bottom of the screen.
+// Effects of keys on the user's choices. The same table is the help, and the line at the bottom of the screen.
 #ifndef SIDRA_SMI_TOP_KEYS_H
 #define SIDRA_SMI_TOP_KEYS_H
 
@@ -9,7 +9,7 @@
 
 namespace sidra::top {
 
-// Keys that are no characters.
+// Keys that are not characters.
 enum : int { kKeyUp = 0x110000, kKeyDown, kKeyLeft, kKeyRight, kKeyPageUp, kKeyPageDown };
 
 struct Help {
@@ -20,7 +20,7 @@ struct Help {
 std::span<const Help> keys();
 
 enum class Result : unsigned char { kNothing, kDraw, kQuit };
-// `chips`, `processes`: how many there are to choose from.
+// `chips`, `processes`: their numbers.
 Result press(Choice& choice, int key, size_t chips, size_t processes);
 
 }  // namespace sidra::top

@@ -7,7 +7,7 @@ namespace sidra::top {
 namespace {
 
 constexpr int kPanelsAcross = 4, kPanelsDown = 2;
-constexpr int kLeastWidth = 76;   // four panels with room for titles and figures
+constexpr int kLeastWidth = 76;   // four panels with titles and figures
 constexpr int kLeastHeight = 15;  // two lines of panels and some processes
 constexpr int kLeastHeat = 4;     // a title, two rows of the map, a legend
 constexpr int kSideBySide = 130;  // from this width on, the map is beside the processes
@@ -18,7 +18,7 @@ constexpr Series kOrder[] = {Series::kMvm,  Series::kPower,   Series::kTemperatu
                              Series::kCopy, Series::kProgram, Series::kVec,         Series::kCells};
 
 void lay_out_lines(Layout& layout, int width, int from, int to) {
-    // Two columns if each has room for a figure and its limit.
+    // Two columns if each has space for a figure and its limit.
     constexpr int kLine = 28;
     const int across = width >= 2 * kLine + 2 ? 2 : 1;
     const int each = (width - 2 * (across - 1)) / across;
@@ -35,7 +35,7 @@ void lay_out_lines(Layout& layout, int width, int from, int to) {
 
 void lay_out_panels(Layout& layout, int width, int from, int to) {
     const int room = to - from;
-    // A third of the screen or more for the graphs: three rows each on 24, eight on 50.
+    // At least a third of the screen for graphs: three rows each with 24 rows, eight with 50.
     const int graph = std::clamp((room - 7) / 5, 1, 10);
     const int high = 1 + graph;
     for (int i = 0; i < kPanelsAcross * kPanelsDown; ++i) {
@@ -73,7 +73,7 @@ Layout lay_out(int width, int height, size_t chips, bool all) {
         lay_out_lines(layout, width, 1, footer);
         return layout;
     }
-    // One chip needs no table. Several have at most a third of what the panels leave.
+    // One chip needs no table. Several get at most a third of the space that the panels leave.
     int row = 1;
     const int spare = height - kLeastHeight;
     if (chips > 1 && spare >= 3) {

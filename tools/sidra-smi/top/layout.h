@@ -11,15 +11,15 @@
 
 namespace sidra::top {
 
-// What has no room is empty. Nothing overlaps, and nothing is outside of the screen.
+// Parts without space are empty. Parts do not overlap, and are inside the screen.
 struct Layout {
     Rect header;                       // one row
-    Rect overview;                     // all chips: a head, and a row each
+    Rect overview;                     // all chips: a header and one row each
     Rect info;                         // figures of the selected chip: one row
-    std::array<Rect, kSeries> panels;  // a title and a graph below it
-    std::array<Rect, kSeries> lines;   // of a small screen: a row each
+    std::array<Rect, kSeries> panels;  // a title with a graph below
+    std::array<Rect, kSeries> lines;   // on a small screen: one row each
     Rect heat;                         // a title, the map, a legend
-    Rect processes;                    // a title and a row each
+    Rect processes;                    // a title and one row each
     Rect footer;                       // one row
 };
 

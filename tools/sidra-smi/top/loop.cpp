@@ -37,14 +37,14 @@ class Top {
         take();
     }
 
-    // The signal that ends it; 0: the person.
+    // Returns the signal that ended it; 0: the user quit.
     int run(Terminal& terminal, tools::Signals& signals);
 
     sidra_smi_status status() const { return status_; }
 
    private:
     void take();
-    // At the chip that is on the screen.
+    // Reads details of the selected chip.
     void look_closer();
     bool read() {
         status_ = sidra_smi_refresh(session_);
@@ -59,7 +59,7 @@ class Top {
     sidra_smi_status status_ = SIDRA_SMI_OK;
     std::vector<Chip> chips_;
     Choice choice_;
-    sidra_smi_chip* without_map_ = nullptr;  // its map could not be had
+    sidra_smi_chip* without_map_ = nullptr;  // its crossbars could not be read
     Clock::time_point map_again_;
 };
 
@@ -72,7 +72,7 @@ void Top::take() {
     chips_.resize(shown_.size());
     for (size_t i = shown_.size(); i-- > 0;) {
         collect(shown_[i], chips_[i]);
-        // Processes come and go: of those that have ended only the one on the screen stays.
+        // Remove models whose processes have ended, except the selected one.
         if (!others_ || !chips_[i].gone || i == choice_.chip || sidra_smi_kind_of(shown_[i]) == SIDRA_SMI_CARD)
             continue;
         shown_.erase(shown_.begin() + static_cast<ptrdiff_t>(i));
@@ -88,13 +88,13 @@ void Top::look_closer() {
     if (chip.gone) return;
     collect_processes(from, chip);
     if (from == without_map_ && Clock::now() < map_again_) return;
-    // One that does not answer must not hold up the keys all the time.
+    // A chip that does not answer must not delay the keys each time.
     const bool found = collect_crossbars(from, chip);
     without_map_ = found ? nullptr : from;
     map_again_ = Clock::now() + kMapAgain;
 }
 
-// False: one of them quits.
+// Returns false if a key quits.
 bool Top::obey_keys(Terminal& terminal) {
     const size_t before = choice_.chip;
     while (const auto key = terminal.key())
@@ -107,7 +107,7 @@ int Top::run(Terminal& terminal, tools::Signals& signals) {
     const auto interval = [this] {
         return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kIntervals[choice_.interval]));
     };
-    // Use and rates need two readings: nobody should look at dashes for a minute.
+    // Utilization and rates need two readings, so take the second one soon.
     Clock::time_point last = Clock::now(),
                       next = last + std::min(interval(), Clock::duration(std::chrono::milliseconds(200)));
     while (true) {
@@ -148,7 +148,7 @@ sidra_smi_status run(sidra_smi* session, std::vector<sidra_smi_chip*> chips, boo
         if (ended == 0) return top.status();
         signal(ended, SIG_DFL);  // ncurses has its own handler
     }
-    raise(ended);  // whoever waits for the program sees how it ended
+    raise(ended);  // so that the parent process sees the signal
     return SIDRA_SMI_OK;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `sidra-smi top`: from the first reading to the last key.
+// The main loop of `sidra-smi top`.
 #ifndef SIDRA_SMI_TOP_LOOP_H
 #define SIDRA_SMI_TOP_LOOP_H
 
@@ -9,10 +9,10 @@
 
 namespace sidra::top {
 
-// Shows these chips, at least one, of a session that was refreshed, and with `others` those that come later. `interval`
-// is in seconds; the nearest of kIntervals is taken. Returns when somebody has quit, or the session has failed. A
-// signal that ends it ends the program, after the terminal is as it was. Throws NoTerminal (terminal.h) where there is
-// no terminal to show them on.
+// Shows these chips (at least one) of a refreshed session and, with `others`, also later ones. `interval` is in
+// seconds; the nearest of kIntervals is used. Returns when the user quits or the session fails. If a signal ends it,
+// restores the terminal and ends the program with the signal. Throws NoTerminal (terminal.h) if there is no suitable
+// terminal.
 sidra_smi_status run(sidra_smi* session, std::vector<sidra_smi_chip*> chips, bool others, double interval);
 
 }  // namespace sidra::top

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of all chips, and the line of figures of one.
+// The table of all chips, and the line of figures of one chip.
 #ifndef SIDRA_SMI_TOP_OVERVIEW_H
 #define SIDRA_SMI_TOP_OVERVIEW_H
 
@@ -10,8 +10,8 @@
 
 namespace sidra::top {
 
-// A head and one row for each chip; the selected chip is marked. If there is no room for all chips, those around the
-// selected one are shown.
+// A header and one row per chip; the selected chip is marked. If there is not enough space, shows the chips around the
+// selected one.
 void draw_overview(Grid& grid, const Rect& place, const std::vector<Chip>& chips, const Choice& choice);
 
 // Utilization, clock, L3 memory and firmware of a chip in one row.

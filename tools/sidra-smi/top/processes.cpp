@@ -10,7 +10,7 @@
 namespace sidra::top {
 namespace {
 
-// Of all engines together: more than 100 % if they work at once.
+// Sum over all engines: may exceed 100 %.
 std::optional<double> whole_use(const Process& process) {
     std::optional<double> sum;
     for (const auto& use : process.use)
@@ -31,7 +31,7 @@ const char* name_of(Sort sort) {
     }
 }
 
-// The order by the key alone: -1, 0, 1.
+// Compares by the sort key only: -1, 0, 1.
 int compare(const Process& a, const Process& b, Sort by, bool reversed) {
     const int sign = reversed ? -1 : 1;
     const auto numbers = [&](std::optional<double> left, std::optional<double> right) {
@@ -82,7 +82,7 @@ void draw_processes(Grid& grid, const Rect& place, const Chip& chip, const Choic
     if (place.height < 3) return;
     line(1, row("PID", "USER", "MVM%", "VEC%", "COPY%", "PROG%", "MEMORY", "NAME"), Style::kDim);
     const size_t room = static_cast<size_t>(place.height - 2);
-    // No empty rows below the last process while others are above the table.
+    // No empty rows below the last process while others are scrolled off the top.
     const size_t first = std::min(choice.first_process, order.size() > room ? order.size() - room : 0);
     for (size_t i = 0; i < room && first + i < order.size(); ++i) {
         const Process& one = *order[first + i];

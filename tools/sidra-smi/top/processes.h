@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of those who use a chip.
+// The table of the processes that use a chip.
 #ifndef SIDRA_SMI_TOP_PROCESSES_H
 #define SIDRA_SMI_TOP_PROCESSES_H
 
@@ -10,8 +10,8 @@
 
 namespace sidra::top {
 
-// The largest first, names from A on; what is absent comes last in both orders. Equal ones by PID, so that they keep
-// their places.
+// Largest first, names in alphabetical order; absent values last in both orders. Ties by PID, so that the order is
+// stable.
 std::vector<const Process*> sorted(const std::vector<Process>& processes, Sort by, bool reversed);
 
 void draw_processes(Grid& grid, const Rect& place, const Chip& chip, const Choice& choice);

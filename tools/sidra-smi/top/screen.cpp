@@ -41,7 +41,7 @@ Scale scale_of(const Chip& chip, Series series, size_t columns) {
     }
 }
 
-// The newest value with its limits, and shorter forms for less room.
+// The latest value with its limits, followed by shorter forms.
 std::vector<std::string> figures(const Chip& chip, Series series) {
     const auto value = history_of(chip, series).at(0);
     const auto limit = [](std::optional<double> of) { return fmt::format("{:.4g}", *of); };
@@ -64,7 +64,7 @@ std::vector<std::string> figures(const Chip& chip, Series series) {
     }
 }
 
-// The first form that fits, else the last.
+// The first form that fits, or the last one.
 std::string figure(const Chip& chip, Series series, int room) {
     std::vector<std::string> forms = figures(chip, series);
     for (const std::string& form : forms)
@@ -84,7 +84,7 @@ Style figure_style(const Chip& chip, Series series) {
 void draw_panel(Grid& grid, const Rect& place, const Chip& chip, Series series, bool unicode) {
     if (place.empty()) return;
     const Look& look = kLooks[static_cast<size_t>(series)];
-    // A short title makes room for limits.
+    // A short title leaves space for limits.
     const std::string text =
         figure(chip, series, place.width - static_cast<int>(std::string_view(look.short_title).size()) - 1);
     std::string_view title = look.title;
@@ -125,7 +125,7 @@ void draw_map(Grid& grid, const Rect& place, const Chip& chip, HeatKey key, bool
     draw_legend(grid, place.x, place.y + 1 + static_cast<int>(map.rows.size()), map, key, unicode, place.width);
 }
 
-// The status comes first where there is no room for everything: it must not be cut off.
+// The status comes first if space is short, so that it is not cut off.
 void draw_header(Grid& grid, const Rect& place, const std::vector<Chip>& chips, const Choice& choice) {
     const Chip& chip = chips[choice.chip];
     const bool bad = chip.gone || chip.state == "stale";
@@ -156,7 +156,7 @@ void draw_footer(Grid& grid, const Rect& place) {
     }
 }
 
-// Draws a text that is broken between words. Returns the row behind it.
+// Draws a text with line breaks between words. Returns the row after it.
 int paragraph(Grid& grid, const Rect& place, std::string_view text, Style style) {
     const auto room = static_cast<size_t>(std::max(place.width, 1));
     int row = place.y;

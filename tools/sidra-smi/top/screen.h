@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The whole screen, from what there is to show.
+// Draws the whole screen.
 #ifndef SIDRA_SMI_TOP_SCREEN_H
 #define SIDRA_SMI_TOP_SCREEN_H
 

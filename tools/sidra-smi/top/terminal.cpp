@@ -14,7 +14,7 @@
 
 #include "keys.h"
 
-// Their macros have the names of functions of others.
+// The macros of ncurses have the same names as other functions.
 #define NCURSES_NOMACROS
 #include <curses.h>
 #include <term.h>
@@ -24,10 +24,10 @@
 namespace sidra::top {
 namespace {
 
-constexpr int kEscapeMs = 25;  // between the bytes of a key's sequence
+constexpr int kEscapeMs = 25;  // maximum time between the bytes of an escape sequence
 constexpr int kNoKey = -1;
 
-// What has no colour is told apart by the rest.
+// Without colours, styles are distinguished by attributes.
 attr_t plain_look(Style style) {
     switch (style) {
         case Style::kDim:
@@ -48,7 +48,7 @@ std::string name_of_terminal() {
     return name != nullptr ? name : "";
 }
 
-// Before ncurses ends the program in its own way.
+// Checked first, because ncurses would end the program itself.
 void require_terminal() {
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         throw NoTerminal("top needs a terminal as standard input and output (use sidra-smi watch)");
@@ -70,7 +70,7 @@ struct Terminal::Screen {
         if (screen == nullptr) throw NoTerminal(fmt::format("cannot use the terminal '{}'", name_of_terminal()));
     }
     ~Screen() {
-        erase();  // on a terminal that has one screen only, nothing of it stays in the way
+        erase();  // on a terminal without an alternate screen, clear what was drawn
         refresh();
         endwin();
         delscreen(screen);
@@ -104,7 +104,7 @@ Terminal::Terminal() {
         for (const auto& [style, colour] : colours) init_pair(static_cast<short>(style), colour, -1);
         screen_->colours = true;
     }
-    resize();  // newterm() may believe LINES and COLUMNS of the environment
+    resize();  // newterm() may use LINES and COLUMNS of the environment
 }
 
 Terminal::~Terminal() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A grid on a terminal, through ncurses. Whatever ends the program: when this is destroyed the terminal is as it was.
+// Shows a grid on a terminal through ncurses. The destructor restores the terminal, however the program ends.
 #ifndef SIDRA_SMI_TOP_TERMINAL_H
 #define SIDRA_SMI_TOP_TERMINAL_H
 
@@ -11,7 +11,7 @@
 
 namespace sidra::top {
 
-// There is none that could show it.
+// There is no suitable terminal.
 class NoTerminal : public std::runtime_error {
    public:
     using std::runtime_error::runtime_error;
@@ -19,8 +19,8 @@ class NoTerminal : public std::runtime_error {
 
 class Terminal {
    public:
-    // Standard input and output. Throws NoTerminal if they are no terminal, or one that cannot place its cursor.
-    // NO_COLOR in the environment, or a terminal without colours: there are none.
+    // Uses standard input and output. Throws NoTerminal if they are not a terminal, or one that cannot move its cursor.
+    // No colours with NO_COLOR in the environment, or on a terminal without colours.
     Terminal();
     ~Terminal();
     Terminal(const Terminal&) = delete;
@@ -28,15 +28,15 @@ class Terminal {
 
     int width() const;
     int height() const;
-    // The locale and the terminal can do more than ASCII.
+    // Whether locale and terminal support more than ASCII.
     bool unicode() const { return unicode_; }
 
     void show(const Grid& grid);
-    // A key that was pressed, or of which keys.h knows the number; nothing if there is none.
+    // Returns a pressed key, as a character or a number of keys.h; nothing if there is none.
     std::optional<int> key();
-    // Its size has changed.
+    // Called when the size has changed.
     void resize();
-    // Gives the terminal back, and stops the program until somebody continues it.
+    // Restores the terminal, and stops the program until it is continued.
     void suspend();
 
    private:

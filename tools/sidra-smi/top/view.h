@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the screen shows, as data: the chips as of the last reading, and the choices of the user.
+// The data on the screen: the chips as of the last reading, and the user's choices.
 #ifndef SIDRA_SMI_TOP_VIEW_H
 #define SIDRA_SMI_TOP_VIEW_H
 
@@ -16,7 +16,7 @@ namespace sidra::top {
 
 enum class Series : unsigned char { kMvm, kVec, kCopy, kProgram, kPower, kTemperature, kDma, kCells, kCount };
 constexpr size_t kSeries = static_cast<size_t>(Series::kCount);
-constexpr size_t kEngines = 4;  // the first of them, in the order of enum sidra_hw_engine
+constexpr size_t kEngines = 4;  // the first engines, in the order of enum sidra_hw_engine
 
 struct Process {
     int32_t pid = 0;
@@ -28,7 +28,7 @@ struct Process {
 // One chip. Absent is not zero.
 struct Chip {
     std::string name;    // "sidra0", "model 1234-0"
-    std::string detail;  // "0000:01:00.0", the process of a model
+    std::string detail;  // "0000:01:00.0", or the process of a model
     std::string state;   // the field "status"
     std::string firmware;
     bool gone = false;
@@ -40,10 +40,10 @@ struct Chip {
     std::optional<double> power_limit;                            // W
     std::optional<double> temperature_max, temperature_critical;  // C
     std::optional<double> crossbars_used, crossbars_total;
-    std::string crossbars_absent;  // why there are none to show
+    std::string crossbars_absent;  // reason why crossbars are not available
     Geometry geometry;
     std::vector<Crossbar> crossbars;
-    std::string processes_absent;  // why nobody knows them
+    std::string processes_absent;  // reason why processes are unknown
     std::vector<Process> processes;
 };
 
@@ -54,9 +54,9 @@ struct Choice {
     HeatKey heat = HeatKey::kUse;
     Sort sort = Sort::kUse;
     bool reversed = false, paused = false, help = false;
-    bool all = false;          // the table of all chips takes the screen
-    size_t first_process = 0;  // at the top of the table
-    size_t interval = 3;       // in kIntervals
+    bool all = false;          // the table of all chips fills the screen
+    size_t first_process = 0;  // first one in the table
+    size_t interval = 3;       // index in kIntervals
 };
 
 constexpr std::array<double, 9> kIntervals = {0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60};  // seconds
