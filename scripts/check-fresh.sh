@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# check-fresh.sh [SUITE...]: follows the README on a machine that has nothing of the kind installed: in a minimal root of each suite of Debian
-# (default: bookworm trixie), `make demo`, then the tests of the release tree, but for those that need QEMU or take long, and `make install`.
-# Packages that a target forgets to install are found here. A root is as mmdebstrap makes it, with make in it, and is made anew each time. The logs
-# are build/fresh/SUITE.log. JOBS: how many compilers at once (default: one a CPU).
+# check-fresh.sh [SUITE...]: follows the README on a machine without any of the required packages: in a minimal root of each Debian suite
+# (default: bookworm trixie), it runs `make demo`, then the tests of the release tree, except those that need QEMU or take long, and `make
+# install`. This finds packages that a target forgets to install. A root is created anew by mmdebstrap, plus make. Logs:
+# build/fresh/SUITE.log. JOBS: number of parallel compilers (default: one per CPU).
 set -uo pipefail
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=scripts/vm/common.sh

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Every public header compiles on its own, twice in a row, in C11 and C++, pedantically, for 64 and 32 bits (the firmware's width; without a
-# C library, as there), with each compiler that is installed.
+# Checks that every public header compiles on its own, twice in a row, in C11 and C++, with -pedantic, for 64 and 32 bits (as in the
+# firmware, without a C library), with each installed compiler.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,12 +24,12 @@ bits32=(-m32 -ffreestanding -isystem "/usr/include/$multiarch")
 
 for header in "${headers[@]}"; do
     twice=(-include "$header" -include "$header" /dev/null)
-    [[ $header == firmware/* ]] && twice+=(-Iuapi) # what it is made of
+    [[ $header == firmware/* ]] && twice+=(-Iuapi) # it includes headers of uapi/
     for compiler in gcc clang g++ clang++; do
         language=(-x c -std=c11)
         [[ $compiler == *++ ]] && language=(-x c++ -std=c++20)
         command -v "$compiler" >/dev/null || continue
-        if [[ $header == *.hpp ]]; then # a wrapper: C++ only, on the C++ library
+        if [[ $header == *.hpp ]]; then # a C++ wrapper, which needs the C++ library
             [[ $compiler == *++ ]] && try "$compiler" "${language[@]}" -Ilibsidra/include "${twice[@]}"
             continue
         fi

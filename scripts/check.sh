@@ -1,20 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# check.sh RUN PART...: builds what the parts need, runs all their tests in one pool, and ends with one summary; build/RUN has the results.
-#   release asan tsan        the tests of that build tree, but for those labelled `long`
-#   *-long                   of that tree those labelled `long`
+# check.sh RUN PART...: builds what the parts need, runs all their tests in one pool, and prints a summary; results are in build/RUN.
+#   release asan tsan        the tests of that build tree, except those labelled `long`
+#   *-long                   the tests of that tree labelled `long`
 #   kmod                     the builds of the kernel module
-#   vm                       tests/vm/driver and tests/vm/library in one boot, and the two boots that a power-off lies between
-#   selftest                 broken guests: the VM's harness notices what is wrong with them
-#   matrix                   all tests of the VM at 1, 2 and 4 CPUs, one of them without an IOMMU (CHECK=full: each without and with one)
-#   debug                    all tests of the VM at 2 CPUs on the debug kernel, the driver's without and with an IOMMU (CHECK=full: all of them);
-#                            how many reports it made goes into build/figures/vm.json (debug_reports; null: a boot did not come to its end)
+#   vm                       tests/vm/driver and tests/vm/library in one boot, and two boots with a power-off in between
+#   selftest                 broken guests: checks that the VM's harness detects what is wrong
+#   matrix                   all tests of the VM with 1, 2 and 4 CPUs, one of them without an IOMMU (CHECK=full: each without and with one)
+#   debug                    all tests of the VM with 2 CPUs on the debug kernel, those of the driver without and with an IOMMU (CHECK=full: all of
+#                            them); writes its number of reports to build/figures/vm.json (debug_reports; null: a boot did not complete)
 #   fail-nth                 the sweep of error paths on the debug kernel
-#   jitter                   all tests of the VM at 2 and 4 CPUs, with random delays in the driver, the guest and the card
+#   jitter                   all tests of the VM with 2 and 4 CPUs, with random delays in the driver, the guest and the card
 #   fuzz                     each libFuzzer target for FUZZ_SECONDS (default 10), from the committed corpus
-#   packages                 the Debian packages, made, installed and tried
-# A part that cannot be built fails, and the others run all the same. JOBS: how many tests at once (default: one a CPU).
-# BUILD_ONLY=1: nothing is run.
+#   packages                 the Debian packages: built, installed and tested
+# If a part cannot be built, it fails, and the others still run. JOBS: number of parallel tests (default: one per CPU).
+# BUILD_ONLY=1: runs nothing.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -24,17 +24,17 @@ jobs=${JOBS:-$(nproc)}
 run=build/$1
 parts=" ${*:2} "
 mkdir -p "$run"
-pool=$run/CTestTestfile.cmake # ctest is the pool: this is what it runs
+pool=$run/CTestTestfile.cmake # the file that ctest runs as the pool
 echo "# made by scripts/check.sh" >"$pool"
-# One line a compiler call is progress for a person; in a log it hides what went wrong.
+# On a terminal, print one line per compiler call; in a log that would hide errors.
 ninja_options=()
 [[ -t 1 ]] || ninja_options=(--quiet)
 label=
 [[ $parts != *-long\ * ]] || label=long
 has() { [[ $parts == *" $1 "* ]]; }
 
-# A test of the pool. Longer ones begin earlier; the limit is there to end a hang.
-add() { # name, seconds that it may take about, command...
+# Adds a test to the pool. Longer ones start earlier; the limit ends hangs.
+add() { # name, approximate seconds, command...
     local word
     {
         printf 'add_test([==[%s]==]' "$1"
@@ -43,14 +43,14 @@ add() { # name, seconds that it may take about, command...
     } >>"$pool"
 }
 
-# Boots mean what they say: they are not to be bent by the variables of `make vm`.
+# The variables of `make vm` must not change these boots.
 plain=(env)
 for variable in KERNEL SMP IOMMU DEVICES DEVICE STATE_FILE SMALL MEMORY HOTPLUG QEMU_ARGS KERNEL_ARGS; do plain+=(-u "$variable"); done
 boot() { # name, seconds, options of check.py...
     add "$1" "$2" "${plain[@]}" scripts/vm/check.py --logs "build/$1" "${@:3}"
 }
 
-# Runs a build. One that fails is a test of the pool that fails, with what the build said.
+# Runs a build. A failed build becomes a failed test of the pool, with the output of the build.
 build() { # name, command...
     local log=$run/$1.build.log
     echo "== $1: build"
@@ -64,7 +64,7 @@ build() { # name, command...
 tree() { # preset
     local targets=()
     [[ $1 == tsan ]] && targets=(--target sidra-tests-threads)
-    # Configured again: what setup.sh has installed since may bring tests with it.
+    # Configure again: setup.sh may have installed packages that enable more tests.
     make --no-print-directory "build/$1/build.ninja" &&
         { cmake "build/$1" >"build/$1.configure.log" 2>&1 || { cat "build/$1.configure.log" && false; }; } &&
         cmake --build "build/$1" -j "$jobs" "${targets[@]}" -- "${ninja_options[@]}"
@@ -102,11 +102,11 @@ if has debug; then
     for iommu in off on; do
         options=(--kernel debug --small 1 --iommu "$iommu")
         lists=(tests/vm/{driver,trouble})
-        # The library does the same on either side of an IOMMU, and takes a third of the time.
+        # The library behaves the same with and without an IOMMU, and takes a third of the time.
         [[ $iommu == on && ${CHECK:-fast} == fast ]] || lists+=(tests/vm/library)
         boot vm-debug/tests-iommu-$iommu 900 "${options[@]}" "${lists[@]}"
-        # The kernel's own hotplug driver takes two of its locks in both orders (pci_rescan_remove_lock, the controller's reset_lock) when a card is
-        # removed in order. Lockdep would stop at that. The order of our locks at removal is proved where the driver is unbound, in the other boot.
+        # The kernel's hotplug driver takes two of its locks in both orders (pci_rescan_remove_lock, the controller's reset_lock) when a
+        # card is removed in order, and lockdep would report that. The other boot, which unbinds the driver, checks the order of our locks.
         boot vm-debug/removal-iommu-$iommu 200 "${options[@]}" --kernel-args sysctl.kernel.prove_locking=0 tests/vm/removal
         boot vm-debug/away-iommu-$iommu 300 "${options[@]}" tests/vm/away
     done
@@ -133,7 +133,7 @@ if has jitter; then
     done
 fi
 if has vm; then
-    # This one is bent by them: `make vm-check SMP=4`.
+    # The variables do apply to this one: `make vm-check SMP=4`.
     add vm 100 env SMALL="${SMALL:-1}" scripts/vm/check.py --logs build/vm tests/vm/{driver,library}
     state=$run/power.state
     for way in off on; do
@@ -150,7 +150,7 @@ echo "== test"
 filter=(--label-exclude '^long$')
 [[ -z $label ]] || filter=(--label-regex '^long$')
 rm -f "$run/ctest.xml"
-# One more than there are CPUs: boots sleep now and then.
+# One more than the number of CPUs, because boots sleep at times.
 ctest --test-dir "$run" -j $((jobs + 1)) --no-tests=error --output-on-failure --output-junit ctest.xml "${filter[@]}"
 
 if has debug; then

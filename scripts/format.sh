@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# format.sh [--check]: formats the C++ sources, or says which ones are not. The tree is formatted by one version of clang-format, since
-# versions differ in detail; --check with another version is skipped (77).
+# format.sh [--check]: formats the C++ sources, or lists unformatted ones. All sources are formatted with one version of clang-format,
+# because versions differ in detail; --check with another version is skipped (77).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# fuzz.sh SECONDS: runs each libFuzzer target of build/fuzz for that long, on one core, from the corpus in tests/fuzz/corpus and what earlier runs
-# have found (build/fuzz/found). Every target runs; an input that fails is kept, and ends the run of its target. Leaves in build/figures/check.json:
-#   fuzz_packet_exec_s   inputs a second of target packets
+# fuzz.sh SECONDS: runs each libFuzzer target of build/fuzz for SECONDS on one core, starting from the corpus in tests/fuzz/corpus and
+# inputs found by earlier runs (build/fuzz/found). A failing input is saved, and ends the run of its target; the other targets still run.
+# Writes to build/figures/check.json:
+#   fuzz_packet_exec_s   inputs per second of target packets
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
 time=$1
 targets=(packets stream image mailbox state files)
-# Longest input, and seconds that one may take: a thousand times as long as any takes on a machine with nothing else to do.
+# Maximum length of an input, and time limit for one in seconds: a thousand times what any input takes on an idle machine.
 declare -A longest=([packets]=769 [stream]=257 [image]=4096 [mailbox]=2048 [state]=4096 [files]=4096)
 patience=20
 

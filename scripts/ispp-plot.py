@@ -18,8 +18,8 @@ FIGURES = TOP / "tests/physics/ispp_test.cpp"
 PLOT = TOP / "docs/ispp.svg"
 NAMES = {"kAsPublished": ("as published", "#c23b22"), "kStepBack": ("step-back", "#c28a00"), "kErrorSized": ("error-sized", "#1f6fb2")}
 
-# Published: Y1's "5 to 7 pulses on average"; Wan et al., Nature 608 (2022), of the ReRAM of NeuRRAM: 8.52 pulses on
-# average, 99 % of cells, for +/-2.5 % of G_max.
+# Published: "5 to 7 pulses on average" for Y1; for the ReRAM of NeuRRAM (Wan et al., Nature 608 (2022)): 8.52 pulses on average, 99 % of
+# cells, for +/-2.5 % of G_max.
 PUBLIC_LOW, PUBLIC_HIGH = 5, 7
 NEURRAM = (8.52, 0.99)
 

@@ -25,9 +25,9 @@ if [[ ${1:-} == --inside ]]; then # root, folder for the results, variables of m
 fi
 if [[ ${1:-} == --compile ]]; then # variables of make
     set -e
-    # kbuild writes beside its sources, and the tree is not to be written to: it gets a folder of links.
+    # kbuild writes beside its sources, and the tree must not be modified: compile in a folder of links.
     cp -sf --parents /src/kmod/Kbuild /src/kmod/*.[ch] /src/uapi/*.h /src/firmware/image/*.[ch] /build
-    find /build -xtype l -delete # what is gone from the tree
+    find /build -xtype l -delete # files removed from the tree
     exec make -s -k -C /lib/modules/*/build M=/build/src/kmod W=1 KCFLAGS=-Werror -j "$JOBS" "${@:2}" modules
 fi
 
@@ -40,12 +40,12 @@ export JOBS=${JOBS:-$(nproc)}
 programs=bash,dash,coreutils,findutils,grep,sed,mawk,diffutils,make,gcc
 leave_out=(--exclude=./boot/\* --exclude=./{,usr/}lib/modules/\*/kernel --exclude=./usr/share/{doc,man,locale,info}/\*)
 
-# Makes a root in a folder: root/; its kernel's version in `release`; where the kernel's source is among the packages, scripts/checkpatch.pl.
+# Creates a root in a folder: root/; its kernel's version in `release`; scripts/checkpatch.pl if the kernel's source is among the packages.
 fill_root() { # folder, suites, packages
     local suites sources
     read -ra suites <<<"$2"
     sources=$(debian_archives "${suites[@]}") || return
-    # A mirror that stands still has lists that are out of date by their own account; they are signed all the same.
+    # Accept outdated lists from a mirror that is no longer updated; they are signed.
     unpack_debian "$1/root" "$1/log" "$sources" "${suites[0]}" --variant=extract --include="$programs,$3" "${leave_out[@]}" \
         --aptopt='Acquire::Check-Valid-Until "false"' || return
     # shellcheck disable=SC2016 # another shell's
@@ -64,14 +64,14 @@ is_current() { # name, root
     [[ -e $2/release ]] && { [[ $1 != sid ]] || [[ -z $(find "$2/release" -mtime +6) ]]; }
 }
 
-# Sets `root`; makes it before, if need be. One of sid that is too old is better than none.
+# Sets `root`; creates it if necessary. If a root of sid is too old but cannot be replaced, it is used.
 find_root() { # name, suites, packages
     root=$cache/$1-$(echo "$*" "$programs" "${leave_out[@]}" "$(declare -f fill_root unpack_debian debian_archives)" | sha256sum | cut -c 1-12)
     is_current "$1" "$root" || (
         mkdir -p "$cache"
         exec {lock}>"$cache/$1.lock"
         flock $lock
-        is_current "$1" "$root" && exit # somebody else was making it
+        is_current "$1" "$root" && exit # another process was creating it
         echo "  making a root of $1 (once)"
         can_make_roots
         find "$cache" -maxdepth 1 -name "$1-*" -mtime +13 -print0 | while read -rd '' old; do as_root rm -rf "$old"; done
@@ -99,8 +99,8 @@ entry() { # name, status, seconds, element
     echo "<testcase name=\"$1\" status=\"$2\" time=\"$3\">$4</testcase>" >"$results/$1.xml"
 }
 
-# Runs a command whose every word is a finding, unless it has found nothing in the same before.
-check() { # name, what it looks at, command...
+# Runs a command whose output consists of findings, unless it has already found nothing in the same input.
+check() { # name, what it checks, command...
     local name=$1 what=$2 start=$SECONDS log=$results/$1.log known
     known=$cache/clean/$(echo "$name $what $root $(stat -c %Y "$root/root") $sources" | sha256sum | cut -c 1-16)
     if [[ -e $known ]]; then
@@ -117,7 +117,7 @@ check() { # name, what it looks at, command...
     entry "$name" run $((SECONDS - start)) ""
 }
 
-finding() { # name, what it looked at, seconds
+finding() { # name, what it checked, seconds
     local log=$results/$1.log
     [[ -s $log ]] || echo "it failed, and did not say why" >"$log"
     if [[ $1 == sid ]]; then
@@ -135,7 +135,7 @@ compile() { # name, variables of make
     [[ $objects -nt $root/release ]] || rm -rf "$objects"
     mkdir -p "$objects"
     as_root "$here/kmod.sh" --inside "$root/root" "$PWD/$objects" "${@:2}" || status=$?
-    # What kbuild only warned of, when it had all objects, it would not say again.
+    # kbuild prints warnings only when it compiles, so remove the objects.
     ((status)) || [[ ! -s $results/$1.log ]] || rm -rf "$objects"
     return $status
 }
@@ -158,7 +158,7 @@ sparse=(C=1 CF=-Wsparse-error)
 sources=$(sha256sum kmod/Kbuild kmod/*.[ch] uapi/*.h firmware/image/*.[ch] scripts/kmod.sh)
 mkdir -p "$results"
 rm -f "$results"/*.{xml,log}
-set -m # process groups of their own, to be ended as a whole
+set -m # separate process groups, so that they can be killed as a whole
 # shellcheck disable=SC2154 # assigned there
 trap 'for group in $(jobs -p); do kill -- -"$group" 2>/dev/null; done' EXIT
 suite bookworm "bookworm bookworm-backports" sparse,linux-headers-amd64/bookworm-backports "${sparse[@]}" &

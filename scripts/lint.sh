@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# lint.sh BUILD_DIR: everything that can be said about the sources without running them. All checks run; any finding fails.
+# lint.sh BUILD_DIR: all static checks of the sources. All checks run; any finding fails.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -15,7 +15,7 @@ step() { # name, command; 77 means skipped
     ((status == 0 || status == 77)) || failures+=("$name")
 }
 
-licences() { # every file of ours says its licence on one of its first three lines
+licences() { # checks that every file has an SPDX line among its first three lines
     local file status=0
     while read -r file; do
         if ! head -n 3 "$file" | grep -q 'SPDX-License-Identifier: '; then
@@ -28,7 +28,7 @@ licences() { # every file of ours says its licence on one of its first three lin
     return $status
 }
 
-# A source is looked at again when it, or any header, or the rules have changed since it was last found clean.
+# A source is checked again if it, any header or the rules have changed since it was last clean.
 tidy_one() { # build folder, source
     local stamp=$1/lint/${2//\//,} output
     [[ $stamp -nt $2 && $stamp -nt $1/lint/newest ]] && return
@@ -41,7 +41,7 @@ tidy_one() { # build folder, source
 }
 export -f tidy_one
 
-tidy() { # build folder, whose compile commands say which sources this processor and these packages have
+tidy() { # build folder; its compile commands list the sources for this processor and these packages
     mkdir -p "$1/lint"
     local newest
     newest=$(find firmware libsidra qemu-device uapi tools .clang-tidy \( -name '*.h*' -o -name '*.inc' -o -name .clang-tidy \) \

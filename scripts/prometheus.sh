@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# prometheus.sh: prints the folder that has `prometheus` and `promtool`. Where they are not installed it takes them out of Debian's package, once
-# a machine (19 MB), into ${XDG_CACHE_HOME:-~/.cache}/sidra/prometheus: installed, that package would start a service.
-# 77: they are not to be had (no network; SIDRA_SETUP=skip).
+# prometheus.sh: prints the folder of `prometheus` and `promtool`. If they are not installed, extracts them from Debian's package, once per
+# machine (19 MB), into ${XDG_CACHE_HOME:-~/.cache}/sidra/prometheus; installing that package would start a service. Exit status 77: not
+# available (no network; SIDRA_SETUP=skip).
 set -euo pipefail
 
 if found=$(command -v promtool) && command -v prometheus >/dev/null; then
@@ -18,7 +18,7 @@ if [[ ! -x $folder/promtool ]]; then
     trap 'rm -rf "$part"' EXIT
     (cd "$part" && apt-get -qq download prometheus >log 2>&1) || exit 77
     dpkg-deb -x "$part"/prometheus_*.deb "$part/root"
-    # Whoever is first wins; the other one's is the same.
+    # Another process may have extracted the same files first.
     mv -T "$part/root" "$cache/prometheus" 2>/dev/null || [[ -x $folder/promtool ]]
 fi
 echo "$folder"

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# qemu.sh build: QEMU with the sidra device, from the source package of Debian 13; prints the path of the binary.
-# qemu.sh path:  prints that path; fails if the binary of this tree has not been built.
+# qemu.sh build: builds QEMU with the sidra device, from the source package of Debian 13; prints the path of the binary.
+# qemu.sh path:  prints that path; fails if the binary for this tree has not been built.
 #
-# Everything lies in ${XDG_CACHE_HOME:-~/.cache}/sidra/qemu and is shared by all checkouts:
+# All files are in ${XDG_CACHE_HOME:-~/.cache}/sidra/qemu, shared by all checkouts:
 #   source/          the source package and the meson that it needs, as downloaded
-#   base/<key>/      one build tree a QEMU version, configure line and compiler; a change of the device or the chip recompiles just that
-#   bin/<key>/       finished binaries, by the contents of everything that went into them
+#   base/<key>/      one build tree per QEMU version, configure line and compiler; changes of the device or the chip recompile only those
+#   bin/<key>/       finished binaries, by a hash of all inputs
 # The last two build trees and eight binaries are kept. To build with a newer source package, remove source/.
-# Packages come from the machine's own Debian mirror (SIDRA_DEBIAN_MIRROR=URI: from there), checked against the archive's keys.
-# JOBS: how many compilers at once (default: one a CPU).
+# Packages come from the machine's Debian mirror (or SIDRA_DEBIAN_MIRROR=URI), verified with the archive's keys.
+# JOBS: number of parallel compilers (default: one per CPU).
 set -euo pipefail
 export LC_ALL=C
 cd "$(dirname "$0")/.."
@@ -19,7 +19,7 @@ readonly keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 readonly configure_flags=(--python=/usr/bin/python3 --target-list=x86_64-softmmu --without-default-features --disable-download
     --enable-tcg --enable-attr --enable-fdt=system --enable-virtfs --disable-docs --disable-install-blobs --disable-werror --disable-debug-info
     --firmwarepath=/usr/share/qemu:/usr/share/seabios)
-# What the chip and its firmware are built from.
+# The sources of the chip and its firmware.
 readonly parts=(qemu-device uapi scripts/cmake firmware tools/common tools/sidra-fw)
 readonly cache=${XDG_CACHE_HOME:-$HOME/.cache}/sidra/qemu
 jobs=${JOBS:-$(nproc)}
@@ -34,7 +34,7 @@ fail() {
 
 digest() { sha256sum | cut -c 1-16; }
 
-# Name and content of every file that the device and the chip are built from.
+# Hashes names and contents of all files from which the device and the chip are built.
 tree_digest() { # in the current folder
     find "${parts[@]}" -type f -print0 | sort -z | xargs -0 sha256sum | digest
 }
@@ -50,7 +50,7 @@ binary_of() { # description file
     echo "$cache/bin/$(base_key "$1")-$(tree_digest)/qemu-system-x86_64"
 }
 
-description() { # the source package that was downloaded, if any
+description() { # the downloaded source package, if any
     local found=("$cache"/source/qemu_*.dsc)
     [[ -f ${found[0]} ]] && echo "${found[0]}"
 }
@@ -69,7 +69,7 @@ mirror() {
         awk -v codename="$codename" '$3 == "main" && ($2 == codename || $2 == "stable" || $2 == "trixie") { print $1; exit }'
 }
 
-# apt-get with a configuration and state of its own: it adds nothing to the machine's sources.
+# Runs apt-get with a separate configuration and state, which does not change the machine's sources.
 private() { # apt-get or apt-cache, arguments
     "$1" -qq -o Dir::Etc::SourceList="$apt/sources.list" -o Dir::Etc::SourceParts="$apt/none" -o Dir::Etc::Preferences=/dev/null \
         -o Dir::Etc::PreferencesParts="$apt/none" -o Dir::State="$apt/state" -o Dir::State::status=/dev/null -o Dir::Cache="$apt/cache" \
@@ -101,7 +101,7 @@ download() {
 
 # ---- Build -----------------------------------------------------------------------------------------------------------
 
-# Copies what differs, so that what does not keeps its time and is not compiled again; removes what is gone.
+# Copies changed files, so that unchanged files keep their time stamps and are not recompiled; removes files that no longer exist.
 mirror_tree() { # from, to
     local file
     mkdir -p "$2"
@@ -119,7 +119,7 @@ unpack() {
     say "unpacking $(basename "$dsc" .dsc)"
     rm -rf "$base"
     mkdir -p "$base"
-    dpkg-source --no-check --extract "$dsc" "$base/source.part" >"$base/log" 2>&1 || fail_log # apt has checked it
+    dpkg-source --no-check --extract "$dsc" "$base/source.part" >"$base/log" 2>&1 || fail_log # apt has verified it
     local change
     for change in qemu-device/qemu/*.patch; do
         patch --quiet --strip=1 --fuzz=0 --directory="$base/source.part" <"$change"
@@ -133,7 +133,7 @@ fail_log() {
     fail "that did not work; all of it is in $base/log"
 }
 
-# A terminal gets ninja's own line; a log gets one line in two hundred, and everything that is not progress.
+# On a terminal, ninja prints its own status line; in a log, print one line in 200 and everything that is not progress.
 run_ninja() {
     if [[ -t 1 ]]; then
         ninja "$@"
@@ -142,7 +142,7 @@ run_ninja() {
     fi
 }
 
-# As deep below the tree as build/release of a checkout is: so its objects come out of the same compiler cache.
+# Same depth below the tree as build/release in a checkout, so that the compiler cache is shared.
 build_chip() {
     local part chip=$tree/build/chip
     for part in "${parts[@]}"; do mirror_tree "$part" "$tree/$part"; done
@@ -166,14 +166,14 @@ build_qemu() {
         say "configuring"
         rm -rf "$base/build"
         mkdir "$base/build"
-        # The compiler cache: a change of our patches compiles few files.
+        # With the compiler cache, a change of our patches recompiles few files.
         (cd "$base/build" && CC="$tree/scripts/cmake/ccache.sh /usr/bin/cc" ../source/configure "${configure_flags[@]}") >"$base/log" 2>&1 || fail_log
         touch "$base/configured"
     fi
     run_ninja -C "$base/build" -j "$jobs" qemu-system-x86_64 >&2
 }
 
-# Leaves the newest ones of a folder.
+# Keeps only the newest entries of a folder.
 prune() { # folder, how many
     local old
     # shellcheck disable=SC2012 # our own names
@@ -203,7 +203,7 @@ build() {
     folder=$(dirname "$binary")
     if [[ ! -x $binary ]]; then
         base=$cache/base/$(base_key "$dsc")
-        tree=$base/tree # the sources as they are now: they may be edited meanwhile
+        tree=$base/tree # a copy of the current sources: they may be edited during the build
         [[ -d $base/source ]] || unpack
         build_chip
         build_qemu

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# setup.sh GROUP...: installs the Debian packages that these groups need and the machine lacks. Nothing missing: silent and instant.
+# setup.sh GROUP...: installs the Debian packages of these groups that the machine lacks. If none is missing, it is silent and instant.
 # SIDRA_SETUP=skip: trust the machine (other distributions).
 set -euo pipefail
 
@@ -45,7 +45,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
         "then run again with SIDRA_SETUP=skip in the environment."
 fi
 
-# dpkg-query fails when it has never heard of one of them, and still tells of the others.
+# dpkg-query fails if it does not know one of the packages, but still lists the others.
 installed=" $({ dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' "${wanted[@]}" 2>/dev/null || :; } | sed -n 's/^ii *//p' | tr '\n' ' ')"
 missing=()
 for group in "$@"; do
@@ -73,7 +73,7 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@" >"$log" 2>&1 </dev/null; }
-# The package lists of a fresh machine are empty or old.
+# The package lists of a fresh machine are empty or outdated.
 if ! apt install --no-install-recommends "${missing[@]}"; then
     if ! apt update || ! apt install --no-install-recommends "${missing[@]}"; then
         cat "$log" >&2

@@ -12,10 +12,10 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-LINES = 50  # of what a failed test said
-SHOWN = 10  # failures in full
+LINES = 50  # lines of output of a failed test
+SHOWN = 10  # failures printed in full
 SLOWEST = 8  # entries whose time is printed
-FLAKY = 2  # flaky tests that a run may have
+FLAKY = 2  # number of flaky tests that a run may have
 
 BUILD = Path("build")
 

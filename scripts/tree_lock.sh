@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# One run of tests at a time in a tree: the others wait. Sourced at its top folder; good until the process ends.
+# Only one test run per tree at a time; others wait. Sourced in the top folder; released when the process ends.
 mkdir -p build
 exec {lock}>build/check.lock
 if ! flock -n $lock; then

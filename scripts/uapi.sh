@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# uapi.sh [update]: compares the contract in uapi/ (types, macros, numbers of calls) with what uapi/sidra.abi has of it: as it was when a version
-# was raised last. A difference fails; update: is taken over, if a version was raised.
+# uapi.sh [update]: compares the contract in uapi/ (types, macros, numbers of calls) with uapi/sidra.abi, its state when a version was last
+# raised. A difference fails. update: stores the new state, if a version was raised.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,8 @@ for tool in abidw abidiff gcc; do
     command -v $tool >/dev/null || { echo "uapi: $tool is not here (Debian: abigail-tools, gcc)" >&2; exit 1; }
 done
 
-# A variable from which everything can be reached: debug information has what is used. It has no macros: an enum has their values.
+# A variable that references everything, because debug information contains only used types. It has no macros, so an enum contains their
+# values.
 headers=(sidra_accel.h sidra_cmd.h sidra_hw.h sidra_publish.h)
 includes=$(printf '#include "%s"\n' "${headers[@]}")
 {
@@ -28,9 +29,9 @@ includes=$(printf '#include "%s"\n' "${headers[@]}")
 } >"$folder/uapi.c"
 gcc -std=gnu11 -g -shared -fPIC -I uapi -o "$folder/uapi.so" "$folder/uapi.c"
 abidw --no-corpus-path --no-comp-dir-path --no-show-locs --out-file "$folder/uapi.abi" "$folder/uapi.so"
-sed -i "s|$folder/||" "$folder/uapi.abi" # where that happened is nobody's business
+sed -i "s|$folder/||" "$folder/uapi.abi" # remove the path of the temporary folder
 
-# Exit status: bits; 1 and 2 are errors of its own, others differences.
+# The exit status consists of bits; 1 and 2 are errors of abidiff, others are differences.
 difference=$(abidiff --no-show-locs $baseline "$folder/uapi.abi") && exit
 ((($? & 3) == 0)) || { echo "uapi: abidiff failed: $difference" >&2; exit 1; }
 echo "$difference"

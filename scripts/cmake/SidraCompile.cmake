@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# How everything in this tree is compiled: language levels, warnings, sanitizers, ccache.
+# Compiler settings of the whole tree: language levels, warnings, sanitizers, ccache.
 
-# The top of this tree, also where another project takes parts of it.
+# The top of this tree, even if another project includes parts of it.
 get_filename_component(SIDRA_TOP ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
 
 set(CMAKE_C_STANDARD 11)
@@ -18,7 +18,7 @@ option(SIDRA_WERROR "Warnings are errors" ON)
 set(SIDRA_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=: \"address,undefined\" or \"thread\"")
 
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wvla -fno-common)
-# A field that an initialiser leaves out is zero: that is how the structs of the contracts are meant to be filled.
+# Omitted fields of an initialiser are zero; the structs of the contracts are designed for that.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-missing-field-initializers>
                     $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
                     $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
@@ -28,14 +28,14 @@ if(SIDRA_WERROR)
     add_compile_options(-Werror)
 endif()
 
-# Same float results on every machine and compiler: no contraction to FMA, whatever -march says.
+# Identical float results on every machine and compiler: no contraction to FMA, whatever -march allows.
 add_compile_options(-ffp-contract=off)
 
 if(SIDRA_SANITIZE)
     add_compile_options(-fsanitize=${SIDRA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${SIDRA_SANITIZE})
     if(SIDRA_SANITIZE MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-        # ThreadSanitizer does not model fences. Ours only keep a store and a load of atomics apart, which it need not know.
+        # ThreadSanitizer does not model fences. Ours only order a store and a load of atomics, which is not needed for its analysis.
         add_compile_options(-Wno-tsan)
     endif()
 endif()
@@ -45,13 +45,13 @@ if(SIDRA_FUZZ)
     add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# A debugger looks for sources in the checkout where an object was compiled: there, objects of other checkouts are of no use.
+# Not for debug builds: a debugger looks for sources in the checkout that compiled the object, which the cache shares between checkouts.
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
     set(CMAKE_C_COMPILER_LAUNCHER ${SIDRA_TOP}/scripts/cmake/ccache.sh)
     set(CMAKE_CXX_COMPILER_LAUNCHER ${SIDRA_TOP}/scripts/cmake/ccache.sh)
 endif()
 
-# A part of the tree.
+# Adds a part of the tree if it exists.
 function(sidra_subdirectory folder)
     if(EXISTS ${SIDRA_TOP}/${folder}/CMakeLists.txt)
         add_subdirectory(${SIDRA_TOP}/${folder} ${CMAKE_BINARY_DIR}/${folder})

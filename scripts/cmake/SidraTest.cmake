@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: MIT
 # sidra_test(<part> [THREADS] [GUEST | GUEST_TOO] [SHARDS <count>] [EXCEPT <cases>] [LONG <cases>] LINK <targets>... [INCLUDE <folders>...])
-#   One GoogleTest executable sidra-test-<part> of all sources in tests/<part>, registered as one ctest entry <tree>/<part>, which leaves
-#   its cases in results/<part>.xml of the build folder (scripts/summary.py counts them).
-#   SHARDS: that many entries <part>-1, -2, ... with a share of the cases each: what takes long must not be the last one to run alone.
-#   EXCEPT: cases (GoogleTest's patterns, a `:` between them) that do not run in this tree.
-#   LONG: cases (`*`: all) that are entries <part>-long-1, ... of their own, labelled `long`: `make check` leaves them to `make check-long`.
-#   THREADS: runs under ThreadSanitizer, too (the other tests do not); `sidra-tests-threads` builds just these.
-#   GUEST: a list of tests/vm runs it in the VM; here it is only built, and not under a sanitizer. `sidra-guest` builds just what runs there.
-#   GUEST_TOO: runs in the VM, too.
-#   INCLUDE: folders, from the top of the tree.
+#   Builds one GoogleTest executable sidra-test-<part> from all sources in tests/<part>, and registers it as one ctest entry <tree>/<part>,
+#   which writes its cases to results/<part>.xml in the build folder (scripts/summary.py counts them).
+#   SHARDS: number of entries <part>-1, -2, ... that share the cases, so that a long test does not run alone at the end.
+#   EXCEPT: cases (GoogleTest patterns, separated by `:`) that do not run in this tree.
+#   LONG: cases (`*`: all) with separate entries <part>-long-1, ..., labelled `long`: only `make check-long` runs them.
+#   THREADS: also runs under ThreadSanitizer (other tests do not); `sidra-tests-threads` builds only these.
+#   GUEST: a list of tests/vm runs it in the VM; here it is only built, and not with sanitizers. `sidra-guest` builds only these.
+#   GUEST_TOO: also runs in the VM.
+#   INCLUDE: folders, relative to the top of the tree.
 #   DEFINE: as for target_compile_definitions.
 # sidra_script_test(<name> <script> <arguments>...)
-#   A script as a ctest entry; exit status 77 means skipped.
+#   Registers a script as a ctest entry; exit status 77 means skipped.
 
-# Ends a hang. No test needs a tenth of it, also under a sanitizer on a loaded machine.
+# Ends hangs. No test needs a tenth of it, even with a sanitizer on a loaded machine.
 set(SIDRA_TEST_TIMEOUT 600)
 set(SIDRA_TEST_LAUNCHER "")
 set(SIDRA_TEST_ENVIRONMENT
     ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
     UBSAN_OPTIONS=print_stacktrace=1
-    # die_after_fork: the tests fork with threads running, and the child uses the library.
+    # die_after_fork=0: the tests fork while threads run, and the child uses the library.
     TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:die_after_fork=0)
 if(SIDRA_SANITIZE)
-    # GCC 12's sanitizer run times do not know the address-space layouts of kernels with much ASLR entropy, and die now and then.
+    # The sanitizer runtimes of GCC 12 do not support the address-space layouts of kernels with much ASLR entropy, and crash at times.
     execute_process(COMMAND setarch -R true RESULT_VARIABLE no_setarch OUTPUT_QUIET ERROR_QUIET)
     if(NOT no_setarch)
         set(SIDRA_TEST_LAUNCHER setarch -R)
@@ -33,7 +33,7 @@ add_custom_target(sidra-tests-threads)
 add_custom_target(sidra-guest)
 get_filename_component(SIDRA_TREE ${CMAKE_BINARY_DIR} NAME)
 
-# Entries of ctest: the cases of a GoogleTest executable that a filter takes, in shares. Without one, a GTEST_FILTER of the caller's holds.
+# Registers ctest entries for the cases that a filter selects, in shards. Without a filter, the caller's GTEST_FILTER applies.
 function(sidra_test_entries target name shards filter)
     foreach(shard RANGE 1 ${shards})
         set(entry ${name})
@@ -64,9 +64,9 @@ function(sidra_test part)
     target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests/${part} ${arg_INCLUDE})
     target_link_libraries(${target} PRIVATE ${arg_LINK} GTest::gtest_main Threads::Threads)
     target_compile_definitions(${target} PRIVATE ${arg_DEFINE})
-    # What is tested is compiled as it is shipped; the tests themselves need not wait for -O3.
+    # The code under test is compiled as shipped; the tests themselves need no -O3.
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
-    # GoogleTest's macros are an if without braces, and have a parameter `info`.
+    # GoogleTest's macros contain an if without braces and a parameter `info`.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-else> $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow>)
     if(arg_THREADS)
         add_dependencies(sidra-tests-threads ${target})

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# ccache.sh COMPILER ARGUMENT...: compiles by way of ccache, with one cache for all checkouts: paths below the tree are hashed as relative ones.
-# A CCACHE_DIR in the environment (as in the roots of scripts/vm and scripts/packages) means that the caller has set ccache up. Without ccache it
+# ccache.sh COMPILER ARGUMENT...: compiles with ccache, with one cache for all checkouts: paths below the tree are hashed as relative paths.
+# If CCACHE_DIR is set (as in the roots of scripts/vm and scripts/packages), the caller has configured ccache. Without ccache it just
 # compiles.
 command -v ccache >/dev/null || exec "$@"
 if [ -z "${CCACHE_DIR:-}" ]; then

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# build.sh: makes Debian packages of this checkout (its tracked files, as they are now) in build/packages, by the compiler of Debian 13 in a root of
-# its own, and lets lintian look at them. Prints their names. JOBS: how many compilers at once (default: one a CPU).
+# build.sh: builds Debian packages of this checkout (its tracked files in their current state) in build/packages, with the compiler of
+# Debian 13 in a separate root, and checks them with lintian. Prints their names. JOBS: number of parallel compilers (default: one per CPU).
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=scripts/vm/common.sh
@@ -21,7 +21,7 @@ cd "$here/../.."
 export JOBS=${JOBS:-$(nproc)}
 git ls-files >/dev/null || fail "$PWD is no git checkout, and packages are made of the files that git knows of."
 
-# The version has its home in the public header; between releases each commit comes after those before it.
+# The version is defined in the public header; between releases each commit has a later version than the previous one.
 version=$(sed -nE 's/^#define SIDRA_VERSION_(MAJOR|MINOR|PATCH)\s+([0-9]+).*/\2/p' libsidra/include/sidra/sidra.h | paste -sd.)
 version+=+git$(TZ=UTC0 git log -1 --date=format-local:%Y%m%d%H%M%S --format=%cd.%h --abbrev=7)
 
@@ -44,7 +44,7 @@ cp -a "$here/debian" "$out/source/"
     echo
     git log -1 --date=rfc2822 --format=" -- $(sed -n 's/^Maintainer: //p' "$here/debian/control")  %cd"
 } >"$out/source/debian/changelog"
-licence() { # name, file: as a paragraph of a copyright file
+licence() { # name, file; prints a paragraph for a copyright file
     printf '\nLicense: %s\n' "$1"
     sed 's/^$/./; s/^[[:space:]]*/ /' "$2"
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# check.sh: makes the Debian packages, installs them into a clean Debian, boots that in the VM and tries them: tests/vm/packages. Logs and results
-# are in build/vm-packages.
+# check.sh: builds the Debian packages, installs them into a clean Debian, boots it in the VM and tests them: tests/vm/packages. Logs and
+# results: build/vm-packages.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 scripts/packages/build.sh

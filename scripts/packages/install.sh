@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# install.sh: installs the packages of build/packages into a clean Debian 13 that has a kernel, its headers, what the VM's harness needs (Python,
-# busybox), what the tests try them with (podman, systemd) and what the packages depend on, and nothing else; then prints the folder that has it, ready to boot (machine.py, --root):
-#   root/, root.erofs, vmlinux, release   as root.sh of the VM makes them
-#   before                                the files that were there before
+# install.sh: installs the packages of build/packages into a clean Debian 13 that contains only a kernel, its headers, the requirements of
+# the VM's harness (Python, busybox), programs for the tests (podman, systemd) and the dependencies of the packages. Prints the folder,
+# ready to boot (machine.py --root):
+#   root/, root.erofs, vmlinux, release   as created by the VM's root.sh
+#   before                                the files before the installation
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=scripts/vm/common.sh
@@ -12,7 +13,7 @@ here=$(dirname "$(readlink -f "$0")")
 if [[ ${1:-} == --inside ]]; then # packages, folder
     mkdir "$3/root"
     cp -a "$2/root/." "$3/root/"
-    # What dpkg and its like note about themselves is theirs.
+    # Ignore the databases of dpkg and similar programs.
     (cd "$3/root" && find . -xdev \( -path ./var/lib/dpkg -o -path ./var/cache -o -path ./var/log \) -prune -o -print | LC_ALL=C sort) >"$3/before"
     enter_root "$3/root" "$PWD" "$PWD/build/packages"
     chroot . /usr/bin/env -i PATH=/usr/sbin:/usr/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive /bin/bash -ec 'dpkg --install "$@"' bash "${@:4}" >&2
@@ -24,7 +25,7 @@ out=build/packages
 mapfile -t packages < <(find "$out" -maxdepth 1 -name '*.deb' -not -name '*-dbgsym_*' -printf '%f\n' | sort)
 ((${#packages[@]})) || fail "there are no packages in $out; make packages makes them."
 mapfile -t ours < <(for package in "${packages[@]}"; do dpkg-deb -f "$out/$package" Package; done)
-# The first alternative of each dependency, as apt would have it.
+# The first alternative of each dependency, as apt chooses.
 mapfile -t needed < <(for package in "${packages[@]}"; do dpkg-deb -f "$out/$package" Depends Pre-Depends Recommends; done |
     sed -E 's/^(Pre-Depends|Depends|Recommends): //; s/, */\n/g' | sed -E 's/ *[|(].*//; s/:any$//; s/ *$//' | sort -u | grep -vxF "$(printf '%s\n' "${ours[@]}")")
 base=$("$here/root.sh" clean linux-image-amd64 linux-headers-amd64 kmod busybox-static python3 systemd udev passwd podman crun uidmap "${needed[@]}")

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# bench.sh [sidra-bench options]: what the driver costs, measured in the guest beside NVMe there and memcpy on the host, and what watching its card
-# costs (smi-bench.py); written to build/figures/vm.json (where .ci/run adds how long the tests take). The binaries are those of build/release and
-# of scripts/vm/build.sh.
+# bench.sh [sidra-bench options]: measures the cost of the driver in the guest, compared with NVMe in the guest and memcpy on the host, and
+# the cost of monitoring its card (smi-bench.py). Writes build/figures/vm.json (to which .ci/run adds the duration of the tests). Uses the
+# binaries of build/release and of scripts/vm/build.sh.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 mkdir -p build/figures

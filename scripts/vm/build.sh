@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# build.sh [SOURCE [PART...]]: compiles a tree (default: this one) for the guest, with the guest's own compiler and kernel headers: in the
-# guest's root, at the host's speed. PART: `release` (the preset), `kmod`, and the modules `broken` and `jitter` of tests/vm; default: the first
-# two. With -debug: modules for the debug kernel, which is built before, if need be; with KERNEL=debug by default, too. The results are in
-# SOURCE/build/vm.
+# build.sh [SOURCE [PART...]]: compiles a tree (default: this one) for the guest, with the guest's compiler and kernel headers, in the
+# guest's root on the host, at the host's speed. PART: `release` (the preset), `kmod`, and the modules `broken` and `jitter` of tests/vm;
+# default: the first two. With -debug: modules for the debug kernel, which is built first if necessary; KERNEL=debug makes that the default.
+# Results: SOURCE/build/vm.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=scripts/vm/common.sh
 . "$here/common.sh"
 
-# In there the tree is /src and build/vm is /build, whatever they are called out here: so objects are the same for every checkout, and one
-# compiler cache serves them all.
+# Inside, the tree is /src and build/vm is /build, independent of their names outside. So objects are identical for all checkouts, and they
+# share one compiler cache.
 if [[ ${1:-} == --inside ]]; then
     root=$2 source=$3 debug_kernel=$4
     enter_root "$root" "$source" "$source/build/vm"

@@ -28,10 +28,10 @@ import machine
 sys.path.insert(0, str(machine.HERE / "guest"))
 import complaints  # noqa: E402
 
-BOOT = 300.0  # seconds that the guest has to get to its first test
-LINES = 60  # of what a failed test or case said
+BOOT = 300.0  # seconds until the guest starts its first test
+LINES = 60  # lines of output of a failed test or case
 
-# Works and sleeps by turns for up to 40 ms each, at random.
+# Alternates work and sleep of up to 40 ms each, at random.
 BUSY = """
 import random, time
 while True:
@@ -50,8 +50,8 @@ class Test:
     def __init__(self, name, deadline, command):
         self.name, self.deadline, self.command = name, float(deadline), command
         self.cases = {}  # name: "ok", "failed", "skipped"
-        self.said = {}  # what failed, GoogleTest's: the lines it printed
-        self.case_began = None  # where in the output: the one that has not ended
+        self.said = {}  # output of failed GoogleTest cases
+        self.case_began = None  # line at which the current case began
         self.failure = "did not run"
         self.output = []
         self.started, self.seconds = None, 0.0
@@ -63,7 +63,7 @@ class Test:
             self.case_began = len(self.output) - 1
         elif found:
             self.cases[found[2]] = {"OK": "ok", "FAILED": "failed", "SKIPPED": "skipped"}[found[1]]
-            if found[1] == "FAILED" and found[2] not in self.said:  # GoogleTest lists it once more in the end
+            if found[1] == "FAILED" and found[2] not in self.said:  # GoogleTest lists failures again at the end
                 self.said[found[2]] = [line.strip() for line in self.output[self.case_began or 0:][-LINES:]]
             self.case_began = None
         elif found := _INNER.match(line):
@@ -74,7 +74,7 @@ class Test:
         if not failure and failed:
             failure = f"{len(failed)} cases failed, and its exit status does not say so"
         if not failure and not self.cases and any("[==========]" in line for line in self.output):
-            failure = "no case of it ran"  # GoogleTest is content with a filter that matches nothing
+            failure = "no case of it ran"  # GoogleTest succeeds if a filter matches nothing
         self.failure, self.seconds = failure, time.monotonic() - self.started
 
 
@@ -97,9 +97,9 @@ class Results:
     def __init__(self, tests, grace, patience):
         self.tests, self.grace = tests, grace
         self.number, self.planned, self.bailed = 0, None, None
-        self.asked = []  # of the host
+        self.asked = []  # requests to the host
         self.problems = []
-        self.due = time.monotonic() + BOOT * patience  # when the next thing has to have happened
+        self.due = time.monotonic() + BOOT * patience  # deadline for the next progress
 
     def current(self):
         return self.tests[self.number] if self.number < len(self.tests) else None
@@ -228,7 +228,7 @@ def tests_of(opts, patience):
     if driver := machine.modules(opts):
         tests.insert(0, Test("driver-load", 120, "load " + " ".join(f"/job/{m.name}" for m in driver)))
         if opts.kernel == "debug" and any(m.stem == "sidra" for m in driver):
-            tests.insert(1, Test("kunit", 60, "kunit"))  # which loading has run
+            tests.insert(1, Test("kunit", 60, "kunit"))  # results of the tests that run while the driver loads
         if opts.jitter:
             tests.insert(1, Test("jitter", 300, "jitter"))
         tests.append(Test("driver-unload", 120, "rmmod " + " ".join(m.stem for m in reversed(driver))))
@@ -254,7 +254,7 @@ def boot(opts, logs, patience, number):
     with tempfile.TemporaryDirectory() as folder:
         listed = Path(folder) / "tests"
         listed.write_text(lines)
-        # From outside of the host's folders: guest/detach.
+        # Runs outside the host's folders: guest/detach.
         job = (f"export SIDRA_VM_DEVICES={opts.devices} SIDRA_VM_SMALL={opts.small} SIDRA_VM_TRY={number} CHECK={opts.check}\n"
                f"cd /\ntests.py /job/tests {grace / 6:g}\n")
         with machine.Machine(opts, job, checks=True, logs=logs, channel="tap", files=[listed], load=False) as guest:

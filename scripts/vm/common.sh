@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# What the scripts share that work in a Debian of their own (the guest's root, and those of scripts/kmod.sh): where things are kept, how a root
-# is made, and how a command runs inside. Sourced.
+# Functions for scripts that work in a Debian root of their own (the guest's root, and those of scripts/kmod.sh): cache folders, creating a
+# root, running commands in it. Sourced.
 
-# Outside the checkout: any number of checkouts share it, `make clean` leaves it alone, and it may be deleted at any time.
+# Outside the checkout: all checkouts share it, `make clean` does not remove it, and it can be deleted at any time.
 # shellcheck disable=SC2034 # used by those who source this
 vm_cache=${XDG_CACHE_HOME:-$HOME/.cache}/sidra/vm
 debian_keys=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -13,15 +13,15 @@ fail() {
     exit 1
 }
 
-# Runs a command as root of name spaces of its own: as root of the machine, or as an ordinary user who is root in there.
-# Mounts are gone, and its processes killed, when it ends.
+# Runs a command as root of new name spaces: as the machine's root, or as an unprivileged user who is root inside. Its mounts and processes
+# end with it.
 as_root() {
     local map=()
     ((EUID == 0)) || map=(--user --map-auto --map-root-user)
     unshare "${map[@]}" --mount --pid --fork --kill-child "$@"
 }
 
-# What is needed to make a root is there, or this fails and says what is not.
+# Fails with a message unless all programs for creating a root are installed.
 can_make_roots() {
     local tool tools=(mmdebstrap mkfs.erofs zstd unshare)
     ((EUID == 0)) || tools+=(newuidmap)
@@ -35,8 +35,8 @@ can_make_roots() {
         "In a container: run it with the right to mount."
 }
 
-# The lines of sources.list for suites of Debian. Where this machine gets its Debian from, they come from too (SIDRA_DEBIAN_MIRROR=URI: from
-# there). apt knows all formats of its lists.
+# Prints lines of sources.list for Debian suites, from the sources of this machine (or SIDRA_DEBIAN_MIRROR=URI). apt parses all formats of
+# its lists.
 debian_archives() { # suite...
     local lines suite
     if [[ -n ${SIDRA_DEBIAN_MIRROR:-} ]]; then
@@ -65,11 +65,12 @@ debian_archives() { # suite...
     echo "$lines"
 }
 
-# Unpacks a suite of Debian, signatures verified. Nobody needs its device nodes, and an ordinary user could not make them.
+# Unpacks a Debian suite with verified signatures. Device nodes are omitted: they are not needed, and an unprivileged user cannot create
+# them.
 unpack_debian() { # folder, log, lines of sources.list, suite, options of mmdebstrap, or of tar: --exclude=PATTERN
     local mode=root word options=() excludes=(--exclude='./dev/*')
     ((EUID == 0)) || mode=unshare
-    while read -r word; do # a proxy that this machine's apt uses
+    while read -r word; do # proxy settings of this machine's apt
         options+=(--aptopt="$word")
     done < <(apt-config dump | sed -nE 's/^(Acquire::https?::Proxy "[^"]+").*/\1/p')
     for word in "${@:5}"; do
@@ -79,7 +80,7 @@ unpack_debian() { # folder, log, lines of sources.list, suite, options of mmdebs
         as_root tar -C "$1" -x "${excludes[@]}" --numeric-owner --xattrs --xattrs-include='*' 2>>"$2"
 }
 
-# In name spaces of as_root: goes into a root in which the tree is /src, and a folder for results is /build, whatever they are called out here.
+# Inside as_root: enters a root in which the tree is /src and the folder for results is /build, independent of their names outside.
 enter_root() { # root, tree, folder
     mount --bind "$1" "$1"
     cd "$1" || return

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# compile.sh PART...: what build.sh does inside the guest's root.
+# compile.sh PART...: the part of build.sh inside the guest's root.
 set -euo pipefail
 cd /src
 
@@ -12,17 +12,18 @@ release() {
         fi
     fi
     local options=()
-    [[ -t 1 ]] || options=(--quiet) # as scripts/check.sh
+    [[ -t 1 ]] || options=(--quiet) # as in scripts/check.sh
     cmake --build /build/release -j "$JOBS" --target sidra-guest -- "${options[@]}"
 }
 
-# A folder with a Kbuild. kbuild writes beside its sources, and the tree is not to be written to: it gets a folder of links, one a kernel.
-modules() { # folder in the tree, which kernel: nothing, or -debug
+# Builds a folder with a Kbuild. kbuild writes beside its sources, and the tree must not be modified: compile in a folder of links, one per
+# kernel.
+modules() { # folder in the tree; kernel: empty or -debug
     local tree=/build/tree$2 results=/build/${1##*/}$2 headers=(/usr/lib/modules/*/build)
-    [[ -z $2 ]] || headers=(/mnt/build) # the debug kernel's, see build.sh
+    [[ -z $2 ]] || headers=(/mnt/build) # headers of the debug kernel, see build.sh
     mkdir -p "$tree" "$results"
     cp -rsf --parents "$PWD/$1" "$PWD/uapi" "$PWD/firmware/image" "$tree"
-    find "$tree" -xtype l -delete # what is gone from the tree
+    find "$tree" -xtype l -delete # files removed from the tree
     make --no-print-directory -C "${headers[0]}" M="$tree$PWD/$1" -j "$JOBS" modules
     find "$tree$PWD/$1" -name '*.ko' -exec cp -pu -t "$results" {} +
 }

@@ -7,7 +7,7 @@ A boot that fails is run once more as a whole. What then passes is not forgotten
 import shutil
 
 
-LOGS = ["ctest.xml", "results", "reports", "tap", "console.log", "output", "qemu.command"]  # a folder of logs may have much else in it
+LOGS = ["ctest.xml", "results", "reports", "tap", "console.log", "output", "qemu.command"]  # other files in the folder are not needed
 
 
 def _keep(logs, folder):

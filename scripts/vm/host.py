@@ -46,7 +46,7 @@ def _migrated(guest):
 def snapshot(guest):
     """Saves the machine into an image while it is stopped, and loads it from there."""
     image = guest.folder / "snapshot.qcow2"
-    size = 4 << 30  # at most; it takes what is used
+    size = 4 << 30  # maximum; only used space takes memory
     file = {"driver": "file", "filename": str(image), "node-name": "snapshot-file"}
     guest.command("stop")
     _job(guest, "blockdev-create", options={"driver": "file", "filename": str(image), "size": 0})
@@ -80,7 +80,7 @@ def act(guest, words):
     """Does what was asked, and tells the guest how that went: "done", or what was wrong. Returns what nobody was told."""
     name, *arguments = words
     start = time.monotonic()
-    early = name == "wake"  # it has to go to sleep first
+    early = name == "wake"  # it must go to sleep first
     if early:
         guest.answer("done")
     try:
@@ -91,7 +91,7 @@ def act(guest, words):
     except (Refused, TypeError, ValueError) as error:
         said = str(error)
         with contextlib.suppress(Refused):
-            guest.command("cont")  # else nobody reads the answer
+            guest.command("cont")  # otherwise the reply is not read
     if not early:
         guest.answer(said)
     print(f"  host    {' '.join(words)}: {said} ({time.monotonic() - start:.1f} s)", flush=True)

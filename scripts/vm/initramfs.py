@@ -6,7 +6,7 @@ import lzma
 import sys
 from pathlib import Path
 
-# crc32c is found by the name of its algorithm, not by a symbol: no table knows that it is needed.
+# crc32c is requested by the name of its algorithm, not by a symbol, so it is not in the dependency tables.
 MODULES = ["crc32c_generic", "virtio_blk", "virtio_rng", "erofs", "overlay", "9pnet_virtio", "9p"]
 
 root, output, bare = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:] == ["bare"]

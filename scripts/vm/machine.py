@@ -21,12 +21,12 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent.parent
 
-# Complain early and loudly: guard pages around heap objects, red zones and poison in all slabs, no silent lock-up.
+# Detect errors early: guard pages around heap objects, red zones and poison in all slabs, reports of hung tasks.
 CHECKS = "kfence.sample_interval=1 slub_debug=FZPU sysctl.kernel.hung_task_timeout_secs=30 sysctl.kernel.hung_task_check_interval_secs=5"
-# A hang is told by stacks: an NMI from outside panics, and a panic shows what every CPU was doing.
-# The debug kernel (see debug-kernel.sh) has checks of its own, which those would be in the way of; each report, not the first one only.
+# Hangs are diagnosed by stacks: an NMI from outside causes a panic, and a panic prints the state of every CPU. The debug kernel (see
+# debug-kernel.sh) has its own checks, which conflict with these; print each report, not only the first.
 DEBUG_CHECKS = "kasan_multi_shot kunit.enable=1 sysctl.kernel.hung_task_timeout_secs=120 sysctl.kernel.hung_task_check_interval_secs=10"
-# Whether the timer ticks is not tried at boot: on a host that stands still for a moment it does not, and the kernel panics.
+# Skip the boot-time check of the timer: if the host is stalled for a moment, it fails, and the kernel panics.
 KERNEL = "console=ttyS0 loglevel=5 nokaslr panic=-1 sysrq_always_enabled unknown_nmi_panic panic_print=0x40 mitigations=off no_timer_check"
 
 
@@ -115,7 +115,7 @@ class Machine:
         qemu = qemu_binary()
         self.accel = accel = ("kvm" if kvm_works(qemu, root) else "tcg") if opts.accel == "auto" else opts.accel
         machine = "q35" + (",kernel-irqchip=split" if accel == "kvm" and opts.iommu == "on" else "")
-        # A folder as 9p: read-only ones cannot be spoilt by a guest that goes wild.
+        # A folder as 9p, read-only unless needed, so that a misbehaving guest cannot damage it.
         def share(tag, path, extra=",readonly=on"):
             return ["-fsdev", f"local,id={tag},path={path},security_model=none{extra}", "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
         command = [qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
@@ -129,18 +129,18 @@ class Machine:
             command += ["-chardev", f"stdio,id=console,mux=on,signal=off,logfile={self.console}", "-mon", "chardev=console,mode=readline"]
         else:
             command += ["-chardev", f"socket,id=console,path={self.folder}/console,server=on,wait=off,telnet=on,logfile={self.console},logappend=on"]
-        # What is written into the pipe stays there for whichever QEMU reads it. QEMU waits for somebody who could write.
+        # Data in the pipe stays there for whichever QEMU reads it. QEMU waits until a writer opens it.
         answers = self.folder / "answers"
         os.mkfifo(answers)
         self._answers = os.open(answers, os.O_RDWR | os.O_CLOEXEC)
         command += ["-serial", "chardev:console", "-chardev", f"file,id=results,path={self.channel},append=on,input-path={answers}",
                     "-serial", "chardev:results",
-                    # The guest's monitor: QEMU calls itself.
+                    # The guest's monitor: QEMU connects to itself.
                     "-chardev", f"socket,id=monitor,path={self.folder}/guest-monitor,server=on,wait=off", "-mon", "chardev=monitor,mode=control",
                     "-chardev", f"socket,id=guest,path={self.folder}/guest-monitor",
                     "-device", "virtio-serial-pci,max_ports=2", "-device", "virtserialport,chardev=guest,name=qemu",
                     "-qmp", f"unix:{self.folder}/monitor,server=on,wait=off"]
-        # Native hotplug unless told: with ACPI's, QEMU never says that a link is active, and Linux gives up a port that it has reset.
+        # Native hotplug by default: with ACPI hotplug QEMU never reports an active link, and Linux gives up a port after a reset.
         command += ["-global", f"ICH9-LPC.acpi-pci-hotplug-with-bridge-support={'on' if opts.hotplug == 'acpi' else 'off'}"]
         if opts.iommu == "on":
             command += ["-device", "intel-iommu,intremap=on,caching-mode=on"]
@@ -151,18 +151,18 @@ class Machine:
             cards[0] += ",state-file=" + str(opts.state_file.absolute()).replace(",", ",,")
         for number, card in enumerate(cards):
             if number and card.startswith("sidra") and "seed=" not in card:
-                card += f",seed={number}"  # each is a chip of its own: its UUID, its cells
+                card += f",seed={number}"  # each chip is different: UUID, cells
             command += ["-device", f"pcie-root-port,id=port{number},chassis={number + 1},slot={number + 1}",
                         "-device", f"{card},bus=port{number},id=sidra{number}"]
         if opts.nvme:
             command += ["-blockdev", "null-co,node-name=nothing,size=1073741824,read-zeroes=on",
                         "-device", "nvme,serial=nothing,id=nvme", "-device", "nvme-ns,drive=nothing,bus=nvme"]
         command += shlex.split(opts.qemu_args)
-        # QEMU dies with this process, however that ends.
+        # QEMU is killed when this process ends for any reason.
         command = ["setpriv", "--pdeathsig", "KILL", *command]
         (self.logs / "qemu.command").write_text(shlex.join(map(str, command)) + "\n")
         self._errors = None if interactive else open(self.folder / "qemu.errors", "w+b")
-        # A guest at the terminal gets its Ctrl-C; otherwise Ctrl-C is for us, and QEMU is ended in order.
+        # An interactive guest receives Ctrl-C; otherwise this process handles it, and shuts QEMU down in order.
         self._launch = lambda *more: subprocess.Popen([*command, *more], stdin=None if interactive else subprocess.DEVNULL,
                                                       stdout=None if interactive else self._errors, stderr=self._errors,
                                                       start_new_session=not interactive)
@@ -221,7 +221,7 @@ class Machine:
         self._monitor.settimeout(timeout)
         self._monitor.sendall(json.dumps({"execute": name, "arguments": arguments}).encode() + b"\n")
         while (answer := json.loads(self._replies.readline())).keys().isdisjoint({"return", "error"}):
-            pass  # greeting, events
+            pass  # greeting, or events
         return answer
 
     def _leave_monitor(self):
@@ -254,16 +254,16 @@ class Machine:
 
     def show_stacks(self):
         """Brings a hung guest to tell what it hangs in, into its console log; ends it."""
-        # A BREAK on the console and a letter, as on a real machine: CPUs, waiting tasks, all tasks.
+        # Send a BREAK and a letter on the console, as on a real machine: CPUs, waiting tasks, all tasks.
         with socket.socket(socket.AF_UNIX) as console, contextlib.suppress(OSError):
             console.connect(f"{self.folder}/console")
             for key in b"lwt":
                 console.sendall(bytes([255, 243, key]))
                 self._console_settles()
-        # And if no CPU takes interrupts: one that cannot be kept out.
+        # If no CPU handles interrupts, inject an NMI.
         with contextlib.suppress(Refused):
             self.command("inject-nmi", timeout=20)
-        end = time.monotonic() + 60  # the panic that it brings ends it
+        end = time.monotonic() + 60  # the resulting panic ends the guest
         while not self.ended() and time.monotonic() < end:
             time.sleep(0.1)
 
@@ -318,7 +318,7 @@ def kvm_works(qemu, root):
         if asked == question:
             return answer == "works"
     with tempfile.NamedTemporaryFile() as console:
-        # Without an initramfs the kernel panics when it is done booting, and QEMU ends.
+        # Without an initramfs the kernel panics after booting, and QEMU exits.
         command = ["timeout", "10", qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
                    "-machine", "q35,accel=kvm", "-m", "512",
                    "-kernel", root / "vmlinux", "-append", "console=ttyS0 panic=-1", "-serial", f"file:{console.name}"]

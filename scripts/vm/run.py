@@ -15,7 +15,7 @@ import machine
 import symbols
 
 GDB_SCRIPT = """\
-# gdb -x build/vm/gdb: the guest's kernel, from its first instruction. In gdb, `sidra` finds the modules, once they are loaded.
+# gdb -x build/vm/gdb: debugs the guest's kernel from its first instruction. The gdb command `sidra` loads the modules' symbols.
 set pagination off
 set confirm off
 file {vmlinux}

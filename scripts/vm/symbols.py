@@ -22,7 +22,7 @@ def kernel_with_symbols(opts, root):
             except (OSError, subprocess.TimeoutExpired):
                 machine.fail(f"the guest did not tell its symbols; its console is in {guest.console}")
             _add_symbols(root / "vmlinux", [line.split()[:3] for line in lines], guest.folder / "symbols", guest.folder / "vmlinux")
-            # Another run may do the same: the name appears with the whole file behind it.
+            # Another run may do the same, so rename the complete file.
             part = made.with_suffix(f".{guest.process.pid}")
             part.write_bytes((guest.folder / "vmlinux").read_bytes())
             part.replace(made)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 image = Path(sys.argv[1]).read_bytes()
-# Documentation/arch/x86/boot.rst: the payload's place is told from the start of the protected-mode code.
+# Documentation/arch/x86/boot.rst: the payload offset is relative to the protected-mode code.
 if image[0x202:0x206] != b"HdrS":
     sys.exit(f"{sys.argv[1]}: not a bzImage")
 sectors = image[0x1F1] or 4

@@ -8,19 +8,19 @@ _WRONG = re.compile(
     r"\bK[A-Z]+SAN: |\bUBSAN: |possible (circular|recursive|irq)|inconsistent lock state|suspicious RCU|"
     r"refcount_t: |list_(add|del) corruption|usercopy: |nobody cared|page allocation failure|stack-protector|"
     r"DMAR: .*fault|INTR-REMAP: .*fault|Bad page|slab .*: (Redzone|Poison)|\bFIX [a-z]|"
-    # Debug kernels. The checks of DMA mappings have more to say than complaints.
+    # Debug kernels. The DMA mapping checks also print lines that are not complaints.
     r"possible deadlock|held lock freed|trying to register non-static key|turning off the locking correctness validator|"
     r"ODEBUG: |DMA-API: (?!Mapped at|preallocated|debugging enabled|dma_debug_entry pool)|"
     r"kmemleak: (\d+ new suspected|Cannot|Memory pool|Found|.* unknown object|Kernel memory leak detector disabled)|"
     r"sidra-vm: report: "
 )
-# What a test says to the log before it provokes something: the rest of the line is a regular expression. Good until the test ends.
-# The taint that comes with a BUG or WARNING is never forgiven.
+# A test writes this to the log before it provokes a complaint; the rest of the line is a regular expression, valid until the test ends. The
+# taint of a BUG or WARNING is never accepted.
 _EXPECT = re.compile(r"sidra-vm: expect (.*)")
 _BEGIN = re.compile(r"sidra-vm: begin ")
 
-# Documentation/admin-guide/tainted-kernels.rst. A module from outside the tree (O) and without a signature (E) is what is tested,
-# and on the debug kernel it has tests of its own (N).
+# Documentation/admin-guide/tainted-kernels.rst. The driver is an out-of-tree module (O) without a signature (E), and on the debug kernel it
+# contains tests (N).
 _TAINTS = "PFSRMBUDAWCIOELKXTN"
 _FINE = {"O", "E", "N"}
 

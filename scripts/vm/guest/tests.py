@@ -16,7 +16,7 @@ from pathlib import Path
 
 import complaints
 
-GRACE = float(sys.argv[2])  # seconds from SIGKILL to being gone
+GRACE = float(sys.argv[2])  # seconds from SIGKILL until the process must be gone
 
 
 def say(line):
@@ -45,7 +45,7 @@ class KernelLog:
                 record = os.read(self._file, 8192).decode(errors="replace")
             except BlockingIOError:
                 return
-            except BrokenPipeError:  # more was written than the buffer holds; the rest is still read
+            except BrokenPipeError:  # more output than the buffer holds; the rest is read below
                 continue
             line = record.split(";", 1)[-1].split("\n", 1)[0]
             if self._log.wrong(line):
@@ -95,8 +95,8 @@ def stacks(session):
             say(f"    # stack of {name} ({task.name}):")
             for line in stack.splitlines():
                 say(f"    #   {line}")
-    Path("/proc/sysrq-trigger").write_text("w")  # all that wait without being killable
-    Path("/proc/sysrq-trigger").write_text("l")  # what the CPUs do
+    Path("/proc/sysrq-trigger").write_text("w")  # tasks in uninterruptible sleep
+    Path("/proc/sysrq-trigger").write_text("l")  # stacks of all CPUs
 
 
 def run(command, deadline, log):
@@ -116,7 +116,7 @@ def run(command, deadline, log):
             if not data:
                 break
         elif ended:
-            break  # its children may live, but it is the one that counts
+            break  # children may still run, but only this process counts
         ended = process.poll() is not None
         if not ended and time.monotonic() > end:
             late = True
