@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Checks the Markdown documents of the tree: no line is longer than 120 columns, and every link to a file of the
-repository, and to a heading in one, leads somewhere. Prints each violation as FILE:LINE: what, and exits with 1."""
+repository, or to a heading in one, is valid. Prints each violation as FILE:LINE: what, and exits with 1."""
 
 import re
 import sys
@@ -11,7 +11,7 @@ COLUMNS = 120
 
 
 def prose(text):
-    """The numbered lines outside of code blocks."""
+    """The numbered lines outside code blocks."""
     code = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):

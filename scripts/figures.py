@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""figures.py FILE: adds the figures on standard input, one flat JSON object, to those in FILE; what has the same key is replaced."""
+"""figures.py FILE: merges the figures on standard input, a flat JSON object, into FILE; existing keys are replaced."""
 import json
 import sys
 from pathlib import Path

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws docs/ispp.svg: how many pulses cells need, by mode of ISPP, beside what is published.
+"""Draws docs/ispp.svg: the number of pulses that cells need in each mode of ISPP, compared with published figures.
 
-ispp-plot.py           writes it
-ispp-plot.py --check   exits with 1 if it is not what this would write
+ispp-plot.py           writes the file
+ispp-plot.py --check   exits with 1 if the file is not up to date
 
-The modes' figures are those that tests/physics/ispp_test.cpp holds the chip model against (a loop in NumPy,
-tests/physics/ispp_reference.py): they are read from there, so that there is one of them.
+The figures come from tests/physics/ispp_test.cpp, which compares the chip model with them (they were computed by a NumPy loop,
+tests/physics/ispp_reference.py).
 """
 
 import re
@@ -25,7 +25,7 @@ NEURRAM = (8.52, 0.99)
 
 
 def modes():
-    """(mode, mean pulses, share that arrives, share by number of pulses) of each."""
+    """(mode, mean pulses, share that converges, share by number of pulses) of each mode."""
     table = re.search(r"const Reference kReference\[\] = \{(.*?)\n\};", FIGURES.read_text(), re.DOTALL)
     rows = re.findall(r"\{IsppMode::(\w+),([^{}]*)\{([^{}]*)\}\}", table.group(1)) if table else []
     found = []

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""smi-bench.py BUILD [DEVICE]: what watching costs, as one flat JSON object (scripts/figures.py takes it). DEVICE: as SIDRA_DEVICE; without it,
-each process has a chip of its own.
+"""smi-bench.py BUILD [DEVICE]: measures the cost of monitoring; prints a flat JSON object for scripts/figures.py. DEVICE: as SIDRA_DEVICE; without
+it, each process has its own chip.
 
-summary_ms: sidra-smi while eight processes work, the median of some runs.
-watch_cpu_percent: of a core, sidra-smi watch of what they work on, once a second.
-watch_latency_ratio: how long a job takes beside such a watch, to how long it does without; medians of many, in turns."""
+summary_ms: median time of sidra-smi while eight processes work.
+watch_cpu_percent: CPU time of sidra-smi watch, once per second on their chips, in percent of a core.
+watch_latency_ratio: time of a job during such a watch, relative to the time without; alternating medians of many jobs."""
 import ctypes
 import json
 import os
@@ -26,7 +26,7 @@ smi = str(build / "tools/sidra-smi/sidra-smi")
 
 
 class Chip:
-    """The chip that this process works on, by the C interface."""
+    """The chip of this process, through the C interface."""
 
     def __init__(self):
         self.lib = ctypes.CDLL(str(build / "libsidra/libsidra.so.1"))
@@ -42,7 +42,7 @@ class Chip:
             raise RuntimeError(self.lib.sidra_last_error().decode())
 
     def job(self):
-        """Submits 64 no-ops and waits for the last: ns."""
+        """Submits 64 no-ops and waits for the last one; returns ns."""
         start = time.monotonic_ns()
         for _ in range(64):
             self.check(self.lib.sidra_nop_async(self.stream))
@@ -51,7 +51,7 @@ class Chip:
 
 
 def work():
-    """One of the eight: a job each 50 ms, so that there is something to tell."""
+    """One of the eight processes: a job every 50 ms, so that values change."""
     chip = Chip()
     print("ready", flush=True)
     while True:
@@ -60,7 +60,7 @@ def work():
 
 
 def watch(count):
-    """CPU time of a watch, seconds."""
+    """CPU time of a watch in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([smi, "watch", "-n", "1", "-c", str(count), "--format", "json", "--fields", "all"], stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""summary.py RUN: adds up the results of one run of scripts/check.sh, which are in the folder RUN, and prints `N passed, N failed`.
+"""summary.py RUN: summarises the results of one run of scripts/check.sh in the folder RUN, and prints `N passed, N failed`.
 
-An entry of the run's ctest.xml is a test of a build tree, named TREE/TEST; or it has results of its own in build/NAME/ctest.xml, as boots of the VM
-leave them. A GoogleTest executable counts with its cases; every other entry, and an executable that ended badly in a way that none of its cases
-shows (crash, leak, data race, timeout), counts as one. No results is a failure. A flaky test (scripts/vm/flaky.py) is reported; more than FLAKY of
-them fail the run. Last of all comes what failed, each with the end of what it said and the kernel's complaint, so that the end of a log tells.
+An entry of the run's ctest.xml is a test of a build tree, named TREE/TEST, or it has its own results in build/NAME/ctest.xml, as for boots of the VM.
+A GoogleTest executable counts with its cases; every other entry, and an executable that failed outside of its cases (crash, leak, data race,
+timeout), counts as one. Missing results are a failure. Flaky tests (scripts/vm/flaky.py) are reported; more than FLAKY of them fail the run. The
+failures are printed last, each with the end of its output and the kernel's complaint, so that the end of a log is sufficient.
 Exit status 1 if anything failed.
 """
 import sys
@@ -34,7 +34,7 @@ class Group:
         self.name, self.passed, self.failed, self.skipped = name, 0, [], []  # failed: (name, what it said)
 
     def add(self, name, entry, cases):
-        """An entry of a ctest.xml, with the cases of the GoogleTest executable that it may be."""
+        """Adds an entry of a ctest.xml, with its cases if it is a GoogleTest executable."""
         status, reason = entry.get("status"), entry.find("skipped")
         failure, output = entry.find("failure"), entry.findtext("system-out") or ""
         complaint = entry.findtext("system-err") or ""
@@ -84,7 +84,7 @@ def groups_of(run):
 
 
 def flaky_of(run):
-    """What was found flaky since the run began."""
+    """The tests found flaky since the run began."""
     began = (run / "CTestTestfile.cmake").stat().st_mtime
     return [line for path in sorted(BUILD.glob("flaky/*/tests")) if path.stat().st_mtime >= began for line in path.read_text().splitlines()]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""pictures.py: in every picture of docs/ all text lies inside its box and the canvas and overlaps no other text, with the
-fonts that viewers have; and the boxes of docs/layers.svg name what is in the tree (planned ones: what is not)."""
+"""pictures.py: checks that in every picture of docs/ all text is inside its box and the canvas and overlaps no other text, with the
+fonts that viewers use; and that the boxes of docs/layers.svg name existing parts of the tree (planned boxes: missing ones)."""
 import pathlib
 import re
 import sys
@@ -68,7 +68,7 @@ class Picture:
                     self.failures.append(f"'{a[4]}' and '{b[4]}' overlap")
 
     def check_names(self):
-        """Each name of a layer with a slash is a folder; of a planned one there is none."""
+        """Each name with a slash must be a folder; for a planned layer it must not exist."""
         for left, _, _, _, text, style, baseline in self.texts:
             if style != "name":
                 continue

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""publish.py FOLDER [CHIPS [STEP]]: publishes chips as uapi/sidra_publish.h says, with values that the tests know.
+"""publish.py FOLDER [CHIPS [STEP]]: publishes chips in the format of uapi/sidra_publish.h, with values that the tests know.
 
-Prints the names of the chips when they can be found. A step every STEP seconds increases their counters; without STEP
-the same values are published again and again. Lines of standard input: `hot` makes the temperature critical, `gone N`
-removes chip N, `stale N` publishes chip N once more as of ten seconds ago and never again. All chips vanish when the
-program ends.
+Prints the names of the chips when they can be found. Every STEP seconds their counters increase; without STEP the same
+values are published repeatedly. Lines of standard input: `hot` makes the temperature critical, `gone N` removes chip N,
+`stale N` publishes chip N for the last time, with a time ten seconds ago. All chips are removed when the program ends.
 """
 import fcntl
 import os

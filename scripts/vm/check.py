@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""check.py [options] LIST...: one boot runs all tests of the lists in the guest.
+"""check.py [options] LIST...: runs all tests of the lists in one boot of the guest.
 
-A line of a list: name, deadline in seconds, shell command (in the guest: the tree is /src, build/vm is /build, SIDRA_VM_DEVICES the number
-of cards). Empty lines and # are left out. Where there is a driver, loading it is the first test, and removing it the last one; the debug
-kernel is asked how the driver's tests in the kernel went (guest/kunit), and in the end what it has seen, and whether it has seen all (guest/debug-end).
-A test fails by its exit status, by its deadline, and when the kernel complains while it runs; the run fails also when the guest crashes, hangs
-or ends early. A boot that fails is run once more as a whole; what fails only the first time is flaky (flaky.py), and the results are those of the second
-try. The tests find the number of the try in SIDRA_VM_TRY. Results: as TAP in DIR/tap, the kernel's console in DIR/console.log, for scripts/summary.py in DIR/ctest.xml and DIR/results/;
-a line for each report of the kernel's in DIR/reports, which is there only if the run came to its end.
+A line of a list: name, deadline in seconds, shell command (in the guest: the tree is /src, build/vm is /build, SIDRA_VM_DEVICES is the number of
+cards). Empty lines and lines with # are skipped. If there is a driver, loading it is the first test, and removing it the last one. On the debug kernel,
+the results of the driver's KUnit tests are checked (guest/kunit), and at the end its reports, and whether its checkers stayed active (guest/debug-end).
+A test fails by its exit status, by its deadline, and if the kernel complains during it; the run also fails if the guest crashes, hangs or ends early.
+A boot that fails is repeated as a whole: tests that fail only the first time are flaky (flaky.py), and the second run gives the results. The tests
+find the number of the run in SIDRA_VM_TRY. Results: TAP in DIR/tap, the kernel's console in DIR/console.log, DIR/ctest.xml and DIR/results/ for
+scripts/summary.py; DIR/reports has one line per report of the kernel, and exists only if the run completed.
 """
 import contextlib
 import os
@@ -57,7 +57,7 @@ class Test:
         self.started, self.seconds = None, 0.0
 
     def read(self, line):
-        """A line that the test printed."""
+        """Parses a line that the test printed."""
         self.output.append(line)
         if (found := _GOOGLE.match(line)) and found[1] == "RUN":
             self.case_began = len(self.output) - 1
@@ -92,7 +92,7 @@ def read_list(path, tests):
 
 
 class Results:
-    """Reads the guest's TAP as it comes."""
+    """Parses the guest's TAP while it arrives."""
 
     def __init__(self, tests, grace, patience):
         self.tests, self.grace = tests, grace
@@ -144,7 +144,7 @@ def show(test):
 
 
 def follow(guest, results):
-    """Reads what comes until the guest ends, or has to be ended."""
+    """Reads output until the guest ends or must be ended."""
     rest = b""
     with open(guest.channel, "rb") as stream:
         while True:
@@ -171,12 +171,12 @@ def follow(guest, results):
 
 
 def printable(lines):
-    """As XML can hold it."""
+    """Removes characters that XML cannot contain."""
     return "".join(c for c in "\n".join(lines) if c.isprintable() or c in "\n\t")
 
 
 def write_results(folder, results, problems):
-    """What ctest would leave behind: scripts/summary.py reads it."""
+    """Writes results in the format of ctest, for scripts/summary.py."""
     (folder / "results").mkdir(exist_ok=True)
     console = (folder / "console.log").read_text(errors="replace").splitlines()
     suite = ElementTree.Element("testsuite", name="vm")
@@ -209,7 +209,7 @@ def write_results(folder, results, problems):
 
 @contextlib.contextmanager
 def busy_host(wanted):
-    """Takes the CPUs of this machine away from the guest and its card now and then."""
+    """Takes CPU time away from the guest and its card at random."""
     command = ["setpriv", "--pdeathsig", "KILL", sys.executable, "-c", BUSY]
     workers = [subprocess.Popen(command) for _ in range(os.cpu_count() if wanted else 0)]
     try:
@@ -221,7 +221,7 @@ def busy_host(wanted):
 
 
 def tests_of(opts, patience):
-    """All tests of a boot, also those that come with the driver and the kernel."""
+    """All tests of a boot, including those of the driver and the kernel."""
     tests = []
     for path in opts.lists:
         read_list(path, tests)
@@ -240,7 +240,7 @@ def tests_of(opts, patience):
 
 
 def boot(opts, logs, patience, number):
-    """Boots, runs the tests, leaves results and logs, and returns the names of those tests that failed ("guest": something outside of them)."""
+    """Boots, runs the tests, writes results and logs, and returns the names of failed tests ("guest": a failure outside of tests)."""
     tests = tests_of(opts, patience)
     grace = opts.grace * patience
     results = Results(tests, grace, patience)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The second try of a boot, and the record of what failed only the first time.
+"""The second run of a failed boot, and the record of tests that failed only in the first one.
 
-A boot that fails is run once more as a whole. What then passes is not forgotten: build/flaky/<boot>-<number> keeps the logs of both tries (`first`,
-`second`) and, in `tests`, the names of the flaky tests, until somebody removes it. scripts/summary.py reports them, and fails a run with too many.
+A boot that fails is repeated as a whole. If a test passes then, build/flaky/<boot>-<number> keeps the logs of both runs (`first`, `second`) and, in
+`tests`, the names of the flaky tests, until somebody removes it. scripts/summary.py reports them, and fails a run with too many.
 """
 import shutil
 
@@ -28,7 +28,7 @@ def _new_folder(parent, name):
 
 
 def run_twice(boot, name, logs, kept):
-    """boot(try): runs a boot, leaves its logs in `logs`, and returns the names of the tests that failed. Returns those of the try that counts."""
+    """boot(try): runs a boot, writes its logs to `logs`, and returns the names of failed tests. Returns the result of the last run."""
     failed = boot(1)
     if not failed:
         return failed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a test in the guest can ask the host to do to that guest: guest/ask-host ACTION [ARGUMENT...]."""
+"""Actions of the host for tests in the guest: guest/ask-host ACTION [ARGUMENT...]."""
 import contextlib
 import time
 
@@ -7,14 +7,14 @@ from machine import Refused
 
 
 def stop(guest, seconds):
-    """The machine stands still for a while."""
+    """Stops the machine for a while."""
     guest.command("stop")
     time.sleep(float(seconds))
     guest.command("cont")
 
 
 def wake(guest, *knobs):
-    """Wakes the guest once it sleeps (S3). KNOB=VALUE: a property of the first card that is set while it does."""
+    """Wakes the guest after it has entered S3. KNOB=VALUE: a property of the first card to set meanwhile."""
     guest.wait_for("sleep of the guest", lambda: guest.command("query-status")["status"] == "suspended")
     for knob in knobs:
         name, _, value = knob.partition("=")
@@ -23,7 +23,7 @@ def wake(guest, *knobs):
 
 
 def migrate(guest):
-    """The guest goes on in another QEMU, from a file that this one wrote without being stopped before."""
+    """Migrates the running guest to another QEMU through a file."""
     state = guest.folder / "migration"
     guest.command("migrate-set-parameters", max_bandwidth=1 << 32)
     guest.command("migrate", uri=f"file:{state}")
@@ -44,7 +44,7 @@ def _migrated(guest):
 
 
 def snapshot(guest):
-    """Saves the machine into an image while it is stopped, and loads it from there."""
+    """Saves the stopped machine into an image, and loads it again."""
     image = guest.folder / "snapshot.qcow2"
     size = 4 << 30  # maximum; only used space takes memory
     file = {"driver": "file", "filename": str(image), "node-name": "snapshot-file"}
@@ -77,7 +77,7 @@ ACTIONS = {action.__name__: action for action in (stop, wake, migrate, snapshot)
 
 
 def act(guest, words):
-    """Does what was asked, and tells the guest how that went: "done", or what was wrong. Returns what nobody was told."""
+    """Performs a requested action, and sends the result to the guest: "done", or an error. Returns an error that could not be sent."""
     name, *arguments = words
     start = time.monotonic()
     early = name == "wake"  # it must go to sleep first

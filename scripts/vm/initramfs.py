@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""initramfs.py ROOT OUTPUT [bare]: the guest's initramfs: busybox and modules out of the root (bare: none, for a kernel that has all of them built
-in), the scripts of guest/. Not packed: that would only cost the guest time."""
+"""initramfs.py ROOT OUTPUT [bare]: builds the guest's initramfs: busybox and modules from the root (bare: none, for a kernel with all of them
+built in), and the scripts of guest/. Not compressed: unpacking would only cost the guest time."""
 import lzma
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ folder = next((root / "usr/lib/modules").iterdir())
 
 
 def modules():
-    """The modules in an order in which they can be loaded."""
+    """The modules in loading order."""
     needs = {}
     for line in (folder / "modules.dep").read_text().splitlines():
         path, _, others = line.partition(":")
@@ -34,7 +34,7 @@ archive = bytearray()
 
 
 def add(name, mode, data=b""):
-    """One file in the `newc` format of cpio: Documentation/driver-api/early-userspace/buffer-format.rst."""
+    """Appends one file in the `newc` format of cpio: Documentation/driver-api/early-userspace/buffer-format.rst."""
     fields = [len(archive), mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0]
     archive.extend(b"070701" + b"".join(b"%08X" % f for f in fields) + name.encode() + b"\0")
     archive.extend(bytes(-len(archive) % 4))

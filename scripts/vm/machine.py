@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""One guest: its QEMU command line, its life, and what can be done to it while it lives.
+"""A guest: its QEMU command line, its life cycle, and operations on the running guest.
 
-Serial ports of the guest: ttyS0 is the kernel's console, ttyS1 carries results to the host, and the host's answers (see guest/ask-host) back;
-a virtio one is QEMU's monitor (see guest/qmp). A third ISA port would share an interrupt with the console, which QEMU's cannot.
+Serial ports of the guest: ttyS0 is the kernel's console; ttyS1 carries results to the host, and the host's replies (see guest/ask-host) back; a virtio
+port is QEMU's monitor (see guest/qmp). A third ISA port would share an interrupt with the console, which QEMU's serial ports do not support.
 """
 import argparse
 import contextlib
@@ -37,7 +37,7 @@ def fail(*lines):
 
 
 def options(parser):
-    """What every guest can be told. The names are those of `make vm SMP=2 IOMMU=on ...`, which come as environment."""
+    """Options of all guests. The names are those of `make vm SMP=2 IOMMU=on ...`, which are passed in the environment."""
     env = os.environ.get
     parser.add_argument("--smp", type=int, default=env("SMP") or 2, metavar="N", help="CPUs (SMP; default 2)")
     parser.add_argument("--memory", default=env("MEMORY"), metavar="SIZE", help="guest memory (MEMORY; default 1G, with the debug kernel 2G)")
@@ -64,7 +64,7 @@ def options(parser):
 
 
 def modules(opts):
-    """The modules of ours that the guest gets."""
+    """The out-of-tree modules for the guest."""
     if opts.no_module:
         return []
     if not opts.module:
@@ -76,11 +76,11 @@ def modules(opts):
 
 
 class Refused(Exception):
-    """QEMU did not do what it was told."""
+    """QEMU refused a command."""
 
 
 class Machine:
-    """Starts a guest that does a job (text of a shell script, which `main` runs). To be used as a context: leaving it ends QEMU."""
+    """Starts a guest that runs a job (text of a shell script, which `main` runs). A context manager: leaving it ends QEMU."""
 
     def __init__(self, opts, job, *, interactive=False, checks=False, logs=None, channel="output", files=(), load=True):
         self.opts = opts
@@ -195,14 +195,14 @@ class Machine:
         return self.process.poll() is not None
 
     def errors(self):
-        """What QEMU itself had to say."""
+        """The error output of QEMU."""
         if not self._errors:
             return ""
         self._errors.seek(0)
         return self._errors.read().decode(errors="replace").strip()
 
     def command(self, name, *, timeout=120, **arguments):
-        """Tells QEMU's monitor something, and returns what it answers. Raises Refused."""
+        """Sends a command to QEMU's monitor, and returns the reply. Raises Refused."""
         try:
             if not self._monitor:
                 self._monitor = socket.socket(socket.AF_UNIX)
@@ -230,7 +230,7 @@ class Machine:
         self._monitor = None
 
     def wait_for(self, what, done, seconds=300.0):
-        """Asks until something has happened. done(): what it is, once it is so."""
+        """Polls until done() returns a true value, and returns it."""
         end = time.monotonic() + seconds
         while not (found := done()):
             if self.ended() or time.monotonic() > end:
@@ -239,7 +239,7 @@ class Machine:
         return found
 
     def restart(self, *more):
-        """Another QEMU in the place of this one, with more said to it."""
+        """Replaces this QEMU by another one with more options."""
         self._kill()
         self.process = self._launch(*more)
         self.wait_for("monitor of the next QEMU", self._monitored)
@@ -249,11 +249,11 @@ class Machine:
             return self.command("query-status")
 
     def answer(self, text):
-        """A line for who asked in the guest."""
+        """Sends a reply to the guest."""
         os.write(self._answers, text.encode() + b"\n")
 
     def show_stacks(self):
-        """Brings a hung guest to tell what it hangs in, into its console log; ends it."""
+        """Makes a hung guest print its stacks to the console log, and ends it."""
         # Send a BREAK and a letter on the console, as on a real machine: CPUs, waiting tasks, all tasks.
         with socket.socket(socket.AF_UNIX) as console, contextlib.suppress(OSError):
             console.connect(f"{self.folder}/console")
@@ -276,7 +276,7 @@ class Machine:
 
 
 def made_by(script):
-    """The folder that a script makes, if need be, and prints."""
+    """Runs a script that creates a folder if necessary and prints its path."""
     made = subprocess.run([HERE / script], stdout=subprocess.PIPE, text=True)
     if made.returncode:
         sys.exit(2)
@@ -284,17 +284,17 @@ def made_by(script):
 
 
 def root_folder():
-    """The guest's root."""
+    """The folder of the guest's root."""
     return made_by("root.sh")
 
 
 def debug_kernel():
-    """The debug kernel, as ELF file with symbols."""
+    """The debug kernel as an ELF file with symbols."""
     return made_by("debug-kernel.sh") / "vmlinux"
 
 
 def qemu_binary():
-    """Our QEMU, built if need be; SIDRA_QEMU=FILE: that one."""
+    """The QEMU of this tree, built if necessary; SIDRA_QEMU=FILE: that binary."""
     if given := os.environ.get("SIDRA_QEMU"):
         return given
     script = CHECKOUT / "scripts/qemu.sh"
@@ -307,7 +307,7 @@ def qemu_binary():
 
 
 def kvm_works(qemu, root):
-    """Does a guest boot with KVM? That the node exists says nothing. Asked once a boot of this machine and a QEMU."""
+    """Whether a guest boots with KVM; the device node alone does not show that. Cached for each boot of this machine and each QEMU."""
     if not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return False
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -329,7 +329,7 @@ def kvm_works(qemu, root):
 
 
 class Parser(argparse.ArgumentParser):
-    """Takes no default that it would refuse as an option: they come from the environment."""
+    """Also validates defaults, because they come from the environment."""
     def parse_args(self, *given):
         opts = super().parse_args(*given)
         for action in self._actions:
@@ -345,7 +345,7 @@ def parser(description):
 
 
 def die_in_order():
-    """SIGTERM and SIGHUP end a run as Ctrl-C does: with everything put away."""
+    """Makes SIGTERM and SIGHUP end a run like Ctrl-C, with cleanup."""
     def stop(number, _):
         raise SystemExit(128 + number)
     for one in (signal.SIGTERM, signal.SIGHUP):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""run.py [options] [-- COMMAND...]: boots the guest, for a shell on the terminal or for one command.
+"""run.py [options] [-- COMMAND...]: boots the guest, with a shell on the terminal or for one command.
 
-With a command: its output comes here, and its exit status is that of run.py; the kernel's console is in build/vm/console.log.
+With a command, run.py prints its output and returns its exit status; the kernel's console is in build/vm/console.log.
 """
 import os
 import shlex

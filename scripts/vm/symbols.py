@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The kernel's function names for a debugger, without the hundreds of megabytes of Debian's debug package: a guest tells them once."""
+"""Kernel function names for a debugger without Debian's debug package (hundreds of megabytes): a guest prints them once."""
 import subprocess
 
 import machine
 
 
 def kernel_with_symbols(opts, root):
-    """The kernel as an ELF file with symbols, beside the one that is booted. Debian's debug package in the root is better, and preferred."""
+    """The kernel as an ELF file with symbols, beside the one that is booted. If the root contains Debian's debug package, that is used."""
     if opts.kernel == "debug":
         return machine.debug_kernel()
     debug = root / "root/usr/lib/debug/boot" / f"vmlinux-{(root / 'release').read_text().strip()}"

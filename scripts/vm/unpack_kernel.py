@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""unpack_kernel.py BZIMAGE ELF: the kernel's ELF file, out of the packed kernel."""
+"""unpack_kernel.py BZIMAGE ELF: extracts the kernel's ELF file from the compressed kernel."""
 import lzma
 import struct
 import subprocess

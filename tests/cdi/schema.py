@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""schema.py < FILE: what the specification of CDI 0.6.0 demands of a file, read by another reader than who wrote it. Prints the kind, and each
-device with its nodes, one a line."""
+"""schema.py < FILE: checks a file against the specification of CDI 0.6.0, with a parser that is independent of the writer. Prints the kind, and each
+device with its nodes, one per line."""
 import json
 import re
 import sys

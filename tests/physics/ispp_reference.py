@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""ISPP a second time, in NumPy: what ispp_test.cpp holds the chip model against.
+"""An independent implementation of ISPP in NumPy, with which ispp_test.cpp compares the chip model.
 
-ispp_reference.py          the chip model's cell and its three modes; prints the figures that ispp_test.cpp has
-ispp_reference.py --loops  bare loops (no device, no read noise) against a table of such loops that was worked out
-                           before this model; exits with 1 where they differ by more than the tolerances below
+ispp_reference.py          simulates the chip model's cell and its three modes; prints the figures used by ispp_test.cpp
+ispp_reference.py --loops  compares bare loops (no device, no read noise) with a table of such loops that was computed
+                           before this model; exits with 1 if they differ by more than the tolerances below
 
 Written from the description of the model (cells.h, ispp.h), not from its code: double precision, NumPy's own generator
-and normal numbers. Needs python3-numpy; takes some seconds. The tests do not run it: they have its figures.
+and normal numbers. Needs python3-numpy; takes some seconds. The tests do not run it: they contain its figures.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def reset_dose(volts, ns):
 
 
 def pulse(g, up, dose):
-    """Where a pulse takes cells at g: soft bounds, and nothing beyond G_min and G_max."""
+    """Effect of a pulse on cells at g: soft bounds, and never beyond G_min and G_max."""
     rise = np.minimum(g + dose * (1 - SATURATION * g), 1.0)
     fall = np.maximum(g - dose * (1 - SATURATION * (1 - g)), G_MIN)
     return np.where(up, rise, fall)

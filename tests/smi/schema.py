@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""schema.py SCHEMA [COMMAND FILE]...: checks that each line, or the whole, of FILE follows the JSON Schema and is the output of COMMAND.
+"""schema.py SCHEMA [COMMAND FILE]...: checks that FILE as a whole, or each line of it, follows the JSON Schema and is output of COMMAND.
 
-Knows the keywords that the schema uses and refuses others, so that no keyword is ignored. Where the package jsonschema
-is installed, it is asked, too."""
+Supports the keywords that the schema uses and rejects others, so that no keyword is ignored. If the package jsonschema is installed, it
+checks the input, too."""
 import json
 import re
 import sys
@@ -22,7 +22,7 @@ def has_type(value, name):
 
 
 def errors(value, schema, root, at="$"):
-    """What is wrong with the value, in words."""
+    """Lists the errors of the value as text."""
     assert schema.keys() <= KNOWN, f"unknown keywords {schema.keys() - KNOWN}"
     found = []
     if "$ref" in schema:

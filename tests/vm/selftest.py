@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""selftest.py DIR [BOOT...]: breaks guests in every way that scripts/vm/check.py has to notice, and looks whether it does. A BOOT is a key of BOOTS;
+"""selftest.py DIR [BOOT...]: breaks guests in every way that scripts/vm/check.py must detect, and checks that it does. A BOOT is a key of BOOTS;
 default: all with the stock kernel.
 
-Leaves in DIR what the boots left, and the result for scripts/summary.py.
+Writes the output of the boots, and the result for scripts/summary.py, to DIR.
 """
 import re
 import shutil
@@ -122,7 +122,7 @@ def start(name, folder):
 
 
 def judge(name, folder, status):
-    """Failures of one boot, as {case: what is wrong}; None: as it should be."""
+    """Failures of one boot, as {case: what is wrong}; None: as expected."""
     _, tests, console = BOOTS[name]
     should_fail = any(expected for _, _, _, expected in tests)
     cases = {"status": None if status == (1 if should_fail else 0) else f"check.py ended with {status}"}

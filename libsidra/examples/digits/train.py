@@ -31,7 +31,7 @@ def load_digits():
 
 
 def redraw(random, images):
-    """Each image turned, stretched, slanted and moved a little, as another hand might have written it; bilinear."""
+    """Rotates, stretches, slants and shifts each image a little, like other handwriting; bilinear."""
     count = len(images)
     turn = random.uniform(-TURN, TURN, count)
     stretch = np.exp(random.uniform(-STRETCH, STRETCH, (2, count)))
@@ -111,13 +111,13 @@ def train(pixels, labels):
 
 
 def calibrate(weights, biases, pixels):
-    """Step of each layer's u8 inputs: the largest value seen on the training part is code 255."""
+    """Step of each layer's u8 inputs: the largest value in the training part becomes code 255."""
     values = forward(weights, biases, pixels)
     return [PIXEL_SCALE] + [np.float32(v.max() / 255) for v in values[1:-1]]
 
 
 def chip_logits(weights, biases, scales, pixels):
-    """What a chip computes at its exact level, by sidra_cmd.h: integer sums, then one f32 factor a column."""
+    """What a chip computes at its exact level, as defined in sidra_cmd.h: integer sums, then one f32 factor per column."""
     codes = pixels.astype(np.int64)
     for layer, (weight, bias) in enumerate(zip(weights, biases)):
         scale = np.abs(weight).max(0) / np.float32(127)

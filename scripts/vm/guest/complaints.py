@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What in a kernel's log means that something is wrong with it. Used in the guest, test by test, and on the host, over the whole console."""
+"""Recognises kernel log messages that indicate errors. Used in the guest for each test, and on the host for the whole console."""
 import re
 
 _WRONG = re.compile(
@@ -32,7 +32,7 @@ class Log:
         self._expected = []
 
     def wrong(self, line):
-        """Does this line tell of something wrong?"""
+        """Whether a line indicates an error."""
         if _BEGIN.search(line):
             self._expected = []
         expect = _EXPECT.search(line)
@@ -43,7 +43,7 @@ class Log:
 
 
 def reports(lines):
-    """The lines that begin a report: the first one that is wrong, of what the kernel cuts out for us to read."""
+    """The first wrong line of each report; the kernel delimits some reports with "cut here" and "end trace"."""
     log, cut, told, found = Log(), False, False, []
     for line in lines:
         if "[ cut here ]" in line:
@@ -58,7 +58,7 @@ def reports(lines):
 
 
 def first_report(lines, test=None, length=40):
-    """The first report of a kernel's log as a person reads it, of what was logged in a test, or at all: the line that is wrong, and what follows."""
+    """The first report in a kernel's log (of a test, or of the whole log), for a person: the line that is wrong, and the lines after it."""
     log, inside = Log(), test is None
     for number, line in enumerate(lines):
         if begun := _BEGIN.search(line):
@@ -69,5 +69,5 @@ def first_report(lines, test=None, length=40):
 
 
 def bad_taints(value):
-    """The letters of those bits in /proc/sys/kernel/tainted that should not be there."""
+    """The letters of unexpected bits in /proc/sys/kernel/tainted."""
     return {letter for bit, letter in enumerate(_TAINTS) if value >> bit & 1} - _FINE

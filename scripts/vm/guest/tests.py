@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""tests.py LIST GRACE: runs tests in the guest, one after the other, and tells of them in TAP on the second serial port.
+"""tests.py LIST GRACE: runs tests in the guest, one after the other, and reports them in TAP on the second serial port.
 
-A line of LIST is: name, deadline in seconds, shell command. Everything that a test prints (TAP of its own, or GoogleTest's output) goes,
-indented, before its result. A test fails by its exit status, by its deadline, and when the kernel complains or is tainted while it runs. After
-its deadline, what its processes wait for in the kernel goes into the log; one that cannot even be killed ends the run.
+A line of LIST is: name, deadline in seconds, shell command. The output of a test (TAP or GoogleTest) is printed, indented, before its result. A test
+fails by its exit status, by its deadline, and if the kernel complains or becomes tainted during it. After its deadline, the kernel stacks of its
+processes are logged; if a process cannot be killed, the run ends.
 """
 import os
 import select
@@ -39,7 +39,7 @@ class KernelLog:
         self._found = []
 
     def read(self):
-        """To be called often: what a test has the kernel report may be more than its buffer holds."""
+        """Must be called often: the kernel may log more than its buffer holds."""
         while True:
             try:
                 record = os.read(self._file, 8192).decode(errors="replace")
@@ -58,7 +58,7 @@ class KernelLog:
 
 
 def members(session):
-    """The processes of a session that have not ended."""
+    """The running processes of a session."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -71,7 +71,7 @@ def members(session):
 
 
 def kill(session):
-    """Ends all processes of a session; False if that does not work."""
+    """Kills all processes of a session; returns False on failure."""
     end = time.monotonic() + GRACE
     while left := members(session):
         if time.monotonic() > end:
@@ -100,7 +100,7 @@ def stacks(session):
 
 
 def run(command, deadline, log):
-    """None, or why the test failed; "stuck" as the second value if there is no way on."""
+    """Returns None, or the reason why the test failed; the second value is "stuck" if the run cannot continue."""
     process = subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, start_new_session=True, cwd="/src")
     output, rest = process.stdout.fileno(), b""
