@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A state file at level `accurate`. What should be found is what a chip of the same seed has that was never switched
-// off: bit for bit.
+// A state file at level `accurate`. A restored chip must equal, bit for bit, a chip of the same seed that was never
+// switched off.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -45,7 +45,7 @@ struct Rig {
         context.write(data_, w.data(), w.size());
         run(chip_test::program(weights_, row, rows ? rows : rows_, 0, cols_, data_, cols_));
     }
-    // As it reads back, and products behind it.
+    // Weights as they read back, followed by products.
     std::vector<int32_t> answers() {
         run(readback(weights_, 0, rows_, 0, cols_, data_, cols_));
         run(mvm(static_cast<uint16_t>(weights_), SIDRA_TYPE_U8, SIDRA_TYPE_S32, kBatch, in_, rows_, out_, cols_ * 4));
@@ -130,7 +130,7 @@ TEST_F(AccurateState, NothingTellsThatItWasSwitchedOff) {
         each([](Rig& rig) { EXPECT_TRUE(rig.knob(SIDRA_KNOB_STUCK_CELL, ~uint64_t{0})); });
         kept.power_cycle();
         same();
-        // Erased, and programmed again: by what it then is.
+        // Erasing and programming are recorded as well.
         each([](Rig& rig) { EXPECT_EQ(rig.bench.admin(SIDRA_ADMIN_XBAR_ERASE, 0, 8), SIDRA_ADMIN_OK); });
         EXPECT_LT(std::filesystem::file_size(path), 40u << 20);
         kept.power_cycle();
@@ -198,8 +198,8 @@ TEST_F(AccurateState, AFullDiskLeavesCellsAsTheyWere) {
     kept.bench.reports();
 }
 
-// A file that ends anywhere in the last programming, or has a wrong byte: the old cells or the new ones, or a refusal
-// that says so.
+// A file that is cut or damaged anywhere in the record of the last programming yields the old cells or the new ones, or
+// is refused with a reason.
 TEST_F(AccurateState, CutOrDamagedAnywhere) {
     // What cells conduct, and how often each of the two records says that they were programmed.
     const auto contents = [](Rig& rig) {
@@ -258,8 +258,8 @@ TEST_F(AccurateState, CutOrDamagedAnywhere) {
     EXPECT_GT(good, 10u / kStep);
 }
 
-// A chip that is killed while it programs: each tile has what the last programming that was told of left there, or the
-// one under way; to the bit.
+// A chip that is killed while it programs: each tile holds the last acknowledged programming, or the one in progress,
+// bit for bit.
 TEST_F(AccurateState, KilledAtAnyMoment) {
     constexpr uint32_t kTiles = 2;
     const auto data_of = [](uint64_t n) { return numbers(size_t{256} * 256, n); };
@@ -311,7 +311,8 @@ TEST_F(AccurateState, KilledAtAnyMoment) {
         for (uint32_t i = 0; i < kTiles; i++) {
             Rig found(path_, 256, 256, kOffset, {3 * i});
             Rig& shadow = *shadows[i];
-            if (found.report(3 * i).programs != shadow.report(3 * i).programs) {  // what was under way has arrived
+            if (found.report(3 * i).programs !=
+                shadow.report(3 * i).programs) {  // the programming in progress was recorded
                 ASSERT_EQ((told + 1) % kTiles, i);
                 shadow.program(data_of(told + 1));
                 reached = told + 1;
@@ -325,7 +326,8 @@ TEST_F(AccurateState, KilledAtAnyMoment) {
     EXPECT_GT(reached, 12u / kStep);
 }
 
-// What was counted after the last sync is counted anew: products then have noise that others had before.
+// Products counted after the last sync are counted again after a kill, so later products repeat the noise of earlier
+// ones.
 TEST_F(AccurateState, AKillTakesProductsBackToTheLastSync) {
     const std::string copy = folder_.path("copy");
     Rig rig(path_, 20, 30, kOffset, {3});
@@ -339,7 +341,7 @@ TEST_F(AccurateState, AKillTakesProductsBackToTheLastSync) {
     EXPECT_EQ(again.answers(), second);
 }
 
-// Both forms of a chunk are what was put in; anything else is none.
+// Both encodings of a chunk decode to their input; everything else is refused.
 TEST(CellsChunk, RoundTripsAndRefusals) {
     std::mt19937_64 random(9);
     Analog analog(2, 0, 1);
@@ -385,7 +387,7 @@ TEST(CellsChunk, RoundTripsAndRefusals) {
     EXPECT_FALSE(with(body, chunk[body] - 1)) << "fewer";
     EXPECT_FALSE(with(body + 3, 0xff)) << "very many";
     EXPECT_FALSE(with(body + 7, 1)) << "reserved";
-    // A state that there is not is for restore() to see.
+    // An undefined cell state is checked by restore(), not here.
     ASSERT_TRUE(with(body + 6, 9));
     EXPECT_FALSE(analog.restore(back));
     ASSERT_TRUE(chip::parse_cells_chunk(chunk, &back));

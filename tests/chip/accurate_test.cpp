@@ -92,7 +92,7 @@ TEST(Accurate, ProgramsWithinTolerance) {
         const auto got = rig.read(weights, kSize, cols);
         std::vector<double> errors;
         size_t far = 0;
-        // A pair errs by both of its cells, of half of the levels each.
+        // Both cells of a pair contribute an error; each has half of the levels.
         const double level = 0.99 / 255, cell = encoding == kOffset ? level : level * std::sqrt(2.0);
         for (size_t i = 0; i < w.size(); i++) {
             errors.push_back((got[i] - w[i]) * cell);
@@ -104,16 +104,16 @@ TEST(Accurate, ProgramsWithinTolerance) {
     }
 }
 
-// What flows into the columns of a crossbar whose cells have these levels, by relaxation of all nodes for these inputs:
-// conjugate gradients on the nodal equations. 607 ohm a line, G_max 2 uS, G_min 1 / 100 of it, rows driven at column 0,
-// columns sensed behind the last row.
+// Column currents of a crossbar whose cells have these levels: the nodal equations of the whole network, solved by
+// conjugate gradients. 607 ohm per line, G_max 2 uS, G_min 1/100 of it; rows are driven at column 0, columns are sensed
+// behind the last row.
 std::vector<double> column_currents(const std::vector<double>& levels, const uint8_t* x) {
     constexpr size_t kNodes = size_t{kSize} * kSize;
     const double wire = 256 / 607.0;
     std::vector<double> g(kNodes);
     for (size_t i = 0; i < kNodes; i++) g[i] = 2e-6 * (0.01 + 0.99 * levels[i] / 255);
     using Vector = std::vector<double>;
-    const auto apply = [&](const Vector& v, Vector* result) {  // rows' nodes first, columns' behind them
+    const auto apply = [&](const Vector& v, Vector* result) {  // nodes of the rows first, then of the columns
         for (uint32_t r = 0; r < kSize; r++)
             for (uint32_t c = 0; c < kSize; c++) {
                 const size_t at = size_t{r} * kSize + c;
@@ -159,9 +159,9 @@ std::vector<double> column_currents(const std::vector<double>& levels, const uin
     return currents;
 }
 
-// Means over many products, so that noise and codes leave 1/16 of themselves, against the network solved for levels as
-// they read back: what that leaves out is half a level of each cell. Errors of programming (4 %) and IR drop (4 %, and
-// far more where all cells conduct) are in both.
+// Means over many products (which leave 1/16 of the noise and of the ADC's quantization), compared with the network
+// solved for the levels that read back, which are exact to half a level per cell. Programming errors (4 %) and IR drop
+// (4 %, and far more where all cells conduct) are in both.
 TEST(Accurate, ProductsAreThoseOfTheNetwork) {
     for (const uint32_t encoding : {kOffset, kDifferential}) {
         Rig rig;
@@ -181,7 +181,7 @@ TEST(Accurate, ProductsAreThoseOfTheNetwork) {
         std::vector<uint8_t> all;
         for (uint32_t b = 0; b < kBatch; b++) all.insert(all.end(), x.begin(), x.end());
         const auto out = rig.multiply(weights, all, kSize, cols);
-        // A column's excess for inputs that are all the same is taken off in proportion to the inputs' sum.
+        // The excess of a column for equal inputs is subtracted in proportion to the sum of the inputs.
         const std::vector<uint8_t> ones(kSize, 1);
         const auto currents = column_currents(levels, x.data()), of_ones = column_currents(levels, ones.data());
         double inputs = 0;
@@ -211,7 +211,7 @@ TEST(Accurate, ProductsAreThoseOfTheNetwork) {
     }
 }
 
-// Several tiles, none of them full, signed inputs with a zero point, bias by scale: the same to some percent as exact.
+// Several partly used tiles, signed inputs with a zero point, bias by scale: within a few percent of the exact result.
 TEST(Accurate, TilesAddUpAndZeroPointsAreTakenOff) {
     for (const uint32_t encoding : {kOffset, kDifferential}) {
         const uint32_t rows = 300, cols = encoding == kOffset ? 300 : 150, batch = 20;
@@ -244,7 +244,7 @@ TEST(Accurate, TilesAddUpAndZeroPointsAreTakenOff) {
     }
 }
 
-// Programs four tiles, rewrites a part of them, and multiplies; how is up to the caller.
+// Programs four tiles, rewrites a part of them, and multiplies. The caller chooses options, batch sizes and threads.
 std::vector<int32_t> story(BenchOptions options, const std::vector<uint32_t>& batches, unsigned threads = 0) {
     options.level = SIDRA_CHIP_ACCURATE;
     Rig rig(options);
@@ -262,7 +262,7 @@ std::vector<int32_t> story(BenchOptions options, const std::vector<uint32_t>& ba
     }
     if (threads) rig.bench.start_threads(threads);
     rig.queue.submit(packets);
-    // A sanitizer takes seconds to solve for the wires of one crossbar: wait for as long as the queue gets on.
+    // Under a sanitizer the wires of one crossbar take seconds to solve: wait as long as the queue makes progress.
     uint64_t progress;
     do {
         progress = rig.queue.state().progress;
@@ -294,7 +294,7 @@ TEST(Accurate, ProductsDifferByTheirNumber) {
     EXPECT_NE(rig.multiply(weights, x, kSize, 128), rig.multiply(weights, x, kSize, 128));
 }
 
-// What the ADCs of an object's crossbars do with vectors of one size, and then with those of another.
+// Products of one object for vectors of one magnitude, and then for those of another, with the ranges of the ADCs.
 struct Ranged {
     explicit Ranged(uint32_t encoding, const BenchOptions& options = accurate())
         : rig(options), encoding_(encoding), cols(encoding == kOffset ? 256 : 128) {
@@ -353,8 +353,8 @@ TEST(Accurate, AdcsKeepTheRangeThatVectorsNeed) {
         Ranged it(encoding), never(encoding);
         EXPECT_EQ(it.range(), 0u);
         EXPECT_EQ(it.multiply(x, SIDRA_CMD_MVM_CALIBRATE), never.multiply(x)) << "follows products itself";
-        // A quarter more. Wires take from what cells give; of the offset code's from the middle, too, which is taken
-        // off behind the ADCs.
+        // A margin of a quarter. The wires reduce the cells' current; in the offset code also that of the middle level,
+        // which is subtracted after the ADCs.
         const double most = encoding == kOffset ? 1.8 : 1.35;
         for (const auto& [xbar, row0, rows] : {std::array{2u, 0u, 256u}, std::array{4u, 256u, 44u}}) {
             EXPECT_GT(static_cast<double>(it.range(xbar)), 1.15 * it.widest(x, row0, rows));
@@ -363,10 +363,10 @@ TEST(Accurate, AdcsKeepTheRangeThatVectorsNeed) {
         const double follows = never.error(x, never.multiply(x)), keeps = it.error(x, it.multiply(x));
         EXPECT_LT(keeps, 1.1 * follows);
         EXPECT_EQ(it.clipped(), 0u);
-        // What is small is lost in the steps of a range for what is large.
+        // A range for large values quantizes small ones too coarsely.
         EXPECT_GT(it.error(faint, it.multiply(faint)), 1.5 * never.error(faint, never.multiply(faint)));
 
-        // Set anew, narrower: what is too much for it is cut, and counted.
+        // With a new, narrower range, larger values saturate and are counted.
         it.multiply(faint, SIDRA_CMD_MVM_CALIBRATE);
         never.multiply(faint);
         const uint64_t range = it.range() + it.range(4);
@@ -421,7 +421,8 @@ TEST(Accurate, TheSameRangeHoweverItIsComputed) {
     for (const uint32_t workers : {2u, 5u}) EXPECT_EQ(ranges(workers), expected);
 }
 
-// What is left of conductances, as they read back: of each 2.576 levels are G_min's, a hundredth of G_max.
+// The fraction of the conductance that is left, from the levels that read back: 2.576 levels of each are G_min, a
+// hundredth of G_max.
 double left_of(const std::vector<int8_t>& now, const std::vector<int8_t>& then) {
     double sum_now = 0, sum_then = 0;
     for (size_t i = 0; i < now.size(); i++) {
@@ -434,7 +435,7 @@ double left_of(const std::vector<int8_t>& now, const std::vector<int8_t>& then) 
 TEST(Accurate, ConductancesDriftWithAgeAndTemperature) {
     Rig rig;
     auto w = random_weights(kSize * 256, 11);
-    for (int8_t& each : w) each = static_cast<int8_t>(each / 2);  // away from the ends of what reads back
+    for (int8_t& each : w) each = static_cast<int8_t>(each / 2);  // away from the ends of the range that reads back
     const uint32_t weights = rig.programmed(w, kSize, 256, kOffset);
     const auto x = random_inputs(kSize * 200, 12);
     const auto product = [&] { return rig.multiply(weights, x, kSize, 256); };
@@ -448,13 +449,13 @@ TEST(Accurate, ConductancesDriftWithAgeAndTemperature) {
     rig.bench.clock().fetch_add(static_cast<uint64_t>(kYear * 1e9));
     EXPECT_NEAR(left_of(read(), fresh), 0.99 * 0.99, rounding);
     const auto before = product();
-    // 1 eV, by Arrhenius; of one year at 85 degrees.
+    // Arrhenius with 1 eV, for one year at 85 degrees.
     ASSERT_TRUE(rig.knob(SIDRA_KNOB_TEMPERATURE_MC, 85'000));
     ASSERT_TRUE(rig.knob(SIDRA_KNOB_AGE_S, static_cast<uint64_t>(kYear)));
     const double faster = std::exp(1 / 8.617333e-5 * (1 / (60 + 273.15) - 1 / (85 + 273.15)));
     const double hot = std::pow(0.99, 2 + faster);
     EXPECT_NEAR(left_of(read(), fresh), hot, rounding);
-    // Products see the same: less of what swings about their mean.
+    // Products shrink in the same way, about their mean.
     const auto after = product();
     double both = 0, squares = 0;
     for (size_t i = 0; i < after.size(); i++) {
@@ -462,11 +463,11 @@ TEST(Accurate, ConductancesDriftWithAgeAndTemperature) {
         squares += 1.0 * before[i] * before[i];
     }
     EXPECT_LT(both / squares, 0.95);
-    // Cold, it stands still.
+    // When cold, the drift practically stops.
     ASSERT_TRUE(rig.knob(SIDRA_KNOB_TEMPERATURE_MC, static_cast<uint64_t>(int64_t{-40'000})));
     ASSERT_TRUE(rig.knob(SIDRA_KNOB_AGE_S, static_cast<uint64_t>(10 * kYear)));
     EXPECT_NEAR(left_of(read(), fresh), hot, rounding);
-    // Programmed again it is as new, and so is a half of it.
+    // Programming restores the cells, also when only half of them are programmed.
     const uint64_t data = rig.context.put(w);
     rig.run_ok(program(weights, 0, 128, 0, 256, data, 256));
     EXPECT_NEAR(left_of(read(), fresh), (1 + hot) / 2, 0.002);
@@ -533,7 +534,7 @@ TEST(Accurate, ProgrammingCostsWhatItTook) {
     EXPECT_GT(report.device_ps, uint64_t{kSize} * 60'000);
     EXPECT_LT(report.device_ps, uint64_t{kSize} * (15 * 260'000 + 60'000));
     EXPECT_GT(report.energy_pj, kSize * 256 * 0.4);
-    // A row costs about 1/256 of it.
+    // Programming a row costs about 1/256 of a whole crossbar.
     const uint64_t one =
         rig.queue.submit(program(weights, 9, 1, 0, 256, rig.context.put(random_weights(256, 16)), 256));
     rig.bench.run();
@@ -576,7 +577,7 @@ TEST(Accurate, ReportsWhatProgrammingWasLike) {
     EXPECT_EQ(fast.bench.reports(6, 1)[0].level, SIDRA_XBAR_EXACT);
 }
 
-// Whoever writes the table of weights may call the same cells pairs now, and offset code then.
+// The weights table may declare the same cells first as pairs and then as offset code.
 TEST(Accurate, OneObjectInTwoEncodings) {
     Rig one, other;
     const auto w = random_weights(kSize * 128, 31);
@@ -597,7 +598,7 @@ TEST(Accurate, OneObjectInTwoEncodings) {
     other.multiply(code[1], x, kSize, 256);
     EXPECT_EQ(one.multiply(code[0], x, kSize, 256), other.multiply(code[1], x, kSize, 256));
     EXPECT_EQ(one.multiply(pairs[0], x, kSize, 128), other.multiply(pairs[1], x, kSize, 128));
-    // Programmed in the other encoding it is another object, of which there are ten rows.
+    // Programming in the other encoding creates a new object of ten rows.
     one.run_ok(program(code[0], 0, 10, 0, 256, one.context.put(random_weights(10 * 256, 32)), 256));
     EXPECT_EQ(one.bench.xbars(5, 1)[0].programmed_rows, 10u);
 }
@@ -614,8 +615,8 @@ TEST(Accurate, ReportsByCommandAddUp) {
     rig.bench.run();
     ASSERT_TRUE(retired(rig.queue));
 
-    // Each read but a cell's last one led to a pulse; a cell that did not arrive had all of them, a RESET, and was
-    // tried once more.
+    // Each read except a cell's last one led to a pulse. A cell that missed its target had all pulses and a RESET, and
+    // was tried once more.
     constexpr uint64_t kPulses = 15;
     const auto adds_up = [&](const sidra_hw_xbar_report& r, uint64_t cells) {
         uint64_t arrived = 0, pulses = r.failed * kPulses + (r.failed + r.recovered) * (kPulses + 1);
@@ -644,7 +645,7 @@ TEST(Accurate, ReportsByCommandAddUp) {
     EXPECT_NEAR(static_cast<double>(first.device_ps), static_cast<double>(packet.device_ps), 1e5);
     EXPECT_NEAR(static_cast<double>(first.energy_pj), static_cast<double>(packet.energy_pj), 100);
 
-    // What reads back is off by that error, by 0.8 % of relaxation and by rounding to one of 256 levels.
+    // The levels that read back differ by that error, 0.8 % of relaxation and the rounding to one of 256 levels.
     const auto got = rig.read(weights, kSize, 256);
     std::vector<double> off;
     for (size_t i = 0; i < w.size(); i++)
@@ -653,7 +654,7 @@ TEST(Accurate, ReportsByCommandAddUp) {
     const double error = std::sqrt(rms(off) * rms(off) - rounding * rounding - relaxed * relaxed);
     EXPECT_NEAR(first.error_ppm, error * 1e6, 300);
 
-    // Public: 1 % a year. It is told from when it was programmed last.
+    // The public profile drifts by 1 % a year, counted from the last programming.
     ASSERT_TRUE(rig.knob(SIDRA_KNOB_AGE_S, static_cast<uint64_t>(kYear)));
     EXPECT_NEAR(static_cast<double>(report().age_s), kYear, 1);
     EXPECT_NEAR(report().drift_ppm, 10'000, 16) << "counted in 1 / 2^16";
@@ -663,7 +664,7 @@ TEST(Accurate, ReportsByCommandAddUp) {
     EXPECT_EQ(report().programs, 2u);
     adds_up(report(), (kSize + 3) * 256);
 
-    // Erasing leaves what belongs to the crossbar for life.
+    // Erasing keeps the permanent properties of the crossbar.
     ASSERT_EQ(rig.bench.admin(SIDRA_ADMIN_XBAR_ERASE, 6, 1), uint32_t{SIDRA_ADMIN_OK});
     const sidra_hw_xbar_report erased = report();
     EXPECT_EQ(erased.uid, 0u);
@@ -710,7 +711,7 @@ TEST(Accurate, WhatAnotherTenantProgrammedIsGone) {
     Rig rig;
     const std::vector<int8_t> secret(kSize * 128, 127);
     rig.programmed(secret, kSize, 128, kDifferential, {2});
-    // One output of another object in the same crossbar: the other columns are empty now.
+    // Another object with a single output in the same crossbar: the other columns are now empty.
     const uint32_t other = rig.programmed(std::vector<int8_t>(kSize, 0), kSize, 1, kDifferential, {2});
     const auto got = rig.read(other, kSize, 1);
     EXPECT_TRUE(std::all_of(got.begin(), got.end(), [](int8_t each) { return std::abs(each) < 12; }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Trims of ADCs: what calibration makes of an offset, at both levels.
+// Trims of ADCs: how calibration corrects an offset, at both levels.
 #include "adcs.h"
 
 #include <gtest/gtest.h>

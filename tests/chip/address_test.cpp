@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Addresses that no driver writes, in every place that has one: tables, registers, admin commands, and a migration
-// stream. The chip must not touch memory of its process, must not ask its host for what lies beyond the bus, and must
-// come to an end.
+// Addresses that no driver writes, wherever the chip takes one: tables, registers, admin commands and a migration
+// stream. The chip must not touch other memory of its process, must not ask its host for addresses beyond the bus, and
+// must not hang.
 #include <unistd.h>
 
 #include <initializer_list>
@@ -29,7 +29,7 @@ constexpr std::initializer_list<uint64_t> kBeyond = {
     kLocalBit | uint64_t{1} << 46,  // far from L3
 };
 
-// Ends a process whose chip never comes back, with SIGALRM.
+// Ends a process whose chip hangs, with SIGALRM.
 class Deadline {
    public:
     Deadline() { alarm(static_cast<unsigned>(kPatience.count())); }
@@ -38,7 +38,7 @@ class Deadline {
     Deadline& operator=(const Deadline&) = delete;
 };
 
-// What the chip asks its host for.
+// Records the highest address that the chip asks its host for.
 class Asked {
    public:
     explicit Asked(Bench& bench) : bench_(bench) {
@@ -88,7 +88,7 @@ TEST(Addresses, QueueEntriesBeyondTheirSpaceAreNotLoaded) {
                 const sidra_queue_state state = queue.state();
                 EXPECT_EQ(state.timeline, 0u);
                 EXPECT_EQ(state.fault.cause, uint32_t{SIDRA_FAULT_NONE}) << "it was never loaded";
-                // The same queue with its own entry runs.
+                // With its own entry the same queue runs.
                 queue.store_entry();
                 queue.doorbell();
                 bench.run(1000);
@@ -134,7 +134,7 @@ TEST(Addresses, LastPageOfTheBusIsAPageAsAnyOther) {
         EXPECT_EQ(bench.admin(SIDRA_ADMIN_RESET_CONTEXT, context.index()), uint32_t{SIDRA_ADMIN_OK});
     }
     EXPECT_GE(asked.highest(), kBusEnd - kPage) << "the host is asked, and refuses";
-    // One page further in a longer ring, and it is beyond.
+    // In a ring longer by one page, the next page lies beyond the bus.
     bench.bus().store64(sound.state, 0);  // the timeline
     queue.entry() = sound;
     queue.entry().ring = kBusEnd - kPage;
@@ -234,7 +234,7 @@ TEST(Addresses, RegistersAndAdminCommandsBeyondTheBusAreRefused) {
     EXPECT_LT(asked.highest(), kBusEnd);
 }
 
-// A packet of a user queue names what it likes; that its range wraps is no news.
+// A packet of a user queue may contain any address.
 TEST(Addresses, PacketsBeyondTheDeviceAddressSpaceFault) {
     const Deadline deadline;
     Bench bench;
@@ -310,7 +310,7 @@ TEST_P(AddressesInStream, AreCheckedAsTheDriversTablesAre) {
             bench.run(1000);
             if (HasFailure()) return;
         }
-    // A guest may have written anything to a register: the chip looks at the address of its table when it uses it.
+    // A guest may have written anything to a register: the chip checks the address of its table when it uses it.
     for (const uint64_t value : kBeyond) {
         EXPECT_EQ(load(bench, forged(stream, "REGS", 0, value)), "");
         EXPECT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_DEVICE), uint32_t{SIDRA_ADMIN_OK});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Admin commands: each one, its bad arguments, tags, and what happens while one runs.
+// Admin commands: each one, bad arguments, tags, and accesses while one is running.
 #include <algorithm>
 #include <random>
 

@@ -647,7 +647,7 @@ std::string try_create(const sidra_chip_config& config) {
         sidra_chip_destroy(chip);
         return "";
     }
-    // The text is optional, and is never longer than what it is given.
+    // The error text is optional and never exceeds its buffer.
     char tiny[4] = {'x', 'x', 'x', 'x'};
     EXPECT_EQ(sidra_chip_create(&config, &host, &chip, tiny, 3), -1);
     EXPECT_EQ(tiny[2], '\0');

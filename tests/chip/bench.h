@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Test bench of the chip: a fake host (bus.h), interrupts, clock and threads, and the driver's share of the contract:
-// context table, page tables, queues, weights tables. Knows the chip by its C interface and uapi/ only.
+// Test bench of the chip: a fake host (bus.h), interrupts, clock and threads, and the driver's part of the contract:
+// context table, page tables, queues, weights tables. It uses the chip only through its C interface and uapi/.
 #ifndef SIDRA_TESTS_CHIP_BENCH_H
 #define SIDRA_TESTS_CHIP_BENCH_H
 
@@ -32,7 +32,7 @@ inline constexpr std::chrono::seconds kPatience{120};
 class Bench;
 class Context;
 
-// Repetitions of a randomised test. TSan costs ten times more and looks for something else than a wrong result of one
+// Repetitions of a randomised test. TSan is ten times slower, and looks for races rather than for wrong results of one
 // thread.
 #if defined(__SANITIZE_THREAD__)
 #define SIDRA_TEST_TSAN 1
@@ -41,7 +41,7 @@ class Context;
 #define SIDRA_TEST_TSAN 1
 #endif
 #endif
-// Any sanitizer takes a second to solve for the wires of a crossbar, at level accurate: less of that.
+// With any sanitizer the wires of one crossbar take a second to solve: tests at level `accurate` do less.
 #if defined(SIDRA_TEST_TSAN) || defined(__SANITIZE_ADDRESS__)
 inline constexpr bool kSanitized = true;
 #elif defined(__has_feature)
@@ -56,7 +56,7 @@ constexpr unsigned rounds(unsigned usual) {
     return usual;
 #endif
 }
-// The same for walks that try each one of many places: how far the next one lies.
+// The step of tests that try many positions one after the other.
 #ifdef SIDRA_TEST_TSAN
 constexpr size_t kStep = 11;
 #else
@@ -70,7 +70,7 @@ struct BenchOptions {
     bool scatter = true;
     size_t pages = 8192;
     uint64_t seed = 1;
-    std::array<uint8_t, 16> uuid = {};  // none: of the seed
+    std::array<uint8_t, 16> uuid = {};  // all zero: derived from the seed
     bool enable = true;
     uint32_t level = SIDRA_CHIP_FAST;
     uint32_t stuck_ppm = 0;
@@ -78,7 +78,7 @@ struct BenchOptions {
     std::string trace_file = {};  // the same
 };
 
-// What a walk of the page tables by hand finds.
+// Result of the tests' own page table walk.
 struct Translation {
     sidra_fault_cause cause = SIDRA_FAULT_NONE;
     bool local = false;
@@ -86,12 +86,12 @@ struct Translation {
     uint64_t rights = 0;
 };
 
-// Page tables of a context, and an independent walker of them.
+// Page tables of a context, and a walker that is independent of the chip's.
 class AddressSpace {
    public:
     explicit AddressSpace(Bus& bus);
     uint64_t root() const { return root_; }
-    // Bus address of the entry for `va`: level 2 is the root, 0 the last. Missing tables above it are made.
+    // Bus address of the entry for `va`: level 2 is the root, 0 the last. Missing tables above it are allocated.
     uint64_t entry(uint64_t va, unsigned level);
     void set(uint64_t va, unsigned level, uint64_t value) { bus_.store64(entry(va, level), value); }
     Translation walk(uint64_t va, bool write) const;
@@ -249,7 +249,7 @@ class Bench {
 
     // One slice; then nothing may be mapped any more. Only while no threads of the bench run the chip.
     bool run_once();
-    // Until nothing is runnable; how many slices that took. Fails after `limit`.
+    // Runs the chip until nothing is runnable, and returns the number of slices. Fails after `limit`.
     uint64_t run(uint64_t limit = 20'000'000);
 
     struct AdminResult {
@@ -277,7 +277,7 @@ class Bench {
     uint64_t kicks() const { return kicks_.load(std::memory_order_acquire); }
     std::atomic<uint64_t>& clock() { return clock_; }
     void set_clock_step(uint64_t step) { clock_step_.store(step, std::memory_order_relaxed); }
-    // Called inside the callbacks, before they do their work. Set before use.
+    // Called at the start of the callbacks. To be set before use.
     void set_msix_hook(std::function<void(unsigned)> hook) { msix_hook_ = std::move(hook); }
     void set_dma_hook(std::function<void(uint64_t)> hook) { dma_hook_ = std::move(hook); }
     void set_kick_hook(std::function<void()> hook) { kick_hook_ = std::move(hook); }
@@ -320,7 +320,8 @@ class Bench {
     friend class Context;
 };
 
-// The queue has faulted at `index` on `cmd`, in one of the ways given, with a complete record; nothing after it ran.
+// The queue has faulted at `index` on `cmd` for one of the given causes, with a complete record, and executed nothing
+// after it.
 ::testing::AssertionResult faulted(Queue& queue, uint64_t index, const sidra_cmd& cmd, Cause cause,
                                    std::optional<uint64_t> address = std::nullopt);
 // The queue has retired everything that was submitted and runs.
@@ -331,7 +332,7 @@ const char* cause_name(uint32_t cause);
 // Creates and destroys a chip of this configuration on a host without memory; the text of the error, or "" if it works.
 std::string try_create(const sidra_chip_config& config);
 bool engine_available(uint32_t engine);
-std::vector<uint32_t> available_engines();  // of this CPU and build, by number
+std::vector<uint32_t> available_engines();  // those that this CPU and build support, by number
 
 }  // namespace sidra::chip_test
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What one packet, and one slice, may take: counts of slices, of mappings and of calls to the host, never times.
+// Bounds on one packet and on one slice: counts of slices, of mappings and of calls to the host, never times.
 #include <atomic>
 
 #include "bench.h"
@@ -10,7 +10,7 @@ namespace {
 
 // ---- Slices ---------------------------------------------------------------------------------------------------------
 
-// A pooling whose one row of output takes 2^26 comparisons.
+// A pooling that needs 2^26 comparisons for a single row of output.
 TEST(Bounds, LongRowOfAPoolingIsManySlices) {
     Bench bench({.pages = 16384});
     Context& context = bench.context();
@@ -28,7 +28,7 @@ TEST(Bounds, LongRowOfAPoolingIsManySlices) {
     pool.vec.in_stride = geometry.in_w;
     pool.vec.out_stride = geometry.out_w;
     queue.submit(pool);
-    // Somebody else wants the chip each time.
+    // Another queue is ready before every slice.
     unsigned slices = 0;
     while (queue.timeline() == 0 && slices < 100'000) {
         other.submit(nop());
@@ -43,7 +43,7 @@ TEST(Bounds, LongRowOfAPoolingIsManySlices) {
     for (uint32_t x = 0; x < geometry.out_w; x++) ASSERT_EQ(got[x], x + 1 == geometry.out_w ? largest : 0) << x;
 }
 
-// 2^24 rows of 65,535 pixels with 256 x 256 kernels: 2^64 operations and more, which once counted as none.
+// 2^24 rows of 65,535 pixels with 256 x 256 kernels: more than 2^64 operations, a count that once overflowed to zero.
 TEST(Bounds, PoolingBeyondAllMeasureIsRefused) {
     Bench bench;
     Context& context = bench.context();
@@ -129,7 +129,8 @@ TEST(Bounds, TimestampsHoldNoMappings) {
 
 // ---- Memory ---------------------------------------------------------------------------------------------------------
 
-// A guest's kernel may fill a weights table with objects of the whole chip. Those that were not kept are read again.
+// A guest's kernel may fill a weights table with objects that span the whole chip. Those that were evicted from the
+// cache are read again.
 TEST(Bounds, CachedWeightsHaveABudget) {
     constexpr uint32_t kObjects = 40, kTiles = 8;
     Bench bench({.pages = 16384});
@@ -142,7 +143,8 @@ TEST(Bounds, CachedWeightsHaveABudget) {
     for (uint32_t i = 0; i < kObjects; i++)
         objects.push_back(context.weights({.rows = 256, .cols = 256 * kTiles, .crossbars = all}));
     const uint64_t data = context.alloc(kPage);
-    // The last object owns what all of them name; the others fault, or not, by what they do: reading is enough here.
+    // All objects name the same crossbars, which the last one owns. Whether the others fault depends on the operation;
+    // reading the table is enough here.
     const auto use_all = [&] {
         for (const uint32_t object : objects) queue.push(program(object, 0, 1, 0, 256, data, 256));
         queue.publish();

@@ -47,7 +47,7 @@ Bus::Bus(size_t pages, bool scatter, uint64_t seed)
       slot_(pages),
       access_(std::make_unique<std::atomic<Access>[]>(pages)),
       maps_(std::make_unique<std::atomic<int32_t>[]>(pages)) {
-    // Scattered: every second page of the storage is a gap that nobody may touch.
+    // Scattered: every second page of the storage is a gap that must never be touched.
     memory_bytes_ = pages * kPage * (scatter ? 2 : 1);
     void* memory =
         mmap(nullptr, memory_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -104,7 +104,7 @@ uint64_t Bus::alloc(uint64_t bytes, uint64_t align) {
     if (first + count > pages_ - pages_ / 2) {
         die("contiguous pages used up");
     }
-    next_ = first + count + 1;  // one page that is never given, so that overruns are violations
+    next_ = first + count + 1;  // one page is never granted, so that overruns are violations
     const uint64_t bus = kBase + first * kPage;
     set_access(bus, count * kPage, Access::kOpen);
     return bus;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The host's memory, as the tests give it to the chip. Bus addresses are numbers far from any pointer, and neighbouring
-// pages of the bus lie apart in the process, so that a wrong address or an assumed contiguity shows. Bookkeeping is in
-// relaxed atomics only: a lock here would order the chip's threads and hide its races from TSan.
+// The host's memory, as the tests grant it to the chip. Bus addresses are far from any pointer, and neighbouring pages
+// of the bus are apart in the process, so that a wrong address or an assumed contiguity shows. Bookkeeping uses relaxed
+// atomics only: a lock would order the chip's threads and hide their races from TSan.
 #ifndef SIDRA_TESTS_CHIP_BUS_H
 #define SIDRA_TESTS_CHIP_BUS_H
 
@@ -18,11 +18,11 @@ namespace sidra::chip_test {
 inline constexpr uint64_t kPage = 4096;
 
 enum class Access : uint8_t {
-    kNone,  // not given to the device: touching it is a violation
+    kNone,  // not granted to the device: an access is a violation
     kOpen,
     kReadOnly,  // the host refuses writes
-    kRefused,   // the host refuses, and the test expects that it is asked
-    kRevoked,   // was given, is taken back: touching it is a violation
+    kRefused,   // the host refuses, and the test expects the request
+    kRevoked,   // was granted and is revoked: an access is a violation
 };
 
 class Bus {
@@ -40,11 +40,11 @@ class Bus {
     uint64_t alloc_page();
 
     void set_access(uint64_t bus, uint64_t bytes, Access access);
-    // Takes pages from the device: from now on every access is a violation, and so is a mapping still held. The pages
-    // become unreadable for the whole process, so a stale pointer is fatal at once.
+    // Revokes pages: from now on every access is a violation, and so is a mapping still held. The pages become
+    // unreadable for the whole process, so that a stale pointer is fatal at once.
     void revoke(uint64_t bus, uint64_t bytes);
 
-    // The test's own view.
+    // Accesses by the test itself.
     void write(uint64_t bus, const void* data, uint64_t bytes);
     void read(uint64_t bus, void* data, uint64_t bytes) const;
     uint64_t load64(uint64_t bus) const;
@@ -64,7 +64,7 @@ class Bus {
     int64_t live_maps() const { return live_maps_.load(std::memory_order_relaxed); }
     void violation(const std::string& text);
     std::vector<std::string> violations() const;
-    // Pages between the scattered ones that somebody touched: reads or writes beyond the end of a mapping.
+    // Gaps between scattered pages that were touched: accesses beyond the end of a mapping.
     size_t touched_gaps() const;
     size_t free_pages() const { return singles_.size(); }
 

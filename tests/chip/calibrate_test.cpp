@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Offsets of ADCs, and how the firmware takes them away: at its start, and when it is asked to.
+// Offsets of ADCs, and how the firmware calibrates them: at its start and on request.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -46,7 +46,7 @@ class Rig {
         bench_.run();
         ASSERT_TRUE(retired(queue_));
     }
-    // The n-th since it was programmed, counting from 0 by who asks.
+    // The next product since programming; the caller counts.
     std::vector<int32_t> product() {
         run(mvm(static_cast<uint16_t>(weights_), SIDRA_TYPE_U8, SIDRA_TYPE_S32, 1, in_, kRows, out_, kCols * 4));
         return context_.get<int32_t>(out_, kCols);
@@ -89,7 +89,7 @@ class Rig {
         EXPECT_EQ(operation.done, count);
         return operation;
     }
-    // Of a chip without any offset and without firmware: its products, one after the other.
+    // The successive products of a chip without offsets and without firmware.
     std::vector<std::vector<int32_t>> expected(uint32_t products) {
         std::vector<std::vector<int32_t>> all;
         Rig other(level_);
@@ -215,7 +215,7 @@ TEST_P(Calibrate, TrimsAreSavedWithTheChip) {
     const std::string tag = "TRIM";
     const auto at = std::search(bad.begin(), bad.end(), tag.begin(), tag.end());
     ASSERT_NE(at, bad.end());
-    at[8] = 8;  // a crossbar that is not there
+    at[8] = 8;  // a crossbar that does not exist
     bench_.replace_chip();
     EXPECT_EQ(load(bench_, bad), "saved state: bad trim of ADCs");
 }

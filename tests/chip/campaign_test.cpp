@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The firmware's campaigns through the mailbox, on real crossbars: what drifted is found and mended, one operation at a
-// time, and it stands where the device stands.
+// The firmware's refresh campaigns through the mailbox, on real crossbars: drifted cells are found and refreshed, one
+// operation at a time, and a campaign pauses while the device is stopped.
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -116,7 +116,7 @@ class Campaign : public testing::Test {
         ASSERT_TRUE(retired(queue));
     }
     sidra_hw_xbar_report report(uint32_t xbar) { return bench().reports(xbar, 1)[0]; }
-    // Given to crossbars so far, all in all.
+    // All pulses that these crossbars have had so far.
     uint64_t pulses(uint32_t first, uint32_t count) {
         uint64_t sum = 0;
         for (const auto& each : bench().reports(first, count)) sum += each.set_pulses + each.reset_pulses;
@@ -235,7 +235,7 @@ TEST_F(Campaign, ThePolicyIsFollowedByProgramPackets) {
     EXPECT_EQ(reply.inline_data[2], pair(10'000, 1 | 4 << 16));
     program_tiles({0});
     EXPECT_EQ(report(0).failed, 0u);
-    // Half of a bad policy is none.
+    // A policy with one bad field is refused as a whole.
     EXPECT_EQ(policy(kSetPolicy, 0, 65, 10'000).status, uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT});
     EXPECT_EQ(policy(kSetPolicy, 0, 15, 1).status, uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT});
     EXPECT_EQ(policy(kSetPolicy, 0, 15, 10'000, 8).status, uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT});
@@ -244,7 +244,7 @@ TEST_F(Campaign, ThePolicyIsFollowedByProgramPackets) {
     EXPECT_EQ(policy(kSetPolicy, SIDRA_MGMT_ISPP_AS_PUBLISHED, 15, 10'000).status, uint32_t{SIDRA_MAILBOX_OK});
     program_tiles({1});
     EXPECT_GT(report(1).failed, kCells / 2u) << "most do not arrive by the public loop";
-    // It is the crossbars', and not the firmware's, which may die.
+    // The policy is stored with the crossbars and survives the firmware.
     ASSERT_TRUE(sidra_chip_set_knob(bench().chip(), SIDRA_KNOB_FIRMWARE_PANIC, 1));
     for (int i = 0; i < 5000 && bench().read32(SIDRA_REG_BOOT_REASON) != SIDRA_BOOT_PANIC; i++) pass(kMs);
     program_tiles({2});
@@ -274,7 +274,7 @@ TEST_F(Campaign, ItStandsWhileTheDeviceDoes) {
     EXPECT_EQ(done(1).done, 8u);
 }
 
-// As if nothing had been: the same cells are found and pulsed, each crossbar once.
+// A campaign continues: the same cells are found and pulsed, each crossbar once.
 TEST_F(Campaign, ItOutlivesTheCoreAndResetsOfTheDevice) {
     const auto prepare = [&] {
         open_accurate();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Time by engines: the clock moves while a packet's memory is touched, by an amount that tells which packet it was.
+// Time of engines: the clock advances while a packet's memory is accessed, by an amount that identifies the packet.
 #include <map>
 
 #include "bench.h"

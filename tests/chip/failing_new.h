@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory that runs out when a test says so: operator new of the whole program.
+// Allocation failures on request: replaces operator new of the whole program.
 #ifndef SIDRA_TESTS_CHIP_FAILING_NEW_H
 #define SIDRA_TESTS_CHIP_FAILING_NEW_H
 
@@ -7,7 +7,7 @@
 
 namespace sidra::test {
 
-// While it exists, allocation number `first` fails (0 is the next one), and as many after it as `count` says.
+// While an object exists, allocation number `first` (0 is the next one) and the `count` allocations after it fail.
 class FailingNew {
    public:
     enum class Of { kAllThreads, kThisThread };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The management core in its chip, as the driver sees it: registers, mailbox, interrupts, and what of it stands when
-// the device does. What the firmware itself does is tested in tests/boot.
+// The management core in its chip, as the driver sees it: registers, mailbox, interrupts, and what stops when the
+// device stops. The firmware's own behaviour is tested in tests/boot.
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -21,7 +21,7 @@ class Firmware : public testing::Test {
    protected:
     explicit Firmware(const BenchOptions& options = {}) : bench(options) {}
 
-    // Time goes by in steps, after each of which the host comes by.
+    // Advances the clock in steps and runs the chip after each.
     void pass(uint64_t ns, uint64_t step = kMs) {
         for (uint64_t left = ns; left != 0; left -= std::min(left, step)) {
             bench.clock() += std::min(left, step);
@@ -125,7 +125,7 @@ TEST_F(Firmware, TalksThroughTheMailbox) {
     EXPECT_EQ(bench.read32(SIDRA_REG_MAILBOX_REPLY_INDEX), 10u) << "the firmware's";
 }
 
-// Once; the next one is the firmware's own again.
+// The knob falsifies one reply; the next one is the firmware's own.
 TEST_F(Firmware, AReplyMayBeALie) {
     boot();
     open();
@@ -205,7 +205,7 @@ TEST_F(Firmware, AHostThatMeansHarmHarmsNoQueue) {
     EXPECT_EQ(bench.read32(SIDRA_REG_PANIC), 0u);
     EXPECT_EQ(bench.read32(SIDRA_REG_BOOT_REASON), uint32_t{SIDRA_BOOT_POWER_ON}) << "nor has the watchdog bitten";
     EXPECT_TRUE(alive());
-    // A reset is how a driver begins anew with rings that both know.
+    // After a reset, driver and firmware agree on empty rings again.
     bench.write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
     bench.run();
     boot();
@@ -264,7 +264,7 @@ TEST_F(Firmware, ThatPanicsTellsWhyAndIsStartedAnew) {
 
 TEST_F(Firmware, ThatPanicsAgainAndAgainMakesWayForTheRecoveryImage) {
     boot();
-    for (int i = 0; i < 3; i++) {  // before it has run for a tenth of a second: so it has never said that it is well
+    for (int i = 0; i < 3; i++) {  // within the first tenth of a second, before it has ever reported itself healthy
         ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_FIRMWARE_PANIC, 1));
         pass(10 * kMs);
         ASSERT_EQ(stage(), uint32_t{SIDRA_STAGE_PANIC});
@@ -345,7 +345,7 @@ TEST_F(Firmware, ALostLinkIsNoEndOfIt) {
 class KeptFirmware : public Firmware {
    protected:
     KeptFirmware() : Firmware({.state_file = path()}) {}
-    // While the members of Firmware are made there is no folder of ours yet.
+    // Members of the base class are constructed before the members of this one, so the folder cannot be a member.
     static std::string path() {
         static Folder folder;
         static unsigned count = 0;
@@ -357,8 +357,8 @@ class KeptFirmware : public Firmware {
     }
 };
 
-// What the images leave word of for each other is in the state file: so three starts without a word are three, also if
-// power goes each time.
+// The boot records are in the state file, so three unconfirmed starts are counted as three even when power fails after
+// each.
 TEST_F(KeptFirmware, AttemptsAreCounted) {
     for (int i = 0; i < 3; i++) {
         boot();
@@ -384,7 +384,7 @@ TEST_F(KeptFirmware, ThatSaysThatItIsWellGoesOn) {
     EXPECT_EQ(slot, uint64_t{SIDRA_MGMT_SLOT_A});
 }
 
-// A host with threads of its own: nobody but the due time wakes them.
+// A host with its own threads: only the due time wakes them.
 TEST_F(Firmware, StandsStillOnceTheDeviceSaysSo) {
     boot();
     open();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A folder that goes with the test, in memory where there is such a place (many fdatasyncs of a disk take long), and
-// files as bytes.
+// A folder that is removed with the test, in memory if possible (many fdatasyncs on a disk are slow), and files as
+// bytes.
 #ifndef SIDRA_TESTS_CHIP_FOLDER_H
 #define SIDRA_TESTS_CHIP_FOLDER_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A debugger of the management core, on a chip that runs: through its socket, as GDB comes. What the protocol says is
+// A debugger of the management core on a running chip, through its socket as GDB connects. The protocol itself is
 // tested in tests/core.
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -54,14 +54,14 @@ class Socket {
 class GdbChip : public testing::Test {
    protected:
     void listen() { ASSERT_EQ(refusal(path), ""); }
-    // Why it cannot be listened there; "" if it can.
+    // The reason why the chip cannot listen there; "" if it can.
     std::string refusal(const std::string& address) {
         char error[512] = "";
         return sidra_chip_gdb_listen(bench.chip(), address.c_str(), error, sizeof error) == 0 ? "" : error;
     }
     void come() { client = std::make_unique<Socket>(path); }
 
-    // Time goes by, and the host comes by.
+    // Advances the clock and runs the chip.
     void pass(uint64_t ns, uint64_t step = kMs) {
         for (uint64_t left = ns; left != 0; left -= std::min(left, step)) {
             bench.clock() += std::min(left, step);
@@ -75,7 +75,7 @@ class GdbChip : public testing::Test {
         ASSERT_EQ(stage(), uint32_t{SIDRA_STAGE_RUNTIME});
     }
 
-    // The host runs the chip until the socket has something to say (or is closed: ""). Time goes by with `step`.
+    // Runs the chip until the socket has data, or is closed (""), and advances the clock by `step` each time.
     std::string hear(uint64_t step = 0) {
         const auto deadline = std::chrono::steady_clock::now() + kPatience;
         for (;;) {
@@ -92,7 +92,7 @@ class GdbChip : public testing::Test {
         const ssize_t count = recv(client->fd(), bytes, sizeof bytes, 0);
         return {bytes, static_cast<size_t>(std::max<ssize_t>(count, 0))};
     }
-    // A whole packet, without its frame. What it acknowledges may come first.
+    // A whole packet without its frame. An acknowledgement may precede it.
     std::string hear_packet(uint64_t step = 0) {
         std::string all = std::exchange(rest, "");
         size_t end;
@@ -114,14 +114,14 @@ class GdbChip : public testing::Test {
     static uint32_t word(const std::string& digits) {
         return __builtin_bswap32(static_cast<uint32_t>(std::stoul(digits, nullptr, 16)));
     }
-    // Somebody is attached, and the core stands.
+    // Attaches a debugger; the core is stopped.
     void attach() {
         listen();
         come();
         ASSERT_EQ(ask("?"), "S05");
     }
     void go_on() { client->send(framed("c")); }
-    // He goes without a word, which the chip notices.
+    // The debugger closes the connection without detaching, which the chip notices.
     void leave() {
         client.reset();
         const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -176,14 +176,14 @@ TEST_F(GdbChip, ComesToABreakpointAgainAndAgain) {
     boot();
     attach();
     go_on();
-    // Half way between two of its beats, or Ctrl-C might find it in a loop that it goes through many times for one.
+    // Half way between two heartbeats: otherwise Ctrl-C might stop it in a loop that it executes many times per beat.
     const uint32_t started = beats();
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (beats() == started && std::chrono::steady_clock::now() < deadline) pass(kMs);
     pass(50 * kMs);
     client->send("\x03");
     ASSERT_EQ(hear_packet(), "S02");
-    const uint32_t here = pc();  // behind the WFI that it sleeps in
+    const uint32_t here = pc();  // after the WFI in which it sleeps
     char set[32], clear[32];
     snprintf(set, sizeof set, "Z0,%x,4", here);
     snprintf(clear, sizeof clear, "z0,%x,4", here);
@@ -195,7 +195,7 @@ TEST_F(GdbChip, ComesToABreakpointAgainAndAgain) {
         go_on();
         EXPECT_EQ(hear_packet(kMs), "S05");
         EXPECT_EQ(pc(), here);
-        // Its heart beats a little later. (Ctrl-C may have come when it had been woken, or not yet.)
+        // The heartbeat counter advances a little later. (Ctrl-C may have come before or after its wake-up.)
         if (i) EXPECT_EQ(beats(), before + 1);
         before = beats();
     }
@@ -278,7 +278,7 @@ TEST_F(GdbChip, WhoSaysNothingHarmsNobody) {
     sidra_chip_gdb_close(bench.chip());
     sidra_chip_gdb_close(nullptr);
     listen();
-    come();  // and the chip goes while he is there
+    come();  // the chip is destroyed while a debugger is attached
 }
 
 TEST_F(GdbChip, WhoDoesNotListenIsNotListenedTo) {
@@ -289,7 +289,7 @@ TEST_F(GdbChip, WhoDoesNotListenIsNotListenedTo) {
     for (int i = 0; i < 64; i++) many += packet;
     fcntl(client->fd(), F_SETFL, O_NONBLOCK);
     size_t sent = 0;
-    for (int idle = 0; idle < 20;) {  // until there is no more room for questions
+    for (int idle = 0; idle < 20;) {  // until the socket's buffer is full
         const ssize_t n = ::send(client->fd(), many.data(), many.size(), MSG_NOSIGNAL);
         idle = n > 0 ? 0 : idle + 1;
         sent += n > 0 ? static_cast<size_t>(n) : 0;
@@ -352,7 +352,7 @@ TEST_F(GdbChip, AnyPortOfThisMachine) {
     close(fd);
 }
 
-// Packets as they may come from anybody: of the right shape and of none.
+// Random packets, well-formed and malformed.
 class Babble {
    public:
     explicit Babble(unsigned seed) : random_(seed) {}
@@ -406,7 +406,7 @@ TEST_F(GdbChip, NonsenseOnALiveChipHarmsNobodyElse) {
         client.reset();
         ASSERT_TRUE(retired(queue));
     }
-    bench.drop_violation_checks();  // it had the firmware's hands
+    bench.drop_violation_checks();  // the debugger could write everything that the firmware can
     sidra_chip_gdb_close(bench.chip());
     bench.write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
     bench.run();
@@ -417,7 +417,7 @@ TEST_F(GdbChip, NonsenseOnALiveChipHarmsNobodyElse) {
 
 // ---- GDB itself ----
 
-// Ends with the output of a program that looks for the chip meanwhile, which is at work.
+// Runs a program against the chip, which keeps running meanwhile, and returns its output.
 std::string output_of(const std::vector<std::string>& arguments, const std::string& file,
                       const std::function<void()>& meanwhile) {
     std::vector<char*> argv;
@@ -454,7 +454,7 @@ TEST_F(GdbChip, TheRealOneSeesFunctionsAndVariables) {
           std::string("backtrace"), std::string("print boot->slot"), std::string("watch said"), std::string("continue"),
           std::string("info registers mcause"), std::string("stepi"), std::string("detach")})
         arguments.insert(arguments.end(), {"-ex", command});
-    // What it does in its first tenth of a second is still to come when GDB does.
+    // The firmware has not yet finished its first tenth of a second when GDB attaches.
     const uint32_t before = beats();
     const uint64_t kicks = bench.kicks();
     const std::string said = output_of(arguments, folder.path("said"), [&] {

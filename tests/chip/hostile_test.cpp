@@ -19,15 +19,15 @@ extern "C" void AnnotateBenignRaceSized(const char* file, int line, const volati
 namespace sidra::chip_test {
 namespace {
 
-// Two queues of the attacker may copy into one place at once: each byte is from one of them, and that is all it is
-// owed.
+// Two queues of the attacker may copy to the same destination at once: each byte comes from one of them, and nothing
+// more is guaranteed.
 void races_by_intent([[maybe_unused]] const uint8_t* at, [[maybe_unused]] size_t bytes) {
 #ifdef SIDRA_TEST_TSAN
     AnnotateBenignRaceSized(__FILE__, __LINE__, at, bytes, "operands of a hostile process");
 #endif
 }
 
-// The attacker's stores race with the chip's loads by intent; they are hidden from TSan, so that it still sees the
+// The attacker's stores race with the chip's loads on purpose. They are hidden from TSan, so that it still reports the
 // chip's own races.
 SIDRA_RACY void racy_store(uint8_t* at, uint64_t value) { *reinterpret_cast<volatile uint64_t*>(at) = value; }
 
@@ -216,7 +216,7 @@ struct Attacker {
     uint64_t data, read_only, write_only, local, edge;
 };
 
-// Works on crossbars 6 and 7, checks each result against its own sums.
+// A well-behaved context on crossbars 6 and 7 that checks each result against its own sums.
 struct Innocent {
     explicit Innocent(Bench& bench, uint32_t its_level = SIDRA_CHIP_FAST)
         : level(its_level),
@@ -257,7 +257,7 @@ struct Innocent {
             ASSERT_TRUE(got == want) << "a hostile neighbour changed an innocent result";
             return;
         }
-        double wrong = 0, all = 0;  // level `accurate` errs by some percent
+        double wrong = 0, all = 0;  // level `accurate` has errors of a few percent
         for (size_t i = 0; i < want.size(); i++) {
             wrong += 1.0 * (got[i] - want[i]) * (got[i] - want[i]);
             all += 1.0 * want[i] * want[i];
@@ -308,7 +308,8 @@ void fuzz(uint64_t seed, unsigned packets, uint32_t engine, uint32_t level = SID
             queue->publish();
             queue->doorbell();
         }
-        // Bodies for CALL lie at the start of `data`; whatever the fuzz wrote there is replaced now and then.
+        // Bodies for CALL are at the start of `data`; they are rewritten now and then, as the fuzzed packets overwrite
+        // them.
         if (random() % 4 == 0) {
             for (unsigned i = 0; i < 64; ++i) {
                 const sidra_cmd cmd = generator.next(false);
@@ -347,7 +348,7 @@ TEST(Fuzz, RandomMmio) {
         if (random() % 4 != 0) {
             offset &= ~uint64_t{7};
         }
-        // The clock and scratch may be anything; a context table at a random place is refused by the host.
+        // Clock and scratch registers may have any value; a context table at a random address is refused by the host.
         if (random() % 2 != 0) {
             sidra_chip_mmio_read(bench.chip(), offset, random() % 9);
         } else {
@@ -416,7 +417,7 @@ TEST(Fuzz, RandomTables) {
         good.submit(nop());
         bench.run();
         ASSERT_TRUE(retired(good)) << i;
-        // Taken back properly: cleared, reset.
+        // Properly revoked: cleared and reset.
         queue.entry() = sound_queue;
         queue.entry().flags = 0;
         context.entry() = sound_context;
@@ -424,10 +425,10 @@ TEST(Fuzz, RandomTables) {
         context.store_entry();
         ASSERT_EQ(bench.admin(SIDRA_ADMIN_RESET_CONTEXT, context.index()), uint32_t{SIDRA_ADMIN_OK});
     }
-    bench.drop_violation_checks();  // a damaged table may name memory of the bus that was never given
+    bench.drop_violation_checks();  // a damaged table may name bus addresses that were never granted
 }
 
-// Everything that a hostile process can reach by itself is rewritten while the chip reads it.
+// Everything that a hostile process can write by itself is rewritten while the chip reads it.
 void race(uint64_t seed, bool tables) {
     Bench bench({.pages = 16384, .seed = seed});
     Attacker attacker(bench);
@@ -471,7 +472,7 @@ void race(uint64_t seed, bool tables) {
             }
             if (tables && random() % 3 == 0) {
                 const auto page = static_cast<unsigned>(random() % 16);
-                // Other pages of its own, other rights, nothing, or nonsense in the low bits.
+                // Other pages of its own, other rights, no page, or invalid low bits.
                 const uint64_t other = good_ptes[random() % 16];
                 racy_store(ptes[page], random() % 5 == 0 ? 0 : random() % 5 == 0 ? other ^ (random() % 32) : other);
             }
@@ -480,7 +481,7 @@ void race(uint64_t seed, bool tables) {
         }
     });
     ASSERT_TRUE(bench.wait(innocent.queue, 0));
-    // As many rounds as it takes until the attack was one: on a busy machine the writer gets its turn late.
+    // Repeat until the attack had an effect: on a busy machine the writer thread may run late.
     for (unsigned round = 0; round < 150 || (bench.telemetry().faults <= 20 && round < 100'000); ++round) {
         innocent.submit();
         const bool done = bench.wait(innocent.queue, innocent.queue.next());
@@ -601,7 +602,7 @@ TEST(Threads, CallbacksMayComeBackIntoTheChip) {
     bench.set_dma_hook([&](uint64_t) { poke(); });
     bench.set_msix_hook([&](unsigned) { poke(); });
     bench.set_kick_hook([&] { poke(); });
-    bench.drop_violation_checks();  // MMIO inside callbacks cannot be told from DMA inside MMIO
+    bench.drop_violation_checks();  // MMIO inside callbacks is not distinguishable from DMA inside MMIO
     bench.write32(SIDRA_REG_INT_ENABLE, 0x3f);
     for (unsigned i = 0; i < 20; ++i) {
         queue.push(copy(b, a, 8 * kPage));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Fault knobs: each breaks what it says, nothing else, and everything works again afterwards.
+// Fault knobs: each causes exactly its documented fault, and everything works again afterwards.
 #include <set>
 
 #include "bench.h"
@@ -187,7 +187,7 @@ TEST(Knob, CorruptFetch) {
     }
 }
 
-// A tiny object and one MVM through it: 2 x 2, row tiles given.
+// A small 2 x 2 object and one MVM with it; the number of row tiles is a parameter.
 struct MvmRig : Rig {
     explicit MvmRig(uint32_t encoding, uint32_t rows = 2)
         : rows_(rows), weights(context.weights({.rows = rows, .cols = 2, .encoding = encoding})) {
@@ -300,7 +300,7 @@ TEST(Knob, StuckCellOfAPair) {
 
 TEST(Knob, AdcOffset) {
     for (const uint32_t encoding : {uint32_t{SIDRA_ENCODING_OFFSET}, uint32_t{SIDRA_ENCODING_DIFFERENTIAL}}) {
-        MvmRig rig(encoding, 600);  // 3 crossbars above each other
+        MvmRig rig(encoding, 600);  // 3 row tiles
         EXPECT_EQ(rig.mvm_once(), (std::vector<int32_t>{1800, -2400}));
         ASSERT_TRUE(rig.set(SIDRA_KNOB_ADC_OFFSET, 7));
         EXPECT_EQ(rig.mvm_once(), (std::vector<int32_t>{1800 + 21, -2400 + 21}));
@@ -330,7 +330,7 @@ TEST(Knob, Stall) {
     EXPECT_TRUE(retired(rig.queue));
 }
 
-// Each is told once; what is said after it is so again.
+// Each false value is returned once; the next read is true again.
 TEST(Lie, AboutRegisters) {
     Bench bench;
     const struct {

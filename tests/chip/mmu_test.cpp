@@ -32,7 +32,7 @@ class Mmu : public ::testing::Test {
         return state.fault.cause;
     }
     void invalidate() {
-        // The widest range there is, then back to work.
+        // Quiesce the widest range, then resume.
         EXPECT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_RANGE, context.index(), 0, uint64_t{1} << SIDRA_VA_BITS),
                   uint32_t{SIDRA_ADMIN_OK});
     }
@@ -75,7 +75,7 @@ TEST_F(Mmu, RandomMappingsAgainstTheWalker) {
             }
             context.space().set(va, 0, entry);
         }
-        // One huge page that comes and goes.
+        // A huge page that is mapped and unmapped repeatedly.
         const uint64_t huge_va = uint64_t{5} << 30;
         context.space().set(huge_va, 1, random() % 2 != 0 ? huge | (random() % 4) << 2 | kLeaf : 0);
         invalidate();
@@ -154,7 +154,7 @@ TEST_F(Mmu, MalformedEntriesFault) {
 }
 
 TEST_F(Mmu, WhatBecomesValidBesideAPageInUseCounts) {
-    // Entries may be read before they are needed: one that was not valid then, or malformed, is not kept.
+    // Entries may be prefetched: one that was invalid or malformed at that time is not cached.
     const uint64_t va = uint64_t{8} << 30;
     const uint64_t page = bench.bus().alloc_page();
     for (unsigned i = 0; i < 16; ++i) {
@@ -169,7 +169,7 @@ TEST_F(Mmu, WhatBecomesValidBesideAPageInUseCounts) {
 
 TEST_F(Mmu, PagesThatFollowEachOtherCostAFewTableReads) {
     constexpr uint64_t kPages = 64;
-    const uint64_t src = uint64_t{12} << 30, dst = src + (kPages << 20);  // far away, by a power of two
+    const uint64_t src = uint64_t{12} << 30, dst = src + (kPages << 20);  // far apart, by a power of two
     for (uint64_t i = 0; i < kPages; ++i) {
         context.map(src + i * kPage, bench.bus().alloc_page());
         context.map(dst + i * kPage, bench.bus().alloc_page());
@@ -179,8 +179,8 @@ TEST_F(Mmu, PagesThatFollowEachOtherCostAFewTableReads) {
     queue.submit(copy(dst, src, kPages * kPage));
     bench.run();
     ASSERT_TRUE(retired(queue));
-    // Each page is mapped and unmapped once, and eight neighbours share a look into their table. The rest: both ways to
-    // the tables, and the queue.
+    // Each page is mapped and unmapped once, and eight neighbours share one access to their table. The remainder: both
+    // page table walks and the queue's own pages.
     EXPECT_LE(bench.bus().calls() - before, 2 * 2 * (kPages + kPages / 8) + 48);
 }
 
@@ -195,7 +195,7 @@ TEST_F(Mmu, LocalMemoryEndsWhereItEnds) {
         const uint32_t cause = access(va + kPage, true);
         EXPECT_TRUE(cause == SIDRA_FAULT_TRANSLATION || cause == SIDRA_FAULT_BUS) << cause_name(cause);
     }
-    // A 2 MiB local page on a chip whose L3 is smaller.
+    // A 2 MiB page in local memory, on a chip whose L3 is smaller than that.
     const uint64_t huge = uint64_t{4} << 30;
     context.space().set(huge, 1, kReadWrite | SIDRA_PTE_LOCAL | kLeaf);
     EXPECT_NE(access(huge + bench.l3_size(), true), uint32_t{SIDRA_FAULT_NONE});

@@ -10,7 +10,7 @@
 namespace sidra::chip_test {
 namespace {
 
-// Column-wise float work must not be fused or kept in wider registers.
+// Float operations per column must not be fused or kept in wider registers.
 float rounded(float value) {
     volatile float stored = value;
     return stored;
@@ -64,7 +64,7 @@ class MvmRig {
         const uint32_t width = differential ? 128 : 256;
         const uint32_t tiles = (job.rows + 255) / 256 * ((job.cols + width - 1) / width);
         ASSERT_LE(tiles, bench.crossbars_total());
-        // Weights, over other objects' crossbars again and again.
+        // Weights objects, repeatedly on crossbars of other objects.
         std::vector<uint32_t> crossbars(bench.crossbars_total());
         for (uint32_t i = 0; i < crossbars.size(); ++i) {
             crossbars[i] = i;

@@ -50,7 +50,7 @@ struct Mixture {
     void start() const {
         for (Queue* queue : {waiter, compute, moves}) queue->doorbell();
     }
-    // Faulted for want of memory, or done, or (if it still waits) neither.
+    // Either faulted for lack of memory, or finished, or (while it still waits) neither.
     void expect_outcome() const {
         for (Queue* queue : {waiter, compute, moves}) {
             if (queue->run_state() != SIDRA_QUEUE_FAULTED) continue;
@@ -72,7 +72,7 @@ struct Mixture {
     Queue *compute, *waiter, *moves;
 };
 
-// Each time on a thread of its own, which has no scratch memory yet.
+// Each attempt runs on a new thread, which has no scratch memory yet.
 uint64_t failures_of(uint64_t first, uint64_t count, uint32_t level = SIDRA_CHIP_FAST) {
     uint64_t failed = 0;
     std::thread([&] {
@@ -99,7 +99,7 @@ TEST(NoMemory, AnyOneAllocationFails) {
     EXPECT_LT(first, 1000u);
 }
 
-// Some of them: each try solves for the wires of four crossbars.
+// Only some allocations: each attempt solves for the wires of four crossbars.
 TEST(NoMemory, AllocationsFailAtLevelAccurate) {
     uint64_t first = 0;
     for (; failures_of(first, 1, SIDRA_CHIP_ACCURATE) != 0 && first < 1'000'000;

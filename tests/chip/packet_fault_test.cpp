@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Negative twins: for each packet a sound one that retires, and the same with one thing wrong. A twin must stop its
-// queue with a complete record, change no memory, and disturb nobody.
+// Negative twins: for each packet a valid one that retires, and the same packet with one error. A twin must stop its
+// queue with a complete record, change no memory and disturb no other queue.
 #include <algorithm>
 #include <functional>
 
@@ -38,7 +38,7 @@ class PacketFault : public ::testing::Test {
     uint64_t write_only = context.alloc(16 * kPage, kWrite);
     uint64_t unmapped = context.reserve(16 * kPage);
     uint64_t refused = context.alloc(16 * kPage);
-    uint64_t edge = context.alloc(kPage);  // the page behind it is not mapped
+    uint64_t edge = context.alloc(kPage);  // the next page is not mapped
 
     PacketFault() {
         for (uint64_t at = refused; at < refused + 16 * kPage; at += kPage) {
@@ -92,7 +92,7 @@ class PacketFault : public ::testing::Test {
         ASSERT_TRUE(retired(queue)) << "the sound packet must retire, or its twins prove nothing";
     }
 
-    // What is true of every packet.
+    // Errors that every packet can have.
     void header_twins(const sidra_cmd& cmd, uint8_t flags_allowed = 0) {
         for (unsigned bit = 0; bit < 8; ++bit) {
             if ((flags_allowed >> bit & 1) == 0) {
@@ -111,7 +111,7 @@ class PacketFault : public ::testing::Test {
         }
     }
 
-    // Every way for an operand of `bytes` bytes to be out of reach. `field` points into the packet.
+    // Every way in which an operand of `bytes` bytes can be inaccessible. `field` points into the packet.
     template <typename Field>
     void address_twins(const char* what, const sidra_cmd& cmd, Field field, uint64_t bytes, bool write,
                        uint64_t align) {
@@ -633,7 +633,7 @@ TEST_F(VecFault, PoolGeometry) {
     address_twins("output", pool, FIELD_OF(vec.out), 6 * 12, true, 1);
 }
 
-// Which types an operation takes, from the table in sidra_cmd.h; everything else is a fault.
+// Types that an operation accepts, from the table in sidra_cmd.h; all others fault.
 TEST_F(VecFault, TypeMatrix) {
     using Types = std::vector<std::pair<uint32_t, uint32_t>>;
     constexpr uint32_t U8 = SIDRA_TYPE_U8, S8 = SIDRA_TYPE_S8, S32 = SIDRA_TYPE_S32, F32 = SIDRA_TYPE_F32;

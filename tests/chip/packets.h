@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Packets by name. Each gets its own cookie, so that reports and fault records can be told apart.
+// Constructors of packets. Each packet has its own cookie, so that reports and fault records are distinguishable.
 #ifndef SIDRA_TESTS_CHIP_PACKETS_H
 #define SIDRA_TESTS_CHIP_PACKETS_H
 

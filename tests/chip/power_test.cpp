@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Power, warmth and clock of the chip as a whole: what packets are charged, what the host sees, and what happens when
-// nobody looks after it. Sensors and registers: tests/management. What firmware makes of them: tests/services.
+// Power, temperature and clock of the whole chip: the energy that packets are charged, what the host sees, and thermal
+// protection without a working firmware. Sensors and registers are tested in tests/management, the firmware's control
+// in tests/services.
 #include "bench.h"
 #include "packets.h"
 #include "sidra_management.h"
@@ -30,7 +31,7 @@ class Heat : public testing::Test {
         EXPECT_GT(queue.timeline(), index);
         return queue.report(index);
     }
-    // The core hangs, and then it is so hot that the comparator trips before the watchdog bites.
+    // The core hangs, and then the temperature trips the comparator before the watchdog fires.
     void trip() {
         knob(SIDRA_KNOB_FIRMWARE_HANG, 1);
         knob(SIDRA_KNOB_TEMPERATURE_MC, 250'000);
@@ -54,8 +55,8 @@ TEST_F(Heat, AChipWithADeadCoreTripsByItself) {
     EXPECT_EQ(cost_of(nop()).device_ps, 40'000u) << "and goes on, slowly";
 }
 
-// At 100 MHz and 0.6 V, by the table: logic takes ten times as long, and 0.36 of the energy; array and link do not
-// care.
+// At 100 MHz and 0.6 V the table says: logic takes ten times as long and 0.36 of the energy; array and link are
+// unaffected.
 TEST_F(Heat, TimeAndEnergyFollowTheClock) {
     boot();
     const uint32_t weights = context.weights({.rows = 256, .cols = 256});
@@ -76,7 +77,7 @@ TEST_F(Heat, TimeAndEnergyFollowTheClock) {
     const sidra_report slow_programs = cost_of(fill_cells);
     EXPECT_EQ(slow_programs.device_ps - kSlowPacket, programs.device_ps - kPacket) << "pulses are as long as ever";
     EXPECT_EQ(slow_programs.energy_pj - kSlowPacketPj, programs.energy_pj - kPacketPj);
-    // Now its power is what binds it: one crossbar draws 0.87 of 3 W at 1 GHz, when a tenth of that work is done.
+    // Here the power budget is the limit: one crossbar draws 0.87 of 3 W at 1 GHz, when logic is a tenth of that work.
     const sidra_report slow_products = cost_of(one);
     EXPECT_NEAR(static_cast<double>(slow_products.device_ps), 10 * (10 * 13'107 / 3.0) + 40'000, 700);
     EXPECT_NEAR(static_cast<double>(slow_products.energy_pj - kSlowPacketPj),
@@ -165,7 +166,7 @@ TEST_F(Heat, TelemetryShowsWhatFirmwareSeesWhileItRuns) {
     EXPECT_EQ(shown(), kFirmwares);
 }
 
-// Knob, telemetry and queues from threads of their own.
+// Knob, telemetry and queues are used from separate threads.
 TEST_F(Heat, ComesAndGoesWhileOthersWork) {
     boot();
     bench.set_clock_step(10 * kMs);
@@ -213,7 +214,7 @@ TEST_F(Heat, ALoadedChipIsAsHotAsItWas) {
     char why[200] = "";
     ASSERT_EQ(sidra_chip_load(other.chip(), read, &left, why, sizeof why), 0) << why;
     EXPECT_NE(other.read32(SIDRA_REG_STATUS) & SIDRA_STATUS_THROTTLED, 0u);
-    // What surrounds it is a knob's, which stays as it was there.
+    // The ambient temperature comes from a knob, which keeps its value.
     for (int i = 0; i < 500; i++) {
         other.clock() += 10 * kMs;
         other.run();

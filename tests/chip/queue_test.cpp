@@ -54,7 +54,7 @@ TEST(QueueTables, MappingsThatBecomeValidNeedNoCommand) {
     EXPECT_EQ(context.load64(dst), 99u);
 }
 
-// Entries that are valid but malformed: nothing of them may run, and the neighbours go on.
+// Entries that are valid but malformed: nothing of them executes, and other queues continue.
 TEST(QueueTables, MalformedQueueEntriesDoNotRun) {
     Bench bench;
     Context& context = bench.context();
@@ -313,8 +313,8 @@ TEST_P(AnyQueue, RingAndIndexThatCannotBeReadFault) {
     EXPECT_TRUE(retired(queue));
 }
 
-// Bus mastering ends between two reads of a queue that has nothing to do, as before a suspend: nothing arrives in
-// memory then, and who ended it goes on with the queue after a reset.
+// Bus mastering is disabled between two reads of an idle queue, as before a suspend: the fault cannot be written to
+// memory, and the driver resumes the queue after a reset.
 TEST_P(AnyQueue, TheFaultOfABusThatIsGoneStaysUntold) {
     Bench bench;
     Context& context = bench.context();
@@ -355,7 +355,7 @@ TEST(QueueRing, UnmappedRingOrIndexFaults) {
         for (const bool rights : {false, true}) {
             const uint64_t entry = context.space().entry(victim, 0);
             const uint64_t pte = bench.bus().load64(entry);
-            queue.submit(nop());  // written through a mapping that the chip has not seen yet
+            queue.submit(nop());  // written through a mapping that the chip has not yet used
             bench.bus().store64(entry, rights ? (pte & ~kReadWrite) | kWrite : 0);
             bench.run();
             const sidra_queue_state state = queue.state();
@@ -407,7 +407,7 @@ TEST(QueueRing, RewritingASubmittedPacketAfterRetirementChangesNothing) {
 }
 
 TEST(QueueRing, OnePollPicksUpWhatWasPublishedMeanwhile) {
-    // A doorbell says only "look": the chip reads the index from memory.
+    // A doorbell carries no index: the chip reads it from memory.
     Bench bench;
     Queue& queue = bench.context().queue();
     queue.push(nop());
@@ -566,7 +566,8 @@ TEST(QueueAccounting, ProgressMovesWithEachUnit) {
 }
 
 TEST(QueueEntry, BecomesValidWhileItIsRead) {
-    // The driver writes the fields, then the flags: who reads the flags last may have the fields of the entry before.
+    // The driver writes the fields before the flags: a reader that reads the flags last may have the fields of the
+    // previous entry.
     Bench bench;
     Context& context = bench.context();
     Queue& queue = context.queue();

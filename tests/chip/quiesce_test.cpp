@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // QUIESCE, RESUME and RESET of every scope, idle and in mid-flight: after the acknowledgement nothing of the scope is
-// touched. Memory that was taken away is unreadable for the process (Bus::revoke), so a late access cannot hide.
+// accessed. Revoked memory is unreadable for the process (Bus::revoke), so a late access cannot go unnoticed.
 #include <random>
 
 #include "bench.h"
@@ -92,8 +92,8 @@ TEST(Quiesce, AQueueStopsInsideItsPacketAndGoesOnThere) {
     EXPECT_TRUE(context.get<uint64_t>(b, data.size()) == data);
 }
 
-// The driver's order for destruction: clear the entry, quiesce, wait; then all its memory may be freed, whatever comes
-// later.
+// The driver's order of destruction: clear the entry, quiesce, wait; then all its memory may be freed, whatever
+// follows.
 TEST(Quiesce, AQueueWhoseEntryWentAwayIsForgotten) {
     for (const bool by_reset : {false, true}) {
         for (const auto& later :
@@ -121,7 +121,7 @@ TEST(Quiesce, AQueueWhoseEntryWentAwayIsForgotten) {
             for (const uint32_t op : later) {
                 ASSERT_EQ(bench.admin(op, context.index(), queue.index()), kOk);
             }
-            bench.run();  // a resumed queue looks at its entry
+            bench.run();  // a resumed queue reads its entry
             queue.doorbell();
             queue.arm(1);
             bench.run();
@@ -149,7 +149,7 @@ TEST(Quiesce, AnotherEntryInTheSamePlaceIsLoadedAfresh) {
     }
 }
 
-// Reset means: nothing runs before the next doorbell, whatever was ready, parked or faulted before.
+// After a reset nothing runs before the next doorbell, whether it was ready, parked or faulted.
 TEST(Reset, AQueueStartsAtTheNextDoorbellOnly) {
     for (const uint32_t earlier : {SIDRA_ADMIN_NONE, SIDRA_ADMIN_QUIESCE_WEIGHTS, SIDRA_ADMIN_QUIESCE_RANGE}) {
         for (const bool fault : {false, true}) {
@@ -253,8 +253,7 @@ TEST(Reset, GenerationOfTheEntryReachesTheStatePage) {
     EXPECT_EQ(queue.state().generation, queue.entry().generation);
 }
 
-// ---- A reset in the place of what does not end
-// --------------------------------------------------------------------------------------------------
+// ---- A reset of operations that do not complete ----
 
 struct Withheld {
     uint32_t op, knob;  // value of no-quiesce-ack that withholds it
@@ -325,7 +324,8 @@ TEST(Quiesce, AResetThatIsWithheldTooEndsWithTheDevice) {
 // ---- In mid-flight
 // -------------------------------------------------------------------------------------------------------
 
-// A context that keeps its queues busy on threads, and an innocent one whose results are checked throughout.
+// A context that keeps its queues busy, on a chip with threads, and an innocent one whose results are checked
+// throughout.
 class MidFlight : public ::testing::Test {
    protected:
     Bench bench{{.pages = 32768}};
@@ -389,7 +389,7 @@ TEST_F(MidFlight, RangesArePulledAwayAndReplaced) {
         if (random() % 2 != 0) {
             std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
         }
-        // Pages of source and destination move: new page in, quiesce, old page taken back.
+        // Pages of source and destination move: map the new page, quiesce, revoke the old one.
         const uint64_t va = (random() % 2 != 0 ? src : dst) + random() % (kBytes / kPage) * kPage;
         const uint64_t entry = busy.space().entry(va, 0);
         const uint64_t old = bench.bus().load64(entry);
@@ -403,7 +403,7 @@ TEST_F(MidFlight, RangesArePulledAwayAndReplaced) {
     }
 }
 
-// However far the old command has come.
+// A reset of the context at any stage of the previous command.
 TEST_F(MidFlight, AResetOfTheContextAtAnyMoment) {
     for (unsigned round = 0; round < 200; ++round) {
         for (unsigned i = 0; i < 3; ++i) {
@@ -416,7 +416,7 @@ TEST_F(MidFlight, AResetOfTheContextAtAnyMoment) {
             std::this_thread::sleep_for(std::chrono::microseconds(random() % 100));
         }
         ASSERT_EQ(bench.admin(SIDRA_ADMIN_RESET_CONTEXT, busy.index()), kOk);
-        // QUIESCE_QUEUE and _CONTEXT may have ended before: then their scope waits for RESUME.
+        // QUIESCE_QUEUE and _CONTEXT may have completed first: their scope then waits for RESUME.
         ASSERT_EQ(bench.admin(SIDRA_ADMIN_RESUME_QUEUE, busy.index(), queues[0]->index()), kOk);
         ASSERT_EQ(bench.admin(SIDRA_ADMIN_RESUME_CONTEXT, busy.index()), kOk);
         for (Queue* queue : queues) {
@@ -425,7 +425,7 @@ TEST_F(MidFlight, AResetOfTheContextAtAnyMoment) {
         check_innocent();
     }
     for (Queue* queue : queues) {
-        queue->submit(nop());  // from its start: the timeline goes back to 1
+        queue->submit(nop());  // from the start of the ring: the timeline restarts at 1
         const auto deadline = std::chrono::steady_clock::now() + kPatience;
         while (queue->timeline() != 1 && std::chrono::steady_clock::now() < deadline) {
             std::this_thread::yield();
@@ -449,7 +449,7 @@ TEST_F(MidFlight, QueuesAreDestroyedAndMadeAgain) {
         ASSERT_EQ(bench.admin(random() % 2 != 0 ? SIDRA_ADMIN_QUIESCE_QUEUE : SIDRA_ADMIN_RESET_QUEUE, busy.index(),
                               queue.index()),
                   kOk);
-        // Everything of the queue is taken back: state page, ring, index.
+        // All memory of the queue is revoked: state page, ring, index.
         const uint64_t timeline = queue.timeline();
         ASSERT_LE(timeline, queue.next());
         const uint64_t old_state = queue.entry().state;
@@ -479,7 +479,7 @@ TEST_F(MidFlight, ContextsAreQuiescedMovedAndResumed) {
             std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
         }
         ASSERT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_CONTEXT, busy.index()), kOk);
-        // While it stands still all its data pages may be taken away, contents moved.
+        // While the queue is stopped, all its data pages may be revoked and their contents moved.
         for (uint64_t va = src; va < src + 4 * kPage; va += kPage) {
             const uint64_t entry = busy.space().entry(va, 0);
             const uint64_t old = bench.bus().load64(entry);
@@ -534,7 +534,7 @@ TEST_F(MidFlight, ContextResets) {
             std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
         }
         if (round % 2 == 0) {
-            // With the entries still there: nothing runs before the next doorbell.
+            // The entries remain, but nothing runs before the next doorbell.
             ASSERT_EQ(bench.admin(SIDRA_ADMIN_RESET_CONTEXT, busy.index()), kOk);
             for (Queue* queue : queues) {
                 bench.bus().store64(queue->entry().state, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// PROGRAM with REFRESH: a rectangle over several tiles, and what is left of the drift in it and beside it.
+// PROGRAM with REFRESH: a rectangle across several tiles, and the remaining drift inside and outside of it.
 #include <algorithm>
 #include <random>
 #include <vector>
@@ -32,7 +32,7 @@ struct Rig {
         run_ok(readback(weights, 0, kRows, 0, kCols, at, kCols));
         return context.get<int8_t>(at, kRows * kCols);
     }
-    // Weights of a rectangle, or of all but it, that are off by a twentieth of the range: that is drift.
+    // Number of weights inside (or outside) a rectangle that differ by a twentieth of the range, which is drift.
     size_t off(uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols, bool inside) {
         const auto now = read();
         size_t count = 0;
@@ -71,7 +71,7 @@ TEST(RefreshPacket, MendsTheRectangleAndNothingElse) {
     }
 }
 
-// What is off by less than it may be stays as it is, to the bit; and what nothing is off of does not get worse.
+// Cells within the tolerance stay as they are, bit for bit, and a refresh without any deviation makes nothing worse.
 TEST(RefreshPacket, ToleratesWhatItIsToldTo) {
     Rig rig(SIDRA_CHIP_ACCURATE);
     ASSERT_TRUE(sidra_chip_set_knob(rig.bench.chip(), SIDRA_KNOB_AGE_S, kTenYears));
@@ -90,7 +90,7 @@ TEST(RefreshPacket, ToleratesWhatItIsToldTo) {
     EXPECT_GT(with_some, before);
     rig.run_ok(refresh(rig.weights, 0, kRows, 0, kCols));  // the default, 3 %, is less
     EXPECT_GT(pulses(), with_some);
-    // A look is four reads of 15 ns a row; tiles beside each other are looked at one after the other.
+    // An inspection is four reads of 15 ns per row; adjacent tiles are inspected one after the other.
     EXPECT_GE(rig.queue.report(look).device_ps, 2u * kRows * 60'000);
     EXPECT_LT(rig.queue.report(look).device_ps, 2u * kRows * 60'000 + 1'000'000);
     EXPECT_GT(rig.queue.report(some).device_ps, rig.queue.report(look).device_ps);

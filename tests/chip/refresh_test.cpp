@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Looking at cells after they were programmed, and pulsing those again that have drifted. What should be off comes from
-// the conductances themselves, and from the law that they drift by.
+// Inspection of programmed cells, and pulsing those again that have drifted. The expected deviations are computed from
+// the conductances themselves and from the law of drift.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -21,7 +21,7 @@ using chip::TileBlock;
 constexpr uint32_t kXbar = 3, kRows = 100, kCols = 60;
 constexpr double kTolerance = 0.03;                    // of G_max
 constexpr double kTenYears = 10 * 365.25 * 24 * 3600;  // of the cells' clock: a tenth of the conductance
-constexpr double kReads = 5 * 0.005 / 2 + 1.1 / 255;   // what a read may be off: noise of four, a step of the ADC
+constexpr double kReads = 5 * 0.005 / 2 + 1.1 / 255;   // error of a read: noise of four, a step of the ADC
 
 struct Crossbars {
     explicit Crossbars(bool accurate, double stuck = 0)
@@ -35,7 +35,7 @@ struct Crossbars {
         EXPECT_FALSE(array.program(kBlock, weights.data(), kCols, 0, &spent));
         return spent;
     }
-    // Of cells in use: how far each is off what it was asked to be, when its conductance has this left.
+    // For each used cell: its deviation from its target when this fraction of its conductance is left.
     std::vector<double> errors(double left) const {
         const Analog::Content content = array.analog()->copy(kXbar);
         Array::Image image;
@@ -90,7 +90,7 @@ TEST(Refresh, FindsWhatHasDriftedAndPulsesOnlyThat) {
     EXPECT_LT(mended.pulses, 15 * mended.off);
     EXPECT_GT(mended.cost.device_ps, found.cost.device_ps);
     EXPECT_GT(mended.cost.energy_pj, found.cost.energy_pj);
-    // What was not off is what it was, but older.
+    // Cells without deviation are unchanged except for their age.
     const Analog::Content after = it.array.analog()->copy(kXbar);
     uint64_t moved = 0;
     for (uint32_t i = 0; i < chip::kXbarCells; i++)

@@ -141,7 +141,7 @@ TEST(Registers, ClockCountsFromCreationAndLatches) {
     EXPECT_LT(start, 1'000'000u);
     bench.clock() += 0x1'2345'0000ull;
     EXPECT_EQ(bench.read64(SIDRA_REG_CLOCK), start + 0x1'2345'0000ull);
-    // Between the halves the clock goes on: low half first latches the high one.
+    // The clock advances between the halves: reading the low half latches the high one.
     bench.clock() += (uint64_t{1} << 32) - (start + 0x1'2345'0000ull) % (uint64_t{1} << 32) - 1;
     const uint64_t now = bench.read64(SIDRA_REG_CLOCK);
     ASSERT_EQ(now & 0xffffffff, 0xffffffffu);
@@ -228,7 +228,7 @@ TEST(Registers, NothingIsFetchedBeforeEnable) {
     queue.doorbell();
     bench.run();
     EXPECT_TRUE(retired(queue));
-    // And it can be taken away.
+    // It can also be disabled.
     bench.write32(SIDRA_REG_CONTROL, 0);
     bench.run();
     queue.submit(nop());
@@ -275,7 +275,7 @@ TEST(Registers, ResetClearsRegistersAndCountsGenerations) {
     bench.run();
     check_after_reset(bench, generation + 2);
 
-    // A doorbell from before the reset does nothing; afterwards everything works again, from start_index.
+    // A doorbell from before the reset has no effect; afterwards everything works again, from start_index.
     queue.doorbell();
     bench.run();
     EXPECT_EQ(queue.timeline(), 1u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Saving and loading: a loaded chip goes on as if nothing had happened, and nonsense is refused.
+// Saving and loading: a loaded chip continues exactly where the saved one stopped, and invalid streams are refused.
 #include <algorithm>
 #include <random>
 
@@ -60,7 +60,7 @@ TEST(Save, HalfDoneQueuesGoOnBitExact) {
     EXPECT_GT(middles, 2u) << "the test has looked at nothing";
 }
 
-// Level `accurate`: conductances, age, numbers of products and costs, also of what was under way.
+// Level `accurate`: conductances, age, product counters and costs, also of work in progress.
 TEST(Save, HalfDoneAnalogQueuesGoOnBitExact) {
     constexpr uint32_t kRows = 512, kCols = 200, kBatch = 100;
     const auto w = counted<int8_t>(kRows * kCols, 7);
@@ -118,7 +118,7 @@ TEST(Save, HalfDoneAnalogQueuesGoOnBitExact) {
     EXPECT_GE(middles, all - 1) << "the test has looked at nothing";
 }
 
-// What was counted, by the chip and by the queue, is counted on.
+// Counters of the chip and of the queue continue.
 TEST(Save, TelemetryGoesOn) {
     Bench bench({.level = SIDRA_CHIP_ACCURATE, .stuck_ppm = 20'000});
     Context& context = bench.context();
@@ -218,7 +218,7 @@ TEST(Save, RegistersStopsAndClock) {
     const uint32_t status = bench.read32(SIDRA_REG_ADMIN_STATUS), faults = bench.read32(SIDRA_REG_INT_STATUS);
     const Stream stream = save(bench);
     bench.replace_chip();
-    bench.clock() += 1'000'000'000;  // it lay on a shelf
+    bench.clock() += 1'000'000'000;  // time passed while it was saved
     ASSERT_EQ(load(bench, stream), "");
     EXPECT_LT(bench.read64(SIDRA_REG_CLOCK) - clock, 1'000u);
     EXPECT_EQ(bench.read64(SIDRA_REG_UUID), uuid);
@@ -239,7 +239,7 @@ TEST(Save, RegistersStopsAndClock) {
     EXPECT_TRUE(retired(stopped));
 }
 
-// A command under way, a doorbell that nobody has looked at, a reset that was asked for.
+// A command in progress, an unserved doorbell, a requested reset.
 TEST(Save, WhatIsPending) {
     {
         Bench bench;
@@ -315,7 +315,7 @@ TEST(Save, CellsOwnersWearAndStuckCells) {
     int32_t sum = 0;  // of a column without stuck cells
     for (size_t k = 0; k < 300; k++) sum += x[k] * w[k * 200 + 50];
     EXPECT_EQ(before[50], sum);
-    // Goes on as the same object: a narrow write is allowed.
+    // It is still the same object: a partial write is allowed.
     queue.submit(program(offset, 3, 1, 4, 1, context.put(std::vector<int8_t>{1}), 1));
     bench.run();
     EXPECT_TRUE(retired(queue));
@@ -408,7 +408,7 @@ TEST_P(SaveLevel, OtherProfilesAndOtherThingsAreRefused) {
     EXPECT_NE(load(bench, stream).find("another version"), std::string::npos);
 }
 
-// Damage with a right check sum: malice. Refused or taken, the chip stays a chip.
+// Damage with a valid checksum is malicious. Accepted or refused, it must not break the chip.
 TEST_P(SaveLevel, ForgeriesDoNoHarm) {
     Interesting rig(chip());
     const Stream stream = save(rig.bench);

@@ -42,7 +42,7 @@ struct Load {
     }
 };
 
-// Packets of kPiece that one slice holds while others wait: the unit of the shares.
+// Packets of kPiece that run in one slice while others wait: the unit of the shares.
 double packets_in_a_slice() {
     Bench bench({.pages = 16384});
     Load one(bench, {1}), other(bench, {1});
@@ -104,7 +104,7 @@ TEST(Schedule, ContextsShareEquallyWhateverTheirQueues) {
         << "round-robin is between contexts: half, whatever the other brings";
 }
 
-// Shares are of time, not of what the chip had expected: but a turn costs at most eight times that.
+// Shares are measured in time, not in the chip's estimates; but a slice costs at most eight times its estimate.
 TEST(Schedule, WhoTakesLongerThanEstimatedPaysForIt) {
     const double unit = packets_in_a_slice();
     Bench bench({.pages = 32768});
@@ -222,7 +222,7 @@ TEST(Schedule, AThousandQueuesAllRun) {
 }
 
 TEST(Schedule, NoOpsInOneRingDoNotStarveAnotherContext) {
-    // Short packets are many to a slice, but a slice is bounded all the same.
+    // A slice holds many short packets, but is bounded all the same.
     Bench bench({.pages = 16384});
     Queue* floods[2];
     for (Queue*& flood : floods) {

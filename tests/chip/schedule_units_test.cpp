@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level `cycle`: which compute unit works when. Expectations are worked out by hand: an MVM of a crossbar takes 15 ns
-// and 13,107 pJ, and 3 W feed one every 4,369 ps; so four at a time, for 17,476 ps, spend all of it.
+// Level `cycle`: which compute unit is busy when. Expectations are worked out by hand: an MVM of a crossbar takes 15 ns
+// and 13,107 pJ, and 3 W supply one every 4,369 ps, so four at a time, for 17,476 ps, use the whole budget.
 #include <gtest/gtest.h>
 
 #include <numeric>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Contexts share the chip's threads, and with them scratch memory. Packets of one that fault half-way, at every place
-// where a unit gathers, must not change what another context computes when its packet goes on.
+// Contexts share the chip's threads and their scratch memory. Packets of one context that fault half-way, in every unit
+// that gathers, must not change the results of another when its packet continues.
 #include <random>
 
 #include "bench.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kInputs = 256, kOutputs = 2048, kVectors = 4;
 
-// An MVM of eight columns of tiles. The reference engine takes several turns for the columns of one block of vectors,
+// An MVM of eight columns of tiles. The reference engine needs several units for the columns of one block of vectors,
 // and converts that block once.
 class Victim {
    public:
@@ -66,7 +66,7 @@ struct Attack {
 
 // Packets that gather some rows, all 0x5a, and fault on the next one.
 std::vector<Attack> attacks(Context& context) {
-    // Rows three pages apart: the first is there, the second is not.
+    // Rows three pages apart: the first is mapped, the second is not.
     const uint64_t rows = context.reserve(16 * kPage);
     context.map(rows, context.bus().alloc_page());
     const std::vector<uint8_t> bytes(kPage, 0x5a);
@@ -102,7 +102,7 @@ std::vector<Attack> attacks(Context& context) {
     sidra_cmd transpose = strided(vec(SIDRA_VEC_OP_TRANSPOSE, SIDRA_TYPE_U8, SIDRA_TYPE_U8, 2, 256, rows, out));
     transpose.vec.out_stride = 2;
     list.push_back({"TRANSPOSE", transpose});
-    // A row across the border of pages, whose second one is not there.
+    // A row that crosses into an unmapped page.
     sidra_cmd gather = vec(SIDRA_VEC_OP_GATHER, SIDRA_TYPE_U8, SIDRA_TYPE_U8, 1, 256, rows + kPage - 128, out);
     gather.vec.in2 = context.put(std::vector<int32_t>{0});
     gather.vec.param1 = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SEM_WAIT, SEM_SIGNAL, BARRIER, arming: what waits for what, and that waiting costs nothing.
+// SEM_WAIT, SEM_SIGNAL, BARRIER, arming: dependencies between queues, and that waiting costs nothing.
 #include <algorithm>
 #include <random>
 
@@ -63,7 +63,7 @@ TEST(Semaphore, UnsatisfiedWaitParksAndCostsNothing) {
     EXPECT_EQ(t.bench.bus().calls(), calls) << "a parked queue does not poll memory";
     EXPECT_FALSE(sidra_chip_pending(t.bench.chip()));
     EXPECT_EQ(t.context.load64(dst), 0u);
-    // Others run beside it, without waking it.
+    // Other queues run without waking it.
     t.b.submit(nop());
     t.bench.run();
     EXPECT_TRUE(retired(t.b));
@@ -165,8 +165,8 @@ TEST(Semaphore, AWordWhosePageGoesAwayFaultsTheWait) {
 }
 
 TEST(Semaphore, AWordWhosePageGoesAwayIsNeverTheNextOne) {
-    // The queue cannot look before the page is another one: it was stopped, alone or with its context; or woken as
-    // well.
+    // The queue cannot re-read the word before the page is replaced: it was stopped, alone, with its context or with
+    // the device, with and without a doorbell meanwhile.
     for (const auto& [quiesce, resume] : {std::pair{SIDRA_ADMIN_QUIESCE_QUEUE, SIDRA_ADMIN_RESUME_QUEUE},
                                           std::pair{SIDRA_ADMIN_QUIESCE_CONTEXT, SIDRA_ADMIN_RESUME_CONTEXT},
                                           std::pair{SIDRA_ADMIN_QUIESCE_DEVICE, SIDRA_ADMIN_RESUME_DEVICE}})
@@ -212,7 +212,7 @@ TEST(Semaphore, OtherWaitsOutliveARange) {
     Queue& timeline = t.context.queue();
     timeline.submit(t.b.waited_for(1));
     t.bench.run();
-    // Outside of the range, and inside of it, but still mapped.
+    // A word outside of the range, and one inside of it that is still mapped.
     unmap_then_map_a_satisfied_word(t, 0);
     ASSERT_EQ(t.bench.admin(SIDRA_ADMIN_QUIESCE_RANGE, t.context.index(), 0, uint64_t{1} << SIDRA_VA_BITS),
               uint32_t{SIDRA_ADMIN_OK});
@@ -302,7 +302,7 @@ TEST(Semaphore, MissingPeersFault) {
     }
 }
 
-// What a queue's fault record says of where the failure began.
+// The root cause that a queue's fault record names.
 ::testing::AssertionResult names_root(const Queue& queue, const Queue& root, uint32_t epoch, uint64_t sequence,
                                       sidra_fault_cause cause) {
     const sidra_fault fault = queue.state().fault;
@@ -346,7 +346,7 @@ TEST(Semaphore, WaitersOfADestroyedQueueFail) {
 }
 
 TEST(Semaphore, WaitersOfAFaultedQueueFail) {
-    // Parked before, or coming later; also once the queue was reset and has run on behind the point.
+    // Parked before the failure or arriving later; also after the queue was reset and has passed the point.
     for (const unsigned when : {0u, 1u, 2u}) {
         Two t;
         const sidra_cmd cmd = t.b.waited_for(2);
@@ -541,7 +541,7 @@ TEST(Semaphore, ParkedThroughQuiesceAndResume) {
     t.bench.run();
     EXPECT_TRUE(retired(t.a));
 
-    // The signal comes while the waiter is stopped: it is found when it goes on.
+    // The signal arrives while the waiter is stopped; the waiter sees it when it resumes.
     t.a.submit(sem_wait(t.word, 2));
     t.bench.run();
     EXPECT_EQ(t.bench.admin(SIDRA_ADMIN_QUIESCE_QUEUE, t.context.index(), t.a.index()), uint32_t{SIDRA_ADMIN_OK});
@@ -566,7 +566,7 @@ TEST(Semaphore, NotAllowedInKernelQueues) {
 }
 
 TEST(Semaphore, RandomDagsAgainstASequentialOracle) {
-    // Each node adds into a running hash of its inputs by COPY; edges are semaphores or queue timelines. Any order that
+    // Each node adds the running hash of its inputs by COPY; edges are semaphores or queue timelines. Every order that
     // respects the edges gives the same memory.
     for (uint64_t seed = 1; seed <= 6; ++seed) {
         Bench bench({.seed = seed});
@@ -643,7 +643,7 @@ TEST(Barrier, PublishesEverythingBeforeItself) {
     Queue& other = context.queue();
     const uint64_t at = context.alloc(kPage);
     const uint64_t word = context.alloc(kPage);
-    // While the queue is parked behind a barrier, all before it must be visible.
+    // While the queue is parked at a barrier, all effects before it must be visible.
     queue.push(fill(at, 64, 0xab, 1));
     queue.push(barrier());
     queue.push(sem_wait(word, 1));
@@ -658,7 +658,7 @@ TEST(Barrier, PublishesEverythingBeforeItself) {
 }
 
 TEST(Barrier, TimelineNeverRunsAheadOfData) {
-    // Observed at every callback of the chip: once the timeline says that fill i retired, its data is there.
+    // Checked at every callback of the chip: once the timeline shows that fill i retired, its data is in memory.
     Bench bench;
     Context& context = bench.context();
     Queue& queue = context.queue();

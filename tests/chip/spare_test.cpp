@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Cells that do not arrive: tried again after a RESET, and where a column has too many of them, another column takes
-// its place. By the weights that read back, and by where cells were broken.
+// Cells that miss their target are tried again after a RESET; a column with too many of them is replaced by a spare
+// column. Checked by the weights that read back and by the positions of broken cells.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -59,7 +59,7 @@ TEST(Spare, AColumnWithTooManyBadCellsMoves) {
     for (const uint32_t encoding : {kOffset, kPairs}) {
         Crossbars it(encoding);
         const uint32_t each = encoding == kPairs ? 2 : 1;
-        // Stuck high: all but the highest levels fail there.
+        // Cells stuck high: all but the highest levels fail.
         it.break_column(5 * each, 50);
         it.break_column(7 * each + each - 1, 3);
         it.program();
@@ -74,7 +74,7 @@ TEST(Spare, AColumnWithTooManyBadCellsMoves) {
         EXPECT_GT(report.bad_cells, 0u) << "are not kept quiet about";
         EXPECT_LE(it.wrong(), 3u);
         EXPECT_GE(report.failed, 40u) << "all that ever failed";
-        // It stays where it is, rewritten as a whole or in part.
+        // The replacement stays, whether the object is rewritten as a whole or in part.
         it.program();
         it.program(17, 5);
         EXPECT_EQ(it.content().column(5 * each), place);
@@ -83,7 +83,7 @@ TEST(Spare, AColumnWithTooManyBadCellsMoves) {
         // The column that was left conducts little.
         for (uint32_t row = 1; row < kRows; row += 2)
             EXPECT_EQ(it.content().g[row * 256 + 5 * each], physics::stored(0.01f)) << row;
-        // Erased: the place is its own again, and what is bad is known still.
+        // After an erase the column is back in its own place, and the bad cells are still known.
         ASSERT_TRUE(it.array.erase(kXbar, 1));
         EXPECT_EQ(it.report().spare_columns + it.report().bad_cells, 0u);
         EXPECT_TRUE(it.content().is_bad(5 * each));
@@ -106,7 +106,7 @@ TEST(Spare, OnlyABetterOneIsTaken) {
     it.program();
     EXPECT_EQ(it.content().column(9), 255u) << "the one that is worse was tried and left";
     EXPECT_EQ(it.report().spare_columns, 1u);
-    // The next one finds no place: what the first one left is worse.
+    // No replacement is left for the next column: the one that the first column left is worse.
     it.break_column(10, 40);
     it.program();
     EXPECT_EQ(it.report().spare_columns, 1u);
@@ -126,8 +126,8 @@ TEST(Spare, ThePolicySaysHowManyAreTooMany) {
     }
 }
 
-// A map that tears pairs apart, as only a state file that somebody wrote can have it: cells of this crossbar, and of
-// none beyond it, are what is read and pulsed. (What lies beyond it a sanitizer sees.)
+// A column map that separates the columns of pairs, which only a forged state file can contain: only cells of this
+// crossbar are read and pulsed. (A sanitizer detects accesses beyond it.)
 TEST(Spare, AMapThatTearsPairsApart) {
     for (const uint32_t cols : {20u, 128u}) {
         Crossbars it(kPairs, cols);
@@ -152,7 +152,7 @@ TEST(Spare, AMapThatTearsPairsApart) {
     }
 }
 
-// Columns that go bad in use move when they are refreshed.
+// Columns that degrade in use are replaced when they are refreshed.
 TEST(Spare, ARefreshMovesColumnsToo) {
     Crossbars it(kOffset);
     it.program();
@@ -167,7 +167,8 @@ TEST(Spare, ARefreshMovesColumnsToo) {
     EXPECT_LT(found.off, found.cells / 100) << "cells are looked at where they lie";
 }
 
-// By the public loop 60 % of cells do not arrive; each retry, from an empty cell on, has chances of its own.
+// With the public write loop 60 % of the cells miss their target; each retry, starting from an empty cell, has its own
+// probability.
 TEST(Spare, RetriesBringMoreCellsThere) {
     uint64_t failed[4];
     for (uint32_t retries = 0; retries < 4; retries++) {
@@ -183,8 +184,8 @@ TEST(Spare, RetriesBringMoreCellsThere) {
         if (retries == 0) EXPECT_EQ(report.recovered, 0u);
         else EXPECT_EQ(report.recovered, failed[0] - failed[retries]);
     }
-    // Emptied cells arrive more rarely than those that begin anywhere (32 %, says tests/physics/ispp_reference.py), and
-    // those that have failed once more rarely than others.
+    // Emptied cells reach their target less often than cells that start anywhere (32 %, says
+    // tests/physics/ispp_reference.py), and cells that have failed once less often than others.
     for (int i = 1; i < 4; i++) {
         EXPECT_GT(failed[i], failed[i - 1] * 6 / 10);
         EXPECT_LT(failed[i], failed[i - 1] * 9 / 10);
@@ -201,7 +202,7 @@ TEST(Spare, HoweverBadAllAreItEnds) {
     EXPECT_GT(report.spare_columns, 10u);
 }
 
-// Products of columns that have moved: where wires end is another place, and so is the drop on them.
+// Products of replaced columns: their wires end elsewhere, and so their IR drop differs.
 TEST(Spare, ProductsAreOfTheRightColumns) {
     for (const uint32_t encoding : {kOffset, kPairs}) {
         BenchOptions options;
@@ -237,8 +238,8 @@ TEST(Spare, ProductsAreOfTheRightColumns) {
                 exact += x[r] * w[r * cols + c];
                 size += std::pow(x[r] * w[r * cols + c], 2);
             }
-            // By noise, and by errors of cells, a few percent of what a column can be; half of a broken one would be
-            // all of it.
+            // Noise and cell errors amount to a few percent of a column's range; half of a broken column would be all
+            // of it.
             EXPECT_NEAR(got[c], exact, 1.5 * std::sqrt(size)) << encoding << " column " << c;
         }
     }

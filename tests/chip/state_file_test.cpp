@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The state file by itself: whatever happens to it, it has old or new records, and says so when it has not.
+// The state file on its own: whatever happens to it, it has the old or the new records, and reports when it has
+// neither.
 #include "state_file.h"
 
 #include <fcntl.h>
@@ -39,7 +40,7 @@ Bytes bytes(size_t count, uint64_t seed) {
     return result;
 }
 
-// What a test has said of it, and what the file has said.
+// What a test has written, and what the file reports.
 struct Opened {
     explicit Opened(const std::string& path, const chip::StateFileLimits& limits = {})
         : file(
@@ -50,7 +51,7 @@ struct Opened {
               },
               limits) {
         if (file.empty()) file.replace([](const StateFile::Put&) {});
-        // A number is the first thing in each payload of these tests, so that what comes back can be told apart.
+        // Each payload of these tests starts with a number that identifies it.
         file.replay([this](uint32_t tag, const Bytes& payload) {
             uint64_t number;
             std::memcpy(&number, payload.data(), sizeof number);
@@ -84,7 +85,7 @@ bool remove(StateFile& file, uint32_t tag, uint64_t number) { return put(file, t
 
 class StateFileTest : public testing::Test {
    protected:
-    // "" or why it cannot be opened; and what is in it.
+    // "" or the reason why it cannot be opened; and its contents.
     std::string open_error(Contents* found = nullptr) {
         try {
             Opened opened(path_);
@@ -129,9 +130,9 @@ TEST_F(StateFileTest, TheLastRecordOfAKeyCounts) {
     EXPECT_EQ(raw(), before) << "to look at it does not change it";
 }
 
-// As a process that was killed leaves it: what is in front of the cut is there, in whole groups.
+// The file of a killed process: all complete groups before the cut are restored.
 TEST_F(StateFileTest, EveryTruncation) {
-    std::vector<std::pair<size_t, Contents>> states;  // from which size of the file on it is that
+    std::vector<std::pair<size_t, Contents>> states;  // valid from this size of the file on
     {
         Opened opened(path_);
         Contents now;
@@ -160,7 +161,7 @@ TEST_F(StateFileTest, EveryTruncation) {
         Contents found;
         const std::string error = open_error(&found);
         if (size < states[0].first) {
-            // Not even what a new file begins with.
+            // Shorter than the header of a new file.
             EXPECT_EQ(error.empty(), size == 0) << error;
             continue;
         }
@@ -175,7 +176,7 @@ TEST_F(StateFileTest, EveryTruncation) {
     }
 }
 
-// Of a file that was closed: none of what counts may be lost unnoticed.
+// A closed file: no live record may be lost unnoticed.
 TEST_F(StateFileTest, EveryByteFlipped) {
     Contents expected;
     size_t dead_begin = 0, dead_end = 0;
@@ -200,7 +201,7 @@ TEST_F(StateFileTest, EveryByteFlipped) {
             set_raw(damaged);
             Contents found;
             const std::string error = open_error(&found);
-            if (at >= mark) {  // what says that all before it is on disk: the records themselves are whole
+            if (at >= mark) {  // the sync mark: the records themselves are complete
                 EXPECT_EQ(error, "");
                 EXPECT_EQ(found, expected);
             } else if (at >= dead_begin && at < dead_end) {  // replaced by a later record
@@ -220,7 +221,7 @@ TEST_F(StateFileTest, EveryByteFlipped) {
     }
 }
 
-// The power fails: of what was not brought to disk, any part may be missing, also one with whole records behind it.
+// The power fails: any part that was not synced may be missing, even with complete records after it.
 TEST_F(StateFileTest, HolesInWhatWasNotSynced) {
     Bytes synced, whole;
     Contents sure, before;
@@ -242,12 +243,12 @@ TEST_F(StateFileTest, HolesInWhatWasNotSynced) {
     set_raw(damaged);
     EXPECT_EQ(contents(), before) << "up to the hole";
     EXPECT_NE(said_.find("from offset " + std::to_string(hole) + " on are cut off"), std::string::npos) << said_;
-    // In what was on disk for sure it is damage, whatever follows.
+    // In the synced part it is damage, whatever follows.
     damaged = whole;
     damaged[synced.size() - 200] ^= 1;
     set_raw(damaged);
     EXPECT_NE(open_error().find("damaged at offset"), std::string::npos);
-    // Also when there is nothing whole behind it but the mark that says so.
+    // Also when only the sync mark is intact after it.
     for (size_t at = synced.size() - 450; at < synced.size() - 64; at++) {
         damaged = synced;
         damaged[at] = static_cast<uint8_t>(~damaged[at]);
@@ -273,7 +274,7 @@ TEST_F(StateFileTest, RecordsInsideAPayloadAreNone) {
         put(opened.file, kTag, 1, evil);
     }
     Bytes data = raw();
-    data.erase(data.end() - 128, data.end());  // the mark, and a bit of the record before it
+    data.erase(data.end() - 128, data.end());  // the mark and the end of the record before it
     set_raw(data);
     EXPECT_EQ(contents().size(), 1u);
     EXPECT_NE(said_.find("cut off"), std::string::npos);
@@ -348,7 +349,7 @@ TEST_F(StateFileTest, OneHolder) {
         EXPECT_NE(open_error().find("another chip has it"), std::string::npos) << "the new file is locked, too";
     }
     EXPECT_EQ(open_error(), "");
-    // A child that was forked meanwhile does not keep it.
+    // A child forked meanwhile does not keep the lock.
     pid_t child;
     {
         Opened opened(path_);
@@ -361,7 +362,7 @@ TEST_F(StateFileTest, OneHolder) {
     EXPECT_EQ(waitpid(child, nullptr, 0), child);
 }
 
-// What a chip leaves that is killed while it writes its file anew, cut short after so many bytes.
+// The partial file of a chip that is killed while it compacts its file, cut at this size.
 Bytes left_part(size_t size) {
     chip::FileHead head{};
     std::memcpy(head.magic, chip::kFileMagic, sizeof head.magic);
@@ -390,7 +391,7 @@ TEST_F(StateFileTest, LeftPartsDoNotMatter) {
     }
 }
 
-// A name is no proof of what it is.
+// A file that merely has the name of a partial file is not deleted.
 TEST_F(StateFileTest, WhatOnlyHasTheNameOfAPartIsLeftAlone) {
     const std::string part = path_ + ".part";
     const auto refused = [&](const std::string& why) {
@@ -436,7 +437,7 @@ TEST_F(StateFileTest, LinksAndModesStay) {
     EXPECT_EQ(contents().size(), 1u);
 }
 
-// A full disk, at each length that a write may come to.
+// A full disk, at every length at which a write can end.
 TEST_F(StateFileTest, NoRoom) {
     rlimit before{};
     getrlimit(RLIMIT_FSIZE, &before);
@@ -507,7 +508,7 @@ TEST_F(StateFileTest, CompactedAtOpening) {
     EXPECT_EQ(contents(), expected);
 }
 
-// Writers go on while the file is written anew, many times; each has keys of its own and knows what is in them.
+// Writers continue while the file is compacted many times; each has its own keys and knows their contents.
 TEST_F(StateFileTest, CompactedInUse) {
     constexpr unsigned kWriters = 4, kKeys = 5;
     const unsigned writes = rounds(3000);
@@ -529,7 +530,8 @@ TEST_F(StateFileTest, CompactedInUse) {
                         EXPECT_TRUE(put(opened.file, kTag, number, data));
                         mine[{kTag, number}] = data;
                     }
-                    // Twice what counts, what may be written while that is copied, and a record of each writer.
+                    // Twice the live records, the records that may be written during the copy, and one record of each
+                    // writer.
                     EXPECT_LT(std::filesystem::file_size(path_), (2 * 48 + 4 * 64 + 4 * 4) << 10);
                     if (random() % 512 == 0) EXPECT_TRUE(opened.file.sync());
                 }
@@ -548,7 +550,7 @@ TEST_F(StateFileTest, CompactedInUse) {
     EXPECT_FALSE(std::filesystem::exists(path_ + ".part"));
 }
 
-// Where it cannot be written anew it grows, which is said, and works.
+// A file that cannot be compacted grows, with a warning, and still works.
 TEST_F(StateFileTest, CompactionThatFails) {
     Contents expected;
     {
@@ -564,8 +566,7 @@ TEST_F(StateFileTest, CompactionThatFails) {
     EXPECT_EQ(contents(), expected);
 }
 
-// Killed at any moment, over and over, while it writes and compacts: each key has what was written last, or what was
-// about to be.
+// Killed repeatedly, at any moment, while it writes and compacts: each key has its last write or the one in progress.
 TEST_F(StateFileTest, KilledAtAnyMoment) {
     constexpr uint64_t kKeys = 8;
     std::mt19937_64 random(20260102);
@@ -577,7 +578,7 @@ TEST_F(StateFileTest, KilledAtAnyMoment) {
         const uint64_t begin = reached;
         const pid_t child = fork();
         if (child == 0) {
-            // Write n goes to key n % kKeys, and to the next one together with it.
+            // Write n goes to key n % kKeys and to the next key.
             Opened opened(path_, {.at_opening = 1 << 14, .in_use = 1 << 14});
             for (uint64_t n = begin + 1;; n++) {
                 Bytes a = payload(n % kKeys, 3000, n), b = payload(100 + n % kKeys, 500, n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A chip with a state file: what it did is there after power-off, a kill or a full disk, and as it was computed.
+// A chip with a state file: its work survives a power-off, a kill or a full disk, exactly as computed.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -81,7 +81,7 @@ TEST_F(State, WhatSurvivesPowerOff) {
         ASSERT_TRUE(retired(queue));
     }
     ASSERT_EQ(bench.admin(SIDRA_ADMIN_XBAR_ERASE, 3, 5), SIDRA_ADMIN_OK);
-    // It is stuck once the tile is there, too, and keeps its level when it follows again.
+    // The cell is also stuck once the tile is programmed, and keeps its level when it is released.
     ASSERT_TRUE(sidra_chip_set_knob(bench.chip(), SIDRA_KNOB_STUCK_CELL, stuck(2, 3, 4, 200)));
     ASSERT_EQ(set_nvm(bench, 8192, 0x5eed), SIDRA_ADMIN_OK);
     ASSERT_EQ(set_nvm(bench, 2 * 4096 - 4, 0x1122334455667788), SIDRA_ADMIN_OK) << "over a page's end";
@@ -109,7 +109,7 @@ TEST_F(State, WhatSurvivesPowerOff) {
     int32_t sum = 0;  // of a column without stuck cells
     for (size_t k = 0; k < 300; k++) sum += x[k] * w[k * 200 + 50];
     EXPECT_EQ(before[50], sum);
-    // Stuck is stuck, and the others can be written.
+    // A stuck cell keeps its level, and the others can be written.
     {
         Queue& queue = context.queue();
         queue.submit(program(offset, 9, 1, 8, 1, context.put(std::vector<int8_t>{1}), 1));
@@ -163,7 +163,7 @@ TEST_F(State, OneChipHasItAndOnlyOfItsProfile) {
     EXPECT_EQ(create_error(), "");
 }
 
-// Each operation fails, says so, and has changed nothing; once there is room it works.
+// Each operation fails with an error and without effect; once there is room it works.
 TEST_F(State, AFullDisk) {
     Bench bench(options());
     Context& context = bench.context();
@@ -214,7 +214,7 @@ TEST_F(State, AFullDisk) {
     EXPECT_EQ(context.get<int8_t>(back, 65536), counted<int8_t>(65536, 9));
 }
 
-// A load takes the place of what the file had; one that is refused leaves it.
+// A load replaces the contents of the file; a refused load leaves them.
 TEST_F(State, LoadedChipsAreInTheFile) {
     std::vector<uint8_t> stream;
     const auto append = [](void* opaque, const void* data, size_t size) {
@@ -279,7 +279,7 @@ TEST_F(State, LoadedChipsAreInTheFile) {
     EXPECT_EQ(nvm(bench, 4096), 0xau);
 }
 
-// Whichever allocation fails: the packet faults and nothing has changed, or it is done and kept.
+// Whichever allocation fails: the packet faults and nothing has changed, or it is done and recorded.
 TEST_F(State, NoMemory) {
     const auto old_data = counted<int8_t>(65536, 7), new_data = counted<int8_t>(65536, 9);
     uint64_t failures = 0;
@@ -339,7 +339,7 @@ TEST_F(State, ConcurrentPrograms) {
             if (i == 0 || i + 1 == count) {
                 queues[q]->push(program(weights[q], 0, 256, 0, 256, context.put(data), 256));
                 last[q] = data;
-            } else {  // a piece of it
+            } else {  // a part of the tile
                 const uint32_t row = static_cast<uint32_t>(random() % 200);
                 const std::vector<int8_t> piece(50 * 256, static_cast<int8_t>(i));
                 queues[q]->push(program(weights[q], row, 50, 0, 256, context.put(piece), 256));
@@ -365,8 +365,8 @@ TEST_F(State, ConcurrentPrograms) {
     }
 }
 
-// A chip that is killed while it programs tiles: each has the last data that was said to be there, or what was under
-// way; so has NVM, where a number and its complement are written by one command.
+// A chip that is killed while it programs tiles: each tile has the last acknowledged data or the data in progress. The
+// same holds for NVM, where one command writes a number and its complement.
 TEST_F(State, KilledAtAnyMoment) {
     constexpr uint64_t kTiles = 4;
     const auto data_of = [](uint64_t n) { return counted<int8_t>(65536, static_cast<uint32_t>(2 * n + 1)); };
@@ -427,7 +427,7 @@ TEST_F(State, KilledAtAnyMoment) {
         const uint64_t back = context.alloc(65536);
         uint64_t last = told.tile;
         for (uint64_t i = 0; i < kTiles; i++) {
-            // The last write of this tile that was told, and the one that may have been under way.
+            // The last acknowledged write of this tile, and the one that may have been in progress.
             uint64_t old = told.tile;
             while (old > 0 && old % kTiles != i) old--;
             const uint64_t fresh = told.tile + 1;
@@ -436,7 +436,7 @@ TEST_F(State, KilledAtAnyMoment) {
             Queue& queue = context.queue();
             queue.submit(readback(weights, 0, 256, 0, 256, back, 256));
             bench.run();
-            if (old == 0 && queue.run_state() == SIDRA_QUEUE_FAULTED) continue;  // it had not come so far
+            if (old == 0 && queue.run_state() == SIDRA_QUEUE_FAULTED) continue;  // the first write was not recorded yet
             ASSERT_TRUE(retired(queue));
             const auto found = context.get<int8_t>(back, 65536);
             const bool is_fresh = fresh % kTiles == i && found == data_of(fresh);

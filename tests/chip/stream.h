@@ -65,7 +65,7 @@ inline std::vector<Chunk> chunks_of(const Stream& stream) {
     return chunks;
 }
 
-// Stores the checksum that fits the chunks, so that a forgery is judged by its contents.
+// Stores the matching checksum, so that a forgery is judged by its contents.
 inline void sign(Stream* stream) {
     uint64_t sum = 0xcbf29ce484222325u;
     const auto add = [&](size_t at, size_t bytes) {

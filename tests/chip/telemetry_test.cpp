@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Telemetry: counters exact against known work.
+// Telemetry: exact counters for known work.
 #include <utility>
 
 #include "bench.h"
@@ -155,7 +155,8 @@ TEST(Telemetry, DifferentialCountsTheSameWeights) {
     ASSERT_TRUE(retired(queue));
     const sidra_telemetry t = bench.telemetry();
     EXPECT_EQ(t.mvms, 6u);
-    // A pair of cells does one multiply-accumulate of the model; by cells it is two. Either reading of "used cells".
+    // A pair of cells does one multiply-accumulate of the model; counted by cells it is two. Both readings of "used
+    // cells" are accepted.
     EXPECT_TRUE(t.macs == 3u * 20 * 130 || t.macs == 2u * 3 * 20 * 130) << t.macs;
     EXPECT_TRUE(t.programmed_cells == 20u * 130 || t.programmed_cells == 2u * 20 * 130) << t.programmed_cells;
 }
@@ -279,7 +280,7 @@ struct Sums {
     uint64_t pulses = 0, reads = 0, failed = 0, clipped = 0, pulsed_cells = 0, stuck = 0, spare = 0;
 };
 
-// By the crossbars' own reports.
+// Sums of the crossbars' own reports.
 Sums sums_of_reports(Bench& bench) {
     Sums sums;
     for (const sidra_hw_xbar_report& report : bench.reports(0, 8)) {

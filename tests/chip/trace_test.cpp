@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The trace as a file: what it says agrees with the reports and the telemetry, it is the same whatever computes, and
-// what goes wrong with it harms nobody.
+// The trace as a file: it agrees with the reports and the telemetry, does not depend on the engine, and its errors harm
+// nothing else.
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -213,7 +213,7 @@ TEST_F(TraceChip, IsTheSameWhateverComputes) {
     EXPECT_GT(first.size(), 3000u);
 }
 
-// Each queue's events are its own, whatever threads do with the order between queues.
+// The events of each queue do not depend on the order in which threads run the queues.
 TEST_F(TraceChip, QueuesDoNotDisturbEachOther) {
     const auto of_queues = [&](unsigned threads) {
         {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The largest packets of every opcode: no unit of them may take more than kUnitMax, and none may take more than its
-// packet says. The device address space here is 2 MiB of memory over and over, and the host gives at most a page of it
-// at a time, so that every address is good and every operand is gathered.
+// The largest packets of every opcode: no unit may exceed kUnitMax, nor what its packet declares. The device address
+// space here is 2 MiB of memory repeated over and over, and the host maps at most one page at a time, so every address
+// is valid and every operand is gathered.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -51,7 +51,7 @@ class Machine {
         job->cmd = cmd;
         job->serial = ++serial_;
         job->operation = operation(cmd.hdr.opcode);
-        // As if all of it had been programmed.
+        // Marks everything as programmed.
         Weights* weights;
         for (uint32_t i = 0; i < context.entry.weights_count; i++)
             if (!context.find_weights(bus, array, i, &job->own_weights, &weights)) weights->verified = array.epoch();
@@ -111,8 +111,8 @@ class Machine {
     uint64_t serial_ = uint64_t{1} << 32;
 };
 
-// Prepares a packet, runs its first and its last unit, and holds them to the bound. `operations`: of the whole packet,
-// as UnitLoad counts them.
+// Prepares a packet, runs its first and its last unit, and checks them against the bound. `operations`: of the whole
+// packet, as UnitLoad counts them.
 void check(Machine& machine, const sidra_cmd& cmd, uint64_t operations) {
     Job job;
     const Fault fault = machine.prepare(cmd, &job);
@@ -175,7 +175,8 @@ TEST(UnitLoad, OfEveryVecOperationIsBounded) {
     struct Shape {
         uint32_t rows, cols, stride;  // stride 0: dense
     };
-    // One long row; as many as there may be, of any length; far apart; and with a gap that does not make them many.
+    // One long row; the maximum number of rows, of any length; rows far apart; and rows whose gap does not make them
+    // more.
     const Shape shapes[] = {{1, 65536, 0},       {1u << 19, 65536, 0},    {1u << 24, 1, 0},
                             {1u << 24, 1, 8192}, {1u << 20, 2048, 12288}, {77, 65535, 0}};
     for (const VecOperation& operation : vec_operations())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// PROGRAMs of several tiles on a chip with a state file that ends in the middle of them: nobody computes with an object
-// of which some tiles are new and others old.
+// PROGRAMs of several tiles on a chip whose state file ends in the middle of them: nothing computes with an object of
+// which some tiles are new and others old.
 #include <algorithm>
 #include <optional>
 
@@ -31,7 +31,7 @@ struct Rig {
         bench.run();
         ASSERT_TRUE(retired(queue));
     }
-    // What is in the object; nothing: it counts as unprogrammed, for all that ask.
+    // The contents of the object; nullopt while it counts as unprogrammed for every reader.
     std::optional<std::vector<int8_t>> content() {
         Queue& reads = context.queue();
         reads.submit(readback(weights, 0, kRows, 0, kCols, buffer, kCols));
@@ -72,7 +72,7 @@ class Updates : public testing::Test {
         after_ = read_file(path_);
         ASSERT_GT(after_.size(), before_);
     }
-    // The file of a process that was killed when it had written so much.
+    // The file of a process that was killed when it had written this many bytes.
     void cut(size_t bytes) { write_file(path_, {after_.begin(), after_.begin() + static_cast<ptrdiff_t>(bytes)}); }
     // At each place where a record of the second step may end.
     void at_each_cut(const std::function<void(size_t)>& look) {
@@ -109,7 +109,7 @@ TEST_F(Updates, AreOldOrNewOrNoticed) {
             torn += !content;
             EXPECT_TRUE(!content || content == all_of(1) || content == all_of(2)) << "a mixture";
             if (content) return;
-            // The half of it that was missing, or any other part, is not all.
+            // Neither the missing half nor any other part completes the object.
             rig.program(3, 0, 256);
             EXPECT_FALSE(rig.content());
         }
@@ -127,7 +127,7 @@ TEST_F(Updates, AreOldOrNewOrNoticed) {
     EXPECT_GT(torn, 4u);
 }
 
-// Doing the same again is enough, and no more than what is needed is asked for.
+// Repeating the interrupted part is enough, and no more than that is required.
 TEST_F(Updates, APartIsMendedByThatPart) {
     take([](Rig& rig) { rig.program(1); }, [](Rig& rig) { rig.program(2, 100, 50); });
     auto expected = all_of(1);
@@ -147,13 +147,13 @@ TEST_F(Updates, APartIsMendedByThatPart) {
     EXPECT_GT(torn, 0u);
 }
 
-// Whoever ends an update while the chip goes on knows of it; whoever comes after a power-off does not.
+// A driver that ends an update on a running chip knows about it; one that starts after a power-off does not.
 TEST_F(Updates, EndedByAResetAreNoticedByTheNextStart) {
     {
         Rig rig(path_);
         rig.program(1);
         Queue& queue = rig.context.queue();
-        const uint64_t nowhere = rig.context.put(all_of(2, 256));  // ends before the lower tiles' rows
+        const uint64_t nowhere = rig.context.put(all_of(2, 256));  // ends before the rows of the lower tiles
         queue.submit(chip_test::program(rig.weights, 0, kRows, 0, kCols, nowhere, kCols));
         rig.bench.run();
         ASSERT_FALSE(retired(queue)) << "it faults when it comes to memory that is not there";
@@ -167,7 +167,7 @@ TEST_F(Updates, EndedByAResetAreNoticedByTheNextStart) {
     EXPECT_EQ(rig.content(), all_of(3));
 }
 
-// It is part of a machine that is saved, too.
+// Interrupted updates are part of a saved machine, too.
 TEST_F(Updates, AreSavedWithTheChip) {
     take([](Rig& rig) { rig.program(1); }, [](Rig& rig) { rig.program(2); });
     cut(before_ + (after_.size() - before_) / 2);

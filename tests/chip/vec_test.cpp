@@ -25,7 +25,8 @@ double clamp_to(uint32_t type, double value) {
     }
 }
 
-// A float becomes an integer: to nearest, ties to even, saturated (to 32 bits, before anything is added), NaN 0.
+// Conversion of a float to an integer: to nearest, ties to even, saturated (to 32 bits before anything is added), NaN
+// gives 0.
 double rne(float value) { return std::isnan(value) ? 0.0 : clamp_to(S32, std::nearbyint(static_cast<double>(value))); }
 
 // A matrix of one type in device memory, its rows padded.
@@ -344,7 +345,7 @@ TEST_P(Vec, Dequantize) {
                     factors(F32, 1, shape.cols, 0);
                 in.fill(random);
                 factors.fill(random, 2);
-                if (in_type == S32) {  // x - z must not leave 32 bits: what then happens is not specified
+                if (in_type == S32) {  // x - z must fit in 32 bits: overflow is not specified
                     for (uint32_t r = 0; r < shape.rows; ++r) {
                         for (uint32_t c = 0; c < shape.cols; ++c) {
                             in.put(r, c, in.as<int32_t>(r, c) / 2);
@@ -544,7 +545,7 @@ TEST_P(Vec, NanLosesAgainstNumbers) {
         run(vec(SIDRA_VEC_OP_REDUCE_MAX, F32, F32, 4, cols, 0, 0), in, high);
         run(vec(SIDRA_VEC_OP_REDUCE_MIN, F32, F32, 4, cols, 0, 0), in, low);
         for (Matrix* out : {&high, &low}) {
-            // "A row of only NaN gives 0" is said of indices; here NaN is as good.
+            // "A row of only NaN gives 0" applies to indices; NaN is accepted here as well.
             EXPECT_TRUE(std::isnan(out->as<float>(0, 0)) || out->as<float>(0, 0) == 0.0f);
             EXPECT_EQ(out->as<float>(1, 0), -inf);
             EXPECT_EQ(out->as<float>(2, 0), -3.0f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// PROGRAM and READBACK rectangles, unprogrammed rows, what an encoding can hold, and who may read what a crossbar
-// holds.
+// PROGRAM and READBACK rectangles, unprogrammed rows, the range of an encoding, and access rights to the contents of a
+// crossbar.
 #include <algorithm>
 #include <random>
 
@@ -197,7 +197,8 @@ TEST_F(Weights, AFormerTenantsWeightsCannotBeReadOrUsed) {
     expect_unprogrammed(
         program(theirs, 0, 1, 0, 255, zeros, 255));  // a narrow rectangle would inherit the rest of the row
 
-    // The new owner's first row erases everything: the other rows stay out of reach, and the old owner loses his.
+    // The new owner's first row erases everything: the other rows become inaccessible, and the old owner loses its
+    // rows.
     thief.submit(program(theirs, 0, 1, 0, 256, zeros, 256));
     bench.run();
     ASSERT_TRUE(retired(thief));
@@ -209,7 +210,7 @@ TEST_F(Weights, AFormerTenantsWeightsCannotBeReadOrUsed) {
 }
 
 TEST_F(Weights, AnObjectOpenedTwiceSharesItsCells) {
-    // Two contexts, one uid: what the one programs the other computes with.
+    // Two contexts of one uid: one computes with what the other programs.
     Context& other = bench.context();
     Queue& reader = other.queue();
     const uint32_t mine = context.weights({.rows = 3, .cols = 4, .uid = 4711, .crossbars = {2}});
