@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# dump.sh SIDRA_DUMP ELF: the program as it is shipped: where it reads from, and how it ends.
+# dump.sh SIDRA_DUMP ELF: the program as it is shipped: its sources of input and its exit status.
 set -euo pipefail
 dump=$1 elf=$2
 folder=$(mktemp -d)

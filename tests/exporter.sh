@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# exporter.sh SIDRA_SMI: `sidra-smi exporter` as it is shipped: once and as a server, its values beside what was published and beside
-# sidra-smi query, how it begins and ends. Where Prometheus is to be had (scripts/prometheus.sh), promtool reads it, and a server scrapes it.
+# exporter.sh SIDRA_SMI: `sidra-smi exporter` as it is shipped: a single run and the server, its values compared with
+# the published ones and with sidra-smi query, its start and its end. Where Prometheus is available
+# (scripts/prometheus.sh), promtool parses the text, and a server scrapes it.
 set -euo pipefail
 smi=$1
 folder=$(mktemp -d)
@@ -33,7 +34,7 @@ fails() { # status, text, command...: one line
     grep -qF -- "$text" "$folder/said" || fail "does not say '$text': $*"
 }
 
-# Two chips that stand still: ten steps of tests/publish.py.
+# Two idle chips: ten steps of tests/publish.py.
 coproc PUBLISHER { exec tests/publish.py "$folder/run" 2; }
 pids+=("$PUBLISHER_PID")
 to_publisher=${PUBLISHER[1]}
@@ -42,7 +43,7 @@ read -r second <&"${PUBLISHER[0]}"
 run=("$smi" --root "$folder/root" --runtime "$folder/run")
 mkdir "$folder/root"
 
-# What was published, in base units. Written down from the struct, not from what is exported.
+# The published values in base units, derived from the struct, not from the export.
 cat >"$folder/expected" <<EOF
 sidra_up 1
 sidra_ready 1
@@ -111,7 +112,7 @@ while read -r _ _ name text; do
     [[ $text =~ ^[A-Z].*\ .*\ .*[.]$ ]] || fail "the HELP of $name is a fragment: $text"
 done < <(grep '^# HELP' "$folder/once")
 
-# To a file: whole or not at all, and in a folder that is there.
+# To a file: completely or not at all, and only to an existing folder.
 fails 64 "there is no folder $folder/text; make it" "${run[@]}" exporter --once --output "$folder/text/sidra.prom"
 mkdir "$folder/text"
 "${run[@]}" exporter --once --output "$folder/text/sidra.prom"
@@ -119,7 +120,7 @@ diff <(grep -v _age_ "$folder/text/sidra.prom") <(grep -v _age_ "$folder/once") 
 [[ $(ls "$folder/text") == sidra.prom ]] || fail "something is left beside the file"
 fails 64 "cannot write /dev/full" "${run[@]}" exporter --once --output /dev/full
 fails 64 "cannot write to standard output" sh -c 'exec "$@" >/dev/full' sh "${run[@]}" exporter --once
-# Without a chip there is a text that says so.
+# Without a chip the text says so.
 "$smi" --root "$folder/root" --runtime "$folder/none" exporter --once >"$folder/none.prom"
 [[ $(grep -v '^#' "$folder/none.prom") == $'sidra_chips 0\nsidra_chips_left_out 0' ]] || fail "without a chip"
 
@@ -134,7 +135,7 @@ fails 64 "is not a socket" "${run[@]}" exporter --listen "unix:$folder/once"
 
 # A server on two addresses.
 serve() { # addresses...
-    : >"$folder/log" # what the one before said is gone
+    : >"$folder/log" # discards the previous server's messages
     "${run[@]}" exporter "$@" >"$folder/out" 2>"$folder/log" &
     server=$!
     pids+=("$server")
@@ -206,14 +207,14 @@ EOF
     scraped=", and a server of Prometheus has scraped it"
 fi
 
-# A process that is stopped: its chip is down, and its last values are not taken for the present.
+# A stopped process: its chip is reported down, and its last values are not reported as current.
 echo "stale 1" >&"$to_publisher"
 stale() { ask GET /metrics >"$folder/said" && grep -qxF "sidra_up{device=\"$second\",uuid=\"acacacac-acac-acac-acac-acacacacacac\",user=\"$EUID\"} 0" "$folder/body"; }
 waits stale || fail "a stale chip is up: $(grep "$second" "$folder/body")"
 grep -q "^sidra_temperature_celsius{device=\"$second\"" "$folder/body" && fail "a stale chip has a temperature"
 grep -q "^sidra_info{device=\"$second\"" "$folder/body" || fail "a stale chip has no sidra_info"
 
-# A chip whose process has ended is not there any more.
+# A chip disappears with its process.
 echo "gone 1" >&"$to_publisher"
 one_chip() { ask GET /metrics >"$folder/said" && grep -qx "sidra_chips 1" "$folder/body"; }
 waits one_chip || fail "still two chips"
@@ -225,7 +226,7 @@ status=0
 wait "$server" || status=$?
 [[ $status == 0 ]] || fail "status $status at SIGTERM"
 [[ ! -e $folder/socket ]] || fail "the socket is left behind"
-# What is left of one that was killed is taken over.
+# The socket of a killed server is reused.
 serve --listen "unix:$folder/socket"
 disown "$server"
 kill -KILL "$server"
@@ -235,7 +236,7 @@ waits gone
 serve --listen "unix:$folder/socket"
 [[ $(ask GET /metrics) == 200* ]] || fail "does not take over"
 
-# A card that is gone: down, and nothing else of it.
+# A card that is gone is reported as down, without other series.
 mkdir -p "$folder/root/sys/class/sidra" "$folder/root/sys/bus/pci/devices"
 card() {
     mkdir -p "$folder/root/sys/devices/0000:01:00.0" "$folder/root/sys/class/sidra/sidra0"
@@ -251,7 +252,7 @@ rm -r "$folder/root/sys/class/sidra/sidra0"
 ask GET /metrics >/dev/null
 [[ $(grep 'sidra0' "$folder/body") == "sidra_up$labels 0" ]] || fail "of a card that is gone: $(grep sidra0 "$folder/body")"
 
-# A card whose driver goes and comes has one name at a time.
+# A card whose driver is unbound and bound again has one name at a time.
 function=$folder/root/sys/bus/pci/devices/0000:01:00.0
 mkdir "$function"
 echo 0x5349 >"$function/vendor"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# firmware-rv32.sh: the verifier of firmware images compiles for the chip's core, and asks for no more of a C library than a compiler may.
+# firmware-rv32.sh: the verifier of firmware images compiles for the chip's core, and needs only those functions of a C
+# library that a compiler may emit calls to.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if ! clang --print-targets 2>/dev/null | grep -w riscv32 >/dev/null; then

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# firmware.sh SIDRA_FW: the program as it is shipped. From a program to a verified image and back, what it says to damaged files, and what it
-# leaves behind when it cannot write.
+# firmware.sh SIDRA_FW: the program as it is shipped: from a program to a verified image and back, its messages for
+# damaged files, and what remains when it cannot write.
 set -euo pipefail
 fw=$(realpath "$1")
 cd "$(dirname "$0")/.."
@@ -45,9 +45,9 @@ full=("${flat[@]}" --type recovery --api boot=1.0 --api log=2.7 --min-driver 1.0
 cmp "$folder/one.fw" "$folder/two.fw"
 fails 5 "not signed" "$fw" verify -k "$folder/ours.pub" "$folder/one.fw"
 says "signed by ours" "$fw" sign -k "$folder/ours.key" "$folder/one.fw"
-"$fw" sign -k "$folder/stranger.key" "$folder/two.fw" >"$folder/said" # an earlier signature leaves nothing behind
+"$fw" sign -k "$folder/stranger.key" "$folder/two.fw" >"$folder/said" # an earlier signature leaves no trace
 "$fw" sign -k "$folder/ours.key" -o "$folder/three.fw" "$folder/two.fw" >"$folder/said"
-# In place: what a link leads to, with the mode that it has.
+# Signing in place writes the target of a link and keeps its mode.
 cp "$folder/one.fw" "$folder/real.fw"
 chmod 0640 "$folder/real.fw"
 ln -s real.fw "$folder/link.fw"
@@ -69,7 +69,7 @@ image, program = (open(name, "rb").read() for name in sys.argv[1:])
 assert image[56:76] == hashlib.sha256(program).digest()[:20], image[56:76].hex()
 EOF
 
-# What is in it, by a reader of another make.
+# The contents of the image, read by independent code.
 python3 - "$folder/one.fw" "$folder/program" "$folder/ours.pub" <<'EOF'
 import hashlib, struct, sys, zlib
 image, program, public = (open(name, "rb").read() for name in sys.argv[1:])
@@ -92,7 +92,7 @@ assert list(tlvs) == [1, 2, 3, 4] and tlvs[4] == public
 assert tlvs[1] == hashlib.sha256(image[:1256]).digest() and tlvs[2] == hashlib.sha256(key).digest() and len(tlvs[3]) == 64
 EOF
 
-# Each family by its status.
+# Each family of errors has its own status.
 verify=("$fw" verify -k "$folder/ours.pub")
 damaged() { cp "$folder/one.fw" "$folder/bad.fw"; }
 head -c 200 "$folder/one.fw" >"$folder/bad.fw"
@@ -121,7 +121,7 @@ fails 7 "log: wanted 3, there is 2" "${verify[@]}" --api log=3.0 "$folder/one.fw
 fails 7 "dump: wanted 1, there is none" "${verify[@]}" --api dump=1.0 "$folder/one.fw"
 fails 7 "1.0.1 at least, this is 1.0.0" "${verify[@]}" --driver 1.0.0 "$folder/one.fw"
 fails 7 "RAM 0x10000100 to 0x100020f8" "${verify[@]}" --ram 0x10000100:0x1ff8 "$folder/one.fw"
-# Without --ram: what the ROM of a Y1 takes, to a byte, and nothing beside it.
+# Without --ram: exactly the addresses that the ROM of a Y1 accepts.
 placed() { # address, bytes of RAM
     "$fw" build --flat --load-address "$1" --ram-size "$2" --version 1.0.0 --security-version 1 "$folder/program" "$folder/placed.fw"
     "$fw" sign -k "$folder/ours.key" "$folder/placed.fw" >"$folder/said"
@@ -209,7 +209,7 @@ fails 2 "over its input" "$fw" "${flat[@]}" "$folder/self" "$folder/self"
 cmp "$folder/program" "$folder/self"
 [[ ! -e $folder/no.fw ]] || fail "an image was written all the same"
 
-# Files that are not there, have no end, or are not files.
+# Files that do not exist, are endless, or are not regular files.
 for command in "show" "verify -k $folder/ours.pub" "sign -k $folder/ours.key"; do
     read -ra words <<<"$command"
     fails 1 "cannot read $folder/none: No such file" "$fw" "${words[@]}" "$folder/none"
@@ -224,7 +224,7 @@ fails 1 "No such file" "$fw" sign -k "$folder/none" "$folder/one.fw"
 fails 3 "shorter than" "${verify[@]}" "$folder/empty"
 fails 1 "is empty" "$fw" "${flat[@]}" "$folder/empty" "$folder/no.fw"
 
-# Output that cannot be written is a failure, and what was there stays.
+# Failing to write the output is an error, and the old file stays.
 output=/dev/full fails 1 "cannot write to standard output" "$fw" show "$folder/one.fw"
 output=/dev/full fails 1 "cannot write to standard output" "${verify[@]}" "$folder/one.fw"
 "$fw" show "$folder/one.fw" >&- <&- 2>&- || fail "with all standard files closed"
@@ -255,7 +255,7 @@ cmp "$folder/one.fw" "$folder/before.fw"
 [[ $(ls "$folder/closed") == $'one.fw\nour.key' ]] || fail "something was left in a folder that is closed"
 [[ -z $(find "$folder" -name '*.??????' -not -name '*.fw') ]] || fail "half a file was left behind: $(find "$folder" -name '*.??????')"
 
-# A real program, if there is a compiler for it.
+# A real program, if a compiler for the target is installed.
 if clang --print-targets 2>/dev/null | grep -w riscv32 >/dev/null && command -v ld.lld >/dev/null; then
     printf '.globl _start\n_start: la sp, _start\nj _start\n.data\n.word 7\n.bss\n.space 100\n' >"$folder/start.s"
     clang --target=riscv32 -march=rv32im -mabi=ilp32 -mno-relax -c "$folder/start.s" -o "$folder/start.o"

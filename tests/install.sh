@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# install.sh BUILD_DIR EXAMPLE OUTPUT...: what `make install` leaves behind is enough to build and run the example of README.md, with pkg-config
-# and with CMake, and those of docs/programs.md; each program comes with its manual page and its completion, and runs without the source tree, with the libraries of its own
-# prefix; udev's rule is there, with the group that it names; nothing outside of the prefix is touched.
+# install.sh BUILD_DIR EXAMPLE OUTPUT...: the files of `make install` suffice to build and run the example of README.md,
+# with pkg-config and with CMake, and those of docs/programs.md; each program comes with its manual page and its
+# completion, and runs without the source tree, with the libraries of its own prefix; the udev rule is installed with
+# the group that it names; nothing outside of the prefix is changed.
 set -euo pipefail
 build=$1 example=$2
 shift 2
@@ -13,7 +14,7 @@ fail() {
     exit 1
 }
 
-# What `make install` builds has no tests.
+# `make install` builds no tests.
 make -n install SIDRA_SETUP=skip >"$root/make" || fail "make -n install: $(cat "$root/make")"
 grep -q 'cmake --install build/install' "$root/make" || fail "make install installs another tree than build/install"
 cmake --preset install -B "$root/tree" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "the preset install"; }
@@ -45,7 +46,7 @@ for file in sidra/sidra-smi.schema.json sidra/prometheus/sidra.rules.yml sidra/g
     zsh/site-functions/_sidra-smi fish/vendor_completions.d/sidra-smi.fish; do
     [[ -f $prefix/share/$file ]] || fail "no $file"
 done
-# The drop-in takes back what hides the folders in which users publish models.
+# The drop-in reverts the settings that hide the folders in which users publish models.
 for setting in DynamicUser ProtectHome PrivateTmp; do
     grep -q "^$setting=yes" "$prefix"/lib/systemd/system/sidra-exporter.service || fail "the service does not set $setting: the drop-in need not change it"
     grep -qE "^$setting=(no|read-only)" "$prefix/share/sidra/sidra-exporter.service.d/user.conf" || fail "the drop-in keeps $setting"
@@ -78,7 +79,7 @@ cmake --build "$root/project/build" >"$root/log" 2>&1 || { cat "$root/log" >&2; 
 output=$("$root/project/build/example")
 [[ $output == "$*" ]] || fail "with CMake: '$output'"
 
-# What docs/programs.md shows, warnings being errors.
+# The examples of docs/programs.md, with warnings as errors.
 mkdir "$root/programs"
 block() { # language, which of its blocks
     awk -v begin='```'"$1" -v wanted="$2" '$0 == begin { on = ++n == wanted; next } /^```/ { on = 0 } on' docs/programs.md

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# programs.sh PROGRAM...: each program says the version of the public header, and has a manual page and a completion for bash; these know what its
-# --help offers: each option, each command and what that takes. The manual page has nothing that a formatter complains of, and the completion says nothing where it knows nothing.
+# programs.sh PROGRAM...: each program prints the version of the public header, and has a manual page and a bash
+# completion; both cover everything in its --help: each option, each command and their arguments. A formatter reports
+# nothing for the manual page, and the completion offers nothing for unknown words.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -10,12 +11,12 @@ finding() {
     echo "$name: $*" >&2
     failures=$((failures + 1))
 }
-one_file() { # name: where in the tree it is
+one_file() { # name: prints its path in the tree
     local found
     mapfile -t found < <(find tools libsidra/examples -name "$1")
     ((${#found[@]} == 1)) && echo "${found[0]}"
 }
-# A command line of `complete`: its last word is what is completed. What it is completed to, one a line.
+# Completes the last word of a command line, and prints the candidates, one a line.
 complete() { # program, completion, word...
     bash -c 'compopt() { :; }
         source "$1"
@@ -25,7 +26,7 @@ complete() { # program, completion, word...
         printf "%s\n" "${COMPREPLY[@]}"' bash "$2" "$1" "${@:3}" 2>"$folder/said"
     [[ ! -s $folder/said ]] || finding "the completion of '${*:3}' says: $(cat "$folder/said")"
 }
-offers() { # completion's words: whether the last one is completed from what it begins with
+offers() { # completion's words: whether the last word is offered for its beginning
     local words=("${@:3}") whole=${*: -1}
     words[-1]=${whole:0:-1}
     grep -qxF -- "$whole" <(complete "$1" "$2" "${words[@]}")

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# smi.sh SIDRA_SMI: the program as it is shipped, on trees of files as the driver leaves them: what it prints (tests/smi/golden), and how
-# it ends.
+# smi.sh SIDRA_SMI: the program as it is shipped, on trees of files like the driver's: its output (tests/smi/golden) and
+# its exit status.
 set -euo pipefail
 smi=$1
 folder=$(mktemp -d)
@@ -91,7 +91,7 @@ golden clock.text "${one[@]}" clock
 golden power.text "${one[@]}" power
 golden log.text "${one[@]}" log
 golden refresh.text "${one[@]}" refresh --show
-# Who uses them: one process that can be seen, one whose files cannot, and cards of which nobody can tell.
+# Users: one visible process, one whose files are unreadable, and cards without information.
 tree "$folder/users" 0 1 2
 users=$folder/users
 mkdir -p "$users"/proc/47{11,12}/fd "$users/proc/4711/fdinfo"
@@ -117,7 +117,7 @@ for chip in 1 0000:02:00.0 02:00.0 sidra1 /dev/sidra1 c0ffee01 C0FFEE01-0000-400
     [[ $(tail -n 1 "$folder/out") == sidra1 ]] || fail "--chip $chip is not sidra1"
 done
 
-# Every line that watch prints is JSON of its own.
+# Every line of watch is a JSON document.
 gives 0 "${two[@]}" watch -n 0.01 -c 5 --format json --fields all
 python3 - "$folder/out" <<'PYTHON' || fail "watch --format json"
 import json, sys
@@ -131,7 +131,7 @@ PYTHON
 gives 0 "${one[@]}" watch -n 0.01 -c 3 --format csv --fields name,pid,packets
 [[ $(cut -d, -f2- "$folder/out" | paste -sd' ') == "name,pid,packets sidra0,,1 sidra0,,1 sidra0,,1" ]] || fail "watch --format csv"
 
-# Every command has JSON, which follows the schema that is installed: the end of this script checks them all.
+# Every command has JSON, which follows the installed schema: the end of this script checks all of it.
 documents=()
 json() { # status, command as the JSON names it, arguments...
     gives "$1" "${@:3}" --format json
@@ -156,18 +156,18 @@ json 0 refresh "${in_json[@]}" refresh --show
 for command in show update activate; do json 0 "fw $command" "${in_json[@]}" fw "$command"; done
 json 0 power "${in_json[@]}" power --limit 42.5
 json 0 clock "${in_json[@]}" clock --level 1
-# Commands that have no format say so, and those without CSV, too.
+# Commands without --format or without CSV refuse it with a message.
 ends 2 "'csv' is not supported here: use text or json" "${in_json[@]}" health --format csv
 ends 2 "--format" "${in_json[@]}" exporter --once --format json
 gives 0 "${in_json[@]}" query --help-fields --format csv
 [[ $(wc -l <"$folder/out") -gt 80 && $(head -n 1 "$folder/out") == name,unit,kind,metric,debug,description ]] || fail "query --help-fields --format csv"
-# What only debugging needs is not among all.
+# Fields for debugging only are not part of `all`.
 gives 0 "${in_json[@]}" query --format csv
 grep -q "doorbells" "$folder/out" && fail "all has fields for debugging"
 gives 0 "${in_json[@]}" query --format csv --fields debug
 grep -q "doorbells" "$folder/out" || fail "debug has no fields for debugging"
 
-# What it sets, as the kernel gets it.
+# The values that the kernel receives.
 gives 0 "${one[@]}" power --limit 42.5
 [[ $(<"$folder/one/sys/bus/pci/devices/0000:01:00.0/hwmon/hwmon3/power1_cap") == 42500000 ]] || fail "power --limit"
 gives 0 "${one[@]}" clock --level 1
@@ -177,7 +177,7 @@ gives 0 "${one[@]}" fw update
 grep -q "slot B was already on trial" "$folder/out" || fail "fw update with a slot to be tried"
 gives 0 "${one[@]}" fw activate
 [[ $(<"$folder/one/sys/class/sidra/sidra0/firmware_activate") == 1 ]] || fail "fw activate"
-# What an update has done: here the 1 that is written puts an end to the first trial=, as if the driver had stored the image.
+# The result of an update: here the written 1 overwrites the first trial=, as if the driver had stored the image.
 tree "$folder/update" 0
 slots=$folder/update/sys/class/sidra/sidra0/firmware_slots
 echo " trial=- trial=B running=A active=A starts=0 security=1 failed=-" >"$slots"
@@ -192,7 +192,7 @@ echo "running=A active=A trial=- starts=0 security=1 failed=B" >"$slots"
 gives 0 "$smi" --root "$folder/update" fw show
 grep -q "slot B failed its trial" "$folder/out" || fail "fw show does not say what failed"
 
-# What is wrong is one line, with the exit status of the table in the manual.
+# An error is one line, with the exit status of the table in the manual.
 ends 2 "no such field: 'nope'" "${one[@]}" query --fields index,nope
 ends 2 "no such field: ''" "${one[@]}" query --fields index,
 ends 2 "no such field: '?[31mred?'" "${one[@]}" query --fields $'\e[31mred\n'
@@ -219,7 +219,7 @@ ends 3 "has no driver" "${bare[@]}" fw update
 # shellcheck disable=SC2016 # another shell's
 ends 64 "cannot write to standard output: No space left" sh -c '"$0" "$@" >/dev/full' "${one[@]}" query
 # shellcheck disable=SC2016
-# A reader that has seen enough, as `head`, ends the program without a message, as by SIGPIPE.
+# A reader that closes the pipe early, like `head`, ends the program silently, as by SIGPIPE.
 set +o pipefail
 "${one[@]}" watch -n 0.01 --format csv 2>"$folder/said" | head -n 2 >/dev/null
 piped=("${PIPESTATUS[@]}")
@@ -243,7 +243,7 @@ for empty in "" " " ","; do
 done
 [[ ! -s $folder/one/sys/bus/pci/devices/0000:01:00.0/reset ]] || fail "an empty selector has reset the card"
 
-# Models: what cannot be done to them is not called a lack of cards, or too many of them. One of them is stale.
+# Models: an unsupported command is not reported as a lack of cards, or as too many of them. One model is stale.
 coproc PUBLISHER { exec tests/publish.py "$folder/run" 2; }
 to_publisher=${PUBLISHER[1]}
 read -r first <&"${PUBLISHER[0]}"
@@ -279,19 +279,20 @@ grep -q "stale" "$folder/out" || fail "the summary does not mark a stale chip"
 exec {to_publisher}>&-
 wait "$PUBLISHER_PID" 2>/dev/null || :
 
-# DMA errors that somebody has accepted.
+# Acknowledged DMA errors.
 gives 8 "${one[@]}" health
 grep -q -- "--accept-dma-errors 17" "$folder/out" || fail "health does not say how to accept DMA errors: $(cat "$folder/out")"
 grep -q "ok *dma *17 DMA errors, 17 accepted" <("${one[@]}" health --accept-dma-errors 17) || fail "health --accept-dma-errors"
 
-# Health, by its exit status.
+# The exit status of health.
 gives 9 "${bare[@]}" health
 grep -q "no driver is bound" "$folder/out" || fail "health without a driver"
 gives 9 "${bare[@]}" doctor
 grep -q "modprobe sidra" "$folder/out" || fail "doctor without a driver"
 gives 8 "${none[@]}" doctor
 
-# A chip in the process instead of a card: every step is right. Of a card the clock has to go on, which that of a file does not.
+# A chip in the process instead of a card: every step succeeds. The check of a card's clock needs a running clock, which
+# a tree of files has not.
 gives 0 "$smi" diag --model --level full
 [[ $(awk '{ print $1, $2 }' "$folder/out" | paste -sd,) == "open ok,copy ok,program ok,multiply ok" ]] || fail "diag --model"
 gives 0 "$smi" diag --model
@@ -300,7 +301,7 @@ gives 9 "${one[@]}" diag
 grep -q "^registers *FAILED .*the clock of the chip stands still" "$folder/out" || fail "diag of a clock that stands still"
 ends 3 "has no driver" "${bare[@]}" diag --level full
 
-# Dumps of the card, and not of others.
+# Dumps of this card only.
 dumps=$folder/one/sys/class/devcoredump
 mkdir -p "$dumps"/devcd{1,2,3}
 ln -s ../../sidra/sidra0 "$dumps/devcd1/failing_device"
@@ -311,7 +312,7 @@ golden dump.text "${one[@]}" dump
 ends 64 "cannot make the folder $folder/no/where" "${one[@]}" dump --save "$folder/no/where"
 gives 0 "${one[@]}" dump --save "$folder/saved"
 [[ $(cat "$folder"/saved/*) == "dump 2"$'\n'"dump 1" ]] || fail "dump --save"
-# Saved once more it is where it was; another one of the same name gets the next name, and nothing is lost.
+# Saved again it goes to the same file; a different dump of the same name gets the next name, and nothing is lost.
 gives 0 "${one[@]}" dump --save "$folder/saved"
 [[ $(cat "$folder"/saved/*) == "dump 2"$'\n'"dump 1" ]] || fail "dump --save, twice"
 echo "another boot's" >"$folder/saved/sidra0-devcd1.dump"
@@ -320,7 +321,7 @@ gives 0 "${one[@]}" dump --save "$folder/saved"
 [[ $(<"$folder/out") == "$folder/saved/sidra0-devcd1-3.dump"$'\n'"$folder/saved/0000:01:00.0-devcd2.dump" ]] || fail "dump --save beside another"
 [[ $(cat "$folder/saved/sidra0-devcd1.dump" "$folder/saved/sidra0-devcd1-3.dump") == "another boot's"$'\n'"dump 1" ]] || fail "dump --save has overwritten"
 [[ -L $folder/saved/sidra0-devcd1-2.dump && ! -e $folder/saved/nowhere ]] || fail "dump --save follows a link"
-# One that is too large, and one that cannot be read, are told of; the other one is saved.
+# An oversized dump and an unreadable one are reported; the other one is saved.
 mv "$dumps/devcd1/data" "$dumps/devcd1/kept"
 ln -s /dev/zero "$dumps/devcd1/data"
 gives 64 "${one[@]}" dump --save "$folder/others"
@@ -330,7 +331,7 @@ gives 64 "${one[@]}" dump --save "$folder/others"
 grep -q "devcd1/data" "$folder/said" || fail "dump --save of one that is gone"
 mv "$dumps/devcd1/kept" "$dumps/devcd1/data"
 
-# A campaign that cannot be followed any more: what is said of it begins a line behind the bar.
+# A campaign that cannot be followed any more: the message starts on the line after the progress bar.
 tree "$folder/campaign" 0
 campaign=$folder/campaign/sys/class/sidra/sidra0/campaign
 echo "refresh 0 6400 20000 state=running number=3 percent=40 off=1" >"$campaign" # also once the command is written over its beginning
@@ -342,7 +343,8 @@ wait $! || status=$?
 [[ $status == 64 ]] || fail "status $status of a campaign that cannot be followed"
 grep -q "^sidra-smi: " "$folder/typescript" || fail "the bar has no end"
 
-# One of two cards that goes while both are watched is told of once; the other is watched on. Then the last one goes.
+# When one of two watched cards disappears, that is reported once and the other is watched on. Then the last one
+# disappears.
 tree "$folder/leaving" 0 1
 "$smi" --root "$folder/leaving" watch -n 0.05 --format csv --fields name >"$folder/out" 2>"$folder/said" &
 watcher=$!
@@ -365,7 +367,7 @@ status=0
 grep -q "2 contexts would be lost" "$folder/said" || fail "does not say why it does not reset"
 [[ ! -s $folder/two/sys/bus/pci/devices/0000:01:00.0/reset ]] || fail "a card in use was reset"
 
-# Who is not root.
+# Without root.
 if ((EUID == 0)) && command -v setpriv >/dev/null; then
     chmod 755 "$folder" && chmod -R go+rX "$folder/two"
     chmod 600 "$folder/two/sys/class/sidra/sidra1/firmware_log"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# tools.sh BENCH REG DEMO DIGITS MODEL: what the programs do with files that are closed, full, endless, cut short or not theirs to write.
+# tools.sh BENCH REG DEMO DIGITS MODEL: behaviour of the programs with files that are closed, full, endless, cut short
+# or not writable.
 set -euo pipefail
 bench=$1 reg=$2 demo=$3 digits=$4 model=$5
 folder=$(mktemp -d)
@@ -17,7 +18,7 @@ fail() {
 fails() {
     local wanted=$1 text=$2 status=0
     shift 2
-    # An endless input would take all memory before it took the test's time.
+    # An endless input would exhaust the memory before the timeout.
     (ulimit -v 8388608 && exec timeout 120 "$@") >"${output:-$folder/said}" 2>"$folder/errors" || status=$?
     cat "$folder/errors" >>"$folder/said"
     [[ $status == "$wanted" ]] || fail "status $status instead of $wanted: $*"
@@ -31,7 +32,7 @@ output=/dev/full fails 1 "cannot write to standard output" "$bench" --list
 output=/dev/full fails 1 "cannot write to standard output" "$reg" names
 output=/dev/full fails 1 "cannot write to standard output" "${small[@]}"
 
-# Without standard files: what is opened later does not take their place. `open` runs itself again and reads what that prints.
+# Without standard files: files opened later do not take their numbers. `open` runs itself again and reads the output.
 "$bench" open --engine scalar >&- || fail "sidra-bench open, standard output closed"
 "$bench" --list <&- >"$folder/said" || fail "sidra-bench --list, standard input closed"
 grep -q "^bars:" "$folder/said" || fail "sidra-bench --list, standard input closed, says something else"
@@ -39,7 +40,7 @@ grep -q "^bars:" "$folder/said" || fail "sidra-bench --list, standard input clos
 [[ $(head -c 4 "$folder/digits.svg") == "<svg" ]] || fail "the picture has something else in it"
 "$reg" names <&- >&- 2>&- || fail "sidra-reg names, all standard files closed"
 
-# A mistake on the command line has a status of its own.
+# Usage errors have their own status.
 fails 2 "sidra-bench: .*--nope" "$bench" --nope
 fails 2 "sidra-reg: .*--help" "$reg" --nope
 fails 2 "sidra-demo: .*--nope" "${small[@]}" --nope
@@ -61,7 +62,7 @@ for cut in 0 8 23 24 40 60 5000 $((size - 360 - 1)) $((size - 360)) $((size - 1)
     fails 1 "shorter than its header says" "${small[@]}" --model "$folder/model"
 done
 
-# Where the picture goes is tried before the work for it, and a picture that was there stays until the new one is whole.
+# The output path is checked before the work, and an existing picture stays until the new one is complete.
 fails 1 "cannot write $model/picture.svg" "${run[@]}" --out "$model/picture.svg"
 grep -q "^chip" <("${run[@]}" --out "$model/picture.svg" 2>&1) && fail "the chip ran for a picture that cannot be written"
 fails 1 "there is no folder $folder/no/where; make it" "${run[@]}" --out "$folder/no/where/digits.svg"
@@ -76,19 +77,20 @@ fails 1 "SIDRA_WORKERS" env SIDRA_WORKERS=none "${small[@]}"
 [[ $(head -c 4 "$folder/digits.svg") == "<svg" ]] || fail "no picture"
 [[ $(cat "$folder/kept") == before ]] || fail "the new picture was written over the old one, and not beside it"
 
-# A trace is whole, and says so when it cannot be.
+# A trace is complete, or its failure is reported.
 "${small[@]}" --trace "$folder/trace.json" >/dev/null || fail "sidra-demo --trace"
 python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))[-1]["name"] == "summary"' "$folder/trace.json" || fail "the trace is not whole"
 fails 1 "trace file '$folder' cannot be written: Is a directory" "${small[@]}" --trace "$folder"
 fails 1 "SIDRA_TRACE.*not a regular file.*Give the trace a file of its own" env SIDRA_TRACE=/dev/full "${small[@]}"
 fails 1 "No such file or directory.*Name a file.*The environment sets SIDRA_STATE" env SIDRA_STATE="$folder/no/state" "${small[@]}"
 
-# Of the many chips of level accurate none takes what only one chip can have; but one has the trace, and it is that whose programming is printed.
+# The many chips of level accurate do not use resources of which only one chip can have one; a single one has the trace,
+# and its programming is printed.
 SIDRA_STATE=$folder/state SIDRA_GDB=$folder/gdb SIDRA_TRACE=$folder/accurate.json \
     "$demo" --profile small --repeat 1 --out "$folder/digits.svg" --level accurate --plot "$folder/plot.svg" \
     >"$folder/said" 2>&1 || fail "sidra-demo --level accurate, with a state file and a trace"
 grep -q "^plot  *$folder/plot.svg" "$folder/said" || fail "no plot of the levels"
-programmed() { # trace, regular expression of the line: the trace has the time of programming that the demo says, but for the packets around it
+programmed() { # trace, regular expression of the line: the trace agrees with the demo's programming time, except for the surrounding packets
     python3 -c 'import json, re, sys
 took = json.load(open(sys.argv[1]))[-1]["args"]["opcodes"]["PROGRAM"]["device_ps"] * 1e-6
 said = float(re.search("^programmed (.*) µs of device time" + sys.argv[2], open(sys.argv[3]).read(), re.MULTILINE)[1])

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# top.sh SIDRA_SMI: `sidra-smi top` on a real terminal (of tmux), with keys that are pressed and a screen that is looked at.
+# top.sh SIDRA_SMI: `sidra-smi top` on a real terminal (of tmux), with simulated key presses and checks of the screen.
 set -euo pipefail
 smi=$1
 command -v tmux >/dev/null || { echo "top: tmux is not here; not checked"; exit 77; }
@@ -19,7 +19,7 @@ fail() {
     exit 1
 }
 press() { "${mux[@]}" send-keys "$@"; }
-# shows TEXT: within ten seconds. `not shows` cannot be waited for, so there is `hides`.
+# shows TEXT: waits up to ten seconds for it. `hides` waits for its absence, which `not shows` cannot.
 waits() { # condition...
     local tries
     for ((tries = 0; tries < 200; ++tries)); do
@@ -35,8 +35,8 @@ hides() { waits has_not "$1" || fail "still shows '$1'"; }
 is() { [[ $("${mux[@]}" display-message -p "$1") == "$2" ]]; }
 # starts [NAME=VALUE...]: top, from a shell.
 starts() { press "clear; echo marked; env $* $smi --runtime $folder/run top -n 0.1" Enter; }
-# The shell has its terminal as it was, and what was on the screen before.
-restored() { # status [TERM that has one screen only]
+# The shell's terminal settings and screen are restored.
+restored() { # status [TERM without an alternate screen]
     waits is '#{alternate_on} #{cursor_flag}' '0 1' || fail "the terminal is not as it was"
     press "echo ended with \$?" Enter
     shows "ended with $1"
@@ -59,7 +59,7 @@ unset NO_COLOR
 press "stty -a | md5sum >$folder/before; echo ready" Enter
 shows ready
 
-# All of it on 80x24, each value what was published.
+# The whole screen at 80x24, with the published values.
 starts
 shows "41 %"
 for text in "#0 of 2  model $first ready" "publisher" "every 0.1 s" "  # CHIP          STATUS " "  1 model " "Busy 45 %   Clock 800 of 1000 MHz   L3 4.0M of 16M   Firmware 1.2.3   Queues 2" "MVM " "Vector         12 %" "Copy           7 %" "Program         3 %" \
@@ -120,13 +120,13 @@ waits is '#{alternate_on} #{cursor_flag}' '0 1' || fail "stopped with the termin
 press fg Enter
 shows "Temp    61/95/105 C"
 
-# A process that is stopped: its chip is marked, and nothing of it looks alive.
+# A stopped process: its chip is marked as stale, without current values.
 press 1
 echo "stale 1" >&"$to_publisher"
 shows "#1 of 2  model $second stale"
 hides "62/95/105 C"
 
-# A chip that goes away while it is looked at, and one that is too hot.
+# A chip that disappears while it is displayed, and one that is too hot.
 press 1
 shows "#1 of 2  model $second stale"
 echo "gone 1" >&"$to_publisher"
@@ -150,7 +150,7 @@ for ending in TERM:143 HUP:129 QUIT:131; do
     restored "${ending#*:}"
 done
 
-# Colours, and none where somebody wants none or the terminal has none.
+# Colours, and no colours if disabled or unsupported by the terminal.
 colours() { grep -qE $'\033\\[[0-9;]*3[0-7]m' <("${mux[@]}" capture-pane -p -e); }
 starts
 shows "41 %"
@@ -167,7 +167,7 @@ for none in NO_COLOR=1 TERM=vt100; do
     hides "Power"
 done
 
-# Without Unicode: what everybody can show.
+# ASCII only.
 starts LC_ALL=C
 shows "@........*......"
 screen | LC_ALL=C grep -q '[^ -~]' && fail "more than ASCII in the locale C"
@@ -198,7 +198,7 @@ for option in $("$smi" top --help | grep -oE -- '--[a-z-]+' | sort -u); do
     [[ $option =~ ^--(help|chip|root|runtime|version)$ ]] || grep -qF -- "$option" <(sed 's/\\-/-/g' tools/sidra-smi/top/sidra-smi-top.1) || fail "the manual page does not know $option"
 done
 
-# The terminal itself goes away.
+# The terminal is closed.
 starts
 shows "41 %"
 pid=$(pid_of)

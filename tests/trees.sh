@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# trees.sh: make configures a build tree again once packages were installed after it: `make demo` has none of the benchmark's peers, `make vm-bench`
-# needs them. And the benchmark of the VM says so in a sentence where a peer is missing all the same.
+# trees.sh: make reconfigures a build tree after packages were installed: `make demo` needs none of the benchmark's
+# peers, `make vm-bench` needs them. The benchmark of the VM reports a peer that is still missing.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The boot ROM as it is shipped, on the core: which image it starts, and which it does not.
+// The shipped boot ROM on the core: which image it starts and which it refuses.
 #include "machine.h"
 
 namespace sidra::test {
@@ -49,7 +49,7 @@ TEST(Boot, ZerosWhereTheImageExpectsThem) {
     Machine machine;
     Image image;
     put(image.header, kAtRamSize, 0x8000, 4);
-    image.more.push_back({4, Bytes(1000, 0x5a)});  // log strings, which come to lie there
+    image.more.push_back({4, Bytes(1000, 0x5a)});  // log strings, which are placed there
     machine.fill(kA, image.image());
     machine.settle();
     ASSERT_EQ(machine.running(), kA);
@@ -250,7 +250,7 @@ TEST(Trial, AgainIfItIsCutShortButNotForEver) {
     }
 }
 
-// What another image did, the one before, is not this one's fault.
+// A panic of the previous image is not charged to this one.
 TEST(Trial, AfterAPanicOfTheOneBefore) {
     Machine machine;
     prepare_trial(machine);
@@ -288,7 +288,7 @@ TEST(Record, TheNewestWholeOneCounts) {
     machine.fill(kB, Image(Program::kRuns, 2).image());
     machine.store({.place = 3, .sequence = 8, .active = kB});
     machine.store({.place = 4, .sequence = 9, .active = kA});
-    machine.unit.flash().bytes()[SIDRA_MGMT_FLASH_RECORD + 4 * 64 + 8] ^= 1;  // cut short by power-off
+    machine.unit.flash().bytes()[SIDRA_MGMT_FLASH_RECORD + 4 * 64 + 8] ^= 1;  // interrupted by a power-off
     machine.boot();
     EXPECT_EQ(machine.running(), kB);
     EXPECT_EQ(machine.newest()->place, 5u) << "what was cut short is passed over";
@@ -328,7 +328,7 @@ TEST(Record, PowerMayGoAtAnyByte) {
         const Bytes after(flash.begin(), flash.begin() + 2 * SIDRA_MGMT_FLASH_SECTOR);
         const uint32_t place = whole.newest()->place;
         const bool tried = n < 2 || n % 64 < 2 || n % 64 > 61;
-        for (const uint32_t cut : {1u, 17u, 63u}) {  // as if only so many bytes had been programmed
+        for (const uint32_t cut : {1u, 17u, 63u}) {  // as if only this many bytes had been programmed
             if (!tried) break;
             Machine machine;
             machine.fill(kA, Image().image());

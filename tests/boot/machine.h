@@ -19,12 +19,12 @@
 
 namespace sidra::test {
 
-// What an image does once it runs.
+// Behaviour of a test image once it runs.
 enum class Program {
-    kRuns,      // says RUNTIME, and waits
+    kRuns,      // reports RUNTIME and waits
     kHangs,     // the same, with the ROM's watchdog still running
-    kRestarts,  // says RUNTIME, and starts the core anew, as a watchdog would
-    kTraps,     // executes what is none
+    kRestarts,  // reports RUNTIME and restarts the core, as a watchdog would
+    kTraps,     // executes an illegal instruction
 };
 
 inline Bytes code(Program program) {
@@ -93,7 +93,7 @@ struct Machine final : management::Surroundings {
         std::memcpy(&found, bytes, sizeof found);
         return found;
     }
-    // The slot whose image runs; none: nobody does.
+    // The slot whose image runs; nullopt if none does.
     std::optional<uint32_t> running() {
         if (unit.stage() != SIDRA_STAGE_RUNTIME) return {};
         EXPECT_EQ(info().magic, SIDRA_BOOT_INFO_MAGIC);
@@ -133,7 +133,7 @@ struct Machine final : management::Surroundings {
         std::copy(bytes.begin(), bytes.end(),
                   unit.flash().bytes().begin() + SIDRA_MGMT_FLASH_RECORD + record.place * 64);
     }
-    // What an image does that is well.
+    // Confirms the image, as a healthy one does.
     void all_is_well() {
         Record record = newest().value_or(Record{});
         record.attempts = 0;

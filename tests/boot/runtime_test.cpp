@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The runtime as it is signed and shipped, on the core, from power-on, with a host that talks to it.
+// The signed and shipped runtime on the core, from power-on, with a host that talks to it.
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -44,7 +44,7 @@ class Runtime : public testing::Test {
         mailbox = {kRequests, kReplies, kEntries, 0, 0};
         machine.unit.write_mailbox(mailbox);
     }
-    // Time goes by, in steps as a host would make them.
+    // Advances the clock in the steps of a host.
     void pass(uint64_t ms) {
         for (const uint64_t end = machine.unit.cycle() + ms * kMs; machine.unit.cycle() < end;)
             machine.unit.run(std::min(end, machine.unit.cycle() + 10 * kMs), 1'000'000);
@@ -110,7 +110,7 @@ class Runtime : public testing::Test {
         }
         return ask(message(SIDRA_MAILBOX_FW_COMMIT, {tried}));
     }
-    // What the core was about to do is something else.
+    // Replaces the next instruction of the core.
     void replace_code(uint32_t instruction) {
         uint8_t bytes[4];
         std::memcpy(bytes, &instruction, 4);
@@ -184,7 +184,7 @@ TEST_F(Runtime, ATrapLeavesADump) {
     EXPECT_NE(std::string(dump.log, dump.log_bytes).find("panic 0x00010002"), std::string::npos);
 }
 
-// What memory protection is for; each in a runtime of its own.
+// Memory protection: each violation in its own runtime.
 TEST_F(Runtime, MemoryIsForWhatItIsFor) {
     const core::State running = machine.unit.core().state();
     const uint32_t code = running.pc & ~0xfffu, guard = running.pmpaddr[2] << 2, stack = running.x[sp];
@@ -220,7 +220,7 @@ TEST_F(Runtime, MemoryIsForWhatItIsFor) {
     expect_alive();
 }
 
-// Nobody takes it back.
+// The protection cannot be removed.
 TEST_F(Runtime, ProtectionStaysUntilAReset) {
     const core::State before = machine.unit.core().state();
     for (uint32_t entry = 0; entry < 6; entry++) EXPECT_TRUE(before.pmpcfg[entry] & 0x80) << entry;
@@ -235,7 +235,7 @@ TEST_F(Runtime, HasNoDumpToBeginWith) {
     EXPECT_EQ(reply.inline_data[0], 0u);
 }
 
-// Erasing a sector takes longer than a start. Each start writes two records.
+// Erasing a sector takes longer than a start, and each start writes two records.
 TEST_F(Runtime, NoStartWaitsForASectorOfRecords) {
     pass(200);
     uint64_t longest = 0;
@@ -271,7 +271,7 @@ TEST_F(Runtime, SaysHello) {
     EXPECT_EQ(status_of(message(SIDRA_MAILBOX_HELLO)), SIDRA_MAILBOX_BAD_LENGTH);
 }
 
-// By default a build id is made of the program.
+// By default the build id is derived from the program.
 TEST_F(Runtime, SaysWhichBuildItIs) {
     const Bytes image = shipped();
     const size_t size = get(image, kAtImageSize, 4);
@@ -412,7 +412,7 @@ TEST_F(Runtime, RandomMessages) {
     EXPECT_EQ(machine.info().slot, kA) << "what runs was never touched";
 }
 
-// Each crossbar once, wherever resets come. (When a campaign is given up: tests/services.)
+// Each crossbar once, wherever the resets occur. (When a campaign is abandoned: tests/services.)
 TEST_F(Runtime, ACampaignOutlivesResets) {
     constexpr uint32_t kXbars = 400;
     std::vector<uint32_t> done;
@@ -451,7 +451,7 @@ TEST_F(Runtime, ACampaignOutlivesResets) {
     for (uint32_t i = 0; i < kXbars; i++) EXPECT_EQ(done[i], i);
 }
 
-// Before it says that it runs, and however that ends.
+// Before the firmware reports that it runs, and whatever the result.
 TEST_F(Runtime, CalibratesClusterAfterCluster) {
     std::vector<std::pair<uint32_t, uint32_t>> runs;
     uint32_t result = SIDRA_MGMT_OK;
@@ -489,7 +489,7 @@ class Update : public Runtime {
         Runtime::SetUp();
         pass(200);
     }
-    // The answers to FW_DATA take a while: sectors are erased.
+    // The replies to FW_DATA take a while, because sectors are erased.
     void restart(uint64_t ms) {
         machine.unit.restart(SIDRA_BOOT_UPDATE);
         pass(ms);
@@ -516,7 +516,7 @@ TEST_F(Update, IsTriedAndConfirmsItself) {
     EXPECT_EQ(info.inline_data[2], 0x02000000u | uint64_t{3} << 32);
     restart(60);
     EXPECT_EQ(machine.running(), kB);
-    // The other way round; and the first one is too old by now.
+    // The other direction; by now the first image is too old.
     const sidra_mailbox_msg old = send(shipped(), 1);
     EXPECT_EQ(old.status, SIDRA_MAILBOX_BAD_ARGUMENT);
     EXPECT_EQ(old.inline_data[0], uint64_t{SIDRA_IMAGE_ROLLBACK});
@@ -549,7 +549,7 @@ TEST_F(Update, StoredOnlyIsNotTried) {
 
 TEST_F(Update, StoredOnlyIsTriedWhenItIsActivated) {
     ASSERT_EQ(send(shipped_as(0x02000000), 0).status, SIDRA_MAILBOX_OK);
-    for (const uint32_t next : {kB, kA}) {  // and back to the one from before
+    for (const uint32_t next : {kB, kA}) {  // and back to the previous one
         const sidra_mailbox_msg reply = ask(message(SIDRA_MAILBOX_FW_ACTIVATE));
         ASSERT_EQ(reply.status, SIDRA_MAILBOX_OK);
         EXPECT_EQ(reply.inline_data[0], next);
@@ -602,7 +602,7 @@ TEST_F(Update, OutOfOrderIsRefused) {
         << "from the beginning";
 }
 
-// A host that is gone in the middle: what runs runs, and the next one begins anew.
+// A host that disappears in mid-update: the running image keeps running, and the next host starts over.
 TEST_F(Update, ThatIsCutShortHarmsNobody) {
     ASSERT_EQ(send(shipped_as(0x02000000), 1).status, SIDRA_MAILBOX_OK);
     ASSERT_EQ(status_of(message(SIDRA_MAILBOX_FW_BEGIN, {50'000})), SIDRA_MAILBOX_OK);

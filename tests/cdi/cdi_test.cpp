@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// sidra-smi cdi: what is in the file, as a reader has it who knows only what the specification demands; and when there
-// is one.
+// sidra-smi cdi: the contents of the file for a reader that knows only the specification, and the conditions under
+// which it exists.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -83,7 +83,7 @@ TEST(CdiDocument, NamesThatAreNotOneCards) {
     EXPECT_EQ(left_out, (std::vector<std::string>{"/dev/sidra0", "/dev/sidra1", "/dev/sidra2", "/dev/sidra3"}));
 }
 
-// A driver that lies has nothing to say about what else is in the file.
+// A driver that reports false names cannot add anything else to the file.
 TEST(CdiDocument, NamesThatAreNone) {
     for (const char* name : {"a b", "-a", "a.", "\"", "a\"}", "a\nb", "\xc3\xa4", "/", ":"}) {
         std::vector<std::string> left_out;
@@ -114,7 +114,7 @@ TEST(Cdi, WhatHasNoNodeIsLeftOut) {
     EXPECT_EQ(cdi(tree, "").text, content(tree.path("etc/cdi/sidra.json")));
 }
 
-// Only the folder that runtimes look in is made: /etc/cdi on a system where nobody has put such a file yet.
+// Only the folder that container runtimes read is created: /etc/cdi on a system without any such file yet.
 TEST(Cdi, AFolderThatIsMissing) {
     const Tree tree;
     tree.card(0, "0000:01:00.0");

@@ -111,7 +111,7 @@ TEST(Contract, TheDocumentsHaveEveryCallErrorAndCause) {
 #undef IOCTL
     for (const std::string& cause : matches(std::regex(R"(\n\tSIDRA_FAULT_(\w+)\s*=\s*[1-9])")))
         EXPECT_TRUE(std::regex_search(device, std::regex("\n\\| [A-Z_, ]*\\b" + cause + "\\b[A-Z_, ]* \\|"))) << cause;
-    // Of the driver's own making: not seen by who calls.
+    // Internal to the driver: never returned to callers.
     const std::set<std::string> internal = {"EAGAIN",     "EIOCBQUEUED", "ERESTARTSYS", "E2BIG",
                                             "ECONNRESET", "EPROTO",      "EINPROGRESS"};
     const std::regex error(R"(-(E[A-Z0-9]+)\b)");
@@ -143,7 +143,7 @@ TEST(Contract, PacketsAre64BytesAndBeginWithTheHeader) {
     for (const auto& [name, layout] : structs()) {
         if (!name.starts_with("sidra_cmd_") || name == "sidra_cmd_header") continue;
         EXPECT_EQ(layout.size, SIDRA_CMD_SIZE) << name;
-        // The MVM packet spells the header out, because it keeps two fields of its own in the pad.
+        // The MVM packet repeats the header's fields, because it uses the padding for two fields of its own.
         if (name != "sidra_cmd_mvm") {
             EXPECT_EQ(layout.fields.at(0).name, "hdr") << name;
         }
@@ -201,7 +201,7 @@ TEST(Contract, WindowsOfBar0DoNotOverlap) {
 TEST(Contract, EachQueueHasItsOwnDoorbellAndArmWord) {
     std::set<uint64_t> addresses;
     for (uint32_t context = 0; context < SIDRA_CONTEXTS_MAX; ++context) {
-        // What is mapped into a process holds doorbells of one context only, also with 64 KiB pages.
+        // A page mapped into a process holds the doorbells of one context only, also with 64 KiB pages.
         EXPECT_EQ(SIDRA_DOORBELL(context, 0u) % 0x10000, 0u);
         for (uint32_t queue = 0; queue < SIDRA_QUEUES_PER_CONTEXT_MAX; ++queue) {
             EXPECT_EQ(SIDRA_DOORBELL(context, queue) / 0x10000, SIDRA_DOORBELL(context, 0u) / 0x10000);
@@ -267,7 +267,7 @@ TEST(Contract, LibsidraSpeaksTheNumbersOfThePackets) {
     SAME(TRANSPOSE);
     SAME(GATHER);
 #undef SAME
-    // A right at the ioctl is the same right in the chip's table, one bit up (bit 0 is VALID there).
+    // The ioctl's rights are those of the chip's table shifted by one bit (bit 0 is VALID there).
     EXPECT_EQ(SIDRA_WEIGHTS_COMPUTE << 1, SIDRA_HW_WEIGHTS_COMPUTE);
     EXPECT_EQ(SIDRA_WEIGHTS_PROGRAM << 1, SIDRA_HW_WEIGHTS_PROGRAM);
     EXPECT_EQ(SIDRA_WEIGHTS_READBACK << 1, SIDRA_HW_WEIGHTS_READBACK);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// RV32IM instructions by the names of the manual. Offsets are bytes from the instruction.
+// RV32IM instructions under the manual's names. Offsets are in bytes, relative to the instruction.
 #ifndef SIDRA_TESTS_CORE_ASSEMBLER_H
 #define SIDRA_TESTS_CORE_ASSEMBLER_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which of all instructions are there, held against the list of the manual.
+// Which instructions exist, compared with the list of the manual.
 #include <gtest/gtest.h>
 
 #include "assembler.h"
@@ -83,7 +83,7 @@ bool legal(uint32_t instruction) {
     return false;
 }
 
-// Whether the core takes it; and if not, that nothing has happened but the trap.
+// Whether the core executes it; if not, checks that the trap is the only effect.
 bool taken(Machine& machine, uint32_t instruction) {
     constexpr uint32_t kAt = kRam.base + 0x1000;
     machine.put(kAt, {instruction});
@@ -110,13 +110,13 @@ TEST(Decode, TakesWhatTheManualListsAndNothingElse) {
         if (taken(machine, instruction) == legal(instruction)) return;
         if (wrong++ < 10) ADD_FAILURE() << std::hex << instruction << (legal(instruction) ? " refused" : " taken");
     };
-    // Everything that is told apart by opcode, funct3 and funct7, with registers of both kinds: zero, and another one.
+    // Every combination of opcode, funct3 and funct7, with registers of both kinds: zero, and another one.
     for (uint32_t opcode = 0; opcode < 128; opcode++)
         for (uint32_t funct3 = 0; funct3 < 8; funct3++)
             for (uint32_t funct7 = 0; funct7 < 128; funct7++)
                 for (const uint32_t fields : {0u, 5u << 7 | 6u << 15 | 7u << 20})
                     check(opcode | funct3 << 12 | funct7 << 25 | fields);
-    // All of SYSTEM: each number, function and source, and each destination where there is no register.
+    // All of SYSTEM: each number, function and source, and each destination of encodings without a register.
     for (uint32_t top = 0; top < 1u << 12; top++)
         for (uint32_t funct3 = 0; funct3 < 8; funct3++)
             for (const uint32_t rs1 : {0u, 1u, 31u})

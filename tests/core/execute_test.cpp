@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What programs see: memory, traps, interrupts, control registers, protection, slices.
+// The core as programs see it: memory, traps, interrupts, control registers, protection, slices.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -72,7 +72,7 @@ TEST_F(Execute, RegistersOfDevicesInOrderAndInTheirSize) {
               (std::vector<Device::Store>{{kDevice + 4, 4, 0xa1b2c3d4}, {kDevice + 16, 1, 0xd4}}));
 }
 
-// Every access that cannot be: what it is told by.
+// Every invalid access and the trap that reports it.
 TEST_F(Execute, BadAccessesTrap) {
     struct Case {
         uint32_t instruction, cause, address;
@@ -168,7 +168,7 @@ TEST_F(Execute, InterruptsByPriorityIntoTheirVectors) {
 
 TEST_F(Execute, AHandlerReturnsWhereItCameFrom) {
     state().mtvec = kHandler;
-    // Counts in s1; the device's register takes the interrupt away.
+    // The handler counts in s1; a write to the device's register clears the interrupt.
     machine.put(kHandler, {addi(s1, s1, 1), sw(zero, s0, 0), kMret});
     machine.x(s0) = kDevice;
     static Rv32* core;
@@ -273,12 +273,12 @@ TEST_F(Execute, ProtectionAgainstAnOracle) {
     for (int round = 0; round < 3000; round++) {
         machine.core.reset();
         for (uint32_t i = 0; i < 8; i++) {
-            // Near what is there: a page of it, or a power of two around one.
+            // Near existing memory: one of its pages, or a power of two from it.
             const uint32_t page = pages[pick() % std::size(pages)] >> 2;
             machine.x(t0 + (i & 1)) = pick() % 2 ? page | ((1u << pick() % 14) - 1) : page + (pick() % 5 << 10);
             machine.x(a0) = (pick() % 8) | (pick() % 4) << 3 | (pick() % 4 == 0 ? 0 : 0x80);
             machine.x(a0) <<= 8 * (i & 3);
-            // Through the front door, entry after entry; what is locked stays.
+            // By writing the control registers entry after entry; locked entries stay.
             machine.put(kRam.base + 0x100,
                         {csrrw(zero, kPmpaddr0 + i, t0 + (i & 1)), csrrs(zero, kPmpcfg0 + i / 4, a0)});
             state().pc = kRam.base + 0x100;

@@ -26,7 +26,7 @@ class Gdb : public testing::Test {
         machine.put(0, {addi(a0, a0, 1), addi(a0, a0, 1), jal(zero, -8)});
         server.attach();
     }
-    // The answer, without its frame; the acknowledgement is looked at.
+    // The answer without its frame; the acknowledgement is checked.
     std::string ask(const std::string& packet) {
         const std::string reply = server.receive(framed(packet));
         EXPECT_EQ(reply.substr(0, 2), "+$") << packet;
@@ -106,7 +106,7 @@ TEST_F(Gdb, RunsToABreakpointAndOn) {
     EXPECT_EQ(machine.core.run(1000), Rv32::Stop::kBudget);
 }
 
-// a0 goes to memory at a1, and comes back from there as a2.
+// Stores a0 to memory at a1 and loads it from there to a2.
 class GdbWatching : public Gdb {
    protected:
     GdbWatching() {
@@ -114,7 +114,7 @@ class GdbWatching : public Gdb {
         machine.x(a1) = 0x10000000;
         machine.core.state().pc = 0;
     }
-    // Lets it run; the reason why it stopped.
+    // Lets it run and returns the reason of the stop.
     std::string go() {
         EXPECT_EQ(server.receive(framed("c")), "+");
         const Rv32::Stop stop = machine.core.run(1000);

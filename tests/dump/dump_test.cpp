@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sidra-dump: what it says to dumps that are whole, and to each that is not.
+// sidra-dump: its output for complete dumps, and its message for each damaged one.
 #include "dump.h"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ const std::string kDriverDump =
     "packet.0.1.1: opcode=7\n"
     "something.new: whatever it may say\n";
 
-// What is wrong with it; empty: nothing is.
+// The error message; empty if there is none.
 std::string refusal(const Bytes& bytes) {
     try {
         dump::decode(bytes, nullptr);
@@ -104,7 +104,7 @@ TEST(FirmwareDump, EveryFlippedBitIsNoticed) {
     }
 }
 
-// Its CRC is right, and what it says is not to be believed all the same.
+// The CRC is valid, but the contents must still be checked.
 TEST(FirmwareDump, WhatItSaysIsNotTrusted) {
     sidra_boot_dump dump = trap();
     dump.log_bytes = SIDRA_BOOT_DUMP_LOG + 1;

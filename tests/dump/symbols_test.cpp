@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names for addresses, from programs byte by byte, and from the firmware as it is built.
+// Names for addresses, from handmade programs and from the built firmware.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -27,7 +27,7 @@ struct Symbol {
 };
 constexpr uint16_t kCode = 1, kData = 2;
 
-// Header, sections: none, code, data, symbols, their names.
+// ELF header and sections: null, code, data, symbols, symbol names.
 Bytes program(const std::vector<Symbol>& symbols) {
     constexpr size_t kTable = 52, kSection = 40;
     Bytes elf = {0x7f, 'E', 'L', 'F', 1, 1, 1};
@@ -107,7 +107,7 @@ TEST(Symbols, OthersHaveNone) {
     EXPECT_NE(refusal(file).find("no section headers"), std::string::npos);
 }
 
-// Under the sanitizers: nothing is read outside of it.
+// The sanitizers check that nothing is read outside of the file.
 TEST(Symbols, EveryTruncationAndFlippedByte) {
     const Bytes whole = usual();
     for (size_t size = 0; size < whole.size(); size++)
@@ -126,7 +126,7 @@ TEST(Symbols, EveryTruncationAndFlippedByte) {
     }
 }
 
-// A dump of the firmware as it is built names the function that it was in.
+// A dump of the built firmware names the function in which it was.
 TEST(Symbols, OfTheFirmware) {
     const Bytes file = tools::read_file(SIDRA_RUNTIME_ELF, 64 << 20).bytes;
     const tools::ElfSymbols symbols{tools::Elf32(file)};

@@ -86,7 +86,7 @@ TEST(Buffer, LocalMemoryIsNotLostWhenTheHostsRunsOut) {
     Client client;
     const uint64_t all = client.query().l3_size;
     for (uint64_t attempt = 0; attempt < 100; attempt++) {
-        const uint64_t first = attempt / 3;  // what one attempt has made room for, the next one does not allocate
+        const uint64_t first = attempt / 3;  // memory allocated by one attempt is reused by the next
         sidra_ioctl_buffer_create a{3 * 4096, SIDRA_BUFFER_LOCAL, 0, 0};
         int error;
         {
@@ -205,8 +205,8 @@ TEST(Register, RefusesWhatIsNotThere) {
     EXPECT_EQ(client.reg(pages.data, ~uint64_t{0}, 0, &handle), -EINVAL);
     EXPECT_EQ(client.reg(pages.data, uint64_t{1} << 38, 0, &handle), -EFAULT);
     EXPECT_EQ(client.reg(reinterpret_cast<void*>(~uintptr_t{0} - 100), 90, 0, &handle), -EINVAL);
-    // Not unmapped: a thread of the library or of a sanitizer may map something there at once, which ~Pages would take
-    // away.
+    // Protected instead of unmapped: otherwise a thread of the library or of a sanitizer might map something there,
+    // which ~Pages would then unmap.
     ASSERT_EQ(mprotect(pages.data + 4 * 4096, 4096, PROT_NONE), 0);
     EXPECT_EQ(client.reg(pages.data + 4000, 4 * 4096, 0, &handle), -EFAULT) << "the last page cannot be touched";
     EXPECT_EQ(client.reg(pages.data + 4000, 100, 0, &handle), 0);
@@ -222,8 +222,8 @@ TEST(Register, RefusesWhatIsNotThere) {
         << "the caller has it mapped already";
 }
 
-// The promise of unbind: when it returns the device does not touch the memory any more. The page goes away right after
-// it, under a queue that never stops copying there; a late access would be a crash of this process.
+// The guarantee of unbind: when it returns, the device does not access the memory any more. The page is unmapped right
+// afterwards, under a queue that copies there without end; a late access would crash this process.
 TEST(Unbind, NothingTouchesTheMemoryAfterwards) {
     Bench s;
     Buffer source(s.client, s.context, 1 << 20);
@@ -268,7 +268,7 @@ TEST(Unbind, CloseAndDestroyKeepThePromiseToo) {
         if (how == 0) EXPECT_EQ(s.client.close_buffer(handle), 0);
         else EXPECT_EQ(s.client.destroy_context(s.context), 0);
         mprotect(target.data, target.size, PROT_NONE);
-        while (s.queue->run_state() <= SIDRA_QUEUE_RUNNING) sleep_ms(1);  // idle: not begun yet
+        while (s.queue->run_state() <= SIDRA_QUEUE_RUNNING) sleep_ms(1);  // idle: not started yet
         EXPECT_EQ(s.queue->run_state(), how == 0 ? SIDRA_QUEUE_FAULTED : SIDRA_QUEUE_LOST);
     }
 }

@@ -116,7 +116,7 @@ TEST(Opens, ShareAChipButNotHandles) {
     EXPECT_EQ(b->doorbell(doorbells + SIDRA_PAGE_SIZE * 16, 0), 0u);
     EXPECT_EQ(a->doorbell(doorbells, SIDRA_QUEUES_PER_CONTEXT_MAX), 0u);
 
-    // What one open holds goes with it; the other does not notice.
+    // Closing one handle releases its resources and does not affect the other.
     b.close();
     EXPECT_EQ(queue.run(nop()), 0) << a.detail;
 }

@@ -9,7 +9,7 @@
 namespace sidra::embedded {
 namespace {
 
-// Memory that can be told to break.
+// NVM whose failures the test controls.
 class FakeNvm final : public NvmStore {
    public:
     int read(uint64_t offset, void* to, uint64_t bytes) override {
@@ -143,7 +143,7 @@ TEST(Directory, RefusesWhatItDoesNotKnowAndSkipsDamage) {
     auto* entries = reinterpret_cast<sidra_nvm_entry*>(&nvm.data[Directory::kEntriesOffset]);
     entries[1].data_offset = ~uint64_t{63};           // outside
     entries[2].data_offset = entries[0].data_offset;  // on top of another
-    entries[3] = entry("future", ~uint64_t{0});       // an identity never given out
+    entries[3] = entry("future", ~uint64_t{0});       // an identity never assigned
     entries[4] = entry("tiles", 4);
     entries[4].tile_count = 1u << 30;
     std::memset(entries[5].name, 'x', sizeof entries[5].name);  // not terminated

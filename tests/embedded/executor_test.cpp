@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Work that nobody waits for gets done; idleness costs nothing; many threads at once.
+// Work completes without a waiter; idleness costs nothing; many threads at once.
 #include "executor.h"
 
 #include <sys/resource.h>
@@ -52,8 +52,8 @@ TEST(Idle, CostsNothing) {
     Buffer buffer(s.client, s.context, 4096);
     Queue parked(s.client, s.context, s.doorbells);
     const auto cost_of_idling = [](const char* what) {
-        // Ten times a second the chip's clock and who sleeps have something to do; so does a sanitizer. The executor
-        // lingers for some milliseconds, once it gets to run: the best of some rounds counts.
+        // Ten times a second the chip's clock and sleeping threads have work; so has a sanitizer. The executor lingers
+        // for some milliseconds once it gets to run: the best of several rounds counts.
         long waits = 1000;
         double seconds = 1;
         for (int round = 0; round < 10 && (waits > 30 || seconds > 0.04); round++) {
@@ -94,7 +94,7 @@ TEST(Threads, SixtyFourOnOneChip) {
         threads.emplace_back([&, id] {
             Client mine(small_chip(false), 11);
             uint64_t doorbells;
-            // 64 contexts are all there are: most share.
+            // There are only 64 contexts, so most threads share one.
             static std::atomic<int> contexts{0};
             if (contexts.fetch_add(1) >= 60) {
                 good++;
@@ -141,7 +141,7 @@ TEST(Executor, NeverMissesAKick) {
     embedded::Executor executor(device);
     ASSERT_TRUE(executor.start());
     for (int i = 0; i < 300; i++) {
-        if (i % 3 == 0) {  // hit the moment in which it goes to sleep
+        if (i % 3 == 0) {  // hit the moment at which it goes to sleep
             const uint64_t deadline = in_ms(kPatienceMs);
             while (!executor.asleep() && now_ns() < deadline) std::this_thread::yield();
         } else {
@@ -167,7 +167,7 @@ TEST(Executor, StopsFromEveryStateAndStartsAgain) {
         executor.kick();
         sleep_ms(i % 6);
         executor.stop();
-        executor.kick();  // nobody is there: nothing happens
+        executor.kick();  // no thread is left: no effect
     }
     device.work.store(3);
     ASSERT_TRUE(executor.start());

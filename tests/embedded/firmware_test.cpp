@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Firmware of the chip in this process: it boots behind what is opened, and nothing waits for it. What it leaves when
-// it panics becomes a file.
+// Firmware of the chip in this process: it boots in the background after the chip is opened. A panic leaves a dump
+// file.
 #include <sys/stat.h>
 
 #include <cstdlib>
@@ -35,14 +35,14 @@ class Firmware : public testing::Test {
         unsetenv("SIDRA_DUMP_DIR");
         unsetenv("SIDRA_QUIET");
     }
-    // All that are in there, at any depth.
+    // All files in the folder, at any depth.
     std::vector<std::string> files() const {
         std::vector<std::string> found;
         for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
             if (entry.is_regular_file()) found.push_back(entry.path());
         return found;
     }
-    // Writes one, as the environment is now; what stderr got.
+    // Writes a dump with the current environment, and returns what went to stderr.
     static std::string write(const std::string& text) {
         testing::internal::CaptureStderr();
         embedded::DumpFiles().write({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
@@ -91,7 +91,7 @@ TEST_F(Firmware, LeavesADump) {
         ASSERT_EQ(s.client.knob("firmware-panic", 1), 0);
         for (const uint64_t end = in_ms(kPatienceMs); files().empty() && now_ns() < end;) sleep_ms(1);
         ASSERT_TRUE(answers(s.client));
-        // A start later it is nobody's any more.
+        // The next start does not write it again.
         sidra_ioctl_device_reset request{0};
         ASSERT_EQ(s.client->ioctl(SIDRA_IOCTL_DEVICE_RESET, &request), 0);
         ASSERT_TRUE(answers(s.client));
@@ -110,7 +110,7 @@ TEST_F(Firmware, LeavesADump) {
     EXPECT_EQ(trap.pc, 0xfffffffcu) << "where the knob lets it go on";
 }
 
-// A mailbox alone, with a chip that gets hot and cool: events come before its requests and between them.
+// Only a mailbox, with a chip that heats up and cools down: events come before its requests and between them.
 TEST_F(Firmware, EventsDoNotStandInTheWayOfADump) {
     sidra_chip_config config{};
     config.profile = SIDRA_CHIP_SMALL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A small chip in this process, and short ways to say what a request wants.
+// A small chip in this process, and short forms of requests.
 #ifndef SIDRA_TESTS_EMBEDDED_FIXTURE_H
 #define SIDRA_TESTS_EMBEDDED_FIXTURE_H
 
@@ -260,7 +260,7 @@ struct Queue {
     const sidra_queue_state* state = nullptr;
     uintptr_t doorbell = 0;
     uint64_t next = 0;
-    uint64_t retired = 0;  // before the last reset
+    uint64_t retired = 0;  // retired before the last reset
 };
 
 // A client with a context and a queue.

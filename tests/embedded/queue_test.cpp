@@ -12,7 +12,7 @@ TEST(Queue, RunsPacketsInOrderRoundTheRing) {
     Bench s;
     Buffer buffer(s.client, s.context, 4096);
     buffer.words()[0] = 0xbeef;
-    for (uint64_t i = 0; i < 1000; i++) {  // each one takes the word on to the next place
+    for (uint64_t i = 0; i < 1000; i++) {  // each one copies the word to the next place
         while (s.queue->next - s.queue->timeline() >= 60) s.client->help();
         s.queue->submit(copy(buffer.va + 8 * ((i + 1) % 512), buffer.va + 8 * (i % 512), 8));
     }
@@ -168,7 +168,7 @@ TEST(Queue, ResetWithAWildWriteIndex) {
 }
 
 TEST(Queue, DestroyIsTwoCommands) {
-    setenv("SIDRA_PUBLISH", "0", 1);  // what asks the firmware for its version would be counted
+    setenv("SIDRA_PUBLISH", "0", 1);  // otherwise the query of the firmware's version would be counted
     Bench s;
     unsetenv("SIDRA_PUBLISH");
     ASSERT_EQ(s.queue->run(nop()), 0);
@@ -197,7 +197,7 @@ TEST(Queue, DestroyFaultsWhoWaitsForIt) {
 }
 
 TEST(Queue, AResetFaultsNobodyWhoWaitsForWhatHadRetired) {
-    // The chip evaluates the wait while the driver takes the other queue away and shows it again.
+    // The chip evaluates the wait while the driver hides the other queue and shows it again.
     Bench s;
     Queue peer(s.client, s.context, s.doorbells);
     for (int i = 0; i < 2000; i++) {
@@ -227,7 +227,7 @@ TEST(Queue, RingIsNotWritableByPackets) {
     Bench s;
     Buffer buffer(s.client, s.context, 4096);
     Queue other(s.client, s.context, s.doorbells);
-    // The ring's device address is not told to anyone; it is the next mapping of the address space.
+    // The ring's device address is not published; it is the next mapping of the address space.
     unsigned found = 0;
     for (uint64_t va = SIDRA_HUGE_SIZE; va < SIDRA_HUGE_SIZE + 16 * SIDRA_PAGE_SIZE; va += SIDRA_PAGE_SIZE) {
         if (va == buffer.va) continue;

@@ -35,7 +35,7 @@ TEST(Reset, LosesContextsAndRecovers) {
     EXPECT_EQ(s.client.query_context(s.context).state, SIDRA_CONTEXT_LOST);
     EXPECT_EQ(s.client.query_context(s.context).fault.cause, SIDRA_FAULT_RESET);
 
-    // Sticky: nothing but query, release and recover.
+    // The error is sticky: only query, release and recover are possible.
     uint64_t va;
     EXPECT_EQ(s.client.bind(s.context, buffer.handle, SIDRA_BIND_READ, &va), -ESTALE);
     sidra_ioctl_queue_create create{};
@@ -176,7 +176,7 @@ TEST(Fork, ChildHasAGenerationOfItsOwnAndFreesNothing) {
         s->queue->ring = nullptr;  // pages of queues are not here
         s->queue->state = nullptr;
         s->client.close();  // frees nothing of the parent's
-        Client fresh;       // and the device can be opened anew
+        Client fresh;       // and the device can be opened again
         uint64_t doorbells;
         const uint32_t context = fresh.create_context(&doorbells);
         Queue queue(fresh, context, doorbells);
@@ -203,7 +203,7 @@ TEST(Help, LendsATurnAtATime) {
     queue.kind = SIDRA_QUEUE_KERNEL;
     queue.ring_log2 = 6;
     ASSERT_EQ(s.call(SIDRA_IOCTL_QUEUE_CREATE, queue), 0) << s.detail;
-    s.host->executor().stop();  // nobody but this thread
+    s.host->executor().stop();  // only this thread works
     const sidra_cmd cmd = copy(bind.address, bind.address + (8 << 20), 8 << 20);
     sidra_ioctl_submit submit{};
     submit.context = context.context;
@@ -223,7 +223,7 @@ TEST(Help, LendsATurnAtATime) {
     while (timeline() == 0 && s.host->help()) turns++;
     EXPECT_EQ(timeline(), 1u);
     EXPECT_GE(turns, 3u) << "8 MiB are more than a turn";
-    // Who waits in the driver keeps the thread there until it has what it waits for, whatever else is in the ring.
+    // A waiter in the driver keeps the thread there until its packet has retired, whatever else is in the ring.
     for (int i = 0; i < 20; i++) ASSERT_EQ(s.call(SIDRA_IOCTL_SUBMIT, submit), 0) << s.detail;
     sidra_wait_item item{context.context, queue.queue, 2, submit.epoch, 0};
     sidra_ioctl_wait wait{reinterpret_cast<uintptr_t>(&item), 1, sizeof item, 0, 0, in_ms(kPatienceMs)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernel queues: the ring is the driver's, packets come by SUBMIT.
+// Kernel queues: the driver owns the ring, and packets arrive by SUBMIT.
 #include "fixture.h"
 #include "sidra_chip.h"
 

@@ -55,7 +55,7 @@ TEST(Wait, RefusesBadRequests) {
     EXPECT_EQ(attempt([](auto& a) { a.items = 0; }), -EFAULT);
     EXPECT_EQ(attempt([](auto& a) { a.items = ~uint64_t{0} - 3; }), -EFAULT);
     EXPECT_EQ(attempt([](auto& a) { a.count = 2; }, 1), -ENOENT) << "the second item does not exist";
-    // A longer struct of a newer caller: fine while what we do not know is zero.
+    // A longer struct of a newer caller: accepted while the unknown part is zero.
     struct Longer {
         sidra_wait_item item;
         uint64_t more;
@@ -118,7 +118,7 @@ TEST(Wait, AnyAndAll) {
     });
     EXPECT_EQ(wait(SIDRA_WAIT_ALL, in_ms(kPatienceMs), &index), 0);
     last.join();
-    // One that failed says which.
+    // A failed wait names the failed packet.
     sidra_cmd bad = nop();
     bad.hdr.opcode = 99;
     queues[2]->submit(bad);
@@ -166,7 +166,7 @@ TEST(Wait, SleepersAreWokenByAnotherThread) {
     sidra_cmd signal = packet(SIDRA_CMD_SEM_SIGNAL);
     signal.sem.addr = buffer.va;
     signal.sem.value = 1;
-    s.queue->submit(signal);  // nobody waits for this one
+    s.queue->submit(signal);  // without a waiter
     for (auto& thread : threads) thread.join();
     EXPECT_EQ(done.load(), 16);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A queue that has work and makes no progress is stopped, and the chip can be used again.
+// A queue that has work but makes no progress is stopped, and the chip remains usable.
 #include "watchdog.h"
 
 #include <gtest/gtest.h>
@@ -134,7 +134,7 @@ TEST(Watchdog, GetsAQueueGoingAfterALostReadOfItsRing) {
         s.knob(SIDRA_KNOB_DMA_ERROR_AT, nth);
         const int error = s.run();
         EXPECT_TRUE(error == 0 || error == -EIO) << nth << ": " << error << ": " << s.detail;
-        // The n-th may be one after the packet's last, and stop the queue behind it.
+        // The n-th access may come after the packet's last one, and stop the queue behind it.
         s.knob(SIDRA_KNOB_DMA_ERROR_AT, 0);
         if (s.query().run_state == SIDRA_QUEUE_FAULTED || s.run() != 0) {
             EXPECT_EQ(s.reset(), 0) << nth << ": " << s.detail;

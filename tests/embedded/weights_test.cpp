@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Weights: objects, names, descriptors, and that nobody reads what is not theirs.
+// Weights: objects, names, descriptors, and protection against other users' reads.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -249,7 +249,7 @@ TEST(Weights, ReportsOfItsTilesAndNoOthers) {
         EXPECT_EQ(report.programs, 0u) << "not what was there before";
     }
 
-    // What a handle may do matters not: any knows more of the weights than this says.
+    // The handle's rights do not matter: every handle may query this.
     int fd;
     ASSERT_EQ(w.share(number, SIDRA_WEIGHTS_COMPUTE, &fd), 0);
     uint32_t shared;
@@ -357,7 +357,7 @@ TEST(Names, RefuseBadRequests) {
     uint32_t opened;
     EXPECT_EQ(w.open(longest.c_str(), 0, &opened), -EINVAL);
     EXPECT_EQ(w.open("unknown", kAll, &opened), -ENOENT);
-    // A name that ends just before memory that cannot be read.
+    // A name that ends just before unreadable memory.
     auto* pages = static_cast<char*>(mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     ASSERT_EQ(mprotect(pages + 4096, 4096, PROT_NONE), 0);
     std::strcpy(pages + 4094, "z");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the engine tests share: the engines of this machine, memory that faults when read beyond its end, random data,
+// Shared by the engine tests: the engines of this machine, memory that faults when read beyond its end, random data,
 // ULP distance.
 #ifndef SIDRA_TESTS_ENGINE_TEST_UTIL_H
 #define SIDRA_TESTS_ENGINE_TEST_UTIL_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Float functions against long double: the bounds that numerics.h states, and their values at the corners. The engines
-// give the same bits (vec_parity_test), yet each is measured, so that each bound stands by itself.
+// Float functions against long double: the bounds that numerics.h states, and special values. All engines give the same
+// bits (vec_parity_test), but each one is measured, so that this test does not depend on that one.
 #include <gtest/gtest.h>
 
 #include <cstdio>

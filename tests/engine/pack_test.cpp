@@ -11,7 +11,7 @@ struct Rectangle {
     uint32_t row0, rows, col0, cols;
 };
 
-// A plane that is written by random rectangles again and again, and a plain 256 x 256 matrix beside it.
+// Writes random rectangles to a plane and to a plain 256 x 256 matrix, and compares them.
 void check(const Engine* engine, const std::vector<Rectangle>& rectangles) {
     Random random(1);
     Plane plane(256);
@@ -66,7 +66,7 @@ TEST(Pack, SumsOfExtremeChanges) {
     }
 }
 
-// Every weight, at every place of a vector, and nothing behind the last pair.
+// Every weight at every position of a vector, and no write after the last pair.
 TEST(Levels, OfPairs) {
     for (const Engine* engine : engines()) {
         for (const uint32_t n : {1u, 15u, 16u, 17u, 33u, 128u}) {

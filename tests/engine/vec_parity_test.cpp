@@ -10,7 +10,7 @@ namespace {
 
 struct Operation {
     uint32_t op, in_type, out_type;
-    int second;  // 0 none, 1 a row per row, 2 gamma and beta, 3 table, 4 a row of factors
+    int second;  // 0 none, 1 one row for each row, 2 gamma and beta, 3 table, 4 one row of factors
 };
 
 constexpr uint32_t kU8 = SIDRA_TYPE_U8, kS8 = SIDRA_TYPE_S8, kS32 = SIDRA_TYPE_S32, kF32 = SIDRA_TYPE_F32;
@@ -104,7 +104,7 @@ void check(const Operation& o, uint32_t rows, uint32_t cols, bool gaps, Data dat
         engine->vec(v);
         if (expected.empty()) expected.assign(out.begin(), out.end());
         ASSERT_EQ(0, std::memcmp(expected.data(), out.data(), out_size)) << engine->name;
-        if (!reduces && v.in_stride == v.out_stride) {  // in place, with the input's own bytes in the gaps
+        if (!reduces && v.in_stride == v.out_stride) {  // in place; the gaps keep the input's bytes
             Guarded<uint8_t> both(in.size());
             std::memcpy(both.data(), in.data(), in.size());
             v.in = v.out = both.data();

@@ -161,8 +161,7 @@ TEST(Vec, TwoOperands) {
     const auto a = floats(random, 3 * kCols, any_float), b = floats(random, 3 * kCols, any_float);
     const auto x = integers<int32_t>(random, 3 * kCols), y = integers<int32_t>(random, 3 * kCols);
     const auto oracle = [](uint32_t op, double p, double q) -> double {
-        switch (
-            op) {  // double holds the exact sum or product of two floats closely enough to round once more correctly
+        switch (op) {  // the sum or product in double, rounded once more to float, is the correctly rounded result
             case SIDRA_VEC_OP_ADD:
                 return p + q;
             case SIDRA_VEC_OP_SUB:
@@ -259,7 +258,7 @@ TEST(Vec, Softmax) {
                 for (size_t c = 0; c < cols; ++c) sum += std::exp(double{in[r * cols + c]} - top);
                 for (size_t c = 0; c < cols; ++c) {
                     const double expected = std::exp(double{in[r * cols + c]} - top) / sum;
-                    // x - max is rounded before exp: an error of half an ulp of the difference, here below 64
+                    // x - max is rounded before exp: half an ulp of the difference, which is below 64 here
                     ASSERT_NEAR(expected, out[r * cols + c], expected * 3e-6) << engine->name;
                 }
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The dashboard for Grafana asks for metrics that exist, each in the way of its kind.
+// The Grafana dashboard queries only existing metrics, each according to its type.
 #include <gtest/gtest.h>
 #include <sidra/smi.h>
 

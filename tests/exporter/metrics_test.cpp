@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Metrics of a session: whatever processes publish, no series is there twice, since Prometheus refuses all of a text
-// that has one.
+// Metrics of a session: whatever processes publish, no series appears twice, because Prometheus rejects the whole text
+// otherwise.
 #include "metrics.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A process of another container, whose chip has the same name and says the same of itself.
+// A process in another container whose chip has the same name and identity.
 class Twin {
    public:
     Twin(const Publisher& original, const std::string& folder, uid_t owner) {
@@ -58,7 +58,7 @@ class Twin {
     pid_t pid_;
 };
 
-// How often each series is there.
+// Number of occurrences of each series.
 std::map<std::string, int> series(const Session& session) {
     std::map<std::string, int> found;
     std::istringstream text(exporter::metrics_text(session.get()));

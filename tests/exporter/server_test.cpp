@@ -126,13 +126,13 @@ TEST(Server, AHeadWithoutAnEnd) {
 }
 
 TEST(Server, AnAnswerThatNobodyTakesHasADeadline) {
-    constexpr size_t kSize = size_t{64} << 20;  // more than sockets hold
+    constexpr size_t kSize = size_t{64} << 20;  // more than the socket buffers hold
     Running server("127.0.0.1:0", {8, 60000, 0}, std::string(kSize, 'x'));
     Connection first(server.address), second(server.address);
     first.send(kGet);
     while (server.scrapes < 1) std::this_thread::yield();
     second.send(kGet);
-    EXPECT_LT(second.receive().size(), kSize);  // whoever is served after the first one sees that it was given up
+    EXPECT_LT(second.receive().size(), kSize);  // the first connection was abandoned while it was served
     EXPECT_LT(first.receive().size(), kSize);
 }
 
@@ -141,7 +141,7 @@ TEST(Server, ThoseWhoSayNothingLoseTheirPlaces) {
     std::vector<std::unique_ptr<Connection>> silent;
     for (int i = 0; i < 40; ++i) silent.push_back(std::make_unique<Connection>(server.address));
     EXPECT_TRUE(get(server.address).ends_with("body\n"));
-    // The oldest are out. Nobody waits for the deadline of a minute.
+    // The oldest connections are closed before the deadline of a minute.
     EXPECT_EQ(silent[0]->receive(), "");
     silent.back()->send(kGet);
     EXPECT_TRUE(silent.back()->receive().ends_with("body\n"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The callbacks on the host, by the published answers; and the CRC of the image beside its definition.
+// The crypto callbacks on the host against published test vectors; and the CRC of the image against its definition.
 #include <gtest/gtest.h>
 
 #include <algorithm>

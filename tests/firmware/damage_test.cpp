@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Images that are cut, flipped and random: refused for the right reason, and nothing is read that is not there.
+// Truncated, bit-flipped and random images: refused for the right reason, without reads out of bounds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ TEST(FirmwareDamage, CutAtEveryByte) {
             << size;
 }
 
-// TLVs that end at every byte of them, in a header that says so.
+// The TLV area is cut at every byte, with a matching header.
 TEST(FirmwareDamage, TlvsCutAtEveryEighth) {
     Verifier verify;
     const Bytes image = whole();
@@ -63,13 +63,13 @@ TEST(FirmwareDamage, EveryBitOfTheHeader) {
     }
 }
 
-// What a flipped bit of a TLV's first 8 bytes may become.
+// Permitted results of a flipped bit in the first 8 bytes of a TLV.
 void expect_in_head(sidra_image_result result, size_t byte, uint16_t type, uint16_t flipped_type) {
     if (byte >= 2 && byte < 4) {
         EXPECT_EQ(result, SIDRA_IMAGE_TLV_FLAGS);
     } else if (byte >= 4) {
-        // Shorter, it is of the wrong length, and what was its value is no TLV; longer, it reaches into the next or
-        // over the end.
+        // If the TLV became shorter, its length is wrong and the rest of its value is not a TLV; if longer, it extends
+        // into the next TLV or beyond the end.
         EXPECT_TRUE(result == SIDRA_IMAGE_TLV_LENGTH || result == SIDRA_IMAGE_TLV_BOUNDS ||
                     result == SIDRA_IMAGE_TLV_PADDING)
             << result;
@@ -104,7 +104,8 @@ TEST(FirmwareDamage, EveryBitOfTheTlvs) {
     }
 }
 
-// What no signature covers: its frame is checked, its contents are not, and it never becomes anything else.
+// A TLV outside of the signature: its structure is checked, its contents are not, and it is never interpreted as
+// another one.
 TEST(FirmwareDamage, EveryBitOfATlvThatIsNotCovered) {
     Verifier verify;
     Bytes image = whole();
@@ -137,7 +138,7 @@ TEST(FirmwareDamage, RandomBytes) {
     }
 }
 
-// Past the CRC: what an attacker writes, who can compute one, and a SHA-256, too.
+// Changes with a valid CRC and SHA-256, which any attacker can compute.
 TEST(FirmwareDamage, RandomChangesWithChecksumsThatAreRight) {
     Verifier verify;
     std::mt19937 random(8);
@@ -164,11 +165,11 @@ TEST(FirmwareDamage, RandomChangesWithChecksumsThatAreRight) {
         const sidra_image_result result = verify(bytes);
         ++seen[result];
         if (result != SIDRA_IMAGE_OK) continue;
-        // Only where no signature is: all that is covered is as it was.
+        // The change is outside of the signed part, which is unchanged.
         ASSERT_EQ(bytes.size(), image.size());
         ASSERT_TRUE(std::equal(image.begin(), image.begin() + kTlvText, bytes.begin())) << round;
     }
-    // It went deep, and not only to the CRC.
+    // The changes reached the later checks, not only the CRC.
     for (const auto result : {SIDRA_IMAGE_TRUNCATED, SIDRA_IMAGE_RAM_SIZE, SIDRA_IMAGE_ENTRY, SIDRA_IMAGE_TLV_BOUNDS,
                               SIDRA_IMAGE_DIGEST, SIDRA_IMAGE_SIGNATURE, SIDRA_IMAGE_OK})
         EXPECT_GT(seen[result], 0) << sidra_image_text(result);

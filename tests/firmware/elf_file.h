@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ELF files byte by byte, as the specification has them.
+// ELF files assembled byte by byte from the specification.
 #ifndef SIDRA_TESTS_FIRMWARE_ELF_FILE_H
 #define SIDRA_TESTS_FIRMWARE_ELF_FILE_H
 
@@ -52,7 +52,7 @@ struct ElfFile {
     }
 };
 
-// Code, constants behind a hole, data with bss.
+// Code, constants after a gap, data with bss.
 inline ElfFile small_program() {
     ElfFile elf;
     elf.segments = {{1, 0x10000000, 16, 5, Bytes(16, 0xc0)},

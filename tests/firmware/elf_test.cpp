@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What sidra-fw takes from an ELF file, and what it refuses.
+// ELF files that sidra-fw accepts, and those that it refuses.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace sidra::test {
 namespace {
 
-// What it says; empty: it was taken.
+// The error message; empty if the file was accepted.
 std::string refusal(const Bytes& file) {
     try {
         fw::load_elf("firmware.elf", file);
@@ -30,7 +30,7 @@ void expect_refusal(const Bytes& file, const std::string& words) {
         << "'" << refusal(file) << "' does not say '" << words << "'";
 }
 
-// A field of the file says something else.
+// Changes a field of the file.
 void expect_refusal(size_t at, uint64_t value, size_t size, const std::string& words) {
     Bytes file = small_program().file();
     put(file, at, value, size);
@@ -113,7 +113,8 @@ TEST(FirmwareElf, RefusesProgramsOfOddShape) {
     elf.segments = {{1, 0x10000000, 16, 5, Bytes(16)}, {1, 0x20000000, 16, 6, Bytes(16)}};
     elf.entry = 0x10000000;
     expect_refusal(elf.file(), "hole");
-    elf.segments[1] = {1, 0xfffffff0, 16, 6, {}};  // bss at the end of the address space is only asked for
+    elf.segments[1] = {
+        1, 0xfffffff0, 16, 6, {}};  // bss reaches the end of the address space, but needs no bytes of the file
     EXPECT_EQ(fw::load_elf("x", elf.file()).ram_size, 0xf0000000u);
     elf.segments[0].address = elf.entry = 0;
     expect_refusal(elf.file(), "whole address space");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Key files: what is written is read, and each slip of a hand is noticed.
+// Key files: reading returns what was written, and every typing error is detected.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -33,7 +33,7 @@ void expect_refusal(const std::string& text, const std::string& words) {
     }
 }
 
-// The line of this field says something else; empty: is not there.
+// Replaces the line of this field; empty removes it.
 std::string with(std::string text, const std::string& field, const std::string& line) {
     const size_t at = text.find("\n" + field + ": ") + 1, end = text.find('\n', at) + 1;
     return text.replace(at, end - at, line);

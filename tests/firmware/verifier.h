@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The verifier, asked by a chip that fits the images of Writer.
+// The verifier, called for a chip that matches the images of Writer.
 #ifndef SIDRA_TESTS_FIRMWARE_VERIFIER_H
 #define SIDRA_TESTS_FIRMWARE_VERIFIER_H
 
@@ -31,7 +31,7 @@ struct Verifier {
         crypto = fw::crypto();
     }
 
-    // The bytes lie at the end of a block of their own, so that a sanitizer sees one that is read behind them.
+    // The bytes end at the end of their own allocation, so that a sanitizer detects reads beyond them.
     sidra_image_result operator()(std::span<const uint8_t> bytes) {
         const std::unique_ptr<uint8_t[]> exact(new uint8_t[bytes.size()]);
         std::copy(bytes.begin(), bytes.end(), exact.get());
@@ -40,7 +40,7 @@ struct Verifier {
         return result;
     }
 
-    uint8_t keys[2][32] = {};  // nobody's, and that of Writer
+    uint8_t keys[2][32] = {};  // an unused key, and that of Writer
     sidra_image_policy policy{};
     sidra_image_crypto crypto{};
     sidra_image image{};
@@ -49,7 +49,7 @@ struct Verifier {
 
 }  // namespace sidra::test
 
-// A failure by what it says.
+// Prints a result by its text.
 inline void PrintTo(sidra_image_result result, std::ostream* out) {
     *out << result << " (" << sidra_image_text(result) << ")";
 }

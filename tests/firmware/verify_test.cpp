@@ -13,7 +13,7 @@ namespace {
 
 class Verify : public testing::Test {
    protected:
-    // A field of the header says something else, and CRC, SHA-256 and signature are right for it.
+    // Changes a field of the header and adapts CRC, SHA-256 and signature.
     sidra_image_result with_field(size_t at, uint64_t value, size_t size = 4) {
         Writer changed = writer;
         put(changed.header, at, value, size);
@@ -22,7 +22,7 @@ class Verify : public testing::Test {
     sidra_image_result with_tlvs(const std::vector<WrittenTlv>& tlvs) {
         size_t size = 0;
         for (const WrittenTlv& tlv : tlvs) size += 8 + (tlv.value.size() + 7) / 8 * 8;
-        // The digest and what follows from it are those of this size.
+        // The digest and the signature match this size.
         std::vector<WrittenTlv> right = writer.signed_tlvs(static_cast<uint32_t>(size)), all = tlvs;
         for (WrittenTlv& tlv : all)
             for (const WrittenTlv& one : right)
@@ -218,7 +218,7 @@ TEST_F(Verify, ApiMajors) {
         EXPECT_EQ(with_field(at, api + 1), SIDRA_IMAGE_API) << "a minor version is no major one";
         EXPECT_EQ(with_field(at, (api + 1) << 16 | 0xffff), SIDRA_IMAGE_OK) << api;
     }
-    EXPECT_EQ(with_field(kAtApi + 4 * 7, 0x10000), SIDRA_IMAGE_OK);  // one that nobody here knows
+    EXPECT_EQ(with_field(kAtApi + 4 * 7, 0x10000), SIDRA_IMAGE_OK);  // an unknown interface
     verify.policy.api_major[7] = 1;
     EXPECT_EQ(with_field(kAtApi, 0x10000), SIDRA_IMAGE_API);
 }
@@ -322,7 +322,7 @@ TEST_F(Verify, Keys) {
 }
 
 TEST_F(Verify, SignatureOfAnotherKeyOrImage) {
-    // Signed by a stranger, in the name of a key that is trusted.
+    // Signed with a foreign key under the id of a trusted one.
     Writer other = writer;
     other.seed.fill(0x43);
     std::vector<WrittenTlv> tlvs = other.signed_tlvs(152);

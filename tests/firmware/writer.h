@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Firmware images byte by byte, from the layout as it is written down in uapi/sidra_hw.h and docs/firmware.md: a second
-// opinion, which shares no code with firmware/image.
+// Firmware images assembled byte by byte from the layout in uapi/sidra_hw.h and docs/firmware.md. Shares no code with
+// firmware/image, which it checks.
 #ifndef SIDRA_TESTS_FIRMWARE_WRITER_H
 #define SIDRA_TESTS_FIRMWARE_WRITER_H
 
@@ -33,7 +33,7 @@ struct WrittenTlv {
 struct Writer {
     Writer();
 
-    // All but the TLVs as they will be; the CRC is right for what is in the fields.
+    // The image up to the TLVs; the CRC matches the fields.
     Bytes head() const;
     // With the TLVs of a signed image, in their order, and then `more`.
     Bytes image() const;
@@ -45,13 +45,13 @@ struct Writer {
     Bytes header;  // 256 bytes; image_size, tlv_size and crc32 are filled in
     Bytes payload;
     std::vector<WrittenTlv> more;
-    std::optional<uint32_t> image_size, tlv_size;  // others than the true ones
+    std::optional<uint32_t> image_size, tlv_size;  // if they differ from the true ones
     std::array<uint8_t, 32> seed;                  // of the key that signs
 };
 
 void put(Bytes& bytes, size_t at, uint64_t value, size_t size);
 uint64_t get(std::span<const uint8_t> bytes, size_t at, size_t size);
-// By its definition: a division of polynomials, most significant bit first, of reflected bytes.
+// By definition: polynomial division, most significant bit first, of reflected bytes.
 uint32_t crc32(std::span<const uint8_t> bytes);
 // Puts the right CRC into a header that was changed.
 void repair(Bytes& image);

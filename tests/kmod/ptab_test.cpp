@@ -12,7 +12,7 @@ namespace {
 
 constexpr u64 kPage = SIDRA_PAGE_SIZE, kHuge = SIDRA_HUGE_SIZE, kRw = SIDRA_PTE_READ | SIDRA_PTE_WRITE;
 
-// Tables with bus addresses of their own, so that mixing the two up shows.
+// Tables whose bus addresses differ from their pointers, so that confusing the two is noticed.
 struct Memory {
     std::map<u64, u64*> tables;
     u64 next = u64{1} << 40;
@@ -103,7 +103,7 @@ TEST_F(Ptab, HugePagesWhereBothSidesAllow) {
     EXPECT_GT(memory.tables.size(), 1u) << "until the chip has let go";
     sidra_ptab_free_unlinked(&ptab);
     EXPECT_EQ(memory.tables.size(), 1u);
-    // Out of phase: 4 KiB pages.
+    // Differently aligned: 4 KiB pages.
     ASSERT_EQ(sidra_ptab_map(&ptab, kHuge, kHuge + kPage, 2 * kHuge, SIDRA_PTE_READ | SIDRA_PTE_LOCAL), 0);
     EXPECT_FALSE(walk(kHuge)->huge);
     EXPECT_EQ(walk(kHuge)->flags, SIDRA_PTE_READ | SIDRA_PTE_LOCAL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a driver believes a chip of what programming took.
+// Which values of a chip's programming report the driver accepts.
 #include <cstring>
 #include <functional>
 #include <iterator>
@@ -56,7 +56,7 @@ TEST_F(Report, WhatCannotBeIsAnError) {
     }
 }
 
-// Whose work it was, and how much, is nobody else's business.
+// The owner of the last programming and its cost are not disclosed to others.
 TEST_F(Report, OfAnotherObjectHasTheCrossbarOnly) {
     for (const u64 uid : {u64{0}, kUid + 1, ~u64{0}}) {
         sidra_hw_xbar_report report = told, expected{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The driver's end of the mailbox against firmware that answers rightly, late, twice, or what nobody has asked.
+// The driver's end of the mailbox, with firmware that answers correctly, late, twice or unasked.
 #include "pure.h"
 
 namespace sidra::test {
@@ -21,7 +21,7 @@ class Ring : public Pure {
         sidra_ring_put(&ring, &msg);
         return memory.requests[(ring.sent - 1) % SIDRA_RING_ENTRIES];
     }
-    // What a firmware that works answers.
+    // The reply of correct firmware.
     sidra_mailbox_msg answer_to(const sidra_mailbox_msg& request) const {
         sidra_mailbox_msg reply{};
         reply.opcode = static_cast<uint16_t>(request.opcode | SIDRA_MAILBOX_REPLY);
@@ -83,7 +83,7 @@ TEST_F(Ring, EventsComeInBetween) {
     one_round();
 }
 
-// One that is behind, or further ahead than the ring is long, is that of another start of the firmware.
+// An index that is behind, or ahead by more than the length of the ring, belongs to another start of the firmware.
 TEST_F(Ring, AnIndexThatCannotBeSaysNothing) {
     for (int i = 0; i < 5; i++) one_round();
     const sidra_mailbox_msg request = ask(SIDRA_MAILBOX_STATUS);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Replaces the global allocation functions of the test program by counting ones. In a file of its own, so that no
-// compiler sees through a pair of them.
+// Replaces the global allocation functions of the test program by counting ones. In its own file, so that no compiler
+// optimizes pairs of them away.
 #include "allocation_count.h"
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A debugger of an embedded chip's management core. What it can do there is tested in tests/chip.
+// A debugger of an embedded chip's management core. Its commands are tested in tests/chip.
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -34,7 +34,7 @@ class ChipGdb : public testing::Test {
         EXPECT_FALSE(std::filesystem::exists(path)) << "nothing is left behind";
         std::filesystem::remove_all(folder);
     }
-    // A debugger that says this; the first bytes of the answer.
+    // Connects, sends this text and returns the first bytes of the answer.
     std::string ask(const std::string& text) const {
         const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         sockaddr_un name{};
@@ -52,12 +52,12 @@ class ChipGdb : public testing::Test {
     sidra_device* device = nullptr;
 };
 
-// The chip's own thread answers, which sleeps until somebody comes.
+// The chip's own thread answers; it sleeps until a debugger connects.
 TEST_F(ChipGdb, IsFoundWhereTheEnvironmentSays) {
     setenv("SIDRA_GDB", path.c_str(), 1);
     ASSERT_OK(sidra_device_open(0, &options, &device));
     for (int i = 0; i < 3; i++) EXPECT_EQ(ask("$?#3f"), "+$S05#b8");
-    // Work is done while one is there.
+    // The chip works while a debugger is attached.
     sidra_context* context = nullptr;
     sidra_stream* stream = nullptr;
     ASSERT_OK(sidra_context_create(device, &context));

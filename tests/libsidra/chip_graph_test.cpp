@@ -142,7 +142,8 @@ TEST_F(ChipGraph, TheSameObjectsWithOtherContentsAreTheSame) {
     EXPECT_OK(sidra_weights_destroy(weights));
 }
 
-// The launch is queued, then what it names is destroyed, and others are made: they are not what it finds.
+// The launch is queued, then the objects that it uses are destroyed and others are created. The launch must not use the
+// new ones.
 TEST_F(ChipGraph, DestructionBehindTheLaunchFaults) {
     const Buffer words(context, 4096), buffer(context, 4096);
     for (const bool of_weights : {false, true}) {
@@ -153,7 +154,7 @@ TEST_F(ChipGraph, DestructionBehindTheLaunchFaults) {
         const size_t word = of_weights ? 8 : 0;
         ASSERT_OK(sidra_semaphore_wait_async(stream, words.at(word), 1));
         ASSERT_OK(sidra_graph_launch_async(stream, graph));
-        sidra_stream* helper = nullptr;  // programs the others meanwhile
+        sidra_stream* helper = nullptr;  // programs the other objects meanwhile
         ASSERT_OK(sidra_stream_create(context, nullptr, &helper));
         if (of_weights) {
             ASSERT_OK(sidra_weights_destroy(weights));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Streams that wait for the work of other streams, when that work fails or is dropped: nobody computes with data that
-// never was, nobody waits for ever, and everybody learns where it began.
+// Streams that wait for work of other streams which fails or is dropped: none computes with missing data, none waits
+// forever, and each learns the root cause.
 #include <poll.h>
 
 #include <atomic>
@@ -32,7 +32,7 @@ class Producer : public ChipTest {
         EXPECT_OK(sidra_buffer_map(data, &address));
         return __atomic_load_n(reinterpret_cast<uint64_t*>(static_cast<char*>(address) + offset), __ATOMIC_ACQUIRE);
     }
-    // Operation 0 waits for the host, operation 1 writes what the others read; with `bad`, it faults.
+    // Operation 0 waits for the host, operation 1 writes the others' input; with `bad` it faults.
     void produce(bool bad) {
         ASSERT_OK(sidra_semaphore_wait_async(producer, {words, 0}, 1));
         if (bad) {
@@ -51,7 +51,7 @@ class Producer : public ChipTest {
         }
         ASSERT_OK(sidra_event_record(event, producer));
     }
-    // `stream` reads what was produced, `last` what `stream` makes of it.
+    // `stream` reads the produced data, `last` the output of `stream`.
     void consume() {
         ASSERT_OK(sidra_stream_wait_event(stream, event));
         ASSERT_OK(sidra_fill_async(stream, {data, 8}, 43, 8, 8));
@@ -64,7 +64,7 @@ class Producer : public ChipTest {
     }
     void release() { ASSERT_OK(sidra_semaphore_signal(context, {words, 0}, 1)); }
 
-    // Both have stopped at once, have done nothing behind their waits, and name operation `sequence` of `root`.
+    // Both have stopped at once, have executed nothing after their waits, and name operation `sequence` of `root`.
     void expect_poisoned(uint32_t root, uint64_t sequence, uint32_t cause) {
         for (sidra_stream* each : {stream, last}) {
             EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_stream_synchronize(each, SIDRA_NEVER));
@@ -89,7 +89,7 @@ class Producer : public ChipTest {
             EXPECT_OK(sidra_stream_synchronize(each, soon()));
         }
     }
-    // As its own fault record or its texts have it.
+    // The stream's number, as its fault record and its messages give it.
     uint32_t id_of(sidra_stream* of) {
         EXPECT_FAILS(SIDRA_ERROR_NOT_RECORDABLE, sidra_graph_end(of, nullptr));
         const std::string text = sidra_last_error();
@@ -118,7 +118,7 @@ TEST_F(Producer, AFaultStopsWhoeverWaits) {
 }
 
 TEST_F(Producer, AFaultThatWasResetStopsWhoeverWaits) {
-    // The wait is queued before, and comes to the device afterwards.
+    // The wait is queued before the reset and reaches the device after it.
     ASSERT_OK(sidra_semaphore_wait_async(stream, {words, 8}, 1));
     produce(true);
     consume();
@@ -228,7 +228,7 @@ TEST_F(Producer, AStreamOnItsOwnGoesOn) {
     for (sidra_stream* each : {producer, stream, last}) ASSERT_OK(sidra_stream_reset(each));
 }
 
-// A thread resets the producer whenever it likes; who waits either has the data or a fault.
+// A thread resets the producer at random moments; each consumer has either the data or a fault.
 TEST_F(Producer, NoResetMakesDroppedWorkLookDone) {
     for (uint64_t round = 1; round <= 500; ++round) {
         ASSERT_OK(sidra_fill_async(producer, {data, 0}, round, 8, 8));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Programming that is ended before it is done, and programming again what has drifted.
+// Programming that is interrupted, and reprogramming of drifted cells.
 #include <unistd.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ class ChipProgram : public ChipTest {
         EXPECT_OK(sidra_weights_report(weights, tile, &report));
         return report;
     }
-    // Until some of it is programmed, or all.
+    // Waits until some of it is programmed, or all.
     uint32_t begun(sidra_weights* weights) {
         uint32_t done = 0, total = 0;
         while (done == 0) EXPECT_OK(sidra_weights_progress(weights, &done, &total));
@@ -41,7 +41,7 @@ class ChipProgram : public ChipTest {
         EXPECT_OK(sidra_weights_read(stream, weights, values.data(), kCols, soon()));
         return values;
     }
-    // Opens a chip whose cells are pulsed, in place of the one there.
+    // Replaces the chip by one of level `accurate`, whose cells are programmed by pulses.
     void open_accurate() {
         ChipTest::TearDown();
         auto options = SIDRA_INIT(sidra_device_options);
@@ -56,7 +56,8 @@ class ChipProgram : public ChipTest {
     }
 };
 
-// A reset may come when all is done: then it is tried again. (Exact cells in a virtual machine are always faster.)
+// A reset that comes after the end of the programming is repeated. (Exact cells in a virtual machine are always
+// faster.)
 TEST_F(ChipProgram, AResetEndsAFirstProgrammingBetweenTiles) {
     if (!on_a_node()) open_accurate();  // takes longer
     bool cut = false;
@@ -81,7 +82,7 @@ TEST_F(ChipProgram, AResetEndsAFirstProgrammingBetweenTiles) {
             EXPECT_OK(sidra_stream_fault(stream, &fault));
             EXPECT_EQ(uint32_t{SIDRA_FAULT_UNPROGRAMMED}, fault.cause);
             ASSERT_OK(sidra_stream_reset(stream));
-            // The values are there still.
+            // The values are still stored.
             ASSERT_OK(sidra_weights_program_async(stream, weights));
             synchronize();
             size_t off = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What programming took, tile by tile: on any chip, and on one whose cells are pulsed.
+// The cost of programming, tile by tile: on any chip, and on one whose cells are pulsed.
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -98,12 +98,12 @@ TEST_F(PulsedReport, CountsEveryCellOnce) {
         const uint64_t of_tile = uint64_t{report.rows} * report.cols * 2;
         EXPECT_TRUE(report.pulsed);
         EXPECT_EQ(report.rows, report.programmed_rows);
-        // Pairs of columns that were tried in the place of others are counted, too.
+        // Replacement pairs of columns that were tried are counted, too.
         const uint64_t pulsed = std::accumulate(std::begin(report.arrived), std::end(report.arrived), report.failed);
         EXPECT_GE(pulsed, of_tile + uint64_t{report.rows} * report.spare_columns);
         EXPECT_EQ(0u, (pulsed - of_tile) % (2 * report.rows));
         EXPECT_EQ(report.reads, report.set_pulses + report.reset_pulses + pulsed);
-        // 1 % are stuck, half of them low, which is right for one cell of each pair.
+        // 1 % of the cells are stuck, half of them low, which is correct for one cell of each pair.
         const double failed = 0.01 * 3 / 4 * static_cast<double>(pulsed);
         EXPECT_NEAR(failed, static_cast<double>(report.failed), 5 * std::sqrt(failed));
         EXPECT_LE(report.bad_cells, report.failed);
@@ -115,7 +115,7 @@ TEST_F(PulsedReport, CountsEveryCellOnce) {
         energy_pj += report.energy_pj;
     }
     EXPECT_EQ(info.cells, cells);
-    // The packet's own share, and a picojoule lost to rounding in each tile.
+    // Differences are the packet's own share and a picojoule of rounding in each tile.
     EXPECT_NEAR(static_cast<double>(info.program_device_ps), static_cast<double>(device_ps), 1e6);
     EXPECT_NEAR(static_cast<double>(info.program_energy_pj), static_cast<double>(energy_pj), 1000);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Named weights in a state file: one process leaves them there, the next one computes with them.
+// Named weights in a state file: one process creates them, the next one computes with them.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ std::vector<int8_t> numbers(size_t count, uint32_t seed) {
     return result;
 }
 
-// What the product is, by hand.
+// The product, computed by the host.
 std::vector<int32_t> product(const std::vector<int8_t>& x, const std::vector<int8_t>& w) {
     std::vector<int32_t> result(kBatch * kCols);
     for (uint32_t b = 0; b < kBatch; b++)
@@ -104,7 +104,7 @@ class ChipState : public testing::Test {
         unsetenv("SIDRA_LEVEL");
         std::filesystem::remove_all(folder_);
     }
-    // A process of its own, which ends without closing anything.
+    // Runs `work` in a child process that ends without closing anything.
     static void in_a_process(const std::function<void()>& work) {
         const pid_t child = fork();
         ASSERT_GE(child, 0);
@@ -220,8 +220,7 @@ TEST_F(ChipState, OneChipHasTheFileUntilItIsClosed) {
     EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_device_open(0, &options, &second));
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "another chip has it")) << sidra_last_error();
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), path_.c_str())) << sidra_last_error();
-    // The chip of this index is the one that has it: who asks for that gets it, and with another file it is another
-    // chip.
+    // The chip of this index has the file: a request for both gets that chip, and one without the file is refused.
     options.private_chip = false;
     ASSERT_OK(sidra_device_open(0, &options, &second));
     EXPECT_OK(sidra_device_close(second));
@@ -248,7 +247,7 @@ TEST_F(ChipState, AFileThatCannotBeUsedIsSaid) {
     setenv("SIDRA_STATE", folder_.c_str(), 1);
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_open(0, &options, &device));
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "Is a directory")) << sidra_last_error();
-    // One remedy, that of the file; and whose name it is.
+    // The message has one remedy, that of the file, and names the variable.
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "Name a file")) << sidra_last_error();
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "The environment sets SIDRA_STATE.")) << sidra_last_error();
     for (const char* wrong : {"errno", "Check the arguments", "SIDRA_TRACE"})
@@ -271,7 +270,7 @@ TEST_F(ChipState, AFileThatCannotBeUsedIsSaid) {
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_open(0, &options, &device));
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "another profile")) << sidra_last_error();
     EXPECT_EQ(nullptr, device);
-    // An empty variable is none, and what a program asks for comes first.
+    // An empty variable counts as unset, and the program's option takes precedence.
     setenv("SIDRA_STATE", "", 1);
     options.profile = SIDRA_PROFILE_SMALL;
     ASSERT_OK(sidra_device_open(0, &options, &device));

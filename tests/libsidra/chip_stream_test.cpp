@@ -31,7 +31,7 @@ TEST_F(ChipStream, DeviceInfo) {
     EXPECT_EQ(info.l3_size, info.l3_free);
     EXPECT_EQ(SIDRA_HW_VERSION, info.hw_version);
     uint64_t d0 = 0, m0 = 0, d1 = 0, m1 = 0;
-    // Who is interrupted between the readings of a pair sees the clocks apart, but not each time.
+    // A thread that is interrupted between the two readings sees the clocks differ, but not each time.
     EXPECT_TRUE(eventually([&] {
         EXPECT_OK(sidra_device_clock(device, &d0, &m0));
         usleep(2000);
@@ -232,7 +232,7 @@ TEST_F(ChipStream, EventsOrderStreams) {
         ASSERT_OK(sidra_stream_create(context, nullptr, &streams[i]));
         ASSERT_OK(sidra_event_create(context, &events[i]));
     }
-    // A baton of 8 bytes goes round: each stream copies it on from its neighbour, after the neighbour has written it.
+    // A token of 8 bytes is passed around: each stream copies it from its neighbour after the neighbour has written it.
     const Buffer words(context, 8 * (kStreams * kRounds + 1));
     words.as<uint64_t>()[0] = 0xba70;
     for (int step = 0; step < kStreams * kRounds; ++step) {
@@ -455,7 +455,7 @@ TEST_F(ChipStream, CallbacksMayUseTheirStream) {
     stream = nullptr;
 }
 
-// What only the device can see: an index beyond the table.
+// An error that only the device can detect: an index beyond the table.
 TEST_F(ChipStream, AFaultOfTheDeviceIsExplainedAndReset) {
     const Buffer buffer(context, 65536);
     auto gather = SIDRA_INIT(sidra_vec);
@@ -475,7 +475,7 @@ TEST_F(ChipStream, AFaultOfTheDeviceIsExplainedAndReset) {
     ASSERT_OK(sidra_graph_end(stream, &graph));
     ASSERT_OK(sidra_nop_async(stream));
     for (const bool in_graph : {false, true}) {
-        // At once: a device of its own may have faulted before the second call.
+        // In one batch: a separate device may have faulted before the second call.
         ASSERT_OK(sidra_batch_begin(stream));
         ASSERT_OK(in_graph ? sidra_graph_launch_async(stream, graph) : sidra_vec_async(stream, &gather));
         ASSERT_OK(sidra_fill_async(stream, buffer.at(32768), 1, 1, 1));
@@ -572,7 +572,7 @@ TEST_F(ChipStream, ManyThreadsShareOneStream) {
     for (uint64_t i = 0; i < kThreads * kEach; ++i) ASSERT_EQ(i, words.as<uint64_t>()[i]);
 }
 
-// The firmware boots behind a chip that is open; then its sensors are in the telemetry, too.
+// The firmware boots in the background after the chip is opened; then its sensors appear in the telemetry.
 TEST_F(ChipStream, SensorsOnceTheFirmwareRuns) {
     constexpr uint64_t kSensors = SIDRA_TELEMETRY_HAS_THERMAL | SIDRA_TELEMETRY_HAS_POWER;
     sidra_telemetry telemetry{};
@@ -615,7 +615,7 @@ TEST_F(ChipStream, KnobsAndTelemetry) {
     host.join();
 }
 
-// One that always has another callback must not keep those of other streams waiting.
+// A stream that always has another callback must not delay those of other streams.
 TEST_F(ChipStream, CallbacksOfStreamsTakeTurns) {
     struct Selfish {
         sidra_stream* stream;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The trace of an embedded chip: found where it was asked for, whole once the device is closed. What is in it is tested
-// in tests/chip.
+// The trace of an embedded chip: written to the requested file and complete once the device is closed. Its contents are
+// tested in tests/chip.
 #include <stdlib.h>
 
 #include <cstring>

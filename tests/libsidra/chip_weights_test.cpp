@@ -275,7 +275,7 @@ TEST_F(ChipWeights, CreateRefuses) {
                      sidra_weights_create_f32(context, 10, 1, &real, stride / sizeof real, nullptr, &none));
     }
     refuses(SIDRA_ERROR_INVALID_ARGUMENT, UINT32_MAX, UINT32_MAX, values.data(), UINT32_MAX);
-    // A shape that no chip has is refused before any of its values is looked at: there are none behind this one.
+    // A shape that fits no chip is refused before any value is read: there are no values here.
     for (const uint32_t edge : {1u << 20, 1u << 26}) {
         refuses(SIDRA_ERROR_OUT_OF_CROSSBARS, edge, edge, values.data(), edge);
         const float real = 1;
@@ -485,7 +485,7 @@ TEST_F(ChipWeights, InfoHasTheNameThatTheObjectHasNow) {
     ASSERT_OK(sidra_weights_unlink(context2, "first"));
     EXPECT_STREQ("", info_of(weights).name);
     EXPECT_STREQ("", info_of(opened).name);
-    // The name goes to another object: it is not theirs again.
+    // The name passes to another object, and does not return to the old one.
     ASSERT_OK(sidra_weights_publish(other, "first", 0));
     EXPECT_STREQ("", info_of(weights).name);
     EXPECT_STREQ("", info_of(opened).name);

@@ -9,7 +9,7 @@
 
 #include "sidra/sidra.h"
 
-// A failure must have a sentence that begins with the call and says something.
+// A failure must have a message that begins with the name of the call and explains it.
 #define EXPECT_FAILS(expected, expression)                                     \
     do {                                                                       \
         EXPECT_EQ(expected, (expression)) << sidra_last_error();               \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A driver made of plain memory: it records what libsidra asks, answers as told, and retires or faults packets on
-// demand. For tests of the library alone: packets as they are written, errors as they are explained.
+// A fake driver in plain memory: it records the library's requests, answers as instructed, and retires or faults
+// packets on demand. For tests of the library alone: the packets that it writes and the messages of its errors.
 #ifndef SIDRA_TESTS_FAKE_TRANSPORT_H
 #define SIDRA_TESTS_FAKE_TRANSPORT_H
 
@@ -28,7 +28,7 @@ class FakeTransport final : public Transport {
         bool alive = true;
     };
 
-    // Makes the next `times` requests of this number fail with -`error` and the detail.
+    // Makes the next `times` requests of this number fail with -`error` and the detail text.
     void fail(unsigned long request, int error, std::string detail = {}, int times = 1);
     // Whether doorbells retire everything at once (default), or packets stay until retire() or fault().
     void set_automatic(bool automatic) { automatic_ = automatic; }

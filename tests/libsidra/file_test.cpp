@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files into buffers, by both ways of reading.
+// Reading files into buffers, by io_uring and by pread.
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -26,7 +26,7 @@ class File {
    public:
     explicit File(size_t size) : bytes(size) {
         std::mt19937_64 random(size);
-        size_t at = 0;  // eight bytes at once: a sanitizer looks at each step
+        size_t at = 0;  // eight bytes at once, because a sanitizer checks each access
         for (; at + 8 <= size; at += 8) {
             const uint64_t word = random();
             std::memcpy(&bytes[at], &word, 8);
@@ -88,7 +88,7 @@ TEST_P(FileReadsTest, ErrorsAreTheKernels) {
 INSTANTIATE_TEST_SUITE_P(Ways, FileReadsTest, testing::Values(FileReads::kUring, FileReads::kPread),
                          [](const auto& info) { return info.param == FileReads::kUring ? "Uring" : "Pread"; });
 
-// The kernel makes the ring, and then takes no command: as a sandbox may have it.
+// The kernel creates the ring but refuses commands, as a sandbox may.
 TEST(FileReadsRefused, RingFallsBackToPread) {
     const File file(kLarge);
     const pid_t child = fork();
@@ -157,7 +157,7 @@ TEST_F(BufferFile, BadInputIsRefused) {
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_buffer_read_file(buffer.get(), 0, -1, 0, 1, nullptr));
 }
 
-// None of these is a fault of a stream, or a loss of the device, whatever the kernel's number is.
+// Errors of the file are not reported as faults of a stream or as loss of the device, whatever the errno.
 TEST_F(BufferFile, WhatCannotBeReadIsCalledWhatItIs) {
     const Buffer buffer(context, 4096);
     const auto refused = [&](int fd, const char* words) {

@@ -42,7 +42,7 @@ void refused(const char* call, sidra_status status) {
     EXPECT_STRNE("", sidra_last_error()) << call;
 }
 
-// Each function that takes a handle, with one that is not: a device where a context belongs, and so on.
+// Each function that takes a handle gets one of the wrong kind: a device instead of a context, and so on.
 TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
     alignas(64) unsigned char garbage[256];
     std::memset(garbage, 0xa5, sizeof garbage);

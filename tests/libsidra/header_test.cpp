@@ -77,7 +77,8 @@ TEST_F(CppLayer, HandlesMoveAndClose) {
     EXPECT_FALSE(static_cast<bool>(second));
 }
 
-// What is declared first is destroyed last, so these are in the wrong order; a program may also give up a parent early.
+// Objects are destroyed in reverse order of declaration, so these are in the wrong order; a program may also release a
+// parent early.
 TEST(CppOwnership, AnyOrderOfDestructionClosesTheChip) {
     choose_test_device();
     if (on_a_node()) GTEST_SKIP() << "a card has no state file of this process";
@@ -90,7 +91,7 @@ TEST(CppOwnership, AnyOrderOfDestructionClosesTheChip) {
         Stream stream;
         Context context;
         Device device;
-        // BUSY if the chip of the round before were still there: a state file has one user.
+        // BUSY if the chip of the previous round still existed: a state file has one user.
         ASSERT_NO_THROW(device = Device::open(
                             0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = true, .state_file = path.c_str()}));
         context = Context(device);

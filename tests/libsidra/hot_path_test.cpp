@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a submit costs, in counts that cannot be noisy: allocations, doorbells, requests to the driver. And what
-// survives a fork.
+// The cost of a submit in deterministic counts: allocations, doorbells, requests to the driver. Also behaviour after
+// fork.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,7 +22,8 @@ class HotPath : public ChipTest {
 };
 
 TEST_F(HotPath, ASubmitIsOneDoorbellAndNoAllocation) {
-    constexpr int kRounds = 100;  // fits the ring: a full one makes this thread run the chip, which may allocate
+    constexpr int kRounds =
+        100;  // fits into the ring: with a full ring this thread would run the chip, which may allocate
     const Buffer buffer(context, 1 << 16);
     const int8_t values[] = {1, 2, 3, 4};
     sidra_weights* weights = nullptr;
@@ -90,8 +91,8 @@ TEST_F(HotPath, ABatchIsOneDoorbell) {
     EXPECT_EQ(50u * 64, after.packets - before.packets);
 }
 
-// The child makes threads. Sanitizers cannot follow: their allocators' locks are copied as another thread of the parent
-// holds them, and the child's first allocation that needs one waits for ever.
+// The child creates threads, which sanitizers do not support: their allocator locks are copied while other threads of
+// the parent hold them, and the child then deadlocks.
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 TEST_F(HotPath, AChildCannotUseItsParentsHandles) {
     const Buffer buffer(context, 4096);
@@ -131,7 +132,7 @@ TEST_F(HotPath, AChildCannotUseItsParentsHandles) {
         require(sidra_buffer_map(buffer.get(), &address) == SIDRA_ERROR_FORKED);
         auto info = SIDRA_INIT(sidra_device_info);
         require(sidra_device_get_info(device, &info) == SIDRA_ERROR_FORKED);
-        // The child may open the device anew, and destroy what it inherited.
+        // The child may open the device again, and destroy the inherited handles.
         auto options = SIDRA_INIT(sidra_device_options);
         options.profile = SIDRA_PROFILE_SMALL;
         sidra_device* own_device = nullptr;
@@ -159,7 +160,7 @@ TEST_F(HotPath, AChildCannotUseItsParentsHandles) {
     ASSERT_EQ(child, waitpid(child, &status, 0));
     EXPECT_TRUE(WIFEXITED(status)) << "the child died of signal " << WTERMSIG(status);
     EXPECT_EQ(0, WEXITSTATUS(status)) << "the child failed in this step";
-    // The parent goes on.
+    // The parent continues.
     ASSERT_OK(sidra_fill_async(stream, buffer.at(), 9, 8, 8));
     synchronize();
     EXPECT_EQ(9u, buffer.as<uint64_t>()[0]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What each operation writes into the ring, and what each refuses: one packet and its negative twins. On the fake
-// driver, where the packet can be looked at.
+// The packet that each operation writes into the ring, and its negative twins, which are refused. With the fake driver,
+// where packets can be inspected.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -386,7 +386,7 @@ TEST_F(Packets, VecRefuses) {
     invalid([](sidra_vec& v) { v.scale = 1; });
     invalid([](sidra_vec& v) { v.zero = 1; });
     invalid([](sidra_vec& v) { v.limit = 1; });
-    invalid([](sidra_vec& v) { v.op = SIDRA_VEC_RELU; });  // takes no second operand
+    invalid([](sidra_vec& v) { v.op = SIDRA_VEC_RELU; });  // has no second operand
     invalid([](sidra_vec& v) { v.op = SIDRA_VEC_RELU, v.in2 = {nullptr, 4}; });
     invalid([](sidra_vec& v) { v.op = SIDRA_VEC_GATHER, v.in2_stride = 0; });  // no limit
     invalid([](sidra_vec& v) { v.op = SIDRA_VEC_LAYERNORM, v.scale = -1; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How long a test waits for what has to come: only a hang reaches it, on a busy machine and under sanitizers, too.
+// The timeout of waits in tests: only a hang reaches it, also on a busy machine and under sanitizers.
 #ifndef SIDRA_TESTS_PATIENCE_H
 #define SIDRA_TESTS_PATIENCE_H
 

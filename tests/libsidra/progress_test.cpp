@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Progress of programming: what the queue's state page says of it nobody asks the driver for. (With cells behind it:
+// Progress of programming: the library reads it from the queue's state page without asking the driver. (With a chip:
 // chip_program_test.cpp.)
 #include <vector>
 
@@ -25,7 +25,7 @@ class Progress : public FakeTest {
     uint32_t done() {
         uint32_t done = 99, total = 0;
         EXPECT_OK(sidra_weights_progress(weights, &done, &total));
-        known_total = total == kTotal;  // the fake driver says 1
+        known_total = total == kTotal;  // the fake driver reports 1
         return done;
     }
     size_t asked() const { return fake->requests(SIDRA_IOCTL_WEIGHTS_QUERY); }

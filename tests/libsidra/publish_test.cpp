@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What chips of this process show to monitors, as one sees it: a reader in another process, by uapi/sidra_publish.h
-// alone.
+// What the chips of this process publish for monitors, as seen by a reader in another process that uses only
+// uapi/sidra_publish.h.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -27,7 +27,7 @@ bool disk_is_full = false;
 
 }  // namespace
 
-// As the system's, but for a disk that is full.
+// Like the system's, but can simulate a full disk.
 extern "C" int posix_fallocate(int file, off_t offset, off_t size) {
     if (disk_is_full) return ENOSPC;
     return syscall(SYS_fallocate, file, 0, offset, size) == 0 ? 0 : errno;
@@ -39,7 +39,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Seen {
-    pid_t holder = 0;  // of the lock; 0: nobody
+    pid_t holder = 0;  // of the lock; 0 if it is free
     std::vector<uint8_t> bytes;
 
     const sidra_publish& header() const { return *reinterpret_cast<const sidra_publish*>(bytes.data()); }
@@ -49,7 +49,7 @@ struct Seen {
     const sidra_hw_xbar* xbars() const { return reinterpret_cast<const sidra_hw_xbar*>(bytes.data() + header().xbars); }
 };
 
-// All of one moment; empty: there was none, after many tries.
+// A consistent snapshot; empty if none was found after many attempts.
 std::vector<uint8_t> read_whole(int file) {
     struct stat it;
     if (fstat(file, &it) != 0 || it.st_size < static_cast<off_t>(sizeof(sidra_publish))) return {};
@@ -67,7 +67,7 @@ std::vector<uint8_t> read_whole(int file) {
     return {};
 }
 
-// By another process. Nothing: there is no such file.
+// Read by another process. nullopt if the file does not exist.
 std::optional<Seen> look(const std::string& path) {
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);
@@ -77,7 +77,7 @@ std::optional<Seen> look(const std::string& path) {
         const int file = open(path.c_str(), O_RDONLY | O_NOFOLLOW);
         if (file < 0) _exit(1);
         const std::vector<uint8_t> bytes = read_whole(file);
-        struct flock lock {};  // after what was written under it
+        struct flock lock {};  // after the contents that it protects
         lock.l_type = F_WRLCK;
         lock.l_len = 1;
         if (fcntl(file, F_GETLK, &lock) != 0) _exit(2);
@@ -160,7 +160,7 @@ class Publish : public testing::Test {
         sidra_stream* stream = nullptr;
     };
 
-    // Sooner or later it is as wanted; what was seen last.
+    // Waits until the contents are as wanted, and returns the last contents.
     template <class Wanted>
     Seen sees(const std::string& path, Wanted wanted) {
         Seen last;
@@ -356,7 +356,7 @@ TEST_F(Publish, GoesOnWithoutWorkAndWithoutFirmware) {
     const uint32_t version = booted.header().firmware_version;
     EXPECT_EQ(version >> 24 << 16 | (version >> 16 & 0xff), info.firmware_version);
     ASSERT_OK(sidra_device_set_fault_knob(chip.device, "firmware-hang", 1));
-    moves(file(0));  // what this one says may be from before
+    moves(file(0));  // this reading may be older
     const uint32_t beat = moves(file(0)).telemetry().heartbeat;
     sees(file(0), [beat](const Seen& seen) {
         if (seen.telemetry().boot_reason == SIDRA_BOOT_WATCHDOG) return true;
@@ -401,7 +401,7 @@ TEST_F(Publish, WhatAKilledProcessLeavesIsSwept) {
     EXPECT_EQ(look(file(0, lives.pid))->holder, lives.pid);
 }
 
-// In a container each process may have the number of the one before it.
+// In a container each process may have the process number of its predecessor.
 TEST_F(Publish, WhatAnEarlierProcessOfThisNumberLeftIsSwept) {
     fs::create_directory(folder());
     fs::permissions(folder(), fs::perms::owner_all);
@@ -444,7 +444,7 @@ TEST_F(Publish, ANameThatIsTakenIsLeftAlone) {
     EXPECT_EQ(waitpid(other, nullptr, 0), other);
 }
 
-// Who reads once has two moments.
+// A single read yields two points in time.
 TEST_F(Publish, SaysHowItWasBefore) {
     const Chip chip;
     Seen first = moves(file(0)), second;
@@ -477,8 +477,8 @@ TEST_F(Publish, AChildOfForkLeavesItAlone) {
 
 TEST_F(Publish, NobodyWhoMeddlesWithTheFileHurtsTheProcess) {
     Chip chip;
-    close(open(file(0).c_str(), O_RDONLY));  // and with it goes the lock
-    moves(file(0));                          // may have begun before that
+    close(open(file(0).c_str(), O_RDONLY));  // which releases the lock
+    moves(file(0));                          // may have started before that
     EXPECT_EQ(moves(file(0)).holder, getpid());
     ASSERT_EQ(truncate(file(0).c_str(), 0), 0);
     EXPECT_TRUE(eventually([&] { return fs::file_size(file(0)) != 0; }));

@@ -185,7 +185,7 @@ TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {
     given.trace_file = "another";
     EXPECT_OK(complete_options("sidra_test", &given, &options));
     EXPECT_STREQ("another", options.trace_file);
-    // A program of version 1.0 knows nothing of what came later.
+    // A program of version 1.0 does not know later fields.
     given.struct_size = offsetof(sidra_device_options, gdb);
     EXPECT_OK(complete_options("sidra_test", &given, &options));
     EXPECT_STREQ("given", options.state_file);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the system is short of is called by its name: address space, file descriptors, threads. And once there is enough
-// of it again, the same call works.
+// Shortages of the system are named in the error: address space, file descriptors, threads. Once the resource is
+// available again, the same call works.
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ class Limit {
     rlimit before_{};
 };
 
-// No address space but this much more.
+// Limits the address space to this much more.
 Limit address_space(uint64_t more) {
     uint64_t pages = 0;
     FILE* file = std::fopen("/proc/self/statm", "re");
@@ -40,7 +40,7 @@ Limit address_space(uint64_t more) {
     return {RLIMIT_AS, pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) + more};
 }
 
-// All descriptors below the lowest free one are taken.
+// Limits descriptors to those in use.
 Limit no_descriptors() {
     const int free = dup(STDERR_FILENO);
     EXPECT_GE(free, 0);
@@ -70,7 +70,7 @@ class NoThreads {
     pthread_attr_t before_;
 };
 
-// A chip of one's own in this process, whatever the suite runs on.
+// A private chip in this process, whatever the suite runs on.
 sidra_status open_embedded_chip(sidra_profile profile, sidra_engine engine, sidra_device** device) {
     const char* chosen = std::getenv("SIDRA_DEVICE");
     const std::string before = chosen != nullptr ? chosen : "";
@@ -87,7 +87,7 @@ sidra_status open_embedded_chip(sidra_profile profile, sidra_engine engine, sidr
 }
 
 TEST(Shortage, OfAddressSpaceForAChipIsOneOfMemory) {
-    constexpr uint64_t kTooLittle = 64 << 20;  // the cells alone take 400 MiB
+    constexpr uint64_t kTooLittle = 64 << 20;  // the cells alone need 400 MiB
     sidra_device* device = nullptr;
     for (const sidra_engine engine : {SIDRA_ENGINE_AUTO, SIDRA_ENGINE_SCALAR}) {
         {
@@ -144,8 +144,8 @@ TEST_F(ShortageOnAChip, OfThreadsForCallbacksIsALimit) {
     EXPECT_OK(add_callback());
 }
 
-// UndefinedBehaviorSanitizer looks at exceptions that are caught through a pipe of its own, and takes one for damaged
-// where there are no descriptors for that.
+// UndefinedBehaviorSanitizer checks caught exceptions through a pipe of its own, and reports them as damaged when it
+// gets no descriptors for that.
 #if !defined(__SANITIZE_ADDRESS__)
 TEST(Shortage, OfDescriptorsForAChipIsALimit) {
     sidra_device* device = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Streams that stop: the status and the words of a fault, reset, loss and recovery, and what becomes of events and
-// callbacks. On the fake driver, where each can be had at will.
+// Streams that stop: status and message of a fault, a reset, loss and recovery, and the effect on events and callbacks.
+// With the fake driver, which produces each case on demand.
 #include <pthread.h>
 #include <unistd.h>
 
@@ -149,12 +149,12 @@ TEST_F(Stopped, ALossIsStickyUntilRecovered) {
     EXPECT_FAILS(SIDRA_ERROR_CONTEXT_LOST, sidra_event_query(event));
     EXPECT_NE(nullptr, std::strstr(sidra_last_error(), "sidra_context_recover")) << sidra_last_error();
 
-    // The first try fails half-way, the second goes on from there.
+    // The first attempt fails half-way, the second continues from there.
     fake->fail(SIDRA_IOCTL_QUEUE_CREATE, ENOMEM);
     EXPECT_FAILS(SIDRA_ERROR_OUT_OF_MEMORY, sidra_context_recover(context));
     EXPECT_OK(sidra_context_recover(context));
     EXPECT_OK(sidra_context_status(context));
-    EXPECT_FAILS(SIDRA_ERROR_CONTEXT_LOST, sidra_event_query(event));  // what was lost is never done
+    EXPECT_FAILS(SIDRA_ERROR_CONTEXT_LOST, sidra_event_query(event));  // lost work never completes
     fake->set_automatic(true);
     EXPECT_OK(sidra_copy_async(stream, at(0), at(64), 64));
     EXPECT_OK(sidra_stream_synchronize(stream, 0));
@@ -223,7 +223,7 @@ TEST_F(Stopped, CallbacksLearnWhy) {
     EXPECT_EQ(SIDRA_ERROR_INVALID_ARGUMENT, sidra_stream_add_callback(stream, nullptr, nullptr));
 }
 
-// A callback that keeps those behind it waiting, so that more happens before they are told.
+// A callback that delays those after it, so that more happens before they are called.
 struct Gate {
     std::promise<void> opened;
     static void callback(sidra_status, void* user) { static_cast<Gate*>(user)->opened.get_future().wait(); }

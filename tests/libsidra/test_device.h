@@ -18,7 +18,7 @@ inline void choose_test_device() {
     setenv("SIDRA_DEVICE", node != nullptr ? node : "embedded", 1);
 }
 
-// Turns a fault knob of the chip; of one in QEMU by asking QEMU, as /dev/sidraN is its device sidraN.
+// Sets a fault knob of the chip; for a chip in QEMU by asking QEMU, where /dev/sidraN is the device sidraN.
 inline void turn_knob(sidra_device* device, const std::string& name, uint64_t value) {
     if (!on_a_node()) {
         ASSERT_OK(sidra_device_set_fault_knob(device, name.c_str(), value));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// In lock-step with another implementation (unicorn, GPL-2.0: in this test only): random instructions, register by
-// register. It does not take traps, so there are none: memory accesses stay in RAM, jumps in the program.
+// Lock-step comparison with another implementation (unicorn, GPL-2.0: in this test only): random instructions, register
+// by register. Unicorn does not handle traps, so none occur: memory accesses stay in RAM, jumps in the program.
 #include <gtest/gtest.h>
 #include <unicorn/unicorn.h>
 

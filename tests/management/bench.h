@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A management core whose program does single accesses, as a test says.
+// A management core whose program performs single accesses on request of a test.
 #ifndef SIDRA_TESTS_MANAGEMENT_BENCH_H
 #define SIDRA_TESTS_MANAGEMENT_BENCH_H
 
@@ -15,7 +15,7 @@
 
 namespace sidra::test {
 
-// Memory from kBase on, and what became of interrupts.
+// Memory from kBase on, and the state of the interrupts.
 struct HostMemory final : management::Surroundings {
     static constexpr uint64_t kBase = 0x1'2345'6000;
     bool read_host(uint64_t bus, std::span<uint8_t> to) override {
@@ -37,7 +37,7 @@ struct HostMemory final : management::Surroundings {
 
 struct Bench {
     static constexpr uint32_t kData = SIDRA_MGMT_RAM + 256;
-    // What the ROM holds: each does one thing, then waits.
+    // Programs in the ROM: each does one thing and waits.
     enum Program : uint32_t {
         kTrap = 0x40,
         kLoad = 0x80,
@@ -69,7 +69,7 @@ struct Bench {
     }
 
     core::State& state() { return unit.core().state(); }
-    // From there, until it waits. Returns mcause, if it came to a trap.
+    // Runs this program until it waits. Returns mcause if it trapped.
     std::optional<uint32_t> execute(Program from) {
         state().waiting = 0;
         state().pc = from;
@@ -90,7 +90,7 @@ struct Bench {
         *value = state().x[a1];
         return trap;
     }
-    // What has to work.
+    // An access that must succeed.
     uint32_t get(uint32_t address) {
         uint32_t value = 0;
         EXPECT_FALSE(load(address, &value)) << std::hex << address;

@@ -45,7 +45,7 @@ TEST(Copy, BothWays) {
     }
 }
 
-// What comes from the host is executed as it comes, also where something else was.
+// Code copied from the host is executed as copied, also when it replaces older code.
 TEST(Copy, CodeThatIsReplacedIsNotExecutedAnyMore) {
     CopyBench bench;
     const auto place = [&](uint32_t value) {

@@ -15,7 +15,7 @@ constexpr uint32_t kIdleMw = 250;                           // leakage and clock
 
 class Sensors : public testing::Test {
    protected:
-    // With queues that spend `mw` on top of what the chip draws by itself.
+    // With queues that draw `mw` in addition to the chip's idle power.
     bool pass(uint64_t ns, uint64_t mw = 0) {
         queues_pj += mw * ns;
         now += ns;
@@ -39,7 +39,7 @@ TEST_F(Sensors, BeginAtRest) {
     EXPECT_EQ(bench.get(SIDRA_MGMT_TELEMETRY_VALID), 0u);
 }
 
-// The equation by small steps, as it stands: dT/dt = (around + R P - T) / tau.
+// The equation integrated in small steps: dT/dt = (around + R P - T) / tau.
 TEST_F(Sensors, WarmthFollowsItsEquation) {
     constexpr double kStep = 1e-5, kTau = 2, kKelvinPerWatt = 5, kAround = 60;
     double expected = kAround;
@@ -203,7 +203,7 @@ TEST_F(Telemetry, IsWhatFirmwareSays) {
     EXPECT_EQ(other.published().valid, published.valid);
     EXPECT_EQ(other.published().temperature_mc, -12'345);
     EXPECT_EQ(other.published().throttles, 42u);
-    // What stands beside VALID can be read back, as itself.
+    // The values next to VALID read back unchanged.
     EXPECT_EQ(bench.get(SIDRA_MGMT_TELEMETRY_CLOCK), 250'000u);
     EXPECT_EQ(bench.get(SIDRA_MGMT_TELEMETRY_VALID), published.valid);
     EXPECT_EQ(static_cast<int32_t>(bench.get(SIDRA_MGMT_TELEMETRY_TEMPERATURE_MAX)), -5);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The sequencer's registers: what reaches crossbars, what comes back, and the policy.
+// The sequencer's registers: the orders to crossbars, their results, and the policy.
 #include "bench.h"
 
 namespace sidra::test {

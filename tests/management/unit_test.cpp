@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The blocks around the core, register by register, and its time.
+// The blocks around the core, register by register, and the core's time.
 #include "bench.h"
 
 namespace sidra::test {

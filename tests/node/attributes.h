@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the kernel shows of a card in sysfs and below, as bytes or as the errno that came instead.
+// A card's attributes in sysfs, as bytes or as the errno of reading them.
 #ifndef SIDRA_TESTS_ATTRIBUTES_H
 #define SIDRA_TESTS_ATTRIBUTES_H
 
@@ -50,7 +50,7 @@ inline int write_attribute(const std::string& name, const std::string& text) {
     return error;
 }
 
-// A user like any other, as long as it lives: this thread alone, as glibc's call would change all of them.
+// While an object exists this thread is an ordinary user. Only this thread: glibc's call would change all threads.
 class OrdinaryUser {
    public:
     OrdinaryUser() { become(65534); }
@@ -72,7 +72,7 @@ inline std::set<std::string> files_in(const std::string& folder) {
     return names;
 }
 
-// What a document of docs/abi describes: the last part of each "What:".
+// Names that a document of docs/abi describes: the last part of each "What:".
 inline std::set<std::string> documented(const std::string& document) {
     std::ifstream file("/src/docs/abi/" + document);
     std::set<std::string> names;

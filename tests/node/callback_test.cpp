@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libsidra's callbacks on the node: by io_uring where that is allowed, by ioctl where it is not, and the same to see.
+// libsidra's callbacks on the node: by io_uring where that is allowed, otherwise by ioctl, with the same visible
+// behaviour.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -19,7 +20,7 @@ namespace {
 constexpr unsigned kStreams = 8;
 constexpr unsigned kRounds = 5;
 
-// From now on the system call fails with EPERM, in threads to come as well: as in a container.
+// Makes the system call fail with EPERM from now on, also in later threads, as in a container.
 bool forbid(unsigned number) {
     sock_filter program[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -31,7 +32,7 @@ bool forbid(unsigned number) {
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &whole) == 0;
 }
 
-// kernel.io_uring_disabled, as it was before when this goes.
+// Sets kernel.io_uring_disabled, and restores it on destruction.
 class UringSetting {
    public:
     explicit UringSetting(const char* value) {
@@ -66,10 +67,10 @@ struct Counted {
     }
 };
 
-// What a process saw of its callbacks.
+// What a process observed of its callbacks.
 struct Seen {
-    bool whole = false;  // and nothing went wrong
-    bool ring = false;   // it had one, at the end
+    bool whole = false;  // complete, without errors
+    bool ring = false;   // it had a ring at the end
     long ioctls = -1;    // from the first callback to the last one
 };
 
@@ -88,7 +89,7 @@ class Streams {
             if (sidra_stream_create(context_, nullptr, &stream) != SIDRA_OK) return false;
         return true;
     }
-    // A callback for each stream, which stands at a semaphore until release().
+    // A callback for each stream, which waits at a semaphore until release().
     bool wait(uint64_t value, Counted* counted) {
         for (sidra_stream* stream : streams_)
             if (sidra_semaphore_wait_async(stream, {words_, 0}, value) != SIDRA_OK ||
@@ -97,7 +98,7 @@ class Streams {
         return true;
     }
     bool release(uint64_t value) { return sidra_semaphore_signal(context_, {words_, 0}, value) == SIDRA_OK; }
-    // How often the driver has asked the chip for an interrupt.
+    // Number of the driver's requests for an interrupt.
     uint64_t arms() {
         sidra_telemetry now{};
         return sidra_device_telemetry(device_, &now, sizeof now) == SIDRA_OK ? now.arms : 0;
@@ -116,7 +117,7 @@ class Streams {
     sidra_stream* streams_[kStreams] = {};
 };
 
-// Each round lets the thread arm all streams before it gives them what they wait for.
+// In each round the thread arms all streams before the round completes their waits.
 Seen run_callbacks(const std::string& counters) {
     const auto ioctls = [&] {
         std::ifstream file(counters);
@@ -132,7 +133,7 @@ Seen run_callbacks(const std::string& counters) {
     const long before = ioctls();
     for (unsigned round = 1; round <= kRounds; round++) {
         const uint64_t arms = streams.arms();
-        // The chip may be armed more than once for a stream; what counts is that all of them wait.
+        // A stream may be armed more than once; what matters is that all of them wait.
         const auto all_wait = [&] {
             return holds_a_ring() ? streams.arms() >= arms + kStreams : ioctls() - before >= round * kStreams;
         };
@@ -154,7 +155,7 @@ class Callbacks : public NodeTest {
         ASSERT_TRUE(card.known()) << "needs root";
         counters_ = "/sys/kernel/debug/accel/" + card.name() + "/counters";
     }
-    // In a process of its own; `forbidden`: a system call, 0: none.
+    // In a child process; `forbidden`: a system call number, 0 for none.
     Seen run(unsigned forbidden = 0) const {
         Seen seen;
         int ends[2];
@@ -199,7 +200,7 @@ TEST_F(Callbacks, ComeWhereAFilterForbidsRings) {
     EXPECT_EQ(seen.ioctls, kRounds * kStreams);
 }
 
-// A ring that can be made and not be used: found out at the first sleep, and all is armed again without it.
+// A ring that can be created but not used: noticed at the first sleep, and everything is armed again without it.
 TEST_F(Callbacks, ComeWhereAFilterForbidsCommands) {
     const Seen seen = run(SYS_io_uring_enter);
     EXPECT_TRUE(seen.whole);
@@ -207,8 +208,8 @@ TEST_F(Callbacks, ComeWhereAFilterForbidsCommands) {
     EXPECT_EQ(seen.ioctls, kRounds * kStreams);
 }
 
-// More streams than one system call takes commands, all of them armed when their work is dropped. The driver says so in
-// the state page a little earlier than the library has decided what that means.
+// More streams than the commands of one system call, all of them armed when their work is dropped. The state page shows
+// the drop a little before the library has evaluated it.
 TEST_F(Callbacks, LearnHowTheirWorkWasDropped) {
     constexpr size_t kMany = 100;
     setenv("SIDRA_DEVICE", kNode, 1);

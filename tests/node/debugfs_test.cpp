@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the driver shows in debugfs.
+// The driver's files in debugfs.
 #include "attributes.h"
 
 namespace sidra::test {

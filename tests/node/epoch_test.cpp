@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Points of a timeline, {epoch, value}: what had retired before a reset stays so, and what was dropped never looks so.
+// Points of a timeline, {epoch, value}: work that retired before a reset stays retired, and dropped work never looks
+// retired.
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an open file has used, as fdinfo tells it: against the state pages, which the chip writes, and what calls have
-// made.
+// Usage of an open file in fdinfo, compared with the state pages that the chip writes and with the calls made.
 #include <map>
 #include <memory>
 
@@ -11,7 +10,7 @@ namespace {
 
 using Fdinfo = NodeTest;
 
-// Values by key; of lines "key:\tvalue unit". Sizes in bytes.
+// Values by key from lines "key:\\tvalue unit". Sizes in bytes.
 std::map<std::string, uint64_t> numbers_of(int fd) {
     std::map<std::string, uint64_t> all;
     std::istringstream text(read_file("/proc/self/fdinfo/" + std::to_string(fd)).bytes);
@@ -30,7 +29,7 @@ std::map<std::string, uint64_t> numbers_of(const Node& node) { return numbers_of
 
 constexpr const char* kEngines[] = {"drm-engine-mvm", "drm-engine-vec", "drm-engine-copy", "drm-engine-program"};
 
-// Of queues that stand still.
+// Usage of idle queues.
 struct Used {
     uint64_t engine_ns[SIDRA_HW_ENGINE_COUNT] = {}, device_ps = 0, energy_pj = 0;
 
@@ -175,7 +174,7 @@ TEST_F(Fdinfo, Memory) {
     EXPECT_EQ(numbers_of(node).at("drm-total-l3"), before.at("drm-total-l3"));
 }
 
-// DRM asks no driver that has gone.
+// DRM does not call a driver that has been unbound.
 TEST_F(Fdinfo, OfADeviceThatHasGone) {
     const Card card;
     ASSERT_TRUE(card.known());

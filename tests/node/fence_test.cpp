@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernel queues and the fences of others: timeline syncobjs, sync_files, deadlines.
+// Kernel queues and foreign fences: timeline syncobjs, sync_files, deadlines.
 #include <sys/resource.h>
 
 #include <optional>
@@ -50,8 +50,8 @@ TEST_F(Fence, InPointsHoldBackThisJobAndThoseBehindIt) {
     Queue first(context, SIDRA_QUEUE_KERNEL), second(context, SIDRA_QUEUE_KERNEL);
     Buffer buffer(context, 4096);
     const uint32_t gate = create_syncobj(node);
-    // A fence that does not signal by itself: of a job behind a stalled chip would need a knob; so a chain of two
-    // queues.
+    // A fence that does not signal by itself. One of a job on a stalled chip would need a knob, so this uses a chain of
+    // two queues.
     ASSERT_EQ(signal_point(node, gate, 1), 0);
     buffer.words[0] = 0x77;
     int previous = submit_with_fence(first, {copy(buffer.va + 8, buffer.va, 8)});
@@ -90,7 +90,7 @@ TEST_F(Fence, FaultsAndResetsAreErrors) {
     const int again = submit_with_fence(queue, {nop()});
     ASSERT_TRUE(signalled(again));
     EXPECT_EQ(status(again), 1);
-    // What waits for a failed fence does not run, and fails likewise.
+    // A job that waits for a failed fence does not run, and fails as well.
     Buffer buffer(context, 4096);
     const std::vector<sidra_cmd> packets = {copy(buffer.va, buffer.va + 8, 8)};
     buffer.words[1] = 5;
@@ -101,7 +101,7 @@ TEST_F(Fence, FaultsAndResetsAreErrors) {
     ASSERT_TRUE(signalled(a.out_fence_fd));
     EXPECT_EQ(status(a.out_fence_fd), -EIO);
     EXPECT_EQ(buffer.words[0], 0u);
-    // Nor does it look retired to anybody who waits for the timeline: the queue has stopped in front of it.
+    // It does not look retired to waiters of the timeline either: the queue has stopped in front of it.
     EXPECT_EQ(queue.wait_epoch(a.epoch, a.value), -EIO);
     EXPECT_EQ(queue.run_state(), SIDRA_QUEUE_FAULTED);
     EXPECT_LT(queue.timeline(), a.value);
@@ -175,7 +175,7 @@ class NoDescriptors {
     rlimit old_{};
 };
 
-// The system has no open file to spare while it lives, for whoever is not privileged.
+// While an object exists the system has no file left for unprivileged processes.
 class NoFiles {
    public:
     NoFiles() {
@@ -196,7 +196,7 @@ class NoFiles {
     std::optional<OrdinaryUser> user_;
 };
 
-// The fences that a job waits for are found first: each error after that has to release them, signalled or not.
+// The fences of a job's waits are looked up first: each later error has to release them, signalled or not.
 TEST_F(Fence, ARefusedJobReleasesTheFencesThatItWouldHaveWaitedFor) {
     Node node;
     Context context(node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Syncobjs and sync_files, by the system calls of the DRM core and of the kernel.
+// Syncobjs and sync_files, by system calls of the DRM core and of the kernel.
 #ifndef SIDRA_TESTS_FENCES_H
 #define SIDRA_TESTS_FENCES_H
 
@@ -33,7 +33,7 @@ inline int signal_point(const Node& node, uint32_t handle, uint64_t point) {
     return node.call(DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL, a);
 }
 
-// 1: signalled; 0: not yet; negative: with an error.
+// 1: signalled; 0: not yet; negative: signalled with an error.
 inline int status(int sync_file) {
     sync_file_info info{};
     EXPECT_EQ(ioctl(sync_file, SYNC_IOC_FILE_INFO, &info), 0);

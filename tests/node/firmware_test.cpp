@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The card's firmware as a user sees it: it boots behind the driver, and has a version from then on.
+// The card's firmware as a user sees it: it boots in the background and has a version from then on.
 #include "node.h"
 
 namespace sidra::test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a submit and a polled wait cost, seen from outside the submitter: the kernel kills a child at its first system
-// call, and the chip counts accesses and interrupts.
+// The cost of a submit and of a polled wait, observed from outside: the kernel kills a child at its first system call,
+// and the chip counts accesses and interrupts.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -72,7 +72,7 @@ TEST_F(NodeHotPath, SubmitAndPolledWaitMakeNoSystemCall) {
     EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-// So that the one above cannot pass by accident.
+// The counterpart of the test above, which therefore cannot pass by accident.
 TEST_F(NodeHotPath, ASystemCallWouldBeSeen) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
@@ -94,8 +94,8 @@ TEST_F(NodeHotPath, ASubmitIsOneRegisterWriteAndNoInterrupt) {
         EXPECT_EQ(SIDRA_OK, sidra_device_telemetry(opened.device, &now, sizeof now));
         return now;
     };
-    // The driver asks the chip about what stands still, which on a busy machine may be this queue: the best of some
-    // rounds counts.
+    // The driver checks stalled queues, to which this queue may belong on a busy machine: the best of several rounds
+    // counts.
     const auto best = [&](auto work) {
         sidra_telemetry least{};
         least.doorbells = least.mmio_writes = least.mmio_reads = least.interrupts = least.arms = UINT64_MAX;
@@ -122,7 +122,7 @@ TEST_F(NodeHotPath, ASubmitIsOneRegisterWriteAndNoInterrupt) {
     EXPECT_EQ(sidra_device_close(opened.device), SIDRA_OK);
 }
 
-// A crowd that sleeps costs nobody anything: an interrupt arms the chip for what has changed, not for all of its
+// Sleeping waiters cost nothing: an interrupt arms the chip only for queues that have changed, not for all of its
 // vector.
 TEST_F(NodeHotPath, AnInterruptWritesNoRegisterForThoseWhoStillWait) {
     constexpr uint64_t kBlocks = 10, kRounds = 10, kSleepers = 200;
@@ -141,10 +141,10 @@ TEST_F(NodeHotPath, AnInterruptWritesNoRegisterForThoseWhoStillWait) {
         sleepers.push_back(std::make_unique<Queue>(context, SIDRA_QUEUE_USER));
         ASSERT_EQ(arm(*sleepers.back(), 1), 0);
     }
-    // What looks without an interrupt may come first.
+    // A recheck without an interrupt may come first.
     const auto looks = [&] { return card.counter("interrupts") + card.counter("rechecks"); };
     const uint64_t before = looks();
-    // Who looks at the very moment at which the chip is about to raise arms it again: the best of some blocks counts.
+    // A recheck at the moment of an interrupt arms the chip again: the best of several blocks counts.
     uint64_t writes = UINT64_MAX;
     for (uint64_t block = 0; block < kBlocks; block++) {
         const uint64_t written = card.counter("mmio_writes");

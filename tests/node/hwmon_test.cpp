@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sensors where generic tools look for them: the chip's telemetry in other units.
+// Sensors in hwmon, for generic tools: the chip's telemetry in other units.
 #include "attributes.h"
 
 namespace sidra::test {
@@ -26,7 +26,7 @@ class Hwmon : public NodeTest {
     }
     Answer sensor(const std::string& name) const { return read_file(folder + name); }
 
-    // Of a field that changes by itself: until a reading lies between two that are the same.
+    // For fields that change by themselves: repeats until one reading lies between two equal ones.
     template <class Field>
     void expect(const std::string& name, uint64_t valid, Field field) const {
         if (!(telemetry().valid & valid)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The rules of uapi/sidra_accel.h, call by call: sizes at the edge of a page, pads and unknown flags, 32-bit callers,
-// handles of others.
+// foreign handles.
 #include <cstddef>
 #include <functional>
 
@@ -9,7 +9,7 @@
 namespace sidra::test {
 namespace {
 
-// A field that must be zero, or its bits that mean nothing yet.
+// A field that must be zero, or its undefined bits.
 struct Reserved {
     size_t offset;
     size_t size;
@@ -50,7 +50,7 @@ class Edge {
     ~Edge() { munmap(pages_, 2 * kPage); }
     Edge(const Edge&) = delete;
     Edge& operator=(const Edge&) = delete;
-    // The argument so that it ends `beyond` bytes behind the edge.
+    // Places the argument so that it ends `beyond` bytes after the edge of the page.
     void* place(const std::vector<uint8_t>& argument, size_t beyond = 0) const {
         uint8_t* at = pages_ + kPage - argument.size() + beyond;
         std::memcpy(at, argument.data(), argument.size() - beyond);
@@ -402,7 +402,7 @@ TEST_F(Ioctl, ThirtyTwoBitCallersGetTheSame) {
 
 TEST_F(Ioctl, PadsAndUnknownFlagsAreRefusedAndNothingChanges) {
     for (const Call& call : calls()) {
-        // One object for all attempts: it is still there after them, and a small chip has not many.
+        // One object for all attempts: they leave it in place, and a small chip has few.
         const std::vector<uint8_t> good = call.argument();
         for (const Reserved& field : call.reserved) {
             for (size_t bit = 0; bit < field.size * 8; ++bit) {
@@ -444,7 +444,7 @@ TEST_F(Ioctl, ContextsOfOthersDoNotExist) {
         sidra_ioctl_context destroy{handle, 0};
         EXPECT_EQ(node.call(SIDRA_IOCTL_CONTEXT_DESTROY, destroy), -ENOENT) << handle;
     }
-    // The other open counts its own handles: the same number means something else there.
+    // Each open file numbers its own handles: the same number denotes another object there.
     sidra_ioctl_queue_query query{};
     query.context = foreign.handle;
     query.queue = queue.create.queue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What outlives what: fork, sharing of buffers, limits.
+// Lifetimes: fork, shared buffers, limits.
 #include <grp.h>
 #include <libdrm/drm.h>
 #include <sys/mount.h>
@@ -97,7 +97,7 @@ TEST_F(Life, ForeignMemoryAndLimitsHaveErrnosOfTheirOwn) {
         if (node.call(SIDRA_IOCTL_BUFFER_REGISTER, big) != -EDQUOT) return false;
         sidra_ioctl_buffer_close close_it{fits.handle, 0};
         if (node.call(SIDRA_IOCTL_BUFFER_CLOSE, close_it) != 0) return false;
-        if (node.call(SIDRA_IOCTL_BUFFER_REGISTER, fits) != 0) return false;  // what was given back counts no more
+        if (node.call(SIDRA_IOCTL_BUFFER_REGISTER, fits) != 0) return false;  // released memory is no longer charged
         sidra_ioctl_device_reset reset{0};
         sidra_ioctl_queue_create high{};
         high.context = context.handle;
@@ -108,7 +108,7 @@ TEST_F(Life, ForeignMemoryAndLimitsHaveErrnosOfTheirOwn) {
     }));
 }
 
-// A control group of its own, that memory is charged to.
+// A control group of its own, to which memory is charged.
 class ControlGroup {
    public:
     ControlGroup() {
@@ -137,7 +137,7 @@ class ControlGroup {
 };
 
 TEST_F(Life, DataOfSharedWeightsIsChargedToWhoSharesThem) {
-    constexpr uint64_t kShares = 16, kBytes = 1 << 20;  // the most that a descriptor keeps
+    constexpr uint64_t kShares = 16, kBytes = 1 << 20;  // the maximum that a descriptor keeps
     const ControlGroup group;
     EXPECT_TRUE(in_child([] {
         if (!ControlGroup::enter()) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// /dev/sidra0 by system calls alone, for what a transport does not show: fences, io_uring, removal.
+// /dev/sidra0 by system calls alone, for features that a transport does not expose: fences, io_uring, removal.
 #ifndef SIDRA_TESTS_NODE_H
 #define SIDRA_TESTS_NODE_H
 
@@ -33,7 +33,7 @@ inline uint64_t in_ms(uint64_t ms) {
     return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec) + ms * 1'000'000;
 }
 inline void sleep_ms(long ms) { usleep(static_cast<useconds_t>(ms * 1000)); }
-// CHECK=full tries more often what needs luck to fail.
+// CHECK=full repeats tests of races more often.
 inline int rounds(int fast, int full) {
     const char* check = getenv("CHECK");
     return check && std::string(check) == "full" ? full : fast;
@@ -48,10 +48,10 @@ bool eventually(Reached reached) {
     return true;
 }
 
-// Tells the QEMU that this guest runs in; false where nobody can.
+// Sends a command to the QEMU of this guest; false where that is not possible.
 inline bool qmp(const std::string& command) { return system(("qmp " + command + " >/dev/null 2>&1").c_str()) == 0; }
 
-// Turns a fault knob of a card. Like qmp(), without the second that its interpreter takes to start in here.
+// Sets a fault knob of a card. Like qmp(), but without starting an interpreter, which takes a second in the guest.
 inline bool knob(const char* name, uint64_t value, unsigned card = 0) {
     const std::string command =
         R"({"execute": "qmp_capabilities", "id": "hello"}
@@ -67,7 +67,7 @@ inline bool knob(const char* name, uint64_t value, unsigned card = 0) {
     return answered && !std::strstr(line, R"("error":)");
 }
 
-// Once: a stream would try again what was refused.
+// A single write: a stream would retry a refused one.
 inline bool write_text(const std::string& path, const std::string& text) {
     const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
     const bool good = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
@@ -92,7 +92,7 @@ class Parameter {
     std::string old_;
 };
 
-// The card behind the node, as the bus knows it: for its removal, which only root can order.
+// The PCI function of the node, for its removal, which only root can request.
 class Card {
    public:
     Card() {
@@ -109,7 +109,7 @@ class Card {
     static bool comes() {
         return eventually([] { return access(kNode, R_OK | W_OK) == 0; });
     }
-    // Waits until it is gone from the bus: the driver has finished with it then.
+    // Waits until it is gone from the bus, when the driver has finished with it.
     bool goes() const {
         return eventually([this] { return access(("/sys/bus/pci/devices/" + name_).c_str(), F_OK) != 0; });
     }
@@ -333,7 +333,7 @@ struct Queue {
     uint64_t next = 0;
 };
 
-// Waits for a packet that may never end: the driver has little patience then, and with nobody else who works.
+// Waits for a packet that may never end; the driver has short time limits meanwhile, so no other queue may work.
 inline int wait_for_time_out(const Queue& queue, uint64_t value) {
     const Parameter impatient("queue_timeout_ms", "300");
     EXPECT_TRUE(impatient.good);

@@ -40,7 +40,7 @@ class Ring {
     Ring(const Ring&) = delete;
     Ring& operator=(const Ring&) = delete;
 
-    // Until enter(), nobody sees it: a thread of the kernel would take half of what is linked.
+    // Visible only at enter(): otherwise the kernel's polling thread might take half of a linked chain.
     io_uring_sqe* add(int file, uint32_t op, const sidra_uring_cmd& cmd, uint64_t user,
                       const sidra_cmd* packet = nullptr, uint8_t flags = 0) {
         if (added_ == 0) tail_ = *word(params_.sq_off.tail);  // another process may have moved it
@@ -60,7 +60,7 @@ class Ring {
     }
     int enter(unsigned wait = 0) {
         if (added_ != 0) __atomic_store_n(word(params_.sq_off.tail), tail_, __ATOMIC_SEQ_CST);
-        // A thread of the kernel may have to be woken: it takes what is there then.
+        // The kernel's polling thread may have to be woken: it takes all commands added so far.
         const bool wake = __atomic_load_n(word(params_.sq_off.flags), __ATOMIC_SEQ_CST) & IORING_SQ_NEED_WAKEUP;
         const __kernel_timespec patience{kPatienceMs / 1000, 0};
         io_uring_getevents_arg arg{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attributes of the node: what docs/abi/sysfs-class-sidra says, against what calls and the chip's own answers say.
+// Attributes of the node: docs/abi/sysfs-class-sidra compared with calls and with the chip's own answers.
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -150,7 +150,7 @@ TEST_F(Sysfs, TelemetryForEverybodyIsCoarse) {
     }
     const uint64_t reads = card.counter("mmio_reads") - before, pages = 2 * ((in_ms(0) - started) / 200'000'000 + 2);
     EXPECT_LE(moments.size(), pages);
-    // Words of each page; at each read whether the chip is there; and what the driver does meanwhile.
+    // The words of each page, a presence check at each read, and the driver's own accesses meanwhile.
     EXPECT_LE(reads, (pages + 10) * (sizeof(sidra_telemetry) / 8 + 2) + 1000);
     EXPECT_GT(moment(), *moments.rbegin());
     const OrdinaryUser user;
@@ -211,8 +211,8 @@ TEST_F(Sysfs, CrossbarsOfAnObject) {
     EXPECT_TRUE(eventually([&] { return programmed() == before + 1; })) << "what was known gets old";
 }
 
-// However many read, the chip is asked once a second: here, of 200 reads of 7 pieces each, for two answers at most and
-// what is due while the test takes its time.
+// Whatever the number of readers, the chip is asked once a second: here, for 200 reads of 7 pieces each, at most twice,
+// and once for each second that the test takes.
 TEST_F(Sysfs, CrossbarsAreAskedForOnceASecond) {
     const Card card;
     ASSERT_TRUE(card.known());

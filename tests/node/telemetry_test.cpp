@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the driver shows of a card's telemetry, against work that is known.
+// A card's telemetry as the driver shows it, compared with known work.
 #include "node.h"
 #include "sidra/sidra.h"
 

@@ -9,7 +9,7 @@
 
 namespace sidra::test {
 
-// A buffer of its own, with all of the driver's events, while this lives.
+// A trace buffer of its own with all of the driver's events, while the object exists.
 class Trace {
    public:
     Trace() {
@@ -23,7 +23,7 @@ class Trace {
     Trace(const Trace&) = delete;
     Trace& operator=(const Trace&) = delete;
 
-    // Where `event` is first, with `fields` right behind it.
+    // Position of the first `event` directly followed by `fields`.
     static size_t at(const std::string& events, const std::string& event, const std::string& fields) {
         const size_t found = events.find(' ' + event + ": sidra0 " + fields);
         EXPECT_NE(found, std::string::npos) << event << ' ' << fields << " in\n" << events;

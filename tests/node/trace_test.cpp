@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The life of a job by the driver's tracepoints.
+// The life of a job in the driver's tracepoints.
 #include "trace.h"
 
 namespace sidra::test {

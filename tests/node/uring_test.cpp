@@ -45,7 +45,7 @@ TEST_F(Uring, SubmitsInOrderAndCompletesWhenRetired) {
     EXPECT_EQ(queue.timeline(), 8 * 48u);
 }
 
-// What the chip counts, by the driver.
+// The chip's counters, read through the driver.
 sidra_telemetry telemetry() {
     sidra_telemetry now{};
     std::ifstream file("/sys/class/sidra/sidra0/telemetry", std::ios::binary);
@@ -85,7 +85,7 @@ TEST_F(Uring, ABatchIsOneDoorbellOneInterruptAndOneAllocation) {
     EXPECT_EQ(allocated, 1u);
 }
 
-// A ring of that kind counts what has ended before it wakes its task.
+// Such a ring counts completions before it wakes its task.
 TEST_F(Uring, WaitsForAWholeBatchAtOnce) {
     Node node;
     Context context(node);
@@ -101,8 +101,8 @@ TEST_F(Uring, WaitsForAWholeBatchAtOnce) {
     }
 }
 
-// What is armed for somebody further ahead is not what a command needs: it would end by the look at all queues every
-// 50 ms.
+// An interrupt armed for a later value does not serve this command, which would complete only at the check of all
+// queues every 50 ms.
 TEST_F(Uring, WhoWaitsFurtherAheadDelaysNobody) {
     const Card card;
     ASSERT_TRUE(card.known());
@@ -114,8 +114,8 @@ TEST_F(Uring, WhoWaitsFurtherAheadDelaysNobody) {
     Ring ring;
     // Long enough that the driver does not find it retired when it arms.
     const sidra_cmd packet = copy(buffer.va + kBytes, buffer.va, kBytes);
-    // How many commands ended by such a look. One can come before an interrupt that this machine is slow to deliver:
-    // the best of some rounds counts. Without interrupts all commands of all rounds end by it.
+    // Number of commands completed by such a check. A check can come before an interrupt that this machine delivers
+    // late, so the best of several rounds counts. Without interrupts all commands of all rounds complete by it.
     const auto late = [&] {
         uint64_t best = UINT64_MAX;
         for (unsigned round = 0; round < 60 && best != 0; round++) {
@@ -168,7 +168,8 @@ TEST_F(Uring, RingsAtTheSameTimeAllGetTheirs) {
     Context context(node);
     Queue queue(context, SIDRA_QUEUE_KERNEL);
     Buffer buffer(context, 2 * kBytes);
-    // Each batch begins with what takes so long that the other ring's stands behind it: an interrupt is for both.
+    // Each batch begins with a packet so long that the other ring's commands queue behind it: one interrupt serves
+    // both.
     const sidra_cmd one = nop(), slow = copy(buffer.va + kBytes, buffer.va, kBytes);
     const auto use = [&](uint64_t who) {
         Ring ring;
@@ -191,7 +192,7 @@ TEST_F(Uring, RingsAtTheSameTimeAllGetTheirs) {
     EXPECT_EQ(queue.timeline(), 2 * kRounds * kBatch);
 }
 
-// A task of its own, which has stopped when this returns.
+// A child task, which has stopped when the constructor returns.
 class Child {
    public:
     template <class Body>
@@ -220,7 +221,7 @@ class Child {
     pid_t pid_;
 };
 
-// Each task ends its own commands: with one that does not run, nobody else's wait.
+// Each task completes its own commands: a task that does not run delays no other.
 TEST_F(Uring, TasksThatShareARingDoNotWaitForEachOther) {
     using Results = std::map<uint64_t, int>;
     Node node;
@@ -246,7 +247,8 @@ TEST_F(Uring, TasksThatShareARingDoNotWaitForEachOther) {
     EXPECT_EQ(ring.reap(3), (Results{{20, 0}, {21, 0}, {22, 0}})) << "had ended before its task did";
 }
 
-// What they had in line goes with a ring; what a task gave to a ring that stays is ended in its place.
+// Closing a ring removes its commands from the list of completions; the commands of an exited task in a surviving ring
+// complete in turn.
 TEST_F(Uring, ARingOrATaskThatIsGoneHoldsUpNobody) {
     Node node;
     Context context(node);
@@ -445,7 +447,7 @@ TEST_F(Uring, RemovalEndsWhatWaits) {
     ASSERT_TRUE(card.bind());
 }
 
-// Eventfds count, too: whoever arms them takes memory that no limit of a process knows.
+// Eventfds count, too: arming them takes memory that is not covered by any limit of the process.
 TEST_F(Uring, AFileArmsOnlySoMuch) {
     constexpr uint64_t kMost = 4096, kValue = 1;
     Node node;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A cell by itself: levels, pulses, forming, relaxation, drift. Expectations are the public figures, the tables that
-// parameters come from, and properties that any cell has.
+// A single cell: levels, pulses, forming, relaxation, drift. Expectations are the public figures, the tables from which
+// the parameters come, and properties of all cells.
 #include "cells.h"
 
 #include <gtest/gtest.h>
@@ -130,7 +130,8 @@ TEST(Cells, FormingLeavesTheSharesThatAreStuck) {
     for (uint32_t i = 0; i < 1000; i++) ASSERT_EQ(piece.g[i], before.g[500 + i]);
 }
 
-// Deviation of what relaxation does, against the table: 65,536 cells give it to 0.28 %; the bound is five times that.
+// Deviation after relaxation, compared with the table: 65,536 cells determine it to 0.28 %; the bound is five times
+// that.
 TEST(Cells, RelaxationHasTheSigmaOfTheTable) {
     CellParameters cells;
     cells.relaxation = physics::kRelaxationReram2022;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programming of blocks of cells. What the loops should reach comes from tests/physics/ispp_reference.py, written
-// separately, with other random numbers and in double.
+// Programming of blocks of cells. The expected results of the loops come from tests/physics/ispp_reference.py, written
+// independently, with another generator and in double precision.
 #include "ispp.h"
 
 #include <gtest/gtest.h>
@@ -94,7 +94,8 @@ TEST(Ispp, TheSameBitsWithEveryInstructionSetAndEveryBlocking) {
     EXPECT_GE(sets, 2 * 3);
 }
 
-// The blocks of a crossbar on three threads, backwards, with totals of their own that are added up: nothing shows.
+// The blocks of a crossbar on three threads in reverse order, with separate totals that are added up: the result is the
+// same.
 TEST(Ispp, TheSameBitsOnThreads) {
     const Ispp ispp(CellParameters(), IsppParameters(), 5);
     Array expected(20000), found(20000);
@@ -136,7 +137,8 @@ TEST(Ispp, TheSameBitsWithOtherParameters) {
         parameters.gain = real(0.1, 2);
         parameters.width_step_ns = std::exp(real(-4, 4));
         Array start(777);
-        for (uint16_t& g : start.g) g = static_cast<uint16_t>(random());  // also where relaxation may have taken it
+        for (uint16_t& g : start.g)
+            g = static_cast<uint16_t>(random());  // also values that only relaxation can produce
         for (uint32_t i = 0; i < start.size(); i++)
             start.state[i] = static_cast<CellState>(random() % 16 < 12 ? 1 : i % 4);
         Array expected = start;
@@ -150,8 +152,8 @@ TEST(Ispp, TheSameBitsWithOtherParameters) {
     }
 }
 
-// One outcome in bits, so that other hosts and compilers can be compared: made on x86-64 by GCC 12, the same by clang
-// 14 there and on AArch64. It says nothing about what is right; whoever changes the model on purpose changes it, too.
+// The bits of one outcome, so that hosts and compilers can be compared: produced on x86-64 by GCC 12, identical with
+// clang 14 there and on AArch64. It does not prove correctness; a deliberate change of the model changes it.
 TEST(Ispp, TheSameBitsOnEveryHost) {
     const CellParameters cells;
     uint64_t hash = 14695981039346656037u;  // FNV-1a
@@ -214,7 +216,7 @@ const Reference kReference[] = {
       0.000246, 0.000099, 0.000030, 0.000026, 0.000003}},
 };
 
-// Means and shares of both differ by less than five standard errors of their difference; the seed is fixed.
+// Means and fractions of both differ by less than five standard errors of their difference; the seed is fixed.
 TEST(Ispp, WhatTheReferenceReaches) {
     constexpr double kSigmas = 5, kTheirs = 1 << 20;
     constexpr uint32_t kCrossbars = 4;
@@ -237,7 +239,7 @@ TEST(Ispp, WhatTheReferenceReaches) {
         }
         const double scale = kSigmas * std::sqrt(1 / count + 1 / kTheirs);
         const auto share = [&](double found, double expected, const std::string& what) {
-            // At least one cell's worth of deviation, where the reference has next to none.
+            // At least the deviation of one cell, where the reference has almost none.
             const double variance = std::max(expected * (1 - expected), 4 / kTheirs);
             EXPECT_NEAR(found / count, expected, scale * std::sqrt(variance)) << what << ' ' << reference.tries;
         };
@@ -248,16 +250,17 @@ TEST(Ispp, WhatTheReferenceReaches) {
         EXPECT_NEAR(totals.mean_tries(), reference.tries, scale * reference.tries_sd);
         EXPECT_NEAR(totals.energy_pj() / count, reference.energy, scale * reference.energy_sd);
         EXPECT_NEAR(totals.time_ns() / count, reference.time, scale * reference.time_sd);
-        // The deviation of a deviation is 1/sqrt(2n) of it, for a normal law; here tails are shorter.
+        // The relative standard error of a standard deviation is 1/sqrt(2n) for a normal distribution; here the tails
+        // are shorter.
         EXPECT_NEAR(totals.error_sigma() / reference.error, 1, scale * std::sqrt(0.5 / reference.converged));
-        // Sums agree with what each cell says.
+        // The sums agree with those of the single cells.
         EXPECT_EQ(pulses, static_cast<double>(totals.set_pulses + totals.reset_pulses));
         EXPECT_EQ(totals.reads, totals.set_pulses + totals.reset_pulses + static_cast<uint64_t>(count));
         EXPECT_EQ(totals.converged() + totals.failed, static_cast<uint64_t>(count));
     }
 }
 
-// The largest doses that parameters allow move no cell that is stuck, and no other out of its range.
+// The largest doses that parameters allow move no stuck cell, and no other cell out of its range.
 TEST(Ispp, ExtremeDosesStayNumbers) {
     for (const double step : {1e-6, 100.0})
         for (const IsppMode mode : kModes) {
@@ -310,7 +313,8 @@ TEST(Ispp, StuckCellsNeverMoveAndAreReported) {
         for (uint32_t i = 0; i < 500; i++) array.state[i] = CellState::kStuckLow;
         for (uint32_t i = 500; i < 1000; i++) array.g[i] = 32768;
         const auto before = array.g;
-        for (uint8_t& level : array.level) level = static_cast<uint8_t>(20 + level % 200);  // none where they are stuck
+        for (uint8_t& level : array.level)
+            level = static_cast<uint8_t>(20 + level % 200);  // no level at which cells are stuck
         array.program(Ispp(cells, physics::ispp_defaults(mode), 1));
         EXPECT_EQ(array.g, before);
         EXPECT_EQ(array.totals.stuck, 1000u);
@@ -354,7 +358,8 @@ TEST(Ispp, NoCellsIsNothing) {
     EXPECT_THROW(few.program(ispp), std::invalid_argument);
 }
 
-// With every source off, cells of a level are all the same, whatever the seed; and a source alone makes them differ.
+// With every source of variation off, all cells of a level are equal, whatever the seed; and each single source makes
+// them differ.
 TEST(Ispp, WithoutSourcesNothingIsRandom) {
     CellParameters quiet;
     quiet.cycle_spread = quiet.device_spread = 0;
@@ -395,7 +400,7 @@ TEST(Ispp, ProgrammingAgainIsAnotherDraw) {
     c.program(ispp, 4, 1);
     EXPECT_NE(a.g, b.g);
     EXPECT_NE(a.g, c.g);
-    // A cell that is where it should be is left there, but for what the reads' noise makes of it.
+    // A cell at its target stays there, except for the effect of noisy reads.
     const auto before = a.g;
     a.program(ispp, 3, 2);
     uint32_t same = 0;
@@ -403,7 +408,8 @@ TEST(Ispp, ProgrammingAgainIsAnotherDraw) {
     EXPECT_GT(same, 700u);
 }
 
-// By hand: one cell, no noise, no ADC, window 1. From 0.01 to G_max / 2 by 1.5 V pulses of 10 ns, which make 0.03 each.
+// Computed by hand: one cell, no noise, no ADC, window 1. From 0.01 to G_max / 2 by 1.5 V pulses of 10 ns, which add
+// 0.03 each.
 TEST(Ispp, CostIsThatOfItsPulses) {
     CellParameters cells;
     cells.cycle_spread = cells.device_spread = cells.saturation = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Offsets of ADCs as reads with no input driven find them. Expectations: the law of rounding to codes, and what was put
-// in.
+// Offsets of ADCs as measured by reads without driven inputs. Expectations: the law of rounding to codes, and the
+// offsets that the test sets.
 #include "offset.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ TEST(Offset, AGoodAdcReadsZero) {
         ASSERT_EQ(read_offset({}, {1, crossbar, 0, 1}, 0), 0) << crossbar;
 }
 
-// The range that holds it is at most twice as wide as it must be, and has 127 codes to each side.
+// The range that contains it is at most twice as wide as necessary, and has 127 codes on each side.
 TEST(Offset, LargeOnesAreReadAsCoarselyAsTheirRangeIs) {
     double most = 0;
     for (int32_t offset = -1'000'000; offset <= 1'000'000; offset += 997) {
@@ -53,7 +53,7 @@ TEST(Offset, NoiseIsKeyedBySeedCrossbarAndRead) {
     };
     EXPECT_EQ(read(1, 2, 3), read(1, 2, 3));
     EXPECT_EQ((std::set<int32_t>{read(1, 2, 3), read(2, 2, 3), read(1, 3, 3), read(1, 2, 4)}.size()), 4u);
-    // More reads say more.
+    // More reads measure more precisely.
     double one = 0, many = 0;
     for (uint32_t crossbar = 0; crossbar < 1000; crossbar++) {
         one += std::pow(read_offset(noisy, {5, crossbar, 0, 1}, 0), 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random numbers by counting, and the functions that shape them. Expectations: the vectors of Philox's authors, the C
-// library in double, and the laws themselves.
+// Counter-based random numbers, and their distributions. Expectations: the test vectors of Philox's authors, the C
+// library in double, and the distributions themselves.
 #include "random.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,8 @@ TEST(Random, NormalsWithinTheirBound) {
         if ((second >> 30 & 1) != 0) c = -c;
         if (second >> 31 != 0) std::swap(c, s);
         const auto [a, b] = physics::normals(first, second);
-        // Close to u = 1 the 24 bits of a float do not hold u: 2.5e-4 in the radius, of probability 1e-6.
+        // Close to u = 1 the 24 bits of a float do not resolve u: an error of 2.5e-4 in the radius, with probability
+        // 1e-6.
         const double bound = radius < 0.01 ? 2.6e-4 : 2e-6;
         ASSERT_NEAR(a, c, bound) << first << ' ' << second;
         ASSERT_NEAR(b, s, bound) << first << ' ' << second;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A crossbar read by its ADCs, against sums in double, draws for each cell, and published tables.
+// A crossbar read by its ADCs, compared with sums in double, with separate draws for each cell, and with published
+// tables.
 #include "readout.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +82,7 @@ struct Problem {
         clipped = readout.multiply(best_engine(), first, in.data(), kRows, vectors, out.data(), outputs(), &scratch);
         return out;
     }
-    // RMS of the error over RMS of what is exact.
+    // RMS of the error divided by RMS of the exact result.
     double error(const std::vector<int32_t>& out) const {
         double wrong = 0, all = 0;
         for (uint32_t vector = 0; vector < vectors; vector++) {
@@ -115,7 +116,7 @@ TEST(Readout, WithoutErrorsIsExactTo16Bits) {
     }
 }
 
-// One range for all products, or one that follows each of them, by inputs of fewer bits.
+// A fixed range for all products, or one that follows each product, for inputs of fewer bits.
 void check_same_bits(bool follows) {
     for (const sidra_encoding encoding : kEncodings) {
         Problem problem(encoding, 70);
@@ -170,8 +171,8 @@ TEST(Readout, ProductsDifferByNumberCrossbarAndSeed) {
     EXPECT_NE(problem.read(seed, 5), first);
 }
 
-// What is drawn for a column has the spread that draws for each cell have. The oracle
-// is the variance of a sum of independent numbers; and their distribution is normal (Kolmogorov and Smirnov, 1 %).
+// The noise drawn for a column has the spread of separate draws for each cell: the variance of a sum of independent
+// numbers. Its distribution is normal (Kolmogorov and Smirnov, 1 %).
 TEST(Readout, NoiseIsThatOfTheCells) {
     for (const sidra_encoding encoding : kEncodings) {
         Problem problem(encoding, 1);
@@ -234,9 +235,9 @@ TEST(Readout, NoiseOfTheAdcIsAShareOfItsRange) {
     EXPECT_NEAR(std::sqrt(squares / static_cast<double>(out.size())) / noisy.full_scale(), 0.01, 0.0002);
 }
 
-// MVM error by resolution, with no other error and the range calibrated for all columns together, as computed in NumPy
-// for weights and inputs of these kinds; of the offset code the part that no resolution takes away, 0.43 %, is
-// another's.
+// MVM error by ADC resolution, without other errors and with a range calibrated for all columns together, as computed
+// in NumPy for weights and inputs of these kinds. The 0.43 % of the offset code that no resolution removes have another
+// cause.
 TEST(Readout, ResolutionOfTheAdcAgainstTheTable) {
     struct Row {
         uint32_t bits;
@@ -259,8 +260,9 @@ TEST(Readout, ResolutionOfTheAdcAgainstTheTable) {
     }
 }
 
-// MVM error by the error of cells, of both codes, as computed in NumPy for weights and inputs of these kinds: why pairs
-// are the default. "Of G_max" stays within the range; "of itself" is a share of each cell's conductance.
+// MVM error by the error of cells, for both codes, as computed in NumPy for weights and inputs of these kinds: the
+// reason why pairs are the default. "Of G_max" is relative to the range; "of itself" is relative to each cell's
+// conductance.
 TEST(Readout, ErrorsOfCellsAgainstTheTable) {
     struct Row {
         double of_g_max, of_itself, on_off;
@@ -286,9 +288,9 @@ TEST(Readout, ErrorsOfCellsAgainstTheTable) {
     }
 }
 
-// The discrete Fourier transform under a proportional error of 15 %: a tutorial of CrossSim (Sandia, "MVM and DFT")
-// finds offset codes 1.73 times as wrong as pairs. By hand: a pair errs by w^2, of which the mean is 1/2, an offset
-// cell by (1 + w)^2, of which it is 3/2.
+// The discrete Fourier transform with a proportional error of 15 %: a tutorial of CrossSim (Sandia, "MVM and DFT")
+// finds that offset codes have 1.73 times the error of pairs. By hand: the squared error of a pair is w^2, of which the
+// mean is 1/2, that of an offset cell (1 + w)^2, of which it is 3/2.
 TEST(Readout, DftErrsByTheRootOfThreeMoreWithAnOffset) {
     constexpr double kTurn = 6.283185307179586;
     double error[2];
@@ -339,8 +341,8 @@ TEST(Readout, CutsAndCountsWhatIsOutOfRange) {
     EXPECT_GT(readout.full_scale(), 0) << "no range of zero";
 }
 
-// A range that follows the product needs no vectors to be set by: it errs, at 8 bits, as the table says of one that was
-// (0.98 %; up to twice that, since it halves), for inputs of any size, and in both codes.
+// A range that follows the product needs no calibration vectors. At 8 bits its error is that of a calibrated range in
+// the table (0.98 %; up to twice that, since it halves), for inputs of any size and in both codes.
 TEST(Readout, ARangeThatFollowsFitsAnyInput) {
     for (const sidra_encoding encoding : kEncodings) {
         Problem problem(encoding, 64);

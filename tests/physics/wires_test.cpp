@@ -30,7 +30,7 @@ struct Golden {
     uint32_t n;
     double g_max, ohm;
     double first, middle, last, sum;  // A
-    double g_first, g_last;           // S; 0: not known
+    double g_first, g_last;           // S; 0 if unknown
 };
 const Golden kGolden[] = {
     {4, 25e-6, 0.35, 2.677349910930e-07, 6.358622728166e-07, 8.199239781231e-07, 2.175320839395e-06, 0, 0},
@@ -67,7 +67,7 @@ TEST(Wires, GoldenVectors) {
     }
 }
 
-// All nodes, one voltage after the other, by elimination with pivots in long double.
+// All node voltages, by Gaussian elimination with pivoting in long double.
 std::vector<double> by_nodes(const std::vector<double>& g, uint32_t rows, uint32_t columns, const Wires& wires) {
     const size_t n = size_t{2} * rows * columns;
     const auto word = [&](uint32_t i, uint32_t j) { return size_t{i} * columns + j; };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Named weights on a card with a state file: one guest leaves them there, and the next one computes with them:
+// Named weights on a card with a state file: one guest creates them, and the next one computes with them:
 // tests/vm/power-off, tests/vm/power-on.
 #include "node.h"
 #include "sidra/sidra.h"

@@ -17,7 +17,7 @@ inline constexpr uint64_t kReadWrite = SIDRA_PTE_READ | SIDRA_PTE_WRITE;
 
 class Card {
    public:
-    // devfn as given with addr=; `number` chooses where the BARs go. Finds nothing out and enables nothing.
+    // devfn as given with addr=; `number` selects the addresses of the BARs. Neither probes nor enables the card.
     Card(Machine& machine, unsigned devfn, unsigned number = 0, unsigned bus = 0);
 
     uint32_t config(unsigned offset, unsigned size) { return machine_.config(devfn_, offset, size, bus_); }
@@ -47,7 +47,7 @@ class Card {
     uint64_t bar0() const { return bar0_; }
     uint64_t bar2() const { return bar2_; }
 
-    // A vector writes its number + 1 into a word of memory of its own.
+    // Each vector writes its number + 1 into its own word of memory.
     void msix_program(unsigned vector);
     void msix_mask(unsigned vector, bool masked);
     uint32_t msix_word(unsigned vector);
@@ -83,7 +83,7 @@ class Context {
     void doorbell();
     void submit(std::initializer_list<sidra_cmd> cmds);
     void arm(uint64_t value) { card_.write64(SIDRA_ARM(index_, 0), value); }
-    bool wait(uint64_t timeline);  // false: it faulted, or never came
+    bool wait(uint64_t timeline);  // false: a fault or a timeout
     bool wait_fault();
     sidra_queue_state state();
     uint64_t next() const { return next_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The management core behind the PCI function: nothing but QEMU's clock wakes it once it sleeps.
+// The management core behind the PCI function: once it sleeps, only QEMU's clock wakes it.
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ class Firmware : public Qtest {
         if (!IsSkipped()) bring_up();
     }
     uint32_t stage() { return card->read32(SIDRA_REG_STATUS) & SIDRA_STATUS_STAGE_MASK; }
-    // Time goes by until it is so.
+    // Advances the clock until the condition holds.
     bool comes(const std::function<bool()>& condition, uint64_t step = kMs) {
         return eventually([&] {
             if (condition()) return true;
@@ -91,7 +91,7 @@ class FirmwareGdb : public Firmware {
         machine.reset();
         EXPECT_FALSE(std::filesystem::exists(path)) << "nothing is left behind";
     }
-    // Says something and waits for `wanted`, at most as long as anything waits here.
+    // Sends `text` and waits for `wanted`, with the usual timeout.
     void ask(int fd, const std::string& text, const std::string& wanted) {
         EXPECT_EQ(send(fd, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
         std::string said;
@@ -124,7 +124,7 @@ TEST_F(FirmwareGdb, HaltsItWhileTheMachineRuns) {
     ask(fd, "$D#44", "+$OK#9a");
     EXPECT_TRUE(comes([&] { return card->read32(SIDRA_REG_HEARTBEAT) >= 1; }));
     EXPECT_EQ(card->read32(SIDRA_REG_BOOT_REASON), uint32_t{SIDRA_BOOT_RESET});
-    ask(fd, "\x03", "$S02#b5");  // it is there to the end of the machine
+    ask(fd, "\x03", "$S02#b5");  // attached until the machine ends
     close(fd);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One machine a test, with one card `card` at slot 4 unless the test wants others. No binary: the test fails and
-// says how to get one.
+// One machine for each test, with one card `card` at slot 4 unless the test wants others. Without a QEMU binary the
+// test fails and says how to build it.
 #ifndef SIDRA_TESTS_QTEST_FIXTURE_H
 #define SIDRA_TESTS_QTEST_FIXTURE_H
 

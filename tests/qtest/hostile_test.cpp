@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a driver must not do, and what then happens: a fault or an error, and the device goes on.
+// Forbidden driver actions: the result is a fault or an error, and the device continues.
 #include <linux/pci_regs.h>
 
 #include "fixture.h"
@@ -22,7 +22,7 @@ class Hostile : public Qtest {
         EXPECT_TRUE(context.wait(1));
         EXPECT_EQ(card->read32(SIDRA_REG_ID), SIDRA_ID_MAGIC);
     }
-    // Addresses without memory for the device behind them.
+    // Addresses at which the device finds no memory.
     std::vector<uint64_t> nowhere() const {
         return {Machine::kRamSize,  // behind RAM
                 card->bar0(),       // own registers
@@ -95,7 +95,7 @@ TEST_F(Hostile, AdminWithWildAddresses) {
 TEST_F(Hostile, MsixIntoOwnRegisters) {
     const uint64_t entry = SIDRA_BAR_MSIX_TABLE + 9 * PCI_MSIX_ENTRY_SIZE;
     card->write32(entry + PCI_MSIX_ENTRY_LOWER_ADDR, static_cast<uint32_t>(card->bar0() + SIDRA_REG_TEST_IRQ));
-    card->write32(entry + PCI_MSIX_ENTRY_DATA, 9);  // would raise itself for ever
+    card->write32(entry + PCI_MSIX_ENTRY_DATA, 9);  // would trigger itself endlessly
     card->write32(SIDRA_REG_TEST_IRQ, 9);
     card->write32(SIDRA_REG_TEST_IRQ, 10);
     EXPECT_TRUE(card->wait_msix(10));

@@ -36,7 +36,7 @@ class Iommu : public Qtest {
         machine->write(tables_, (tables_ + 4096) | 3, 8);
         machine->write(tables_ + 4096, base_ | 3 | 1 << 7, 8);  // 2 MiB pages
         machine->write(tables_ + 4096 + 8, (base_ + (2 << 20)) | 3 | 1 << 7, 8);
-        machine->write(kVtd + kFaultAddress, 0xfee00000, 4);  // so that a fault goes to the interrupt controller
+        machine->write(kVtd + kFaultAddress, 0xfee00000, 4);  // so that a fault raises an interrupt
         machine->write(kVtd + kFaultData, 0x31, 4);
         machine->write(kVtd + kFaultControl, 0, 4);
         machine->write(kVtd + kRootTable, root_, 8);
@@ -83,7 +83,7 @@ TEST_F(Iommu, FaultsWhileResettingAndStopping) {
     EXPECT_EQ(card->read32(SIDRA_REG_GENERATION), 30u);
 }
 
-// Firmware whose CPU does nothing but function-level resets of the card in slot 5, one after the other.
+// Guest firmware that does nothing but function-level resets of the card in slot 5, one after the other.
 class ResettingFirmware {
    public:
     ResettingFirmware() {
@@ -129,14 +129,14 @@ TEST_F(Iommu, ResetsOfTwoCardsAtOnce) {
     card = std::make_unique<Card>(*machine, kSlot4);
     card->enable_pci();
     translate();
-    for (uint64_t page = 0; page < Machine::kRamSize >> 21; page++)  // all of memory, where it is
+    for (uint64_t page = 0; page < Machine::kRamSize >> 21; page++)  // identity mapping of all memory
         machine->write(tables_ + 4096 + 8 * page, page << 21 | 3 | 1 << 7, 8);
     card->bring_up();
     Context context(*card, 0);
     const uint64_t from = context.alloc(1 << 16), to = context.alloc(1 << 16);
     machine->qmp(R"({"execute": "cont"})");
     for (uint32_t round = 0; round < 50; round++) {
-        machine->write(context.entry().state, 0, 8);  // as published in the round before
+        machine->write(context.entry().state, 0, 8);  // as written in the previous round
         context.store();
         context.reset_queue();
         for (int i = 0; i < 32; i++) context.push(chip_test::copy_2d(to, 16, from, 16, 8, 4096));

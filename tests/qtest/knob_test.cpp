@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Fault knobs by qom-set. What each does to the chip is tested with the chip; here: that they arrive, by name and
-// value.
+// Fault knobs by qom-set: they arrive, by name and value. Their effects are tested with the chip.
 #include <linux/pci_regs.h>
 
 #include "fixture.h"
@@ -75,7 +74,7 @@ TEST_F(Knob, LinkLost) {
     EXPECT_TRUE(card->wait_msix(3));
 }
 
-// When the knob's answer is there, so is the end of what was under way; and it does not go on by itself.
+// When the knob's reply arrives, work in progress has stopped; and it does not resume by itself.
 TEST_F(Knob, LinkLostUnderLoad) {
     constexpr uint64_t kBytes = 4 << 20;
     Context context(*card, 0);

@@ -15,7 +15,7 @@
 
 namespace sidra::qtest {
 
-// A line-based connection to QEMU. Throws std::runtime_error when the other side is gone or silent.
+// A line-based connection to QEMU. Throws std::runtime_error when the other side is closed or silent.
 class Line {
    public:
     explicit Line(int fd) : fd_(fd) {}
@@ -30,17 +30,19 @@ class Line {
     std::string buffer_;
 };
 
-// Path of the binary of this tree: $SIDRA_QEMU, else what scripts/qemu.sh says; empty and why if there is none.
+// Path of the binary of this tree: $SIDRA_QEMU, else the answer of scripts/qemu.sh; empty if there is none, with the
+// reason.
 std::string qemu_binary(std::string* why);
 
 class Machine {
    public:
-    // q35 with 256 MiB, PCI configuration space mapped (ECAM), and `arguments` (the devices). The CPU does nothing, but
-    // with an -accel among them.
+    // q35 with 256 MiB, PCI configuration space mapped (ECAM), and `arguments` (the devices). The CPU is idle unless
+    // they contain an -accel.
     explicit Machine(const std::vector<std::string>& arguments);
-    ~Machine();   // quits; anything but a clean end is a failure of the test
+    ~Machine();   // quits; an unclean exit fails the test
     void kill();  // without a word; then it can only be replaced
-    // Another process in its place; what was allocated stays so. With -incoming, configuration space comes with it.
+    // Replaces the process; allocated memory addresses stay allocated. With -incoming the configuration space comes
+    // from the stream.
     void restart(const std::vector<std::string>& arguments);
     Machine(const Machine&) = delete;
     Machine& operator=(const Machine&) = delete;
@@ -57,7 +59,7 @@ class Machine {
 
     // The answer to a QMP command, {"return": ...} or {"error": ...}; events in between are dropped.
     std::string qmp(const std::string& command);
-    // qom-set of a device by id; the answer.
+    // qom-set of a device by id; returns the reply.
     std::string set_property(const std::string& id, const std::string& name, const std::string& json_value);
 
     // Zeroed guest memory that nothing else uses.
@@ -75,7 +77,7 @@ class Machine {
     uint64_t next_ = 16u << 20;
 };
 
-// Whether it came true before the patience ran out.
+// Whether the condition became true before the timeout.
 bool eventually(const std::function<bool()>& condition);
 
 }  // namespace sidra::qtest

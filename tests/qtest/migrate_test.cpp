@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A machine saved to a file in the middle of work, and another one that goes on from it.
+// A machine saved to a file in mid-work, and another one that continues from it.
 #include <linux/pci_regs.h>
 #include <unistd.h>
 
@@ -114,8 +114,8 @@ TEST_F(Migrate, PendingInterrupt) {
     EXPECT_TRUE(card->wait_msix(5));
 }
 
-// The machine is stopped in the middle of a slice, whose end raises an interrupt. From then until all is saved the main
-// loop does not run.
+// The machine is stopped in the middle of a slice that ends with an interrupt. From then until everything is saved the
+// main loop does not run.
 TEST_F(Migrate, InterruptAtTheEndOfTheLastSlice) {
     Context context(*card, 0);
     uint64_t weights_bus, table;

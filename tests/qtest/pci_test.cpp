@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a PCI bus sees: identity, capabilities, BARs, access sizes, properties, several functions, removal.
+// The function as the PCI bus sees it: identity, capabilities, BARs, access sizes, properties, several functions,
+// removal.
 #include <linux/pci_regs.h>
 
 #include "fixture.h"
@@ -149,7 +150,7 @@ TEST_F(Pci, RemovedUnderLoad) {
     context.publish();
     context.doorbell();
     ASSERT_TRUE(context.wait(1));
-    // Power indicator and power controller off: the port lets the card go.
+    // Power indicator and power controller off: the port releases the card.
     unsigned express = 0;
     for (unsigned at = machine->config(kPort, PCI_CAPABILITY_LIST, 1); at != 0; at = machine->config(kPort, at + 1, 1))
         if (machine->config(kPort, at, 1) == PCI_CAP_ID_EXP) express = at;

@@ -70,7 +70,7 @@ TEST_F(Queue, L3ThroughPageTableAndWindow) {
     EXPECT_EQ(machine->read(card->bar2() + 0x3008, 8), 0x5555555555555555u);
 }
 
-// The window is memory on the bus, also for the device itself: as good as any other.
+// The window is memory on the bus, also for the device itself.
 TEST_F(Queue, BusAddressOfOwnL3Window) {
     Context context(*card, 0);
     context.map(0x40000000, card->bar2() + 0x5000);

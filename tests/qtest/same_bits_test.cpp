@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level accurate has the same bits for the same seed, wherever the chip is: in QEMU, driven by hand, and embedded in
-// libsidra.
+// Level accurate gives the same bits for the same seed in QEMU, driven by hand, and embedded in libsidra.
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -17,7 +16,7 @@ constexpr uint32_t kRows = 300, kCols = 200, kBatch = 20;  // 2 x 2 tiles of pai
 // A rectangle that is programmed again, over all tiles.
 constexpr uint32_t kRow = 250, kPatchRows = 20, kCol = 100, kPatchCols = 60;
 
-// What is asked of both.
+// The same work for both.
 struct Story {
     Story() {
         std::mt19937 random(11);
@@ -102,7 +101,7 @@ Answer embedded(const Story& story, uint64_t seed, std::vector<uint32_t>* crossb
 
 class SameBits : public Qtest {
    protected:
-    // Device address of memory that holds these.
+    // Device address of memory with these contents.
     template <typename T>
     uint64_t put(Context& context, const std::vector<T>& values, uint64_t* bus = nullptr) {
         uint64_t at = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The state file: what a card keeps while no QEMU runs, and what happens to the file when something is wrong.
+// The state file: what a card keeps while QEMU is not running, and errors of the file.
 #include <linux/pci_regs.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -57,7 +57,7 @@ class State : public Qtest {
         machine.reset();
         return contents(file_);
     }
-    // The error of a card that is added to a running machine with this file, "" if there was none.
+    // The error of hot-plugging a card with this file, "" if there was none.
     std::string refusal(const fs::path& path, const std::string& profile = "small") {
         const std::string answer = machine->qmp(
             R"({"execute": "device_add", "arguments": {"driver": "sidra", "bus": "rp", "id": "late", "profile": ")" +
@@ -109,7 +109,7 @@ TEST_F(State, SurvivesAResetOfTheMachine) {
     EXPECT_EQ(contents(file_), before) << "nothing has changed";
 }
 
-// Nobody tells the card: what a command or packet did is in the file when it is done.
+// The card has no warning: the effect of a command or packet is in the file when it completes.
 TEST_F(State, SurvivesAKill) {
     power_on();
     set_nvm(4096, 0x4b1d);
@@ -168,7 +168,7 @@ TEST_F(State, WhatIsNoGoodFileIsRefusedAndLeftAlone) {
     EXPECT_EQ(refusal(file_), "") << "and the good one is still good";
 }
 
-// As on a full disk: the command fails, it is said, what was there stays, and the machine goes on.
+// As on a full disk: the command fails with a message, the contents stay, and the machine continues.
 TEST_F(State, NoRoom) {
     const std::string good = a_good_file();
     machine.reset();

@@ -38,7 +38,7 @@ Board::Board() {
     sequencer.connect(kXbars, work, [](const management::Policy&) { return true; });
 }
 
-// Blocks have addresses of 32 bits: the lower half, as long as nobody names another place with the same.
+// Blocks have 32-bit addresses: the lower half of a pointer, which must be unique among those in use.
 uint32_t Board::local(const void* pointer) {
     const auto whole = reinterpret_cast<uintptr_t>(pointer);
     const auto low = static_cast<uint32_t>(whole);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the firmware's services find around them when they run on this machine: registers, blocks that may fail, and the
-// memory of a host that may lie. Their memory is this process's, where a sanitizer looks after it.
+// The environment of the firmware's services on the host: registers, blocks that may fail, and the memory of a host
+// that may lie. The services use this process's memory, which a sanitizer checks.
 #ifndef SIDRA_TESTS_SERVICES_BOARD_H
 #define SIDRA_TESTS_SERVICES_BOARD_H
 
@@ -22,7 +22,7 @@
 
 namespace sidra::test {
 
-// There is one, as there is one firmware: its variables go on from test to test, as they do on a chip.
+// A singleton, as the firmware is: its variables persist from test to test, as they do on a chip.
 class Board {
    public:
     static Board& get();
@@ -34,8 +34,8 @@ class Board {
     struct Range {
         uint64_t begin, size;
     };
-    std::vector<Range> stored;         // what the firmware has stored to the host's memory
-    std::function<void()> while_copy;  // before each copy: somebody else does something meanwhile
+    std::vector<Range> stored;         // the firmware's stores to the host's memory
+    std::function<void()> while_copy;  // called before each copy, to act as a concurrent host
     uint64_t request = 0, reply = 0;
     uint32_t entries = 0, doorbell = 0, reply_read = 0, reply_index = 0;
 
@@ -45,12 +45,13 @@ class Board {
     std::array<uint32_t, kBlocks> fail_at{};  // the n-th command from now on fails; 0: none
     management::Flash flash;
     management::Power power;
-    // By which time goes on, with queues that draw that much.
+    // Advances the time, with queues that draw this much power.
     void pass(uint64_t ns, uint64_t queues_mw = 0);
     uint32_t interrupts = 0;  // SIDRA_INT_THERMAL
     static constexpr uint32_t kXbars = 8;
     management::Sequencer sequencer;
-    std::vector<management::Sequencer::Order> orders;  // given to crossbars, each of which has 100 cells, a third off
+    std::vector<management::Sequencer::Order>
+        orders;  // orders to crossbars, each of which has 100 cells, a third of them drifted
     uint64_t cycles = 1000;
     uint32_t security = 0, stage = SIDRA_STAGE_RUNTIME, heartbeat = 0;
     uint32_t meals = 0;  // of the watchdog
@@ -73,7 +74,7 @@ class Board {
 
     uint64_t power_ns_ = 0, queues_pj_ = 0;
     std::map<uint32_t, uintptr_t> locals_;
-    std::map<uint32_t, uint32_t> plain_;  // registers that are no more than what was written
+    std::map<uint32_t, uint32_t> plain_;  // registers that return what was written
     std::map<uint32_t, uint32_t> results_;
     management::Verifier verifier_{};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Operations in the background, with a sequencer that may fail. (With crossbars behind it: tests/chip.)
+// Background operations, with a sequencer that may fail. (With real crossbars: tests/chip.)
 #include "desk.h"
 
 namespace sidra::test {
@@ -63,7 +63,7 @@ TEST_F(Campaign, EndsWhereTheSequencerFails) {
     EXPECT_NE(begin(0, 1), number) << "and the next one begins";
 }
 
-// ---- The core starts anew ----
+// ---- Restarts of the core ----
 
 TEST_F(Campaign, GoesOnWhereItWas) {
     const uint64_t number = begin(1, 7);
@@ -86,7 +86,7 @@ TEST_F(Campaign, GoesOnWhereItWas) {
     EXPECT_EQ(begin(0, 1), number + 1);
 }
 
-// A reset between the command and the note of it, or in the middle of that.
+// A reset between the command and its record, or while the record is written.
 TEST_F(Campaign, WhatWasDoneIsNotDoneAgain) {
     const uint64_t number = begin(0, 8);
     for (uint32_t done = 1; done < 8; done++) {
@@ -100,7 +100,7 @@ TEST_F(Campaign, WhatWasDoneIsNotDoneAgain) {
     }
 }
 
-// The sequencer has done something since, but not that.
+// The sequencer has executed something since, but not this command.
 TEST_F(Campaign, WhatAStartCalibratesIsNotTakenForItsCrossbars) {
     const uint64_t number = begin(0, 8);
     EXPECT_EQ(campaign_step(), 1);
@@ -131,7 +131,7 @@ TEST_F(Campaign, CalibratesARunAStep) {
     EXPECT_EQ(end.state, uint32_t{SIDRA_OPERATION_DONE});
     EXPECT_EQ(end.done, 6u);
     EXPECT_EQ(end.off, 33u);
-    // As above: a reset before it was noted.
+    // As above: a reset before the command was recorded.
     const bool second = board.operations[1].sequence > board.operations[0].sequence;
     board.operations[second].magic = 0;
     campaign_start();

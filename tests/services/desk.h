@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A host that talks to the services through their mailbox, and looks at what they answer.
+// A host that talks to the services through their mailbox, and checks their replies.
 #ifndef SIDRA_TESTS_SERVICES_DESK_H
 #define SIDRA_TESTS_SERVICES_DESK_H
 
@@ -50,7 +50,7 @@ class Desk : public testing::Test {
         fill(SIDRA_MGMT_SLOT_A, shipped());
         open();
     }
-    // Whatever was before: rings as they should be, and nothing asked.
+    // Resets the rings to a valid state without requests.
     void open() {
         board.request = kRequests;
         board.reply = kReplies;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A host that means harm, or does not know what it does. Whatever it sends: each request that was read gets one reply
-// that is well-formed, nothing else in its memory is touched, and what the chip runs stays as it is.
+// A malicious or faulty host. Whatever it sends: each request that was read gets one well-formed reply, nothing else in
+// the host's memory is accessed, and the running chip is unaffected.
 #include <iterator>
 #include <random>
 
@@ -51,7 +51,7 @@ class Hostile : public Desk {
             request = message(SIDRA_MAILBOX_ISPP_REFRESH, {random() % 12 | random() % 12 << 32, random() % 120'000});
         return request;
     }
-    // What was stored while `request` was served lies in its payload or in the reply's place.
+    // All stores for `request` are in its payload or in the reply's slot.
     void expect_in_bounds(const sidra_mailbox_msg& request, uint64_t place) {
         for (const Board::Range& range : board.stored) {
             const bool is_reply = range.begin == place && range.size == sizeof(sidra_mailbox_msg);
@@ -99,7 +99,7 @@ TEST_F(Hostile, RandomMessages) {
     EXPECT_GT(calibrated, 50u);
 }
 
-// One that changes between two looks at it is what it was at the first.
+// A message that changes while it is served is processed as first read.
 TEST_F(Hostile, MessagesThatChangeWhileTheyAreServed) {
     Random random(2);
     for (int i = 0; i < 20'000 && !HasFailure(); i++) {
@@ -138,7 +138,7 @@ TEST_F(Hostile, RingsThatVanishAndIndicesThatLie) {
     }
 }
 
-// Who rings without end is served in turn with everything else that the firmware does.
+// A doorbell that never stops is served alternately with the firmware's other work.
 TEST_F(Hostile, ADoorbellThatNeverRests) {
     for (int i = 0; i < 3; i++) post(message(SIDRA_MAILBOX_STATUS));
     board.while_copy = [&] { board.doorbell++; };
@@ -149,7 +149,7 @@ TEST_F(Hostile, ADoorbellThatNeverRests) {
 
 // ---- Updates ----
 
-// Mutated conversations: only what somebody has signed is ever to be tried.
+// Mutated update sequences: only signed images may ever be started.
 TEST_F(Hostile, UpdatesWithAMistakeInThem) {
     Random random(4);
     const std::vector<uint8_t> good = shipped();
@@ -198,7 +198,7 @@ TEST_F(Hostile, BlocksThatFail) {
             const auto step = [&](const sidra_mailbox_msg& request) {
                 post(request);
                 mailbox_serve();
-                // The host goes on whatever it hears; that a request or a reply was lost on its way it sees.
+                // The host continues whatever the reply; it notices lost requests and replies.
                 status = reply_lost() ? uint32_t{SIDRA_MAILBOX_INTERNAL} : take().status;
                 board.reply_read = board.reply_index;
             };

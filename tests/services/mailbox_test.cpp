@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the mailbox's services answer to requests that are as they should be. (On the core: tests/boot.)
+// The mailbox services' replies to valid requests. (On the core: tests/boot.)
 #include "desk.h"
 
 #include "image/image.h"
@@ -60,7 +60,7 @@ TEST_F(Mailbox, AnImageGoesIntoTheOtherSlot) {
         EXPECT_EQ(send(image, 0), uint32_t{SIDRA_MAILBOX_OK});
         EXPECT_TRUE(std::equal(image.begin(), image.end(), slot(other).begin()));
     }
-    // It is withdrawn: the chip has seen a newer one.
+    // The image is revoked: the chip has run a newer security version.
     board.security = 7;
     EXPECT_EQ(send(image, 0), uint32_t{SIDRA_MAILBOX_BAD_ARGUMENT});
 }

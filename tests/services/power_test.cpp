@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Power and warmth as the firmware manages them: the policy by itself, and in a loop with a chip that warms up.
+// Power and temperature management of the firmware: the policy alone, and in a loop with a chip that heats up.
 #include <random>
 #include <string>
 #include <vector>
@@ -60,7 +60,7 @@ TEST(Thermal, FollowsTheComparator) {
     EXPECT_EQ(policy.look(20'000, 3 * THERMAL_DWELL), THERMAL_COOL);
 }
 
-// Whatever the sensor says: a level that there is, one step at a time, and never up while it is warm.
+// Whatever the sensor reads: a valid level, one step at a time, and never up while it is warm.
 TEST(Thermal, AnyTemperatures) {
     std::mt19937_64 random(1);
     Policy policy;
@@ -140,7 +140,7 @@ TEST_F(Managed, ThrottlesBeforeTheChipHasTo) {
 }
 
 TEST_F(Managed, ThrottlingCoolsAChipThatWarmsItself) {
-    // 5 W of work make it 26 K warmer than these 80 degrees: critical. Slower it spends less on the same.
+    // 5 W of work heat it by 26 K above these 80 degrees, which is critical. At a lower level the same work draws less.
     board.power.set_around(80'000);
     int32_t hottest = 0;
     for (int i = 0; i < 600; i++) {
@@ -202,7 +202,7 @@ TEST_F(Managed, AnEventThatNobodyTakesIsInTheLogOnly) {
     EXPECT_NE(log().find("thermal: cool"), std::string::npos);
 }
 
-// A start after a panic does not give up what had been done against heat.
+// A start after a panic keeps the throttling.
 TEST_F(Managed, AStartTakesOverWhatWasThrottled) {
     board.power.set_around(97'000);
     ticks(100);

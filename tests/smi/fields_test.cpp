@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What libsidra-smi makes of files: every field of a card and of a chip inside of a process against what was written
-// there.
+// libsidra-smi's view of files: every field of a card and of a chip in a process, compared with the written values.
 #include <gtest/gtest.h>
 #include <sidra/smi.h>
 
@@ -17,7 +16,7 @@
 namespace sidra::test {
 namespace {
 
-// Written down a second time: the counters of telemetry(1), by the order of its list.
+// An independent list: the counters of telemetry(1), in the order of its list.
 const std::map<std::string, std::string> kCounters = {
     {"packets", "1001"},
     {"packets.called", "1002"},
@@ -189,7 +188,7 @@ TEST(Fields, AreNamedOnceAndWell) {
     EXPECT_EQ(sidra_smi_field_find(nullptr), -1);
 }
 
-// What a field that is not valid has in the page is no measurement.
+// The page's value of an invalid field is not a measurement.
 TEST(Fields, AbsentIsNotZero) {
     const Tree tree;
     tree.card(0, "0000:01:00.0");
@@ -206,8 +205,7 @@ TEST(Fields, AbsentIsNotZero) {
     EXPECT_EQ(session.value(0, "resets").error, ENOENT);
 }
 
-// A driver and chip of before 1.2: the page is 256 bytes long, and what lies behind its old end are zeros that mean
-// nothing.
+// A driver and chip older than 1.2: the page is 256 bytes long, and the zeros behind its end have no meaning.
 TEST(Fields, OfAnOlderChip) {
     const Tree tree;
     tree.card(0, "0000:01:00.0");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is found wrong with chips, one thing at a time.
+// Findings about chips, one at a time.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -57,7 +57,7 @@ TEST(Health, FindsEachThing) {
         {"endurance", SIDRA_SMI_OK, [](sidra_telemetry& t) { t.programmed_cells = 1'000'000, t.failed_cells = 999; }},
         {"endurance", SIDRA_SMI_WARNING,
          [](sidra_telemetry& t) { t.programmed_cells = 1'000'000, t.failed_cells = 1'000; }},
-        {"endurance", SIDRA_SMI_OK,  // too few to say anything
+        {"endurance", SIDRA_SMI_OK,  // too few for a verdict
          [](sidra_telemetry& t) { t.programmed_cells = 500, t.failed_cells = 99; }},
         {"dma", SIDRA_SMI_OK, [](sidra_telemetry& t) { t.dma_errors = 0; }},
         {"dma", SIDRA_SMI_WARNING, [](sidra_telemetry& t) { t.dma_errors = 1; }},

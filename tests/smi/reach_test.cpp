@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What reaches a chip: by deadlines, and with answers of drivers that make no sense.
+// Access to a chip: deadlines, and nonsensical answers of drivers.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint64_t kLong = 60'000'000'000;
 
-// Work that does not end until it is let go.
+// Work that does not end until it is released.
 struct Gate {
     std::mutex lock;
     std::condition_variable changed;
@@ -110,8 +110,8 @@ struct Card : Tree {
     }
 };
 
-// A reset that has as long as it needs to get to where it waits for the chip, and then ends by that. In a session of
-// its own each time: what one gave up may still be on its way.
+// A reset that times out while it waits for the chip. Each attempt has its own session, because an abandoned one may
+// still be in progress.
 void expect_not_ready(const Tree& tree) {
     std::string error;
     for (uint64_t limit = 100'000'000; limit <= kLong && error.find("phase 'ready'") == std::string::npos; limit *= 2) {

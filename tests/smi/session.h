@@ -25,7 +25,7 @@ class Session {
     sidra_smi_value value(uint32_t index, const std::string& field) const;
     std::string text(uint32_t index, const std::string& field) const;  // "-": absent
     std::vector<std::string> names() const;                            // of all chips
-    // Names of those that are selected; the status, if that is none.
+    // Names of the selected chips; on failure checks the status.
     std::vector<std::string> select(const char* selectors, sidra_smi_status wanted = SIDRA_SMI_OK) const;
 
    private:

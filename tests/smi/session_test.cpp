@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chips that come and go, what they are called, and what is between two readings.
+// Chips that come and go, their names, and rates between two readings.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,7 +60,7 @@ TEST(Session, Selects) {
     const std::string pid = std::to_string(publisher.pid());
     EXPECT_EQ(session.select(nullptr).size(), 3u);
     EXPECT_EQ(session.select(nullptr).size(), 3u);
-    // A variable that was not set must not stand for all cards.
+    // An unset variable must not select all cards.
     for (const char* empty : {"", " ", "\t"})
         EXPECT_NE(session.select(empty, SIDRA_SMI_USAGE)[0].find("the selector is empty"), std::string::npos);
     EXPECT_EQ(session.select("1"), Names{"sidra1"});
@@ -133,7 +133,7 @@ TEST(Session, KeepsIndicesOfChipsThatGo) {
     EXPECT_TRUE(sidra_smi_gone(session.chip(0)));
     EXPECT_FALSE(sidra_smi_gone(session.chip(1)));
     EXPECT_EQ(session.text(0, "status"), "lost");
-    EXPECT_EQ(session.text(0, "packets"), "1001");  // what it was last
+    EXPECT_EQ(session.text(0, "packets"), "1001");  // the last value
     EXPECT_EQ(session.select(nullptr), Names{"sidra1"});
     EXPECT_EQ(session.select("sidra0"), Names{"sidra0"});
     tree.card(0, "0000:01:00.0");
@@ -177,8 +177,8 @@ TEST(Session, DamagedFilesOfProcesses) {
         {[](sidra_publish& h, sidra_telemetry&) { h.telemetry = h.size - 511; }, EPROTO},
         {[](sidra_publish& h, sidra_telemetry&) { h.telemetry = UINT64_MAX; }, EPROTO},
         {[](sidra_publish& h, sidra_telemetry&) { h.size += 4096, h.telemetry = h.size - 512; },
-         EPROTO},                                                              // says more than there is
-        {[](sidra_publish& h, sidra_telemetry&) { h.sequence = 3; }, EAGAIN},  // for ever in the middle
+         EPROTO},                                                              // claims more than the file has
+        {[](sidra_publish& h, sidra_telemetry&) { h.sequence = 3; }, EAGAIN},  // an update that never ends
         {[](sidra_publish&, sidra_telemetry& t) { t.magic = 0; }, EPROTO},
         {[](sidra_publish&, sidra_telemetry& t) { t.size = 100; }, EPROTO},
     };
@@ -223,21 +223,21 @@ TEST(Session, Rates) {
     EXPECT_EQ(session.text(0, "copy.rate"), "8192");
     EXPECT_EQ(session.text(0, "packets.rate"), "0");
     EXPECT_EQ(session.text(0, "heartbeat.age"), "0");
-    session.refresh();  // nothing new: what was last known stands
+    session.refresh();  // no new data: the last values stay
     EXPECT_EQ(session.text(0, "utilization"), "50");
     page.clock_ns = 5;  // it was switched off
     tree.write(tree.node(0, "telemetry"), bytes_of(page));
     session.refresh();
     EXPECT_EQ(session.value(0, "utilization").error, EAGAIN);
     page.clock_ns = 10;
-    page.busy_ns = 0;  // a counter that went back is no rate
+    page.busy_ns = 0;  // a counter that decreased gives no rate
     tree.write(tree.node(0, "telemetry"), bytes_of(page));
     session.refresh();
     EXPECT_EQ(session.value(0, "utilization").error, EAGAIN);
     EXPECT_EQ(session.text(0, "copy.rate"), "0");
 }
 
-// It tells how it was 100 ns before the moment that is read: rates are there at once, also those of its process.
+// The page also has the values of 100 ns earlier: rates are available at once, also those of its process.
 TEST(Session, RatesOfAProcessAtTheFirstReading) {
     const Tree tree;
     Publisher publisher(tree, 0);
@@ -263,7 +263,7 @@ TEST(Session, RatesOfAProcessAtTheFirstReading) {
     EXPECT_EQ(session.text(0, "vec.utilization"), "8");
     ASSERT_EQ(sidra_smi_clients(session.chip(0), &clients, &count), SIDRA_SMI_OK);
     EXPECT_EQ(clients[0].utilization[SIDRA_HW_ENGINE_VEC], 8);
-    // Now it has, and what is between the two readings is known better.
+    // Now there are two readings, which give better rates.
     publisher.update([](sidra_publish&, sidra_telemetry& t) {
         t.clock_ns += 200;
         t.engine_ns[SIDRA_HW_ENGINE_VEC] += 100;
@@ -286,7 +286,7 @@ TEST(Session, RatesOfAProcessThatHasSaidNothingForLong) {
     EXPECT_EQ(session.text(0, "utilization"), "0");
 }
 
-// A process that is stopped (kill -STOP) publishes nothing: what it published last says nothing about the present.
+// A stopped process (kill -STOP) publishes nothing: its last values do not describe the present.
 TEST(Session, AProcessThatIsStoppedIsStale) {
     const Tree tree;
     Publisher publisher(tree, 0);
@@ -342,7 +342,7 @@ TEST(Session, WhatWasBeforeMayBeWrong) {
     EXPECT_EQ(session.value(0, "packets").error, EPROTO);
 }
 
-// Whatever lies in the folder, looking at it ends soon; what was left out is told.
+// Whatever is in the folder, scanning it is bounded; skipped files are reported.
 TEST(Session, LooksAtSoManyFilesOfAFolder) {
     const Tree tree;
     const Publisher publisher(tree, 0);
@@ -388,7 +388,7 @@ TEST(Session, Clients) {
     tree.fdinfo(0, 4712, 5, "child", kFdinfo);  // and in a process that has got it
     tree.fdinfo(0, 4711, 6, "train", "drm-driver:\tother\ndrm-client-id:\t17\ndrm-pdev:\t0000:01:00.0\n");
     tree.fdinfo(0, 4711, 7, "train", "drm-driver:\tsidra\ndrm-client-id:\t18\ndrm-pdev:\t0000:02:00.0\n");
-    tree.write("proc/4713/comm", "h\x1bidden\n");  // lists itself, and no file of it can be seen
+    tree.write("proc/4713/comm", "h\x1bidden\n");  // listed, but none of its files is readable
     tree.write(tree.node(0, "pids"), "4711\n4711\n4712\n4713\n99999\nnonsense\n-4\n");
     Session session(tree);
     const sidra_smi_client* clients = nullptr;

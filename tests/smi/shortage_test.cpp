@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the system is short of is said as that, and not as something that is wrong with a chip; afterwards all goes on.
+// A shortage of system resources is reported as such, not as a problem of a chip; afterwards everything works again.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
@@ -101,7 +101,7 @@ TEST(Shortage, OfMemory) {
         }
         EXPECT_FALSE(signals_are_blocked());
         if (failed == 0) break;
-        // std::stable_sort() goes on without the memory that it would like to have.
+        // std::stable_sort() works without its extra memory.
         ASSERT_TRUE(status == SIDRA_SMI_INTERNAL || status == SIDRA_SMI_OK) << failures;
         told += status == SIDRA_SMI_INTERNAL;
         session.refresh();

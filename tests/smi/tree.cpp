@@ -147,7 +147,7 @@ Publisher::Publisher(const Tree& tree, unsigned number,
     EXPECT_EQ(pipe(ready), 0);
     pid_ = fork();
     if (pid_ == 0) {
-        // Its name is its process: so it makes the file itself, and has the lock for as long as it lives.
+        // The file is named after the process: the child creates it itself, and holds the lock while it lives.
         path_ = fmt::format("{}/{}", tree.runtime(), name());
         pid_ = getpid();
         path_ = fmt::format("{}/{}", tree.runtime(), name());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A folder with what the driver and running processes show, as libsidra-smi is to find it.
+// A folder with the files of the driver and of running processes, for libsidra-smi.
 #ifndef SIDRA_TEST_SMI_TREE_H
 #define SIDRA_TEST_SMI_TREE_H
 
@@ -14,7 +14,7 @@
 
 namespace sidra::test {
 
-// Telemetry of a chip at work, every counter with a number of its own: `seed` and its place in the struct.
+// Telemetry of a busy chip; every counter has its own value, from `seed` and its place in the struct.
 sidra_telemetry telemetry(uint64_t seed);
 std::string bytes_of(const sidra_telemetry& page);
 
@@ -49,7 +49,7 @@ class Tree {
 // A process that publishes a chip, as libsidra does, until it is destroyed.
 class Publisher {
    public:
-    // `change` is the last word about what is in the file; it has `extra` more bytes behind it.
+    // `change` may alter the contents of the file; `extra` bytes follow them.
     Publisher(const Tree& tree, unsigned number,
               const std::function<void(sidra_publish&, sidra_telemetry&)>& change = {},
               const std::vector<sidra_hw_xbar>& xbars = {});
@@ -60,9 +60,9 @@ class Publisher {
     pid_t pid() const { return pid_; }
     const std::string& path() const { return path_; }
     std::string name() const;
-    // Other contents of the file from now on.
+    // Changes the contents of the file.
     void update(const std::function<void(sidra_publish&, sidra_telemetry&)>& change);
-    // What it was before, as it tells who reads once.
+    // Sets the earlier values, for single readers.
     void before(const sidra_telemetry& page);
     void die();
 

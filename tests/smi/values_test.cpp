@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values by the names of their fields, and as numbers.
+// Values by field name, and as numbers.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -55,7 +55,7 @@ TEST(Values, AsNumbers) {
     EXPECT_FALSE(sidra_smi_number_of(nullptr, &nowhere));
 }
 
-// As they stand in uapi/sidra_hw.h.
+// As in uapi/sidra_hw.h.
 TEST(Values, NamesOfEngines) {
     EXPECT_STREQ(sidra_smi_engine_name(SIDRA_HW_ENGINE_MVM), "mvm");
     EXPECT_STREQ(sidra_smi_engine_name(SIDRA_HW_ENGINE_VEC), "vec");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Order across streams, through the public interface: random graphs of dependent operations against a sequential
-// oracle, and litmus tests in which a message and the news of it must not overtake each other.
+// oracle, and litmus tests in which the notification of a message must not overtake the message.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -58,7 +58,7 @@ class Order : public testing::TestWithParam<unsigned> {
     }
 
     sidra_ref slot(size_t index) const { return {memory, index * kRow}; }
-    // Keeps a stream busy for a random while, so that the others overtake it if they can.
+    // Keeps a stream busy for a random time, so that others can overtake it.
     void delay(sidra_stream* stream) {
         for (unsigned n = random() % 8 == 0 ? random() % 200 : 0; n != 0; --n) OK(sidra_nop_async(stream));
     }
@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, Order, testing::Range(1u, 13u));
 
 using Litmus = Order;
 
-// Message passing: one stream writes a row and then tells, by four kinds of news; whoever hears it sees the row.
+// Message passing: one stream writes a row and then notifies in one of four ways; the receiver must see the row.
 TEST_F(Litmus, NewsNeverOvertakesItsMessage) {
     sidra_event* event;
     OK(sidra_event_create(context, &event));
@@ -147,11 +147,11 @@ TEST_F(Litmus, NewsNeverOvertakesItsMessage) {
         delay(writer);
         OK(sidra_fill_async(writer, slot(0), round, 4, kRow));
         switch (random() % 4) {
-            case 0:  // an event, heard by another stream
+            case 0:  // an event, awaited by another stream
                 OK(sidra_event_record(event, writer));
                 OK(sidra_stream_wait_event(reader, event));
                 break;
-            case 1:  // a semaphore, heard by another stream
+            case 1:  // a semaphore, awaited by another stream
                 OK(sidra_semaphore_signal_async(writer, {words, 1024}, round));
                 OK(sidra_semaphore_wait_async(reader, {words, 1024}, round));
                 break;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of the screen share.
+// Shared by the tests of the screen.
 #ifndef SIDRA_TEST_TOP_DRAW_H
 #define SIDRA_TEST_TOP_DRAW_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The whole screen: what stands where, at every size.
+// The layout of the whole screen, at every size.
 #include "screen.h"
 
 #include <gtest/gtest.h>
@@ -177,7 +177,7 @@ TEST(Screen, HelpHasEveryKey) {
     EXPECT_SAYS(screen(20, 5, choice), "q       quit (also\n        Ctrl-C)\nh       show or\n");
 }
 
-// Every word is there, whole, also where a line has no room for all of them.
+// Every word is shown unbroken, also when a line has no room for all of them.
 TEST(Screen, HelpIsBrokenBetweenWords) {
     Choice choice;
     choice.help = true;
@@ -235,7 +235,7 @@ TEST(Screen, SeveralChipsAreATable) {
     EXPECT_SILENT(screen(80, 24), "STATUS") << "one chip needs no table";
 }
 
-// More of them than there is room for: the key shows as many as the screen has rows, with the selected one among them.
+// More chips than rows: the overview shows as many as fit, including the selected one.
 TEST(Screen, AllChipsOnOneScreen) {
     Choice choice;
     std::vector<Chip> chips(60, whole_chip());
@@ -324,7 +324,7 @@ TEST(Keys, ScrollHasEnds) {
     press(choice, kKeyPageDown, 1, 30);
     press(choice, kKeyDown, 1, 30);
     EXPECT_EQ(choice.first_process, 11U);
-    press(choice, kKeyPageDown, 1, 12);  // most of them have ended
+    press(choice, kKeyPageDown, 1, 12);  // most processes have ended
     EXPECT_EQ(choice.first_process, 11U);
     press(choice, kKeyPageUp, 1, 12);
     EXPECT_EQ(choice.first_process, 1U);

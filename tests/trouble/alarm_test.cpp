@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Heat: who polls the alarms of hwmon, or listens to uevents, is told by the driver.
+// Heat: processes that poll the alarms of hwmon, or listen to uevents, are notified by the driver.
 #include <atomic>
 #include <thread>
 
@@ -9,7 +9,7 @@
 namespace sidra::test {
 namespace {
 
-// Another one each time that the driver comes.
+// The path changes each time the driver is bound.
 std::string sensor(const std::string& name) {
     for (const auto& entry : std::filesystem::directory_iterator(kClass + "device/hwmon"))
         return entry.path().string() + '/' + name;
@@ -24,7 +24,7 @@ class Polled {
     Polled(const Polled&) = delete;
     Polled& operator=(const Polled&) = delete;
 
-    // Is told, again if it is not that yet: of what was before this was opened one may be told late.
+    // Waits for notifications until the value is this one: an event from before the file was opened may arrive late.
     bool becomes(const std::string& value) const {
         pollfd waits{fd_, POLLPRI, 0};
         for (const uint64_t end = in_ms(kPatienceMs); in_ms(0) < end;) {
@@ -57,7 +57,7 @@ class Alarms : public NodeTest {
     }
 };
 
-// Nobody reads anything between.
+// Without reads in between.
 TEST_F(Alarms, WhoPollsIsTold) {
     const Polled critical(sensor("temp1_crit_alarm")), high(sensor("temp1_max_alarm"));
     ASSERT_TRUE(knob("temperature-mc", 150'000));
@@ -66,7 +66,7 @@ TEST_F(Alarms, WhoPollsIsTold) {
     EXPECT_TRUE(critical.becomes("0\n") && high.becomes("0\n"));
 }
 
-// Others have had what there is to be read in a fifth of a second, as soon as it begins.
+// Other readers may have consumed the state a fifth of a second after it begins.
 TEST_F(Alarms, WhoPollsIsToldWhileOthersRead) {
     const std::string path = sensor("temp1_max_alarm");
     std::atomic<bool> stop{false};
@@ -85,14 +85,14 @@ TEST_F(Alarms, WhoPollsIsToldWhileOthersRead) {
 
 TEST_F(Alarms, UdevIsTold) {
     for (const uint64_t around : {150'000, 60'000}) {
-        Uevents of_critical, of_high;  // which of them comes first depends on when the driver looks
+        Uevents of_critical, of_high;  // their order depends on when the driver polls
         ASSERT_TRUE(knob("temperature-mc", around));
         EXPECT_TRUE(of_critical.has({"ACTION=change", "SUBSYSTEM=hwmon", "NAME=temp1_crit_alarm"})) << around;
         EXPECT_TRUE(of_high.has({"ACTION=change", "SUBSYSTEM=hwmon", "NAME=temp1_max_alarm"})) << around;
     }
 }
 
-// Too warm, but not critical: the firmware's doing, not that of the chip's comparator.
+// Warm but not critical: throttled by the firmware, not by the chip's comparator.
 TEST_F(Alarms, OfTheFirmwareAlone) {
     const Polled high(sensor("temp1_max_alarm"));
     ASSERT_TRUE(knob("temperature-mc", 99'000));
@@ -100,8 +100,8 @@ TEST_F(Alarms, OfTheFirmwareAlone) {
     EXPECT_EQ(read_file(sensor("temp1_crit_alarm")).bytes, "0\n");
 }
 
-// By a limit: it does not get any slower, so the chip has nothing to tell. The heat takes longer than the driver looks
-// after the limit.
+// Throttled by a limit: heat does not slow it further, so the chip raises no event. The chip takes longer to heat up
+// than the driver polls after the limit.
 TEST_F(Alarms, WhenItIsSlowAlready) {
     ASSERT_TRUE(write_text(sensor("power1_cap"), "100000"));
     const Polled high(sensor("temp1_max_alarm"));
@@ -110,7 +110,7 @@ TEST_F(Alarms, WhenItIsSlowAlready) {
     EXPECT_TRUE(write_text(sensor("power1_cap"), "0"));
 }
 
-// It is hot when the driver comes, and goes: whoever looks first finds it.
+// It is hot when the driver is bound and unbound: the first reader sees it.
 TEST_F(Alarms, TheDriverGoesMeanwhile) {
     const Card card;
     ASSERT_TRUE(card.known());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the driver leaves in /sys/class/devcoredump when it decides by itself that something is broken: the one who
-// reads it has nothing else.
+// The driver's dumps in /sys/class/devcoredump after errors that it detects itself: the reader has no other
+// information.
 #include <map>
 #include <sstream>
 
@@ -19,7 +19,7 @@ class Coredump : public NodeTest {
         ASSERT_TRUE(card.known()) << "only root reads dumps";
         dumps.release_all();
     }
-    // Waits for a dump, reads and releases it. By key; the first line is the format.
+    // Waits for a dump, reads and releases it. Values by key; the first line is the format.
     std::map<std::string, std::string> take() const {
         std::map<std::string, std::string> values;
         std::istringstream file(dumps.take());
@@ -110,7 +110,7 @@ TEST_F(Coredump, OfAQueueThatDoesNotGetOn) {
         EXPECT_EQ(value.find(bytes_of(kSecret)), std::string::npos) << "a user's data: " << key;
     ASSERT_EQ(user.reset(), 0);
     EXPECT_EQ(user.wait(user.push(nop())), 0);
-    // One of the other queue may be under way: it goes with the driver, and nobody takes it for his own.
+    // A dump of the other queue may be pending: unbinding the driver discards it, so that no other test takes it.
     ASSERT_TRUE(card.unbind());
     ASSERT_TRUE(card.bind());
 }
@@ -169,7 +169,7 @@ TEST_F(Coredump, NotOfWhatIsAUsersOwnFaultOrWish) {
     sidra_ioctl_device_reset reset{0};
     ASSERT_EQ(node.call(SIDRA_IOCTL_DEVICE_RESET, reset), 0);
     EXPECT_EQ(state_of(context), SIDRA_CONTEXT_LOST);
-    // What is taken now was not taken then: one would have been the first.
+    // The steps above left no dump: it would be the first one here.
     ASSERT_TRUE(knob("link-lost", 1));
     sidra_ioctl_device_query query{};
     EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), -ENODEV);

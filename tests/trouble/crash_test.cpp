@@ -12,8 +12,8 @@ namespace {
 
 class Crash : public NodeTest {};
 
-// Makes, uses and destroys all kinds of objects, until it is killed. Whether a call works does not matter: what dies
-// in the middle of it does.
+// Creates, uses and destroys all kinds of objects until it is killed. Whether a call succeeds does not matter, only
+// being killed in the middle of it.
 [[noreturn]] void work_until_killed(uint32_t seed) {
     std::minstd_rand random(seed);
     for (;;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the driver leaves in /sys/class/devcoredump, of one device.
+// The driver's dumps of one device in /sys/class/devcoredump.
 #ifndef SIDRA_TESTS_DUMPS_H
 #define SIDRA_TESTS_DUMPS_H
 
@@ -16,7 +16,7 @@ class Dumps {
     // The card, or its node.
     explicit Dumps(std::string device) : device_(std::move(device)) {}
 
-    // The folder of the dump that is there; empty: none is.
+    // The folder of the pending dump; empty if there is none.
     std::string pending() const {
         const std::string parent = "/sys/class/devcoredump/";
         std::string found;

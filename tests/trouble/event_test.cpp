@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What udev is told of resets.
+// The uevents of resets.
 #include "attributes.h"
 #include "dumps.h"
 #include "uevents.h"

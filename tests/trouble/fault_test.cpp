@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Each fault knob: who is hit gets what docs/device.md says, and works again; who is not goes on, bit-exact.
+// Each fault knob: the affected queue gets the documented error and recovers; unaffected ones continue, bit-exact.
 #include <algorithm>
 
 #include "innocent.h"
@@ -7,7 +7,7 @@
 namespace sidra::test {
 namespace {
 
-// Who is hit: a queue of its own, and a product of two columns.
+// The affected user: a queue of its own, and a product of two columns.
 class Victim {
    public:
     Victim() : context_(node_), buffer_(context_, kPages * 4096), queue(context_, SIDRA_QUEUE_USER) {
@@ -48,7 +48,7 @@ class Victim {
         return crossbars[0];
     }
     sidra_cmd any_copy() const { return copy(buffer_.va, buffer_.va + kPages / 2 * 4096, kPages / 2 * 4096); }
-    // A packet that does not come back: what the owner is told.
+    // A packet that does not complete: checks the error that its owner gets.
     void expect_fault(uint16_t cause) {
         EXPECT_EQ(queue.run_state(), SIDRA_QUEUE_FAULTED);
         EXPECT_EQ(queue.state->fault.cause, cause);
@@ -82,7 +82,7 @@ struct Both {
     Innocent innocent;
 };
 
-// One of the victim's transfers: of its data, or of what its queue is run by, which nobody can tell it.
+// Fails one of the victim's transfers: of its data, or of its queue's own memory, where the fault cannot be reported.
 void dma_error(Both& both) {
     unsigned told = 0;
     for (uint64_t n = 1; n <= static_cast<uint64_t>(rounds(12, 64)); n++) {
@@ -126,7 +126,7 @@ void lost_interrupts(Both& both) {
     }
 }
 
-// Nobody takes one for his own.
+// No waiter mistakes it for its own.
 void spurious_interrupts(Both& both) {
     const Card card;
     const uint64_t before = card.counter("interrupts");
@@ -195,7 +195,7 @@ void no_acknowledgement(Both& both) {
     both.innocent.lose_and_recover(SIDRA_FAULT_TIMEOUT);
 }
 
-// The one whose cell it is computes with it.
+// Only the owner of the cell computes with it.
 void stuck_cell(Both& both) {
     constexpr uint64_t kLevel = 200;  // of the first weight
     ASSERT_TRUE(knob("stuck-cell", both.victim.first_crossbar() << 32 | kLevel));
@@ -206,7 +206,7 @@ void stuck_cell(Both& both) {
     both.victim.program();
 }
 
-// Everybody's sums are off by just that much a tile; copies are not.
+// All sums are off by exactly this much per tile; copies are correct.
 void offset_sums(Both& both) {
     ASSERT_TRUE(knob("adc-offset", 7));
     EXPECT_EQ(both.victim.product(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whoever waits for a fence is woken by all that ends its job, and by nothing else.
+// Waiters for a fence are woken by everything that ends its job, and by nothing else.
 #include "fence_waiters.h"
 
 namespace sidra::test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Those who wait for a fence of the driver, in every way that user space has.
+// Waiters for a fence of the driver, in every way that user space has.
 #ifndef SIDRA_TESTS_FENCE_WAITERS_H
 #define SIDRA_TESTS_FENCE_WAITERS_H
 
@@ -16,7 +16,7 @@
 
 namespace sidra::test {
 
-// A thread in one system call, which it leaves when its wait is over or a signal comes.
+// A thread in one system call, which returns when its wait is over or on a signal.
 class Caller {
    public:
     Caller(std::string its_name, std::function<int()> call) : name(std::move(its_name)) {
@@ -32,8 +32,8 @@ class Caller {
     Caller(const Caller&) = delete;
     Caller& operator=(const Caller&) = delete;
 
-    // It sleeps in the call until a signal comes. On its way there it may sleep, too, but for a page or a lock, which
-    // no signal ends: a call that removal meets before its wait ends at once.
+    // The thread sleeps in the call, interruptibly. Before that it may also sleep for a page or a lock,
+    // uninterruptibly: a call that meets the removal before its wait returns at once.
     bool sleeps() const {
         if (done_ || task_ == 0) return false;
         const std::string task = "/proc/self/task/" + std::to_string(task_);
@@ -45,12 +45,12 @@ class Caller {
                line[state + 2] == 'S';
     }
     bool done() const { return done_; }
-    // Once it is done: 0 or -errno.
+    // The result once it is done: 0 or -errno.
     int result() {
         EXPECT_TRUE(eventually([&] { return done_.load(); })) << name;
         return result_;
     }
-    // A signal may come just before the call sleeps: so until it is done.
+    // A signal may come just before the call sleeps, so it is repeated until the call is done.
     void interrupt() {
         if (!thread_.joinable()) return;
         while (!done_) {
@@ -75,8 +75,8 @@ class Caller {
     std::thread thread_;
 };
 
-// A job that the chip does not get on with, all the ways to wait for its end, and all those to wait for a point of a
-// syncobj that nobody ever submits anything for. None has a limit.
+// A job that makes no progress, all the ways to wait for its end, and all those to wait for a syncobj point without a
+// submission. None has a timeout.
 class FenceWaiters {
    public:
     explicit FenceWaiters(const Context& context)
@@ -100,21 +100,21 @@ class FenceWaiters {
 
     const Queue& queue() const { return queue_; }
 
-    // The job has ended with an error, and who waited for it knows.
+    // The job has ended with an error, which its waiters get.
     void expect_job_ended() {
         EXPECT_TRUE(signalled(job_) && signalled(dependent_) && signalled(event_) && signalled(dma_buf_));
         EXPECT_LT(status(job_), 0);
         EXPECT_LT(status(dependent_), 0);
         for (Caller* caller : for_job_) EXPECT_EQ(caller->result(), 0) << caller->name;
     }
-    // Whoever waits for what nobody has promised may wait until a signal comes: the call says @error then. DRM's core
-    // may end it earlier when the device goes, with the same error, as it does where ACPI sees to hotplug.
+    // A wait for a point that is never submitted lasts until a signal, and then returns @error. DRM's core may end it
+    // earlier when the device is removed, with the same error, as it does with ACPI hotplug.
     void expect_others_wait(int error) {
         pollfd fires{never_event_, POLLIN, 0};
         EXPECT_EQ(poll(&fires, 1, 0), 0);
         for (Caller* caller : for_nothing_) {
             if (error == -EINTR) {
-                EXPECT_FALSE(caller->done()) << caller->name;  // the device is there
+                EXPECT_FALSE(caller->done()) << caller->name;  // the device is present
             }
             caller->interrupt();
             EXPECT_EQ(caller->result(), error) << caller->name;
@@ -147,7 +147,7 @@ class FenceWaiters {
         EXPECT_EQ(node_.call(SIDRA_IOCTL_SUBMIT, second), 0);
         dependent_ = second.out_fence_fd;
     }
-    // Whoever touches the buffer from a CPU has to wait for the job.
+    // A CPU access to the buffer has to wait for the job.
     void export_buffer() {
         drm_prime_handle prime{buffer_.handle, DRM_CLOEXEC | DRM_RDWR, -1};
         EXPECT_EQ(node_.call(DRM_IOCTL_PRIME_HANDLE_TO_FD, prime), 0);
@@ -204,7 +204,7 @@ class FenceWaiters {
                            DRM_SYNCOBJ_WAIT_FLAGS_WAIT_AVAILABLE)};
     }
 
-    // Neither ends by itself, however slow the machine is.
+    // Neither times out, however slow the machine is.
     const Parameter job_patience_{"job_timeout_ms", "600000"}, queue_patience_{"queue_timeout_ms", "600000"};
     const Node& node_;
     const Queue queue_, behind_;

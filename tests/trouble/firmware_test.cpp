@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Firmware that panics or hangs: who uses the card goes on, and who looks after it is told.
+// Firmware that panics or hangs: users of the card continue, and administrators are notified.
 #include "dumps.h"
 #include "innocent.h"
 #include "log.h"
@@ -9,8 +9,8 @@
 namespace sidra::test {
 namespace {
 
-constexpr uint32_t kTrapCode = SIDRA_PANIC_TRAP | 1;  // mcause 1: an instruction where there is none
-constexpr uint32_t kNowhere = 0xfffffffc;             // where the knob lets the core go on
+constexpr uint32_t kTrapCode = SIDRA_PANIC_TRAP | 1;  // mcause 1: instruction access fault
+constexpr uint32_t kNowhere = 0xfffffffc;             // to which the knob makes the core jump
 
 class FirmwareTrouble : public NodeTest {
    protected:
@@ -80,7 +80,7 @@ TEST_F(FirmwareTrouble, Hang) {
     EXPECT_EQ(dumps.pending(), "");
 }
 
-// Its dump outlasts the reset, too; so does what it is told of.
+// The dump and the notification survive the reset.
 TEST_F(FirmwareTrouble, ResetOfWhatHasPanicked) {
     const Node node;
     ASSERT_TRUE(knob("firmware-panic", 1));
@@ -91,7 +91,7 @@ TEST_F(FirmwareTrouble, ResetOfWhatHasPanicked) {
     EXPECT_TRUE(runs());
 }
 
-// What the driver has to say and what the firmware left are two dumps: neither keeps the other out.
+// The driver's dump and the firmware's dump are separate: neither prevents the other.
 TEST_F(FirmwareTrouble, BothDumps) {
     const Dumps of_driver(card.name());
     of_driver.release_all();
@@ -106,7 +106,8 @@ TEST_F(FirmwareTrouble, BothDumps) {
     EXPECT_TRUE(runs());
 }
 
-// At any moment: before the driver has heard of it, while it waits for the watchdog, with a dump that nobody has read.
+// The driver is unbound at any moment: before it knows of the panic, while it waits for the watchdog, with an unread
+// dump.
 TEST_F(FirmwareTrouble, TheDriverGoesMeanwhile) {
     for (const bool hang : {false, true})
         for (int moment = 0; moment < 3; moment++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The machine stands still, goes on in another QEMU, or comes out of an image, and the card with it.
+// The machine is paused, migrates to another QEMU, or is restored from an image, with the card.
 #include "world.h"
 
 namespace sidra::test {
@@ -8,13 +8,13 @@ namespace {
 class Host : public NodeTest, public testing::WithParamInterface<const char*> {};
 
 TEST_P(Host, TheWorldGoesOn) {
-    // By device time: a machine that stands still is no hang.
+    // Measured in device time: a paused machine is not a hang.
     const Parameter impatient("queue_timeout_ms", "1000");
     Products products;
     for (int round = 0; round < rounds(1, 5); round++) {
         Sleepers sleepers(products.context);
         Queue busy(products.context, SIDRA_QUEUE_USER, 10), kernel(products.context, SIDRA_QUEUE_KERNEL, 10);
-        const uint64_t count = 1000;  // for longer than the host takes to do anything
+        const uint64_t count = 1000;  // longer than any action of the host takes
         const sidra_cmd packet = products.product(1), kernel_packet = products.product(2);
         ASSERT_TRUE(knob("slow-tile-ns", 20'000'000));
         {

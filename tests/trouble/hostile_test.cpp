@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A process that does its worst with what the node gives to everybody, beside one that must not notice.
+// A process that abuses everything that the node offers to all users, beside one that must not notice.
 #include <libdrm/drm.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -15,7 +15,7 @@
 namespace sidra::test {
 namespace {
 
-// What a hostile process has; whatever fails it goes on.
+// Resources of a hostile process, which continues after any error.
 struct Villain {
     Villain(uint32_t seed, std::atomic<uint64_t>& its_deeds) : deeds(its_deeds), random(seed) {}
 
@@ -98,8 +98,8 @@ void index_jumps(Villain& v) {
     v.user.next = v.user.timeline();
 }
 
-// Page tables change below copies that run. When a call says that memory is let go of, nothing arrives there any more:
-// who is held to that ends by his own hand where it is broken.
+// Page tables change under running copies. When a call reports that memory is released, nothing is written there any
+// more; if that were broken, this process would be killed.
 void churn(Villain& v) {
     sidra_ioctl_buffer_create create{v.kSize, 0, 0, 0};
     if (v.node.call(SIDRA_IOCTL_BUFFER_CREATE, create) != 0) return;
@@ -117,7 +117,7 @@ void churn(Villain& v) {
     v.revive(v.user);
 }
 
-// Of all queues that there are, and of those that cannot be.
+// Doorbells of all existing queues and of invalid ones.
 void doorbells(Villain& v) {
     auto* page = reinterpret_cast<volatile uint32_t*>(v.context.doorbells);
     for (int i = 0; i < 500; i++) page[v.below(SIDRA_BAR_DOORBELL_STRIDE / 4)] = v.random();
@@ -125,7 +125,7 @@ void doorbells(Villain& v) {
     *reinterpret_cast<volatile uint8_t*>(v.context.doorbells + v.below(4096)) = 1;
 }
 
-// Handles are small numbers: those that others have are tried, and what is wrong altogether.
+// Handles are small numbers: tries those of others, and invalid ones.
 void handles_of_others(Villain& v) {
     const uint32_t other = v.below(8) ? v.below(70) : v.random();
     if (other == v.context.handle) return;
@@ -149,12 +149,12 @@ void handles_of_others(Villain& v) {
     sidra_ioctl_arm arm{other, v.below(4), v.word(), static_cast<int32_t>(v.below(8)), 0, 1 + v.below(8), 0};
     v.node.call(SIDRA_IOCTL_ARM, arm);
     sidra_ioctl_device_reset reset{};
-    v.node.call(SIDRA_IOCTL_DEVICE_RESET, reset);  // for which one has to be root
+    v.node.call(SIDRA_IOCTL_DEVICE_RESET, reset);  // requires root
     for (uint64_t page = 0; page < 4; page++)
         if (void* mapped = v.node.map(v.number() << 12, 4096)) munmap(mapped, 4096);
 }
 
-// Computes with, overwrites and reads what is at every index.
+// Computes with, overwrites and reads the weights at every index.
 void weights_of_others(Villain& v) {
     sidra_cmd cmd = packet(v.below(2) ? SIDRA_CMD_PROGRAM : SIDRA_CMD_READBACK);
     const uint32_t index = v.below(2) ? v.below(4) : v.below(70'000);
@@ -244,7 +244,7 @@ const Crime kCrimes[] = {
     {"GarbageForTheDriver", garbage_for_the_driver},
 };
 
-// A process that commits one again and again, until it is killed.
+// A process that repeats one of these attacks until it is killed.
 class Culprit {
    public:
     Culprit(const Crime& crime, uint32_t seed)
@@ -252,7 +252,7 @@ class Culprit {
               mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
         pid_ = fork();
         if (pid_ != 0) return;
-        // What it finds is of no interest; nor is the node that its parent has open.
+        // Its failures do not matter; nor does its parent's open node.
         if (!std::freopen("/dev/null", "w", stdout)) _exit(1);
         for (int fd = 3; fd < 64; fd++) close(fd);
         Villain villain(seed, *deeds_);
@@ -266,7 +266,7 @@ class Culprit {
     Culprit(const Culprit&) = delete;
     Culprit& operator=(const Culprit&) = delete;
     uint64_t deeds() const { return *deeds_; }
-    // How it ended, as waitpid() says it.
+    // Its wait status.
     int end() {
         int status = 0;
         if (pid_ <= 0) return status;
@@ -289,7 +289,7 @@ void commit(const std::vector<Crime>& crimes, int how_often, uint64_t how_many) 
         std::vector<std::unique_ptr<Culprit>> culprits;
         for (const Crime& crime : crimes)
             culprits.push_back(std::make_unique<Culprit>(crime, static_cast<uint32_t>(round + 1)));
-        // All of them at once can be slow; none of them stands still.
+        // Together they can be slow, but none of them stops.
         for (const auto& culprit : culprits)
             for (uint64_t deeds = 0; deeds < how_many; deeds = culprit->deeds())
                 ASSERT_TRUE(eventually([&] {

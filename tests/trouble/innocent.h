@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who has to notice nothing of what others do, or of a device-wide event just what is documented; and what is counted
+// A user that must not be affected by others, or by a device-wide event only as documented; and resources counted
 // before and after.
 #ifndef SIDRA_TESTS_INNOCENT_H
 #define SIDRA_TESTS_INNOCENT_H
@@ -12,8 +12,7 @@
 
 namespace sidra::test {
 
-// Copies and multiplies, by a queue of its own and by one of the driver, and compares all that comes with what this
-// machine computes.
+// Copies and multiplies on a user queue and on a kernel queue, and compares all results with those of the CPU.
 class Innocent {
    public:
     Innocent() : context_(node_), buffer_(context_, kEnd) {
@@ -34,8 +33,8 @@ class Innocent {
     // Nothing is to be noticed.
     void work() { ASSERT_EQ(attempt(), 0); }
 
-    // The device was reset: calls say what docs/driver.md says, the record says why, and after the recovery all is as
-    // it was.
+    // The device was reset: calls return what docs/driver.md says, the record has the cause, and after the recovery
+    // everything works.
     void lose_and_recover(uint16_t cause) {
         const int error = attempt();
         EXPECT_TRUE(error == -EIO || error == -ESTALE) << error;
@@ -54,7 +53,7 @@ class Innocent {
         work();
     }
 
-    // 0, or what the first call said that did not do as it should. Wrong results are failures.
+    // 0, or the error of the first call that failed. Wrong results are test failures.
     int attempt() {
         for (uint64_t i = 0; i < kCopy / 8; i++) word(kSource, i) = ++value_ * 0x9e3779b97f4a7c15u;
         for (uint32_t i = 0; i < kBatch * kRows; i++) input(i) = static_cast<uint8_t>(word(kSource, i % 1024) >> 56);
@@ -72,7 +71,7 @@ class Innocent {
    private:
     static constexpr uint32_t kRows = 300, kCols = 40, kBatch = 4;
     static constexpr uint64_t kCopy = 8192, kProduct = 4096;
-    // Where things are in the buffer; of targets and products there are two, one a queue.
+    // Layout of the buffer; targets and products exist once for each queue.
     static constexpr uint64_t kInput = 0, kWeights = 4096, kSource = 16384, kTargets = kSource + kCopy,
                               kProducts = kTargets + 2 * kCopy, kEnd = kProducts + 2 * kProduct;
 
@@ -126,15 +125,15 @@ inline void die_in(uint32_t us) {
     if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 || timer_settime(timer, 0, &when, nullptr) != 0) _exit(1);
 }
 
-// What is free of everything.
+// Free resources of all kinds.
 class Census {
    public:
     explicit Census(const Node& node) : node_(node), before_(query()) {}
-    // Who took some is gone, and the device was never reset for it.
+    // All users of resources are gone, and the device was not reset.
     void expect_unchanged() const {
-        // Memory on the chip is cleaned in the background before it counts as free.
+        // Memory of the chip is cleared in the background before it counts as free.
         EXPECT_TRUE(eventually([&] { return query().l3_free == before_.l3_free; }));
-        // A ring of io_uring may let go of its files only after the process that had it is gone.
+        // An io_uring may release its files only after its process has exited.
         EXPECT_TRUE(eventually([&] { return contexts_free() + 1 == before_.contexts_max; })) << contexts_free();
         EXPECT_EQ(query().xbars_free, before_.xbars_free);
         EXPECT_EQ(query().generation, before_.generation) << "the device was reset";

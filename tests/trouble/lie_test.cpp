@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A chip that does not say the truth: nothing of it is trusted further than it can be, and who is not concerned goes
-// on.
+// A chip that reports false values: the driver trusts none of them more than necessary, and unaffected users continue.
 #include "innocent.h"
 #include "log.h"
 #include "sidra_chip.h"
@@ -24,7 +23,7 @@ class Lie : public NodeTest {
     }
 };
 
-// Who is lied to.
+// The affected user.
 struct Victim {
     Node node;
     Context context{node};
@@ -45,7 +44,7 @@ struct Victim {
         ASSERT_EQ(queue.wait(value), 0);
         EXPECT_EQ(buffer.words[512], buffer.words[0]);
     }
-    // Stopped by the driver; then all is well.
+    // The driver stops the queue; then it works again.
     void expect_end(Queue& queue) {
         ASSERT_TRUE(eventually([&] { return queue.run_state() == SIDRA_QUEUE_FAULTED; }));
         EXPECT_EQ(queue.state->fault.cause, SIDRA_FAULT_TIMEOUT);
@@ -57,7 +56,7 @@ struct Victim {
     }
 };
 
-// Packets that it has not run count as done: that is its word. But the ring does not run over for it.
+// Packets that the chip has not executed count as retired, since only it can know. But the ring does not overflow.
 TEST_F(Lie, TimelineAhead) {
     Innocent innocent;
     Victim victim;
@@ -70,7 +69,7 @@ TEST_F(Lie, TimelineAhead) {
     EXPECT_TRUE(logged("impossible state"));
     ASSERT_TRUE(tell(SIDRA_LIE_TIMELINE_AHEAD));
     EXPECT_EQ(victim.user.wait(victim.user.push(nop())), 0);
-    value = victim.user.push(nop());  // whose word is true again; until then there is nothing to wait for
+    value = victim.user.push(nop());  // with a true value again; until then nothing can be waited for
     EXPECT_TRUE(eventually([&] { return victim.user.timeline() == value; }));
     victim.expect_copy(victim.user);
     innocent.work();
@@ -123,8 +122,8 @@ TEST_F(Lie, FaultRecord) {
     innocent.work();
 }
 
-// An acknowledgement that is none: the context is reset, so that the promise holds, and nobody else's. Where the
-// channel seems to be stuck, everybody's may be.
+// A false acknowledgement: the context, and no other, is reset, so that the guarantee holds. If the command channel
+// seems stuck, all contexts may be.
 TEST_F(Lie, Acknowledgement) {
     Innocent innocent;
     for (const sidra_chip_lie lie : {SIDRA_LIE_ADMIN_RESULT, SIDRA_LIE_ADMIN_STATUS}) {
@@ -142,7 +141,7 @@ TEST_F(Lie, Acknowledgement) {
     EXPECT_TRUE(logged("was reset: no acknowledgement"));
 }
 
-// What it says of cells decides nothing but what it is asked for.
+// False reports about cells affect only the answers to queries.
 TEST_F(Lie, Cells) {
     Innocent innocent;
     Victim victim;
@@ -194,7 +193,7 @@ TEST_F(Lie, Clock) {
     innocent.work();
 }
 
-// Firmware, too: it is left alone until it starts anew, and nobody else notices.
+// Firmware, too: it is not used until it restarts, and nothing else is affected.
 TEST_F(Lie, FirmwaresReply) {
     Innocent innocent;
     const auto version = [&] {
@@ -216,7 +215,7 @@ TEST_F(Lie, FirmwaresReply) {
     innocent.work();
     reset();
     EXPECT_TRUE(eventually([&] { return version() != 0; }));
-    // One that is neither ahead nor behind says nothing.
+    // An index that is neither ahead nor behind has no effect.
     ASSERT_TRUE(tell(SIDRA_LIE_REPLY_INDEX));
     reset();
     EXPECT_TRUE(eventually([&] { return version() != 0; }));
@@ -235,7 +234,7 @@ TEST_F(Lie, NeverReadyAgain) {
     innocent.lose_and_recover(SIDRA_FAULT_RESET);
 }
 
-// When the driver comes to it.
+// While the driver is being bound.
 TEST_F(Lie, AtTheBeginning) {
     const auto query = [] {
         sidra_ioctl_device_query device{};
@@ -253,7 +252,7 @@ TEST_F(Lie, AtTheBeginning) {
                 {SIDRA_LIE_GEOMETRY, "does not support", 0},
                 {SIDRA_LIE_NVM, "named weights cannot be read", 0},
                 {SIDRA_LIE_ADMIN_RESULT, "named weights cannot be read", 0}};
-    { Innocent().work(); }  // there are cells to be found
+    { Innocent().work(); }  // programs cells, so that the driver finds some
     for (const auto& one : lies) {
         SCOPED_TRACE(one.lie);
         ASSERT_TRUE(card.unbind());

@@ -7,7 +7,7 @@
 
 namespace sidra::test {
 
-// What the kernel says from now on.
+// The kernel's log from now on.
 class Log {
    public:
     Log() : fd_(open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC)) { lseek(fd_, 0, SEEK_END); }

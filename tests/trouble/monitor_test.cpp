@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who watches is told something at once, or after a second at most, whatever becomes of the chip and its firmware, and
-// is never in the way.
+// Monitoring reads return at once, or after a second at most, in any state of the chip and its firmware, and never
+// disturb.
 #include <sys/wait.h>
 
 #include <csignal>
@@ -23,8 +23,8 @@ class Monitor : public NodeTest {
     }
     void TearDown() override { expect_well(); }
 
-    // What was asked a moment ago is answered from memory while the core starts anew; and a core that hangs in its ROM
-    // has no watchdog yet.
+    // Recent values are answered from the cache while the core restarts; and a core that hangs in its ROM has no
+    // watchdog yet.
     static bool firmware_runs() {
         const std::string page = attribute("telemetry").bytes;
         sidra_telemetry now{};
@@ -62,7 +62,7 @@ TEST_F(Monitor, FirmwareThatHangsOrPanics) {
     }
 }
 
-// While nobody answers a reader sleeps so that a signal ends it.
+// While the firmware does not answer, a reader sleeps interruptibly.
 TEST_F(Monitor, ReadersCanBeInterrupted) {
     for (int attempt = 0;; attempt++) {
         ASSERT_LT(attempt, 20) << "no reader was ever seen waiting";
@@ -127,7 +127,7 @@ TEST_F(Monitor, TheLinkIsLost) {
     Dumps(card.name()).release_all();
 }
 
-// What cannot be is not shown; the chip is not reset for it.
+// Impossible values are not shown; the chip is not reset for them.
 TEST_F(Monitor, LiesAboutCrossbars) {
     const uint64_t resets = attribute("resets").numbers().at(0);
     for (const uint64_t lie : {6, 9}) {

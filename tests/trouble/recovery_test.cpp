@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// When it goes wrong: resets by the bus, errors of the bus, a link that is lost, queues that do not get on.
+// Errors: resets by the bus, errors of the bus, a lost link, stalled queues.
 #include <sys/wait.h>
 
 #include <atomic>
@@ -136,7 +136,7 @@ TEST_F(Recovery, ALostLinkWakesWhoeverSleeps) {
     }
 }
 
-// Although the chip cannot be asked for the time of it.
+// Although the chip's clock cannot be read.
 TEST_F(Recovery, ALostLinkIsTheLatestFault) {
     Node node;
     Context context(node);
@@ -239,7 +239,7 @@ class Innocent {
         }
         return true;
     }
-    // Ends it; what was wrong: 0 nothing.
+    // Stops the thread and returns its error, 0 if none.
     int ends() {
         int status = 0;
         close(stop_[1]);
@@ -282,7 +282,7 @@ TEST_F(Recovery, NoAcknowledgementEndsInAContextReset) {
         Buffer buffer(context, 1 << 16), unused(context, 4096);
         Queue queue(context, SIDRA_QUEUE_USER);
         for (int i = 0; i < 30; i++) queue.push(copy(buffer.va, buffer.va + 32768, 32768));
-        // Not what is being copied, else the queue might fault first.
+        // Not the buffer being copied, otherwise the queue might fault first.
         sidra_ioctl_buffer_unbind unbind{context.handle, unused.handle, unused.va};
         ASSERT_TRUE(knob("no-quiesce-ack", 1));
         EXPECT_EQ(node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0) << "the promise is kept: by force";
@@ -293,7 +293,7 @@ TEST_F(Recovery, NoAcknowledgementEndsInAContextReset) {
         expect_recovery(context);
         EXPECT_TRUE(innocent.gets(3));
     }
-    // A queue that the chip does not give back, either.
+    // A queue whose release the chip does not acknowledge either.
     Queue queue(context, SIDRA_QUEUE_USER);
     ASSERT_TRUE(knob("no-quiesce-ack", 2));
     EXPECT_EQ(queue.reset(), -ESTALE);
@@ -319,7 +319,7 @@ TEST_F(Recovery, NoAcknowledgementEndsInADeviceReset) {
     EXPECT_EQ(state_of(innocent), SIDRA_CONTEXT_LOST);
     EXPECT_EQ(queue.run_state(), SIDRA_QUEUE_LOST);
     EXPECT_EQ(queue.state->fault.cause, SIDRA_FAULT_TIMEOUT);
-    queue.push(nop());  // onto a page that is nobody's
+    queue.push(nop());  // its doorbell page is a private page by now
     ASSERT_TRUE(knob("no-quiesce-ack", 0));
     sidra_ioctl_context recover{innocent.handle, 0};
     ASSERT_EQ(node.call(SIDRA_IOCTL_CONTEXT_RECOVER, recover), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The card goes while everything of it is in use, and comes back.
+// The card is removed while everything of it is in use, and comes back.
 #include <libdrm/drm.h>
 
 #include <thread>
@@ -10,7 +10,7 @@
 namespace sidra::test {
 namespace {
 
-// The slot that the card is plugged into, by the configuration space of its port.
+// The card's slot, through the configuration space of its port.
 class Slot {
    public:
     explicit Slot(const Card& card) {
@@ -34,14 +34,14 @@ class Slot {
     Slot(const Slot&) = delete;
     Slot& operator=(const Slot&) = delete;
 
-    // As if the card was pulled: takes the power away, with interrupts of the port off, and puts all back. The card is
-    // gone at once, and only then the kernel hears of it.
+    // Simulates pulling the card: switches the power off with the port's interrupts disabled, and restores both. The
+    // card is gone at once, before the kernel notices.
     bool pull() const {
         const uint16_t control = read();
         return write(static_cast<uint16_t>((control | kOff) & ~kInterrupt)) && write(control);
     }
-    // Nothing is done to it any more. PCI Express's own driver switches it off some time after the node has gone: who
-    // plugs earlier is unplugged by that. ACPI's leaves it alone.
+    // The slot is at rest. The PCI Express port driver switches it off some time after the node has gone, and would
+    // unplug a card plugged in earlier. With ACPI the power stays on.
     bool rests() const { return !native_ || (read() & kOff) == kOff; }
 
    private:
@@ -139,7 +139,7 @@ TEST_P(Removal, UnderLoad) {
         EXPECT_EQ(kernel.submit({nop()}), -ENODEV);
         EXPECT_EQ(queue.wait(1000), -ENODEV);
         EXPECT_EQ(node.map(queue.create.state_offset, SIDRA_PAGE_SIZE, PROT_READ), nullptr);
-        // Mappings stay: memory as it was, registers and L3 as a page of our own.
+        // Mappings stay: memory keeps its contents, registers and L3 become private pages.
         queue.push(nop());
         local.words[0] = 7;
         EXPECT_EQ(local.words[0], 7u);
@@ -167,7 +167,7 @@ TEST_P(Removal, UnderLoad) {
     }
 }
 
-// Nobody who waits for a fence holds the removal up, and each job has ended when the card is gone.
+// Waiters for fences do not delay the removal, and each job has ended when the card is gone.
 TEST_P(Removal, WhileTheyWaitForFences) {
     const Way& way = GetParam();
     for (int round = 0; round < rounds(1, 10); round++) {
@@ -187,7 +187,7 @@ TEST_P(Removal, WhileTheyWaitForFences) {
     }
 }
 
-// All that the kernel shows of it, by open files, too.
+// Reads of all that the kernel shows of the card, also through open files.
 TEST_P(Removal, WhileTheyRead) {
     const Way& way = GetParam();
     for (int round = 0; round < rounds(2, 20); round++) {

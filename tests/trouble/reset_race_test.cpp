@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// QUEUE_RESET against SUBMIT on a running kernel queue: each submit is before the reset, and dropped as a whole, or
-// behind it, and runs. What says that it is done has been done.
+// QUEUE_RESET against SUBMIT on a running kernel queue: each submit is either before the reset, and dropped as a whole,
+// or after it, and executed. Work reported as done has been done.
 #include <linux/sync_file.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -18,7 +18,7 @@ namespace {
 
 using ResetRace = NodeTest;
 
-// Copies the number of the round to a place of its own.
+// Copies the round's number to its own place.
 struct Round {
     Round(const Buffer& buffer, uint64_t number) : to(number % kPlaces) {
         buffer.words[kFrom] = number;

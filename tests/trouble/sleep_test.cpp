@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Suspend: what has nothing under way goes on afterwards as if nothing had been. Away from the host's folders, which
-// do not survive it.
+// Suspend: idle users continue afterwards as if nothing had happened. Runs without folders shared with the host, which
+// do not survive a suspend.
 #include <linux/sync_file.h>
 
 #include "fence_waiters.h"
@@ -22,8 +22,8 @@ void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
 constexpr Way kDevices{"Devices", "devices", 2, 8}, kPlatform{"Platform", "platform", 2, 8},
     kMemory{"Memory", "none", 1, 4};
 
-// The south bridge's, which the firmware (SeaBIOS 1.16) does not put back when the machine wakes: it would neither
-// sleep again nor switch itself off.
+// Registers of the south bridge that the firmware (SeaBIOS 1.16) does not restore on wake-up: the machine could neither
+// sleep again nor power off.
 class PowerRegisters {
    public:
     PowerRegisters() : fd_(open("/sys/bus/pci/devices/0000:00:1f.0/config", O_RDWR | O_CLOEXEC)) {
@@ -37,7 +37,7 @@ class PowerRegisters {
     PowerRegisters& operator=(const PowerRegisters&) = delete;
 
    private:
-    static constexpr off_t kBase = 0x40;  // ICH9: PMBASE, and whether it is decoded
+    static constexpr off_t kBase = 0x40;  // ICH9: PMBASE and its enable bit
     const int fd_;
     uint64_t base_ = 0;
 };
@@ -114,7 +114,7 @@ TEST_F(Sleep, WhatIsNotDrainedInTimeIsLost) {
     products.multiply();
 }
 
-// A queue that is looking for work when bus mastering ends would be refused, and a fault is there to stay.
+// A queue that fetches while bus mastering is being disabled would be refused, and the fault would persist.
 TEST_F(Sleep, NothingIsInFlightWhenBusMasteringEnds) {
     const Trace trace;
     ASSERT_TRUE(trace.good);
@@ -124,7 +124,7 @@ TEST_F(Sleep, NothingIsInFlightWhenBusMasteringEnds) {
                   " arg0=0x0 arg1=0x0 arg2=0x0 result=" + std::to_string(SIDRA_ADMIN_OK));
 }
 
-// Who reads, and who waits for what he reads, is frozen like anybody else.
+// Readers, also sleeping ones, are frozen like other tasks.
 TEST_F(Sleep, WhileTheyRead) {
     Watchers watchers;
     for (int i = 0; i < rounds(2, 10); i++) {
@@ -145,7 +145,7 @@ TEST_F(Sleep, WorkThatIsLeftIsDone) {
     ASSERT_TRUE(knob("slow-tile-ns", 20'000'000));
     while (queue.next < 50) queue.push(packet);
     ASSERT_EQ(kernel.submit(std::vector<sidra_cmd>(50, kernel_packet)), 0);
-    // And a doorbell that its owner has not come to.
+    // And a packet whose doorbell has not been written yet.
     Queue quiet(products.context, SIDRA_QUEUE_USER);
     quiet.ring[0] = nop();
     __atomic_store_n(reinterpret_cast<uint64_t*>(quiet.ring + 64), 1, __ATOMIC_RELEASE);
@@ -177,7 +177,7 @@ TEST_F(Sleep, AFaultStays) {
     EXPECT_EQ(queue.wait(queue.push(nop())), 0);
 }
 
-// It has run as far as to the semaphore: nobody must run that again.
+// The queue has executed everything before the semaphore, which must not be executed again.
 TEST_F(Sleep, ACallThatWaitsIsLost) {
     const Parameter impatient("drain_timeout_ms", "50");
     const Node node;
@@ -193,9 +193,10 @@ TEST_F(Sleep, ACallThatWaitsIsLost) {
     EXPECT_EQ(queue.wait(1), -EIO);
 }
 
-// What it waits for ends while its own card sleeps, or is about to.
+// Its dependency completes while its own card is asleep or about to be.
 TEST_F(Sleep, AJobThatWaitsForAnotherCard) {
-    const Parameter impatient("drain_timeout_ms", "1000");  // but enough for the job, if it ends before its card sleeps
+    const Parameter impatient("drain_timeout_ms",
+                              "1000");  // but long enough for the job, if it ends before its card sleeps
     const Node node, other("/dev/sidra1");
     ASSERT_GE(other.fd, 0);
     const Context context(node), its_context(other);

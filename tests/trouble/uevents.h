@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the kernel tells udev.
+// The kernel's uevents.
 #ifndef SIDRA_TESTS_UEVENTS_H
 #define SIDRA_TESTS_UEVENTS_H
 
@@ -28,7 +28,7 @@ class Uevents {
         return eventually([&] {
             char event[8192];
             for (ssize_t bytes; (bytes = recv(fd_, event, sizeof event, 0)) > 0;) {
-                // Words with zeros between and behind them.
+                // Strings separated and terminated by zero bytes.
                 const std::string words(event, static_cast<size_t>(bytes));
                 bool all = true;
                 for (const std::string& value : values)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Firmware from a file: stored by the driver, tried at the next reset, and refused with one clear line.
+// Firmware from a file: stored by the driver, started at the next reset, and refused with one clear line.
 #include <sys/stat.h>
 
 #include <iterator>
@@ -15,7 +15,7 @@ constexpr const char* kUpdate = "/sys/class/sidra/sidra0/firmware_update";
 
 bool runs_well(const std::string& command) { return system((command + " >/tmp/sidra-fw.log 2>&1").c_str()) == 0; }
 
-// Where request_firmware() looks, for as long as this lives.
+// The search path of request_firmware(), while the object exists.
 class Files {
    public:
     Files() {
@@ -31,7 +31,7 @@ class Files {
     Files(const Files&) = delete;
     Files& operator=(const Files&) = delete;
 
-    // The runtime as it is built, as another version; signed by the development key.
+    // The built runtime under another version, signed with the development key.
     static void make(const std::string& version, const std::string& options = "", const std::string& security = "1",
                      const std::string& key = "/src/firmware/keys/development.key") {
         ASSERT_TRUE(runs_well("sidra-fw build --version " + version + " --security-version " + security +
@@ -84,7 +84,7 @@ class Update : public NodeTest {
     static bool runs(const std::string& wanted) {
         return eventually([&] { return version() == wanted; });
     }
-    // By a reset, and for so long that it has confirmed itself.
+    // Resets the device, and waits until the image has confirmed itself.
     bool starts(const std::string& wanted) const {
         const Node node;
         sidra_ioctl_device_reset reset{};
@@ -100,7 +100,7 @@ class Update : public NodeTest {
     bool logged(const std::string& text) {
         return eventually([&] { return log.says(text); });
     }
-    // The one that runs goes on, now and after a reset.
+    // The running image stays, now and after a reset.
     void expect_refusal(int error, const std::string& words) {
         EXPECT_EQ(update(), error);
         EXPECT_TRUE(logged("sidra/y1-runtime.fw: " + words));
@@ -124,7 +124,7 @@ TEST_F(Update, IsTriedAtTheNextReset) {
     EXPECT_TRUE(logged("firmware 0.2.0 is already running"));
 }
 
-// As an operator asks for it: of the PCI function, which is more than one reset of the chip.
+// As an administrator requests it: a reset of the PCI function involves more than one reset of the chip.
 TEST_F(Update, IsTriedAtAResetOfTheFunction) {
     Files::make("0.4.0");
     EXPECT_EQ(update(), 0);
@@ -143,7 +143,7 @@ TEST_F(Update, TheDriverOffersItOnce) {
     ASSERT_TRUE(starts("0.3.0"));
 }
 
-// Of the same versions: what differs is the build.
+// The same version, but another build.
 TEST_F(Update, AnotherBuildIsAnotherImage) {
     const auto expect = [](const std::string& build_id, const std::string& text) {
         Log since;
@@ -232,24 +232,25 @@ TEST_F(Update, FirmwareThatDoesNotAnswer) {
     EXPECT_TRUE(runs("0.1.0"));
 }
 
-// In the middle of it the device is reset, again and again: an image is stored as a whole, or not at all.
+// The device is reset repeatedly during updates: an image is stored completely or not at all.
 TEST_F(Update, ResetsInBetween) {
     const Node node;
     Files::make("0.2.0");
     int stored = 0;
     for (int i = 0; i < rounds(5, 100); i++) {
         std::thread writer([&] { stored += update() == 0; });
-        usleep(static_cast<useconds_t>(i * 3000));  // waits for nothing: each time the reset comes at another point
+        usleep(
+            static_cast<useconds_t>(i * 3000));  // no wait for an event: the reset comes at a different point each time
         sidra_ioctl_device_reset reset{};
         EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_RESET, reset), 0);
         writer.join();
         EXPECT_TRUE(eventually([] { return version() != "none"; }));
-        // Stored it may be also where the reset came before the answer to the last request.
+        // The image may also be stored when the reset came before the last reply.
         EXPECT_TRUE(version() == "0.1.0" ||
                     (version() == "0.2.0" && (stored > 0 || log.says("not stored: FW_COMMIT failed"))))
             << version();
     }
-    // What was stored after the last reset is not left to somebody else's.
+    // The image stored after the last reset is started by this reset, not by that of a later test.
     sidra_ioctl_device_reset reset{};
     ASSERT_EQ(node.call(SIDRA_IOCTL_DEVICE_RESET, reset), 0);
     EXPECT_TRUE(eventually([this] { return version() != "none" && heartbeat() > 1; }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rings of io_uring that end, and commands that are taken back, at any moment.
+// io_uring rings that are closed and commands that are cancelled at any moment.
 #include <sys/wait.h>
 
 #include <random>
@@ -18,7 +18,7 @@ class UringCrash : public NodeTest {
         IORING_SETUP_SQE128 | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN};
 };
 
-// What a process has that submits by a ring.
+// Resources of a process that submits by a ring.
 struct User {
     explicit User(unsigned kind = IORING_SETUP_SQE128) : ring(kind) {}
     void submit(const sidra_cmd& cmd, uint64_t user = 0, uint8_t flags = 0) {
@@ -96,18 +96,18 @@ TEST_F(UringCrash, ARingEndsWhileTheDeviceIsReset) {
     }
 }
 
-// Whoever is first: the command and its CANCEL tell the same story.
+// Whichever is first: the results of the command and of its CANCEL agree.
 TEST_F(UringCrash, CancelRacesTheEnd) {
     Innocent innocent;
     User user;
     std::minstd_rand random(1);
     uint64_t value = 0, cancelled = 0, ended = 0;
     const auto how_often = static_cast<uint64_t>(rounds(300, 10'000));
-    constexpr uint64_t kRoom = 32;  // packets that the ring holds, and more
+    constexpr uint64_t kRoom = 32;  // at least the packets that the ring holds
     // However fast the chip is here, some are still in line then, and some have ended.
     const uint64_t limit = in_ms(kPatienceMs);
     for (uint64_t round = 0; round < how_often || ((!cancelled || !ended) && in_ms(0) < limit); round++) {
-        if (value > kRoom) EXPECT_EQ(user.queue.wait(value - kRoom), 0);  // what was cancelled runs on
+        if (value > kRoom) EXPECT_EQ(user.queue.wait(value - kRoom), 0);  // cancelled work still runs
         user.submit(round % 2 ? nop() : copy(user.buffer.va, user.buffer.va + 65536, 1 + random() % 65536), 1);
         if (round % 4 < 2) user.ring.enter();
         for (volatile auto spin = random() % (1u << random() % 18); spin > 0;) spin = spin - 1;
@@ -132,7 +132,7 @@ TEST_F(UringCrash, LinkedCommands) {
         for (const auto& [number, result] : user.ring.reap(16)) EXPECT_EQ(result, 0) << number;
         EXPECT_TRUE(std::is_sorted(user.ring.order.begin(), user.ring.order.end()));
         EXPECT_EQ(user.buffer.words[16], 0x5511u);
-        // One that fails takes those behind it with it: they are not even submitted.
+        // A failed command cancels those linked behind it: they are not even submitted.
         for (uint64_t i = 0; i < 4; i++)
             user.submit(i == 1 ? packet(SIDRA_CMD_INVALID) : nop(), i, i < 3 ? IOSQE_IO_LINK : 0);
         EXPECT_EQ(user.ring.reap(4), (std::map<uint64_t, int>{{0, 0}, {1, -EIO}, {2, -ECANCELED}, {3, -ECANCELED}}));

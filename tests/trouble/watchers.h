@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Those who watch a card: they read all that the kernel shows of it, all the time, whatever happens to it.
+// Readers of a card: they continuously read all that the kernel shows of it, whatever happens.
 #ifndef SIDRA_TESTS_WATCHERS_H
 #define SIDRA_TESTS_WATCHERS_H
 
@@ -12,14 +12,14 @@
 
 namespace sidra::test {
 
-// What an ordinary user can read.
+// Files that an ordinary user can read.
 inline std::vector<std::string> readable_by_everybody() {
     std::vector<std::string> paths;
     for (const std::string& name : files_in(kClass))
         if (name != "firmware_log" && name != "firmware_update" && name != "firmware_activate")
             paths.push_back(kClass + name);
     const std::string sensors_of_card = kClass + "device/hwmon";
-    EXPECT_TRUE(eventually([&] { return std::filesystem::exists(sensors_of_card); }));  // they come after the node
+    EXPECT_TRUE(eventually([&] { return std::filesystem::exists(sensors_of_card); }));  // they appear after the node
     for (const auto& sensors : std::filesystem::directory_iterator(sensors_of_card))
         for (const std::string& name : files_in(sensors.path())) paths.push_back(sensors.path().string() + '/' + name);
     return paths;
@@ -35,8 +35,8 @@ inline std::vector<std::string> readable_by_root(const Card& card) {
     return paths;
 }
 
-// Three ordinary users and root, until the end of this, and a whole round each at least. They open files anew each
-// time, and keep others open.
+// Three ordinary users and root, until destruction, and at least one whole round each. They open files each time, and
+// keep others open.
 class Watchers {
    public:
     Watchers() : by_everybody_(readable_by_everybody()), by_root_(readable_by_root(Card())) {
@@ -46,13 +46,13 @@ class Watchers {
     Watchers(const Watchers&) = delete;
     Watchers& operator=(const Watchers&) = delete;
 
-    // All of them have gone through all of it since.
+    // Waits until each has completed a round that began after the call.
     void look() {
         std::array<uint64_t, kThreads> now;
         for (size_t i = 0; i < kThreads; i++) now[i] = rounds_[i];
         EXPECT_TRUE(eventually([&] {
             for (size_t i = 0; i < kThreads; i++)
-                if (rounds_[i] < now[i] + 2) return false;  // the first one had begun before
+                if (rounds_[i] < now[i] + 2) return false;  // the first round may have begun before
             return true;
         }));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A card in full use, of which every answer is known: for what sleeps, stands still or moves.
+// A card in full use with known results: for tests of suspend, pause and migration.
 #ifndef SIDRA_TESTS_WORLD_H
 #define SIDRA_TESTS_WORLD_H
 
@@ -13,7 +13,7 @@
 
 namespace sidra::test {
 
-// A matrix in the cells, under a name, and one queue of each kind that multiply by it.
+// A named matrix in the cells, and one queue of each kind that multiply by it.
 class Products {
    public:
     Products() : user_(context, SIDRA_QUEUE_USER), kernel_(context, SIDRA_QUEUE_KERNEL), buffer_(context, 4 * kPlace) {
@@ -38,7 +38,7 @@ class Products {
         EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_UNLINK, unlink), 0);
     }
 
-    // By both queues, compared with what this processor has to say.
+    // Multiplies on both queues and compares the results with the CPU's.
     void multiply() {
         for (Queue* queue : {&user_, &kernel_}) {
             const sidra_cmd packet = product(0);
@@ -104,7 +104,7 @@ class Multiplier {
     std::thread thread_;
 };
 
-// A queue that waits, and all the ways to wait for it: they last until it is told.
+// A waiting queue, and all the ways to wait for it, until it is released.
 class Sleepers {
    public:
     explicit Sleepers(const Context& context)
@@ -134,7 +134,7 @@ class Sleepers {
     Sleepers(const Sleepers&) = delete;
     Sleepers& operator=(const Sleepers&) = delete;
 
-    // They sleep as before, and each wakes when it is time.
+    // Checks that they still sleep, then wakes each in turn.
     void wake() {
         uint64_t fired = 0;
         EXPECT_EQ(read(event_, &fired, sizeof fired), -1);
@@ -164,7 +164,7 @@ class Sleepers {
     int waited_ = -1;
 };
 
-// What it can do is in scripts/vm/host.py.
+// The actions are in scripts/vm/host.py.
 inline bool ask_host(const std::string& action) { return system(("ask-host " + action).c_str()) == 0; }
 
 }  // namespace sidra::test

@@ -1,20 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # packages.sh PART: runs in a guest that has the packages and nothing else of this tree. In this order:
-#   rules      udev takes the rule as it is, and the group is there
-#   absent     without the module, the doctor says what is missing
-#   nodes      the kernel's event for the card loads the module that DKMS has built, and its nodes are the group's
-#   member     an ordinary user of the group computes on the card, by its lasting name, too
-#   stranger   one who is not is told why not
-#   doctor     what it says to root, to a member of the group and to a stranger
-#   monitor    who may not use the card may look at it
+#   rules      udev accepts the rule, and the group exists
+#   absent     without the module, the doctor names what is missing
+#   nodes      the kernel's event for the card loads the module that DKMS has built, and its nodes belong to the group
+#   member     an ordinary user of the group computes on the card, also by its persistent name
+#   stranger   a user outside of the group is told the reason for the refusal
+#   doctor     its output for root, for a member of the group and for a stranger
+#   monitor    users without access to the card may monitor it
 #   container  podman gives the card to containers, by the file that sidra-smi writes
 #   firmware   the driver finds the image
 #   programs   each program runs, and has its manual page and its completion
 #   service    systemd waits for the card, starts the exporter, and Prometheus could scrape it
-#   purge      afterwards there is nothing left
+#   purge      nothing is left afterwards
 set -euo pipefail
-PATH=/usr/sbin:/usr/bin # not what was compiled for other guests
+PATH=/usr/sbin:/usr/bin # without the programs compiled for other guests
 fail() {
     echo "packages: $*"
     exit 1
@@ -22,7 +22,7 @@ fail() {
 is() { # what, wanted, value
     [[ $2 == "$3" ]] || fail "$1 is '$3' instead of '$2'"
 }
-# Its events, as on a system where udev is always there. A test leaves no process behind.
+# Runs a command with udev running, as on a normal system. A test leaves no process behind.
 with_udev() {
     /usr/lib/systemd/systemd-udevd --daemon --resolve-names=late
     trap 'udevadm control --exit' EXIT
@@ -40,7 +40,7 @@ says() { # status, line, user, groups, command...
     is "the status of ${*:5}" "$1" $status
     grep -qF "$2" /tmp/said || fail "it does not say '$2'"
 }
-# Runs a command for a user in a container that has this root, and of /dev only what every container has.
+# Runs a command for a user in a container with this root, whose /dev has only what every container has.
 contained() { # user, options of podman run..., --, command...
     local user=$1 options=()
     shift
@@ -115,7 +115,8 @@ case $1 in
         sidra-smi cdi --output /etc/cdi/sidra.json
         python3 -B /src/tests/cdi/schema.py </etc/cdi/sidra.json | tee /tmp/said
         grep -qx "0 /dev/sidra0" /tmp/said || fail "no device in the file for containers"
-        # The container's root is this one, with a layer of its own over it; for a user without rights over that, with the files that podman would make.
+        # The container's root is this one with its own overlay; for an unprivileged user, with the files that podman
+        # would create.
         mkdir -p /tmp/container/{upper,work,root}
         mount -t overlay -o lowerdir=/,upperdir=/tmp/container/upper,workdir=/tmp/container/work container /tmp/container/root
         touch /tmp/container/root/{run/.containerenv,etc/hosts,etc/resolv.conf}
@@ -157,13 +158,13 @@ case $1 in
         sidra-reg test
         ;;
     service)
-        # In name spaces of its own it is the first process, as it is elsewhere; what it writes into /run goes with it.
-        # shellcheck disable=SC2016 # the other shell's
+        # In its own name spaces systemd is the first process, as elsewhere; its writes to /run disappear with it.
+        # shellcheck disable=SC2016 # expanded by the inner shell
         unshare --fork --pid --mount --cgroup --mount-proc --kill-child sh -c '
             mount -t tmpfs -o mode=755 run /run
             exec env -i container=sidra PATH="$PATH" /usr/lib/systemd/systemd --unit=basic.target' >/dev/null 2>&1 </dev/null &
         machine=$!
-        trap 'kill -KILL $machine; wait $machine 2>/dev/null || :' EXIT # of its children it kills the first by itself
+        trap 'kill -KILL $machine; wait $machine 2>/dev/null || :' EXIT # unshare's child dies with it
         until in_systemd test -S /run/systemd/private; do sleep 0.1; done 2>/dev/null
         in_systemd systemctl is-system-running --wait || in_systemd systemctl --no-pager --failed
         in_systemd systemctl start dev-sidra0.device
@@ -184,7 +185,7 @@ case $1 in
         mapfile -t ours < <(dpkg-query -W -f '${binary:Package} ${source:Package}\n' | sed -n 's/ sidra$//p')
         ((${#ours[@]} >= 5)) || fail "only ${ours[*]} are there"
         dpkg --purge "${ours[@]}"
-        # Not ours: what tests above, systemd and podman have made, the machine's own key of DKMS, and what the guest mounts.
+        # Excluded: files of the tests above, of systemd and podman, DKMS's key of this machine, and the guest's mounts.
         mapfile -t left < <(cd / && find . -xdev \( -path ./var/lib/dpkg -o -path ./var/cache -o -path ./var/log \) -prune -o -print | LC_ALL=C sort |
             LC_ALL=C comm -13 /src/build/packages/clean/before - | grep -vxE './var/lib/dkms/mok\.(key|pub)|./etc/(passwd|group|shadow|gshadow|subuid|subgid)-?|./(job|root|var/lib/(cni|containers|systemd))(/.*)?|./(etc|var)/\.updated')
         is "what is left" "" "${left[*]}"

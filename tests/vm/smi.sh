@@ -31,7 +31,7 @@ ends "of a card that is not there" 1 sidra-smi list --chip sidra77
 # shellcheck disable=SC2016 # another shell's
 ends "three readings" 0 sh -c 'test "$(sidra-smi watch -n 0.1 -c 3 --format json | grep -c "^{.*}$")" = 3'
 
-# A product of 300 x 150 is 45000 multiply-accumulates, on two by two crossbars; a mebibyte goes there and back.
+# A product of 300 x 150 is 45000 multiply-accumulates on two by two crossbars; a mebibyte is copied there and back.
 macs=$(value sidra0 macs) mvms=$(value sidra0 mvms) bytes=$(value sidra0 copy.bytes)
 ends "every step of a diagnosis" 0 sidra-smi diag --chip sidra0 --level full
 check "macs of it" "$(($(value sidra0 macs) - macs))" = 45000
@@ -44,7 +44,7 @@ generation=$(value sidra1 generation)
 case $(value sidra1 stage) in
 recovery | runtime)
     ends "a reset" 0 sidra-smi reset --chip sidra1
-    # A reset of the function: the driver stops the chip by one of its own first.
+    # A reset of the function: the driver first resets the chip itself.
     check "it is another generation" "$(value sidra1 generation)" -gt "$generation"
     sidra-smi health --chip sidra1 >/tmp/said
     check "health has nothing critical" $? -le 8

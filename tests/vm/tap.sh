@@ -3,7 +3,7 @@
 # For scripts that print TAP: sourced first; `finish` is their last line.
 status=0
 number=0
-check() { # what, test's arguments
+check() { # description, arguments of test
     number=$((number + 1))
     what=$1
     shift
