@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The one front door. Every target does its own set-up (SIDRA_SETUP=skip: none) and works from a fresh clone.
+# Entry point of all tasks. Every target does its own set-up (SIDRA_SETUP=skip disables it) and works from a fresh clone.
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DEFAULT_GOAL := help
@@ -16,7 +16,7 @@ export JOBS
 SETUP := scripts/setup.sh
 BUILD := cmake --build
 
-# ---- What a person types --------------------------------------------------------------------------------------------
+# ---- Targets for people ----------------------------------------------------------------------------------------------
 
 .PHONY: help demo check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench format lint install packages clean setup
 help: ## this list
@@ -33,12 +33,12 @@ demo: ## recognise handwritten digits on the chip model, and draw some of them
 	@$(BUILD) build/release -j $(JOBS) --target sidra-demo
 	@build/release/libsidra/examples/sidra-demo --out build/digits.svg --plot build/digits-accurate.svg $(DEMO_FLAGS)
 
-check: ## what one runs before each commit: the tests in release, with ASan + UBSan and TSan, the kernel module's builds, the tests in the VM
+check: ## the checks before each commit: the tests in release, with ASan + UBSan and TSan, the kernel module's builds, the tests in the VM
 	@$(SETUP) base check qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh check release asan tsan kmod vm
 
-check-long: ## what takes longer: the rest of the trees' tests, the VM's harness, its matrix, the debug kernel, failing allocations, the fuzzers, the packages
+check-long: ## the longer checks: the other tests of the build trees, the VM's harness, its matrix, the debug kernel, failing allocations, the fuzzers, the packages
 	@$(SETUP) base check fuzz qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh check-long $(subst $(comma), ,$(PARTS))
@@ -48,7 +48,7 @@ check-build: ## build everything that check and check-long run, and run nothing
 	@scripts/qemu.sh build >/dev/null
 	@BUILD_ONLY=1 scripts/check.sh check-build $(subst $(comma), ,$(PARTS))
 
-check-fresh: ## build the demo and the tests in minimal Debian 12 and 13 roots: what a target forgets to install is found there
+check-fresh: ## build the demo and the tests in minimal Debian 12 and 13 roots, which detects packages that a target does not install
 	@$(SETUP) vm
 	@scripts/check-fresh.sh
 
@@ -73,12 +73,12 @@ vm-check: ## run the tests that need the driver in a VM
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh vm-check vm
 
-vm-matrix: ## run those tests, and all that goes wrong, at 1, 2 and 4 CPUs, with and without an IOMMU (CHECK=full: each with both)
+vm-matrix: ## run those tests, and those of errors, with 1, 2 and 4 CPUs, with and without an IOMMU (CHECK=full: each with both)
 	@$(SETUP) base qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh vm-matrix matrix
 
-vm-check-debug: ## run the tests of vm-matrix on a kernel that watches itself (KASAN, lockdep, ...), without and with an IOMMU
+vm-check-debug: ## run the tests of vm-matrix on a kernel with KASAN, lockdep and other checks, without and with an IOMMU
 	@$(SETUP) base qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh vm-check-debug debug
@@ -93,16 +93,16 @@ vm-jitter: ## run the tests in the VM with random delays of up to 40 ms in the d
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh vm-jitter jitter
 
-debug-kernel: ## build that kernel (once a machine; 10 to 25 minutes), and say where it is
+debug-kernel: ## build that kernel (once per machine; 10 to 25 minutes), and print its path
 	@$(SETUP) vm
 	@scripts/vm/debug-kernel.sh
 
-vm-packages: ## make the Debian packages, install them into a clean Debian, boot that in a VM, and try them
+vm-packages: ## build the Debian packages, install them into a clean Debian, boot it in a VM, and test them
 	@$(SETUP) base qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh vm-packages packages
 
-vm-bench: ## measure the driver in the VM, against NVMe there and memcpy here, and watching; writes build/figures/vm.json
+vm-bench: ## measure the driver in the VM, compared with NVMe there and memcpy here, also while it is monitored; writes build/figures/vm.json
 	@$(SETUP) base bench qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@$(MAKE) build/release/build.ninja
@@ -110,7 +110,7 @@ vm-bench: ## measure the driver in the VM, against NVMe there and memcpy here, a
 	@scripts/vm/build.sh
 	@scripts/vm/bench.sh $(BENCH_FLAGS)
 
-qemu: ## build QEMU with the sidra device (once a machine), and say where it is
+qemu: ## build QEMU with the sidra device (once per machine), and print its path
 	@$(SETUP) base qemu
 	@scripts/qemu.sh build
 
@@ -144,7 +144,7 @@ install: ## install libsidra, its headers and the tools under PREFIX (packagers:
 	@DESTDIR=$(DESTDIR) cmake --install build/install
 	@[[ -n "$(DESTDIR)" || ! -w /etc/ld.so.cache ]] || /sbin/ldconfig # /usr/local/lib is searched by the loader's cache only
 
-packages: ## make Debian packages of libsidra, the tools, the driver (DKMS) and the firmware, in build/packages
+packages: ## build Debian packages of libsidra, the tools, the driver (DKMS) and the firmware, in build/packages
 	@$(SETUP) vm
 	@scripts/packages/build.sh
 
@@ -156,7 +156,7 @@ clean: ## remove everything that was built
 
 # ---- Build trees, one a preset ---------------------------------------------------------------------------------------
 
-# A tree is configured again once any package was installed or removed: one that it lacked (a peer of the benchmark, a checker) may be there now.
+# A tree is configured again after any package was installed or removed: a missing one (a peer of the benchmark, a checker) may be available now.
 PACKAGES ?= $(wildcard /var/lib/dpkg/status)
 build/%/build.ninja: CMakePresets.json $(PACKAGES)
 	@mkdir -p build
