@@ -63,7 +63,7 @@ typedef enum sidra_status {
 	SIDRA_ERROR_OUT_OF_DEVICE_MEMORY = 5,	/* L3 */
 	SIDRA_ERROR_OUT_OF_CROSSBARS = 6,
 	SIDRA_ERROR_LIMIT = 7,			/* contexts, queues, table entries; the process's threads and file descriptors */
-	SIDRA_ERROR_TIMEOUT = 8,		/* the deadline passed; what is queued goes on */
+	SIDRA_ERROR_TIMEOUT = 8,		/* the deadline passed; queued work continues */
 	SIDRA_ERROR_NOT_READY = 9,		/* a query: not done yet */
 	SIDRA_ERROR_NO_DEVICE = 10,
 	SIDRA_ERROR_PERMISSION = 11,		/* operating system or object rights */
@@ -152,7 +152,7 @@ typedef struct sidra_device_options {
 	uint32_t stuck_ppm;	/* level ACCURATE: stuck cells in a million, up to 1,000,000; 0: 1,000; SIDRA_STUCK_NONE: none */
 	/*
 	 * Where GDB connects to the chip's management core: a port of 127.0.0.1 ("1234"), or the path of a Unix socket (with a / in it), which
-	 * only this user can open. NULL: nowhere. Whoever connects can do what the firmware can, including access to this process's memory.
+	 * only this user can open. NULL: no debugger. A client can do everything that the firmware can, including access to this process's memory.
 	 * BUSY: the address is in use.
 	 */
 	const char *gdb;
@@ -270,7 +270,7 @@ SIDRA_API sidra_status sidra_stream_create(sidra_context *context, const sidra_s
 SIDRA_API sidra_status sidra_stream_destroy(sidra_stream *stream);
 /*
  * How long ..._async calls on this stream wait for room while its ring is full (ring_packets operations are queued and not done). At the
- * deadline such a call fails with TIMEOUT and has queued nothing; what was queued before goes on. 0: a call never waits. SIDRA_NEVER: it
+ * deadline such a call fails with TIMEOUT and has queued nothing; earlier operations continue. 0: a call never waits. SIDRA_NEVER: it
  * waits as long as it takes, as a new stream does. A thread that waits without a deadline hangs if the stream waits for something that only
  * this thread would signal later. The deadline is absolute, so set it again before the next burst of work.
  */
@@ -288,12 +288,15 @@ SIDRA_API sidra_status sidra_stream_timeline(sidra_stream *stream, uint64_t *sub
 SIDRA_API sidra_status sidra_stream_device_time(sidra_stream *stream, uint64_t *picoseconds, uint64_t *picojoules);
 /*
  * A file descriptor that becomes readable once everything queued so far is done or the stream has stopped. Each stream has one and owns it.
- * Each call arms it anew for what is queued by then.
+ * Each call arms it again for everything queued by then.
  */
 SIDRA_API sidra_status sidra_stream_get_fd(sidra_stream *stream, int *fd);
-/* Calls fn(status, user) once, on a thread of the library, after everything submitted so far is done (or the stream stopped: its status;
- * dropped by a reset: FAULT, by a recovery: CONTEXT_LOST; destroyed: INVALID_HANDLE, before destroy returns). fn may call anything but the destruction of its context, and it must
- * return: a context has one such thread, so while fn runs its other callbacks wait, and so does who destroys a stream that has one due. */
+/*
+ * Calls fn(status, user) once, on a thread of the library, after everything submitted so far is done (or the stream stopped: its status;
+ * dropped by a reset: FAULT, by a recovery: CONTEXT_LOST; destroyed: INVALID_HANDLE, before destroy returns). fn may call anything but the
+ * destruction of its context, and it must return: a context has one such thread, so while fn runs its other callbacks wait, and so does a call
+ * that destroys a stream with a pending one.
+ */
 typedef void (*sidra_callback)(sidra_status status, void *user);
 SIDRA_API sidra_status sidra_stream_add_callback(sidra_stream *stream, sidra_callback fn, void *user);
 
@@ -320,7 +323,7 @@ typedef struct sidra_fault_info {
 	uint64_t root_sequence;
 } sidra_fault_info;
 SIDRA_API sidra_status sidra_stream_fault(sidra_stream *stream, sidra_fault_info *info);
-/* Drops what was queued, clears the fault, goes on. What was dropped never counts as done: see Events. */
+/* Drops the queued operations and clears the fault; the stream is usable again. Dropped operations never count as done: see Events. */
 SIDRA_API sidra_status sidra_stream_reset(sidra_stream *stream);
 
 /*
@@ -345,10 +348,11 @@ SIDRA_API sidra_status sidra_batch_end(sidra_stream *stream);
 /*
  * A point in a stream; free to record, queried without a system call. An event never recorded counts as done.
  *
- * What a fault stops, or a reset, a recovery or the end of its stream drops, is never done: query, synchronize and wait_event then fail at
- * once with FAULT (after a loss of the context: CONTEXT_LOST), and go on failing until the event is recorded anew. A stream that waits for it
- * already faults with the cause PRODUCER, and so does every stream that waits for that one; sidra_stream_fault() names the stream and the
- * operation where it began. Whoever depends on nothing of it goes on. What was done before stays done, also after its stream's end.
+ * An event whose operations are stopped by a fault, or dropped by a reset, a recovery or the end of the stream, is never done: query,
+ * synchronize and wait_event then fail at once with FAULT (after a loss of the context: CONTEXT_LOST), and keep failing until the event is
+ * recorded again. A stream that waits for it already faults with the cause PRODUCER, and so does every stream that waits for that one;
+ * sidra_stream_fault() names the stream and the operation where it began. Streams that do not depend on it continue. Work that was done stays
+ * done, also after the end of its stream.
  */
 SIDRA_API sidra_status sidra_event_create(sidra_context *context, sidra_event **event);
 SIDRA_API sidra_status sidra_event_destroy(sidra_event *event);
@@ -595,10 +599,10 @@ SIDRA_API sidra_status sidra_vec_async(sidra_stream *stream, const sidra_vec *ve
 SIDRA_API sidra_status sidra_graph_begin(sidra_stream *stream);
 SIDRA_API sidra_status sidra_graph_end(sidra_stream *stream, sidra_graph **graph);
 /*
- * Runs all operations of the graph, in order, as one packet. Any stream of the context. The graph and what it names must outlive the run.
- * A graph computes only with the buffers and weights that it was recorded with: once one of them is destroyed, launching it fails with
- * INVALID_HANDLE, whatever has its place now. Weights that are programmed anew, and objects after a recovery, are the same objects. If one
- * is destroyed after the launch and before the operation comes to run, the stream faults.
+ * Runs all operations of the graph, in order, as one packet. Any stream of the context. The graph and the objects that it uses must outlive the
+ * run. A graph computes only with the buffers and weights that it was recorded with: once one of them is destroyed, launching it fails with
+ * INVALID_HANDLE, even if another object has its place. Weights that are programmed again, and objects after a recovery, are the same objects.
+ * If one is destroyed after the launch and before its operation runs, the stream faults.
  */
 SIDRA_API sidra_status sidra_graph_launch_async(sidra_stream *stream, sidra_graph *graph);
 SIDRA_API sidra_status sidra_graph_operations(const sidra_graph *graph, uint32_t *count);

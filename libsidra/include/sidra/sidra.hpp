@@ -480,7 +480,7 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
         detail::check(sidra_stream_fault(get(), &info));
         return info.cause != 0 ? std::optional(info) : std::nullopt;
     }
-    // Drops what was queued, clears the fault, goes on.
+    // Drops the queued operations and clears the fault; the stream is usable again.
     void reset() { detail::check(sidra_stream_reset(get())); }
     sidra_operation_report report(uint64_t sequence) const {
         auto report = detail::init<sidra_operation_report>();
