@@ -150,7 +150,7 @@ uint32_t Chip::read32(uint64_t offset) {
         default:
             break;
     }
-    // Halves of 64-bit registers; whatever does not exist reads 0.
+    // Halves of 64-bit registers; undefined offsets read 0.
     uint64_t value = 0;
     switch (offset & ~uint64_t{7}) {
         case SIDRA_REG_FEATURES:
@@ -207,7 +207,7 @@ uint64_t Chip::read64(uint64_t offset) {
     }
 }
 
-// A page of one moment: the first word takes it, the others show what was taken.
+// A consistent snapshot of the page: reading the first word takes it, the other words read from it.
 uint64_t Chip::read_telemetry(uint64_t offset, unsigned size) {
     std::optional<sidra_telemetry> page;
     if (offset == 0) page = telemetry();
@@ -347,7 +347,7 @@ void Chip::mmio_write(uint64_t offset, uint64_t value, unsigned size) {
         const auto queue = static_cast<uint32_t>(at % SIDRA_BAR_ARM_STRIDE / 8);
         counters_.arms.fetch_add(1, std::memory_order_relaxed);
         arm_[slot(context, queue)].store(value);
-        // A queue that the chip has not loaded yet is compared when it is.
+        // A queue that is not loaded yet is checked when it is loaded.
         if (Queue* known = queues_[slot(context, queue)].load(std::memory_order_acquire); known && known->loaded.load())
             check_arm(*known);
         return;
@@ -363,7 +363,7 @@ void Chip::mmio_write(uint64_t offset, uint64_t value, unsigned size) {
 
 namespace {
 
-// With or without its sign in the upper half.
+// Accepts a 32-bit value with or without sign extension.
 bool is_s32(uint64_t value) {
     return value == static_cast<uint64_t>(int64_t{static_cast<int32_t>(value)}) || value <= UINT32_MAX;
 }
@@ -398,8 +398,8 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
         case SIDRA_KNOB_AGE_S:
             if (!array_.analog() || !array_.analog()->clock().age(value, clock_ns())) return false;
             try {
-                if (state_file_) sync();       // what was asked for once is not asked for again
-            } catch (const std::bad_alloc&) {  // they have aged all the same
+                if (state_file_) sync();       // aging is requested only once, so it must be durable
+            } catch (const std::bad_alloc&) {  // the cells have aged nevertheless
             }
             return true;
         case SIDRA_KNOB_ADC_OFFSET:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Saving and loading of a chip: a stream of chunks {tag, bytes, payload}, little-endian, HEAD first and END last. What
-// is zero is left out. Those that survive power-off (chunks.h) are records of the state file, too. Loading takes
-// nothing on trust: each chunk is judged as if a stranger had written it.
+// Saving and loading of a chip: a stream of chunks {tag, bytes, payload}, little-endian, HEAD first and END last.
+// All-zero contents are omitted. Chunks that survive power-off (chunks.h) are also records of the state file. Loading
+// does not trust the stream: each chunk is checked as if an attacker had written it.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -63,10 +63,10 @@ struct SavedQueue {
     uint32_t unit, call_position;
     sidra_cmd call;
     uint64_t call_device_ps, call_energy_pj;
-    Products products;  // of the packet under way, at level `accurate`
+    Products products;  // of the packet in progress, at level `accurate`
     uint64_t spent_ps, spent_pj;
 };
-struct SavedEpoch {  // that has ended
+struct SavedEpoch {  // an ended epoch
     uint32_t context, queue, epoch, root_queue, root_epoch, root_cause;
     uint64_t retired, root_sequence;
 };
@@ -75,10 +75,10 @@ struct SavedTrim {
     int32_t trim;
 };
 struct SavedManagement {
-    uint64_t rom;  // its sum: a core that is in another ROM starts anew
+    uint64_t rom;  // checksum: with a different ROM the core restarts
     management::Unit::Saved unit;
 };
-// No padding whose contents would be anybody's guess.
+// No padding, whose contents would be undefined.
 static_assert(sizeof(SavedRegisters) == sizeof(sidra_telemetry) + 9 * 8 + 8 * 4 + 8 + 64 && sizeof(SavedSlot) == 24 &&
               sizeof(SavedContext) == 72 && sizeof(SavedQueue) == 24 + 64 + 72 + 64 + 8 + 64 + 16 + 32 &&
               sizeof(SavedEpoch) == 40);
@@ -101,7 +101,7 @@ bool take(const std::vector<uint8_t>& data, T* value) {
 
 bool flag(uint8_t value) { return value <= 1; }
 
-// The page's number and, behind it, the page; what is wrong with it, or nullptr.
+// Parses a page's number followed by the page. Returns an error text, or nullptr.
 const char* take_page(const std::vector<uint8_t>& data, size_t bytes, uint64_t* number) {
     if (data.size() != sizeof *number + kPage) return "page of a wrong size";
     std::memcpy(number, data.data(), sizeof *number);
@@ -150,7 +150,7 @@ class Chip::Writer {
 
 namespace {
 
-// Those that hold something else than `empty`.
+// Visits the pages that contain other bytes than `empty`.
 template <typename F>
 void for_each_page(uint32_t tag, const uint8_t* data, size_t bytes, F&& visit, uint8_t empty = 0) {
     for (uint64_t number = 0; number < bytes / kPage; number++) {
@@ -269,7 +269,7 @@ void Chip::save_volatile(Writer& out) {
                         saved.call_device_ps = q->call.cost.device_ps;
                         saved.call_energy_pj = q->call.cost.energy_pj;
                     }
-                    // Whoever waits looks again: so nobody needs to know where.
+                    // A waiting queue checks its condition again after a load, so the place of the wait is not saved.
                     if (q->stage == Queue::Stage::kWait) s.ready = 1;
                 }
                 if (saved.loaded || saved.recheck || saved.deferred || saved.epoch) out.chunk(kQueue, saved);
@@ -319,7 +319,7 @@ void Chip::save_kept(const std::function<void(const Record&)>& put) {
     put(security_chunk(least));
 }
 
-// As after power-on.
+// Restores the state after power-on.
 void Chip::clear() {
     admin_.pending.store(false);
     finish_reset();
@@ -403,7 +403,7 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             if (!take(data, &r) || r.reserved || r.reserved0 || (r.control & ~SIDRA_CONTROL_ENABLE) ||
                 !flag(r.command_pending) || !flag(r.command_begun) || !flag(r.reset_pending) || !flag(r.stop_device))
                 return "saved state: bad registers";
-            // What admin_begin() has found good is not looked at again.
+            // A begun command has passed the checks of admin_begin(), which are not repeated later.
             if (r.command_pending && r.command_begun && check_admin(r.command, r.command_arg) != SIDRA_ADMIN_OK)
                 return "saved state: bad admin command";
             registers_.context_table = r.context_table;
@@ -534,7 +534,7 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             return nullptr;
         }
         case kCounts: {
-            // Files of models before 1.2 say nothing of ranges.
+            // Files of models before 1.2 have no ranges.
             constexpr size_t kBefore = offsetof(Analog::Counts, range);
             Analog::Counts counts{};
             if (!array_.analog() || (data.size() != kBefore && data.size() != sizeof counts))

@@ -22,18 +22,18 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint64_t kTurnWork = 400'000;     // estimated ns, of each thread, until another context gets its turn
-constexpr uint64_t kTurnsMax = 10;          // of a queue that is alone: then whoever lends the thread gets a look
-constexpr uint64_t kPacketWork = 10;        // of a packet that does nothing
-constexpr uint64_t kUnitStart = 300;        // of a unit, before it does anything: its operands are mapped and unmapped
+constexpr uint64_t kTurnWork = 400'000;  // length of a turn: estimated ns of each thread
+constexpr uint64_t kTurnsMax = 10;       // turns of a queue that is alone, before the thread is returned to its lender
+constexpr uint64_t kPacketWork = 10;     // cost of an empty packet
+constexpr uint64_t kUnitStart = 300;     // fixed cost of a unit: mapping and unmapping its operands
 constexpr uint64_t kParallelWork = 20'000;  // jobs shorter than this are not worth waking helpers
 constexpr uint64_t kPublishWork = 2'000;    // a finished job of this size is published at once
 constexpr uint64_t kPublishPackets = 64;    // at most this many packets wait for publication
 
 std::atomic<uint64_t> job_serial{0};
 
-// An application may rewrite its ring while it is read: what arrives is then a mix, but it is read once and judged by
-// its copy.
+// An application may rewrite its ring while the chip reads it. The result may be a mix, but it is read only once, and
+// the checks apply to the copy.
 SIDRA_RACY void copy_packet(sidra_cmd& to, const uint8_t* from) {
     using Word = uint64_t __attribute__((may_alias));
     const auto* words = reinterpret_cast<const Word*>(from);
@@ -67,7 +67,7 @@ Slice::~Slice() {
     if (queue_.stage != Queue::Stage::kJob) queue_.job.own_weights.reset();
 }
 
-// Adds to the telemetry what was done since the last time.
+// Adds the work since the last call to the telemetry.
 void Slice::account() {
     const auto add = [](std::atomic<uint64_t>& counter, uint64_t value) {
         if (value) counter.fetch_add(value, std::memory_order_relaxed);
@@ -116,7 +116,7 @@ bool Slice::open() {
     return page != nullptr;
 }
 
-// Nothing can be said to the owner.
+// Stops a queue whose state page is not accessible, so that the fault cannot be reported there.
 Slice::Step Slice::stop_untold() {
     queue_.faulted.store(true);
     end_epoch({queue_.index, queue_.id, queue_.entry.epoch, SIDRA_FAULT_BUS});
@@ -166,11 +166,10 @@ Slice::Step Slice::go_on(bool resumed) {
     }
 }
 
-// A queue that nobody waits for goes on in the same slice: to give up the chip and to find it again costs tens of
-// microseconds.
+// While no other queue waits, a queue continues in the same slice: rescheduling it costs tens of microseconds.
 bool Slice::next_turn() {
     if (turn_end_ >= kTurnsMax * turn_work_ || !chip_.may_go_on(queue_)) return false;
-    publish();  // whoever lends the thread may wait for just that
+    publish();  // the lender of the thread may be waiting for this
     if (lender_.wants_it_back()) return false;
     turn_begin_ = work_;
     turn_end_ += turn_work_;
@@ -202,7 +201,7 @@ Fault Slice::fetch(bool* empty) {
     }
 
     const uint64_t entries = at_.ring.length() / SIDRA_CMD_SIZE;
-    if (queue_.index >= write_index_) {  // as far as known
+    if (queue_.index >= write_index_) {  // according to the last read
         std::memset(&queue_.job.cmd, 0, sizeof queue_.job.cmd);
         uint64_t written;
         if (Fault fault = memory_.load64(at_.write_index, &written)) return fault;
@@ -216,7 +215,7 @@ Fault Slice::fetch(bool* empty) {
     return copy_in(ring_, at_.ring.part((queue_.index & (entries - 1)) * SIDRA_CMD_SIZE, SIDRA_CMD_SIZE));
 }
 
-// The packet at hand when the chip was saved is checked and prepared like one just fetched.
+// The packet that was in progress when the chip was saved is checked and prepared like a new one.
 Slice::Step Slice::loaded() {
     __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
     const Step step = execute();
@@ -282,7 +281,8 @@ Slice::Step Slice::execute() {
     const Env env = environment(was_loaded ? &queue_.loaded_products : nullptr);
     if (Fault f = job.operation->prepare(env, job)) return fault(f);
     if (!fits(job.unit_load)) return fault({SIDRA_FAULT_LIMIT});
-    // After a load it goes on where it was. Units of an MVM depend on the engine: done again, they give the same.
+    // After a load the job continues where it was saved. The units of an MVM depend on the engine, so all of them are
+    // repeated, with the same result.
     const bool again = c.hdr.opcode == SIDRA_CMD_MVM || queue_.loaded_unit >= job.units;
     queue_.next_unit = again ? 0 : queue_.loaded_unit;
     queue_.stage = Queue::Stage::kJob;
@@ -291,21 +291,22 @@ Slice::Step Slice::execute() {
 
 namespace {
 
-// What the threads that share units of a job have in common.
+// State shared by the threads that run units of one job.
 struct Shared {
     const Env& env;
     const Job& job;
-    uint64_t* const progress;    // in the state page, which shows it while the job runs; null: one unit only
-    std::atomic<uint64_t> left;  // units that nobody has taken: the first, and in the upper half the end
+    uint64_t* const progress;    // in the state page, updated while the job runs; null if there is only one unit
+    std::atomic<uint64_t> left;  // untaken units: the first one, and in the upper half the end
     std::atomic<uint32_t> threads{0};
-    SpinLock lock;  // of the fault
+    SpinLock lock;  // protects the fault
     std::atomic<uint32_t> fault_unit{UINT32_MAX};
     Fault fault;
 };
 
 constexpr uint64_t units(uint32_t first, uint32_t end) { return uint64_t{end} << 32 | first; }
 
-// Units above one that faulted are not worth running; those below it are: the first fault is the packet's.
+// The packet reports the fault of its lowest faulting unit, so units above a faulted one need not run, but those below
+// it must.
 bool take_unit(Shared& shared, bool last, uint32_t* unit) {
     uint64_t left = shared.left.load(std::memory_order_relaxed);
     for (;;) {
@@ -323,7 +324,7 @@ Fault run_unit(const Shared& shared, Worker& worker, uint32_t unit) {
     try {
         worker.scratch.begin();
         return shared.job.operation->unit(shared.env, shared.job, worker, unit);
-    } catch (const std::bad_alloc&) {  // on whichever thread
+    } catch (const std::bad_alloc&) {  // on any of the threads
         return {kNoMemory};
     }
 }
@@ -331,7 +332,7 @@ Fault run_unit(const Shared& shared, Worker& worker, uint32_t unit) {
 void take_units(void* argument) {
     auto& shared = *static_cast<Shared*>(argument);
     Worker& worker = this_worker();
-    // From both ends: what a thread reads lies together, which memory likes.
+    // Threads start from both ends, so that each one reads adjacent memory.
     const bool last = shared.threads.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
     for (uint32_t unit; take_unit(shared, last, &unit);) {
         const Fault fault = run_unit(shared, worker, unit);
@@ -398,8 +399,8 @@ Fault Slice::timeline_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Addr
     State state = peer.epochs.look(wait.epoch, wait.value, &producer_);
     if (state == State::kUnknown) {
         // The chip may not have loaded that epoch yet. If the entry is not valid, the driver is about to publish or to
-        // reset it, and rings afterwards. The history is searched again after the entry was read: an epoch that the
-        // entry named, and that is not in the history afterwards, has not ended.
+        // reset it, and will ring the doorbell. The history is searched again after the entry was read: an epoch that
+        // was in the entry, and is not in the history afterwards, has not ended.
         sidra_hw_queue entry;
         const bool named =
             chip_.bus_.read_entry(table_at<sidra_hw_queue>(context.entry.queue_table, count), wait.queue, &entry) &&
@@ -430,7 +431,7 @@ Fault Slice::semaphore_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Add
 
 Slice::Step Slice::semaphore_wait() {
     const sidra_cmd_sem& wait = cmd().sem;
-    if (queue_.stage == Queue::Stage::kWait) {  // woken, or the doorbell rang
+    if (queue_.stage == Queue::Stage::kWait) {  // woken by the word or by the doorbell
         const bool unmapped = queue_.word.load() & Queue::kUnmapped;
         parked_leave();
         if (unmapped) return fault({SIDRA_FAULT_TRANSLATION, wait.addr});
@@ -538,7 +539,7 @@ void Slice::retire(const Cost& cost) {
         call_packets_++;
         call.cost += cost;
         if (++call.position < call.cmd.count) return;
-        // The last one: the CALL itself retires.
+        // After its last packet the CALL itself retires.
         Cost whole = packet_cost(chip_.management_.clock_level());
         cost_ += whole;
         if (chip_.trace_) [[unlikely]] {
@@ -564,7 +565,7 @@ void Slice::report(uint64_t sequence, const Cost& cost, uint32_t cookie, uint8_t
     static_assert(SIDRA_PAGE_SIZE % kBytes == 0);
     Fault fault;
     uint8_t* const at = reports_.at(at_.reports.part(sequence * kBytes & (at_.reports.length() - 1), kBytes), &fault);
-    if (!at) return;  // the owner took its report ring away: its loss
+    if (!at) return;  // the owner has unmapped its report ring
     auto* out = reinterpret_cast<sidra_report*>(at);
     __atomic_store_n(&out->device_ps, cost.device_ps, __ATOMIC_RELAXED);
     __atomic_store_n(&out->energy_pj, cost.energy_pj, __ATOMIC_RELAXED);
@@ -574,11 +575,11 @@ void Slice::report(uint64_t sequence, const Cost& cost, uint32_t cookie, uint8_t
     __atomic_store_n(&out->sequence, sequence, __ATOMIC_RELEASE);
 }
 
-// Output data, then the timeline, then whoever waits for it.
+// The order matters: output data, then the timeline, then its waiters.
 void Slice::publish() {
     unpublished_work_ = 0;
     unpublished_packets_ = 0;
-    account();  // first: who has seen the timeline finds it in the telemetry, too
+    account();  // first, so that the telemetry is never behind the timeline
     __atomic_store_n(&state_->progress, queue_.progress, __ATOMIC_RELAXED);
     __atomic_store_n(&state_->device_ps, queue_.total.device_ps, __ATOMIC_RELAXED);
     __atomic_store_n(&state_->energy_pj, queue_.total.energy_pj, __ATOMIC_RELAXED);
@@ -592,7 +593,7 @@ void Slice::publish() {
     chip_.check_arm(queue_);
 }
 
-// The queue has stopped: what it has not retired never will. Behind the last publication.
+// The queue has stopped, and what has not retired never will. To be called after the last publish().
 void Slice::end_epoch(const Root& root) {
     queue_.epochs.end(queue_.entry.epoch, root);
     if (chip_.parked_.any()) chip_.wake_parked(Chip::timeline_key(queue_.context.id, queue_.id));
@@ -600,8 +601,8 @@ void Slice::end_epoch(const Root& root) {
 
 Slice::Step Slice::fault(const Fault& fault) {
     chip_.tell_failure();
-    // Where the function is no bus master any more, what is mapped still takes words: they would come behind the back
-    // of a driver that knows that nothing can.
+    // A bus error may mean that bus mastering is disabled. Mapped pages would still be writable, but the driver relies
+    // on the device not writing any more.
     if (fault.cause == SIDRA_FAULT_BUS && !open()) return stop_untold();
     const auto& call = queue_.call;
     sidra_fault record{};

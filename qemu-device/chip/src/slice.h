@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One or more turns of one queue on one thread: fetches, checks and executes packets until the ring is empty, the queue
-// parks or faults, or its share of work is used up and somebody else waits for the chip or for the thread.
+// parks or faults, or its turn has ended and another queue waits for the chip or the lender for its thread.
 #ifndef SIDRA_CHIP_SLICE_H
 #define SIDRA_CHIP_SLICE_H
 
@@ -20,13 +20,13 @@ class Slice {
     Slice& operator=(const Slice&) = delete;
 
     Outcome run();
-    // Of the last turn: before it nobody else wanted the chip.
+    // The work of the last turn. During the earlier turns no other queue waited.
     uint64_t turn_work() const { return work_ - turn_begin_; }
 
    private:
     enum class Step { kRetired, kYield, kParked, kFault, kEmpty };
 
-    bool open();  // the state page: again, whether it can still be had
+    bool open();  // maps the state page; again after a bus error, as a check of the access
     bool next_turn();
     void account();
     void work_on(sidra_hw_engine engine);
@@ -58,11 +58,11 @@ class Slice {
     Queue& queue_;
     const Lender& lender_;
     Worker& worker_;
-    const uint64_t turn_work_;  // ns, estimated, of all threads
+    const uint64_t turn_work_;  // estimated ns of all threads
     uint64_t turn_end_;         // by work_
     const AddressSpace space_;
     const QueueMemory at_;
-    Dma memory_;        // what single packets touch
+    Dma memory_;        // memory of single packets
     Dma state_memory_;  // state page
     PageWindow ring_, recorded_, reports_;
     sidra_queue_state* state_ = nullptr;
