@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Time of engines: the clock advances while a packet's memory is accessed, by an amount that identifies the packet.
+#include <algorithm>
+#include <barrier>
 #include <map>
 
 #include "bench.h"
@@ -128,6 +130,101 @@ TEST_F(EngineTime, BeginsAnewWithAQueueThatIsReset) {
     EXPECT_EQ(of(queue)[SIDRA_HW_ENGINE_MVM], 0u);
     EXPECT_EQ(of(queue)[SIDRA_HW_ENGINE_VEC], kNs[SIDRA_HW_ENGINE_VEC]);
     EXPECT_EQ(chips()[SIDRA_HW_ENGINE_MVM], before[SIDRA_HW_ENGINE_MVM]);
+}
+
+// A packet that takes long is not credited at its end: the time that is under way counts at each reading.
+TEST_F(EngineTime, CountsTheTimeOfAPacketThatIsUnderWay) {
+    std::vector<sidra_telemetry> readings;
+    bench.set_clock_step(0);
+    bench.set_dma_hook([&](uint64_t) {
+        bench.clock() += 1'000;
+        sidra_telemetry& t = readings.emplace_back();
+        sidra_chip_get_telemetry(bench.chip(), &t);
+    });
+    const uint64_t from = context.alloc(64 * kPage), to = context.alloc(64 * kPage);
+    queue.submit(copy(to, from, 64 * kPage));
+    bench.run();
+    bench.set_dma_hook(nullptr);
+    ASSERT_TRUE(retired(queue));
+    uint64_t within = 0;
+    for (size_t i = 1; i < readings.size(); i++) {
+        const sidra_telemetry &before = readings[i - 1], &now = readings[i];
+        const uint64_t busy = now.engine_ns[SIDRA_HW_ENGINE_COPY] - before.engine_ns[SIDRA_HW_ENGINE_COPY];
+        EXPECT_EQ(now.busy_ns - before.busy_ns, busy);
+        EXPECT_LE(busy, now.clock_ns - before.clock_ns);
+        within += busy == 1'000;
+    }
+    EXPECT_GE(within, 64u) << "at each page of it";
+}
+
+// Two executors, each in a packet of its own: what both do at once is the time of one.
+TEST_F(EngineTime, OfTwoExecutorsAtOnceIsThatOfOne) {
+    Queue& other = context.queue();
+    const uint64_t in_other = context.alloc(kPage);
+    const uint64_t first = context.space().raw(in_copy).address, second = context.space().raw(in_other).address;
+    std::barrier both(2);
+    std::atomic<bool> met{false};
+    bench.set_dma_hook([&](uint64_t bus) {
+        if (bus / kPage * kPage != first && bus / kPage * kPage != second) return;
+        if (met.load()) return;
+        both.arrive_and_wait();  // each is in its packet
+        met = true;
+        if (bus / kPage * kPage == first) bench.clock() += 1'000'000;
+        both.arrive_and_wait();
+    });
+    const sidra_telemetry before = bench.telemetry();
+    queue.submit(copies);
+    other.submit(copy(out + 2'048, in_other, 64));
+    bench.start_threads(2);
+    EXPECT_TRUE(bench.wait(queue, queue.next()));
+    EXPECT_TRUE(bench.wait(other, other.next()));
+    bench.stop_threads();
+    bench.set_dma_hook(nullptr);
+    const sidra_telemetry after = bench.telemetry();
+    ASSERT_EQ(after.clock_ns - before.clock_ns, 1'000'000u);
+    EXPECT_EQ(after.engine_ns[SIDRA_HW_ENGINE_COPY] - before.engine_ns[SIDRA_HW_ENGINE_COPY], 1'000'000u);
+    EXPECT_EQ(after.busy_ns - before.busy_ns, 1'000'000u);
+}
+
+// Four executors with packets of all kinds, read all the time by somebody else.
+TEST_F(EngineTime, NeverRunsAheadOfTheClock) {
+    std::vector<Queue*> queues = {&queue};
+    while (queues.size() < 4) queues.push_back(&context.queue());
+    std::map<Queue*, uint64_t> outs;
+    for (Queue* each : queues) outs[each] = context.alloc(kPage);
+    bench.set_dma_hook([&](uint64_t) { bench.clock() += 100; });
+    bench.set_clock_step(1);
+    sidra_telemetry before{};
+    sidra_chip_get_telemetry(bench.chip(), &before);
+    const auto look = [&] {
+        sidra_telemetry now{};
+        sidra_chip_get_telemetry(bench.chip(), &now);
+        const uint64_t passed = now.clock_ns - before.clock_ns, busy = now.busy_ns - before.busy_ns;
+        EXPECT_LE(busy, passed);
+        for (uint32_t i = 0; i < SIDRA_HW_ENGINE_COUNT; i++) EXPECT_LE(now.engine_ns[i] - before.engine_ns[i], busy);
+        before = now;
+    };
+    bench.start_threads(4);
+    for (unsigned round = 0; round < rounds(100) && !HasFailure(); round++) {
+        for (Queue* each : queues) {
+            const uint64_t to = outs[each];
+            std::vector<sidra_cmd> cmds;
+            for (unsigned i = 0; i < 5; i++) {
+                cmds.push_back(multiplies);
+                cmds.back().mvm.out = to;
+                cmds.push_back(computes);
+                cmds.back().vec.out = to;
+                cmds.push_back(copy(to, in_copy, 64));
+            }
+            each->submit(cmds);
+        }
+        const auto works = [](Queue* each) { return each->timeline() < each->next(); };
+        while (std::any_of(queues.begin(), queues.end(), works)) look();
+    }
+    for (Queue* each : queues) EXPECT_TRUE(bench.wait(*each, each->next()));
+    look();
+    bench.stop_threads();
+    EXPECT_GT(before.busy_ns, 0u);
 }
 
 }  // namespace

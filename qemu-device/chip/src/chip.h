@@ -22,6 +22,7 @@
 
 #include "adcs.h"
 #include "array.h"
+#include "busy.h"
 #include "context.h"
 #include "dma.h"
 #include "engine.h"
@@ -274,10 +275,10 @@ class Chip {
         std::atomic<uint64_t> packets{0}, call_packets{0}, faults{0}, arms{0}, mmio_reads{0}, mmio_writes{0},
             interrupts{0};
         std::atomic<uint64_t> mvms{0}, macs{0}, vec_elements{0}, copy_bytes{0}, programmed_cells{0};
-        std::atomic<uint64_t> device_ps{0}, energy_pj{0}, busy_ns{0};
+        std::atomic<uint64_t> device_ps{0}, energy_pj{0};
         std::atomic<uint64_t> calibrated_ns{0};  // device clock of the last calibration
-        std::atomic<uint64_t> engine_ns[SIDRA_HW_ENGINE_COUNT] = {};
     } counters_;
+    Busy busy_{host_};
 
     Management management_;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // BAR0. Handlers record and wake; they never touch memory.
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -36,7 +37,10 @@ sidra_telemetry Chip::telemetry() {
     t.version = SIDRA_TELEMETRY_VERSION;
     t.size = sizeof t;
     t.valid = SIDRA_TELEMETRY_HAS_COUNTERS;
-    t.clock_ns = clock_ns();
+    const Busy::Times busy = busy_.read();
+    t.clock_ns = busy.host_clock_ns - powered_on_ns_.load(std::memory_order_relaxed);
+    t.busy_ns = busy.chip_ns;
+    std::copy(busy.engine_ns.begin(), busy.engine_ns.end(), t.engine_ns);
     t.packets = get(counters_.packets);
     t.call_packets = get(counters_.call_packets);
     t.faults = get(counters_.faults);
@@ -68,8 +72,6 @@ sidra_telemetry Chip::telemetry() {
     t.untrimmed_xbars = adcs_.beyond();
     t.device_ps = get(counters_.device_ps);
     t.energy_pj = get(counters_.energy_pj);
-    t.busy_ns = get(counters_.busy_ns);
-    for (uint32_t i = 0; i < SIDRA_HW_ENGINE_COUNT; i++) t.engine_ns[i] = get(counters_.engine_ns[i]);
     t.dma_errors = bus_.errors.load(std::memory_order_relaxed);
     t.xbars_total = geometry_.xbars();
     t.xbars_programmed = array_.programmed_xbars();

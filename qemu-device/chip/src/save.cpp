@@ -166,10 +166,10 @@ void Chip::for_each_counter(F&& visit) {
     Counters& c = counters_;
     for (std::atomic<uint64_t>* counter :
          {&c.packets, &c.call_packets, &c.faults, &c.arms, &c.mmio_reads, &c.mmio_writes, &c.interrupts, &c.mvms,
-          &c.macs, &c.vec_elements, &c.copy_bytes, &c.programmed_cells, &c.device_ps, &c.energy_pj, &c.busy_ns,
+          &c.macs, &c.vec_elements, &c.copy_bytes, &c.programmed_cells, &c.device_ps, &c.energy_pj, &busy_.chip_total(),
           &c.calibrated_ns, &bus_.errors})
         visit(*counter);
-    for (std::atomic<uint64_t>& counter : c.engine_ns) visit(counter);
+    for (uint32_t i = 0; i < SIDRA_HW_ENGINE_COUNT; i++) visit(busy_.engine_total(i));
     if (Analog* const analog = array_.analog()) {
         Analog::Counters& cells = analog->counters();
         for (std::atomic<uint64_t>* counter :

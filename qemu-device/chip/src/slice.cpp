@@ -79,32 +79,27 @@ void Slice::account() {
     add(counters.energy_pj, cost_.energy_pj);
     packets_ = call_packets_ = 0;
     cost_ = {};
-    if (!busy_since_) return;
+    if (!engine_) return;
     add(counters.mvms, done_.mvms);
     add(counters.macs, done_.macs);
     add(counters.vec_elements, done_.vec_elements);
     add(counters.copy_bytes, done_.copy_bytes);
     add(counters.programmed_cells, done_.programmed_cells);
-    const uint64_t now = chip_.host_.clock_ns(chip_.host_.self);
-    add(counters.busy_ns, now - busy_since_);
-    engine_ns_[engine_] += now - engine_since_;
+    work_on(std::nullopt);
     for (uint32_t i = 0; i < SIDRA_HW_ENGINE_COUNT; i++) {
         if (engine_ns_[i] == 0) continue;
-        add(counters.engine_ns[i], engine_ns_[i]);
         queue_.engine_ns[i] += engine_ns_[i];
         __atomic_store_n(&state_->engine_ns[i], queue_.engine_ns[i], __ATOMIC_RELAXED);
         engine_ns_[i] = 0;
     }
     done_ = {};
-    busy_since_ = 0;
 }
 
-// The clock is read where that changes.
-void Slice::work_on(sidra_hw_engine engine) {
-    if (busy_since_ && engine == engine_) return;
-    const uint64_t now = chip_.host_.clock_ns(chip_.host_.self);
-    if (busy_since_) engine_ns_[engine_] += now - engine_since_;
-    else busy_since_ = now;
+// The clock is read only where the engine changes.
+void Slice::work_on(std::optional<sidra_hw_engine> engine) {
+    if (engine == engine_) return;
+    const uint64_t now = chip_.busy_.change(engine_, engine);
+    if (engine_) engine_ns_[*engine_] += now - engine_since_;
     engine_since_ = now;
     engine_ = engine;
 }

@@ -5,6 +5,7 @@
 #define SIDRA_CHIP_SLICE_H
 
 #include <cstdint>
+#include <optional>
 
 #include "chip.h"
 
@@ -29,7 +30,7 @@ class Slice {
     bool open();  // maps the state page; again after a bus error, as a check of the access
     bool next_turn();
     void account();
-    void work_on(sidra_hw_engine engine);
+    void work_on(std::optional<sidra_hw_engine> engine);  // nullopt: no engine works for the queue
     Step go_on(bool resumed);
     Step step();
     Fault fetch(bool* empty);
@@ -71,9 +72,8 @@ class Slice {
     uint64_t turn_begin_ = 0;  // by work_
     uint64_t unpublished_work_ = 0;
     uint64_t unpublished_packets_ = 0;
-    uint64_t busy_since_ = 0;
-    uint64_t engine_since_ = 0;  // `engine_` is what it has been busy with since then
-    sidra_hw_engine engine_ = SIDRA_HW_ENGINE_MVM;
+    std::optional<sidra_hw_engine> engine_;  // works for the queue since `engine_since_`
+    uint64_t engine_since_ = 0;
     Root producer_;  // of a fault with the cause PRODUCER: where it began
 
     // Telemetry that is not counted yet.
