@@ -171,6 +171,26 @@ int sidra_chip_save(sidra_chip *chip, bool (*write)(void *opaque, const void *da
 int sidra_chip_load(sidra_chip *chip, bool (*read)(void *opaque, void *data, size_t size), void *opaque, char *error, size_t error_size);
 
 /*
+ * Saves cells in advance, in parts, while the chip runs: with all crossbars in use they have 1.6 GB at level accurate. After
+ * sidra_chip_precopy_begin(), each sidra_chip_precopy_save() writes one part: crossbars that the stream does not have yet, or that have
+ * changed since, until the part has `bytes` bytes or no crossbar is left. sidra_chip_precopy_pending() returns an upper bound of the bytes that
+ * are left; it grows when the chip programs. sidra_chip_save() then leaves out what the parts have. sidra_chip_precopy_end() discards the
+ * progress, after the last sidra_chip_save() or instead of it.
+ *
+ * The loading chip takes all parts in order with sidra_chip_precopy_load(), and then sidra_chip_load(), which refuses a state of which parts are
+ * missing. Part 1 starts over. The chip must not run until the state is loaded. On the loading side, sidra_chip_precopy_end() gives up a state
+ * that did not arrive: the chip is then as after power-on.
+ *
+ * One thread at a time calls these functions. While parts are saved, other threads may call all functions except load, close_state_file and
+ * destroy. Results and callbacks are those of save and load.
+ */
+void sidra_chip_precopy_begin(sidra_chip *chip);
+uint64_t sidra_chip_precopy_pending(sidra_chip *chip);
+int sidra_chip_precopy_save(sidra_chip *chip, uint64_t bytes, bool (*write)(void *opaque, const void *data, size_t size), void *opaque);
+int sidra_chip_precopy_load(sidra_chip *chip, bool (*read)(void *opaque, void *data, size_t size), void *opaque, char *error, size_t error_size);
+void sidra_chip_precopy_end(sidra_chip *chip);
+
+/*
  * Writes the state file (if any) to disk, so that it survives a power loss of the host, and flushes the trace to its file.
  * Returns 0, or -1 if the state file could not be written (report() said why) or memory is exhausted.
  */

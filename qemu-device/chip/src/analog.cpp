@@ -636,6 +636,19 @@ bool Analog::restore(const Content& content) {
     return set_counts({content.xbar, image.checks, image.products, image.clipped, content.range, image.programs});
 }
 
+void Analog::forget(uint32_t xbar) {
+    Content content;
+    content.xbar = xbar;
+    content.erased = true;
+    content.g.resize(kXbarCells);
+    content.cells.resize(kXbarCells);
+    content.bad.resize(kXbarCells / 64);
+    std::lock_guard guard(lock(xbar));
+    take_locked(content);
+    state(xbar).checks.store(0);
+    state(xbar).restored = false;
+}
+
 void Analog::clear() {
     for (LazyMemory* memory : {&g_, &cells_, &bad_, &states_}) memory->clear();
     for (Cached& cached : cached_) cached = {};

@@ -205,9 +205,10 @@ class Analog {
     void report(uint32_t xbar, double now, sidra_hw_xbar_report* report) const;
     uint32_t stuck(uint32_t xbar) const { return state(xbar).stuck.load(std::memory_order_relaxed); }
 
-    // Restores the content of a cleared crossbar. Returns false if it is invalid or was restored before.
+    // Restores the content of a crossbar in factory state. Returns false if it is invalid or was restored before.
     bool restore(const Content& content);
-    void clear();  // returns to factory state
+    void forget(uint32_t xbar);  // returns one crossbar to factory state
+    void clear();                // returns all of them
 
    private:
     struct State {

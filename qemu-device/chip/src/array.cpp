@@ -58,7 +58,8 @@ Array::Array(const Geometry& geometry, const engine::Engine& engine, std::unique
       planes_(size_t{xbars_} * kXbarCells),
       pair_planes_(size_t{xbars_} * kXbarCells / 2),
       states_(size_t{xbars_} * sizeof(State)),
-      nvm_(geometry.nvm_size) {
+      nvm_(geometry.nvm_size),
+      precopy_(xbars_) {
 #ifdef MADV_HUGEPAGE
     // The planes of large objects are streamed.
     madvise(planes_.data(), planes_.size(), MADV_HUGEPAGE);
@@ -114,8 +115,8 @@ bool Array::erase(uint32_t first, uint32_t count) {
         for (uint32_t i = 0; i < batch; i++) {
             erase_locked(first + i);
             if (!contents[i].g.empty()) analog_->take(contents[i]);
+            note_change(first + i);
         }
-        note_change();
         first += batch;
     }
     return true;
@@ -225,7 +226,7 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride, doub
     uint32_t covered = 0;
     for (uint64_t word : s.rows) covered += static_cast<uint32_t>(__builtin_popcountll(word));
     s.covered_rows.store(covered, std::memory_order_release);
-    note_change();
+    note_change(b.xbar);
     return {};
 }
 
@@ -300,7 +301,7 @@ Fault Array::check_locked(const CellBlock& block, Mend mend, double tolerance, d
             if (!file_->append(records)) return {kNotKept, block.xbar};
         }
         analog_->take(content);
-        note_change();
+        note_change(block.xbar);
     }
     found->add(check);
     return {};
@@ -404,16 +405,16 @@ bool Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t leve
             s.stuck_cells++;
         }
     }
-    note_change();
     if (analog_) {
         analog_->take(content);
-        return true;
+    } else {
+        cells(xbar)[at] = level;
+        if (covers(s, row)) {
+            const uint32_t output = s.encoding == SIDRA_ENCODING_DIFFERENTIAL ? column / 2 : column;
+            repack_locked(xbar, s.encoding, row, 1, output, 1);
+        }
     }
-    cells(xbar)[at] = level;
-    if (covers(s, row)) {
-        const uint32_t output = s.encoding == SIDRA_ENCODING_DIFFERENTIAL ? column / 2 : column;
-        repack_locked(xbar, s.encoding, row, 1, output, 1);
-    }
+    note_change(xbar);
     return true;
 }
 
@@ -434,6 +435,22 @@ bool Array::image(uint32_t xbar, Image* image, uint8_t* levels) const {
     *image = image_of(state(xbar));
     if (image->uid == 0) return image->programs != 0;
     std::memcpy(levels, cells(xbar), kXbarCells);
+    return true;
+}
+
+bool Array::holds(uint32_t xbar) const {
+    std::lock_guard guard(lock(xbar));
+    const State& s = state(xbar);
+    return s.uid.load(std::memory_order_relaxed) != 0 || s.programs != 0 || (analog_ && !analog_->blank(xbar));
+}
+
+bool Array::forget(uint32_t xbar) {
+    if (xbar >= xbars_) return false;
+    std::lock_guard guard(lock(xbar));
+    erase_locked(xbar);
+    state(xbar).programs = 0;
+    if (analog_) analog_->forget(xbar);
+    note_change(xbar);
     return true;
 }
 
@@ -506,7 +523,7 @@ bool Array::clear_stuck() {
             static_cast<uint32_t>(std::erase_if(stuck_, [&](const Stuck& cell) { return cell.xbar == xbar; }));
         stuck_count_.store(stuck_.size(), std::memory_order_relaxed);
         if (analog_) analog_->take(content);
-        note_change();
+        note_change(xbar);
     }
 }
 

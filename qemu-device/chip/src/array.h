@@ -17,6 +17,7 @@
 #include "fault.h"
 #include "geometry.h"
 #include "lazy_memory.h"
+#include "precopy.h"
 #include "updates.h"
 
 namespace sidra::chip {
@@ -92,7 +93,7 @@ class Array {
     bool write_nvm(uint64_t offset, std::span<const uint8_t> data);
 
     // Gets the content of a crossbar for saving; returns false if the crossbar was never used. `levels` has kXbarCells
-    // bytes and is valid if uid is not 0. No programming may run.
+    // bytes and is valid if uid is not 0.
     struct Image {
         uint64_t uid;
         uint64_t rows[SIDRA_XBAR_ROWS / 64];  // covered rows
@@ -105,8 +106,13 @@ class Array {
         uint32_t xbar, row, column, level;
     };
     bool image(uint32_t xbar, Image* image, uint8_t* levels) const;
-    // Restores into a cleared array. Returns false if the content is invalid.
+    // Whether the crossbar was ever used.
+    bool holds(uint32_t xbar) const;
+    // Restores a crossbar in factory state. Returns false if the content is invalid, or the crossbar is not.
     bool restore(uint32_t xbar, const Image& image, const uint8_t* levels);
+    // Returns a crossbar to factory state; returns false if there is no such crossbar. No programming may run.
+    bool forget(uint32_t xbar);
+    Precopy& precopy() { return precopy_; }
     std::vector<Stuck> stuck_cells() const;
     // Returns to factory state, including NVM.
     void clear();
@@ -154,6 +160,11 @@ class Array {
     Fault check_locked(const CellBlock& block, Mend mend, double tolerance, double now, CellCheck* found);
     void erase_locked(uint32_t xbar);
     void note_change() { changes_.fetch_add(1, std::memory_order_release); }
+    // Called after the last store of a change of a crossbar's content.
+    void note_change(uint32_t xbar) {
+        precopy_.changed(xbar);
+        note_change();
+    }
     void apply_stuck_locked(uint32_t xbar, uint8_t* levels);
     void repack_locked(uint32_t xbar, uint32_t encoding, uint32_t row0, uint32_t rows, uint32_t col0, uint32_t cols);
 
@@ -177,6 +188,7 @@ class Array {
     std::atomic<uint64_t> stuck_count_{0};  // size of stuck_
     StateFile* file_ = nullptr;
     Updates updates_;
+    Precopy precopy_;
     std::atomic<uint64_t> epoch_{1};
     std::atomic<uint64_t> changes_{0};
     std::atomic<uint32_t> programmed_xbars_{0};

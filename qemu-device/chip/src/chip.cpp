@@ -189,6 +189,31 @@ int sidra_chip_load(sidra_chip* chip, bool (*read)(void* opaque, void* data, siz
     }
 }
 
+void sidra_chip_precopy_begin(sidra_chip* chip) { chip->precopy_begin(); }
+
+uint64_t sidra_chip_precopy_pending(sidra_chip* chip) { return chip->precopy_pending(); }
+
+int sidra_chip_precopy_save(sidra_chip* chip, uint64_t bytes,
+                            bool (*write)(void* opaque, const void* data, size_t size), void* opaque) {
+    try {
+        return chip->precopy(write, opaque, bytes) ? 0 : -1;
+    } catch (const std::exception&) {
+        return -1;
+    }
+}
+
+int sidra_chip_precopy_load(sidra_chip* chip, bool (*read)(void* opaque, void* data, size_t size), void* opaque,
+                            char* error, size_t error_size) {
+    try {
+        std::string why;
+        return chip->load_precopy(read, opaque, &why) ? 0 : fail(error, error_size, why.c_str());
+    } catch (const std::exception&) {
+        return fail(error, error_size, "not enough memory");
+    }
+}
+
+void sidra_chip_precopy_end(sidra_chip* chip) { chip->cancel_precopy(); }
+
 int sidra_chip_sync(sidra_chip* chip) {
     try {
         return chip->sync() ? 0 : -1;

@@ -99,6 +99,12 @@ class Chip {
     bool save(Write write, void* opaque);
     bool load(Read read, void* opaque, std::string* why);
     bool sync();  // any thread
+    // Saves cells in advance: sidra_chip_precopy_begin().
+    void precopy_begin() { array_.precopy().begin(); }
+    uint64_t precopy_pending();
+    bool precopy(Write write, void* opaque, uint64_t bytes);
+    bool load_precopy(Read read, void* opaque, std::string* why);
+    void cancel_precopy();
 
     uint8_t* l3() { return l3_.data(); }
     uint64_t l3_size() const { return l3_.size(); }
@@ -149,11 +155,16 @@ class Chip {
     class Writer;
     void save_volatile(Writer& out);
     SavedHead head(uint32_t version);
-    void save_kept(const std::function<void(const Record&)>& put);  // all chunks that survive power-off
-    void save_analog(const Analog& analog, const std::function<void(const Record&)>& put);
+    using Put = std::function<void(const Record&)>;
+    using PutCrossbar = std::function<void(uint32_t, const Put&)>;
+    void save_kept(const Put& put, const PutCrossbar& put_crossbar);  // all chunks that survive power-off
+    void save_crossbar(uint32_t xbar, const Put& put);
     uint32_t level() const { return array_.analog() ? SIDRA_CHIP_ACCURATE : SIDRA_CHIP_FAST; }
     void clear();
-    bool load_chunks(Read read, void* opaque, std::string* why);
+    bool load_stream(uint32_t head, Read read, void* opaque, std::string* why);
+    bool load_chunks(uint32_t head, Read read, void* opaque, std::string* why);
+    const char* load_stream_head(uint32_t tag, const std::vector<uint8_t>& data);
+    const char* load_blank(const std::vector<uint8_t>& data);
     const char* load_head(uint32_t version, const std::vector<uint8_t>& data);
     const char* load_chunk(uint32_t tag, const std::vector<uint8_t>& data);
     template <typename F>
@@ -207,6 +218,7 @@ class Chip {
     Array array_;
     Adcs adcs_;
     std::unique_ptr<StateFile> state_file_;  // null: nothing survives power-off
+    uint32_t loaded_parts_ = 0;              // parts of a precopy whose state has not arrived yet
     std::unique_ptr<Trace> trace_;           // null: no trace
     Scheduler scheduler_;
     Parked parked_;

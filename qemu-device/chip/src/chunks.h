@@ -37,7 +37,8 @@ struct SavedHead {
     uint64_t l3_size;
     uint64_t nvm_size;
     uint8_t uuid[16];
-    uint32_t level, reserved;
+    uint32_t level;
+    uint32_t part;  // number of this part of a precopy, from 1 on; of a state: how many parts belong to it
 };
 struct SavedCrossbar {
     uint32_t xbar, reserved;

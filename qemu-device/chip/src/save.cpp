@@ -20,6 +20,8 @@ constexpr uint32_t kHead = chunk_tag("SDRA"), kRegisters = chunk_tag("REGS"), kC
                    kEpoch = chunk_tag("EPOC"), kL3 = chunk_tag("L3  "), kManagement = chunk_tag("MGMT"),
                    kPower = chunk_tag("POWR"), kRam = chunk_tag("MRAM"), kSequencer = chunk_tag("SEQU"),
                    kTrim = chunk_tag("TRIM"), kEnd = chunk_tag("END ");
+// A part of a precopy begins with the first; the second says that what was sent of a crossbar counts no more.
+constexpr uint32_t kPrecopy = chunk_tag("SDPC"), kBlank = chunk_tag("BLNK");
 constexpr size_t kCountersMax = 32;
 
 struct ChunkHeader {
@@ -130,6 +132,7 @@ class Chip::Writer {
     void chunk(uint32_t tag, const T& value) {
         chunk({tag, 0, bytes_of(value), {}});
     }
+    uint64_t bytes() const { return bytes_; }
     bool finish() {
         const uint64_t sum = sum_.value();
         chunk(kEnd, sum);
@@ -140,11 +143,13 @@ class Chip::Writer {
     void put(std::span<const uint8_t> bytes) {
         if (bytes.empty()) return;
         sum_.add(bytes.data(), bytes.size());
+        bytes_ += bytes.size();
         good_ = good_ && write_(opaque_, bytes.data(), bytes.size());
     }
     Chip::Write write_;
     void* opaque_;
     Sum sum_;
+    uint64_t bytes_ = 0;
     bool good_ = true;
 };
 
@@ -186,9 +191,46 @@ SavedHead Chip::head(uint32_t version) {
 
 bool Chip::save(Write write, void* opaque) {
     Writer out(write, opaque);
-    out.chunk(kHead, head(kVersion));
+    SavedHead saved = head(kVersion);
+    saved.part = array_.precopy().parts();
+    out.chunk(kHead, saved);
     save_volatile(out);
-    save_kept([&](const Record& record) { out.chunk(record); });
+    save_kept([&](const Record& record) { out.chunk(record); },
+              [&](uint32_t xbar, const Put& put) {
+                  if (!array_.precopy().sent(xbar)) {
+                      if (saved.part) out.chunk(kBlank, xbar);
+                      save_crossbar(xbar, put);
+                  } else if (const Analog* const analog = array_.analog()) {
+                      const Analog::Counts counts = analog->counts(xbar);
+                      put(counts_chunk(counts));
+                  }
+              });
+    return out.finish();
+}
+
+uint64_t Chip::precopy_pending() {
+    const uint64_t each = kXbarCells + (array_.analog() ? kCellsChunkMax : 0);
+    uint64_t bytes = 0;
+    for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++)
+        if (!array_.precopy().sent(xbar) && array_.holds(xbar)) bytes += each;
+    return bytes;
+}
+
+bool Chip::precopy(Write write, void* opaque, uint64_t bytes) {
+    Precopy& progress = array_.precopy();
+    progress.add_part();
+    Writer out(write, opaque);
+    SavedHead saved = head(kVersion);
+    saved.part = progress.parts();
+    out.chunk(kPrecopy, saved);
+    const uint64_t end = out.bytes() + bytes;
+    for (uint32_t i = 0; i < array_.xbars() && out.bytes() < end; i++) {
+        const uint32_t xbar = progress.next();
+        if (progress.sent(xbar) || !array_.holds(xbar)) continue;
+        progress.mark(xbar);
+        out.chunk(kBlank, xbar);
+        save_crossbar(xbar, [&](const Record& record) { out.chunk(record); });
+    }
     return out.finish();
 }
 
@@ -294,22 +336,22 @@ void Chip::save_volatile(Writer& out) {
     for_each_page(kRam, ram.data(), ram.size(), put);
 }
 
-void Chip::save_analog(const Analog& analog, const std::function<void(const Record&)>& put) {
-    const uint64_t seed = analog.seed();
-    put(seed_chunk(seed));
-    const double now = analog.clock().now(clock_ns());
-    put(clock_chunk(now));
-    for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++)
-        if (!analog.blank(xbar)) put(analog_chunk(xbar, cells_chunk(analog.copy(xbar))));
+void Chip::save_crossbar(uint32_t xbar, const Put& put) {
+    SavedCrossbar saved{xbar, 0, {}};
+    std::vector<uint8_t> levels(kXbarCells);
+    if (array_.image(xbar, &saved.image, levels.data())) put(crossbar_chunk(saved, levels.data()));
+    if (const Analog* const analog = array_.analog(); analog && !analog->blank(xbar))
+        put(analog_chunk(xbar, cells_chunk(analog->copy(xbar))));
 }
 
-void Chip::save_kept(const std::function<void(const Record&)>& put) {
-    std::vector<uint8_t> levels(kXbarCells);
-    for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++) {
-        SavedCrossbar saved{xbar, 0, {}};
-        if (array_.image(xbar, &saved.image, levels.data())) put(crossbar_chunk(saved, levels.data()));
+void Chip::save_kept(const Put& put, const PutCrossbar& put_crossbar) {
+    if (const Analog* const analog = array_.analog()) {
+        const uint64_t seed = analog->seed();
+        put(seed_chunk(seed));
+        const double now = analog->clock().now(clock_ns());
+        put(clock_chunk(now));
     }
-    if (const Analog* const analog = array_.analog()) save_analog(*analog, put);
+    for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++) put_crossbar(xbar, put);
     for (const Array::Stuck& cell : array_.stuck_cells()) put(stuck_chunk(cell));
     array_.updates().save(put);
     for_each_page(kNvm, array_.nvm().data(), array_.nvm().size(), put);
@@ -336,12 +378,31 @@ void Chip::clear() {
 }
 
 bool Chip::load(Read read, void* opaque, std::string* why) {
+    if (!load_stream(kHead, read, opaque, why)) return false;
+    loaded_parts_ = 0;
+    array_.keep_in(state_file_.get());
+    host_.kick(host_.self);
+    return true;
+}
+
+bool Chip::load_precopy(Read read, void* opaque, std::string* why) {
+    if (!load_stream(kPrecopy, read, opaque, why)) return false;
+    loaded_parts_++;
+    return true;
+}
+
+void Chip::cancel_precopy() {
+    array_.precopy().end();
+    if (loaded_parts_ != 0) back_to_state_file();
+}
+
+// `head`: of what kind of stream. False: why not, and the chip is as after power-on.
+bool Chip::load_stream(uint32_t head, Read read, void* opaque, std::string* why) {
     array_.keep_in(nullptr);
-    clear();
     bool good = false;
     try {
-        good = load_chunks(read, opaque, why);
-        if (good && state_file_) fill_state_file();
+        good = load_chunks(head, read, opaque, why);
+        if (good && head == kHead && state_file_) fill_state_file();
     } catch (const StateFileError& error) {
         good = false;
         *why = error.what();
@@ -349,16 +410,11 @@ bool Chip::load(Read read, void* opaque, std::string* why) {
         back_to_state_file();
         throw;
     }
-    if (!good) {
-        back_to_state_file();
-        return false;
-    }
-    array_.keep_in(state_file_.get());
-    host_.kick(host_.self);
-    return true;
+    if (!good) back_to_state_file();
+    return good;
 }
 
-bool Chip::load_chunks(Read read, void* opaque, std::string* why) {
+bool Chip::load_chunks(uint32_t head, Read read, void* opaque, std::string* why) {
     Sum sum;
     std::vector<uint8_t> data;
     const auto refuse = [&](const char* text) { return *why = text, false; };
@@ -366,7 +422,7 @@ bool Chip::load_chunks(Read read, void* opaque, std::string* why) {
         ChunkHeader header;
         constexpr const char* kEarly = "saved state ends early";
         if (!read(opaque, &header, sizeof header)) return refuse(kEarly);
-        if (first != (header.tag == kHead)) return refuse("not the saved state of a sidra chip");
+        if (first != (header.tag == head)) return refuse("not the saved state of a sidra chip");
         if (header.bytes > kChunkMax) return refuse("saved state is damaged: chunk too long");
         data.resize(header.bytes);
         if (header.bytes && !read(opaque, data.data(), data.size())) return refuse(kEarly);
@@ -377,18 +433,44 @@ bool Chip::load_chunks(Read read, void* opaque, std::string* why) {
         }
         sum.add(&header, sizeof header);
         sum.add(data.data(), data.size());
-        if (const char* bad = first ? load_head(kVersion, data) : load_chunk(header.tag, data)) return refuse(bad);
+        const char* const bad = first                  ? load_stream_head(head, data)
+                                : header.tag == kBlank ? load_blank(data)
+                                : head == kPrecopy && header.tag != kCrossbar && header.tag != kAnalog
+                                    ? "saved state: something else among the cells"
+                                    : load_chunk(header.tag, data);
+        if (bad) return refuse(bad);
     }
 }
 
-// nullptr, or what is wrong with it.
+// nullptr, or what is wrong with it. A stream that goes on where parts of a precopy have ended finds the chip as these
+// have left it, any other one as after power-on.
+const char* Chip::load_stream_head(uint32_t tag, const std::vector<uint8_t>& data) {
+    SavedHead head;
+    if (!take(data, &head)) return "saved state: head of a wrong size";
+    const bool goes_on = head.part > (tag == kPrecopy ? 1 : 0);
+    if (goes_on && head.part != loaded_parts_ + (tag == kPrecopy ? 1 : 0))
+        return "saved state: parts of the cells are missing";
+    if (!goes_on) {
+        loaded_parts_ = 0;
+        clear();
+    }
+    return load_head(kVersion, data);
+}
+
+const char* Chip::load_blank(const std::vector<uint8_t>& data) {
+    uint32_t xbar;
+    return take(data, &xbar) && array_.forget(xbar) ? nullptr : "saved state: bad crossbar";
+}
+
+// The same.
 const char* Chip::load_head(uint32_t version, const std::vector<uint8_t>& data) {
     SavedHead head;
     if (!take(data, &head)) return "saved state: head of a wrong size";
     if (head.version != version) return "saved state of another version of the model";
     if (head.xbars != array_.xbars() || head.l3_size != l3_.size() || head.nvm_size != array_.nvm().size())
         return "saved state of another profile";
-    if (head.level != level() || head.reserved) return "saved state of another level of the model";
+    if (head.level != level() || (version == kCellsVersion && head.part))
+        return "saved state of another level of the model";
     std::memcpy(uuid_, head.uuid, sizeof uuid_);
     const std::span<uint8_t> flash = management_.unit().flash().bytes();
     std::memset(flash.data(), management::Flash::kErased, flash.size());

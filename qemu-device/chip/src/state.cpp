@@ -98,12 +98,13 @@ void Chip::fill_state_file() {
     state_file_->replace([this](const StateFile::Put& put) {
         const SavedHead saved = head(kCellsVersion);
         put({kCellsHead, 0, bytes_of(saved), {}});
-        save_kept(put);
+        save_kept(put, [this](uint32_t xbar, const StateFile::Put& of) { save_crossbar(xbar, of); });
     });
 }
 
 // Returns to the state after power-on when a load has failed.
 void Chip::back_to_state_file() {
+    loaded_parts_ = 0;
     clear();
     if (!state_file_) return;
     try {
@@ -118,7 +119,8 @@ void Chip::back_to_state_file() {
 
 bool Chip::sync() {
     if (trace_) trace_->flush();
-    const bool kept = !state_file_ || (keep_counts() && state_file_->sync());
+    // While a precopy is loaded the cells are not yet those of the file.
+    const bool kept = !state_file_ || ((loaded_parts_ || keep_counts()) && state_file_->sync());
     tell_failure();
     return kept;
 }
