@@ -114,6 +114,49 @@ TEST_F(Migrate, PendingInterrupt) {
     EXPECT_TRUE(card->wait_msix(5));
 }
 
+// Cells cross while the machine runs, which is never stopped explicitly.
+TEST_F(Migrate, CellsCrossWhileTheMachineRuns) {
+    Context context(*card, 0);
+    uint64_t table, data_bus, read_bus;
+    constexpr uint32_t kRows = 256, kCols = 256, kTiles = 8;
+    const uint64_t data = context.alloc(kRows * kCols, &data_bus), read = context.alloc(kRows * kCols, &read_bus);
+    context.alloc(4096, &table);
+    sidra_hw_weights entries[kTiles] = {};
+    for (uint32_t i = 0; i < kTiles; i++) {
+        entries[i].uid = 70 + i;
+        entries[i].tiles = table + 2048 + 64 * i;
+        entries[i].rows = kRows;
+        entries[i].cols = kCols;
+        entries[i].tile_count = 1;
+        entries[i].encoding = SIDRA_ENCODING_OFFSET;
+        entries[i].flags =
+            SIDRA_HW_WEIGHTS_VALID | SIDRA_HW_WEIGHTS_COMPUTE | SIDRA_HW_WEIGHTS_PROGRAM | SIDRA_HW_WEIGHTS_READBACK;
+        machine->write(table + 2048 + 64 * i, i, 4);
+    }
+    machine->write_bytes(table, entries, sizeof entries);
+    context.context_entry().weights_table = table;
+    context.context_entry().weights_count = kTiles;
+    context.store();
+    for (uint64_t at = 0; at < kRows * kCols; at += 8) machine->write(data_bus + at, at * 0x9e3779b97f4a7c15, 8);
+    for (uint16_t i = 0; i < kTiles; i++) context.push(chip_test::program(i, 0, kRows, 0, kCols, data, kCols));
+    context.publish();
+    context.doorbell();
+    ASSERT_TRUE(context.wait(kTiles));
+    save();
+    go_on();
+    machine->qmp(R"({"execute": "cont"})");
+    context.submit({chip_test::readback(kTiles - 1, 0, kRows, 0, kCols, read, kCols)});
+    ASSERT_TRUE(context.wait(kTiles + 1));
+    EXPECT_TRUE(machine->read_bytes(read_bus, kRows * kCols) == machine->read_bytes(data_bus, kRows * kCols));
+    // The second migration sends what the first one has loaded.
+    save();
+    go_on();
+    machine->qmp(R"({"execute": "cont"})");
+    context.submit({chip_test::readback(0, 0, kRows, 0, kCols, read, kCols)});
+    ASSERT_TRUE(context.wait(kTiles + 2));
+    EXPECT_TRUE(machine->read_bytes(read_bus, kRows * kCols) == machine->read_bytes(data_bus, kRows * kCols));
+}
+
 // The machine is stopped in the middle of a slice that ends with an interrupt. From then until everything is saved the
 // main loop does not run.
 TEST_F(Migrate, InterruptAtTheEndOfTheLastSlice) {

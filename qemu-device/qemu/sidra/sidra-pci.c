@@ -321,6 +321,7 @@ static void sidra_realize(PCIDevice *pci, Error **errp)
     sidra_lost_init(s, 1, &s->l3);
     s->pristine = true;
     sidra_executors_start(s);
+    sidra_precopy_init(s);
     s->end.notify = sidra_end;
     qemu_add_exit_notifier(&s->end);
     return;
@@ -342,6 +343,7 @@ static void sidra_exit(PCIDevice *pci)
     SidraState *s = SIDRA(pci);
 
     qemu_remove_exit_notifier(&s->end);
+    sidra_precopy_exit(s);
     sidra_chip_gdb_close(s->chip);
     sidra_executors_exit(s);
     sidra_chip_close_state_file(s->chip);

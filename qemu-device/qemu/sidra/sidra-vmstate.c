@@ -11,13 +11,13 @@
 #include "qemu/error-report.h"
 #include "sidra.h"
 
-static bool sidra_chip_write(void *opaque, const void *data, size_t size)
+bool sidra_stream_write(void *opaque, const void *data, size_t size)
 {
     qemu_put_buffer(opaque, data, size);
     return true; /* errors are reported by the stream */
 }
 
-static bool sidra_chip_read(void *opaque, void *data, size_t size)
+bool sidra_stream_read(void *opaque, void *data, size_t size)
 {
     return qemu_get_buffer(opaque, data, size) == size;
 }
@@ -26,7 +26,7 @@ static int sidra_chip_put(QEMUFile *f, void *pv, size_t size, const VMStateField
 {
     SidraState *s = pv;
 
-    if (sidra_chip_save(s->chip, sidra_chip_write, f) < 0) {
+    if (sidra_chip_save(s->chip, sidra_stream_write, f) < 0) {
         error_report("%s: the state of the chip cannot be saved: not enough memory", sidra_name(s));
         return -ENOMEM;
     }
@@ -38,7 +38,7 @@ static int sidra_chip_get(QEMUFile *f, void *pv, size_t size, const VMStateField
     SidraState *s = pv;
     char text[1024];
 
-    if (sidra_chip_load(s->chip, sidra_chip_read, f, text, sizeof(text)) < 0) {
+    if (sidra_chip_load(s->chip, sidra_stream_read, f, text, sizeof(text)) < 0) {
         error_report("%s: the state of the chip cannot be loaded: %s", sidra_name(s), text);
         return -EINVAL;
     }

@@ -9,6 +9,7 @@
  *   sidra-msix.c      interrupts
  *   sidra-knobs.c     fault knobs
  *   sidra-vmstate.c   migration, snapshots
+ *   sidra-precopy.c   cells, which cross before the machine stops
  *
  * Locks. MMIO, configuration space, reset and VM state hold the big lock. Executors run without it; `lock` protects
  * their number. A thread that waits for executors holds nothing that an executor may wait for (sidra_hold).
@@ -123,6 +124,10 @@ void sidra_msix_exit(SidraState *s);
 void sidra_power_update(SidraState *s);     /* after the power state may have changed */
 void sidra_link_set(SidraState *s, bool lost); /* executors are held */
 extern const VMStateDescription sidra_vmstate;
+bool sidra_stream_write(void *opaque, const void *data, size_t size);   /* of a QEMUFile, for the chip */
+bool sidra_stream_read(void *opaque, void *data, size_t size);
+void sidra_precopy_init(SidraState *s);     /* with the device */
+void sidra_precopy_exit(SidraState *s);
 
 void sidra_knobs_class_init(ObjectClass *klass);
 bool sidra_knobs_apply(SidraState *s, Error **errp);

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Cells cross before the machine stops, as its memory does: at level accurate a full chip has 1.6 GB of them. What changes
+ * meanwhile crosses again, at the latest with the rest of the chip (sidra-vmstate.c).
+ *
+ * A section is a list of parts as the chip writes them, each behind a 1, and ends with a 0.
+ */
+#include "qemu/osdep.h"
+#include "hw/vmstate-if.h"
+#include "migration/qemu-file-types.h"
+#include "migration/register.h"
+#include "migration/vmstate.h"
+#include "qemu/error-report.h"
+#include "qapi/error.h"
+#include "sidra.h"
+
+#define SIDRA_PART_BYTES (1 << 20)
+
+static int sidra_precopy_setup(QEMUFile *f, void *opaque, Error **errp)
+{
+    SidraState *s = opaque;
+
+    sidra_chip_precopy_begin(s->chip);
+    qemu_put_byte(f, 0);
+    return 0;
+}
+
+static void sidra_precopy_cleanup(void *opaque)
+{
+    SidraState *s = opaque;
+
+    sidra_chip_precopy_end(s->chip);
+}
+
+static void sidra_precopy_pending(void *opaque, uint64_t *must_precopy, uint64_t *can_postcopy)
+{
+    SidraState *s = opaque;
+
+    *must_precopy += sidra_chip_precopy_pending(s->chip);
+}
+
+/* 1: nothing is left, for now. */
+static int sidra_precopy_iterate(QEMUFile *f, void *opaque)
+{
+    SidraState *s = opaque;
+    bool left;
+
+    while ((left = sidra_chip_precopy_pending(s->chip) != 0) && !migration_rate_exceeded(f)) {
+        qemu_put_byte(f, 1);
+        if (sidra_chip_precopy_save(s->chip, SIDRA_PART_BYTES, sidra_stream_write, f) < 0) {
+            error_report("%s: the cells of the chip cannot be saved: not enough memory", sidra_name(s));
+            return -ENOMEM;
+        }
+    }
+    qemu_put_byte(f, 0);
+    return !left;
+}
+
+/* The machine has stopped. What has changed last is for the state of the chip. */
+static int sidra_precopy_complete(QEMUFile *f, void *opaque)
+{
+    qemu_put_byte(f, 0);
+    return 0;
+}
+
+static int sidra_precopy_load(QEMUFile *f, void *opaque, int version_id)
+{
+    SidraState *s = opaque;
+    char text[1024];
+    int more;
+
+    sidra_hold(s, SIDRA_HOLD_VM); /* it is: nothing may run before all of the machine is there */
+    while ((more = qemu_get_byte(f)) == 1) {
+        if (sidra_chip_precopy_load(s->chip, sidra_stream_read, f, text, sizeof(text)) < 0) {
+            error_report("%s: the cells of the chip cannot be loaded: %s", sidra_name(s), text);
+            return -EINVAL;
+        }
+    }
+    if (more != 0) {
+        error_report("%s: the cells of the chip cannot be loaded: the stream is damaged", sidra_name(s));
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int sidra_precopy_load_cleanup(void *opaque)
+{
+    SidraState *s = opaque;
+
+    sidra_chip_precopy_end(s->chip);
+    return 0;
+}
+
+static const SaveVMHandlers sidra_precopy_handlers = {
+    .save_setup = sidra_precopy_setup,
+    .save_cleanup = sidra_precopy_cleanup,
+    .state_pending_estimate = sidra_precopy_pending,
+    .state_pending_exact = sidra_precopy_pending,
+    .save_live_iterate = sidra_precopy_iterate,
+    .save_live_complete_precopy = sidra_precopy_complete,
+    .load_state = sidra_precopy_load,
+    .load_cleanup = sidra_precopy_load_cleanup,
+};
+
+#define SIDRA_CELLS "sidra-cells"
+
+void sidra_precopy_init(SidraState *s)
+{
+    g_autofree char *path = vmstate_if_get_id(VMSTATE_IF(s)); /* tells this card from others, as unregister_savevm() does */
+    g_autofree char *name = path ? g_strdup_printf("%s/" SIDRA_CELLS, path) : g_strdup(SIDRA_CELLS);
+
+    register_savevm_live(name, VMSTATE_INSTANCE_ID_ANY, 1, &sidra_precopy_handlers, s);
+}
+
+void sidra_precopy_exit(SidraState *s)
+{
+    unregister_savevm(VMSTATE_IF(s), SIDRA_CELLS, s);
+}
