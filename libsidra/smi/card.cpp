@@ -103,8 +103,12 @@ int CardReader::start(const std::shared_ptr<Card>& card) noexcept try {
 
 Maybe<Sample> CardReader::finish(uint64_t deadline_ns) noexcept {
     if (!aside_.wait_until(deadline_ns)) return Maybe<Sample>::none(ETIMEDOUT);
-    return std::move(*result_);
+    Maybe<Sample> result = std::move(*result_);
+    result_.reset();
+    return result;
 }
+
+bool CardReader::complete() { return result_ && aside_.wait_until(0); }
 
 std::vector<std::shared_ptr<Card>> find_cards(const std::string& root) {
     std::vector<std::pair<uint64_t, std::shared_ptr<Card>>> nodes;

@@ -36,6 +36,8 @@ class CardReader {
    public:
     // As Aside::start().
     int start(const std::shared_ptr<Card>& card) noexcept;
+    // Whether a reading that was started has ended, and its result was not taken.
+    bool complete();
     // The result of the reading; ETIMEDOUT if it is not complete by `deadline_ns`.
     Maybe<Sample> finish(uint64_t deadline_ns) noexcept;
 

@@ -122,8 +122,9 @@ sidra_smi_status read_cards(sidra_smi& session) {
     // would make its card look hung.
     for (const auto& chip : session.chips) {
         if (chip->gone || chip->card == nullptr) continue;
-        // A card whose previous reading has not ended is not read again.
-        const int error = chip->reader.start(chip->card);
+        // A card whose previous reading has not ended is not read again. If it ended after its deadline, it counts now:
+        // on a slow machine no reading may ever be in time.
+        const int error = chip->reader.complete() ? 0 : chip->reader.start(chip->card);
         chip->hung = error == EBUSY;
         if (error == 0) asked.push_back({chip.get(), {}});
         else if (!chip->hung) unread = chip.get();

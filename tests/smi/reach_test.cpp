@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "aside.h"
+#include "card.h"
 #include "file.h"
 #include "session.h"
 #include "tree.h"
@@ -274,6 +275,20 @@ TEST(Crossbars, ThatCannotBeRead) {
     EXPECT_EQ(count, 0u);
     EXPECT_EQ(sidra_smi_crossbars(session.chip(1), &found, &count), SIDRA_SMI_INTERNAL);
     EXPECT_EQ(session.text(1, "packets"), "9001");
+}
+
+// A reading that took longer than somebody waited for it is not lost.
+TEST(CardReader, KeepsALateResult) {
+    const Tree tree;
+    tree.card(0, "0000:01:00.0");
+    smi::CardReader reader;
+    EXPECT_FALSE(reader.complete()) << "nothing was started";
+    ASSERT_EQ(reader.start(smi::find_cards(tree.root()).at(0)), 0);
+    while (!reader.complete()) std::this_thread::yield();
+    const auto sample = reader.finish(0);
+    ASSERT_TRUE(sample);
+    EXPECT_EQ(sample.value.telemetry.error, 0);
+    EXPECT_FALSE(reader.complete()) << "taken once";
 }
 
 }  // namespace

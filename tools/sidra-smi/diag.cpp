@@ -5,7 +5,9 @@
 #include <time.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <memory>
 
 #include "command.h"
@@ -26,20 +28,33 @@ struct Options {
 
 constexpr long kBetweenNs = 100'000'000;
 
-uint64_t count(sidra_smi_chip* chip, const char* field) {
-    const sidra_smi_value value = value_of(chip, field);
-    if (value.type != SIDRA_SMI_UINT) throw std::runtime_error(fmt::format("{} cannot be read", field));
+constexpr int kReadingsMax = 50;  // one more each 100 ms: 5 s
+
+void pause() {
+    const struct timespec between = {0, kBetweenNs};
+    nanosleep(&between, nullptr);
+}
+
+// A refresh does not wait for a reading that takes long on a busy machine, but a later one has its result.
+uint64_t count(Session& session, sidra_smi_chip* chip, const char* field) {
+    sidra_smi_value value = value_of(chip, field);
+    for (int tries = 0; value.error == ETIMEDOUT && tries < kReadingsMax; ++tries) {
+        pause();
+        session.refresh();
+        value = value_of(chip, field);
+    }
+    if (value.type != SIDRA_SMI_UINT)
+        throw std::runtime_error(fmt::format("{} cannot be read: {}", field, std::strerror(value.error)));
     return value.u;
 }
 
 // Telemetry is read through the registers, so both the clock of the chip and the number of reads must increase.
 std::string registers(Session& session, sidra_smi_chip* chip) {
-    const uint64_t clock = count(chip, "clock.device"), reads = count(chip, "mmio.reads");
-    const struct timespec between = {0, kBetweenNs};
-    nanosleep(&between, nullptr);
+    const uint64_t clock = count(session, chip, "clock.device"), reads = count(session, chip, "mmio.reads");
+    pause();
     session.refresh();
-    if (count(chip, "clock.device") <= clock) throw std::runtime_error("the clock of the chip stands still");
-    if (count(chip, "mmio.reads") <= reads) throw std::runtime_error("the chip does not count register reads");
+    if (count(session, chip, "clock.device") <= clock) throw std::runtime_error("the clock of the chip stands still");
+    if (count(session, chip, "mmio.reads") <= reads) throw std::runtime_error("the chip does not count register reads");
     return "the clock runs, and register reads are counted";
 }
 
