@@ -122,15 +122,20 @@ sidra_smi_status read_cards(sidra_smi& session) {
     // would make its card look hung.
     for (const auto& chip : session.chips) {
         if (chip->gone || chip->card == nullptr) continue;
-        // A card whose previous reading has not ended is not read again. If it ended after its deadline, it counts now:
-        // on a slow machine no reading may ever be in time.
-        const int error = chip->reader.complete() ? 0 : chip->reader.start(chip->card);
+        // A card whose previous reading has not ended is not read again. If it ended after its deadline, it counts if
+        // the new one misses its deadline, too: on a slow machine no reading may ever be in time.
+        Maybe<Sample> late = chip->reader.complete() ? chip->reader.finish(0) : Maybe<Sample>::none(ETIMEDOUT);
+        if (late && now_ns() - late.value.read_ns > kStaleNs) late = Maybe<Sample>::none(ETIMEDOUT);
+        const int error = chip->reader.start(chip->card);
         chip->hung = error == EBUSY;
-        if (error == 0) asked.push_back({chip.get(), {}});
+        if (error == 0) asked.push_back({chip.get(), std::move(late)});
         else if (!chip->hung) unread = chip.get();
     }
     const uint64_t deadline = now_ns() + kReadTimeoutNs;
-    for (Asked& each : asked) each.sample = each.chip->reader.finish(deadline);
+    for (Asked& each : asked) {
+        Maybe<Sample> sample = each.chip->reader.finish(deadline);
+        if (sample.error != ETIMEDOUT || !each.sample) each.sample = std::move(sample);
+    }
     for (Asked& each : asked) {
         each.chip->hung = each.sample.error == ETIMEDOUT;
         if (each.sample.error == ENOMEM) unread = each.chip;

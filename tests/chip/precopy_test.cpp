@@ -93,7 +93,7 @@ TEST_P(Precopy, LeavesNothingOfTheCellsForTheEnd) {
     ASSERT_EQ(parts.size(), 4u) << "one crossbar each";
     for (const Stream& each : parts) EXPECT_EQ(count(each, "XBAR"), 1u);
     const Stream rest = save(bench_);
-    EXPECT_EQ(count(rest, "XBAR") + count(rest, "CELL"), 0u);
+    EXPECT_EQ(count(rest, "XBAR") + count(rest, "CELL") + count(rest, "BLNK"), 0u);
     arrives(parts, rest);
 }
 
@@ -108,6 +108,7 @@ TEST_P(Precopy, SendsAgainWhatHasChanged) {
     ASSERT_TRUE(sidra_chip_set_knob(bench_.chip(), SIDRA_KNOB_STUCK_CELL, 3ull << 32 | 9u << 24 | 8u << 16 | 255));
     const Stream rest = save(bench_);
     EXPECT_EQ(count(rest, "XBAR"), 3u) << "what changed after the last part is in the state";
+    EXPECT_EQ(count(rest, "BLNK"), 3u);
     arrives(parts, rest);
 }
 
@@ -156,8 +157,13 @@ TEST_P(Precopy, IsForgottenWhenItEnds) {
     sidra_chip_precopy_begin(bench_.chip());
     const std::vector<Stream> parts = all_parts(1 << 30);
     sidra_chip_precopy_end(bench_.chip());
-    const Stream whole = save(bench_);
-    EXPECT_EQ(count(whole, "XBAR"), 4u);
+    EXPECT_EQ(count(save(bench_), "XBAR"), 4u);
+    sidra_chip_precopy_begin(bench_.chip());
+    EXPECT_EQ(all_parts(1 << 30).size(), 1u);
+    EXPECT_EQ(count(save(bench_), "XBAR"), 0u);
+    program_row(3);
+    EXPECT_EQ(sidra_chip_precopy_pending(bench_.chip()), 0u) << "the state ends the precopy";
+    EXPECT_EQ(count(save(bench_), "XBAR"), 4u);
     sidra_chip_precopy_begin(bench_.chip());
     EXPECT_EQ(all_parts(1 << 30).size(), 1u) << "the next one begins again";
 }
@@ -196,12 +202,15 @@ TEST_P(Precopy, PartsThatAreMissing) {
 
 TEST_P(Precopy, NonsenseIsRefused) {
     sidra_chip_precopy_begin(bench_.chip());
+    const Stream first = part(bench_, 1 << 30);
+    program_row(300);
     const Stream good = part(bench_, 1), whole = save(bench_);
     bench_.replace_chip();
     bench_.set_clock_step(0);
     const Stream fresh = save(bench_);
     const auto refused = [&](Stream stream, const char* why) {
         sign(&stream);
+        ASSERT_EQ(load_part(bench_, first), "");
         EXPECT_EQ(load_part(bench_, stream), why);
         EXPECT_TRUE(save(bench_) == fresh);
     };
@@ -227,10 +236,13 @@ TEST_P(Precopy, NonsenseIsRefused) {
     for (size_t at = 0; at < good.size(); at += good.size() / 40) {
         bad = good;
         bad[at] ^= 0x10;
+        ASSERT_EQ(load_part(bench_, first), "");
         EXPECT_NE(load_part(bench_, bad), "") << at;
     }
-    for (size_t end = 0; end < good.size(); end += good.size() / 40)
+    for (size_t end = 0; end < good.size(); end += good.size() / 40) {
+        ASSERT_EQ(load_part(bench_, first), "");
         EXPECT_NE(load_part(bench_, Stream(good.begin(), good.begin() + static_cast<ptrdiff_t>(end))), "") << end;
+    }
     EXPECT_TRUE(save(bench_) == fresh);
 }
 

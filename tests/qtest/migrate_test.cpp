@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 
 #include "fixture.h"
 
@@ -143,6 +145,12 @@ TEST_F(Migrate, CellsCrossWhileTheMachineRuns) {
     context.doorbell();
     ASSERT_TRUE(context.wait(kTiles));
     save();
+    std::ifstream stream(file_, std::ios::binary);
+    const std::string saved{std::istreambuf_iterator<char>(stream), {}};
+    const size_t state = saved.find("SDRA");
+    ASSERT_NE(state, std::string::npos);
+    EXPECT_LT(saved.find("SDPC"), state) << "no cells before the state";
+    EXPECT_EQ(saved.find("XBAR", state), std::string::npos) << "cells in the state";
     go_on();
     machine->qmp(R"({"execute": "cont"})");
     context.submit({chip_test::readback(kTiles - 1, 0, kRows, 0, kCols, read, kCols)});

@@ -38,7 +38,7 @@ void pause() {
 // A refresh does not wait for a reading that takes long on a busy machine, but a later one has its result.
 uint64_t count(Session& session, sidra_smi_chip* chip, const char* field) {
     sidra_smi_value value = value_of(chip, field);
-    for (int tries = 0; value.error == ETIMEDOUT && tries < kReadingsMax; ++tries) {
+    for (int tries = 0; (value.error == ETIMEDOUT || value.error == ESTALE) && tries < kReadingsMax; ++tries) {
         pause();
         session.refresh();
         value = value_of(chip, field);

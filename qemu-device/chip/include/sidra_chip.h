@@ -174,8 +174,8 @@ int sidra_chip_load(sidra_chip *chip, bool (*read)(void *opaque, void *data, siz
  * Saves cells in advance, in parts, while the chip runs: with all crossbars in use they have 1.6 GB at level accurate. After
  * sidra_chip_precopy_begin(), each sidra_chip_precopy_save() writes one part: crossbars that the stream does not have yet, or that have
  * changed since, until the part has `bytes` bytes or no crossbar is left. sidra_chip_precopy_pending() returns an upper bound of the bytes that
- * are left; it grows when the chip programs. sidra_chip_save() then leaves out what the parts have. sidra_chip_precopy_end() discards the
- * progress, after the last sidra_chip_save() or instead of it.
+ * are left; it grows when the chip programs. sidra_chip_save() then leaves out what the parts have, and ends the precopy;
+ * sidra_chip_precopy_end() gives it up instead.
  *
  * The loading chip takes all parts in order with sidra_chip_precopy_load(), and then sidra_chip_load(), which refuses a state of which parts are
  * missing. Part 1 starts over. The chip must not run until the state is loaded. On the loading side, sidra_chip_precopy_end() gives up a state

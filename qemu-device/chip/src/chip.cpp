@@ -212,7 +212,12 @@ int sidra_chip_precopy_load(sidra_chip* chip, bool (*read)(void* opaque, void* d
     }
 }
 
-void sidra_chip_precopy_end(sidra_chip* chip) { chip->cancel_precopy(); }
+void sidra_chip_precopy_end(sidra_chip* chip) {
+    try {
+        chip->cancel_precopy();
+    } catch (const std::exception&) {  // no memory for power-on state: what was loaded is gone all the same
+    }
+}
 
 int sidra_chip_sync(sidra_chip* chip) {
     try {

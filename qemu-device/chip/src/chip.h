@@ -219,7 +219,9 @@ class Chip {
     Adcs adcs_;
     std::unique_ptr<StateFile> state_file_;  // null: nothing survives power-off
     uint32_t loaded_parts_ = 0;              // parts of a precopy whose state has not arrived yet
-    std::unique_ptr<Trace> trace_;           // null: no trace
+    std::atomic<bool> loading_{false};       // from the first part, or the state, until all has arrived
+    uint8_t uuid_before_load_[16] = {};
+    std::unique_ptr<Trace> trace_;  // null: no trace
     Scheduler scheduler_;
     Parked parked_;
     UnitKnobs unit_knobs_;

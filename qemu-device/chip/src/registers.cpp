@@ -409,6 +409,7 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
             adcs_.set_offset(static_cast<int32_t>(value));
             return true;
         case SIDRA_KNOB_STUCK_CELL: {
+            if (loading_.load()) return false;  // stuck cells come with the saved chip
             if (value == kAllOnes) {
                 const bool kept = array_.clear_stuck();
                 tell_failure();

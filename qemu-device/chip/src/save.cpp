@@ -190,25 +190,28 @@ SavedHead Chip::head(uint32_t version) {
 }
 
 bool Chip::save(Write write, void* opaque) {
+    Precopy& progress = array_.precopy();
     Writer out(write, opaque);
     SavedHead saved = head(kVersion);
-    saved.part = array_.precopy().parts();
+    saved.part = progress.parts();
     out.chunk(kHead, saved);
     save_volatile(out);
     save_kept([&](const Record& record) { out.chunk(record); },
               [&](uint32_t xbar, const Put& put) {
-                  if (!array_.precopy().sent(xbar)) {
-                      if (saved.part) out.chunk(kBlank, xbar);
+                  if (!progress.sent(xbar)) {
+                      if (progress.stale(xbar)) out.chunk(kBlank, xbar);
                       save_crossbar(xbar, put);
                   } else if (const Analog* const analog = array_.analog()) {
                       const Analog::Counts counts = analog->counts(xbar);
                       put(counts_chunk(counts));
                   }
               });
+    progress.end();
     return out.finish();
 }
 
 uint64_t Chip::precopy_pending() {
+    if (!array_.precopy().active()) return 0;
     const uint64_t each = kXbarCells + (array_.analog() ? kCellsChunkMax : 0);
     uint64_t bytes = 0;
     for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++)
@@ -227,8 +230,8 @@ bool Chip::precopy(Write write, void* opaque, uint64_t bytes) {
     for (uint32_t i = 0; i < array_.xbars() && out.bytes() < end; i++) {
         const uint32_t xbar = progress.next();
         if (progress.sent(xbar) || !array_.holds(xbar)) continue;
+        if (progress.stale(xbar)) out.chunk(kBlank, xbar);
         progress.mark(xbar);
-        out.chunk(kBlank, xbar);
         save_crossbar(xbar, [&](const Record& record) { out.chunk(record); });
     }
     return out.finish();
@@ -337,6 +340,7 @@ void Chip::save_volatile(Writer& out) {
 }
 
 void Chip::save_crossbar(uint32_t xbar, const Put& put) {
+    if (!array_.holds(xbar)) return;
     SavedCrossbar saved{xbar, 0, {}};
     std::vector<uint8_t> levels(kXbarCells);
     if (array_.image(xbar, &saved.image, levels.data())) put(crossbar_chunk(saved, levels.data()));
@@ -380,6 +384,7 @@ void Chip::clear() {
 bool Chip::load(Read read, void* opaque, std::string* why) {
     if (!load_stream(kHead, read, opaque, why)) return false;
     loaded_parts_ = 0;
+    loading_.store(false);
     array_.keep_in(state_file_.get());
     host_.kick(host_.self);
     return true;
@@ -393,11 +398,12 @@ bool Chip::load_precopy(Read read, void* opaque, std::string* why) {
 
 void Chip::cancel_precopy() {
     array_.precopy().end();
-    if (loaded_parts_ != 0) back_to_state_file();
+    if (loading_.load()) back_to_state_file();
 }
 
 // `head`: of what kind of stream. False: why not, and the chip is as after power-on.
 bool Chip::load_stream(uint32_t head, Read read, void* opaque, std::string* why) {
+    if (!loading_.exchange(true)) std::memcpy(uuid_before_load_, uuid_, sizeof uuid_);
     array_.keep_in(nullptr);
     bool good = false;
     try {

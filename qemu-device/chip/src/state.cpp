@@ -106,6 +106,8 @@ void Chip::fill_state_file() {
 void Chip::back_to_state_file() {
     loaded_parts_ = 0;
     clear();
+    std::memcpy(uuid_, uuid_before_load_, sizeof uuid_);
+    loading_.store(false);
     if (!state_file_) return;
     try {
         load_state_file();
@@ -119,8 +121,8 @@ void Chip::back_to_state_file() {
 
 bool Chip::sync() {
     if (trace_) trace_->flush();
-    // While a precopy is loaded the cells are not yet those of the file.
-    const bool kept = !state_file_ || ((loaded_parts_ || keep_counts()) && state_file_->sync());
+    // While a saved chip is loaded the cells are not yet those of the file.
+    const bool kept = !state_file_ || ((loading_.load() || keep_counts()) && state_file_->sync());
     tell_failure();
     return kept;
 }

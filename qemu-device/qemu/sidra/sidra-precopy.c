@@ -3,7 +3,7 @@
  * Cells cross before the machine stops, as its memory does: at level accurate a full chip has 1.6 GB of them. What changes
  * meanwhile crosses again, at the latest with the rest of the chip (sidra-vmstate.c).
  *
- * A section is a list of parts as the chip writes them, each behind a 1, and ends with a 0.
+ * A section is a list of parts as the chip writes them, each preceded by the byte 1, and ends with the byte 0.
  */
 #include "qemu/osdep.h"
 #include "hw/vmstate-if.h"
@@ -11,7 +11,6 @@
 #include "migration/register.h"
 #include "migration/vmstate.h"
 #include "qemu/error-report.h"
-#include "qapi/error.h"
 #include "sidra.h"
 
 #define SIDRA_PART_BYTES (1 << 20)
@@ -20,6 +19,9 @@ static int sidra_precopy_setup(QEMUFile *f, void *opaque, Error **errp)
 {
     SidraState *s = opaque;
 
+    /* The guest may complete an earlier request to unplug the card: the chip stays until the migration has ended. */
+    object_ref(OBJECT(s));
+    s->saving = true;
     sidra_chip_precopy_begin(s->chip);
     qemu_put_byte(f, 0);
     return 0;
@@ -29,7 +31,11 @@ static void sidra_precopy_cleanup(void *opaque)
 {
     SidraState *s = opaque;
 
-    sidra_chip_precopy_end(s->chip);
+    if (s->saving) { /* else setup was not called */
+        s->saving = false;
+        sidra_chip_precopy_end(s->chip);
+        object_unref(OBJECT(s));
+    }
 }
 
 static void sidra_precopy_pending(void *opaque, uint64_t *must_precopy, uint64_t *can_postcopy)
@@ -39,13 +45,13 @@ static void sidra_precopy_pending(void *opaque, uint64_t *must_precopy, uint64_t
     *must_precopy += sidra_chip_precopy_pending(s->chip);
 }
 
-/* 1: nothing is left, for now. */
+/* Returns 1 if nothing is left, for now. What is programmed meanwhile is for the next call: memory must have its turn. */
 static int sidra_precopy_iterate(QEMUFile *f, void *opaque)
 {
     SidraState *s = opaque;
-    bool left;
+    uint64_t left;
 
-    while ((left = sidra_chip_precopy_pending(s->chip) != 0) && !migration_rate_exceeded(f)) {
+    for (left = sidra_chip_precopy_pending(s->chip); left != 0 && !migration_rate_exceeded(f); left -= MIN(left, SIDRA_PART_BYTES)) {
         qemu_put_byte(f, 1);
         if (sidra_chip_precopy_save(s->chip, SIDRA_PART_BYTES, sidra_stream_write, f) < 0) {
             error_report("%s: the cells of the chip cannot be saved: not enough memory", sidra_name(s));
@@ -53,7 +59,7 @@ static int sidra_precopy_iterate(QEMUFile *f, void *opaque)
         }
     }
     qemu_put_byte(f, 0);
-    return !left;
+    return sidra_chip_precopy_pending(s->chip) == 0;
 }
 
 /* The machine has stopped. What has changed last is for the state of the chip. */
@@ -69,7 +75,7 @@ static int sidra_precopy_load(QEMUFile *f, void *opaque, int version_id)
     char text[1024];
     int more;
 
-    sidra_hold(s, SIDRA_HOLD_VM); /* it is: nothing may run before all of the machine is there */
+    sidra_hold(s, SIDRA_HOLD_VM); /* already held: nothing may run before all of the machine is there */
     while ((more = qemu_get_byte(f)) == 1) {
         if (sidra_chip_precopy_load(s->chip, sidra_stream_read, f, text, sizeof(text)) < 0) {
             error_report("%s: the cells of the chip cannot be loaded: %s", sidra_name(s), text);

@@ -48,6 +48,7 @@ struct SidraState {
     MemoryRegion l3;
     MemoryRegion lost_bar[2];   /* cover both BARs while the link is lost */
     bool pristine;              /* no access since the device was powered on */
+    bool saving;                /* from the setup of a migration's cells until their cleanup */
     Notifier end;               /* at the end of QEMU, which does not unplug devices */
 
     /* Properties. */
