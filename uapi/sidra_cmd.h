@@ -54,6 +54,7 @@ enum sidra_cmd_opcode {
 	SIDRA_CMD_PROGRAM	= 10,
 	SIDRA_CMD_READBACK	= 11,
 	SIDRA_CMD_CALL		= 12,
+	SIDRA_CMD_LABEL		= 13,
 	SIDRA_CMD_OPCODE_COUNT
 };
 
@@ -69,7 +70,7 @@ enum sidra_cmd_type {
  * struct sidra_cmd_header - first 8 bytes of every packet
  * @opcode: enum sidra_cmd_opcode
  * @flags:  flags of that opcode; unknown ones fault
- * @pad:    zero (MVM keeps two small fields here)
+ * @pad:    zero (MVM and LABEL keep small fields here)
  * @cookie: not interpreted; returned in the packet's report and in a fault record
  */
 struct sidra_cmd_header {
@@ -375,6 +376,29 @@ struct sidra_cmd_call {
 	uint64_t reserved[5];
 };
 
+#define SIDRA_CMD_LABEL_TEXT		56u	/* bytes of the text of a LABEL */
+#define SIDRA_CMD_LABEL_WEIGHTS		0x01	/* the text names @weights, not an operation */
+
+/**
+ * struct sidra_cmd_label - LABEL: a name that a trace of the chip shows
+ * @opcode, @flags, @cookie: as in struct sidra_cmd_header; @flags: SIDRA_CMD_LABEL_WEIGHTS or none
+ * @weights: WEIGHTS: index in the context's weights table; else zero
+ * @text:    UTF-8. A text that is shorter than the field ends with zero bytes, and nothing follows them
+ *
+ * Without a flag, the text is the name of the operation to which the packets that follow in the queue belong, until the next LABEL; an
+ * empty text ends it. In a CALL it is valid until the CALL ends; then the name from before the CALL is valid again.
+ * WEIGHTS: packets of any queue that use the weights object carry its name from then on. An index without an object names nothing.
+ * A LABEL changes no result, takes no device time and no energy. A chip without SIDRA_FEATURE_TRACE ignores the text, so a program need
+ * not send it one.
+ */
+struct sidra_cmd_label {
+	uint8_t  opcode;
+	uint8_t  flags;
+	uint16_t weights;
+	uint32_t cookie;
+	char     text[SIDRA_CMD_LABEL_TEXT];
+};
+
 /* Any packet. */
 union sidra_cmd {
 	struct sidra_cmd_header    hdr;
@@ -387,6 +411,7 @@ union sidra_cmd {
 	struct sidra_cmd_vec       vec;
 	struct sidra_cmd_weights   weights;
 	struct sidra_cmd_call      call;
+	struct sidra_cmd_label     label;
 	uint64_t                   raw[8];
 };
 
@@ -485,6 +510,9 @@ SIDRA_ASSERT_AT(struct sidra_cmd_weights, stride, 40);
 SIDRA_ASSERT_AT(struct sidra_cmd_weights, tolerance_ppm, 44);
 SIDRA_ASSERT_SIZE(struct sidra_cmd_call, 64);
 SIDRA_ASSERT_AT(struct sidra_cmd_call, count, 16);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_label, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_label, cookie, 4);
+SIDRA_ASSERT_AT(struct sidra_cmd_label, text, 8);
 SIDRA_ASSERT_SIZE(union sidra_cmd, 64);
 SIDRA_ASSERT_SIZE(struct sidra_report, 32);
 SIDRA_ASSERT_AT(struct sidra_report, cookie, 24);

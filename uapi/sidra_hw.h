@@ -57,6 +57,7 @@ extern "C" {
 #define SIDRA_REG_FEATURES		0x0008u	/* (64) SIDRA_FEATURE_* */
 #define   SIDRA_FEATURE_FIRMWARE	(1ull << 0)	/* management core runs firmware; clear: boot block only */
 #define   SIDRA_FEATURE_STATE_FILE	(1ull << 1)	/* cells and NVM survive power-off */
+#define   SIDRA_FEATURE_TRACE		(1ull << 2)	/* the chip writes a trace, which shows the texts of LABEL packets */
 #define SIDRA_REG_GEOMETRY0		0x0010u	/* clusters | CUs per cluster << 16 */
 #define SIDRA_REG_GEOMETRY1		0x0014u	/* crossbars per CU */
 #define SIDRA_REG_GEOMETRY2		0x0018u	/* rows | columns << 16, of a crossbar */

@@ -108,8 +108,11 @@ class Network {
     Network(sidra_context* context, sidra_stream* stream, const Model& model) : context_(context), model_(model) {
         for (const Layer& layer : model.layers) {
             sidra_weights* weights = nullptr;
+            auto options = SIDRA_INIT(sidra_weights_options);
+            const std::string label = fmt::format("layer {}", weights_.size() + 1);
+            options.label = label.c_str();
             check(sidra_weights_create_f32(context, layer.inputs, layer.outputs, layer.weights.data(), layer.outputs,
-                                           nullptr, &weights),
+                                           &options, &weights),
                   "creating weights");
             weights_.emplace_back(weights);
             check(sidra_weights_program_async(stream, weights), "programming weights");
@@ -187,6 +190,8 @@ class Recognizer {
     // One MVM per layer; it includes bias, rescaling and (by saturation at 0) ReLU.
     void record(const Network& network, sidra_stream* stream, uint32_t first, uint32_t count) {
         const auto& layers = network.model().layers;
+        check(sidra_label_async(stream, fmt::format("digits {} to {}", first, first + count - 1).c_str()),
+              "naming an operation");
         for (size_t i = 0; i < layers.size(); i++) {
             const bool last = i + 1 == layers.size();
             auto mvm = SIDRA_INIT(sidra_mvm);

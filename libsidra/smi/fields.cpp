@@ -218,8 +218,8 @@ Value stale(const Chip& chip) {
 
 // Names of the set bits, separated by commas.
 Value features(const Chip& chip) {
-    constexpr std::pair<uint64_t, const char*> kNames[] = {{SIDRA_FEATURE_FIRMWARE, "firmware"},
-                                                           {SIDRA_FEATURE_STATE_FILE, "state-file"}};
+    constexpr std::pair<uint64_t, const char*> kNames[] = {
+        {SIDRA_FEATURE_FIRMWARE, "firmware"}, {SIDRA_FEATURE_STATE_FILE, "state-file"}, {SIDRA_FEATURE_TRACE, "trace"}};
     const Maybe<uint64_t>& bits = chip.now.features;
     if (!bits) return none(bits.error);
     std::string& names = chip.features;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array<const char*, SIDRA_CMD_OPCODE_COUNT> kOpcodes = {
     "INVALID", "NOP", "BARRIER", "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY",
-    "FILL",    "MVM", "VEC",     "PROGRAM",  "READBACK",   "CALL"};
+    "FILL",    "MVM", "VEC",     "PROGRAM",  "READBACK",   "CALL",      "LABEL"};
 
 struct CauseText {
     const char* text;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <cstring>
 
 #include "memory.h"
@@ -8,7 +9,8 @@ struct sidra_graph : sidra::Handle {
     static constexpr sidra::Kind kKind = sidra::Kind::kGraph;
 
     sidra_context* context = nullptr;
-    uint32_t operations = 0;
+    uint32_t packets = 0;
+    uint32_t operations = 0;                            // packets that are not labels
     std::unique_ptr<sidra::DeviceMemory> commands;      // none for an empty graph
     std::vector<std::shared_ptr<sidra::Staging>> kept;  // data that its operations use
     std::set<sidra::ObjectName> names;                  // buffers and weights that its operations name
@@ -74,7 +76,10 @@ sidra_status sidra_graph_end(sidra_stream* stream, sidra_graph** graph) {
             std::memcpy(commands->host(), recording->packets.data(), bytes);
         }
         sidra_graph* made = make_object<sidra_graph>(stream->context);
-        made->operations = static_cast<uint32_t>(recording->packets.size());
+        made->packets = static_cast<uint32_t>(recording->packets.size());
+        made->operations = static_cast<uint32_t>(
+            std::count_if(recording->packets.begin(), recording->packets.end(),
+                          [](const sidra_cmd& packet) { return packet.hdr.opcode != SIDRA_CMD_LABEL; }));
         made->commands = std::move(commands);
         made->kept = std::move(recording->kept);
         made->names = std::move(recording->names);
@@ -92,7 +97,7 @@ sidra_status sidra_graph_launch_async(sidra_stream* stream, sidra_graph* graph) 
     sidra_cmd packet = make_packet(graph->commands ? SIDRA_CMD_CALL : SIDRA_CMD_NOP);
     if (graph->commands) {
         packet.call.addr = graph->commands->address();
-        packet.call.count = graph->operations;
+        packet.call.count = graph->packets;
     }
     return submit(__func__, stream, packet, Recordable::kNo);
 }

@@ -3,6 +3,7 @@
 
 #include "buffer.h"
 #include "element.h"
+#include "label.h"
 #include "structs.h"
 #include "submit.h"
 #include "weights.h"
@@ -104,6 +105,7 @@ sidra_status multiply(const char* call, sidra_stream* stream, sidra_weights* wei
     packet.mvm.in_scale = factor_bits(mvm->in_scale);
     if (mvm->out_type != SIDRA_S32) packet.mvm.scale = weights->scale_address;
     if (mvm->out_scale != 0.0f) packet.mvm.out_factor = factor_bits(1.0f / mvm->out_scale);
+    SIDRA_TRY(announce(call, stream, weights));
     return submit(call, stream, packet);
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "label.h"
 #include "report_line.h"
 #include "structs.h"
 #include "tiles.h"
@@ -123,6 +124,7 @@ sidra_status create_weights(const char* call, sidra_context* context, const Matr
     SIDRA_TRY(adopt_weights(call, context, grant, std::move(scale), &made));
     made->staging = std::move(staging);
     made->encoding_reason = reason;
+    if (options.label != nullptr) set_label(made, options.label);
     if (reason == SIDRA_ENCODING_VALUE)
         report_line(
             fmt::format("weights {} ({} x {}) use the offset encoding, because the value in row {}, column {} is "

@@ -36,6 +36,7 @@ struct sidra_weights : sidra::Handle {
     uint32_t k = 0, n = 0;
     uint64_t scale_address = 0;               // 0: all factors are 1
     std::atomic<bool> program_queued{false};  // or programmed by another user
+    std::atomic<bool> label_due{false};       // the chip writes a trace, and does not have the label yet
 
     sidra_weights_encoding encoding = SIDRA_WEIGHTS_OFFSET;  // never AUTO
     sidra_encoding_reason encoding_reason = SIDRA_ENCODING_GIVEN;
@@ -50,6 +51,7 @@ struct sidra_weights : sidra::Handle {
     bool programmed = false;                  // completely; never becomes false again
     uint64_t program_device_ps = 0, program_energy_pj = 0;
     sidra::NamedEntry named;
+    std::string label;  // "": none
 };
 
 namespace sidra {

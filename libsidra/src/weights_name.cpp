@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <string_view>
 
+#include "label.h"
 #include "weights.h"
 
 namespace sidra {
@@ -55,7 +57,7 @@ int ask_with_data(std::vector<float>* data, Ask&& ask) {
 
 // Creates a handle for an object that the driver granted, with its factors (none: all 1).
 sidra_status adopt_granted(const char* call, sidra_context* context, const WeightsGrant& grant, std::vector<float> data,
-                           const NamedEntry& named, sidra_weights** weights) {
+                           const NamedEntry& named, std::string_view label, sidra_weights** weights) {
     if (data.empty()) data.assign(grant.n, 1.0f);
     if (data.size() != grant.n) {
         drop_grant(*context, grant.index);
@@ -69,6 +71,7 @@ sidra_status adopt_granted(const char* call, sidra_context* context, const Weigh
     made->named = named;
     // Programmed by the user that shared it; if it is incomplete, the chip reports that.
     made->program_queued.store(true, std::memory_order_relaxed);
+    set_label(made, label);
     *weights = handle_of(made);
     return SIDRA_OK;
 }
@@ -144,9 +147,13 @@ sidra_status sidra_weights_publish(sidra_weights* weights, const char* name, uin
         if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_PUBLISH, &publish, &detail);
             error != 0)
             return fail_errno(call, error, fmt::format("publishing weights {} as \"{}\"", weights->id, name), detail);
-        const std::lock_guard lock(weights->mutex);
-        weights->named = {.known = true};
-        std::copy(std::begin(publish.uuid), std::end(publish.uuid), weights->named.uuid.begin());
+        {
+            const std::lock_guard lock(weights->mutex);
+            weights->named = {.known = true};
+            std::copy(std::begin(publish.uuid), std::end(publish.uuid), weights->named.uuid.begin());
+            if (!weights->label.empty()) return SIDRA_OK;
+        }
+        set_label(weights, name);
         return SIDRA_OK;
     });
 }
@@ -178,7 +185,7 @@ sidra_status sidra_weights_open(sidra_context* context, const char* name, sidra_
         if (error == -EACCES) error = open_with(rights = SIDRA_WEIGHTS_COMPUTE);  // readable, but owned by another user
         if (error != 0) return fail_errno(call, error, fmt::format("opening weights \"{}\"", name), detail);
         return adopt_granted(call, context, {open.index, open.rows, open.cols, open.encoding, rights, open.xbars},
-                             std::move(data), {.known = true, .uid = open.uid}, weights);
+                             std::move(data), {.known = true, .uid = open.uid}, name, weights);
     });
 }
 
@@ -256,6 +263,6 @@ sidra_status sidra_weights_import(sidra_context* context, int fd, sidra_weights*
                               {{EBADF, SIDRA_ERROR_INVALID_ARGUMENT}});
         return adopt_granted(call, context,
                              {import.index, import.rows, import.cols, import.encoding, import.rights, import.xbars},
-                             std::move(data), {}, weights);
+                             std::move(data), {}, "", weights);
     });
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "label.h"
 #include "program.h"
 #include "submit.h"
 #include "wait.h"
@@ -101,6 +102,7 @@ sidra_status sidra_weights_program_async(sidra_stream* stream, sidra_weights* we
         SIDRA_TRY(check_context(call, "weights", weights, stream->context));
         SIDRA_TRY(check_right(call, *weights, SIDRA_WEIGHTS_PROGRAM, "program"));
         reap(stream);
+        SIDRA_TRY(announce(call, stream, weights, Recordable::kNo));
         const std::lock_guard lock(weights->mutex);
         SIDRA_TRY(check_not_programmed(call, *weights));
         write_program(*weights);
@@ -139,6 +141,7 @@ sidra_status sidra_weights_update_async(sidra_stream* stream, sidra_weights* wei
         SIDRA_TRY(DeviceMemory::create(call, stream->context, uint64_t{rows} * cols, false, &memory));
         for (uint32_t r = 0; r < rows; ++r) std::memcpy(memory->host() + uint64_t{r} * cols, values.row(r), cols);
         const sidra_cmd packet = rectangle(SIDRA_CMD_PROGRAM, *weights, row0, rows, col0, cols, memory->address());
+        SIDRA_TRY(announce(call, stream, weights));
         return submit_with_data(call, stream, packet, std::make_shared<Staging>(std::move(memory)));
     });
 }
@@ -159,6 +162,7 @@ sidra_status sidra_weights_refresh_async(sidra_stream* stream, sidra_weights* we
         // A tolerance that rounds to 0 must not become 0, which means the default.
         if (tolerance > 0)
             packet.weights.tolerance_ppm = std::max(static_cast<uint32_t>(std::lround(double{tolerance} * 1e6)), 1u);
+        SIDRA_TRY(announce(call, stream, weights));
         return submit(call, stream, packet);
     });
 }
@@ -181,6 +185,7 @@ sidra_status sidra_weights_read(sidra_stream* stream, sidra_weights* weights, in
         const sidra_cmd packet =
             rectangle(SIDRA_CMD_READBACK, *weights, 0, weights->k, 0, weights->n, memory->address());
         const auto staging = std::make_shared<Staging>(std::move(memory));
+        SIDRA_TRY(announce(call, stream, weights, Recordable::kNo));
         Point point;
         SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, &point));
         defer(stream, point, staging);  // in case the deadline expires first

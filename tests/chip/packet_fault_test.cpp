@@ -158,6 +158,19 @@ TEST_F(PacketFault, NopAndBarrier) {
     }
 }
 
+TEST_F(PacketFault, Label) {
+    sidra_cmd cmd = blank(SIDRA_CMD_LABEL);
+    sound(cmd);
+    std::memset(cmd.label.text, 'x', sizeof cmd.label.text);
+    sound(cmd);
+    twin("flag", cmd, [](auto& c) { c.label.flags = 0x02; }, {kField});
+    twin("weights without flag", cmd, [](auto& c) { c.label.weights = 1; }, {kField});
+    twin("text goes on behind its end", cmd, [](auto& c) { c.label.text[54] = 0; }, {kField});
+    cmd.label.flags = SIDRA_CMD_LABEL_WEIGHTS;
+    cmd.label.weights = 0xffff;  // names nothing
+    sound(cmd);
+}
+
 TEST_F(PacketFault, Semaphores) {
     const sidra_cmd wait = sem_wait(in, 0);
     sound(wait);

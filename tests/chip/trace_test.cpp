@@ -57,6 +57,19 @@ bool is_json(const std::string& path) {
                ("python3 -c 'import json, sys; json.load(open(sys.argv[1]))' " + path + " 2>/dev/null").c_str()) == 0;
 }
 
+// Whether tests/trace.py finds nothing wrong with the order of events; and what it says.
+bool in_order(const std::string& path, std::string* said = nullptr) {
+    const std::string output = path + ".said";
+    const int status =
+        std::system(("python3 " SIDRA_SOURCE_DIR "/tests/trace.py " + path + " >" + output + " 2>&1").c_str());
+    const std::string text = contents(output);
+    if (said) *said = text;
+    if (status != 0) ADD_FAILURE() << text;
+    return status == 0;
+}
+
+constexpr uint64_t kPackets = 2, kFirstCu = 5;  // tracks
+
 class TraceChip : public testing::Test {
    protected:
     BenchOptions options() const { return {.trace_file = path}; }
@@ -108,7 +121,7 @@ TEST_F(TraceChip, AgreesWithTheReportsAndTheTelemetry) {
     for (const Event& event : events_of(path)) {
         if (!event.is("X")) continue;
         const uint64_t begin = event.ps("ts"), stop = begin + event.ps("dur");
-        if (event.number("tid") != 1) {
+        if (event.number("tid") != kPackets) {
             EXPECT_GE(begin, last) << "within its packet, behind what every packet takes: " << event.line;
             EXPECT_LE(stop, end);
             units_pj[event.number("sequence")] += event.number("energy_pj");
@@ -151,7 +164,7 @@ TEST_F(TraceChip, EachPacketSaysWhatItsReportSays) {
     sidra_chip_sync(bench.chip());
     uint64_t seen = 0;
     for (const Event& event : events_of(path)) {
-        if (!event.is("X") || event.number("tid") != 1) continue;
+        if (!event.is("X") || event.number("tid") != kPackets) continue;
         const sidra_report report = queue.report(seen);
         EXPECT_EQ(event.number("sequence"), seen);
         EXPECT_EQ(event.number("device_ps"), report.device_ps);
@@ -180,12 +193,12 @@ TEST_F(TraceChip, SumsUpByOpcodeAndByUnit) {
          {"\"NOP\":{\"packets\":2,\"device_ps\":8000,\"energy_pj\":40}",
           "\"CALL\":{\"packets\":1,\"device_ps\":4000,\"energy_pj\":20}",
           // 100 x 40 cells: 16 groups of 256, six pulses of 10 ns; and so on
-          "\"PROGRAM\":{\"packets\":3,", "\"MVM\":{\"packets\":3,", "\"cus\":{\"0.0\":{\"busy_ps\":"})
+          "\"PROGRAM\":{\"packets\":3,", "\"MVM\":{\"packets\":3,", "\"cus\":{\"cluster 0 CU 0\":{\"busy_ps\":"})
         EXPECT_NE(summary.find(wanted), std::string::npos) << wanted << " is not in " << summary;
     std::map<std::string, uint64_t> busy;
     uint64_t of_cus = 0, in_summary = 0;
     for (const Event& event : events)
-        if (event.is("X") && event.number("tid") >= 4) of_cus += event.number("busy_ps");
+        if (event.is("X") && event.number("tid") >= kFirstCu) of_cus += event.number("busy_ps");
     for (size_t at = 0; (at = summary.find("\"busy_ps\":", at)) != std::string::npos; at++)
         in_summary += std::stoull(summary.substr(at + 10));
     EXPECT_EQ(of_cus, in_summary);
@@ -238,6 +251,182 @@ TEST_F(TraceChip, QueuesDoNotDisturbEachOther) {
         return lines;
     };
     EXPECT_EQ(of_queues(0), of_queues(2));
+}
+
+// The slices of packets with that name, in the order of the file.
+std::vector<Event> packets_of(const std::string& path, const std::string& name) {
+    std::vector<Event> found;
+    for (const Event& event : events_of(path))
+        if (event.is("X") && event.number("tid") == kPackets && event.text("name") == name) found.push_back(event);
+    return found;
+}
+uint64_t end_of(const Event& event) { return event.ps("ts") + event.ps("dur"); }
+
+// One axis: what waits begins when that has ended which it waits for, be it of a word or of a timeline.
+TEST_F(TraceChip, QueuesAreOrderedByTheirSemaphores) {
+    {
+        Bench bench(options());
+        Context& context = bench.context();
+        Queue &first = context.queue(), &second = context.queue(), &third = context.queue();
+        const uint64_t data = context.alloc(1 << 17), word = context.alloc(kPage);
+        second.submit(sem_wait(word, 1));  // before there is anything to wait for
+        second.submit(copy(data + 0x8000, data, 100));
+        third.submit(second.waited_for(2));
+        third.submit(nop());
+        bench.run();
+        first.submit(copy(data + 0x10000, data, 0x8000));
+        first.submit(sem_signal(word, 1));
+        first.submit(copy(data + 0x10000, data, 0x8000));  // later, but nobody waits for it
+        bench.run();
+        for (Queue* queue : {&first, &second, &third}) EXPECT_TRUE(retired(*queue));
+        // The word falls, as when its memory has a new owner: its past is of no use any more.
+        context.store64(word, 0);
+        second.submit(sem_wait(word, 1));
+        first.submit(sem_signal(word, 1));
+        bench.run();
+        EXPECT_TRUE(retired(second));
+    }
+    const auto waits = packets_of(path, "SEM_WAIT"), signals = packets_of(path, "SEM_SIGNAL"),
+               copies = packets_of(path, "COPY");
+    ASSERT_EQ(waits.size(), 3u);
+    ASSERT_EQ(signals.size(), 2u);
+    ASSERT_EQ(copies.size(), 3u);
+    EXPECT_GT(signals[0].ps("ts"), 2'000'000u) << "32 KiB by 16 GB/s";
+    EXPECT_EQ(waits[0].ps("ts"), end_of(signals[0]));
+    const Event& of_second = copies[1].number("pid") == copies[0].number("pid") ? copies[2] : copies[1];
+    EXPECT_EQ(of_second.ps("ts"), end_of(waits[0]));
+    EXPECT_EQ(waits[1].ps("ts"), end_of(of_second));
+    EXPECT_EQ(waits[2].ps("ts"), end_of(signals[1]));
+    EXPECT_TRUE(in_order(path));
+}
+
+// A chain that goes around queues, whatever threads do with it.
+TEST_F(TraceChip, TheOrderDoesNotDependOnThreads) {
+    const auto lines_of = [&](unsigned threads) {
+        {
+            Bench bench(options());
+            Context& context = bench.context();
+            const uint64_t data = context.alloc(1 << 17), words = context.alloc(kPage);
+            std::vector<Queue*> queues;
+            for (int i = 0; i < 3; i++) queues.push_back(&context.queue());
+            for (uint64_t round = 1; round <= 8; round++)
+                for (uint32_t i = 0; i < 3; i++) {
+                    std::vector<sidra_cmd> body = {copy(data + 0x4000 * i, data + 0x10000, 64 * (round + i))};
+                    body[0].hdr.cookie = 0;
+                    for (sidra_cmd cmd : {sem_wait(words + 8 * i, i == 0 ? round - 1 : round),
+                                          round % 2 ? body[0] : call(context.put(body), 1),
+                                          sem_signal(words + 8 * ((i + 1) % 3), round)}) {
+                        cmd.hdr.cookie = 0;
+                        queues[i]->push(cmd);
+                    }
+                }
+            if (threads) bench.start_threads(threads);
+            for (Queue* queue : queues) {
+                queue->publish();
+                queue->doorbell();
+            }
+            for (Queue* queue : queues) EXPECT_TRUE(bench.wait(*queue, 24));
+            bench.stop_threads();
+        }
+        std::map<uint64_t, std::string> lines;
+        for (const Event& event : events_of(path))
+            if (event.number("pid") != 0) lines[event.number("pid")] += event.line + "\n";
+        return lines;
+    };
+    const auto alone = lines_of(0);
+    EXPECT_EQ(alone.size(), 3u);
+    EXPECT_TRUE(in_order(path));
+    EXPECT_EQ(alone, lines_of(2));
+    EXPECT_TRUE(in_order(path));
+}
+
+sidra_cmd label(const std::string& text) {
+    sidra_cmd cmd = blank(SIDRA_CMD_LABEL);
+    std::memcpy(cmd.label.text, text.data(), std::min(text.size(), sizeof cmd.label.text));
+    return cmd;
+}
+sidra_cmd label_weights(uint32_t weights, const std::string& text) {
+    sidra_cmd cmd = label(text);
+    cmd.label.flags = SIDRA_CMD_LABEL_WEIGHTS;
+    cmd.label.weights = static_cast<uint16_t>(weights);
+    return cmd;
+}
+
+TEST_F(TraceChip, HasTheNamesOfWeightsAndOperations) {
+    uint64_t device_ps = 0, energy_pj = 0;
+    {
+        Bench bench(options());
+        Context& context = bench.context();
+        Queue &queue = context.queue(), &other = context.queue();
+        const uint64_t data = context.alloc(1 << 17);
+        const uint32_t weights = context.weights({.rows = 100, .cols = 40}),
+                       nameless = context.weights({.rows = 9, .cols = 9});
+        const sidra_cmd multiply =
+            mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_U8, SIDRA_TYPE_S32, 1, data, 128, data + 0x4000, 256);
+        const std::vector<sidra_cmd> body = {label("inside"), multiply};
+        for (const sidra_cmd& cmd :
+             {label_weights(weights, "fc1.weight"), label_weights(12'345, "nobody"),
+              program(weights, 0, 100, 0, 40, data, 40), program(nameless, 0, 9, 0, 9, data, 9), label("attention"),
+              multiply, call(context.put(body), 2), nop(), label("a \"quoted\" \\ \x01\xff µ"),
+              copy(data + 0x8000, data, 64), label(std::string(56, 'x')), nop(), label(""), nop()})
+            queue.submit(cmd);
+        bench.run();
+        EXPECT_TRUE(retired(queue));
+        other.submit(multiply);
+        bench.run();
+        EXPECT_TRUE(retired(other));
+        device_ps = queue.state().device_ps, energy_pj = queue.state().energy_pj;
+    }
+    std::string said;
+    ASSERT_TRUE(in_order(path, &said));
+    EXPECT_NE(said.find("weights ['fc1.weight'], operations ['a \"quoted\" \\\\ \\x01? µ', 'attention', 'inside', '" +
+                        std::string(56, 'x') + "']"),
+              std::string::npos)
+        << said;
+    EXPECT_EQ(packets_of(path, "MVM fc1.weight").size(), 3u) << "of every queue";
+    EXPECT_EQ(packets_of(path, "PROGRAM fc1.weight").size(), 1u);
+    EXPECT_EQ(packets_of(path, "PROGRAM").size(), 1u);
+    EXPECT_EQ(packets_of(path, "MVM fc1.weight")[1].text("operation"), "inside");
+    const auto nops = packets_of(path, "NOP");
+    ASSERT_EQ(nops.size(), 3u);
+    EXPECT_EQ(nops[0].text("operation"), "attention") << "again, behind the CALL";
+    EXPECT_EQ(nops[2].line.find("operation"), std::string::npos);
+    // Names take nothing: the same packets without them.
+    Bench bench;
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    const uint64_t data = context.alloc(1 << 17);
+    const uint32_t weights = context.weights({.rows = 100, .cols = 40}),
+                   nameless = context.weights({.rows = 9, .cols = 9});
+    const sidra_cmd multiply =
+        mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_U8, SIDRA_TYPE_S32, 1, data, 128, data + 0x4000, 256);
+    const std::vector<sidra_cmd> body = {multiply};
+    for (const sidra_cmd& cmd :
+         {program(weights, 0, 100, 0, 40, data, 40), program(nameless, 0, 9, 0, 9, data, 9), multiply,
+          call(context.put(body), 1), nop(), copy(data + 0x8000, data, 64), nop(), nop()})
+        queue.submit(cmd);
+    bench.run();
+    EXPECT_EQ(queue.state().device_ps, device_ps);
+    EXPECT_EQ(queue.state().energy_pj, energy_pj);
+}
+
+TEST_F(TraceChip, SaysInTheRegisterThatThereIsOne) {
+    Bench traced(options()), plain;
+    EXPECT_NE(traced.read64(SIDRA_REG_FEATURES) & SIDRA_FEATURE_TRACE, 0u);
+    EXPECT_EQ(plain.read64(SIDRA_REG_FEATURES) & SIDRA_FEATURE_TRACE, 0u);
+}
+
+TEST_F(TraceChip, PowerIsInMicrowattsAndEndsWithTheWork) {
+    {
+        Bench bench(options());
+        Queue& queue = bench.context().queue();
+        queue.submit(nop());
+        bench.run();
+    }
+    std::vector<uint64_t> power;
+    for (const Event& event : events_of(path))
+        if (event.is("C") && event.text("name") == "power") power.push_back(event.number("uW"));
+    EXPECT_EQ(power, (std::vector<uint64_t>{5'000, 0})) << "20 pJ in 4 ns";
 }
 
 TEST_F(TraceChip, WhatFaultsIsSaidAndAllIsStillJson) {

@@ -64,5 +64,94 @@ TEST_F(ChipTrace, IsWhereTheProgramSays) {
     EXPECT_TRUE(std::filesystem::exists(path));
 }
 
+// A small model: its weights and its steps have names, eagerly and in a graph.
+class ChipNames : public ChipTrace {
+   protected:
+    void run(const char* trace) {
+        options.trace_file = trace;
+        ASSERT_OK(sidra_device_open(0, &options, &device));
+        sidra_context* context = nullptr;
+        sidra_stream *stream = nullptr, *other = nullptr;
+        ASSERT_OK(sidra_context_create(device, &context));
+        ASSERT_OK(sidra_stream_create(context, nullptr, &stream));
+        ASSERT_OK(sidra_stream_create(context, nullptr, &other));
+        sidra_buffer* buffer = nullptr;
+        ASSERT_OK(sidra_buffer_create(context, 4096, SIDRA_BUFFER_HOST, &buffer));
+        const int8_t values[16] = {};
+        auto weights_options = SIDRA_INIT(sidra_weights_options);
+        const std::string long_name = std::string(55, 'w') + "µ, which has no room";
+        weights_options.label = long_name.c_str();
+        sidra_weights *first = nullptr, *second = nullptr, *opened = nullptr;
+        ASSERT_OK(sidra_weights_create_s8(context, 4, 4, values, 4, nullptr, &weights_options, &first));
+        ASSERT_OK(sidra_weights_create_s8(context, 4, 4, values, 4, nullptr, nullptr, &second));
+        ASSERT_OK(sidra_weights_program_async(stream, first));
+        ASSERT_OK(sidra_weights_program_async(stream, second));
+        ASSERT_OK(sidra_stream_synchronize(stream, soon()));
+        ASSERT_OK(sidra_weights_publish(second, "fc2.weight", 0));
+        ASSERT_OK(sidra_weights_open(context, "fc2.weight", &opened));
+
+        auto mvm = SIDRA_INIT(sidra_mvm);
+        mvm.batch = 1;
+        mvm.in_type = SIDRA_U8;
+        mvm.out_type = SIDRA_S32;
+        mvm.in = {buffer, 0};
+        mvm.out = {buffer, 1024};
+        ASSERT_OK(sidra_semaphore_wait_async(stream, {buffer, 2048}, 1));  // so that the event is to come
+        ASSERT_OK(sidra_label_async(stream, "eager"));
+        ASSERT_OK(sidra_mvm_async(stream, second, &mvm));
+        sidra_event* event = nullptr;
+        ASSERT_OK(sidra_event_create(context, &event));
+        ASSERT_OK(sidra_event_record(event, stream));
+        ASSERT_OK(sidra_stream_wait_event(other, event));
+        ASSERT_OK(sidra_semaphore_signal(context, {buffer, 2048}, 1));
+        ASSERT_OK(sidra_mvm_async(other, opened, &mvm));
+        ASSERT_OK(sidra_label_async(stream, nullptr));
+        sidra_graph* graph = nullptr;
+        ASSERT_OK(sidra_graph_begin(stream));
+        ASSERT_OK(sidra_label_async(stream, "in the graph"));
+        ASSERT_OK(sidra_mvm_async(stream, first, &mvm));
+        ASSERT_OK(sidra_graph_end(stream, &graph));
+        ASSERT_OK(sidra_graph_operations(graph, &operations));
+        ASSERT_OK(sidra_graph_launch_async(stream, graph));
+        ASSERT_OK(sidra_stream_synchronize(stream, soon()));
+        ASSERT_OK(sidra_stream_synchronize(other, soon()));
+        ASSERT_OK(sidra_stream_timeline(stream, &queued, nullptr));
+        ASSERT_OK(sidra_stream_device_time(stream, &device_ps, &energy_pj));
+        EXPECT_OK(sidra_graph_destroy(graph));
+        EXPECT_OK(sidra_event_destroy(event));
+        for (sidra_weights* weights : {first, second, opened}) EXPECT_OK(sidra_weights_destroy(weights));
+        EXPECT_OK(sidra_weights_unlink(context, "fc2.weight"));
+        EXPECT_OK(sidra_buffer_destroy(buffer));
+        for (sidra_stream* each : {stream, other}) EXPECT_OK(sidra_stream_destroy(each));
+        EXPECT_OK(sidra_context_destroy(context));
+        EXPECT_OK(sidra_device_close(device));
+    }
+    uint32_t operations = 0;
+    uint64_t queued = 0, device_ps = 0, energy_pj = 0;
+};
+
+TEST_F(ChipNames, AreInTheTrace) {
+    run(path.c_str());
+    EXPECT_EQ(operations, 1u) << "a label is none";
+    const std::string all = contents(path);
+    for (const std::string& wanted :
+         {"\"name\":\"PROGRAM " + std::string(55, 'w') + "\"", std::string("\"name\":\"MVM fc2.weight\""),
+          "\"name\":\"MVM " + std::string(55, 'w') + "\"", std::string("\"operation\":\"in the graph\""),
+          std::string("\"tid\":1,\"name\":\"thread_name\",\"args\":{\"name\":\"operations\"}"),
+          std::string("\"name\":\"SEM_WAIT\"")})
+        EXPECT_NE(all.find(wanted), std::string::npos) << wanted << " is not in " << all;
+}
+
+TEST_F(ChipNames, CostNothingWithoutATrace) {
+    run(path.c_str());
+    const uint64_t traced_ps = device_ps, traced_pj = energy_pj;
+    ASSERT_GT(queued, 5u);
+    run(nullptr);
+    EXPECT_EQ(queued, 5u) << "two programmings, a wait, a product, a graph: no packet is for a name";
+    EXPECT_EQ(operations, 1u);
+    EXPECT_EQ(device_ps, traced_ps) << "and a name takes no time";
+    EXPECT_EQ(energy_pj, traced_pj);
+}
+
 }  // namespace
 }  // namespace sidra::test

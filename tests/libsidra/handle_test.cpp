@@ -116,6 +116,7 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         BAD(sidra_event_synchronize(e, 0));
         BAD(sidra_stream_wait_event(s, event));
         BAD(sidra_stream_wait_event(stream, e));
+        BAD(sidra_label_async(s, "x"));
         BAD(sidra_nop_async(s));
         BAD(sidra_barrier_async(s));
         BAD(sidra_copy_async(s, at(0), at(64), 64));

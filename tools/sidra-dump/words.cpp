@@ -57,7 +57,7 @@ constexpr const char* kFaults[] = {"none",
 static_assert(std::size(kFaults) == SIDRA_FAULT_COUNT);
 
 constexpr const char* kOpcodes[] = {"INVALID", "NOP", "BARRIER", "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY",
-                                    "FILL",    "MVM", "VEC",     "PROGRAM",  "READBACK",   "CALL"};
+                                    "FILL",    "MVM", "VEC",     "PROGRAM",  "READBACK",   "CALL",      "LABEL"};
 static_assert(std::size(kOpcodes) == SIDRA_CMD_OPCODE_COUNT);
 
 constexpr const char* kRunStates[] = {"idle", "running", "stopped", "faulted", "lost"};

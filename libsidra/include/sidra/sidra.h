@@ -365,6 +365,12 @@ SIDRA_API sidra_status sidra_stream_wait_event(sidra_stream *stream, sidra_event
 
 /* ---- Plain operations ------------------------------------------------------------------------------------------- */
 
+/*
+ * Names the operation to which the next calls on the stream belong, until the next label; NULL or "" ends the name. A trace of the chip
+ * (docs/trace.md) shows it. text: UTF-8, copied; what is beyond 56 bytes is cut off. In a graph the label is valid until the graph ends.
+ * Without a trace the call does nothing. With one the label has a place on the timeline of the stream, but takes no device time.
+ */
+SIDRA_API sidra_status sidra_label_async(sidra_stream *stream, const char *text);
 SIDRA_API sidra_status sidra_nop_async(sidra_stream *stream);
 /* Later operations of the stream start only when all earlier ones are complete and their results are visible to the host. */
 SIDRA_API sidra_status sidra_barrier_async(sidra_stream *stream);
@@ -410,6 +416,8 @@ typedef struct sidra_weights_options {
 	size_t struct_size;
 	sidra_weights_encoding encoding;
 	bool no_readback;	/* without the right to read the weights back */
+	/* The name that a trace shows with the weights (as with sidra_label_async()); NULL: that with which they are published or opened. */
+	const char *label;
 } sidra_weights_options;
 
 /*
@@ -605,6 +613,7 @@ SIDRA_API sidra_status sidra_graph_end(sidra_stream *stream, sidra_graph **graph
  * If one is destroyed after the launch and before its operation runs, the stream faults.
  */
 SIDRA_API sidra_status sidra_graph_launch_async(sidra_stream *stream, sidra_graph *graph);
+/* The number of operations; labels do not count. */
 SIDRA_API sidra_status sidra_graph_operations(const sidra_graph *graph, uint32_t *count);
 /* Waits until the device has let go of it. NULL is allowed. */
 SIDRA_API sidra_status sidra_graph_destroy(sidra_graph *graph);

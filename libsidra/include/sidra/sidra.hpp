@@ -491,6 +491,8 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
     void record(Event& event) { detail::check(sidra_event_record(event.get(), get())); }
     void wait(const Event& event) { detail::check(sidra_stream_wait_event(get(), event.get())); }
 
+    // "": the operation has no name from here on.
+    void label(const std::string& text) { detail::check(sidra_label_async(get(), text.c_str())); }
     void nop() { detail::check(sidra_nop_async(get())); }
     void barrier() { detail::check(sidra_barrier_async(get())); }
     void copy(sidra_ref dst, sidra_ref src, size_t size) { detail::check(sidra_copy_async(get(), dst, src, size)); }

@@ -5,6 +5,7 @@
 #define SIDRA_CHIP_ADDRESS_H
 
 #include <algorithm>
+#include <compare>
 #include <cstdint>
 
 #include "sidra_hw.h"
@@ -26,7 +27,7 @@ constexpr uint64_t end_of(Space space) {
 struct Address {
     Space space;
     uint64_t offset;
-    bool operator==(const Address&) const = default;
+    auto operator<=>(const Address&) const = default;
 };
 
 // Half-open: [offset, offset + length). A part of a range always lies inside it.

@@ -28,7 +28,7 @@ Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t work
     : geometry_(geometry),
       host_(host),
       engine_(engine),
-      features_(SIDRA_FEATURE_FIRMWARE | (persistent ? SIDRA_FEATURE_STATE_FILE : 0)),
+      persistent_(persistent),
       powered_on_ns_(host.clock_ns(host.self)),
       l3_(geometry.l3_size),
       bus_(host_),

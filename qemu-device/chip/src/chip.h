@@ -120,6 +120,10 @@ class Chip {
     void write32(uint64_t offset, uint32_t value);
     bool write_half(uint64_t offset, uint32_t value);
     double cells_now() const { return array_.analog() ? array_.analog()->clock().now(clock_ns()) : 0; }
+    uint64_t features() const {
+        return SIDRA_FEATURE_FIRMWARE | (persistent_ ? SIDRA_FEATURE_STATE_FILE : 0) |
+               (trace_ ? SIDRA_FEATURE_TRACE : 0);
+    }
     uint64_t clock_ns() const { return host_.clock_ns(host_.self) - powered_on_ns_.load(std::memory_order_relaxed); }
     void raise(unsigned vector);
     void interrupt(uint32_t cause);
@@ -211,7 +215,7 @@ class Chip {
     const Geometry geometry_;
     const sidra_chip_host host_;
     const engine::Engine& engine_;
-    const uint64_t features_;              // SIDRA_FEATURE_*
+    const bool persistent_;                // has a state file
     std::atomic<uint64_t> powered_on_ns_;  // by the host's clock; changes only when a chip is loaded
     LazyMemory l3_;
     Bus bus_;

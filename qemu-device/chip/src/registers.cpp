@@ -156,7 +156,7 @@ uint32_t Chip::read32(uint64_t offset) {
     uint64_t value = 0;
     switch (offset & ~uint64_t{7}) {
         case SIDRA_REG_FEATURES:
-            value = features_;
+            value = features();
             break;
         case SIDRA_REG_L3_SIZE:
             value = geometry_.l3_size;

@@ -261,6 +261,10 @@ Slice::Step Slice::execute() {
         case SIDRA_CMD_CALL:
             if (Fault f = call()) return fault(f);
             return Step::kRetired;  // its packets follow
+        case SIDRA_CMD_LABEL:
+            if (Fault f = label()) return fault(f);
+            retire({});
+            return Step::kRetired;
         default:
             break;
     }
@@ -460,6 +464,8 @@ Slice::Step Slice::semaphore_wait() {
         parked_leave();
     }
     queue_.stage = Queue::Stage::kFetch;
+    if (chip_.trace_) [[unlikely]]
+        chip_.trace_->wait(traced(), key);
     work_ += kPieceNs;
     retire(packet_cost(chip_.management_.clock_level()));
     return Step::kRetired;
@@ -483,7 +489,12 @@ Fault Slice::semaphore_signal() {
     if (!word.valid()) return {SIDRA_FAULT_LIMIT, signal.addr};
     Range found;
     if (Fault fault = memory_.find_word(word, true, &found)) return fault;
-    if (Fault fault = memory_.max64(word, signal.value)) return fault;
+    if (chip_.trace_) [[unlikely]] {
+        const Cost cost = packet_cost(chip_.management_.clock_level());
+        if (Fault fault = chip_.trace_->signal(traced(), found.address(), cost, memory_, word)) return fault;
+    } else if (Fault fault = memory_.max64(word, signal.value)) {
+        return fault;
+    }
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (chip_.parked_.any()) chip_.wake_parked(found.address());
     return {};
@@ -517,10 +528,33 @@ Fault Slice::call() {
     return {};
 }
 
+Fault Slice::label() {
+    const sidra_cmd_label& c = cmd().label;
+    const bool weights = c.flags & SIDRA_CMD_LABEL_WEIGHTS;
+    if ((c.flags & ~SIDRA_CMD_LABEL_WEIGHTS) || (!weights && c.weights)) return {SIDRA_FAULT_FIELD};
+    const char* const end = std::find(std::begin(c.text), std::end(c.text), '\0');
+    if (std::any_of(end, std::end(c.text), [](char byte) { return byte != '\0'; })) return {SIDRA_FAULT_FIELD};
+    if (chip_.trace_) [[unlikely]]
+        trace_label({c.text, end});
+    return {};
+}
+
+void Slice::trace_label(std::string_view text) {
+    const sidra_cmd_label& c = cmd().label;
+    if (!(c.flags & SIDRA_CMD_LABEL_WEIGHTS)) return chip_.trace_->name_operation(traced(), text);
+    std::unique_ptr<Weights> own;
+    Weights* weights = nullptr;
+    if (!queue_.context.find_weights(chip_.bus_, chip_.array_, c.weights, &own, &weights))
+        chip_.trace_->name_weights(weights->uid, text);
+}
+
 // The packet at hand; in a call, with the number of the CALL.
 Trace::Packet Slice::traced() const {
     const auto& call = queue_.call;
-    return {queue_.context.id, queue_.id, queue_.index, cmd().hdr, call.active, call.position};
+    const uint8_t opcode = cmd().hdr.opcode;
+    const bool semaphore = opcode == SIDRA_CMD_SEM_WAIT || opcode == SIDRA_CMD_SEM_SIGNAL;
+    return {queue_.context.id, queue_.id,   queue_.entry.epoch, queue_.index,
+            cmd().hdr,         call.active, call.position,      semaphore ? &cmd().sem : nullptr};
 }
 
 void Slice::retire(const Cost& cost) {
@@ -539,7 +573,8 @@ void Slice::retire(const Cost& cost) {
         cost_ += whole;
         if (chip_.trace_) [[unlikely]] {
             const sidra_cmd_header& hdr = call.cmd.hdr;
-            chip_.trace_->call({queue_.context.id, queue_.id, queue_.index, hdr, false, 0}, whole);
+            chip_.trace_->call({queue_.context.id, queue_.id, queue_.entry.epoch, queue_.index, hdr, false, 0, nullptr},
+                               whole);
         }
         whole += call.cost;
         queue_.total += whole;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "chip.h"
 
@@ -45,8 +46,10 @@ class Slice {
     Fault semaphore_signal();
     Fault timestamp();
     Fault call();
+    Fault label();
     void retire(const Cost& cost);
     Trace::Packet traced() const;
+    void trace_label(std::string_view text);
     void report(uint64_t sequence, const Cost& cost, uint32_t cookie, uint8_t opcode, uint16_t cause);
     void publish();
     Step fault(const Fault& fault);

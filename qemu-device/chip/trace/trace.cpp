@@ -13,7 +13,9 @@ namespace sidra::chip {
 namespace {
 
 constexpr size_t kBufferMax = 64u << 10;
-constexpr uint32_t kPackets = 1, kVec = 2, kDma = 3, kFirstCu = 4;  // tracks
+constexpr uint32_t kOperations = 1, kPackets = 2, kVec = 3, kDma = 4, kFirstCu = 5;  // tracks
+// What is remembered of the past for waits to come. For what has been forgotten there is a time that is not too early.
+constexpr size_t kRetiredMax = 1u << 16, kSignalsMax = 1u << 10, kWordsMax = 1u << 16;
 constexpr uint64_t kMillion = 1'000'000;
 
 const char* name_of(uint8_t opcode) {
@@ -30,6 +32,8 @@ const char* name_of(uint8_t opcode) {
             return "TIMESTAMP";
         case SIDRA_CMD_CALL:
             return "CALL";
+        case SIDRA_CMD_LABEL:
+            return "LABEL";
         case SIDRA_CMD_COPY:
             return "COPY";
         case SIDRA_CMD_FILL:
@@ -60,8 +64,38 @@ std::string fields(const Cost& cost) {
     return field("device_ps", cost.device_ps) + "," + field("energy_pj", cost.energy_pj);
 }
 
-uint32_t process(const Trace::Packet& packet) {
-    return packet.context * SIDRA_QUEUES_PER_CONTEXT_MAX + packet.queue + 1;
+uint32_t process(uint32_t context, uint32_t queue) { return context * SIDRA_QUEUES_PER_CONTEXT_MAX + queue + 1; }
+uint32_t process(const Trace::Packet& packet) { return process(packet.context, packet.queue); }
+
+// As the inside of a JSON string. The text is a program's: bytes that are not UTF-8 become question marks.
+std::string json(std::string_view text) {
+    constexpr char kHex[] = "0123456789abcdef";
+    const auto byte = [&](size_t at) { return static_cast<uint8_t>(at < text.size() ? text[at] : 0); };
+    std::string out;
+    for (size_t at = 0; at < text.size();) {
+        const uint8_t first = byte(at), second = byte(at + 1);
+        if (first < 0x80) {
+            if (first < 0x20 || first == 0x7f) out += std::string("\\u00") + kHex[first >> 4] + kHex[first & 15];
+            else if (first == '"' || first == '\\') out += {'\\', static_cast<char>(first)};
+            else out += static_cast<char>(first);
+            at++;
+            continue;
+        }
+        // No overlong forms, no surrogates, nothing beyond U+10FFFF.
+        const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+        bool good = first >= 0xc2 && first <= 0xf4 && !(first == 0xe0 && second < 0xa0) &&
+                    !(first == 0xed && second > 0x9f) && !(first == 0xf0 && second < 0x90) &&
+                    !(first == 0xf4 && second > 0x8f);
+        for (size_t i = 1; i < length; i++) good = good && (byte(at + i) & 0xc0) == 0x80;
+        if (good) out += text.substr(at, length);
+        else out += '?';
+        at += good ? length : 1;
+    }
+    return out;
+}
+
+std::string text_field(const char* name, const std::string& json) {
+    return std::string("\"") + name + "\":\"" + json + "\"";
 }
 
 // What the packet's own units took, without what every packet takes.
@@ -131,46 +165,59 @@ Trace::Line& Trace::line_of(const Packet& packet) {
         buffer_ += std::string(",\n{\"ph\":\"M\",\"pid\":") + number(process(packet)) +
                    ",\"name\":\"process_name\",\"args\":{\"name\":\"context " + number(packet.context) + " queue " +
                    number(packet.queue) + "\"}}";
-    return place->second;
+    Line& line = place->second;
+    if (line.epoch != packet.epoch) {  // a name does not outlive the epoch in which it was given
+        end_operation(process(packet), line);
+        line.operation.clear();
+        line.outer_operation.reset();
+        line.epoch = packet.epoch;
+    }
+    return line;
 }
 
-void Trace::open_track(const Packet& packet, Line& line, uint32_t track) {
+std::string Trace::cu_name(uint32_t cu) const {
+    return "cluster " + number(cu / geometry_.cus_per_cluster) + " CU " + number(cu % geometry_.cus_per_cluster);
+}
+
+void Trace::open_track(uint32_t process, Line& line, uint32_t track) {
     if (!line.tracks.insert(track).second) return;
-    const uint32_t cu = track - kFirstCu;
-    const std::string name = track == kPackets ? "packets"
-                             : track == kVec   ? "VEC"
-                             : track == kDma   ? "DMA"
-                                               : std::string("CU ") + number(cu / geometry_.cus_per_cluster) + "." +
-                                                   number(cu % geometry_.cus_per_cluster);
-    const std::string where = std::string(",\"pid\":") + number(process(packet)) + ",\"tid\":" + number(track);
+    const std::string name = track == kOperations ? "operations"
+                             : track == kPackets  ? "packets"
+                             : track == kVec      ? "VEC"
+                             : track == kDma      ? "DMA"
+                                                  : cu_name(track - kFirstCu);
+    const std::string where = std::string(",\"pid\":") + number(process) + ",\"tid\":" + number(track);
     buffer_ += ",\n{\"ph\":\"M\"" + where + ",\"name\":\"thread_name\",\"args\":{\"name\":\"" + name + "\"}}";
     buffer_ +=
         ",\n{\"ph\":\"M\"" + where + ",\"name\":\"thread_sort_index\",\"args\":{" + field("sort_index", track) + "}}";
 }
 
-void Trace::slice(const Packet& packet, Line& line, uint32_t track, const char* name, uint64_t begin_ps,
+void Trace::slice(uint32_t process, Line& line, uint32_t track, const std::string& name, uint64_t begin_ps,
                   uint64_t end_ps, const std::string& arguments) {
-    open_track(packet, line, track);
-    buffer_ += std::string(",\n{\"ph\":\"X\",\"pid\":") + number(process(packet)) + ",\"tid\":" + number(track) +
+    open_track(process, line, track);
+    buffer_ += std::string(",\n{\"ph\":\"X\",\"pid\":") + number(process) + ",\"tid\":" + number(track) +
                ",\"ts\":" + millionths(begin_ps) + ",\"dur\":" + millionths(end_ps - begin_ps) + ",\"name\":\"" + name +
                "\",\"args\":{" + arguments + "}}";
 }
 
 // As of `at_ps`, where something that costs this begins.
-void Trace::counters(const Packet& packet, Line& line, uint64_t at_ps, const Cost& cost, uint64_t busy_ps) {
+void Trace::counters(uint32_t process, Line& line, uint64_t at_ps, const Cost& cost, uint64_t busy_ps) {
     if (cost.device_ps == 0) return;
     const auto counter = [&](uint64_t* last, uint64_t value, const char* name, const std::string& argument) {
         if (std::exchange(*last, value) == value) return;
-        buffer_ += std::string(",\n{\"ph\":\"C\",\"pid\":") + number(process(packet)) + ",\"ts\":" + millionths(at_ps) +
+        buffer_ += std::string(",\n{\"ph\":\"C\",\"pid\":") + number(process) + ",\"ts\":" + millionths(at_ps) +
                    ",\"name\":\"" + name + "\",\"args\":{" + argument + "}}";
     };
     const auto power =
-        static_cast<uint64_t>(static_cast<double>(cost.energy_pj) * 1e3 / static_cast<double>(cost.device_ps));
-    counter(&line.power_mw, power, "power", field("mW", power));
+        static_cast<uint64_t>(static_cast<double>(cost.energy_pj) * 1e6 / static_cast<double>(cost.device_ps));
+    counter(&line.power_uw, power, "power", field("uW", power));
     const double share = static_cast<double>(busy_ps) / static_cast<double>(cost.device_ps) / geometry_.xbars();
     const auto ppm = static_cast<uint64_t>(share * 1e6);
     counter(&line.busy_ppm, ppm, "crossbars at work", std::string("\"percent\":") + millionths(ppm * 100));
 }
+
+// The queue does nothing from now on.
+void Trace::idle(uint32_t process, Line& line) { counters(process, line, line.now_ps, {1, 0}, 0); }
 
 std::vector<Stretch> Trace::crossbars_of(const Cost& work, const Job& job) const {
     if (job.cmd.hdr.opcode == SIDRA_CMD_MVM)
@@ -190,17 +237,34 @@ std::vector<Stretch> Trace::crossbars_of(const Cost& work, const Job& job) const
     return schedule_program(tiles, work, geometry_.xbars_per_cu);
 }
 
-void Trace::place(const Packet& packet, Line& line, const Cost& work, const Job& job) {
-    const char* const name = name_of(packet.hdr.opcode);
+const std::string* Trace::weights_name(const Packet& packet, const Job& job) const {
+    const Weights* weights = nullptr;
+    switch (packet.hdr.opcode) {
+        case SIDRA_CMD_MVM:
+            weights = job.mvm.weights;
+            break;
+        case SIDRA_CMD_PROGRAM:
+        case SIDRA_CMD_READBACK:
+            weights = job.weights.weights;
+            break;
+        default:
+            return nullptr;
+    }
+    const auto found = weights_names_.find(weights->uid);
+    return found == weights_names_.end() ? nullptr : &found->second;
+}
+
+void Trace::place(const Packet& packet, Line& line, const Cost& work, const Job& job, const std::string& name) {
+    const uint32_t pid = process(packet);
     switch (packet.hdr.opcode) {
         case SIDRA_CMD_MVM:
         case SIDRA_CMD_PROGRAM: {
             const std::vector<Stretch> stretches = crossbars_of(work, job);
             uint64_t busy_ps = 0;
             for (const Stretch& s : stretches) busy_ps += s.busy_ps;
-            counters(packet, line, line.now_ps, work, busy_ps);
+            counters(pid, line, line.now_ps, work, busy_ps);
             for (const Stretch& s : stretches) {
-                slice(packet, line, kFirstCu + s.cu, name, line.now_ps + s.begin_ps, line.now_ps + s.end_ps,
+                slice(pid, line, kFirstCu + s.cu, name, line.now_ps + s.begin_ps, line.now_ps + s.end_ps,
                       field("sequence", packet.sequence) + "," + field("crossbars", s.xbars) + "," +
                           field("busy_ps", s.busy_ps) + "," + field("energy_pj", s.energy_pj));
                 cu_busy_ps_[s.cu] += s.busy_ps;
@@ -209,59 +273,185 @@ void Trace::place(const Packet& packet, Line& line, const Cost& work, const Job&
         }
         default: {
             const uint32_t track = packet.hdr.opcode == SIDRA_CMD_VEC ? kVec : kDma;
-            counters(packet, line, line.now_ps, work, 0);
-            slice(packet, line, track, name, line.now_ps, line.now_ps + work.device_ps,
+            counters(pid, line, line.now_ps, work, 0);
+            slice(pid, line, track, name, line.now_ps, line.now_ps + work.device_ps,
                   field("sequence", packet.sequence) + "," + field("energy_pj", work.energy_pj));
         }
     }
 }
 
+std::string Trace::arguments_of(const Packet& packet, const Line& line, const Cost& cost) const {
+    std::string arguments =
+        field("sequence", packet.sequence) + "," + field("cookie", packet.hdr.cookie) + "," + fields(cost);
+    if (packet.in_call) arguments += std::string(",") + field("in_call", packet.position);
+    if (!line.operation.empty()) arguments += std::string(",") + text_field("operation", line.operation);
+    if (const sidra_cmd_sem* const sem = packet.sem) {
+        if (sem->hdr.flags & SIDRA_CMD_SEM_QUEUE)
+            arguments += std::string(",") + field("queue", sem->queue) + "," + field("epoch", sem->epoch);
+        else arguments += std::string(",") + field("word", sem->addr);
+        arguments += std::string(",") + field("value", sem->value);
+    }
+    return arguments;
+}
+
 void Trace::packet(const Packet& packet, const Cost& cost, const Job* job) {
     record([&] {
         Line& line = line_of(packet);
-        if (packet.position == 0) line.call_ps = line.now_ps, line.call_pj = 0;
-        const uint64_t begin = line.now_ps;
-        const Cost work = job ? work_of(*job) : Cost{};
-        // First what every packet takes, then its work.
-        const Cost own{cost.device_ps - work.device_ps, cost.energy_pj - work.energy_pj};
-        std::string arguments =
-            field("sequence", packet.sequence) + "," + field("cookie", packet.hdr.cookie) + "," + fields(cost);
-        if (packet.in_call) arguments += std::string(",") + field("in_call", packet.position);
-        slice(packet, line, kPackets, name_of(packet.hdr.opcode), begin, begin + cost.device_ps, arguments);
-        counters(packet, line, begin, own, 0);
-        line.now_ps += own.device_ps;
-        if (job) place(packet, line, work, *job);
-        line.now_ps = begin + cost.device_ps;
-        line.call_pj += cost.energy_pj;
-        Total& total = totals_[packet.hdr.opcode];
-        total.packets++;
-        total.cost += cost;
+        if (packet.in_call && packet.position == 0) line.call_ps = line.now_ps, line.call_cost = {};
+        if (packet.hdr.opcode != SIDRA_CMD_LABEL) {
+            const uint32_t pid = process(packet);
+            const uint64_t begin = line.now_ps;
+            const Cost work = job ? work_of(*job) : Cost{};
+            // First what every packet takes, then its work.
+            const Cost own{cost.device_ps - work.device_ps, cost.energy_pj - work.energy_pj};
+            std::string name = name_of(packet.hdr.opcode), arguments = arguments_of(packet, line, cost);
+            if (const std::string* weights = job ? weights_name(packet, *job) : nullptr) {
+                name += " " + *weights;
+                arguments += "," + text_field("weights", *weights);
+            }
+            slice(pid, line, kPackets, name, begin, begin + cost.device_ps, arguments);
+            counters(pid, line, begin, own, 0);
+            line.now_ps += own.device_ps;
+            if (job) place(packet, line, work, *job, name);
+            line.now_ps = begin + cost.device_ps;
+            line.call_cost += cost;
+            Total& total = totals_[packet.hdr.opcode];
+            total.packets++;
+            total.cost += cost;
+        }
+        if (!packet.in_call) retired(packet, line);
     });
 }
 
 void Trace::call(const Packet& packet, const Cost& own) {
     record([&] {
         Line& line = line_of(packet);
-        counters(packet, line, line.now_ps, own, 0);
+        counters(process(packet), line, line.now_ps, own, 0);
         line.now_ps += own.device_ps;
-        const Cost whole{line.now_ps - line.call_ps, line.call_pj + own.energy_pj};
-        slice(packet, line, kPackets, "CALL", line.call_ps, line.now_ps,
-              field("sequence", packet.sequence) + "," + field("cookie", packet.hdr.cookie) + "," + fields(whole));
+        if (line.outer_operation) {
+            end_operation(process(packet), line);
+            line.operation = std::move(*line.outer_operation);
+            line.outer_operation.reset();
+        }
+        Cost whole = line.call_cost;
+        whole += own;
+        slice(process(packet), line, kPackets, "CALL", line.call_ps, line.now_ps, arguments_of(packet, line, whole));
         Total& total = totals_[SIDRA_CMD_CALL];
         total.packets++;
         total.cost += own;
+        retired(packet, line);
     });
 }
 
 void Trace::fault(const Packet& packet, uint16_t cause) {
     record([&] {
         Line& line = line_of(packet);
-        open_track(packet, line, kPackets);
+        open_track(process(packet), line, kPackets);
         buffer_ += std::string(",\n{\"ph\":\"i\",\"s\":\"p\",\"pid\":") + number(process(packet)) +
                    ",\"tid\":" + number(kPackets) + ",\"ts\":" + millionths(line.now_ps) +
                    ",\"name\":\"fault\",\"args\":{" + field("sequence", packet.sequence) + "," +
                    field("cookie", packet.hdr.cookie) + "," + field("opcode", packet.hdr.opcode) + "," +
                    field("cause", cause) + "}}";
+        idle(process(packet), line);
+    });
+}
+
+// ---- Order of queues ----
+
+void Trace::retired(const Packet& packet, Line& line) {
+    if (line.retired.size() == kRetiredMax) line.retired.pop_front();
+    line.retired.push_back({packet.epoch, packet.sequence, line.now_ps});
+}
+
+// When the packet before the point that this one waits for had retired; 0: nobody knows.
+uint64_t Trace::end_of_point(const Packet& packet) const {
+    const sidra_cmd_sem& sem = *packet.sem;
+    const auto found = lines_.find(process(packet.context, sem.queue));
+    if (found == lines_.end()) return 0;
+    const auto& retired = found->second.retired;
+    const uint64_t not_too_early = retired.size() == kRetiredMax ? retired.front().end_ps : 0;
+    uint64_t end_ps = not_too_early;
+    for (auto it = retired.rbegin(); it != retired.rend(); ++it) {
+        if (it->epoch != sem.epoch) continue;
+        if (it->sequence + 1 < sem.value) break;
+        end_ps = it->end_ps;
+    }
+    return end_ps;
+}
+
+// When the word had reached the value; 0: by the host, or nobody knows.
+uint64_t Trace::end_of_signal(const Address& key, uint64_t value) const {
+    const auto found = signals_.find(key);
+    if (found == signals_.end()) return forgotten_ps_;
+    const auto& signals = found->second;
+    const auto reached =
+        std::find_if(signals.begin(), signals.end(), [&](const Signal& s) { return s.value >= value; });
+    return reached == signals.end() ? 0 : reached->end_ps;
+}
+
+// `before`: what the word held.
+void Trace::note_signal(const Address& key, const Signal& signal, uint64_t before) {
+    if (signals_.size() >= kWordsMax && !signals_.contains(key)) {
+        for (const auto& [word, signals] : signals_) forgotten_ps_ = std::max(forgotten_ps_, signals.back().end_ps);
+        signals_.clear();
+    }
+    auto& signals = signals_[key];
+    // A word that fell was set anew by the host: that is another story.
+    if (!signals.empty() && before < signals.back().value) signals.clear();
+    const auto of_use = [&](const Signal& s) { return s.value < signal.value || s.end_ps < signal.end_ps; };
+    std::erase_if(signals, [&](const Signal& s) { return !of_use(s); });
+    if (!signals.empty() && signals.back().value >= signal.value) return;
+    if (signals.size() == kSignalsMax) signals.erase(signals.begin());
+    signals.push_back(signal);
+}
+
+void Trace::wait(const Packet& packet, const Address& key) {
+    record([&] {
+        const bool point = packet.sem->hdr.flags & SIDRA_CMD_SEM_QUEUE;
+        if (packet.sem->value == 0) return;  // nothing to wait for
+        const uint64_t end_ps = point ? end_of_point(packet) : end_of_signal(key, packet.sem->value);
+        Line& line = line_of(packet);
+        if (end_ps <= line.now_ps) return;
+        idle(process(packet), line);
+        line.now_ps = end_ps;
+    });
+}
+
+Fault Trace::signal(const Packet& packet, const Address& key, const Cost& cost, Dma& memory, const Range& word) {
+    const uint64_t value = packet.sem->value;
+    Fault fault;
+    bool done = false;
+    record([&] {
+        done = true;
+        uint64_t before = 0;
+        fault = memory.load64(word, &before);
+        if (!fault) fault = memory.max64(word, value);
+        if (!fault) note_signal(key, {value, line_of(packet).now_ps + cost.device_ps}, before);
+    });
+    return done ? fault : memory.max64(word, value);  // the trace may have ended
+}
+
+// ---- Names ----
+
+void Trace::name_operation(const Packet& packet, std::string_view text) {
+    record([&] {
+        Line& line = line_of(packet);
+        end_operation(process(packet), line);
+        if (packet.in_call && !line.outer_operation) line.outer_operation = line.operation;
+        line.operation = json(text);
+    });
+}
+
+void Trace::end_operation(uint32_t process, Line& line) {
+    if (!line.operation.empty() && line.now_ps > line.operation_ps)
+        slice(process, line, kOperations, line.operation, line.operation_ps, line.now_ps, "");
+    line.operation_ps = line.now_ps;
+}
+
+void Trace::name_weights(uint64_t uid, std::string_view text) {
+    record([&] {
+        if (text.empty()) weights_names_.erase(uid);
+        else weights_names_[uid] = json(text);
     });
 }
 
@@ -274,12 +464,15 @@ void Trace::summary() {
         opcodes += std::string(opcodes.empty() ? "" : ",") + "\"" + name_of(opcode) + "\":{" +
                    field("packets", total.packets) + "," + fields(total.cost) + "}";
     }
-    for (const auto& [process, line] : lines_) last_ps = std::max(last_ps, line.now_ps);
+    for (auto& [process, line] : lines_) {
+        end_operation(process, line);
+        idle(process, line);
+        last_ps = std::max(last_ps, line.now_ps);
+    }
     for (const auto& [cu, busy_ps] : cu_busy_ps_) {
         const double share = static_cast<double>(busy_ps) / static_cast<double>(std::max<uint64_t>(all.device_ps, 1)) /
                              geometry_.xbars_per_cu;
-        cus += std::string(cus.empty() ? "" : ",") + "\"" + number(cu / geometry_.cus_per_cluster) + "." +
-               number(cu % geometry_.cus_per_cluster) + "\":{" + field("busy_ps", busy_ps) +
+        cus += std::string(cus.empty() ? "" : ",") + "\"" + cu_name(cu) + "\":{" + field("busy_ps", busy_ps) +
                ",\"percent\":" + millionths(static_cast<uint64_t>(share * 1e8)) + "}";
     }
     buffer_ += std::string(",\n{\"ph\":\"i\",\"s\":\"g\",\"pid\":0,\"tid\":0,\"ts\":") + millionths(last_ps) +
