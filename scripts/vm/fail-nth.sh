@@ -6,6 +6,10 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 logs=build/vm-fail-nth
+figures() { # sites, failures
+    scripts/figures.py build/figures/check.json <<<"{\"fail_nth_sites\": $1, \"fail_nth_failures\": $2}"
+}
+figures null null
 scripts/vm/build.sh . release kmod-debug || exit
 scripts/vm/fail_sites.py build/vm/kmod-debug/sidra.ko >build/vm/fail-nth-sites || exit
 scripts/vm/check.py --kernel debug --iommu on --device sidra,profile=small --logs $logs "$@" tests/vm/fail-nth
@@ -13,5 +17,5 @@ status=$?
 sites=$(sed -n 's/^ *# sites: //p' $logs/tap)
 failures=$(cat $logs/ctest.xml $logs/results/*.xml 2>/dev/null | grep -o '<failure' | wc -l)
 [[ -n $sites ]] || failures=null
-scripts/figures.py build/figures/check.json <<<"{\"fail_nth_sites\": ${sites:-null}, \"fail_nth_failures\": $failures}"
+figures "${sites:-null}" "$failures"
 exit $status

@@ -15,9 +15,9 @@ REFUSES = re.compile(r"""
     | _copy_(from|to)_user | strncpy_from_user
     | __xa_(alloc|alloc_cyclic|insert) | ida_alloc_range
     | dmam?_alloc_attrs | dma_map_(page_attrs|sgtable) | sg_alloc_\w+ | pin_user_pages_fast | blk_check_plugged
-    | accel_open | drm_ioctl | drm_dev_register | drm_gem_(create_mmap_offset|handle_create|handle_delete|mmap)
+    | accel_open | drm_ioctl | drm_dev_register | drm_gem_(handle_create|mmap|prime_import)
     | drm_gem_shmem_(create|get_sg_table|mmap|pin|prime_import_sg_table)
-    | drm_syncobj_find_fence | sync_file_create | anon_inode_getfd | get_unused_fd_flags
+    | sync_file_create | anon_inode_getfd | get_unused_fd_flags
     | __devm_drm_dev_alloc | __drmm_add_action_or_reset | devm_\w*(request|reserve)\w+
     | pcim_(enable_device|iomap_region|request_region) | pci_alloc_irq_vectors | alloc_workqueue
     | alloc_chrdev_region | class_register | __pci_register_driver | cdev_device_add | dev_set_name
@@ -33,10 +33,10 @@ NEVER_REFUSES = re.compile(r"""
     | kobject_uevent_env | hwmon_notify_event | \w*snprintf | sscanf | kstrto\w+ | str\w+(?<!from_user) | sized_strscpy | mem\w+ | check_zeroed_user
     | _raw_spin_\w+ | (__)?mutex_\w+ | (down|up)_write | __raw_spin_lock_init | __init_\w+ | init_\w+ | \w*_put | \w+_get | k?v?free | __free_pages
     | \w*wait\w*(?<!eventfd_wait) | __?wake_up\w* | wake_up_process | complete | schedule_\w+ | usleep_range_state | ktime_\w+ | hrtimer_\w+
-    | (un)?queue_\w+ | mod_delayed_work_on | \w*cancel_delayed_work\w* | cancel_work_sync | disable_\w+ | __flush_workqueue | destroy_workqueue
+    | (un)?queue_\w+ | mod_delayed_work_on | \w*cancel_delayed_work\w* | cancel_work_sync | flush_delayed_work | disable_\w+ | __flush_workqueue | destroy_workqueue
     | delayed_work_timer_fn | call_rcu | dma_fence_\w+ | drm_dev_(enter|exit|unplug) | drm_(poll|read|release|show_fdinfo|print_memory_stats)
-    | drm_gem_(object|private|vm)_\w+ | drm_gem_shmem_(free|print_info|unpin\w*|vmap|vunmap|pin_locked|vm_ops)
-    | drm_syncobj_(add_point|find|free|replace_fence) | __drmm_mutex_release | eventfd_\w+ | fd_install | fget | fput | sync_file_get_fence
+    | drm_gem_((object|private|vm)_\w+|create_mmap_offset|handle_delete) | drm_gem_shmem_(free|print_info|unpin\w*|vmap|vunmap|pin_locked|vm_ops)
+    | drm_syncobj_(add_point|find|find_fence|free|replace_fence) | __drmm_mutex_release | eventfd_\w+ | fd_install | fget | fput | sync_file_get_fence
     | \w*io_uring_cmd_\w+ | _copy_from_iter | iov_iter_revert | memory_read_from_buffer | simple_open | noop_llseek | compat_ptr_ioctl
     | (dma|dmam)_free_attrs | dma_unmap_\w+ | __dma_need_sync | dma_set_\w+ | dma_buf_(detach|unmap_attachment_unlocked) | sg_free_\w+ | sg_next
     | unpin_\w+ | __folio_put | __mmdrop | put_unused_fd | unmap_mapping_range | pgprot_\w+ | cachemode2protval | vm_get_page_prot
@@ -51,6 +51,7 @@ NEVER_REFUSES = re.compile(r"""
 _SECTION = re.compile(r"Disassembly of section (\S+):")
 _FUNCTION = re.compile(r"([0-9a-f]+) <(.+)>:$")
 _INSTRUCTION = re.compile(r"\s+([0-9a-f]+):\t(\w+)\s*(?:[0-9a-f]+ <([\w.]+)>)?")
+_LOCAL = re.compile(r"([0-9a-f]+) l     F (\S+)\s+[0-9a-f]+ (\S+)$")
 _RELOCATION = re.compile(r"\s+[0-9a-f]+: R_X86_64_(?:PLT32|PC32)\t([\w.]+)-0x4$")
 
 
@@ -58,16 +59,27 @@ def output(*command):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+def local_names(module):
+    """Of what has two names, as init_module() has, call stacks show the local one: section and address, and that name."""
+    names = {}
+    for line in output("objdump", "-t", module).splitlines():
+        if found := _LOCAL.match(line):
+            names[found[2], int(found[1], 16)] = found[3]
+    return names
+
+
 def branches(module):
     """Of each call and jump to a function: section, function that it is in, offset in the section and in the function of what comes behind it, "call"
     or "jmp", and the other function."""
     section = function = pending = None
     begin = 0
+    local = local_names(module)
     for line in output("objdump", "-dr", "--no-show-raw-insn", module).splitlines():
         if found := _SECTION.match(line):
             section = found[1]
         elif found := _FUNCTION.match(line):
-            begin, function = int(found[1], 16), found[2]
+            begin = int(found[1], 16)
+            function = local.get((section, begin), found[2])
         elif found := _INSTRUCTION.match(line):
             at = int(found[1], 16)
             if pending and pending[2]:

@@ -46,20 +46,37 @@ TEST_F(FailNth, Close) {
 
 // ---- Mappings ----
 
-// Maps, and touches each page: both while something is refused.
+// An address that nothing is mapped near, so that the first touch of a mapping there needs a page table.
+class Wasteland {
+   public:
+    Wasteland() : memory_(mmap(nullptr, 3 * kTable, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+        EXPECT_NE(memory_, MAP_FAILED);
+    }
+    ~Wasteland() { munmap(memory_, 3 * kTable); }
+    Wasteland(const Wasteland&) = delete;
+    Wasteland& operator=(const Wasteland&) = delete;
+    void* middle() const {
+        const uintptr_t second = reinterpret_cast<uintptr_t>(memory_) + kTable;
+        return reinterpret_cast<void*>((second + kTable - 1) / kTable * kTable);
+    }
+
+   private:
+    static constexpr size_t kTable = size_t{2} << 20;  // what one page table maps
+    void* const memory_;
+};
+
+// Maps, and touches each page: both while something is refused. A fault that is refused memory is tried once more by
+// the kernel.
 void map_and_touch(Attempt& attempt, const Node& node, uint64_t offset, size_t size, int protection) {
-    void* place = MAP_FAILED;
-    const auto map = [&] {
-        place = mmap(nullptr, size, protection, MAP_SHARED, node.fd, static_cast<off_t>(offset));
-        return place == MAP_FAILED ? -errno : 0;
-    };
+    const Wasteland wasteland;
     attempt([&] {
-        const int error = map();
-        for (size_t at = 0; error == 0 && at < size; at += SIDRA_PAGE_SIZE)
+        void* place =
+            mmap(wasteland.middle(), size, protection, MAP_SHARED | MAP_FIXED, node.fd, static_cast<off_t>(offset));
+        if (place == MAP_FAILED) return -errno;
+        for (size_t at = 0; at < size; at += SIDRA_PAGE_SIZE)
             static_cast<void>(*reinterpret_cast<volatile uint32_t*>(static_cast<uint8_t*>(place) + at));
-        return error;
+        return 0;
     });
-    munmap(place, size);
 }
 
 TEST_F(FailNth, MapDoorbells) {
@@ -103,32 +120,44 @@ TEST_F(FailNth, MapLocalBuffer) {
     sweep([](Attempt& attempt) { map_buffer(attempt, SIDRA_BUFFER_LOCAL); });
 }
 
-// ---- What is read and written
-// -----------------------------------------------------------------------------------------
+// ---- What is read and written --------------------------------------------------------------------------------------
 
-// Each file of a folder that can be read. What it says does not matter here, nor whether it says anything.
-void read_all(const std::string& folder,
-              const std::function<void(const std::string&, const std::function<void(Attempt&)>&)>& sweep) {
-    for (const std::string& name : files_in(folder)) {
-        const std::string path = folder + name;
-        if (access(path.c_str(), R_OK) != 0 || read_file(path).error != 0) continue;
-        sweep(name, [path](Attempt& attempt) { attempt([&] { return read_file(path).error; }); });
-    }
+// Of each folder the files that can be read, which are those that somebody reads. What they say does not matter here.
+std::vector<std::string> readable(const std::vector<std::string>& folders) {
+    std::vector<std::string> paths;
+    for (const std::string& folder : folders)
+        for (const std::string& name : files_in(folder))
+            if (access((folder + name).c_str(), R_OK) == 0 && read_file(folder + name).error == 0)
+                paths.push_back(folder + name);
+    return paths;
+}
+
+// All of them, one after the other, up to the first one that fails.
+int read_all(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths)
+        if (const int error = read_file(path).error) return error;
+    return 0;
 }
 
 TEST_F(FailNth, ReadSysfs) {
-    read_all(kClass, [this](const auto& name, const auto& round) { sweep(name, round); });
+    const std::vector<std::string> paths = readable({kClass});
+    EXPECT_FALSE(paths.empty());
+    sweep([&](Attempt& attempt) { attempt([&] { return read_all(paths); }); });
 }
 
 TEST_F(FailNth, ReadHwmon) {
-    const std::string folder = kClass + "device/hwmon/";
-    for (const auto& entry : std::filesystem::directory_iterator(folder))
-        read_all(entry.path().string() + '/', [this](const auto& name, const auto& round) { sweep(name, round); });
+    std::vector<std::string> folders;
+    for (const auto& entry : std::filesystem::directory_iterator(kClass + "device/hwmon/"))
+        folders.push_back(entry.path().string() + '/');
+    const std::vector<std::string> paths = readable(folders);
+    EXPECT_FALSE(paths.empty());
+    sweep([&](Attempt& attempt) { attempt([&] { return read_all(paths); }); });
 }
 
 TEST_F(FailNth, ReadDebugfs) {
-    read_all("/sys/kernel/debug/accel/" + Card().name() + '/',
-             [this](const auto& name, const auto& round) { sweep(name, round); });
+    const std::vector<std::string> paths = readable({"/sys/kernel/debug/accel/" + Card().name() + '/'});
+    EXPECT_FALSE(paths.empty());
+    sweep([&](Attempt& attempt) { attempt([&] { return read_all(paths); }); });
 }
 
 TEST_F(FailNth, ReadFdinfo) {
@@ -145,6 +174,36 @@ TEST_F(FailNth, WriteRegister) {
 
 TEST_F(FailNth, WriteCampaign) {
     sweep([&](Attempt& attempt) { attempt([&] { return write_attribute("campaign", "verify 0 1 1000"); }); });
+}
+
+// A worker asks the firmware for the answer.
+TEST_F(FailNth, ReadCampaign) {
+    sweep([&](Attempt& attempt) {
+        attempt([&] {
+            const int error = write_attribute("campaign", "verify 0 1 1000");  // after which no old answer is known
+            return error ? error : attribute("campaign").error;
+        });
+    });
+}
+
+// What is in the file does not matter: it is read, and then refused.
+TEST_F(FailNth, WriteFirmwareUpdate) {
+    const std::string folder = "/tmp/fail-nth", path = "/sys/module/firmware_class/parameters/path";
+    std::filesystem::create_directories(folder + "/sidra");
+    std::ofstream(folder + "/sidra/y1-runtime.fw") << "not an image";
+    ASSERT_TRUE(write_text(path, folder));
+    ASSERT_EQ(write_attribute("firmware_update", "1"), -EIO);
+    // The kernel looks for a file that it has no memory for in other folders, too.
+    sweep([&](Attempt& attempt) {
+        attempt(
+            [] {
+                const int error = write_attribute("firmware_update", "1");
+                return error == -EIO ? 0 : error;
+            },
+            {.refused = {-ENOENT}});
+    });
+    EXPECT_TRUE(write_text(path, std::string(1, '\0')));
+    std::filesystem::remove_all(folder);
 }
 
 }  // namespace

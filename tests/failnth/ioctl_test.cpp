@@ -90,14 +90,16 @@ TEST_F(FailNth, ContextRecover) {
 
 // ---- Buffers ----
 
-void create_buffer(Attempt& attempt, uint32_t flags) {
+void create_buffer(Attempt& attempt, uint32_t flags, const Answers& answers = {}) {
     Node node;
     Context context(node);
     sidra_ioctl_buffer_create create{};
-    attempt([&] {
-        create = {2 * SIDRA_PAGE_SIZE, flags, 0, 0};
-        return node.call(SIDRA_IOCTL_BUFFER_CREATE, create);
-    });
+    attempt(
+        [&] {
+            create = {2 * SIDRA_PAGE_SIZE, flags, 0, 0};
+            return node.call(SIDRA_IOCTL_BUFFER_CREATE, create);
+        },
+        answers);
     EXPECT_NE(create.handle, 0u);
     auto* words = static_cast<uint64_t*>(node.map(create.mmap_offset, create.size));
     ASSERT_NE(words, nullptr);
@@ -105,21 +107,22 @@ void create_buffer(Attempt& attempt, uint32_t flags) {
     munmap(words, create.size);
 }
 
+// The kernel's shared memory says -ENOSPC when there is no memory for an inode.
 TEST_F(FailNth, BufferCreateHost) {
-    sweep([](Attempt& attempt) { create_buffer(attempt, 0); });
+    sweep([](Attempt& attempt) { create_buffer(attempt, 0, {.refused = {-ENOSPC}}); });
 }
 
 TEST_F(FailNth, BufferCreateLocal) {
     sweep([](Attempt& attempt) { create_buffer(attempt, SIDRA_BUFFER_LOCAL); });
 }
 
-// Memory of the caller, of which the first page is here and the others come when they are pinned.
+// Memory of the caller, of which some pages are here and the others come when they are pinned.
 class OwnMemory {
    public:
-    explicit OwnMemory(size_t bytes) : size(bytes) {
+    explicit OwnMemory(size_t bytes, size_t here = 1) : size(bytes) {
         words = static_cast<uint64_t*>(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
         madvise(words, size, MADV_NOHUGEPAGE);
-        words[0] = 1;
+        for (size_t page = 0; page < here; page++) words[page * SIDRA_PAGE_SIZE / sizeof words[0]] = 1;
     }
     ~OwnMemory() { munmap(words, size); }
     OwnMemory(const OwnMemory&) = delete;
@@ -128,10 +131,10 @@ class OwnMemory {
     uint64_t* words;
 };
 
-void register_memory(Attempt& attempt, uint32_t flags) {
+void register_memory(Attempt& attempt, uint32_t flags, size_t here = 1) {
     Node node;
     Context context(node);
-    OwnMemory memory(4 * SIDRA_PAGE_SIZE);
+    OwnMemory memory(4 * SIDRA_PAGE_SIZE, here);
     sidra_ioctl_buffer_register enroll{};
     attempt([&] {
         enroll = {reinterpret_cast<uintptr_t>(memory.words), memory.size, flags, 0};
@@ -142,6 +145,11 @@ void register_memory(Attempt& attempt, uint32_t flags) {
 
 TEST_F(FailNth, BufferRegister) {
     sweep([](Attempt& attempt) { register_memory(attempt, 0); });
+}
+
+// The first page, too, comes only when it is pinned: there may be no memory for it.
+TEST_F(FailNth, BufferRegisterUntouched) {
+    sweep([](Attempt& attempt) { register_memory(attempt, 0, 0); });
 }
 
 TEST_F(FailNth, BufferRegisterReadOnly) {
@@ -178,15 +186,20 @@ void bind(Attempt& attempt, Bench& bench, uint32_t handle, uint32_t flags = SIDR
     EXPECT_EQ(bench.node.call(SIDRA_IOCTL_BUFFER_UNBIND, unbind), 0);
 }
 
-void create_and_bind(Attempt& attempt, uint32_t flags) {
+void create_and_bind(Attempt& attempt, uint32_t flags, uint64_t pages = 4) {
     Bench bench;
-    sidra_ioctl_buffer_create create{4 * SIDRA_PAGE_SIZE, flags, 0, 0};
+    sidra_ioctl_buffer_create create{pages * SIDRA_PAGE_SIZE, flags, 0, 0};
     ASSERT_EQ(bench.node.call(SIDRA_IOCTL_BUFFER_CREATE, create), 0);
     bind(attempt, bench, create.handle);
 }
 
 TEST_F(FailNth, BindHost) {
     sweep([](Attempt& attempt) { create_and_bind(attempt, 0); });
+}
+
+// So large that an IOMMU needs memory for its bus addresses.
+TEST_F(FailNth, BindLarge) {
+    sweep([](Attempt& attempt) { create_and_bind(attempt, 0, 64); });
 }
 
 TEST_F(FailNth, BindLocal) {
@@ -246,7 +259,7 @@ TEST_F(FailNth, BufferUnbind) {
 
 // ---- Queues ----
 
-void create_queue(Attempt& attempt, uint32_t kind, uint32_t flags) {
+void create_queue(Attempt& attempt, uint32_t kind, uint32_t flags, uint32_t log2 = SIDRA_HW_QUEUE_LOG2_MIN) {
     Node node;
     Context context(node);
     sidra_ioctl_queue_create create{};
@@ -254,7 +267,7 @@ void create_queue(Attempt& attempt, uint32_t kind, uint32_t flags) {
         create = {};
         create.context = context.handle;
         create.kind = kind;
-        create.ring_log2 = SIDRA_HW_QUEUE_LOG2_MIN;
+        create.ring_log2 = log2;
         create.flags = flags;
         return node.call(SIDRA_IOCTL_QUEUE_CREATE, create);
     });
@@ -267,6 +280,11 @@ void create_queue(Attempt& attempt, uint32_t kind, uint32_t flags) {
 
 TEST_F(FailNth, QueueCreateUser) {
     sweep([](Attempt& attempt) { create_queue(attempt, SIDRA_QUEUE_USER, 0); });
+}
+
+// As BindLarge: its ring has 64 pages.
+TEST_F(FailNth, QueueCreateUserLarge) {
+    sweep([](Attempt& attempt) { create_queue(attempt, SIDRA_QUEUE_USER, 0, 12); });
 }
 
 TEST_F(FailNth, QueueCreateUserWithReports) {

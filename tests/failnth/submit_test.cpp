@@ -3,6 +3,8 @@
 #include <libdrm/drm.h>
 #include <linux/sync_file.h>
 
+#include <memory>
+
 #include "sweep.h"
 
 namespace sidra::test {
@@ -15,6 +17,8 @@ struct Flavour {
     bool in_file, out_file;
     bool pending;  // the fences waited for have not signalled when SUBMIT is called
 };
+
+void PrintTo(const Flavour& flavour, std::ostream* to) { *to << flavour.name; }
 
 const Flavour kFlavours[] = {
     {"Plain", 1, 0, 0, false, false, false},
@@ -35,17 +39,29 @@ uint32_t create_syncobj(const Node& node) {
     return a.handle;
 }
 
+// The chip executes nothing while it lives.
+class Stall {
+   public:
+    Stall() { EXPECT_TRUE(knob("stall", 1)); }
+    ~Stall() { EXPECT_TRUE(knob("stall", 0)); }
+    Stall(const Stall&) = delete;
+    Stall& operator=(const Stall&) = delete;
+};
+
 class FailNthSubmit : public FailNth, public testing::WithParamInterface<Flavour> {};
 
 TEST_P(FailNthSubmit, Flavour) {
     const Flavour& flavour = GetParam();
+    const Parameter timeout("job_timeout_ms", "3600000");  // a job that waits is not late, however slow the machine
+    ASSERT_TRUE(timeout.good);
     sweep([&](Attempt& attempt) {
         Bench bench;
         const Node& node = bench.node;
         Queue before(bench.context, SIDRA_QUEUE_KERNEL);
         // What it waits for is a job of another queue: as points of a timeline, and as a file.
         const uint32_t in = create_syncobj(node), timeline = create_syncobj(node), binary = create_syncobj(node);
-        if (flavour.pending) ASSERT_TRUE(knob("stall", 1));
+        std::unique_ptr<Stall> stall;
+        if (flavour.pending) stall = std::make_unique<Stall>();
         std::vector<sidra_syncobj_point> in_points, out_points;
         const std::vector<sidra_cmd> one = {nop()};
         sidra_ioctl_submit first = before.request(one);
@@ -74,7 +90,7 @@ TEST_P(FailNthSubmit, Flavour) {
         // All of the packets are in the queue, or none: a call whose answer was lost has left them there.
         EXPECT_TRUE(args.value == flavour.packets || (attempt.first == -EFAULT && args.value == 2 * flavour.packets))
             << args.value;
-        if (flavour.pending) ASSERT_TRUE(knob("stall", 0));
+        stall.reset();
         EXPECT_EQ(bench.kernel.wait(args.value), 0);
         if (flavour.out_file) {
             pollfd signalled{args.out_fence_fd, POLLIN, 0};

@@ -14,22 +14,55 @@ constexpr const char *kModulesBegin = "0xffffffffa0000000", *kModulesEnd = "0xff
 constexpr int kMany = 1'000'000;     // refusals that are counted down from
 constexpr unsigned kEndless = 3000;  // a sweep that gets so far does not end
 
-std::string text_of(const std::string& path) {
-    std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
+std::string text_of(int fd) {
+    std::string text;
+    char piece[16384];
+    for (ssize_t bytes; (bytes = read(fd, piece, sizeof piece)) > 0;) text.append(piece, static_cast<size_t>(bytes));
+    return text;
 }
+
+std::string text_of(const std::string& path) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    const std::string text = text_of(fd);
+    close(fd);
+    return text;
+}
+
+// A file of the kernel's that is read after each round, and stays open: to open it takes longer than to read it.
+class Gauge {
+   public:
+    explicit Gauge(const std::string& path) : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+        EXPECT_GE(fd_, 0) << path;
+    }
+    ~Gauge() { close(fd_); }
+    Gauge(const Gauge&) = delete;
+    Gauge& operator=(const Gauge&) = delete;
+    std::string text() const {
+        lseek(fd_, 0, SEEK_SET);
+        return text_of(fd_);
+    }
+
+   private:
+    const int fd_;
+};
 
 void set(const std::string& attribute, const std::string& value) {
     EXPECT_TRUE(write_text(kDebugfs + attribute, value)) << attribute << ": " << std::strerror(errno);
 }
 
-// kmemleak asks for memory of its own with each allocation, and does without if need be: half of all rounds would be
-// for that.
-void fail_all_caches_but_kmemleaks() {
-    for (const auto& cache : std::filesystem::directory_iterator("/sys/kernel/slab"))
-        if (cache.path().filename().string().rfind("kmemleak", 0) != 0) write_text(cache.path() / "failslab", "1");
+// All but those of the kernel's watchers, which ask for memory with each allocation and mapping of the driver's, and
+// some of which switch themselves off when they do not get it. The watcher of DMA mappings keeps its notes where the
+// driver has its handles, in radix trees: those are refused only on demand (SIDRA_FAIL_TREES), at a place that maps
+// nothing.
+void choose_caches() {
+    const std::string folder = "/sys/kernel/slab/";
+    if (text_of(kDebugfs + "failslab/cache-filter")[0] != 'Y')  // another process has done it
+        for (const auto& cache : std::filesystem::directory_iterator(folder)) {
+            const std::string name = cache.path().filename();
+            if (name.rfind("kmemleak", 0) != 0 && name.rfind("debug_objects", 0) != 0)
+                write_text(folder + name + "/failslab", "1");
+        }
+    EXPECT_TRUE(write_text(folder + "radix_tree_node/failslab", getenv("SIDRA_FAIL_TREES") ? "1" : "0"));
     set("failslab/cache-filter", "Y");
 }
 
@@ -43,37 +76,49 @@ std::string field(const std::string& text, const std::string& name) {
     return text.substr(at + name.size(), text.find('\n', at) - at - name.size());
 }
 
-Accounts accounts() {
-    Accounts all;
-    const Card card;
-    const std::string folder = kDebugfs + "accel/" + card.name() + '/';
-    for (const char* file : {"contexts", "queues", "page_tables"}) all[file] = text_of(folder + file);
-    all["references to the module"] = text_of("/sys/module/sidra/refcnt");
-    all["pinned by this process"] = field(text_of("/proc/self/status"), "VmPin:");
-    const std::string pages = text_of("/proc/vmstat");
-    all["pinned pages"] = std::to_string(std::stoll(field(pages, "nr_foll_pin_acquired ")) -
-                                         std::stoll(field(pages, "nr_foll_pin_released ")));
-    all["DMA buffers"] = field(text_of(kDebugfs + "dma_buf/bufinfo"), "Total ");
-    {
+class Surroundings {
+   public:
+    Accounts accounts() const {
+        Accounts all;
+        const Card card;
+        const std::string folder = kDebugfs + "accel/" + card.name() + '/';
+        for (const char* file : {"contexts", "queues", "page_tables"}) all[file] = text_of(folder + file);
+        all["references to the module"] = references();
+        all["pinned by this process"] = field(status_.text(), "VmPin:");
+        // Each CPU counts for itself; this makes the kernel add them up.
+        EXPECT_TRUE(write_text("/proc/sys/vm/stat_refresh", "1"));
+        const std::string pages = pages_.text();
+        all["pinned pages"] = std::to_string(std::stoll(field(pages, "nr_foll_pin_acquired ")) -
+                                             std::stoll(field(pages, "nr_foll_pin_released ")));
+        all["DMA buffers"] = field(buffers_.text(), "Total ");
+        add_what_the_driver_says(&all);
+        return all;
+    }
+
+    static std::string references() { return text_of("/sys/module/sidra/refcnt"); }
+
+    // Other devices map memory, too, and not for long: what counts is whether it gets as low as it was.
+    static long dma_mappings() {
+        return std::stol(text_of(kDebugfs + "dma-api/nr_total_entries")) -
+               std::stol(text_of(kDebugfs + "dma-api/num_free_entries"));
+    }
+
+   private:
+    static void add_what_the_driver_says(Accounts* all) {
         const Node node;
         sidra_ioctl_device_query query{};
         EXPECT_EQ(node.call(SIDRA_IOCTL_DEVICE_QUERY, query), 0);
-        all["free crossbars"] = std::to_string(query.xbars_free);
-        all["free bytes of L3"] = std::to_string(query.l3_free);
+        (*all)["free crossbars"] = std::to_string(query.xbars_free);
+        (*all)["free bytes of L3"] = std::to_string(query.l3_free);
         sidra_nvm_entry entry;
         sidra_ioctl_weights_list list{reinterpret_cast<uintptr_t>(&entry), 0, 0};
         int names = 0;
         while (node.call(SIDRA_IOCTL_WEIGHTS_LIST, list) == 0) names++;
-        all["named weights"] = std::to_string(names);
+        (*all)["named weights"] = std::to_string(names);
     }
-    return all;
-}
 
-// Other devices map memory, too, and not for long: what counts is whether it gets as low as it was.
-long dma_mappings() {
-    return std::stol(text_of(kDebugfs + "dma-api/nr_total_entries")) -
-           std::stol(text_of(kDebugfs + "dma-api/num_free_entries"));
-}
+    const Gauge status_{"/proc/self/status"}, pages_{"/proc/vmstat"}, buffers_{kDebugfs + "dma_buf/bufinfo"};
+};
 
 std::set<std::string> open_files() {
     std::set<std::string> numbers;
@@ -90,6 +135,11 @@ std::set<std::string> open_files() {
 
 bool FaultInjection::available() {
     return access("/proc/thread-self/fail-nth", W_OK) == 0 && access((kDebugfs + "fail_usercopy").c_str(), X_OK) == 0;
+}
+
+FaultInjection& FaultInjection::get() {
+    static FaultInjection injection;
+    return injection;
 }
 
 FaultInjection::FaultInjection()
@@ -115,7 +165,7 @@ FaultInjection::FaultInjection()
         set(kind + "/times", std::to_string(kMany));
         set(kind + "/verbose", "2");
     }
-    fail_all_caches_but_kmemleaks();
+    choose_caches();
     set("failslab/ignore-gfp-wait", "N");
     set("fail_page_alloc/ignore-gfp-wait", "N");
     set("fail_page_alloc/ignore-gfp-highmem", "N");
@@ -206,22 +256,24 @@ void FailNth::SetUp() {
             << "this kernel cannot refuse memory on demand (there is no fail-nth): the sweep is for the debug kernel";
 }
 
-void FailNth::sweep(const std::string& what, const std::function<void(Attempt&)>& round) {
-    FaultInjection injection;
-    const std::string name =
-        testing::UnitTest::GetInstance()->current_test_info()->name() + (what.empty() ? "" : "/" + what);
+void FailNth::sweep(const std::function<void(Attempt&)>& round) {
+    FaultInjection& injection = FaultInjection::get();
+    const std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
     {
         Attempt rehearsal(injection, 0);  // what the kernel keeps from a first time, it has then
         if (!injection.has_site()) round(rehearsal);
     }
     if (HasFailure()) return;
-    const Accounts before = accounts();
+    // The fences of the rehearsal have gone, and nobody else is there.
+    ASSERT_TRUE(eventually([] { return Surroundings::references() == "0\n"; }));
+    const Surroundings surroundings;
+    const Accounts before = surroundings.accounts();
     const std::set<std::string> files = open_files();
-    long mappings = dma_mappings();
-    // The kernel takes large memory page by page: of a long row of refusals that are all alike, one in sixteen is
-    // tried.
-    constexpr unsigned kAlike = 8, kStride = 16;
-    unsigned alike = 0, last = 0;
+    long mappings = surroundings.dma_mappings();
+    // The kernel takes large memory page by page: in a row of refusals that are all alike, the steps become longer and
+    // longer. CHECK=full takes none that is longer than 1.
+    const unsigned longest = static_cast<unsigned>(rounds(16, 1));
+    unsigned step = 1, last = 0;
     std::string last_refusal;
     for (unsigned n = 1;;) {
         ASSERT_LT(n, kEndless) << name;
@@ -234,36 +286,36 @@ void FailNth::sweep(const std::string& what, const std::function<void(Attempt&)>
             std::fflush(stdout);
         }
         Accounts now;
-        const bool same = eventually([&] { return (now = accounts()) == before; });
+        const bool same = eventually([&] { return (now = surroundings.accounts()) == before; });
         for (const auto& [account, value] : now) EXPECT_EQ(value, before.at(account)) << account << " after each round";
         EXPECT_EQ(open_files(), files);
-        EXPECT_TRUE(eventually([&] { return dma_mappings() <= mappings; })) << "DMA mappings leaked";
-        mappings = std::min(mappings, dma_mappings());
+        long now_mapped = 0;
+        EXPECT_TRUE(eventually([&] { return (now_mapped = surroundings.dma_mappings()) <= mappings; }))
+            << "DMA mappings leaked";
+        mappings = now_mapped;
         if (HasFailure() || !same) {
             ADD_FAILURE() << "round " << n << ": " << said << ", it answered " << attempt.first;
             return;
         }
         if (injection.has_site()) break;
         const std::string this_refusal = refusal.count ? said + std::to_string(attempt.first) : "";
-        if (this_refusal != last_refusal && n > last + 1) {  // the row has ended somewhere in between
-            alike = 0;
+        const bool alike = this_refusal == last_refusal;
+        if (!alike && n > last + 1) {  // the row has ended somewhere in between
+            step = 1;
             n = last + 1;
             continue;
         }
         if (!refusal.count) break;
-        alike = this_refusal == last_refusal ? alike + 1 : 0;
+        step = alike ? std::min(2 * step, longest) : 1;
         last_refusal = this_refusal;
         last = n;
-        n += alike > kAlike ? kStride : 1;
+        n += step;
     }
     Bench bench;  // a whole new user of the device is served
     expect_works(bench);
 }
 
-void FailNth::sweep(const std::function<void(Attempt&)>& round) { sweep("", round); }
-
-// ---- What calls are made on
-// ------------------------------------------------------------------------------------------
+// ---- What calls are made on ----------------------------------------------------------------------------------------
 
 void expect_works(Bench& bench) {
     bench.buffer.words[1] = 0x51d2a;

@@ -23,22 +23,23 @@ struct Refusal {
 };
 
 // The kernel's fault injection (Documentation/fault-injection/fault-injection.rst), set up so that it refuses only what
-// the driver asks for.
+// the driver asks for. There is one in a process: it takes a second to set up.
 class FaultInjection {
    public:
-    // What to refuse: the n-th request of this thread, or whatever is asked for at one place of the driver.
     static bool available();
-    FaultInjection();
+    static FaultInjection& get();
     ~FaultInjection();
     FaultInjection(const FaultInjection&) = delete;
     FaultInjection& operator=(const FaultInjection&) = delete;
 
-    // Given by SIDRA_FAIL_SITE: the place's address, and nothing else is refused, but always.
+    // What to refuse: the n-th request of this thread; or whatever is asked for at one place of the driver, always,
+    // whose address SIDRA_FAIL_SITE is.
     bool has_site() const { return !site_.empty(); }
     void begin(unsigned n);
     Refusal end();
 
    private:
+    FaultInjection();
     void read_log(Refusal* refusal);
     int nth_ = -1, log_ = -1;
     std::string site_;
@@ -72,7 +73,6 @@ class FailNth : public NodeTest {
    protected:
     void SetUp() override;
     // Each round from the beginning, with everything that the call needs made anew, and gone in the end.
-    void sweep(const std::string& what, const std::function<void(Attempt&)>& round);
     void sweep(const std::function<void(Attempt&)>& round);
 };
 

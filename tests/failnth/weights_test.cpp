@@ -1,66 +1,41 @@
 // SPDX-License-Identifier: MIT
 // Weights: created, programmed, named, opened, shared, looked at.
-#include "sweep.h"
+#include "weights.h"
 
 namespace sidra::test {
 namespace {
-
-constexpr uint32_t kRows = 16, kCols = 16;
-constexpr char kName[] = "fail-nth";
-
-uint64_t address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
-
-// Weights that have been programmed, of which a name can be made.
-struct Weights : Bench {
-    Weights() {
-        sidra_ioctl_weights_create create{context.handle, SIDRA_ENCODING_OFFSET, kRows, kCols, SIDRA_WEIGHTS_RIGHTS};
-        EXPECT_EQ(node.call(SIDRA_IOCTL_WEIGHTS_CREATE, create), 0);
-        index = create.index;
-        sidra_cmd cmd = packet(SIDRA_CMD_PROGRAM);
-        cmd.weights.weights = static_cast<uint16_t>(index);
-        cmd.weights.rows = kRows;
-        cmd.weights.cols = cmd.weights.stride = kCols;
-        cmd.weights.addr = buffer.va;
-        EXPECT_EQ(user.wait(user.push(cmd)), 0);
-    }
-    ~Weights() { unlink(); }
-    int unlink(uint32_t flags = 0) const {
-        sidra_ioctl_weights_unlink args{address(kName), flags, 0};
-        return node.call(SIDRA_IOCTL_WEIGHTS_UNLINK, args);
-    }
-    int publish() const {
-        sidra_ioctl_weights_publish args{};
-        args.context = context.handle;
-        args.index = index;
-        args.name = address(kName);
-        args.data = address(data.data());
-        args.data_size = data.size();
-        args.mode = 0600;
-        return node.call(SIDRA_IOCTL_WEIGHTS_PUBLISH, args);
-    }
-    int share(int* fd) const {
-        sidra_ioctl_weights_share args{context.handle, index, SIDRA_WEIGHTS_COMPUTE, -1, address(data.data()),
-                                       data.size(),    0};
-        const int error = node.call(SIDRA_IOCTL_WEIGHTS_SHARE, args);
-        *fd = args.fd;
-        return error;
-    }
-    int destroy(uint32_t which) const {
-        sidra_ioctl_weights args{context.handle, which, 0, 0};
-        return node.call(SIDRA_IOCTL_WEIGHTS_DESTROY, args);
-    }
-    uint32_t index = 0;
-    const std::string data = std::string(3000, 'd');
-};
 
 TEST_F(FailNth, WeightsCreate) {
     sweep([](Attempt& attempt) {
         Bench bench;
         attempt([&] {
-            sidra_ioctl_weights_create create{bench.context.handle, SIDRA_ENCODING_OFFSET, 600, 300,
+            sidra_ioctl_weights_create create{bench.context.handle, SIDRA_ENCODING_OFFSET, 2 * SIDRA_XBAR_ROWS, 16,
                                               SIDRA_WEIGHTS_RIGHTS};
             return bench.node.call(SIDRA_IOCTL_WEIGHTS_CREATE, create);
         });
+        expect_works(bench);
+    });
+}
+
+// Of the crossbars that are free no two are neighbours: they are gathered.
+TEST_F(FailNth, WeightsCreateScattered) {
+    sweep([](Attempt& attempt) {
+        Bench bench;
+        const auto create = [&](uint32_t rows, uint32_t* index) {
+            sidra_ioctl_weights_create args{bench.context.handle, SIDRA_ENCODING_OFFSET, rows, 1, SIDRA_WEIGHTS_RIGHTS};
+            const int error = bench.node.call(SIDRA_IOCTL_WEIGHTS_CREATE, args);
+            *index = args.index;
+            return error;
+        };
+        std::vector<uint32_t> all;
+        for (uint32_t index; create(1, &index) == 0;) all.push_back(index);
+        ASSERT_GE(all.size(), 4u);
+        for (size_t i = 0; i < all.size(); i += 2) {
+            sidra_ioctl_weights destroy{bench.context.handle, all[i], 0, 0};
+            ASSERT_EQ(bench.node.call(SIDRA_IOCTL_WEIGHTS_DESTROY, destroy), 0);
+        }
+        uint32_t index = 0;
+        attempt([&] { return create(2 * SIDRA_XBAR_ROWS, &index); });
         expect_works(bench);
     });
 }
