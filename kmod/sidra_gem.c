@@ -384,7 +384,7 @@ static int pin(struct sidra_device *sdev, struct sidra_bo *bo, u64 start, struct
 			return -EINTR;
 		got = pin_user_pages_fast(start, want, flags, batch);
 		if (got <= 0)
-			return -EFAULT;
+			return got == -ENOMEM ? got : -EFAULT;
 		ret = sg_alloc_append_table_from_pages(&bo->pinned, batch, got, 0, (u64)got << PAGE_SHIFT, UINT_MAX,
 						       left - got, GFP_KERNEL_ACCOUNT);
 		if (ret) {
