@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""seeds.py: writes the files seed-* in corpus/ (README.md): what is valid for the targets that take it, of every kind."""
+"""seeds.py: writes the files seed-* in corpus/ (README.md): for each target what is valid, of every kind."""
 import hashlib
 import struct
 import zlib
@@ -56,6 +56,58 @@ PACKETS = {
     "vec": [vec(ADD, F32, 5, 9, address(READABLE)), vec(SOFTMAX, F32, 4, 33), vec(TRANSPOSE, S32, 7, 6), vec(QUANTIZE, F32 | U8 << 2, 3, 8),
             vec(GATHER, U8, 8, 40, address(IN_ORDER))],
     "kernel": [packet(NOP, queue=3), packet(COPY, 0, *address(SCATTERED), *address(IN_ORDER), *count(64), queue=3)],
+}
+
+
+# ---- mailbox: records of 32 bytes: a kind, then a request, as Player::request() in mailbox_fuzz.cpp takes it.
+ASK, MOVED, BLOCK_FAILS, TIME, STEP = 0, 12, 13, 14, 15
+HELLO, STATUS, CALIBRATE, ISPP_CAMPAIGN, ISPP_REFRESH, OP_QUERY, OP_ABORT, DVFS, POWER_LIMIT, LOG_RING = range(10)  # places in kKnown
+FW_CONFIRM, FW_INFO, CRASH_DUMP, LOOPBACK, FW_ACTIVATE, FW_BUILD = range(13, 19)
+VERIFY, POLICY = 2, 0  # first words of ISPP_CAMPAIGN
+PPM = 1000
+
+
+def number(value, kind=0):
+    return struct.pack("<BH", kind, value)
+
+
+def in_data(offset):
+    """An address in the host's data."""
+    return number(offset, 3)
+
+
+def pair(low, high):
+    return number(low | high << 4, 5)
+
+
+def ask(opcode, *words, kind=ASK):
+    """A request with up to three words inside."""
+    return (bytes([kind, 4 * opcode, len(words) << 6]) + b"".join(words)).ljust(32, b"\0")
+
+
+def ask_data(opcode, length, offset):
+    """A request with data of the host's."""
+    return (bytes([ASK, 4 * opcode, 1 | 2]) + number(length) + in_data(offset)).ljust(32, b"\0")
+
+
+def update(step):
+    return bytes([ASK, 3, 0, step]).ljust(32, b"\0")
+
+
+def step(kind, *fields):
+    return bytes([kind, *fields]).ljust(32, b"\0")
+
+
+MAILBOX = {
+    "questions": b"".join(ask(opcode) for opcode in (STATUS, FW_INFO, FW_BUILD)) + ask(HELLO, number(0)) + ask(DVFS, pair(1, 1))
+    + ask(POWER_LIMIT, pair(0, 0)) + ask(LOOPBACK, *[number(7)] * 3),
+    "data": ask_data(LOOPBACK, 64, 64) + ask_data(LOG_RING, 512, 0) + ask_data(CRASH_DUMP, 1200, 8),
+    "campaign": ask(ISPP_CAMPAIGN, number(VERIFY), pair(0, 4), number(PPM)) + step(STEP) + ask_data(OP_QUERY, 64, 0) + ask(OP_ABORT, number(1))
+    + ask(CALIBRATE, pair(0, 2)) + step(STEP) * 2 + ask(ISPP_REFRESH, pair(1, 2), number(PPM)) + step(TIME, 1, 0, 64, 0, 2) + step(STEP) * 2
+    + ask(OP_QUERY) + ask(ISPP_CAMPAIGN, number(POLICY), number(0), number(0)),
+    "update": update(0) + update(67) * 16 + update(255) + ask(FW_ACTIVATE) + ask(FW_CONFIRM),
+    "moved": ask(STATUS, kind=MOVED),
+    "block-fails": step(BLOCK_FAILS, 1, 0, 4 * STATUS),
 }
 
 
@@ -168,8 +220,8 @@ FILES = {
     "digits": bytes([DIGITS]) + digits(),
 }
 
-SEEDS = {"packets": {name: b"\0" + b"".join(records) for name, records in PACKETS.items()}, "stream": STREAM, "state": STATE,
-         "image": IMAGE, "files": FILES}
+SEEDS = {"packets": {name: b"\0" + b"".join(records) for name, records in PACKETS.items()}, "mailbox": MAILBOX,
+         "stream": STREAM, "state": STATE, "image": IMAGE, "files": FILES}
 for target, seeds in SEEDS.items():
     folder = Path(__file__).parent / "corpus" / target
     folder.mkdir(parents=True, exist_ok=True)

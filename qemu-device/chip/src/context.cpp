@@ -95,7 +95,8 @@ void Context::drop_weights(uint32_t index) {
 
 void Context::drop_all_weights() {
     std::lock_guard guard(load_lock);
-    for (uint32_t i = 0; i < SIDRA_WEIGHTS_MAX; i++) weights_[i].store(nullptr, std::memory_order_release);
+    for (uint32_t i = 0; i < SIDRA_WEIGHTS_MAX && !owned_.empty(); i++)
+        weights_[i].store(nullptr, std::memory_order_release);
     owned_.clear();
     cached_tiles_ = 0;
 }

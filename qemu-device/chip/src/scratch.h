@@ -27,13 +27,13 @@ class Scratch {
     static constexpr uint64_t kSize = 8u << 20;
 
     Scratch() = default;
-    ~Scratch() { open(kSize); }
+    ~Scratch() { open(0, kSize); }
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
 
     void begin() {
+        close(used_);
         used_ = 0;
-        close();
     }
 
     // Uninitialised memory, valid until the unit ends. Throws std::bad_alloc if the host is out of memory or the unit
@@ -42,13 +42,11 @@ class Scratch {
         constexpr uint64_t kAlignment = 64;
         if (!memory_) {
             memory_.reset(new (std::align_val_t{kAlignment}) uint8_t[kSize]);
-            close();
+            close(kSize);
         }
         if (bytes > kSize - used_) throw std::bad_alloc();
         uint8_t* const taken = memory_.get() + used_;
-#ifdef SIDRA_SCRATCH_ASAN
-        ASAN_UNPOISON_MEMORY_REGION(taken, bytes);
-#endif
+        open(used_, bytes);
         used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
         return taken;
     }
@@ -63,14 +61,15 @@ class Scratch {
     struct Free {
         void operator()(uint8_t* memory) const { operator delete[](memory, std::align_val_t{64}); }
     };
-    void close() {
+    // Nothing may touch the first `bytes`.
+    void close([[maybe_unused]] uint64_t bytes) {
 #ifdef SIDRA_SCRATCH_ASAN
-        if (memory_) ASAN_POISON_MEMORY_REGION(memory_.get(), kSize);
+        if (memory_) ASAN_POISON_MEMORY_REGION(memory_.get(), bytes);
 #endif
     }
-    void open([[maybe_unused]] uint64_t bytes) {
+    void open([[maybe_unused]] uint64_t from, [[maybe_unused]] uint64_t bytes) {
 #ifdef SIDRA_SCRATCH_ASAN
-        if (memory_) ASAN_UNPOISON_MEMORY_REGION(memory_.get(), bytes);
+        if (memory_) ASAN_UNPOISON_MEMORY_REGION(memory_.get() + from, bytes);
 #endif
     }
 

@@ -17,7 +17,7 @@ inline constexpr size_t kRecordSize = 32;
 class Hostile {
    public:
     static constexpr uint32_t kContext = 9, kQueues = 4;  // the last one is the kernel's
-    static constexpr uint32_t kFirstCrossbar = 4;         // and all behind it
+    static constexpr uint32_t kFirstCrossbar = 4, kCrossbars = 4;
 
     explicit Hostile(Board& board);
 
@@ -54,8 +54,10 @@ class Hostile {
     Board& board_;
     Region& memory_;
     std::array<uint64_t, kQueues> next_{};
-    uint64_t cells_ = 0;     // Board::cells_changes() when they were as they were
-    bool whole_l3_ = false;  // more of it was mapped than in the beginning
+    std::array<sidra_hw_xbar, kCrossbars> crossbars_{};  // as programmed
+    uint64_t cells_ = 0;                                 // Board::cells_changes() then
+    bool whole_l3_ = false;                              // more of it was mapped than in the beginning
+    bool commanded_ = false;                             // by admin commands of its own
 };
 
 }  // namespace sidra::fuzz

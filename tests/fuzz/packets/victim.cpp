@@ -19,17 +19,17 @@ enum Place : uint64_t {
     kRing = 6,
     kState = 7,
     kReports = 8,
-    kWeights = 9,    // 4 pages
-    kInput = 13,     // S8 in the first page, F32 in the second
-    kProducts = 15,  // 2 pages
-    kSums = 17,      // 2 pages
-    kBias = 19,
-    kIndices = 20,
+    kWeights = 9,
+    kInput = 10,  // S8 in the first page, F32 in the second
+    kProducts = 12,
+    kSums = 13,
+    kBias = 14,
+    kIndices = 15,
 };
 constexpr uint64_t va(uint64_t place) { return place * kPage; }
 constexpr uint64_t bus(uint64_t place) { return Memory::kVictim + place * kPage; }
 
-constexpr uint32_t kRows = 32, kWidth = 128, kCols = kWidth * Victim::kCrossbars, kVectors = 4;
+constexpr uint32_t kRows = 8, kCols = 128 + 24, kVectors = 3;  // one tile and a part of another one
 constexpr uint64_t kIdleVa = SIDRA_HUGE_SIZE;  // Memory::kIdle
 constexpr uint32_t kIdleRow = 65536;           // elements that one unit of VEC takes
 
@@ -186,7 +186,7 @@ void Victim::submit(Input type) {
 bool Victim::in_the_middle() const { return state().timeline == product_ && board_.pending(); }
 
 void Victim::begin(Input input) {
-    std::memset(memory_.at(bus(kProducts)), 0xdd, 2 * 2 * kPage);  // and the sums behind them
+    for (const Place results : {kProducts, kSums}) std::memset(memory_.at(bus(results)), 0xdd, 4 * products_.size());
     submit(input);
     ring();
     board_.run_one_turn();

@@ -13,7 +13,7 @@ namespace sidra::fuzz {
 
 class Victim {
    public:
-    static constexpr uint32_t kContext = 5, kCrossbars = 4;  // numbers 0 to 3
+    static constexpr uint32_t kContext = 5, kCrossbars = 2;  // numbers 0 and 1
 
     // Programs its cells, and finds out what interrupts it.
     explicit Victim(Board& board);
