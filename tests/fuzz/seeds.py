@@ -8,7 +8,7 @@ from pathlib import Path
 
 # ---- packets: a byte of switches, then records of 32 bytes: a kind, a queue and fields, as Hostile::record() in packets/hostile.cpp takes them.
 
-SCATTERED, IN_ORDER, READABLE, BODIES = 0x00, 0x01, 0x02, 0x06  # targets of an address, at a multiple of 64 bytes
+SCATTERED, IN_ORDER, READABLE, BODIES, WIDE, ALIAS = 0x00, 0x01, 0x02, 0x06, 0x07, 0x08  # targets of an address, at a multiple of 64 bytes
 NOP, SEM_WAIT, SEM_SIGNAL, TIMESTAMP, COPY, FILL, MVM, VEC, PROGRAM, READBACK, CALL = 0, 2, 3, 4, 5, 6, 7, 8, 12, 13, 14
 POOL_MAX, GATHER, TRANSPOSE, ADD, SOFTMAX, QUANTIZE = 22, 27, 26, 2, 15, 0  # places in kVecOps
 F32, U8, S8, S32 = 0, 1, 2, 3  # places in kTypes
@@ -32,8 +32,8 @@ def packet(opcode, *fields, queue=0):
     return record(0, queue, opcode, *fields)
 
 
-def vec(op, types, rows, cols, second=(), odd=0):
-    return packet(VEC, op, types, odd, *count(rows), *count(cols), *address(IN_ORDER), *address(SCATTERED, 4096), *second)
+def vec(op, types, rows, cols, second=(), odd=0, source=IN_ORDER, result=SCATTERED):
+    return packet(VEC, op, types, odd, *count(rows), *count(cols), *address(source), *address(result, 4096), *second)
 
 
 def pool(in_h, in_w, kernel, stride):
@@ -55,6 +55,9 @@ PACKETS = {
     "pool": [pool(4, 4, 2, 2), vec(POOL_MAX, F32, 2, 3, [0]), record(RUN, 1), pool(9, 3, 3, 1), vec(POOL_MAX, U8, 2, 5, [0])],
     "vec": [vec(ADD, F32, 5, 9, address(READABLE)), vec(SOFTMAX, F32, 4, 33), vec(TRANSPOSE, S32, 7, 6), vec(QUANTIZE, F32 | U8 << 2, 3, 8),
             vec(GATHER, U8, 8, 40, address(IN_ORDER))],
+    "large": [packet(COPY, 1, *address(ALIAS), *address(WIDE), *count(60), *count(9)), pool(4, 4, 2, 2),
+              vec(POOL_MAX, U8, 2, 3, [0], source=WIDE, result=ALIAS), vec(TRANSPOSE, U8, 7, 6, source=WIDE, result=ALIAS),
+              vec(SOFTMAX, F32, 4, 33, source=WIDE, result=ALIAS)],
     "kernel": [packet(NOP, queue=3), packet(COPY, 0, *address(SCATTERED), *address(IN_ORDER), *count(64), queue=3)],
 }
 

@@ -56,7 +56,7 @@ class Memory {
     // Behind it: what is asked of an engine there is taken as done, so that the chip charges for it, and it costs
     // nothing.
     static constexpr uint64_t kIdle = kWide + kWideSize, kIdleSize = SIDRA_HUGE_SIZE;
-    static constexpr uint64_t kHostilePages = 48, kVictimPages = 16;
+    static constexpr uint64_t kHostilePages = 48, kVictimPages = 17;
 
     Memory();
     ~Memory();

@@ -25,13 +25,16 @@ enum Place : uint64_t {
     kSums = 13,
     kBias = 14,
     kIndices = 15,
+    kGeometry = 16,
 };
 constexpr uint64_t va(uint64_t place) { return place * kPage; }
 constexpr uint64_t bus(uint64_t place) { return Memory::kVictim + place * kPage; }
 
 constexpr uint32_t kRows = 8, kCols = 128 + 24, kVectors = 3;  // one tile and a part of another one
-constexpr uint64_t kIdleVa = SIDRA_HUGE_SIZE;  // Memory::kIdle
-constexpr uint32_t kIdleRow = 65536;           // elements that one unit of VEC takes
+constexpr uint64_t kIdleVa = SIDRA_HUGE_SIZE;                  // Memory::kIdle
+constexpr uint16_t kIdleSide = 64;                             // of the image and the window of a pooling there
+constexpr uint32_t kIdleWindow = kIdleSide * kIdleSide;        // its elements of one channel
+constexpr uint32_t kIdleChannels = 256;                        // the most that one unit takes
 
 int32_t small(uint32_t i) { return static_cast<int32_t>(i * 2654435761u >> 24) - 128; }
 int8_t weight(uint32_t row, uint32_t col) { return static_cast<int8_t>(small(row * kCols + col) | 1); }
@@ -96,13 +99,17 @@ Victim::Victim(Board& board) : board_(board), memory_(board.memory.victim) {
             memory_.as<float>(bus(kInput + 1) + 4 * (v * kRows + r)) = input(v, r);
         }
     for (uint32_t c = 0; c < kCols; c++) memory_.as<int32_t>(bus(kBias) + 4 * c) = bias(c);
+    auto& geometry = memory_.as<sidra_vec_pool>(bus(kGeometry));
+    geometry.in_h = geometry.in_w = geometry.kernel_h = geometry.kernel_w = kIdleSide;
+    geometry.stride_h = geometry.stride_w = 1;
+    geometry.out_h = geometry.out_w = 1;
 
     program();
     // As much work in front of the product as fills up a turn, but for a part of the product. It depends on what the
     // chip takes work for, and on the engine.
-    constexpr uint32_t kCoarse = 8192, kFine = 16;
+    constexpr uint32_t kFine = 16;
     const auto interrupted = [&] {
-        if (charged_ > kIdleRow * 32) fail("no work in front of a product has it interrupted");
+        if (charged_ / kIdleWindow > kIdleChannels) fail("no work in front of a product has it interrupted");
         submit(Input::kF32);
         ring();
         board_.run_one_turn();
@@ -110,8 +117,8 @@ Victim::Victim(Board& board) : board_(board), memory_(board.memory.victim) {
         finish();
         return found;
     };
-    while (!interrupted()) charged_ += kCoarse;
-    charged_ -= kCoarse;
+    while (!interrupted()) charged_ += kIdleWindow;
+    charged_ -= kIdleWindow;
     while (!interrupted()) charged_ += kFine;
 }
 
@@ -143,20 +150,23 @@ void Victim::program() {
 }
 
 void Victim::submit(Input type) {
+    // A pooling, whose one unit may be large, and for the rest an ARGMAX.
     sidra_cmd idle = blank(SIDRA_CMD_VEC);
-    idle.vec.op = SIDRA_VEC_OP_ARGMAX;
-    idle.vec.in_type = SIDRA_TYPE_U8;
-    idle.vec.out_type = SIDRA_TYPE_S32;
+    idle.vec.op = SIDRA_VEC_OP_POOL_MAX;
+    idle.vec.in_type = idle.vec.out_type = SIDRA_TYPE_U8;
+    idle.vec.rows = 1;
+    idle.vec.cols = idle.vec.out_stride = charged_ / kIdleWindow;
     idle.vec.in = kIdleVa;
+    idle.vec.in_stride = kIdleSide * idle.vec.cols;
+    idle.vec.in2 = va(kGeometry);
     idle.vec.out = va(kIndices);
+    push(idle);
+    idle.vec.op = SIDRA_VEC_OP_ARGMAX;
+    idle.vec.out_type = SIDRA_TYPE_S32;
+    idle.vec.cols = idle.vec.in_stride = charged_ % kIdleWindow;
+    idle.vec.in2 = 0;
     idle.vec.out_stride = 4;
-    const auto push_idle = [&](uint32_t rows, uint32_t cols) {
-        idle.vec.rows = rows;
-        idle.vec.cols = idle.vec.in_stride = cols;
-        if (rows && cols) push(idle);
-    };
-    push_idle(charged_ / kIdleRow, kIdleRow);
-    push_idle(1, charged_ % kIdleRow);
+    if (idle.vec.cols) push(idle);
     product_ = next_;
     const bool f32 = type == Input::kF32;
     sidra_cmd cmd{};
