@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "engine.h"
+#include "job.h"
 
 namespace sidra::fuzz {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 // Operations of one call of an engine, which nothing can interrupt: some milliseconds, where a driver gives up after
 // two seconds.
 constexpr uint64_t kWorkMost = 1 << 26;  // multiply-accumulates
-constexpr uint64_t kElementsMost = 1 << 22;
+constexpr uint64_t kElementsMost = chip::kUnitMax.operations;
 
 const engine::Engine& real() {
     static const engine::Engine& engine = *engine::find(SIDRA_CHIP_ENGINE_AUTO);
