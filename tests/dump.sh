@@ -35,9 +35,9 @@ says() { # text, command...
     grep -q -- "$1" "$folder/said" || fail "does not say '$1': ${*:2}"
 }
 says "^pc .*(_start+0x0)" "$dump" --elf "$elf" "$folder/firmware"
-says "^panic .*no data can be loaded there" "$dump" "$folder/firmware"
+says "^panic .*load access fault" "$dump" "$folder/firmware"
 says "^firmware  0.1.0$" "$dump" - <"$folder/firmware"
-says "^cause: link-lost  (the chip did not answer" "$dump" "$folder/devcd1"
+says "^cause: link-lost  (the chip stopped answering" "$dump" "$folder/devcd1"
 for file in firmware devcd1/data; do
     "$dump" --json "$folder/$file" | python3 -c 'import json, sys; assert json.load(sys.stdin)["schema"] == "sidra-dump/1"' || fail "JSON of $file"
 done
@@ -47,14 +47,14 @@ fails 1 "cannot read $folder/data: No such file" "$dump" "$folder"
 fails 1 "not a regular file" "$dump" /dev/zero
 fails 1 "its name is empty" "$dump" ""
 fails 1 "cannot decode standard input: it is empty" "$dump" -
-fails 1 "cannot decode $elf: it is no dump of a SIDRA card" "$dump" "$elf"
+fails 1 "cannot decode $elf: it is not a dump of a SIDRA card" "$dump" "$elf"
 head -c 1000 "$folder/firmware" >"$folder/cut"
 fails 1 "it ends after 1000 of 1200 bytes" "$dump" "$folder/cut"
 head -c 2000000 /dev/zero >"$folder/large"
 fails 1 "longer than 1048576 bytes" "$dump" "$folder/large"
 # shellcheck disable=SC2016 # another shell's
 fails 1 "longer than 1048576 bytes" sh -c 'exec "$1" - <"$2"' sh "$dump" "$folder/large"
-fails 1 "is no program of firmware with symbols: it is not of 32 bits" "$dump" --elf "$dump" "$folder/firmware"
+fails 1 "is not a firmware program with symbols: it is not a 32-bit file" "$dump" --elf "$dump" "$folder/firmware"
 fails 1 "cannot read $folder/none" "$dump" --elf "$folder/none" "$folder/firmware"
 fails 2 "sidra-dump --help" "$dump"
 fails 2 "sidra-dump --help" "$dump" --nope "$folder/firmware"

@@ -113,7 +113,7 @@ while read -r _ _ name text; do
 done < <(grep '^# HELP' "$folder/once")
 
 # To a file: completely or not at all, and only to an existing folder.
-fails 64 "there is no folder $folder/text; make it" "${run[@]}" exporter --once --output "$folder/text/sidra.prom"
+fails 64 "the folder $folder/text does not exist; create it" "${run[@]}" exporter --once --output "$folder/text/sidra.prom"
 mkdir "$folder/text"
 "${run[@]}" exporter --once --output "$folder/text/sidra.prom"
 diff <(grep -v _age_ "$folder/text/sidra.prom") <(grep -v _age_ "$folder/once") >"$folder/said" || fail "another text in the file"

@@ -32,7 +32,7 @@ byte() { printf '%b' "\\x$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=non
 python3 -c 'import sys; sys.stdout.buffer.write(bytes(i * 7 & 255 for i in range(1000)))' >"$folder/program"
 flat=(build --flat --load-address 0x10000100 --version 1.2.3 --security-version 4)
 umask 022
-says "of mode 0600" "$fw" keygen --name ours "$folder/ours.key"
+says "(mode 0600)" "$fw" keygen --name ours "$folder/ours.key"
 "$fw" keygen --name stranger "$folder/stranger.key" >"$folder/said"
 [[ $(stat -c %a "$folder/ours.key" "$folder/ours.pub" | xargs) == "600 644" ]] || fail "modes of the keys"
 
@@ -108,18 +108,18 @@ says "PROBLEM" "$fw" show "$folder/bad.fw"
 damaged && byte "$folder/bad.fw" 700 ff
 fails 4 "corrupt: the SHA-256 differs" "${verify[@]}" "$folder/bad.fw"
 fails 4 "was not signed: corrupt" "$fw" sign -k "$folder/ours.key" "$folder/bad.fw"
-says "WRONG" "$fw" show "$folder/bad.fw"
+says "MISMATCH" "$fw" show "$folder/bad.fw"
 fails 5 "authenticity: signed by a key that is not trusted" "$fw" verify -k "$folder/stranger.pub" "$folder/one.fw"
-fails 5 "trusted: stranger" "$fw" verify -k "$folder/stranger.pub" "$folder/one.fw"
+fails 5 "trusted keys: stranger" "$fw" verify -k "$folder/stranger.pub" "$folder/one.fw"
 damaged && byte "$folder/bad.fw" $((1256 + 40 + 40 + 8)) 00 && byte "$folder/bad.fw" $((1256 + 40 + 40 + 9)) 00
 fails 5 "authenticity: the signature is not valid" "${verify[@]}" "$folder/bad.fw"
-fails 6 "it is 4, and 5 is the lowest" "${verify[@]}" --min-security-version 5 "$folder/one.fw"
-fails 7 "for 0x5931, this is 0x5932" "${verify[@]}" --chip-id 0x5932 "$folder/one.fw"
-fails 7 "mask 0x3, this is 2" "${verify[@]}" --stepping 2 "$folder/one.fw"
-fails 7 "recovery, wanted runtime" "${verify[@]}" --type runtime "$folder/one.fw"
-fails 7 "log: wanted 3, there is 2" "${verify[@]}" --api log=3.0 "$folder/one.fw"
-fails 7 "dump: wanted 1, there is none" "${verify[@]}" --api dump=1.0 "$folder/one.fw"
-fails 7 "1.0.1 at least, this is 1.0.0" "${verify[@]}" --driver 1.0.0 "$folder/one.fw"
+fails 6 "it is 4, the lowest allowed is 5" "${verify[@]}" --min-security-version 5 "$folder/one.fw"
+fails 7 "the image is for 0x5931, the chip is 0x5932" "${verify[@]}" --chip-id 0x5932 "$folder/one.fw"
+fails 7 "mask 0x3, the chip has stepping 2" "${verify[@]}" --stepping 2 "$folder/one.fw"
+fails 7 "the image is recovery, runtime is required" "${verify[@]}" --type runtime "$folder/one.fw"
+fails 7 "log: major version 3 is required, the image has 2" "${verify[@]}" --api log=3.0 "$folder/one.fw"
+fails 7 "dump: major version 1 is required, the image has none" "${verify[@]}" --api dump=1.0 "$folder/one.fw"
+fails 7 "needs driver 1.0.1 or newer, the driver is 1.0.0" "${verify[@]}" --driver 1.0.0 "$folder/one.fw"
 fails 7 "RAM 0x10000100 to 0x100020f8" "${verify[@]}" --ram 0x10000100:0x1ff8 "$folder/one.fw"
 # Without --ram: exactly the addresses that the ROM of a Y1 accepts.
 placed() { # address, bytes of RAM
@@ -136,7 +136,7 @@ fails 7 "unfit: the load address" "${verify[@]}" "$folder/placed.fw"
 
 # show is for every image, and JSON is JSON.
 says ", time: 2023-11-14 22:13:20 UTC" "$fw" show "$folder/one.fw"
-says "not checked: give its public key" "$fw" show "$folder/one.fw"
+says "not checked; give the public key" "$fw" show "$folder/one.fw"
 says "ours (" "$fw" show -k "$folder/ours.pub" "$folder/one.fw"
 for file in one.fw bad.fw; do
     "$fw" show --json -k "$folder/ours.pub" "$folder/$file" >"$folder/said"
@@ -149,8 +149,8 @@ assert shown["sha256"]["matches"] is True and shown["signature"]["verifies"] is 
 assert [p["family"] for p in shown["problems"]] == ([] if good else ["authenticity"]), shown
 EOF
 done
-fails 1 "is no firmware image" "$fw" show "$folder/program"
-fails 1 "is no firmware image" "$fw" show --json /proc/version
+fails 1 "is not a firmware image" "$fw" show "$folder/program"
+fails 1 "is not a firmware image" "$fw" show --json /proc/version
 
 # The development key is never met in silence.
 says "DEVELOPMENT" "$fw" sign -k $dev.key -o "$folder/dev.fw" "$folder/one.fw"
@@ -167,12 +167,12 @@ fails 1 "never overwritten" "$fw" keygen --name again "$folder/ours.key"
 cmp "$folder/ours.key" "$folder/kept.key"
 fails 1 "never overwritten" "$fw" keygen --name again "$folder/new.key" "$folder/ours.pub"
 [[ ! -e $folder/new.key ]] || fail "half a pair of keys was left behind"
-fails 2 "need two files" "$fw" keygen --name again "$folder/new.pub"
+fails 2 "name two files" "$fw" keygen --name again "$folder/new.pub"
 fails 2 "--name" "$fw" keygen --name "a b" "$folder/new.key"
 fails 2 "--name" "$fw" keygen --name "" "$folder/new.key"
-fails 1 "it is a public key" "$fw" sign -k "$folder/ours.pub" "$folder/one.fw"
+fails 1 "it is a public key; sign with the private key" "$fw" sign -k "$folder/ours.pub" "$folder/one.fw"
 chmod 640 "$folder/kept.key"
-fails 1 "others may read this secret (mode 0640)" "$fw" sign -k "$folder/kept.key" "$folder/one.fw"
+fails 1 "other users can read it (mode 0640)" "$fw" sign -k "$folder/kept.key" "$folder/one.fw"
 chmod 600 "$folder/kept.key"
 sed -i 's/^seed: ./seed: /' "$folder/kept.key"
 fails 1 "field 'seed' is not 32 bytes" "$fw" sign -k "$folder/kept.key" "$folder/one.fw"
@@ -186,26 +186,26 @@ fails 2 "sidra-fw --help" "$fw" --nope
 fails 2 "--key is required" "$fw" verify "$folder/one.fw"
 fails 2 "--version" "$fw" build --security-version 1 "$folder/program" "$folder/no.fw"
 bad_build() { fails "$1" "$2" "$fw" "${flat[@]}" "${@:3}" "$folder/program" "$folder/no.fw"; }
-bad_build 2 "'x' is neither runtime nor recovery" --type x
-bad_build 2 "is not 3 numbers with dots" --min-driver 1.2
-bad_build 2 "is not 3 numbers with dots" --min-driver 1.256.0
-bad_build 2 "is not 3 numbers with dots" --min-driver 1.2.3.4
-bad_build 2 "not one of boot" --api nope=1.0
+bad_build 2 "'x' is not a type" --type x
+bad_build 2 "is not 3 numbers separated by dots" --min-driver 1.2
+bad_build 2 "is not 3 numbers separated by dots" --min-driver 1.256.0
+bad_build 2 "is not 3 numbers separated by dots" --min-driver 1.2.3.4
+bad_build 2 "is not NAME=MAJOR.MINOR" --api nope=1.0
 bad_build 2 "is given twice" --api boot=1.0 --api boot=1.1
 bad_build 2 "versions begin with 1.0" --api boot=0.1
 bad_build 2 "is not a number" --stack -1
-bad_build 2 "is more than" --stack 0x100000000
+bad_build 2 "is too large" --stack 0x100000000
 bad_build 2 "40 hexadecimal digits" --build-id 1234
 SOURCE_DATE_EPOCH=yesterday bad_build 2 "SOURCE_DATE_EPOCH: 'yesterday'"
-bad_build 1 "would be refused: unfit: the stack" --stack 8
-bad_build 1 "would be refused: unfit: the entry" --entry 0x20000000
-bad_build 1 "for none at all" --steppings 0
-fails 1 "is no ELF file" "$fw" build --version 1.0.0 --security-version 1 "$folder/program" "$folder/no.fw"
+bad_build 1 "a chip would refuse it: unfit: the stack" --stack 8
+bad_build 1 "a chip would refuse it: unfit: the entry" --entry 0x20000000
+bad_build 1 "it is for no stepping" --steppings 0
+fails 1 "is not an ELF file" "$fw" build --version 1.0.0 --security-version 1 "$folder/program" "$folder/no.fw"
 fails 2 "--flat needs --load-address" "$fw" build --flat --version 1.0.0 --security-version 1 "$folder/program" "$folder/no.fw"
-fails 2 "go with --flat" "$fw" build --entry 0 --version 1.0.0 --security-version 1 "$folder/program" "$folder/no.fw"
-fails 1 "is no program for the management core: it is not of 32 bits" "$fw" build --version 1.0.0 --security-version 1 "$fw" "$folder/no.fw"
+fails 2 "need --flat" "$fw" build --entry 0 --version 1.0.0 --security-version 1 "$folder/program" "$folder/no.fw"
+fails 1 "is not a program for the management core: it is not a 32-bit file" "$fw" build --version 1.0.0 --security-version 1 "$fw" "$folder/no.fw"
 cp "$folder/program" "$folder/self"
-fails 2 "over its input" "$fw" "${flat[@]}" "$folder/self" "$folder/self"
+fails 2 "would overwrite its input" "$fw" "${flat[@]}" "$folder/self" "$folder/self"
 cmp "$folder/program" "$folder/self"
 [[ ! -e $folder/no.fw ]] || fail "an image was written all the same"
 
@@ -231,7 +231,7 @@ output=/dev/full fails 1 "cannot write to standard output" "${verify[@]}" "$fold
 cp "$folder/one.fw" "$folder/before.fw"
 fails 1 "cannot write $folder/one.fw/x" "$fw" sign -k "$folder/ours.key" -o "$folder/one.fw/x" "$folder/one.fw"
 fails 1 "not a regular file" "$fw" "${flat[@]}" "$folder/program" "$folder/pipe"
-fails 1 "there is no folder $folder/no; make it" "$fw" "${flat[@]}" "$folder/program" "$folder/no/x.fw"
+fails 1 "the folder $folder/no does not exist; create it" "$fw" "${flat[@]}" "$folder/program" "$folder/no/x.fw"
 [[ ! -e $folder/no ]] || fail "a mistyped name has made a folder"
 mkdir "$folder/closed"
 cp "$folder/one.fw" "$folder/closed/one.fw"

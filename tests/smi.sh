@@ -309,7 +309,7 @@ ln -s ../../../bus/pci/devices/0000:01:00.0 "$dumps/devcd2/failing_device"
 ln -s ../../other/gpu0 "$dumps/devcd3/failing_device"
 for n in 1 2 3; do echo "dump $n" >"$dumps/devcd$n/data"; done
 golden dump.text "${one[@]}" dump
-ends 64 "cannot make the folder $folder/no/where" "${one[@]}" dump --save "$folder/no/where"
+ends 64 "cannot create the folder $folder/no/where" "${one[@]}" dump --save "$folder/no/where"
 gives 0 "${one[@]}" dump --save "$folder/saved"
 [[ $(cat "$folder"/saved/*) == "dump 2"$'\n'"dump 1" ]] || fail "dump --save"
 # Saved again it goes to the same file; a different dump of the same name gets the next name, and nothing is lost.

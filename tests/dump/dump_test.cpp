@@ -71,7 +71,7 @@ bool says(const std::string& text, const std::string& words) { return text.find(
 TEST(FirmwareDump, IsTold) {
     const dump::Report report = dump::decode(bytes_of(trap()), nullptr);
     for (const char* words :
-         {"firmware  3.2.1\n", "panic     0x10002  (a trap: illegal instruction)\n", "time      1234567890 ns",
+         {"firmware  3.2.1\n", "panic     0x10002  (trap: illegal instruction)\n", "time      1234567890 ns",
           "pc        0x10000234\n", "mcause    0x00000002  (illegal instruction)\n",
           "mtval     0xffffffff  (the instruction)\n", "\nra        0x01010101\n", "\nt6        0x1f1f1f1f\n",
           "log\n  first\n  bell \\x07 and \\x1b[31mred\n  last\n"})
@@ -88,11 +88,11 @@ TEST(FirmwareDump, EveryTruncationIsNoticed) {
     ASSERT_EQ(refusal(whole), "");
     for (size_t size = 0; size < whole.size(); size++) {
         const std::string why = refusal(Bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)));
-        EXPECT_TRUE(says(why, size == 0 ? "empty" : size < 4 ? "no dump" : "cut short")) << size << ": " << why;
+        EXPECT_TRUE(says(why, size == 0 ? "empty" : size < 4 ? "not a dump" : "truncated")) << size << ": " << why;
     }
     Bytes longer = whole;
     longer.push_back(0);
-    EXPECT_TRUE(says(refusal(longer), "goes on for 1 bytes"));
+    EXPECT_TRUE(says(refusal(longer), "has 1 extra bytes"));
 }
 
 TEST(FirmwareDump, EveryFlippedBitIsNoticed) {
@@ -109,7 +109,7 @@ TEST(FirmwareDump, WhatItSaysIsNotTrusted) {
     sidra_boot_dump dump = trap();
     dump.log_bytes = SIDRA_BOOT_DUMP_LOG + 1;
     seal(dump);
-    EXPECT_TRUE(says(refusal(bytes_of(dump)), "1025 of its 1024 bytes of log"));
+    EXPECT_TRUE(says(refusal(bytes_of(dump)), "announces 1025 bytes of log"));
     dump = trap();
     dump.size++;
     seal(dump);
@@ -125,10 +125,10 @@ TEST(FirmwareDump, WhatItSaysIsNotTrusted) {
 
 TEST(DriverDump, IsTold) {
     const dump::Report report = dump::decode(bytes_of(kDriverDump), nullptr);
-    for (const char* words : {"sidra-coredump: 1\n", "cause: queue-timeout  (a queue with work did not get on)\n",
+    for (const char* words : {"sidra-coredump: 1\n", "cause: queue-timeout  (a queue with work made no progress)\n",
                               "subject: queue 1 of context 0\n", "register.STATUS: 0x5ff  (firmware panic)\n",
-                              "register.PANIC: 0x10002  (a trap: illegal instruction)\n",
-                              "fault_clock_ns=5  (kind: of the kernel, state: faulted, fault: no progress)\n",
+                              "register.PANIC: 0x10002  (trap: illegal instruction)\n",
+                              "fault_clock_ns=5  (kind: kernel queue, state: faulted, fault: no progress)\n",
                               "opcode=7  (opcode: FILL)\n", "something.new: whatever it may say\n"})
         EXPECT_TRUE(says(report.text, words)) << words << "\n" << report.text;
     const std::string json = report.json.text();
@@ -165,7 +165,7 @@ TEST(DriverDump, WhatItSaysIsNotTrusted) {
         {"sidra-coredump: 1\n\n", "line 2 is not 'key: value'"},
         {"sidra-coredump: 1\n: 1\n", "line 2 is not 'key: value'"},
         {"sidra-coredump: 1\ntwo words: 1\n", "line 2 is not 'key: value'"},
-        {"sidra-coredump: 1\na: 1\nb: 2\na: 3\n", "line 4 has the key 'a' once more"},
+        {"sidra-coredump: 1\na: 1\nb: 2\na: 3\n", "line 4 repeats the key 'a'"},
     };
     for (const auto& [text, words] : dumps)
         EXPECT_TRUE(says(refusal(bytes_of(text)), words)) << refusal(bytes_of(text));
@@ -177,8 +177,8 @@ TEST(DriverDump, WhatItSaysIsNotTrusted) {
 
 TEST(Dump, OthersAreNone) {
     EXPECT_TRUE(says(refusal({}), "it is empty"));
-    EXPECT_TRUE(says(refusal(bytes_of("hello\n")), "no dump of a SIDRA card"));
-    EXPECT_TRUE(says(refusal(Bytes(1 << 20)), "no dump of a SIDRA card"));
+    EXPECT_TRUE(says(refusal(bytes_of("hello\n")), "not a dump of a SIDRA card"));
+    EXPECT_TRUE(says(refusal(Bytes(1 << 20)), "not a dump of a SIDRA card"));
 }
 
 // Against the numbers of the specification.
@@ -193,15 +193,15 @@ TEST(Words, Registers) {
 }
 
 TEST(Words, Numbers) {
-    EXPECT_EQ(dump::mcause_text(5), "no data can be loaded there");
+    EXPECT_EQ(dump::mcause_text(5), "load access fault");
     EXPECT_EQ(dump::mcause_text(8), "unknown exception");
     EXPECT_EQ(dump::mcause_text(0x80000007), "interrupt 7");
     EXPECT_EQ(dump::mtval_text(5, 0), "the address");
     EXPECT_EQ(dump::mtval_text(2, 0), "");
     EXPECT_EQ(dump::panic_text(SIDRA_PANIC_SELF_TEST | 2), "self-test 2 failed");
-    EXPECT_EQ(dump::panic_text(SIDRA_PANIC_ROM | 7), "a trap in the ROM: no data can be stored there");
+    EXPECT_EQ(dump::panic_text(SIDRA_PANIC_ROM | 7), "trap in the ROM: store access fault");
     EXPECT_EQ(dump::panic_text(0x00990000), "unknown code");
-    EXPECT_EQ(dump::stage_text(SIDRA_STAGE_RUNTIME | SIDRA_STATUS_READY), "firmware runs");
+    EXPECT_EQ(dump::stage_text(SIDRA_STAGE_RUNTIME | SIDRA_STATUS_READY), "firmware running");
 }
 
 }  // namespace

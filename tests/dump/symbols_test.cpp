@@ -99,7 +99,7 @@ std::string refusal(const Bytes& file) {
 
 TEST(Symbols, OthersHaveNone) {
     EXPECT_NE(refusal({}), "");
-    EXPECT_NE(refusal(Bytes(100)).find("no ELF file"), std::string::npos);
+    EXPECT_NE(refusal(Bytes(100)).find("not an ELF file"), std::string::npos);
     EXPECT_NE(refusal(program({})).find("stripped"), std::string::npos);
     EXPECT_NE(refusal(program({{"data", 0x200, 4, 1, kData}})).find("stripped"), std::string::npos);
     Bytes file = usual();

@@ -19,7 +19,7 @@ std::string refusal(const Bytes& file) {
         fw::load_elf("firmware.elf", file);
         return "";
     } catch (const fw::Error& e) {
-        EXPECT_TRUE(std::string(e.what()).starts_with("firmware.elf is no program for the management core: "))
+        EXPECT_TRUE(std::string(e.what()).starts_with("firmware.elf is not a program for the management core: "))
             << e.what();
         return e.what();
     }
@@ -62,11 +62,11 @@ TEST(FirmwareElf, OrderOfSegmentsDoesNotMatter) {
 
 TEST(FirmwareElf, RefusesOtherKinds) {
     using E = ElfFile;
-    expect_refusal(0, 0x7e, 1, "no ELF file");
-    expect_refusal(E::kAtClass, 2, 1, "not of 32 bits");
+    expect_refusal(0, 0x7e, 1, "not an ELF file");
+    expect_refusal(E::kAtClass, 2, 1, "not a 32-bit file");
     expect_refusal(E::kAtData, 2, 1, "not little-endian");
-    expect_refusal(E::kAtIdVersion, 0, 1, "version of ELF");
-    expect_refusal(E::kAtElfVersion, 2, 4, "version of ELF");
+    expect_refusal(E::kAtIdVersion, 0, 1, "ELF version");
+    expect_refusal(E::kAtElfVersion, 2, 4, "ELF version");
     expect_refusal(E::kAtMachine, 62, 2, "for machine 62");
     expect_refusal(E::kAtElfType, 1, 2, "type is 1");
     expect_refusal(E::kAtElfType, 3, 2, "type is 3");
@@ -82,18 +82,18 @@ TEST(FirmwareElf, RefusesTablesThatLie) {
     expect_refusal(E::kAtCount, 0, 2, "no program headers");
     expect_refusal(E::kAtCount, 65, 2, "65 program headers");
     expect_refusal(E::kAtCount, 0xffff, 2, "65535 program headers");
-    expect_refusal(E::kAtCount, 64, 2, "ends before its program headers");
+    expect_refusal(E::kAtCount, 64, 2, "ends inside its program headers");
     expect_refusal(E::kAtEntrySize, 56, 2, "no program headers");
     for (const uint32_t table : {0xffffffffu, 0xffffffe0u, 0x80000000u})
-        expect_refusal(E::kAtTable, table, 4, "ends before");
+        expect_refusal(E::kAtTable, table, 4, "ends inside");
 }
 
 TEST(FirmwareElf, RefusesSegmentsThatLie) {
     using E = ElfFile;
     expect_refusal(E::at_segment(0, 20), 15, 4, "more bytes in the file than in memory");
     for (const uint32_t offset : {0xffffffffu, 0xfffffff0u, 0x80000000u, 400u})
-        expect_refusal(E::at_segment(0, 4), offset, 4, "was cut short");
-    expect_refusal(E::at_segment(0, 12), 0x20000000, 4, "run elsewhere");
+        expect_refusal(E::at_segment(0, 4), offset, 4, "was truncated");
+    expect_refusal(E::at_segment(0, 12), 0x20000000, 4, "not where it runs");
     expect_refusal(E::at_segment(2, 20), 0xf0000000, 4, "end of the address space");
     expect_refusal(E::at_segment(0, 20), 0x21, 4, "0x10000000 and 0x10000020 overlap");
     expect_refusal(E::kAtElfEntry, 0x0ffffffc, 4, "its entry 0xffffffc");
@@ -107,9 +107,9 @@ TEST(FirmwareElf, RefusesProgramsOfOddShape) {
     ElfFile elf;
     elf.segments = {{1, 0x10000004, 16, 5, Bytes(16)}};
     elf.entry = 0x10000004;
-    expect_refusal(elf.file(), "no multiple of 8");
+    expect_refusal(elf.file(), "not a multiple of 8");
     elf.segments = {{1, 0x10000000, 16, 5, {}}};
-    expect_refusal(elf.file(), "nothing in it to load");
+    expect_refusal(elf.file(), "nothing to load");
     elf.segments = {{1, 0x10000000, 16, 5, Bytes(16)}, {1, 0x20000000, 16, 6, Bytes(16)}};
     elf.entry = 0x10000000;
     expect_refusal(elf.file(), "hole");

@@ -58,16 +58,16 @@ TEST(FirmwareKey, EveryFieldIsNeededOnceAndRight) {
     for (const std::string field : {"kind", "algorithm", "name", "public", "hash", "seed"}) {
         expect_refusal(with(text, field, ""), "has no field '" + field + "'");
         expect_refusal(with(text, field, field + ": \n"), "some.key");
-        expect_refusal(text + field + ": 00\n", "there are two fields '" + field + "'");
+        expect_refusal(text + field + ": 00\n", "repeats the field '" + field + "'");
     }
-    expect_refusal(text + "more: 1\n", "no field that is known");
-    expect_refusal(text + "more\n", "no field that is known");
+    expect_refusal(text + "more: 1\n", "is not a known field");
+    expect_refusal(text + "more\n", "is not a known field");
     expect_refusal(with(text, "kind", "kind: secret\n"), "neither private nor public");
-    expect_refusal(with(text, "kind", "kind: public\n"), "has the secret");
+    expect_refusal(with(text, "kind", "kind: public\n"), "contains the secret");
     expect_refusal(with(text, "algorithm", "algorithm: rsa\n"), "not ed25519");
-    expect_refusal(with(text, "name", "name: a b\n"), "other characters");
-    expect_refusal(with(text, "name", "name: \x1b[2J\n"), "other characters");
-    expect_refusal(with(text, "name", "name: " + std::string(65, 'x') + "\n"), "other characters");
+    expect_refusal(with(text, "name", "name: a b\n"), "not 1 to 64 letters");
+    expect_refusal(with(text, "name", "name: \x1b[2J\n"), "not 1 to 64 letters");
+    expect_refusal(with(text, "name", "name: " + std::string(65, 'x') + "\n"), "not 1 to 64 letters");
 }
 
 TEST(FirmwareKey, EveryDigitCounts) {
@@ -77,7 +77,7 @@ TEST(FirmwareKey, EveryDigitCounts) {
         for (size_t at = begin; at < begin + 64; ++at) {
             std::string changed = text;
             changed[at] = changed[at] == '0' ? '1' : '0';
-            expect_refusal(changed, "it is damaged");
+            expect_refusal(changed, "the file is damaged");
             changed[at] = 'g';
             expect_refusal(changed, "not 32 bytes in hexadecimal");
             expect_refusal(text.substr(0, at) + text.substr(at + 1), "not 32 bytes in hexadecimal");

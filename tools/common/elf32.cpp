@@ -26,8 +26,8 @@ struct Section {
 class Sections {
    public:
     explicit Sections(const Elf32& elf) : elf_(elf), table_(elf.get32(32)), count_(elf.get16(48)) {
-        if (count_ == 0 || elf.get16(46) != kSectionSize) throw ElfError("it has no section headers: it was stripped");
-        if (!elf.has(table_, uint64_t{count_} * kSectionSize)) throw ElfError("it ends before its section headers do");
+        if (count_ == 0 || elf.get16(46) != kSectionSize) throw ElfError("it has no section headers; it was stripped");
+        if (!elf.has(table_, uint64_t{count_} * kSectionSize)) throw ElfError("it ends inside its section headers");
     }
     uint16_t count() const { return count_; }
     Section get(uint16_t n) const {
@@ -41,9 +41,9 @@ class Sections {
     }
     // A section whose content is completely in the file.
     Section whole(uint32_t n, const char* what) const {
-        if (n >= count_) throw ElfError(fmt::format("its {} is section {}, and it has {}", what, n, count_));
+        if (n >= count_) throw ElfError(fmt::format("its {} is section {}, but it has {} sections", what, n, count_));
         const Section one = get(static_cast<uint16_t>(n));
-        if (!elf_.has(one.offset, one.size)) throw ElfError(fmt::format("it ends before its {} does", what));
+        if (!elf_.has(one.offset, one.size)) throw ElfError(fmt::format("it ends inside its {}", what));
         return one;
     }
 
@@ -71,12 +71,13 @@ bool Elf32::is_elf(std::span<const uint8_t> file) {
 }
 
 Elf32::Elf32(std::span<const uint8_t> file) : file_(file) {
-    if (file.size() < kHeaderSize) throw ElfError("it ends inside of its header");
-    if (!is_elf(file)) throw ElfError("it is no ELF file");
-    if (get8(4) != kClass32) throw ElfError("it is not of 32 bits (build with -march=rv32im -mabi=ilp32)");
+    if (file.size() < kHeaderSize) throw ElfError("it ends inside its header");
+    if (!is_elf(file)) throw ElfError("it is not an ELF file");
+    if (get8(4) != kClass32) throw ElfError("it is not a 32-bit file; build with -march=rv32im -mabi=ilp32");
     if (get8(5) != kLittleEndian) throw ElfError("it is not little-endian");
-    if (get8(6) != kVersion || get32(20) != kVersion) throw ElfError("its version of ELF is not 1");
-    if (get16(18) != kRiscv) throw ElfError(fmt::format("it is for machine {}, and RISC-V is {}", get16(18), kRiscv));
+    if (get8(6) != kVersion || get32(20) != kVersion) throw ElfError("its ELF version is not 1");
+    if (get16(18) != kRiscv)
+        throw ElfError(fmt::format("it is for machine {} instead of {} (RISC-V)", get16(18), kRiscv));
 }
 
 ElfSymbols::ElfSymbols(const Elf32& elf) {
@@ -97,7 +98,7 @@ ElfSymbols::ElfSymbols(const Elf32& elf) {
         }
         break;  // a file has at most one
     }
-    if (symbols_.empty()) throw ElfError("it has no symbols: it was stripped");
+    if (symbols_.empty()) throw ElfError("it has no symbols; it was stripped");
     // Of several symbols at one address, prefer the one with a size.
     std::ranges::stable_sort(symbols_, {}, [](const Symbol& s) { return std::pair(s.address, s.size); });
 }

@@ -50,7 +50,7 @@ class Temporary {
         // Do not create the folder: a mistyped name must not leave folders behind.
         const std::string folder = std::filesystem::path(path).parent_path();
         if (!folder.empty() && stat(folder.c_str(), &info) != 0 && errno == ENOENT)
-            fail(path, fmt::format("there is no folder {}; make it, or name another", folder));
+            fail(path, fmt::format("the folder {} does not exist; create it, or name another", folder));
         if (stat(path.c_str(), &info) == 0) {
             if (!S_ISREG(info.st_mode)) fail(path, "it is not a regular file");
             before_ = info;
@@ -84,7 +84,7 @@ class Temporary {
     void publish_new(bool secret) {
         finish(secret);
         if (link(name_.c_str(), path_.c_str()) == 0) return;
-        if (errno == EEXIST) fail(path_, "it is there already, and is never overwritten");
+        if (errno == EEXIST) fail(path_, "it exists already, and is never overwritten");
         fail(path_, errno);
     }
 
@@ -116,7 +116,7 @@ class Temporary {
 
 void make_folder(const std::string& path) {
     if (mkdir(path.c_str(), 0777) == 0 || errno == EEXIST) return;
-    throw std::runtime_error(fmt::format("cannot make the folder {}: {}", path, std::strerror(errno)));
+    throw std::runtime_error(fmt::format("cannot create the folder {}: {}", path, std::strerror(errno)));
 }
 
 void require_writable(const std::string& path) {

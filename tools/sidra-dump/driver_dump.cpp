@@ -34,16 +34,16 @@ std::vector<Line> split(std::string_view text) {
     while (!text.empty()) {
         const size_t number = lines.size() + 1, end = text.find('\n');
         if (end == std::string_view::npos)
-            fail(number, "has no end: it was cut short, or the driver had no room for more");
+            fail(number, "is incomplete; the dump was truncated, or the driver had no more room");
         const std::string_view line = text.substr(0, end);
         text.remove_prefix(end + 1);
         if (!std::ranges::all_of(line, [](char c) { return c >= 0x20 && c < 0x7f; }))
-            fail(number, "has bytes that are no text: it is damaged");
+            fail(number, "has bytes that are not text; the dump is damaged");
         const size_t colon = line.find(": ");
         if (colon == 0 || colon == std::string_view::npos || line.substr(0, colon).find(' ') != std::string_view::npos)
-            fail(number, "is not 'key: value': it is damaged");
+            fail(number, "is not 'key: value'; the dump is damaged");
         if (!keys.insert(line.substr(0, colon)).second)
-            fail(number, fmt::format("has the key '{}' once more: it is damaged", line.substr(0, colon)));
+            fail(number, fmt::format("repeats the key '{}'; the dump is damaged", line.substr(0, colon)));
         lines.push_back({line.substr(0, colon), line.substr(colon + 2)});
     }
     return lines;
@@ -51,10 +51,10 @@ std::vector<Line> split(std::string_view text) {
 
 void check_format(const Line& first) {
     const auto format = tools::parse_number(first.value);
-    if (first.key != kFirstKey || !format) fail(1, "has no version of the format: it is damaged");
+    if (first.key != kFirstKey || !format) fail(1, "has no version of the format; the dump is damaged");
     if (*format != kFormat)
         throw DumpError(
-            fmt::format("its format is {}, and this program knows {}: a newer sidra-dump is needed", *format, kFormat));
+            fmt::format("its format is {}, but this program supports {}; use a newer sidra-dump", *format, kFormat));
 }
 
 // The words of a value that is nothing but NAME=NUMBER; none, if it is something else.

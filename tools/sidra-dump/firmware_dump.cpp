@@ -16,22 +16,22 @@ sidra_boot_dump check(std::span<const uint8_t> bytes) {
     constexpr size_t kSizeEnd = offsetof(sidra_boot_dump, code);
     sidra_boot_dump dump{};
     std::memcpy(&dump, bytes.data(), std::min(bytes.size(), sizeof dump));
-    if (bytes.size() < kSizeEnd) throw DumpError(fmt::format("it ends after {} bytes: it was cut short", bytes.size()));
+    if (bytes.size() < kSizeEnd) throw DumpError(fmt::format("it ends after {} bytes; it was truncated", bytes.size()));
     if (dump.size != sizeof dump)
         throw DumpError(
-            fmt::format("it says that it has {} bytes, and this program knows dumps of {}: it is damaged, or "
-                        "of firmware that needs a newer sidra-dump",
+            fmt::format("it announces {} bytes, but this program supports dumps of {}; it is damaged, or needs "
+                        "a newer sidra-dump",
                         dump.size, sizeof dump));
     if (bytes.size() < sizeof dump)
-        throw DumpError(fmt::format("it ends after {} of {} bytes: it was cut short", bytes.size(), sizeof dump));
+        throw DumpError(fmt::format("it ends after {} of {} bytes; it was truncated", bytes.size(), sizeof dump));
     if (bytes.size() > sizeof dump)
-        throw DumpError(fmt::format("it goes on for {} bytes after its end", bytes.size() - sizeof dump));
+        throw DumpError(fmt::format("it has {} extra bytes at its end", bytes.size() - sizeof dump));
     const uint32_t crc = sidra_image_crc32(0, bytes.data(), offsetof(sidra_boot_dump, crc32));
     if (crc != dump.crc32)
-        throw DumpError(fmt::format("its CRC is {:#010x} and should be {:#010x}: it is damaged", dump.crc32, crc));
+        throw DumpError(fmt::format("its CRC is {:#010x} instead of {:#010x}; it is damaged", dump.crc32, crc));
     if (dump.log_bytes > sizeof dump.log)
         throw DumpError(
-            fmt::format("it says that {} of its {} bytes of log are used", dump.log_bytes, sizeof dump.log));
+            fmt::format("it announces {} bytes of log, but has room for {}", dump.log_bytes, sizeof dump.log));
     return dump;
 }
 

@@ -42,10 +42,11 @@ std::vector<uint8_t> read_dump(const std::string& path) {
 void main_inner(int argc, char** argv) {
     std::string path, elf_path;
     bool json = false;
-    CLI::App app("Says what is in a dump of a SIDRA card.", "sidra-dump");
-    app.add_option("--elf", elf_path, "program of the firmware (runtime.elf): names for addresses");
-    app.add_flag("--json", json, "for programs");
-    app.add_option("dump", path, "file, folder in /sys/class/devcoredump, or - for standard input")->required();
+    CLI::App app("Decodes the dump of a SIDRA card or of its firmware.", "sidra-dump");
+    app.add_option("--elf", elf_path, "Firmware program with symbols (runtime.elf), for the names of addresses");
+    app.add_flag("--json", json, "Print JSON");
+    app.add_option("dump", path, "Dump: a file, a folder in /sys/class/devcoredump, or - for standard input")
+        ->required();
     if (!tools::parse_arguments(app, argc, argv)) return;
     std::vector<uint8_t> elf_file;
     std::optional<tools::ElfSymbols> symbols;
@@ -54,7 +55,7 @@ void main_inner(int argc, char** argv) {
         try {
             symbols.emplace(tools::Elf32(elf_file));
         } catch (const tools::ElfError& e) {
-            throw std::runtime_error(fmt::format("{} is no program of firmware with symbols: {}", elf_path, e.what()));
+            throw std::runtime_error(fmt::format("{} is not a firmware program with symbols: {}", elf_path, e.what()));
         }
     }
     const std::vector<uint8_t> bytes = read_dump(path);

@@ -20,13 +20,13 @@ std::string name_in(const Names& names, uint64_t number, std::string_view what) 
 
 // Exceptions, by "The RISC-V Instruction Set Manual, Volume II".
 constexpr const char* kExceptions[] = {"instruction address misaligned",
-                                       "no instruction can be read there",
+                                       "instruction access fault",
                                        "illegal instruction",
                                        "breakpoint",
                                        "load address misaligned",
-                                       "no data can be loaded there",
+                                       "load access fault",
                                        "store address misaligned",
-                                       "no data can be stored there",
+                                       "store access fault",
                                        nullptr,
                                        nullptr,
                                        nullptr,
@@ -36,24 +36,24 @@ constexpr uint32_t kInterrupt = 1u << 31;
 
 constexpr const char* kFaults[] = {"none",
                                    "unknown opcode",
-                                   "a field's value is not allowed",
-                                   "misaligned",
+                                   "field value not allowed",
+                                   "address or stride misaligned",
                                    "beyond a limit",
                                    "address not mapped",
-                                   "no right to access the page",
+                                   "no permission for the page",
                                    "the host refused the DMA",
                                    "no such weights",
-                                   "no right to use the weights",
+                                   "no permission for the weights",
                                    "weights not programmed",
                                    "data out of range",
-                                   "CALL inside of CALL",
+                                   "CALL inside a CALL",
                                    "not allowed in this kind of queue",
-                                   "the queue waited for is gone",
-                                   "write index damaged",
-                                   "packet damaged on its way",
+                                   "the queue that it waited for does not exist",
+                                   "invalid write index",
+                                   "packet damaged in transfer",
                                    "no progress",
                                    "reset on request",
-                                   "the work waited for failed or was dropped"};
+                                   "the work that it waited for failed or was dropped"};
 static_assert(std::size(kFaults) == SIDRA_FAULT_COUNT);
 
 constexpr const char* kOpcodes[] = {"INVALID", "NOP", "BARRIER", "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY",
@@ -61,7 +61,7 @@ constexpr const char* kOpcodes[] = {"INVALID", "NOP", "BARRIER", "SEM_WAIT", "SE
 static_assert(std::size(kOpcodes) == SIDRA_CMD_OPCODE_COUNT);
 
 constexpr const char* kRunStates[] = {"idle", "running", "stopped", "faulted", "lost"};
-constexpr const char* kKinds[] = {"of a user", "of the kernel"};
+constexpr const char* kKinds[] = {"user queue", "kernel queue"};
 
 }  // namespace
 
@@ -83,11 +83,11 @@ std::string panic_text(uint32_t code) {
     const uint32_t detail = code & 0xffff;
     switch (code & ~uint32_t{0xffff}) {
         case SIDRA_PANIC_TRAP:
-            return fmt::format("a trap: {}", mcause_text(detail));
+            return fmt::format("trap: {}", mcause_text(detail));
         case SIDRA_PANIC_SELF_TEST:
             return fmt::format("self-test {} failed", detail);
         case SIDRA_PANIC_ROM:
-            return fmt::format("a trap in the ROM: {}", mcause_text(detail));
+            return fmt::format("trap in the ROM: {}", mcause_text(detail));
         default:
             return code == 0 ? "none" : "unknown code";
     }
@@ -104,13 +104,13 @@ std::string stage_text(uint64_t status) {
         case SIDRA_STAGE_ROM:
             return "ROM";
         case SIDRA_STAGE_VERIFY:
-            return "verifies an image";
+            return "verifying an image";
         case SIDRA_STAGE_CALIBRATE:
-            return "calibrates";
+            return "calibrating";
         case SIDRA_STAGE_RECOVERY:
-            return "recovery: no firmware";
+            return "recovery, no firmware";
         case SIDRA_STAGE_RUNTIME:
-            return "firmware runs";
+            return "firmware running";
         case SIDRA_STAGE_PANIC:
             return "firmware panic";
         default:
@@ -120,12 +120,12 @@ std::string stage_text(uint64_t status) {
 
 std::string cause_text(std::string_view cause) {
     constexpr std::pair<std::string_view, const char*> kCauses[] = {
-        {"queue-timeout", "a queue with work did not get on"},
-        {"no-acknowledgement", "an admin command did not end"},
-        {"link-lost", "the chip did not answer any more"},
+        {"queue-timeout", "a queue with work made no progress"},
+        {"no-acknowledgement", "an admin command did not complete"},
+        {"link-lost", "the chip stopped answering"},
         {"bus-error", "the bus reported an error (AER)"},
         {"reset-failed", "the chip was not ready after a reset"},
-        {"cut-off", "a fence was long overdue: the chip was cut off from memory"},
+        {"cut-off", "a fence was overdue, so the driver cut the chip off from memory"},
     };
     const auto found = std::ranges::find(kCauses, cause, &std::pair<std::string_view, const char*>::first);
     return found == std::end(kCauses) ? "unknown cause" : found->second;

@@ -14,7 +14,7 @@ static_assert(crypto_sign_ed25519_BYTES == SIDRA_IMAGE_SIGNATURE_SIZE);
 static_assert(crypto_sign_ed25519_SEEDBYTES == sizeof(Seed::bytes));
 
 void start() {
-    if (sodium_init() < 0) throw Error("libsodium does not start: it finds no source of random numbers");
+    if (sodium_init() < 0) throw Error("libsodium cannot start: it found no source of random numbers");
 }
 
 // The library's form of a key: seed and public key.

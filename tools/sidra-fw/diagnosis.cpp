@@ -11,20 +11,20 @@ namespace {
 std::string_view advice(sidra_image_family family) {
     switch (family) {
         case SIDRA_IMAGE_FAMILY_TRANSFER:
-            return "copy it again from where it is whole";
+            return "copy the file again";
         case SIDRA_IMAGE_FAMILY_CORRUPT:
-            return "throw it away, and get it again from who built it";
+            return "delete it, and get the image again from its builder";
         case SIDRA_IMAGE_FAMILY_AUTHENTICITY:
-            return "do not run it; if it is yours, sign it (sidra-fw sign) or name the right key";
+            return "do not run it; if you built it, sign it (sidra-fw sign), or give the right key";
         case SIDRA_IMAGE_FAMILY_ROLLBACK:
             return "get a newer image";
         case SIDRA_IMAGE_FAMILY_UNFIT:
-            return "get the image for this chip, or build it for this one";
+            return "get or build the image for this chip";
         case SIDRA_IMAGE_FAMILY_NONE:
         case SIDRA_IMAGE_FAMILY_UNKNOWN:
             break;
     }
-    return "look at this machine first";
+    return "this machine could not check the image; check the machine";
 }
 
 std::string api_mismatch(const sidra_fw_header& header, const sidra_image_policy& policy) {
@@ -33,8 +33,10 @@ std::string api_mismatch(const sidra_fw_header& header, const sidra_image_policy
         if (policy.api_major[i] == 0 || provided == policy.api_major[i]) continue;
         const char* name = api_name(i);
         const std::string known = name != nullptr ? name : std::to_string(i);
-        return provided == 0 ? fmt::format("{}: wanted {}, there is none", known, policy.api_major[i])
-                             : fmt::format("{}: wanted {}, there is {}", known, policy.api_major[i], provided);
+        return provided == 0
+                   ? fmt::format("{}: major version {} is required, the image has none", known, policy.api_major[i])
+                   : fmt::format("{}: major version {} is required, the image has {}", known, policy.api_major[i],
+                                 provided);
     }
     return "";
 }
@@ -43,7 +45,7 @@ std::string key_mismatch(const sidra_image& image, std::span<const Key> keys) {
     std::string trusted;
     for (const Key& key : keys)
         trusted += fmt::format("{}{} ({})", trusted.empty() ? "" : ", ", key.name, hex(key.hash()));
-    return fmt::format("it names the key {}; trusted: {}", hex({image.key_hash.value, image.key_hash.length}),
+    return fmt::format("its key is {}; trusted keys: {}", hex({image.key_hash.value, image.key_hash.length}),
                        trusted.empty() ? "none" : trusted);
 }
 
@@ -54,10 +56,11 @@ std::string details(sidra_image_result result, const sidra_image& image, const s
     const auto ram = [&] { return fmt::format("RAM {:#x} to {:#x}", policy.ram_begin, policy.ram_end); };
     switch (result) {
         case SIDRA_IMAGE_HEADER_CRC:
-            return fmt::format("it says {:#010x}", header.crc32);
+            return fmt::format("the header has {:#010x}", header.crc32);
         case SIDRA_IMAGE_TRUNCATED:
         case SIDRA_IMAGE_TRAILING:
-            return fmt::format("{} bytes", uint64_t{SIDRA_FW_HEADER_SIZE} + header.image_size + header.tlv_size);
+            return fmt::format("its header announces {} bytes",
+                               uint64_t{SIDRA_FW_HEADER_SIZE} + header.image_size + header.tlv_size);
         case SIDRA_IMAGE_HEADER_VERSION:
             return fmt::format("it is {}", header.header_version);
         case SIDRA_IMAGE_HEADER_SIZE:
@@ -78,18 +81,19 @@ std::string details(sidra_image_result result, const sidra_image& image, const s
             return fmt::format("{:#x}; payload {:#x} to {:#x}", header.entry, header.load_address,
                                uint64_t{header.load_address} + header.image_size);
         case SIDRA_IMAGE_CHIP:
-            return fmt::format("for {:#x}, this is {:#x}", header.chip_id, policy.chip_id);
+            return fmt::format("the image is for {:#x}, the chip is {:#x}", header.chip_id, policy.chip_id);
         case SIDRA_IMAGE_STEPPING:
-            return header.stepping_mask == 0
-                       ? "for none at all"
-                       : fmt::format("mask {:#x}, this is {}", header.stepping_mask, policy.stepping);
+            return header.stepping_mask == 0 ? "it is for no stepping"
+                                             : fmt::format("the image has mask {:#x}, the chip has stepping {}",
+                                                           header.stepping_mask, policy.stepping);
         case SIDRA_IMAGE_TYPE:
-            return policy.type == 0 ? type_text(header.type)
-                                    : fmt::format("{}, wanted {}", type_text(header.type), type_text(policy.type));
+            return policy.type == 0
+                       ? type_text(header.type)
+                       : fmt::format("the image is {}, {} is required", type_text(header.type), type_text(policy.type));
         case SIDRA_IMAGE_API:
             return api_mismatch(header, policy);
         case SIDRA_IMAGE_DRIVER:
-            return fmt::format("{} at least, this is {}", version_text(header.min_driver),
+            return fmt::format("the image needs driver {} or newer, the driver is {}", version_text(header.min_driver),
                                version_text(policy.driver_version));
         case SIDRA_IMAGE_DIGEST:
             return fmt::format("stored {}, computed {}", hex({image.digest.value, image.digest.length}),
@@ -97,7 +101,8 @@ std::string details(sidra_image_result result, const sidra_image& image, const s
         case SIDRA_IMAGE_UNTRUSTED_KEY:
             return key_mismatch(image, keys);
         case SIDRA_IMAGE_ROLLBACK:
-            return fmt::format("it is {}, and {} is the lowest", header.security_version, policy.min_security_version);
+            return fmt::format("it is {}, the lowest allowed is {}", header.security_version,
+                               policy.min_security_version);
         default:
             return "";
     }

@@ -31,14 +31,14 @@ struct Segment {
 
 void check_header(const Elf32& in) {
     if (in.get16(16) != kExecutable)
-        throw ElfError(fmt::format("its type is {} and not 2, executable: link it, and not as position-independent",
-                                   in.get16(16)));
+        throw ElfError(
+            fmt::format("its ELF type is {} instead of 2 (executable); link it, and without -pie", in.get16(16)));
     const uint32_t flags = in.get32(36);
     if (flags & kCompressed)
-        throw ElfError("it has compressed instructions, and the core has none (build with -march=rv32im)");
+        throw ElfError("it has compressed instructions, which the core does not support; build with -march=rv32im");
     if (flags & kFloatAbi)
-        throw ElfError("it passes floats in registers, and the core has none (build with -mabi=ilp32)");
-    if (flags & kEmbeddedAbi) throw ElfError("it is for RV32E (build with -march=rv32im -mabi=ilp32)");
+        throw ElfError("it passes floats in registers, which the core does not have; build with -mabi=ilp32");
+    if (flags & kEmbeddedAbi) throw ElfError("it is for RV32E; build with -march=rv32im -mabi=ilp32");
 }
 
 Segment read_segment(const Elf32& in, uint64_t at) {
@@ -55,25 +55,25 @@ Segment read_segment(const Elf32& in, uint64_t at) {
 std::vector<Segment> read_segments(const Elf32& in) {
     const uint64_t table = in.get32(28);
     const size_t count = in.get16(44);
-    if (count == 0 || in.get16(42) != kSegmentSize) throw ElfError("it has no program headers: link it");
+    if (count == 0 || in.get16(42) != kSegmentSize) throw ElfError("it has no program headers; link it");
     if (count > kSegmentsMax)
-        throw ElfError(fmt::format("it has {} program headers, and {} are enough", count, kSegmentsMax));
-    if (table + count * kSegmentSize > in.file().size()) throw ElfError("it ends before its program headers do");
+        throw ElfError(fmt::format("it has {} program headers, but at most {} are allowed", count, kSegmentsMax));
+    if (table + count * kSegmentSize > in.file().size()) throw ElfError("it ends inside its program headers");
     std::vector<Segment> segments;
     for (size_t i = 0; i < count; ++i) {
         const Segment one = read_segment(in, table + i * kSegmentSize);
         if (one.type == kDynamic || one.type == kInterpreter)
-            throw ElfError("it needs a dynamic linker, and there is none (link with -static)");
+            throw ElfError("it needs a dynamic linker, which the core does not have; link with -static");
         if (one.type != kLoad || one.memory_size == 0) continue;
         const auto bad = [&](std::string_view why) {
             throw ElfError(fmt::format("its segment {} (at {:#x}) {}", i, one.virtual_address, why));
         };
         if (one.file_size > one.memory_size) bad("has more bytes in the file than in memory");
         if (uint64_t{one.offset} + one.file_size > in.file().size())
-            bad("goes on behind the end of the file: it was cut short");
-        if (one.memory_end() > kSpace) bad("goes on behind the end of the address space");
+            bad("extends beyond the end of the file; the file was truncated");
+        if (one.memory_end() > kSpace) bad("extends beyond the end of the address space");
         if (one.physical_address != one.virtual_address)
-            bad(fmt::format("is to be loaded to {:#x} and to run elsewhere: nobody copies it; link it to where it runs",
+            bad(fmt::format("has the load address {:#x}, which is not where it runs; link it to where it runs",
                             one.physical_address));
         segments.push_back(one);
     }
@@ -83,7 +83,7 @@ std::vector<Segment> read_segments(const Elf32& in) {
             throw ElfError(fmt::format("its segments at {:#x} and {:#x} overlap", segments[i - 1].virtual_address,
                                        segments[i].virtual_address));
     if (std::ranges::all_of(segments, [](const Segment& one) { return one.file_size == 0; }))
-        throw ElfError("there is nothing in it to load");
+        throw ElfError("it has nothing to load");
     return segments;
 }
 
@@ -111,21 +111,20 @@ Program load(std::span<const uint8_t> file) {
     const uint64_t memory_end = segments.back().memory_end();
 
     if (program.load_address % SIDRA_IMAGE_ALIGNMENT != 0)
-        throw ElfError(
-            fmt::format("it begins at {:#x}, which is no multiple of {}", program.load_address, SIDRA_IMAGE_ALIGNMENT));
+        throw ElfError(fmt::format("it begins at {:#x}, which is not a multiple of {}", program.load_address,
+                                   SIDRA_IMAGE_ALIGNMENT));
     const uint64_t size = aligned(file_end - program.load_address);
     if (size > kProgramLimit)
         throw ElfError(
-            fmt::format("from its first byte to its last are {} bytes, and {} are allowed: is there a hole between its "
-                        "segments?",
-                        size, kProgramLimit));
+            fmt::format("it spans {} bytes, but at most {} are allowed; check for a hole between its segments", size,
+                        kProgramLimit));
     const uint64_t ram_size = std::max(size, aligned(memory_end - program.load_address));
-    if (ram_size >= kSpace) throw ElfError("it takes the whole address space");
+    if (ram_size >= kSpace) throw ElfError("it fills the whole address space");
     const bool entered = std::ranges::any_of(segments, [&](const Segment& one) {
         return (one.flags & kExecute) != 0 && program.entry >= one.virtual_address && program.entry < one.file_end();
     });
     if (!entered || program.entry % SIDRA_IMAGE_ENTRY_ALIGNMENT != 0)
-        throw ElfError(fmt::format("its entry {:#x} is in none of its executable segments, or no multiple of {}",
+        throw ElfError(fmt::format("its entry {:#x} is not inside an executable segment, or not a multiple of {}",
                                    program.entry, SIDRA_IMAGE_ENTRY_ALIGNMENT));
 
     program.ram_size = static_cast<uint32_t>(ram_size);
@@ -142,7 +141,7 @@ Program load_elf(const std::string& path, std::span<const uint8_t> file) {
     try {
         return load(file);
     } catch (const ElfError& e) {
-        throw Error(fmt::format("{} is no program for the management core: {}", path, e.what()));
+        throw Error(fmt::format("{} is not a program for the management core: {}", path, e.what()));
     }
 }
 

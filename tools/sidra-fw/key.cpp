@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 6> kFields = {"kind", "algorithm", "name"
 using Fields = std::map<std::string_view, std::string_view>;
 
 [[noreturn]] void fail(const std::string& path, const std::string& why) {
-    throw Error(fmt::format("{} is no key that can be used: {}", path, why));
+    throw Error(fmt::format("cannot use the key {}: {}", path, why));
 }
 
 Fields parse_fields(const std::string& path, std::string_view text) {
@@ -34,17 +34,18 @@ Fields parse_fields(const std::string& path, std::string_view text) {
         if (line.empty() || line.front() == '#') continue;
         if (first) {
             if (line != kFormat)
-                fail(path, fmt::format("line {} is not '{}'; it is another kind of file, or of a newer sidra-fw",
-                                       line_number, kFormat));
+                fail(path,
+                     fmt::format("line {} is not '{}'; this is another kind of file, or it needs a newer sidra-fw",
+                                 line_number, kFormat));
             first = false;
             continue;
         }
         const size_t colon = line.find(": ");
         const std::string_view field = line.substr(0, std::min(colon, line.size()));
         if (colon == std::string_view::npos || std::ranges::find(kFields, field) == kFields.end())
-            fail(path, fmt::format("line {} is no field that is known", line_number));
+            fail(path, fmt::format("line {} is not a known field", line_number));
         if (!fields.emplace(field, line.substr(colon + 2)).second)
-            fail(path, fmt::format("line {}: there are two fields '{}'", line_number, field));
+            fail(path, fmt::format("line {} repeats the field '{}'", line_number, field));
     }
     if (first) fail(path, "it is empty");
     return fields;
@@ -96,18 +97,18 @@ Key parse_key(const std::string& path, std::string_view text) {
     if (take(path, fields, "algorithm") != "ed25519") fail(path, "its algorithm is not ed25519");
     Key key;
     key.name = take(path, fields, "name");
-    if (!valid_name(key.name)) fail(path, "its name has other characters than letters, digits, '.', '_' and '-'");
+    if (!valid_name(key.name)) fail(path, "its name is not 1 to 64 letters, digits, '.', '_' and '-'");
     key.public_key = take_bytes<SIDRA_IMAGE_KEY_SIZE>(path, fields, "public");
     if (take_bytes<SIDRA_IMAGE_DIGEST_SIZE>(path, fields, "hash") != key.hash())
-        fail(path, "its fields 'public' and 'hash' do not belong together: it is damaged");
+        fail(path, "its fields 'public' and 'hash' do not match; the file is damaged");
     if (kind == "private") {
         Seed seed;
         seed.bytes = take_bytes<sizeof(Seed::bytes)>(path, fields, "seed");
         if (public_key(seed) != key.public_key)
-            fail(path, "its fields 'seed' and 'public' do not belong together: it is damaged");
+            fail(path, "its fields 'seed' and 'public' do not match; the file is damaged");
         key.seed = seed;
     } else if (fields.contains("seed")) {
-        fail(path, "it says that it is public, and has the secret 'seed'");
+        fail(path, "it is a public key, but contains the secret 'seed'");
     }
     return key;
 }
@@ -115,10 +116,11 @@ Key parse_key(const std::string& path, std::string_view text) {
 Key read_private_key(const std::string& path) {
     const tools::InputFile file = tools::read_file(path, kFileLimit);
     Key key = parse_key(path, {reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()});
-    if (!key.seed) fail(path, "it is a public key, and signing needs the private one");
+    if (!key.seed) fail(path, "it is a public key; sign with the private key");
     if ((file.mode & 077) != 0 && !is_development(key.hash()))
-        fail(path, fmt::format("others may read this secret (mode {:04o}); chmod 600 it, and ask yourself who has",
-                               file.mode));
+        fail(path,
+             fmt::format("other users can read it (mode {:04o}); run chmod 600, and consider who may have copied it",
+                         file.mode));
     return key;
 }
 
@@ -132,15 +134,16 @@ Key read_public_key(const std::string& path) {
 std::string private_text(const Key& key) {
     std::string all =
         text(key,
-             "# A private key for firmware images: who has it can make images that chips run which trust it.\n"
-             "# Keep it where nobody else reads it, and keep a second copy where it is not lost.");
+             "# A private key for firmware images. Whoever has it can sign images that chips with this key run.\n"
+             "# Keep it where nobody else can read it, and keep a second copy in a safe place.");
     return all + "seed: " + hex(key.seed->bytes) + '\n';
 }
 
 std::string public_text(const Key& key) {
     Key half = key;
     half.seed.reset();
-    return text(half, "# A public key for firmware images: it verifies what its private half has signed. No secret.");
+    return text(half,
+                "# A public key for firmware images. It verifies signatures of its private key, and is not secret.");
 }
 
 }  // namespace sidra::fw

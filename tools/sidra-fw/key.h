@@ -25,9 +25,8 @@ const Key& development_key();
 bool is_development(const Digest& hash);
 // What to say wherever its signature is met.
 inline constexpr std::string_view kDevelopmentWarning =
-    "signed by the DEVELOPMENT key, which everybody has: it says nothing about where this image is from, and no "
-    "product may "
-    "trust it";
+    "signed by the DEVELOPMENT key. Everybody has this key, so the signature says nothing about the origin of the "
+    "image, and no product may trust it";
 
 // Throw Error, with the line where it went wrong.
 Key parse_key(const std::string& path, std::string_view text);

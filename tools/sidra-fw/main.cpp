@@ -35,7 +35,8 @@ Error usage(const std::string& what) { return Error(what, kUsage); }
 uint32_t number(const std::string& option, const std::string& text, uint32_t highest = UINT32_MAX) {
     const auto value = tools::parse_number(text);
     if (!value) throw usage(fmt::format("{}: '{}' is not a number (decimal, or hexadecimal with 0x)", option, text));
-    if (*value > highest) throw usage(fmt::format("{}: {} is more than {}", option, text, highest));
+    if (*value > highest)
+        throw usage(fmt::format("{}: {} is too large; the highest value is {}", option, text, highest));
     return static_cast<uint32_t>(*value);
 }
 
@@ -50,8 +51,8 @@ std::array<uint32_t, N> dotted(const std::string& option, std::string_view text,
         const bool dot = stop != text.data() + text.size() && *stop == '.';
         const bool end = stop == text.data() + text.size();
         if (error != std::errc{} || parts[i] > highest[i] || (i + 1 < N ? !dot : !end))
-            throw usage(fmt::format("{}: '{}' is not {} numbers with dots between them, the highest {}", option, whole,
-                                    N, fmt::join(highest, ".")));
+            throw usage(fmt::format("{}: '{}' is not {} numbers separated by dots, at most {}", option, whole, N,
+                                    fmt::join(highest, ".")));
         text.remove_prefix(static_cast<size_t>(stop - text.data()) + (dot ? 1 : 0));
     }
     return parts;
@@ -81,7 +82,7 @@ struct Options {
 uint32_t type_of(const std::string& text) {
     if (text == "runtime") return SIDRA_FW_RUNTIME;
     if (text == "recovery") return SIDRA_FW_RECOVERY;
-    throw usage(fmt::format("--type: '{}' is neither runtime nor recovery", text));
+    throw usage(fmt::format("--type: '{}' is not a type; give runtime or recovery", text));
 }
 
 // name=major.minor
@@ -90,12 +91,14 @@ void add_api(sidra_fw_header& header, const std::string& text) {
     for (size_t i = 0; i < SIDRA_FW_API_COUNT && equals != std::string::npos; ++i) {
         if (api_name(i) == nullptr || text.substr(0, equals) != api_name(i)) continue;
         const auto [major, minor] = dotted<2>("--api", std::string_view(text).substr(equals + 1), {65535, 65535});
-        if (header.api[i] != 0) throw usage(fmt::format("--api: {} is given twice", api_name(i)));
-        if (major == 0) throw usage(fmt::format("--api: '{}': versions begin with 1.0", text));
+        if (header.api[i] != 0)
+            throw usage(fmt::format("--api: {} is given twice; give each interface once", api_name(i)));
+        if (major == 0) throw usage(fmt::format("--api: '{}' has the major version 0; versions begin with 1.0", text));
         header.api[i] = major << 16 | minor;
         return;
     }
-    throw usage(fmt::format("--api: '{}' is not one of boot, mailbox, telemetry, log, dump with =MAJOR.MINOR", text));
+    throw usage(
+        fmt::format("--api: '{}' is not NAME=MAJOR.MINOR; the names are boot, mailbox, telemetry, log and dump", text));
 }
 
 // The time of the sources, not of the build: same input, same bytes.
@@ -107,7 +110,7 @@ uint64_t build_time(const Options& options) {
     const auto seconds = tools::parse_number(text);
     if (!seconds)
         throw usage(
-            fmt::format("{}: '{}' is no number of seconds", given ? "--build-time" : "SOURCE_DATE_EPOCH", text));
+            fmt::format("{}: '{}' is not a number of seconds", given ? "--build-time" : "SOURCE_DATE_EPOCH", text));
     return *seconds;
 }
 
@@ -115,13 +118,14 @@ Program load_program(const Options& options) {
     const std::vector<uint8_t> file = tools::read_file(options.input, kElfLimit).bytes;
     const bool placed = !options.load_address.empty() || !options.entry.empty() || !options.ram_size.empty();
     if (!options.flat) {
-        if (placed) throw usage("--load-address, --entry and --ram-size go with --flat: an ELF file says them itself");
+        if (placed)
+            throw usage("--load-address, --entry and --ram-size need --flat; an ELF file contains these values");
         if (!is_elf(file))
             throw Error(
-                fmt::format("{} is no ELF file; if it is a flat binary, say --flat and --load-address", options.input));
+                fmt::format("{} is not an ELF file; for a flat binary, add --flat and --load-address", options.input));
         return load_elf(options.input, file);
     }
-    if (is_elf(file)) throw usage(fmt::format("{} is an ELF file: leave --flat away", options.input));
+    if (is_elf(file)) throw usage(fmt::format("{} is an ELF file; remove --flat", options.input));
     if (options.load_address.empty()) throw usage("--flat needs --load-address");
     if (file.empty()) throw Error(fmt::format("{} is empty", options.input));
     if (file.size() > kProgramLimit)
@@ -153,7 +157,7 @@ void build(const Options& options) {
     for (const std::string& api : options.apis) add_api(header, api);
     std::error_code none;
     if (std::filesystem::equivalent(options.input, options.output, none))
-        throw usage("the image would be written over its input: name another file");
+        throw usage(fmt::format("the image would overwrite its input {}; name another file", options.input));
 
     Program program = load_program(options);
     if (options.build_id.empty()) {
@@ -174,16 +178,19 @@ void build(const Options& options) {
     const sidra_image_policy policy = own_policy(found.header);
     if (result == SIDRA_IMAGE_OK) result = sidra_image_check_fit(&found, &policy);
     if (result != SIDRA_IMAGE_OK)
-        throw Error(fmt::format("{} would be refused: {}", options.output, explain(result, found, policy, {})));
+        throw Error(fmt::format("{} was not written, because a chip would refuse it: {}", options.output,
+                                explain(result, found, policy, {})));
     tools::write_file(options.output, {reinterpret_cast<const char*>(image.data()), image.size()});
 }
 
 void keygen(const Options& options) {
-    if (!valid_name(options.name)) throw usage("--name: 1 to 64 letters, digits, '.', '_' and '-'");
+    if (!valid_name(options.name))
+        throw usage(fmt::format("--name: '{}' is not 1 to 64 letters, digits, '.', '_' and '-'", options.name));
     std::filesystem::path other = options.private_path;
     const std::string public_path =
         !options.public_path.empty() ? options.public_path : other.replace_extension(".pub").string();
-    if (public_path == options.private_path) throw usage("the private and the public key need two files");
+    if (public_path == options.private_path)
+        throw usage(fmt::format("{} cannot be both the private and the public key; name two files", public_path));
     Key key;
     key.name = options.name;
     key.seed = random_seed();
@@ -195,8 +202,8 @@ void keygen(const Options& options) {
         unlink(options.private_path.c_str());  // half a pair is none
         throw;
     }
-    fmt::print("{}: private key '{}', of mode 0600\n{}: public key, {}\n", options.private_path, key.name, public_path,
-               hex(key.hash()));
+    fmt::print("{}: wrote the private key '{}' (mode 0600)\n{}: wrote the public key (hash {})\n", options.private_path,
+               key.name, public_path, hex(key.hash()));
 }
 
 void warn_of_development_key(const std::string& image) {
@@ -225,7 +232,7 @@ void show_file(const Options& options) {
     const Shown shown = show(options.image, bytes, keys);
     if (!shown.recognised) {
         if (options.json) fmt::print("{}\n", shown.json.text());
-        throw Error(fmt::format("{} is no firmware image: it is shorter than 256 bytes, or does not begin with SDFW",
+        throw Error(fmt::format("{} is not a firmware image: it is shorter than 256 bytes, or does not begin with SDFW",
                                 options.image));
     }
     if (options.json) fmt::print("{}\n", shown.json.text());
@@ -243,7 +250,8 @@ void verify_file(const Options& options) {
     policy.ram_end = SIDRA_BOOT_RAM_END;
     if (!options.ram.empty()) {
         const size_t colon = options.ram.find(':');
-        if (colon == std::string::npos) throw usage("--ram: begin and size, as 0x10000000:0x40000");
+        if (colon == std::string::npos)
+            throw usage(fmt::format("--ram: '{}' is not BEGIN:SIZE, such as 0x10000000:0x40000", options.ram));
         policy.ram_begin = number("--ram", options.ram.substr(0, colon));
         policy.ram_end = policy.ram_begin + number("--ram", options.ram.substr(colon + 1));
     }
@@ -271,61 +279,67 @@ void verify_file(const Options& options) {
 }
 
 void add_build(CLI::App& app, Options& o) {
-    auto* build = app.add_subcommand("build", "an unsigned image from a program");
-    build->add_option("input", o.input, "ELF file for RV32IM, or a flat binary")->required();
-    build->add_option("output", o.output, "the image")->required();
-    build->add_option("--version", o.version, "MAJOR.MINOR.PATCH")->required();
-    build->add_option("--security-version", o.security_version, "raised when older images must not run any more")
+    auto* build = app.add_subcommand("build", "Build an unsigned image from a program");
+    build->add_option("input", o.input, "Program: an ELF file for RV32IM, or a flat binary")->required();
+    build->add_option("output", o.output, "Image file to write")->required();
+    build->add_option("--version", o.version, "Version of the firmware, MAJOR.MINOR.PATCH")->required();
+    build
+        ->add_option("--security-version", o.security_version,
+                     "Security version; raise it when older images must not run anymore")
         ->required();
-    build->add_option("--type", o.type, "runtime (default) or recovery");
-    build->add_option("--api", o.apis, "interface that it provides, NAME=MAJOR.MINOR; more than once")->take_all();
-    build->add_option("--min-driver", o.min_driver, "lowest driver version, MAJOR.MINOR.PATCH (default: any)");
-    build->add_option("--stack", o.stack, "bytes of stack that it is to be given (default 0: it has its own)");
-    build->add_option("--chip-id", o.chip_id, "chip (default: the Y1)");
-    build->add_option("--steppings", o.steppings, "bit mask of steppings (default 1: stepping 0)");
+    build->add_option("--type", o.type, "Type of the image: runtime (default) or recovery");
+    build->add_option("--api", o.apis, "Interface that the firmware provides, NAME=MAJOR.MINOR; may be repeated")
+        ->take_all();
+    build->add_option("--min-driver", o.min_driver,
+                      "Oldest driver that it works with, MAJOR.MINOR.PATCH (default: any)");
+    build->add_option("--stack", o.stack, "Stack above its RAM in bytes (default 0: the program has its own)");
+    build->add_option("--chip-id", o.chip_id, "Chip that it runs on (default: the Y1)");
+    build->add_option("--steppings", o.steppings, "Steppings that it runs on, as a bit mask (default 1: stepping 0)");
     build->add_option("--build-id", o.build_id,
-                      "git hash, 40 hexadecimal digits (default: begin of the program's SHA-256)");
-    build->add_option("--build-time", o.build_time, "seconds since 1970 (default: SOURCE_DATE_EPOCH, or not known)");
-    build->add_option("--log-strings", o.log_strings, "file with the texts of its log");
-    build->add_flag("--debug", o.debug, "mark it as a debug build");
-    build->add_flag("--flat", o.flat, "input is a flat binary");
-    build->add_option("--load-address", o.load_address, "of a flat binary");
-    build->add_option("--entry", o.entry, "of a flat binary (default: where it begins)");
-    build->add_option("--ram-size", o.ram_size, "of a flat binary with its bss (default: its size)");
+                      "Commit hash, 40 hexadecimal digits (default: first 40 digits of the program's SHA-256)");
+    build->add_option("--build-time", o.build_time,
+                      "Time of the sources, in seconds since 1970 (default: SOURCE_DATE_EPOCH, else unknown)");
+    build->add_option("--log-strings", o.log_strings, "File with the texts of the firmware's log");
+    build->add_flag("--debug", o.debug, "Mark the image as a debug build");
+    build->add_flag("--flat", o.flat, "The program is a flat binary");
+    build->add_option("--load-address", o.load_address, "Load address of a flat binary");
+    build->add_option("--entry", o.entry, "Entry of a flat binary (default: its load address)");
+    build->add_option("--ram-size", o.ram_size,
+                      "RAM of a flat binary, including its bss, in bytes (default: its size)");
 }
 
 void add_others(CLI::App& app, Options& o) {
-    auto* keygen = app.add_subcommand("keygen", "a new pair of keys");
-    keygen->add_option("--name", o.name, "what people call it")->required();
-    keygen->add_option("private", o.private_path, "file of the private key; must not exist")->required();
-    keygen->add_option("public", o.public_path, "file of the public key (default: the same name with .pub)");
-    auto* sign = app.add_subcommand("sign", "signs an image, in the place of an earlier signature");
-    sign->add_option("-k,--key", o.keys, "file of the private key")->required()->expected(1);
-    sign->add_option("-o,--output", o.output, "write there (default: over the image)")
+    auto* keygen = app.add_subcommand("keygen", "Make a new key pair");
+    keygen->add_option("--name", o.name, "Name of the key")->required();
+    keygen->add_option("private", o.private_path, "File for the private key; it must not exist yet")->required();
+    keygen->add_option("public", o.public_path, "File for the public key (default: the same name with .pub)");
+    auto* sign = app.add_subcommand("sign", "Sign an image; replaces an earlier signature");
+    sign->add_option("-k,--key", o.keys, "File of the private key")->required()->expected(1);
+    sign->add_option("-o,--output", o.output, "File for the signed image (default: replace the image)")
         ->check([](const std::string& name) { return name.empty() ? "the name is empty" : ""; });
-    sign->add_option("image", o.image)->required();
-    auto* show = app.add_subcommand("show", "everything that is in an image, and what is wrong with it");
-    show->add_option("-k,--key", o.keys, "public key that may have signed it; more than once")->take_all()->expected(1);
-    show->add_flag("--json", o.json, "for programs");
-    show->add_option("image", o.image)->required();
-    auto* verify = app.add_subcommand("verify", "what a chip would say to it");
-    verify->add_option("-k,--key", o.keys, "public key that is trusted; more than once")
-        ->required()
+    sign->add_option("image", o.image, "Image file")->required();
+    auto* show = app.add_subcommand("show", "Show the content of an image, and its problems");
+    show->add_option("-k,--key", o.keys, "Public key that may have signed the image; may be repeated")
         ->take_all()
         ->expected(1);
-    verify->add_option("--min-security-version", o.min_security_version, "lowest that may run (default 0)");
-    verify->add_option("--type", o.type, "runtime or recovery (default: any)");
-    verify->add_option("--api", o.apis, "interface that is needed, NAME=MAJOR.0; more than once")->take_all();
-    verify->add_option("--driver", o.driver, "version of the driver (default: any)");
-    verify->add_option("--chip-id", o.chip_id, "chip (default: the Y1)");
-    verify->add_option("--stepping", o.stepping, "0 (default) to 31");
-    verify->add_option("--ram", o.ram, "where it may run, BEGIN:SIZE (default: RAM of the Y1)");
-    verify->add_option("image", o.image)->required();
+    show->add_flag("--json", o.json, "Print JSON");
+    show->add_option("image", o.image, "Image file")->required();
+    auto* verify = app.add_subcommand("verify", "Verify an image as a chip does");
+    verify->add_option("-k,--key", o.keys, "Trusted public key; may be repeated")->required()->take_all()->expected(1);
+    verify->add_option("--min-security-version", o.min_security_version,
+                       "Lowest security version that may run (default 0)");
+    verify->add_option("--type", o.type, "Required type: runtime or recovery (default: any)");
+    verify->add_option("--api", o.apis, "Required interface, NAME=MAJOR.0; may be repeated")->take_all();
+    verify->add_option("--driver", o.driver, "Version of the driver, MAJOR.MINOR.PATCH (default: any)");
+    verify->add_option("--chip-id", o.chip_id, "Chip (default: the Y1)");
+    verify->add_option("--stepping", o.stepping, "Stepping of the chip, 0 (default) to 31");
+    verify->add_option("--ram", o.ram, "RAM for images, BEGIN:SIZE (default: that of the Y1)");
+    verify->add_option("image", o.image, "Image file")->required();
 }
 
 void main_inner(int argc, char** argv) {
     Options options;
-    CLI::App app("Builds, signs, shows and verifies firmware images.", "sidra-fw");
+    CLI::App app("Builds, signs, shows and verifies firmware images of SIDRA chips.", "sidra-fw");
     app.require_subcommand(1);
     add_build(app, options);
     add_others(app, options);

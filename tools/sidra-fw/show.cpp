@@ -35,7 +35,7 @@ const char* tlv_name(uint16_t type) {
 
 std::string time_text(uint64_t seconds) {
     constexpr uint64_t kYear10000 = 253402300800;
-    if (seconds == 0) return "not known";
+    if (seconds == 0) return "unknown";
     if (seconds >= kYear10000) return std::to_string(seconds);
     return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(static_cast<std::time_t>(seconds)));
 }
@@ -155,7 +155,7 @@ class Listing {
         if (image_.digest.value == nullptr) return;
         whole_ = result == SIDRA_IMAGE_OK;
         const std::string stored = hex({image_.digest.value, image_.digest.length});
-        row("SHA-256", stored + (*whole_ ? ", right" : ", WRONG"));
+        row("SHA-256", stored + (*whole_ ? ", OK" : ", MISMATCH"));
         digest_ = Json::Object{{"stored", stored}, {"computed", hex(image_.computed)}, {"matches", *whole_}};
     }
 
@@ -166,21 +166,21 @@ class Listing {
         const sidra_image_result result =
             whole_.has_value() ? sidra_image_check_signature(&policy_, &crypto(), &image_) : SIDRA_IMAGE_NO_DIGEST;
         if (result != SIDRA_IMAGE_UNTRUSTED_KEY && result != SIDRA_IMAGE_NO_DIGEST) note(result);
-        if (!has_key) return row("signature", "by a key that it does not name");
+        if (!has_key) return row("signature", "present, but the image does not name its key");
         Digest hash{};
         std::copy_n(image_.key_hash.value, hash.size(), hash.begin());
         development_ = is_development(hash);
         const auto known = std::ranges::find(keys_, hash, &Key::hash);
         const std::string by = known != keys_.end() ? fmt::format("{} ({})", known->name, hex(hash)) : hex(hash);
         row("key", by);
-        std::string_view verdict = "not checked: give its public key with --key";
+        std::string_view verdict = "not checked; give the public key with --key";
         Json verifies;
         if (result == SIDRA_IMAGE_OK) {
             // Over what the image is now; that this is what it was when it was built, the SHA-256 says.
-            verdict = "right";
+            verdict = "OK";
             verifies = true;
         } else if (known != keys_.end()) {
-            verdict = has_signature ? "WRONG" : "none";
+            verdict = has_signature ? "MISMATCH" : "none";
             verifies = false;
         }
         row("signature", verdict);

@@ -36,9 +36,9 @@ class DriverRegisters final : public Registers {
         : folder_(fs::path(kDebugfs) / "accel" / function.address), driver_(function.driver) {
         if (std::error_code error; !fs::exists(folder_ / "regs", error))
             throw Error(fmt::format(
-                "{} is bound to driver {}, but {} cannot be read: {}", function.address, function.driver,
-                (folder_ / "regs").string(),
-                geteuid() != 0 ? "run this as root"
+                "cannot read {}, through which {} is reached while driver {} is bound; {}", (folder_ / "regs").string(),
+                function.address, function.driver,
+                geteuid() != 0 ? "run sidra-reg as root"
                                : "mount debugfs (mount -t debugfs none /sys/kernel/debug), or unbind the driver"));
     }
 
@@ -48,25 +48,25 @@ class DriverRegisters final : public Registers {
 
     uint64_t read(const Register& known) override {
         if (!readable(known))
-            throw Error(fmt::format("{} cannot be read while driver {} is bound", known.name, driver_));
+            throw Error(fmt::format("cannot read {} while driver {} is bound; unbind it first", known.name, driver_));
         std::ifstream in(folder_ / "regs");
         std::string name, offset, rights, value;
         while (in >> name >> offset >> rights >> value)
             if (name == known.name) return std::stoull(value, nullptr, 0);
-        throw Error(fmt::format("driver {} does not tell {}; is it older than this tool?", driver_, known.name));
+        throw Error(fmt::format("driver {} does not report {}; it may be older than sidra-reg", driver_, known.name));
     }
 
     void write(const Register& known, uint64_t value) override {
         if (known.access != Access::W && known.access != Access::RW)
-            throw Error(fmt::format("{} belongs to driver {} while it is bound; unbind it first", known.name, driver_));
+            throw Error(fmt::format("cannot write {} while driver {} is bound; unbind it first", known.name, driver_));
         const std::string path = folder_ / "reg";
         const std::string line = fmt::format("{} {:#x}\n", known.name, value);
         const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-        if (file < 0) throw Error(fmt::format("{}: {}", path, strerror(errno)));
+        if (file < 0) throw Error(fmt::format("cannot open {}: {}", path, strerror(errno)));
         const bool good = ::write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size());
         const int error = errno;
         close(file);
-        if (!good) throw Error(fmt::format("{}: {}", path, strerror(error)));
+        if (!good) throw Error(fmt::format("cannot write {}: {}", path, strerror(error)));
     }
 
     std::string way() const override { return fmt::format("driver {}", driver_); }
@@ -84,16 +84,16 @@ class BarRegisters final : public Registers {
             std::ofstream enable(folder / "enable");
             enable << 1 << std::flush;
             if (!enable)
-                throw Error(fmt::format("{} cannot be enabled: {}", function.address,
-                                        geteuid() != 0 ? "run this as root" : "see the kernel log"));
+                throw Error(fmt::format("cannot enable {}; {}", function.address,
+                                        geteuid() != 0 ? "run sidra-reg as root" : "see the kernel log"));
         }
         const std::string path = folder / fmt::format("resource{}", SIDRA_BAR_REGS);
         const int file = open(path.c_str(), O_RDWR | O_SYNC | O_CLOEXEC);
-        if (file < 0) throw Error(fmt::format("{}: {}", path, strerror(errno)));
+        if (file < 0) throw Error(fmt::format("cannot open {}: {}", path, strerror(errno)));
         void* memory = mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         const int error = errno;
         close(file);
-        if (memory == MAP_FAILED) throw Error(fmt::format("{}: {}", path, strerror(error)));
+        if (memory == MAP_FAILED) throw Error(fmt::format("cannot map {}: {}", path, strerror(error)));
         bar_ = static_cast<std::byte*>(memory);
     }
     ~BarRegisters() override { munmap(bar_, kMapped); }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// sidra-reg: registers of a chip by name, with or without a driver. docs: sidra-reg(1).
+// sidra-reg: registers of a chip by name, with or without a driver. docs: sidra-reg(8).
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 #include "common/number.h"
 #include "common/program.h"
-#include "common/standard_files.h"
 #include "function.h"
 #include "registers.h"
 #include "selftest.h"
@@ -15,43 +13,38 @@
 namespace sidra::reg {
 namespace {
 
-constexpr int kFailed = 1;
-constexpr int kUsage = 2;
-constexpr int kNoDevice = 3;
+tools::Failure usage(const std::string& what) { return tools::Failure(what, tools::kExitUsage); }
 
-class UsageError : public std::runtime_error {
-   public:
-    using std::runtime_error::runtime_error;
-};
-class NoDevice : public Error {
-   public:
-    using Error::Error;
-};
+std::vector<Function> functions() {
+    std::vector<Function> all = find_functions();
+    if (all.empty()) throw Error("there is no SIDRA chip on the PCI bus");
+    return all;
+}
 
 // By number in the order of addresses, or by address.
 Function choose(const std::string& wanted) {
-    const std::vector<Function> all = find_functions();
-    if (all.empty()) throw NoDevice("no SIDRA chip on the PCI bus");
+    const std::vector<Function> all = functions();
     if (wanted.empty()) {
-        if (all.size() > 1) throw UsageError(fmt::format("there are {} chips: choose one with --device", all.size()));
+        if (all.size() > 1)
+            throw usage(fmt::format("there are {} chips; choose one with --device (see sidra-reg list)", all.size()));
         return all[0];
     }
     for (size_t i = 0; i < all.size(); ++i)
         if (wanted == all[i].address || wanted == std::to_string(i)) return all[i];
-    throw NoDevice(fmt::format("no SIDRA chip '{}'; there are 0 to {} (sidra-reg list)", wanted, all.size() - 1));
+    throw Error(fmt::format("there is no SIDRA chip '{}'; see sidra-reg list", wanted));
 }
 
 const Register& known(const std::string& name) {
     const Register* found = find_register(name);
-    if (found == nullptr) throw UsageError(fmt::format("no register '{}'; sidra-reg names lists them", name));
+    if (found == nullptr) throw usage(fmt::format("there is no register '{}'; see sidra-reg names", name));
     return *found;
 }
 
 uint64_t parse_value(const Register& to, const std::string& text) {
     const auto value = tools::parse_number(text);
-    if (!value) throw UsageError(fmt::format("'{}' is not a number (decimal, or hexadecimal with 0x)", text));
+    if (!value) throw usage(fmt::format("'{}' is not a number (decimal, or hexadecimal with 0x)", text));
     if (to.bytes == 4 && *value > UINT32_MAX)
-        throw UsageError(fmt::format("{} does not fit in the {} bits of {}", text, to.bytes * 8, to.name));
+        throw usage(fmt::format("{} does not fit into the {} bits of {}", text, to.bytes * 8, to.name));
     return *value;
 }
 
@@ -60,44 +53,37 @@ void print(const Register& of, uint64_t value) {
 }
 
 void list() {
-    const std::vector<Function> all = find_functions();
-    if (all.empty()) throw NoDevice("no SIDRA chip on the PCI bus");
+    const std::vector<Function> all = functions();
     for (size_t i = 0; i < all.size(); ++i)
         fmt::print("{} {} {}\n", i, all[i].address, all[i].driver.empty() ? "no driver" : "driver " + all[i].driver);
 }
 
 void names() {
     for (const Register& one : registers())
-        fmt::print("{:<20} {:#06x} {} bytes, beside a driver: {}\n", one.name, one.offset, one.bytes,
+        fmt::print("{:<20} {:#06x} {} bytes, with a driver: {}\n", one.name, one.offset, one.bytes,
                    one.access == Access::RW  ? "read and write"
                    : one.access == Access::R ? "read"
                    : one.access == Access::W ? "write"
-                                             : "neither");
+                                             : "no access");
 }
 
-int main_inner(int argc, char** argv) {
+void main_inner(int argc, char** argv) {
     std::string device, name, value;
     std::vector<std::string> wanted;
-    CLI::App app("Registers of a SIDRA chip by name, with or without a driver.", "sidra-reg");
-    tools::offer_version(app);
+    CLI::App app("Reads and writes registers of a SIDRA chip by name, with or without a driver.", "sidra-reg");
     app.require_subcommand(1);
     app.fallthrough();
-    app.add_option("-d,--device", device, "which chip: number or PCI address (default: the only one)");
-    auto* listing = app.add_subcommand("list", "the chips on the PCI bus");
-    auto* naming = app.add_subcommand("names", "all registers, and what may be done with them while a driver is bound");
-    auto* dump = app.add_subcommand("dump", "all registers that may be read");
-    auto* read = app.add_subcommand("read", "registers by name");
-    read->add_option("name", wanted)->required();
-    auto* write = app.add_subcommand("write", "a value to a register");
-    write->add_option("name", name)->required();
-    write->add_option("value", value)->required();
-    auto* test = app.add_subcommand("test", "identity, data path, clock, interrupts and DMA");
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& e) {
-        if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-        throw UsageError(fmt::format("{} (sidra-reg --help)", e.what()));
-    }
+    app.add_option("-d,--device", device, "Chip: number in the list, or PCI address (default: the only one)");
+    auto* listing = app.add_subcommand("list", "List the chips on the PCI bus");
+    auto* naming = app.add_subcommand("names", "List all registers, and the access to each while a driver is bound");
+    auto* dump = app.add_subcommand("dump", "Print all registers that can be read");
+    auto* read = app.add_subcommand("read", "Read registers by name");
+    read->add_option("name", wanted, "Register names")->required();
+    auto* write = app.add_subcommand("write", "Write a value to a register");
+    write->add_option("name", name, "Register name")->required();
+    write->add_option("value", value, "Number, decimal or hexadecimal with 0x")->required();
+    auto* test = app.add_subcommand("test", "Test identity, data path, clock, status, interrupts and DMA");
+    if (!tools::parse_arguments(app, argc, argv)) return;
     if (listing->parsed()) list();
     if (naming->parsed()) names();
     if (dump->parsed()) {
@@ -117,30 +103,14 @@ int main_inner(int argc, char** argv) {
     }
     if (test->parsed()) {
         const Function function = choose(device);
-        return self_test(function, *open_registers(function)) == 0 ? 0 : kFailed;
+        if (const int failed = self_test(function, *open_registers(function)); failed != 0)
+            throw Error(fmt::format("{} failed {} test{}", function.address, failed, failed == 1 ? "" : "s"));
     }
-    return 0;
 }
 
 }  // namespace
 }  // namespace sidra::reg
 
 int main(int argc, char** argv) {
-    using namespace sidra::reg;
-    const auto say = [](const std::exception& e) { std::fprintf(stderr, "sidra-reg: %s\n", e.what()); };
-    try {
-        sidra::tools::open_standard_files();
-        const int status = main_inner(argc, argv);
-        sidra::tools::flush_output();
-        return status;
-    } catch (const UsageError& e) {
-        say(e);
-        return kUsage;
-    } catch (const NoDevice& e) {
-        say(e);
-        return kNoDevice;
-    } catch (const std::exception& e) {
-        say(e);
-        return kFailed;
-    }
+    return sidra::tools::run_program("sidra-reg", [&] { sidra::reg::main_inner(argc, argv); });
 }

@@ -27,7 +27,7 @@ constexpr std::array kInterruptBits = {Bit{SIDRA_INT_ADMIN, "admin"},     Bit{SI
                                        Bit{SIDRA_INT_MAILBOX, "mailbox"}, Bit{SIDRA_INT_FIRMWARE, "firmware"},
                                        Bit{SIDRA_INT_THERMAL, "thermal"}, Bit{SIDRA_INT_TEST, "test"}};
 constexpr std::array kFeatureBits = {Bit{SIDRA_FEATURE_FIRMWARE, "firmware"},
-                                     Bit{SIDRA_FEATURE_STATE_FILE, "state file"}};
+                                     Bit{SIDRA_FEATURE_STATE_FILE, "state file"}, Bit{SIDRA_FEATURE_TRACE, "trace"}};
 
 std::string bits(uint64_t value, std::span<const Bit> known) {
     std::string words;
@@ -81,7 +81,7 @@ std::string decode(const Register& known, uint64_t value) {
     const uint64_t high = value >> 16;
     switch (known.offset) {
         case SIDRA_REG_ID:
-            return value == SIDRA_ID_MAGIC ? "SIDRA" : value == 0xffffffff ? "the link is gone" : "not a SIDRA chip";
+            return value == SIDRA_ID_MAGIC ? "SIDRA" : value == 0xffffffff ? "link lost" : "not a SIDRA chip";
         case SIDRA_REG_HW_VERSION:
             return fmt::format("{}.{}", high, low);
         case SIDRA_REG_FEATURES:
@@ -89,13 +89,13 @@ std::string decode(const Register& known, uint64_t value) {
         case SIDRA_REG_GEOMETRY0:
             return fmt::format("{} clusters of {} CUs", low, high);
         case SIDRA_REG_GEOMETRY1:
-            return fmt::format("{} crossbars a CU", value);
+            return fmt::format("{} crossbars per CU", value);
         case SIDRA_REG_GEOMETRY2:
-            return fmt::format("{} rows of {} columns", low, high);
+            return fmt::format("{} rows, {} columns", low, high);
         case SIDRA_REG_LIMITS0:
             return fmt::format("{} contexts, {} queues", low, high);
         case SIDRA_REG_LIMITS1:
-            return fmt::format("{} queues a context, {} vectors", low, high);
+            return fmt::format("{} queues per context, {} vectors", low, high);
         case SIDRA_REG_L1_SIZE:
         case SIDRA_REG_L2_SIZE:
         case SIDRA_REG_L3_SIZE:

@@ -30,7 +30,7 @@ int report(std::string_view name, const std::string& trouble) {
 
 std::string identity(Registers& registers) {
     const uint64_t id = registers.read(named("ID"));
-    return id == SIDRA_ID_MAGIC ? "" : fmt::format("ID reads {:#x}, not {:#x}", id, SIDRA_ID_MAGIC);
+    return id == SIDRA_ID_MAGIC ? "" : fmt::format("ID is {:#x} instead of {:#x}", id, SIDRA_ID_MAGIC);
 }
 
 // Every wire of the data path both ways.
@@ -41,7 +41,7 @@ std::string loopback(Registers& registers) {
         registers.write(scratch, pattern);
         const auto got = static_cast<uint32_t>(registers.read(scratch));
         if (got != ~pattern)
-            return fmt::format("SCRATCH: wrote {:#010x}, read {:#010x}, not {:#010x}", pattern, got, ~pattern);
+            return fmt::format("wrote {:#010x} to SCRATCH, read {:#010x} instead of {:#010x}", pattern, got, ~pattern);
     }
     return {};
 }
@@ -51,7 +51,7 @@ std::string clock(Registers& registers) {
     const uint64_t first = registers.read(ticks);
     pause_ms(20);
     const uint64_t second = registers.read(ticks);
-    return second > first ? "" : fmt::format("CLOCK stands at {} ns", first);
+    return second > first ? "" : fmt::format("CLOCK does not advance; it stays at {} ns", first);
 }
 
 std::string status(Registers& registers) {
@@ -79,7 +79,7 @@ std::string interrupt(const Function& function, Registers& registers) {
         registers.write(test, 0);
         const bool seen = (registers.read(pending) & SIDRA_INT_TEST) != 0;
         registers.write(pending, SIDRA_INT_TEST);
-        return seen ? "" : "TEST_IRQ does not show in INT_STATUS";
+        return seen ? "" : "TEST_IRQ does not set its bit in INT_STATUS";
     }
     const std::string folder = "/sys/kernel/debug/accel/" + function.address;
     const uint64_t before = interrupts_of(folder);
@@ -88,7 +88,7 @@ std::string interrupt(const Function& function, Registers& registers) {
         if (interrupts_of(folder) - before >= SIDRA_MSIX_VECTORS) return {};
         pause_ms(10);
     }
-    return fmt::format("{} of {} vectors reached the driver", interrupts_of(folder) - before, SIDRA_MSIX_VECTORS);
+    return fmt::format("only {} of {} vectors reached the driver", interrupts_of(folder) - before, SIDRA_MSIX_VECTORS);
 }
 
 // The driver has memory that the chip may copy; this tool has none.
@@ -96,7 +96,7 @@ std::string dma(const Function& function) {
     std::ifstream in("/sys/kernel/debug/accel/" + function.address + "/test_dma");
     std::string verdict;
     std::getline(in, verdict);
-    return verdict == "ok" ? "" : verdict.empty() ? "the driver gives no answer (see the kernel log)" : verdict;
+    return verdict == "ok" ? "" : verdict.empty() ? "the driver did not answer; see the kernel log" : verdict;
 }
 
 }  // namespace
@@ -109,7 +109,7 @@ int self_test(const Function& function, Registers& registers) {
     failed += report("clock", clock(registers));
     failed += report("status", status(registers));
     failed += report("interrupt", interrupt(function, registers));
-    if (function.driver.empty()) fmt::print("  {:<10} needs the driver\n", "dma");
+    if (function.driver.empty()) fmt::print("  {:<10} skipped: it needs the driver\n", "dma");
     else failed += report("dma", dma(function));
     return failed;
 }
