@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The one exception of this program: a sentence for the person who ran it, printed as one line before exit status 1.
+// A failed measurement: a sentence for the person who runs the program. Its exit status is 1.
 #ifndef SIDRA_BENCH_ERROR_H
 #define SIDRA_BENCH_ERROR_H
 

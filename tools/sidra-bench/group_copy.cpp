@@ -31,7 +31,7 @@ struct Side {
     Contender contender(bool own, size_t size) {
         const sidra_ref to = own ? own_dst.ref() : dst.ref();
         const sidra_ref from = own ? own_src.ref() : src.ref();
-        return {fmt::format("{} worker(s)", workers), [stream = chip.stream(), to, from, size](uint64_t calls) {
+        return {fmt::format("{} workers", workers), [stream = chip.stream(), to, from, size](uint64_t calls) {
                     const uint64_t deadline = long_deadline();
                     for (uint64_t i = 0; i < calls; ++i) {
                         SIDRA_CHECK(sidra_copy_async(stream, to, from, size));
@@ -77,7 +77,7 @@ void run_copy(const Settings& settings, Report& report) {
     for (const bool own : {false, true}) {
         std::vector<std::string> heads = {"size", "memcpy GB/s"};
         for (const uint32_t workers : worker_counts) {
-            heads.push_back(fmt::format("{} worker(s) GB/s", workers));
+            heads.push_back(fmt::format("{} workers GB/s", workers));
             heads.emplace_back("vs memcpy");
         }
         Table table(heads);
@@ -117,7 +117,7 @@ void run_copy(const Settings& settings, Report& report) {
             }
             table.add(row);
         }
-        report.print(fmt::format("Copy, {} memory (best; in brackets the median over rounds; ?: restless)", memory),
+        report.print(fmt::format("Copy, {} memory (best; in parentheses the median over rounds; ?: unsettled)", memory),
                      table);
     }
 }

@@ -38,7 +38,7 @@ void submit_and_wait(const Chip& chip, uint32_t batch, uint64_t calls) {
         sidra_status status = SIDRA_ERROR_NOT_READY;
         for (uint32_t looks = 1; status == SIDRA_ERROR_NOT_READY; ++looks) {
             status = sidra_stream_query(chip.stream());
-            if (looks % 4096 == 0 && now_s() > end) throw Error("no-ops do not end");
+            if (looks % 4096 == 0 && now_s() > end) throw Error("no-op packets did not complete");
         }
         SIDRA_CHECK(status);
     }
@@ -100,7 +100,7 @@ void count_system_calls(const Settings& settings, Report& report) {
     if (child == 0) _exit(count_in_child(settings, kSubmits));
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) > 200)
-        throw Error("the system calls of a submit could not be counted");
+        throw Error("cannot count the system calls of a submit");
     report.set_bar("submit_syscalls", WEXITSTATUS(status) / static_cast<double>(kSubmits), true);
 }
 
@@ -157,7 +157,7 @@ void run_driver(const Settings& settings, Report& report) {
     method.rounds = settings.quick ? 3 : 6;
     method.max_rounds = settings.quick ? 4 : 12;
 
-    Table table({"batch", "way", "M packets/s", "ns a packet", "vs NVMe"});
+    Table table({"batch", "way", "M packets/s", "ns per packet", "vs NVMe"});
     for (const uint32_t batch : {1u, 8u, 64u}) {
         report.progress().show(fmt::format("driver: batches of {}", batch));
         std::vector<Contender> contenders = {

@@ -33,7 +33,7 @@ double boot_s(sidra_engine engine) {
     const Device device(opened);
     auto info = SIDRA_INIT(sidra_device_info);
     while (info.firmware_version == 0) {
-        if (now_s() - start > kPatienceS) throw Error("the firmware of the chip does not boot");
+        if (now_s() - start > kPatienceS) throw Error("the firmware of the chip did not boot");
         std::this_thread::sleep_for(std::chrono::microseconds(200));
         SIDRA_CHECK(sidra_device_get_info(device.get(), &info));
     }
@@ -48,7 +48,7 @@ class BusyCore final : private management::Surroundings {
         std::copy(sidra_factory_runtime, sidra_factory_runtime_end,
                   flash.begin() + SIDRA_MGMT_FLASH_SLOT(SIDRA_MGMT_SLOT_A));
         for (int slices = 0; unit_.stage() != SIDRA_STAGE_RUNTIME; ++slices) {
-            if (slices > 10'000) throw Error("the firmware of the core does not boot");
+            if (slices > 10'000) throw Error("the firmware did not boot on the core");
             run(1);
         }
         sidra_mailbox_msg request{};
@@ -92,7 +92,7 @@ class BusyCore final : private management::Surroundings {
 }  // namespace
 
 void run_firmware(const Settings& settings, Report& report) {
-    report.progress().show("firmware: boots behind chips that are opened");
+    report.progress().show("firmware: time from opening a chip to its answer");
     std::vector<double> boots;
     for (int i = 0; i < (settings.quick ? 5 : 15); ++i) boots.push_back(boot_s(settings.engine));
 
@@ -101,7 +101,7 @@ void run_firmware(const Settings& settings, Report& report) {
     constexpr uint64_t kCounted = 200;
     core.run(kCounted);
     const double per_slice = static_cast<double>(core.instructions() - before) / kCounted;
-    report.progress().show("firmware: instructions a second");
+    report.progress().show("firmware: instructions per second");
     const Timing timing =
         measure({{"slices", [&](uint64_t calls) { core.run(calls); }}}, settings.bar_method()).front();
 

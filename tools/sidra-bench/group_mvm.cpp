@@ -88,7 +88,7 @@ void measure_bars(const Settings& settings, Report& report) {
     if (settings.cpus >= 2) onednn_bar(settings, report, table, {1024, 1024, 256, 2}, "mvm_1024_b256_vs_onednn");
     read_bar(settings, report, table, {4096, 4096, 1, 1}, "");
     if (settings.cpus >= 2) read_bar(settings, report, table, {4096, 4096, 1, 2}, "mvm_4096_b1_vs_read");
-    report.print("MVM against its bars, submit and wait (best; in brackets the median over rounds)", table);
+    report.print("MVM against its bars, submit and wait (best; in parentheses the median over rounds)", table);
 }
 
 // ---- Table ----
@@ -169,8 +169,8 @@ void measure_table(const Settings& settings, Report& report) {
             table.add(measure_shape(settings, report, sides, {size, size, batch, settings.workers}));
         }
     }
-    report.print(fmt::format("MVM in GMAC/s, {} worker(s), submit and wait (OpenBLAS: f32; ratios: best, in brackets "
-                             "the median; ?: restless)",
+    report.print(fmt::format("MVM in GMAC/s, {} workers, submit and wait (OpenBLAS: f32; ratios: best, in parentheses "
+                             "the median; ?: unsettled)",
                              settings.workers),
                  table);
 }

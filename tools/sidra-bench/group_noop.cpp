@@ -44,7 +44,7 @@ void measure_rates(const Settings& settings, Report& report) {
     report.progress().show("noop: rate");
     const auto timings = measure(contenders, method);
 
-    Table table({"packets a doorbell", "reports", "M packets/s", "median", "ns a packet"});
+    Table table({"packets per doorbell", "reports", "M packets/s", "median", "ns per packet"});
     for (size_t i = 0; i < timings.size(); ++i) {
         const auto& [batch, reports] = kCases[i];
         const Timing& t = timings[i];
@@ -59,7 +59,7 @@ void measure_rates(const Settings& settings, Report& report) {
         if (!reports && batch == 64) report.set_bar("noop_rate_b64", batch / t.min_s, t.settled);
         if (!reports && batch == 1) report.set_bar("noop_rate_b1", batch / t.min_s, t.settled);
     }
-    report.print(fmt::format("No-op packets, {} worker(s) (?: restless)", settings.workers), table);
+    report.print(fmt::format("No-op packets, {} workers (?: unsettled)", settings.workers), table);
 }
 
 void measure_round_trip(const Settings& settings, Report& report) {

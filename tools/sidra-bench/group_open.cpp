@@ -45,7 +45,7 @@ double cpu_s() {
 std::string fresh_process(const char* option, sidra_engine engine) {
     const std::string engine_option = fmt::format("--engine={}", engine_name(engine));
     int ends[2];
-    if (pipe(ends) != 0) throw Error("cannot make a pipe");
+    if (pipe(ends) != 0) throw Error("cannot create a pipe");
     const pid_t child = fork();
     if (child == 0) {
         dup2(ends[1], STDOUT_FILENO);
@@ -67,7 +67,8 @@ std::string fresh_process(const char* option, sidra_engine engine) {
     close(ends[0]);
     int status = 0;
     waitpid(child, &status, 0);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw Error(fmt::format("sidra-bench {} failed", option));
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        throw Error(fmt::format("the process 'sidra-bench {}' failed", option));
     return text;
 }
 
@@ -80,7 +81,7 @@ double median_of(const std::vector<Opened>& runs, double (*what)(const Opened&))
 
 }  // namespace
 
-int open_probe(sidra_engine engine) {
+void open_probe(sidra_engine engine) {
     wait_until_quiet();
     sidra_device_options options = SIDRA_INIT(sidra_device_options);
     options.profile = SIDRA_PROFILE_Y1;
@@ -104,10 +105,9 @@ int open_probe(sidra_engine engine) {
     const double stream_open = now_s();
     fmt::print("{} {} {} {}\n", (device_open - start) * 1e3, (context_open - device_open) * 1e3,
                (stream_open - context_open) * 1e3, resident_mib() - before_mib);
-    return 0;
 }
 
-int idle_probe(sidra_engine engine) {
+void idle_probe(sidra_engine engine) {
     const Chip chip(engine, 0);
     const Buffer word(chip.context(), sizeof(uint64_t));
     *word.as<uint64_t>() = 0;
@@ -116,7 +116,8 @@ int idle_probe(sidra_engine engine) {
     chip.wait();
     SIDRA_CHECK(sidra_semaphore_wait_async(parked.get(), word.ref(), 1));
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    if (sidra_stream_query(parked.get()) != SIDRA_ERROR_NOT_READY) throw Error("the parked stream is not parked");
+    if (sidra_stream_query(parked.get()) != SIDRA_ERROR_NOT_READY)
+        throw Error("the stream that should be parked is not");
 
     const double start = now_s();
     const double used = cpu_s();
@@ -127,30 +128,29 @@ int idle_probe(sidra_engine engine) {
     SIDRA_CHECK(sidra_semaphore_signal(chip.context(), word.ref(), 1));
     SIDRA_CHECK(sidra_stream_synchronize(parked.get(), long_deadline()));
     fmt::print("{}\n", percent);
-    return 0;
 }
 
 void run_open(const Settings& settings, Report& report) {
-    report.progress().show("open: nine fresh processes");
+    report.progress().show("open: nine new processes");
     std::vector<Opened> runs;
     for (int i = 0; i < 9; ++i) {
         const std::string text = fresh_process("--open-probe", settings.engine);
         Opened& o = runs.emplace_back();
         if (std::sscanf(text.c_str(), "%lf %lf %lf %lf", &o.device_ms, &o.context_ms, &o.stream_ms, &o.rss_mib) != 4) {
-            throw Error("sidra-bench --open-probe printed no figures");
+            throw Error("the process 'sidra-bench --open-probe' printed no figures");
         }
     }
     report.progress().show("open: idle for two seconds");
     double idle_percent = 0;
     if (std::sscanf(fresh_process("--idle-probe", settings.engine).c_str(), "%lf", &idle_percent) != 1) {
-        throw Error("sidra-bench --idle-probe printed no figure");
+        throw Error("the process 'sidra-bench --idle-probe' printed no figure");
     }
 
     const auto total = [](const Opened& o) { return o.total_ms(); };
     const auto rss = [](const Opened& o) { return o.rss_mib; };
     const auto fastest =
         std::min_element(runs.begin(), runs.end(), [](auto& a, auto& b) { return a.total_ms() < b.total_ms(); });
-    Table table({"in a fresh process", "median", "best"});
+    Table table({"in a new process", "median", "best"});
     const auto add = [&](const char* name, const char* unit, double middle, double best) {
         table.add({fmt::format("{}, {}", name, unit), figure(middle), figure(best)});
         report.add_value("open", name, {{"runs", runs.size()}, {"best", best}}, middle, unit);
@@ -162,7 +162,7 @@ void run_open(const Settings& settings, Report& report) {
     add("resident memory taken", "MiB", median_of(runs, rss), fastest->rss_mib);
     table.add({"CPU while idle (2 s), %", figure(idle_percent), ""});
     report.add_value("open", "CPU while idle", {{"seconds", 2}}, idle_percent, "%");
-    report.print("Open of the full chip", table);
+    report.print("Opening the full chip", table);
     report.set_bar("open_ms", median_of(runs, total));
     report.set_bar("open_rss_mib", median_of(runs, rss));
     report.set_bar("idle_cpu_percent", idle_percent);

@@ -37,7 +37,7 @@ void measure_recovery(const Settings& settings, Report& report) {
     } ways[] = {{"reset of a queue that faulted", "recover_queue_ms", &KernelQueue::recover_queue},
                 {"recovery of a context that was lost", "recover_context_ms", &KernelQueue::recover_context},
                 {"reset of the device", "recover_device_ms", &KernelQueue::recover_device}};
-    Table table({"until a no-op has retired again", "median", "worst"});
+    Table table({"time until a no-op retires again", "median", "worst"});
     for (const auto& way : ways) {
         report.progress().show(fmt::format("recover: {}", way.name));
         std::vector<double> seconds(settings.quick ? 7 : 21);
@@ -112,15 +112,15 @@ void measure_share(const Settings& settings, Report& report) {
     };
     std::vector<double> shares, alone_rates, beside_rates;
     for (int round = 0; round < kShareRounds; ++round) {
-        report.progress().show("recover: beside a context that never ends");
+        report.progress().show("recover: beside an endless context");
         alone_rates.push_back(copies_per_s());
         const Endless endless(hostile);
         beside_rates.push_back(copies_per_s());
         shares.push_back(beside_rates.back() / alone_rates.back());
     }
-    Table table({"copies of 1 MiB", "alone", "beside an endless one", "share"});
+    Table table({"copies of 1 MiB", "alone", "beside an endless context", "share"});
     table.add({"a second", figure(median(alone_rates)), figure(median(beside_rates)), figure(median(shares))});
-    report.print("A context beside one that never ends, of the same priority", table);
+    report.print("A context beside an endless one of the same priority", table);
     report.set_bar("victim_share", median(shares));
 }
 

@@ -91,7 +91,7 @@ auto repeated(F&& once) {
 
 void run_twin(const Settings& settings, Report& report) {
     run_firmware(settings, report);
-    Table table({"256x256 cells, one core", "", "unit", "a call"});
+    Table table({"256x256 cells, one core", "", "unit", "per call"});
     Crossbar crossbar, other;
     const physics::Ispp published(crossbar.cells, physics::ispp_defaults(IsppMode::kAsPublished), kSeed),
         sized(crossbar.cells, physics::ispp_defaults(IsppMode::kErrorSized), kSeed);
@@ -144,14 +144,14 @@ void run_twin(const Settings& settings, Report& report) {
     SIDRA_CHECK(sidra_weights_program_async(chip.stream(), weights));
     chip.wait();
     add(settings, report, &table,
-        {"fast_program_cells_s", fmt::format("level fast: programming again, {} worker(s)", settings.workers),
+        {"fast_program_cells_s", fmt::format("level fast: programming again, {} workers", settings.workers),
          2.0 * kLarge * kLarge, "cells/s"},
         repeated([&] {
             SIDRA_CHECK(
                 sidra_weights_update_async(chip.stream(), weights, 0, kLarge, 0, kLarge, values.data(), kLarge));
             chip.wait();
         }));
-    report.print("Physics of level accurate (?: restless)", table);
+    report.print("Physics of level accurate (?: unsettled)", table);
 }
 
 }  // namespace sidra::bench

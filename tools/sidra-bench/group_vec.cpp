@@ -176,7 +176,7 @@ void run_vec(const Settings& settings, Report& report) {
                     double{kElements},
                     "elements/s"});
     }
-    report.print(fmt::format("Compute engine, {} elements (of the input), engine {}, {} worker(s) (?: restless)",
+    report.print(fmt::format("Compute engine, {} elements (of the input), engine {}, {} workers (?: unsettled)",
                              kElements, chip.engine(), settings.workers),
                  table);
 }

@@ -25,7 +25,7 @@ struct Settings {
     double host_memcpy = 0;  // seconds that memcpy of 64 MiB took on the host of this guest; 0: unknown
     double host_mvm = 0;     // the same of an MVM 1024x1024, batch 256, on an embedded chip
 
-    // For the bars: many short samples, so that a restless machine leaves some undisturbed.
+    // For the bars: many short samples, so that a busy machine leaves some undisturbed.
     Method bar_method() const {
         return {.samples = 7, .rounds = quick ? 4 : 9, .max_rounds = quick ? 8 : 45, .budget_s = 10};
     }
@@ -54,22 +54,22 @@ struct Group {
 };
 
 inline constexpr std::array kGroups = {
-    Group{"noop", "no-op packets: rate by batch size, submit and wait of one", run_noop},
+    Group{"noop", "no-op packets: rate by batch size; submit and wait of one packet", run_noop},
     Group{"copy", "copies by size, against memcpy", run_copy},
     Group{"mvm", "matrix-vector products by size, batch and engine, against oneDNN, OpenBLAS and a plain read",
           run_mvm},
     Group{"vec", "operations of the compute engine", run_vec},
-    Group{"open", "open of the chip and its memory, in fresh processes; CPU use while idle", run_open},
+    Group{"open", "opening the chip: time and memory, in fresh processes; CPU use while idle", run_open},
     Group{"driver", "no-ops through user and kernel queues of the kernel driver, against NVMe", run_driver, true},
-    Group{"recover", "resets and recovery on the kernel driver, and a context beside an endless one", run_recover,
+    Group{"recover", "recovery after faults and resets on the kernel driver; a context beside an endless one",
+          run_recover, true},
+    Group{"twin", "level accurate: programming, wires, products; level fast: programming; firmware", run_twin, false,
           true},
-    Group{"twin", "level accurate: programming by pulses, wires, products; programming at level fast; firmware",
-          run_twin, false, true},
 };
 
 // The hidden runs in fresh processes that run_open() starts; they print their figures for it.
-int open_probe(sidra_engine engine);
-int idle_probe(sidra_engine engine);
+void open_probe(sidra_engine engine);
+void idle_probe(sidra_engine engine);
 
 std::string_view engine_name(sidra_engine engine);  // "avx512"
 

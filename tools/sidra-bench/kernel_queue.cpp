@@ -41,7 +41,7 @@ struct KernelQueue::State {
     }
 
     void request(unsigned long number, void* argument, const char* what) const {
-        if (drmIoctl(node, number, argument) != 0) throw Error(fmt::format("{}: {}", what, strerror(errno)));
+        if (drmIoctl(node, number, argument) != 0) throw Error(fmt::format("{} failed: {}", what, strerror(errno)));
     }
 
     void create_queue() {
@@ -55,7 +55,8 @@ struct KernelQueue::State {
         void* mapped =
             mmap(nullptr, SIDRA_PAGE_SIZE, PROT_READ, MAP_SHARED, node, static_cast<off_t>(queue.state_offset));
         page = mapped == MAP_FAILED ? nullptr : static_cast<const sidra_queue_state*>(mapped);
-        if (page == nullptr) throw Error(fmt::format("the state page of a kernel queue: {}", strerror(errno)));
+        if (page == nullptr)
+            throw Error(fmt::format("cannot map the state page of a kernel queue: {}", strerror(errno)));
     }
 
     uint64_t submit(const sidra_cmd* from, uint32_t count) const {
@@ -87,7 +88,7 @@ struct KernelQueue::State {
         for (uint32_t looks = 1; __atomic_load_n(&page->timeline, __ATOMIC_ACQUIRE) < value; ++looks) {
             if (__atomic_load_n(&page->run_state, __ATOMIC_RELAXED) == SIDRA_QUEUE_FAULTED)
                 throw Error("a no-op in a kernel queue faulted");
-            if (looks % 1024 == 0 && now_s() > end) throw Error("no-ops in a kernel queue do not end");
+            if (looks % 1024 == 0 && now_s() > end) throw Error("no-op packets in a kernel queue did not complete");
         }
     }
 };
@@ -95,14 +96,14 @@ struct KernelQueue::State {
 KernelQueue::KernelQueue(const std::string& node) : state_(std::make_unique<State>()) {
     State& s = *state_;
     s.node = open(node.c_str(), O_RDWR | O_CLOEXEC);
-    if (s.node < 0) throw Error(fmt::format("{}: {}", node, strerror(errno)));
+    if (s.node < 0) throw Error(fmt::format("cannot open {}: {}", node, strerror(errno)));
     s.request(SIDRA_IOCTL_CONTEXT_CREATE, &s.context, "a context");
     s.create_queue();
     sidra_cmd nop{};
     nop.hdr.opcode = SIDRA_CMD_NOP;
     s.packets.assign(64, nop);
     if (const int error = io_uring_queue_init(64, &s.ring, IORING_SETUP_SQE128); error != 0)
-        throw Error(fmt::format("io_uring for {}: {}", node, strerror(-error)));
+        throw Error(fmt::format("cannot set up io_uring for {}: {}", node, strerror(-error)));
     s.ring_made = true;
 }
 
@@ -128,12 +129,12 @@ void KernelQueue::run_uring(uint32_t batch, uint64_t calls) {
             std::memcpy(reinterpret_cast<std::byte*>(sqe->cmd) + sizeof command, s.packets.data(), sizeof(sidra_cmd));
         }
         if (const int got = io_uring_submit_and_wait(&s.ring, batch); got < 0 && got != -EINTR)
-            throw Error(fmt::format("submitting by io_uring: {}", strerror(-got)));
+            throw Error(fmt::format("cannot submit by io_uring: {}", strerror(-got)));
         for (uint32_t done = 0; done < batch; ++done) {
             io_uring_cqe* cqe = nullptr;
             if (const int error = io_uring_wait_cqe(&s.ring, &cqe); error != 0)
-                throw Error(fmt::format("waiting by io_uring: {}", strerror(-error)));
-            if (cqe->res != 0) throw Error(fmt::format("a no-op by io_uring: {}", strerror(-cqe->res)));
+                throw Error(fmt::format("cannot wait by io_uring: {}", strerror(-error)));
+            if (cqe->res != 0) throw Error(fmt::format("a no-op packet by io_uring failed: {}", strerror(-cqe->res)));
             io_uring_cqe_seen(&s.ring, cqe);
         }
     }
@@ -146,7 +147,7 @@ double KernelQueue::recover_queue() {
     s.submit(&wrong, 1);
     const double end = now_s() + kPatience;
     while (__atomic_load_n(&s.page->run_state, __ATOMIC_ACQUIRE) != SIDRA_QUEUE_FAULTED)
-        if (now_s() > end) throw Error("an unknown packet does not fault");
+        if (now_s() > end) throw Error("an unknown packet did not fault");
     const double start = now_s();
     sidra_ioctl_queue_reset reset{s.context.context, s.queue.queue, 0, 0, 0};
     s.request(SIDRA_IOCTL_QUEUE_RESET, &reset, "the reset of a queue");

@@ -7,13 +7,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
-#include <exception>
 
 #include "bars.h"
 #include "chip.h"
 #include "common/output_file.h"
 #include "common/program.h"
-#include "common/standard_files.h"
 #include "error.h"
 #include "groups.h"
 #include "machine.h"
@@ -22,9 +20,6 @@
 
 namespace sidra::bench {
 namespace {
-
-constexpr int kFailed = 1;
-constexpr int kUsage = 2;
 
 struct EngineName {
     sidra_engine engine;
@@ -37,10 +32,7 @@ constexpr EngineName kEngines[] = {{SIDRA_ENGINE_AUTO, "auto"},
                                    {SIDRA_ENGINE_NEON, "neon"}};
 
 // A mistake in the command line.
-class UsageError : public std::runtime_error {
-   public:
-    using std::runtime_error::runtime_error;
-};
+tools::Failure usage(const std::string& what) { return tools::Failure(what, tools::kExitUsage); }
 
 // An empty one is a variable that was not set in a script: not the same as no file.
 const CLI::Validator kFileName(
@@ -61,7 +53,7 @@ sidra_engine parse_engine(const std::string& name) {
     for (const auto& e : kEngines) {
         if (e.name == name) return e.engine;
     }
-    throw UsageError(fmt::format("unknown engine '{}': auto, scalar, avx2, avx512 or neon", name));
+    throw usage(fmt::format("unknown engine '{}'; the engines are auto, scalar, avx2, avx512 and neon", name));
 }
 
 // The groups to run, in the order of kGroups.
@@ -70,8 +62,8 @@ std::vector<const Group*> chosen_groups(const Options& options) {
         const bool known =
             name == "all" || std::any_of(kGroups.begin(), kGroups.end(), [&](auto& g) { return g.name == name; });
         if (!known)
-            throw UsageError(
-                fmt::format("unknown group '{}': noop, copy, mvm, vec, open, driver, recover, twin or all", name));
+            throw usage(fmt::format(
+                "unknown group '{}'; the groups are noop, copy, mvm, vec, open, driver, recover, twin and all", name));
     }
     const bool all = options.groups.empty() || std::count(options.groups.begin(), options.groups.end(), "all") > 0;
     std::vector<const Group*> groups;
@@ -137,16 +129,13 @@ std::string library_version() {
     return fmt::format("{}.{}.{}", version >> 16, version >> 8 & 0xff, version & 0xff);
 }
 
-int run(const Options& options) {
+void run(const Options& options) {
     const auto groups = chosen_groups(options);
     Settings settings;
     settings.engine = parse_engine(options.engine);
     if (options.open_probe) return open_probe(settings.engine);
     if (options.idle_probe) return idle_probe(settings.engine);
-    if (options.list) {
-        print_list();
-        return 0;
-    }
+    if (options.list) return print_list();
     // A file of figures is of all groups that share it.
     const auto beside_first = [&](const Group& group) {
         return group.needs_driver == groups.front()->needs_driver && group.apart == groups.front()->apart;
@@ -154,10 +143,9 @@ int run(const Options& options) {
     const auto whole = static_cast<size_t>(std::count_if(kGroups.begin(), kGroups.end(), beside_first));
     const bool alike = std::all_of(groups.begin(), groups.end(), [&](auto* group) { return beside_first(*group); });
     if (!options.figures.empty() && (!alike || groups.size() != whole))
-        throw UsageError("--figures takes all groups (name none beside it), or driver and recover, or twin");
+        throw usage("--figures needs all groups (name none), or driver and recover, or twin");
     if (!options.figures.empty() && !unfit_build().empty()) {
-        throw Error(
-            fmt::format("this sidra-bench is {}: its figures would mean nothing (use a release build)", unfit_build()));
+        throw Error(fmt::format("cannot write figures: this sidra-bench is {}; use a release build", unfit_build()));
     }
     for (const auto& file : {options.json, options.figures}) {
         if (!file.empty()) tools::require_writable(file);
@@ -173,9 +161,10 @@ int run(const Options& options) {
     const sidra_device_info info = probe.info();
     settings.mvm_engines = settings.engine == SIDRA_ENGINE_AUTO ? engines_here() : std::vector{settings.engine};
 
-    fmt::print("sidra-bench {}: {} chip, engine {}, {} worker(s)\n{}\n{}; {}\n", library_version(), info.transport,
+    fmt::print("sidra-bench {}: {} chip, engine {}, workers {}\n{}\n{}; {}\n", library_version(), info.transport,
                info.engine[0] != '\0' ? info.engine : "none", settings.workers, machine(), compiler(), peers_line());
-    if (!unfit_build().empty()) fmt::print("This program is {}: these figures mean nothing.\n", unfit_build());
+    if (!unfit_build().empty())
+        fmt::print("This program is {}, so its figures mean nothing. Use a release build.\n", unfit_build());
 
     Report report;
     const OtherLoad others;
@@ -185,8 +174,9 @@ int run(const Options& options) {
     const double disturbed = others.percent();
     if (disturbed > 5) {
         fmt::print(
-            "Others used {:.0f} % of this machine's CPU time during the run: figures may be too low. Run it again when "
-            "it is idle.\n",
+            "Other processes used {:.0f} % of this machine's CPU time during the run, so the figures may be too low. "
+            "Run "
+            "it again when the machine is idle.\n",
             disturbed);
     }
 
@@ -207,43 +197,38 @@ int run(const Options& options) {
         tail.emplace_back("peers", peers_line());
         tools::write_file(options.figures, report.figures(std::move(tail), groups.front()->apart));
     }
-    return 0;
 }
 
-int main_inner(int argc, char** argv) {
+void main_inner(int argc, char** argv) {
     Options options;
-    CLI::App app("Measures a SIDRA chip and its stack, beside named peers in the same run.", "sidra-bench");
-    app.footer("Groups: noop, copy, mvm, vec, open, driver, recover, twin, or all. See sidra-bench(1).");
-    app.add_option("group", options.groups,
-                   "what to measure (with any option and no group: all, which is all but driver, recover and twin)");
-    app.add_option("--engine", options.engine, "engine of the chip model: auto, scalar, avx2, avx512, neon");
-    app.add_option("--workers", options.workers, "threads of the chip and of its peers (default: one a CPU)")
+    CLI::App app("Measures a SIDRA chip and its software, and peers in the same run.", "sidra-bench");
+    app.footer("Groups: noop, copy, mvm, vec, open, driver, recover, twin and all. See sidra-bench(1).");
+    app.add_option(
+        "group", options.groups,
+        "Groups to measure (default, if there is an option: all, which is all except driver, recover and twin)");
+    app.add_option("--engine", options.engine, "Engine of the chip model: auto, scalar, avx2, avx512 or neon");
+    app.add_option("--workers", options.workers, "Threads of the chip and of its peers (default: one per CPU)")
         ->check(CLI::Range(1, 256));
-    app.add_flag("--quick", options.quick, "fewer shapes and rounds");
-    app.add_option("--json", options.json, "write everything measured to this file")->check(kFileName);
-    app.add_option("--figures", options.figures, "write the figures of the bars to this file, as one flat object")
+    app.add_flag("--quick", options.quick, "Measure fewer shapes, in fewer rounds");
+    app.add_option("--json", options.json, "Write all results to this file, as JSON")->check(kFileName);
+    app.add_option("--figures", options.figures, "Write the figures of the bars to this file, as one flat JSON object")
         ->check(kFileName);
-    app.add_option("--nvme", options.nvme, "NVMe namespace (/dev/ng0n1) that the driver group is compared with")
+    app.add_option("--nvme", options.nvme, "NVMe namespace (/dev/ng0n1) with which the driver group is compared")
         ->check(kFileName);
     app.add_option("--host-memcpy", options.host_memcpy,
-                   "seconds of a memcpy of 64 MiB on the host, for the driver group in a guest")
+                   "Time of a memcpy of 64 MiB on the host in seconds, for the driver group in a guest")
         ->check(CLI::PositiveNumber);
     app.add_option("--host-mvm", options.host_mvm,
-                   "seconds of an MVM 1024x1024, batch 256, of an embedded chip on the host")
+                   "Time of an MVM 1024x1024, batch 256, of an embedded chip on the host in seconds")
         ->check(CLI::PositiveNumber);
-    app.add_flag("--list", options.list, "list groups, engines of this machine and bars; measure nothing");
-    tools::offer_version(app);
+    app.add_flag("--list", options.list, "List groups, engines of this machine and bars; measure nothing");
     app.add_flag("--open-probe", options.open_probe)->group("");
     app.add_flag("--idle-probe", options.idle_probe)->group("");
-    try {
-        app.parse(argc, argv);
-    } catch (const CLI::ParseError& e) {
-        if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
-        throw UsageError(e.what());
-    }
+    if (!tools::parse_arguments(app, argc, argv)) return;
     if (argc < 2)
-        throw UsageError("nothing to measure: name groups (noop, copy, mvm, vec, open, driver, recover, twin) or all");
-    return run(options);
+        throw usage(
+            "there is nothing to measure; name groups (noop, copy, mvm, vec, open, driver, recover, twin) or all");
+    run(options);
 }
 
 }  // namespace
@@ -257,18 +242,9 @@ std::string_view engine_name(sidra_engine engine) {
 }  // namespace sidra::bench
 
 int main(int argc, char** argv) {
-    try {
-        sidra::tools::open_standard_files();
+    return sidra::tools::run_program("sidra-bench", [&] {
         sidra::bench::restart_with_best_openblas(argv);
-        setenv("SIDRA_QUIET", "1", 0);  // which chip this is stands in the first line of the report
-        const int status = sidra::bench::main_inner(argc, argv);
-        sidra::tools::flush_output();
-        return status;
-    } catch (const sidra::bench::UsageError& e) {
-        std::fprintf(stderr, "sidra-bench: %s\n", e.what());
-        return sidra::bench::kUsage;
-    } catch (const std::exception& e) {
-        std::fprintf(stderr, "sidra-bench: %s\n", e.what());
-        return sidra::bench::kFailed;
-    }
+        setenv("SIDRA_QUIET", "1", 0);  // the first line of the report says which chip this is
+        sidra::bench::main_inner(argc, argv);
+    });
 }

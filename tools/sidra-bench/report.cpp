@@ -95,10 +95,11 @@ void Report::print_bars() const {
         const std::string verdict = met(b, m->value) ? "PASS" : "below";
         table.add({std::string(b.key), figure(m->value),
                    fmt::format("{} {}", b.at_least ? ">=" : "<=", figure(b.target)),
-                   m->settled ? verdict : verdict + " (restless)", std::string(b.text)});
+                   m->settled ? verdict : verdict + " (unsettled)", std::string(b.text)});
     }
     fmt::print(
-        "\nBars (ratios of best samples; restless: best not reached twice, or others were busy; no sure verdict)\n{}",
+        "\nBars: ratios of the best samples. An unsettled figure did not reach its best twice, or other processes were "
+        "busy.\n{}",
         table.text());
 }
 
@@ -126,14 +127,14 @@ std::string Report::json(Json::Object head) const {
 
 std::string Report::figures(Json::Object tail, bool twin) const {
     Json::Object flat;
-    std::string restless;
+    std::string unsettled;
     for (const Bar& b : kBars) {
         if (b.twin != twin) continue;
         const Measured* m = bar(b.key);
         flat.emplace_back(b.key, m != nullptr ? Json(m->value) : Json());
-        if (m != nullptr && !m->settled) restless += (restless.empty() ? "" : ", ") + m->key;
+        if (m != nullptr && !m->settled) unsettled += (unsettled.empty() ? "" : ", ") + m->key;
     }
-    flat.emplace_back("restless", restless);
+    flat.emplace_back("unsettled", unsettled);
     flat.insert(flat.end(), tail.begin(), tail.end());
     return Json(std::move(flat)).text() + '\n';
 }

@@ -66,7 +66,7 @@ class Report {
     // Any other figure.
     void add_value(std::string group, std::string name, Json::Object what, double value, std::string unit);
 
-    // key: one of kBars. settled: false if the machine was too restless to trust the value.
+    // key: one of kBars. settled: false if the machine was too busy to trust the value.
     void set_bar(std::string_view key, double value, bool settled = true);
     void print_bars() const;
 
