@@ -143,14 +143,18 @@ TEST(Contract, PacketsAre64BytesAndBeginWithTheHeader) {
     for (const auto& [name, layout] : structs()) {
         if (!name.starts_with("sidra_cmd_") || name == "sidra_cmd_header") continue;
         EXPECT_EQ(layout.size, SIDRA_CMD_SIZE) << name;
-        // The MVM packet repeats the header's fields, because it uses the padding for two fields of its own.
-        if (name != "sidra_cmd_mvm") {
+        // These two packets spell the header out, because they keep fields of their own in its pad.
+        if (name != "sidra_cmd_mvm" && name != "sidra_cmd_label") {
             EXPECT_EQ(layout.fields.at(0).name, "hdr") << name;
         }
     }
     EXPECT_EQ(offsetof(sidra_cmd_mvm, opcode), offsetof(sidra_cmd_header, opcode));
     EXPECT_EQ(offsetof(sidra_cmd_mvm, flags), offsetof(sidra_cmd_header, flags));
     EXPECT_EQ(offsetof(sidra_cmd_mvm, cookie), offsetof(sidra_cmd_header, cookie));
+    EXPECT_EQ(offsetof(sidra_cmd_label, opcode), offsetof(sidra_cmd_header, opcode));
+    EXPECT_EQ(offsetof(sidra_cmd_label, flags), offsetof(sidra_cmd_header, flags));
+    EXPECT_EQ(offsetof(sidra_cmd_label, weights), offsetof(sidra_cmd_header, pad));
+    EXPECT_EQ(offsetof(sidra_cmd_label, cookie), offsetof(sidra_cmd_header, cookie));
 }
 
 TEST(Contract, IoctlsAreUniqueInTheDriverRangeAndSmall) {
