@@ -131,6 +131,8 @@ STREAM = {
     "whole": changed(),
     "cut": changed(switches=1 | 40 << 2),
     "wrong-sum": changed(switches=2),
+    "precopy": changed(switches=4),
+    "precopy-pieces": changed(change(DOUBLE, 1, 2), change(SWAP, 1, 2), switches=4),
     "pieces": changed(change(DOUBLE, 3, 9), change(SWAP, 4, 12), change(DROP, 7)),
     "sizes": changed(change(SHORTER, 5, 128), change(LONGER, 6, 8)),
     "numbers": changed(change(2, 4, 16, struct.pack("<Q", 1 << 62)), change(3, 9, 12, struct.pack("<I", 0xffffffff))),

@@ -53,7 +53,8 @@ struct World {
     Board board;
     Victim victim{board};
     Hostile hostile{board};
-    std::vector<Piece> pieces;
+    std::vector<Piece> pieces, part;
+    Stream rest;  // the state behind the part
     uint32_t end = 0;
 
     // A product half done, a queue that waits inside a CALL, one that was faulted, and one that is armed.
@@ -68,6 +69,10 @@ struct World {
         pieces = split(stream);
         std::memcpy(&end, &stream[stream.size() - kHead - sizeof(uint64_t)], sizeof end);
         if (!board.load(join(pieces, end)).empty()) fail("a stream is refused as it was saved");
+        stream.clear();
+        board.save(stream, rest);
+        part = split(stream);
+        if (!board.load_part(stream).empty() || !board.load(rest).empty()) fail("a precopy is refused as it was saved");
         victim.resume();
         victim.finish();
     }
@@ -75,15 +80,17 @@ struct World {
 
 void play(Input in) {
     static World& world = *new World;
-    enum : uint8_t { kCut = 1, kWrongSum = 2 };
+    enum : uint8_t { kCut = 1, kWrongSum = 2, kPrecopy = 4 };  // the last one without a cut
     const uint8_t switches = in.u8();
-    std::vector<Piece> pieces = world.pieces;
+    const bool precopy = (switches & (kCut | kPrecopy)) == kPrecopy;
+    std::vector<Piece> pieces = precopy ? world.part : world.pieces;
     for (size_t i = 0; i < kEditsMost && !in.empty(); i++) edit(pieces, in.part(kEditSize));
     Stream stream = join(pieces, world.end);
     if (switches & kCut) stream.resize(stream.size() * (switches >> 2) / 64);
     else if (switches & kWrongSum) stream.back() ^= 1;
-    const std::string refused = world.board.load(stream);
+    const std::string refused = precopy ? world.board.load_part(stream) : world.board.load(stream);
     if (refused.empty() && switches & (kCut | kWrongSum)) fail("a stream with a wrong end is taken");
+    if (precopy && refused.empty()) world.board.load(world.rest);
     for (int slices = 0; slices < 48 && world.board.run(); slices++) {
     }
     world.board.reset();

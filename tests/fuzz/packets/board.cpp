@@ -113,30 +113,50 @@ uint32_t Board::admin(uint32_t op, uint64_t arg0, uint64_t arg1, uint64_t arg2) 
     fail("admin command %u does not end", op);
 }
 
-void Board::save(std::vector<uint8_t>& stream) {
-    const auto write = [](void* opaque, const void* data, size_t size) {
-        const auto* const bytes = static_cast<const uint8_t*>(data);
-        auto& to = *static_cast<std::vector<uint8_t>*>(opaque);
-        to.insert(to.end(), bytes, bytes + size);
-        return true;
-    };
-    if (!chip_->save(write, &stream)) fail("a chip can't be saved");
+namespace {
+
+bool write(void* opaque, const void* data, size_t size) {
+    auto& to = *static_cast<std::vector<uint8_t>*>(opaque);
+    const auto* const bytes = static_cast<const uint8_t*>(data);
+    to.insert(to.end(), bytes, bytes + size);
+    return true;
 }
 
-std::string Board::load(const std::vector<uint8_t>& stream) {
-    struct Reader {
-        const std::vector<uint8_t>& stream;
-        size_t at = 0;
-    } reader{stream};
-    const auto read = [](void* opaque, void* data, size_t size) {
+struct Reader {
+    const std::vector<uint8_t>& stream;
+    size_t at = 0;
+    static bool read(void* opaque, void* data, size_t size) {
         auto& from = *static_cast<Reader*>(opaque);
         if (size > from.stream.size() - from.at) return false;
         if (size) std::memcpy(data, from.stream.data() + from.at, size);
         from.at += size;
         return true;
-    };
+    }
+};
+
+}  // namespace
+
+void Board::save(std::vector<uint8_t>& stream) {
+    if (!chip_->save(write, &stream)) fail("a chip can't be saved");
+}
+
+void Board::save(std::vector<uint8_t>& part, std::vector<uint8_t>& stream) {
+    chip_->precopy_begin();
+    if (!chip_->precopy(write, &part, UINT32_MAX)) fail("cells can't be saved");
+    save(stream);
+}
+
+std::string Board::load(const std::vector<uint8_t>& stream) {
+    Reader reader{stream};
     std::string why;
-    if (!chip_->load(read, &reader, &why) && why.empty()) fail("a stream is refused without a reason");
+    if (!chip_->load(Reader::read, &reader, &why) && why.empty()) fail("a stream is refused without a reason");
+    return why;
+}
+
+std::string Board::load_part(const std::vector<uint8_t>& part) {
+    Reader reader{part};
+    std::string why;
+    if (!chip_->load_precopy(Reader::read, &reader, &why) && why.empty()) fail("cells are refused without a reason");
     return why;
 }
 

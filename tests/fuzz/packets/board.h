@@ -38,6 +38,9 @@ class Board {
     // As it moves to another machine; why not, or "".
     void save(std::vector<uint8_t>& stream);
     std::string load(const std::vector<uint8_t>& stream);
+    // The cells in one part of a precopy, and the state that goes on from it.
+    void save(std::vector<uint8_t>& part, std::vector<uint8_t>& stream);
+    std::string load_part(const std::vector<uint8_t>& part);
     // By register; it has to become a chip that is ready.
     void reset();
 
