@@ -176,7 +176,7 @@ TEST_F(Pci, PropertiesSayWhatIsWrong) {
     EXPECT_NE(add(R"("executors": 0)").find("executors must be 1 to 16"), std::string::npos);
     EXPECT_NE(add(R"("executors": 17)").find("executors must be 1 to 16"), std::string::npos);
     EXPECT_NE(add(R"("workers": 257)").find("at most 256 workers"), std::string::npos);
-    EXPECT_NE(add(R"("engine": "neon")").find("does not have the engine"), std::string::npos);
+    EXPECT_NE(add(R"("engine": "neon")").find("does not support the requested engine"), std::string::npos);
     EXPECT_NE(add(R"("engine": "quantum")").find("does not accept value 'quantum'"), std::string::npos);
     EXPECT_NE(add(R"("profile": "huge")").find("does not accept value 'huge'"), std::string::npos);
     EXPECT_NE(add(R"("stall": 2)").find("cannot set stall to 2"), std::string::npos);
