@@ -11,7 +11,9 @@
 namespace sidra::smi {
 namespace {
 
-constexpr uint64_t kReadTimeoutNs = 500'000'000;  // for all cards together
+// For all cards together. The first reading of a card must tell what never changes, such as its UUID, also on a busy
+// machine.
+constexpr uint64_t kReadTimeoutNs = 500'000'000, kFirstTimeoutNs = 5'000'000'000;
 constexpr size_t kGoneMost = 256;
 
 sidra_smi_chip& place_for(sidra_smi& session) {
@@ -118,6 +120,7 @@ sidra_smi_status read_cards(sidra_smi& session) {
     std::vector<Asked> asked;
     asked.reserve(session.chips.size());
     const sidra_smi_chip* unread = nullptr;
+    uint64_t timeout_ns = kReadTimeoutNs;
     // Nothing may throw from here on until all threads were waited for: a thread that is still busy at the next refresh
     // would make its card look hung.
     for (const auto& chip : session.chips) {
@@ -126,12 +129,13 @@ sidra_smi_status read_cards(sidra_smi& session) {
         // the new one misses its deadline, too: on a slow machine no reading may ever be in time.
         Maybe<Sample> late = chip->reader.complete() ? chip->reader.finish(0) : Maybe<Sample>::none(ETIMEDOUT);
         if (late && now_ns() - late.value.read_ns > kStaleNs) late = Maybe<Sample>::none(ETIMEDOUT);
+        if (chip->now.read_ns == 0 && !chip->hung) timeout_ns = kFirstTimeoutNs;
         const int error = chip->reader.start(chip->card);
         chip->hung = error == EBUSY;
         if (error == 0) asked.push_back({chip.get(), std::move(late)});
         else if (!chip->hung) unread = chip.get();
     }
-    const uint64_t deadline = now_ns() + kReadTimeoutNs;
+    const uint64_t deadline = now_ns() + timeout_ns;
     for (Asked& each : asked) {
         Maybe<Sample> sample = each.chip->reader.finish(deadline);
         if (sample.error != ETIMEDOUT || !each.sample) each.sample = std::move(sample);

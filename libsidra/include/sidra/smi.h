@@ -67,7 +67,7 @@ SIDRA_SMI_API const char *sidra_smi_error(const sidra_smi *session);
 /*
  * Reads all chips, finds new ones, and marks those that are gone (sidra_smi_gone()), which keep their last values. Indices do not change
  * while a session is open; when more than 256 embedded chips are gone, a new chip takes the place of the oldest of them. Cards are read by
- * threads, which have half a second in all. A card that has not answered by then, and an embedded chip whose process has published nothing
+ * threads, which have half a second in all (5 seconds if a card is read for the first time). A card that has not answered by then, and an embedded chip whose process has published nothing
  * for 5 seconds, is stale: its field "stale" is true, its status is "no-answer" or "stale", and all values that describe its present state
  * are absent with ESTALE. Fails only for lack of memory or threads, and chips may have their former values then.
  */
