@@ -4,9 +4,10 @@
 #   release asan tsan        the tests of that build tree, except those labelled `long`
 #   *-long                   the tests of that tree labelled `long`
 #   kmod                     the builds of the kernel module
-#   vm                       tests/vm/driver and tests/vm/library in one boot, and two boots with a power-off in between
+#   vm                       tests/vm/driver and tests/vm/library in one boot
 #   selftest                 broken guests: checks that the VM's harness detects what is wrong
-#   matrix                   all tests of the VM with 1, 2 and 4 CPUs, one of them without an IOMMU (CHECK=full: each without and with one)
+#   matrix                   all tests of the VM with 1, 2 and 4 CPUs, one of them without an IOMMU (CHECK=full: each without and with one),
+#                            and two boots with a power-off in between
 #   debug                    all tests of the VM with 2 CPUs on the debug kernel, those of the driver without and with an IOMMU (CHECK=full: all of
 #                            them); writes its number of reports to build/figures/vm.json (debug_reports; null: a boot did not complete)
 #   fail-nth                 the sweep of error paths on the debug kernel
@@ -125,6 +126,12 @@ if has matrix; then
         boot vm-matrix/away-iommu-$iommu 60 --small 1 --iommu $iommu tests/vm/away
         boot vm-matrix/acpi-iommu-$iommu 60 --small 1 --iommu $iommu --hotplug acpi tests/vm/removal-acpi
     done
+    state=$run/power.state
+    for way in off on; do
+        boot vm-matrix/power-$way 50 --device sidra,profile=small --state-file "$state" tests/vm/power-$way
+    done
+    printf 'set_tests_properties(vm-matrix/power-%s PROPERTIES FIXTURES_%s power)\n' off SETUP on REQUIRED >>"$pool"
+    rm -f "$state"
 fi
 if has fail-nth; then add vm-fail-nth 400 "${plain[@]}" scripts/vm/fail-nth.sh; fi
 if has jitter; then
@@ -135,12 +142,6 @@ fi
 if has vm; then
     # The variables do apply to this one: `make vm-check SMP=4`.
     add vm 100 env SMALL="${SMALL:-1}" scripts/vm/check.py --logs build/vm tests/vm/{driver,library}
-    state=$run/power.state
-    for way in off on; do
-        boot vm-power-$way 50 --device sidra,profile=small --state-file "$state" tests/vm/power-$way
-    done
-    printf 'set_tests_properties(vm-power-%s PROPERTIES FIXTURES_%s power)\n' off SETUP on REQUIRED >>"$pool"
-    rm -f "$state"
 fi
 if has selftest; then add vm-selftest 100 tests/vm/selftest.py build/vm-selftest; fi
 if has kmod; then add kmod 60 scripts/kmod.sh; fi

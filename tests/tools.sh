@@ -86,20 +86,6 @@ fails 1 "trace file '$folder' cannot be written: Is a directory" "${small[@]}" -
 fails 1 "SIDRA_TRACE.*not a regular file.*Give the trace a file of its own" env SIDRA_TRACE=/dev/full "${small[@]}"
 fails 1 "No such file or directory.*Name a file.*The environment sets SIDRA_STATE" env SIDRA_STATE="$folder/no/state" "${small[@]}"
 
-# The many chips of level accurate do not use resources of which only one chip can have one; a single one has the trace,
-# and its programming is printed.
-SIDRA_STATE=$folder/state SIDRA_GDB=$folder/gdb SIDRA_TRACE=$folder/accurate.json \
-    "$demo" --profile small --repeat 1 --out "$folder/digits.svg" --level accurate --plot "$folder/plot.svg" \
-    >"$folder/said" 2>&1 || fail "sidra-demo --level accurate, with a state file and a trace"
-grep -q "^plot  *$folder/plot.svg" "$folder/said" || fail "no plot of the levels"
-programmed() { # trace, regular expression of the line: the trace agrees with the demo's programming time, except for the surrounding packets
-    python3 -c 'import json, re, sys
-took = json.load(open(sys.argv[1]))[-1]["args"]["opcodes"]["PROGRAM"]["device_ps"] * 1e-6
-said = float(re.search("^programmed (.*) µs of device time" + sys.argv[2], open(sys.argv[3]).read(), re.MULTILINE)[1])
-assert took <= said < 1.01 * took, (took, said)' "$1" "$2" "$folder/said"
-}
-programmed "$folder/trace.json" ", " || fail "the trace is not of the chip of level fast"
-programmed "$folder/accurate.json" " .* at level accurate" || fail "the trace is not of the chip of level accurate"
 fails 1 "cannot write $folder: it is not a regular file" "${small[@]}" --level accurate --trace "$folder"
 grep -q "^chip" "$folder/said" && fail "chips ran for a trace that cannot be written"
 echo "programs mind their files"

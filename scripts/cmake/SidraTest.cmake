@@ -10,8 +10,8 @@
 #   GUEST_TOO: also runs in the VM.
 #   INCLUDE: folders, relative to the top of the tree.
 #   DEFINE: as for target_compile_definitions.
-# sidra_script_test(<name> <script> <arguments>...)
-#   Registers a script as a ctest entry; exit status 77 means skipped.
+# sidra_script_test(<name> [LONG] <script> <arguments>...)
+#   Registers a script as a ctest entry; exit status 77 means skipped. LONG: as above, the whole script.
 
 # Ends hangs. No test needs a tenth of it, even with a sanitizer on a loaded machine.
 set(SIDRA_TEST_TIMEOUT 600)
@@ -93,7 +93,12 @@ function(sidra_test part)
     endif()
 endfunction()
 
-function(sidra_script_test name script)
-    add_test(NAME ${SIDRA_TREE}/${name} COMMAND ${CMAKE_SOURCE_DIR}/${script} ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+function(sidra_script_test name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "LONG" "" "")
+    list(POP_FRONT arg_UNPARSED_ARGUMENTS script)
+    add_test(NAME ${SIDRA_TREE}/${name} COMMAND ${CMAKE_SOURCE_DIR}/${script} ${arg_UNPARSED_ARGUMENTS} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    if(arg_LONG)
+        set_tests_properties(${SIDRA_TREE}/${name} PROPERTIES LABELS long)
+    endif()
     set_tests_properties(${SIDRA_TREE}/${name} PROPERTIES TIMEOUT ${SIDRA_TEST_TIMEOUT} SKIP_RETURN_CODE 77)
 endfunction()
