@@ -40,20 +40,24 @@ def run(arguments, echo=True, **variables):
 
 
 def rules():
-    """What the file says of (function, called): ("always", cases), ("seldom", "") or ("never", "")."""
-    table = {}
+    """What the file says of (function, called): ("always", cases), ("seldom", "") or ("never", ""); and the functions of tests."""
+    table, tests = {}, set()
     for line in RULES.read_text().splitlines():
         words = line.split("#", 1)[0].split()
-        if words:
+        if words and words[0] == "test":
+            tests.add(words[1])
+        elif words:
             table[words[1], words[2]] = (words[0], words[3] if len(words) > 3 else "")
-    return table
+    return table, tests
 
 
 def main():
     if not Path("/sys/kernel/debug/failslab").exists():
         sys.exit("fail-nth: this kernel cannot refuse memory on demand; the sweep is for the debug kernel: make vm-fail-nth")
+    table, tests = rules()
     places = [line.split() for line in PLACES.read_text().splitlines()]
-    table, used = rules(), set()
+    places = [place for place in places if place[2].split("+")[0] not in tests]
+    used = set()
     refused, failures = run(sys.argv[1:])
     missing = []
     for section, offset, place, called in places:
