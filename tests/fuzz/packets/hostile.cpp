@@ -198,7 +198,8 @@ uint64_t Hostile::raw(Input& in) {
             value = (uint64_t{1} << a % 64) + static_cast<uint64_t>(int64_t{b});
             break;
         case 1:
-            value = uint64_t{0} - (uint64_t{a} << (b & 63));
+            // Up to the end of all addresses: the last pages, or any power of two.
+            value = uint64_t{0} - (b & 64 ? (1 + a % 16) * kPage : uint64_t{a} << (b & 63));
             break;
         case 2:
             value = uint64_t{a} << 8 | static_cast<uint8_t>(b);
@@ -333,7 +334,8 @@ sidra_cmd Hostile::packet(Input& in) {
         SIDRA_CMD_TIMESTAMP, SIDRA_CMD_COPY,     SIDRA_CMD_FILL,     SIDRA_CMD_MVM,
         SIDRA_CMD_VEC,       SIDRA_CMD_VEC,      SIDRA_CMD_VEC,      SIDRA_CMD_VEC,
         SIDRA_CMD_PROGRAM,   SIDRA_CMD_READBACK, SIDRA_CMD_CALL,     SIDRA_CMD_MVM};
-    sidra_cmd cmd = blank(kOpcodes[in.u8() % std::size(kOpcodes)]);
+    const uint8_t which = in.u8();
+    sidra_cmd cmd = blank(which == 0xff ? uint8_t{SIDRA_CMD_LABEL} : kOpcodes[which % std::size(kOpcodes)]);
     switch (cmd.hdr.opcode) {
         case SIDRA_CMD_SEM_WAIT: {
             const uint8_t how = in.u8();
@@ -418,6 +420,11 @@ sidra_cmd Hostile::packet(Input& in) {
         case SIDRA_CMD_CALL:
             cmd.call.addr = address(in);
             cmd.call.count = count(in);
+            break;
+        case SIDRA_CMD_LABEL:
+            cmd.label.flags = in.u8() % 4;
+            cmd.label.weights = in.u8() % 8;
+            for (uint8_t i = 0; i < 16; i++) cmd.label.text[in.u8() % SIDRA_CMD_LABEL_TEXT] = in.take<char>();
             break;
         default:
             break;
