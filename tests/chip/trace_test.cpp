@@ -300,6 +300,69 @@ TEST_F(TraceChip, QueuesAreOrderedByTheirSemaphores) {
     EXPECT_TRUE(in_order(path));
 }
 
+// What a signal says of its word does not depend on which came first: a value is reached with the first that is not
+// below.
+TEST_F(TraceChip, SignalsOfAWordMayComeInAnyOrder) {
+    for (const uint64_t of_late : {1, 10}) {
+        {
+            Bench bench(options());
+            Context& context = bench.context();
+            Queue &late = context.queue(), &early = context.queue(), &waits = context.queue();
+            const uint64_t data = context.alloc(1 << 17), word = context.alloc(kPage);
+            late.submit(copy(data + 0x10000, data, 0x8000));
+            late.submit(sem_signal(word, of_late));
+            bench.run();
+            early.submit(sem_signal(word, 5));
+            bench.run();
+            waits.submit(sem_wait(word, 1));
+            waits.submit(sem_wait(word, std::max<uint64_t>(of_late, 5)));
+            bench.run();
+            EXPECT_TRUE(retired(waits));
+        }
+        const auto waits = packets_of(path, "SEM_WAIT"), signals = packets_of(path, "SEM_SIGNAL");
+        ASSERT_EQ(waits.size(), 2u);
+        ASSERT_EQ(signals.size(), 2u);
+        EXPECT_EQ(waits[0].ps("ts"), end_of(signals[1]));
+        EXPECT_EQ(waits[1].ps("ts"), of_late == 10 ? end_of(signals[0]) : end_of(waits[0]));
+        EXPECT_TRUE(in_order(path));
+    }
+}
+
+// Where an epoch begins there is nothing to wait for.
+TEST_F(TraceChip, TheBeginOfAnEpochIsNoPacketsEnd) {
+    {
+        Bench bench(options());
+        Context& context = bench.context();
+        Queue &first = context.queue(), &second = context.queue();
+        const uint64_t data = context.alloc(1 << 17);
+        first.submit(nop());
+        bench.run();
+        first.reset_at(7);
+        first.submit(copy(data + 0x10000, data, 0x8000));
+        bench.run();
+        second.submit(first.waited_for(7));
+        second.submit(first.waited_for(8));
+        bench.run();
+        EXPECT_TRUE(retired(second));
+    }
+    const auto waits = packets_of(path, "SEM_WAIT"), copies = packets_of(path, "COPY");
+    ASSERT_EQ(waits.size(), 2u);
+    EXPECT_EQ(waits[0].ps("ts"), 0u);
+    EXPECT_EQ(waits[1].ps("ts"), end_of(copies[0]));
+}
+
+// A word need not be readable, with a trace as without.
+TEST_F(TraceChip, SignalsAWordThatCannotBeRead) {
+    for (const BenchOptions& given : {BenchOptions{}, options()}) {
+        Bench bench(given);
+        Context& context = bench.context();
+        Queue& queue = context.queue();
+        queue.submit(sem_signal(context.alloc(kPage, kWrite), 1));
+        bench.run();
+        EXPECT_TRUE(retired(queue));
+    }
+}
+
 // A chain that goes around queues, whatever threads do with it.
 TEST_F(TraceChip, TheOrderDoesNotDependOnThreads) {
     const auto lines_of = [&](unsigned threads) {
@@ -408,6 +471,83 @@ TEST_F(TraceChip, HasTheNamesOfWeightsAndOperations) {
     bench.run();
     EXPECT_EQ(queue.state().device_ps, device_ps);
     EXPECT_EQ(queue.state().energy_pj, energy_pj);
+}
+
+// The next owner of a queue's number has not given that name, though its epochs have the same numbers.
+TEST_F(TraceChip, ANameIsOfItsOwner) {
+    {
+        Bench bench(options());
+        for (const uint32_t owner : {1u, 2u}) {
+            Context& context = bench.context_at(3);
+            Queue& queue = context.queue();
+            if (owner == 1) queue.submit(label("of the first"));
+            queue.submit(nop());
+            bench.run();
+            EXPECT_TRUE(retired(queue));
+            EXPECT_EQ(bench.admin(SIDRA_ADMIN_RESET_CONTEXT, 3), uint32_t{SIDRA_ADMIN_OK});
+        }
+    }
+    const auto nops = packets_of(path, "NOP");
+    ASSERT_EQ(nops.size(), 2u);
+    EXPECT_NE(nops[0].line.find("of the first"), std::string::npos);
+    EXPECT_EQ(nops[1].line.find("of the first"), std::string::npos);
+    EXPECT_TRUE(in_order(path));
+}
+
+// Names and ends cost memory of the chip's process, so there is an end to it: what is oldest is forgotten.
+TEST_F(TraceChip, ForgetsTheNamesOfTheOldestWeights) {
+    {
+        Bench bench(options());
+        Context& context = bench.context();
+        Queue& queue = context.queue({.log2 = 16, .reports = false});
+        const uint64_t data = context.alloc(kPage);
+        const uint32_t old = context.weights({.rows = 9, .cols = 9}), fresh = context.weights({.rows = 9, .cols = 9});
+        queue.submit(label_weights(old, "old"));
+        bench.run();
+        sidra_hw_weights entry = context.weights_entry(fresh);
+        for (int i = 0; i < 70'000; i++) {
+            EXPECT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_WEIGHTS, context.index(), fresh), uint32_t{SIDRA_ADMIN_OK});
+            entry.uid = bench.fresh_uid();
+            context.store_weights_entry(fresh, entry);
+            queue.submit(label_weights(fresh, "fresh"));
+            bench.run();
+        }
+        queue.submit(program(old, 0, 9, 0, 9, data, 9));
+        queue.submit(program(fresh, 0, 9, 0, 9, data, 9));
+        bench.run();
+        EXPECT_TRUE(retired(queue));
+    }
+    EXPECT_EQ(packets_of(path, "PROGRAM").size(), 1u);
+    EXPECT_EQ(packets_of(path, "PROGRAM fresh").size(), 1u);
+}
+
+TEST_F(TraceChip, ForgetsTheOldestEndsOfAllQueues) {
+    {
+        BenchOptions large = options();
+        large.pages = 32768;
+        Bench bench(large);
+        Context& context = bench.context();
+        Queue &first = context.queue(), &second = context.queue();
+        const uint64_t data = context.alloc(1 << 17);
+        for (int i = 0; i < 4; i++) first.submit(copy(data + 0x10000, data, 0x8000));
+        bench.run();
+        // LABELs take no room in the file.
+        const std::vector<sidra_cmd> labels(1u << 16, label(""));
+        for (int i = 0; i < 4; i++) {
+            Queue& queue = context.queue({.log2 = 16, .reports = false});
+            queue.submit(labels);
+            bench.run();
+            EXPECT_TRUE(retired(queue));
+        }
+        second.submit(first.waited_for(1));
+        bench.run();
+        EXPECT_TRUE(retired(second));
+    }
+    const auto waits = packets_of(path, "SEM_WAIT"), copies = packets_of(path, "COPY");
+    ASSERT_EQ(waits.size(), 1u);
+    ASSERT_EQ(copies.size(), 4u);
+    EXPECT_EQ(waits[0].ps("ts"), end_of(copies[1]))
+        << "half of them are forgotten: not too early, and no later than must be";
 }
 
 TEST_F(TraceChip, SaysInTheRegisterThatThereIsOne) {

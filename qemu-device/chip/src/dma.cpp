@@ -322,7 +322,7 @@ Fault Dma::load64(const Range& word, uint64_t* value) {
     return loaded ? Fault{} : Fault{SIDRA_FAULT_BUS, word.offset()};
 }
 
-Fault Dma::max64(const Range& word, uint64_t value) {
+Fault Dma::max64(const Range& word, uint64_t value, uint64_t* before) {
     Range found;
     if (Fault fault = find_word(word, true, &found)) return fault;
     if (auto* const local = reinterpret_cast<uint64_t*>(bus_.l3_bytes(found))) {
@@ -330,8 +330,10 @@ Fault Dma::max64(const Range& word, uint64_t value) {
         while (now < value &&
                !__atomic_compare_exchange_n(local, &now, value, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
         }
+        if (before) *before = now;
         return {};
     }
+    if (before && !bus_.load64(found, before)) *before = ~uint64_t{0};
     const bool stored = bus_.injected_error() ? bus_.refused() : bus_.max64(found, value);
     return stored ? Fault{} : Fault{SIDRA_FAULT_BUS, word.offset()};
 }

@@ -114,7 +114,8 @@ class Dma {
     // 64-bit semaphore words.
     Fault find_word(const Range& word, bool write, Range* found);  // its address, the same for all contexts
     Fault load64(const Range& word, uint64_t* value);
-    Fault max64(const Range& word, uint64_t value);
+    // `before`: what the word held; ~0 if it cannot be read.
+    Fault max64(const Range& word, uint64_t value, uint64_t* before = nullptr);
 
     void unmap_all();
 

@@ -14,8 +14,9 @@ namespace {
 
 constexpr size_t kBufferMax = 64u << 10;
 constexpr uint32_t kOperations = 1, kPackets = 2, kVec = 3, kDma = 4, kFirstCu = 5;  // tracks
-// What is remembered of the past for waits to come. For what has been forgotten there is a time that is not too early.
-constexpr size_t kRetiredMax = 1u << 16, kSignalsMax = 1u << 10, kWordsMax = 1u << 16;
+// What is remembered of the past for waits to come, and of names, in all: programs must not make the chip's process
+// grow without an end. For what has been forgotten there is a time that is not too early.
+constexpr size_t kRetiredMax = 1u << 18, kSignalsMax = 1u << 18, kSignalsOfWordMax = 1u << 10, kNamesMax = 1u << 16;
 constexpr uint64_t kMillion = 1'000'000;
 
 const char* name_of(uint8_t opcode) {
@@ -166,7 +167,13 @@ Trace::Line& Trace::line_of(const Packet& packet) {
                    ",\"name\":\"process_name\",\"args\":{\"name\":\"context " + number(packet.context) + " queue " +
                    number(packet.queue) + "\"}}";
     Line& line = place->second;
-    if (line.epoch != packet.epoch) {  // a name does not outlive the epoch in which it was given
+    // Epochs and packets of a queue ascend; where they do not, the number has another owner.
+    const bool same_owner = line.retired.empty() || line.retired.back() < Retired{packet.epoch, packet.sequence, 0};
+    if (!same_owner) {
+        forget(line, line.retired.size());
+        line.forgotten_ps = 0;
+    }
+    if (!same_owner || line.epoch != packet.epoch) {  // a name does not outlive the epoch in which it was given
         end_operation(process(packet), line);
         line.operation.clear();
         line.outer_operation.reset();
@@ -358,25 +365,31 @@ void Trace::fault(const Packet& packet, uint16_t cause) {
 
 // ---- Order of queues ----
 
-void Trace::retired(const Packet& packet, Line& line) {
-    if (line.retired.size() == kRetiredMax) line.retired.pop_front();
-    line.retired.push_back({packet.epoch, packet.sequence, line.now_ps});
+void Trace::forget(Line& line, size_t count) {
+    retired_ -= count;
+    for (; count > 0; count--) {
+        line.forgotten_ps = line.retired.front().end_ps;
+        line.retired.pop_front();
+    }
 }
 
-// When the packet before the point that this one waits for had retired; 0: nobody knows.
+void Trace::retired(const Packet& packet, Line& line) {
+    if (retired_ >= kRetiredMax)
+        for (auto& [process, each] : lines_) forget(each, each.retired.size() / 2);
+    line.retired.push_back({packet.epoch, packet.sequence, line.now_ps});
+    retired_++;
+}
+
+// When the packet before the point that this one waits for had retired; 0: there was none, or nobody knows.
 uint64_t Trace::end_of_point(const Packet& packet) const {
     const sidra_cmd_sem& sem = *packet.sem;
     const auto found = lines_.find(process(packet.context, sem.queue));
     if (found == lines_.end()) return 0;
-    const auto& retired = found->second.retired;
-    const uint64_t not_too_early = retired.size() == kRetiredMax ? retired.front().end_ps : 0;
-    uint64_t end_ps = not_too_early;
-    for (auto it = retired.rbegin(); it != retired.rend(); ++it) {
-        if (it->epoch != sem.epoch) continue;
-        if (it->sequence + 1 < sem.value) break;
-        end_ps = it->end_ps;
-    }
-    return end_ps;
+    const Line& line = found->second;
+    const Retired wanted{sem.epoch, sem.value - 1, 0};
+    const auto at = std::lower_bound(line.retired.begin(), line.retired.end(), wanted);
+    if (at != line.retired.end() && !(wanted < *at)) return at->end_ps;
+    return at == line.retired.begin() ? line.forgotten_ps : 0;
 }
 
 // When the word had reached the value; 0: by the host, or nobody knows.
@@ -389,20 +402,32 @@ uint64_t Trace::end_of_signal(const Address& key, uint64_t value) const {
     return reached == signals.end() ? 0 : reached->end_ps;
 }
 
-// `before`: what the word held.
-void Trace::note_signal(const Address& key, const Signal& signal, uint64_t before) {
-    if (signals_.size() >= kWordsMax && !signals_.contains(key)) {
+// The lower half of each word's; of many words, all. A wait for a value that is gone finds the next one.
+void Trace::forget_signals() {
+    if (signals_.size() > kSignalsMax / 2) {
         for (const auto& [word, signals] : signals_) forgotten_ps_ = std::max(forgotten_ps_, signals.back().end_ps);
         signals_.clear();
     }
+    signals_count_ = 0;
+    for (auto& [word, signals] : signals_) {
+        signals.erase(signals.begin(), signals.begin() + static_cast<ptrdiff_t>(signals.size() / 2));
+        signals_count_ += signals.size();
+    }
+}
+
+// `before`: what the word held.
+void Trace::note_signal(const Address& key, const Signal& signal, uint64_t before) {
+    if (signals_count_ >= kSignalsMax) forget_signals();
     auto& signals = signals_[key];
+    signals_count_ -= signals.size();
     // A word that fell was set anew by the host: that is another story.
     if (!signals.empty() && before < signals.back().value) signals.clear();
-    const auto of_use = [&](const Signal& s) { return s.value < signal.value || s.end_ps < signal.end_ps; };
-    std::erase_if(signals, [&](const Signal& s) { return !of_use(s); });
-    if (!signals.empty() && signals.back().value >= signal.value) return;
-    if (signals.size() == kSignalsMax) signals.erase(signals.begin());
-    signals.push_back(signal);
+    std::erase_if(signals, [&](const Signal& s) { return s.value <= signal.value && s.end_ps >= signal.end_ps; });
+    const auto next =
+        std::find_if(signals.begin(), signals.end(), [&](const Signal& s) { return s.value >= signal.value; });
+    if (next == signals.end() || next->end_ps > signal.end_ps) signals.insert(next, signal);
+    if (signals.size() > kSignalsOfWordMax) signals.erase(signals.begin());
+    signals_count_ += signals.size();
 }
 
 void Trace::wait(const Packet& packet, const Address& key) {
@@ -422,10 +447,9 @@ Fault Trace::signal(const Packet& packet, const Address& key, const Cost& cost, 
     Fault fault;
     bool done = false;
     record([&] {
-        done = true;
         uint64_t before = 0;
-        fault = memory.load64(word, &before);
-        if (!fault) fault = memory.max64(word, value);
+        fault = memory.max64(word, value, &before);
+        done = true;
         if (!fault) note_signal(key, {value, line_of(packet).now_ps + cost.device_ps}, before);
     });
     return done ? fault : memory.max64(word, value);  // the trace may have ended
@@ -452,6 +476,7 @@ void Trace::name_weights(uint64_t uid, std::string_view text) {
     record([&] {
         if (text.empty()) weights_names_.erase(uid);
         else weights_names_[uid] = json(text);
+        if (weights_names_.size() > kNamesMax) weights_names_.erase(weights_names_.begin());  // the oldest weights
     });
 }
 

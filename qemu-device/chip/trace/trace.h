@@ -19,6 +19,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "address.h"
@@ -73,6 +74,9 @@ class Trace {
         uint32_t epoch;
         uint64_t sequence;
         uint64_t end_ps;
+        bool operator<(const Retired& other) const {
+            return std::tie(epoch, sequence) < std::tie(other.epoch, other.sequence);
+        }
     };
     // A queue's.
     struct Line {
@@ -82,7 +86,8 @@ class Trace {
         Cost call_cost;        // what its packets took
         uint64_t power_uw = 0, busy_ppm = 0;
         std::set<uint32_t> tracks;
-        std::deque<Retired> retired;                 // the last of them: what a queue that waits for this one looks for
+        std::deque<Retired> retired;                 // ascending: what a queue that waits for this one looks for
+        uint64_t forgotten_ps = 0;                   // end of the last one that is not there any more
         std::string operation;                       // its name, as JSON; "": none
         uint64_t operation_ps = 0;                   // where that began
         std::optional<std::string> outer_operation;  // name from before the call at hand, if it has named something
@@ -99,9 +104,11 @@ class Trace {
     void record(F&& events);
     Line& line_of(const Packet& packet);
     void open_track(uint32_t process, Line& line, uint32_t track);
+    void forget(Line& line, size_t count);
     void retired(const Packet& packet, Line& line);
     uint64_t end_of_point(const Packet& packet) const;
     uint64_t end_of_signal(const Address& key, uint64_t value) const;
+    void forget_signals();
     void note_signal(const Address& key, const Signal& signal, uint64_t before);
     void end_operation(uint32_t process, Line& line);
     std::string cu_name(uint32_t cu) const;
@@ -125,12 +132,15 @@ class Trace {
     uint64_t written_ = 0;
     std::string buffer_;
     std::map<uint32_t, Line> lines_;
+    size_t retired_ = 0;               // on all lines
     std::map<uint8_t, Total> totals_;  // by opcode
     std::map<uint32_t, uint64_t> cu_busy_ps_;
     std::map<uint64_t, std::string> weights_names_;  // by uid, as JSON
-    // By word, both numbers ascending: a value that came later, or with a later end, is of no use to anyone.
+    // By word, both numbers ascending: of no use to anyone is a signal that ends no earlier than one of a value as
+    // large.
     std::map<Address, std::vector<Signal>> signals_;
-    uint64_t forgotten_ps_ = 0;  // end of the last signal that is not there any more
+    size_t signals_count_ = 0;   // of all words
+    uint64_t forgotten_ps_ = 0;  // end of the last signal of a word that is not there any more
 };
 
 }  // namespace sidra::chip
