@@ -8,8 +8,8 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 # What `make check-long` runs and `make check-build` builds, as scripts/check.sh names it.
-check-long: PARTS ?= release-long,asan-long,tsan-long,selftest,matrix,debug,fuzz,packages
-check-build: PARTS ?= release,asan,tsan,vm,selftest,matrix,debug,fuzz
+check-long: PARTS ?= release-long,asan-long,tsan-long,selftest,matrix,debug,fail-nth,fuzz,packages
+check-build: PARTS ?= release,asan,tsan,vm,selftest,matrix,debug,fail-nth,fuzz
 comma := ,
 export JOBS
 
