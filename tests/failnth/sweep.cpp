@@ -291,7 +291,7 @@ void FailNth::sweep(const std::function<void(Attempt&)>& round) {
     // The kernel takes large memory page by page: in a row of refusals that are all alike, the steps become longer and
     // longer. CHECK=full takes none that is longer than 1.
     const unsigned longest = static_cast<unsigned>(rounds(16, 1));
-    unsigned step = 1, last = 0;
+    unsigned step = 1, last = 0, repeated = 0;
     std::string last_refusal;
     for (unsigned n = 1;;) {
         ASSERT_LT(n, kEndless) << name;
@@ -316,6 +316,12 @@ void FailNth::sweep(const std::function<void(Attempt&)>& round) {
             return;
         }
         if (injection.has_site()) break;
+        // It may have been for a page of a slab, without which the kernel takes another way. The next call does not ask
+        // for that page again, so what was to come next is number n now.
+        if (refusal.count && attempt.first >= 0 && repeated != n) {
+            repeated = n;
+            continue;
+        }
         const std::string this_refusal = refusal.count ? said + std::to_string(attempt.first) : "";
         const bool alike = this_refusal == last_refusal;
         if (!alike && n > last + 1) {  // the row has ended somewhere in between
