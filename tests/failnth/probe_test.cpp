@@ -10,8 +10,9 @@ namespace sidra::test {
 namespace {
 
 // What some of the kernel's functions answer when they have no memory: pcim_iomap_region() and driver_register(), and
-// pci_alloc_irq_vectors(). A region that cannot be noted is busy.
-const Answers kAnswers{.refused = {-EINVAL, -ENODEV, -EBUSY}};
+// pci_alloc_irq_vectors(), which may also have fewer vectors than it is asked for. A region that cannot be noted is
+// busy.
+const Answers kAnswers{.refused = {-EINVAL, -ENODEV, -ENOSPC, -EBUSY}};
 
 const std::string kBind = "/sys/bus/pci/drivers/sidra/bind";
 
