@@ -198,8 +198,8 @@ uint64_t Hostile::raw(Input& in) {
             value = (uint64_t{1} << a % 64) + static_cast<uint64_t>(int64_t{b});
             break;
         case 1:
-            // Up to the end of all addresses: the last pages, or any power of two.
-            value = uint64_t{0} - (b & 64 ? (1 + a % 16) * kPage : uint64_t{a} << (b & 63));
+            // Before the end of all addresses: in the last page, or anywhere.
+            value = uint64_t{0} - (b & 64 ? (1 + a % 64) * 64 : uint64_t{a} << (b & 63));
             break;
         case 2:
             value = uint64_t{a} << 8 | static_cast<uint8_t>(b);
