@@ -13,6 +13,7 @@ constexpr const char* kKinds[] = {"failslab", "fail_page_alloc", "fail_usercopy"
 constexpr const char *kModulesBegin = "0xffffffffa0000000", *kModulesEnd = "0xffffffffff000000";
 constexpr int kMany = 1'000'000;     // refusals that are counted down from
 constexpr unsigned kEndless = 3000;  // a sweep that gets so far does not end
+constexpr unsigned kOften = 40;      // rounds at one place, after which some are left out whatever the answers are
 
 std::string text_of(int fd) {
     std::string text;
@@ -292,7 +293,9 @@ void FailNth::sweep(const std::function<void(Attempt&)>& round) {
     // longer. CHECK=full takes none that is longer than 1.
     const unsigned longest = static_cast<unsigned>(rounds(16, 1));
     unsigned step = 1, last = 0, repeated = 0;
-    std::string last_refusal;
+    std::string last_place;
+    int last_answer = 0;
+    std::map<std::string, unsigned> times;  // that something was refused, by place
     for (unsigned n = 1;;) {
         ASSERT_LT(n, kEndless) << name;
         Attempt attempt(injection, n);
@@ -316,14 +319,17 @@ void FailNth::sweep(const std::function<void(Attempt&)>& round) {
             return;
         }
         if (injection.has_site()) break;
+        // What is refused without a word in the log belongs to its neighbours.
+        const std::string place = refusal.where == "?" && !last_place.empty() ? last_place : said;
+        const bool often = refusal.count && ++times[place] > kOften;
         // It may have been for a page of a slab, without which the kernel takes another way. The next call does not ask
         // for that page again, so what was to come next is number n now.
-        if (refusal.count && attempt.first >= 0 && repeated != n) {
+        if (refusal.count && attempt.first >= 0 && repeated != n && !often) {
             repeated = n;
             continue;
         }
-        const std::string this_refusal = refusal.count ? said + std::to_string(attempt.first) : "";
-        const bool alike = this_refusal == last_refusal;
+        // With the same answer; or, where a place has been tried many times, with any (probe asks for each interrupt).
+        const bool alike = refusal.count && place == last_place && (often || attempt.first == last_answer);
         if (!alike && n > last + 1) {  // the row has ended somewhere in between
             step = 1;
             n = last + 1;
@@ -331,7 +337,8 @@ void FailNth::sweep(const std::function<void(Attempt&)>& round) {
         }
         if (!refusal.count) break;
         step = alike ? std::min(2 * step, longest) : 1;
-        last_refusal = this_refusal;
+        last_place = place;
+        last_answer = attempt.first;
         last = n;
         n += step;
     }
