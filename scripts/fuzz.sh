@@ -38,8 +38,11 @@ for target in "${targets[@]}"; do
     inputs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
     speed=$(sed -n 's/^stat::average_exec_per_sec: *//p' "$log")
     cpu_speed=$(awk -v inputs="${inputs:-0}" '{ printf "%d", inputs / ($1 + $2 + 0.01) }' "$log.time")
-    if ((status == 0)); then
-        echo "fuzz: $target: ${inputs:-0} inputs, ${speed:-0} a second ($cpu_speed a second of processor time), nothing found"
+    if ((status == 0 && ${inputs:-0} == 0)); then
+        echo "fuzz: $target: it has run no inputs"
+        failures+=("$target")
+    elif ((status == 0)); then
+        echo "fuzz: $target: $inputs inputs, ${speed:-0} a second ($cpu_speed a second of processor time), nothing found"
     else
         echo "fuzz: $target: an input fails"
         failures+=("$target")

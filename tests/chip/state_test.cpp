@@ -47,6 +47,16 @@ class State : public testing::Test {
     const std::string path_ = folder_.path("state");
 };
 
+// Not even that all of it is on disk is noted there.
+TEST_F(State, WhatIsRefusedStaysAsItIs) {
+    { const Bench bench({.state_file = path_}); }
+    std::vector<uint8_t> bytes = read_file(path_);
+    bytes.resize(bytes.size() - 64);  // without the mark behind the last record
+    write_file(path_, bytes);
+    EXPECT_NE(create_error(SIDRA_CHIP_Y1), "");
+    EXPECT_EQ(read_file(path_), bytes);
+}
+
 // Cells, owners, wear, stuck cells, NVM and UUID; nothing else.
 TEST_F(State, WhatSurvivesPowerOff) {
     Bench bench(options());

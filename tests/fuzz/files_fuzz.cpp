@@ -2,10 +2,9 @@
 // Small files that programs are given: programs and keys for sidra-fw, dumps for sidra-dump, what a kernel and other
 // processes tell sidra-smi, and a network for the demo. An input is a byte that says what it is, then the file.
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -20,32 +19,12 @@
 #include "error.h"
 #include "input.h"
 #include "key.h"
+#include "memory_file.h"
 #include "model.h"
 #include "text.h"
 
 namespace sidra::fuzz {
 namespace {
-
-// A file with a name, which goes with this.
-class Named {
-   public:
-    explicit Named(std::string_view bytes) : fd_(memfd_create("fuzz", MFD_CLOEXEC)) {
-        // With the lock by which a monitor knows that its writer lives.
-        struct flock lock = {};
-        lock.l_type = F_WRLCK;
-        lock.l_len = 1;
-        if (fd_ < 0 || write(fd_, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) ||
-            fcntl(fd_, F_OFD_SETLK, &lock) != 0)
-            fail("no file");
-    }
-    ~Named() { close(fd_); }
-    Named(const Named&) = delete;
-    Named& operator=(const Named&) = delete;
-    std::string path() const { return "/proc/self/fd/" + std::to_string(fd_); }
-
-   private:
-    int fd_;
-};
 
 void dump(std::span<const uint8_t> file, const tools::ElfSymbols* symbols) {
     try {
@@ -62,11 +41,22 @@ void shown(const smi::Maybe<std::string>& text) {
         fail("a line to be shown has bytes that are no text");
 }
 
-void published(std::string_view file) {
-    const Named named(file);
-    const smi::Model model(named.path(), "1-0");
-    if (const auto sample = model.read()) shown(sample.value.process);
+// With the lock by which a monitor knows that the writer lives.
+void published(std::span<const uint8_t> bytes) {
+    struct flock lock = {};
+    lock.l_type = F_WRLCK;
+    lock.l_len = 1;
+    const File file;
+    file.put({bytes.begin(), bytes.end()});
+    const int writer = file.open_it(O_WRONLY);
+    if (fcntl(writer, F_OFD_SETLK, &lock) != 0) fail("the file has no lock");
+    const smi::Model model(file.path(), "1-0");
+    const auto sample = model.read();
+    if (sample) shown(sample.value.process);
+    else if (sample.error != EPROTO && sample.error != EAGAIN)
+        fail("the monitor has not read the file: %d", sample.error);
     model.read_crossbars();
+    close(writer);
 }
 
 void play(Input in) {
@@ -112,12 +102,13 @@ void play(Input in) {
             smi::to_telemetry(text);
             break;
         case 6:
-            published(text);
+            published(file);
             break;
         default:
             try {
-                const Named named(text);
-                const digits::Model model = digits::load_model(named.path());
+                const File model_file;
+                model_file.put({file.begin(), file.end()});
+                const digits::Model model = digits::load_model(model_file.path());
                 if (model.pixels.size() <= 64 * digits::kPixels) digits::float_answers(model);
             } catch (const std::runtime_error&) {
             }

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // State files that somebody has been at: opened or refused with a reason, and then the chip works and keeps what it is
 // told. An input is a byte of switches, and changes of the records of a good file.
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cstring>
 #include <memory>
 #include <string>
@@ -13,47 +8,12 @@
 #include "check.h"
 #include "chip.h"
 #include "engine.h"
+#include "memory_file.h"
 #include "pieces.h"
 #include "record.h"
-#include "sum.h"
 
 namespace sidra::fuzz {
 namespace {
-
-using Bytes = std::vector<uint8_t>;
-
-// Memory that a path leads to.
-class File {
-   public:
-    File() {
-        char name[] = "/dev/shm/sidra-fuzz-XXXXXX";
-        fd_ = mkstemp(name);
-        if (fd_ < 0) fail("there is no file in /dev/shm");
-        path_ = name;
-    }
-    ~File() {
-        close(fd_);
-        unlink(path_.c_str());
-    }
-    File(const File&) = delete;
-    File& operator=(const File&) = delete;
-    const std::string& path() const { return path_; }
-    void put(const Bytes& bytes) {
-        if (ftruncate(fd_, 0) != 0 || pwrite(fd_, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-            fail("the file does not take what it should");
-    }
-    Bytes get() const {
-        struct stat info;
-        if (fstat(fd_, &info) != 0) fail("the file has no size");
-        Bytes bytes(static_cast<size_t>(info.st_size));
-        if (pread(fd_, bytes.data(), bytes.size(), 0) != info.st_size) fail("the file can't be read");
-        return bytes;
-    }
-
-   private:
-    int fd_;
-    std::string path_;
-};
 
 // A chip without a host, and why it could not be made.
 struct Powered {
@@ -99,9 +59,7 @@ Bytes join(const std::vector<Piece>& pieces, bool together) {
     std::memcpy(head.magic, chip::kFileMagic, sizeof head.magic);
     head.version = chip::kFileVersion;
     head.salt = 0x5a17;
-    chip::Sum sum;
-    sum.add(&head, offsetof(chip::FileHead, sum));
-    head.sum = sum.value();
+    head.sum = chip::sum_of(head, 0);
     Bytes file(reinterpret_cast<const uint8_t*>(&head), reinterpret_cast<const uint8_t*>(&head + 1));
     for (const Piece& piece : pieces) {
         Bytes filled = piece.bytes;
@@ -113,12 +71,8 @@ Bytes join(const std::vector<Piece>& pieces, bool together) {
         record.at = file.size();
         record.bytes = static_cast<uint32_t>(piece.bytes.size());
         record.flags = together && &piece != &pieces.back() ? chip::kTogether : 0;
-        chip::Sum payload(head.salt);
-        payload.add(filled.data(), filled.size());
-        record.payload_sum = payload.value();
-        chip::Sum of_record(head.salt);
-        of_record.add(&record, offsetof(chip::RecordHead, sum));
-        record.sum = of_record.value();
+        record.payload_sum = chip::payload_sum(filled, head.salt);
+        record.sum = chip::sum_of(record, head.salt);
         const auto* const bytes = reinterpret_cast<const uint8_t*>(&record);
         file.insert(file.end(), bytes, bytes + sizeof record);
         file.insert(file.end(), filled.begin(), filled.end());
@@ -133,6 +87,7 @@ struct World {
     World() {
         if (!Powered(file.path()).chip) fail("a new file is not taken");
         pieces = split(file.get());
+        if (pieces.empty()) fail("a new file has no records");
         const auto page = [&](const char(&tag)[5], uint64_t number) {
             Piece piece{0, number, Bytes(8 + 4096, uint8_t{0x33})};
             std::memcpy(&piece.tag, tag, 4);
@@ -149,7 +104,7 @@ struct World {
         pieces.push_back(std::move(crossbar));
         file.put(join(pieces, false));
         const Powered powered(file.path());
-        if (!powered.chip) std::fprintf(stderr, "fuzz: the file to begin with is refused: %s\n", powered.why.c_str());
+        if (!powered.chip) fail("the file to begin with is refused: %s", powered.why.c_str());
     }
 };
 

@@ -19,7 +19,8 @@ void Chip::open_state_file(const char* path) {
         else load_state_file();
         state_file_->settle();
     } catch (...) {
-        state_file_.reset();  // not a file for this chip
+        state_file_->give_up();  // not a file for this chip, so it stays as it is
+        state_file_.reset();
         throw;
     }
     array_.keep_in(state_file_.get());

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <span>
 
+#include "sum.h"
+
 namespace sidra::chip {
 
 struct FileHead {
@@ -53,6 +55,33 @@ inline constexpr uint32_t kPayloadMax = 1 << 20;
 
 constexpr uint64_t filled(uint64_t bytes) { return (bytes + kAlign - 1) & ~(kAlign - 1); }
 constexpr uint64_t extent(const RecordHead& head) { return sizeof head + filled(head.bytes); }
+
+// The checksum of a header covers everything before it; it is the last field.
+template <typename Head>
+uint64_t sum_of(const Head& head, uint64_t salt) {
+    Sum sum(salt);
+    sum.add(&head, sizeof head - sizeof head.sum);
+    return sum.value();
+}
+
+// The checksum of a multiple of kAlign bytes, as four interleaved sums, because a single one would be one long
+// dependency chain.
+inline uint64_t payload_sum(std::span<const uint8_t> filled_payload, uint64_t salt) {
+    constexpr size_t kLanes = 4;
+    static_assert(kAlign % (kLanes * sizeof(uint64_t)) == 0);
+    Sum lanes[kLanes] = {Sum(salt), Sum(salt), Sum(salt), Sum(salt)};
+    for (const uint8_t *at = filled_payload.data(), *end = at + filled_payload.size(); at < end;)
+        for (Sum& lane : lanes) {
+            lane.add(at, sizeof(uint64_t));
+            at += sizeof(uint64_t);
+        }
+    Sum all(salt);
+    for (const Sum& lane : lanes) {
+        const uint64_t value = lane.value();
+        all.add(&value, sizeof value);
+    }
+    return all.value();
+}
 
 }  // namespace sidra::chip
 
