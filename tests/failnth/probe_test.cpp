@@ -24,10 +24,16 @@ TEST_F(FailNth, Probe) {
         ASSERT_EQ(weights.publish(), 0);
         weights.kept = true;
     }
+    // Linux 6.12 crashes where drm_sysfs_minor_alloc() has no memory: drm_minor_alloc_release() puts the error pointer
+    // that it returned. And it warns when it frees an interrupt that has no files in /proc. What comes behind both is
+    // reached with the second left alone.
+    FaultInjection& injection = FaultInjection::get();
+    injection.leave_alone("drm_sysfs_minor_alloc");
     sweep([&](Attempt& attempt) {
         ASSERT_TRUE(card.unbind());
         attempt([&] { return write_text(kBind, card.name()) ? 0 : -errno; }, kAnswers);
         ASSERT_TRUE(Card::comes());
+        if (attempt.refusal.where.rfind("sidra_l3_init", 0) == 0) injection.leave_alone("request_threaded_irq");
     });
     EXPECT_EQ(unlink_weights(Node()), 0);
 }

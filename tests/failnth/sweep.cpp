@@ -51,22 +51,6 @@ void set(const std::string& attribute, const std::string& value) {
     EXPECT_TRUE(write_text(kDebugfs + attribute, value)) << attribute << ": " << std::strerror(errno);
 }
 
-// What a function of the kernel asks for is never refused.
-void leave_alone(const std::string& function) {
-    uint64_t begin = 0, end = 0;
-    std::istringstream symbols(text_of("/proc/kallsyms"));  // of the kernel itself they are sorted by address
-    for (std::string line; end == 0 && std::getline(symbols, line);) {
-        const uint64_t address = std::stoull(line, nullptr, 16);
-        if (begin != 0) end = address;
-        else if (line.substr(line.rfind(' ') + 1) == function) begin = address;
-    }
-    ASSERT_NE(end, 0u) << "the kernel has no function " << function;
-    for (const std::string kind : kKinds) {
-        set(kind + "/reject-start", std::to_string(begin));
-        set(kind + "/reject-end", std::to_string(end));
-    }
-}
-
 // All but those of the kernel's watchers, which ask for memory with each allocation and mapping of the driver's, and
 // some of which switch themselves off when they do not get it. The watcher of DMA mappings keeps its notes where the
 // driver has its handles, in radix trees: those are refused only on demand (SIDRA_FAIL_TREES), at a place that maps
@@ -183,8 +167,6 @@ FaultInjection::FaultInjection()
         set(kind + "/verbose", "2");
     }
     choose_caches();
-    // Linux 6.12 crashes without memory there: drm_minor_alloc_release() puts the error pointer that it returned.
-    leave_alone("drm_sysfs_minor_alloc");
     set("failslab/ignore-gfp-wait", "N");
     set("fail_page_alloc/ignore-gfp-wait", "N");
     set("fail_page_alloc/ignore-gfp-highmem", "N");
@@ -195,6 +177,23 @@ FaultInjection::~FaultInjection() {
     for (const std::string kind : kKinds) set(kind + "/probability", "0");
     close(nth_);
     close(log_);
+}
+
+void FaultInjection::leave_alone(const std::string& function) {
+    if (function == left_alone_) return;
+    uint64_t begin = 0, end = 0;
+    std::istringstream symbols(text_of("/proc/kallsyms"));  // those of the kernel itself are sorted by address
+    for (std::string line; end == 0 && std::getline(symbols, line);) {
+        const uint64_t address = std::stoull(line, nullptr, 16);
+        if (begin != 0 && address > begin) end = address;
+        else if (line.substr(line.rfind(' ') + 1) == function) begin = address;
+    }
+    ASSERT_NE(end, 0u) << "the kernel has no function " << function;
+    for (const std::string kind : kKinds) {
+        set(kind + "/reject-start", std::to_string(begin));
+        set(kind + "/reject-end", std::to_string(end));
+    }
+    left_alone_ = function;
 }
 
 void FaultInjection::begin(unsigned n) {
@@ -329,7 +328,8 @@ void FailNth::sweep(const std::function<void(Attempt&)>& round) {
             continue;
         }
         // With the same answer; or, where a place has been tried many times, with any (probe asks for each interrupt).
-        const bool alike = refusal.count && place == last_place && (often || attempt.first == last_answer);
+        const bool known = refusal.where != "?" || n == last + 1;
+        const bool alike = refusal.count && known && place == last_place && (often || attempt.first == last_answer);
         if (!alike && n > last + 1) {  // the row has ended somewhere in between
             step = 1;
             n = last + 1;
