@@ -16,7 +16,11 @@ const Answers kAnswers{.refused = {-EINVAL, -ENODEV, -ENOSPC, -EBUSY}};
 
 const std::string kBind = "/sys/bus/pci/drivers/sidra/bind";
 
+// Not request by request: most of them are the kernel's own, and Linux 6.12 crashes on one of these (in
+// drm_minor_alloc_release(), which puts the error pointer of drm_sysfs_minor_alloc()) and warns at another (where it
+// frees an interrupt that has no files in /proc).
 TEST_F(FailNth, Probe) {
+    if (!FaultInjection::get().has_site()) GTEST_SKIP() << "only one place at a time: SIDRA_FAIL_SITE";
     const Card card;
     ASSERT_TRUE(card.known());
     {
@@ -24,16 +28,10 @@ TEST_F(FailNth, Probe) {
         ASSERT_EQ(weights.publish(), 0);
         weights.kept = true;
     }
-    // Linux 6.12 crashes where drm_sysfs_minor_alloc() has no memory: drm_minor_alloc_release() puts the error pointer
-    // that it returned. And it warns when it frees an interrupt that has no files in /proc. What comes behind both is
-    // reached with the second left alone.
-    FaultInjection& injection = FaultInjection::get();
-    injection.leave_alone("drm_sysfs_minor_alloc");
     sweep([&](Attempt& attempt) {
         ASSERT_TRUE(card.unbind());
         attempt([&] { return write_text(kBind, card.name()) ? 0 : -errno; }, kAnswers);
         ASSERT_TRUE(Card::comes());
-        if (attempt.refusal.where.rfind("sidra_l3_init", 0) == 0) injection.leave_alone("request_threaded_irq");
     });
     EXPECT_EQ(unlink_weights(Node()), 0);
 }

@@ -13,7 +13,6 @@ constexpr const char* kKinds[] = {"failslab", "fail_page_alloc", "fail_usercopy"
 constexpr const char *kModulesBegin = "0xffffffffa0000000", *kModulesEnd = "0xffffffffff000000";
 constexpr int kMany = 1'000'000;     // refusals that are counted down from
 constexpr unsigned kEndless = 3000;  // a sweep that gets so far does not end
-constexpr unsigned kOften = 40;      // rounds at one place, after which some are left out whatever the answers are
 
 std::string text_of(int fd) {
     std::string text;
@@ -179,23 +178,6 @@ FaultInjection::~FaultInjection() {
     close(log_);
 }
 
-void FaultInjection::leave_alone(const std::string& function) {
-    if (function == left_alone_) return;
-    uint64_t begin = 0, end = 0;
-    std::istringstream symbols(text_of("/proc/kallsyms"));  // those of the kernel itself are sorted by address
-    for (std::string line; end == 0 && std::getline(symbols, line);) {
-        const uint64_t address = std::stoull(line, nullptr, 16);
-        if (begin != 0 && address > begin) end = address;
-        else if (line.substr(line.rfind(' ') + 1) == function) begin = address;
-    }
-    ASSERT_NE(end, 0u) << "the kernel has no function " << function;
-    for (const std::string kind : kKinds) {
-        set(kind + "/reject-start", std::to_string(begin));
-        set(kind + "/reject-end", std::to_string(end));
-    }
-    left_alone_ = function;
-}
-
 void FaultInjection::begin(unsigned n) {
     if (has_site()) {
         for (const std::string kind : kKinds) set(kind + "/probability", "100");
@@ -292,9 +274,7 @@ void FailNth::sweep(const std::function<void(Attempt&)>& round) {
     // longer. CHECK=full takes none that is longer than 1.
     const unsigned longest = static_cast<unsigned>(rounds(16, 1));
     unsigned step = 1, last = 0, repeated = 0;
-    std::string last_place;
-    int last_answer = 0;
-    std::map<std::string, unsigned> times;  // that something was refused, by place
+    std::string last_refusal;
     for (unsigned n = 1;;) {
         ASSERT_LT(n, kEndless) << name;
         Attempt attempt(injection, n);
@@ -318,18 +298,14 @@ void FailNth::sweep(const std::function<void(Attempt&)>& round) {
             return;
         }
         if (injection.has_site()) break;
-        // What is refused without a word in the log belongs to its neighbours.
-        const std::string place = refusal.where == "?" && !last_place.empty() ? last_place : said;
-        const bool often = refusal.count && ++times[place] > kOften;
         // It may have been for a page of a slab, without which the kernel takes another way. The next call does not ask
         // for that page again, so what was to come next is number n now.
-        if (refusal.count && attempt.first >= 0 && repeated != n && !often) {
+        if (refusal.count && attempt.first >= 0 && repeated != n) {
             repeated = n;
             continue;
         }
-        // With the same answer; or, where a place has been tried many times, with any (probe asks for each interrupt).
-        const bool known = refusal.where != "?" || n == last + 1;
-        const bool alike = refusal.count && known && place == last_place && (often || attempt.first == last_answer);
+        const std::string this_refusal = refusal.count ? said + std::to_string(attempt.first) : "";
+        const bool alike = this_refusal == last_refusal;
         if (!alike && n > last + 1) {  // the row has ended somewhere in between
             step = 1;
             n = last + 1;
@@ -337,8 +313,7 @@ void FailNth::sweep(const std::function<void(Attempt&)>& round) {
         }
         if (!refusal.count) break;
         step = alike ? std::min(2 * step, longest) : 1;
-        last_place = place;
-        last_answer = attempt.first;
+        last_refusal = this_refusal;
         last = n;
         n += step;
     }

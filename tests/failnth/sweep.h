@@ -34,8 +34,6 @@ class FaultInjection {
 
     // What to refuse: the n-th request of this thread; or whatever is asked for at one place of the driver, always,
     // whose address SIDRA_FAIL_SITE is.
-    // What this function of the kernel asks for is not refused from now on; there is one such function at a time.
-    void leave_alone(const std::string& function);
     bool has_site() const { return !site_.empty(); }
     void begin(unsigned n);
     Refusal end();
@@ -44,7 +42,7 @@ class FaultInjection {
     FaultInjection();
     void read_log(Refusal* refusal);
     int nth_ = -1, log_ = -1;
-    std::string site_, left_alone_;
+    std::string site_;
 };
 
 // What a call may answer, besides 0.
