@@ -155,7 +155,7 @@ class PacketFuzz {
                 const size_t index = random_() % objects().size();
                 const auto& object = objects()[index];
                 cmd.weights.weights = random_() % 16 == 0 ? small(6) : static_cast<uint32_t>(index);
-                const bool whole = random_() % 2 != 0;
+                const bool whole = random_() % 8 == 0;
                 cmd.weights.row0 = whole ? 0 : small(object.rows);
                 cmd.weights.rows = whole ? object.rows : 1 + small(object.rows);
                 cmd.weights.col0 = whole ? 0 : small(object.cols);
