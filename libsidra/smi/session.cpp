@@ -11,8 +11,8 @@
 namespace sidra::smi {
 namespace {
 
-// For all cards together. The first reading of a card must tell what never changes, such as its UUID, also on a busy
-// machine.
+// For all cards together. A card has more time for its first two readings: they are all that commands such as `health`
+// judge it by, also on a busy machine.
 constexpr uint64_t kReadTimeoutNs = 500'000'000, kFirstTimeoutNs = 5'000'000'000;
 constexpr size_t kGoneMost = 256;
 
@@ -129,7 +129,7 @@ sidra_smi_status read_cards(sidra_smi& session) {
         // the new one misses its deadline, too: on a slow machine no reading may ever be in time.
         Maybe<Sample> late = chip->reader.complete() ? chip->reader.finish(0) : Maybe<Sample>::none(ETIMEDOUT);
         if (late && now_ns() - late.value.read_ns > kStaleNs) late = Maybe<Sample>::none(ETIMEDOUT);
-        if (chip->now.read_ns == 0 && !chip->hung) timeout_ns = kFirstTimeoutNs;
+        if (!chip->earlier && !chip->hung) timeout_ns = kFirstTimeoutNs;
         const int error = chip->reader.start(chip->card);
         chip->hung = error == EBUSY;
         if (error == 0) asked.push_back({chip.get(), std::move(late)});

@@ -47,7 +47,9 @@ recovery | runtime)
     # A reset of the function: the driver first resets the chip itself.
     check "it is another generation" "$(value sidra1 generation)" -gt "$generation"
     sidra-smi health --chip sidra1 >/tmp/said
-    check "health has nothing critical" $? -le 8
+    ended=$?
+    [ "$ended" -le 8 ] || cat /tmp/said
+    check "health has nothing critical" "$ended" -le 8
     ;;
 esac
 finish
