@@ -58,7 +58,7 @@ def main():
     places = [line.split() for line in PLACES.read_text().splitlines()]
     places = [place for place in places if place[2].split("+")[0] not in tests]
     used = set()
-    refused, failures = run(sys.argv[1:])
+    refused, failures = run(sys.argv[1:] or ["--gtest_filter=-FailNth.Probe"])  # Probe takes one place at a time
     missing = []
     for section, offset, place, called in places:
         function = place.split("+")[0]
