@@ -13,6 +13,7 @@ constexpr const char* kKinds[] = {"failslab", "fail_page_alloc", "fail_usercopy"
 constexpr const char *kModulesBegin = "0xffffffffa0000000", *kModulesEnd = "0xffffffffff000000";
 constexpr int kMany = 1'000'000;     // refusals that are counted down from
 constexpr unsigned kEndless = 3000;  // a sweep that gets so far does not end
+constexpr unsigned kTriesMost = 4;   // of a round again, if its refusal did not matter
 
 std::string text_of(int fd) {
     std::string text;
@@ -273,7 +274,7 @@ void FailNth::sweep(const std::function<void(Attempt&)>& round) {
     // The kernel takes large memory page by page: in a row of refusals that are all alike, the steps become longer and
     // longer. CHECK=full takes none that is longer than 1.
     const unsigned longest = static_cast<unsigned>(rounds(16, 1));
-    unsigned step = 1, last = 0, repeated = 0;
+    unsigned step = 1, last = 0, tries = 0;
     std::string last_refusal;
     for (unsigned n = 1;;) {
         ASSERT_LT(n, kEndless) << name;
@@ -298,12 +299,10 @@ void FailNth::sweep(const std::function<void(Attempt&)>& round) {
             return;
         }
         if (injection.has_site()) break;
-        // It may have been for a page of a slab, without which the kernel takes another way. The next call does not ask
-        // for that page again, so what was to come next is number n now.
-        if (refusal.count && attempt.first >= 0 && repeated != n) {
-            repeated = n;
-            continue;
-        }
+        // It may have been for a page of a slab, without which the kernel takes another way. A call that does not need
+        // that page asks for what is to come next as number n.
+        if (refusal.count && attempt.first >= 0 && tries++ < kTriesMost) continue;
+        tries = 0;
         const std::string this_refusal = refusal.count ? said + std::to_string(attempt.first) : "";
         const bool alike = this_refusal == last_refusal;
         if (!alike && n > last + 1) {  // the row has ended somewhere in between
