@@ -15,7 +15,7 @@ done
 
 # A variable that references everything, because debug information contains only used types. It has no macros, so an enum contains their
 # values.
-headers=(sidra_accel.h sidra_cmd.h sidra_hw.h sidra_publish.h)
+headers=(sidra_accel.h sidra_cmd.h sidra_vector.h sidra_hw.h sidra_publish.h)
 includes=$(printf '#include "%s"\n' "${headers[@]}")
 {
     echo "$includes"

@@ -55,6 +55,7 @@ enum sidra_cmd_opcode {
 	SIDRA_CMD_READBACK	= 11,
 	SIDRA_CMD_CALL		= 12,
 	SIDRA_CMD_LABEL		= 13,
+	SIDRA_CMD_VECTOR	= 14,
 	SIDRA_CMD_OPCODE_COUNT
 };
 
@@ -63,6 +64,11 @@ enum sidra_cmd_type {
 	SIDRA_TYPE_S8	= 1,
 	SIDRA_TYPE_S32	= 2,
 	SIDRA_TYPE_F32	= 3,
+	SIDRA_TYPE_S16	= 4,
+	SIDRA_TYPE_S64	= 5,
+	SIDRA_TYPE_BOOL	= 6,	/* one byte: 0 is false, anything else true; the chip writes 0 and 1 */
+	SIDRA_TYPE_F16	= 7,	/* IEEE-754 binary16 */
+	SIDRA_TYPE_BF16	= 8,	/* the upper half of an f32 */
 	SIDRA_TYPE_COUNT
 };
 
@@ -399,6 +405,96 @@ struct sidra_cmd_label {
 	char     text[SIDRA_CMD_LABEL_TEXT];
 };
 
+#define SIDRA_OPERAND_DIMS	4u
+#define SIDRA_OPERAND_WRITE	0x01	/* the program may store to it */
+
+/**
+ * struct sidra_operand - an array in memory, as the packets with operand tables see it
+ * @addr:       address of element 0, aligned to the element's size
+ * @stride:     bytes between neighbours in each dimension, outermost first; 0: the same element for the whole dimension. Multiples of the
+ *              element's size. In all dimensions together they stay inside the context's addresses
+ * @index:      address of indices, aligned to their size; 0: none. Dimension 2 is then read at index[r] for row r of all rows, instead of at
+ *              its own coordinate: 0 <= index[r] < @extent, else the queue faults
+ * @extent:     with @index, or if the program gathers from or scatters to the operand: number of valid indices; else zero. Not both
+ * @type:       enum sidra_cmd_type
+ * @flags:      SIDRA_OPERAND_WRITE or none
+ * @index_type: with @index: SIDRA_TYPE_S32 or SIDRA_TYPE_S64; else zero
+ * @pad, @reserved: zero
+ *
+ * Rows that are written at indices, or scattered to, are computed one after another in ascending order, so of equal indices the last one
+ * stays, and a program that loads and stores at the same index accumulates.
+ */
+struct sidra_operand {
+	uint64_t addr;
+	uint64_t stride[SIDRA_OPERAND_DIMS];
+	uint64_t index;
+	uint32_t extent;
+	uint8_t  type;
+	uint8_t  flags;
+	uint8_t  index_type;
+	uint8_t  pad;
+	uint64_t reserved;
+};
+
+#define SIDRA_VECTOR_PARAMS	4u
+
+/**
+ * struct sidra_cmd_vector - VECTOR: executes a vector program (uapi/sidra_vector.h) on rows of memory
+ * @program:      address of the instructions (struct sidra_vector_instruction), 16-byte aligned
+ * @operands:     address of the operands (struct sidra_operand), 8-byte aligned
+ * @size:         the iteration space, outermost dimension first; all > 0. size[3]: columns. Limits: SIDRA_VECTOR_SIZE_MAX,
+ *                SIDRA_VECTOR_ELEMENTS_MAX, SIDRA_VECTOR_ROW_COST_MAX, SIDRA_VECTOR_ROW_BYTES_MAX
+ * @param:        parameters of the program: bits of an f32 or s32
+ * @instructions: 1..SIDRA_VECTOR_INSTRUCTIONS_MAX
+ * @operand_count: 0..SIDRA_VECTOR_OPERANDS_MAX; the program uses each of them
+ * @reserved:     zero
+ *
+ * The chip copies program and operands once, and verifies the copies. An operand that is written is the same array as another operand
+ * (address, strides, type, index and extent), or no byte of it belongs to another one; the chip accepts what it can see to be so: arrays without common
+ * bytes between their first and last, or with equal strides in dimensions 0 to 2 and rows that do not meet. It belongs to no index array.
+ * No two elements of a written operand share bytes: sorted by their strides, each dimension lies inside a step of the next one. This does not
+ * hold for operands of SCATTER, and of an operand with @index only for the elements of one row.
+ * A program accesses each operand in one way: by vector loads and stores, by scalar loads and stores, or by GATHER and SCATTER.
+ * A program, an operand or an iteration space that is refused faults the queue with PROGRAM, and changes nothing; the fault's address says
+ * what is wrong: SIDRA_PROGRAM_FAULT().
+ */
+struct sidra_cmd_vector {
+	struct sidra_cmd_header hdr;
+	uint64_t program;
+	uint64_t operands;
+	uint32_t size[SIDRA_OPERAND_DIMS];
+	uint32_t param[SIDRA_VECTOR_PARAMS];
+	uint16_t instructions;
+	uint16_t operand_count;
+	uint32_t reserved;
+};
+
+/* Address of a fault with cause PROGRAM: why (enum sidra_program_error), and which instruction and operand, or SIDRA_PROGRAM_NONE. */
+#define SIDRA_PROGRAM_NONE	0xffu
+#define SIDRA_PROGRAM_FAULT(why, instruction, operand) \
+	((uint64_t)(why) << 16 | (uint64_t)(operand) << 8 | (uint64_t)(instruction))
+
+enum sidra_program_error {
+	SIDRA_PROGRAM_OK		= 0,
+	SIDRA_PROGRAM_OP		= 1,	/* unknown opcode */
+	SIDRA_PROGRAM_FIELD		= 2,	/* unknown flag, or a field that must be zero is not */
+	SIDRA_PROGRAM_DESTINATION	= 3,	/* not a register, or of the wrong kind */
+	SIDRA_PROGRAM_SOURCE		= 4,	/* not a source, or not allowed for this instruction */
+	SIDRA_PROGRAM_UNDEFINED		= 5,	/* a source that was not written before, or only in the same or a former pass */
+	SIDRA_PROGRAM_TYPE		= 6,	/* a source of the other type */
+	SIDRA_PROGRAM_ORDER		= 7,	/* a vector instruction after a scalar one, or the first instruction without PASS */
+	SIDRA_PROGRAM_OPERAND		= 8,	/* no such operand, an operand that is not used, or one that must not be stored to */
+	SIDRA_PROGRAM_OPERAND_FIELD	= 9,	/* a field of the operand is not allowed */
+	SIDRA_PROGRAM_OPERAND_TYPE	= 10,	/* the instruction does not take elements of this type */
+	SIDRA_PROGRAM_OPERAND_ALIGNMENT	= 11,
+	SIDRA_PROGRAM_OPERAND_RANGE	= 12,	/* reaches beyond all addresses */
+	SIDRA_PROGRAM_OPERAND_OVERLAP	= 13,	/* written, and overlaps another operand or itself */
+	SIDRA_PROGRAM_SIZE		= 14,	/* the iteration space is empty or too large */
+	SIDRA_PROGRAM_ROW_COST		= 15,	/* rows too long for a program that cannot be divided by columns */
+	SIDRA_PROGRAM_LENGTH		= 16,	/* number of instructions or operands */
+	SIDRA_PROGRAM_ERROR_COUNT
+};
+
 /* Any packet. */
 union sidra_cmd {
 	struct sidra_cmd_header    hdr;
@@ -412,6 +508,7 @@ union sidra_cmd {
 	struct sidra_cmd_weights   weights;
 	struct sidra_cmd_call      call;
 	struct sidra_cmd_label     label;
+	struct sidra_cmd_vector    vector;
 	uint64_t                   raw[8];
 };
 
@@ -455,6 +552,7 @@ enum sidra_fault_cause {
 	SIDRA_FAULT_TIMEOUT		= 17,	/* written by the driver: no progress */
 	SIDRA_FAULT_RESET		= 18,	/* written by the driver: reset on request */
 	SIDRA_FAULT_PRODUCER		= 19,	/* a packet that a SEM_WAIT waited for was dropped or faulted; see struct sidra_fault */
+	SIDRA_FAULT_PROGRAM		= 20,	/* a vector program or its operands are refused; address: SIDRA_PROGRAM_FAULT() */
 	SIDRA_FAULT_COUNT
 };
 
@@ -513,6 +611,14 @@ SIDRA_ASSERT_AT(struct sidra_cmd_call, count, 16);
 SIDRA_ASSERT_SIZE(struct sidra_cmd_label, 64);
 SIDRA_ASSERT_AT(struct sidra_cmd_label, cookie, 4);
 SIDRA_ASSERT_AT(struct sidra_cmd_label, text, 8);
+SIDRA_ASSERT_SIZE(struct sidra_operand, 64);
+SIDRA_ASSERT_AT(struct sidra_operand, stride, 8);
+SIDRA_ASSERT_AT(struct sidra_operand, index, 40);
+SIDRA_ASSERT_AT(struct sidra_operand, type, 52);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_vector, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_vector, size, 24);
+SIDRA_ASSERT_AT(struct sidra_cmd_vector, param, 40);
+SIDRA_ASSERT_AT(struct sidra_cmd_vector, instructions, 56);
 SIDRA_ASSERT_SIZE(union sidra_cmd, 64);
 SIDRA_ASSERT_SIZE(struct sidra_report, 32);
 SIDRA_ASSERT_AT(struct sidra_report, cookie, 24);

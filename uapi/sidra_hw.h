@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 #define SIDRA_HW_VERSION_MAJOR	1u
-#define SIDRA_HW_VERSION_MINOR	2u
+#define SIDRA_HW_VERSION_MINOR	3u
 #define SIDRA_HW_VERSION	((SIDRA_HW_VERSION_MAJOR << 16) | SIDRA_HW_VERSION_MINOR)
 
 /* ---- PCI ------------------------------------------------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "sidra_cmd.h"
 #include "sidra_hw.h"
 #include "sidra_publish.h"
+#include "sidra_vector.h"
 
 #include <assert.h>
 #include <stdalign.h>

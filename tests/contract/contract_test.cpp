@@ -71,7 +71,7 @@ std::string header(const std::string& name) {
 
 std::set<std::string> matches(const std::regex& pattern) {
     std::set<std::string> found;
-    for (const char* name : {"sidra_cmd.h", "sidra_hw.h", "sidra_publish.h", "sidra_accel.h"}) {
+    for (const char* name : {"sidra_cmd.h", "sidra_vector.h", "sidra_hw.h", "sidra_publish.h", "sidra_accel.h"}) {
         const std::string text = header(name);
         for (std::sregex_iterator it(text.begin(), text.end(), pattern), end; it != end; ++it) found.insert((*it)[1]);
     }
