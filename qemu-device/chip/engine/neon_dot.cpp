@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// MVM with sdot, which multiplies s8 by s8: x w = (x - 128) w + 128 w, so each column's sum of weights is added 128
-// times.
-#include <arm_neon.h>
-#include <stddef.h>
-
+// What the NEON engine does with dot products. The MVM uses sdot, which multiplies s8 by s8: x w = (x - 128) w + 128 w,
+// so each column's sum of weights is added 128 times.
 #include "neon.h"
+#include "numerics.h"
+#include "simd_neon.h"
+
+#define SIDRA_SIMD_MATMUL_ONLY
+#include "simd.inc"
 
 namespace sidra::engine {
 namespace {
@@ -50,5 +52,7 @@ inline void multiply(const int8_t* weights, const Input* x, uint32_t groups, int
 }  // namespace
 
 void neon_dot_mvm(const ColumnMvm& m) { mvm_by_panels(m); }
+
+void neon_dot_matmul(const Matmul& m, uint8_t* scratch) { matmul(m, scratch); }
 
 }  // namespace sidra::engine
