@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "check.h"
+#include "program/program_text.h"
+#include "verify.h"
 
 namespace sidra::fuzz {
 namespace {
@@ -26,7 +28,7 @@ enum Place : uint64_t {
     kData = 19,      // 8 pages
     kReadOnly = 27,  // 4 pages
     kWriteOnly = 31,
-    kBodies = 35,  // 4 pages: packets of CALL, geometries, indices
+    kBodies = 35,  // 4 pages: geometries and indices, packets of CALL, operands and instructions of VECTOR
     kAliased = 39,
 };
 constexpr uint64_t bus(uint64_t place) { return Memory::kHostile + place * kPage; }
@@ -74,6 +76,28 @@ uint32_t first_epoch(uint32_t queue) { return 1 + queue % Hostile::kQueues; }
 
 uint32_t size_of(uint32_t type) { return type == SIDRA_TYPE_S32 || type == SIDRA_TYPE_F32 ? 4 : 1; }
 
+// Programs of VECTOR, which records damage, and how many operands each of them has; stored to are those of kStored.
+struct Program {
+    const char* text;
+    uint8_t operands, stored, indexed, gathered;  // the last three as bits
+};
+constexpr Program kPrograms[] = {
+    {"pass:\nv0 = load o0\nv1 = load o1\nv2 = add v0, v1\nv2 = gelu v2\nstore o2, v2\n", 3, 4, 0, 0},
+    {"pass:\nv0 = load o0\ns0 = reduce_max v0\npass:\nv0 = load o0\nv0 = sub v0, s0\nv0 = exp v0\nstore o1, v0\n"
+     "s1 = reduce_sum v0\ns1 = div 1.0, s1\npass:\nv0 = load o1\nv0 = mul v0, s1\nstore o1, v0\n",
+     2, 2, 0, 0},
+    {"pass:\nv0 = load o0\nstore o1, v0\n", 2, 2, 1, 0},
+    {"pass:\nv0 = load o0\nv1 = load o1\nv0 = add v0, v1\nstore o1, v0\n", 2, 2, 2, 0},
+    {"pass:\nv0 = load_int o0\nv1 = gather o1, v0\nstore o2, v1\n", 3, 4, 0, 2},
+    {"pass:\nv0 = load_int o0\nv1 = load o1\nscatter o2, v1, v0\n", 3, 4, 0, 4},
+    {"pass:\nv0 = random p0, p1, 3\nv0 = and v0, column\nv1 = scan_int v0\ns0 = reduce_sum_int v1\nstore_int o0, v1\n"
+     "store_int o1, s0\n",
+     2, 3, 0, 0},
+    {"pass:\nv0 = load o0\nv0 = abs v0\ns0 = reduce_max v0\ns1 = div 127.0, s0\nstore o2, s0\npass:\nv0 = load o0\n"
+     "v0 = mul v0, s1\nstore o1, v0\n",
+     3, 6, 0, 0}};
+constexpr uint64_t kProgramBytes = 512;  // of the instructions, and of the operands, of each
+
 constexpr uint8_t kVecOps[] = {1,  2,  8,  9,  10, 11, 12, 16, 17, 18, 19, 20, 21, 22, 23, 32,
                                33, 40, 41, 42, 43, 44, 48, 49, 48, 49, 56, 57, 57, 48, 49, 16};
 
@@ -113,6 +137,16 @@ Hostile::Hostile(Board& board) : board_(board), memory_(board.memory.hostile) {
         map(kOwnBodies + i, kBodies + i, kBoth);
     }
     map(kOwnWords, kWords, SIDRA_PTE_READ);
+
+    for (size_t i = 0; i < std::size(kPrograms); i++) {
+        const auto assembly = program::assemble(kPrograms[i].text);
+        const auto* const code = std::get_if<std::vector<sidra_vector_instruction>>(&assembly);
+        if (!code || code->size() * sizeof code->front() > kProgramBytes) fail("program %zu has no instructions", i);
+        for (size_t n = 0; n < code->size(); n++)
+            memory_.as<sidra_vector_instruction>(bus(kBodies + 3) + i * kProgramBytes + n * sizeof code->front()) =
+                (*code)[n];
+        program_sizes_[i] = static_cast<uint16_t>(code->size());
+    }
 
     auto& context = board.memory.table.as<sidra_hw_context>(Memory::kTable + kContext * sizeof(sidra_hw_context));
     context = {};
@@ -328,11 +362,58 @@ void Hostile::packet_vec(Input& in, sidra_cmd& cmd) {
     if (odd & 64) v.param1 = count(in);
 }
 
+void Hostile::packet_vector(Input& in, sidra_cmd& cmd) {
+    const uint8_t number = in.u8() % std::size(kPrograms), odd = in.u8();
+    const Program& program = kPrograms[number];
+    sidra_cmd_vector& v = cmd.vector;
+    v.program = va(kOwnBodies + 3) + number * kProgramBytes;
+    v.operands = va(kOwnBodies + 2) + number * kProgramBytes;
+    v.instructions = program_sizes_[number];
+    v.operand_count = program.operands;
+    v.size[0] = odd & 1 ? 2 : 1;
+    v.size[1] = odd & 2 ? 3 : 1;
+    v.size[2] = count(in);
+    v.size[3] = count(in);
+    v.param[0] = in.u8();
+    for (uint8_t n = 0; n < program.operands; n++) {
+        const uint8_t how = in.u8();
+        sidra_operand o{};
+        const bool integers = number == 4 || number == 5 || number == 6;
+        o.type = how % 9;
+        if (integers && n == 0) o.type = SIDRA_TYPE_S32;
+        if (number == 6) o.type = n == 0 ? SIDRA_TYPE_S32 : SIDRA_TYPE_S64;
+        const uint64_t bytes = vector::element_size(o.type);
+        o.addr = address(in) / bytes * bytes;
+        o.flags = program.stored >> n & 1 ? SIDRA_OPERAND_WRITE : 0;
+        const bool scalar = (number == 6 && n == 1) || (number == 7 && n == 2);
+        o.stride[3] = scalar ? 0 : bytes;
+        o.stride[2] = scalar ? bytes : bytes * v.size[3];
+        o.stride[1] = o.stride[2] * v.size[2];
+        o.stride[0] = o.stride[1] * v.size[1];
+        if (program.indexed >> n & 1) {
+            o.index = va(kOwnBodies);
+            o.index_type = how & 16 ? SIDRA_TYPE_S32 : SIDRA_TYPE_S64;
+            o.extent = 13;
+        }
+        if (program.gathered >> n & 1) o.extent = 1 + how / 16;
+        if (how >= 240) o.stride[how % 4] = raw(in);
+        at<sidra_operand>(bus(kBodies + 2) + number * kProgramBytes + n * sizeof o) = o;
+    }
+}
+
+void Hostile::write_program(Input& in) {
+    const uint8_t number = in.u8() % std::size(kPrograms), where = in.u8();
+    const uint64_t page = bus(where & 1 ? kBodies + 2 : kBodies + 3);
+    const uint64_t size = where & 1 ? kPrograms[number].operands * sizeof(sidra_operand)
+                                    : program_sizes_[number] * sizeof(sidra_vector_instruction);
+    at<uint8_t>(page + number * kProgramBytes + in.u16() % size) = in.u8();
+}
+
 sidra_cmd Hostile::packet(Input& in) {
     static constexpr uint8_t kOpcodes[] = {
         SIDRA_CMD_NOP,       SIDRA_CMD_BARRIER,  SIDRA_CMD_SEM_WAIT, SIDRA_CMD_SEM_SIGNAL,
         SIDRA_CMD_TIMESTAMP, SIDRA_CMD_COPY,     SIDRA_CMD_FILL,     SIDRA_CMD_MVM,
-        SIDRA_CMD_VEC,       SIDRA_CMD_VEC,      SIDRA_CMD_VEC,      SIDRA_CMD_VEC,
+        SIDRA_CMD_VEC,       SIDRA_CMD_VECTOR,   SIDRA_CMD_VEC,      SIDRA_CMD_VECTOR,
         SIDRA_CMD_PROGRAM,   SIDRA_CMD_READBACK, SIDRA_CMD_CALL,     SIDRA_CMD_MVM};
     const uint8_t which = in.u8();
     sidra_cmd cmd = blank(which == 0xff ? uint8_t{SIDRA_CMD_LABEL} : kOpcodes[which % std::size(kOpcodes)]);
@@ -398,6 +479,9 @@ sidra_cmd Hostile::packet(Input& in) {
         }
         case SIDRA_CMD_VEC:
             packet_vec(in, cmd);
+            break;
+        case SIDRA_CMD_VECTOR:
+            packet_vector(in, cmd);
             break;
         case SIDRA_CMD_PROGRAM:
         case SIDRA_CMD_READBACK: {
@@ -619,8 +703,10 @@ void Hostile::record(Input in) {
             write_data(in);
             break;
         case 17:
-        case 18:
             write_pool(in);
+            break;
+        case 18:
+            write_program(in);
             break;
         case 19:
             admin(in);

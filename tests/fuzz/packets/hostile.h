@@ -38,6 +38,7 @@ class Hostile {
     uint32_t count(Input& in);
     sidra_cmd packet(Input& in);
     void packet_vec(Input& in, sidra_cmd& cmd);
+    void packet_vector(Input& in, sidra_cmd& cmd);
     void push(uint32_t queue, const sidra_cmd& cmd);
     void write_table(Input& in);
     void write_queue(Input& in);
@@ -45,6 +46,7 @@ class Hostile {
     void write_weights(Input& in);
     void write_data(Input& in);
     void write_pool(Input& in);
+    void write_program(Input& in);
     void admin(Input& in);
     void doorbells();
     void program();
@@ -55,6 +57,7 @@ class Hostile {
     Region& memory_;
     std::array<uint64_t, kQueues> next_{};
     std::array<sidra_hw_xbar, kCrossbars> crossbars_{};  // as programmed
+    std::array<uint16_t, 8> program_sizes_{};            // instructions
     uint64_t cells_ = 0;                                 // Board::cells_changes() then
     bool whole_l3_ = false;                              // more of it was mapped than in the beginning
     bool commanded_ = false;                             // by admin commands of its own
