@@ -621,10 +621,10 @@ uint32_t Bench::fresh_crossbars(uint32_t count) {
 // ---- Assertions -----------------------------------------------------------------------------------------------------
 
 const char* cause_name(uint32_t cause) {
-    static constexpr const char* kNames[] = {"NONE",         "OPCODE",     "FIELD",   "ALIGNMENT",   "LIMIT",
-                                             "TRANSLATION",  "PERMISSION", "BUS",     "WEIGHTS",     "WEIGHTS_RIGHTS",
-                                             "UNPROGRAMMED", "VALUE",      "CALL",    "NOT_ALLOWED", "PEER",
-                                             "RING",         "FETCH",      "TIMEOUT", "RESET",       "PRODUCER"};
+    static constexpr const char* kNames[] = {
+        "NONE", "OPCODE",  "FIELD",          "ALIGNMENT",    "LIMIT", "TRANSLATION", "PERMISSION",
+        "BUS",  "WEIGHTS", "WEIGHTS_RIGHTS", "UNPROGRAMMED", "VALUE", "CALL",        "NOT_ALLOWED",
+        "PEER", "RING",    "FETCH",          "TIMEOUT",      "RESET", "PRODUCER",    "PROGRAM"};
     static_assert(std::size(kNames) == SIDRA_FAULT_COUNT);
     return cause < SIDRA_FAULT_COUNT ? kNames[cause] : "?";
 }

@@ -4,6 +4,7 @@
 // is valid and every operand is gathered.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "geometry.h"
 #include "job.h"
 #include "packets.h"
+#include "sidra_vector.h"
 
 namespace sidra::chip {
 namespace {
@@ -198,6 +200,95 @@ TEST(UnitLoad, OfEveryVecOperationIsBounded) {
         sidra_cmd cmd = vec(SIDRA_VEC_OP_TRANSPOSE, type, type, 65536, 65536, 0, kHalf);
         cmd.vec.out_stride = cmd.vec.in_stride;
         check(machine, cmd, uint64_t{65536} * 65536);
+    }
+}
+
+struct VectorCase {
+    const char* name;
+    std::vector<sidra_vector_instruction> program;
+    std::vector<sidra_operand> operands;
+    std::array<uint32_t, 4> size;
+};
+
+// The costliest programs: long and many rows, few and many instructions, elements far apart, indices.
+std::vector<VectorCase> vector_cases() {
+    constexpr uint8_t v0 = SIDRA_VECTOR_V(0), v1 = SIDRA_VECTOR_V(1), s0 = SIDRA_VECTOR_S(0);
+    using I = sidra_vector_instruction;
+    const I load{SIDRA_VECTOR_OP_LOAD, SIDRA_VECTOR_PASS, v0, 0, 0, 0, 0, 0, {}};
+    const I store{SIDRA_VECTOR_OP_STORE, 0, 0, 1, v0, 0, 0, 0, {}},
+        sum{SIDRA_VECTOR_OP_REDUCE_SUM, 0, s0, 0, v0, 0, 0, 0, {}};
+    const auto operand = [](uint64_t addr, uint64_t row, uint64_t column, uint8_t type, bool write) {
+        sidra_operand o{};
+        o.addr = addr, o.stride[2] = row, o.stride[3] = column, o.type = type;
+        o.flags = write ? SIDRA_OPERAND_WRITE : 0;
+        return o;
+    };
+    std::vector<I> slow = {load};
+    for (int i = 0; i < 62; i++) slow.push_back({SIDRA_VECTOR_OP_ERF, 0, v0, 0, v0, 0, 0, 0, {}});
+    slow.push_back(store);
+    const std::vector<I> fast = {load, store}, reduction = {load, store, sum};
+    std::vector<VectorCase> cases;
+    cases.push_back(
+        {"many elements", fast, {operand(0, 4, 4, F32, false), operand(kHalf, 4, 4, F32, true)}, {1, 1, 1, 1u << 30}});
+    cases.push_back(
+        {"bytes", fast, {operand(0, 1, 1, U8, false), operand(kHalf, 1, 1, S8, true)}, {1, 1, 1, 1u << 30}});
+    cases.push_back({"many instructions",
+                     slow,
+                     {operand(0, 4, 4, F32, false), operand(kHalf, 4, 4, F32, true)},
+                     {1, 1, 1, 1u << 30}});
+    cases.push_back(
+        {"many rows", fast, {operand(0, 8, 4, F32, false), operand(kHalf, 8, 4, F32, true)}, {1, 1, 1u << 30, 1}});
+    cases.push_back({"rows far apart",
+                     fast,
+                     {operand(0, 8192, 8, F32, false), operand(kHalf, 8192, 8, F32, true)},
+                     {1, 1, 1u << 20, 512}});
+    cases.push_back({"long reduction",
+                     reduction,
+                     {operand(0, 4, 4, F32, false), operand(kHalf, 1u << 21, 4, F32, true)},
+                     {1, 1, 64, 1u << 19}});
+    cases.push_back({"reduction of columns",
+                     reduction,
+                     {operand(0, 4, 4096, F32, false), operand(kHalf, 1u << 27, 4096, F32, true)},
+                     {1, 1, 8, 30000}});
+    cases.push_back({"short reductions",
+                     reduction,
+                     {operand(0, 4, 4, F32, false), operand(kHalf, 4, 4, F32, true)},
+                     {1, 1, 1u << 30, 1}});
+    sidra_operand table = operand(0, 4096, 4, F32, false), out = operand(kHalf, 4096, 4, F32, true);
+    table.index = kMemory, table.index_type = SIDRA_TYPE_S64, table.extent = 1u << 20;
+    cases.push_back({"rows at indices", fast, {table, out}, {1, 1, 1u << 20, 1024}});
+    out.index = kMemory, out.index_type = SIDRA_TYPE_S32, out.extent = 1u << 20;
+    cases.push_back({"rows to indices", fast, {operand(0, 4096, 4, F32, false), out}, {1, 1, 1u << 12, 1024}});
+    const I gather{SIDRA_VECTOR_OP_GATHER, SIDRA_VECTOR_PASS, v0, 0, SIDRA_VECTOR_COLUMN, 0, 0, 0, {}};
+    sidra_operand gathered = operand(0, 0, 8192, F32, false);
+    gathered.extent = 1u << 20;
+    cases.push_back(
+        {"gather", {gather, store}, {gathered, operand(kHalf, 4u << 20, 4, F32, true)}, {1, 1, 1024, 1u << 20}});
+    const I column{SIDRA_VECTOR_OP_MOVE_INT, SIDRA_VECTOR_PASS, v1, 0, SIDRA_VECTOR_COLUMN, 0, 0, 0, {}};
+    const I scatter{SIDRA_VECTOR_OP_SCATTER_INT, 0, 0, 0, v1, v1, 0, 0, {}};
+    sidra_operand scattered = operand(kHalf, 0, 8192, S32, true);
+    scattered.extent = 1u << 20;
+    cases.push_back({"scatter", {column, scatter}, {scattered}, {1, 1, 1024, 60000}});
+    return cases;
+}
+
+TEST(UnitLoad, OfVectorProgramsIsBounded) {
+    Machine machine;
+    for (const VectorCase& c : vector_cases()) {
+        SCOPED_TRACE(c.name);
+        uint8_t* const memory = machine.clear();
+        // Every 2 MiB are the same memory: the packet's tables at its end, zeroes elsewhere.
+        constexpr uint64_t kProgram = SIDRA_HUGE_SIZE - 8192, kOperands = SIDRA_HUGE_SIZE - 4096;
+        std::memcpy(memory + kProgram, c.program.data(), c.program.size() * sizeof c.program[0]);
+        std::memcpy(memory + kOperands, c.operands.data(), c.operands.size() * sizeof c.operands[0]);
+        sidra_cmd cmd = blank(SIDRA_CMD_VECTOR);
+        cmd.vector.program = kProgram;
+        cmd.vector.operands = kOperands;
+        cmd.vector.instructions = static_cast<uint16_t>(c.program.size());
+        cmd.vector.operand_count = static_cast<uint16_t>(c.operands.size());
+        std::copy(c.size.begin(), c.size.end(), cmd.vector.size);
+        check(machine, cmd, uint64_t{c.size[0]} * c.size[1] * c.size[2] * c.size[3] / 4);
+        if (::testing::Test::HasFailure()) return;
     }
 }
 

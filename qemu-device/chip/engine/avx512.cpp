@@ -9,8 +9,12 @@
 
 namespace sidra::engine {
 
-constinit const Engine kAvx512Engine = {
-    "avx512", SIDRA_CHIP_ENGINE_AVX512, avx512_mvm, quantize_u8, bias_u8, scale, vec, pool, transpose, pair_levels,
-    pack};
+constinit const Engine kAvx512Engine = {"avx512",    SIDRA_CHIP_ENGINE_AVX512,
+                                        avx512_mvm,  quantize_u8,
+                                        bias_u8,     scale,
+                                        vec,         pool,
+                                        transpose,   decode_vector,
+                                        run_vector,  matmul,
+                                        pair_levels, pack};
 
 }  // namespace sidra::engine

@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "matmul.h"
 #include "sidra_chip.h"
 #include "sidra_cmd.h"
 #include "sidra_hw.h"
+#include "vector.h"
 
 namespace sidra::engine {
 
@@ -99,6 +101,12 @@ struct Engine {
     void (*vec)(const Vec&);
     void (*pool)(const Pool&);
     void (*transpose)(const Transpose&);
+    // Vector programs, see vector.h. A decoded program belongs to the engine that decoded it.
+    void (*decode_vector)(const sidra_vector_instruction* program, size_t count, const sidra_operand* operands,
+                          size_t operand_count, VectorProgram* decoded);
+    // `scratch`: kVectorScratch bytes. *bad: with kIndex the index.
+    VectorEnd (*run_vector)(const VectorRows&, uint8_t* scratch, int64_t* bad);
+    void (*matmul)(const Matmul&, uint8_t* scratch);  // kMatmulScratch bytes, 64-byte aligned; contents do not matter
     // Computes the levels of n differential pairs, two bytes each: 2 * max(w, 0), 2 * max(-w, 0). No weight is -128.
     // (For levels in offset encoding use bias_u8.)
     void (*pair_levels)(const int8_t* weights, uint8_t* levels, size_t n);

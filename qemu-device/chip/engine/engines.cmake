@@ -2,17 +2,16 @@
 # The engines: sources for this processor, and the flags of each file. Include this in the directory that defines the
 # target (the flags of a file apply only there), and give it SIDRA_ENGINE_SOURCES. Only the SIMD files get instruction
 # set flags, and find.cpp checks the CPU before any of them runs: the rest must run on every machine.
-# -ffp-contract=off: a fused multiply-add rounds once instead of twice, but all engines must return the same bits
-# (numerics.h).
+# -ffp-contract=off: the compiler must not fuse a multiplication and an addition that numerics.h rounds separately.
 
 set(_engine ${CMAKE_CURRENT_LIST_DIR})
-set(SIDRA_ENGINE_SOURCES ${_engine}/find.cpp ${_engine}/scalar.cpp ${_engine}/scalar_math.cpp ${_engine}/scalar_vec.cpp)
+set(SIDRA_ENGINE_SOURCES ${_engine}/find.cpp ${_engine}/portable.cpp ${_engine}/scalar.cpp ${_engine}/scalar_math.cpp ${_engine}/scalar_vec.cpp)
 set_source_files_properties(${SIDRA_ENGINE_SOURCES} PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
     set(_avx512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mprefer-vector-width=512)
     list(APPEND SIDRA_ENGINE_SOURCES ${_engine}/avx2.cpp ${_engine}/avx512.cpp ${_engine}/avx512_mvm.cpp)
-    set_source_files_properties(${_engine}/avx2.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-mavx2")
+    set_source_files_properties(${_engine}/avx2.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-mavx2;-mfma")
     set_source_files_properties(${_engine}/avx512.cpp ${_engine}/avx512_mvm.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;${_avx512}")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     list(APPEND SIDRA_ENGINE_SOURCES ${_engine}/neon.cpp ${_engine}/neon_dot.cpp)

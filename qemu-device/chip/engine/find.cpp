@@ -12,7 +12,7 @@ namespace {
 #if defined(__x86_64__)
 
 // The compiler's checks include whether the operating system saves the registers.
-bool has_avx2() { return __builtin_cpu_supports("avx2") != 0; }
+bool has_avx2() { return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0; }
 
 bool has_avx512() {
     return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&

@@ -7,7 +7,9 @@
 
 namespace sidra::engine {
 
-void neon_dot_mvm(const ColumnMvm& m);  // needs the dot product instructions
+// These need the dot product instructions.
+void neon_dot_mvm(const ColumnMvm& m);
+void neon_dot_matmul(const Matmul& m, uint8_t* scratch);
 
 }  // namespace sidra::engine
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "engines.h"
+#include "portable.h"
 #include "scalar_math.h"
 #include "scalar_vec.h"
 
@@ -135,11 +136,19 @@ void pack(int8_t* packed, int32_t* sums, const int8_t* in, size_t stride, uint32
 }  // namespace
 }  // namespace scalar
 
-constinit const Engine kScalarEngine = {"scalar",          SIDRA_CHIP_ENGINE_SCALAR,
-                                        scalar::mvm,       scalar::quantize_u8,
-                                        scalar::bias_u8,   scalar::scale,
-                                        scalar::vec,       scalar::pool,
-                                        scalar::transpose, scalar::pair_levels,
+constinit const Engine kScalarEngine = {"scalar",
+                                        SIDRA_CHIP_ENGINE_SCALAR,
+                                        scalar::mvm,
+                                        scalar::quantize_u8,
+                                        scalar::bias_u8,
+                                        scalar::scale,
+                                        scalar::vec,
+                                        scalar::pool,
+                                        scalar::transpose,
+                                        portable_decode_vector,
+                                        portable_run_vector,
+                                        portable_matmul,
+                                        scalar::pair_levels,
                                         scalar::pack};
 
 }  // namespace sidra::engine

@@ -24,13 +24,13 @@ float power_of_two(int32_t k) { return std::bit_cast<float>((static_cast<uint32_
 
 Exponential expx(float h, float l) {
     const float c = h < kExpMin ? kExpMin : h > kExpMax ? kExpMax : h;
-    const float t = c * kLog2e + kRound;
+    const float t = std::fma(c, kLog2e, kRound);
     const float n = t - kRound;
     const auto k = static_cast<int32_t>(std::bit_cast<uint32_t>(t) - std::bit_cast<uint32_t>(kRound));
-    const float r = ((c - n * kLn2Hi) - n * kLn2Lo) + l;
+    const float r = std::fma(n, -kLn2Lo, std::fma(n, -kLn2Hi, c)) + l;
     float q = kExp[4];
-    for (int i = 3; i >= 0; --i) q = q * r + kExp[i];
-    const float p = 1.0f + (r + (r * r) * q);
+    for (int i = 3; i >= 0; --i) q = std::fma(q, r, kExp[i]);
+    const float p = std::fma(r * r, q, r) + 1.0f;
     const int32_t k1 = k >> 1;
     const int32_t k2 = k - k1;
     return {p * power_of_two(k1), power_of_two(k2)};
@@ -64,8 +64,8 @@ float tanh(float x) {
     if (a < kTanhSmall) {
         const float u = a * a;
         float p = kTanh[4];
-        for (int i = 3; i >= 0; --i) p = p * u + kTanh[i];
-        result = a + (a * u) * p;
+        for (int i = 3; i >= 0; --i) p = std::fma(p, u, kTanh[i]);
+        result = std::fma(a * u, p, a);
     } else {
         const float bounded = a > kTanhMax ? kTanhMax : a;
         result = 1.0f - 2.0f / (exp(2.0f * bounded) + 1.0f);
@@ -90,17 +90,17 @@ float gelu(float x) {
     const float y = a > kGeluMax ? kGeluMax : a;
     const float t = (y - 3.0f) / (y + 3.0f);
     float r = kGelu[9];
-    for (int i = 8; i >= 0; --i) r = r * t + kGelu[i];
+    for (int i = 8; i >= 0; --i) r = std::fma(r, t, kGelu[i]);
     const float yh = std::bit_cast<float>(std::bit_cast<uint32_t>(y) & 0xfffff000u);
     const Exponential e = expx(-0.5f * (yh * yh), -0.5f * ((y - yh) * (y + yh)));
     if (x < 0.0f) return (((-y) * r) * e.m) * e.s;
-    return x * (1.0f - (r * e.m) * e.s);
+    return x * std::fma(-(r * e.m), e.s, 1.0f);
 }
 
 float gelu_tanh(float x) {
     const float a = std::fabs(x);
     const float y = a > kGeluTanhMax ? kGeluTanhMax : a;
-    const float w = y * (kGeluTanh1 + kGeluTanh3 * (y * y));
+    const float w = y * std::fma(kGeluTanh3, y * y, kGeluTanh1);
     const Exponential e = expx(-w, 0.0f);
     const float d = 1.0f + e.value();
     if (x < 0.0f) return (((-y) * e.m) / d) * e.s;

@@ -60,6 +60,42 @@ inline void store_bytes(void* p, I x, size_t n) {
     for (size_t i = 0; i < n; ++i, bytes >>= 8) static_cast<uint8_t*>(p)[i] = static_cast<uint8_t>(bytes);
 }
 
+inline __m128i load_halves(const void* p, size_t n) {
+    uint16_t halves[8] = {};
+    __builtin_memcpy(halves, p, n * 2);
+    return _mm_loadu_si128(reinterpret_cast<const __m128i_u*>(halves));
+}
+inline I load_u16(const void* p) {
+    return reinterpret_cast<I>(_mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i_u*>(p))));
+}
+inline I load_u16(const void* p, size_t n) { return reinterpret_cast<I>(_mm256_cvtepu16_epi32(load_halves(p, n))); }
+// The low half of each lane
+inline __m128i low_halves(I x) {
+    const __m256i low = _mm256_and_si256(reinterpret_cast<__m256i>(x), _mm256_set1_epi32(0xffff));
+    const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, low), 0x08);
+    return _mm256_castsi256_si128(packed);
+}
+inline void store_u16(void* p, I x) { _mm_storeu_si128(static_cast<__m128i_u*>(p), low_halves(x)); }
+inline void store_u16(void* p, I x, size_t n) {
+    uint16_t halves[8];
+    _mm_storeu_si128(reinterpret_cast<__m128i_u*>(halves), low_halves(x));
+    __builtin_memcpy(p, halves, n * 2);
+}
+
+inline F fma(F a, F b, F c) {
+    return reinterpret_cast<F>(
+        _mm256_fmadd_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(c)));
+}
+inline F round_even(F x) {
+    return reinterpret_cast<F>(
+        _mm256_round_ps(reinterpret_cast<__m256>(x), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+inline F round_down(F x) { return reinterpret_cast<F>(_mm256_floor_ps(reinterpret_cast<__m256>(x))); }
+inline F round_up(F x) { return reinterpret_cast<F>(_mm256_ceil_ps(reinterpret_cast<__m256>(x))); }
+inline F round_to_zero(F x) {
+    return reinterpret_cast<F>(_mm256_round_ps(reinterpret_cast<__m256>(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+}
+
 inline F select(I mask, F a, F b) {
     return reinterpret_cast<F>(
         _mm256_blendv_ps(reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(mask)));
@@ -79,6 +115,16 @@ inline F square_root(F x) { return reinterpret_cast<F>(_mm256_sqrt_ps(reinterpre
 inline I rne(F x) {
     const I r = reinterpret_cast<I>(_mm256_cvtps_epi32(reinterpret_cast<__m256>(x)));
     return (select(x >= splat(0x1p31f), splat(INT32_MAX), r)) & (x == x);
+}
+
+// Products of matrices, see simd_matmul.inc. Integers are widened to 16 bits, as in the MVM.
+constexpr size_t kGroup = 2;
+constexpr size_t kSumRows = 6, kSumVectors = 2;
+constexpr bool signed_a(bool) { return true; }
+template <bool>
+inline I dot_words(I sum, I a, I b) {
+    return reinterpret_cast<I>(_mm256_add_epi32(
+        reinterpret_cast<__m256i>(sum), _mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b))));
 }
 
 }  // namespace

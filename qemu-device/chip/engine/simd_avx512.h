@@ -54,6 +54,38 @@ inline void store_bytes(void* p, I x, size_t n) {
     _mm_mask_storeu_epi8(p, first(n), _mm512_maskz_cvtepi32_epi8(kAll, reinterpret_cast<__m512i>(x)));
 }
 
+inline I load_u16(const void* p) {
+    return reinterpret_cast<I>(_mm512_maskz_cvtepu16_epi32(kAll, _mm256_loadu_si256(static_cast<const __m256i_u*>(p))));
+}
+inline I load_u16(const void* p, size_t n) {
+    return reinterpret_cast<I>(_mm512_maskz_cvtepu16_epi32(kAll, _mm256_maskz_loadu_epi16(first(n), p)));
+}
+// The low half of each lane
+inline void store_u16(void* p, I x) {
+    _mm256_storeu_si256(static_cast<__m256i_u*>(p), _mm512_maskz_cvtepi32_epi16(kAll, reinterpret_cast<__m512i>(x)));
+}
+inline void store_u16(void* p, I x, size_t n) {
+    _mm256_mask_storeu_epi16(p, first(n), _mm512_maskz_cvtepi32_epi16(kAll, reinterpret_cast<__m512i>(x)));
+}
+
+inline F fma(F a, F b, F c) {
+    return reinterpret_cast<F>(
+        _mm512_fmadd_ps(reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b), reinterpret_cast<__m512>(c)));
+}
+inline F round_even(F x) {
+    return reinterpret_cast<F>(
+        _mm512_maskz_roundscale_ps(kAll, reinterpret_cast<__m512>(x), _MM_FROUND_TO_NEAREST_INT));
+}
+inline F round_down(F x) {
+    return reinterpret_cast<F>(_mm512_maskz_roundscale_ps(kAll, reinterpret_cast<__m512>(x), _MM_FROUND_TO_NEG_INF));
+}
+inline F round_up(F x) {
+    return reinterpret_cast<F>(_mm512_maskz_roundscale_ps(kAll, reinterpret_cast<__m512>(x), _MM_FROUND_TO_POS_INF));
+}
+inline F round_to_zero(F x) {
+    return reinterpret_cast<F>(_mm512_maskz_roundscale_ps(kAll, reinterpret_cast<__m512>(x), _MM_FROUND_TO_ZERO));
+}
+
 inline F select(I mask, F a, F b) { return mask ? a : b; }
 inline I select(I mask, I a, I b) { return mask ? a : b; }
 inline I max(I a, I b) { return a > b ? a : b; }
@@ -68,6 +100,17 @@ inline I rne(F x) {
     const __mmask16 number = _mm512_cmp_ps_mask(v, v, _CMP_ORD_Q);
     return reinterpret_cast<I>(
         _mm512_maskz_mov_epi32(number, _mm512_mask_mov_epi32(r, high, _mm512_set1_epi32(INT32_MAX))));
+}
+
+// Products of matrices, see simd_matmul.inc. vpdpbusd multiplies u8 by s8.
+constexpr size_t kGroup = 4;                     // integers in a lane
+constexpr size_t kSumRows = 6, kSumVectors = 4;  // sums in registers
+constexpr bool signed_a(bool signed_b) { return !signed_b; }
+template <bool kUnsignedB>
+inline I dot_words(I sum, I a, I b) {
+    const I u = kUnsignedB ? b : a, s = kUnsignedB ? a : b;
+    return reinterpret_cast<I>(_mm512_dpbusd_epi32(reinterpret_cast<__m512i>(sum), reinterpret_cast<__m512i>(u),
+                                                   reinterpret_cast<__m512i>(s)));
 }
 
 }  // namespace

@@ -70,6 +70,28 @@ inline void store_bytes(void* p, I x, size_t n) {
     for (size_t i = 0; i < n; ++i, bytes >>= 8) static_cast<uint8_t*>(p)[i] = static_cast<uint8_t>(bytes);
 }
 
+inline I load_u16(const void* p, size_t n) {
+    uint16_t halves[4] = {};
+    __builtin_memcpy(halves, p, n * 2);
+    return I{halves[0], halves[1], halves[2], halves[3]};
+}
+inline I load_u16(const void* p) { return load_u16(p, 4); }
+// The low half of each lane
+inline void store_u16(void* p, I x, size_t n) {
+    const uint16x4_t halves = vmovn_u32(reinterpret_cast<uint32x4_t>(x));
+    __builtin_memcpy(p, &halves, n * 2);
+}
+inline void store_u16(void* p, I x) { store_u16(p, x, 4); }
+
+inline F fma(F a, F b, F c) {
+    return reinterpret_cast<F>(vfmaq_f32(reinterpret_cast<float32x4_t>(c), reinterpret_cast<float32x4_t>(a),
+                                         reinterpret_cast<float32x4_t>(b)));
+}
+inline F round_even(F x) { return reinterpret_cast<F>(vrndnq_f32(reinterpret_cast<float32x4_t>(x))); }
+inline F round_down(F x) { return reinterpret_cast<F>(vrndmq_f32(reinterpret_cast<float32x4_t>(x))); }
+inline F round_up(F x) { return reinterpret_cast<F>(vrndpq_f32(reinterpret_cast<float32x4_t>(x))); }
+inline F round_to_zero(F x) { return reinterpret_cast<F>(vrndq_f32(reinterpret_cast<float32x4_t>(x))); }
+
 inline I select(I mask, I a, I b) { return (mask & a) | (~mask & b); }
 inline F select(I mask, F a, F b) {
     return reinterpret_cast<F>(select(mask, reinterpret_cast<I>(a), reinterpret_cast<I>(b)));
@@ -83,6 +105,30 @@ inline I min(I a, I b) {
 inline F square_root(F x) { return reinterpret_cast<F>(vsqrtq_f32(reinterpret_cast<float32x4_t>(x))); }
 // Nearest even, saturating, NaN to 0: as the instruction does.
 inline I rne(F x) { return reinterpret_cast<I>(vcvtnq_s32_f32(reinterpret_cast<float32x4_t>(x))); }
+
+// Products of matrices, see simd_matmul.inc. Dot products have the same signedness on both sides.
+constexpr size_t kSumRows = 6, kSumVectors = 4;
+#ifdef __ARM_FEATURE_DOTPROD
+constexpr size_t kGroup = 4;
+constexpr bool signed_a(bool signed_b) { return signed_b; }
+template <bool kUnsignedB>
+inline I dot_words(I sum, I a, I b) {
+    if constexpr (kUnsignedB)
+        return reinterpret_cast<I>(vdotq_u32(reinterpret_cast<uint32x4_t>(sum), reinterpret_cast<uint8x16_t>(a),
+                                             reinterpret_cast<uint8x16_t>(b)));
+    else
+        return reinterpret_cast<I>(vdotq_s32(reinterpret_cast<int32x4_t>(sum), reinterpret_cast<int8x16_t>(a),
+                                             reinterpret_cast<int8x16_t>(b)));
+}
+#else
+constexpr size_t kGroup = 1;
+constexpr bool signed_a(bool) { return true; }
+template <bool>
+inline I dot_words(I sum, I a, I b) {
+    return reinterpret_cast<I>(
+        vmlaq_s32(reinterpret_cast<int32x4_t>(sum), reinterpret_cast<int32x4_t>(a), reinterpret_cast<int32x4_t>(b)));
+}
+#endif
 
 }  // namespace
 }  // namespace sidra::engine

@@ -86,7 +86,7 @@ Fault mvm_prepare(const Env& env, Job& job) {
     if (m.flags & ~SIDRA_CMD_MVM_CALIBRATE) return {SIDRA_FAULT_FIELD, m.flags};
     if (plan.in_type != SIDRA_TYPE_U8 && plan.in_type != SIDRA_TYPE_S8 && !float_in)
         return {SIDRA_FAULT_FIELD, plan.in_type};
-    if (plan.out_type >= SIDRA_TYPE_COUNT) return {SIDRA_FAULT_FIELD, plan.out_type};
+    if (plan.out_type > SIDRA_TYPE_F32) return {SIDRA_FAULT_FIELD, plan.out_type};
     if (plan.in_type == SIDRA_TYPE_S8 ? m.in_zero < -128 || m.in_zero > 127 : m.in_zero < 0 || m.in_zero > 255)
         return {SIDRA_FAULT_FIELD, static_cast<uint16_t>(m.in_zero)};
     if (m.out_zero && plan.out_type != SIDRA_TYPE_S8 && plan.out_type != SIDRA_TYPE_U8)

@@ -141,7 +141,7 @@ Fault vec_prepare(const Env& env, Job& job) {
     plan = {};
     const Rule* rule = find_rule(v.op);
     if (!rule || v.hdr.flags || v.hdr.pad || v.pad) return {SIDRA_FAULT_FIELD, v.op};
-    if (v.in_type >= SIDRA_TYPE_COUNT || v.out_type >= SIDRA_TYPE_COUNT || !(rule->in & bit(v.in_type)))
+    if (v.in_type > SIDRA_TYPE_F32 || v.out_type > SIDRA_TYPE_F32 || !(rule->in & bit(v.in_type)))
         return {SIDRA_FAULT_FIELD, v.in_type};
     const bool out_ok = rule->out_rule == Out::kListed ? (rule->out & bit(v.out_type)) != 0
                         : rule->out_rule == Out::kSame ? v.out_type == v.in_type

@@ -22,6 +22,8 @@ const Operation* operation(uint8_t opcode) {
             return &kMvmOperation;
         case SIDRA_CMD_VEC:
             return &kVecOperation;
+        case SIDRA_CMD_VECTOR:
+            return &kVectorOperation;
         case SIDRA_CMD_PROGRAM:
             return &kProgramOperation;
         case SIDRA_CMD_READBACK:

@@ -86,7 +86,7 @@ struct UnitLoad {
     uint64_t pieces;      // ranges of device addresses, each of which may need its own mapping
     uint64_t scratch;     // bytes
 };
-inline constexpr UnitLoad kUnitMax{1u << 20, 3 * 4096, Scratch::kSize};
+inline constexpr UnitLoad kUnitMax{1u << 20, 16 * 4096, Scratch::kSize};
 inline constexpr uint64_t kUnitRows = 4096;  // of one operand
 inline constexpr uint64_t kPieceNs = 50;     // estimate for slices: time to map one piece
 constexpr bool fits(const UnitLoad& load) {
@@ -141,6 +141,23 @@ struct VecPlan {
     sidra_vec_pool pool;
     uint32_t unit_cols;  // TRANSPOSE: columns; pooling: output pixels of a row
 };
+struct VectorPlan {
+    struct Operand {
+        uint64_t addr;
+        uint64_t stride[SIDRA_OPERAND_DIMS];
+        uint64_t index;
+        uint32_t extent;
+        uint32_t bytes, index_bytes;  // of an element
+        uint8_t same;                 // number of the first operand that is the same array, or of this one
+        bool indexed, loaded, stored, gathered, scalar;
+    };
+    Operand operands[SIDRA_VECTOR_OPERANDS_MAX];
+    uint32_t operand_count;
+    uint32_t size[SIDRA_OPERAND_DIMS];  // as in the packet, or with fewer dimensions
+    uint32_t unit_rows, unit_cols;
+    uint32_t across;  // units for the columns of a row
+    bool in_order;
+};
 struct WeightsPlan {
     Rectangle data;  // for PROGRAM and READBACK
     Weights* weights;
@@ -155,8 +172,9 @@ struct Job {
     const Operation* operation = nullptr;
     uint64_t serial = 0;  // unique, identifies converted inputs
     uint32_t units = 0;
-    UnitLoad unit_load{};    // maximum over all units
-    uint64_t unit_work = 0;  // estimated host time of a unit in ns
+    bool serial_units = false;  // units run one after another
+    UnitLoad unit_load{};       // maximum over all units
+    uint64_t unit_work = 0;     // estimated host time of a unit in ns
     Cost cost;
     mutable std::atomic<uint64_t> spent_ps{0}, spent_pj{0};  // cost measured by units, in addition to `cost`
     Work work;
@@ -165,8 +183,10 @@ struct Job {
         CopyPlan copy;
         MvmPlan mvm;
         VecPlan vec;
+        VectorPlan vector;
         WeightsPlan weights;
     };
+    engine::VectorProgram program;  // of a VECTOR
     Job() : copy{} {}
 };
 
@@ -194,8 +214,8 @@ class Rows {
 // Decodes an f32 field of a packet; zero bits mean 1. Returns false if the value is not finite or not positive.
 bool positive_or_one(uint32_t bits, float* value);
 constexpr uint32_t type_size(uint32_t type) { return type == SIDRA_TYPE_S32 || type == SIDRA_TYPE_F32 ? 4 : 1; }
-extern const Operation kCopyOperation, kFillOperation, kMvmOperation, kVecOperation, kProgramOperation,
-    kReadbackOperation;
+extern const Operation kCopyOperation, kFillOperation, kMvmOperation, kVecOperation, kVectorOperation,
+    kProgramOperation, kReadbackOperation;
 
 }  // namespace sidra::chip
 

@@ -277,6 +277,7 @@ Slice::Step Slice::execute() {
     job.spent_ps.store(spent.device_ps, std::memory_order_relaxed);
     job.spent_pj.store(spent.energy_pj, std::memory_order_relaxed);
     job.work = {};
+    job.serial_units = false;
     const Env env = environment(was_loaded ? &queue_.loaded_products : nullptr);
     if (Fault f = job.operation->prepare(env, job)) return fault(f);
     if (!fits(job.unit_load)) return fault({SIDRA_FAULT_LIMIT});
@@ -362,7 +363,8 @@ Slice::Step Slice::run_job(bool resumed) {
     const auto end = static_cast<uint32_t>(std::min<uint64_t>(job.units, first + shares * threads));
     Shared shared{
         .env = env, .job = job, .progress = job.units > 1 ? &state_->progress : nullptr, .left = units(first, end)};
-    if (end - first > 1 && (end - first) * job.unit_work >= kParallelWork) chip_.pool_.run(take_units, &shared);
+    const bool parallel = end - first > 1 && !job.serial_units && (end - first) * job.unit_work >= kParallelWork;
+    if (parallel) chip_.pool_.run(take_units, &shared);
     else take_units(&shared);
 
     const uint64_t work = (end - first) * job.unit_work;

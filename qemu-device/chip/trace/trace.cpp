@@ -43,6 +43,8 @@ const char* name_of(uint8_t opcode) {
             return "MVM";
         case SIDRA_CMD_VEC:
             return "VEC";
+        case SIDRA_CMD_VECTOR:
+            return "VECTOR";
         case SIDRA_CMD_PROGRAM:
             return "PROGRAM";
         case SIDRA_CMD_READBACK:
