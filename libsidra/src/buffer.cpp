@@ -49,7 +49,7 @@ sidra_status new_buffer(sidra_context* context, std::unique_ptr<DeviceMemory> me
     made->readonly = readonly;
     made->local = local;
     made->memory = std::move(memory);
-    context->named.add_buffer(made->address, made->size, made->id);
+    context->named.add_memory({Kind::kBuffer, made->id}, made->address, made->size);
     *buffer = handle_of(made);
     return SIDRA_OK;
 }
@@ -121,9 +121,9 @@ sidra_status sidra_buffer_destroy(sidra_buffer* buffer) {
         SIDRA_TRY(claim.take(call, "buffer", buffer));
         // First: after the release, another buffer may get its address.
         Objects& named = buffer->context->named;
-        named.remove_buffer(buffer->address);
+        named.remove_memory(buffer->address);
         if (const sidra_status status = buffer->memory->release(call); status != SIDRA_OK) {
-            named.add_buffer(buffer->address, buffer->size, buffer->id);
+            named.add_memory({Kind::kBuffer, buffer->id}, buffer->address, buffer->size);
             return status;
         }
         destroy_object(buffer, claim);

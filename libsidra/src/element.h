@@ -5,19 +5,25 @@
 
 #include <bit>
 #include <cstdint>
+#include <iterator>
 
 #include "sidra_cmd.h"
 #include "status.h"
+#include "verify.h"
 
 namespace sidra {
 
 static_assert(SIDRA_U8 == static_cast<int>(SIDRA_TYPE_U8) && SIDRA_S8 == static_cast<int>(SIDRA_TYPE_S8) &&
-              SIDRA_S32 == static_cast<int>(SIDRA_TYPE_S32) && SIDRA_F32 == static_cast<int>(SIDRA_TYPE_F32));
+              SIDRA_S32 == static_cast<int>(SIDRA_TYPE_S32) && SIDRA_F32 == static_cast<int>(SIDRA_TYPE_F32) &&
+              SIDRA_S16 == static_cast<int>(SIDRA_TYPE_S16) && SIDRA_S64 == static_cast<int>(SIDRA_TYPE_S64) &&
+              SIDRA_BOOL == static_cast<int>(SIDRA_TYPE_BOOL) && SIDRA_F16 == static_cast<int>(SIDRA_TYPE_F16) &&
+              SIDRA_BF16 == static_cast<int>(SIDRA_TYPE_BF16));
 
 inline constexpr uint32_t kTypeCount = SIDRA_TYPE_COUNT;
-inline constexpr uint32_t element_size(uint32_t type) { return type == SIDRA_S32 || type == SIDRA_F32 ? 4 : 1; }
+using vector::element_size;
 inline const char* type_name(uint32_t type) {
-    constexpr const char* kNames[] = {"U8", "S8", "S32", "F32"};
+    constexpr const char* kNames[] = {"U8", "S8", "S32", "F32", "S16", "S64", "BOOL", "F16", "BF16"};
+    static_assert(std::size(kNames) == kTypeCount);
     return type < kTypeCount ? kNames[type] : "an unknown type";
 }
 

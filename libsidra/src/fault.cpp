@@ -5,13 +5,14 @@
 #include <cstring>
 
 #include "program.h"
+#include "program_error.h"
 
 namespace sidra {
 namespace {
 
 constexpr std::array<const char*, SIDRA_CMD_OPCODE_COUNT> kOpcodes = {
-    "INVALID", "NOP", "BARRIER", "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY",
-    "FILL",    "MVM", "VEC",     "PROGRAM",  "READBACK",   "CALL",      "LABEL"};
+    "INVALID", "NOP", "BARRIER", "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY",  "FILL",
+    "MVM",     "VEC", "PROGRAM", "READBACK", "CALL",       "LABEL",     "VECTOR"};
 
 struct CauseText {
     const char* text;
@@ -40,6 +41,7 @@ constexpr std::array<CauseText, SIDRA_FAULT_COUNT> kCauses = {{
     {"no progress", "the driver stopped it"},
     {"reset on request", ""},
     {"what it waited for failed", ""},
+    {"vector program refused", "mend the program, or what it was called with"},
 }};
 
 }  // namespace
@@ -56,6 +58,17 @@ std::string describe_root(const sidra_fault_info& info) {
     return fmt::format("{}, operation {}: {}", stream, info.root_sequence,
                        info.root_cause == SIDRA_FAULT_RESET ? "dropped by a reset or by its destruction"
                                                             : cause_text(info.root_cause));
+}
+
+std::string describe_cause(const sidra_fault_info& info) {
+    switch (info.cause) {
+        case SIDRA_FAULT_PRODUCER:
+            return fmt::format("{} ({})", cause_text(info.cause), describe_root(info));
+        case SIDRA_FAULT_PROGRAM:
+            return program_fault_text(info.address);  // alone, so that it fits into `text`
+        default:
+            return fmt::format("{} (address {:#x})", cause_text(info.cause), info.address);
+    }
 }
 
 }  // namespace
@@ -86,10 +99,10 @@ sidra_fault_info fault_info(const Queue& queue, const sidra_fault& fault) {
     info.root_stream = inherited ? stream_of_epoch(*queue.context, fault.root_epoch) : queue.stream_id;
     info.root_sequence = inherited ? fault.root_sequence : info.sequence;
     info.root_cause = inherited ? fault.root_cause : info.cause;
-    const auto end = fmt::format_to_n(
-        info.text, sizeof info.text - 1, "{}, operation {}{} (cookie {}): {} ({})", opcode_name(info.opcode),
-        info.sequence, info.in_graph ? fmt::format(", operation {} of its graph", info.graph_index) : "", info.cookie,
-        cause_text(info.cause), inherited ? describe_root(info) : fmt::format("address {:#x}", info.address));
+    const auto end = fmt::format_to_n(info.text, sizeof info.text - 1, "{}, operation {}{} (cookie {}): {}",
+                                      opcode_name(info.opcode), info.sequence,
+                                      info.in_graph ? fmt::format(", operation {} of its graph", info.graph_index) : "",
+                                      info.cookie, describe_cause(info));
     *end.out = '\0';
     return info;
 }
@@ -98,7 +111,8 @@ sidra_status stopped_status(const char* call, const Queue& queue) {
     if (queue.run_state() != SIDRA_QUEUE_FAULTED) return lost_status(call, *queue.context);
     try {
         const sidra_fault_info info = fault_info(queue);
-        const char* what_to_do = cause_hint(info.cause);
+        const char* what_to_do =
+            info.cause == SIDRA_FAULT_PROGRAM ? program_fault_hint(info.address) : cause_hint(info.cause);
         return fail(SIDRA_ERROR_FAULT, call,
                     "stream {} stopped at {}{}{}. sidra_stream_reset() drops what is queued and goes on",
                     queue.stream_id, info.text, *what_to_do != '\0' ? "; " : "", what_to_do);

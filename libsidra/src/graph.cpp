@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "memory.h"
 #include "submit.h"
@@ -11,9 +12,9 @@ struct sidra_graph : sidra::Handle {
     sidra_context* context = nullptr;
     uint32_t packets = 0;
     uint32_t operations = 0;                            // packets that are not labels
-    std::unique_ptr<sidra::DeviceMemory> commands;      // none for an empty graph
+    std::unique_ptr<sidra::DeviceMemory> commands;      // packets, then operands; none for an empty graph
     std::vector<std::shared_ptr<sidra::Staging>> kept;  // data that its operations use
-    std::set<sidra::ObjectName> names;                  // buffers and weights that its operations name
+    std::set<sidra::ObjectName> names;                  // buffers, weights and programs that its operations name
     std::atomic<uint64_t> checked{0};                   // Objects::removals() at the last check that found all of them
 };
 
@@ -34,6 +35,20 @@ sidra_status check_names(const char* call, sidra_graph* graph) {
                     "graph {} was recorded with {} {}, which was destroyed since then; record it anew", graph->id,
                     kind_name(gone->kind), gone->id);
     graph->checked.store(removals, std::memory_order_relaxed);
+    return SIDRA_OK;
+}
+
+sidra_status write_commands(const char* call, sidra_context* context, Recording* recording,
+                            std::unique_ptr<DeviceMemory>* commands) {
+    const std::span packets(recording->packets);
+    const std::span operands(recording->operands);
+    SIDRA_TRY(DeviceMemory::create(call, context, packets.size_bytes() + operands.size_bytes(), false, commands));
+    const uint64_t tables = (*commands)->address() + packets.size_bytes();
+    for (sidra_cmd& packet : packets)
+        if (packet.hdr.opcode == SIDRA_CMD_VECTOR && packet.vector.operand_count != 0) packet.vector.operands += tables;
+    std::memcpy((*commands)->host(), packets.data(), packets.size_bytes());
+    if (!operands.empty())
+        std::memcpy((*commands)->host() + packets.size_bytes(), operands.data(), operands.size_bytes());
     return SIDRA_OK;
 }
 
@@ -71,10 +86,7 @@ sidra_status sidra_graph_end(sidra_stream* stream, sidra_graph** graph) {
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                         "`graph` is NULL; it takes the new handle (the recording is dropped)");
         std::unique_ptr<DeviceMemory> commands;
-        if (const size_t bytes = recording->packets.size() * sizeof(sidra_cmd); bytes != 0) {
-            SIDRA_TRY(DeviceMemory::create(call, stream->context, bytes, false, &commands));
-            std::memcpy(commands->host(), recording->packets.data(), bytes);
-        }
+        if (!recording->packets.empty()) SIDRA_TRY(write_commands(call, stream->context, recording.get(), &commands));
         sidra_graph* made = make_object<sidra_graph>(stream->context);
         made->packets = static_cast<uint32_t>(recording->packets.size());
         made->operations = static_cast<uint32_t>(

@@ -22,6 +22,7 @@ constexpr std::array<KindText, static_cast<size_t>(Kind::kCount)> kKinds = {{
     {"event", "events"},
     {"weights", "weights"},
     {"graph", "graphs"},
+    {"program", "programs"},
 }};
 
 struct Shared {

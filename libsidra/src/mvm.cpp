@@ -22,7 +22,7 @@ sidra_status check_types(const char* call, const sidra_mvm& mvm) {
     const uint32_t in = raw_value(mvm.in_type), out = raw_value(mvm.out_type);
     if (!is_code(in) && in != SIDRA_F32)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "in_type is {}: must be U8, S8 or F32", type_name(in));
-    if (out >= kTypeCount)
+    if (!is_code(out) && out != SIDRA_S32 && out != SIDRA_F32)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "out_type is {}: must be S32, S8, U8 or F32", type_name(out));
     if (mvm.batch == 0 || mvm.batch > SIDRA_CMD_BATCH_MAX)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "batch is {}: must be 1..{}; split larger ones", mvm.batch,

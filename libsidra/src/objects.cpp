@@ -6,18 +6,18 @@
 
 namespace sidra {
 
-void Objects::add_buffer(uint64_t address, uint64_t size, uint32_t id) {
+void Objects::add_memory(const ObjectName& name, uint64_t address, uint64_t size) {
     const std::lock_guard lock(mutex_);
-    live_.insert({Kind::kBuffer, id});
-    buffers_[address] = {size, id};
+    live_.insert(name);
+    memory_[address] = {size, name};
 }
 
-void Objects::remove_buffer(uint64_t address) {
+void Objects::remove_memory(uint64_t address) {
     const std::lock_guard lock(mutex_);
-    const auto at = buffers_.find(address);
-    if (at == buffers_.end()) return;
-    live_.erase({Kind::kBuffer, at->second.id});
-    buffers_.erase(at);
+    const auto at = memory_.find(address);
+    if (at == memory_.end()) return;
+    live_.erase(at->second.name);
+    memory_.erase(at);
     removals_.fetch_add(1, std::memory_order_release);
 }
 
@@ -37,38 +37,42 @@ void Objects::remove_weights(uint32_t index) {
 }
 
 // Other addresses belong to staged copies, which the graph keeps, or to the weights that the packet names.
-void Objects::collect_buffer(uint64_t address, std::set<ObjectName>* names) const {
-    const auto next = buffers_.upper_bound(address);
-    if (next == buffers_.begin()) return;
-    const auto& [begin, buffer] = *std::prev(next);
-    if (address - begin < buffer.size) names->insert({Kind::kBuffer, buffer.id});
+void Objects::collect_memory(uint64_t address, std::set<ObjectName>* names) const {
+    const auto next = memory_.upper_bound(address);
+    if (next == memory_.begin()) return;
+    const auto& [begin, memory] = *std::prev(next);
+    if (address - begin < memory.size) names->insert(memory.name);
 }
 
 void Objects::collect_weights(uint32_t index, std::set<ObjectName>* names) const {
     if (const auto at = weights_.find(index); at != weights_.end()) names->insert({Kind::kWeights, at->second});
 }
 
-void Objects::collect(const sidra_cmd& packet, std::set<ObjectName>* names) const {
+void Objects::collect(const sidra_cmd& packet, std::span<const sidra_operand> operands,
+                      std::set<ObjectName>* names) const {
     const std::lock_guard lock(mutex_);
-    const auto buffers = [&](auto... addresses) { (collect_buffer(addresses, names), ...); };
+    const auto memory = [&](auto... addresses) { (collect_memory(addresses, names), ...); };
     switch (packet.hdr.opcode) {
         case SIDRA_CMD_SEM_SIGNAL:
-            return buffers(packet.sem.addr);
+            return memory(packet.sem.addr);
         case SIDRA_CMD_TIMESTAMP:
-            return buffers(packet.timestamp.addr);
+            return memory(packet.timestamp.addr);
         case SIDRA_CMD_COPY:
-            return buffers(packet.copy.dst, packet.copy.src);
+            return memory(packet.copy.dst, packet.copy.src);
         case SIDRA_CMD_FILL:
-            return buffers(packet.fill.dst);
+            return memory(packet.fill.dst);
         case SIDRA_CMD_MVM:
             collect_weights(packet.mvm.weights, names);
-            return buffers(packet.mvm.in, packet.mvm.out, packet.mvm.bias);
+            return memory(packet.mvm.in, packet.mvm.out, packet.mvm.bias);
         case SIDRA_CMD_VEC:
-            return buffers(packet.vec.in, packet.vec.in2, packet.vec.out);
+            return memory(packet.vec.in, packet.vec.in2, packet.vec.out);
+        case SIDRA_CMD_VECTOR:
+            for (const sidra_operand& operand : operands) memory(operand.addr, operand.index);
+            return memory(packet.vector.program);
         case SIDRA_CMD_PROGRAM:
         case SIDRA_CMD_READBACK:
             collect_weights(packet.weights.weights, names);
-            return buffers(packet.weights.addr);
+            return memory(packet.weights.addr);
         default:
             return;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The existing buffers and weights of a context. Packets name them by address and index, which may be reused; a graph
-// stores their ids, which are never reused.
+// The existing buffers, programs and weights of a context. Packets name them by address and index, which may be reused;
+// a graph stores their ids, which are never reused.
 #ifndef SIDRA_OBJECTS_H
 #define SIDRA_OBJECTS_H
 
@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "handle.h"
 #include "sidra_cmd.h"
@@ -27,28 +28,29 @@ struct ObjectName {
 // Thread-safe.
 class Objects {
    public:
-    void add_buffer(uint64_t address, uint64_t size, uint32_t id);
-    void remove_buffer(uint64_t address);
+    // Buffers and programs.
+    void add_memory(const ObjectName& name, uint64_t address, uint64_t size);
+    void remove_memory(uint64_t address);
     void add_weights(uint32_t index, uint32_t id);
     void remove_weights(uint32_t index);
 
-    // Adds the objects that a packet names.
-    void collect(const sidra_cmd& packet, std::set<ObjectName>* names) const;
+    // Adds the objects that a packet and its operands name.
+    void collect(const sidra_cmd& packet, std::span<const sidra_operand> operands, std::set<ObjectName>* names) const;
     // The first of these that no longer exists.
     std::optional<ObjectName> missing(const std::set<ObjectName>& names) const;
     // Changes with each removal: if it has not changed, no further object is missing.
     uint64_t removals() const { return removals_.load(std::memory_order_acquire); }
 
    private:
-    struct Buffer {
+    struct Memory {
         uint64_t size;
-        uint32_t id;
+        ObjectName name;
     };
-    void collect_buffer(uint64_t address, std::set<ObjectName>* names) const;
+    void collect_memory(uint64_t address, std::set<ObjectName>* names) const;
     void collect_weights(uint32_t index, std::set<ObjectName>* names) const;
 
     mutable std::mutex mutex_;              // protects the next members; innermost lock
-    std::map<uint64_t, Buffer> buffers_;    // by device address
+    std::map<uint64_t, Memory> memory_;     // by device address
     std::map<uint32_t, uint32_t> weights_;  // ids by index
     std::set<ObjectName> live_;
     std::atomic<uint64_t> removals_{0};

@@ -18,7 +18,8 @@ namespace sidra {
 
 // Operations recorded for a graph, the objects that they name, and their copies of data.
 struct Recording {
-    std::vector<sidra_cmd> packets;
+    std::vector<sidra_cmd> packets;       // of a VECTOR, `operands` counts bytes from the first of the next ones
+    std::vector<sidra_operand> operands;  // will lie behind the packets
     std::set<ObjectName> names;
     std::vector<std::shared_ptr<Staging>> kept;
 };
@@ -41,6 +42,9 @@ struct alignas(64) sidra_stream : sidra::Handle {
     std::unique_ptr<sidra::Recording> recording;  // null: not recording
     std::atomic<uint32_t> deferred_count{0};
     uint64_t deadline = SIDRA_NEVER;  // deadline of waits for room in the ring: sidra_stream_set_deadline()
+    // One operand table for each entry of the ring, made with the first VECTOR. A packet's table is in use as long as
+    // its entry.
+    std::unique_ptr<sidra::DeviceMemory> tables;
 
     sidra_context* context = nullptr;
     sidra::QueueOptions options;

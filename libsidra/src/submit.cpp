@@ -6,14 +6,28 @@
 
 namespace sidra {
 
-sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& packet) {
+sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& packet, OperandTable operands) {
     return guarded(call, [&]() -> sidra_status {
-        auto& packets = stream->recording->packets;
+        auto& [packets, tables, names, kept] = *stream->recording;
         if (packets.size() >= SIDRA_CMD_CALL_MAX)
             return fail(SIDRA_ERROR_LIMIT, call, "the graph recorded on stream {} is full: {} operations; split it",
                         stream->id, SIDRA_CMD_CALL_MAX);
-        stream->context->named.collect(packet, &stream->recording->names);
+        stream->context->named.collect(packet, operands, &names);
         packets.push_back(packet);
+        if (!operands.empty()) {
+            packets.back().vector.operands = tables.size() * sizeof(sidra_operand);
+            tables.insert(tables.end(), operands.begin(), operands.end());
+        }
+        return SIDRA_OK;
+    });
+}
+
+sidra_status make_tables(const char* call, sidra_stream* stream) {
+    return guarded(call, [&]() -> sidra_status {
+        std::unique_ptr<DeviceMemory> made;
+        SIDRA_TRY(DeviceMemory::create(call, stream->context, kTableBytes << stream->options.ring_log2, false, &made));
+        const std::lock_guard lock(stream->lock);
+        if (!stream->tables) stream->tables = std::move(made);
         return SIDRA_OK;
     });
 }

@@ -4,15 +4,25 @@
 #define SIDRA_SUBMIT_H
 
 #include <cstring>
+#include <span>
 
+#include "sidra_vector.h"
 #include "stream.h"
 
 namespace sidra {
 
 enum class Recordable { kYes, kNo };
 
+// Operands of a VECTOR packet.
+using OperandTable = std::span<const sidra_operand>;
+inline constexpr size_t kTableBytes = SIDRA_VECTOR_OPERANDS_MAX * sizeof(sidra_operand);
+
 // Stores the packet in the stream's recording. The lock is held throughout.
-[[gnu::cold]] sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& packet);
+[[gnu::cold]] sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& packet,
+                                  OperandTable operands = {});
+
+// Makes the stream's operand tables. The lock is not held.
+[[gnu::cold]] sidra_status make_tables(const char* call, sidra_stream* stream);
 
 // Waits for room in the ring, or until the stream's deadline: TIMEOUT. The lock is held, but released during the wait,
 // so the stream may have changed completely.
@@ -21,21 +31,28 @@ enum class Recordable { kYes, kNo };
 // The queue has stopped: unlocks and returns the reason.
 [[gnu::cold]] sidra_status refuse_stopped(const char* call, sidra_stream* stream);
 
-// Queues (or records) one packet; the stream's handle was checked. `point` (if given) returns the point after the
-// packet.
+// Queues (or records) one packet, with its operands if it is a VECTOR; the stream's handle was checked. `point` (if
+// given) returns the point after the packet.
 inline sidra_status submit(const char* call, sidra_stream* stream, const sidra_cmd& packet,
-                           Recordable recordable = Recordable::kYes, Point* point = nullptr) {
+                           Recordable recordable = Recordable::kYes, Point* point = nullptr,
+                           OperandTable operands = {}) {
     stream->lock.lock();
     for (;;) {
         if (stream->recording) [[unlikely]] {
             const sidra_status status =
-                recordable == Recordable::kYes ? record(call, stream, packet) : not_recordable(call, stream);
+                recordable == Recordable::kYes ? record(call, stream, packet, operands) : not_recordable(call, stream);
             stream->lock.unlock();
             return status;
         }
         Queue& queue = *stream->queue.load(std::memory_order_relaxed);
         if (Queue::stopped(queue.run_state())) [[unlikely]]
             return refuse_stopped(call, stream);
+        if (!operands.empty() && !stream->tables) [[unlikely]] {
+            stream->lock.unlock();
+            SIDRA_TRY(make_tables(call, stream));
+            stream->lock.lock();
+            continue;
+        }
         const uint64_t index = queue.written.load(std::memory_order_relaxed);
         if (index - queue.seen_timeline >= queue.capacity) [[unlikely]] {
             queue.seen_timeline = queue.timeline();
@@ -47,7 +64,13 @@ inline sidra_status submit(const char* call, sidra_stream* stream, const sidra_c
                 continue;
             }
         }
-        std::memcpy(&queue.ring[index & queue.mask], &packet, sizeof packet);
+        sidra_cmd& entry = queue.ring[index & queue.mask];
+        std::memcpy(&entry, &packet, sizeof packet);
+        if (!operands.empty()) {
+            const uint64_t offset = (index & queue.mask) * kTableBytes;
+            std::memcpy(stream->tables->host() + offset, operands.data(), operands.size_bytes());
+            entry.vector.operands = stream->tables->address() + offset;
+        }
         queue.written.store(index + 1, std::memory_order_relaxed);
         if (!stream->batch) queue.publish(index + 1);
         if (point != nullptr) *point = Point{stream->current_queue, queue.epoch, index + 1};

@@ -10,6 +10,7 @@
 
 #include "context.h"
 #include "fake_fixture.h"
+#include "sidra_vector.h"
 
 namespace sidra::test {
 namespace {
@@ -24,16 +25,20 @@ class Handles : public FakeTest {
         ASSERT_OK(sidra_graph_end(stream, &graph));
         const int8_t value = 1;
         ASSERT_OK(sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, nullptr, &weights));
+        ASSERT_OK(sidra_program_assemble(context, kProgram, &program));
     }
     void TearDown() override {
+        EXPECT_OK(sidra_program_destroy(program));
         EXPECT_OK(sidra_weights_destroy(weights));
         EXPECT_OK(sidra_graph_destroy(graph));
         EXPECT_OK(sidra_event_destroy(event));
         FakeTest::TearDown();
     }
+    static constexpr const char* kProgram = "pass:\nv0 = load o0\nstore o1, v0";
     sidra_event* event = nullptr;
     sidra_graph* graph = nullptr;
     sidra_weights* weights = nullptr;
+    sidra_program* program = nullptr;
 };
 
 // A function, because the compiler needs minutes for as many checks written out in one test.
@@ -71,9 +76,18 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
     sidra_event* new_event = nullptr;
     sidra_weights* new_weights = nullptr;
     sidra_graph* new_graph = nullptr;
+    sidra_program* new_program = nullptr;
+    const sidra_vector_instruction code{};
+    const uint32_t sizes[4] = {1, 1, 1, 4};
+    const sidra_vector_operand good_operands[] = {sidra_operand_dense(at(0), SIDRA_F32, sizes),
+                                                  sidra_operand_dense(at(64), SIDRA_F32, sizes)};
+    auto vector = SIDRA_INIT(sidra_vector);
+    vector.program = program;
+    vector.size[0] = vector.size[1] = vector.size[2] = 1, vector.size[3] = 4;
+    vector.operands = good_operands, vector.operand_count = 2;
 
     const auto try_all = [&](void* as_device, void* as_context, void* as_buffer, void* as_stream, void* as_event,
-                             void* as_weights, void* as_graph) {
+                             void* as_weights, void* as_graph, void* as_program) {
         auto* d = static_cast<sidra_device*>(as_device);
         auto* c = static_cast<sidra_context*>(as_context);
         auto* b = static_cast<sidra_buffer*>(as_buffer);
@@ -81,6 +95,7 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         auto* e = static_cast<sidra_event*>(as_event);
         auto* w = static_cast<sidra_weights*>(as_weights);
         auto* g = static_cast<sidra_graph*>(as_graph);
+        auto* p = static_cast<sidra_program*>(as_program);
         const sidra_ref ref{b, 0};
 #define BAD(expression) refused(#expression, expression)
         BAD(sidra_device_get_info(d, &device_info));
@@ -161,6 +176,18 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         BAD(sidra_weights_calibrate_async(s, weights, &mvm));
         BAD(sidra_weights_calibrate_async(stream, w, &mvm));
         BAD(sidra_vec_async(s, &vec));
+        BAD(sidra_program_create(c, &code, 1, &new_program));
+        BAD(sidra_program_assemble(c, kProgram, &new_program));
+        BAD(sidra_program_disassemble(p, name, sizeof name, &size));
+        BAD(sidra_vector_async(s, &vector));
+        sidra_vector of_bad_program = vector;
+        of_bad_program.program = p;
+        BAD(sidra_vector_async(stream, &of_bad_program));
+        sidra_vector_operand operands[] = {good_operands[0], good_operands[1]};
+        operands[1].at = ref;
+        sidra_vector of_bad_buffer = vector;
+        of_bad_buffer.operands = operands;
+        BAD(sidra_vector_async(stream, &of_bad_buffer));
         BAD(sidra_graph_begin(s));
         BAD(sidra_graph_end(s, &new_graph));
         BAD(sidra_graph_launch_async(s, graph));
@@ -174,11 +201,12 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         if (e) BAD(sidra_event_destroy(e));
         if (w) BAD(sidra_weights_destroy(w));
         if (g) BAD(sidra_graph_destroy(g));
+        if (p) BAD(sidra_program_destroy(p));
 #undef BAD
     };
-    for (void* wrong : wrong_handles) try_all(wrong, wrong, wrong, wrong, wrong, wrong, wrong);
+    for (void* wrong : wrong_handles) try_all(wrong, wrong, wrong, wrong, wrong, wrong, wrong, wrong);
     // Live handles, each where another kind belongs.
-    try_all(context, buffer, stream, event, weights, graph, device);
+    try_all(context, buffer, stream, event, weights, graph, program, device);
 
     EXPECT_EQ(requests, fake->all_requests()) << "a refused call reached the driver";
     EXPECT_EQ(doorbells, fake->doorbells());
@@ -188,6 +216,7 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
     EXPECT_EQ(nullptr, new_event);
     EXPECT_EQ(nullptr, new_weights);
     EXPECT_EQ(nullptr, new_graph);
+    EXPECT_EQ(nullptr, new_program);
 }
 
 TEST_F(Handles, ThatWereDestroyedAreRefused) {
@@ -255,6 +284,8 @@ TEST_F(Handles, AreDestroyedByOneOfTwoThreads) {
             return sidra_graph_end(stream, object);
         },
         sidra_graph_destroy);
+    destroy_twice<sidra_program>([&](auto** object) { return sidra_program_assemble(context, kProgram, object); },
+                                 sidra_program_destroy);
     destroy_twice<sidra_context>([&](auto** object) { return sidra_context_create(device, object); },
                                  sidra_context_destroy);
     destroy_twice<sidra_device>(
@@ -286,7 +317,7 @@ TEST_F(Handles, KeepTheirParentsAlive) {
     EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_device_close(device));
     EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_context_destroy(context));
     EXPECT_STREQ(fmt::format("sidra_context_destroy: context {} still has 1 buffer, 1 stream, 1 event, 1 weights, 1 "
-                             "graph; destroy them first",
+                             "graph, 1 program; destroy them first",
                              HandleTable<sidra_context>::find(parts_of(context))->id)
                      .c_str(),
                  sidra_last_error());
@@ -305,6 +336,10 @@ TEST_F(Handles, OfDifferentContextsDoNotMix) {
     ASSERT_OK(sidra_event_create(other, &foreign_event));
     ASSERT_OK(sidra_stream_create(other, nullptr, &foreign_stream));
     ASSERT_OK(sidra_weights_create_s8(other, 1, 1, &value, 1, nullptr, nullptr, &foreign_weights));
+    sidra_program* foreign_program = nullptr;
+    ASSERT_OK(sidra_program_assemble(other, "pass:\ns0 = move 1.0", &foreign_program));
+    auto vector = SIDRA_INIT(sidra_vector);
+    vector.program = foreign_program;
     const size_t doorbells = fake->doorbells();
     const auto mvm = SIDRA_INIT(sidra_mvm);
     int8_t read = 0;
@@ -317,8 +352,10 @@ TEST_F(Handles, OfDifferentContextsDoNotMix) {
     EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_weights_update_async(stream, foreign_weights, 0, 1, 0, 1, &value, 1));
     EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_weights_read(stream, foreign_weights, &read, 1, 0));
     EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_mvm_async(stream, foreign_weights, &mvm));
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_vector_async(stream, &vector));
     EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_graph_launch_async(foreign_stream, graph));
     EXPECT_EQ(doorbells, fake->doorbells());
+    EXPECT_OK(sidra_program_destroy(foreign_program));
     EXPECT_OK(sidra_weights_destroy(foreign_weights));
     EXPECT_OK(sidra_stream_destroy(foreign_stream));
     EXPECT_OK(sidra_event_destroy(foreign_event));
@@ -334,6 +371,7 @@ TEST(HandlesNull, MayBeDestroyed) {
     EXPECT_OK(sidra_event_destroy(nullptr));
     EXPECT_OK(sidra_weights_destroy(nullptr));
     EXPECT_OK(sidra_graph_destroy(nullptr));
+    EXPECT_OK(sidra_program_destroy(nullptr));
 }
 
 class StructSize : public FakeTest {};

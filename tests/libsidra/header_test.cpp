@@ -11,6 +11,7 @@
 
 #include "chip_fixture.h"
 #include "sidra/sidra.hpp"
+#include "sidra_vector.h"
 #include "test_device.h"
 
 namespace sidra::test {
@@ -143,6 +144,38 @@ TEST_F(CppLayer, AFullRingThrowsAtTheDeadline) {
     }
     context.signal(words.at(0), 1);
     stream.synchronize();
+}
+
+TEST_F(CppLayer, VectorPrograms) {
+    const Program scale = Program::assemble(context, R"(
+pass:                           # o0 input, o1 factor of each row, o2 output; p0, p1: added
+    s0 = load o1
+    s1 = to_float p1
+pass:
+    v0 = load o0
+    v1 = fma v0, s0, p0
+    v2 = add v1, s1
+    store o2, v2
+)");
+    Buffer data(context, 4096);
+    const Size size{1, 1, 3, 4};
+    for (uint32_t i = 0; i < 12; ++i) data.as<int16_t>()[i] = static_cast<int16_t>(i - 5);
+    for (uint32_t row = 0; row < 3; ++row) data.as<float>()[256 + row] = static_cast<float>(row);
+    stream.vector(scale, size,
+                  {dense(data.at(0), SIDRA_S16, size), dense(data.at(1024), SIDRA_F32, {1, 1, 3, 1}),
+                   dense(data.at(2048), SIDRA_F32, size)},
+                  {0.5f, 100});
+    stream.synchronize();
+    for (int i = 0; i < 12; ++i)
+        EXPECT_EQ(static_cast<float>((i - 5) * (i / 4)) + 100.5f, data.as<float>()[512 + static_cast<size_t>(i)]) << i;
+
+    const std::string text = scale.disassemble();
+    EXPECT_EQ(text, Program::assemble(context, text).disassemble());
+    const sidra_vector_instruction code{
+        SIDRA_VECTOR_OP_MOVE, SIDRA_VECTOR_PASS, SIDRA_VECTOR_S(0), 0, SIDRA_VECTOR_PARAM(0), 0, 0, 0, {}};
+    EXPECT_EQ("pass:\n    s0 = move p0\n", Program(context, &code, 1).disassemble());
+    EXPECT_THROW((void)Program::assemble(context, "nonsense"), Error);
+    EXPECT_THROW(stream.vector(scale, size, {}), Error);
 }
 
 TEST_F(CppLayer, EverythingTogether) {

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "allocation_count.h"
@@ -44,6 +45,17 @@ TEST_F(HotPath, ASubmitIsOneDoorbellAndNoAllocation) {
     vec.in_type = vec.out_type = SIDRA_S32;
     vec.rows = 1, vec.cols = 2;
     vec.in = vec.out = buffer.at(64);
+    sidra_program* program = nullptr;
+    ASSERT_OK(sidra_program_assemble(context, "pass:\nv0 = load o0\nv1 = add v0, p0\nstore o1, v1", &program));
+    const uint32_t size[4] = {1, 1, 2, 8};
+    const sidra_vector_operand operands[] = {sidra_operand_dense(buffer.at(8192), SIDRA_F32, size),
+                                             sidra_operand_dense(buffer.at(12288), SIDRA_F32, size)};
+    auto vector = SIDRA_INIT(sidra_vector);
+    vector.program = program;
+    std::copy(std::begin(size), std::end(size), vector.size);
+    vector.param[0] = sidra_param_f32(1.0f);
+    vector.operands = operands, vector.operand_count = 2;
+    ASSERT_OK(sidra_vector_async(stream, &vector));  // makes the stream's operand tables
     synchronize();
 
     const sidra_telemetry before = telemetry();
@@ -56,6 +68,7 @@ TEST_F(HotPath, ASubmitIsOneDoorbellAndNoAllocation) {
         failures += sidra_fill_async(stream, buffer.at(4096), 1, 8, 64) != SIDRA_OK;
         failures += sidra_mvm_async(stream, weights, &mvm) != SIDRA_OK;
         failures += sidra_vec_async(stream, &vec) != SIDRA_OK;
+        failures += sidra_vector_async(stream, &vector) != SIDRA_OK;
         failures += sidra_graph_launch_async(stream, graph) != SIDRA_OK;
         failures += sidra_event_record(event, stream) != SIDRA_OK;
         static_cast<void>(sidra_event_query(event));
@@ -63,11 +76,12 @@ TEST_F(HotPath, ASubmitIsOneDoorbellAndNoAllocation) {
     }
     const uint64_t allocated = thread_allocations() - allocations_before;
     EXPECT_EQ(0, failures);
-    EXPECT_EQ(0u, allocated) << "allocations in " << kRounds * 7 << " submits";
+    EXPECT_EQ(0u, allocated) << "allocations in " << kRounds * 8 << " submits";
     synchronize();
     const sidra_telemetry after = telemetry();
-    EXPECT_EQ(uint64_t{kRounds} * 7, after.doorbells - before.doorbells);
-    EXPECT_EQ(uint64_t{kRounds} * 7, after.packets - before.packets);
+    EXPECT_EQ(uint64_t{kRounds} * 8, after.doorbells - before.doorbells);
+    EXPECT_EQ(uint64_t{kRounds} * 8, after.packets - before.packets);
+    EXPECT_OK(sidra_program_destroy(program));
     EXPECT_OK(sidra_graph_destroy(graph));
     EXPECT_OK(sidra_event_destroy(event));
     EXPECT_OK(sidra_weights_destroy(weights));
@@ -99,8 +113,18 @@ TEST_F(HotPath, AChildCannotUseItsParentsHandles) {
     sidra_event* event = nullptr;
     sidra_weights* weights = nullptr;
     sidra_graph* graph = nullptr;
+    sidra_program* program = nullptr;
     const int8_t value = 3;
     ASSERT_OK(sidra_event_create(context, &event));
+    ASSERT_OK(sidra_program_assemble(context, "pass:\ns0 = load o0\nstore o1, s0", &program));
+    const uint32_t one[4] = {1, 1, 1, 1};
+    const sidra_vector_operand operands[] = {sidra_operand_dense(buffer.at(0), SIDRA_F32, one),
+                                             sidra_operand_dense(buffer.at(64), SIDRA_F32, one)};
+    auto vector = SIDRA_INIT(sidra_vector);
+    vector.program = program;
+    std::copy(std::begin(one), std::end(one), vector.size);
+    vector.operands = operands, vector.operand_count = 2;
+    ASSERT_OK(sidra_vector_async(stream, &vector));
     ASSERT_OK(sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, nullptr, &weights));
     ASSERT_OK(sidra_graph_begin(stream));
     ASSERT_OK(sidra_nop_async(stream));
@@ -130,6 +154,8 @@ TEST_F(HotPath, AChildCannotUseItsParentsHandles) {
         require(sidra_graph_operations(graph, &count) == SIDRA_ERROR_FORKED);
         void* address = nullptr;
         require(sidra_buffer_map(buffer.get(), &address) == SIDRA_ERROR_FORKED);
+        size_t needed = 0;
+        require(sidra_program_disassemble(program, nullptr, 0, &needed) == SIDRA_ERROR_FORKED);
         auto info = SIDRA_INIT(sidra_device_info);
         require(sidra_device_get_info(device, &info) == SIDRA_ERROR_FORKED);
         // The child may open the device again, and destroy the inherited handles.
@@ -150,6 +176,7 @@ TEST_F(HotPath, AChildCannotUseItsParentsHandles) {
         require(sidra_graph_destroy(graph) == SIDRA_OK);
         require(sidra_weights_destroy(weights) == SIDRA_OK);
         require(sidra_event_destroy(event) == SIDRA_OK);
+        require(sidra_program_destroy(program) == SIDRA_OK);
         require(sidra_buffer_destroy(buffer.get()) == SIDRA_OK);
         require(sidra_stream_destroy(stream) == SIDRA_OK);
         require(sidra_context_destroy(context) == SIDRA_OK);
@@ -164,6 +191,7 @@ TEST_F(HotPath, AChildCannotUseItsParentsHandles) {
     ASSERT_OK(sidra_fill_async(stream, buffer.at(), 9, 8, 8));
     synchronize();
     EXPECT_EQ(9u, buffer.as<uint64_t>()[0]);
+    EXPECT_OK(sidra_program_destroy(program));
     EXPECT_OK(sidra_graph_destroy(graph));
     EXPECT_OK(sidra_weights_destroy(weights));
     EXPECT_OK(sidra_event_destroy(event));

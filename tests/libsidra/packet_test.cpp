@@ -15,6 +15,9 @@ namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+// Types for vector programs only, and none.
+constexpr sidra_type kOtherTypes[] = {SIDRA_S16, SIDRA_S64,  SIDRA_BOOL,
+                                      SIDRA_F16, SIDRA_BF16, static_cast<sidra_type>(9)};
 
 // Operations on two buffers and weights of 6 inputs and 10 outputs.
 class Packets : public FakeTest {
@@ -247,7 +250,10 @@ TEST_F(Packets, MvmRefuses) {
     invalid([](sidra_mvm& m) { m.batch = 0; });
     invalid([](sidra_mvm& m) { m.batch = SIDRA_CMD_BATCH_MAX + 1; });
     invalid([](sidra_mvm& m) { m.in_type = SIDRA_S32; });
-    invalid([](sidra_mvm& m) { m.in_type = static_cast<sidra_type>(4); });
+    for (const sidra_type type : kOtherTypes) {
+        invalid([&](sidra_mvm& m) { m.in_type = type; });
+        invalid([&](sidra_mvm& m) { m.out_type = type; });
+    }
     invalid([](sidra_mvm& m) { m.out_type = static_cast<sidra_type>(-1); });
     invalid([](sidra_mvm& m) { m.in_stride = kK - 1; });
     invalid([](sidra_mvm& m) { m.in_stride = size_t{1} << 32; });
@@ -374,7 +380,10 @@ TEST_F(Packets, VecRefuses) {
     invalid([](sidra_vec& v) { v.cols = SIDRA_CMD_VEC_COLS_MAX + 1; });
     invalid([](sidra_vec& v) { v.in_type = SIDRA_S8; });
     invalid([](sidra_vec& v) { v.out_type = SIDRA_S32; });
-    invalid([](sidra_vec& v) { v.in_type = static_cast<sidra_type>(9); });
+    for (const sidra_type type : kOtherTypes) {
+        invalid([&](sidra_vec& v) { v.in_type = v.out_type = type; });
+        invalid([&](sidra_vec& v) { v.op = SIDRA_VEC_RELU, v.in2 = {}, v.out_type = type; });
+    }
     invalid([](sidra_vec& v) { v.in_stride = 36; });
     invalid([](sidra_vec& v) { v.out_stride = 42; });
     invalid([](sidra_vec& v) { v.in2_stride = 36; });

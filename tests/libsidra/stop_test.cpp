@@ -15,6 +15,7 @@
 #include "fake_fixture.h"
 #include "fault.h"
 #include "patience.h"
+#include "program_error.h"
 
 namespace sidra::test {
 namespace {
@@ -30,6 +31,26 @@ TEST_F(Stopped, EveryCauseHasItsOwnWords) {
         EXPECT_TRUE(texts.insert(opcode_name(opcode)).second) << opcode;
     EXPECT_STREQ("PROGRAM", opcode_name(SIDRA_CMD_PROGRAM));
     EXPECT_STREQ("CALL", opcode_name(SIDRA_CMD_CALL));
+}
+
+TEST_F(Stopped, ARefusedProgramIsToldWithItsInstruction) {
+    ASSERT_OK(sidra_nop_async(stream));
+    for (uint32_t why = 1; why <= SIDRA_PROGRAM_ERROR_COUNT; ++why) {
+        sidra_fault fault{};
+        fault.cause = SIDRA_FAULT_PROGRAM, fault.opcode = SIDRA_CMD_VECTOR;
+        fault.in_call = 1, fault.call_index = 12;
+        fault.address = SIDRA_PROGRAM_FAULT(why, 63, 7);
+        fake->fault(0, fault);
+        auto info = SIDRA_INIT(sidra_fault_info);
+        ASSERT_OK(sidra_stream_fault(stream, &info));
+        const std::string text = info.text;
+        EXPECT_TRUE(text.starts_with("VECTOR, operation 0, ")) << text;
+        EXPECT_NE(std::string::npos, text.find("): instruction 63, operand 7: ")) << text;
+        EXPECT_TRUE(text.ends_with(program_error_text(why))) << text << ": is it cut off?";
+        EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_nop_async(stream));
+        EXPECT_NE(nullptr, std::strstr(sidra_last_error(), program_error_hint(why))) << sidra_last_error();
+        ASSERT_OK(sidra_stream_reset(stream));
+    }
 }
 
 TEST_F(Stopped, AFaultIsToldEverywhere) {

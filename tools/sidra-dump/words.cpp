@@ -53,11 +53,12 @@ constexpr const char* kFaults[] = {"none",
                                    "packet damaged in transfer",
                                    "no progress",
                                    "reset on request",
-                                   "the work that it waited for failed or was dropped"};
+                                   "the work that it waited for failed or was dropped",
+                                   "vector program refused"};
 static_assert(std::size(kFaults) == SIDRA_FAULT_COUNT);
 
-constexpr const char* kOpcodes[] = {"INVALID", "NOP", "BARRIER", "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY",
-                                    "FILL",    "MVM", "VEC",     "PROGRAM",  "READBACK",   "CALL",      "LABEL"};
+constexpr const char* kOpcodes[] = {"INVALID", "NOP", "BARRIER", "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY",  "FILL",
+                                    "MVM",     "VEC", "PROGRAM", "READBACK", "CALL",       "LABEL",     "VECTOR"};
 static_assert(std::size(kOpcodes) == SIDRA_CMD_OPCODE_COUNT);
 
 constexpr const char* kRunStates[] = {"idle", "running", "stopped", "faulted", "lost"};

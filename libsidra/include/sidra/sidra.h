@@ -6,6 +6,7 @@
  *                      |-- weights     a matrix on crossbars
  *                      |-- stream      operations that run in order; its timeline counts the operations that are done
  *                      |-- event       a point on the timeline of a stream
+ *                      |-- program     a vector program: what the compute engine does with each row of an array
  *                      `-- graph       recorded operations, replayed as one packet
  *
  * Conventions
@@ -91,6 +92,7 @@ typedef struct sidra_stream sidra_stream;
 typedef struct sidra_event sidra_event;
 typedef struct sidra_weights sidra_weights;
 typedef struct sidra_graph sidra_graph;
+typedef struct sidra_program sidra_program;
 
 /* ---- Library ---------------------------------------------------------------------------------------------------- */
 
@@ -210,8 +212,8 @@ SIDRA_API sidra_status sidra_context_synchronize(sidra_context *context, uint64_
 /* SIDRA_OK, CONTEXT_LOST or DEVICE_LOST. */
 SIDRA_API sidra_status sidra_context_status(sidra_context *context);
 /*
- * Makes a lost context usable again. Buffers, weights and graphs stay. Every stream is empty again, and its handle stays valid. OK also if
- * nothing was lost.
+ * Makes a lost context usable again. Buffers, weights, programs and graphs stay. Every stream is empty again, and its handle stays valid.
+ * OK also if nothing was lost.
  */
 SIDRA_API sidra_status sidra_context_recover(sidra_context *context);
 
@@ -306,7 +308,7 @@ typedef struct sidra_fault_info {
 	uint32_t cause;		/* enum sidra_fault_cause of uapi/sidra_cmd.h; 0: no fault */
 	uint32_t opcode;	/* enum sidra_cmd_opcode */
 	uint64_t sequence;	/* number of the operation in the stream, from 0 */
-	uint64_t address;	/* device address, if it was about one */
+	uint64_t address;	/* device address, if it was about one; PROGRAM: SIDRA_PROGRAM_FAULT() of uapi/sidra_cmd.h */
 	uint32_t cookie;
 	bool in_graph;
 	uint32_t graph_index;	/* operation inside the graph */
@@ -393,7 +395,15 @@ SIDRA_API sidra_status sidra_semaphore_signal(sidra_context *context, sidra_ref 
 
 /* ---- Weights ---------------------------------------------------------------------------------------------------- */
 
-typedef enum sidra_type { SIDRA_U8 = 0, SIDRA_S8 = 1, SIDRA_S32 = 2, SIDRA_F32 = 3 } sidra_type;
+/* Types of elements. Vector programs take all of them, other operations the first four or fewer. */
+typedef enum sidra_type {
+	SIDRA_U8 = 0, SIDRA_S8 = 1, SIDRA_S32 = 2, SIDRA_F32 = 3, SIDRA_S16 = 4, SIDRA_S64 = 5,
+	SIDRA_BOOL = 6,		/* one byte: 0 is false, anything else true; the chip writes 0 and 1 */
+	SIDRA_F16 = 7,		/* IEEE-754 binary16 */
+	SIDRA_BF16 = 8		/* the upper half of an f32 */
+} sidra_type;
+/* Bytes of an element; 0: there is no such type. */
+SIDRA_API size_t sidra_type_size(sidra_type type);
 
 typedef enum sidra_weights_encoding {
 	/* Differential if the values and the free crossbars allow it, otherwise offset, with a line on stderr; see encoding_reason. */
@@ -600,6 +610,93 @@ typedef struct sidra_vec {
 } sidra_vec;
 SIDRA_API sidra_status sidra_vec_async(sidra_stream *stream, const sidra_vec *vec);
 
+/* ---- Vector programs -------------------------------------------------------------------------------------------- */
+
+/*
+ * A vector program computes on the rows of up to eight arrays, its operands. docs/vector-programs.md describes the language,
+ * uapi/sidra_vector.h the instructions, and docs/device.md what they compute, to the bit. A program knows neither types nor strides of its
+ * operands: each call gives them anew. A program never changes, so any number of streams and threads can use it.
+ */
+struct sidra_vector_instruction;	/* uapi/sidra_vector.h */
+
+/*
+ * Makes a program of `count` (1..SIDRA_VECTOR_INSTRUCTIONS_MAX) instructions, which are copied. INVALID_ARGUMENT if it breaks a rule that
+ * does not depend on the operands; the text names the instruction (its number, from 0, and its text) and the rule.
+ */
+SIDRA_API sidra_status sidra_program_create(sidra_context *context, const struct sidra_vector_instruction *code, size_t count,
+					    sidra_program **program);
+/* The same from text, which ends with a zero byte. INVALID_ARGUMENT: the error text has line and column, both from 1; columns are bytes. */
+SIDRA_API sidra_status sidra_program_assemble(sidra_context *context, const char *text, sidra_program **program);
+/*
+ * Writes the program as text. *needed (if not NULL) takes the size of the text with its final zero byte, also where `capacity` is too small:
+ * then the call is INVALID_ARGUMENT and writes no text. With `text` NULL and `capacity` 0 it only returns the size.
+ */
+SIDRA_API sidra_status sidra_program_disassemble(const sidra_program *program, char *text, size_t capacity, size_t *needed);
+/* Waits until the device no longer uses the program. Calls of it that are still queued then fault. NULL is allowed. */
+SIDRA_API sidra_status sidra_program_destroy(sidra_program *program);
+
+/* An array that a program computes on. The library copies it during the call. */
+typedef struct sidra_vector_operand {
+	sidra_ref at;		/* element 0, aligned to its size */
+	sidra_type type;
+	/* The number of valid indices, if there is `index`, or if the program gathers from the operand or scatters to it; else 0. */
+	uint32_t extent;
+	/* Bytes between neighbours in each dimension, outermost first, multiples of the element's size; 0: the same element everywhere. */
+	size_t stride[4];
+	/*
+	 * Indices, one for each row of all rows: they take the place of the coordinate in dimension 2. buffer NULL: none. An index that is
+	 * negative, or not below `extent`, faults the stream.
+	 */
+	sidra_ref index;
+	sidra_type index_type;	/* with `index`: S32 or S64; else 0 */
+} sidra_vector_operand;
+
+/*
+ * A dense array of size[0] x size[1] x size[2] x size[3] elements. A dimension of size 1 gets the stride 0, so that the array has the same
+ * elements for the whole dimension of a larger iteration space.
+ */
+static inline sidra_vector_operand sidra_operand_dense(sidra_ref at, sidra_type type, const uint32_t size[4])
+{
+	sidra_vector_operand operand = { at, type, 0, { 0, 0, 0, 0 }, { NULL, 0 }, (sidra_type)0 };
+	size_t stride = sidra_type_size(type);
+	int d;
+
+	for (d = 3; d >= 0; d--) {
+		operand.stride[d] = size[d] == 1 ? 0 : stride;
+		stride *= size[d];
+	}
+	return operand;
+}
+
+/* A parameter that is an f32. One that is an s32 needs no more than a cast to uint32_t. */
+static inline uint32_t sidra_param_f32(float value)
+{
+	uint32_t bits;
+
+	__builtin_memcpy(&bits, &value, sizeof(bits));
+	return bits;
+}
+
+/*
+ * One call of a program: it runs for size[0] * size[1] * size[2] rows of size[3] columns. All sizes are at least 1; uapi/sidra_vector.h has the
+ * limits (SIDRA_VECTOR_*_MAX).
+ *
+ * The call checks everything but the values of indices: program, types, strides, and that each operand lies inside its buffer for all
+ * coordinates and indices. What the program stores to must be writable (PERMISSION). An operand that is stored to is the same array as another
+ * operand, or shares no byte with any; elements of it do not overlap (struct sidra_cmd_vector in uapi/sidra_cmd.h has the exact rules).
+ */
+typedef struct sidra_vector {
+	size_t struct_size;
+	sidra_program *program;
+	uint32_t size[4];			/* outermost dimension first */
+	uint32_t param[4];			/* bits of an f32 (sidra_param_f32()) or s32 */
+	const sidra_vector_operand *operands;	/* o0, o1, ...: as many as the program uses */
+	uint32_t operand_count;
+	uint32_t cookie;
+} sidra_vector;
+/* The first call on a stream also allocates 512 bytes of host memory for each entry of the stream's ring. */
+SIDRA_API sidra_status sidra_vector_async(sidra_stream *stream, const sidra_vector *vector);
+
 /* ---- Graphs ----------------------------------------------------------------------------------------------------- */
 
 /* Records: until end, operations of the stream are stored instead of submitted. Events, callbacks, waits and programs of new weights are
@@ -608,9 +705,9 @@ SIDRA_API sidra_status sidra_graph_begin(sidra_stream *stream);
 SIDRA_API sidra_status sidra_graph_end(sidra_stream *stream, sidra_graph **graph);
 /*
  * Runs all operations of the graph, in order, as one packet. Any stream of the context. The graph and the objects that it uses must outlive the
- * run. A graph computes only with the buffers and weights that it was recorded with: once one of them is destroyed, launching it fails with
- * INVALID_HANDLE, even if another object has its place. Weights that are programmed again, and objects after a recovery, are the same objects.
- * If one is destroyed after the launch and before its operation runs, the stream faults.
+ * run. A graph computes only with the buffers, weights and programs that it was recorded with: once one of them is destroyed, launching it
+ * fails with INVALID_HANDLE, even if another object has its place. Weights that are programmed again, and objects after a recovery, are the
+ * same objects. If one is destroyed after the launch and before its operation runs, the stream faults.
  */
 SIDRA_API sidra_status sidra_graph_launch_async(sidra_stream *stream, sidra_graph *graph);
 /* The number of operations; labels do not count. */

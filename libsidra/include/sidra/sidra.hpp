@@ -24,11 +24,13 @@
 #define SIDRA_SIDRA_HPP
 
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -385,6 +387,55 @@ class Weights : public detail::Owner<sidra_weights, sidra_weights_destroy> {
     }
 };
 
+// ---- Vector programs
+
+class Program : public detail::Owner<sidra_program, sidra_program_destroy> {
+   public:
+    using Owner::Owner;
+    // `count` instructions of uapi/sidra_vector.h.
+    Program(const Context& context, const sidra_vector_instruction* code, size_t count)
+        : Owner(create(context, code, count), context.keep()) {}
+    // Of text in the language of docs/vector-programs.md.
+    static Program assemble(const Context& context, const std::string& text) {
+        sidra_program* program = nullptr;
+        detail::check(sidra_program_assemble(context.get(), text.c_str(), &program));
+        return Program(program, context.keep());
+    }
+    std::string disassemble() const {
+        size_t size = 0;
+        detail::check(sidra_program_disassemble(get(), nullptr, 0, &size));
+        std::string text(size, '\0');
+        detail::check(sidra_program_disassemble(get(), text.data(), text.size(), nullptr));
+        text.pop_back();  // the final zero
+        return text;
+    }
+
+   private:
+    Program(sidra_program* program, detail::Parent parent) : Owner(program, std::move(parent)) {}
+    static sidra_program* create(const Context& context, const sidra_vector_instruction* code, size_t count) {
+        sidra_program* program = nullptr;
+        detail::check(sidra_program_create(context.get(), code, count, &program));
+        return program;
+    }
+};
+
+// Sizes of an iteration space or an array, outermost dimension first.
+using Size = std::array<uint32_t, 4>;
+
+// An array that a program computes on.
+using Operand = sidra_vector_operand;
+// A dense one. Where its size is 1, it has the same elements for the whole dimension.
+inline Operand dense(sidra_ref at, sidra_type type, const Size& size) {
+    return sidra_operand_dense(at, type, size.data());
+}
+
+// A parameter of a program.
+struct Param {
+    constexpr Param(float value = 0) : bits(std::bit_cast<uint32_t>(value)) {}
+    constexpr Param(int32_t value) : bits(static_cast<uint32_t>(value)) {}
+    uint32_t bits;
+};
+
 // ---- Event, graph
 
 class Event : public detail::Owner<sidra_event, sidra_event_destroy> {
@@ -539,6 +590,22 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
     void vec(const sidra_vec& vec) {
         const sidra_vec whole = detail::sized(vec);
         detail::check(sidra_vec_async(get(), &whole));
+    }
+
+    // Runs the program for size[0] * size[1] * size[2] rows of size[3] columns.
+    void vector(const Program& program, const Size& size, std::span<const Operand> operands,
+                const std::array<Param, 4>& params = {}, uint32_t cookie = 0) {
+        auto vector = detail::init<sidra_vector>();
+        vector.program = program.get();
+        for (size_t i = 0; i < size.size(); ++i) vector.size[i] = size[i], vector.param[i] = params[i].bits;
+        vector.operands = operands.data();
+        vector.operand_count = static_cast<uint32_t>(operands.size());
+        vector.cookie = cookie;
+        detail::check(sidra_vector_async(get(), &vector));
+    }
+    void vector(const Program& program, const Size& size, std::initializer_list<Operand> operands,
+                const std::array<Param, 4>& params = {}, uint32_t cookie = 0) {
+        vector(program, size, std::span(operands.begin(), operands.size()), params, cookie);
     }
 
     // Runs `operations`, which queues on this stream, as one batch: one doorbell. The batch ends also when they throw.

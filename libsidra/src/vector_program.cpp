@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "vector_program.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <variant>
+
+#include "program/program_text.h"
+#include "program_error.h"
+
+namespace sidra {
+namespace {
+
+using Code = std::span<const sidra_vector_instruction>;
+
+// Makes operands that suit the program as well as any can, to verify what does not depend on them. Returns their
+// number.
+uint32_t suitable_operands(Code code, std::array<sidra_operand, SIDRA_VECTOR_OPERANDS_MAX>* operands) {
+    using vector::Kind;
+    uint32_t count = 0;
+    for (const sidra_vector_instruction& instruction : code) {
+        const Kind kind = vector::rule(instruction.op).kind;
+        const bool stores = kind == Kind::kStore || kind == Kind::kScatter;
+        const bool gathers = kind == Kind::kGather || kind == Kind::kScatter;
+        if ((kind != Kind::kLoad && !stores && !gathers) || instruction.operand >= operands->size()) continue;
+        sidra_operand& operand = (*operands)[instruction.operand];
+        if (stores) operand.flags = SIDRA_OPERAND_WRITE;
+        if (gathers) operand.extent = 1;
+        count = std::max(count, instruction.operand + 1u);
+    }
+    for (uint32_t n = 0; n < count; ++n) {
+        (*operands)[n].type = SIDRA_TYPE_S32;  // every instruction takes it
+        (*operands)[n].addr = (n + 1) * sizeof(int32_t);
+    }
+    return count;
+}
+
+sidra_status make_program(const char* call, sidra_context* context, Code code, sidra_program** program) {
+    std::array<sidra_operand, SIDRA_VECTOR_OPERANDS_MAX> operands{};
+    const uint32_t count = suitable_operands(code, &operands);
+    vector::Traits traits;
+    if (const auto verdict = vector::verify(code, std::span(operands).first(count), &traits))
+        return refuse_program(call, {}, code, verdict);
+    std::unique_ptr<DeviceMemory> memory;
+    SIDRA_TRY(DeviceMemory::create(call, context, code.size_bytes(), false, &memory));
+    std::memcpy(memory->host(), code.data(), code.size_bytes());
+    sidra_program* made = make_object<sidra_program>(context);
+    made->instructions = static_cast<uint32_t>(code.size());
+    made->operands = count;
+    made->traits = traits;
+    made->memory = std::move(memory);
+    context->named.add_memory({Kind::kProgram, made->id}, made->memory->address(), made->memory->size());
+    *program = handle_of(made);
+    return SIDRA_OK;
+}
+
+}  // namespace
+}  // namespace sidra
+
+using namespace sidra;
+
+sidra_status sidra_program_create(sidra_context* context, const sidra_vector_instruction* code, size_t count,
+                                  sidra_program** program) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "context", context));
+        if (program == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`program` is NULL; it takes the new handle");
+        if (code == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`code` is NULL");
+        if (count == 0 || count > SIDRA_VECTOR_INSTRUCTIONS_MAX)  // else nobody must look at them
+            return refuse_program(call, {}, {}, {SIDRA_PROGRAM_LENGTH});
+        return make_program(call, context, {code, count}, program);
+    });
+}
+
+sidra_status sidra_program_assemble(sidra_context* context, const char* text, sidra_program** program) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "context", context));
+        if (program == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`program` is NULL; it takes the new handle");
+        if (text == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`text` is NULL");
+        const program::Assembly assembly = program::assemble(text);
+        if (const auto* error = std::get_if<program::AssemblyError>(&assembly))
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "line {}, column {}: {}", error->line, error->column,
+                        error->message);
+        return make_program(call, context, std::get<0>(assembly), program);
+    });
+}
+
+sidra_status sidra_program_disassemble(const sidra_program* program, char* text, size_t capacity, size_t* needed) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "program", program));
+        if (text == nullptr && capacity != 0)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`text` is NULL, but `capacity` is {}", capacity);
+        const std::string whole = program::disassemble(program->code());
+        const size_t size = whole.size() + 1;
+        if (needed != nullptr) *needed = size;
+        if (text == nullptr) return SIDRA_OK;
+        if (capacity < size)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "the text of program {} has {} bytes with its final zero, but `capacity` is {}", program->id,
+                        size, capacity);
+        std::memcpy(text, whole.c_str(), size);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_program_destroy(sidra_program* program) {
+    if (program == nullptr) return SIDRA_OK;
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        Claim<sidra_program> claim;
+        SIDRA_TRY(claim.take(call, "program", program));
+        // First: after the release, another object may get its address.
+        Objects& named = program->context->named;
+        const uint64_t address = program->memory->address();
+        named.remove_memory(address);
+        if (const sidra_status status = program->memory->release(call); status != SIDRA_OK) {
+            named.add_memory({Kind::kProgram, program->id}, address, program->memory->size());
+            return status;
+        }
+        destroy_object(program, claim);
+        return SIDRA_OK;
+    });
+}
