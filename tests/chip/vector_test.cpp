@@ -131,6 +131,34 @@ INSTANTIATE_TEST_SUITE_P(Engines, Vector, ::testing::ValuesIn(hosts()), [](const
     return "engine_" + std::to_string(test.param.engine) + (test.param.scatter ? "_scattered" : "_contiguous");
 });
 
+// Of three operands that are one array, the one that is written comes last: what a pass stores, the next one loads
+// through any of them, also where the chip works on copies of rows.
+TEST(VectorArrays, AllOperandsOfAnArrayShareItsRows) {
+    constexpr uint32_t kCols = 3000;  // several pages
+    Bench bench;
+    Context& context = bench.context();
+    const auto assembly = program::assemble(
+        "pass:\nv0 = load o0\nv1 = mul v0, 3.0\nstore o2, v1\n"
+        "pass:\nv0 = load o1\nv1 = add v0, 1.0\nstore o2, v1\n");
+    const auto code = std::get<std::vector<sidra_vector_instruction>>(assembly);
+    std::vector<sidra_operand> operands(3);
+    const uint64_t array = context.put(std::vector<float>(kCols, 2.0f));
+    for (sidra_operand& o : operands) o.addr = array, o.stride[3] = 4, o.type = SIDRA_TYPE_F32;
+    operands[2].flags = SIDRA_OPERAND_WRITE;
+    sidra_cmd cmd = blank(SIDRA_CMD_VECTOR);
+    cmd.vector.program = context.put(code);
+    cmd.vector.operands = context.put(operands);
+    cmd.vector.instructions = static_cast<uint16_t>(code.size());
+    cmd.vector.operand_count = 3;
+    std::fill_n(cmd.vector.size, 3, 1u);
+    cmd.vector.size[3] = kCols;
+    Queue& queue = context.queue();
+    queue.submit(cmd);
+    bench.run();
+    ASSERT_TRUE(retired(queue));
+    EXPECT_EQ(std::vector<float>(kCols, 7.0f), context.get<float>(array, kCols));
+}
+
 // Changed bytes: the chip refuses what the second verifier refuses, and nothing else.
 TEST(VectorRefusal, IsThatOfTheSecondVerifier) {
     uint32_t refused = 0;

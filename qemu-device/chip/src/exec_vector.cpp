@@ -104,15 +104,15 @@ Fault vector_prepare(const Env& env, Job& job) {
               (traits.gathered & bit) != 0,
               (traits.scalar & bit) != 0};
         std::copy(std::begin(o.stride), std::end(o.stride), to.stride);
-        // Arrays that begin at one address are one array (verified, if it is written).
-        for (uint32_t m = 0; m < n; m++)
-            if (operands[m].addr == o.addr && (plan.operands[m].stored || to.stored)) {
-                to.same = plan.operands[m].same;
-                VectorPlan::Operand& first = plan.operands[to.same];
-                first.loaded |= to.loaded;
-                first.stored |= to.stored;
-                break;
-            }
+        // If one of several operands at an address is written, all of them are one array (verified), and share its
+        // rows.
+        for (uint32_t m = 0; m < v.operand_count; m++)
+            if (operands[m].addr == o.addr && traits.stored >> m & 1) to.same = 0;
+        if (to.same != n)
+            while (operands[to.same].addr != o.addr) to.same++;
+        VectorPlan::Operand& first = plan.operands[to.same];
+        first.loaded |= to.loaded;
+        first.stored |= to.stored;
     }
     plan.in_order = traits.in_order;
     job.serial_units = traits.in_order;
