@@ -277,7 +277,7 @@ class Sources {
     }
 
    private:
-    // A literal is IMM(0) for now.
+    // A literal is IMM(0) until immediate() knows its type.
     static uint8_t field(const Word& word) {
         if (word.text == "column") return SIDRA_VECTOR_COLUMN;
         if (word.text == "row") return SIDRA_VECTOR_ROW;

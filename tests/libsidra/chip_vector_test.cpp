@@ -316,7 +316,7 @@ TEST_F(ChipVector, StreamsGoOnAfterARecovery) {
     sidra_program* add = assemble(kAddParam);
     ASSERT_OK(call(add, {dense(in->at()), dense(out->at())}));
     synchronize();
-    if (sidra_device_reset(device) != SIDRA_OK) GTEST_SKIP() << "only root may reset a card";
+    ASSERT_OK(sidra_device_reset(device));
     ASSERT_OK(sidra_context_recover(context));
     ASSERT_OK(call(add, {dense(in->at()), dense(out->at())}, {sidra_param_f32(3.0f)}));
     synchronize();
