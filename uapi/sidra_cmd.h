@@ -56,6 +56,10 @@ enum sidra_cmd_opcode {
 	SIDRA_CMD_CALL		= 12,
 	SIDRA_CMD_LABEL		= 13,
 	SIDRA_CMD_VECTOR	= 14,
+	SIDRA_CMD_MATMUL	= 15,
+	SIDRA_CMD_LAYER		= 16,
+	SIDRA_CMD_POOL		= 17,
+	SIDRA_CMD_SORT		= 18,
 	SIDRA_CMD_OPCODE_COUNT
 };
 
@@ -469,6 +473,194 @@ struct sidra_cmd_vector {
 	uint32_t reserved;
 };
 
+/* Numbers of operands that a program of MATMUL or LAYER uses besides those of the table. Their rows are those of the packet. */
+#define SIDRA_OPERAND_SUMS	0x40	/* loads: what was multiplied; f32 or s32 */
+#define SIDRA_OPERAND_CODES	0x41	/* stores of a prologue: what will be multiplied; u8 or s8 */
+#define SIDRA_OPERAND_INPUT	0x42	/* loads of a prologue: the input row; its type is that of the pattern */
+
+#define SIDRA_MATMUL_INNER_MAX	32768u	/* k */
+#define SIDRA_MATMUL_ROW_MAX	16384u	/* n, if the program cannot be divided by columns */
+#define SIDRA_MATMUL_BATCH_DIMS	2u
+
+/**
+ * struct sidra_cmd_matmul - MATMUL: products of two matrices in memory, and a vector program on their rows
+ * @operands: address of the operands, 8-byte aligned. 0 and 1 are the factors A and B; the program has those from 2 on
+ * @program:  address of the program, 16-byte aligned
+ * @m, @n, @k: > 0; C[m][n] = sum over k of A[m][k] * B[k][n]. @k at most SIDRA_MATMUL_INNER_MAX
+ * @batch:    > 0: number of products, in two dimensions, outermost first
+ * @param, @instructions: as in struct sidra_cmd_vector
+ * @operand_count: 2..SIDRA_VECTOR_OPERANDS_MAX
+ *
+ * Strides of A: batch[0], batch[1], row (m), column (k). Strides of B: batch[0], batch[1], row (k), column (n). One of the two inner
+ * strides of a factor is the element's size or 0, or has only one element. So a factor may be transposed, a slice, or repeated. Factors have
+ * no index and no flags, and A and B have the type F32, F16 or BF16 (also mixed), or U8 or S8 (also mixed).
+ *   F32, F16, BF16: C is f32: fma(A[m][k], B[k][n], sum) for k in ascending order, from +0. A NaN is 0x7fc00000
+ *   U8, S8:         C is s32, modulo 2^32
+ *
+ * The program's iteration space is {batch[0], batch[1], m, n}. It loads C as operand SIDRA_OPERAND_SUMS, and stores what it makes of it. The
+ * limits of VECTOR hold; if the program cannot be divided by columns, @n is at most SIDRA_MATMUL_ROW_MAX. What the program stores to has no
+ * byte between the first and the last byte of a factor.
+ */
+struct sidra_cmd_matmul {
+	struct sidra_cmd_header hdr;
+	uint64_t operands;
+	uint64_t program;
+	uint32_t m, n, k;
+	uint32_t batch[SIDRA_MATMUL_BATCH_DIMS];
+	uint32_t param[SIDRA_VECTOR_PARAMS];
+	uint16_t instructions;
+	uint16_t operand_count;
+};
+
+#define SIDRA_PATTERN_DIMS	3u
+
+/**
+ * struct sidra_pattern - windows of images: the input rows of a LAYER, and what a POOL combines
+ * @addr:         element (image 0, pixel row 0, pixel 0, channel 0), aligned to the element's size
+ * @image_stride, @row_stride, @pixel_stride: bytes between images, pixel rows, pixels; multiples of the element's size. 0, or less than
+ *                what they step over, is allowed: this memory is only read
+ * @height, @width: of an image, in pixels; > 0, at most 2^30
+ * @kernel_h, @kernel_w: pixels of a window; 1..256
+ * @stride_h, @stride_w: pixels between windows; 1..65535
+ * @pad_h, @pad_w: pixels by which the first window begins before the image
+ * @dilation_h, @dilation_w: pixels between the pixels of a window; 1..65535
+ * @channels:     elements of a pixel, adjacent in memory; 1..2^24
+ * @type:         enum sidra_cmd_type
+ * @codes:        LAYER: type of the codes, SIDRA_TYPE_U8 or SIDRA_TYPE_S8. Else zero
+ * @zero:         LAYER: the code that represents 0, a value of that type. Else zero
+ *
+ * Window (image, y, x) has pixel (i, j) of the kernel at pixel row y * stride_h + i * dilation_h - pad_h and pixel
+ * x * stride_w + j * dilation_w - pad_w. What is not inside the image is padding, is not read, and may be anywhere after the image, too.
+ * Elements are in the order [i][j][channel]. A matrix is a pattern of one image of height 1, whose pixels are the rows. The whole of an
+ * image, from the first to the last byte that windows may read, is inside the context's addresses.
+ */
+struct sidra_pattern {
+	uint64_t addr;
+	uint64_t image_stride, row_stride, pixel_stride;
+	uint32_t height, width;
+	uint16_t kernel_h, kernel_w;
+	uint16_t stride_h, stride_w;
+	uint16_t pad_h, pad_w;
+	uint16_t dilation_h, dilation_w;
+	uint32_t channels;
+	uint8_t  type;
+	uint8_t  codes;
+	int16_t  zero;
+};
+
+#define SIDRA_LAYER_ROWS_MAX	(1u << 24)
+
+/**
+ * struct sidra_cmd_layer - LAYER: an MVM whose input rows are windows, with vector programs before and after it
+ * @opcode, @flags, @cookie: as in struct sidra_cmd_header; @flags: SIDRA_CMD_MVM_CALIBRATE or none
+ * @weights:  index in the context's weights table; K rows (inputs), N columns (outputs)
+ * @operands: address of the operands of both programs, 8-byte aligned; each belongs to one of the programs
+ * @program:  address of the programs, 16-byte aligned: first the prologue, then the epilogue
+ * @pattern:  address of struct sidra_pattern, 8-byte aligned; kernel_h * kernel_w * channels = K
+ * @size:     images, and windows of an image: rows and columns of them; > 0, in all at most SIDRA_LAYER_ROWS_MAX
+ * @param:    of both programs
+ * @prologue: instructions of the prologue; 0: none. The pattern's type is then that of the codes
+ * @epilogue: instructions of the epilogue, > 0; at most SIDRA_VECTOR_INSTRUCTIONS_MAX in both together
+ * @operand_count: 0..SIDRA_VECTOR_OPERANDS_MAX
+ * @pad:      zero
+ *
+ * The prologue has the iteration space {size[0], size[1], size[2], K}. It loads the window as operand SIDRA_OPERAND_INPUT (padding is 0), and
+ * stores SIDRA_OPERAND_CODES; it stores nothing else, and gathers from neither. Then, for each row,
+ *   sum[n] = sum over k of (code[k] - zero) * w[k][n]          exact, modulo 2^32
+ * Without a prologue the codes are the window, and padding has the code @zero.
+ * The epilogue has the iteration space {size[0], size[1], size[2], N}. It loads the sums as operand SIDRA_OPERAND_SUMS (s32). Scalar registers
+ * that the prologue wrote keep their value. What the epilogue stores to has no byte between the first and the last byte that windows may
+ * read, and is no operand of the prologue.
+ * CALIBRATE, and what a weights object needs, are as in an MVM.
+ */
+struct sidra_cmd_layer {
+	uint8_t  opcode;
+	uint8_t  flags;
+	uint16_t weights;
+	uint32_t cookie;
+	uint64_t operands;
+	uint64_t program;
+	uint64_t pattern;
+	uint32_t size[SIDRA_PATTERN_DIMS];
+	uint32_t param[SIDRA_VECTOR_PARAMS];
+	uint8_t  prologue;
+	uint8_t  epilogue;
+	uint8_t  operand_count;
+	uint8_t  pad;
+};
+
+enum sidra_pool_op {
+	SIDRA_POOL_MAX		= 1,	/* [any type but S64 and BOOL -> same] NaN if an element is; +0 is greater than -0 */
+	SIDRA_POOL_ARGMAX	= 2,	/* [as MAX -> S32] pixel row * width + pixel of the first largest element, or of the first NaN */
+	SIDRA_POOL_AVERAGE	= 3,	/* [F32, F16, BF16 -> same] divides by the pixels inside the image */
+	SIDRA_POOL_AVERAGE_ALL	= 4,	/* likewise, divides by kernel_h * kernel_w */
+	SIDRA_POOL_OP_COUNT
+};
+
+/**
+ * struct sidra_cmd_pool - POOL: combines the pixels of each window, for each channel
+ * @pattern:    address of struct sidra_pattern, 8-byte aligned. Each window has a pixel inside the image
+ * @out:        element (0, 0, 0, channel 0), aligned to its size; channels are adjacent
+ * @out_stride: bytes between images, rows of windows, windows; as for an operand that is written: sorted by size, each one is at least
+ *              what lies inside a step
+ * @size:       images, and windows of an image: rows and columns; > 0, in all at most SIDRA_LAYER_ROWS_MAX
+ * @op:         enum sidra_pool_op
+ * @pad:        zero
+ *
+ * An average is the sum of the window's pixels in their order, in f32 from +0, divided by their number as an f32, and rounded to the type.
+ * A window has at most SIDRA_CMD_POOL_WINDOW_MAX elements of all channels, all windows together at most SIDRA_CMD_POOL_MAX. The output has no
+ * byte between the first and the last byte that windows may read.
+ */
+struct sidra_cmd_pool {
+	struct sidra_cmd_header hdr;
+	uint64_t pattern;
+	uint64_t out;
+	uint64_t out_stride[SIDRA_PATTERN_DIMS];
+	uint32_t size[SIDRA_PATTERN_DIMS];
+	uint8_t  op;
+	uint8_t  pad[3];
+};
+
+#define SIDRA_SORT_ROWS_MAX	(1u << 24)
+#define SIDRA_SORT_COLS_MAX	65536u
+#define SIDRA_SORT_DESCENDING	0x01	/* flag: largest first */
+
+/**
+ * struct sidra_cmd_sort - SORT: the first elements of each row, in order
+ * @opcode, @flags, @cookie: as in struct sidra_cmd_header; @flags: SIDRA_SORT_DESCENDING or none
+ * @type:       of the elements: enum sidra_cmd_type
+ * @index_type: of @indices: SIDRA_TYPE_S32 or SIDRA_TYPE_S64; zero without them
+ * @in:         @rows x @cols elements
+ * @values:     @rows x @count elements; 0: not wanted
+ * @indices:    @rows x @count columns where these elements were; 0: not wanted, but then there are values
+ * @in_stride, @values_stride, @indices_stride: bytes between rows, at least a row of each, multiples of the element's size; 0 for what is
+ *              not wanted
+ * @rows:       1..SIDRA_SORT_ROWS_MAX
+ * @cols:       1..SIDRA_SORT_COLS_MAX
+ * @count:      1..@cols: how many of the first elements are wanted
+ * @reserved:   zero
+ *
+ * Equal elements stay in their order (also -0 and +0, and NaN). NaN is greater than every number. A BOOL is 0 or 1. Values are copied with
+ * their bits. No output has a byte between the first and the last byte of another output or of the input.
+ */
+struct sidra_cmd_sort {
+	uint8_t  opcode;
+	uint8_t  flags;
+	uint8_t  type;
+	uint8_t  index_type;
+	uint32_t cookie;
+	uint64_t in;
+	uint64_t values;
+	uint64_t indices;
+	uint32_t in_stride;
+	uint32_t values_stride;
+	uint32_t indices_stride;
+	uint32_t rows;
+	uint32_t cols;
+	uint32_t count;
+	uint64_t reserved;
+};
+
 /* Address of a fault with cause PROGRAM: why (enum sidra_program_error), and which instruction and operand, or SIDRA_PROGRAM_NONE. */
 #define SIDRA_PROGRAM_NONE	0xffu
 #define SIDRA_PROGRAM_FAULT(why, instruction, operand) \
@@ -483,7 +675,7 @@ enum sidra_program_error {
 	SIDRA_PROGRAM_UNDEFINED		= 5,	/* a source that was not written before, or only in the same or a former pass */
 	SIDRA_PROGRAM_TYPE		= 6,	/* a source of the other type */
 	SIDRA_PROGRAM_ORDER		= 7,	/* a vector instruction after a scalar one, or the first instruction without PASS */
-	SIDRA_PROGRAM_OPERAND		= 8,	/* no such operand, an operand that is not used, or one that must not be stored to */
+	SIDRA_PROGRAM_OPERAND		= 8,	/* no such operand, or not for this instruction */
 	SIDRA_PROGRAM_OPERAND_FIELD	= 9,	/* a field of the operand is not allowed */
 	SIDRA_PROGRAM_OPERAND_TYPE	= 10,	/* the instruction does not take elements of this type */
 	SIDRA_PROGRAM_OPERAND_ALIGNMENT	= 11,
@@ -492,6 +684,9 @@ enum sidra_program_error {
 	SIDRA_PROGRAM_SIZE		= 14,	/* the iteration space is empty or too large */
 	SIDRA_PROGRAM_ROW_COST		= 15,	/* rows too long for a program that cannot be divided by columns */
 	SIDRA_PROGRAM_LENGTH		= 16,	/* number of instructions or operands */
+	SIDRA_PROGRAM_OPERAND_UNUSED	= 17,
+	SIDRA_PROGRAM_OPERAND_WRITE	= 18,	/* stored to without WRITE, or has WRITE and is not stored to */
+	SIDRA_PROGRAM_OPERAND_WAYS	= 19,	/* accessed in more than one way, or by both programs of a LAYER */
 	SIDRA_PROGRAM_ERROR_COUNT
 };
 
@@ -509,6 +704,10 @@ union sidra_cmd {
 	struct sidra_cmd_call      call;
 	struct sidra_cmd_label     label;
 	struct sidra_cmd_vector    vector;
+	struct sidra_cmd_matmul    matmul;
+	struct sidra_cmd_layer     layer;
+	struct sidra_cmd_pool      pool;
+	struct sidra_cmd_sort      sort;
 	uint64_t                   raw[8];
 };
 
@@ -619,6 +818,29 @@ SIDRA_ASSERT_SIZE(struct sidra_cmd_vector, 64);
 SIDRA_ASSERT_AT(struct sidra_cmd_vector, size, 24);
 SIDRA_ASSERT_AT(struct sidra_cmd_vector, param, 40);
 SIDRA_ASSERT_AT(struct sidra_cmd_vector, instructions, 56);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_matmul, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_matmul, m, 24);
+SIDRA_ASSERT_AT(struct sidra_cmd_matmul, batch, 36);
+SIDRA_ASSERT_AT(struct sidra_cmd_matmul, param, 44);
+SIDRA_ASSERT_AT(struct sidra_cmd_matmul, instructions, 60);
+SIDRA_ASSERT_SIZE(struct sidra_pattern, 64);
+SIDRA_ASSERT_AT(struct sidra_pattern, height, 32);
+SIDRA_ASSERT_AT(struct sidra_pattern, kernel_h, 40);
+SIDRA_ASSERT_AT(struct sidra_pattern, channels, 56);
+SIDRA_ASSERT_AT(struct sidra_pattern, zero, 62);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_layer, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_layer, operands, 8);
+SIDRA_ASSERT_AT(struct sidra_cmd_layer, size, 32);
+SIDRA_ASSERT_AT(struct sidra_cmd_layer, param, 44);
+SIDRA_ASSERT_AT(struct sidra_cmd_layer, prologue, 60);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_pool, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_pool, out_stride, 24);
+SIDRA_ASSERT_AT(struct sidra_cmd_pool, size, 48);
+SIDRA_ASSERT_AT(struct sidra_cmd_pool, op, 60);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_sort, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_sort, in, 8);
+SIDRA_ASSERT_AT(struct sidra_cmd_sort, in_stride, 32);
+SIDRA_ASSERT_AT(struct sidra_cmd_sort, rows, 44);
 SIDRA_ASSERT_SIZE(union sidra_cmd, 64);
 SIDRA_ASSERT_SIZE(struct sidra_report, 32);
 SIDRA_ASSERT_AT(struct sidra_report, cookie, 24);

@@ -29,9 +29,8 @@ constexpr std::array<ErrorText, SIDRA_PROGRAM_ERROR_COUNT> kErrors = {{
     {"a pass must begin here",
      "the first instruction begins a pass; one that has begun its scalar instructions has no more vector "
      "instructions; and a pass neither gathers from nor scatters to an array that it scatters to"},
-    {"the program and the call do not agree about the operand",
-     "the program must use each operand, and in one way only: by vector loads and stores, by scalar ones, or by gather "
-     "and scatter. It stores only to operands that may be written"},
+    {"the operand does not exist, or the instruction cannot use it",
+     "operands are numbered from 0; factors of a product, sums, codes and input are not for every instruction"},
     {"a field of the operand has a value that is not allowed",
      "`extent` is 1..2^30 with an index, gather or scatter (without an index), else 0; an operand of scalar loads and "
      "stores has stride[3] = 0"},
@@ -47,6 +46,11 @@ constexpr std::array<ErrorText, SIDRA_PROGRAM_ERROR_COUNT> kErrors = {{
      "divide the rows, or keep reductions, scans, scatters and scalar instructions out of the program"},
     {"there are too few or too many instructions or operands",
      "a program has 1..64 instructions and at most 8 operands; divide larger ones"},
+    {"the program does not use the operand", "remove the operand from the call"},
+    {"the program stores to an operand that may not be written, or not to one that may",
+     "the flag WRITE is for operands that are stored to, and for no others; a prologue stores only codes"},
+    {"the program uses the operand in more than one way",
+     "use it by vector loads and stores, by scalar ones, or by gather and scatter; and in the prologue or the epilogue"},
 }};
 
 constexpr ErrorText kUnknown = {"the reason is unknown", "the chip may be newer than this library"};

@@ -199,10 +199,10 @@ class Verifier {
         } else {
             (is_vector_instruction(in) ? use.columns : use.scalar) = true;
         }
-        require(use.columns + use.scalar + use.selected == 1, SIDRA_PROGRAM_OPERAND);
+        require(use.columns + use.scalar + use.selected == 1, SIDRA_PROGRAM_OPERAND_WAYS);
         if (opcode.destination == '-') {
             use.stored = true;
-            require((o.flags & SIDRA_OPERAND_WRITE) != 0, SIDRA_PROGRAM_OPERAND);
+            require((o.flags & SIDRA_OPERAND_WRITE) != 0, SIDRA_PROGRAM_OPERAND_WRITE);
         }
         operand_ = SIDRA_PROGRAM_NONE;
     }
@@ -218,11 +218,11 @@ class Verifier {
     }
 
     void fields(const sidra_operand& o, const Use& use) const {
-        require(use.columns || use.scalar || use.selected, SIDRA_PROGRAM_OPERAND);
+        require(use.columns || use.scalar || use.selected, SIDRA_PROGRAM_OPERAND_UNUSED);
         const uint32_t size = type_size(o.type);
         require(size != 0 && (o.flags & ~SIDRA_OPERAND_WRITE) == 0 && o.pad == 0 && o.reserved == 0,
                 SIDRA_PROGRAM_OPERAND_FIELD);
-        require(use.stored || o.flags == 0, SIDRA_PROGRAM_OPERAND);
+        require(use.stored || o.flags == 0, SIDRA_PROGRAM_OPERAND_WRITE);
         const bool indexed = o.index != 0;
         require(!(indexed && use.selected), SIDRA_PROGRAM_OPERAND_FIELD);
         require((indexed || use.selected) == (o.extent != 0), SIDRA_PROGRAM_OPERAND_FIELD);

@@ -100,9 +100,9 @@ const Wrong kWrong[] = {
     {"VectorAfterScalar", SIDRA_PROGRAM_ORDER, [](Bench& b) { b.program[4].flags = 0; }},
     {"NoFirstPass", SIDRA_PROGRAM_ORDER, [](Bench& b) { b.program[0].flags = 0; }},
     {"NoSuchOperand", SIDRA_PROGRAM_OPERAND, [](Bench& b) { b.program[4].operand = 3; }},
-    {"OperandUnused", SIDRA_PROGRAM_OPERAND, [](Bench& b) { b.input(std::vector<float>(120)); }},
-    {"StoreWithoutWrite", SIDRA_PROGRAM_OPERAND, [](Bench& b) { b.operands[1].flags = 0; }},
-    {"WriteWithoutStore", SIDRA_PROGRAM_OPERAND, [](Bench& b) { b.operands[0].flags = SIDRA_OPERAND_WRITE; }},
+    {"OperandUnused", SIDRA_PROGRAM_OPERAND_UNUSED, [](Bench& b) { b.input(std::vector<float>(120)); }},
+    {"StoreWithoutWrite", SIDRA_PROGRAM_OPERAND_WRITE, [](Bench& b) { b.operands[1].flags = 0; }},
+    {"WriteWithoutStore", SIDRA_PROGRAM_OPERAND_WRITE, [](Bench& b) { b.operands[0].flags = SIDRA_OPERAND_WRITE; }},
     {"NoSuchType", SIDRA_PROGRAM_OPERAND_FIELD, [](Bench& b) { b.operands[0].type = SIDRA_TYPE_COUNT; }},
     {"OperandFlag", SIDRA_PROGRAM_OPERAND_FIELD, [](Bench& b) { b.operands[1].flags |= 2; }},
     {"OperandPad", SIDRA_PROGRAM_OPERAND_FIELD, [](Bench& b) { b.operands[1].pad = 1; }},
@@ -119,8 +119,8 @@ const Wrong kWrong[] = {
          for (sidra_vector_instruction& i : b.program)
              if (i.op == OP(LOAD)) i.op = OP(GATHER), i.a = kColumn;
      }},
-    {"ColumnsAndGather", SIDRA_PROGRAM_OPERAND, [](Bench& b) { b.op(OP(GATHER), v(2), {.a = kColumn}); }},
-    {"ColumnsAndScalar", SIDRA_PROGRAM_OPERAND,
+    {"ColumnsAndGather", SIDRA_PROGRAM_OPERAND_WAYS, [](Bench& b) { b.op(OP(GATHER), v(2), {.a = kColumn}); }},
+    {"ColumnsAndScalar", SIDRA_PROGRAM_OPERAND_WAYS,
      [](Bench& b) {
          b.program.insert(b.program.begin() + 3, {OP(LOAD), 0, s(5), 0, 0, 0, 0, 0, {}});
      }},

@@ -22,6 +22,9 @@ struct VectorStep {
     uint32_t imm[2];
 };
 
+// Operands of a program, by slot (verify.h).
+inline constexpr uint32_t kVectorSlots = SIDRA_VECTOR_OPERANDS_MAX + 3;
+
 struct VectorProgram {
     static constexpr uint32_t kStepsMax = 4 * SIDRA_VECTOR_INSTRUCTIONS_MAX;  // up to three spreads for an instruction
     struct Pass {
@@ -30,9 +33,9 @@ struct VectorProgram {
     VectorStep steps[kStepsMax];
     Pass passes[SIDRA_VECTOR_INSTRUCTIONS_MAX];
     uint32_t pass_count;
-    uint32_t extent[SIDRA_VECTOR_OPERANDS_MAX];  // valid indices of gathered operands
-    bool in_order;                               // one row at a time
-    bool row_number;                             // uses SIDRA_VECTOR_ROW
+    uint32_t extent[kVectorSlots];  // valid indices of gathered operands
+    bool in_order;                  // one row at a time
+    bool row_number;                // uses SIDRA_VECTOR_ROW
 };
 
 // Reaches elements of gathered operands whose rows are not contiguous in the host's memory. Both return false if the
@@ -53,9 +56,14 @@ struct VectorRows {
     uint32_t row_cols;  // columns of a whole row
     // For each operand, and each of `rows`: the address of column `first_col`; for gathered operands that of column 0,
     // or null if VectorReach must be used.
-    uint8_t* const* operand[SIDRA_VECTOR_OPERANDS_MAX];
-    uint64_t stride[SIDRA_VECTOR_OPERANDS_MAX];  // bytes between columns
+    uint8_t* const* operand[kVectorSlots];
+    uint64_t stride[kVectorSlots];  // bytes between columns
     VectorReach reach;
+    // Scalar registers of the rows, before and after the program: register s of row r is at [s * scalars_pitch + r].
+    // Null: none.
+    const uint32_t* scalars_before;
+    uint32_t* scalars_after;
+    size_t scalars_pitch;
 };
 
 enum class VectorEnd : uint8_t {

@@ -153,10 +153,13 @@ struct VectorPlan {
     };
     Operand operands[SIDRA_VECTOR_OPERANDS_MAX];
     uint32_t operand_count;
+    uint16_t used;                      // slots that the program uses (verify.h), as bits
     uint32_t size[SIDRA_OPERAND_DIMS];  // as in the packet, or with fewer dimensions
     uint32_t unit_rows, unit_cols;
     uint32_t across;  // units for the columns of a row
     bool in_order;
+
+    bool uses(uint32_t operand) const { return (used >> operand & 1) != 0; }
 };
 struct WeightsPlan {
     Rectangle data;  // for PROGRAM and READBACK

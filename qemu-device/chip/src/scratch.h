@@ -31,10 +31,7 @@ class Scratch {
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
 
-    void begin() {
-        close(used_);
-        used_ = 0;
-    }
+    void begin() { rewind(0); }
 
     // Uninitialised memory, valid until the unit ends. Throws std::bad_alloc if the host is out of memory or the unit
     // exceeds kSize.
@@ -42,7 +39,7 @@ class Scratch {
         constexpr uint64_t kAlignment = 64;
         if (!memory_) {
             memory_.reset(new (std::align_val_t{kAlignment}) uint8_t[kSize]);
-            close(kSize);
+            close(0, kSize);
         }
         if (bytes > kSize - used_) throw std::bad_alloc();
         uint8_t* const taken = memory_.get() + used_;
@@ -56,15 +53,20 @@ class Scratch {
     }
 
     uint64_t used() const { return used_; }
+    // Frees what was taken after used() had this value.
+    void rewind(uint64_t used) {
+        close(used, used_ - used);
+        used_ = used;
+    }
 
    private:
     struct Free {
         void operator()(uint8_t* memory) const { operator delete[](memory, std::align_val_t{64}); }
     };
-    // Nothing may touch the first `bytes`.
-    void close([[maybe_unused]] uint64_t bytes) {
+    // Nothing may touch these bytes.
+    void close([[maybe_unused]] uint64_t from, [[maybe_unused]] uint64_t bytes) {
 #ifdef SIDRA_SCRATCH_ASAN
-        if (memory_) ASAN_POISON_MEMORY_REGION(memory_.get(), bytes);
+        if (memory_) ASAN_POISON_MEMORY_REGION(memory_.get() + from, bytes);
 #endif
     }
     void open([[maybe_unused]] uint64_t from, [[maybe_unused]] uint64_t bytes) {

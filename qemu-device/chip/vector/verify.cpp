@@ -71,7 +71,16 @@ constexpr bool is_integer(uint32_t type) {
 // Verifies instructions one by one and knows the registers so far.
 class Program {
    public:
-    Program(std::span<const sidra_operand> operands, Traits* traits) : operands_(operands), traits_(*traits) {}
+    Program(std::span<const sidra_operand> operands, const Packet& packet, Traits* traits)
+        : operands_(operands), packet_(packet), traits_(traits) {}
+
+    // The instructions that follow belong to another program of the same rows; it begins a pass.
+    void next(Traits* traits) {
+        traits_ = traits;
+        first_ = true;
+        prologue_ = false;
+    }
+    void begin_prologue() { prologue_ = true; }
 
     sidra_program_error add(const sidra_vector_instruction& i) {
         i_ = &i;
@@ -92,13 +101,13 @@ class Program {
         if (const auto error = operand()) return error;
         if (!vector_) {
             scalar_part_ = true;
-            traits_.whole_rows = true;
+            traits_->whole_rows = true;
         } else {
-            traits_.cost += rule_->cost;
+            traits_->cost += rule_->cost;
             if (rule_->kind == Kind::kReduction || rule_->kind == Kind::kScan || rule_->kind == Kind::kScatter)
-                traits_.whole_rows = true;
-            if (rule_->kind == Kind::kScatter) traits_.in_order = true;
-            if (rule_->kind == Kind::kGather || rule_->kind == Kind::kScatter) traits_.by_column = true;
+                traits_->whole_rows = true;
+            if (rule_->kind == Kind::kScatter) traits_->in_order = true;
+            if (rule_->kind == Kind::kGather || rule_->kind == Kind::kScatter) traits_->by_column = true;
         }
         write();
         return SIDRA_PROGRAM_OK;
@@ -143,7 +152,7 @@ class Program {
         } else if (s == SIDRA_VECTOR_COLUMN || s == SIDRA_VECTOR_ROW) {
             if (s == SIDRA_VECTOR_COLUMN && !vector_) return SIDRA_PROGRAM_SOURCE;
             if (i.op == SIDRA_VECTOR_OP_RANDOM && s == SIDRA_VECTOR_COLUMN) return SIDRA_PROGRAM_SOURCE;
-            traits_.by_column = true;
+            traits_->by_column = true;
             *type = kInt;
         } else if (is_imm(s)) {
             used_imm_ |= 1u << (s - SIDRA_VECTOR_IMM(0));
@@ -185,35 +194,54 @@ class Program {
     sidra_program_error operand() {
         const sidra_vector_instruction& i = *i_;
         if (!reaches_memory()) return i.operand ? SIDRA_PROGRAM_FIELD : SIDRA_PROGRAM_OK;
-        if (i.operand >= operands_.size()) return SIDRA_PROGRAM_OPERAND;
-        const sidra_operand& o = operands_[i.operand];
-        const auto bit = static_cast<uint8_t>(1u << i.operand);
+        const uint32_t number = slot(i.operand);
+        if (!exists(number)) return SIDRA_PROGRAM_OPERAND;
+        const sidra_operand o = number < operands_.size() ? operands_[number] : packet_.operand(number);
+        const auto bit = static_cast<uint16_t>(1u << number);
         const Type type = stores() ? rule_->a : rule_->dst;
         if (type == kInt && !is_integer(o.type)) return SIDRA_PROGRAM_OPERAND_TYPE;
         if (stores()) {
-            if (!(o.flags & SIDRA_OPERAND_WRITE)) return SIDRA_PROGRAM_OPERAND;
-            traits_.stored |= bit;
-            if (o.index) traits_.in_order = true;
+            if (!(o.flags & SIDRA_OPERAND_WRITE)) return SIDRA_PROGRAM_OPERAND_WRITE;
+            traits_->stored |= bit;
+            if (o.index) traits_->in_order = true;
         } else {
-            traits_.loaded |= bit;
+            traits_->loaded |= bit;
         }
         if (rule_->kind == Kind::kGather || rule_->kind == Kind::kScatter) {
-            traits_.gathered |= bit;
+            traits_->gathered |= bit;
             // Otherwise the result would depend on how many columns are computed at a time.
-            const uint8_t clash = rule_->kind == Kind::kScatter ? pass_gathers_ | pass_scatters_ : pass_scatters_;
+            const uint16_t clash = rule_->kind == Kind::kScatter ? pass_gathers_ | pass_scatters_ : pass_scatters_;
             for (size_t n = 0; n < operands_.size(); ++n)
                 if (clash >> n & 1 && operands_[n].addr == o.addr) return SIDRA_PROGRAM_ORDER;
             (rule_->kind == Kind::kScatter ? pass_scatters_ : pass_gathers_) |= bit;
         } else if (!vector_) {
-            traits_.scalar |= bit;
+            traits_->scalar |= bit;
         } else {
-            traits_.columns |= bit;
-            if (o.stride[3] != 0 && o.stride[3] != element_size(o.type)) traits_.cost += SIDRA_VECTOR_COST_ELEMENTS - 1;
+            traits_->columns |= bit;
+            if (o.stride[3] != 0 && o.stride[3] != element_size(o.type))
+                traits_->cost += SIDRA_VECTOR_COST_ELEMENTS - 1;
         }
         // Each operand is accessed in one of the three ways.
-        const uint8_t twice = (traits_.gathered & traits_.scalar) | (traits_.gathered & traits_.columns) |
-                              (traits_.scalar & traits_.columns);
-        return twice ? SIDRA_PROGRAM_OPERAND : SIDRA_PROGRAM_OK;
+        const uint16_t twice = (traits_->gathered & traits_->scalar) | (traits_->gathered & traits_->columns) |
+                               (traits_->scalar & traits_->columns);
+        return twice ? SIDRA_PROGRAM_OPERAND_WAYS : SIDRA_PROGRAM_OK;
+    }
+
+    // Whether the current instruction can use this operand. Those behind the table are loaded or stored as vectors.
+    bool exists(uint32_t number) const {
+        if (number < operands_.size()) return number >= packet_.first;
+        const bool vector = rule_->kind == Kind::kLoad || rule_->kind == Kind::kStore;
+        if (!vector || !vector_) return false;
+        switch (number) {
+            case kSums:
+                return packet_.sums != Packet::kAbsent && !prologue_ && !stores();
+            case kCodes:
+                return packet_.codes != Packet::kAbsent && prologue_ && stores();
+            case kInput:
+                return packet_.input != Packet::kAbsent && prologue_ && !stores();
+            default:
+                return false;
+        }
     }
 
     void write() {
@@ -228,15 +256,16 @@ class Program {
     }
 
     std::span<const sidra_operand> operands_;
-    Traits& traits_;
+    const Packet& packet_;
+    Traits* traits_;
     const sidra_vector_instruction* i_ = nullptr;
     const Rule* rule_ = nullptr;
     Types vectors_{}, scalars_{};
     Types ready_{};  // scalars of earlier passes
     Type common_ = kAny;
     uint32_t used_imm_ = 0;
-    uint8_t pass_gathers_ = 0, pass_scatters_ = 0;  // operands
-    bool first_ = true, scalar_part_ = false;
+    uint16_t pass_gathers_ = 0, pass_scatters_ = 0;  // slots
+    bool first_ = true, scalar_part_ = false, prologue_ = false;
     bool vector_ = false;  // the current instruction
 };
 
@@ -323,28 +352,55 @@ bool distinct(const sidra_operand& o, const Array& array) {
 
 const Rule& rule(uint8_t op) { return kRules[op]; }
 
+sidra_operand Packet::operand(uint32_t slot) const {
+    sidra_operand o{};
+    o.addr = UINT64_MAX - slot;  // no operand of a table is there
+    o.type = slot == kSums ? sums : slot == kCodes ? codes : input;
+    o.flags = slot == kCodes ? SIDRA_OPERAND_WRITE : 0;
+    o.stride[3] = o.type == kAbsent ? 0 : element_size(o.type);
+    return o;
+}
+
 Verdict verify(std::span<const sidra_vector_instruction> program, std::span<const sidra_operand> operands,
                Traits* traits) {
+    Traits none;
+    return verify(program, operands, {}, &none, traits);
+}
+
+Verdict verify(std::span<const sidra_vector_instruction> program, std::span<const sidra_operand> operands,
+               const Packet& packet, Traits* prologue, Traits* traits) {
+    *prologue = {};
     *traits = {};
     if (program.empty() || program.size() > SIDRA_VECTOR_INSTRUCTIONS_MAX ||
-        operands.size() > SIDRA_VECTOR_OPERANDS_MAX)
+        operands.size() > SIDRA_VECTOR_OPERANDS_MAX || operands.size() < packet.first ||
+        packet.prologue >= program.size())
         return {SIDRA_PROGRAM_LENGTH};
     for (size_t o = 0; o < operands.size(); ++o)
         if (const auto error = check_operand(operands[o])) return {error, SIDRA_PROGRAM_NONE, static_cast<uint8_t>(o)};
-    Program state(operands, traits);
+    Program state(operands, packet, packet.prologue ? prologue : traits);
+    if (packet.prologue) state.begin_prologue();
     for (size_t i = 0; i < program.size(); ++i) {
+        if (i == packet.prologue && i > 0) state.next(traits);
         const auto error = state.add(program[i]);
         if (!error) continue;
-        const bool names_operand = error == SIDRA_PROGRAM_OPERAND || error == SIDRA_PROGRAM_OPERAND_TYPE;
+        const bool names_operand = error == SIDRA_PROGRAM_OPERAND || error == SIDRA_PROGRAM_OPERAND_TYPE ||
+                                   error == SIDRA_PROGRAM_OPERAND_WRITE || error == SIDRA_PROGRAM_OPERAND_WAYS;
         return {error, static_cast<uint8_t>(i), names_operand ? program[i].operand : uint8_t{SIDRA_PROGRAM_NONE}};
     }
-    for (size_t n = 0; n < operands.size(); ++n) {
+    if (packet.prologue && !(prologue->stored >> kCodes & 1))
+        return {SIDRA_PROGRAM_OPERAND_UNUSED, SIDRA_PROGRAM_NONE, SIDRA_OPERAND_CODES};
+    for (size_t n = packet.first; n < operands.size(); ++n) {
         const sidra_operand& o = operands[n];
         const auto number = static_cast<uint8_t>(n);
-        const bool loaded = traits->loaded >> n & 1, stored = traits->stored >> n & 1;
-        const bool gathered = traits->gathered >> n & 1;
-        if ((!loaded && !stored) || stored != ((o.flags & SIDRA_OPERAND_WRITE) != 0))
-            return {SIDRA_PROGRAM_OPERAND, SIDRA_PROGRAM_NONE, number};
+        const auto bit = [n](uint16_t slots) { return (slots >> n & 1) != 0; };
+        if (bit(prologue->used()) && bit(traits->used()))
+            return {SIDRA_PROGRAM_OPERAND_WAYS, SIDRA_PROGRAM_NONE, number};
+        const Traits& user = bit(prologue->used()) ? *prologue : *traits;
+        if (!bit(user.used())) return {SIDRA_PROGRAM_OPERAND_UNUSED, SIDRA_PROGRAM_NONE, number};
+        // A prologue stores only codes.
+        if (bit(user.stored) != ((o.flags & SIDRA_OPERAND_WRITE) != 0) || bit(prologue->stored))
+            return {SIDRA_PROGRAM_OPERAND_WRITE, SIDRA_PROGRAM_NONE, number};
+        const bool gathered = bit(user.gathered);
         const bool extent = gathered || o.index;
         if ((o.index && gathered) || (extent ? o.extent == 0 || o.extent > SIDRA_VECTOR_SIZE_MAX : o.extent != 0))
             return {SIDRA_PROGRAM_OPERAND_FIELD, SIDRA_PROGRAM_NONE, number};
@@ -388,6 +444,7 @@ Verdict verify_space(std::span<const sidra_operand> operands, const uint32_t (&s
         if (!scattered && !distinct(operands[n], arrays[n]))
             return {SIDRA_PROGRAM_OPERAND_OVERLAP, SIDRA_PROGRAM_NONE, number};
         for (size_t other = 0; other < operands.size(); ++other) {
+            if (!(traits.used() >> other & 1)) continue;
             const sidra_operand& o = operands[other];
             const uint64_t indices = o.index ? o.index + rows * element_size(o.index_type) : 0;
             if (operands[n].addr < indices && o.index < arrays[n].end)
@@ -397,6 +454,23 @@ Verdict verify_space(std::span<const sidra_operand> operands, const uint32_t (&s
                 return {SIDRA_PROGRAM_OPERAND_OVERLAP, SIDRA_PROGRAM_NONE, number};
         }
     }
+    return {};
+}
+
+Extent extent(const sidra_operand& operand, uint32_t number, const uint32_t (&size)[SIDRA_OPERAND_DIMS],
+              const Traits& traits) {
+    Array array;
+    array.set(operand, size, traits.scalar >> number & 1, traits.gathered >> number & 1);
+    return {operand.addr, array.end};
+}
+
+Verdict verify_factor(const sidra_operand& operand, uint8_t number, const uint32_t (&size)[SIDRA_OPERAND_DIMS],
+                      Extent* extent) {
+    if (operand.flags || operand.index || operand.extent)
+        return {SIDRA_PROGRAM_OPERAND_FIELD, SIDRA_PROGRAM_NONE, number};
+    Array array;
+    if (!array.set(operand, size, false, false)) return {SIDRA_PROGRAM_OPERAND_RANGE, SIDRA_PROGRAM_NONE, number};
+    *extent = {operand.addr, array.end};
     return {};
 }
 

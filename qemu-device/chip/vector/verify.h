@@ -22,6 +22,28 @@ struct Verdict {
     uint64_t address() const { return SIDRA_PROGRAM_FAULT(error, instruction, operand); }
 };
 
+// Operands by slot: first those of the packet's table, then SUMS, CODES and INPUT.
+inline constexpr uint32_t kSlots = SIDRA_VECTOR_OPERANDS_MAX + 3;
+enum Slot : uint32_t { kSums = SIDRA_VECTOR_OPERANDS_MAX, kCodes, kInput };
+// Of an instruction's field `operand`; kSlots or more: no such operand.
+constexpr uint32_t slot(uint8_t operand) {
+    if (operand < SIDRA_VECTOR_OPERANDS_MAX) return operand;
+    return operand >= SIDRA_OPERAND_SUMS ? kSums + (operand - SIDRA_OPERAND_SUMS) : kSlots;
+}
+
+// What a packet gives to its programs besides the operands of its table.
+struct Packet {
+    uint8_t first = 0;    // operands below this number belong to the packet itself
+    size_t prologue = 0;  // instructions of the prologue
+    // Types, or kAbsent.
+    static constexpr uint8_t kAbsent = 0xff;
+    uint8_t sums = kAbsent;
+    uint8_t codes = kAbsent, input = kAbsent;  // of a prologue
+
+    // The operand of a slot behind the table: its elements are adjacent, and it has no address.
+    sidra_operand operand(uint32_t slot) const;
+};
+
 // What verify() learns about a program.
 struct Traits {
     bool whole_rows = false;  // cannot be divided by columns
@@ -29,20 +51,37 @@ struct Traits {
     bool by_column = false;   // depends on the number of a row or column
     uint32_t cost = 0;        // of one column: the sum of all vector instructions
 
-    uint8_t loaded = 0, stored = 0;  // operands, as bits
-    uint8_t gathered = 0;            // operands of GATHER and SCATTER
-    uint8_t scalar = 0;              // operands of scalar loads and stores
-    uint8_t columns = 0;             // operands of all other loads and stores
+    uint16_t loaded = 0, stored = 0;  // slots, as bits
+    uint16_t gathered = 0;            // operands of GATHER and SCATTER
+    uint16_t scalar = 0;              // operands of scalar loads and stores
+    uint16_t columns = 0;             // operands of all other loads and stores
+
+    uint16_t used() const { return loaded | stored; }
 };
 
 // Verifies a program with its operands. `cost` includes the operands' strides.
 Verdict verify(std::span<const sidra_vector_instruction> program, std::span<const sidra_operand> operands,
                Traits* traits);
+// Verifies a prologue and the program behind it (`program` contains both), and what they learn from `packet`.
+Verdict verify(std::span<const sidra_vector_instruction> program, std::span<const sidra_operand> operands,
+               const Packet& packet, Traits* prologue, Traits* traits);
 
-// Verifies the iteration space, and that operands stay inside the address space and do not overlap. `traits` and
-// `operands` have passed verify().
+// Verifies the iteration space, and that the operands that a program uses stay inside the address space and do not
+// overlap. `traits` and `operands` have passed verify().
 Verdict verify_space(std::span<const sidra_operand> operands, const uint32_t (&size)[SIDRA_OPERAND_DIMS],
                      const Traits& traits);
+
+// The bytes of an operand between the first and the last one that a program uses. The operand has passed
+// verify_space().
+struct Extent {
+    uint64_t first, end;
+    bool meets(const Extent& other) const { return first < other.end && other.first < end; }
+};
+Extent extent(const sidra_operand& operand, uint32_t number, const uint32_t (&size)[SIDRA_OPERAND_DIMS],
+              const Traits& traits);
+// Verifies an operand that belongs to a packet itself: it is only read, without index.
+Verdict verify_factor(const sidra_operand& operand, uint8_t number, const uint32_t (&size)[SIDRA_OPERAND_DIMS],
+                      Extent* extent);
 
 constexpr uint32_t element_size(uint32_t type) {
     switch (type) {

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+#include "vector_unit.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sidra::chip {
+
+using vector::element_size;
+
+Fault read_program(const Env& env, uint64_t program, uint32_t instructions, uint64_t table, uint32_t operand_count,
+                   Instructions* code, Operands* operands) {
+    if (instructions == 0 || instructions > SIDRA_VECTOR_INSTRUCTIONS_MAX || operand_count > SIDRA_VECTOR_OPERANDS_MAX)
+        return program_fault({SIDRA_PROGRAM_LENGTH});
+    if (program % sizeof(sidra_vector_instruction)) return {SIDRA_FAULT_ALIGNMENT, program};
+    if (table % 8) return {SIDRA_FAULT_ALIGNMENT, table};
+    const Range code_range(Space::kDevice, program, instructions * sizeof(sidra_vector_instruction));
+    const Range table_range(Space::kDevice, table, operand_count * sizeof(sidra_operand));
+    if (!code_range.valid()) return {SIDRA_FAULT_LIMIT, program};
+    if (!table_range.valid()) return {SIDRA_FAULT_LIMIT, table};
+    Dma dma(env.bus, this_worker().tlb, env.space);
+    if (Fault fault = dma.read(code_range, code->data())) return fault;
+    return table_range.empty() ? Fault{} : dma.read(table_range, operands->data());
+}
+
+void plan_vector(std::span<const sidra_operand> operands, const uint32_t (&size)[SIDRA_OPERAND_DIMS],
+                 const vector::Traits& traits, VectorPlan* plan) {
+    std::copy(std::begin(size), std::end(size), plan->size);
+    plan->operand_count = static_cast<uint32_t>(operands.size());
+    plan->used = traits.used();
+    plan->in_order = traits.in_order;
+    for (uint32_t n = 0; n < operands.size(); n++) {
+        const sidra_operand& o = operands[n];
+        const uint32_t bit = 1u << n;
+        VectorPlan::Operand& to = plan->operands[n];
+        to = {o.addr,
+              {},
+              o.index,
+              o.extent,
+              element_size(o.type),
+              element_size(o.index_type),
+              static_cast<uint8_t>(n),
+              o.index != 0,
+              (traits.loaded & bit) != 0,
+              (traits.stored & bit) != 0,
+              (traits.gathered & bit) != 0,
+              (traits.scalar & bit) != 0};
+        std::copy(std::begin(o.stride), std::end(o.stride), to.stride);
+        if (!plan->uses(n)) continue;
+        // If one of several operands at an address is written, all of them are one array (verified), and share its
+        // rows.
+        bool shared = false;
+        uint32_t first = n;
+        for (uint32_t m = 0; m < operands.size(); m++) {
+            if (!plan->uses(m) || operands[m].addr != o.addr) continue;
+            first = std::min(first, m);
+            shared |= (traits.stored >> m & 1) != 0;
+        }
+        if (!shared || first == n) continue;
+        to.same = static_cast<uint8_t>(first);
+        plan->operands[first].loaded |= to.loaded;
+        plan->operands[first].stored |= to.stored;
+    }
+}
+
+void decode(const Env& env, std::span<const sidra_vector_instruction> program, std::span<const sidra_operand> operands,
+            const vector::Packet& packet, const vector::Traits& traits, engine::VectorProgram* decoded) {
+    static_assert(engine::kVectorSlots == vector::kSlots);
+    Instructions code;
+    std::copy(program.begin(), program.end(), code.begin());
+    for (sidra_vector_instruction& i : std::span(code).first(program.size()))
+        i.operand = static_cast<uint8_t>(vector::slot(i.operand));
+    std::array<sidra_operand, vector::kSlots> slots{};
+    std::copy(operands.begin(), operands.end(), slots.begin());
+    for (uint32_t n = vector::kSums; n < vector::kSlots; n++) slots[n] = packet.operand(n);
+    env.engine.decode_vector(code.data(), program.size(), slots.data(), slots.size(), decoded);
+    decoded->in_order = traits.in_order;
+}
+
+VectorLoad vector_load(const VectorPlan& plan) {
+    VectorLoad load;
+    for (uint32_t n = 0; n < plan.operand_count; n++) {
+        if (!plan.uses(n)) continue;
+        const VectorPlan::Operand& o = plan.operands[n];
+        const bool single = o.scalar || o.stride[3] == 0;
+        if (!o.gathered && !single) load.bytes += o.bytes;
+        if (o.gathered || (!single && o.stride[3] != o.bytes)) load.strided++;
+        else load.pieces++;
+        load.pieces += o.indexed;
+    }
+    return load;
+}
+
+uint64_t unit_rows(const VectorLoad& load, uint64_t cols, uint64_t cost, uint64_t rows) {
+    uint64_t group =
+        std::min({kVectorUnitRows, kVectorUnitCost / (cols * cost), kVectorUnitBytes / (cols * load.bytes)});
+    group = std::min(group, kUnitMax.pieces / 2 / (load.pieces + load.strided * cols + 1));
+    return std::clamp<uint64_t>(group, 1, rows);
+}
+
+UnitLoad unit_load(const VectorLoad& load, const VectorPlan& plan, uint64_t rows, uint64_t cols, uint64_t cost) {
+    constexpr uint64_t kRowBytes = 64;  // of an operand: addresses, an element, and what alignment costs
+    return {rows * cols * cost / kVectorCostsPerOperation + 1, rows * (load.pieces + load.strided * cols) + 1,
+            rows * (cols * load.bytes + (plan.operand_count + 1) * kRowBytes) + engine::kVectorScratch +
+                (plan.operand_count + 1) * 1024};
+}
+
+Fault VectorUnit::run(const VectorArea& area) {
+    if (!plan_.in_order) return run_rows(area, 0);
+    // Each row sees what earlier ones have stored, also where a row is a copy of what is in memory.
+    const uint64_t used = worker_.scratch.used();
+    for (uint32_t r = 0; r < area.rows; r++) {
+        worker_.scratch.rewind(used);
+        if (Fault fault = run_rows({area.first_row + r, 1, area.first_col, area.cols}, r)) return fault;
+    }
+    return {};
+}
+
+Fault VectorUnit::run_rows(const VectorArea& area, uint32_t offset) {
+    area_ = area;
+    engine::VectorRows call{};
+    for (uint32_t n = 0; n < plan_.operand_count; n++) {
+        if (!plan_.uses(n)) continue;
+        const VectorPlan::Operand& o = plan_.operands[n];
+        if (o.same == n) {
+            if (Fault fault = find(n)) return fault;
+        } else {
+            operands_[n] = operands_[o.same];
+        }
+        call.operand[n] = operands_[n].host;
+        call.stride[n] = operands_[n].stride;
+    }
+    for (uint32_t n = vector::kSums; n < vector::kSlots; n++) {
+        if (!(plan_.used >> n & 1)) continue;
+        const GivenRows& given = given_[n - vector::kSums];
+        call.stride[n] = given.col_stride;
+        if (given.rows) {
+            call.operand[n] = given.rows + offset;
+            continue;
+        }
+        uint8_t** const rows = worker_.scratch.take_array<uint8_t*>(area.rows);
+        for (uint32_t r = 0; r < area.rows; r++) rows[r] = given.first + (offset + r) * given.row_stride;
+        call.operand[n] = rows;
+    }
+    call.program = &program_;
+    call.param = param_;
+    call.rows = area.rows;
+    call.cols = area.cols;
+    call.first_row = area.first_row;
+    call.first_col = area.first_col;
+    call.row_cols = plan_.size[3];
+    call.reach = {this, read_element, write_element};
+    call.scalars_before = before_ ? before_ + offset : nullptr;
+    call.scalars_after = after_ ? after_ + offset : nullptr;
+    call.scalars_pitch = pitch_;
+    int64_t bad = 0;
+    switch (env_.engine.run_vector(call, worker_.scratch.take(engine::kVectorScratch), &bad)) {
+        case engine::VectorEnd::kIndex:
+            return {SIDRA_FAULT_VALUE, static_cast<uint64_t>(bad)};
+        case engine::VectorEnd::kReach:
+            return reach_fault_;
+        default:
+            break;
+    }
+    for (uint32_t n = 0; n < plan_.operand_count; n++)
+        if (plan_.uses(n) && plan_.operands[n].same == n && plan_.operands[n].stored && operands_[n].copied)
+            if (Fault fault = write_back(n)) return fault;
+    return {};
+}
+
+// Computes the addresses of an operand's rows.
+Fault VectorUnit::find_rows(const VectorPlan::Operand& o, UnitOperand& to) {
+    to.at = worker_.scratch.take_array<uint64_t>(area_.rows);
+    uint32_t i2 = area_.first_row % plan_.size[2];
+    const uint32_t outer = area_.first_row / plan_.size[2];
+    uint32_t i1 = outer % plan_.size[1];
+    uint64_t base = o.addr + outer / plan_.size[1] * o.stride[0] + i1 * o.stride[1];
+    if (!o.gathered && !o.scalar) base += area_.first_col * o.stride[3];
+    uint64_t* indices = nullptr;
+    if (o.indexed) {
+        indices = worker_.scratch.take_array<uint64_t>(area_.rows);
+        if (Fault fault = read_indices(o, indices)) return fault;
+    }
+    for (uint32_t r = 0; r < area_.rows; r++) {
+        to.at[r] = base + (indices ? indices[r] : i2) * o.stride[2];
+        if (++i2 < plan_.size[2]) continue;
+        i2 = 0;
+        base += o.stride[1];
+        if (++i1 < plan_.size[1]) continue;
+        i1 = 0;
+        base += o.stride[0] - plan_.size[1] * o.stride[1];
+    }
+    return {};
+}
+
+// Indices are copied before the check, so that they cannot change afterwards.
+Fault VectorUnit::read_indices(const VectorPlan::Operand& o, uint64_t* indices) {
+    const uint64_t bytes = o.index_bytes;
+    auto* const raw = reinterpret_cast<uint8_t*>(indices);
+    if (Fault fault = dma_.read({Space::kDevice, o.index + area_.first_row * bytes, area_.rows * bytes}, raw))
+        return fault;
+    for (uint32_t r = area_.rows; r-- > 0;) {  // backwards, because s32 become longer
+        int64_t index;
+        if (bytes == 8) {
+            std::memcpy(&index, raw + r * 8, 8);
+        } else {
+            int32_t small;
+            std::memcpy(&small, raw + r * 4, 4);
+            index = small;
+        }
+        if (index < 0 || index >= o.extent) bad_row_ = r, bad_ = index;
+        indices[r] = static_cast<uint64_t>(index);
+    }
+    return bad_row_ < area_.rows ? Fault{SIDRA_FAULT_VALUE, static_cast<uint64_t>(bad_)} : Fault{};
+}
+
+Fault VectorUnit::find(uint32_t n) {
+    const VectorPlan::Operand& o = plan_.operands[n];
+    UnitOperand& to = operands_[n];
+    if (Fault fault = find_rows(o, to)) return fault;
+    to.elements = o.gathered ? o.extent : o.scalar || o.stride[3] == 0 ? 1 : area_.cols;
+    to.span = (to.elements - 1) * o.stride[3] + o.bytes;
+    to.stride = o.stride[3];
+    to.host = worker_.scratch.take_array<uint8_t*>(area_.rows);
+    to.copied = false;
+    const auto [low, high] = std::minmax_element(to.at, to.at + area_.rows);
+    const uint64_t extent = *high - *low + to.span;
+    // All rows at once, unless most of what lies between them is something else.
+    if (extent <= 4 * area_.rows * to.span + (64u << 10)) {
+        Fault fault;
+        uint8_t* const all = dma_.map_all({Space::kDevice, *low, extent}, o.stored, &fault);
+        // Gaps of a page or more need not be accessible.
+        if (fault && (area_.rows == 1 || fault.cause == SIDRA_FAULT_BUS)) return fault;
+        if (all) {
+            const uint64_t first = *low;
+            for (uint32_t r = 0; r < area_.rows; r++) to.host[r] = all + (to.at[r] - first);
+            return {};
+        }
+    }
+    if (o.gathered) return find_gathered(o, to);
+    return copy_rows(o, to);
+}
+
+Fault VectorUnit::find_gathered(const VectorPlan::Operand& o, UnitOperand& to) {
+    for (uint32_t r = 0; r < area_.rows; r++) {
+        if (r > 0 && to.at[r] == to.at[r - 1]) {
+            to.host[r] = to.host[r - 1];
+            continue;
+        }
+        Fault fault;
+        to.host[r] = dma_.map_all({Space::kDevice, to.at[r], to.span}, o.stored, &fault);
+        if (fault) return fault;
+    }
+    return {};
+}
+
+Fault VectorUnit::copy_rows(const VectorPlan::Operand& o, UnitOperand& to) {
+    const bool adjacent = to.elements == 1 || o.stride[3] == o.bytes;
+    to.copied = true;
+    to.stride = to.elements == 1 ? 0 : o.bytes;
+    uint8_t* copy = worker_.scratch.take(area_.rows * (to.elements * o.bytes + 8));
+    for (uint32_t r = 0; r < area_.rows; r++) {
+        if (r > 0 && to.at[r] == to.at[r - 1]) {
+            to.host[r] = to.host[r - 1];
+            continue;
+        }
+        to.host[r] = copy;
+        copy += (to.elements * o.bytes + 7) / 8 * 8;
+        // What is written is checked now, so that a refused packet stores as little as possible.
+        if (!o.loaded) continue;
+        for (uint64_t i = 0; i < (adjacent ? 1 : to.elements); i++) {
+            const uint64_t bytes = adjacent ? to.span : o.bytes;
+            if (Fault fault = dma_.read({Space::kDevice, to.at[r] + i * o.stride[3], bytes}, to.host[r] + i * o.bytes))
+                return fault;
+        }
+    }
+    return {};
+}
+
+Fault VectorUnit::write_back(uint32_t n) {
+    const VectorPlan::Operand& o = plan_.operands[n];
+    const UnitOperand& from = operands_[n];
+    const bool adjacent = from.elements == 1 || o.stride[3] == o.bytes;
+    for (uint32_t r = 0; r < area_.rows; r++) {
+        if (r + 1 < area_.rows && from.host[r] == from.host[r + 1]) continue;
+        for (uint64_t i = 0; i < (adjacent ? 1 : from.elements); i++) {
+            const uint64_t bytes = adjacent ? from.span : o.bytes;
+            if (Fault fault =
+                    dma_.write({Space::kDevice, from.at[r] + i * o.stride[3], bytes}, from.host[r] + i * o.bytes))
+                return fault;
+        }
+    }
+    return {};
+}
+
+Range VectorUnit::element(uint32_t operand, uint32_t row, uint32_t index) const {
+    const VectorPlan::Operand& o = plan_.operands[operand];
+    return {Space::kDevice, operands_[operand].at[row] + index * o.stride[3], o.bytes};
+}
+
+bool VectorUnit::read_element(void* self, uint32_t operand, uint32_t row, uint32_t index, void* to) {
+    auto& unit = *static_cast<VectorUnit*>(self);
+    unit.reach_fault_ = unit.dma_.read(unit.element(operand, row, index), to);
+    return !unit.reach_fault_;
+}
+
+bool VectorUnit::write_element(void* self, uint32_t operand, uint32_t row, uint32_t index, const void* from) {
+    auto& unit = *static_cast<VectorUnit*>(self);
+    unit.reach_fault_ = unit.dma_.write(unit.element(operand, row, index), from);
+    return !unit.reach_fault_;
+}
+
+}  // namespace sidra::chip
