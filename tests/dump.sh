@@ -42,7 +42,22 @@ for file in firmware devcd1/data; do
     "$dump" --json "$folder/$file" | python3 -c 'import json, sys; assert json.load(sys.stdin)["schema"] == "sidra-dump/1"' || fail "JSON of $file"
 done
 
+# A vector program of two instructions, and one that is not expressible.
+python3 - "$folder/program" <<'EOF'
+import struct, sys
+load = struct.pack("<8B2I", 1, 1, 3, 0, 0, 0, 0, 0, 0, 0)
+store = struct.pack("<8B2I", 3, 0, 0, 1, 3, 0, 0, 0, 0, 0)
+unknown = struct.pack("<8B2I", 255, 0, 0, 1, 3, 0, 0, 0, 0, 0)
+open(sys.argv[1], "wb").write(load + store + unknown)
+EOF
+says "^    v3 = load o0$" "$dump" --vector-program "$folder/program"
+says "^    store o1, v3$" "$dump" --vector-program - <"$folder/program"
+says "^    .bytes 0xff00000103000*  # opcode 255 is unknown$" "$dump" --vector-program "$folder/program"
+
 fails 1 "cannot read $folder/none: No such file" "$dump" "$folder/none"
+fails 1 "cannot decode $folder/devcd1: it has 46 bytes; a vector program has" "$dump" --vector-program "$folder/devcd1"
+fails 1 "cannot decode standard input: it is empty" "$dump" --vector-program -
+fails 2 "excludes" "$dump" --json --vector-program "$folder/program"
 fails 1 "cannot read $folder/data: No such file" "$dump" "$folder"
 fails 1 "not a regular file" "$dump" /dev/zero
 fails 1 "its name is empty" "$dump" ""

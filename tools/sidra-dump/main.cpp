@@ -41,12 +41,14 @@ std::vector<uint8_t> read_dump(const std::string& path) {
 
 void main_inner(int argc, char** argv) {
     std::string path, elf_path;
-    bool json = false;
-    CLI::App app("Decodes the dump of a SIDRA card or of its firmware.", "sidra-dump");
-    app.add_option("--elf", elf_path, "Firmware program with symbols (runtime.elf), for the names of addresses");
-    app.add_flag("--json", json, "Print JSON");
-    app.add_option("dump", path, "Dump: a file, a folder in /sys/class/devcoredump, or - for standard input")
-        ->required();
+    bool json = false, program = false;
+    CLI::App app("Decodes the dump of a SIDRA card or of its firmware, or a vector program.", "sidra-dump");
+    CLI::Option* const elf_option =
+        app.add_option("--elf", elf_path, "Firmware program with symbols (runtime.elf), for the names of addresses");
+    CLI::Option* const json_option = app.add_flag("--json", json, "Print JSON");
+    app.add_flag("--vector-program", program, "The file has the instructions of a vector program: print its text")
+        ->excludes(elf_option, json_option);
+    app.add_option("dump", path, "File, folder in /sys/class/devcoredump, or - for standard input")->required();
     if (!tools::parse_arguments(app, argc, argv)) return;
     std::vector<uint8_t> elf_file;
     std::optional<tools::ElfSymbols> symbols;
@@ -60,6 +62,7 @@ void main_inner(int argc, char** argv) {
     }
     const std::vector<uint8_t> bytes = read_dump(path);
     try {
+        if (program) return fmt::print("{}", program_text(bytes));
         const Report report = decode(bytes, symbols ? &*symbols : nullptr);
         fmt::print("{}", json ? report.json.text() + '\n' : report.text);
     } catch (const DumpError& e) {

@@ -5,7 +5,7 @@ _sidra_dump() {
     local current=${COMP_WORDS[COMP_CWORD]}
     COMPREPLY=()
     if [[ $current == -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "--elf --json --version --help" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "--elf --json --vector-program --version --help" -- "$current")
         return
     fi
     compopt -o filenames
