@@ -11,6 +11,7 @@
 #include <random>
 
 #include "bench.h"
+#include "analog.h"
 #include "cells_chunk.h"
 #include "folder.h"
 #include "packets.h"
@@ -19,6 +20,7 @@ namespace sidra::chip_test {
 namespace {
 
 using chip::Analog;
+using chip::CrossbarCells;
 
 constexpr uint32_t kOffset = SIDRA_ENCODING_OFFSET, kPairs = SIDRA_ENCODING_DIFFERENTIAL;
 
@@ -346,10 +348,10 @@ TEST(CellsChunk, RoundTripsAndRefusals) {
     std::mt19937_64 random(9);
     Analog analog(2, 0, 1);
     const auto make = [&](uint32_t runs) {
-        Analog::Content content = analog.copy(1);
-        content.range = 5;
-        content.image.programs = 7;
-        content.image.totals.failed = 99;
+        CrossbarCells content = analog.copy(1);
+        content.counts.range = 5;
+        content.record.programs = 7;
+        content.record.totals.failed = 99;
         for (uint32_t i = 0; i < chip::kXbarCells; i++) {
             const uint32_t run = static_cast<uint32_t>(uint64_t{i} * runs / chip::kXbarCells);
             content.g[i] = static_cast<uint16_t>(run * 2 + 1);
@@ -359,23 +361,24 @@ TEST(CellsChunk, RoundTripsAndRefusals) {
     };
     size_t last = 0;
     for (const uint32_t runs : {1u, 2u, 500u, 20'000u, 24'575u, 24'576u, 30'000u, 65'536u}) {
-        const Analog::Content content = make(runs);
+        const CrossbarCells content = make(runs);
         const auto chunk = chip::cells_chunk(content);
         EXPECT_GE(chunk.size(), last);
         EXPECT_LE(chunk.size(), chip::kCellsChunkMax);
         last = chunk.size();
-        Analog::Content back;
+        CrossbarCells back;
         ASSERT_TRUE(chip::parse_cells_chunk(chunk, &back)) << runs;
         EXPECT_EQ(back.g, content.g);
         EXPECT_TRUE(back.cells == content.cells);
         EXPECT_EQ(back.xbar, 1u);
-        EXPECT_EQ(back.range, 5u);
-        EXPECT_EQ(std::memcmp(&back.image, &content.image, sizeof back.image), 0);
+        EXPECT_EQ(back.counts.range, 5u);
+        EXPECT_EQ(back.record.programs, 7u);
+        EXPECT_EQ(std::memcmp(&back.record.totals, &content.record.totals, sizeof back.record.totals), 0);
     }
     EXPECT_LT(chip::cells_chunk(make(1)).size(), 1000u);
     const auto chunk = chip::cells_chunk(make(3));
     const size_t body = chunk.size() - 3 * 8;
-    Analog::Content back;
+    CrossbarCells back;
     for (size_t length = 0; length < chunk.size(); length++)
         ASSERT_FALSE(chip::parse_cells_chunk(std::span(chunk).first(length), &back)) << length;
     const auto with = [&](size_t at, uint8_t value) {

@@ -15,6 +15,8 @@ namespace {
 using chip::Analog;
 using chip::Array;
 using chip::CellCheck;
+using chip::CellProgrammer;
+using chip::CrossbarCells;
 using chip::Cost;
 using chip::TileBlock;
 
@@ -37,7 +39,7 @@ struct Crossbars {
     }
     // For each used cell: its deviation from its target when this fraction of its conductance is left.
     std::vector<double> errors(double left) const {
-        const Analog::Content content = array.analog()->copy(kXbar);
+        const CrossbarCells content = array.analog()->copy(kXbar);
         Array::Image image;
         std::vector<uint8_t> levels(chip::kXbarCells);
         EXPECT_TRUE(array.image(kXbar, &image, levels.data()));
@@ -79,7 +81,7 @@ TEST(Refresh, FindsWhatHasDriftedAndPulsesOnlyThat) {
     EXPECT_NEAR(found.error_sum / static_cast<double>(found.cells), sum / static_cast<double>(found.cells), 0.001);
     EXPECT_NEAR(found.worst, worst, kReads);
 
-    const Analog::Content before = it.array.analog()->copy(kXbar);
+    const CrossbarCells before = it.array.analog()->copy(kXbar);
     CellCheck mended;
     ASSERT_FALSE(it.array.refresh(Crossbars::kBlock, kTolerance, kTenYears, &mended));
     EXPECT_NEAR(static_cast<double>(mended.off), static_cast<double>(found.off), 0.1 * static_cast<double>(found.off))
@@ -91,7 +93,7 @@ TEST(Refresh, FindsWhatHasDriftedAndPulsesOnlyThat) {
     EXPECT_GT(mended.cost.device_ps, found.cost.device_ps);
     EXPECT_GT(mended.cost.energy_pj, found.cost.energy_pj);
     // Cells without deviation are unchanged except for their age.
-    const Analog::Content after = it.array.analog()->copy(kXbar);
+    const CrossbarCells after = it.array.analog()->copy(kXbar);
     uint64_t moved = 0;
     for (uint32_t i = 0; i < chip::kXbarCells; i++)
         moved += std::fabs(after.g[i] - before.g[i] * left) > 1 + before.g[i] / 65536.0;
@@ -99,7 +101,7 @@ TEST(Refresh, FindsWhatHasDriftedAndPulsesOnlyThat) {
     EXPECT_GT(moved, mended.off * 9 / 10);
     ASSERT_FALSE(it.array.verify(Crossbars::kBlock, kTolerance, kTenYears, &found));
     EXPECT_LT(found.off, mended.off / 10);
-    EXPECT_EQ(after.image.programs, 2u);
+    EXPECT_EQ(after.record.programs, 2u);
 }
 
 TEST(Refresh, TheSameBitsEachTime) {
@@ -109,7 +111,7 @@ TEST(Refresh, TheSameBitsEachTime) {
         it.program();
         CellCheck found;
         ASSERT_FALSE(it.array.refresh(Crossbars::kBlock, 0.02, kTenYears, &found));
-        const Analog::Content content = it.array.analog()->copy(kXbar);
+        const CrossbarCells content = it.array.analog()->copy(kXbar);
         if (round) EXPECT_EQ(content.g, first);
         first = content.g;
     }
@@ -117,11 +119,11 @@ TEST(Refresh, TheSameBitsEachTime) {
 
 TEST(Refresh, SaysHowManyCellsItCannotMend) {
     Crossbars it(true, 0.05);
-    Analog::Policy policy;
+    CellProgrammer::Policy policy;
     policy.spare = 512;  // no column moves
-    it.array.analog()->set_policy(policy);
+    it.array.analog()->programmer().set_policy(policy);
     it.program();
-    const Analog::Content content = it.array.analog()->copy(kXbar);
+    const CrossbarCells content = it.array.analog()->copy(kXbar);
     const std::vector<double> errors = it.errors(1);
     uint64_t surely = 0, maybe = 0;
     for (uint32_t i = 0; i < errors.size(); i++) {

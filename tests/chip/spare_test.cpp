@@ -14,6 +14,8 @@ namespace sidra::chip_test {
 namespace {
 
 using chip::Analog;
+using chip::CellProgrammer;
+using chip::CrossbarCells;
 
 constexpr uint32_t kXbar = 2, kRows = 256;
 constexpr uint32_t kOffset = SIDRA_ENCODING_OFFSET, kPairs = SIDRA_ENCODING_DIFFERENTIAL;
@@ -48,7 +50,7 @@ struct Crossbars {
         return far;
     }
     sidra_hw_xbar_report report() const { return array.report(kXbar, 0); }
-    Analog::Content content() { return array.analog()->copy(kXbar); }
+    CrossbarCells content() { return array.analog()->copy(kXbar); }
 
     chip::Array array;
     const chip::TileBlock block;
@@ -65,11 +67,11 @@ TEST(Spare, AColumnWithTooManyBadCellsMoves) {
         it.program();
         const auto report = it.report();
         EXPECT_EQ(report.spare_columns, each) << "one column, or the pair that it is of";
-        const Analog::Content content = it.content();
-        const uint32_t place = content.column(5 * each);
+        const CrossbarCells content = it.content();
+        const uint32_t place = content.record.column(5 * each);
         EXPECT_GE(place, 20 * each) << "one that was not in use";
         EXPECT_EQ(place % each, 0u);
-        if (each == 2) EXPECT_EQ(content.column(11), place + 1);
+        if (each == 2) EXPECT_EQ(content.record.column(11), place + 1);
         EXPECT_LE(report.bad_cells, 3u) << "those that the policy bears";
         EXPECT_GT(report.bad_cells, 0u) << "are not kept quiet about";
         EXPECT_LE(it.wrong(), 3u);
@@ -77,7 +79,7 @@ TEST(Spare, AColumnWithTooManyBadCellsMoves) {
         // The replacement stays, whether the object is rewritten as a whole or in part.
         it.program();
         it.program(17, 5);
-        EXPECT_EQ(it.content().column(5 * each), place);
+        EXPECT_EQ(it.content().record.column(5 * each), place);
         EXPECT_EQ(it.report().spare_columns, each);
         EXPECT_LE(it.wrong(), 3u);
         // The column that was left conducts little.
@@ -104,7 +106,7 @@ TEST(Spare, OnlyABetterOneIsTaken) {
     it.break_column(9, 50);
     it.break_column(254, 120);
     it.program();
-    EXPECT_EQ(it.content().column(9), 255u) << "the one that is worse was tried and left";
+    EXPECT_EQ(it.content().record.column(9), 255u) << "the one that is worse was tried and left";
     EXPECT_EQ(it.report().spare_columns, 1u);
     // No replacement is left for the next column: the one that the first column left is worse.
     it.break_column(10, 40);
@@ -116,9 +118,9 @@ TEST(Spare, OnlyABetterOneIsTaken) {
 TEST(Spare, ThePolicySaysHowManyAreTooMany) {
     for (const uint32_t spare : {0u, 30u, 512u}) {
         Crossbars it(kOffset);
-        Analog::Policy policy;
+        CellProgrammer::Policy policy;
         policy.spare = spare;
-        it.array.analog()->set_policy(policy);
+        it.array.analog()->programmer().set_policy(policy);
         it.break_column(1, 20);
         it.break_column(2, 40);
         it.program();
@@ -133,9 +135,9 @@ TEST(Spare, AMapThatTearsPairsApart) {
         Crossbars it(kPairs, cols);
         it.break_column(9, 50);
         it.program();
-        Analog::Content content = it.content();
-        content.image.moved[0] = 0xff;
-        content.image.moved[6] = 0xff;
+        CrossbarCells content = it.content();
+        content.record.moved[0] = 0xff;
+        content.record.moved[6] = 0xff;
         Analog& analog = *it.array.analog();
         analog.clear();
         ASSERT_TRUE(analog.restore(content));
@@ -173,7 +175,7 @@ TEST(Spare, RetriesBringMoreCellsThere) {
     uint64_t failed[4];
     for (uint32_t retries = 0; retries < 4; retries++) {
         Crossbars it(kOffset, 100);
-        it.array.analog()->set_policy({physics::IsppMode::kAsPublished, 15, 0.01, retries, 512});
+        it.array.analog()->programmer().set_policy({physics::IsppMode::kAsPublished, 15, 0.01, retries, 512});
         it.program();
         const auto report = it.report();
         failed[retries] = report.failed;
@@ -194,7 +196,7 @@ TEST(Spare, RetriesBringMoreCellsThere) {
 
 TEST(Spare, HoweverBadAllAreItEnds) {
     Crossbars it(kOffset, 100, 0.5);
-    it.array.analog()->set_policy({physics::IsppMode::kErrorSized, 15, 0.01, 7, 0});
+    it.array.analog()->programmer().set_policy({physics::IsppMode::kErrorSized, 15, 0.01, 7, 0});
     it.program();
     const auto report = it.report();
     EXPECT_GT(report.bad_cells, 10'000u);
@@ -249,12 +251,12 @@ TEST(Spare, PlacesAndBadCellsAreKept) {
     Crossbars it(kOffset);
     it.break_column(5, 50);
     it.program();
-    const Analog::Content content = it.content();
-    Analog::Content back;
+    const CrossbarCells content = it.content();
+    CrossbarCells back;
     ASSERT_TRUE(chip::parse_cells_chunk(chip::cells_chunk(content), &back));
     EXPECT_EQ(back.bad, content.bad);
-    EXPECT_EQ(back.column(5), content.column(5));
-    EXPECT_NE(back.column(5), 5u);
+    EXPECT_EQ(back.record.column(5), content.record.column(5));
+    EXPECT_NE(back.record.column(5), 5u);
     EXPECT_EQ(std::count(back.bad.begin(), back.bad.end(), uint64_t{0}) < 1024, true);
 }
 

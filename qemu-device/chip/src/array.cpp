@@ -34,9 +34,8 @@ CellBlock cells_of(const TileBlock& b) {
     return {b.xbar, b.row0, b.rows, b.col0 * each, b.cols * each};
 }
 
-Analog::Use use_of(const Array::Image& image) {
-    Analog::Use use{
-        {}, image.cols ? image.cols : SIDRA_XBAR_COLS, image.encoding == SIDRA_ENCODING_DIFFERENTIAL ? 2u : 1u};
+CellUse use_of(const Array::Image& image) {
+    CellUse use{{}, image.cols ? image.cols : SIDRA_XBAR_COLS, image.encoding == SIDRA_ENCODING_DIFFERENTIAL ? 2u : 1u};
     std::copy(std::begin(image.rows), std::end(image.rows), use.rows);
     return use;
 }
@@ -92,7 +91,7 @@ bool Array::erase(uint32_t first, uint32_t count) {
         const uint32_t batch = std::min(end - first, kEraseBatch - first % kEraseBatch);
         std::array<std::unique_lock<std::mutex>, kEraseBatch> guards;
         std::array<SavedCrossbar, kEraseBatch> erased;
-        std::array<Analog::Content, kEraseBatch> contents;  // of crossbars that are in use
+        std::array<CrossbarCells, kEraseBatch> contents;  // of crossbars that are in use
         std::array<std::vector<uint8_t>, kEraseBatch> chunks;
         std::array<Record, 2 * kEraseBatch> records;
         size_t changed = 0;
@@ -101,7 +100,7 @@ bool Array::erase(uint32_t first, uint32_t count) {
             const State& s = state(first + i);
             if (analog_ && !analog_->blank(first + i)) {
                 contents[i] = analog_->copy(first + i);
-                analog_->erase(&contents[i]);
+                analog_->programmer().erase(&contents[i]);
             }
             if (!file_ || s.uid.load(std::memory_order_relaxed) == 0) continue;
             erased[i] = {first + i, 0, {}};
@@ -174,7 +173,7 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride, doub
         word |= bit;
     }
     const uint8_t* levels = nullptr;  // the new target levels
-    Analog::Content content;
+    CrossbarCells content;
     if (file_ || analog_) {
         uint8_t* will_be = next_levels().data();
         if (new_owner) std::fill_n(will_be, kXbarCells, uint8_t{0});
@@ -185,14 +184,14 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride, doub
     }
     if (analog_) {
         content = analog_->copy(b.xbar);
-        if (new_owner) analog_->erase(&content);
+        if (new_owner) analog_->programmer().erase(&content);
         const CellBlock block = cells_of(b);
         std::vector<uint8_t> wanted(size_t{block.rows} * block.cols);
         for (uint32_t r = 0; r < block.rows; r++)
             std::copy_n(levels + (block.row0 + r) * SIDRA_XBAR_COLS + block.col0, block.cols,
                         wanted.data() + size_t{r} * block.cols);
-        *spent += analog_->program(&content, block, wanted.data(), now);
-        *spent += analog_->replace_columns(&content, use_of(next), levels);
+        *spent += analog_->programmer().program(&content, block, wanted.data(), now);
+        *spent += analog_->programmer().replace_columns(&content, use_of(next), levels);
     }
     if (file_) {
         const SavedCrossbar saved{b.xbar, 0, next};
@@ -292,9 +291,10 @@ Fault Array::check_locked(const CellBlock& block, Mend mend, double tolerance, d
                     levels.data() + size_t{r} * block.cols);
     check = analog_->verify(block, levels.data(), tolerance, now, off.data());
     if (mend == Mend::kYes && check.off) {
-        Analog::Content content = analog_->copy(block.xbar);
-        analog_->mend(&content, block, levels.data(), off.data(), now, &check);
-        check.cost += analog_->replace_columns(&content, use_of(image_of(state(block.xbar))), cells(block.xbar));
+        CrossbarCells content = analog_->copy(block.xbar);
+        analog_->programmer().mend(&content, block, levels.data(), off.data(), now, &check);
+        check.cost +=
+            analog_->programmer().replace_columns(&content, use_of(image_of(state(block.xbar))), cells(block.xbar));
         if (file_) {
             const std::vector<uint8_t> chunk = cells_chunk(content);
             const Record records[] = {analog_chunk(block.xbar, chunk), clock_chunk(now)};
@@ -377,10 +377,10 @@ bool Array::set_stuck(uint32_t xbar, uint32_t row, uint32_t column, uint8_t leve
         if (stuck_.size() == stuck_.capacity())
             stuck_.reserve(2 * stuck_.size() + 1);  // before the file is written: nothing may fail afterwards
     }
-    Analog::Content content;
+    CrossbarCells content;
     if (analog_) {
         content = analog_->copy(xbar);
-        analog_->hold(&content, at, level);
+        analog_->programmer().hold(&content, at, level);
     }
     if (file_) {  // includes the cell's level, which remains when the cell is no longer stuck
         std::vector<uint8_t>& levels = next_levels();
@@ -508,13 +508,13 @@ bool Array::clear_stuck() {
         // Both locks, in the order of set_stuck(), keep the list and the count consistent.
         std::lock_guard guard(lock(xbar));
         std::lock_guard stuck_guard(stuck_lock_);
-        Analog::Content content;
+        CrossbarCells content;
         if (analog_) content = analog_->copy(xbar);
         std::vector<Record> records;
         for (const Stuck& cell : stuck_) {
             if (cell.xbar != xbar) continue;
             records.push_back({kStuck, stuck_number(cell), {}, {}});
-            if (analog_) analog_->release(&content, cell.row * SIDRA_XBAR_COLS + cell.column);
+            if (analog_) analog_->programmer().release(&content, cell.row * SIDRA_XBAR_COLS + cell.column);
         }
         std::vector<uint8_t> chunk;
         if (analog_) records.push_back(analog_chunk(xbar, chunk = cells_chunk(content)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cells_chunk.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -11,7 +12,12 @@ static_assert(std::endian::native == std::endian::little);
 
 struct Head {
     uint32_t xbar, range;
-    Analog::Image image;
+    uint32_t programs, checks;
+    double since;
+    uint64_t products, clipped, time_ps;
+    physics::IsppTotals totals;
+    uint64_t recovered, bad;
+    uint8_t moved[SIDRA_XBAR_COLS];
 };
 struct Run {
     uint32_t count;
@@ -19,7 +25,7 @@ struct Run {
     uint8_t state, reserved;
 };
 // No padding with undefined content.
-static_assert(sizeof(Head) == 8 + 40 + sizeof(physics::IsppTotals) + 16 + SIDRA_XBAR_COLS && sizeof(Run) == 8 &&
+static_assert(sizeof(Head) == kCellsChunkHead && sizeof(Run) == 8 &&
               sizeof(physics::IsppTotals) == 8 * (physics::kMaxTries + 1 + 10));
 
 constexpr size_t kWhole = kXbarCells * (sizeof(uint16_t) + sizeof(uint8_t));
@@ -27,17 +33,17 @@ constexpr size_t kRunsMax = kWhole / sizeof(Run) - 1;  // so the length tells wh
 
 constexpr uint8_t kBad = 0x80;  // flag in a state
 
-uint8_t state_of(const Analog::Content& content, uint32_t cell) {
+uint8_t state_of(const CrossbarCells& content, uint32_t cell) {
     return static_cast<uint8_t>(static_cast<uint8_t>(content.cells[cell]) | (content.is_bad(cell) ? kBad : 0));
 }
 
-void set_state(Analog::Content* content, uint32_t cell, uint8_t state) {
+void set_state(CrossbarCells* content, uint32_t cell, uint8_t state) {
     content->cells[cell] = static_cast<physics::CellState>(state & ~kBad);
     content->set_bad(cell, state & kBad);
 }
 
 // Returns an empty vector if there are too many.
-std::vector<Run> runs_of(const Analog::Content& content) {
+std::vector<Run> runs_of(const CrossbarCells& content) {
     std::vector<Run> runs;
     for (uint32_t i = 0; i < kXbarCells; i++) {
         const Run cell{1, content.g[i], state_of(content, i), 0};
@@ -55,8 +61,12 @@ std::vector<Run> runs_of(const Analog::Content& content) {
 
 static_assert(kCellsChunkMax == sizeof(Head) + kWhole);
 
-std::vector<uint8_t> cells_chunk(const Analog::Content& content) {
-    const Head head{content.xbar, content.range, content.image};
+std::vector<uint8_t> cells_chunk(const CrossbarCells& content) {
+    const CellRecord& record = content.record;
+    const CellCounts& counts = content.counts;
+    Head head{content.xbar,   counts.range,   record.programs, counts.checks,    record.since, counts.products,
+              counts.clipped, record.time_ps, record.totals,   record.recovered, record.bad,   {}};
+    std::copy(std::begin(record.moved), std::end(record.moved), head.moved);
     const std::vector<Run> runs = runs_of(content);
     std::vector<uint8_t> chunk(sizeof head + (runs.empty() ? kWhole : runs.size() * sizeof runs[0]));
     std::memcpy(chunk.data(), &head, sizeof head);
@@ -70,11 +80,16 @@ std::vector<uint8_t> cells_chunk(const Analog::Content& content) {
     return chunk;
 }
 
-bool parse_cells_chunk(std::span<const uint8_t> chunk, Analog::Content* content) {
+bool parse_cells_chunk(std::span<const uint8_t> chunk, CrossbarCells* content) {
     Head head;
     if (chunk.size() < sizeof head) return false;
     std::memcpy(&head, chunk.data(), sizeof head);
-    *content = {head.xbar, true, false, false, head.range, head.image, {}, {}, {}};
+    *content = {};
+    content->xbar = head.xbar;
+    content->touched = true;
+    content->record = {head.programs, head.since, head.time_ps, head.totals, head.recovered, head.bad, {}};
+    std::copy(std::begin(head.moved), std::end(head.moved), content->record.moved);
+    content->counts = {head.checks, head.range, head.products, head.clipped};
     content->g.resize(kXbarCells);
     content->cells.resize(kXbarCells);
     content->bad.resize(kXbarCells / 64);

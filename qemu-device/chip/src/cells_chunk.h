@@ -8,15 +8,17 @@
 #include <span>
 #include <vector>
 
-#include "analog.h"
+#include "crossbar_cells.h"
+#include "geometry.h"
 
 namespace sidra::chip {
 
-inline constexpr size_t kCellsChunkMax = 8 + sizeof(Analog::Image) + kXbarCells * (sizeof(uint16_t) + sizeof(uint8_t));
+inline constexpr size_t kCellsChunkHead = 8 + 40 + sizeof(physics::IsppTotals) + 16 + SIDRA_XBAR_COLS;
+inline constexpr size_t kCellsChunkMax = kCellsChunkHead + kXbarCells * (sizeof(uint16_t) + sizeof(uint8_t));
 
-std::vector<uint8_t> cells_chunk(const Analog::Content& content);
+std::vector<uint8_t> cells_chunk(const CrossbarCells& content);
 // Returns false if the chunk is malformed. Analog::restore() checks the values.
-bool parse_cells_chunk(std::span<const uint8_t> chunk, Analog::Content* content);
+bool parse_cells_chunk(std::span<const uint8_t> chunk, CrossbarCells* content);
 
 }  // namespace sidra::chip
 

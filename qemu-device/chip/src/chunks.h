@@ -44,8 +44,17 @@ struct SavedCrossbar {
     uint32_t xbar, reserved;
     Array::Image image;
 };
+struct SavedCounts {
+    uint32_t xbar, checks;
+    uint64_t products, clipped;
+    uint32_t range, programs;  // the range belongs to the content with this program count
+};
+inline SavedCounts saved_counts(const Analog& analog, uint32_t xbar) {
+    const CellCounts counts = analog.counts(xbar);
+    return {xbar, counts.checks, counts.products, counts.clipped, counts.range, analog.programs(xbar)};
+}
 // No padding with undefined content. A page is its number and its bytes.
-static_assert(sizeof(Analog::Counts) == 32 && sizeof(SavedHead) == 48 && sizeof(SavedCrossbar) == 8 + 56 &&
+static_assert(sizeof(SavedCounts) == 32 && sizeof(SavedHead) == 48 && sizeof(SavedCrossbar) == 8 + 56 &&
               sizeof(Array::Stuck) == 16 && sizeof(SavedUpdate) == 40);
 
 template <typename T>
@@ -67,7 +76,7 @@ inline Record update_chunk(const SavedUpdate& saved) { return {kUpdate, saved.nu
 inline Record clock_chunk(const double& now) { return {kCellClock, 0, bytes_of(now), {}}; }
 inline Record seed_chunk(const uint64_t& seed) { return {kSeed, 0, bytes_of(seed), {}}; }
 inline Record analog_chunk(uint32_t xbar, const std::vector<uint8_t>& cells) { return {kAnalog, xbar, cells, {}}; }
-inline Record counts_chunk(const Analog::Counts& counts) { return {kCounts, counts.xbar, bytes_of(counts), {}}; }
+inline Record counts_chunk(const SavedCounts& counts) { return {kCounts, counts.xbar, bytes_of(counts), {}}; }
 inline Record security_chunk(const uint32_t& least) { return {kSecurity, 0, bytes_of(least), {}}; }
 
 }  // namespace sidra::chip

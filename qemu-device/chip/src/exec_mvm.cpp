@@ -147,7 +147,7 @@ Fault mvm_prepare(const Env& env, Job& job) {
     return {};
 }
 
-std::shared_ptr<const Analog::Tile> analog_tile(const Env& env, const MvmPlan& plan, uint32_t i, uint32_t column) {
+std::shared_ptr<const TileReadout> analog_tile(const Env& env, const MvmPlan& plan, uint32_t i, uint32_t column) {
     const Weights& w = *plan.weights;
     const uint32_t xbar = w.xbars[size_t{i} * w.tile_cols + column];
     return env.array.analog()->tile(

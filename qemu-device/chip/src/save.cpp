@@ -202,7 +202,7 @@ bool Chip::save(Write write, void* opaque) {
                       if (progress.stale(xbar)) out.chunk(kBlank, xbar);
                       save_crossbar(xbar, put);
                   } else if (const Analog* const analog = array_.analog()) {
-                      const Analog::Counts counts = analog->counts(xbar);
+                      const SavedCounts counts = saved_counts(*analog, xbar);
                       put(counts_chunk(counts));
                   }
               });
@@ -350,7 +350,7 @@ void Chip::save_crossbar(uint32_t xbar, const Put& put) {
 
 void Chip::save_kept(const Put& put, const PutCrossbar& put_crossbar) {
     if (const Analog* const analog = array_.analog()) {
-        const uint64_t seed = analog->seed();
+        const uint64_t seed = analog->programmer().seed();
         put(seed_chunk(seed));
         const double now = analog->clock().now(clock_ns());
         put(clock_chunk(now));
@@ -612,23 +612,25 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
         case kSeed: {
             uint64_t seed;
             if (!array_.analog() || !take(data, &seed)) return "saved state: bad seed";
-            array_.analog()->reseed(seed);
+            array_.analog()->programmer().reseed(seed);
             return nullptr;
         }
         case kAnalog: {
-            Analog::Content content;
+            CrossbarCells content;
             if (!array_.analog() || !parse_cells_chunk(data, &content) || !array_.analog()->restore(content))
                 return "saved state: bad cells";
             return nullptr;
         }
         case kCounts: {
             // Files of models before 1.2 have no ranges.
-            constexpr size_t kBefore = offsetof(Analog::Counts, range);
-            Analog::Counts counts{};
+            constexpr size_t kBefore = offsetof(SavedCounts, range);
+            SavedCounts counts{};
             if (!array_.analog() || (data.size() != kBefore && data.size() != sizeof counts))
                 return "saved state: bad counts of cells";
             std::memcpy(&counts, data.data(), data.size());
-            if (!array_.analog()->set_counts(counts)) return "saved state: bad counts of cells";
+            if (!array_.analog()->set_counts(
+                    counts.xbar, {counts.checks, counts.range, counts.products, counts.clipped}, counts.programs))
+                return "saved state: bad counts of cells";
             return nullptr;
         }
         case kCellClock: {

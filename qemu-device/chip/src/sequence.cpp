@@ -55,7 +55,7 @@ management::Sequencer::Outcome Chip::look_at_cells(const management::Sequencer::
 
 management::Sequencer::Outcome Chip::calibrate(const management::Sequencer::Order& order) {
     std::optional<uint64_t> seed;
-    if (const Analog* const analog = array_.analog()) seed = analog->seed();
+    if (const Analog* const analog = array_.analog()) seed = analog->programmer().seed();
     const Adcs::Found found = adcs_.calibrate(order.xbar, order.count, seed);
     counters_.calibrated_ns.store(clock_ns(), std::memory_order_relaxed);
     const Cost cost = calibrate_cost(order.count, Adcs::kReads);
@@ -78,8 +78,8 @@ bool Chip::follow(const management::Policy& policy) {
     Analog* const analog = array_.analog();
     if (!analog) return true;
     try {
-        analog->set_policy({static_cast<physics::IsppMode>(policy.mode), policy.tries, policy.tolerance_ppm / kMillion,
-                            policy.retries, policy.spare});
+        analog->programmer().set_policy({static_cast<physics::IsppMode>(policy.mode), policy.tries,
+                                         policy.tolerance_ppm / kMillion, policy.retries, policy.spare});
     } catch (const std::bad_alloc&) {
         return false;
     }

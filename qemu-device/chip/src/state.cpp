@@ -45,13 +45,13 @@ bool Chip::keep_counts() {
     const Analog* const analog = array_.analog();
     if (!analog) return true;
     const double now = analog->clock().now(clock_ns());
-    std::vector<Analog::Counts> counts;
+    std::vector<SavedCounts> counts;
     for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++) {
-        const Analog::Counts each = analog->counts(xbar);
+        const SavedCounts each = saved_counts(*analog, xbar);
         if (each.products || each.clipped || each.checks || each.range) counts.push_back(each);
     }
     std::vector<Record> records = {clock_chunk(now)};
-    for (const Analog::Counts& each : counts) records.push_back(counts_chunk(each));
+    for (const SavedCounts& each : counts) records.push_back(counts_chunk(each));
     return state_file_->append(records);
 }
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "tile_readout.h"
+
+#include <algorithm>
+
+namespace sidra::chip {
+namespace {
+
+physics::ReadoutParameters readout_parameters() {
+    physics::ReadoutParameters parameters;
+    parameters.adc_follows = true;
+    return parameters;
+}
+
+// What the columns of the weights conduct through the wires, relative to G_max, in the place of `g`.
+const double* effective(const TileShape& shape, const physics::CellParameters& cells, double* g, const uint8_t* moved) {
+    physics::EffectiveConductance().find(g, SIDRA_XBAR_ROWS, SIDRA_XBAR_COLS, kWires, g);
+    // Convert from physical columns to columns of weights.
+    for (uint32_t row = 0; row < SIDRA_XBAR_ROWS; row++) {
+        double* const of_row = &g[size_t{row} * SIDRA_XBAR_COLS];
+        double placed[SIDRA_XBAR_COLS];
+        std::copy_n(of_row, SIDRA_XBAR_COLS, placed);
+        for (uint32_t column = 0; column < SIDRA_XBAR_COLS; column++) of_row[column] = placed[column ^ moved[column]];
+    }
+    // Exclude unused cells from the sums.
+    const bool pairs = shape.encoding == SIDRA_ENCODING_DIFFERENTIAL;
+    const uint32_t columns = pairs ? 2 * shape.outputs : shape.outputs;
+    const double nothing = pairs ? 0 : static_cast<double>(physics::conductance_of(cells, 128));
+    for (uint32_t row = 0; row < SIDRA_XBAR_ROWS; row++)
+        for (uint32_t column = 0; column < SIDRA_XBAR_COLS; column++) {
+            double& cell = g[size_t{row} * SIDRA_XBAR_COLS + column];
+            cell = row < shape.rows && column < columns ? std::max(cell / cells.g_max_siemens, 0.0) : nothing;
+        }
+    return g;
+}
+
+}  // namespace
+
+TileReadout::TileReadout(const TileShape& shape, const physics::CellParameters& cells, uint64_t seed, double* siemens,
+                         const uint8_t* moved)
+    : readout(effective(shape, cells, siemens, moved), shape.encoding, readout_parameters(), seed, shape.xbar),
+      excess{} {
+    float sums[SIDRA_XBAR_COLS];
+    readout.weight_sums(shape.rows, sums);
+    for (uint32_t c = 0; c < shape.outputs; c++)
+        excess[c] = (sums[c] - static_cast<float>(shape.sums[c])) / static_cast<float>(shape.rows);
+}
+
+}  // namespace sidra::chip
