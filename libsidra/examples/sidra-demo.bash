@@ -6,7 +6,7 @@ _sidra_demo() {
     local words="--engine --profile --batch --repeat --level --age --temperature --stuck --plot --trace --out --model --version --help"
     COMPREPLY=()
     case $previous in
-        --engine) words="auto scalar avx2 avx512 neon" ;;
+        --engine) words="auto scalar avx2 avx512 amx neon" ;;
         --profile) words="y1 small" ;;
         --level) words="fast accurate" ;;
         --out | --plot | --trace | --model)

@@ -33,10 +33,11 @@ struct NamedValue {
 };
 constexpr std::array<NamedValue, 2> kProfiles = {{{"y1", SIDRA_PROFILE_Y1}, {"small", SIDRA_PROFILE_SMALL}}};
 constexpr std::array<NamedValue, 2> kLevels = {{{"fast", SIDRA_LEVEL_FAST}, {"accurate", SIDRA_LEVEL_ACCURATE}}};
-constexpr std::array<NamedValue, 5> kEngines = {{{"auto", SIDRA_ENGINE_AUTO},
+constexpr std::array<NamedValue, 6> kEngines = {{{"auto", SIDRA_ENGINE_AUTO},
                                                  {"scalar", SIDRA_ENGINE_SCALAR},
                                                  {"avx2", SIDRA_ENGINE_AVX2},
                                                  {"avx512", SIDRA_ENGINE_AVX512},
+                                                 {"amx", SIDRA_ENGINE_AMX},
                                                  {"neon", SIDRA_ENGINE_NEON}}};
 
 std::string_view environment(const char* name) {

@@ -661,7 +661,7 @@ bool engine_available(uint32_t engine) { return try_create({SIDRA_CHIP_SMALL, en
 
 std::vector<uint32_t> available_engines() {
     std::vector<uint32_t> engines;
-    for (uint32_t engine = SIDRA_CHIP_ENGINE_SCALAR; engine <= SIDRA_CHIP_ENGINE_NEON; ++engine) {
+    for (uint32_t engine = SIDRA_CHIP_ENGINE_SCALAR; engine <= SIDRA_CHIP_ENGINE_AMX; ++engine) {
         if (engine_available(engine)) {
             engines.push_back(engine);
         }

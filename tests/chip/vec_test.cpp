@@ -654,7 +654,7 @@ TEST_P(Vec, Gather) {
 }
 
 std::string engine_name(const ::testing::TestParamInfo<uint32_t>& engine) {
-    constexpr const char* kNames[] = {"Auto", "Scalar", "Avx2", "Avx512", "Neon"};
+    constexpr const char* kNames[] = {"Auto", "Scalar", "Avx2", "Avx512", "Neon", "Amx"};
     return kNames[engine.param];
 }
 

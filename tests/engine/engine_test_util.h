@@ -26,8 +26,8 @@ namespace sidra::engine::test {
 // Engines that this machine runs, the scalar one first.
 inline std::vector<const Engine*> engines() {
     std::vector<const Engine*> found;
-    for (const auto id :
-         {SIDRA_CHIP_ENGINE_SCALAR, SIDRA_CHIP_ENGINE_AVX2, SIDRA_CHIP_ENGINE_AVX512, SIDRA_CHIP_ENGINE_NEON}) {
+    for (const auto id : {SIDRA_CHIP_ENGINE_SCALAR, SIDRA_CHIP_ENGINE_AVX2, SIDRA_CHIP_ENGINE_AVX512,
+                          SIDRA_CHIP_ENGINE_AMX, SIDRA_CHIP_ENGINE_NEON}) {
         if (const Engine* engine = find(id)) found.push_back(engine);
     }
     return found;

@@ -16,6 +16,7 @@ TEST(Find, GivesWhatWasAskedForOrNothing) {
     for (const auto& [id, name] : {std::pair{SIDRA_CHIP_ENGINE_SCALAR, "scalar"},
                                    {SIDRA_CHIP_ENGINE_AVX2, "avx2"},
                                    {SIDRA_CHIP_ENGINE_AVX512, "avx512"},
+                                   {SIDRA_CHIP_ENGINE_AMX, "amx"},
                                    {SIDRA_CHIP_ENGINE_NEON, "neon"}}) {
         const Engine* engine = find(id);
         if (engine == nullptr) continue;
@@ -38,11 +39,13 @@ TEST(Find, SimdEnginesFollowTheCpu) {
     EXPECT_EQ(nullptr, find(SIDRA_CHIP_ENGINE_NEON));
     if (__builtin_cpu_supports("avx512vnni") == 0) {
         EXPECT_EQ(nullptr, find(SIDRA_CHIP_ENGINE_AVX512));
+        EXPECT_EQ(nullptr, find(SIDRA_CHIP_ENGINE_AMX));
     }
 #elif defined(__aarch64__)
     EXPECT_NE(nullptr, find(SIDRA_CHIP_ENGINE_NEON));
     EXPECT_EQ(nullptr, find(SIDRA_CHIP_ENGINE_AVX2));
     EXPECT_EQ(nullptr, find(SIDRA_CHIP_ENGINE_AVX512));
+    EXPECT_EQ(nullptr, find(SIDRA_CHIP_ENGINE_AMX));
 #endif
 }
 

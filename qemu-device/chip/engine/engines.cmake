@@ -10,9 +10,10 @@ set_source_files_properties(${SIDRA_ENGINE_SOURCES} PROPERTIES COMPILE_OPTIONS "
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
     set(_avx512 -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512vnni -mprefer-vector-width=512)
-    list(APPEND SIDRA_ENGINE_SOURCES ${_engine}/avx2.cpp ${_engine}/avx512.cpp ${_engine}/avx512_mvm.cpp)
+    list(APPEND SIDRA_ENGINE_SOURCES ${_engine}/avx2.cpp ${_engine}/avx512.cpp ${_engine}/avx512_mvm.cpp ${_engine}/amx.cpp)
     set_source_files_properties(${_engine}/avx2.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-mavx2;-mfma")
     set_source_files_properties(${_engine}/avx512.cpp ${_engine}/avx512_mvm.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;${_avx512}")
+    set_source_files_properties(${_engine}/amx.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;${_avx512};-mamx-tile;-mamx-int8;-mxsave")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     list(APPEND SIDRA_ENGINE_SOURCES ${_engine}/neon.cpp ${_engine}/neon_dot.cpp)
     set_source_files_properties(${_engine}/neon.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")

@@ -11,6 +11,7 @@ extern const Engine kScalarEngine;
 #if defined(__x86_64__)
 extern const Engine kAvx2Engine;
 extern const Engine kAvx512Engine;
+extern const Engine kAmxEngine;  // AVX-512, and products by tiles
 #elif defined(__aarch64__)
 extern const Engine kNeonEngine;     // any ARMv8
 extern const Engine kNeonDotEngine;  // with the dot product instructions

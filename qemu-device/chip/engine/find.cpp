@@ -4,6 +4,9 @@
 #include <sys/auxv.h>
 #endif
 
+#if defined(__x86_64__)
+#include "amx.h"
+#endif
 #include "engines.h"
 
 namespace sidra::engine {
@@ -23,6 +26,8 @@ bool has_avx512() {
 const Engine* simd(sidra_chip_engine id) {
     static const bool avx2 = has_avx2();
     static const bool avx512 = avx2 && has_avx512();
+    static const bool amx = avx512 && amx_permitted();
+    if (amx && (id == SIDRA_CHIP_ENGINE_AUTO || id == SIDRA_CHIP_ENGINE_AMX)) return &kAmxEngine;
     if (avx512 && (id == SIDRA_CHIP_ENGINE_AUTO || id == SIDRA_CHIP_ENGINE_AVX512)) return &kAvx512Engine;
     if (avx2 && (id == SIDRA_CHIP_ENGINE_AUTO || id == SIDRA_CHIP_ENGINE_AVX2)) return &kAvx2Engine;
     return nullptr;

@@ -63,7 +63,8 @@ enum sidra_chip_engine {
 	SIDRA_CHIP_ENGINE_SCALAR	= 1,	/* the reference implementation */
 	SIDRA_CHIP_ENGINE_AVX2		= 2,
 	SIDRA_CHIP_ENGINE_AVX512	= 3,	/* needs AVX-512 VNNI */
-	SIDRA_CHIP_ENGINE_NEON		= 4
+	SIDRA_CHIP_ENGINE_NEON		= 4,
+	SIDRA_CHIP_ENGINE_AMX		= 5	/* AVX-512 VNNI, and AMX for products of 8-bit integers */
 };
 
 enum sidra_chip_level {
@@ -229,7 +230,7 @@ void sidra_chip_get_telemetry(sidra_chip *chip, struct sidra_telemetry *telemetr
 bool sidra_chip_get_xbars(sidra_chip *chip, uint32_t first, uint32_t count, struct sidra_hw_xbar *headers);
 uint64_t sidra_chip_xbar_changes(const sidra_chip *chip);
 
-/* Name of the engine in use: "scalar", "avx2", "avx512", "neon". */
+/* Name of the engine in use: "scalar", "avx2", "avx512", "amx", "neon". */
 const char *sidra_chip_engine_name(const sidra_chip *chip);
 
 /* Fault knobs: faults that can be injected, with the same names as QOM properties in QEMU. */

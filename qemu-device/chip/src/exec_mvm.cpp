@@ -20,6 +20,8 @@ constexpr uint64_t kConvertBytes = 64u << 10;  // of input gathered for conversi
 // Approximate speed of an engine on one core, for the size of units and for slices.
 uint64_t macs_per_ns(sidra_chip_engine engine) {
     switch (engine) {
+        case SIDRA_CHIP_ENGINE_AMX:
+            return 1000;
         case SIDRA_CHIP_ENGINE_AVX512:
             return 250;
         case SIDRA_CHIP_ENGINE_AVX2:
