@@ -35,6 +35,9 @@ constexpr uint32_t kFewRows = 4;            // so few are faster without tiles
 constexpr uint32_t kWeightRow = 256;        // bytes between the rows of a tile of weights
 constexpr uint32_t kBatchMax = 256;         // input rows of a call
 
+// The intrinsics do not tell the compiler what memory they read: before them, it must have been written.
+inline void written(const void* memory) { asm volatile("" : : "r"(memory) : "memory"); }
+
 // Tiles 0 to 3 are sums, 4 and 5 inputs, 6 and 7 weights. Tiles 0, 1 and 4 have `low` rows, 2, 3 and 5 have `high`.
 void configure(uint32_t low, uint32_t high) {
     struct alignas(64) {
@@ -48,6 +51,7 @@ void configure(uint32_t low, uint32_t high) {
         config.bytes[tile] = kStep;
         config.rows[tile] = static_cast<uint8_t>(tile >= 6 ? kRows : tile == 2 || tile == 3 || tile == 5 ? high : low);
     }
+    written(&config);
     _tile_loadconfig(&config);
 }
 
@@ -57,15 +61,26 @@ struct Block {
     const uint8_t* tail;  // what remains of the rows behind the last whole step, with zeros
     const int8_t* const* packed;
     size_t offset;  // of the first column in a plane
-    uint32_t rows;  // of weights, all tiles together
+    uint32_t rows;  // of weights, all planes together
 };
 
+// A tile of sums += a tile of inputs * a tile of weights. A macro, because numbers of tiles must be literals.
+#define SIDRA_DOT(sum, in, weights)                                                \
+    do {                                                                           \
+        if constexpr (kSignedIn && kSignedWeights) _tile_dpbssd(sum, in, weights); \
+        else if constexpr (kSignedIn) _tile_dpbsud(sum, in, weights);              \
+        else if constexpr (kSignedWeights) _tile_dpbusd(sum, in, weights);         \
+        else _tile_dpbuud(sum, in, weights);                                       \
+    } while (false)
+
 // Adds the products with rows [first, end) of the weights to sums in memory, or to zero.
-template <bool kHigh, bool kRight>
+template <bool kSignedIn, bool kSignedWeights, bool kHigh, bool kRight>
 void multiply(const Block& b, uint32_t first, uint32_t end, bool zero, int32_t* sums, size_t stride) {
     int32_t* const low = sums;
     int32_t* const high = sums + kRows * stride;
     const size_t bytes = stride * 4;
+    written(sums);
+    written(b.tail);
     if (zero) {
         _tile_zero(0);
         if constexpr (kRight) _tile_zero(1);
@@ -84,16 +99,16 @@ void multiply(const Block& b, uint32_t first, uint32_t end, bool zero, int32_t* 
         const int8_t* const weights = b.packed[row / kTileRows] + b.offset + row % kTileRows / 4 * kWeightRow;
         _tile_loadd(6, weights, kWeightRow);
         _tile_loadd(4, in, in_stride);
-        _tile_dpbusd(0, 4, 6);
+        SIDRA_DOT(0, 4, 6);
         if constexpr (kRight) {
             _tile_loadd(7, weights + kCols * 4, kWeightRow);
-            _tile_dpbusd(1, 4, 7);
+            SIDRA_DOT(1, 4, 7);
         }
         if constexpr (kHigh) {
             _tile_loadd(5, in + kRows * in_stride, in_stride);
-            _tile_dpbusd(2, 5, 6);
+            SIDRA_DOT(2, 5, 6);
         }
-        if constexpr (kHigh && kRight) _tile_dpbusd(3, 5, 7);
+        if constexpr (kHigh && kRight) SIDRA_DOT(3, 5, 7);
     }
     _tile_stored(0, low, bytes);
     if constexpr (kRight) _tile_stored(1, low + kCols, bytes);
@@ -101,31 +116,51 @@ void multiply(const Block& b, uint32_t first, uint32_t end, bool zero, int32_t* 
     if constexpr (kHigh && kRight) _tile_stored(3, high + kCols, bytes);
 }
 
+#undef SIDRA_DOT
+
 using Multiply = void (*)(const Block&, uint32_t first, uint32_t end, bool zero, int32_t* sums, size_t stride);
+
+template <bool kSignedIn, bool kSignedWeights>
+Multiply choose(bool high, bool right) {
+    if (high)
+        return right ? multiply<kSignedIn, kSignedWeights, true, true>
+                     : multiply<kSignedIn, kSignedWeights, true, false>;
+    return right ? multiply<kSignedIn, kSignedWeights, false, true> : multiply<kSignedIn, kSignedWeights, false, false>;
+}
+
+// What a block of sums begins with: `from`, every `step` elements, or zero if that is null.
+struct Begin {
+    const int32_t* from;
+    size_t step;
+};
+
+// Multiplies a block of `rows` rows, for which the tiles are configured, and `cols` columns.
+void multiply_block(Multiply kernel, const Block& block, uint32_t first, uint32_t end, const Begin& begin, int32_t* out,
+                    size_t out_row, uint32_t rows, uint32_t cols) {
+    if (cols % kCols == 0) {
+        if (begin.from != nullptr && begin.from != out)
+            for (uint32_t r = 0; r < rows; ++r) std::memcpy(out + r * out_row, begin.from + r * begin.step, cols * 4);
+        return kernel(block, first, end, begin.from == nullptr, out, out_row);
+    }
+    alignas(64) int32_t sums[2 * kRows * 2 * kCols];
+    for (uint32_t r = 0; begin.from != nullptr && r < rows; ++r)
+        std::memcpy(sums + r * 2 * kCols, begin.from + r * begin.step, cols * 4);
+    kernel(block, first, end, begin.from == nullptr, sums, 2 * kCols);
+    for (uint32_t r = 0; r < rows; ++r) std::memcpy(out + r * out_row, sums + r * 2 * kCols, cols * 4);
+}
 
 // Input rows [b0, b0 + 2 * kRows) or fewer, for which the tiles are configured, times columns [col0, col0 + cols).
 void run(const ColumnMvm& m, const uint8_t* tails, uint32_t b0, uint32_t rows, uint32_t col0, uint32_t first,
          uint32_t end) {
     const uint32_t cols = std::min(m.cols - col0, 2 * kCols);
-    const bool right = cols > kCols, high = rows > kRows;
     const Block block{m.in + b0 * m.in_stride, m.in_stride, tails + b0 * kStep, m.packed,
                       packed_offset(0, col0),  m.rows};
-    const Multiply kernel = high ? (right ? multiply<true, true> : multiply<true, false>)
-                                 : (right ? multiply<false, true> : multiply<false, false>);
     int32_t* const acc = m.acc + b0 * m.acc_stride + col0;
-    const int32_t* const init = m.init != nullptr ? m.init + col0 : nullptr;
-    if (cols % kCols == 0) {
-        if (first == 0 && init != nullptr)
-            for (uint32_t r = 0; r < rows; ++r) std::memcpy(acc + r * m.acc_stride, init, cols * 4);
-        kernel(block, first, end, first == 0 && init == nullptr, acc, m.acc_stride);
-        return;
-    }
-    alignas(64) int32_t sums[2 * kRows * 2 * kCols];
-    const int32_t* from = first > 0 ? acc : init;
-    const size_t step = first > 0 ? m.acc_stride : 0;
-    for (uint32_t r = 0; from != nullptr && r < rows; ++r) std::memcpy(sums + r * 2 * kCols, from + r * step, cols * 4);
-    kernel(block, first, end, from == nullptr, sums, 2 * kCols);
-    for (uint32_t r = 0; r < rows; ++r) std::memcpy(acc + r * m.acc_stride, sums + r * 2 * kCols, cols * 4);
+    const Begin begin = first > 0           ? Begin{acc, m.acc_stride}
+                        : m.init != nullptr ? Begin{m.init + col0, 0}
+                                            : Begin{nullptr, 0};
+    multiply_block(choose<false, true>(rows > kRows, cols > kCols), block, first, end, begin, acc, m.acc_stride, rows,
+                   cols);
 }
 
 // All rows of a call whose tails fit into scratch memory.
@@ -175,5 +210,35 @@ void amx_mvm(const ColumnMvm& m) {
         multiply_rows(part);
     }
 }
+
+void amx_multiply_panel(const AmxPanel& p) {
+    constexpr size_t kPlane = size_t{kTileRows} / 4 * kWeightRow;
+    constexpr uint32_t kPlanes = kMatmulWords * 4 / kTileRows;
+    const auto choose_signs = p.a_signed ? (p.b_signed ? choose<true, true> : choose<true, false>)
+                                         : (p.b_signed ? choose<false, true> : choose<false, false>);
+    const int8_t* planes[kPlanes];
+    for (uint32_t i = 0; i < kPlanes; ++i) planes[i] = reinterpret_cast<const int8_t*>(p.b) + i * kPlane;
+    const uint32_t whole = p.rows / (2 * kRows) * (2 * kRows), left = p.rows - whole;
+    const auto each_block = [&](uint32_t begin, uint32_t stop) {
+        for (uint32_t col0 = 0; col0 < p.cols; col0 += 2 * kCols)
+            for (uint32_t r = begin; r < stop; r += 2 * kRows) {
+                const uint32_t rows = std::min(stop - r, 2 * kRows), cols = std::min(p.cols - col0, 2 * kCols);
+                const Block block{p.a + r * p.a_row, p.a_row, nullptr, planes, size_t{col0} * 4, p.steps * kStep};
+                int32_t* const out = p.out + r * p.out_row + col0;
+                multiply_block(choose_signs(rows > kRows, cols > kCols), block, 0, block.rows,
+                               {p.resume ? out : nullptr, p.out_row}, out, p.out_row, rows, cols);
+            }
+    };
+    if (whole > 0) {
+        configure(kRows, kRows);
+        each_block(0, whole);
+    }
+    if (left > 0) {
+        configure(std::min(left, kRows), left > kRows ? left - kRows : kRows);
+        each_block(whole, p.rows);
+    }
+}
+
+void amx_release() { _tile_release(); }
 
 }  // namespace sidra::engine
