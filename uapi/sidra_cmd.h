@@ -478,8 +478,10 @@ struct sidra_cmd_vector {
 #define SIDRA_OPERAND_CODES	0x41	/* stores of a prologue: what will be multiplied; u8 or s8 */
 #define SIDRA_OPERAND_INPUT	0x42	/* loads of a prologue: the input row; its type is that of the pattern */
 
-#define SIDRA_MATMUL_INNER_MAX	32768u	/* k */
-#define SIDRA_MATMUL_ROW_MAX	16384u	/* n, if the program cannot be divided by columns */
+#define SIDRA_MATMUL_INNER_MAX	16384u	/* k */
+/* If the program cannot be divided by columns: */
+#define SIDRA_MATMUL_ROW_MAX	16384u		/* n */
+#define SIDRA_MATMUL_ROW_COST_MAX (1u << 20)	/* n * cost of the program; see SIDRA_VECTOR_COST_ */
 #define SIDRA_MATMUL_BATCH_DIMS	2u
 
 /**
@@ -498,8 +500,8 @@ struct sidra_cmd_vector {
  *   U8, S8:         C is s32, modulo 2^32
  *
  * The program's iteration space is {batch[0], batch[1], m, n}. It loads C as operand SIDRA_OPERAND_SUMS, and stores what it makes of it. The
- * limits of VECTOR hold; if the program cannot be divided by columns, @n is at most SIDRA_MATMUL_ROW_MAX. What the program stores to has no
- * byte between the first and the last byte of a factor.
+ * limits of VECTOR hold; if the program cannot be divided by columns, those of SIDRA_MATMUL_ROW_ hold, too. What the program stores to has
+ * no byte between the first and the last byte of a factor.
  */
 struct sidra_cmd_matmul {
 	struct sidra_cmd_header hdr;

@@ -12,6 +12,7 @@ namespace sidra::engine {
 //   F32, F16, BF16 (a and b may differ): out is F32. The sum begins at +0, and then is fma(a[m][k], b[k][n], sum) for k
 //     ascending. A NaN is stored as 0x7fc00000.
 //   S8, U8 (a and b may differ): out is S32, the sum modulo 2^32.
+// A product over a long k may be computed in several calls, in ascending order, which continue the sums.
 // rows, cols and inner are at least 1. a and b may overlap; out overlaps neither.
 struct Matmul {
     const void* a;
@@ -22,6 +23,7 @@ struct Matmul {
     size_t out_row;       // bytes
     uint32_t rows, cols, inner;
     uint8_t a_type, b_type;
+    bool accumulate;  // the sums begin with what is in `out`
 };
 
 // Engines multiply blocks of this size, in words of 32 bits: one float, or up to four integers that are adjacent in k.

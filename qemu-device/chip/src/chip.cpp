@@ -107,7 +107,7 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
         !host->clock_ns || !host->kick || !host->report)
         return fail(error, error_size, "all callbacks of the host are required");
     if (config->profile > SIDRA_CHIP_SMALL) return fail(error, error_size, "unknown profile: 0 is y1, 1 is small");
-    if (config->engine > SIDRA_CHIP_ENGINE_NEON)
+    if (config->engine > SIDRA_CHIP_ENGINE_AMX)
         return fail(error, error_size, "unknown engine: see enum sidra_chip_engine");
     const auto* engine = sidra::engine::find(static_cast<sidra_chip_engine>(config->engine));
     if (!engine) return fail(error, error_size, "this CPU or build does not support the requested engine; use auto");

@@ -32,6 +32,7 @@ struct CostTable {
     uint64_t power_mw = 3'000;           // [Y1] budget that limits how many crossbars work at once
     uint64_t vec_elements_per_ns = 256;  // [ours] 256 lanes of the compute engine at 1 GHz (page: "1 ns with 256 ALUs")
     uint64_t vec_element_fj = 1'000;     // [ours] 1 pJ per element
+    uint64_t vec_byte_macs = 4;          // [ours] products of 8-bit integers that a lane adds at once
     uint64_t link_bytes_per_ns = 16;     // [Y1] PCIe 5.0 x4, 16 GB/s
     uint64_t link_byte_fj = 5'000;       // [ours] 5 pJ per byte
     uint64_t program_pulse_ps = 10'000;  // [Y1] first SET pulse, 10 ns
@@ -80,6 +81,11 @@ constexpr Cost vec_cost(uint64_t elements, uint32_t level) {
     return at_clock({(elements * 1'000 + kCosts.vec_elements_per_ns - 1) / kCosts.vec_elements_per_ns,
                      elements * kCosts.vec_element_fj / 1'000},
                     level);
+}
+
+// Multiply-accumulates of the compute engine: one of f32 in a lane, or several of 8-bit integers.
+constexpr Cost matmul_cost(uint64_t macs, bool floats, uint32_t level) {
+    return vec_cost(floats ? macs : macs / kCosts.vec_byte_macs, level);
 }
 
 constexpr Cost copy_cost(uint64_t bytes) {

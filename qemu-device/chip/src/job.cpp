@@ -24,6 +24,8 @@ const Operation* operation(uint8_t opcode) {
             return &kVecOperation;
         case SIDRA_CMD_VECTOR:
             return &kVectorOperation;
+        case SIDRA_CMD_MATMUL:
+            return &kMatmulOperation;
         case SIDRA_CMD_PROGRAM:
             return &kProgramOperation;
         case SIDRA_CMD_READBACK:

@@ -161,6 +161,26 @@ struct VectorPlan {
 
     bool uses(uint32_t operand) const { return (used >> operand & 1) != 0; }
 };
+struct MatmulPlan {
+    struct Factor {
+        uint64_t addr;
+        uint64_t stride[SIDRA_OPERAND_DIMS];
+        uint32_t rows, cols;  // of one matrix
+        uint32_t bytes;       // of an element
+        uint8_t type;
+
+        // Whether elements of a row are one range, else those of a column are.
+        bool along_row() const { return cols == 1 || stride[3] == 0 || stride[3] == bytes; }
+    };
+    Factor factor[2];
+    VectorPlan vector;
+    uint32_t param[SIDRA_VECTOR_PARAMS];
+    uint32_t unit_rows, unit_cols;
+    uint32_t down, across;  // units for the rows and the columns of one product
+
+    // Ranges of device addresses of so many rows and columns of a factor.
+    uint64_t pieces(uint32_t factor, uint64_t rows, uint64_t cols) const;
+};
 struct WeightsPlan {
     Rectangle data;  // for PROGRAM and READBACK
     Weights* weights;
@@ -187,9 +207,10 @@ struct Job {
         MvmPlan mvm;
         VecPlan vec;
         VectorPlan vector;
+        MatmulPlan matmul;
         WeightsPlan weights;
     };
-    engine::VectorProgram program;  // of a VECTOR
+    engine::VectorProgram program;  // of a VECTOR or MATMUL
     Job() : copy{} {}
 };
 
@@ -217,7 +238,7 @@ class Rows {
 // Decodes an f32 field of a packet; zero bits mean 1. Returns false if the value is not finite or not positive.
 bool positive_or_one(uint32_t bits, float* value);
 constexpr uint32_t type_size(uint32_t type) { return type == SIDRA_TYPE_S32 || type == SIDRA_TYPE_F32 ? 4 : 1; }
-extern const Operation kCopyOperation, kFillOperation, kMvmOperation, kVecOperation, kVectorOperation,
+extern const Operation kCopyOperation, kFillOperation, kMvmOperation, kVecOperation, kVectorOperation, kMatmulOperation,
     kProgramOperation, kReadbackOperation;
 
 }  // namespace sidra::chip

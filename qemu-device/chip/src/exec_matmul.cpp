@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+// MATMUL: products of two matrices, and a vector program on their rows. A unit is some rows of one product, with all
+// columns, or (if the program can be divided so) a block of them: its sums go from the engine to the program through
+// scratch memory.
+#include <algorithm>
+
+#include "job.h"
+#include "vector_unit.h"
+
+namespace sidra::chip {
+namespace {
+
+using vector::element_size;
+
+constexpr uint64_t kMacsPerOperation = 512;  // UnitLoad
+constexpr uint64_t kUnitNs = 100'000;        // long compared to the start, short enough to share the chip
+constexpr uint64_t kSumsBytes = 1u << 20;    // of a unit
+constexpr uint64_t kBlockCols = 4096;        // of a unit, if columns can be divided
+constexpr uint64_t kFactorBytes = 1u << 20;  // copied at a time, of each factor
+
+constexpr bool is_float(uint32_t type) {
+    return type == SIDRA_TYPE_F32 || type == SIDRA_TYPE_F16 || type == SIDRA_TYPE_BF16;
+}
+constexpr bool is_byte(uint32_t type) { return type == SIDRA_TYPE_U8 || type == SIDRA_TYPE_S8; }
+
+// Approximate speed of an engine on one core, for the size of units and for slices.
+uint64_t macs_per_ns(sidra_chip_engine engine, bool floats) {
+    switch (engine) {
+        case SIDRA_CHIP_ENGINE_AMX:
+            return floats ? 80 : 600;
+        case SIDRA_CHIP_ENGINE_AVX512:
+            return floats ? 80 : 300;
+        case SIDRA_CHIP_ENGINE_AVX2:
+            return floats ? 40 : 80;
+        case SIDRA_CHIP_ENGINE_NEON:
+            return floats ? 20 : 60;
+        default:
+            return 1;
+    }
+}
+
+MatmulPlan::Factor factor_of(const sidra_operand& o, uint32_t rows, uint32_t cols) {
+    MatmulPlan::Factor factor{o.addr, {}, rows, cols, element_size(o.type), o.type};
+    std::copy(std::begin(o.stride), std::end(o.stride), factor.stride);
+    return factor;
+}
+
+// Elements of a factor are read in ranges: one of its inner dimensions is contiguous, or a single element.
+bool has_ranges(const MatmulPlan::Factor& f) {
+    const auto adjacent = [&](uint32_t elements, uint64_t stride) {
+        return elements == 1 || stride == 0 || stride == f.bytes;
+    };
+    return adjacent(f.rows, f.stride[2]) || adjacent(f.cols, f.stride[3]);
+}
+
+Fault matmul_prepare(const Env& env, Job& job) {
+    const sidra_cmd_matmul& m = job.cmd.matmul;
+    if (m.hdr.flags || m.hdr.pad) return {SIDRA_FAULT_FIELD};
+    Instructions instructions;
+    Operands operands;
+    if (m.operand_count < 2) return program_fault({SIDRA_PROGRAM_LENGTH});
+    if (Fault fault =
+            read_program(env, m.program, m.instructions, m.operands, m.operand_count, &instructions, &operands))
+        return fault;
+    if (m.k == 0 || m.k > SIDRA_MATMUL_INNER_MAX) return program_fault({SIDRA_PROGRAM_SIZE});
+    const std::span program(instructions.data(), m.instructions);
+    const std::span arrays(operands.data(), m.operand_count);
+    const bool floats = is_float(operands[0].type);
+    vector::Packet packet;
+    packet.first = 2;
+    packet.sums = floats ? SIDRA_TYPE_F32 : SIDRA_TYPE_S32;
+    vector::Traits none, traits;
+    if (const auto verdict = vector::verify(program, arrays, packet, &none, &traits)) return program_fault(verdict);
+    const uint32_t size[SIDRA_OPERAND_DIMS] = {m.batch[0], m.batch[1], m.m, m.n};
+    if (const auto verdict = vector::verify_space(arrays, size, traits)) return program_fault(verdict);
+    if (traits.whole_rows && (m.n > SIDRA_MATMUL_ROW_MAX || uint64_t{m.n} * traits.cost > SIDRA_MATMUL_ROW_COST_MAX))
+        return program_fault({SIDRA_PROGRAM_ROW_COST});
+
+    MatmulPlan& plan = job.matmul;
+    plan.factor[0] = factor_of(operands[0], m.m, m.k);
+    plan.factor[1] = factor_of(operands[1], m.k, m.n);
+    for (uint8_t n = 0; n < 2; n++) {
+        const MatmulPlan::Factor& f = plan.factor[n];
+        const bool suits = floats ? is_float(f.type) : is_byte(f.type);
+        if (!suits) return program_fault({SIDRA_PROGRAM_OPERAND_TYPE, SIDRA_PROGRAM_NONE, n});
+        if (!has_ranges(f)) return program_fault({SIDRA_PROGRAM_OPERAND_FIELD, SIDRA_PROGRAM_NONE, n});
+        const uint32_t its_size[SIDRA_OPERAND_DIMS] = {m.batch[0], m.batch[1], f.rows, f.cols};
+        vector::Extent extent;
+        if (const auto verdict = vector::verify_factor(operands[n], n, its_size, &extent))
+            return program_fault(verdict);
+        for (uint32_t o = 2; o < m.operand_count; o++)
+            if (traits.stored >> o & 1 && vector::extent(operands[o], o, size, traits).meets(extent))
+                return program_fault({SIDRA_PROGRAM_OPERAND_OVERLAP, SIDRA_PROGRAM_NONE, static_cast<uint8_t>(o)});
+    }
+    plan_vector(arrays, size, traits, &plan.vector);
+    job.serial_units = traits.in_order;
+    decode(env, program, arrays, packet, traits, &job.program);
+    std::copy(std::begin(m.param), std::end(m.param), plan.param);
+
+    const VectorLoad load = vector_load(plan.vector);
+    const uint64_t cost = std::max(traits.cost, 1u), speed = macs_per_ns(env.engine.id, floats);
+    uint64_t block = m.n;
+    if (!traits.whole_rows) {
+        block = std::min({block, kBlockCols, std::max<uint64_t>(kVectorUnitCost / cost, 16)});
+        if (load.strided) block = std::min(block, kUnitMax.pieces / 8 / load.strided);
+    }
+    uint64_t group = std::min(unit_rows(load, block, cost, m.m), kSumsBytes / 4 / block);
+    group = std::min(group, kUnitMax.pieces / 4 / (load.pieces + load.strided * block + 1));
+    group = std::min(group, kFactorBytes / (uint64_t{m.k} * plan.factor[0].bytes));
+    group = std::min(group, kUnitNs * speed / (block * m.k) + 1);
+    group = std::clamp<uint64_t>(group, 1, m.m);
+    const uint64_t groups = (m.m + group - 1) / group;
+    group = (m.m + groups - 1) / groups;  // of equal size
+    plan.unit_rows = static_cast<uint32_t>(group);
+    plan.unit_cols = static_cast<uint32_t>(block);
+    plan.across = static_cast<uint32_t>((m.n + block - 1) / block);
+    plan.down = static_cast<uint32_t>(groups);
+    const uint64_t units = uint64_t{m.batch[0]} * m.batch[1] * plan.down * plan.across;  // no overflow: verify_space()
+    if (units > UINT32_MAX) return program_fault({SIDRA_PROGRAM_SIZE});
+    job.units = static_cast<uint32_t>(units);
+    const uint64_t macs = group * block * m.k;
+    UnitLoad& of = job.unit_load;
+    of = unit_load(load, plan.vector, group, block, cost);
+    of.operations += macs / kMacsPerOperation;
+    of.pieces += plan.pieces(0, group, m.k) + plan.pieces(1, m.k, block);
+    of.scratch += group * block * 4 + 2 * kFactorBytes + engine::kMatmulScratch + 1024;
+    job.unit_work = macs / speed + group * block * cost / kVectorCostsPerNs + 1;
+    const uint64_t rows = uint64_t{m.batch[0]} * m.batch[1] * m.m;
+    job.cost = matmul_cost(rows * m.n * m.k, floats, env.clock_level);
+    job.cost += vec_cost(rows * m.n * cost, env.clock_level);
+    job.work.vec_elements = rows * m.n;
+    return {};
+}
+
+// Some rows and columns of a factor, as the engine reads them: in place, or a copy.
+struct Part {
+    const uint8_t* data;
+    uint64_t row, col;  // bytes between rows and columns
+};
+
+class Product {
+   public:
+    Product(const Env& env, const MatmulPlan& plan, Worker& worker, uint32_t product)
+        : env_(env), plan_(plan), worker_(worker), dma_(env.bus, worker.tlb, env.space), product_(product) {}
+
+    Fault multiply(uint32_t row, uint32_t rows, uint32_t col, uint32_t cols, uint8_t* out, uint64_t out_row) {
+        engine::Matmul call{};
+        call.out_row = out_row;
+        call.rows = rows;
+        call.a_type = plan_.factor[0].type;
+        call.b_type = plan_.factor[1].type;
+        uint8_t* const scratch = worker_.scratch.take(engine::kMatmulScratch);
+        const uint32_t k = plan_.factor[0].cols;
+        Part a, b;
+        bool a_there, b_there;
+        if (Fault fault = in_place(0, row, rows, 0, k, &a, &a_there)) return fault;
+        if (Fault fault = in_place(1, 0, k, col, cols, &b, &b_there)) return fault;
+        if (!a_there)
+            if (Fault fault = copy(0, row, rows, 0, k, &a)) return fault;
+        call.a_row = a.row, call.a_col = a.col;
+        // If B is copied, then in blocks: of columns if those are its ranges, else along k, continuing the sums.
+        const MatmulPlan::Factor& f = plan_.factor[1];
+        uint32_t block_k = k, block_cols = cols;
+        if (!b_there) {
+            const bool by_columns = !f.along_row();
+            uint32_t& divided = by_columns ? block_cols : block_k;
+            divided = static_cast<uint32_t>(
+                std::min<uint64_t>(divided, kFactorBytes / (uint64_t{by_columns ? k : cols} * f.bytes)));
+        }
+        const uint64_t used = worker_.scratch.used();
+        for (uint32_t c = 0; c < cols; c += call.cols) {
+            call.cols = std::min(block_cols, cols - c);
+            call.out = out + c * uint64_t{4};
+            for (uint32_t first = 0; first < k; first += call.inner) {
+                call.inner = std::min(block_k, k - first);
+                worker_.scratch.rewind(used);
+                Part part = b;
+                if (b_there) part.data += first * b.row + c * b.col;
+                else if (Fault fault = copy(1, first, call.inner, col + c, call.cols, &part)) return fault;
+                call.a = a.data + first * a.col;
+                call.b = part.data, call.b_row = part.row, call.b_col = part.col;
+                call.accumulate = first > 0;
+                env_.engine.matmul(call, scratch);
+            }
+        }
+        return {};
+    }
+
+   private:
+    uint64_t address(const MatmulPlan::Factor& f, uint32_t row, uint32_t col) const {
+        const uint32_t inner = plan_.vector.size[1];
+        return f.addr + product_ / inner * f.stride[0] + product_ % inner * f.stride[1] + row * f.stride[2] +
+               col * f.stride[3];
+    }
+
+    Fault in_place(uint32_t n, uint32_t row, uint32_t rows, uint32_t col, uint32_t cols, Part* part, bool* there) {
+        const MatmulPlan::Factor& f = plan_.factor[n];
+        const uint64_t span = (rows - 1) * f.stride[2] + (cols - 1) * f.stride[3] + f.bytes;
+        *part = {nullptr, f.stride[2], f.stride[3]};
+        *there = false;
+        // Much that lies between the elements need not be accessible.
+        if (span > 4 * uint64_t{rows} * cols * f.bytes + (64u << 10)) return {};
+        Fault fault;
+        part->data = dma_.map_all({Space::kDevice, address(f, row, col), span}, false, &fault);
+        *there = part->data != nullptr;
+        if (fault && fault.cause == SIDRA_FAULT_BUS) return fault;
+        return {};
+    }
+
+    // Copies ranges along the dimension whose elements are adjacent; one with the stride 0 is not repeated.
+    Fault copy(uint32_t n, uint32_t row, uint32_t rows, uint32_t col, uint32_t cols, Part* part) {
+        const MatmulPlan::Factor& f = plan_.factor[n];
+        const bool along_row = f.along_row();
+        const uint32_t lines = along_row ? rows : cols, along = along_row ? cols : rows;
+        const uint64_t line_stride = along_row ? f.stride[2] : f.stride[3];
+        const uint64_t step = along_row ? f.stride[3] : f.stride[2];
+        const uint32_t elements = step == 0 ? 1 : along;
+        const uint32_t copies = line_stride == 0 ? 1 : lines;
+        const uint64_t bytes = uint64_t{elements} * f.bytes;
+        uint8_t* const to = worker_.scratch.take(copies * bytes);
+        for (uint32_t i = 0; i < copies; i++) {
+            const uint64_t at = address(f, row, col) + i * line_stride;
+            if (Fault fault = dma_.read({Space::kDevice, at, bytes}, to + i * bytes)) return fault;
+        }
+        const uint64_t line = copies == 1 ? 0 : bytes, element = elements == 1 ? 0 : f.bytes;
+        *part = along_row ? Part{to, line, element} : Part{to, element, line};
+        return {};
+    }
+
+    const Env& env_;
+    const MatmulPlan& plan_;
+    Worker& worker_;
+    Dma dma_;
+    uint32_t product_;
+};
+
+Fault matmul_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
+    const MatmulPlan& plan = job.matmul;
+    const uint32_t m = plan.factor[0].rows, n = plan.factor[1].cols;
+    const uint32_t first_col = index % plan.across * plan.unit_cols;
+    const uint32_t product = index / plan.across / plan.down;
+    const uint32_t first_row = index / plan.across % plan.down * plan.unit_rows;
+    const uint32_t rows = std::min(plan.unit_rows, m - first_row), cols = std::min(plan.unit_cols, n - first_col);
+    // Rows begin aligned, and do not all meet in the same sets of a cache.
+    const uint64_t pitch = (uint64_t{cols} * 4 + 63) / 64 * 64;
+    uint8_t* const sums = worker.scratch.take(rows * pitch);
+    const uint64_t used = worker.scratch.used();
+    if (Fault fault = Product(env, plan, worker, product).multiply(first_row, rows, first_col, cols, sums, pitch))
+        return fault;
+    worker.scratch.rewind(used);
+    VectorUnit unit(env, plan.vector, job.program, plan.param, worker);
+    unit.give(vector::kSums, sums, pitch, 4);
+    return unit.run({product * m + first_row, rows, first_col, cols});
+}
+
+}  // namespace
+
+uint64_t MatmulPlan::pieces(uint32_t n, uint64_t rows, uint64_t cols) const {
+    return factor[n].along_row() ? rows : cols;
+}
+
+const Operation kMatmulOperation = {SIDRA_HW_ENGINE_VEC, matmul_prepare, nullptr, matmul_unit};
+
+}  // namespace sidra::chip
