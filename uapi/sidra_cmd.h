@@ -551,6 +551,9 @@ struct sidra_pattern {
 };
 
 #define SIDRA_LAYER_ROWS_MAX	(1u << 24)
+#define SIDRA_LAYER_KERNEL_MAX	4096u		/* kernel_h * kernel_w */
+/* Columns * cost (SIDRA_VECTOR_COST_) of a prologue, and of an epilogue that cannot be divided by columns: */
+#define SIDRA_LAYER_ROW_COST_MAX (1u << 18)
 
 /**
  * struct sidra_cmd_layer - LAYER: an MVM whose input rows are windows, with vector programs before and after it
@@ -572,7 +575,7 @@ struct sidra_pattern {
  * Without a prologue the codes are the window, and padding has the code @zero.
  * The epilogue has the iteration space {size[0], size[1], size[2], N}. It loads the sums as operand SIDRA_OPERAND_SUMS (s32). Scalar registers
  * that the prologue wrote keep their value. What the epilogue stores to has no byte between the first and the last byte that windows may
- * read, and is no operand of the prologue.
+ * read, nor of an operand of the prologue, nor of its indices. The limits of VECTOR hold for both programs, and SIDRA_LAYER_ROW_COST_MAX.
  * CALIBRATE, and what a weights object needs, are as in an MVM.
  */
 struct sidra_cmd_layer {

@@ -3,6 +3,7 @@
 // stream. The chip must not touch other memory of its process, must not ask its host for addresses beyond the bus, and
 // must not hang.
 #include <unistd.h>
+#include <algorithm>
 
 #include <initializer_list>
 

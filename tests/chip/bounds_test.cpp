@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Bounds on one packet and on one slice: counts of slices, of mappings and of calls to the host, never times.
+#include <algorithm>
 #include <atomic>
 
 #include "bench.h"

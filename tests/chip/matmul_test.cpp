@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // MATMUL on the chip against plain loops and the second implementation of vector programs, bit by bit, on all engines,
 // with memory that is contiguous on the host and with pages in random order; and what the chip refuses.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <random>

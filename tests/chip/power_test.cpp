@@ -2,6 +2,8 @@
 // Power, temperature and clock of the whole chip: the energy that packets are charged, what the host sees, and thermal
 // protection without a working firmware. Sensors and registers are tested in tests/management, the firmware's control
 // in tests/services.
+#include <algorithm>
+
 #include "bench.h"
 #include "packets.h"
 #include "sidra_management.h"

@@ -3,6 +3,7 @@
 // and 13,107 pJ, and 3 W supply one every 4,369 ps, so four at a time, for 17,476 ps, use the whole budget.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "schedule.h"

@@ -3,6 +3,7 @@
 // nothing else.
 #include <signal.h>
 #include <sys/resource.h>
+#include <algorithm>
 
 #include <map>
 #include <random>

@@ -4,6 +4,7 @@
 // is valid and every operand is gathered.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>

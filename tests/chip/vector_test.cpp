@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // VECTOR on the chip against the second implementation in tests/vector, bit by bit, on all engines, with memory that is
 // contiguous on the host and with pages in random order; and what the chip refuses.
+#include <algorithm>
+
 #include "vector/random_program.h"
 #include "vector/verify.h"
 

@@ -2,6 +2,7 @@
 // The functions of vector programs against long double: the bounds that numerics.h states, and special values.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 #include <cstdio>

@@ -3,6 +3,7 @@
 // that they stay inside their memory.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Queues of both kinds.
+#include <algorithm>
 #include <cstring>
 #include <vector>
 

@@ -12,8 +12,9 @@ namespace {
 
 using vector::element_size;
 
-constexpr uint64_t kMacsPerOperation = 512;  // UnitLoad
-constexpr uint64_t kUnitNs = 100'000;        // long compared to the start, short enough to share the chip
+// Of a unit: long compared to its start, short enough to share the chip. How a packet is divided does not depend on the
+// engine: a program may load what it stores, so after a migration a finished unit must not run again.
+constexpr uint64_t kUnitFloatMacs = 1u << 22, kUnitByteMacs = 1u << 24;
 constexpr uint64_t kSumsBytes = 1u << 20;    // of a unit
 constexpr uint64_t kBlockCols = 4096;        // of a unit, if columns can be divided
 constexpr uint64_t kFactorBytes = 1u << 20;  // copied at a time, of each factor
@@ -23,7 +24,7 @@ constexpr bool is_float(uint32_t type) {
 }
 constexpr bool is_byte(uint32_t type) { return type == SIDRA_TYPE_U8 || type == SIDRA_TYPE_S8; }
 
-// Approximate speed of an engine on one core, for the size of units and for slices.
+// Approximate speed of an engine on one core, for slices.
 uint64_t macs_per_ns(sidra_chip_engine engine, bool floats) {
     switch (engine) {
         case SIDRA_CHIP_ENGINE_AMX:
@@ -107,7 +108,7 @@ Fault matmul_prepare(const Env& env, Job& job) {
     uint64_t group = std::min(unit_rows(load, block, cost, m.m), kSumsBytes / 4 / block);
     group = std::min(group, kUnitMax.pieces / 4 / (load.pieces + load.strided * block + 1));
     group = std::min(group, kFactorBytes / (uint64_t{m.k} * plan.factor[0].bytes));
-    group = std::min(group, kUnitNs * speed / (block * m.k) + 1);
+    group = std::min(group, (floats ? kUnitFloatMacs : kUnitByteMacs) / (block * m.k) + 1);
     group = std::clamp<uint64_t>(group, 1, m.m);
     const uint64_t groups = (m.m + group - 1) / group;
     group = (m.m + groups - 1) / groups;  // of equal size

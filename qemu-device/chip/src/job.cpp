@@ -26,6 +26,8 @@ const Operation* operation(uint8_t opcode) {
             return &kVectorOperation;
         case SIDRA_CMD_MATMUL:
             return &kMatmulOperation;
+        case SIDRA_CMD_LAYER:
+            return &kLayerOperation;
         case SIDRA_CMD_PROGRAM:
             return &kProgramOperation;
         case SIDRA_CMD_READBACK:

@@ -88,7 +88,8 @@ struct UnitLoad {
 };
 inline constexpr UnitLoad kUnitMax{1u << 20, 16 * 4096, Scratch::kSize};
 inline constexpr uint64_t kUnitRows = 4096;  // of one operand
-inline constexpr uint64_t kPieceNs = 50;     // estimate for slices: time to map one piece
+inline constexpr uint64_t kMacsPerOperation = 512;
+inline constexpr uint64_t kPieceNs = 50;  // estimate for slices: time to map one piece
 constexpr bool fits(const UnitLoad& load) {
     return load.operations <= kUnitMax.operations && load.pieces <= kUnitMax.pieces && load.scratch <= kUnitMax.scratch;
 }
@@ -122,14 +123,17 @@ struct CopyPlan {
     uint64_t unit_bytes;  // bytes of a chunk of a row
     bool past_caches;     // larger than the caches: use non-temporal stores
 };
-struct MvmPlan {
+struct ProductPlan {
     Weights* weights;
-    Rectangle in, out;
-    Range scale, bias;  // empty: none
-    uint32_t block;     // vectors per unit
     uint32_t makes;     // level `accurate`: number of leading units, one per tile, that create the tile's readout
     Products products;  // level `accurate`
     bool calibrates;    // level `accurate`: sets the ADCs' range
+};
+struct MvmPlan {
+    ProductPlan product;
+    Rectangle in, out;
+    Range scale, bias;  // empty: none
+    uint32_t block;     // vectors per unit
     float in_scale;
     float gain;
     uint8_t in_type, out_type;
@@ -181,6 +185,15 @@ struct MatmulPlan {
     // Ranges of device addresses of so many rows and columns of a factor.
     uint64_t pieces(uint32_t factor, uint64_t rows, uint64_t cols) const;
 };
+struct LayerPlan {
+    ProductPlan product;
+    sidra_pattern pattern;
+    VectorPlan prologue, epilogue;
+    uint32_t block;   // rows per unit
+    uint32_t across;  // units for the columns of a block
+    bool whole_rows;  // the epilogue needs all columns of a row
+    bool one_range;   // each window is one range of memory
+};
 struct WeightsPlan {
     Rectangle data;  // for PROGRAM and READBACK
     Weights* weights;
@@ -208,9 +221,10 @@ struct Job {
         VecPlan vec;
         VectorPlan vector;
         MatmulPlan matmul;
+        LayerPlan layer;
         WeightsPlan weights;
     };
-    engine::VectorProgram program;  // of a VECTOR or MATMUL
+    engine::VectorProgram program, prologue;  // decoded
     Job() : copy{} {}
 };
 
@@ -239,7 +253,7 @@ class Rows {
 bool positive_or_one(uint32_t bits, float* value);
 constexpr uint32_t type_size(uint32_t type) { return type == SIDRA_TYPE_S32 || type == SIDRA_TYPE_F32 ? 4 : 1; }
 extern const Operation kCopyOperation, kFillOperation, kMvmOperation, kVecOperation, kVectorOperation, kMatmulOperation,
-    kProgramOperation, kReadbackOperation;
+    kLayerOperation, kProgramOperation, kReadbackOperation;
 
 }  // namespace sidra::chip
 

@@ -24,6 +24,12 @@ constexpr uint32_t kHead = chunk_tag("SDRA"), kRegisters = chunk_tag("REGS"), kC
 constexpr uint32_t kPrecopy = chunk_tag("SDPC"), kBlank = chunk_tag("BLNK");
 constexpr size_t kCountersMax = 32;
 
+// Units that need not run again. Those that only make readouts are not counted: they depend on what was made before.
+uint32_t finished_units(const Job& job, uint32_t next_unit) {
+    const uint32_t makes = job.cmd.hdr.opcode == SIDRA_CMD_LAYER ? job.layer.product.makes : 0;
+    return std::max(std::min(next_unit, job.units), makes) - makes;
+}
+
 struct ChunkHeader {
     uint32_t tag;
     uint32_t bytes;
@@ -295,7 +301,7 @@ void Chip::save_volatile(Writer& out) {
                     saved.energy_pj = q->total.energy_pj;
                     std::copy(std::begin(q->engine_ns), std::end(q->engine_ns), saved.engine_ns);
                     if (saved.under_way) saved.cmd = q->job.cmd;
-                    if (q->stage == Queue::Stage::kJob) saved.unit = std::min(q->next_unit, q->job.units);
+                    if (q->stage == Queue::Stage::kJob) saved.unit = finished_units(q->job, q->next_unit);
                     if (q->stage == Queue::Stage::kLoaded) {
                         saved.unit = q->loaded_unit;
                         saved.products = q->loaded_products;
@@ -303,7 +309,8 @@ void Chip::save_volatile(Writer& out) {
                         saved.spent_pj = q->loaded_cost.energy_pj;
                     }
                     if (q->stage == Queue::Stage::kJob && array_.analog()) {
-                        if (q->job.cmd.hdr.opcode == SIDRA_CMD_MVM) saved.products = q->job.mvm.products;
+                        if (q->job.cmd.hdr.opcode == SIDRA_CMD_MVM) saved.products = q->job.mvm.product.products;
+                        if (q->job.cmd.hdr.opcode == SIDRA_CMD_LAYER) saved.products = q->job.layer.product.products;
                         saved.spent_ps = q->job.spent_ps.load();
                         saved.spent_pj = q->job.spent_pj.load();
                     }

@@ -283,8 +283,9 @@ Slice::Step Slice::execute() {
     if (!fits(job.unit_load)) return fault({SIDRA_FAULT_LIMIT});
     // After a load the job continues where it was saved. The units of an MVM depend on the engine, so all of them are
     // repeated, with the same result.
-    const bool again = c.hdr.opcode == SIDRA_CMD_MVM || queue_.loaded_unit >= job.units;
-    queue_.next_unit = again ? 0 : queue_.loaded_unit;
+    const uint32_t done = c.hdr.opcode == SIDRA_CMD_MVM ? 0 : queue_.loaded_unit;
+    const uint32_t makes = c.hdr.opcode == SIDRA_CMD_LAYER ? job.layer.product.makes : 0;
+    queue_.next_unit = done == 0 || done >= job.units - makes ? 0 : makes + done;
     queue_.stage = Queue::Stage::kJob;
     return run_job(false);
 }

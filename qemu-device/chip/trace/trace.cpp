@@ -238,7 +238,12 @@ void Trace::idle(uint32_t process, Line& line) { counters(process, line, line.no
 
 std::vector<Stretch> Trace::crossbars_of(const Cost& work, const Job& job) const {
     if (job.cmd.hdr.opcode == SIDRA_CMD_MVM)
-        return schedule_mvm(job.mvm.weights->xbars, job.cmd.mvm.batch, work, geometry_.xbars_per_cu);
+        return schedule_mvm(job.mvm.product.weights->xbars, job.cmd.mvm.batch, work, geometry_.xbars_per_cu);
+    if (job.cmd.hdr.opcode == SIDRA_CMD_LAYER) {
+        const uint32_t(&size)[SIDRA_PATTERN_DIMS] = job.cmd.layer.size;
+        return schedule_mvm(job.layer.product.weights->xbars, size[0] * size[1] * size[2], work,
+                            geometry_.xbars_per_cu);
+    }
     const WeightsPlan& plan = job.weights;
     const sidra_cmd_weights& c = job.cmd.weights;
     const Weights& w = *plan.weights;
@@ -258,7 +263,10 @@ const std::string* Trace::weights_name(const Packet& packet, const Job& job) con
     const Weights* weights = nullptr;
     switch (packet.hdr.opcode) {
         case SIDRA_CMD_MVM:
-            weights = job.mvm.weights;
+            weights = job.mvm.product.weights;
+            break;
+        case SIDRA_CMD_LAYER:
+            weights = job.layer.product.weights;
             break;
         case SIDRA_CMD_PROGRAM:
         case SIDRA_CMD_READBACK:
@@ -275,6 +283,7 @@ void Trace::place(const Packet& packet, Line& line, const Cost& work, const Job&
     const uint32_t pid = process(packet);
     switch (packet.hdr.opcode) {
         case SIDRA_CMD_MVM:
+        case SIDRA_CMD_LAYER:
         case SIDRA_CMD_PROGRAM: {
             const std::vector<Stretch> stretches = crossbars_of(work, job);
             uint64_t busy_ps = 0;
@@ -289,7 +298,9 @@ void Trace::place(const Packet& packet, Line& line, const Cost& work, const Job&
             break;
         }
         default: {
-            const uint32_t track = packet.hdr.opcode == SIDRA_CMD_VEC ? kVec : kDma;
+            const uint8_t opcode = packet.hdr.opcode;
+            const bool moves = opcode == SIDRA_CMD_COPY || opcode == SIDRA_CMD_FILL || opcode == SIDRA_CMD_READBACK;
+            const uint32_t track = moves ? kDma : kVec;
             counters(pid, line, line.now_ps, work, 0);
             slice(pid, line, track, name, line.now_ps, line.now_ps + work.device_ps,
                   field("sequence", packet.sequence) + "," + field("energy_pj", work.energy_pj));

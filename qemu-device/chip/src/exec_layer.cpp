@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+// LAYER: an MVM whose input rows are windows of images, with vector programs before and after it. A unit is a block of
+// rows, with one column of tiles or, if the epilogue needs whole rows, with all of them. Its codes and sums stay in
+// scratch memory.
+//
+// How a packet is divided does not depend on the engine: a program may load what it stores, so after a migration a
+// finished unit must not run again.
+#include <algorithm>
+#include <cstring>
+
+#include "pattern.h"
+#include "product.h"
+#include "vector_unit.h"
+
+namespace sidra::chip {
+namespace {
+
+using vector::element_size;
+
+constexpr uint64_t kUnitMacs = 1u << 24;
+constexpr uint64_t kSumsBytes = 1u << 20;   // of a unit
+constexpr uint64_t kInputBytes = 2u << 20;  // of input rows of a unit, before the prologue
+constexpr uint64_t kRunsMax = 1u << 14;     // pieces of input rows of a unit
+
+bool is_code(uint32_t type) { return type == SIDRA_TYPE_U8 || type == SIDRA_TYPE_S8; }
+
+Fault find(const Env& env, Job& job) {
+    return find_product(env, job, job.cmd.layer.weights, job.cmd.layer.flags, &job.layer.product);
+}
+
+Fault check_codes(const sidra_cmd_layer& l, const sidra_pattern& p) {
+    if (!is_code(p.codes)) return {SIDRA_FAULT_FIELD, p.codes};
+    if (p.codes == SIDRA_TYPE_S8 ? p.zero < -128 || p.zero > 127 : p.zero < 0 || p.zero > 255)
+        return {SIDRA_FAULT_FIELD, static_cast<uint16_t>(p.zero)};
+    if (l.prologue == 0 && p.type != p.codes) return {SIDRA_FAULT_FIELD, p.type};
+    if (uint32_t{p.kernel_h} * p.kernel_w > SIDRA_LAYER_KERNEL_MAX)
+        return {SIDRA_FAULT_LIMIT, uint32_t{p.kernel_h} * p.kernel_w};
+    return {};
+}
+
+// What the epilogue stores must not be what an earlier or later row reads as input.
+vector::Verdict check_overlap(const sidra_cmd_layer& l, const LayerPlan& plan, std::span<const sidra_operand> operands,
+                              const vector::Traits& prologue, const vector::Traits& epilogue) {
+    const Range windows = pattern_extent(plan.pattern, l.size[0]);
+    const uint64_t rows = uint64_t{l.size[0]} * l.size[1] * l.size[2];
+    for (uint32_t n = 0; n < operands.size(); n++) {
+        if (!(epilogue.stored >> n & 1)) continue;
+        const vector::Extent stored = vector::extent(operands[n], n, plan.epilogue.size, epilogue);
+        bool meets = stored.meets({windows.offset(), windows.offset() + windows.length()});
+        for (uint32_t m = 0; m < operands.size() && l.prologue; m++) {
+            if (!(prologue.used() >> m & 1)) continue;
+            meets |= stored.meets(vector::extent(operands[m], m, plan.prologue.size, prologue));
+            const uint64_t index = operands[m].index;
+            meets |= index && stored.meets({index, index + rows * element_size(operands[m].index_type)});
+        }
+        if (meets) return {SIDRA_PROGRAM_OPERAND_OVERLAP, SIDRA_PROGRAM_NONE, static_cast<uint8_t>(n)};
+    }
+    return {};
+}
+
+// Whether every window is one range of memory.
+bool one_range(const sidra_pattern& p, const uint32_t (&windows)[SIDRA_PATTERN_DIMS]) {
+    if (p.kernel_h > 1 || p.pad_h || p.pad_w) return false;
+    const uint64_t last = uint64_t{windows[2] - 1} * p.stride_w + uint64_t{p.kernel_w - 1u} * p.dilation_w;
+    if (last >= p.width || uint64_t{windows[1] - 1} * p.stride_h >= p.height) return false;
+    return p.kernel_w == 1 || p.dilation_w * p.pixel_stride == p.channels * uint64_t{element_size(p.type)};
+}
+
+Fault layer_prepare(const Env& env, Job& job) {
+    const sidra_cmd_layer& l = job.cmd.layer;
+    LayerPlan& plan = job.layer;
+    plan = {};
+    if (l.flags & ~SIDRA_CMD_MVM_CALIBRATE) return {SIDRA_FAULT_FIELD, l.flags};
+    if (l.pad) return {SIDRA_FAULT_FIELD, l.pad};
+    if (l.epilogue == 0) return program_fault({SIDRA_PROGRAM_LENGTH});
+    Instructions instructions;
+    Operands operands;
+    if (Fault fault = read_program(env, l.program, l.prologue + l.epilogue, l.operands, l.operand_count, &instructions,
+                                   &operands))
+        return fault;
+    if (Fault fault = read_pattern(env, l.pattern, l.size, &plan.pattern)) return fault;
+    const sidra_pattern& p = plan.pattern;
+    if (Fault fault = check_codes(l, p)) return fault;
+    if (Fault fault = find(env, job)) return fault;
+    const Weights& w = *plan.product.weights;
+    const uint64_t k = uint64_t{p.kernel_h} * p.kernel_w * p.channels;
+    if (k != w.rows) return {SIDRA_FAULT_FIELD, k};
+
+    const std::span program(instructions.data(), size_t{l.prologue} + l.epilogue);
+    const std::span arrays(operands.data(), l.operand_count);
+    vector::Packet packet;
+    packet.prologue = l.prologue;
+    packet.sums = SIDRA_TYPE_S32;
+    if (l.prologue) packet.codes = p.codes, packet.input = p.type;
+    vector::Traits prologue, epilogue;
+    if (const auto verdict = vector::verify(program, arrays, packet, &prologue, &epilogue))
+        return program_fault(verdict);
+    const uint32_t before[SIDRA_OPERAND_DIMS] = {l.size[0], l.size[1], l.size[2], w.rows};
+    const uint32_t after[SIDRA_OPERAND_DIMS] = {l.size[0], l.size[1], l.size[2], w.cols};
+    const auto too_long = [](const vector::Traits& traits, uint64_t cols) {
+        return traits.whole_rows && cols * traits.cost > SIDRA_LAYER_ROW_COST_MAX;
+    };
+    if (l.prologue) {
+        prologue.whole_rows = true;  // never divided by columns
+        if (const auto verdict = vector::verify_space(arrays, before, prologue)) return program_fault(verdict);
+    }
+    if (const auto verdict = vector::verify_space(arrays, after, epilogue)) return program_fault(verdict);
+    if (too_long(prologue, w.rows) || too_long(epilogue, w.cols)) return program_fault({SIDRA_PROGRAM_ROW_COST});
+    plan_vector(arrays, before, prologue, &plan.prologue);
+    plan_vector(arrays, after, epilogue, &plan.epilogue);
+    if (const auto verdict = check_overlap(l, plan, arrays, prologue, epilogue)) return program_fault(verdict);
+    if (l.prologue) decode(env, program.first(l.prologue), arrays, packet, prologue, &job.prologue);
+    decode(env, program.subspan(l.prologue), arrays, packet, epilogue, &job.program);
+    job.serial_units = epilogue.in_order || prologue.in_order;
+
+    plan.whole_rows = epilogue.whole_rows;
+    plan.one_range = one_range(p, l.size);
+    const uint64_t rows = uint64_t{l.size[0]} * l.size[1] * l.size[2];
+    const uint32_t columns = plan.whole_rows ? w.tile_cols : 1;
+    const uint64_t cols = plan.whole_rows ? w.cols : std::min(w.cols, w.tile_width);
+    const uint64_t row_macs = product_macs(w, columns), element = element_size(p.type);
+    const uint64_t speed = env.array.analog() ? product_speed(env, w) : kUnitMacs / kProductNs;
+    const uint64_t before_cost = std::max(prologue.cost, 1u), after_cost = std::max(epilogue.cost, 1u);
+    const VectorLoad load_before = vector_load(plan.prologue), load_after = vector_load(plan.epilogue);
+    const bool in_runs = p.kernel_w == 1 || p.dilation_w * p.pixel_stride == p.channels * element;
+    const uint64_t runs = uint64_t{p.kernel_h} * (in_runs ? 1 : p.kernel_w);
+    uint64_t block = std::min<uint64_t>(kProductNs * speed / row_macs, kProductRowsMax);
+    block = std::min({block, unit_rows(load_after, cols, after_cost, rows), kSumsBytes / 4 / cols,
+                      kProductInputBytes / k, kRunsMax / runs, kUnitMax.pieces / 4 / (load_after.strided * cols + 1)});
+    if (l.prologue)
+        block = std::min({block, unit_rows(load_before, k, before_cost, rows), kInputBytes / (k * element)});
+    block = std::clamp<uint64_t>(block, 1, rows);
+    uint64_t blocks = (rows + block - 1) / block;
+    block = (rows + blocks - 1) / blocks;  // of equal size
+    if (block > 32 && blocks > 1) block = (block + 31) / 32 * 32;
+    blocks = (rows + block - 1) / block;
+    plan.block = static_cast<uint32_t>(block);
+    plan.across = plan.whole_rows ? 1 : w.tile_cols;
+    if (blocks * plan.across > UINT32_MAX / 2) return program_fault({SIDRA_PROGRAM_SIZE});
+    job.units = static_cast<uint32_t>(blocks * plan.across);
+
+    UnitLoad& of = job.unit_load;
+    of = unit_load(load_after, plan.epilogue, block, cols, after_cost);
+    of.operations += row_macs * block / kMacsPerOperation + block * k * element / 8;
+    of.pieces += block * runs;
+    of.scratch += block * cols * 4 + product_scratch(env, w, block) + 4096;
+    if (l.prologue) {
+        const UnitLoad first = unit_load(load_before, plan.prologue, block, k, before_cost);
+        of.operations += first.operations;
+        of.pieces += first.pieces;
+        // The memory of the prologue is free again before the product.
+        of.scratch = std::max(of.scratch, first.scratch + block * (k * element + 8) + 4096);
+    }
+    job.unit_work = row_macs * block / product_speed(env, w) + block * cols * after_cost / kVectorCostsPerNs +
+                    block * k * (l.prologue ? before_cost : 1) / kVectorCostsPerNs + 1;
+    job.cost = vec_cost(rows * w.cols * after_cost + (l.prologue ? rows * k * before_cost : 0), env.clock_level);
+    job.work.vec_elements = rows * w.cols + (l.prologue ? rows * k : 0);
+    begin_products(env, job, rows, block, l.flags, &plan.product);
+    return {};
+}
+
+// The input rows of a block.
+class Input {
+   public:
+    Input(const Env& env, const Job& job, Worker& worker, uint32_t first, uint32_t rows)
+        : env_(env),
+          job_(job),
+          plan_(job.layer),
+          worker_(worker),
+          dma_(env.bus, worker.tlb, env.space),
+          first_(first),
+          rows_(rows),
+          bytes_(element_size(plan_.pattern.type)) {}
+
+    // Codes as u8, row after row every `stride` bytes, and the scalar registers that the prologue leaves.
+    Fault codes(uint8_t* to, uint64_t stride, uint32_t* scalars) {
+        if (Fault fault = find()) return fault;
+        const sidra_pattern& p = plan_.pattern;
+        const bool is_signed = p.codes == SIDRA_TYPE_S8;
+        if (!job_.cmd.layer.prologue) {
+            const auto zero = static_cast<uint8_t>(is_signed ? p.zero + 128 : p.zero);
+            return for_each_row([&](uint32_t r, const Windows& window) {
+                uint8_t* const row = to + r * stride;
+                return put_row(window, row, zero, [&](const uint8_t* from, uint8_t* at, uint64_t n) {
+                    if (is_signed) env_.engine.bias_u8(reinterpret_cast<const int8_t*>(from), at, n);
+                    else std::memcpy(at, from, n);
+                });
+            });
+        }
+        VectorUnit unit(env_, plan_.prologue, job_.prologue, job_.cmd.layer.param, worker_);
+        auto** const rows = worker_.scratch.take_array<uint8_t*>(rows_);
+        const uint64_t row_bytes = uint64_t{plan_.product.weights->rows} * bytes_;
+        const bool direct = plan_.one_range && base_;
+        uint8_t* const copies = direct ? nullptr : worker_.scratch.take(rows_ * ((row_bytes + 7) / 8 * 8));
+        const Fault fault = for_each_row([&](uint32_t r, const Windows& window) -> Fault {
+            if (direct) {
+                rows[r] = base_ + (window.address(0, 0) - low_);
+                return {};
+            }
+            rows[r] = copies + r * ((row_bytes + 7) / 8 * 8);
+            return put_row(window, rows[r], 0,
+                           [](const uint8_t* from, uint8_t* at, uint64_t n) { std::memcpy(at, from, n); });
+        });
+        if (fault) return fault;
+        unit.give(vector::kInput, rows, bytes_);
+        unit.give(vector::kCodes, to, stride, 1);
+        unit.scalars_after(scalars, rows_);
+        if (Fault failed = unit.run({first_, rows_, 0, plan_.product.weights->rows})) return failed;
+        if (!is_signed) return {};
+        for (uint32_t r = 0; r < rows_; r++) {
+            uint8_t* const row = to + r * stride;
+            env_.engine.bias_u8(reinterpret_cast<const int8_t*>(row), row, plan_.product.weights->rows);
+        }
+        return {};
+    }
+
+   private:
+    template <typename F>
+    Fault for_each_row(F&& visit) {
+        Windows window(plan_.pattern, job_.cmd.layer.size, first_);
+        for (uint32_t r = 0; r < rows_; r++, window.next())
+            if (Fault fault = visit(r, window)) return fault;
+        return {};
+    }
+
+    // Maps all that the windows read, if it is contiguous in the host's memory.
+    Fault find() {
+        low_ = ~uint64_t{0};
+        uint64_t end = 0;
+        Windows window(plan_.pattern, job_.cmd.layer.size, first_);
+        for (uint32_t r = 0; r < rows_; r++, window.next()) {
+            const Windows::Inside h = window.rows(), w = window.columns();
+            if (h.first == h.end || w.first == w.end) continue;
+            low_ = std::min(low_, window.address(h.first, w.first));
+            end = std::max(end, window.address(h.end - 1, w.end - 1) + plan_.pattern.channels * uint64_t{bytes_});
+        }
+        base_ = nullptr;
+        // Much that lies between windows need not be accessible.
+        const uint64_t row_bytes = uint64_t{plan_.product.weights->rows} * bytes_;
+        if (end == 0 || end - low_ > 4 * rows_ * row_bytes + (64u << 10)) return {};
+        Fault fault;
+        base_ = dma_.map_all({Space::kDevice, low_, end - low_}, false, &fault);
+        return fault.cause == SIDRA_FAULT_BUS ? fault : Fault{};
+    }
+
+    // One window, with padding. `move` copies bytes.
+    template <typename Move>
+    Fault put_row(const Windows& window, uint8_t* to, uint8_t padding, Move&& move) {
+        const sidra_pattern& p = plan_.pattern;
+        const uint64_t pixel = p.channels * uint64_t{bytes_}, line = p.kernel_w * pixel;
+        const Windows::Inside h = window.rows(), w = window.columns();
+        if (h.end - h.first < p.kernel_h || w.end - w.first < p.kernel_w) std::memset(to, padding, p.kernel_h * line);
+        const bool run = p.dilation_w * p.pixel_stride == pixel;
+        for (uint32_t i = h.first; i < h.end; i++) {
+            if (run && w.first < w.end) {
+                if (Fault fault = put(window.address(i, w.first), to + i * line + w.first * pixel,
+                                      (w.end - w.first) * pixel, move))
+                    return fault;
+                continue;
+            }
+            for (uint32_t j = w.first; j < w.end; j++)
+                if (Fault fault = put(window.address(i, j), to + i * line + j * pixel, pixel, move)) return fault;
+        }
+        return {};
+    }
+
+    template <typename Move>
+    Fault put(uint64_t address, uint8_t* to, uint64_t bytes, Move&& move) {
+        if (base_) {
+            move(base_ + (address - low_), to, bytes);
+            return {};
+        }
+        if (Fault fault = dma_.read({Space::kDevice, address, bytes}, to)) return fault;
+        move(to, to, bytes);
+        return {};
+    }
+
+    const Env& env_;
+    const Job& job_;
+    const LayerPlan& plan_;
+    Worker& worker_;
+    Dma dma_;
+    const uint32_t first_, rows_;
+    const uint32_t bytes_;  // of an element
+    uint64_t low_ = 0;      // address of `base_`
+    uint8_t* base_ = nullptr;
+};
+
+Fault layer_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
+    const sidra_cmd_layer& l = job.cmd.layer;
+    const LayerPlan& plan = job.layer;
+    const Weights& w = *plan.product.weights;
+    if (index < plan.product.makes) {
+        make_readout(env, plan.product, index);
+        return {};
+    }
+    index -= plan.product.makes;
+    const uint32_t block = index / plan.across;
+    const uint32_t first_row = block * plan.block;
+    const auto rows =
+        static_cast<uint32_t>(std::min<uint64_t>(plan.block, uint64_t{l.size[0]} * l.size[1] * l.size[2] - first_row));
+
+    // The codes of a block, and its scalars behind them, are kept for the next columns of this thread.
+    const uint64_t stride = (uint64_t{w.rows} + 63) / 64 * 64;
+    const uint64_t scalars_at = rows * stride;
+    const uint8_t* codes = worker.converted.find(job.serial, block);
+    if (!codes) {
+        uint8_t* const to = worker.converted.replace(scalars_at + SIDRA_VECTOR_REGISTERS * uint64_t{rows} * 4);
+        Input input(env, job, worker, first_row, rows);
+        if (Fault fault = input.codes(to, stride, reinterpret_cast<uint32_t*>(to + scalars_at))) return fault;
+        worker.converted.belongs_to(job.serial, block);
+        codes = to;
+        worker.scratch.rewind(0);
+    }
+    const auto* const scalars = reinterpret_cast<const uint32_t*>(codes + scalars_at);
+
+    const uint32_t first_column = plan.whole_rows ? 0 : index % plan.across;
+    const uint32_t end_column = plan.whole_rows ? w.tile_cols : first_column + 1;
+    const uint32_t first_col = first_column * w.tile_width;
+    const uint32_t cols = std::min(w.cols, end_column * w.tile_width) - first_col;
+    const uint64_t pitch = (uint64_t{cols} + 15) / 16 * 16;
+    auto* const sums = worker.scratch.take_array<int32_t>(rows * pitch);
+    const uint64_t used = worker.scratch.used();
+    const int32_t zero = plan.pattern.zero + (plan.pattern.codes == SIDRA_TYPE_S8 ? 128 : 0);
+    for (uint32_t column = first_column; column < end_column; column++) {
+        multiply(env, plan.product, worker, column, {codes, stride, rows, first_row}, zero, nullptr,
+                 sums + (column - first_column) * w.tile_width, pitch);
+        worker.scratch.rewind(used);
+    }
+    VectorUnit unit(env, plan.epilogue, job.program, l.param, worker);
+    unit.give(vector::kSums, reinterpret_cast<uint8_t*>(sums), pitch * 4, 4);
+    if (l.prologue) unit.scalars_before(scalars, rows);
+    return unit.run({first_row, rows, first_col, cols});
+}
+
+}  // namespace
+
+const Operation kLayerOperation = {SIDRA_HW_ENGINE_MVM, layer_prepare, find, layer_unit};
+
+}  // namespace sidra::chip

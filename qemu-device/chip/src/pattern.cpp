@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "pattern.h"
+
+#include <algorithm>
+
+#include "verify.h"
+
+namespace sidra::chip {
+namespace {
+
+constexpr uint32_t kKernelMax = 256;
+constexpr uint32_t kImageMax = 1u << 30;
+constexpr uint32_t kChannelsMax = 1u << 24;
+
+// The offset of the last byte, plus one; false if it lies beyond all addresses.
+bool find_extent(const sidra_pattern& p, uint32_t images, uint64_t* bytes) {
+    *bytes = uint64_t{p.channels} * vector::element_size(p.type);
+    const uint64_t steps[][2] = {
+        {images - 1, p.image_stride}, {p.height - 1, p.row_stride}, {p.width - 1, p.pixel_stride}};
+    for (const auto& [count, stride] : steps) {
+        uint64_t reach;
+        if (__builtin_mul_overflow(count, stride, &reach) || __builtin_add_overflow(*bytes, reach, bytes)) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[SIDRA_PATTERN_DIMS],
+                   sidra_pattern* pattern) {
+    if (address % 8) return {SIDRA_FAULT_ALIGNMENT, address};
+    const Range range(Space::kDevice, address, sizeof *pattern);
+    if (!range.valid()) return {SIDRA_FAULT_LIMIT, address};
+    Dma dma(env.bus, this_worker().tlb, env.space);
+    if (Fault fault = dma.read(range, pattern)) return fault;
+    const sidra_pattern& p = *pattern;
+    uint64_t rows = 1;
+    for (const uint32_t count : windows) {
+        if (count == 0) return {SIDRA_FAULT_FIELD};
+        rows *= count;
+        if (rows > SIDRA_LAYER_ROWS_MAX) return {SIDRA_FAULT_LIMIT, rows};
+    }
+    if (p.type >= SIDRA_TYPE_COUNT) return {SIDRA_FAULT_FIELD, p.type};
+    if (p.height == 0 || p.width == 0 || p.channels == 0 || p.kernel_h == 0 || p.kernel_w == 0 || p.stride_h == 0 ||
+        p.stride_w == 0 || p.dilation_h == 0 || p.dilation_w == 0)
+        return {SIDRA_FAULT_FIELD};
+    if (p.height > kImageMax) return {SIDRA_FAULT_LIMIT, p.height};
+    if (p.width > kImageMax) return {SIDRA_FAULT_LIMIT, p.width};
+    if (p.kernel_h > kKernelMax) return {SIDRA_FAULT_LIMIT, p.kernel_h};
+    if (p.kernel_w > kKernelMax) return {SIDRA_FAULT_LIMIT, p.kernel_w};
+    if (p.channels > kChannelsMax) return {SIDRA_FAULT_LIMIT, p.channels};
+    const uint64_t size = vector::element_size(p.type);
+    for (const uint64_t each : {p.addr, p.image_stride, p.row_stride, p.pixel_stride})
+        if (each % size) return {SIDRA_FAULT_ALIGNMENT, each};
+    uint64_t bytes;
+    if (!find_extent(p, windows[0], &bytes) || !Range(Space::kDevice, p.addr, bytes).valid())
+        return {SIDRA_FAULT_LIMIT, p.addr};
+    return {};
+}
+
+Range pattern_extent(const sidra_pattern& pattern, uint32_t images) {
+    uint64_t bytes = 0;
+    find_extent(pattern, images, &bytes);
+    return {Space::kDevice, pattern.addr, bytes};
+}
+
+Windows::Windows(const sidra_pattern& pattern, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], uint32_t first)
+    : p_(pattern),
+      rows_(windows[1]),
+      columns_(windows[2]),
+      image_(first / windows[2] / windows[1]),
+      y_(first / windows[2] % windows[1]),
+      x_(first % windows[2]) {
+    place();
+}
+
+void Windows::place() {
+    row_ = int64_t{y_} * p_.stride_h - p_.pad_h;
+    pixel_ = int64_t{x_} * p_.stride_w - p_.pad_w;
+}
+
+void Windows::next() {
+    if (++x_ == columns_) {
+        x_ = 0;
+        if (++y_ == rows_) {
+            y_ = 0;
+            image_++;
+        }
+    }
+    place();
+}
+
+Windows::Inside Windows::inside(int64_t first, uint32_t step, uint32_t count, uint32_t size) {
+    const int64_t begin = first >= 0 ? 0 : (-first + step - 1) / step;
+    const int64_t end = first >= int64_t{size} ? 0 : (int64_t{size} - first + step - 1) / step;
+    const int64_t stop = std::min<int64_t>(end, count);
+    return begin < stop ? Inside{static_cast<uint32_t>(begin), static_cast<uint32_t>(stop)} : Inside{0, 0};
+}
+
+}  // namespace sidra::chip

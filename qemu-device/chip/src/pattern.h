@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Windows of images (struct sidra_pattern): the input rows of a LAYER, and what a POOL combines.
+#ifndef SIDRA_CHIP_PATTERN_H
+#define SIDRA_CHIP_PATTERN_H
+
+#include <cstdint>
+
+#include "job.h"
+
+namespace sidra::chip {
+
+// Reads and verifies the pattern of a packet with windows[0] images of windows[1] x windows[2] windows.
+Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[SIDRA_PATTERN_DIMS],
+                   sidra_pattern* pattern);
+
+// The bytes between the first and the last one that windows may read. The pattern has passed read_pattern().
+Range pattern_extent(const sidra_pattern& pattern, uint32_t images);
+
+// The windows of a packet, by their number.
+class Windows {
+   public:
+    Windows(const sidra_pattern& pattern, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], uint32_t first);
+    void next();
+
+    // Signed, because a window may begin before its image.
+    int64_t row() const { return row_; }
+    int64_t pixel() const { return pixel_; }
+    uint32_t image() const { return image_; }
+
+    // Kernel columns [first, end) that are inside the image.
+    struct Inside {
+        uint32_t first, end;
+    };
+    Inside columns() const { return inside(pixel_, p_.dilation_w, p_.kernel_w, p_.width); }
+    Inside rows() const { return inside(row_, p_.dilation_h, p_.kernel_h, p_.height); }
+    // Address of kernel pixel (i, j), which is inside.
+    uint64_t address(uint32_t i, uint32_t j) const {
+        return p_.addr + image_ * p_.image_stride +
+               static_cast<uint64_t>(row_ + int64_t{i} * p_.dilation_h) * p_.row_stride +
+               static_cast<uint64_t>(pixel_ + int64_t{j} * p_.dilation_w) * p_.pixel_stride;
+    }
+
+   private:
+    static Inside inside(int64_t first, uint32_t step, uint32_t count, uint32_t size);
+    void place();
+
+    const sidra_pattern& p_;
+    const uint32_t rows_, columns_;
+    uint32_t image_, y_, x_;
+    int64_t row_, pixel_;
+};
+
+}  // namespace sidra::chip
+
+#endif
