@@ -409,6 +409,23 @@ TEST(MatmulProgram, HasItsOwnOperands) {
     }
 }
 
+// The strides of a factor belong to its own size, not to that of the result.
+TEST(MatmulProgram, FactorsMayBeSmallerThanTheResult) {
+    Bench bench;
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    MatmulCase c = small_case();
+    c.m = 1, c.k = 1, c.n = 1u << 20;
+    c.operands[0].stride[3] = uint64_t{1} << 30;  // of one column
+    c.operands[1].stride[3] = 0;
+    Placed placed(context, c);
+    placed.operands()[2].addr = context.alloc(c.n * 4);
+    placed.update();
+    queue.submit(placed.cmd);
+    bench.run();
+    EXPECT_TRUE(retired(queue));
+}
+
 // Whole rows have limits of their own.
 TEST(MatmulProgram, WholeRowsAreLimited) {
     Bench bench;

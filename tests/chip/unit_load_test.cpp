@@ -273,24 +273,170 @@ std::vector<VectorCase> vector_cases() {
     return cases;
 }
 
+// Where tables of a packet are: every 2 MiB are the same memory, with zeroes elsewhere.
+constexpr uint64_t kProgramAt = SIDRA_HUGE_SIZE - 8192, kOperandsAt = SIDRA_HUGE_SIZE - 4096,
+                   kPatternAt = SIDRA_HUGE_SIZE - 12288;
+
 TEST(UnitLoad, OfVectorProgramsIsBounded) {
     Machine machine;
     for (const VectorCase& c : vector_cases()) {
         SCOPED_TRACE(c.name);
         uint8_t* const memory = machine.clear();
-        // Every 2 MiB are the same memory: the packet's tables at its end, zeroes elsewhere.
-        constexpr uint64_t kProgram = SIDRA_HUGE_SIZE - 8192, kOperands = SIDRA_HUGE_SIZE - 4096;
-        std::memcpy(memory + kProgram, c.program.data(), c.program.size() * sizeof c.program[0]);
-        std::memcpy(memory + kOperands, c.operands.data(), c.operands.size() * sizeof c.operands[0]);
+        std::memcpy(memory + kProgramAt, c.program.data(), c.program.size() * sizeof c.program[0]);
+        std::memcpy(memory + kOperandsAt, c.operands.data(), c.operands.size() * sizeof c.operands[0]);
         sidra_cmd cmd = blank(SIDRA_CMD_VECTOR);
-        cmd.vector.program = kProgram;
-        cmd.vector.operands = kOperands;
+        cmd.vector.program = kProgramAt;
+        cmd.vector.operands = kOperandsAt;
         cmd.vector.instructions = static_cast<uint16_t>(c.program.size());
         cmd.vector.operand_count = static_cast<uint16_t>(c.operands.size());
         std::copy(c.size.begin(), c.size.end(), cmd.vector.size);
         check(machine, cmd, uint64_t{c.size[0]} * c.size[1] * c.size[2] * c.size[3] / 4);
         if (::testing::Test::HasFailure()) return;
     }
+}
+
+struct SumsProgram {
+    const char* name;
+    std::vector<sidra_vector_instruction> code;  // the last operand is the output
+    bool whole_rows;
+};
+// Programs on sums: short, long, along the row, far apart.
+std::vector<SumsProgram> sums_programs(uint8_t output) {
+    constexpr uint8_t v0 = SIDRA_VECTOR_V(0), s0 = SIDRA_VECTOR_S(0);
+    using I = sidra_vector_instruction;
+    const I load{SIDRA_VECTOR_OP_LOAD, SIDRA_VECTOR_PASS, v0, SIDRA_OPERAND_SUMS, 0, 0, 0, 0, {}};
+    const I store{SIDRA_VECTOR_OP_STORE, 0, 0, output, v0, 0, 0, 0, {}};
+    const I sum{SIDRA_VECTOR_OP_REDUCE_SUM, 0, s0, 0, v0, 0, 0, 0, {}};
+    std::vector<I> slow = {load};
+    for (int i = 0; i < 60; i++) slow.push_back({SIDRA_VECTOR_OP_ERF, 0, v0, 0, v0, 0, 0, 0, {}});
+    slow.push_back(store);
+    return {{"short", {load, store}, false}, {"long", slow, false}, {"whole rows", {load, store, sum}, true}};
+}
+
+TEST(UnitLoad, OfMatmulIsBounded) {
+    Machine machine;
+    constexpr uint32_t kInner = SIDRA_MATMUL_INNER_MAX, kRow = SIDRA_MATMUL_ROW_MAX;
+    struct Shape {
+        uint32_t batch, m, n, k;
+    };
+    const Shape shapes[] = {{1, 1u << 20, 64, 64}, {1u << 20, 1, 1, 1},           {4, 64, kRow, kInner},
+                            {1, 1, kRow, kInner},  {1, 3, 1u << 28, 16},          {100000, 100, 100, 100},
+                            {1, 1u << 20, 1, 1},   {1, 1000, kRow / 128, kInner}, {64, 512, 512, 64}};
+    for (const Shape& shape : shapes)
+        for (const uint32_t type : {F32, U8})
+            for (const uint32_t layout : {0u, 1u, 2u, 3u})
+                for (const bool far : {false, true})
+                    for (const SumsProgram& program : sums_programs(2)) {
+                        SCOPED_TRACE(std::string(program.name) + ", " + std::to_string(shape.batch) + " x " +
+                                     std::to_string(shape.m) + " x " + std::to_string(shape.n) + " x " +
+                                     std::to_string(shape.k) + ", type " + std::to_string(type) + ", layout " +
+                                     std::to_string(layout) + (far ? ", far apart" : ""));
+                        const uint64_t size = element_size(type);
+                        std::vector<sidra_operand> operands(3);
+                        for (uint32_t i = 0; i < 2; i++) {
+                            sidra_operand& o = operands[i];
+                            const uint64_t line = far ? 8192 : size * (i ? shape.n : shape.k);
+                            const bool transposed = layout >> i & 1;
+                            o.stride[2] = transposed ? size : far ? line : size * (i ? shape.n : shape.k);
+                            o.stride[3] = transposed ? (far ? line : size * (i ? shape.k : shape.m)) : size;
+                            o.type = static_cast<uint8_t>(type);
+                        }
+                        const auto beyond = [&](const sidra_operand& o, uint64_t rows, uint64_t cols) {
+                            return (rows - 1) * o.stride[2] + (cols - 1) * o.stride[3] >= kHalf;
+                        };
+                        if (beyond(operands[0], shape.m, shape.k) || beyond(operands[1], shape.k, shape.n)) continue;
+                        sidra_operand& out = operands[2];
+                        out.addr = kHalf, out.type = F32, out.flags = SIDRA_OPERAND_WRITE;
+                        const bool strided = far && shape.n <= 1024;
+                        out.stride[3] = strided ? 4096 : 4;
+                        out.stride[2] = out.stride[3] * shape.n;
+                        out.stride[1] = out.stride[2] * shape.m;
+                        const uint64_t cost = program.whole_rows ? (strided ? 66 : 3) : 0;
+                        if (cost * shape.n > SIDRA_MATMUL_ROW_COST_MAX ||
+                            (program.whole_rows && shape.n > SIDRA_MATMUL_ROW_MAX) ||
+                            out.stride[1] * shape.batch > kHalf)
+                            continue;
+                        uint8_t* const memory = machine.clear();
+                        std::memcpy(memory + kProgramAt, program.code.data(), program.code.size() * 16);
+                        std::memcpy(memory + kOperandsAt, operands.data(), operands.size() * sizeof operands[0]);
+                        sidra_cmd cmd = blank(SIDRA_CMD_MATMUL);
+                        cmd.matmul.program = kProgramAt;
+                        cmd.matmul.operands = kOperandsAt;
+                        cmd.matmul.batch[0] = 1, cmd.matmul.batch[1] = shape.batch;
+                        cmd.matmul.m = shape.m, cmd.matmul.n = shape.n, cmd.matmul.k = shape.k;
+                        cmd.matmul.instructions = static_cast<uint16_t>(program.code.size());
+                        cmd.matmul.operand_count = 3;
+                        check(machine, cmd, uint64_t{shape.batch} * shape.m * shape.n * shape.k / kMacsPerOperation);
+                        if (::testing::Test::HasFailure()) return;
+                    }
+}
+
+TEST(UnitLoad, OfLayersIsBounded) {
+    Machine machine;
+    constexpr uint8_t v0 = SIDRA_VECTOR_V(0);
+    using I = sidra_vector_instruction;
+    const std::vector<I> prologue = {{SIDRA_VECTOR_OP_LOAD, SIDRA_VECTOR_PASS, v0, SIDRA_OPERAND_INPUT, 0, 0, 0, 0, {}},
+                                     {SIDRA_VECTOR_OP_STORE, 0, 0, SIDRA_OPERAND_CODES, v0, 0, 0, 0, {}}};
+    struct Shape {
+        uint32_t weights;
+        uint16_t kernel_h, kernel_w;
+        uint32_t channels;
+        uint64_t pixel;  // stride; 0: dense
+        std::array<uint32_t, 3> size;
+    };
+    const uint32_t tall = kGeometryY1.xbars() * SIDRA_XBAR_ROWS;
+    const Shape shapes[] = {
+        {kSmall, 1, 1, 256, 0, {1, 1, 1u << 24}},       // many rows
+        {kSmall, 16, 16, 1, 8192, {1, 1 << 12, 1}},     // pixels far apart
+        {kSmall, 1, 256, 1, 0, {16, 64, 64}},           // overlapping
+        {kTall, 1, 1, tall, 0, {1, 1, 100}},            // the longest rows
+        {kTall, 64, 64, tall / 4096, 8192, {1, 2, 3}},  // of as many pieces as there may be
+        {kWide, 1, 1, 256, 0, {1, 1, 1000}},            // the most columns
+        {kWide, 16, 16, 1, 4096, {1, 10, 10}},
+    };
+    for (const Shape& shape : shapes)
+        for (const bool quantised : {false, true})
+            for (const SumsProgram& program : sums_programs(0)) {
+                const uint32_t k = uint32_t{shape.kernel_h} * shape.kernel_w * shape.channels;
+                const uint32_t n = shape.weights == kWide ? (kGeometryY1.xbars() - 1) * SIDRA_XBAR_COLS : 256;
+                SCOPED_TRACE(std::string(program.name) + ", " + std::to_string(k) + " x " + std::to_string(n) +
+                             (quantised ? ", quantised" : ""));
+                if (program.whole_rows && n > SIDRA_LAYER_ROW_COST_MAX / 3) continue;
+                if (quantised && k > SIDRA_LAYER_ROW_COST_MAX / 2) continue;
+                std::vector<I> code = quantised ? prologue : std::vector<I>{};
+                code.insert(code.end(), program.code.begin(), program.code.end());
+                sidra_pattern pattern{};
+                const uint64_t size = quantised ? 4 : 1;
+                pattern.type = quantised ? F32 : U8;
+                pattern.codes = U8;
+                pattern.channels = shape.channels;
+                pattern.kernel_h = shape.kernel_h, pattern.kernel_w = shape.kernel_w;
+                pattern.stride_h = pattern.stride_w = pattern.dilation_h = pattern.dilation_w = 1;
+                pattern.height = shape.kernel_h + shape.size[1] - 1, pattern.width = shape.kernel_w + shape.size[2] - 1;
+                pattern.pixel_stride = shape.pixel ? shape.pixel : shape.channels * size;
+                pattern.row_stride = pattern.pixel_stride * pattern.width;
+                pattern.image_stride = pattern.row_stride * pattern.height;
+                sidra_operand out{};
+                out.addr = kHalf, out.type = F32, out.flags = SIDRA_OPERAND_WRITE;
+                out.stride[3] = 4, out.stride[2] = n * 4ull;
+                out.stride[1] = out.stride[2] * shape.size[2], out.stride[0] = out.stride[1] * shape.size[1];
+                uint8_t* const memory = machine.clear();
+                std::memcpy(memory + kProgramAt, code.data(), code.size() * sizeof code[0]);
+                std::memcpy(memory + kOperandsAt, &out, sizeof out);
+                std::memcpy(memory + kPatternAt, &pattern, sizeof pattern);
+                sidra_cmd cmd = blank(SIDRA_CMD_LAYER);
+                cmd.layer.weights = static_cast<uint16_t>(shape.weights);
+                cmd.layer.program = kProgramAt;
+                cmd.layer.operands = kOperandsAt;
+                cmd.layer.pattern = kPatternAt;
+                std::copy(shape.size.begin(), shape.size.end(), cmd.layer.size);
+                cmd.layer.prologue = static_cast<uint8_t>(code.size() - program.code.size());
+                cmd.layer.epilogue = static_cast<uint8_t>(program.code.size());
+                cmd.layer.operand_count = 1;
+                const uint64_t rows = uint64_t{shape.size[0]} * shape.size[1] * shape.size[2];
+                check(machine, cmd, rows * k * n / kMacsPerOperation);
+                if (::testing::Test::HasFailure()) return;
+            }
 }
 
 TEST(UnitLoad, OfPoolingIsBounded) {

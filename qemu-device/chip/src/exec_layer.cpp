@@ -18,9 +18,10 @@ namespace {
 using vector::element_size;
 
 constexpr uint64_t kUnitMacs = 1u << 24;
-constexpr uint64_t kSumsBytes = 1u << 20;   // of a unit
-constexpr uint64_t kInputBytes = 2u << 20;  // of input rows of a unit, before the prologue
-constexpr uint64_t kRunsMax = 1u << 14;     // pieces of input rows of a unit
+constexpr uint64_t kBytesPerOperation = 64;  // of input, which is read from a cache: less than its products take
+constexpr uint64_t kSumsBytes = 1u << 20;    // of a unit
+constexpr uint64_t kInputBytes = 2u << 20;   // of input rows of a unit, before the prologue
+constexpr uint64_t kRunsMax = 1u << 14;      // pieces of input rows of a unit
 
 bool is_code(uint32_t type) { return type == SIDRA_TYPE_U8 || type == SIDRA_TYPE_S8; }
 
@@ -141,7 +142,7 @@ Fault layer_prepare(const Env& env, Job& job) {
 
     UnitLoad& of = job.unit_load;
     of = unit_load(load_after, plan.epilogue, block, cols, after_cost);
-    of.operations += row_macs * block / kMacsPerOperation + block * k * element / 8;
+    of.operations += row_macs * block / kMacsPerOperation + block * k * element / kBytesPerOperation;
     of.pieces += block * runs;
     of.scratch += block * cols * 4 + product_scratch(env, w, block) + 4096;
     if (l.prologue) {

@@ -426,6 +426,7 @@ Verdict verify_space(std::span<const sidra_operand> operands, const uint32_t (&s
 
     std::array<Array, SIDRA_VECTOR_OPERANDS_MAX> arrays;
     for (size_t n = 0; n < operands.size(); ++n) {
+        if (!(traits.used() >> n & 1)) continue;
         const sidra_operand& o = operands[n];
         const auto number = static_cast<uint8_t>(n);
         const bool column = traits.scalar >> n & 1;
