@@ -486,8 +486,8 @@ struct sidra_cmd_vector {
 
 /**
  * struct sidra_cmd_matmul - MATMUL: products of two matrices in memory, and a vector program on their rows
- * @operands: address of the operands, 8-byte aligned. 0 and 1 are the factors A and B; the program has those from 2 on
  * @program:  address of the program, 16-byte aligned
+ * @operands: address of the operands, 8-byte aligned. 0 and 1 are the factors A and B; the program has those from 2 on
  * @m, @n, @k: > 0; C[m][n] = sum over k of A[m][k] * B[k][n]. @k at most SIDRA_MATMUL_INNER_MAX
  * @batch:    > 0: number of products, in two dimensions, outermost first
  * @param, @instructions: as in struct sidra_cmd_vector
@@ -505,8 +505,8 @@ struct sidra_cmd_vector {
  */
 struct sidra_cmd_matmul {
 	struct sidra_cmd_header hdr;
-	uint64_t operands;
 	uint64_t program;
+	uint64_t operands;
 	uint32_t m, n, k;
 	uint32_t batch[SIDRA_MATMUL_BATCH_DIMS];
 	uint32_t param[SIDRA_VECTOR_PARAMS];
@@ -559,8 +559,8 @@ struct sidra_pattern {
  * struct sidra_cmd_layer - LAYER: an MVM whose input rows are windows, with vector programs before and after it
  * @opcode, @flags, @cookie: as in struct sidra_cmd_header; @flags: SIDRA_CMD_MVM_CALIBRATE or none
  * @weights:  index in the context's weights table; K rows (inputs), N columns (outputs)
- * @operands: address of the operands of both programs, 8-byte aligned; each belongs to one of the programs
  * @program:  address of the programs, 16-byte aligned: first the prologue, then the epilogue
+ * @operands: address of the operands of both programs, 8-byte aligned; each belongs to one of the programs
  * @pattern:  address of struct sidra_pattern, 8-byte aligned; kernel_h * kernel_w * channels = K
  * @size:     images, and windows of an image: rows and columns of them; > 0, in all at most SIDRA_LAYER_ROWS_MAX
  * @param:    of both programs
@@ -583,8 +583,8 @@ struct sidra_cmd_layer {
 	uint8_t  flags;
 	uint16_t weights;
 	uint32_t cookie;
-	uint64_t operands;
 	uint64_t program;
+	uint64_t operands;
 	uint64_t pattern;
 	uint32_t size[SIDRA_PATTERN_DIMS];
 	uint32_t param[SIDRA_VECTOR_PARAMS];
@@ -834,7 +834,7 @@ SIDRA_ASSERT_AT(struct sidra_pattern, kernel_h, 40);
 SIDRA_ASSERT_AT(struct sidra_pattern, channels, 56);
 SIDRA_ASSERT_AT(struct sidra_pattern, zero, 62);
 SIDRA_ASSERT_SIZE(struct sidra_cmd_layer, 64);
-SIDRA_ASSERT_AT(struct sidra_cmd_layer, operands, 8);
+SIDRA_ASSERT_AT(struct sidra_cmd_layer, operands, 16);
 SIDRA_ASSERT_AT(struct sidra_cmd_layer, size, 32);
 SIDRA_ASSERT_AT(struct sidra_cmd_layer, param, 44);
 SIDRA_ASSERT_AT(struct sidra_cmd_layer, prologue, 60);

@@ -19,12 +19,26 @@ class Assembler {
         if (text == "pass:") {
             if (pass_) throw LineError(column, kEmptyPass);
             pass_ = true;
+            epilogue_ = false;
             types_.begin_pass();
+            return;
+        }
+        if (text == "epilogue:") {
+            if (pass_) throw LineError(column, kEmptyPass);
+            if (program_.empty())
+                throw LineError(column,
+                                "the prologue is empty: write its instructions before this line, or none at all");
+            if (prologue_ != 0) throw LineError(column, "a program has one epilogue: this line comes twice");
+            prologue_ = program_.size();
+            epilogue_ = true;
             return;
         }
         if (text.starts_with("pass:"))
             throw LineError(column + 5, "nothing can follow 'pass:': write the instruction in the next line");
         if (text == "pass" || text.starts_with("pass ")) throw LineError(column, "the colon is missing: write 'pass:'");
+        if (epilogue_ && !text.starts_with(".bytes"))
+            throw LineError(column, "the first line of an epilogue must be 'pass:'");
+        epilogue_ = false;
         if (program_.size() == SIDRA_VECTOR_INSTRUCTIONS_MAX)
             throw LineError(column, "a program has at most 64 instructions: divide it into two programs");
         if (program_.empty() && !pass_ && !text.starts_with(".bytes"))
@@ -36,10 +50,11 @@ class Assembler {
         program_.push_back(instruction);
     }
 
-    std::vector<sidra_vector_instruction> finish() {
+    Code finish() {
+        if (epilogue_) throw LineError(1, "the epilogue is empty: write 'pass:' and an instruction");
         if (pass_) throw LineError(1, kEmptyPass);
         if (program_.empty()) throw LineError(1, "the program is empty: write 'pass:' and an instruction");
-        return std::move(program_);
+        return {std::move(program_), prologue_};
     }
 
    private:
@@ -48,7 +63,9 @@ class Assembler {
 
     std::vector<sidra_vector_instruction> program_;
     Types types_;
-    bool pass_ = false;  // the next instruction begins a pass
+    size_t prologue_ = 0;    // instructions
+    bool pass_ = false;      // the next instruction begins a pass
+    bool epilogue_ = false;  // the last line began the epilogue
 };
 
 }  // namespace

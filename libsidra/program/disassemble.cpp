@@ -40,7 +40,7 @@ std::string instruction_text(const Opcode& opcode, const sidra_vector_instructio
     text += opcode.mnemonic;
     const char* separator = " ";
     if (opcode.operand) {
-        text += fmt::format(" o{}", instruction.operand);
+        text += fmt::format(" {}", operand_name(instruction.operand));
         separator = ", ";
     }
     for (size_t n = 0; n < opcode.source_count(); ++n) {
@@ -69,11 +69,12 @@ std::string bytes_text(const sidra_vector_instruction& instruction) {
 
 }  // namespace
 
-std::string disassemble(std::span<const sidra_vector_instruction> program) {
+std::string disassemble(std::span<const sidra_vector_instruction> program, size_t prologue) {
     std::string out;
     Types types;
     for (const sidra_vector_instruction& instruction : program) {
         const bool pass = instruction.flags & SIDRA_VECTOR_PASS;
+        if (prologue != 0 && &instruction == program.data() + prologue) out += "epilogue:\n";
         if (pass) {
             out += "pass:\n";
             types.begin_pass();

@@ -283,6 +283,8 @@ class Sources {
         if (word.text == "row") return SIDRA_VECTOR_ROW;
         if (is_literal(word.text)) return SIDRA_VECTOR_IMM(0);
         const auto name = name_of(word);
+        if (named_operand(word.text))
+            fail(word, "operand {} cannot be a source here: load it into a register first", word.text);
         if (!name)
             fail(word, "{} is not a source: write a register (v0, s0), a parameter (p0), column, row or a number",
                  quoted(word.text));
@@ -364,10 +366,15 @@ sidra_vector_instruction assemble_line(std::string_view line, const Types& types
     const std::vector<Word> arguments = arguments_of(words.subspan(1));
     std::span<const Word> given(arguments.data(), arguments.size() - 1);
     if (opcode.operand) {
-        const auto name = name_of(arguments[0]);
-        if (!name || name->letter != 'o')
-            fail(arguments[0], "'{}' needs an operand first: write for example '{}'", opcode.mnemonic, example(opcode));
-        instruction.operand = name->field;
+        if (const auto named = named_operand(arguments[0].text)) {
+            instruction.operand = *named;
+        } else {
+            const auto name = name_of(arguments[0]);
+            if (!name || name->letter != 'o')
+                fail(arguments[0], "'{}' needs an operand first: write for example '{}'", opcode.mnemonic,
+                     example(opcode));
+            instruction.operand = name->field;
+        }
         given = given.subspan(1);
     }
     const size_t wanted = opcode.source_count();

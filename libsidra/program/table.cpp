@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace sidra::program {
@@ -151,6 +153,29 @@ Type Types::either(const Opcode& opcode, const sidra_vector_instruction& next) c
         if (type != kNone) return type;
     }
     return kFloat;
+}
+
+namespace {
+
+struct NamedOperand {
+    std::string_view name;
+    uint8_t operand;
+};
+constexpr NamedOperand kNamedOperands[] = {
+    {"sums", SIDRA_OPERAND_SUMS}, {"codes", SIDRA_OPERAND_CODES}, {"input", SIDRA_OPERAND_INPUT}};
+
+}  // namespace
+
+std::string operand_name(uint8_t operand) {
+    for (const NamedOperand& named : kNamedOperands)
+        if (named.operand == operand) return std::string(named.name);
+    return fmt::format("o{}", operand);
+}
+
+std::optional<uint8_t> named_operand(std::string_view name) {
+    for (const NamedOperand& named : kNamedOperands)
+        if (named.name == name) return named.operand;
+    return std::nullopt;
 }
 
 }  // namespace sidra::program

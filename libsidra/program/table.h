@@ -6,7 +6,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "sidra_vector.h"
@@ -71,6 +73,11 @@ class Types {
     Registers vectors_{}, scalars_{};
     Registers earlier_{};  // scalars of earlier passes, which vector instructions read
 };
+
+// The name of an operand in a program's text: o0, sums...; a number that has no name gives one that is none.
+std::string operand_name(uint8_t operand);
+// The operand with this name, if it is not one with a number.
+std::optional<uint8_t> named_operand(std::string_view name);
 
 }  // namespace sidra::program
 

@@ -38,6 +38,11 @@ sidra_status check_names(const char* call, sidra_graph* graph) {
     return SIDRA_OK;
 }
 
+bool has_table(const sidra_cmd& packet) {
+    return (packet.hdr.opcode == SIDRA_CMD_VECTOR && packet.vector.operand_count != 0) ||
+           packet.hdr.opcode == SIDRA_CMD_MATMUL || packet.hdr.opcode == SIDRA_CMD_LAYER;
+}
+
 sidra_status write_commands(const char* call, sidra_context* context, Recording* recording,
                             std::unique_ptr<DeviceMemory>* commands) {
     const std::span packets(recording->packets);
@@ -45,7 +50,7 @@ sidra_status write_commands(const char* call, sidra_context* context, Recording*
     SIDRA_TRY(DeviceMemory::create(call, context, packets.size_bytes() + operands.size_bytes(), false, commands));
     const uint64_t tables = (*commands)->address() + packets.size_bytes();
     for (sidra_cmd& packet : packets)
-        if (packet.hdr.opcode == SIDRA_CMD_VECTOR && packet.vector.operand_count != 0) packet.vector.operands += tables;
+        if (has_table(packet)) set_table(&packet, packet.vector.operands + tables);
     std::memcpy((*commands)->host(), packets.data(), packets.size_bytes());
     if (!operands.empty())
         std::memcpy((*commands)->host() + packets.size_bytes(), operands.data(), operands.size_bytes());

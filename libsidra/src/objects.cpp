@@ -66,7 +66,13 @@ void Objects::collect(const sidra_cmd& packet, std::span<const sidra_operand> op
             return memory(packet.mvm.in, packet.mvm.out, packet.mvm.bias);
         case SIDRA_CMD_VEC:
             return memory(packet.vec.in, packet.vec.in2, packet.vec.out);
+        case SIDRA_CMD_LAYER:
+            collect_weights(packet.layer.weights, names);
+            memory(operands.back().addr);  // the pattern's, which is at the same place as an operand's
+            operands = operands.first(operands.size() - 1);
+            [[fallthrough]];
         case SIDRA_CMD_VECTOR:
+        case SIDRA_CMD_MATMUL:
             for (const sidra_operand& operand : operands) memory(operand.addr, operand.index);
             return memory(packet.vector.program);
         case SIDRA_CMD_PROGRAM:

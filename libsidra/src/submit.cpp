@@ -15,7 +15,7 @@ sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& pac
         stream->context->named.collect(packet, operands, &names);
         packets.push_back(packet);
         if (!operands.empty()) {
-            packets.back().vector.operands = tables.size() * sizeof(sidra_operand);
+            set_table(&packets.back(), tables.size() * sizeof(sidra_operand));  // in the graph's memory
             tables.insert(tables.end(), operands.begin(), operands.end());
         }
         return SIDRA_OK;

@@ -13,9 +13,19 @@ namespace sidra {
 
 enum class Recordable { kYes, kNo };
 
-// Operands of a VECTOR packet.
+// Operands of a VECTOR, MATMUL or LAYER packet; behind those of a LAYER, in the last element, its pattern.
 using OperandTable = std::span<const sidra_operand>;
-inline constexpr size_t kTableBytes = SIDRA_VECTOR_OPERANDS_MAX * sizeof(sidra_operand);
+static_assert(sizeof(sidra_operand) == sizeof(sidra_pattern));
+inline constexpr size_t kTableBytes = (SIDRA_VECTOR_OPERANDS_MAX + 1) * sizeof(sidra_operand);
+
+// Stores the address of its table in a packet.
+inline void set_table(sidra_cmd* packet, uint64_t address) {
+    static_assert(offsetof(sidra_cmd_vector, operands) == offsetof(sidra_cmd_matmul, operands) &&
+                  offsetof(sidra_cmd_vector, operands) == offsetof(sidra_cmd_layer, operands));
+    packet->vector.operands = address;
+    if (packet->hdr.opcode == SIDRA_CMD_LAYER)
+        packet->layer.pattern = address + packet->layer.operand_count * sizeof(sidra_operand);
+}
 
 // Stores the packet in the stream's recording. The lock is held throughout.
 [[gnu::cold]] sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& packet,
@@ -31,7 +41,7 @@ inline constexpr size_t kTableBytes = SIDRA_VECTOR_OPERANDS_MAX * sizeof(sidra_o
 // The queue has stopped: unlocks and returns the reason.
 [[gnu::cold]] sidra_status refuse_stopped(const char* call, sidra_stream* stream);
 
-// Queues (or records) one packet, with its operands if it is a VECTOR; the stream's handle was checked. `point` (if
+// Queues (or records) one packet, with its table if it has one; the stream's handle was checked. `point` (if
 // given) returns the point after the packet.
 inline sidra_status submit(const char* call, sidra_stream* stream, const sidra_cmd& packet,
                            Recordable recordable = Recordable::kYes, Point* point = nullptr,
@@ -69,7 +79,7 @@ inline sidra_status submit(const char* call, sidra_stream* stream, const sidra_c
         if (!operands.empty()) {
             const uint64_t offset = (index & queue.mask) * kTableBytes;
             std::memcpy(stream->tables->host() + offset, operands.data(), operands.size_bytes());
-            entry.vector.operands = stream->tables->address() + offset;
+            set_table(&entry, stream->tables->address() + offset);
         }
         queue.written.store(index + 1, std::memory_order_relaxed);
         if (!stream->batch) queue.publish(index + 1);

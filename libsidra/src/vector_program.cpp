@@ -36,16 +36,44 @@ uint32_t suitable_operands(Code code, std::array<sidra_operand, SIDRA_VECTOR_OPE
     return count;
 }
 
-sidra_status make_program(const char* call, sidra_context* context, Code code, sidra_program** program) {
+// What the packet of a program gives to it, as far as that does not depend on a call.
+vector::Packet gives(Code code, size_t prologue, uint32_t operands, ProgramKind* kind) {
+    constexpr uint8_t kFactors = 2;
+    bool sums = false, factors = true;
+    for (const sidra_vector_instruction& instruction : code) {
+        using vector::Kind;
+        const Kind of = vector::rule(instruction.op).kind;
+        if (of != Kind::kLoad && of != Kind::kStore && of != Kind::kGather && of != Kind::kScatter) continue;
+        sums |= instruction.operand == SIDRA_OPERAND_SUMS;
+        factors &= instruction.operand >= kFactors;
+    }
+    vector::Packet packet;
+    packet.prologue = prologue;
+    *kind = ProgramKind::kVector;
+    if (!sums && prologue == 0) return packet;
+    packet.sums = SIDRA_TYPE_S32;
+    const bool matmul = prologue == 0 && factors && operands > kFactors;
+    *kind = matmul ? ProgramKind::kMatmul : ProgramKind::kLayer;
+    if (matmul) packet.first = kFactors;
+    if (prologue != 0) packet.codes = SIDRA_TYPE_S8, packet.input = SIDRA_TYPE_S32;
+    return packet;
+}
+
+sidra_status make_program(const char* call, sidra_context* context, Code code, size_t prologue,
+                          sidra_program** program) {
     std::array<sidra_operand, SIDRA_VECTOR_OPERANDS_MAX> operands{};
     const uint32_t count = suitable_operands(code, &operands);
-    vector::Traits traits;
-    if (const auto verdict = vector::verify(code, std::span(operands).first(count), &traits))
+    ProgramKind kind;
+    const vector::Packet packet = gives(code, prologue, count, &kind);
+    vector::Traits before, traits;
+    if (const auto verdict = vector::verify(code, std::span(operands).first(count), packet, &before, &traits))
         return refuse_program(call, {}, code, verdict);
     std::unique_ptr<DeviceMemory> memory;
     SIDRA_TRY(DeviceMemory::create(call, context, code.size_bytes(), false, &memory));
     std::memcpy(memory->host(), code.data(), code.size_bytes());
     sidra_program* made = make_object<sidra_program>(context);
+    made->kind = kind;
+    made->prologue = static_cast<uint32_t>(prologue);
     made->instructions = static_cast<uint32_t>(code.size());
     made->operands = count;
     made->traits = traits;
@@ -61,7 +89,7 @@ sidra_status make_program(const char* call, sidra_context* context, Code code, s
 using namespace sidra;
 
 sidra_status sidra_program_create(sidra_context* context, const sidra_vector_instruction* code, size_t count,
-                                  sidra_program** program) {
+                                  size_t prologue, sidra_program** program) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "context", context));
         if (program == nullptr)
@@ -69,7 +97,11 @@ sidra_status sidra_program_create(sidra_context* context, const sidra_vector_ins
         if (code == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`code` is NULL");
         if (count == 0 || count > SIDRA_VECTOR_INSTRUCTIONS_MAX)  // else nobody must look at them
             return refuse_program(call, {}, {}, {SIDRA_PROGRAM_LENGTH});
-        return make_program(call, context, {code, count}, program);
+        if (prologue >= count)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "prologue is {}, but the program has {} instructions: at least one must follow it", prologue,
+                        count);
+        return make_program(call, context, {code, count}, prologue, program);
     });
 }
 
@@ -83,7 +115,8 @@ sidra_status sidra_program_assemble(sidra_context* context, const char* text, si
         if (const auto* error = std::get_if<program::AssemblyError>(&assembly))
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "line {}, column {}: {}", error->line, error->column,
                         error->message);
-        return make_program(call, context, std::get<0>(assembly), program);
+        const auto& [instructions, prologue] = std::get<program::Code>(assembly);
+        return make_program(call, context, instructions, prologue, program);
     });
 }
 
@@ -92,7 +125,7 @@ sidra_status sidra_program_disassemble(const sidra_program* program, char* text,
         SIDRA_TRY(check(call, "program", program));
         if (text == nullptr && capacity != 0)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`text` is NULL, but `capacity` is {}", capacity);
-        const std::string whole = program::disassemble(program->code());
+        const std::string whole = program::disassemble(program->code(), program->prologue);
         const size_t size = whole.size() + 1;
         if (needed != nullptr) *needed = size;
         if (text == nullptr) return SIDRA_OK;

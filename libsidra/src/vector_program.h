@@ -12,12 +12,21 @@
 #include "sidra_vector.h"
 #include "verify.h"
 
+namespace sidra {
+
+// The packet that a program is made for.
+enum class ProgramKind : uint8_t { kVector, kMatmul, kLayer };
+
+}  // namespace sidra
+
 struct sidra_program : sidra::Handle {
     static constexpr sidra::Kind kKind = sidra::Kind::kProgram;
 
     sidra_context* context = nullptr;
+    sidra::ProgramKind kind{};
+    uint32_t prologue = 0;  // instructions; they come first
     uint32_t instructions = 0;
-    uint32_t operands = 0;
+    uint32_t operands = 0;         // of a call; those of a MATMUL begin with the factors
     sidra::vector::Traits traits;  // how it uses the operands; what depends on them (cost, in_order) is not known here
     std::unique_ptr<sidra::DeviceMemory> memory;
 

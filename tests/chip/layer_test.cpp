@@ -22,7 +22,7 @@ constexpr uint64_t kBase = 0x10000;
 // In texts of programs, operand o5 means SUMS, o6 CODES, o7 INPUT.
 Code assemble(const std::string& text) {
     if (text.empty()) return {};
-    auto code = std::get<Code>(program::assemble(text));
+    auto code = std::get<program::Code>(program::assemble(text)).instructions;
     for (auto& i : code)
         if (i.operand >= 5) i.operand = static_cast<uint8_t>(SIDRA_OPERAND_SUMS + i.operand - 5);
     return code;

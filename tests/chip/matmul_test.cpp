@@ -41,7 +41,7 @@ const ProgramCase kPrograms[] = {
 };
 
 std::vector<sidra_vector_instruction> assemble(const char* text) {
-    auto code = std::get<std::vector<sidra_vector_instruction>>(program::assemble(text));
+    auto code = std::get<program::Code>(program::assemble(text)).instructions;
     for (auto& i : code)
         if (i.operand == kSumsInText) i.operand = SIDRA_OPERAND_SUMS;
     return code;

@@ -142,7 +142,7 @@ TEST(VectorArrays, AllOperandsOfAnArrayShareItsRows) {
     const auto assembly = program::assemble(
         "pass:\nv0 = load o0\nv1 = mul v0, 3.0\nstore o2, v1\n"
         "pass:\nv0 = load o1\nv1 = add v0, 1.0\nstore o2, v1\n");
-    const auto code = std::get<std::vector<sidra_vector_instruction>>(assembly);
+    const auto code = std::get<program::Code>(assembly).instructions;
     std::vector<sidra_operand> operands(3);
     const uint64_t array = context.put(std::vector<float>(kCols, 2.0f));
     for (sidra_operand& o : operands) o.addr = array, o.stride[3] = 4, o.type = SIDRA_TYPE_F32;

@@ -176,7 +176,7 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         BAD(sidra_weights_calibrate_async(s, weights, &mvm));
         BAD(sidra_weights_calibrate_async(stream, w, &mvm));
         BAD(sidra_vec_async(s, &vec));
-        BAD(sidra_program_create(c, &code, 1, &new_program));
+        BAD(sidra_program_create(c, &code, 1, 0, &new_program));
         BAD(sidra_program_assemble(c, kProgram, &new_program));
         BAD(sidra_program_disassemble(p, name, sizeof name, &size));
         BAD(sidra_vector_async(s, &vector));

@@ -94,7 +94,7 @@ class Vectors : public FakeTest {
     }
     void refuses_code(const std::vector<sidra_vector_instruction>& code, const std::vector<std::string>& parts) {
         sidra_program* program = nullptr;
-        refuses([&] { return sidra_program_create(context, code.data(), code.size(), &program); }, parts);
+        refuses([&] { return sidra_program_create(context, code.data(), code.size(), 0, &program); }, parts);
         EXPECT_EQ(nullptr, program);
     }
     void refuses_call(sidra_program* program, const std::vector<sidra_vector_operand>& operands,
@@ -252,18 +252,18 @@ TEST_F(Vectors, EachRuleHasItsSentence) {
     refuses_code({bad}, {"instruction 0", "a pass must begin here"});
     bad = code;
     bad.operand = 8;
-    refuses_code({bad}, {"instruction 0", "operand 8: the program and the call do not agree"});
+    refuses_code({bad}, {"instruction 0", "operand 8: the operand does not exist"});
     refuses_code(std::vector(65, code), {"too few or too many instructions", "1..64"});
     refuses_code({}, {"is NULL"});
     sidra_program* program = nullptr;
-    refuses([&] { return sidra_program_create(context, &code, 0, &program); }, {"too few or too many"});
-    refuses([&] { return sidra_program_create(context, &code, SIZE_MAX, &program); }, {"too few or too many"});
-    refuses([&] { return sidra_program_create(context, &code, 1, nullptr); }, {"`program` is NULL"});
+    refuses([&] { return sidra_program_create(context, &code, 0, 0, &program); }, {"too few or too many"});
+    refuses([&] { return sidra_program_create(context, &code, SIZE_MAX, 0, &program); }, {"too few or too many"});
+    refuses([&] { return sidra_program_create(context, &code, 1, 0, nullptr); }, {"`program` is NULL"});
     refuses([&] { return sidra_program_assemble(context, nullptr, &program); }, {"`text` is NULL"});
     refuses_text(load + "store o1, v1", {"instruction 1 (store o1, v1): a source has no value at this place; "});
     refuses_text(load + "v1 = add_int v0, 1\nstore o1, v1", {"instruction 1 (v1 = add_int v0, 1): a source has the "});
     refuses_text(load + "s0 = move 1.0\nstore o1, v0", {"instruction 2 (store o1, v0): a pass must begin here; "});
-    refuses_text(load + "store o2, v0", {"operand 1: the program and the call do not agree about the operand; "});
+    refuses_text(load + "store o2, v0", {"operand 1: the program does not use the operand; "});
 
     // Rules about operands, in calls.
     const auto dense = [&](size_t offset, sidra_type type) { return sidra_operand_dense(at(offset), type, kSize); };
@@ -343,13 +343,13 @@ TEST_F(Vectors, EachEntryOfTheRingHasItsOwnTable) {
         ASSERT_OK(sidra_vector_async(ring, &vector));
         const uint64_t table = fake->packet(1, i).vector.operands;
         if (i == 0) first = table;
-        EXPECT_EQ(first + i * 512, table);
+        EXPECT_EQ(first + i * 576, table);
     }
     EXPECT_EQ(buffers + 1, fake->live_buffers()) << "one allocation for all";
     const DeviceMemory& tables = *HandleTable<sidra_stream>::find(parts_of(ring))->tables;
     for (uint64_t i = 0; i < 64; ++i) {
         sidra_operand operand;
-        std::memcpy(&operand, tables.host() + i * 512, sizeof operand);
+        std::memcpy(&operand, tables.host() + i * 576, sizeof operand);
         EXPECT_EQ(base + i * 64, operand.addr) << "still waiting, so its table is untouched";
     }
     ASSERT_OK(sidra_stream_set_deadline(ring, 0));
@@ -377,7 +377,7 @@ TEST_F(Vectors, ThreadsThatCallFirstShareTheTables) {
     EXPECT_EQ(0, failures);
     EXPECT_EQ(buffers + 1, fake->live_buffers());
     for (uint64_t i = 0; i < 400; ++i)  // packets 0 and 1 are timestamps
-        ASSERT_EQ(fake->packet(0, 2).vector.operands + i * 512, fake->packet(0, 2 + i).vector.operands);
+        ASSERT_EQ(fake->packet(0, 2).vector.operands + i * 576, fake->packet(0, 2 + i).vector.operands);
 }
 
 TEST_F(Vectors, ARefusedAllocationQueuesNothing) {

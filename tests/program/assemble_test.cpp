@@ -170,6 +170,17 @@ void expect(const Wrong& wrong) {
     EXPECT_EQ(wrong.column, error->column) << wrong.text;
 }
 
+TEST(Assemble, ErrorsOfEpilogues) {
+    expect({"epilogue:", 1, 1, "the prologue is empty: write its instructions before this line, or none at all"});
+    expect({"pass:\nepilogue:", 2, 1, "an instruction is missing after 'pass:'"});
+    expect({"pass:\nv0 = load o0\n epilogue:\npass:\nv0 = load o0\nepilogue:", 6, 1,
+            "a program has one epilogue: this line comes twice"});
+    expect({"pass:\nv0 = load o0\nepilogue:", 3, 1, "the epilogue is empty: write 'pass:' and an instruction"});
+    expect({"pass:\nv0 = load o0\nepilogue:\nv0 = load o0", 4, 1, "the first line of an epilogue must be 'pass:'"});
+    expect({"pass:\nv0 = add sums, v0", 2, 10, "operand sums cannot be a source here: load it into a register first"});
+    expect({"pass:\nv0 = load sum", 2, 11, "'load' needs an operand first: write for example 'v0 = load o0'"});
+}
+
 TEST(AssembleErrors, OfTheProgram) {
     const std::string first = "the first line of a program must be 'pass:'";
     const std::string missing = "an instruction is missing after 'pass:'";

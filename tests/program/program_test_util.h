@@ -28,7 +28,7 @@ inline Program assembled(const std::string& text) {
         ADD_FAILURE() << error->line << ":" << error->column << ": " << error->message << "\n" << text;
         return {};
     }
-    return std::get<Program>(assembly);
+    return std::get<Code>(assembly).instructions;
 }
 
 // The only instruction after `pass:`.

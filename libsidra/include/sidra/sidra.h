@@ -621,11 +621,12 @@ SIDRA_API sidra_status sidra_vec_async(sidra_stream *stream, const sidra_vec *ve
 struct sidra_vector_instruction;	/* uapi/sidra_vector.h */
 
 /*
- * Makes a program of `count` (1..SIDRA_VECTOR_INSTRUCTIONS_MAX) instructions, which are copied. INVALID_ARGUMENT if it breaks a rule that
+ * Makes a program of `count` (1..SIDRA_VECTOR_INSTRUCTIONS_MAX) instructions, which are copied. The first `prologue` of them (0: none) are the
+ * prologue of a layer. INVALID_ARGUMENT if it breaks a rule that
  * does not depend on the operands; the text names the instruction (its number, from 0, and its text) and the rule.
  */
 SIDRA_API sidra_status sidra_program_create(sidra_context *context, const struct sidra_vector_instruction *code, size_t count,
-					    sidra_program **program);
+					    size_t prologue, sidra_program **program);
 /* The same from text, which ends with a zero byte. INVALID_ARGUMENT: the error text has line and column, both from 1; columns are bytes. */
 SIDRA_API sidra_status sidra_program_assemble(sidra_context *context, const char *text, sidra_program **program);
 /*
@@ -695,8 +696,87 @@ typedef struct sidra_vector {
 	uint32_t operand_count;
 	uint32_t cookie;
 } sidra_vector;
-/* The first call on a stream also allocates 512 bytes of host memory for each entry of the stream's ring. */
+/* The first call on a stream also allocates 576 bytes of host memory for each entry of the stream's ring. */
 SIDRA_API sidra_status sidra_vector_async(sidra_stream *stream, const sidra_vector *vector);
+
+/* ---- Products and layers ----------------------------------------------------------------------------------------- */
+
+/*
+ * batch[0] x batch[1] products of matrices in memory: C[m][n] = sum over k of A[m][k] * B[k][n]. The program computes on the rows of C, which it
+ * loads as operand `sums`, and stores what it makes of them: the product itself, or with a scale and a bias, a softmax of each row, codes...
+ *   F32, F16 and BF16 factors: C is f32, fma(A[m][k], B[k][n], sum) for k in ascending order, from +0.
+ *   S8 and U8 factors:         C is s32, modulo 2^32.
+ * operands[0] is A and operands[1] B; their strides are those of batch[0], batch[1], row and column, one of the last two is the element's size
+ * or 0. So a factor may be a transposed matrix, a part of one, or the same one for all products. The program has the operands from o2 on, with
+ * the iteration space {batch[0], batch[1], m, n}. What it stores to shares no byte with what lies between the first and the last byte of a
+ * factor. k: at most SIDRA_MATMUL_INNER_MAX.
+ */
+typedef struct sidra_matmul {
+	size_t struct_size;
+	sidra_program *program;
+	uint32_t m, n, k;
+	uint32_t batch[2];			/* 0 means 1 */
+	uint32_t param[4];			/* as in a sidra_vector */
+	const sidra_vector_operand *operands;
+	uint32_t operand_count;
+	uint32_t cookie;
+} sidra_matmul;
+SIDRA_API sidra_status sidra_matmul_async(sidra_stream *stream, const sidra_matmul *matmul);
+
+/*
+ * Windows of images: the input rows of a layer. Window (image, y, x) has pixel (i, j) of the kernel at pixel row
+ * y * stride_h + i * dilation_h - pad_h, and pixel x * stride_w + j * dilation_w - pad_w of it. Where that is not inside the image it is
+ * padding. An input row has kernel_h * kernel_w * channels elements in the order [i][j][channel].
+ */
+typedef struct sidra_windows {
+	sidra_ref at;				/* image 0, pixel row 0, pixel 0, channel 0 */
+	sidra_type type;			/* of the elements */
+	sidra_type codes;			/* what is multiplied: U8 or S8; without a prologue it is `type` */
+	int32_t zero;				/* the code that represents 0 */
+	uint32_t images, rows, columns;		/* windows: of so many images, and rows and columns of them in each */
+	uint32_t height, width, channels;	/* of an image; channels: those that are read, adjacent in memory */
+	uint32_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+	size_t image_stride, row_stride, pixel_stride;	/* bytes between images, pixel rows, pixels; 0: dense */
+} sidra_windows;
+
+/* The rows of a dense rows x columns matrix. codes: `type` if that is U8 or S8, else S8. */
+static inline sidra_windows sidra_windows_matrix(sidra_ref at, sidra_type type, uint32_t rows, uint32_t columns)
+{
+	sidra_windows windows = { at, type, type == SIDRA_U8 ? SIDRA_U8 : SIDRA_S8, 0, 1, 1, rows, 1, rows, columns, 1, 1, 1, 1, 0, 0, 1, 1, 0, 0, 0 };
+
+	return windows;
+}
+
+/* The windows of a convolution over a dense image of height x width pixels, as many as fit. Set pads, strides and so on before `rows` and
+ * `columns`: rows = sidra_windows_count(height, kernel_h, stride_h, pad_h, dilation_h). */
+static inline uint32_t sidra_windows_count(uint32_t size, uint32_t kernel, uint32_t stride, uint32_t pad, uint32_t dilation)
+{
+	uint32_t reach = (kernel - 1) * dilation + 1;
+
+	return size + 2 * pad < reach || stride == 0 ? 0 : (size + 2 * pad - reach) / stride + 1;
+}
+
+/*
+ * One layer of a network: each input row (a window) times the weights, with a program before and after it.
+ *   prologue: loads the row as operand `input` (padding is 0), and stores `codes`. Without one the row is the codes, and padding is `zero`.
+ *   sums[n] = sum over k of (code[k] - zero) * w[k][n]		exact, modulo 2^32
+ *   epilogue: loads `sums` (s32), and stores what it makes of them. Scalar registers keep what the prologue wrote, such as the scale of a row.
+ * The iteration space is {images, rows, columns, K} for the prologue, and {images, rows, columns, N} for the epilogue. Each operand belongs to
+ * one of them. The factors of the weights' columns (sidra_weights_scale()) are not applied: give them to the epilogue as an operand. What the
+ * epilogue stores to shares no byte with what lies between the first and the last byte of the images, nor of an operand of the prologue.
+ * docs/programs.md has examples.
+ */
+typedef struct sidra_layer {
+	size_t struct_size;
+	sidra_program *program;			/* prologue and epilogue */
+	sidra_windows windows;
+	uint32_t param[4];
+	const sidra_vector_operand *operands;
+	uint32_t operand_count;
+	bool calibrate;				/* as sidra_weights_calibrate_async() */
+	uint32_t cookie;
+} sidra_layer;
+SIDRA_API sidra_status sidra_layer_async(sidra_stream *stream, sidra_weights *weights, const sidra_layer *layer);
 
 /* ---- Graphs ----------------------------------------------------------------------------------------------------- */
 

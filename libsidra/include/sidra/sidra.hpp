@@ -392,9 +392,9 @@ class Weights : public detail::Owner<sidra_weights, sidra_weights_destroy> {
 class Program : public detail::Owner<sidra_program, sidra_program_destroy> {
    public:
     using Owner::Owner;
-    // `count` instructions of uapi/sidra_vector.h.
-    Program(const Context& context, const sidra_vector_instruction* code, size_t count)
-        : Owner(create(context, code, count), context.keep()) {}
+    // `count` instructions of uapi/sidra_vector.h, of which the first `prologue` are the prologue of a layer.
+    Program(const Context& context, const sidra_vector_instruction* code, size_t count, size_t prologue = 0)
+        : Owner(create(context, code, count, prologue), context.keep()) {}
     // Of text in the language of docs/vector-programs.md.
     static Program assemble(const Context& context, const std::string& text) {
         sidra_program* program = nullptr;
@@ -412,9 +412,10 @@ class Program : public detail::Owner<sidra_program, sidra_program_destroy> {
 
    private:
     Program(sidra_program* program, detail::Parent parent) : Owner(program, std::move(parent)) {}
-    static sidra_program* create(const Context& context, const sidra_vector_instruction* code, size_t count) {
+    static sidra_program* create(const Context& context, const sidra_vector_instruction* code, size_t count,
+                                 size_t prologue) {
         sidra_program* program = nullptr;
-        detail::check(sidra_program_create(context.get(), code, count, &program));
+        detail::check(sidra_program_create(context.get(), code, count, prologue, &program));
         return program;
     }
 };
@@ -606,6 +607,46 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
     void vector(const Program& program, const Size& size, std::initializer_list<Operand> operands,
                 const std::array<Param, 4>& params = {}, uint32_t cookie = 0) {
         vector(program, size, std::span(operands.begin(), operands.size()), params, cookie);
+    }
+
+    // Multiplies matrices: sidra_matmul.
+    void matmul(const Program& program, uint32_t m, uint32_t n, uint32_t k, std::span<const Operand> operands,
+                const std::array<uint32_t, 2>& products = {1, 1}, const std::array<Param, 4>& params = {},
+                uint32_t cookie = 0) {
+        auto matmul = detail::init<sidra_matmul>();
+        matmul.program = program.get();
+        matmul.m = m, matmul.n = n, matmul.k = k;
+        for (size_t i = 0; i < products.size(); ++i) matmul.batch[i] = products[i];
+        for (size_t i = 0; i < params.size(); ++i) matmul.param[i] = params[i].bits;
+        matmul.operands = operands.data();
+        matmul.operand_count = static_cast<uint32_t>(operands.size());
+        matmul.cookie = cookie;
+        detail::check(sidra_matmul_async(get(), &matmul));
+    }
+    void matmul(const Program& program, uint32_t m, uint32_t n, uint32_t k, std::initializer_list<Operand> operands,
+                const std::array<uint32_t, 2>& products = {1, 1}, const std::array<Param, 4>& params = {},
+                uint32_t cookie = 0) {
+        matmul(program, m, n, k, std::span(operands.begin(), operands.size()), products, params, cookie);
+    }
+
+    // Runs a layer: sidra_layer. With `calibrate` it also fixes the range of the ADCs.
+    void layer(const Weights& weights, const Program& program, const sidra_windows& windows,
+               std::span<const Operand> operands, const std::array<Param, 4>& params = {}, bool calibrate = false,
+               uint32_t cookie = 0) {
+        auto layer = detail::init<sidra_layer>();
+        layer.program = program.get();
+        layer.windows = windows;
+        for (size_t i = 0; i < params.size(); ++i) layer.param[i] = params[i].bits;
+        layer.operands = operands.data();
+        layer.operand_count = static_cast<uint32_t>(operands.size());
+        layer.calibrate = calibrate;
+        layer.cookie = cookie;
+        detail::check(sidra_layer_async(get(), weights.get(), &layer));
+    }
+    void layer(const Weights& weights, const Program& program, const sidra_windows& windows,
+               std::initializer_list<Operand> operands, const std::array<Param, 4>& params = {},
+               bool calibrate = false, uint32_t cookie = 0) {
+        layer(weights, program, windows, std::span(operands.begin(), operands.size()), params, calibrate, cookie);
     }
 
     // Runs `operations`, which queues on this stream, as one batch: one doorbell. The batch ends also when they throw.

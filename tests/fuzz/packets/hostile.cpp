@@ -76,11 +76,14 @@ uint32_t first_epoch(uint32_t queue) { return 1 + queue % Hostile::kQueues; }
 
 uint32_t size_of(uint32_t type) { return type == SIDRA_TYPE_S32 || type == SIDRA_TYPE_F32 ? 4 : 1; }
 
-// Programs of VECTOR, which records damage, and how many operands each of them has; stored to are those of kStored.
+// Programs, which records damage, and how many operands each of them has. First those of VECTOR, then those of MATMUL,
+// whose operands begin with two factors, and of LAYER. In the latter two o5 means SUMS, o6 CODES, o7 INPUT.
 struct Program {
     const char* text;
     uint8_t operands, stored, indexed, gathered;  // the last three as bits
+    uint8_t prologue = 0;                         // instructions
 };
+constexpr uint8_t kMatmulPrograms = 8, kLayerPrograms = 11;  // the first of each
 constexpr Program kPrograms[] = {
     {"pass:\nv0 = load o0\nv1 = load o1\nv2 = add v0, v1\nv2 = gelu v2\nstore o2, v2\n", 3, 4, 0, 0},
     {"pass:\nv0 = load o0\ns0 = reduce_max v0\npass:\nv0 = load o0\nv0 = sub v0, s0\nv0 = exp v0\nstore o1, v0\n"
@@ -95,8 +98,19 @@ constexpr Program kPrograms[] = {
      2, 3, 0, 0},
     {"pass:\nv0 = load o0\nv0 = abs v0\ns0 = reduce_max v0\ns1 = div 127.0, s0\nstore o2, s0\npass:\nv0 = load o0\n"
      "v0 = mul v0, s1\nstore o1, v0\n",
-     3, 6, 0, 0}};
-constexpr uint64_t kProgramBytes = 512;  // of the instructions, and of the operands, of each
+     3, 6, 0, 0},
+    {"pass:\nv0 = load o5\nstore o2, v0\n", 3, 4, 0, 0},
+    {"pass:\nv0 = load o5\ns0 = reduce_max v0\npass:\nv0 = load o5\nv0 = sub v0, s0\nv0 = exp v0\nstore o2, v0\n", 3, 4,
+     0, 0},
+    {"pass:\nv0 = load o5\nv1 = load o2\nv0 = add v0, v1\nstore o2, v0\n", 3, 4, 4, 0},
+    {"pass:\nv0 = load_int o5\nv1 = add_int v0, column\nstore o0, v1\n", 1, 1, 0, 0},
+    {"pass:\nv0 = load o7\nv1 = abs v0\ns0 = reduce_max v1\ns1 = div 127.0, s0\npass:\nv0 = load o7\nv1 = mul v0, s1\n"
+     "store o6, v1\npass:\nv0 = load o5\nv1 = load o1\nv0 = fma v0, s0, v1\nstore o0, v0\n",
+     2, 1, 0, 0, 7},
+    {"pass:\nv0 = load o7\nv1 = load o1\nv0 = add v0, v1\nstore o6, v0\npass:\nv0 = load o5\ns0 = reduce_sum v0\n"
+     "pass:\nv0 = load o5\nv0 = mul v0, s0\nstore o0, v0\n",
+     2, 1, 1, 0, 4}};
+constexpr uint64_t kProgramBytes = 256;  // of the instructions, and of the operands, of each
 
 constexpr uint8_t kVecOps[] = {1,  2,  8,  9,  10, 11, 12, 16, 17, 18, 19, 20, 21, 22, 23, 32,
                                33, 40, 41, 42, 43, 44, 48, 49, 48, 49, 56, 57, 57, 48, 49, 16};
@@ -140,11 +154,16 @@ Hostile::Hostile(Board& board) : board_(board), memory_(board.memory.hostile) {
 
     for (size_t i = 0; i < std::size(kPrograms); i++) {
         const auto assembly = program::assemble(kPrograms[i].text);
-        const auto* const code = std::get_if<std::vector<sidra_vector_instruction>>(&assembly);
+        const auto* const text = std::get_if<program::Code>(&assembly);
+        const auto* const code = text ? &text->instructions : nullptr;
         if (!code || code->size() * sizeof code->front() > kProgramBytes) fail("program %zu has no instructions", i);
-        for (size_t n = 0; n < code->size(); n++)
-            memory_.as<sidra_vector_instruction>(bus(kBodies + 3) + i * kProgramBytes + n * sizeof code->front()) =
-                (*code)[n];
+        for (size_t n = 0; n < code->size(); n++) {
+            sidra_vector_instruction instruction = (*code)[n];
+            if (instruction.operand >= 5)
+                instruction.operand = static_cast<uint8_t>(SIDRA_OPERAND_SUMS + instruction.operand - 5);
+            memory_.as<sidra_vector_instruction>(bus(kBodies + 3) + i * kProgramBytes + n * sizeof instruction) =
+                instruction;
+        }
         program_sizes_[i] = static_cast<uint16_t>(code->size());
     }
 
@@ -363,7 +382,7 @@ void Hostile::packet_vec(Input& in, sidra_cmd& cmd) {
 }
 
 void Hostile::packet_vector(Input& in, sidra_cmd& cmd) {
-    const uint8_t number = in.u8() % std::size(kPrograms), odd = in.u8();
+    const uint8_t number = in.u8() % kMatmulPrograms, odd = in.u8();
     const Program& program = kPrograms[number];
     sidra_cmd_vector& v = cmd.vector;
     v.program = va(kOwnBodies + 3) + number * kProgramBytes;
@@ -401,6 +420,98 @@ void Hostile::packet_vector(Input& in, sidra_cmd& cmd) {
     }
 }
 
+// An operand with rows of `cols` elements.
+sidra_operand Hostile::rows_of(Input& in, uint8_t type, const uint32_t (&size)[3], uint32_t cols) {
+    sidra_operand o{};
+    const uint8_t how = in.u8();
+    o.type = type;
+    const uint64_t bytes = vector::element_size(type);
+    o.addr = address(in) / bytes * bytes;
+    o.stride[3] = bytes;
+    o.stride[2] = bytes * cols;
+    o.stride[1] = o.stride[2] * size[2];
+    o.stride[0] = o.stride[1] * size[1];
+    if (how & 1) std::swap(o.stride[2], o.stride[3]);
+    if (how & 2) o.stride[2] = 0;
+    if (how & 4) o.stride[1] = 0;
+    if (how >= 240) o.stride[how % 4] = raw(in);
+    return o;
+}
+
+void Hostile::packet_matmul(Input& in, sidra_cmd& cmd) {
+    const uint8_t number = kMatmulPrograms + in.u8() % (kLayerPrograms - kMatmulPrograms), types = in.u8();
+    sidra_cmd_matmul& m = cmd.matmul;
+    m.program = va(kOwnBodies + 3) + number * kProgramBytes;
+    m.operands = va(kOwnBodies + 2) + number * kProgramBytes;
+    m.instructions = program_sizes_[number];
+    m.operand_count = kPrograms[number].operands;
+    m.m = count(in), m.n = count(in), m.k = count(in);
+    m.batch[0] = 1 + types / 64 % 2;
+    m.batch[1] = 1 + types / 128;
+    static constexpr uint8_t kFloats[] = {SIDRA_TYPE_F32, SIDRA_TYPE_F16, SIDRA_TYPE_BF16},
+                             kBytes[] = {SIDRA_TYPE_U8, SIDRA_TYPE_S8, SIDRA_TYPE_S8};
+    const uint8_t* const of = types & 1 ? kFloats : kBytes;
+    const uint32_t a[3] = {m.batch[0], m.batch[1], m.m}, b[3] = {m.batch[0], m.batch[1], m.k};
+    sidra_operand operands[3] = {rows_of(in, of[types / 2 % 3], a, m.k), rows_of(in, of[types / 8 % 3], b, m.n),
+                                 rows_of(in, static_cast<uint8_t>(in.u8() % 9), a, m.n)};
+    operands[2].flags = SIDRA_OPERAND_WRITE;
+    if (kPrograms[number].indexed) {
+        operands[2].index = va(kOwnBodies);
+        operands[2].index_type = SIDRA_TYPE_S32;
+        operands[2].extent = 13;
+    }
+    for (uint64_t n = 0; n < 3; n++)
+        at<sidra_operand>(bus(kBodies + 2) + number * kProgramBytes + n * sizeof operands[0]) = operands[n];
+}
+
+void Hostile::packet_layer(Input& in, sidra_cmd& cmd) {
+    const uint8_t number = kLayerPrograms + in.u8() % (std::size(kPrograms) - kLayerPrograms), odd = in.u8();
+    const Program& program = kPrograms[number];
+    sidra_cmd_layer& l = cmd.layer;
+    l.weights = in.u8() % 4;
+    const Object& object = kObjects[l.weights % std::size(kObjects)];
+    l.program = va(kOwnBodies + 3) + number * kProgramBytes;
+    l.operands = va(kOwnBodies + 2) + number * kProgramBytes;
+    l.pattern = l.operands + kProgramBytes - sizeof(sidra_pattern);
+    l.prologue = program.prologue;
+    l.epilogue = static_cast<uint8_t>(program_sizes_[number] - program.prologue);
+    l.operand_count = program.operands;
+    l.size[0] = 1 + odd % 2;
+    l.size[1] = count(in), l.size[2] = count(in);
+    sidra_pattern p{};
+    p.codes = odd & 2 ? SIDRA_TYPE_S8 : SIDRA_TYPE_U8;
+    p.type = program.prologue ? static_cast<uint8_t>(in.u8() % 9) : p.codes;
+    const uint64_t bytes = vector::element_size(p.type);
+    static constexpr uint16_t kKernels[] = {1, 2, 4, 5};  // which divide the objects' rows
+    p.kernel_h = kKernels[odd / 4 % 4];
+    p.kernel_w = kKernels[odd / 16 % 2];
+    p.channels = object.rows / p.kernel_h / p.kernel_w;
+    p.stride_h = p.stride_w = 1;
+    p.dilation_h = p.dilation_w = 1;
+    if (odd & 32) {
+        p.stride_h = 1 + in.u8() % 3, p.stride_w = 1 + in.u8() % 3;
+        p.dilation_h = 1 + in.u8() % 3, p.dilation_w = 1 + in.u8() % 3;
+        p.pad_h = in.u8() % 4, p.pad_w = in.u8() % 4;
+    }
+    p.height = odd & 64 ? count(in) : p.kernel_h + 3u;
+    p.width = odd & 64 ? count(in) : p.kernel_w + 3u;
+    p.addr = address(in) / bytes * bytes;
+    p.pixel_stride = odd & 128 ? in.u8() * bytes : p.channels * bytes;
+    p.row_stride = p.pixel_stride * p.width;
+    p.image_stride = p.row_stride * p.height;
+    if (in.u8() >= 240) p.image_stride = raw(in);
+    at<sidra_pattern>(bus(kBodies + 2) + (number + 1) * kProgramBytes - sizeof p) = p;
+    // The operand of a prologue has as many columns as the object has rows.
+    const uint8_t out_type = static_cast<uint8_t>(in.u8() % 9);
+    sidra_operand operands[2] = {rows_of(in, out_type, l.size, object.cols),
+                                 rows_of(in, SIDRA_TYPE_F32, l.size, program.indexed ? object.rows : object.cols)};
+    operands[0].flags = SIDRA_OPERAND_WRITE;
+    if (program.indexed)
+        operands[0].index = va(kOwnBodies), operands[0].index_type = SIDRA_TYPE_S32, operands[0].extent = 13;
+    for (uint64_t n = 0; n < program.operands; n++)
+        at<sidra_operand>(bus(kBodies + 2) + number * kProgramBytes + n * sizeof operands[0]) = operands[n];
+}
+
 void Hostile::write_program(Input& in) {
     const uint8_t number = in.u8() % std::size(kPrograms), where = in.u8();
     const uint64_t page = bus(where & 1 ? kBodies + 2 : kBodies + 3);
@@ -413,7 +524,7 @@ sidra_cmd Hostile::packet(Input& in) {
     static constexpr uint8_t kOpcodes[] = {
         SIDRA_CMD_NOP,       SIDRA_CMD_BARRIER,  SIDRA_CMD_SEM_WAIT, SIDRA_CMD_SEM_SIGNAL,
         SIDRA_CMD_TIMESTAMP, SIDRA_CMD_COPY,     SIDRA_CMD_FILL,     SIDRA_CMD_MVM,
-        SIDRA_CMD_VEC,       SIDRA_CMD_VECTOR,   SIDRA_CMD_VEC,      SIDRA_CMD_VECTOR,
+        SIDRA_CMD_VEC,       SIDRA_CMD_VECTOR,   SIDRA_CMD_MATMUL,   SIDRA_CMD_LAYER,
         SIDRA_CMD_PROGRAM,   SIDRA_CMD_READBACK, SIDRA_CMD_CALL,     SIDRA_CMD_MVM};
     const uint8_t which = in.u8();
     sidra_cmd cmd = blank(which == 0xff ? uint8_t{SIDRA_CMD_LABEL} : kOpcodes[which % std::size(kOpcodes)]);
@@ -482,6 +593,12 @@ sidra_cmd Hostile::packet(Input& in) {
             break;
         case SIDRA_CMD_VECTOR:
             packet_vector(in, cmd);
+            break;
+        case SIDRA_CMD_MATMUL:
+            packet_matmul(in, cmd);
+            break;
+        case SIDRA_CMD_LAYER:
+            packet_layer(in, cmd);
             break;
         case SIDRA_CMD_PROGRAM:
         case SIDRA_CMD_READBACK: {

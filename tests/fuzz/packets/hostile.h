@@ -39,6 +39,9 @@ class Hostile {
     sidra_cmd packet(Input& in);
     void packet_vec(Input& in, sidra_cmd& cmd);
     void packet_vector(Input& in, sidra_cmd& cmd);
+    void packet_matmul(Input& in, sidra_cmd& cmd);
+    void packet_layer(Input& in, sidra_cmd& cmd);
+    sidra_operand rows_of(Input& in, uint8_t type, const uint32_t (&size)[3], uint32_t cols);
     void push(uint32_t queue, const sidra_cmd& cmd);
     void write_table(Input& in);
     void write_queue(Input& in);
@@ -57,7 +60,7 @@ class Hostile {
     Region& memory_;
     std::array<uint64_t, kQueues> next_{};
     std::array<sidra_hw_xbar, kCrossbars> crossbars_{};  // as programmed
-    std::array<uint16_t, 8> program_sizes_{};            // instructions
+    std::array<uint16_t, 14> program_sizes_{};           // instructions
     uint64_t cells_ = 0;                                 // Board::cells_changes() then
     bool whole_l3_ = false;                              // more of it was mapped than in the beginning
     bool commanded_ = false;                             // by admin commands of its own

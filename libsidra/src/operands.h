@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// The operands of calls of vector programs: from those of the user to those of a packet.
+#ifndef SIDRA_OPERANDS_H
+#define SIDRA_OPERANDS_H
+
+#include <array>
+#include <span>
+
+#include "sidra_vector.h"
+#include "stream.h"
+#include "vector_program.h"
+
+namespace sidra {
+
+using Operands = std::array<sidra_operand, SIDRA_VECTOR_OPERANDS_MAX>;
+using Sizes = uint32_t[SIDRA_OPERAND_DIMS];
+
+// Checks program and number of operands of a call; `kind` is what the program must be made for.
+sidra_status check_program(const char* call, const sidra_stream* stream, sidra_program* handle, ProgramKind kind,
+                           const sidra_vector_operand* given, uint32_t count);
+
+// Fills in the operands of the packet. That they lie inside their buffers is checked later: check_bounds().
+sidra_status make_operands(const char* call, const sidra_program& program, const sidra_vector_operand* given,
+                           Operands* operands);
+
+// Checks that an operand and its indices lie inside their buffers for all coordinates of `size`. The operand has passed
+// verify_space() or verify_factor(), so nothing overflows here.
+sidra_status check_bounds(const char* call, const sidra_program& program, const vector::Traits& traits,
+                          const Sizes& size, const sidra_vector_operand& given, uint32_t n,
+                          const sidra_operand& operand);
+
+// INVALID_ARGUMENT, with what is wrong with the program or its operands.
+[[gnu::cold]] sidra_status refuse_call(const char* call, const sidra_program& program, const vector::Verdict& verdict);
+
+}  // namespace sidra
+
+#endif

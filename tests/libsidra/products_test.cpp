@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+// Products and layers without a chip: the packets and tables of their calls, and everything that is refused. With the
+// fake driver.
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "fake_fixture.h"
+#include "memory.h"
+#include "sidra_vector.h"
+#include "stream.h"
+
+namespace sidra::test {
+namespace {
+
+constexpr const char* kStore = "pass:\nv0 = load sums\nstore o2, v0";
+constexpr const char* kDequantise = "pass:\nv0 = load sums\nv1 = load o1\nv0 = mul v0, v1\nstore o0, v0";
+constexpr const char* kDynamic =
+    "pass:\nv0 = load input\nv1 = abs v0\ns0 = reduce_max v1\ns1 = div 127.0, s0\n"
+    "pass:\nv0 = load input\nv0 = mul v0, s1\nstore codes, v0\n"
+    "epilogue:\npass:\nv0 = load sums\nv0 = mul v0, s0\nstore o0, v0";
+
+class Products : public FakeTest {
+   protected:
+    static constexpr uint32_t kM = 4, kN = 6, kK = 5;
+
+    void SetUp() override {
+        FakeTest::SetUp();
+        ASSERT_OK(sidra_timestamp_async(stream, {buffer, 0}));
+        base = last_packet().timestamp.addr;
+        const std::vector<float> values(size_t{kK} * kN, 1.0f);
+        auto options = SIDRA_INIT(sidra_weights_options);
+        ASSERT_OK(sidra_weights_create_f32(context, kK, kN, values.data(), kN, &options, &weights));
+        ASSERT_OK(sidra_weights_program_async(stream, weights));
+    }
+    void TearDown() override {
+        for (sidra_program* program : programs) EXPECT_OK(sidra_program_destroy(program));
+        EXPECT_OK(sidra_weights_destroy(weights));
+        FakeTest::TearDown();
+    }
+    sidra_program* assemble(const std::string& text) {
+        sidra_program* program = nullptr;
+        EXPECT_OK(sidra_program_assemble(context, text.c_str(), &program)) << text;
+        if (program != nullptr) programs.push_back(program);
+        return program;
+    }
+    sidra_vector_operand matrix(uint64_t offset, sidra_type type, uint32_t rows, uint32_t cols) {
+        const uint32_t size[4] = {1, 1, rows, cols};
+        return sidra_operand_dense({buffer, offset}, type, size);
+    }
+    // The table of the packet that was queued last.
+    template <typename T>
+    T table(uint64_t address) {
+        const DeviceMemory& tables = *HandleTable<sidra_stream>::find(parts_of(stream))->tables;
+        T value;
+        EXPECT_GE(address, tables.address());
+        EXPECT_LE(address + sizeof value, tables.address() + tables.size());
+        std::memcpy(&value, tables.host() + (address - tables.address()), sizeof value);
+        return value;
+    }
+    void refuses(const std::function<sidra_status()>& call, const std::string& part,
+                 sidra_status status = SIDRA_ERROR_INVALID_ARGUMENT) {
+        uint64_t before = 0, after = 0;
+        EXPECT_OK(sidra_stream_timeline(stream, &before, nullptr));
+        EXPECT_FAILS(status, call());
+        const std::string text = sidra_last_error();
+        EXPECT_NE(std::string::npos, text.find(part)) << part << "\n" << text;
+        EXPECT_OK(sidra_stream_timeline(stream, &after, nullptr));
+        EXPECT_EQ(before, after) << text;
+    }
+
+    uint64_t base = 0;
+    sidra_weights* weights = nullptr;
+    std::vector<sidra_program*> programs;
+};
+
+TEST_F(Products, ThePacketOfAMatmul) {
+    const std::vector operands = {matrix(0, SIDRA_F32, kM, kK), matrix(4096, SIDRA_BF16, kK, kN),
+                                  matrix(8192, SIDRA_F16, kM, kN)};
+    auto matmul = SIDRA_INIT(sidra_matmul);
+    matmul.program = assemble(kStore);
+    matmul.m = kM, matmul.n = kN, matmul.k = kK;
+    matmul.param[1] = 7;
+    matmul.operands = operands.data();
+    matmul.operand_count = 3;
+    matmul.cookie = 9;
+    ASSERT_OK(sidra_matmul_async(stream, &matmul));
+    const sidra_cmd_matmul packet = last_packet().matmul;
+    EXPECT_EQ(SIDRA_CMD_MATMUL, packet.hdr.opcode);
+    EXPECT_EQ(9u, packet.hdr.cookie);
+    EXPECT_EQ(kM, packet.m);
+    EXPECT_EQ(kN, packet.n);
+    EXPECT_EQ(kK, packet.k);
+    EXPECT_EQ(1u, packet.batch[0]);
+    EXPECT_EQ(1u, packet.batch[1]);
+    EXPECT_EQ(7u, packet.param[1]);
+    EXPECT_EQ(2u, packet.instructions);
+    EXPECT_EQ(3u, packet.operand_count);
+    const auto a = table<sidra_operand>(packet.operands), c = table<sidra_operand>(packet.operands + 128);
+    EXPECT_EQ(base, a.addr);
+    EXPECT_EQ(kK * 4u, a.stride[2]);
+    EXPECT_EQ(0, a.flags);
+    EXPECT_EQ(base + 8192, c.addr);
+    EXPECT_EQ(SIDRA_TYPE_F16, c.type);
+    EXPECT_EQ(SIDRA_OPERAND_WRITE, c.flags);
+}
+
+TEST_F(Products, WhatAMatmulRefuses) {
+    std::vector operands = {matrix(0, SIDRA_F32, kM, kK), matrix(4096, SIDRA_F32, kK, kN),
+                            matrix(8192, SIDRA_F32, kM, kN)};
+    const auto good = operands;
+    auto matmul = SIDRA_INIT(sidra_matmul);
+    matmul.program = assemble(kStore);
+    matmul.m = kM, matmul.n = kN, matmul.k = kK;
+    matmul.operands = operands.data();
+    matmul.operand_count = 3;
+    const auto call = [&] { return sidra_matmul_async(stream, &matmul); };
+    ASSERT_OK(call());
+    const auto with = [&](const std::function<void()>& change, const std::string& part,
+                          sidra_status status = SIDRA_ERROR_INVALID_ARGUMENT) {
+        const sidra_matmul before = matmul;
+        change();
+        refuses(call, part, status);
+        matmul = before;
+        operands = good;
+    };
+    with([&] { matmul.k = 0; }, "k is 0: must be 1..16384");
+    with([&] { matmul.k = 16385; }, "k is 16385");
+    with([&] { matmul.m = 0; }, "the iteration space is empty or too large");
+    with([&] { matmul.operand_count = 2; }, " has 3 operands, of which the first two");
+    with([&] { operands[0] = matrix(0, SIDRA_S8, kM, kK); }, "operands[1] (B) has the type F32: both factors");
+    with([&] { operands[1].type = SIDRA_S32; }, "operands[1] (B) has the type S32");
+    with([&] { operands[0].extent = 4; }, "operands[0] (A) has an index or an extent");
+    with([&] { operands[0].stride[3] = 8; }, "operands[0] (A) has the strides 20 and 8 in its matrix");
+    with([&] { operands[1].stride[2] = SIZE_MAX / 4 * 4 - 3; }, "operand 1: the address or a stride");
+    with([&] { operands[1].stride[2] = uint64_t{1} << 62; }, "operand 1: the operand reaches beyond");
+    with([&] { operands[1].at.offset = kBufferSize - 4; }, "operands[1].at");
+    with([&] { operands[2].at.offset = kBufferSize - 4; }, "operands[2].at");
+    with([&] { operands[2].at.offset = 16; }, "operand 2: the operand is written, and overlaps");
+    with([&] { matmul.program = assemble("pass:\nv0 = load o0\nstore o1, v0"); },
+         "is made for sidra_vector_async(): it loads no `sums`");
+    with([&] { matmul.program = assemble(kDequantise); }, "is made for sidra_layer_async(): it loads `sums`");
+    with([&] { matmul.struct_size = 8; }, "struct_size");
+    // The other way round.
+    auto vector = SIDRA_INIT(sidra_vector);
+    vector.program = assemble(kStore);
+    refuses([&] { return sidra_vector_async(stream, &vector); }, "is made for sidra_matmul_async()");
+}
+
+TEST_F(Products, ThePacketOfALayer) {
+    const std::vector operands = {matrix(8192, SIDRA_F32, 12, kN)};
+    auto layer = SIDRA_INIT(sidra_layer);
+    layer.program = assemble(kDynamic);
+    layer.windows = sidra_windows_matrix({buffer, 64}, SIDRA_F16, 12, kK);
+    layer.operands = operands.data();
+    layer.operand_count = 1;
+    layer.calibrate = true;
+    layer.param[3] = 5;
+    ASSERT_OK(sidra_layer_async(stream, weights, &layer));
+    const sidra_cmd_layer packet = last_packet().layer;
+    EXPECT_EQ(SIDRA_CMD_LAYER, packet.opcode);
+    EXPECT_EQ(SIDRA_CMD_MVM_CALIBRATE, packet.flags);
+    EXPECT_EQ(1u, packet.size[0]);
+    EXPECT_EQ(1u, packet.size[1]);
+    EXPECT_EQ(12u, packet.size[2]);
+    EXPECT_EQ(5u, packet.param[3]);
+    EXPECT_EQ(7, packet.prologue);
+    EXPECT_EQ(3, packet.epilogue);
+    EXPECT_EQ(1, packet.operand_count);
+    EXPECT_EQ(packet.operands + 64, packet.pattern);
+    const auto pattern = table<sidra_pattern>(packet.pattern);
+    EXPECT_EQ(base + 64, pattern.addr);
+    EXPECT_EQ(SIDRA_TYPE_F16, pattern.type);
+    EXPECT_EQ(SIDRA_TYPE_S8, pattern.codes);
+    EXPECT_EQ(kK * 2u, pattern.pixel_stride);
+    EXPECT_EQ(kK * 2u * 12, pattern.row_stride);
+    EXPECT_EQ(1u, pattern.height);
+    EXPECT_EQ(12u, pattern.width);
+    EXPECT_EQ(kK, pattern.channels);
+    EXPECT_EQ(base + 8192, table<sidra_operand>(packet.operands).addr);
+}
+
+TEST_F(Products, WhatALayerRefuses) {
+    std::vector operands = {matrix(8192, SIDRA_F32, 12, kN)};
+    const auto good = operands;
+    auto layer = SIDRA_INIT(sidra_layer);
+    layer.program = assemble(kDynamic);
+    layer.windows = sidra_windows_matrix({buffer, 64}, SIDRA_F32, 12, kK);
+    layer.operands = operands.data();
+    layer.operand_count = 1;
+    const auto call = [&] { return sidra_layer_async(stream, weights, &layer); };
+    ASSERT_OK(call());
+    const auto with = [&](const std::function<void()>& change, const std::string& part,
+                          sidra_status status = SIDRA_ERROR_INVALID_ARGUMENT) {
+        const sidra_layer before = layer;
+        change();
+        refuses(call, part, status);
+        layer = before;
+        operands = good;
+    };
+    sidra_windows& w = layer.windows;
+    with([&] { w.images = 0; }, "windows.images is 0: must be 1..");
+    with([&] { w.columns = 1u << 25; }, "windows.columns is 33554432");
+    with([&] { w.images = w.rows = 1u << 20; }, "windows are more than 16777216");
+    with([&] { w.kernel_h = 257; }, "windows.kernel_h is 257: must be 1..256");
+    with([&] { w.kernel_h = w.kernel_w = 100; }, "a kernel of 100 x 100 has more than 4096 pixels");
+    with([&] { w.stride_w = 0; }, "windows.stride_w is 0");
+    with([&] { w.dilation_h = 70000; }, "windows.dilation_h is 70000");
+    with([&] { w.pad_w = 70000; }, "windows.pad_w is 70000");
+    with([&] { w.channels = 4; }, "a window has 1 x 1 x 4 = 4 elements, but weights");
+    with([&] { w.codes = SIDRA_F32; }, "windows.codes is F32: must be U8 or S8");
+    with([&] { w.type = static_cast<sidra_type>(77); }, "windows.type is 77");
+    with([&] { w.zero = 128; }, "windows.zero is 128: must be -128..127 with codes of S8");
+    with([&] { w.pixel_stride = 6; }, "a stride of `windows` is 6");
+    with([&] { w.pixel_stride = SIZE_MAX / 4 * 4 - 3 + 3; }, "windows.at");
+    with([&] { w.at.offset = kBufferSize - 4; }, "windows.at");
+    with([&] { layer.operand_count = 2; }, "operand_count is 2, but program");
+    with([&] { operands[0].at.offset = kBufferSize - 4; }, "operands[0].at");
+    with(
+        [&] {
+            layer.program = assemble(kDequantise);
+            layer.operand_count = 2;
+        },
+        "windows.type is F32 and windows.codes is S8: without a prologue they must be the same");
+    with([&] { layer.program = assemble(kStore); }, "is made for sidra_matmul_async()");
+    with([&] { operands[0].type = SIDRA_S64, operands[0].stride[3] = 4; }, "operand 0: the address or a stride");
+}
+
+TEST_F(Products, ProgramsWithAPrologue) {
+    sidra_program* program = assemble(kDynamic);
+    size_t size = 0;
+    ASSERT_OK(sidra_program_disassemble(program, nullptr, 0, &size));
+    std::string text(size, '\0');
+    ASSERT_OK(sidra_program_disassemble(program, text.data(), size, nullptr));
+    EXPECT_NE(std::string::npos, text.find("epilogue:\n")) << text;
+    sidra_program* made = nullptr;
+    const sidra_vector_instruction code{SIDRA_VECTOR_OP_LOAD, SIDRA_VECTOR_PASS, 0, SIDRA_OPERAND_SUMS, 0, 0, 0, 0, {}};
+    refuses([&] { return sidra_program_create(context, &code, 1, 1, &made); },
+            "prologue is 1, but the program has 1 instructions: at least one must follow it");
+    refuses([&] { return sidra_program_assemble(context, "pass:\nv0 = load input\nstore o0, v0\n", &made); },
+            "the operand does not exist");
+    refuses(
+        [&] {
+            return sidra_program_assemble(
+                context, "pass:\nv0 = load input\nepilogue:\npass:\nv0 = load sums\nstore o0, v0", &made);
+        },
+        "the program does not use the operand");
+}
+
+// A graph keeps tables and patterns of its own, and names what they name.
+TEST_F(Products, AGraphOfThem) {
+    const std::vector operands = {matrix(0, SIDRA_S8, kM, kK), matrix(4096, SIDRA_U8, kK, kN),
+                                  matrix(8192, SIDRA_S32, kM, kN)},
+                      out = {matrix(8192, SIDRA_F32, 12, kN)};
+    auto matmul = SIDRA_INIT(sidra_matmul);
+    matmul.program = assemble("pass:\nv0 = load_int sums\nstore_int o2, v0");
+    matmul.m = kM, matmul.n = kN, matmul.k = kK;
+    matmul.operands = operands.data();
+    matmul.operand_count = 3;
+    auto layer = SIDRA_INIT(sidra_layer);
+    layer.program = assemble(kDynamic);
+    sidra_buffer* images = nullptr;
+    ASSERT_OK(sidra_buffer_create(context, 4096, 0, &images));
+    layer.windows = sidra_windows_matrix({images, 0}, SIDRA_F32, 12, kK);
+    layer.operands = out.data();
+    layer.operand_count = 1;
+    sidra_graph* graph = nullptr;
+    ASSERT_OK(sidra_graph_begin(stream));
+    ASSERT_OK(sidra_matmul_async(stream, &matmul));
+    ASSERT_OK(sidra_layer_async(stream, weights, &layer));
+    ASSERT_OK(sidra_graph_end(stream, &graph));
+    ASSERT_OK(sidra_graph_launch_async(stream, graph));
+    ASSERT_OK(sidra_buffer_destroy(images));
+    refuses([&] { return sidra_graph_launch_async(stream, graph); }, "which was destroyed since then",
+            SIDRA_ERROR_INVALID_HANDLE);
+    ASSERT_OK(sidra_graph_destroy(graph));
+}
+
+TEST(Windows, Count) {
+    EXPECT_EQ(3u, sidra_windows_count(5, 3, 1, 0, 1));
+    EXPECT_EQ(5u, sidra_windows_count(5, 3, 1, 1, 1));
+    EXPECT_EQ(3u, sidra_windows_count(5, 3, 2, 1, 1));
+    EXPECT_EQ(1u, sidra_windows_count(5, 3, 1, 0, 2));
+    EXPECT_EQ(0u, sidra_windows_count(2, 3, 1, 0, 1));
+    EXPECT_EQ(0u, sidra_windows_count(5, 3, 0, 0, 1));
+}
+
+}  // namespace
+}  // namespace sidra::test
