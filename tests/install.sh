@@ -89,7 +89,8 @@ block cpp 1 >"$root/programs/example.cpp"
 block cpp 2 >"$root/programs/stay.cpp"
 block cpp 3 >"$root/programs/network.cpp"
 block cpp 4 >"$root/programs/rows.cpp"
-block cpp 5 >"$root/programs/streams.cpp"
+block cpp 5 >"$root/programs/layer.cpp"
+block cpp 6 >"$root/programs/streams.cpp"
 cmake -S "$root/programs" -B "$root/programs/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "CMake of docs/programs.md"; }
 cmake --build "$root/programs/build" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "building docs/programs.md"; }
 output=$("$root/programs/build/example")
@@ -98,6 +99,8 @@ output=$("$root/programs/build/network")
 [[ $output == "0.19 0.51 0.31" ]] || fail "float input: '$output'"
 output=$("$root/programs/build/rows")
 [[ $output == "25 -50 100, 30 50 -100" ]] || fail "vector programs: '$output'"
+output=$("$root/programs/build/layer")
+[[ $output == $'4.0 5.0, 39.9 30.0\n41 310, 310 2494' ]] || fail "layers and products: '$output'"
 output=$("$root/programs/build/streams")
 [[ $output == $'3\nfault of the gather\n1' ]] || fail "streams and errors: '$output'"
 for wanted in programmed found; do

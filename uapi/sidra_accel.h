@@ -25,6 +25,8 @@
  * 1.1  admin command XBAR_REPORT; SIDRA_CMD_PROGRAM_REFRESH
  * 1.2  telemetry page of 512 bytes, whose first word takes a snapshot; engine_ns in state pages; mailbox FW_ACTIVATE, FW_BUILD, CALIBRATE;
  *      SIDRA_CMD_MVM_CALIBRATE, adc_range; sidra_publish.h: before
+ * 1.3  LABEL, VECTOR, more element types; fault causes PRODUCER and PROGRAM; epochs. From here on docs/uapi.md lists changes of what existed
+ * 1.4  MATMUL, LAYER
  */
 #ifndef SIDRA_ACCEL_H
 #define SIDRA_ACCEL_H

@@ -20,8 +20,8 @@
 extern "C" {
 #endif
 
-#define SIDRA_HW_VERSION_MAJOR	2u
-#define SIDRA_HW_VERSION_MINOR	0u
+#define SIDRA_HW_VERSION_MAJOR	1u
+#define SIDRA_HW_VERSION_MINOR	4u
 #define SIDRA_HW_VERSION	((SIDRA_HW_VERSION_MAJOR << 16) | SIDRA_HW_VERSION_MINOR)
 
 /* ---- PCI ------------------------------------------------------------------------------------------------------- */

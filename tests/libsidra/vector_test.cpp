@@ -385,7 +385,7 @@ TEST_F(Vectors, ARefusedAllocationQueuesNothing) {
                                   sidra_operand_dense({second, 0}, SIDRA_F32, kSize)};
     const sidra_vector vector = call_of(assemble(kTakeRows), operands);
     fake->fail(SIDRA_IOCTL_BUFFER_CREATE, ENOMEM);
-    refuses([&] { return sidra_vector_async(stream, &vector); }, {"allocating 524288 bytes"},
+    refuses([&] { return sidra_vector_async(stream, &vector); }, {"allocating 589824 bytes"},
             SIDRA_ERROR_OUT_OF_MEMORY);
     EXPECT_OK(sidra_vector_async(stream, &vector));
     sidra_program* program = nullptr;
