@@ -2,6 +2,7 @@
 #include "context.h"
 
 #include "fault.h"
+#include "stamp.h"
 #include "stream.h"
 #include "wait.h"
 
@@ -52,6 +53,7 @@ sidra_status sidra_context_create(sidra_device* device, sidra_context** context)
         SIDRA_TRY(check(call, "device", device));
         if (context == nullptr)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`context` is NULL; it takes the new handle");
+        auto stamps = std::make_shared<StampPool>();
         sidra_context* made = HandleTable<sidra_context>::make();
         std::string detail;
         sidra_ioctl_context_create create{};
@@ -61,6 +63,7 @@ sidra_status sidra_context_create(sidra_device* device, sidra_context** context)
         }
         made->device = device;
         made->transport = device->transport.get();
+        made->stamps = std::move(stamps);
         made->number = create.context;
         made->id = create.context;  // the same number as in the driver's messages
         made->doorbell_offset = create.doorbell_offset;
@@ -88,6 +91,7 @@ sidra_status sidra_context_destroy(sidra_context* context) {
             if (context->callbacks && context->callbacks->is_current_thread())
                 return fail(SIDRA_ERROR_BUSY, call, "context {} cannot be destroyed by one of its own callbacks",
                             context->id);
+            context->stamps->clear();
             std::string detail;
             sidra_ioctl_context destroy{};
             destroy.context = context->number;

@@ -14,6 +14,10 @@
 #include "handle.h"
 #include "objects.h"
 
+namespace sidra {
+class StampPool;
+}
+
 struct sidra_context : sidra::Handle {
     static constexpr sidra::Kind kKind = sidra::Kind::kContext;
 
@@ -26,6 +30,7 @@ struct sidra_context : sidra::Handle {
     std::vector<sidra_stream*> streams;
     std::shared_ptr<sidra::CallbackThread> callbacks;  // created on first use
     sidra::Objects named;                              // objects that packets can name
+    std::shared_ptr<sidra::StampPool> stamps;          // of timing events
     mutable std::mutex epochs_mutex;                   // protects epochs; innermost lock
     std::deque<std::pair<uint32_t, uint32_t>> epochs;  // recent epochs, with the ids of their streams
 

@@ -17,7 +17,7 @@ class Producer : public ChipTest {
     void SetUp() override {
         ChipTest::SetUp();
         for (sidra_stream** made : {&producer, &last}) ASSERT_OK(sidra_stream_create(context, nullptr, made));
-        ASSERT_OK(sidra_event_create(context, &event));
+        ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &event));
         ASSERT_OK(sidra_buffer_create(context, 4096, 0, &words));
         ASSERT_OK(sidra_buffer_create(context, 4096, 0, &data));
     }
@@ -56,7 +56,7 @@ class Producer : public ChipTest {
         ASSERT_OK(sidra_stream_wait_event(stream, event));
         ASSERT_OK(sidra_fill_async(stream, {data, 8}, 43, 8, 8));
         sidra_event* second = nullptr;
-        ASSERT_OK(sidra_event_create(context, &second));
+        ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &second));
         ASSERT_OK(sidra_event_record(second, stream));
         ASSERT_OK(sidra_stream_wait_event(last, second));
         ASSERT_OK(sidra_fill_async(last, {data, 16}, 44, 8, 8));
@@ -168,7 +168,7 @@ TEST_F(Producer, WhatWasDoneBeforeTheEndCounts) {
         ASSERT_OK(sidra_fill_async(producer, {data, 0}, 42, 8, 8));
         ASSERT_OK(sidra_semaphore_wait_async(producer, {words, 8}, 1));
         sidra_event* done = nullptr;
-        ASSERT_OK(sidra_event_create(context, &done));
+        ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &done));
         ASSERT_OK(sidra_event_record(done, producer));
         ASSERT_OK(sidra_stream_wait_event(stream, done));
         ASSERT_OK(sidra_fill_async(stream, {data, 8}, 43, 8, 8));

@@ -168,7 +168,7 @@ TEST_F(ChipStream, AFullRingBlocksUntilTheDeadline) {
     sidra_graph* graph = nullptr;
     ASSERT_OK(sidra_graph_end(small, &graph));
     sidra_event* event = nullptr;
-    ASSERT_OK(sidra_event_create(context, &event));
+    ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &event));
     ASSERT_OK(sidra_semaphore_wait_async(stream, words.at(8), 1));
     ASSERT_OK(sidra_event_record(event, stream));
 
@@ -230,7 +230,7 @@ TEST_F(ChipStream, EventsOrderStreams) {
     std::vector<sidra_event*> events(kStreams);
     for (int i = 0; i < kStreams; ++i) {
         ASSERT_OK(sidra_stream_create(context, nullptr, &streams[i]));
-        ASSERT_OK(sidra_event_create(context, &events[i]));
+        ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &events[i]));
     }
     // A token of 8 bytes is passed around: each stream copies it from its neighbour after the neighbour has written it.
     const Buffer words(context, 8 * (kStreams * kRounds + 1));
@@ -346,7 +346,7 @@ TEST_F(ChipStream, WhatCannotBeRecordedSaysSo) {
     sidra_graph *graph = nullptr, *dropped = nullptr;
     ASSERT_OK(sidra_weights_create_s8(context, 1, 1, &value, 1, nullptr, nullptr, &weights));
     ASSERT_OK(sidra_weights_program_async(stream, weights));
-    ASSERT_OK(sidra_event_create(context, &event));
+    ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &event));
     ASSERT_OK(sidra_graph_begin(stream));
     ASSERT_OK(sidra_graph_end(stream, &graph));
     sidra_weights* fresh = nullptr;

@@ -100,7 +100,7 @@ class ChipNames : public ChipTrace {
         ASSERT_OK(sidra_label_async(stream, "eager"));
         ASSERT_OK(sidra_mvm_async(stream, second, &mvm));
         sidra_event* event = nullptr;
-        ASSERT_OK(sidra_event_create(context, &event));
+        ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &event));
         ASSERT_OK(sidra_event_record(event, stream));
         ASSERT_OK(sidra_stream_wait_event(other, event));
         ASSERT_OK(sidra_semaphore_signal(context, {buffer, 2048}, 1));

@@ -19,7 +19,7 @@ class Handles : public FakeTest {
    protected:
     void SetUp() override {
         FakeTest::SetUp();
-        ASSERT_OK(sidra_event_create(context, &event));
+        ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &event));
         ASSERT_OK(sidra_graph_begin(stream));
         ASSERT_OK(sidra_nop_async(stream));
         ASSERT_OK(sidra_graph_end(stream, &graph));
@@ -124,7 +124,7 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         BAD(sidra_stream_report(s, 0, &report));
         BAD(sidra_batch_begin(s));
         BAD(sidra_batch_end(s));
-        BAD(sidra_event_create(c, &new_event));
+        BAD(sidra_event_create(c, SIDRA_EVENT_DEFAULT, &new_event));
         BAD(sidra_event_record(e, stream));
         BAD(sidra_event_record(event, s));
         BAD(sidra_event_query(e));
@@ -236,11 +236,11 @@ TEST_F(Handles, ThatWereDestroyedAreRefused) {
 
 TEST_F(Handles, AreNeverTheSameAgain) {
     sidra_event* first = nullptr;
-    ASSERT_OK(sidra_event_create(context, &first));
+    ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &first));
     ASSERT_OK(sidra_event_destroy(first));
     for (int i = 0; i < 200; ++i) {
         sidra_event* next = nullptr;
-        ASSERT_OK(sidra_event_create(context, &next));
+        ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &next));
         EXPECT_NE(first, next);
         EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_event_query(first));
         ASSERT_OK(sidra_event_destroy(next));
@@ -266,7 +266,8 @@ void destroy_twice(Create&& create, sidra_status (*destroy)(T*)) {
 }
 
 TEST_F(Handles, AreDestroyedByOneOfTwoThreads) {
-    destroy_twice<sidra_event>([&](auto** object) { return sidra_event_create(context, object); }, sidra_event_destroy);
+    destroy_twice<sidra_event>([&](auto** object) { return sidra_event_create(context, SIDRA_EVENT_DEFAULT, object); },
+                               sidra_event_destroy);
     destroy_twice<sidra_buffer>([&](auto** object) { return sidra_buffer_create(context, 64, 0, object); },
                                 sidra_buffer_destroy);
     destroy_twice<sidra_stream>([&](auto** object) { return sidra_stream_create(context, nullptr, object); },
@@ -306,7 +307,7 @@ TEST_F(Handles, StayWhereTheirDestructionIsRefused) {
 TEST_F(Handles, ManyComeAndGo) {
     std::vector<sidra_event*> events(1000);
     for (int round = 0; round < 3; ++round) {
-        for (sidra_event*& each : events) ASSERT_OK(sidra_event_create(context, &each));
+        for (sidra_event*& each : events) ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &each));
         for (sidra_event* each : events) EXPECT_OK(sidra_event_query(each));
         for (sidra_event* each : events) ASSERT_OK(sidra_event_destroy(each));
         for (sidra_event* each : events) EXPECT_EQ(SIDRA_ERROR_INVALID_HANDLE, sidra_event_query(each));
@@ -333,7 +334,7 @@ TEST_F(Handles, OfDifferentContextsDoNotMix) {
     const int8_t value = 1;
     ASSERT_OK(sidra_context_create(device, &other));
     ASSERT_OK(sidra_buffer_create(other, 4096, 0, &foreign));
-    ASSERT_OK(sidra_event_create(other, &foreign_event));
+    ASSERT_OK(sidra_event_create(other, SIDRA_EVENT_DEFAULT, &foreign_event));
     ASSERT_OK(sidra_stream_create(other, nullptr, &foreign_stream));
     ASSERT_OK(sidra_weights_create_s8(other, 1, 1, &value, 1, nullptr, nullptr, &foreign_weights));
     sidra_program* foreign_program = nullptr;

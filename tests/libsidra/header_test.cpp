@@ -125,7 +125,7 @@ TEST_F(CppLayer, ReleasedHandlesAreTheCallers) {
     EXPECT_FALSE(static_cast<bool>(buffer));
     EXPECT_EQ(SIDRA_OK, sidra_buffer_destroy(handle));
     sidra_event* event = nullptr;
-    ASSERT_EQ(SIDRA_OK, sidra_event_create(context.get(), &event));
+    ASSERT_EQ(SIDRA_OK, sidra_event_create(context.get(), SIDRA_EVENT_DEFAULT, &event));
     { const Event taken(event); }
     EXPECT_EQ(SIDRA_ERROR_INVALID_HANDLE, sidra_event_destroy(event)) << "what is taken over is destroyed";
 }

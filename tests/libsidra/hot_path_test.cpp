@@ -32,7 +32,7 @@ TEST_F(HotPath, ASubmitIsOneDoorbellAndNoAllocation) {
     sidra_graph* graph = nullptr;
     ASSERT_OK(sidra_weights_create_s8(context, 2, 2, values, 2, nullptr, nullptr, &weights));
     ASSERT_OK(sidra_weights_program_async(stream, weights));
-    ASSERT_OK(sidra_event_create(context, &event));
+    ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &event));
     ASSERT_OK(sidra_graph_begin(stream));
     ASSERT_OK(sidra_nop_async(stream));
     ASSERT_OK(sidra_graph_end(stream, &graph));
@@ -115,7 +115,7 @@ TEST_F(HotPath, AChildCannotUseItsParentsHandles) {
     sidra_graph* graph = nullptr;
     sidra_program* program = nullptr;
     const int8_t value = 3;
-    ASSERT_OK(sidra_event_create(context, &event));
+    ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &event));
     ASSERT_OK(sidra_program_assemble(context, "pass:\ns0 = load o0\nstore o1, s0", &program));
     const uint32_t one[4] = {1, 1, 1, 1};
     const sidra_vector_operand operands[] = {sidra_operand_dense(buffer.at(0), SIDRA_F32, one),

@@ -55,8 +55,8 @@ TEST_F(Stopped, ARefusedProgramIsToldWithItsInstruction) {
 
 TEST_F(Stopped, AFaultIsToldEverywhere) {
     sidra_event *before = nullptr, *after = nullptr;
-    ASSERT_OK(sidra_event_create(context, &before));
-    ASSERT_OK(sidra_event_create(context, &after));
+    ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &before));
+    ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &after));
     fake->set_automatic(false);
     ASSERT_OK(sidra_nop_async(stream));
     ASSERT_OK(sidra_event_record(before, stream));
@@ -138,7 +138,7 @@ TEST_F(Stopped, ResetOfAHealthyStreamDropsWhatIsQueued) {
 
 TEST_F(Stopped, AQueryThatIsNotDoneHasATextOfItsOwn) {
     sidra_event* event = nullptr;
-    ASSERT_OK(sidra_event_create(context, &event));
+    ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &event));
     fake->set_automatic(false);
     ASSERT_OK(sidra_nop_async(stream));
     ASSERT_OK(sidra_event_record(event, stream));
@@ -155,7 +155,7 @@ TEST_F(Stopped, AQueryThatIsNotDoneHasATextOfItsOwn) {
 
 TEST_F(Stopped, ALossIsStickyUntilRecovered) {
     sidra_event* event = nullptr;
-    ASSERT_OK(sidra_event_create(context, &event));
+    ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &event));
     fake->set_automatic(false);
     ASSERT_OK(sidra_nop_async(stream));
     ASSERT_OK(sidra_event_record(event, stream));
@@ -294,7 +294,7 @@ TEST_F(Stopped, CallbacksLearnHowTheirOwnWorkWasDropped) {
 TEST_F(Stopped, EventsOfDestroyedStreamsAreDoneOrDropped) {
     sidra_event* event = nullptr;
     sidra_stream* other = nullptr;
-    ASSERT_OK(sidra_event_create(context, &event));
+    ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &event));
     ASSERT_OK(sidra_stream_create(context, nullptr, &other));
     fake->set_automatic(false);
     ASSERT_OK(sidra_nop_async(other));
@@ -302,7 +302,7 @@ TEST_F(Stopped, EventsOfDestroyedStreamsAreDoneOrDropped) {
     EXPECT_EQ(SIDRA_ERROR_NOT_READY, sidra_event_query(event));
     EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_event_synchronize(event, 0));
     sidra_event* done = nullptr;
-    ASSERT_OK(sidra_event_create(context, &done));
+    ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &done));
     ASSERT_OK(sidra_event_record(done, other));
     ASSERT_OK(sidra_nop_async(other));
     ASSERT_OK(sidra_event_record(event, other));
@@ -322,7 +322,7 @@ TEST_F(Stopped, EventsOfDestroyedStreamsAreDoneOrDropped) {
 TEST_F(Stopped, WaitingForAnEventIsAPacketOnlyIfNeeded) {
     sidra_event* event = nullptr;
     sidra_stream* other = nullptr;
-    ASSERT_OK(sidra_event_create(context, &event));
+    ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &event));
     ASSERT_OK(sidra_stream_create(context, nullptr, &other));
     const auto queued = [&] {
         uint64_t submitted = 0;

@@ -116,7 +116,7 @@ TEST_P(Order, RandomGraphsEqualTheSequentialOracle) {
         OK(sidra_vec_async(streams[stream], &add));
         place[op] = {stream, ++count[stream]};
         OK(sidra_semaphore_signal_async(streams[stream], {words, stream * 64}, count[stream]));
-        OK(sidra_event_create(context, &events[op]));
+        OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &events[op]));
         OK(sidra_event_record(events[op], streams[stream]));
 
         for (size_t i = 0; i < kColumns; ++i)
@@ -140,7 +140,7 @@ using Litmus = Order;
 // Message passing: one stream writes a row and then notifies in one of four ways; the receiver must see the row.
 TEST_F(Litmus, NewsNeverOvertakesItsMessage) {
     sidra_event* event;
-    OK(sidra_event_create(context, &event));
+    OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &event));
     for (unsigned round = 1; round <= 2000u / kScale; ++round) {
         sidra_stream* writer = streams[random() % 3];
         sidra_stream* reader = streams[3 + random() % 3];

@@ -25,7 +25,7 @@ using Event = std::unique_ptr<sidra_event, Destroy<sidra_event_destroy>>;
 
 Event make_event(const Chip& chip) {
     sidra_event* event = nullptr;
-    SIDRA_CHECK(sidra_event_create(chip.context(), &event));
+    SIDRA_CHECK(sidra_event_create(chip.context(), SIDRA_EVENT_DEFAULT, &event));
     return Event(event);
 }
 

@@ -349,7 +349,8 @@ SIDRA_API sidra_status sidra_batch_end(sidra_stream *stream);
 /* ---- Events ----------------------------------------------------------------------------------------------------- */
 
 /*
- * A point in a stream; free to record, queried without a system call. An event never recorded counts as done.
+ * A point in a stream; free to record (with SIDRA_EVENT_TIMING: one operation), queried without a system call. An event never recorded counts
+ * as done.
  *
  * An event whose operations are stopped by a fault, or dropped by a reset, a recovery or the end of the stream, is never done: query,
  * synchronize and wait_event then fail at once with FAULT (after a loss of the context: CONTEXT_LOST), and keep failing until the event is
@@ -357,12 +358,33 @@ SIDRA_API sidra_status sidra_batch_end(sidra_stream *stream);
  * sidra_stream_fault() names the stream and the operation where it began. Streams that do not depend on it continue. Work that was done stays
  * done, also after the end of its stream.
  */
-SIDRA_API sidra_status sidra_event_create(sidra_context *context, sidra_event **event);
+typedef enum sidra_event_flags {
+	SIDRA_EVENT_DEFAULT = 0,
+	SIDRA_EVENT_TIMING = 1		/* the device notes when it reaches the event: sidra_event_elapsed() and the calls after it */
+} sidra_event_flags;
+SIDRA_API sidra_status sidra_event_create(sidra_context *context, uint32_t flags, sidra_event **event);
 SIDRA_API sidra_status sidra_event_destroy(sidra_event *event);
-/* The event now stands for everything queued in the stream so far (an open batch is submitted). */
+/*
+ * The event now stands for everything queued in the stream so far (an open batch is submitted). With SIDRA_EVENT_TIMING this queues an
+ * operation, as an ..._async call does; otherwise it never blocks.
+ */
 SIDRA_API sidra_status sidra_event_record(sidra_event *event, sidra_stream *stream);
 SIDRA_API sidra_status sidra_event_query(sidra_event *event);
 SIDRA_API sidra_status sidra_event_synchronize(sidra_event *event, uint64_t deadline);
+/*
+ * The time from `start` to `end` in nanoseconds of the device clock, which all streams and contexts of a device share; negative if the device
+ * reached `end` first. The events may be of different streams. INVALID_ARGUMENT: one has no SIDRA_EVENT_TIMING or was never recorded, or they
+ * are of different devices. NOT_READY: one is not done. FAULT, CONTEXT_LOST: one never will be, as for sidra_event_query(). Never blocks.
+ */
+SIDRA_API sidra_status sidra_event_elapsed(sidra_event *start, sidra_event *end, int64_t *ns);
+/* When the device reached the event, in nanoseconds of its clock; sidra_device_clock() relates that to CLOCK_MONOTONIC. Fails as elapsed. */
+SIDRA_API sidra_status sidra_event_time(sidra_event *event, uint64_t *device_ns);
+/*
+ * Time and energy that a real chip would have spent on the operations between two events of one stream, as sidra_stream_device_time(). Fails as
+ * elapsed, and with INVALID_ARGUMENT if the events are of different streams, were recorded in the other order, or if the context was recovered
+ * between them. Either result may be NULL.
+ */
+SIDRA_API sidra_status sidra_event_cost(sidra_event *start, sidra_event *end, uint64_t *picoseconds, uint64_t *picojoules);
 /* Everything queued in `stream` from now on waits for the event, on the device (streams of one context: else WRONG_CONTEXT). */
 SIDRA_API sidra_status sidra_stream_wait_event(sidra_stream *stream, sidra_event *event);
 

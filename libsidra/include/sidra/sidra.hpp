@@ -439,10 +439,17 @@ struct Param {
 
 // ---- Event, graph
 
+// What a real chip would have spent, by the cost model.
+struct Cost {
+    uint64_t picoseconds, picojoules;
+};
+
 class Event : public detail::Owner<sidra_event, sidra_event_destroy> {
    public:
     using Owner::Owner;
-    explicit Event(const Context& context) : Owner(create(context), context.keep()) {}
+    // SIDRA_EVENT_TIMING for elapsed() and cost().
+    explicit Event(const Context& context, uint32_t flags = SIDRA_EVENT_DEFAULT)
+        : Owner(create(context, flags), context.keep()) {}
 
     // Whether everything before the event's point is done.
     [[nodiscard]] bool done() const { return detail::check_or(sidra_event_query(get()), SIDRA_ERROR_NOT_READY); }
@@ -451,11 +458,29 @@ class Event : public detail::Owner<sidra_event, sidra_event_destroy> {
     [[nodiscard]] bool synchronize(Deadline deadline) const {
         return detail::check_or(sidra_event_synchronize(get(), deadline.value()), SIDRA_ERROR_TIMEOUT);
     }
+    // When the device reached it, on the clock of Device::clock().
+    std::chrono::nanoseconds time() const {
+        uint64_t ns = 0;
+        detail::check(sidra_event_time(get(), &ns));
+        return std::chrono::nanoseconds(ns);
+    }
+    // From `start` to this one, on the device clock.
+    std::chrono::nanoseconds elapsed(const Event& start) const {
+        int64_t ns = 0;
+        detail::check(sidra_event_elapsed(start.get(), get(), &ns));
+        return std::chrono::nanoseconds(ns);
+    }
+    // Of the operations of a stream from `start` to this one.
+    Cost cost(const Event& start) const {
+        Cost cost{};
+        detail::check(sidra_event_cost(start.get(), get(), &cost.picoseconds, &cost.picojoules));
+        return cost;
+    }
 
    private:
-    static sidra_event* create(const Context& context) {
+    static sidra_event* create(const Context& context, uint32_t flags) {
         sidra_event* event = nullptr;
-        detail::check(sidra_event_create(context.get(), &event));
+        detail::check(sidra_event_create(context.get(), flags, &event));
         return event;
     }
 };
@@ -498,9 +523,6 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
         detail::check(sidra_stream_timeline(get(), &timeline.submitted, &timeline.completed));
         return timeline;
     }
-    struct Cost {
-        uint64_t picoseconds, picojoules;
-    };
     Cost device_time() const {
         Cost cost{};
         detail::check(sidra_stream_device_time(get(), &cost.picoseconds, &cost.picojoules));
