@@ -35,6 +35,16 @@ bool overlap(const Rows& a, const Rows& b) {
     return shift < a.row_bytes || a.stride - shift < b.row_bytes;
 }
 
+void name_buffer(const sidra_buffer& buffer) {
+    buffer.context->named.add_memory({Kind::kBuffer, buffer.id}, buffer.address, buffer.size);
+    buffer.context->host_ranges.add(buffer.handle, reinterpret_cast<uintptr_t>(buffer.host), buffer.size);
+}
+
+void unname_buffer(const sidra_buffer& buffer) {
+    buffer.context->named.remove_memory(buffer.address);
+    buffer.context->host_ranges.remove(buffer.handle, reinterpret_cast<uintptr_t>(buffer.host), buffer.size);
+}
+
 }  // namespace sidra
 
 using namespace sidra;
@@ -48,8 +58,9 @@ sidra_status new_buffer(sidra_context* context, std::unique_ptr<DeviceMemory> me
     made->size = memory->size();
     made->readonly = readonly;
     made->local = local;
+    made->host = memory->host();
     made->memory = std::move(memory);
-    context->named.add_memory({Kind::kBuffer, made->id}, made->address, made->size);
+    name_buffer(*made);
     *buffer = handle_of(made);
     return SIDRA_OK;
 }
@@ -119,11 +130,9 @@ sidra_status sidra_buffer_destroy(sidra_buffer* buffer) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         Claim<sidra_buffer> claim;
         SIDRA_TRY(claim.take(call, "buffer", buffer));
-        // First: after the release, another buffer may get its address.
-        Objects& named = buffer->context->named;
-        named.remove_memory(buffer->address);
+        unname_buffer(*buffer);  // first: after the release, another buffer may get its address
         if (const sidra_status status = buffer->memory->release(call); status != SIDRA_OK) {
-            named.add_memory({Kind::kBuffer, buffer->id}, buffer->address, buffer->size);
+            name_buffer(*buffer);
             return status;
         }
         destroy_object(buffer, claim);
@@ -134,7 +143,7 @@ sidra_status sidra_buffer_destroy(sidra_buffer* buffer) {
 sidra_status sidra_buffer_map(sidra_buffer* buffer, void** address) {
     SIDRA_TRY(check(__func__, "buffer", buffer));
     if (address == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, __func__, "`address` is NULL");
-    *address = buffer->memory->host();
+    *address = buffer->host;
     return SIDRA_OK;
 }
 
@@ -142,6 +151,19 @@ sidra_status sidra_buffer_size(const sidra_buffer* buffer, size_t* size) {
     SIDRA_TRY(check(__func__, "buffer", buffer));
     if (size == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, __func__, "`size` is NULL");
     *size = buffer->size;
+    return SIDRA_OK;
+}
+
+sidra_status sidra_buffer_find(sidra_context* context, const void* host, sidra_ref* ref) {
+    SIDRA_TRY(check(__func__, "context", context));
+    if (ref == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, __func__, "`ref` is NULL; it takes the result");
+    const auto address = reinterpret_cast<uintptr_t>(host);
+    const auto found = context->host_ranges.find(address);
+    if (!found)
+        return fail(SIDRA_ERROR_NOT_FOUND, __func__,
+                    "no buffer of context {} has the address {}; sidra_buffer_register() makes a buffer of memory",
+                    context->id, host);
+    *ref = {reinterpret_cast<sidra_buffer*>(static_cast<uintptr_t>(found->handle)), address - found->begin};
     return SIDRA_OK;
 }
 
@@ -157,7 +179,7 @@ sidra_status sidra_buffer_read_file(sidra_buffer* buffer, size_t offset, int fd,
         if (file_offset > INT64_MAX || size > INT64_MAX - file_offset)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`file_offset` {} is beyond what a file can have",
                         file_offset);
-        const int64_t bytes = read_file(fd, file_offset, buffer->memory->host() + offset, size);
+        const int64_t bytes = read_file(fd, file_offset, buffer->host + offset, size);
         if (bytes < 0) return bad_file(call, fd, static_cast<int>(bytes));
         if (got != nullptr) *got = static_cast<size_t>(bytes);
         else if (static_cast<uint64_t>(bytes) < size)

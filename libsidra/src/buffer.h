@@ -15,6 +15,7 @@ struct sidra_buffer : sidra::Handle {
     sidra_context* context = nullptr;
     uint64_t address = 0;  // of memory, cached for the hot path
     uint64_t size = 0;
+    std::byte* host = nullptr;  // of memory
     bool readonly = false;
     bool local = false;  // in L3
     std::unique_ptr<sidra::DeviceMemory> memory;
@@ -55,6 +56,10 @@ inline sidra_status resolve(const char* call, const char* name, const sidra_cont
 inline const sidra_buffer& buffer_of(const sidra_ref& ref) {
     return *HandleTable<sidra_buffer>::find(parts_of(ref.buffer));
 }
+
+// Makes a buffer known by its addresses, for graphs and sidra_buffer_find(), and unknown.
+void name_buffer(const sidra_buffer& buffer);
+void unname_buffer(const sidra_buffer& buffer);
 
 // Rows of bytes in device memory.
 struct Rows {

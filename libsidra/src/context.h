@@ -12,6 +12,7 @@
 #include "callback.h"
 #include "device.h"
 #include "handle.h"
+#include "host_ranges.h"
 #include "objects.h"
 
 namespace sidra {
@@ -30,6 +31,7 @@ struct sidra_context : sidra::Handle {
     std::vector<sidra_stream*> streams;
     std::shared_ptr<sidra::CallbackThread> callbacks;  // created on first use
     sidra::Objects named;                              // objects that packets can name
+    sidra::HostRanges host_ranges;                     // memory of the buffers
     std::shared_ptr<sidra::StampPool> stamps;          // of timing events
     mutable std::mutex epochs_mutex;                   // protects epochs; innermost lock
     std::deque<std::pair<uint32_t, uint32_t>> epochs;  // recent epochs, with the ids of their streams

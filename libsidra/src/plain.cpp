@@ -120,7 +120,7 @@ sidra_status sidra_semaphore_signal(sidra_context* context, sidra_ref word, uint
         SIDRA_TRY(check(call, "context", context));
         uint64_t address = 0;
         SIDRA_TRY(resolve(call, "word", context, word, sizeof(uint64_t), alignof(uint64_t), Access::kWrite, &address));
-        auto* host = reinterpret_cast<uint64_t*>(buffer_of(word).memory->host() + word.offset);
+        auto* host = reinterpret_cast<uint64_t*>(buffer_of(word).host + word.offset);
         uint64_t now = __atomic_load_n(host, __ATOMIC_RELAXED);
         while (now < value &&
                !__atomic_compare_exchange_n(host, &now, value, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {

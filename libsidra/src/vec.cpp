@@ -177,7 +177,7 @@ sidra_status pool_shape(const char* call, const sidra_vec& vec, uint32_t element
         return SIDRA_OK;
     }
     sidra_vec_pool pool;
-    std::memcpy(&pool, geometry.memory->host() + vec.in2.offset, sizeof pool);
+    std::memcpy(&pool, geometry.host + vec.in2.offset, sizeof pool);
     const auto in_range = [](uint64_t value, uint64_t low, uint64_t high) { return value >= low && value <= high; };
     for (const uint32_t size : {pool.in_h, pool.in_w, pool.out_h, pool.out_w})
         if (!in_range(size, 1, 65535))

@@ -256,6 +256,14 @@ typedef struct sidra_ref {
 	size_t offset;
 } sidra_ref;
 
+/*
+ * From an address of this process to the place in the context's buffer that has this byte: the beginning of a buffer's memory
+ * (sidra_buffer_map(), or what was registered) or any address inside. If several buffers have it, because registered memory overlaps, it is the
+ * one made last. NOT_FOUND: no buffer has it; the address behind the last byte does not count. Takes O(log n) time for n buffers, makes no
+ * system call, and does not touch the memory.
+ */
+SIDRA_API sidra_status sidra_buffer_find(sidra_context *context, const void *host, sidra_ref *ref);
+
 /* ---- Streams ---------------------------------------------------------------------------------------------------- */
 
 typedef enum sidra_priority { SIDRA_PRIORITY_NORMAL = 0, SIDRA_PRIORITY_LOW = 1, SIDRA_PRIORITY_HIGH = 2 } sidra_priority;

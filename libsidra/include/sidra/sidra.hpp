@@ -226,6 +226,12 @@ class Context : public detail::Owner<sidra_context, sidra_context_destroy> {
     }
     [[nodiscard]] sidra_status status() const noexcept { return sidra_context_status(get()); }
     void recover() { detail::check(sidra_context_recover(get())); }
+    // The place in a buffer of this context that an address is; throws NOT_FOUND if there is none.
+    sidra_ref find(const void* host) const {
+        sidra_ref ref{};
+        detail::check(sidra_buffer_find(get(), host, &ref));
+        return ref;
+    }
     // Raises a semaphore word from the host, and wakes the streams that wait for it.
     void signal(sidra_ref word, uint64_t value) { detail::check(sidra_semaphore_signal(get(), word, value)); }
 
