@@ -8,6 +8,7 @@
 
 #include "file_kind.h"
 #include "file_reader.h"
+#include "pool.h"
 
 namespace sidra {
 
@@ -38,6 +39,16 @@ bool overlap(const Rows& a, const Rows& b) {
 void name_buffer(const sidra_buffer& buffer) {
     buffer.context->named.add_memory({Kind::kBuffer, buffer.id}, buffer.address, buffer.size);
     buffer.context->host_ranges.add(buffer.handle, reinterpret_cast<uintptr_t>(buffer.host), buffer.size);
+}
+
+sidra_buffer* adopt_block(sidra_context* context, PoolBlock* block, uint64_t size) {
+    sidra_buffer* made = make_object<sidra_buffer>(context);
+    made->address = block->chunk->memory->address() + block->offset;
+    made->size = size;
+    made->host = block->chunk->memory->host() + block->offset;
+    made->block = block;
+    name_buffer(*made);
+    return handle_of(made);
 }
 
 void unname_buffer(const sidra_buffer& buffer) {
@@ -130,11 +141,15 @@ sidra_status sidra_buffer_destroy(sidra_buffer* buffer) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         Claim<sidra_buffer> claim;
         SIDRA_TRY(claim.take(call, "buffer", buffer));
+        if (buffer->block != nullptr && !forked(*buffer))
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "buffer {} is from sidra_malloc_async(); sidra_free_async() frees it", buffer->id);
         unname_buffer(*buffer);  // first: after the release, another buffer may get its address
-        if (const sidra_status status = buffer->memory->release(call); status != SIDRA_OK) {
-            name_buffer(*buffer);
-            return status;
-        }
+        if (buffer->memory)
+            if (const sidra_status status = buffer->memory->release(call); status != SIDRA_OK) {
+                name_buffer(*buffer);
+                return status;
+            }
         destroy_object(buffer, claim);
         return SIDRA_OK;
     });

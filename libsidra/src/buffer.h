@@ -9,6 +9,10 @@
 #include "handle.h"
 #include "memory.h"
 
+namespace sidra {
+struct PoolBlock;
+}
+
 struct sidra_buffer : sidra::Handle {
     static constexpr sidra::Kind kKind = sidra::Kind::kBuffer;
 
@@ -17,8 +21,9 @@ struct sidra_buffer : sidra::Handle {
     uint64_t size = 0;
     std::byte* host = nullptr;  // of memory
     bool readonly = false;
-    bool local = false;  // in L3
-    std::unique_ptr<sidra::DeviceMemory> memory;
+    bool local = false;                           // in L3
+    std::unique_ptr<sidra::DeviceMemory> memory;  // none: in the pool
+    sidra::PoolBlock* block = nullptr;            // its part of the pool
 };
 
 namespace sidra {
@@ -60,6 +65,9 @@ inline const sidra_buffer& buffer_of(const sidra_ref& ref) {
 // Makes a buffer known by its addresses, for graphs and sidra_buffer_find(), and unknown.
 void name_buffer(const sidra_buffer& buffer);
 void unname_buffer(const sidra_buffer& buffer);
+
+// Makes a buffer of the first `size` bytes of a block, which stays the caller's if that throws.
+sidra_buffer* adopt_block(sidra_context* context, PoolBlock* block, uint64_t size);
 
 // Rows of bytes in device memory.
 struct Rows {

@@ -2,6 +2,7 @@
 #include "context.h"
 
 #include "fault.h"
+#include "pool.h"
 #include "stamp.h"
 #include "stream.h"
 #include "wait.h"
@@ -53,6 +54,7 @@ sidra_status sidra_context_create(sidra_device* device, sidra_context** context)
         SIDRA_TRY(check(call, "device", device));
         if (context == nullptr)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`context` is NULL; it takes the new handle");
+        auto pool = std::make_shared<Pool>();
         auto stamps = std::make_shared<StampPool>();
         sidra_context* made = HandleTable<sidra_context>::make();
         std::string detail;
@@ -63,6 +65,7 @@ sidra_status sidra_context_create(sidra_device* device, sidra_context** context)
         }
         made->device = device;
         made->transport = device->transport.get();
+        made->pool = std::move(pool);
         made->stamps = std::move(stamps);
         made->number = create.context;
         made->id = create.context;  // the same number as in the driver's messages
@@ -91,6 +94,7 @@ sidra_status sidra_context_destroy(sidra_context* context) {
             if (context->callbacks && context->callbacks->is_current_thread())
                 return fail(SIDRA_ERROR_BUSY, call, "context {} cannot be destroyed by one of its own callbacks",
                             context->id);
+            context->pool->clear();
             context->stamps->clear();
             std::string detail;
             sidra_ioctl_context destroy{};

@@ -16,8 +16,9 @@
 #include "objects.h"
 
 namespace sidra {
+class Pool;
 class StampPool;
-}
+}  // namespace sidra
 
 struct sidra_context : sidra::Handle {
     static constexpr sidra::Kind kKind = sidra::Kind::kContext;
@@ -32,6 +33,7 @@ struct sidra_context : sidra::Handle {
     std::shared_ptr<sidra::CallbackThread> callbacks;  // created on first use
     sidra::Objects named;                              // objects that packets can name
     sidra::HostRanges host_ranges;                     // memory of the buffers
+    std::shared_ptr<sidra::Pool> pool;                 // of sidra_malloc_async()
     std::shared_ptr<sidra::StampPool> stamps;          // of timing events
     mutable std::mutex epochs_mutex;                   // protects epochs; innermost lock
     std::deque<std::pair<uint32_t, uint32_t>> epochs;  // recent epochs, with the ids of their streams

@@ -9,7 +9,7 @@ namespace sidra {
 void Objects::add_memory(const ObjectName& name, uint64_t address, uint64_t size) {
     const std::lock_guard lock(mutex_);
     live_.insert(name);
-    memory_[address] = {size, name};
+    memory_[address] = {size, name, false};
 }
 
 void Objects::remove_memory(uint64_t address) {
@@ -17,8 +17,8 @@ void Objects::remove_memory(uint64_t address) {
     const auto at = memory_.find(address);
     if (at == memory_.end()) return;
     live_.erase(at->second.name);
+    if (at->second.collected) removals_.fetch_add(1, std::memory_order_release);
     memory_.erase(at);
-    removals_.fetch_add(1, std::memory_order_release);
 }
 
 void Objects::add_weights(uint32_t index, uint32_t id) {
@@ -41,7 +41,9 @@ void Objects::collect_memory(uint64_t address, std::set<ObjectName>* names) cons
     const auto next = memory_.upper_bound(address);
     if (next == memory_.begin()) return;
     const auto& [begin, memory] = *std::prev(next);
-    if (address - begin < memory.size) names->insert(memory.name);
+    if (address - begin >= memory.size) return;
+    names->insert(memory.name);
+    memory.collected = true;
 }
 
 void Objects::collect_weights(uint32_t index, std::set<ObjectName>* names) const {

@@ -38,13 +38,14 @@ class Objects {
     void collect(const sidra_cmd& packet, std::span<const sidra_operand> operands, std::set<ObjectName>* names) const;
     // The first of these that no longer exists.
     std::optional<ObjectName> missing(const std::set<ObjectName>& names) const;
-    // Changes with each removal: if it has not changed, no further object is missing.
+    // Changes with each removal of what was collected: if it has not changed, no further object is missing.
     uint64_t removals() const { return removals_.load(std::memory_order_acquire); }
 
    private:
     struct Memory {
         uint64_t size;
         ObjectName name;
+        mutable bool collected;  // so that the memory that a graph does not use comes and goes without a check of it
     };
     void collect_memory(uint64_t address, std::set<ObjectName>* names) const;
     void collect_weights(uint32_t index, std::set<ObjectName>* names) const;

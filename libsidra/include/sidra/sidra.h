@@ -232,7 +232,10 @@ SIDRA_API sidra_status sidra_buffer_create(sidra_context *context, size_t size, 
  * sidra_buffer_destroy(). A kernel driver pins it and charges it to RLIMIT_MEMLOCK: MEMLOCK. readonly: the device may not write it.
  */
 SIDRA_API sidra_status sidra_buffer_register(sidra_context *context, void *memory, size_t size, bool readonly, sidra_buffer **buffer);
-/* Waits until the device no longer uses the buffer, then frees or unregisters its memory. NULL is allowed. */
+/*
+ * Waits until the device no longer uses the buffer, then frees or unregisters its memory. INVALID_ARGUMENT for a buffer of
+ * sidra_malloc_async(), which sidra_free_async() frees. NULL is allowed.
+ */
 SIDRA_API sidra_status sidra_buffer_destroy(sidra_buffer *buffer);
 /*
  * The address of the buffer's memory in this process; valid until sidra_buffer_destroy(). An operation sees everything that the host wrote
@@ -395,6 +398,46 @@ SIDRA_API sidra_status sidra_event_time(sidra_event *event, uint64_t *device_ns)
 SIDRA_API sidra_status sidra_event_cost(sidra_event *start, sidra_event *end, uint64_t *picoseconds, uint64_t *picojoules);
 /* Everything queued in `stream` from now on waits for the event, on the device (streams of one context: else WRONG_CONTEXT). */
 SIDRA_API sidra_status sidra_stream_wait_event(sidra_stream *stream, sidra_event *event);
+
+/* ---- Memory in the order of a stream ---------------------------------------------------------------------------- */
+
+/*
+ * Host memory from a pool of the context, without a call of the driver if the pool has it: a buffer for work that is queued in `stream` from
+ * now on. The pool may give memory that the same stream frees by work that it has not done yet, so the host must not touch it before
+ * sidra_stream_synchronize(), and another stream must wait for an event of this one. The content is undefined. While `stream` records a graph,
+ * the pool gives only memory that nobody uses any more.
+ *
+ * Memory that other streams free is given again once they have done the work before the free. If the system has no memory, the pool returns
+ * what is unused to the driver, then waits for work before frees, until the stream's deadline (sidra_stream_set_deadline()).
+ * OUT_OF_MEMORY: nothing helped; the text says how much is used. FAULT, CONTEXT_LOST: the stream has stopped.
+ */
+SIDRA_API sidra_status sidra_malloc_async(sidra_stream *stream, size_t size, sidra_buffer **buffer);
+/*
+ * Frees a buffer of sidra_malloc_async() once `stream`, which may be another stream of the context, has done what is queued in it now. The
+ * handle is invalid at once. If other streams use the buffer, `stream` must wait for events of them first. Never blocks. Also works on a stream
+ * that has stopped. NOT_RECORDABLE while `stream` records: a graph needs its memory for as long as it is launched (a launch after the free
+ * fails with INVALID_HANDLE). INVALID_HANDLE: freed before. INVALID_ARGUMENT: a buffer of another kind. NULL is allowed.
+ */
+SIDRA_API sidra_status sidra_free_async(sidra_stream *stream, sidra_buffer *buffer);
+/*
+ * Returns unused memory of the context's pool to the driver until the pool has at most `keep_bytes` bytes, or nothing is left that is unused.
+ * Memory that work before a free still uses stays. Does not wait for streams.
+ */
+SIDRA_API sidra_status sidra_pool_trim(sidra_context *context, size_t keep_bytes);
+
+/* What the pool of a context has, in bytes, since the creation of the context. */
+typedef struct sidra_pool_stats {
+	size_t struct_size;
+	uint64_t used;			/* in allocations, rounded up to what the pool gives for them */
+	uint64_t reserved;		/* all memory that the pool has from the driver; `used` and `pending` are parts of it */
+	uint64_t pending;		/* freed, but the stream has not done the work before the free yet */
+	uint64_t used_peak, reserved_peak;	/* the largest values since the beginning or sidra_pool_reset_peak() */
+	uint64_t allocations, frees;	/* numbers of calls that succeeded */
+	uint64_t misses;		/* allocations for which the pool needed memory of the driver */
+} sidra_pool_stats;
+SIDRA_API sidra_status sidra_pool_get_stats(sidra_context *context, sidra_pool_stats *stats);
+/* The peaks begin anew with the present values. */
+SIDRA_API sidra_status sidra_pool_reset_peak(sidra_context *context);
 
 /* ---- Plain operations ------------------------------------------------------------------------------------------- */
 

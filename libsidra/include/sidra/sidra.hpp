@@ -232,6 +232,14 @@ class Context : public detail::Owner<sidra_context, sidra_context_destroy> {
         detail::check(sidra_buffer_find(get(), host, &ref));
         return ref;
     }
+    // The pool of Stream::allocate().
+    sidra_pool_stats pool() const {
+        auto stats = detail::init<sidra_pool_stats>();
+        detail::check(sidra_pool_get_stats(get(), &stats));
+        return stats;
+    }
+    void trim_pool(size_t keep_bytes = 0) { detail::check(sidra_pool_trim(get(), keep_bytes)); }
+    void reset_pool_peak() { detail::check(sidra_pool_reset_peak(get())); }
     // Raises a semaphore word from the host, and wakes the streams that wait for it.
     void signal(sidra_ref word, uint64_t value) { detail::check(sidra_semaphore_signal(get(), word, value)); }
 
@@ -568,6 +576,9 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
         return report;
     }
 
+    // Memory for what this stream does from now on; see class Allocation.
+    inline class Allocation allocate(size_t size) const;
+
     void record(Event& event) { detail::check(sidra_event_record(event.get(), get())); }
     void wait(const Event& event) { detail::check(sidra_stream_wait_event(get(), event.get())); }
 
@@ -714,6 +725,58 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
         return stream;
     }
 };
+
+// ---- Memory in the order of a stream
+
+// Memory of the context's pool. The end of the object frees it in the order of the stream of which it was allocated.
+class Allocation {
+   public:
+    Allocation() = default;
+    Allocation(const Stream& stream, size_t size) : stream_(stream.get()), keep_(stream.keep()) {
+        detail::check(sidra_malloc_async(stream_, size, &buffer_));
+    }
+    Allocation(Allocation&& other) noexcept
+        : buffer_(std::exchange(other.buffer_, nullptr)), stream_(other.stream_), keep_(std::move(other.keep_)) {}
+    Allocation& operator=(Allocation&& other) noexcept {
+        Allocation former(std::move(*this));
+        buffer_ = std::exchange(other.buffer_, nullptr);
+        stream_ = other.stream_;
+        keep_ = std::move(other.keep_);
+        return *this;
+    }
+    ~Allocation() {
+        if (buffer_ != nullptr) static_cast<void>(sidra_free_async(stream_, buffer_));
+    }
+
+    sidra_buffer* get() const noexcept { return buffer_; }
+    size_t size() const {
+        size_t size = 0;
+        detail::check(sidra_buffer_size(buffer_, &size));
+        return size;
+    }
+    // The memory as elements of T; the host may touch it once the stream is synchronized.
+    template <typename T = std::byte>
+    std::span<T> as() const {
+        static_assert(std::is_trivially_copyable_v<T>);
+        void* address = nullptr;
+        detail::check(sidra_buffer_map(buffer_, &address));
+        return {static_cast<T*>(address), size() / sizeof(T)};
+    }
+    sidra_ref at(size_t offset = 0) const noexcept { return {buffer_, offset}; }
+    operator sidra_ref() const noexcept { return at(0); }
+    // Frees it now, in the order of any stream of the context.
+    void free(const Stream& stream) {
+        detail::check(sidra_free_async(stream.get(), buffer_));
+        buffer_ = nullptr;
+    }
+
+   private:
+    sidra_buffer* buffer_ = nullptr;
+    sidra_stream* stream_ = nullptr;
+    detail::Parent keep_;  // the stream
+};
+
+inline Allocation Stream::allocate(size_t size) const { return Allocation(*this, size); }
 
 }  // namespace sidra
 

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: MIT
+#include "pool.h"
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+#include <tuple>
+#include <vector>
+
+#include "buffer.h"
+#include "fault.h"
+#include "stream.h"
+#include "structs.h"
+#include "wait.h"
+
+namespace sidra {
+namespace {
+
+constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
+constexpr uint64_t kGranule = 512;      // of all sizes and offsets
+constexpr uint64_t kSmall = kMiB;       // up to this size a block comes from a small chunk
+constexpr uint64_t kMedium = 8 * kMiB;  // up to this size several blocks share a chunk
+constexpr uint64_t kSmallChunk = 2 * kMiB, kMediumChunk = 16 * kMiB, kLargeStep = 2 * kMiB;
+
+uint64_t round_up(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
+
+// Eight sizes between two powers of two, so that a freed block fits more requests than the one that it was made for.
+uint64_t size_class(uint64_t bytes) { return round_up(bytes, std::max(std::bit_floor(bytes) / 8, kGranule)); }
+
+uint64_t chunk_size(uint64_t size) {
+    return size <= kSmall ? kSmallChunk : size <= kMedium ? kMediumChunk : round_up(size, kLargeStep);
+}
+
+// What is left over stays with the block if it is smaller.
+uint64_t smallest_rest(bool small) { return small ? kGranule : kMiB; }
+
+bool pending(const Point& point) { return point.queue && point.state() == Point::State::kPending; }
+
+uint64_t address_of(const PoolBlock& block) { return block.chunk->memory->address() + block.offset; }
+
+}  // namespace
+
+bool Pool::BySize::operator()(const PoolBlock* a, const PoolBlock* b) const {
+    return std::tuple(a->size, address_of(*a)) < std::tuple(b->size, address_of(*b));
+}
+
+void Pool::insert(PoolBlock* block) { free_[key_of(*block)].insert(block); }
+
+void Pool::remove(PoolBlock* block) {
+    const auto at = free_.find(key_of(*block));
+    at->second.erase(block);
+    if (at->second.empty()) free_.erase(at);  // its queue may end
+}
+
+PoolBlock* Pool::fitting(const Key& key, uint64_t size) {
+    const auto blocks = free_.find(key);
+    if (blocks == free_.end()) return nullptr;
+    const auto best = std::find_if(blocks->second.begin(), blocks->second.end(),
+                                   [&](const PoolBlock* block) { return block->size >= size; });
+    return best != blocks->second.end() ? *best : nullptr;
+}
+
+// Takes the best free block for a queue, and divides it. Null: there is none.
+PoolBlock* Pool::take(const Queue* queue, bool small, uint64_t size) {
+    PoolBlock* block = queue != nullptr ? fitting({queue, small}, size) : nullptr;
+    if (block == nullptr) block = fitting({nullptr, small}, size);
+    if (block == nullptr) return nullptr;
+    std::unique_ptr<PoolBlock> rest;
+    if (block->size - size >= smallest_rest(small))
+        rest = std::make_unique<PoolBlock>(PoolBlock{.chunk = block->chunk,
+                                                     .offset = block->offset + size,
+                                                     .size = block->size - size,
+                                                     .before = block,
+                                                     .after = block->after,
+                                                     .freed = block->freed});
+    if (rest) insert(rest.get());
+    remove(block);
+    if (rest) {
+        if (rest->after != nullptr) rest->after->before = rest.get();
+        block->size = size;
+        block->after = rest.release();
+    }
+    block->used = true;
+    block->freed = {};
+    stats_.used += block->size;
+    stats_.used_peak = std::max(stats_.used_peak, stats_.used);
+    ++stats_.allocations;
+    return block;
+}
+
+sidra_status Pool::grow(const char* call, sidra_context* context, bool small, uint64_t bytes) {
+    std::unique_ptr<DeviceMemory> memory;
+    SIDRA_TRY(DeviceMemory::create(call, context, bytes, false, &memory));
+    PoolChunk& chunk = chunks_.emplace_back(PoolChunk{std::move(memory), small, nullptr});
+    auto block = std::make_unique<PoolBlock>(PoolBlock{.chunk = &chunk, .offset = 0, .size = bytes});
+    chunk.first = block.get();
+    insert(block.get());
+    static_cast<void>(block.release());
+    stats_.reserved += bytes;
+    stats_.reserved_peak = std::max(stats_.reserved_peak, stats_.reserved);
+    return SIDRA_OK;
+}
+
+// Joins a block that is free, and in no set, with its free neighbours of the same key. The result is in no set.
+PoolBlock* Pool::join(PoolBlock* block) {
+    for (PoolBlock* other : {block->before, block->after}) {
+        if (other == nullptr || other->used || key_of(*other) != key_of(*block)) continue;
+        remove(other);
+        PoolBlock *first = other == block->before ? other : block, *second = first == other ? block : other;
+        // Points of one queue are of one epoch, because those of an earlier one are not pending.
+        if (second->freed.value > first->freed.value) first->freed = second->freed;
+        first->size += second->size;
+        first->after = second->after;
+        if (first->after != nullptr) first->after->before = first;
+        delete second;
+        block = first;
+    }
+    return block;
+}
+
+// Finds the blocks whose queues have come to the end of their use.
+void Pool::settle() {
+    std::vector<PoolBlock*> done;
+    for (auto at = free_.begin(); at != free_.end();) {
+        if (at->first.first == nullptr) {
+            ++at;
+            continue;
+        }
+        std::erase_if(at->second, [&](PoolBlock* block) {
+            if (sidra::pending(block->freed)) return false;
+            done.push_back(block);
+            return true;
+        });
+        at = at->second.empty() ? free_.erase(at) : std::next(at);
+    }
+    std::set<PoolChunk*> chunks;
+    for (PoolBlock* block : done) {
+        block->freed = {};
+        insert(block);
+        chunks.insert(block->chunk);
+    }
+    for (PoolChunk* chunk : chunks)
+        for (PoolBlock* block = chunk->first; block != nullptr; block = block->after) {
+            if (block->used || block->freed.queue) continue;
+            remove(block);
+            block = join(block);
+            insert(block);
+        }
+}
+
+bool Pool::trim_locked(uint64_t keep) {
+    bool any = false;
+    for (auto chunk = chunks_.begin(); chunk != chunks_.end() && stats_.reserved > keep;) {
+        PoolBlock* block = chunk->first;
+        const uint64_t size = chunk->memory->size();
+        // Memory that operations may still use stays, because they would fault.
+        if (block->used || block->freed.queue || block->size != size ||
+            chunk->memory->release("sidra_pool_trim") != SIDRA_OK) {
+            ++chunk;
+            continue;
+        }
+        remove(block);
+        delete block;
+        chunk = chunks_.erase(chunk);
+        stats_.reserved -= size;
+        any = true;
+    }
+    return any;
+}
+
+Point Pool::oldest_pending() const {
+    for (const auto& [key, blocks] : free_)
+        if (key.first != nullptr && !blocks.empty())
+            return (*std::min_element(
+                        blocks.begin(), blocks.end(),
+                        [](const PoolBlock* a, const PoolBlock* b) { return a->freed.value < b->freed.value; }))
+                ->freed;
+    return {};
+}
+
+uint64_t Pool::pending() const {
+    uint64_t bytes = 0;
+    for (const auto& [key, blocks] : free_)
+        if (key.first != nullptr)
+            for (const PoolBlock* block : blocks) bytes += block->size;
+    return bytes;
+}
+
+sidra_status Pool::allocate(const char* call, sidra_stream* stream, uint64_t bytes, PoolBlock** block) {
+    const uint64_t size = size_class(bytes);
+    const bool small = size <= kSmall;
+    std::shared_ptr<Queue> queue;
+    uint64_t deadline;
+    {
+        const std::lock_guard lock(stream->lock);
+        if (!stream->recording) queue = stream->current_queue;
+        deadline = stream->deadline;
+    }
+    std::unique_lock lock(mutex_);
+    *block = take(queue.get(), small, size);
+    if (*block != nullptr) return SIDRA_OK;
+    settle();
+    *block = take(queue.get(), small, size);
+    if (*block != nullptr) return SIDRA_OK;
+    uint64_t chunk = chunk_size(size);
+    for (;;) {
+        sidra_status status = grow(call, stream->context, small, chunk);
+        if (status == SIDRA_OK) {
+            *block = take(queue.get(), small, size);
+            ++stats_.misses;
+            return SIDRA_OK;
+        }
+        if (status != SIDRA_ERROR_OUT_OF_MEMORY) return status;
+        if (chunk > size) {
+            chunk = size;
+            continue;
+        }
+        if (trim_locked(0)) continue;
+        const Point last = oldest_pending();
+        const auto refuse = [&](const char* why) {
+            return fail(SIDRA_ERROR_OUT_OF_MEMORY, call,
+                        "the system has no {} bytes for context {}: its pool has {} bytes, of which {} are used and {} "
+                        "are freed by work that is not done{}. Free allocations, or what else uses memory",
+                        size, stream->context->id, stats_.reserved, stats_.used, pending(), why);
+        };
+        if (!last.queue) return refuse("");
+        lock.unlock();
+        status = wait_for(call, last, deadline);
+        lock.lock();
+        if (status == SIDRA_ERROR_TIMEOUT) return refuse(" at the stream's deadline");
+        if (sidra::pending(last)) return status;  // the driver refuses to wait
+        settle();
+        *block = take(queue.get(), small, size);
+        if (*block != nullptr) return SIDRA_OK;
+    }
+}
+
+void Pool::free(PoolBlock* block, const Point& point) {
+    const std::lock_guard lock(mutex_);
+    stats_.used -= block->size;
+    ++stats_.frees;
+    block->used = false;
+    if (sidra::pending(point)) block->freed = point;
+    insert(join(block));
+}
+
+void Pool::trim(uint64_t keep) {
+    const std::lock_guard lock(mutex_);
+    settle();
+    trim_locked(keep);
+}
+
+sidra_pool_stats Pool::stats() {
+    const std::lock_guard lock(mutex_);
+    settle();
+    sidra_pool_stats stats = stats_;
+    stats.pending = pending();
+    return stats;
+}
+
+void Pool::reset_peak() {
+    const std::lock_guard lock(mutex_);
+    stats_.used_peak = stats_.used;
+    stats_.reserved_peak = stats_.reserved;
+}
+
+void Pool::clear() {
+    const std::lock_guard lock(mutex_);
+    free_.clear();
+    for (PoolChunk& chunk : chunks_)
+        for (PoolBlock* block = chunk.first; block != nullptr;) delete std::exchange(block, block->after);
+    chunks_.clear();
+    stats_.reserved = 0;
+}
+
+}  // namespace sidra
+
+using namespace sidra;
+
+sidra_status sidra_malloc_async(sidra_stream* stream, size_t size, sidra_buffer** buffer) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "stream", stream));
+        if (buffer == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`buffer` is NULL; it takes the new handle");
+        if (size == 0) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`size` is 0; a buffer has at least one byte");
+        sidra_context* context = stream->context;
+        if (size >= (uint64_t{1} << SIDRA_VA_BITS))
+            return fail(SIDRA_ERROR_OUT_OF_MEMORY, call, "{} bytes do not fit in the {}-bit address space of a context",
+                        size, SIDRA_VA_BITS);
+        if (const Queue& queue = *stream->queue.load(std::memory_order_acquire); Queue::stopped(queue.run_state()))
+            return stopped_status(call, queue);
+        PoolBlock* block = nullptr;
+        SIDRA_TRY(context->pool->allocate(call, stream, size, &block));
+        try {
+            *buffer = adopt_block(context, block, size);
+        } catch (...) {
+            context->pool->free(block, {});
+            throw;
+        }
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_free_async(sidra_stream* stream, sidra_buffer* buffer) {
+    if (buffer == nullptr) return SIDRA_OK;
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "stream", stream));
+        Claim<sidra_buffer> claim;
+        SIDRA_TRY(claim.take(call, "buffer", buffer));
+        SIDRA_TRY(check_context(call, "buffer", buffer, stream->context));
+        if (buffer->block == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "buffer {} is not from sidra_malloc_async(); sidra_buffer_destroy() destroys it", buffer->id);
+        Point point;
+        SIDRA_TRY(current_point(call, stream, &point));
+        PoolBlock* block = buffer->block;
+        sidra_context* context = buffer->context;
+        unname_buffer(*buffer);
+        destroy_object(buffer, claim);
+        context->pool->free(block, point);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_pool_trim(sidra_context* context, size_t keep_bytes) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "context", context));
+        context->pool->trim(keep_bytes);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_pool_get_stats(sidra_context* context, sidra_pool_stats* stats) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "context", context));
+        SIDRA_TRY(check_struct(call, "sidra_pool_stats", stats));
+        fill_struct(stats, context->pool->stats());
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_pool_reset_peak(sidra_context* context) {
+    SIDRA_TRY(check(__func__, "context", context));
+    context->pool->reset_peak();
+    return SIDRA_OK;
+}

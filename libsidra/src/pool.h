@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Memory of stream-ordered allocations: chunks from the driver, divided into blocks that are reused without it.
+#ifndef SIDRA_POOL_H
+#define SIDRA_POOL_H
+
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "memory.h"
+#include "queue.h"
+
+struct sidra_stream;
+
+namespace sidra {
+
+struct PoolChunk;
+
+struct PoolBlock {
+    PoolChunk* chunk;
+    uint64_t offset, size;
+    PoolBlock *before = nullptr, *after = nullptr;  // neighbours in the chunk
+    bool used = false;
+    Point freed = {};  // of a free block: where its stream frees it; without a queue: that has happened
+};
+
+struct PoolChunk {
+    std::unique_ptr<DeviceMemory> memory;
+    bool small;  // for small blocks only, so that they do not divide the memory for large ones
+    PoolBlock* first;
+};
+
+// The pool of a context. Thread-safe.
+class Pool {
+   public:
+    ~Pool() { clear(); }
+
+    // A block of at least `bytes` bytes for work that `stream` will queue. While the stream is recording, it takes only
+    // memory that nobody uses any more, because a graph may run on any stream. May wait until the stream's deadline for
+    // work that uses freed memory.
+    sidra_status allocate(const char* call, sidra_stream* stream, uint64_t bytes, PoolBlock** block);
+    // A stream uses the block until `point` at the most.
+    void free(PoolBlock* block, const Point& point);
+
+    // Returns unused chunks to the driver until it has at most `keep` bytes.
+    void trim(uint64_t keep);
+    sidra_pool_stats stats();  // without struct_size
+    void reset_peak();
+    // The device no longer uses any of it, and no block is used.
+    void clear();
+
+   private:
+    struct BySize {
+        bool operator()(const PoolBlock* a, const PoolBlock* b) const;
+    };
+    // Free blocks, by the queue on which they were freed (null: no queue uses them) and the kind of their chunk.
+    using Key = std::pair<const Queue*, bool>;
+    using FreeBlocks = std::map<Key, std::set<PoolBlock*, BySize>>;
+
+    static Key key_of(const PoolBlock& block) { return {block.freed.queue.get(), block.chunk->small}; }
+    void insert(PoolBlock* block);
+    void remove(PoolBlock* block);
+    PoolBlock* fitting(const Key& key, uint64_t size);
+    PoolBlock* take(const Queue* queue, bool small, uint64_t size);
+    sidra_status grow(const char* call, sidra_context* context, bool small, uint64_t bytes);
+    PoolBlock* join(PoolBlock* block);
+    void settle();
+    bool trim_locked(uint64_t keep);
+    Point oldest_pending() const;
+    uint64_t pending() const;
+
+    std::mutex mutex_;  // protects all members
+    std::list<PoolChunk> chunks_;
+    FreeBlocks free_;
+    sidra_pool_stats stats_{};
+};
+
+}  // namespace sidra
+
+#endif
