@@ -26,7 +26,8 @@ void set_label(sidra_weights* weights, std::string_view text) {
     weights->label_due.store(true, std::memory_order_relaxed);
 }
 
-sidra_status send_label(const char* call, sidra_stream* stream, sidra_weights* weights, Recordable recordable) {
+sidra_status send_label(const char* call, sidra_stream* stream, sidra_weights* weights, Recordable recordable,
+                        uint64_t latest) {
     sidra_cmd packet;
     {
         const std::lock_guard lock(weights->mutex);
@@ -35,7 +36,7 @@ sidra_status send_label(const char* call, sidra_stream* stream, sidra_weights* w
     packet.label.flags = SIDRA_CMD_LABEL_WEIGHTS;
     packet.label.weights = static_cast<uint16_t>(weights->index);
     Point point;
-    SIDRA_TRY(submit(call, stream, packet, recordable, &point));
+    SIDRA_TRY(submit(call, stream, packet, recordable, &point, {}, latest));
     // What was recorded has not come to the chip yet, and may never.
     if (point.queue) weights->label_due.store(false, std::memory_order_relaxed);
     return SIDRA_OK;

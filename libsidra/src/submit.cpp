@@ -32,21 +32,23 @@ sidra_status make_tables(const char* call, sidra_stream* stream) {
     });
 }
 
-sidra_status wait_for_room(const char* call, sidra_stream* stream) {
+sidra_status wait_for_room(const char* call, sidra_stream* stream, uint64_t latest) {
     flush(stream);
     const std::shared_ptr<Queue> queue = stream->current_queue;
     const Point room{queue, queue->epoch, queue->written.load(std::memory_order_relaxed) - queue->capacity + 1};
-    const uint64_t deadline = stream->deadline;
+    const bool own = latest < stream->deadline;
+    const uint64_t deadline = own ? latest : stream->deadline;
     stream->lock.unlock();
     sidra_status status = wait_for(call, room, deadline);
     if (status == SIDRA_ERROR_TIMEOUT)
         fail(status, call,
-             "the ring of stream {} is full: {} operations are queued and not done at the stream's deadline{}. Nothing "
-             "was queued; wait for the stream, or give it a later deadline with sidra_stream_set_deadline()",
-             stream->id, queue->capacity,
+             "the ring of stream {} is full: {} operations are queued and not done at the {} deadline{}. Nothing was "
+             "queued; wait for the stream, or {}",
+             stream->id, queue->capacity, own ? "call's" : "stream's",
              __atomic_load_n(&queue->state->parked, __ATOMIC_RELAXED) != 0
                  ? ", and the stream waits for a semaphore or an event"
-                 : "");
+                 : "",
+             own ? "give a later one" : "give it a later deadline with sidra_stream_set_deadline()");
     if (room.state() == Point::State::kDropped) status = SIDRA_OK;  // there is room in the new epoch
     stream->lock.lock();
     return status;

@@ -34,18 +34,18 @@ inline void set_table(sidra_cmd* packet, uint64_t address) {
 // Makes the stream's operand tables. The lock is not held.
 [[gnu::cold]] sidra_status make_tables(const char* call, sidra_stream* stream);
 
-// Waits for room in the ring, or until the stream's deadline: TIMEOUT. The lock is held, but released during the wait,
-// so the stream may have changed completely.
-[[gnu::cold]] sidra_status wait_for_room(const char* call, sidra_stream* stream);
+// Waits for room in the ring, or until `latest` or the stream's deadline: TIMEOUT. The lock is held, but released
+// during the wait, so the stream may have changed completely.
+[[gnu::cold]] sidra_status wait_for_room(const char* call, sidra_stream* stream, uint64_t latest);
 
 // The queue has stopped: unlocks and returns the reason.
 [[gnu::cold]] sidra_status refuse_stopped(const char* call, sidra_stream* stream);
 
-// Queues (or records) one packet, with its table if it has one; the stream's handle was checked. `point` (if
-// given) returns the point after the packet.
+// Queues (or records) one packet, with its table if it has one; the stream's handle was checked. `point` (if given)
+// returns the point after the packet. `latest`: of a call that has a deadline of its own.
 inline sidra_status submit(const char* call, sidra_stream* stream, const sidra_cmd& packet,
-                           Recordable recordable = Recordable::kYes, Point* point = nullptr,
-                           OperandTable operands = {}) {
+                           Recordable recordable = Recordable::kYes, Point* point = nullptr, OperandTable operands = {},
+                           uint64_t latest = SIDRA_NEVER) {
     stream->lock.lock();
     for (;;) {
         if (stream->recording) [[unlikely]] {
@@ -67,7 +67,7 @@ inline sidra_status submit(const char* call, sidra_stream* stream, const sidra_c
         if (index - queue.seen_timeline >= queue.capacity) [[unlikely]] {
             queue.seen_timeline = queue.timeline();
             if (index - queue.seen_timeline >= queue.capacity) {
-                if (const sidra_status status = wait_for_room(call, stream); status != SIDRA_OK) {
+                if (const sidra_status status = wait_for_room(call, stream, latest); status != SIDRA_OK) {
                     stream->lock.unlock();
                     return status;
                 }

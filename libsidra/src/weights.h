@@ -47,6 +47,7 @@ struct sidra_weights : sidra::Handle {
 
     std::mutex mutex;                         // protects the members below
     std::shared_ptr<sidra::Staging> staging;  // the values; null for opened and imported weights
+    bool queueing = false;                    // a call is queueing the programming
     sidra::Point program_point;               // end of the programming while it is in progress
     bool programmed = false;                  // completely; never becomes false again
     uint64_t program_device_ps = 0, program_energy_pj = 0;

@@ -32,6 +32,11 @@ sidra_status check_not_programmed(const char* call, const sidra_weights& weights
     constexpr const char* kUpdate = "sidra_weights_update_async() changes programmed weights";
     if (!weights.staging || weights.staging->released())
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "weights {} are programmed already; {}", weights.id, kUpdate);
+    const auto in_work = [&] {
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "weights {} are being programmed already; {}", weights.id,
+                    kUpdate);
+    };
+    if (weights.queueing) return in_work();
     if (!weights.program_point.queue) return SIDRA_OK;
     switch (weights.program_point.state()) {
         case Point::State::kDropped:
@@ -42,8 +47,7 @@ sidra_status check_not_programmed(const char* call, const sidra_weights& weights
                         "drops it",
                         weights.id, weights.program_point.queue->stream_id);
         default:
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "weights {} are being programmed already; {}", weights.id,
-                        kUpdate);
+            return in_work();
     }
 }
 
@@ -103,15 +107,24 @@ sidra_status sidra_weights_program_async(sidra_stream* stream, sidra_weights* we
         SIDRA_TRY(check_right(call, *weights, SIDRA_WEIGHTS_PROGRAM, "program"));
         reap(stream);
         SIDRA_TRY(announce(call, stream, weights, Recordable::kNo));
-        const std::lock_guard lock(weights->mutex);
-        SIDRA_TRY(check_not_programmed(call, *weights));
-        write_program(*weights);
+        {
+            const std::lock_guard lock(weights->mutex);
+            SIDRA_TRY(check_not_programmed(call, *weights));
+            write_program(*weights);
+            weights->queueing = true;
+        }
+        // Without the mutex: while the ring is full, queries of the weights must not wait for it.
         sidra_cmd packet = make_packet(SIDRA_CMD_CALL, kProgramCookie);
         packet.call.addr = weights->on_device->address() + WeightsLayout(weights->n).packets;
         packet.call.count = kProgramPackets;
-        SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, &weights->program_point));
+        Point point;
+        const sidra_status status = submit(call, stream, packet, Recordable::kNo, &point);
+        const std::lock_guard lock(weights->mutex);
+        weights->queueing = false;
+        SIDRA_TRY(status);
+        weights->program_point = point;
         weights->program_queued.store(true, std::memory_order_relaxed);
-        defer(stream, weights->program_point, weights->staging);
+        defer(stream, point, weights->staging);
         return SIDRA_OK;
     });
 }
@@ -185,9 +198,9 @@ sidra_status sidra_weights_read(sidra_stream* stream, sidra_weights* weights, in
         const sidra_cmd packet =
             rectangle(SIDRA_CMD_READBACK, *weights, 0, weights->k, 0, weights->n, memory->address());
         const auto staging = std::make_shared<Staging>(std::move(memory));
-        SIDRA_TRY(announce(call, stream, weights, Recordable::kNo));
+        SIDRA_TRY(announce(call, stream, weights, Recordable::kNo, deadline));
         Point point;
-        SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, &point));
+        SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, &point, {}, deadline));
         defer(stream, point, staging);  // in case the deadline expires first
         SIDRA_TRY(current_point(call, stream, &point));
         SIDRA_TRY(wait_for(call, point, deadline));

@@ -286,7 +286,8 @@ SIDRA_API sidra_status sidra_stream_destroy(sidra_stream *stream);
  * How long ..._async calls on this stream wait for room while its ring is full (ring_packets operations are queued and not done). At the
  * deadline such a call fails with TIMEOUT and has queued nothing; earlier operations continue. 0: a call never waits. SIDRA_NEVER: it
  * waits as long as it takes, as a new stream does. A thread that waits without a deadline hangs if the stream waits for something that only
- * this thread would signal later. The deadline is absolute, so set it again before the next burst of work.
+ * this thread would signal later. The deadline is absolute, so set it again before the next burst of work; a call that waits already keeps the
+ * one that it began with. Nothing else makes these calls wait.
  */
 SIDRA_API sidra_status sidra_stream_set_deadline(sidra_stream *stream, uint64_t deadline);
 /*
@@ -594,7 +595,10 @@ SIDRA_API sidra_status sidra_weights_report(sidra_weights *weights, uint32_t til
 SIDRA_API sidra_status sidra_weights_crossbars(sidra_weights *weights, uint32_t *crossbars, uint32_t *count);
 /* The N factors of the columns, owned by the weights; valid until sidra_weights_destroy(). */
 SIDRA_API sidra_status sidra_weights_scale(const sidra_weights *weights, const float **scale);
-/* Reads all values back from the cells into `data` (K x N s8, stride in elements), and waits. UNPROGRAMMED; TIMEOUT at the deadline. */
+/*
+ * Reads all values back from the cells into `data` (K x N s8, stride in elements), and waits. UNPROGRAMMED; TIMEOUT at the deadline, also if the
+ * stream's ring is still full then.
+ */
 SIDRA_API sidra_status sidra_weights_read(sidra_stream *stream, sidra_weights *weights, int8_t *data, size_t stride, uint64_t deadline);
 
 /*
