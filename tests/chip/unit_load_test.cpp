@@ -327,6 +327,8 @@ TEST(UnitLoad, OfMatmulIsBounded) {
             for (const uint32_t layout : {0u, 1u, 2u, 3u})
                 for (const bool far : {false, true})
                     for (const SumsProgram& program : sums_programs(2)) {
+                        // Of the layouts in which one factor is transposed, one program is enough.
+                        if ((layout == 1 || layout == 2) && (far || std::string(program.name) != "short")) continue;
                         SCOPED_TRACE(std::string(program.name) + ", " + std::to_string(shape.batch) + " x " +
                                      std::to_string(shape.m) + " x " + std::to_string(shape.n) + " x " +
                                      std::to_string(shape.k) + ", type " + std::to_string(type) + ", layout " +

@@ -202,8 +202,9 @@ T folded(std::array<T, kPartials> partial, Combine combine) {
 // One row: its registers, and where it is.
 class Row {
    public:
-    Row(std::span<const sidra_operand> operands, const Size& size, const Params& param, Memory& memory, uint32_t row)
-        : operands_(operands), param_(param), memory_(memory), columns_(size[3]), row_(row) {
+    Row(std::span<const sidra_operand> operands, const Size& size, const Params& param, Memory& memory,
+        const Sums& sums, uint32_t row)
+        : operands_(operands), param_(param), memory_(memory), sums_(sums), columns_(size[3]), row_(row) {
         coordinate_ = {row / size[2] / size[1], row / size[2] % size[1], row % size[2]};
         vectors_.assign(SIDRA_VECTOR_REGISTERS, std::vector<uint32_t>(columns_));
     }
@@ -250,7 +251,9 @@ class Row {
     void element(const sidra_vector_instruction& in, const Opcode& opcode, uint32_t column) {
         const uint32_t a = source(in, in.a, column), b = source(in, in.b, column), c = source(in, in.c, column);
         uint32_t result;
-        if (opcode.memory) {
+        if (opcode.memory && in.operand == SIDRA_OPERAND_SUMS) {
+            result = loaded(sums_.type, sums_.values.at(size_t{row_} * columns_ + column), opcode.integer);
+        } else if (opcode.memory) {
             const sidra_operand& o = operands_[in.operand];
             uint64_t at = column;
             if (is_gather(in.op)) at = checked(sign_extended(a, 4), o.extent);
@@ -332,6 +335,7 @@ class Row {
     std::span<const sidra_operand> operands_;
     const Params& param_;
     Memory& memory_;
+    const Sums& sums_;
     uint32_t columns_, row_;
     std::array<uint64_t, 3> coordinate_{};
     std::vector<std::vector<uint32_t>> vectors_;
@@ -362,11 +366,11 @@ void Memory::store(uint64_t address, uint32_t size, uint64_t value) {
 
 std::optional<int64_t> execute(std::span<const sidra_vector_instruction> program,
                                std::span<const sidra_operand> operands, const Size& size, const Params& param,
-                               Memory& memory) {
+                               Memory& memory, const Sums& sums) {
     const uint32_t rows = size[0] * size[1] * size[2];
     try {
         for (uint32_t r = 0; r < rows; ++r) {
-            Row row(operands, size, param, memory, r);
+            Row row(operands, size, param, memory, sums, r);
             for (const sidra_vector_instruction& in : program) row.run(in);
         }
     } catch (const IndexFault& fault) {

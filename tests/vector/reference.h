@@ -34,10 +34,17 @@ class Memory {
 using Size = std::array<uint32_t, SIDRA_OPERAND_DIMS>;
 using Params = std::array<uint32_t, SIDRA_VECTOR_PARAMS>;
 
-// Executes one VECTOR packet that verify() accepts. Returns the index that faulted with VALUE, if one did.
+// What the program of a product loads as SIDRA_OPERAND_SUMS: the bits of each column of each row.
+struct Sums {
+    uint8_t type;
+    std::vector<uint32_t> values;
+};
+
+// Executes one VECTOR packet that verify() accepts, or the program of another packet with its sums. Returns the index
+// that faulted with VALUE, if one did.
 std::optional<int64_t> execute(std::span<const sidra_vector_instruction> program,
                                std::span<const sidra_operand> operands, const Size& size, const Params& param,
-                               Memory& memory);
+                               Memory& memory, const Sums& sums = {});
 
 }  // namespace sidra::vector_reference
 
