@@ -59,12 +59,9 @@ struct Options {
     uint32_t repeat = 20;
 };
 
-const std::map<std::string, sidra_engine> kEngines = {{"auto", SIDRA_ENGINE_AUTO},
-                                                      {"scalar", SIDRA_ENGINE_SCALAR},
-                                                      {"avx2", SIDRA_ENGINE_AVX2},
-                                                      {"avx512", SIDRA_ENGINE_AVX512},
-                                                      {"amx", SIDRA_ENGINE_AMX},
-                                                      {"neon", SIDRA_ENGINE_NEON}};
+const std::map<std::string, sidra_engine> kEngines = {{"auto", SIDRA_ENGINE_AUTO}, {"scalar", SIDRA_ENGINE_SCALAR},
+                                                      {"avx2", SIDRA_ENGINE_AVX2}, {"avx512", SIDRA_ENGINE_AVX512},
+                                                      {"amx", SIDRA_ENGINE_AMX},   {"neon", SIDRA_ENGINE_NEON}};
 const std::map<std::string, sidra_profile> kProfiles = {{"y1", SIDRA_PROFILE_Y1}, {"small", SIDRA_PROFILE_SMALL}};
 
 constexpr const char* kLevels[] = {"fast", "accurate"};

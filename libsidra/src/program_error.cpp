@@ -47,10 +47,11 @@ constexpr std::array<ErrorText, SIDRA_PROGRAM_ERROR_COUNT> kErrors = {{
     {"there are too few or too many instructions or operands",
      "a program has 1..64 instructions and at most 8 operands; divide larger ones"},
     {"the program does not use the operand", "remove the operand from the call"},
-    {"the program stores to an operand that may not be written, or not to one that may",
+    {"the flag WRITE does not agree with what the program stores to",
      "the flag WRITE is for operands that are stored to, and for no others; a prologue stores only codes"},
     {"the program uses the operand in more than one way",
-     "use it by vector loads and stores, by scalar ones, or by gather and scatter; and in the prologue or the epilogue"},
+     "use it by vector loads and stores, by scalar ones, or by gather and scatter; and in the prologue or the "
+     "epilogue"},
 }};
 
 constexpr ErrorText kUnknown = {"the reason is unknown", "the chip may be newer than this library"};

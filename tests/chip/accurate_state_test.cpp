@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <random>
 
-#include "bench.h"
 #include "analog.h"
+#include "bench.h"
 #include "cells_chunk.h"
 #include "folder.h"
 #include "packets.h"

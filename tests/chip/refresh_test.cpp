@@ -16,8 +16,8 @@ using chip::Analog;
 using chip::Array;
 using chip::CellCheck;
 using chip::CellProgrammer;
-using chip::CrossbarCells;
 using chip::Cost;
+using chip::CrossbarCells;
 using chip::TileBlock;
 
 constexpr uint32_t kXbar = 3, kRows = 100, kCols = 60;

@@ -2,6 +2,7 @@
 // Products and layers without a chip: the packets and tables of their calls, and everything that is refused. With the
 // fake driver.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -108,8 +109,8 @@ TEST_F(Products, ThePacketOfAMatmul) {
 }
 
 TEST_F(Products, WhatAMatmulRefuses) {
-    std::vector operands = {matrix(0, SIDRA_F32, kM, kK), matrix(4096, SIDRA_F32, kK, kN),
-                            matrix(8192, SIDRA_F32, kM, kN)};
+    std::array operands = {matrix(0, SIDRA_F32, kM, kK), matrix(4096, SIDRA_F32, kK, kN),
+                           matrix(8192, SIDRA_F32, kM, kN)};
     const auto good = operands;
     auto matmul = SIDRA_INIT(sidra_matmul);
     matmul.program = assemble(kStore);
@@ -183,7 +184,7 @@ TEST_F(Products, ThePacketOfALayer) {
 }
 
 TEST_F(Products, WhatALayerRefuses) {
-    std::vector operands = {matrix(8192, SIDRA_F32, 12, kN)};
+    std::array operands = {matrix(8192, SIDRA_F32, 12, kN)};
     const auto good = operands;
     auto layer = SIDRA_INIT(sidra_layer);
     layer.program = assemble(kDynamic);

@@ -211,7 +211,8 @@ TEST(Examples, AreProgramsWithoutBytes) {
     ASSERT_EQ(5u, all.size());
     for (const std::string& text : all) {
         const Assembly assembly = assemble(text);
-        ASSERT_TRUE(std::holds_alternative<Code>(assembly)) << std::get<AssemblyError>(assembly).message << "\n" << text;
+        ASSERT_TRUE(std::holds_alternative<Code>(assembly)) << std::get<AssemblyError>(assembly).message << "\n"
+                                                            << text;
         const Code& code = std::get<Code>(assembly);
         const std::string again = disassemble(code.instructions, code.prologue);
         EXPECT_EQ(std::string::npos, again.find(".bytes")) << again;

@@ -25,12 +25,9 @@ struct EngineName {
     sidra_engine engine;
     std::string_view name;
 };
-constexpr EngineName kEngines[] = {{SIDRA_ENGINE_AUTO, "auto"},
-                                   {SIDRA_ENGINE_SCALAR, "scalar"},
-                                   {SIDRA_ENGINE_AVX2, "avx2"},
-                                   {SIDRA_ENGINE_AVX512, "avx512"},
-                                   {SIDRA_ENGINE_AMX, "amx"},
-                                   {SIDRA_ENGINE_NEON, "neon"}};
+constexpr EngineName kEngines[] = {{SIDRA_ENGINE_AUTO, "auto"}, {SIDRA_ENGINE_SCALAR, "scalar"},
+                                   {SIDRA_ENGINE_AVX2, "avx2"}, {SIDRA_ENGINE_AVX512, "avx512"},
+                                   {SIDRA_ENGINE_AMX, "amx"},   {SIDRA_ENGINE_NEON, "neon"}};
 
 // A mistake in the command line.
 tools::Failure usage(const std::string& what) { return tools::Failure(what, tools::kExitUsage); }
