@@ -203,7 +203,7 @@ TEST_F(PoolOrder, WithoutMemoryItWaitsForFrees) {
     sidra_buffer* first = allocate(other, 32 * kMiB);
     ASSERT_OK(sidra_nop_async(other));
     ASSERT_OK(sidra_free_async(other, first));
-    fake->fail(SIDRA_IOCTL_BUFFER_CREATE, ENOMEM, "no memory", 1000);
+    fake->fail(SIDRA_IOCTL_BUFFER_CREATE, ENOMEM, "no memory", 1'000'000'000);  // more often than it is tried
     sidra_buffer* second = nullptr;
     ASSERT_OK(sidra_stream_set_deadline(stream, 0));
     EXPECT_FAILS(SIDRA_ERROR_OUT_OF_MEMORY, sidra_malloc_async(stream, 32 * kMiB, &second));
