@@ -316,7 +316,7 @@ class Layer : public ::testing::TestWithParam<Host> {};
 TEST_P(Layer, IsThatOfPlainLoops) {
     const Host host = GetParam();
     std::mt19937_64 random(host.engine * 2 + host.scatter);
-    for (unsigned b = 0; b < rounds(20); b++) {
+    for (unsigned b = 0; b < rounds(kSanitized ? 6 : 20); b++) {
         BenchOptions options;
         options.engine = host.engine;
         options.scatter = host.scatter;

@@ -416,7 +416,7 @@ class Matmul : public ::testing::TestWithParam<Host> {};
 
 TEST_P(Matmul, IsTheReference) {
     constexpr int kCases = 40;
-    for (int b = 0; b < static_cast<int>(rounds(6)); b++) {
+    for (int b = 0; b < static_cast<int>(rounds(kSanitized ? 2 : 6)); b++) {
         Bench bench(GetParam().options());
         Queue& queue = bench.context().queue();
         for (int n = 0; n < kCases; n++) {
