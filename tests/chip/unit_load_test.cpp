@@ -247,6 +247,13 @@ std::vector<VectorCase> vector_cases() {
                      reduction,
                      {operand(0, 4, 4, F32, false), operand(kHalf, 1u << 21, 4, F32, true)},
                      {1, 1, 64, 1u << 19}});
+    // Eight instructions for each column: SIDRA_VECTOR_ROW_COST_MAX.
+    std::vector<I> costliest = reduction;
+    costliest.insert(costliest.end(), 5, sum);
+    cases.push_back({"costliest row",
+                     costliest,
+                     {operand(0, 4, 4, F32, false), operand(kHalf, 1u << 21, 4, F32, true)},
+                     {1, 1, 64, SIDRA_VECTOR_ROW_COST_MAX / 8}});
     cases.push_back({"reduction of columns",
                      reduction,
                      {operand(0, 4, 4096, F32, false), operand(kHalf, 1u << 27, 4096, F32, true)},

@@ -100,7 +100,8 @@ uint64_t unit_rows(const VectorLoad& load, uint64_t cols, uint64_t cost, uint64_
 
 UnitLoad unit_load(const VectorLoad& load, const VectorPlan& plan, uint64_t rows, uint64_t cols, uint64_t cost) {
     constexpr uint64_t kRowBytes = 64;  // of an operand: addresses, an element, and what alignment costs
-    return {rows * cols * cost / kVectorCostsPerOperation + 1, rows * (load.pieces + load.strided * cols) + 1,
+    return {(rows * cols * cost + kVectorCostsPerOperation - 1) / kVectorCostsPerOperation,
+            rows * (load.pieces + load.strided * cols) + 1,
             rows * (cols * load.bytes + (plan.operand_count + 1) * kRowBytes) + engine::kVectorScratch +
                 (plan.operand_count + 1) * 1024};
 }
