@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Stream-ordered memory: which memory an allocation gets, on a fake driver where streams stand still.
+#include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
@@ -211,12 +212,13 @@ TEST_F(PoolOrder, WithoutMemoryItWaitsForFrees) {
     for (const char* part : {"33554432 bytes for context", "has 33554432 bytes", "of which 0 are used",
                              "33554432 are freed by work that is not done", "deadline"})
         EXPECT_NE(std::string::npos, text.find(part)) << text;
+    std::atomic<int> tries{0};
     std::thread device_goes_on([&] {
-        usleep(20'000);
+        EXPECT_TRUE(eventually([&] { return tries.load() == 2; }));
         fake->retire(1, 1);
     });
     sidra_status status = SIDRA_ERROR_OUT_OF_MEMORY;
-    for (int tries = 0; status == SIDRA_ERROR_OUT_OF_MEMORY && tries < 100'000; ++tries) {
+    for (; status == SIDRA_ERROR_OUT_OF_MEMORY && tries < 100'000; ++tries) {
         // The fake driver never sleeps, so each try is short.
         ASSERT_OK(sidra_stream_set_deadline(stream, sidra_deadline_after_ns(1'000'000)));
         status = sidra_malloc_async(stream, 32 * kMiB, &second);
