@@ -512,19 +512,22 @@ struct sidra_cmd_matmul {
 	uint16_t operand_count;
 };
 
-#define SIDRA_PATTERN_DIMS	3u
+#define SIDRA_PATTERN_DIMS		3u
+#define SIDRA_PATTERN_IMAGE_MAX		(1u << 30)	/* height, width */
+#define SIDRA_PATTERN_KERNEL_MAX	256u		/* kernel_h, kernel_w */
+#define SIDRA_PATTERN_CHANNELS_MAX	(1u << 24)
 
 /**
  * struct sidra_pattern - windows of images: the input rows of a LAYER
  * @addr:         element (image 0, pixel row 0, pixel 0, channel 0), aligned to the element's size
  * @image_stride, @row_stride, @pixel_stride: bytes between images, pixel rows, pixels; multiples of the element's size. 0, or less than
  *                what they step over, is allowed: this memory is only read
- * @height, @width: of an image, in pixels; > 0, at most 2^30
- * @kernel_h, @kernel_w: pixels of a window; 1..256
+ * @height, @width: of an image, in pixels; 1..SIDRA_PATTERN_IMAGE_MAX
+ * @kernel_h, @kernel_w: pixels of a window; 1..SIDRA_PATTERN_KERNEL_MAX
  * @stride_h, @stride_w: pixels between windows; 1..65535
  * @pad_h, @pad_w: pixels by which the first window begins before the image
  * @dilation_h, @dilation_w: pixels between the pixels of a window; 1..65535
- * @channels:     elements of a pixel, adjacent in memory; 1..2^24
+ * @channels:     elements of a pixel, adjacent in memory; 1..SIDRA_PATTERN_CHANNELS_MAX
  * @type:         enum sidra_cmd_type
  * @codes:        type of the codes, SIDRA_TYPE_U8 or SIDRA_TYPE_S8
  * @zero:         the code that represents 0, a value of that type

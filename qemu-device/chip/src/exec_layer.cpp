@@ -11,6 +11,7 @@
 #include "pattern.h"
 #include "product.h"
 #include "vector_unit.h"
+#include "verify_packet.h"
 
 namespace sidra::chip {
 namespace {
@@ -23,39 +24,17 @@ constexpr uint64_t kSumsBytes = 1u << 20;    // of a unit
 constexpr uint64_t kInputBytes = 2u << 20;   // of input rows of a unit, before the prologue
 constexpr uint64_t kRunsMax = 1u << 14;      // pieces of input rows of a unit
 
-bool is_code(uint32_t type) { return type == SIDRA_TYPE_U8 || type == SIDRA_TYPE_S8; }
-
 Fault find(const Env& env, Job& job) {
     return find_product(env, job, job.cmd.layer.weights, job.cmd.layer.flags, &job.layer.product);
 }
 
 Fault check_codes(const sidra_cmd_layer& l, const sidra_pattern& p) {
-    if (!is_code(p.codes)) return {SIDRA_FAULT_FIELD, p.codes};
+    if (!vector::is_byte(p.codes)) return {SIDRA_FAULT_FIELD, p.codes};
     if (p.codes == SIDRA_TYPE_S8 ? p.zero < -128 || p.zero > 127 : p.zero < 0 || p.zero > 255)
         return {SIDRA_FAULT_FIELD, static_cast<uint16_t>(p.zero)};
     if (l.prologue == 0 && p.type != p.codes) return {SIDRA_FAULT_FIELD, p.type};
     if (uint32_t{p.kernel_h} * p.kernel_w > SIDRA_LAYER_KERNEL_MAX)
         return {SIDRA_FAULT_LIMIT, uint32_t{p.kernel_h} * p.kernel_w};
-    return {};
-}
-
-// What the epilogue stores must not be what an earlier or later row reads as input.
-vector::Verdict check_overlap(const sidra_cmd_layer& l, const LayerPlan& plan, std::span<const sidra_operand> operands,
-                              const vector::Traits& prologue, const vector::Traits& epilogue) {
-    const Range windows = pattern_extent(plan.pattern, l.size[0]);
-    const uint64_t rows = uint64_t{l.size[0]} * l.size[1] * l.size[2];
-    for (uint32_t n = 0; n < operands.size(); n++) {
-        if (!(epilogue.stored >> n & 1)) continue;
-        const vector::Extent stored = vector::extent(operands[n], n, plan.epilogue.size, epilogue);
-        bool meets = stored.meets({windows.offset(), windows.offset() + windows.length()});
-        for (uint32_t m = 0; m < operands.size() && l.prologue; m++) {
-            if (!(prologue.used() >> m & 1)) continue;
-            meets |= stored.meets(vector::extent(operands[m], m, plan.prologue.size, prologue));
-            const uint64_t index = operands[m].index;
-            meets |= index && stored.meets({index, index + rows * element_size(operands[m].index_type)});
-        }
-        if (meets) return {SIDRA_PROGRAM_OPERAND_OVERLAP, SIDRA_PROGRAM_NONE, static_cast<uint8_t>(n)};
-    }
     return {};
 }
 
@@ -89,30 +68,14 @@ Fault layer_prepare(const Env& env, Job& job) {
 
     const std::span program(instructions.data(), size_t{l.prologue} + l.epilogue);
     const std::span arrays(operands.data(), l.operand_count);
-    vector::Packet packet;
-    packet.prologue = l.prologue;
-    packet.sums = SIDRA_TYPE_S32;
-    if (l.prologue) packet.codes = p.codes, packet.input = p.type;
-    vector::Traits prologue, epilogue;
-    if (const auto verdict = vector::verify(program, arrays, packet, &prologue, &epilogue))
-        return program_fault(verdict);
-    const uint32_t before[SIDRA_OPERAND_DIMS] = {l.size[0], l.size[1], l.size[2], w.rows};
-    const uint32_t after[SIDRA_OPERAND_DIMS] = {l.size[0], l.size[1], l.size[2], w.cols};
-    const auto too_long = [](const vector::Traits& traits, uint64_t cols) {
-        return traits.whole_rows && cols * traits.cost > SIDRA_LAYER_ROW_COST_MAX;
-    };
-    if (l.prologue) {
-        prologue.whole_rows = true;  // never divided by columns
-        if (const auto verdict = vector::verify_space(arrays, before, prologue)) return program_fault(verdict);
-    }
-    if (const auto verdict = vector::verify_space(arrays, after, epilogue)) return program_fault(verdict);
-    if (too_long(prologue, w.rows) || too_long(epilogue, w.cols)) return program_fault({SIDRA_PROGRAM_ROW_COST});
-    plan_vector(arrays, before, prologue, &plan.prologue);
-    plan_vector(arrays, after, epilogue, &plan.epilogue);
-    if (const auto verdict = check_overlap(l, plan, arrays, prologue, epilogue)) return program_fault(verdict);
-    if (l.prologue) decode(env, program.first(l.prologue), arrays, packet, prologue, &job.prologue);
-    decode(env, program.subspan(l.prologue), arrays, packet, epilogue, &job.program);
-    job.serial_units = epilogue.in_order || prologue.in_order;
+    vector::LayerRules rules = vector::layer_rules(p, l.size, l.prologue, w.rows, w.cols);
+    if (const auto verdict = vector::verify_layer(program, arrays, p, &rules)) return program_fault(verdict);
+    const vector::Traits &prologue = rules.prologue, &epilogue = rules.epilogue;
+    plan_vector(arrays, rules.before, prologue, &plan.prologue);
+    plan_vector(arrays, rules.after, epilogue, &plan.epilogue);
+    if (l.prologue) decode(env, program.first(l.prologue), arrays, rules.packet, prologue, &job.prologue);
+    decode(env, program.subspan(l.prologue), arrays, rules.packet, epilogue, &job.program);
+    job.serial_units = epilogue.in_order;
 
     plan.whole_rows = epilogue.whole_rows;
     plan.one_range = one_range(p, l.size);
@@ -120,12 +83,13 @@ Fault layer_prepare(const Env& env, Job& job) {
     const uint32_t columns = plan.whole_rows ? w.tile_cols : 1;
     const uint64_t cols = plan.whole_rows ? w.cols : std::min(w.cols, w.tile_width);
     const uint64_t row_macs = product_macs(w, columns), element = element_size(p.type);
-    const uint64_t speed = env.array.analog() ? product_speed(env, w) : kUnitMacs / kProductNs;
+    // The level of a chip is not that of an engine: a migration keeps it.
+    const uint64_t unit_macs = env.array.analog() ? kProductNs * product_speed(env, w) : kUnitMacs;
     const uint64_t before_cost = std::max(prologue.cost, 1u), after_cost = std::max(epilogue.cost, 1u);
     const VectorLoad load_before = vector_load(plan.prologue), load_after = vector_load(plan.epilogue);
     const bool in_runs = p.kernel_w == 1 || p.dilation_w * p.pixel_stride == p.channels * element;
     const uint64_t runs = uint64_t{p.kernel_h} * (in_runs ? 1 : p.kernel_w);
-    uint64_t block = std::min<uint64_t>(kProductNs * speed / row_macs, kProductRowsMax);
+    uint64_t block = std::min(unit_macs / row_macs, kProductRowsMax);
     block = std::min({block, unit_rows(load_after, cols, after_cost, rows), kSumsBytes / 4 / cols,
                       kProductInputBytes / k, kRunsMax / runs, kUnitMax.pieces / 4 / (load_after.strided * cols + 1)});
     if (l.prologue)

@@ -6,6 +6,7 @@
 
 #include "job.h"
 #include "vector_unit.h"
+#include "verify_packet.h"
 
 namespace sidra::chip {
 namespace {
@@ -18,11 +19,6 @@ constexpr uint64_t kUnitFloatMacs = 1u << 22, kUnitByteMacs = 1u << 24;
 constexpr uint64_t kSumsBytes = 1u << 20;    // of a unit
 constexpr uint64_t kBlockCols = 4096;        // of a unit, if columns can be divided
 constexpr uint64_t kFactorBytes = 1u << 20;  // copied at a time, of each factor
-
-constexpr bool is_float(uint32_t type) {
-    return type == SIDRA_TYPE_F32 || type == SIDRA_TYPE_F16 || type == SIDRA_TYPE_BF16;
-}
-constexpr bool is_byte(uint32_t type) { return type == SIDRA_TYPE_U8 || type == SIDRA_TYPE_S8; }
 
 // Approximate speed of an engine on one core, for slices.
 uint64_t macs_per_ns(sidra_chip_engine engine, bool floats) {
@@ -46,57 +42,27 @@ MatmulPlan::Factor factor_of(const sidra_operand& o, uint32_t rows, uint32_t col
     return factor;
 }
 
-// Elements of a factor are read in ranges: one of its inner dimensions is contiguous, or a single element.
-bool has_ranges(const MatmulPlan::Factor& f) {
-    const auto adjacent = [&](uint32_t elements, uint64_t stride) {
-        return elements == 1 || stride == 0 || stride == f.bytes;
-    };
-    return adjacent(f.rows, f.stride[2]) || adjacent(f.cols, f.stride[3]);
-}
-
 Fault matmul_prepare(const Env& env, Job& job) {
     const sidra_cmd_matmul& m = job.cmd.matmul;
     if (m.hdr.flags || m.hdr.pad) return {SIDRA_FAULT_FIELD};
     Instructions instructions;
     Operands operands;
-    if (m.operand_count < 2) return program_fault({SIDRA_PROGRAM_LENGTH});
     if (Fault fault =
             read_program(env, m.program, m.instructions, m.operands, m.operand_count, &instructions, &operands))
         return fault;
-    if (m.k == 0 || m.k > SIDRA_MATMUL_INNER_MAX) return program_fault({SIDRA_PROGRAM_SIZE});
     const std::span program(instructions.data(), m.instructions);
     const std::span arrays(operands.data(), m.operand_count);
-    const bool floats = is_float(operands[0].type);
-    vector::Packet packet;
-    packet.first = 2;
-    packet.sums = floats ? SIDRA_TYPE_F32 : SIDRA_TYPE_S32;
-    vector::Traits none, traits;
-    if (const auto verdict = vector::verify(program, arrays, packet, &none, &traits)) return program_fault(verdict);
-    const uint32_t size[SIDRA_OPERAND_DIMS] = {m.batch[0], m.batch[1], m.m, m.n};
-    if (const auto verdict = vector::verify_space(arrays, size, traits)) return program_fault(verdict);
-    if (traits.whole_rows && (m.n > SIDRA_MATMUL_ROW_MAX || uint64_t{m.n} * traits.cost > SIDRA_MATMUL_ROW_COST_MAX))
-        return program_fault({SIDRA_PROGRAM_ROW_COST});
+    vector::MatmulRules rules{{m.batch[0], m.batch[1], m.m, m.n}, m.k, {}, {}};
+    if (const auto verdict = vector::verify_matmul(program, arrays, &rules)) return program_fault(verdict);
+    const vector::Traits& traits = rules.traits;
+    const bool floats = vector::is_float(operands[0].type);
 
     MatmulPlan& plan = job.matmul;
     plan.factor[0] = factor_of(operands[0], m.m, m.k);
     plan.factor[1] = factor_of(operands[1], m.k, m.n);
-    for (uint8_t n = 0; n < 2; n++) {
-        const MatmulPlan::Factor& f = plan.factor[n];
-        const bool suits = floats ? is_float(f.type) : is_byte(f.type);
-        if (!suits) return program_fault({SIDRA_PROGRAM_OPERAND_TYPE, SIDRA_PROGRAM_NONE, n});
-        if (!has_ranges(f)) return program_fault({SIDRA_PROGRAM_OPERAND_FIELD, SIDRA_PROGRAM_NONE, n});
-        const uint32_t its_size[SIDRA_OPERAND_DIMS] = {m.batch[0], m.batch[1], f.rows, f.cols};
-        vector::Extent extent;
-        if (const auto verdict = vector::verify_factor(operands[n], n, its_size, &extent))
-            return program_fault(verdict);
-        for (uint32_t o = 2; o < m.operand_count; o++)
-            if (traits.stored >> o & 1 && vector::extent(operands[o], o, size, traits).meets(extent))
-                return program_fault({SIDRA_PROGRAM_OPERAND_OVERLAP, SIDRA_PROGRAM_NONE, static_cast<uint8_t>(o)});
-    }
-    plan_vector(arrays, size, traits, &plan.vector);
+    plan_vector(arrays, rules.size, traits, &plan.vector);
     job.serial_units = traits.in_order;
-    decode(env, program, arrays, packet, traits, &job.program);
-    std::copy(std::begin(m.param), std::end(m.param), plan.param);
+    decode(env, program, arrays, rules.packet, traits, &job.program);
 
     const VectorLoad load = vector_load(plan.vector);
     const uint64_t cost = std::max(traits.cost, 1u), speed = macs_per_ns(env.engine.id, floats);
@@ -249,7 +215,7 @@ Fault matmul_unit(const Env& env, const Job& job, Worker& worker, uint32_t index
     if (Fault fault = Product(env, plan, worker, product).multiply(first_row, rows, first_col, cols, sums, pitch))
         return fault;
     worker.scratch.rewind(used);
-    VectorUnit unit(env, plan.vector, job.program, plan.param, worker);
+    VectorUnit unit(env, plan.vector, job.program, job.cmd.matmul.param, worker);
     unit.give(vector::kSums, sums, pitch, 4);
     return unit.run({product * m + first_row, rows, first_col, cols});
 }

@@ -178,7 +178,6 @@ struct MatmulPlan {
     };
     Factor factor[2];
     VectorPlan vector;
-    uint32_t param[SIDRA_VECTOR_PARAMS];
     uint32_t unit_rows, unit_cols;
     uint32_t down, across;  // units for the rows and the columns of one product
 

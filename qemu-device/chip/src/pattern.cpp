@@ -3,28 +3,9 @@
 
 #include <algorithm>
 
-#include "verify.h"
+#include "verify_packet.h"
 
 namespace sidra::chip {
-namespace {
-
-constexpr uint32_t kKernelMax = 256;
-constexpr uint32_t kImageMax = 1u << 30;
-constexpr uint32_t kChannelsMax = 1u << 24;
-
-// The offset of the last byte, plus one; false if it lies beyond all addresses.
-bool find_extent(const sidra_pattern& p, uint32_t images, uint64_t* bytes) {
-    *bytes = uint64_t{p.channels} * vector::element_size(p.type);
-    const uint64_t steps[][2] = {
-        {images - 1, p.image_stride}, {p.height - 1, p.row_stride}, {p.width - 1, p.pixel_stride}};
-    for (const auto& [count, stride] : steps) {
-        uint64_t reach;
-        if (__builtin_mul_overflow(count, stride, &reach) || __builtin_add_overflow(*bytes, reach, bytes)) return false;
-    }
-    return true;
-}
-
-}  // namespace
 
 Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[SIDRA_PATTERN_DIMS],
                    sidra_pattern* pattern) {
@@ -44,24 +25,18 @@ Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[S
     if (p.height == 0 || p.width == 0 || p.channels == 0 || p.kernel_h == 0 || p.kernel_w == 0 || p.stride_h == 0 ||
         p.stride_w == 0 || p.dilation_h == 0 || p.dilation_w == 0)
         return {SIDRA_FAULT_FIELD};
-    if (p.height > kImageMax) return {SIDRA_FAULT_LIMIT, p.height};
-    if (p.width > kImageMax) return {SIDRA_FAULT_LIMIT, p.width};
-    if (p.kernel_h > kKernelMax) return {SIDRA_FAULT_LIMIT, p.kernel_h};
-    if (p.kernel_w > kKernelMax) return {SIDRA_FAULT_LIMIT, p.kernel_w};
-    if (p.channels > kChannelsMax) return {SIDRA_FAULT_LIMIT, p.channels};
+    if (p.height > SIDRA_PATTERN_IMAGE_MAX) return {SIDRA_FAULT_LIMIT, p.height};
+    if (p.width > SIDRA_PATTERN_IMAGE_MAX) return {SIDRA_FAULT_LIMIT, p.width};
+    if (p.kernel_h > SIDRA_PATTERN_KERNEL_MAX) return {SIDRA_FAULT_LIMIT, p.kernel_h};
+    if (p.kernel_w > SIDRA_PATTERN_KERNEL_MAX) return {SIDRA_FAULT_LIMIT, p.kernel_w};
+    if (p.channels > SIDRA_PATTERN_CHANNELS_MAX) return {SIDRA_FAULT_LIMIT, p.channels};
     const uint64_t size = vector::element_size(p.type);
     for (const uint64_t each : {p.addr, p.image_stride, p.row_stride, p.pixel_stride})
         if (each % size) return {SIDRA_FAULT_ALIGNMENT, each};
     uint64_t bytes;
-    if (!find_extent(p, windows[0], &bytes) || !Range(Space::kDevice, p.addr, bytes).valid())
+    if (!vector::pattern_bytes(p, windows[0], &bytes) || !Range(Space::kDevice, p.addr, bytes).valid())
         return {SIDRA_FAULT_LIMIT, p.addr};
     return {};
-}
-
-Range pattern_extent(const sidra_pattern& pattern, uint32_t images) {
-    uint64_t bytes = 0;
-    find_extent(pattern, images, &bytes);
-    return {Space::kDevice, pattern.addr, bytes};
 }
 
 Windows::Windows(const sidra_pattern& pattern, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], uint32_t first)

@@ -13,9 +13,6 @@ namespace sidra::chip {
 Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[SIDRA_PATTERN_DIMS],
                    sidra_pattern* pattern);
 
-// The bytes between the first and the last one that windows may read. The pattern has passed read_pattern().
-Range pattern_extent(const sidra_pattern& pattern, uint32_t images);
-
 // The windows of a packet, by their number.
 class Windows {
    public:

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// The rules for MATMUL and LAYER that concern their programs, operands and windows (uapi/sidra_cmd.h, docs/device.md
+// "Products of matrices" and "Layers"). Pure functions, like verify.h.
+#ifndef SIDRA_CHIP_VECTOR_VERIFY_PACKET_H
+#define SIDRA_CHIP_VECTOR_VERIFY_PACKET_H
+
+#include "verify.h"
+
+namespace sidra::vector {
+
+using Code = std::span<const sidra_vector_instruction>;
+using OperandSpan = std::span<const sidra_operand>;
+using Sizes = uint32_t[SIDRA_OPERAND_DIMS];
+
+constexpr bool is_float(uint32_t type) {
+    return type == SIDRA_TYPE_F32 || type == SIDRA_TYPE_F16 || type == SIDRA_TYPE_BF16;
+}
+constexpr bool is_byte(uint32_t type) { return type == SIDRA_TYPE_U8 || type == SIDRA_TYPE_S8; }
+
+// What verify_matmul() takes and learns.
+struct MatmulRules {
+    Sizes size;  // of the result: batch[0], batch[1], m, n
+    uint32_t k;
+    Packet packet;
+    Traits traits;
+
+    // Size of a factor.
+    void size_of(uint32_t factor, Sizes& to) const {
+        to[0] = size[0], to[1] = size[1];
+        to[2] = factor == 0 ? size[2] : k;
+        to[3] = factor == 0 ? k : size[3];
+    }
+};
+// `operands` begin with the factors.
+Verdict verify_matmul(Code program, OperandSpan operands, MatmulRules* rules);
+
+// Bytes from the first to behind the last one that windows of so many images may read; false if that is more than
+// there are addresses.
+bool pattern_bytes(const sidra_pattern& pattern, uint32_t images, uint64_t* bytes);
+
+// What verify_layer() takes and learns. The pattern's own fields have been verified.
+struct LayerRules {
+    Sizes before, after;  // iteration spaces of prologue and epilogue
+    Packet packet;
+    Traits prologue, epilogue;
+};
+LayerRules layer_rules(const sidra_pattern& pattern, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], size_t prologue,
+                       uint32_t inputs, uint32_t outputs);
+Verdict verify_layer(Code program, OperandSpan operands, const sidra_pattern& pattern, LayerRules* rules);
+
+}  // namespace sidra::vector
+
+#endif
