@@ -96,6 +96,10 @@ sidra_status sidra_context_destroy(sidra_context* context) {
                             context->id);
             context->pool->clear();
             context->stamps->clear();
+            for (OwnProgram& own : context->storing) {
+                own.made.store(nullptr, std::memory_order_relaxed);
+                own.owned.reset();
+            }
             std::string detail;
             sidra_ioctl_context destroy{};
             destroy.context = context->number;

@@ -18,6 +18,13 @@
 namespace sidra {
 class Pool;
 class StampPool;
+
+// A program that the library makes when it first needs it.
+struct OwnProgram {
+    std::atomic<const sidra_program*> made{nullptr};
+    std::shared_ptr<const sidra_program> owned;
+};
+
 }  // namespace sidra
 
 struct sidra_context : sidra::Handle {
@@ -28,9 +35,10 @@ struct sidra_context : sidra::Handle {
     uint32_t number = 0;                    // context number in the driver
     uint64_t doorbell_offset = 0;
 
-    std::mutex mutex;  // protects streams and callbacks; held while queues are replaced
+    std::mutex mutex;  // protects streams, callbacks and what is owned in `storing`; held while queues are replaced
     std::vector<sidra_stream*> streams;
     std::shared_ptr<sidra::CallbackThread> callbacks;  // created on first use
+    std::array<sidra::OwnProgram, 2> storing;          // see storing_program()
     sidra::Objects named;                              // objects that packets can name
     sidra::HostRanges host_ranges;                     // memory of the buffers
     std::shared_ptr<sidra::Pool> pool;                 // of sidra_malloc_async()

@@ -13,51 +13,17 @@
 #include "structs.h"
 #include "submit.h"
 #include "weights.h"
+#include "windows.h"
 
 namespace sidra {
 namespace {
 
-constexpr uint32_t kImageMax = 1u << 30, kKernelMax = 256, kChannelsMax = 1u << 24, kShortMax = 65535;
-
-struct Bound {
-    const char* name;
-    uint32_t value, least, most;
-};
-
-sidra_status check_numbers(const char* call, const sidra_windows& w) {
-    const Bound bounds[] = {{"images", w.images, 1, SIDRA_LAYER_ROWS_MAX},
-                            {"rows", w.rows, 1, SIDRA_LAYER_ROWS_MAX},
-                            {"columns", w.columns, 1, SIDRA_LAYER_ROWS_MAX},
-                            {"height", w.height, 1, kImageMax},
-                            {"width", w.width, 1, kImageMax},
-                            {"channels", w.channels, 1, kChannelsMax},
-                            {"kernel_h", w.kernel_h, 1, kKernelMax},
-                            {"kernel_w", w.kernel_w, 1, kKernelMax},
-                            {"stride_h", w.stride_h, 1, kShortMax},
-                            {"stride_w", w.stride_w, 1, kShortMax},
-                            {"dilation_h", w.dilation_h, 1, kShortMax},
-                            {"dilation_w", w.dilation_w, 1, kShortMax},
-                            {"pad_h", w.pad_h, 0, kShortMax},
-                            {"pad_w", w.pad_w, 0, kShortMax}};
-    for (const Bound& b : bounds)
-        if (b.value < b.least || b.value > b.most)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "windows.{} is {}: must be {}..{}", b.name, b.value,
-                        b.least, b.most);
-    if (uint64_t{w.images} * w.rows > SIDRA_LAYER_ROWS_MAX ||
-        uint64_t{w.images} * w.rows * w.columns > SIDRA_LAYER_ROWS_MAX)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                    "{} x {} x {} windows are more than {}; divide them into several calls", w.images, w.rows,
-                    w.columns, SIDRA_LAYER_ROWS_MAX);
+sidra_status check_codes(const char* call, const sidra_windows& w, const sidra_program& program,
+                         sidra_pattern* pattern) {
     if (w.kernel_h * w.kernel_w > SIDRA_LAYER_KERNEL_MAX)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "a kernel of {} x {} has more than {} pixels", w.kernel_h,
                     w.kernel_w, SIDRA_LAYER_KERNEL_MAX);
-    return SIDRA_OK;
-}
-
-sidra_status check_types(const char* call, const sidra_windows& w, const sidra_program& program) {
     const uint32_t type = raw_value(w.type), codes = raw_value(w.codes);
-    if (type >= kTypeCount)
-        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "windows.type is {}: not a sidra_type", type);
     if (codes != SIDRA_U8 && codes != SIDRA_S8)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "windows.codes is {}: must be U8 or S8", type_name(codes));
     if (w.zero < code_min(codes) || w.zero > code_max(codes))
@@ -68,45 +34,55 @@ sidra_status check_types(const char* call, const sidra_windows& w, const sidra_p
                     "windows.type is {} and windows.codes is {}: without a prologue they must be the same, because "
                     "nothing makes codes of the input",
                     type_name(type), type_name(codes));
+    pattern->codes = static_cast<uint8_t>(codes);
+    pattern->zero = static_cast<int16_t>(w.zero);
     return SIDRA_OK;
 }
 
-// Strides, those of a dense NHWC image for 0.
-sidra_status make_pattern(const char* call, const sidra_program& program, const sidra_windows& w,
-                          sidra_pattern* pattern) {
-    SIDRA_TRY(check_numbers(call, w));
-    SIDRA_TRY(check_types(call, w, program));
-    const uint32_t size = element_size(w.type);
-    pattern->pixel_stride = w.pixel_stride != 0 ? w.pixel_stride : uint64_t{w.channels} * size;
-    if (w.row_stride != 0) pattern->row_stride = w.row_stride;
-    else if (__builtin_mul_overflow(pattern->pixel_stride, uint64_t{w.width}, &pattern->row_stride))
-        pattern->row_stride = UINT64_MAX / size * size;
-    if (w.image_stride != 0) pattern->image_stride = w.image_stride;
-    else if (__builtin_mul_overflow(pattern->row_stride, uint64_t{w.height}, &pattern->image_stride))
-        pattern->image_stride = UINT64_MAX / size * size;
-    for (const uint64_t stride : {pattern->pixel_stride, pattern->row_stride, pattern->image_stride})
-        if (stride % size != 0)
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                        "a stride of `windows` is {}: must be a multiple of {} ({})", stride, size, type_name(w.type));
-    uint64_t bytes = uint64_t{w.channels} * size;
-    for (const auto& [count, stride] : {std::pair{w.images, pattern->image_stride},
-                                        {w.height, pattern->row_stride},
-                                        {w.width, pattern->pixel_stride}}) {
-        uint64_t reach = 0;
-        if (__builtin_mul_overflow(uint64_t{count - 1}, stride, &reach) || __builtin_add_overflow(bytes, reach, &bytes))
-            bytes = UINT64_MAX;
+// The two programs of a layer, with the operands of a call.
+struct Programs {
+    const Sizes before, after;  // their iteration spaces
+    vector::Traits prologue, epilogue;
+};
+
+// What the epilogue stores must not be what an earlier or later row reads as input.
+sidra_status check_overlap(const char* call, std::span<const sidra_operand> operands, const Programs& programs,
+                           const vector::Extent& windows) {
+    const auto& [before, after, prologue, epilogue] = programs;
+    const uint64_t rows = uint64_t{before[0]} * before[1] * before[2];
+    for (uint32_t n = 0; n < operands.size(); ++n) {
+        if ((epilogue.stored >> n & 1) == 0) continue;
+        const vector::Extent stored = vector::extent(operands[n], n, after, epilogue);
+        if (stored.meets(windows)) return refuse_overlap(call, n, "the images of `windows`");
+        for (uint32_t m = 0; m < operands.size(); ++m) {
+            if ((prologue.used() >> m & 1) == 0) continue;
+            const sidra_operand& read = operands[m];
+            const vector::Extent indices{read.index, read.index + rows * element_size(read.index_type)};
+            if (stored.meets(vector::extent(read, m, before, prologue)) || (read.index != 0 && stored.meets(indices)))
+                return refuse_overlap(call, n, kOperands[m]);
+        }
     }
-    SIDRA_TRY(resolve(call, "windows.at", program.context, w.at, bytes, size, Access::kRead, &pattern->addr));
-    pattern->height = w.height, pattern->width = w.width;
-    pattern->kernel_h = static_cast<uint16_t>(w.kernel_h), pattern->kernel_w = static_cast<uint16_t>(w.kernel_w);
-    pattern->stride_h = static_cast<uint16_t>(w.stride_h), pattern->stride_w = static_cast<uint16_t>(w.stride_w);
-    pattern->pad_h = static_cast<uint16_t>(w.pad_h), pattern->pad_w = static_cast<uint16_t>(w.pad_w);
-    pattern->dilation_h = static_cast<uint16_t>(w.dilation_h),
-    pattern->dilation_w = static_cast<uint16_t>(w.dilation_w);
-    pattern->channels = w.channels;
-    pattern->type = static_cast<uint8_t>(w.type), pattern->codes = static_cast<uint8_t>(w.codes);
-    pattern->zero = static_cast<int16_t>(w.zero);
     return SIDRA_OK;
+}
+
+vector::Verdict verify(const sidra_program& program, const sidra_pattern& pattern,
+                       std::span<const sidra_operand> operands, Programs* programs) {
+    auto& [before, after, prologue, epilogue] = *programs;
+    vector::Packet gives;
+    gives.prologue = program.prologue;
+    gives.sums = SIDRA_TYPE_S32;
+    if (program.prologue != 0) gives.codes = pattern.codes, gives.input = pattern.type;
+    if (const auto verdict = vector::verify(program.code(), operands, gives, &prologue, &epilogue)) return verdict;
+    if (program.prologue != 0) {
+        prologue.whole_rows = true;  // the chip never divides it by columns
+        if (const auto verdict = vector::verify_space(operands, before, prologue)) return verdict;
+    }
+    if (const auto verdict = vector::verify_space(operands, after, epilogue)) return verdict;
+    const auto too_long = [](const vector::Traits& traits, uint64_t columns) {
+        return traits.whole_rows && columns * traits.cost > SIDRA_LAYER_ROW_COST_MAX;
+    };
+    if (too_long(prologue, before[3]) || too_long(epilogue, after[3])) return {SIDRA_PROGRAM_ROW_COST};
+    return {};
 }
 
 }  // namespace
@@ -120,13 +96,17 @@ sidra_status sidra_layer_async(sidra_stream* stream, sidra_weights* weights, con
     SIDRA_TRY(check(call, "weights", weights));
     SIDRA_TRY(check_struct(call, "sidra_layer", layer));
     SIDRA_TRY(check_context(call, "weights", weights, stream->context));
-    SIDRA_TRY(check_program(call, stream, layer->program, ProgramKind::kLayer, layer->operands, layer->operand_count));
-    const sidra_program& program = *HandleTable<sidra_program>::find(parts_of(layer->program));
+    sidra_program* handle = layer->program;
+    SIDRA_TRY(check(call, "program", handle));
+    const sidra_program& program = *handle;
+    SIDRA_TRY(check_program(call, stream, program, ProgramKind::kLayer, layer->operands, layer->operand_count));
     if (layer->calibrate) SIDRA_TRY(check_right(call, *weights, SIDRA_WEIGHTS_PROGRAM, "program"));
     SIDRA_TRY(check_programmed(call, *weights));
     const sidra_windows& w = layer->windows;
     sidra_pattern pattern{};
-    SIDRA_TRY(make_pattern(call, program, w, &pattern));
+    vector::Extent windows;
+    SIDRA_TRY(make_pattern(call, stream->context, w, &pattern, &windows));
+    SIDRA_TRY(check_codes(call, w, program, &pattern));
     const uint64_t inputs = uint64_t{w.kernel_h} * w.kernel_w * w.channels;
     if (inputs != weights->k)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
@@ -139,27 +119,14 @@ sidra_status sidra_layer_async(sidra_stream* stream, sidra_weights* weights, con
     SIDRA_TRY(make_operands(call, program, layer->operands, &operands_made));
     std::copy(operands_made.begin(), operands_made.end(), table.begin());
     const std::span operands(table.data(), program.operands);
-    const Sizes before = {w.images, w.rows, w.columns, weights->k}, after = {w.images, w.rows, w.columns, weights->n};
-    vector::Packet gives;
-    gives.prologue = program.prologue;
-    gives.sums = SIDRA_TYPE_S32;
-    if (program.prologue != 0) gives.codes = pattern.codes, gives.input = pattern.type;
-    vector::Traits prologue, epilogue;
-    auto verdict = vector::verify(program.code(), operands, gives, &prologue, &epilogue);
-    prologue.whole_rows = program.prologue != 0;
-    if (!verdict && program.prologue != 0) verdict = vector::verify_space(operands, before, prologue);
-    if (!verdict) verdict = vector::verify_space(operands, after, epilogue);
-    const auto too_long = [](const vector::Traits& traits, uint64_t columns) {
-        return traits.whole_rows && columns * traits.cost > SIDRA_LAYER_ROW_COST_MAX;
-    };
-    if (!verdict && (too_long(prologue, weights->k) || too_long(epilogue, weights->n)))
-        verdict = {SIDRA_PROGRAM_ROW_COST};
-    if (verdict) [[unlikely]]
+    Programs programs{{w.images, w.rows, w.columns, weights->k}, {w.images, w.rows, w.columns, weights->n}, {}, {}};
+    if (const auto verdict = verify(program, pattern, operands, &programs)) [[unlikely]]
         return refuse_call(call, program, verdict);
+    SIDRA_TRY(check_overlap(call, operands, programs, windows));
     for (uint32_t n = 0; n < program.operands; ++n) {
-        const bool early = prologue.used() >> n & 1;
-        SIDRA_TRY(check_bounds(call, program, early ? prologue : epilogue, early ? before : after, layer->operands[n],
-                               n, operands[n]));
+        const bool early = (programs.prologue.used() >> n & 1) != 0;
+        SIDRA_TRY(check_bounds(call, program, early ? programs.prologue : programs.epilogue,
+                               early ? programs.before : programs.after, layer->operands[n], n, operands[n]));
     }
 
     sidra_cmd packet = make_packet(SIDRA_CMD_LAYER, layer->cookie);

@@ -38,6 +38,30 @@ sidra_status check_factor(const char* call, uint32_t n, const sidra_operand& fac
     return SIDRA_OK;
 }
 
+// The program of a call, or, without one, the library's own that stores the sums.
+sidra_status choose_program(const char* call, const sidra_stream* stream, const sidra_matmul& matmul,
+                            const sidra_program** program) {
+    if (matmul.program != nullptr) {
+        sidra_program* handle = matmul.program;
+        SIDRA_TRY(check(call, "program", handle));
+        *program = handle;
+    } else {
+        if (matmul.operand_count != 3)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "operand_count is {}: without a program there are three operands, A, B and what takes the sums",
+                        matmul.operand_count);
+        if (matmul.operands == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`operands` is NULL");
+        const uint32_t in = raw_value(matmul.operands[0].type), out = raw_value(matmul.operands[2].type);
+        const bool floats = is_float(in);
+        if (floats ? !is_float(out) : is_byte(in) && out != SIDRA_TYPE_S32)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "operands[2] has the type {}: without a program the sums of {} factors are stored as {}",
+                        type_name(out), floats ? "floating-point" : "8-bit", floats ? "F32, F16 or BF16" : "S32");
+        SIDRA_TRY(storing_program(call, stream->context, floats, program));
+    }
+    return check_program(call, stream, **program, ProgramKind::kMatmul, matmul.operands, matmul.operand_count);
+}
+
 }  // namespace
 }  // namespace sidra
 
@@ -47,9 +71,9 @@ sidra_status sidra_matmul_async(sidra_stream* stream, const sidra_matmul* matmul
     const char* const call = __func__;
     SIDRA_TRY(check(call, "stream", stream));
     SIDRA_TRY(check_struct(call, "sidra_matmul", matmul));
-    SIDRA_TRY(
-        check_program(call, stream, matmul->program, ProgramKind::kMatmul, matmul->operands, matmul->operand_count));
-    const sidra_program& program = *HandleTable<sidra_program>::find(parts_of(matmul->program));
+    const sidra_program* chosen = nullptr;
+    SIDRA_TRY(choose_program(call, stream, *matmul, &chosen));
+    const sidra_program& program = *chosen;
     const uint32_t batch[2] = {std::max(matmul->batch[0], 1u), std::max(matmul->batch[1], 1u)};
     if (matmul->k == 0 || matmul->k > SIDRA_MATMUL_INNER_MAX)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
@@ -76,14 +100,14 @@ sidra_status sidra_matmul_async(sidra_stream* stream, const sidra_matmul* matmul
     if (!verdict && traits.whole_rows &&
         (matmul->n > SIDRA_MATMUL_ROW_MAX || uint64_t{matmul->n} * traits.cost > SIDRA_MATMUL_ROW_COST_MAX))
         verdict = {SIDRA_PROGRAM_ROW_COST};
-    for (uint32_t n = 2; !verdict && n < program.operands; ++n) {
-        if (!(traits.stored >> n & 1)) continue;
-        const vector::Extent stored = vector::extent(operands[n], n, size, traits);
-        if (stored.meets(a) || stored.meets(b))
-            verdict = {SIDRA_PROGRAM_OPERAND_OVERLAP, SIDRA_PROGRAM_NONE, static_cast<uint8_t>(n)};
-    }
     if (verdict) [[unlikely]]
         return refuse_call(call, program, verdict);
+    for (uint32_t n = 2; n < program.operands; ++n) {
+        if (!(traits.stored >> n & 1)) continue;
+        const vector::Extent stored = vector::extent(operands[n], n, size, traits);
+        if (stored.meets(a)) return refuse_overlap(call, n, kFactors[0]);
+        if (stored.meets(b)) return refuse_overlap(call, n, kFactors[1]);
+    }
     for (uint32_t n = 0; n < program.operands; ++n)
         SIDRA_TRY(check_bounds(call, program, traits,
                                n == 0   ? of_a

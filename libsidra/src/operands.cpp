@@ -12,7 +12,7 @@
 namespace sidra {
 namespace {
 
-// The operands in messages.
+// Parts of the operands in messages.
 constexpr const char* kAt[] = {"operands[0].at", "operands[1].at", "operands[2].at", "operands[3].at",
                                "operands[4].at", "operands[5].at", "operands[6].at", "operands[7].at"};
 constexpr const char* kIndex[] = {"operands[0].index", "operands[1].index", "operands[2].index", "operands[3].index",
@@ -61,11 +61,9 @@ constexpr const char* kCalls[] = {"sidra_vector_async()", "sidra_matmul_async()"
 
 }  // namespace
 
-sidra_status check_program(const char* call, const sidra_stream* stream, sidra_program* handle, ProgramKind kind,
+sidra_status check_program(const char* call, const sidra_stream* stream, const sidra_program& program, ProgramKind kind,
                            const sidra_vector_operand* given, uint32_t count) {
-    SIDRA_TRY(check(call, "program", handle));
-    const sidra_program& program = *handle;
-    SIDRA_TRY(check_context(call, "program", handle, stream->context));
+    SIDRA_TRY(check_context(call, "program", &program, stream->context));
     if (program.kind != kind) [[unlikely]]
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "program {} is made for {}: {}", program.id,
                     kCalls[static_cast<size_t>(program.kind)],
@@ -109,8 +107,18 @@ sidra_status check_bounds(const char* call, const sidra_program& program, const 
 }
 
 sidra_status refuse_call(const char* call, const sidra_program& program, const vector::Verdict& verdict) {
-    return guarded(
-        call, [&] { return refuse_program(call, fmt::format("program {}, ", program.id), program.code(), verdict); });
+    return guarded(call, [&] {
+        const std::string subject = program.id != 0 ? fmt::format("program {}, ", program.id) : "without a program, ";
+        return refuse_program(call, subject, program.code(), verdict);
+    });
+}
+
+sidra_status refuse_overlap(const char* call, uint32_t n, const char* other) {
+    return fail(
+        SIDRA_ERROR_INVALID_ARGUMENT, call,
+        "the program stores to {} between the first and the last byte of {}, which other rows still read; store "
+        "it elsewhere",
+        kOperands[n], other);
 }
 
 }  // namespace sidra

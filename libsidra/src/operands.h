@@ -15,8 +15,13 @@ namespace sidra {
 using Operands = std::array<sidra_operand, SIDRA_VECTOR_OPERANDS_MAX>;
 using Sizes = uint32_t[SIDRA_OPERAND_DIMS];
 
+// The operands in messages.
+inline constexpr const char* kOperands[SIDRA_VECTOR_OPERANDS_MAX] = {"operands[0]", "operands[1]", "operands[2]",
+                                                                     "operands[3]", "operands[4]", "operands[5]",
+                                                                     "operands[6]", "operands[7]"};
+
 // Checks program and number of operands of a call; `kind` is what the program must be made for.
-sidra_status check_program(const char* call, const sidra_stream* stream, sidra_program* handle, ProgramKind kind,
+sidra_status check_program(const char* call, const sidra_stream* stream, const sidra_program& program, ProgramKind kind,
                            const sidra_vector_operand* given, uint32_t count);
 
 // Fills in the operands of the packet. That they lie inside their buffers is checked later: check_bounds().
@@ -31,6 +36,9 @@ sidra_status check_bounds(const char* call, const sidra_program& program, const 
 
 // INVALID_ARGUMENT, with what is wrong with the program or its operands.
 [[gnu::cold]] sidra_status refuse_call(const char* call, const sidra_program& program, const vector::Verdict& verdict);
+
+// INVALID_ARGUMENT: an operand is stored to where `other` is, of which any row may be read at any time.
+[[gnu::cold]] sidra_status refuse_overlap(const char* call, uint32_t n, const char* other);
 
 }  // namespace sidra
 

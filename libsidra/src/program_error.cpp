@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "program/program_text.h"
+#include "program/table.h"
 
 namespace sidra {
 namespace {
@@ -60,6 +61,12 @@ const ErrorText& error_text(uint32_t error) { return error < kErrors.size() ? kE
 
 uint32_t error_of(uint64_t address) { return static_cast<uint32_t>(address >> 16 & 0xffff); }
 
+// For example "operand 3" or "operand sums".
+std::string operand_text(uint32_t operand) {
+    if (operand < SIDRA_OPERAND_SUMS || operand > SIDRA_OPERAND_INPUT) return fmt::format("operand {}", operand);
+    return "operand " + program::operand_name(static_cast<uint8_t>(operand));
+}
+
 // The line of an instruction in the program's text, without what surrounds it.
 std::string instruction_text(std::span<const sidra_vector_instruction> code, size_t instruction) {
     const std::string all = program::disassemble(code.first(instruction + 1));
@@ -79,7 +86,7 @@ std::string program_fault_text(uint64_t address) {
     const uint32_t instruction = address & 0xff, operand = address >> 8 & 0xff;
     std::string text;
     if (instruction != SIDRA_PROGRAM_NONE) text += fmt::format("instruction {}, ", instruction);
-    if (operand != SIDRA_PROGRAM_NONE) text += fmt::format("operand {}, ", operand);
+    if (operand != SIDRA_PROGRAM_NONE) text += operand_text(operand) + ", ";
     if (!text.empty()) text.replace(text.size() - 2, 1, ":");
     return text + program_error_text(error_of(address));
 }
@@ -93,7 +100,7 @@ sidra_status refuse_program(const char* call, const std::string& subject,
         if (verdict.instruction != SIDRA_PROGRAM_NONE)
             place +=
                 fmt::format("instruction {} ({}), ", verdict.instruction, instruction_text(code, verdict.instruction));
-        if (verdict.operand != SIDRA_PROGRAM_NONE) place += fmt::format("operand {}, ", verdict.operand);
+        if (verdict.operand != SIDRA_PROGRAM_NONE) place += operand_text(verdict.operand) + ", ";
         if (!place.empty()) place.replace(place.size() - 2, 1, ":");
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "{}{}; {}", place, program_error_text(verdict.error),
                     program_error_hint(verdict.error));

@@ -15,9 +15,10 @@ sidra_status sidra_vector_async(sidra_stream* stream, const sidra_vector* vector
     const char* const call = __func__;
     SIDRA_TRY(check(call, "stream", stream));
     SIDRA_TRY(check_struct(call, "sidra_vector", vector));
-    SIDRA_TRY(
-        check_program(call, stream, vector->program, ProgramKind::kVector, vector->operands, vector->operand_count));
-    const sidra_program& program = *HandleTable<sidra_program>::find(parts_of(vector->program));
+    sidra_program* handle = vector->program;
+    SIDRA_TRY(check(call, "program", handle));
+    const sidra_program& program = *handle;
+    SIDRA_TRY(check_program(call, stream, program, ProgramKind::kVector, vector->operands, vector->operand_count));
 
     Operands table{};
     const std::span operands(table.data(), program.operands);

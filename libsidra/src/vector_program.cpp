@@ -59,8 +59,7 @@ vector::Packet gives(Code code, size_t prologue, uint32_t operands, ProgramKind*
     return packet;
 }
 
-sidra_status make_program(const char* call, sidra_context* context, Code code, size_t prologue,
-                          sidra_program** program) {
+sidra_status make_code(const char* call, sidra_context* context, Code code, size_t prologue, ProgramCode* made) {
     std::array<sidra_operand, SIDRA_VECTOR_OPERANDS_MAX> operands{};
     const uint32_t count = suitable_operands(code, &operands);
     ProgramKind kind;
@@ -71,19 +70,53 @@ sidra_status make_program(const char* call, sidra_context* context, Code code, s
     std::unique_ptr<DeviceMemory> memory;
     SIDRA_TRY(DeviceMemory::create(call, context, code.size_bytes(), false, &memory));
     std::memcpy(memory->host(), code.data(), code.size_bytes());
-    sidra_program* made = make_object<sidra_program>(context);
+    made->context = context;
     made->kind = kind;
     made->prologue = static_cast<uint32_t>(prologue);
     made->instructions = static_cast<uint32_t>(code.size());
     made->operands = count;
     made->traits = traits;
     made->memory = std::move(memory);
+    return SIDRA_OK;
+}
+
+sidra_status make_program(const char* call, sidra_context* context, Code code, size_t prologue,
+                          sidra_program** program) {
+    ProgramCode parts;
+    SIDRA_TRY(make_code(call, context, code, prologue, &parts));
+    sidra_program* made = make_object<sidra_program>(context);
+    static_cast<ProgramCode&>(*made) = std::move(parts);
     context->named.add_memory({Kind::kProgram, made->id}, made->memory->address(), made->memory->size());
     *program = handle_of(made);
     return SIDRA_OK;
 }
 
 }  // namespace
+
+sidra_status storing_program(const char* call, sidra_context* context, bool floats, const sidra_program** program) {
+    OwnProgram& own = context->storing[floats ? 1 : 0];
+    *program = own.made.load(std::memory_order_acquire);
+    if (*program != nullptr) [[likely]]
+        return SIDRA_OK;
+    return guarded(call, [&]() -> sidra_status {
+        const std::lock_guard lock(context->mutex);
+        if (!own.owned) {
+            const uint8_t load = floats ? SIDRA_VECTOR_OP_LOAD : SIDRA_VECTOR_OP_LOAD_INT;
+            const uint8_t store = floats ? SIDRA_VECTOR_OP_STORE : SIDRA_VECTOR_OP_STORE_INT;
+            constexpr uint8_t kV0 = SIDRA_VECTOR_V(0);
+            const sidra_vector_instruction code[] = {
+                {load, SIDRA_VECTOR_PASS, kV0, SIDRA_OPERAND_SUMS, 0, 0, 0, 0, {0, 0}},
+                {store, 0, 0, 2, kV0, 0, 0, 0, {0, 0}}};
+            auto mine = std::make_shared<sidra_program>();
+            SIDRA_TRY(make_code(call, context, code, 0, mine.get()));
+            own.owned = std::move(mine);
+            own.made.store(own.owned.get(), std::memory_order_release);
+        }
+        *program = own.owned.get();
+        return SIDRA_OK;
+    });
+}
+
 }  // namespace sidra
 
 using namespace sidra;

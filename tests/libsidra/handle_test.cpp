@@ -52,8 +52,6 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
     alignas(64) unsigned char garbage[256];
     std::memset(garbage, 0xa5, sizeof garbage);
     void* const wrong_handles[] = {nullptr, static_cast<void*>(garbage), static_cast<void*>(garbage + 1)};
-    const size_t requests = fake->all_requests();
-    const size_t doorbells = fake->doorbells();
     uint32_t u32 = 1;
     uint64_t u64 = 0;
     size_t size = 0;
@@ -85,6 +83,25 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
     vector.program = program;
     vector.size[0] = vector.size[1] = vector.size[2] = 1, vector.size[3] = 4;
     vector.operands = good_operands, vector.operand_count = 2;
+    const uint32_t one[4] = {1, 1, 1, 1};
+    const sidra_vector_operand good_factors[] = {sidra_operand_dense(at(0), SIDRA_F32, one),
+                                                 sidra_operand_dense(at(64), SIDRA_F32, one),
+                                                 sidra_operand_dense(at(128), SIDRA_F32, one)};
+    auto matmul = SIDRA_INIT(sidra_matmul);
+    matmul.m = matmul.n = matmul.k = 1;
+    matmul.operands = good_factors, matmul.operand_count = 3;
+    sidra_program* sums = nullptr;
+    ASSERT_OK(sidra_program_assemble(context, "pass:\nv0 = load sums\nstore o0, v0", &sums));
+    ASSERT_OK(sidra_weights_program_async(stream, weights));
+    auto layer = SIDRA_INIT(sidra_layer);
+    layer.program = sums;
+    layer.windows = sidra_windows_matrix(at(0), SIDRA_U8, 1, 1);
+    layer.operands = good_factors + 1, layer.operand_count = 1;
+    // They make what the first ones of a stream and a context need.
+    ASSERT_OK(sidra_matmul_async(stream, &matmul));
+    ASSERT_OK(sidra_layer_async(stream, weights, &layer));
+    const size_t requests = fake->all_requests();
+    const size_t doorbells = fake->doorbells();
 
     const auto try_all = [&](void* as_device, void* as_context, void* as_buffer, void* as_stream, void* as_event,
                              void* as_weights, void* as_graph, void* as_program) {
@@ -188,6 +205,29 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         sidra_vector of_bad_buffer = vector;
         of_bad_buffer.operands = operands;
         BAD(sidra_vector_async(stream, &of_bad_buffer));
+        BAD(sidra_matmul_async(s, &matmul));
+        sidra_matmul bad_matmul = matmul;
+        if (p != nullptr) {  // without a program it is the library's
+            bad_matmul.program = p;
+            BAD(sidra_matmul_async(stream, &bad_matmul));
+        }
+        bad_matmul = matmul;
+        sidra_vector_operand factors[] = {good_factors[0], good_factors[1], good_factors[2]};
+        bad_matmul.operands = factors;
+        for (sidra_vector_operand& factor : factors) {
+            const sidra_ref good = factor.at;
+            factor.at = ref;
+            BAD(sidra_matmul_async(stream, &bad_matmul));
+            factor.at = good;
+        }
+        BAD(sidra_layer_async(s, weights, &layer));
+        BAD(sidra_layer_async(stream, w, &layer));
+        sidra_layer bad_layer = layer;
+        bad_layer.program = p;
+        BAD(sidra_layer_async(stream, weights, &bad_layer));
+        bad_layer = layer;
+        bad_layer.windows.at = ref;
+        BAD(sidra_layer_async(stream, weights, &bad_layer));
         BAD(sidra_graph_begin(s));
         BAD(sidra_graph_end(s, &new_graph));
         BAD(sidra_graph_launch_async(s, graph));
@@ -217,6 +257,7 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
     EXPECT_EQ(nullptr, new_weights);
     EXPECT_EQ(nullptr, new_graph);
     EXPECT_EQ(nullptr, new_program);
+    EXPECT_OK(sidra_program_destroy(sums));
 }
 
 TEST_F(Handles, ThatWereDestroyedAreRefused) {
@@ -354,6 +395,21 @@ TEST_F(Handles, OfDifferentContextsDoNotMix) {
     EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_weights_read(stream, foreign_weights, &read, 1, 0));
     EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_mvm_async(stream, foreign_weights, &mvm));
     EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_vector_async(stream, &vector));
+    auto matmul = SIDRA_INIT(sidra_matmul);
+    matmul.program = foreign_program;
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_matmul_async(stream, &matmul));
+    const uint32_t one[4] = {1, 1, 1, 1};
+    const sidra_vector_operand operands[] = {sidra_operand_dense(at(0), SIDRA_F32, one),
+                                             sidra_operand_dense({foreign, 0}, SIDRA_F32, one),
+                                             sidra_operand_dense(at(64), SIDRA_F32, one)};
+    matmul.program = nullptr;
+    matmul.m = matmul.n = matmul.k = 1;
+    matmul.operands = operands, matmul.operand_count = 3;
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_matmul_async(stream, &matmul));
+    auto layer = SIDRA_INIT(sidra_layer);
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_layer_async(stream, foreign_weights, &layer));
+    layer.program = foreign_program;
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_layer_async(stream, weights, &layer));
     EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_graph_launch_async(foreign_stream, graph));
     EXPECT_EQ(doorbells, fake->doorbells());
     EXPECT_OK(sidra_program_destroy(foreign_program));
@@ -423,6 +479,9 @@ TEST_F(StructSize, IsCheckedInEveryStruct) {
     EXPECT_OK(sidra_weights_destroy(weights));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_vec_async(stream, &vec));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_vec_async(stream, nullptr));
+    sidra_matmul matmul{};
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_matmul_async(stream, &matmul));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_matmul_async(stream, nullptr));
 }
 
 }  // namespace

@@ -178,6 +178,28 @@ pass:
     EXPECT_THROW(stream.vector(scale, size, {}), Error);
 }
 
+TEST_F(CppLayer, LayersAndProducts) {
+    const std::vector<int8_t> values{1, 2, 3, -4};  // 2 x 2
+    const Weights weights = Weights::from_s8(context, 2, 2, values);
+    stream.program(weights);
+    const Program sums = Program::assemble(context, "pass:\nv0 = load sums\nv1 = add v0, p0\nstore o0, v1");
+    Buffer data(context, 4096);
+    const int8_t codes[] = {1, 1, 2, -1};
+    std::copy(std::begin(codes), std::end(codes), data.as<int8_t>().data());
+    const Size size{1, 1, 2, 2};
+    const Operand y = dense(data.at(1024), SIDRA_F32, size), product = dense(data.at(2048), SIDRA_F32, size);
+    stream.layer(weights, sums, sidra_windows_matrix(data, SIDRA_S8, 2, 2), {y}, {0.5f});  // 4.5, -1.5; -0.5, 8.5
+    Operand transposed = y;
+    std::swap(transposed.stride[2], transposed.stride[3]);
+    stream.matmul(2, 2, 2, y, transposed, product);
+    stream.synchronize();
+    const float wanted[] = {4.5f, -1.5f, -0.5f, 8.5f};
+    const float squares[] = {22.5f, -15, -15, 72.5f};
+    EXPECT_TRUE(std::equal(std::begin(wanted), std::end(wanted), data.as<float>().subspan(256, 4).begin()));
+    EXPECT_TRUE(std::equal(std::begin(squares), std::end(squares), data.as<float>().subspan(512, 4).begin()));
+    EXPECT_THROW(stream.matmul(2, 2, 2, y, transposed, y), Error) << "it would overwrite what it reads";
+}
+
 TEST_F(CppLayer, EverythingTogether) {
     EXPECT_EQ(1u, Device::count());
     EXPECT_STREQ(on_a_node() ? "kernel" : "embedded", device.info().transport);

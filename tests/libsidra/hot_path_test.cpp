@@ -23,8 +23,8 @@ class HotPath : public ChipTest {
 };
 
 TEST_F(HotPath, ASubmitIsOneDoorbellAndNoAllocation) {
-    constexpr int kRounds =
-        100;  // fits into the ring: with a full ring this thread would run the chip, which may allocate
+    // Fits into the ring: with a full ring this thread would run the chip, which may allocate.
+    constexpr int kRounds = 100, kSubmits = 10;
     const Buffer buffer(context, 1 << 16);
     const int8_t values[] = {1, 2, 3, 4};
     sidra_weights* weights = nullptr;
@@ -56,6 +56,20 @@ TEST_F(HotPath, ASubmitIsOneDoorbellAndNoAllocation) {
     vector.param[0] = sidra_param_f32(1.0f);
     vector.operands = operands, vector.operand_count = 2;
     ASSERT_OK(sidra_vector_async(stream, &vector));  // makes the stream's operand tables
+    const uint32_t square[4] = {1, 1, 2, 2};
+    const sidra_vector_operand factors[] = {sidra_operand_dense(buffer.at(16384), SIDRA_F32, square),
+                                            sidra_operand_dense(buffer.at(20480), SIDRA_F32, square),
+                                            sidra_operand_dense(buffer.at(24576), SIDRA_F32, square)};
+    auto matmul = SIDRA_INIT(sidra_matmul);
+    matmul.m = matmul.n = matmul.k = 2;
+    matmul.operands = factors, matmul.operand_count = 3;
+    ASSERT_OK(sidra_matmul_async(stream, &matmul));  // makes the library's program
+    sidra_program* sums = nullptr;
+    ASSERT_OK(sidra_program_assemble(context, "pass:\nv0 = load sums\nstore o0, v0", &sums));
+    auto layer = SIDRA_INIT(sidra_layer);
+    layer.program = sums;
+    layer.windows = sidra_windows_matrix(buffer.at(0), SIDRA_U8, 2, 2);
+    layer.operands = factors + 2, layer.operand_count = 1;
     synchronize();
 
     const sidra_telemetry before = telemetry();
@@ -69,6 +83,8 @@ TEST_F(HotPath, ASubmitIsOneDoorbellAndNoAllocation) {
         failures += sidra_mvm_async(stream, weights, &mvm) != SIDRA_OK;
         failures += sidra_vec_async(stream, &vec) != SIDRA_OK;
         failures += sidra_vector_async(stream, &vector) != SIDRA_OK;
+        failures += sidra_matmul_async(stream, &matmul) != SIDRA_OK;
+        failures += sidra_layer_async(stream, weights, &layer) != SIDRA_OK;
         failures += sidra_graph_launch_async(stream, graph) != SIDRA_OK;
         failures += sidra_event_record(event, stream) != SIDRA_OK;
         static_cast<void>(sidra_event_query(event));
@@ -76,11 +92,12 @@ TEST_F(HotPath, ASubmitIsOneDoorbellAndNoAllocation) {
     }
     const uint64_t allocated = thread_allocations() - allocations_before;
     EXPECT_EQ(0, failures);
-    EXPECT_EQ(0u, allocated) << "allocations in " << kRounds * 8 << " submits";
+    EXPECT_EQ(0u, allocated) << "allocations in " << kRounds * kSubmits << " submits";
     synchronize();
     const sidra_telemetry after = telemetry();
-    EXPECT_EQ(uint64_t{kRounds} * 8, after.doorbells - before.doorbells);
-    EXPECT_EQ(uint64_t{kRounds} * 8, after.packets - before.packets);
+    EXPECT_EQ(uint64_t{kRounds} * kSubmits, after.doorbells - before.doorbells);
+    EXPECT_EQ(uint64_t{kRounds} * kSubmits, after.packets - before.packets);
+    EXPECT_OK(sidra_program_destroy(sums));
     EXPECT_OK(sidra_program_destroy(program));
     EXPECT_OK(sidra_graph_destroy(graph));
     EXPECT_OK(sidra_event_destroy(event));

@@ -35,12 +35,16 @@ class Products : public FakeTest {
         auto options = SIDRA_INIT(sidra_weights_options);
         ASSERT_OK(sidra_weights_create_f32(context, kK, kN, values.data(), kN, &options, &weights));
         ASSERT_OK(sidra_weights_program_async(stream, weights));
+        ASSERT_OK(sidra_buffer_register(context, memory, sizeof memory, true, &readonly));
     }
     void TearDown() override {
         for (sidra_program* program : programs) EXPECT_OK(sidra_program_destroy(program));
         EXPECT_OK(sidra_weights_destroy(weights));
+        EXPECT_OK(sidra_buffer_destroy(readonly));
         FakeTest::TearDown();
     }
+    static constexpr uint32_t sizes[4] = {1, 1, 12, kN};
+
     sidra_program* assemble(const std::string& text) {
         sidra_program* program = nullptr;
         EXPECT_OK(sidra_program_assemble(context, text.c_str(), &program)) << text;
@@ -73,6 +77,8 @@ class Products : public FakeTest {
     }
 
     uint64_t base = 0;
+    alignas(64) unsigned char memory[4096] = {};
+    sidra_buffer* readonly = nullptr;
     sidra_weights* weights = nullptr;
     std::vector<sidra_program*> programs;
 };
@@ -139,7 +145,39 @@ TEST_F(Products, WhatAMatmulRefuses) {
     with([&] { operands[1].stride[2] = uint64_t{1} << 62; }, "operand 1: the operand reaches beyond");
     with([&] { operands[1].at.offset = kBufferSize - 4; }, "operands[1].at");
     with([&] { operands[2].at.offset = kBufferSize - 4; }, "operands[2].at");
-    with([&] { operands[2].at.offset = 16; }, "operand 2: the operand is written, and overlaps");
+    with([&] { operands[2].at.offset = 16; },
+         "stores to operands[2] between the first and the last byte of operands[0] (A)");
+    with([&] { operands[2].at.offset = 4096 + 64; }, "between the first and the last byte of operands[1] (B)");
+    with([&] { operands[2].stride[2] = 4; }, "operand 2: the operand is written, and overlaps itself");
+    with([&] { matmul.operands = nullptr; }, "`operands` is NULL, but program");
+    with([&] { operands[2].at = {readonly, 0}; }, "operands[2].at", SIDRA_ERROR_PERMISSION);
+    with([&] { operands[2].type = static_cast<sidra_type>(9); }, "operands[2].type is 9");
+    with([&] { matmul.batch[1] = 1u << 31; }, "the iteration space is empty or too large");
+    with(
+        [&] {
+            matmul.program = assemble("pass:\nv0 = load_int sums\nstore_int o2, v0");
+            operands[2].type = SIDRA_S32;
+        },
+        "instruction 0 (v0 = load_int sums), operand sums: the instruction does not take elements of this type");
+    // Programs that need whole rows: of 16385 columns, and of 2500 columns that cost 482 each.
+    std::string costly = "pass:\nv0 = load sums\n";
+    for (int i = 0; i < 60; ++i) costly += "v0 = exp v0\n";
+    costly += "s0 = reduce_sum v0\nstore o2, s0";
+    const auto wide = [&](uint32_t n, const char* text) {
+        matmul.program = assemble(text);
+        matmul.m = matmul.k = 1, matmul.n = n;
+        operands = {matrix(0, SIDRA_U8, 1, 1), matrix(64, SIDRA_U8, 1, n), matrix(kBufferSize - 64, SIDRA_F32, 1, 1)};
+        if (n > 3000) operands[1].stride[3] = 0;
+    };
+    with([&] { wide(16385, "pass:\nv0 = load sums\ns0 = reduce_sum v0\nstore o2, s0"); }, "the rows are too long");
+    with([&] { wide(2500, costly.c_str()); }, "the rows are too long");
+    wide(2000, costly.c_str());
+    EXPECT_OK(call());
+    wide(16384, "pass:\nv0 = load sums\ns0 = reduce_sum v0\nstore o2, s0");
+    EXPECT_OK(call());
+    matmul.m = kM, matmul.n = kN, matmul.k = kK;
+    matmul.program = programs[0];
+    operands = good;
     with([&] { matmul.program = assemble("pass:\nv0 = load o0\nstore o1, v0"); },
          "is made for sidra_vector_async(): it loads no `sums`");
     with([&] { matmul.program = assemble(kDequantise); }, "is made for sidra_layer_async(): it loads `sums`");
@@ -148,6 +186,48 @@ TEST_F(Products, WhatAMatmulRefuses) {
     auto vector = SIDRA_INIT(sidra_vector);
     vector.program = assemble(kStore);
     refuses([&] { return sidra_vector_async(stream, &vector); }, "is made for sidra_matmul_async()");
+}
+
+// Without a program the sums are stored as they are, by a program of the library.
+TEST_F(Products, AMatmulWithoutAProgram) {
+    const size_t buffers = fake->live_buffers();
+    std::vector operands = {matrix(0, SIDRA_F16, kM, kK), matrix(4096, SIDRA_F32, kK, kN),
+                            matrix(8192, SIDRA_BF16, kM, kN)};
+    auto matmul = SIDRA_INIT(sidra_matmul);
+    matmul.m = kM, matmul.n = kN, matmul.k = kK;
+    matmul.operands = operands.data();
+    matmul.operand_count = 3;
+    const auto call = [&] { return sidra_matmul_async(stream, &matmul); };
+    fake->fail(SIDRA_IOCTL_BUFFER_CREATE, ENOMEM);
+    refuses(call, "allocating", SIDRA_ERROR_OUT_OF_MEMORY);
+    ASSERT_OK(call());
+    const sidra_cmd_matmul first = last_packet().matmul;
+    EXPECT_NE(0u, first.program);
+    EXPECT_EQ(2u, first.instructions);
+    EXPECT_EQ(3u, first.operand_count);
+    ASSERT_OK(call());
+    EXPECT_EQ(first.program, last_packet().matmul.program);
+    operands = {matrix(0, SIDRA_S8, kM, kK), matrix(4096, SIDRA_U8, kK, kN), matrix(8192, SIDRA_S32, kM, kN)};
+    ASSERT_OK(call());
+    EXPECT_NE(first.program, last_packet().matmul.program);
+    EXPECT_EQ(buffers + 3, fake->live_buffers()) << "two programs, and the tables of the ring";
+
+    for (const sidra_type type : {SIDRA_F32, SIDRA_S8, SIDRA_S64, static_cast<sidra_type>(9)}) {
+        operands[2].type = type;
+        refuses(call, "without a program the sums of 8-bit factors are stored as S32");
+    }
+    operands[0].type = operands[1].type = SIDRA_BF16, operands[0].stride[3] = operands[1].stride[3] = 2;
+    operands[2].type = SIDRA_S32;
+    refuses(call, "operands[2] has the type S32: without a program the sums of floating-point factors are stored as");
+    operands[0].type = SIDRA_S16;
+    refuses(call, "operands[0] (A) has the type S16");
+    operands = {matrix(0, SIDRA_F32, kM, kK), matrix(4096, SIDRA_F32, kK, kN), matrix(8192, SIDRA_F32, kM, kN)};
+    operands[2].stride[2] = 4;
+    refuses(call, "without a program, operand 2: the operand is written, and overlaps itself");
+    matmul.operand_count = 4;
+    refuses(call, "operand_count is 4: without a program there are three operands");
+    matmul.operand_count = 3, matmul.operands = nullptr;
+    refuses(call, "`operands` is NULL");
 }
 
 TEST_F(Products, ThePacketOfALayer) {
@@ -229,6 +309,82 @@ TEST_F(Products, WhatALayerRefuses) {
     with([&] { operands[0].type = SIDRA_S64, operands[0].stride[3] = 4; }, "operand 0: the address or a stride");
 }
 
+// Rows of the output must not be what other rows still read.
+TEST_F(Products, ALayerDoesNotStoreToItsInput) {
+    // Codes with a scale of each row from memory, at indices.
+    sidra_program* program = assemble(
+        "pass:\ns0 = load o1\npass:\nv0 = load input\nv0 = mul v0, s0\nstore codes, v0\n"
+        "epilogue:\npass:\nv0 = load sums\nstore o0, v0");
+    const uint32_t one_column[4] = {1, 1, 12, 1};
+    const std::vector good = {matrix(8192, SIDRA_F32, 12, kN), sidra_operand_dense(at(4096), SIDRA_F32, one_column)};
+    std::vector operands = good;
+    auto layer = SIDRA_INIT(sidra_layer);
+    layer.program = program;
+    layer.windows = sidra_windows_matrix(at(1024), SIDRA_F32, 12, kK);
+    layer.operands = operands.data(), layer.operand_count = 2;
+    const auto call = [&] { return sidra_layer_async(stream, weights, &layer); };
+    const size_t bytes = size_t{12} * kN * 4, input = size_t{12} * kK * 4;
+    const auto put = [&](size_t offset) { operands[0].at = at(offset); };
+    put(1024 - bytes);
+    EXPECT_OK(call()) << "right before the input";
+    put(1024 + input);
+    EXPECT_OK(call()) << "right behind it";
+    for (const size_t offset : {1024 - bytes + 4, 1024 + input - 4}) {
+        put(offset);
+        refuses(call, "stores to operands[0] between the first and the last byte of the images of `windows`");
+    }
+    put(4096 + 44);
+    refuses(call, "stores to operands[0] between the first and the last byte of operands[1]");
+    put(4096 + 48);
+    EXPECT_OK(call());
+    operands = good;
+    operands[1].index = at(8192 + bytes), operands[1].index_type = SIDRA_S32, operands[1].extent = 12;
+    EXPECT_OK(call());
+    operands[1].index = at(8192 + bytes - 4);
+    refuses(call, "stores to operands[0] between the first and the last byte of operands[1]");
+}
+
+TEST_F(Products, WhatALayerNeeds) {
+    const std::vector operands = {matrix(8192, SIDRA_F32, 12, kN)};
+    auto layer = SIDRA_INIT(sidra_layer);
+    layer.program = assemble(kDynamic);
+    layer.windows = sidra_windows_matrix(at(64), SIDRA_F32, 12, kK);
+    layer.operands = operands.data(), layer.operand_count = 1;
+    sidra_weights* empty = nullptr;
+    const std::vector<int8_t> values(size_t{kK} * kN);
+    ASSERT_OK(sidra_weights_create_s8(context, kK, kN, values.data(), kN, nullptr, nullptr, &empty));
+    refuses([&] { return sidra_layer_async(stream, empty, &layer); }, "are not programmed", SIDRA_ERROR_UNPROGRAMMED);
+    EXPECT_OK(sidra_weights_destroy(empty));
+    refuses([&] { return sidra_layer_async(stream, weights, nullptr); }, "sidra_layer");
+    layer.struct_size = 8;
+    refuses([&] { return sidra_layer_async(stream, weights, &layer); }, "struct_size of `sidra_layer` is 8");
+    layer.struct_size = sizeof layer;
+    layer.operands = nullptr;
+    refuses([&] { return sidra_layer_async(stream, weights, &layer); }, "`operands` is NULL, but program");
+    const std::vector to_readonly = {sidra_operand_dense({readonly, 0}, SIDRA_F32, sizes)};
+    layer.operands = to_readonly.data();
+    refuses([&] { return sidra_layer_async(stream, weights, &layer); }, "operands[0].at", SIDRA_ERROR_PERMISSION);
+    layer.windows.at = {readonly, 0};
+    layer.operands = operands.data();
+    EXPECT_OK(sidra_layer_async(stream, weights, &layer)) << "windows are only read";
+    // Whole rows of the prologue, and of an epilogue, have a cost.
+    sidra_weights* large = nullptr;
+    const std::vector<int8_t> many(size_t{2048} * 2);
+    ASSERT_OK(sidra_weights_create_s8(context, 2048, 2, many.data(), 2, nullptr, nullptr, &large));
+    ASSERT_OK(sidra_weights_program_async(stream, large));
+    const auto costly = [&](int functions) {
+        std::string text = "pass:\nv0 = load input\n";
+        for (int i = 0; i < functions; ++i) text += "v0 = exp v0\n";
+        return assemble(text + "store codes, v0\nepilogue:\npass:\nv0 = load sums\nstore o0, v0");
+    };
+    layer.windows = sidra_windows_matrix(at(0), SIDRA_U8, 1, 2048);
+    layer.program = costly(15);  // 122 for each column
+    EXPECT_OK(sidra_layer_async(stream, large, &layer));
+    layer.program = costly(16);
+    refuses([&] { return sidra_layer_async(stream, large, &layer); }, "the rows are too long");
+    EXPECT_OK(sidra_weights_destroy(large));
+}
+
 TEST_F(Products, ProgramsWithAPrologue) {
     sidra_program* program = assemble(kDynamic);
     size_t size = 0;
@@ -277,6 +433,22 @@ TEST_F(Products, AGraphOfThem) {
     refuses([&] { return sidra_graph_launch_async(stream, graph); }, "which was destroyed since then",
             SIDRA_ERROR_INVALID_HANDLE);
     ASSERT_OK(sidra_graph_destroy(graph));
+
+    // One without programs of the user.
+    matmul.program = nullptr;
+    sidra_buffer* product = nullptr;
+    ASSERT_OK(sidra_buffer_create(context, 4096, 0, &product));
+    std::vector to_product = operands;
+    to_product[2].at = {product, 0};
+    matmul.operands = to_product.data();
+    ASSERT_OK(sidra_graph_begin(stream));
+    ASSERT_OK(sidra_matmul_async(stream, &matmul));
+    ASSERT_OK(sidra_graph_end(stream, &graph));
+    ASSERT_OK(sidra_graph_launch_async(stream, graph));
+    ASSERT_OK(sidra_buffer_destroy(product));
+    refuses([&] { return sidra_graph_launch_async(stream, graph); }, "which was destroyed since then",
+            SIDRA_ERROR_INVALID_HANDLE);
+    ASSERT_OK(sidra_graph_destroy(graph));
 }
 
 TEST(Windows, Count) {
@@ -286,6 +458,29 @@ TEST(Windows, Count) {
     EXPECT_EQ(1u, sidra_windows_count(5, 3, 1, 0, 2));
     EXPECT_EQ(0u, sidra_windows_count(2, 3, 1, 0, 1));
     EXPECT_EQ(0u, sidra_windows_count(5, 3, 0, 0, 1));
+    EXPECT_EQ(0u, sidra_windows_count(5, 0, 1, 0, 1));
+    EXPECT_EQ(0u, sidra_windows_count(5, 3, 1, 0, UINT32_MAX));
+    EXPECT_EQ(UINT32_MAX, sidra_windows_count(UINT32_MAX, 1, 1, 0, 1));
+    EXPECT_EQ(2u, sidra_windows_count(UINT32_MAX, 1, UINT32_MAX, UINT32_MAX / 2, 1));
+}
+
+TEST(Windows, OfAnImage) {
+    sidra_windows windows = sidra_windows_image({nullptr, 24}, SIDRA_U8, 2, 7, 9, 5, 3, 2);
+    EXPECT_EQ(24u, windows.at.offset);
+    EXPECT_EQ(SIDRA_U8, windows.type);
+    EXPECT_EQ(SIDRA_U8, windows.codes);
+    EXPECT_EQ(2u, windows.images);
+    EXPECT_EQ(7u, windows.height);
+    EXPECT_EQ(9u, windows.width);
+    EXPECT_EQ(5u, windows.channels);
+    EXPECT_EQ(3u, windows.kernel_h);
+    EXPECT_EQ(2u, windows.kernel_w);
+    EXPECT_EQ(5u, windows.rows);
+    EXPECT_EQ(8u, windows.columns);
+    windows.pad_h = 1, windows.stride_w = 3, windows.dilation_w = 2;
+    sidra_windows_fit(&windows);
+    EXPECT_EQ(7u, windows.rows);
+    EXPECT_EQ(3u, windows.columns);
 }
 
 }  // namespace

@@ -208,7 +208,7 @@ std::vector<std::string> examples() {
 
 TEST(Examples, AreProgramsWithoutBytes) {
     const auto all = examples();
-    ASSERT_EQ(5u, all.size());
+    ASSERT_EQ(6u, all.size());
     for (const std::string& text : all) {
         const Assembly assembly = assemble(text);
         ASSERT_TRUE(std::holds_alternative<Code>(assembly)) << std::get<AssemblyError>(assembly).message << "\n"

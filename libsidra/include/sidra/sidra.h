@@ -787,10 +787,11 @@ SIDRA_API sidra_status sidra_vector_async(sidra_stream *stream, const sidra_vect
  * or 0. So a factor may be a transposed matrix, a part of one, or the same one for all products. The program has the operands from o2 on, with
  * the iteration space {batch[0], batch[1], m, n}. What it stores to shares no byte with what lies between the first and the last byte of a
  * factor. k: at most SIDRA_MATMUL_INNER_MAX.
+ * Without a program the product itself is stored to operands[2]: as F32, F16 or BF16, or as S32 if the factors are S8 and U8.
  */
 typedef struct sidra_matmul {
 	size_t struct_size;
-	sidra_program *program;
+	sidra_program *program;			/* NULL: none */
 	uint32_t m, n, k;
 	uint32_t batch[2];			/* 0 means 1 */
 	uint32_t param[4];			/* as in a sidra_vector */
@@ -824,13 +825,39 @@ static inline sidra_windows sidra_windows_matrix(sidra_ref at, sidra_type type, 
 	return windows;
 }
 
-/* The windows of a convolution over a dense image of height x width pixels, as many as fit. Set pads, strides and so on before `rows` and
- * `columns`: rows = sidra_windows_count(height, kernel_h, stride_h, pad_h, dilation_h). */
+/* How many windows fit into `size` pixels with `pad` pixels before and after them. */
 static inline uint32_t sidra_windows_count(uint32_t size, uint32_t kernel, uint32_t stride, uint32_t pad, uint32_t dilation)
 {
-	uint32_t reach = (kernel - 1) * dilation + 1;
+	uint64_t padded = (uint64_t)size + 2 * (uint64_t)pad, reach;
 
-	return size + 2 * pad < reach || stride == 0 ? 0 : (size + 2 * pad - reach) / stride + 1;
+	if (kernel == 0 || stride == 0)
+		return 0;
+	reach = (uint64_t)(kernel - 1) * dilation + 1;
+	return padded < reach ? 0 : (uint32_t)((padded - reach) / stride + 1);
+}
+
+/* Sets `rows` and `columns` to as many windows as fit, with the padding on all sides. Set the other fields before. */
+static inline void sidra_windows_fit(sidra_windows *windows)
+{
+	windows->rows = sidra_windows_count(windows->height, windows->kernel_h, windows->stride_h, windows->pad_h, windows->dilation_h);
+	windows->columns = sidra_windows_count(windows->width, windows->kernel_w, windows->stride_w, windows->pad_w, windows->dilation_w);
+}
+
+/*
+ * The windows of kernel_h x kernel_w pixels of dense images, in the order image, pixel row, pixel, channel. Each step is one pixel, and there is
+ * no padding. To change that, set strides, pads and dilations, and call sidra_windows_fit().
+ */
+static inline sidra_windows sidra_windows_image(sidra_ref at, sidra_type type, uint32_t images, uint32_t height, uint32_t width,
+						uint32_t channels, uint32_t kernel_h, uint32_t kernel_w)
+{
+	sidra_windows windows = sidra_windows_matrix(at, type, width, channels);
+
+	windows.images = images;
+	windows.height = height;
+	windows.kernel_h = kernel_h;
+	windows.kernel_w = kernel_w;
+	sidra_windows_fit(&windows);
+	return windows;
 }
 
 /*

@@ -668,6 +668,12 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
         matmul(program, m, n, k, std::span(operands.begin(), operands.size()), products, params, cookie);
     }
 
+    // Without a program: operands are the factors and what takes the product.
+    void matmul(uint32_t m, uint32_t n, uint32_t k, const Operand& a, const Operand& b, const Operand& product,
+                const std::array<uint32_t, 2>& products = {1, 1}, uint32_t cookie = 0) {
+        matmul(Program(), m, n, k, {a, b, product}, products, {}, cookie);
+    }
+
     // Runs a layer: sidra_layer. With `calibrate` it also fixes the range of the ADCs.
     void layer(const Weights& weights, const Program& program, const sidra_windows& windows,
                std::span<const Operand> operands, const std::array<Param, 4>& params = {}, bool calibrate = false,
