@@ -12,6 +12,7 @@
 #include "operands.h"
 #include "structs.h"
 #include "submit.h"
+#include "verify_packet.h"
 #include "weights.h"
 #include "windows.h"
 
@@ -39,52 +40,6 @@ sidra_status check_codes(const char* call, const sidra_windows& w, const sidra_p
     return SIDRA_OK;
 }
 
-// The two programs of a layer, with the operands of a call.
-struct Programs {
-    const Sizes before, after;  // their iteration spaces
-    vector::Traits prologue, epilogue;
-};
-
-// What the epilogue stores must not be what an earlier or later row reads as input.
-sidra_status check_overlap(const char* call, std::span<const sidra_operand> operands, const Programs& programs,
-                           const vector::Extent& windows) {
-    const auto& [before, after, prologue, epilogue] = programs;
-    const uint64_t rows = uint64_t{before[0]} * before[1] * before[2];
-    for (uint32_t n = 0; n < operands.size(); ++n) {
-        if ((epilogue.stored >> n & 1) == 0) continue;
-        const vector::Extent stored = vector::extent(operands[n], n, after, epilogue);
-        if (stored.meets(windows)) return refuse_overlap(call, n, "the images of `windows`");
-        for (uint32_t m = 0; m < operands.size(); ++m) {
-            if ((prologue.used() >> m & 1) == 0) continue;
-            const sidra_operand& read = operands[m];
-            const vector::Extent indices{read.index, read.index + rows * element_size(read.index_type)};
-            if (stored.meets(vector::extent(read, m, before, prologue)) || (read.index != 0 && stored.meets(indices)))
-                return refuse_overlap(call, n, kOperands[m]);
-        }
-    }
-    return SIDRA_OK;
-}
-
-vector::Verdict verify(const sidra_program& program, const sidra_pattern& pattern,
-                       std::span<const sidra_operand> operands, Programs* programs) {
-    auto& [before, after, prologue, epilogue] = *programs;
-    vector::Packet gives;
-    gives.prologue = program.prologue;
-    gives.sums = SIDRA_TYPE_S32;
-    if (program.prologue != 0) gives.codes = pattern.codes, gives.input = pattern.type;
-    if (const auto verdict = vector::verify(program.code(), operands, gives, &prologue, &epilogue)) return verdict;
-    if (program.prologue != 0) {
-        prologue.whole_rows = true;  // the chip never divides it by columns
-        if (const auto verdict = vector::verify_space(operands, before, prologue)) return verdict;
-    }
-    if (const auto verdict = vector::verify_space(operands, after, epilogue)) return verdict;
-    const auto too_long = [](const vector::Traits& traits, uint64_t columns) {
-        return traits.whole_rows && columns * traits.cost > SIDRA_LAYER_ROW_COST_MAX;
-    };
-    if (too_long(prologue, before[3]) || too_long(epilogue, after[3])) return {SIDRA_PROGRAM_ROW_COST};
-    return {};
-}
-
 }  // namespace
 }  // namespace sidra
 
@@ -104,8 +59,7 @@ sidra_status sidra_layer_async(sidra_stream* stream, sidra_weights* weights, con
     SIDRA_TRY(check_programmed(call, *weights));
     const sidra_windows& w = layer->windows;
     sidra_pattern pattern{};
-    vector::Extent windows;
-    SIDRA_TRY(make_pattern(call, stream->context, w, &pattern, &windows));
+    SIDRA_TRY(make_pattern(call, stream->context, w, &pattern));
     SIDRA_TRY(check_codes(call, w, program, &pattern));
     const uint64_t inputs = uint64_t{w.kernel_h} * w.kernel_w * w.channels;
     if (inputs != weights->k)
@@ -115,18 +69,19 @@ sidra_status sidra_layer_async(sidra_stream* stream, sidra_weights* weights, con
 
     // The pattern stands behind the operands.
     std::array<sidra_operand, SIDRA_VECTOR_OPERANDS_MAX + 1> table{};
-    Operands operands_made{};
-    SIDRA_TRY(make_operands(call, program, layer->operands, &operands_made));
-    std::copy(operands_made.begin(), operands_made.end(), table.begin());
     const std::span operands(table.data(), program.operands);
-    Programs programs{{w.images, w.rows, w.columns, weights->k}, {w.images, w.rows, w.columns, weights->n}, {}, {}};
-    if (const auto verdict = verify(program, pattern, operands, &programs)) [[unlikely]]
-        return refuse_call(call, program, verdict);
-    SIDRA_TRY(check_overlap(call, operands, programs, windows));
+    SIDRA_TRY(make_operands(call, program, layer->operands, operands));
+    auto rules = vector::layer_rules(pattern, {w.images, w.rows, w.columns}, program.prologue, weights->k, weights->n);
+    if (const auto verdict = vector::verify_layer(program.code(), operands, pattern, &rules)) [[unlikely]] {
+        if (rules.overlapped == vector::kNothing) return refuse_call(call, program, verdict);
+        return refuse_overlap(
+            call, verdict.operand,
+            rules.overlapped == vector::kWindows ? "the images of `windows`" : kOperands[rules.overlapped]);
+    }
     for (uint32_t n = 0; n < program.operands; ++n) {
-        const bool early = (programs.prologue.used() >> n & 1) != 0;
-        SIDRA_TRY(check_bounds(call, program, early ? programs.prologue : programs.epilogue,
-                               early ? programs.before : programs.after, layer->operands[n], n, operands[n]));
+        const bool early = (rules.prologue.used() >> n & 1) != 0;
+        SIDRA_TRY(check_bounds(call, program, early ? rules.prologue : rules.epilogue,
+                               early ? rules.before : rules.after, layer->operands[n], n, operands[n]));
     }
 
     sidra_cmd packet = make_packet(SIDRA_CMD_LAYER, layer->cookie);

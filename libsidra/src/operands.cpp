@@ -82,14 +82,13 @@ sidra_status check_program(const char* call, const sidra_stream* stream, const s
 }
 
 sidra_status make_operands(const char* call, const sidra_program& program, const sidra_vector_operand* given,
-                           Operands* operands) {
-    for (uint32_t n = 0; n < program.operands; ++n)
-        SIDRA_TRY(make_operand(call, program, given[n], n, &(*operands)[n]));
+                           std::span<sidra_operand> operands) {
+    for (uint32_t n = 0; n < program.operands; ++n) SIDRA_TRY(make_operand(call, program, given[n], n, &operands[n]));
     return SIDRA_OK;
 }
 
 sidra_status check_bounds(const char* call, const sidra_program& program, const vector::Traits& traits,
-                          const Sizes& size, const sidra_vector_operand& from, uint32_t n,
+                          const vector::Sizes& size, const sidra_vector_operand& from, uint32_t n,
                           const sidra_operand& operand) {
     std::array<uint64_t, SIDRA_OPERAND_DIMS> elements;
     std::copy(std::begin(size), std::end(size), elements.begin());

@@ -9,11 +9,11 @@
 #include "sidra_vector.h"
 #include "stream.h"
 #include "vector_program.h"
+#include "verify.h"
 
 namespace sidra {
 
 using Operands = std::array<sidra_operand, SIDRA_VECTOR_OPERANDS_MAX>;
-using Sizes = uint32_t[SIDRA_OPERAND_DIMS];
 
 // The operands in messages.
 inline constexpr const char* kOperands[SIDRA_VECTOR_OPERANDS_MAX] = {"operands[0]", "operands[1]", "operands[2]",
@@ -24,14 +24,15 @@ inline constexpr const char* kOperands[SIDRA_VECTOR_OPERANDS_MAX] = {"operands[0
 sidra_status check_program(const char* call, const sidra_stream* stream, const sidra_program& program, ProgramKind kind,
                            const sidra_vector_operand* given, uint32_t count);
 
-// Fills in the operands of the packet. That they lie inside their buffers is checked later: check_bounds().
+// Fills in the operands of the packet, which are zero. That they lie inside their buffers is checked later:
+// check_bounds().
 sidra_status make_operands(const char* call, const sidra_program& program, const sidra_vector_operand* given,
-                           Operands* operands);
+                           std::span<sidra_operand> operands);
 
 // Checks that an operand and its indices lie inside their buffers for all coordinates of `size`. The operand has passed
 // verify_space() or verify_factor(), so nothing overflows here.
 sidra_status check_bounds(const char* call, const sidra_program& program, const vector::Traits& traits,
-                          const Sizes& size, const sidra_vector_operand& given, uint32_t n,
+                          const vector::Sizes& size, const sidra_vector_operand& given, uint32_t n,
                           const sidra_operand& operand);
 
 // INVALID_ARGUMENT, with what is wrong with the program or its operands.

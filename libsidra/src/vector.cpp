@@ -22,7 +22,7 @@ sidra_status sidra_vector_async(sidra_stream* stream, const sidra_vector* vector
 
     Operands table{};
     const std::span operands(table.data(), program.operands);
-    SIDRA_TRY(make_operands(call, program, vector->operands, &table));
+    SIDRA_TRY(make_operands(call, program, vector->operands, operands));
     sidra::vector::Traits traits;
     auto verdict = sidra::vector::verify(program.code(), operands, &traits);
     if (!verdict) verdict = sidra::vector::verify_space(operands, vector->size, traits);

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "windows.h"
 
-#include <utility>
-
 #include "buffer.h"
 #include "element.h"
 #include "structs.h"
+#include "verify_packet.h"
 
 namespace sidra {
 namespace {
 
-constexpr uint32_t kImageMax = 1u << 30, kKernelMax = 256, kChannelsMax = 1u << 24, kShortMax = 65535;
+constexpr uint32_t kShortMax = UINT16_MAX;
 
 struct Bound {
     const char* name;
@@ -21,11 +20,11 @@ sidra_status check_numbers(const char* call, const sidra_windows& w) {
     const Bound bounds[] = {{"images", w.images, 1, SIDRA_LAYER_ROWS_MAX},
                             {"rows", w.rows, 1, SIDRA_LAYER_ROWS_MAX},
                             {"columns", w.columns, 1, SIDRA_LAYER_ROWS_MAX},
-                            {"height", w.height, 1, kImageMax},
-                            {"width", w.width, 1, kImageMax},
-                            {"channels", w.channels, 1, kChannelsMax},
-                            {"kernel_h", w.kernel_h, 1, kKernelMax},
-                            {"kernel_w", w.kernel_w, 1, kKernelMax},
+                            {"height", w.height, 1, SIDRA_PATTERN_IMAGE_MAX},
+                            {"width", w.width, 1, SIDRA_PATTERN_IMAGE_MAX},
+                            {"channels", w.channels, 1, SIDRA_PATTERN_CHANNELS_MAX},
+                            {"kernel_h", w.kernel_h, 1, SIDRA_PATTERN_KERNEL_MAX},
+                            {"kernel_w", w.kernel_w, 1, SIDRA_PATTERN_KERNEL_MAX},
                             {"stride_h", w.stride_h, 1, kShortMax},
                             {"stride_w", w.stride_w, 1, kShortMax},
                             {"dilation_h", w.dilation_h, 1, kShortMax},
@@ -49,7 +48,7 @@ sidra_status check_numbers(const char* call, const sidra_windows& w) {
 }  // namespace
 
 sidra_status make_pattern(const char* call, const sidra_context* context, const sidra_windows& w,
-                          sidra_pattern* pattern, vector::Extent* extent) {
+                          sidra_pattern* pattern) {
     SIDRA_TRY(check_numbers(call, w));
     const uint32_t size = element_size(w.type);
     // Strides, those of dense NHWC images for 0.
@@ -64,16 +63,6 @@ sidra_status make_pattern(const char* call, const sidra_context* context, const 
         if (stride % size != 0)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                         "a stride of `windows` is {}: must be a multiple of {} ({})", stride, size, type_name(w.type));
-    uint64_t bytes = uint64_t{w.channels} * size;
-    for (const auto& [count, stride] : {std::pair{w.images, pattern->image_stride},
-                                        {w.height, pattern->row_stride},
-                                        {w.width, pattern->pixel_stride}}) {
-        uint64_t reach = 0;
-        if (__builtin_mul_overflow(uint64_t{count - 1}, stride, &reach) || __builtin_add_overflow(bytes, reach, &bytes))
-            bytes = UINT64_MAX;
-    }
-    SIDRA_TRY(resolve(call, "windows.at", context, w.at, bytes, size, Access::kRead, &pattern->addr));
-    *extent = {pattern->addr, pattern->addr + bytes};
     pattern->height = w.height, pattern->width = w.width;
     pattern->kernel_h = static_cast<uint16_t>(w.kernel_h), pattern->kernel_w = static_cast<uint16_t>(w.kernel_w);
     pattern->stride_h = static_cast<uint16_t>(w.stride_h), pattern->stride_w = static_cast<uint16_t>(w.stride_w);
@@ -82,7 +71,9 @@ sidra_status make_pattern(const char* call, const sidra_context* context, const 
     pattern->dilation_w = static_cast<uint16_t>(w.dilation_w);
     pattern->channels = w.channels;
     pattern->type = static_cast<uint8_t>(w.type);
-    return SIDRA_OK;
+    uint64_t bytes = 0;
+    if (!vector::pattern_bytes(*pattern, w.images, &bytes)) bytes = UINT64_MAX;
+    return resolve(call, "windows.at", context, w.at, bytes, size, Access::kRead, &pattern->addr);
 }
 
 }  // namespace sidra

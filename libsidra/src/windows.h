@@ -5,14 +5,12 @@
 
 #include "context.h"
 #include "sidra_cmd.h"
-#include "verify.h"
 
 namespace sidra {
 
-// Fills in a pattern, except for codes and their zero, and checks that the images lie inside their buffer. `extent`
-// takes their first byte, and what follows the last one.
+// Fills in a pattern, except for codes and their zero, and checks that the images lie inside their buffer.
 sidra_status make_pattern(const char* call, const sidra_context* context, const sidra_windows& windows,
-                          sidra_pattern* pattern, vector::Extent* extent);
+                          sidra_pattern* pattern);
 
 }  // namespace sidra
 

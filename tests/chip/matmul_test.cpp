@@ -578,7 +578,7 @@ const Refusal kRefusals[] = {
     {"one factor", [](P p, O) { p.operand_count = 1; }, kProgram, SIDRA_PROGRAM_LENGTH},
     {"no output", [](P p, O) { p.operand_count = 2; }, kProgram, SIDRA_PROGRAM_OPERAND, 2},
     {"A of s32", [](P, O o) { o[0].type = S32; }, kProgram, SIDRA_PROGRAM_OPERAND_TYPE, 0},
-    {"A of no type", [](P, O o) { o[0].type = 77; }, kProgram, SIDRA_PROGRAM_OPERAND_FIELD, 0},
+    {"A of no type", [](P, O o) { o[0].type = 77; }, kProgram, SIDRA_PROGRAM_OPERAND_TYPE, 0},
     {"B of bytes", [](P, O o) { o[1].type = S8; }, kProgram, SIDRA_PROGRAM_OPERAND_TYPE, 1},
     {"A written", [](P, O o) { o[0].flags = SIDRA_OPERAND_WRITE; }, kProgram, SIDRA_PROGRAM_OPERAND_FIELD, 0},
     {"B indexed", [](P, O o) { o[1].index = 4096, o[1].index_type = S32, o[1].extent = 1; }, kProgram,

@@ -214,7 +214,7 @@ TEST_F(PoolOrder, WithoutMemoryItWaitsForFrees) {
         EXPECT_NE(std::string::npos, text.find(part)) << text;
     std::atomic<int> tries{0};
     std::thread device_goes_on([&] {
-        EXPECT_TRUE(eventually([&] { return tries.load() == 2; }));
+        EXPECT_TRUE(eventually([&] { return tries.load() >= 2; }));
         fake->retire(1, 1);
     });
     sidra_status status = SIDRA_ERROR_OUT_OF_MEMORY;

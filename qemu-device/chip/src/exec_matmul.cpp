@@ -52,7 +52,7 @@ Fault matmul_prepare(const Env& env, Job& job) {
         return fault;
     const std::span program(instructions.data(), m.instructions);
     const std::span arrays(operands.data(), m.operand_count);
-    vector::MatmulRules rules{{m.batch[0], m.batch[1], m.m, m.n}, m.k, {}, {}};
+    vector::MatmulRules rules{{m.batch[0], m.batch[1], m.m, m.n}, m.k};
     if (const auto verdict = vector::verify_matmul(program, arrays, &rules)) return program_fault(verdict);
     const vector::Traits& traits = rules.traits;
     const bool floats = vector::is_float(operands[0].type);

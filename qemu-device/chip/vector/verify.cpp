@@ -286,7 +286,7 @@ struct Array {
     uint64_t elements[SIDRA_OPERAND_DIMS];
     uint64_t end;  // one past the last byte
 
-    bool set(const sidra_operand& o, const uint32_t (&size)[SIDRA_OPERAND_DIMS], bool column, bool gathered) {
+    bool set(const sidra_operand& o, const Sizes& size, bool column, bool gathered) {
         std::copy(std::begin(size), std::end(size), elements);
         if (column) elements[3] = 1;
         if (gathered) elements[3] = o.extent;
@@ -408,8 +408,7 @@ Verdict verify(std::span<const sidra_vector_instruction> program, std::span<cons
     return {};
 }
 
-Verdict verify_space(std::span<const sidra_operand> operands, const uint32_t (&size)[SIDRA_OPERAND_DIMS],
-                     const Traits& traits) {
+Verdict verify_space(std::span<const sidra_operand> operands, const Sizes& size, const Traits& traits) {
     uint64_t rows = 1;
     for (uint32_t d = 0; d < SIDRA_OPERAND_DIMS; ++d) {
         if (size[d] == 0 || size[d] > SIDRA_VECTOR_SIZE_MAX) return {SIDRA_PROGRAM_SIZE};
@@ -458,15 +457,13 @@ Verdict verify_space(std::span<const sidra_operand> operands, const uint32_t (&s
     return {};
 }
 
-Extent extent(const sidra_operand& operand, uint32_t number, const uint32_t (&size)[SIDRA_OPERAND_DIMS],
-              const Traits& traits) {
+Extent extent(const sidra_operand& operand, uint32_t number, const Sizes& size, const Traits& traits) {
     Array array;
     array.set(operand, size, traits.scalar >> number & 1, traits.gathered >> number & 1);
     return {operand.addr, array.end};
 }
 
-Verdict verify_factor(const sidra_operand& operand, uint8_t number, const uint32_t (&size)[SIDRA_OPERAND_DIMS],
-                      Extent* extent) {
+Verdict verify_factor(const sidra_operand& operand, uint8_t number, const Sizes& size, Extent* extent) {
     if (operand.flags || operand.index || operand.extent)
         return {SIDRA_PROGRAM_OPERAND_FIELD, SIDRA_PROGRAM_NONE, number};
     Array array;

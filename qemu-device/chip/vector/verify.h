@@ -66,10 +66,11 @@ Verdict verify(std::span<const sidra_vector_instruction> program, std::span<cons
 Verdict verify(std::span<const sidra_vector_instruction> program, std::span<const sidra_operand> operands,
                const Packet& packet, Traits* prologue, Traits* traits);
 
+using Sizes = uint32_t[SIDRA_OPERAND_DIMS];  // of an iteration space
+
 // Verifies the iteration space, and that the operands that a program uses stay inside the address space and do not
 // overlap. `traits` and `operands` have passed verify().
-Verdict verify_space(std::span<const sidra_operand> operands, const uint32_t (&size)[SIDRA_OPERAND_DIMS],
-                     const Traits& traits);
+Verdict verify_space(std::span<const sidra_operand> operands, const Sizes& size, const Traits& traits);
 
 // The bytes of an operand between the first and the last one that a program uses. The operand has passed
 // verify_space().
@@ -77,11 +78,9 @@ struct Extent {
     uint64_t first, end;
     bool meets(const Extent& other) const { return first < other.end && other.first < end; }
 };
-Extent extent(const sidra_operand& operand, uint32_t number, const uint32_t (&size)[SIDRA_OPERAND_DIMS],
-              const Traits& traits);
+Extent extent(const sidra_operand& operand, uint32_t number, const Sizes& size, const Traits& traits);
 // Verifies an operand that belongs to a packet itself: it is only read, without index.
-Verdict verify_factor(const sidra_operand& operand, uint8_t number, const uint32_t (&size)[SIDRA_OPERAND_DIMS],
-                      Extent* extent);
+Verdict verify_factor(const sidra_operand& operand, uint8_t number, const Sizes& size, Extent* extent);
 
 constexpr uint32_t element_size(uint32_t type) {
     switch (type) {

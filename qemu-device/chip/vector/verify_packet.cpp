@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "verify_packet.h"
 
-#include <algorithm>
-#include <iterator>
-
 namespace sidra::vector {
 namespace {
 
@@ -21,13 +18,23 @@ constexpr Verdict of_operand(sidra_program_error error, size_t operand) {
     return {error, SIDRA_PROGRAM_NONE, static_cast<uint8_t>(operand)};
 }
 
-// The first operand that is stored to and has a byte in one of these extents.
-Verdict find_overlap(OperandSpan operands, const Sizes& size, const Traits& traits, std::span<const Extent> read) {
+// Memory that rows of a packet read, whichever row is computed.
+struct Read {
+    Extent extent;
+    uint8_t what;  // operand, or kWindows
+};
+
+// An operand that is stored to where a row may read.
+Verdict find_overlap(OperandSpan operands, const Sizes& size, const Traits& traits, std::span<const Read> read,
+                     uint8_t* overlapped) {
     for (uint32_t n = 0; n < operands.size(); ++n) {
         if (!(traits.stored >> n & 1)) continue;
         const Extent stored = extent(operands[n], n, size, traits);
-        if (std::any_of(read.begin(), read.end(), [&](const Extent& each) { return stored.meets(each); }))
-            return of_operand(SIDRA_PROGRAM_OPERAND_OVERLAP, n);
+        for (const Read& each : read)
+            if (stored.meets(each.extent)) {
+                *overlapped = each.what;
+                return of_operand(SIDRA_PROGRAM_OPERAND_OVERLAP, n);
+            }
     }
     return {};
 }
@@ -42,6 +49,9 @@ Verdict verify_matmul(Code program, OperandSpan operands, MatmulRules* rules) {
     if (rules->k == 0 || rules->k > SIDRA_MATMUL_INNER_MAX) return {SIDRA_PROGRAM_SIZE};
     if (operands.size() < kFactors) return {SIDRA_PROGRAM_LENGTH};
     const bool floats = is_float(operands[0].type);
+    for (uint32_t n = 0; n < kFactors; ++n)
+        if (!(floats ? is_float(operands[n].type) : is_byte(operands[n].type)))
+            return of_operand(SIDRA_PROGRAM_OPERAND_TYPE, n);
     rules->packet = {};
     rules->packet.first = kFactors;
     rules->packet.sums = floats ? SIDRA_TYPE_F32 : SIDRA_TYPE_S32;
@@ -51,16 +61,16 @@ Verdict verify_matmul(Code program, OperandSpan operands, MatmulRules* rules) {
     const uint32_t n = rules->size[3];
     if ((rules->traits.whole_rows && n > SIDRA_MATMUL_ROW_MAX) || too_long(rules->traits, n, SIDRA_MATMUL_ROW_COST_MAX))
         return {SIDRA_PROGRAM_ROW_COST};
-    Extent extents[kFactors];
+    Read read[kFactors];
     for (uint8_t factor = 0; factor < kFactors; ++factor) {
         const sidra_operand& o = operands[factor];
         Sizes size;
         rules->size_of(factor, size);
-        if (!(floats ? is_float(o.type) : is_byte(o.type))) return of_operand(SIDRA_PROGRAM_OPERAND_TYPE, factor);
         if (!has_ranges(o, size)) return of_operand(SIDRA_PROGRAM_OPERAND_FIELD, factor);
-        if (const auto verdict = verify_factor(o, factor, size, &extents[factor])) return verdict;
+        read[factor].what = factor;
+        if (const auto verdict = verify_factor(o, factor, size, &read[factor].extent)) return verdict;
     }
-    return find_overlap(operands, rules->size, rules->traits, extents);
+    return find_overlap(operands, rules->size, rules->traits, read, &rules->overlapped);
 }
 
 bool pattern_bytes(const sidra_pattern& p, uint32_t images, uint64_t* bytes) {
@@ -76,8 +86,7 @@ bool pattern_bytes(const sidra_pattern& p, uint32_t images, uint64_t* bytes) {
 
 LayerRules layer_rules(const sidra_pattern& pattern, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], size_t prologue,
                        uint32_t inputs, uint32_t outputs) {
-    LayerRules rules{
-        {windows[0], windows[1], windows[2], inputs}, {windows[0], windows[1], windows[2], outputs}, {}, {}, {}};
+    LayerRules rules{{windows[0], windows[1], windows[2], inputs}, {windows[0], windows[1], windows[2], outputs}};
     rules.packet.prologue = prologue;
     rules.packet.sums = SIDRA_TYPE_S32;
     if (prologue) rules.packet.codes = pattern.codes, rules.packet.input = pattern.type;
@@ -98,19 +107,19 @@ Verdict verify_layer(Code program, OperandSpan operands, const sidra_pattern& pa
 
     // What the epilogue stores must not be what an earlier or later row reads as input: the images, and the operands of
     // the prologue with their indices.
-    Extent read[1 + 2 * SIDRA_VECTOR_OPERANDS_MAX];
+    Read read[1 + 2 * SIDRA_VECTOR_OPERANDS_MAX];
     uint64_t bytes = 0;
     pattern_bytes(pattern, rules->before[0], &bytes);
-    read[0] = {pattern.addr, pattern.addr + bytes};
+    read[0] = {{pattern.addr, pattern.addr + bytes}, kWindows};
     size_t count = 1;
     const uint64_t rows = uint64_t{rules->before[0]} * rules->before[1] * rules->before[2];
-    for (uint32_t n = 0; n < operands.size(); ++n) {
+    for (uint8_t n = 0; n < operands.size(); ++n) {
         if (!(prologue.used() >> n & 1)) continue;
         const sidra_operand& o = operands[n];
-        read[count++] = extent(o, n, rules->before, prologue);
-        if (o.index) read[count++] = {o.index, o.index + rows * element_size(o.index_type)};
+        read[count++] = {extent(o, n, rules->before, prologue), n};
+        if (o.index) read[count++] = {{o.index, o.index + rows * element_size(o.index_type)}, n};
     }
-    return find_overlap(operands, rules->after, epilogue, std::span(read, count));
+    return find_overlap(operands, rules->after, epilogue, std::span(read, count), &rules->overlapped);
 }
 
 }  // namespace sidra::vector

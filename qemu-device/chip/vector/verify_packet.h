@@ -10,25 +10,29 @@ namespace sidra::vector {
 
 using Code = std::span<const sidra_vector_instruction>;
 using OperandSpan = std::span<const sidra_operand>;
-using Sizes = uint32_t[SIDRA_OPERAND_DIMS];
 
 constexpr bool is_float(uint32_t type) {
     return type == SIDRA_TYPE_F32 || type == SIDRA_TYPE_F16 || type == SIDRA_TYPE_BF16;
 }
 constexpr bool is_byte(uint32_t type) { return type == SIDRA_TYPE_U8 || type == SIDRA_TYPE_S8; }
 
+// What an operand that is stored to overlaps, if verify_space() does not refuse it: a factor, an operand of the
+// prologue, or the windows.
+enum Overlapped : uint8_t { kWindows = SIDRA_VECTOR_OPERANDS_MAX, kNothing };
+
 // What verify_matmul() takes and learns.
 struct MatmulRules {
     Sizes size;  // of the result: batch[0], batch[1], m, n
     uint32_t k;
-    Packet packet;
-    Traits traits;
+    Packet packet{};
+    Traits traits{};
+    uint8_t overlapped = kNothing;
 
-    // Size of a factor.
-    void size_of(uint32_t factor, Sizes& to) const {
+    // Of an operand: A is m x k, B is k x n, and all others are m x n.
+    void size_of(uint32_t operand, Sizes& to) const {
         to[0] = size[0], to[1] = size[1];
-        to[2] = factor == 0 ? size[2] : k;
-        to[3] = factor == 0 ? k : size[3];
+        to[2] = operand == 1 ? k : size[2];
+        to[3] = operand == 0 ? k : size[3];
     }
 };
 // `operands` begin with the factors.
@@ -41,8 +45,9 @@ bool pattern_bytes(const sidra_pattern& pattern, uint32_t images, uint64_t* byte
 // What verify_layer() takes and learns. The pattern's own fields have been verified.
 struct LayerRules {
     Sizes before, after;  // iteration spaces of prologue and epilogue
-    Packet packet;
-    Traits prologue, epilogue;
+    Packet packet{};
+    Traits prologue{}, epilogue{};
+    uint8_t overlapped = kNothing;
 };
 LayerRules layer_rules(const sidra_pattern& pattern, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], size_t prologue,
                        uint32_t inputs, uint32_t outputs);
