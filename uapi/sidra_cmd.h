@@ -58,6 +58,8 @@ enum sidra_cmd_opcode {
 	SIDRA_CMD_VECTOR	= 14,
 	SIDRA_CMD_MATMUL	= 15,
 	SIDRA_CMD_LAYER		= 16,
+	SIDRA_CMD_POOL		= 17,
+	SIDRA_CMD_SORT		= 18,
 	SIDRA_CMD_OPCODE_COUNT
 };
 
@@ -518,7 +520,7 @@ struct sidra_cmd_matmul {
 #define SIDRA_PATTERN_CHANNELS_MAX	(1u << 24)
 
 /**
- * struct sidra_pattern - windows of images: the input rows of a LAYER
+ * struct sidra_pattern - windows of images: the input rows of a LAYER, and what a POOL combines
  * @addr:         element (image 0, pixel row 0, pixel 0, channel 0), aligned to the element's size
  * @image_stride, @row_stride, @pixel_stride: bytes between images, pixel rows, pixels; multiples of the element's size. 0, or less than
  *                what they step over, is allowed: this memory is only read
@@ -529,8 +531,8 @@ struct sidra_cmd_matmul {
  * @dilation_h, @dilation_w: pixels between the pixels of a window; 1..65535
  * @channels:     elements of a pixel, adjacent in memory; 1..SIDRA_PATTERN_CHANNELS_MAX
  * @type:         enum sidra_cmd_type
- * @codes:        type of the codes, SIDRA_TYPE_U8 or SIDRA_TYPE_S8
- * @zero:         the code that represents 0, a value of that type
+ * @codes:        LAYER: type of the codes, SIDRA_TYPE_U8 or SIDRA_TYPE_S8. Else zero
+ * @zero:         LAYER: the code that represents 0, a value of that type. Else zero
  *
  * Window (image, y, x) has pixel (i, j) of the kernel at pixel row y * stride_h + i * dilation_h - pad_h and pixel
  * x * stride_w + j * dilation_w - pad_w. What is not inside the image is padding, is not read, and may be anywhere after the image, too.
@@ -595,6 +597,78 @@ struct sidra_cmd_layer {
 	uint8_t  pad;
 };
 
+enum sidra_pool_op {
+	SIDRA_POOL_MAX		= 1,	/* [any type but S64 and BOOL -> same] NaN if an element is; +0 is greater than -0 */
+	SIDRA_POOL_ARGMAX	= 2,	/* [as MAX -> S32] pixel row * width + pixel of the first largest element, or of the first NaN */
+	SIDRA_POOL_AVERAGE	= 3,	/* [F32, F16, BF16 -> same] divides by the pixels inside the image */
+	SIDRA_POOL_AVERAGE_ALL	= 4,	/* likewise, divides by kernel_h * kernel_w */
+	SIDRA_POOL_OP_COUNT
+};
+
+/**
+ * struct sidra_cmd_pool - POOL: combines the pixels of each window, for each channel
+ * @pattern:    address of struct sidra_pattern, 8-byte aligned. Each window has a pixel inside the image
+ * @out:        element (0, 0, 0, channel 0), aligned to its size; channels are adjacent
+ * @out_stride: bytes between images, rows of windows, windows; as for an operand that is written: sorted by size, each one is at least
+ *              what lies inside a step
+ * @size:       images, and windows of an image: rows and columns; > 0, in all at most SIDRA_LAYER_ROWS_MAX
+ * @op:         enum sidra_pool_op
+ * @pad:        zero
+ *
+ * An average is the sum of the window's pixels in their order, in f32 from +0, divided by their number as an f32, and rounded to the type.
+ * A window has at most SIDRA_CMD_POOL_WINDOW_MAX elements of all channels, all windows together at most SIDRA_CMD_POOL_MAX. The output has no
+ * byte between the first and the last byte that windows may read.
+ */
+struct sidra_cmd_pool {
+	struct sidra_cmd_header hdr;
+	uint64_t pattern;
+	uint64_t out;
+	uint64_t out_stride[SIDRA_PATTERN_DIMS];
+	uint32_t size[SIDRA_PATTERN_DIMS];
+	uint8_t  op;
+	uint8_t  pad[3];
+};
+
+#define SIDRA_SORT_ROWS_MAX	(1u << 24)
+#define SIDRA_SORT_COLS_MAX	65536u
+#define SIDRA_SORT_DESCENDING	0x01	/* flag: largest first */
+
+/**
+ * struct sidra_cmd_sort - SORT: the first elements of each row, in order
+ * @opcode, @flags, @cookie: as in struct sidra_cmd_header; @flags: SIDRA_SORT_DESCENDING or none
+ * @type:       of the elements: enum sidra_cmd_type
+ * @index_type: of @indices: SIDRA_TYPE_S32 or SIDRA_TYPE_S64; zero without them
+ * @in:         @rows x @cols elements
+ * @values:     @rows x @count elements; 0: not wanted
+ * @indices:    @rows x @count columns where these elements were; 0: not wanted, but then there are values
+ * @in_stride, @values_stride, @indices_stride: bytes between rows, at least a row of each, multiples of the element's size; 0 for what is
+ *              not wanted
+ * @rows:       1..SIDRA_SORT_ROWS_MAX
+ * @cols:       1..SIDRA_SORT_COLS_MAX
+ * @count:      1..@cols: how many of the first elements are wanted
+ * @reserved:   zero
+ *
+ * Equal elements stay in their order (also -0 and +0, and NaN). NaN is greater than every number. A BOOL is 0 or 1. Values are copied with
+ * their bits. No output has a byte between the first and the last byte of another output or of the input.
+ */
+struct sidra_cmd_sort {
+	uint8_t  opcode;
+	uint8_t  flags;
+	uint8_t  type;
+	uint8_t  index_type;
+	uint32_t cookie;
+	uint64_t in;
+	uint64_t values;
+	uint64_t indices;
+	uint32_t in_stride;
+	uint32_t values_stride;
+	uint32_t indices_stride;
+	uint32_t rows;
+	uint32_t cols;
+	uint32_t count;
+	uint64_t reserved;
+};
+
 /* Address of a fault with cause PROGRAM: why (enum sidra_program_error), and which instruction and operand, or SIDRA_PROGRAM_NONE. */
 #define SIDRA_PROGRAM_NONE	0xffu
 #define SIDRA_PROGRAM_FAULT(why, instruction, operand) \
@@ -640,6 +714,8 @@ union sidra_cmd {
 	struct sidra_cmd_vector    vector;
 	struct sidra_cmd_matmul    matmul;
 	struct sidra_cmd_layer     layer;
+	struct sidra_cmd_pool      pool;
+	struct sidra_cmd_sort      sort;
 	uint64_t                   raw[8];
 };
 
@@ -765,6 +841,14 @@ SIDRA_ASSERT_AT(struct sidra_cmd_layer, operands, 16);
 SIDRA_ASSERT_AT(struct sidra_cmd_layer, size, 32);
 SIDRA_ASSERT_AT(struct sidra_cmd_layer, param, 44);
 SIDRA_ASSERT_AT(struct sidra_cmd_layer, prologue, 60);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_pool, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_pool, out_stride, 24);
+SIDRA_ASSERT_AT(struct sidra_cmd_pool, size, 48);
+SIDRA_ASSERT_AT(struct sidra_cmd_pool, op, 60);
+SIDRA_ASSERT_SIZE(struct sidra_cmd_sort, 64);
+SIDRA_ASSERT_AT(struct sidra_cmd_sort, in, 8);
+SIDRA_ASSERT_AT(struct sidra_cmd_sort, in_stride, 32);
+SIDRA_ASSERT_AT(struct sidra_cmd_sort, rows, 44);
 SIDRA_ASSERT_SIZE(union sidra_cmd, 64);
 SIDRA_ASSERT_SIZE(struct sidra_report, 32);
 SIDRA_ASSERT_AT(struct sidra_report, cookie, 24);

@@ -11,8 +11,8 @@ namespace sidra {
 namespace {
 
 constexpr std::array<const char*, SIDRA_CMD_OPCODE_COUNT> kOpcodes = {
-    "INVALID", "NOP",     "BARRIER",  "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY",   "FILL", "MVM",
-    "VEC",     "PROGRAM", "READBACK", "CALL",     "LABEL",      "VECTOR",    "MATMUL", "LAYER"};
+    "INVALID", "NOP",      "BARRIER", "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY",  "FILL", "MVM", "VEC",
+    "PROGRAM", "READBACK", "CALL",    "LABEL",    "VECTOR",     "MATMUL",    "LAYER", "POOL", "SORT"};
 static_assert(kOpcodes.back() != nullptr);
 
 struct CauseText {

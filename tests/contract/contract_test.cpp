@@ -144,7 +144,8 @@ TEST(Contract, PacketsAre64BytesAndBeginWithTheHeader) {
         if (!name.starts_with("sidra_cmd_") || name == "sidra_cmd_header") continue;
         EXPECT_EQ(layout.size, SIDRA_CMD_SIZE) << name;
         // These packets spell the header out, because they keep fields of their own in its pad.
-        const bool spelled = name == "sidra_cmd_mvm" || name == "sidra_cmd_label" || name == "sidra_cmd_layer";
+        const bool spelled = name == "sidra_cmd_mvm" || name == "sidra_cmd_label" || name == "sidra_cmd_layer" ||
+                             name == "sidra_cmd_sort";
         if (spelled) {
             EXPECT_EQ(layout.fields.at(0).name, "opcode") << name;
             EXPECT_EQ(layout.fields.at(1).name, "flags") << name;
@@ -153,7 +154,7 @@ TEST(Contract, PacketsAre64BytesAndBeginWithTheHeader) {
         }
     }
     const size_t cookies[] = {offsetof(sidra_cmd_mvm, cookie), offsetof(sidra_cmd_label, cookie),
-                              offsetof(sidra_cmd_layer, cookie)};
+                              offsetof(sidra_cmd_layer, cookie), offsetof(sidra_cmd_sort, cookie)};
     for (const size_t cookie : cookies) EXPECT_EQ(cookie, offsetof(sidra_cmd_header, cookie));
     EXPECT_EQ(offsetof(sidra_cmd_label, weights), offsetof(sidra_cmd_header, pad));
     EXPECT_EQ(offsetof(sidra_cmd_layer, weights), offsetof(sidra_cmd_header, pad));

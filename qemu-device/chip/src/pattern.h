@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Windows of images (struct sidra_pattern): the input rows of a LAYER.
+// Windows of images (struct sidra_pattern): the input rows of a LAYER, and what a POOL combines.
 #ifndef SIDRA_CHIP_PATTERN_H
 #define SIDRA_CHIP_PATTERN_H
 

@@ -49,6 +49,10 @@ const char* name_of(uint8_t opcode) {
             return "MATMUL";
         case SIDRA_CMD_LAYER:
             return "LAYER";
+        case SIDRA_CMD_POOL:
+            return "POOL";
+        case SIDRA_CMD_SORT:
+            return "SORT";
         case SIDRA_CMD_PROGRAM:
             return "PROGRAM";
         case SIDRA_CMD_READBACK:
