@@ -38,7 +38,7 @@ extern "C" {
 #define SIDRA_CMD_VEC_ROWS_MAX		(1u << 24)	/* rows of one VEC */
 #define SIDRA_CMD_VEC_COLS_MAX		65536u		/* elements in one row of one VEC */
 #define SIDRA_CMD_POOL_WINDOW_MAX	(1u << 20)	/* elements of a pooling window: kernel_h * kernel_w * channels */
-#define SIDRA_CMD_POOL_MAX		(1ull << 48)	/* elements of all windows of one VEC, over all output pixels of all images */
+#define SIDRA_CMD_POOL_MAX		(1ull << 48)	/* elements of all windows of one POOL */
 
 enum sidra_cmd_opcode {
 	SIDRA_CMD_INVALID	= 0,	/* always faults, so a zeroed ring slot is never executed */

@@ -20,6 +20,7 @@ constexpr std::initializer_list<sidra_fault_cause> kLimitOrTranslation = {SIDRA_
 constexpr std::initializer_list<sidra_fault_cause> kTranslation = {SIDRA_FAULT_TRANSLATION};
 constexpr std::initializer_list<sidra_fault_cause> kPermission = {SIDRA_FAULT_PERMISSION};
 constexpr std::initializer_list<sidra_fault_cause> kBus = {SIDRA_FAULT_BUS};
+constexpr std::initializer_list<sidra_fault_cause> kValue = {SIDRA_FAULT_VALUE};
 
 constexpr uint64_t kTop = uint64_t{1} << SIDRA_VA_BITS;
 
@@ -516,6 +517,212 @@ TEST_F(MvmFault, Refresh) {
     twin("no right to program", refresh(fixed, 0, kRows, 0, kCols), {{SIDRA_FAULT_WEIGHTS_RIGHTS}});
     const uint32_t fresh = context.weights({.rows = 20, .cols = 20, .crossbars = {7}});
     twin("unprogrammed", refresh(fresh, 0, 1, 0, 1), {{SIDRA_FAULT_UNPROGRAMMED}});
+}
+
+class SortFault : public PacketFault {};
+
+TEST_F(SortFault, EveryRefusal) {
+    sidra_cmd cmd = blank(SIDRA_CMD_SORT);
+    sidra_cmd_sort& s = cmd.sort;
+    s.type = SIDRA_TYPE_F32, s.index_type = SIDRA_TYPE_S64;
+    s.in = in, s.values = out, s.indices = out + 4 * kPage;
+    s.in_stride = 400, s.values_stride = 40, s.indices_stride = 80;
+    s.rows = 4, s.cols = 100, s.count = 10;
+    sound(cmd);
+    const auto field = [&](const char* what, const std::function<void(sidra_cmd_sort&)>& twist, Cause cause,
+                           uint64_t address) {
+        twin(
+            what, cmd, [&](sidra_cmd& c) { twist(c.sort); }, cause, address);
+    };
+    for (unsigned bit = 1; bit < 8; ++bit)
+        field(
+            "flag", [bit](auto& t) { t.flags |= 1u << bit; }, {kField}, uint64_t{1} << bit);
+    field(
+        "reserved", [](auto& t) { t.reserved = 1; }, {kField}, 1);
+    field(
+        "type", [](auto& t) { t.type = SIDRA_TYPE_COUNT; }, {kField}, SIDRA_TYPE_COUNT);
+    field(
+        "type 255", [](auto& t) { t.type = 255; }, {kField}, 255);
+    for (uint32_t type = 0; type < SIDRA_TYPE_COUNT; ++type)
+        if (type != SIDRA_TYPE_S32 && type != SIDRA_TYPE_S64)
+            field(
+                "type of indices", [=](auto& t) { t.index_type = static_cast<uint8_t>(type); }, {kField}, type);
+    field(
+        "type of no indices", [](auto& t) { t.indices = t.indices_stride = 0; }, {kField}, SIDRA_TYPE_S64);
+    field(
+        "stride of no indices", [](auto& t) { t.indices = t.index_type = 0; }, {kField}, 80);
+    field(
+        "stride of no values", [](auto& t) { t.values = 0; }, {kField}, 40);
+    field(
+        "neither values nor indices",
+        [](auto& t) { t.values = t.values_stride = t.indices = t.indices_stride = t.index_type = 0; }, {kField}, 0);
+    field(
+        "no rows", [](auto& t) { t.rows = 0; }, {kField}, 0);
+    field(
+        "no columns", [](auto& t) { t.cols = 0; }, {kField}, 0);
+    field(
+        "nothing wanted", [](auto& t) { t.count = 0; }, {kField}, 0);
+    field(
+        "too many rows", [](auto& t) { t.rows = SIDRA_SORT_ROWS_MAX + 1; }, {kLimit}, SIDRA_SORT_ROWS_MAX + 1);
+    field(
+        "too many columns", [](auto& t) { t.cols = SIDRA_SORT_COLS_MAX + 1; }, {kLimit}, SIDRA_SORT_COLS_MAX + 1);
+    field(
+        "more than all wanted", [](auto& t) { t.count = 101; }, {kLimit}, 101);
+    field(
+        "stride of less than a row", [](auto& t) { t.in_stride = 396; }, {kField}, 396);
+    field(
+        "the same of a single row", [](auto& t) { t.rows = 1, t.in_stride = 396; }, {kField}, 396);
+    field(
+        "stride of values", [](auto& t) { t.values_stride = 36; }, {kField}, 36);
+    field(
+        "stride of indices", [](auto& t) { t.indices_stride = 72; }, {kField}, 72);
+    field(
+        "misaligned stride", [](auto& t) { t.in_stride = 402; }, {kAlignment}, 402);
+    field(
+        "misaligned stride of values", [](auto& t) { t.values_stride = 42; }, {kAlignment}, 42);
+    field(
+        "misaligned stride of indices", [](auto& t) { t.indices_stride = 84; }, {kAlignment}, 84);
+    field(
+        "values on the last element of the input", [&](auto& t) { t.values = in + 3 * 400 + 396; }, {kField},
+        in + 3 * 400 + 396);
+    field(
+        "indices on values", [&](auto& t) { t.indices = out + 3 * 40; }, {kField}, out + 3 * 40);
+    field(
+        "indices between rows of the input", [&](auto& t) { t.in_stride = kPage, t.indices = in + 3000; }, {kField},
+        in + 3000);
+    address_twins("input", cmd, FIELD_OF(sort.in), 1600, false, 4);
+    address_twins("values", cmd, FIELD_OF(sort.values), 160, true, 4);
+    address_twins("indices", cmd, FIELD_OF(sort.indices), 320, true, 8);
+}
+
+class PoolFault : public PacketFault {
+   protected:
+    PoolFault() {
+        good.addr = in;
+        good.type = SIDRA_TYPE_S16;
+        good.height = good.width = 6, good.channels = 4;
+        good.kernel_h = good.kernel_w = good.stride_h = good.stride_w = 2, good.dilation_h = good.dilation_w = 1;
+        good.pixel_stride = 8, good.row_stride = 48, good.image_stride = 288;
+        cmd.pool.op = SIDRA_POOL_MAX;
+        cmd.pool.pattern = aux;
+        cmd.pool.out = out;
+        cmd.pool.size[0] = 2, cmd.pool.size[1] = cmd.pool.size[2] = 3;
+        cmd.pool.out_stride[0] = 72, cmd.pool.out_stride[1] = 24, cmd.pool.out_stride[2] = 8;
+        context.write(aux, &good, sizeof good);
+    }
+    void pattern(const char* what, const std::function<void(sidra_pattern&)>& twist, Cause cause, uint64_t address) {
+        sidra_pattern p = good;
+        twist(p);
+        context.write(aux, &p, sizeof p);
+        twin(what, cmd, cause, address);
+        context.write(aux, &good, sizeof good);
+    }
+
+    sidra_pattern good{};
+    sidra_cmd cmd = blank(SIDRA_CMD_POOL);
+};
+
+TEST_F(PoolFault, Fields) {
+    sound(cmd);
+    header_twins(cmd);
+    for (unsigned i = 0; i < 3; ++i) twin("pad", cmd, [i](auto& c) { c.pool.pad[i] = 1; }, {kField});
+    for (const uint8_t op : {0, 5, 255})
+        twin(
+            "operation", cmd, [op](auto& c) { c.pool.op = op; }, {kField}, op);
+    for (unsigned d = 0; d < 3; ++d)
+        twin(
+            "no windows", cmd, [d](auto& c) { c.pool.size[d] = 0; }, {kField}, 0);
+    const auto sizes = [](uint32_t a, uint32_t b, uint32_t c) {
+        return [=](sidra_cmd& t) { t.pool.size[0] = a, t.pool.size[1] = b, t.pool.size[2] = c; };
+    };
+    twin("too many images", cmd, sizes(SIDRA_LAYER_ROWS_MAX + 1, 1, 1), {kLimit}, SIDRA_LAYER_ROWS_MAX + 1);
+    twin("too many windows", cmd, sizes(1, 4096, 4097), {kLimit}, 4096 * 4097);
+    twin("far too many", cmd, sizes(~0u, ~0u, ~0u), {kLimit}, ~0u);
+    twin(
+        "windows on each other", cmd, [](auto& c) { c.pool.out_stride[2] = 6; }, {kField}, 6);
+    twin(
+        "rows on each other", cmd, [](auto& c) { c.pool.out_stride[1] = 22; }, {kField}, 22);
+    twin(
+        "images on each other", cmd, [](auto& c) { c.pool.out_stride[0] = 70; }, {kField}, 70);
+    twin(
+        "a stride of 0", cmd, [](auto& c) { c.pool.out_stride[0] = 0; }, {kField}, 0);
+    twin(
+        "a misaligned stride", cmd, [](auto& c) { c.pool.out_stride[1] = 25; }, {kAlignment}, 25);
+    twin(
+        "an output that wraps", cmd, [](auto& c) { c.pool.out_stride[0] = ~uint64_t{1}; }, {kLimit}, out);
+    twin(
+        "an output without end", cmd, [](auto& c) { c.pool.out_stride[0] = kTop; }, {kLimit}, out);
+    twin(
+        "output on the last pixel", cmd, [this](auto& c) { c.pool.out = in + 574; }, {kField}, in + 574);
+    twin(
+        "output before the first", cmd, [this](auto& c) { c.pool.out = in - 142; }, {kField}, in - 142);
+    sound([&] {
+        sidra_cmd behind = cmd;
+        behind.pool.out = in + 576;
+        return behind;
+    }());
+    address_twins("pattern", cmd, FIELD_OF(pool.pattern), 64, false, 8);
+    address_twins("output", cmd, FIELD_OF(pool.out), 144, true, 2);
+}
+
+TEST_F(PoolFault, Patterns) {
+    pattern(
+        "codes", [](auto& p) { p.codes = SIDRA_TYPE_S8; }, {kField}, aux);
+    pattern(
+        "zero", [](auto& p) { p.zero = 1; }, {kField}, aux);
+    pattern(
+        "type", [](auto& p) { p.type = SIDRA_TYPE_COUNT; }, {kField}, SIDRA_TYPE_COUNT);
+    pattern(
+        "s64", [](auto& p) { p.type = SIDRA_TYPE_S64; }, {kField}, SIDRA_TYPE_S64);
+    pattern(
+        "bool", [](auto& p) { p.type = SIDRA_TYPE_BOOL; }, {kField}, SIDRA_TYPE_BOOL);
+    for (const uint8_t op : {SIDRA_POOL_AVERAGE, SIDRA_POOL_AVERAGE_ALL}) {
+        cmd.pool.op = op;
+        for (const uint8_t type : {SIDRA_TYPE_U8, SIDRA_TYPE_S8, SIDRA_TYPE_S16, SIDRA_TYPE_BOOL})
+            pattern(
+                "average", [type](auto& p) { p.type = type; }, {kField}, type);
+    }
+    cmd.pool.op = SIDRA_POOL_MAX;
+    const std::function<void(sidra_pattern&)> zeroes[] = {
+        [](auto& p) { p.height = 0; },   [](auto& p) { p.width = 0; },      [](auto& p) { p.channels = 0; },
+        [](auto& p) { p.kernel_h = 0; }, [](auto& p) { p.kernel_w = 0; },   [](auto& p) { p.stride_h = 0; },
+        [](auto& p) { p.stride_w = 0; }, [](auto& p) { p.dilation_h = 0; }, [](auto& p) { p.dilation_w = 0; }};
+    for (const auto& zero : zeroes) pattern("a zero", zero, {kField}, 0);
+    pattern(
+        "kernel", [](auto& p) { p.kernel_h = 257; }, {kLimit}, 257);
+    pattern(
+        "address", [](auto& p) { p.addr += 1; }, {kAlignment}, in + 1);
+    pattern(
+        "stride", [](auto& p) { p.pixel_stride = 7; }, {kAlignment}, 7);
+    pattern(
+        "window", [](auto& p) { p.channels = (SIDRA_CMD_POOL_WINDOW_MAX / 4) + 1; }, {kLimit},
+        SIDRA_CMD_POOL_WINDOW_MAX + 4);
+    pattern(
+        "images without end", [](auto& p) { p.image_stride = kTop; }, {kLimit}, in);
+    cmd.pool.op = SIDRA_POOL_ARGMAX;
+    cmd.pool.out_stride[2] = 16, cmd.pool.out_stride[1] = 48, cmd.pool.out_stride[0] = 144;
+    pattern(
+        "number of a pixel", [](auto& p) { p.row_stride = 0, p.height = 1u << 30; }, {kLimit}, 6ull << 30);
+}
+
+// Windows without a pixel: before, behind, and between what is dilated.
+TEST_F(PoolFault, WindowsOutsideTheImage) {
+    pattern(
+        "rows behind", [](auto& p) { p.stride_h = 3; }, {kValue}, aux);
+    pattern(
+        "columns behind", [](auto& p) { p.stride_w = 65535; }, {kValue}, aux);
+    pattern(
+        "rows before", [](auto& p) { p.pad_h = 2; }, {kValue}, aux);
+    pattern(
+        "columns before", [](auto& p) { p.pad_w = 65535; }, {kValue}, aux);
+    pattern(
+        "the image between two pixels", [](auto& p) { p.pad_w = 1, p.dilation_w = 7; }, {kValue}, aux);
+    pattern(
+        "the same in the second row", [](auto& p) { p.pad_h = 8, p.stride_h = 6, p.dilation_h = 8; }, {kValue}, aux);
+    sidra_pattern inside = good;
+    inside.pad_w = 1, inside.dilation_w = 6;
+    context.write(aux, &inside, sizeof inside);
+    sound(cmd);
 }
 
 class VecFault : public PacketFault {};

@@ -480,6 +480,100 @@ TEST(UnitLoad, OfPoolingIsBounded) {
         }
 }
 
+TEST(UnitLoad, OfWindowsIsBounded) {
+    Machine machine;
+    constexpr uint64_t kPattern = SIDRA_HUGE_SIZE - 4096;
+    struct Case {
+        uint32_t height, width, channels;
+        uint16_t kernel_h, kernel_w, stride, dilation;
+        uint64_t pixel;   // stride; 0: dense
+        uint64_t output;  // the same
+        std::array<uint32_t, 3> size;
+    };
+    const Case cases[] = {
+        {256, 65535, 16, 256, 256, 1, 1, 0, 0, {1, 1, 65535 - 255}},  // the largest windows, a long row
+        {4351, 4351, 16, 256, 256, 1, 1, 0, 0, {1, 4096, 4096}},      // and many
+        {1, 1, 1u << 20, 1, 1, 1, 1, 0, 0, {3, 1, 1}},                // as many channels as there may be
+        {2, 2, 1u << 18, 2, 2, 1, 1, 2u << 20, 2u << 20, {9, 1, 1}},  // and far apart
+        {255, 256, 16, 255, 256, 1, 1, 8192, 0, {1, 1, 1}},           // the most pieces of memory
+        {1, 1u << 20, 1, 1, 1, 1, 1, 8192, 8192, {1, 1, 1u << 20}},   // pixels far apart
+        {1, 1u << 20, 1, 1, 256, 256, 1, 0, 4096, {1, 1, 4000}},      // outputs far apart
+        {64, 1u << 20, 4, 2, 2, 300, 1, 0, 0, {1, 1, 3000}},          // windows far apart
+        {1u << 20, 4, 1, 256, 1, 1, 1, 0, 0, {1, 4096, 4}},           // high windows
+        {600, 600, 3, 7, 7, 2, 60, 0, 0, {8, 120, 120}},              // dilated
+        {7, 7, 64, 7, 7, 1, 1, 0, 0, {1u << 24, 1, 1}},               // many small images
+    };
+    for (const Case& c : cases)
+        for (const uint32_t type : {U8, F32})
+            for (const uint8_t op : {SIDRA_POOL_MAX, SIDRA_POOL_ARGMAX}) {
+                SCOPED_TRACE(std::to_string(c.height) + " x " + std::to_string(c.width) + " x " +
+                             std::to_string(c.channels) + ", type " + std::to_string(type));
+                sidra_pattern p{};
+                p.type = static_cast<uint8_t>(type);
+                p.height = c.height, p.width = c.width, p.channels = c.channels;
+                p.kernel_h = c.kernel_h, p.kernel_w = c.kernel_w, p.stride_h = p.stride_w = c.stride;
+                p.dilation_h = p.dilation_w = c.dilation;
+                p.pixel_stride = c.pixel ? c.pixel : c.channels * uint64_t{element_size(type)};
+                p.row_stride = p.pixel_stride * c.width;
+                std::memcpy(machine.clear() + kPattern, &p, sizeof p);
+                sidra_cmd cmd = blank(SIDRA_CMD_POOL);
+                cmd.pool.op = op;
+                cmd.pool.pattern = kPattern;
+                cmd.pool.out = kHalf;
+                std::copy(c.size.begin(), c.size.end(), cmd.pool.size);
+                const uint64_t bytes = uint64_t{c.channels} * (op == SIDRA_POOL_ARGMAX ? 4 : element_size(type));
+                cmd.pool.out_stride[2] = std::max(bytes, c.output);
+                cmd.pool.out_stride[1] = cmd.pool.out_stride[2] * c.size[2];
+                cmd.pool.out_stride[0] = cmd.pool.out_stride[1] * c.size[1];
+                check(machine, cmd, uint64_t{c.size[0]} * c.size[1] * c.size[2] * c.channels * c.kernel_h * c.kernel_w);
+                if (::testing::Test::HasFailure()) return;
+            }
+}
+
+TEST(UnitLoad, OfSortIsBounded) {
+    Machine machine;
+    struct Case {
+        uint32_t rows, cols, count, gap;
+    };
+    const Case cases[] = {{1, 65536, 65536, 0},      {1u << 17, 65536, 65536, 0}, {1u << 17, 65536, 5, 0},
+                          {1u << 24, 1, 1, 0},       {1u << 24, 1, 1, 8192},      {1u << 20, 1000, 62, 8192},
+                          {1u << 19, 4096, 256, 64}, {77, 65535, 4095, 0}};
+    for (const Case& c : cases)
+        for (const uint32_t type : {uint32_t{SIDRA_TYPE_S64}, U8, F32}) {
+            SCOPED_TRACE(std::to_string(c.rows) + " x " + std::to_string(c.cols) + ", type " + std::to_string(type));
+            const uint32_t bytes = type == SIDRA_TYPE_S64 ? 8 : element_size(type);
+            machine.clear();
+            sidra_cmd cmd = blank(SIDRA_CMD_SORT);
+            sidra_cmd_sort& s = cmd.sort;
+            s.type = static_cast<uint8_t>(type), s.index_type = SIDRA_TYPE_S64;
+            s.rows = c.rows, s.cols = c.cols, s.count = c.count;
+            s.in_stride = c.cols * bytes + c.gap, s.values_stride = c.count * bytes + c.gap;
+            s.indices_stride = c.count * 8 + c.gap;
+            s.values = uint64_t{c.rows} * s.in_stride;
+            s.indices = s.values + uint64_t{c.rows} * s.values_stride;
+            s.values = (s.values + 7) / 8 * 8, s.indices = (s.indices + 15) / 8 * 8;
+            check(machine, cmd, uint64_t{c.rows} * c.cols);
+            if (::testing::Test::HasFailure()) return;
+        }
+}
+
+TEST(UnitLoad, OfAWindowOfTheMostPiecesIsBounded) {
+    Machine machine;
+    constexpr uint64_t kPattern = SIDRA_HUGE_SIZE - 4096;
+    sidra_pattern p{};
+    p.type = U8;
+    p.height = p.width = 256, p.channels = 1, p.kernel_h = p.kernel_w = 256;
+    p.stride_h = p.stride_w = p.dilation_h = p.dilation_w = 1;
+    p.pixel_stride = 8192, p.row_stride = 8192 * 256;
+    std::memcpy(machine.clear() + kPattern, &p, sizeof p);
+    sidra_cmd cmd = blank(SIDRA_CMD_POOL);
+    cmd.pool.op = SIDRA_POOL_MAX;
+    cmd.pool.pattern = kPattern;
+    cmd.pool.out = kHalf;
+    cmd.pool.size[0] = cmd.pool.size[1] = cmd.pool.size[2] = 1;
+    check(machine, cmd, 65536);
+}
+
 TEST(UnitLoad, OfCopyAndFillIsBounded) {
     Machine machine;
     check(machine, copy(kHalf, 0, kHalf), kHalf);

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "matmul.h"
+#include "pool.h"
 #include "sidra_chip.h"
 #include "sidra_cmd.h"
 #include "sidra_hw.h"
@@ -107,6 +108,7 @@ struct Engine {
     // `scratch`: kVectorScratch bytes. *bad: with kIndex the index.
     VectorEnd (*run_vector)(const VectorRows&, uint8_t* scratch, int64_t* bad);
     void (*matmul)(const Matmul&, uint8_t* scratch);  // kMatmulScratch bytes, 64-byte aligned; contents do not matter
+    void (*pool_windows)(const PoolWindows&);
     // Computes the levels of n differential pairs, two bytes each: 2 * max(w, 0), 2 * max(-w, 0). No weight is -128.
     // (For levels in offset encoding use bias_u8.)
     void (*pair_levels)(const int8_t* weights, uint8_t* levels, size_t n);

@@ -4,7 +4,7 @@
 #include "numerics.h"
 #include "simd_portable.h"
 
-#define SIDRA_SIMD_PROGRAMS_ONLY  // and products of matrices
+#define SIDRA_SIMD_PROGRAMS_ONLY  // and products of matrices, and pooling
 #include "simd.inc"
 
 namespace sidra::engine {
@@ -19,5 +19,7 @@ VectorEnd portable_run_vector(const VectorRows& call, uint8_t* scratch, int64_t*
 }
 
 void portable_matmul(const Matmul& m, uint8_t* scratch) { matmul(m, scratch); }
+
+void portable_pool_windows(const PoolWindows& p) { pool_windows(p); }
 
 }  // namespace sidra::engine

@@ -148,6 +148,7 @@ constinit const Engine kScalarEngine = {"scalar",
                                         portable_decode_vector,
                                         portable_run_vector,
                                         portable_matmul,
+                                        portable_pool_windows,
                                         scalar::pair_levels,
                                         scalar::pack};
 

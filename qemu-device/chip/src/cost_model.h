@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <iterator>
 
@@ -86,6 +87,11 @@ constexpr Cost vec_cost(uint64_t elements, uint32_t level) {
 // Multiply-accumulates of the compute engine: one of f32 in a lane, or several of 8-bit integers.
 constexpr Cost matmul_cost(uint64_t macs, bool floats, uint32_t level) {
     return vec_cost(floats ? macs : macs / kCosts.vec_byte_macs, level);
+}
+
+// Every element is looked at once, and those that are wanted once more for each doubling of their number.
+constexpr Cost sort_cost(uint64_t rows, uint64_t cols, uint64_t count, uint32_t level) {
+    return vec_cost(rows * (cols + count * static_cast<uint64_t>(std::bit_width(count - 1))), level);
 }
 
 constexpr Cost copy_cost(uint64_t bytes) {

@@ -32,6 +32,10 @@ const Operation* operation(uint8_t opcode) {
             return &kProgramOperation;
         case SIDRA_CMD_READBACK:
             return &kReadbackOperation;
+        case SIDRA_CMD_POOL:
+            return &kPoolOperation;
+        case SIDRA_CMD_SORT:
+            return &kSortOperation;
         default:
             return nullptr;
     }

@@ -86,7 +86,8 @@ struct UnitLoad {
     uint64_t pieces;      // ranges of device addresses, each of which may need its own mapping
     uint64_t scratch;     // bytes
 };
-inline constexpr UnitLoad kUnitMax{1u << 20, 16 * 4096, Scratch::kSize};
+// Pieces: the pixels of the largest window that is pooled, far apart, and what else that unit has.
+inline constexpr UnitLoad kUnitMax{1u << 20, 256 * 256 + 4, Scratch::kSize};
 inline constexpr uint64_t kUnitRows = 4096;  // of one operand
 inline constexpr uint64_t kMacsPerOperation = 512;
 inline constexpr uint64_t kPieceNs = 50;  // estimate for slices: time to map one piece
@@ -201,6 +202,19 @@ struct WeightsPlan {
     bool program;
     bool refresh;  // reprogram only cells with errors
 };
+struct PoolPlan {
+    // What is one piece of memory, if the input of a unit is not contiguous on the host.
+    enum class Piece : uint8_t { kRow, kWindowRow, kPixel };
+    sidra_pattern pattern;
+    Piece piece;
+    uint32_t unit_rows, unit_cols, unit_channels;  // several rows only if they are whole, and all channels
+    uint32_t across, blocks;                       // units for the windows of a row, and for their channels
+    uint32_t in_size, out_size;                    // bytes of an element
+};
+struct SortPlan {
+    Rectangle in, values, indices;  // outputs: only those that are wanted
+    uint32_t unit_rows;
+};
 
 struct Job {
     sidra_cmd cmd;
@@ -222,6 +236,8 @@ struct Job {
         MatmulPlan matmul;
         LayerPlan layer;
         WeightsPlan weights;
+        PoolPlan pool;
+        SortPlan sort;
     };
     engine::VectorProgram program, prologue;  // decoded
     Job() : copy{} {}
@@ -252,7 +268,7 @@ class Rows {
 bool positive_or_one(uint32_t bits, float* value);
 constexpr uint32_t type_size(uint32_t type) { return type == SIDRA_TYPE_S32 || type == SIDRA_TYPE_F32 ? 4 : 1; }
 extern const Operation kCopyOperation, kFillOperation, kMvmOperation, kVecOperation, kVectorOperation, kMatmulOperation,
-    kLayerOperation, kProgramOperation, kReadbackOperation;
+    kLayerOperation, kProgramOperation, kReadbackOperation, kPoolOperation, kSortOperation;
 
 }  // namespace sidra::chip
 

@@ -39,6 +39,12 @@ Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[S
     return {};
 }
 
+Range pattern_extent(const sidra_pattern& pattern, uint32_t images) {
+    uint64_t bytes = 0;
+    vector::pattern_bytes(pattern, images, &bytes);
+    return {Space::kDevice, pattern.addr, bytes};
+}
+
 Windows::Windows(const sidra_pattern& pattern, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], uint32_t first)
     : p_(pattern),
       rows_(windows[1]),
@@ -66,6 +72,8 @@ void Windows::next() {
 }
 
 Windows::Inside Windows::inside(int64_t first, uint32_t step, uint32_t count, uint32_t size) {
+    if (first >= 0 && first + int64_t{count - 1} * step < int64_t{size}) [[likely]]
+        return {0, count};
     const int64_t begin = first >= 0 ? 0 : (-first + step - 1) / step;
     const int64_t end = first >= int64_t{size} ? 0 : (int64_t{size} - first + step - 1) / step;
     const int64_t stop = std::min<int64_t>(end, count);

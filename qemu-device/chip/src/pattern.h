@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Windows of images (struct sidra_pattern): the input rows of a LAYER, and what a POOL combines.
+// Windows of images (struct sidra_pattern): the input rows of a LAYER.
 #ifndef SIDRA_CHIP_PATTERN_H
 #define SIDRA_CHIP_PATTERN_H
 
@@ -12,6 +12,9 @@ namespace sidra::chip {
 // Reads and verifies the pattern of a packet with windows[0] images of windows[1] x windows[2] windows.
 Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[SIDRA_PATTERN_DIMS],
                    sidra_pattern* pattern);
+
+// What lies between the first and the last byte of the images.
+Range pattern_extent(const sidra_pattern& pattern, uint32_t images);
 
 // The windows of a packet, by their number.
 class Windows {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "verify_packet.h"
 
+#include <algorithm>
+#include <array>
+
 namespace sidra::vector {
 namespace {
 
@@ -82,6 +85,46 @@ bool pattern_bytes(const sidra_pattern& p, uint32_t images, uint64_t* bytes) {
         if (__builtin_mul_overflow(count, stride, &reach) || __builtin_add_overflow(*bytes, reach, bytes)) return false;
     }
     return true;
+}
+
+bool WindowLine::find_outside(uint32_t* window) const {
+    const auto outside = [&](uint32_t n) {
+        *window = n;
+        const int64_t begin = first(n);
+        if (begin >= 0) return begin >= pixels;
+        const int64_t skipped = (-begin + dilation - 1) / dilation;  // pixels of the window before the image
+        return skipped >= kernel || begin + skipped * dilation >= pixels;
+    };
+    if (outside(windows - 1)) return true;
+    // Of windows that begin before the image, the first one reaches least far, but any may step over a small image.
+    const uint32_t least = dilation > pixels ? windows : 1;
+    for (uint32_t n = 0; n < least && first(n) < 0; ++n)
+        if (outside(n)) return true;
+    return false;
+}
+
+WindowLine window_rows(const sidra_pattern& p, uint32_t windows) {
+    return {windows, p.kernel_h, p.stride_h, p.pad_h, p.dilation_h, p.height};
+}
+
+WindowLine window_columns(const sidra_pattern& p, uint32_t windows) {
+    return {windows, p.kernel_w, p.stride_w, p.pad_w, p.dilation_w, p.width};
+}
+
+PoolResult pool_result(const uint64_t (&stride)[SIDRA_PATTERN_DIMS], const uint32_t (&size)[SIDRA_PATTERN_DIMS],
+                       uint64_t pixel_bytes) {
+    std::array<uint32_t, SIDRA_PATTERN_DIMS> order{0, 1, 2};
+    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return stride[a] < stride[b]; });
+    uint64_t bytes = pixel_bytes;
+    for (const uint32_t d : order) {
+        if (size[d] == 1) continue;
+        if (stride[d] < bytes) return {bytes, d};
+        uint64_t steps;
+        if (__builtin_mul_overflow(uint64_t{size[d] - 1}, stride[d], &steps) ||
+            __builtin_add_overflow(bytes, steps, &bytes))
+            return {UINT64_MAX, SIDRA_PATTERN_DIMS};
+    }
+    return {bytes, SIDRA_PATTERN_DIMS};
 }
 
 LayerRules layer_rules(const sidra_pattern& pattern, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], size_t prologue,

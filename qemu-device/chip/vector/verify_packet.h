@@ -42,6 +42,26 @@ Verdict verify_matmul(Code program, OperandSpan operands, MatmulRules* rules);
 // there are addresses.
 bool pattern_bytes(const sidra_pattern& pattern, uint32_t images, uint64_t* bytes);
 
+// Windows of a pattern in one direction.
+struct WindowLine {
+    uint32_t windows, kernel, stride, pad, dilation, pixels;
+
+    int64_t first(uint32_t window) const { return int64_t{window} * stride - pad; }  // its first pixel
+    // Finds a window without any pixel of the image.
+    bool find_outside(uint32_t* window) const;
+};
+WindowLine window_rows(const sidra_pattern& pattern, uint32_t windows);
+WindowLine window_columns(const sidra_pattern& pattern, uint32_t windows);
+
+// The bytes of a POOL's result, from the first to the last one; UINT64_MAX if there are more.
+struct PoolResult {
+    uint64_t bytes;
+    // A dimension whose stride is less than the `bytes` inside a step, or SIDRA_PATTERN_DIMS.
+    uint32_t overlapping;
+};
+PoolResult pool_result(const uint64_t (&stride)[SIDRA_PATTERN_DIMS], const uint32_t (&size)[SIDRA_PATTERN_DIMS],
+                       uint64_t pixel_bytes);
+
 // What verify_layer() takes and learns. The pattern's own fields have been verified.
 struct LayerRules {
     Sizes before, after;  // iteration spaces of prologue and epilogue

@@ -111,6 +111,7 @@ constexpr Program kPrograms[] = {
      "pass:\nv0 = load o5\nv0 = mul v0, s0\nstore o0, v0\n",
      2, 1, 1, 0, 4}};
 constexpr uint64_t kProgramBytes = 256;  // of the instructions, and of the operands, of each
+constexpr uint64_t kPatterns = 1024;     // of POOL, where they are in the first page of kBodies
 
 constexpr uint8_t kVecOps[] = {1,  2,  8,  9,  10, 11, 12, 16, 17, 18, 19, 20, 21, 22, 23, 32,
                                33, 40, 41, 42, 43, 44, 48, 49, 48, 49, 56, 57, 57, 48, 49, 16};
@@ -381,6 +382,47 @@ void Hostile::packet_vec(Input& in, sidra_cmd& cmd) {
     if (odd & 64) v.param1 = count(in);
 }
 
+void Hostile::packet_pool(Input& in, sidra_cmd& cmd) {
+    sidra_cmd_pool& c = cmd.pool;
+    const uint8_t number = in.u8(), odd = in.u8();
+    c.pattern = va(kOwnBodies) + kPatterns + number % 4 * sizeof(sidra_pattern);
+    const auto& p = memory_.as<sidra_pattern>(bus(kBodies) + kPatterns + number % 4 * sizeof(sidra_pattern));
+    c.op = odd == 0xff ? number : 1 + number / 4 % 4;
+    const uint64_t bytes = c.op == SIDRA_POOL_ARGMAX ? 4 : vector::element_size(p.type % SIDRA_TYPE_COUNT);
+    c.out = address(in) / bytes * bytes;
+    const auto windows = [&](uint32_t size, uint32_t stride) { return stride ? (size + stride - 1) / stride : 1; };
+    c.size[0] = 1 + number / 16 % 4;
+    c.size[1] = odd & 1 ? count(in) : windows(p.height, p.stride_h);
+    c.size[2] = odd & 2 ? count(in) : windows(p.width, p.stride_w);
+    c.out_stride[2] = p.channels * bytes + (odd & 4 ? count(in) : 0);
+    c.out_stride[1] = c.out_stride[2] * c.size[2];
+    c.out_stride[0] = c.out_stride[1] * c.size[1];
+    if (odd & 8) std::swap(c.out_stride[in.u8() % 3], c.out_stride[in.u8() % 3]);
+    if (odd & 16) c.out_stride[in.u8() % 3] = raw(in);
+}
+
+void Hostile::packet_sort(Input& in, sidra_cmd& cmd) {
+    sidra_cmd_sort& s = cmd.sort;
+    const uint8_t how = in.u8(), odd = in.u8();
+    s.flags = how & 1 ? SIDRA_SORT_DESCENDING : 0;
+    s.type = how / 8 % SIDRA_TYPE_COUNT;
+    const uint32_t bytes = vector::element_size(s.type), index_bytes = how & 2 ? 8 : 4;
+    s.rows = count(in);
+    s.cols = count(in);
+    s.count = odd & 1 ? count(in) : odd & 2 ? s.cols : 1 + s.cols / 32;
+    s.in = address(in) / bytes * bytes;
+    s.in_stride = s.cols * bytes + (odd & 4 ? count(in) : 0);
+    if (!(odd & 8)) {
+        s.values = address(in) / bytes * bytes;
+        s.values_stride = s.count * bytes + (odd & 16 ? count(in) : 0);
+    }
+    if (odd & 32) {
+        s.index_type = how & 2 ? SIDRA_TYPE_S64 : SIDRA_TYPE_S32;
+        s.indices = address(in) / index_bytes * index_bytes;
+        s.indices_stride = s.count * index_bytes + (odd & 64 ? count(in) : 0);
+    }
+}
+
 void Hostile::packet_vector(Input& in, sidra_cmd& cmd) {
     const uint8_t number = in.u8() % kMatmulPrograms, odd = in.u8();
     const Program& program = kPrograms[number];
@@ -524,8 +566,8 @@ sidra_cmd Hostile::packet(Input& in) {
     static constexpr uint8_t kOpcodes[] = {
         SIDRA_CMD_NOP,       SIDRA_CMD_BARRIER,  SIDRA_CMD_SEM_WAIT, SIDRA_CMD_SEM_SIGNAL,
         SIDRA_CMD_TIMESTAMP, SIDRA_CMD_COPY,     SIDRA_CMD_FILL,     SIDRA_CMD_MVM,
-        SIDRA_CMD_VEC,       SIDRA_CMD_VECTOR,   SIDRA_CMD_MATMUL,   SIDRA_CMD_LAYER,
-        SIDRA_CMD_PROGRAM,   SIDRA_CMD_READBACK, SIDRA_CMD_CALL,     SIDRA_CMD_MVM};
+        SIDRA_CMD_SORT,      SIDRA_CMD_VECTOR,   SIDRA_CMD_MATMUL,   SIDRA_CMD_LAYER,
+        SIDRA_CMD_PROGRAM,   SIDRA_CMD_READBACK, SIDRA_CMD_CALL,     SIDRA_CMD_POOL};
     const uint8_t which = in.u8();
     sidra_cmd cmd = blank(which == 0xff ? uint8_t{SIDRA_CMD_LABEL} : kOpcodes[which % std::size(kOpcodes)]);
     switch (cmd.hdr.opcode) {
@@ -599,6 +641,12 @@ sidra_cmd Hostile::packet(Input& in) {
             break;
         case SIDRA_CMD_LAYER:
             packet_layer(in, cmd);
+            break;
+        case SIDRA_CMD_POOL:
+            packet_pool(in, cmd);
+            break;
+        case SIDRA_CMD_SORT:
+            packet_sort(in, cmd);
             break;
         case SIDRA_CMD_PROGRAM:
         case SIDRA_CMD_READBACK: {
@@ -750,6 +798,34 @@ void Hostile::write_pool(Input& in) {
     pool.out_w = odd & 8 ? dimension() : outputs(pool.in_w, pool.stride_w);
 }
 
+void Hostile::write_pattern(Input& in) {
+    auto& p = at<sidra_pattern>(bus(kBodies) + kPatterns + in.u8() % 4 * sizeof(sidra_pattern));
+    const auto dimension = [&] {
+        const uint8_t code = in.u8();
+        return code < 128 ? uint32_t{code} % 16 + 1 : code < 192 ? 1u << code % 31 : code < 224 ? 65535u : code % 4u;
+    };
+    p = {};
+    const uint8_t odd = in.u8();
+    p.type = odd / 16 % SIDRA_TYPE_COUNT;
+    const uint64_t bytes = vector::element_size(p.type);
+    p.addr = address(in) / bytes * bytes;
+    p.height = dimension();
+    p.width = dimension();
+    p.channels = dimension();
+    p.kernel_h = static_cast<uint16_t>(dimension());
+    p.kernel_w = static_cast<uint16_t>(dimension());
+    p.stride_h = static_cast<uint16_t>(dimension());
+    p.stride_w = static_cast<uint16_t>(dimension());
+    p.pad_h = static_cast<uint16_t>(in.u8() % 3 ? 0 : dimension());
+    p.pad_w = static_cast<uint16_t>(in.u8() % 3 ? 0 : dimension());
+    p.dilation_h = static_cast<uint16_t>(odd & 1 ? dimension() : 1);
+    p.dilation_w = static_cast<uint16_t>(odd & 2 ? dimension() : 1);
+    p.pixel_stride = p.channels * bytes * (odd & 4 ? dimension() : 1);
+    p.row_stride = p.width * p.pixel_stride;
+    p.image_stride = p.height * p.row_stride;
+    if (odd & 8) (odd & 4 ? p.image_stride : p.row_stride) = raw(in);
+}
+
 void Hostile::admin(Input& in) {
     const uint8_t op = in.u8(), queue = in.u8();
     uint64_t arg0 = kContext, arg1 = queue % (kQueues + 1), arg2 = 0;
@@ -820,7 +896,8 @@ void Hostile::record(Input in) {
             write_data(in);
             break;
         case 17:
-            write_pool(in);
+            if (queue & 128) write_pattern(in);
+            else write_pool(in);
             break;
         case 18:
             write_program(in);

@@ -42,6 +42,8 @@ class Hostile {
     void packet_matmul(Input& in, sidra_cmd& cmd);
     void packet_layer(Input& in, sidra_cmd& cmd);
     sidra_operand rows_of(Input& in, uint8_t type, const uint32_t (&size)[3], uint32_t cols);
+    void packet_pool(Input& in, sidra_cmd& cmd);
+    void packet_sort(Input& in, sidra_cmd& cmd);
     void push(uint32_t queue, const sidra_cmd& cmd);
     void write_table(Input& in);
     void write_queue(Input& in);
@@ -49,6 +51,7 @@ class Hostile {
     void write_weights(Input& in);
     void write_data(Input& in);
     void write_pool(Input& in);
+    void write_pattern(Input& in);
     void write_program(Input& in);
     void admin(Input& in);
     void doorbells();
