@@ -39,8 +39,16 @@ sidra_status check_names(const char* call, sidra_graph* graph) {
 }
 
 bool has_table(const sidra_cmd& packet) {
-    return (packet.hdr.opcode == SIDRA_CMD_VECTOR && packet.vector.operand_count != 0) ||
-           packet.hdr.opcode == SIDRA_CMD_MATMUL || packet.hdr.opcode == SIDRA_CMD_LAYER;
+    switch (packet.hdr.opcode) {
+        case SIDRA_CMD_VECTOR:
+            return packet.vector.operand_count != 0;
+        case SIDRA_CMD_MATMUL:
+        case SIDRA_CMD_LAYER:
+        case SIDRA_CMD_POOL:
+            return true;
+        default:
+            return false;
+    }
 }
 
 sidra_status write_commands(const char* call, sidra_context* context, Recording* recording,
@@ -50,7 +58,7 @@ sidra_status write_commands(const char* call, sidra_context* context, Recording*
     SIDRA_TRY(DeviceMemory::create(call, context, packets.size_bytes() + operands.size_bytes(), false, commands));
     const uint64_t tables = (*commands)->address() + packets.size_bytes();
     for (sidra_cmd& packet : packets)
-        if (has_table(packet)) set_table(&packet, packet.vector.operands + tables);
+        if (has_table(packet)) set_table(&packet, table_of(packet) + tables);
     std::memcpy((*commands)->host(), packets.data(), packets.size_bytes());
     if (!operands.empty())
         std::memcpy((*commands)->host() + packets.size_bytes(), operands.data(), operands.size_bytes());

@@ -77,6 +77,10 @@ void Objects::collect(const sidra_cmd& packet, std::span<const sidra_operand> op
         case SIDRA_CMD_MATMUL:
             for (const sidra_operand& operand : operands) memory(operand.addr, operand.index);
             return memory(packet.vector.program);
+        case SIDRA_CMD_POOL:
+            return memory(operands.back().addr, packet.pool.out);  // the pattern's, as above
+        case SIDRA_CMD_SORT:
+            return memory(packet.sort.in, packet.sort.values, packet.sort.indices);
         case SIDRA_CMD_PROGRAM:
         case SIDRA_CMD_READBACK:
             collect_weights(packet.weights.weights, names);

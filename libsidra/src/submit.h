@@ -13,15 +13,23 @@ namespace sidra {
 
 enum class Recordable { kYes, kNo };
 
-// Operands of a VECTOR, MATMUL or LAYER packet; behind those of a LAYER, in the last element, its pattern.
+// Operands of a VECTOR, MATMUL or LAYER packet. The last element behind those of a LAYER, and the only one of a POOL,
+// is a pattern.
 using OperandTable = std::span<const sidra_operand>;
 static_assert(sizeof(sidra_operand) == sizeof(sidra_pattern));
 inline constexpr size_t kTableBytes = (SIDRA_VECTOR_OPERANDS_MAX + 1) * sizeof(sidra_operand);
 
-// Stores the address of its table in a packet.
+// The address of the table in a packet that has one.
+inline uint64_t table_of(const sidra_cmd& packet) {
+    return packet.hdr.opcode == SIDRA_CMD_POOL ? packet.pool.pattern : packet.vector.operands;
+}
 inline void set_table(sidra_cmd* packet, uint64_t address) {
     static_assert(offsetof(sidra_cmd_vector, operands) == offsetof(sidra_cmd_matmul, operands) &&
                   offsetof(sidra_cmd_vector, operands) == offsetof(sidra_cmd_layer, operands));
+    if (packet->hdr.opcode == SIDRA_CMD_POOL) {
+        packet->pool.pattern = address;
+        return;
+    }
     packet->vector.operands = address;
     if (packet->hdr.opcode == SIDRA_CMD_LAYER)
         packet->layer.pattern = address + packet->layer.operand_count * sizeof(sidra_operand);

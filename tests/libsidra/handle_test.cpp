@@ -97,6 +97,16 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
     layer.program = sums;
     layer.windows = sidra_windows_matrix(at(0), SIDRA_U8, 1, 1);
     layer.operands = good_factors + 1, layer.operand_count = 1;
+    auto pool = SIDRA_INIT(sidra_pool);
+    pool.op = SIDRA_POOLING_MAX;
+    pool.windows = layer.windows;
+    pool.out = at(64);
+    auto sort = SIDRA_INIT(sidra_sort);
+    sort.index_type = SIDRA_S32;
+    sort.in = at(0), sort.values = at(64), sort.indices = at(128);
+    sort.rows = sort.cols = 1;
+    ASSERT_OK(sidra_pool_async(stream, &pool));
+    ASSERT_OK(sidra_sort_async(stream, &sort));
     // They make what the first ones of a stream and a context need.
     ASSERT_OK(sidra_matmul_async(stream, &matmul));
     ASSERT_OK(sidra_layer_async(stream, weights, &layer));
@@ -228,6 +238,25 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         bad_layer = layer;
         bad_layer.windows.at = ref;
         BAD(sidra_layer_async(stream, weights, &bad_layer));
+        BAD(sidra_pool_async(s, &pool));
+        sidra_pool bad_pool = pool;
+        bad_pool.windows.at = ref;
+        BAD(sidra_pool_async(stream, &bad_pool));
+        bad_pool = pool;
+        bad_pool.out = ref;
+        BAD(sidra_pool_async(stream, &bad_pool));
+        BAD(sidra_sort_async(s, &sort));
+        sidra_sort bad_sort = sort;
+        bad_sort.in = ref;
+        BAD(sidra_sort_async(stream, &bad_sort));
+        if (b != nullptr) {  // NULL: not wanted
+            bad_sort = sort;
+            bad_sort.values = ref;
+            BAD(sidra_sort_async(stream, &bad_sort));
+            bad_sort = sort;
+            bad_sort.indices = ref;
+            BAD(sidra_sort_async(stream, &bad_sort));
+        }
         BAD(sidra_graph_begin(s));
         BAD(sidra_graph_end(s, &new_graph));
         BAD(sidra_graph_launch_async(s, graph));
@@ -410,6 +439,15 @@ TEST_F(Handles, OfDifferentContextsDoNotMix) {
     EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_layer_async(stream, foreign_weights, &layer));
     layer.program = foreign_program;
     EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_layer_async(stream, weights, &layer));
+    auto pool = SIDRA_INIT(sidra_pool);
+    pool.op = SIDRA_POOLING_MAX;
+    pool.windows = sidra_windows_matrix({foreign, 0}, SIDRA_U8, 1, 1);
+    pool.out = at(64);
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_pool_async(stream, &pool));
+    auto sort = SIDRA_INIT(sidra_sort);
+    sort.in = at(0), sort.values = {foreign, 0};
+    sort.rows = sort.cols = 1;
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_sort_async(stream, &sort));
     EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_graph_launch_async(foreign_stream, graph));
     EXPECT_EQ(doorbells, fake->doorbells());
     EXPECT_OK(sidra_program_destroy(foreign_program));
@@ -482,6 +520,8 @@ TEST_F(StructSize, IsCheckedInEveryStruct) {
     sidra_matmul matmul{};
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_matmul_async(stream, &matmul));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_matmul_async(stream, nullptr));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_pool_async(stream, nullptr));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_sort_async(stream, nullptr));
 }
 
 }  // namespace

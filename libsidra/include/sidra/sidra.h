@@ -776,7 +776,7 @@ typedef struct sidra_vector {
 /* The first call on a stream also allocates 576 bytes of host memory for each entry of the stream's ring. */
 SIDRA_API sidra_status sidra_vector_async(sidra_stream *stream, const sidra_vector *vector);
 
-/* ---- Products and layers ----------------------------------------------------------------------------------------- */
+/* ---- Products, layers, pooling, sorting -------------------------------------------------------------------------- */
 
 /*
  * batch[0] x batch[1] products of matrices in memory: C[m][n] = sum over k of A[m][k] * B[k][n]. The program computes on the rows of C, which it
@@ -802,15 +802,16 @@ typedef struct sidra_matmul {
 SIDRA_API sidra_status sidra_matmul_async(sidra_stream *stream, const sidra_matmul *matmul);
 
 /*
- * Windows of images: the input rows of a layer. Window (image, y, x) has pixel (i, j) of the kernel at pixel row
+ * Windows of images: the input rows of a layer, and what pooling combines. Window (image, y, x) has pixel (i, j) of the kernel at pixel row
  * y * stride_h + i * dilation_h - pad_h, and pixel x * stride_w + j * dilation_w - pad_w of it. Where that is not inside the image it is
  * padding. An input row has kernel_h * kernel_w * channels elements in the order [i][j][channel].
  */
 typedef struct sidra_windows {
 	sidra_ref at;				/* image 0, pixel row 0, pixel 0, channel 0 */
 	sidra_type type;			/* of the elements */
-	sidra_type codes;			/* what is multiplied: U8 or S8; without a prologue it is `type` */
-	int32_t zero;				/* the code that represents 0 */
+	/* Of a layer: what is multiplied, U8 or S8, without a prologue as `type`; and the code that represents 0. Pooling ignores both. */
+	sidra_type codes;
+	int32_t zero;
 	uint32_t images, rows, columns;		/* windows: of so many images, and rows and columns of them in each */
 	uint32_t height, width, channels;	/* of an image; channels: those that are read, adjacent in memory */
 	uint32_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
@@ -881,6 +882,47 @@ typedef struct sidra_layer {
 	uint32_t cookie;
 } sidra_layer;
 SIDRA_API sidra_status sidra_layer_async(sidra_stream *stream, sidra_weights *weights, const sidra_layer *layer);
+
+/* How pooling combines the pixels of a window, for each channel; in brackets the types. Padding does not take part. */
+typedef enum sidra_pool_operation {
+	SIDRA_POOLING_MAX = 1,		/* [all but S64 and BOOL] NaN if a pixel is; +0 is greater than -0 */
+	SIDRA_POOLING_ARGMAX = 2,	/* [as MAX, to S32] pixel row * width + pixel of the first largest one, or of the first NaN */
+	SIDRA_POOLING_AVERAGE = 3,	/* [F32, F16, BF16] the sum, in f32, divided by the number of pixels inside the image */
+	SIDRA_POOLING_AVERAGE_ALL = 4	/* likewise, divided by kernel_h * kernel_w */
+} sidra_pool_operation;
+
+/*
+ * Pooling: one pixel of `channels` elements for each window, of the windows' type (ARGMAX: S32). Each window must have a pixel inside its
+ * image, and at most SIDRA_CMD_POOL_WINDOW_MAX elements. `out` shares no byte with what lies between the first and the last byte of the images.
+ */
+typedef struct sidra_pool {
+	size_t struct_size;
+	sidra_pool_operation op;
+	sidra_windows windows;
+	sidra_ref out;
+	size_t out_stride[3];		/* bytes between images, rows of windows, windows; 0: dense */
+	uint32_t cookie;
+} sidra_pool;
+SIDRA_API sidra_status sidra_pool_async(sidra_stream *stream, const sidra_pool *pool);
+
+/*
+ * The first `count` elements of each row of a matrix in ascending or descending order, and the columns where they were. Equal elements stay in
+ * their order, also -0 and +0. NaN is greater than every number, and a BOOL is false or true. No output shares a byte with what lies between
+ * the first and the last byte of the other one or of the input.
+ */
+typedef struct sidra_sort {
+	size_t struct_size;
+	sidra_type type;
+	sidra_type index_type;		/* of `indices`: S32 or S64; without them 0 */
+	sidra_ref in;			/* rows x cols elements */
+	sidra_ref values, indices;	/* rows x count each; buffer NULL: not wanted, but one of them is */
+	size_t in_stride, values_stride, indices_stride;	/* bytes between rows; 0: dense */
+	uint32_t rows, cols;		/* at most SIDRA_SORT_ROWS_MAX and SIDRA_SORT_COLS_MAX */
+	uint32_t count;			/* 0: all `cols` */
+	bool descending;
+	uint32_t cookie;
+} sidra_sort;
+SIDRA_API sidra_status sidra_sort_async(sidra_stream *stream, const sidra_sort *sort);
 
 /* ---- Graphs ----------------------------------------------------------------------------------------------------- */
 

@@ -694,6 +694,16 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
         layer(weights, program, windows, std::span(operands.begin(), operands.size()), params, calibrate, cookie);
     }
 
+    // struct_size is filled in, for both.
+    void pool(const sidra_pool& pool) {
+        const sidra_pool whole = detail::sized(pool);
+        detail::check(sidra_pool_async(get(), &whole));
+    }
+    void sort(const sidra_sort& sort) {
+        const sidra_sort whole = detail::sized(sort);
+        detail::check(sidra_sort_async(get(), &whole));
+    }
+
     // Runs `operations`, which queues on this stream, as one batch: one doorbell. The batch ends also when they throw.
     template <typename Operations>
     void batch(Operations&& operations) {
