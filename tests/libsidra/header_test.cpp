@@ -200,6 +200,21 @@ TEST_F(CppLayer, LayersAndProducts) {
     EXPECT_THROW(stream.matmul(2, 2, 2, y, transposed, y), Error) << "it would overwrite what it reads";
 }
 
+TEST_F(CppLayer, PoolingAndSorting) {
+    Buffer data(context, 4096);
+    const uint8_t pixels[] = {1, 9, 3, 4};
+    std::copy(std::begin(pixels), std::end(pixels), data.as<uint8_t>().data());
+    stream.pool({.op = SIDRA_POOLING_ARGMAX,
+                 .windows = sidra_windows_image(data, SIDRA_U8, 1, 2, 2, 1, 2, 2),
+                 .out = data.at(1024)});
+    stream.sort({.type = SIDRA_U8, .in = data, .values = data.at(2048), .rows = 1, .cols = 4, .descending = true});
+    stream.synchronize();
+    EXPECT_EQ(1, data.as<int32_t>()[256]);
+    const uint8_t sorted[] = {9, 4, 3, 1};
+    EXPECT_TRUE(std::equal(std::begin(sorted), std::end(sorted), data.as<uint8_t>().subspan(2048, 4).begin()));
+    EXPECT_THROW(stream.sort({}), Error);
+}
+
 TEST_F(CppLayer, EverythingTogether) {
     EXPECT_EQ(1u, Device::count());
     EXPECT_STREQ(on_a_node() ? "kernel" : "embedded", device.info().transport);
