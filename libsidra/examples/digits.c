@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sidra/sidra.h"
+#include "sidra/functions.h"
 
 enum { PIXELS = 64, MAX_LAYERS = 8, MAX_SIZE = 4096 };
 
@@ -94,13 +94,10 @@ int main(int argc, char** argv) {
         CHECK(sidra_mvm_async(stream, weights[i], &mvm));
     }
     const int32_t* answer = new_buffer(context, sizeof(int32_t) * model.digits, &answers);
-    sidra_vec argmax = {
-        .struct_size = sizeof argmax, .op = SIDRA_VEC_ARGMAX, .in_type = SIDRA_F32, .out_type = SIDRA_S32};
-    argmax.rows = model.digits;
-    argmax.cols = size[model.layers];
-    argmax.in = (sidra_ref){in[model.layers], 0};
-    argmax.out = (sidra_ref){answers, 0};
-    CHECK(sidra_vec_async(stream, &argmax));
+    const uint32_t outputs[4] = {1, 1, model.digits, size[model.layers]}, one_each[4] = {1, 1, model.digits, 1};
+    const sidra_array logits = sidra_operand_dense((sidra_ref){in[model.layers], 0}, SIDRA_F32, outputs);
+    const sidra_array best = sidra_operand_dense((sidra_ref){answers, 0}, SIDRA_S32, one_each);
+    CHECK(sidra_reduce_argmax(stream, outputs, &best, &logits));
     CHECK(sidra_graph_end(stream, &graph));
 
     // All digits at once: the whole graph is one packet for the chip.

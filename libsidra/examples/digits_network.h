@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "digits_model.h"
-#include "sidra/sidra.h"
+#include "sidra/functions.h"
 
 namespace sidra::digits {
 
@@ -210,15 +210,11 @@ class Recognizer {
             }
             check(multiply_(stream, network.weights(i), &mvm), "recording a layer");
         }
-        auto argmax = SIDRA_INIT(sidra_vec);
-        argmax.op = SIDRA_VEC_ARGMAX;
-        argmax.in_type = SIDRA_F32;
-        argmax.out_type = SIDRA_S32;
-        argmax.rows = count;
-        argmax.cols = network.model().classes();
-        argmax.in = logits_.at(size_t{first} * argmax.cols);
-        argmax.out = answers_.at(first);
-        check(sidra_vec_async(stream, &argmax), "recording the answer");
+        const uint32_t classes = network.model().classes();
+        const uint32_t outputs[4] = {1, 1, count, classes}, one_each[4] = {1, 1, count, 1};
+        const sidra_array logits = sidra_operand_dense(logits_.at(size_t{first} * classes), SIDRA_F32, outputs);
+        const sidra_array best = sidra_operand_dense(answers_.at(first), SIDRA_S32, one_each);
+        check(sidra_reduce_argmax(stream, outputs, &best, &logits), "recording the answer");
     }
 
     Multiply multiply_;

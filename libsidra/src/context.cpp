@@ -2,6 +2,7 @@
 #include "context.h"
 
 #include "fault.h"
+#include "function_programs.h"
 #include "pool.h"
 #include "stamp.h"
 #include "stream.h"
@@ -96,10 +97,9 @@ sidra_status sidra_context_destroy(sidra_context* context) {
                             context->id);
             context->pool->clear();
             context->stamps->clear();
-            for (OwnProgram& own : context->storing) {
-                own.made.store(nullptr, std::memory_order_relaxed);
-                own.owned.reset();
-            }
+            if (context->functions_owned) SIDRA_TRY(context->functions_owned->release(call));
+            context->functions.store(nullptr, std::memory_order_relaxed);
+            context->functions_owned.reset();
             std::string detail;
             sidra_ioctl_context destroy{};
             destroy.context = context->number;

@@ -3,6 +3,7 @@
 #define SIDRA_CONTEXT_H
 
 #include <array>
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -18,13 +19,7 @@
 namespace sidra {
 class Pool;
 class StampPool;
-
-// A program that the library makes when it first needs it.
-struct OwnProgram {
-    std::atomic<const sidra_program*> made{nullptr};
-    std::shared_ptr<const sidra_program> owned;
-};
-
+class FunctionPrograms;
 }  // namespace sidra
 
 struct sidra_context : sidra::Handle {
@@ -35,16 +30,17 @@ struct sidra_context : sidra::Handle {
     uint32_t number = 0;                    // context number in the driver
     uint64_t doorbell_offset = 0;
 
-    std::mutex mutex;  // protects streams, callbacks and what is owned in `storing`; held while queues are replaced
+    std::mutex mutex;  // protects streams, callbacks and functions_owned; held while queues are replaced
     std::vector<sidra_stream*> streams;
-    std::shared_ptr<sidra::CallbackThread> callbacks;  // created on first use
-    std::array<sidra::OwnProgram, 2> storing;          // see storing_program()
-    sidra::Objects named;                              // objects that packets can name
-    sidra::HostRanges host_ranges;                     // memory of the buffers
-    std::shared_ptr<sidra::Pool> pool;                 // of sidra_malloc_async()
-    std::shared_ptr<sidra::StampPool> stamps;          // of timing events
-    mutable std::mutex epochs_mutex;                   // protects epochs; innermost lock
-    std::deque<std::pair<uint32_t, uint32_t>> epochs;  // recent epochs, with the ids of their streams
+    std::shared_ptr<sidra::CallbackThread> callbacks;                // created on first use
+    std::shared_ptr<sidra::FunctionPrograms> functions_owned;  // created on first use
+    std::atomic<const sidra::FunctionPrograms*> functions{nullptr};  // the same
+    sidra::Objects named;                                            // objects that packets can name
+    sidra::HostRanges host_ranges;                                   // memory of the buffers
+    std::shared_ptr<sidra::Pool> pool;                               // of sidra_malloc_async()
+    std::shared_ptr<sidra::StampPool> stamps;                        // of timing events
+    mutable std::mutex epochs_mutex;                                 // protects epochs; innermost lock
+    std::deque<std::pair<uint32_t, uint32_t>> epochs;                // recent epochs, with the ids of their streams
 
     std::array<std::atomic<uint32_t>, static_cast<size_t>(sidra::Kind::kCount)> objects{};  // number of handles by kind
 };

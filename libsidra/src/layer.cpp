@@ -19,7 +19,7 @@
 namespace sidra {
 namespace {
 
-sidra_status check_codes(const char* call, const sidra_windows& w, const sidra_program& program,
+sidra_status check_codes(const char* call, const sidra_windows& w, const VectorProgram& program,
                          sidra_pattern* pattern) {
     if (w.kernel_h * w.kernel_w > SIDRA_LAYER_KERNEL_MAX)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "a kernel of {} x {} has more than {} pixels", w.kernel_h,
@@ -30,7 +30,7 @@ sidra_status check_codes(const char* call, const sidra_windows& w, const sidra_p
     if (w.zero < code_min(codes) || w.zero > code_max(codes))
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "windows.zero is {}: must be {}..{} with codes of {}", w.zero,
                     code_min(codes), code_max(codes), type_name(codes));
-    if (program.prologue == 0 && type != codes)
+    if (program.rules().prologue == 0 && type != codes)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                     "windows.type is {} and windows.codes is {}: without a prologue they must be the same, because "
                     "nothing makes codes of the input",
@@ -53,8 +53,9 @@ sidra_status sidra_layer_async(sidra_stream* stream, sidra_weights* weights, con
     SIDRA_TRY(check_context(call, "weights", weights, stream->context));
     sidra_program* handle = layer->program;
     SIDRA_TRY(check(call, "program", handle));
-    const sidra_program& program = *handle;
-    SIDRA_TRY(check_program(call, stream, program, ProgramKind::kLayer, layer->operands, layer->operand_count));
+    SIDRA_TRY(check_context(call, "program", handle, stream->context));
+    const VectorProgram& program = handle->program;
+    SIDRA_TRY(check_program(call, program, ProgramKind::kLayer, layer->operands, layer->operand_count));
     if (layer->calibrate) SIDRA_TRY(check_right(call, *weights, SIDRA_WEIGHTS_PROGRAM, "program"));
     SIDRA_TRY(check_programmed(call, *weights));
     const sidra_windows& w = layer->windows;
@@ -69,31 +70,32 @@ sidra_status sidra_layer_async(sidra_stream* stream, sidra_weights* weights, con
 
     // The pattern stands behind the operands.
     std::array<sidra_operand, SIDRA_VECTOR_OPERANDS_MAX + 1> table{};
-    const std::span operands(table.data(), program.operands);
-    SIDRA_TRY(make_operands(call, program, layer->operands, operands));
-    auto rules = vector::layer_rules(pattern, {w.images, w.rows, w.columns}, program.prologue, weights->k, weights->n);
+    const std::span operands(table.data(), program.operands());
+    SIDRA_TRY(make_operands(call, stream->context, program, layer->operands, operands));
+    auto rules =
+        vector::layer_rules(pattern, {w.images, w.rows, w.columns}, program.rules().prologue, weights->k, weights->n);
     if (const auto verdict = vector::verify_layer(program.code(), operands, pattern, &rules)) [[unlikely]] {
         if (rules.overlapped == vector::kNothing) return refuse_call(call, program, verdict);
         return refuse_overlap(
             call, verdict.operand,
-            rules.overlapped == vector::kWindows ? "the images of `windows`" : kOperands[rules.overlapped]);
+            rules.overlapped == vector::kWindows ? "the images of `windows`" : kOperandNames[rules.overlapped].operand);
     }
-    for (uint32_t n = 0; n < program.operands; ++n) {
+    for (uint32_t n = 0; n < program.operands(); ++n) {
         const bool early = (rules.prologue.used() >> n & 1) != 0;
         SIDRA_TRY(check_bounds(call, program, early ? rules.prologue : rules.epilogue,
-                               early ? rules.before : rules.after, layer->operands[n], n, operands[n]));
+                               early ? rules.before : rules.after, call_operand(layer->operands, n), n, operands[n]));
     }
 
     sidra_cmd packet = make_packet(SIDRA_CMD_LAYER, layer->cookie);
     packet.layer.flags = layer->calibrate ? SIDRA_CMD_MVM_CALIBRATE : 0;
     packet.layer.weights = static_cast<uint16_t>(weights->index);
-    packet.layer.program = program.memory->address();
+    packet.layer.program = program.address();
     packet.layer.size[0] = w.images, packet.layer.size[1] = w.rows, packet.layer.size[2] = w.columns;
     std::copy(std::begin(layer->param), std::end(layer->param), packet.layer.param);
-    packet.layer.prologue = static_cast<uint8_t>(program.prologue);
-    packet.layer.epilogue = static_cast<uint8_t>(program.instructions - program.prologue);
-    packet.layer.operand_count = static_cast<uint8_t>(program.operands);
-    table[program.operands] = std::bit_cast<sidra_operand>(pattern);
+    packet.layer.prologue = static_cast<uint8_t>(program.rules().prologue);
+    packet.layer.epilogue = static_cast<uint8_t>(program.instructions() - program.rules().prologue);
+    packet.layer.operand_count = static_cast<uint8_t>(program.operands());
+    table[program.operands()] = std::bit_cast<sidra_operand>(pattern);
     SIDRA_TRY(announce(call, stream, weights));
-    return submit(call, stream, packet, Recordable::kYes, nullptr, std::span(table.data(), program.operands + 1));
+    return submit(call, stream, packet, Recordable::kYes, nullptr, std::span(table.data(), program.operands() + 1));
 }

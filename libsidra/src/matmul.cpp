@@ -5,6 +5,7 @@
 #include <span>
 
 #include "element.h"
+#include "function_programs.h"
 #include "operands.h"
 #include "structs.h"
 #include "submit.h"
@@ -16,7 +17,7 @@ namespace {
 constexpr const char* kFactors[] = {"operands[0] (A)", "operands[1] (B)"};
 
 // Refuses a call, in more detail than the verdict if that is about a factor.
-[[gnu::cold]] sidra_status refuse(const char* call, const sidra_program& program, const vector::Verdict& verdict,
+[[gnu::cold]] sidra_status refuse(const char* call, const VectorProgram& program, const vector::Verdict& verdict,
                                   const vector::MatmulRules& rules, std::span<const sidra_operand> operands) {
     if (rules.k == 0 || rules.k > SIDRA_MATMUL_INNER_MAX)
         return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
@@ -40,11 +41,12 @@ constexpr const char* kFactors[] = {"operands[0] (A)", "operands[1] (B)"};
 
 // The program of a call, or, without one, the library's own that stores the sums.
 sidra_status choose_program(const char* call, const sidra_stream* stream, const sidra_matmul& matmul,
-                            const sidra_program** program) {
+                            const VectorProgram** program) {
     if (matmul.program != nullptr) {
         sidra_program* handle = matmul.program;
         SIDRA_TRY(check(call, "program", handle));
-        *program = handle;
+        SIDRA_TRY(check_context(call, "program", handle, stream->context));
+        *program = &handle->program;
     } else {
         if (matmul.operand_count != 3)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
@@ -57,9 +59,11 @@ sidra_status choose_program(const char* call, const sidra_stream* stream, const 
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                         "operands[2] has the type {}: without a program the sums of {} factors are stored as {}",
                         type_name(out), floats ? "floating-point" : "8-bit", floats ? "F32, F16 or BF16" : "S32");
-        SIDRA_TRY(storing_program(call, stream->context, floats, program));
+        const FunctionPrograms* programs = nullptr;
+        SIDRA_TRY(function_programs(call, stream->context, &programs));
+        *program = &(*programs)[floats ? Function::kStoreSums : Function::kStoreSumsInt];
     }
-    return check_program(call, stream, **program, ProgramKind::kMatmul, matmul.operands, matmul.operand_count);
+    return check_program(call, **program, ProgramKind::kMatmul, matmul.operands, matmul.operand_count);
 }
 
 }  // namespace
@@ -71,29 +75,29 @@ sidra_status sidra_matmul_async(sidra_stream* stream, const sidra_matmul* matmul
     const char* const call = __func__;
     SIDRA_TRY(check(call, "stream", stream));
     SIDRA_TRY(check_struct(call, "sidra_matmul", matmul));
-    const sidra_program* chosen = nullptr;
+    const VectorProgram* chosen = nullptr;
     SIDRA_TRY(choose_program(call, stream, *matmul, &chosen));
-    const sidra_program& program = *chosen;
+    const VectorProgram& program = *chosen;
     const uint32_t batch[2] = {std::max(matmul->batch[0], 1u), std::max(matmul->batch[1], 1u)};
 
     Operands table{};
-    const std::span operands(table.data(), program.operands);
-    SIDRA_TRY(make_operands(call, program, matmul->operands, operands));
+    const std::span operands(table.data(), program.operands());
+    SIDRA_TRY(make_operands(call, stream->context, program, matmul->operands, operands));
     vector::MatmulRules rules{{batch[0], batch[1], matmul->m, matmul->n}, matmul->k};
     if (const auto verdict = vector::verify_matmul(program.code(), operands, &rules)) [[unlikely]]
         return refuse(call, program, verdict, rules, operands);
-    for (uint32_t n = 0; n < program.operands; ++n) {
+    for (uint32_t n = 0; n < program.operands(); ++n) {
         vector::Sizes size;
         rules.size_of(n, size);
-        SIDRA_TRY(check_bounds(call, program, rules.traits, size, matmul->operands[n], n, operands[n]));
+        SIDRA_TRY(check_bounds(call, program, rules.traits, size, call_operand(matmul->operands, n), n, operands[n]));
     }
 
     sidra_cmd packet = make_packet(SIDRA_CMD_MATMUL, matmul->cookie);
-    packet.matmul.program = program.memory->address();
+    packet.matmul.program = program.address();
     packet.matmul.m = matmul->m, packet.matmul.n = matmul->n, packet.matmul.k = matmul->k;
     std::copy(std::begin(batch), std::end(batch), packet.matmul.batch);
     std::copy(std::begin(matmul->param), std::end(matmul->param), packet.matmul.param);
-    packet.matmul.instructions = static_cast<uint16_t>(program.instructions);
-    packet.matmul.operand_count = static_cast<uint16_t>(program.operands);
+    packet.matmul.instructions = static_cast<uint16_t>(program.instructions());
+    packet.matmul.operand_count = static_cast<uint16_t>(program.operands());
     return submit(call, stream, packet, Recordable::kYes, nullptr, operands);
 }

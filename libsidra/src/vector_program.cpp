@@ -59,33 +59,17 @@ vector::Packet gives(Code code, size_t prologue, uint32_t operands, ProgramKind*
     return packet;
 }
 
-sidra_status make_code(const char* call, sidra_context* context, Code code, size_t prologue, ProgramCode* made) {
-    std::array<sidra_operand, SIDRA_VECTOR_OPERANDS_MAX> operands{};
-    const uint32_t count = suitable_operands(code, &operands);
-    ProgramKind kind;
-    const vector::Packet packet = gives(code, prologue, count, &kind);
-    vector::Traits before, traits;
-    if (const auto verdict = vector::verify(code, std::span(operands).first(count), packet, &before, &traits))
-        return refuse_program(call, {}, code, verdict);
+sidra_status make_program(const char* call, sidra_context* context, Code code, size_t prologue,
+                          sidra_program** program) {
+    ProgramRules rules;
+    if (const auto verdict = verify_code(code, prologue, &rules)) return refuse_program(call, {}, code, verdict);
     std::unique_ptr<DeviceMemory> memory;
     SIDRA_TRY(DeviceMemory::create(call, context, code.size_bytes(), false, &memory));
     std::memcpy(memory->host(), code.data(), code.size_bytes());
-    made->context = context;
-    made->kind = kind;
-    made->prologue = static_cast<uint32_t>(prologue);
-    made->instructions = static_cast<uint32_t>(code.size());
-    made->operands = count;
-    made->traits = traits;
-    made->memory = std::move(memory);
-    return SIDRA_OK;
-}
-
-sidra_status make_program(const char* call, sidra_context* context, Code code, size_t prologue,
-                          sidra_program** program) {
-    ProgramCode parts;
-    SIDRA_TRY(make_code(call, context, code, prologue, &parts));
     sidra_program* made = make_object<sidra_program>(context);
-    static_cast<ProgramCode&>(*made) = std::move(parts);
+    made->memory = std::move(memory);
+    const auto* copy = reinterpret_cast<const sidra_vector_instruction*>(made->memory->host());
+    made->program.set({copy, code.size()}, made->memory->address(), rules, made->id);
     context->named.add_memory({Kind::kProgram, made->id}, made->memory->address(), made->memory->size());
     *program = handle_of(made);
     return SIDRA_OK;
@@ -93,28 +77,35 @@ sidra_status make_program(const char* call, sidra_context* context, Code code, s
 
 }  // namespace
 
-sidra_status storing_program(const char* call, sidra_context* context, bool floats, const sidra_program** program) {
-    OwnProgram& own = context->storing[floats ? 1 : 0];
-    *program = own.made.load(std::memory_order_acquire);
-    if (*program != nullptr) [[likely]]
-        return SIDRA_OK;
-    return guarded(call, [&]() -> sidra_status {
-        const std::lock_guard lock(context->mutex);
-        if (!own.owned) {
-            const uint8_t load = floats ? SIDRA_VECTOR_OP_LOAD : SIDRA_VECTOR_OP_LOAD_INT;
-            const uint8_t store = floats ? SIDRA_VECTOR_OP_STORE : SIDRA_VECTOR_OP_STORE_INT;
-            constexpr uint8_t kV0 = SIDRA_VECTOR_V(0);
-            const sidra_vector_instruction code[] = {
-                {load, SIDRA_VECTOR_PASS, kV0, SIDRA_OPERAND_SUMS, 0, 0, 0, 0, {0, 0}},
-                {store, 0, 0, 2, kV0, 0, 0, 0, {0, 0}}};
-            auto mine = std::make_shared<sidra_program>();
-            SIDRA_TRY(make_code(call, context, code, 0, mine.get()));
-            own.owned = std::move(mine);
-            own.made.store(own.owned.get(), std::memory_order_release);
-        }
-        *program = own.owned.get();
-        return SIDRA_OK;
-    });
+vector::Verdict verify_code(Code code, size_t prologue, ProgramRules* rules) {
+    std::array<sidra_operand, SIDRA_VECTOR_OPERANDS_MAX> operands{};
+    rules->operands = suitable_operands(code, &operands);
+    rules->prologue = static_cast<uint32_t>(prologue);
+    const vector::Packet packet = gives(code, prologue, rules->operands, &rules->kind);
+    vector::Traits before;
+    return vector::verify(code, std::span(operands).first(rules->operands), packet, &before, &rules->traits);
+}
+
+vector::Verdict VectorProgram::verify(std::span<const sidra_operand> operands, vector::Traits* traits) const {
+    // Of a valid program: the classes of its operands in the low bits, its cost, whether it works in order, and a bit.
+    constexpr uint64_t kClasses = (uint64_t{1} << 48) - 1, kCost = (1 << 14) - 1, kInOrder = uint64_t{1} << 62;
+    constexpr uint64_t kValid = uint64_t{1} << 63;
+    static_assert(SIDRA_VECTOR_INSTRUCTIONS_MAX * 2 * SIDRA_VECTOR_COST_ELEMENTS <= kCost);
+    const uint64_t classes = vector::operand_classes(operands);
+    std::atomic<uint64_t>& remembered = remembered_[classes * 0x9e3779b97f4a7c15 >> (64 - kRememberedLog2)];
+    const uint64_t known = remembered.load(std::memory_order_relaxed);
+    if ((known & kValid) != 0 && (known & kClasses) == classes) [[likely]] {
+        *traits = rules_.traits;
+        traits->cost = known >> 48 & kCost;
+        traits->in_order = (known & kInOrder) != 0;
+        return vector::verify_operands(operands, *traits);
+    }
+    const vector::Verdict verdict = vector::verify(code_, operands, traits);
+    const bool scatters = (traits->gathered & traits->stored) != 0;  // then addresses matter, too
+    if (!verdict && !scatters)
+        remembered.store(classes | uint64_t{traits->cost} << 48 | (traits->in_order ? kInOrder : 0) | kValid,
+                         std::memory_order_relaxed);
+    return verdict;
 }
 
 }  // namespace sidra
@@ -158,7 +149,7 @@ sidra_status sidra_program_disassemble(const sidra_program* program, char* text,
         SIDRA_TRY(check(call, "program", program));
         if (text == nullptr && capacity != 0)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`text` is NULL, but `capacity` is {}", capacity);
-        const std::string whole = program::disassemble(program->code(), program->prologue);
+        const std::string whole = program::disassemble(program->program.code(), program->program.rules().prologue);
         const size_t size = whole.size() + 1;
         if (needed != nullptr) *needed = size;
         if (text == nullptr) return SIDRA_OK;

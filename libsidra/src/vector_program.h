@@ -3,6 +3,8 @@
 #ifndef SIDRA_VECTOR_PROGRAM_H
 #define SIDRA_VECTOR_PROGRAM_H
 
+#include <array>
+#include <atomic>
 #include <memory>
 #include <span>
 
@@ -17,34 +19,58 @@ namespace sidra {
 // The packet that a program is made for.
 enum class ProgramKind : uint8_t { kVector, kMatmul, kLayer };
 
-struct ProgramCode {
-    sidra_context* context = nullptr;
+// What is known of a program before it is called.
+struct ProgramRules {
     ProgramKind kind{};
     uint32_t prologue = 0;  // instructions; they come first
-    uint32_t instructions = 0;
     uint32_t operands = 0;  // of a call; those of a MATMUL begin with the factors
     vector::Traits traits;  // how it uses the operands; what depends on them (cost, in_order) is not known here
-    std::unique_ptr<DeviceMemory> memory;
+};
 
-    // The instructions that the chip reads; nobody writes them.
-    std::span<const sidra_vector_instruction> code() const {
-        return {reinterpret_cast<const sidra_vector_instruction*>(memory->host()), instructions};
+// Verifies code as far as that does not depend on operands.
+vector::Verdict verify_code(std::span<const sidra_vector_instruction> code, size_t prologue, ProgramRules* rules);
+
+// A program that has passed verify_code(). Thread-safe.
+class VectorProgram {
+   public:
+    // `code` stays in device memory, at `address`, where nobody writes it. `id`: of its handle; 0: it is the library's
+    // own.
+    void set(std::span<const sidra_vector_instruction> code, uint64_t address, const ProgramRules& rules, uint32_t id) {
+        code_ = code;
+        address_ = address;
+        rules_ = rules;
+        id_ = id;
     }
+
+    std::span<const sidra_vector_instruction> code() const { return code_; }
+    uint32_t instructions() const { return static_cast<uint32_t>(code_.size()); }
+    uint64_t address() const { return address_; }
+    const ProgramRules& rules() const { return rules_; }
+    uint32_t operands() const { return rules_.operands; }
+    uint32_t id() const { return id_; }
+
+    // Does the same as vector::verify() for a program without prologue, but remembers what was verified.
+    vector::Verdict verify(std::span<const sidra_operand> operands, vector::Traits* traits) const;
+
+   private:
+    // Classes of operands with which the program is valid, with the traits that depend on them: see verify().
+    static constexpr unsigned kRememberedLog2 = 2;
+
+    std::span<const sidra_vector_instruction> code_;
+    uint64_t address_ = 0;
+    ProgramRules rules_;
+    uint32_t id_ = 0;
+    mutable std::array<std::atomic<uint64_t>, 1 << kRememberedLog2> remembered_{};
 };
 
 }  // namespace sidra
 
-// A program of the library's own has no handle, and the id 0.
-struct sidra_program : sidra::Handle, sidra::ProgramCode {
+struct sidra_program : sidra::Handle {
     static constexpr sidra::Kind kKind = sidra::Kind::kProgram;
+
+    sidra_context* context = nullptr;
+    sidra::VectorProgram program;
+    std::unique_ptr<sidra::DeviceMemory> memory;  // of the instructions
 };
-
-namespace sidra {
-
-// The library's program that stores the sums of a product (`floats`: f32, else s32) to operand 2. It belongs to the
-// context, which makes it at the first use.
-sidra_status storing_program(const char* call, sidra_context* context, bool floats, const sidra_program** program);
-
-}  // namespace sidra
 
 #endif

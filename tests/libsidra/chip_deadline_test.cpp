@@ -56,11 +56,6 @@ TEST_F(ChipDeadline, EveryCallThatQueuesEndsWithTheStreamsDeadline) {
     mvm.batch = 1;
     mvm.in_type = SIDRA_U8, mvm.out_type = SIDRA_S32;
     mvm.in = {data, 64}, mvm.out = {data, 128};
-    auto vec = SIDRA_INIT(sidra_vec);
-    vec.op = SIDRA_VEC_RELU;
-    vec.in_type = vec.out_type = SIDRA_S32;
-    vec.rows = 1, vec.cols = 2;
-    vec.in = vec.out = {data, 64};
     sidra_program* program = nullptr;
     ASSERT_OK(sidra_program_assemble(context, "pass:\nv0 = load o0\nstore o1, v0", &program));
     const uint32_t size[4] = {1, 1, 1, 4};
@@ -111,7 +106,7 @@ TEST_F(ChipDeadline, EveryCallThatQueuesEndsWithTheStreamsDeadline) {
          }},
         {"mvm", [&] { return sidra_mvm_async(full, weights, &mvm); }},
         {"calibrate", [&] { return sidra_weights_calibrate_async(full, weights, &mvm); }},
-        {"vec", [&] { return sidra_vec_async(full, &vec); }},
+        {"function", [&] { return sidra_relu(full, size, &operands[1], &operands[0]); }},
         {"vector", [&] { return sidra_vector_async(full, &vector); }},
         {"program", [&] { return sidra_weights_program_async(full, fresh); }},
         {"update", [&] { return sidra_weights_update_async(full, weights, 0, 1, 0, 4, update, 4); }},

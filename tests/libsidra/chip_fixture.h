@@ -11,7 +11,7 @@
 
 #include "expect.h"
 #include "patience.h"
-#include "sidra/sidra.h"
+#include "sidra/functions.h"
 #include "sidra_cmd.h"
 #include "sidra_hw.h"
 #include "test_device.h"

@@ -98,22 +98,20 @@ TEST_F(ChipGraph, EveryOperationNamesItsBuffers) {
         expect_refused(graph, "buffer ");
         EXPECT_OK(sidra_graph_destroy(graph));
     };
-    const auto vec = [&](sidra_ref in, sidra_ref in2, sidra_ref out) {
-        auto add = SIDRA_INIT(sidra_vec);
-        add.op = SIDRA_VEC_ADD;
-        add.in_type = add.out_type = SIDRA_F32;
-        add.rows = 1, add.cols = 4;
-        add.in = in, add.in2 = in2, add.out = out;
-        return sidra_vec_async(stream, &add);
+    const auto add = [&](sidra_ref in, sidra_ref in2, sidra_ref out) {
+        const uint32_t size[4] = {1, 1, 1, 4};
+        const auto array = [&](sidra_ref ref) { return sidra_operand_dense(ref, SIDRA_F32, size); };
+        const sidra_array a = array(in), b = array(in2), sum = array(out);
+        return sidra_add(stream, size, &sum, &a, &b);
     };
     names("copy to", [&](sidra_ref ref) { return sidra_copy_async(stream, ref, kept.at(), 64); });
     names("copy from", [&](sidra_ref ref) { return sidra_copy_async(stream, kept.at(), ref, 64); });
     names("fill", [&](sidra_ref ref) { return sidra_fill_async(stream, ref, 1, 1, 64); });
     names("timestamp", [&](sidra_ref ref) { return sidra_timestamp_async(stream, ref); });
     names("signal", [&](sidra_ref ref) { return sidra_semaphore_signal_async(stream, ref, 1); });
-    names("in", [&](sidra_ref ref) { return vec(ref, kept.at(256), kept.at(512)); });
-    names("in2", [&](sidra_ref ref) { return vec(kept.at(), ref, kept.at(512)); });
-    names("out", [&](sidra_ref ref) { return vec(kept.at(), kept.at(256), ref); });
+    names("a", [&](sidra_ref ref) { return add(ref, kept.at(256), kept.at(512)); });
+    names("b", [&](sidra_ref ref) { return add(kept.at(), ref, kept.at(512)); });
+    names("out", [&](sidra_ref ref) { return add(kept.at(), kept.at(256), ref); });
 }
 
 TEST_F(ChipGraph, TheSameObjectsWithOtherContentsAreTheSame) {

@@ -36,16 +36,13 @@ class Producer : public ChipTest {
     void produce(bool bad) {
         ASSERT_OK(sidra_semaphore_wait_async(producer, {words, 0}, 1));
         if (bad) {
-            auto gather = SIDRA_INIT(sidra_vec);
-            gather.op = SIDRA_VEC_GATHER;
-            gather.in_type = gather.out_type = SIDRA_S32;
-            gather.rows = 1, gather.cols = 1;
-            gather.limit = 1;
             void* address = nullptr;
             ASSERT_OK(sidra_buffer_map(data, &address));
             static_cast<uint32_t*>(address)[512] = 7;  // beyond the table
-            gather.in = {data, 0}, gather.in2 = {data, 2048}, gather.out = {data, 1024};
-            ASSERT_OK(sidra_vec_async(producer, &gather));
+            const uint32_t one[4] = {1, 1, 1, 1};
+            const sidra_array table = sidra_operand_dense({data, 0}, SIDRA_S32, one);
+            const sidra_array out = sidra_operand_dense({data, 1024}, SIDRA_S32, one);
+            ASSERT_OK(sidra_gather_rows(producer, one, &out, &table, 1, {data, 2048}, SIDRA_S32));
         } else {
             ASSERT_OK(sidra_fill_async(producer, {data, 0}, 42, 8, 8));
         }

@@ -175,9 +175,8 @@ TEST_F(ChipStream, AFullRingBlocksUntilTheDeadline) {
     // Only this thread will signal: without a deadline it would wait for itself.
     ASSERT_OK(sidra_semaphore_wait_async(small, words.at(0), 1));
     for (int i = 1; i < 64; ++i) ASSERT_OK(sidra_nop_async(small));
-    auto vec = SIDRA_INIT(sidra_vec);
-    vec.op = SIDRA_VEC_RELU, vec.in_type = vec.out_type = SIDRA_F32, vec.rows = vec.cols = 1;
-    vec.in = vec.out = words.at(64);
+    const uint32_t one[4] = {1, 1, 1, 1};
+    const sidra_array number = sidra_operand_dense(words.at(64), SIDRA_F32, one);
     auto mvm = SIDRA_INIT(sidra_mvm);
     mvm.batch = 1, mvm.in_type = SIDRA_U8, mvm.out_type = SIDRA_S32, mvm.in = words.at(128), mvm.out = words.at(192);
     for (const uint64_t deadline : {uint64_t{0}, sidra_deadline_after_ns(1'000'000)}) {
@@ -189,7 +188,7 @@ TEST_F(ChipStream, AFullRingBlocksUntilTheDeadline) {
         EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_semaphore_signal_async(small, words.at(16), 1));
         EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_stream_wait_event(small, event));
         EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_graph_launch_async(small, graph));
-        EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_vec_async(small, &vec));
+        EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_relu(small, one, &number, &number));
         EXPECT_FAILS(SIDRA_ERROR_TIMEOUT, sidra_weights_program_async(small, weights));
     }
     uint64_t submitted = 0;
@@ -296,17 +295,14 @@ TEST_F(ChipStream, ParkedStreamsCanBeResetAndDestroyed) {
 
 TEST_F(ChipStream, GraphsReplay) {
     const Buffer numbers(context, 4096);
-    auto add = SIDRA_INIT(sidra_vec);
-    add.op = SIDRA_VEC_ADD;
-    add.in_type = add.out_type = SIDRA_S32;
-    add.rows = 1, add.cols = 4;
-    add.in = add.out = numbers.at(0);
-    add.in2 = numbers.at(64);
+    const uint32_t size[4] = {1, 1, 1, 4};
+    const sidra_array sums = sidra_operand_dense(numbers.at(0), SIDRA_S32, size);
+    const sidra_array terms = sidra_operand_dense(numbers.at(64), SIDRA_S32, size);
     for (int i = 0; i < 4; ++i) numbers.as<int32_t>()[16 + i] = i + 1;
     sidra_graph *graph = nullptr, *empty = nullptr;
     ASSERT_OK(sidra_graph_begin(stream));
     EXPECT_FAILS(SIDRA_ERROR_NOT_RECORDABLE, sidra_graph_begin(stream));
-    for (int i = 0; i < 3; ++i) ASSERT_OK(sidra_vec_async(stream, &add));
+    for (int i = 0; i < 3; ++i) ASSERT_OK(sidra_add(stream, size, &sums, &sums, &terms));
     ASSERT_OK(sidra_graph_end(stream, &graph));
     uint32_t operations = 0;
     EXPECT_OK(sidra_graph_operations(graph, &operations));
@@ -458,36 +454,37 @@ TEST_F(ChipStream, CallbacksMayUseTheirStream) {
 // An error that only the device can detect: an index beyond the table.
 TEST_F(ChipStream, AFaultOfTheDeviceIsExplainedAndReset) {
     const Buffer buffer(context, 65536);
-    auto gather = SIDRA_INIT(sidra_vec);
-    gather.op = SIDRA_VEC_GATHER;
-    gather.in_type = gather.out_type = SIDRA_S32;
-    gather.rows = 4, gather.cols = 8;
-    gather.limit = 16;
-    gather.in = buffer.at(0);
-    gather.in2 = buffer.at(8192);
-    gather.out = buffer.at(16384);
+    sidra_program* program = nullptr;
+    ASSERT_OK(sidra_program_assemble(context, "pass:\nv0 = load_int o0\nstore_int o1, v0", &program));
+    auto gather = SIDRA_INIT(sidra_vector);
+    gather.program = program;
+    gather.size[0] = gather.size[1] = 1, gather.size[2] = 4, gather.size[3] = 8;
+    sidra_vector_operand operands[] = {sidra_operand_dense(buffer.at(0), SIDRA_S32, gather.size),
+                                       sidra_operand_dense(buffer.at(16384), SIDRA_S32, gather.size)};
+    operands[0].index = buffer.at(8192), operands[0].index_type = SIDRA_S32, operands[0].extent = 16;
+    gather.operands = operands, gather.operand_count = 2;
     gather.cookie = 4711;
     buffer.as<int32_t>()[2048 + 2] = 16;
     sidra_graph* graph = nullptr;
     ASSERT_OK(sidra_graph_begin(stream));
     ASSERT_OK(sidra_nop_async(stream));
-    ASSERT_OK(sidra_vec_async(stream, &gather));
+    ASSERT_OK(sidra_vector_async(stream, &gather));
     ASSERT_OK(sidra_graph_end(stream, &graph));
     ASSERT_OK(sidra_nop_async(stream));
     for (const bool in_graph : {false, true}) {
         // In one batch: a separate device may have faulted before the second call.
         ASSERT_OK(sidra_batch_begin(stream));
-        ASSERT_OK(in_graph ? sidra_graph_launch_async(stream, graph) : sidra_vec_async(stream, &gather));
+        ASSERT_OK(in_graph ? sidra_graph_launch_async(stream, graph) : sidra_vector_async(stream, &gather));
         ASSERT_OK(sidra_fill_async(stream, buffer.at(32768), 1, 1, 1));
         ASSERT_OK(sidra_batch_end(stream));
         EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_stream_synchronize(stream, soon()));
         const std::string text = sidra_last_error();
-        for (const char* part : {"VEC", "4711", "out of range", "sidra_stream_reset"})
+        for (const char* part : {"VECTOR", "4711", "out of range", "sidra_stream_reset"})
             EXPECT_NE(std::string::npos, text.find(part)) << text;
         auto fault = SIDRA_INIT(sidra_fault_info);
         ASSERT_OK(sidra_stream_fault(stream, &fault));
         EXPECT_EQ(uint32_t{SIDRA_FAULT_VALUE}, fault.cause);
-        EXPECT_EQ(uint32_t{SIDRA_CMD_VEC}, fault.opcode);
+        EXPECT_EQ(uint32_t{SIDRA_CMD_VECTOR}, fault.opcode);
         EXPECT_EQ(4711u, fault.cookie);
         EXPECT_EQ(in_graph, fault.in_graph);
         EXPECT_EQ(in_graph ? 1u : 0u, fault.graph_index);
@@ -499,6 +496,7 @@ TEST_F(ChipStream, AFaultOfTheDeviceIsExplainedAndReset) {
         EXPECT_EQ(0u, fault.cause);
     }
     EXPECT_OK(sidra_graph_destroy(graph));
+    EXPECT_OK(sidra_program_destroy(program));
 }
 
 TEST_F(ChipStream, FreedMemoryFaultsInsteadOfBeingTouched) {

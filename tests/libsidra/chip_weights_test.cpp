@@ -573,7 +573,7 @@ TEST_F(ChipWeights, DestroyedBeforeTheirOperationsFaultThem) {
 }
 
 // A multi-layer network as one packet.
-TEST_F(ChipWeights, AGraphOfMvmAndVec) {
+TEST_F(ChipWeights, AGraphOfMvmAndFunctions) {
     constexpr uint32_t kIn = 20, kHidden = 16, kOut = 4, kBatch = 3;
     const std::vector<int8_t> w1 = random_values(kIn, kHidden), w2 = random_values(kHidden, kOut);
     sidra_weights* first = make(kIn, kHidden, w1, nullptr, SIDRA_WEIGHTS_AUTO);
@@ -586,31 +586,21 @@ TEST_F(ChipWeights, AGraphOfMvmAndVec) {
     mvm1.batch = kBatch;
     mvm1.in_type = SIDRA_U8, mvm1.out_type = SIDRA_S32;
     mvm1.in = in.at(), mvm1.out = sums.at();
-    auto relu = SIDRA_INIT(sidra_vec);
-    relu.op = SIDRA_VEC_RELU;
-    relu.in_type = relu.out_type = SIDRA_S32;
-    relu.rows = kBatch, relu.cols = kHidden;
-    relu.in = relu.out = sums.at();
-    auto quantise = SIDRA_INIT(sidra_vec);
-    quantise.op = SIDRA_VEC_QUANTIZE;
-    quantise.in_type = SIDRA_S32, quantise.out_type = SIDRA_U8;
-    quantise.rows = kBatch, quantise.cols = kHidden;
-    quantise.in = sums.at(), quantise.out = codes.at();
-    quantise.scale = 1.0f / 512;
+    const uint32_t hidden_size[4] = {1, 1, kBatch, kHidden}, out_size[4] = {1, 1, kBatch, kOut};
+    const uint32_t one_each[4] = {1, 1, kBatch, 1};
+    const sidra_array hidden_sums = sidra_operand_dense(sums.at(), SIDRA_S32, hidden_size);
+    const sidra_array hidden_codes = sidra_operand_dense(codes.at(), SIDRA_U8, hidden_size);
+    const sidra_array results = sidra_operand_dense(out.at(), SIDRA_S32, out_size);
+    const sidra_array largest = sidra_operand_dense(best.at(), SIDRA_S32, one_each);
     sidra_mvm mvm2 = mvm1;
     mvm2.in = codes.at(), mvm2.out = out.at();
-    auto argmax = SIDRA_INIT(sidra_vec);
-    argmax.op = SIDRA_VEC_ARGMAX;
-    argmax.in_type = argmax.out_type = SIDRA_S32;
-    argmax.rows = kBatch, argmax.cols = kOut;
-    argmax.in = out.at(), argmax.out = best.at();
     sidra_graph* graph = nullptr;
     ASSERT_OK(sidra_graph_begin(stream));
     ASSERT_OK(sidra_mvm_async(stream, first, &mvm1));
-    ASSERT_OK(sidra_vec_async(stream, &relu));
-    ASSERT_OK(sidra_vec_async(stream, &quantise));
+    ASSERT_OK(sidra_relu(stream, hidden_size, &hidden_sums, &hidden_sums));
+    ASSERT_OK(sidra_quantize(stream, hidden_size, &hidden_codes, &hidden_sums, 512, nullptr, 0));
     ASSERT_OK(sidra_mvm_async(stream, second, &mvm2));
-    ASSERT_OK(sidra_vec_async(stream, &argmax));
+    ASSERT_OK(sidra_reduce_argmax(stream, out_size, &largest, &results));
     ASSERT_OK(sidra_graph_end(stream, &graph));
     for (int round = 0; round < 5; ++round) {
         randomise(in.as(), 0, 255);

@@ -10,6 +10,7 @@
 
 #include "context.h"
 #include "fake_fixture.h"
+#include "sidra/functions.h"
 #include "sidra_vector.h"
 
 namespace sidra::test {
@@ -52,6 +53,9 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
     alignas(64) unsigned char garbage[256];
     std::memset(garbage, 0xa5, sizeof garbage);
     void* const wrong_handles[] = {nullptr, static_cast<void*>(garbage), static_cast<void*>(garbage + 1)};
+    const uint32_t one[4] = {1, 1, 1, 1};
+    const sidra_array good_array = sidra_operand_dense(at(0), SIDRA_F32, one);
+    ASSERT_OK(sidra_relu(stream, one, &good_array, &good_array));  // makes the programs of functions
     uint32_t u32 = 1;
     uint64_t u64 = 0;
     size_t size = 0;
@@ -67,7 +71,6 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
     auto fault = SIDRA_INIT(sidra_fault_info);
     auto report = SIDRA_INIT(sidra_operation_report);
     auto mvm = SIDRA_INIT(sidra_mvm);
-    auto vec = SIDRA_INIT(sidra_vec);
     sidra_context* new_context = nullptr;
     sidra_buffer* new_buffer = nullptr;
     sidra_stream* new_stream = nullptr;
@@ -83,7 +86,6 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
     vector.program = program;
     vector.size[0] = vector.size[1] = vector.size[2] = 1, vector.size[3] = 4;
     vector.operands = good_operands, vector.operand_count = 2;
-    const uint32_t one[4] = {1, 1, 1, 1};
     const sidra_vector_operand good_factors[] = {sidra_operand_dense(at(0), SIDRA_F32, one),
                                                  sidra_operand_dense(at(64), SIDRA_F32, one),
                                                  sidra_operand_dense(at(128), SIDRA_F32, one)};
@@ -202,7 +204,6 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         BAD(sidra_mvm_async(stream, w, &mvm));
         BAD(sidra_weights_calibrate_async(s, weights, &mvm));
         BAD(sidra_weights_calibrate_async(stream, w, &mvm));
-        BAD(sidra_vec_async(s, &vec));
         BAD(sidra_program_create(c, &code, 1, 0, &new_program));
         BAD(sidra_program_assemble(c, kProgram, &new_program));
         BAD(sidra_program_disassemble(p, name, sizeof name, &size));
@@ -210,6 +211,9 @@ TEST_F(Handles, OfAnotherKindOrNullAreRefusedByEveryFunction) {
         sidra_vector of_bad_program = vector;
         of_bad_program.program = p;
         BAD(sidra_vector_async(stream, &of_bad_program));
+        BAD(sidra_relu(s, sizes, &good_operands[1], &good_operands[0]));
+        const sidra_array bad_array = sidra_operand_dense(ref, SIDRA_F32, sizes);
+        BAD(sidra_relu(stream, sizes, &good_operands[1], &bad_array));
         sidra_vector_operand operands[] = {good_operands[0], good_operands[1]};
         operands[1].at = ref;
         sidra_vector of_bad_buffer = vector;
@@ -498,7 +502,7 @@ TEST_F(StructSize, IsCheckedInEveryStruct) {
     sidra_fault_info fault{};
     sidra_operation_report report{};
     sidra_tile_report tile_report{};
-    sidra_vec vec{};
+    sidra_vector vector{};
     sidra_device_options device_options{};
     sidra_stream* new_stream = nullptr;
     sidra_weights* new_weights = nullptr;
@@ -515,8 +519,8 @@ TEST_F(StructSize, IsCheckedInEveryStruct) {
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_report(weights, 0, &tile_report));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_weights_report(weights, 0, nullptr));
     EXPECT_OK(sidra_weights_destroy(weights));
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_vec_async(stream, &vec));
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_vec_async(stream, nullptr));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_vector_async(stream, &vector));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_vector_async(stream, nullptr));
     sidra_matmul matmul{};
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_matmul_async(stream, &matmul));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_matmul_async(stream, nullptr));

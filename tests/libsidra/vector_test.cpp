@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstring>
 #include <functional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -301,6 +302,53 @@ TEST_F(Vectors, EachRuleHasItsSentence) {
     refuses([&] { return sidra_vector_async(stream, &vector); }, {"`operands` is NULL"});
     vector.struct_size = 8;
     refuses([&] { return sidra_vector_async(stream, &vector); }, {"struct_size of `sidra_vector` is 8"});
+}
+
+// A program remembers operands that were verified: whatever it remembers, it says the same as a new program.
+TEST_F(Vectors, AnOldProgramRefusesWhatANewOneRefuses) {
+    std::mt19937 random(20260101);
+    const auto below = [&](uint32_t n) { return std::uniform_int_distribution<uint32_t>(0, n - 1)(random); };
+    const std::string texts[] = {
+        kBias, "pass:\nv0 = load_int o0\nv1 = load o1\nv2 = to_float v0\nv3 = add v1, v2\nstore o2, v3",
+        "pass:\nv0 = load_int o0\nv1 = gather o1, v0\nstore o2, v1",
+        "pass:\nv0 = load o0\nv1 = load_int o1\nscatter o2, v0, v1",
+        "pass:\nv0 = load o0\ns0 = reduce_max v0\nstore o2, s0\npass:\nv0 = load o1\nstore o3, v0"};
+    constexpr uint32_t kLong[4] = {1, 1, 2, 60'000};
+    int accepted = 0, refused = 0;
+    for (const std::string& text : texts) {
+        sidra_program* old = assemble(text);
+        for (int i = 0; i < 3000; ++i) {
+            sidra_program* fresh = nullptr;
+            ASSERT_OK(sidra_program_assemble(context, text.c_str(), &fresh));
+            const uint32_t(&size)[4] = below(8) == 0 ? kLong : kSize;
+            std::vector<sidra_vector_operand> operands(text.ends_with("o3, v0") ? 4 : 3);
+            for (size_t n = 0; n < operands.size(); ++n) {
+                const auto type = static_cast<sidra_type>(below(9));
+                operands[n] =
+                    sidra_operand_dense({n == 2 ? second : buffer, 8 * (n == 3 ? 4096 : below(400))}, type, size);
+                if (below(6) == 0) operands[n].stride[3] = sidra_type_size(type) * below(4);
+                if (below(12) == 0) operands[n].stride[below(4)] += 1 + below(8);
+                if (below(6) == 0)
+                    operands[n].index = at(60'000), operands[n].index_type = below(2) == 0 ? SIDRA_S32 : SIDRA_S64;
+                if (operands[n].index.buffer != nullptr || below(6) == 0) operands[n].extent = below(12);
+                if (n == 2 && below(3) == 0) operands[n].stride[3] = 0;
+            }
+            sidra_vector vector = call_of(old, operands, size);
+            const sidra_status status = sidra_vector_async(stream, &vector);
+            std::string said = status == SIDRA_OK ? "" : sidra_last_error();
+            vector.program = fresh;
+            ASSERT_EQ(status, sidra_vector_async(stream, &vector)) << text << "\n" << said;
+            std::string says = status == SIDRA_OK ? "" : sidra_last_error();
+            for (std::string* each : {&said, &says})  // the programs have other numbers
+                if (const size_t name = each->find("program "); name != std::string::npos)
+                    each->erase(name, each->find(',', name) - name);
+            ASSERT_EQ(says, said);
+            ++(status == SIDRA_OK ? accepted : refused);
+            ASSERT_OK(sidra_program_destroy(fresh));
+        }
+    }
+    EXPECT_GT(accepted, 1000);
+    EXPECT_GT(refused, 1000);
 }
 
 TEST_F(Vectors, TextsAreToldWithLineAndColumn) {

@@ -12,7 +12,7 @@
 
 #include "../libsidra/patience.h"
 #include "../libsidra/test_device.h"
-#include "sidra/sidra.h"
+#include "sidra/functions.h"
 
 namespace {
 
@@ -58,6 +58,8 @@ class Order : public testing::TestWithParam<unsigned> {
     }
 
     sidra_ref slot(size_t index) const { return {memory, index * kRow}; }
+    static constexpr uint32_t kSize[4] = {1, 1, 1, kColumns};
+    sidra_array array(size_t index) const { return sidra_operand_dense(slot(index), SIDRA_S32, kSize); }
     // Keeps a stream busy for a random time, so that others can overtake it.
     void delay(sidra_stream* stream) {
         for (unsigned n = random() % 8 == 0 ? random() % 200 : 0; n != 0; --n) OK(sidra_nop_async(stream));
@@ -105,15 +107,8 @@ TEST_P(Order, RandomGraphsEqualTheSequentialOracle) {
             if (!users[read].empty()) wait_for(stream, users[read].front());
         for (size_t before : users[c]) wait_for(stream, before);
 
-        sidra_vec add = SIDRA_INIT(sidra_vec);
-        add.op = SIDRA_VEC_ADD;
-        add.in_type = add.out_type = SIDRA_S32;
-        add.rows = 1;
-        add.cols = kColumns;
-        add.in = slot(a);
-        add.in2 = slot(b);
-        add.out = slot(c);
-        OK(sidra_vec_async(streams[stream], &add));
+        const sidra_array out = array(c), left = array(a), right = array(b);
+        OK(sidra_add(streams[stream], kSize, &out, &left, &right));
         place[op] = {stream, ++count[stream]};
         OK(sidra_semaphore_signal_async(streams[stream], {words, stream * 64}, count[stream]));
         OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &events[op]));

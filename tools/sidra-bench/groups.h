@@ -58,7 +58,7 @@ inline constexpr std::array kGroups = {
     Group{"copy", "copies by size, against memcpy", run_copy},
     Group{"mvm", "matrix-vector products by size, batch and engine, against oneDNN, OpenBLAS and a plain read",
           run_mvm},
-    Group{"vec", "operations of the compute engine", run_vec},
+    Group{"vec", "functions of the compute engine", run_vec},
     Group{"open", "opening the chip: time and memory, in fresh processes; CPU use while idle", run_open},
     Group{"driver", "no-ops through user and kernel queues of the kernel driver, against NVMe", run_driver, true},
     Group{"recover", "recovery after faults and resets on the kernel driver; a context beside an endless one",

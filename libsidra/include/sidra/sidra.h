@@ -655,42 +655,11 @@ SIDRA_API sidra_status sidra_mvm_async(sidra_stream *stream, sidra_weights *weig
  */
 SIDRA_API sidra_status sidra_weights_calibrate_async(sidra_stream *stream, sidra_weights *weights, const sidra_mvm *mvm);
 
-/* ---- Compute engine --------------------------------------------------------------------------------------------- */
-
-/* The types and the formula of each operation are in uapi/sidra_cmd.h, enum sidra_vec_op; docs/programs.md has examples. */
-typedef enum sidra_vec_operation {
-	SIDRA_VEC_QUANTIZE = 1, SIDRA_VEC_DEQUANTIZE = 2,
-	SIDRA_VEC_ADD = 8, SIDRA_VEC_SUB = 9, SIDRA_VEC_MUL = 10, SIDRA_VEC_MAX = 11, SIDRA_VEC_MIN = 12,
-	SIDRA_VEC_RELU = 16, SIDRA_VEC_GELU = 17, SIDRA_VEC_GELU_TANH = 18, SIDRA_VEC_SIGMOID = 19, SIDRA_VEC_TANH = 20,
-	SIDRA_VEC_SILU = 21, SIDRA_VEC_EXP = 22, SIDRA_VEC_LUT = 23, SIDRA_VEC_SOFTMAX = 32, SIDRA_VEC_LAYERNORM = 33,
-	SIDRA_VEC_REDUCE_SUM = 40, SIDRA_VEC_REDUCE_MEAN = 41, SIDRA_VEC_REDUCE_MAX = 42, SIDRA_VEC_REDUCE_MIN = 43,
-	SIDRA_VEC_ARGMAX = 44, SIDRA_VEC_POOL_MAX = 48, SIDRA_VEC_POOL_AVG = 49, SIDRA_VEC_TRANSPOSE = 56, SIDRA_VEC_GATHER = 57
-} sidra_vec_operation;
-
-/*
- * One operation on rows x cols elements. Strides are in bytes from row to row; 0 means densely packed, except that in2_stride 0 repeats one
- * row for all rows, so a dense second operand needs its stride. The operation decides which fields it uses; the others must be zero.
- * The geometry of a pool in host memory is checked during the call. Geometry in L3 may be written by an earlier operation, so only the chip
- * checks it, and both strides must be given.
- */
-typedef struct sidra_vec {
-	size_t struct_size;
-	sidra_vec_operation op;
-	sidra_type in_type, out_type;
-	uint32_t rows, cols;
-	sidra_ref in, in2, out;			/* in2.buffer NULL: none */
-	size_t in_stride, in2_stride, out_stride;
-	/* QUANTIZE: s, which is required without in2 (0 then is refused). DEQUANTIZE, or QUANTIZE with in2: s, 0 means 1. LAYERNORM: epsilon. */
-	float scale;
-	int32_t zero;				/* QUANTIZE, DEQUANTIZE: zero point */
-	uint32_t limit;				/* GATHER: rows of the table */
-	uint32_t cookie;
-} sidra_vec;
-SIDRA_API sidra_status sidra_vec_async(sidra_stream *stream, const sidra_vec *vec);
-
 /* ---- Vector programs -------------------------------------------------------------------------------------------- */
 
 /*
+ * The compute engine runs vector programs. sidra/functions.h has ready-made ones.
+ *
  * A vector program computes on the rows of up to eight arrays, its operands. docs/vector-programs.md describes the language,
  * uapi/sidra_vector.h the instructions, and docs/device.md what they compute, to the bit. A program knows neither types nor strides of its
  * operands: each call gives them anew. A program never changes, so any number of streams and threads can use it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A C++20 interface over sidra.h, header only: handles that destroy themselves, exceptions instead of status codes, and
-// spans instead of pointers.
+// A C++20 interface over sidra.h and functions.h, header only: handles that destroy themselves, exceptions instead of
+// status codes, and spans instead of pointers.
 //
 //   sidra::Device device = sidra::Device::open();
 //   sidra::Context context(device);
@@ -17,9 +17,10 @@
 //   stream.mvm(weights, mvm);
 //   stream.synchronize();
 //
-// The conventions are those of sidra.h. Objects can be moved, not copied. get() returns the C handle, release() gives it
-// up. An object keeps its parent: a context lives until its last buffer, stream and so on is destroyed, and a device
-// until its last context is, in whichever order the C++ objects end. A destructor ignores a failure; close() throws it.
+// The conventions are those of the C headers. Objects can be moved, not copied. get() returns the C handle, release()
+// gives it up. An object keeps its parent: a context lives until its last buffer, stream and so on is destroyed, and a
+// device until its last context is, in whichever order the C++ objects end. A destructor ignores a failure; close()
+// throws it.
 #ifndef SIDRA_SIDRA_HPP
 #define SIDRA_SIDRA_HPP
 
@@ -41,6 +42,7 @@
 #include <utility>
 #include <vector>
 
+#include "sidra/functions.h"
 #include "sidra/sidra.h"
 
 namespace sidra {
@@ -437,8 +439,9 @@ class Program : public detail::Owner<sidra_program, sidra_program_destroy> {
 // Sizes of an iteration space or an array, outermost dimension first.
 using Size = std::array<uint32_t, 4>;
 
-// An array that a program computes on.
+// An array that a program or a function computes on.
 using Operand = sidra_vector_operand;
+using Array = sidra_array;
 // A dense one. Where its size is 1, it has the same elements for the whole dimension.
 inline Operand dense(sidra_ref at, sidra_type type, const Size& size) {
     return sidra_operand_dense(at, type, size.data());
@@ -627,10 +630,6 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
         const sidra_mvm whole = detail::sized(mvm);
         detail::check(sidra_mvm_async(get(), weights.get(), &whole));
     }
-    void vec(const sidra_vec& vec) {
-        const sidra_vec whole = detail::sized(vec);
-        detail::check(sidra_vec_async(get(), &whole));
-    }
 
     // Runs the program for size[0] * size[1] * size[2] rows of size[3] columns.
     void vector(const Program& program, const Size& size, std::span<const Operand> operands,
@@ -704,6 +703,128 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
         detail::check(sidra_sort_async(get(), &whole));
     }
 
+    // Functions on arrays: see sidra/functions.h. What may be left out there is a pointer here.
+    void add(const Size& size, const Array& out, const Array& a, const Array& b) { run<sidra_add>(size, &out, &a, &b); }
+    void sub(const Size& size, const Array& out, const Array& a, const Array& b) { run<sidra_sub>(size, &out, &a, &b); }
+    void mul(const Size& size, const Array& out, const Array& a, const Array& b) { run<sidra_mul>(size, &out, &a, &b); }
+    void div(const Size& size, const Array& out, const Array& a, const Array& b) { run<sidra_div>(size, &out, &a, &b); }
+    void max(const Size& size, const Array& out, const Array& a, const Array& b) { run<sidra_max>(size, &out, &a, &b); }
+    void min(const Size& size, const Array& out, const Array& a, const Array& b) { run<sidra_min>(size, &out, &a, &b); }
+    void fma(const Size& size, const Array& out, const Array& a, const Array& b, const Array& c) {
+        run<sidra_fma>(size, &out, &a, &b, &c);
+    }
+    void affine(const Size& size, const Array& out, const Array& a, float factor, float term) {
+        run<sidra_affine>(size, &out, &a, factor, term);
+    }
+    void equal(const Size& size, const Array& out, const Array& a, const Array& b) {
+        run<sidra_equal>(size, &out, &a, &b);
+    }
+    void not_equal(const Size& size, const Array& out, const Array& a, const Array& b) {
+        run<sidra_not_equal>(size, &out, &a, &b);
+    }
+    void less(const Size& size, const Array& out, const Array& a, const Array& b) {
+        run<sidra_less>(size, &out, &a, &b);
+    }
+    void less_equal(const Size& size, const Array& out, const Array& a, const Array& b) {
+        run<sidra_less_equal>(size, &out, &a, &b);
+    }
+    void greater(const Size& size, const Array& out, const Array& a, const Array& b) {
+        run<sidra_greater>(size, &out, &a, &b);
+    }
+    void greater_equal(const Size& size, const Array& out, const Array& a, const Array& b) {
+        run<sidra_greater_equal>(size, &out, &a, &b);
+    }
+    void where(const Size& size, const Array& out, const Array& mask, const Array& a, const Array& b) {
+        run<sidra_where>(size, &out, &mask, &a, &b);
+    }
+    void neg(const Size& size, const Array& out, const Array& a) { run<sidra_neg>(size, &out, &a); }
+    void abs(const Size& size, const Array& out, const Array& a) { run<sidra_abs>(size, &out, &a); }
+    void relu(const Size& size, const Array& out, const Array& a) { run<sidra_relu>(size, &out, &a); }
+    void clamp(const Size& size, const Array& out, const Array& a, double low, double high) {
+        run<sidra_clamp>(size, &out, &a, low, high);
+    }
+    void floor(const Size& size, const Array& out, const Array& a) { run<sidra_floor>(size, &out, &a); }
+    void ceil(const Size& size, const Array& out, const Array& a) { run<sidra_ceil>(size, &out, &a); }
+    void round(const Size& size, const Array& out, const Array& a) { run<sidra_round>(size, &out, &a); }
+    void trunc(const Size& size, const Array& out, const Array& a) { run<sidra_trunc>(size, &out, &a); }
+    void sqrt(const Size& size, const Array& out, const Array& a) { run<sidra_sqrt>(size, &out, &a); }
+    void rsqrt(const Size& size, const Array& out, const Array& a) { run<sidra_rsqrt>(size, &out, &a); }
+    void exp(const Size& size, const Array& out, const Array& a) { run<sidra_exp>(size, &out, &a); }
+    void log(const Size& size, const Array& out, const Array& a) { run<sidra_log>(size, &out, &a); }
+    void sin(const Size& size, const Array& out, const Array& a) { run<sidra_sin>(size, &out, &a); }
+    void cos(const Size& size, const Array& out, const Array& a) { run<sidra_cos>(size, &out, &a); }
+    void erf(const Size& size, const Array& out, const Array& a) { run<sidra_erf>(size, &out, &a); }
+    void tanh(const Size& size, const Array& out, const Array& a) { run<sidra_tanh>(size, &out, &a); }
+    void sigmoid(const Size& size, const Array& out, const Array& a) { run<sidra_sigmoid>(size, &out, &a); }
+    void silu(const Size& size, const Array& out, const Array& a) { run<sidra_silu>(size, &out, &a); }
+    void gelu(const Size& size, const Array& out, const Array& a) { run<sidra_gelu>(size, &out, &a); }
+    void gelu_tanh(const Size& size, const Array& out, const Array& a) { run<sidra_gelu_tanh>(size, &out, &a); }
+    void convert(const Size& size, const Array& out, const Array& a) { run<sidra_convert>(size, &out, &a); }
+    void quantize(const Size& size, const Array& out, const Array& a, float scale, const Array* scales, int32_t zero) {
+        run<sidra_quantize>(size, &out, &a, scale, scales, zero);
+    }
+    void dequantize(const Size& size, const Array& out, const Array& a, float scale, const Array* scales,
+                    int32_t zero) {
+        run<sidra_dequantize>(size, &out, &a, scale, scales, zero);
+    }
+    void quantize_rows(const Size& size, const Array& out, const Array& scales, const Array& a) {
+        run<sidra_quantize_rows>(size, &out, &scales, &a);
+    }
+    void softmax(const Size& size, const Array& out, const Array& a) { run<sidra_softmax>(size, &out, &a); }
+    void log_softmax(const Size& size, const Array& out, const Array& a) { run<sidra_log_softmax>(size, &out, &a); }
+    void layer_norm(const Size& size, const Array& out, const Array& a, const Array* gamma, const Array* beta,
+                    float epsilon) {
+        run<sidra_layer_norm>(size, &out, &a, gamma, beta, epsilon);
+    }
+    void rms_norm(const Size& size, const Array& out, const Array& a, const Array* gamma, float epsilon) {
+        run<sidra_rms_norm>(size, &out, &a, gamma, epsilon);
+    }
+    void reduce_sum(const Size& size, const Array& out, const Array& a) { run<sidra_reduce_sum>(size, &out, &a); }
+    void reduce_max(const Size& size, const Array& out, const Array& a) { run<sidra_reduce_max>(size, &out, &a); }
+    void reduce_min(const Size& size, const Array& out, const Array& a) { run<sidra_reduce_min>(size, &out, &a); }
+    void reduce_mean(const Size& size, const Array& out, const Array& a) { run<sidra_reduce_mean>(size, &out, &a); }
+    void reduce_variance(const Size& size, const Array& out, const Array& a, uint32_t correction) {
+        run<sidra_reduce_variance>(size, &out, &a, correction);
+    }
+    void reduce_argmax(const Size& size, const Array& out, const Array& a) { run<sidra_reduce_argmax>(size, &out, &a); }
+    void reduce_argmin(const Size& size, const Array& out, const Array& a) { run<sidra_reduce_argmin>(size, &out, &a); }
+    void cumsum(const Size& size, const Array& out, const Array& a) { run<sidra_cumsum>(size, &out, &a); }
+    void gather_rows(const Size& size, const Array& out, const Array& table, uint32_t rows, sidra_ref indices,
+                     sidra_type index_type) {
+        run<sidra_gather_rows>(size, &out, &table, rows, indices, index_type);
+    }
+    void scatter_rows(const Size& size, const Array& out, uint32_t rows, sidra_ref indices, sidra_type index_type,
+                      const Array& a) {
+        run<sidra_scatter_rows>(size, &out, rows, indices, index_type, &a);
+    }
+    void scatter_add_rows(const Size& size, const Array& out, uint32_t rows, sidra_ref indices, sidra_type index_type,
+                          const Array& a) {
+        run<sidra_scatter_add_rows>(size, &out, rows, indices, index_type, &a);
+    }
+    void gather(const Size& size, const Array& out, const Array& a, uint32_t columns, const Array& indices) {
+        run<sidra_gather>(size, &out, &a, columns, &indices);
+    }
+    void scatter(const Size& size, const Array& out, uint32_t columns, const Array& indices, const Array& a) {
+        run<sidra_scatter>(size, &out, columns, &indices, &a);
+    }
+    void lookup(const Size& size, const Array& out, const Array& a, sidra_ref table, sidra_type table_type) {
+        run<sidra_lookup>(size, &out, &a, table, table_type);
+    }
+    void random_uniform(const Size& size, const Array& out, float low, float high, uint32_t seed, uint32_t sequence) {
+        run<sidra_random_uniform>(size, &out, low, high, seed, sequence);
+    }
+    void random_normal(const Size& size, const Array& out, float mean, float deviation, uint32_t seed,
+                       uint32_t sequence) {
+        run<sidra_random_normal>(size, &out, mean, deviation, seed, sequence);
+    }
+    void random_bernoulli(const Size& size, const Array& out, float probability, uint32_t seed, uint32_t sequence) {
+        run<sidra_random_bernoulli>(size, &out, probability, seed, sequence);
+    }
+    void dropout(const Size& size, const Array& out, const Array& a, float probability, uint32_t seed,
+                 uint32_t sequence) {
+        run<sidra_dropout>(size, &out, &a, probability, seed, sequence);
+    }
+
     // Runs `operations`, which queues on this stream, as one batch: one doorbell. The batch ends also when they throw.
     template <typename Operations>
     void batch(Operations&& operations) {
@@ -733,6 +854,12 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
     void launch(const Graph& graph) { detail::check(sidra_graph_launch_async(get(), graph.get())); }
 
    private:
+    // Calls a function of functions.h.
+    template <auto kFunction, typename... Arguments>
+    void run(const Size& size, Arguments... arguments) {
+        detail::check(kFunction(get(), size.data(), arguments...));
+    }
+
     detail::Parent context_;  // of the graphs that are recorded here
     static sidra_stream* create(const Context& context, const sidra_stream_options& options) {
         const sidra_stream_options whole = detail::sized(options);

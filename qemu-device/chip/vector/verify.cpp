@@ -281,6 +281,19 @@ sidra_program_error check_operand(const sidra_operand& o) {
     return SIDRA_PROGRAM_OK;
 }
 
+// Whether a program that uses the operand as `traits` says may do so. A prologue stores only codes.
+sidra_program_error check_use(const sidra_operand& o, size_t n, const Traits& traits, bool prologue) {
+    const auto bit = [n](uint16_t slots) { return (slots >> n & 1) != 0; };
+    if (!bit(traits.used())) return SIDRA_PROGRAM_OPERAND_UNUSED;
+    if (bit(traits.stored) != ((o.flags & SIDRA_OPERAND_WRITE) != 0) || (prologue && bit(traits.stored)))
+        return SIDRA_PROGRAM_OPERAND_WRITE;
+    const bool gathered = bit(traits.gathered);
+    const bool extent = gathered || o.index;
+    if ((o.index && gathered) || (extent ? o.extent == 0 || o.extent > SIDRA_VECTOR_SIZE_MAX : o.extent != 0))
+        return SIDRA_PROGRAM_OPERAND_FIELD;
+    return SIDRA_PROGRAM_OK;
+}
+
 // An operand as the program sees it: the number of elements in each dimension, and its bytes.
 struct Array {
     uint64_t elements[SIDRA_OPERAND_DIMS];
@@ -395,17 +408,39 @@ Verdict verify(std::span<const sidra_vector_instruction> program, std::span<cons
         const auto bit = [n](uint16_t slots) { return (slots >> n & 1) != 0; };
         if (bit(prologue->used()) && bit(traits->used()))
             return {SIDRA_PROGRAM_OPERAND_WAYS, SIDRA_PROGRAM_NONE, number};
-        const Traits& user = bit(prologue->used()) ? *prologue : *traits;
-        if (!bit(user.used())) return {SIDRA_PROGRAM_OPERAND_UNUSED, SIDRA_PROGRAM_NONE, number};
-        // A prologue stores only codes.
-        if (bit(user.stored) != ((o.flags & SIDRA_OPERAND_WRITE) != 0) || bit(prologue->stored))
-            return {SIDRA_PROGRAM_OPERAND_WRITE, SIDRA_PROGRAM_NONE, number};
-        const bool gathered = bit(user.gathered);
-        const bool extent = gathered || o.index;
-        if ((o.index && gathered) || (extent ? o.extent == 0 || o.extent > SIDRA_VECTOR_SIZE_MAX : o.extent != 0))
-            return {SIDRA_PROGRAM_OPERAND_FIELD, SIDRA_PROGRAM_NONE, number};
+        const bool early = bit(prologue->used());
+        if (const auto error = check_use(o, n, early ? *prologue : *traits, early))
+            return {error, SIDRA_PROGRAM_NONE, number};
     }
     return {};
+}
+
+uint64_t operand_classes(std::span<const sidra_operand> operands) {
+    constexpr unsigned kBits = 6;  // of an operand: its type, whether it has an index, whether columns are adjacent
+    static_assert(SIDRA_TYPE_COUNT <= 16 && SIDRA_VECTOR_OPERANDS_MAX * kBits <= 48);
+    uint64_t classes = 0;
+    for (const sidra_operand& o : operands) {
+        const bool adjacent = o.stride[3] == 0 || o.stride[3] == element_size(o.type);
+        classes = classes << kBits | (o.type & 0xfu) | (o.index ? 0x10u : 0) | (adjacent ? 0x20u : 0);
+    }
+    return classes;
+}
+
+Verdict verify_operands(std::span<const sidra_operand> operands, const Traits& traits) {
+    for (size_t n = 0; n < operands.size(); ++n) {
+        auto error = check_operand(operands[n]);
+        if (!error) error = check_use(operands[n], n, traits, false);
+        if (error) return {error, SIDRA_PROGRAM_NONE, static_cast<uint8_t>(n)};
+    }
+    return {};
+}
+
+uint32_t columns_max(std::span<const sidra_operand> operands, const Traits& traits) {
+    uint32_t bytes = 0;  // of a column
+    for (size_t n = 0; n < operands.size(); ++n)
+        if (traits.columns >> n & 1 && operands[n].stride[3]) bytes += element_size(operands[n].type);
+    return std::min({SIDRA_VECTOR_SIZE_MAX, traits.cost ? SIDRA_VECTOR_ROW_COST_MAX / traits.cost : UINT32_MAX,
+                     bytes ? SIDRA_VECTOR_ROW_BYTES_MAX / bytes : UINT32_MAX});
 }
 
 Verdict verify_space(std::span<const sidra_operand> operands, const Sizes& size, const Traits& traits) {
@@ -415,13 +450,7 @@ Verdict verify_space(std::span<const sidra_operand> operands, const Sizes& size,
         if (d < 3) rows = std::min(rows * size[d], uint64_t{SIDRA_VECTOR_SIZE_MAX} + 1);
     }
     if (rows > SIDRA_VECTOR_SIZE_MAX || rows * size[3] > SIDRA_VECTOR_ELEMENTS_MAX) return {SIDRA_PROGRAM_SIZE};
-    if (traits.whole_rows && uint64_t{size[3]} * traits.cost > SIDRA_VECTOR_ROW_COST_MAX)
-        return {SIDRA_PROGRAM_ROW_COST};
-
-    uint64_t row_bytes_total = 0;
-    for (size_t n = 0; n < operands.size(); ++n)
-        if (traits.columns >> n & 1 && operands[n].stride[3]) row_bytes_total += element_size(operands[n].type);
-    if (traits.whole_rows && size[3] * row_bytes_total > SIDRA_VECTOR_ROW_BYTES_MAX) return {SIDRA_PROGRAM_ROW_COST};
+    if (traits.whole_rows && size[3] > columns_max(operands, traits)) return {SIDRA_PROGRAM_ROW_COST};
 
     std::array<Array, SIDRA_VECTOR_OPERANDS_MAX> arrays;
     for (size_t n = 0; n < operands.size(); ++n) {

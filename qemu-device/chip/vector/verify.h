@@ -66,6 +66,15 @@ Verdict verify(std::span<const sidra_vector_instruction> program, std::span<cons
 Verdict verify(std::span<const sidra_vector_instruction> program, std::span<const sidra_operand> operands,
                const Packet& packet, Traits* prologue, Traits* traits);
 
+// For callers that verify one program with many operands: as long as these classes are the same, so are verify()'s
+// verdict and traits, apart from what verify_operands() verifies, and, in a program with SCATTER, equal addresses.
+uint64_t operand_classes(std::span<const sidra_operand> operands);
+// The part of verify() that is about each operand alone. `traits` are the program's, which has no prologue.
+Verdict verify_operands(std::span<const sidra_operand> operands, const Traits& traits);
+
+// The most columns that a row may have if the program needs whole rows.
+uint32_t columns_max(std::span<const sidra_operand> operands, const Traits& traits);
+
 using Sizes = uint32_t[SIDRA_OPERAND_DIMS];  // of an iteration space
 
 // Verifies the iteration space, and that the operands that a program uses stay inside the address space and do not
