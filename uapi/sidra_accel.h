@@ -27,6 +27,7 @@
  *      SIDRA_CMD_MVM_CALIBRATE, adc_range; sidra_publish.h: before
  * 1.3  LABEL, VECTOR, more element types; fault causes PRODUCER and PROGRAM; epochs. From here on docs/uapi.md lists changes of what existed
  * 1.4  MATMUL, LAYER
+ * 2.0  POOL, SORT; VEC is gone
  */
 #ifndef SIDRA_ACCEL_H
 #define SIDRA_ACCEL_H

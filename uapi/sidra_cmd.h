@@ -35,10 +35,7 @@ extern "C" {
 #define SIDRA_CMD_CALL_MAX		65536u		/* packets in one CALL */
 #define SIDRA_CMD_COPY_MAX		(1ull << 38)	/* bytes moved by one COPY or FILL */
 #define SIDRA_CMD_BATCH_MAX		65536u		/* vectors in one MVM */
-#define SIDRA_CMD_VEC_ROWS_MAX		(1u << 24)	/* rows of one VEC */
-#define SIDRA_CMD_VEC_COLS_MAX		65536u		/* elements in one row of one VEC */
 #define SIDRA_CMD_POOL_WINDOW_MAX	(1u << 20)	/* elements of a pooling window: kernel_h * kernel_w * channels */
-#define SIDRA_CMD_POOL_MAX		(1ull << 48)	/* elements of all windows of one POOL */
 
 enum sidra_cmd_opcode {
 	SIDRA_CMD_INVALID	= 0,	/* always faults, so a zeroed ring slot is never executed */
@@ -50,7 +47,7 @@ enum sidra_cmd_opcode {
 	SIDRA_CMD_COPY		= 6,
 	SIDRA_CMD_FILL		= 7,
 	SIDRA_CMD_MVM		= 8,
-	SIDRA_CMD_VEC		= 9,
+	/* 9 was VEC until version 2.0; it is not used again */
 	SIDRA_CMD_PROGRAM	= 10,
 	SIDRA_CMD_READBACK	= 11,
 	SIDRA_CMD_CALL		= 12,
@@ -239,106 +236,6 @@ struct sidra_cmd_mvm {
 };
 
 #define SIDRA_CMD_MVM_CALIBRATE	0x01	/* sets the range of the ADCs from the input vectors */
-
-/*
- * VEC operations. x is the input row, y the second operand, c the column. Types in brackets: input[,second] -> output.
- * Rows are independent unless said otherwise; F32 and S32 operands are 4-byte aligned.
- */
-enum sidra_vec_op {
-	/* Conversions. s = param0 (f32 bits, zero bits mean 1) times in2[c] (f32 per column) when in2 is given; z = (s32)param1.
-	 * QUANTIZE   [F32, S32 -> S8, U8, S32]  saturate(rne(x * s) + z)       (S32 input is converted to f32 first)
-	 * DEQUANTIZE [S8, U8, S32 -> F32]       f32(x - z) * s */
-	SIDRA_VEC_OP_QUANTIZE		= 1,
-	SIDRA_VEC_OP_DEQUANTIZE		= 2,
-
-	/* Two operands; in2_stride 0 repeats one row (bias) for all rows. [F32,F32 -> F32] [S32,S32 -> S32 modulo 2^32] */
-	SIDRA_VEC_OP_ADD		= 8,
-	SIDRA_VEC_OP_SUB		= 9,
-	SIDRA_VEC_OP_MUL		= 10,
-	SIDRA_VEC_OP_MAX		= 11,
-	SIDRA_VEC_OP_MIN		= 12,
-
-	/* One operand. RELU [F32, S32, S8 -> same]; LUT [S8, U8 -> S8, U8] through 256 bytes at in2, indexed by the byte's bits;
-	 * the others [F32 -> F32] */
-	SIDRA_VEC_OP_RELU		= 16,
-	SIDRA_VEC_OP_GELU		= 17,	/* 0.5 x (1 + erf(x / sqrt 2)) */
-	SIDRA_VEC_OP_GELU_TANH		= 18,	/* 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
-	SIDRA_VEC_OP_SIGMOID		= 19,
-	SIDRA_VEC_OP_TANH		= 20,
-	SIDRA_VEC_OP_SILU		= 21,	/* x sigmoid(x) */
-	SIDRA_VEC_OP_EXP		= 22,
-	SIDRA_VEC_OP_LUT		= 23,
-
-	/* Along a row [F32 -> F32]. LAYERNORM: in2 = f32 gamma[cols], beta[cols] (zero: 1 and 0), param0 = epsilon (f32 bits) */
-	SIDRA_VEC_OP_SOFTMAX		= 32,
-	SIDRA_VEC_OP_LAYERNORM		= 33,
-
-	/* One output element a row. SUM, MEAN [F32 -> F32], SUM [S32 -> S32 modulo 2^32]; MAX, MIN [F32, S32 -> same];
-	 * ARGMAX [F32, S32, S8, U8 -> S32], the first of equal elements; NaN is less than any number; a row of only NaN gives 0 */
-	SIDRA_VEC_OP_REDUCE_SUM		= 40,
-	SIDRA_VEC_OP_REDUCE_MEAN	= 41,
-	SIDRA_VEC_OP_REDUCE_MAX		= 42,
-	SIDRA_VEC_OP_REDUCE_MIN		= 43,
-	SIDRA_VEC_OP_ARGMAX		= 44,
-
-	/* Pooling over images in NHWC order: in2 = struct sidra_vec_pool; rows = output rows of all images (n * out_h), cols = channels.
-	 * A row of the input is one pixel row: in_stride = bytes of one input pixel row (in_w * channels elements), out_stride likewise.
-	 * MAX [F32, S8, U8 -> same] ignores padding; AVG [F32 -> F32] divides by the pixels inside the image */
-	SIDRA_VEC_OP_POOL_MAX		= 48,
-	SIDRA_VEC_OP_POOL_AVG		= 49,
-
-	/* Data movement on elements of the type's size; in_type = out_type.
-	 * TRANSPOSE: rows x cols becomes cols x rows (out_stride between the cols output rows; rows <= SIDRA_CMD_VEC_COLS_MAX)
-	 * GATHER: output row r = input row in2[r] (s32 index array), 0 <= index < param1, else the queue faults */
-	SIDRA_VEC_OP_TRANSPOSE		= 56,
-	SIDRA_VEC_OP_GATHER		= 57,
-	SIDRA_VEC_OP_COUNT
-};
-
-/**
- * struct sidra_cmd_vec - VEC: one operation of the compute engine over @rows rows of @cols elements
- * @op:         enum sidra_vec_op; determines which of the fields below are used. Unused fields are zero
- * @rows:       1..SIDRA_CMD_VEC_ROWS_MAX
- * @cols:       1..SIDRA_CMD_VEC_COLS_MAX
- * @in, @out:   first row. @out may equal @in when type sizes and strides are equal (in place) for the operations numbered
- *              below SIDRA_VEC_OP_REDUCE_SUM; with any other overlap the output is undefined, but nothing else is affected
- * @in2:        second operand or table
- * @in_stride, @out_stride, @in2_stride: bytes between rows
- * @param0, @param1: see enum sidra_vec_op
- */
-struct sidra_cmd_vec {
-	struct sidra_cmd_header hdr;
-	uint8_t  op;
-	uint8_t  in_type;
-	uint8_t  out_type;
-	uint8_t  pad;
-	uint32_t rows;
-	uint64_t in;
-	uint64_t out;
-	uint64_t in2;
-	uint32_t cols;
-	uint32_t in_stride;
-	uint32_t out_stride;
-	uint32_t in2_stride;
-	uint32_t param0;
-	uint32_t param1;
-};
-
-/**
- * struct sidra_vec_pool - geometry of one pooling operation, read from memory at @in2
- *
- * Output (oy, ox) covers input rows oy*stride_h - pad_h .. + kernel_h - 1, likewise columns; at least one pixel must be inside.
- * kernel_* and stride_* are 1..256, pad_* < kernel_*; in_h, in_w, out_h, out_w are 1..65535. A pixel row has at most 16 MiB,
- * a window at most SIDRA_CMD_POOL_WINDOW_MAX elements of all channels, and the whole VEC at most SIDRA_CMD_POOL_MAX of them.
- */
-struct sidra_vec_pool {
-	uint32_t in_h, in_w;
-	uint32_t out_h, out_w;
-	uint16_t kernel_h, kernel_w;
-	uint16_t stride_h, stride_w;
-	uint16_t pad_h, pad_w;
-	uint32_t reserved[9];
-};
 
 #define SIDRA_CMD_PROGRAM_REFRESH	0x01	/* PROGRAM without data: reprograms cells that have left their programmed levels */
 #define SIDRA_CMD_REFRESH_PPM		30000u	/* used if @tolerance_ppm is zero */
@@ -616,8 +513,8 @@ enum sidra_pool_op {
  * @pad:        zero
  *
  * An average is the sum of the window's pixels in their order, in f32 from +0, divided by their number as an f32, and rounded to the type.
- * A window has at most SIDRA_CMD_POOL_WINDOW_MAX elements of all channels, all windows together at most SIDRA_CMD_POOL_MAX. The output has no
- * byte between the first and the last byte that windows may read.
+ * A window has at most SIDRA_CMD_POOL_WINDOW_MAX elements of all channels. The output has no byte between the first and the last byte that
+ * windows may read.
  */
 struct sidra_cmd_pool {
 	struct sidra_cmd_header hdr;
@@ -707,7 +604,6 @@ union sidra_cmd {
 	struct sidra_cmd_copy      copy;
 	struct sidra_cmd_fill      fill;
 	struct sidra_cmd_mvm       mvm;
-	struct sidra_cmd_vec       vec;
 	struct sidra_cmd_weights   weights;
 	struct sidra_cmd_call      call;
 	struct sidra_cmd_label     label;
@@ -750,7 +646,7 @@ enum sidra_fault_cause {
 	SIDRA_FAULT_WEIGHTS		= 8,	/* no such weights object */
 	SIDRA_FAULT_WEIGHTS_RIGHTS	= 9,	/* the object's rights do not allow the operation */
 	SIDRA_FAULT_UNPROGRAMMED	= 10,	/* a tile that this object has not programmed */
-	SIDRA_FAULT_VALUE		= 11,	/* data out of range (gather index, weight not encodable, pool geometry) */
+	SIDRA_FAULT_VALUE		= 11,	/* data out of range (index, weight not encodable, window outside the image) */
 	SIDRA_FAULT_CALL		= 12,	/* CALL inside CALL */
 	SIDRA_FAULT_NOT_ALLOWED		= 13,	/* packet not allowed in this kind of queue */
 	SIDRA_FAULT_PEER		= 14,	/* a waited-for queue or epoch does not exist, or ended too long ago */
@@ -800,14 +696,6 @@ SIDRA_ASSERT_AT(struct sidra_cmd_mvm, in_scale, 56);
 SIDRA_ASSERT_AT(struct sidra_cmd_mvm, cookie, 4);
 SIDRA_ASSERT_AT(struct sidra_cmd_mvm, in_zero, 10);
 SIDRA_ASSERT_AT(struct sidra_cmd_mvm, batch, 12);
-SIDRA_ASSERT_SIZE(struct sidra_cmd_vec, 64);
-SIDRA_ASSERT_AT(struct sidra_cmd_vec, rows, 12);
-SIDRA_ASSERT_AT(struct sidra_cmd_vec, in2, 32);
-SIDRA_ASSERT_AT(struct sidra_cmd_vec, cols, 40);
-SIDRA_ASSERT_AT(struct sidra_cmd_vec, param0, 56);
-SIDRA_ASSERT_SIZE(struct sidra_vec_pool, 64);
-SIDRA_ASSERT_AT(struct sidra_vec_pool, kernel_h, 16);
-SIDRA_ASSERT_AT(struct sidra_vec_pool, pad_h, 24);
 SIDRA_ASSERT_SIZE(struct sidra_cmd_weights, 64);
 SIDRA_ASSERT_AT(struct sidra_cmd_weights, row0, 16);
 SIDRA_ASSERT_AT(struct sidra_cmd_weights, addr, 32);

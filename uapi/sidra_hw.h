@@ -20,8 +20,8 @@
 extern "C" {
 #endif
 
-#define SIDRA_HW_VERSION_MAJOR	1u
-#define SIDRA_HW_VERSION_MINOR	4u
+#define SIDRA_HW_VERSION_MAJOR	2u
+#define SIDRA_HW_VERSION_MINOR	0u
 #define SIDRA_HW_VERSION	((SIDRA_HW_VERSION_MAJOR << 16) | SIDRA_HW_VERSION_MINOR)
 
 /* ---- PCI ------------------------------------------------------------------------------------------------------- */
@@ -431,7 +431,7 @@ struct sidra_fault {
 	uint16_t reserved;
 };
 
-/* Engines of a chip, by the packets that they execute: MVM; VEC; COPY, FILL and similar packets; PROGRAM and READBACK. */
+/* Engines of a chip, by the packets that they execute: MVM and LAYER; VECTOR, MATMUL, POOL and SORT; COPY, FILL and similar packets; PROGRAM and READBACK. */
 enum sidra_hw_engine {
 	SIDRA_HW_ENGINE_MVM	= 0,
 	SIDRA_HW_ENGINE_VEC	= 1,

@@ -33,7 +33,7 @@ struct sidra_context : sidra::Handle {
     std::mutex mutex;  // protects streams, callbacks and functions_owned; held while queues are replaced
     std::vector<sidra_stream*> streams;
     std::shared_ptr<sidra::CallbackThread> callbacks;                // created on first use
-    std::shared_ptr<sidra::FunctionPrograms> functions_owned;  // created on first use
+    std::shared_ptr<sidra::FunctionPrograms> functions_owned;        // created on first use
     std::atomic<const sidra::FunctionPrograms*> functions{nullptr};  // the same
     sidra::Objects named;                                            // objects that packets can name
     sidra::HostRanges host_ranges;                                   // memory of the buffers

@@ -11,7 +11,7 @@ namespace sidra {
 namespace {
 
 constexpr std::array<const char*, SIDRA_CMD_OPCODE_COUNT> kOpcodes = {
-    "INVALID", "NOP",      "BARRIER", "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY",  "FILL", "MVM", "VEC",
+    "INVALID", "NOP",      "BARRIER", "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY",  "FILL", "MVM", nullptr,
     "PROGRAM", "READBACK", "CALL",    "LABEL",    "VECTOR",     "MATMUL",    "LAYER", "POOL", "SORT"};
 static_assert(kOpcodes.back() != nullptr);
 
@@ -33,7 +33,7 @@ constexpr std::array<CauseText, SIDRA_FAULT_COUNT> kCauses = {{
     {"no such weights", "were they destroyed before their operations were done?"},
     {"the weights' rights do not allow it", "ask who shared them for more rights"},
     {"weights not programmed, or not to the end", "queue sidra_weights_program_async() first"},
-    {"data out of range (gather index, weight, or pool geometry)", "check the data"},
+    {"data out of range (index, weight, or a pooling window outside the image)", "check the data"},
     {"a graph inside a graph", "record its operations instead"},
     {"operation not allowed in this kind of queue", "use a stream"},
     {"the stream waited for is not known any more", "wait for its event before it was reset or replaced so often"},
@@ -47,7 +47,9 @@ constexpr std::array<CauseText, SIDRA_FAULT_COUNT> kCauses = {{
 
 }  // namespace
 
-const char* opcode_name(uint32_t opcode) { return opcode < kOpcodes.size() ? kOpcodes[opcode] : "unknown operation"; }
+const char* opcode_name(uint32_t opcode) {
+    return opcode < kOpcodes.size() && kOpcodes[opcode] != nullptr ? kOpcodes[opcode] : "unknown operation";
+}
 const char* cause_text(uint32_t cause) { return cause < kCauses.size() ? kCauses[cause].text : "unknown cause"; }
 const char* cause_hint(uint32_t cause) { return cause < kCauses.size() ? kCauses[cause].hint : ""; }
 

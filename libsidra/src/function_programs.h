@@ -22,8 +22,7 @@ enum class Function : uint8_t {
 // All of them in one piece of device memory, for one context.
 class FunctionPrograms {
    public:
-    static sidra_status create(const char* call, sidra_context* context,
-                               std::shared_ptr<FunctionPrograms>* programs);
+    static sidra_status create(const char* call, sidra_context* context, std::shared_ptr<FunctionPrograms>* programs);
 
     const VectorProgram& operator[](Function function) const { return programs_[static_cast<size_t>(function)]; }
 

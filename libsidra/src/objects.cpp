@@ -66,8 +66,6 @@ void Objects::collect(const sidra_cmd& packet, std::span<const sidra_operand> op
         case SIDRA_CMD_MVM:
             collect_weights(packet.mvm.weights, names);
             return memory(packet.mvm.in, packet.mvm.out, packet.mvm.bias);
-        case SIDRA_CMD_VEC:
-            return memory(packet.vec.in, packet.vec.in2, packet.vec.out);
         case SIDRA_CMD_LAYER:
             collect_weights(packet.layer.weights, names);
             memory(operands.back().addr);  // the pattern's, which is at the same place as an operand's

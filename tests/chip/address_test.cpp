@@ -253,8 +253,8 @@ TEST(Addresses, PacketsBeyondTheDeviceAddressSpaceFault) {
                                   fill(at, kPage, 0, 8),
                                   timestamp(at == wild.back() ? end - 24 : at),
                                   call(at, 64),
-                                  vec(SIDRA_VEC_OP_RELU, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 1, 1024, at, data),
-                                  vec(SIDRA_VEC_OP_RELU, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 1, 1024, data, at)};
+                                  sort(SIDRA_TYPE_F32, 1, 1024, at, data),
+                                  sort(SIDRA_TYPE_F32, 1, 1024, data, at)};
         for (const sidra_cmd& cmd : cmds) {
             queue.submit(cmd);
             bench.run(1000);

@@ -63,9 +63,8 @@ class EngineTime : public testing::Test {
     const sidra_cmd programs = program(weights, 0, 20, 0, 20, in_program, 20),
                     multiplies =
                         mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, 1, in_mvm, 20, out, 80),
-                    computes = vec(SIDRA_VEC_OP_RELU, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 1, 8, in_vec, out),
-                    copies = copy(out, in_copy, 64), fills = fill(in_copy, 64, 0, 8),
-                    reads_back = readback(weights, 0, 20, 0, 20, in_program, 20);
+                    computes = sort(SIDRA_TYPE_F32, 1, 8, in_vec, out), copies = copy(out, in_copy, 64),
+                    fills = fill(in_copy, 64, 0, 8), reads_back = readback(weights, 0, 20, 0, 20, in_program, 20);
 
    private:
     std::map<uint64_t, sidra_hw_engine> owners_;
@@ -213,7 +212,7 @@ TEST_F(EngineTime, NeverRunsAheadOfTheClock) {
                 cmds.push_back(multiplies);
                 cmds.back().mvm.out = to;
                 cmds.push_back(computes);
-                cmds.back().vec.out = to;
+                cmds.back().sort.values = to;
                 cmds.push_back(copy(to, in_copy, 64));
             }
             each->submit(cmds);

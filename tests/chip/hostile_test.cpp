@@ -147,8 +147,8 @@ class PacketFuzz {
                 }
                 break;
             }
-            case SIDRA_CMD_VEC:
-                vec(&cmd.vec);
+            case SIDRA_CMD_SORT:
+                sort(&cmd.sort);
                 break;
             case SIDRA_CMD_PROGRAM:
             case SIDRA_CMD_READBACK: {
@@ -184,28 +184,27 @@ class PacketFuzz {
     }
 
    private:
-    void vec(sidra_cmd_vec* vec) {
-        constexpr uint8_t kOps[] = {1,  2,  8,  9,  10, 11, 12, 16, 17, 18, 19, 20, 21,
-                                    22, 23, 32, 33, 40, 41, 42, 43, 44, 48, 49, 56, 57};
-        vec->op = random_() % 30 == 0 ? static_cast<uint8_t>(random_()) : kOps[random_() % std::size(kOps)];
-        vec->in_type = random_() % 2 != 0 ? uint8_t{SIDRA_TYPE_F32} : static_cast<uint8_t>(random_() % 4);
-        vec->out_type = vec->in_type;
-        if (vec->op == SIDRA_VEC_OP_QUANTIZE || random_() % 8 == 0) vec->out_type = static_cast<uint8_t>(random_() % 4);
-        if (vec->op == SIDRA_VEC_OP_DEQUANTIZE) vec->out_type = SIDRA_TYPE_F32;
-        if (vec->op == SIDRA_VEC_OP_ARGMAX) vec->out_type = SIDRA_TYPE_S32;
-        vec->rows = 1 + small(30);
-        vec->cols = 1 + small(100);
-        vec->in = aligned(4);
-        vec->out = aligned(4);
-        const auto stride = [&](uint32_t elements, uint32_t type) {
-            return random_() % 8 == 0 ? small(1000) : elements * (type < SIDRA_TYPE_COUNT ? element_size(type) : 4);
+    void sort(sidra_cmd_sort* sort) {
+        sort->flags = static_cast<uint8_t>(random_() % 2);
+        sort->type = static_cast<uint8_t>(random_() % 30 == 0 ? random_() : random_() % SIDRA_TYPE_COUNT);
+        const uint32_t bytes = element_size(sort->type);
+        sort->rows = 1 + small(30);
+        sort->cols = 1 + small(100);
+        sort->count = random_() % 8 == 0 ? small(200) : 1 + small(sort->cols);
+        const auto stride = [&](uint32_t elements, uint32_t size) {
+            return random_() % 8 == 0 ? small(1000) : elements * size;
         };
-        vec->in_stride = stride(vec->cols, vec->in_type);
-        vec->out_stride = stride(vec->op == SIDRA_VEC_OP_TRANSPOSE ? vec->rows : vec->cols, vec->out_type);
-        const bool two = vec->op >= SIDRA_VEC_OP_ADD && vec->op <= SIDRA_VEC_OP_MIN;
-        if (two || vec->op == SIDRA_VEC_OP_LUT || vec->op >= SIDRA_VEC_OP_POOL_MAX || random_() % 16 == 0)
-            vec->in2 = vec->op == SIDRA_VEC_OP_TRANSPOSE ? 0 : aligned(8);
-        if (vec->op == SIDRA_VEC_OP_GATHER) vec->param1 = small(50);
+        sort->in = aligned(8);
+        sort->in_stride = stride(sort->cols, bytes);
+        if (random_() % 4 != 0) {
+            sort->values = aligned(8);
+            sort->values_stride = stride(sort->count, bytes);
+        }
+        if (random_() % 2 != 0) {
+            sort->index_type = random_() % 2 != 0 ? uint8_t{SIDRA_TYPE_S32} : uint8_t{SIDRA_TYPE_S64};
+            sort->indices = aligned(8);
+            sort->indices_stride = stride(sort->count, element_size(sort->index_type));
+        }
     }
 
     std::mt19937_64 random_;

@@ -9,6 +9,7 @@
 #include "bench.h"
 #include "failing_new.h"
 #include "packets.h"
+#include "vectors.h"
 
 namespace sidra::chip_test {
 namespace {
@@ -33,10 +34,7 @@ struct Mixture {
             mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_U8, SIDRA_TYPE_S32, kBatch, in, kSize, out, kSize * 4));
         compute->push(
             mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_F32, kBatch, in, kSize, out, kSize * 4));
-        sidra_cmd add = vec(SIDRA_VEC_OP_ADD, SIDRA_TYPE_F32, SIDRA_TYPE_F32, kBatch, kSize, in, out);
-        add.vec.in2 = in;
-        add.vec.in2_stride = add.vec.in_stride;
-        compute->push(add);
+        compute->push(add(context, kBatch, kSize, {in}, {in}, {out}));
         sidra_cmd sort = blank(SIDRA_CMD_SORT);
         sort.sort.type = SIDRA_TYPE_F32, sort.sort.index_type = SIDRA_TYPE_S32;
         sort.sort.in = in, sort.sort.in_stride = kSize * 4;

@@ -77,7 +77,21 @@ inline sidra_cmd fill(uint64_t dst, uint64_t bytes, uint64_t pattern, uint32_t p
     return cmd;
 }
 
-inline uint32_t element_size(uint32_t type) { return type == SIDRA_TYPE_S32 || type == SIDRA_TYPE_F32 ? 4 : 1; }
+inline uint32_t element_size(uint32_t type) {
+    switch (type) {
+        case SIDRA_TYPE_S64:
+            return 8;
+        case SIDRA_TYPE_S32:
+        case SIDRA_TYPE_F32:
+            return 4;
+        case SIDRA_TYPE_S16:
+        case SIDRA_TYPE_F16:
+        case SIDRA_TYPE_BF16:
+            return 2;
+        default:
+            return 1;
+    }
+}
 inline uint32_t f32_bits(float value) { return std::bit_cast<uint32_t>(value); }
 
 inline sidra_cmd mvm(uint16_t weights, uint32_t in_type, uint32_t out_type, uint32_t batch, uint64_t in,
@@ -93,18 +107,15 @@ inline sidra_cmd mvm(uint16_t weights, uint32_t in_type, uint32_t out_type, uint
     return cmd;
 }
 
-inline sidra_cmd vec(sidra_vec_op op, uint32_t in_type, uint32_t out_type, uint32_t rows, uint32_t cols, uint64_t in,
-                     uint64_t out) {
-    sidra_cmd cmd = blank(SIDRA_CMD_VEC);
-    cmd.vec.op = static_cast<uint8_t>(op);
-    cmd.vec.in_type = static_cast<uint8_t>(in_type);
-    cmd.vec.out_type = static_cast<uint8_t>(out_type);
-    cmd.vec.rows = rows;
-    cmd.vec.cols = cols;
-    cmd.vec.in = in;
-    cmd.vec.out = out;
-    cmd.vec.in_stride = cols * element_size(in_type);
-    cmd.vec.out_stride = cols * element_size(out_type);
+// All elements of each row in order.
+inline sidra_cmd sort(uint32_t type, uint32_t rows, uint32_t cols, uint64_t in, uint64_t values) {
+    sidra_cmd cmd = blank(SIDRA_CMD_SORT);
+    cmd.sort.type = static_cast<uint8_t>(type);
+    cmd.sort.in = in;
+    cmd.sort.values = values;
+    cmd.sort.in_stride = cmd.sort.values_stride = cols * element_size(type);
+    cmd.sort.rows = rows;
+    cmd.sort.cols = cmd.sort.count = cols;
     return cmd;
 }
 

@@ -7,6 +7,7 @@
 #include "bench.h"
 #include "packets.h"
 #include "sidra_management.h"
+#include "vectors.h"
 
 namespace sidra::chip_test {
 namespace {
@@ -65,9 +66,9 @@ TEST_F(Heat, TimeAndEnergyFollowTheClock) {
     const uint64_t data = context.alloc(65536), out = context.alloc(65536);
     const sidra_cmd fill_cells = program(weights, 0, 256, 0, 256, data, 256);
     const sidra_cmd one = mvm(static_cast<uint16_t>(weights), SIDRA_TYPE_S8, SIDRA_TYPE_S32, 10, data, 256, out, 1024);
-    const sidra_cmd relu = vec(SIDRA_VEC_OP_RELU, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 16, 256, data, out);
+    const sidra_cmd positive = relu(context, 16, 256, {data}, {out});
     const sidra_cmd move = copy(out, data, 32'768);
-    const sidra_report programs = cost_of(fill_cells), products = cost_of(one), vectors = cost_of(relu),
+    const sidra_report programs = cost_of(fill_cells), products = cost_of(one), vectors = cost_of(positive),
                        moves = cost_of(move);
     EXPECT_EQ(products.device_ps, 10 * 15'000 + 4'000u) << "bound by the array";
     trip();
@@ -84,7 +85,7 @@ TEST_F(Heat, TimeAndEnergyFollowTheClock) {
     EXPECT_NEAR(static_cast<double>(slow_products.device_ps), 10 * (10 * 13'107 / 3.0) + 40'000, 700);
     EXPECT_NEAR(static_cast<double>(slow_products.energy_pj - kSlowPacketPj),
                 static_cast<double>(products.energy_pj - kPacketPj) * 0.36, 1);
-    const sidra_report slow_vectors = cost_of(relu);
+    const sidra_report slow_vectors = cost_of(positive);
     EXPECT_EQ(slow_vectors.device_ps - kSlowPacket, 10 * (vectors.device_ps - kPacket));
     EXPECT_EQ(cost_of(move).device_ps - kSlowPacket, moves.device_ps - kPacket) << "the link has a clock of its own";
 }

@@ -6,6 +6,7 @@
 #include "bench.h"
 #include "packets.h"
 #include "stream.h"
+#include "vectors.h"
 
 namespace sidra::chip_test {
 namespace {
@@ -39,10 +40,9 @@ TEST(Save, HalfDoneQueuesGoOnBitExact) {
         const uint64_t from = context.put(data), to = context.alloc(kBytes), sums = context.alloc(kBytes);
         a.submit(std::vector<sidra_cmd>{nop(), copy(to, from, kBytes), nop()});
         // In place: done twice, it would show.
-        sidra_cmd add = vec(SIDRA_VEC_OP_ADD, SIDRA_TYPE_S32, SIDRA_TYPE_S32, 1024, 1024, sums, sums);
-        add.vec.in2 = from;
-        add.vec.in2_stride = 4096;
-        b.submit(std::vector<sidra_cmd>{add, add});
+        const RowsAt total{sums, SIDRA_TYPE_S32};
+        const sidra_cmd once = add(context, 1024, 1024, total, {from, SIDRA_TYPE_S32}, total);
+        b.submit(std::vector<sidra_cmd>{once, once});
         for (unsigned i = 0; i < slices; i++) bench.run_once();
         middles += a.state().timeline == 1 || b.state().timeline < 2;
         move_to_another_chip(bench);

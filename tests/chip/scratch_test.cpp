@@ -5,6 +5,7 @@
 
 #include "bench.h"
 #include "packets.h"
+#include "vectors.h"
 
 namespace sidra::chip_test {
 namespace {
@@ -73,40 +74,43 @@ std::vector<Attack> attacks(Context& context) {
     context.write(rows, bytes.data(), kPage);
     const uint64_t out = context.alloc(4 * kPage);
     constexpr uint32_t kStride = 3 * kPage;
-    const auto strided = [&](sidra_cmd cmd) {
-        cmd.vec.in_stride = kStride;
-        return cmd;
-    };
+    constexpr uint32_t kF32 = SIDRA_TYPE_F32, kU8 = SIDRA_TYPE_U8;
     std::vector<Attack> list;
 
-    sidra_vec_pool geometry{};
-    geometry.in_h = 2, geometry.in_w = 256, geometry.out_h = 1, geometry.out_w = 256;
-    geometry.kernel_h = 2, geometry.kernel_w = geometry.stride_h = geometry.stride_w = 1;
-    sidra_cmd pool = strided(vec(SIDRA_VEC_OP_POOL_MAX, SIDRA_TYPE_U8, SIDRA_TYPE_U8, 1, 1, rows, out));
-    pool.vec.in2 = context.put(std::vector<sidra_vec_pool>{geometry});
-    pool.vec.out_stride = 256;
+    sidra_pattern pattern{};
+    pattern.addr = rows, pattern.type = kU8;
+    pattern.height = 2, pattern.width = 256, pattern.channels = 1;
+    pattern.kernel_h = 2, pattern.kernel_w = pattern.stride_h = pattern.stride_w = 1;
+    pattern.dilation_h = pattern.dilation_w = 1;
+    pattern.row_stride = kStride, pattern.pixel_stride = 1;
+    sidra_cmd pool = blank(SIDRA_CMD_POOL);
+    pool.pool.op = SIDRA_POOL_MAX;
+    pool.pool.pattern = context.put(std::vector<sidra_pattern>{pattern});
+    pool.pool.out = out;
+    pool.pool.size[0] = pool.pool.size[1] = 1, pool.pool.size[2] = 256;
+    pool.pool.out_stride[2] = 1;
     list.push_back({"POOL", pool});
 
-    sidra_cmd relu = strided(vec(SIDRA_VEC_OP_RELU, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 2, 256, rows, out));
-    list.push_back({"RELU", relu});
-    sidra_cmd add = vec(SIDRA_VEC_OP_ADD, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 2, 256, out, out);
-    add.vec.in2 = rows;
-    add.vec.in2_stride = kStride;
-    list.push_back({"ADD, second operand", add});
-    sidra_cmd into = vec(SIDRA_VEC_OP_RELU, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 2, 256, out, rows);
-    into.vec.out_stride = kStride;
-    list.push_back({"RELU, output", into});
-    sidra_cmd sum = strided(vec(SIDRA_VEC_OP_REDUCE_SUM, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 2, 256, rows, out));
-    sum.vec.out_stride = 4;
-    list.push_back({"REDUCE_SUM", sum});
-    sidra_cmd transpose = strided(vec(SIDRA_VEC_OP_TRANSPOSE, SIDRA_TYPE_U8, SIDRA_TYPE_U8, 2, 256, rows, out));
-    transpose.vec.out_stride = 2;
-    list.push_back({"TRANSPOSE", transpose});
+    sidra_cmd sorted = sort(kF32, 2, 256, rows, out);
+    sorted.sort.in_stride = kStride;
+    list.push_back({"SORT", sorted});
+    list.push_back({"VECTOR", relu(context, 2, 256, {rows, kF32, kStride}, {out})});
+    list.push_back({"VECTOR, second operand", add(context, 2, 256, {out}, {rows, kF32, kStride}, {out})});
+    list.push_back({"VECTOR, output", relu(context, 2, 256, {out}, {rows, kF32, kStride})});
+    list.push_back(
+        {"VECTOR, sums of rows", vector_rows(context, "pass:\nv0 = load o0\ns0 = reduce_sum v0\nstore o1, s0\n", 2, 256,
+                                             {{rows, kF32, kStride}, {out, kF32, 0, true}})});
+    sidra_cmd columns = relu(context, 256, 2, {rows, kU8, 1}, {out, kU8});  // columns three pages apart
+    auto operand = context.get<sidra_operand>(columns.vector.operands, 1).at(0);
+    operand.stride[3] = kStride;
+    context.write(columns.vector.operands, &operand, sizeof operand);
+    list.push_back({"VECTOR, transposed", columns});
     // A row that crosses into an unmapped page.
-    sidra_cmd gather = vec(SIDRA_VEC_OP_GATHER, SIDRA_TYPE_U8, SIDRA_TYPE_U8, 1, 256, rows + kPage - 128, out);
-    gather.vec.in2 = context.put(std::vector<int32_t>{0});
-    gather.vec.param1 = 1;
-    list.push_back({"GATHER", gather});
+    list.push_back({"VECTOR, at an index", relu(context, 1, 256, {rows + kPage - 128, kU8}, {out, kU8})});
+    operand = context.get<sidra_operand>(list.back().cmd.vector.operands, 1).at(0);
+    operand.index = context.put(std::vector<int32_t>{0});
+    operand.index_type = SIDRA_TYPE_S32, operand.extent = 1;
+    context.write(list.back().cmd.vector.operands, &operand, sizeof operand);
 
     const uint32_t weights = context.weights({.rows = 256, .cols = 16, .crossbars = {8}});
     list.push_back({"PROGRAM", program(weights, 0, 2, 0, 16, rows, kStride)});

@@ -12,6 +12,7 @@
 #include "bench.h"
 #include "folder.h"
 #include "packets.h"
+#include "vectors.h"
 
 namespace sidra::chip_test {
 namespace {
@@ -95,7 +96,7 @@ class TraceChip : public testing::Test {
         submit(mvm(static_cast<uint16_t>(large), SIDRA_TYPE_U8, SIDRA_TYPE_S32, 50, data, 320, data + 0x40000, 2400));
         submit(copy(data + 0x80000, data, 100'000));
         submit(fill(data + 0x80000, 4096, 1, 1));
-        submit(vec(SIDRA_VEC_OP_RELU, SIDRA_TYPE_F32, SIDRA_TYPE_F32, 8, 1000, data, data + 0x80000));
+        submit(relu(context, 8, 1000, {data}, {data + 0x80000}));
         submit(readback(small, 0, 100, 0, 40, data + 0x80000, 40));
         std::vector<sidra_cmd> recorded = {
             nop(), mvm(static_cast<uint16_t>(small), SIDRA_TYPE_U8, SIDRA_TYPE_S32, 1, data, 128, data + 0x40000, 256),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Packing of weights and the sums kept with them; transposing.
+// Packing of weights and the sums kept with them.
 #include <gtest/gtest.h>
 
 #include "engine_test_util.h"
@@ -82,42 +82,6 @@ TEST(Levels, OfPairs) {
                 }
             }
         }
-    }
-}
-
-template <class T>
-void check_transpose(uint32_t rows, uint32_t cols) {
-    Random random(rows * 1000 + cols);
-    const size_t in_stride = (cols + random() % 5) * sizeof(T), out_stride = (rows + random() % 5) * sizeof(T);
-    Guarded<uint8_t> in((rows - 1) * in_stride + cols * sizeof(T));
-    fill_bits(random, in.data(), in.size());
-    for (const Engine* engine : engines()) {
-        Guarded<uint8_t> out((cols - 1) * out_stride + rows * sizeof(T));
-        engine->transpose({in.data(), out.data(), in_stride, out_stride, rows, cols, sizeof(T)});
-        for (uint32_t r = 0; r < rows; ++r) {
-            for (uint32_t c = 0; c < cols; ++c) {
-                ASSERT_EQ(
-                    0, std::memcmp(&in[r * in_stride + c * sizeof(T)], &out[c * out_stride + r * sizeof(T)], sizeof(T)))
-                    << engine->name << " " << rows << "x" << cols << " at " << r << ", " << c;
-            }
-        }
-        for (size_t gap = rows * sizeof(T); gap < out_stride && cols > 1; ++gap)
-            ASSERT_EQ(0xa5, out[gap]) << engine->name;
-    }
-}
-
-TEST(Transpose, AnyShape) {
-    for (const auto& [rows, cols] : {std::pair{1u, 1u},
-                                     {1u, 77u},
-                                     {77u, 1u},
-                                     {4u, 4u},
-                                     {16u, 16u},
-                                     {64u, 64u},
-                                     {130u, 67u},
-                                     {65u, 200u},
-                                     {15u, 33u}}) {
-        check_transpose<uint8_t>(rows, cols);
-        check_transpose<uint32_t>(rows, cols);
     }
 }
 

@@ -58,7 +58,7 @@ constexpr const char* kFaults[] = {"none",
 static_assert(std::size(kFaults) == SIDRA_FAULT_COUNT);
 
 constexpr const char* kOpcodes[] = {"INVALID", "NOP",    "BARRIER", "SEM_WAIT", "SEM_SIGNAL", "TIMESTAMP", "COPY",
-                                    "FILL",    "MVM",    "VEC",     "PROGRAM",  "READBACK",   "CALL",      "LABEL",
+                                    "FILL",    "MVM",    nullptr,   "PROGRAM",  "READBACK",   "CALL",      "LABEL",
                                     "VECTOR",  "MATMUL", "LAYER",   "POOL",     "SORT"};
 static_assert(std::size(kOpcodes) == SIDRA_CMD_OPCODE_COUNT);
 

@@ -43,7 +43,7 @@ inline void multiply(const int8_t* weights, const Input* x, uint32_t groups, int
 }  // namespace
 
 constinit const Engine kAvx2Engine = {
-    "avx2",    SIDRA_CHIP_ENGINE_AVX2, mvm_by_panels, quantize_u8, bias_u8,      scale,       vec, pool,
-    transpose, decode_vector,          run_vector,    matmul,      pool_windows, pair_levels, pack};
+    "avx2", SIDRA_CHIP_ENGINE_AVX2, mvm_by_panels, quantize_u8, bias_u8, scale, decode_vector, run_vector,
+    matmul, pool_windows,           pair_levels,   pack};
 
 }  // namespace sidra::engine

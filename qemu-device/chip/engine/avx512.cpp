@@ -32,16 +32,14 @@ void amx_matmul(const Matmul& m, uint8_t* scratch) {
 
 }  // namespace
 
-constinit const Engine kAvx512Engine = {"avx512",     SIDRA_CHIP_ENGINE_AVX512,
-                                        avx512_mvm,   quantize_u8,
-                                        bias_u8,      scale,
-                                        vec,          pool,
-                                        transpose,    decode_vector,
-                                        run_vector,   matmul,
-                                        pool_windows, pair_levels,
-                                        pack};
+constinit const Engine kAvx512Engine = {"avx512",      SIDRA_CHIP_ENGINE_AVX512,
+                                        avx512_mvm,    quantize_u8,
+                                        bias_u8,       scale,
+                                        decode_vector, run_vector,
+                                        matmul,        pool_windows,
+                                        pair_levels,   pack};
 constinit const Engine kAmxEngine = {
-    "amx",     SIDRA_CHIP_ENGINE_AMX, amx_mvm,    quantize_u8, bias_u8,      scale,       vec, pool,
-    transpose, decode_vector,         run_vector, amx_matmul,  pool_windows, pair_levels, pack};
+    "amx",      SIDRA_CHIP_ENGINE_AMX, amx_mvm,     quantize_u8, bias_u8, scale, decode_vector, run_vector,
+    amx_matmul, pool_windows,          pair_levels, pack};
 
 }  // namespace sidra::engine

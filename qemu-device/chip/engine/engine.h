@@ -58,38 +58,6 @@ struct Scale {
     int32_t out_zero;
 };
 
-// One VEC operation on rows [0, rows); pointers refer to the first of these rows. All operations of struct
-// sidra_cmd_vec except TRANSPOSE, GATHER and POOL_*, which have their own functions. in2 depends on the operation.
-struct Vec {
-    uint32_t op;  // enum sidra_vec_op
-    uint32_t in_type, out_type;
-    uint32_t rows, cols;
-    const void* in;
-    const void* in2;  // nullptr if none
-    void* out;
-    size_t in_stride, in2_stride, out_stride;  // bytes
-    uint32_t param0, param1;
-};
-
-struct Pool {
-    bool max;          // else average
-    uint32_t type;     // max: F32, S8, U8; average: F32
-    const void* in;    // first pixel row of this image
-    size_t in_stride;  // bytes of a pixel row
-    void* out;         // output pixels from (`out_y`, `out_x`) on
-    uint32_t out_y, out_x;
-    uint32_t pixels;  // output pixels in that row
-    uint32_t channels;
-    sidra_vec_pool geometry;
-};
-
-struct Transpose {  // out[c][r] = in[r][c]; element 1 or 4 bytes
-    const void* in;
-    void* out;
-    size_t in_stride, out_stride;
-    uint32_t rows, cols, element;
-};
-
 struct Engine {
     const char* name;
     sidra_chip_engine id;
@@ -99,9 +67,6 @@ struct Engine {
     // s8 to u8 by adding 128
     void (*bias_u8)(const int8_t* in, uint8_t* out, size_t n);
     void (*scale)(const Scale&);
-    void (*vec)(const Vec&);
-    void (*pool)(const Pool&);
-    void (*transpose)(const Transpose&);
     // Vector programs, see vector.h. A decoded program belongs to the engine that decoded it.
     void (*decode_vector)(const sidra_vector_instruction* program, size_t count, const sidra_operand* operands,
                           size_t operand_count, VectorProgram* decoded);

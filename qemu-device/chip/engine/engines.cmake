@@ -5,7 +5,7 @@
 # -ffp-contract=off: the compiler must not fuse a multiplication and an addition that numerics.h rounds separately.
 
 set(_engine ${CMAKE_CURRENT_LIST_DIR})
-set(SIDRA_ENGINE_SOURCES ${_engine}/find.cpp ${_engine}/portable.cpp ${_engine}/scalar.cpp ${_engine}/scalar_math.cpp ${_engine}/scalar_vec.cpp ${_engine}/sort.cpp)
+set(SIDRA_ENGINE_SOURCES ${_engine}/find.cpp ${_engine}/portable.cpp ${_engine}/scalar.cpp ${_engine}/sort.cpp)
 set_source_files_properties(${SIDRA_ENGINE_SOURCES} PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")

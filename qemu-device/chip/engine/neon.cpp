@@ -47,10 +47,10 @@ inline void multiply(const int8_t* weights, const Input* x, uint32_t groups, int
 }  // namespace
 
 constinit const Engine kNeonEngine = {
-    "neon",    SIDRA_CHIP_ENGINE_NEON, mvm_by_panels, quantize_u8, bias_u8,      scale,       vec, pool,
-    transpose, decode_vector,          run_vector,    matmul,      pool_windows, pair_levels, pack};
+    "neon", SIDRA_CHIP_ENGINE_NEON, mvm_by_panels, quantize_u8, bias_u8, scale, decode_vector, run_vector,
+    matmul, pool_windows,           pair_levels,   pack};
 constinit const Engine kNeonDotEngine = {
-    "neon",    SIDRA_CHIP_ENGINE_NEON, neon_dot_mvm, quantize_u8,     bias_u8,      scale,       vec, pool,
-    transpose, decode_vector,          run_vector,   neon_dot_matmul, pool_windows, pair_levels, pack};
+    "neon",     SIDRA_CHIP_ENGINE_NEON, neon_dot_mvm, quantize_u8, bias_u8, scale, decode_vector,
+    run_vector, neon_dot_matmul,        pool_windows, pair_levels, pack};
 
 }  // namespace sidra::engine

@@ -11,8 +11,7 @@
 //   Horner over c[0..n] in x: p = c[n]; p = fma(p, x, c[i]) for i = n - 1 down to 0.
 //   rne(x): nearest integer, ties to even, saturated to s32; NaN gives 0.
 //   rne(x) + z: the exact sum, saturated to s32, then to the output type.
-//   x - z of DEQUANTIZE with S32 input: modulo 2^32, as all s32 arithmetic of the chip.
-//   s = param0 * in2[c] is rounded once, then x * s. 1 / in_scale, in_scale * out_factor, gain * scale[n] likewise.
+//   1 / in_scale, in_scale * out_factor, gain * scale[n] are rounded once, before x is multiplied with them.
 //
 // Exponential: exp(x) = expx(x, 0). expx(h, l) is the exponential of h + l for a small l:
 //   c = h < kExpMin ? kExpMin : h > kExpMax ? kExpMax : h
@@ -61,29 +60,13 @@
 //   s = fma(r * u, Horner over kSin in u, r); c = fma(u * u, Horner over kCos in u, fma(-0.5, u, 1))
 //   sin: x is 0 ? x : k odd ? c : s, negated if k & 2; cos: k odd ? s : c, negated if (k + 1) & 2
 //
-// Sums along a row (REDUCE_SUM, MEAN, SOFTMAX, LAYERNORM): 32 partial sums from +0; element i goes into partial i % 32,
+// Sums along a row: 32 partial sums from +0; element i goes into partial i % 32,
 //   in ascending order; then partial[j] += partial[j + 16] for j < 16, then + 8, + 4, + 2, + 1.
-//
-// MEAN: sum / f32(cols).
-//
-// SOFTMAX: m = maximum of the row (NaN loses); e[c] = exp(x[c] - m); e[c] * (1 / sum of e).
-//   So a NaN, a plus infinity, or nothing but minus infinity makes the whole row NaN.
-//
-// LAYERNORM: mean = (sum of x) / cols; var = (sum of (x - mean)^2) / cols
-//   ((x - mean) * (1 / sqrt(var + eps))) * gamma + beta
-//
-// POOL_AVG: sum from +0 over the pixels inside, by kernel row, then kernel column; divided by f32(their number).
 //
 // MAX and MIN (two operands): NaN if either is; +0 is greater than -0.
 //
-// RELU: x > 0 ? x : +0, NaN stays.
-//
-// REDUCE_MAX, REDUCE_MIN of VEC, and POOL_MAX: NaN loses against any number, only NaN gives NaN; +0 is greater than -0.
-//
-// ARGMAX: NaN loses, +0 equals -0, the first of equals.
-//
 // Largest error found in 6 million arguments against long double, in units in the last place of the exact result; in
-// brackets the bound that tests/vector and tests/engine assert:
+// brackets the bound that tests/vector asserts:
 //   exp 1.03 (1.1), log 1.19 (1.3), erf 1.17 (1.3), tanh 1.24 (1.5), sigmoid 2.13 (2.5), silu 2.94 (3.5)
 //   sin, cos 1.54 for 0.1 <= |x| <= 100 (1.7), 2.32 up to kSinMax (2.5)
 //   gelu 4.7 for |x| <= 4 (6), 7.0 beyond (10)

@@ -1,18 +1,39 @@
 // SPDX-License-Identifier: MIT
-// The reference engine: plain loops that follow the contract line by line. VEC is in scalar_vec.cpp.
+// The reference engine: plain loops that follow the contract line by line.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "engines.h"
+#include "numerics.h"
 #include "portable.h"
-#include "scalar_math.h"
-#include "scalar_vec.h"
 
 namespace sidra::engine {
 namespace scalar {
 namespace {
+
+constexpr int32_t kS32Min = std::numeric_limits<int32_t>::min();
+constexpr int32_t kS32Max = std::numeric_limits<int32_t>::max();
+
+// Every NaN becomes the quiet NaN.
+float canonical(float x) { return x == x ? x : std::bit_cast<float>(numerics::kNan); }
+
+// To the nearest integer, even if there are two; saturating; NaN becomes 0.
+int32_t rne(float x) {
+    if (std::isnan(x)) return 0;
+    if (x >= 0x1p31f) return kS32Max;
+    if (x < -0x1p31f) return kS32Min;
+    return static_cast<int32_t>(std::nearbyint(x));
+}
+
+int32_t add_saturated(int32_t a, int32_t b) {
+    return static_cast<int32_t>(std::clamp<int64_t>(int64_t{a} + b, kS32Min, kS32Max));
+}
+
+int32_t clamp_s8(int32_t x) { return std::clamp(x, -128, 127); }
+int32_t clamp_u8(int32_t x) { return std::clamp(x, 0, 255); }
 
 void mvm(const ColumnMvm& m) {
     for (uint32_t b = 0; b < m.batch; ++b) {
@@ -56,64 +77,6 @@ void scale(const Scale& s) {
     }
 }
 
-// Calls f(pointer to the first channel) for each pixel of the kernel at output (oy, ox) that is inside the image;
-// returns their number.
-template <class F>
-uint32_t for_pixels(const Pool& p, uint32_t ox, size_t element, F f) {
-    const sidra_vec_pool& g = p.geometry;
-    uint32_t count = 0;
-    for (uint32_t ky = 0; ky < g.kernel_h; ++ky) {
-        const int64_t y = int64_t{p.out_y} * g.stride_h - g.pad_h + ky;
-        if (y < 0 || y >= g.in_h) continue;
-        for (uint32_t kx = 0; kx < g.kernel_w; ++kx) {
-            const int64_t x = int64_t{ox} * g.stride_w - g.pad_w + kx;
-            if (x < 0 || x >= g.in_w) continue;
-            f(static_cast<const uint8_t*>(p.in) + static_cast<size_t>(y) * p.in_stride +
-              static_cast<size_t>(x) * p.channels * element);
-            ++count;
-        }
-    }
-    return count;
-}
-
-void pool(const Pool& p) {
-    const size_t element = p.type == SIDRA_TYPE_F32 ? 4 : 1;
-    for (uint32_t i = 0; i < p.pixels; ++i) {
-        const uint32_t ox = p.out_x + i;
-        uint8_t* out = static_cast<uint8_t*>(p.out) + size_t{i} * p.channels * element;
-        for (uint32_t c = 0; c < p.channels; ++c) {
-            if (p.type == SIDRA_TYPE_F32) {
-                float sum = 0.0f;
-                int32_t key = std::numeric_limits<int32_t>::min();
-                const uint32_t count = for_pixels(p, ox, element, [&](const uint8_t* pixel) {
-                    float x;
-                    std::memcpy(&x, pixel + size_t{c} * 4, 4);
-                    sum += x;
-                    key = std::max(key, max_key(x));
-                });
-                const float result = p.max ? from_max_key(key) : canonical(sum / static_cast<float>(count));
-                std::memcpy(out + size_t{c} * 4, &result, 4);
-            } else {
-                int best = -128;  // not greater than any value of either type
-                for_pixels(p, ox, element, [&](const uint8_t* pixel) {
-                    const int x = p.type == SIDRA_TYPE_S8 ? int{static_cast<int8_t>(pixel[c])} : int{pixel[c]};
-                    best = std::max(best, x);
-                });
-                out[c] = static_cast<uint8_t>(best);
-            }
-        }
-    }
-}
-
-void transpose(const Transpose& t) {
-    for (uint32_t r = 0; r < t.rows; ++r) {
-        for (uint32_t c = 0; c < t.cols; ++c) {
-            std::memcpy(static_cast<uint8_t*>(t.out) + c * t.out_stride + size_t{r} * t.element,
-                        static_cast<const uint8_t*>(t.in) + r * t.in_stride + size_t{c} * t.element, t.element);
-        }
-    }
-}
-
 void pair_levels(const int8_t* weights, uint8_t* levels, size_t n) {
     for (size_t i = 0; i < n; ++i) {
         levels[2 * i] = static_cast<uint8_t>(2 * std::max<int>(weights[i], 0));
@@ -142,9 +105,6 @@ constinit const Engine kScalarEngine = {"scalar",
                                         scalar::quantize_u8,
                                         scalar::bias_u8,
                                         scalar::scale,
-                                        scalar::vec,
-                                        scalar::pool,
-                                        scalar::transpose,
                                         portable_decode_vector,
                                         portable_run_vector,
                                         portable_matmul,

@@ -4,6 +4,7 @@
 
 #include "job.h"
 #include "product.h"
+#include "verify.h"
 
 namespace sidra::chip {
 namespace {
@@ -16,7 +17,7 @@ Fault find(const Env& env, Job& job) {
 
 Fault check_vectors(uint64_t va, uint32_t stride, uint32_t batch, uint32_t elements, uint32_t type,
                     Rectangle* vectors) {
-    const uint32_t size = type_size(type);
+    const uint32_t size = vector::element_size(type);
     const uint64_t bytes = uint64_t{elements} * size;
     if (va % size || stride % size) return {SIDRA_FAULT_ALIGNMENT, va};
     if (stride < bytes) return {SIDRA_FAULT_FIELD, stride};
@@ -94,7 +95,7 @@ Fault input_block(const Env& env, const Job& job, Worker& worker, Dma& dma, uint
     // Engines only read it.
     if ((rows->data = const_cast<uint8_t*>(worker.converted.find(job.serial, block)))) return {};
     uint8_t* const converted = worker.converted.replace(uint64_t{vectors} * k);
-    const uint64_t size = type_size(plan.in_type);
+    const uint64_t size = vector::element_size(plan.in_type);
     const auto convert = [&](const uint8_t* from, uint8_t* to, uint64_t elements) {
         if (plan.in_type == SIDRA_TYPE_S8) env.engine.bias_u8(reinterpret_cast<const int8_t*>(from), to, elements);
         else env.engine.quantize_u8(reinterpret_cast<const float*>(from), to, elements, plan.in_scale, m.in_zero);
@@ -148,7 +149,7 @@ Fault mvm_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
                  m.bias ? bias : nullptr, acc, stride);
     };
 
-    const uint32_t out_size = type_size(plan.out_type);
+    const uint32_t out_size = vector::element_size(plan.out_type);
     Rows out;
     if (Fault fault = out.map_out(
             dma, worker.scratch,

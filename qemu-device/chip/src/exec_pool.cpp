@@ -23,8 +23,6 @@ constexpr uint64_t kUnitPoolRows = 256;
 constexpr uint64_t kElementsPerNs = 4;  // estimates for slices
 constexpr uint64_t kRowNs = 200;
 static_assert(SIDRA_CMD_POOL_WINDOW_MAX <= kUnitMax.operations && SIDRA_CMD_POOL_WINDOW_MAX * 4 <= kInputBytes);
-static_assert(uint64_t{SIDRA_CMD_POOL_WINDOW_MAX} * SIDRA_LAYER_ROWS_MAX <= SIDRA_CMD_POOL_MAX,
-              "no packet has more, so nothing checks it");
 
 constexpr uint32_t bit(uint32_t type) { return 1u << type; }
 constexpr uint32_t kFloats = bit(SIDRA_TYPE_F32) | bit(SIDRA_TYPE_F16) | bit(SIDRA_TYPE_BF16);

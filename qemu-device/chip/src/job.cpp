@@ -20,8 +20,6 @@ const Operation* operation(uint8_t opcode) {
             return &kFillOperation;
         case SIDRA_CMD_MVM:
             return &kMvmOperation;
-        case SIDRA_CMD_VEC:
-            return &kVecOperation;
         case SIDRA_CMD_VECTOR:
             return &kVectorOperation;
         case SIDRA_CMD_MATMUL:

@@ -139,13 +139,6 @@ struct MvmPlan {
     float gain;
     uint8_t in_type, out_type;
 };
-struct VecPlan {
-    Rectangle in, out, in2;  // in2: optional; a single row is used for all rows
-    uint32_t unit_rows;
-    uint32_t in_size, out_size;  // bytes per element
-    sidra_vec_pool pool;
-    uint32_t unit_cols;  // TRANSPOSE: columns; pooling: output pixels of a row
-};
 struct VectorPlan {
     struct Operand {
         uint64_t addr;
@@ -231,7 +224,6 @@ struct Job {
     union {
         CopyPlan copy;
         MvmPlan mvm;
-        VecPlan vec;
         VectorPlan vector;
         MatmulPlan matmul;
         LayerPlan layer;
@@ -266,8 +258,7 @@ class Rows {
 
 // Decodes an f32 field of a packet; zero bits mean 1. Returns false if the value is not finite or not positive.
 bool positive_or_one(uint32_t bits, float* value);
-constexpr uint32_t type_size(uint32_t type) { return type == SIDRA_TYPE_S32 || type == SIDRA_TYPE_F32 ? 4 : 1; }
-extern const Operation kCopyOperation, kFillOperation, kMvmOperation, kVecOperation, kVectorOperation, kMatmulOperation,
+extern const Operation kCopyOperation, kFillOperation, kMvmOperation, kVectorOperation, kMatmulOperation,
     kLayerOperation, kProgramOperation, kReadbackOperation, kPoolOperation, kSortOperation;
 
 }  // namespace sidra::chip

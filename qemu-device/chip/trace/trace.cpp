@@ -41,8 +41,6 @@ const char* name_of(uint8_t opcode) {
             return "FILL";
         case SIDRA_CMD_MVM:
             return "MVM";
-        case SIDRA_CMD_VEC:
-            return "VEC";
         case SIDRA_CMD_VECTOR:
             return "VECTOR";
         case SIDRA_CMD_MATMUL:

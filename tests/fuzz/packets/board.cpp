@@ -22,8 +22,8 @@ const engine::Engine& real() {
     return engine;
 }
 
-enum Kind : uint8_t { kMvm, kVec, kPool, kTranspose, kKinds };
-constexpr const char* kNames[kKinds] = {"MVM", "VEC", "pooling", "TRANSPOSE"};
+enum Kind : uint8_t { kMvm, kVector, kMatmul, kPool, kKinds };
+constexpr const char* kNames[kKinds] = {"MVM", "VECTOR", "MATMUL", "POOL"};
 
 // For libFuzzer, which keeps an input whose units are twice as large as any before, and goes on from there.
 __attribute__((section("__libfuzzer_extra_counters"))) uint8_t sizes[kKinds][64];
@@ -42,30 +42,25 @@ struct Counted {
         bound(kMvm, uint64_t{m.rows} * m.cols * m.batch, kWorkMost);
         real().mvm(m);
     }
-    static void vec(const engine::Vec& v) {
-        if (Memory::is_idle(v.in)) return;
-        bound(kVec, uint64_t{v.rows} * v.cols, kElementsMost);
-        real().vec(v);
+    static engine::VectorEnd run_vector(const engine::VectorRows& v, uint8_t* scratch, int64_t* bad) {
+        if (v.operand[0] && Memory::is_idle(v.operand[0][0])) return engine::VectorEnd::kDone;
+        bound(kVector, uint64_t{v.rows} * v.cols, kElementsMost);
+        return real().run_vector(v, scratch, bad);
     }
-    static void pool(const engine::Pool& p) {
-        if (Memory::is_idle(p.in)) return;
-        const sidra_vec_pool& g = p.geometry;
-        bound(kPool,
-              uint64_t{p.pixels} * p.channels * std::min<uint64_t>(g.kernel_h, g.in_h) *
-                  std::min<uint64_t>(g.kernel_w, g.in_w),
-              kElementsMost);
-        real().pool(p);
+    static void matmul(const engine::Matmul& m, uint8_t* scratch) {
+        bound(kMatmul, uint64_t{m.rows} * m.cols * m.inner, kWorkMost * 8);
+        real().matmul(m, scratch);
     }
-    static void transpose(const engine::Transpose& t) {
-        bound(kTranspose, uint64_t{t.rows} * t.cols, kElementsMost);
-        real().transpose(t);
+    static void pool_windows(const engine::PoolWindows& p) {
+        bound(kPool, uint64_t{p.begin[p.windows]} * p.channels, kElementsMost);
+        real().pool_windows(p);
     }
     static engine::Engine engine() {
         engine::Engine counted = real();
         counted.mvm = mvm;
-        counted.vec = vec;
-        counted.pool = pool;
-        counted.transpose = transpose;
+        counted.run_vector = run_vector;
+        counted.matmul = matmul;
+        counted.pool_windows = pool_windows;
         return counted;
     }
 };

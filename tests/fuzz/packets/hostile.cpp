@@ -113,9 +113,6 @@ constexpr Program kPrograms[] = {
 constexpr uint64_t kProgramBytes = 256;  // of the instructions, and of the operands, of each
 constexpr uint64_t kPatterns = 1024;     // of POOL, where they are in the first page of kBodies
 
-constexpr uint8_t kVecOps[] = {1,  2,  8,  9,  10, 11, 12, 16, 17, 18, 19, 20, 21, 22, 23, 32,
-                               33, 40, 41, 42, 43, 44, 48, 49, 48, 49, 56, 57, 57, 48, 49, 16};
-
 }  // namespace
 
 template <typename T>
@@ -346,40 +343,6 @@ uint32_t Hostile::count(Input& in) {
         default:
             return 1 + value % 16;
     }
-}
-
-void Hostile::packet_vec(Input& in, sidra_cmd& cmd) {
-    sidra_cmd_vec& v = cmd.vec;
-    const uint8_t op = in.u8(), types = in.u8(), odd = in.u8();
-    v.op = odd == 0xff ? op : kVecOps[op % std::size(kVecOps)];
-    static constexpr uint8_t kTypes[] = {SIDRA_TYPE_F32, SIDRA_TYPE_U8, SIDRA_TYPE_S8, SIDRA_TYPE_S32};
-    v.in_type = kTypes[types % 4];
-    v.out_type = v.op == SIDRA_VEC_OP_ARGMAX ? uint8_t{SIDRA_TYPE_S32}
-                 : v.op == SIDRA_VEC_OP_QUANTIZE || v.op == SIDRA_VEC_OP_DEQUANTIZE || v.op == SIDRA_VEC_OP_LUT
-                     ? kTypes[types / 4 % 4]
-                     : v.in_type;
-    v.rows = count(in);
-    v.cols = count(in);
-    v.in = address(in);
-    v.out = address(in);
-    const bool pool = v.op == SIDRA_VEC_OP_POOL_MAX || v.op == SIDRA_VEC_OP_POOL_AVG;
-    const bool needs = (v.op >= SIDRA_VEC_OP_ADD && v.op <= SIDRA_VEC_OP_MIN) || v.op == SIDRA_VEC_OP_LUT || pool ||
-                       v.op == SIDRA_VEC_OP_GATHER;
-    if (needs || odd & 1) v.in2 = pool ? va(kOwnBodies) + in.u8() % 4 * 64u : address(in);
-    v.in_stride = v.cols * size_of(v.in_type);
-    v.out_stride = (v.op == SIDRA_VEC_OP_TRANSPOSE ? v.rows : v.cols) * size_of(v.out_type);
-    if (pool) {  // rows of pixels
-        const auto& geometry = memory_.as<sidra_vec_pool>(bus(kBodies) + (v.in2 - va(kOwnBodies)));
-        v.in_stride *= geometry.in_w;
-        v.out_stride *= geometry.out_w;
-        if (!(odd & 2)) v.rows = geometry.out_h * (1 + v.rows % 2);
-    }
-    if (v.op >= SIDRA_VEC_OP_ADD && v.op <= SIDRA_VEC_OP_MIN && odd & 4) v.in2_stride = v.in_stride;
-    if (v.op == SIDRA_VEC_OP_GATHER) v.param1 = 13;
-    if (odd & 8) v.in_stride += count(in);
-    if (odd & 16) v.out_stride += count(in);
-    if (odd & 32) v.param0 = in.u32();
-    if (odd & 64) v.param1 = count(in);
 }
 
 void Hostile::packet_pool(Input& in, sidra_cmd& cmd) {
@@ -630,9 +593,6 @@ sidra_cmd Hostile::packet(Input& in) {
             if (odd & 128) cmd.mvm.flags = SIDRA_CMD_MVM_CALIBRATE;
             break;
         }
-        case SIDRA_CMD_VEC:
-            packet_vec(in, cmd);
-            break;
         case SIDRA_CMD_VECTOR:
             packet_vector(in, cmd);
             break;
@@ -777,27 +737,6 @@ void Hostile::write_data(Input& in) {
     for (uint8_t i = 0; i < 1 + words % 3; i++, offset += 8) at<uint64_t>(bus(place) + offset % kPage) = raw(in);
 }
 
-void Hostile::write_pool(Input& in) {
-    auto& pool = at<sidra_vec_pool>(bus(kBodies) + in.u8() % 4 * 64u);
-    const auto dimension = [&] {
-        const uint8_t code = in.u8();
-        return code < 128 ? uint32_t{code} % 16 + 1 : code < 192 ? 1u << code % 17 : code < 224 ? 65535u : code % 4u;
-    };
-    pool = {};
-    pool.in_h = dimension();
-    pool.in_w = dimension();
-    pool.kernel_h = static_cast<uint16_t>(dimension());
-    pool.kernel_w = static_cast<uint16_t>(dimension());
-    pool.stride_h = static_cast<uint16_t>(dimension());
-    pool.stride_w = static_cast<uint16_t>(dimension());
-    const uint8_t odd = in.u8();
-    pool.pad_h = static_cast<uint16_t>(odd & 1 ? pool.kernel_h - 1 : in.u8() % 2);
-    pool.pad_w = static_cast<uint16_t>(odd & 2 ? pool.kernel_w - 1 : in.u8() % 2);
-    const auto outputs = [](uint32_t inputs, uint32_t stride) { return stride ? (inputs + stride - 1) / stride : 1; };
-    pool.out_h = odd & 4 ? dimension() : outputs(pool.in_h, pool.stride_h);
-    pool.out_w = odd & 8 ? dimension() : outputs(pool.in_w, pool.stride_w);
-}
-
 void Hostile::write_pattern(Input& in) {
     auto& p = at<sidra_pattern>(bus(kBodies) + kPatterns + in.u8() % 4 * sizeof(sidra_pattern));
     const auto dimension = [&] {
@@ -896,8 +835,7 @@ void Hostile::record(Input in) {
             write_data(in);
             break;
         case 17:
-            if (queue & 128) write_pattern(in);
-            else write_pool(in);
+            write_pattern(in);
             break;
         case 18:
             write_program(in);

@@ -37,7 +37,6 @@ class Hostile {
     uint64_t address(Input& in);
     uint32_t count(Input& in);
     sidra_cmd packet(Input& in);
-    void packet_vec(Input& in, sidra_cmd& cmd);
     void packet_vector(Input& in, sidra_cmd& cmd);
     void packet_matmul(Input& in, sidra_cmd& cmd);
     void packet_layer(Input& in, sidra_cmd& cmd);
@@ -50,7 +49,6 @@ class Hostile {
     void write_context(Input& in);
     void write_weights(Input& in);
     void write_data(Input& in);
-    void write_pool(Input& in);
     void write_pattern(Input& in);
     void write_program(Input& in);
     void admin(Input& in);

@@ -2,6 +2,7 @@
 #include "victim.h"
 
 #include <cstring>
+#include <iterator>
 
 #include "check.h"
 
@@ -24,17 +25,34 @@ enum Place : uint64_t {
     kProducts = 12,
     kSums = 13,
     kBias = 14,
-    kIndices = 15,
-    kGeometry = 16,
+    kLargestOf = 15,
+    kTables = 16,  // programs and their operands
 };
 constexpr uint64_t va(uint64_t place) { return place * kPage; }
 constexpr uint64_t bus(uint64_t place) { return Memory::kVictim + place * kPage; }
 
 constexpr uint32_t kRows = 8, kCols = 128 + 24, kVectors = 3;  // one tile and a part of another one
 constexpr uint64_t kIdleVa = SIDRA_HUGE_SIZE;                  // Memory::kIdle
-constexpr uint16_t kIdleSide = 64;                             // of the image and the window of a pooling there
-constexpr uint32_t kIdleWindow = kIdleSide * kIdleSide;        // its elements of one channel
-constexpr uint32_t kIdleChannels = 256;                        // the most that one unit takes
+constexpr uint32_t kIdleMost = 1 << 19;                        // columns that are read there
+constexpr uint64_t kAddBiasAt = 0, kLargestAt = 512, kOperandsAt = 1024, kIdleOperandsAt = 2048;  // in kTables
+
+constexpr sidra_vector_instruction kAddBias[] = {
+    {SIDRA_VECTOR_OP_LOAD_INT, SIDRA_VECTOR_PASS, SIDRA_VECTOR_V(0), 0, 0, 0, 0, 0, {}},
+    {SIDRA_VECTOR_OP_LOAD_INT, 0, SIDRA_VECTOR_V(1), 1, 0, 0, 0, 0, {}},
+    {SIDRA_VECTOR_OP_ADD_INT, 0, SIDRA_VECTOR_V(2), 0, SIDRA_VECTOR_V(0), SIDRA_VECTOR_V(1), 0, 0, {}},
+    {SIDRA_VECTOR_OP_STORE_INT, 0, 0, 2, SIDRA_VECTOR_V(2), 0, 0, 0, {}}};
+// A row of it costs as much as many, and is one unit.
+constexpr sidra_vector_instruction kLargest[] = {
+    {SIDRA_VECTOR_OP_LOAD_INT, SIDRA_VECTOR_PASS, SIDRA_VECTOR_V(0), 0, 0, 0, 0, 0, {}},
+    {SIDRA_VECTOR_OP_ADD_INT, 0, SIDRA_VECTOR_V(0), 0, SIDRA_VECTOR_V(0), SIDRA_VECTOR_V(0), 0, 0, {}},
+    {SIDRA_VECTOR_OP_ADD_INT, 0, SIDRA_VECTOR_V(0), 0, SIDRA_VECTOR_V(0), SIDRA_VECTOR_V(0), 0, 0, {}},
+    {SIDRA_VECTOR_OP_ADD_INT, 0, SIDRA_VECTOR_V(0), 0, SIDRA_VECTOR_V(0), SIDRA_VECTOR_V(0), 0, 0, {}},
+    {SIDRA_VECTOR_OP_ADD_INT, 0, SIDRA_VECTOR_V(0), 0, SIDRA_VECTOR_V(0), SIDRA_VECTOR_V(0), 0, 0, {}},
+    {SIDRA_VECTOR_OP_ADD_INT, 0, SIDRA_VECTOR_V(0), 0, SIDRA_VECTOR_V(0), SIDRA_VECTOR_V(0), 0, 0, {}},
+    {SIDRA_VECTOR_OP_ADD_INT, 0, SIDRA_VECTOR_V(0), 0, SIDRA_VECTOR_V(0), SIDRA_VECTOR_V(0), 0, 0, {}},
+    {SIDRA_VECTOR_OP_REDUCE_MAX_INT, 0, SIDRA_VECTOR_S(0), 0, SIDRA_VECTOR_V(0), 0, 0, 0, {}},
+    {SIDRA_VECTOR_OP_STORE_INT, 0, 0, 1, SIDRA_VECTOR_S(0), 0, 0, 0, {}}};
+static_assert(sizeof kAddBias <= kLargestAt && kLargestAt + sizeof kLargest <= kOperandsAt);
 
 int32_t small(uint32_t i) { return static_cast<int32_t>(i * 2654435761u >> 24) - 128; }
 int8_t weight(uint32_t row, uint32_t col) { return static_cast<int8_t>(small(row * kCols + col) | 1); }
@@ -99,17 +117,32 @@ Victim::Victim(Board& board) : board_(board), memory_(board.memory.victim) {
             memory_.as<float>(bus(kInput + 1) + 4 * (v * kRows + r)) = input(v, r);
         }
     for (uint32_t c = 0; c < kCols; c++) memory_.as<int32_t>(bus(kBias) + 4 * c) = bias(c);
-    auto& geometry = memory_.as<sidra_vec_pool>(bus(kGeometry));
-    geometry.in_h = geometry.in_w = geometry.kernel_h = geometry.kernel_w = kIdleSide;
-    geometry.stride_h = geometry.stride_w = 1;
-    geometry.out_h = geometry.out_w = 1;
+    std::memcpy(memory_.at(bus(kTables) + kAddBiasAt), kAddBias, sizeof kAddBias);
+    std::memcpy(memory_.at(bus(kTables) + kLargestAt), kLargest, sizeof kLargest);
+    const Place arrays[] = {kProducts, kBias, kSums};
+    for (uint64_t n = 0; n < 3; n++) {
+        auto& operand = memory_.as<sidra_operand>(bus(kTables) + kOperandsAt + n * sizeof(sidra_operand));
+        operand.addr = va(arrays[n]);
+        operand.type = SIDRA_TYPE_S32;
+        operand.stride[3] = 4;
+        operand.stride[2] = arrays[n] == kBias ? 0 : 4 * kCols;
+        operand.flags = arrays[n] == kSums ? SIDRA_OPERAND_WRITE : 0;
+    }
+    auto& idle = memory_.as<sidra_operand>(bus(kTables) + kIdleOperandsAt);
+    idle.addr = kIdleVa;
+    idle.type = SIDRA_TYPE_U8;
+    idle.stride[3] = 1;
+    auto& largest = memory_.as<sidra_operand>(bus(kTables) + kIdleOperandsAt + sizeof idle);
+    largest.addr = va(kLargestOf);
+    largest.type = SIDRA_TYPE_S32;
+    largest.flags = SIDRA_OPERAND_WRITE;
 
     program();
     // As much work in front of the product as fills up a turn, but for a part of the product. It depends on what the
     // chip takes work for, and on the engine.
-    constexpr uint32_t kFine = 16;
+    constexpr uint32_t kCoarse = 4096, kFine = 16;
     const auto interrupted = [&] {
-        if (charged_ / kIdleWindow > kIdleChannels) fail("no work in front of a product has it interrupted");
+        if (charged_ > kIdleMost) fail("no work in front of a product has it interrupted");
         submit(Input::kF32);
         ring();
         board_.run_one_turn();
@@ -117,8 +150,8 @@ Victim::Victim(Board& board) : board_(board), memory_(board.memory.victim) {
         finish();
         return found;
     };
-    while (!interrupted()) charged_ += kIdleWindow;
-    charged_ -= kIdleWindow;
+    while (!interrupted()) charged_ += kCoarse;
+    charged_ -= kCoarse;
     while (!interrupted()) charged_ += kFine;
 }
 
@@ -150,23 +183,14 @@ void Victim::program() {
 }
 
 void Victim::submit(Input type) {
-    // A pooling, whose one unit may be large, and for the rest an ARGMAX.
-    sidra_cmd idle = blank(SIDRA_CMD_VEC);
-    idle.vec.op = SIDRA_VEC_OP_POOL_MAX;
-    idle.vec.in_type = idle.vec.out_type = SIDRA_TYPE_U8;
-    idle.vec.rows = 1;
-    idle.vec.cols = idle.vec.out_stride = charged_ / kIdleWindow;
-    idle.vec.in = kIdleVa;
-    idle.vec.in_stride = kIdleSide * idle.vec.cols;
-    idle.vec.in2 = va(kGeometry);
-    idle.vec.out = va(kIndices);
+    sidra_cmd idle = blank(SIDRA_CMD_VECTOR);
+    idle.vector.program = va(kTables) + kLargestAt;
+    idle.vector.operands = va(kTables) + kIdleOperandsAt;
+    idle.vector.size[0] = idle.vector.size[1] = idle.vector.size[2] = 1;
+    idle.vector.size[3] = charged_;
+    idle.vector.instructions = std::size(kLargest);
+    idle.vector.operand_count = 2;
     push(idle);
-    idle.vec.op = SIDRA_VEC_OP_ARGMAX;
-    idle.vec.out_type = SIDRA_TYPE_S32;
-    idle.vec.cols = idle.vec.in_stride = charged_ % kIdleWindow;
-    idle.vec.in2 = 0;
-    idle.vec.out_stride = 4;
-    if (idle.vec.cols) push(idle);
     product_ = next_;
     const bool f32 = type == Input::kF32;
     sidra_cmd cmd{};
@@ -179,15 +203,13 @@ void Victim::submit(Input type) {
     cmd.mvm.out = va(kProducts);
     cmd.mvm.out_stride = 4 * kCols;
     push(cmd);
-    sidra_cmd add = blank(SIDRA_CMD_VEC);
-    add.vec.op = SIDRA_VEC_OP_ADD;
-    add.vec.in_type = add.vec.out_type = SIDRA_TYPE_S32;
-    add.vec.rows = kVectors;
-    add.vec.cols = kCols;
-    add.vec.in = va(kProducts);
-    add.vec.in2 = va(kBias);
-    add.vec.out = va(kSums);
-    add.vec.in_stride = add.vec.out_stride = 4 * kCols;
+    sidra_cmd add = blank(SIDRA_CMD_VECTOR);
+    add.vector.program = va(kTables) + kAddBiasAt;
+    add.vector.operands = va(kTables) + kOperandsAt;
+    add.vector.size[0] = add.vector.size[1] = 1;
+    add.vector.size[2] = kVectors, add.vector.size[3] = kCols;
+    add.vector.instructions = std::size(kAddBias);
+    add.vector.operand_count = 3;
     push(add);
 }
 

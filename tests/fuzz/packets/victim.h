@@ -41,7 +41,7 @@ class Victim {
     std::vector<int32_t> products_, sums_;
     uint64_t next_ = 0;        // ring index
     uint64_t product_ = 0;     // of the MVM
-    uint32_t charged_ = 4096;  // elements of work in front of it
+    uint32_t charged_ = 4096;  // columns of work in front of it
 };
 
 }  // namespace sidra::fuzz
