@@ -79,32 +79,7 @@ cmake --build "$root/project/build" >"$root/log" 2>&1 || { cat "$root/log" >&2; 
 output=$("$root/project/build/example")
 [[ $output == "$*" ]] || fail "with CMake: '$output'"
 
-# The examples of docs/programs.md, with warnings as errors.
-mkdir "$root/programs"
-block() { # language, which of its blocks
-    awk -v begin='```'"$1" -v wanted="$2" '$0 == begin { on = ++n == wanted; next } /^```/ { on = 0 } on' docs/programs.md
-}
-block cmake 1 >"$root/programs/CMakeLists.txt"
-block cpp 1 >"$root/programs/example.cpp"
-block cpp 2 >"$root/programs/stay.cpp"
-block cpp 3 >"$root/programs/network.cpp"
-block cpp 4 >"$root/programs/rows.cpp"
-block cpp 5 >"$root/programs/layer.cpp"
-block cpp 6 >"$root/programs/streams.cpp"
-cmake -S "$root/programs" -B "$root/programs/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "CMake of docs/programs.md"; }
-cmake --build "$root/programs/build" >"$root/log" 2>&1 || { cat "$root/log" >&2; fail "building docs/programs.md"; }
-output=$("$root/programs/build/example")
-[[ $output == "$*" ]] || fail "in C++: '$output'"
-output=$("$root/programs/build/network")
-[[ $output == "0.19 0.51 0.31" ]] || fail "float input: '$output'"
-output=$("$root/programs/build/rows")
-[[ $output == "25 -50 100, 30 50 -100" ]] || fail "vector programs: '$output'"
-output=$("$root/programs/build/layer")
-[[ $output == $'4.0 5.0, 39.9 30.0\n41 310, 310 2494' ]] || fail "layers and products: '$output'"
-output=$("$root/programs/build/streams")
-[[ $output == $'3\nfault of the gather\n1' ]] || fail "streams and errors: '$output'"
-for wanted in programmed found; do
-    output=$(SIDRA_STATE=$root/chip.state "$root/programs/build/stay")
-    [[ $output == "$wanted" ]] || fail "weights that stay: '$output' instead of '$wanted'"
-done
+# The programs of docs/programs.md, with warnings as errors.
+tests/listings.py docs/programs.md "$root/programs" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_FLAGS="-Wall -Wextra -Werror" ||
+    fail "docs/programs.md"
 echo "installed, and built with pkg-config and CMake"
