@@ -1,68 +1,167 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <span>
 
+#include "fault.h"
 #include "memory.h"
 #include "submit.h"
+
+namespace sidra {
+namespace {
+
+// The packets of a graph in device memory, as one or more launches execute them.
+struct Version {
+    std::unique_ptr<DeviceMemory> commands;      // packets, then operands
+    std::vector<std::shared_ptr<Staging>> kept;  // data that its operations use
+    std::vector<Point> launches;                 // the last one of each queue
+    uint32_t launching = 0;                      // launches that are being queued
+
+    // Whether the device may still read it.
+    bool busy() const {
+        return launching != 0 || std::any_of(launches.begin(), launches.end(), [](const Point& point) {
+                   return point.state() == Point::State::kPending;
+               });
+    }
+    // Notes a launch; later launches on the same queue include it. Allocates only for more queues than ever before.
+    void note(const Point& launch) {
+        const auto at = std::find_if(launches.begin(), launches.end(), [&](const Point& point) {
+            return point.queue == launch.queue || point.state() != Point::State::kPending;
+        });
+        if (at != launches.end()) *at = launch;
+        else launches.push_back(launch);
+    }
+};
+
+}  // namespace
+}  // namespace sidra
 
 struct sidra_graph : sidra::Handle {
     static constexpr sidra::Kind kKind = sidra::Kind::kGraph;
 
     sidra_context* context = nullptr;
-    uint32_t packets = 0;
-    uint32_t operations = 0;                            // packets that are not labels
-    std::unique_ptr<sidra::DeviceMemory> commands;      // packets, then operands; none for an empty graph
-    std::vector<std::shared_ptr<sidra::Staging>> kept;  // data that its operations use
-    std::set<sidra::ObjectName> names;                  // buffers, weights and programs that its operations name
-    std::atomic<uint64_t> checked{0};                   // Objects::removals() at the last check that found all of them
+    std::vector<uint32_t> operations;  // the packet of each operation; labels are packets only
+
+    std::mutex mutex;  // protects the members below
+    sidra::Recording recording;
+    std::map<sidra::ObjectName, uint32_t> names;  // what its operations name, and how many of them
+    uint64_t checked = 0;                         // Objects::removals() at the last check that found all of them
+    std::vector<std::unique_ptr<sidra::Version>> versions;  // none for an empty graph
+    sidra::Version* version = nullptr;                      // the present one
 };
 
 namespace sidra {
 namespace {
 
 constexpr uint64_t kNeverChecked = UINT64_MAX;
+constexpr size_t kQueuesUsual = 4;
 
 // Checks that all objects that the graph names still exist. An object that was removed may have been replaced by
-// another one with the same address or index, which the graph must not use.
+// another one with the same address or index, which the graph must not use. The lock is held.
 sidra_status check_names(const char* call, sidra_graph* graph) {
     const Objects& named = graph->context->named;
     const uint64_t removals = named.removals();
-    if (graph->checked.load(std::memory_order_relaxed) == removals) [[likely]]
+    if (graph->checked == removals) [[likely]]
         return SIDRA_OK;
     if (const auto gone = named.missing(graph->names))
         return fail(SIDRA_ERROR_INVALID_HANDLE, call,
-                    "graph {} was recorded with {} {}, which was destroyed since then; record it anew", graph->id,
-                    kind_name(gone->kind), gone->id);
-    graph->checked.store(removals, std::memory_order_relaxed);
+                    "graph {} was recorded with {} {}, which was destroyed since then; record it anew, or replace what "
+                    "names it with sidra_graph_update()",
+                    graph->id, kind_name(gone->kind), gone->id);
+    graph->checked = removals;
     return SIDRA_OK;
 }
 
-bool has_table(const sidra_cmd& packet) {
-    switch (packet.hdr.opcode) {
+uint64_t packet_bytes(const sidra_graph& graph) { return graph.recording.packets.size() * sizeof(sidra_cmd); }
+
+// Writes one packet, and its operands, into a version that the device does not read.
+void write_packet(const sidra_graph& graph, const Version& version, uint32_t number) {
+    sidra_cmd packet = graph.recording.packets[number].packet;
+    if (const uint32_t count = table_size(packet); count != 0) {
+        const uint64_t offset = packet_bytes(graph) + table_of(packet);
+        std::memcpy(version.commands->host() + offset,
+                    graph.recording.operands.data() + table_of(packet) / sizeof(sidra_operand),
+                    count * sizeof(sidra_operand));
+        set_table(&packet, version.commands->address() + offset);
+    }
+    std::memcpy(version.commands->host() + number * sizeof packet, &packet, sizeof packet);
+}
+
+void write_all(const sidra_graph& graph, Version* version) {
+    std::vector<std::shared_ptr<Staging>> kept;
+    for (const Recorded& recorded : graph.recording.packets)
+        if (recorded.kept) kept.push_back(recorded.kept);
+    version->kept = std::move(kept);
+    for (uint32_t i = 0; i < graph.recording.packets.size(); ++i) write_packet(graph, *version, i);
+}
+
+// Makes the present version one that no launch uses. The lock is held.
+sidra_status make_writable(const char* call, sidra_graph* graph) {
+    if (graph->version != nullptr && !graph->version->busy()) return SIDRA_OK;
+    auto idle = std::find_if(graph->versions.begin(), graph->versions.end(), [](const auto& v) { return !v->busy(); });
+    if (idle == graph->versions.end()) {
+        auto made = std::make_unique<Version>();
+        made->launches.reserve(kQueuesUsual);
+        SIDRA_TRY(DeviceMemory::create(call, graph->context,
+                                       packet_bytes(*graph) + graph->recording.operands.size() * sizeof(sidra_operand),
+                                       false, &made->commands));
+        idle = graph->versions.insert(graph->versions.end(), std::move(made));
+    }
+    write_all(*graph, idle->get());
+    graph->version = idle->get();
+    return SIDRA_OK;
+}
+
+sidra_status check_operation(const char* call, const sidra_graph& graph, uint64_t operation) {
+    if (operation < graph.operations.size()) return SIDRA_OK;
+    return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "graph {} has no operation {}: it has {}, which count from 0",
+                graph.id, operation, graph.operations.size());
+}
+
+// The parameters of the programs of a packet; null: it has none.
+uint32_t* params_of(sidra_cmd* packet) {
+    switch (packet->hdr.opcode) {
         case SIDRA_CMD_VECTOR:
-            return packet.vector.operand_count != 0;
+            return packet->vector.param;
         case SIDRA_CMD_MATMUL:
+            return packet->matmul.param;
         case SIDRA_CMD_LAYER:
-        case SIDRA_CMD_POOL:
-            return true;
+            return packet->layer.param;
         default:
-            return false;
+            return nullptr;
     }
 }
 
-sidra_status write_commands(const char* call, sidra_context* context, Recording* recording,
-                            std::unique_ptr<DeviceMemory>* commands) {
-    const std::span packets(recording->packets);
-    const std::span operands(recording->operands);
-    SIDRA_TRY(DeviceMemory::create(call, context, packets.size_bytes() + operands.size_bytes(), false, commands));
-    const uint64_t tables = (*commands)->address() + packets.size_bytes();
-    for (sidra_cmd& packet : packets)
-        if (has_table(packet)) set_table(&packet, table_of(packet) + tables);
-    std::memcpy((*commands)->host(), packets.data(), packets.size_bytes());
-    if (!operands.empty())
-        std::memcpy((*commands)->host() + packets.size_bytes(), operands.data(), operands.size_bytes());
-    return SIDRA_OK;
+// Takes the recording from the stream.
+sidra_status end_recording(const char* call, sidra_stream* stream, std::unique_ptr<Recording>* recording) {
+    {
+        const std::lock_guard lock(stream->lock);
+        recording->swap(stream->recording);
+    }
+    if (*recording) return SIDRA_OK;
+    return fail(SIDRA_ERROR_NOT_RECORDABLE, call, "stream {} is not recording; sidra_graph_begin() starts it",
+                stream->id);
+}
+
+bool is_label(const Recorded& recorded) { return recorded.packet.hdr.opcode == SIDRA_CMD_LABEL; }
+
+// Replaces one operation by another one of its kind. The lock is held, and the graph is writable.
+void replace(sidra_graph* graph, uint32_t number, Recorded* with, const Recording& from) {
+    Recorded& old = graph->recording.packets[number];
+    for (const ObjectName& name : with->names) graph->names.try_emplace(name, 0u);  // what may throw comes first
+    for (const ObjectName& name : with->names) ++graph->names.at(name);
+    for (const ObjectName& name : old.names)
+        if (const auto at = graph->names.find(name); --at->second == 0) graph->names.erase(at);
+    if (const uint32_t count = table_size(with->packet); count != 0) {
+        const uint64_t offset = table_of(old.packet);
+        std::copy_n(from.operands.data() + table_of(with->packet) / sizeof(sidra_operand), count,
+                    graph->recording.operands.data() + offset / sizeof(sidra_operand));
+        set_table(&with->packet, offset);
+    }
+    old = std::move(*with);
+    graph->checked = kNeverChecked;
 }
 
 }  // namespace
@@ -88,50 +187,124 @@ sidra_status sidra_graph_end(sidra_stream* stream, sidra_graph** graph) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         SIDRA_TRY(check(call, "stream", stream));
         std::unique_ptr<Recording> recording;
-        {
-            const std::lock_guard lock(stream->lock);
-            recording.swap(stream->recording);
-        }
-        if (!recording)
-            return fail(SIDRA_ERROR_NOT_RECORDABLE, call, "stream {} is not recording; sidra_graph_begin() starts it",
-                        stream->id);
+        SIDRA_TRY(end_recording(call, stream, &recording));
         if (graph == nullptr)
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
                         "`graph` is NULL; it takes the new handle (the recording is dropped)");
-        std::unique_ptr<DeviceMemory> commands;
-        if (!recording->packets.empty()) SIDRA_TRY(write_commands(call, stream->context, recording.get(), &commands));
         sidra_graph* made = make_object<sidra_graph>(stream->context);
-        made->packets = static_cast<uint32_t>(recording->packets.size());
-        made->operations = static_cast<uint32_t>(
-            std::count_if(recording->packets.begin(), recording->packets.end(),
-                          [](const sidra_cmd& packet) { return packet.hdr.opcode != SIDRA_CMD_LABEL; }));
-        made->commands = std::move(commands);
-        made->kept = std::move(recording->kept);
-        made->names = std::move(recording->names);
-        made->checked.store(kNeverChecked, std::memory_order_relaxed);
-        *graph = handle_of(made);
+        const sidra_status status = guarded(call, [&]() -> sidra_status {
+            made->recording = std::move(*recording);
+            for (uint32_t i = 0; i < made->recording.packets.size(); ++i) {
+                const Recorded& recorded = made->recording.packets[i];
+                if (!is_label(recorded)) made->operations.push_back(i);
+                for (const ObjectName& name : recorded.names) ++made->names[name];
+            }
+            made->checked = kNeverChecked;
+            return made->recording.packets.empty() ? SIDRA_OK : make_writable(call, made);
+        });
+        sidra_graph* handle = handle_of(made);
+        if (status != SIDRA_OK) {
+            Claim<sidra_graph> claim;
+            if (claim.take(call, "graph", handle) == SIDRA_OK) destroy_object(handle, claim);
+            return status;
+        }
+        *graph = handle;
         return SIDRA_OK;
     });
 }
 
 sidra_status sidra_graph_launch_async(sidra_stream* stream, sidra_graph* graph) {
-    SIDRA_TRY(check(__func__, "stream", stream));
-    SIDRA_TRY(check(__func__, "graph", graph));
-    SIDRA_TRY(check_context(__func__, "graph", graph, stream->context));
-    SIDRA_TRY(check_names(__func__, graph));
-    sidra_cmd packet = make_packet(graph->commands ? SIDRA_CMD_CALL : SIDRA_CMD_NOP);
-    if (graph->commands) {
-        packet.call.addr = graph->commands->address();
-        packet.call.count = graph->packets;
-    }
-    return submit(__func__, stream, packet, Recordable::kNo);
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "stream", stream));
+        SIDRA_TRY(check(call, "graph", graph));
+        SIDRA_TRY(check_context(call, "graph", graph, stream->context));
+        std::unique_lock lock(graph->mutex);
+        SIDRA_TRY(check_names(call, graph));
+        Version* const version = graph->version;
+        if (version == nullptr) {
+            lock.unlock();
+            return submit(call, stream, make_packet(SIDRA_CMD_NOP), Recordable::kNo);
+        }
+        sidra_cmd packet = make_packet(SIDRA_CMD_CALL);
+        packet.call.addr = version->commands->address();
+        packet.call.count = static_cast<uint32_t>(graph->recording.packets.size());
+        ++version->launching;
+        lock.unlock();  // submitting may wait for room in the ring
+        Point point;
+        const sidra_status status = submit(call, stream, packet, Recordable::kNo, &point);
+        lock.lock();
+        if (status == SIDRA_OK) version->note(point);
+        --version->launching;
+        return status;
+    });
 }
 
 sidra_status sidra_graph_operations(const sidra_graph* graph, uint32_t* count) {
     SIDRA_TRY(check(__func__, "graph", graph));
     if (count == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, __func__, "`count` is NULL");
-    *count = graph->operations;
+    *count = static_cast<uint32_t>(graph->operations.size());
     return SIDRA_OK;
+}
+
+sidra_status sidra_graph_update(sidra_graph* graph, uint32_t operation, sidra_stream* stream) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "stream", stream));
+        std::unique_ptr<Recording> recording;
+        SIDRA_TRY(end_recording(call, stream, &recording));
+        SIDRA_TRY(check(call, "graph", graph));
+        SIDRA_TRY(check_context(call, "graph", graph, stream->context));
+        std::erase_if(recording->packets, is_label);
+        auto& packets = recording->packets;
+        if (packets.empty())
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "stream {} has recorded no operation to put into graph {}",
+                        stream->id, graph->id);
+        SIDRA_TRY(check_operation(call, *graph, uint64_t{operation} + packets.size() - 1));
+        const std::lock_guard lock(graph->mutex);
+        for (uint32_t i = 0; i < packets.size(); ++i) {
+            const sidra_cmd& old = graph->recording.packets[graph->operations[operation + i]].packet;
+            const sidra_cmd& with = packets[i].packet;
+            if (old.hdr.opcode != with.hdr.opcode)
+                return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                            "operation {} of graph {} is {}, but {} was recorded for it; record the graph anew to "
+                            "change its kind",
+                            operation + i, graph->id, opcode_name(old.hdr.opcode), opcode_name(with.hdr.opcode));
+            if (operand_count(old) != operand_count(with))
+                return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                            "operation {} of graph {} has {} operands, but the one recorded for it has {}; record the "
+                            "graph anew to change their number",
+                            operation + i, graph->id, operand_count(old), operand_count(with));
+        }
+        SIDRA_TRY(make_writable(call, graph));
+        const bool staged = std::any_of(packets.begin(), packets.end(), [](const Recorded& r) { return !!r.kept; });
+        for (uint32_t i = 0; i < packets.size(); ++i) {
+            const uint32_t number = graph->operations[operation + i];
+            replace(graph, number, &packets[i], *recording);
+            write_packet(*graph, *graph->version, number);
+        }
+        if (staged) write_all(*graph, graph->version);
+        return SIDRA_OK;
+    });
+}
+
+sidra_status sidra_graph_set_param(sidra_graph* graph, uint32_t operation, uint32_t index, uint32_t value) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "graph", graph));
+        SIDRA_TRY(check_operation(call, *graph, operation));
+        if (index >= SIDRA_VECTOR_PARAMS)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`index` is {}: must be below {}", index,
+                        SIDRA_VECTOR_PARAMS);
+        const std::lock_guard lock(graph->mutex);
+        const uint32_t number = graph->operations[operation];
+        sidra_cmd* packet = &graph->recording.packets[number].packet;
+        uint32_t* params = params_of(packet);
+        if (params == nullptr)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "operation {} of graph {} is {}, which has no parameters",
+                        operation, graph->id, opcode_name(packet->hdr.opcode));
+        SIDRA_TRY(make_writable(call, graph));
+        params[index] = value;
+        write_packet(*graph, *graph->version, number);
+        return SIDRA_OK;
+    });
 }
 
 sidra_status sidra_graph_destroy(sidra_graph* graph) {
@@ -139,7 +312,7 @@ sidra_status sidra_graph_destroy(sidra_graph* graph) {
     return guarded(__func__, [&, call = __func__]() -> sidra_status {
         Claim<sidra_graph> claim;
         SIDRA_TRY(claim.take(call, "graph", graph));
-        if (graph->commands) SIDRA_TRY(graph->commands->release(call));
+        for (const auto& version : graph->versions) SIDRA_TRY(version->commands->release(call));
         destroy_object(graph, claim);
         return SIDRA_OK;
     });

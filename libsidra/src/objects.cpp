@@ -88,10 +88,10 @@ void Objects::collect(const sidra_cmd& packet, std::span<const sidra_operand> op
     }
 }
 
-std::optional<ObjectName> Objects::missing(const std::set<ObjectName>& names) const {
+std::optional<ObjectName> Objects::missing(const std::map<ObjectName, uint32_t>& names) const {
     const std::lock_guard lock(mutex_);
-    const auto gone = std::find_if(names.begin(), names.end(), [&](const ObjectName& n) { return !live_.contains(n); });
-    return gone == names.end() ? std::nullopt : std::optional(*gone);
+    const auto gone = std::find_if(names.begin(), names.end(), [&](const auto& n) { return !live_.contains(n.first); });
+    return gone == names.end() ? std::nullopt : std::optional(gone->first);
 }
 
 }  // namespace sidra

@@ -37,7 +37,7 @@ class Objects {
     // Adds the objects that a packet and its operands name.
     void collect(const sidra_cmd& packet, std::span<const sidra_operand> operands, std::set<ObjectName>* names) const;
     // The first of these that no longer exists.
-    std::optional<ObjectName> missing(const std::set<ObjectName>& names) const;
+    std::optional<ObjectName> missing(const std::map<ObjectName, uint32_t>& names) const;
     // Changes with each removal of what was collected: if it has not changed, no further object is missing.
     uint64_t removals() const { return removals_.load(std::memory_order_acquire); }
 

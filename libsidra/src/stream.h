@@ -16,12 +16,15 @@
 
 namespace sidra {
 
-// Operations recorded for a graph, the objects that they name, and their copies of data.
+// An operation recorded for a graph.
+struct Recorded {
+    sidra_cmd packet;               // the address of its table counts from the first of Recording::operands
+    std::set<ObjectName> names;     // the objects that it names
+    std::shared_ptr<Staging> kept;  // its copy of data, if any
+};
 struct Recording {
-    std::vector<sidra_cmd> packets;       // of a VECTOR, `operands` counts bytes from the first of the next ones
-    std::vector<sidra_operand> operands;  // will lie behind the packets
-    std::set<ObjectName> names;
-    std::vector<std::shared_ptr<Staging>> kept;
+    std::vector<Recorded> packets;
+    std::vector<sidra_operand> operands;  // the tables, which will lie behind the packets
 };
 
 // A staged copy that can be freed when the stream has reached a value.

@@ -8,16 +8,17 @@ namespace sidra {
 
 sidra_status record(const char* call, sidra_stream* stream, const sidra_cmd& packet, OperandTable operands) {
     return guarded(call, [&]() -> sidra_status {
-        auto& [packets, tables, names, kept] = *stream->recording;
+        auto& [packets, tables] = *stream->recording;
         if (packets.size() >= SIDRA_CMD_CALL_MAX)
             return fail(SIDRA_ERROR_LIMIT, call, "the graph recorded on stream {} is full: {} operations; split it",
                         stream->id, SIDRA_CMD_CALL_MAX);
-        stream->context->named.collect(packet, operands, &names);
-        packets.push_back(packet);
+        Recorded recorded{packet, {}, {}};
+        stream->context->named.collect(packet, operands, &recorded.names);
         if (!operands.empty()) {
-            set_table(&packets.back(), tables.size() * sizeof(sidra_operand));  // in the graph's memory
+            set_table(&recorded.packet, tables.size() * sizeof(sidra_operand));
             tables.insert(tables.end(), operands.begin(), operands.end());
         }
+        packets.push_back(std::move(recorded));
         return SIDRA_OK;
     });
 }

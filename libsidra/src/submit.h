@@ -19,6 +19,26 @@ using OperandTable = std::span<const sidra_operand>;
 static_assert(sizeof(sidra_operand) == sizeof(sidra_pattern));
 inline constexpr size_t kTableBytes = (SIDRA_VECTOR_OPERANDS_MAX + 1) * sizeof(sidra_operand);
 
+// The number of operands of a packet.
+inline uint32_t operand_count(const sidra_cmd& packet) {
+    switch (packet.hdr.opcode) {
+        case SIDRA_CMD_VECTOR:
+            return packet.vector.operand_count;
+        case SIDRA_CMD_MATMUL:
+            return packet.matmul.operand_count;
+        case SIDRA_CMD_LAYER:
+            return packet.layer.operand_count;
+        default:
+            return 0;
+    }
+}
+
+// The number of elements of its table.
+inline uint32_t table_size(const sidra_cmd& packet) {
+    const bool pattern = packet.hdr.opcode == SIDRA_CMD_LAYER || packet.hdr.opcode == SIDRA_CMD_POOL;
+    return operand_count(packet) + (pattern ? 1 : 0);
+}
+
 // The address of the table in a packet that has one.
 inline uint64_t table_of(const sidra_cmd& packet) {
     return packet.hdr.opcode == SIDRA_CMD_POOL ? packet.pool.pattern : packet.vector.operands;

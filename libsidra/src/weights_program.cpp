@@ -81,10 +81,8 @@ sidra_status submit_with_data(const char* call, sidra_stream* stream, const sidr
     {
         const std::lock_guard lock(stream->lock);
         if (stream->recording) {
-            auto& kept = stream->recording->kept;
-            kept.reserve(kept.size() + 1);
             SIDRA_TRY(record(call, stream, packet));
-            kept.push_back(std::move(staging));
+            stream->recording->packets.back().kept = std::move(staging);
             return SIDRA_OK;
         }
     }

@@ -908,6 +908,19 @@ SIDRA_API sidra_status sidra_graph_end(sidra_stream *stream, sidra_graph **graph
 SIDRA_API sidra_status sidra_graph_launch_async(sidra_stream *stream, sidra_graph *graph);
 /* The number of operations; labels do not count. */
 SIDRA_API sidra_status sidra_graph_operations(const sidra_graph *graph, uint32_t *count);
+/*
+ * Changes operations of a graph for its later launches, without recording all of it again. Launches that are queued keep the values that they
+ * were queued with: the library then writes the change into a copy of the graph, which it uses again once those launches are done. Several
+ * changes between two launches go into one copy. `operation` counts from 0 as sidra_graph_operations() does.
+ *
+ * update ends the recording of `stream` (sidra_graph_begin() and the ..._async calls, which check their arguments as ever), and puts its
+ * operations in place of those of the graph from number `operation` on. Each one must be of the kind of the one that it replaces, a program
+ * call with as many operands; everything else may differ: places, sizes, strides, types, weights, programs. INVALID_ARGUMENT: it is of another
+ * kind, or there is no such operation; the graph is unchanged then. Any failure drops the recording.
+ */
+SIDRA_API sidra_status sidra_graph_update(sidra_graph *graph, uint32_t operation, sidra_stream *stream);
+/* Changes parameter `index` (0..3) of a program call. value: bits of an f32 (sidra_param_f32()) or s32. */
+SIDRA_API sidra_status sidra_graph_set_param(sidra_graph *graph, uint32_t operation, uint32_t index, uint32_t value);
 /* Waits until the device has let go of it. NULL is allowed. */
 SIDRA_API sidra_status sidra_graph_destroy(sidra_graph *graph);
 

@@ -510,6 +510,10 @@ class Graph : public detail::Owner<sidra_graph, sidra_graph_destroy> {
         detail::check(sidra_graph_operations(get(), &count));
         return count;
     }
+    // Parameter `index` of the program call that is operation `operation`, for later launches.
+    void set_param(uint32_t operation, uint32_t index, Param value) {
+        detail::check(sidra_graph_set_param(get(), operation, index, value.bits));
+    }
 
    private:
     friend class Stream;
@@ -850,6 +854,18 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
         sidra_graph* graph = nullptr;
         detail::check(sidra_graph_end(get(), &graph));
         return Graph(graph, context_);
+    }
+    // Puts what `operations` queues on this stream in place of the graph's operations from number `operation` on.
+    template <typename Operations>
+    void update(const Graph& graph, uint32_t operation, Operations&& operations) {
+        detail::check(sidra_graph_begin(get()));
+        try {
+            std::forward<Operations>(operations)();
+        } catch (...) {
+            static_cast<void>(sidra_graph_end(get(), nullptr));
+            throw;
+        }
+        detail::check(sidra_graph_update(graph.get(), operation, get()));
     }
     void launch(const Graph& graph) { detail::check(sidra_graph_launch_async(get(), graph.get())); }
 
