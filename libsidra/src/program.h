@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Programming of a whole weights object is one packet in the ring: a CALL of {TIMESTAMP, PROGRAM, TIMESTAMP}, which
-// measures its device time and energy. Users see it as one PROGRAM.
+// measures its device time and energy. An update with new factors is a CALL of {PROGRAM, COPY}. Users see one PROGRAM.
 #ifndef SIDRA_PROGRAM_H
 #define SIDRA_PROGRAM_H
 

@@ -123,6 +123,7 @@ sidra_status create_weights(const char* call, sidra_context* context, const Matr
     sidra_weights* made = nullptr;
     SIDRA_TRY(adopt_weights(call, context, grant, std::move(scale), &made));
     made->staging = std::move(staging);
+    made->scale_address = made->on_device->address();  // also of factors that are all 1, because they may change
     made->encoding_reason = reason;
     if (options.label != nullptr) set_label(made, options.label);
     if (reason == SIDRA_ENCODING_VALUE)
@@ -211,7 +212,6 @@ sidra_status adopt_weights(const char* call, sidra_context* context, const Weigh
         made->crossbars = grant.crossbars;
         const bool plain = std::all_of(scale.begin(), scale.end(), [](float factor) { return factor == 1.0f; });
         made->scale_address = plain ? 0 : memory->address();
-        made->scale = std::move(scale);
         made->on_device = std::move(memory);
         context->named.add_weights(made->index, made->id);
         *weights = made;
@@ -374,6 +374,6 @@ sidra_status sidra_weights_crossbars(sidra_weights* weights, uint32_t* crossbars
 sidra_status sidra_weights_scale(const sidra_weights* weights, const float** scale) {
     SIDRA_TRY(check(__func__, "weights", weights));
     if (scale == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, __func__, "`scale` is NULL");
-    *scale = weights->scale.data();
+    *scale = weights->scale();
     return SIDRA_OK;
 }

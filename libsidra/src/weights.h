@@ -42,13 +42,17 @@ struct sidra_weights : sidra::Handle {
     sidra_encoding_reason encoding_reason = SIDRA_ENCODING_GIVEN;
     uint32_t rights = 0;
     uint32_t crossbars = 0;
-    std::vector<float> scale;                        // n
     std::unique_ptr<sidra::DeviceMemory> on_device;  // see WeightsLayout
+    // n factors, as the device has them.
+    const float* scale() const { return reinterpret_cast<const float*>(on_device->host()); }
 
     std::mutex mutex;                         // protects the members below
     std::shared_ptr<sidra::Staging> staging;  // the values; null for opened and imported weights
     bool queueing = false;                    // a call is queueing the programming
     sidra::Point program_point;               // end of the programming while it is in progress
+    uint32_t updating = 0;                    // calls that are queueing an update of cells and factors
+    sidra::Point update_point;                // end of the last such update
+    bool shared = false;                      // other handles have copies of the factors
     bool programmed = false;                  // completely; never becomes false again
     uint64_t program_device_ps = 0, program_energy_pj = 0;
     sidra::NamedEntry named;

@@ -33,11 +33,40 @@ sidra_status check_new_name(const char* call, const char* name) {
 }
 
 sidra_status check_data_size(const char* call, const sidra_weights& weights) {
-    if (weights.scale.size() * sizeof(float) <= kDataMax) return SIDRA_OK;
+    if (weights.n * sizeof(float) <= kDataMax) return SIDRA_OK;
     return fail(SIDRA_ERROR_LIMIT, call,
                 "weights {} have {} columns, but the factors of at most {} fit; split the matrix", weights.id,
                 weights.n, kDataMax / sizeof(float));
 }
+
+// While the factors of weights are handed to others, and ever after, they must not change.
+class Sharing {
+   public:
+    explicit Sharing(sidra_weights* weights) : weights_(weights) {}
+    Sharing(const Sharing&) = delete;
+    Sharing& operator=(const Sharing&) = delete;
+    ~Sharing() {
+        if (!mine_) return;
+        const std::lock_guard lock(weights_->mutex);
+        weights_->shared = false;
+    }
+    sidra_status begin(const char* call) {
+        const std::lock_guard lock(weights_->mutex);
+        const Point& update = weights_->update_point;
+        if (weights_->updating != 0 || (update.queue && update.state() == Point::State::kPending))
+            return fail(SIDRA_ERROR_BUSY, call, "the factors of weights {} are being updated; wait for the stream",
+                        weights_->id);
+        mine_ = !weights_->shared;
+        weights_->shared = true;
+        return SIDRA_OK;
+    }
+    // It has succeeded.
+    void keep() { mine_ = false; }
+
+   private:
+    sidra_weights* const weights_;
+    bool mine_ = false;
+};
 
 // Repeats a request that returns data until its buffer is large enough. `ask` sets data and data_size and returns
 // -errno.
@@ -69,6 +98,7 @@ sidra_status adopt_granted(const char* call, sidra_context* context, const Weigh
     sidra_weights* made = nullptr;
     SIDRA_TRY(adopt_weights(call, context, grant, std::move(data), &made));
     made->named = named;
+    made->shared = true;
     // Programmed by the user that shared it; if it is incomplete, the chip reports that.
     made->program_queued.store(true, std::memory_order_relaxed);
     set_label(made, label);
@@ -136,17 +166,20 @@ sidra_status sidra_weights_publish(sidra_weights* weights, const char* name, uin
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`mode` is {:#o}: only permission bits (0777) are allowed",
                         mode);
         SIDRA_TRY(check_data_size(call, *weights));
+        Sharing sharing(weights);
+        SIDRA_TRY(sharing.begin(call));
         std::string detail;
         sidra_ioctl_weights_publish publish{};
         publish.context = weights->context->number;
         publish.index = weights->index;
         publish.name = reinterpret_cast<uintptr_t>(name);
-        publish.data = reinterpret_cast<uintptr_t>(weights->scale.data());
-        publish.data_size = weights->scale.size() * sizeof(float);
+        publish.data = reinterpret_cast<uintptr_t>(weights->scale());
+        publish.data_size = weights->n * sizeof(float);
         publish.mode = mode != 0 ? mode : kDefaultMode;
         if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_PUBLISH, &publish, &detail);
             error != 0)
             return fail_errno(call, error, fmt::format("publishing weights {} as \"{}\"", weights->id, name), detail);
+        sharing.keep();
         {
             const std::lock_guard lock(weights->mutex);
             weights->named = {.known = true};
@@ -224,17 +257,20 @@ sidra_status sidra_weights_export(sidra_weights* weights, bool allow_readback, i
                         "this handle of weights {} may not read them back, so it cannot give that right away",
                         weights->id);
         SIDRA_TRY(check_data_size(call, *weights));
+        Sharing sharing(weights);
+        SIDRA_TRY(sharing.begin(call));
         std::string detail;
         sidra_ioctl_weights_share share{};
         share.context = weights->context->number;
         share.index = weights->index;
         share.rights = SIDRA_WEIGHTS_COMPUTE;
         if (allow_readback) share.rights |= SIDRA_WEIGHTS_READBACK;
-        share.data = reinterpret_cast<uintptr_t>(weights->scale.data());
-        share.data_size = weights->scale.size() * sizeof(float);
+        share.data = reinterpret_cast<uintptr_t>(weights->scale());
+        share.data_size = weights->n * sizeof(float);
         if (const int error = request(*weights->context->transport, SIDRA_IOCTL_WEIGHTS_SHARE, &share, &detail);
             error != 0)
             return fail_errno(call, error, fmt::format("exporting weights {}", weights->id), detail);
+        sharing.keep();
         *fd = share.fd;
         return SIDRA_OK;
     });

@@ -92,6 +92,49 @@ sidra_status submit_with_data(const char* call, sidra_stream* stream, const sidr
     return SIDRA_OK;
 }
 
+// New values of whole columns in device memory: values, factors, and the packets that write both.
+struct ColumnsLayout {
+    ColumnsLayout(uint32_t k, uint32_t cols)
+        : factors(align(uint64_t{k} * cols)), packets(align(factors + cols * sizeof(float))) {}
+    static constexpr uint32_t kPackets = 2;
+    uint64_t factors, packets;
+    uint64_t size() const { return packets + kPackets * sizeof(sidra_cmd); }
+
+   private:
+    static uint64_t align(uint64_t offset) { return (offset + 63) & ~uint64_t{63}; }
+};
+
+// Counts a call that queues new factors, so that nobody hands out the old ones meanwhile.
+class Updating {
+   public:
+    explicit Updating(sidra_weights* weights) : weights_(weights) {}
+    Updating(const Updating&) = delete;
+    Updating& operator=(const Updating&) = delete;
+    ~Updating() {
+        if (!begun_) return;
+        const std::lock_guard lock(weights_->mutex);
+        --weights_->updating;
+        if (point.queue) weights_->update_point = point;
+    }
+    sidra_status begin(const char* call) {
+        const std::lock_guard lock(weights_->mutex);
+        if (weights_->shared)
+            return fail(
+                SIDRA_ERROR_NOT_SUPPORTED, call,
+                "weights {} are shared by a name or a file descriptor, and the others have the present factors; "
+                "create new weights, or update values with sidra_weights_update_async()",
+                weights_->id);
+        ++weights_->updating;
+        begun_ = true;
+        return SIDRA_OK;
+    }
+    Point point;  // the end of the update, once it is queued
+
+   private:
+    sidra_weights* const weights_;
+    bool begun_ = false;
+};
+
 }  // namespace
 }  // namespace sidra
 
@@ -154,6 +197,53 @@ sidra_status sidra_weights_update_async(sidra_stream* stream, sidra_weights* wei
         const sidra_cmd packet = rectangle(SIDRA_CMD_PROGRAM, *weights, row0, rows, col0, cols, memory->address());
         SIDRA_TRY(announce(call, stream, weights));
         return submit_with_data(call, stream, packet, std::make_shared<Staging>(std::move(memory)));
+    });
+}
+
+sidra_status sidra_weights_update_f32_async(sidra_stream* stream, sidra_weights* weights, uint32_t col0, uint32_t cols,
+                                            const float* data, size_t stride) {
+    return guarded(__func__, [&, call = __func__]() -> sidra_status {
+        SIDRA_TRY(check(call, "stream", stream));
+        SIDRA_TRY(check(call, "weights", weights));
+        SIDRA_TRY(check_context(call, "weights", weights, stream->context));
+        const uint32_t k = weights->k;
+        SIDRA_TRY(check_rectangle(call, *weights, 0, k, col0, cols));
+        if (data == nullptr || stride < cols)
+            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                        "`data` must be {} x {} values with a stride of at least {} (it is {})", k, cols, cols,
+                        data == nullptr ? "NULL" : fmt::format("{}", stride));
+        SIDRA_TRY(check_extent(call, data, k, cols, stride, sizeof *data));
+        SIDRA_TRY(check_right(call, *weights, SIDRA_WEIGHTS_PROGRAM, "program"));
+        SIDRA_TRY(check_programmed(call, *weights));
+        if (const std::lock_guard lock(stream->lock); stream->recording) return not_recordable(call, stream);
+        std::vector<float> factors;
+        std::vector<int8_t> values;
+        SIDRA_TRY(quantise(call, {data, k, cols, stride}, &factors, &values));
+        reap(stream);
+        const ColumnsLayout layout(k, cols);
+        std::unique_ptr<DeviceMemory> memory;
+        SIDRA_TRY(DeviceMemory::create(call, stream->context, layout.size(), false, &memory));
+        // Cells first: sidra.h promises that an update that is cut short leaves the old factors.
+        sidra_cmd packets[ColumnsLayout::kPackets];
+        packets[0] = rectangle(SIDRA_CMD_PROGRAM, *weights, 0, k, col0, cols, memory->address());
+        packets[1] = make_packet(SIDRA_CMD_COPY);
+        packets[1].copy.dst = weights->on_device->address() + col0 * sizeof(float);
+        packets[1].copy.src = memory->address() + layout.factors;
+        packets[1].copy.row_bytes = cols * sizeof(float);
+        packets[1].copy.rows = 1;
+        std::memcpy(memory->host(), values.data(), values.size());
+        std::memcpy(memory->host() + layout.factors, factors.data(), cols * sizeof(float));
+        std::memcpy(memory->host() + layout.packets, packets, sizeof packets);
+        sidra_cmd packet = make_packet(SIDRA_CMD_CALL, kProgramCookie);
+        packet.call.addr = memory->address() + layout.packets;
+        packet.call.count = ColumnsLayout::kPackets;
+        const auto staging = std::make_shared<Staging>(std::move(memory));
+        SIDRA_TRY(announce(call, stream, weights, Recordable::kNo));
+        Updating updating(weights);
+        SIDRA_TRY(updating.begin(call));
+        SIDRA_TRY(submit(call, stream, packet, Recordable::kNo, &updating.point));
+        defer(stream, updating.point, staging);
+        return SIDRA_OK;
     });
 }
 

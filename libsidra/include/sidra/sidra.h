@@ -529,6 +529,15 @@ SIDRA_API sidra_status sidra_weights_program_async(sidra_stream *stream, sidra_w
 SIDRA_API sidra_status sidra_weights_update_async(sidra_stream *stream, sidra_weights *weights, uint32_t row0, uint32_t rows,
 						  uint32_t col0, uint32_t cols, const int8_t *data, size_t stride);
 /*
+ * Quantises columns col0 .. col0 + cols - 1 of programmed weights anew from f32, as sidra_weights_create_f32() does, and programs all their
+ * rows. data: K x cols elements, row k at data + k * stride; quantised and copied during the call. Later MVMs compute with the new factors and
+ * the new cells: those of this stream, and those of other streams that wait for an event after it. The factors change when the cells are
+ * done, so an update that is cut short leaves the old ones. INVALID_ARGUMENT: a value is not finite. NOT_SUPPORTED: the weights have (or
+ * had) a name, were opened, imported or exported: other handles have factors of their own. Cannot be recorded.
+ */
+SIDRA_API sidra_status sidra_weights_update_f32_async(sidra_stream *stream, sidra_weights *weights, uint32_t col0, uint32_t cols,
+						      const float *data, size_t stride);
+/*
  * Reads all cells, and programs those again whose conductance has drifted by more than `tolerance`, as a share of G_max (0..1). 0: the chip's
  * default of 0.03. At level FAST no cell drifts. Can be recorded. On a chip of hardware version 1.0 the stream faults.
  */
@@ -593,7 +602,10 @@ SIDRA_API sidra_status sidra_weights_report(sidra_weights *weights, uint32_t til
  * INVALID_ARGUMENT.
  */
 SIDRA_API sidra_status sidra_weights_crossbars(sidra_weights *weights, uint32_t *crossbars, uint32_t *count);
-/* The N factors of the columns, owned by the weights; valid until sidra_weights_destroy(). */
+/*
+ * The N factors of the columns, owned by the weights; valid until sidra_weights_destroy(). They are those that the device uses, so they change
+ * while the device executes a sidra_weights_update_f32_async().
+ */
 SIDRA_API sidra_status sidra_weights_scale(const sidra_weights *weights, const float **scale);
 /*
  * Reads all values back from the cells into `data` (K x N s8, stride in elements), and waits. UNPROGRAMMED; TIMEOUT at the deadline, also if the
@@ -605,6 +617,7 @@ SIDRA_API sidra_status sidra_weights_read(sidra_stream *stream, sidra_weights *w
  * Weights with a name outlive their handles and, on a device with a state file, the power of the device. A name has 1..63 bytes and no
  * control characters (below 0x20, or 0x7f). mode: permission bits; 0 means 0600.
  */
+/* BUSY: a sidra_weights_update_f32_async() is not done; wait for its stream. Also for export. */
 SIDRA_API sidra_status sidra_weights_publish(sidra_weights *weights, const char *name, uint32_t mode);
 SIDRA_API sidra_status sidra_weights_open(sidra_context *context, const char *name, sidra_weights **weights);
 /* Removes the name. The crossbars become free with the last handle. */

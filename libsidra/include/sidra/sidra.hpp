@@ -615,6 +615,12 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
             throw Error(SIDRA_ERROR_INVALID_ARGUMENT, "update: the values do not fill the rectangle");
         detail::check(sidra_weights_update_async(get(), weights.get(), row0, rows, col0, cols, values.data(), cols));
     }
+    // values: k x cols, dense.
+    void update_f32(const Weights& weights, uint32_t col0, uint32_t cols, std::span<const float> values) {
+        if (values.size() != size_t{weights.info().k} * cols)
+            throw Error(SIDRA_ERROR_INVALID_ARGUMENT, "update_f32: the values do not fill the columns");
+        detail::check(sidra_weights_update_f32_async(get(), weights.get(), col0, cols, values.data(), cols));
+    }
     void calibrate(const Weights& weights, const sidra_mvm& mvm) {
         const sidra_mvm whole = detail::sized(mvm);
         detail::check(sidra_weights_calibrate_async(get(), weights.get(), &whole));
