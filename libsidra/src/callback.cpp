@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <deque>
+#include <iterator>
 #include <optional>
 #include <system_error>
 
@@ -85,9 +86,14 @@ void CallbackThread::add(const Point& point, sidra_callback function, void* user
     std::unique_ptr<Lane>& place = lanes_[point.queue.get()];
     if (!place) place = std::make_unique<Lane>();
     Lane& lane = *place;
-    const bool news = lane.entries.empty();
-    lane.entries.push_back({point, function, user});
-    if (news) wake();  // otherwise the thread waits for the front entry, and continues with this one afterwards
+    // In the order of the timeline: what is added for an earlier point must not wait behind a later one.
+    auto at = lane.entries.end();
+    while (at != lane.entries.begin() && std::prev(at)->point.value > point.value) --at;
+    const bool first = at == lane.entries.begin();
+    lane.entries.insert(at, {point, function, user});
+    if (!first) return;  // the thread waits for the front entry, and continues with this one afterwards
+    lane.armed = false;
+    wake();
 }
 
 void CallbackThread::drain(const Queue* queue) {

@@ -33,7 +33,7 @@ class CallbackThread {
     // library), because in between the state page may show it as done or lost; and when a callback is added, so that no
     // drop comes between its timeline point and its entry.
     std::unique_lock<std::mutex> hold() { return std::unique_lock(mutex_); }
-    // Adds a callback for a point of the queue's current epoch. The lock is held.
+    // Adds a callback for a point. Those of one queue run in the order of their points. The lock is held.
     void add(const Point& point, sidra_callback function, void* user);
     // Runs the pending callbacks of a queue whose points were dropped, and returns when they are done (at once on the
     // callback thread itself).

@@ -3,6 +3,7 @@
 
 #include "fault.h"
 #include "function_programs.h"
+#include "gate.h"
 #include "pool.h"
 #include "stamp.h"
 #include "stream.h"
@@ -23,17 +24,17 @@ int query_context(const sidra_context& context, std::string* detail) {
 
 }  // namespace
 
-void name_epoch(sidra_context* context, uint32_t epoch, uint32_t stream_id) {
+void name_epoch(sidra_context* context, uint32_t epoch, const EpochRoot& root) {
     const std::lock_guard lock(context->epochs_mutex);
-    context->epochs.emplace_back(epoch, stream_id);
+    context->epochs.emplace_back(epoch, root);
     if (context->epochs.size() > kEpochsNamed) context->epochs.pop_front();
 }
 
-uint32_t stream_of_epoch(const sidra_context& context, uint32_t epoch) {
+EpochRoot root_of_epoch(const sidra_context& context, uint32_t epoch) {
     const std::lock_guard lock(context.epochs_mutex);
     for (auto at = context.epochs.rbegin(); at != context.epochs.rend(); ++at)
         if (at->first == epoch) return at->second;
-    return 0;
+    return {};
 }
 
 sidra_status lost_status(const char* call, const sidra_context& context) {
@@ -88,6 +89,12 @@ sidra_status sidra_context_destroy(sidra_context* context) {
                 alive += (alive.empty() ? "" : ", ") + count_of(static_cast<Kind>(kind), count);
         if (!alive.empty())
             return fail(SIDRA_ERROR_BUSY, call, "context {} still has {}; destroy them first", context->id, alive);
+        if (context->peer_copies.load(std::memory_order_acquire) != 0 && !forked(*context))
+            return fail(
+                SIDRA_ERROR_BUSY, call,
+                "copies between context {} and another one are not done; wait for the streams of both, or reset "
+                "them",
+                context->id);
         sidra_device* device = context->device;
         if (forked(*context)) {
             keep_forever(std::move(context->callbacks));  // the thread does not exist in this process
@@ -150,8 +157,11 @@ sidra_status sidra_context_recover(sidra_context* context) {
             sidra_ioctl_context recover{};
             recover.context = context->number;
             error = request(*context->transport, SIDRA_IOCTL_CONTEXT_RECOVER, &recover, &detail);
-            if (error == 0)
+            if (error == 0) {
                 for (const sidra_stream* stream : context->streams) stream->current_queue->forget();
+                for (const std::weak_ptr<Gates>& each : context->gates)
+                    if (const auto gates = each.lock()) gates->forget();
+            }
         }
         if (error != 0) return fail_errno(call, error, fmt::format("recovering context {}", context->id), detail);
         // The pages of lost queues identify them, so a recovery that failed half-way can be continued.

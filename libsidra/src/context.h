@@ -17,9 +17,19 @@
 #include "objects.h"
 
 namespace sidra {
+class Gates;
 class Pool;
 class StampPool;
 class FunctionPrograms;
+
+// Whose failure an epoch stands for.
+struct EpochRoot {
+    uint32_t stream = 0;   // id; 0: unknown
+    bool foreign = false;  // a stream of another context, whose operation and cause are these:
+    uint64_t sequence = 0;
+    uint32_t cause = 0;
+};
+
 }  // namespace sidra
 
 struct sidra_context : sidra::Handle {
@@ -40,7 +50,9 @@ struct sidra_context : sidra::Handle {
     std::shared_ptr<sidra::Pool> pool;                               // of sidra_malloc_async()
     std::shared_ptr<sidra::StampPool> stamps;                        // of timing events
     mutable std::mutex epochs_mutex;                                 // protects epochs; innermost lock
-    std::deque<std::pair<uint32_t, uint32_t>> epochs;                // recent epochs, with the ids of their streams
+    std::deque<std::pair<uint32_t, sidra::EpochRoot>> epochs;        // recent epochs
+    std::vector<std::weak_ptr<sidra::Gates>> gates;                  // of the streams; under `mutex`
+    std::atomic<uint32_t> peer_copies{0};  // copies from or to other contexts that are not done
 
     std::array<std::atomic<uint32_t>, static_cast<size_t>(sidra::Kind::kCount)> objects{};  // number of handles by kind
 };
@@ -71,9 +83,9 @@ sidra_status check_context(const char* call, const char* argument, const T* obje
                 argument, kind_name(T::kKind), object->id, object->context->id, context->id);
 }
 
-// The stream of an epoch, even if it was destroyed; 0: too long ago.
-void name_epoch(sidra_context* context, uint32_t epoch, uint32_t stream_id);
-uint32_t stream_of_epoch(const sidra_context& context, uint32_t epoch);
+// The root of an epoch, even if its stream was destroyed; without a stream: too long ago.
+void name_epoch(sidra_context* context, uint32_t epoch, const EpochRoot& root);
+EpochRoot root_of_epoch(const sidra_context& context, uint32_t epoch);
 
 // CONTEXT_LOST or DEVICE_LOST of a context with lost queues, with text.
 [[gnu::cold]] sidra_status lost_status(const char* call, const sidra_context& context);

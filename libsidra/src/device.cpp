@@ -17,14 +17,15 @@ namespace {
 
 sidra_status open_device(const char* call, uint32_t index, const sidra_device_options* options, sidra_device** device) {
     if (device == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`device` is NULL; it takes the new handle");
-    sidra_device_options whole;
-    std::vector<std::string> variables;
-    SIDRA_TRY(complete_options(call, options, &whole, &variables));
     DeviceChoice choice;
     SIDRA_TRY(choose_device(call, {}, &choice));
     if (index >= choice.count())
         return fail(SIDRA_ERROR_NO_DEVICE, call, "there is no device {}: {} found; see sidra_device_count()", index,
                     choice.count());
+    ChipEnvironment environment;
+    if (choice.embedded) environment.chip = choice.chips[index];
+    sidra_device_options whole;
+    SIDRA_TRY(complete_options(call, options, &whole, &environment));
     std::unique_ptr<Transport> transport;
     std::string detail;
     if (!choice.embedded) {
@@ -41,11 +42,11 @@ sidra_status open_device(const char* call, uint32_t index, const sidra_device_op
     }
     if (choice.by_default) announce_embedded();
 
-    const int error = open_embedded(index, whole, &transport, &detail);
+    const int error = open_embedded(environment.chip, whole, &transport, &detail);
     if (error != 0) {
         // If the file name comes from the environment, the message must say so.
-        if (detail.ends_with('.') && !variables.empty())
-            detail += fmt::format(" The environment sets {}.", fmt::join(variables, " and "));
+        if (detail.ends_with('.') && !environment.variables.empty())
+            detail += fmt::format(" The environment sets {}.", fmt::join(environment.variables, " and "));
         // The options were validated, so the chip must lack something else here: the requested engine, if any.
         return fail_errno(
             call, error, fmt::format("opening embedded device {}", index), detail,

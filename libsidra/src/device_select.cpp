@@ -25,6 +25,7 @@ namespace {
 
 constexpr uint32_t kStuckMost = 1'000'000;
 static_assert(SIDRA_STUCK_NONE == SIDRA_CHIP_STUCK_NONE);
+constexpr uint32_t kChipsMax = 64;  // a chip has threads and memory
 constexpr uint32_t kWorkersMax = SIDRA_CHIP_WORKERS_MAX;
 
 struct NamedValue {
@@ -88,20 +89,60 @@ std::string find_function(const std::string& directory) {
     return {};
 }
 
+constexpr std::string_view kEmbedded = "embedded";
+
+// Reads "embedded", "embedded:N" or "embedded:N-M", and adds the numbers of its chips.
+bool parse_chips(std::string_view text, std::vector<uint32_t>* chips) {
+    if (!text.starts_with(kEmbedded)) return false;
+    text.remove_prefix(kEmbedded.size());
+    uint32_t first = 0, last = 0;
+    if (!text.empty()) {
+        if (text.front() != ':') return false;
+        text.remove_prefix(1);
+        const size_t dash = text.find('-');
+        if (!parse_number(text.substr(0, dash), &first)) return false;
+        last = first;
+        if (dash != text.npos && !parse_number(text.substr(dash + 1), &last)) return false;
+    }
+    if (last < first || last >= kChipsMax) return false;
+    for (uint32_t chip = first; chip <= last; ++chip) {
+        if (std::find(chips->begin(), chips->end(), chip) != chips->end()) return false;
+        chips->push_back(chip);
+    }
+    return true;
+}
+
+sidra_status read_chips(const char* call, std::string_view wanted, std::vector<uint32_t>* chips) {
+    for (std::string_view rest = wanted;;) {
+        const size_t comma = rest.find(',');
+        if (!parse_chips(rest.substr(0, comma), chips))
+            return fail(
+                SIDRA_ERROR_INVALID_ARGUMENT, call,
+                "environment variable SIDRA_DEVICE=\"{}\": must be a node such as /dev/sidra0, or \"embedded\", "
+                "or chips such as \"embedded:0,embedded:1\" or \"embedded:0-3\", with different numbers up to {}",
+                wanted, kChipsMax - 1);
+        if (comma == rest.npos) return SIDRA_OK;
+        rest.remove_prefix(comma + 1);
+    }
+}
+
+// Chips must not share a file or a debugger's address. A port (only digits) counts up, a path gets the chip's number.
+std::string of_chip(const std::string& text, uint32_t chip) {
+    uint32_t port = 0;
+    return parse_number(text, &port) ? fmt::format("{}", port + chip) : fmt::format("{}.{}", text, chip);
+}
+
 }  // namespace
 
 sidra_status choose_device(const char* call, const DeviceFolders& folders, DeviceChoice* choice) {
     constexpr std::string_view kNode = "sidra";
     DeviceChoice found;
     const std::string_view wanted = environment("SIDRA_DEVICE");
-    if (wanted == "embedded") {
-        found.embedded = true;
-    } else if (!wanted.empty()) {
-        if (wanted.front() != '/')
-            return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                        "environment variable SIDRA_DEVICE=\"{}\": must be \"embedded\" or a node such as /dev/sidra0",
-                        wanted);
+    if (!wanted.empty() && wanted.front() == '/') {
         found.nodes.emplace_back(wanted);
+    } else if (!wanted.empty()) {
+        SIDRA_TRY(read_chips(call, wanted, &found.chips));
+        found.embedded = true;
     } else {
         const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(folders.nodes.c_str()), closedir);
         std::vector<uint32_t> numbers;
@@ -122,6 +163,7 @@ sidra_status choose_device(const char* call, const DeviceFolders& folders, Devic
                     "this process",
                     function, folders.nodes);
             found.embedded = found.by_default = true;
+            found.chips = {0};
         }
     }
     *choice = std::move(found);
@@ -129,7 +171,7 @@ sidra_status choose_device(const char* call, const DeviceFolders& folders, Devic
 }
 
 sidra_status complete_options(const char* call, const sidra_device_options* options, sidra_device_options* result,
-                              std::vector<std::string>* variables) {
+                              ChipEnvironment* environment_of_chip) {
     sidra_device_options whole{};
     if (options != nullptr) {
         constexpr size_t kFirst = offsetof(sidra_device_options, gdb);  // size of the struct in version 1.0
@@ -175,7 +217,10 @@ sidra_status complete_options(const char* call, const sidra_device_options* opti
         const bool given = *text != nullptr;
         if (!given) *text = std::getenv(name);
         if (*text != nullptr && **text == '\0') *text = nullptr;
-        if (!given && *text != nullptr && variables != nullptr) variables->emplace_back(name);
+        if (given || *text == nullptr) continue;
+        environment_of_chip->variables.emplace_back(name);
+        if (const uint32_t chip = environment_of_chip->chip; chip != 0)
+            *text = environment_of_chip->strings.emplace_back(of_chip(*text, chip)).c_str();
     }
     *result = whole;
     return SIDRA_OK;

@@ -4,6 +4,7 @@
 #define SIDRA_DEVICE_SELECT_H
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,9 @@ namespace sidra {
 struct DeviceChoice {
     bool embedded = false;
     bool by_default = false;         // the embedded chip was not requested: no other device was found
+    std::vector<uint32_t> chips;     // numbers of embedded chips, in order
     std::vector<std::string> nodes;  // of real devices, in order
-    uint32_t count() const { return embedded ? 1 : static_cast<uint32_t>(nodes.size()); }
+    uint32_t count() const { return static_cast<uint32_t>(embedded ? chips.size() : nodes.size()); }
 };
 
 // The folders in which devices appear.
@@ -28,11 +30,17 @@ struct DeviceFolders {
 // error: the model must not replace a card whose driver is not loaded.
 sidra_status choose_device(const char* call, const DeviceFolders& folders, DeviceChoice* choice);
 
+// What the environment says about one embedded chip.
+struct ChipEnvironment {
+    uint32_t chip = 0;                   // in: each chip but 0 has files and a debugger's address of its own
+    std::vector<std::string> variables;  // out: names of the variables used
+    std::deque<std::string> strings;     // out: keeps strings that the options have
+};
+
 // Completes `options` (or NULL): fields that are zero come from SIDRA_PROFILE, SIDRA_ENGINE, SIDRA_WORKERS,
-// SIDRA_STATE, SIDRA_LEVEL, SIDRA_GDB and SIDRA_TRACE. Strings still belong to the caller or the environment;
-// `variables` returns the names of the environment variables used.
+// SIDRA_STATE, SIDRA_LEVEL, SIDRA_GDB and SIDRA_TRACE. Strings belong to the caller or to `environment`.
 sidra_status complete_options(const char* call, const sidra_device_options* options, sidra_device_options* result,
-                              std::vector<std::string>* variables = nullptr);
+                              ChipEnvironment* environment);
 
 // Prints one line on stderr, once per process, unless SIDRA_QUIET=1.
 void announce_embedded();

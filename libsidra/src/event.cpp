@@ -101,6 +101,28 @@ sidra_status read_interval(const char* call, sidra_event* start, sidra_event* en
 }
 
 }  // namespace
+
+sidra_status wait_point(const char* call, sidra_stream* stream, const Point& point) {
+    switch (point.state()) {
+        case Point::State::kReached:
+            return SIDRA_OK;
+        case Point::State::kDropped:
+            return dropped_status(call, point);
+        case Point::State::kStopped:
+            return stopped_status(call, *point.queue);  // the wait would never end
+        case Point::State::kPending:
+            break;
+    }
+    if (point.queue.get() == stream->queue.load(std::memory_order_acquire))
+        return SIDRA_OK;  // same queue, so already in order
+    sidra_cmd packet = make_packet(SIDRA_CMD_SEM_WAIT);
+    packet.hdr.flags = SIDRA_CMD_SEM_QUEUE;
+    packet.sem.queue = point.queue->number;
+    packet.sem.epoch = point.epoch->number;
+    packet.sem.value = point.value;
+    return submit(call, stream, packet, Recordable::kNo);
+}
+
 }  // namespace sidra
 
 using namespace sidra;
@@ -208,23 +230,5 @@ sidra_status sidra_stream_wait_event(sidra_stream* stream, sidra_event* event) {
     SIDRA_TRY(check_context(__func__, "event", event, stream->context));
     const Point point = point_of(event);
     if (const std::lock_guard lock(stream->lock); stream->recording) return not_recordable(__func__, stream);
-    if (!point.queue) return SIDRA_OK;
-    switch (point.state()) {
-        case Point::State::kReached:
-            return SIDRA_OK;
-        case Point::State::kDropped:
-            return dropped_status(__func__, point);
-        case Point::State::kStopped:
-            return stopped_status(__func__, *point.queue);  // the wait would never end
-        case Point::State::kPending:
-            break;
-    }
-    if (point.queue.get() == stream->queue.load(std::memory_order_acquire))
-        return SIDRA_OK;  // same queue, so already in order
-    sidra_cmd packet = make_packet(SIDRA_CMD_SEM_WAIT);
-    packet.hdr.flags = SIDRA_CMD_SEM_QUEUE;
-    packet.sem.queue = point.queue->number;
-    packet.sem.epoch = point.epoch->number;
-    packet.sem.value = point.value;
-    return submit(__func__, stream, packet, Recordable::kNo);
+    return point.queue ? wait_point(__func__, stream, point) : SIDRA_OK;
 }

@@ -99,9 +99,10 @@ sidra_fault_info fault_info(const Queue& queue, const sidra_fault& fault) {
         info.cookie = 0;
     }
     const bool inherited = info.cause == SIDRA_FAULT_PRODUCER;
-    info.root_stream = inherited ? stream_of_epoch(*queue.context, fault.root_epoch) : queue.stream_id;
-    info.root_sequence = inherited ? fault.root_sequence : info.sequence;
-    info.root_cause = inherited ? fault.root_cause : info.cause;
+    const EpochRoot root = inherited ? root_of_epoch(*queue.context, fault.root_epoch) : EpochRoot{queue.stream_id};
+    info.root_stream = root.stream;
+    info.root_sequence = root.foreign ? root.sequence : inherited ? fault.root_sequence : info.sequence;
+    info.root_cause = root.foreign ? root.cause : inherited ? fault.root_cause : info.cause;
     const auto end = fmt::format_to_n(info.text, sizeof info.text - 1, "{}, operation {}{} (cookie {}): {}",
                                       opcode_name(info.opcode), info.sequence,
                                       info.in_graph ? fmt::format(", operation {} of its graph", info.graph_index) : "",

@@ -81,6 +81,10 @@ sidra_status DeviceMemory::release(const char* call) {
                               detail);
     }
     bound_ = false;
+    if (!forked(*context_)) {
+        const std::lock_guard lock(life_->mutex);
+        life_->gone = true;
+    }
     close();
     return SIDRA_OK;
 }

@@ -7,10 +7,17 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 
 #include "status.h"
 
 namespace sidra {
+
+// Lets a thread of the library use memory without keeping it: it lives while the lock is held and it is not gone.
+struct MemoryLife {
+    std::shared_mutex mutex;  // protects gone
+    bool gone = false;
+};
 
 class DeviceMemory {
    public:
@@ -32,6 +39,7 @@ class DeviceMemory {
     uint64_t address() const { return address_; }  // device address
     std::byte* host() const { return host_; }
     uint64_t size() const { return size_; }
+    const std::shared_ptr<MemoryLife>& life() const { return life_; }
 
    private:
     DeviceMemory(sidra_context* context, uint64_t size) : context_(context), size_(size) {}
@@ -45,6 +53,7 @@ class DeviceMemory {
     bool bound_ = false;
     uint64_t address_ = 0;
     std::byte* host_ = nullptr;
+    std::shared_ptr<MemoryLife> life_ = std::make_shared<MemoryLife>();
 };
 
 // A copy of data for the device, freed when the device has read it.

@@ -3,12 +3,11 @@
 #include <bit>
 
 #include "buffer.h"
+#include "copy.h"
 #include "submit.h"
 
 namespace sidra {
-namespace {
 
-// A copy of `rows` rows whose arguments were validated.
 sidra_status copy_rows(const char* call, sidra_stream* stream, const sidra_ref& dst, uint64_t dst_stride,
                        const sidra_ref& src, uint64_t src_stride, uint64_t row_bytes, uint32_t rows) {
     if (row_bytes > SIDRA_CMD_COPY_MAX || row_bytes * rows > SIDRA_CMD_COPY_MAX)
@@ -33,6 +32,8 @@ sidra_status copy_rows(const char* call, sidra_stream* stream, const sidra_ref& 
     }
     return submit(call, stream, packet);
 }
+
+namespace {
 
 sidra_status semaphore_async(const char* call, sidra_stream* stream, sidra_cmd_opcode opcode, const sidra_ref& word,
                              uint64_t value, Recordable recordable) {

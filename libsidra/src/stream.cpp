@@ -57,7 +57,7 @@ sidra_status read_options(const char* call, const sidra_stream_options* options,
 
 void adopt_queue(sidra_stream* stream, std::shared_ptr<Queue> queue) {
     queue->stream_id = stream->id;
-    name_epoch(stream->context, queue->epoch->number, stream->id);
+    name_epoch(stream->context, queue->epoch->number, {.stream = stream->id});
     stream->queue.store(queue.get(), std::memory_order_release);
     stream->current_queue = std::move(queue);
 }
@@ -72,7 +72,12 @@ void adopt_queue(sidra_stream* stream, std::shared_ptr<Queue> queue) {
     return std::exchange(stream->deferred, {});
 }
 
-// Returns the context's callback thread; creates it if there is none.
+std::unique_lock<std::mutex> hold_callbacks(const std::shared_ptr<CallbackThread>& callbacks) {
+    return callbacks ? callbacks->hold() : std::unique_lock<std::mutex>();
+}
+
+}  // namespace
+
 sidra_status find_callbacks(const char* call, sidra_context* context, std::shared_ptr<CallbackThread>* callbacks) {
     const std::lock_guard lock(context->mutex);
     try {
@@ -85,12 +90,6 @@ sidra_status find_callbacks(const char* call, sidra_context* context, std::share
     *callbacks = context->callbacks;
     return SIDRA_OK;
 }
-
-std::unique_lock<std::mutex> hold_callbacks(const std::shared_ptr<CallbackThread>& callbacks) {
-    return callbacks ? callbacks->hold() : std::unique_lock<std::mutex>();
-}
-
-}  // namespace
 
 void reap_slow(sidra_stream* stream) {
     std::vector<Deferred> done;
@@ -363,7 +362,7 @@ sidra_status sidra_stream_reset(sidra_stream* stream) {
             __atomic_store_n(queue.write_word, index, __ATOMIC_RELEASE);
             dropped = drop_work(stream, Epoch::End::kReset, reset.retired, fault);
             queue.begin_epoch(reset.epoch);
-            name_epoch(stream->context, reset.epoch, stream->id);
+            name_epoch(stream->context, reset.epoch, {.stream = stream->id});
         }
         if (callbacks) callbacks->wake();
         return SIDRA_OK;

@@ -56,6 +56,8 @@ struct alignas(64) sidra_stream : sidra::Handle {
         former_queues;                      // queues before recoveries: another thread may still read their pages
     std::vector<sidra::Deferred> deferred;  // in order of value
     uint64_t former_device_ps = 0, former_energy_pj = 0;  // totals of former queues
+    std::mutex gates_mutex;                               // protects gates, and their order in the ring
+    std::shared_ptr<sidra::Gates> gates;                  // where the stream waits for copies between contexts
     std::mutex fd_mutex;                                  // protects fd and armed_value
     int fd = -1;                                          // eventfd of sidra_stream_get_fd()
     uint64_t armed_value = 0;                             // value that fd was last armed for
@@ -84,6 +86,9 @@ inline void flush(sidra_stream* stream) {
 sidra_status current_point(const char* call, sidra_stream* stream, Point* point);
 
 [[gnu::cold]] sidra_status not_recordable(const char* call, const sidra_stream* stream);
+
+// Returns the context's callback thread; creates it if there is none.
+sidra_status find_callbacks(const char* call, sidra_context* context, std::shared_ptr<CallbackThread>* callbacks);
 
 // Restarts the stream on a new queue after its context was recovered; queued operations are dropped. The context's
 // mutex is held.

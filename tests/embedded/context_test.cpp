@@ -152,12 +152,13 @@ TEST(Opens, BadProfileSaysWhy) {
 TEST(Opens, WorkersHaveOneLimit) {
     sidra_device_options options = small_chip(), whole;
     options.workers = SIDRA_CHIP_WORKERS_MAX;
-    ASSERT_EQ(complete_options("test", &options, &whole), SIDRA_OK);
+    ChipEnvironment environment;
+    ASSERT_EQ(complete_options("test", &options, &whole, &environment), SIDRA_OK);
     std::string why;
     std::unique_ptr<Transport> transport;
     EXPECT_EQ(open_embedded(0, whole, &transport, &why), 0) << why;
     options.workers++;
-    EXPECT_EQ(complete_options("test", &options, &whole), SIDRA_ERROR_INVALID_ARGUMENT);
+    EXPECT_EQ(complete_options("test", &options, &whole, &environment), SIDRA_ERROR_INVALID_ARGUMENT);
 }
 
 }  // namespace

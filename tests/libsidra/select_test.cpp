@@ -49,6 +49,11 @@ class Select : public testing::Test {
         EXPECT_OK(choose_device("sidra_test", folders(), &choice));
         return choice;
     }
+    sidra_status complete(const char* call, const sidra_device_options* options, sidra_device_options* result) {
+        environment = {.chip = environment.chip};
+        return complete_options(call, options, result, &environment);
+    }
+    ChipEnvironment environment;
     std::map<std::string, std::string> saved;
     std::filesystem::path directory;
 };
@@ -89,6 +94,51 @@ TEST_F(Select, EnvironmentWins) {
     uint32_t count = 77;
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_count(&count));
     EXPECT_EQ(77u, count);
+}
+
+TEST_F(Select, SeveralChipsByNumber) {
+    using Chips = std::vector<uint32_t>;
+    const std::pair<const char*, Chips> good[] = {{"embedded", {0}},
+                                                  {"embedded:0", {0}},
+                                                  {"embedded:3", {3}},
+                                                  {"embedded:0,embedded:1", {0, 1}},
+                                                  {"embedded:2,embedded", {2, 0}},
+                                                  {"embedded:1-3,embedded:63", {1, 2, 3, 63}}};
+    for (const auto& [text, chips] : good) {
+        setenv("SIDRA_DEVICE", text, 1);
+        EXPECT_TRUE(choose().embedded) << text;
+        EXPECT_EQ(chips, choose().chips) << text;
+        EXPECT_EQ(chips.size(), choose().count()) << text;
+    }
+    for (const char* text :
+         {"embedded:", "embedded:x", "embedded:64", "embedded:1,embedded:1", "embedded:0-2,embedded:1", "embedded:3-2",
+          "embedded:0-", "embedded:-1", "embedded,", ",embedded", "embedded:0-64", "embedded1", "embedded:0 ",
+          "embedded:0,/dev/sidra0", "embedded:4294967296"}) {
+        setenv("SIDRA_DEVICE", text, 1);
+        DeviceChoice choice;
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, choose_device("sidra_test", folders(), &choice));
+        EXPECT_NE(nullptr, std::strstr(sidra_last_error(), text)) << sidra_last_error();
+    }
+}
+
+TEST_F(Select, EachChipHasFilesOfItsOwn) {
+    setenv("SIDRA_STATE", "/tmp/chip.state", 1);
+    setenv("SIDRA_TRACE", "trace", 1);
+    setenv("SIDRA_GDB", "1234", 1);
+    sidra_device_options options{};
+    for (const uint32_t chip : {0u, 2u}) {
+        environment.chip = chip;
+        EXPECT_OK(complete("sidra_test", nullptr, &options));
+        EXPECT_STREQ(chip == 0 ? "/tmp/chip.state" : "/tmp/chip.state.2", options.state_file);
+        EXPECT_STREQ(chip == 0 ? "trace" : "trace.2", options.trace_file);
+        EXPECT_STREQ(chip == 0 ? "1234" : "1236", options.gdb);
+    }
+    setenv("SIDRA_GDB", "/tmp/gdb", 1);
+    auto given = SIDRA_INIT(sidra_device_options);
+    given.state_file = "mine";
+    EXPECT_OK(complete("sidra_test", &given, &options));
+    EXPECT_STREQ("mine", options.state_file) << "what the caller says is what it means";
+    EXPECT_STREQ("/tmp/gdb.2", options.gdb);
 }
 
 TEST_F(Select, ANodeIsNeverReplacedByTheModel) {
@@ -153,17 +203,17 @@ TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {
     setenv("SIDRA_WORKERS", "3", 1);
     setenv("SIDRA_LEVEL", "accurate", 1);
     sidra_device_options options{};
-    EXPECT_OK(complete_options("sidra_test", nullptr, &options));
+    EXPECT_OK(complete("sidra_test", nullptr, &options));
     EXPECT_EQ(SIDRA_PROFILE_SMALL, options.profile);
     EXPECT_EQ(SIDRA_ENGINE_SCALAR, options.engine);
     EXPECT_EQ(3u, options.workers);
     EXPECT_EQ(SIDRA_LEVEL_ACCURATE, options.level);
     setenv("SIDRA_STATE", "of the environment", 1);
-    EXPECT_OK(complete_options("sidra_test", nullptr, &options));
+    EXPECT_OK(complete("sidra_test", nullptr, &options));
     EXPECT_STREQ("of the environment", options.state_file);
     EXPECT_EQ(nullptr, options.gdb);
     setenv("SIDRA_GDB", "1234", 1);
-    EXPECT_OK(complete_options("sidra_test", nullptr, &options));
+    EXPECT_OK(complete("sidra_test", nullptr, &options));
     EXPECT_STREQ("1234", options.gdb);
     auto given = SIDRA_INIT(sidra_device_options);
     given.engine = SIDRA_ENGINE_AVX2;
@@ -173,7 +223,7 @@ TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {
     given.state_file = "given";
     given.gdb = "4321";
     setenv("SIDRA_TRACE", "trace", 1);
-    EXPECT_OK(complete_options("sidra_test", &given, &options));
+    EXPECT_OK(complete("sidra_test", &given, &options));
     EXPECT_EQ(SIDRA_PROFILE_SMALL, options.profile);
     EXPECT_EQ(SIDRA_ENGINE_AVX2, options.engine);
     EXPECT_EQ(1u, options.workers);
@@ -183,22 +233,22 @@ TEST_F(Select, OptionsComeFromTheEnvironmentWhereZero) {
     EXPECT_STREQ("4321", options.gdb);
     EXPECT_STREQ("trace", options.trace_file);
     given.trace_file = "another";
-    EXPECT_OK(complete_options("sidra_test", &given, &options));
+    EXPECT_OK(complete("sidra_test", &given, &options));
     EXPECT_STREQ("another", options.trace_file);
     // A program of version 1.0 does not know later fields.
     given.struct_size = offsetof(sidra_device_options, gdb);
-    EXPECT_OK(complete_options("sidra_test", &given, &options));
+    EXPECT_OK(complete("sidra_test", &given, &options));
     EXPECT_STREQ("given", options.state_file);
     EXPECT_STREQ("1234", options.gdb);
     given.struct_size--;
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", &given, &options));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete("sidra_test", &given, &options));
 }
 
 TEST_F(Select, BadOptionsAreNamed) {
     sidra_device_options options{};
     const auto bad_variable = [&](const char* name, const char* value) {
         setenv(name, value, 1);
-        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", nullptr, &options));
+        EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete("sidra_test", nullptr, &options));
         EXPECT_NE(nullptr, std::strstr(sidra_last_error(), name)) << sidra_last_error();
         EXPECT_NE(nullptr, std::strstr(sidra_last_error(), value)) << sidra_last_error();
         unsetenv(name);
@@ -209,22 +259,22 @@ TEST_F(Select, BadOptionsAreNamed) {
     for (const char* workers : {"-1", "two", "3x", "1025", "99999999999"}) bad_variable("SIDRA_WORKERS", workers);
     auto given = SIDRA_INIT(sidra_device_options);
     given.profile = static_cast<sidra_profile>(2);
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", &given, &options));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete("sidra_test", &given, &options));
     given.profile = SIDRA_PROFILE_Y1;
     given.engine = static_cast<sidra_engine>(6);
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", &given, &options));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete("sidra_test", &given, &options));
     given.engine = SIDRA_ENGINE_AUTO;
     given.workers = 1025;
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", &given, &options));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete("sidra_test", &given, &options));
     given.workers = 1;
     given.level = static_cast<sidra_level>(2);
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", &given, &options));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete("sidra_test", &given, &options));
     given.level = SIDRA_LEVEL_ACCURATE;
     given.stuck_ppm = 1'000'001;
-    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete_options("sidra_test", &given, &options));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete("sidra_test", &given, &options));
     for (const uint32_t stuck : {0u, 1'000'000u, SIDRA_STUCK_NONE}) {
         given.stuck_ppm = stuck;
-        EXPECT_OK(complete_options("sidra_test", &given, &options));
+        EXPECT_OK(complete("sidra_test", &given, &options));
         EXPECT_EQ(stuck, options.stuck_ppm);
     }
 }

@@ -108,9 +108,11 @@ SIDRA_API uint64_t sidra_deadline_after_ns(uint64_t ns);
 /* ---- Device ----------------------------------------------------------------------------------------------------- */
 
 /*
- * The number of devices. The environment variable SIDRA_DEVICE chooses one: "embedded" is a chip model inside this process, and a path such
- * as /dev/sidra0 is that node. Without the variable the devices are the nodes /dev/sidra*. If there are none, there is one embedded chip,
- * and the first use prints a line to stderr. SIDRA_QUIET=1 suppresses the lines that libsidra prints.
+ * The number of devices. The environment variable SIDRA_DEVICE chooses them: "embedded" is a chip model inside this process,
+ * "embedded:0,embedded:1" or "embedded:0-1" are several ones, each with cells, contexts and a clock of its own, and a path such as
+ * /dev/sidra0 is that node. Chips have numbers 0..63; all handles of this process with one number share a chip. Without the variable the
+ * devices are the nodes /dev/sidra*. If there are none, there is one embedded chip, and the first use prints a line to stderr. SIDRA_QUIET=1
+ * suppresses the lines that libsidra prints.
  */
 SIDRA_API sidra_status sidra_device_count(uint32_t *count);
 
@@ -128,7 +130,7 @@ typedef enum sidra_level { SIDRA_LEVEL_FAST = 0, SIDRA_LEVEL_ACCURATE = 1 } sidr
 /*
  * Options of an embedded chip; a real device ignores them. A field that is zero takes its value from the environment: SIDRA_PROFILE,
  * SIDRA_ENGINE, SIDRA_WORKERS, SIDRA_STATE, SIDRA_LEVEL, SIDRA_GDB, SIDRA_TRACE. The string "" means none, also where the environment has
- * a value.
+ * a value. Of several chips, chip N > 0 adds ".N" to the paths of the environment, and N to a port.
  *
  * If the chip's firmware panics, libsidra writes a dump for sidra-dump into a file in SIDRA_DUMP_DIR (otherwise $XDG_STATE_HOME/sidra,
  * otherwise ~/.local/state/sidra) and prints its name to stderr. Other processes of the same user can monitor the chip
@@ -455,6 +457,16 @@ SIDRA_API sidra_status sidra_copy_async(sidra_stream *stream, sidra_ref dst, sid
 /* Copies `rows` rows of `row_bytes` bytes; the strides are the bytes from the start of one row to the start of the next. */
 SIDRA_API sidra_status sidra_copy_2d_async(sidra_stream *stream, sidra_ref dst, size_t dst_stride, sidra_ref src, size_t src_stride,
 					   size_t row_bytes, uint32_t rows);
+/*
+ * Copies between two contexts, which may be of different devices; both streams may also be of one context. It begins when everything queued in
+ * both streams so far is done, and everything queued in them later waits for it; the host does not. Between two contexts a thread of the library
+ * copies, in host memory. (That of an L3 buffer is slow on a card.) If the source's stream fails before the copy, the destination's faults
+ * with the cause PRODUCER, and sidra_stream_fault() names the stream and the operation where it began, also if they are of another context.
+ * If the destination's fails, the source's continues. A buffer that is destroyed before the copy faults the destination's stream. Cannot be
+ * recorded. Blocks, as an ..._async call, for room in either ring; if it fails, nothing is copied, but the first stream may have waited for the
+ * second. A context cannot be destroyed (BUSY) before its copies are done or dropped.
+ */
+SIDRA_API sidra_status sidra_copy_peer_async(sidra_stream *dst_stream, sidra_ref dst, sidra_stream *src_stream, sidra_ref src, size_t size);
 /* Fills with the low `pattern_size` (1, 2, 4 or 8) bytes of `pattern`; dst.offset and size must be multiples of pattern_size. */
 SIDRA_API sidra_status sidra_fill_async(sidra_stream *stream, sidra_ref dst, uint64_t pattern, uint32_t pattern_size, size_t size);
 /* Writes a struct sidra_timestamp (uapi/sidra_cmd.h, 32 bytes) to dst, which must be 8-byte aligned. */

@@ -597,6 +597,10 @@ class Stream : public detail::Owner<sidra_stream, sidra_stream_destroy> {
     void copy_2d(sidra_ref dst, size_t dst_stride, sidra_ref src, size_t src_stride, size_t row_bytes, uint32_t rows) {
         detail::check(sidra_copy_2d_async(get(), dst, dst_stride, src, src_stride, row_bytes, rows));
     }
+    // From a stream of any context, also of another device; ordered with both streams.
+    void copy_peer(sidra_ref dst, const Stream& src_stream, sidra_ref src, size_t size) {
+        detail::check(sidra_copy_peer_async(get(), dst, src_stream.get(), src, size));
+    }
     // `size` bytes of the integer `pattern` repeated.
     template <typename T>
     void fill(sidra_ref dst, T pattern, size_t size) {

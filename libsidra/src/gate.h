@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Places where a stream waits for the library: points of a queue on which only the library works. A gate that fails
+// stops the stream with the cause PRODUCER, as a producer does that fails.
+#ifndef SIDRA_GATE_H
+#define SIDRA_GATE_H
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "context.h"
+#include "queue.h"
+
+namespace sidra {
+
+// The gates of a stream in one epoch. The stream comes to them in the order in which they were closed, and they are
+// opened in that order, each one when the stream waits there. Thread-safe.
+class Gates {
+   public:
+    // Those of the stream's present epoch; makes them if there are none. `mutex` of the stream's gates is held.
+    static sidra_status of(const char* call, sidra_stream* stream, std::shared_ptr<Gates>* gates);
+
+    // Everything queued in `stream` from now on waits for the next gate. `before` returns the point before that. The
+    // mutex of the stream's gates is held, because the ring must have the gates in order.
+    sidra_status close(const char* call, sidra_stream* stream, Point* before);
+    // Opens the gate at which the stream waits. Without effect if the stream was stopped or reset.
+    void open();
+    // Stops the stream at the gate at which it waits; `root` is where the failure began.
+    void fail(const EpochRoot& root);
+    // The driver has dropped the queue.
+    void forget();
+
+   private:
+    Gates(std::shared_ptr<Queue> queue, uint32_t epoch) : queue_(std::move(queue)), epoch_(epoch) {}
+
+    std::mutex mutex_;              // protects the members below
+    std::shared_ptr<Queue> queue_;  // null: a gate has failed
+    const uint32_t epoch_;          // of the stream
+    uint64_t closed_ = 0;           // gates that were ever closed
+};
+
+}  // namespace sidra
+
+#endif

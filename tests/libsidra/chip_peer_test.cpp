@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+// Several embedded chips, and copies between them: in the order of both streams, with the root of a failure.
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "chip_fixture.h"
+#include "sidra/sidra.hpp"
+
+namespace sidra::test {
+namespace {
+
+class ChipPeer : public testing::Test {
+   protected:
+    static constexpr size_t kSize = 1 << 20;
+
+    void SetUp() override {
+        if (on_a_node()) GTEST_SKIP() << "there is one card";
+        for (size_t i = 0; i < 2; ++i) {
+            device[i] = Device::open(0, {.profile = SIDRA_PROFILE_SMALL, .workers = 2, .private_chip = true});
+            context[i] = Context(device[i]);
+            stream[i] = Stream(context[i]);
+            data[i] = Buffer(context[i], kSize);
+            words[i] = Buffer(context[i], 4096);
+        }
+    }
+    static uint32_t id_of(const Stream& of) {
+        EXPECT_EQ(SIDRA_ERROR_NOT_RECORDABLE, sidra_graph_end(of.get(), nullptr));
+        const std::string text = sidra_last_error();
+        return static_cast<uint32_t>(std::stoul(text.substr(text.find("stream ") + 7)));
+    }
+    static uint64_t submitted(const Stream& of) { return of.timeline().submitted; }
+    // `of` has stopped because operation `sequence` of `root` failed.
+    static void expect_root(const Stream& of, const Stream& root, uint64_t sequence, uint32_t cause) {
+        EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_stream_synchronize(of.get(), soon()));
+        const std::string text = sidra_last_error();
+        EXPECT_NE(std::string::npos,
+                  text.find("stream " + std::to_string(id_of(root)) + ", operation " + std::to_string(sequence)))
+            << text;
+        const auto fault = of.fault();
+        ASSERT_TRUE(fault);
+        EXPECT_EQ(uint32_t{SIDRA_FAULT_PRODUCER}, fault->cause);
+        EXPECT_EQ(id_of(root), fault->root_stream);
+        EXPECT_EQ(sequence, fault->root_sequence);
+        EXPECT_EQ(cause, fault->root_cause);
+    }
+    // An operation that faults when the stream comes to it.
+    static void queue_fault(Stream& on, const Buffer& of) {
+        of.as<uint32_t>()[1000] = 7;  // beyond the table
+        sidra_vec gather{};
+        gather.op = SIDRA_VEC_GATHER;
+        gather.in_type = gather.out_type = SIDRA_S32;
+        gather.rows = gather.cols = gather.limit = 1;
+        gather.in = of.at(0), gather.in2 = of.at(4000), gather.out = of.at(8000);
+        on.vec(gather);
+    }
+
+    Device device[2];
+    Context context[2];
+    Stream stream[2];
+    Buffer data[2], words[2];
+};
+
+TEST_F(ChipPeer, CopiesAreInTheOrderOfBothStreams) {
+    // Neither stream has done its work when the copies are queued.
+    for (size_t i = 0; i < 2; ++i) stream[i].wait(words[i].at(), uint64_t{1});
+    constexpr uint32_t kRounds = 20;
+    for (uint32_t round = 1; round <= kRounds; ++round) {
+        stream[0].fill(data[0], round, kSize / 2);
+        stream[1].copy_peer(data[1].at(0), stream[0], data[0].at(0), kSize / 2);
+        stream[0].fill(data[0], uint32_t{0xdead}, kSize / 2);  // must not reach the copy
+        stream[1].copy(words[1].at(64 + round * 8), data[1].at(kSize / 2 - 8), 8);
+        stream[1].fill(data[1], uint32_t{0xbeef}, kSize / 2);  // must not come before the copy
+    }
+    EXPECT_FALSE(stream[1].synchronize(Deadline::after(std::chrono::milliseconds(20))));
+    context[0].signal(words[0].at(), 1);
+    EXPECT_FALSE(stream[1].synchronize(Deadline::after(std::chrono::milliseconds(20)))) << "the target waits, too";
+    context[1].signal(words[1].at(), 1);
+    stream[1].synchronize();
+    stream[0].synchronize();
+    for (uint32_t round = 1; round <= kRounds; ++round)
+        EXPECT_EQ(round, words[1].as<uint32_t>()[(64 + round * 8) / 4]) << round;
+    EXPECT_EQ(0xdeadu, data[0].as<uint32_t>()[0]);
+    EXPECT_EQ(0xbeefu, data[1].as<uint32_t>()[0]);
+}
+
+TEST_F(ChipPeer, BothWaysAndFromManyThreads) {
+    constexpr int kThreads = 3, kRounds = 100;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t)
+        threads.emplace_back([&, t] {
+            Stream a(context[0]), b(context[1]);
+            const size_t at = static_cast<size_t>(t) * 4096;
+            for (uint64_t round = 1; round <= kRounds; ++round) {
+                a.fill(data[0].at(at), round, 4096);
+                b.copy_peer(data[1].at(at), a, data[0].at(at), 4096);
+                a.copy_peer(data[0].at(kSize / 2 + at), b, data[1].at(at), 4096);
+            }
+            a.synchronize();
+            b.synchronize();
+        });
+    for (std::thread& thread : threads) thread.join();
+    for (size_t i = 0; i < kThreads * 512; ++i) ASSERT_EQ(uint64_t{kRounds}, data[0].as<uint64_t>()[kSize / 16 + i]);
+}
+
+TEST_F(ChipPeer, OneContextToo) {
+    Stream other(context[0]);
+    other.wait(words[0].at(), uint64_t{1});
+    other.fill(data[0].at(0), uint64_t{5}, 64);
+    stream[0].copy_peer(data[0].at(4096), other, data[0].at(0), 64);
+    other.fill(data[0].at(0), uint64_t{6}, 64);
+    stream[0].copy_peer(data[0].at(8192), stream[0], data[0].at(4096), 64);
+    context[0].signal(words[0].at(), 1);
+    stream[0].synchronize();
+    other.synchronize();
+    EXPECT_EQ(5u, data[0].as<uint64_t>()[1024]);
+    EXPECT_EQ(6u, data[0].as<uint64_t>()[0]);
+    EXPECT_THROW(stream[0].copy_peer(data[0].at(8), stream[0], data[0].at(0), 64), Error) << "overlap";
+}
+
+TEST_F(ChipPeer, AFaultOfTheSourceStopsTheTargetAndWhoWaitsForIt) {
+    data[1].as()[0] = std::byte{9};
+    stream[0].wait(words[0].at(), uint64_t{1});
+    queue_fault(stream[0], data[0]);
+    stream[1].copy_peer(data[1].at(0), stream[0], data[0].at(0), 64);
+    Event event(context[1]);
+    Stream last(context[1]);
+    stream[1].record(event);
+    last.wait(event);
+    Graph graph = last.capture([&] { last.fill(data[1].at(64), uint8_t{1}, 64); });
+    last.launch(graph);
+    context[0].signal(words[0].at(), 1);
+    for (const Stream* each : {&stream[1], &last}) expect_root(*each, stream[0], 1, SIDRA_FAULT_VALUE);
+    EXPECT_EQ(std::byte{9}, data[1].as()[0]);
+    EXPECT_EQ(std::byte{0}, data[1].as()[64]);
+    EXPECT_EQ(SIDRA_ERROR_FAULT, sidra_event_query(event.get()));
+    EXPECT_NE(std::string::npos, std::string(sidra_last_error()).find("operation 1")) << sidra_last_error();
+    // The next copy is as good as new, and one from a stream that has stopped says so at once.
+    EXPECT_EQ(SIDRA_ERROR_FAULT,
+              sidra_copy_peer_async(stream[1].get(), data[1].at(0), stream[0].get(), data[0].at(0), 64));
+    for (Stream* each : {&stream[0], &stream[1], &last}) each->reset();
+    stream[0].fill(data[0].at(0), uint8_t{3}, 64);
+    stream[1].copy_peer(data[1].at(0), stream[0], data[0].at(0), 64);
+    stream[1].synchronize();
+    EXPECT_EQ(std::byte{3}, data[1].as()[63]);
+}
+
+// Third hand: the root is not the source itself, but the one for whom it waited, on a third context.
+TEST_F(ChipPeer, TheRootIsNamedAcrossChips) {
+    Context third(device[0]);
+    Stream first(third);
+    Buffer theirs(third, 16384), gate(third, 64);
+    first.wait(gate.at(), uint64_t{1});
+    first.nop();
+    queue_fault(first, theirs);
+    stream[0].copy_peer(data[0].at(0), first, theirs.at(0), 64);
+    stream[1].copy_peer(data[1].at(0), stream[0], data[0].at(0), 64);
+    third.signal(gate.at(), 1);
+    expect_root(stream[0], first, 2, SIDRA_FAULT_VALUE);
+    expect_root(stream[1], first, 2, SIDRA_FAULT_VALUE);
+    for (Stream* each : {&stream[0], &stream[1], &first}) each->reset();
+}
+
+TEST_F(ChipPeer, AResetOrTheEndOfTheSourceStopsTheTarget) {
+    for (const bool destroyed : {false, true}) {
+        Stream source(context[0]);
+        source.wait(words[0].at(), uint64_t{1});
+        stream[1].copy_peer(data[1].at(0), source, data[0].at(0), 64);
+        const uint32_t id = id_of(source);
+        if (destroyed) source = Stream();
+        else source.reset();
+        EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_stream_synchronize(stream[1].get(), soon()));
+        const auto fault = stream[1].fault();
+        ASSERT_TRUE(fault);
+        EXPECT_EQ(uint32_t{SIDRA_FAULT_PRODUCER}, fault->cause);
+        EXPECT_EQ(id, fault->root_stream);
+        EXPECT_EQ(0u, fault->root_sequence);
+        EXPECT_EQ(uint32_t{SIDRA_FAULT_RESET}, fault->root_cause);
+        stream[1].reset();
+    }
+}
+
+TEST_F(ChipPeer, AFailureOfTheTargetLeavesTheSourceAlone) {
+    stream[1].wait(words[1].at(), uint64_t{1});
+    stream[0].fill(data[0], uint64_t{1}, 64);
+    stream[1].copy_peer(data[1].at(0), stream[0], data[0].at(0), 64);
+    stream[0].fill(data[0], uint64_t{2}, 64);
+    EXPECT_FALSE(stream[0].synchronize(Deadline::after(std::chrono::milliseconds(20))));
+    stream[1].reset();
+    stream[0].synchronize();
+    EXPECT_EQ(2u, data[0].as<uint64_t>()[0]);
+    EXPECT_EQ(0u, data[1].as<uint64_t>()[0]);
+}
+
+TEST_F(ChipPeer, ALostContextIsAFailureToo) {
+    stream[0].wait(words[0].at(), uint64_t{1});
+    stream[1].copy_peer(data[1].at(0), stream[0], data[0].at(0), 64);
+    device[0].reset();
+    EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_stream_synchronize(stream[1].get(), soon()));
+    stream[1].reset();
+    context[0].recover();
+    stream[0].fill(data[0], uint64_t{4}, 64);
+    stream[1].copy_peer(data[1].at(0), stream[0], data[0].at(0), 64);
+    stream[1].synchronize();
+    EXPECT_EQ(4u, data[1].as<uint64_t>()[0]);
+    // The other way, with gates of a context that was lost.
+    stream[1].wait(words[1].at(), uint64_t{1});
+    stream[0].copy_peer(data[0].at(0), stream[1], data[1].at(0), 64);
+    device[0].reset();
+    context[0].recover();
+    context[1].signal(words[1].at(), 1);
+    stream[1].synchronize();
+    stream[0].copy_peer(data[0].at(64), stream[1], data[1].at(0), 64);
+    stream[0].synchronize();
+    EXPECT_EQ(4u, data[0].as<uint64_t>()[8]);
+}
+
+TEST_F(ChipPeer, MemoryThatIsGoneIsNotRead) {
+    auto gone = std::make_unique<Buffer>(context[0], kSize);
+    stream[0].wait(words[0].at(), uint64_t{1});
+    stream[1].copy_peer(data[1].at(0), stream[0], gone->at(0), kSize);
+    gone.reset();
+    context[0].signal(words[0].at(), 1);
+    EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_stream_synchronize(stream[1].get(), soon()));
+    EXPECT_EQ(uint32_t{SIDRA_FAULT_TRANSLATION}, stream[1].fault()->root_cause);
+    stream[0].synchronize();
+    stream[1].reset();
+    // Memory that is freed in the order of the stream is there until then.
+    Allocation from = stream[0].allocate(4096), to = stream[1].allocate(4096);
+    context[0].signal(words[0].at(8), 0);
+    stream[0].wait(words[0].at(8), uint64_t{1});
+    stream[0].fill(from, uint64_t{8}, 4096);
+    stream[1].copy_peer(to, stream[0], from, 4096);
+    from = Allocation();
+    context[0].trim_pool();
+    context[0].signal(words[0].at(8), 1);
+    stream[1].synchronize();
+    EXPECT_EQ(8u, to.as<uint64_t>()[511]);
+}
+
+TEST_F(ChipPeer, WhatIsRefused) {
+    sidra_stream *a = stream[0].get(), *b = stream[1].get();
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_copy_peer_async(b, data[1].at(0), a, data[0].at(0), 0));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_copy_peer_async(b, data[1].at(1), a, data[0].at(0), kSize));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_copy_peer_async(b, data[1].at(0), a, data[0].at(1), kSize));
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_copy_peer_async(b, data[0].at(0), a, data[0].at(0), 8));
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_copy_peer_async(b, data[1].at(0), a, data[1].at(0), 8));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_copy_peer_async(nullptr, data[1].at(0), a, data[0].at(0), 8));
+    const std::vector<std::byte> constant(64);
+    const Buffer fixed = Buffer::register_memory(context[1], std::span(constant));
+    EXPECT_FAILS(SIDRA_ERROR_PERMISSION, sidra_copy_peer_async(b, fixed.at(0), a, data[0].at(0), 8));
+    for (sidra_stream* recording : {a, b}) {
+        ASSERT_OK(sidra_graph_begin(recording));
+        EXPECT_FAILS(SIDRA_ERROR_NOT_RECORDABLE, sidra_copy_peer_async(b, data[1].at(0), a, data[0].at(0), 8));
+        EXPECT_EQ(SIDRA_ERROR_INVALID_ARGUMENT, sidra_graph_end(recording, nullptr));
+    }
+    // Rings that are full: neither stream is left with a gate that never opens.
+    for (const size_t full : {size_t{0}, size_t{1}}) {
+        Stream own[2];
+        for (size_t i = 0; i < 2; ++i) own[i] = Stream(context[i], {.ring_packets = 64});
+        own[full].set_deadline(Deadline::poll());
+        own[full].wait(words[full].at(128), uint64_t{1});
+        for (int i = 1; i < 64; ++i) own[full].nop();
+        EXPECT_FAILS(SIDRA_ERROR_TIMEOUT,
+                     sidra_copy_peer_async(own[1].get(), data[1].at(0), own[0].get(), data[0].at(0), 8));
+        own[1 - full].synchronize();
+        context[full].signal(words[full].at(128), 1);
+        own[full].synchronize();
+    }
+}
+
+TEST_F(ChipPeer, AContextStaysUntilItsCopiesAreDone) {
+    Context late(device[1]);
+    Buffer theirs(late, 4096);
+    {
+        Stream target(late);
+        stream[0].wait(words[0].at(), uint64_t{1});
+        target.copy_peer(theirs.at(0), stream[0], data[0].at(0), 64);
+    }
+    theirs = Buffer();
+    EXPECT_THROW(late.close(), Error);
+    EXPECT_NE(std::string::npos, std::string(sidra_last_error()).find("copies")) << sidra_last_error();
+    context[0].signal(words[0].at(), 1);
+    stream[0].synchronize();
+    EXPECT_TRUE(eventually([&] {
+        try {
+            late.close();
+            return true;
+        } catch (const Error&) {
+            return false;
+        }
+    }));
+}
+
+// Chips by number in one process: other cells, other clocks, the same one for the same number.
+TEST(SeveralChips, EachHasItsOwnState) {
+    if (on_a_node()) GTEST_SKIP() << "there is one card";
+    setenv("SIDRA_DEVICE", "embedded:40,embedded:41,embedded:42", 1);
+    EXPECT_EQ(3u, Device::count());
+    const sidra_device_options options{.profile = SIDRA_PROFILE_SMALL, .workers = 1};
+    Device devices[3];
+    for (uint32_t i = 0; i < 3; ++i) devices[i] = Device::open(i, options);
+    EXPECT_THROW(Device::open(3, options), Error);
+    Device again = Device::open(1, options);
+    EXPECT_EQ(0, std::memcmp(again.info().uuid, devices[1].info().uuid, 16));
+    EXPECT_NE(0, std::memcmp(devices[0].info().uuid, devices[1].info().uuid, 16));
+    EXPECT_STREQ("sidra2", devices[2].info().name);
+    Context first(devices[0]), second(devices[1]);
+    const uint32_t free = devices[1].info().crossbars_free;
+    Weights weights = Weights::from_s8(first, 1, 1, std::vector<int8_t>{1});
+    EXPECT_EQ(free, devices[1].info().crossbars_free);
+    EXPECT_LT(devices[0].info().crossbars_free, free);
+    // A reset of one is none of another.
+    devices[1].reset();
+    EXPECT_EQ(SIDRA_ERROR_CONTEXT_LOST, second.status());
+    EXPECT_EQ(SIDRA_OK, first.status());
+    choose_test_device();
+}
+
+}  // namespace
+}  // namespace sidra::test
