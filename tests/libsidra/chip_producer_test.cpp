@@ -114,6 +114,45 @@ TEST_F(Producer, AFaultStopsWhoeverWaits) {
     EXPECT_EQ(info.cause, info.root_cause);
 }
 
+// The failing operation is one of a graph, and so is the work of those who wait for it.
+TEST_F(Producer, AFaultInAGraphStopsWhoeverWaits) {
+    sidra_graph *bad = nullptr, *good = nullptr;
+    ASSERT_OK(sidra_semaphore_wait_async(producer, {words, 0}, 1));
+    ASSERT_OK(sidra_graph_begin(last));
+    ASSERT_OK(sidra_nop_async(last));
+    auto gather = SIDRA_INIT(sidra_vec);
+    gather.op = SIDRA_VEC_GATHER;
+    gather.in_type = gather.out_type = SIDRA_S32;
+    gather.rows = 1, gather.cols = 1, gather.limit = 1;
+    void* address = nullptr;
+    ASSERT_OK(sidra_buffer_map(data, &address));
+    static_cast<uint32_t*>(address)[512] = 7;  // beyond the table
+    gather.in = {data, 0}, gather.in2 = {data, 2048}, gather.out = {data, 1024};
+    ASSERT_OK(sidra_vec_async(last, &gather));
+    ASSERT_OK(sidra_graph_end(last, &bad));
+    ASSERT_OK(sidra_graph_begin(last));
+    ASSERT_OK(sidra_fill_async(last, {data, 16}, 44, 8, 8));
+    ASSERT_OK(sidra_graph_end(last, &good));
+    ASSERT_OK(sidra_graph_launch_async(producer, bad));
+    sidra_event* timed = nullptr;
+    ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_TIMING, &timed));
+    ASSERT_OK(sidra_event_record(timed, producer));
+    ASSERT_OK(sidra_stream_wait_event(stream, timed));
+    ASSERT_OK(sidra_fill_async(stream, {data, 8}, 43, 8, 8));
+    ASSERT_OK(sidra_event_record(event, stream));
+    ASSERT_OK(sidra_stream_wait_event(last, event));
+    ASSERT_OK(sidra_graph_launch_async(last, good));
+    const uint32_t root = id_of(producer);
+    release();
+    expect_poisoned(root, 1, SIDRA_FAULT_VALUE);
+    uint64_t ns = 0;
+    EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_event_time(timed, &ns));
+    EXPECT_NE(std::string::npos, std::string(sidra_last_error()).find("operation 1 of its graph"))
+        << sidra_last_error();
+    EXPECT_OK(sidra_event_destroy(timed));
+    for (sidra_graph* graph : {bad, good}) EXPECT_OK(sidra_graph_destroy(graph));
+}
+
 TEST_F(Producer, AFaultThatWasResetStopsWhoeverWaits) {
     // The wait is queued before the reset and reaches the device after it.
     ASSERT_OK(sidra_semaphore_wait_async(stream, {words, 8}, 1));
