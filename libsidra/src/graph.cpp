@@ -89,10 +89,15 @@ void write_packet(const sidra_graph& graph, const Version& version, uint32_t num
     std::memcpy(version.commands->host() + number * sizeof packet, &packet, sizeof packet);
 }
 
+// Adds the copies of data that the operations use.
+void collect_kept(const sidra_graph& graph, std::vector<std::shared_ptr<Staging>>* kept) {
+    for (const Recorded& recorded : graph.recording.packets)
+        if (recorded.kept) kept->push_back(recorded.kept);
+}
+
 void write_all(const sidra_graph& graph, Version* version) {
     std::vector<std::shared_ptr<Staging>> kept;
-    for (const Recorded& recorded : graph.recording.packets)
-        if (recorded.kept) kept.push_back(recorded.kept);
+    collect_kept(graph, &kept);
     version->kept = std::move(kept);
     for (uint32_t i = 0; i < graph.recording.packets.size(); ++i) write_packet(graph, *version, i);
 }
@@ -146,14 +151,38 @@ sidra_status end_recording(const char* call, sidra_stream* stream, std::unique_p
 }
 
 bool is_label(const Recorded& recorded) { return recorded.packet.hdr.opcode == SIDRA_CMD_LABEL; }
+bool names_weights(const Recorded& recorded) {
+    return is_label(recorded) && (recorded.packet.label.flags & SIDRA_CMD_LABEL_WEIGHTS) != 0;
+}
 
-// Replaces one operation by another one of its kind. The lock is held, and the graph is writable.
-void replace(sidra_graph* graph, uint32_t number, Recorded* with, const Recording& from) {
+// A recorded operation that replaces one of a graph.
+struct Replacement {
+    uint32_t number;  // of the packet in the graph
+    Recorded* with;
+    const Recorded* label;  // the name of its weights, if recorded with it
+};
+
+sidra_status check_replacement(const char* call, const sidra_graph& graph, uint64_t operation,
+                               const Replacement& replacement) {
+    const sidra_cmd& old = graph.recording.packets[replacement.number].packet;
+    const sidra_cmd& with = replacement.with->packet;
+    if (old.hdr.opcode != with.hdr.opcode)
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "operation {} of graph {} is {}, but {} was recorded for it; record the graph anew to change its "
+                    "kind",
+                    operation, graph.id, opcode_name(old.hdr.opcode), opcode_name(with.hdr.opcode));
+    if (operand_count(old) != operand_count(with))
+        return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
+                    "operation {} of graph {} has {} operands, but the one recorded for it has {}; record the graph "
+                    "anew to change their number",
+                    operation, graph.id, operand_count(old), operand_count(with));
+    return SIDRA_OK;
+}
+
+// Puts one operation in place of another one of its kind. The lock is held, and the graph is writable.
+void replace(sidra_graph* graph, const Replacement& replacement, const Recording& from) noexcept {
+    const auto& [number, with, label] = replacement;
     Recorded& old = graph->recording.packets[number];
-    for (const ObjectName& name : with->names) graph->names.try_emplace(name, 0u);  // what may throw comes first
-    for (const ObjectName& name : with->names) ++graph->names.at(name);
-    for (const ObjectName& name : old.names)
-        if (const auto at = graph->names.find(name); --at->second == 0) graph->names.erase(at);
     if (const uint32_t count = table_size(with->packet); count != 0) {
         const uint64_t offset = table_of(old.packet);
         std::copy_n(from.operands.data() + table_of(with->packet) / sizeof(sidra_operand), count,
@@ -161,7 +190,11 @@ void replace(sidra_graph* graph, uint32_t number, Recorded* with, const Recordin
         set_table(&with->packet, offset);
     }
     old = std::move(*with);
-    graph->checked = kNeverChecked;
+    write_packet(*graph, *graph->version, number);
+    if (number == 0 || !names_weights(graph->recording.packets[number - 1])) return;
+    // A name in front of it belongs to the former weights, whose index may become that of others.
+    graph->recording.packets[number - 1].packet = label != nullptr ? label->packet : make_packet(SIDRA_CMD_NOP);
+    write_packet(*graph, *graph->version, number - 1);
 }
 
 }  // namespace
@@ -253,35 +286,40 @@ sidra_status sidra_graph_update(sidra_graph* graph, uint32_t operation, sidra_st
         SIDRA_TRY(end_recording(call, stream, &recording));
         SIDRA_TRY(check(call, "graph", graph));
         SIDRA_TRY(check_context(call, "graph", graph, stream->context));
-        std::erase_if(recording->packets, is_label);
         auto& packets = recording->packets;
-        if (packets.empty())
+        std::vector<Replacement> replacements;
+        for (uint32_t i = 0; i < packets.size(); ++i) {
+            if (is_label(packets[i])) continue;
+            const Recorded* label = i != 0 && names_weights(packets[i - 1]) ? &packets[i - 1] : nullptr;
+            replacements.push_back({0, &packets[i], label});
+        }
+        if (replacements.empty())
             return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "stream {} has recorded no operation to put into graph {}",
                         stream->id, graph->id);
-        SIDRA_TRY(check_operation(call, *graph, uint64_t{operation} + packets.size() - 1));
+        SIDRA_TRY(check_operation(call, *graph, uint64_t{operation} + replacements.size() - 1));
         const std::lock_guard lock(graph->mutex);
-        for (uint32_t i = 0; i < packets.size(); ++i) {
-            const sidra_cmd& old = graph->recording.packets[graph->operations[operation + i]].packet;
-            const sidra_cmd& with = packets[i].packet;
-            if (old.hdr.opcode != with.hdr.opcode)
-                return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                            "operation {} of graph {} is {}, but {} was recorded for it; record the graph anew to "
-                            "change its kind",
-                            operation + i, graph->id, opcode_name(old.hdr.opcode), opcode_name(with.hdr.opcode));
-            if (operand_count(old) != operand_count(with))
-                return fail(SIDRA_ERROR_INVALID_ARGUMENT, call,
-                            "operation {} of graph {} has {} operands, but the one recorded for it has {}; record the "
-                            "graph anew to change their number",
-                            operation + i, graph->id, operand_count(old), operand_count(with));
+        for (uint32_t i = 0; i < replacements.size(); ++i) {
+            replacements[i].number = graph->operations[operation + i];
+            SIDRA_TRY(check_replacement(call, *graph, operation + i, replacements[i]));
+        }
+        // What can fail comes first, so that a failure changes nothing.
+        std::map<ObjectName, uint32_t> names = graph->names;
+        for (const Replacement& each : replacements) {
+            for (const ObjectName& name : each.with->names) ++names[name];
+            for (const ObjectName& name : graph->recording.packets[each.number].names)
+                if (const auto at = names.find(name); --at->second == 0) names.erase(at);
         }
         SIDRA_TRY(make_writable(call, graph));
         const bool staged = std::any_of(packets.begin(), packets.end(), [](const Recorded& r) { return !!r.kept; });
-        for (uint32_t i = 0; i < packets.size(); ++i) {
-            const uint32_t number = graph->operations[operation + i];
-            replace(graph, number, &packets[i], *recording);
-            write_packet(*graph, *graph->version, number);
+        std::vector<std::shared_ptr<Staging>> kept;
+        if (staged) kept.reserve(graph->recording.packets.size());
+        for (const Replacement& each : replacements) replace(graph, each, *recording);
+        graph->names.swap(names);
+        graph->checked = kNeverChecked;
+        if (staged) {
+            collect_kept(*graph, &kept);
+            graph->version->kept.swap(kept);
         }
-        if (staged) write_all(*graph, graph->version);
         return SIDRA_OK;
     });
 }

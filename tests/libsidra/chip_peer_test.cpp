@@ -52,12 +52,9 @@ class ChipPeer : public testing::Test {
     // An operation that faults when the stream comes to it.
     static void queue_fault(Stream& on, const Buffer& of) {
         of.as<uint32_t>()[1000] = 7;  // beyond the table
-        sidra_vec gather{};
-        gather.op = SIDRA_VEC_GATHER;
-        gather.in_type = gather.out_type = SIDRA_S32;
-        gather.rows = gather.cols = gather.limit = 1;
-        gather.in = of.at(0), gather.in2 = of.at(4000), gather.out = of.at(8000);
-        on.vec(gather);
+        const Size one = {1, 1, 1, 1};
+        on.gather_rows(one, dense(of.at(8000), SIDRA_S32, one), dense(of.at(0), SIDRA_S32, one), 1, of.at(4000),
+                       SIDRA_S32);
     }
 
     Device device[2];

@@ -120,15 +120,13 @@ TEST_F(Producer, AFaultInAGraphStopsWhoeverWaits) {
     ASSERT_OK(sidra_semaphore_wait_async(producer, {words, 0}, 1));
     ASSERT_OK(sidra_graph_begin(last));
     ASSERT_OK(sidra_nop_async(last));
-    auto gather = SIDRA_INIT(sidra_vec);
-    gather.op = SIDRA_VEC_GATHER;
-    gather.in_type = gather.out_type = SIDRA_S32;
-    gather.rows = 1, gather.cols = 1, gather.limit = 1;
     void* address = nullptr;
     ASSERT_OK(sidra_buffer_map(data, &address));
     static_cast<uint32_t*>(address)[512] = 7;  // beyond the table
-    gather.in = {data, 0}, gather.in2 = {data, 2048}, gather.out = {data, 1024};
-    ASSERT_OK(sidra_vec_async(last, &gather));
+    const uint32_t one[4] = {1, 1, 1, 1};
+    const sidra_array table = sidra_operand_dense({data, 0}, SIDRA_S32, one);
+    const sidra_array out = sidra_operand_dense({data, 1024}, SIDRA_S32, one);
+    ASSERT_OK(sidra_gather_rows(last, one, &out, &table, 1, {data, 2048}, SIDRA_S32));
     ASSERT_OK(sidra_graph_end(last, &bad));
     ASSERT_OK(sidra_graph_begin(last));
     ASSERT_OK(sidra_fill_async(last, {data, 16}, 44, 8, 8));
