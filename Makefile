@@ -114,7 +114,7 @@ qemu: ## build QEMU with the sidra device (once per machine), and print its path
 	@$(SETUP) base qemu
 	@scripts/qemu.sh build
 
-bench: ## measure against memcpy, oneDNN and OpenBLAS; writes build/figures/spine.json, twin.json and smi.json
+bench: ## measure against memcpy, oneDNN and OpenBLAS; writes build/figures/spine.json, twin.json, engine.json and smi.json
 	@$(SETUP) base bench
 	@$(MAKE) build/release/build.ninja
 	@$(BUILD) build/release -j $(JOBS) --target sidra-bench sidra-smi
@@ -123,6 +123,9 @@ bench: ## measure against memcpy, oneDNN and OpenBLAS; writes build/figures/spin
 	@build/release/tools/sidra-bench/sidra-bench twin --figures build/figures/twin.bench $(BENCH_FLAGS)
 	@scripts/figures.py build/figures/twin.json <build/figures/twin.bench
 	@rm build/figures/twin.bench
+	@build/release/tools/sidra-bench/sidra-bench matmul --figures build/figures/engine.bench $(BENCH_FLAGS)
+	@scripts/figures.py build/figures/engine.json <build/figures/engine.bench
+	@rm build/figures/engine.bench
 	@scripts/smi-bench.py build/release >build/figures/smi.bench
 	@scripts/figures.py build/figures/smi.json <build/figures/smi.bench
 	@rm build/figures/smi.bench

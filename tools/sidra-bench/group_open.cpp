@@ -3,7 +3,6 @@
 // own, as in a process that has opened chips before, pages and allocations would be there already.
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 
 #include "chip.h"
 #include "error.h"
+#include "fresh_process.h"
 #include "groups.h"
 
 namespace sidra::bench {
@@ -41,35 +41,9 @@ double cpu_s() {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// Runs this program again with a hidden option and gives what it printed.
-std::string fresh_process(const char* option, sidra_engine engine) {
-    const std::string engine_option = fmt::format("--engine={}", engine_name(engine));
-    int ends[2];
-    if (pipe(ends) != 0) throw Error("cannot create a pipe");
-    const pid_t child = fork();
-    if (child == 0) {
-        dup2(ends[1], STDOUT_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        setenv("OPENBLAS_NUM_THREADS", "1", 1);  // no threads of a peer in there
-        execl("/proc/self/exe", "sidra-bench", option, engine_option.c_str(), static_cast<char*>(nullptr));
-        _exit(127);
-    }
-    close(ends[1]);
-    if (child < 0) {
-        close(ends[0]);
-        throw Error("cannot start another process");
-    }
-    std::string text;
-    std::array<char, 256> part;
-    for (ssize_t n; (n = read(ends[0], part.data(), part.size())) > 0;)
-        text.append(part.data(), static_cast<size_t>(n));
-    close(ends[0]);
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        throw Error(fmt::format("the process 'sidra-bench {}' failed", option));
-    return text;
+// No threads of a peer in there.
+std::string probe(const char* option, sidra_engine engine) {
+    return fresh_process({option, fmt::format("--engine={}", engine_name(engine))}, {{"OPENBLAS_NUM_THREADS", "1"}});
 }
 
 double median_of(const std::vector<Opened>& runs, double (*what)(const Opened&)) {
@@ -134,7 +108,7 @@ void run_open(const Settings& settings, Report& report) {
     report.progress().show("open: nine new processes");
     std::vector<Opened> runs;
     for (int i = 0; i < 9; ++i) {
-        const std::string text = fresh_process("--open-probe", settings.engine);
+        const std::string text = probe("--open-probe", settings.engine);
         Opened& o = runs.emplace_back();
         if (std::sscanf(text.c_str(), "%lf %lf %lf %lf", &o.device_ms, &o.context_ms, &o.stream_ms, &o.rss_mib) != 4) {
             throw Error("the process 'sidra-bench --open-probe' printed no figures");
@@ -142,7 +116,7 @@ void run_open(const Settings& settings, Report& report) {
     }
     report.progress().show("open: idle for two seconds");
     double idle_percent = 0;
-    if (std::sscanf(fresh_process("--idle-probe", settings.engine).c_str(), "%lf", &idle_percent) != 1) {
+    if (std::sscanf(probe("--idle-probe", settings.engine).c_str(), "%lf", &idle_percent) != 1) {
         throw Error("the process 'sidra-bench --idle-probe' printed no figure");
     }
 

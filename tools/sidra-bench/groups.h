@@ -43,14 +43,15 @@ void run_open(const Settings& settings, Report& report);
 void run_driver(const Settings& settings, Report& report);
 void run_recover(const Settings& settings, Report& report);
 void run_twin(const Settings& settings, Report& report);
+void run_matmul(const Settings& settings, Report& report);
 void run_firmware(const Settings& settings, Report& report);  // part of twin
 
 struct Group {
     std::string_view name;
     std::string_view text;
     void (*run)(const Settings&, Report&);
-    bool needs_driver = false;  // means nothing on an embedded chip
-    bool apart = false;         // has bars, and a file of figures, of its own: not one of `all`
+    bool needs_driver = false;       // means nothing on an embedded chip
+    Figures file = Figures::kSpine;  // of its bars; groups of another one are not part of `all`
 };
 
 inline constexpr std::array kGroups = {
@@ -64,12 +65,14 @@ inline constexpr std::array kGroups = {
     Group{"recover", "recovery after faults and resets on the kernel driver; a context beside an endless one",
           run_recover, true},
     Group{"twin", "level accurate: programming, wires, products; level fast: programming; firmware", run_twin, false,
-          true},
+          Figures::kTwin},
+    Group{"matmul", "products of matrices in memory, against oneDNN", run_matmul, false, Figures::kEngine},
 };
 
 // The hidden runs in fresh processes that run_open() starts; they print their figures for it.
 void open_probe(sidra_engine engine);
 void idle_probe(sidra_engine engine);
+void matmul_probe(const Settings& settings);  // of run_matmul()
 
 std::string_view engine_name(sidra_engine engine);  // "avx512"
 

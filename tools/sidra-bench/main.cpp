@@ -44,7 +44,7 @@ struct Options {
     std::string json, figures, nvme;
     double host_memcpy = 0, host_mvm = 0;
     bool list = false;
-    bool open_probe = false, idle_probe = false;
+    bool open_probe = false, idle_probe = false, matmul_probe = false;
 };
 
 sidra_engine parse_engine(const std::string& name) {
@@ -54,19 +54,24 @@ sidra_engine parse_engine(const std::string& name) {
     throw usage(fmt::format("unknown engine '{}'; the engines are auto, scalar, avx2, avx512, amx and neon", name));
 }
 
+// "noop, copy, ... and all"
+std::string group_names() {
+    std::string names;
+    for (const Group& group : kGroups) names += fmt::format("{}, ", group.name);
+    return names.substr(0, names.size() - 2) + " and all";
+}
+
 // The groups to run, in the order of kGroups.
 std::vector<const Group*> chosen_groups(const Options& options) {
     for (const auto& name : options.groups) {
         const bool known =
             name == "all" || std::any_of(kGroups.begin(), kGroups.end(), [&](auto& g) { return g.name == name; });
-        if (!known)
-            throw usage(fmt::format(
-                "unknown group '{}'; the groups are noop, copy, mvm, vec, open, driver, recover, twin and all", name));
+        if (!known) throw usage(fmt::format("unknown group '{}'; the groups are {}", name, group_names()));
     }
     const bool all = options.groups.empty() || std::count(options.groups.begin(), options.groups.end(), "all") > 0;
     std::vector<const Group*> groups;
     for (const Group& group : kGroups) {
-        if ((all && !group.needs_driver && !group.apart) ||
+        if ((all && !group.needs_driver && group.file == Figures::kSpine) ||
             std::count(options.groups.begin(), options.groups.end(), group.name) > 0)
             groups.push_back(&group);
     }
@@ -136,12 +141,12 @@ void run(const Options& options) {
     if (options.list) return print_list();
     // A file of figures is of all groups that share it.
     const auto beside_first = [&](const Group& group) {
-        return group.needs_driver == groups.front()->needs_driver && group.apart == groups.front()->apart;
+        return group.needs_driver == groups.front()->needs_driver && group.file == groups.front()->file;
     };
     const auto whole = static_cast<size_t>(std::count_if(kGroups.begin(), kGroups.end(), beside_first));
     const bool alike = std::all_of(groups.begin(), groups.end(), [&](auto* group) { return beside_first(*group); });
     if (!options.figures.empty() && (!alike || groups.size() != whole))
-        throw usage("--figures needs all groups (name none), or driver and recover, or twin");
+        throw usage("--figures needs all groups (name none), or driver and recover, or twin, or matmul");
     if (!options.figures.empty() && !unfit_build().empty()) {
         throw Error(fmt::format("cannot write figures: this sidra-bench is {}; use a release build", unfit_build()));
     }
@@ -155,6 +160,7 @@ void run(const Options& options) {
     settings.nvme = options.nvme;
     settings.host_memcpy = options.host_memcpy;
     settings.host_mvm = options.host_mvm;
+    if (options.matmul_probe) return matmul_probe(settings);
     const Chip probe(settings.engine, settings.workers);  // an engine that is not there is found out now
     const sidra_device_info info = probe.info();
     settings.mvm_engines = settings.engine == SIDRA_ENGINE_AUTO ? engines_here() : std::vector{settings.engine};
@@ -193,17 +199,17 @@ void run(const Options& options) {
     if (!options.figures.empty()) {
         Json::Object tail = where;
         tail.emplace_back("peers", peers_line());
-        tools::write_file(options.figures, report.figures(std::move(tail), groups.front()->apart));
+        tools::write_file(options.figures, report.figures(std::move(tail), groups.front()->file));
     }
 }
 
 void main_inner(int argc, char** argv) {
     Options options;
     CLI::App app("Measures a SIDRA chip and its software, and peers in the same run.", "sidra-bench");
-    app.footer("Groups: noop, copy, mvm, vec, open, driver, recover, twin and all. See sidra-bench(1).");
-    app.add_option(
-        "group", options.groups,
-        "Groups to measure (default, if there is an option: all, which is all except driver, recover and twin)");
+    app.footer(fmt::format("Groups: {}. See sidra-bench(1).", group_names()));
+    app.add_option("group", options.groups,
+                   "Groups to measure (default, if there is an option: all, which is all that need no driver and have "
+                   "their figures in spine.json)");
     app.add_option("--engine", options.engine, "Engine of the chip model: auto, scalar, avx2, avx512, amx or neon");
     app.add_option("--workers", options.workers, "Threads of the chip and of its peers (default: one per CPU)")
         ->check(CLI::Range(1, 256));
@@ -222,10 +228,9 @@ void main_inner(int argc, char** argv) {
     app.add_flag("--list", options.list, "List groups, engines of this machine and bars; measure nothing");
     app.add_flag("--open-probe", options.open_probe)->group("");
     app.add_flag("--idle-probe", options.idle_probe)->group("");
+    app.add_flag("--matmul-probe", options.matmul_probe)->group("");
     if (!tools::parse_arguments(app, argc, argv)) return;
-    if (argc < 2)
-        throw usage(
-            "there is nothing to measure; name groups (noop, copy, mvm, vec, open, driver, recover, twin) or all");
+    if (argc < 2) throw usage(fmt::format("there is nothing to measure; name groups ({})", group_names()));
     run(options);
 }
 

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 
@@ -83,7 +84,61 @@ class OneDnn final : public MatmulPeer {
     std::unordered_map<int, dnnl::memory> arguments_;
 };
 
+class OneDnnProduct final : public ProductPeer {
+   public:
+    OneDnnProduct(const ProductShape& shape, bool bytes, uint32_t threads) try
+        : threads_(threads), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
+        using Memory = dnnl::memory;
+        using Type = Memory::data_type;
+        set_openmp_threads(threads_);
+        const Memory::dim p = shape.products, m = shape.m, n = shape.n, k = shape.k;
+        const Type factor = bytes ? Type::s8 : Type::f32;
+        const auto tag = Memory::format_tag::abc;
+        const Memory::desc a({p, m, k}, factor, tag), b({p, k, n}, factor, tag),
+            out({p, m, n}, bytes ? Type::s32 : Type::f32, tag);
+#if DNNL_VERSION_MAJOR >= 3
+        const dnnl::matmul::primitive_desc description(engine_, a, b, out);
+#else
+        const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, out), engine_);
+#endif
+        implementation_ = description.impl_info_str();
+        std::replace(implementation_.begin(), implementation_.end(), ' ', '_');
+        matmul_ = dnnl::matmul(description);
+        for (const auto& [argument, desc] : {std::pair{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, out}}) {
+            const bench::Memory& memory = memory_.emplace_back(desc.get_size());
+            const size_t elements = desc.get_size() / (bytes ? 1 : 4);
+            if (bytes) fill_random<int8_t>({memory.as<int8_t>(), elements}, -127, 127, 1);
+            else fill_random<float>({memory.as<float>(), elements}, -127, 127, 1);
+            arguments_.insert({argument, dnnl::memory(desc, engine_, memory.data())});
+        }
+    } catch (const dnnl::error& e) {
+        throw Error(fmt::format("oneDNN: {}", e.what()));
+    }
+
+    void prepare() override { set_openmp_threads(threads_); }
+    void run(uint64_t calls) override {
+        for (uint64_t i = 0; i < calls; ++i) {
+            matmul_.execute(stream_, arguments_);
+            stream_.wait();
+        }
+    }
+    std::string implementation() const override { return implementation_; }
+
+   private:
+    uint32_t threads_;
+    std::vector<bench::Memory> memory_;
+    dnnl::engine engine_;
+    dnnl::stream stream_;
+    dnnl::matmul matmul_;
+    std::string implementation_;
+    std::unordered_map<int, dnnl::memory> arguments_;
+};
+
 }  // namespace
+
+std::unique_ptr<ProductPeer> make_onednn_product(const ProductShape& shape, bool bytes, uint32_t threads) {
+    return std::make_unique<OneDnnProduct>(shape, bytes, threads);
+}
 
 std::unique_ptr<MatmulPeer> make_onednn(const MatmulShape& shape) { return std::make_unique<OneDnn>(shape); }
 
@@ -99,6 +154,7 @@ std::string onednn_version() {
 namespace sidra::bench {
 
 std::unique_ptr<MatmulPeer> make_onednn(const MatmulShape&) { return nullptr; }
+std::unique_ptr<ProductPeer> make_onednn_product(const ProductShape&, bool, uint32_t) { return nullptr; }
 std::string onednn_version() { return ""; }
 
 }  // namespace sidra::bench

@@ -32,6 +32,17 @@ struct MatmulShape {
 std::unique_ptr<MatmulPeer> make_onednn(const MatmulShape& shape);
 std::string onednn_version();
 
+// Products of two matrices in memory, out[p] = a[p] x b[p], all of them dense.
+struct ProductShape {
+    uint32_t products, m, n, k;
+};
+class ProductPeer : public MatmulPeer {
+   public:
+    virtual std::string implementation() const = 0;  // without spaces: "brg:avx512_core_amx_int8"
+};
+// f32, or s8 with s32 sums; the primitive cached. The factors stay in their plain layout, as each call may have others.
+std::unique_ptr<ProductPeer> make_onednn_product(const ProductShape& shape, bool bytes, uint32_t threads);
+
 // Single precision; a matrix-vector product for a batch of 1, where that is faster than a matrix product.
 std::unique_ptr<MatmulPeer> make_openblas(const MatmulShape& shape);
 std::string openblas_version();

@@ -125,11 +125,11 @@ std::string Report::json(Json::Object head) const {
     return Json(std::move(head)).text() + '\n';
 }
 
-std::string Report::figures(Json::Object tail, bool twin) const {
+std::string Report::figures(Json::Object tail, Figures file) const {
     Json::Object flat;
     std::string unsettled;
     for (const Bar& b : kBars) {
-        if (b.twin != twin) continue;
+        if (b.file != file) continue;
         const Measured* m = bar(b.key);
         flat.emplace_back(b.key, m != nullptr ? Json(m->value) : Json());
         if (m != nullptr && !m->settled) unsettled += (unsettled.empty() ? "" : ", ") + m->key;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bars.h"
 #include "common/json.h"
 #include "contest.h"
 
@@ -72,7 +73,7 @@ class Report {
 
     // `head` comes first. A bar that was not measured is null.
     std::string json(Json::Object head) const;
-    std::string figures(Json::Object tail, bool twin) const;  // of these bars
+    std::string figures(Json::Object tail, Figures file) const;  // of its bars
 
    private:
     struct Measured {
