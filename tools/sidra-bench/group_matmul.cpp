@@ -21,7 +21,6 @@ namespace sidra::bench {
 namespace {
 
 constexpr ProductShape kShape{12, 128, 128, 64};
-constexpr const char* kLimit = "AVX512_CORE_VNNI";
 
 struct Kind {
     const char* name;
@@ -154,7 +153,7 @@ void run_matmul(const Settings& settings, Report& report) {
     const std::string text =
         fresh_process({"--matmul-probe", fmt::format("--engine={}", engine_name(settings.engine)),
                        fmt::format("--workers={}", settings.workers), settings.quick ? "--quick" : ""},
-                      {{"ONEDNN_MAX_CPU_ISA", kLimit}, {"DNNL_MAX_CPU_ISA", kLimit}});
+                      onednn_vnni_only());
     const char* at = text.c_str();
     for (const Kind& kind : kKinds) {
         double ours, peer;
@@ -164,7 +163,7 @@ void run_matmul(const Settings& settings, Report& report) {
         if (std::sscanf(at, "%lf %lf %lf %lf %63s%n", &ours, &peer, &ratio.best, &ratio.median, how, &length) != 5)
             throw Error("the process 'sidra-bench --matmul-probe' printed no figures");
         at += length;
-        row(fmt::format("{}, {}", kind.name, kLimit), ours, peer, how, ratio);
+        row(fmt::format("{}, VNNI only", kind.name), ours, peer, how, ratio);
         report.add_value("matmul", fmt::format("{}_vs_onednn_vnni", kind.name),
                          {{"type", kind.name}, {"onednn", std::string(how)}, {"threads", settings.workers}}, ratio.best,
                          "speed ratio");

@@ -44,6 +44,7 @@ void run_driver(const Settings& settings, Report& report);
 void run_recover(const Settings& settings, Report& report);
 void run_twin(const Settings& settings, Report& report);
 void run_matmul(const Settings& settings, Report& report);
+void run_conv(const Settings& settings, Report& report);
 void run_firmware(const Settings& settings, Report& report);  // part of twin
 
 struct Group {
@@ -67,12 +68,14 @@ inline constexpr std::array kGroups = {
     Group{"twin", "level accurate: programming, wires, products; level fast: programming; firmware", run_twin, false,
           Figures::kTwin},
     Group{"matmul", "products of matrices in memory, against oneDNN", run_matmul, false, Figures::kEngine},
+    Group{"conv", "a convolution as one layer, against oneDNN", run_conv, false, Figures::kEngine},
 };
 
 // The hidden runs in fresh processes that run_open() starts; they print their figures for it.
 void open_probe(sidra_engine engine);
 void idle_probe(sidra_engine engine);
 void matmul_probe(const Settings& settings);  // of run_matmul()
+void conv_probe(uint32_t threads);            // of run_conv(): seconds of the peer alone
 
 std::string_view engine_name(sidra_engine engine);  // "avx512"
 

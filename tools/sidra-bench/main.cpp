@@ -44,7 +44,7 @@ struct Options {
     std::string json, figures, nvme;
     double host_memcpy = 0, host_mvm = 0;
     bool list = false;
-    bool open_probe = false, idle_probe = false, matmul_probe = false;
+    bool open_probe = false, idle_probe = false, matmul_probe = false, conv_probe = false;
 };
 
 sidra_engine parse_engine(const std::string& name) {
@@ -138,6 +138,7 @@ void run(const Options& options) {
     settings.engine = parse_engine(options.engine);
     if (options.open_probe) return open_probe(settings.engine);
     if (options.idle_probe) return idle_probe(settings.engine);
+    if (options.conv_probe) return conv_probe(options.workers);
     if (options.list) return print_list();
     // A file of figures is of all groups that share it.
     const auto beside_first = [&](const Group& group) {
@@ -146,7 +147,7 @@ void run(const Options& options) {
     const auto whole = static_cast<size_t>(std::count_if(kGroups.begin(), kGroups.end(), beside_first));
     const bool alike = std::all_of(groups.begin(), groups.end(), [&](auto* group) { return beside_first(*group); });
     if (!options.figures.empty() && (!alike || groups.size() != whole))
-        throw usage("--figures needs all groups (name none), or driver and recover, or twin, or matmul");
+        throw usage("--figures needs all groups (name none), or driver and recover, or twin, or matmul and conv");
     if (!options.figures.empty() && !unfit_build().empty()) {
         throw Error(fmt::format("cannot write figures: this sidra-bench is {}; use a release build", unfit_build()));
     }
@@ -229,6 +230,7 @@ void main_inner(int argc, char** argv) {
     app.add_flag("--open-probe", options.open_probe)->group("");
     app.add_flag("--idle-probe", options.idle_probe)->group("");
     app.add_flag("--matmul-probe", options.matmul_probe)->group("");
+    app.add_flag("--conv-probe", options.conv_probe)->group("");
     if (!tools::parse_arguments(app, argc, argv)) return;
     if (argc < 2) throw usage(fmt::format("there is nothing to measure; name groups ({})", group_names()));
     run(options);

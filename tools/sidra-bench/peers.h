@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace sidra::bench {
 
-// One matrix product, out[batch][n] = in[batch][k] x w[k][n], with everything that can be done before the timing done
-// before it.
+// One product, with everything that can be done before the timing done before it. Of matrices: out[batch][n] =
+// in[batch][k] x w[k][n].
 class MatmulPeer {
    public:
     MatmulPeer() = default;
@@ -31,6 +33,8 @@ struct MatmulShape {
 // u8 in, s8 weights, s32 out; the primitive cached, the weights reordered to the layout it likes best.
 std::unique_ptr<MatmulPeer> make_onednn(const MatmulShape& shape);
 std::string onednn_version();
+// The environment in which oneDNN uses no more than AVX-512 VNNI. A process reads it before its first primitive.
+std::vector<std::pair<std::string, std::string>> onednn_vnni_only();
 
 // Products of two matrices in memory, out[p] = a[p] x b[p], all of them dense.
 struct ProductShape {
@@ -42,6 +46,14 @@ class ProductPeer : public MatmulPeer {
 };
 // f32, or s8 with s32 sums; the primitive cached. The factors stay in their plain layout, as each call may have others.
 std::unique_ptr<ProductPeer> make_onednn_product(const ProductShape& shape, bool bytes, uint32_t threads);
+
+// One convolution of square windows, in NHWC order, s8 in and out: padded so that the output has the size of the input.
+struct ConvShape {
+    uint32_t size, kernel, channels, outputs;
+    uint32_t threads;
+};
+// With a factor for each output and a bias.
+std::unique_ptr<MatmulPeer> make_onednn_conv(const ConvShape& shape);
 
 // Single precision; a matrix-vector product for a batch of 1, where that is faster than a matrix product.
 std::unique_ptr<MatmulPeer> make_openblas(const MatmulShape& shape);
