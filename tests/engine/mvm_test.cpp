@@ -96,6 +96,39 @@ TEST(Mvm, EveryColumnCount) {
         check(Column({9, cols, 7}, random, 0), random, -1, cols % 2 == 0);
 }
 
+// Rows whose parts overlap in memory, in any order.
+TEST(Mvm, RowsInSteps) {
+    Random random(8);
+    for (int i = 0; i < 40; ++i) {
+        const Shape shape{64 * between(random, 1, 14), between(random, 1, 256), between(random, 1, 300)};
+        const Column column(shape, random, 0);
+        const size_t stride = between(random, 0, 130);
+        std::vector<uint32_t> steps(shape.rows / 64);
+        uint32_t last = 0;
+        for (uint32_t& step : steps) last = std::max(last, step = between(random, 0, 2000));
+        Guarded<uint8_t> in((shape.batch - 1) * stride + last + 64);
+        for (uint8_t& x : in) x = static_cast<uint8_t>(random());
+        Guarded<int32_t> init(shape.cols);
+        fill_bits(random, init.data(), init.size());
+        for (const Engine* engine : engines()) {
+            if (!engine->windows) continue;
+            SCOPED_TRACE(std::string(engine->name) + " " + std::to_string(shape.rows) + "x" +
+                         std::to_string(shape.cols) + " batch " + std::to_string(shape.batch));
+            Guarded<int32_t> acc(size_t{shape.batch} * shape.cols);
+            engine->mvm({column.pointers.data(), static_cast<uint32_t>(column.pointers.size()), shape.rows, shape.cols,
+                         in.data(), stride, acc.data(), shape.cols, init.data(), shape.batch, steps.data()});
+            for (uint32_t b = 0; b < shape.batch; b += between(random, 1, 9))
+                for (uint32_t c = 0; c < shape.cols; ++c) {
+                    int64_t sum = init[c];
+                    for (uint32_t r = 0; r < shape.rows; ++r)
+                        sum +=
+                            int64_t{in[b * stride + steps[r / 64] + r % 64]} * column.plain[size_t{r} * shape.cols + c];
+                    ASSERT_EQ(static_cast<int32_t>(static_cast<uint32_t>(sum)), acc[size_t{b} * shape.cols + c]);
+                }
+        }
+    }
+}
+
 TEST(Mvm, RandomShapes) {
     Random random(5);
     for (int i = 0; i < 60; ++i) {

@@ -30,7 +30,7 @@ namespace {
 
 constexpr uint32_t kRows = 16, kCols = 16;  // of a tile of sums
 constexpr uint32_t kStep = 64;              // rows of weights that a tile has
-constexpr uint32_t kChunk = 2 * kTileRows;  // rows of weights between which sums leave their tiles: 16 KiB of weights
+constexpr uint32_t kChunk = 3 * kTileRows;  // rows of weights between which sums leave their tiles: 24 KiB of weights
 constexpr uint32_t kFewRows = 4;            // so few are faster without tiles
 constexpr uint32_t kWeightRow = 256;        // bytes between the rows of a tile of weights
 constexpr uint32_t kBatchMax = 256;         // input rows of a call
@@ -58,10 +58,18 @@ void configure(uint32_t low, uint32_t high) {
 struct Block {
     const uint8_t* in;
     size_t in_stride;
-    const uint8_t* tail;  // what remains of the rows behind the last whole step, with zeros
+    const uint32_t* steps;  // see ColumnMvm
+    const uint8_t* tail;    // what remains of the rows behind the last whole step, with zeros
     const int8_t* const* packed;
     size_t offset;  // of the first column in a plane
     uint32_t rows;  // of weights, all planes together
+    uint32_t low;   // input rows of the lower tiles
+};
+
+// What a block of sums begins with: `from`, every `step` elements, or zero if that is null.
+struct Begin {
+    const int32_t* from;
+    size_t step;
 };
 
 // A tile of sums += a tile of inputs * a tile of weights. A macro, because numbers of tiles must be literals.
@@ -73,20 +81,21 @@ struct Block {
         else _tile_dpbuud(sum, in, weights);                                       \
     } while (false)
 
-// Adds the products with rows [first, end) of the weights to sums in memory, or to zero.
+// Adds the products with rows [first, end) of the weights to what sums begin with.
 template <bool kSignedIn, bool kSignedWeights, bool kHigh, bool kRight>
-void multiply(const Block& b, uint32_t first, uint32_t end, bool zero, int32_t* sums, size_t stride) {
-    int32_t* const low = sums;
-    int32_t* const high = sums + kRows * stride;
-    const size_t bytes = stride * 4;
-    written(sums);
+void multiply(const Block& b, uint32_t first, uint32_t end, const Begin& begin, int32_t* sums, size_t stride) {
+    written(begin.from);
+    written(b.in);
     written(b.tail);
-    if (zero) {
+    if (begin.from == nullptr) {
         _tile_zero(0);
         if constexpr (kRight) _tile_zero(1);
         if constexpr (kHigh) _tile_zero(2);
         if constexpr (kHigh && kRight) _tile_zero(3);
     } else {
+        const int32_t* const low = begin.from;
+        const int32_t* const high = low + b.low * begin.step;
+        const size_t bytes = begin.step * 4;  // 0: the same values for all rows
         _tile_loadd(0, low, bytes);
         if constexpr (kRight) _tile_loadd(1, low + kCols, bytes);
         if constexpr (kHigh) _tile_loadd(2, high, bytes);
@@ -94,7 +103,7 @@ void multiply(const Block& b, uint32_t first, uint32_t end, bool zero, int32_t* 
     }
     for (uint32_t row = first; row < end; row += kStep) {
         const bool whole = row + kStep <= b.rows;
-        const uint8_t* const in = whole ? b.in + row : b.tail;
+        const uint8_t* const in = !whole ? b.tail : b.in + (b.steps != nullptr ? b.steps[row / kStep] : row);
         const size_t in_stride = whole ? b.in_stride : kStep;
         const int8_t* const weights = b.packed[row / kTileRows] + b.offset + row % kTileRows / 4 * kWeightRow;
         _tile_loadd(6, weights, kWeightRow);
@@ -105,20 +114,22 @@ void multiply(const Block& b, uint32_t first, uint32_t end, bool zero, int32_t* 
             SIDRA_DOT(1, 4, 7);
         }
         if constexpr (kHigh) {
-            _tile_loadd(5, in + kRows * in_stride, in_stride);
+            _tile_loadd(5, in + b.low * in_stride, in_stride);
             SIDRA_DOT(2, 5, 6);
         }
         if constexpr (kHigh && kRight) SIDRA_DOT(3, 5, 7);
     }
-    _tile_stored(0, low, bytes);
-    if constexpr (kRight) _tile_stored(1, low + kCols, bytes);
+    int32_t* const high = sums + b.low * stride;
+    const size_t bytes = stride * 4;
+    _tile_stored(0, sums, bytes);
+    if constexpr (kRight) _tile_stored(1, sums + kCols, bytes);
     if constexpr (kHigh) _tile_stored(2, high, bytes);
     if constexpr (kHigh && kRight) _tile_stored(3, high + kCols, bytes);
 }
 
 #undef SIDRA_DOT
 
-using Multiply = void (*)(const Block&, uint32_t first, uint32_t end, bool zero, int32_t* sums, size_t stride);
+using Multiply = void (*)(const Block&, uint32_t first, uint32_t end, const Begin&, int32_t* sums, size_t stride);
 
 template <bool kSignedIn, bool kSignedWeights>
 Multiply choose(bool high, bool right) {
@@ -128,33 +139,30 @@ Multiply choose(bool high, bool right) {
     return right ? multiply<kSignedIn, kSignedWeights, false, true> : multiply<kSignedIn, kSignedWeights, false, false>;
 }
 
-// What a block of sums begins with: `from`, every `step` elements, or zero if that is null.
-struct Begin {
-    const int32_t* from;
-    size_t step;
-};
-
 // Multiplies a block of `rows` rows, for which the tiles are configured, and `cols` columns.
 void multiply_block(Multiply kernel, const Block& block, uint32_t first, uint32_t end, const Begin& begin, int32_t* out,
                     size_t out_row, uint32_t rows, uint32_t cols) {
-    if (cols % kCols == 0) {
-        if (begin.from != nullptr && begin.from != out)
-            for (uint32_t r = 0; r < rows; ++r) std::memcpy(out + r * out_row, begin.from + r * begin.step, cols * 4);
-        return kernel(block, first, end, begin.from == nullptr, out, out_row);
-    }
+    if (cols % kCols == 0) return kernel(block, first, end, begin, out, out_row);
     alignas(64) int32_t sums[2 * kRows * 2 * kCols];
     for (uint32_t r = 0; begin.from != nullptr && r < rows; ++r)
         std::memcpy(sums + r * 2 * kCols, begin.from + r * begin.step, cols * 4);
-    kernel(block, first, end, begin.from == nullptr, sums, 2 * kCols);
+    kernel(block, first, end, {begin.from == nullptr ? nullptr : sums, 2 * kCols}, sums, 2 * kCols);
     for (uint32_t r = 0; r < rows; ++r) std::memcpy(out + r * out_row, sums + r * 2 * kCols, cols * 4);
 }
 
-// Input rows [b0, b0 + 2 * kRows) or fewer, for which the tiles are configured, times columns [col0, col0 + cols).
+// The lower tiles of a block have so many rows.
+constexpr uint32_t low_rows(uint32_t rows) { return rows > kRows ? (rows + 1) / 2 : rows; }
+void configure_for(uint32_t rows) {
+    const uint32_t low = low_rows(rows);
+    configure(low, rows > low ? rows - low : low);
+}
+
+// Input rows [b0, b0 + rows), for which the tiles are configured, times columns [col0, col0 + cols).
 void run(const ColumnMvm& m, const uint8_t* tails, uint32_t b0, uint32_t rows, uint32_t col0, uint32_t first,
          uint32_t end) {
     const uint32_t cols = std::min(m.cols - col0, 2 * kCols);
-    const Block block{m.in + b0 * m.in_stride, m.in_stride, tails + b0 * kStep, m.packed,
-                      packed_offset(0, col0),  m.rows};
+    const Block block{m.in + b0 * m.in_stride, m.in_stride, m.steps,       tails + b0 * kStep, m.packed,
+                      packed_offset(0, col0),  m.rows,      low_rows(rows)};
     int32_t* const acc = m.acc + b0 * m.acc_stride + col0;
     const Begin begin = first > 0           ? Begin{acc, m.acc_stride}
                         : m.init != nullptr ? Begin{m.init + col0, 0}
@@ -171,37 +179,32 @@ void multiply_rows(const ColumnMvm& m) {
         for (uint32_t b = 0; b < m.batch; ++b)
             std::memcpy(tails + b * kStep, m.in + b * m.in_stride + (m.rows - tail), tail);
     }
-    const uint32_t whole = m.batch / (2 * kRows) * (2 * kRows), left = m.batch - whole;
+    // Blocks of equal size, except the last one.
+    const uint32_t blocks = (m.batch + 2 * kRows - 1) / (2 * kRows);
+    const uint32_t size = (m.batch + blocks - 1) / blocks, whole = m.batch / size * size;
+    const uint32_t chunks = (m.rows + kChunk - 1) / kChunk;
+    const uint32_t chunk = ((m.rows + chunks - 1) / chunks + kTileRows - 1) / kTileRows * kTileRows;
     const auto each_column = [&](uint32_t begin, uint32_t stop) {
         for (uint32_t col0 = 0; col0 < m.cols; col0 += 2 * kCols)
-            for (uint32_t first = 0; first < m.rows; first += kChunk) {
-                const uint32_t end = std::min(first + kChunk, m.rows);
-                for (uint32_t b = begin; b < stop; b += 2 * kRows)
-                    run(m, tails, b, std::min(stop - b, 2 * kRows), col0, first, end);
+            for (uint32_t first = 0; first < m.rows; first += chunk) {
+                const uint32_t end = std::min(first + chunk, m.rows);
+                for (uint32_t b = begin; b < stop; b += size)
+                    run(m, tails, b, std::min(stop - b, size), col0, first, end);
             }
     };
-    if (whole > 0) {
-        configure(kRows, kRows);
-        each_column(0, whole);
-    }
-    if (left > kFewRows || (left > 0 && whole == 0)) {
-        configure(std::min(left, kRows), left > kRows ? left - kRows : kRows);
+    configure_for(size);
+    each_column(0, whole);
+    if (whole < m.batch) {
+        configure_for(m.batch - whole);
         each_column(whole, m.batch);
     }
     _tile_release();
-    if (left > 0 && left <= kFewRows && whole > 0) {
-        ColumnMvm few = m;
-        few.in += whole * m.in_stride;
-        few.acc += whole * m.acc_stride;
-        few.batch = left;
-        avx512_mvm(few);
-    }
 }
 
 }  // namespace
 
 void amx_mvm(const ColumnMvm& m) {
-    if (m.batch <= kFewRows) return avx512_mvm(m);
+    if (m.batch <= kFewRows && m.steps == nullptr) return avx512_mvm(m);
     ColumnMvm part = m;
     for (uint32_t b = 0; b < m.batch; b += kBatchMax) {
         part.in = m.in + b * m.in_stride;
@@ -223,7 +226,9 @@ void amx_multiply_panel(const AmxPanel& p) {
         for (uint32_t col0 = 0; col0 < p.cols; col0 += 2 * kCols)
             for (uint32_t r = begin; r < stop; r += 2 * kRows) {
                 const uint32_t rows = std::min(stop - r, 2 * kRows), cols = std::min(p.cols - col0, 2 * kCols);
-                const Block block{p.a + r * p.a_row, p.a_row, nullptr, planes, size_t{col0} * 4, p.steps * kStep};
+                const Block block{
+                    p.a + r * p.a_row,    p.a_row, nullptr, nullptr, planes, size_t{col0} * 4, p.steps * kStep,
+                    std::min(rows, kRows)};
                 int32_t* const out = p.out + r * p.out_row + col0;
                 multiply_block(choose_signs(rows > kRows, cols > kCols), block, 0, block.rows,
                                {p.resume ? out : nullptr, p.out_row}, out, p.out_row, rows, cols);

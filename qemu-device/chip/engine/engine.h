@@ -43,6 +43,10 @@ struct ColumnMvm {
     size_t acc_stride;    // elements
     const int32_t* init;  // cols initial values, or nullptr for zero
     uint32_t batch;
+    // Input rows whose parts overlap, such as the windows of a convolution (only engines with `windows`): inputs
+    // k..k + 63 of row b are at in + b * in_stride + steps[k / 64]. `rows` is a multiple of 64. nullptr: rows are
+    // whole.
+    const uint32_t* steps;
 };
 
 // Result of an MVM: out = convert(acc), see struct sidra_cmd_mvm. `rows` x `cols` elements.
@@ -81,6 +85,7 @@ struct Engine {
     // each column's sum to sums[col0 + c].
     void (*pack)(int8_t* packed, int32_t* sums, const int8_t* in, size_t stride, uint32_t row0, uint32_t rows,
                  uint32_t col0, uint32_t cols);
+    bool windows = false;  // mvm() takes ColumnMvm::steps
 };
 
 // The requested engine, or nullptr if this CPU or build does not support it. AUTO always succeeds.
