@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <string_view>
 
 #include "bench.h"
 #include "packets.h"
@@ -38,6 +39,29 @@ struct Programs {
 };
 const Programs kPrograms[] = {
     {"sums", "", "pass:\nv0 = load_int o5\nstore_int o0, v0\n", SIDRA_TYPE_S32, false, 0},
+    // Programs that engines compute in one step, and such that look like it.
+    {"factor", "", "pass:\nv0 = load o5\nv1 = load o1\nv2 = mul v1, v0\nstore o0, v2\n", SIDRA_TYPE_F32, true, 0},
+    {"factor and bias", "", "pass:\nv1 = load o1\nv0 = load o5\nv2 = fma v0, p0, v1\nstore o0, v2\n", SIDRA_TYPE_U8,
+     true, 0},
+    {"clamped", "",
+     "pass:\nv0 = load o5\nv1 = load o1\nv0 = mul v0, v1\nv0 = add p1, v0\nv0 = max v0, -3.5\nv0 = min 200.0, v0\n"
+     "store o0, v0\n",
+     SIDRA_TYPE_BF16, true, 0},
+    {"clamped below", "", "pass:\nv0 = load o5\nv0 = mul v0, p0\nv0 = max v0, 0.0\nstore o0, v0\n", SIDRA_TYPE_S8,
+     false, 0},
+    {"clamped the other way", "",
+     "pass:\nv0 = load o5\nv0 = mul v0, p0\nv0 = min v0, 9.0\nv0 = max v0, 10.0\nstore o0, v0\n", SIDRA_TYPE_F16, false,
+     0},
+    {"a register twice", "",
+     "pass:\nv0 = load o5\nv1 = load o1\nv2 = mul v0, v1\nv1 = load o5\nv3 = add v2, v1\nstore o0, v3\n",
+     SIDRA_TYPE_F32, true, 0},
+    {"the sum of the sums", "", "pass:\nv0 = load o5\nv1 = load o1\nv2 = mul v0, v1\nv3 = add v2, v1\nstore o0, v3\n",
+     SIDRA_TYPE_F16, true, 0},
+    {"scale of the row",
+     "pass:\nv0 = load o7\nv1 = abs v0\ns1 = reduce_max v1\ns0 = mul s1, 0.0078125\n"
+     "pass:\nv0 = load o7\nv1 = mul v0, 30.0\nstore o6, v1\n",
+     "pass:\nv0 = load o5\nv1 = load o1\nv2 = fma v0, s0, v1\nv3 = max v2, s0\nstore o0, v3\n", SIDRA_TYPE_F32, true,
+     1},
     {"requantise", "", "pass:\nv0 = load o5\nv1 = load o1\nv2 = mul v0, v1\nv3 = add v2, p1\nstore o0, v3\n",
      SIDRA_TYPE_S8, true, 0},
     {"softmax", "",
@@ -61,6 +85,10 @@ const Programs kPrograms[] = {
     {"static", "pass:\nv0 = load o7\nv1 = mul v0, p0\nv2 = add v1, 3.0\nstore o6, v2\n",
      "pass:\nv0 = load_int o5\nv1 = add_int v0, row\nstore_int o0, v1\n", SIDRA_TYPE_S32, false, 0},
 };
+
+const Programs& programs(std::string_view name) {
+    return *std::ranges::find(kPrograms, name, [](const Programs& p) { return std::string_view(p.name); });
+}
 
 struct LayerCase {
     std::vector<uint8_t> bytes;
@@ -94,8 +122,8 @@ LayerCase random_case(std::mt19937_64& random) {
                                                            : static_cast<int>(random() % 256));
     if (random() % 3 == 0) p.zero = 0;
     const uint64_t size = kSize[p.type];
-    const bool matrix = random() % 3 == 0;
-    if (matrix) {
+    const uint64_t kind = random() % 4;
+    if (kind == 0) {  // a matrix
         p.height = p.width = p.kernel_h = p.kernel_w = p.stride_h = p.stride_w = p.dilation_h = p.dilation_w = 1;
         p.channels = one_to(700);
         c.size[0] = one_to(3), c.size[1] = 1, c.size[2] = one_to(40);
@@ -103,6 +131,16 @@ LayerCase random_case(std::mt19937_64& random) {
         p.pixel_stride = (p.channels + (random() % 2 ? random() % 9 : 0)) * size;
         if (random() % 8 == 0) p.pixel_stride = 0;     // the same row again
         if (random() % 8 == 0) p.pixel_stride = size;  // rows overlap
+    } else if (kind == 1) {  // a convolution of several units, whose windows engines may read where they overlap
+        p.kernel_h = static_cast<uint16_t>(one_to(4)), p.kernel_w = static_cast<uint16_t>(one_to(4));
+        p.channels = 64 / std::gcd(64u, uint32_t{p.kernel_w}) * (p.kernel_h * p.kernel_w < 5 ? one_to(2) : 1);
+        p.height = one_to(24), p.width = one_to(40);
+        p.stride_h = static_cast<uint16_t>(one_to(2)), p.stride_w = static_cast<uint16_t>(one_to(2));
+        p.dilation_h = p.dilation_w = 1;
+        p.pad_h = static_cast<uint16_t>(random() % 5), p.pad_w = static_cast<uint16_t>(random() % 5);
+        const bool wide = random() % 4 == 0;
+        c.size[0] = one_to(3), c.size[1] = one_to(wide ? 2 : 9), c.size[2] = one_to(wide ? 300 : 20);
+        p.pixel_stride = (p.channels + (random() % 3 == 0 ? random() % 5 : 0)) * size;
     } else {
         p.height = one_to(14), p.width = one_to(14);
         p.kernel_h = static_cast<uint16_t>(one_to(3)), p.kernel_w = static_cast<uint16_t>(one_to(3));
@@ -116,7 +154,7 @@ LayerCase random_case(std::mt19937_64& random) {
     p.row_stride = p.pixel_stride * p.width + (random() % 3 ? 0 : size * (random() % 2 ? 1 : 4096 / size));
     p.image_stride = p.row_stride * p.height + (random() % 2 ? 0 : size);
     c.k = uint32_t{p.kernel_h} * p.kernel_w * p.channels;
-    c.n = one_to(random() % 3 ? 60 : 300);
+    c.n = one_to(kind != 1 && random() % 3 == 0 ? 300 : 60);
     c.encoding = random() % 2 ? SIDRA_ENCODING_OFFSET : SIDRA_ENCODING_DIFFERENTIAL;
     const uint64_t bytes = (c.size[0] - 1) * p.image_stride + (p.height - 1) * p.row_stride +
                            (p.width - 1) * p.pixel_stride + p.channels * size;
@@ -251,9 +289,15 @@ std::vector<uint8_t> expected(const LayerCase& c) {
 // The packet in the memory of a context, with programmed weights.
 class Placed {
    public:
-    Placed(Bench& bench, Context& context, Queue& queue, const LayerCase& c)
+    Placed(Bench& bench, Context& context, Queue& queue, const LayerCase& c, bool contiguous = false)
         : operands(c.operands), pattern(c.pattern), context_(context), size_(c.bytes.size()) {
-        base_ = context.alloc(size_);
+        if (contiguous) {
+            base_ = context.reserve(size_);
+            const uint64_t memory = bench.bus().alloc(size_);
+            for (uint64_t at = 0; at < size_; at += kPage) context.map(base_ + at, memory + at);
+        } else {
+            base_ = context.alloc(size_);
+        }
         context.write(base_, c.bytes.data(), size_);
         for (sidra_operand& o : operands) o.addr += base_ - kBase;
         pattern.addr += base_ - kBase;
@@ -321,7 +365,7 @@ TEST_P(Layer, IsThatOfPlainLoops) {
         options.engine = host.engine;
         options.scatter = host.scatter;
         options.workers = host.scatter ? 1 : 3;
-        options.pages = 1u << 14;
+        options.pages = 1u << 15;
         options.seed = b + 1;
         Bench bench(options);
         Context& context = bench.context();
@@ -330,7 +374,7 @@ TEST_P(Layer, IsThatOfPlainLoops) {
             const LayerCase c = random_case(random);
             const uint32_t width = c.encoding == SIDRA_ENCODING_DIFFERENTIAL ? 128 : 256;
             if ((c.k + 255) / 256 * ((c.n + width - 1) / width) > bench.crossbars_total()) continue;
-            Placed placed(bench, context, queue, c);
+            Placed placed(bench, context, queue, c, !host.scatter);
             queue.submit(placed.cmd);
             bench.run();
             ASSERT_TRUE(retired(queue)) << describe(c);
@@ -354,7 +398,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, Layer, ::testing::ValuesIn(hosts()), [](const 
 // 3 x 3 windows of a 4 x 4 image with 2 channels, dynamic quantisation.
 LayerCase small_case() {
     LayerCase c;
-    c.programs = &kPrograms[3];
+    c.programs = &programs("dynamic");
     c.prologue = assemble(c.programs->prologue);
     c.epilogue = assemble(c.programs->epilogue);
     c.size[0] = 1, c.size[1] = c.size[2] = 4;
@@ -522,7 +566,7 @@ TEST(LayerAccurate, IsAnMvm) {
             const uint32_t size[3] = {1, 1, rows};
             std::vector<sidra_operand> operands{dense(out, size, n, SIDRA_TYPE_S32)};
             operands[0].flags = SIDRA_OPERAND_WRITE;
-            const Code code = assemble(kPrograms[0].epilogue);
+            const Code code = assemble(programs("sums").epilogue);
             sidra_cmd cmd = blank(SIDRA_CMD_LAYER);
             cmd.layer.weights = static_cast<uint16_t>(object);
             cmd.layer.program = context.put(code);

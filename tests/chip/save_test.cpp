@@ -4,6 +4,7 @@
 #include <random>
 
 #include "bench.h"
+#include "sidra_vector.h"
 #include "packets.h"
 #include "stream.h"
 #include "vectors.h"
@@ -56,6 +57,65 @@ TEST(Save, HalfDoneQueuesGoOnBitExact) {
         EXPECT_EQ(bench.telemetry().packets, 5u);
         EXPECT_EQ(a.report(1).sequence, 1u);
         EXPECT_GT(a.state().device_ps, 0u);
+    }
+    EXPECT_GT(middles, 2u) << "the test has looked at nothing";
+}
+
+// A layer that adds to what is in memory: a unit that ran twice, or not at all, would show.
+TEST(Save, HalfDoneLayersGoOnBitExact) {
+    constexpr uint32_t kRows = 512, kCols = 300, kBatch = 2000;
+    const auto w = counted<int8_t>(kRows * kCols, 7);
+    const auto x = counted<uint8_t>(kRows * kBatch, 5);
+    const auto start = counted<int32_t>(kBatch * kCols, 3);
+    std::vector<int32_t> wanted(start);
+    for (uint32_t b = 0; b < kBatch; b++)
+        for (uint32_t k = 0; k < kRows; k++) {
+            const int32_t code = x[size_t{b} * kRows + k] - 9;
+            for (uint32_t n = 0; n < kCols; n++) wanted[size_t{b} * kCols + n] += code * w[size_t{k} * kCols + n];
+        }
+    unsigned middles = 0;
+    for (unsigned slices = 1; slices <= 8; slices++) {
+        SCOPED_TRACE(slices);
+        Bench bench(
+            BenchOptions{.engine = slices % 2 ? SIDRA_CHIP_ENGINE_AUTO : SIDRA_CHIP_ENGINE_SCALAR, .pages = 1u << 14});
+        Context& context = bench.context();
+        Queue &queue = context.queue(), &other = context.queue();
+        const uint32_t weights = context.weights({.rows = kRows, .cols = kCols, .encoding = SIDRA_ENCODING_OFFSET});
+        queue.submit(program(weights, 0, kRows, 0, kCols, context.put(w), kCols));
+        bench.run();
+        const uint64_t out = context.put(start);
+        sidra_pattern pattern{};
+        pattern.addr = context.put(x);
+        pattern.pixel_stride = pattern.channels = kRows;
+        pattern.height = 1, pattern.width = kBatch;
+        pattern.kernel_h = pattern.kernel_w = pattern.stride_h = pattern.stride_w = 1;
+        pattern.dilation_h = pattern.dilation_w = 1;
+        pattern.zero = 9;
+        sidra_operand sums{};
+        sums.addr = out, sums.type = SIDRA_TYPE_S32, sums.flags = SIDRA_OPERAND_WRITE;
+        sums.stride[2] = kCols * 4, sums.stride[3] = 4;
+        std::vector<sidra_vector_instruction> code(4);
+        code[0] = {.op = SIDRA_VECTOR_OP_LOAD_INT, .flags = SIDRA_VECTOR_PASS, .operand = SIDRA_OPERAND_SUMS};
+        code[1] = {.op = SIDRA_VECTOR_OP_LOAD_INT, .dst = SIDRA_VECTOR_V(1)};
+        code[2] = {.op = SIDRA_VECTOR_OP_ADD_INT, .a = SIDRA_VECTOR_V(0), .b = SIDRA_VECTOR_V(1)};
+        code[3] = {.op = SIDRA_VECTOR_OP_STORE_INT};
+        sidra_cmd cmd = blank(SIDRA_CMD_LAYER);
+        cmd.layer.weights = static_cast<uint16_t>(weights);
+        cmd.layer.operands = context.put(std::vector{sums});
+        cmd.layer.program = context.put(code);
+        cmd.layer.pattern = context.put(std::vector{pattern});
+        cmd.layer.size[0] = cmd.layer.size[1] = 1, cmd.layer.size[2] = kBatch;
+        cmd.layer.epilogue = 4, cmd.layer.operand_count = 1;
+        queue.submit(cmd);
+        for (unsigned i = 0; i < slices; i++) {
+            other.submit(nop());  // so that a slice ends in the middle of something
+            bench.run_once();
+        }
+        middles += queue.timeline() < 2 && queue.state().progress > 0;
+        move_to_another_chip(bench);
+        bench.run();
+        ASSERT_TRUE(retired(queue));
+        ASSERT_TRUE(context.get<int32_t>(out, wanted.size()) == wanted);
     }
     EXPECT_GT(middles, 2u) << "the test has looked at nothing";
 }

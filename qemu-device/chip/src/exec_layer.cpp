@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "band.h"
 #include "pattern.h"
 #include "product.h"
 #include "vector_unit.h"
@@ -23,6 +24,8 @@ constexpr uint64_t kBytesPerOperation = 64;  // of input, which is read from a c
 constexpr uint64_t kSumsBytes = 1u << 20;    // of a unit
 constexpr uint64_t kInputBytes = 2u << 20;   // of input rows of a unit, before the prologue
 constexpr uint64_t kRunsMax = 1u << 14;      // pieces of input rows of a unit
+// A band is not larger than the codes of its windows; and its steps.
+constexpr uint64_t kBandScratch = kProductInputBytes + Band::kInputsMax / Band::kStep * 4 + 4096;
 
 Fault find(const Env& env, Job& job) {
     return find_product(env, job, job.cmd.layer.weights, job.cmd.layer.flags, &job.layer.product);
@@ -95,9 +98,12 @@ Fault layer_prepare(const Env& env, Job& job) {
     if (l.prologue)
         block = std::min({block, unit_rows(load_before, k, before_cost, rows), kInputBytes / (k * element)});
     block = std::clamp<uint64_t>(block, 1, rows);
-    uint64_t blocks = (rows + block - 1) / block;
-    block = (rows + blocks - 1) / blocks;  // of equal size
-    if (block > 32 && blocks > 1) block = (block + 31) / 32 * 32;
+    plan.bands = !l.prologue && Band::suits(p, l.size[2], block);
+    // Of whole rows of windows, or of a multiple of what engines process at a time.
+    const uint64_t line = plan.bands && l.size[2] <= block ? l.size[2] : block > 32 ? 32 : 1;
+    const uint64_t lines = (rows + line - 1) / line, lines_max = block / line;
+    uint64_t blocks = (lines + lines_max - 1) / lines_max;
+    block = std::min((lines + blocks - 1) / blocks * line, rows);  // of equal size
     blocks = (rows + block - 1) / block;
     plan.block = static_cast<uint32_t>(block);
     plan.across = plan.whole_rows ? 1 : w.tile_cols;
@@ -109,6 +115,7 @@ Fault layer_prepare(const Env& env, Job& job) {
     of.operations += row_macs * block / kMacsPerOperation + block * k * element / kBytesPerOperation;
     of.pieces += block * runs;
     of.scratch += block * cols * 4 + product_scratch(env, w, block) + 4096;
+    if (plan.bands) of.scratch += kBandScratch + block * cols / 2;
     if (l.prologue) {
         const UnitLoad first = unit_load(load_before, plan.prologue, block, k, before_cost);
         of.operations += first.operations;
@@ -132,7 +139,7 @@ class Input {
           job_(job),
           plan_(job.layer),
           worker_(worker),
-          dma_(env.bus, worker.tlb, env.space),
+          memory_(env, worker),
           first_(first),
           rows_(rows),
           bytes_(element_size(plan_.pattern.type)) {}
@@ -155,11 +162,11 @@ class Input {
         VectorUnit unit(env_, plan_.prologue, job_.prologue, job_.cmd.layer.param, worker_);
         auto** const rows = worker_.scratch.take_array<uint8_t*>(rows_);
         const uint64_t row_bytes = uint64_t{plan_.product.weights->rows} * bytes_;
-        const bool direct = plan_.one_range && base_;
+        const bool direct = plan_.one_range && memory_.mapped();
         uint8_t* const copies = direct ? nullptr : worker_.scratch.take(rows_ * ((row_bytes + 7) / 8 * 8));
         const Fault fault = for_each_row([&](uint32_t r, const Windows& window) -> Fault {
             if (direct) {
-                rows[r] = base_ + (window.address(0, 0) - low_);
+                rows[r] = memory_.at(window.address(0, 0));
                 return {};
             }
             rows[r] = copies + r * ((row_bytes + 7) / 8 * 8);
@@ -190,22 +197,15 @@ class Input {
 
     // Maps all that the windows read, if it is contiguous in the host's memory.
     Fault find() {
-        low_ = ~uint64_t{0};
-        uint64_t end = 0;
+        uint64_t low = ~uint64_t{0}, end = 0;
         Windows window(plan_.pattern, job_.cmd.layer.size, first_);
         for (uint32_t r = 0; r < rows_; r++, window.next()) {
             const Windows::Inside h = window.rows(), w = window.columns();
             if (h.first == h.end || w.first == w.end) continue;
-            low_ = std::min(low_, window.address(h.first, w.first));
+            low = std::min(low, window.address(h.first, w.first));
             end = std::max(end, window.address(h.end - 1, w.end - 1) + plan_.pattern.channels * uint64_t{bytes_});
         }
-        base_ = nullptr;
-        // Much that lies between windows need not be accessible.
-        const uint64_t row_bytes = uint64_t{plan_.product.weights->rows} * bytes_;
-        if (end == 0 || end - low_ > 4 * rows_ * row_bytes + (64u << 10)) return {};
-        Fault fault;
-        base_ = dma_.map_all({Space::kDevice, low_, end - low_}, false, &fault);
-        return fault.cause == SIDRA_FAULT_BUS ? fault : Fault{};
+        return memory_.map(low, end, uint64_t{rows_} * plan_.product.weights->rows * bytes_);
     }
 
     // One window, with padding. `move` copies bytes.
@@ -218,25 +218,15 @@ class Input {
         const bool run = p.dilation_w * p.pixel_stride == pixel;
         for (uint32_t i = h.first; i < h.end; i++) {
             if (run && w.first < w.end) {
-                if (Fault fault = put(window.address(i, w.first), to + i * line + w.first * pixel,
-                                      (w.end - w.first) * pixel, move))
+                if (Fault fault = memory_.put(window.address(i, w.first), to + i * line + w.first * pixel,
+                                              (w.end - w.first) * pixel, move))
                     return fault;
                 continue;
             }
             for (uint32_t j = w.first; j < w.end; j++)
-                if (Fault fault = put(window.address(i, j), to + i * line + j * pixel, pixel, move)) return fault;
+                if (Fault fault = memory_.put(window.address(i, j), to + i * line + j * pixel, pixel, move))
+                    return fault;
         }
-        return {};
-    }
-
-    template <typename Move>
-    Fault put(uint64_t address, uint8_t* to, uint64_t bytes, Move&& move) {
-        if (base_) {
-            move(base_ + (address - low_), to, bytes);
-            return {};
-        }
-        if (Fault fault = dma_.read({Space::kDevice, address, bytes}, to)) return fault;
-        move(to, to, bytes);
         return {};
     }
 
@@ -244,12 +234,65 @@ class Input {
     const Job& job_;
     const LayerPlan& plan_;
     Worker& worker_;
-    Dma dma_;
+    InputMemory memory_;
     const uint32_t first_, rows_;
     const uint32_t bytes_;  // of an element
-    uint64_t low_ = 0;      // address of `base_`
-    uint8_t* base_ = nullptr;
 };
+
+// Columns of tiles of a unit.
+struct Columns {
+    uint32_t begin, end;
+    uint32_t first, cols;  // of the weights
+
+    // Elements between rows of sums.
+    uint64_t pitch() const { return (uint64_t{cols} + 15) / 16 * 16; }
+};
+
+void multiply_columns(const Env& env, const LayerPlan& plan, Worker& worker, const Columns& columns,
+                      const Vectors& vectors, int32_t* sums) {
+    const uint64_t used = worker.scratch.used();
+    const int32_t zero = plan.pattern.zero + (plan.pattern.codes == SIDRA_TYPE_S8 ? 128 : 0);
+    for (uint32_t column = columns.begin; column < columns.end; column++) {
+        multiply(env, plan.product, worker, column, vectors, zero, nullptr,
+                 sums + (column - columns.begin) * plan.product.weights->tile_width, columns.pitch());
+        worker.scratch.rewind(used);
+    }
+}
+
+// A unit whose windows need no copies.
+Fault banded_unit(const Env& env, const Job& job, Worker& worker, uint32_t first_row, uint32_t rows,
+                  const Columns& columns) {
+    const LayerPlan& plan = job.layer;
+    const uint32_t(&size)[SIDRA_PATTERN_DIMS] = job.cmd.layer.size;
+    VectorUnit unit(env, plan.epilogue, job.program, job.cmd.layer.param, worker);
+    for (uint32_t done = 0; done < rows;) {
+        const uint32_t row = first_row + done, left = rows - done;
+        BandWindows windows{row / size[2] / size[1], row / size[2] % size[1], row % size[2], 1, 0};
+        windows.count = std::min(size[2] - windows.x, left);
+        if (windows.count == size[2]) windows.lines = std::min(left / size[2], size[1] - windows.y);
+        const Band band(plan.pattern, windows);
+        worker.scratch.rewind(0);
+        uint8_t* const codes = worker.scratch.take(band.bytes());
+        if (Fault fault = band.fill(env, worker, codes)) return fault;
+        auto* const steps = worker.scratch.take_array<uint32_t>(plan.product.weights->rows / Band::kStep);
+        band.steps(steps);
+        int32_t* const sums =
+            worker.scratch.take_array<int32_t>(uint64_t{band.batches()} * band.batch() * columns.pitch());
+        for (uint32_t batch = 0; batch < band.batches(); batch++)
+            multiply_columns(env, plan, worker, columns,
+                             {codes + band.first(batch), band.stride(), band.batch(), row, steps},
+                             sums + uint64_t{batch} * band.batch() * columns.pitch());
+        const uint32_t count = windows.lines * windows.count;
+        auto** const at = worker.scratch.take_array<uint8_t*>(count);
+        band.for_each([&](uint32_t number, uint32_t place) {
+            at[number] = reinterpret_cast<uint8_t*>(sums + place * columns.pitch());
+        });
+        unit.give(vector::kSums, at, 4);
+        if (Fault fault = unit.run({row, count, columns.first, columns.cols})) return fault;
+        done += count;
+    }
+    return {};
+}
 
 Fault layer_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
     const sidra_cmd_layer& l = job.cmd.layer;
@@ -265,6 +308,13 @@ Fault layer_unit(const Env& env, const Job& job, Worker& worker, uint32_t index)
     const auto rows =
         static_cast<uint32_t>(std::min<uint64_t>(plan.block, uint64_t{l.size[0]} * l.size[1] * l.size[2] - first_row));
 
+    const uint32_t first_column = plan.whole_rows ? 0 : index % plan.across;
+    const uint32_t end_column = plan.whole_rows ? w.tile_cols : first_column + 1;
+    Columns columns{first_column, end_column, first_column * w.tile_width, 0};
+    columns.cols = std::min(w.cols, end_column * w.tile_width) - columns.first;
+    if (plan.bands && env.engine.windows && !env.array.analog())
+        return banded_unit(env, job, worker, first_row, rows, columns);
+
     // The codes of a block, and its scalars behind them, are kept for the next columns of this thread.
     const uint64_t stride = (uint64_t{w.rows} + 63) / 64 * 64;
     const uint64_t scalars_at = rows * stride;
@@ -279,23 +329,12 @@ Fault layer_unit(const Env& env, const Job& job, Worker& worker, uint32_t index)
     }
     const auto* const scalars = reinterpret_cast<const uint32_t*>(codes + scalars_at);
 
-    const uint32_t first_column = plan.whole_rows ? 0 : index % plan.across;
-    const uint32_t end_column = plan.whole_rows ? w.tile_cols : first_column + 1;
-    const uint32_t first_col = first_column * w.tile_width;
-    const uint32_t cols = std::min(w.cols, end_column * w.tile_width) - first_col;
-    const uint64_t pitch = (uint64_t{cols} + 15) / 16 * 16;
-    auto* const sums = worker.scratch.take_array<int32_t>(rows * pitch);
-    const uint64_t used = worker.scratch.used();
-    const int32_t zero = plan.pattern.zero + (plan.pattern.codes == SIDRA_TYPE_S8 ? 128 : 0);
-    for (uint32_t column = first_column; column < end_column; column++) {
-        multiply(env, plan.product, worker, column, {codes, stride, rows, first_row}, zero, nullptr,
-                 sums + (column - first_column) * w.tile_width, pitch);
-        worker.scratch.rewind(used);
-    }
+    int32_t* const sums = worker.scratch.take_array<int32_t>(rows * columns.pitch());
+    multiply_columns(env, plan, worker, columns, {codes, stride, rows, first_row}, sums);
     VectorUnit unit(env, plan.epilogue, job.program, l.param, worker);
-    unit.give(vector::kSums, reinterpret_cast<uint8_t*>(sums), pitch * 4, 4);
+    unit.give(vector::kSums, reinterpret_cast<uint8_t*>(sums), columns.pitch() * 4, 4);
     if (l.prologue) unit.scalars_before(scalars, rows);
-    return unit.run({first_row, rows, first_col, cols});
+    return unit.run({first_row, rows, columns.first, columns.cols});
 }
 
 }  // namespace

@@ -186,6 +186,7 @@ struct LayerPlan {
     uint32_t across;  // units for the columns of a block
     bool whole_rows;  // the epilogue needs all columns of a row
     bool one_range;   // each window is one range of memory
+    bool bands;       // units of whole rows of windows, if these fit, and read as bands if the engine can (band.h)
 };
 struct WeightsPlan {
     Rectangle data;  // for PROGRAM and READBACK

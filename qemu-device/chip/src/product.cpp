@@ -184,6 +184,7 @@ void multiply(const Env& env, const ProductPlan& plan, Worker& worker, uint32_t 
     mvm.in_stride = vectors.stride;
     mvm.init = start;
     mvm.batch = vectors.count;
+    mvm.steps = vectors.steps;
     mvm.acc = acc;
     mvm.acc_stride = acc_stride;
     if (env.array.analog()) analog_mvm(env, plan, worker, column, vectors.first, mvm);

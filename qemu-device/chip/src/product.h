@@ -36,7 +36,8 @@ struct Vectors {
     const uint8_t* codes;  // u8: an s8 is biased by 128
     size_t stride;
     uint32_t count;
-    uint64_t first;  // number of the first vector in the packet
+    uint64_t first;                   // number of the first vector in the packet
+    const uint32_t* steps = nullptr;  // of overlapping vectors: see engine::ColumnMvm; never at level `accurate`
 };
 // Multiplies vectors by one column of tiles: acc[v][c] = bias[c] + sum over k of (codes[v][k] - zero) * w[k][c].
 // `bias`: of these columns, or null.

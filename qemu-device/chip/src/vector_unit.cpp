@@ -172,6 +172,16 @@ Fault VectorUnit::run_rows(const VectorArea& area, uint32_t offset) {
 // Computes the addresses of an operand's rows.
 Fault VectorUnit::find_rows(const VectorPlan::Operand& o, UnitOperand& to) {
     to.at = worker_.scratch.take_array<uint64_t>(area_.rows);
+    // Rows at equal distances, as most are, take the least time.
+    const uint32_t(&size)[SIDRA_OPERAND_DIMS] = plan_.size;
+    const uint64_t step = o.stride[2], line = step * size[2];
+    to.even = !o.indexed && (size[1] == 1 || o.stride[1] == line) && (size[0] == 1 || o.stride[0] == line * size[1]);
+    if (to.even) {
+        const uint64_t column = o.gathered || o.scalar ? 0 : area_.first_col * o.stride[3];
+        const uint64_t first = o.addr + area_.first_row * step + column;
+        for (uint32_t r = 0; r < area_.rows; r++) to.at[r] = first + r * step;
+        return {};
+    }
     uint32_t i2 = area_.first_row % plan_.size[2];
     const uint32_t outer = area_.first_row / plan_.size[2];
     uint32_t i1 = outer % plan_.size[1];
@@ -224,17 +234,20 @@ Fault VectorUnit::find(uint32_t n) {
     to.stride = o.stride[3];
     to.host = worker_.scratch.take_array<uint8_t*>(area_.rows);
     to.copied = false;
-    const auto [low, high] = std::minmax_element(to.at, to.at + area_.rows);
-    const uint64_t extent = *high - *low + to.span;
+    uint64_t low = to.at[0], high = to.at[area_.rows - 1];
+    if (!to.even) {
+        const auto [least, most] = std::minmax_element(to.at, to.at + area_.rows);
+        low = *least, high = *most;
+    }
+    const uint64_t extent = high - low + to.span;
     // All rows at once, unless most of what lies between them is something else.
     if (extent <= 4 * area_.rows * to.span + (64u << 10)) {
         Fault fault;
-        uint8_t* const all = dma_.map_all({Space::kDevice, *low, extent}, o.stored, &fault);
+        uint8_t* const all = dma_.map_all({Space::kDevice, low, extent}, o.stored, &fault);
         // Gaps of a page or more need not be accessible.
         if (fault && (area_.rows == 1 || fault.cause == SIDRA_FAULT_BUS)) return fault;
         if (all) {
-            const uint64_t first = *low;
-            for (uint32_t r = 0; r < area_.rows; r++) to.host[r] = all + (to.at[r] - first);
+            for (uint32_t r = 0; r < area_.rows; r++) to.host[r] = all + (to.at[r] - low);
             return {};
         }
     }

@@ -85,6 +85,7 @@ class VectorUnit {
         uint64_t span;      // bytes from the first to behind the last element of a row
         uint64_t elements;  // of a row
         bool copied;        // `host` has copies without gaps
+        bool even;          // rows are at equal distances
     };
     struct GivenRows {
         uint8_t* first;

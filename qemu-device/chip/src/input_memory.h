@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// The images that the windows of a unit read: in place if they are contiguous in the host's memory, else piece by
+// piece.
+#ifndef SIDRA_CHIP_INPUT_MEMORY_H
+#define SIDRA_CHIP_INPUT_MEMORY_H
+
+#include <cstdint>
+
+#include "job.h"
+
+namespace sidra::chip {
+
+class InputMemory {
+   public:
+    InputMemory(const Env& env, Worker& worker) : dma_(env.bus, worker.tlb, env.space) {}
+
+    // Tries to map [low, end). Not all of it need be accessible, so only a refused transfer is a fault. `useful`: bytes
+    // that will be read; much that lies between them is not worth it.
+    Fault map(uint64_t low, uint64_t end, uint64_t useful) {
+        low_ = low;
+        base_ = nullptr;
+        if (low >= end || end - low > 4 * useful + (64u << 10)) return {};
+        Fault fault;
+        base_ = dma_.map_all({Space::kDevice, low, end - low}, false, &fault);
+        return fault.cause == SIDRA_FAULT_BUS ? fault : Fault{};
+    }
+    bool mapped() const { return base_ != nullptr; }
+    // An address in the range, if it is mapped.
+    uint8_t* at(uint64_t address) const { return base_ + (address - low_); }
+
+    // Calls move(from, to, bytes) for bytes inside the range of map(); `from` may be `to`.
+    template <typename Move>
+    Fault put(uint64_t address, uint8_t* to, uint64_t bytes, Move&& move) {
+        if (base_) {
+            move(at(address), to, bytes);
+            return {};
+        }
+        if (Fault fault = dma_.read({Space::kDevice, address, bytes}, to)) return fault;
+        move(to, to, bytes);
+        return {};
+    }
+
+   private:
+    Dma dma_;
+    uint64_t low_ = 0;
+    uint8_t* base_ = nullptr;
+};
+
+}  // namespace sidra::chip
+
+#endif
