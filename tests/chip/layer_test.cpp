@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 #include <string_view>
+#include <thread>
 
 #include "bench.h"
 #include "packets.h"
@@ -584,6 +585,64 @@ TEST(LayerAccurate, IsAnMvm) {
         found[layer] = context.get<int32_t>(out, rows * n);
     }
     EXPECT_EQ(found[0], found[1]);
+}
+
+TEST(LayerMidFlight, AResetEndsIt) {
+    constexpr uint32_t kRows = 512, kCols = 200, kWindows = 4000;
+    std::mt19937_64 random(11);
+    std::vector<int8_t> weights(kRows * kCols);
+    std::vector<uint8_t> in(kRows * kWindows);
+    for (auto& w : weights) w = static_cast<int8_t>(random());
+    for (auto& x : in) x = static_cast<uint8_t>(random());
+    Bench bench({.engine = SIDRA_CHIP_ENGINE_SCALAR, .workers = 2, .pages = 1u << 14});
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    const uint32_t object = context.weights({.rows = kRows, .cols = kCols, .encoding = SIDRA_ENCODING_OFFSET});
+    queue.submit(program(object, 0, kRows, 0, kCols, context.put(weights), kCols));
+    bench.run();
+    ASSERT_TRUE(retired(queue));
+    sidra_pattern pattern{};
+    pattern.addr = context.put(in), pattern.pixel_stride = pattern.channels = kRows;
+    pattern.height = 1, pattern.width = kWindows;
+    pattern.kernel_h = pattern.kernel_w = pattern.stride_h = pattern.stride_w = pattern.dilation_h =
+        pattern.dilation_w = 1;
+    pattern.type = pattern.codes = SIDRA_TYPE_U8;
+    const uint32_t size[3] = {1, 1, kWindows};
+    const uint64_t out = context.alloc(size_t{kWindows} * kCols * 4);
+    std::vector<sidra_operand> operands{dense(out, size, kCols, SIDRA_TYPE_S32)};
+    operands[0].flags = SIDRA_OPERAND_WRITE;
+    const Code code = assemble(programs("sums").epilogue);
+    sidra_cmd cmd = blank(SIDRA_CMD_LAYER);
+    cmd.layer.weights = static_cast<uint16_t>(object);
+    cmd.layer.program = context.put(code);
+    cmd.layer.operands = context.put(operands);
+    cmd.layer.pattern = context.put(std::vector<sidra_pattern>{pattern});
+    std::copy(std::begin(size), std::end(size), cmd.layer.size);
+    cmd.layer.epilogue = static_cast<uint8_t>(code.size());
+    cmd.layer.operand_count = 1;
+
+    bench.start_threads(1);
+    const auto results = [&] { return context.get<int32_t>(out, size_t{kWindows} * kCols); };
+    unsigned middles = 0;
+    for (int i = 0; i < 5; i++) {
+        const uint64_t progress = queue.state().progress;
+        const uint64_t before = queue.timeline();
+        queue.submit(cmd);
+        while (queue.timeline() == before && queue.state().progress < progress + 1) std::this_thread::yield();
+        middles += queue.timeline() == before;
+        queue.reset();
+        const auto after = results();
+        EXPECT_EQ(after, results()) << "a reset queue does not write";
+    }
+    EXPECT_GT(middles, 0u) << "the test has looked at nothing";
+    queue.submit(cmd);
+    EXPECT_TRUE(bench.wait(queue, queue.next()));
+    bench.stop_threads();
+    EXPECT_TRUE(retired(queue));
+    int32_t last = 0;
+    for (uint32_t k = 0; k < kRows; k++)
+        last += in[size_t{kWindows - 1} * kRows + k] * weights[size_t{k} * kCols + kCols - 1];
+    EXPECT_EQ(results().back(), last) << "the packet works after a reset";
 }
 
 }  // namespace
