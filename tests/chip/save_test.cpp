@@ -4,8 +4,8 @@
 #include <random>
 
 #include "bench.h"
-#include "sidra_vector.h"
 #include "packets.h"
+#include "sidra_vector.h"
 #include "stream.h"
 #include "vectors.h"
 

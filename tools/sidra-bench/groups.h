@@ -43,6 +43,7 @@ void run_open(const Settings& settings, Report& report);
 void run_driver(const Settings& settings, Report& report);
 void run_recover(const Settings& settings, Report& report);
 void run_twin(const Settings& settings, Report& report);
+void run_vector(const Settings& settings, Report& report);
 void run_matmul(const Settings& settings, Report& report);
 void run_conv(const Settings& settings, Report& report);
 void run_firmware(const Settings& settings, Report& report);  // part of twin
@@ -67,6 +68,7 @@ inline constexpr std::array kGroups = {
           run_recover, true},
     Group{"twin", "level accurate: programming, wires, products; level fast: programming; firmware", run_twin, false,
           Figures::kTwin},
+    Group{"vector", "vector programs, against loops by hand", run_vector, false, Figures::kEngine},
     Group{"matmul", "products of matrices in memory, against oneDNN", run_matmul, false, Figures::kEngine},
     Group{"conv", "a convolution as one layer, against oneDNN", run_conv, false, Figures::kEngine},
 };

@@ -147,7 +147,8 @@ void run(const Options& options) {
     const auto whole = static_cast<size_t>(std::count_if(kGroups.begin(), kGroups.end(), beside_first));
     const bool alike = std::all_of(groups.begin(), groups.end(), [&](auto* group) { return beside_first(*group); });
     if (!options.figures.empty() && (!alike || groups.size() != whole))
-        throw usage("--figures needs all groups (name none), or driver and recover, or twin, or matmul and conv");
+        throw usage(
+            "--figures needs all groups (name none), or driver and recover, or twin, or vector, matmul and conv");
     if (!options.figures.empty() && !unfit_build().empty()) {
         throw Error(fmt::format("cannot write figures: this sidra-bench is {}; use a release build", unfit_build()));
     }

@@ -56,7 +56,7 @@ RawChip::RawChip(sidra_engine engine, uint32_t workers) {
     for (uint64_t at = 0; at < kMemory; at += SIDRA_HUGE_SIZE)
         tables[SIDRA_PT_LEVELS - 2][at / SIDRA_HUGE_SIZE] =
             at | SIDRA_PTE_VALID | SIDRA_PTE_LEAF | SIDRA_PTE_READ | SIDRA_PTE_WRITE;
-    ring_ = take<sidra_cmd>(1u << SIDRA_HW_QUEUE_LOG2_MIN);
+    ring_ = take<sidra_cmd>(kRing);
     write_index_ = take<uint64_t>(1);
     state_ = take<sidra_queue_state>(1);
     queue->ring = address(ring_);
@@ -104,14 +104,15 @@ uint64_t RawChip::assemble(std::string_view text, uint16_t* instructions) {
     return address(to);
 }
 
-void RawChip::run(const sidra_cmd& cmd) {
-    ring_[next_++ % (1u << SIDRA_HW_QUEUE_LOG2_MIN)] = cmd;
+void RawChip::run(std::span<const sidra_cmd> packets) {
+    for (const sidra_cmd& packet : packets) ring_[next_++ % kRing] = packet;
     __atomic_store_n(write_index_, next_, __ATOMIC_RELEASE);
     sidra_chip_mmio_write(chip_.get(), SIDRA_DOORBELL(0, 0), 1, 4);
     while (__atomic_load_n(&state_->timeline, __ATOMIC_ACQUIRE) < next_) {
         if (__atomic_load_n(&state_->run_state, __ATOMIC_ACQUIRE) == SIDRA_QUEUE_FAULTED)
             throw Error(fmt::format("a packet under measurement faulted: opcode {}, cause {}, address {:#x}",
-                                    unsigned{cmd.hdr.opcode}, unsigned{state_->fault.cause}, state_->fault.address));
+                                    unsigned{packets.front().hdr.opcode}, unsigned{state_->fault.cause},
+                                    state_->fault.address));
         sidra_chip_run(chip_.get());
     }
 }

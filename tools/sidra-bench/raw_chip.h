@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -37,8 +38,10 @@ class RawChip {
     // Assembles a program, which has no prologue, and returns its device address.
     uint64_t assemble(std::string_view text, uint16_t* instructions);
 
-    // Puts the packet into the ring, and returns when it has retired.
-    void run(const sidra_cmd& cmd);
+    // Puts the packets into the ring, with one doorbell, and returns when they have retired.
+    static constexpr size_t kRing = size_t{1} << SIDRA_HW_QUEUE_LOG2_MIN;
+    void run(std::span<const sidra_cmd> packets);  // at most kRing
+    void run(const sidra_cmd& packet) { run({&packet, 1}); }
     std::string engine() const { return sidra_chip_engine_name(chip_.get()); }
 
    private:

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#if defined(__x86_64__)
+#include "numerics.h"
+#include "peer_vector_loops.h"
+#include "sidra_hw.h"
+#include "simd_avx512.h"
+
+#define SIDRA_SIMD_FUNCTIONS_ONLY
+#include "simd.inc"
+
+namespace sidra::engine {
+namespace {
+
+#include "peer_vector.inc"
+
+}  // namespace
+}  // namespace sidra::engine
+
+namespace sidra::bench {
+
+constinit const VectorLoops kAvx512VectorLoops = engine::loops("AVX-512");
+
+}  // namespace sidra::bench
+#endif
