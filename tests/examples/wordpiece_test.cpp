@@ -13,6 +13,8 @@
 namespace sidra::sentence {
 namespace {
 
+using namespace std::literals;
+
 struct Case {
     std::string_view text, pieces;
 };

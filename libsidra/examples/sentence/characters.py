@@ -140,7 +140,8 @@ def cases_text(tokenizer):
             parts = {word[i:j] for i in range(len(word)) for j in range(i + 1, min(len(word), i + 20) + 1)}
             used |= {p for part in parts for p in (part, "##" + part) if p in whole}
         used.update(pieces)
-        cases.append(f"{{{quoted(sentence)}, {quoted(' '.join(pieces))}}},")
+        # With sv, because a sentence may contain a zero byte.
+        cases.append(f"{{{quoted(sentence)}sv, {quoted(' '.join(pieces))}}},")
     used |= {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}
     return (
         "// SPDX-License-Identifier: MIT\n// Written by characters.py; for wordpiece_test.cpp.\n"

@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# sentence.sh: the committed files of the sentence encoder are what its scripts write. Skipped without NumPy, and where its
+# package is neither in the cache nor to be had from the network. What needs more packages is checked if they are here.
+set -euo pipefail
+cd libsidra/examples/sentence
+if ! python3 -c 'import numpy'; then
+    echo "sentence: Python has no NumPy" >&2
+    exit 77
+fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+if ! python3 -B convert.py; then
+    echo "sentence: there is no model file" >&2
+    exit 77
+fi
+python3 -B simulate.py --check
+# The model file in the cache may be old: the conversion gives the same bytes today.
+python3 -B convert.py --out "$folder/sentence.bin"
+cmp "$folder/sentence.bin" "$(python3 -B convert.py)"
+if python3 -c 'import tokenizers'; then python3 -B characters.py --check; fi
+if python3 -c 'import tokenizers, torch'; then python3 -B reference.py --check; fi
