@@ -11,14 +11,14 @@ PREFIX ?= /usr/local
 check-long: PARTS ?= release-long,asan-long,tsan-long,selftest,matrix,debug,fail-nth,fuzz,packages
 check-build: PARTS ?= release,asan,tsan,vm,selftest,matrix,debug,fail-nth,fuzz
 comma := ,
-export JOBS
+export JOBS SENTENCE
 
 SETUP := scripts/setup.sh
 BUILD := cmake --build
 
 # ---- Targets for people ----------------------------------------------------------------------------------------------
 
-.PHONY: help demo check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench format lint install packages clean setup
+.PHONY: help demo sentence check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -32,6 +32,13 @@ demo: ## recognise handwritten digits on the chip model, and draw some of them
 	@$(MAKE) build/release/build.ninja
 	@$(BUILD) build/release -j $(JOBS) --target sidra-demo
 	@build/release/libsidra/examples/sidra-demo --out build/digits.svg --plot build/digits-accurate.svg $(DEMO_FLAGS)
+
+sentence: ## find sentences that mean the same, with an encoder on the chip model: SENTENCE="..."; fetches 84 MB once
+	@$(SETUP) base network
+	@$(MAKE) build/release/build.ninja
+	@$(BUILD) build/release -j $(JOBS) --target sidra-demo
+	@libsidra/examples/sentence/convert.py >/dev/null
+	@build/release/libsidra/examples/sidra-demo sentence $(if $(SENTENCE),"$$SENTENCE")
 
 check: ## the checks before each commit: the tests in release, with ASan + UBSan and TSan, the kernel module's builds, the tests in the VM
 	@$(SETUP) base check qemu vm

@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# sentence.sh: the committed files of the sentence encoder are what its scripts write. Skipped without NumPy, and where its
-# package is neither in the cache nor to be had from the network. What needs more packages is checked if they are here.
+# sentence.sh TEST: the committed files of the sentence encoder are what its scripts write, and the encoder gives these
+# results on a chip (which the program TEST has to say). Skipped without NumPy, and where the encoder's package is neither
+# in the cache nor to be had from the network. What needs more packages is checked if they are here.
 set -euo pipefail
+test=$1
 cd libsidra/examples/sentence
 if ! python3 -c 'import numpy'; then
     echo "sentence: Python has no NumPy" >&2
@@ -18,5 +20,6 @@ python3 -B simulate.py --check
 # The model file in the cache may be old: the conversion gives the same bytes today.
 python3 -B convert.py --out "$folder/sentence.bin"
 cmp "$folder/sentence.bin" "$(python3 -B convert.py)"
+"$test" --gtest_brief=1 --gtest_filter='EncoderTest.*'
 if python3 -c 'import tokenizers'; then python3 -B characters.py --check; fi
 if python3 -c 'import tokenizers, torch'; then python3 -B reference.py --check; fi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Handwritten digits on a SIDRA chip: the program of `make demo`. Programs the network of digits/ into crossbars,
+// Handwritten digits on a SIDRA chip: what `make demo` runs. Programs the network of digits/ into crossbars,
 // records it as a graph, runs the test digits, and compares with the float network on the CPU. digits.c is the short
 // form of the same.
 #include <fmt/format.h>
@@ -13,8 +13,6 @@
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <map>
-#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -23,6 +21,7 @@
 
 #include "common/output_file.h"
 #include "common/program.h"
+#include "demo.h"
 #include "digits_accurate.h"
 #include "digits_model.h"
 #include "digits_network.h"
@@ -32,26 +31,10 @@
 namespace sidra::digits {
 namespace {
 
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
-
-// An installed model is found relative to the program; a program in the build tree uses the source tree.
-std::string default_model() {
-    std::error_code error;
-    const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-    const auto installed = program.parent_path().parent_path() / "share/sidra/digits.bin";
-    return !error && std::filesystem::exists(installed, error) ? installed.string() : SIDRA_DIGITS_MODEL;
-}
-
 struct Options {
-    std::string model = default_model();
-    std::string engine = "auto";
-    std::string profile = "y1";
+    std::string model = demo::data_file("digits.bin", SIDRA_DIGITS_MODEL);
+    demo::ChipOptions chip;
     std::string out = "digits.svg";
-    std::string level = "fast";
     std::string age, temperature, stuck;  // empty: as on a new chip
     std::string plot = "digits-accurate.svg";
     std::string trace;   // empty: none
@@ -59,27 +42,12 @@ struct Options {
     uint32_t repeat = 20;
 };
 
-const std::map<std::string, sidra_engine> kEngines = {{"auto", SIDRA_ENGINE_AUTO}, {"scalar", SIDRA_ENGINE_SCALAR},
-                                                      {"avx2", SIDRA_ENGINE_AVX2}, {"avx512", SIDRA_ENGINE_AVX512},
-                                                      {"amx", SIDRA_ENGINE_AMX},   {"neon", SIDRA_ENGINE_NEON}};
-const std::map<std::string, sidra_profile> kProfiles = {{"y1", SIDRA_PROFILE_Y1}, {"small", SIDRA_PROFILE_SMALL}};
-
-constexpr const char* kLevels[] = {"fast", "accurate"};
-
-sidra_device_options device_options(const Options& options) {
-    auto chosen = SIDRA_INIT(sidra_device_options);
-    chosen.engine = kEngines.at(options.engine);
-    chosen.profile = kProfiles.at(options.profile);
-    return chosen;
-}
-
-bool accurate(const Options& options) { return options.level == "accurate"; }
-
 // The chip of level fast. It writes the trace only if there is no chip of level accurate, whose costs are more
 // realistic.
 Device open_device(const Options& options) {
-    sidra_device_options chosen = device_options(options);
-    chosen.trace_file = accurate(options) ? "" : options.trace.c_str();
+    sidra_device_options chosen = options.chip.device();
+    chosen.level = SIDRA_LEVEL_FAST;
+    chosen.trace_file = options.chip.accurate() ? "" : options.trace.c_str();
     sidra_device* device = nullptr;
     check(sidra_device_open(0, &chosen, &device), *chosen.trace_file == '\0'
                                                       ? "opening the device"
@@ -93,17 +61,6 @@ sidra_device_info info_of(sidra_device* device) {
     auto info = SIDRA_INIT(sidra_device_info);
     check(sidra_device_get_info(device, &info), "asking about the device");
     return info;
-}
-
-void print_device(sidra_device* device) {
-    const sidra_device_info info = info_of(device);
-    std::string kind = info.model ? "a model" : "silicon";
-    if (info.engine[0] != '\0') kind += fmt::format(" (engine {})", info.engine);  // only an embedded chip reports it
-    fmt::print(
-        "chip       {}, transport {}, {}: {} clusters x {} CUs x {} crossbars of {} x {} cells = {} crossbars, {} "
-        "free\n",
-        info.name, info.transport, kind, info.clusters, info.cus_per_cluster, info.crossbars_per_cu, info.rows,
-        info.cols, info.crossbars_total, info.crossbars_free);
 }
 
 void print_differences(const Model& model, std::span<const int32_t> chip, std::span<const int32_t> cpu_float) {
@@ -122,7 +79,7 @@ Surroundings surroundings_of(const Options& options) {
     if (!options.age.empty()) where.age = parse_age(options.age);
     if (!options.temperature.empty()) where.temperature = parse_temperature(options.temperature);
     if (!options.stuck.empty()) where.stuck = parse_stuck(options.stuck);
-    if (!accurate(options) && !(options.age + options.temperature + options.stuck).empty())
+    if (!options.chip.accurate() && !(options.age + options.temperature + options.stuck).empty())
         throw wrong_command_line("--age, --temperature and --stuck change nothing at level fast; add --level accurate");
     if (options.age.empty() && !options.temperature.empty())
         throw wrong_command_line("--temperature is the temperature at which weights age; add --age");
@@ -142,7 +99,7 @@ void require_distinct(const std::vector<std::string>& files) {
 }
 
 // Returns true if the chip's answers are plausible.
-bool demo(const Options& options) {
+bool run_demo(const Options& options) {
     const Surroundings where = surroundings_of(options);
     const Model model = load_model(options.model);
     const uint32_t batch = options.batch ? options.batch : model.digits;
@@ -150,25 +107,20 @@ bool demo(const Options& options) {
         throw wrong_command_line(fmt::format("--batch {}: the model has {} test digits", batch, model.digits));
     }
 
-    require_distinct({options.model, options.out, options.trace, accurate(options) ? options.plot : ""});
+    require_distinct({options.model, options.out, options.trace, options.chip.accurate() ? options.plot : ""});
     tools::require_writable(options.out);
-    if (accurate(options)) {
+    if (options.chip.accurate()) {
         tools::require_writable(options.plot);
         if (!options.trace.empty()) tools::require_writable(options.trace);
     }
 
     const Device device = open_device(options);
-    if (std::string_view(info_of(device.get()).transport) != "embedded") {
-        if (!options.trace.empty())
-            throw std::runtime_error(
-                "--trace needs an embedded chip (SIDRA_DEVICE=embedded); a card of QEMU has the option "
-                "trace-file=FILE");
-        if (accurate(options))
-            throw std::runtime_error(
-                "--level accurate: the level of this device is fixed; SIDRA_DEVICE=embedded uses a chip "
-                "model in this process");
-    }
-    print_device(device.get());
+    const sidra_device_info info = info_of(device.get());
+    if (!options.trace.empty() && std::string_view(info.transport) != "embedded")
+        throw std::runtime_error(
+            "--trace needs an embedded chip (SIDRA_DEVICE=embedded); a card of QEMU has the option trace-file=FILE");
+    demo::require_level(info, options.chip);
+    demo::print_chip(info);
     sidra_context* raw_context = nullptr;
     check(sidra_context_create(device.get(), &raw_context), "creating a context");
     const Context context(raw_context);
@@ -202,7 +154,7 @@ bool demo(const Options& options) {
         repeats = repeats && std::memcmp(all.logits().data(), logits.data(), logits.size() * sizeof(float)) == 0;
     }
     const Cost batch_cost = Cost::of(stream).since(start, 1.0 * options.repeat * model.digits);
-    const double batch_wall = median(walls);
+    const double batch_wall = demo::median(walls);
 
     // Digit by digit, as from a camera: the time from an image to its answer.
     const Recognizer one(network, stream, 1, 1);
@@ -232,7 +184,7 @@ bool demo(const Options& options) {
                    time_text(wall));
     };
     print_cost(fmt::format("batches of {}", batch), batch_cost, batch_wall);
-    print_cost("one at a time", one_cost, median(walls));
+    print_cost("one at a time", one_cost, demo::median(walls));
     fmt::print(
         "Device time and energy: the chip's, by its cost model. Wall time: of this run, median; graph of {} operations "
         "launched {} times, graph of {} for one at a time.\n\n",
@@ -250,8 +202,8 @@ bool demo(const Options& options) {
     fmt::print("picture    {}\n", options.out);
 
     bool comparable = true;
-    if (accurate(options))
-        comparable = compare_levels(model, device_options(options), where, options.plot, options.trace);
+    if (options.chip.accurate())
+        comparable = compare_levels(model, options.chip.device(), where, options.plot, options.trace);
 
     if (!repeats) fmt::print(stderr, "sidra-demo: the chip did not give the same bits on every run\n");
     const bool plausible = chip_right + model.digits / 100.0 >= float_right;
@@ -260,24 +212,24 @@ bool demo(const Options& options) {
     return repeats && plausible && comparable;
 }
 
-// Returns true if the chip's answers are plausible, or if only help was requested.
-bool main_inner(int argc, char** argv) {
-    Options options;
-    std::vector<std::string> engines, profiles;
-    for (const auto& [name, value] : kEngines) engines.push_back(name);
-    for (const auto& [name, value] : kProfiles) profiles.push_back(name);
+}  // namespace
+}  // namespace sidra::digits
 
-    CLI::App app("Recognises handwritten digits on a SIDRA chip and draws a picture of the answers.", "sidra-demo");
+bool sidra::demo::digits(int argc, char** argv) {
+    sidra::digits::Options options;
+    CLI::App app(
+        "Recognises handwritten digits on a SIDRA chip and draws a picture of the answers. Subcommands run other "
+        "networks.",
+        "sidra-demo");
+    app.footer(
+        "Subcommands:\n"
+        "  sentence    Finds sentences that mean nearly the same\n");
     app.option_defaults()->always_capture_default();
-    app.add_option("--engine", options.engine, "What computes in the chip model")->check(CLI::IsMember(engines));
-    app.add_option("--profile", options.profile, "Size of the chip model")->check(CLI::IsMember(profiles));
+    options.chip.add_to(app);
     app.add_option("--batch", options.batch, "Digits in one operation")
         ->check(CLI::Range(1u, 65536u))
         ->default_str("all");
     app.add_option("--repeat", options.repeat, "Measured runs of the graph")->check(CLI::Range(1u, 1000000u));
-    app.add_option("--level", options.level, "fast; accurate: with the errors of cells, wires and ADCs")
-        ->check(CLI::IsMember(std::vector<std::string>(std::begin(kLevels), std::end(kLevels))))
-        ->envname("SIDRA_LEVEL");
     app.add_option("--age", options.age, "Level accurate: age of the weights, such as 90s, 12h, 30d, 1y");
     app.add_option("--temperature", options.temperature, "Level accurate: temperature while they age, degrees Celsius");
     app.add_option("--stuck", options.stuck, "Level accurate: share of stuck cells, such as 0.1%");
@@ -291,15 +243,5 @@ bool main_inner(int argc, char** argv) {
     // The options contain these values: each chip here sets its own level, and only one writes the trace.
     unsetenv("SIDRA_LEVEL");
     unsetenv("SIDRA_TRACE");
-    return demo(options);
-}
-
-}  // namespace
-}  // namespace sidra::digits
-
-int main(int argc, char** argv) {
-    bool plausible = false;
-    const int status =
-        sidra::tools::run_program("sidra-demo", [&] { plausible = sidra::digits::main_inner(argc, argv); });
-    return status == EXIT_SUCCESS && !plausible ? EXIT_FAILURE : status;
+    return sidra::digits::run_demo(options);
 }

@@ -16,10 +16,14 @@
 #include <string_view>
 #include <vector>
 
+#include "demo.h"
 #include "digits_model.h"
 #include "sidra/functions.h"
 
 namespace sidra::digits {
+
+using demo::energy_text;
+using demo::time_text;
 
 inline constexpr uint64_t kDeadlineNs = 60'000'000'000;
 
@@ -76,18 +80,6 @@ struct Cost {
         return {(seconds - start.seconds) / count, (joules - start.joules) / count};
     }
 };
-
-inline std::string time_text(double seconds) {
-    if (seconds < 1e-6) return fmt::format("{:.1f} ns", seconds * 1e9);
-    if (seconds < 1e-3) return fmt::format("{:.2f} µs", seconds * 1e6);
-    return fmt::format("{:.2f} ms", seconds * 1e3);
-}
-
-inline std::string energy_text(double joules) {
-    if (joules < 1e-9) return fmt::format("{:.1f} pJ", joules * 1e12);
-    if (joules < 1e-6) return fmt::format("{:.2f} nJ", joules * 1e9);
-    return fmt::format("{:.2f} µJ", joules * 1e6);
-}
 
 inline void synchronize(sidra_stream* stream, std::string_view what) {
     check(sidra_stream_synchronize(stream, sidra_deadline_after_ns(kDeadlineNs)), what);

@@ -30,7 +30,7 @@ std::string entry(std::string name, uint32_t type, uint32_t rows, uint32_t colum
 // Written from the table of README.md: four arrays of three types and more at 320, 384, 448 and 512.
 std::string model() {
     std::string file = "SIDRASEN";
-    for (const uint32_t value : {1u, 4u, 6u, 384u, 12u, 1536u, 30522u, 256u}) file += bytes_of(value);
+    for (const uint32_t value : {2u, 4u, 6u, 384u, 12u, 1536u, 2u, 256u}) file += bytes_of(value);
     file += bytes_of(1e-12f) + std::string(20, '\0');
     file += entry("vocabulary", SIDRA_TYPE_U8, 1, 5, 320) + entry("a", SIDRA_TYPE_F32, 2, 3, 384);
     file += entry("b.codes", SIDRA_TYPE_S8, 3, 2, 448) + entry("c", SIDRA_TYPE_S32, 1, 2, 512);
@@ -78,10 +78,12 @@ TEST_F(ModelFileTest, Arrays) {
     EXPECT_EQ(384u, file.sizes().width);
     EXPECT_EQ(12u, file.sizes().heads);
     EXPECT_EQ(1536u, file.sizes().inner);
-    EXPECT_EQ(30522u, file.sizes().vocabulary);
+    EXPECT_EQ(2u, file.sizes().vocabulary);
     EXPECT_EQ(256u, file.sizes().tokens_max);
     EXPECT_EQ(1e-12f, file.sizes().epsilon);
     EXPECT_EQ("x\n##y", file.vocabulary());
+    EXPECT_EQ("x\n##y", file.text("vocabulary"));
+    EXPECT_EQ(model().size(), file.bytes().size());
     EXPECT_EQ(6.5f, file.floats("a", 2, 3)[5]);
     EXPECT_EQ(-1, file.codes("b.codes", 3, 2)[0]);
     EXPECT_EQ(-128, file.codes("b.codes", 3, 2)[5]);
@@ -90,6 +92,15 @@ TEST_F(ModelFileTest, Arrays) {
     EXPECT_THROW(file.floats("a", 3, 2), std::runtime_error);
     EXPECT_THROW(file.integers("a", 2, 3), std::runtime_error);
     EXPECT_THROW(file.codes("vocabulary", 1, 5), std::runtime_error);
+    EXPECT_THROW(file.text("b.codes"), std::runtime_error);
+    EXPECT_THROW(file.text("d"), std::runtime_error);
+}
+
+TEST_F(ModelFileTest, AVocabularyHasAsManyPiecesAsWords) {
+    EXPECT_THROW(ModelFile(write(changed(32, bytes_of(3u)))).vocabulary(), std::runtime_error);
+    EXPECT_EQ("x\n##\n", ModelFile(write(changed(324, "\n"))).vocabulary());
+    EXPECT_THROW(ModelFile(write(changed(323, "\ny"))).vocabulary(), std::runtime_error)
+        << "a last line without an end";
 }
 
 TEST_F(ModelFileTest, BadFilesAreRefused) {
@@ -99,7 +110,7 @@ TEST_F(ModelFileTest, BadFilesAreRefused) {
     std::filesystem::remove(path_);
     expect_error("", "too short");
     expect_error(changed(0, "X"), "does not begin with SIDRASEN");
-    expect_error(changed(8, bytes_of(2u)), "its version is 2, not 1");
+    expect_error(changed(8, bytes_of(1u)), "its version is 1, not 2");
     expect_error(changed(12, bytes_of(4096u)), "shorter than its header says");
     expect_error(changed(12, bytes_of(~0u)), "shorter than its header says");
     for (const size_t at : {16, 20, 24, 28, 32, 36, 40}) {

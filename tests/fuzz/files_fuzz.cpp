@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Small files that programs are given: programs and keys for sidra-fw, dumps for sidra-dump, what a kernel and other
-// processes tell sidra-smi, and a network for the demo. An input is a byte that says what it is, then the file.
+// processes tell sidra-smi, and networks for the demo. An input is a byte that says what it is, then the file.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -21,6 +21,8 @@
 #include "key.h"
 #include "memory_file.h"
 #include "model.h"
+#include "sentence/model_file.h"
+#include "sentence/wordpiece.h"
 #include "text.h"
 
 namespace sidra::fuzz {
@@ -59,6 +61,26 @@ void published(std::span<const uint8_t> bytes) {
     close(writer);
 }
 
+void sentence_model(std::span<const uint8_t> bytes) {
+    const File file;
+    file.put({bytes.begin(), bytes.end()});
+    const sentence::ModelFile model(file.path());
+    const sentence::Sizes& sizes = model.sizes();
+    const auto sum = [](auto values) {
+        int64_t total = 0;
+        for (const auto value : values) total += value != 0;
+        return total;
+    };
+    sum(model.floats("words", sizes.vocabulary, sizes.width));
+    sum(model.codes("layer0.out.codes", sizes.width, sizes.width));
+    sum(model.integers("layer0.out.sums", 1, sizes.width));
+    const sentence::WordPiece tokenizer(model.vocabulary());
+    for (const int32_t token : tokenizer.encode(model.text("list"), sizes.tokens_max)) {
+        if (token < 0 || static_cast<uint32_t>(token) >= sizes.vocabulary)
+            fail("the tokenizer gives %d of %u pieces", token, sizes.vocabulary);
+    }
+}
+
 void play(Input in) {
     const uint8_t what = in.u8();
     const std::span<const uint8_t> rest = in.rest();
@@ -66,7 +88,7 @@ void play(Input in) {
     std::copy(rest.begin(), rest.end(), bytes.get());
     const std::span<const uint8_t> file(bytes.get(), rest.size());
     const std::string_view text(reinterpret_cast<const char*>(bytes.get()), rest.size());
-    switch (what % 8) {
+    switch (what % 9) {
         case 0:
             try {
                 const fw::Program program = fw::load_elf("file", file);
@@ -103,6 +125,12 @@ void play(Input in) {
             break;
         case 6:
             published(file);
+            break;
+        case 8:
+            try {
+                sentence_model(file);
+            } catch (const std::runtime_error&) {
+            }
             break;
         default:
             try {

@@ -169,7 +169,7 @@ IMAGE = {
 }
 
 # ---- files: a byte that says what it is, then the file (files_fuzz.cpp).
-PROGRAM_FILE, SYMBOLS, KEY, DUMP, FDINFO, TELEMETRY, PUBLISHED, DIGITS = range(8)
+PROGRAM_FILE, SYMBOLS, KEY, DUMP, FDINFO, TELEMETRY, PUBLISHED, DIGITS, SENTENCE = range(9)
 
 
 def elf():
@@ -211,6 +211,18 @@ def digits(outputs=3):
             + bytes(i % 17 for i in range(64)) + bytes([2]))
 
 
+def sentence():
+    arrays = [("vocabulary", 0, 1, b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na"), ("words", 3, 6, struct.pack("<12f", *range(12))),
+              ("layer0.out.codes", 1, 2, bytes(4)), ("layer0.out.sums", 2, 1, bytes(8)), ("list", 0, 1, b"a b\nc")]
+    head = struct.pack("<8s8If20x", b"SIDRASEN", 2, len(arrays), 1, 2, 1, 2, 6, 4, 1e-6)
+    table, data, start = b"", b"", 64 + 64 * len(arrays)
+    for name, kind, rows, array in arrays:
+        data += bytes(-len(data) % 64)
+        table += struct.pack("<40s4IQ", name.encode(), kind, rows, len(array) // rows // (4 if kind > 1 else 1), 0, start + len(data))
+        data += array
+    return head + table + data
+
+
 FILES = {
     "program": bytes([PROGRAM_FILE]) + elf(),
     "symbols": bytes([SYMBOLS]) + elf(),
@@ -223,6 +235,7 @@ FILES = {
     "telemetry": bytes([TELEMETRY]) + telemetry(),
     "published": bytes([PUBLISHED]) + published(),
     "digits": bytes([DIGITS]) + digits(),
+    "sentence": bytes([SENTENCE]) + sentence(),
 }
 
 SEEDS = {"packets": {name: b"\0" + b"".join(records) for name, records in PACKETS.items()}, "mailbox": MAILBOX,

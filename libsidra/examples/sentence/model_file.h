@@ -20,6 +20,9 @@ struct Sizes {
 
 class ModelFile {
    public:
+    // Where convert.py puts the file: in the user's cache.
+    static std::string default_path();
+
     // Throws std::runtime_error with a message that names the file and says what to do.
     explicit ModelFile(const std::string& path);
     ~ModelFile();
@@ -31,8 +34,12 @@ class ModelFile {
     std::span<const float> floats(std::string_view name, uint32_t rows, uint32_t columns) const;
     std::span<const int8_t> codes(std::string_view name, uint32_t rows, uint32_t columns) const;
     std::span<const int32_t> integers(std::string_view name, uint32_t rows, uint32_t columns) const;
-    // One piece a line, for WordPiece.
+    std::string_view text(std::string_view name) const;
+    // One piece a line, for WordPiece: as many lines as the table of words has rows.
     std::string_view vocabulary() const;
+
+    // The file's bytes, which contain the arrays.
+    std::span<const std::byte> bytes() const { return bytes_; }
 
    private:
     struct Array {

@@ -22,8 +22,12 @@ FLOAT = {
     "reduce_sum": arithmetic.reduce_sum, "reduce_dot": arithmetic.reduce_dot,
     "reduce_max": lambda a: a.max(-1, keepdims=True), "reduce_min": lambda a: a.min(-1, keepdims=True),
 }  # fmt: skip
-# NumPy's s32 arithmetic on arrays is modulo 2^32.
-INTEGER = {"add_int": np.add, "sub_int": np.subtract, "mul_int": np.multiply, "to_float": lambda a: a.astype(F32)}
+# NumPy's s32 arithmetic on arrays is modulo 2^32. A mask is 0 or -1.
+INTEGER = {
+    "add_int": np.add, "sub_int": np.subtract, "mul_int": np.multiply, "to_float": lambda a: a.astype(F32),
+    "lt_int": lambda a, b: -(a < b).astype(np.int32),
+}  # fmt: skip
+GIVES_INTEGER = ("load_int", "to_int", "lt_int", "add_int", "sub_int", "mul_int")
 
 
 def load(path):
@@ -51,6 +55,8 @@ def run(code, size, operands, params, registers=None):
         def source(word, kind):
             if word in registers:
                 return registers[word]
+            if word == "column":
+                return np.arange(size[3], dtype=np.int32).reshape(1, 1, 1, -1)
             if re.fullmatch(r"p\d", word):
                 return np.full((1, 1, 1, 1), params[int(word[1])], kind)
             return np.full((1, 1, 1, 1), kind(float(word) if kind is F32 else int(word, 0)), kind)
@@ -67,11 +73,13 @@ def run(code, size, operands, params, registers=None):
             continue
         elif operation in FLOAT:
             value = FLOAT[operation](*(source(word, F32) for word in words))
+        elif operation == "select":
+            value = np.where(source(words[0], np.int32) != 0, source(words[1], F32), source(words[2], F32))
         elif operation in INTEGER:
             value = INTEGER[operation](*(source(word, np.int32) for word in words))
         else:
             raise ValueError(f"{place}: {operation} is not implemented here")
-        expected = np.int32 if operation in ("load_int", "to_int", "add_int", "sub_int", "mul_int") else F32
+        expected = np.int32 if operation in GIVES_INTEGER else F32
         assert value.dtype == expected, f"{place}: {value.dtype}"
         registers[destination] = value
     # Vector registers end with their pass, scalar ones with the packet.

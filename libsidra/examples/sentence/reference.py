@@ -93,7 +93,7 @@ def nearest(embeddings):
 
 def read_reference():
     """Sentences, ids and nearest neighbours of reference.tsv, and the embeddings."""
-    rows = [line.split("\t") for line in TABLE.read_text().splitlines() if not line.startswith("#")]
+    rows = convert.table_rows(TABLE)
     embeddings = np.fromfile(EMBEDDINGS, "<f4").reshape(len(rows), convert.WIDTH)
     ids = [[int(i) for i in row[1].split()] for row in rows]
     return [row[2] for row in rows], ids, [int(row[0]) for row in rows], embeddings

@@ -54,14 +54,15 @@ class Chip:
         width, heads, inner = convert.WIDTH, convert.HEADS, convert.INNER
         padded = np.zeros(tokens, np.int64)
         padded[: len(ids)] = ids
-        mask = np.where(np.arange(tokens) < len(ids), F32(0), F32(-np.inf))
-        shares = np.where(np.arange(tokens) < len(ids), F32(1) / F32(len(ids)), F32(0)).astype(F32)
+        mask, shares = np.zeros((1, 1, 1, tokens), F32), np.zeros((1, 1, 1, tokens), F32)
         space = (1, 1, tokens, width)
         x, y, context = (np.zeros(space, F32) for _ in range(3))
         qkv = np.zeros((1, 1, tokens, 3 * width), F32)
         attention = np.zeros((1, heads, tokens, tokens), F32)
         hidden = np.zeros((1, 1, tokens, inner), F32)
         model = self.model
+        count = np.full((1, 1, 1, 1), len(ids), np.int32)
+        self.vector("mask", mask.shape, {"o0": count, "o1": mask, "o2": shares}, [])
         self.vector("embedding", space, {
             "o0": model["words"][padded], "o1": model["positions"][:tokens], "o2": model["embedding.gamma"],
             "o3": model["embedding.beta"], "o4": x,
@@ -89,7 +90,7 @@ class Chip:
             self.layer("residual_norm", name + "outer", hidden,
                        operands(*tables("outer", *linear), y, *tables("outer", *norm), x), self.norm)  # fmt: skip
         out = np.zeros((1, 1, 1, width), F32)
-        self.matmul("pooling", shares.reshape(1, 1, 1, tokens), x, {"o2": out})
+        self.matmul("pooling", shares, x, {"o2": out})
         return out.reshape(width)
 
 
@@ -102,7 +103,7 @@ def fnv1a(data):
 
 def read_reference():
     """Token ids and nearest neighbour of each sentence, and PyTorch's embeddings."""
-    rows = [line.split("\t") for line in REFERENCE.read_text().splitlines() if not line.startswith("#")]
+    rows = convert.table_rows(REFERENCE)
     ids = [[int(i) for i in row[1].split()] for row in rows]
     return ids, [int(row[0]) for row in rows], np.fromfile(EMBEDDINGS, "<f4").reshape(len(rows), convert.WIDTH)
 
