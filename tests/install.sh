@@ -41,6 +41,7 @@ for program in "${programs[@]}"; do
     [[ -f $prefix/share/bash-completion/completions/$name ]] || fail "no completion of $name"
     env -u LD_LIBRARY_PATH "$program" --help >"$root/help" || fail "$name --help"
     [[ $name != sidra-demo ]] || grep -qF "$prefix/share/sidra/digits.bin" "$root/help" || fail "sidra-demo does not take the digits beside it"
+    [[ $name != sidra-demo ]] || grep -qF "$prefix/share/sidra/convnet.bin" <("$program" convnet --help) || fail "sidra-demo does not take the network beside it"
 done
 for file in sidra/sidra-smi.schema.json sidra/prometheus/sidra.rules.yml sidra/grafana/sidra.json sidra/sidra-exporter.service.d/user.conf \
     zsh/site-functions/_sidra-smi fish/vendor_completions.d/sidra-smi.fish; do

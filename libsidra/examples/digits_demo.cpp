@@ -223,6 +223,7 @@ bool sidra::demo::digits(int argc, char** argv) {
         "sidra-demo");
     app.footer(
         "Subcommands:\n"
+        "  convnet     Recognises them with a convolutional network\n"
         "  sentence    Finds sentences that mean nearly the same\n");
     app.option_defaults()->always_capture_default();
     options.chip.add_to(app);

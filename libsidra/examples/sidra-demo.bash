@@ -6,7 +6,9 @@ _sidra_demo() {
     local words="--engine --profile --batch --repeat --level --age --temperature --stuck --plot --trace --out --model --version --help"
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        words+=" sentence"
+        words+=" convnet sentence"
+    elif [[ ${COMP_WORDS[1]} == convnet ]]; then
+        words="--engine --profile --batch --repeat --level --model --digits --version --help"
     elif [[ ${COMP_WORDS[1]} == sentence ]]; then
         words="--engine --profile --level --model --list --nearest --repeat --version --help"
     fi
@@ -14,7 +16,7 @@ _sidra_demo() {
         --engine) words="auto scalar avx2 avx512 amx neon" ;;
         --profile) words="y1 small" ;;
         --level) words="fast accurate" ;;
-        --out | --plot | --trace | --model | --list)
+        --out | --plot | --trace | --model | --digits | --list)
             compopt -o filenames
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
             return

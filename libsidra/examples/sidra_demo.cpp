@@ -11,6 +11,7 @@ namespace {
 
 bool run(int argc, char** argv) {
     const std::string_view name = argc > 1 ? argv[1] : "";
+    if (name == "convnet") return sidra::demo::convnet(argc - 1, argv + 1);
     if (name == "sentence") return sidra::demo::sentence(argc - 1, argv + 1);
     return sidra::demo::digits(argc, argv);
 }

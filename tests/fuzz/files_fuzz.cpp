@@ -13,6 +13,7 @@
 #include "check.h"
 #include "clients.h"
 #include "common/elf32.h"
+#include "convnet/model.h"
 #include "digits_model.h"
 #include "dump.h"
 #include "elf.h"
@@ -88,7 +89,7 @@ void play(Input in) {
     std::copy(rest.begin(), rest.end(), bytes.get());
     const std::span<const uint8_t> file(bytes.get(), rest.size());
     const std::string_view text(reinterpret_cast<const char*>(bytes.get()), rest.size());
-    switch (what % 9) {
+    switch (what % 10) {
         case 0:
             try {
                 const fw::Program program = fw::load_elf("file", file);
@@ -129,6 +130,14 @@ void play(Input in) {
         case 8:
             try {
                 sentence_model(file);
+            } catch (const std::runtime_error&) {
+            }
+            break;
+        case 9:
+            try {
+                const File model_file;
+                model_file.put({file.begin(), file.end()});
+                convnet::load_model(model_file.path());
             } catch (const std::runtime_error&) {
             }
             break;

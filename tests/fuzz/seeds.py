@@ -169,7 +169,7 @@ IMAGE = {
 }
 
 # ---- files: a byte that says what it is, then the file (files_fuzz.cpp).
-PROGRAM_FILE, SYMBOLS, KEY, DUMP, FDINFO, TELEMETRY, PUBLISHED, DIGITS, SENTENCE = range(9)
+PROGRAM_FILE, SYMBOLS, KEY, DUMP, FDINFO, TELEMETRY, PUBLISHED, DIGITS, SENTENCE, CONVNET = range(10)
 
 
 def elf():
@@ -223,6 +223,16 @@ def sentence():
     return head + table + data
 
 
+def convnet():
+    # Kind, kernel, stride, pad, sides and channels: 8 x 8 pixels to 1 x 1 through every kind.
+    shapes = [(0, 3, 2, 1, 8, 1, 4, 16), (1, 3, 1, 1, 4, 16, 4, 16), (2, 3, 2, 1, 4, 16, 2, 16), (0, 1, 1, 0, 2, 16, 2, 2), (3, 2, 1, 0, 2, 2, 1, 2),
+              (4, 1, 1, 0, 1, 2, 1, 10)]
+    data = bytes(1024)
+    at = 32 + 56 * len(shapes)
+    layers = b"".join(struct.pack("<8IifIIII", *shape, 0, 0.5, 0, *((at, at, at) if shape[0] not in (2, 3) else (0, 0, 0))) for shape in shapes)
+    return struct.pack("<8s6I", b"SIDRACNV", 1, len(shapes), 1, 1, 0, 0) + layers + data
+
+
 FILES = {
     "program": bytes([PROGRAM_FILE]) + elf(),
     "symbols": bytes([SYMBOLS]) + elf(),
@@ -236,6 +246,7 @@ FILES = {
     "published": bytes([PUBLISHED]) + published(),
     "digits": bytes([DIGITS]) + digits(),
     "sentence": bytes([SENTENCE]) + sentence(),
+    "convnet": bytes([CONVNET]) + convnet(),
 }
 
 SEEDS = {"packets": {name: b"\0" + b"".join(records) for name, records in PACKETS.items()}, "mailbox": MAILBOX,

@@ -9,14 +9,14 @@
 // code of 0 is 0. All other codes are s8, and -128 is 0. Batch norms are folded into weights, factors and offsets.
 //
 //   kConvolution  LAYER over windows of the input, with all channels. Weights [kernel][kernel][in][out] are those of
-//   the
-//                 object as they lie: rows are [i][j][channel], as in a window.
-//   kDepthwise    a LAYER for each group of kGroup channels, whose pattern begins at the group's first channel and has
+//                 the object as they lie: rows are [i][j][channel], as in a window.
+//   kDepthwise    a LAYER for each group of kGroup channels, whose windows begin at the group's first channel and have
 //                 kGroup channels; pixel_stride is that of all channels. Weights [kernel][kernel][channel] become one
 //                 object a group: row (i, j, c) has its weight in column c, and 0 elsewhere. The group writes its
 //                 columns of the output, so operands begin at the group's first column, too.
-//   kPoolMax      POOL with SIDRA_POOL_MAX on codes.
-//   kPoolAverage  POOL with SIDRA_POOL_AVERAGE on f32.
+//   kPoolMax      of 3 x 3 codes: two VECTOR packets, first over three pixels in a row and then over three in a column
+//                 (programs/maximum.vector). The layer before writes into a frame of pixels with the code -128.
+//   kPoolAverage  of 2 x 2 f32: a VECTOR packet (programs/average.vector).
 //   kClassifier   LAYER over rows of f32 (one row an image), with a prologue: programs/classify.vector.
 //
 // Convolutions compute f32(sum) * factor[n] + offset[n], both operations rounded. They store codes

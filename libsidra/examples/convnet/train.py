@@ -141,7 +141,7 @@ def product(kind, rows, weights):
 
 
 def average(rows):
-    """POOL with AVERAGE: the pixels in their order, in f32 from +0."""
+    """Of the pixels in their order, in f32."""
     pixels = rows.reshape(*rows.shape[:3], -1, rows.shape[-1])
     total = np.zeros(pixels.shape[:3] + pixels.shape[4:], np.float32)
     for n in range(pixels.shape[3]):
