@@ -18,7 +18,7 @@ BUILD := cmake --build
 
 # ---- Targets for people ----------------------------------------------------------------------------------------------
 
-.PHONY: help demo sentence check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench format lint install packages clean setup
+.PHONY: help demo sentence check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench bench-engine-torch format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -136,6 +136,16 @@ bench: ## measure against memcpy, oneDNN and OpenBLAS; writes build/figures/spin
 	@scripts/smi-bench.py build/release >build/figures/smi.bench
 	@scripts/figures.py build/figures/smi.json <build/figures/smi.bench
 	@rm build/figures/smi.bench
+
+bench-engine-torch: ## measure the sentence encoder against PyTorch, which it installs once (in the cache); writes build/figures/engine.json
+	@$(SETUP) base network torch
+	@$(MAKE) build/release/build.ninja
+	@$(BUILD) build/release -j $(JOBS) --target sidra-demo
+	@libsidra/examples/sentence/convert.py >/dev/null
+	@mkdir -p build/figures
+	@scripts/engine-torch.py build/release >build/figures/engine-torch.bench
+	@scripts/figures.py build/figures/engine.json <build/figures/engine-torch.bench
+	@rm build/figures/engine-torch.bench
 
 format: ## format the sources
 	@$(SETUP) lint
