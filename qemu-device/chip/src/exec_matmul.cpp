@@ -165,8 +165,11 @@ class Product {
         const uint64_t span = (rows - 1) * f.stride[2] + (cols - 1) * f.stride[3] + f.bytes;
         *part = {nullptr, f.stride[2], f.stride[3]};
         *there = false;
-        // Much that lies between the elements need not be accessible.
-        if (span > 4 * uint64_t{rows} * cols * f.bytes + (64u << 10)) return {};
+        // Much that lies between the elements need not be accessible. But to find a page takes less than half as long
+        // as to copy a line.
+        const uint64_t lines = f.along_row() ? rows : cols;
+        const uint64_t near = 4 * uint64_t{rows} * cols * f.bytes + (64u << 10);
+        if (span > std::max(near, 2 * lines * SIDRA_PAGE_SIZE)) return {};
         Fault fault;
         part->data = dma_.map_all({Space::kDevice, address(f, row, col), span}, false, &fault);
         *there = part->data != nullptr;
