@@ -2,8 +2,6 @@
 // Copies between contexts, which may be of different chips. No chip sees the memory of another context, so a thread of
 // the library copies: when the source's stream has come to the copy, and then the destination's. Until then gates hold
 // both streams.
-#include <sched.h>
-
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -96,10 +94,12 @@ void source_ready(sidra_status status, void* user) {
         const auto held = callbacks.hold();
         callbacks.add(copy->target.before, target_ready, copy);
     } catch (...) {
-        // No memory for the entry: do it from here, once the target has come so far.
-        const Point& before = copy->target.before;
-        while (before.state() == Point::State::kPending) sched_yield();
-        target_ready(before.state() == Point::State::kReached ? SIDRA_OK : SIDRA_ERROR_FAULT, copy);
+        // No memory for the entry: the target stops, rather than waits for ever.
+        const Point& before = copy->source.before;
+        copy->target.gates->fail(
+            copy->failure.value_or(EpochRoot{before.queue->stream_id, true, before.value, SIDRA_FAULT_RESET}));
+        copy->source.gates->open();
+        finish(copy);
     }
 }
 

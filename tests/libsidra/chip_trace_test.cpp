@@ -153,5 +153,62 @@ TEST_F(ChipNames, CostNothingWithoutATrace) {
     EXPECT_EQ(energy_pj, traced_pj);
 }
 
+// A graph sends the names of weights that the chip did not have when it was recorded. After an update it sends those of
+// its present weights only: the index of former ones may be that of others.
+TEST_F(ChipTrace, AGraphNamesOnlyWeightsThatItUses) {
+    options.trace_file = path.c_str();
+    ASSERT_OK(sidra_device_open(0, &options, &device));
+    sidra_context* context = nullptr;
+    sidra_stream* stream = nullptr;
+    sidra_buffer* buffer = nullptr;
+    ASSERT_OK(sidra_context_create(device, &context));
+    ASSERT_OK(sidra_stream_create(context, nullptr, &stream));
+    ASSERT_OK(sidra_buffer_create(context, 4096, SIDRA_BUFFER_HOST, &buffer));
+    const auto make = [&](sidra_weights** weights) {
+        const int8_t values[16] = {};
+        ASSERT_OK(sidra_weights_create_s8(context, 4, 4, values, 4, nullptr, nullptr, weights));
+        ASSERT_OK(sidra_weights_program_async(stream, *weights));
+        ASSERT_OK(sidra_stream_synchronize(stream, soon()));
+    };
+    const auto multiply = [&](sidra_weights* weights) {
+        auto mvm = SIDRA_INIT(sidra_mvm);
+        mvm.batch = 1;
+        mvm.in_type = SIDRA_U8, mvm.out_type = SIDRA_S32;
+        mvm.in = {buffer, 0}, mvm.out = {buffer, 1024};
+        ASSERT_OK(sidra_mvm_async(stream, weights, &mvm));
+    };
+    sidra_weights *first = nullptr, *former = nullptr, *plain = nullptr, *second = nullptr, *present = nullptr,
+                  *next = nullptr;
+    make(&first), make(&plain), make(&second);
+    ASSERT_OK(sidra_weights_publish(first, "former", 0));
+    ASSERT_OK(sidra_weights_publish(second, "present", 0));
+    ASSERT_OK(sidra_weights_open(context, "present", &present));
+    ASSERT_OK(sidra_weights_open(context, "former", &former));
+    sidra_graph* graph = nullptr;
+    ASSERT_OK(sidra_graph_begin(stream));
+    multiply(former);  // after its name
+    multiply(former);
+    ASSERT_OK(sidra_graph_end(stream, &graph));
+    ASSERT_OK(sidra_graph_begin(stream));
+    multiply(plain);
+    multiply(present);
+    ASSERT_OK(sidra_graph_update(graph, 0, stream));
+    ASSERT_OK(sidra_weights_destroy(former));
+    make(&next);  // with the index of `former`
+    ASSERT_OK(sidra_graph_launch_async(stream, graph));
+    multiply(next);
+    ASSERT_OK(sidra_stream_synchronize(stream, soon()));
+    EXPECT_OK(sidra_graph_destroy(graph));
+    for (sidra_weights* weights : {first, plain, second, present, next}) EXPECT_OK(sidra_weights_destroy(weights));
+    for (const char* name : {"former", "present"}) EXPECT_OK(sidra_weights_unlink(context, name));
+    EXPECT_OK(sidra_buffer_destroy(buffer));
+    EXPECT_OK(sidra_stream_destroy(stream));
+    EXPECT_OK(sidra_context_destroy(context));
+    EXPECT_OK(sidra_device_close(device));
+    const std::string all = contents(path);
+    EXPECT_EQ(all.find("\"MVM former\""), std::string::npos) << all;
+    EXPECT_NE(all.find("\"MVM present\""), std::string::npos) << all;
+}
+
 }  // namespace
 }  // namespace sidra::test

@@ -137,6 +137,18 @@ TEST_F(ChipUpdateF32, WhatIsRefusedChangesNothing) {
     auto bad = values;
     bad[777] = std::numeric_limits<float>::quiet_NaN();
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, update(0, kN, bad.data(), kN));
+    bad[777] = -std::numeric_limits<float>::infinity();
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, update(0, kN, bad.data(), kN));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE,
+                 sidra_weights_update_f32_async(nullptr, weights, 0, kN, values.data(), kN));
+    EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_weights_update_f32_async(stream, nullptr, 0, kN, values.data(), kN));
+    sidra_context* foreign = nullptr;
+    sidra_stream* theirs = nullptr;
+    ASSERT_OK(sidra_context_create(device, &foreign));
+    ASSERT_OK(sidra_stream_create(foreign, nullptr, &theirs));
+    EXPECT_FAILS(SIDRA_ERROR_WRONG_CONTEXT, sidra_weights_update_f32_async(theirs, weights, 0, kN, values.data(), kN));
+    EXPECT_OK(sidra_stream_destroy(theirs));
+    EXPECT_OK(sidra_context_destroy(foreign));
     ASSERT_OK(sidra_graph_begin(stream));
     EXPECT_FAILS(SIDRA_ERROR_NOT_RECORDABLE, update(0, kN, values.data(), kN));
     sidra_graph* graph = nullptr;
@@ -145,6 +157,92 @@ TEST_F(ChipUpdateF32, WhatIsRefusedChangesNothing) {
     ASSERT_OK(multiply(stream));
     synchronize();
     for (uint32_t c = 0; c < kN; ++c) ASSERT_EQ(expected(values, c), output[c]) << c;
+}
+
+// An update that is dropped, or that waits for work which fails, leaves cells and factors as they were.
+TEST_F(ChipUpdateF32, AnUpdateThatIsCutShortChangesNothing) {
+    const auto first = matrix(-1, 1), second = matrix(-2, 2);
+    create(first);
+    synchronize();
+    sidra_buffer* word = nullptr;
+    sidra_stream* producer = nullptr;
+    sidra_event* event = nullptr;
+    ASSERT_OK(sidra_buffer_create(context, 64, 0, &word));
+    ASSERT_OK(sidra_stream_create(context, nullptr, &producer));
+    ASSERT_OK(sidra_event_create(context, SIDRA_EVENT_DEFAULT, &event));
+    const auto expect_first = [&] {
+        std::fill(output.begin(), output.end(), 0.0f);
+        ASSERT_OK(multiply(stream));
+        synchronize();
+        for (uint32_t c = 0; c < kN; ++c) ASSERT_EQ(expected(first, c), output[c]) << c;
+    };
+    ASSERT_OK(sidra_semaphore_wait_async(stream, {word, 0}, 1));
+    ASSERT_OK(sidra_weights_update_f32_async(stream, weights, 0, kN, second.data(), kN));
+    ASSERT_OK(sidra_stream_reset(stream));
+    expect_first();
+
+    ASSERT_OK(sidra_semaphore_wait_async(producer, {word, 0}, 1));
+    ASSERT_OK(sidra_event_record(event, producer));
+    ASSERT_OK(sidra_stream_wait_event(stream, event));
+    ASSERT_OK(sidra_weights_update_f32_async(stream, weights, 0, kN, second.data(), kN));
+    ASSERT_OK(sidra_stream_reset(producer));
+    EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_stream_synchronize(stream, soon()));
+    auto info = SIDRA_INIT(sidra_fault_info);
+    ASSERT_OK(sidra_stream_fault(stream, &info));
+    EXPECT_EQ(uint32_t{SIDRA_FAULT_PRODUCER}, info.cause);
+    EXPECT_EQ(uint32_t{SIDRA_FAULT_RESET}, info.root_cause);
+    EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_weights_update_f32_async(stream, weights, 0, kN, second.data(), kN));
+    ASSERT_OK(sidra_stream_reset(stream));
+    expect_first();
+    // What was dropped does not keep the weights from being shared.
+    int fd = -1;
+    ASSERT_OK(sidra_weights_export(weights, false, &fd));
+    close(fd);
+    EXPECT_OK(sidra_event_destroy(event));
+    EXPECT_OK(sidra_stream_destroy(producer));
+    EXPECT_OK(sidra_buffer_destroy(word));
+}
+
+// A layer in a recorded graph uses the new cells; the factors are an operand that its program multiplies by.
+TEST_F(ChipUpdateF32, LayersUseNewCells) {
+    const auto first = matrix(-1, 1), second = matrix(-0.25f, 0.25f);
+    create(first);
+    sidra_buffer* factors = nullptr;
+    ASSERT_OK(sidra_buffer_create(context, kN * sizeof(float), 0, &factors));
+    void* address = nullptr;
+    ASSERT_OK(sidra_buffer_map(factors, &address));
+    const auto copy_factors = [&] {
+        const float* now = nullptr;
+        ASSERT_OK(sidra_weights_scale(weights, &now));
+        std::copy_n(now, kN, static_cast<float*>(address));
+    };
+    copy_factors();
+    sidra_program* program = nullptr;
+    ASSERT_OK(sidra_program_assemble(context, "pass:\nv0 = load sums\nv1 = load o1\nv0 = mul v0, v1\nstore o0, v0\n",
+                                     &program));
+    const uint32_t size[4] = {1, 1, 1, kN};
+    const sidra_vector_operand operands[] = {sidra_operand_dense({out, 0}, SIDRA_F32, size),
+                                             sidra_operand_dense({factors, 0}, SIDRA_F32, size)};
+    auto layer = SIDRA_INIT(sidra_layer);
+    layer.program = program;
+    layer.windows = sidra_windows_matrix({in, 0}, SIDRA_U8, 1, kK);
+    layer.operands = operands, layer.operand_count = 2;
+    sidra_graph* graph = nullptr;
+    ASSERT_OK(sidra_graph_begin(stream));
+    ASSERT_OK(sidra_layer_async(stream, weights, &layer));
+    ASSERT_OK(sidra_graph_end(stream, &graph));
+    ASSERT_OK(sidra_graph_launch_async(stream, graph));
+    synchronize();
+    for (uint32_t c = 0; c < kN; ++c) ASSERT_EQ(expected(first, c), output[c]) << c;
+    ASSERT_OK(sidra_weights_update_f32_async(stream, weights, 0, kN, second.data(), kN));
+    synchronize();
+    copy_factors();
+    ASSERT_OK(sidra_graph_launch_async(stream, graph));
+    synchronize();
+    for (uint32_t c = 0; c < kN; ++c) ASSERT_EQ(expected(second, c), output[c]) << c;
+    EXPECT_OK(sidra_graph_destroy(graph));
+    EXPECT_OK(sidra_program_destroy(program));
+    EXPECT_OK(sidra_buffer_destroy(factors));
 }
 
 TEST_F(ChipUpdateF32, FactorsThatOthersHaveDoNotChange) {
@@ -157,9 +255,23 @@ TEST_F(ChipUpdateF32, FactorsThatOthersHaveDoNotChange) {
     ASSERT_OK(sidra_semaphore_wait_async(stream, word, 1));
     ASSERT_OK(sidra_weights_update_f32_async(stream, weights, 0, kN, next.data(), kN));
     const std::string name = "update-f32-" + std::to_string(getpid());
+    int fd = -1;
     EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_weights_publish(weights, name.c_str(), 0));
+    EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_weights_export(weights, false, &fd));
     ASSERT_OK(sidra_semaphore_signal(context, word, 1));
     synchronize();
+    // A name that it does not get shares nothing.
+    sidra_weights* taken = nullptr;
+    const int8_t one = 1;
+    ASSERT_OK(sidra_weights_create_s8(context, 1, 1, &one, 1, nullptr, nullptr, &taken));
+    ASSERT_OK(sidra_weights_program_async(stream, taken));
+    synchronize();
+    ASSERT_OK(sidra_weights_publish(taken, name.c_str(), 0));
+    EXPECT_FAILS(SIDRA_ERROR_EXISTS, sidra_weights_publish(weights, name.c_str(), 0));
+    ASSERT_OK(sidra_weights_update_f32_async(stream, weights, 0, kN, next.data(), kN));
+    synchronize();
+    EXPECT_OK(sidra_weights_unlink(context, name.c_str()));
+    EXPECT_OK(sidra_weights_destroy(taken));
     ASSERT_OK(sidra_weights_publish(weights, name.c_str(), 0));
     EXPECT_FAILS(SIDRA_ERROR_NOT_SUPPORTED, sidra_weights_update_f32_async(stream, weights, 0, kN, values.data(), kN));
     sidra_weights* opened = nullptr;
@@ -172,6 +284,21 @@ TEST_F(ChipUpdateF32, FactorsThatOthersHaveDoNotChange) {
     EXPECT_FAILS(SIDRA_ERROR_NOT_SUPPORTED, sidra_weights_update_f32_async(stream, opened, 0, kN, values.data(), kN));
     EXPECT_OK(sidra_weights_destroy(opened));
     EXPECT_OK(sidra_weights_unlink(context, name.c_str()));
+}
+
+TEST_F(ChipUpdateF32, ExportedWeightsKeepTheirFactors) {
+    const auto values = matrix(-1, 1);
+    create(values);
+    synchronize();
+    int fd = -1;
+    ASSERT_OK(sidra_weights_export(weights, true, &fd));
+    EXPECT_FAILS(SIDRA_ERROR_NOT_SUPPORTED, sidra_weights_update_f32_async(stream, weights, 0, kN, values.data(), kN));
+    EXPECT_NE(std::string::npos, std::string(sidra_last_error()).find("file descriptor")) << sidra_last_error();
+    sidra_weights* imported = nullptr;
+    ASSERT_OK(sidra_weights_import(context, fd, &imported));
+    close(fd);
+    EXPECT_FAILS(SIDRA_ERROR_PERMISSION, sidra_weights_update_f32_async(stream, imported, 0, kN, values.data(), kN));
+    EXPECT_OK(sidra_weights_destroy(imported));
 }
 
 TEST(ChipUpdateF32Cpp, StreamsUpdateWeights) {

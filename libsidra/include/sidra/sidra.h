@@ -545,7 +545,8 @@ SIDRA_API sidra_status sidra_weights_update_async(sidra_stream *stream, sidra_we
  * rows. data: K x cols elements, row k at data + k * stride; quantised and copied during the call. Later MVMs compute with the new factors and
  * the new cells: those of this stream, and those of other streams that wait for an event after it. The factors change when the cells are
  * done, so an update that is cut short leaves the old ones. INVALID_ARGUMENT: a value is not finite. NOT_SUPPORTED: the weights have (or
- * had) a name, were opened, imported or exported: other handles have factors of their own. Cannot be recorded.
+ * had) a name, were opened or exported: other handles have factors of their own. A layer's program has the factors as an operand, which is
+ * the caller's to renew. Cannot be recorded.
  */
 SIDRA_API sidra_status sidra_weights_update_f32_async(sidra_stream *stream, sidra_weights *weights, uint32_t col0, uint32_t cols,
 						      const float *data, size_t stride);
@@ -941,7 +942,7 @@ SIDRA_API sidra_status sidra_graph_operations(const sidra_graph *graph, uint32_t
  * update ends the recording of `stream` (sidra_graph_begin() and the ..._async calls, which check their arguments as ever), and puts its
  * operations in place of those of the graph from number `operation` on. Each one must be of the kind of the one that it replaces, a program
  * call with as many operands; everything else may differ: places, sizes, strides, types, weights, programs. INVALID_ARGUMENT: it is of another
- * kind, or there is no such operation; the graph is unchanged then. Any failure drops the recording.
+ * kind, or there is no such operation. Labels of the recording are left out. A failure changes nothing, and drops the recording.
  */
 SIDRA_API sidra_status sidra_graph_update(sidra_graph *graph, uint32_t operation, sidra_stream *stream);
 /* Changes parameter `index` (0..3) of a program call. value: bits of an f32 (sidra_param_f32()) or s32. */
