@@ -6,6 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace sidra::sentence {
 namespace {
@@ -21,15 +22,17 @@ constexpr Source kSources[] = {
 };
 
 constexpr size_t kFloat = sizeof(float);
+constexpr size_t kLine = 64, kPage = size_t{2} << 20;
 
-// A matrix in a buffer of f32, or as many columns of it as the iteration space has.
-Operand rows_of(const Buffer& buffer, size_t columns) {
-    return {buffer, SIDRA_F32, 0, {0, 0, columns * kFloat, kFloat}, {}, {}};
-}
+size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// A matrix of f32, or as many columns of it as the iteration space has.
+Operand rows_of(sidra_ref at, size_t columns) { return {at, SIDRA_F32, 0, {0, 0, columns * kFloat, kFloat}, {}, {}}; }
 
 // The same in parts of `part` columns from column `first` on, one for each head: dimension 1.
-Operand heads_of(const Buffer& buffer, size_t columns, size_t first, size_t part) {
-    return {buffer.at(first * kFloat), SIDRA_F32, 0, {0, part * kFloat, columns * kFloat, kFloat}, {}, {}};
+Operand heads_of(sidra_ref at, size_t columns, size_t first, size_t part) {
+    return {{at.buffer, at.offset + first * kFloat},      SIDRA_F32, 0,
+            {0, part * kFloat, columns * kFloat, kFloat}, {},        {}};
 }
 
 // Arrays of the model file, for which `tables` has its bytes.
@@ -100,18 +103,21 @@ Encoder::Encoder(const Context& context, Stream& stream, const ModelFile& model)
         layers_.push_back(std::move(layer));
     }
 
-    const size_t rows = rows_for(sizes_.tokens_max), matrix_bytes = rows * width * kFloat;
+    const size_t rows = rows_for(sizes_.tokens_max);
     ids_ = Buffer(context, rows * sizeof(int32_t));
     count_ = Buffer(context, sizeof(int32_t));
-    mask_ = Buffer(context, rows * kFloat);
-    share_ = Buffer(context, rows * kFloat);
-    x_ = Buffer(context, matrix_bytes);
-    y_ = Buffer(context, matrix_bytes);
-    qkv_ = Buffer(context, 3 * matrix_bytes);
-    p_ = Buffer(context, sizes_.heads * rows * rows * kFloat);
-    c_ = Buffer(context, matrix_bytes);
-    h_ = Buffer(context, rows * sizes_.inner * kFloat);
     embedding_ = Buffer(context, width * kFloat);
+    const std::pair<sidra_ref*, size_t> arrays[] = {
+        {&mask_, rows},      {&share_, rows},           {&x_, rows * width},
+        {&y_, rows * width}, {&qkv_, rows * 3 * width}, {&p_, sizes_.heads * rows * rows},
+        {&c_, rows * width}, {&h_, rows * sizes_.inner}};
+    size_t used = 0;
+    for (const auto& [array, elements] : arrays) {
+        *array = {nullptr, used};
+        used = round_up(used + elements * kFloat, kLine);
+    }
+    arrays_ = Buffer(context, round_up(used, kPage));
+    for (const auto& [array, elements] : arrays) array->buffer = arrays_.get();
 
     words_ = {loader.place(model.floats("words", sizes_.vocabulary, width)),
               SIDRA_F32,
@@ -217,7 +223,7 @@ void Encoder::record(const Layer& layer, uint32_t rows) {
 namespace {
 
 // Rows of f32, which the prologue quantises to u8.
-sidra_windows input_rows(const Buffer& in, uint32_t rows, uint32_t columns) {
+sidra_windows input_rows(sidra_ref in, uint32_t rows, uint32_t columns) {
     sidra_windows windows = sidra_windows_matrix(in, SIDRA_F32, rows, columns);
     windows.codes = SIDRA_U8;
     return windows;
@@ -225,13 +231,13 @@ sidra_windows input_rows(const Buffer& in, uint32_t rows, uint32_t columns) {
 
 }  // namespace
 
-void Encoder::record_linear(const char* program, const Matrix& matrix, const Buffer& in, const Operand& out,
+void Encoder::record_linear(const char* program, const Matrix& matrix, sidra_ref in, const Operand& out,
                             uint32_t rows) {
     stream_.layer(matrix.weights, programs_.at(program), input_rows(in, rows, matrix.inputs),
                   {matrix.smooth, matrix.sums, matrix.scale, matrix.bias, out});
 }
 
-void Encoder::record_residual_norm(const Matrix& matrix, const Buffer& in, const Operand& residual, const Operand& out,
+void Encoder::record_residual_norm(const Matrix& matrix, sidra_ref in, const Operand& residual, const Operand& out,
                                    uint32_t rows) {
     stream_.layer(matrix.weights, programs_.at("residual_norm"), input_rows(in, rows, matrix.inputs),
                   {matrix.sums, matrix.scale, matrix.bias, residual, matrix.gamma, matrix.beta, out},

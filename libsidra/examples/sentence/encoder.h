@@ -48,8 +48,8 @@ class Encoder {
     const Graph& graph(uint32_t rows);
     void record(uint32_t rows);
     void record(const Layer& layer, uint32_t rows);
-    void record_linear(const char* program, const Matrix& matrix, const Buffer& in, const Operand& out, uint32_t rows);
-    void record_residual_norm(const Matrix& matrix, const Buffer& in, const Operand& residual, const Operand& out,
+    void record_linear(const char* program, const Matrix& matrix, sidra_ref in, const Operand& out, uint32_t rows);
+    void record_residual_norm(const Matrix& matrix, sidra_ref in, const Operand& residual, const Operand& out,
                               uint32_t rows);
 
     Sizes sizes_;
@@ -58,8 +58,11 @@ class Encoder {
     Buffer tables_;  // the bytes of the model file
     Operand words_, positions_, gamma_, beta_;
     std::vector<Layer> layers_;
-    // As README.md names them; with room for the longest sentence.
-    Buffer ids_, count_, mask_, share_, x_, y_, qkv_, p_, c_, h_, embedding_;
+    Buffer ids_, count_, embedding_;
+    // As README.md names them; with room for the longest sentence. All are in one buffer, which is large enough for
+    // pages of 2 MiB: the chip then finds them faster.
+    Buffer arrays_;
+    sidra_ref mask_, share_, x_, y_, qkv_, p_, c_, h_;
     std::map<uint32_t, Graph> graphs_;  // by number of rows
 };
 
