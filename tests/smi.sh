@@ -61,7 +61,7 @@ for number in map(int, sys.argv[2:]):
     page += struct.pack("<4I", 6400, 128, 0, 0) + struct.pack("<iIII", 45500, 12250, 10**6, 0) + struct.pack("<10Q", *range(18, 28))
     page += struct.pack("<5I", 0x510, 7, 1, 99, 0) + struct.pack("<ii5I", 95000, 105000, 60000, 10000, 75000, 1200000, 4)
     put(f"{node}/telemetry", page.ljust(512, b"\0"))
-    for name, text in [("uuid", f"c0ffee0{number}-0000-4000-8000-000000000000\n"), ("hw_version", "1.2\n"), ("driver_version", "1.1\n"),
+    for name, text in [("uuid", f"c0ffee0{number}-0000-4000-8000-000000000000\n"), ("hw_version", "2.0\n"), ("driver_version", "1.1\n"),
                        ("firmware_version", "1.0.3\n"), ("resets", "6\n"), ("features", "0x1\n"), ("geometry", "10 32 20\n"),
                        ("l3_size", "16777216\n"), ("l3_free", "16773120\n"), ("nvm_size", "1048576\n"), ("pids", ""),
                        ("firmware_slots", "running=A active=A trial=B starts=0 security=1 failed=-\n"), ("firmware_update", ""),

@@ -147,7 +147,7 @@ TEST(Doctor, SaysWhatIsMissing) {
     EXPECT_EQ(severity_of(tree, "node"), ok);
     EXPECT_EQ(severity_of(tree, "version"), ok);
     EXPECT_EQ(severity_of(tree, "firmware"), ok);
-    tree.write(tree.node(0, "hw_version"), "2.0\n");
+    tree.write(tree.node(0, "hw_version"), "3.0\n");
     tree.write(tree.node(0, "firmware_version"), "none\n");
     EXPECT_EQ(severity_of(tree, "version"), critical);
     EXPECT_EQ(severity_of(tree, "firmware"), warning);

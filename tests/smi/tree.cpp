@@ -105,7 +105,7 @@ void Tree::card(unsigned number, const std::string& bdf) const {
     function(bdf);
     link("../../../devices/pci0000:00/0000:00:03.0/" + bdf, node(number, "device"));
     write(node(number, "uuid"), fmt::format("{:08x}-0000-4000-8000-00000000000{}\n", 0xc0ffee00 + number, number));
-    write(node(number, "hw_version"), "1.2\n");
+    write(node(number, "hw_version"), "2.0\n");
     write(node(number, "driver_version"), "1.1\n");
     write(node(number, "firmware_version"), "1.0.3\n");
     write(node(number, "generation"), "7\n");
@@ -180,7 +180,7 @@ Publisher::Publisher(const Tree& tree, unsigned number,
     std::strcpy(header.comm, "worker");
     for (uint8_t n = 0; n < sizeof header.uuid; ++n) header.uuid[n] = static_cast<uint8_t>(0xe0 + n);
     header.features = 1;
-    header.hw_version = 0x10002;
+    header.hw_version = 0x20000;
     header.driver_version = 0x10001;
     header.firmware_version = 0x01000003;
     header.clusters = 10;

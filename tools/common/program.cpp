@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <system_error>
 
 #include "standard_files.h"
 
@@ -17,7 +18,11 @@ int run_program(const char* name, const std::function<void()>& run) {
     };
     try {
         open_standard_files();
-        run();
+        try {
+            run();
+        } catch (const std::system_error&) {
+            if (!std::ferror(stdout)) throw;  // else it comes from fmt, and flush_output() knows the words
+        }
         flush_output();
         return 0;
     } catch (const Failure& e) {

@@ -32,7 +32,7 @@
 #ifndef SIDRA_FUNCTIONS_H
 #define SIDRA_FUNCTIONS_H
 
-#include "sidra/sidra.h"
+#include "sidra.h"
 
 #ifdef __cplusplus
 extern "C" {
