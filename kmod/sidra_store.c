@@ -336,8 +336,6 @@ int sidra_store_report(struct sidra_device *sdev, struct sidra_object *object, u
 {
 	int ret;
 
-	if ((sdev->chip.info.hw_version & 0xffff) < 1)
-		return -EOPNOTSUPP;
 	memset(sdev->chip.bounce, 0, sizeof(*report));	/* as in nvm_read() */
 	ret = sidra_admin(sdev, SIDRA_ADMIN_XBAR_REPORT, object->tiles[tile], sdev->chip.bounce_bus, 1);
 	if (ret)

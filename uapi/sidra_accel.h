@@ -543,8 +543,6 @@ struct sidra_ioctl_weights_list {
  * @flags:  in, zero
  * @report: in, pointer to struct sidra_hw_xbar_report to fill. For a tile that the object has not programmed, all is zero except
  *          @programs, @level and @stuck_cells of the crossbar
- *
- * -EOPNOTSUPP: the chip has hardware contract 1.0.
  */
 struct sidra_ioctl_weights_report {
 	__u32 context;

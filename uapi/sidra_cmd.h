@@ -212,7 +212,7 @@ struct sidra_cmd_fill {
  *   F32:      out = f32(acc) * ((in_scale * out_factor) * s[n])
  *   S8, U8:   out = saturate(rne(f32(acc) * ((in_scale * out_factor) * s[n])) + out_zero)
  *
- * CALIBRATE (since 1.2) sets the range of the ADCs of the object's crossbars to what these vectors need, with a margin. Without it the
+ * CALIBRATE sets the range of the ADCs of the object's crossbars to what these vectors need, with a margin. Without it the
  * range follows each product. The setting is valid until the next CALIBRATE, or until cells are programmed again. It needs the right to
  * program. Other queues that use the object meanwhile compute with either range. At level `fast` it has no effect.
  */
@@ -255,7 +255,7 @@ struct sidra_cmd_mvm {
  * Differential objects cannot hold -128: such a PROGRAM faults before it changes anything in that tile.
  * The chip programs the rectangle tile by tile. After a fault, earlier tiles stay programmed; the progress counter shows how many.
  *
- * REFRESH (since 1.1; @addr and @stride are zero) reads the cells, and programs those again that deviate from their levels by more than the
+ * REFRESH (@addr and @stride are zero) reads the cells, and programs those again that deviate from their levels by more than the
  * tolerance. All rows must be programmed by this object. At level `fast` it takes the time of the reads, and changes nothing.
  */
 struct sidra_cmd_weights {

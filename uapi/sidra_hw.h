@@ -157,7 +157,7 @@ enum sidra_admin_op {
 	SIDRA_ADMIN_XBAR_READ		= 19,	/* struct sidra_hw_xbar[arg2 <= 1024] of crossbars arg0.. -> bus arg1 */
 	SIDRA_ADMIN_XBAR_ERASE		= 20,	/* crossbars arg0 .. arg0 + arg1 - 1: cells to level 0, owner 0 */
 	SIDRA_ADMIN_L3_ZERO		= 21,	/* L3 offset arg0, arg1 bytes, both 4 KiB multiples */
-	SIDRA_ADMIN_XBAR_REPORT		= 22,	/* struct sidra_hw_xbar_report[arg2 <= 64] of crossbars arg0.. -> bus arg1 (since 1.1) */
+	SIDRA_ADMIN_XBAR_REPORT		= 22,	/* struct sidra_hw_xbar_report[arg2 <= 64] of crossbars arg0.. -> bus arg1 */
 	SIDRA_ADMIN_OP_COUNT
 };
 
@@ -446,7 +446,7 @@ enum sidra_hw_engine {
  * @progress:   changes whenever packets retire or work is done inside a packet; for watchdogs
  * @device_ps:  accumulated device time (cost model), ps
  * @energy_pj:  accumulated energy, pJ
- * @engine_ns:  wall time in which packets of the queue were executed, by enum sidra_hw_engine (since 1.2)
+ * @engine_ns:  wall time in which packets of the queue were executed, by enum sidra_hw_engine
  * @run_state:  enum sidra_queue_run_state; whoever polls @timeline must check it, too
  * @generation: generation of the queue entry
  * @parked:     1 while the queue waits in a SEM_WAIT
@@ -619,7 +619,7 @@ struct sidra_fw_tlv {
 /**
  * struct sidra_telemetry - counters since power-on, and sensors; values never decrease where nothing else is said
  *
- * The page is a snapshot (since 1.2): reading the word at offset 0 takes it, and the other words return it; before the first one they are
+ * The page is a snapshot: reading the word at offset 0 takes it, and the other words return it; before the first one they are
  * zero. Readers must be serialised.
  *
  * @magic, @version, @size: SIDRA_TELEMETRY_MAGIC, SIDRA_TELEMETRY_VERSION, sizeof

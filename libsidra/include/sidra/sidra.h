@@ -676,8 +676,7 @@ SIDRA_API sidra_status sidra_mvm_async(sidra_stream *stream, sidra_weights *weig
  * Does the same, and fixes the range of the ADCs of the weights' crossbars to what these vectors need plus a quarter, instead of a range that
  * follows each product (level ACCURATE; no effect at level FAST). Use 128 or more vectors that resemble those to come: sums beyond the range
  * are clipped, and counted in `clipped` of sidra_weights_report(). A later calibration replaces the range; programming or updating a crossbar
- * lets its range follow products again. Needs the right to program, because all users of the weights share the range. Can be recorded. On a
- * chip of hardware version 1.1 or older the stream faults.
+ * lets its range follow products again. Needs the right to program, because all users of the weights share the range. Can be recorded.
  */
 SIDRA_API sidra_status sidra_weights_calibrate_async(sidra_stream *stream, sidra_weights *weights, const sidra_mvm *mvm);
 
