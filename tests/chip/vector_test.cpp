@@ -2,6 +2,8 @@
 // VECTOR on the chip against the second implementation in tests/vector, bit by bit, on all engines, with memory that is
 // contiguous on the host and with pages in random order; and what the chip refuses.
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "vector/random_program.h"
 #include "vector/verify.h"
@@ -120,6 +122,145 @@ void compare(const Host& host, uint64_t seed, int benches) {
 TEST_P(Vector, IsTheReference) {
     const Host host = GetParam();
     compare(host, 1 + host.engine + 10 * host.scatter, 2000 / kPacketsOfABench / static_cast<int>(kStep) + 1);
+}
+
+// What engines compute as one step, and such that looks like it: few registers, values with one reader and with
+// several, loads in between that do and do not overwrite a source, sources of all kinds.
+std::string random_chains(Random& random, uint32_t passes) {
+    const auto one_of = [&](auto... texts) {
+        const char* const all[] = {texts...};
+        return std::string(all[random() % sizeof...(texts)]);
+    };
+    std::string text;
+    uint32_t scalars = 0;
+    for (uint32_t p = 0; p < passes; p++) {
+        const auto vector = [&] { return one_of("v0", "v1", "v2"); };
+        const auto any = [&] {
+            if (scalars > 0 && random() % 3 == 0) return "s" + std::to_string(random() % scalars);
+            return random() % 4 == 0 ? one_of("p0", "p1", "1.5", "-0.25", "0.0", "row") : vector();
+        };
+        text +=
+            "pass:\nv0 = load o0\nv1 = load " + one_of("o2", "o3") + "\nv2 = load " + one_of("o0", "o2", "o3") + "\n";
+        for (uint64_t n = 2 + random() % 6; n > 0; n--) {
+            const std::string from = vector();
+            switch (random() % 8) {
+                case 0:
+                    text += vector() + " = load " + one_of("o0", "o1", "o2", "o3") + "\n";
+                    break;
+                case 1:
+                    text += "store " + one_of("o1", "o4") + ", " + from + "\n";
+                    break;
+                case 2: {  // a function with what surrounds it
+                    std::string value = vector();
+                    text += value + " = " + one_of("add ", "sub ", "mul ") + (random() % 2 ? from : any()) + ", " +
+                            any() + "\n";
+                    std::string result = random() % 2 ? value : vector();
+                    text += result + " = " +
+                            one_of("exp ", "tanh ", "sigmoid ", "silu ", "gelu ", "gelu_tanh ", "erf ") + value + "\n";
+                    if (random() % 2) text += vector() + " = load " + one_of("o0", "o2", "o3") + "\n";
+                    const std::string operation = one_of("add ", "mul ", "sub ");
+                    text += vector() + " = " + operation +
+                            (random() % 2 ? result + ", " + any() : any() + ", " + result) + "\n";
+                    break;
+                }
+                case 3: {  // a normalisation
+                    std::string value = vector();
+                    text += value + " = sub " + from + ", " + any() + "\n";
+                    std::string result = random() % 2 ? value : vector();
+                    text += result + " = mul " + (random() % 2 ? value + ", " + any() : any() + ", " + value) + "\n";
+                    if (random() % 2) text += vector() + " = load " + one_of("o2", "o3") + "\n";
+                    if (random() % 2)
+                        text += vector() + " = fma " + (random() % 2 ? result + ", " + any() : any() + ", " + result) +
+                                ", " + any() + "\n";
+                    break;
+                }
+                case 4:
+                case 5: {  // reductions
+                    std::string value = vector();
+                    text += value + " = sub " + from + ", " + any() + "\n";
+                    text += "s" + std::to_string(8 + random() % 2) + " = " +
+                            (random() % 4 ? "reduce_dot " + value + ", " + value
+                                          : one_of("reduce_sum ", "reduce_max ") + value) +
+                            "\n";
+                    break;
+                }
+                case 6:
+                    text += vector() + " = " + one_of("exp ", "gelu ", "silu ") + from + "\n";
+                    break;
+                default:
+                    text += vector() + " = " + one_of("add ", "mul ") + from + ", " + any() + "\n";
+            }
+        }
+        text += "store " + one_of("o1", "o4") + ", " + vector() + "\ns" + std::to_string(scalars) + " = " +
+                one_of("reduce_sum ", "reduce_max ") + vector() + "\n";
+        scalars++;
+    }
+    return text;
+}
+
+// The arrays of such a program; sometimes the output is the input.
+Packet chain_packet(Random& random, std::vector<sidra_vector_instruction> program) {
+    constexpr uint64_t kBase = 0x10000;
+    constexpr uint32_t kCols[] = {1, 5, 16, 31, 32, 48, 64, 128, 300, 512, 513, 768, 1024, 1100, 2500};
+    Packet packet{std::move(program), {}, {1, 1, 1, 1}, {}, {kBase, {}}};
+    packet.size[3] = kCols[random() % std::size(kCols)];
+    packet.size[2] = static_cast<uint32_t>(1 + random() % (packet.size[3] < 200 ? 90 : 7));
+    const uint64_t row = packet.size[3] * 4 + (random() % 3 == 0 ? 4 * (random() % 20) : 0);
+    std::vector<uint8_t> bytes;
+    for (uint32_t n = 0; n < 5; n++) {
+        sidra_operand o{};
+        o.type = SIDRA_TYPE_F32;
+        o.flags = n == 1 || n == 4 ? SIDRA_OPERAND_WRITE : 0;
+        o.stride[3] = 4, o.stride[2] = n == 3 ? 0 : row;
+        o.addr = kBase + bytes.size();
+        if (n == 1 && random() % 4 == 0) o.addr = packet.operands[0].addr;
+        else bytes.resize((bytes.size() + row * (n == 3 ? 1 : packet.size[2]) + 63) / 64 * 64);
+        packet.operands.push_back(o);
+    }
+    constexpr uint32_t kSpecial[] = {0x7fc00000, 0xffc12345, 0x7f800000, 0xff800000, 0x80000000, 0, 1, 0x42c80000};
+    for (size_t i = 0; i + 4 <= bytes.size(); i += 4) {
+        const float value = static_cast<float>(static_cast<int32_t>(random() % 20001) - 10000) / 2048.0f;
+        uint32_t bits = random() % 300 == 0 ? kSpecial[random() % std::size(kSpecial)] : std::bit_cast<uint32_t>(value);
+        std::memcpy(&bytes[i], &bits, 4);
+    }
+    for (uint32_t& p : packet.param) p = std::bit_cast<uint32_t>(static_cast<float>(random() % 100) / 64.0f);
+    packet.memory = {kBase, std::move(bytes)};
+    return packet;
+}
+
+TEST_P(Vector, ChainsAreTheReference) {
+    const Host host = GetParam();
+    Random random(5 + host.engine * 2 + host.scatter);
+    uint32_t compared = 0;
+    for (int b = 0; b < 10 / static_cast<int>(kStep) + 1; b++) {
+        BenchOptions options;
+        options.engine = host.engine;
+        options.scatter = host.scatter;
+        options.workers = host.workers;
+        options.pages = 1u << 15;
+        options.seed = static_cast<uint64_t>(b) + 1;
+        Bench bench(options);
+        Context& context = bench.context();
+        Queue& queue = context.queue();
+        for (int n = 0; n < kPacketsOfABench; n++) {
+            const std::string text = random_chains(random, static_cast<uint32_t>(1 + random() % 3));
+            const auto assembly = program::assemble(text);
+            const auto* const code = std::get_if<program::Code>(&assembly);
+            if (code == nullptr) continue;  // more numbers than an instruction has room for, or "row" as an f32
+            Packet packet = chain_packet(random, code->instructions);
+            if (vector_reference::verify(packet.program, packet.operands, packet.size).why != SIDRA_PROGRAM_OK)
+                continue;  // an operand that nothing uses
+            Placed placed(context, packet);
+            queue.submit(placed.cmd());
+            bench.run();
+            const auto bad = execute(packet.program, packet.operands, packet.size, packet.param, packet.memory);
+            ASSERT_FALSE(bad.has_value());
+            ASSERT_TRUE(retired(queue)) << text;
+            ASSERT_EQ("", first_difference(packet.memory.bytes(), placed.memory())) << describe(packet);
+            compared++;
+        }
+    }
+    EXPECT_GT(compared, 60u / kStep) << "the test has looked at nothing";
 }
 
 std::vector<Host> hosts() {

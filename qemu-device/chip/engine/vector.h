@@ -19,6 +19,7 @@ struct VectorStep {
     uint8_t operand;
     uint8_t state;  // reductions and scans: which state carries over to the next block of columns
     bool in_place;  // loads: use the memory as the register; others: write to the memory that `operand` names
+    uint8_t d, e;   // further sources, of steps that are several instructions
     uint32_t imm[2];
 };
 
