@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "board.h"
 #include "input.h"
@@ -60,11 +61,11 @@ class Hostile {
     Board& board_;
     Region& memory_;
     std::array<uint64_t, kQueues> next_{};
-    std::array<sidra_hw_xbar, kCrossbars> crossbars_{};  // as programmed
-    std::array<uint16_t, 14> program_sizes_{};           // instructions
-    uint64_t cells_ = 0;                                 // Board::cells_changes() then
-    bool whole_l3_ = false;                              // more of it was mapped than in the beginning
-    bool commanded_ = false;                             // by admin commands of its own
+    std::optional<std::array<sidra_hw_xbar, kCrossbars>> crossbars_;  // as programmed
+    std::array<uint16_t, 14> program_sizes_{};                        // instructions
+    uint64_t cells_ = 0;                                              // Board::cells_changes() then
+    bool whole_l3_ = false;                                           // more of it was mapped than in the beginning
+    bool commanded_ = false;                                          // by admin commands of its own
 };
 
 }  // namespace sidra::fuzz
