@@ -263,6 +263,83 @@ TEST_P(Vector, ChainsAreTheReference) {
     EXPECT_GT(compared, 60u / kStep) << "the test has looked at nothing";
 }
 
+// The chip remembers what it has verified and decoded. Here the same programs come again and again, with operands of
+// other types, strides and extents, and with other operands that are the same array.
+TEST_P(Vector, AProgramMayComeAgainWithOtherOperands) {
+    const Host host = GetParam();
+    BenchOptions options;
+    options.engine = host.engine;
+    options.scatter = host.scatter;
+    options.workers = host.workers;
+    options.pages = 1u << 15;
+    Bench bench(options);
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    std::vector<std::vector<sidra_vector_instruction>> programs;
+    for (const char* text :
+         {"pass:\nv0 = load o0\nv1 = load o1\nv1 = add v0, v1\nv0 = load o1\nv1 = mul v0, v1\nstore o2, v1\n"
+          "pass:\nv0 = load o0\nv0 = add v0, 1.0\nv1 = load o2\nv0 = mul v0, v1\nstore o2, v0\n",
+          "pass:\nv0 = load_int o0\nv1 = gather o1, v0\nscatter o2, v1, v0\n"})
+        programs.push_back(std::get<program::Code>(program::assemble(text)).instructions);
+    Random random(99 + host.engine * 2 + host.scatter);
+    uint32_t computed = 0, refused = 0;
+    for (int n = 0; n < 600 / static_cast<int>(kStep) + 100; n++) {
+        constexpr uint64_t kBase = 0x10000;
+        const size_t which = random() % programs.size();
+        Packet packet{programs[which], {}, {1, 1, 1, 1}, {}, {kBase, {}}};
+        packet.size[2] = static_cast<uint32_t>(1 + random() % 6);
+        packet.size[3] = static_cast<uint32_t>(1 + random() % 40);
+        const uint64_t elements = packet.size[2] * packet.size[3];
+        constexpr uint8_t kTypes[] = {SIDRA_TYPE_F32, SIDRA_TYPE_S32, SIDRA_TYPE_F16, SIDRA_TYPE_U8};
+        for (uint64_t o = 0; o < 3; o++) {
+            const bool gathered = which == 1 && o > 0;
+            sidra_operand operand{};
+            operand.type = kTypes[random() % std::size(kTypes)];
+            operand.flags = (o == 2) != (random() % 50 == 0) ? SIDRA_OPERAND_WRITE : 0;
+            if (gathered) operand.extent = static_cast<uint32_t>(2 + random() % 9);
+            const uint64_t bytes = element_size(operand.type);
+            operand.stride[3] = o < 2 && !gathered && random() % 4 == 0 ? 0 : bytes;
+            if (random() % 4 == 0 && !gathered) operand.stride[3] *= 2;
+            operand.stride[2] = gathered ? 0 : std::max(operand.stride[3], bytes) * packet.size[3];
+            operand.addr = kBase + o * elements * 8 * 2;
+            packet.operands.push_back(operand);
+        }
+        // Mostly as an array of its own.
+        for (const size_t o : {size_t{0}, size_t{1}})
+            if (random() % 4 == 0) {
+                const uint8_t flags = packet.operands[o].flags;
+                packet.operands[o] = packet.operands[2];
+                packet.operands[o].flags = flags;
+                if (which == 1 && o == 0) packet.operands[o].extent = 0;
+            }
+        // Small integers, which are indices too, some of them out of range.
+        std::vector<uint8_t> memory(elements * 8 * 2 * 3 + 256);
+        for (size_t i = 0; i < memory.size(); i += 4) memory[i] = static_cast<uint8_t>(random() % 3);
+        packet.memory = {kBase, std::move(memory)};
+        Placed placed(context, packet);
+        const uint64_t at = queue.submit(placed.cmd());
+        bench.run();
+        const auto verdict = vector_reference::verify(packet.program, placed.operands(), packet.size);
+        const std::string where = "packet " + std::to_string(n) + "\n" + describe(packet);
+        if (verdict.why != SIDRA_PROGRAM_OK) {
+            ASSERT_EQ(SIDRA_FAULT_PROGRAM, queue.state().fault.cause) << where;
+            queue.reset();
+            refused++;
+            continue;
+        }
+        if (const auto bad = execute(packet.program, packet.operands, packet.size, packet.param, packet.memory)) {
+            ASSERT_TRUE(faulted(queue, at, placed.cmd(), {{SIDRA_FAULT_VALUE}}, static_cast<uint64_t>(*bad))) << where;
+            queue.reset();
+            continue;
+        }
+        ASSERT_TRUE(retired(queue)) << where;
+        ASSERT_EQ("", first_difference(packet.memory.bytes(), placed.memory())) << where;
+        computed++;
+    }
+    EXPECT_GT(computed, 30u);
+    EXPECT_GT(refused, 10u);
+}
+
 std::vector<Host> hosts() {
     std::vector<Host> all;
     for (const uint32_t engine : available_engines())

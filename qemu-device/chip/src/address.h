@@ -52,11 +52,8 @@ class Range {
 
     // `length` bytes from byte `at` on, clipped to this range.
     constexpr Range part(uint64_t at, uint64_t length) const {
-        Range part = *this;
         at = std::min(at, length_);
-        part.offset_ += at;
-        part.length_ = std::min(length, length_ - at);
-        return part;
+        return Range(offset_ + at, std::min(length, length_ - at), space_, valid_);
     }
     constexpr Range from(uint64_t at) const { return part(at, length_); }
 
@@ -68,6 +65,11 @@ class Range {
     }
 
    private:
+    // Of a range that is known to lie inside its space. (A copy that is changed afterwards would cost each translation
+    // a load that waits for two stores.)
+    constexpr Range(uint64_t offset, uint64_t length, Space space, bool valid)
+        : offset_(offset), length_(length), space_(space), valid_(valid) {}
+
     uint64_t offset_;
     uint64_t length_;
     Space space_;

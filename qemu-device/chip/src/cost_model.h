@@ -52,6 +52,8 @@ inline constexpr CostTable kCosts{};
 // times of arrays (15 ns, pulses) and of the link do not depend on the clock.
 constexpr Cost at_clock(Cost logic, uint32_t level) {
     using namespace management;
+    static_assert(energy_permille(kClockNominal) == 1'000);
+    if (level == kClockNominal) return logic;  // without a division, because each packet needs it
     return {logic.device_ps * kClockLevels[kClockNominal].mhz / kClockLevels[level].mhz,
             logic.energy_pj * energy_permille(level) / 1'000};
 }

@@ -275,16 +275,13 @@ uint8_t* Dma::map_all(const Range& range, bool write, Fault* fault) {
 Fault Dma::read(const Range& range, void* to) {
     auto* out = static_cast<uint8_t*>(to);
     if (!range.valid()) return {SIDRA_FAULT_LIMIT, range.offset()};
-    for (Range left = range; !left.empty();) {
-        uint64_t length;
+    for (uint64_t at = 0, length; at < range.length(); at += length) {
         Fault fault;
         const size_t held = mappings();
-        const uint8_t* const from = map_some(left, &length, false, &fault);
+        const uint8_t* const from = map_some(range.from(at), &length, false, &fault);
         if (fault) return fault;
-        std::memmove(out, from, length);  // the operands of a packet may overlap
+        std::memmove(out + at, from, length);  // the operands of a packet may overlap
         unmap_to(held);
-        out += length;
-        left = left.from(length);
     }
     return {};
 }
@@ -292,16 +289,13 @@ Fault Dma::read(const Range& range, void* to) {
 Fault Dma::write(const Range& range, const void* from) {
     const auto* in = static_cast<const uint8_t*>(from);
     if (!range.valid()) return {SIDRA_FAULT_LIMIT, range.offset()};
-    for (Range left = range; !left.empty();) {
-        uint64_t length;
+    for (uint64_t at = 0, length; at < range.length(); at += length) {
         Fault fault;
         const size_t held = mappings();
-        uint8_t* const to = map_some(left, &length, true, &fault);
+        uint8_t* const to = map_some(range.from(at), &length, true, &fault);
         if (fault) return fault;
-        std::memmove(to, in, length);
+        std::memmove(to, in + at, length);
         unmap_to(held);
-        in += length;
-        left = left.from(length);
     }
     return {};
 }

@@ -57,21 +57,22 @@ Fault vector_prepare(const Env& env, Job& job) {
         return fault;
     const std::span program(instructions.data(), v.instructions);
     const std::span arrays(operands.data(), v.operand_count);
+    ProgramCache& programs = this_worker().programs;
     vector::Traits traits;
-    if (const auto verdict = vector::verify(program, arrays, &traits)) return program_fault(verdict);
+    if (const auto verdict = programs.verify(program, arrays, &traits)) return program_fault(verdict);
     if (const auto verdict = vector::verify_space(arrays, v.size, traits)) return program_fault(verdict);
 
     plan_vector(arrays, v.size, traits, &plan);
     job.serial_units = traits.in_order;
     join_dimensions(plan, !traits.whole_rows && !traits.by_column);
     for (uint32_t n = 0; n < v.operand_count; n++) operands[n].stride[3] = plan.operands[n].stride[3];
-    decode(env, program, arrays, {}, traits, &job.program);
+    programs.decode(env, arrays, &job.program);
 
     const VectorLoad load = vector_load(plan);
     const uint64_t cols = plan.size[3], cost = std::max(traits.cost, 1u);
     const uint64_t rows = uint64_t{plan.size[0]} * plan.size[1] * plan.size[2];
     uint64_t block = cols;
-    if (!traits.whole_rows) {
+    if (!traits.whole_rows && cols > kVectorBlockCols) {
         block = std::min(kVectorUnitCost / cost, kVectorUnitBytes / 2 / load.bytes);
         if (load.strided) block = std::min(block, kUnitMax.pieces / 4 / load.strided);
         block = std::min(std::max(block / kVectorBlockCols * kVectorBlockCols, kVectorBlockCols), cols);
@@ -79,8 +80,8 @@ Fault vector_prepare(const Env& env, Job& job) {
     const uint64_t group = unit_rows(load, block, cost, rows);
     plan.unit_rows = static_cast<uint32_t>(group);
     plan.unit_cols = static_cast<uint32_t>(block);
-    plan.across = static_cast<uint32_t>((cols + block - 1) / block);
-    const uint64_t units = (rows + group - 1) / group * plan.across;
+    plan.across = block == cols ? 1 : static_cast<uint32_t>((cols + block - 1) / block);
+    const uint64_t units = (group == rows ? 1 : (rows + group - 1) / group) * plan.across;
     if (units > UINT32_MAX) return program_fault({SIDRA_PROGRAM_SIZE});
     job.units = static_cast<uint32_t>(units);
     job.unit_load = unit_load(load, plan, group, block, cost);

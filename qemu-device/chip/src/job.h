@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Jobs: long packets, which are checked once and divided into units: one column of tiles for a block of vectors, one
-// tile of weights, up to 256 KiB of a copy or fill, 64 KiB of VEC input. Any thread may run the units in any order, and
-// between units the engines may switch to another context.
+// tile of weights, up to 256 KiB of a copy or fill, some rows of a vector program. Any thread may run the units in any
+// order, and between units the engines may switch to another context.
 #ifndef SIDRA_CHIP_JOB_H
 #define SIDRA_CHIP_JOB_H
 
@@ -17,6 +17,7 @@
 #include "dma.h"
 #include "engine.h"
 #include "fault.h"
+#include "program_cache.h"
 #include "scratch.h"
 
 namespace sidra::chip {
@@ -69,11 +70,13 @@ class ConvertedInput {
     uint32_t block_ = 0;
 };
 
-// State of one thread that is kept between slices: translations, identified by the tag of their address space, and
-// converted inputs, identified by their job. The rest is scratch memory, which is invalid for the next unit.
+// State of one thread that is kept between slices: translations, identified by the tag of their address space,
+// converted inputs, identified by their job, and programs, identified by their instructions. The rest is scratch
+// memory, which is invalid for the next unit.
 struct Worker {
     Tlb tlb;
     ConvertedInput converted;
+    ProgramCache programs;
     Scratch scratch;
     physics::Readout::Scratch readout;  // level `accurate`: buffers that are written before they are read
 };

@@ -147,7 +147,7 @@ Slice::Step Slice::go_on(bool resumed) {
     try {
         switch (queue_.stage) {
             case Queue::Stage::kJob:
-                return run_job(resumed);
+                return run_job(environment(), resumed);
             case Queue::Stage::kWait:
                 return semaphore_wait();
             case Queue::Stage::kLoaded:
@@ -287,7 +287,7 @@ Slice::Step Slice::execute() {
     const uint32_t makes = c.hdr.opcode == SIDRA_CMD_LAYER ? job.layer.product.makes : 0;
     queue_.next_unit = done == 0 || done >= job.units - makes ? 0 : makes + done;
     queue_.stage = Queue::Stage::kJob;
-    return run_job(false);
+    return run_job(env, false);
 }
 
 namespace {
@@ -350,9 +350,8 @@ void take_units(void* argument) {
 
 }  // namespace
 
-Slice::Step Slice::run_job(bool resumed) {
+Slice::Step Slice::run_job(const Env& env, bool resumed) {
     Job& job = queue_.job;
-    const Env env = environment();
     work_on(job.operation->engine);
     if (resumed && job.operation->resume)
         if (Fault f = job.operation->resume(env, job)) return fault(f);

@@ -38,7 +38,7 @@ class Slice {
     Env environment(const Products* loaded = nullptr);
     Step execute();
     Step loaded();
-    Step run_job(bool resumed);
+    Step run_job(const Env& env, bool resumed);
     Step semaphore_wait();
     void parked_leave();
     Fault timeline_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Address* key);

@@ -92,9 +92,14 @@ VectorLoad vector_load(const VectorPlan& plan) {
 }
 
 uint64_t unit_rows(const VectorLoad& load, uint64_t cols, uint64_t cost, uint64_t rows) {
+    const uint64_t pieces = load.pieces + load.strided * cols + 1;
+    // Most packets of a few elements are one unit, which takes no divisions to see. No overflow: at most 2^38 elements.
+    const bool one = rows <= kVectorUnitRows && rows * cols * cost <= kVectorUnitCost &&
+                     rows * cols * load.bytes <= kVectorUnitBytes && rows * pieces <= kUnitMax.pieces / 2;
+    if (one) return rows;
     uint64_t group =
         std::min({kVectorUnitRows, kVectorUnitCost / (cols * cost), kVectorUnitBytes / (cols * load.bytes)});
-    group = std::min(group, kUnitMax.pieces / 2 / (load.pieces + load.strided * cols + 1));
+    group = std::min(group, kUnitMax.pieces / 2 / pieces);
     return std::clamp<uint64_t>(group, 1, rows);
 }
 

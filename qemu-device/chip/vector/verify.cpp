@@ -275,9 +275,10 @@ sidra_program_error check_operand(const sidra_operand& o) {
     const bool indices = o.index_type == SIDRA_TYPE_S32 || o.index_type == SIDRA_TYPE_S64;
     if (o.index ? !indices : o.index_type != 0) return SIDRA_PROGRAM_OPERAND_FIELD;
     const uint64_t size = element_size(o.type);
-    if (o.addr % size || (o.index && o.index % element_size(o.index_type))) return SIDRA_PROGRAM_OPERAND_ALIGNMENT;
-    for (const uint64_t stride : o.stride)
-        if (stride % size) return SIDRA_PROGRAM_OPERAND_ALIGNMENT;
+    const uint64_t places = o.addr | o.stride[0] | o.stride[1] | o.stride[2] | o.stride[3];
+    static_assert(SIDRA_OPERAND_DIMS == 4);
+    if (places & (size - 1) || (o.index && o.index % element_size(o.index_type)))  // sizes are powers of two
+        return SIDRA_PROGRAM_OPERAND_ALIGNMENT;
     return SIDRA_PROGRAM_OK;
 }
 
