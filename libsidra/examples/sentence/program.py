@@ -78,7 +78,7 @@ def run(code, size, operands, params, registers=None):
         elif operation in INTEGER:
             value = INTEGER[operation](*(source(word, np.int32) for word in words))
         else:
-            raise ValueError(f"{place}: {operation} is not implemented here")
+            raise ValueError(f"{place}: {operation} is not simulated: no program of this folder has used it so far")
         expected = np.int32 if operation in GIVES_INTEGER else F32
         assert value.dtype == expected, f"{place}: {value.dtype}"
         registers[destination] = value

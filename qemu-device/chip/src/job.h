@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Jobs: long packets, which are checked once and divided into units: one column of tiles for a block of vectors, one
-// tile of weights, up to 256 KiB of a copy or fill, some rows of a vector program. Any thread may run the units in any
-// order, and between units the engines may switch to another context.
+// tile of weights, up to 256 KiB of a copy or fill, some rows of what the other packets compute. Any thread may run the
+// units in any order, and between units the engines may switch to another context.
 #ifndef SIDRA_CHIP_JOB_H
 #define SIDRA_CHIP_JOB_H
 
