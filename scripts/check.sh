@@ -22,6 +22,8 @@ cd "$(dirname "$0")/.." || exit
 jobs=${JOBS:-$(nproc)}
 # shellcheck source=scripts/tree_lock.sh
 . scripts/tree_lock.sh
+# shellcheck source=scripts/own_group.sh
+. scripts/own_group.sh
 run=build/$1
 parts=" ${*:2} "
 mkdir -p "$run"
@@ -55,8 +57,7 @@ boot() { # name, seconds, options of check.py...
 build() { # name, command...
     local log=$run/$1.build.log
     echo "== $1: build"
-    "${@:2}" 2>&1 | tee "$log"
-    ((PIPESTATUS[0] == 0)) && return
+    own_group logged "$log" "${@:2}" && return
     # shellcheck disable=SC2016 # another shell's
     add "$1/build" 9999 sh -c 'tail -n 60 "$1"; exit 1' sh "$log"
     return 1
@@ -152,7 +153,7 @@ filter=(--label-exclude '^long$')
 [[ -z $label ]] || filter=(--label-regex '^long$')
 rm -f "$run/ctest.xml"
 # One more than the number of CPUs, because boots sleep at times.
-ctest --test-dir "$run" -j $((jobs + 1)) --no-tests=error --output-on-failure --output-junit ctest.xml "${filter[@]}"
+own_group ctest --test-dir "$run" -j $((jobs + 1)) --no-tests=error --output-on-failure --output-junit ctest.xml "${filter[@]}"
 
 if has debug; then
     reports=null
