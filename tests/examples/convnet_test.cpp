@@ -84,11 +84,14 @@ class ConvnetFile : public testing::Test {
         }
         return "none";
     }
-    // The file with another value in a layer's field: the field is that of FileLayer at this offset.
+    // Another value in a layer's field: the field is that of FileLayer at this offset.
+    static void put(std::string* bytes, size_t layer, size_t offset, uint32_t value) {
+        bytes->replace(sizeof(FileHeader) + layer * sizeof(FileLayer) + offset, sizeof(value),
+                       reinterpret_cast<const char*>(&value), sizeof(value));
+    }
     std::string changed(size_t layer, size_t offset, uint32_t value) const {
         std::string bytes = whole_;
-        bytes.replace(sizeof(FileHeader) + layer * sizeof(FileLayer) + offset, sizeof(value),
-                      reinterpret_cast<const char*>(&value), sizeof(value));
+        put(&bytes, layer, offset, value);
         return bytes;
     }
     void expect_error(const std::string& bytes, std::string_view part) {
@@ -133,8 +136,13 @@ TEST_F(ConvnetFile, LayersThatDoNotFit) {
     expect_error(changed(0, weights, 0), "it has no weights");
     expect_error(changed(1, out_channels, 32), "changes the number of channels");
     expect_error(changed(0, kind, kDepthwise), "changes the number of channels");
-    expect_error(changed(3, kind, kPoolAverage), "its average is not of 2 x 2 values");
-    expect_error(changed(7, kind, kPoolMax), "its maximum is not of 3 x 3 codes");
+    expect_error(changed(3, kind, kPoolAverage), "an average is not before the classifier");
+    expect_error(changed(7, kind, kPoolMax), "an average is not before the classifier");
+    for (const Kind pool : {kPoolMax, kPoolAverage}) {
+        std::string bytes = changed(0, kind, pool);
+        for (const size_t field : {weights, out_channels}) put(&bytes, 0, field, field == weights ? 0 : 1);
+        expect_error(bytes, pool == kPoolMax ? "its maximum is not of codes" : "its average is of codes");
+    }
     expect_error(changed(8, kind, kConvolution), "the classifier is not the last layer");
     expect_error(changed(0, kind, kClassifier), "the classifier is not the last layer");
     expect_error(changed(8, out_channels, 11), "into 10 classes");

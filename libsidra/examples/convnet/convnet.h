@@ -14,9 +14,8 @@
 //                 kGroup channels; pixel_stride is that of all channels. Weights [kernel][kernel][channel] become one
 //                 object a group: row (i, j, c) has its weight in column c, and 0 elsewhere. The group writes its
 //                 columns of the output, so operands begin at the group's first column, too.
-//   kPoolMax      of 3 x 3 codes: two VECTOR packets, first over three pixels in a row and then over three in a column
-//                 (programs/maximum.vector). The layer before writes into a frame of pixels with the code -128.
-//   kPoolAverage  of 2 x 2 f32: a VECTOR packet (programs/average.vector).
+//   kPoolMax      of codes: POOL with MAX.
+//   kPoolAverage  of f32: POOL with AVERAGE_ALL.
 //   kClassifier   LAYER over rows of f32 (one row an image), with a prologue: programs/classify.vector.
 //
 // Convolutions compute f32(sum) * factor[n] + offset[n], both operations rounded. They store codes

@@ -119,10 +119,9 @@ bool run(const Options& options) {
             std::ranges::copy(recognizer.logits().first(count * kClasses), logits.begin() + first * kClasses);
             std::ranges::copy(recognizer.answers().first(count), answers.begin() + first);
             for (size_t n = 0; n < outputs.size(); n++) {
-                const std::vector<std::byte> output = recognizer.output(n);
-                const size_t image = output.size() / recognizer.answers().size();
-                outputs[n].insert(outputs[n].end(), output.begin(),
-                                  output.begin() + static_cast<std::ptrdiff_t>(count * image));
+                const std::span<const std::byte> output = recognizer.output(n);
+                const auto images = output.first(output.size() / recognizer.answers().size() * count);
+                outputs[n].insert(outputs[n].end(), images.begin(), images.end());
             }
         };
     };

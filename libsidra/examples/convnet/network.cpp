@@ -73,14 +73,10 @@ uint32_t Network::crossbars() const {
 Recognizer::Recognizer(const Network& network, Stream& stream, uint32_t images)
     : network_(network), images_(images), answers_(network.context_, images * sizeof(int32_t)) {
     const auto& layers = network.model_.layers;
-    values_.push_back(value(network.context_, SIDRA_U8, kSide, 1, 0));
-    for (size_t n = 0; n < layers.size(); n++) {
-        const FileLayer& shape = layers[n].shape;
-        // A maximum takes its padding from memory.
-        const bool frame = n + 1 < layers.size() && layers[n + 1].shape.kind == kPoolMax;
-        values_.push_back(value(network.context_, layers[n].codes_out ? SIDRA_S8 : SIDRA_F32, shape.out_side,
-                                shape.out_channels, frame ? layers[n + 1].shape.pad : 0));
-    }
+    values_.push_back(value(network.context_, SIDRA_U8, kSide, 1));
+    for (const Layer& layer : layers)
+        values_.push_back(value(network.context_, layer.codes_out ? SIDRA_S8 : SIDRA_F32, layer.shape.out_side,
+                                layer.shape.out_channels));
     graph_ = stream.capture([&] {
         for (size_t n = 0; n < layers.size(); n++) {
             stream.label("layer " + std::to_string(n));
@@ -89,89 +85,55 @@ Recognizer::Recognizer(const Network& network, Stream& stream, uint32_t images)
     });
 }
 
-Recognizer::Value Recognizer::value(const Context& context, sidra_type type, uint32_t side, uint32_t channels,
-                                    uint32_t border) const {
-    Value value{{}, type, side, channels, border};
+Recognizer::Value Recognizer::value(const Context& context, sidra_type type, uint32_t side, uint32_t channels) const {
+    Value value{{}, type, side, channels};
     value.buffer = Buffer(context, images_ * value.image());
-    // The smallest code, so the frame is no maximum. Nothing else writes there.
-    if (border != 0) std::ranges::fill(value.buffer.as<int8_t>(), int8_t{-128});
     return value;
+}
+
+sidra_windows Recognizer::windows(const FileLayer& shape, const Value& in, uint32_t channel, uint32_t channels) const {
+    sidra_windows windows = sidra_windows_image(in.at(channel), in.type, images_, in.side, in.side, channels,
+                                                shape.kernel, shape.kernel);
+    windows.stride_h = windows.stride_w = shape.stride;
+    windows.pad_h = windows.pad_w = shape.pad;
+    sidra_windows_fit(&windows);
+    // A group reads a part of the channels.
+    windows.pixel_stride = in.pixel();
+    windows.row_stride = in.row();
+    windows.image_stride = in.image();
+    return windows;
 }
 
 void Recognizer::record(Stream& stream, size_t n) {
     const Layer& layer = network_.model_.layers[n];
     const FileLayer& shape = layer.shape;
     const Value &in = values_[n], &out = values_[n + 1];
-    if (shape.kind == kPoolMax) return record_maximum(stream, shape, in, out);
-    if (shape.kind == kPoolAverage) return record_average(stream, shape, in, out);
+    if (shape.kind == kPoolMax || shape.kind == kPoolAverage) {
+        sidra_pool pool{};
+        pool.op = shape.kind == kPoolMax ? SIDRA_POOLING_MAX : SIDRA_POOLING_AVERAGE_ALL;
+        pool.windows = windows(shape, in, 0, in.channels);
+        pool.out = out.at(0);
+        return stream.pool(pool);
+    }
     for (const Network::Group& group : network_.layers_[n]) {
-        sidra_windows windows = sidra_windows_image(in.at(0, 0, group.channel), in.type, images_, in.side, in.side,
-                                                    group.in_channels, shape.kernel, shape.kernel);
-        windows.codes = in.type == SIDRA_U8 ? SIDRA_U8 : SIDRA_S8;
-        windows.zero = shape.zero;
-        windows.stride_h = windows.stride_w = shape.stride;
-        windows.pad_h = windows.pad_w = shape.pad;
-        sidra_windows_fit(&windows);
-        // A group reads a part of the channels.
-        windows.pixel_stride = in.pixel();
-        windows.row_stride = in.row();
-        windows.image_stride = in.image();
+        sidra_windows input = windows(shape, in, group.channel, group.in_channels);
+        input.codes = in.type == SIDRA_U8 ? SIDRA_U8 : SIDRA_S8;
+        input.zero = shape.zero;
         std::vector<Operand> operands = {dense(group.factors, SIDRA_F32, {1, 1, 1, group.out_channels}),
                                          dense(group.offsets, SIDRA_F32, {1, 1, 1, group.out_channels}),
                                          out.operand(group.channel)};
         if (shape.kind == kClassifier) {
             operands.push_back(dense(answers_, SIDRA_S32, {images_, 1, 1, 1}));
-            stream.layer(group.weights, network_.programs_.at("classify"), windows, operands, {shape.in_factor});
+            stream.layer(group.weights, network_.programs_.at("classify"), input, operands, {shape.in_factor});
         } else {
-            stream.layer(group.weights, network_.programs_.at(layer.codes_out ? "codes" : "floats"), windows, operands);
+            stream.layer(group.weights, network_.programs_.at(layer.codes_out ? "codes" : "floats"), input, operands);
         }
     }
 }
 
-void Recognizer::record_maximum(Stream& stream, const FileLayer& shape, const Value& in, const Value& out) {
-    const Program& program = network_.programs_.at("maximum");
-    // Of three pixels in a row, for all rows with those of the frame: [image][y][x][channel].
-    const uint32_t rows = in.side + 2 * in.border;
-    const size_t row = out.side * in.pixel();
-    const Buffer& maxima = maxima_.emplace_back(network_.context_, images_ * rows * row);
-    const auto across = [&](uint32_t x) -> Operand {
-        return {in.buffer.at(x * in.pixel()), in.type, 0, {in.image(), in.row(), shape.stride * in.pixel(), 1}, {}, {}};
-    };
-    const Operand between = {maxima, in.type, 0, {rows * row, row, in.pixel(), 1}, {}, {}};
-    stream.vector(program, {images_, rows, out.side, in.channels}, {across(0), across(1), across(2), between});
-    const auto down = [&](uint32_t y) {
-        Operand operand = between;
-        operand.at.offset += y * row;
-        operand.stride[1] = shape.stride * row;
-        return operand;
-    };
-    stream.vector(program, {images_, out.side, out.side, in.channels}, {down(0), down(1), down(2), out.operand(0)});
-}
-
-void Recognizer::record_average(Stream& stream, const FileLayer& shape, const Value& in, const Value& out) {
-    const auto pixel = [&](uint32_t y, uint32_t x) {
-        Operand operand = in.operand(0);
-        operand.at = in.at(y, x);
-        operand.stride[1] *= shape.stride;
-        operand.stride[2] *= shape.stride;
-        return operand;
-    };
-    stream.vector(network_.programs_.at("average"), {images_, out.side, out.side, in.channels},
-                  {pixel(0, 0), pixel(0, 1), pixel(1, 0), pixel(1, 1), out.operand(0)});
-}
-
-std::vector<std::byte> Recognizer::output(size_t layer) const {
+std::span<const std::byte> Recognizer::output(size_t layer) const {
     const Value& value = values_[layer + 1];
-    const auto bytes = value.buffer.as<>();
-    const size_t inside = value.side * value.pixel();
-    std::vector<std::byte> output;
-    for (uint32_t image = 0; image < images_; image++) {
-        for (uint32_t y = 0; y < value.side; y++) {
-            const auto row = bytes.subspan(image * value.image() + value.at(y).offset, inside);
-            output.insert(output.end(), row.begin(), row.end());
-        }
-    }
-    return output;
+    return value.buffer.as<>().first(images_ * value.image());
 }
 
 }  // namespace sidra::convnet

@@ -48,38 +48,33 @@ class Recognizer {
     std::span<uint8_t> pixels() const { return values_[0].buffer.as<uint8_t>().first(size_t{images_} * kSide * kSide); }
     std::span<float> logits() const { return values_.back().buffer.as<float>().first(size_t{images_} * kClasses); }
     std::span<const int32_t> answers() const { return answers_.as<int32_t>().first(images_); }
-    // The output of a layer as the model file's hashes have it: dense, as bytes.
-    std::vector<std::byte> output(size_t layer) const;
+    // The output of a layer as the model file's hashes have it.
+    std::span<const std::byte> output(size_t layer) const;
 
    private:
-    // Images between two layers: [image][y][x][channel], in a frame of `border` pixels.
+    // Images between two layers: [image][y][x][channel].
     struct Value {
         Buffer buffer;
         sidra_type type;
-        uint32_t side, channels, border;
+        uint32_t side, channels;
 
         size_t pixel() const { return channels * sidra_type_size(type); }
-        size_t row() const { return (side + 2 * size_t{border}) * pixel(); }
-        size_t image() const { return (side + 2 * size_t{border}) * row(); }
-        // A place in image 0; (0, 0) is the first pixel inside the frame.
-        sidra_ref at(uint32_t y = 0, uint32_t x = 0, uint32_t channel = 0) const {
-            return buffer.at((y + border) * row() + (x + border) * pixel() + channel * sidra_type_size(type));
-        }
+        size_t row() const { return side * pixel(); }
+        size_t image() const { return side * row(); }
+        sidra_ref at(uint32_t channel) const { return buffer.at(channel * sidra_type_size(type)); }
         // The same as an operand whose dimensions are image, y, x and channel.
         Operand operand(uint32_t channel) const {
-            return {at(0, 0, channel), type, 0, {image(), row(), pixel(), sidra_type_size(type)}, {}, {}};
+            return {at(channel), type, 0, {image(), row(), pixel(), sidra_type_size(type)}, {}, {}};
         }
     };
 
-    Value value(const Context& context, sidra_type type, uint32_t side, uint32_t channels, uint32_t border) const;
+    Value value(const Context& context, sidra_type type, uint32_t side, uint32_t channels) const;
+    sidra_windows windows(const FileLayer& shape, const Value& in, uint32_t channel, uint32_t channels) const;
     void record(Stream& stream, size_t n);
-    void record_maximum(Stream& stream, const FileLayer& shape, const Value& in, const Value& out);
-    void record_average(Stream& stream, const FileLayer& shape, const Value& in, const Value& out);
 
     const Network& network_;
     uint32_t images_;
-    std::vector<Value> values_;   // input of each layer, and the logits
-    std::vector<Buffer> maxima_;  // of three pixels in a row
+    std::vector<Value> values_;  // input of each layer, and the logits
     Buffer answers_;
     Graph graph_;
 };
