@@ -2,56 +2,21 @@
 // Products and layers in graphs, whose operands change between launches, and come and go: later launches have the new
 // values, and none uses what was destroyed. Plain loops over integers are the oracle; all sums are exact.
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "chip_fixture.h"
+#include "graph_fixture.h"
 #include "sidra/sidra.hpp"
 
 namespace sidra::test {
 namespace {
 
-class ChipGraphProducts : public ChipTest {
+class ChipGraphProducts : public GraphTest {
    protected:
-    // Numbers of one type in a buffer, not at its start.
-    struct Numbers {
-        static constexpr size_t kOffset = 64;
-        Numbers(sidra_context* context, size_t count, size_t size)
-            : buffer(std::make_unique<Buffer>(context, kOffset + count * size)) {}
-        sidra_ref at(size_t offset = 0) const { return buffer->at(kOffset + offset); }
-        template <typename T>
-        std::span<T> as() const {
-            return buffer->as<T>().subspan(kOffset / sizeof(T));
-        }
-        std::unique_ptr<Buffer> buffer;
-    };
-    template <typename T>
-    Numbers numbers(size_t count, int low, int high) {
-        Numbers made(context, count, sizeof(T));
-        for (T& each : made.as<T>()) each = static_cast<T>(std::uniform_int_distribution<int>(low, high)(random));
-        return made;
-    }
     sidra_program* assemble(const char* text) {
         sidra_program* program = nullptr;
         EXPECT_OK(sidra_program_assemble(context, text, &program)) << text;
         return program;
-    }
-    // Puts `queue` in place of operation `operation`.
-    template <typename Queue>
-    void update(sidra_graph* graph, uint32_t operation, const Queue& queue) {
-        ASSERT_OK(sidra_graph_begin(stream));
-        queue();
-        ASSERT_OK(sidra_graph_update(graph, operation, stream));
-    }
-    void launch(sidra_graph* graph) {
-        ASSERT_OK(sidra_graph_launch_async(stream, graph));
-        synchronize();
-    }
-    // A launch is refused because `what` is gone.
-    void expect_gone(sidra_graph* graph, const std::string& what) {
-        EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_graph_launch_async(stream, graph));
-        EXPECT_NE(std::string::npos, std::string(sidra_last_error()).find(" " + what + " ")) << sidra_last_error();
     }
 };
 
