@@ -7,25 +7,17 @@
 
 #include <cerrno>
 #include <csignal>
-#include <deque>
 #include <iterator>
 #include <optional>
 #include <system_error>
 
 #include "fault.h"
-#include "queue.h"
 #include "wait_set.h"
 
 namespace sidra {
 namespace {
 
 constexpr int kRecheckMs = 200;  // limits the delay after a lost signal
-
-struct Entry {
-    Point point;
-    sidra_callback function;
-    void* user;
-};
 
 // The status for a callback, if it is due.
 std::optional<sidra_status> status_of(const Point& point) {
@@ -44,10 +36,11 @@ std::optional<sidra_status> status_of(const Point& point) {
 
 }  // namespace
 
-struct CallbackThread::Lane {
-    std::deque<Entry> entries;
-    bool armed = false;  // armed in the driver for the front entry
-};
+CallbackThread::Room::Room() : entry_(1) {
+    Lanes lanes;
+    lanes.try_emplace(nullptr);
+    lane_ = lanes.extract(lanes.begin());
+}
 
 CallbackThread::CallbackThread() : eventfd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (eventfd_ < 0) throw std::system_error(errno, std::generic_category(), "no eventfd");
@@ -82,15 +75,16 @@ void CallbackThread::wake() {
     [[maybe_unused]] const ssize_t written = write(eventfd_, &one, sizeof one);
 }
 
-void CallbackThread::add(const Point& point, sidra_callback function, void* user) {
-    std::unique_ptr<Lane>& place = lanes_[point.queue.get()];
-    if (!place) place = std::make_unique<Lane>();
-    Lane& lane = *place;
+void CallbackThread::add(Room room, const Point& point, sidra_callback function, void* user) noexcept {
+    room.entry_.front() = {point, function, user};
+    room.lane_.key() = point.queue.get();
+    // A lane that is there already stays, and the room's is freed.
+    Lane& lane = lanes_.insert(std::move(room.lane_)).position->second;
     // In the order of the timeline: what is added for an earlier point must not wait behind a later one.
     auto at = lane.entries.end();
     while (at != lane.entries.begin() && std::prev(at)->point.value > point.value) --at;
     const bool first = at == lane.entries.begin();
-    lane.entries.insert(at, {point, function, user});
+    lane.entries.splice(at, room.entry_);
     if (!first) return;  // the thread waits for the front entry, and continues with this one afterwards
     lane.armed = false;
     wake();
@@ -108,7 +102,7 @@ bool CallbackThread::run_due(std::unique_lock<std::mutex>& lock) {
     auto at = lanes_.upper_bound(served_);
     for (size_t left = lanes_.size(); left != 0; --left, ++at) {
         if (at == lanes_.end()) at = lanes_.begin();
-        Lane& lane = *at->second;
+        Lane& lane = at->second;
         if (lane.entries.empty()) {
             lanes_.erase(at);
             drained_.notify_all();
@@ -131,7 +125,7 @@ bool CallbackThread::run_due(std::unique_lock<std::mutex>& lock) {
 void CallbackThread::arm_fronts(WaitSet& waits) {
     for (auto& [queue, lane] : lanes_) {
         // If arming fails (context lost meanwhile), the re-check finds the reason in the state page.
-        if (!lane->armed) lane->armed = waits.arm(lane->entries.front().point);
+        if (!lane.armed) lane.armed = waits.arm(lane.entries.front().point);
     }
 }
 
@@ -148,7 +142,7 @@ void CallbackThread::run() {
         const bool still_armed = waits.sleep(timeout);
         lock.lock();
         if (!still_armed)
-            for (auto& [queue, lane] : lanes_) lane->armed = false;
+            for (auto& [queue, lane] : lanes_) lane.armed = false;
     }
 }
 

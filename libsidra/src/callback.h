@@ -5,21 +5,43 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <list>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <thread>
 
+#include "queue.h"
 #include "sidra/sidra.h"
 
 namespace sidra {
 
-class Queue;
 class WaitSet;
-struct Point;
 
 class CallbackThread {
+    struct Entry {
+        Point point;
+        sidra_callback function = nullptr;
+        void* user = nullptr;
+    };
+    // Callbacks of one queue, in order.
+    struct Lane {
+        std::list<Entry> entries;
+        bool armed = false;  // in the driver for the front entry
+    };
+    using Lanes = std::map<const Queue*, Lane>;
+
    public:
+    // Memory for one callback, so that adding it cannot fail.
+    class Room {
+       public:
+        Room();
+
+       private:
+        friend CallbackThread;
+        std::list<Entry> entry_;
+        Lanes::node_type lane_;
+    };
+
     // Throws std::system_error if threads or file descriptors are exhausted.
     CallbackThread();
     CallbackThread(const CallbackThread&) = delete;
@@ -34,22 +56,20 @@ class CallbackThread {
     // drop comes between its timeline point and its entry.
     std::unique_lock<std::mutex> hold() { return std::unique_lock(mutex_); }
     // Adds a callback for a point. Those of one queue run in the order of their points. The lock is held.
-    void add(const Point& point, sidra_callback function, void* user);
+    void add(Room room, const Point& point, sidra_callback function, void* user) noexcept;
     // Runs the pending callbacks of a queue whose points were dropped, and returns when they are done (at once on the
     // callback thread itself).
     void drain(const Queue* queue);
     bool is_current_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
 
    private:
-    struct Lane;  // callbacks of one queue, in order
-
     void run();
     bool run_due(std::unique_lock<std::mutex>& lock);
     void arm_fronts(WaitSet& waits);
 
     std::mutex mutex_;
     std::condition_variable drained_;
-    std::map<const Queue*, std::unique_ptr<Lane>> lanes_;
+    Lanes lanes_;
     const Queue* served_ = nullptr;  // queue served last; the next one is served first
     bool ending_ = false;
     int eventfd_;  // signals a new callback or the end

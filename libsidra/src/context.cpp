@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "context.h"
 
+#include "callback.h"
 #include "fault.h"
 #include "function_programs.h"
 #include "gate.h"
@@ -25,8 +26,12 @@ int query_context(const sidra_context& context, std::string* detail) {
 }  // namespace
 
 void name_epoch(sidra_context* context, uint32_t epoch, const EpochRoot& root) {
+    name_epoch(context, EpochNames{{epoch, root}});
+}
+
+void name_epoch(sidra_context* context, EpochNames name) noexcept {
     const std::lock_guard lock(context->epochs_mutex);
-    context->epochs.emplace_back(epoch, root);
+    context->epochs.splice(context->epochs.end(), name);
     if (context->epochs.size() > kEpochsNamed) context->epochs.pop_front();
 }
 

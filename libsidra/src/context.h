@@ -4,19 +4,19 @@
 
 #include <array>
 #include <atomic>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#include "callback.h"
 #include "device.h"
 #include "handle.h"
 #include "host_ranges.h"
 #include "objects.h"
 
 namespace sidra {
+class CallbackThread;
 class Gates;
 class Pool;
 class StampPool;
@@ -29,6 +29,7 @@ struct EpochRoot {
     uint64_t sequence = 0;
     uint32_t cause = 0;
 };
+using EpochNames = std::list<std::pair<uint32_t, EpochRoot>>;
 
 }  // namespace sidra
 
@@ -50,7 +51,7 @@ struct sidra_context : sidra::Handle {
     std::shared_ptr<sidra::Pool> pool;                               // of sidra_malloc_async()
     std::shared_ptr<sidra::StampPool> stamps;                        // of timing events
     mutable std::mutex epochs_mutex;                                 // protects epochs; innermost lock
-    std::deque<std::pair<uint32_t, sidra::EpochRoot>> epochs;        // recent epochs
+    sidra::EpochNames epochs;                                        // recent epochs
     std::vector<std::weak_ptr<sidra::Gates>> gates;                  // of the streams; under `mutex`
     std::atomic<uint32_t> peer_copies{0};  // copies from or to other contexts that are not done
 
@@ -85,6 +86,8 @@ sidra_status check_context(const char* call, const char* argument, const T* obje
 
 // The root of an epoch, even if its stream was destroyed; without a stream: too long ago.
 void name_epoch(sidra_context* context, uint32_t epoch, const EpochRoot& root);
+// The same, with one entry that was made before.
+void name_epoch(sidra_context* context, EpochNames name) noexcept;
 EpochRoot root_of_epoch(const sidra_context& context, uint32_t epoch);
 
 // CONTEXT_LOST or DEVICE_LOST of a context with lost queues, with text.

@@ -76,9 +76,17 @@ std::string describe_cause(const sidra_fault_info& info) {
 
 }  // namespace
 
-sidra_fault_info fault_info(const Queue& queue) {
-    return fault_info(queue, Queue::stopped(queue.run_state()) ? queue.state->fault : sidra_fault{});
+sidra_fault fault_of(const Queue& queue) {
+    return Queue::stopped(queue.run_state()) ? queue.state->fault : sidra_fault{};
 }
+
+EpochRoot fault_root(const Queue& queue, const sidra_fault& fault) {
+    if (fault.cause != SIDRA_FAULT_PRODUCER) return {queue.stream_id, false, fault.sequence, fault.cause};
+    const EpochRoot root = root_of_epoch(*queue.context, fault.root_epoch);
+    return root.foreign ? root : EpochRoot{root.stream, false, fault.root_sequence, fault.root_cause};
+}
+
+sidra_fault_info fault_info(const Queue& queue) { return fault_info(queue, fault_of(queue)); }
 
 sidra_fault_info fault_info(const Queue& queue, const sidra_fault& fault) {
     sidra_fault_info info{};
@@ -98,11 +106,10 @@ sidra_fault_info fault_info(const Queue& queue, const sidra_fault& fault) {
         info.graph_index = 0;
         info.cookie = 0;
     }
-    const bool inherited = info.cause == SIDRA_FAULT_PRODUCER;
-    const EpochRoot root = inherited ? root_of_epoch(*queue.context, fault.root_epoch) : EpochRoot{queue.stream_id};
+    const EpochRoot root = fault_root(queue, fault);
     info.root_stream = root.stream;
-    info.root_sequence = root.foreign ? root.sequence : inherited ? fault.root_sequence : info.sequence;
-    info.root_cause = root.foreign ? root.cause : inherited ? fault.root_cause : info.cause;
+    info.root_sequence = root.sequence;
+    info.root_cause = root.cause;
     const auto end = fmt::format_to_n(info.text, sizeof info.text - 1, "{}, operation {}{} (cookie {}): {}",
                                       opcode_name(info.opcode), info.sequence,
                                       info.in_graph ? fmt::format(", operation {} of its graph", info.graph_index) : "",

@@ -13,6 +13,11 @@ const char* opcode_name(uint32_t opcode);
 const char* cause_text(uint32_t cause);  // "address not mapped"
 const char* cause_hint(uint32_t cause);  // what the user can do
 
+// The fault that stopped the queue; cause 0: none.
+sidra_fault fault_of(const Queue& queue);
+// The stream and the operation where a fault of the queue began.
+EpochRoot fault_root(const Queue& queue, const sidra_fault& fault);
+
 // The queue's fault record in the form of sidra_stream_fault() (cause 0: none); or a given earlier record.
 sidra_fault_info fault_info(const Queue& queue);
 sidra_fault_info fault_info(const Queue& queue, const sidra_fault& fault);

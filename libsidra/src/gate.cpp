@@ -63,7 +63,7 @@ void Gates::open() {
     queue_->publish(index + 1);
 }
 
-void Gates::fail(const EpochRoot& root) {
+void Gates::fail(const EpochRoot& root) noexcept {
     std::shared_ptr<Queue> queue;
     {
         const std::lock_guard lock(mutex_);
@@ -71,7 +71,8 @@ void Gates::fail(const EpochRoot& root) {
     }
     if (!queue) return;
     sidra_context* context = queue->context;
-    name_epoch(context, queue->epoch->number, root);
+    failure_.front() = {queue->epoch->number, root};
+    name_epoch(context, std::move(failure_));
     // The end of the queue drops the point for which the stream waits. No recovery may replace queues meanwhile.
     const std::lock_guard lock(context->mutex);
     queue.reset();

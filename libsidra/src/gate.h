@@ -26,16 +26,17 @@ class Gates {
     // Opens the gate at which the stream waits. Without effect if the stream was stopped or reset.
     void open();
     // Stops the stream at the gate at which it waits; `root` is where the failure began.
-    void fail(const EpochRoot& root);
+    void fail(const EpochRoot& root) noexcept;
     // The driver has dropped the queue.
     void forget();
 
    private:
-    Gates(std::shared_ptr<Queue> queue, uint32_t epoch) : queue_(std::move(queue)), epoch_(epoch) {}
+    Gates(std::shared_ptr<Queue> queue, uint32_t epoch) : queue_(std::move(queue)), epoch_(epoch), failure_(1) {}
 
     std::mutex mutex_;              // protects the members below
     std::shared_ptr<Queue> queue_;  // null: a gate has failed
     const uint32_t epoch_;          // of the stream
+    EpochNames failure_;            // room for the name of a failure
     uint64_t closed_ = 0;           // gates that were ever closed
 };
 

@@ -9,6 +9,7 @@
 #include <shared_mutex>
 
 #include "buffer.h"
+#include "callback.h"
 #include "copy.h"
 #include "fault.h"
 #include "gate.h"
@@ -24,6 +25,7 @@ namespace {
 struct End {
     sidra_context* context = nullptr;
     std::shared_ptr<CallbackThread> callbacks;
+    CallbackThread::Room room;  // for what happens when its stream waits at the gate
     std::shared_ptr<Gates> gates;
     Point before;  // of its gate
     std::shared_ptr<MemoryLife> life;
@@ -44,10 +46,20 @@ std::shared_ptr<MemoryLife> life_of(const sidra_buffer& buffer) {
 // Where the failure of a point began that will never be reached.
 EpochRoot root_of(const Point& point) {
     const bool dropped = point.epoch->ended();
-    const sidra_fault_info info = dropped ? fault_info(*point.queue, point.epoch->fault()) : fault_info(*point.queue);
-    if (info.cause != SIDRA_FAULT_NONE) return {info.root_stream, true, info.root_sequence, info.root_cause};
-    return {point.queue->stream_id, true, dropped ? point.epoch->retired() : point.queue->timeline(),
-            SIDRA_FAULT_RESET};
+    const sidra_fault fault = dropped ? point.epoch->fault() : fault_of(*point.queue);
+    EpochRoot root = fault_root(*point.queue, fault);
+    if (fault.cause == SIDRA_FAULT_NONE)
+        root = {point.queue->stream_id, false, dropped ? point.epoch->retired() : point.queue->timeline(),
+                SIDRA_FAULT_RESET};
+    root.foreign = true;
+    return root;
+}
+
+// Calls `ready` on the thread of this end's callbacks when its stream waits at the gate, or will never come there.
+void await(End* end, sidra_callback ready, PeerCopy* copy) {
+    const std::shared_ptr<CallbackThread> callbacks = end->callbacks;  // the copy may be over when this returns
+    const auto held = callbacks->hold();
+    callbacks->add(std::move(end->room), end->before, ready, copy);
 }
 
 // The copy is over. The contexts may end now.
@@ -89,18 +101,7 @@ void source_ready(sidra_status status, void* user) {
         return;
     }
     if (status != SIDRA_OK) copy->failure = root_of(copy->source.before);
-    try {
-        CallbackThread& callbacks = *copy->target.callbacks;
-        const auto held = callbacks.hold();
-        callbacks.add(copy->target.before, target_ready, copy);
-    } catch (...) {
-        // No memory for the entry: the target stops, rather than waits for ever.
-        const Point& before = copy->source.before;
-        copy->target.gates->fail(
-            copy->failure.value_or(EpochRoot{before.queue->stream_id, true, before.value, SIDRA_FAULT_RESET}));
-        copy->source.gates->open();
-        finish(copy);
-    }
+    await(&copy->target, target_ready, copy);
 }
 
 sidra_status make_end(const char* call, sidra_stream* stream, const sidra_ref& ref, End* end) {
@@ -123,22 +124,13 @@ sidra_status copy_between(const char* call, sidra_stream* target, const sidra_re
     SIDRA_TRY(make_end(call, source, src, &copy->source));
     SIDRA_TRY(make_end(call, target, dst, &copy->target));
     SIDRA_TRY(close_gate(call, source, &copy->source));
-    const sidra_status status = close_gate(call, target, &copy->target);
+    // From here on the source waits, so nothing may leave this function before somebody opens its gate.
+    const sidra_status status = guarded(call, [&] { return close_gate(call, target, &copy->target); });
     copy->cancelled = status != SIDRA_OK;
-    PeerCopy* const raw = copy.release();  // the callbacks delete it
-    for (const End* end : {&raw->source, &raw->target})
+    for (const End* end : {&copy->source, &copy->target})
         end->context->peer_copies.fetch_add(1, std::memory_order_relaxed);
-    try {
-        const auto held = raw->source.callbacks->hold();
-        raw->source.callbacks->add(raw->source.before, source_ready, raw);
-    } catch (...) {
-        // No memory for the entry: both streams stop, rather than wait for ever.
-        const EpochRoot root{source->id, true, raw->source.before.value, SIDRA_FAULT_RESET};
-        if (!raw->cancelled) raw->target.gates->fail(root);
-        raw->source.gates->fail(root);
-        finish(raw);
-        throw;
-    }
+    PeerCopy* const raw = copy.release();  // the callbacks delete it
+    await(&raw->source, source_ready, raw);
     return status;
 }
 

@@ -63,11 +63,11 @@ sidra_status Queue::destroy(const char* call) {
     sidra_ioctl_queue destroy{};
     destroy.context = context->number;
     destroy.queue = number;
-    epoch->set_closing(true);
+    if (epoch) epoch->set_closing(true);  // none: its creation failed
     const int error = request(*transport, SIDRA_IOCTL_QUEUE_DESTROY, &destroy, &detail);
     // A lost context has no queues, so there is nothing to destroy.
     if (error != 0 && error != -ESTALE && error != -ENODEV && error != -ENOENT) {
-        epoch->set_closing(false);
+        if (epoch) epoch->set_closing(false);
         return fail_errno(call, error, fmt::format("destroying queue {} of context {}", number, context->id), detail);
     }
     alive_ = false;

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "callback.h"
 #include "fault.h"
 #include "program.h"
 #include "structs.h"
@@ -318,10 +319,11 @@ sidra_status sidra_stream_add_callback(sidra_stream* stream, sidra_callback fn, 
         if (fn == nullptr) return fail(SIDRA_ERROR_INVALID_ARGUMENT, call, "`fn` is NULL");
         std::shared_ptr<CallbackThread> callbacks;
         SIDRA_TRY(find_callbacks(call, stream->context, &callbacks));
+        CallbackThread::Room room;
         const auto held = callbacks->hold();
         Point point;
         SIDRA_TRY(current_point(call, stream, &point));
-        callbacks->add(point, fn, user);
+        callbacks->add(std::move(room), point, fn, user);
         return SIDRA_OK;
     });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Allocation failures on request: replaces operator new of the whole program.
+// Counts allocations, and lets them fail on request: replaces operator new of the whole program.
 #ifndef SIDRA_TESTS_CHIP_FAILING_NEW_H
 #define SIDRA_TESTS_CHIP_FAILING_NEW_H
 
@@ -17,6 +17,9 @@ class FailingNew {
     FailingNew& operator=(const FailingNew&) = delete;
     uint64_t failed() const;  // how many have
 };
+
+// How often the calling thread has called operator new.
+uint64_t thread_allocations();
 
 }  // namespace sidra::test
 

@@ -5,10 +5,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "../chip/failing_new.h"
 #include "chip_fixture.h"
 #include "sidra/sidra.hpp"
 
@@ -292,6 +294,84 @@ TEST_F(ChipPeer, AContextStaysUntilItsCopiesAreDone) {
             return false;
         }
     }));
+}
+
+// Whichever allocation of the call fails: nothing is copied, neither stream stops or waits, and the next call works.
+TEST_F(ChipPeer, AnyAllocationOfTheCallMayFail) {
+    uint64_t first = 0;
+    for (bool again = true; again; ++first) {
+        SCOPED_TRACE(first);
+        // Neither gates nor threads are there yet.
+        Context own[2];
+        Stream source, target;
+        Buffer memory[2];
+        for (size_t i = 0; i < 2; ++i) own[i] = Context(device[i]), memory[i] = Buffer(own[i], 4096);
+        source = Stream(own[0]), target = Stream(own[1]);
+        source.fill(memory[0], first + 1, 64);
+        const auto copy = [&] {
+            return sidra_copy_peer_async(target.get(), memory[1].at(0), source.get(), memory[0].at(0), 64);
+        };
+        sidra_status status = SIDRA_OK;
+        {
+            const FailingNew failing(first, 1, FailingNew::Of::kThisThread);
+            status = copy();
+            again = failing.failed() != 0;
+        }
+        EXPECT_EQ(again ? SIDRA_ERROR_OUT_OF_MEMORY : SIDRA_OK, status);
+        for (const Stream* each : {&source, &target}) ASSERT_OK(sidra_stream_synchronize(each->get(), soon()));
+        EXPECT_EQ(again ? 0 : first + 1, memory[1].as<uint64_t>()[0]);
+        source.fill(memory[0], uint64_t{99}, 64);
+        ASSERT_OK(copy());
+        ASSERT_OK(sidra_stream_synchronize(target.get(), soon()));
+        EXPECT_EQ(99u, memory[1].as<uint64_t>()[7]);
+        source = Stream(), target = Stream();
+        for (size_t i = 0; i < 2; ++i) {
+            memory[i] = Buffer();
+            own[i].close();  // refused if something is left in it
+        }
+    }
+    EXPECT_GT(first, 10u);
+}
+
+// Once the call has succeeded, the threads of the library need no more memory for the copy, and that of the source none
+// to pass on a failure. (To stop the target, its thread ends a queue, for which the model of the chip needs memory.)
+TEST_F(ChipPeer, ItsThreadsNeedNoMemory) {
+    struct Case {
+        size_t thread;
+        bool fault;
+    };
+    uint64_t word = 0;
+    for (const auto& [thread, fault] : {Case{0, false}, Case{1, false}, Case{0, true}}) {
+        SCOPED_TRACE(testing::Message() << "thread " << thread << ", fault " << fault);
+        std::optional<FailingNew> failing;
+        stream[0].fill(data[0], uint64_t{7}, 64);
+        stream[1].fill(data[1], uint64_t{0}, 64);
+        stream[0].wait(words[0].at(), ++word);
+        // Runs on the thread of the context, before anything of the copy does.
+        stream[thread].add_callback(
+            [](sidra_status, void* user) {
+                static_cast<std::optional<FailingNew>*>(user)->emplace(0, UINT64_MAX, FailingNew::Of::kThisThread);
+            },
+            &failing);
+        const uint64_t sequence = submitted(stream[0]);
+        if (fault) queue_fault(stream[0], data[0]);
+        stream[1].copy_peer(data[1].at(0), stream[0], data[0].at(0), 64);
+        context[0].signal(words[0].at(), word);
+        if (fault) {
+            EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_stream_synchronize(stream[0].get(), soon()));
+            expect_root(stream[1], stream[0], sequence, SIDRA_FAULT_VALUE);
+        } else {
+            for (const Stream& each : stream) EXPECT_OK(sidra_stream_synchronize(each.get(), soon()));
+            EXPECT_EQ(7u, data[1].as<uint64_t>()[0]);
+        }
+        ASSERT_TRUE(failing);
+        failing.reset();
+    }
+    for (Stream& each : stream) each.reset();
+    stream[0].fill(data[0], uint64_t{8}, 64);
+    stream[1].copy_peer(data[1].at(0), stream[0], data[0].at(0), 64);
+    stream[1].synchronize();
+    EXPECT_EQ(8u, data[1].as<uint64_t>()[0]);
 }
 
 // Chips by number in one process: other cells, other clocks, the same one for the same number.

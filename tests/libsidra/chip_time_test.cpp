@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "allocation_count.h"
+#include "../chip/failing_new.h"
 #include "chip_fixture.h"
 #include "sidra/sidra.hpp"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "allocation_count.h"
+#include "../chip/failing_new.h"
 #include "chip_fixture.h"
 
 namespace sidra::test {
