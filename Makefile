@@ -130,7 +130,7 @@ bench: ## measure against memcpy, oneDNN and OpenBLAS; writes build/figures/spin
 	@build/release/tools/sidra-bench/sidra-bench twin --figures build/figures/twin.bench $(BENCH_FLAGS)
 	@scripts/figures.py build/figures/twin.json <build/figures/twin.bench
 	@rm build/figures/twin.bench
-	@build/release/tools/sidra-bench/sidra-bench vector matmul conv --figures build/figures/engine.bench $(BENCH_FLAGS)
+	@build/release/tools/sidra-bench/sidra-bench vector matmul conv network --figures build/figures/engine.bench $(BENCH_FLAGS)
 	@scripts/figures.py build/figures/engine.json <build/figures/engine.bench
 	@rm build/figures/engine.bench
 	@scripts/smi-bench.py build/release >build/figures/smi.bench

@@ -7,10 +7,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <filesystem>
 #include <map>
 #include <stdexcept>
-#include <system_error>
 
 #include "common/program.h"
 #include "common/signals.h"
@@ -84,13 +82,6 @@ std::string energy_text(double joules) {
     if (joules < 1e-9) return fmt::format("{:.1f} pJ", joules * 1e12);
     if (joules < 1e-6) return fmt::format("{:.2f} nJ", joules * 1e9);
     return fmt::format("{:.2f} µJ", joules * 1e6);
-}
-
-std::string data_file(std::string_view name, std::string_view in_source_tree) {
-    std::error_code error;
-    const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-    const auto installed = program.parent_path().parent_path() / "share/sidra" / name;
-    return !error && std::filesystem::exists(installed, error) ? installed.string() : std::string(in_source_tree);
 }
 
 void check_signals(tools::Signals& signals) {

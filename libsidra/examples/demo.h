@@ -47,9 +47,6 @@ double median(std::vector<double> values);
 std::string time_text(double seconds);
 std::string energy_text(double joules);
 
-// A file of the installed programs (share/sidra/NAME) if this program is one of them, else the one of the source tree.
-std::string data_file(std::string_view name, std::string_view in_source_tree);
-
 // Throws if a signal has come.
 void check_signals(tools::Signals& signals);
 

@@ -21,6 +21,7 @@
 
 #include "common/output_file.h"
 #include "common/program.h"
+#include "data_file.h"
 #include "demo.h"
 #include "digits_accurate.h"
 #include "digits_model.h"
@@ -32,7 +33,7 @@ namespace sidra::digits {
 namespace {
 
 struct Options {
-    std::string model = demo::data_file("digits.bin", SIDRA_DIGITS_MODEL);
+    std::string model = digits_file();
     demo::ChipOptions chip;
     std::string out = "digits.svg";
     std::string age, temperature, stuck;  // empty: as on a new chip

@@ -46,6 +46,7 @@ void run_twin(const Settings& settings, Report& report);
 void run_vector(const Settings& settings, Report& report);
 void run_matmul(const Settings& settings, Report& report);
 void run_conv(const Settings& settings, Report& report);
+void run_network(const Settings& settings, Report& report);
 void run_firmware(const Settings& settings, Report& report);  // part of twin
 
 struct Group {
@@ -71,6 +72,7 @@ inline constexpr std::array kGroups = {
     Group{"vector", "vector programs, against loops by hand", run_vector, false, Figures::kEngine},
     Group{"matmul", "products of matrices in memory, against oneDNN", run_matmul, false, Figures::kEngine},
     Group{"conv", "a convolution as one layer, against oneDNN", run_conv, false, Figures::kEngine},
+    Group{"network", "a convolutional network as a whole, against oneDNN", run_network, false, Figures::kEngine},
 };
 
 // The hidden runs in fresh processes that run_open() starts; they print their figures for it.

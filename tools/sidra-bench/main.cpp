@@ -90,7 +90,7 @@ std::vector<sidra_engine> engines_here() {
 
 void print_list() {
     fmt::print("groups:\n");
-    for (const Group& group : kGroups) fmt::print("  {:<5} {}\n", group.name, group.text);
+    for (const Group& group : kGroups) fmt::print("  {:<7} {}\n", group.name, group.text);
     fmt::print("engines on this machine:\n ");
     for (const sidra_engine engine : engines_here()) fmt::print(" {}", engine_name(engine));
     fmt::print("\nbars:\n");
@@ -148,7 +148,8 @@ void run(const Options& options) {
     const bool alike = std::all_of(groups.begin(), groups.end(), [&](auto* group) { return beside_first(*group); });
     if (!options.figures.empty() && (!alike || groups.size() != whole))
         throw usage(
-            "--figures needs all groups (name none), or driver and recover, or twin, or vector, matmul and conv");
+            "--figures needs all groups (name none), or driver and recover, or twin, or vector, matmul, conv and "
+            "network");
     if (!options.figures.empty() && !unfit_build().empty()) {
         throw Error(fmt::format("cannot write figures: this sidra-bench is {}; use a release build", unfit_build()));
     }

@@ -16,19 +16,11 @@
 namespace sidra::bench {
 namespace {
 
-// oneDNN's threads are those of the OpenMP library that it was linked with, which need not be this program's
-// compiler's.
-void set_openmp_threads(uint32_t threads) {
-    using Set = void (*)(int);
-    static const auto set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
-    if (set != nullptr) set(static_cast<int>(threads));
-}
-
 // One primitive with its arguments.
 template <class Peer>
 class OneDnn : public Peer {
    public:
-    void prepare() override { set_openmp_threads(threads_); }
+    void prepare() override { set_onednn_threads(threads_); }
 
     void run(uint64_t calls) override {
         for (uint64_t i = 0; i < calls; ++i) {
@@ -43,7 +35,7 @@ class OneDnn : public Peer {
     using Type = Memory::data_type;
 
     explicit OneDnn(uint32_t threads) : threads_(threads), engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
-        set_openmp_threads(threads_);  // the primitive is built for a number of threads
+        set_onednn_threads(threads_);  // the primitive is built for a number of threads
     }
 
     Memory allocate(const Memory::desc& description) {
@@ -173,6 +165,12 @@ class OneDnnProduct final : public OneDnn<ProductPeer> {
 };
 
 }  // namespace
+
+void set_onednn_threads(uint32_t threads) {
+    using Set = void (*)(int);
+    static const auto set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+    if (set != nullptr) set(static_cast<int>(threads));
+}
 
 std::unique_ptr<ProductPeer> make_onednn_product(const ProductShape& shape, bool bytes, uint32_t threads) {
     return std::make_unique<OneDnnProduct>(shape, bytes, threads);

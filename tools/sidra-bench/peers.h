@@ -7,9 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+namespace sidra::convnet {
+struct Model;
+}
 
 namespace sidra::bench {
 
@@ -33,6 +38,9 @@ struct MatmulShape {
 // u8 in, s8 weights, s32 out; the primitive cached, the weights reordered to the layout it likes best.
 std::unique_ptr<MatmulPeer> make_onednn(const MatmulShape& shape);
 std::string onednn_version();
+// Of its next primitives and their execution. Its threads are those of the OpenMP library that it was linked with,
+// which need not be that of this program's compiler. Only in a build with oneDNN.
+void set_onednn_threads(uint32_t threads);
 // The environment in which oneDNN uses no more than AVX-512 VNNI. A process reads it before its first primitive.
 std::vector<std::pair<std::string, std::string>> onednn_vnni_only();
 
@@ -54,6 +62,15 @@ struct ConvShape {
 };
 // With a factor for each output and a bias.
 std::unique_ptr<MatmulPeer> make_onednn_conv(const ConvShape& shape);
+
+// The convolutional network for a batch of images. Its codes are u8 whose 0 is 0, as oneDNN likes them best; the chip's
+// are s8 whose -128 is 0.
+class NetworkPeer : public MatmulPeer {
+   public:
+    virtual std::span<uint8_t> pixels() = 0;
+    virtual std::span<const float> logits() const = 0;
+};
+std::unique_ptr<NetworkPeer> make_onednn_network(const convnet::Model& model, uint32_t images, uint32_t threads);
 
 // Single precision; a matrix-vector product for a batch of 1, where that is faster than a matrix product.
 std::unique_ptr<MatmulPeer> make_openblas(const MatmulShape& shape);

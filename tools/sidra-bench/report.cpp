@@ -81,6 +81,10 @@ void Report::set_bar(std::string_view key, double value, bool settled) {
     bars_.push_back({std::string(key), value, settled});
 }
 
+void Report::set_figure(std::string key, double value, bool settled) {
+    figures_.push_back({std::move(key), value, settled});
+}
+
 const Report::Measured* Report::bar(std::string_view key) const {
     const auto found = std::find_if(bars_.begin(), bars_.end(), [&](const Measured& m) { return m.key == key; });
     return found == bars_.end() ? nullptr : &*found;
@@ -128,12 +132,14 @@ std::string Report::json(Json::Object head) const {
 std::string Report::figures(Json::Object tail, Figures file) const {
     Json::Object flat;
     std::string unsettled;
-    for (const Bar& b : kBars) {
-        if (b.file != file) continue;
-        const Measured* m = bar(b.key);
-        flat.emplace_back(b.key, m != nullptr ? Json(m->value) : Json());
+    const auto add = [&](std::string_view key, const Measured* m) {
+        flat.emplace_back(key, m != nullptr ? Json(m->value) : Json());
         if (m != nullptr && !m->settled) unsettled += (unsettled.empty() ? "" : ", ") + m->key;
+    };
+    for (const Bar& b : kBars) {
+        if (b.file == file) add(b.key, bar(b.key));
     }
+    for (const Measured& m : figures_) add(m.key, &m);
     flat.emplace_back("unsettled", unsettled);
     flat.insert(flat.end(), tail.begin(), tail.end());
     return Json(std::move(flat)).text() + '\n';

@@ -69,11 +69,14 @@ class Report {
 
     // key: one of kBars. settled: false if the machine was too busy to trust the value.
     void set_bar(std::string_view key, double value, bool settled = true);
+    // A figure without a target, under a key of its own.
+    void set_figure(std::string key, double value, bool settled);
     void print_bars() const;
 
     // `head` comes first. A bar that was not measured is null.
     std::string json(Json::Object head) const;
-    std::string figures(Json::Object tail, Figures file) const;  // of its bars
+    // Of its bars, and the figures without a target: all groups that run share one file.
+    std::string figures(Json::Object tail, Figures file) const;
 
    private:
     struct Measured {
@@ -86,6 +89,7 @@ class Report {
     Progress progress_;
     Json::Array results_;
     std::vector<Measured> bars_;
+    std::vector<Measured> figures_;
 };
 
 // Figures in tables: "12.3", "0.98x (0.97)", "1.2 us". A rate (work a second, at the best sample) that is not settled

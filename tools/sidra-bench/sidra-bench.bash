@@ -16,7 +16,7 @@ _sidra_bench() {
             if [[ $current == -* ]]; then
                 words="--engine --workers --quick --json --figures --nvme --host-memcpy --host-mvm --list --version --help"
             else
-                words="noop copy mvm vec open driver recover twin vector matmul conv all"
+                words="noop copy mvm vec open driver recover twin vector matmul conv network all"
             fi
             ;;
     esac

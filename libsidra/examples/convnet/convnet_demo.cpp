@@ -15,6 +15,7 @@
 
 #include "common/program.h"
 #include "common/signals.h"
+#include "data_file.h"
 #include "demo.h"
 #include "digits_model.h"
 #include "model.h"
@@ -26,8 +27,8 @@ namespace {
 
 struct Options {
     demo::ChipOptions chip;
-    std::string model = demo::data_file("convnet.bin", SIDRA_CONVNET_MODEL);
-    std::string digits = demo::data_file("digits.bin", SIDRA_DIGITS_MODEL);
+    std::string model = convnet_file();
+    std::string digits = digits_file();
     uint32_t batch = 0;  // 0: all digits
     uint32_t repeat = 20;
 };

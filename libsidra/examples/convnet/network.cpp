@@ -92,8 +92,8 @@ Recognizer::Value Recognizer::value(const Context& context, sidra_type type, uin
 }
 
 sidra_windows Recognizer::windows(const FileLayer& shape, const Value& in, uint32_t channel, uint32_t channels) const {
-    sidra_windows windows = sidra_windows_image(in.at(channel), in.type, images_, in.side, in.side, channels,
-                                                shape.kernel, shape.kernel);
+    sidra_windows windows =
+        sidra_windows_image(in.at(channel), in.type, images_, in.side, in.side, channels, shape.kernel, shape.kernel);
     windows.stride_h = windows.stride_w = shape.stride;
     windows.pad_h = windows.pad_w = shape.pad;
     sidra_windows_fit(&windows);
