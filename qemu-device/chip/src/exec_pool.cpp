@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "input_memory.h"
 #include "job.h"
 #include "pattern.h"
 #include "verify_packet.h"
@@ -150,6 +151,7 @@ class PoolRow {
           p_(plan_.pattern),
           scratch_(worker.scratch),
           dma_(env.bus, worker.tlb, env.space),
+          images_(env, worker),
           skip_(uint64_t{first_channel} * plan_.in_size),
           pixel_(uint64_t{channels} * plan_.in_size),
           first_channel_(first_channel),
@@ -193,16 +195,12 @@ class PoolRow {
             return first_window.address(i, 0) + static_cast<uint64_t>(left - first_window.pixel()) * p_.pixel_stride +
                    skip_;
         };
-        const uint64_t low = address(rows_.first), high = address(rows_.end - 1) + line;
-        found_ = true;
-        // All at once, unless most of what lies between the rows is something else.
-        if (high - low <= 4 * (rows_.end - rows_.first) * line + (64u << 10)) {
-            Fault fault;
-            const uint8_t* const all = dma_.map_all({Space::kDevice, low, high - low}, false, &fault);
-            if (fault.cause == SIDRA_FAULT_BUS) return fault;
-            for (uint32_t i = rows_.first; all && i < rows_.end; i++) line_[i] = all + (address(i) - low);
-            if (all) return {};
-        }
+        if (Fault fault =
+                images_.map(address(rows_.first), address(rows_.end - 1) + line, (rows_.end - rows_.first) * line))
+            return fault;
+        found_ = images_.mapped();
+        for (uint32_t i = rows_.first; found_ && i < rows_.end; i++) line_[i] = images_.at(address(i));
+        if (found_) return {};
         found_ = plan_.piece == Piece::kRow;
         for (uint32_t i = rows_.first; found_ && i < rows_.end; i++) {
             const Range range(Space::kDevice, address(i), line);
@@ -288,6 +286,7 @@ class PoolRow {
     const sidra_pattern& p_;
     Scratch& scratch_;
     Dma dma_;
+    InputMemory images_;
     const uint64_t skip_, pixel_;  // bytes of a pixel before the channels, and of the channels
     const uint32_t first_channel_, channels_;
     Windows::Inside rows_{};  // of the kernel
