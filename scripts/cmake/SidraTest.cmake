@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
-# sidra_test(<part> [THREADS] [GUEST | GUEST_TOO] [SHARDS <count>] [EXCEPT <cases>] [LONG <cases>] LINK <targets>... [INCLUDE <folders>...])
+# sidra_test(<part> [THREADS] [CROSS] [GUEST | GUEST_TOO] [SHARDS <count>] [EXCEPT <cases>] [LONG <cases>] LINK <targets>... [INCLUDE <folders>...])
 #   Builds one GoogleTest executable sidra-test-<part> from all sources in tests/<part>, and registers it as one ctest entry <tree>/<part>,
 #   which writes its cases to results/<part>.xml in the build folder (scripts/summary.py counts them).
 #   SHARDS: number of entries <part>-1, -2, ... that share the cases, so that a long test does not run alone at the end.
 #   EXCEPT: cases (GoogleTest patterns, separated by `:`) that do not run in this tree.
 #   LONG: cases (`*`: all) with separate entries <part>-long-1, ..., labelled `long`: only `make check-long` runs them.
 #   THREADS: also runs under ThreadSanitizer (other tests do not); `sidra-tests-threads` builds only these.
+#   CROSS: also runs, under an emulator, in a tree for another processor (other tests do not); all its cases are LONG there.
+#   `sidra-tests-cross` builds only these.
 #   GUEST: a list of tests/vm runs it in the VM; here it is only built, and not with sanitizers. `sidra-guest` builds only these.
 #   GUEST_TOO: also runs in the VM.
 #   INCLUDE: folders, relative to the top of the tree.
@@ -15,7 +17,7 @@
 
 # Ends hangs. No test needs it, even with a sanitizer on a machine that several runs share.
 set(SIDRA_TEST_TIMEOUT 1200)
-set(SIDRA_TEST_LAUNCHER "")
+set(SIDRA_TEST_LAUNCHER ${CMAKE_CROSSCOMPILING_EMULATOR})
 set(SIDRA_TEST_ENVIRONMENT
     ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1
     UBSAN_OPTIONS=print_stacktrace=1
@@ -30,6 +32,7 @@ if(SIDRA_SANITIZE)
 endif()
 
 add_custom_target(sidra-tests-threads)
+add_custom_target(sidra-tests-cross)
 add_custom_target(sidra-guest)
 get_filename_component(SIDRA_TREE ${CMAKE_BINARY_DIR} NAME)
 
@@ -53,7 +56,7 @@ function(sidra_test_entries target name shards filter)
 endfunction()
 
 function(sidra_test part)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "THREADS;GUEST;GUEST_TOO" "SHARDS;EXCEPT;LONG" "LINK;INCLUDE;DEFINE")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "THREADS;CROSS;GUEST;GUEST_TOO" "SHARDS;EXCEPT;LONG" "LINK;INCLUDE;DEFINE")
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${part}/*.cpp ${CMAKE_SOURCE_DIR}/tests/${part}/*.c)
     if(NOT sources OR (arg_GUEST AND SIDRA_SANITIZE))
         return()
@@ -71,11 +74,18 @@ function(sidra_test part)
     if(arg_THREADS)
         add_dependencies(sidra-tests-threads ${target})
     endif()
+    if(arg_CROSS)
+        add_dependencies(sidra-tests-cross ${target})
+    endif()
     if(arg_GUEST OR arg_GUEST_TOO)
         add_dependencies(sidra-guest ${target})
     endif()
-    if(arg_GUEST OR (SIDRA_SANITIZE STREQUAL "thread" AND NOT arg_THREADS))
+    if(arg_GUEST OR (SIDRA_SANITIZE STREQUAL "thread" AND NOT arg_THREADS) OR (CMAKE_CROSSCOMPILING AND NOT arg_CROSS))
         return()
+    endif()
+    if(CMAKE_CROSSCOMPILING)
+        set(arg_LONG *)
+        set(arg_SHARDS 4) # an emulator is slow
     endif()
     if(NOT arg_SHARDS)
         set(arg_SHARDS 1)
