@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "engine_test_util.h"
+#if defined(__aarch64__)
+#include "neon.h"
+#endif
 
 namespace sidra::engine::test {
 namespace {
@@ -46,6 +49,10 @@ TEST(Find, SimdEnginesFollowTheCpu) {
     EXPECT_EQ(nullptr, find(SIDRA_CHIP_ENGINE_AVX2));
     EXPECT_EQ(nullptr, find(SIDRA_CHIP_ENGINE_AVX512));
     EXPECT_EQ(nullptr, find(SIDRA_CHIP_ENGINE_AMX));
+    // The field DP of the register that describes the instructions; Linux lets programs read it.
+    uint64_t instructions;
+    __asm__("mrs %0, id_aa64isar0_el1" : "=r"(instructions));
+    EXPECT_EQ((instructions >> 44 & 0xf) != 0, find(SIDRA_CHIP_ENGINE_NEON)->mvm == neon_dot_mvm);
 #endif
 }
 
