@@ -8,8 +8,8 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 # What `make check-long` runs and `make check-build` builds, as scripts/check.sh names it.
-check-long: PARTS ?= release-long,asan-long,tsan-long,selftest,matrix,debug,fail-nth,fuzz,packages
-check-build: PARTS ?= release,asan,tsan,vm,selftest,matrix,debug,fail-nth,fuzz
+check-long: PARTS ?= release-long,asan-long,tsan-long,aarch64-long,selftest,matrix,debug,fail-nth,fuzz,packages
+check-build: PARTS ?= release,asan,tsan,aarch64-long,vm,selftest,matrix,debug,fail-nth,fuzz
 comma := ,
 export JOBS SENTENCE
 
@@ -45,13 +45,13 @@ check: ## the checks before each commit: the tests in release, with ASan + UBSan
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh check release asan tsan kmod vm
 
-check-long: ## the longer checks: the other tests of the build trees, the VM's harness, its matrix, the debug kernel, failing allocations, the fuzzers, the packages
-	@$(SETUP) base check fuzz qemu vm
+check-long: ## the longer checks: the other tests of the build trees, those of the arithmetic for AArch64, the VM's harness, its matrix, the debug kernel, failing allocations, the fuzzers, the packages
+	@$(SETUP) base aarch64 check fuzz qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh check-long $(subst $(comma), ,$(PARTS))
 
 check-build: ## build everything that check and check-long run, and run nothing
-	@$(SETUP) base check fuzz qemu vm
+	@$(SETUP) base aarch64 check fuzz qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@BUILD_ONLY=1 scripts/check.sh check-build $(subst $(comma), ,$(PARTS))
 
@@ -169,7 +169,7 @@ packages: ## build Debian packages of libsidra, the tools, the driver (DKMS) and
 	@scripts/packages/build.sh
 
 setup: ## install the packages of every target
-	@$(SETUP) base check qemu vm bench lint fuzz
+	@$(SETUP) base aarch64 check qemu vm bench lint fuzz
 
 clean: ## remove everything that was built
 	@rm -rf build

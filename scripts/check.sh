@@ -3,6 +3,7 @@
 # check.sh RUN PART...: builds what the parts need, runs all their tests in one pool, and prints a summary; results are in build/RUN.
 #   release asan tsan        the tests of that build tree, except those labelled `long`
 #   *-long                   the tests of that tree labelled `long`
+#   aarch64-long             the tests of the chip model's arithmetic, compiled for AArch64, under qemu-user
 #   kmod                     the builds of the kernel module
 #   vm                       tests/vm/driver and tests/vm/library in one boot
 #   selftest                 broken guests: checks that the VM's harness detects what is wrong
@@ -64,15 +65,21 @@ build() { # name, command...
 }
 
 tree() { # preset
-    local targets=()
+    local targets=() root
     [[ $1 == tsan ]] && targets=(--target sidra-tests-threads)
+    if [[ $1 == aarch64 ]]; then
+        targets=(--target sidra-tests-cross)
+        root=$(scripts/aarch64-root.sh) || return
+        # The tree of another root has its paths in every place.
+        grep -qsF "$root/" build/aarch64/CMakeCache.txt || rm -rf build/aarch64
+    fi
     # Configure again: setup.sh may have installed packages that enable more tests.
     make --no-print-directory "build/$1/build.ninja" &&
         { cmake "build/$1" >"build/$1.configure.log" 2>&1 || { cat "build/$1.configure.log" && false; }; } &&
         cmake --build "build/$1" -j "$jobs" "${targets[@]}" -- "${ninja_options[@]}"
 }
 
-for preset in release asan tsan; do
+for preset in release asan tsan aarch64; do
     has $preset || has $preset-long || continue
     rm -rf build/$preset/results
     build $preset tree $preset || continue

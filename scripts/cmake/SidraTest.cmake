@@ -6,7 +6,7 @@
 #   EXCEPT: cases (GoogleTest patterns, separated by `:`) that do not run in this tree.
 #   LONG: cases (`*`: all) with separate entries <part>-long-1, ..., labelled `long`: only `make check-long` runs them.
 #   THREADS: also runs under ThreadSanitizer (other tests do not); `sidra-tests-threads` builds only these.
-#   CROSS: also runs, under an emulator, in a tree for another processor (other tests do not); all its cases are LONG there.
+#   CROSS: also runs, under an emulator, in a tree for another processor (other tests do not): the cases LONG, by default all.
 #   `sidra-tests-cross` builds only these.
 #   GUEST: a list of tests/vm runs it in the VM; here it is only built, and not with sanitizers. `sidra-guest` builds only these.
 #   GUEST_TOO: also runs in the VM.
@@ -84,8 +84,10 @@ function(sidra_test part)
         return()
     endif()
     if(CMAKE_CROSSCOMPILING)
-        set(arg_LONG *)
         set(arg_SHARDS 4) # an emulator is slow
+        if(NOT arg_LONG)
+            set(arg_LONG *)
+        endif()
     endif()
     if(NOT arg_SHARDS)
         set(arg_SHARDS 1)
@@ -95,7 +97,7 @@ function(sidra_test part)
     else()
         set(filter "")
     endif()
-    if(NOT arg_LONG STREQUAL "*")
+    if(NOT arg_LONG STREQUAL "*" AND NOT CMAKE_CROSSCOMPILING)
         sidra_test_entries(${target} ${part} ${arg_SHARDS} "${filter}")
     endif()
     if(arg_LONG)
