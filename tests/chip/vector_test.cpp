@@ -228,37 +228,44 @@ Packet chain_packet(Random& random, std::vector<sidra_vector_instruction> progra
     return packet;
 }
 
+// Runs a program on arrays of chain_packet(), and compares. Returns false if it is not a valid packet: it has more
+// numbers than an instruction has room for, "row" as an f32, or an operand that nothing uses.
+bool compare_chain(Bench& bench, Context& context, Queue& queue, Random& random, const std::string& text) {
+    const auto assembly = program::assemble(text);
+    const auto* const code = std::get_if<program::Code>(&assembly);
+    if (code == nullptr) return false;
+    Packet packet = chain_packet(random, code->instructions);
+    if (vector_reference::verify(packet.program, packet.operands, packet.size).why != SIDRA_PROGRAM_OK) return false;
+    Placed placed(context, packet);
+    queue.submit(placed.cmd());
+    bench.run();
+    EXPECT_FALSE(execute(packet.program, packet.operands, packet.size, packet.param, packet.memory).has_value());
+    EXPECT_TRUE(retired(queue)) << text;
+    EXPECT_EQ("", first_difference(packet.memory.bytes(), placed.memory())) << describe(packet);
+    return true;
+}
+
+BenchOptions chain_options(const Host& host, int seed) {
+    BenchOptions options;
+    options.engine = host.engine;
+    options.scatter = host.scatter;
+    options.workers = host.workers;
+    options.pages = 1u << 15;
+    options.seed = static_cast<uint64_t>(seed);
+    return options;
+}
+
 TEST_P(Vector, ChainsAreTheReference) {
     const Host host = GetParam();
     Random random(5 + host.engine * 2 + host.scatter);
     uint32_t compared = 0;
     for (int b = 0; b < 10 / static_cast<int>(kStep) + 1; b++) {
-        BenchOptions options;
-        options.engine = host.engine;
-        options.scatter = host.scatter;
-        options.workers = host.workers;
-        options.pages = 1u << 15;
-        options.seed = static_cast<uint64_t>(b) + 1;
-        Bench bench(options);
+        Bench bench(chain_options(host, b + 1));
         Context& context = bench.context();
         Queue& queue = context.queue();
-        for (int n = 0; n < kPacketsOfABench; n++) {
-            const std::string text = random_chains(random, static_cast<uint32_t>(1 + random() % 3));
-            const auto assembly = program::assemble(text);
-            const auto* const code = std::get_if<program::Code>(&assembly);
-            if (code == nullptr) continue;  // more numbers than an instruction has room for, or "row" as an f32
-            Packet packet = chain_packet(random, code->instructions);
-            if (vector_reference::verify(packet.program, packet.operands, packet.size).why != SIDRA_PROGRAM_OK)
-                continue;  // an operand that nothing uses
-            Placed placed(context, packet);
-            queue.submit(placed.cmd());
-            bench.run();
-            const auto bad = execute(packet.program, packet.operands, packet.size, packet.param, packet.memory);
-            ASSERT_FALSE(bad.has_value());
-            ASSERT_TRUE(retired(queue)) << text;
-            ASSERT_EQ("", first_difference(packet.memory.bytes(), placed.memory())) << describe(packet);
-            compared++;
-        }
+        for (int n = 0; n < kPacketsOfABench && !HasFailure(); n++)
+            compared += compare_chain(bench, context, queue, random,
+                                      random_chains(random, static_cast<uint32_t>(1 + random() % 3)));
     }
     EXPECT_GT(compared, 60u / kStep) << "the test has looked at nothing";
 }
@@ -338,6 +345,44 @@ TEST_P(Vector, AProgramMayComeAgainWithOtherOperands) {
     }
     EXPECT_GT(computed, 30u);
     EXPECT_GT(refused, 10u);
+}
+
+// Programs all of whose registers may be the memory of operands, of which engines compute several long rows at a time;
+// and such that have one instruction too many for that.
+TEST_P(Vector, SeveralLongRowsAreTheReference) {
+    const Host host = GetParam();
+    Random random(6 + host.engine * 2 + host.scatter);
+    const std::string mean = "pass:\nv0 = load o0\ns0 = reduce_sum v0\ns0 = mul s0, p0\n";
+    const std::string deviation =
+        "pass:\nv0 = load o0\nv1 = sub v0, s0\ns1 = reduce_dot v1, v1\ns1 = fma s1, p0, p1\ns1 = rsqrt s1\n";
+    const std::string extreme = "pass:\nv0 = load o0\ns0 = reduce_max v0\ns1 = reduce_min v0\n";
+    const std::string products = "pass:\nv0 = load o0\nv1 = load o3\ns0 = reduce_dot v0, v1\ns1 = reduce_dot v0, v0\n";
+    const std::string normal = "pass:\nv0 = load o0\nv1 = sub v0, s0\nv1 = mul v1, s1\n";
+    const std::string starts[] = {mean + deviation, extreme, products, mean + "s1 = add s0, p1\n"};
+    const std::string ends[] = {
+        normal + "v2 = load o2\nv3 = load o3\nv1 = fma v1, v2, v3\nstore o1, v1\n",
+        normal + "v2 = load o3\nv3 = load o2\nv1 = fma v1, v2, v3\nstore o1, v1\n",
+        normal + "v2 = load o2\nv3 = load o3\nv1 = fma v1, v2, p1\nv1 = add v1, v3\nstore o1, v1\n",
+        "pass:\nv0 = load o0\nv1 = sub v0, s0\nv1 = exp v1\nstore o1, v1\ns2 = reduce_sum v1\ns2 = div 1.0, s2\n"
+        "pass:\nv0 = load o1\nv0 = mul v0, s2\nstore o1, v0\npass:\nv2 = load o2\nv3 = load o3\n"
+        "v3 = sub v2, v3\ns3 = reduce_dot v3, v3\npass:\nv1 = load o1\nv1 = mul v1, s3\nstore o1, v1\n",
+        "pass:\nv0 = load o0\nv1 = load o3\nv0 = add v0, v1\nv0 = gelu v0\nv2 = load o2\nv0 = add v0, v2\n"
+        "store o1, v0\npass:\nv0 = load o2\nv0 = mul v0, s1\nstore o1, v0\n",
+    };
+    const std::string others[] = {"pass:\nv0 = load o2\nv1 = load o3\nv1 = mul v0, v1\nstore o4, v1\n",
+                                  "pass:\nv0 = load o0\nv1 = exp v0\nv2 = sub s0, v1\nstore o4, v2\n",
+                                  "pass:\nv15 = load o3\nv14 = tanh v15\nv14 = mul v14, s1\nstore o4, v14\n"};
+    uint32_t compared = 0;
+    for (const std::string& start : starts) {
+        Bench bench(chain_options(host, static_cast<int>(compared) + 1));
+        Context& context = bench.context();
+        Queue& queue = context.queue();
+        for (const std::string& end : ends)
+            for (const std::string& other : others)
+                for (int n = 0; n < 8 / static_cast<int>(kStep) + 1 && !HasFailure(); n++)
+                    compared += compare_chain(bench, context, queue, random, start + end + other);
+    }
+    EXPECT_EQ(std::size(starts) * std::size(ends) * std::size(others) * (8 / kStep + 1), compared);
 }
 
 std::vector<Host> hosts() {

@@ -36,6 +36,8 @@ struct VectorProgram {
     uint32_t pass_count;
     uint32_t extent[kVectorSlots];  // valid indices of gathered operands
     bool in_order;                  // one row at a time
+    bool long_rows;                 // several long rows at a time are faster
+    uint8_t registers;              // numbers of vector registers are less
     bool row_number;                // uses SIDRA_VECTOR_ROW
 };
 
