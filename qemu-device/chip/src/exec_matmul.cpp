@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // MATMUL: products of two matrices, and a vector program on their rows. A unit is some rows of one product, with all
 // columns, or (if the program can be divided so) a block of them: its sums go from the engine to the program through
-// scratch memory.
+// scratch memory. If the program only stores them, the engine writes them where they belong.
 #include <algorithm>
 
 #include "job.h"
@@ -42,6 +42,19 @@ MatmulPlan::Factor factor_of(const sidra_operand& o, uint32_t rows, uint32_t col
     return factor;
 }
 
+// The operand to which a program stores the sums as they are, row after row, and does nothing else; or kNone.
+uint32_t takes_sums(std::span<const sidra_vector_instruction> program, std::span<const sidra_operand> operands,
+                    bool floats) {
+    if (program.size() != 2) return MatmulPlan::kNone;
+    const sidra_vector_instruction &load = program[0], &store = program[1];
+    if (load.op != (floats ? SIDRA_VECTOR_OP_LOAD : SIDRA_VECTOR_OP_LOAD_INT) || load.operand != SIDRA_OPERAND_SUMS ||
+        store.op != (floats ? SIDRA_VECTOR_OP_STORE : SIDRA_VECTOR_OP_STORE_INT) || store.a != load.dst)
+        return MatmulPlan::kNone;
+    const sidra_operand& o = operands[store.operand];
+    const bool plain = o.type == (floats ? SIDRA_TYPE_F32 : SIDRA_TYPE_S32) && o.stride[3] == 4 && o.index == 0;
+    return plain ? store.operand : MatmulPlan::kNone;
+}
+
 Fault matmul_prepare(const Env& env, Job& job) {
     const sidra_cmd_matmul& m = job.cmd.matmul;
     if (m.hdr.flags || m.hdr.pad) return {SIDRA_FAULT_FIELD};
@@ -60,6 +73,7 @@ Fault matmul_prepare(const Env& env, Job& job) {
     MatmulPlan& plan = job.matmul;
     plan.factor[0] = factor_of(operands[0], m.m, m.k);
     plan.factor[1] = factor_of(operands[1], m.k, m.n);
+    plan.takes_sums = takes_sums(program, arrays, floats);
     plan_vector(arrays, rules.size, traits, &plan.vector);
     job.serial_units = traits.in_order;
     decode(env, program, arrays, rules.packet, traits, &job.program);
@@ -101,7 +115,7 @@ Fault matmul_prepare(const Env& env, Job& job) {
 
 // Some rows and columns of a factor, as the engine reads them: in place, or a copy.
 struct Part {
-    const uint8_t* data;
+    uint8_t* data;
     uint64_t row, col;  // bytes between rows and columns
 };
 
@@ -153,11 +167,26 @@ class Product {
         return {};
     }
 
+    // Where the operand that takes the sums has these rows and columns, if the host has them as one range.
+    Fault find_taker(uint32_t row, uint32_t rows, uint32_t col, uint32_t cols, Part* part) {
+        *part = {};
+        if (plan_.takes_sums == MatmulPlan::kNone) return {};
+        const VectorPlan::Operand& o = plan_.vector.operands[plan_.takes_sums];
+        const uint64_t at = address(o.addr, o.stride, row, col), bytes = uint64_t{cols} * 4;
+        const uint64_t span = (rows - 1) * o.stride[2] + bytes;
+        if (span > 4 * rows * bytes) return {};
+        Fault fault;
+        *part = {dma_.map_all({Space::kDevice, at, span}, true, &fault), o.stride[2], 4};
+        return fault.cause == SIDRA_FAULT_BUS ? fault : Fault{};  // others are those of a row, which the program finds
+    }
+
    private:
-    uint64_t address(const MatmulPlan::Factor& f, uint32_t row, uint32_t col) const {
+    uint64_t address(uint64_t first, const uint64_t (&stride)[SIDRA_OPERAND_DIMS], uint32_t row, uint32_t col) const {
         const uint32_t inner = plan_.vector.size[1];
-        return f.addr + product_ / inner * f.stride[0] + product_ % inner * f.stride[1] + row * f.stride[2] +
-               col * f.stride[3];
+        return first + product_ / inner * stride[0] + product_ % inner * stride[1] + row * stride[2] + col * stride[3];
+    }
+    uint64_t address(const MatmulPlan::Factor& f, uint32_t row, uint32_t col) const {
+        return address(f.addr, f.stride, row, col);
     }
 
     Fault in_place(uint32_t n, uint32_t row, uint32_t rows, uint32_t col, uint32_t cols, Part* part, bool* there) {
@@ -211,12 +240,15 @@ Fault matmul_unit(const Env& env, const Job& job, Worker& worker, uint32_t index
     const uint32_t product = index / plan.across / plan.down;
     const uint32_t first_row = index / plan.across % plan.down * plan.unit_rows;
     const uint32_t rows = std::min(plan.unit_rows, m - first_row), cols = std::min(plan.unit_cols, n - first_col);
+    Product factors(env, plan, worker, product);
+    Part taker;
+    if (Fault fault = factors.find_taker(first_row, rows, first_col, cols, &taker)) return fault;
+    if (taker.data) return factors.multiply(first_row, rows, first_col, cols, taker.data, taker.row);
     // Rows begin aligned, and do not all meet in the same sets of a cache.
     const uint64_t pitch = (uint64_t{cols} * 4 + 63) / 64 * 64;
     uint8_t* const sums = worker.scratch.take(rows * pitch);
     const uint64_t used = worker.scratch.used();
-    if (Fault fault = Product(env, plan, worker, product).multiply(first_row, rows, first_col, cols, sums, pitch))
-        return fault;
+    if (Fault fault = factors.multiply(first_row, rows, first_col, cols, sums, pitch)) return fault;
     worker.scratch.rewind(used);
     VectorUnit unit(env, plan.vector, job.program, job.cmd.matmul.param, worker);
     unit.give(vector::kSums, sums, pitch, 4);

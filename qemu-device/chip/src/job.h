@@ -177,6 +177,8 @@ struct MatmulPlan {
     VectorPlan vector;
     uint32_t unit_rows, unit_cols;
     uint32_t down, across;  // units for the rows and the columns of one product
+    static constexpr uint32_t kNone = UINT32_MAX;
+    uint32_t takes_sums;  // operand that gets the sums as they are; kNone: the program makes something of them
 
     // Ranges of device addresses of so many rows and columns of a factor.
     uint64_t pieces(uint32_t factor, uint64_t rows, uint64_t cols) const;
