@@ -37,7 +37,8 @@ constinit const Engine kAvx512Engine = {"avx512",      SIDRA_CHIP_ENGINE_AVX512,
                                         bias_u8,       scale,
                                         decode_vector, run_vector,
                                         matmul,        pool_windows,
-                                        pair_levels,   pack};
+                                        pair_levels,   pack,
+                                        true};
 constinit const Engine kAmxEngine = {
     "amx",      SIDRA_CHIP_ENGINE_AMX, amx_mvm,     quantize_u8, bias_u8, scale, decode_vector, run_vector,
     amx_matmul, pool_windows,          pair_levels, pack,        true};

@@ -16,7 +16,8 @@ namespace {
 constexpr uint32_t kGroupBytes = 256;  // 4 rows x 64 columns of a panel
 constexpr uint32_t kTileGroups = kTileRows / 4;
 constexpr uint32_t kPanelBytes = kTileGroups * kGroupBytes;
-constexpr uint32_t kRowsMax = 6;  // input rows of a block
+constexpr uint32_t kStepGroups = 16;  // between ColumnMvm::steps
+constexpr uint32_t kRowsMax = 6;      // input rows of a block
 
 // The parameters of a block; the assembly uses these offsets.
 struct Block {
@@ -30,13 +31,16 @@ struct Block {
     const int32_t* init;         // 56
     int32_t* out;                // 64
     uint64_t out_stride;         // 72: bytes
+    const uint32_t* steps;       // 80: nullptr, or where the inputs of each run are
+    uint64_t run;                // 88: groups whose inputs are adjacent; a tile has whole runs
 };
-static_assert(__builtin_offsetof(Block, groups) == 24 && __builtin_offsetof(Block, out_stride) == 72);
+static_assert(__builtin_offsetof(Block, groups) == 24 && __builtin_offsetof(Block, out_stride) == 72 &&
+              __builtin_offsetof(Block, run) == 88);
 
 // Registers:
 //   rdi block, rax input row 0, r8 input row 3, rcx input stride
-//   rdx weights, rsi groups left in the tile
-//   r9 next tile, r10 groups left after this tile, r11 nonzero once in the tail
+//   rdx weights, rsi groups left in the run
+//   r9 next tile, r10 groups left after this run, r11 nonzero once in the tail
 //   zmm24-27 weights, zmm28-31 inputs, the rest sums
 
 // The formatter would join the instructions into paragraphs.
@@ -78,15 +82,27 @@ static_assert(__builtin_offsetof(Block, groups) == 24 && __builtin_offsetof(Bloc
             "movq 16(%%rdi), %%r9\n\t"                                                      \
             "movq 24(%%rdi), %%r10\n\t"                                                     \
             "xorl %%r11d, %%r11d\n\t"                                                       \
-            "leaq (%%rcx,%%rcx,2), %%r8\n\t"                                                \
-            "addq %%rax, %%r8\n\t"                                                          \
             "testq %%r10, %%r10\n\t"                                                        \
             "je 5f\n\t"                                                                     \
             "1:\n\t"                                                                        \
+            "movq 24(%%rdi), %%r8\n\t"                                                      \
+            "subq %%r10, %%r8\n\t"                                                          \
+            "testl $63, %%r8d\n\t"                                                          \
+            "jne 8f\n\t"                                                                    \
             "movq (%%r9), %%rdx\n\t"                                                        \
             "addq $8, %%r9\n\t"                                                             \
             "addq 32(%%rdi), %%rdx\n\t"                                                     \
-            "movl $64, %%esi\n\t"                                                           \
+            "8:\n\t"                                                                        \
+            "movq 80(%%rdi), %%rsi\n\t"                                                     \
+            "testq %%rsi, %%rsi\n\t"                                                        \
+            "je 9f\n\t"                                                                     \
+            "shrq $4, %%r8\n\t"                                                             \
+            "movl (%%rsi,%%r8,4), %%eax\n\t"                                                \
+            "addq 0(%%rdi), %%rax\n\t"                                                      \
+            "9:\n\t"                                                                        \
+            "leaq (%%rcx,%%rcx,2), %%r8\n\t"                                                \
+            "addq %%rax, %%r8\n\t"                                                          \
+            "movq 88(%%rdi), %%rsi\n\t"                                                     \
             "cmpq %%rsi, %%r10\n\t"                                                         \
             "cmovbq %%r10, %%rsi\n\t"                                                       \
             "subq %%rsi, %%r10\n\t"                                                         \
@@ -264,11 +280,13 @@ void block_1xn(const Block* block) {
             sums[p].v[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block->init) + p * kHalves + i);
     const uint8_t* in = block->in;
     const int8_t* const* tile = block->tile;
-    for (uint64_t left = block->groups; left != 0; ++tile) {
-        const uint64_t groups = left < kTileGroups ? left : kTileGroups;
-        for (int p = 0; p < kPanels; ++p) dot_panel(sums[p], in, *tile + block->offset + p * kPanelBytes, groups);
+    for (uint64_t done = 0; done < block->groups;) {
+        const uint64_t left = block->groups - done, groups = left < block->run ? left : block->run;
+        const int8_t* weights = tile[done / kTileGroups] + block->offset + done % kTileGroups * kGroupBytes;
+        if (block->steps != nullptr) in = block->in + block->steps[done / block->run];
+        for (int p = 0; p < kPanels; ++p) dot_panel(sums[p], in, weights + p * kPanelBytes, groups);
         in += groups * 4;
-        left -= groups;
+        done += groups;
     }
     if (block->tail_weights != nullptr) {
         for (int p = 0; p < kPanels; ++p) dot_panel(sums[p], block->tail, block->tail_weights + p * kPanelBytes, 1);
@@ -318,6 +336,8 @@ inline void run(Kernel kernel, const ColumnMvm& m, uint32_t panel, uint32_t pane
     block.offset = size_t{panel} * kPanelBytes;
     block.tail = reinterpret_cast<const uint8_t*>(tail);
     block.tail_weights = nullptr;
+    block.steps = m.steps;
+    block.run = m.steps == nullptr ? kTileGroups : kStepGroups;
     if (tail_rows != 0) {
         for (uint32_t r = 0; r < batch; ++r) {
             tail[r] = 0;
