@@ -162,11 +162,13 @@ Fault Tlb::find_region(Bus& bus, const AddressSpace& space, uint64_t va, uint64_
     return {};
 }
 
-Fault Tlb::find_small(Bus& bus, const Range& table, uint64_t va, uint64_t* entry) {
+// *size: of what the entry maps and, if the next ones of its line continue it, of what those map.
+Fault Tlb::find_small(Bus& bus, const Range& table, uint64_t va, uint64_t* entry, uint64_t* size) {
     constexpr uint64_t kLineSize = uint64_t{SIDRA_PAGE_SIZE} * kLineEntries;
     const uint64_t first = va & ~(kLineSize - 1);
     Line& line = slot_of(lines_, va / kLineSize);
-    const uint64_t& wanted = line.entries[(va - first) / SIDRA_PAGE_SIZE];
+    uint64_t number = (va - first) / SIDRA_PAGE_SIZE;
+    const uint64_t& wanted = line.entries[number];
     // An entry that was invalid when its line was read may be valid now.
     if (line.va != first || !is_leaf(bus, wanted, SIDRA_PAGE_SIZE)) {
         line.va = kNothing;
@@ -176,6 +178,10 @@ Fault Tlb::find_small(Bus& bus, const Range& table, uint64_t va, uint64_t* entry
     }
     if (!is_leaf(bus, wanted, SIDRA_PAGE_SIZE)) return {SIDRA_FAULT_TRANSLATION, va};
     *entry = wanted;
+    *size = SIDRA_PAGE_SIZE;
+    while (++number < kLineEntries && line.entries[number] == wanted + *size &&
+           is_leaf(bus, line.entries[number], SIDRA_PAGE_SIZE))
+        *size += SIDRA_PAGE_SIZE;
     return {};
 }
 
@@ -187,12 +193,12 @@ Fault Tlb::lookup(Bus& bus, const AddressSpace& space, uint64_t va, Page* page) 
     }
     uint64_t entry;
     if (Fault fault = find_region(bus, space, va, &entry)) return fault;
-    uint64_t size = SIDRA_HUGE_SIZE;
+    uint64_t size = SIDRA_HUGE_SIZE, page_size = SIDRA_HUGE_SIZE;
     if (is_table(entry)) {
-        if (Fault fault = find_small(bus, table_of(entry), va, &entry)) return fault;
-        size = SIDRA_PAGE_SIZE;
+        if (Fault fault = find_small(bus, table_of(entry), va, &entry, &size)) return fault;
+        page_size = SIDRA_PAGE_SIZE;
     }
-    page->va = va & ~(size - 1);
+    page->va = va & ~(page_size - 1);
     page->memory = memory_of(entry, size);
     page->readable = entry & SIDRA_PTE_READ;
     page->writable = entry & SIDRA_PTE_WRITE;

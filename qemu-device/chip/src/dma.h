@@ -66,13 +66,14 @@ struct AddressSpace {
 // lines of eight of level 0, because the next page is often needed, too.
 class Tlb {
    public:
+    // A page, and some pages behind it if they are adjacent in memory and have the same rights.
     struct Page {
         uint64_t va;   // of its first byte
         Range memory;  // in Space::kBus or Space::kL3
         bool readable;
         bool writable;
     };
-    // Finds the page that contains va.
+    // Finds the page that contains va, which is the first one.
     Fault lookup(Bus& bus, const AddressSpace& space, uint64_t va, Page* page);
 
    private:
@@ -87,7 +88,7 @@ class Tlb {
         std::array<uint64_t, kLineEntries> entries{};
     };
     Fault find_region(Bus& bus, const AddressSpace& space, uint64_t va, uint64_t* entry);
-    Fault find_small(Bus& bus, const Range& table, uint64_t va, uint64_t* entry);
+    Fault find_small(Bus& bus, const Range& table, uint64_t va, uint64_t* entry, uint64_t* size);
 
     uint64_t tag_ = 0;
     std::array<Region, 64> regions_{};
