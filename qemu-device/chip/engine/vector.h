@@ -4,6 +4,7 @@
 #ifndef SIDRA_CHIP_ENGINE_VECTOR_H
 #define SIDRA_CHIP_ENGINE_VECTOR_H
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -26,19 +27,32 @@ struct VectorStep {
 // Operands of a program, by slot (verify.h).
 inline constexpr uint32_t kVectorSlots = SIDRA_VECTOR_OPERANDS_MAX + 3;
 
-struct VectorProgram {
-    static constexpr uint32_t kStepsMax = 4 * SIDRA_VECTOR_INSTRUCTIONS_MAX;  // up to three spreads for an instruction
-    struct Pass {
-        uint16_t first, scalars, end;  // vector steps, then scalar steps
-    };
-    VectorStep steps[kStepsMax];
-    Pass passes[SIDRA_VECTOR_INSTRUCTIONS_MAX];
+// Of a decoded program, besides its steps.
+struct VectorProgramTraits {
     uint32_t pass_count;
     uint32_t extent[kVectorSlots];  // valid indices of gathered operands
     bool in_order;                  // one row at a time
     bool long_rows;                 // several long rows at a time are faster
     uint8_t registers;              // numbers of vector registers are less
     bool row_number;                // uses SIDRA_VECTOR_ROW
+};
+struct VectorProgram : VectorProgramTraits {
+    static constexpr uint32_t kStepsMax = 4 * SIDRA_VECTOR_INSTRUCTIONS_MAX;  // up to three spreads for an instruction
+    struct Pass {
+        uint16_t first, scalars, end;  // vector steps, then scalar steps
+    };
+    VectorStep steps[kStepsMax];
+    Pass passes[SIDRA_VECTOR_INSTRUCTIONS_MAX];
+
+    VectorProgram() = default;
+    VectorProgram(const VectorProgram&) = delete;
+    // Copies only those passes and steps that there are.
+    VectorProgram& operator=(const VectorProgram& from) {
+        VectorProgramTraits::operator=(from);
+        std::copy_n(from.passes, pass_count, passes);
+        std::copy_n(from.steps, passes[pass_count - 1].end, steps);
+        return *this;
+    }
 };
 
 // Reaches elements of gathered operands whose rows are not contiguous in the host's memory. Both return false if the

@@ -63,12 +63,7 @@ void ProgramCache::decode(const Env& env, std::span<const sidra_operand> operand
         entry.engine = &env.engine;
         entry.decoded = shape;
     }
-    const engine::VectorProgram& known = entry.program;
-    std::copy_n(known.passes, known.pass_count, decoded->passes);
-    std::copy_n(known.steps, known.passes[known.pass_count - 1].end, decoded->steps);
-    decoded->pass_count = known.pass_count;
-    decoded->in_order = known.in_order;
-    decoded->row_number = known.row_number;
+    *decoded = entry.program;
     for (size_t n = 0; n < operands.size(); n++) decoded->extent[n] = operands[n].extent;
 }
 
