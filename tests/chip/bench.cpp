@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bench.h"
+#include "create.h"
+#include "later_engine.h"
 #include "packets.h"
 
 #include <algorithm>
@@ -390,7 +392,11 @@ void Bench::replace_chip() {
     config.level = options_.level;
     config.stuck_ppm = options_.stuck_ppm;
     char error[1024] = "";
-    if (sidra_chip_create(&config, &host, &chip_, error, sizeof error) != 0) {
+    chip::MakeEngine make = engine::make;
+    if (options_.later) {
+        make = LaterEngine::make;
+    }
+    if (chip::create(&config, &host, make, &chip_, error, sizeof error) != 0) {
         ADD_FAILURE() << "sidra_chip_create: " << error;
         std::abort();
     }
@@ -494,6 +500,7 @@ sidra_telemetry Bench::telemetry() {
 
 bool Bench::run_once() {
     const bool worked = sidra_chip_run(chip_);
+    sidra_chip_settle(chip_);
     if (bus_.live_maps() != 0) {
         bus_.violation("a map outlived its slice");
     }
@@ -584,6 +591,7 @@ void Bench::stop_threads() {
         thread.join();
     }
     threads_.clear();
+    sidra_chip_settle(chip_);
 }
 
 bool Bench::wait(const Queue& queue, uint64_t value) {
@@ -661,7 +669,7 @@ bool engine_available(uint32_t engine) { return try_create({SIDRA_CHIP_SMALL, en
 
 std::vector<uint32_t> available_engines() {
     std::vector<uint32_t> engines;
-    for (uint32_t engine = SIDRA_CHIP_ENGINE_SCALAR; engine <= SIDRA_CHIP_ENGINE_AMX; ++engine) {
+    for (uint32_t engine = SIDRA_CHIP_ENGINE_SCALAR; engine <= SIDRA_CHIP_ENGINE_AVX_VNNI; ++engine) {
         if (engine_available(engine)) {
             engines.push_back(engine);
         }

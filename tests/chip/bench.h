@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <initializer_list>
@@ -76,6 +77,7 @@ struct BenchOptions {
     uint32_t stuck_ppm = 0;
     std::string state_file = {};  // "": none
     std::string trace_file = {};  // the same
+    bool later = std::getenv("SIDRA_TEST_LATER") != nullptr;  // on an engine that completes later
 };
 
 // Result of the tests' own page table walk.

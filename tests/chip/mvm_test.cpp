@@ -284,7 +284,7 @@ TEST_P(Mvm, RandomShapes) {
 }
 
 std::string engine_name(const ::testing::TestParamInfo<uint32_t>& engine) {
-    constexpr const char* kNames[] = {"Auto", "Scalar", "Avx2", "Avx512", "Neon", "Amx"};
+    constexpr const char* kNames[] = {"Auto", "Scalar", "Avx2", "Avx512", "Neon", "Amx", "AvxVnni"};
     return kNames[engine.param];
 }
 

@@ -322,7 +322,7 @@ TEST(Create, NamesTheEngine) {
 #if defined(__aarch64__)
     const std::set<std::string> names = {"neon"};
 #else
-    const std::set<std::string> names = {"scalar", "avx2", "avx512", "amx"};
+    const std::set<std::string> names = {"scalar", "avx2", "avx-vnni", "avx512", "amx"};
 #endif
     EXPECT_TRUE(names.contains(sidra_chip_engine_name(best.chip())));
 }

@@ -61,18 +61,20 @@ class Machine {
         return job->operation->prepare(env(), *job);
     }
     Fault run(const Job& job, uint32_t unit) {
-        this_worker().scratch.begin();
-        return job.operation->unit(env(), job, this_worker(), unit);
+        staging.scratch.begin();
+        Worker worker{this_tlb(), staging.converted, staging.scratch, staging.readout};
+        return job.operation->unit(env(), job, worker, unit);
     }
 
     Context context{0};
-    const engine::Engine& engine = *engine::find(SIDRA_CHIP_ENGINE_AUTO);
-    Array array{kGeometryY1, engine, nullptr};
+    const std::unique_ptr<engine::Engine> engine = engine::make(SIDRA_CHIP_ENGINE_AUTO, 1);
+    engine::Staging staging;
+    Array array{kGeometryY1, engine->kernels(), nullptr};
     Bus bus{host_};
 
    private:
     Env env() {
-        return {bus, context, context.space(), array, adcs_, engine, knobs_, 0, management::kClockNominal, nullptr};
+        return {bus, context, context.space(), array, adcs_, *engine, knobs_, 0, management::kClockNominal, nullptr};
     }
     void add_weights(uint32_t index, uint32_t rows, uint32_t cols, uint32_t tiles) {
         sidra_hw_weights entry{};
@@ -110,7 +112,7 @@ class Machine {
                           .kick = [](void*) {},
                           .report = [](void*, const char*) {}};
     Adcs adcs_{kGeometryY1.xbars()};
-    UnitKnobs knobs_;
+    Knobs knobs_;
     uint64_t serial_ = uint64_t{1} << 32;
 };
 
@@ -130,7 +132,7 @@ void check(Machine& machine, const sidra_cmd& cmd, uint64_t operations) {
     for (const uint32_t unit : {0u, job.units - 1}) {
         const Fault ran = machine.run(job, unit);
         EXPECT_FALSE(ran) << "unit " << unit << ": cause " << ran.cause << ", 0x" << std::hex << ran.address;
-        EXPECT_LE(this_worker().scratch.used(), job.unit_load.scratch) << "unit " << unit;
+        EXPECT_LE(machine.staging.scratch.used(), job.unit_load.scratch) << "unit " << unit;
     }
 }
 

@@ -19,16 +19,27 @@
 #include <utility>
 #include <vector>
 
-#include "engine.h"
+#include "avx_vnni_with_avx512.h"
+#include "kernels.h"
 
 namespace sidra::engine::test {
 
-// Engines that this machine runs, the scalar one first.
-inline std::vector<const Engine*> engines() {
-    std::vector<const Engine*> found;
-    for (const auto id : {SIDRA_CHIP_ENGINE_SCALAR, SIDRA_CHIP_ENGINE_AVX2, SIDRA_CHIP_ENGINE_AVX512,
-                          SIDRA_CHIP_ENGINE_AMX, SIDRA_CHIP_ENGINE_NEON}) {
-        if (const Engine* engine = find(id)) found.push_back(engine);
+// Kernels that this machine runs, the widest last.
+inline std::vector<const Kernels*> all_kernels() {
+    std::vector<const Kernels*> found;
+#if defined(__x86_64__)
+    static const Kernels with_avx512 = [] {
+        Kernels kernels = *find(SIDRA_CHIP_ENGINE_SCALAR);
+        kernels.can.name = "avx-vnni with avx512";
+        kernels.mvm = avx_vnni_mvm_with_avx512;
+        kernels.matmul = avx_vnni_matmul_with_avx512;
+        return kernels;
+    }();
+    if (find(SIDRA_CHIP_ENGINE_AVX512)) found.push_back(&with_avx512);
+#endif
+    for (const auto id : {SIDRA_CHIP_ENGINE_SCALAR, SIDRA_CHIP_ENGINE_AVX2, SIDRA_CHIP_ENGINE_AVX_VNNI,
+                          SIDRA_CHIP_ENGINE_AVX512, SIDRA_CHIP_ENGINE_AMX, SIDRA_CHIP_ENGINE_NEON}) {
+        if (const Kernels* kernels = find(id)) found.push_back(kernels);
     }
     return found;
 }

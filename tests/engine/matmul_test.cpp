@@ -116,14 +116,14 @@ void check(const Operand& a, const Operand& b, uint32_t rows, uint32_t cols, uin
     constexpr size_t kBefore = 16;  // words
     const std::vector<uint32_t> expected = product(a, b, rows, cols, inner);
     const size_t out_row = cols + random() % 3;
-    for (const Engine* engine : engines()) {
-        SCOPED_TRACE(std::string(engine->name) + " " + std::to_string(rows) + "x" + std::to_string(inner) + "x" +
+    for (const Kernels* kernels : all_kernels()) {
+        SCOPED_TRACE(std::string(kernels->can.name) + " " + std::to_string(rows) + "x" + std::to_string(inner) + "x" +
                      std::to_string(cols) + " types " + std::to_string(a.type) + ", " + std::to_string(b.type) +
                      " strides " + std::to_string(a.stride.row) + ", " + std::to_string(a.stride.col) + " and " +
                      std::to_string(b.stride.row) + ", " + std::to_string(b.stride.col));
         Guarded<uint32_t> out(kBefore + (rows - 1) * out_row + cols);
         const uint32_t untouched = out[0];
-        engine->matmul({a.bytes.data(), b.bytes.data(), &out[kBefore], a.stride.row, a.stride.col, b.stride.row,
+        kernels->matmul({a.bytes.data(), b.bytes.data(), &out[kBefore], a.stride.row, a.stride.col, b.stride.row,
                         b.stride.col, out_row * 4, rows, cols, inner, a.type, b.type},
                        garbage_scratch());
         for (size_t i = 0; i < out.size(); ++i) {

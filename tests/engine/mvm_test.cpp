@@ -11,7 +11,7 @@ struct Shape {
     uint32_t rows, cols, batch;
 };
 
-// Weights of a column of tiles, plain and packed by hand from the layout that engine.h states.
+// Weights of a column of tiles, plain and packed by hand from the layout that plane.h states.
 struct Column {
     Column(Shape s, Random& random, int weight) : shape(s), plain(size_t{s.rows} * s.cols) {
         for (int8_t& w : plain) w = static_cast<int8_t>(weight == 0 ? static_cast<int>(random() & 255u) - 128 : weight);
@@ -51,12 +51,12 @@ void check(const Column& column, Random& random, int input, bool with_init) {
             expected[size_t{b} * cols + c] = static_cast<int32_t>(static_cast<uint32_t>(sum));
         }
     }
-    for (const Engine* engine : engines()) {
-        SCOPED_TRACE(std::string(engine->name) + " " + std::to_string(rows) + "x" + std::to_string(cols) + " batch " +
+    for (const Kernels* kernels : all_kernels()) {
+        SCOPED_TRACE(std::string(kernels->can.name) + " " + std::to_string(rows) + "x" + std::to_string(cols) + " batch " +
                      std::to_string(batch));
         Guarded<int32_t> acc((batch - 1) * acc_stride + cols);
         const int32_t untouched = acc[0];
-        engine->mvm({column.pointers.data(), static_cast<uint32_t>(column.pointers.size()), rows, cols, in.data(),
+        kernels->mvm({column.pointers.data(), static_cast<uint32_t>(column.pointers.size()), rows, cols, in.data(),
                      in_stride, acc.data(), acc_stride, with_init ? init.data() : nullptr, batch});
         for (uint32_t b = 0; b < batch; ++b) {
             ASSERT_EQ(0, std::memcmp(&acc[b * acc_stride], &expected[size_t{b} * cols], cols * 4)) << "row " << b;
@@ -110,12 +110,12 @@ TEST(Mvm, RowsInSteps) {
         for (uint8_t& x : in) x = static_cast<uint8_t>(random());
         Guarded<int32_t> init(shape.cols);
         fill_bits(random, init.data(), init.size());
-        for (const Engine* engine : engines()) {
-            if (!engine->windows) continue;
-            SCOPED_TRACE(std::string(engine->name) + " " + std::to_string(shape.rows) + "x" +
+        for (const Kernels* kernels : all_kernels()) {
+            if (!kernels->can.windows) continue;
+            SCOPED_TRACE(std::string(kernels->can.name) + " " + std::to_string(shape.rows) + "x" +
                          std::to_string(shape.cols) + " batch " + std::to_string(shape.batch));
             Guarded<int32_t> acc(size_t{shape.batch} * shape.cols);
-            engine->mvm({column.pointers.data(), static_cast<uint32_t>(column.pointers.size()), shape.rows, shape.cols,
+            kernels->mvm({column.pointers.data(), static_cast<uint32_t>(column.pointers.size()), shape.rows, shape.cols,
                          in.data(), stride, acc.data(), shape.cols, init.data(), shape.batch, steps.data()});
             for (uint32_t b = 0; b < shape.batch; b += between(random, 1, 9))
                 for (uint32_t c = 0; c < shape.cols; ++c) {
@@ -153,11 +153,11 @@ TEST(Mvm, SumsWrapModulo32Bits) {
     const Column column({256, 64, 1}, random, 127);
     std::vector<uint8_t> in(256, 255);
     const std::vector<int32_t> init(64, std::numeric_limits<int32_t>::max());
-    for (const Engine* engine : engines()) {
+    for (const Kernels* kernels : all_kernels()) {
         std::vector<int32_t> acc(64);
-        engine->mvm({column.pointers.data(), 1, 256, 64, in.data(), 256, acc.data(), 64, init.data(), 1});
+        kernels->mvm({column.pointers.data(), 1, 256, 64, in.data(), 256, acc.data(), 64, init.data(), 1});
         for (const int32_t a : acc)
-            ASSERT_EQ(std::numeric_limits<int32_t>::min() + 256 * 255 * 127 - 1, a) << engine->name;
+            ASSERT_EQ(std::numeric_limits<int32_t>::min() + 256 * 255 * 127 - 1, a) << kernels->can.name;
     }
 }
 
@@ -166,11 +166,11 @@ TEST(Mvm, OtherColumnsOfThePlaneDoNotMatter) {
     Random random(8);
     Column column({20, 64, 5}, random, 0);
     std::vector<uint8_t> in(100, 3);
-    for (const Engine* engine : engines()) {
+    for (const Kernels* kernels : all_kernels()) {
         Guarded<int32_t> whole(5 * 64), part(5 * 10);
-        engine->mvm({column.pointers.data(), 1, 20, 64, in.data(), 20, whole.data(), 64, nullptr, 5});
-        engine->mvm({column.pointers.data(), 1, 20, 10, in.data(), 20, part.data(), 10, nullptr, 5});
-        for (size_t b = 0; b < 5; ++b) ASSERT_EQ(0, std::memcmp(&whole[b * 64], &part[b * 10], 40)) << engine->name;
+        kernels->mvm({column.pointers.data(), 1, 20, 64, in.data(), 20, whole.data(), 64, nullptr, 5});
+        kernels->mvm({column.pointers.data(), 1, 20, 10, in.data(), 20, part.data(), 10, nullptr, 5});
+        for (size_t b = 0; b < 5; ++b) ASSERT_EQ(0, std::memcmp(&whole[b * 64], &part[b * 10], 40)) << kernels->can.name;
     }
 }
 

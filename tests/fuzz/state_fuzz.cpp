@@ -29,7 +29,7 @@ struct Powered {
                                       [](void*) { return uint64_t{1}; },
                                       [](void*) {},
                                       [](void*, const char*) {}};
-        chip = std::make_unique<chip::Chip>(chip::kGeometrySmall, *engine::find(SIDRA_CHIP_ENGINE_AUTO), 1, 1, true,
+        chip = std::make_unique<chip::Chip>(chip::kGeometrySmall, engine::make(SIDRA_CHIP_ENGINE_AUTO, 1), 1, true,
                                             nullptr, host);
         try {
             chip->open_state_file(path.c_str());

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -15,13 +16,15 @@
 namespace sidra::test {
 namespace {
 
-using physics::InstructionSet;
 using physics::Readout;
 using physics::ReadoutParameters;
 
 constexpr uint32_t kRows = Readout::kRows, kColumns = Readout::kColumns;
 
-const engine::Engine& best_engine() { return *engine::find(SIDRA_CHIP_ENGINE_AUTO); }
+engine::Engine& best_engine() {
+    static const std::unique_ptr<engine::Engine> engine = engine::make(SIDRA_CHIP_ENGINE_AUTO, 1);
+    return *engine;
+}
 
 ReadoutParameters ideal() {
     ReadoutParameters parameters;
@@ -125,28 +128,30 @@ void check_same_bits(bool follows) {
         parameters.adc_margin = 1;
         parameters.adc_follows = follows;
         parameters.dac_bits = follows ? 5 : 8;
-        Readout reference(problem.g.data(), encoding, parameters, 99, 7, InstructionSet::kScalar);
-        if (!follows) reference.set_range(best_engine(), problem.in.data(), kRows, 20, &problem.scratch);
-        const std::vector<int32_t> expected = problem.read(reference, (uint64_t{5} << 32) - 9);
-        EXPECT_GT(problem.clipped, 0u);
-        const uint64_t clipped = problem.clipped;
-        for (const InstructionSet set :
-             {InstructionSet::kScalar, InstructionSet::kAvx2, InstructionSet::kAvx512, InstructionSet::kNeon}) {
-            if (!physics::has(set)) continue;
-            for (const auto id : {SIDRA_CHIP_ENGINE_SCALAR, SIDRA_CHIP_ENGINE_AUTO}) {
-                Readout readout(problem.g.data(), encoding, parameters, 99, 7, set);
-                if (!follows) readout.set_range(best_engine(), problem.in.data(), kRows, 20, &problem.scratch);
-                std::vector<int32_t> out(expected.size());
-                uint64_t cut = 0;
-                for (uint32_t b = 0; b < problem.vectors; b += 23) {  // in parts
-                    const uint32_t some = std::min(23u, problem.vectors - b);
-                    cut +=
-                        readout.multiply(*engine::find(id), (uint64_t{5} << 32) - 9 + b, &problem.in[b * kRows], kRows,
-                                         some, &out[b * problem.outputs()], problem.outputs(), &problem.scratch);
-                }
-                EXPECT_EQ(out, expected);
-                EXPECT_EQ(cut, clipped);
+        const auto scalar = engine::make(SIDRA_CHIP_ENGINE_SCALAR, 1);
+        const uint64_t first = (uint64_t{5} << 32) - 9;
+        const auto read_in_parts = [&](engine::Engine& engine, uint32_t part, uint64_t* clipped) {
+            Readout readout(problem.g.data(), encoding, parameters, 99, 7);
+            if (!follows) readout.set_range(engine, problem.in.data(), kRows, 20, &problem.scratch);
+            std::vector<int32_t> out(size_t{problem.vectors} * problem.outputs());
+            *clipped = 0;
+            for (uint32_t b = 0; b < problem.vectors; b += part) {
+                const uint32_t some = std::min(part, problem.vectors - b);
+                *clipped += readout.multiply(engine, first + b, &problem.in[b * kRows], kRows, some,
+                                             &out[b * problem.outputs()], problem.outputs(), &problem.scratch);
             }
+            return out;
+        };
+        uint64_t expected_clipped;
+        const std::vector<int32_t> expected = read_in_parts(*scalar, problem.vectors, &expected_clipped);
+        EXPECT_GT(expected_clipped, 0u);
+        for (const auto id : {SIDRA_CHIP_ENGINE_SCALAR, SIDRA_CHIP_ENGINE_AVX2, SIDRA_CHIP_ENGINE_AVX_VNNI,
+                              SIDRA_CHIP_ENGINE_AVX512, SIDRA_CHIP_ENGINE_AMX, SIDRA_CHIP_ENGINE_NEON}) {
+            const auto engine = engine::make(id, 1);
+            if (!engine) continue;
+            uint64_t clipped;
+            EXPECT_EQ(read_in_parts(*engine, 23, &clipped), expected) << engine->can().name;
+            EXPECT_EQ(clipped, expected_clipped) << engine->can().name;
         }
     }
 }

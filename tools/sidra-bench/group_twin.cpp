@@ -120,7 +120,7 @@ void run_twin(const Settings& settings, Report& report) {
     physics::ReadoutParameters parameters;
     parameters.adc_follows = true;
     const physics::Readout readout(effective.data(), SIDRA_ENCODING_OFFSET, parameters, kSeed, 0);
-    const auto* engine = engine::find(static_cast<sidra_chip_engine>(settings.engine));
+    const auto engine = engine::make(static_cast<sidra_chip_engine>(settings.engine), 1);
     std::mt19937 random(2);
     std::vector<uint8_t> in(size_t{kBatch} * kSize);
     for (uint8_t& each : in) each = static_cast<uint8_t>(random());

@@ -3,7 +3,7 @@
 #ifndef SIDRA_CHIP_ENGINE_AVX512_H
 #define SIDRA_CHIP_ENGINE_AVX512_H
 
-#include "engine.h"
+#include "kernels.h"
 
 namespace sidra::engine {
 

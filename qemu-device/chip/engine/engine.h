@@ -1,95 +1,64 @@
 // SPDX-License-Identifier: MIT
-// The arithmetic of the chip, level `fast`: pure functions on host memory, without state, threads or checks. The chip
-// has checked everything (ranges, types and alignment, as uapi/sidra_cmd.h requires). All engines return identical
-// bits.
+// An engine computes for one chip. It is an object with threads and memory of its own, and gets whole jobs: submit() may
+// return before the work is done. The engines of this library run on the host's processor (make()); one for another
+// processor would keep copies of planes by their versions, and complete later.
+//
+// All engines return identical bits.
 #ifndef SIDRA_CHIP_ENGINE_H
 #define SIDRA_CHIP_ENGINE_H
 
-#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 
-#include "matmul.h"
-#include "pool.h"
-#include "sidra_chip.h"
-#include "sidra_cmd.h"
-#include "sidra_hw.h"
-#include "vector.h"
+#include "kernels.h"
+#include "staging.h"
 
 namespace sidra::engine {
 
-inline constexpr uint32_t kTileRows = 256;     // inputs of a tile
-inline constexpr uint32_t kTileColsMax = 256;  // outputs of a tile (128 for a differential pair of columns)
-inline constexpr uint32_t kPanelCols = 64;     // columns that are adjacent in a packed plane
-
-// Packed plane: the s8 weights of one tile as every engine reads them. 64 columns to a panel; inside a panel, groups of
-// 4 consecutive rows, each holding 64 columns x 4 rows: the byte of (row, col) is at
-//   ((col / 64) * 64 + row / 4) * 256 + (col % 64) * 4 + row % 4.
-// Always kTileRows rows; columns in whole panels; unused rows and columns are zero. 64-byte aligned. A panel is 16 KiB.
-inline constexpr size_t packed_offset(uint32_t row, uint32_t col) {
-    return (size_t{col / kPanelCols} * (kTileRows / 4) + row / 4) * 256 + (col % kPanelCols) * 4 + row % 4;
-}
-
-// A column block of a whole weights object, with all its row tiles, so that an engine can keep sums in registers:
-//   for b < batch, c < cols: acc[b][c] = init[c] + sum over tiles t, rows r of in[b][256 t + r] * w_t[r][c], exact
-//   modulo 2^32.
-struct ColumnMvm {
-    const int8_t* const* packed;  // tile planes, top to bottom
-    uint32_t tiles;
-    uint32_t rows;  // K, sum over all tiles
-    uint32_t cols;  // 1..256 of this column of tiles
-    const uint8_t* in;
-    size_t in_stride;
-    int32_t* acc;
-    size_t acc_stride;    // elements
-    const int32_t* init;  // cols initial values, or nullptr for zero
-    uint32_t batch;
-    // Input rows whose parts overlap, such as the windows of a convolution (only engines with `windows`): inputs
-    // k..k + 63 of row b are at in + b * in_stride + steps[k / 64]. `rows` is a multiple of 64. nullptr: rows are
-    // whole.
-    const uint32_t* steps;
+// Units of a job. The engine calls run() on one or more of its threads, and each call takes units until none is left:
+// the work is done when all calls have returned. run() throws nothing.
+struct Work {
+    void (*run)(void* self, Staging& staging);
+    void* self;
+    bool parallel;  // worth several threads
 };
 
-// Result of an MVM: out = convert(acc), see struct sidra_cmd_mvm. `rows` x `cols` elements.
-struct Scale {
-    const int32_t* acc;
-    size_t acc_stride;  // elements
-    void* out;
-    size_t out_stride;  // bytes
-    uint32_t rows, cols;
-    uint32_t out_type;   // S8, U8, F32
-    float gain;          // in_scale * out_factor
-    const float* scale;  // cols factors or nullptr for 1; the factor of column n is gain * scale[n]
-    int32_t out_zero;
+// What the engine calls once, on any thread, when work is done that it has not done in submit().
+struct Completion {
+    void (*done)(void* self);
+    void* self;
 };
 
-struct Engine {
-    const char* name;
-    sidra_chip_engine id;
-    void (*mvm)(const ColumnMvm&);
-    // f32 to the u8 codes of an MVM input: saturate_u8(rne(in * (1 / in_scale)) + zero)
-    void (*quantize_u8)(const float* in, uint8_t* out, size_t n, float in_scale, int32_t zero);
-    // s8 to u8 by adding 128
-    void (*bias_u8)(const int8_t* in, uint8_t* out, size_t n);
-    void (*scale)(const Scale&);
-    // Vector programs, see vector.h. A decoded program belongs to the engine that decoded it.
-    void (*decode_vector)(const sidra_vector_instruction* program, size_t count, const sidra_operand* operands,
-                          size_t operand_count, VectorProgram* decoded);
-    // `scratch`: kVectorScratch bytes. *bad: with kIndex the index.
-    VectorEnd (*run_vector)(const VectorRows&, uint8_t* scratch, int64_t* bad);
-    void (*matmul)(const Matmul&, uint8_t* scratch);  // kMatmulScratch bytes, 64-byte aligned; contents do not matter
-    void (*pool_windows)(const PoolWindows&);
-    // Computes the levels of n differential pairs, two bytes each: 2 * max(w, 0), 2 * max(-w, 0). No weight is -128.
-    // (For levels in offset encoding use bias_u8.)
-    void (*pair_levels)(const int8_t* weights, uint8_t* levels, size_t n);
-    // Packs a rows x cols block of s8 weights (row r at in + r * stride) at (row0, col0) of a plane. Adds the change of
-    // each column's sum to sums[col0 + c].
-    void (*pack)(int8_t* packed, int32_t* sums, const int8_t* in, size_t stride, uint32_t row0, uint32_t rows,
-                 uint32_t col0, uint32_t cols);
-    bool windows = false;  // mvm() takes ColumnMvm::steps
+class Engine {
+   public:
+    Engine(const Capabilities& can, const Kernels& kernels) : can_(can), kernels_(kernels) {}
+    // Waits for all work, and completes it.
+    virtual ~Engine() = default;
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    const Capabilities& can() const { return can_; }
+    const Kernels& kernels() const { return kernels_; }
+
+    // Any thread. Returns true if the work is done, and then never calls done(). Otherwise `work` and what it points to
+    // stay valid until done(). Allocates nothing and takes no lock once all threads have memory. Throws std::bad_alloc
+    // if there is none: then the work has not begun.
+    virtual bool submit(const Work& work, const Completion& completion) = 0;
+
+    // Products with planes, whose copies an engine may use. Called by work, with the memory of its units. Also for the
+    // planes of level `accurate`.
+    virtual void multiply(const ColumnMvm& m) { kernels_.mvm(m); }
+
+   private:
+    const Capabilities can_;
+    const Kernels& kernels_;
 };
 
-// The requested engine, or nullptr if this CPU or build does not support it. AUTO always succeeds.
-const Engine* find(sidra_chip_engine id);
+// An engine for the host's processor, with `threads` threads, which include that of submit(). Null as find().
+std::unique_ptr<Engine> make(sidra_chip_engine id, uint32_t threads);
+// The same with these kernels.
+std::unique_ptr<Engine> make(const Kernels& kernels, uint32_t threads);
 
 }  // namespace sidra::engine
 

@@ -31,7 +31,7 @@ inline constexpr size_t kMatmulRows = 192;
 inline constexpr size_t kMatmulCols = 512;
 inline constexpr size_t kMatmulWords = 256;
 
-// Scratch memory that Engine::matmul() needs, 64-byte aligned: a block of each matrix.
+// Scratch memory that Kernels::matmul() needs, 64-byte aligned: a block of each matrix.
 inline constexpr size_t kMatmulScratch = (kMatmulRows + kMatmulCols) * kMatmulWords * 4;
 
 }  // namespace sidra::engine

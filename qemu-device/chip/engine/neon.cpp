@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The NEON engine for any AArch64. Its MVM widens both sides to 16 bits; neon_dot.cpp has the MVM for CPUs with dot
+// The NEON kernels for any AArch64. Their MVM widens both sides to 16 bits; neon_dot.cpp has the MVM for CPUs with dot
 // products.
 #include "neon.h"
 
-#include "engines.h"
+#include "tables.h"
 #include "numerics.h"
 #include "simd_neon.h"
 
@@ -46,11 +46,9 @@ inline void multiply(const int8_t* weights, const Input* x, uint32_t groups, int
 
 }  // namespace
 
-constinit const Engine kNeonEngine = {
-    "neon", SIDRA_CHIP_ENGINE_NEON, mvm_by_panels, quantize_u8, bias_u8, scale, decode_vector, run_vector,
-    matmul, pool_windows,           pair_levels,   pack};
-constinit const Engine kNeonDotEngine = {
-    "neon",     SIDRA_CHIP_ENGINE_NEON, neon_dot_mvm, quantize_u8, bias_u8, scale, decode_vector,
-    run_vector, neon_dot_matmul,        pool_windows, pair_levels, pack};
+constinit const Kernels kNeonKernels = {{"neon", SIDRA_CHIP_ENGINE_NEON, 4, false, 40, 20, 60},
+    mvm_by_panels, quantize_u8, bias_u8, scale, decode_vector, run_vector, matmul, pool_windows, pair_levels, pack, &kSenseNeon};
+constinit const Kernels kNeonDotKernels = {{"neon", SIDRA_CHIP_ENGINE_NEON, 4, false, 40, 20, 60},
+    neon_dot_mvm, quantize_u8, bias_u8, scale, decode_vector, run_vector, neon_dot_matmul, pool_windows, pair_levels, pack, &kSenseNeon};
 
 }  // namespace sidra::engine

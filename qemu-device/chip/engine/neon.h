@@ -3,7 +3,7 @@
 #ifndef SIDRA_CHIP_ENGINE_NEON_H
 #define SIDRA_CHIP_ENGINE_NEON_H
 
-#include "engine.h"
+#include "kernels.h"
 
 namespace sidra::engine {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The reference engine: plain loops that follow the contract line by line.
+// The reference kernels: plain loops that follow the contract line by line.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "engines.h"
+#include "tables.h"
 #include "numerics.h"
 #include "portable.h"
 
@@ -99,17 +99,8 @@ void pack(int8_t* packed, int32_t* sums, const int8_t* in, size_t stride, uint32
 }  // namespace
 }  // namespace scalar
 
-constinit const Engine kScalarEngine = {"scalar",
-                                        SIDRA_CHIP_ENGINE_SCALAR,
-                                        scalar::mvm,
-                                        scalar::quantize_u8,
-                                        scalar::bias_u8,
-                                        scalar::scale,
-                                        portable_decode_vector,
-                                        portable_run_vector,
-                                        portable_matmul,
-                                        portable_pool_windows,
-                                        scalar::pair_levels,
-                                        scalar::pack};
+constinit const Kernels kScalarKernels = {{"scalar", SIDRA_CHIP_ENGINE_SCALAR, 1, false, 1, 1, 1},
+    scalar::mvm, scalar::quantize_u8, scalar::bias_u8, scalar::scale, portable_decode_vector, portable_run_vector,
+    portable_matmul, portable_pool_windows, scalar::pair_levels, scalar::pack, &kSenseScalar};
 
 }  // namespace sidra::engine

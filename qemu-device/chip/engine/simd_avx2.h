@@ -117,15 +117,35 @@ inline I rne(F x) {
     return (select(x >= splat(0x1p31f), splat(INT32_MAX), r)) & (x == x);
 }
 
-// Products of matrices, see simd_matmul.inc. Integers are widened to 16 bits, as in the MVM.
-constexpr size_t kGroup = 2;
+// Products of matrices, see simd_matmul.inc.
 constexpr size_t kSumRows = 6, kSumVectors = 2;
+#ifdef SIDRA_SIMD_VNNI
+constexpr size_t kGroup = 4;
+constexpr bool signed_a(bool signed_b) { return !signed_b; }
+// Adds products of u8 and s8.
+inline __m256i dot_bytes(__m256i sum, __m256i u, __m256i s) {
+#ifdef __AVXVNNI__
+    return _mm256_dpbusd_avx_epi32(sum, u, s);
+#else
+    return _mm256_dpbusd_epi32(sum, u, s);  // the same with AVX-512
+#endif
+}
+template <bool kUnsignedB>
+inline I dot_words(I sum, I a, I b) {
+    const I u = kUnsignedB ? b : a, s = kUnsignedB ? a : b;
+    return reinterpret_cast<I>(
+        dot_bytes(reinterpret_cast<__m256i>(sum), reinterpret_cast<__m256i>(u), reinterpret_cast<__m256i>(s)));
+}
+#else
+// Integers are widened to 16 bits, as in the MVM.
+constexpr size_t kGroup = 2;
 constexpr bool signed_a(bool) { return true; }
 template <bool>
 inline I dot_words(I sum, I a, I b) {
     return reinterpret_cast<I>(_mm256_add_epi32(
         reinterpret_cast<__m256i>(sum), _mm256_madd_epi16(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b))));
 }
+#endif
 
 }  // namespace
 }  // namespace sidra::engine

@@ -64,7 +64,8 @@ enum sidra_chip_engine {
 	SIDRA_CHIP_ENGINE_AVX2		= 2,
 	SIDRA_CHIP_ENGINE_AVX512	= 3,	/* needs AVX-512 VNNI */
 	SIDRA_CHIP_ENGINE_NEON		= 4,
-	SIDRA_CHIP_ENGINE_AMX		= 5	/* AVX-512 VNNI, and AMX for products of 8-bit integers */
+	SIDRA_CHIP_ENGINE_AMX		= 5,	/* AVX-512 VNNI, and AMX for products of 8-bit integers */
+	SIDRA_CHIP_ENGINE_AVX_VNNI	= 6	/* AVX2, and AVX-VNNI for products of 8-bit integers */
 };
 
 enum sidra_chip_level {
@@ -144,6 +145,13 @@ bool sidra_chip_run_until(sidra_chip *chip, bool (*stop)(void *argument), void *
 
 /* Whether a queue or an admin command is ready and needs a thread. */
 bool sidra_chip_pending(sidra_chip *chip);
+
+/*
+ * Waits until no work is left that sidra_chip_run() has begun and that goes on without it: engines other than those of the host's
+ * processor may have such work. Returns whether there was any; then there may be more to run. Until this returns, the chip may
+ * access memory and call all callbacks, even if no thread is in sidra_chip_run(). Save, destroy and close wait themselves.
+ */
+bool sidra_chip_settle(sidra_chip *chip);
 
 /*
  * The host time at which the chip needs a call of sidra_chip_run() even without a kick (for a timer of the management core); ~0:
@@ -230,7 +238,7 @@ void sidra_chip_get_telemetry(sidra_chip *chip, struct sidra_telemetry *telemetr
 bool sidra_chip_get_xbars(sidra_chip *chip, uint32_t first, uint32_t count, struct sidra_hw_xbar *headers);
 uint64_t sidra_chip_xbar_changes(const sidra_chip *chip);
 
-/* Name of the engine in use: "scalar", "avx2", "avx512", "amx", "neon". */
+/* Name of the engine in use: "scalar", "avx2", "avx-vnni", "avx512", "amx", "neon". */
 const char *sidra_chip_engine_name(const sidra_chip *chip);
 
 /* Fault knobs: faults that can be injected, with the same names as QOM properties in QEMU. */

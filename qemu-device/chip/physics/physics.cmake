@@ -5,11 +5,11 @@
 set(_physics ${CMAKE_CURRENT_LIST_DIR})
 set(SIDRA_PHYSICS_SOURCES
     ${_physics}/cells.cpp ${_physics}/check.cpp ${_physics}/instruction_set.cpp ${_physics}/ispp.cpp ${_physics}/ispp_scalar.cpp
-    ${_physics}/offset.cpp ${_physics}/random.cpp ${_physics}/readout.cpp ${_physics}/relax.cpp ${_physics}/relax_scalar.cpp ${_physics}/sense_scalar.cpp ${_physics}/wires.cpp ${_physics}/wires_scalar.cpp)
+    ${_physics}/offset.cpp ${_physics}/readout.cpp ${_physics}/relax.cpp ${_physics}/relax_scalar.cpp ${_physics}/wires.cpp ${_physics}/wires_scalar.cpp)
 set_source_files_properties(${SIDRA_PHYSICS_SOURCES} PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
 
 function(_sidra_physics_for set flags)
-    foreach(part ispp relax sense wires)
+    foreach(part ispp relax wires)
         set_source_files_properties(${_physics}/${part}_${set}.cpp PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;${flags}")
         list(APPEND SIDRA_PHYSICS_SOURCES ${_physics}/${part}_${set}.cpp)
     endforeach()

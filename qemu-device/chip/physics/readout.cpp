@@ -6,10 +6,11 @@
 #include <limits>
 
 #include "check.h"
-#include "sense_plan.h"
 
 namespace sidra::physics {
 namespace {
+
+using engine::SensePlan;
 
 constexpr double kMostConductance = 4;  // in units of G_max; the stored format ends at 2
 constexpr size_t kPlane = size_t{Readout::kRows} * Readout::kColumns;
@@ -36,32 +37,14 @@ void check(const ReadoutParameters& parameters) {
 }
 
 Readout::Readout(const double* effective, sidra_encoding encoding, const ReadoutParameters& parameters, uint64_t seed,
-                 uint32_t crossbar, InstructionSet set)
+                 uint32_t crossbar)
     : parameters_(parameters),
       encoding_(encoding),
       outputs_(encoding == SIDRA_ENCODING_DIFFERENTIAL ? kColumns / 2 : kColumns),
       plan_(std::make_unique<SensePlan>()),
       planes_(3 * kPlane + kAlignment) {
     check(parameters);
-    require(set);
     for (size_t i = 0; i < kPlane; i++) check_range("conductance", effective[i], 0, kMostConductance);
-    switch (set) {
-#if defined(__x86_64__)
-        case InstructionSet::kAvx2:
-            sense_ = &kSenseAvx2;
-            break;
-        case InstructionSet::kAvx512:
-            sense_ = &kSenseAvx512;
-            break;
-#elif defined(__aarch64__)
-        case InstructionSet::kNeon:
-            sense_ = &kSenseNeon;
-            break;
-#endif
-        default:
-            sense_ = &kSenseScalar;
-    }
-
     // In units of (input * weight): the conductance of a level; the weight of a pair is half the difference of its
     // levels.
     const double levels = 255 / (1 - 1 / parameters.on_off);
@@ -91,7 +74,7 @@ Readout::Readout(const double* effective, sidra_encoding encoding, const Readout
 
     int8_t* const planes = aligned(planes_.data());
     int8_t *const high = planes, *const low = planes + kPlane, *const squares = planes + 2 * kPlane;
-    high_ = high, low_ = low, variance_ = squares;
+    high_.packed = high, low_.packed = low, variance_.packed = squares;
     const double per_unit = largest > 0 ? kCells / largest : 1;
     const double per_variance = most_variance > 0 ? kVariances / most_variance : 0;
     for (uint32_t row = 0; row < kRows; row++) {
@@ -132,7 +115,7 @@ void Readout::weight_sums(uint32_t rows, float* sums) const {
         int64_t whole = 0;
         for (uint32_t row = 0; row < rows; row++) {
             const size_t at = engine::packed_offset(row, column);
-            whole += high_[at] * 256 + low_[at];
+            whole += high_.packed[at] * 256 + low_.packed[at];
         }
         sums[column] = static_cast<float>(static_cast<double>(whole) * static_cast<double>(plan_->unit) + rows * cut);
     }
@@ -184,7 +167,7 @@ struct Readout::Sums {
     const uint32_t* inputs;                // of each vector, the sum
 };
 
-Readout::Sums Readout::sums(const engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch,
+Readout::Sums Readout::sums(engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch,
                             Scratch* scratch) const {
     const size_t sums = size_t{batch} * outputs_, inputs = size_t{batch} * kRows;
     const size_t need = (3 * sums + batch) * sizeof(int32_t) + 2 * inputs + kAlignment;
@@ -195,11 +178,14 @@ Readout::Sums Readout::sums(const engine::Engine& engine, const uint8_t* in, siz
     auto* const driven = reinterpret_cast<uint8_t*>(total + batch);
     uint8_t* const squares = driven + inputs;
 
+    const engine::SenseKernels& sense = *engine.kernels().sense;
     for (uint32_t b = 0; b < batch; b++)
-        total[b] = sense_->drive(in + b * in_stride, 8 - parameters_.dac_bits, driven + size_t{b} * kRows,
+        total[b] = sense.drive(in + b * in_stride, 8 - parameters_.dac_bits, driven + size_t{b} * kRows,
                                  squares + size_t{b} * kRows);
-    const auto multiply = [&](const int8_t* plane, const uint8_t* inputs_of, int32_t* to) {
-        engine.mvm({&plane, 1, kRows, outputs_, inputs_of, kRows, to, outputs_, nullptr, batch});
+    const auto multiply = [&](const Plane& plane, const uint8_t* inputs_of, int32_t* to) {
+        const engine::PlaneVersion* const version = &plane.version;
+        engine.multiply({&plane.packed, 1, kRows, outputs_, inputs_of, kRows, to, outputs_, nullptr, batch, nullptr,
+                         &version});
     };
     multiply(high_, driven, acc);
     multiply(low_, driven, acc + sums);
@@ -207,9 +193,10 @@ Readout::Sums Readout::sums(const engine::Engine& engine, const uint8_t* in, siz
     return {acc, acc + sums, acc + 2 * sums, total};
 }
 
-uint64_t Readout::multiply(const engine::Engine& engine, uint64_t first, const uint8_t* in, size_t in_stride,
+uint64_t Readout::multiply(engine::Engine& engine, uint64_t first, const uint8_t* in, size_t in_stride,
                            uint32_t batch, int32_t* out, size_t out_stride, Scratch* scratch, double held,
                            double* needed) const {
+    const engine::SenseKernels& sense = *engine.kernels().sense;
     const Range kept = range(held);
     // Few at a time, so that the result of one step is still in the cache for the next.
     constexpr uint32_t kStep = 64;
@@ -223,20 +210,20 @@ uint64_t Readout::multiply(const engine::Engine& engine, uint64_t first, const u
             if (parameters_.adc_follows) {
                 const Range* now = &kept;
                 if (held == 0 || needed) {
-                    const double widest = arrives(sense_->peak(found.high + at, found.low + at, outputs_) + 1);
+                    const double widest = arrives(sense.peak(found.high + at, found.low + at, outputs_) + 1);
                     if (held == 0) now = &range_for(widest);
                     if (needed) *needed = std::max(*needed, widest);
                 }
                 apply(*now, static_cast<double>(plan.before) * found.inputs[i], &plan);
             }
-            sense_->sense(plan, first + b + i, found.high + at, found.low + at, found.variance + at, found.inputs[i],
+            sense.sense(plan, first + b + i, found.high + at, found.low + at, found.variance + at, found.inputs[i],
                           out + (b + i) * out_stride, &clipped);
         }
     }
     return clipped;
 }
 
-void Readout::set_range(const engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch,
+void Readout::set_range(engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch,
                         Scratch* scratch) {
     std::vector<double> met;  // currents at the ADCs
     for (uint32_t b = 0; b < batch; b++) {

@@ -2,6 +2,8 @@
 // Level `accurate` of one crossbar: the ADC codes for a vector of inputs, from the true conductances of the cells, the
 // wires between them (wires.h), and noise.
 //
+// The arithmetic is that of an engine, from inputs to codes: Engine::multiply() and SenseKernels.
+//
 // Conductances are quantised to 16 bits, and their deviations to 7, once for each programming; sums over them are exact
 // integers in any order. Everything after that is single precision in the order written, and noise is keyed by (seed,
 // crossbar, number of the product, column). So every engine, instruction set, batch and number of threads gives the
@@ -16,7 +18,6 @@
 #include <vector>
 
 #include "engine.h"
-#include "instruction_set.h"
 #include "sidra_hw.h"
 
 namespace sidra::physics {
@@ -48,18 +49,15 @@ struct ReadoutParameters {
 // Throws std::invalid_argument that names parameter, value and range.
 void check(const ReadoutParameters& parameters);
 
-struct SenseFunctions;
-struct SensePlan;
-
 class Readout {
    public:
     static constexpr uint32_t kRows = SIDRA_XBAR_ROWS, kColumns = SIDRA_XBAR_COLS;
 
     // `effective` has the effective conductance of each cell (G_eff) in units of G_max, kRows x kColumns, row by row.
     // The ADCs have the range that no input exceeds, until it is set. Throws std::invalid_argument for invalid
-    // parameters, a conductance outside 0 to 4, or an instruction set that this CPU lacks.
+    // parameters, or a conductance outside 0 to 4.
     Readout(const double* effective, sidra_encoding encoding, const ReadoutParameters& parameters, uint64_t seed,
-            uint32_t crossbar, InstructionSet set = best_instruction_set());
+            uint32_t crossbar);
     ~Readout();
     Readout(const Readout&) = delete;
     Readout& operator=(const Readout&) = delete;
@@ -74,28 +72,27 @@ class Readout {
     using Scratch = std::vector<uint8_t>;
     // With adc_follows, a nonzero `held` is half of a fixed range to use instead. *needed, if given, is raised to half
     // of the range that holds all of these vectors, with the margin.
-    uint64_t multiply(const engine::Engine& engine, uint64_t first, const uint8_t* in, size_t in_stride, uint32_t batch,
+    uint64_t multiply(engine::Engine& engine, uint64_t first, const uint8_t* in, size_t in_stride, uint32_t batch,
                       int32_t* out, size_t out_stride, Scratch* scratch, double held = 0,
                       double* needed = nullptr) const;
 
     // Sets one range for all columns: that with the least mean square error of quantisation and clipping for these
     // vectors without noise, times the margin. It is centred on 0 in differential encoding, and on the middle of the
     // currents in offset encoding. Not while others call multiply(), and not with adc_follows.
-    void set_range(const engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch, Scratch* scratch);
+    void set_range(engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch, Scratch* scratch);
     // Half of that range in the same units; with adc_follows, half of the widest range.
     double full_scale() const { return full_scale_; }
 
    private:
     struct Sums;
-    Sums sums(const engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch,
-              Scratch* scratch) const;
+    Sums sums(engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch, Scratch* scratch) const;
     // Constants that depend on the width of an ADC's range, but not on its position.
     struct Range {
         double half;
         float adc_variance, step, inverse;
     };
     Range range(double half) const;
-    void apply(const Range& range, double middle, SensePlan* plan) const;
+    void apply(const Range& range, double middle, engine::SensePlan* plan) const;
     void set_fixed_range(double middle, double half);
     void set_following_ranges(double widest);
     double arrives(int32_t peak) const;
@@ -105,11 +102,14 @@ class Readout {
     sidra_encoding encoding_;
     double full_scale_ = 0;
     uint32_t outputs_;
-    std::unique_ptr<SensePlan> plan_;
-    std::vector<Range> ranges_;    // the ranges of adc_follows, each half as wide as the one before
-    const SenseFunctions* sense_;  // for the instruction set
-    std::vector<int8_t> planes_;   // high and low bytes of conductances, squares of deviations
-    const int8_t *high_, *low_, *variance_;
+    std::unique_ptr<engine::SensePlan> plan_;
+    std::vector<Range> ranges_;   // the ranges of adc_follows, each half as wide as the one before
+    std::vector<int8_t> planes_;  // high and low bytes of conductances, squares of deviations
+    struct Plane {
+        const int8_t* packed;
+        engine::PlaneVersion version;
+    };
+    Plane high_, low_, variance_;
 };
 
 }  // namespace sidra::physics

@@ -34,6 +34,11 @@ bool is_resume(uint32_t op) {
     return op == SIDRA_ADMIN_RESUME_QUEUE || op == SIDRA_ADMIN_RESUME_CONTEXT || op == SIDRA_ADMIN_RESUME_DEVICE;
 }
 bool is_device_scope(uint32_t op) { return op == SIDRA_ADMIN_QUIESCE_DEVICE || op == SIDRA_ADMIN_RESUME_DEVICE; }
+void drop(Context& context) {
+    context.loaded.store(false);
+    context.drop_all_weights();
+    context.invalidate_translations();
+}
 bool known(uint32_t op) {
     return (op >= SIDRA_ADMIN_QUIESCE_RANGE && op <= SIDRA_ADMIN_RESET_CONTEXT) ||
            (op >= SIDRA_ADMIN_TEST_DMA && op < SIDRA_ADMIN_OP_COUNT);
@@ -73,22 +78,16 @@ void Chip::admin_take_next() {
     admin_.replaced.store(false);
 }
 
-template <typename F>
-void Chip::for_each_queue(F&& visit) {
-    for (size_t i = 0; i < kSlots; i++)
-        if (Queue* queue = queues_[i].load(std::memory_order_acquire)) visit(*queue);
-}
-
 // The queues of one context are adjacent. The command's arguments have been checked.
 template <typename F>
 void Chip::for_each_in_scope(F&& visit) {
     const uint32_t op = admin_.command & 0xff;
-    if (is_device_scope(op)) return for_each_queue(visit);
+    if (is_device_scope(op)) return objects_.for_each_queue(visit);
     const auto context = static_cast<uint32_t>(admin_.arg[0]);
     const auto first = is_queue_scope(op) ? static_cast<uint32_t>(admin_.arg[1]) : 0u;
     const size_t count = is_queue_scope(op) ? 1 : SIDRA_QUEUES_PER_CONTEXT_MAX;
     for (size_t i = slot(context, first); i < slot(context, first) + count; i++)
-        if (Queue* queue = queues_[i].load(std::memory_order_acquire)) visit(*queue);
+        if (Queue* queue = objects_.find(i)) visit(*queue);
 }
 
 // Stops or resumes the scope of the command; a stopped scope starts no new slice.
@@ -96,13 +95,13 @@ void Chip::set_stop(bool stop) {
     const uint32_t op = admin_.command & 0xff;
     const uint64_t context = admin_.arg[0];
     if (is_device_scope(op)) {
-        stop_device_.store(stop);
+        stops_.device.store(stop);
     } else if (is_queue_scope(op)) {
-        stop_[slot(static_cast<uint32_t>(context), static_cast<uint32_t>(admin_.arg[1]))].store(stop);
+        stops_.queue[slot(static_cast<uint32_t>(context), static_cast<uint32_t>(admin_.arg[1]))].store(stop);
     } else {
-        const uint8_t bit = op == SIDRA_ADMIN_QUIESCE_WEIGHTS ? kStopHeld : kStopAsked;
-        if (stop) stop_context_[context].fetch_or(bit);
-        else stop_context_[context].fetch_and(static_cast<uint8_t>(~bit));
+        const uint8_t bit = op == SIDRA_ADMIN_QUIESCE_WEIGHTS ? Stops::kHeld : Stops::kAsked;
+        if (stop) stops_.context[context].fetch_or(bit);
+        else stops_.context[context].fetch_and(static_cast<uint8_t>(~bit));
     }
     if (stop) return;
     for_each_in_scope([&](Queue& queue) {
@@ -128,7 +127,7 @@ uint8_t Chip::admin_begin() {
     if (const uint8_t wrong = check_admin(admin_.command, admin_.arg); wrong != SIDRA_ADMIN_OK) return wrong;
     if (op >= SIDRA_ADMIN_TEST_DMA || is_resume(op)) return SIDRA_ADMIN_OK;
     if (op != SIDRA_ADMIN_QUIESCE_RANGE) set_stop(true);
-    else if (Context* context = contexts_[admin_.arg[0]].load(std::memory_order_acquire))
+    else if (Context* context = objects_.find_context(admin_.arg[0]))
         context->invalidate_translations();
     for_each_in_scope([&](Queue& queue) {
         queue.draining_slice = queue.slices.load();  // first: later slices have seen the stop or the new tag
@@ -169,7 +168,7 @@ void Chip::forget(Queue& queue) {
 void Chip::end_epoch() {
     const auto context = static_cast<uint32_t>(admin_.arg[0]), id = static_cast<uint32_t>(admin_.arg[1]);
     try {
-        Queue& queue = queue_object(context, id);
+        Queue& queue = objects_.queue(context, id);
         uint32_t epoch = static_cast<uint32_t>(admin_.arg[2]);
         if (epoch == 0) epoch = queue.epochs.current();
         if (epoch == 0) return;
@@ -206,12 +205,7 @@ uint8_t Chip::admin_finish() {
     const uint32_t op = admin_.command & 0xff;
     const uint64_t id = admin_.arg[0];
     Context* context =
-        is_device_scope(op) || op >= SIDRA_ADMIN_TEST_DMA ? nullptr : contexts_[id].load(std::memory_order_acquire);
-    const auto drop_context = [](Context& c) {
-        c.loaded.store(false);
-        c.drop_all_weights();
-        c.invalidate_translations();
-    };
+        is_device_scope(op) || op >= SIDRA_ADMIN_TEST_DMA ? nullptr : objects_.find_context(id);
     switch (op) {
         case SIDRA_ADMIN_QUIESCE_RANGE:
             if (context) fault_unmapped_waits(*context, admin_.arg[1], admin_.arg[2]);
@@ -228,10 +222,9 @@ uint8_t Chip::admin_finish() {
                     write_run_state(queue, SIDRA_QUEUE_STOPPED);
                 queue.recheck.store(true);
             });
-            if (op == SIDRA_ADMIN_QUIESCE_CONTEXT && context) drop_context(*context);
+            if (op == SIDRA_ADMIN_QUIESCE_CONTEXT && context) drop(*context);
             if (op == SIDRA_ADMIN_QUIESCE_DEVICE)
-                for (auto& entry : contexts_)
-                    if (Context* each = entry.load(std::memory_order_acquire)) drop_context(*each);
+                objects_.for_each_context(drop);
             return SIDRA_ADMIN_OK;
         case SIDRA_ADMIN_RESUME_QUEUE:
         case SIDRA_ADMIN_RESUME_CONTEXT:
@@ -251,13 +244,13 @@ uint8_t Chip::admin_finish() {
             for (uint32_t q = 0; q < SIDRA_QUEUES_PER_CONTEXT_MAX; q++) {
                 if (is_queue_scope(op) && q != admin_.arg[1]) continue;
                 scheduler_.forget(static_cast<uint32_t>(id), q);
-                if (Queue* queue = queues_[slot(static_cast<uint32_t>(id), q)].load(std::memory_order_acquire))
+                if (Queue* queue = objects_.find(slot(static_cast<uint32_t>(id), q)))
                     queue->deferred.store(false);
             }
-            if (op == SIDRA_ADMIN_RESET_CONTEXT && context) drop_context(*context);
+            if (op == SIDRA_ADMIN_RESET_CONTEXT && context) drop(*context);
             if (is_queue_scope(op))
-                stop_[slot(static_cast<uint32_t>(id), static_cast<uint32_t>(admin_.arg[1]))].store(0);
-            else stop_context_[id].fetch_and(static_cast<uint8_t>(~kStopAsked));
+                stops_.queue[slot(static_cast<uint32_t>(id), static_cast<uint32_t>(admin_.arg[1]))].store(0);
+            else stops_.context[id].fetch_and(static_cast<uint8_t>(~Stops::kAsked));
             return SIDRA_ADMIN_OK;
         default:
             try {
@@ -286,8 +279,8 @@ uint8_t Chip::admin_memory() {
             const auto nvm = array_.nvm();
             if (n > kMemoryMax || !inside(a, n, nvm.size())) return SIDRA_ADMIN_BAD_ARG;
             if ((admin_.command & 0xff) == SIDRA_ADMIN_NVM_READ) {
-                if (lies(SIDRA_LIE_SHORT_READ)) return SIDRA_ADMIN_OK;
-                const std::vector<uint8_t> ones(lies(SIDRA_LIE_NVM) ? n : 0, 0xff);
+                if (knobs_.lies(SIDRA_LIE_SHORT_READ)) return SIDRA_ADMIN_OK;
+                const std::vector<uint8_t> ones(knobs_.lies(SIDRA_LIE_NVM) ? n : 0, 0xff);
                 return bus_.write({Space::kBus, b, n}, ones.empty() ? nvm.data() + a : ones.data())
                            ? SIDRA_ADMIN_OK
                            : SIDRA_ADMIN_BUS_ERROR;
@@ -300,8 +293,8 @@ uint8_t Chip::admin_memory() {
             if (n > kHeadersMax || !inside(a, n, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;
             std::vector<sidra_hw_xbar> headers(n);
             for (uint64_t i = 0; i < n; i++) headers[i] = array_.header(static_cast<uint32_t>(a + i));
-            if (lies(SIDRA_LIE_SHORT_READ)) return SIDRA_ADMIN_OK;
-            if (lies(SIDRA_LIE_XBAR_HEADERS)) std::memset(headers.data(), 0xff, n * sizeof headers[0]);
+            if (knobs_.lies(SIDRA_LIE_SHORT_READ)) return SIDRA_ADMIN_OK;
+            if (knobs_.lies(SIDRA_LIE_XBAR_HEADERS)) std::memset(headers.data(), 0xff, n * sizeof headers[0]);
             return bus_.write({Space::kBus, b, n * sizeof(sidra_hw_xbar)}, headers.data()) ? SIDRA_ADMIN_OK
                                                                                            : SIDRA_ADMIN_BUS_ERROR;
         }
@@ -309,8 +302,8 @@ uint8_t Chip::admin_memory() {
             if (n > kReportsMax || !inside(a, n, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;
             std::vector<sidra_hw_xbar_report> reports(n);
             for (uint64_t i = 0; i < n; i++) reports[i] = array_.report(static_cast<uint32_t>(a + i), cells_now());
-            if (lies(SIDRA_LIE_SHORT_READ)) return SIDRA_ADMIN_OK;
-            if (lies(SIDRA_LIE_XBAR_HEADERS)) std::memset(reports.data(), 0xff, n * sizeof reports[0]);
+            if (knobs_.lies(SIDRA_LIE_SHORT_READ)) return SIDRA_ADMIN_OK;
+            if (knobs_.lies(SIDRA_LIE_XBAR_HEADERS)) std::memset(reports.data(), 0xff, n * sizeof reports[0]);
             return bus_.write({Space::kBus, b, n * sizeof(sidra_hw_xbar_report)}, reports.data())
                        ? SIDRA_ADMIN_OK
                        : SIDRA_ADMIN_BUS_ERROR;
@@ -330,7 +323,7 @@ uint8_t Chip::admin_memory() {
 
 // The end of a replaced command is not reported.
 void Chip::admin_done(uint8_t result) {
-    if (lies(SIDRA_LIE_ADMIN_RESULT)) result = 0xee;
+    if (knobs_.lies(SIDRA_LIE_ADMIN_RESULT)) result = 0xee;
     tell_failure();
     {
         std::lock_guard guard(registers_lock_);
@@ -338,31 +331,24 @@ void Chip::admin_done(uint8_t result) {
         admin_.pending.store(false);
         registers_.admin_status = (admin_.command & 0xffff0000u) | result;
     }
-    interrupt(SIDRA_INT_ADMIN);
+    interrupts_.raise_for(SIDRA_INT_ADMIN);
 }
 
 void Chip::finish_reset() {
     admin_take_next();
     if (admin_.pending.load()) admin_done(SIDRA_ADMIN_ABORTED);
-    for_each_queue([&](Queue& queue) {
+    objects_.for_each_queue([&](Queue& queue) {
         queue.epochs.clear();
         forget(queue);
     });
-    for (auto& entry : contexts_)
-        if (Context* context = entry.load(std::memory_order_acquire)) {
-            context->loaded.store(false);
-            context->drop_all_weights();
-            context->invalidate_translations();
-        }
+    objects_.for_each_context(drop);
     enabled_.store(false);
     scheduler_.clear();
-    for (size_t i = 0; i < kSlots; i++) {
+    for (size_t i = 0; i < kSlots; i++)
         if (arm_[i].load(std::memory_order_relaxed)) arm_[i].store(0);
-        if (stop_[i].load(std::memory_order_relaxed)) stop_[i].store(0);
-    }
-    for (auto& stop : stop_context_) stop.store(0);
-    int_status_.store(0);
-    int_enable_.store(0);
+    stops_.clear();
+    interrupts_.status.store(0);
+    interrupts_.enable.store(0);
     context_table_.store(0);
     {
         std::lock_guard guard(registers_lock_);
@@ -373,8 +359,8 @@ void Chip::finish_reset() {
     management_.reset();
     adcs_.clear();  // no calibration runs between this and the core's next step
     generation_.fetch_add(1);
-    never_ready_.store(lies(SIDRA_LIE_NEVER_READY));
-    stop_device_.store(false);
+    knobs_.never_ready.store(knobs_.lies(SIDRA_LIE_NEVER_READY));
+    stops_.device.store(false);
     admin_.begun = false;
     admin_.reset.store(false);
 }
@@ -395,9 +381,9 @@ bool Chip::admin_step() {
         const bool reset = admin_.reset.load();
         if (!reset && !admin_.pending.load()) break;
         if (reset) {
-            stop_device_.store(true);
+            stops_.device.store(true);
             bool idle = true;
-            for_each_queue([&](const Queue& queue) { idle = idle && queue.claim.load() == 0; });
+            objects_.for_each_queue([&](const Queue& queue) { idle = idle && queue.claim.load() == 0; });
             if (idle) {
                 finish_reset();
                 worked = true;
@@ -414,7 +400,7 @@ bool Chip::admin_step() {
                 admin_done(result);
                 break;
             }
-            if (!withheld(admin_.command & 0xff, no_quiesce_ack_.load()) && admin_drained()) {
+            if (!withheld(admin_.command & 0xff, knobs_.no_quiesce_ack.load()) && admin_drained()) {
                 admin_done(admin_finish());
                 worked = true;
                 break;
@@ -434,7 +420,7 @@ void Chip::reset() {
     admin_.reset.store(true);
     while (admin_.reset.load()) {
         admin_.blocked.store(false);
-        if (!admin_step()) relax();
+        if (!admin_step()) engine::relax();
     }
 }
 

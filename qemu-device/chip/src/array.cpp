@@ -20,12 +20,12 @@ int8_t decode_pair(uint8_t plus, uint8_t minus) { return static_cast<int8_t>((in
 int8_t decode_offset(uint8_t level) { return static_cast<int8_t>(int{level} - 128); }
 
 // Encodes a block into the levels of its crossbar.
-void encode(const engine::Engine& engine, const TileBlock& b, const int8_t* data, size_t stride, uint8_t* levels) {
+void encode(const engine::Kernels& kernels, const TileBlock& b, const int8_t* data, size_t stride, uint8_t* levels) {
     for (uint32_t r = 0; r < b.rows; r++) {
         const int8_t* row = data + r * stride;
         uint8_t* level = levels + (b.row0 + r) * SIDRA_XBAR_COLS;
-        if (b.encoding == SIDRA_ENCODING_DIFFERENTIAL) engine.pair_levels(row, level + 2 * b.col0, b.cols);
-        else engine.bias_u8(row, level + b.col0, b.cols);
+        if (b.encoding == SIDRA_ENCODING_DIFFERENTIAL) kernels.pair_levels(row, level + 2 * b.col0, b.cols);
+        else kernels.bias_u8(row, level + b.col0, b.cols);
     }
 }
 
@@ -49,13 +49,14 @@ std::vector<uint8_t>& next_levels() {
 
 }  // namespace
 
-Array::Array(const Geometry& geometry, const engine::Engine& engine, std::unique_ptr<Analog> analog)
+Array::Array(const Geometry& geometry, const engine::Kernels& kernels, std::unique_ptr<Analog> analog)
     : xbars_(geometry.xbars()),
-      engine_(engine),
+      kernels_(kernels),
       analog_(std::move(analog)),
       cells_(size_t{xbars_} * kXbarCells),
       planes_(size_t{xbars_} * kXbarCells),
       pair_planes_(size_t{xbars_} * kXbarCells / 2),
+      versions_(std::make_unique<engine::PlaneVersion[]>(2 * size_t{xbars_})),
       states_(size_t{xbars_} * sizeof(State)),
       nvm_(geometry.nvm_size),
       precopy_(xbars_) {
@@ -71,6 +72,7 @@ void Array::erase_locked(uint32_t xbar) {
     if (s.uid.load(std::memory_order_relaxed) != 0) {
         programmed_xbars_.fetch_sub(1, std::memory_order_relaxed);
         std::memset(plane_of(xbar, s.encoding), 0, plane_size(s.encoding));
+        version_of(xbar, s.encoding).change();
     }
     s.uid.store(0, std::memory_order_relaxed);
     s.covered_rows.store(0, std::memory_order_relaxed);
@@ -140,8 +142,9 @@ void Array::repack_locked(uint32_t xbar, uint32_t encoding, uint32_t row0, uint3
             block[c] = encoding == SIDRA_ENCODING_DIFFERENTIAL ? decode_pair(level[2 * at], level[2 * at + 1])
                                                                : decode_offset(level[at]);
         }
-        engine_.pack(plane_of(xbar, encoding), state(xbar).sums, block, cols, r, 1, col0, cols);
+        kernels_.pack(plane_of(xbar, encoding), state(xbar).sums, block, cols, r, 1, col0, cols);
     }
+    version_of(xbar, encoding).change();
 }
 
 Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride, double now, Cost* spent) {
@@ -178,7 +181,7 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride, doub
         uint8_t* will_be = next_levels().data();
         if (new_owner) std::fill_n(will_be, kXbarCells, uint8_t{0});
         else std::copy_n(cells(b.xbar), kXbarCells, will_be);
-        encode(engine_, b, data, stride, will_be);
+        encode(kernels_, b, data, stride, will_be);
         if (s.stuck_cells) apply_stuck_locked(b.xbar, will_be);
         levels = will_be;
     }
@@ -212,12 +215,13 @@ Fault Array::program(const TileBlock& b, const int8_t* data, size_t stride, doub
         programmed_xbars_.fetch_add(1, std::memory_order_relaxed);
     }
     if (levels) std::copy_n(levels, kXbarCells, cells(b.xbar));
-    else encode(engine_, b, data, stride, cells(b.xbar));
+    else encode(kernels_, b, data, stride, cells(b.xbar));
     if (s.stuck_cells && !analog_) {
         apply_stuck_locked(b.xbar, cells(b.xbar));
         repack_locked(b.xbar, b.encoding, b.row0, b.rows, b.col0, b.cols);
     } else {
-        engine_.pack(plane_of(b.xbar, b.encoding), s.sums, data, stride, b.row0, b.rows, b.col0, b.cols);
+        kernels_.pack(plane_of(b.xbar, b.encoding), s.sums, data, stride, b.row0, b.rows, b.col0, b.cols);
+        version_of(b.xbar, b.encoding).change();
     }
     if (analog_) analog_->take(content);
     s.programs = next.programs;
@@ -488,6 +492,7 @@ std::vector<Array::Stuck> Array::stuck_cells() const {
 
 void Array::clear() {
     for (LazyMemory* memory : {&cells_, &planes_, &pair_planes_, &states_, &nvm_}) memory->clear();
+    for (size_t i = 0; i < 2 * size_t{xbars_}; i++) versions_[i].change();
     if (analog_) analog_->clear();
     updates_.clear();
     stuck_.clear();

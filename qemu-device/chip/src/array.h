@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analog.h"
-#include "engine.h"
+#include "kernels.h"
 #include "fault.h"
 #include "geometry.h"
 #include "lazy_memory.h"
@@ -41,7 +41,7 @@ struct TileBlock {
 class Array {
    public:
     // `analog`: the conductances at level `accurate`; null at level `fast`, where cells take levels exactly.
-    Array(const Geometry& geometry, const engine::Engine& engine, std::unique_ptr<Analog> analog);
+    Array(const Geometry& geometry, const engine::Kernels& kernels, std::unique_ptr<Analog> analog);
     Analog* analog() const { return analog_.get(); }
 
     // From now on changes are written to this file first; null: no file.
@@ -75,6 +75,9 @@ class Array {
     bool programmed(uint32_t xbar, uint64_t uid, uint32_t rows) const;
 
     const int8_t* plane(uint32_t xbar, uint32_t encoding) const { return plane_of(xbar, encoding); }
+    const engine::PlaneVersion* plane_version(uint32_t xbar, uint32_t encoding) const {
+        return &version_of(xbar, encoding);
+    }
     // Sum of the plane's weights for each output (kTileColsMax of them).
     const int32_t* sums(uint32_t xbar) const { return state(xbar).sums; }
 
@@ -150,6 +153,9 @@ class Array {
         const LazyMemory& planes = encoding == SIDRA_ENCODING_DIFFERENTIAL ? pair_planes_ : planes_;
         return reinterpret_cast<int8_t*>(planes.data()) + xbar * plane_size(encoding);
     }
+    engine::PlaneVersion& version_of(uint32_t xbar, uint32_t encoding) const {
+        return versions_[2 * size_t{xbar} + (encoding == SIDRA_ENCODING_DIFFERENTIAL)];
+    }
     std::mutex& lock(uint32_t xbar) const { return locks_[xbar % kLocks]; }
     static Image image_of(const State& state);
     static bool covers(const State& state, uint32_t row) { return state.rows[row / 64] >> (row % 64) & 1; }
@@ -173,14 +179,15 @@ class Array {
     static constexpr uint32_t kEraseBatch = 32;  // crossbars per record group
 
     const uint32_t xbars_;
-    const engine::Engine& engine_;
+    const engine::Kernels& kernels_;
     const std::unique_ptr<Analog> analog_;
     LazyMemory cells_;   // levels, [xbar][row][column]
     LazyMemory planes_;  // packed s8 weights of offset encoding, [xbar]
     // The same for differential encoding, with half the size: with gaps between the planes they would use only half of
     // a cache.
     LazyMemory pair_planes_;
-    LazyMemory states_;  // State[xbar]
+    const std::unique_ptr<engine::PlaneVersion[]> versions_;  // of both planes of each crossbar
+    LazyMemory states_;                                       // State[xbar]
     LazyMemory nvm_;
     mutable std::mutex locks_[kLocks];  // protect the crossbar's state, cells and plane against other writers
     mutable std::mutex stuck_lock_;     // protects stuck_

@@ -27,7 +27,7 @@ Fault Band::fill(const Env& env, Worker& worker, uint8_t* to) const {
     const bool is_signed = p_.codes == SIDRA_TYPE_S8;
     const auto zero = static_cast<uint8_t>(p_.zero + (is_signed ? 128 : 0));
     const auto convert = [&](const uint8_t* from, uint8_t* at, uint64_t bytes) {
-        if (is_signed) env.engine.bias_u8(reinterpret_cast<const int8_t*>(from), at, bytes);
+        if (is_signed) env.kernels.bias_u8(reinterpret_cast<const int8_t*>(from), at, bytes);
         else if (from != at) std::memcpy(at, from, bytes);
     };
     // The part that is inside the image, in its pixels.

@@ -10,6 +10,8 @@
 #include <new>
 #include <thread>
 
+#include "create.h"
+
 namespace sidra::chip {
 namespace {
 
@@ -23,24 +25,22 @@ uint64_t split_mix(uint64_t& state) {
 
 }  // namespace
 
-Chip::Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed, bool persistent,
+Chip::Chip(const Geometry& geometry, std::unique_ptr<engine::Engine> engine, uint64_t seed, bool persistent,
            std::unique_ptr<Analog> analog, const sidra_chip_host& host)
-    : geometry_(geometry),
+    : SliceHost({bus_, objects_, array_, adcs_, *engine, knobs_, counters_, busy_, parked_, management_, trace_}),
+      geometry_(geometry),
       host_(host),
-      engine_(engine),
       persistent_(persistent),
       powered_on_ns_(host.clock_ns(host.self)),
       l3_(geometry.l3_size),
       bus_(host_),
-      array_(geometry, engine, std::move(analog)),
+      array_(geometry, engine->kernels(), std::move(analog)),
       adcs_(geometry.xbars()),
-      queues_(new std::atomic<Queue*>[kSlots]()),
       arm_(new std::atomic<uint64_t>[kSlots]()),
-      stop_(new std::atomic<uint8_t>[kSlots]()),
       management_(
-          bus_, stop_device_, counters_.energy_pj, [this](uint32_t cause) { interrupt(cause); },
-          [this](uint32_t lie) { return lies(lie); }),
-      pool_(workers) {
+          bus_, stops_.device, counters_.energy_pj, [this](uint32_t cause) { interrupts_.raise_for(cause); },
+          [this](uint32_t lie) { return knobs_.lies(lie); }),
+      engine_(std::move(engine)) {
     bus_.l3 = l3_.data();
     bus_.l3_size = l3_.size();
     for (int i = 0; i < 2; i++) {
@@ -76,7 +76,7 @@ void Chip::gdb_listen(const std::string& address) {
 
 }  // namespace sidra::chip
 
-struct sidra_chip : sidra::chip::Chip {
+struct sidra_chip final : sidra::chip::Chip {
     using Chip::Chip;
 };
 
@@ -100,17 +100,15 @@ constexpr const char* kLieNames[SIDRA_LIE_COUNT] = {
 
 }  // namespace
 
-int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* host, sidra_chip** chip, char* error,
-                      size_t error_size) {
+int sidra::chip::create(const sidra_chip_config* config, const sidra_chip_host* host, MakeEngine make,
+                        sidra_chip** chip, char* error, size_t error_size) {
     if (!config || !host || !chip) return fail(error, error_size, "config, host and chip are required");
     if (!host->dma_map || !host->dma_unmap || !host->load64_acquire || !host->max64_release || !host->msix ||
         !host->clock_ns || !host->kick || !host->report)
         return fail(error, error_size, "all callbacks of the host are required");
     if (config->profile > SIDRA_CHIP_SMALL) return fail(error, error_size, "unknown profile: 0 is y1, 1 is small");
-    if (config->engine > SIDRA_CHIP_ENGINE_AMX)
+    if (config->engine > SIDRA_CHIP_ENGINE_AVX_VNNI)
         return fail(error, error_size, "unknown engine: see enum sidra_chip_engine");
-    const auto* engine = sidra::engine::find(static_cast<sidra_chip_engine>(config->engine));
-    if (!engine) return fail(error, error_size, "this CPU or build does not support the requested engine; use auto");
     const uint32_t cpus = std::clamp(std::thread::hardware_concurrency(), 1u, uint32_t{SIDRA_CHIP_WORKERS_MAX});
     const uint32_t workers = config->workers ? config->workers : cpus;
     static_assert(SIDRA_CHIP_WORKERS_MAX == 256);
@@ -120,6 +118,10 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
     if (config->stuck_ppm > uint32_t{kMillion} && config->stuck_ppm != SIDRA_CHIP_STUCK_NONE)
         return fail(error, error_size, "stuck_ppm is at most 1,000,000, or SIDRA_CHIP_STUCK_NONE");
     try {
+        auto engine = make(static_cast<sidra_chip_engine>(config->engine), workers);
+        if (!engine)
+            return fail(error, error_size, "this CPU or build does not support the requested engine; use auto");
+        if (!engine->can().exact) return fail(error, error_size, "the engine gives other results than the chip defines");
         const auto& geometry =
             config->profile == SIDRA_CHIP_Y1 ? sidra::chip::kGeometryY1 : sidra::chip::kGeometrySmall;
         std::unique_ptr<sidra::chip::Analog> analog;
@@ -129,7 +131,7 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
                                                                             : config->stuck_ppm;
             analog = std::make_unique<sidra::chip::Analog>(geometry.xbars(), ppm / double{kMillion}, config->seed);
         }
-        auto made = std::make_unique<sidra_chip>(geometry, *engine, workers, config->seed,
+        auto made = std::make_unique<sidra_chip>(geometry, std::move(engine), config->seed,
                                                  config->state_file != nullptr, std::move(analog), *host);
         constexpr uint8_t kNone[16] = {};
         if (std::memcmp(config->uuid, kNone, sizeof kNone) != 0) made->set_uuid(config->uuid);
@@ -144,6 +146,11 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
         return fail(error, error_size, "not enough memory or address space for the crossbars", ENOMEM);
     }
     return 0;
+}
+
+int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* host, sidra_chip** chip, char* error,
+                      size_t error_size) {
+    return sidra::chip::create(config, host, sidra::engine::make, chip, error, error_size);
 }
 
 void sidra_chip_destroy(sidra_chip* chip) { delete chip; }
@@ -168,6 +175,8 @@ bool sidra_chip_run_until(sidra_chip* chip, bool (*stop)(void*), void* argument)
 bool sidra_chip_pending(sidra_chip* chip) { return chip->pending(); }
 
 uint64_t sidra_chip_due_ns(sidra_chip* chip) { return chip->due_ns(); }
+
+bool sidra_chip_settle(sidra_chip* chip) { return chip->settle(); }
 
 void sidra_chip_reset(sidra_chip* chip) { chip->reset(); }
 

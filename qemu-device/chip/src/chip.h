@@ -23,58 +23,44 @@
 #include "adcs.h"
 #include "array.h"
 #include "busy.h"
-#include "context.h"
+#include "counters.h"
 #include "dma.h"
 #include "engine.h"
 #include "gdb_listener.h"
 #include "geometry.h"
+#include "interrupts.h"
+#include "knobs.h"
 #include "management.h"
+#include "objects.h"
 #include "parked.h"
-#include "pool.h"
-#include "queue.h"
 #include "scheduler.h"
 #include "sidra_chip.h"
+#include "slice_host.h"
 #include "state_file.h"
+#include "stops.h"
 #include "trace.h"
 
 namespace sidra::chip {
 
 struct SavedHead;
 
-// Whether an entry of the driver's tables, or one from a saved chip, is valid.
-bool well_formed(const sidra_hw_context& entry);
-bool well_formed(const sidra_hw_queue& entry);
-
-// The memory ranges in a queue's table entry.
-struct QueueMemory {
-    Range ring, write_index, state;
-    Range reports;  // empty: no reports
-};
-QueueMemory memory_of(const sidra_hw_queue& entry);
-
-// A thread that the host lends to the chip, and whether the host wants it back.
-struct Lender {
-    bool (*stop)(void*) = nullptr;  // null: the thread has nothing else to do
-    void* argument = nullptr;
-    bool wants_it_back() const { return stop && stop(argument); }
-};
-
-class Chip {
+class Chip : private SliceHost {
    public:
-    Chip(const Geometry& geometry, const engine::Engine& engine, uint32_t workers, uint64_t seed, bool persistent,
+    Chip(const Geometry& geometry, std::unique_ptr<engine::Engine> engine, uint64_t seed, bool persistent,
          std::unique_ptr<Analog> analog, const sidra_chip_host& host);
-    ~Chip() { close_state_file(); }
+    virtual ~Chip() { close_state_file(); }
     // Called once before anything else; replaces the UUID derived from the seed.
     void set_uuid(const uint8_t (&uuid)[16]) { std::memcpy(uuid_, uuid, sizeof uuid_); }
     // Called once, before anything except set_uuid(). Throws StateFileError.
     void open_state_file(const char* path);
-    void close_state_file();  // no other call may run
+    void close_state_file();  // no other call may run; waits as settle()
 
     uint64_t mmio_read(uint64_t offset, unsigned size);
     void mmio_write(uint64_t offset, uint64_t value, unsigned size);
     bool run(const Lender& lender);
     bool pending() const;
     uint64_t due_ns() const;
+    bool settle();
     void reset();
     bool set_knob(uint32_t knob, uint64_t value);
     // For monitors; any thread.
@@ -108,31 +94,25 @@ class Chip {
 
     uint8_t* l3() { return l3_.data(); }
     uint64_t l3_size() const { return l3_.size(); }
-    const char* engine_name() const { return engine_.name; }
+    const char* engine_name() const { return engine_->can().name; }
 
    private:
-    friend class Slice;
-
     // ---- registers.cpp
     uint32_t read32(uint64_t offset);
     uint64_t read64(uint64_t offset);
     uint64_t read_telemetry(uint64_t offset, unsigned size);
     void write32(uint64_t offset, uint32_t value);
     bool write_half(uint64_t offset, uint32_t value);
-    double cells_now() const { return array_.analog() ? array_.analog()->clock().now(clock_ns()) : 0; }
+    double cells_now() const override { return array_.analog() ? array_.analog()->clock().now(clock_ns()) : 0; }
     uint64_t features() const {
         return SIDRA_FEATURE_FIRMWARE | (persistent_ ? SIDRA_FEATURE_STATE_FILE : 0) |
                (trace_ ? SIDRA_FEATURE_TRACE : 0);
     }
-    uint64_t clock_ns() const { return host_.clock_ns(host_.self) - powered_on_ns_.load(std::memory_order_relaxed); }
-    void raise(unsigned vector);
-    void interrupt(uint32_t cause);
-    bool lie_of_register(uint64_t offset, uint64_t* value);
-    // Whether this lie is due; resets it.
-    bool lies(uint32_t lie) {
-        uint32_t next = lie;
-        return lie_.load(std::memory_order_relaxed) == lie && lie_.compare_exchange_strong(next, SIDRA_LIE_NONE);
+    uint64_t clock_ns() const override {
+        return host_.clock_ns(host_.self) - powered_on_ns_.load(std::memory_order_relaxed);
     }
+    void interrupt(uint32_t cause) override { interrupts_.raise_for(cause); }
+    bool lie_of_register(uint64_t offset, uint64_t* value);
 
     // ---- admin.cpp
     void admin_start(uint32_t command);
@@ -146,8 +126,6 @@ class Chip {
     uint8_t admin_finish();
     uint8_t admin_memory();
     void admin_done(uint8_t result);
-    template <typename F>
-    void for_each_queue(F&& visit);
     template <typename F>
     void for_each_in_scope(F&& visit);  // queues in the scope of the command
     void set_stop(bool stop);
@@ -180,7 +158,7 @@ class Chip {
     void back_to_state_file();
     bool keep(const std::vector<Record>& records);
     bool keep_counts();
-    void tell_failure();  // reports a failure of the state file to the host
+    void tell_failure() override;
 
     // ---- sequence.cpp
     management::Sequencer::Outcome sequence(const management::Sequencer::Order& order);
@@ -190,31 +168,21 @@ class Chip {
 
     // ---- run.cpp
     bool can_run() const;
-    bool may_go_on(const Queue& queue) const;  // at the end of its turn
+    bool may_go_on(const Queue& queue) const override;
     bool run_queue(const Scheduler::Pick& pick, const Lender& lender);
-    Queue& queue_object(uint32_t context, uint32_t queue);
+    void landed(Queue& queue) override;
+    void release(Queue& queue, uint32_t epoch, bool again);
     bool load_context(Context& context);
     bool load_queue(Queue& queue);
     bool write_run_state(const Queue& queue, uint32_t run_state);
     bool read_queue_entry(const Context& context, uint32_t id, sidra_hw_queue* entry);
-    bool stopped(uint32_t context, uint32_t queue) const;
-    static Address timeline_key(uint32_t context, uint32_t queue) {
-        return {Space::kTimeline, slot(context, queue) * 8};
-    }
     void make_ready(uint32_t context, uint32_t queue);
     void look_again(const Queue& queue, uint32_t epoch);
-    void wake_parked(const Address& key);
-    void check_arm(Queue& queue);
-    bool corrupt_this_fetch();
-
-    static constexpr size_t slot(uint32_t context, uint32_t queue) {
-        return size_t{context} * SIDRA_QUEUES_PER_CONTEXT_MAX + queue;
-    }
-    static constexpr size_t kSlots = size_t{SIDRA_CONTEXTS_MAX} * SIDRA_QUEUES_PER_CONTEXT_MAX;
+    void wake_parked(const Address& key) override;
+    void check_arm(Queue& queue) override;
 
     const Geometry geometry_;
     const sidra_chip_host host_;
-    const engine::Engine& engine_;
     const bool persistent_;                // has a state file
     std::atomic<uint64_t> powered_on_ns_;  // by the host's clock; changes only when a chip is loaded
     LazyMemory l3_;
@@ -228,23 +196,13 @@ class Chip {
     std::unique_ptr<Trace> trace_;  // null: no trace
     Scheduler scheduler_;
     Parked parked_;
-    UnitKnobs unit_knobs_;
     uint8_t uuid_[16];
-
-    // Objects live until destruction; `loaded` says whether they are valid.
-    std::array<std::atomic<Context*>, SIDRA_CONTEXTS_MAX> contexts_{};
-    std::unique_ptr<std::atomic<Queue*>[]> queues_;
-    std::mutex objects_lock_;  // protects their creation
-    std::vector<std::unique_ptr<Context>> owned_contexts_;
-    std::vector<std::unique_ptr<Queue>> owned_queues_;
+    Objects objects_;
     std::atomic<uint32_t> loaded_queues_{0};
 
     // Requests of software.
-    std::unique_ptr<std::atomic<uint64_t>[]> arm_;                         // by slot; 0: not armed
-    std::unique_ptr<std::atomic<uint8_t>[]> stop_;                         // by slot: queue is stopped
-    std::array<std::atomic<uint8_t>, SIDRA_CONTEXTS_MAX> stop_context_{};  // kStopAsked | kStopHeld
-    static constexpr uint8_t kStopAsked = 1, kStopHeld = 2;
-    std::atomic<bool> stop_device_{false};
+    std::unique_ptr<std::atomic<uint64_t>[]> arm_;  // by slot; 0: not armed
+    Stops stops_;
     std::atomic<bool> enabled_{false};
     std::atomic<uint64_t> context_table_{0};
 
@@ -259,7 +217,6 @@ class Chip {
     };
     std::mutex registers_lock_;  // protects registers_
     Registers registers_;
-    std::atomic<uint32_t> int_status_{0}, int_enable_{0};
     std::atomic<uint32_t> generation_{0};
 
     struct Admin {
@@ -276,31 +233,16 @@ class Chip {
         uint32_t next = 0;
     } admin_;
 
-    // Fault knobs.
-    std::atomic<uint64_t> lose_msix_{0}, corrupt_fetch_{0};
-    std::atomic<uint32_t> no_quiesce_ack_{0};
-    std::atomic<bool> stall_{false};
-    std::atomic<uint32_t> lie_{SIDRA_LIE_NONE};
-    std::atomic<bool> never_ready_{false};  // that lie is active
-
-    struct alignas(64) Doorbells {
-        std::atomic<uint64_t> count{0};
-    };
-    std::array<Doorbells, SIDRA_CONTEXTS_MAX>
-        doorbells_;  // one cache line each, so that streams share none when they submit
-
-    struct Counters {
-        std::atomic<uint64_t> packets{0}, call_packets{0}, faults{0}, arms{0}, mmio_reads{0}, mmio_writes{0},
-            interrupts{0};
-        std::atomic<uint64_t> mvms{0}, macs{0}, vec_elements{0}, copy_bytes{0}, programmed_cells{0};
-        std::atomic<uint64_t> device_ps{0}, energy_pj{0};
-        std::atomic<uint64_t> calibrated_ns{0};  // device clock of the last calibration
-    } counters_;
+    Knobs knobs_;
+    Counters counters_;
+    Interrupts interrupts_{host_, bus_, knobs_, counters_};
     Busy busy_{host_};
 
     Management management_;
 
-    Pool pool_;                                  // its threads end before the other members are destroyed
+    std::atomic<uint32_t> in_flight_{0};  // queues with units in the engine
+
+    std::unique_ptr<engine::Engine> engine_;     // completes its work before the other members are destroyed
     std::unique_ptr<GdbListener> gdb_listener_;  // last: its thread ends first
 };
 

@@ -77,10 +77,14 @@ Fault Context::read_weights(Bus& bus, const Array& array, uint32_t index, std::u
     std::sort(sorted.begin(), sorted.end());
     if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return bad;
     object->planes.resize(tiles);
+    object->versions.resize(tiles);
     for (uint32_t i = 0; i < object->tile_rows; i++)
-        for (uint32_t j = 0; j < object->tile_cols; j++)
-            object->planes[size_t{j} * object->tile_rows + i] =
-                array.plane(object->xbars[size_t{i} * object->tile_cols + j], object->encoding);
+        for (uint32_t j = 0; j < object->tile_cols; j++) {
+            const size_t to = size_t{j} * object->tile_rows + i;
+            const uint32_t xbar = object->xbars[size_t{i} * object->tile_cols + j];
+            object->planes[to] = array.plane(xbar, object->encoding);
+            object->versions[to] = array.plane_version(xbar, object->encoding);
+        }
     *weights = std::move(object);
     return {};
 }

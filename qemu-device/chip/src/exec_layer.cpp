@@ -154,7 +154,7 @@ class Input {
             return for_each_row([&](uint32_t r, const Windows& window) {
                 uint8_t* const row = to + r * stride;
                 return put_row(window, row, zero, [&](const uint8_t* from, uint8_t* at, uint64_t n) {
-                    if (is_signed) env_.engine.bias_u8(reinterpret_cast<const int8_t*>(from), at, n);
+                    if (is_signed) env_.kernels.bias_u8(reinterpret_cast<const int8_t*>(from), at, n);
                     else std::memcpy(at, from, n);
                 });
             });
@@ -181,7 +181,7 @@ class Input {
         if (!is_signed) return {};
         for (uint32_t r = 0; r < rows_; r++) {
             uint8_t* const row = to + r * stride;
-            env_.engine.bias_u8(reinterpret_cast<const int8_t*>(row), row, plan_.product.weights->rows);
+            env_.kernels.bias_u8(reinterpret_cast<const int8_t*>(row), row, plan_.product.weights->rows);
         }
         return {};
     }
@@ -312,7 +312,7 @@ Fault layer_unit(const Env& env, const Job& job, Worker& worker, uint32_t index)
     const uint32_t end_column = plan.whole_rows ? w.tile_cols : first_column + 1;
     Columns columns{first_column, end_column, first_column * w.tile_width, 0};
     columns.cols = std::min(w.cols, end_column * w.tile_width) - columns.first;
-    if (plan.bands && env.engine.windows && !env.array.analog())
+    if (plan.bands && env.engine.can().windows && !env.array.analog())
         return banded_unit(env, job, worker, first_row, rows, columns);
 
     // The codes of a block, and its scalars behind them, are kept for the next columns of this thread.

@@ -20,22 +20,6 @@ constexpr uint64_t kSumsBytes = 1u << 20;    // of a unit
 constexpr uint64_t kBlockCols = 4096;        // of a unit, if columns can be divided
 constexpr uint64_t kFactorBytes = 1u << 20;  // copied at a time, of each factor
 
-// Approximate speed of an engine on one core, for slices.
-uint64_t macs_per_ns(sidra_chip_engine engine, bool floats) {
-    switch (engine) {
-        case SIDRA_CHIP_ENGINE_AMX:
-            return floats ? 80 : 600;
-        case SIDRA_CHIP_ENGINE_AVX512:
-            return floats ? 80 : 300;
-        case SIDRA_CHIP_ENGINE_AVX2:
-            return floats ? 40 : 80;
-        case SIDRA_CHIP_ENGINE_NEON:
-            return floats ? 20 : 60;
-        default:
-            return 1;
-    }
-}
-
 MatmulPlan::Factor factor_of(const sidra_operand& o, uint32_t rows, uint32_t cols) {
     MatmulPlan::Factor factor{o.addr, {}, rows, cols, element_size(o.type), o.type};
     std::copy(std::begin(o.stride), std::end(o.stride), factor.stride);
@@ -79,7 +63,7 @@ Fault matmul_prepare(const Env& env, Job& job) {
     decode(env, program, arrays, rules.packet, traits, &job.program);
 
     const VectorLoad load = vector_load(plan.vector);
-    const uint64_t cost = std::max(traits.cost, 1u), speed = macs_per_ns(env.engine.id, floats);
+    const uint64_t cost = std::max(traits.cost, 1u), speed = floats ? env.engine.can().float_macs_per_ns : env.engine.can().byte_macs_per_ns;
     uint64_t block = m.n;
     if (!traits.whole_rows) {
         block = std::min({block, kBlockCols, std::max<uint64_t>(kVectorUnitCost / cost, 16)});
@@ -161,7 +145,7 @@ class Product {
                 call.a = a.data + first * a.col;
                 call.b = part.data, call.b_row = part.row, call.b_col = part.col;
                 call.accumulate = first > 0;
-                env_.engine.matmul(call, scratch);
+                env_.kernels.matmul(call, scratch);
             }
         }
         return {};

@@ -68,7 +68,8 @@ Fault mvm_prepare(const Env& env, Job& job) {
     block = std::min(block, std::max<uint64_t>(kProductInputBytes / w.rows, 1));
     uint64_t blocks = (m.batch + block - 1) / block;
     block = (m.batch + blocks - 1) / blocks;                   // of equal size;
-    if (block > 6 && blocks > 1) block = (block + 5) / 6 * 6;  // engines process six vectors at a time
+    if (const uint64_t batch = env.engine.can().batch; block > batch && blocks > 1)
+        block = (block + batch - 1) / batch * batch;
     blocks = (m.batch + block - 1) / block;
     plan.block = static_cast<uint32_t>(block);
     job.units = static_cast<uint32_t>(blocks * w.tile_cols);
@@ -97,8 +98,8 @@ Fault input_block(const Env& env, const Job& job, Worker& worker, Dma& dma, uint
     uint8_t* const converted = worker.converted.replace(uint64_t{vectors} * k);
     const uint64_t size = vector::element_size(plan.in_type);
     const auto convert = [&](const uint8_t* from, uint8_t* to, uint64_t elements) {
-        if (plan.in_type == SIDRA_TYPE_S8) env.engine.bias_u8(reinterpret_cast<const int8_t*>(from), to, elements);
-        else env.engine.quantize_u8(reinterpret_cast<const float*>(from), to, elements, plan.in_scale, m.in_zero);
+        if (plan.in_type == SIDRA_TYPE_S8) env.kernels.bias_u8(reinterpret_cast<const int8_t*>(from), to, elements);
+        else env.kernels.quantize_u8(reinterpret_cast<const float*>(from), to, elements, plan.in_scale, m.in_zero);
     };
     Rows in_place;
     if (Fault fault = in_place.direct(dma, raw, false)) return fault;
@@ -176,7 +177,7 @@ Fault mvm_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
         scale.out_type = plan.out_type;
         scale.gain = plan.gain;
         scale.out_zero = plan.out_type == SIDRA_TYPE_S8 ? static_cast<int8_t>(m.out_zero) : m.out_zero;
-        env.engine.scale(scale);
+        env.kernels.scale(scale);
     }
     return out.commit();
 }

@@ -234,7 +234,7 @@ class PoolRow {
                 return fault;
             begin[++call.windows] = listed;
             if (n + 1 < count && listed + kernel <= room && call.windows < copies) continue;
-            env_.engine.pool_windows(call);
+            env_.kernels.pool_windows(call);
             call.out = static_cast<uint8_t*>(call.out) + call.windows * out.stride;
             call.windows = listed = 0;
             scratch_.rewind(used);

@@ -57,7 +57,7 @@ Fault vector_prepare(const Env& env, Job& job) {
         return fault;
     const std::span program(instructions.data(), v.instructions);
     const std::span arrays(operands.data(), v.operand_count);
-    ProgramCache& programs = this_worker().programs;
+    ProgramCache& programs = this_program_cache();
     vector::Traits traits;
     if (const auto verdict = programs.verify(program, arrays, &traits)) return program_fault(verdict);
     if (const auto verdict = vector::verify_space(arrays, v.size, traits)) return program_fault(verdict);

@@ -7,9 +7,14 @@
 
 namespace sidra::chip {
 
-Worker& this_worker() {
-    static thread_local Worker worker;
-    return worker;
+Tlb& this_tlb() {
+    static thread_local Tlb tlb;
+    return tlb;
+}
+
+ProgramCache& this_program_cache() {
+    static thread_local ProgramCache programs;
+    return programs;
 }
 
 const Operation* operation(uint8_t opcode) {

@@ -17,15 +17,10 @@
 #include "dma.h"
 #include "engine.h"
 #include "fault.h"
+#include "knobs.h"
 #include "program_cache.h"
-#include "scratch.h"
 
 namespace sidra::chip {
-
-// Fault knobs that affect units.
-struct UnitKnobs {
-    std::atomic<uint64_t> slow_tile_ns{0};
-};
 
 // At level `accurate`: the numbers and the time on which the products of an MVM depend, besides weights and inputs.
 struct Products {
@@ -40,47 +35,27 @@ struct Env {
     AddressSpace space;
     Array& array;
     const Adcs& adcs;
-    const engine::Engine& engine;
-    const UnitKnobs& knobs;
+    engine::Engine& engine;
+    const Knobs& knobs;
     double now;              // time of the cells' clock, at level `accurate`
     uint32_t clock_level;    // clock level for the cost of packets
     const Products* loaded;  // for an MVM that was in progress when the chip was saved; else null
+    const engine::Kernels& kernels = engine.kernels();
 };
 
-// A block of input vectors of an MVM in the format of the engines, so that the next units of the same job and block
-// need not convert it again. Holds nothing else.
-class ConvertedInput {
-   public:
-    // Null if the buffer does not hold this block.
-    const uint8_t* find(uint64_t job, uint32_t block) const {
-        return job_ == job && block_ == block ? vectors_.data() : nullptr;
-    }
-    // Returns a buffer for another block; discards the old one.
-    uint8_t* replace(uint64_t bytes) {
-        job_ = 0;
-        if (vectors_.size() < bytes) vectors_.resize(bytes);
-        return vectors_.data();
-    }
-    // Called when the block is complete.
-    void belongs_to(uint64_t job, uint32_t block) { job_ = job, block_ = block; }
-
-   private:
-    std::vector<uint8_t> vectors_;
-    uint64_t job_ = 0;  // Job::serial; 0: none
-    uint32_t block_ = 0;
-};
-
-// State of one thread that is kept between slices: translations, identified by the tag of their address space,
-// converted inputs, identified by their job, and programs, identified by their instructions. The rest is scratch
-// memory, which is invalid for the next unit.
+// What a unit works with: the translations of its thread, and staging memory of the engine. `converted` and `readout` may
+// be those of earlier units (staging.h).
 struct Worker {
-    Tlb tlb;
-    ConvertedInput converted;
-    ProgramCache programs;
-    Scratch scratch;
-    physics::Readout::Scratch readout;  // level `accurate`: buffers that are written before they are read
+    Tlb& tlb;
+    engine::ConvertedInput& converted;
+    engine::Scratch& scratch;
+    std::vector<uint8_t>& readout;
 };
-Worker& this_worker();
+// What a thread keeps between slices: translations, identified by the tag of their address space, and programs,
+// identified by their instructions.
+Tlb& this_tlb();
+ProgramCache& this_program_cache();
+using engine::Scratch;
 
 // The maximum load of a unit. Whatever the opcode, packets are divided into units, or refused, so that no unit exceeds
 // kUnitMax: a slice can end only after a unit, and QUIESCE, reset and stopping the machine wait for slices.

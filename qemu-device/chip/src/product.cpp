@@ -8,22 +8,6 @@
 namespace sidra::chip {
 namespace {
 
-// Approximate speed of an engine on one core, for the size of units and for slices.
-uint64_t macs_per_ns(sidra_chip_engine engine) {
-    switch (engine) {
-        case SIDRA_CHIP_ENGINE_AMX:
-            return 1000;
-        case SIDRA_CHIP_ENGINE_AVX512:
-            return 250;
-        case SIDRA_CHIP_ENGINE_AVX2:
-            return 60;
-        case SIDRA_CHIP_ENGINE_NEON:
-            return 40;
-        default:
-            return 1;
-    }
-}
-
 constexpr uint64_t kAccurateTileNs = 1'500;  // per vector and tile, on one core, at level `accurate`
 
 // This object must have programmed all of its tiles.
@@ -49,7 +33,7 @@ std::shared_ptr<const TileReadout> readout_of(const Env& env, const ProductPlan&
 
 int32_t rounded(float value) { return static_cast<int32_t>(value + (value < 0 ? -0.5f : 0.5f)); }
 
-// Computes the same sums as Engine::mvm(), as read by the ADCs, for a whole column of tiles.
+// Computes the same sums as Engine::multiply(), as read by the ADCs, for a whole column of tiles.
 void analog_mvm(const Env& env, const ProductPlan& plan, Worker& worker, uint32_t column, uint64_t first_vector,
                 const engine::ColumnMvm& mvm) {
     const Weights& w = *plan.weights;
@@ -113,7 +97,7 @@ uint64_t product_macs(const Weights& w, uint32_t columns) {
 }
 
 uint64_t product_speed(const Env& env, const Weights& w) {
-    if (!env.array.analog()) return macs_per_ns(env.engine.id);
+    if (!env.array.analog()) return env.engine.can().mvm_macs_per_ns;
     return std::max<uint64_t>(product_macs(w, 1) / (kAccurateTileNs * w.tile_rows), 1);
 }
 
@@ -177,6 +161,7 @@ void multiply(const Env& env, const ProductPlan& plan, Worker& worker, uint32_t 
 
     engine::ColumnMvm mvm{};
     mvm.packed = w.planes.data() + size_t{column} * w.tile_rows;
+    mvm.versions = w.versions.data() + size_t{column} * w.tile_rows;
     mvm.tiles = w.tile_rows;
     mvm.rows = w.rows;
     mvm.cols = outputs;
@@ -188,7 +173,7 @@ void multiply(const Env& env, const ProductPlan& plan, Worker& worker, uint32_t 
     mvm.acc = acc;
     mvm.acc_stride = acc_stride;
     if (env.array.analog()) analog_mvm(env, plan, worker, column, vectors.first, mvm);
-    else env.engine.mvm(mvm);
+    else env.engine.multiply(mvm);
     if (const uint64_t slow = env.knobs.slow_tile_ns.load(std::memory_order_relaxed))
         std::this_thread::sleep_for(std::chrono::nanoseconds(slow * w.tile_rows * vectors.count));
 }

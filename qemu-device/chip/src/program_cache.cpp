@@ -51,16 +51,16 @@ vector::Verdict ProgramCache::verify(std::span<const sidra_vector_instruction> p
     entry.operands = operands.size();
     entry.verified = shape;
     entry.traits = *traits;
-    entry.engine = nullptr;
+    entry.kernels = nullptr;
     return {};
 }
 
 void ProgramCache::decode(const Env& env, std::span<const sidra_operand> operands, engine::VectorProgram* decoded) {
     Entry& entry = *last_;
     const Shape shape = shape_of(operands);
-    if (entry.engine != &env.engine || entry.decoded != shape) {
+    if (entry.kernels != &env.kernels || entry.decoded != shape) {
         chip::decode(env, std::span(entry.code).first(entry.instructions), operands, {}, entry.traits, &entry.program);
-        entry.engine = &env.engine;
+        entry.kernels = &env.kernels;
         entry.decoded = shape;
     }
     *decoded = entry.program;

@@ -9,7 +9,7 @@
 #include <memory>
 #include <span>
 
-#include "engine.h"
+#include "kernels.h"
 #include "verify.h"
 
 namespace sidra::chip {
@@ -39,7 +39,7 @@ class ProgramCache {
         size_t instructions = 0, operands = 0;
         Shape verified;
         vector::Traits traits;
-        const engine::Engine* engine = nullptr;  // that has decoded it; null: none has
+        const engine::Kernels* kernels = nullptr;  // that have decoded it; null: none have
         Shape decoded;
         engine::VectorProgram program;
     };

@@ -11,6 +11,7 @@
 #include "context.h"
 #include "cost_model.h"
 #include "epochs.h"
+#include "flight.h"
 #include "job.h"
 #include "sidra_hw.h"
 
@@ -18,7 +19,7 @@ namespace sidra::chip {
 
 class Queue {
    public:
-    Queue(Context& c, uint32_t number) : context(c), id(number) {}
+    Queue(Context& c, uint32_t number) : context(c), id(number), flight(*this) {}
 
     Context& context;
     const uint32_t id;
@@ -54,9 +55,10 @@ class Queue {
     bool parked = false;
     Address park_key{};
 
-    // kWait: job.cmd is an unsatisfied SEM_WAIT. kJob: job is in progress. kLoaded: job.cmd was in progress when the
-    // chip was saved, and restarts at the unit `loaded_unit`.
-    enum class Stage : uint8_t { kFetch, kWait, kJob, kLoaded };
+    // kWait: job.cmd is an unsatisfied SEM_WAIT. kJob: job is in progress. kInFlight: so it is, and units of it are in
+    // the engine, or have landed if the queue is not claimed. kLoaded: job.cmd was in progress when the chip was saved,
+    // and restarts at the unit `loaded_unit`.
+    enum class Stage : uint8_t { kFetch, kWait, kJob, kInFlight, kLoaded };
     Stage stage = Stage::kFetch;
     uint32_t loaded_unit = 0;
     // State of the same packet: its products at level `accurate`, and the cost of its earlier units.
@@ -64,6 +66,8 @@ class Queue {
     Cost loaded_cost;
     Job job;
     uint32_t next_unit = 0;  // next unit of the job
+    Flight flight;
+    bool has_job() const { return stage == Stage::kJob || stage == Stage::kInFlight; }
 
     struct Call {
         bool active = false;

@@ -16,20 +16,6 @@ bool within(uint64_t offset, uint64_t base, uint64_t size) { return offset >= ba
 
 }  // namespace
 
-void Chip::raise(unsigned vector) {
-    if (bus_.link_lost.load(std::memory_order_relaxed)) return;
-    uint64_t lose = lose_msix_.load(std::memory_order_relaxed);
-    while (lose != 0)
-        if (lose_msix_.compare_exchange_weak(lose, lose - 1, std::memory_order_relaxed)) return;
-    counters_.interrupts.fetch_add(1, std::memory_order_relaxed);
-    host_.msix(host_.self, vector);
-}
-
-void Chip::interrupt(uint32_t cause) {
-    int_status_.fetch_or(cause);
-    if (int_enable_.load() & cause) raise(SIDRA_MSIX_ADMIN);
-}
-
 sidra_telemetry Chip::telemetry() {
     const auto get = [](const std::atomic<uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
     sidra_telemetry t{};
@@ -44,11 +30,8 @@ sidra_telemetry Chip::telemetry() {
     t.packets = get(counters_.packets);
     t.call_packets = get(counters_.call_packets);
     t.faults = get(counters_.faults);
-    for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++) {
-        t.doorbells += get(doorbells_[i].count);
-        if (const Context* context = contexts_[i].load(std::memory_order_acquire); context && context->loaded.load())
-            t.contexts++;
-    }
+    for (const Counters::Doorbells& each : counters_.doorbells) t.doorbells += get(each.count);
+    objects_.for_each_context([&](const Context& context) { t.contexts += context.loaded.load(); });
     t.arms = get(counters_.arms);
     t.mmio_reads = get(counters_.mmio_reads);
     t.mmio_writes = get(counters_.mmio_writes) + t.doorbells;
@@ -123,14 +106,14 @@ uint32_t Chip::read32(uint64_t offset) {
         case SIDRA_REG_L2_SIZE:
             return geometry_.l2_size;
         case SIDRA_REG_STATUS:
-            if (admin_.reset.load() || never_ready_.load()) return SIDRA_STAGE_RESET;
-            return management_.status() | SIDRA_STATUS_READY | (stop_device_.load() ? SIDRA_STATUS_STOPPED : 0);
+            if (admin_.reset.load() || knobs_.never_ready.load()) return SIDRA_STAGE_RESET;
+            return management_.status() | SIDRA_STATUS_READY | (stops_.device.load() ? SIDRA_STATUS_STOPPED : 0);
         case SIDRA_REG_GENERATION:
             return generation_.load();
         case SIDRA_REG_INT_STATUS:
-            return int_status_.load();
+            return interrupts_.status.load();
         case SIDRA_REG_INT_ENABLE:
-            return int_enable_.load();
+            return interrupts_.enable.load();
         default:
             break;
     }
@@ -234,7 +217,7 @@ bool Chip::lie_of_register(uint64_t offset, uint64_t* value) {
         {SIDRA_LIE_REPLY_INDEX, SIDRA_REG_MAILBOX_REPLY_INDEX, 0xffffffff},
     };
     for (const auto& one : kLies) {
-        if (one.offset != offset || !lies(one.lie)) continue;
+        if (one.offset != offset || !knobs_.lies(one.lie)) continue;
         *value = one.value;
         return true;
     }
@@ -244,7 +227,7 @@ bool Chip::lie_of_register(uint64_t offset, uint64_t* value) {
 uint64_t Chip::mmio_read(uint64_t offset, unsigned size) {
     if (bus_.link_lost.load(std::memory_order_relaxed)) return size == 8 ? kAllOnes : kAllOnes >> (64 - 8 * (size & 7));
     counters_.mmio_reads.fetch_add(1, std::memory_order_relaxed);
-    if (uint64_t lie; lie_.load(std::memory_order_relaxed) != SIDRA_LIE_NONE && lie_of_register(offset, &lie))
+    if (uint64_t lie; knobs_.lie.load(std::memory_order_relaxed) != SIDRA_LIE_NONE && lie_of_register(offset, &lie))
         return lie;
     if ((size != 4 && size != 8) || offset % size) return 0;
     if (within(offset, SIDRA_BAR_TELEMETRY, sizeof(sidra_telemetry)))
@@ -283,16 +266,16 @@ bool Chip::write_half(uint64_t offset, uint32_t value) {
 void Chip::write32(uint64_t offset, uint32_t value) {
     switch (offset) {
         case SIDRA_REG_INT_STATUS:
-            int_status_.fetch_and(~value);
+            interrupts_.status.fetch_and(~value);
             return;
         case SIDRA_REG_INT_ENABLE: {
-            int_enable_.store(value);
-            if (int_status_.load() & value) raise(SIDRA_MSIX_ADMIN);
+            interrupts_.enable.store(value);
+            if (interrupts_.status.load() & value) interrupts_.raise(SIDRA_MSIX_ADMIN);
             return;
         }
         case SIDRA_REG_TEST_IRQ:
-            if (value == SIDRA_MSIX_ADMIN) int_status_.fetch_or(SIDRA_INT_TEST);
-            if (value < SIDRA_MSIX_VECTORS) raise(value);
+            if (value == SIDRA_MSIX_ADMIN) interrupts_.status.fetch_or(SIDRA_INT_TEST);
+            if (value < SIDRA_MSIX_VECTORS) interrupts_.raise(value);
             return;
         case SIDRA_REG_RESET:
             if (value != SIDRA_RESET_MAGIC) return;
@@ -335,7 +318,7 @@ void Chip::mmio_write(uint64_t offset, uint64_t value, unsigned size) {
         const auto context = static_cast<uint32_t>(at / SIDRA_BAR_DOORBELL_STRIDE);
         const uint64_t inside = at % SIDRA_BAR_DOORBELL_STRIDE;
         if (size == 4 && inside % 8 == 0 && inside / 8 < SIDRA_QUEUES_PER_CONTEXT_MAX) {
-            doorbells_[context].count.fetch_add(1, std::memory_order_relaxed);
+            counters_.doorbells[context].count.fetch_add(1, std::memory_order_relaxed);
             make_ready(context, static_cast<uint32_t>(inside / 8));
             return;
         }
@@ -350,7 +333,7 @@ void Chip::mmio_write(uint64_t offset, uint64_t value, unsigned size) {
         counters_.arms.fetch_add(1, std::memory_order_relaxed);
         arm_[slot(context, queue)].store(value);
         // A queue that is not loaded yet is checked when it is loaded.
-        if (Queue* known = queues_[slot(context, queue)].load(std::memory_order_acquire); known && known->loaded.load())
+        if (Queue* known = objects_.find(slot(context, queue)); known && known->loaded.load())
             check_arm(*known);
         return;
     }
@@ -378,18 +361,18 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
             bus_.error_at.store(value);
             return true;
         case SIDRA_KNOB_LOSE_MSIX:
-            lose_msix_.store(value);
+            knobs_.lose_msix.store(value);
             return true;
         case SIDRA_KNOB_SPURIOUS_MSIX:
             if (value >= SIDRA_MSIX_VECTORS) return false;
-            raise(static_cast<unsigned>(value));
+            interrupts_.raise(static_cast<unsigned>(value));
             return true;
         case SIDRA_KNOB_CORRUPT_FETCH:
-            corrupt_fetch_.store(value);
+            knobs_.corrupt_fetch.store(value);
             return true;
         case SIDRA_KNOB_SLOW_TILE_NS:
             if (value > 1'000'000'000) return false;
-            unit_knobs_.slow_tile_ns.store(value);
+            knobs_.slow_tile_ns.store(value);
             return true;
         case SIDRA_KNOB_TEMPERATURE_MC:
             if (!is_s32(value) || !management::Power::is_temperature(static_cast<int32_t>(value))) return false;
@@ -423,7 +406,7 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
         }
         case SIDRA_KNOB_LIE:
             if (value >= SIDRA_LIE_COUNT) return false;
-            lie_.store(static_cast<uint32_t>(value));
+            knobs_.lie.store(static_cast<uint32_t>(value));
             return true;
         case SIDRA_KNOB_FIRMWARE_HANG:
         case SIDRA_KNOB_FIRMWARE_PANIC:
@@ -436,8 +419,8 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
         case SIDRA_KNOB_NO_QUIESCE_ACK:
         case SIDRA_KNOB_STALL: {
             if (value > (knob == SIDRA_KNOB_NO_QUIESCE_ACK ? 3u : 1u)) return false;
-            if (knob == SIDRA_KNOB_NO_QUIESCE_ACK) no_quiesce_ack_.store(static_cast<uint32_t>(value));
-            else (knob == SIDRA_KNOB_LINK_LOST ? bus_.link_lost : stall_).store(value != 0);
+            if (knob == SIDRA_KNOB_NO_QUIESCE_ACK) knobs_.no_quiesce_ack.store(static_cast<uint32_t>(value));
+            else (knob == SIDRA_KNOB_LINK_LOST ? bus_.link_lost : knobs_.stall).store(value != 0);
             admin_poke();
             host_.kick(host_.self);
             return true;

@@ -13,39 +13,6 @@ constexpr uint64_t kOverrunMax = 8;  // maximum charge of a turn, as a multiple 
 
 }  // namespace
 
-bool well_formed(const sidra_hw_context& entry) {
-    return entry.flags == SIDRA_HW_CONTEXT_VALID && entry.page_table != 0 && entry.page_table % SIDRA_PAGE_SIZE == 0 &&
-           entry.weights_count <= SIDRA_WEIGHTS_MAX && entry.queue_count <= SIDRA_QUEUES_PER_CONTEXT_MAX &&
-           !entry.reserved[0] && !entry.reserved[1] && !entry.reserved[2] &&
-           Range(Space::kBus, entry.page_table, SIDRA_PAGE_SIZE).valid() &&
-           table_at<sidra_hw_weights>(entry.weights_table, entry.weights_count).valid() &&
-           table_at<sidra_hw_queue>(entry.queue_table, entry.queue_count).valid();
-}
-
-QueueMemory memory_of(const sidra_hw_queue& entry) {
-    const Space space = entry.flags & SIDRA_HW_QUEUE_KERNEL ? Space::kBus : Space::kDevice;
-    const uint64_t slots = uint64_t{1} << std::min<uint32_t>(entry.ring_log2, SIDRA_HW_QUEUE_LOG2_MAX);
-    return {{space, entry.ring, slots * SIDRA_CMD_SIZE},
-            {space, entry.write_index, sizeof(uint64_t)},
-            {Space::kBus, entry.state, sizeof(sidra_queue_state)},
-            {space, entry.report, entry.report ? slots * sizeof(sidra_report) : 0}};
-}
-
-bool well_formed(const sidra_hw_queue& entry) {
-    constexpr uint32_t kFlags = SIDRA_HW_QUEUE_VALID | SIDRA_HW_QUEUE_KERNEL;
-    const QueueMemory memory = memory_of(entry);
-    return (entry.flags & SIDRA_HW_QUEUE_VALID) && !(entry.flags & ~kFlags) && entry.ring % SIDRA_PAGE_SIZE == 0 &&
-           entry.write_index % 8 == 0 && entry.state != 0 && entry.state % SIDRA_PAGE_SIZE == 0 &&
-           entry.report % 32 == 0 && entry.ring_log2 >= SIDRA_HW_QUEUE_LOG2_MIN &&
-           entry.ring_log2 <= SIDRA_HW_QUEUE_LOG2_MAX && entry.priority < SIDRA_PRIORITIES && entry.vector >= 1 &&
-           entry.vector < SIDRA_MSIX_VECTORS && entry.epoch != 0 && !entry.reserved && memory.ring.valid() &&
-           memory.write_index.valid() && memory.state.valid() && memory.reports.valid();
-}
-
-bool Chip::stopped(uint32_t context, uint32_t queue) const {
-    return stop_device_.load() || stop_context_[context].load() != 0 || stop_[slot(context, queue)].load() != 0;
-}
-
 void Chip::make_ready(uint32_t context, uint32_t queue) {
     if (scheduler_.mark_ready(context, queue)) host_.kick(host_.self);
 }
@@ -64,29 +31,7 @@ void Chip::check_arm(Queue& queue) {
     std::atomic<uint64_t>& arm = arm_[slot(queue.context.id, queue.id)];
     uint64_t value = arm.load();
     if (value == 0 || queue.epochs.timeline() < value) return;
-    if (arm.compare_exchange_strong(value, 0)) raise(queue.vector.load(std::memory_order_relaxed));
-}
-
-bool Chip::corrupt_this_fetch() {
-    uint64_t left = corrupt_fetch_.load(std::memory_order_relaxed);
-    while (left != 0)
-        if (corrupt_fetch_.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) return left == 1;
-    return false;
-}
-
-Queue& Chip::queue_object(uint32_t context, uint32_t queue) {
-    std::atomic<Queue*>& found = queues_[slot(context, queue)];
-    if (Queue* known = found.load(std::memory_order_acquire)) return *known;
-    std::lock_guard guard(objects_lock_);
-    if (Queue* known = found.load(std::memory_order_acquire)) return *known;
-    Context* owner = contexts_[context].load(std::memory_order_acquire);
-    if (!owner) {
-        owner = owned_contexts_.emplace_back(std::make_unique<Context>(context)).get();
-        contexts_[context].store(owner, std::memory_order_release);
-    }
-    Queue* fresh = owned_queues_.emplace_back(std::make_unique<Queue>(*owner, queue)).get();
-    found.store(fresh, std::memory_order_release);
-    return *fresh;
+    if (arm.compare_exchange_strong(value, 0)) interrupts_.raise(queue.vector.load(std::memory_order_relaxed));
 }
 
 // The caller has claimed a queue of the context, so the context cannot be invalidated concurrently.
@@ -154,7 +99,7 @@ bool Chip::load_queue(Queue& queue) {
 
 bool Chip::write_run_state(const Queue& queue, uint32_t run_state) {
     // Not called during a slice, so `parked` does not change.
-    if (lies(SIDRA_LIE_RUN_STATE)) run_state = 77;
+    if (knobs_.lies(SIDRA_LIE_RUN_STATE)) run_state = 77;
     const uint32_t words[4] = {run_state, queue.entry.generation, queue.parked, queue.entry.epoch};
     static_assert(offsetof(sidra_queue_state, generation) == offsetof(sidra_queue_state, run_state) + 4);
     static_assert(offsetof(sidra_queue_state, parked) == offsetof(sidra_queue_state, run_state) + 8);
@@ -166,7 +111,7 @@ bool Chip::write_run_state(const Queue& queue, uint32_t run_state) {
 bool Chip::run_queue(const Scheduler::Pick& pick, const Lender& lender) {
     Queue* found;
     try {
-        found = &queue_object(pick.context, pick.queue);
+        found = &objects_.queue(pick.context, pick.queue);
     } catch (const std::bad_alloc&) {
         scheduler_.mark_ready_again(pick.context, pick.queue, pick.epoch);  // retry later
         return false;
@@ -190,11 +135,11 @@ bool Chip::run_queue(const Scheduler::Pick& pick, const Lender& lender) {
     const uint64_t begin = shared ? clock_ns() : 0;
     if (scheduler_.stale(pick.context, pick.queue, pick.epoch)) {
         // The queue was reset after the doorbell.
-    } else if (stopped(pick.context, pick.queue)) {
+    } else if (stops_.stopped(pick.context, pick.queue)) {
         queue.deferred.store(true);
         if (scheduler_.stale(pick.context, pick.queue, pick.epoch))
             queue.deferred.store(false);  // a reset in between takes precedence
-        else if (!stopped(pick.context, pick.queue) && queue.deferred.exchange(false))
+        else if (!stops_.stopped(pick.context, pick.queue) && queue.deferred.exchange(false))
             outcome = Slice::Outcome::kMore;  // resumed in between, before `deferred` was visible
     } else if (load_queue(queue)) {
         queue.epoch = pick.epoch;
@@ -202,28 +147,57 @@ bool Chip::run_queue(const Scheduler::Pick& pick, const Lender& lender) {
         outcome = slice.run();
         work = slice.turn_work();
     }
-    queue.slices.store(queue.slices.load(std::memory_order_relaxed) + 1,
-                       std::memory_order_release);  // before the claim
-    const uint64_t claim = queue.claim.exchange(0);
-    if (outcome == Slice::Outcome::kMore) look_again(queue, pick.epoch);
-    if (claim != Queue::kClaimed) look_again(queue, static_cast<uint32_t>(claim >> Queue::kEpochShift));
+    const bool flies = outcome == Slice::Outcome::kInFlight;
+    if (!flies) release(queue, pick.epoch, outcome == Slice::Outcome::kMore);
     if (scheduler_.any_ready(pick.context, pick.queue)) {  // otherwise no queue shares the chip
         // Work that takes longer than its estimate (uncached memory, IOMMU misses) is charged to its queue, for all
         // threads. The charge is limited, because the host may have preempted this thread.
-        const uint64_t took = shared ? (clock_ns() - begin) * pool_.threads() : 0;
+        const uint64_t took = shared ? (clock_ns() - begin) * engine_->can().threads : 0;
         scheduler_.charge(pick, std::clamp(took, work, kOverrunMax * work));
+    }
+    if (flies) {
+        in_flight_.fetch_add(1);
+        if (queue.flight.leave()) landed(queue);
     }
     return true;
 }
 
+// Ends the claim. `again`: the queue has more to do. Another thread may claim it before this returns.
+void Chip::release(Queue& queue, uint32_t epoch, bool again) {
+    queue.slices.store(queue.slices.load(std::memory_order_relaxed) + 1,
+                       std::memory_order_release);  // before the claim
+    const uint64_t claim = queue.claim.exchange(0);
+    if (again) look_again(queue, epoch);
+    if (claim != Queue::kClaimed) look_again(queue, static_cast<uint32_t>(claim >> Queue::kEpochShift));
+}
+
+void Chip::landed(Queue& queue) {
+    Flight::Work& work = queue.flight.work;
+    work.took_ns = busy_.change(work.engine, std::nullopt) - work.since_ns;
+    release(queue, queue.epoch, true);
+    if (admin_.pending.load() || admin_.reset.load()) {
+        admin_poke();
+        host_.kick(host_.self);
+    }
+    in_flight_.fetch_sub(1);
+    in_flight_.notify_all();
+}
+
+// Waits until no units are in the engine. Returns whether there were any.
+bool Chip::settle() {
+    bool waited = false;
+    for (uint32_t left; (left = in_flight_.load()) != 0; waited = true) in_flight_.wait(left);
+    return waited;
+}
+
 bool Chip::can_run() const {
-    return enabled_.load(std::memory_order_relaxed) && !stall_.load(std::memory_order_relaxed) &&
+    return enabled_.load(std::memory_order_relaxed) && !knobs_.stall.load(std::memory_order_relaxed) &&
            !bus_.link_lost.load(std::memory_order_relaxed);
 }
 
 bool Chip::may_go_on(const Queue& queue) const {
     return can_run() && !scheduler_.any_ready(queue.context.id, queue.id) && !admin_.pending.load() &&
-           !admin_.reset.load() && !stopped(queue.context.id, queue.id) &&
+           !admin_.reset.load() && !stops_.stopped(queue.context.id, queue.id) &&
            !scheduler_.stale(queue.context.id, queue.id, queue.epoch);
 }
 
@@ -244,13 +218,13 @@ bool Chip::run(const Lender& lender) {
 
 bool Chip::pending() const {
     if ((admin_.pending.load() || admin_.reset.load()) && !admin_.blocked.load()) return true;
-    if (management_.pending() && !stop_device_.load()) return true;
+    if (management_.pending() && !stops_.device.load()) return true;
     return can_run() && scheduler_.any_ready();
 }
 
 uint64_t Chip::due_ns() const {
     const uint64_t due = management_.due_ns();
-    return due == Management::kNever || stop_device_.load() ? Management::kNever
+    return due == Management::kNever || stops_.device.load() ? Management::kNever
                                                             : due + powered_on_ns_.load(std::memory_order_relaxed);
 }
 

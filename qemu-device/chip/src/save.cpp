@@ -196,6 +196,7 @@ SavedHead Chip::head(uint32_t version) {
 }
 
 bool Chip::save(Write write, void* opaque) {
+    settle();
     Precopy& progress = array_.precopy();
     Writer out(write, opaque);
     SavedHead saved = head(kVersion);
@@ -255,34 +256,34 @@ void Chip::save_volatile(Writer& out) {
     r.control = registers_.control;
     r.scratch = registers_.scratch;
     r.admin_status = registers_.admin_status;
-    r.int_status = int_status_.load();
-    r.int_enable = int_enable_.load();
+    r.int_status = interrupts_.status.load();
+    r.int_enable = interrupts_.enable.load();
     r.generation = generation_.load();
     r.command = admin_.command;
     r.command_pending = admin_.pending.load();
     r.command_begun = admin_.begun;
     r.reset_pending = admin_.reset.load();
-    r.stop_device = stop_device_.load();
-    for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++) r.stop_context[i] = stop_context_[i].load();
+    r.stop_device = stops_.device.load();
+    for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++) r.stop_context[i] = stops_.context[i].load();
     out.chunk(kRegisters, r);
 
     SavedCounters counters{};
-    for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++) counters.doorbells[i] = doorbells_[i].count.load();
+    for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++) counters.doorbells[i] = counters_.doorbells[i].count.load();
     size_t used = 0;
     for_each_counter([&](const std::atomic<uint64_t>& counter) { counters.counters[used++] = counter.load(); });
     out.chunk(kCounters, counters);
 
     for (uint32_t context = 0; context < SIDRA_CONTEXTS_MAX; context++) {
-        if (const Context* known = contexts_[context].load(); known && known->loaded.load())
+        if (const Context* known = objects_.find_context(context); known && known->loaded.load())
             out.chunk(kContext, SavedContext{context, 0, known->entry});
         for (uint32_t queue = 0; queue < SIDRA_QUEUES_PER_CONTEXT_MAX; queue++) {
             const SavedSlot idle{context, queue, 0, 1, 0, 0, {}};
             SavedSlot s = idle;
             s.arm = arm_[slot(context, queue)].load();
             s.priority = static_cast<uint8_t>(scheduler_.priority(context, queue));
-            s.stop = stop_[slot(context, queue)].load();
+            s.stop = stops_.queue[slot(context, queue)].load();
             s.ready = scheduler_.ready(context, queue);
-            if (const Queue* q = queues_[slot(context, queue)].load()) {
+            if (const Queue* q = objects_.find(slot(context, queue))) {
                 SavedQueue saved{};
                 saved.context = context;
                 saved.queue = queue;
@@ -302,13 +303,15 @@ void Chip::save_volatile(Writer& out) {
                     std::copy(std::begin(q->engine_ns), std::end(q->engine_ns), saved.engine_ns);
                     if (saved.under_way) saved.cmd = q->job.cmd;
                     if (q->stage == Queue::Stage::kJob) saved.unit = finished_units(q->job, q->next_unit);
+                    if (q->stage == Queue::Stage::kInFlight)
+                        saved.unit = finished_units(q->job, q->flight.next_unit());
                     if (q->stage == Queue::Stage::kLoaded) {
                         saved.unit = q->loaded_unit;
                         saved.products = q->loaded_products;
                         saved.spent_ps = q->loaded_cost.device_ps;
                         saved.spent_pj = q->loaded_cost.energy_pj;
                     }
-                    if (q->stage == Queue::Stage::kJob && array_.analog()) {
+                    if (q->has_job() && array_.analog()) {
                         if (q->job.cmd.hdr.opcode == SIDRA_CMD_MVM) saved.products = q->job.mvm.product.products;
                         if (q->job.cmd.hdr.opcode == SIDRA_CMD_LAYER) saved.products = q->job.layer.product.products;
                         saved.spent_ps = q->job.spent_ps.load();
@@ -376,7 +379,7 @@ void Chip::save_kept(const Put& put, const PutCrossbar& put_crossbar) {
 void Chip::clear() {
     admin_.pending.store(false);
     finish_reset();
-    for (const auto& queue : owned_queues_) queue->deferred.store(false);
+    objects_.for_each_queue([](Queue& queue) { queue.deferred.store(false); });
     array_.clear();
     management_.clear();
     l3_.clear();
@@ -384,7 +387,7 @@ void Chip::clear() {
     generation_.store(0);
     powered_on_ns_.store(host_.clock_ns(host_.self));
     if (Analog* const analog = array_.analog()) analog->clock().set(0, 0);
-    for (Doorbells& doorbells : doorbells_) doorbells.count.store(0);
+    for (Counters::Doorbells& doorbells : counters_.doorbells) doorbells.count.store(0);
     for_each_counter([](std::atomic<uint64_t>& counter) { counter.store(0); });
 }
 
@@ -511,8 +514,8 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             powered_on_ns_.store(host_.clock_ns(host_.self) - r.device_clock);
             context_table_.store(r.context_table & ~uint64_t{SIDRA_PAGE_SIZE - 1});
             enabled_.store(r.control & SIDRA_CONTROL_ENABLE);
-            int_status_.store(r.int_status);
-            int_enable_.store(r.int_enable);
+            interrupts_.status.store(r.int_status);
+            interrupts_.enable.store(r.int_enable);
             generation_.store(r.generation);
             std::copy(std::begin(r.command_arg), std::end(r.command_arg), admin_.arg);
             admin_.command = r.command;
@@ -520,15 +523,15 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             admin_.blocked.store(false);
             admin_.pending.store(r.command_pending);
             admin_.reset.store(r.reset_pending);
-            stop_device_.store(r.stop_device);
+            stops_.device.store(r.stop_device);
             for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++)
-                stop_context_[i].store(r.stop_context[i] & (kStopAsked | kStopHeld));
+                stops_.context[i].store(r.stop_context[i] & (Stops::kAsked | Stops::kHeld));
             return nullptr;
         }
         case kCounters: {
             SavedCounters saved;
             if (!take(data, &saved)) return "saved state: bad counters";
-            for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++) doorbells_[i].count.store(saved.doorbells[i]);
+            for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++) counters_.doorbells[i].count.store(saved.doorbells[i]);
             size_t used = 0;
             for_each_counter([&](std::atomic<uint64_t>& counter) { counter.store(saved.counters[used++]); });
             return nullptr;
@@ -539,7 +542,7 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
                 s.priority >= SIDRA_PRIORITIES || !flag(s.stop) || !flag(s.ready))
                 return "saved state: bad queue slot";
             arm_[slot(s.context, s.queue)].store(s.arm);
-            stop_[slot(s.context, s.queue)].store(s.stop);
+            stops_.queue[slot(s.context, s.queue)].store(s.stop);
             scheduler_.set_priority(s.context, s.queue, s.priority);
             if (s.ready) scheduler_.mark_ready(s.context, s.queue);
             return nullptr;
@@ -548,7 +551,7 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             SavedContext saved;
             if (!take(data, &saved) || saved.id >= SIDRA_CONTEXTS_MAX || !well_formed(saved.entry))
                 return "saved state: bad context";
-            Context& context = queue_object(saved.id, 0).context;
+            Context& context = objects_.queue(saved.id, 0).context;
             context.entry = saved.entry;
             context.loaded.store(true);
             return nullptr;
@@ -559,7 +562,7 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
                 !flag(q.loaded) || !flag(q.recheck) || !flag(q.deferred) || !flag(q.faulted) || !flag(q.under_way) ||
                 !flag(q.call_active))
                 return "saved state: bad queue";
-            Queue& queue = queue_object(q.context, q.queue);
+            Queue& queue = objects_.queue(q.context, q.queue);
             if (queue.loaded.load()) return "saved state: a queue comes twice";
             queue.recheck.store(q.recheck);
             queue.deferred.store(q.deferred);
@@ -603,7 +606,7 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
                 return "saved state: bad epoch";
             const Root root{saved.root_sequence, saved.root_queue, saved.root_epoch,
                             static_cast<uint16_t>(saved.root_cause)};
-            if (!queue_object(saved.context, saved.queue).epochs.restore({saved.epoch, saved.retired, root}))
+            if (!objects_.queue(saved.context, saved.queue).epochs.restore({saved.epoch, saved.retired, root}))
                 return "saved state: an epoch comes twice, or too many do";
             return nullptr;
         }

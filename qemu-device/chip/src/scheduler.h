@@ -73,7 +73,7 @@ class Scheduler {
     std::array<std::array<std::atomic<uint8_t>, SIDRA_QUEUES_PER_CONTEXT_MAX>, SIDRA_CONTEXTS_MAX> priority_{};
     std::array<std::array<std::atomic<uint32_t>, SIDRA_QUEUES_PER_CONTEXT_MAX>, SIDRA_CONTEXTS_MAX>
         epochs_{};      // number of resets; changed under lock_
-    SpinLock lock_;     // serializes picking and charging
+    engine::SpinLock lock_;     // serializes picking and charging
     uint64_t now_ = 0;  // pass of the entity picked last; protected by lock_
 };
 

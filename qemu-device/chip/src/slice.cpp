@@ -40,6 +40,10 @@ SIDRA_RACY void copy_packet(sidra_cmd& to, const uint8_t* from) {
     for (int i = 0; i < 8; i++) to.raw[i] = words[i];
 }
 
+void add(std::atomic<uint64_t>& counter, uint64_t value) {
+    if (value) counter.fetch_add(value, std::memory_order_relaxed);
+}
+
 template <typename... T>
 bool all_zero(T... values) {
     return ((values == 0) && ...);
@@ -47,32 +51,30 @@ bool all_zero(T... values) {
 
 }  // namespace
 
-Slice::Slice(Chip& chip, Queue& queue, const Lender& lender)
-    : chip_(chip),
+Slice::Slice(SliceHost& host, Queue& queue, const Lender& lender)
+    : host_(host),
+      chip_(host.parts),
       queue_(queue),
       lender_(lender),
-      worker_(this_worker()),
-      turn_work_(kTurnWork * chip.pool_.threads()),
+      tlb_(this_tlb()),
+      turn_work_(kTurnWork * chip_.engine.can().threads),
       turn_end_(turn_work_),
       space_(queue.context.space()),
       at_(memory_of(queue.entry)),
-      memory_(chip.bus_, worker_.tlb, space_),
-      state_memory_(chip.bus_, worker_.tlb, space_),
-      ring_(chip.bus_, worker_.tlb, space_, false),
-      recorded_(chip.bus_, worker_.tlb, space_, false),
-      reports_(chip.bus_, worker_.tlb, space_, true) {}
+      memory_(chip_.bus, tlb_, space_),
+      state_memory_(chip_.bus, tlb_, space_),
+      ring_(chip_.bus, tlb_, space_, false),
+      recorded_(chip_.bus, tlb_, space_, false),
+      reports_(chip_.bus, tlb_, space_, true) {}
 
 Slice::~Slice() {
     account();
-    if (queue_.stage != Queue::Stage::kJob) queue_.job.own_weights.reset();
+    if (!queue_.has_job()) queue_.job.own_weights.reset();
 }
 
 // Adds the work since the last call to the telemetry.
 void Slice::account() {
-    const auto add = [](std::atomic<uint64_t>& counter, uint64_t value) {
-        if (value) counter.fetch_add(value, std::memory_order_relaxed);
-    };
-    auto& counters = chip_.counters_;
+    auto& counters = chip_.counters;
     add(counters.packets, packets_);
     add(counters.call_packets, call_packets_);
     add(counters.device_ps, cost_.device_ps);
@@ -80,25 +82,34 @@ void Slice::account() {
     packets_ = call_packets_ = 0;
     cost_ = {};
     if (!engine_) return;
+    account_work();
+    work_on(std::nullopt);
+    show_engine_time();
+}
+
+void Slice::account_work() {
+    auto& counters = chip_.counters;
     add(counters.mvms, done_.mvms);
     add(counters.macs, done_.macs);
     add(counters.vec_elements, done_.vec_elements);
     add(counters.copy_bytes, done_.copy_bytes);
     add(counters.programmed_cells, done_.programmed_cells);
-    work_on(std::nullopt);
+    done_ = {};
+}
+
+void Slice::show_engine_time() {
     for (uint32_t i = 0; i < SIDRA_HW_ENGINE_COUNT; i++) {
         if (engine_ns_[i] == 0) continue;
         queue_.engine_ns[i] += engine_ns_[i];
         __atomic_store_n(&state_->engine_ns[i], queue_.engine_ns[i], __ATOMIC_RELAXED);
         engine_ns_[i] = 0;
     }
-    done_ = {};
 }
 
 // The clock is read only where the engine changes.
 void Slice::work_on(std::optional<sidra_hw_engine> engine) {
     if (engine == engine_) return;
-    const uint64_t now = chip_.busy_.change(engine_, engine);
+    const uint64_t now = chip_.busy.change(engine_, engine);
     if (engine_) engine_ns_[*engine_] += now - engine_since_;
     engine_since_ = now;
     engine_ = engine;
@@ -115,7 +126,7 @@ bool Slice::open() {
 Slice::Step Slice::stop_untold() {
     queue_.faulted.store(true);
     end_epoch({queue_.index, queue_.id, queue_.entry.epoch, SIDRA_FAULT_BUS});
-    chip_.interrupt(SIDRA_INT_FAULT);
+    host_.interrupt(SIDRA_INT_FAULT);
     return Step::kFault;
 }
 
@@ -134,11 +145,16 @@ Slice::Outcome Slice::run() {
             if (unpublished_work_ >= kPublishWork || unpublished_packets_ >= kPublishPackets) publish();
             if (work_ < turn_end_ || next_turn()) continue;
             publish();
-            chip_.check_arm(queue_);
+            host_.check_arm(queue_);
             return Outcome::kMore;
         }
+        if (result == Step::kInFlight) {
+            publish();
+            host_.check_arm(queue_);
+            return Outcome::kInFlight;
+        }
         if (result != Step::kFault && (unpublished_packets_ || result != Step::kEmpty)) publish();
-        chip_.check_arm(queue_);  // may have been armed before the queue was loaded
+        host_.check_arm(queue_);  // may have been armed before the queue was loaded
         return Outcome::kIdle;
     }
 }
@@ -148,6 +164,8 @@ Slice::Step Slice::go_on(bool resumed) {
         switch (queue_.stage) {
             case Queue::Stage::kJob:
                 return run_job(environment(), resumed);
+            case Queue::Stage::kInFlight:
+                return landed();
             case Queue::Stage::kWait:
                 return semaphore_wait();
             case Queue::Stage::kLoaded:
@@ -163,7 +181,7 @@ Slice::Step Slice::go_on(bool resumed) {
 
 // While no other queue waits, a queue continues in the same slice: rescheduling it costs tens of microseconds.
 bool Slice::next_turn() {
-    if (turn_end_ >= kTurnsMax * turn_work_ || !chip_.may_go_on(queue_)) return false;
+    if (turn_end_ >= kTurnsMax * turn_work_ || !host_.may_go_on(queue_)) return false;
     publish();  // the lender of the thread may be waiting for this
     if (lender_.wants_it_back()) return false;
     turn_begin_ = work_;
@@ -176,8 +194,7 @@ Slice::Step Slice::step() {
     bool empty = false;
     if (Fault f = fetch(&empty)) return fault(f);
     if (empty) return Step::kEmpty;
-    if (chip_.corrupt_fetch_.load(std::memory_order_relaxed) && chip_.corrupt_this_fetch())
-        return fault({SIDRA_FAULT_FETCH});
+    if (chip_.knobs.corrupts_fetch()) return fault({SIDRA_FAULT_FETCH});
     return execute();
 }
 
@@ -219,15 +236,15 @@ Slice::Step Slice::loaded() {
 }
 
 Env Slice::environment(const Products* loaded) {
-    return {chip_.bus_,
+    return {chip_.bus,
             queue_.context,
             space_,
-            chip_.array_,
-            chip_.adcs_,
-            chip_.engine_,
-            chip_.unit_knobs_,
-            chip_.cells_now(),
-            chip_.management_.clock_level(),
+            chip_.array,
+            chip_.adcs,
+            chip_.engine,
+            chip_.knobs,
+            host_.cells_now(),
+            chip_.management.clock_level(),
             loaded};
 }
 
@@ -242,7 +259,7 @@ Slice::Step Slice::execute() {
             if (c.hdr.flags | c.hdr.pad || (r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6]))
                 return fault({SIDRA_FAULT_FIELD});
             const bool barrier = c.hdr.opcode == SIDRA_CMD_BARRIER;
-            retire(packet_cost(chip_.management_.clock_level()));
+            retire(packet_cost(chip_.management.clock_level()));
             if (barrier) publish();
             return Step::kRetired;
         }
@@ -251,12 +268,12 @@ Slice::Step Slice::execute() {
         case SIDRA_CMD_SEM_SIGNAL:
             if (Fault f = semaphore_signal()) return fault(f);
             work_ += kPieceNs;
-            retire(packet_cost(chip_.management_.clock_level()));
+            retire(packet_cost(chip_.management.clock_level()));
             return Step::kRetired;
         case SIDRA_CMD_TIMESTAMP:
             if (Fault f = timestamp()) return fault(f);
             work_ += kPieceNs;
-            retire(packet_cost(chip_.management_.clock_level()));
+            retire(packet_cost(chip_.management.clock_level()));
             return Step::kRetired;
         case SIDRA_CMD_CALL:
             if (Fault f = call()) return fault(f);
@@ -290,66 +307,6 @@ Slice::Step Slice::execute() {
     return run_job(env, false);
 }
 
-namespace {
-
-// State shared by the threads that run units of one job.
-struct Shared {
-    const Env& env;
-    const Job& job;
-    uint64_t* const progress;    // in the state page, updated while the job runs; null if there is only one unit
-    std::atomic<uint64_t> left;  // untaken units: the first one, and in the upper half the end
-    std::atomic<uint32_t> threads{0};
-    SpinLock lock;  // protects the fault
-    std::atomic<uint32_t> fault_unit{UINT32_MAX};
-    Fault fault;
-};
-
-constexpr uint64_t units(uint32_t first, uint32_t end) { return uint64_t{end} << 32 | first; }
-
-// The packet reports the fault of its lowest faulting unit, so units above a faulted one need not run, but those below
-// it must.
-bool take_unit(Shared& shared, bool last, uint32_t* unit) {
-    uint64_t left = shared.left.load(std::memory_order_relaxed);
-    for (;;) {
-        const auto first = static_cast<uint32_t>(left);
-        const uint32_t end =
-            std::min(static_cast<uint32_t>(left >> 32), shared.fault_unit.load(std::memory_order_relaxed));
-        if (first >= end) return false;
-        *unit = last ? end - 1 : first;
-        const uint64_t rest = last ? units(first, end - 1) : units(first + 1, end);
-        if (shared.left.compare_exchange_weak(left, rest, std::memory_order_relaxed)) return true;
-    }
-}
-
-Fault run_unit(const Shared& shared, Worker& worker, uint32_t unit) {
-    try {
-        worker.scratch.begin();
-        return shared.job.operation->unit(shared.env, shared.job, worker, unit);
-    } catch (const std::bad_alloc&) {  // on any of the threads
-        return {kNoMemory};
-    }
-}
-
-void take_units(void* argument) {
-    auto& shared = *static_cast<Shared*>(argument);
-    Worker& worker = this_worker();
-    // Threads start from both ends, so that each one reads adjacent memory.
-    const bool last = shared.threads.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
-    for (uint32_t unit; take_unit(shared, last, &unit);) {
-        const Fault fault = run_unit(shared, worker, unit);
-        if (shared.progress) __atomic_fetch_add(shared.progress, 1, __ATOMIC_RELAXED);
-        if (fault) {
-            std::lock_guard guard(shared.lock);
-            if (unit < shared.fault_unit.load(std::memory_order_relaxed)) {
-                shared.fault_unit.store(unit, std::memory_order_relaxed);
-                shared.fault = fault;
-            }
-        }
-    }
-}
-
-}  // namespace
-
 Slice::Step Slice::run_job(const Env& env, bool resumed) {
     Job& job = queue_.job;
     work_on(job.operation->engine);
@@ -358,21 +315,45 @@ Slice::Step Slice::run_job(const Env& env, bool resumed) {
 
     const uint32_t first = queue_.next_unit;
     const uint64_t left = work_ < turn_end_ ? turn_end_ - work_ : 0;
-    const uint64_t threads = chip_.pool_.threads();
+    const uint64_t threads = chip_.engine.can().threads;
     const uint64_t shares = std::max<uint64_t>(left / (job.unit_work + kUnitStart) / threads, 1);
     const auto end = static_cast<uint32_t>(std::min<uint64_t>(job.units, first + shares * threads));
-    Shared shared{
-        .env = env, .job = job, .progress = job.units > 1 ? &state_->progress : nullptr, .left = units(first, end)};
     const bool parallel = end - first > 1 && !job.serial_units && (end - first) * job.unit_work >= kParallelWork;
-    if (parallel) chip_.pool_.run(take_units, &shared);
-    else take_units(&shared);
+    work_ += (end - first) * (job.unit_work + kUnitStart);
+    if (!queue_.flight.start(host_, env, job, first, end, parallel, job.units > 1 ? &state_->progress : nullptr))
+        return take_off();
+    return finish_units(env);
+}
 
-    const uint64_t work = (end - first) * job.unit_work;
-    work_ += work + (end - first) * kUnitStart;
-    queue_.progress += end - first;
-    queue_.next_unit = end;
-    if (shared.fault) return fault(shared.fault);
-    if (end < job.units) return Step::kYield;
+// The slice ends, and the chip works on for the queue.
+Slice::Step Slice::take_off() {
+    queue_.stage = Queue::Stage::kInFlight;
+    queue_.flight.work = {*engine_, engine_since_, 0};
+    account_work();
+    show_engine_time();
+    engine_.reset();
+    return Step::kInFlight;
+}
+
+// In another slice, when units have run.
+Slice::Step Slice::landed() {
+    Job& job = queue_.job;
+    queue_.stage = Queue::Stage::kJob;
+    const Env env = environment();
+    work_on(job.operation->engine);
+    engine_ns_[queue_.flight.work.engine] += queue_.flight.work.took_ns;
+    if (job.operation->resume)
+        if (Fault f = job.operation->resume(env, job)) return fault(f);
+    return finish_units(env);
+}
+
+Slice::Step Slice::finish_units(const Env& env) {
+    Job& job = queue_.job;
+    const Flight& flight = queue_.flight;
+    queue_.progress += flight.units();
+    queue_.next_unit = flight.end();
+    if (flight.fault()) return fault(flight.fault());
+    if (flight.end() < job.units) return Step::kYield;
     if (job.operation->finish)
         if (Fault f = job.operation->finish(env, job)) return fault(f);
 
@@ -382,8 +363,8 @@ Slice::Step Slice::run_job(const Env& env, bool resumed) {
     done_.vec_elements += job.work.vec_elements;
     done_.copy_bytes += job.work.copy_bytes;
     done_.programmed_cells += job.work.programmed_cells;
-    unpublished_work_ += work;
-    Cost cost = packet_cost(chip_.management_.clock_level());
+    unpublished_work_ += flight.units() * job.unit_work;
+    Cost cost = packet_cost(chip_.management.clock_level());
     cost += job.cost;
     cost += {job.spent_ps.load(std::memory_order_relaxed), job.spent_pj.load(std::memory_order_relaxed)};
     retire(cost);
@@ -395,8 +376,8 @@ Fault Slice::timeline_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Addr
     Context& context = queue_.context;
     const uint32_t count = context.entry.queue_count;
     if (wait.queue >= count) return {SIDRA_FAULT_PEER, wait.queue};
-    *key = Chip::timeline_key(context.id, wait.queue);
-    Queue& peer = chip_.queue_object(context.id, wait.queue);
+    *key = timeline_key(context.id, wait.queue);
+    Queue& peer = chip_.objects.queue(context.id, wait.queue);
     State state = peer.epochs.look(wait.epoch, wait.value, &producer_);
     if (state == State::kUnknown) {
         // The chip may not have loaded that epoch yet. If the entry is not valid, the driver is about to publish or to
@@ -404,7 +385,7 @@ Fault Slice::timeline_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Addr
         // was in the entry, and is not in the history afterwards, has not ended.
         sidra_hw_queue entry;
         const bool named =
-            chip_.bus_.read_entry(table_at<sidra_hw_queue>(context.entry.queue_table, count), wait.queue, &entry) &&
+            chip_.bus.read_entry(table_at<sidra_hw_queue>(context.entry.queue_table, count), wait.queue, &entry) &&
             entry.epoch == wait.epoch;
         state = peer.epochs.look(wait.epoch, wait.value, &producer_);
         if (state == State::kUnknown && named) {
@@ -450,7 +431,7 @@ Slice::Step Slice::semaphore_wait() {
     Address key{};
     if (Fault f = semaphore_satisfied(wait, &satisfied, &key)) return fault(f);
     if (!satisfied) {
-        chip_.parked_.enter(key, &queue_, queue_.epoch);
+        chip_.parked.enter(key, &queue_, queue_.epoch);
         queue_.park_key = key;
         queue_.parked = true;
         if (!(wait.hdr.flags & SIDRA_CMD_SEM_QUEUE)) queue_.word.store(wait.addr);
@@ -466,15 +447,15 @@ Slice::Step Slice::semaphore_wait() {
         parked_leave();
     }
     queue_.stage = Queue::Stage::kFetch;
-    if (chip_.trace_) [[unlikely]]
-        chip_.trace_->wait(traced(), key);
+    if (chip_.trace) [[unlikely]]
+        chip_.trace->wait(traced(), key);
     work_ += kPieceNs;
-    retire(packet_cost(chip_.management_.clock_level()));
+    retire(packet_cost(chip_.management.clock_level()));
     return Step::kRetired;
 }
 
 void Slice::parked_leave() {
-    chip_.parked_.leave(queue_.park_key, &queue_);
+    chip_.parked.leave(queue_.park_key, &queue_);
     queue_.parked = false;
     queue_.word.store(Queue::kNoWord);
     __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
@@ -491,14 +472,14 @@ Fault Slice::semaphore_signal() {
     if (!word.valid()) return {SIDRA_FAULT_LIMIT, signal.addr};
     Range found;
     if (Fault fault = memory_.find_word(word, true, &found)) return fault;
-    if (chip_.trace_) [[unlikely]] {
-        const Cost cost = packet_cost(chip_.management_.clock_level());
-        if (Fault fault = chip_.trace_->signal(traced(), found.address(), cost, memory_, word)) return fault;
+    if (chip_.trace) [[unlikely]] {
+        const Cost cost = packet_cost(chip_.management.clock_level());
+        if (Fault fault = chip_.trace->signal(traced(), found.address(), cost, memory_, word)) return fault;
     } else if (Fault fault = memory_.max64(word, signal.value)) {
         return fault;
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (chip_.parked_.any()) chip_.wake_parked(found.address());
+    if (chip_.parked.any()) host_.wake_parked(found.address());
     return {};
 }
 
@@ -512,7 +493,7 @@ Fault Slice::timestamp() {
     if (!to.valid()) return {SIDRA_FAULT_LIMIT, t.addr};
     Cost total = queue_.total;
     total += queue_.call.cost;
-    const sidra_timestamp stamp{chip_.clock_ns(), total.device_ps, total.energy_pj, queue_.index};
+    const sidra_timestamp stamp{host_.clock_ns(), total.device_ps, total.energy_pj, queue_.index};
     return memory_.write(to, &stamp);
 }
 
@@ -536,18 +517,18 @@ Fault Slice::label() {
     if ((c.flags & ~SIDRA_CMD_LABEL_WEIGHTS) || (!weights && c.weights)) return {SIDRA_FAULT_FIELD};
     const char* const end = std::find(std::begin(c.text), std::end(c.text), '\0');
     if (std::any_of(end, std::end(c.text), [](char byte) { return byte != '\0'; })) return {SIDRA_FAULT_FIELD};
-    if (chip_.trace_) [[unlikely]]
+    if (chip_.trace) [[unlikely]]
         trace_label({c.text, end});
     return {};
 }
 
 void Slice::trace_label(std::string_view text) {
     const sidra_cmd_label& c = cmd().label;
-    if (!(c.flags & SIDRA_CMD_LABEL_WEIGHTS)) return chip_.trace_->name_operation(traced(), text);
+    if (!(c.flags & SIDRA_CMD_LABEL_WEIGHTS)) return chip_.trace->name_operation(traced(), text);
     std::unique_ptr<Weights> own;
     Weights* weights = nullptr;
-    if (!queue_.context.find_weights(chip_.bus_, chip_.array_, c.weights, &own, &weights))
-        chip_.trace_->name_weights(weights->uid, text);
+    if (!queue_.context.find_weights(chip_.bus, chip_.array, c.weights, &own, &weights))
+        chip_.trace->name_weights(weights->uid, text);
 }
 
 // The packet at hand; in a call, with the number of the CALL.
@@ -560,8 +541,8 @@ Trace::Packet Slice::traced() const {
 }
 
 void Slice::retire(const Cost& cost) {
-    if (chip_.trace_) [[unlikely]]
-        chip_.trace_->packet(traced(), cost, operation(cmd().hdr.opcode) ? &queue_.job : nullptr);
+    if (chip_.trace) [[unlikely]]
+        chip_.trace->packet(traced(), cost, operation(cmd().hdr.opcode) ? &queue_.job : nullptr);
     work_ += kPacketWork;
     cost_ += cost;
     queue_.progress++;
@@ -571,11 +552,11 @@ void Slice::retire(const Cost& cost) {
         call.cost += cost;
         if (++call.position < call.cmd.count) return;
         // After its last packet the CALL itself retires.
-        Cost whole = packet_cost(chip_.management_.clock_level());
+        Cost whole = packet_cost(chip_.management.clock_level());
         cost_ += whole;
-        if (chip_.trace_) [[unlikely]] {
+        if (chip_.trace) [[unlikely]] {
             const sidra_cmd_header& hdr = call.cmd.hdr;
-            chip_.trace_->call({queue_.context.id, queue_.id, queue_.entry.epoch, queue_.index, hdr, false, 0, nullptr},
+            chip_.trace->call({queue_.context.id, queue_.id, queue_.entry.epoch, queue_.index, hdr, false, 0, nullptr},
                                whole);
         }
         whole += call.cost;
@@ -617,28 +598,28 @@ void Slice::publish() {
     __atomic_store_n(&state_->energy_pj, queue_.total.energy_pj, __ATOMIC_RELAXED);
     if (queue_.epochs.timeline() == queue_.index) return;
     uint64_t told = queue_.index;
-    if (chip_.lies(SIDRA_LIE_TIMELINE_AHEAD)) told += uint64_t{1} << 40;
-    if (chip_.lies(SIDRA_LIE_TIMELINE_BACK)) told = 0;
+    if (chip_.knobs.lies(SIDRA_LIE_TIMELINE_AHEAD)) told += uint64_t{1} << 40;
+    if (chip_.knobs.lies(SIDRA_LIE_TIMELINE_BACK)) told = 0;
     __atomic_store_n(&state_->timeline, told, __ATOMIC_RELEASE);
     queue_.epochs.publish(queue_.index);
-    if (chip_.parked_.any()) chip_.wake_parked(Chip::timeline_key(queue_.context.id, queue_.id));
-    chip_.check_arm(queue_);
+    if (chip_.parked.any()) host_.wake_parked(timeline_key(queue_.context.id, queue_.id));
+    host_.check_arm(queue_);
 }
 
 // The queue has stopped, and what has not retired never will. To be called after the last publish().
 void Slice::end_epoch(const Root& root) {
     queue_.epochs.end(queue_.entry.epoch, root);
-    if (chip_.parked_.any()) chip_.wake_parked(Chip::timeline_key(queue_.context.id, queue_.id));
+    if (chip_.parked.any()) host_.wake_parked(timeline_key(queue_.context.id, queue_.id));
 }
 
 Slice::Step Slice::fault(const Fault& fault) {
-    chip_.tell_failure();
+    host_.tell_failure();
     // A bus error may mean that bus mastering is disabled. Mapped pages would still be writable, but the driver relies
     // on the device not writing any more.
     if (fault.cause == SIDRA_FAULT_BUS && !open()) return stop_untold();
     const auto& call = queue_.call;
     sidra_fault record{};
-    record.clock_ns = chip_.clock_ns();
+    record.clock_ns = host_.clock_ns();
     record.sequence = queue_.index;
     record.address = fault.address;
     record.context = queue_.context.id;
@@ -656,19 +637,19 @@ Slice::Step Slice::fault(const Fault& fault) {
         record.root_epoch = root.epoch;
         record.root_cause = root.cause;
     }
-    if (chip_.trace_) [[unlikely]]
-        chip_.trace_->fault(traced(), fault.cause);
+    if (chip_.trace) [[unlikely]]
+        chip_.trace->fault(traced(), fault.cause);
     queue_.faulted.store(true);
     queue_.stage = Queue::Stage::kFetch;
     report(queue_.index, {}, record.cookie, record.opcode, record.cause);
     publish();
     __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
-    if (chip_.lies(SIDRA_LIE_FAULT_RECORD)) std::memset(&record, 0xff, sizeof record);
+    if (chip_.knobs.lies(SIDRA_LIE_FAULT_RECORD)) std::memset(&record, 0xff, sizeof record);
     std::memcpy(&state_->fault, &record, sizeof record);
-    chip_.counters_.faults.fetch_add(1, std::memory_order_relaxed);  // first, as in publish()
+    chip_.counters.faults.fetch_add(1, std::memory_order_relaxed);  // first, as in publish()
     __atomic_store_n(&state_->run_state, uint32_t{SIDRA_QUEUE_FAULTED}, __ATOMIC_RELEASE);
     end_epoch(root);
-    chip_.interrupt(SIDRA_INT_FAULT);
+    host_.interrupt(SIDRA_INT_FAULT);
     return Step::kFault;
 }
 

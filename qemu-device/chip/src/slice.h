@@ -8,15 +8,16 @@
 #include <optional>
 #include <string_view>
 
-#include "chip.h"
+#include "slice_host.h"
 
 namespace sidra::chip {
 
 class Slice {
    public:
-    enum class Outcome { kIdle, kMore };
+    // kInFlight: units are in the engine. The caller does what remains of the slice, and then calls Flight::leave().
+    enum class Outcome { kIdle, kMore, kInFlight };
 
-    Slice(Chip& chip, Queue& queue, const Lender& lender);
+    Slice(SliceHost& host, Queue& queue, const Lender& lender);
     ~Slice();
     Slice(const Slice&) = delete;
     Slice& operator=(const Slice&) = delete;
@@ -26,11 +27,13 @@ class Slice {
     uint64_t turn_work() const { return work_ - turn_begin_; }
 
    private:
-    enum class Step { kRetired, kYield, kParked, kFault, kEmpty };
+    enum class Step { kRetired, kYield, kInFlight, kParked, kFault, kEmpty };
 
     bool open();  // maps the state page; again after a bus error, as a check of the access
     bool next_turn();
     void account();
+    void account_work();
+    void show_engine_time();
     void work_on(std::optional<sidra_hw_engine> engine);  // nullopt: no engine works for the queue
     Step go_on(bool resumed);
     Step step();
@@ -39,6 +42,9 @@ class Slice {
     Step execute();
     Step loaded();
     Step run_job(const Env& env, bool resumed);
+    Step take_off();
+    Step landed();
+    Step finish_units(const Env& env);
     Step semaphore_wait();
     void parked_leave();
     Fault timeline_satisfied(const sidra_cmd_sem& wait, bool* satisfied, Address* key);
@@ -58,10 +64,11 @@ class Slice {
     const sidra_cmd& cmd() const { return queue_.job.cmd; }
     bool kernel() const { return queue_.entry.flags & SIDRA_HW_QUEUE_KERNEL; }
 
-    Chip& chip_;
+    SliceHost& host_;
+    const SliceHost::Parts& chip_;
     Queue& queue_;
     const Lender& lender_;
-    Worker& worker_;
+    Tlb& tlb_;
     const uint64_t turn_work_;  // estimated ns of all threads
     uint64_t turn_end_;         // by work_
     const AddressSpace space_;

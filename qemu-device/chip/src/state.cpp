@@ -56,6 +56,7 @@ bool Chip::keep_counts() {
 }
 
 void Chip::close_state_file() {
+    settle();
     if (state_file_) {
         try {
             sync();
@@ -128,6 +129,7 @@ bool Chip::sync() {
     return kept;
 }
 
+// Reports a failure of the state file to the host.
 void Chip::tell_failure() {
     if (!state_file_) return;
     if (const std::string line = state_file_->failure(); !line.empty()) host_.report(host_.self, line.c_str());

@@ -18,7 +18,7 @@ Fault read_program(const Env& env, uint64_t program, uint32_t instructions, uint
     const Range table_range(Space::kDevice, table, operand_count * sizeof(sidra_operand));
     if (!code_range.valid()) return {SIDRA_FAULT_LIMIT, program};
     if (!table_range.valid()) return {SIDRA_FAULT_LIMIT, table};
-    Dma dma(env.bus, this_worker().tlb, env.space);
+    Dma dma(env.bus, this_tlb(), env.space);
     if (Fault fault = dma.read(code_range, code->data())) return fault;
     return table_range.empty() ? Fault{} : dma.read(table_range, operands->data());
 }
@@ -73,7 +73,7 @@ void decode(const Env& env, std::span<const sidra_vector_instruction> program, s
     std::array<sidra_operand, vector::kSlots> slots{};
     std::copy(operands.begin(), operands.end(), slots.begin());
     for (uint32_t n = vector::kSums; n < vector::kSlots; n++) slots[n] = packet.operand(n);
-    env.engine.decode_vector(code.data(), program.size(), slots.data(), slots.size(), decoded);
+    env.kernels.decode_vector(code.data(), program.size(), slots.data(), slots.size(), decoded);
     decoded->in_order = traits.in_order;
 }
 
@@ -160,7 +160,7 @@ Fault VectorUnit::run_rows(const VectorArea& area, uint32_t offset) {
     call.scalars_after = after_ ? after_ + offset : nullptr;
     call.scalars_pitch = pitch_;
     int64_t bad = 0;
-    switch (env_.engine.run_vector(call, worker_.scratch.take(engine::kVectorScratch), &bad)) {
+    switch (env_.kernels.run_vector(call, worker_.scratch.take(engine::kVectorScratch), &bad)) {
         case engine::VectorEnd::kIndex:
             return {SIDRA_FAULT_VALUE, static_cast<uint64_t>(bad)};
         case engine::VectorEnd::kReach:

@@ -17,9 +17,9 @@ namespace {
 constexpr uint64_t kWorkMost = 1 << 26;  // multiply-accumulates
 constexpr uint64_t kElementsMost = chip::kUnitMax.operations;
 
-const engine::Engine& real() {
-    static const engine::Engine& engine = *engine::find(SIDRA_CHIP_ENGINE_AUTO);
-    return engine;
+const engine::Kernels& real() {
+    static const engine::Kernels& kernels = *engine::find(SIDRA_CHIP_ENGINE_AUTO);
+    return kernels;
 }
 
 enum Kind : uint8_t { kMvm, kVector, kMatmul, kPool, kKinds };
@@ -36,7 +36,7 @@ void bound(Kind kind, uint64_t operations, uint64_t most) {
 
 }  // namespace
 
-// The engine of this machine, which says before it works how much that is.
+// The kernels of this machine, which say before they work how much that is.
 struct Counted {
     static void mvm(const engine::ColumnMvm& m) {
         bound(kMvm, uint64_t{m.rows} * m.cols * m.batch, kWorkMost);
@@ -55,8 +55,8 @@ struct Counted {
         bound(kPool, uint64_t{p.begin[p.windows]} * p.channels, kElementsMost);
         real().pool_windows(p);
     }
-    static engine::Engine engine() {
-        engine::Engine counted = real();
+    static engine::Kernels kernels() {
+        engine::Kernels counted = real();
         counted.mvm = mvm;
         counted.run_vector = run_vector;
         counted.matmul = matmul;
@@ -66,10 +66,11 @@ struct Counted {
 };
 
 Board::Board() {
-    static const engine::Engine counted = Counted::engine();
+    static const engine::Kernels counted = Counted::kernels();
     chip::Geometry geometry = chip::kGeometrySmall;
     geometry.l3_size = geometry.nvm_size = 64 << 10;  // an input may have changed all of it
-    chip_ = std::make_unique<chip::Chip>(geometry, counted, 1, 1, false, nullptr, memory.host());
+    chip_ = std::make_unique<chip::Chip>(geometry, engine::make(counted, 1), 1, false, nullptr,
+                                         memory.host());
     for (int boot = 0; boot < 100; boot++) {
         memory.clock_ns += 1'000'000;
         while (run()) {

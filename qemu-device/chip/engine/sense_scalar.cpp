@@ -6,8 +6,10 @@
 #include "random.h"
 #include "sense_exact.inc"
 
-namespace sidra::physics {
+namespace sidra::engine {
 namespace {
+
+using namespace physics;  // lanes and random numbers
 
 void sense(const SensePlan& plan, uint64_t nth, const int32_t* high, const int32_t* low, const int32_t* variance,
            uint32_t input_sum, int32_t* out, uint64_t* clipped) {
@@ -47,6 +49,6 @@ void sense(const SensePlan& plan, uint64_t nth, const int32_t* high, const int32
 
 }  // namespace
 
-constinit const SenseFunctions kSenseScalar = {sense, peak, drive};
+constinit const SenseKernels kSenseScalar = {sense, peak, drive};
 
-}  // namespace sidra::physics
+}  // namespace sidra::engine

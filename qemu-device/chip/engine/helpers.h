@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Threads that share the units of one packet. The first parallel job creates them; they sleep while there is no work.
-#ifndef SIDRA_CHIP_POOL_H
-#define SIDRA_CHIP_POOL_H
+#ifndef SIDRA_CHIP_ENGINE_HELPERS_H
+#define SIDRA_CHIP_ENGINE_HELPERS_H
 
 #include <atomic>
 #include <condition_variable>
@@ -10,22 +10,20 @@
 #include <thread>
 #include <vector>
 
-namespace sidra::chip {
+namespace sidra::engine {
 
-class Pool {
+class Helpers {
    public:
     // `threads` includes the caller of run().
-    explicit Pool(uint32_t threads) : threads_(threads) {}
-    ~Pool();
-    Pool(const Pool&) = delete;
-    Pool& operator=(const Pool&) = delete;
+    explicit Helpers(uint32_t threads) : threads_(threads) {}
+    ~Helpers();
+    Helpers(const Helpers&) = delete;
+    Helpers& operator=(const Helpers&) = delete;
 
-    uint32_t threads() const { return threads_; }
-
-    // Calls task(argument) in the caller and in all helpers that join in time; returns when every call has returned.
-    // The task takes work from a shared counter until none is left. If another thread uses the pool, the caller works
-    // alone.
-    void run(void (*task)(void*), void* argument);
+    // Calls task(argument, helps) in the caller and in all helpers that join in time (`helps`); returns when every call
+    // has returned. The task takes work from a shared counter until none is left. If another thread uses the helpers,
+    // the caller works alone.
+    void run(void (*task)(void*, bool helps), void* argument);
 
    private:
     void serve();
@@ -37,7 +35,7 @@ class Pool {
     const uint32_t threads_;
     std::mutex lock_;  // one parallel job at a time; protects the creation of helpers_
     std::vector<std::thread> helpers_;
-    void (*task_)(void*) = nullptr;  // task of the open job
+    void (*task_)(void*, bool) = nullptr;  // task of the open job
     void* argument_ = nullptr;
     std::mutex sleep_lock_;  // orders falling asleep and waking up
     std::condition_variable wake_;
@@ -47,6 +45,6 @@ class Pool {
     std::atomic<bool> stop_{false};
 };
 
-}  // namespace sidra::chip
+}  // namespace sidra::engine
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Busy waiting for a few cycles.
-#ifndef SIDRA_CHIP_SPIN_H
-#define SIDRA_CHIP_SPIN_H
+#ifndef SIDRA_CHIP_ENGINE_SPIN_H
+#define SIDRA_CHIP_ENGINE_SPIN_H
 
 #include <atomic>
 
-namespace sidra::chip {
+namespace sidra::engine {
 
 // Hints to the CPU that this is a spin loop.
 inline void relax() {
@@ -29,6 +29,6 @@ class SpinLock {
     std::atomic<bool> flag_{false};
 };
 
-}  // namespace sidra::chip
+}  // namespace sidra::engine
 
 #endif

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The conversion of a product's sums to codes for each instruction set; a function may be called only if the CPU
-// supports that set. See ispp_plan.h.
-#ifndef SIDRA_PHYSICS_SENSE_PLAN_H
-#define SIDRA_PHYSICS_SENSE_PLAN_H
+// Level `accurate`: how inputs are driven, and the conversion of a product's sums to codes (physics/readout.h). Plain
+// data, because a member function compiled for one instruction set must not be linked for all.
+#ifndef SIDRA_CHIP_ENGINE_SENSE_H
+#define SIDRA_CHIP_ENGINE_SENSE_H
 
 #include <cstdint>
 
 #include "sidra_hw.h"
 
-namespace sidra::physics {
+namespace sidra::engine {
 
 struct SensePlan {
     uint64_t seed;
@@ -23,7 +23,7 @@ struct SensePlan {
     float lowest_code, highest_code;
 };
 
-struct SenseFunctions {
+struct SenseKernels {
     // Product number `nth`, one vector: `outputs` sums in, as many out; adds to *clipped.
     void (*sense)(const SensePlan& plan, uint64_t nth, const int32_t* high, const int32_t* low, const int32_t* variance,
                   uint32_t input_sum, int32_t* out, uint64_t* clipped);
@@ -33,8 +33,8 @@ struct SenseFunctions {
     // their squares. Returns the sum of the converted inputs.
     uint32_t (*drive)(const uint8_t* in, uint32_t cut, uint8_t* driven, uint8_t* squares);
 };
-extern const SenseFunctions kSenseScalar, kSenseAvx2, kSenseAvx512, kSenseNeon;
+extern const SenseKernels kSenseScalar, kSenseAvx2, kSenseAvx512, kSenseNeon;
 
-}  // namespace sidra::physics
+}  // namespace sidra::engine
 
 #endif

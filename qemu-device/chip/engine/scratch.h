@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Scratch memory of one thread for its current unit. Its content is invalid for the next unit, which may belong to
 // another context: begin() frees all of it, and AddressSanitizer then detects any use.
-#ifndef SIDRA_CHIP_SCRATCH_H
-#define SIDRA_CHIP_SCRATCH_H
+#ifndef SIDRA_CHIP_ENGINE_SCRATCH_H
+#define SIDRA_CHIP_ENGINE_SCRATCH_H
 
 #include <cstdint>
 #include <memory>
@@ -19,7 +19,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-namespace sidra::chip {
+namespace sidra::engine {
 
 class Scratch {
    public:
@@ -79,6 +79,6 @@ class Scratch {
     uint64_t used_ = 0;
 };
 
-}  // namespace sidra::chip
+}  // namespace sidra::engine
 
 #endif

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
-#include "pool.h"
+#include "helpers.h"
 
 #include <exception>
 
 #include "spin.h"
 
-namespace sidra::chip {
+namespace sidra::engine {
 
-Pool::~Pool() {
+Helpers::~Helpers() {
     stop_.store(true);
     begin_round();
     for (std::thread& helper : helpers_) helper.join();
 }
 
-void Pool::run(void (*task)(void*), void* argument) {
+void Helpers::run(void (*task)(void*, bool), void* argument) {
     std::unique_lock guard(lock_, std::try_to_lock);
     if (!guard || threads_ <= 1) {
-        task(argument);
+        task(argument, false);
         return;
     }
     try {
@@ -28,20 +28,20 @@ void Pool::run(void (*task)(void*), void* argument) {
     argument_ = argument;
     state_.store(kOpen, std::memory_order_release);
     begin_round();
-    task(argument);
+    task(argument, false);
     // Late helpers find kOpen cleared; wait for those inside.
     state_.fetch_and(~kOpen, std::memory_order_acq_rel);
     while (state_.load(std::memory_order_acquire) != 0) relax();
 }
 
-void Pool::begin_round() {
+void Helpers::begin_round() {
     round_.fetch_add(1);
     if (sleepers_.load() == 0) return;
     { std::lock_guard sleep(sleep_lock_); }  // no helper is between checking round_ and waiting
     wake_.notify_all();
 }
 
-void Pool::serve() {
+void Helpers::serve() {
     constexpr int kSpins = 4000;  // some hundred microseconds: jobs often follow each other closely
     uint32_t seen = 0;
     for (;;) {
@@ -61,11 +61,11 @@ void Pool::serve() {
         uint64_t state = state_.load(std::memory_order_acquire);
         while (state & kOpen) {
             if (!state_.compare_exchange_weak(state, state + kJoined, std::memory_order_acq_rel)) continue;
-            task_(argument_);
+            task_(argument_, true);
             state_.fetch_sub(kJoined, std::memory_order_acq_rel);
             break;
         }
     }
 }
 
-}  // namespace sidra::chip
+}  // namespace sidra::engine

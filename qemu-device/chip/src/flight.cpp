@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "flight.h"
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+#include "slice_host.h"
+
+namespace sidra::chip {
+namespace {
+
+constexpr uint64_t untaken(uint32_t first, uint32_t end) { return uint64_t{end} << 32 | first; }
+
+Fault run_unit(const Env& env, const Job& job, Worker& worker, uint32_t unit) {
+    try {
+        worker.scratch.begin();
+        return job.operation->unit(env, job, worker, unit);
+    } catch (const std::bad_alloc&) {  // on any of the threads
+        return {kNoMemory};
+    }
+}
+
+}  // namespace
+
+bool Flight::start(SliceHost& host, const Env& env, const Job& job, uint32_t first, uint32_t end, bool parallel,
+                   uint64_t* progress) {
+    const engine::Capabilities& can = env.engine.can();
+    env_.emplace(env);
+    host_ = &host;
+    job_ = &job;
+    progress_ = can.later ? nullptr : progress;  // the state page is mapped only while the slice lasts
+    first_ = first, end_ = end;
+    fault_unit_.store(UINT32_MAX, std::memory_order_relaxed);
+    fault_ = {};
+    const uint32_t pieces = job.serial_units ? 1 : std::min({can.pieces, kPieces, end - first});
+    waits_.store(pieces + 1, std::memory_order_relaxed);
+    uint32_t ended = 0;
+    for (uint32_t i = 0; i < pieces; i++) {
+        Piece& piece = pieces_[i];
+        const auto at = [&](uint64_t n) { return first + static_cast<uint32_t>(n * (end - first) / pieces); };
+        piece.flight = this;
+        piece.left.store(untaken(at(i), at(i + 1)), std::memory_order_relaxed);
+        piece.threads.store(0, std::memory_order_relaxed);
+        try {
+            ended += env.engine.submit({run, &piece, parallel}, {done, this});
+        } catch (const std::bad_alloc&) {
+            note({kNoMemory}, at(i));
+            ended++;
+        }
+    }
+    if (ended == pieces) return true;
+    waits_.fetch_sub(ended, std::memory_order_acq_rel);  // not the last: the slice waits, too
+    return false;
+}
+
+void Flight::done(void* flight) {
+    auto& self = *static_cast<Flight*>(flight);
+    if (self.leave()) self.host_->landed(self.queue_);
+}
+
+// The packet reports the fault of its lowest faulting unit, so units above a faulted one need not run, but those below
+// it must.
+bool Flight::take_unit(Piece& piece, bool last, uint32_t* unit) {
+    uint64_t left = piece.left.load(std::memory_order_relaxed);
+    for (;;) {
+        const auto first = static_cast<uint32_t>(left);
+        const uint32_t end = std::min(static_cast<uint32_t>(left >> 32), fault_unit_.load(std::memory_order_relaxed));
+        if (first >= end) return false;
+        *unit = last ? end - 1 : first;
+        const uint64_t rest = last ? untaken(first, end - 1) : untaken(first + 1, end);
+        if (piece.left.compare_exchange_weak(left, rest, std::memory_order_relaxed)) return true;
+    }
+}
+
+void Flight::note(const Fault& fault, uint32_t unit) {
+    std::lock_guard guard(lock_);
+    if (unit >= fault_unit_.load(std::memory_order_relaxed)) return;
+    fault_unit_.store(unit, std::memory_order_relaxed);
+    fault_ = fault;
+}
+
+void Flight::run(void* argument, engine::Staging& staging) {
+    auto& piece = *static_cast<Piece*>(argument);
+    Flight& self = *piece.flight;
+    Worker worker{this_tlb(), staging.converted, staging.scratch, staging.readout};
+    // Threads start from both ends, so that each one reads adjacent memory.
+    const bool last = piece.threads.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
+    for (uint32_t unit; self.take_unit(piece, last, &unit);) {
+        const Fault fault = run_unit(*self.env_, *self.job_, worker, unit);
+        if (self.progress_) __atomic_fetch_add(self.progress_, 1, __ATOMIC_RELAXED);
+        if (fault) self.note(fault, unit);
+    }
+}
+
+}  // namespace sidra::chip

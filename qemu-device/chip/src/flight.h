@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// The units of a job that are in the engine. Most engines run them at once. With others the slice ends meanwhile: its
+// queue stays claimed until the last piece is done, and goes on in another slice.
+#ifndef SIDRA_CHIP_FLIGHT_H
+#define SIDRA_CHIP_FLIGHT_H
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "engine.h"
+#include "fault.h"
+#include "job.h"
+#include "spin.h"
+
+namespace sidra::chip {
+
+class Queue;
+class SliceHost;
+
+class Flight {
+   public:
+    explicit Flight(Queue& queue) : queue_(queue) {}
+
+    // Gives units [first, end) of a job to the engine. `progress`: in the state page; null if there is only one unit.
+    // Returns true if they have run. Otherwise the caller ends its slice and calls leave(), and `host` hears of the
+    // landing: landed().
+    bool start(SliceHost& host, const Env& env, const Job& job, uint32_t first, uint32_t end, bool parallel,
+               uint64_t* progress);
+    // Returns true if all pieces were done before: then the caller lands.
+    bool leave() { return waits_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+
+    // When they have run.
+    uint32_t units() const { return end_ - first_; }
+    uint32_t end() const { return end_; }
+    const Fault& fault() const { return fault_; }
+    // Units before this one need not run again.
+    uint32_t next_unit() const { return fault_ ? fault_unit_.load(std::memory_order_relaxed) : end_; }
+
+    // The part of the chip that works for the queue meanwhile.
+    struct Work {
+        sidra_hw_engine engine;
+        uint64_t since_ns;
+        uint64_t took_ns;  // when landed
+    };
+    Work work{};
+
+   private:
+    static constexpr uint32_t kPieces = 4;
+    struct Piece {
+        Flight* flight = nullptr;
+        std::atomic<uint64_t> left{0};  // untaken units: the first one, and in the upper half the end
+        std::atomic<uint32_t> threads{0};
+    };
+
+    static void run(void* piece, engine::Staging& staging);
+    static void done(void* flight);
+    bool take_unit(Piece& piece, bool last, uint32_t* unit);
+    void note(const Fault& fault, uint32_t unit);
+
+    Queue& queue_;
+    SliceHost* host_ = nullptr;
+    std::optional<Env> env_;
+    const Job* job_ = nullptr;
+    uint64_t* progress_ = nullptr;
+    uint32_t first_ = 0, end_ = 0;
+    std::array<Piece, kPieces> pieces_;
+    std::atomic<uint32_t> waits_{0};  // pieces in flight, and the slice that began them
+    engine::SpinLock lock_;           // protects the fault
+    std::atomic<uint32_t> fault_unit_{UINT32_MAX};
+    Fault fault_;
+};
+
+}  // namespace sidra::chip
+
+#endif
