@@ -24,12 +24,13 @@ Fault run_unit(const Env& env, const Job& job, Worker& worker, uint32_t unit) {
 }  // namespace
 
 bool Flight::start(SliceHost& host, const Env& env, const Job& job, uint32_t first, uint32_t end, bool parallel,
-                   uint64_t* progress) {
+                   const Progress& progress) {
     const engine::Capabilities& can = env.engine.can();
     env_.emplace(env);
     host_ = &host;
     job_ = &job;
-    progress_ = can.later ? nullptr : progress;  // the state page is mapped only while the slice lasts
+    progress_ = progress;
+    later_ = can.later;
     first_ = first, end_ = end;
     fault_unit_.store(UINT32_MAX, std::memory_order_relaxed);
     fault_ = {};
@@ -80,6 +81,19 @@ void Flight::note(const Fault& fault, uint32_t unit) {
     fault_ = fault;
 }
 
+void Flight::count_unit() {
+    if (!progress_.mapped) return;
+    if (!later_) {
+        __atomic_fetch_add(progress_.mapped, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    uint64_t length;
+    uint8_t* const word = env_->bus.map(progress_.at, &length, true);
+    if (!word) return;  // the slice that follows finds that, too
+    __atomic_fetch_add(reinterpret_cast<uint64_t*>(word), 1, __ATOMIC_RELAXED);
+    env_->bus.unmap(word, length, true);
+}
+
 void Flight::run(void* argument, engine::Staging& staging) {
     auto& piece = *static_cast<Piece*>(argument);
     Flight& self = *piece.flight;
@@ -88,7 +102,7 @@ void Flight::run(void* argument, engine::Staging& staging) {
     const bool last = piece.threads.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
     for (uint32_t unit; self.take_unit(piece, last, &unit);) {
         const Fault fault = run_unit(*self.env_, *self.job_, worker, unit);
-        if (self.progress_) __atomic_fetch_add(self.progress_, 1, __ATOMIC_RELAXED);
+        self.count_unit();
         if (fault) self.note(fault, unit);
     }
 }

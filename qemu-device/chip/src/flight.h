@@ -23,11 +23,15 @@ class Flight {
    public:
     explicit Flight(Queue& queue) : queue_(queue) {}
 
-    // Gives units [first, end) of a job to the engine. `progress`: in the state page; null if there is only one unit.
-    // Returns true if they have run. Otherwise the caller ends its slice and calls leave(), and `host` hears of the
+    // Where units are counted in the state page, which is mapped only while the slice lasts.
+    struct Progress {
+        uint64_t* mapped;  // null: the job has one unit, which is not counted
+        Range at;
+    };
+    // Gives units [first, end) of a job to the engine. Returns true if they have run. Otherwise the caller ends its slice and calls leave(), and `host` hears of the
     // landing: landed().
     bool start(SliceHost& host, const Env& env, const Job& job, uint32_t first, uint32_t end, bool parallel,
-               uint64_t* progress);
+               const Progress& progress);
     // Returns true if all pieces were done before: then the caller lands.
     bool leave() { return waits_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
@@ -58,12 +62,14 @@ class Flight {
     static void done(void* flight);
     bool take_unit(Piece& piece, bool last, uint32_t* unit);
     void note(const Fault& fault, uint32_t unit);
+    void count_unit();
 
     Queue& queue_;
     SliceHost* host_ = nullptr;
     std::optional<Env> env_;
     const Job* job_ = nullptr;
-    uint64_t* progress_ = nullptr;
+    Progress progress_{};
+    bool later_ = false;  // the engine may complete later
     uint32_t first_ = 0, end_ = 0;
     std::array<Piece, kPieces> pieces_;
     std::atomic<uint32_t> waits_{0};  // pieces in flight, and the slice that began them

@@ -302,7 +302,7 @@ Slice::Step Slice::execute() {
     // repeated, with the same result.
     const uint32_t done = c.hdr.opcode == SIDRA_CMD_MVM ? 0 : queue_.loaded_unit;
     const uint32_t makes = c.hdr.opcode == SIDRA_CMD_LAYER ? job.layer.product.makes : 0;
-    queue_.next_unit = done == 0 || done >= job.units - makes ? 0 : makes + done;
+    queue_.next_unit = done == 0 || done > job.units - makes ? 0 : makes + done;
     queue_.stage = Queue::Stage::kJob;
     return run_job(env, false);
 }
@@ -320,8 +320,9 @@ Slice::Step Slice::run_job(const Env& env, bool resumed) {
     const auto end = static_cast<uint32_t>(std::min<uint64_t>(job.units, first + shares * threads));
     const bool parallel = end - first > 1 && !job.serial_units && (end - first) * job.unit_work >= kParallelWork;
     work_ += (end - first) * (job.unit_work + kUnitStart);
-    if (!queue_.flight.start(host_, env, job, first, end, parallel, job.units > 1 ? &state_->progress : nullptr))
-        return take_off();
+    const Flight::Progress progress{job.units > 1 ? &state_->progress : nullptr,
+                                    at_.state.part(offsetof(sidra_queue_state, progress), sizeof(uint64_t))};
+    if (!queue_.flight.start(host_, env, job, first, end, parallel, progress)) return take_off();
     return finish_units(env);
 }
 
@@ -593,7 +594,9 @@ void Slice::publish() {
     unpublished_work_ = 0;
     unpublished_packets_ = 0;
     account();  // first, so that the telemetry is never behind the timeline
-    __atomic_store_n(&state_->progress, queue_.progress, __ATOMIC_RELAXED);
+    // Units in flight add theirs.
+    if (queue_.stage != Queue::Stage::kInFlight)
+        __atomic_store_n(&state_->progress, queue_.progress, __ATOMIC_RELAXED);
     __atomic_store_n(&state_->device_ps, queue_.total.device_ps, __ATOMIC_RELAXED);
     __atomic_store_n(&state_->energy_pj, queue_.total.energy_pj, __ATOMIC_RELAXED);
     if (queue_.epochs.timeline() == queue_.index) return;

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+// Units that are in an engine which completes later (later_engine.h), while the driver stops, resets, moves or destroys
+// what they work for. (The other tests run on such an engine, too: SIDRA_TEST_LATER.)
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include "bench.h"
+#include "create.h"
+#include "later_engine.h"
+#include "packets.h"
+#include "stream.h"
+#include "vectors.h"
+
+namespace sidra::chip_test {
+namespace {
+
+constexpr uint64_t kBytes = 4 << 20;
+
+std::vector<uint32_t> counted() {
+    std::vector<uint32_t> values(kBytes / 4);
+    for (size_t i = 0; i < values.size(); i++) values[i] = static_cast<uint32_t>(i) * 2654435761u + 3;
+    return values;
+}
+
+// A queue with a long packet, whose pieces wait in the engine until `hold` is gone.
+struct Waiting {
+    Waiting() {
+        // In place: done twice, or not at all, it would show.
+        const RowsAt total{sums, SIDRA_TYPE_S32};
+        queue.submit(add(context, 1024, 1024, total, {from, SIDRA_TYPE_S32}, total));
+        while (sidra_chip_run(bench.chip())) {
+        }
+    }
+    bool busy() const { return bench_status() & SIDRA_ADMIN_BUSY; }
+    uint32_t bench_status() const {
+        return static_cast<uint32_t>(sidra_chip_mmio_read(bench.chip(), SIDRA_REG_ADMIN_STATUS, 4));
+    }
+    void let_go() {
+        hold.reset();
+        sidra_chip_settle(bench.chip());
+    }
+    void expect_done() {
+        EXPECT_TRUE(retired(queue));
+        std::vector<uint32_t> wanted(data);
+        for (uint32_t& value : wanted) value *= 2;
+        EXPECT_EQ(context.get<uint32_t>(sums, data.size()), wanted);
+    }
+
+    Bench bench{BenchOptions{.workers = 2, .later = true}};
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    const std::vector<uint32_t> data = counted();
+    const uint64_t from = context.put(data), sums = context.put(data);
+    std::optional<LaterEngine::Hold> hold{std::in_place};
+};
+
+TEST(Later, PiecesOfSeveralJobsAreInFlight) {
+    Waiting w;
+    EXPECT_EQ(w.hold->waiting(), 3u);
+    EXPECT_EQ(w.queue.timeline(), 0u);
+    EXPECT_FALSE(sidra_chip_pending(w.bench.chip())) << "no thread is needed";
+    Queue& other = w.context.queue();
+    const uint64_t to = w.context.alloc(kBytes);
+    other.submit(std::vector<sidra_cmd>{nop(), copy(to, w.from, kBytes), nop()});
+    while (sidra_chip_run(w.bench.chip())) {
+    }
+    EXPECT_EQ(w.hold->waiting(), 6u);
+    EXPECT_EQ(other.timeline(), 1u) << "what was before it has retired";
+    EXPECT_GT(w.bench.telemetry().busy_ns, 0u);
+    w.let_go();
+    EXPECT_TRUE(sidra_chip_pending(w.bench.chip()));
+    w.bench.run();
+    w.expect_done();
+    EXPECT_TRUE(retired(other));
+    EXPECT_EQ(w.context.get<uint32_t>(to, w.data.size()), w.data);
+    EXPECT_GT(w.queue.state().engine_ns[SIDRA_HW_ENGINE_VEC], 0u);
+}
+
+class LaterAdmin : public ::testing::TestWithParam<uint32_t> {};
+
+TEST_P(LaterAdmin, WaitsForWhatIsInFlight) {
+    const uint32_t op = GetParam();
+    Waiting w;
+    const bool range = op == SIDRA_ADMIN_QUIESCE_RANGE;
+    const uint64_t second = range ? w.sums : op == SIDRA_ADMIN_QUIESCE_WEIGHTS ? 0 : w.queue.index();
+    w.bench.start_admin(op, w.context.index(), second, range ? kBytes : 0);
+    for (int i = 0; i < 10; i++) {
+        while (sidra_chip_run(w.bench.chip())) {
+        }
+        ASSERT_TRUE(w.busy());
+    }
+    EXPECT_EQ(w.hold->waiting(), 3u);
+    w.let_go();
+    while (w.busy() && sidra_chip_run(w.bench.chip())) {
+    }
+    ASSERT_EQ(w.bench_status() & 0xffff, uint32_t{SIDRA_ADMIN_OK});
+    EXPECT_EQ(w.bench.bus().live_maps(), 0) << "nothing is accessed after the acknowledgement";
+    switch (op) {
+        case SIDRA_ADMIN_QUIESCE_QUEUE:
+        case SIDRA_ADMIN_QUIESCE_CONTEXT:
+        case SIDRA_ADMIN_QUIESCE_DEVICE: {
+            w.bench.run();
+            EXPECT_EQ(w.queue.timeline(), 0u);
+            const uint32_t resume = op - SIDRA_ADMIN_QUIESCE_QUEUE + SIDRA_ADMIN_RESUME_QUEUE;
+            EXPECT_EQ(w.bench.admin(resume, w.context.index(), w.queue.index()), uint32_t{SIDRA_ADMIN_OK});
+            w.bench.run();
+            w.expect_done();
+            break;
+        }
+        case SIDRA_ADMIN_RESET_QUEUE:
+        case SIDRA_ADMIN_RESET_CONTEXT:
+            w.bench.run();
+            EXPECT_EQ(w.queue.timeline(), 0u) << "the packet was dropped";
+            break;
+        default:
+            w.bench.run();
+            w.expect_done();
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(, LaterAdmin,
+                         ::testing::Values(SIDRA_ADMIN_QUIESCE_RANGE, SIDRA_ADMIN_QUIESCE_WEIGHTS,
+                                           SIDRA_ADMIN_QUIESCE_QUEUE, SIDRA_ADMIN_QUIESCE_CONTEXT,
+                                           SIDRA_ADMIN_QUIESCE_DEVICE, SIDRA_ADMIN_RESET_QUEUE,
+                                           SIDRA_ADMIN_RESET_CONTEXT));
+
+TEST(Later, ADeviceResetWaitsForWhatIsInFlight) {
+    Waiting w;
+    const uint32_t before = w.bench.read32(SIDRA_REG_GENERATION);
+    w.bench.write32(SIDRA_REG_RESET, SIDRA_RESET_MAGIC);
+    for (int i = 0; i < 10; i++) {
+        while (sidra_chip_run(w.bench.chip())) {
+        }
+        ASSERT_EQ(w.bench.read32(SIDRA_REG_GENERATION), before);
+    }
+    w.let_go();
+    while (w.bench.read32(SIDRA_REG_GENERATION) == before) ASSERT_TRUE(sidra_chip_run(w.bench.chip()));
+    EXPECT_EQ(w.bench.bus().live_maps(), 0);
+    EXPECT_EQ(w.queue.timeline(), 0u);
+}
+
+// What lets go while the chip waits.
+class LetGo {
+   public:
+    explicit LetGo(std::optional<LaterEngine::Hold>* hold)
+        : thread_([hold] {
+              std::this_thread::sleep_for(std::chrono::milliseconds(20));
+              hold->reset();
+          }) {}
+    ~LetGo() { thread_.join(); }
+
+   private:
+    std::thread thread_;
+};
+
+TEST(Later, ASaveWaitsAndWhatHasRunDoesNotRunAgain) {
+    Waiting w;
+    {
+        const LetGo later(&w.hold);
+        const Stream stream = save(w.bench);
+        w.bench.replace_chip();
+        ASSERT_EQ(load(w.bench, stream), "");
+    }
+    w.bench.run();
+    w.expect_done();
+}
+
+TEST(Later, AFaultInFlightIsReportedWhenItLands) {
+    Waiting w;
+    Queue& other = w.context.queue();
+    const uint64_t to = w.context.alloc(kBytes / 2);
+    const sidra_cmd cmd = copy(to, w.from, kBytes);
+    const uint64_t at = other.submit(cmd);
+    while (sidra_chip_run(w.bench.chip())) {
+    }
+    EXPECT_EQ(other.run_state(), uint32_t{SIDRA_QUEUE_RUNNING});
+    w.let_go();
+    w.bench.run();
+    EXPECT_TRUE(faulted(other, at, cmd, {{SIDRA_FAULT_TRANSLATION}}, to + kBytes / 2));
+    w.expect_done();
+}
+
+TEST(Later, DestroyWaits) {
+    std::optional<LetGo> later;
+    Waiting w;
+    later.emplace(&w.hold);
+    w.bench.replace_chip();
+    EXPECT_EQ(w.bench.bus().live_maps(), 0);
+    later.reset();
+}
+
+TEST(Later, AnEngineOfOtherResultsIsRefused) {
+    class Inexact final : public engine::Engine {
+       public:
+        explicit Inexact(engine::Capabilities can) : Engine(can, *engine::find(SIDRA_CHIP_ENGINE_SCALAR)) {}
+        bool submit(const engine::Work&, const engine::Completion&) override { return true; }
+    };
+    const chip::MakeEngine make = [](sidra_chip_engine, uint32_t) -> std::unique_ptr<engine::Engine> {
+        engine::Capabilities can = engine::find(SIDRA_CHIP_ENGINE_SCALAR)->can;
+        can.exact = false;
+        return std::make_unique<Inexact>(can);
+    };
+    const sidra_chip_host host = {nullptr,
+                                  [](void*, uint64_t, uint64_t*, bool) -> void* { return nullptr; },
+                                  [](void*, void*, uint64_t, bool) {},
+                                  [](void*, uint64_t, uint64_t*) { return false; },
+                                  [](void*, uint64_t, uint64_t) { return false; },
+                                  [](void*, unsigned) {},
+                                  [](void*) { return uint64_t{0}; },
+                                  [](void*) {},
+                                  [](void*, const char*) {}};
+    sidra_chip_config config{};
+    config.profile = SIDRA_CHIP_SMALL;
+    sidra_chip* chip = nullptr;
+    char error[128] = "";
+    EXPECT_EQ(chip::create(&config, &host, make, &chip, error, sizeof error), -1);
+    EXPECT_NE(std::string(error).find("other results"), std::string::npos) << error;
+}
+
+}  // namespace
+}  // namespace sidra::chip_test
