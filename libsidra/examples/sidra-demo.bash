@@ -13,7 +13,7 @@ _sidra_demo() {
         words="--engine --profile --level --model --list --nearest --repeat --version --help"
     fi
     case $previous in
-        --engine) words="auto scalar avx2 avx512 amx neon" ;;
+        --engine) words="auto scalar avx2 avx-vnni avx512 amx neon" ;;
         --profile) words="y1 small" ;;
         --level) words="fast accurate" ;;
         --out | --plot | --trace | --model | --digits | --list)

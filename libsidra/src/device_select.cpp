@@ -34,9 +34,10 @@ struct NamedValue {
 };
 constexpr std::array<NamedValue, 2> kProfiles = {{{"y1", SIDRA_PROFILE_Y1}, {"small", SIDRA_PROFILE_SMALL}}};
 constexpr std::array<NamedValue, 2> kLevels = {{{"fast", SIDRA_LEVEL_FAST}, {"accurate", SIDRA_LEVEL_ACCURATE}}};
-constexpr std::array<NamedValue, 6> kEngines = {{{"auto", SIDRA_ENGINE_AUTO},
+constexpr std::array<NamedValue, 7> kEngines = {{{"auto", SIDRA_ENGINE_AUTO},
                                                  {"scalar", SIDRA_ENGINE_SCALAR},
                                                  {"avx2", SIDRA_ENGINE_AVX2},
+                                                 {"avx-vnni", SIDRA_ENGINE_AVX_VNNI},
                                                  {"avx512", SIDRA_ENGINE_AVX512},
                                                  {"amx", SIDRA_ENGINE_AMX},
                                                  {"neon", SIDRA_ENGINE_NEON}}};

@@ -5,7 +5,7 @@ _sidra_bench() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} words
     COMPREPLY=()
     case $previous in
-        --engine) words="auto scalar avx2 avx512 amx neon" ;;
+        --engine) words="auto scalar avx2 avx-vnni avx512 amx neon" ;;
         --json | --figures | --nvme)
             compopt -o filenames
             mapfile -t COMPREPLY < <(compgen -f -- "$current")

@@ -119,7 +119,7 @@ SIDRA_API sidra_status sidra_device_count(uint32_t *count);
 typedef enum sidra_profile { SIDRA_PROFILE_Y1 = 0, SIDRA_PROFILE_SMALL = 1 } sidra_profile;
 typedef enum sidra_engine {
 	SIDRA_ENGINE_AUTO = 0, SIDRA_ENGINE_SCALAR = 1, SIDRA_ENGINE_AVX2 = 2, SIDRA_ENGINE_AVX512 = 3, SIDRA_ENGINE_NEON = 4,
-	SIDRA_ENGINE_AMX = 5
+	SIDRA_ENGINE_AMX = 5, SIDRA_ENGINE_AVX_VNNI = 6
 } sidra_engine;
 
 /* FAST: exact integer arithmetic. ACCURATE: with the errors of cells, wires and ADCs; see docs/physics.md. */

@@ -83,8 +83,11 @@ static void sidra_run(SidraState *s)
     s->running++;
     qemu_mutex_unlock(&s->lock);
 
-    while (!qatomic_read(&s->hold) && sidra_chip_run(s->chip)) {
-    }
+    /* An executor does not leave work that goes on without it, because who holds the chip waits for executors only. */
+    do {
+        while (!qatomic_read(&s->hold) && sidra_chip_run(s->chip)) {
+        }
+    } while (sidra_chip_settle(s->chip));
 
     qemu_mutex_lock(&s->lock);
     if (--s->running == 0) {

@@ -380,8 +380,9 @@ static const QEnumLookup sidra_engines = {
         [SIDRA_CHIP_ENGINE_AVX512] = "avx512",
         [SIDRA_CHIP_ENGINE_NEON] = "neon",
         [SIDRA_CHIP_ENGINE_AMX] = "amx",
+        [SIDRA_CHIP_ENGINE_AVX_VNNI] = "avx-vnni",
     },
-    .size = 6,
+    .size = 7,
 };
 
 static const QEnumLookup sidra_levels = {
@@ -469,7 +470,7 @@ static void sidra_class_init(ObjectClass *klass, void *data)
     object_class_property_add_enum(klass, "profile", "SidraProfile", &sidra_profiles, sidra_get_profile, sidra_set_profile);
     object_class_property_set_description(klass, "profile", "y1 (default) or small (for tests)");
     object_class_property_add_enum(klass, "engine", "SidraEngine", &sidra_engines, sidra_get_engine, sidra_set_engine);
-    object_class_property_set_description(klass, "engine", "arithmetic: auto (default), scalar, avx2, avx512, amx, neon");
+    object_class_property_set_description(klass, "engine", "arithmetic: auto (default), scalar, avx2, avx-vnni, avx512, amx, neon");
     object_class_property_add_enum(klass, "level", "SidraLevel", &sidra_levels, sidra_get_level, sidra_set_level);
     object_class_property_set_description(klass, "level", "fast (default): exact integers; accurate: cells, wires, ADCs");
     sidra_knobs_class_init(klass);
