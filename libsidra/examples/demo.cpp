@@ -18,9 +18,10 @@ namespace {
 
 constexpr int kSignalled = 128;  // plus the number of the signal: the exit status, as a shell has it
 
-const std::map<std::string, sidra_engine> kEngines = {{"auto", SIDRA_ENGINE_AUTO}, {"scalar", SIDRA_ENGINE_SCALAR},
-                                                      {"avx2", SIDRA_ENGINE_AVX2}, {"avx-vnni", SIDRA_ENGINE_AVX_VNNI}, {"avx512", SIDRA_ENGINE_AVX512},
-                                                      {"amx", SIDRA_ENGINE_AMX},   {"neon", SIDRA_ENGINE_NEON}};
+const std::map<std::string, sidra_engine> kEngines = {
+    {"auto", SIDRA_ENGINE_AUTO},         {"scalar", SIDRA_ENGINE_SCALAR}, {"avx2", SIDRA_ENGINE_AVX2},
+    {"avx-vnni", SIDRA_ENGINE_AVX_VNNI}, {"avx512", SIDRA_ENGINE_AVX512}, {"amx", SIDRA_ENGINE_AMX},
+    {"neon", SIDRA_ENGINE_NEON}};
 const std::map<std::string, sidra_profile> kProfiles = {{"y1", SIDRA_PROFILE_Y1}, {"small", SIDRA_PROFILE_SMALL}};
 const std::map<std::string, sidra_level> kLevels = {{"fast", SIDRA_LEVEL_FAST}, {"accurate", SIDRA_LEVEL_ACCURATE}};
 

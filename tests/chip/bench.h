@@ -75,8 +75,8 @@ struct BenchOptions {
     bool enable = true;
     uint32_t level = SIDRA_CHIP_FAST;
     uint32_t stuck_ppm = 0;
-    std::string state_file = {};  // "": none
-    std::string trace_file = {};  // the same
+    std::string state_file = {};                              // "": none
+    std::string trace_file = {};                              // the same
     bool later = std::getenv("SIDRA_TEST_LATER") != nullptr;  // on an engine that completes later
 };
 

@@ -95,7 +95,8 @@ void LaterEngine::Hold::change(bool held) {
 #if defined(__clang__) || defined(__GNUC__)
 __attribute__((no_sanitize("thread"), noinline))
 #endif
-static void copy_plane(int8_t* to, const int8_t* from, size_t size) {
+static void
+copy_plane(int8_t* to, const int8_t* from, size_t size) {
     using Word = uint64_t __attribute__((may_alias));
     for (size_t i = 0; i < size / 8; i++) {
         reinterpret_cast<Word*>(to)[i] = reinterpret_cast<const Word*>(from)[i];
@@ -133,8 +134,7 @@ void LaterEngine::multiply(const engine::ColumnMvm& m) {
     std::vector<std::shared_ptr<const Copy>> copies;
     std::vector<const int8_t*> planes;
     for (uint32_t i = 0; i < m.tiles; i++) {
-        copies.push_back(
-            copy_of(m.packed[i], *m.versions[i], panels * engine::kPanelCols * size_t{engine::kTileRows}));
+        copies.push_back(copy_of(m.packed[i], *m.versions[i], panels * engine::kPanelCols * size_t{engine::kTileRows}));
         planes.push_back(copies.back()->plane);
     }
     engine::ColumnMvm on_copies = m;

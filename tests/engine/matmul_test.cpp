@@ -124,8 +124,8 @@ void check(const Operand& a, const Operand& b, uint32_t rows, uint32_t cols, uin
         Guarded<uint32_t> out(kBefore + (rows - 1) * out_row + cols);
         const uint32_t untouched = out[0];
         kernels->matmul({a.bytes.data(), b.bytes.data(), &out[kBefore], a.stride.row, a.stride.col, b.stride.row,
-                        b.stride.col, out_row * 4, rows, cols, inner, a.type, b.type},
-                       garbage_scratch());
+                         b.stride.col, out_row * 4, rows, cols, inner, a.type, b.type},
+                        garbage_scratch());
         for (size_t i = 0; i < out.size(); ++i) {
             const size_t row = i < kBefore ? 0 : (i - kBefore) / out_row;
             const size_t col = i < kBefore ? cols : (i - kBefore) % out_row;

@@ -52,12 +52,12 @@ void check(const Column& column, Random& random, int input, bool with_init) {
         }
     }
     for (const Kernels* kernels : all_kernels()) {
-        SCOPED_TRACE(std::string(kernels->can.name) + " " + std::to_string(rows) + "x" + std::to_string(cols) + " batch " +
-                     std::to_string(batch));
+        SCOPED_TRACE(std::string(kernels->can.name) + " " + std::to_string(rows) + "x" + std::to_string(cols) +
+                     " batch " + std::to_string(batch));
         Guarded<int32_t> acc((batch - 1) * acc_stride + cols);
         const int32_t untouched = acc[0];
         kernels->mvm({column.pointers.data(), static_cast<uint32_t>(column.pointers.size()), rows, cols, in.data(),
-                     in_stride, acc.data(), acc_stride, with_init ? init.data() : nullptr, batch});
+                      in_stride, acc.data(), acc_stride, with_init ? init.data() : nullptr, batch});
         for (uint32_t b = 0; b < batch; ++b) {
             ASSERT_EQ(0, std::memcmp(&acc[b * acc_stride], &expected[size_t{b} * cols], cols * 4)) << "row " << b;
             for (size_t gap = cols; gap < acc_stride && b + 1 < batch; ++gap)
@@ -116,7 +116,7 @@ TEST(Mvm, RowsInSteps) {
                          std::to_string(shape.cols) + " batch " + std::to_string(shape.batch));
             Guarded<int32_t> acc(size_t{shape.batch} * shape.cols);
             kernels->mvm({column.pointers.data(), static_cast<uint32_t>(column.pointers.size()), shape.rows, shape.cols,
-                         in.data(), stride, acc.data(), shape.cols, init.data(), shape.batch, steps.data()});
+                          in.data(), stride, acc.data(), shape.cols, init.data(), shape.batch, steps.data()});
             for (uint32_t b = 0; b < shape.batch; b += between(random, 1, 9))
                 for (uint32_t c = 0; c < shape.cols; ++c) {
                     int64_t sum = init[c];
@@ -170,7 +170,8 @@ TEST(Mvm, OtherColumnsOfThePlaneDoNotMatter) {
         Guarded<int32_t> whole(5 * 64), part(5 * 10);
         kernels->mvm({column.pointers.data(), 1, 20, 64, in.data(), 20, whole.data(), 64, nullptr, 5});
         kernels->mvm({column.pointers.data(), 1, 20, 10, in.data(), 20, part.data(), 10, nullptr, 5});
-        for (size_t b = 0; b < 5; ++b) ASSERT_EQ(0, std::memcmp(&whole[b * 64], &part[b * 10], 40)) << kernels->can.name;
+        for (size_t b = 0; b < 5; ++b)
+            ASSERT_EQ(0, std::memcmp(&whole[b * 64], &part[b * 10], 40)) << kernels->can.name;
     }
 }
 

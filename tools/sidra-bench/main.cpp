@@ -25,9 +25,10 @@ struct EngineName {
     sidra_engine engine;
     std::string_view name;
 };
-constexpr EngineName kEngines[] = {{SIDRA_ENGINE_AUTO, "auto"}, {SIDRA_ENGINE_SCALAR, "scalar"},
-                                   {SIDRA_ENGINE_AVX2, "avx2"}, {SIDRA_ENGINE_AVX_VNNI, "avx-vnni"}, {SIDRA_ENGINE_AVX512, "avx512"},
-                                   {SIDRA_ENGINE_AMX, "amx"},   {SIDRA_ENGINE_NEON, "neon"}};
+constexpr EngineName kEngines[] = {{SIDRA_ENGINE_AUTO, "auto"},     {SIDRA_ENGINE_SCALAR, "scalar"},
+                                   {SIDRA_ENGINE_AVX2, "avx2"},     {SIDRA_ENGINE_AVX_VNNI, "avx-vnni"},
+                                   {SIDRA_ENGINE_AVX512, "avx512"}, {SIDRA_ENGINE_AMX, "amx"},
+                                   {SIDRA_ENGINE_NEON, "neon"}};
 
 // A mistake in the command line.
 tools::Failure usage(const std::string& what) { return tools::Failure(what, tools::kExitUsage); }
@@ -51,7 +52,8 @@ sidra_engine parse_engine(const std::string& name) {
     for (const auto& e : kEngines) {
         if (e.name == name) return e.engine;
     }
-    throw usage(fmt::format("unknown engine '{}'; the engines are auto, scalar, avx2, avx-vnni, avx512, amx and neon", name));
+    throw usage(
+        fmt::format("unknown engine '{}'; the engines are auto, scalar, avx2, avx-vnni, avx512, amx and neon", name));
 }
 
 // "noop, copy, ... and all"
@@ -213,7 +215,8 @@ void main_inner(int argc, char** argv) {
     app.add_option("group", options.groups,
                    "Groups to measure (default, if there is an option: all, which is all that need no driver and have "
                    "their figures in spine.json)");
-    app.add_option("--engine", options.engine, "Engine of the chip model: auto, scalar, avx2, avx-vnni, avx512, amx or neon");
+    app.add_option("--engine", options.engine,
+                   "Engine of the chip model: auto, scalar, avx2, avx-vnni, avx512, amx or neon");
     app.add_option("--workers", options.workers, "Threads of the chip and of its peers (default: one per CPU)")
         ->check(CLI::Range(1, 256));
     app.add_flag("--quick", options.quick, "Measure fewer shapes, in fewer rounds");

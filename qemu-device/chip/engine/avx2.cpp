@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The AVX2 kernels. Their MVM widens both sides to 16 bits: vpmaddwd is exact where vpmaddubsw would saturate.
 #include "avx_vnni.h"
-#include "tables.h"
 #include "numerics.h"
 #include "simd_avx2.h"
+#include "tables.h"
 
 #include "simd.inc"
 
@@ -44,8 +44,28 @@ inline void multiply(const int8_t* weights, const Input* x, uint32_t groups, int
 }  // namespace
 
 constinit const Kernels kAvx2Kernels = {{"avx2", SIDRA_CHIP_ENGINE_AVX2, 4, false, 60, 40, 80},
-    mvm_by_panels, quantize_u8, bias_u8, scale, decode_vector, run_vector, matmul, pool_windows, pair_levels, pack, &kSenseAvx2};
+                                        mvm_by_panels,
+                                        quantize_u8,
+                                        bias_u8,
+                                        scale,
+                                        decode_vector,
+                                        run_vector,
+                                        matmul,
+                                        pool_windows,
+                                        pair_levels,
+                                        pack,
+                                        &kSenseAvx2};
 constinit const Kernels kAvxVnniKernels = {{"avx-vnni", SIDRA_CHIP_ENGINE_AVX_VNNI, 4, false, 120, 40, 160},
-    avx_vnni_mvm, quantize_u8, bias_u8, scale, decode_vector, run_vector, avx_vnni_matmul, pool_windows, pair_levels, pack, &kSenseAvx2};
+                                           avx_vnni_mvm,
+                                           quantize_u8,
+                                           bias_u8,
+                                           scale,
+                                           decode_vector,
+                                           run_vector,
+                                           avx_vnni_matmul,
+                                           pool_windows,
+                                           pair_levels,
+                                           pack,
+                                           &kSenseAvx2};
 
 }  // namespace sidra::engine

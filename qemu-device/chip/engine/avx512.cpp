@@ -3,9 +3,9 @@
 
 #include "amx.h"
 
-#include "tables.h"
 #include "numerics.h"
 #include "simd_avx512.h"
+#include "tables.h"
 
 #include "simd.inc"
 
@@ -33,8 +33,28 @@ void amx_matmul(const Matmul& m, uint8_t* scratch) {
 }  // namespace
 
 constinit const Kernels kAvx512Kernels = {{"avx512", SIDRA_CHIP_ENGINE_AVX512, 6, true, 250, 80, 300},
-    avx512_mvm, quantize_u8, bias_u8, scale, decode_vector, run_vector, matmul, pool_windows, pair_levels, pack, &kSenseAvx512};
+                                          avx512_mvm,
+                                          quantize_u8,
+                                          bias_u8,
+                                          scale,
+                                          decode_vector,
+                                          run_vector,
+                                          matmul,
+                                          pool_windows,
+                                          pair_levels,
+                                          pack,
+                                          &kSenseAvx512};
 constinit const Kernels kAmxKernels = {{"amx", SIDRA_CHIP_ENGINE_AMX, 32, true, 1000, 80, 600},
-    amx_mvm, quantize_u8, bias_u8, scale, decode_vector, run_vector, amx_matmul, pool_windows, pair_levels, pack, &kSenseAvx512};
+                                       amx_mvm,
+                                       quantize_u8,
+                                       bias_u8,
+                                       scale,
+                                       decode_vector,
+                                       run_vector,
+                                       amx_matmul,
+                                       pool_windows,
+                                       pair_levels,
+                                       pack,
+                                       &kSenseAvx512};
 
 }  // namespace sidra::engine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An engine computes for one chip. It is an object with threads and memory of its own, and gets whole jobs: submit() may
-// return before the work is done. The engines of this library run on the host's processor (make()); one for another
+// An engine computes for one chip. It is an object with threads and memory of its own, and gets whole jobs: submit()
+// may return before the work is done. The engines of this library run on the host's processor (make()); one for another
 // processor would keep copies of planes by their versions, and complete later.
 //
 // All engines return identical bits.

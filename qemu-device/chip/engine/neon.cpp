@@ -3,9 +3,9 @@
 // products.
 #include "neon.h"
 
-#include "tables.h"
 #include "numerics.h"
 #include "simd_neon.h"
+#include "tables.h"
 
 #include "simd.inc"
 
@@ -47,8 +47,28 @@ inline void multiply(const int8_t* weights, const Input* x, uint32_t groups, int
 }  // namespace
 
 constinit const Kernels kNeonKernels = {{"neon", SIDRA_CHIP_ENGINE_NEON, 4, false, 40, 20, 60},
-    mvm_by_panels, quantize_u8, bias_u8, scale, decode_vector, run_vector, matmul, pool_windows, pair_levels, pack, &kSenseNeon};
+                                        mvm_by_panels,
+                                        quantize_u8,
+                                        bias_u8,
+                                        scale,
+                                        decode_vector,
+                                        run_vector,
+                                        matmul,
+                                        pool_windows,
+                                        pair_levels,
+                                        pack,
+                                        &kSenseNeon};
 constinit const Kernels kNeonDotKernels = {{"neon", SIDRA_CHIP_ENGINE_NEON, 4, false, 40, 20, 60},
-    neon_dot_mvm, quantize_u8, bias_u8, scale, decode_vector, run_vector, neon_dot_matmul, pool_windows, pair_levels, pack, &kSenseNeon};
+                                           neon_dot_mvm,
+                                           quantize_u8,
+                                           bias_u8,
+                                           scale,
+                                           decode_vector,
+                                           run_vector,
+                                           neon_dot_matmul,
+                                           pool_windows,
+                                           pair_levels,
+                                           pack,
+                                           &kSenseNeon};
 
 }  // namespace sidra::engine

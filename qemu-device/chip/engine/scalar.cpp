@@ -6,9 +6,9 @@
 #include <cstring>
 #include <limits>
 
-#include "tables.h"
 #include "numerics.h"
 #include "portable.h"
+#include "tables.h"
 
 namespace sidra::engine {
 namespace scalar {
@@ -100,7 +100,16 @@ void pack(int8_t* packed, int32_t* sums, const int8_t* in, size_t stride, uint32
 }  // namespace scalar
 
 constinit const Kernels kScalarKernels = {{"scalar", SIDRA_CHIP_ENGINE_SCALAR, 1, false, 1, 1, 1},
-    scalar::mvm, scalar::quantize_u8, scalar::bias_u8, scalar::scale, portable_decode_vector, portable_run_vector,
-    portable_matmul, portable_pool_windows, scalar::pair_levels, scalar::pack, &kSenseScalar};
+                                          scalar::mvm,
+                                          scalar::quantize_u8,
+                                          scalar::bias_u8,
+                                          scalar::scale,
+                                          portable_decode_vector,
+                                          portable_run_vector,
+                                          portable_matmul,
+                                          portable_pool_windows,
+                                          scalar::pair_levels,
+                                          scalar::pack,
+                                          &kSenseScalar};
 
 }  // namespace sidra::engine

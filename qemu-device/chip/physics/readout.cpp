@@ -181,11 +181,11 @@ Readout::Sums Readout::sums(engine::Engine& engine, const uint8_t* in, size_t in
     const engine::SenseKernels& sense = *engine.kernels().sense;
     for (uint32_t b = 0; b < batch; b++)
         total[b] = sense.drive(in + b * in_stride, 8 - parameters_.dac_bits, driven + size_t{b} * kRows,
-                                 squares + size_t{b} * kRows);
+                               squares + size_t{b} * kRows);
     const auto multiply = [&](const Plane& plane, const uint8_t* inputs_of, int32_t* to) {
         const engine::PlaneVersion* const version = &plane.version;
-        engine.multiply({&plane.packed, 1, kRows, outputs_, inputs_of, kRows, to, outputs_, nullptr, batch, nullptr,
-                         &version});
+        engine.multiply(
+            {&plane.packed, 1, kRows, outputs_, inputs_of, kRows, to, outputs_, nullptr, batch, nullptr, &version});
     };
     multiply(high_, driven, acc);
     multiply(low_, driven, acc + sums);
@@ -193,9 +193,8 @@ Readout::Sums Readout::sums(engine::Engine& engine, const uint8_t* in, size_t in
     return {acc, acc + sums, acc + 2 * sums, total};
 }
 
-uint64_t Readout::multiply(engine::Engine& engine, uint64_t first, const uint8_t* in, size_t in_stride,
-                           uint32_t batch, int32_t* out, size_t out_stride, Scratch* scratch, double held,
-                           double* needed) const {
+uint64_t Readout::multiply(engine::Engine& engine, uint64_t first, const uint8_t* in, size_t in_stride, uint32_t batch,
+                           int32_t* out, size_t out_stride, Scratch* scratch, double held, double* needed) const {
     const engine::SenseKernels& sense = *engine.kernels().sense;
     const Range kept = range(held);
     // Few at a time, so that the result of one step is still in the cache for the next.
@@ -217,14 +216,13 @@ uint64_t Readout::multiply(engine::Engine& engine, uint64_t first, const uint8_t
                 apply(*now, static_cast<double>(plan.before) * found.inputs[i], &plan);
             }
             sense.sense(plan, first + b + i, found.high + at, found.low + at, found.variance + at, found.inputs[i],
-                          out + (b + i) * out_stride, &clipped);
+                        out + (b + i) * out_stride, &clipped);
         }
     }
     return clipped;
 }
 
-void Readout::set_range(engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch,
-                        Scratch* scratch) {
+void Readout::set_range(engine::Engine& engine, const uint8_t* in, size_t in_stride, uint32_t batch, Scratch* scratch) {
     std::vector<double> met;  // currents at the ADCs
     for (uint32_t b = 0; b < batch; b++) {
         const Sums found = sums(engine, in + b * in_stride, in_stride, 1, scratch);

@@ -127,8 +127,7 @@ uint8_t Chip::admin_begin() {
     if (const uint8_t wrong = check_admin(admin_.command, admin_.arg); wrong != SIDRA_ADMIN_OK) return wrong;
     if (op >= SIDRA_ADMIN_TEST_DMA || is_resume(op)) return SIDRA_ADMIN_OK;
     if (op != SIDRA_ADMIN_QUIESCE_RANGE) set_stop(true);
-    else if (Context* context = objects_.find_context(admin_.arg[0]))
-        context->invalidate_translations();
+    else if (Context* context = objects_.find_context(admin_.arg[0])) context->invalidate_translations();
     for_each_in_scope([&](Queue& queue) {
         queue.draining_slice = queue.slices.load();  // first: later slices have seen the stop or the new tag
         queue.draining = queue.claim.load() != 0;
@@ -204,8 +203,7 @@ void Chip::fault_unmapped_waits(Context& context, uint64_t va, uint64_t size) {
 uint8_t Chip::admin_finish() {
     const uint32_t op = admin_.command & 0xff;
     const uint64_t id = admin_.arg[0];
-    Context* context =
-        is_device_scope(op) || op >= SIDRA_ADMIN_TEST_DMA ? nullptr : objects_.find_context(id);
+    Context* context = is_device_scope(op) || op >= SIDRA_ADMIN_TEST_DMA ? nullptr : objects_.find_context(id);
     switch (op) {
         case SIDRA_ADMIN_QUIESCE_RANGE:
             if (context) fault_unmapped_waits(*context, admin_.arg[1], admin_.arg[2]);
@@ -223,8 +221,7 @@ uint8_t Chip::admin_finish() {
                 queue.recheck.store(true);
             });
             if (op == SIDRA_ADMIN_QUIESCE_CONTEXT && context) drop(*context);
-            if (op == SIDRA_ADMIN_QUIESCE_DEVICE)
-                objects_.for_each_context(drop);
+            if (op == SIDRA_ADMIN_QUIESCE_DEVICE) objects_.for_each_context(drop);
             return SIDRA_ADMIN_OK;
         case SIDRA_ADMIN_RESUME_QUEUE:
         case SIDRA_ADMIN_RESUME_CONTEXT:
@@ -244,8 +241,7 @@ uint8_t Chip::admin_finish() {
             for (uint32_t q = 0; q < SIDRA_QUEUES_PER_CONTEXT_MAX; q++) {
                 if (is_queue_scope(op) && q != admin_.arg[1]) continue;
                 scheduler_.forget(static_cast<uint32_t>(id), q);
-                if (Queue* queue = objects_.find(slot(static_cast<uint32_t>(id), q)))
-                    queue->deferred.store(false);
+                if (Queue* queue = objects_.find(slot(static_cast<uint32_t>(id), q))) queue->deferred.store(false);
             }
             if (op == SIDRA_ADMIN_RESET_CONTEXT && context) drop(*context);
             if (is_queue_scope(op))

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "analog.h"
-#include "kernels.h"
 #include "fault.h"
 #include "geometry.h"
+#include "kernels.h"
 #include "lazy_memory.h"
 #include "precopy.h"
 #include "updates.h"

@@ -103,15 +103,15 @@ class Chip : private SliceHost {
     uint64_t read_telemetry(uint64_t offset, unsigned size);
     void write32(uint64_t offset, uint32_t value);
     bool write_half(uint64_t offset, uint32_t value);
-    double cells_now() const override { return array_.analog() ? array_.analog()->clock().now(clock_ns()) : 0; }
+    double cells_now() const final { return array_.analog() ? array_.analog()->clock().now(clock_ns()) : 0; }
     uint64_t features() const {
         return SIDRA_FEATURE_FIRMWARE | (persistent_ ? SIDRA_FEATURE_STATE_FILE : 0) |
                (trace_ ? SIDRA_FEATURE_TRACE : 0);
     }
-    uint64_t clock_ns() const override {
+    uint64_t clock_ns() const final {
         return host_.clock_ns(host_.self) - powered_on_ns_.load(std::memory_order_relaxed);
     }
-    void interrupt(uint32_t cause) override { interrupts_.raise_for(cause); }
+    void interrupt(uint32_t cause) final { interrupts_.raise_for(cause); }
     bool lie_of_register(uint64_t offset, uint64_t* value);
 
     // ---- admin.cpp
@@ -158,7 +158,7 @@ class Chip : private SliceHost {
     void back_to_state_file();
     bool keep(const std::vector<Record>& records);
     bool keep_counts();
-    void tell_failure() override;
+    void tell_failure() final;
 
     // ---- sequence.cpp
     management::Sequencer::Outcome sequence(const management::Sequencer::Order& order);
@@ -168,9 +168,9 @@ class Chip : private SliceHost {
 
     // ---- run.cpp
     bool can_run() const;
-    bool may_go_on(const Queue& queue) const override;
+    bool may_go_on(const Queue& queue) const final;
     bool run_queue(const Scheduler::Pick& pick, const Lender& lender);
-    void landed(Queue& queue) override;
+    void landed(Queue& queue) final;
     void release(Queue& queue, uint32_t epoch, bool again);
     bool load_context(Context& context);
     bool load_queue(Queue& queue);
@@ -178,8 +178,8 @@ class Chip : private SliceHost {
     bool read_queue_entry(const Context& context, uint32_t id, sidra_hw_queue* entry);
     void make_ready(uint32_t context, uint32_t queue);
     void look_again(const Queue& queue, uint32_t epoch);
-    void wake_parked(const Address& key) override;
-    void check_arm(Queue& queue) override;
+    void wake_parked(const Address& key) final;
+    void check_arm(Queue& queue) final;
 
     const Geometry geometry_;
     const sidra_chip_host host_;

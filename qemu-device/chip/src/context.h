@@ -24,11 +24,11 @@ struct Weights {
     uint32_t encoding;
     uint32_t tile_rows;  // size of the grid of tiles
     uint32_t tile_cols;
-    uint32_t tile_width;                // outputs of a full tile: 128 or 256
-    std::vector<uint32_t> xbars;        // row-major, as in the table
-    std::vector<const int8_t*> planes;  // column-major: the tiles of one column of tiles are adjacent
+    uint32_t tile_width;                                // outputs of a full tile: 128 or 256
+    std::vector<uint32_t> xbars;                        // row-major, as in the table
+    std::vector<const int8_t*> planes;                  // column-major: the tiles of one column of tiles are adjacent
     std::vector<const engine::PlaneVersion*> versions;  // of these
-    std::atomic<uint64_t> verified{0};  // array epoch at which uid owned every tile
+    std::atomic<uint64_t> verified{0};                  // array epoch at which uid owned every tile
 
     uint32_t tile_inputs(uint32_t i) const;   // used rows of the tiles in row i of the grid
     uint32_t tile_outputs(uint32_t j) const;  // used outputs of the tiles in column j

@@ -63,7 +63,8 @@ Fault matmul_prepare(const Env& env, Job& job) {
     decode(env, program, arrays, rules.packet, traits, &job.program);
 
     const VectorLoad load = vector_load(plan.vector);
-    const uint64_t cost = std::max(traits.cost, 1u), speed = floats ? env.engine.can().float_macs_per_ns : env.engine.can().byte_macs_per_ns;
+    const uint64_t cost = std::max(traits.cost, 1u),
+                   speed = floats ? env.engine.can().float_macs_per_ns : env.engine.can().byte_macs_per_ns;
     uint64_t block = m.n;
     if (!traits.whole_rows) {
         block = std::min({block, kBlockCols, std::max<uint64_t>(kVectorUnitCost / cost, 16)});

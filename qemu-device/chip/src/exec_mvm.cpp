@@ -67,7 +67,7 @@ Fault mvm_prepare(const Env& env, Job& job) {
     uint64_t block = std::clamp<uint64_t>(kProductNs * speed / vector_macs, 1, kProductRowsMax);
     block = std::min(block, std::max<uint64_t>(kProductInputBytes / w.rows, 1));
     uint64_t blocks = (m.batch + block - 1) / block;
-    block = (m.batch + blocks - 1) / blocks;                   // of equal size;
+    block = (m.batch + blocks - 1) / blocks;  // of equal size;
     if (const uint64_t batch = env.engine.can().batch; block > batch && blocks > 1)
         block = (block + batch - 1) / batch * batch;
     blocks = (m.batch + block - 1) / block;

@@ -28,8 +28,8 @@ class Flight {
         uint64_t* mapped;  // null: the job has one unit, which is not counted
         Range at;
     };
-    // Gives units [first, end) of a job to the engine. Returns true if they have run. Otherwise the caller ends its slice and calls leave(), and `host` hears of the
-    // landing: landed().
+    // Gives units [first, end) of a job to the engine. Returns true if they have run. Otherwise the caller ends its
+    // slice and calls leave(), and `host` hears of the landing: landed().
     bool start(SliceHost& host, const Env& env, const Job& job, uint32_t first, uint32_t end, bool parallel,
                const Progress& progress);
     // Returns true if all pieces were done before: then the caller lands.

@@ -43,8 +43,8 @@ struct Env {
     const engine::Kernels& kernels = engine.kernels();
 };
 
-// What a unit works with: the translations of its thread, and staging memory of the engine. `converted` and `readout` may
-// be those of earlier units (staging.h).
+// What a unit works with: the translations of its thread, and staging memory of the engine. `converted` and `readout`
+// may be those of earlier units (staging.h).
 struct Worker {
     Tlb& tlb;
     engine::ConvertedInput& converted;

@@ -3,11 +3,10 @@
 
 namespace sidra::chip {
 
-Queue& Objects::queue(uint32_t context, uint32_t queue) {
+Queue& Objects::create(uint32_t context, uint32_t queue) {
     const size_t at = slot(context, queue);
-    if (Queue* known = find(at)) return *known;
     std::lock_guard guard(lock_);
-    if (Queue* known = find(at)) return *known;
+    if (Queue* known = find(at)) return *known;  // by another thread
     Context* owner = find_context(context);
     if (!owner) {
         owner = owned_contexts_.emplace_back(std::make_unique<Context>(context)).get();

@@ -32,8 +32,11 @@ class Objects {
    public:
     Objects() : queues_(new std::atomic<Queue*>[kSlots]()) {}
 
-    // Creates the queue and its context. Throws std::bad_alloc.
-    Queue& queue(uint32_t context, uint32_t queue);
+    // Creates the queue and its context if need be. Throws std::bad_alloc.
+    Queue& queue(uint32_t context, uint32_t queue) {
+        Queue* const known = find(slot(context, queue));
+        return known ? *known : create(context, queue);
+    }
     // Null if there is no such object.
     Queue* find(size_t slot) const { return queues_[slot].load(std::memory_order_acquire); }
     Context* find_context(uint64_t context) const { return contexts_[context].load(std::memory_order_acquire); }
@@ -50,6 +53,8 @@ class Objects {
     }
 
    private:
+    Queue& create(uint32_t context, uint32_t queue);
+
     std::array<std::atomic<Context*>, SIDRA_CONTEXTS_MAX> contexts_{};
     const std::unique_ptr<std::atomic<Queue*>[]> queues_;
     std::mutex lock_;  // protects creation

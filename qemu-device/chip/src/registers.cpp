@@ -333,8 +333,7 @@ void Chip::mmio_write(uint64_t offset, uint64_t value, unsigned size) {
         counters_.arms.fetch_add(1, std::memory_order_relaxed);
         arm_[slot(context, queue)].store(value);
         // A queue that is not loaded yet is checked when it is loaded.
-        if (Queue* known = objects_.find(slot(context, queue)); known && known->loaded.load())
-            check_arm(*known);
+        if (Queue* known = objects_.find(slot(context, queue)); known && known->loaded.load()) check_arm(*known);
         return;
     }
     if (size == 8) {

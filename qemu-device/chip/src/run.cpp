@@ -225,7 +225,7 @@ bool Chip::pending() const {
 uint64_t Chip::due_ns() const {
     const uint64_t due = management_.due_ns();
     return due == Management::kNever || stops_.device.load() ? Management::kNever
-                                                            : due + powered_on_ns_.load(std::memory_order_relaxed);
+                                                             : due + powered_on_ns_.load(std::memory_order_relaxed);
 }
 
 }  // namespace sidra::chip

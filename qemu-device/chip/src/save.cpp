@@ -303,8 +303,7 @@ void Chip::save_volatile(Writer& out) {
                     std::copy(std::begin(q->engine_ns), std::end(q->engine_ns), saved.engine_ns);
                     if (saved.under_way) saved.cmd = q->job.cmd;
                     if (q->stage == Queue::Stage::kJob) saved.unit = finished_units(q->job, q->next_unit);
-                    if (q->stage == Queue::Stage::kInFlight)
-                        saved.unit = finished_units(q->job, q->flight.next_unit());
+                    if (q->stage == Queue::Stage::kInFlight) saved.unit = finished_units(q->job, q->flight.next_unit());
                     if (q->stage == Queue::Stage::kLoaded) {
                         saved.unit = q->loaded_unit;
                         saved.products = q->loaded_products;

@@ -72,9 +72,9 @@ class Scheduler {
         contexts_{};  // contexts with ready bits; may contain extra bits, but misses none
     std::array<std::array<std::atomic<uint8_t>, SIDRA_QUEUES_PER_CONTEXT_MAX>, SIDRA_CONTEXTS_MAX> priority_{};
     std::array<std::array<std::atomic<uint32_t>, SIDRA_QUEUES_PER_CONTEXT_MAX>, SIDRA_CONTEXTS_MAX>
-        epochs_{};      // number of resets; changed under lock_
-    engine::SpinLock lock_;     // serializes picking and charging
-    uint64_t now_ = 0;  // pass of the entity picked last; protected by lock_
+        epochs_{};           // number of resets; changed under lock_
+    engine::SpinLock lock_;  // serializes picking and charging
+    uint64_t now_ = 0;       // pass of the entity picked last; protected by lock_
 };
 
 }  // namespace sidra::chip

@@ -236,15 +236,9 @@ Slice::Step Slice::loaded() {
 }
 
 Env Slice::environment(const Products* loaded) {
-    return {chip_.bus,
-            queue_.context,
-            space_,
-            chip_.array,
-            chip_.adcs,
-            chip_.engine,
-            chip_.knobs,
-            host_.cells_now(),
-            chip_.management.clock_level(),
+    return {chip_.bus,   queue_.context,    space_,
+            chip_.array, chip_.adcs,        chip_.engine,
+            chip_.knobs, host_.cells_now(), chip_.management.clock_level(),
             loaded};
 }
 
@@ -558,7 +552,7 @@ void Slice::retire(const Cost& cost) {
         if (chip_.trace) [[unlikely]] {
             const sidra_cmd_header& hdr = call.cmd.hdr;
             chip_.trace->call({queue_.context.id, queue_.id, queue_.entry.epoch, queue_.index, hdr, false, 0, nullptr},
-                               whole);
+                              whole);
         }
         whole += call.cost;
         queue_.total += whole;
@@ -595,8 +589,7 @@ void Slice::publish() {
     unpublished_packets_ = 0;
     account();  // first, so that the telemetry is never behind the timeline
     // Units in flight add theirs.
-    if (queue_.stage != Queue::Stage::kInFlight)
-        __atomic_store_n(&state_->progress, queue_.progress, __ATOMIC_RELAXED);
+    if (queue_.stage != Queue::Stage::kInFlight) __atomic_store_n(&state_->progress, queue_.progress, __ATOMIC_RELAXED);
     __atomic_store_n(&state_->device_ps, queue_.total.device_ps, __ATOMIC_RELAXED);
     __atomic_store_n(&state_->energy_pj, queue_.total.energy_pj, __ATOMIC_RELAXED);
     if (queue_.epochs.timeline() == queue_.index) return;

@@ -65,7 +65,7 @@ class Slice {
     bool kernel() const { return queue_.entry.flags & SIDRA_HW_QUEUE_KERNEL; }
 
     SliceHost& host_;
-    const SliceHost::Parts& chip_;
+    const SliceHost::Parts chip_;
     Queue& queue_;
     const Lender& lender_;
     Tlb& tlb_;

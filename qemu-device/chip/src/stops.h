@@ -19,8 +19,8 @@ class Stops {
     static constexpr uint8_t kHeld = 2;   // of a context: for a moment, by QUIESCE_WEIGHTS
 
     std::atomic<bool> device{false};
-    std::array<std::atomic<uint8_t>, SIDRA_CONTEXTS_MAX> context{};  // kAsked | kHeld
-    const std::unique_ptr<std::atomic<uint8_t>[]> queue{new std::atomic<uint8_t>[kSlots]()};  // by slot
+    std::array<std::atomic<uint8_t>, SIDRA_CONTEXTS_MAX> context{};                                // kAsked | kHeld
+    const std::unique_ptr<std::atomic<uint8_t>[]> queue { new std::atomic<uint8_t>[ kSlots ]() };  // by slot
 
     bool stopped(uint32_t of_context, uint32_t id) const {
         return device.load() || context[of_context].load() != 0 || queue[slot(of_context, id)].load() != 0;

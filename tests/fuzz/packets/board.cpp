@@ -69,8 +69,7 @@ Board::Board() {
     static const engine::Kernels counted = Counted::kernels();
     chip::Geometry geometry = chip::kGeometrySmall;
     geometry.l3_size = geometry.nvm_size = 64 << 10;  // an input may have changed all of it
-    chip_ = std::make_unique<chip::Chip>(geometry, engine::make(counted, 1), 1, false, nullptr,
-                                         memory.host());
+    chip_ = std::make_unique<chip::Chip>(geometry, engine::make(counted, 1), 1, false, nullptr, memory.host());
     for (int boot = 0; boot < 100; boot++) {
         memory.clock_ns += 1'000'000;
         while (run()) {
