@@ -28,8 +28,8 @@ struct sidra_chip_host {
 	/*
 	 * Maps host memory at a bus address for direct access. On success returns a pointer to the byte at `bus` and lowers
 	 * *length to the contiguous part; returns NULL if the device may not access the memory. Each map is paired with an unmap.
-	 * The chip keeps a mapping for at most one slice of work, and never across an invalidation. `write`: the chip will store
-	 * to the memory.
+	 * The chip keeps a mapping for at most one slice of work, or until sidra_chip_settle() has waited for what goes on after
+	 * it, and never across an invalidation. `write`: the chip will store to the memory.
 	 */
 	void *(*dma_map)(void *self, uint64_t bus, uint64_t *length, bool write);
 	void (*dma_unmap)(void *self, void *pointer, uint64_t length, bool write);
