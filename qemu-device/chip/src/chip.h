@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The chip: registers, admin commands, and the execution of queues, on top of array, scheduler, pool and bus.
+// The chip: registers, admin commands, and the execution of queues, on top of array, scheduler, engine and bus.
 //
 // Access rules
 //   MMIO handlers    registers (under registers_lock_), ready bits, ARM values; no memory
