@@ -261,7 +261,7 @@ TEST_F(Select, BadOptionsAreNamed) {
     given.profile = static_cast<sidra_profile>(2);
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete("sidra_test", &given, &options));
     given.profile = SIDRA_PROFILE_Y1;
-    given.engine = static_cast<sidra_engine>(6);
+    given.engine = static_cast<sidra_engine>(7);
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, complete("sidra_test", &given, &options));
     given.engine = SIDRA_ENGINE_AUTO;
     given.workers = 1025;
