@@ -154,7 +154,10 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
     return sidra::chip::create(config, host, sidra::engine::make, chip, error, error_size);
 }
 
-void sidra_chip_destroy(sidra_chip* chip) { delete chip; }
+void sidra_chip_destroy(sidra_chip* chip) {
+    if (chip) chip->settle();  // what lands calls the whole chip
+    delete chip;
+}
 
 uint64_t sidra_chip_mmio_read(sidra_chip* chip, uint64_t offset, unsigned size) {
     return chip->mmio_read(offset, size);
