@@ -286,7 +286,8 @@ TEST_P(Vector, AProgramMayComeAgainWithOtherOperands) {
     for (const char* text :
          {"pass:\nv0 = load o0\nv1 = load o1\nv1 = add v0, v1\nv0 = load o1\nv1 = mul v0, v1\nstore o2, v1\n"
           "pass:\nv0 = load o0\nv0 = add v0, 1.0\nv1 = load o2\nv0 = mul v0, v1\nstore o2, v0\n",
-          "pass:\nv0 = load_int o0\nv1 = gather o1, v0\nscatter o2, v1, v0\n"})
+          "pass:\nv0 = load_int o0\nv1 = gather o1, v0\nscatter o2, v1, v0\n",
+          "pass:\nv0 = load o0\nv1 = load o1\nv0 = mul v0, v1\nstore o2, v0\n"})
         programs.push_back(std::get<program::Code>(program::assemble(text)).instructions);
     Random random(99 + host.engine * 2 + host.scatter);
     uint32_t computed = 0, refused = 0;
@@ -319,9 +320,13 @@ TEST_P(Vector, AProgramMayComeAgainWithOtherOperands) {
                 packet.operands[o].flags = flags;
                 if (which == 1 && o == 0) packet.operands[o].extent = 0;
             }
-        // Small integers, which are indices too, some of them out of range.
+        // Small integers, which are indices too, some of them out of range; or floats among them.
         std::vector<uint8_t> memory(elements * 8 * 2 * 3 + 256);
-        for (size_t i = 0; i < memory.size(); i += 4) memory[i] = static_cast<uint8_t>(random() % 3);
+        for (size_t i = 0; i + 4 <= memory.size(); i += 4) {
+            const float value = static_cast<float>(random() % 100) - 50;
+            if (which != 1 && random() % 2) std::memcpy(&memory[i], &value, 4);
+            else memory[i] = static_cast<uint8_t>(random() % 3);
+        }
         packet.memory = {kBase, std::move(memory)};
         Placed placed(context, packet);
         const uint64_t at = queue.submit(placed.cmd());

@@ -30,6 +30,7 @@ inline constexpr uint32_t kVectorSlots = SIDRA_VECTOR_OPERANDS_MAX + 3;
 // Of a decoded program, besides its steps.
 struct VectorProgramTraits {
     uint32_t pass_count;
+    uint32_t step_count;            // with those that only describe the sources of another one
     uint32_t extent[kVectorSlots];  // valid indices of gathered operands
     bool in_order;                  // one row at a time
     bool long_rows;                 // several long rows at a time are faster
@@ -50,7 +51,7 @@ struct VectorProgram : VectorProgramTraits {
     VectorProgram& operator=(const VectorProgram& from) {
         VectorProgramTraits::operator=(from);
         std::copy_n(from.passes, pass_count, passes);
-        std::copy_n(from.steps, passes[pass_count - 1].end, steps);
+        std::copy_n(from.steps, step_count, steps);
         return *this;
     }
 };
