@@ -8,7 +8,6 @@
 #define SIDRA_CHIP_ENGINE_H
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 #include "kernels.h"
@@ -42,8 +41,8 @@ class Engine {
     const Kernels& kernels() const { return kernels_; }
 
     // Any thread. Returns true if the work is done, and then never calls done(). Otherwise `work` and what it points to
-    // stay valid until done(). Allocates nothing and takes no lock once all threads have memory. Throws std::bad_alloc
-    // if there is none: then the work has not begun.
+    // stay valid until done(); only an engine that `can` do so completes later. Allocates nothing and waits for no
+    // other work once all threads have memory. Throws std::bad_alloc if there is none: then the work has not begun.
     virtual bool submit(const Work& work, const Completion& completion) = 0;
 
     // Products with planes, whose copies an engine may use. Called by work, with the memory of its units. Also for the
@@ -57,7 +56,7 @@ class Engine {
 
 // An engine for the host's processor, with `threads` threads, which include that of submit(). Null as find().
 std::unique_ptr<Engine> make(sidra_chip_engine id, uint32_t threads);
-// The same with these kernels.
+// The same with these kernels, which must exist as long as the process.
 std::unique_ptr<Engine> make(const Kernels& kernels, uint32_t threads);
 
 }  // namespace sidra::engine

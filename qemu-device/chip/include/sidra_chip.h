@@ -149,7 +149,7 @@ bool sidra_chip_pending(sidra_chip *chip);
 /*
  * Waits until no work is left that sidra_chip_run() has begun and that goes on without it: engines other than those of the host's
  * processor may have such work. Returns whether there was any; then there may be more to run. Until this returns, the chip may
- * access memory and call all callbacks, even if no thread is in sidra_chip_run(). Save, destroy and close wait themselves.
+ * access memory and call all callbacks, even if no thread is in sidra_chip_run(). Save, load, destroy and close wait themselves.
  */
 bool sidra_chip_settle(sidra_chip *chip);
 

@@ -155,7 +155,7 @@ int sidra_chip_create(const sidra_chip_config* config, const sidra_chip_host* ho
 }
 
 void sidra_chip_destroy(sidra_chip* chip) {
-    if (chip) chip->settle();  // what lands calls the whole chip
+    if (chip) chip->settle();  // work in flight calls virtual functions of the chip
     delete chip;
 }
 

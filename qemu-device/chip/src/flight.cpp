@@ -26,7 +26,7 @@ Fault run_unit(const Env& env, const Job& job, Worker& worker, uint32_t unit) {
 bool Flight::start(SliceHost& host, const Env& env, const Job& job, uint32_t first, uint32_t end, bool parallel,
                    const Progress& progress) {
     const engine::Capabilities& can = env.engine.can();
-    env_.emplace(env);
+    env_ = can.later ? &env_in_flight_.emplace(env) : &env;
     host_ = &host;
     job_ = &job;
     progress_ = progress;

@@ -66,7 +66,8 @@ class Flight {
 
     Queue& queue_;
     SliceHost* host_ = nullptr;
-    std::optional<Env> env_;
+    std::optional<Env> env_in_flight_;  // for engines that complete later
+    const Env* env_ = nullptr;
     const Job* job_ = nullptr;
     Progress progress_{};
     bool later_ = false;  // the engine may complete later

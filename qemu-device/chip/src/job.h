@@ -28,7 +28,7 @@ struct Products {
     double now;      // time of the cells' clock
 };
 
-// The environment of units; one for each slice.
+// The environment of units; one for each slice, and a copy for work in flight.
 struct Env {
     Bus& bus;
     Context& context;

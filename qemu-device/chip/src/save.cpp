@@ -303,7 +303,12 @@ void Chip::save_volatile(Writer& out) {
                     std::copy(std::begin(q->engine_ns), std::end(q->engine_ns), saved.engine_ns);
                     if (saved.under_way) saved.cmd = q->job.cmd;
                     if (q->stage == Queue::Stage::kJob) saved.unit = finished_units(q->job, q->next_unit);
-                    if (q->stage == Queue::Stage::kInFlight) saved.unit = finished_units(q->job, q->flight.next_unit());
+                    if (q->stage == Queue::Stage::kInFlight) {  // its units have run, and were not counted yet
+                        const Flight& flight = q->flight;
+                        saved.unit = finished_units(q->job, flight.next_unit());
+                        saved.progress += flight.units();
+                        saved.engine_ns[flight.work.engine] += flight.work.took_ns;
+                    }
                     if (q->stage == Queue::Stage::kLoaded) {
                         saved.unit = q->loaded_unit;
                         saved.products = q->loaded_products;
@@ -376,6 +381,7 @@ void Chip::save_kept(const Put& put, const PutCrossbar& put_crossbar) {
 
 // Restores the state after power-on.
 void Chip::clear() {
+    settle();  // units may still use what is cleared
     admin_.pending.store(false);
     finish_reset();
     objects_.for_each_queue([](Queue& queue) { queue.deferred.store(false); });
