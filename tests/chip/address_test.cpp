@@ -4,6 +4,7 @@
 // must not hang.
 #include <unistd.h>
 #include <algorithm>
+#include <atomic>
 
 #include <initializer_list>
 
@@ -44,16 +45,20 @@ class Asked {
    public:
     explicit Asked(Bench& bench) : bench_(bench) {
         bench.bus().set_outside_refused(true);
-        bench.set_dma_hook([this](uint64_t bus) { highest_ = std::max(highest_, bus); });
+        bench.set_dma_hook([this](uint64_t bus) {
+            uint64_t highest = highest_.load();
+            while (highest < bus && !highest_.compare_exchange_weak(highest, bus)) {
+            }
+        });
     }
     ~Asked() { bench_.set_dma_hook(nullptr); }
     Asked(const Asked&) = delete;
     Asked& operator=(const Asked&) = delete;
-    uint64_t highest() const { return highest_; }
+    uint64_t highest() const { return highest_.load(); }
 
    private:
     Bench& bench_;
-    uint64_t highest_ = 0;
+    std::atomic<uint64_t> highest_{0};
 };
 
 using QueueField = uint64_t sidra_hw_queue::*;

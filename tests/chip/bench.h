@@ -279,7 +279,8 @@ class Bench {
     uint64_t kicks() const { return kicks_.load(std::memory_order_acquire); }
     std::atomic<uint64_t>& clock() { return clock_; }
     void set_clock_step(uint64_t step) { clock_step_.store(step, std::memory_order_relaxed); }
-    // Called at the start of the callbacks. To be set before use.
+    // Called at the start of the callbacks, by several threads at a time if engines complete later (later_engine.h). To
+    // be set before use.
     void set_msix_hook(std::function<void(unsigned)> hook) { msix_hook_ = std::move(hook); }
     void set_dma_hook(std::function<void(uint64_t)> hook) { dma_hook_ = std::move(hook); }
     void set_kick_hook(std::function<void()> hook) { kick_hook_ = std::move(hook); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <barrier>
 #include <map>
+#include <mutex>
 
 #include "bench.h"
 #include "packets.h"
@@ -21,6 +22,7 @@ class EngineTime : public testing::Test {
             const auto found = owners_.find(bus / kPage * kPage);
             if (found == owners_.end()) return;
             bench.clock() += kNs[found->second];
+            const std::lock_guard guard(lock_);
             expected_[found->second] += kNs[found->second];
         });
         touches(in_mvm, SIDRA_HW_ENGINE_MVM);
@@ -68,6 +70,7 @@ class EngineTime : public testing::Test {
 
    private:
     std::map<uint64_t, sidra_hw_engine> owners_;
+    std::mutex lock_;  // while the chip runs
     Times expected_{};
 };
 
@@ -133,9 +136,11 @@ TEST_F(EngineTime, BeginsAnewWithAQueueThatIsReset) {
 
 // A packet that takes long is not credited at its end: the time that is under way counts at each reading.
 TEST_F(EngineTime, CountsTheTimeOfAPacketThatIsUnderWay) {
+    std::mutex lock;
     std::vector<sidra_telemetry> readings;
     bench.set_clock_step(0);
     bench.set_dma_hook([&](uint64_t) {
+        const std::lock_guard guard(lock);
         bench.clock() += 1'000;
         sidra_telemetry& t = readings.emplace_back();
         sidra_chip_get_telemetry(bench.chip(), &t);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SEM_WAIT, SEM_SIGNAL, BARRIER, arming: dependencies between queues, and that waiting costs nothing.
 #include <algorithm>
+#include <atomic>
 #include <random>
 
 #include "bench.h"
@@ -663,7 +664,7 @@ TEST(Barrier, TimelineNeverRunsAheadOfData) {
     Context& context = bench.context();
     Queue& queue = context.queue();
     const uint64_t at = context.alloc(kPage);
-    unsigned checks = 0;
+    std::atomic<unsigned> checks = 0;
     bench.set_dma_hook([&](uint64_t) {
         const uint64_t timeline = queue.timeline();
         for (uint64_t i = 0; i < timeline && i < 60; ++i) {
@@ -679,7 +680,7 @@ TEST(Barrier, TimelineNeverRunsAheadOfData) {
     bench.run();
     bench.set_dma_hook(nullptr);
     EXPECT_TRUE(retired(queue));
-    EXPECT_GT(checks, 0u);
+    EXPECT_GT(checks.load(), 0u);
 }
 
 // ---- Arming
