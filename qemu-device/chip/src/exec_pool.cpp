@@ -226,16 +226,17 @@ class PoolRow {
                                                                       : p_.kernel_h * KernelRow{p_, pixel_}.bytes(1));
         if (found_) copies = kUnitRows;
         engine::PoolWindows call{c_.op, p_.type, channels_, 0,          pixels,
-                                 begin, numbers, out.data,  out.stride, static_cast<uint32_t>(kernel)};
-        uint32_t listed = 0;
+                                 begin, numbers, nullptr,   out.stride, static_cast<uint32_t>(kernel)};
+        uint32_t listed = 0, pooled = 0;
         begin[0] = 0;
         for (uint32_t n = 0; n < count; n++, window.next()) {
             if (Fault fault = list(window, pixels + listed, numbers ? numbers + listed : nullptr, &listed))
                 return fault;
             begin[++call.windows] = listed;
             if (n + 1 < count && listed + kernel <= room && call.windows < copies) continue;
+            call.out = out.data + pooled * out.stride;  // the stride of a single window may be any number
             env_.kernels.pool_windows(call);
-            call.out = static_cast<uint8_t*>(call.out) + call.windows * out.stride;
+            pooled += call.windows;
             call.windows = listed = 0;
             scratch_.rewind(used);
         }
@@ -254,7 +255,7 @@ class PoolRow {
             } else if (Fault fault = copy(window, i, inside, &at, &apart)) {
                 return fault;
             }
-            for (uint32_t j = inside.first; j < inside.end; j++, at += apart) *pixels++ = at;
+            for (uint32_t j = inside.first; j < inside.end; j++) *pixels++ = at + (j - inside.first) * apart;
             *listed += inside.end - inside.first;
             if (!numbers) continue;
             const int64_t row = (window.row() + int64_t{i} * p_.dilation_h) * p_.width;
