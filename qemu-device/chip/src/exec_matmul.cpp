@@ -23,6 +23,9 @@ constexpr uint64_t kFactorBytes = 1u << 20;  // copied at a time, of each factor
 MatmulPlan::Factor factor_of(const sidra_operand& o, uint32_t rows, uint32_t cols) {
     MatmulPlan::Factor factor{o.addr, {}, rows, cols, element_size(o.type), o.type};
     std::copy(std::begin(o.stride), std::end(o.stride), factor.stride);
+    // The stride of a dimension of one element may be any number, also one that no address can be added to.
+    if (rows == 1) factor.stride[2] = 0;
+    if (cols == 1) factor.stride[3] = 0;
     return factor;
 }
 
@@ -161,7 +164,7 @@ class Product {
         const uint64_t span = (rows - 1) * o.stride[2] + bytes;
         if (span > 4 * rows * bytes) return {};
         Fault fault;
-        *part = {dma_.map_all({Space::kDevice, at, span}, true, &fault), o.stride[2], 4};
+        *part = {dma_.map_all({Space::kDevice, at, span}, true, &fault), rows == 1 ? 0 : o.stride[2], 4};
         return fault.cause == SIDRA_FAULT_BUS ? fault : Fault{};  // others are those of a row, which the program finds
     }
 
