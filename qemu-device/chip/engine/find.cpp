@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Selects the requested kernels if the CPU supports it.
+// Selects the requested kernels if the CPU supports them.
 #if defined(__aarch64__)
 #include <sys/auxv.h>
 #endif

@@ -52,7 +52,7 @@ class Context {
     // Translations made before this call are not used by slices that start after it.
     void invalidate_translations();
 
-    // Returns the cached object, or reads the table entry. The pointer is valid until the caller's slice ends, and
+    // Returns the cached object, or reads the table entry. The pointer is valid until the queue's claim ends, and
     // while *own is unchanged, which owns an object that does not fit into the cache.
     Fault find_weights(Bus& bus, const Array& array, uint32_t index, std::unique_ptr<Weights>* own, Weights** weights);
     // For both, no slice of the context may run.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The checks of entries of the driver's tables.
+// Whether entries of the driver's tables, or those of a saved chip, are valid.
 #ifndef SIDRA_CHIP_ENTRIES_H
 #define SIDRA_CHIP_ENTRIES_H
 
@@ -8,7 +8,6 @@
 
 namespace sidra::chip {
 
-// Whether an entry of the driver's tables, or one from a saved chip, is valid.
 bool well_formed(const sidra_hw_context& entry);
 bool well_formed(const sidra_hw_queue& entry);
 

@@ -30,7 +30,7 @@ class Queue {
     static constexpr uint64_t kClaimed = 1, kAgain = 2;
     static constexpr unsigned kEpochShift = 32;
     std::atomic<uint64_t> claim{0};
-    std::atomic<uint32_t> slices{0};    // number of slices ended; a drain waits for claim 0 or a change
+    std::atomic<uint32_t> slices{0};    // number of claims ended; a drain waits for claim 0 or a change
     std::atomic<bool> loaded{false};    // `entry` is valid; changed with the claim, or while stopped and drained
     std::atomic<bool> recheck{false};   // quiesced: the table entry must be read again before any use
     std::atomic<bool> deferred{false};  // a doorbell arrived while the queue was stopped
@@ -55,8 +55,8 @@ class Queue {
     bool parked = false;
     Address park_key{};
 
-    // kWait: job.cmd is an unsatisfied SEM_WAIT. kJob: job is in progress. kInFlight: so it is, and units of it are in
-    // the engine, or have landed if the queue is not claimed. kLoaded: job.cmd was in progress when the chip was saved,
+    // kWait: job.cmd is an unsatisfied SEM_WAIT. kJob: job is in progress. kInFlight: units of it are in the
+    // engine, or have run if the queue is not claimed. kLoaded: job.cmd was in progress when the chip was saved,
     // and restarts at the unit `loaded_unit`.
     enum class Stage : uint8_t { kFetch, kWait, kJob, kInFlight, kLoaded };
     Stage stage = Stage::kFetch;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One or more turns of one queue on one thread: fetches, checks and executes packets until the ring is empty, the queue
-// parks or faults, or its turn has ended and another queue waits for the chip or the lender for its thread.
+// parks or faults, units of it are in an engine that completes later, or its turn has ended and another queue waits for
+// the chip or the lender for its thread.
 #ifndef SIDRA_CHIP_SLICE_H
 #define SIDRA_CHIP_SLICE_H
 

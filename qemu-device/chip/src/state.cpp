@@ -129,7 +129,6 @@ bool Chip::sync() {
     return kept;
 }
 
-// Reports a failure of the state file to the host.
 void Chip::tell_failure() {
     if (!state_file_) return;
     if (const std::string line = state_file_->failure(); !line.empty()) host_.report(host_.self, line.c_str());
