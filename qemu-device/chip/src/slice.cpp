@@ -125,6 +125,7 @@ bool Slice::open() {
 // Stops a queue whose state page is not accessible, so that the fault cannot be reported there.
 Slice::Step Slice::stop_untold() {
     queue_.faulted.store(true);
+    queue_.stage = Queue::Stage::kFetch;
     end_epoch({queue_.index, queue_.id, queue_.entry.epoch, SIDRA_FAULT_BUS});
     host_.interrupt(SIDRA_INT_FAULT);
     return Step::kFault;
