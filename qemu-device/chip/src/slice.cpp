@@ -230,7 +230,7 @@ Fault Slice::fetch(bool* empty) {
 // The packet that was in progress when the chip was saved is checked and prepared like a new one.
 Slice::Step Slice::loaded() {
     __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
-    return execute();
+    return queue_.loaded_fault ? fault(queue_.loaded_fault) : execute();
 }
 
 Env Slice::environment(const Products* loaded) {
