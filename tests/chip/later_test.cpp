@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Units that are in an engine which completes later (later_engine.h), while the driver stops, resets, moves or destroys
 // what they work for. (The other tests run on such an engine, too: SIDRA_TEST_LATER.)
-#include <chrono>
+#include <atomic>
 #include <optional>
 #include <thread>
 
 #include "bench.h"
+#include "chip.h"
 #include "create.h"
 #include "later_engine.h"
 #include "packets.h"
@@ -140,29 +141,88 @@ TEST(Later, ADeviceResetWaitsForWhatIsInFlight) {
     EXPECT_EQ(w.queue.timeline(), 0u);
 }
 
-// What lets go while the chip waits.
+// Lets go as soon as a thread waits in the chip for what is in flight; or in the end, and then the test fails.
 class LetGo {
    public:
-    explicit LetGo(std::optional<LaterEngine::Hold>* hold)
-        : thread_([hold] {
-              std::this_thread::sleep_for(std::chrono::milliseconds(20));
-              hold->reset();
+    explicit LetGo(Waiting* w)
+        : thread_([this, w, chip = w->bench.chip()] {
+              while (chip->settling() == 0 && !end_.load()) std::this_thread::yield();
+              EXPECT_NE(w->hold->waiting(), 0u);
+              EXPECT_FALSE(end_.load()) << "nothing has waited for what is in flight";
+              w->hold.reset();
           }) {}
-    ~LetGo() { thread_.join(); }
+    ~LetGo() {
+        end_.store(true);
+        thread_.join();
+    }
 
    private:
+    std::atomic<bool> end_{false};
     std::thread thread_;
 };
+
+struct Waiter {
+    const char* name;
+    void (*call)(Bench&);
+};
+class LaterWaiter : public ::testing::TestWithParam<Waiter> {};
+
+TEST_P(LaterWaiter, WaitsForWhatIsInFlight) {
+    std::optional<LetGo> later;
+    Waiting w;
+    later.emplace(&w);
+    GetParam().call(w.bench);
+    EXPECT_EQ(w.bench.bus().live_maps(), 0);
+    later.reset();
+}
+
+INSTANTIATE_TEST_SUITE_P(, LaterWaiter,
+                         ::testing::Values(Waiter{"Settle", [](Bench& b) { EXPECT_TRUE(sidra_chip_settle(b.chip())); }},
+                                           Waiter{"Save", [](Bench& b) { save(b); }},
+                                           Waiter{"Load", [](Bench& b) { EXPECT_EQ(load(b, save(Bench())), ""); }},
+                                           Waiter{"Close", [](Bench& b) { sidra_chip_close_state_file(b.chip()); }},
+                                           Waiter{"Destroy", [](Bench& b) { b.replace_chip(); }}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Later, ASaveWaitsAndWhatHasRunDoesNotRunAgain) {
     Waiting w;
     {
-        const LetGo later(&w.hold);
+        const LetGo later(&w);
         const Stream stream = save(w.bench);
         w.bench.replace_chip();
         ASSERT_EQ(load(w.bench, stream), "");
     }
     w.bench.run();
+    w.expect_done();
+}
+
+// The fault of a unit that was in flight is part of the saved state, whatever becomes of its cause.
+TEST(Later, AFaultDuringASaveIsReportedByTheLoadedChip) {
+    Waiting w;
+    Queue& other = w.context.queue();
+    const uint64_t half = kBytes / 2, to = w.context.alloc(half);
+    const sidra_cmd cmd = copy(to, w.from, kBytes);
+    const uint64_t at = other.submit(cmd);
+    while (sidra_chip_run(w.bench.chip())) {
+    }
+    std::optional<LetGo> later(&w);
+    Stream stream = save(w.bench);
+    later.reset();
+    w.bench.set_clock_step(0);
+    for (int copies = 0; copies < 2; copies++) {
+        w.bench.replace_chip();
+        ASSERT_EQ(load(w.bench, stream), "");
+        stream = save(w.bench);  // a copy of the copy has it, too
+    }
+    w.bench.set_clock_step(1);
+    for (uint64_t page = 0; page < half; page += kPage) w.context.map(to + half + page, w.context.bus().alloc_page());
+    w.context.write(to, std::vector<uint8_t>(kBytes).data(), kBytes);
+    w.bench.run();
+    EXPECT_TRUE(faulted(other, at, cmd, {{SIDRA_FAULT_TRANSLATION}}, to + half));
+    EXPECT_EQ(w.context.get<uint8_t>(to, kBytes), std::vector<uint8_t>(kBytes)) << "no unit has run again";
+    const uint64_t progress = other.state().progress;
+    EXPECT_GT(progress, half / (256 << 10));
+    EXPECT_LE(progress, kBytes / (256 << 10)) << "each unit counts once";
     w.expect_done();
 }
 
@@ -179,15 +239,6 @@ TEST(Later, AFaultInFlightIsReportedWhenItLands) {
     w.bench.run();
     EXPECT_TRUE(faulted(other, at, cmd, {{SIDRA_FAULT_TRANSLATION}}, to + kBytes / 2));
     w.expect_done();
-}
-
-TEST(Later, DestroyWaits) {
-    std::optional<LetGo> later;
-    Waiting w;
-    later.emplace(&w.hold);
-    w.bench.replace_chip();
-    EXPECT_EQ(w.bench.bus().live_maps(), 0);
-    later.reset();
 }
 
 TEST(Later, AnEngineOfOtherResultsIsRefused) {

@@ -120,6 +120,54 @@ TEST(Save, HalfDoneLayersGoOnBitExact) {
     EXPECT_GT(middles, 2u) << "the test has looked at nothing";
 }
 
+// A reset drops the packet in the middle of which the chip was saved. The next one has nothing to do with it.
+TEST(Save, APacketAfterAResetBeginsAtItsStart) {
+    Bench bench;
+    Context& context = bench.context();
+    Queue &queue = context.queue(), &other = context.queue();
+    constexpr size_t kBytes = 4 << 20;
+    const auto data = counted<uint32_t>(kBytes / 4, 2654435761u);
+    const uint64_t from = context.put(data), to = context.alloc(kBytes);
+    queue.submit(copy(context.alloc(kBytes), from, kBytes));
+    for (unsigned i = 0; i < 4 && queue.state().progress == 0; i++) {
+        other.submit(nop());  // so that a slice ends in the middle of something
+        bench.run_once();
+    }
+    ASSERT_GT(queue.state().progress, 0u);
+    ASSERT_EQ(queue.timeline(), 0u);
+    move_to_another_chip(bench);
+    queue.reset();
+    queue.submit(copy(to, from, kBytes));
+    bench.run();
+    EXPECT_TRUE(retired(queue));
+    EXPECT_EQ(context.get<uint32_t>(to, data.size()), data);
+}
+
+// A queue that lost its state page in the middle of a packet has faulted, and nobody could be told.
+TEST(Save, AQueueThatFaultedUntoldMoves) {
+    Bench bench;
+    Context& context = bench.context();
+    Queue &queue = context.queue(), &other = context.queue();
+    constexpr size_t kBytes = 4 << 20;
+    queue.submit(copy(context.alloc(kBytes), context.alloc(kBytes), kBytes));
+    for (unsigned i = 0; i < 4 && queue.state().progress == 0; i++) {
+        other.submit(nop());  // so that a slice ends in the middle of something
+        bench.run_once();
+    }
+    ASSERT_GT(queue.state().progress, 0u);
+    bench.bus().set_access(queue.entry().state, kPage, Access::kRefused);
+    bench.run();
+    EXPECT_EQ(bench.telemetry().faults, 0u) << "the test has looked at nothing";
+    move_to_another_chip(bench);
+    bench.run();
+    bench.bus().set_access(queue.entry().state, kPage, Access::kOpen);
+    EXPECT_EQ(queue.timeline(), 0u);
+    queue.reset();
+    queue.submit(nop());
+    bench.run();
+    EXPECT_TRUE(retired(queue));
+}
+
 // Level `accurate`: conductances, age, product counters and costs, also of work in progress.
 TEST(Save, HalfDoneAnalogQueuesGoOnBitExact) {
     constexpr uint32_t kRows = 512, kCols = 200, kBatch = 100;

@@ -76,10 +76,6 @@ void Chip::gdb_listen(const std::string& address) {
 
 }  // namespace sidra::chip
 
-struct sidra_chip final : sidra::chip::Chip {
-    using Chip::Chip;
-};
-
 namespace {
 
 int fail(char* error, size_t size, const char* text, int code = ENODEV) {

@@ -28,6 +28,7 @@
 #include "engine.h"
 #include "gdb_listener.h"
 #include "geometry.h"
+#include "in_flight.h"
 #include "interrupts.h"
 #include "knobs.h"
 #include "management.h"
@@ -60,7 +61,9 @@ class Chip : private SliceHost {
     bool run(const Lender& lender);
     bool pending() const;
     uint64_t due_ns() const;
-    bool settle();
+    // Waits for units that are in an engine which completes later. Returns whether there were any.
+    bool settle() { return in_flight_.settle(); }
+    uint32_t settling() const { return in_flight_.waiters(); }  // threads that wait so
     void reset();
     bool set_knob(uint32_t knob, uint64_t value);
     // For monitors; any thread.
@@ -240,12 +243,16 @@ class Chip : private SliceHost {
 
     Management management_;
 
-    std::atomic<uint32_t> in_flight_{0};  // queues with units in the engine
-
+    InFlight in_flight_;
     std::unique_ptr<engine::Engine> engine_;     // completes its work before the other members are destroyed
     std::unique_ptr<GdbListener> gdb_listener_;  // last: its thread ends first
 };
 
 }  // namespace sidra::chip
+
+// What the C interface gives its host.
+struct sidra_chip final : sidra::chip::Chip {
+    using Chip::Chip;
+};
 
 #endif

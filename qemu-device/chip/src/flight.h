@@ -39,8 +39,6 @@ class Flight {
     uint32_t units() const { return end_ - first_; }
     uint32_t end() const { return end_; }
     const Fault& fault() const { return fault_; }
-    // Units before this one need not run again.
-    uint32_t next_unit() const { return fault_ ? fault_unit_.load(std::memory_order_relaxed) : end_; }
 
     // The part of the chip that works for the queue meanwhile.
     struct Work {

@@ -57,13 +57,14 @@ class Queue {
 
     // kWait: job.cmd is an unsatisfied SEM_WAIT. kJob: job is in progress. kInFlight: units of it are in the
     // engine, or have run if the queue is not claimed. kLoaded: job.cmd was in progress when the chip was saved,
-    // and restarts at the unit `loaded_unit`.
+    // and restarts at the unit `loaded_unit`, or ends with the fault of a unit that was in the engine then.
     enum class Stage : uint8_t { kFetch, kWait, kJob, kInFlight, kLoaded };
     Stage stage = Stage::kFetch;
     uint32_t loaded_unit = 0;
-    // State of the same packet: its products at level `accurate`, and the cost of its earlier units.
+    // State of the same packet: its products at level `accurate`, the cost of its earlier units, and that fault.
     Products loaded_products{};
     Cost loaded_cost;
+    Fault loaded_fault;
     Job job;
     uint32_t next_unit = 0;  // next unit of the job
     Flight flight;

@@ -156,7 +156,7 @@ bool Chip::run_queue(const Scheduler::Pick& pick, const Lender& lender) {
         scheduler_.charge(pick, std::clamp(took, work, kOverrunMax * work));
     }
     if (flies) {
-        in_flight_.fetch_add(1);
+        in_flight_.begin();
         if (queue.flight.leave()) landed(queue);
     }
     return true;
@@ -179,15 +179,7 @@ void Chip::landed(Queue& queue) {
         admin_poke();
         host_.kick(host_.self);
     }
-    in_flight_.fetch_sub(1);
-    in_flight_.notify_all();
-}
-
-// Waits until no units are in the engine. Returns whether there were any.
-bool Chip::settle() {
-    bool waited = false;
-    for (uint32_t left; (left = in_flight_.load()) != 0; waited = true) in_flight_.wait(left);
-    return waited;
+    in_flight_.end();
 }
 
 bool Chip::can_run() const {

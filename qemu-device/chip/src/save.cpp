@@ -14,7 +14,7 @@
 namespace sidra::chip {
 namespace {
 
-constexpr uint32_t kVersion = 5;
+constexpr uint32_t kVersion = 6;
 constexpr uint32_t kHead = chunk_tag("SDRA"), kRegisters = chunk_tag("REGS"), kCounters = chunk_tag("CNTR"),
                    kSlot = chunk_tag("SLOT"), kContext = chunk_tag("CTXT"), kQueue = chunk_tag("QUEU"),
                    kEpoch = chunk_tag("EPOC"), kL3 = chunk_tag("L3  "), kManagement = chunk_tag("MGMT"),
@@ -63,7 +63,8 @@ struct SavedContext {
 };
 struct SavedQueue {
     uint32_t context, queue;
-    uint8_t loaded, recheck, deferred, faulted, under_way, call_active, reserved[2];
+    uint8_t loaded, recheck, deferred, faulted, under_way, call_active;
+    uint16_t fault_cause;  // of a unit of the packet in progress
     uint32_t epoch, reserved1;
     sidra_hw_queue entry;
     uint64_t timeline, index, progress, device_ps, energy_pj, engine_ns[SIDRA_HW_ENGINE_COUNT];
@@ -72,7 +73,7 @@ struct SavedQueue {
     sidra_cmd call;
     uint64_t call_device_ps, call_energy_pj;
     Products products;  // of the packet in progress, at level `accurate`
-    uint64_t spent_ps, spent_pj;
+    uint64_t spent_ps, spent_pj, fault_address;
 };
 struct SavedEpoch {  // an ended epoch
     uint32_t context, queue, epoch, root_queue, root_epoch, root_cause;
@@ -88,7 +89,7 @@ struct SavedManagement {
 };
 // No padding, whose contents would be undefined.
 static_assert(sizeof(SavedRegisters) == sizeof(sidra_telemetry) + 9 * 8 + 8 * 4 + 8 + 64 && sizeof(SavedSlot) == 24 &&
-              sizeof(SavedContext) == 72 && sizeof(SavedQueue) == 24 + 64 + 72 + 64 + 8 + 64 + 16 + 32 &&
+              sizeof(SavedContext) == 72 && sizeof(SavedQueue) == 24 + 64 + 72 + 64 + 8 + 64 + 16 + 40 &&
               sizeof(SavedEpoch) == 40);
 constexpr size_t kChunkMax = kCellsChunkMax;
 
@@ -305,7 +306,9 @@ void Chip::save_volatile(Writer& out) {
                     if (q->stage == Queue::Stage::kJob) saved.unit = finished_units(q->job, q->next_unit);
                     if (q->stage == Queue::Stage::kInFlight) {  // its units have run, and were not counted yet
                         const Flight& flight = q->flight;
-                        saved.unit = finished_units(q->job, flight.next_unit());
+                        saved.unit = finished_units(q->job, flight.end());
+                        saved.fault_cause = flight.fault().cause;
+                        saved.fault_address = flight.fault().address;
                         saved.progress += flight.units();
                         saved.engine_ns[flight.work.engine] += flight.work.took_ns;
                     }
@@ -314,6 +317,8 @@ void Chip::save_volatile(Writer& out) {
                         saved.products = q->loaded_products;
                         saved.spent_ps = q->loaded_cost.device_ps;
                         saved.spent_pj = q->loaded_cost.energy_pj;
+                        saved.fault_cause = q->loaded_fault.cause;
+                        saved.fault_address = q->loaded_fault.address;
                     }
                     if (q->has_job() && array_.analog()) {
                         if (q->job.cmd.hdr.opcode == SIDRA_CMD_MVM) saved.products = q->job.mvm.product.products;
@@ -577,7 +582,8 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             }
             const sidra_cmd_call& call = q.call.call;
             if (!well_formed(q.entry) || (q.under_way && q.faulted) || q.epoch != q.entry.epoch ||
-                !CellClock::is_time(q.products.now))
+                q.fault_cause >= SIDRA_FAULT_COUNT || q.fault_cause == SIDRA_FAULT_PRODUCER ||
+                (q.fault_cause != SIDRA_FAULT_NONE && !q.under_way) || !CellClock::is_time(q.products.now))
                 return "saved state: bad queue entry";
             if (q.call_active && (call.count == 0 || call.count > SIDRA_CMD_CALL_MAX || q.call_position >= call.count ||
                                   call.addr % SIDRA_CMD_SIZE ||
@@ -599,6 +605,7 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             queue.loaded_unit = q.unit;
             queue.loaded_products = q.products;
             queue.loaded_cost = {q.spent_ps, q.spent_pj};
+            queue.loaded_fault = {q.fault_cause, q.fault_address};
             if (q.call_active) queue.call = {true, call, q.call_position, {q.call_device_ps, q.call_energy_pj}};
             queue.loaded.store(true);
             return nullptr;

@@ -125,6 +125,7 @@ bool Slice::open() {
 // Stops a queue whose state page is not accessible, so that the fault cannot be reported there.
 Slice::Step Slice::stop_untold() {
     queue_.faulted.store(true);
+    queue_.stage = Queue::Stage::kFetch;
     end_epoch({queue_.index, queue_.id, queue_.entry.epoch, SIDRA_FAULT_BUS});
     host_.interrupt(SIDRA_INT_FAULT);
     return Step::kFault;
@@ -174,7 +175,6 @@ Slice::Step Slice::go_on(bool resumed) {
                 return step();
         }
     } catch (const std::bad_alloc&) {
-        queue_.loaded_unit = 0;
         return fault({kNoMemory});
     }
 }
@@ -230,9 +230,7 @@ Fault Slice::fetch(bool* empty) {
 // The packet that was in progress when the chip was saved is checked and prepared like a new one.
 Slice::Step Slice::loaded() {
     __atomic_store_n(&state_->parked, 0u, __ATOMIC_RELAXED);
-    const Step step = execute();
-    queue_.loaded_unit = 0;
-    return step;
+    return queue_.loaded_fault ? fault(queue_.loaded_fault) : execute();
 }
 
 Env Slice::environment(const Products* loaded) {
@@ -294,7 +292,7 @@ Slice::Step Slice::execute() {
     if (!fits(job.unit_load)) return fault({SIDRA_FAULT_LIMIT});
     // After a load the job continues where it was saved. The units of an MVM depend on the engine, so all of them are
     // repeated, with the same result.
-    const uint32_t done = c.hdr.opcode == SIDRA_CMD_MVM ? 0 : queue_.loaded_unit;
+    const uint32_t done = was_loaded && c.hdr.opcode != SIDRA_CMD_MVM ? queue_.loaded_unit : 0;
     const uint32_t makes = c.hdr.opcode == SIDRA_CMD_LAYER ? job.layer.product.makes : 0;
     queue_.next_unit = done == 0 || done > job.units - makes ? 0 : makes + done;
     queue_.stage = Queue::Stage::kJob;
