@@ -176,7 +176,9 @@ bool sidra_chip_pending(sidra_chip* chip) { return chip->pending(); }
 
 uint64_t sidra_chip_due_ns(sidra_chip* chip) { return chip->due_ns(); }
 
-bool sidra_chip_settle(sidra_chip* chip) { return chip->settle(); }
+bool sidra_chip_in_flight(const sidra_chip* chip) { return chip && chip->in_flight().any(); }
+
+void sidra_chip_settle(sidra_chip* chip) { chip->settle(); }
 
 void sidra_chip_reset(sidra_chip* chip) { chip->reset(); }
 

@@ -61,9 +61,8 @@ class Chip : private SliceHost {
     bool run(const Lender& lender);
     bool pending() const;
     uint64_t due_ns() const;
-    // Waits for units that are in an engine which completes later. Returns whether there were any.
-    bool settle() { return in_flight_.settle(); }
-    uint32_t settling() const { return in_flight_.waiters(); }  // threads that wait so
+    void settle() { in_flight_.settle(); }
+    const InFlight& in_flight() const { return in_flight_; }
     void reset();
     bool set_knob(uint32_t knob, uint64_t value);
     // For monitors; any thread.
