@@ -29,7 +29,7 @@ class Chip:
     """The chip of this process, through the C interface."""
 
     def __init__(self):
-        self.lib = ctypes.CDLL(str(build / "libsidra/libsidra.so.1"))
+        self.lib = ctypes.CDLL(str(build / "libsidra/libsidra.so.2"))
         self.lib.sidra_last_error.restype = ctypes.c_char_p
         self.lib.sidra_deadline_after_ns.restype = ctypes.c_uint64
         device, context, self.stream = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()

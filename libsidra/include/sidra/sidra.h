@@ -49,8 +49,8 @@ extern "C" {
 #define SIDRA_API
 #endif
 
-#define SIDRA_VERSION_MAJOR 1
-#define SIDRA_VERSION_MINOR 1
+#define SIDRA_VERSION_MAJOR 2
+#define SIDRA_VERSION_MINOR 0
 #define SIDRA_VERSION_PATCH 0
 
 #define SIDRA_NEVER UINT64_MAX

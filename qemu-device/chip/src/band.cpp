@@ -24,17 +24,18 @@ Band::Band(const sidra_pattern& pattern, const BandWindows& windows) : p_(patter
 }
 
 Fault Band::fill(const Env& env, Worker& worker, uint8_t* to) const {
-    const bool is_signed = p_.codes == SIDRA_TYPE_S8;
-    const auto zero = static_cast<uint8_t>(p_.zero + (is_signed ? 128 : 0));
-    const auto convert = [&](const uint8_t* from, uint8_t* at, uint64_t bytes) {
-        if (is_signed) env.kernels.bias_u8(reinterpret_cast<const int8_t*>(from), at, bytes);
-        else if (from != at) std::memcpy(at, from, bytes);
-    };
+    if (Fault fault = read(env, worker, to)) return fault;
+    if (p_.codes == SIDRA_TYPE_S8) env.kernels.bias_u8(reinterpret_cast<const int8_t*>(to), to, bytes());
+    return {};
+}
+
+Fault Band::read(const Env& env, Worker& worker, uint8_t* to) const {
+    const auto zero = static_cast<uint8_t>(p_.zero);
     // The part that is inside the image, in its pixels.
     const int64_t top = int64_t{w_.y} * p_.stride_h - p_.pad_h, left = int64_t{w_.x} * p_.stride_w - p_.pad_w;
-    const auto read = static_cast<int64_t>(uint64_t{w_.count - 1} * p_.stride_w + p_.kernel_w);
+    const auto wide = static_cast<int64_t>(uint64_t{w_.count - 1} * p_.stride_w + p_.kernel_w);
     const int64_t from_y = std::max<int64_t>(top, 0), to_y = std::min<int64_t>(top + height_, p_.height);
-    const int64_t from_x = std::max<int64_t>(left, 0), to_x = std::min<int64_t>(left + read, p_.width);
+    const int64_t from_x = std::max<int64_t>(left, 0), to_x = std::min<int64_t>(left + wide, p_.width);
     if (from_y >= to_y || from_x >= to_x) {
         std::memset(to, zero, bytes());
         return {};
@@ -55,11 +56,10 @@ Fault Band::fill(const Env& env, Worker& worker, uint8_t* to) const {
         }
         std::memset(to, zero, before);
         if (p_.pixel_stride == pixel) {
-            if (Fault fault = memory.put(address(y, from_x), to + before, inside, convert)) return fault;
+            if (Fault fault = memory.read(address(y, from_x), to + before, inside)) return fault;
         } else {
             for (int64_t x = from_x; x < to_x; x++)
-                if (Fault fault =
-                        memory.put(address(y, x), to + static_cast<uint64_t>(x - left) * pixel, pixel, convert))
+                if (Fault fault = memory.read(address(y, x), to + static_cast<uint64_t>(x - left) * pixel, pixel))
                     return fault;
         }
         std::memset(to + before + inside, zero, pitch_ - before - inside);

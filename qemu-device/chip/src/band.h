@@ -49,6 +49,8 @@ class Band {
     }
 
    private:
+    // Reads the codes as they are.
+    Fault read(const Env& env, Worker& worker, uint8_t* to) const;
     // Windows from one row to the next.
     uint32_t line() const { return static_cast<uint32_t>(width_ * p_.stride_h / p_.stride_w); }
     bool joined() const { return line() - w_.count <= w_.count / 8; }

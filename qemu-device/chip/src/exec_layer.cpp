@@ -148,17 +148,24 @@ class Input {
     Fault codes(uint8_t* to, uint64_t stride, uint32_t* scalars) {
         if (Fault fault = find()) return fault;
         const sidra_pattern& p = plan_.pattern;
-        const bool is_signed = p.codes == SIDRA_TYPE_S8;
-        if (!job_.cmd.layer.prologue) {
-            const auto zero = static_cast<uint8_t>(is_signed ? p.zero + 128 : p.zero);
-            return for_each_row([&](uint32_t r, const Windows& window) {
-                uint8_t* const row = to + r * stride;
-                return put_row(window, row, zero, [&](const uint8_t* from, uint8_t* at, uint64_t n) {
-                    if (is_signed) env_.kernels.bias_u8(reinterpret_cast<const int8_t*>(from), at, n);
-                    else std::memcpy(at, from, n);
-                });
+        const uint64_t row = plan_.product.weights->rows;
+        if (job_.cmd.layer.prologue) {
+            if (Fault fault = computed_codes(to, stride, scalars)) return fault;
+        } else {
+            const Fault fault = for_each_row([&](uint32_t r, const Windows& window) {
+                return put_row(window, to + r * stride, static_cast<uint8_t>(p.zero));
             });
+            if (fault) return fault;
         }
+        // At once, because rows may be short.
+        if (p.codes == SIDRA_TYPE_S8)
+            env_.kernels.bias_u8(reinterpret_cast<const int8_t*>(to), to, (rows_ - 1) * stride + row);
+        return {};
+    }
+
+   private:
+    // What the prologue makes of the windows.
+    Fault computed_codes(uint8_t* to, uint64_t stride, uint32_t* scalars) {
         VectorUnit unit(env_, plan_.prologue, job_.prologue, job_.cmd.layer.param, worker_);
         auto** const rows = worker_.scratch.take_array<uint8_t*>(rows_);
         const uint64_t row_bytes = uint64_t{plan_.product.weights->rows} * bytes_;
@@ -170,23 +177,15 @@ class Input {
                 return {};
             }
             rows[r] = copies + r * ((row_bytes + 7) / 8 * 8);
-            return put_row(window, rows[r], 0,
-                           [](const uint8_t* from, uint8_t* at, uint64_t n) { std::memcpy(at, from, n); });
+            return put_row(window, rows[r], 0);
         });
         if (fault) return fault;
         unit.give(vector::kInput, rows, bytes_);
         unit.give(vector::kCodes, to, stride, 1);
         unit.scalars_after(scalars, rows_);
-        if (Fault failed = unit.run({first_, rows_, 0, plan_.product.weights->rows})) return failed;
-        if (!is_signed) return {};
-        for (uint32_t r = 0; r < rows_; r++) {
-            uint8_t* const row = to + r * stride;
-            env_.kernels.bias_u8(reinterpret_cast<const int8_t*>(row), row, plan_.product.weights->rows);
-        }
-        return {};
+        return unit.run({first_, rows_, 0, plan_.product.weights->rows});
     }
 
-   private:
     template <typename F>
     Fault for_each_row(F&& visit) {
         Windows window(plan_.pattern, job_.cmd.layer.size, first_);
@@ -197,20 +196,27 @@ class Input {
 
     // Maps all that the windows read, if it is contiguous in the host's memory.
     Fault find() {
+        const sidra_pattern& p = plan_.pattern;
+        const int64_t reach = (p.kernel_w - int64_t{1}) * p.dilation_w;
         uint64_t low = ~uint64_t{0}, end = 0;
-        Windows window(plan_.pattern, job_.cmd.layer.size, first_);
-        for (uint32_t r = 0; r < rows_; r++, window.next()) {
-            const Windows::Inside h = window.rows(), w = window.columns();
-            if (h.first == h.end || w.first == w.end) continue;
-            low = std::min(low, window.address(h.first, w.first));
-            end = std::max(end, window.address(h.end - 1, w.end - 1) + plan_.pattern.channels * uint64_t{bytes_});
+        Windows window(p, job_.cmd.layer.size, first_);
+        for (uint32_t r = 0; r < rows_;) {  // by rows of windows
+            const uint32_t count = std::min(window.left_in_row(), rows_ - r);
+            const int64_t last = window.pixel() + int64_t{count - 1} * p.stride_w + reach;
+            const int64_t left = std::max<int64_t>(window.pixel(), 0);
+            const int64_t right = std::min<int64_t>(last, p.width - int64_t{1});
+            if (const Windows::Inside h = window.rows(); h.first < h.end && left <= right) {
+                low = std::min(low, window.address_of(h.first, left));
+                end = std::max(end, window.address_of(h.end - 1, right) + p.channels * uint64_t{bytes_});
+            }
+            window.skip(count);
+            r += count;
         }
         return memory_.map(low, end, uint64_t{rows_} * plan_.product.weights->rows * bytes_);
     }
 
-    // One window, with padding. `move` copies bytes.
-    template <typename Move>
-    Fault put_row(const Windows& window, uint8_t* to, uint8_t padding, Move&& move) {
+    // One window, with padding.
+    Fault put_row(const Windows& window, uint8_t* to, uint8_t padding) {
         const sidra_pattern& p = plan_.pattern;
         const uint64_t pixel = p.channels * uint64_t{bytes_}, line = p.kernel_w * pixel;
         const Windows::Inside h = window.rows(), w = window.columns();
@@ -218,14 +224,13 @@ class Input {
         const bool run = p.dilation_w * p.pixel_stride == pixel;
         for (uint32_t i = h.first; i < h.end; i++) {
             if (run && w.first < w.end) {
-                if (Fault fault = memory_.put(window.address(i, w.first), to + i * line + w.first * pixel,
-                                              (w.end - w.first) * pixel, move))
+                if (Fault fault = memory_.read(window.address(i, w.first), to + i * line + w.first * pixel,
+                                               (w.end - w.first) * pixel))
                     return fault;
                 continue;
             }
             for (uint32_t j = w.first; j < w.end; j++)
-                if (Fault fault = memory_.put(window.address(i, j), to + i * line + j * pixel, pixel, move))
-                    return fault;
+                if (Fault fault = memory_.read(window.address(i, j), to + i * line + j * pixel, pixel)) return fault;
         }
         return {};
     }

@@ -58,22 +58,19 @@ Windows::Windows(const sidra_pattern& pattern, const uint32_t (&windows)[SIDRA_P
 void Windows::place() {
     row_ = int64_t{y_} * p_.stride_h - p_.pad_h;
     pixel_ = int64_t{x_} * p_.stride_w - p_.pad_w;
+    row_address_ = p_.addr + image_ * p_.image_stride + static_cast<uint64_t>(row_) * p_.row_stride;
 }
 
-void Windows::next() {
-    if (++x_ == columns_) {
-        x_ = 0;
-        if (++y_ == rows_) {
-            y_ = 0;
-            image_++;
-        }
+void Windows::begin_row() {
+    x_ = 0;
+    if (++y_ == rows_) {
+        y_ = 0;
+        image_++;
     }
     place();
 }
 
-Windows::Inside Windows::inside(int64_t first, uint32_t step, uint32_t count, uint32_t size) {
-    if (first >= 0 && first + int64_t{count - 1} * step < int64_t{size}) [[likely]]
-        return {0, count};
+Windows::Inside Windows::part_inside(int64_t first, uint32_t step, uint32_t count, uint32_t size) {
     const int64_t begin = first >= 0 ? 0 : (-first + step - 1) / step;
     const int64_t end = first >= int64_t{size} ? 0 : (int64_t{size} - first + step - 1) / step;
     const int64_t stop = std::min<int64_t>(end, count);

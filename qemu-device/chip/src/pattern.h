@@ -20,7 +20,13 @@ Range pattern_extent(const sidra_pattern& pattern, uint32_t images);
 class Windows {
    public:
     Windows(const sidra_pattern& pattern, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], uint32_t first);
-    void next();
+    void next() { skip(1); }
+    // Goes on by `count` windows, not beyond the end of the row.
+    void skip(uint32_t count) {
+        x_ += count;
+        if (x_ == columns_) begin_row();
+        else pixel_ += int64_t{count} * p_.stride_w;
+    }
 
     // Signed, because a window may begin before its image.
     int64_t row() const { return row_; }
@@ -34,20 +40,30 @@ class Windows {
     Inside columns() const { return inside(pixel_, p_.dilation_w, p_.kernel_w, p_.width); }
     Inside rows() const { return inside(row_, p_.dilation_h, p_.kernel_h, p_.height); }
     // Address of kernel pixel (i, j), which is inside.
-    uint64_t address(uint32_t i, uint32_t j) const {
-        return p_.addr + image_ * p_.image_stride +
-               static_cast<uint64_t>(row_ + int64_t{i} * p_.dilation_h) * p_.row_stride +
-               static_cast<uint64_t>(pixel_ + int64_t{j} * p_.dilation_w) * p_.pixel_stride;
+    uint64_t address(uint32_t i, uint32_t j) const { return address_of(i, pixel_ + int64_t{j} * p_.dilation_w); }
+    // Address of pixel x of the image in row i of the kernel, both inside.
+    uint64_t address_of(uint32_t i, int64_t x) const {
+        return row_address_ + uint64_t{i} * p_.dilation_h * p_.row_stride + static_cast<uint64_t>(x) * p_.pixel_stride;
     }
 
+    // Windows from this one to the end of its row.
+    uint32_t left_in_row() const { return columns_ - x_; }
+
    private:
-    static Inside inside(int64_t first, uint32_t step, uint32_t count, uint32_t size);
+    static Inside inside(int64_t first, uint32_t step, uint32_t count, uint32_t size) {
+        if (first >= 0 && first + int64_t{count - 1} * step < int64_t{size}) [[likely]]
+            return {0, count};
+        return part_inside(first, step, count, size);
+    }
+    static Inside part_inside(int64_t first, uint32_t step, uint32_t count, uint32_t size);
+    void begin_row();
     void place();
 
     const sidra_pattern& p_;
     const uint32_t rows_, columns_;
     uint32_t image_, y_, x_;
     int64_t row_, pixel_;
+    uint64_t row_address_;  // of row_, which may lie before its image, modulo 2^64
 };
 
 }  // namespace sidra::chip
