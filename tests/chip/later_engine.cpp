@@ -19,7 +19,7 @@ size_t pieces_waiting = 0;
 engine::Capabilities later(engine::Capabilities can, uint32_t threads) {
     can.later = true;
     can.threads = threads;
-    can.pieces = 3;
+    can.pieces = engine::Capabilities::kPiecesMax;
     return can;
 }
 

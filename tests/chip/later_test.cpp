@@ -17,6 +17,7 @@ namespace sidra::chip_test {
 namespace {
 
 constexpr uint64_t kBytes = 4 << 20;
+constexpr uint32_t kPieces = engine::Capabilities::kPiecesMax;
 
 std::vector<uint32_t> counted() {
     std::vector<uint32_t> values(kBytes / 4);
@@ -58,7 +59,7 @@ struct Waiting {
 
 TEST(Later, PiecesOfSeveralJobsAreInFlight) {
     Waiting w;
-    EXPECT_EQ(w.hold->waiting(), 3u);
+    EXPECT_EQ(w.hold->waiting(), size_t{kPieces});
     EXPECT_EQ(w.queue.timeline(), 0u);
     EXPECT_FALSE(sidra_chip_pending(w.bench.chip())) << "no thread is needed";
     EXPECT_TRUE(sidra_chip_in_flight(w.bench.chip()));
@@ -67,7 +68,7 @@ TEST(Later, PiecesOfSeveralJobsAreInFlight) {
     other.submit(std::vector<sidra_cmd>{nop(), copy(to, w.from, kBytes), nop()});
     while (sidra_chip_run(w.bench.chip())) {
     }
-    EXPECT_EQ(w.hold->waiting(), 6u);
+    EXPECT_EQ(w.hold->waiting(), size_t{2 * kPieces});
     EXPECT_EQ(other.timeline(), 1u) << "what was before it has retired";
     EXPECT_GT(w.bench.telemetry().busy_ns, 0u);
     w.let_go();
@@ -93,7 +94,7 @@ TEST_P(LaterAdmin, WaitsForWhatIsInFlight) {
         }
         ASSERT_TRUE(w.busy());
     }
-    EXPECT_EQ(w.hold->waiting(), 3u);
+    EXPECT_EQ(w.hold->waiting(), size_t{kPieces});
     w.let_go();
     while (w.busy() && sidra_chip_run(w.bench.chip())) {
     }
@@ -243,16 +244,18 @@ TEST(Later, AFaultInFlightIsReportedWhenItLands) {
     w.expect_done();
 }
 
-TEST(Later, AnEngineOfOtherResultsIsRefused) {
-    class Inexact final : public engine::Engine {
+// What an engine may say of itself, by pieces and threads.
+TEST(Later, AnEngineWithoutThreadsOrWithTooManyPiecesIsRefused) {
+    static uint32_t pieces, threads;
+    class Idle final : public engine::Engine {
        public:
-        explicit Inexact(engine::Capabilities can) : Engine(can, *engine::find(SIDRA_CHIP_ENGINE_SCALAR)) {}
+        explicit Idle(engine::Capabilities can) : Engine(can, *engine::find(SIDRA_CHIP_ENGINE_SCALAR)) {}
         bool submit(const engine::Work&, const engine::Completion&) override { return true; }
     };
     const chip::MakeEngine make = [](sidra_chip_engine, uint32_t) -> std::unique_ptr<engine::Engine> {
         engine::Capabilities can = engine::find(SIDRA_CHIP_ENGINE_SCALAR)->can;
-        can.exact = false;
-        return std::make_unique<Inexact>(can);
+        can.pieces = pieces, can.threads = threads;
+        return std::make_unique<Idle>(can);
     };
     const sidra_chip_host host = {nullptr,
                                   [](void*, uint64_t, uint64_t*, bool) -> void* { return nullptr; },
@@ -265,10 +268,19 @@ TEST(Later, AnEngineOfOtherResultsIsRefused) {
                                   [](void*, const char*) {}};
     sidra_chip_config config{};
     config.profile = SIDRA_CHIP_SMALL;
-    sidra_chip* chip = nullptr;
-    char error[128] = "";
-    EXPECT_EQ(chip::create(&config, &host, make, &chip, error, sizeof error), -1);
-    EXPECT_NE(std::string(error).find("other results"), std::string::npos) << error;
+    const auto refusal = [&](uint32_t some_pieces, uint32_t some_threads) {
+        pieces = some_pieces, threads = some_threads;
+        sidra_chip* chip = nullptr;
+        char error[128] = "";
+        const int result = chip::create(&config, &host, make, &chip, error, sizeof error);
+        EXPECT_EQ(result == 0, chip != nullptr);
+        sidra_chip_destroy(chip);
+        return std::string(error);
+    };
+    EXPECT_EQ(refusal(1, 1), "");
+    EXPECT_EQ(refusal(kPieces, 1), "");
+    for (const auto& [p, t] : {std::pair{0u, 1u}, {kPieces + 1, 1u}, {1u, 0u}})
+        EXPECT_NE(refusal(p, t).find("the engine has no threads"), std::string::npos) << p << ' ' << t;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ bool Flight::start(SliceHost& host, const Env& env, const Job& job, uint32_t fir
     first_ = first, end_ = end;
     fault_unit_.store(UINT32_MAX, std::memory_order_relaxed);
     fault_ = {};
-    const uint32_t pieces = job.serial_units ? 1 : std::min({can.pieces, kPieces, end - first});
+    const uint32_t pieces = job.serial_units ? 1 : std::min(can.pieces, end - first);
     waits_.store(pieces + 1, std::memory_order_relaxed);
     uint32_t ended = 0;
     for (uint32_t i = 0; i < pieces; i++) {
