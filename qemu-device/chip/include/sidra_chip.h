@@ -134,8 +134,8 @@ uint8_t *sidra_chip_l3(sidra_chip *chip, uint64_t *size);
 
 /*
  * Does a bounded amount of work: one slice of one queue, or a step of an admin command. Returns true if there was work. Returns
- * false if this thread can run nothing now: everything is idle, parked, stopped or run by other threads, or the host has no
- * memory for it (then sidra_chip_pending() is true). Several threads may call it concurrently.
+ * false if this thread can run nothing now: everything is idle, parked, stopped, in flight or run by other threads, or the host
+ * has no memory for it (then sidra_chip_pending() is true). Several threads may call it concurrently.
  */
 bool sidra_chip_run(sidra_chip *chip);
 
@@ -166,7 +166,7 @@ uint64_t sidra_chip_due_ns(sidra_chip *chip);
 
 /*
  * Resets the device as the register does: cells, NVM and L3 contents survive; queues, contexts and registers do not. Waits for
- * running slices.
+ * running slices and for work in flight.
  */
 void sidra_chip_reset(sidra_chip *chip);
 
