@@ -83,10 +83,15 @@ size_t LaterEngine::Hold::waiting() const {
     return pieces_waiting;
 }
 
-void LaterEngine::Hold::change(bool held) {
+LaterEngine::Hold::Hold() {
+    const std::lock_guard guard(lock);
+    is_held = true;
+}
+
+LaterEngine::Hold::~Hold() {
     {
         const std::lock_guard guard(lock);
-        is_held = held;
+        is_held = false;
     }
     changed.notify_all();
 }
