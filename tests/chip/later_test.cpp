@@ -244,6 +244,22 @@ TEST(Later, AFaultInFlightIsReportedWhenItLands) {
     w.expect_done();
 }
 
+// The host may split the word in which units in flight are counted.
+TEST(Later, NothingIsWrittenBehindAShortMap) {
+    Waiting w;
+    const uint64_t before = w.queue.state().progress;
+    w.bench.bus().set_short(w.queue.entry().state, 4);
+    w.let_go();
+    EXPECT_EQ(w.queue.state().progress, before);
+    w.bench.run();
+    EXPECT_EQ(w.queue.timeline(), 0u) << "the queue has stopped without its state page";
+    w.bench.bus().set_short(0, 0);
+    w.queue.reset();
+    w.queue.submit(nop());
+    w.bench.run();
+    EXPECT_TRUE(retired(w.queue));
+}
+
 // What an engine may say of itself, by pieces and threads.
 TEST(Later, AnEngineWithoutThreadsOrWithTooManyPiecesIsRefused) {
     static uint32_t pieces, threads;

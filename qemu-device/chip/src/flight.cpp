@@ -89,8 +89,8 @@ void Flight::count_unit() {
     }
     uint64_t length;
     uint8_t* const word = env_->bus.map(progress_.at, &length, true);
-    if (!word) return;  // the slice that follows finds that, too
-    __atomic_fetch_add(reinterpret_cast<uint64_t*>(word), 1, __ATOMIC_RELAXED);
+    if (!word) return;  // the slice that follows finds that, and a word in two parts, too
+    if (length == sizeof(uint64_t)) __atomic_fetch_add(reinterpret_cast<uint64_t*>(word), 1, __ATOMIC_RELAXED);
     env_->bus.unmap(word, length, true);
 }
 
