@@ -236,6 +236,10 @@ void* Bus::map(uint64_t bus, uint64_t* length, bool write) {
             ++pages;
         }
     }
+    if (bus - short_page_.load(kRelaxed) < kPage) {
+        n = std::min(n, short_bytes_.load(kRelaxed));
+        pages = 1;
+    }
     *length = n;
     for (size_t i = 0; i < pages; ++i) {
         maps_[first + i].fetch_add(1, kRelaxed);

@@ -60,6 +60,8 @@ class Bus {
 
     // Addresses outside the bus memory are refused without being a violation (a test with wild page tables).
     void set_outside_refused(bool refused) { outside_refused_.store(refused, std::memory_order_relaxed); }
+    // Maps in the page at `bus` are of at most `bytes` bytes.
+    void set_short(uint64_t bus, uint64_t bytes) { short_page_.store(bus), short_bytes_.store(bytes); }
     uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
     int64_t live_maps() const { return live_maps_.load(std::memory_order_relaxed); }
     void violation(const std::string& text);
@@ -85,6 +87,7 @@ class Bus {
     uint64_t next_ = 0;  // contiguous allocations, page index
     std::vector<uint32_t> singles_;
     std::atomic<bool> outside_refused_{false};
+    std::atomic<uint64_t> short_page_{0}, short_bytes_{0};
     std::atomic<uint64_t> calls_{0};
     std::atomic<int64_t> live_maps_{0};
     mutable std::mutex violations_mutex_;  // taken on violations only

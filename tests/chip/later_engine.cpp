@@ -19,7 +19,7 @@ size_t pieces_waiting = 0;
 engine::Capabilities later(engine::Capabilities can, uint32_t threads) {
     can.later = true;
     can.threads = threads;
-    can.pieces = 3;
+    can.pieces = engine::Capabilities::kPiecesMax;
     return can;
 }
 
@@ -83,10 +83,15 @@ size_t LaterEngine::Hold::waiting() const {
     return pieces_waiting;
 }
 
-void LaterEngine::Hold::change(bool held) {
+LaterEngine::Hold::Hold() {
+    const std::lock_guard guard(lock);
+    is_held = true;
+}
+
+LaterEngine::Hold::~Hold() {
     {
         const std::lock_guard guard(lock);
-        is_held = held;
+        is_held = false;
     }
     changed.notify_all();
 }

@@ -30,15 +30,12 @@ class LaterEngine final : public engine::Engine {
     // All engines of this process: work waits as long as there is a Hold.
     class Hold {
        public:
-        Hold() { change(true); }
-        ~Hold() { change(false); }
+        Hold();
+        ~Hold();
         Hold(const Hold&) = delete;
         Hold& operator=(const Hold&) = delete;
         // Pieces that wait.
         size_t waiting() const;
-
-       private:
-        static void change(bool held);
     };
 
    private:

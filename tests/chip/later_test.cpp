@@ -17,6 +17,7 @@ namespace sidra::chip_test {
 namespace {
 
 constexpr uint64_t kBytes = 4 << 20;
+constexpr uint32_t kPieces = engine::Capabilities::kPiecesMax;
 
 std::vector<uint32_t> counted() {
     std::vector<uint32_t> values(kBytes / 4);
@@ -58,18 +59,20 @@ struct Waiting {
 
 TEST(Later, PiecesOfSeveralJobsAreInFlight) {
     Waiting w;
-    EXPECT_EQ(w.hold->waiting(), 3u);
+    EXPECT_EQ(w.hold->waiting(), size_t{kPieces});
     EXPECT_EQ(w.queue.timeline(), 0u);
     EXPECT_FALSE(sidra_chip_pending(w.bench.chip())) << "no thread is needed";
+    EXPECT_TRUE(sidra_chip_in_flight(w.bench.chip()));
     Queue& other = w.context.queue();
     const uint64_t to = w.context.alloc(kBytes);
     other.submit(std::vector<sidra_cmd>{nop(), copy(to, w.from, kBytes), nop()});
     while (sidra_chip_run(w.bench.chip())) {
     }
-    EXPECT_EQ(w.hold->waiting(), 6u);
+    EXPECT_EQ(w.hold->waiting(), size_t{2 * kPieces});
     EXPECT_EQ(other.timeline(), 1u) << "what was before it has retired";
     EXPECT_GT(w.bench.telemetry().busy_ns, 0u);
     w.let_go();
+    EXPECT_FALSE(sidra_chip_in_flight(w.bench.chip()));
     EXPECT_TRUE(sidra_chip_pending(w.bench.chip()));
     w.bench.run();
     w.expect_done();
@@ -91,7 +94,7 @@ TEST_P(LaterAdmin, WaitsForWhatIsInFlight) {
         }
         ASSERT_TRUE(w.busy());
     }
-    EXPECT_EQ(w.hold->waiting(), 3u);
+    EXPECT_EQ(w.hold->waiting(), size_t{kPieces});
     w.let_go();
     while (w.busy() && sidra_chip_run(w.bench.chip())) {
     }
@@ -146,7 +149,7 @@ class LetGo {
    public:
     explicit LetGo(Waiting* w)
         : thread_([this, w, chip = w->bench.chip()] {
-              while (chip->settling() == 0 && !end_.load()) std::this_thread::yield();
+              while (chip->in_flight().waiters() == 0 && !end_.load()) std::this_thread::yield();
               EXPECT_NE(w->hold->waiting(), 0u);
               EXPECT_FALSE(end_.load()) << "nothing has waited for what is in flight";
               w->hold.reset();
@@ -177,7 +180,7 @@ TEST_P(LaterWaiter, WaitsForWhatIsInFlight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, LaterWaiter,
-                         ::testing::Values(Waiter{"Settle", [](Bench& b) { EXPECT_TRUE(sidra_chip_settle(b.chip())); }},
+                         ::testing::Values(Waiter{"Settle", [](Bench& b) { sidra_chip_settle(b.chip()); }},
                                            Waiter{"Save", [](Bench& b) { save(b); }},
                                            Waiter{"Load", [](Bench& b) { EXPECT_EQ(load(b, save(Bench())), ""); }},
                                            Waiter{"Close", [](Bench& b) { sidra_chip_close_state_file(b.chip()); }},
@@ -241,16 +244,34 @@ TEST(Later, AFaultInFlightIsReportedWhenItLands) {
     w.expect_done();
 }
 
-TEST(Later, AnEngineOfOtherResultsIsRefused) {
-    class Inexact final : public engine::Engine {
+// The host may split the word in which units in flight are counted.
+TEST(Later, NothingIsWrittenBehindAShortMap) {
+    Waiting w;
+    const uint64_t before = w.queue.state().progress;
+    w.bench.bus().set_short(w.queue.entry().state, 4);
+    w.let_go();
+    EXPECT_EQ(w.queue.state().progress, before);
+    w.bench.run();
+    EXPECT_EQ(w.queue.timeline(), 0u) << "the queue has stopped without its state page";
+    w.bench.bus().set_short(0, 0);
+    w.queue.reset();
+    w.queue.submit(nop());
+    w.bench.run();
+    EXPECT_TRUE(retired(w.queue));
+}
+
+// What an engine may say of itself, by pieces and threads.
+TEST(Later, AnEngineWithoutThreadsOrWithTooManyPiecesIsRefused) {
+    static uint32_t pieces, threads;
+    class Idle final : public engine::Engine {
        public:
-        explicit Inexact(engine::Capabilities can) : Engine(can, *engine::find(SIDRA_CHIP_ENGINE_SCALAR)) {}
+        explicit Idle(engine::Capabilities can) : Engine(can, *engine::find(SIDRA_CHIP_ENGINE_SCALAR)) {}
         bool submit(const engine::Work&, const engine::Completion&) override { return true; }
     };
     const chip::MakeEngine make = [](sidra_chip_engine, uint32_t) -> std::unique_ptr<engine::Engine> {
         engine::Capabilities can = engine::find(SIDRA_CHIP_ENGINE_SCALAR)->can;
-        can.exact = false;
-        return std::make_unique<Inexact>(can);
+        can.pieces = pieces, can.threads = threads;
+        return std::make_unique<Idle>(can);
     };
     const sidra_chip_host host = {nullptr,
                                   [](void*, uint64_t, uint64_t*, bool) -> void* { return nullptr; },
@@ -263,10 +284,19 @@ TEST(Later, AnEngineOfOtherResultsIsRefused) {
                                   [](void*, const char*) {}};
     sidra_chip_config config{};
     config.profile = SIDRA_CHIP_SMALL;
-    sidra_chip* chip = nullptr;
-    char error[128] = "";
-    EXPECT_EQ(chip::create(&config, &host, make, &chip, error, sizeof error), -1);
-    EXPECT_NE(std::string(error).find("other results"), std::string::npos) << error;
+    const auto refusal = [&](uint32_t some_pieces, uint32_t some_threads) {
+        pieces = some_pieces, threads = some_threads;
+        sidra_chip* chip = nullptr;
+        char error[128] = "";
+        const int result = chip::create(&config, &host, make, &chip, error, sizeof error);
+        EXPECT_EQ(result == 0, chip != nullptr);
+        sidra_chip_destroy(chip);
+        return std::string(error);
+    };
+    EXPECT_EQ(refusal(1, 1), "");
+    EXPECT_EQ(refusal(kPieces, 1), "");
+    for (const auto& [p, t] : {std::pair{0u, 1u}, {kPieces + 1, 1u}, {1u, 0u}})
+        EXPECT_NE(refusal(p, t).find("the engine has no threads"), std::string::npos) << p << ' ' << t;
 }
 
 }  // namespace

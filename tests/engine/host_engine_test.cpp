@@ -37,7 +37,6 @@ TEST(HostEngine, HasRunTheWorkWhenSubmitReturns) {
     for (const bool parallel : {false, true}) {
         const auto engine = make(SIDRA_CHIP_ENGINE_AUTO, 3);
         EXPECT_EQ(engine->can().threads, 3u);
-        EXPECT_TRUE(engine->can().exact);
         EXPECT_FALSE(engine->can().later);
         for (int i = 0; i < 50; ++i) {
             Units units;

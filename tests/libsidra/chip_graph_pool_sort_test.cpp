@@ -112,7 +112,6 @@ TEST_F(ChipGraphPool, EverythingChanges) {
 
 // A change while a launch is queued does not reach that launch.
 TEST_F(ChipGraphPool, QueuedLaunchesKeepTheirPatterns) {
-    const Buffer words(context, 64);
     std::vector<Objects> objects;
     constexpr uint32_t kLaunches = 12;
     const auto pooling = [](uint32_t i) {
@@ -121,19 +120,8 @@ TEST_F(ChipGraphPool, QueuedLaunchesKeepTheirPatterns) {
         return Pooling{kOps[i % 3], SIDRA_F32, i % 2 + 1, 4 + i, i + 1, kernel, i % 3 + 1, kernel / 2};
     };
     for (uint32_t i = 0; i < kLaunches; ++i) objects.push_back(make(pooling(i)));
-    sidra_graph* graph = nullptr;
-    ASSERT_OK(sidra_graph_begin(stream));
-    ASSERT_OK(queue(pooling(0), objects[0]));
-    ASSERT_OK(sidra_graph_end(stream, &graph));
-    ASSERT_OK(sidra_semaphore_wait_async(stream, words.at(), 1));
-    for (uint32_t i = 0; i < kLaunches; ++i) {
-        update(graph, 0, [&] { ASSERT_OK(queue(pooling(i), objects[i])); });
-        ASSERT_OK(sidra_graph_launch_async(stream, graph));
-    }
-    ASSERT_OK(sidra_semaphore_signal(context, words.at(), 1));
-    synchronize();
+    launch_updated(kLaunches, [&](uint32_t i) { return queue(pooling(i), objects[i]); });
     for (uint32_t i = 0; i < kLaunches; ++i) expect(pooling(i), objects[i]);
-    EXPECT_OK(sidra_graph_destroy(graph));
 }
 
 // Images and output are needed, until an update names others; then the former ones are not.
@@ -241,26 +229,14 @@ TEST_F(ChipGraphSort, EverythingChanges) {
 }
 
 TEST_F(ChipGraphSort, QueuedLaunchesKeepTheirOperands) {
-    const Buffer words(context, 64);
     std::vector<Objects> objects;
     constexpr uint32_t kLaunches = 12;
     const auto sorting = [](uint32_t i) {
         return Sorting{i % 4 + 1, 10 + i * 7, i % 3 * 4, i % 2 == 0, i % 5 != 0, true, i % 4 == 0};
     };
     for (uint32_t i = 0; i < kLaunches; ++i) objects.push_back(make(sorting(i)));
-    sidra_graph* graph = nullptr;
-    ASSERT_OK(sidra_graph_begin(stream));
-    ASSERT_OK(queue(sorting(0), objects[0]));
-    ASSERT_OK(sidra_graph_end(stream, &graph));
-    ASSERT_OK(sidra_semaphore_wait_async(stream, words.at(), 1));
-    for (uint32_t i = 0; i < kLaunches; ++i) {
-        update(graph, 0, [&] { ASSERT_OK(queue(sorting(i), objects[i])); });
-        ASSERT_OK(sidra_graph_launch_async(stream, graph));
-    }
-    ASSERT_OK(sidra_semaphore_signal(context, words.at(), 1));
-    synchronize();
+    launch_updated(kLaunches, [&](uint32_t i) { return queue(sorting(i), objects[i]); });
     for (uint32_t i = 0; i < kLaunches; ++i) expect(sorting(i), objects[i]);
-    EXPECT_OK(sidra_graph_destroy(graph));
 }
 
 TEST_F(ChipGraphSort, EachBufferHasToExist) {

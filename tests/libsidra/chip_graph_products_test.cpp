@@ -104,26 +104,14 @@ TEST_F(ChipGraphMatmul, EverythingChanges) {
 
 // A change while a launch is queued does not reach that launch, in parameters, operands and sizes.
 TEST_F(ChipGraphMatmul, QueuedLaunchesKeepTheirTables) {
-    const Buffer words(context, 64);
     std::vector<Objects> objects;
     constexpr uint32_t kLaunches = 12;
     const auto product = [](uint32_t i) {
         return Product{i % 5 + 1, i % 3 + 2, i + 1, i % 2 == 0, static_cast<float>(i)};
     };
     for (uint32_t i = 0; i < kLaunches; ++i) objects.push_back(make(product(i)));
-    sidra_graph* graph = nullptr;
-    ASSERT_OK(sidra_graph_begin(stream));
-    ASSERT_OK(queue(product(0), objects[0]));
-    ASSERT_OK(sidra_graph_end(stream, &graph));
-    ASSERT_OK(sidra_semaphore_wait_async(stream, words.at(), 1));
-    for (uint32_t i = 0; i < kLaunches; ++i) {
-        update(graph, 0, [&] { ASSERT_OK(queue(product(i), objects[i])); });
-        ASSERT_OK(sidra_graph_launch_async(stream, graph));
-    }
-    ASSERT_OK(sidra_semaphore_signal(context, words.at(), 1));
-    synchronize();
+    launch_updated(kLaunches, [&](uint32_t i) { return queue(product(i), objects[i]); });
     for (uint32_t i = 0; i < kLaunches; ++i) expect(product(i), objects[i]);
-    EXPECT_OK(sidra_graph_destroy(graph));
     for (const Objects& each : objects) EXPECT_OK(sidra_program_destroy(each.program));
 }
 
@@ -319,26 +307,14 @@ TEST_F(ChipGraphLayer, EverythingChanges) {
 }
 
 TEST_F(ChipGraphLayer, QueuedLaunchesKeepTheirTables) {
-    const Buffer words(context, 64);
     std::vector<Objects> objects;
     constexpr uint32_t kLaunches = 8;
     const auto convolution = [](uint32_t i) {
         return Convolution{6 + i, i % 4 + 1, i % 3 + 1, i % 2 + 1, i % 2, i + 1, static_cast<int>(i), 2};
     };
     for (uint32_t i = 0; i < kLaunches; ++i) objects.push_back(make(convolution(i)));
-    sidra_graph* graph = nullptr;
-    ASSERT_OK(sidra_graph_begin(stream));
-    ASSERT_OK(queue(convolution(0), objects[0]));
-    ASSERT_OK(sidra_graph_end(stream, &graph));
-    ASSERT_OK(sidra_semaphore_wait_async(stream, words.at(), 1));
-    for (uint32_t i = 0; i < kLaunches; ++i) {
-        update(graph, 0, [&] { ASSERT_OK(queue(convolution(i), objects[i])); });
-        ASSERT_OK(sidra_graph_launch_async(stream, graph));
-    }
-    ASSERT_OK(sidra_semaphore_signal(context, words.at(), 1));
-    synchronize();
+    launch_updated(kLaunches, [&](uint32_t i) { return queue(convolution(i), objects[i]); });
     for (uint32_t i = 0; i < kLaunches; ++i) expect(convolution(i), objects[i]);
-    EXPECT_OK(sidra_graph_destroy(graph));
     for (const Objects& each : objects) destroy(each);
 }
 

@@ -41,6 +41,24 @@ class GraphTest : public ChipTest {
         ASSERT_OK(sidra_graph_launch_async(stream, graph));
         synchronize();
     }
+    // Queues launches of one operation, which queue(0) records, with an update by queue(i) before launch i. None runs
+    // before all are queued.
+    template <typename Queue>
+    void launch_updated(uint32_t launches, const Queue& queue) {
+        const Buffer words(context, 64);
+        sidra_graph* graph = nullptr;
+        ASSERT_OK(sidra_graph_begin(stream));
+        ASSERT_OK(queue(0));
+        ASSERT_OK(sidra_graph_end(stream, &graph));
+        ASSERT_OK(sidra_semaphore_wait_async(stream, words.at(), 1));
+        for (uint32_t i = 0; i < launches; ++i) {
+            update(graph, 0, [&] { ASSERT_OK(queue(i)); });
+            ASSERT_OK(sidra_graph_launch_async(stream, graph));
+        }
+        ASSERT_OK(sidra_semaphore_signal(context, words.at(), 1));
+        synchronize();
+        EXPECT_OK(sidra_graph_destroy(graph));
+    }
     // A launch is refused because `what` is gone.
     void expect_gone(sidra_graph* graph, const std::string& what) {
         EXPECT_FAILS(SIDRA_ERROR_INVALID_HANDLE, sidra_graph_launch_async(stream, graph));

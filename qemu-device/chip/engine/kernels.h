@@ -60,10 +60,10 @@ struct Capabilities {
     bool windows;    // takes ColumnMvm::steps
     uint64_t mvm_macs_per_ns;
     uint64_t float_macs_per_ns, byte_macs_per_ns;  // of a Matmul
-    bool exact = true;     // returns the bits that numerics.h defines; the chip accepts no other engine
-    bool later = false;    // submit() may return before the work is done
-    uint32_t threads = 1;  // that share the work of one submit()
-    uint32_t pieces = 1;   // of a job that should be in flight at the same time
+    bool later = false;                            // submit() may return before the work is done
+    uint32_t threads = 1;                          // that share the work of one submit()
+    uint32_t pieces = 1;  // of a job that should be in flight at the same time, up to kPiecesMax
+    static constexpr uint32_t kPiecesMax = 4;
 };
 
 struct Kernels {

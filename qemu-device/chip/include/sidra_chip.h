@@ -5,8 +5,11 @@
  *
  * Threads. All functions may be called from any thread, except create and destroy, which must not run concurrently with any other
  * call. MMIO handlers only record the access and wake the chip (`kick`): they never access memory, never block, and call back
- * only kick, msix and clock_ns. Packets and firmware run in sidra_chip_run(), on threads that the host chooses. While the chip
- * calls a callback of its host, it holds no lock that another thread may wait for.
+ * only kick, msix and clock_ns. Packets and firmware run in sidra_chip_run(), on threads that the host chooses. Threads of the
+ * engine join them, or go on after sidra_chip_run() has returned (sidra_chip_settle()), and call all callbacks, too. The host sees
+ * neither their beginning nor their end: one that must know its threads (as QEMU for RCU) finds them by their first call, and by
+ * the destructor of thread-specific data. They end before sidra_chip_destroy() returns. While the chip calls a callback of its
+ * host, it holds no lock that another thread may wait for.
  */
 #ifndef SIDRA_CHIP_H
 #define SIDRA_CHIP_H
@@ -28,8 +31,8 @@ struct sidra_chip_host {
 	/*
 	 * Maps host memory at a bus address for direct access. On success returns a pointer to the byte at `bus` and lowers
 	 * *length to the contiguous part; returns NULL if the device may not access the memory. Each map is paired with an unmap.
-	 * The chip keeps a mapping for at most one slice of work, or until sidra_chip_settle() has waited for what goes on after
-	 * it, and never across an invalidation. `write`: the chip will store to the memory.
+	 * The chip keeps a mapping for at most one slice of work, or while what the slice has begun goes on without it
+	 * (sidra_chip_in_flight()), and never across an invalidation. `write`: the chip will store to the memory.
 	 */
 	void *(*dma_map)(void *self, uint64_t bus, uint64_t *length, bool write);
 	void (*dma_unmap)(void *self, void *pointer, uint64_t length, bool write);
@@ -131,8 +134,8 @@ uint8_t *sidra_chip_l3(sidra_chip *chip, uint64_t *size);
 
 /*
  * Does a bounded amount of work: one slice of one queue, or a step of an admin command. Returns true if there was work. Returns
- * false if this thread can run nothing now: everything is idle, parked, stopped or run by other threads, or the host has no
- * memory for it (then sidra_chip_pending() is true). Several threads may call it concurrently.
+ * false if this thread can run nothing now: everything is idle, parked, stopped, in flight or run by other threads, or the host
+ * has no memory for it (then sidra_chip_pending() is true). Several threads may call it concurrently.
  */
 bool sidra_chip_run(sidra_chip *chip);
 
@@ -147,11 +150,13 @@ bool sidra_chip_run_until(sidra_chip *chip, bool (*stop)(void *argument), void *
 bool sidra_chip_pending(sidra_chip *chip);
 
 /*
- * Waits until no work is left that sidra_chip_run() has begun and that goes on without it: engines other than those of the host's
- * processor may have such work. Returns whether there was any; then there may be more to run. Until this returns, the chip may
- * access memory and call all callbacks, even if no thread is in sidra_chip_run(). Save, load, destroy and close wait themselves.
+ * Whether work is in flight: work that sidra_chip_run() has begun and that goes on without it, because the engine is not the
+ * host's processor. While there is any, the chip may access memory and call all callbacks, even if no thread is in
+ * sidra_chip_run(). When it is done, the chip kicks if there is more to run. NULL is allowed: it has none.
  */
-bool sidra_chip_settle(sidra_chip *chip);
+bool sidra_chip_in_flight(const sidra_chip *chip);
+/* Waits until no work is in flight. Save, load, destroy and close wait themselves. */
+void sidra_chip_settle(sidra_chip *chip);
 
 /*
  * The host time at which the chip needs a call of sidra_chip_run() even without a kick (for a timer of the management core); ~0:
@@ -161,7 +166,7 @@ uint64_t sidra_chip_due_ns(sidra_chip *chip);
 
 /*
  * Resets the device as the register does: cells, NVM and L3 contents survive; queues, contexts and registers do not. Waits for
- * running slices.
+ * running slices and for work in flight.
  */
 void sidra_chip_reset(sidra_chip *chip);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Admin commands and reset. QUIESCE works alike in all scopes: stop (no new slices), drain (wait for slices from
+// Admin commands and reset. QUIESCE works alike in all scopes: stop (no new slices), drain (wait for claims from
 // before), invalidate, acknowledge.
 #include <algorithm>
 #include <cstring>
@@ -129,13 +129,13 @@ uint8_t Chip::admin_begin() {
     if (op != SIDRA_ADMIN_QUIESCE_RANGE) set_stop(true);
     else if (Context* context = objects_.find_context(admin_.arg[0])) context->invalidate_translations();
     for_each_in_scope([&](Queue& queue) {
-        queue.draining_slice = queue.slices.load();  // first: later slices have seen the stop or the new tag
+        queue.draining_slice = queue.slices.load();  // first: later claims have seen the stop or the new tag
         queue.draining = queue.claim.load() != 0;
     });
     return SIDRA_ADMIN_OK;
 }
 
-// Whether every slice that ran when the command began has ended.
+// Whether every claim that was there when the command began has ended: that of a slice, or of units in flight.
 bool Chip::admin_drained() {
     const uint32_t op = admin_.command & 0xff;
     if (op >= SIDRA_ADMIN_TEST_DMA || is_resume(op)) return true;
@@ -361,7 +361,7 @@ void Chip::finish_reset() {
     admin_.reset.store(false);
 }
 
-// Unblocks a command after a slice has ended or a knob has changed.
+// Unblocks a command after a claim has ended or a knob has changed.
 void Chip::admin_poke() {
     if (!admin_.pending.load() && !admin_.reset.load()) return;
     admin_.pokes.fetch_add(1);

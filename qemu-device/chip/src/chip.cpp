@@ -117,8 +117,9 @@ int sidra::chip::create(const sidra_chip_config* config, const sidra_chip_host* 
         auto engine = make(static_cast<sidra_chip_engine>(config->engine), workers);
         if (!engine)
             return fail(error, error_size, "this CPU or build does not support the requested engine; use auto");
-        if (!engine->can().exact)
-            return fail(error, error_size, "the engine gives other results than the chip defines");
+        static_assert(engine::Capabilities::kPiecesMax == 4);
+        if (engine->can().threads < 1 || engine->can().pieces - 1 >= engine::Capabilities::kPiecesMax)
+            return fail(error, error_size, "the engine has no threads, or does not take a job in 1 to 4 pieces");
         const auto& geometry =
             config->profile == SIDRA_CHIP_Y1 ? sidra::chip::kGeometryY1 : sidra::chip::kGeometrySmall;
         std::unique_ptr<sidra::chip::Analog> analog;
@@ -176,7 +177,9 @@ bool sidra_chip_pending(sidra_chip* chip) { return chip->pending(); }
 
 uint64_t sidra_chip_due_ns(sidra_chip* chip) { return chip->due_ns(); }
 
-bool sidra_chip_settle(sidra_chip* chip) { return chip->settle(); }
+bool sidra_chip_in_flight(const sidra_chip* chip) { return chip && chip->in_flight().any(); }
+
+void sidra_chip_settle(sidra_chip* chip) { chip->settle(); }
 
 void sidra_chip_reset(sidra_chip* chip) { chip->reset(); }
 

@@ -2,10 +2,16 @@
 // The chip: registers, admin commands, and the execution of queues, on top of array, scheduler, engine and bus.
 //
 // Access rules
-//   MMIO handlers    registers (under registers_lock_), ready bits, ARM values; no memory
-//   run()            everything of the queue that the thread has claimed
-//   admin commands   a scope, after it was stopped (no new slice) and drained (no claim); one thread at a time
-//                    (Admin::owner)
+//   MMIO handlers        registers (under registers_lock_), ready bits, ARM values; no memory
+//   run()                everything of the queue that the thread has claimed, until its slice ends
+//   units                the job, which does not change meanwhile, and the flight of their queue (flight.h). With an
+//                        engine that completes later, its threads run them after the slice, and the claim lasts: no
+//                        other thread touches the queue.
+//   landed()             the same queue: on the engine's thread that has done the last piece, or on that of run() if
+//                        the slice ends after it. It ends the claim.
+//   admin commands       a scope, after it was stopped (no new slice) and drained (no claim); one thread at a time
+//                        (Admin::owner)
+//   save, load, close    everything: no other call runs, and they wait for units in flight first
 #ifndef SIDRA_CHIP_CHIP_H
 #define SIDRA_CHIP_CHIP_H
 
@@ -61,9 +67,8 @@ class Chip : private SliceHost {
     bool run(const Lender& lender);
     bool pending() const;
     uint64_t due_ns() const;
-    // Waits for units that are in an engine which completes later. Returns whether there were any.
-    bool settle() { return in_flight_.settle(); }
-    uint32_t settling() const { return in_flight_.waiters(); }  // threads that wait so
+    void settle() { in_flight_.settle(); }
+    const InFlight& in_flight() const { return in_flight_; }
     void reset();
     bool set_knob(uint32_t knob, uint64_t value);
     // For monitors; any thread.
@@ -224,7 +229,7 @@ class Chip : private SliceHost {
 
     struct Admin {
         std::atomic<bool> owner{false};    // a thread executes the command; no thread waits for it
-        std::atomic<bool> blocked{false};  // cannot progress until a slice ends or a knob changes
+        std::atomic<bool> blocked{false};  // cannot progress until a claim ends or a knob changes
         std::atomic<uint64_t> pokes{0};    // changes when that may have happened
         std::atomic<bool> pending{false};  // a command waits or is in progress
         std::atomic<bool> reset{false};    // a device reset waits or is in progress

@@ -55,7 +55,7 @@ class Context {
     // Returns the cached object, or reads the table entry. The pointer is valid until the queue's claim ends, and
     // while *own is unchanged, which owns an object that does not fit into the cache.
     Fault find_weights(Bus& bus, const Array& array, uint32_t index, std::unique_ptr<Weights>* own, Weights** weights);
-    // For both, no slice of the context may run.
+    // For both, no queue of the context may be claimed.
     void drop_weights(uint32_t index);
     void drop_all_weights();
 

@@ -320,7 +320,7 @@ Fault layer_unit(const Env& env, const Job& job, Worker& worker, uint32_t index)
     if (plan.bands && env.engine.can().windows && !env.array.analog())
         return banded_unit(env, job, worker, first_row, rows, columns);
 
-    // The codes of a block, and its scalars behind them, are kept for the next columns of this thread.
+    // The codes of a block, and its scalars behind them, are kept for the next columns in the same staging memory.
     const uint64_t stride = (uint64_t{w.rows} + 63) / 64 * 64;
     const uint64_t scalars_at = rows * stride;
     const uint8_t* codes = worker.converted.find(job.serial, block);

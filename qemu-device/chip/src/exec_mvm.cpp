@@ -83,7 +83,8 @@ Fault mvm_prepare(const Env& env, Job& job) {
     return {};
 }
 
-// The vectors of a block as u8 rows, converted once for all columns of tiles that this thread computes.
+// The vectors of a block as u8 rows, converted once for all columns of tiles that are computed with the same staging
+// memory in a row.
 Fault input_block(const Env& env, const Job& job, Worker& worker, Dma& dma, uint32_t block, uint32_t vectors,
                   Rows* rows) {
     const sidra_cmd_mvm& m = job.cmd.mvm;

@@ -34,7 +34,7 @@ bool Flight::start(SliceHost& host, const Env& env, const Job& job, uint32_t fir
     first_ = first, end_ = end;
     fault_unit_.store(UINT32_MAX, std::memory_order_relaxed);
     fault_ = {};
-    const uint32_t pieces = job.serial_units ? 1 : std::min({can.pieces, kPieces, end - first});
+    const uint32_t pieces = job.serial_units ? 1 : std::min(can.pieces, end - first);
     waits_.store(pieces + 1, std::memory_order_relaxed);
     uint32_t ended = 0;
     for (uint32_t i = 0; i < pieces; i++) {
@@ -89,8 +89,8 @@ void Flight::count_unit() {
     }
     uint64_t length;
     uint8_t* const word = env_->bus.map(progress_.at, &length, true);
-    if (!word) return;  // the slice that follows finds that, too
-    __atomic_fetch_add(reinterpret_cast<uint64_t*>(word), 1, __ATOMIC_RELAXED);
+    if (!word) return;  // the slice that follows finds that, and a word in two parts, too
+    if (length == sizeof(uint64_t)) __atomic_fetch_add(reinterpret_cast<uint64_t*>(word), 1, __ATOMIC_RELAXED);
     env_->bus.unmap(word, length, true);
 }
 

@@ -49,7 +49,6 @@ class Flight {
     Work work{};
 
    private:
-    static constexpr uint32_t kPieces = 4;
     struct Piece {
         Flight* flight = nullptr;
         std::atomic<uint64_t> left{0};  // untaken units: the first one, and in the upper half the end
@@ -70,7 +69,7 @@ class Flight {
     Progress progress_{};
     bool later_ = false;  // the engine may complete later
     uint32_t first_ = 0, end_ = 0;
-    std::array<Piece, kPieces> pieces_;
+    std::array<Piece, engine::Capabilities::kPiecesMax> pieces_;
     std::atomic<uint32_t> waits_{0};  // pieces in flight, and the slice that began them
     engine::SpinLock lock_;           // protects the fault
     std::atomic<uint32_t> fault_unit_{UINT32_MAX};

@@ -17,14 +17,14 @@ class InFlight {
         queues_.notify_all();
     }
 
-    // Waits until there is none. Returns whether there was any.
-    bool settle() {
+    bool any() const { return queues_.load() != 0; }
+    // Waits until there is none.
+    void settle() {
         uint32_t left = queues_.load();
-        if (left == 0) return false;
+        if (left == 0) return;
         waiters_.fetch_add(1);
         for (; left != 0; left = queues_.load()) queues_.wait(left);
         waiters_.fetch_sub(1);
-        return true;
     }
     // Threads in settle() that have seen any.
     uint32_t waiters() const { return waiters_.load(); }

@@ -58,7 +58,8 @@ ProgramCache& this_program_cache();
 using engine::Scratch;
 
 // The maximum load of a unit. Whatever the opcode, packets are divided into units, or refused, so that no unit exceeds
-// kUnitMax: a slice can end only after a unit, and QUIESCE, reset and stopping the machine wait for slices.
+// kUnitMax: a slice can end only after a unit, and QUIESCE, reset and stopping the machine wait for slices and for what
+// they have left to the engine.
 struct UnitLoad {
     uint64_t operations;  // bytes moved, elements computed, 16 per cell, multiply-accumulates / 512
     uint64_t pieces;      // ranges of device addresses, each of which may need its own mapping

@@ -41,7 +41,7 @@ class Queue {
     static constexpr uint64_t kNoWord = uint64_t{1} << 63, kUnmapped = 1;
     static_assert(kNoWord >= end_of(Space::kDevice));
     std::atomic<uint64_t> word{kNoWord};
-    // For the current admin command, which waits until the queue has left that slice.
+    // For the current admin command, which waits until the claim of that number has ended.
     bool draining = false;
     uint32_t draining_slice = 0;
 

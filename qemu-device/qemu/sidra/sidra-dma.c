@@ -2,9 +2,10 @@
 /*
  * Guest memory accesses of the chip. They use the bus master address space, so bus mastering and an IOMMU apply. Only
  * RAM is accessible: accesses that need a bounce buffer or another device are refused. A mapping exists for at most one
- * slice of work, so none is left after a QUIESCE, a reset, or a stop of the machine.
+ * slice of work, or while what the slice has begun goes on without it. QUIESCE, reset and a stop of the machine wait for
+ * both, so none is left afterwards.
  *
- * Called without the big lock, from executors and from the threads of the chip's pool.
+ * Called without the big lock, from executors and from threads of the chip's engine.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
@@ -14,7 +15,10 @@
 #include "sidra.h"
 #include "trace.h"
 
-/* Every thread that uses RCU must be registered; QEMU did not create the threads of the pool. */
+/*
+ * Every thread that uses RCU must be registered. QEMU did not create the engine's threads and does not see them end, so
+ * each thread registers itself at its first access, and thread-specific data unregisters it when it ends.
+ */
 static void sidra_rcu_leave(void *registered)
 {
     rcu_unregister_thread();

@@ -5,7 +5,6 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
-#include "qemu/rcu.h"
 #include "qemu/timer.h"
 #include "exec/address-spaces.h"
 #include "hw/core/cpu.h"
@@ -83,11 +82,8 @@ static void sidra_run(SidraState *s)
     s->running++;
     qemu_mutex_unlock(&s->lock);
 
-    /* An executor does not leave work that goes on without it, because who holds the chip waits for executors only. */
-    do {
-        while (!qatomic_read(&s->hold) && sidra_chip_run(s->chip)) {
-        }
-    } while (sidra_chip_settle(s->chip));
+    while (!qatomic_read(&s->hold) && sidra_chip_run(s->chip)) {
+    }
 
     qemu_mutex_lock(&s->lock);
     if (--s->running == 0) {
@@ -134,8 +130,8 @@ void sidra_hold_begin(SidraState *s, unsigned reason)
 }
 
 /*
- * An executor behind an IOMMU takes the big lock to translate an address (sidra-dma.c). So a thread that waits for
- * executors releases the big lock meanwhile, as pause_all_vcpus() does. Other threads may then reset other devices or
+ * What works for the chip behind an IOMMU takes the big lock to translate an address (sidra-dma.c). So a thread that
+ * waits for it releases the big lock meanwhile, as pause_all_vcpus() does. Other threads may then reset other devices or
  * unplug this one. A virtual CPU must not do this in the middle of an access: until the access ends, QEMU refuses all
  * other accesses to the device that it goes through (the host bridge, for configuration space), so other CPUs would
  * read all ones.
@@ -150,16 +146,24 @@ void sidra_hold_wait(SidraState *s)
     g_assert(bql_locked());
     object_ref(OBJECT(s));
     qemu_mutex_lock(&s->lock);
-    while (s->running) {
-        if (s->translated) {
+    /* First for executors: during a hold they begin nothing more that goes on without them. */
+    while (s->running || sidra_chip_in_flight(s->chip)) {
+        const bool translated = s->translated;
+
+        if (translated) {
             bql_unlock();
         }
-        qemu_cond_wait(&s->stopped, &s->lock);
-        if (s->translated) {
+        if (s->running) {
+            qemu_cond_wait(&s->stopped, &s->lock);
             qemu_mutex_unlock(&s->lock);
-            bql_lock();
-            qemu_mutex_lock(&s->lock);
+        } else {
+            qemu_mutex_unlock(&s->lock);
+            sidra_chip_settle(s->chip);
         }
+        if (translated) {
+            bql_lock();
+        }
+        qemu_mutex_lock(&s->lock);
     }
     qemu_mutex_unlock(&s->lock);
     object_unref(OBJECT(s));

@@ -12,7 +12,8 @@
  *   sidra-precopy.c   cells, which cross before the machine stops
  *
  * Locks. MMIO, configuration space, reset and VM state hold the big lock. Executors run without it; `lock` protects
- * their number. A thread that waits for executors holds nothing that an executor may wait for (sidra_hold).
+ * their number. A thread that waits for them, or for what they have begun, holds nothing that these may wait for
+ * (sidra_hold).
  */
 #ifndef HW_MISC_SIDRA_H
 #define HW_MISC_SIDRA_H
@@ -75,7 +76,7 @@ struct SidraState {
     unsigned running;
     unsigned hold;              /* SIDRA_HOLD_*; written under the big lock and `lock` */
     VMChangeStateEntry *vm_state;
-    bool translated;            /* behind an IOMMU; changes only while executors are held */
+    bool translated;            /* behind an IOMMU; changes only during a hold */
 
     /* sidra-msix.c */
     QEMUBH *msix_bh;
@@ -102,7 +103,8 @@ void sidra_executors_exit(SidraState *s);   /* after sidra_executors_prepare(), 
 /* Until sidra_release(), executors begin no slice. Never releases the big lock. */
 void sidra_hold_begin(SidraState *s, unsigned reason);
 /*
- * Returns when no executor accesses chip or guest memory. May release the big lock: not for the enter phase of a reset.
+ * Returns when no executor accesses chip or guest memory, and nothing that executors have begun goes on without them
+ * (sidra_chip_settle()). May release the big lock: not for the enter phase of a reset.
  */
 void sidra_hold_wait(SidraState *s);
 bool sidra_may_wait(SidraState *s);         /* false for a CPU in an access that would release the big lock */
