@@ -41,6 +41,8 @@ struct Env {
     double now;              // time of the cells' clock, at level `accurate`
     uint32_t clock_level;    // clock level for the cost of packets
     const Products* loaded;  // for an MVM that was in progress when the chip was saved; else null
+    PageWindow* programs;    // of the slice, for prepare(): memory that packets name besides their data
+    PageWindow* tables;
     const engine::Kernels& kernels = engine.kernels();
 };
 

@@ -18,9 +18,8 @@ Fault read_program(const Env& env, uint64_t program, uint32_t instructions, uint
     const Range table_range(Space::kDevice, table, operand_count * sizeof(sidra_operand));
     if (!code_range.valid()) return {SIDRA_FAULT_LIMIT, program};
     if (!table_range.valid()) return {SIDRA_FAULT_LIMIT, table};
-    Dma dma(env.bus, this_tlb(), env.space);
-    if (Fault fault = dma.read(code_range, code->data())) return fault;
-    return table_range.empty() ? Fault{} : dma.read(table_range, operands->data());
+    if (Fault fault = env.programs->read(code_range, code->data())) return fault;
+    return table_range.empty() ? Fault{} : env.tables->read(table_range, operands->data());
 }
 
 void plan_vector(std::span<const sidra_operand> operands, const uint32_t (&size)[SIDRA_OPERAND_DIMS],
@@ -124,7 +123,7 @@ Fault VectorUnit::run(const VectorArea& area) {
 
 Fault VectorUnit::run_rows(const VectorArea& area, uint32_t offset) {
     area_ = area;
-    engine::VectorRows call{};
+    engine::VectorRows call;  // what is not set below, the program does not use
     for (uint32_t n = 0; n < plan_.operand_count; n++) {
         if (!plan_.uses(n)) continue;
         const VectorPlan::Operand& o = plan_.operands[n];
@@ -136,7 +135,7 @@ Fault VectorUnit::run_rows(const VectorArea& area, uint32_t offset) {
         call.operand[n] = operands_[n].host;
         call.stride[n] = operands_[n].stride;
     }
-    for (uint32_t n = vector::kSums; n < vector::kSlots; n++) {
+    for (uint32_t n = vector::kSums; plan_.used >> n; n++) {
         if (!(plan_.used >> n & 1)) continue;
         const GivenRows& given = given_[n - vector::kSums];
         call.stride[n] = given.col_stride;

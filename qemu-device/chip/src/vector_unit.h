@@ -111,7 +111,7 @@ class VectorUnit {
     const Env& env_;
     const engine::VectorProgram& program_;
     const uint32_t* param_;
-    std::array<GivenRows, vector::kSlots - vector::kSums> given_{};
+    std::array<GivenRows, vector::kSlots - vector::kSums> given_;  // those that the program uses
     const uint32_t* before_ = nullptr;
     uint32_t* after_ = nullptr;
     size_t pitch_ = 0;
