@@ -246,7 +246,7 @@ void Dma::join(const Range& range, bool write, Range* run) {
     }
 }
 
-uint8_t* Dma::map_bus(const Range& run, uint64_t* length, bool write) {
+inline uint8_t* Dma::map_bus(const Range& run, uint64_t* length, bool write) {
     if (count_ == kInline) more_.emplace_back();  // may throw, so before the mapping
     uint64_t mapped;
     uint8_t* const pointer = bus_.map(run, &mapped, write);
@@ -363,11 +363,21 @@ uint8_t* PageWindow::at(const Range& range, Fault* fault) {
 }
 
 Fault PageWindow::read(const Range& range, void* to) {
-    if (range.offset() % SIDRA_PAGE_SIZE + range.length() > SIDRA_PAGE_SIZE) return dma_.read(range, to);
+    if (crosses(range)) return dma_.read(range, to);
     Fault fault;
     const uint8_t* const from = at(range, &fault);
     if (!from) return {fault.cause, range.offset()};
     std::memcpy(to, from, range.length());
+    return {};
+}
+
+Fault PageWindow::compare(const Range& range, const void* with, bool* equal) {
+    *equal = false;
+    if (crosses(range)) return {};
+    Fault fault;
+    const uint8_t* const bytes = at(range, &fault);
+    if (!bytes) return {fault.cause, range.offset()};
+    *equal = std::memcmp(bytes, with, range.length()) == 0;
     return {};
 }
 

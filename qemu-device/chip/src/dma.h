@@ -153,8 +153,14 @@ class PageWindow {
     uint8_t* at(const Range& range, Fault* fault);
     // Copies a range of any length.
     Fault read(const Range& range, void* to);
+    // Compares a range. One that crosses a page counts as different.
+    Fault compare(const Range& range, const void* with, bool* equal);
 
    private:
+    static bool crosses(const Range& range) {
+        return range.offset() % SIDRA_PAGE_SIZE + range.length() > SIDRA_PAGE_SIZE;
+    }
+
     Dma dma_;
     const bool write_;
     uint8_t* page_ = nullptr;

@@ -2,7 +2,6 @@
 // VECTOR: vector programs. A unit is a group of rows or, if the program can be divided so, a block of columns of them.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -49,10 +48,9 @@ void join_dimensions(VectorPlan& plan, bool columns) {
     }
 }
 
-// What the preparation of a packet finds out. It depends on nothing but the iteration space, program and operands.
+// What the preparation of a packet finds out. It depends on nothing but these words of the packet, program and operands.
 struct Prepared {
-    uint32_t size[SIDRA_OPERAND_DIMS];
-    size_t operand_count = 0;
+    sidra_cmd_vector packet;
     Operands operands;
 
     ProgramCache::Decoded program;
@@ -63,11 +61,19 @@ struct Prepared {
     uint64_t unit_work;
     uint64_t elements, cost;
 
-    bool is_of(const Env& env, const sidra_cmd_vector& v, std::span<const sidra_vector_instruction> code,
-               std::span<const sidra_operand> arrays) const {
-        return program.still(code, env.kernels) && std::equal(std::begin(size), std::end(size), v.size) &&
-               operand_count == arrays.size() &&
-               std::memcmp(operands.data(), arrays.data(), arrays.size_bytes()) == 0;
+    std::span<const sidra_operand> arrays() const { return std::span(operands).first(packet.operand_count); }
+    // Whether it is what the packet needs, with what memory holds now.
+    Fault compare(const Env& env, const sidra_cmd_vector& v, bool* same) const {
+        const std::span code = program.code(env.kernels);
+        *same = false;
+        if (code.empty() || code.size() != v.instructions || packet.operand_count != v.operand_count ||
+            packet.program != v.program || packet.operands != v.operands ||
+            !std::equal(std::begin(v.size), std::end(v.size), packet.size))
+            return {};
+        const Range at(Space::kDevice, v.program, code.size_bytes());
+        if (Fault fault = env.programs->compare(at, code.data(), same)) return fault;
+        if (!*same || v.operand_count == 0) return {};
+        return env.tables->compare({Space::kDevice, v.operands, arrays().size_bytes()}, operands.data(), same);
     }
 };
 
@@ -83,9 +89,15 @@ Prepared& prepared_place(const sidra_cmd_vector& v) {
     return *place;
 }
 
-Fault prepare(const Env& env, const sidra_cmd_vector& v, std::span<const sidra_vector_instruction> program,
-              std::span<const sidra_operand> arrays, Prepared& to) {
+Fault prepare(const Env& env, const sidra_cmd_vector& v, Prepared& to) {
     to.program = {};
+    Instructions instructions;
+    if (Fault fault =
+            read_program(env, v.program, v.instructions, v.operands, v.operand_count, &instructions, &to.operands))
+        return fault;
+    to.packet = v;
+    const std::span program(instructions.data(), v.instructions);
+    const std::span arrays = to.arrays();
     ProgramCache& programs = this_program_cache();
     vector::Traits traits;
     if (const auto verdict = programs.verify(program, arrays, &traits)) return program_fault(verdict);
@@ -117,30 +129,22 @@ Fault prepare(const Env& env, const sidra_cmd_vector& v, std::span<const sidra_v
     to.elements = rows * cols;
     to.cost = to.elements * cost;
 
-    std::copy(std::begin(v.size), std::end(v.size), to.size);
-    to.operand_count = arrays.size();
-    std::copy(arrays.begin(), arrays.end(), to.operands.begin());
     Operands planned = to.operands;
-    for (uint32_t n = 0; n < arrays.size(); n++) planned[n].stride[3] = plan.operands[n].stride[3];
-    to.program = programs.decode(env, std::span(planned).first(arrays.size()));
+    for (uint32_t n = 0; n < v.operand_count; n++) planned[n].stride[3] = plan.operands[n].stride[3];
+    to.program = programs.decode(env, std::span(planned).first(v.operand_count));
     return {};
 }
 
 Fault vector_prepare(const Env& env, Job& job) {
     const sidra_cmd_vector& v = job.cmd.vector;
     if (v.hdr.flags || v.hdr.pad || v.reserved) return {SIDRA_FAULT_FIELD};
-    Instructions instructions;
-    Operands operands;
-    if (Fault fault =
-            read_program(env, v.program, v.instructions, v.operands, v.operand_count, &instructions, &operands))
-        return fault;
-    const std::span program(instructions.data(), v.instructions);
-    const std::span arrays(operands.data(), v.operand_count);
     Prepared& prepared = prepared_place(v);
-    if (!prepared.is_of(env, v, program, arrays))
-        if (Fault fault = prepare(env, v, program, arrays, prepared)) return fault;
+    bool same;
+    if (Fault fault = prepared.compare(env, v, &same)) return fault;
+    if (!same)
+        if (Fault fault = prepare(env, v, prepared)) return fault;
 
-    prepared.program.copy(arrays, &job.program);
+    prepared.program.copy(prepared.arrays(), &job.program);
     job.vector = prepared.plan;
     job.serial_units = prepared.serial_units;
     job.units = prepared.units;

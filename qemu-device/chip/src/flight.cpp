@@ -30,7 +30,8 @@ bool Flight::start(SliceHost& host, const Env& env, const Job& job, uint32_t fir
     if (can.later) env_in_flight_->programs = env_in_flight_->tables = nullptr;
     host_ = &host;
     job_ = &job;
-    progress_ = progress;
+    if (progress.mapped) progress_ = progress;
+    else progress_.mapped = nullptr;
     later_ = can.later;
     first_ = first, end_ = end;
     fault_unit_.store(UINT32_MAX, std::memory_order_relaxed);

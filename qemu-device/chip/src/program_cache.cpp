@@ -71,11 +71,9 @@ ProgramCache::Decoded ProgramCache::decode(const Env& env, std::span<const sidra
     return decoded;
 }
 
-bool ProgramCache::Decoded::still(std::span<const sidra_vector_instruction> program,
-                                  const engine::Kernels& kernels) const {
-    return entry_ && entry_->version == version_ && entry_->kernels == &kernels &&
-           entry_->instructions == program.size() &&
-           std::memcmp(entry_->code.data(), program.data(), program.size_bytes()) == 0;
+std::span<const sidra_vector_instruction> ProgramCache::Decoded::code(const engine::Kernels& kernels) const {
+    if (!entry_ || entry_->version != version_ || entry_->kernels != &kernels) return {};
+    return {entry_->code.data(), entry_->instructions};
 }
 
 void ProgramCache::Decoded::copy(std::span<const sidra_operand> operands, engine::VectorProgram* to) const {

@@ -29,8 +29,8 @@ class ProgramCache {
     // A decoded program, as long as the cache keeps it.
     class Decoded {
        public:
-        // Whether the cache has kept it, and it is what these instructions are for these kernels.
-        bool still(std::span<const sidra_vector_instruction> program, const engine::Kernels& kernels) const;
+        // The instructions that it was decoded from for these kernels; empty if the cache has not kept it.
+        std::span<const sidra_vector_instruction> code(const engine::Kernels& kernels) const;
         void copy(std::span<const sidra_operand> operands, engine::VectorProgram* to) const;
 
        private:
