@@ -4,6 +4,7 @@
 #ifndef SIDRA_CHIP_DMA_H
 #define SIDRA_CHIP_DMA_H
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -142,6 +143,12 @@ class Dma {
     size_t count_ = 0;
     std::vector<Mapping> more_;
 };
+
+// Whether to map a whole range because of some lines of bytes in it. Much that lies between them need not be accessible.
+// But to find a page takes less than half as long as to copy a line.
+constexpr bool worth_mapping(uint64_t range, uint64_t lines, uint64_t bytes) {
+    return range <= std::max(4 * bytes + (64u << 10), 2 * lines * SIDRA_PAGE_SIZE);
+}
 
 // One mapped page, kept while the following accesses are in the same page: rings, reports, recorded packets, and what
 // packets name besides their data.

@@ -319,10 +319,12 @@ Slice::Step Slice::run_job(const Env& env, bool resumed) {
     const uint32_t first = queue_.next_unit;
     uint32_t end = job.units;
     if (end - first > 1) {
-        const uint64_t left = work_ < turn_end_ ? turn_end_ - work_ : 0;
+        // Where a job is divided, its threads wait for each other. So one that fits into a turn is not.
+        const uint64_t left = work_ < turn_end_ ? turn_end_ - work_ : 0, unit_work = job.unit_work + kUnitStart;
         const uint64_t threads = chip_.engine.can().threads;
-        const uint64_t shares = std::max<uint64_t>(left / (job.unit_work + kUnitStart) / threads, 1);
-        end = static_cast<uint32_t>(std::min<uint64_t>(end, first + shares * threads));
+        const uint64_t shares = std::max<uint64_t>(left / unit_work / threads, 1);
+        if (threads == 1 || job.serial_units || end - first > turn_work_ / unit_work)
+            end = static_cast<uint32_t>(std::min<uint64_t>(end, first + shares * threads));
     }
     const bool parallel = end - first > 1 && !job.serial_units && (end - first) * job.unit_work >= kParallelWork;
     work_ += (end - first) * (job.unit_work + kUnitStart);

@@ -244,8 +244,7 @@ Fault VectorUnit::find(uint32_t n) {
         low = *least, high = *most;
     }
     const uint64_t extent = high - low + to.span;
-    // All rows at once, unless most of what lies between them is something else.
-    if (extent <= 4 * area_.rows * to.span + (64u << 10)) {
+    if (worth_mapping(extent, area_.rows, area_.rows * to.span)) {
         Fault fault;
         uint8_t* const all = dma_.map_all({Space::kDevice, low, extent}, o.stored, &fault);
         // Gaps of a page or more need not be accessible.
