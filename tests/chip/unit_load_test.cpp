@@ -75,8 +75,8 @@ class Machine {
 
    private:
     Env env(PageWindow* programs = nullptr, PageWindow* tables = nullptr) {
-        return {bus, context, context.space(), array, adcs_, *engine, knobs_, 0, management::kClockNominal, nullptr,
-                programs, tables};
+        return {bus,    context, context.space(),           array,   adcs_,    *engine,
+                knobs_, 0,       management::kClockNominal, nullptr, programs, tables};
     }
     void add_weights(uint32_t index, uint32_t rows, uint32_t cols, uint32_t tiles) {
         sidra_hw_weights entry{};

@@ -54,7 +54,7 @@ class Stagings {
     struct alignas(64) Place {
         enum State : uint8_t { kEmpty, kFree, kTaken };
         std::atomic<State> state{kEmpty};
-        bool extra = false;                 // not one of the array
+        bool extra = false;                // not one of the array
         std::unique_ptr<Staging> staging;  // belongs to the thread that has taken the place
     };
 

@@ -30,7 +30,7 @@ struct Bus {
 
     bool injected_error() { return error_at.load(std::memory_order_relaxed) != 0 && count_down(); }
     bool count_down();  // of the fault knob; true: now
-    bool refused();  // counts an error; always returns false
+    bool refused();     // counts an error; always returns false
     // Host pointer to a range of Space::kL3; null if it exceeds the chip's L3.
     uint8_t* l3_bytes(const Range& range) const {
         const bool inside = range.offset() <= l3_size && range.length() <= l3_size - range.offset();
@@ -144,8 +144,8 @@ class Dma {
     std::vector<Mapping> more_;
 };
 
-// Whether to map a whole range because of some lines of bytes in it. Much that lies between them need not be accessible.
-// But to find a page takes less than half as long as to copy a line.
+// Whether to map a whole range because of some lines of bytes in it. Much that lies between them need not be
+// accessible. But to find a page takes less than half as long as to copy a line.
 constexpr bool worth_mapping(uint64_t range, uint64_t lines, uint64_t bytes) {
     return range <= std::max(4 * bytes + (64u << 10), 2 * lines * SIDRA_PAGE_SIZE);
 }

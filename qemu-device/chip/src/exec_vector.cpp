@@ -48,7 +48,8 @@ void join_dimensions(VectorPlan& plan, bool columns) {
     }
 }
 
-// What the preparation of a packet finds out. It depends on nothing but these words of the packet, program and operands.
+// What the preparation of a packet finds out. It depends on nothing but these words of the packet, program and
+// operands.
 struct Prepared {
     sidra_cmd_vector packet;
     Operands operands;

@@ -79,7 +79,7 @@ class VectorUnit {
    private:
     // The rows of an operand in the area: where the host has them, or copies of them.
     struct UnitOperand {
-        uint64_t first;     // device address of the first row's first byte, and the distance of the next rows
+        uint64_t first;  // device address of the first row's first byte, and the distance of the next rows
         uint64_t step;
         uint64_t* rows;     // device address of each row's first byte; null: they are at equal distances
         uint8_t** host;     // the same in the host's memory, or a copy; null: gathered, and not contiguous
