@@ -28,6 +28,9 @@ if(SIDRA_WERROR)
     add_compile_options(-Werror)
 endif()
 
+# Position-independent code may also be inlined, and called directly, where it is global: nobody replaces our functions.
+add_compile_options(-fno-semantic-interposition)
+
 # Identical float results on every machine and compiler: no contraction to FMA, whatever -march allows.
 add_compile_options(-ffp-contract=off)
 

@@ -58,7 +58,8 @@ class Machine {
         Weights* weights;
         for (uint32_t i = 0; i < context.entry.weights_count; i++)
             if (!context.find_weights(bus, array, i, &job->own_weights, &weights)) weights->verified = array.epoch();
-        return job->operation->prepare(env(), *job);
+        PageWindow programs(bus, this_tlb(), context.space(), false), tables(bus, this_tlb(), context.space(), false);
+        return job->operation->prepare(env(&programs, &tables), *job);
     }
     Fault run(const Job& job, uint32_t unit) {
         staging.scratch.begin();
@@ -73,8 +74,9 @@ class Machine {
     Bus bus{host_};
 
    private:
-    Env env() {
-        return {bus, context, context.space(), array, adcs_, *engine, knobs_, 0, management::kClockNominal, nullptr};
+    Env env(PageWindow* programs = nullptr, PageWindow* tables = nullptr) {
+        return {bus,    context, context.space(),           array,   adcs_,    *engine,
+                knobs_, 0,       management::kClockNominal, nullptr, programs, tables};
     }
     void add_weights(uint32_t index, uint32_t rows, uint32_t cols, uint32_t tiles) {
         sidra_hw_weights entry{};

@@ -15,8 +15,8 @@
 
 namespace sidra::engine {
 
-// Units of a job. The engine calls run() on one or more of its threads, and each call takes units until none is left:
-// the work is done when all calls have returned. run() throws nothing.
+// Units of a job. The engine calls run() on one of its threads, or on several if the work is `parallel`, and each call
+// takes units until none is left: the work is done when all calls have returned. run() throws nothing.
 struct Work {
     void (*run)(void* self, Staging& staging);
     void* self;

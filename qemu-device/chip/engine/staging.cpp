@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "staging.h"
 
+#include <utility>
+
 namespace sidra::engine {
 namespace {
 
@@ -13,30 +15,25 @@ size_t first_place() {
 
 }  // namespace
 
-Stagings::~Stagings() {
-    for (Place& place : free_) delete place.staging.load();
-}
-
-Staging* Stagings::take() {
+Stagings::Place* Stagings::take(Place::State from) {
     const size_t first = first_place();
     for (size_t i = 0; i < kPlaces; ++i) {
-        std::atomic<Staging*>& place = free_[(first + i) % kPlaces].staging;
-        if (place.load(std::memory_order_relaxed) == nullptr) continue;
-        if (Staging* const found = place.exchange(nullptr, std::memory_order_acquire)) return found;
+        Place& place = places_[(first + i) % kPlaces];
+        Place::State state = from;
+        if (place.state.load(std::memory_order_relaxed) == state &&
+            place.state.compare_exchange_strong(state, Place::kTaken, std::memory_order_acquire,
+                                                std::memory_order_relaxed))
+            return &place;
     }
-    return new Staging;
+    return nullptr;
 }
 
-void Stagings::give(Staging* staging) {
-    const size_t first = first_place();
-    for (size_t i = 0; i < kPlaces; ++i) {
-        std::atomic<Staging*>& place = free_[(first + i) % kPlaces].staging;
-        Staging* none = nullptr;
-        if (place.load(std::memory_order_relaxed) == nullptr &&
-            place.compare_exchange_strong(none, staging, std::memory_order_release, std::memory_order_relaxed))
-            return;
-    }
-    delete staging;
+Stagings::Place* Stagings::make() {
+    auto staging = std::make_unique<Staging>();
+    Place* place = take(Place::kEmpty);
+    if (!place) (place = new Place)->extra = true;
+    place->staging = std::move(staging);
+    return place;
 }
 
 }  // namespace sidra::engine

@@ -47,32 +47,41 @@ struct Staging {
 class Stagings {
    public:
     Stagings() = default;
-    ~Stagings();
     Stagings(const Stagings&) = delete;
     Stagings& operator=(const Stagings&) = delete;
 
+   private:
+    struct alignas(64) Place {
+        enum State : uint8_t { kEmpty, kFree, kTaken };
+        std::atomic<State> state{kEmpty};
+        bool extra = false;                // not one of the array
+        std::unique_ptr<Staging> staging;  // belongs to the thread that has taken the place
+    };
+
+   public:
     class Lease {
        public:
-        explicit Lease(Stagings& from) : from_(from), staging_(from.take()) {}  // throws std::bad_alloc
-        ~Lease() { from_.give(staging_); }
+        explicit Lease(Stagings& from) : place_(from.take(Place::kFree)) {  // throws std::bad_alloc
+            if (!place_) place_ = from.make();
+        }
+        ~Lease() {
+            if (place_->extra) delete place_;
+            else place_->state.store(Place::kFree, std::memory_order_release);
+        }
         Lease(const Lease&) = delete;
         Lease& operator=(const Lease&) = delete;
-        Staging& operator*() const { return *staging_; }
+        Staging& operator*() const { return *place_->staging; }
 
        private:
-        Stagings& from_;
-        Staging* const staging_;
+        Place* place_;
     };
 
    private:
-    Staging* take();
-    void give(Staging* staging);
+    Place* take(Place::State from);
+    Place* make();
 
     static constexpr size_t kPlaces = 64;  // more threads at the same time allocate
-    struct alignas(64) Place {
-        std::atomic<Staging*> staging{nullptr};
-    };
-    std::array<Place, kPlaces> free_;
+    std::array<Place, kPlaces> places_;
 };
 
 }  // namespace sidra::engine

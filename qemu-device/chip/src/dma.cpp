@@ -6,8 +6,7 @@
 
 namespace sidra::chip {
 
-bool Bus::injected_error() {
-    if (error_at.load(std::memory_order_relaxed) == 0) return false;
+bool Bus::count_down() {
     uint64_t left = error_at.load(std::memory_order_relaxed);
     while (left != 0 && !error_at.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) {
     }
@@ -145,20 +144,23 @@ bool is_leaf(const Bus& bus, uint64_t entry, uint64_t size) {
 
 }  // namespace
 
-Fault Tlb::find_region(Bus& bus, const AddressSpace& space, uint64_t va, uint64_t* entry) {
-    Region& region = slot_of(regions_, va >> SIDRA_HUGE_SHIFT);
-    if (region.va != (va & ~uint64_t{SIDRA_HUGE_SIZE - 1})) {
-        Range table = space.root;
-        uint64_t found = 0;
-        for (unsigned level = SIDRA_PT_LEVELS - 1; level >= 1; level--) {
-            if (!bus.load64(entries_at(table, va, level, 1), &found)) return {SIDRA_FAULT_BUS, va};
-            if (!is_table(found) && (level > 1 || !is_leaf(bus, found, SIDRA_HUGE_SIZE)))
-                return {SIDRA_FAULT_TRANSLATION, va};
-            table = table_of(found);
-        }
-        region = {va & ~uint64_t{SIDRA_HUGE_SIZE - 1}, found};
+// For another address space.
+void Tlb::begin(uint64_t tag) {
+    regions_.fill({});
+    lines_.fill({});
+    tag_ = tag;
+}
+
+Fault Tlb::read_region(Bus& bus, const AddressSpace& space, uint64_t va, Region* region) {
+    Range table = space.root;
+    uint64_t found = 0;
+    for (unsigned level = SIDRA_PT_LEVELS - 1; level >= 1; level--) {
+        if (!bus.load64(entries_at(table, va, level, 1), &found)) return {SIDRA_FAULT_BUS, va};
+        if (!is_table(found) && (level > 1 || !is_leaf(bus, found, SIDRA_HUGE_SIZE)))
+            return {SIDRA_FAULT_TRANSLATION, va};
+        table = table_of(found);
     }
-    *entry = region.entry;
+    *region = {va & ~uint64_t{SIDRA_HUGE_SIZE - 1}, found};
     return {};
 }
 
@@ -185,15 +187,14 @@ Fault Tlb::find_small(Bus& bus, const Range& table, uint64_t va, uint64_t* entry
     return {};
 }
 
-Fault Tlb::lookup(Bus& bus, const AddressSpace& space, uint64_t va, Page* page) {
-    if (tag_ != space.tag) {
-        regions_.fill({});
-        lines_.fill({});
-        tag_ = space.tag;
-    }
-    uint64_t entry;
-    if (Fault fault = find_region(bus, space, va, &entry)) return fault;
-    uint64_t size = SIDRA_HUGE_SIZE, page_size = SIDRA_HUGE_SIZE;
+// Inline, as translate() is: each access of each packet needs them.
+inline Fault Tlb::lookup(Bus& bus, const AddressSpace& space, uint64_t va, Page* page) {
+    if (tag_ != space.tag) [[unlikely]]
+        begin(space.tag);
+    Region& region = slot_of(regions_, va >> SIDRA_HUGE_SHIFT);
+    if (region.va != (va & ~uint64_t{SIDRA_HUGE_SIZE - 1})) [[unlikely]]
+        if (Fault fault = read_region(bus, space, va, &region)) return fault;
+    uint64_t entry = region.entry, size = SIDRA_HUGE_SIZE, page_size = SIDRA_HUGE_SIZE;
     if (is_table(entry)) {
         if (Fault fault = find_small(bus, table_of(entry), va, &entry, &size)) return fault;
         page_size = SIDRA_PAGE_SIZE;
@@ -211,20 +212,19 @@ void Dma::unmap_all() { unmap_to(0); }
 
 // Unmaps the latest mappings until `count` are left.
 void Dma::unmap_to(size_t count) {
-    while (mappings() > count) {
-        Mapping m;
-        if (more_.empty()) {
-            m = inline_[--count_];
-        } else {
-            m = more_.back();
-            more_.pop_back();
-        }
+    while (mappings() > count && !more_.empty()) {
+        const Mapping m = more_.back();
+        more_.pop_back();
+        bus_.unmap(m.pointer, m.length, m.write);
+    }
+    while (count_ > count) {
+        const Mapping& m = inline_[--count_];
         bus_.unmap(m.pointer, m.length, m.write);
     }
 }
 
 // Translates the start of the range: finds the contiguous part, at least 1 byte.
-Fault Dma::translate(const Range& range, bool write, Range* found) {
+inline Fault Dma::translate(const Range& range, bool write, Range* found) {
     if (range.empty()) return {SIDRA_FAULT_LIMIT, range.offset()};
     if (range.space() != Space::kDevice) {
         *found = range;
@@ -238,37 +238,46 @@ Fault Dma::translate(const Range& range, bool write, Range* found) {
     return {};
 }
 
-uint8_t* Dma::map_some(const Range& range, uint64_t* length, bool write, Fault* fault) {
-    *length = 0;
-    const Fault refused{SIDRA_FAULT_BUS, range.offset()};
-    if (bus_.injected_error()) {
-        bus_.refused();
-        *fault = refused;
-        return nullptr;
-    }
-    Range run;
-    if ((*fault = translate(range, write, &run))) return nullptr;
-    while (run.length() < range.length()) {  // join adjacent pages
+// Joins adjacent pages to the first part of a range.
+void Dma::join(const Range& range, bool write, Range* run) {
+    while (run->length() < range.length()) {
         Range next;
-        if (translate(range.from(run.length()), write, &next) || !run.join(next)) break;
+        if (translate(range.from(run->length()), write, &next) || !run->join(next)) break;
     }
-    if (run.space() == Space::kL3) {
-        uint8_t* const bytes = bus_.l3_bytes(run);
-        if (!bytes) *fault = refused;
-        else *length = run.length();
-        return bytes;
-    }
+}
+
+inline uint8_t* Dma::map_bus(const Range& run, uint64_t* length, bool write) {
     if (count_ == kInline) more_.emplace_back();  // may throw, so before the mapping
     uint64_t mapped;
     uint8_t* const pointer = bus_.map(run, &mapped, write);
     if (pointer == nullptr) {
         if (count_ == kInline) more_.pop_back();
-        *fault = refused;
         return nullptr;
     }
     if (count_ < kInline) inline_[count_++] = {pointer, mapped, write};
     else more_.back() = {pointer, mapped, write};
     *length = mapped;
+    return pointer;
+}
+
+uint8_t* Dma::map_some(const Range& range, uint64_t* length, bool write, Fault* fault) {
+    *length = 0;
+    if (bus_.injected_error()) {
+        bus_.refused();
+        *fault = {SIDRA_FAULT_BUS, range.offset()};
+        return nullptr;
+    }
+    Range run;
+    if ((*fault = translate(range, write, &run))) return nullptr;
+    if (run.length() < range.length()) join(range, write, &run);
+    uint8_t* pointer;
+    if (run.space() == Space::kL3) {
+        pointer = bus_.l3_bytes(run);
+        if (pointer) *length = run.length();
+    } else {
+        pointer = map_bus(run, length, write);
+    }
+    if (!pointer) *fault = {SIDRA_FAULT_BUS, range.offset()};
     return pointer;
 }
 
@@ -351,6 +360,25 @@ uint8_t* PageWindow::at(const Range& range, Fault* fault) {
         address_ = wanted;
     }
     return page_ + in_page;
+}
+
+Fault PageWindow::read(const Range& range, void* to) {
+    if (crosses(range)) return dma_.read(range, to);
+    Fault fault;
+    const uint8_t* const from = at(range, &fault);
+    if (!from) return {fault.cause, range.offset()};
+    std::memcpy(to, from, range.length());
+    return {};
+}
+
+Fault PageWindow::compare(const Range& range, const void* with, bool* equal) {
+    *equal = false;
+    if (crosses(range)) return {};
+    Fault fault;
+    const uint8_t* const bytes = at(range, &fault);
+    if (!bytes) return {fault.cause, range.offset()};
+    *equal = std::memcmp(bytes, with, range.length()) == 0;
+    return {};
 }
 
 }  // namespace sidra::chip

@@ -4,6 +4,7 @@
 #ifndef SIDRA_CHIP_DMA_H
 #define SIDRA_CHIP_DMA_H
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -27,8 +28,9 @@ struct Bus {
     std::atomic<uint64_t> error_at{0};  // fault knob: number of translations until one fails; 0: off
     std::atomic<uint64_t> errors{0};
 
-    bool injected_error();
-    bool refused();  // counts an error; always returns false
+    bool injected_error() { return error_at.load(std::memory_order_relaxed) != 0 && count_down(); }
+    bool count_down();  // of the fault knob; true: now
+    bool refused();     // counts an error; always returns false
     // Host pointer to a range of Space::kL3; null if it exceeds the chip's L3.
     uint8_t* l3_bytes(const Range& range) const {
         const bool inside = range.offset() <= l3_size && range.length() <= l3_size - range.offset();
@@ -87,7 +89,8 @@ class Tlb {
         uint64_t va = kNothing;  // of its first page
         std::array<uint64_t, kLineEntries> entries{};
     };
-    Fault find_region(Bus& bus, const AddressSpace& space, uint64_t va, uint64_t* entry);
+    void begin(uint64_t tag);
+    Fault read_region(Bus& bus, const AddressSpace& space, uint64_t va, Region* region);
     Fault find_small(Bus& bus, const Range& table, uint64_t va, uint64_t* entry, uint64_t* size);
 
     uint64_t tag_ = 0;
@@ -127,6 +130,8 @@ class Dma {
         bool write;
     };
     Fault translate(const Range& range, bool write, Range* found);
+    void join(const Range& range, bool write, Range* run);
+    uint8_t* map_bus(const Range& run, uint64_t* length, bool write);
     size_t mappings() const { return count_ + more_.size(); }
     void unmap_to(size_t count);
 
@@ -139,15 +144,30 @@ class Dma {
     std::vector<Mapping> more_;
 };
 
-// One mapped page, kept while the following accesses are in the same page: rings, reports, recorded packets.
+// Whether to map a whole range because of some lines of bytes in it. Much that lies between them need not be
+// accessible. But to find a page takes less than half as long as to copy a line.
+constexpr bool worth_mapping(uint64_t range, uint64_t lines, uint64_t bytes) {
+    return range <= std::max(4 * bytes + (64u << 10), 2 * lines * SIDRA_PAGE_SIZE);
+}
+
+// One mapped page, kept while the following accesses are in the same page: rings, reports, recorded packets, and what
+// packets name besides their data.
 class PageWindow {
    public:
     PageWindow(Bus& bus, Tlb& tlb, const AddressSpace& space, bool write) : dma_(bus, tlb, space), write_(write) {}
 
     // Pointer to a range that does not cross a page. Returns nullptr and a fault if the page is not accessible.
     uint8_t* at(const Range& range, Fault* fault);
+    // Copies a range of any length.
+    Fault read(const Range& range, void* to);
+    // Compares a range. One that crosses a page counts as different.
+    Fault compare(const Range& range, const void* with, bool* equal);
 
    private:
+    static bool crosses(const Range& range) {
+        return range.offset() % SIDRA_PAGE_SIZE + range.length() > SIDRA_PAGE_SIZE;
+    }
+
     Dma dma_;
     const bool write_;
     uint8_t* page_ = nullptr;

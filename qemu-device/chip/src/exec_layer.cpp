@@ -102,11 +102,12 @@ Fault layer_prepare(const Env& env, Job& job) {
     // Of whole rows of windows, or of a multiple of what engines process at a time.
     const uint64_t line = plan.bands && l.size[2] <= block ? l.size[2] : block > 32 ? 32 : 1;
     const uint64_t lines = (rows + line - 1) / line, lines_max = block / line;
+    plan.across = plan.whole_rows ? 1 : w.tile_cols;
     uint64_t blocks = (lines + lines_max - 1) / lines_max;
-    block = std::min((lines + blocks - 1) / blocks * line, rows);  // of equal size
+    if (blocks * plan.across % 2 != 0 && blocks * plan.across > 1) blocks++;  // for an even number of threads
+    block = std::min((lines + blocks - 1) / blocks * line, rows);             // of equal size
     blocks = (rows + block - 1) / block;
     plan.block = static_cast<uint32_t>(block);
-    plan.across = plan.whole_rows ? 1 : w.tile_cols;
     if (blocks * plan.across > UINT32_MAX / 2) return program_fault({SIDRA_PROGRAM_SIZE});
     job.units = static_cast<uint32_t>(blocks * plan.across);
 
@@ -123,8 +124,9 @@ Fault layer_prepare(const Env& env, Job& job) {
         // The memory of the prologue is free again before the product.
         of.scratch = std::max(of.scratch, first.scratch + block * (k * element + 8) + 4096);
     }
+    // The next unit of a block finds its codes.
     job.unit_work = row_macs * block / product_speed(env, w) + block * cols * after_cost / kVectorCostsPerNs +
-                    block * k * (l.prologue ? before_cost : 1) / kVectorCostsPerNs + 1;
+                    block * k * (l.prologue ? before_cost : 1) / kVectorCostsPerNs / plan.across + 1;
     job.cost = vec_cost(rows * w.cols * after_cost + (l.prologue ? rows * k * before_cost : 0), env.clock_level);
     job.work.vec_elements = rows * w.cols + (l.prologue ? rows * k : 0);
     begin_products(env, job, rows, block, l.flags, &plan.product);

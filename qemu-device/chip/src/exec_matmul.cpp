@@ -162,7 +162,7 @@ class Product {
         const VectorPlan::Operand& o = plan_.vector.operands[plan_.takes_sums];
         const uint64_t at = address(o.addr, o.stride, row, col), bytes = uint64_t{cols} * 4;
         const uint64_t span = (rows - 1) * o.stride[2] + bytes;
-        if (span > 4 * rows * bytes) return {};
+        if (!worth_mapping(span, rows, rows * bytes)) return {};
         Fault fault;
         *part = {dma_.map_all({Space::kDevice, at, span}, true, &fault), rows == 1 ? 0 : o.stride[2], 4};
         return fault.cause == SIDRA_FAULT_BUS ? fault : Fault{};  // others are those of a row, which the program finds
@@ -182,11 +182,7 @@ class Product {
         const uint64_t span = (rows - 1) * f.stride[2] + (cols - 1) * f.stride[3] + f.bytes;
         *part = {nullptr, f.stride[2], f.stride[3]};
         *there = false;
-        // Much that lies between the elements need not be accessible. But to find a page takes less than half as long
-        // as to copy a line.
-        const uint64_t lines = f.along_row() ? rows : cols;
-        const uint64_t near = 4 * uint64_t{rows} * cols * f.bytes + (64u << 10);
-        if (span > std::max(near, 2 * lines * SIDRA_PAGE_SIZE)) return {};
+        if (!worth_mapping(span, f.along_row() ? rows : cols, uint64_t{rows} * cols * f.bytes)) return {};
         Fault fault;
         part->data = dma_.map_all({Space::kDevice, address(f, row, col), span}, false, &fault);
         *there = part->data != nullptr;

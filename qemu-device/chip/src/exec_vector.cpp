@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // VECTOR: vector programs. A unit is a group of rows or, if the program can be divided so, a block of columns of them.
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <utility>
 
 #include "job.h"
@@ -46,27 +48,66 @@ void join_dimensions(VectorPlan& plan, bool columns) {
     }
 }
 
-Fault vector_prepare(const Env& env, Job& job) {
-    const sidra_cmd_vector& v = job.cmd.vector;
-    VectorPlan& plan = job.vector;
-    if (v.hdr.flags || v.hdr.pad || v.reserved) return {SIDRA_FAULT_FIELD};
-    Instructions instructions;
+// What the preparation of a packet finds out. It depends on nothing but these words of the packet, program and
+// operands.
+struct Prepared {
+    sidra_cmd_vector packet;
     Operands operands;
+
+    ProgramCache::Decoded program;
+    VectorPlan plan;
+    bool serial_units;
+    uint32_t units;
+    UnitLoad unit_load;
+    uint64_t unit_work;
+    uint64_t elements, cost;
+
+    std::span<const sidra_operand> arrays() const { return std::span(operands).first(packet.operand_count); }
+    // Whether it is what the packet needs, with what memory holds now.
+    Fault compare(const Env& env, const sidra_cmd_vector& v, bool* same) const {
+        const std::span code = program.code(env.kernels);
+        *same = false;
+        if (code.empty() || code.size() != v.instructions || packet.operand_count != v.operand_count ||
+            packet.program != v.program || packet.operands != v.operands ||
+            !std::equal(std::begin(v.size), std::end(v.size), packet.size))
+            return {};
+        const Range at(Space::kDevice, v.program, code.size_bytes());
+        if (Fault fault = env.programs->compare(at, code.data(), same)) return fault;
+        if (!*same || v.operand_count == 0) return {};
+        return env.tables->compare({Space::kDevice, v.operands, arrays().size_bytes()}, operands.data(), same);
+    }
+};
+
+// The packets that a thread has prepared lately. Networks run the same ones again and again, at the same addresses.
+Prepared& prepared_place(const sidra_cmd_vector& v) {
+    constexpr unsigned kPlacesLog2 = 6;
+    static thread_local std::array<std::unique_ptr<Prepared>, 1u << kPlacesLog2> places;
+    uint64_t hash = v.program;
+    for (const uint64_t word : {v.operands, uint64_t{v.size[2]} << 32 | v.size[3]})
+        hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15 ^ word;
+    std::unique_ptr<Prepared>& place = places[hash * 0xd6e8feb86659fd93 >> (64 - kPlacesLog2)];
+    if (!place) place = std::make_unique<Prepared>();
+    return *place;
+}
+
+Fault prepare(const Env& env, const sidra_cmd_vector& v, Prepared& to) {
+    to.program = {};
+    Instructions instructions;
     if (Fault fault =
-            read_program(env, v.program, v.instructions, v.operands, v.operand_count, &instructions, &operands))
+            read_program(env, v.program, v.instructions, v.operands, v.operand_count, &instructions, &to.operands))
         return fault;
+    to.packet = v;
     const std::span program(instructions.data(), v.instructions);
-    const std::span arrays(operands.data(), v.operand_count);
+    const std::span arrays = to.arrays();
     ProgramCache& programs = this_program_cache();
     vector::Traits traits;
     if (const auto verdict = programs.verify(program, arrays, &traits)) return program_fault(verdict);
     if (const auto verdict = vector::verify_space(arrays, v.size, traits)) return program_fault(verdict);
 
+    VectorPlan& plan = to.plan;
     plan_vector(arrays, v.size, traits, &plan);
-    job.serial_units = traits.in_order;
+    to.serial_units = traits.in_order;
     join_dimensions(plan, !traits.whole_rows && !traits.by_column);
-    for (uint32_t n = 0; n < v.operand_count; n++) operands[n].stride[3] = plan.operands[n].stride[3];
-    programs.decode(env, arrays, &job.program);
 
     const VectorLoad load = vector_load(plan);
     const uint64_t cols = plan.size[3], cost = std::max(traits.cost, 1u);
@@ -83,12 +124,35 @@ Fault vector_prepare(const Env& env, Job& job) {
     plan.across = block == cols ? 1 : static_cast<uint32_t>((cols + block - 1) / block);
     const uint64_t units = (group == rows ? 1 : (rows + group - 1) / group) * plan.across;
     if (units > UINT32_MAX) return program_fault({SIDRA_PROGRAM_SIZE});
-    job.units = static_cast<uint32_t>(units);
-    job.unit_load = unit_load(load, plan, group, block, cost);
-    job.unit_work = group * block * cost / kVectorCostsPerNs + group * load.pieces * 5 + 1;
-    const uint64_t elements = rows * cols;
-    job.cost = vec_cost(elements * cost, env.clock_level);
-    job.work.vec_elements = elements;
+    to.units = static_cast<uint32_t>(units);
+    to.unit_load = unit_load(load, plan, group, block, cost);
+    to.unit_work = group * block * cost / kVectorCostsPerNs + group * load.pieces * 5 + 1;
+    to.elements = rows * cols;
+    to.cost = to.elements * cost;
+
+    Operands planned = to.operands;
+    for (uint32_t n = 0; n < v.operand_count; n++) planned[n].stride[3] = plan.operands[n].stride[3];
+    to.program = programs.decode(env, std::span(planned).first(v.operand_count));
+    return {};
+}
+
+Fault vector_prepare(const Env& env, Job& job) {
+    const sidra_cmd_vector& v = job.cmd.vector;
+    if (v.hdr.flags || v.hdr.pad || v.reserved) return {SIDRA_FAULT_FIELD};
+    Prepared& prepared = prepared_place(v);
+    bool same;
+    if (Fault fault = prepared.compare(env, v, &same)) return fault;
+    if (!same)
+        if (Fault fault = prepare(env, v, prepared)) return fault;
+
+    prepared.program.copy(prepared.arrays(), &job.program);
+    job.vector = prepared.plan;
+    job.serial_units = prepared.serial_units;
+    job.units = prepared.units;
+    job.unit_load = prepared.unit_load;
+    job.unit_work = prepared.unit_work;
+    job.cost = vec_cost(prepared.cost, env.clock_level);
+    job.work.vec_elements = prepared.elements;
     return {};
 }
 

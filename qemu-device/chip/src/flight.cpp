@@ -27,9 +27,11 @@ bool Flight::start(SliceHost& host, const Env& env, const Job& job, uint32_t fir
                    const Progress& progress) {
     const engine::Capabilities& can = env.engine.can();
     env_ = can.later ? &env_in_flight_.emplace(env) : &env;
+    if (can.later) env_in_flight_->programs = env_in_flight_->tables = nullptr;
     host_ = &host;
     job_ = &job;
-    progress_ = progress;
+    if (progress.mapped) progress_ = progress;
+    else progress_.mapped = nullptr;
     later_ = can.later;
     first_ = first, end_ = end;
     fault_unit_.store(UINT32_MAX, std::memory_order_relaxed);
@@ -39,10 +41,13 @@ bool Flight::start(SliceHost& host, const Env& env, const Job& job, uint32_t fir
     uint32_t ended = 0;
     for (uint32_t i = 0; i < pieces; i++) {
         Piece& piece = pieces_[i];
-        const auto at = [&](uint64_t n) { return first + static_cast<uint32_t>(n * (end - first) / pieces); };
+        const auto at = [&](uint64_t n) {
+            return n == 0 ? first : n == pieces ? end : first + static_cast<uint32_t>(n * (end - first) / pieces);
+        };
         piece.flight = this;
         piece.left.store(untaken(at(i), at(i + 1)), std::memory_order_relaxed);
         piece.threads.store(0, std::memory_order_relaxed);
+        piece.shared = parallel;
         try {
             ended += env.engine.submit({run, &piece, parallel}, {done, this});
         } catch (const std::bad_alloc&) {
@@ -70,6 +75,10 @@ bool Flight::take_unit(Piece& piece, bool last, uint32_t* unit) {
         if (first >= end) return false;
         *unit = last ? end - 1 : first;
         const uint64_t rest = last ? untaken(first, end - 1) : untaken(first + 1, end);
+        if (!piece.shared) {
+            piece.left.store(rest, std::memory_order_relaxed);
+            return true;
+        }
         if (piece.left.compare_exchange_weak(left, rest, std::memory_order_relaxed)) return true;
     }
 }
@@ -99,7 +108,7 @@ void Flight::run(void* argument, engine::Staging& staging) {
     Flight& self = *piece.flight;
     Worker worker{this_tlb(), staging.converted, staging.scratch, staging.readout};
     // Threads start from both ends, so that each one reads adjacent memory.
-    const bool last = piece.threads.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
+    const bool last = piece.shared && piece.threads.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
     for (uint32_t unit; self.take_unit(piece, last, &unit);) {
         const Fault fault = run_unit(*self.env_, *self.job_, worker, unit);
         self.count_unit();

@@ -53,6 +53,7 @@ class Flight {
         Flight* flight = nullptr;
         std::atomic<uint64_t> left{0};  // untaken units: the first one, and in the upper half the end
         std::atomic<uint32_t> threads{0};
+        bool shared = false;  // by several threads
     };
 
     static void run(void* piece, engine::Staging& staging);

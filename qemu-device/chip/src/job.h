@@ -5,6 +5,7 @@
 #ifndef SIDRA_CHIP_JOB_H
 #define SIDRA_CHIP_JOB_H
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -40,6 +41,8 @@ struct Env {
     double now;              // time of the cells' clock, at level `accurate`
     uint32_t clock_level;    // clock level for the cost of packets
     const Products* loaded;  // for an MVM that was in progress when the chip was saved; else null
+    PageWindow* programs;    // of the slice, for prepare(): memory that packets name besides their data
+    PageWindow* tables;
     const engine::Kernels& kernels = engine.kernels();
 };
 
@@ -118,7 +121,16 @@ struct MvmPlan {
     float gain;
     uint8_t in_type, out_type;
 };
-struct VectorPlan {
+// Of the plan of a vector program, besides its operands.
+struct VectorPlanTraits {
+    uint32_t operand_count;
+    uint16_t used;                      // slots that the program uses (verify.h), as bits
+    uint32_t size[SIDRA_OPERAND_DIMS];  // as in the packet, or with fewer dimensions
+    uint32_t unit_rows, unit_cols;
+    uint32_t across;  // units for the columns of a row
+    bool in_order;
+};
+struct VectorPlan : VectorPlanTraits {
     struct Operand {
         uint64_t addr;
         uint64_t stride[SIDRA_OPERAND_DIMS];
@@ -129,13 +141,15 @@ struct VectorPlan {
         bool indexed, loaded, stored, gathered, scalar;
     };
     Operand operands[SIDRA_VECTOR_OPERANDS_MAX];
-    uint32_t operand_count;
-    uint16_t used;                      // slots that the program uses (verify.h), as bits
-    uint32_t size[SIDRA_OPERAND_DIMS];  // as in the packet, or with fewer dimensions
-    uint32_t unit_rows, unit_cols;
-    uint32_t across;  // units for the columns of a row
-    bool in_order;
 
+    VectorPlan() = default;
+    VectorPlan(const VectorPlan&) = delete;
+    // Copies only those operands that there are.
+    VectorPlan& operator=(const VectorPlan& from) {
+        VectorPlanTraits::operator=(from);
+        std::copy_n(from.operands, operand_count, operands);
+        return *this;
+    }
     bool uses(uint32_t operand) const { return (used >> operand & 1) != 0; }
 };
 struct MatmulPlan {

@@ -12,8 +12,7 @@ Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[S
     if (address % 8) return {SIDRA_FAULT_ALIGNMENT, address};
     const Range range(Space::kDevice, address, sizeof *pattern);
     if (!range.valid()) return {SIDRA_FAULT_LIMIT, address};
-    Dma dma(env.bus, this_tlb(), env.space);
-    if (Fault fault = dma.read(range, pattern)) return fault;
+    if (Fault fault = env.tables->read(range, pattern)) return fault;
     const sidra_pattern& p = *pattern;
     uint64_t rows = 1;
     for (const uint32_t count : windows) {

@@ -30,7 +30,14 @@ constexpr uint64_t kParallelWork = 20'000;  // jobs shorter than this are not wo
 constexpr uint64_t kPublishWork = 2'000;    // a finished job of this size is published at once
 constexpr uint64_t kPublishPackets = 64;    // at most this many packets wait for publication
 
-std::atomic<uint64_t> job_serial{0};
+// Unique in the process. A thread takes many at once, because an atomic addition takes a tenth of a small packet.
+uint64_t next_serial() {
+    constexpr uint64_t kBlock = 1u << 16;
+    static std::atomic<uint64_t> taken{0};
+    static thread_local uint64_t last = 0;
+    if (last % kBlock == 0) last = taken.fetch_add(kBlock, std::memory_order_relaxed);
+    return ++last;
+}
 
 // An application may rewrite its ring while the chip reads it. The result may be a mix, but it is read only once, and
 // the checks apply to the copy.
@@ -65,7 +72,9 @@ Slice::Slice(SliceHost& host, Queue& queue, const Lender& lender)
       state_memory_(chip_.bus, tlb_, space_),
       ring_(chip_.bus, tlb_, space_, false),
       recorded_(chip_.bus, tlb_, space_, false),
-      reports_(chip_.bus, tlb_, space_, true) {}
+      reports_(chip_.bus, tlb_, space_, true),
+      programs_(chip_.bus, tlb_, space_, false),
+      tables_(chip_.bus, tlb_, space_, false) {}
 
 Slice::~Slice() {
     account();
@@ -237,7 +246,7 @@ Env Slice::environment(const Products* loaded) {
     return {chip_.bus,   queue_.context,    space_,
             chip_.array, chip_.adcs,        chip_.engine,
             chip_.knobs, host_.cells_now(), chip_.management.clock_level(),
-            loaded};
+            loaded,      &programs_,        &tables_};
 }
 
 Slice::Step Slice::execute() {
@@ -280,7 +289,7 @@ Slice::Step Slice::execute() {
     Job& job = queue_.job;
     job.operation = operation(c.hdr.opcode);
     if (!job.operation) return fault({SIDRA_FAULT_OPCODE, c.hdr.opcode});
-    job.serial = job_serial.fetch_add(1, std::memory_order_relaxed) + 1;
+    job.serial = next_serial();
     job.cost = {};
     const Cost spent = was_loaded ? queue_.loaded_cost : Cost{};
     job.spent_ps.store(spent.device_ps, std::memory_order_relaxed);
@@ -306,10 +315,15 @@ Slice::Step Slice::run_job(const Env& env, bool resumed) {
         if (Fault f = job.operation->resume(env, job)) return fault(f);
 
     const uint32_t first = queue_.next_unit;
-    const uint64_t left = work_ < turn_end_ ? turn_end_ - work_ : 0;
-    const uint64_t threads = chip_.engine.can().threads;
-    const uint64_t shares = std::max<uint64_t>(left / (job.unit_work + kUnitStart) / threads, 1);
-    const auto end = static_cast<uint32_t>(std::min<uint64_t>(job.units, first + shares * threads));
+    uint32_t end = job.units;
+    if (end - first > 1) {
+        // Where a job is divided, its threads wait for each other. So one that fits into a turn is not.
+        const uint64_t left = work_ < turn_end_ ? turn_end_ - work_ : 0, unit_work = job.unit_work + kUnitStart;
+        const uint64_t threads = chip_.engine.can().threads;
+        const uint64_t shares = std::max<uint64_t>(left / unit_work / threads, 1);
+        if (threads == 1 || job.serial_units || end - first > turn_work_ / unit_work)
+            end = static_cast<uint32_t>(std::min<uint64_t>(end, first + shares * threads));
+    }
     const bool parallel = end - first > 1 && !job.serial_units && (end - first) * job.unit_work >= kParallelWork;
     work_ += (end - first) * (job.unit_work + kUnitStart);
     const Flight::Progress progress{job.units > 1 ? &state_->progress : nullptr,

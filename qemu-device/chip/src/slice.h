@@ -66,7 +66,7 @@ class Slice {
     bool kernel() const { return queue_.entry.flags & SIDRA_HW_QUEUE_KERNEL; }
 
     SliceHost& host_;
-    const SliceHost::Parts chip_;
+    const SliceHost::Parts& chip_;
     Queue& queue_;
     const Lender& lender_;
     Tlb& tlb_;
@@ -76,7 +76,7 @@ class Slice {
     const QueueMemory at_;
     Dma memory_;        // memory of single packets
     Dma state_memory_;  // state page
-    PageWindow ring_, recorded_, reports_;
+    PageWindow ring_, recorded_, reports_, programs_, tables_;
     sidra_queue_state* state_ = nullptr;
     uint64_t write_index_ = 0;
     uint64_t work_ = 0;        // ns, estimated

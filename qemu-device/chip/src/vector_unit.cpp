@@ -18,9 +18,8 @@ Fault read_program(const Env& env, uint64_t program, uint32_t instructions, uint
     const Range table_range(Space::kDevice, table, operand_count * sizeof(sidra_operand));
     if (!code_range.valid()) return {SIDRA_FAULT_LIMIT, program};
     if (!table_range.valid()) return {SIDRA_FAULT_LIMIT, table};
-    Dma dma(env.bus, this_tlb(), env.space);
-    if (Fault fault = dma.read(code_range, code->data())) return fault;
-    return table_range.empty() ? Fault{} : dma.read(table_range, operands->data());
+    if (Fault fault = env.programs->read(code_range, code->data())) return fault;
+    return table_range.empty() ? Fault{} : env.tables->read(table_range, operands->data());
 }
 
 void plan_vector(std::span<const sidra_operand> operands, const uint32_t (&size)[SIDRA_OPERAND_DIMS],
@@ -124,7 +123,7 @@ Fault VectorUnit::run(const VectorArea& area) {
 
 Fault VectorUnit::run_rows(const VectorArea& area, uint32_t offset) {
     area_ = area;
-    engine::VectorRows call{};
+    engine::VectorRows call;  // what is not set below, the program does not use
     for (uint32_t n = 0; n < plan_.operand_count; n++) {
         if (!plan_.uses(n)) continue;
         const VectorPlan::Operand& o = plan_.operands[n];
@@ -136,7 +135,7 @@ Fault VectorUnit::run_rows(const VectorArea& area, uint32_t offset) {
         call.operand[n] = operands_[n].host;
         call.stride[n] = operands_[n].stride;
     }
-    for (uint32_t n = vector::kSums; n < vector::kSlots; n++) {
+    for (uint32_t n = vector::kSums; plan_.used >> n; n++) {
         if (!(plan_.used >> n & 1)) continue;
         const GivenRows& given = given_[n - vector::kSums];
         call.stride[n] = given.col_stride;
@@ -176,17 +175,7 @@ Fault VectorUnit::run_rows(const VectorArea& area, uint32_t offset) {
 
 // Computes the addresses of an operand's rows.
 Fault VectorUnit::find_rows(const VectorPlan::Operand& o, UnitOperand& to) {
-    to.at = worker_.scratch.take_array<uint64_t>(area_.rows);
-    // Rows at equal distances, as most are, take the least time.
-    const uint32_t(&size)[SIDRA_OPERAND_DIMS] = plan_.size;
-    const uint64_t step = o.stride[2], line = step * size[2];
-    to.even = !o.indexed && (size[1] == 1 || o.stride[1] == line) && (size[0] == 1 || o.stride[0] == line * size[1]);
-    if (to.even) {
-        const uint64_t column = o.gathered || o.scalar ? 0 : area_.first_col * o.stride[3];
-        const uint64_t first = o.addr + area_.first_row * step + column;
-        for (uint32_t r = 0; r < area_.rows; r++) to.at[r] = first + r * step;
-        return {};
-    }
+    to.rows = worker_.scratch.take_array<uint64_t>(area_.rows);
     uint32_t i2 = area_.first_row % plan_.size[2];
     const uint32_t outer = area_.first_row / plan_.size[2];
     uint32_t i1 = outer % plan_.size[1];
@@ -198,7 +187,7 @@ Fault VectorUnit::find_rows(const VectorPlan::Operand& o, UnitOperand& to) {
         if (Fault fault = read_indices(o, indices)) return fault;
     }
     for (uint32_t r = 0; r < area_.rows; r++) {
-        to.at[r] = base + (indices ? indices[r] : i2) * o.stride[2];
+        to.rows[r] = base + (indices ? indices[r] : i2) * o.stride[2];
         if (++i2 < plan_.size[2]) continue;
         i2 = 0;
         base += o.stride[1];
@@ -233,26 +222,35 @@ Fault VectorUnit::read_indices(const VectorPlan::Operand& o, uint64_t* indices) 
 Fault VectorUnit::find(uint32_t n) {
     const VectorPlan::Operand& o = plan_.operands[n];
     UnitOperand& to = operands_[n];
-    if (Fault fault = find_rows(o, to)) return fault;
+    // Rows at equal distances, as most are, take the least time.
+    to.step = o.stride[2];
+    const uint32_t(&size)[SIDRA_OPERAND_DIMS] = plan_.size;
+    const uint64_t line = to.step * size[2];
+    const bool even =
+        !o.indexed && (size[1] == 1 || o.stride[1] == line) && (size[0] == 1 || o.stride[0] == line * size[1]);
+    to.first = o.addr + area_.first_row * to.step;
+    if (!o.gathered && !o.scalar) to.first += area_.first_col * o.stride[3];
+    to.rows = nullptr;
+    if (!even)
+        if (Fault fault = find_rows(o, to)) return fault;
     to.elements = o.gathered ? o.extent : o.scalar || o.stride[3] == 0 ? 1 : area_.cols;
     to.span = (to.elements - 1) * o.stride[3] + o.bytes;
     to.stride = o.stride[3];
     to.host = worker_.scratch.take_array<uint8_t*>(area_.rows);
     to.copied = false;
-    uint64_t low = to.at[0], high = to.at[area_.rows - 1];
-    if (!to.even) {
-        const auto [least, most] = std::minmax_element(to.at, to.at + area_.rows);
+    uint64_t low = to.first, high = to.first + (area_.rows - 1) * to.step;
+    if (!even) {
+        const auto [least, most] = std::minmax_element(to.rows, to.rows + area_.rows);
         low = *least, high = *most;
     }
     const uint64_t extent = high - low + to.span;
-    // All rows at once, unless most of what lies between them is something else.
-    if (extent <= 4 * area_.rows * to.span + (64u << 10)) {
+    if (worth_mapping(extent, area_.rows, area_.rows * to.span)) {
         Fault fault;
         uint8_t* const all = dma_.map_all({Space::kDevice, low, extent}, o.stored, &fault);
         // Gaps of a page or more need not be accessible.
         if (fault && (area_.rows == 1 || fault.cause == SIDRA_FAULT_BUS)) return fault;
         if (all) {
-            for (uint32_t r = 0; r < area_.rows; r++) to.host[r] = all + (to.at[r] - low);
+            for (uint32_t r = 0; r < area_.rows; r++) to.host[r] = all + (to.at(r) - low);
             return {};
         }
     }
@@ -262,12 +260,12 @@ Fault VectorUnit::find(uint32_t n) {
 
 Fault VectorUnit::find_gathered(const VectorPlan::Operand& o, UnitOperand& to) {
     for (uint32_t r = 0; r < area_.rows; r++) {
-        if (r > 0 && to.at[r] == to.at[r - 1]) {
+        if (r > 0 && to.at(r) == to.at(r - 1)) {
             to.host[r] = to.host[r - 1];
             continue;
         }
         Fault fault;
-        to.host[r] = dma_.map_all({Space::kDevice, to.at[r], to.span}, o.stored, &fault);
+        to.host[r] = dma_.map_all({Space::kDevice, to.at(r), to.span}, o.stored, &fault);
         if (fault) return fault;
     }
     return {};
@@ -279,7 +277,7 @@ Fault VectorUnit::copy_rows(const VectorPlan::Operand& o, UnitOperand& to) {
     to.stride = to.elements == 1 ? 0 : o.bytes;
     uint8_t* copy = worker_.scratch.take(area_.rows * (to.elements * o.bytes + 8));
     for (uint32_t r = 0; r < area_.rows; r++) {
-        if (r > 0 && to.at[r] == to.at[r - 1]) {
+        if (r > 0 && to.at(r) == to.at(r - 1)) {
             to.host[r] = to.host[r - 1];
             continue;
         }
@@ -289,7 +287,7 @@ Fault VectorUnit::copy_rows(const VectorPlan::Operand& o, UnitOperand& to) {
         if (!o.loaded) continue;
         for (uint64_t i = 0; i < (adjacent ? 1 : to.elements); i++) {
             const uint64_t bytes = adjacent ? to.span : o.bytes;
-            if (Fault fault = dma_.read({Space::kDevice, to.at[r] + i * o.stride[3], bytes}, to.host[r] + i * o.bytes))
+            if (Fault fault = dma_.read({Space::kDevice, to.at(r) + i * o.stride[3], bytes}, to.host[r] + i * o.bytes))
                 return fault;
         }
     }
@@ -305,7 +303,7 @@ Fault VectorUnit::write_back(uint32_t n) {
         for (uint64_t i = 0; i < (adjacent ? 1 : from.elements); i++) {
             const uint64_t bytes = adjacent ? from.span : o.bytes;
             if (Fault fault =
-                    dma_.write({Space::kDevice, from.at[r] + i * o.stride[3], bytes}, from.host[r] + i * o.bytes))
+                    dma_.write({Space::kDevice, from.at(r) + i * o.stride[3], bytes}, from.host[r] + i * o.bytes))
                 return fault;
         }
     }
@@ -314,7 +312,7 @@ Fault VectorUnit::write_back(uint32_t n) {
 
 Range VectorUnit::element(uint32_t operand, uint32_t row, uint32_t index) const {
     const VectorPlan::Operand& o = plan_.operands[operand];
-    return {Space::kDevice, operands_[operand].at[row] + index * o.stride[3], o.bytes};
+    return {Space::kDevice, operands_[operand].at(row) + index * o.stride[3], o.bytes};
 }
 
 bool VectorUnit::read_element(void* self, uint32_t operand, uint32_t row, uint32_t index, void* to) {

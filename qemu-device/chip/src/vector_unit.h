@@ -79,13 +79,16 @@ class VectorUnit {
    private:
     // The rows of an operand in the area: where the host has them, or copies of them.
     struct UnitOperand {
-        uint64_t* at;       // device address of each row's first byte
+        uint64_t first;  // device address of the first row's first byte, and the distance of the next rows
+        uint64_t step;
+        uint64_t* rows;     // device address of each row's first byte; null: they are at equal distances
         uint8_t** host;     // the same in the host's memory, or a copy; null: gathered, and not contiguous
         uint64_t stride;    // between columns, in `host`
         uint64_t span;      // bytes from the first to behind the last element of a row
         uint64_t elements;  // of a row
         bool copied;        // `host` has copies without gaps
-        bool even;          // rows are at equal distances
+
+        uint64_t at(uint32_t row) const { return rows ? rows[row] : first + row * step; }
     };
     struct GivenRows {
         uint8_t* first;
@@ -111,7 +114,7 @@ class VectorUnit {
     const Env& env_;
     const engine::VectorProgram& program_;
     const uint32_t* param_;
-    std::array<GivenRows, vector::kSlots - vector::kSums> given_{};
+    std::array<GivenRows, vector::kSlots - vector::kSums> given_;  // those that the program uses
     const uint32_t* before_ = nullptr;
     uint32_t* after_ = nullptr;
     size_t pitch_ = 0;
