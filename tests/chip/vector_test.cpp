@@ -352,6 +352,75 @@ TEST_P(Vector, AProgramMayComeAgainWithOtherOperands) {
     EXPECT_GT(refused, 10u);
 }
 
+// The chip remembers what it has prepared for a packet. A queue submits the same packet again and again, while its
+// program, its operands, its parameters and the context change.
+TEST_P(Vector, APacketThatComesAgainDoesWhatMemorySaysNow) {
+    constexpr uint32_t kCols = 40;
+    const Host host = GetParam();
+    BenchOptions options;
+    options.engine = host.engine;
+    options.scatter = host.scatter;
+    options.workers = host.workers;
+    Bench bench(options);
+    struct Place {
+        Context& context;
+        Queue& queue;
+        uint64_t in, program, operands;
+    };
+    std::vector<float> in(kCols);
+    for (uint32_t i = 0; i < kCols; i++) in[i] = static_cast<float>(i) - 7;
+    std::vector<std::vector<sidra_vector_instruction>> programs;
+    for (const char* text : {"pass:\nv0 = load o0\nv1 = mul v0, p0\nstore o1, v1\n",
+                             "pass:\nv0 = load o0\nv1 = add v0, p0\nstore o1, v1\n"})
+        programs.push_back(std::get<program::Code>(program::assemble(text)).instructions);
+    std::vector<Place> places;
+    for (uint32_t i = 0; i < 2; i++) {
+        Context& context = bench.context();
+        const uint64_t from = context.put(in);
+        const uint64_t program = context.put(programs[0]);
+        places.push_back({context, context.queue(), from, program, context.alloc(2 * sizeof(sidra_operand))});
+    }
+    ASSERT_EQ(places[0].program, places[1].program) << "equal packets of two contexts";
+    Random random(5 + host.engine * 2 + host.scatter);
+    for (uint32_t n = 0; n < 60; n++) {
+        const Place& place = places[random() % places.size()];
+        const size_t which = random() % programs.size();
+        const bool wide = random() % 2, refused = random() % 8 == 0;
+        place.context.write(place.program, programs[which].data(),
+                            programs[which].size() * sizeof(sidra_vector_instruction));
+        const uint32_t stride = wide ? 2 : 1;
+        const uint64_t out = place.context.put(std::vector<float>(kCols * 2, -1.0f));
+        sidra_operand operands[2]{};
+        for (sidra_operand& o : operands) o.type = SIDRA_TYPE_F32, o.stride[3] = 4;
+        operands[0].addr = place.in;
+        operands[1].addr = out;
+        operands[1].stride[3] = 4 * stride;
+        operands[1].flags = refused ? 0 : SIDRA_OPERAND_WRITE;
+        place.context.write(place.operands, operands, sizeof operands);
+        sidra_cmd cmd = blank(SIDRA_CMD_VECTOR);
+        cmd.vector.program = place.program;
+        cmd.vector.operands = place.operands;
+        cmd.vector.instructions = static_cast<uint16_t>(programs[which].size());
+        cmd.vector.operand_count = 2;
+        std::fill(std::begin(cmd.vector.size), std::end(cmd.vector.size), 1u);
+        cmd.vector.size[3] = random() % 2 ? kCols : kCols / 2;
+        const auto param = static_cast<float>(random() % 5);
+        cmd.vector.param[0] = std::bit_cast<uint32_t>(param);
+        place.queue.submit(cmd);
+        bench.run();
+        std::vector<float> expected(kCols * 2, -1.0f);
+        if (refused) {
+            ASSERT_EQ(SIDRA_FAULT_PROGRAM, place.queue.state().fault.cause) << n;
+            place.queue.reset();
+        } else {
+            ASSERT_TRUE(retired(place.queue)) << n;
+            for (uint32_t i = 0; i < cmd.vector.size[3]; i++)
+                expected[i * stride] = which == 0 ? in[i] * param : in[i] + param;
+        }
+        ASSERT_EQ(expected, place.context.get<float>(out, expected.size())) << n;
+    }
+}
+
 // Programs all of whose registers may be the memory of operands, of which engines compute several long rows at a time;
 // and such that have one instruction too many for that.
 TEST_P(Vector, SeveralLongRowsAreTheReference) {
