@@ -72,6 +72,7 @@ class Machine {
     engine::Staging staging;
     Array array{kGeometryY1, engine->kernels(), nullptr};
     Bus bus{host_};
+    std::array<unsigned, 256> checked{};  // packets, by opcode
 
    private:
     Env env(PageWindow* programs = nullptr, PageWindow* tables = nullptr) {
@@ -124,18 +125,20 @@ void check(Machine& machine, const sidra_cmd& cmd, uint64_t operations) {
     Job job;
     const Fault fault = machine.prepare(cmd, &job);
     ASSERT_FALSE(fault) << "cause " << fault.cause << ", 0x" << std::hex << fault.address;
+    machine.checked[cmd.hdr.opcode]++;
     EXPECT_LE(job.unit_load.operations, kUnitMax.operations);
     EXPECT_LE(job.unit_load.pieces, kUnitMax.pieces);
     EXPECT_LE(job.unit_load.scratch, kUnitMax.scratch);
     EXPECT_TRUE(fits(job.unit_load));
     EXPECT_GE(job.unit_load.operations, (operations + job.units - 1) / job.units) << "of " << job.units << " units";
     EXPECT_GT(job.unit_work, 0u);
-    EXPECT_TRUE(job.cost.device_ps > 0 || cmd.hdr.opcode == SIDRA_CMD_READBACK);
     for (const uint32_t unit : {0u, job.units - 1}) {
         const Fault ran = machine.run(job, unit);
         EXPECT_FALSE(ran) << "unit " << unit << ": cause " << ran.cause << ", 0x" << std::hex << ran.address;
         EXPECT_LE(machine.staging.scratch.used(), job.unit_load.scratch) << "unit " << unit;
     }
+    // The units of a REFRESH find out what it costs.
+    EXPECT_TRUE(job.cost.device_ps + job.spent_ps > 0 || cmd.hdr.opcode == SIDRA_CMD_READBACK);
 }
 
 constexpr uint32_t U8 = SIDRA_TYPE_U8, S8 = SIDRA_TYPE_S8, S32 = SIDRA_TYPE_S32, F32 = SIDRA_TYPE_F32;
@@ -220,8 +223,7 @@ std::vector<VectorCase> vector_cases() {
 constexpr uint64_t kProgramAt = SIDRA_HUGE_SIZE - 8192, kOperandsAt = SIDRA_HUGE_SIZE - 4096,
                    kPatternAt = SIDRA_HUGE_SIZE - 12288;
 
-TEST(UnitLoad, OfVectorProgramsIsBounded) {
-    Machine machine;
+void vector_programs(Machine& machine) {
     for (const VectorCase& c : vector_cases()) {
         SCOPED_TRACE(c.name);
         uint8_t* const memory = machine.clear();
@@ -256,8 +258,7 @@ std::vector<SumsProgram> sums_programs(uint8_t output) {
     return {{"short", {load, store}, false}, {"long", slow, false}, {"whole rows", {load, store, sum}, true}};
 }
 
-TEST(UnitLoad, OfMatmulIsBounded) {
-    Machine machine;
+void matmuls(Machine& machine) {
     constexpr uint32_t kInner = SIDRA_MATMUL_INNER_MAX, kRow = SIDRA_MATMUL_ROW_MAX;
     struct Shape {
         uint32_t batch, m, n, k;
@@ -316,8 +317,7 @@ TEST(UnitLoad, OfMatmulIsBounded) {
                     }
 }
 
-TEST(UnitLoad, OfLayersIsBounded) {
-    Machine machine;
+void layers(Machine& machine) {
     constexpr uint8_t v0 = SIDRA_VECTOR_V(0);
     using I = sidra_vector_instruction;
     const std::vector<I> prologue = {{SIDRA_VECTOR_OP_LOAD, SIDRA_VECTOR_PASS, v0, SIDRA_OPERAND_INPUT, 0, 0, 0, 0, {}},
@@ -384,8 +384,24 @@ TEST(UnitLoad, OfLayersIsBounded) {
             }
 }
 
-TEST(UnitLoad, OfWindowsIsBounded) {
-    Machine machine;
+void pool_of_the_most_pieces(Machine& machine) {
+    constexpr uint64_t kPattern = SIDRA_HUGE_SIZE - 4096;
+    sidra_pattern p{};
+    p.type = U8;
+    p.height = p.width = 256, p.channels = 1, p.kernel_h = p.kernel_w = 256;
+    p.stride_h = p.stride_w = p.dilation_h = p.dilation_w = 1;
+    p.pixel_stride = 8192, p.row_stride = 8192 * 256;
+    std::memcpy(machine.clear() + kPattern, &p, sizeof p);
+    sidra_cmd cmd = blank(SIDRA_CMD_POOL);
+    cmd.pool.op = SIDRA_POOL_MAX;
+    cmd.pool.pattern = kPattern;
+    cmd.pool.out = kHalf;
+    cmd.pool.size[0] = cmd.pool.size[1] = cmd.pool.size[2] = 1;
+    check(machine, cmd, 65536);
+}
+
+void pools(Machine& machine) {
+    pool_of_the_most_pieces(machine);
     constexpr uint64_t kPattern = SIDRA_HUGE_SIZE - 4096;
     struct Case {
         uint32_t height, width, channels;
@@ -434,8 +450,7 @@ TEST(UnitLoad, OfWindowsIsBounded) {
             }
 }
 
-TEST(UnitLoad, OfSortIsBounded) {
-    Machine machine;
+void sorts(Machine& machine) {
     struct Case {
         uint32_t rows, cols, count, gap;
     };
@@ -461,34 +476,16 @@ TEST(UnitLoad, OfSortIsBounded) {
         }
 }
 
-TEST(UnitLoad, OfAWindowOfTheMostPiecesIsBounded) {
-    Machine machine;
-    constexpr uint64_t kPattern = SIDRA_HUGE_SIZE - 4096;
-    sidra_pattern p{};
-    p.type = U8;
-    p.height = p.width = 256, p.channels = 1, p.kernel_h = p.kernel_w = 256;
-    p.stride_h = p.stride_w = p.dilation_h = p.dilation_w = 1;
-    p.pixel_stride = 8192, p.row_stride = 8192 * 256;
-    std::memcpy(machine.clear() + kPattern, &p, sizeof p);
-    sidra_cmd cmd = blank(SIDRA_CMD_POOL);
-    cmd.pool.op = SIDRA_POOL_MAX;
-    cmd.pool.pattern = kPattern;
-    cmd.pool.out = kHalf;
-    cmd.pool.size[0] = cmd.pool.size[1] = cmd.pool.size[2] = 1;
-    check(machine, cmd, 65536);
-}
-
-TEST(UnitLoad, OfCopyAndFillIsBounded) {
-    Machine machine;
+void copies(Machine& machine) {
     check(machine, copy(kHalf, 0, kHalf), kHalf);
     check(machine, copy_2d(kHalf, 64, 0, 64, 1, 0xffffffffu), 0xffffffffu);
     check(machine, copy_2d(kHalf, 8192, 0, 8192, 1, 1u << 25), 1u << 25);
     check(machine, copy_2d(kHalf, 1u << 20, 0, 1u << 20, (128u << 10) + 1, 1u << 18), ((128ull << 10) + 1) << 18);
-    check(machine, fill(kHalf, kHalf, 0x55, 1), kHalf);
 }
 
-TEST(UnitLoad, OfMvmIsBounded) {
-    Machine machine;
+void fills(Machine& machine) { check(machine, fill(kHalf, kHalf, 0x55, 1), kHalf); }
+
+void mvms(Machine& machine) {
     const uint64_t xbars = kGeometryY1.xbars();
     struct Object {
         uint16_t index;
@@ -515,14 +512,61 @@ TEST(UnitLoad, OfMvmIsBounded) {
             }
 }
 
-TEST(UnitLoad, OfProgramAndReadbackIsBounded) {
-    Machine machine;
-    const auto xbars = uint64_t{kGeometryY1.xbars()};
+constexpr uint32_t kTallRows = kGeometryY1.xbars() * SIDRA_XBAR_ROWS;
+
+// Objects share crossbars, and the units of a REFRESH or READBACK need what the object has programmed itself.
+void programs(Machine& machine) {
     for (const uint32_t stride : {256u, 65536u}) {
-        const auto rows = static_cast<uint32_t>(xbars * 256);
-        check(machine, program(kTall, 0, rows, 0, 256, 0, stride), xbars * 65536);
+        check(machine, program(kTall, 0, kTallRows, 0, 256, 0, stride), kTallRows * uint64_t{256});
+        check(machine, refresh(kTall, 0, kTallRows, 0, 256), kTallRows * uint64_t{256});
         check(machine, program(kSmall, 0, 256, 0, 256, 0, stride), 65536);
+        check(machine, refresh(kSmall, 0, 256, 0, 256), 65536);
+    }
+}
+
+void readbacks(Machine& machine) {
+    for (const uint32_t stride : {256u, 65536u}) {
+        check(machine, program(kTall, 0, kTallRows, 0, 256, 0, 256), kTallRows * uint64_t{256});
+        check(machine, readback(kTall, 0, kTallRows, 0, 256, 0, stride), kTallRows * uint64_t{256});
+        check(machine, program(kSmall, 0, 256, 0, 256, 0, 256), 65536);
         check(machine, readback(kSmall, 0, 256, 0, 256, kHalf, stride), 65536);
+    }
+}
+
+struct Opcode {
+    const char* name;
+    uint8_t opcode;
+    void (*largest)(Machine&);  // checks the largest packets
+};
+const Opcode kOpcodes[] = {
+    {"COPY", SIDRA_CMD_COPY, copies},
+    {"FILL", SIDRA_CMD_FILL, fills},
+    {"MVM", SIDRA_CMD_MVM, mvms},
+    {"VECTOR", SIDRA_CMD_VECTOR, vector_programs},
+    {"MATMUL", SIDRA_CMD_MATMUL, matmuls},
+    {"LAYER", SIDRA_CMD_LAYER, layers},
+    {"PROGRAM", SIDRA_CMD_PROGRAM, programs},
+    {"READBACK", SIDRA_CMD_READBACK, readbacks},
+    {"POOL", SIDRA_CMD_POOL, pools},
+    {"SORT", SIDRA_CMD_SORT, sorts},
+};
+
+class UnitLoadOf : public ::testing::TestWithParam<Opcode> {};
+
+TEST_P(UnitLoadOf, LargestPacketsIsBounded) {
+    Machine machine;
+    GetParam().largest(machine);
+    EXPECT_GT(machine.checked[GetParam().opcode], 0u) << "of this opcode";
+}
+
+INSTANTIATE_TEST_SUITE_P(, UnitLoadOf, ::testing::ValuesIn(kOpcodes),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(UnitLoad, OfEachOpcodeIsChecked) {
+    for (unsigned opcode = 0; opcode < 256; opcode++) {
+        const auto entries =
+            std::ranges::count_if(kOpcodes, [opcode](const Opcode& entry) { return entry.opcode == opcode; });
+        EXPECT_EQ(entries, operation(static_cast<uint8_t>(opcode)) ? 1 : 0) << "opcode " << opcode;
     }
 }
 
