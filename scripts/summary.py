@@ -48,7 +48,7 @@ class Group:
         if status == "run":
             self.passed += 0 if cases else 1
         elif reason is not None and reason.get("message", "").startswith("SKIP_RETURN_CODE"):
-            self.skipped.append(name)
+            self.skipped.append(f"{name}: {output.strip().splitlines()[-1]}" if output.strip() else name)
         elif status == "notrun":
             self.failed.append((name, f"not run: {reason.get('message') if reason is not None else 'unknown why'}"))
         elif not bad:
