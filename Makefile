@@ -46,12 +46,12 @@ check: ## the checks before each commit: the tests in release, with ASan + UBSan
 	@scripts/check.sh check release asan tsan kmod vm
 
 check-long: ## the longer checks: the other tests of the build trees, those of the arithmetic for AArch64, the VM's harness, its matrix, the debug kernel, failing allocations, the fuzzers, the packages
-	@$(SETUP) base aarch64 check fuzz qemu vm
+	@$(SETUP) base aarch64 check fuzz network qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh check-long $(subst $(comma), ,$(PARTS))
 
 check-build: ## build everything that check and check-long run, and run nothing
-	@$(SETUP) base aarch64 check fuzz qemu vm
+	@$(SETUP) base aarch64 check fuzz network qemu vm
 	@scripts/qemu.sh build >/dev/null
 	@BUILD_ONLY=1 scripts/check.sh check-build $(subst $(comma), ,$(PARTS))
 
@@ -169,7 +169,7 @@ packages: ## build Debian packages of libsidra, the tools, the driver (DKMS) and
 	@scripts/packages/build.sh
 
 setup: ## install the packages of every target
-	@$(SETUP) base aarch64 check qemu vm bench lint fuzz
+	@$(SETUP) base aarch64 check qemu vm bench network torch lint fuzz
 
 clean: ## remove everything that was built
 	@rm -rf build

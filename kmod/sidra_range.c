@@ -70,8 +70,8 @@ void sidra_range_fini(struct sidra_range *range)
 	free_nodes(&range->spare);
 }
 
-/* Cuts [begin, end) out of a free node. Uses a spare node if both sides stay free, and returns one if neither does. */
-static void cut(struct sidra_range *range, struct sidra_range_node *node, u64 begin, u64 end)
+/* Takes [begin, end) out of a free node. Uses a spare node if both sides stay free, and returns one if neither does. */
+static void take_from_node(struct sidra_range *range, struct sidra_range_node *node, u64 begin, u64 end)
 {
 	if (node->begin == begin && node->end == end) {
 		list_move(&node->link, &range->spare);
@@ -103,7 +103,7 @@ static int alloc_from(struct sidra_range *range, u64 size, u64 alignment, u64 ph
 		if (put_aside(range))
 			return -ENOMEM;
 		*address = begin + pad;
-		cut(range, node, *address, *address + size);
+		take_from_node(range, node, *address, *address + size);
 		return 0;
 	}
 	return -ENOSPC;
@@ -125,7 +125,7 @@ int sidra_range_reserve(struct sidra_range *range, u64 begin, u64 size)
 			continue;
 		if (put_aside(range))
 			return -ENOMEM;
-		cut(range, node, begin, begin + size);
+		take_from_node(range, node, begin, begin + size);
 		return 0;
 	}
 	return -ENOSPC;

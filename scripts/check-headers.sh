@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Checks that every public header compiles on its own, twice in a row, in C11 and C++, with -pedantic, for 64 and 32 bits (as in the
-# firmware, without a C library), with each installed compiler.
+# firmware, without a C library), with each installed compiler; and that the compilers warn of each result of sidra.hpp that must be used and
+# is not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,6 +37,29 @@ for header in "${headers[@]}"; do
         try "$compiler" "${language[@]}" "${twice[@]}"
         ((${#bits32[@]} == 0)) || try "$compiler" "${language[@]}" "${bits32[@]}" "${twice[@]}"
     done
+done
+# A program that uses none of these results, and with USE as a cast to void one that uses all.
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cat >"$folder/results.cpp" <<'EOF'
+#include <sidra/sidra.hpp>
+void context_synchronize(sidra::Context& one) { USE(one.synchronize(sidra::Deadline::poll())); }
+void context_status(sidra::Context& one) { USE(one.status()); }
+void event_done(sidra::Event& one) { USE(one.done()); }
+void event_synchronize(sidra::Event& one) { USE(one.synchronize(sidra::Deadline::poll())); }
+void stream_done(sidra::Stream& one) { USE(one.done()); }
+void stream_synchronize(sidra::Stream& one) { USE(one.synchronize(sidra::Deadline::poll())); }
+EOF
+for compiler in g++ clang++; do
+    command -v "$compiler" >/dev/null || continue
+    compile=("$compiler" -std=c++20 -Ilibsidra/include "$folder/results.cpp")
+    try "${compile[@]}" '-DUSE(x)=static_cast<void>(x)'
+    checks=$((checks + 1))
+    warned=$({ "${compile[@]}" '-DUSE(x)=x' -fsyntax-only 2>&1 || :; } | grep -oE 'results\.cpp:[0-9]+:.*nodiscard' | cut -d: -f2 | sort -u | wc -l)
+    if ((warned != 6)); then
+        echo "$compiler warns of $warned of 6 results that are not used" >&2
+        failures=$((failures + 1))
+    fi
 done
 echo "$((checks - failures)) of $checks header compilations passed"
 ((failures == 0))

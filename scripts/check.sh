@@ -169,6 +169,5 @@ if has debug; then
     scripts/figures.py build/figures/vm.json <<<"{\"debug_reports\": $reports}"
     echo "vm: reports of the debug kernel: $reports"
 fi
-scripts/figures.py build/figures/check.json <<<"{\"flaky\": $(cat build/flaky/*/tests 2>/dev/null | wc -l)}"
 echo "== summary"
 exec python3 scripts/summary.py "$run"

@@ -5,9 +5,12 @@
 An entry of the run's ctest.xml is a test of a build tree, named TREE/TEST, or it has its own results in build/NAME/ctest.xml, as for boots of the VM.
 A GoogleTest executable counts with its cases; every other entry, and an executable that failed outside of its cases (crash, leak, data race,
 timeout), counts as one. Missing results are a failure. Flaky tests (scripts/vm/flaky.py) are reported; more than FLAKY of them fail the run. The
-failures are printed last, each with the end of its output and the kernel's complaint, so that the end of a log is sufficient.
+failures are printed last, each with the end of its output and the kernel's complaint, so that the end of a log is sufficient. Writes the number of
+flaky tests to build/figures/check.json.
 Exit status 1 if anything failed.
 """
+import json
+import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -48,7 +51,7 @@ class Group:
         if status == "run":
             self.passed += 0 if cases else 1
         elif reason is not None and reason.get("message", "").startswith("SKIP_RETURN_CODE"):
-            self.skipped.append(name)
+            self.skipped.append(f"{name}: {output.strip().splitlines()[-1]}" if output.strip() else name)
         elif status == "notrun":
             self.failed.append((name, f"not run: {reason.get('message') if reason is not None else 'unknown why'}"))
         elif not bad:
@@ -92,6 +95,7 @@ def flaky_of(run):
 def main():
     run = Path(sys.argv[1])
     groups, flaky = groups_of(run), flaky_of(run)
+    subprocess.run([Path(__file__).parent / "figures.py", BUILD / "figures/check.json"], input=json.dumps({"flaky": len(flaky)}), text=True, check=True)
     failures = [(f"{group.name}: {name}", said) for group in groups for name, said in group.failed]
     if len(flaky) > FLAKY:
         failures.append((f"{len(flaky)} flaky tests", f"no more than {FLAKY} may be; the logs of both tries are in build/flaky"))

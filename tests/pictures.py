@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """pictures.py: checks that in every picture of docs/ all text is inside its box and the canvas and overlaps no other text, with the
-fonts that viewers use; and that the boxes of docs/layers.svg name existing parts of the tree (planned boxes: missing ones)."""
+fonts that viewers use; and that the boxes of docs/layers.svg name existing parts of the tree (planned boxes: missing ones), all folders of
+the chip and of libsidra, all examples and tools, and exactly the engines that the chip has."""
 import pathlib
 import re
 import sys
@@ -20,6 +21,21 @@ BOLD = [348, 456, 521, 838, 696, 1002, 872, 306, 457, 457, 523, 838, 380, 415, 3
         716, 493, 595, 478, 712, 652, 924, 645, 652, 582, 712, 365, 712, 838]
 MARGIN = 4  # of a text inside its box
 ASCENT, DESCENT = 0.76, 0.24  # of the size
+
+
+CHIP_HEADER = TOP / "qemu-device/chip/include/sidra_chip.h"
+
+
+def parts():
+    """What docs/layers.svg has to have: names of boxes, and words."""
+    def folders(path):
+        return {one.name for one in (TOP / path).iterdir() if one.is_dir()}
+    boxes = {"kmod", "firmware", "libsidra", "tools", "uapi", "libsidra/examples", "libsidra/smi", "qemu-device/qemu", "qemu-device/chip"}
+    boxes |= {f"chip/{name}" for name in folders("qemu-device/chip") - {"include"}}
+    boxes |= {f"transport/{name}" for name in folders("libsidra/transport")}
+    boxes |= folders("libsidra") - {"include", "src", "examples", "smi", "transport"}
+    tools = {name.removeprefix("sidra-") for name in folders("tools") if name.startswith("sidra-")} - {"smi"}
+    return boxes, folders("libsidra/examples") | tools | {"sidra-smi"}
 
 
 def number(text):
@@ -78,10 +94,19 @@ class Picture:
                     there = any((TOP / prefix / name).is_dir() for prefix in ("", "libsidra", "qemu-device"))
                     if there == (box[4] == "later"):
                         self.failures.append(f"{name} is {'there, and planned' if there else 'not there, and not planned'}")
-        named = " ".join(text[4] for text in self.texts)
-        for folder in ("kmod", "firmware", "libsidra", "qemu-device", "tools", "uapi"):
-            if f"{folder}/" not in named:
-                self.failures.append(f"{folder}/ is missing")
+        boxes, words = parts()
+        for wanted, styles in ((boxes, {"name"}), (words, {"name", "note"})):
+            named = set(re.findall(r"[\w./-]*\w", " ".join(text[4] for text in self.texts if text[5] in styles)))
+            for name in sorted(wanted - named):
+                self.failures.append(f"{name} is missing")
+        engines = {name.lower().replace("_", "-") for name in re.findall(r"SIDRA_CHIP_ENGINE_(\w+)\s*=", CHIP_HEADER.read_text())} - {"auto"}
+        box = next(min((box for box in self.boxes if box[0] <= left < box[2] and box[1] <= baseline <= box[3]), key=lambda one: one[2] - one[0])
+                   for left, _, _, _, text, _, baseline in self.texts if text == "chip/engine")
+        drawn = " ".join(text for left, _, _, _, text, style, baseline in self.texts
+                         if style == "note" and box[0] <= left < box[2] and box[1] <= baseline <= box[3])
+        drawn = set(drawn.partition(": ")[2].split(", "))
+        if drawn != engines:
+            self.failures.append(f"the engines are {', '.join(sorted(engines))}, not {', '.join(sorted(drawn))}")
 
 
 def main():

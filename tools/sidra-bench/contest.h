@@ -2,18 +2,17 @@
 // How everything here is measured: contenders take turns in one process, so that what a shared machine does to one it
 // does to all.
 //
-// - A contest has rounds; in a round each contender has a block, and the order is turned by one from round to round.
-// Rounds go on until
-//   each contender has reached its best figure in two blocks (to 2 %) while others left the machine alone, or until
-//   there were `max_rounds`: then it is not settled.
-// - Before a block the program waits until none of its threads uses the CPU: OpenMP and OpenBLAS threads spin for
-// milliseconds after
-//   their work (which is their best policy, so they keep it inside their own block), and must not spin into another
-//   one's block.
-// - A block: untimed warm-up, then samples; a sample is so many calls that the clock's own cost does not count.
-// - The figure of a contender is its best sample: the least disturbed one. A ratio of two is given twice: of their best
-// samples, and
-//   the median over the rounds of the ratio of their block medians. If the two disagree, the machine was restless.
+// - A contest has rounds. In a round each contender has a block; the order of the blocks rotates by one from round to
+//   round. The contest ends when each contender has reached its best figure, to 2 %, in two blocks (it is then
+//   *settled*), or after `max_rounds`.
+// - Before a block the program waits until none of its threads uses the CPU. Threads of OpenMP and OpenBLAS spin for
+//   milliseconds after their work. That is their best policy, so it is allowed inside their own block, but not in the
+//   block of another contender.
+// - A block is an untimed warm-up and then samples. A sample has so many calls that the cost of reading the clock is
+//   negligible.
+// - The figure of a contender is its best sample, the least disturbed one. The ratio of two contenders is given twice:
+//   of their best samples, and as the median over the rounds of the ratio of their block medians. If the two disagree,
+//   other programs disturbed the measurement.
 #ifndef SIDRA_BENCH_CONTEST_H
 #define SIDRA_BENCH_CONTEST_H
 
