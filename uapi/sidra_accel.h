@@ -8,17 +8,20 @@
  *   Pads, reserved fields and unknown flags must be zero; otherwise calls fail with -EINVAL.
  * - docs/uapi.md has the rules for changes, and what to do about each error. An addition raises the minor version, with a line in the
  *   changelog below.
- * - Arrays are passed as pointer, count and stride. A stride smaller than the known struct is -EINVAL; bytes beyond it must be zero.
+ * - Arrays whose elements may grow are passed as pointer, count and stride. A stride smaller than the known struct is -EINVAL; bytes beyond
+ *   it must be zero. Elements of arrays without a stride never grow: packets, syncobj points of SUBMIT, numbers.
  * - Handles are valid for the open file that created them; a handle of another file is -ENOENT. 0 is never a valid handle.
  * - -EMFILE: all contexts, or all queues of a context or of the device, are in use. No call returns -EAGAIN, because libdrm would repeat it.
- * - Deadlines are absolute CLOCK_MONOTONIC nanoseconds; 0 polls, SIDRA_DEADLINE_NEVER waits for ever. A wait that reaches its deadline fails
- *   with -ETIMEDOUT; one that fails with -EINTR may be repeated unchanged.
+ * - The deadline of WAIT is in absolute CLOCK_MONOTONIC nanoseconds; 0 polls, SIDRA_DEADLINE_NEVER waits for ever. A wait that reaches its
+ *   deadline fails with -ETIMEDOUT; one that fails with -EINTR may be repeated unchanged. The deadline of SUBMIT limits a job, not a call: it
+ *   is a duration.
  * - After a device reset, calls with older contexts fail with -ESTALE until SIDRA_IOCTL_CONTEXT_RECOVER; after removal all calls fail with
  *   -ENODEV.
  *
  * Changelog
  * 1.0  first version
  * 1.1  WEIGHTS_REPORT
+ * 1.2  epochs: other structs for SUBMIT, QUEUE_RESET, QUEUE_QUERY, ARM and the items of WAIT; WAIT_VALUE takes an epoch
  *
  * Changelog of the hardware contract (sidra_hw.h, sidra_cmd.h, sidra_publish.h)
  * 1.0  first version
@@ -42,7 +45,7 @@ extern "C" {
 #endif
 
 #define SIDRA_UAPI_VERSION_MAJOR	1u
-#define SIDRA_UAPI_VERSION_MINOR	1u
+#define SIDRA_UAPI_VERSION_MINOR	2u
 
 #define SIDRA_DEADLINE_NEVER		(~0ull)
 

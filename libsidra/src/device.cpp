@@ -68,13 +68,14 @@ sidra_status adopt_transport(const char* call, uint32_t index, std::unique_ptr<T
     if (const int error = request(*transport, SIDRA_IOCTL_DEVICE_QUERY, &query, &detail); error != 0)
         return fail_errno(call, error, fmt::format("querying device {}", index), detail);
     const auto major = [](uint32_t version) { return version >> 16; };
-    if (major(query.uapi_version) != SIDRA_UAPI_VERSION_MAJOR || major(query.hw_version) != SIDRA_HW_VERSION_MAJOR)
+    const auto text = [](uint32_t version) { return fmt::format("{}.{}", version >> 16, version & 0xffff); };
+    // Until the driver interface is frozen as 2.0, also a minor version may change what exists (docs/uapi.md).
+    constexpr uint32_t kInterface = SIDRA_UAPI_VERSION_MAJOR << 16 | SIDRA_UAPI_VERSION_MINOR;
+    if (query.uapi_version != kInterface || major(query.hw_version) != SIDRA_HW_VERSION_MAJOR)
         return fail(SIDRA_ERROR_VERSION, call,
-                    "device {} speaks driver interface {}.{} and hardware interface {}.{}, but this libsidra needs "
-                    "{}.x and {}.x; install a "
-                    "libsidra and a driver of the same major version",
-                    index, major(query.uapi_version), query.uapi_version & 0xffff, major(query.hw_version),
-                    query.hw_version & 0xffff, SIDRA_UAPI_VERSION_MAJOR, SIDRA_HW_VERSION_MAJOR);
+                    "device {} speaks driver interface {} and hardware interface {}, but this libsidra needs {} and "
+                    "{}.x; install a libsidra and a driver of the same version",
+                    index, text(query.uapi_version), text(query.hw_version), text(kInterface), SIDRA_HW_VERSION_MAJOR);
     auto* made = HandleTable<sidra_device>::make();
     made->index = index;
     made->transport = std::move(transport);

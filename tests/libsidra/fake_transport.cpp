@@ -17,7 +17,7 @@ uint64_t whole_pages(uint64_t size) { return (size + 4095) & ~uint64_t{4095}; }
 
 FakeTransport::FakeTransport() {
     device.kind = SIDRA_DEVICE_MODEL;
-    device.uapi_version = SIDRA_UAPI_VERSION_MAJOR << 16;
+    device.uapi_version = SIDRA_UAPI_VERSION_MAJOR << 16 | SIDRA_UAPI_VERSION_MINOR;
     device.hw_version = SIDRA_HW_VERSION;
     device.clusters = 1, device.cus_per_cluster = 2, device.xbars_per_cu = 4;
     device.rows = 256, device.cols = 256;
