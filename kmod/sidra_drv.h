@@ -112,9 +112,9 @@ struct sidra_device {
 	bool held;		/* stopped temporarily, by a bus reset or a suspend: calls wait */
 	wait_queue_head_t held_wait;
 
-	/* Protects bus mastering and @cut. */
+	/* Protects bus mastering and @cut_off. */
 	struct mutex master_lock;
-	bool cut;		/* see sidra_cut_device() */
+	bool cut_off;		/* see sidra_cut_device() */
 
 	struct sidra_l3 l3;
 

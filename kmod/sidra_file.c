@@ -24,7 +24,7 @@ int sidra_check_link(struct sidra_device *sdev)
 	lockdep_assert_held(&sdev->lock);
 	if (sdev->stopped)
 		return -ENODEV;
-	if (READ_ONCE(sdev->cut)) {
+	if (READ_ONCE(sdev->cut_off)) {
 		sidra_coredump(sdev, "cut-off", "device");
 		sidra_reset_device(sdev, SIDRA_FAULT_TIMEOUT);
 	}

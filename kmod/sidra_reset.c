@@ -74,7 +74,7 @@ void sidra_reset_device(struct sidra_device *sdev, enum sidra_fault_cause cause)
 	}
 	lose_all(sdev, cause);
 	guard(mutex)(&sdev->master_lock);
-	sdev->cut = false;
+	sdev->cut_off = false;
 	if (!back)
 		return;
 	pci_set_master(sdev->pdev);
@@ -158,9 +158,9 @@ void sidra_suspend_device(struct sidra_device *sdev)
 void sidra_cut_device(struct sidra_device *sdev)
 {
 	guard(mutex)(&sdev->master_lock);
-	if (!sdev->cut && !sdev->stopped)
+	if (!sdev->cut_off && !sdev->stopped)
 		reset_chip(sdev);
-	WRITE_ONCE(sdev->cut, true);
+	WRITE_ONCE(sdev->cut_off, true);
 }
 
 int sidra_resume_device(struct sidra_device *sdev)
@@ -173,13 +173,13 @@ int sidra_resume_device(struct sidra_device *sdev)
 		lose_all(sdev, SIDRA_FAULT_RESET);
 		lose_link(sdev);
 		scoped_guard(mutex, &sdev->master_lock)
-			sdev->stopped = sdev->cut = false;
+			sdev->stopped = sdev->cut_off = false;
 		sidra_map_show_local(sdev, true);	/* the chip may return without a notification */
 		return -ENODEV;
 	}
 	scoped_guard(mutex, &sdev->master_lock) {
 		pci_set_master(sdev->pdev);
-		sdev->cut = false;
+		sdev->cut_off = false;
 	}
 	pci_save_state(sdev->pdev);	/* restored after a slot reset */
 	sidra_chip_enable(sdev);

@@ -491,7 +491,7 @@ static void watchdog(struct work_struct *work)
 		sidra_watch_now(sdev);
 	if (overdue > LAST_RESORT_NS)
 		sidra_cut_device(sdev);
-	if (READ_ONCE(sdev->cut))
+	if (READ_ONCE(sdev->cut_off))
 		sidra_submit_fail(queue, -ETIMEDOUT);
 	scoped_guard(spinlock, &queue->submit_lock)
 		if (!queue->destroyed && !list_empty(&queue->jobs))

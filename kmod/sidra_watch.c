@@ -80,7 +80,7 @@ static void check_queues(struct sidra_device *sdev)
 	u32 slot;
 
 	lockdep_assert_held(&sdev->lock);
-	if (READ_ONCE(sdev->cut) && sidra_check_link(sdev))
+	if (READ_ONCE(sdev->cut_off) && sidra_check_link(sdev))
 		return;
 	for (slot = 0; slot < SIDRA_CONTEXTS_MAX; slot++) {
 		struct sidra_ctx *ctx = sdev->ctxs[slot];

@@ -128,7 +128,7 @@ if has matrix; then
     [[ ${CHECK:-fast} == fast ]] || pairs=({4,2,1}" "{off,on})
     for pair in "${pairs[@]}"; do
         read -r smp iommu <<<"$pair"
-        boot vm-matrix/${smp}cpu-iommu-$iommu 400 --small 1 --iommu $iommu --smp $smp tests/vm/{driver,library,trouble,removal}
+        boot "vm-matrix/${smp}cpu-iommu-$iommu" 400 --small 1 --iommu "$iommu" --smp "$smp" tests/vm/{driver,library,trouble,removal}
     done
     for iommu in off on; do
         boot vm-matrix/away-iommu-$iommu 60 --small 1 --iommu $iommu tests/vm/away

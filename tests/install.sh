@@ -52,10 +52,10 @@ for setting in DynamicUser ProtectHome PrivateTmp; do
     grep -q "^$setting=yes" "$prefix"/lib/systemd/system/sidra-exporter.service || fail "the service does not set $setting: the drop-in need not change it"
     grep -qE "^$setting=(no|read-only)" "$prefix/share/sidra/sidra-exporter.service.d/user.conf" || fail "the drop-in keeps $setting"
 done
-for group in $(sed -n 's/.*GROUP="\([^"]*\)".*/\1/p' "$prefix/lib/udev/rules.d/60-sidra.rules" | sort -u); do
+while read -r group; do
     grep -q "^g $group " "$prefix/lib/sysusers.d/sidra.conf" || fail "nobody makes the group $group of udev's rule"
     groups=1
-done
+done < <(sed -n 's/.*GROUP="\([^"]*\)".*/\1/p' "$prefix/lib/udev/rules.d/60-sidra.rules" | sort -u)
 [[ -n ${groups:-} ]] || fail "udev's rule names no group"
 
 export PKG_CONFIG_SYSROOT_DIR=$stage PKG_CONFIG_PATH=$library/pkgconfig

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <future>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "chip_fixture.h"
 #include "sidra/sidra.hpp"
@@ -87,11 +90,13 @@ TEST(CppOwnership, AnyOrderOfDestructionClosesTheChip) {
     const std::string path = testing::TempDir() + "sidra-ownership-" + std::to_string(getpid());
     for (int round = 0; round < 3; ++round) {
         Graph graph;
+        Program program;
+        Allocation memory;
         Event event;
         Weights weights;
-        Buffer data;
-        Stream stream;
-        Context context;
+        Buffer data, copy;
+        Stream stream, other_stream;
+        Context context, other_context;
         Device device;
         // BUSY if the chip of the previous round still existed: a state file has one user.
         ASSERT_NO_THROW(device = Device::open(
@@ -101,21 +106,74 @@ TEST(CppOwnership, AnyOrderOfDestructionClosesTheChip) {
         data = Buffer(context, 4096);
         weights = Weights::from_s8(context, 1, 1, std::vector<int8_t>{1});
         event = Event(context);
+        memory = stream.allocate(4096);
+        program = Program::assemble(context, "pass:\n    v0 = load o0\n    store o1, v0\n");
+        other_context = Context(device);
+        other_stream = Stream(other_context);
+        copy = Buffer(other_context, 4096);
         graph = stream.capture([&] { stream.fill(data.at(8), uint64_t{7}, 8); });
         if (round == 1) {
             device = Device();
             context = Context();
+            other_context = Context();
             stream.launch(graph);
+            const Size size{1, 1, 1, 1};
+            stream.vector(program, size, {dense(data.at(8), SIDRA_S32, size), dense(memory.at(0), SIDRA_S32, size)});
             stream.record(event);
+            other_stream.copy_peer(copy.at(16), stream, memory.at(0), 8);
             event.synchronize();
             EXPECT_EQ(7u, data.as<uint64_t>()[1]) << "an object keeps its parents";
+            other_stream.synchronize();
+            EXPECT_EQ(7, copy.as<int32_t>()[4]);
         }
         if (round == 2) {
             EXPECT_THROW(device.close(), Error) << "BUSY, and kept";
             EXPECT_TRUE(static_cast<bool>(device));
             stream = Stream();
             EXPECT_TRUE(static_cast<bool>(graph));
+            EXPECT_EQ(4096u, memory.size()) << "it keeps its stream";
         }
+    }
+    unlink(path.c_str());
+}
+
+// One object at a time is the last of its chip.
+TEST(CppOwnership, EachObjectKeepsTheChip) {
+    choose_test_device();
+    if (on_a_node()) GTEST_SKIP() << "a card has no state file of this process";
+    const std::string path = testing::TempDir() + "sidra-last-" + std::to_string(getpid());
+    const sidra_device_options options{
+        .profile = SIDRA_PROFILE_SMALL, .private_chip = true, .state_file = path.c_str()};
+    const auto moved = [](auto object) -> std::shared_ptr<void> {
+        return std::make_shared<decltype(object)>(std::move(object));
+    };
+    using Maker = std::function<std::shared_ptr<void>(Context&, Stream&)>;
+    const std::pair<const char*, Maker> makers[] = {
+        {"context", [&](Context& context, Stream&) { return moved(std::move(context)); }},
+        {"stream", [&](Context&, Stream& stream) { return moved(std::move(stream)); }},
+        {"buffer", [&](Context& context, Stream&) { return moved(Buffer(context, 64)); }},
+        {"weights",
+         [&](Context& context, Stream&) { return moved(Weights::from_s8(context, 1, 1, std::vector<int8_t>{1})); }},
+        {"program",
+         [&](Context& context, Stream&) {
+             return moved(Program::assemble(context, "pass:\n    v0 = load o0\n    store o1, v0\n"));
+         }},
+        {"event", [&](Context& context, Stream&) { return moved(Event(context)); }},
+        {"graph", [&](Context&, Stream& stream) { return moved(stream.capture([&] { stream.nop(); })); }},
+        {"allocation", [&](Context&, Stream& stream) { return moved(stream.allocate(64)); }},
+    };
+    for (const auto& [name, make] : makers) {
+        std::shared_ptr<void> last;
+        {
+            Device device;
+            ASSERT_NO_THROW(device = Device::open(0, options)) << "before: " << name;
+            Context context(device);
+            Stream stream(context);
+            last = make(context, stream);
+        }
+        EXPECT_THROW(Device::open(0, options), Error) << name << ": the chip is there still";
+        last.reset();
+        EXPECT_NO_THROW(Device::open(0, options)) << name << " was the last";
     }
     unlink(path.c_str());
 }
