@@ -5,6 +5,7 @@
 #define SIDRA_CHIP_ADDRESS_H
 
 #include <algorithm>
+#include <cassert>
 #include <compare>
 #include <cstdint>
 
@@ -126,6 +127,59 @@ class Rectangle {
 
     Range extent_;
     uint64_t stride_, rows_, bytes_;
+};
+
+// An operand of a packet in several dimensions: elements of some bytes, in the context's address space. Elements are
+// found by their offset from the first one, and an offset of an element that there is lies inside the extent, which is
+// checked once. So neither offsets nor addresses can wrap.
+class Grid {
+   public:
+    static constexpr unsigned kDims = 4;
+    Grid() = default;
+    // Invalid if any byte lies outside the address space. The stride of a dimension of one element may be any number,
+    // and is not used: it becomes 0. No size is 0.
+    Grid(uint64_t va, const uint64_t (&strides)[kDims], const uint64_t (&sizes)[kDims], uint64_t element_bytes) {
+        uint64_t length = element_bytes;
+        bool fits = true;
+        for (unsigned d = 0; d < kDims; d++) {
+            stride_[d] = sizes[d] == 1 ? 0 : strides[d];
+            uint64_t reach;
+            fits = fits && !__builtin_mul_overflow(sizes[d] - 1, stride_[d], &reach) &&
+                   !__builtin_add_overflow(length, reach, &length);
+        }
+        extent_ = Range(Space::kDevice, va, fits ? length : ~uint64_t{0});
+    }
+
+    bool valid() const { return extent_.valid(); }
+    // From the first byte of the first element to the last byte of the last one.
+    const Range& extent() const { return extent_; }
+    uint64_t stride(unsigned dimension) const { return stride_[dimension]; }
+
+    // Of an element that there is.
+    uint64_t offset(uint64_t i0, uint64_t i1, uint64_t i2, uint64_t i3) const {
+        return i0 * stride_[0] + i1 * stride_[1] + i2 * stride_[2] + i3 * stride_[3];
+    }
+    // Bytes from the offset of an element on, which must lie inside.
+    Range part(uint64_t at, uint64_t bytes) const {
+        assert(at <= extent_.length() && bytes <= extent_.length() - at);
+        return extent_.part(at, bytes);
+    }
+    // `count` rows of `bytes` bytes along a dimension, likewise.
+    Rectangle rows(uint64_t at, unsigned dimension, uint64_t count, uint64_t bytes) const {
+        const uint64_t stride = stride_[dimension];
+        return {part(at, (count - 1) * stride + bytes).offset(), stride, count, bytes};
+    }
+
+    // Makes a dimension, which has one element, the neighbour of another one, or the two one long one.
+    void move(unsigned from, unsigned to) {
+        stride_[to] = stride_[from];
+        stride_[from] = 0;
+    }
+    void leave(unsigned dimension) { stride_[dimension] = 0; }
+
+   private:
+    Range extent_;
+    uint64_t stride_[kDims];
 };
 
 }  // namespace sidra::chip

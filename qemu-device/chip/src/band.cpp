@@ -23,13 +23,13 @@ Band::Band(const sidra_pattern& pattern, const BandWindows& windows) : p_(patter
     pitch_ = width_ * p_.channels;
 }
 
-Fault Band::fill(const Env& env, Worker& worker, uint8_t* to) const {
-    if (Fault fault = read(env, worker, to)) return fault;
+Fault Band::fill(const Env& env, Worker& worker, const Grid& images, uint8_t* to) const {
+    if (Fault fault = read(env, worker, images, to)) return fault;
     if (p_.codes == SIDRA_TYPE_S8) env.kernels.bias_u8(reinterpret_cast<const int8_t*>(to), to, bytes());
     return {};
 }
 
-Fault Band::read(const Env& env, Worker& worker, uint8_t* to) const {
+Fault Band::read(const Env& env, Worker& worker, const Grid& images, uint8_t* to) const {
     const auto zero = static_cast<uint8_t>(p_.zero);
     // The part that is inside the image, in its pixels.
     const int64_t top = int64_t{w_.y} * p_.stride_h - p_.pad_h, left = int64_t{w_.x} * p_.stride_w - p_.pad_w;
@@ -40,14 +40,13 @@ Fault Band::read(const Env& env, Worker& worker, uint8_t* to) const {
         std::memset(to, zero, bytes());
         return {};
     }
-    const auto address = [&](int64_t y, int64_t x) {
-        return p_.addr + w_.image * p_.image_stride + static_cast<uint64_t>(y) * p_.row_stride +
-               static_cast<uint64_t>(x) * p_.pixel_stride;
+    const auto offset = [&](int64_t y, int64_t x) {
+        return images.offset(w_.image, static_cast<uint64_t>(y), static_cast<uint64_t>(x), 0);
     };
     const uint64_t pixel = p_.channels, before = static_cast<uint64_t>(from_x - left) * pixel,
                    inside = static_cast<uint64_t>(to_x - from_x) * pixel;
-    InputMemory memory(env, worker);
-    if (Fault fault = memory.map(address(from_y, from_x), address(to_y - 1, to_x - 1) + pixel, bytes())) return fault;
+    InputMemory memory(env, worker, images);
+    if (Fault fault = memory.map(offset(from_y, from_x), offset(to_y - 1, to_x - 1) + pixel, bytes())) return fault;
     for (uint64_t i = 0; i < height_; i++, to += pitch_) {
         const int64_t y = top + static_cast<int64_t>(i);
         if (y < from_y || y >= to_y) {
@@ -56,10 +55,10 @@ Fault Band::read(const Env& env, Worker& worker, uint8_t* to) const {
         }
         std::memset(to, zero, before);
         if (p_.pixel_stride == pixel) {
-            if (Fault fault = memory.read(address(y, from_x), to + before, inside)) return fault;
+            if (Fault fault = memory.read(offset(y, from_x), to + before, inside)) return fault;
         } else {
             for (int64_t x = from_x; x < to_x; x++)
-                if (Fault fault = memory.read(address(y, x), to + static_cast<uint64_t>(x - left) * pixel, pixel))
+                if (Fault fault = memory.read(offset(y, x), to + static_cast<uint64_t>(x - left) * pixel, pixel))
                     return fault;
         }
         std::memset(to + before + inside, zero, pitch_ - before - inside);

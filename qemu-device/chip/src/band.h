@@ -30,7 +30,7 @@ class Band {
     // Of the codes.
     uint64_t bytes() const { return height_ * pitch_; }
     // Reads the codes, as u8; S8 is biased.
-    Fault fill(const Env& env, Worker& worker, uint8_t* to) const;
+    Fault fill(const Env& env, Worker& worker, const Grid& images, uint8_t* to) const;
     // Fills in the steps of a window, one for each kStep elements.
     void steps(uint32_t* to) const;
     // Bytes between windows of a row.
@@ -50,7 +50,7 @@ class Band {
 
    private:
     // Reads the codes as they are.
-    Fault read(const Env& env, Worker& worker, uint8_t* to) const;
+    Fault read(const Env& env, Worker& worker, const Grid& images, uint8_t* to) const;
     // Windows from one row to the next.
     uint32_t line() const { return static_cast<uint32_t>(width_ * p_.stride_h / p_.stride_w); }
     bool joined() const { return line() - w_.count <= w_.count / 8; }

@@ -61,8 +61,8 @@ Fault layer_prepare(const Env& env, Job& job) {
     if (Fault fault = read_program(env, l.program, l.prologue + l.epilogue, l.operands, l.operand_count, &instructions,
                                    &operands))
         return fault;
-    if (Fault fault = read_pattern(env, l.pattern, l.size, &plan.pattern)) return fault;
-    const sidra_pattern& p = plan.pattern;
+    if (Fault fault = read_pattern(env, l.pattern, l.size, &plan.images)) return fault;
+    const sidra_pattern& p = plan.images.pattern;
     if (Fault fault = check_codes(l, p)) return fault;
     if (Fault fault = find(env, job)) return fault;
     const Weights& w = *plan.product.weights;
@@ -76,6 +76,8 @@ Fault layer_prepare(const Env& env, Job& job) {
     const vector::Traits &prologue = rules.prologue, &epilogue = rules.epilogue;
     plan_vector(arrays, rules.before, prologue, &plan.prologue);
     plan_vector(arrays, rules.after, epilogue, &plan.epilogue);
+    take_strides(plan.prologue, operands);
+    take_strides(plan.epilogue, operands);
     if (l.prologue) decode(env, program.first(l.prologue), arrays, rules.packet, prologue, &job.prologue);
     decode(env, program.subspan(l.prologue), arrays, rules.packet, epilogue, &job.program);
     job.serial_units = epilogue.in_order;
@@ -141,15 +143,15 @@ class Input {
           job_(job),
           plan_(job.layer),
           worker_(worker),
-          memory_(env, worker),
+          memory_(env, worker, plan_.images.grid),
           first_(first),
           rows_(rows),
-          bytes_(element_size(plan_.pattern.type)) {}
+          bytes_(element_size(plan_.images.pattern.type)) {}
 
     // Codes as u8, row after row every `stride` bytes, and the scalar registers that the prologue leaves.
     Fault codes(uint8_t* to, uint64_t stride, uint32_t* scalars) {
         if (Fault fault = find()) return fault;
-        const sidra_pattern& p = plan_.pattern;
+        const sidra_pattern& p = plan_.images.pattern;
         const uint64_t row = plan_.product.weights->rows;
         if (job_.cmd.layer.prologue) {
             if (Fault fault = computed_codes(to, stride, scalars)) return fault;
@@ -175,7 +177,7 @@ class Input {
         uint8_t* const copies = direct ? nullptr : worker_.scratch.take(rows_ * ((row_bytes + 7) / 8 * 8));
         const Fault fault = for_each_row([&](uint32_t r, const Windows& window) -> Fault {
             if (direct) {
-                rows[r] = memory_.at(window.address(0, 0));
+                rows[r] = memory_.at(window.offset(0, 0), row_bytes);
                 return {};
             }
             rows[r] = copies + r * ((row_bytes + 7) / 8 * 8);
@@ -190,7 +192,7 @@ class Input {
 
     template <typename F>
     Fault for_each_row(F&& visit) {
-        Windows window(plan_.pattern, job_.cmd.layer.size, first_);
+        Windows window(plan_.images, job_.cmd.layer.size, first_);
         for (uint32_t r = 0; r < rows_; r++, window.next())
             if (Fault fault = visit(r, window)) return fault;
         return {};
@@ -198,18 +200,18 @@ class Input {
 
     // Maps all that the windows read, if it is contiguous in the host's memory.
     Fault find() {
-        const sidra_pattern& p = plan_.pattern;
+        const sidra_pattern& p = plan_.images.pattern;
         const int64_t reach = (p.kernel_w - int64_t{1}) * p.dilation_w;
         uint64_t low = ~uint64_t{0}, end = 0;
-        Windows window(p, job_.cmd.layer.size, first_);
+        Windows window(plan_.images, job_.cmd.layer.size, first_);
         for (uint32_t r = 0; r < rows_;) {  // by rows of windows
             const uint32_t count = std::min(window.left_in_row(), rows_ - r);
             const int64_t last = window.pixel() + int64_t{count - 1} * p.stride_w + reach;
             const int64_t left = std::max<int64_t>(window.pixel(), 0);
             const int64_t right = std::min<int64_t>(last, p.width - int64_t{1});
             if (const Windows::Inside h = window.rows(); h.first < h.end && left <= right) {
-                low = std::min(low, window.address_of(h.first, left));
-                end = std::max(end, window.address_of(h.end - 1, right) + p.channels * uint64_t{bytes_});
+                low = std::min(low, window.offset_of(h.first, left));
+                end = std::max(end, window.offset_of(h.end - 1, right) + p.channels * uint64_t{bytes_});
             }
             window.skip(count);
             r += count;
@@ -219,20 +221,20 @@ class Input {
 
     // One window, with padding.
     Fault put_row(const Windows& window, uint8_t* to, uint8_t padding) {
-        const sidra_pattern& p = plan_.pattern;
+        const sidra_pattern& p = plan_.images.pattern;
         const uint64_t pixel = p.channels * uint64_t{bytes_}, line = p.kernel_w * pixel;
         const Windows::Inside h = window.rows(), w = window.columns();
         if (h.end - h.first < p.kernel_h || w.end - w.first < p.kernel_w) std::memset(to, padding, p.kernel_h * line);
         const bool run = p.dilation_w * p.pixel_stride == pixel;
         for (uint32_t i = h.first; i < h.end; i++) {
             if (run && w.first < w.end) {
-                if (Fault fault = memory_.read(window.address(i, w.first), to + i * line + w.first * pixel,
+                if (Fault fault = memory_.read(window.offset(i, w.first), to + i * line + w.first * pixel,
                                                (w.end - w.first) * pixel))
                     return fault;
                 continue;
             }
             for (uint32_t j = w.first; j < w.end; j++)
-                if (Fault fault = memory_.read(window.address(i, j), to + i * line + j * pixel, pixel)) return fault;
+                if (Fault fault = memory_.read(window.offset(i, j), to + i * line + j * pixel, pixel)) return fault;
         }
         return {};
     }
@@ -258,7 +260,7 @@ struct Columns {
 void multiply_columns(const Env& env, const LayerPlan& plan, Worker& worker, const Columns& columns,
                       const Vectors& vectors, int32_t* sums) {
     const uint64_t used = worker.scratch.used();
-    const int32_t zero = plan.pattern.zero + (plan.pattern.codes == SIDRA_TYPE_S8 ? 128 : 0);
+    const int32_t zero = plan.images.pattern.zero + (plan.images.pattern.codes == SIDRA_TYPE_S8 ? 128 : 0);
     for (uint32_t column = columns.begin; column < columns.end; column++) {
         multiply(env, plan.product, worker, column, vectors, zero, nullptr,
                  sums + (column - columns.begin) * plan.product.weights->tile_width, columns.pitch());
@@ -277,10 +279,10 @@ Fault banded_unit(const Env& env, const Job& job, Worker& worker, uint32_t first
         BandWindows windows{row / size[2] / size[1], row / size[2] % size[1], row % size[2], 1, 0};
         windows.count = std::min(size[2] - windows.x, left);
         if (windows.count == size[2]) windows.lines = std::min(left / size[2], size[1] - windows.y);
-        const Band band(plan.pattern, windows);
+        const Band band(plan.images.pattern, windows);
         worker.scratch.rewind(0);
         uint8_t* const codes = worker.scratch.take(band.bytes());
-        if (Fault fault = band.fill(env, worker, codes)) return fault;
+        if (Fault fault = band.fill(env, worker, plan.images.grid, codes)) return fault;
         auto* const steps = worker.scratch.take_array<uint32_t>(plan.product.weights->rows / Band::kStep);
         band.steps(steps);
         int32_t* const sums =

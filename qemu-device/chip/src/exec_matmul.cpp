@@ -20,13 +20,9 @@ constexpr uint64_t kSumsBytes = 1u << 20;    // of a unit
 constexpr uint64_t kBlockCols = 4096;        // of a unit, if columns can be divided
 constexpr uint64_t kFactorBytes = 1u << 20;  // copied at a time, of each factor
 
-MatmulPlan::Factor factor_of(const sidra_operand& o, uint32_t rows, uint32_t cols) {
-    MatmulPlan::Factor factor{o.addr, {}, rows, cols, element_size(o.type), o.type};
-    std::copy(std::begin(o.stride), std::end(o.stride), factor.stride);
-    // The stride of a dimension of one element may be any number, also one that no address can be added to.
-    if (rows == 1) factor.stride[2] = 0;
-    if (cols == 1) factor.stride[3] = 0;
-    return factor;
+MatmulPlan::Factor factor_of(const sidra_operand& o, const sidra_cmd_matmul& m, uint32_t rows, uint32_t cols) {
+    const uint32_t bytes = element_size(o.type);
+    return {Grid(o.addr, o.stride, {m.batch[0], m.batch[1], rows, cols}, bytes), rows, cols, bytes, o.type};
 }
 
 // The operand to which a program stores the sums as they are, row after row, and does nothing else; or kNone.
@@ -58,11 +54,12 @@ Fault matmul_prepare(const Env& env, Job& job) {
     const bool floats = vector::is_float(operands[0].type);
 
     MatmulPlan& plan = job.matmul;
-    plan.factor[0] = factor_of(operands[0], m.m, m.k);
-    plan.factor[1] = factor_of(operands[1], m.k, m.n);
+    plan.factor[0] = factor_of(operands[0], m, m.m, m.k);
+    plan.factor[1] = factor_of(operands[1], m, m.k, m.n);
     plan.takes_sums = takes_sums(program, arrays, floats);
     plan_vector(arrays, rules.size, traits, &plan.vector);
     job.serial_units = traits.in_order;
+    take_strides(plan.vector, operands);
     decode(env, program, arrays, rules.packet, traits, &job.program);
 
     const VectorLoad load = vector_load(plan.vector);
@@ -160,31 +157,28 @@ class Product {
         *part = {};
         if (plan_.takes_sums == MatmulPlan::kNone) return {};
         const VectorPlan::Operand& o = plan_.vector.operands[plan_.takes_sums];
-        const uint64_t at = address(o.addr, o.stride, row, col), bytes = uint64_t{cols} * 4;
-        const uint64_t span = (rows - 1) * o.stride[2] + bytes;
+        const uint64_t step = o.grid.stride(2), bytes = uint64_t{cols} * 4, span = (rows - 1) * step + bytes;
         if (!worth_mapping(span, rows, rows * bytes)) return {};
         Fault fault;
-        *part = {dma_.map_all({Space::kDevice, at, span}, true, &fault), rows == 1 ? 0 : o.stride[2], 4};
+        *part = {dma_.map_all(o.grid.part(offset(o.grid, row, col), span), true, &fault), step, 4};
         return fault.cause == SIDRA_FAULT_BUS ? fault : Fault{};  // others are those of a row, which the program finds
     }
 
    private:
-    uint64_t address(uint64_t first, const uint64_t (&stride)[SIDRA_OPERAND_DIMS], uint32_t row, uint32_t col) const {
+    uint64_t offset(const Grid& grid, uint32_t row, uint32_t col) const {
         const uint32_t inner = plan_.vector.size[1];
-        return first + product_ / inner * stride[0] + product_ % inner * stride[1] + row * stride[2] + col * stride[3];
-    }
-    uint64_t address(const MatmulPlan::Factor& f, uint32_t row, uint32_t col) const {
-        return address(f.addr, f.stride, row, col);
+        return grid.offset(product_ / inner, product_ % inner, row, col);
     }
 
     Fault in_place(uint32_t n, uint32_t row, uint32_t rows, uint32_t col, uint32_t cols, Part* part, bool* there) {
         const MatmulPlan::Factor& f = plan_.factor[n];
-        const uint64_t span = (rows - 1) * f.stride[2] + (cols - 1) * f.stride[3] + f.bytes;
-        *part = {nullptr, f.stride[2], f.stride[3]};
+        const uint64_t row_step = f.grid.stride(2), col_step = f.grid.stride(3);
+        const uint64_t span = (rows - 1) * row_step + (cols - 1) * col_step + f.bytes;
+        *part = {nullptr, row_step, col_step};
         *there = false;
         if (!worth_mapping(span, f.along_row() ? rows : cols, uint64_t{rows} * cols * f.bytes)) return {};
         Fault fault;
-        part->data = dma_.map_all({Space::kDevice, address(f, row, col), span}, false, &fault);
+        part->data = dma_.map_all(f.grid.part(offset(f.grid, row, col), span), false, &fault);
         *there = part->data != nullptr;
         if (fault && fault.cause == SIDRA_FAULT_BUS) return fault;
         return {};
@@ -195,18 +189,17 @@ class Product {
         const MatmulPlan::Factor& f = plan_.factor[n];
         const bool along_row = f.along_row();
         const uint32_t lines = along_row ? rows : cols, along = along_row ? cols : rows;
-        const uint64_t line_stride = along_row ? f.stride[2] : f.stride[3];
-        const uint64_t step = along_row ? f.stride[3] : f.stride[2];
+        const uint64_t line_stride = f.grid.stride(along_row ? 2 : 3), step = f.grid.stride(along_row ? 3 : 2);
         const uint32_t elements = step == 0 ? 1 : along;
         const uint32_t copies = line_stride == 0 ? 1 : lines;
         const uint64_t bytes = uint64_t{elements} * f.bytes;
         uint8_t* const to = worker_.scratch.take(copies * bytes);
         for (uint32_t i = 0; i < copies; i++) {
-            const uint64_t at = address(f, row, col) + i * line_stride;
-            if (Fault fault = dma_.read({Space::kDevice, at, bytes}, to + i * bytes)) return fault;
+            const Range line = f.grid.part(offset(f.grid, row, col) + i * line_stride, bytes);
+            if (Fault fault = dma_.read(line, to + i * bytes)) return fault;
         }
-        const uint64_t line = copies == 1 ? 0 : bytes, element = elements == 1 ? 0 : f.bytes;
-        *part = along_row ? Part{to, line, element} : Part{to, element, line};
+        const uint64_t next = copies == 1 ? 0 : bytes, element = elements == 1 ? 0 : f.bytes;
+        *part = along_row ? Part{to, next, element} : Part{to, element, next};
         return {};
     }
 

@@ -32,14 +32,15 @@ constexpr uint32_t kComparable =
 
 bool averages(uint32_t op) { return op == SIDRA_POOL_AVERAGE || op == SIDRA_POOL_AVERAGE_ALL; }
 
-Fault check_output(const sidra_cmd_pool& c, uint64_t pixel_bytes, uint32_t size, Range* extent) {
+Fault check_output(const sidra_cmd_pool& c, uint64_t pixel_bytes, uint32_t size, Grid* out) {
     if (c.out % size) return {SIDRA_FAULT_ALIGNMENT, c.out};
     for (const uint64_t stride : c.out_stride)
         if (stride % size) return {SIDRA_FAULT_ALIGNMENT, stride};
     const vector::PoolResult result = vector::pool_result(c.out_stride, c.size, pixel_bytes);
     if (result.overlapping < SIDRA_PATTERN_DIMS) return {SIDRA_FAULT_FIELD, c.out_stride[result.overlapping]};
-    *extent = Range(Space::kDevice, c.out, result.bytes);
-    return extent->valid() ? Fault{} : Fault{SIDRA_FAULT_LIMIT, c.out};
+    *out = Grid(c.out, {c.out_stride[0], c.out_stride[1], c.out_stride[2], 0}, {c.size[0], c.size[1], c.size[2], 1},
+                pixel_bytes);
+    return out->valid() ? Fault{} : Fault{SIDRA_FAULT_LIMIT, c.out};
 }
 
 Fault check_pattern(const sidra_cmd_pool& c, const sidra_pattern& p) {
@@ -87,17 +88,16 @@ Fault pool_prepare(const Env& env, Job& job) {
     const sidra_cmd_pool& c = job.cmd.pool;
     PoolPlan& plan = job.pool;
     plan = {};
-    const sidra_pattern& p = plan.pattern;
+    const sidra_pattern& p = plan.images.pattern;
     if (c.hdr.flags || c.hdr.pad || c.pad[0] || c.pad[1] || c.pad[2]) return {SIDRA_FAULT_FIELD};
     if (c.op == 0 || c.op >= SIDRA_POOL_OP_COUNT) return {SIDRA_FAULT_FIELD, c.op};
-    if (Fault fault = read_pattern(env, c.pattern, c.size, &plan.pattern)) return fault;
+    if (Fault fault = read_pattern(env, c.pattern, c.size, &plan.images)) return fault;
     if (Fault fault = check_pattern(c, p)) return fault;
     plan.in_size = element_size(p.type);
     plan.out_size = c.op == SIDRA_POOL_ARGMAX ? 4 : plan.in_size;
     const uint64_t out_bytes = uint64_t{p.channels} * plan.out_size;
-    Range out;
-    if (Fault fault = check_output(c, out_bytes, plan.out_size, &out)) return fault;
-    const Range in = pattern_extent(p, c.size[0]);
+    if (Fault fault = check_output(c, out_bytes, plan.out_size, &plan.out)) return fault;
+    const Range &in = plan.images.grid.extent(), &out = plan.out.extent();
     if (out.offset() < in.offset() + in.length() && in.offset() < out.offset() + out.length())
         return {SIDRA_FAULT_FIELD, c.out};
 
@@ -107,7 +107,7 @@ Fault pool_prepare(const Env& env, Job& job) {
     const KernelRow read{p, channels * plan.in_size};
     plan.piece = read.piece(columns);
     // Pieces of memory: of a row of windows whatever their number, and for each window.
-    const bool dense = c.out_stride[2] == out_bytes;
+    const bool dense = columns == 1 || c.out_stride[2] == out_bytes;
     const uint64_t row_pieces = 3 + (plan.piece == Piece::kRow ? 2 * p.kernel_h : 0);
     const uint64_t window_pieces = (plan.piece == Piece::kPixel       ? kernel
                                     : plan.piece == Piece::kWindowRow ? p.kernel_h
@@ -148,10 +148,10 @@ class PoolRow {
         : env_(env),
           plan_(job.pool),
           c_(job.cmd.pool),
-          p_(plan_.pattern),
+          p_(plan_.images.pattern),
           scratch_(worker.scratch),
           dma_(env.bus, worker.tlb, env.space),
-          images_(env, worker),
+          images_(env, worker, plan_.images.grid),
           skip_(uint64_t{first_channel} * plan_.in_size),
           pixel_(uint64_t{channels} * plan_.in_size),
           first_channel_(first_channel),
@@ -159,14 +159,13 @@ class PoolRow {
 
     // Windows [first, first + count) of all windows of the packet.
     Fault run(uint32_t first, uint32_t count) {
-        const Windows windows(p_, c_.size, first);
+        const Windows windows(plan_.images, c_.size, first);
         rows_ = windows.rows();
         const uint32_t x = first % c_.size[2], y = first / c_.size[2] % c_.size[1];
-        const uint64_t to = c_.out + windows.image() * c_.out_stride[0] + y * c_.out_stride[1] + x * c_.out_stride[2] +
-                            uint64_t{first_channel_} * plan_.out_size;
+        const uint64_t to = plan_.out.offset(windows.image(), y, x, 0) + uint64_t{first_channel_} * plan_.out_size;
         Rows out;
         if (Fault fault =
-                out.map_out(dma_, scratch_, {to, c_.out_stride[2], count, uint64_t{channels_} * plan_.out_size}))
+                out.map_out(dma_, scratch_, plan_.out.rows(to, 2, count, uint64_t{channels_} * plan_.out_size)))
             return fault;
         if (Fault fault = find(windows, count)) return fault;
         if (Fault fault = pool(windows, count, out)) return fault;
@@ -191,19 +190,16 @@ class PoolRow {
         }
         left_ = left;
         const uint64_t line = static_cast<uint64_t>(right - left) * p_.pixel_stride + pixel_;
-        const auto address = [&](uint32_t i) {  // of pixel `left`
-            return first_window.address(i, 0) + static_cast<uint64_t>(left - first_window.pixel()) * p_.pixel_stride +
-                   skip_;
-        };
+        const auto offset = [&](uint32_t i) { return first_window.offset_of(i, left) + skip_; };
         if (Fault fault =
-                images_.map(address(rows_.first), address(rows_.end - 1) + line, (rows_.end - rows_.first) * line))
+                images_.map(offset(rows_.first), offset(rows_.end - 1) + line, (rows_.end - rows_.first) * line))
             return fault;
         found_ = images_.mapped();
-        for (uint32_t i = rows_.first; found_ && i < rows_.end; i++) line_[i] = images_.at(address(i));
+        for (uint32_t i = rows_.first; found_ && i < rows_.end; i++) line_[i] = images_.at(offset(i), line);
         if (found_) return {};
         found_ = plan_.piece == Piece::kRow;
         for (uint32_t i = rows_.first; found_ && i < rows_.end; i++) {
-            const Range range(Space::kDevice, address(i), line);
+            const Range range = plan_.images.grid.part(offset(i), line);
             Fault fault;
             line_[i] = dma_.map_all(range, false, &fault);
             if (fault) return fault;
@@ -272,12 +268,12 @@ class PoolRow {
             const uint64_t bytes = (pixels - 1) * p_.dilation_w * p_.pixel_stride + pixel_;
             uint8_t* const to = scratch_.take(bytes);
             *at = to;
-            return dma_.read({Space::kDevice, window.address(i, inside.first) + skip_, bytes}, to);
+            return dma_.read(plan_.images.grid.part(window.offset(i, inside.first) + skip_, bytes), to);
         }
         uint8_t* to = scratch_.take(pixels * pixel_);
         *at = to, *apart = pixel_;
         for (uint32_t j = inside.first; j < inside.end; j++, to += pixel_)
-            if (Fault fault = dma_.read({Space::kDevice, window.address(i, j) + skip_, pixel_}, to)) return fault;
+            if (Fault fault = dma_.read(plan_.images.grid.part(window.offset(i, j) + skip_, pixel_), to)) return fault;
         return {};
     }
 
@@ -305,7 +301,7 @@ Fault pool_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) 
     const uint32_t first = index / plan.across * plan.unit_rows;
     const uint32_t rows = std::min(plan.unit_rows, c.size[0] * c.size[1] - first);
     const uint32_t cols = std::min(plan.unit_cols, c.size[2] - x);
-    const uint32_t channels = std::min(plan.unit_channels, plan.pattern.channels - channel);
+    const uint32_t channels = std::min(plan.unit_channels, plan.images.pattern.channels - channel);
     for (uint32_t r = first; r < first + rows; r++) {
         worker.scratch.rewind(0);
         if (Fault fault = PoolRow(env, job, worker, channel, channels).run(r * c.size[2] + x, cols)) return fault;

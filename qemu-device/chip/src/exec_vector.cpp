@@ -19,12 +19,13 @@ bool join(VectorPlan& plan, uint32_t outer, uint32_t inner) {
     if (joined > SIDRA_VECTOR_SIZE_MAX) return false;
     const auto operands = std::span(plan.operands).first(plan.operand_count);
     for (const VectorPlan::Operand& o : operands) {
-        const bool joins = size[outer] == 1 || size[inner] == 1 || o.stride[outer] == o.stride[inner] * size[inner];
+        const bool joins =
+            size[outer] == 1 || size[inner] == 1 || o.grid.stride(outer) == o.grid.stride(inner) * size[inner];
         if (!joins) return false;
     }
     for (VectorPlan::Operand& o : operands) {
-        if (size[inner] == 1) o.stride[inner] = o.stride[outer];
-        o.stride[outer] = 0;
+        if (size[inner] == 1) o.grid.move(outer, inner);
+        else o.grid.leave(outer);
     }
     size[inner] = static_cast<uint32_t>(joined);
     size[outer] = 1;
@@ -42,8 +43,7 @@ void join_dimensions(VectorPlan& plan, bool columns) {
         // What could not join becomes the neighbour of `inner`, so that the next one may join it.
         inner--;
         if (inner == outer) continue;
-        for (VectorPlan::Operand& o : std::span(plan.operands).first(plan.operand_count))
-            o.stride[inner] = std::exchange(o.stride[outer], 0);
+        for (VectorPlan::Operand& o : std::span(plan.operands).first(plan.operand_count)) o.grid.move(outer, inner);
         plan.size[inner] = std::exchange(plan.size[outer], 1);
     }
 }
@@ -108,6 +108,7 @@ Fault prepare(const Env& env, const sidra_cmd_vector& v, Prepared& to) {
     plan_vector(arrays, v.size, traits, &plan);
     to.serial_units = traits.in_order;
     join_dimensions(plan, !traits.whole_rows && !traits.by_column);
+    find_steps(&plan);
 
     const VectorLoad load = vector_load(plan);
     const uint64_t cols = plan.size[3], cost = std::max(traits.cost, 1u);
@@ -131,7 +132,7 @@ Fault prepare(const Env& env, const sidra_cmd_vector& v, Prepared& to) {
     to.cost = to.elements * cost;
 
     Operands planned = to.operands;
-    for (uint32_t n = 0; n < v.operand_count; n++) planned[n].stride[3] = plan.operands[n].stride[3];
+    take_strides(plan, planned);
     to.program = programs.decode(env, std::span(planned).first(v.operand_count));
     return {};
 }

@@ -132,13 +132,13 @@ struct VectorPlanTraits {
 };
 struct VectorPlan : VectorPlanTraits {
     struct Operand {
-        uint64_t addr;
-        uint64_t stride[SIDRA_OPERAND_DIMS];
-        uint64_t index;
+        Grid grid;
+        Range indices;  // empty: none
+        uint64_t step;  // from one row to the next, if all are at equal distances
         uint32_t extent;
         uint32_t bytes, index_bytes;  // of an element
         uint8_t same;                 // number of the first operand that is the same array, or of this one
-        bool indexed, loaded, stored, gathered, scalar;
+        bool indexed, loaded, stored, gathered, scalar, even;
     };
     Operand operands[SIDRA_VECTOR_OPERANDS_MAX];
 
@@ -154,14 +154,13 @@ struct VectorPlan : VectorPlanTraits {
 };
 struct MatmulPlan {
     struct Factor {
-        uint64_t addr;
-        uint64_t stride[SIDRA_OPERAND_DIMS];
+        Grid grid;
         uint32_t rows, cols;  // of one matrix
         uint32_t bytes;       // of an element
         uint8_t type;
 
         // Whether elements of a row are one range, else those of a column are.
-        bool along_row() const { return cols == 1 || stride[3] == 0 || stride[3] == bytes; }
+        bool along_row() const { return grid.stride(3) == 0 || grid.stride(3) == bytes; }
     };
     Factor factor[2];
     VectorPlan vector;
@@ -173,9 +172,14 @@ struct MatmulPlan {
     // Ranges of device addresses of so many rows and columns of a factor.
     uint64_t pieces(uint32_t factor, uint64_t rows, uint64_t cols) const;
 };
+// Images that windows read (pattern.h).
+struct Images {
+    sidra_pattern pattern;
+    Grid grid;  // images, rows, pixels of all channels
+};
 struct LayerPlan {
     ProductPlan product;
-    sidra_pattern pattern;
+    Images images;
     VectorPlan prologue, epilogue;
     uint32_t block;   // rows per unit
     uint32_t across;  // units for the columns of a block
@@ -194,7 +198,8 @@ struct WeightsPlan {
 struct PoolPlan {
     // What is one piece of memory, if the input of a unit is not contiguous on the host.
     enum class Piece : uint8_t { kRow, kWindowRow, kPixel };
-    sidra_pattern pattern;
+    Images images;
+    Grid out;  // images, rows, pixels of all channels
     Piece piece;
     uint32_t unit_rows, unit_cols, unit_channels;  // several rows only if they are whole, and all channels
     uint32_t across, blocks;                       // units for the windows of a row, and for their channels

@@ -7,13 +7,12 @@
 
 namespace sidra::chip {
 
-Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[SIDRA_PATTERN_DIMS],
-                   sidra_pattern* pattern) {
+Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], Images* images) {
     if (address % 8) return {SIDRA_FAULT_ALIGNMENT, address};
-    const Range range(Space::kDevice, address, sizeof *pattern);
+    const Range range(Space::kDevice, address, sizeof images->pattern);
     if (!range.valid()) return {SIDRA_FAULT_LIMIT, address};
-    if (Fault fault = env.tables->read(range, pattern)) return fault;
-    const sidra_pattern& p = *pattern;
+    if (Fault fault = env.tables->read(range, &images->pattern)) return fault;
+    const sidra_pattern& p = images->pattern;
     uint64_t rows = 1;
     for (const uint32_t count : windows) {
         if (count == 0) return {SIDRA_FAULT_FIELD};
@@ -32,20 +31,19 @@ Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[S
     const uint64_t size = vector::element_size(p.type);
     for (const uint64_t each : {p.addr, p.image_stride, p.row_stride, p.pixel_stride})
         if (each % size) return {SIDRA_FAULT_ALIGNMENT, each};
-    uint64_t bytes;
-    if (!vector::pattern_bytes(p, windows[0], &bytes) || !Range(Space::kDevice, p.addr, bytes).valid())
-        return {SIDRA_FAULT_LIMIT, p.addr};
+    const uint64_t strides[] = {p.image_stride, p.row_stride, p.pixel_stride, 0};
+    images->grid = Grid(p.addr, strides, {windows[0], p.height, p.width, 1}, p.channels * size);
+    if (!images->grid.valid()) return {SIDRA_FAULT_LIMIT, p.addr};
+    // Those of dimensions of one element are 0 now.
+    images->pattern.image_stride = images->grid.stride(0);
+    images->pattern.row_stride = images->grid.stride(1);
+    images->pattern.pixel_stride = images->grid.stride(2);
     return {};
 }
 
-Range pattern_extent(const sidra_pattern& pattern, uint32_t images) {
-    uint64_t bytes = 0;
-    vector::pattern_bytes(pattern, images, &bytes);
-    return {Space::kDevice, pattern.addr, bytes};
-}
-
-Windows::Windows(const sidra_pattern& pattern, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], uint32_t first)
-    : p_(pattern),
+Windows::Windows(const Images& images, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], uint32_t first)
+    : p_(images.pattern),
+      grid_(images.grid),
       rows_(windows[1]),
       columns_(windows[2]),
       image_(first / windows[2] / windows[1]),
@@ -57,7 +55,7 @@ Windows::Windows(const sidra_pattern& pattern, const uint32_t (&windows)[SIDRA_P
 void Windows::place() {
     row_ = int64_t{y_} * p_.stride_h - p_.pad_h;
     pixel_ = int64_t{x_} * p_.stride_w - p_.pad_w;
-    row_address_ = p_.addr + image_ * p_.image_stride + static_cast<uint64_t>(row_) * p_.row_stride;
+    image_offset_ = image_ * grid_.stride(0);
 }
 
 void Windows::begin_row() {

@@ -3,6 +3,7 @@
 #ifndef SIDRA_CHIP_PATTERN_H
 #define SIDRA_CHIP_PATTERN_H
 
+#include <cassert>
 #include <cstdint>
 
 #include "job.h"
@@ -10,16 +11,12 @@
 namespace sidra::chip {
 
 // Reads and verifies the pattern of a packet with windows[0] images of windows[1] x windows[2] windows.
-Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[SIDRA_PATTERN_DIMS],
-                   sidra_pattern* pattern);
-
-// What lies between the first and the last byte of the images.
-Range pattern_extent(const sidra_pattern& pattern, uint32_t images);
+Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], Images* images);
 
 // The windows of a packet, by their number.
 class Windows {
    public:
-    Windows(const sidra_pattern& pattern, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], uint32_t first);
+    Windows(const Images& images, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], uint32_t first);
     void next() { skip(1); }
     // Goes on by `count` windows, not beyond the end of the row.
     void skip(uint32_t count) {
@@ -39,11 +36,13 @@ class Windows {
     };
     Inside columns() const { return inside(pixel_, p_.dilation_w, p_.kernel_w, p_.width); }
     Inside rows() const { return inside(row_, p_.dilation_h, p_.kernel_h, p_.height); }
-    // Address of kernel pixel (i, j), which is inside.
-    uint64_t address(uint32_t i, uint32_t j) const { return address_of(i, pixel_ + int64_t{j} * p_.dilation_w); }
-    // Address of pixel x of the image in row i of the kernel, both inside.
-    uint64_t address_of(uint32_t i, int64_t x) const {
-        return row_address_ + uint64_t{i} * p_.dilation_h * p_.row_stride + static_cast<uint64_t>(x) * p_.pixel_stride;
+    // Offset in the images of kernel pixel (i, j), which is inside.
+    uint64_t offset(uint32_t i, uint32_t j) const { return offset_of(i, pixel_ + int64_t{j} * p_.dilation_w); }
+    // Offset of pixel x of the image in row i of the kernel, both inside.
+    uint64_t offset_of(uint32_t i, int64_t x) const {
+        const int64_t y = row_ + int64_t{i} * p_.dilation_h;
+        assert(y >= 0 && y < p_.height && x >= 0 && x < p_.width);
+        return image_offset_ + static_cast<uint64_t>(y) * grid_.stride(1) + static_cast<uint64_t>(x) * grid_.stride(2);
     }
 
     // Windows from this one to the end of its row.
@@ -60,10 +59,11 @@ class Windows {
     void place();
 
     const sidra_pattern& p_;
+    const Grid& grid_;
     const uint32_t rows_, columns_;
     uint32_t image_, y_, x_;
     int64_t row_, pixel_;
-    uint64_t row_address_;  // of row_, which may lie before its image, modulo 2^64
+    uint64_t image_offset_;
 };
 
 }  // namespace sidra::chip

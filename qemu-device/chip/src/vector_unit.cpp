@@ -2,6 +2,7 @@
 #include "vector_unit.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 namespace sidra::chip {
@@ -32,9 +33,9 @@ void plan_vector(std::span<const sidra_operand> operands, const uint32_t (&size)
         const sidra_operand& o = operands[n];
         const uint32_t bit = 1u << n;
         VectorPlan::Operand& to = plan->operands[n];
-        to = {o.addr,
+        to = {{},
               {},
-              o.index,
+              0,
               o.extent,
               element_size(o.type),
               element_size(o.index_type),
@@ -43,9 +44,17 @@ void plan_vector(std::span<const sidra_operand> operands, const uint32_t (&size)
               (traits.loaded & bit) != 0,
               (traits.stored & bit) != 0,
               (traits.gathered & bit) != 0,
-              (traits.scalar & bit) != 0};
-        std::copy(std::begin(o.stride), std::end(o.stride), to.stride);
+              (traits.scalar & bit) != 0,
+              false};
         if (!plan->uses(n)) continue;
+        const uint64_t elements[] = {size[0], size[1], to.indexed ? o.extent : size[2],
+                                     to.gathered ? o.extent
+                                     : to.scalar ? 1
+                                                 : size[3]};
+        to.grid = Grid(o.addr, o.stride, elements, to.bytes);
+        if (to.indexed)
+            to.indices = Range(Space::kDevice, o.index, uint64_t{size[0]} * size[1] * size[2] * to.index_bytes);
+        assert(to.grid.valid() && to.indices.empty() != to.indexed);  // verified
         // If one of several operands at an address is written, all of them are one array (verified), and share its
         // rows.
         bool shared = false;
@@ -60,6 +69,29 @@ void plan_vector(std::span<const sidra_operand> operands, const uint32_t (&size)
         plan->operands[first].loaded |= to.loaded;
         plan->operands[first].stored |= to.stored;
     }
+    find_steps(plan);
+}
+
+void find_steps(VectorPlan* plan) {
+    const uint32_t(&size)[SIDRA_OPERAND_DIMS] = plan->size;
+    for (uint32_t n = 0; n < plan->operand_count; n++) {
+        if (!plan->uses(n)) continue;
+        VectorPlan::Operand& o = plan->operands[n];
+        o.step = 0;
+        o.even = !o.indexed;
+        uint64_t rows = 1;  // in the dimensions inside this one, at equal distances
+        for (unsigned d = 3; o.even && d-- > 0;) {
+            if (size[d] == 1) continue;
+            if (rows == 1) o.step = o.grid.stride(d);
+            else o.even = o.grid.stride(d) == o.step * rows;
+            rows *= size[d];
+        }
+    }
+}
+
+void take_strides(const VectorPlan& plan, std::span<sidra_operand> operands) {
+    for (uint32_t n = 0; n < plan.operand_count; n++)
+        if (plan.uses(n)) operands[n].stride[3] = plan.operands[n].grid.stride(3);
 }
 
 void decode(const Env& env, std::span<const sidra_vector_instruction> program, std::span<const sidra_operand> operands,
@@ -81,9 +113,9 @@ VectorLoad vector_load(const VectorPlan& plan) {
     for (uint32_t n = 0; n < plan.operand_count; n++) {
         if (!plan.uses(n)) continue;
         const VectorPlan::Operand& o = plan.operands[n];
-        const bool single = o.scalar || o.stride[3] == 0;
-        if (!o.gathered && !single) load.bytes += o.bytes;
-        if (o.gathered || (!single && o.stride[3] != o.bytes)) load.strided++;
+        const uint64_t stride = o.grid.stride(3);
+        if (!o.gathered && stride != 0) load.bytes += o.bytes;
+        if (o.gathered || (stride != 0 && stride != o.bytes)) load.strided++;
         else load.pieces++;
         load.pieces += o.indexed;
     }
@@ -173,27 +205,28 @@ Fault VectorUnit::run_rows(const VectorArea& area, uint32_t offset) {
     return {};
 }
 
-// Computes the addresses of an operand's rows.
+// Computes the offsets of an operand's rows.
 Fault VectorUnit::find_rows(const VectorPlan::Operand& o, UnitOperand& to) {
     to.rows = worker_.scratch.take_array<uint64_t>(area_.rows);
     uint32_t i2 = area_.first_row % plan_.size[2];
     const uint32_t outer = area_.first_row / plan_.size[2];
     uint32_t i1 = outer % plan_.size[1];
-    uint64_t base = o.addr + outer / plan_.size[1] * o.stride[0] + i1 * o.stride[1];
-    if (!o.gathered && !o.scalar) base += area_.first_col * o.stride[3];
+    const Grid& grid = o.grid;
+    uint64_t block = grid.offset(outer / plan_.size[1], 0, 0, o.gathered || o.scalar ? 0 : area_.first_col);
+    uint64_t base = block + i1 * grid.stride(1);
     uint64_t* indices = nullptr;
     if (o.indexed) {
         indices = worker_.scratch.take_array<uint64_t>(area_.rows);
         if (Fault fault = read_indices(o, indices)) return fault;
     }
     for (uint32_t r = 0; r < area_.rows; r++) {
-        to.rows[r] = base + (indices ? indices[r] : i2) * o.stride[2];
+        to.rows[r] = base + (indices ? indices[r] : i2) * grid.stride(2);
         if (++i2 < plan_.size[2]) continue;
         i2 = 0;
-        base += o.stride[1];
+        base += grid.stride(1);
         if (++i1 < plan_.size[1]) continue;
         i1 = 0;
-        base += o.stride[0] - plan_.size[1] * o.stride[1];
+        base = block += grid.stride(0);
     }
     return {};
 }
@@ -202,8 +235,7 @@ Fault VectorUnit::find_rows(const VectorPlan::Operand& o, UnitOperand& to) {
 Fault VectorUnit::read_indices(const VectorPlan::Operand& o, uint64_t* indices) {
     const uint64_t bytes = o.index_bytes;
     auto* const raw = reinterpret_cast<uint8_t*>(indices);
-    if (Fault fault = dma_.read({Space::kDevice, o.index + area_.first_row * bytes, area_.rows * bytes}, raw))
-        return fault;
+    if (Fault fault = dma_.read(o.indices.part(area_.first_row * bytes, area_.rows * bytes), raw)) return fault;
     for (uint32_t r = area_.rows; r-- > 0;) {  // backwards, because s32 become longer
         int64_t index;
         if (bytes == 8) {
@@ -222,31 +254,28 @@ Fault VectorUnit::read_indices(const VectorPlan::Operand& o, uint64_t* indices) 
 Fault VectorUnit::find(uint32_t n) {
     const VectorPlan::Operand& o = plan_.operands[n];
     UnitOperand& to = operands_[n];
+    const uint64_t column = o.grid.stride(3);
     // Rows at equal distances, as most are, take the least time.
-    to.step = o.stride[2];
-    const uint32_t(&size)[SIDRA_OPERAND_DIMS] = plan_.size;
-    const uint64_t line = to.step * size[2];
-    const bool even =
-        !o.indexed && (size[1] == 1 || o.stride[1] == line) && (size[0] == 1 || o.stride[0] == line * size[1]);
-    to.first = o.addr + area_.first_row * to.step;
-    if (!o.gathered && !o.scalar) to.first += area_.first_col * o.stride[3];
+    to.step = o.step;
+    to.first = area_.first_row * o.step;
+    if (!o.gathered && !o.scalar) to.first += area_.first_col * column;
     to.rows = nullptr;
-    if (!even)
+    if (!o.even)
         if (Fault fault = find_rows(o, to)) return fault;
-    to.elements = o.gathered ? o.extent : o.scalar || o.stride[3] == 0 ? 1 : area_.cols;
-    to.span = (to.elements - 1) * o.stride[3] + o.bytes;
-    to.stride = o.stride[3];
+    to.elements = o.gathered ? o.extent : column == 0 ? 1 : area_.cols;
+    to.span = (to.elements - 1) * column + o.bytes;
+    to.stride = column;
     to.host = worker_.scratch.take_array<uint8_t*>(area_.rows);
     to.copied = false;
     uint64_t low = to.first, high = to.first + (area_.rows - 1) * to.step;
-    if (!even) {
+    if (!o.even) {
         const auto [least, most] = std::minmax_element(to.rows, to.rows + area_.rows);
         low = *least, high = *most;
     }
     const uint64_t extent = high - low + to.span;
     if (worth_mapping(extent, area_.rows, area_.rows * to.span)) {
         Fault fault;
-        uint8_t* const all = dma_.map_all({Space::kDevice, low, extent}, o.stored, &fault);
+        uint8_t* const all = dma_.map_all(o.grid.part(low, extent), o.stored, &fault);
         // Gaps of a page or more need not be accessible.
         if (fault && (area_.rows == 1 || fault.cause == SIDRA_FAULT_BUS)) return fault;
         if (all) {
@@ -265,14 +294,14 @@ Fault VectorUnit::find_gathered(const VectorPlan::Operand& o, UnitOperand& to) {
             continue;
         }
         Fault fault;
-        to.host[r] = dma_.map_all({Space::kDevice, to.at(r), to.span}, o.stored, &fault);
+        to.host[r] = dma_.map_all(o.grid.part(to.at(r), to.span), o.stored, &fault);
         if (fault) return fault;
     }
     return {};
 }
 
 Fault VectorUnit::copy_rows(const VectorPlan::Operand& o, UnitOperand& to) {
-    const bool adjacent = to.elements == 1 || o.stride[3] == o.bytes;
+    const bool adjacent = to.elements == 1 || o.grid.stride(3) == o.bytes;
     to.copied = true;
     to.stride = to.elements == 1 ? 0 : o.bytes;
     uint8_t* copy = worker_.scratch.take(area_.rows * (to.elements * o.bytes + 8));
@@ -287,8 +316,8 @@ Fault VectorUnit::copy_rows(const VectorPlan::Operand& o, UnitOperand& to) {
         if (!o.loaded) continue;
         for (uint64_t i = 0; i < (adjacent ? 1 : to.elements); i++) {
             const uint64_t bytes = adjacent ? to.span : o.bytes;
-            if (Fault fault = dma_.read({Space::kDevice, to.at(r) + i * o.stride[3], bytes}, to.host[r] + i * o.bytes))
-                return fault;
+            const Range range = o.grid.part(to.at(r) + i * o.grid.stride(3), bytes);
+            if (Fault fault = dma_.read(range, to.host[r] + i * o.bytes)) return fault;
         }
     }
     return {};
@@ -297,14 +326,13 @@ Fault VectorUnit::copy_rows(const VectorPlan::Operand& o, UnitOperand& to) {
 Fault VectorUnit::write_back(uint32_t n) {
     const VectorPlan::Operand& o = plan_.operands[n];
     const UnitOperand& from = operands_[n];
-    const bool adjacent = from.elements == 1 || o.stride[3] == o.bytes;
+    const bool adjacent = from.elements == 1 || o.grid.stride(3) == o.bytes;
     for (uint32_t r = 0; r < area_.rows; r++) {
         if (r + 1 < area_.rows && from.host[r] == from.host[r + 1]) continue;
         for (uint64_t i = 0; i < (adjacent ? 1 : from.elements); i++) {
             const uint64_t bytes = adjacent ? from.span : o.bytes;
-            if (Fault fault =
-                    dma_.write({Space::kDevice, from.at(r) + i * o.stride[3], bytes}, from.host[r] + i * o.bytes))
-                return fault;
+            const Range range = o.grid.part(from.at(r) + i * o.grid.stride(3), bytes);
+            if (Fault fault = dma_.write(range, from.host[r] + i * o.bytes)) return fault;
         }
     }
     return {};
@@ -312,7 +340,7 @@ Fault VectorUnit::write_back(uint32_t n) {
 
 Range VectorUnit::element(uint32_t operand, uint32_t row, uint32_t index) const {
     const VectorPlan::Operand& o = plan_.operands[operand];
-    return {Space::kDevice, operands_[operand].at(row) + index * o.stride[3], o.bytes};
+    return o.grid.part(operands_[operand].at(row) + index * o.grid.stride(3), o.bytes);
 }
 
 bool VectorUnit::read_element(void* self, uint32_t operand, uint32_t row, uint32_t index, void* to) {

@@ -32,6 +32,10 @@ Fault read_program(const Env& env, uint64_t program, uint32_t instructions, uint
 // Fills in the plan of a verified program: its operands and its iteration space.
 void plan_vector(std::span<const sidra_operand> operands, const uint32_t (&size)[SIDRA_OPERAND_DIMS],
                  const vector::Traits& traits, VectorPlan* plan);
+// Of a plan whose dimensions are final: which operands have their rows at equal distances.
+void find_steps(VectorPlan* plan);
+// Gives the operands of a table the strides between columns that they have in the plan.
+void take_strides(const VectorPlan& plan, std::span<sidra_operand> operands);
 // Decodes a verified program for the engine. `operands` are those of the table, with the strides of the plan.
 void decode(const Env& env, std::span<const sidra_vector_instruction> program, std::span<const sidra_operand> operands,
             const vector::Packet& packet, const vector::Traits& traits, engine::VectorProgram* decoded);
@@ -79,9 +83,10 @@ class VectorUnit {
    private:
     // The rows of an operand in the area: where the host has them, or copies of them.
     struct UnitOperand {
-        uint64_t first;  // device address of the first row's first byte, and the distance of the next rows
-        uint64_t step;
-        uint64_t* rows;     // device address of each row's first byte; null: they are at equal distances
+        // Offsets in the operand (Grid).
+        uint64_t first;     // of the first row's first byte
+        uint64_t step;      // from each row to the next one
+        uint64_t* rows;     // of each row's first byte; null: they are at equal distances
         uint8_t** host;     // the same in the host's memory, or a copy; null: gathered, and not contiguous
         uint64_t stride;    // between columns, in `host`
         uint64_t span;      // bytes from the first to behind the last element of a row
