@@ -2,6 +2,7 @@
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
 #include <linux/rbtree.h>
+#include <linux/rcupdate.h>
 
 #include "sidra_compat.h"
 #include "sidra_drv.h"
@@ -10,7 +11,7 @@
 #include "sidra_uring.h"
 
 #define RECHECK_MS	50	/* the delay that a lost interrupt causes */
-#define FIRE_MAX	256u	/* waiters that are woken without releasing the lock */
+#define FIRE_MAX	256u	/* waiters of all queues of a vector that are woken without releasing the lock */
 #define BATCH_MAX	32u	/* patient waiters that share one interrupt */
 #define BATCH_NS	200000u	/* the longest delay that this causes */
 #define POLL_NS		20000u	/* about the cost of an interrupt and a wake-up, so polling at most doubles that cost */
@@ -60,7 +61,7 @@ static void unlink_pending(struct sidra_point *point, struct sidra_pending *pend
 
 	if (*at == pending)	/* otherwise the ring has wrapped, and a later command has the slot */
 		*at = NULL;
-	pending->queued = false;
+	WRITE_ONCE(pending->point, NULL);
 	point->vector->sleepers--;
 }
 
@@ -100,9 +101,10 @@ static bool is_due(const struct sidra_point *point, const struct sidra_arm *arm,
 
 /*
  * Completes pending commands for values up to @limit, and wakes waiters in the tree whose value was reached or whose epoch
- * has ended; at most FIRE_MAX of both. Returns FOUND, LEFT.
+ * has ended; at most @budget of both, and lowers it by their number. Who takes the lock begins with a budget of FIRE_MAX.
+ * Returns FOUND, LEFT.
  */
-static unsigned int fire_due(struct sidra_point *point, u64 limit)
+static unsigned int fire_due(struct sidra_point *point, u64 limit, unsigned int *budget)
 {
 	struct sidra_pending *pending = first_pending(point);
 	struct sidra_arm *arm = first_armed(point);
@@ -113,12 +115,13 @@ static unsigned int fire_due(struct sidra_point *point, u64 limit)
 		return 0;
 	value = reached(point);
 	limit = max(limit, value);
-	count = complete_pending(point, limit, FIRE_MAX);
-	for (; arm && is_due(point, arm, value) && count < FIRE_MAX; arm = first_armed(point)) {
+	count = complete_pending(point, limit, *budget);
+	for (; arm && is_due(point, arm, value) && count < *budget; arm = first_armed(point)) {
 		disarm(point, arm);
 		arm->fire(arm);
 		count++;
 	}
+	*budget -= count;
 	pending = first_pending(point);
 	if (value == U64_MAX)
 		point->programmed = 0;	/* the chip may no longer be armed */
@@ -133,8 +136,10 @@ static void fire_all(struct sidra_point *point, u64 limit)
 	unsigned int found;
 
 	do {
+		unsigned int budget = FIRE_MAX;
+
 		guard(spinlock_irqsave)(&point->vector->lock);
-		found = fire_due(point, limit);
+		found = fire_due(point, limit, &budget);
 	} while (found & LEFT);
 }
 
@@ -213,9 +218,9 @@ static void program(struct sidra_device *sdev, struct sidra_point *point, bool e
 		hrtimer_start(&point->patience, ns_to_ktime(BATCH_NS), HRTIMER_MODE_REL);
 }
 
-static unsigned int check_point(struct sidra_point *point, bool exact)
+static unsigned int check_point(struct sidra_point *point, bool exact, unsigned int *budget)
 {
-	unsigned int found = fire_due(point, 0);
+	unsigned int found = fire_due(point, 0, budget);
 
 	if (found & LEFT)
 		schedule_recheck(point->vector, true);	/* it will also arm the chip */
@@ -225,21 +230,30 @@ static unsigned int check_point(struct sidra_point *point, bool exact)
 }
 
 /* Checks once more after arming: a waiter that became due meanwhile does not wait for an interrupt of a sleeping CPU. */
-static void program_and_check(struct sidra_device *sdev, struct sidra_point *point)
+static void program_and_check(struct sidra_device *sdev, struct sidra_point *point, unsigned int *budget)
 {
 	program(sdev, point, false);
-	if (fire_due(point, 0) & LEFT)
+	if (fire_due(point, 0, budget) & LEFT)
 		schedule_recheck(point->vector, true);
 }
 
+/*
+ * Checks all queues of a vector, with one budget. The next check begins behind the queue that used it up, so that a queue
+ * where somebody is always due does not keep others waiting.
+ */
 static unsigned int check_vector(struct sidra_vector *vector, bool exact)
 {
-	struct sidra_point *point;
-	unsigned int found = 0;
+	unsigned int budget = FIRE_MAX, found = 0;
+	struct sidra_point *point, *last = NULL;
 
 	lockdep_assert_held(&vector->lock);
-	list_for_each_entry(point, &vector->points, link)
-		found |= check_point(point, exact);
+	list_for_each_entry(point, &vector->points, link) {
+		found |= check_point(point, exact, &budget);
+		if (!budget && !last)
+			last = point;
+	}
+	if (last)
+		list_move(&vector->points, &last->link);
 	return found;
 }
 
@@ -256,9 +270,10 @@ static void check_all(struct sidra_device *sdev)
 static enum hrtimer_restart end_patience(struct hrtimer *timer)
 {
 	struct sidra_point *point = container_of(timer, struct sidra_point, patience);
+	unsigned int budget = FIRE_MAX;
 
 	guard(spinlock_irqsave)(&point->vector->lock);
-	check_point(point, true);
+	check_point(point, true, &budget);
 	return HRTIMER_NORESTART;
 }
 
@@ -338,7 +353,6 @@ void sidra_vectors_init(struct sidra_device *sdev)
 {
 	unsigned int i;
 
-	BUILD_BUG_ON(U8_MAX + 1 < SIDRA_MSIX_VECTORS);	/* sidra_pending.vector */
 	for (i = 0; i < SIDRA_MSIX_VECTORS; i++) {
 		struct sidra_vector *vector = &sdev->vectors[i];
 
@@ -441,7 +455,7 @@ void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point)
 		point->attached = false;
 	}
 	fire_all(point, U64_MAX);
-	if (attached) {	/* not earlier: sidra_pending_del() looks the point up while commands are queued */
+	if (attached) {
 		guard(spinlock_irqsave)(&point->vector->lock);
 		list_del(&point->link);
 	}
@@ -483,9 +497,11 @@ void sidra_point_wake(struct sidra_device *sdev, struct sidra_point *point)
 
 void sidra_point_loaded(struct sidra_device *sdev, struct sidra_point *point)
 {
+	unsigned int budget = FIRE_MAX;
+
 	guard(spinlock_irqsave)(&point->vector->lock);
 	point->programmed = 0;
-	program_and_check(sdev, point);
+	program_and_check(sdev, point, &budget);
 }
 
 /* ---- Waiters ---- */
@@ -493,16 +509,16 @@ void sidra_point_loaded(struct sidra_device *sdev, struct sidra_point *point)
 void sidra_arm_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_arm *arm)
 {
 	struct sidra_vector *vector = point->vector;
-	unsigned int found;
+	unsigned int budget = FIRE_MAX, found;
 
 	guard(spinlock_irqsave)(&vector->lock);
 	arm->armed = true;
 	vector->sleepers += arm->sleeper;
 	rb_add_cached(&arm->node, &point->armed, arm_less);
-	found = fire_due(point, 0);
+	found = fire_due(point, 0, &budget);
 	/* If there is an earlier waiter, the chip is armed already. */
 	if (!(found & LEFT) && ((found & FOUND) || first_armed(point) == arm))
-		program_and_check(sdev, point);
+		program_and_check(sdev, point, &budget);
 	schedule_recheck(vector, found & LEFT);
 }
 
@@ -550,36 +566,29 @@ bool sidra_pending_add(struct sidra_device *sdev, struct sidra_point *point, str
 		return false;
 	if (list_empty(&point->pending))
 		point->programmed = 0;	/* makes sidra_pending_arm() arm the chip for this command, too */
-	pending->vector = point->vector->number;
-	pending->slot = point->slot;
-	pending->queue = point->queue;
-	pending->queued = true;
+	WRITE_ONCE(pending->point, point);
 	*pending_slot(point, pending->value) = pending;
 	point->vector->sleepers++;
 	list_add_tail(&pending->link, &point->pending);
 	return true;
 }
 
-static struct sidra_point *point_of(struct sidra_vector *vector, const struct sidra_pending *pending)
+/*
+ * If it is not queued any more, another CPU may use its link, so that is only valid under the lock. The point is needed to
+ * find the lock, and RCU keeps it meanwhile.
+ */
+bool sidra_pending_del(struct sidra_pending *pending)
 {
 	struct sidra_point *point;
 
-	lockdep_assert_held(&vector->lock);
-	list_for_each_entry(point, &vector->points, link)
-		if (point->slot == pending->slot && point->queue == pending->queue)
-			return point;
-	return NULL;
-}
-
-/* If it is not queued any more, another CPU may use its link: it is only valid under the lock. */
-bool sidra_pending_del(struct sidra_device *sdev, struct sidra_pending *pending)
-{
-	struct sidra_vector *vector = &sdev->vectors[pending->vector];
-
-	guard(spinlock_irqsave)(&vector->lock);
-	if (!pending->queued)
+	guard(rcu)();
+	point = READ_ONCE(pending->point);
+	if (IS_ERR_OR_NULL(point))
 		return false;
-	unlink_pending(point_of(vector, pending), pending);
+	guard(spinlock_irqsave)(&point->vector->lock);
+	if (pending->point != point)
+		return false;
+	unlink_pending(point, pending);
 	list_del(&pending->link);
 	return true;
 }
@@ -621,17 +630,17 @@ void sidra_pending_poll(struct sidra_point *point, u64 value)
 
 void sidra_pending_arm(struct sidra_device *sdev, struct sidra_point *point)
 {
+	unsigned int budget = FIRE_MAX, found;
 	struct sidra_pending *pending;
-	unsigned int found;
 
 	guard(spinlock_irqsave)(&point->vector->lock);
 	if (list_empty(&point->pending))
 		return;
-	found = fire_due(point, 0);
+	found = fire_due(point, 0, &budget);
 	/* Not needed if the chip is already armed for this value or a later one. */
 	pending = first_pending(point);
 	if (!(found & LEFT) && pending && pending->value > point->programmed)
-		program_and_check(sdev, point);
+		program_and_check(sdev, point, &budget);
 	schedule_recheck(point->vector, found & LEFT);
 }
 

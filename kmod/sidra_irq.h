@@ -3,7 +3,8 @@
  * Interrupts and waiters. Each queue has a struct sidra_point. It keeps the waiters for values of the queue's timeline in a
  * tree, and io_uring commands that wait for their packets in a list; the chip is armed for the value of the next
  * interrupt. The lock of the queue's vector protects all of that. Interrupt handlers take this lock, so the driver wakes at
- * most FIRE_MAX waiters at a time under it, and finds a waiter that is to be cancelled without walking a list.
+ * most FIRE_MAX waiters at a time under it, whatever queues they wait for, and finds a waiter that is to be cancelled
+ * without walking a list.
  */
 #ifndef __SIDRA_IRQ_H__
 #define __SIDRA_IRQ_H__
@@ -101,17 +102,16 @@ struct sidra_arm {
  * allocates no memory
  * @link: in sidra_point.pending; afterwards in a list of commands that complete together
  * @value: ring index behind its last packet
- * @result: result of the command, once it has left sidra_point.pending
- * @queued: it is in sidra_point.pending; protected by the lock of vector number @vector
- * @vector, @slot, @queue: identify the point while it is queued
+ * @point: the point while it is in sidra_point.pending; protected by sidra_vector.lock, and by RCU from being freed
+ * @result: result of the command, 0 or -errno, once it has left sidra_point.pending; never looks like a @point
  */
 struct sidra_pending {
 	struct list_head link;
 	u64 value;
-	s16 result;
-	bool queued;
-	u8 vector;
-	u16 slot, queue;
+	union {
+		struct sidra_point *point;
+		long result;
+	};
 };
 
 static inline u64 sidra_point_timeline(const struct sidra_point *point)
@@ -158,6 +158,7 @@ void sidra_irq_resume(struct sidra_device *sdev);
 
 /* The caller sets @state, and @pending_slots and @pending_mask for a kernel queue. */
 void sidra_point_init(struct sidra_point *point, struct sidra_vector *vector, u32 slot, u32 queue);
+/* Whoever frees the point has to wait for an RCU grace period, see sidra_pending_del(). */
 void sidra_point_attach(struct sidra_device *sdev, struct sidra_point *point);
 /* Wakes all waiters. Afterwards another queue may get the number on the chip. May sleep. */
 void sidra_point_detach(struct sidra_device *sdev, struct sidra_point *point);
@@ -178,7 +179,7 @@ struct sidra_arm *sidra_arm_take(struct sidra_device *sdev, struct sidra_point *
 /* Adds a pending command; false if the point is not attached, as nothing would complete the command. */
 bool sidra_pending_add(struct sidra_device *sdev, struct sidra_point *point, struct sidra_pending *pending);
 /* Removes a pending command. Returns whether it was still queued; then the caller completes it. */
-bool sidra_pending_del(struct sidra_device *sdev, struct sidra_pending *pending);
+bool sidra_pending_del(struct sidra_pending *pending);
 /* Removes and returns the command that waits for this value; NULL: there is none. */
 struct sidra_pending *sidra_pending_take(struct sidra_device *sdev, struct sidra_point *point, u64 value);
 /*

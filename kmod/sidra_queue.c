@@ -95,7 +95,7 @@ void sidra_queue_release(struct kref *ref)
 	kvfree(queue->point.pending_slots);
 	if (queue->state_page)
 		put_page(queue->state_page);
-	kfree(queue);
+	kfree_rcu(queue, rcu);
 }
 
 /* ---- The chip's side ---- */

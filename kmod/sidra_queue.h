@@ -5,6 +5,7 @@
 
 #include <linux/cleanup.h>
 #include <linux/kref.h>
+#include <linux/rcupdate.h>
 #include <linux/scatterlist.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -19,6 +20,7 @@ struct sidra_device;
 /**
  * struct sidra_queue - a queue; fields are constant where no lock is named
  * @ref: held by the context's table, by mappings, by jobs, and by calls that wait for it or submit to it
+ * @rcu: frees the struct, see sidra_pending_del()
  * @sdev: the device; open files and fences that refer to the queue keep it
  * @ctx_handle: handle of its context in the file
  * @slot, @number: number of its context on the chip, and its number in the context
@@ -34,6 +36,7 @@ struct sidra_device;
  */
 struct sidra_queue {
 	struct kref ref;
+	struct rcu_head rcu;
 	struct sidra_device *sdev;
 	u32 ctx_handle;
 	u32 slot, number;

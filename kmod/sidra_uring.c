@@ -178,7 +178,7 @@ static int cancel_one(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	union uring_pdu *pdu = pdu_of(cmd);
 
 	if (cmd->cmd_op == SIDRA_URING_SUBMIT) {
-		if (sidra_pending_del(sdev_of(cmd), &pdu->pending))
+		if (sidra_pending_del(&pdu->pending))
 			io_uring_cmd_done32(cmd, -ECANCELED, pdu->pending.value, issue_flags);
 	} else if (pdu->wait && sidra_arm_del(pdu->wait->queue->sdev, &pdu->wait->queue->point, &pdu->wait->arm)) {
 		pdu->wait->result = -ECANCELED;

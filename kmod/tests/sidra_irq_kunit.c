@@ -237,12 +237,22 @@ static void irq_chip_is_armed_for_pending_once(struct kunit *test)
 			sidra_pending_arm(shots->sdev, &shots->point);
 			KUNIT_EXPECT_EQ(test, programmed(shots, &shots->point), 40);
 		}
-		KUNIT_EXPECT_TRUE(test, sidra_pending_del(shots->sdev, &list[i]));
-		KUNIT_EXPECT_FALSE(test, sidra_pending_del(shots->sdev, &list[i]));
+		KUNIT_EXPECT_TRUE(test, sidra_pending_del(&list[i]));
+		KUNIT_EXPECT_FALSE(test, sidra_pending_del(&list[i]));
 	}
 	KUNIT_EXPECT_EQ(test, shots->sdev->vectors[1].sleepers, 0);
 	sidra_point_detach(shots->sdev, &shots->point);
 	KUNIT_EXPECT_FALSE(test, sidra_pending_add(shots->sdev, &shots->point, &list[0]));
+}
+
+static unsigned int waiting(const struct sidra_point *point)
+{
+	unsigned int count = 0;
+	struct rb_node *node;
+
+	for (node = rb_first_cached(&point->armed); node; node = rb_next(node))
+		count++;
+	return count;
 }
 
 /* An interrupt wakes at most FIRE_MAX waiters. The others that are due do not need another interrupt. */
@@ -250,23 +260,75 @@ static void irq_wakes_in_batches(struct kunit *test)
 {
 	struct shots *shots = start(test);
 	struct sidra_vector *vector = &shots->sdev->vectors[1];
-	unsigned int i, found, waiting = 0;
-	struct rb_node *node;
+	unsigned int i, found, left;
 
 	for (i = 0; i < 2 * FIRE_MAX + 1; i++)
 		arm_at(test, shots, &shots->point, 1 + i % 3, false);
 	shots->point.state->timeline = 3;
 	scoped_guard(spinlock_irqsave, &vector->lock) {	/* recheck_work cannot run meanwhile */
 		found = check_vector(vector, false);
-		for (node = rb_first_cached(&shots->point.armed); node; node = rb_next(node))
-			waiting++;
+		left = waiting(&shots->point);
 	}
 	KUNIT_EXPECT_EQ(test, found, FOUND | LEFT);
-	KUNIT_EXPECT_EQ(test, waiting, FIRE_MAX + 1);
+	KUNIT_EXPECT_EQ(test, left, FIRE_MAX + 1);
 	flush_delayed_work(&vector->recheck_work);
 	flush_delayed_work(&vector->recheck_work);
 	KUNIT_EXPECT_NULL(test, first_armed(&shots->point));
 	KUNIT_EXPECT_EQ_MSG(test, atomic64_read(&shots->sdev->counters.rechecks), 0, "no interrupt was lost");
+}
+
+/* So do all queues of a vector together, and none of them keeps the others waiting. */
+static void irq_queues_share_a_batch(struct kunit *test)
+{
+	struct shots *shots = start(test);
+	struct sidra_vector *vector = &shots->sdev->vectors[1];
+	struct sidra_point *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	unsigned int i, found[2], first[2], second[2];
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	init_point(test, shots->sdev, other, 10);
+	for (i = 0; i < FIRE_MAX + 10; i++) {
+		arm_at(test, shots, &shots->point, 1, false);
+		arm_at(test, shots, other, 1, false);
+	}
+	shots->point.state->timeline = 1;
+	other->state->timeline = 1;
+	scoped_guard(spinlock_irqsave, &vector->lock) {
+		for (i = 0; i < 2; i++) {
+			found[i] = check_vector(vector, false);
+			first[i] = waiting(&shots->point);
+			second[i] = waiting(other);
+		}
+	}
+	KUNIT_EXPECT_EQ(test, found[0], FOUND | LEFT);
+	KUNIT_EXPECT_EQ(test, first[0], 10);
+	KUNIT_EXPECT_EQ(test, second[0], FIRE_MAX + 10);
+	KUNIT_EXPECT_EQ(test, found[1], FOUND | LEFT);
+	KUNIT_EXPECT_EQ_MSG(test, second[1], 10, "the second check must begin behind the queue that used up the first one");
+	KUNIT_EXPECT_EQ(test, first[1], 10);
+	flush_delayed_work(&vector->recheck_work);
+	KUNIT_EXPECT_NULL(test, first_armed(&shots->point));
+	KUNIT_EXPECT_NULL(test, first_armed(other));
+	KUNIT_EXPECT_EQ_MSG(test, atomic64_read(&shots->sdev->counters.rechecks), 0, "no interrupt was lost");
+	sidra_point_detach(shots->sdev, other);
+}
+
+static void irq_deletes_without_a_walk(struct kunit *test)
+{
+	struct shots *shots = start(test);
+	struct sidra_vector *vector = &shots->sdev->vectors[1];
+	struct sidra_pending pending = { .value = 1 };
+
+	KUNIT_ASSERT_TRUE(test, sidra_pending_add(shots->sdev, &shots->point, &pending));
+	scoped_guard(spinlock_irqsave, &vector->lock)	/* a walk over the queues of the vector would not find it */
+		list_del_init(&shots->point.link);
+	KUNIT_EXPECT_TRUE(test, sidra_pending_del(&pending));
+	KUNIT_EXPECT_EQ(test, vector->sleepers, 0);
+	KUNIT_EXPECT_TRUE(test, list_empty(&shots->point.pending));
+	pending.result = -ECANCELED;
+	KUNIT_EXPECT_FALSE(test, sidra_pending_del(&pending));
+	pending.result = 0;
+	KUNIT_EXPECT_FALSE(test, sidra_pending_del(&pending));
 }
 
 /* sidra_arm_take() must not remove waiters of another value, another kind or an ended epoch. */
@@ -296,8 +358,8 @@ static void irq_takes_by_value(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, sidra_pending_take(shots->sdev, point, 8 + SLOTS));
 	KUNIT_EXPECT_PTR_EQ(test, sidra_pending_take(shots->sdev, point, 8), &list[1]);
 	KUNIT_EXPECT_NULL(test, sidra_pending_take(shots->sdev, point, 8));
-	KUNIT_EXPECT_TRUE(test, sidra_pending_del(shots->sdev, &list[0]));
-	KUNIT_EXPECT_TRUE(test, sidra_pending_del(shots->sdev, &list[2]));
+	KUNIT_EXPECT_TRUE(test, sidra_pending_del(&list[0]));
+	KUNIT_EXPECT_TRUE(test, sidra_pending_del(&list[2]));
 	KUNIT_EXPECT_TRUE(test, list_empty(&point->pending));
 }
 
@@ -400,6 +462,8 @@ static struct kunit_case irq_cases[] = {
 	KUNIT_CASE(irq_patience_is_shared_and_ends),
 	KUNIT_CASE(irq_chip_is_armed_for_pending_once),
 	KUNIT_CASE(irq_wakes_in_batches),
+	KUNIT_CASE(irq_queues_share_a_batch),
+	KUNIT_CASE(irq_deletes_without_a_walk),
 	KUNIT_CASE(irq_takes_by_value),
 	KUNIT_CASE(irq_timer_starts_while_it_ends),
 	KUNIT_CASE(irq_fire_and_delete_exclude_each_other),

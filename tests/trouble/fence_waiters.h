@@ -16,6 +16,16 @@
 
 namespace sidra::test {
 
+// How a task that is in an ioctl sleeps: S (interruptible), D (not so), or another state. 0: it is not in an ioctl.
+inline char sleep_in_ioctl(const std::string& task) {
+    long number = 0;
+    std::string line;
+    std::getline(std::ifstream("/proc/" + task + "/stat") >> std::ws, line);
+    const size_t state = line.rfind(") ");
+    const bool inside = std::ifstream("/proc/" + task + "/syscall") >> number && number == SYS_ioctl;
+    return inside && state != std::string::npos ? line[state + 2] : '\0';
+}
+
 // A thread in one system call, which returns when its wait is over or on a signal.
 class Caller {
    public:
@@ -34,16 +44,8 @@ class Caller {
 
     // The thread sleeps in the call, interruptibly. Before that it may also sleep for a page or a lock,
     // uninterruptibly: a call that meets the removal before its wait returns at once.
-    bool sleeps() const {
-        if (done_ || task_ == 0) return false;
-        const std::string task = "/proc/self/task/" + std::to_string(task_);
-        long number = 0;
-        std::string line;
-        std::getline(std::ifstream(task + "/stat") >> std::ws, line);
-        const size_t state = line.rfind(") ");
-        return std::ifstream(task + "/syscall") >> number && number == SYS_ioctl && state != std::string::npos &&
-               line[state + 2] == 'S';
-    }
+    bool sleeps() const { return state() == 'S'; }
+    char state() const { return done_ || task_ == 0 ? '\0' : sleep_in_ioctl("self/task/" + std::to_string(task_)); }
     bool done() const { return done_; }
     // The result once it is done: 0 or -errno.
     int result() {

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "fence_waiters.h"
+#include "page_waiters.h"
 #include "watchers.h"
 
 namespace sidra::test {
@@ -185,6 +185,24 @@ TEST_P(Removal, WhileTheyWaitForFences) {
         knob("stall", 0);  // of the card that stays in its slot
         ASSERT_TRUE(way.in(card, slot));
     }
+}
+
+// A call that waits for memory of its program, perhaps for ever, does not delay the removal either.
+TEST_P(Removal, WhileTheyWaitForPages) {
+    const Way& way = GetParam();
+    MissingPages pages(PageWaiters::kPages);
+    if (!pages.known()) GTEST_SKIP() << "this kernel has no userfaultfd, so no page can be kept back";
+    const Card card;
+    ASSERT_TRUE(card.known());
+    const Slot slot(card);
+    {
+        const Node node;
+        const Context context(node);
+        PageWaiters waiters(context, pages);
+        EXPECT_TRUE(way.out(card, slot));
+        waiters.expect_wait(-ENODEV);
+    }
+    ASSERT_TRUE(way.in(card, slot));
 }
 
 // Reads of all that the kernel shows of the card, also through open files.

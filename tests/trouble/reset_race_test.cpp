@@ -37,8 +37,8 @@ int status_of(int fence) {
     return error < 0 ? error : info.status;
 }
 
-// Counts the rounds. A test that met only one outcome has tested nothing, so it goes on until it has met both, or for so
-// long that the other one does not happen.
+// Counts the rounds. A test that met only one outcome has tested nothing, so it goes on until it has met both, or for
+// so long that the other one does not happen.
 class Rounds {
    public:
     explicit Rounds(uint64_t least) : least_(least) {}
