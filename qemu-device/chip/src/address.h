@@ -170,11 +170,12 @@ class Grid {
         return {part(at, (count - 1) * stride + bytes).offset(), stride, count, bytes};
     }
 
-    // Makes a dimension, which has one element, the neighbour of another one, or the two one long one.
+    // Elements along dimension `from` are along `to` from now on, which had one element; `from` has one.
     void move(unsigned from, unsigned to) {
         stride_[to] = stride_[from];
         stride_[from] = 0;
     }
+    // The dimension has one element from now on.
     void leave(unsigned dimension) { stride_[dimension] = 0; }
 
    private:

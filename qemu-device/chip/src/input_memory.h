@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "dma.h"
 #include "job.h"
 
 namespace sidra::chip {
@@ -18,11 +19,11 @@ class InputMemory {
         : dma_(env.bus, worker.tlb, env.space), images_(images) {}
 
     // Tries to map the offsets [low, end) of the images. Not all of it need be accessible, so only a refused transfer
-    // is a fault. `useful`: bytes that will be read; much that lies between them is not worth it.
+    // is a fault. `useful`: bytes that will be read, see worth_mapping().
     Fault map(uint64_t low, uint64_t end, uint64_t useful) {
         low_ = low, end_ = end;
         base_ = nullptr;
-        if (low >= end || end - low > 4 * useful + (64u << 10)) return {};
+        if (low >= end || !worth_mapping(end - low, 0, useful)) return {};
         Fault fault;
         base_ = dma_.map_all(images_.part(low, end - low), false, &fault);
         return fault.cause == SIDRA_FAULT_BUS ? fault : Fault{};
