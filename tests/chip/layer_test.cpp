@@ -7,7 +7,7 @@
 #include <string_view>
 #include <thread>
 
-#include "bench.h"
+#include "hosts.h"
 #include "packets.h"
 #include "program/program_text.h"
 #include "vector/reference.h"
@@ -352,10 +352,6 @@ std::string describe(const LayerCase& c) {
     return text;
 }
 
-struct Host {
-    uint32_t engine;
-    bool scatter;
-};
 class Layer : public ::testing::TestWithParam<Host> {};
 
 TEST_P(Layer, IsThatOfPlainLoops) {
@@ -386,15 +382,7 @@ TEST_P(Layer, IsThatOfPlainLoops) {
     }
 }
 
-std::vector<Host> hosts() {
-    std::vector<Host> all;
-    for (const uint32_t engine : available_engines())
-        for (const bool scatter : {false, true}) all.push_back({engine, scatter});
-    return all;
-}
-INSTANTIATE_TEST_SUITE_P(Engines, Layer, ::testing::ValuesIn(hosts()), [](const auto& test) {
-    return "engine_" + std::to_string(test.param.engine) + (test.param.scatter ? "_scattered" : "_contiguous");
-});
+INSTANTIATE_TEST_SUITE_P(Engines, Layer, ::testing::ValuesIn(hosts()), host_name);
 
 // 3 x 3 windows of a 4 x 4 image with 2 channels, dynamic quantisation.
 LayerCase small_case() {

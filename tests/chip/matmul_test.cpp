@@ -7,7 +7,7 @@
 #include "vector/arithmetic.h"
 #include "vector/random_program.h"
 
-#include "bench.h"
+#include "hosts.h"
 #include "packets.h"
 #include "program/program_text.h"
 #include "stream.h"
@@ -394,15 +394,9 @@ void check_same(const Case& c, const std::vector<uint8_t>& want, const std::vect
                                                          << describe(c);
 }
 
-struct Host {
-    uint32_t engine;
-    bool scatter;
-    uint32_t workers;
-
-    BenchOptions options() const {
-        return {.engine = engine, .workers = workers, .scatter = scatter, .pages = 1u << 15};
-    }
-};
+BenchOptions options(const Host& host) {
+    return {.engine = host.engine, .workers = host.workers, .scatter = host.scatter, .pages = 1u << 15};
+}
 
 void check(Bench& bench, Queue& queue, const Case& c) {
     Placed placed(queue.context(), c);
@@ -417,7 +411,7 @@ class Matmul : public ::testing::TestWithParam<Host> {};
 TEST_P(Matmul, IsTheReference) {
     constexpr int kCases = 40;
     for (int b = 0; b < static_cast<int>(rounds(kSanitized ? 2 : 6)); b++) {
-        Bench bench(GetParam().options());
+        Bench bench(options(GetParam()));
         Queue& queue = bench.context().queue();
         for (int n = 0; n < kCases; n++) {
             SCOPED_TRACE("bench " + std::to_string(b) + " case " + std::to_string(n));
@@ -448,22 +442,13 @@ TEST_P(Matmul, SeveralUnitsAndBlocks) {
             c.batch = shape.batch, c.m = shape.m, c.n = shape.n, c.k = shape.k;
             add_factors(c, program % 2 != 0, random);
             add_program(c, program, random);
-            Bench bench(GetParam().options());
+            Bench bench(options(GetParam()));
             check(bench, bench.context().queue(), c);
             if (HasFatalFailure()) return;
         }
 }
 
-std::vector<Host> hosts() {
-    std::vector<Host> all;
-    for (const uint32_t engine : available_engines())
-        for (const bool scatter : {false, true}) all.push_back({engine, scatter, scatter ? 1u : 3u});
-    return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Engines, Matmul, ::testing::ValuesIn(hosts()), [](const auto& test) {
-    return "engine_" + std::to_string(test.param.engine) + (test.param.scatter ? "_scattered" : "_contiguous");
-});
+INSTANTIATE_TEST_SUITE_P(Engines, Matmul, ::testing::ValuesIn(hosts()), host_name);
 
 // Dense matrices, and a program that stores the sums.
 Case plain(uint32_t m, uint32_t n, uint32_t k, uint8_t type, Random& random, bool transposed_b = false) {

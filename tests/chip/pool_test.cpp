@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "bench.h"
+#include "hosts.h"
 #include "packets.h"
 
 namespace sidra::chip_test {
@@ -168,12 +168,6 @@ struct Pooling {
     }
 };
 
-struct Host {
-    uint32_t engine;
-    bool scatter;
-    uint32_t workers;
-};
-
 class Pool : public ::testing::TestWithParam<Host> {
    protected:
     void SetUp() override {
@@ -332,16 +326,7 @@ TEST_P(Pool, LargeWindowsAndLongRows) {
     }
 }
 
-std::vector<Host> hosts() {
-    std::vector<Host> all;
-    for (const uint32_t engine : available_engines())
-        for (const bool scatter : {false, true}) all.push_back({engine, scatter, scatter ? 1u : 3u});
-    return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Engines, Pool, ::testing::ValuesIn(hosts()), [](const auto& test) {
-    return "engine_" + std::to_string(test.param.engine) + (test.param.scatter ? "_scattered" : "_contiguous");
-});
+INSTANTIATE_TEST_SUITE_P(Engines, Pool, ::testing::ValuesIn(hosts()), host_name);
 
 sidra_pattern plain(uint64_t addr, uint32_t type, uint32_t height, uint32_t width, uint32_t channels, uint16_t kernel,
                     uint16_t stride) {

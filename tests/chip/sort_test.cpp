@@ -9,7 +9,7 @@
 #include <numeric>
 #include <random>
 
-#include "bench.h"
+#include "hosts.h"
 #include "packets.h"
 
 namespace sidra::chip_test {
@@ -200,10 +200,6 @@ void check(Bench& bench, const SortCase& c) {
     ASSERT_TRUE(wanted.indices == is.indices) << what();
 }
 
-struct Host {
-    uint32_t engine;
-    bool scatter;
-};
 class Sort : public ::testing::TestWithParam<Host> {};
 
 TEST_P(Sort, IsThatOfPlainValues) {
@@ -224,15 +220,7 @@ TEST_P(Sort, IsThatOfPlainValues) {
     }
 }
 
-std::vector<Host> hosts() {
-    std::vector<Host> all;
-    for (const uint32_t engine : available_engines())
-        for (const bool scatter : {false, true}) all.push_back({engine, scatter});
-    return all;
-}
-INSTANTIATE_TEST_SUITE_P(Engines, Sort, ::testing::ValuesIn(hosts()), [](const auto& test) {
-    return "engine_" + std::to_string(test.param.engine) + (test.param.scatter ? "_scattered" : "_contiguous");
-});
+INSTANTIATE_TEST_SUITE_P(Engines, Sort, ::testing::ValuesIn(hosts()), host_name);
 
 TEST(SortLong, RowsOfTheLargestLength) {
     std::mt19937_64 random(3);

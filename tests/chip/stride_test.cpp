@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "bench.h"
+#include "hosts.h"
 #include "packets.h"
 #include "program/program_text.h"
 
@@ -15,11 +15,6 @@ constexpr uint64_t kStrides[] = {uint64_t{1} << 63, ~uint64_t{0} - 7, (uint64_t{
 constexpr uint32_t kShortStrides[] = {0xffff'fff8, 0x8000'0000};
 constexpr uint64_t kOutputBytes = 16 << 10;
 constexpr uint32_t kF32 = SIDRA_TYPE_F32, kS32 = SIDRA_TYPE_S32, kU8 = SIDRA_TYPE_U8;
-
-struct Host {
-    uint32_t engine;
-    bool scatter;
-};
 
 class Strides : public ::testing::TestWithParam<Host> {
    protected:
@@ -287,15 +282,7 @@ TEST_P(Strides, OfTheOthers) {
         "PROGRAM and READBACK");
 }
 
-std::vector<Host> hosts() {
-    std::vector<Host> all;
-    for (const uint32_t engine : available_engines())
-        for (const bool scatter : {false, true}) all.push_back({engine, scatter});
-    return all;
-}
-INSTANTIATE_TEST_SUITE_P(Engines, Strides, ::testing::ValuesIn(hosts()), [](const auto& info) {
-    return "engine_" + std::to_string(info.param.engine) + (info.param.scatter ? "_scattered" : "_contiguous");
-});
+INSTANTIATE_TEST_SUITE_P(Engines, Strides, ::testing::ValuesIn(hosts()), host_name);
 
 }  // namespace
 }  // namespace sidra::chip_test

@@ -8,7 +8,7 @@
 #include "vector/random_program.h"
 #include "vector/verify.h"
 
-#include "bench.h"
+#include "hosts.h"
 #include "packets.h"
 #include "program/program_text.h"
 
@@ -74,12 +74,6 @@ std::string describe(const Packet& packet) {
     }
     return text + program::disassemble(packet.program);
 }
-
-struct Host {
-    uint32_t engine;
-    bool scatter;
-    uint32_t workers;
-};
 
 class Vector : public ::testing::TestWithParam<Host> {};
 
@@ -459,16 +453,7 @@ TEST_P(Vector, SeveralLongRowsAreTheReference) {
     EXPECT_EQ(std::size(starts) * std::size(ends) * std::size(others) * (8 / kStep + 1), compared);
 }
 
-std::vector<Host> hosts() {
-    std::vector<Host> all;
-    for (const uint32_t engine : available_engines())
-        for (const bool scatter : {false, true}) all.push_back({engine, scatter, scatter ? 1u : 3u});
-    return all;
-}
-
-INSTANTIATE_TEST_SUITE_P(Engines, Vector, ::testing::ValuesIn(hosts()), [](const auto& test) {
-    return "engine_" + std::to_string(test.param.engine) + (test.param.scatter ? "_scattered" : "_contiguous");
-});
+INSTANTIATE_TEST_SUITE_P(Engines, Vector, ::testing::ValuesIn(hosts()), host_name);
 
 // Of three operands that are one array, the one that is written comes last: what a pass stores, the next one loads
 // through any of them, also where the chip works on copies of rows.
