@@ -155,7 +155,8 @@ Fault VectorUnit::run(const VectorArea& area) {
 
 Fault VectorUnit::run_rows(const VectorArea& area, uint32_t offset) {
     area_ = area;
-    engine::VectorRows call;  // what is not set below, the program does not use
+    engine::VectorRows call;  // strides of operands that the program does not use are not set
+    std::fill(std::begin(call.operand), std::end(call.operand), nullptr);
     for (uint32_t n = 0; n < plan_.operand_count; n++) {
         if (!plan_.uses(n)) continue;
         const VectorPlan::Operand& o = plan_.operands[n];
