@@ -34,7 +34,7 @@ NEVER_REFUSES = re.compile(r"""
     | _raw_spin_\w+ | (__)?mutex_\w+ | (down|up)_write | __raw_spin_lock_init | __init_\w+ | init_\w+ | \w*_put | \w+_get | k?v?free | __free_pages
     | \w*wait\w*(?<!eventfd_wait) | __?wake_up\w* | wake_up_process | complete | schedule_\w+ | usleep_range_state | ktime_\w+ | hrtimer_\w+
     | (un)?queue_\w+ | mod_delayed_work_on | \w*cancel_delayed_work\w* | cancel_work_sync | flush_delayed_work | disable_\w+ | __flush_workqueue | destroy_workqueue
-    | delayed_work_timer_fn | call_rcu | dma_fence_\w+ | drm_dev_(enter|exit|unplug) | drm_(poll|read|release|show_fdinfo|print_memory_stats)
+    | delayed_work_timer_fn | call_rcu | kvfree_call_rcu | dma_fence_\w+ | drm_dev_(enter|exit|unplug) | drm_(poll|read|release|show_fdinfo|print_memory_stats)
     | drm_gem_((object|private|vm)_\w+|create_mmap_offset|handle_delete) | drm_gem_shmem_(free|print_info|unpin\w*|vmap|vunmap|pin_locked|vm_ops)
     | drm_syncobj_(add_point|find|find_fence|free|replace_fence) | __drmm_mutex_release | eventfd_\w+ | fd_install | fget | fput | sync_file_get_fence
     | \w*io_uring_cmd_\w+ | _copy_from_iter | iov_iter_revert | memory_read_from_buffer | simple_open | noop_llseek | compat_ptr_ioctl
