@@ -14,7 +14,7 @@ for candidate in clang-format-$version clang-format; do
     fi
 done
 
-mapfile -t files < <(find firmware libsidra qemu-device/chip tests tools -name '*.cpp' -o -name '*.h' -o -name '*.hpp' -o -name '*.c' | sort)
+mapfile -t files < <(find firmware libsidra python qemu-device/chip tests tools -name '*.cpp' -o -name '*.h' -o -name '*.hpp' -o -name '*.c' | sort)
 if [[ ${1:-} == --check ]]; then
     if [[ -z $formatter ]]; then
         echo "format: clang-format $version is not here; not checked"

@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# python.sh: builds the wheels of python/ in build/python/wheels, installs them into a virtual environment, build/python/venv, and prints the path of
+# its interpreter. The packages of python/requirements.txt are in an environment in the cache, which that one sees: they are fetched once for each
+# version of that file. pip takes PyTorch from where its own configuration says; PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu leads to a
+# build without CUDA, which is much smaller.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+top=$PWD out=$PWD/build/python
+export TORCH_DEVICE_BACKEND_AUTOLOAD=0 PIP_DISABLE_PIP_VERSION_CHECK=1
+mkdir -p "$out"
+
+say() { echo "python: $*" >&2; }
+# Runs a command; its output is shown if it fails.
+quietly() { # name, command...
+    local log=$out/$1.log
+    "${@:2}" >"$log" 2>&1 || {
+        tail -n 60 "$log" >&2
+        say "$1 failed; all of its output is in $log"
+        exit 1
+    }
+}
+
+version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+cache=${XDG_CACHE_HOME:-}
+[[ $cache == /* ]] || cache=$HOME/.cache
+key=$({ cat python/requirements.txt && echo "$version" && uname -m; } | sha256sum | cut -c1-16)
+packages=$cache/sidra/python-$key
+mkdir -p "$cache/sidra"
+exec {lock}>"$packages.lock"
+flock $lock
+if ! [[ -e $packages/complete ]]; then
+    say "fetching PyTorch and the packages of python/requirements.txt (once) ..."
+    rm -rf "$packages"
+    quietly environment python3 -m venv "$packages"
+    read -r torch < <(grep ^torch== python/requirements.txt)
+    quietly torch "$packages/bin/python" -m pip install "$torch"
+    quietly packages "$packages/bin/python" -m pip install -r python/requirements.txt
+    touch "$packages/complete"
+fi
+exec {lock}>&-
+
+make --no-print-directory build/release/build.ninja >&2
+cmake --build build/release -j "${JOBS:-$(nproc)}" --target sidra -- --quiet >&2
+quietly prefix cmake --install build/release --component libsidra --prefix "$out/prefix"
+
+if ! [[ -e $out/venv/complete && $(<"$out/venv/complete") == "$packages" ]]; then
+    rm -rf "$out/venv"
+    quietly venv python3 -m venv --without-pip "$out/venv"
+    echo "$packages/lib/python$version/site-packages" >"$out/venv/lib/python$version/site-packages/packages.pth"
+    echo "$packages" >"$out/venv/complete"
+fi
+
+export CMAKE_PREFIX_PATH=$out/prefix CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_GENERATOR=Ninja PATH=$packages/bin:$PATH
+export CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)}
+# ccache takes the precompiled header as what it was made of.
+export CCACHE_SLOPPINESS=pch_defines,time_macros
+wheel() { # folder of python/
+    say "building the wheel of python/$1"
+    rm -f "$out/wheels/$1"/*
+    quietly "$1" "$packages/bin/python" -m pip wheel --no-build-isolation --no-deps --wheel-dir "$out/wheels/$1" \
+        -C "build-dir=$out/$1" "$top/python/$1"
+    quietly install "$packages/bin/python" -m pip --python "$out/venv/bin/python" install --no-deps --force-reinstall "$out/wheels/$1"/*.whl
+}
+# A wheel is built again if something that goes into it has changed.
+content() { # folder of python/
+    { find "python/$1" -type f -not -name '*.pyc' -print0 | sort -z | xargs -0 cat && cat "$out/prefix/lib/libsidra.so"; } | sha256sum
+}
+for package in sdk pytorch; do
+    now=$(content "$package")
+    if [[ $(cat "$out/venv/$package.content" 2>/dev/null) != "$now" ]]; then
+        wheel "$package"
+        echo "$now" >"$out/venv/$package.content"
+    fi
+done
+echo "$out/venv/bin/python"
