@@ -18,7 +18,7 @@ BUILD := cmake --build
 
 # ---- Targets for people ----------------------------------------------------------------------------------------------
 
-.PHONY: help demo sentence check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench bench-engine-torch format lint install packages clean setup
+.PHONY: help demo sentence check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench bench-engine-torch python demo-torch python-check format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -146,6 +146,18 @@ bench-engine-torch: ## measure the sentence encoder against PyTorch, which it in
 	@scripts/engine-torch.py build/release >build/figures/engine-torch.bench
 	@scripts/figures.py build/figures/engine.json <build/figures/engine-torch.bench
 	@rm build/figures/engine-torch.bench
+
+python: ## build the Python packages, and install them into build/python/venv; fetches PyTorch once
+	@$(SETUP) base torch
+	@scripts/python.sh
+
+demo-torch: ## find sentences that mean the same, with an unchanged PyTorch model on the chip: DEMO_FLAGS="--help"
+	@$(SETUP) base torch
+	@python=$$(scripts/python.sh) && $$python python/examples/sentences.py --out build/sentences.svg $(DEMO_FLAGS)
+
+python-check: ## test the Python packages
+	@$(SETUP) base torch
+	@python=$$(scripts/python.sh) && $$python -m pytest -q python/tests $(PYTEST_FLAGS)
 
 format: ## format the sources
 	@$(SETUP) lint

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "aten/arrays.h"
+
+#include <sidra/uapi/sidra_vector.h>
+
+#include "aten/fallback.h"
+#include "runtime/block.h"
+#include "runtime/error.h"
+
+namespace sidra::pytorch {
+
+std::optional<sidra_type> type_of(at::ScalarType dtype) {
+    switch (dtype) {
+        case at::kByte:
+            return SIDRA_U8;
+        case at::kChar:
+            return SIDRA_S8;
+        case at::kShort:
+            return SIDRA_S16;
+        case at::kInt:
+            return SIDRA_S32;
+        case at::kLong:
+            return SIDRA_S64;
+        case at::kBool:
+            return SIDRA_BOOL;
+        case at::kHalf:
+            return SIDRA_F16;
+        case at::kBFloat16:
+            return SIDRA_BF16;
+        case at::kFloat:
+            return SIDRA_F32;
+        default:
+            return std::nullopt;
+    }
+}
+
+bool is_float(at::ScalarType dtype) { return dtype == at::kFloat || dtype == at::kHalf || dtype == at::kBFloat16; }
+
+std::optional<Sizes> sizes_of(const at::TensorIteratorBase& iter) {
+    if (iter.ndim() > 4) return std::nullopt;
+    Sizes sizes = {1, 1, 1, 1};
+    for (int d = 0; d < iter.ndim(); ++d) {
+        const int64_t size = iter.shape()[static_cast<size_t>(d)];
+        if (size < 1 || size > static_cast<int64_t>(SIDRA_VECTOR_SIZE_MAX)) return std::nullopt;
+        sizes[static_cast<size_t>(3 - d)] = static_cast<uint32_t>(size);
+    }
+    return sizes;
+}
+
+sidra_array array_of(const at::TensorIteratorBase& iter, int arg, sidra_type type) {
+    const at::TensorBase& tensor = iter.tensor_base(arg);
+    const sidra_ref first = place_of(tensor);
+    const auto offset =
+        static_cast<const std::byte*>(iter.data_ptr(arg)) - static_cast<const std::byte*>(tensor.const_data_ptr());
+    sidra_array array = {
+        {first.buffer, first.offset + static_cast<size_t>(offset)}, type, 0, {0, 0, 0, 0}, {nullptr, 0}, {}};
+    for (int d = 0; d < iter.ndim(); ++d)
+        array.stride[3 - d] = static_cast<size_t>(iter.strides(arg)[static_cast<size_t>(d)]);
+    return array;
+}
+
+std::optional<Sizes> rows_of(const at::Tensor& tensor) {
+    const int64_t columns = tensor.dim() == 0 ? 1 : tensor.size(-1);
+    const int64_t rows = columns == 0 ? 0 : tensor.numel() / columns;
+    constexpr int64_t kMax = SIDRA_VECTOR_SIZE_MAX;
+    if (rows < 1 || rows > kMax || columns > kMax) return std::nullopt;
+    return Sizes{1, 1, static_cast<uint32_t>(rows), static_cast<uint32_t>(columns)};
+}
+
+sidra_array dense(const at::Tensor& tensor, const Sizes& sizes) {
+    return sidra_operand_dense(place_of(tensor), *type_of(tensor.scalar_type()), sizes.data());
+}
+
+sidra_array row(const at::Tensor& tensor) { return dense(tensor, {1, 1, 1, static_cast<uint32_t>(tensor.numel())}); }
+
+sidra_array of_rows(const at::Tensor& tensor) {
+    const size_t stride = tensor.numel() == 1 ? 0 : tensor.itemsize();
+    return {place_of(tensor), *type_of(tensor.scalar_type()), 0, {0, 0, stride, 0}, {nullptr, 0}, {}};
+}
+
+bool queued(sidra_status status) {
+    if (status == SIDRA_ERROR_INVALID_ARGUMENT) return false;
+    check(status);
+    count_native();
+    return true;
+}
+
+}  // namespace sidra::pytorch

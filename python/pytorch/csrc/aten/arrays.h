@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Tensors as libsidra's arrays.
+#ifndef SIDRA_PYTORCH_ARRAYS_H
+#define SIDRA_PYTORCH_ARRAYS_H
+
+#include <ATen/TensorIterator.h>
+#include <ATen/core/Tensor.h>
+#include <sidra/functions.h>
+#include <sidra/sidra.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+namespace sidra::pytorch {
+
+using Sizes = std::array<uint32_t, 4>;
+
+// The chip's type of a dtype; nothing: it has none (f64, complex numbers).
+std::optional<sidra_type> type_of(at::ScalarType dtype);
+// The types of which the chip computes in f32 what PyTorch computes in f32.
+bool is_float(at::ScalarType dtype);
+
+// The space that an iterator goes over; nothing: it has more than four dimensions, or one too large.
+std::optional<Sizes> sizes_of(const at::TensorIteratorBase& iter);
+// Operand `arg` of the iterator over that space.
+sidra_array array_of(const at::TensorIteratorBase& iter, int arg, sidra_type type);
+
+// The tensor as a dense matrix of rows of its last dimension: {1, 1, rows, columns}. The tensor is contiguous. Nothing:
+// too large, or empty.
+std::optional<Sizes> rows_of(const at::Tensor& tensor);
+sidra_array dense(const at::Tensor& tensor, const Sizes& sizes);
+// One row, the same for all rows.
+sidra_array row(const at::Tensor& tensor);
+// A number for each row.
+sidra_array of_rows(const at::Tensor& tensor);
+
+// What a call of libsidra says: true if it was queued, false if the chip does not take such a shape, so the CPU has to.
+// Everything else is thrown.
+bool queued(sidra_status status);
+
+}  // namespace sidra::pytorch
+
+#endif

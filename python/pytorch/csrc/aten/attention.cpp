@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// Scaled dot-product attention: two products with a softmax in the first one's epilogue.
+#include <ATen/native/DispatchStub.h>
+#include <ATen/native/transformers/attention.h>
+#include <ATen/native/transformers/sdp_utils_cpp.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/library.h>
+
+#include <cmath>
+
+#include "aten/alias.h"
+#include "aten/arrays.h"
+#include "aten/matmul.h"
+#include "aten/programs.h"
+#include "residency/residency.h"
+#include "runtime/block.h"
+#include "runtime/device.h"
+
+namespace sidra::pytorch {
+namespace {
+
+// Queries times transposed keys, for each head: softmax of the scores. o2 result, o3 mask, which is added; p0: scale.
+constexpr const char* kMasked = R"(pass:
+    v0 = load sums
+    v1 = load o3
+    v2 = fma v0, p0, v1
+    store o2, v2
+    s0 = reduce_max v2
+pass:
+    v0 = load o2
+    v1 = sub v0, s0
+    v2 = exp v1
+    store o2, v2
+    s1 = reduce_sum v2
+    s2 = div 1.0, s1
+pass:
+    v0 = load o2
+    v1 = mul v0, s2
+    store o2, v1
+)";
+constexpr const char* kPlain = R"(pass:
+    v0 = load sums
+    v1 = mul v0, p0
+    store o2, v1
+    s0 = reduce_max v1
+pass:
+    v0 = load o2
+    v1 = sub v0, s0
+    v2 = exp v1
+    store o2, v2
+    s1 = reduce_sum v2
+    s2 = div 1.0, s1
+pass:
+    v0 = load o2
+    v1 = mul v0, s2
+    store o2, v1
+)";
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::SymInt, at::Tensor, at::Tensor, at::Tensor>
+attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+          const std::optional<at::Tensor>& bias, double, bool is_causal, bool, std::optional<double> scale_or_none) {
+    static VectorProgram masked(kMasked), plain(kPlain);
+    const c10::DeviceGuard guard(query.device());
+    const float scale = static_cast<float>(scale_or_none.value_or(1 / std::sqrt(static_cast<double>(query.size(-1)))));
+    at::Tensor mask = bias.value_or(at::Tensor());
+    if (is_causal) {
+        mask = at::full({query.size(2), key.size(2)}, -std::numeric_limits<float>::infinity(),
+                        query.options().dtype(at::kFloat).device(at::kCPU))
+                   .triu(1)
+                   .to(query.device());
+    }
+    at::Tensor shares = at::empty({query.size(0), query.size(1), query.size(2), key.size(2)}, query.options());
+    at::Tensor out =
+        at::empty({query.size(0), query.size(2), query.size(1), value.size(3)}, query.options()).transpose(1, 2);
+    const at::Tensor keys = key.transpose(-1, -2);
+    if (!product(mask.defined() ? masked : plain, shares, query, keys, mask, scale) ||
+        !digital_product(out, shares, value, {})) {
+        at::Tensor products = at::matmul(query * scale, keys);
+        if (mask.defined()) products = products + mask;
+        out.copy_(at::matmul(at::softmax(products, -1), value));
+    }
+    const at::Tensor none;
+    return {out, none, none, none, c10::SymInt(query.size(2)), c10::SymInt(key.size(2)), none, none, none};
+}
+
+}  // namespace
+
+// Whether attention() takes the call; otherwise PyTorch computes it from products and a softmax, whose derivatives it
+// knows.
+int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+               const std::optional<at::Tensor>& mask, double dropout, bool, std::optional<double>, bool enable_gqa) {
+    const bool grad =
+        at::GradMode::is_enabled() && (query.requires_grad() || key.requires_grad() || value.requires_grad() ||
+                                       (mask && mask->defined() && mask->requires_grad()));
+    const auto fits = [&](const at::Tensor& tensor) {
+        return tensor.dim() == 4 && tensor.numel() > 0 && tensor.scalar_type() == query.scalar_type() &&
+               tensor.size(0) == query.size(0) && tensor.size(1) == query.size(1);
+    };
+    const bool takes = !grad && !enable_gqa && dropout == 0 && is_float(query.scalar_type()) && fits(query) &&
+                       fits(key) && fits(value) && matmul_mode() != MatmulMode::kCpu &&
+                       (!mask || !mask->defined() || is_float(mask->scalar_type()) || mask->scalar_type() == at::kBool);
+    return static_cast<int64_t>(takes ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
+}
+
+namespace {
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("_scaled_dot_product_fused_attention_overrideable", attention); }
+
+}  // namespace
+}  // namespace sidra::pytorch
+
+namespace at::native {
+REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &sidra::pytorch::choose)
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Copies between tensors: on the chip where both are its and it knows the types; otherwise by the CPU, which sees the
+// memory of all devices.
+#include <ATen/TensorIterator.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/library.h>
+
+#include "aten/alias.h"
+#include "aten/arrays.h"
+#include "runtime/block.h"
+#include "runtime/device.h"
+
+namespace sidra::pytorch {
+namespace {
+
+// The type that moves elements without looking at them.
+std::optional<sidra_type> bits_of(size_t size) {
+    switch (size) {
+        case 1:
+            return SIDRA_U8;
+        case 2:
+            return SIDRA_S16;
+        case 4:
+            return SIDRA_S32;
+        case 8:
+            return SIDRA_S64;
+        default:
+            return std::nullopt;
+    }
+}
+
+// Types between which the chip rounds as PyTorch does.
+bool converts(at::ScalarType from, at::ScalarType to) {
+    const auto small = [](at::ScalarType type) {
+        return type == at::kByte || type == at::kChar || type == at::kShort || type == at::kBool;
+    };
+    return is_float(to) && (is_float(from) || small(from) || (from == at::kInt && to == at::kFloat));
+}
+
+bool copy_on_chip(const at::Tensor& from, const at::Tensor& to) {
+    if (from.device() != to.device() || from.is_conj() != to.is_conj() || from.is_neg() != to.is_neg()) return false;
+    std::optional<sidra_type> from_type, to_type;
+    if (from.scalar_type() == to.scalar_type()) {
+        from_type = to_type = bits_of(to.itemsize());
+    } else if (converts(from.scalar_type(), to.scalar_type())) {
+        from_type = type_of(from.scalar_type()), to_type = type_of(to.scalar_type());
+    }
+    if (!to_type) return false;
+    const at::TensorIterator iter = at::TensorIteratorConfig()
+                                        .add_output(to)
+                                        .add_const_input(from)
+                                        .resize_outputs(false)
+                                        .check_all_same_dtype(false)
+                                        .build();
+    const std::optional<Sizes> sizes = sizes_of(iter);
+    if (!sizes) return false;
+    const sidra_array out = array_of(iter, 0, *to_type), in = array_of(iter, 1, *from_type);
+    return queued(sidra_convert(current_stream(to.device().index()), sizes->data(), &out, &in));
+}
+
+void synchronize_device_of(const at::Tensor& tensor) {
+    if (is_sidra(tensor)) synchronize_current_stream(tensor.device().index());
+}
+
+at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
+    if (to.numel() == 0) return to;
+    const c10::DeviceGuard guard(is_sidra(to) ? to.device() : from.device());
+    if (!is_sidra(from) || !is_sidra(to) || !copy_on_chip(from, to)) {
+        synchronize_device_of(from);
+        synchronize_device_of(to);
+        cpu_alias(to).copy_(cpu_alias(from));
+    }
+    if (is_sidra(to)) mark_written(to);
+    return to;
+}
+
+at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
+    to.resize_(from.sizes());
+    return copy_from(from, to, false);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    m.impl("_copy_from", copy_from);
+    m.impl("_copy_from_and_resize", copy_from_and_resize);
+}
+// copy_() falls through for conjugated and negated views, so these must: or copies would resolve each other for ever.
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
+    m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+    m.impl("_copy_from_and_resize", torch::CppFunction::makeFallthrough());
+}
+TORCH_LIBRARY_IMPL(aten, Negative, m) {
+    m.impl("_copy_from", torch::CppFunction::makeFallthrough());
+    m.impl("_copy_from_and_resize", torch::CppFunction::makeFallthrough());
+}
+
+}  // namespace
+}  // namespace sidra::pytorch

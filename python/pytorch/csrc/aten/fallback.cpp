@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+#include "aten/fallback.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty_strided.h>
+#include <c10/util/Exception.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "aten/alias.h"
+#include "runtime/block.h"
+#include "runtime/device.h"
+#include "runtime/generator.h"
+
+namespace sidra::pytorch {
+namespace {
+
+struct Counts {
+    std::mutex lock;
+    std::map<std::string, FallbackCount, std::less<>> all;
+};
+Counts& counts() {
+    static Counts* const made = new Counts;  // read at the end of the process
+    return *made;
+}
+
+std::atomic<FallbackMode> mode{FallbackMode::kWarn};
+std::atomic<uint64_t> native{0};
+
+// Operators whose index arguments may be of the CPU, as on other devices.
+bool takes_cpu_tensors(std::string_view name) {
+    static constexpr std::array<std::string_view, 6> kNames = {
+        "aten::index",     "aten::index_put_", "aten::_index_put_impl_",
+        "aten::index_put", "aten::set_",       "aten::_unsafe_index"};
+    return std::ranges::find(kNames, name) != kNames.end();
+}
+
+// An argument of the device, and the tensor of the CPU in its place.
+struct Pair {
+    at::Tensor original, alias;
+    bool written;
+};
+
+class Call {
+   public:
+    Call(const c10::OperatorHandle& op, torch::jit::Stack* stack) : op_(op), schema_(op.schema()), stack_(stack) {}
+
+    void run() {
+        const size_t count = schema_.arguments().size();
+        const size_t begin = stack_->size() - count;
+        originals_.assign(stack_->begin() + static_cast<std::ptrdiff_t>(begin), stack_->end());
+        find_device();
+        if (device_ < 0) device_ = current_device();
+        c10::DeviceIndex former = set_current_device(device_);
+        synchronize_current_stream(device_);
+        for (size_t i = 0; i < count; ++i) (*stack_)[begin + i] = on_cpu(originals_[i], schema_.arguments()[i]);
+        const auto start = std::chrono::steady_clock::now();
+        op_.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack_);
+        nanoseconds_ = static_cast<uint64_t>((std::chrono::steady_clock::now() - start).count());
+        for (const Pair& pair : pairs_) {
+            if (pair.written) settle(pair);
+        }
+        const size_t results = schema_.returns().size(), first = stack_->size() - results;
+        for (size_t i = 0; i < results; ++i)
+            (*stack_)[first + i] = on_device((*stack_)[first + i], schema_.returns()[i]);
+        set_current_device(former);
+        count_call();
+    }
+
+   private:
+    template <typename F>
+    void for_each_tensor(const c10::IValue& value, F&& visit) const {
+        if (value.isTensor()) {
+            if (value.toTensor().defined()) visit(value.toTensor());
+        } else if (value.isTensorList()) {
+            for (const at::Tensor& tensor : value.toTensorVector()) {
+                if (tensor.defined()) visit(tensor);
+            }
+        } else if (value.isOptionalTensorList()) {
+            for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
+                if (tensor && tensor->defined()) visit(*tensor);
+            }
+        }
+    }
+
+    void find_device() {
+        const at::Tensor* stranger = nullptr;
+        for (const c10::IValue& value : originals_) {
+            if (value.isDevice() && value.toDevice().type() == c10::DeviceType::PrivateUse1 &&
+                value.toDevice().has_index())
+                device_ = value.toDevice().index();
+            for_each_tensor(value, [&](const at::Tensor& tensor) {
+                if (!is_sidra(tensor)) {
+                    if (tensor.dim() != 0 && stranger == nullptr) stranger_ = tensor, stranger = &stranger_;
+                    return;
+                }
+                TORCH_CHECK(device_ < 0 || device_ == tensor.device().index(), schema_.name(),
+                            ": tensors of sidra:", static_cast<int>(device_), " and ", tensor.device(),
+                            " in one call; move one with .to()");
+                device_ = tensor.device().index();
+            });
+        }
+        TORCH_CHECK(stranger == nullptr || takes_cpu_tensors(schema_.name()), schema_.name(),
+                    ": Expected all tensors to be on the same device, but found at least two devices, sidra:",
+                    static_cast<int>(device_), " and ", stranger_.defined() ? stranger_.device() : at::Device("cpu"),
+                    "; move one with .to()");
+    }
+
+    at::Tensor alias_of(const at::Tensor& tensor, bool written) {
+        if (!tensor.defined() || !is_sidra(tensor)) return tensor;
+        pairs_.push_back({tensor, cpu_alias(tensor), written});
+        return pairs_.back().alias;
+    }
+
+    c10::IValue on_cpu(const c10::IValue& value, const c10::Argument& argument) {
+        const bool written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+        if (value.isTensor()) return alias_of(value.toTensor(), written);
+        if (value.isTensorList()) {
+            c10::List<at::Tensor> list;
+            for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(alias_of(tensor, written));
+            return list;
+        }
+        if (value.isOptionalTensorList()) {
+            c10::List<std::optional<at::Tensor>> list;
+            for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector())
+                list.push_back(tensor ? std::optional(alias_of(*tensor, written)) : std::nullopt);
+            return list;
+        }
+        if (value.isDevice()) return c10::Device(c10::DeviceType::CPU);
+        if (is_generator(argument)) return cpu_generator(value);
+        return value;
+    }
+
+    static bool is_generator(const c10::Argument& argument) {
+        const c10::TypePtr& type = argument.real_type();
+        const auto optional = type->cast<c10::OptionalType>();
+        return (optional ? optional->getElementType() : type)->kind() == c10::TypeKind::GeneratorType;
+    }
+    // One that continues the device's: seeded with the next key.
+    c10::IValue cpu_generator(const c10::IValue& value) const {
+        std::optional<at::Generator> own;
+        if (!value.isNone()) own = value.toGenerator();
+        if (own && own->device().type() != c10::DeviceType::PrivateUse1) return value;
+        const Generator::Key key = next_key(own, device_);
+        return at::make_generator<at::CPUGeneratorImpl>(uint64_t{key.seed} << 32 | key.sequence);
+    }
+
+    // What the CPU's operator did to a tensor that it writes: it may have given it another shape, or other memory.
+    void settle(const Pair& pair) {
+        const at::Tensor &original = pair.original, &alias = pair.alias;
+        const bool moved = alias.storage().data() != original.storage().data();
+        if (moved || alias.sizes() != original.sizes() || alias.strides() != original.strides()) {
+            c10::TensorImpl* impl = original.unsafeGetTensorImpl();
+            if (moved) {
+                const size_t bytes = alias.storage().nbytes();
+                c10::DataPtr data = c10::GetAllocator(c10::DeviceType::PrivateUse1)->allocate(bytes);
+                synchronize_current_stream(device_);
+                std::memcpy(data.get(), alias.storage().data(), bytes);
+                original.storage().set_data_ptr_noswap(std::move(data));
+                original.storage().set_nbytes(bytes);
+            }
+            impl->set_sizes_and_strides(alias.sizes(), alias.strides(), alias.storage_offset());
+            ++copied_;
+        } else {
+            ++in_place_;
+        }
+        mark_written(original);
+    }
+
+    at::Tensor tensor_on_device(const at::Tensor& result) {
+        if (!result.defined() || result.device().type() != c10::DeviceType::CPU) return result;
+        for (const Pair& pair : pairs_) {
+            if (result.is_same(pair.alias)) return pair.original;
+        }
+        for (const Pair& pair : pairs_) {
+            if (result.storage().data() == nullptr || result.storage().data() != pair.original.storage().data())
+                continue;
+            ++in_place_;  // a view
+            at::Tensor view = at::detail::make_tensor<c10::TensorImpl>(
+                c10::TensorImpl::VIEW, c10::Storage(pair.original.storage()),
+                c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), result.dtype());
+            view.unsafeGetTensorImpl()->set_sizes_and_strides(result.sizes(), result.strides(),
+                                                              result.storage_offset());
+            view._set_conj(result.is_conj());
+            view._set_neg(result.is_neg());
+            return view;
+        }
+        ++copied_;
+        const at::Tensor plain = result.resolve_conj().resolve_neg();
+        at::Tensor made = at::empty_strided(plain.sizes(), plain.strides(),
+                                            plain.options().device(c10::Device(c10::DeviceType::PrivateUse1, device_)));
+        synchronize_current_stream(device_);
+        cpu_alias(made).copy_(plain);
+        return made;
+    }
+
+    c10::IValue on_device(const c10::IValue& value, const c10::Argument&) {
+        if (value.isTensor()) return tensor_on_device(value.toTensor());
+        if (value.isTensorList()) {
+            c10::List<at::Tensor> list;
+            for (const at::Tensor& tensor : value.toTensorVector()) list.push_back(tensor_on_device(tensor));
+            return list;
+        }
+        return value;
+    }
+
+    void count_call() const {
+        const std::string name =
+            schema_.overload_name().empty() ? schema_.name() : schema_.name() + "." + schema_.overload_name();
+        bool first = false;
+        {
+            const std::lock_guard guard(counts().lock);
+            FallbackCount& count = counts().all[name];
+            first = count.calls++ == 0;
+            count.op = name;
+            count.in_place += in_place_;
+            count.copied += copied_;
+            count.nanoseconds += nanoseconds_;
+        }
+        if (first && mode.load(std::memory_order_relaxed) == FallbackMode::kWarn)
+            TORCH_WARN(name,
+                       " runs on the CPU, in the device's memory (SIDRA_FALLBACK=silent: no such lines; "
+                       "torch.sidra.fallbacks(): how often). Said once for each operator.");
+    }
+
+    const c10::OperatorHandle& op_;
+    const c10::FunctionSchema& schema_;
+    torch::jit::Stack* stack_;
+    std::vector<c10::IValue> originals_;
+    std::vector<Pair> pairs_;
+    at::Tensor stranger_;
+    c10::DeviceIndex device_ = -1;
+    uint64_t in_place_ = 0, copied_ = 0, nanoseconds_ = 0;
+};
+
+}  // namespace
+
+void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    TORCH_CHECK_NOT_IMPLEMENTED(mode.load(std::memory_order_relaxed) != FallbackMode::kError, op.schema().name(), ".",
+                                op.schema().overload_name(),
+                                " does not run on the chip, and SIDRA_FALLBACK=error forbids the CPU to compute it");
+    Call(op, stack).run();
+}
+
+FallbackMode fallback_mode() { return mode.load(); }
+void set_fallback_mode(FallbackMode to) { mode.store(to); }
+
+std::vector<FallbackCount> fallback_counts() {
+    const std::lock_guard guard(counts().lock);
+    std::vector<FallbackCount> all;
+    for (const auto& [name, count] : counts().all) all.push_back(count);
+    return all;
+}
+
+void reset_fallback_counts() {
+    const std::lock_guard guard(counts().lock);
+    counts().all.clear();
+    native.store(0);
+}
+
+void count_native() { native.fetch_add(1, std::memory_order_relaxed); }
+uint64_t native_calls() { return native.load(); }
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>()); }
+TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
+
+}  // namespace sidra::pytorch

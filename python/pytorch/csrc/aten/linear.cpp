@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// linear, mm, addmm, bmm, baddbmm: crossbars where the second factor stays, the matrix engine otherwise.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/sum.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/library.h>
+
+#include "aten/alias.h"
+#include "aten/fallback.h"
+#include "aten/matmul.h"
+#include "residency/residency.h"
+
+namespace sidra::pytorch {
+namespace {
+
+bool here(const at::Tensor& a, const at::Tensor& b) { return is_sidra(a) && is_sidra(b) && a.device() == b.device(); }
+
+at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias_or_none) {
+    const at::Tensor bias = bias_or_none.value_or(at::Tensor());
+    const c10::DeviceGuard guard(input.device());
+    const bool fits = here(input, weight) && weight.dim() == 2 && input.dim() >= 1 &&
+                      input.size(-1) == weight.size(1) && input.scalar_type() == weight.scalar_type() &&
+                      (!bias.defined() || (here(bias, weight) && bias.dim() == 1 && bias.size(0) == weight.size(0)));
+    if (fits && matmul_mode() != MatmulMode::kCpu) {
+        std::vector<int64_t> size = input.sizes().vec();
+        size.back() = weight.size(0);
+        at::Tensor out = at::empty(size, input.options());
+        if (out.numel() == 0) return out;
+        if (crossbar_product(out, input, weight.t(), bias)) return out;
+        const at::Tensor rows = input.reshape({-1, weight.size(1)}), flat = out.view({-1, weight.size(0)});
+        if (digital_product(flat, rows, weight.t(), bias)) return out;
+    }
+    return SIDRA_FALL_BACK(linear)(input, weight, bias_or_none);
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor& input, const at::Tensor& grad,
+                                                               const at::Tensor& weight, std::array<bool, 3> wanted) {
+    const at::Tensor rows = grad.reshape({-1, grad.size(-1)});
+    std::tuple<at::Tensor, at::Tensor, at::Tensor> result;
+    if (wanted[0]) std::get<0>(result) = rows.mm(weight).view(input.sizes());
+    if (wanted[1]) std::get<1>(result) = rows.t().mm(input.reshape({-1, input.size(-1)}));
+    if (wanted[2]) std::get<2>(result) = rows.sum(0);
+    return result;
+}
+
+at::Tensor& mm_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+    const c10::DeviceGuard guard(self.device());
+    if (here(self, other) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu &&
+        self.scalar_type() == other.scalar_type()) {
+        out.resize_({self.size(0), other.size(1)});
+        if (out.is_contiguous() && crossbar_product(out, self, other, {})) return out;
+        if (digital_product(out, self, other, {})) return out;
+    }
+    return SIDRA_FALL_BACK2(mm, out)(self, other, out);
+}
+
+at::Tensor& addmm_out(const at::Tensor& addend, const at::Tensor& self, const at::Tensor& other, const at::Scalar& beta,
+                      const at::Scalar& alpha, at::Tensor& out) {
+    const c10::DeviceGuard guard(self.device());
+    if (here(self, other) && here(addend, self) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu &&
+        self.scalar_type() == other.scalar_type()) {
+        out.resize_({self.size(0), other.size(1)});
+        const bool one = beta.to<double>() == 1 && alpha.to<double>() == 1;
+        if (one && addend.dim() == 1 && addend.size(0) == other.size(1) && out.is_contiguous() &&
+            crossbar_product(out, self, other, addend))
+            return out;
+        if (digital_product(out, self, other, addend, beta.to<float>(), alpha.to<float>())) return out;
+    }
+    return SIDRA_FALL_BACK2(addmm, out)(addend, self, other, beta, alpha, out);
+}
+
+at::Tensor& bmm_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+    const c10::DeviceGuard guard(self.device());
+    if (here(self, other) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu) {
+        out.resize_({self.size(0), self.size(1), other.size(2)});
+        if (digital_product(out, self, other, {})) return out;
+    }
+    return SIDRA_FALL_BACK2(bmm, out)(self, other, out);
+}
+
+at::Tensor& baddbmm_out(const at::Tensor& addend, const at::Tensor& self, const at::Tensor& other,
+                        const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
+    const c10::DeviceGuard guard(self.device());
+    if (here(self, other) && here(addend, self) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu) {
+        out.resize_({self.size(0), self.size(1), other.size(2)});
+        if (digital_product(out, self, other, addend, beta.to<float>(), alpha.to<float>())) return out;
+    }
+    return SIDRA_FALL_BACK2(baddbmm, out)(addend, self, other, beta, alpha, out);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    m.impl("linear", linear);
+    m.impl("linear_backward", linear_backward);
+    m.impl("mm.out", mm_out);
+    m.impl("addmm.out", addmm_out);
+    m.impl("bmm.out", bmm_out);
+    m.impl("baddbmm.out", baddbmm_out);
+}
+
+}  // namespace
+}  // namespace sidra::pytorch

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// The kernels of pointwise.inc, and those with further arguments.
+#include <ATen/TensorIterator.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/library.h>
+
+#include <limits>
+
+#include "aten/alias.h"
+#include "aten/fallback.h"
+#include "aten/pointwise.h"
+
+namespace sidra::pytorch {
+namespace {
+
+// The device of a call whose first argument may be a number of the CPU.
+c10::Device device_of(const at::Tensor& a, const at::Tensor& b) { return is_sidra(a) ? a.device() : b.device(); }
+
+#define UNARY_KERNEL(name, build, ...)                                  \
+    at::Tensor& name##_out(const at::Tensor& self, at::Tensor& out) {   \
+        static Pointwise function(__VA_ARGS__);                         \
+        const c10::DeviceGuard guard(self.device());                    \
+        at::TensorIterator iter = at::TensorIterator::build(out, self); \
+        if (iter.numel() == 0 || function.run(iter)) return out;        \
+        return SIDRA_FALL_BACK2(name, out)(self, out);                  \
+    }
+#define UNARY_FLOAT(name, program, tolerance) UNARY_KERNEL(name, unary_float_op, program, "")
+#define UNARY(name, program, integers, tolerance) UNARY_KERNEL(name, unary_op, program, integers)
+#define BINARY_KERNEL(name, overload, build, ...)                                              \
+    at::Tensor& name##_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) { \
+        static Pointwise function(__VA_ARGS__);                                                \
+        const c10::DeviceGuard guard(device_of(self, other));                                  \
+        at::TensorIterator iter = at::TensorIterator::build(out, self, other);                 \
+        if (iter.numel() == 0 || function.run(iter)) return out;                               \
+        return SIDRA_FALL_BACK2(name, overload)(self, other, out);                             \
+    }
+#define BINARY(name, program, integers, tolerance) BINARY_KERNEL(name, out, binary_op, program, integers)
+#define COMPARE(name, program, integers) BINARY_KERNEL(name, Tensor_out, comparison_op, program, integers, true)
+#include "aten/pointwise.inc"
+BINARY_KERNEL(div, out, binary_float_op, "r = div a, b", "")
+#undef UNARY_FLOAT
+#undef UNARY
+#undef BINARY
+#undef COMPARE
+
+at::Tensor& add_out(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
+    static Pointwise plain("r = add a, b", "r = add_int a, b");
+    static Pointwise scaled("r = fma b, p, a", "t = mul_int b, p; r = add_int a, t");
+    const c10::DeviceGuard guard(device_of(self, other));
+    at::TensorIterator iter = at::TensorIterator::binary_op(out, self, other);
+    const bool one = alpha.isIntegral(true) && alpha.to<int64_t>() == 1;
+    if (iter.numel() == 0 || (one ? plain.run(iter) : scaled.run(iter, {&alpha, 1}))) return out;
+    return SIDRA_FALL_BACK2(add, out)(self, other, alpha, out);
+}
+
+at::Tensor& sub_out(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
+    static Pointwise plain("r = sub a, b", "r = sub_int a, b");
+    static Pointwise scaled("t = neg b; r = fma t, p, a", "t = mul_int b, p; r = sub_int a, t");
+    const c10::DeviceGuard guard(device_of(self, other));
+    at::TensorIterator iter = at::TensorIterator::binary_op(out, self, other);
+    const bool one = alpha.isIntegral(true) && alpha.to<int64_t>() == 1;
+    if (iter.numel() == 0 || (one ? plain.run(iter) : scaled.run(iter, {&alpha, 1}))) return out;
+    return SIDRA_FALL_BACK2(sub, out)(self, other, alpha, out);
+}
+
+at::Tensor& gelu_out(const at::Tensor& self, c10::string_view approximate, at::Tensor& out) {
+    static Pointwise exact("r = gelu a", ""), tanh("r = gelu_tanh a", "");
+    const c10::DeviceGuard guard(self.device());
+    at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
+    if (iter.numel() == 0 || (approximate == "tanh" ? tanh : exact).run(iter)) return out;
+    return SIDRA_FALL_BACK2(gelu, out)(self, approximate, out);
+}
+
+at::Tensor relu(const at::Tensor& self) {
+    static Pointwise function("r = max a, 0.0", "r = max_int a, 0");
+    const c10::DeviceGuard guard(self.device());
+    at::Tensor out;
+    at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
+    if (iter.numel() == 0 || function.run(iter)) return iter.output();
+    return SIDRA_FALL_BACK(relu)(self);
+}
+
+at::Tensor& relu_(at::Tensor& self) {
+    static Pointwise function("r = max a, 0.0", "r = max_int a, 0");
+    const c10::DeviceGuard guard(self.device());
+    at::TensorIterator iter = at::TensorIterator::unary_op(self, self);
+    if (iter.numel() == 0 || function.run(iter)) return self;
+    return SIDRA_FALL_BACK(relu_)(self);
+}
+
+at::Tensor& pow_scalar_out(const at::Tensor& self, const at::Scalar& exponent, at::Tensor& out) {
+    static Pointwise square("r = mul a, a", "r = mul_int a, a"), cube("t = mul a, a; r = mul t, a", "");
+    static Pointwise root("r = sqrt a", ""), inverse_root("r = rsqrt a", ""), inverse("r = div 1.0, a", "");
+    if (out.scalar_type() == self.scalar_type() && !exponent.isComplex()) {
+        const double power = exponent.to<double>();
+        Pointwise* function = power == 2      ? &square
+                              : power == 3    ? &cube
+                              : power == 0.5  ? &root
+                              : power == -0.5 ? &inverse_root
+                              : power == -1   ? &inverse
+                                              : nullptr;
+        if (function != nullptr) {
+            const c10::DeviceGuard guard(self.device());
+            at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
+            if (iter.numel() == 0 || function->run(iter)) return out;
+        }
+    }
+    return SIDRA_FALL_BACK2(pow, Tensor_Scalar_out)(self, exponent, out);
+}
+
+at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
+    static Pointwise function("r = move p", "r = move_int p");
+    if (self.numel() == 0) return self;
+    const c10::DeviceGuard guard(self.device());
+    if (is_sidra(self) && (self.scalar_type() == at::kFloat || self.scalar_type() == at::kInt) && !value.isComplex()) {
+        at::TensorIterator iter = at::TensorIterator::unary_op(self, self);
+        if (function.run(iter, {&value, 1})) return self;
+    }
+    return SIDRA_FALL_BACK2(fill_, Scalar)(self, value);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+#define UNARY_FLOAT(name, ...) m.impl(#name ".out", name##_out);
+#define UNARY(name, ...) m.impl(#name ".out", name##_out);
+#define BINARY(name, ...) m.impl(#name ".out", name##_out);
+#define COMPARE(name, ...) m.impl(#name ".Tensor_out", name##_out);
+#include "aten/pointwise.inc"
+    m.impl("div.out", div_out);
+    m.impl("add.out", add_out);
+    m.impl("sub.out", sub_out);
+    m.impl("gelu.out", gelu_out);
+    m.impl("relu", relu);
+    m.impl("relu_", relu_);
+    m.impl("pow.Tensor_Scalar_out", pow_scalar_out);
+    m.impl("fill_.Scalar", fill_scalar);
+}
+
+}  // namespace
+}  // namespace sidra::pytorch

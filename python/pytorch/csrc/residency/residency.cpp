@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+#include "residency/residency.h"
+
+#include <c10/util/Exception.h>
+#include <c10/util/hash.h>
+
+#include <atomic>
+#include <limits>
+#include <mutex>
+#include <unordered_map>
+
+#include "aten/alias.h"
+#include "residency/quantise.h"
+#include "runtime/block.h"
+#include "runtime/device.h"
+#include "runtime/error.h"
+
+namespace sidra::pytorch {
+namespace {
+
+// After so many writes to a matrix that was on crossbars it is not programmed again by itself: cells wear out.
+constexpr uint32_t kStaleMax = 3;
+
+std::atomic<MatmulMode> mode{MatmulMode::kInt8};
+std::atomic<bool> checking{false};
+
+struct Key {
+    uint64_t uid;
+    int64_t offset, k, n, stride_k, stride_n;
+    at::ScalarType dtype;
+    bool operator==(const Key&) const = default;
+};
+struct KeyHash {
+    size_t operator()(const Key& key) const {
+        return c10::get_hash(key.uid, key.offset, key.k, key.n, key.stride_k, key.stride_n);
+    }
+};
+
+// Frees the cells once nobody computes with them.
+struct Owned final : Resident {
+    ~Owned() {
+        static_cast<void>(sidra_event_destroy(programmed));
+        static_cast<void>(sidra_weights_destroy(weights));
+        static_cast<void>(sidra_buffer_destroy(tables));
+    }
+    sidra_buffer* tables = nullptr;
+    c10::StreamId stream = 0;           // that programs it
+    sidra_event* programmed = nullptr;  // the end of the programming
+    std::atomic<bool> ready{false};
+};
+
+struct Entry {
+    std::shared_ptr<Owned> owned;  // null: not on crossbars
+    uint64_t generation = 0;       // of the content on crossbars, or of the last time it was seen
+    uint64_t hash = 0;             // of that content, if that is checked
+    uint64_t uses = 0, programs = 0, used_at = 0;
+    uint32_t went_stale = 0;
+    bool pinned = false, full = false;  // full: there was no room at this generation
+};
+
+struct Table {
+    std::mutex lock;
+    std::unordered_map<Key, Entry, KeyHash> entries;
+    uint64_t clock = 0;
+};
+Table& table_of(c10::DeviceIndex index) {
+    static auto* const all = new std::array<Table, 64>;
+    return (*all)[static_cast<size_t>(index)];
+}
+
+std::optional<Key> key_of(const at::Tensor& matrix, Block** block) {
+    *block = block_of(matrix);
+    if (*block == nullptr || matrix.dim() != 2 || matrix.numel() == 0) return std::nullopt;
+    return Key{(*block)->uid,    matrix.storage_offset(), matrix.size(0),      matrix.size(1),
+               matrix.stride(0), matrix.stride(1),        matrix.scalar_type()};
+}
+
+uint64_t hash_of(const at::Tensor& matrix) {
+    synchronize_current_stream(matrix.device().index());
+    const at::Tensor content = cpu_alias(matrix).contiguous();
+    const auto* bytes = static_cast<const unsigned char*>(content.const_data_ptr());
+    uint64_t hash = 14695981039346656037ull;  // FNV-1a
+    for (size_t i = 0; i < content.nbytes(); ++i) hash = (hash ^ bytes[i]) * 1099511628211ull;
+    return hash;
+}
+
+// Queues the programming. Null: the matrix has a value that is not finite, or there is no room (`full`).
+std::shared_ptr<Owned> make(const at::Tensor& matrix, bool* full) {
+    const c10::DeviceIndex index = matrix.device().index();
+    const auto k = static_cast<uint32_t>(matrix.size(0)), n = static_cast<uint32_t>(matrix.size(1));
+    auto owned = std::make_shared<Owned>();
+    owned->weights = nullptr;
+    owned->k = k, owned->n = n;
+    check(sidra_buffer_create(device(index).context(), size_t{n} * 12, SIDRA_BUFFER_HOST, &owned->tables));
+    void* tables = nullptr;
+    check(sidra_buffer_map(owned->tables, &tables));
+    owned->sums = {owned->tables, 0};
+    owned->scale = {owned->tables, size_t{n} * 4};
+    owned->zeros = {owned->tables, size_t{n} * 8};
+    std::vector<int8_t> codes(size_t{k} * n);
+    synchronize_current_stream(index);
+    if (!quantise_columns(cpu_alias(matrix), codes, {static_cast<float*>(tables) + n, n},
+                          {static_cast<int32_t*>(tables), n}))
+        return nullptr;
+    const sidra_status status =
+        sidra_weights_create_s8(device(index).context(), k, n, codes.data(), n, nullptr, nullptr, &owned->weights);
+    if (status == SIDRA_ERROR_OUT_OF_CROSSBARS || status == SIDRA_ERROR_INVALID_ARGUMENT) {
+        *full = true;
+        return nullptr;
+    }
+    check(status);
+    owned->stream = current_stream_id(index);
+    check(sidra_weights_program_async(current_stream(index), owned->weights));
+    check(sidra_event_create(device(index).context(), SIDRA_EVENT_DEFAULT, &owned->programmed));
+    check(sidra_event_record(owned->programmed, current_stream(index)));
+    return owned;
+}
+
+// Makes room by the matrix that was not used for the longest time. False: there is none to evict.
+bool evict_one(Table& table, const Entry* keep) {
+    Entry* oldest = nullptr;
+    for (auto& [key, entry] : table.entries) {
+        if (&entry != keep && entry.owned && !entry.pinned && (oldest == nullptr || entry.used_at < oldest->used_at))
+            oldest = &entry;
+    }
+    if (oldest == nullptr) return false;
+    oldest->owned.reset();
+    return true;
+}
+
+// Under the table's lock.
+void program_entry(Table& table, Entry& entry, Block& block, const at::Tensor& matrix, uint64_t generation) {
+    entry.owned.reset();
+    entry.generation = generation;
+    bool full = false;
+    while (!(entry.owned = make(matrix, &full)) && full && evict_one(table, &entry)) full = false;
+    entry.full = !entry.owned;
+    if (!entry.owned) return;
+    ++entry.programs;
+    block.programmed.store(true, std::memory_order_relaxed);
+    if (checking.load(std::memory_order_relaxed)) entry.hash = hash_of(matrix);
+}
+
+// The calling thread's stream must not compute with cells that another stream programs.
+void wait_until_programmed(const Owned& owned, c10::DeviceIndex index) {
+    auto& ready = const_cast<std::atomic<bool>&>(owned.ready);
+    if (ready.load(std::memory_order_acquire) || owned.stream == current_stream_id(index)) return;
+    if (sidra_event_query(owned.programmed) == SIDRA_OK) {
+        ready.store(true, std::memory_order_release);
+        return;
+    }
+    check(sidra_stream_wait_event(current_stream(index), owned.programmed));
+}
+
+}  // namespace
+
+MatmulMode matmul_mode() { return mode.load(std::memory_order_relaxed); }
+void set_matmul_mode(MatmulMode to) { mode.store(to, std::memory_order_relaxed); }
+void set_residency_check(bool on) { checking.store(on, std::memory_order_relaxed); }
+
+std::shared_ptr<const Resident> resident(const at::Tensor& matrix) {
+    Block* block = nullptr;
+    const std::optional<Key> key = key_of(matrix, &block);
+    if (!key) return nullptr;
+    const uint64_t generation = block->generation.load(std::memory_order_relaxed);
+    const c10::DeviceIndex index = matrix.device().index();
+    // What was never programmed and not seen at this generation needs no table: an activation is seen once.
+    if (!block->programmed.load(std::memory_order_relaxed) &&
+        block->seen.exchange(generation + 1, std::memory_order_relaxed) != generation + 1)
+        return nullptr;
+
+    Table& table = table_of(index);
+    const std::lock_guard guard(table.lock);
+    Entry& entry = table.entries[*key];
+    block->programmed.store(true, std::memory_order_relaxed);
+    if (entry.owned && entry.generation != generation) {
+        entry.owned.reset();
+        ++entry.went_stale;
+        entry.pinned = false;
+        entry.full = false;
+        entry.generation = generation;
+        return nullptr;  // seen once with this content
+    }
+    if (!entry.owned) {
+        if (entry.generation != generation) {
+            const bool again = entry.programs > 0 || entry.went_stale > 0;
+            entry.generation = generation;
+            entry.full = false;
+            if (again) return nullptr;
+        }
+        if (entry.full || entry.went_stale > kStaleMax) return nullptr;
+        program_entry(table, entry, *block, matrix, generation);
+        if (!entry.owned) return nullptr;
+    }
+    if (checking.load(std::memory_order_relaxed)) {
+        TORCH_CHECK(hash_of(matrix) == entry.hash, "SIDRA_CHECK_RESIDENCY: a matrix of ", key->k, " x ", key->n,
+                    " was changed, and its crossbars were not told. Whoever writes to its memory without an operator "
+                    "of PyTorch's must call "
+                    "torch.sidra.mark_written(tensor).");
+    }
+    ++entry.uses;
+    entry.used_at = ++table.clock;
+    wait_until_programmed(*entry.owned, index);
+    return entry.owned;
+}
+
+bool program(const at::Tensor& matrix, std::string* why) {
+    Block* block = nullptr;
+    const std::optional<Key> key = key_of(matrix, &block);
+    if (!key) {
+        *why = "it is not a matrix in the memory of a sidra device";
+        return false;
+    }
+    Table& table = table_of(matrix.device().index());
+    const std::lock_guard guard(table.lock);
+    Entry& entry = table.entries[*key];
+    const uint64_t generation = block->generation.load(std::memory_order_relaxed);
+    entry.went_stale = 0;
+    if (!entry.owned || entry.generation != generation) program_entry(table, entry, *block, matrix, generation);
+    entry.pinned = entry.owned != nullptr;
+    if (!entry.owned) *why = "no crossbars are free for it, or it has values that are not finite";
+    return entry.pinned;
+}
+
+void release(const at::Tensor& matrix) {
+    Block* block = nullptr;
+    const std::optional<Key> key = key_of(matrix, &block);
+    if (!key) return;
+    Table& table = table_of(matrix.device().index());
+    const std::lock_guard guard(table.lock);
+    table.entries.erase(*key);
+}
+
+std::vector<ResidencyRow> residency_rows(c10::DeviceIndex index) {
+    Table& table = table_of(index);
+    const std::lock_guard guard(table.lock);
+    std::vector<ResidencyRow> rows;
+    for (const auto& [key, entry] : table.entries) {
+        ResidencyRow row{};
+        row.uid = key.uid;
+        row.k = static_cast<uint32_t>(key.k), row.n = static_cast<uint32_t>(key.n);
+        row.uses = entry.uses, row.programs = entry.programs;
+        row.pinned = entry.pinned, row.is_volatile = entry.went_stale > kStaleMax;
+        row.stale = !entry.owned;
+        if (entry.owned) {
+            auto info = SIDRA_INIT(sidra_weights_info);
+            check(sidra_weights_get_info(entry.owned->weights, &info));
+            row.crossbars = info.crossbars;
+            row.program_device_ps = info.program_device_ps, row.program_energy_pj = info.program_energy_pj;
+            for (uint32_t tile = 0; tile < info.tile_rows * info.tile_cols; ++tile) {
+                auto report = SIDRA_INIT(sidra_tile_report);
+                check(sidra_weights_report(entry.owned->weights, tile, &report));
+                row.wear = std::max(row.wear, report.crossbar_programs);
+            }
+        }
+        rows.push_back(row);
+    }
+    return rows;
+}
+
+void residency_forget(c10::DeviceIndex index, uint64_t uid) noexcept {
+    Table& table = table_of(index);
+    const std::lock_guard guard(table.lock);
+    std::erase_if(table.entries, [&](const auto& item) { return item.first.uid == uid; });
+}
+
+}  // namespace sidra::pytorch

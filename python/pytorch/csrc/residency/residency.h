@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Which matrices are on crossbars. A matrix is a part of a storage with a shape and strides. Crossbars have what it was
+// when they were programmed; a storage's generation, which grows with each write, tells whether it still is that.
+#ifndef SIDRA_PYTORCH_RESIDENCY_H
+#define SIDRA_PYTORCH_RESIDENCY_H
+
+#include <ATen/core/Tensor.h>
+#include <sidra/sidra.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sidra::pytorch {
+
+// How products with weights are computed.
+enum class MatmulMode {
+    kInt8,     // on crossbars, once a matrix has been seen twice or torch.sidra.program() has named it
+    kDigital,  // by the matrix engine, in f32
+    kCpu
+};
+MatmulMode matmul_mode();
+void set_matmul_mode(MatmulMode mode);
+
+// A matrix on crossbars, and what a layer needs beside it.
+struct Resident {
+    sidra_weights* weights;
+    uint32_t k, n;
+    sidra_ref sums;   // S32[n]: of the codes of each column
+    sidra_ref scale;  // F32[n]: of each column
+    sidra_ref zeros;  // F32[n]: in place of a bias
+};
+
+// The matrix [k][n] as a tensor, in any strides (a weight of F.linear is [n][k]: give it transposed). Gives what is
+// resident for the calling thread's stream, and programs it if it was seen before with the same content; null: compute
+// it otherwise.
+std::shared_ptr<const Resident> resident(const at::Tensor& matrix);
+
+// For torch.sidra.program(): programs the matrix now and keeps it until it is released or written to. `unpin` leaves it
+// to the others' rules. Returns whether it is resident; `why` says why not.
+bool program(const at::Tensor& matrix, std::string* why);
+void release(const at::Tensor& matrix);
+
+struct ResidencyRow {
+    uint64_t uid;
+    uint32_t k, n, crossbars;
+    uint64_t uses, programs;  // products computed, times programmed
+    bool pinned, stale, is_volatile;
+    uint64_t program_device_ps, program_energy_pj;
+    uint32_t wear;  // most programmings of one of its crossbars over their life
+};
+std::vector<ResidencyRow> residency_rows(c10::DeviceIndex index);
+
+// The storage ends: its matrices leave the crossbars.
+void residency_forget(c10::DeviceIndex index, uint64_t uid) noexcept;
+
+// SIDRA_CHECK_RESIDENCY=1: compares the content at each use with what was programmed, and throws if they differ.
+void set_residency_check(bool on);
+
+}  // namespace sidra::pytorch
+
+#endif

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/device.h"
+
+#include <c10/util/Exception.h>
+
+#include "runtime/error.h"
+
+namespace sidra::pytorch {
+namespace {
+
+constexpr c10::DeviceIndex kDevicesMax = 64;
+
+struct Current {
+    c10::DeviceIndex device = 0;
+    std::array<c10::StreamId, kDevicesMax> streams{};
+};
+thread_local Current current;
+
+// Not destroyed at the end of the process: tensors may end later. libsidra's embedded chips end with the process.
+struct Table {
+    std::array<std::atomic<Device*>, kDevicesMax> devices{};
+    std::mutex lock;  // for opening
+};
+Table& table() {
+    static Table* const all = new Table;
+    return *all;
+}
+
+void require_index(c10::DeviceIndex index) {
+    const c10::DeviceIndex count = device_count();
+    TORCH_CHECK(index >= 0 && index < count, "there is no device sidra:", static_cast<int>(index),
+                ": this process has ", static_cast<int>(count), " (SIDRA_DEVICE and the nodes /dev/sidra* say which)");
+}
+
+// libsidra's errors as PyTorch's, where its C++ interface is used.
+template <typename F>
+auto translated(F&& call) {
+    try {
+        return call();
+    } catch (const Error& error) {
+        fail(error.status());
+    }
+}
+
+}  // namespace
+
+Device::Device(c10::DeviceIndex index)
+    : index_(index),
+      device_(translated([&] { return sidra::Device::open(static_cast<uint32_t>(index)); })),
+      context_(translated([&] { return Context(device_); })) {
+    new_stream(0);
+}
+
+sidra_stream* Device::stream(c10::StreamId id) const {
+    sidra_stream* handle = id >= 0 && static_cast<size_t>(id) < kStreamsMax
+                               ? streams_[static_cast<size_t>(id)].load(std::memory_order_acquire)
+                               : nullptr;
+    TORCH_CHECK(handle != nullptr, "sidra:", static_cast<int>(index_), " has no stream ", id);
+    return handle;
+}
+
+c10::StreamId Device::new_stream(int priority) {
+    const std::lock_guard guard(lock_);
+    TORCH_CHECK(count_ < kStreamsMax, "sidra:", static_cast<int>(index_), ": a process can make ", kStreamsMax,
+                " streams");
+    auto options = SIDRA_INIT(sidra_stream_options);
+    options.priority = priority < 0 ? SIDRA_PRIORITY_HIGH : priority > 0 ? SIDRA_PRIORITY_LOW : SIDRA_PRIORITY_NORMAL;
+    sidra_stream* handle = nullptr;
+    check(sidra_stream_create(context(), &options, &handle));
+    streams_[count_].store(handle, std::memory_order_release);
+    return static_cast<c10::StreamId>(count_++);
+}
+
+c10::StreamId Device::pool_stream(bool high_priority) {
+    c10::StreamId* slot;
+    {
+        const std::lock_guard guard(lock_);
+        slot = &pool_[high_priority][next_[high_priority]++ % kPool];
+        if (*slot != 0) return *slot;
+    }
+    const c10::StreamId id = new_stream(high_priority ? -1 : 0);
+    const std::lock_guard guard(lock_);
+    if (*slot == 0) *slot = id;
+    return *slot;
+}
+
+void Device::synchronize() const { check(sidra_context_synchronize(context(), SIDRA_NEVER)); }
+
+c10::DeviceIndex device_count() noexcept {
+    static const c10::DeviceIndex count = [] {
+        uint32_t found = 0;
+        if (sidra_device_count(&found) != SIDRA_OK) return c10::DeviceIndex{0};
+        return static_cast<c10::DeviceIndex>(std::min<uint32_t>(found, kDevicesMax));
+    }();
+    return count;
+}
+
+Device& device(c10::DeviceIndex index) {
+    if (index >= 0 && index < kDevicesMax) [[likely]] {
+        if (Device* open = table().devices[static_cast<size_t>(index)].load(std::memory_order_acquire)) return *open;
+    }
+    require_index(index);
+    Table& all = table();
+    const std::lock_guard guard(all.lock);
+    auto& slot = all.devices[static_cast<size_t>(index)];
+    if (slot.load(std::memory_order_relaxed) == nullptr) slot.store(new Device(index), std::memory_order_release);
+    return *slot.load(std::memory_order_relaxed);
+}
+
+bool is_open(c10::DeviceIndex index) noexcept {
+    return index >= 0 && index < kDevicesMax && table().devices[static_cast<size_t>(index)].load() != nullptr;
+}
+
+c10::DeviceIndex current_device() noexcept { return current.device; }
+
+c10::DeviceIndex set_current_device(c10::DeviceIndex index) {
+    if (index != current.device) require_index(index);
+    return std::exchange(current.device, index);
+}
+
+c10::StreamId current_stream_id(c10::DeviceIndex index) noexcept { return current.streams[static_cast<size_t>(index)]; }
+
+c10::StreamId set_current_stream(c10::DeviceIndex index, c10::StreamId id) noexcept {
+    return std::exchange(current.streams[static_cast<size_t>(index)], id);
+}
+
+sidra_stream* current_stream(c10::DeviceIndex index) { return device(index).stream(current_stream_id(index)); }
+
+void synchronize_current_stream(c10::DeviceIndex index) {
+    check(sidra_stream_synchronize(current_stream(index), SIDRA_NEVER));
+}
+
+}  // namespace sidra::pytorch

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// The SIDRA devices of this process: each is opened at its first use, and then has one context for all of PyTorch.
+#ifndef SIDRA_PYTORCH_DEVICE_H
+#define SIDRA_PYTORCH_DEVICE_H
+
+#include <c10/core/Device.h>
+#include <c10/core/Stream.h>
+#include <sidra/sidra.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace sidra::pytorch {
+
+// A stream of PyTorch's. Never destroyed: PyTorch's streams are numbers, which stay valid.
+struct QueueStream {
+    sidra_stream* handle;
+    c10::StreamId id;
+};
+
+class Device {
+   public:
+    explicit Device(c10::DeviceIndex index);
+
+    sidra_context* context() const { return context_.get(); }
+    const Context& cpp_context() const { return context_; }
+    const sidra::Device& device() const { return device_; }
+    c10::DeviceIndex index() const { return index_; }
+
+    // Streams by their number in PyTorch; 0 is the default one. Any thread.
+    sidra_stream* stream(c10::StreamId id) const;
+    // Another number, of a new stream.
+    c10::StreamId new_stream(int priority);
+    // One of a few streams that all callers share in turn.
+    c10::StreamId pool_stream(bool high_priority);
+    // Waits for all streams.
+    void synchronize() const;
+
+   private:
+    static constexpr size_t kStreamsMax = 1024, kPool = 8;
+
+    const c10::DeviceIndex index_;
+    sidra::Device device_;
+    Context context_;
+    std::mutex lock_;  // for adding streams
+    std::array<std::atomic<sidra_stream*>, kStreamsMax> streams_{};
+    size_t count_ = 0;
+    std::array<std::array<c10::StreamId, kPool>, 2> pool_{};  // 0: not made yet
+    std::array<size_t, 2> next_{};
+};
+
+// How many there are. 0 if libsidra cannot tell. Opens nothing.
+c10::DeviceIndex device_count() noexcept;
+// Opens the device at its first use; throws if that fails, and tries again at the next use.
+Device& device(c10::DeviceIndex index);
+// Whether it has been opened.
+bool is_open(c10::DeviceIndex index) noexcept;
+
+// Of the calling thread.
+c10::DeviceIndex current_device() noexcept;
+// Returns the former one. Throws if there is no such device.
+c10::DeviceIndex set_current_device(c10::DeviceIndex index);
+c10::StreamId current_stream_id(c10::DeviceIndex index) noexcept;
+c10::StreamId set_current_stream(c10::DeviceIndex index, c10::StreamId id) noexcept;
+
+// The calling thread's stream on the device.
+sidra_stream* current_stream(c10::DeviceIndex index);
+// Waits until it has done everything that is queued: the host may then touch memory that only this stream uses.
+void synchronize_current_stream(c10::DeviceIndex index);
+
+}  // namespace sidra::pytorch
+
+#endif

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: MIT
+"""torch.sidra: devices, streams, memory, random numbers, residency of weights, and where operators run."""
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any, Iterator, Mapping, Union
+
+import torch
+
+from . import _C
+from .random import get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed, seed_all, set_rng_state  # noqa: F401
+from .residency import mark_written, program, release, residency, wear  # noqa: F401
+
+_Device = Union[int, str, torch.device, None]
+
+_MODES = ("int8", "digital", "cpu")
+_FALLBACKS = ("warn", "silent", "error")
+
+
+def _index(device: _Device) -> int:
+    if device is None:
+        return _C.current_device()
+    if isinstance(device, int):
+        return device
+    device = torch.device(device)
+    if device.type != "sidra":
+        raise ValueError(f"expected a sidra device, not {device}")
+    return _C.current_device() if device.index is None else device.index
+
+
+# ---- Devices
+
+
+def is_available() -> bool:
+    """Whether there is a device. Opens none."""
+    return _C.device_count() > 0
+
+
+def device_count() -> int:
+    """The number of devices: cards /dev/sidraN, or what SIDRA_DEVICE says; without any, one embedded chip model."""
+    return _C.device_count()
+
+
+def current_device() -> int:
+    return _C.current_device()
+
+
+def set_device(device: _Device) -> None:
+    _C.set_device(_index(device))
+
+
+class device(contextlib.ContextDecorator):
+    """Makes a device the current one, and the former one at the end."""
+
+    def __init__(self, device: _Device):
+        self.index = _index(device)
+
+    def __enter__(self) -> "device":
+        self._former = _C.current_device()
+        _C.set_device(self.index)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _C.set_device(self._former)
+
+
+def get_device_properties(device: _Device = None) -> dict[str, Any]:
+    """Name, transport ("embedded", "kernel"), engine, number of crossbars. Opens the device."""
+    return _C.properties(_index(device))
+
+
+def get_device_name(device: _Device = None) -> str:
+    return _C.properties(_index(device))["name"]
+
+
+def synchronize(device: _Device = None) -> None:
+    """Waits until all streams of the device have done everything that is queued."""
+    _C.synchronize(_index(device))
+
+
+def is_initialized() -> bool:
+    return any(_C.is_open(i) for i in range(_C.device_count()))
+
+
+def init() -> None:
+    """Nothing to do: a device is opened at its first use."""
+
+
+def _lazy_init() -> None:
+    pass
+
+
+def _is_in_bad_fork() -> bool:
+    return _forked
+
+
+_forked = False
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = is_initialized()
+
+
+def cost(device: _Device = None) -> tuple[float, float]:
+    """Seconds and joules that a real chip would have spent on the current stream's finished work, by the cost model of the chip."""
+    return _C.cost(_index(device))
+
+
+# ---- Streams and events
+
+
+class Stream(torch.Stream):
+    """A queue of the device; work of one stream runs in order. `with` makes it the current one."""
+
+    def __new__(cls, device: _Device = None, priority: int = 0, **_: Any) -> "Stream":
+        return super().__new__(cls, device=f"sidra:{_index(device)}", priority=priority)
+
+    def __enter__(self) -> "Stream":
+        self._former = torch.accelerator.current_stream(self.device)
+        torch.accelerator.set_stream(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        torch.accelerator.set_stream(self._former)
+
+
+def Event(enable_timing: bool = False, **_: Any) -> torch.Event:
+    """A point of a stream. enable_timing: elapsed_time() in milliseconds of the device's clock."""
+    return torch.Event(device="sidra", enable_timing=enable_timing)
+
+
+def current_stream(device: _Device = None) -> torch.Stream:
+    return torch.accelerator.current_stream(torch.device("sidra", _index(device)))
+
+
+def set_stream(stream: torch.Stream) -> None:
+    torch.accelerator.set_stream(stream)
+
+
+@contextlib.contextmanager
+def stream(stream: torch.Stream) -> Iterator[torch.Stream]:
+    """Makes the stream the current one of its device, and the former one at the end."""
+    former = torch.accelerator.current_stream(stream.device)
+    torch.accelerator.set_stream(stream)
+    try:
+        yield stream
+    finally:
+        torch.accelerator.set_stream(former)
+
+
+# ---- Memory
+
+
+def memory_stats(device: _Device = None) -> dict[str, int]:
+    """Bytes and calls of the device's pool. Peaks count from the beginning, or from reset_peak_memory_stats()."""
+    return _C.memory_stats(_index(device))
+
+
+def memory_allocated(device: _Device = None) -> int:
+    return memory_stats(device)["allocated_bytes.current"]
+
+
+def max_memory_allocated(device: _Device = None) -> int:
+    return memory_stats(device)["allocated_bytes.peak"]
+
+
+def memory_reserved(device: _Device = None) -> int:
+    return memory_stats(device)["reserved_bytes.current"]
+
+
+def max_memory_reserved(device: _Device = None) -> int:
+    return memory_stats(device)["reserved_bytes.peak"]
+
+
+def reset_peak_memory_stats(device: _Device = None) -> None:
+    _C.reset_peak_memory_stats(_index(device))
+
+
+def empty_cache() -> None:
+    """Gives memory that no tensor uses back to the system."""
+    for index in range(_C.device_count()):
+        _C.empty_cache(index)
+
+
+def mem_get_info(device: _Device = None) -> tuple[int, int]:
+    """Free and all bytes. Tensors are in the host's memory, which the device shares."""
+    return _C.memory_info(_index(device))
+
+
+# ---- Numbers
+
+
+def set_matmul_mode(mode: str) -> None:
+    """How products with weights are computed: "int8" on crossbars (the default), "digital" by the chip's matrix engine in f32, "cpu"."""
+    if mode not in _MODES:
+        raise ValueError(f'set_matmul_mode: "{mode}" is none of {", ".join(_MODES)}')
+    _C.set_matmul_mode(_MODES.index(mode))
+
+
+def get_matmul_mode() -> str:
+    return _MODES[_C.matmul_mode()]
+
+
+@contextlib.contextmanager
+def matmul_mode(mode: str) -> Iterator[None]:
+    """set_matmul_mode() for a block."""
+    former = get_matmul_mode()
+    set_matmul_mode(mode)
+    try:
+        yield
+    finally:
+        set_matmul_mode(former)
+
+
+def get_amp_supported_dtype() -> list[torch.dtype]:
+    return [torch.bfloat16, torch.float16]
+
+
+# ---- Where operators run
+
+
+def set_fallback(mode: str) -> None:
+    """What happens when an operator does not run on the chip: "warn" (once for each operator), "silent" or "error"."""
+    if mode not in _FALLBACKS:
+        raise ValueError(f'set_fallback: "{mode}" is none of {", ".join(_FALLBACKS)}')
+    _C.set_fallback_mode(_FALLBACKS.index(mode))
+
+
+def fallbacks() -> list[dict[str, Any]]:
+    """Calls that ran on the CPU, by operator: how many, how many results were computed in place on the device's pages, how many were copied there
+    because the CPU's operator allocates them itself, and the seconds they took."""
+    return sorted(_C.fallbacks(), key=lambda row: -row["seconds"])
+
+
+def native_calls() -> int:
+    """Operations that were queued for the chip."""
+    return _C.native_calls()
+
+
+def reset_fallbacks() -> None:
+    """The counters begin anew."""
+    _C.reset_fallbacks()
+
+
+def _set_up_from_environment(environment: Mapping[str, str]) -> None:
+    mode = environment.get("SIDRA_FALLBACK", "warn")
+    set_fallback(mode if mode in _FALLBACKS else "warn")
+    if mode not in _FALLBACKS:
+        print(f'sidra: SIDRA_FALLBACK="{mode}" is none of {", ".join(_FALLBACKS)}; taking "warn"', file=sys.stderr)
+    mode = environment.get("SIDRA_MATMUL", "int8")
+    set_matmul_mode(mode if mode in _MODES else "int8")
+    if mode not in _MODES:
+        print(f'sidra: SIDRA_MATMUL="{mode}" is none of {", ".join(_MODES)}; taking "int8"', file=sys.stderr)
+    _C.set_residency_check(environment.get("SIDRA_CHECK_RESIDENCY", "0") not in ("", "0"))
+    import os
+
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _summary_at_exit() -> None:
+    rows = fallbacks()
+    if _C.fallback_mode() != 0 or not rows:
+        return
+    calls = sum(row["calls"] for row in rows)
+    share = calls / max(1, calls + _C.native_calls())
+    worst = ", ".join(f"{row['op'].removeprefix('aten::')} {row['calls']}" for row in rows[:5])
+    print(f"sidra: {calls} of {calls + _C.native_calls()} operations ({share:.0%}) ran on the CPU: {worst}"
+          f"{', ...' if len(rows) > 5 else ''}", file=sys.stderr)

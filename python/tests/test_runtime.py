@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: MIT
+"""Devices, memory, copies, views, streams, events, random numbers, serialization, processes."""
+import copy
+import io
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+import torch
+
+DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64, torch.bool,
+          torch.complex64, torch.complex128]
+
+
+def sample(shape, dtype):
+    if dtype is torch.bool:
+        return torch.randint(0, 2, shape).bool()
+    if dtype.is_floating_point or dtype.is_complex:
+        return torch.randn(shape, dtype=torch.complex128 if dtype.is_complex else torch.float64).to(dtype)
+    return torch.randint(0 if dtype is torch.uint8 else -100, 100, shape).to(dtype)
+
+
+def test_devices():
+    assert torch.sidra.is_available() and torch.sidra.device_count() == 2
+    assert torch.accelerator.current_accelerator().type == "sidra"
+    with torch.sidra.device(1):
+        assert torch.sidra.current_device() == 1
+        assert torch.ones(2, device="sidra").device.index == 1
+    assert torch.sidra.current_device() == 0
+    properties = torch.sidra.get_device_properties(1)
+    assert properties["transport"] == "embedded" and properties["crossbars_total"] > 0
+    with pytest.raises(RuntimeError, match="no device sidra:7"):
+        torch.ones(1, device="sidra:7")
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_copies_of_each_dtype_and_stride(dtype):
+    whole = sample((5, 6, 7), dtype)
+    for view in (whole, whole.t() if whole.dim() == 2 else whole.permute(2, 0, 1), whole[::2, 1:5, ::3], whole[:0], whole[2, 3, 4], whole.expand(3, 5, 6, 7)):
+        there = view.to("sidra:0")
+        assert there.device.type == "sidra" and there.dtype == dtype and there.shape == view.shape
+        assert torch.equal(there.cpu(), view)
+        assert torch.equal(there.clone().cpu(), view)
+        assert torch.equal(there.to("sidra:1").cpu(), view)
+        if dtype.is_complex:
+            assert torch.equal(there.conj().cpu(), view.conj())
+            assert torch.equal(torch.view_as_real(there).cpu(), torch.view_as_real(view))
+    # Into and out of a part of a tensor.
+    there = whole.to("sidra")
+    there[1:3, ::2] = whole[1:3, ::2].flip(0).to("sidra")
+    here = whole.clone()
+    here[1:3, ::2] = whole[1:3, ::2].flip(0)
+    assert torch.equal(there.cpu(), here)
+
+
+@pytest.mark.parametrize("dtype, to", [(a, b) for a in DTYPES for b in DTYPES if b.is_complex or not a.is_complex], ids=str)
+def test_conversions(dtype, to):
+    here = sample((9, 11), dtype)
+    if not (dtype is torch.bool) and to is torch.uint8:
+        here = here.abs()
+    assert torch.equal(here.to("sidra").to(to).cpu(), here.to(to))
+
+
+def test_views_share_memory_and_nothing_is_copied():
+    there = torch.arange(24, dtype=torch.float32).to("sidra").view(4, 6)
+    allocated = torch.sidra.memory_stats()["allocation.allocated"]
+    views = [there.t(), there[1:], there.view(2, 12), there.unsqueeze(0), there.unfold(1, 2, 2), there.diagonal(), there.narrow(0, 1, 2), there.detach()]
+    assert torch.sidra.memory_stats()["allocation.allocated"] == allocated
+    assert all(view.untyped_storage().data_ptr() == there.untyped_storage().data_ptr() for view in views)
+    views[1].zero_()
+    assert there.cpu()[1:].abs().sum() == 0 and there.cpu()[0].sum() == 15
+
+
+def test_fallback_computes_in_place_on_the_same_pages():
+    there = torch.randn(1 << 20, dtype=torch.float64).to("sidra")  # the chip has no f64
+    torch.sidra.reset_fallbacks()
+    there.add_(1)
+    there.mul_(there)
+    result = there + there
+    rows = {row["op"]: row for row in torch.sidra.fallbacks()}
+    assert rows["aten::add.out"]["calls"] == 2 and rows["aten::mul.out"]["calls"] == 1
+    assert sum(row["in_place"] for row in rows.values()) == 3
+    assert sum(row["copied"] for row in rows.values()) == 0
+    assert torch.equal(result.cpu(), there.cpu() * 2)
+
+
+def test_mixed_devices_are_refused():
+    there = torch.ones(3, device="sidra")
+    for call in (lambda: there + torch.ones(3), lambda: torch.mm(there.view(1, 3), torch.ones(3, 1)), lambda: torch.linalg.norm(there - torch.ones(3)),
+                 lambda: torch.ones(3, device="sidra:1") + there, lambda: torch.add(there, 1, out=torch.empty(3))):
+        with pytest.raises(RuntimeError, match="device"):
+            call()
+    assert (there + torch.tensor(2.0)).cpu().tolist() == [3, 3, 3]  # numbers of the CPU are allowed
+    assert there[torch.tensor([0, 2])].shape == (2,)  # and indices
+
+
+def test_fallback_modes():
+    there = torch.randn(4, 4, device="sidra")
+    torch.sidra.set_fallback("error")
+    with pytest.raises(NotImplementedError, match="linalg.*SIDRA_FALLBACK=error"):
+        torch.linalg.det(there)
+    torch.sidra.set_fallback("warn")
+    torch.sidra.reset_fallbacks()
+    with pytest.warns(UserWarning, match="aten::tril.out runs on the CPU"):
+        torch.tril(there)
+    with pytest.raises(ValueError, match="loud"):
+        torch.sidra.set_fallback("loud")
+
+
+def test_memory_is_cached_and_counted():
+    torch.sidra.empty_cache()
+    before = torch.sidra.memory_allocated()
+    there = torch.empty(1 << 20, device="sidra")
+    assert torch.sidra.memory_allocated() - before >= 4 << 20
+    assert torch.accelerator.memory_allocated() == torch.sidra.memory_allocated()
+    del there
+    torch.sidra.synchronize()
+    assert torch.sidra.memory_allocated() == before
+    misses = torch.sidra.memory_stats()["num_device_alloc"]
+    for _ in range(10):
+        there = torch.empty(1 << 20, device="sidra")
+        del there
+    assert torch.sidra.memory_stats()["num_device_alloc"] <= misses + 1
+    torch.sidra.reset_peak_memory_stats()
+    assert torch.sidra.max_memory_allocated() == torch.sidra.memory_allocated()
+    free, whole = torch.sidra.mem_get_info()
+    assert 0 < free <= whole
+
+
+def test_out_of_memory_is_an_exception_and_the_process_lives_on():
+    with pytest.raises(torch.OutOfMemoryError, match="SIDRA_ERROR_OUT_OF_MEMORY"):
+        torch.empty(1 << 50, dtype=torch.int8, device="sidra")
+    assert torch.ones(2, device="sidra").sum().item() == 2
+
+
+def test_streams_and_events():
+    first, second = torch.sidra.Stream(), torch.sidra.Stream(priority=-1)
+    assert first.stream_id != second.stream_id
+    start, end = torch.sidra.Event(enable_timing=True), torch.sidra.Event(enable_timing=True)
+    with first:
+        assert torch.sidra.current_stream() == first
+        start.record(first)
+        x = torch.ones(1000, 100, device="sidra") * 3
+        end.record(first)
+    assert torch.sidra.current_stream().stream_id == 0
+    second.wait_event(end)
+    with second:
+        y = x + 1
+        x.record_stream(second)
+    second.synchronize()
+    assert (y.cpu() == 4).all() and end.query() and first.query()
+    assert start.elapsed_time(end) >= 0
+
+
+def test_memory_of_another_stream_is_not_given_away():
+    side = torch.sidra.Stream()
+    for _ in range(20):
+        x = torch.full((1 << 16,), 5.0, device="sidra")
+        ready = torch.sidra.Event()
+        ready.record()
+        side.wait_event(ready)
+        with side:
+            y = x * 2
+            x.record_stream(side)
+        del x
+        z = torch.full((1 << 16,), 7.0, device="sidra")  # may take the memory of x
+        side.synchronize()
+        assert (y.cpu() == 10).all() and (z.cpu() == 7).all()
+
+
+def test_threads_have_streams_of_their_own():
+    failures = []
+
+    def work(seed):
+        try:
+            with torch.sidra.Stream():
+                for n in range(50):
+                    x = torch.full((64, 64), float(seed + n)).to("sidra")
+                    assert ((x + x) * 0.5).cpu().eq(seed + n).all()
+        except BaseException as error:  # noqa: B036
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+def test_pinned_memory():
+    pinned = torch.randn(100).pin_memory()
+    assert pinned.is_pinned() and not torch.randn(3).is_pinned()
+    assert torch.equal(pinned.to("sidra", non_blocking=True).cpu(), pinned)
+
+
+def test_random_numbers_depend_on_the_seed():
+    def draw():
+        return [torch.randn(50, device="sidra").cpu(), torch.rand(50, device="sidra").cpu(), torch.randperm(20, device="sidra").cpu(),
+                torch.nn.functional.dropout(torch.ones(50, device="sidra")).cpu(), torch.bernoulli(torch.full((50,), 0.5, device="sidra")).cpu()]
+
+    torch.manual_seed(3)
+    once = draw()
+    state = torch.sidra.get_rng_state()
+    other = draw()
+    torch.manual_seed(3)
+    assert all(map(torch.equal, once, draw()))
+    torch.sidra.set_rng_state(state)
+    assert all(map(torch.equal, other, draw()))
+    assert not torch.equal(once[0], other[0])
+    own = torch.Generator(device="sidra")
+    own.manual_seed(5)
+    drawn = torch.randn(10, device="sidra", generator=own).cpu()
+    own.manual_seed(5)
+    assert torch.equal(drawn, torch.randn(10, device="sidra", generator=own).cpu())
+    assert abs(torch.randn(100_000, device="sidra").mean().item()) < 0.02
+
+
+def test_serialization():
+    model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.LayerNorm(3)).to("sidra:0")
+    file = io.BytesIO()
+    torch.save({"model": model.state_dict(), "x": torch.ones(2, device="sidra:1")}, file)
+    file.seek(0)
+    loaded = torch.load(file, weights_only=True)
+    assert loaded["x"].device == torch.device("sidra:1")
+    assert all(torch.equal(loaded["model"][name].cpu(), value.cpu()) for name, value in model.state_dict().items())
+    file.seek(0)
+    assert torch.load(file, map_location="cpu", weights_only=True)["x"].device.type == "cpu"
+    twin = copy.deepcopy(model)
+    assert torch.equal(twin[0].weight.cpu(), model[0].weight.cpu()) and twin[0].weight.data_ptr() != model[0].weight.data_ptr()
+
+
+def test_modules_keep_their_parameters_and_ties():
+    model = torch.nn.Sequential(torch.nn.Embedding(10, 4), torch.nn.Linear(4, 10, bias=False))
+    model[1].weight = model[0].weight
+    before = model[0].weight
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.to("sidra")
+    assert model[0].weight is before and model[1].weight is model[0].weight and before.device.type == "sidra"
+    model(torch.tensor([1, 2], device="sidra")).sum().backward()
+    old = before.detach().cpu().clone()
+    optimizer.step()
+    assert not torch.equal(before.detach().cpu(), old)
+
+
+def test_a_forked_child_is_told_and_the_parent_goes_on():
+    code = """
+import os, torch
+x = torch.ones(3, device="sidra")
+child = os.fork()
+if child == 0:
+    try:
+        (x + 1).cpu()
+    except RuntimeError as error:
+        os._exit(0 if "fork" in str(error) else 3)
+    os._exit(4)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert (x + 1).sum().item() == 6
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_lost_device_is_an_exception():
+    code = """
+import sidra, torch
+sidra_device = sidra.Device(0)
+x = torch.ones(1000, device="sidra")
+(x + 1).cpu()
+sidra_device.reset()
+try:
+    (x + 1).cpu()
+except RuntimeError as error:
+    assert "LOST" in str(error), error
+else:
+    raise SystemExit("nothing was raised")
+assert (torch.ones(3, device="sidra:1") + 1).sum().item() == 6
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_import_opens_no_device_and_any_order_works():
+    for code in ("import torch; assert torch.sidra.is_available() and not torch.sidra.is_initialized()",
+                 "import sidra_pytorch, torch; torch.ones(1, device='sidra')", "import torch, sidra_pytorch; torch.ones(1, device='sidra')",
+                 "import sidra; sidra.register_pytorch_backend(); import torch; torch.ones(1, device='sidra')"):
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_wheel_of_another_pytorch_is_named(tmp_path):
+    code = """
+import os
+os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+import torch
+torch.__version__ = "9.9.0"
+import sidra_pytorch
+assert not torch.sidra.is_available()
+try:
+    torch.sidra.synchronize()
+except RuntimeError as error:
+    assert "built for PyTorch 2." in str(error) and "9.9.0" in str(error)
+else:
+    raise SystemExit("nothing was raised")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env={**os.environ, "SIDRA_QUIET": "1"})
