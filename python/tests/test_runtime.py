@@ -276,6 +276,8 @@ except RuntimeError as error:
 else:
     raise SystemExit("nothing was raised")
 assert (torch.ones(3, device="sidra:1") + 1).sum().item() == 6
+torch.sidra.recover()
+assert (x + 1).cpu().eq(2).all()
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 

@@ -119,6 +119,19 @@ TORCH_LIBRARY_FRAGMENT(sidra, m) {
 }
 
 NB_MODULE(_C, m) {
+    // As PyTorch's own functions raise them, and without the addresses of a stack.
+    nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const c10::OutOfMemoryError& error) {
+            PyErr_SetString(nb::module_::import_("torch").attr("OutOfMemoryError").ptr(),
+                            error.what_without_backtrace());
+        } catch (const c10::NotImplementedError& error) {
+            PyErr_SetString(PyExc_NotImplementedError, error.what_without_backtrace());
+        } catch (const c10::Error& error) {
+            PyErr_SetString(PyExc_RuntimeError, error.what_without_backtrace());
+        }
+    });
     m.attr("torch_version") = TORCH_VERSION;
     m.def("device_count", [] { return static_cast<int>(device_count()); });
     m.def("current_device", [] { return static_cast<int>(current_device()); });
@@ -129,6 +142,7 @@ NB_MODULE(_C, m) {
         const nb::gil_scoped_release release_gil;
         if (is_open(static_cast<c10::DeviceIndex>(index))) device(static_cast<c10::DeviceIndex>(index)).synchronize();
     });
+    m.def("recover", [](int index) { device(static_cast<c10::DeviceIndex>(index)).recover(); });
     m.def("cost", &cost);
     m.def("memory_stats", &memory);
     m.def("memory_info", [](int index) { return memory_info(static_cast<c10::DeviceIndex>(index)); });

@@ -79,6 +79,11 @@ def synchronize(device: _Device = None) -> None:
     _C.synchronize(_index(device))
 
 
+def recover(device: _Device = None) -> None:
+    """Makes a device usable again that was lost (reset, crashed). Queued work is lost; tensors and weights stay."""
+    _C.recover(_index(device))
+
+
 def is_initialized() -> bool:
     return any(_C.is_open(i) for i in range(_C.device_count()))
 

@@ -27,7 +27,7 @@ class Programmed:
 
 
 def _matrices(module: torch.nn.Module):
-    """Weights that products use, as [inputs, outputs], each storage once."""
+    """Weights that products use, as [inputs, outputs], and kernels of convolutions, each storage once."""
     seen = set()
     for name, layer in module.named_modules():
         weight = getattr(layer, "weight", None)
@@ -35,6 +35,8 @@ def _matrices(module: torch.nn.Module):
             continue
         if isinstance(layer, torch.nn.Linear):
             matrix = weight.t()
+        elif isinstance(layer, torch.nn.Conv2d) and layer.groups == 1:
+            matrix = weight
         elif type(layer).__name__ == "Conv1D":  # of Hugging Face's GPT-2: [inputs, outputs]
             matrix = weight
         else:
@@ -46,7 +48,7 @@ def _matrices(module: torch.nn.Module):
 
 
 def program(module: torch.nn.Module, progress: Optional[Callable[[int, int], Any]] = None) -> Programmed:
-    """Puts the weights of all linear layers on crossbars now, where they stay until they are written to or released. Without this, a weight is put
+    """Puts the weights of all linear layers and plain convolutions on crossbars now, where they stay until they are written to or released. Without this, a weight is put
     there when it is used for the second time.
 
     progress(done, all) is called after each matrix."""

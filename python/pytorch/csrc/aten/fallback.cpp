@@ -37,6 +37,40 @@ Counts& counts() {
 std::atomic<FallbackMode> mode{FallbackMode::kWarn};
 std::atomic<uint64_t> native{0};
 
+void add(const FallbackCount& call) {
+    bool first = false;
+    {
+        const std::lock_guard guard(counts().lock);
+        FallbackCount& count = counts().all[call.op];
+        first = count.calls == 0;
+        count.op = call.op;
+        count.calls += call.calls;
+        count.in_place += call.in_place;
+        count.copied += call.copied;
+        count.nanoseconds += call.nanoseconds;
+    }
+    if (first && mode.load(std::memory_order_relaxed) == FallbackMode::kWarn)
+        TORCH_WARN(call.op,
+                   " runs on the CPU, in the device's memory (SIDRA_FALLBACK=silent: no such lines; "
+                   "torch.sidra.fallbacks(): how often). "
+                   "Said once for each operator.");
+}
+
+void require_allowed(const std::string& op) {
+    TORCH_CHECK_NOT_IMPLEMENTED(mode.load(std::memory_order_relaxed) != FallbackMode::kError, op,
+                                " does not run on the chip, and SIDRA_FALLBACK=error forbids the CPU to compute it");
+}
+
+// A tensor of the CPU, copied into the device's memory.
+at::Tensor brought(const at::Tensor& tensor, c10::DeviceIndex index) {
+    const at::Tensor plain = tensor.resolve_conj().resolve_neg();
+    at::Tensor made = at::empty_strided(plain.sizes(), plain.strides(),
+                                        plain.options().device(c10::Device(c10::DeviceType::PrivateUse1, index)));
+    synchronize_current_stream(index);
+    cpu_alias(made).copy_(plain);
+    return made;
+}
+
 // Operators whose index arguments may be of the CPU, as on other devices.
 bool takes_cpu_tensors(std::string_view name) {
     static constexpr std::array<std::string_view, 6> kNames = {
@@ -196,12 +230,7 @@ class Call {
             return view;
         }
         ++copied_;
-        const at::Tensor plain = result.resolve_conj().resolve_neg();
-        at::Tensor made = at::empty_strided(plain.sizes(), plain.strides(),
-                                            plain.options().device(c10::Device(c10::DeviceType::PrivateUse1, device_)));
-        synchronize_current_stream(device_);
-        cpu_alias(made).copy_(plain);
-        return made;
+        return brought(result, device_);
     }
 
     c10::IValue on_device(const c10::IValue& value, const c10::Argument&) {
@@ -217,20 +246,7 @@ class Call {
     void count_call() const {
         const std::string name =
             schema_.overload_name().empty() ? schema_.name() : schema_.name() + "." + schema_.overload_name();
-        bool first = false;
-        {
-            const std::lock_guard guard(counts().lock);
-            FallbackCount& count = counts().all[name];
-            first = count.calls++ == 0;
-            count.op = name;
-            count.in_place += in_place_;
-            count.copied += copied_;
-            count.nanoseconds += nanoseconds_;
-        }
-        if (first && mode.load(std::memory_order_relaxed) == FallbackMode::kWarn)
-            TORCH_WARN(name,
-                       " runs on the CPU, in the device's memory (SIDRA_FALLBACK=silent: no such lines; "
-                       "torch.sidra.fallbacks(): how often). Said once for each operator.");
+        add({name, 1, in_place_, copied_, nanoseconds_});
     }
 
     const c10::OperatorHandle& op_;
@@ -246,10 +262,23 @@ class Call {
 }  // namespace
 
 void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-    TORCH_CHECK_NOT_IMPLEMENTED(mode.load(std::memory_order_relaxed) != FallbackMode::kError, op.schema().name(), ".",
-                                op.schema().overload_name(),
-                                " does not run on the chip, and SIDRA_FALLBACK=error forbids the CPU to compute it");
+    if (mode.load(std::memory_order_relaxed) == FallbackMode::kError)
+        require_allowed(op.schema().name() + "." + op.schema().overload_name());
     Call(op, stack).run();
+}
+
+FallbackStart begin_fallback(const char* op, c10::DeviceIndex device) {
+    require_allowed(op);
+    synchronize_current_stream(device);
+    add({op, 1, 0, 0, 0});
+    return {op, device, std::chrono::steady_clock::now()};
+}
+
+at::Tensor end_fallback(const FallbackStart& start, const at::Tensor& result) {
+    if (!result.defined()) return result;
+    const auto taken = std::chrono::steady_clock::now() - start.at;
+    add({start.op, 0, 0, 1, static_cast<uint64_t>(taken.count())});
+    return brought(result, start.device);
 }
 
 FallbackMode fallback_mode() { return mode.load(); }

@@ -8,6 +8,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/native/CPUFallback.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -22,6 +23,16 @@ void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack);
     at::native::call_fallback_fn_symint<&::sidra::pytorch::fallback, ATEN_OP(name)>::call
 #define SIDRA_FALL_BACK2(name, overload) \
     at::native::call_fallback_fn<&::sidra::pytorch::fallback, ATEN_OP2(name, overload)>::call
+
+// For operators that have no kernel of the CPU under their name. begin waits for the stream (and throws where fallbacks
+// are errors); end brings a result of the CPU to the device.
+struct FallbackStart {
+    const char* op;
+    c10::DeviceIndex device;
+    std::chrono::steady_clock::time_point at;
+};
+FallbackStart begin_fallback(const char* op, c10::DeviceIndex device);
+at::Tensor end_fallback(const FallbackStart& start, const at::Tensor& result);
 
 enum class FallbackMode { kWarn, kSilent, kError };
 FallbackMode fallback_mode();

@@ -94,33 +94,67 @@ bool digital_product(const at::Tensor& out, const at::Tensor& a, const at::Tenso
     return product(alpha == 1 ? plain : scaled, out, a, b, {}, alpha);
 }
 
-bool crossbar_product(const at::Tensor& out, const at::Tensor& rows, const at::Tensor& matrix, const at::Tensor& bias) {
+namespace {
+
+bool takes(const at::Tensor& out, const at::Tensor& in, const at::Tensor& weight, const at::Tensor& bias) {
+    return matmul_mode() == MatmulMode::kInt8 && out.numel() > 0 && is_float(in.scalar_type()) &&
+           is_float(weight.scalar_type()) && is_float(out.scalar_type()) &&
+           (!bias.defined() || is_float(bias.scalar_type()));
+}
+
+// out: as many rows as there are windows, dense.
+bool run_layer(const at::Tensor& out, const Resident& on, const sidra_windows& windows, const at::Tensor& bias) {
     static VectorProgram program(kQuantiseRows);
-    if (matmul_mode() != MatmulMode::kInt8 || out.numel() == 0) return false;
-    if (!is_float(rows.scalar_type()) || !is_float(matrix.scalar_type()) || !is_float(out.scalar_type())) return false;
-    if (bias.defined() && !is_float(bias.scalar_type())) return false;
-    const std::shared_ptr<const Resident> on = resident(matrix);
-    if (on == nullptr) return false;
-    const at::Tensor in = rows.contiguous();
-    const auto count = static_cast<uint32_t>(in.numel() / on->k);
-    const Sizes row_sizes = {1, 1, 1, on->n};
+    const Sizes row_sizes = {1, 1, 1, on.n};
     const at::Tensor addend = bias.defined() ? bias.contiguous() : bias;
+    const sidra_ref to = place_of(out);
+    const Sizes sizes = {windows.images, windows.rows, windows.columns, on.n};
     const sidra_vector_operand operands[] = {
-        sidra_operand_dense(on->sums, SIDRA_S32, row_sizes.data()),
-        sidra_operand_dense(on->scale, SIDRA_F32, row_sizes.data()),
-        bias.defined() ? row(addend) : sidra_operand_dense(on->zeros, SIDRA_F32, row_sizes.data()),
-        dense(out, {1, 1, count, on->n}),
+        sidra_operand_dense(on.sums, SIDRA_S32, row_sizes.data()),
+        sidra_operand_dense(on.scale, SIDRA_F32, row_sizes.data()),
+        bias.defined() ? row(addend) : sidra_operand_dense(on.zeros, SIDRA_F32, row_sizes.data()),
+        sidra_operand_dense(to, *type_of(out.scalar_type()), sizes.data()),
     };
     const c10::DeviceIndex index = out.device().index();
     auto call = SIDRA_INIT(sidra_layer);
     call.program = program.on(index);
-    call.windows = sidra_windows_matrix(place_of(in), *type_of(in.scalar_type()), count, on->k);
+    call.windows = windows;
     call.windows.codes = SIDRA_U8;
     call.operands = operands;
     call.operand_count = 4;
-    if (!queued(sidra_layer_async(current_stream(index), on->weights, &call))) return false;
+    if (!queued(sidra_layer_async(current_stream(index), on.weights, &call))) return false;
     mark_written(out);
     return true;
+}
+
+}  // namespace
+
+bool crossbar_product(const at::Tensor& out, const at::Tensor& rows, const at::Tensor& matrix, const at::Tensor& bias) {
+    if (!takes(out, rows, matrix, bias)) return false;
+    const std::shared_ptr<const Resident> on = resident(matrix);
+    if (on == nullptr) return false;
+    const at::Tensor in = rows.contiguous();
+    return run_layer(out, *on,
+                     sidra_windows_matrix(place_of(in), *type_of(in.scalar_type()),
+                                          static_cast<uint32_t>(in.numel() / on->k), on->k),
+                     bias);
+}
+
+bool crossbar_convolution(const at::Tensor& out, const at::Tensor& images, const at::Tensor& kernel,
+                          const at::Tensor& bias, const Windows& of) {
+    if (!takes(out, images, kernel, bias)) return false;
+    const std::shared_ptr<const Resident> on = resident(kernel);
+    if (on == nullptr) return false;
+    const at::Tensor in = images.contiguous(at::MemoryFormat::ChannelsLast);
+    const auto size = [](int64_t value) { return static_cast<uint32_t>(value); };
+    sidra_windows windows =
+        sidra_windows_image(place_of(in), *type_of(in.scalar_type()), size(in.size(0)), size(in.size(2)),
+                            size(in.size(3)), size(in.size(1)), size(kernel.size(2)), size(kernel.size(3)));
+    windows.stride_h = size(of.stride_h), windows.stride_w = size(of.stride_w);
+    windows.pad_h = size(of.pad_h), windows.pad_w = size(of.pad_w);
+    windows.dilation_h = size(of.dilation_h), windows.dilation_w = size(of.dilation_w);
+    windows.rows = size(of.rows), windows.columns = size(of.columns);
+    return run_layer(out, *on, windows, bias);
 }
 
 }  // namespace sidra::pytorch

@@ -23,6 +23,16 @@ bool digital_product(const at::Tensor& out, const at::Tensor& a, const at::Tenso
 // undefined, or [n]. False: it is not.
 bool crossbar_product(const at::Tensor& out, const at::Tensor& rows, const at::Tensor& matrix, const at::Tensor& bias);
 
+// Which windows of an image a convolution multiplies: steps, padding and distances in rows and columns, and how many
+// windows.
+struct Windows {
+    int64_t stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, rows, columns;
+};
+// The same for the windows of images [n][channels][height][width] and a kernel [outputs][channels][h][w]; out is in the
+// order channels_last.
+bool crossbar_convolution(const at::Tensor& out, const at::Tensor& images, const at::Tensor& kernel,
+                          const at::Tensor& bias, const Windows& windows);
+
 }  // namespace sidra::pytorch
 
 #endif

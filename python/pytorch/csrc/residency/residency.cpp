@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 #include <c10/util/hash.h>
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <mutex>
@@ -26,27 +27,39 @@ std::atomic<bool> checking{false};
 
 struct Key {
     uint64_t uid;
-    int64_t offset, k, n, stride_k, stride_n;
+    int64_t offset;
+    std::array<int64_t, 4> size, stride;  // zeros behind those of a matrix
     at::ScalarType dtype;
     bool operator==(const Key&) const = default;
 };
 struct KeyHash {
     size_t operator()(const Key& key) const {
-        return c10::get_hash(key.uid, key.offset, key.k, key.n, key.stride_k, key.stride_n);
+        return c10::get_hash(key.uid, key.offset, key.size[0], key.size[1], key.stride[0], key.stride[1]);
     }
 };
 
-// Frees the cells once nobody computes with them.
+// What goes on crossbars, [k][n].
+at::Tensor matrix_of(const at::Tensor& weight) {
+    return weight.dim() == 2 ? weight : weight.permute({2, 3, 1, 0}).reshape({-1, weight.size(0)});
+}
+int64_t inputs_of(const Key& key) { return key.size[2] == 0 ? key.size[0] : key.size[1] * key.size[2] * key.size[3]; }
+int64_t outputs_of(const Key& key) { return key.size[2] == 0 ? key.size[1] : key.size[0]; }
+
+// Frees the cells when the device is done with them.
 struct Owned final : Resident {
     ~Owned() {
+        // What is queued would fault if its weights ended before. A stream that has stopped computes nothing.
+        for (const c10::StreamId user : users)
+            static_cast<void>(sidra_stream_synchronize(device(index).stream(user), SIDRA_NEVER));
         static_cast<void>(sidra_event_destroy(programmed));
         static_cast<void>(sidra_weights_destroy(weights));
         static_cast<void>(sidra_buffer_destroy(tables));
     }
+    c10::DeviceIndex index = 0;
     sidra_buffer* tables = nullptr;
-    c10::StreamId stream = 0;           // that programs it
     sidra_event* programmed = nullptr;  // the end of the programming
-    std::atomic<bool> ready{false};
+    bool ready = false;                 // that is reached
+    std::vector<c10::StreamId> users;   // streams that program it or compute with it
 };
 
 struct Entry {
@@ -68,11 +81,13 @@ Table& table_of(c10::DeviceIndex index) {
     return (*all)[static_cast<size_t>(index)];
 }
 
-std::optional<Key> key_of(const at::Tensor& matrix, Block** block) {
-    *block = block_of(matrix);
-    if (*block == nullptr || matrix.dim() != 2 || matrix.numel() == 0) return std::nullopt;
-    return Key{(*block)->uid,    matrix.storage_offset(), matrix.size(0),      matrix.size(1),
-               matrix.stride(0), matrix.stride(1),        matrix.scalar_type()};
+std::optional<Key> key_of(const at::Tensor& weight, Block** block) {
+    *block = block_of(weight);
+    if (*block == nullptr || (weight.dim() != 2 && weight.dim() != 4) || weight.numel() == 0) return std::nullopt;
+    Key key{(*block)->uid, weight.storage_offset(), {}, {}, weight.scalar_type()};
+    std::copy(weight.sizes().begin(), weight.sizes().end(), key.size.begin());
+    std::copy(weight.strides().begin(), weight.strides().end(), key.stride.begin());
+    return key;
 }
 
 uint64_t hash_of(const at::Tensor& matrix) {
@@ -87,10 +102,13 @@ uint64_t hash_of(const at::Tensor& matrix) {
 // Queues the programming. Null: the matrix has a value that is not finite, or there is no room (`full`).
 std::shared_ptr<Owned> make(const at::Tensor& matrix, bool* full) {
     const c10::DeviceIndex index = matrix.device().index();
-    const auto k = static_cast<uint32_t>(matrix.size(0)), n = static_cast<uint32_t>(matrix.size(1));
+    synchronize_current_stream(index);
+    const at::Tensor values = matrix_of(cpu_alias(matrix));
+    const auto k = static_cast<uint32_t>(values.size(0)), n = static_cast<uint32_t>(values.size(1));
     auto owned = std::make_shared<Owned>();
     owned->weights = nullptr;
     owned->k = k, owned->n = n;
+    owned->index = index;
     check(sidra_buffer_create(device(index).context(), size_t{n} * 12, SIDRA_BUFFER_HOST, &owned->tables));
     void* tables = nullptr;
     check(sidra_buffer_map(owned->tables, &tables));
@@ -98,9 +116,7 @@ std::shared_ptr<Owned> make(const at::Tensor& matrix, bool* full) {
     owned->scale = {owned->tables, size_t{n} * 4};
     owned->zeros = {owned->tables, size_t{n} * 8};
     std::vector<int8_t> codes(size_t{k} * n);
-    synchronize_current_stream(index);
-    if (!quantise_columns(cpu_alias(matrix), codes, {static_cast<float*>(tables) + n, n},
-                          {static_cast<int32_t*>(tables), n}))
+    if (!quantise_columns(values, codes, {static_cast<float*>(tables) + n, n}, {static_cast<int32_t*>(tables), n}))
         return nullptr;
     const sidra_status status =
         sidra_weights_create_s8(device(index).context(), k, n, codes.data(), n, nullptr, nullptr, &owned->weights);
@@ -109,11 +125,24 @@ std::shared_ptr<Owned> make(const at::Tensor& matrix, bool* full) {
         return nullptr;
     }
     check(status);
-    owned->stream = current_stream_id(index);
+    owned->users.push_back(current_stream_id(index));
     check(sidra_weights_program_async(current_stream(index), owned->weights));
     check(sidra_event_create(device(index).context(), SIDRA_EVENT_DEFAULT, &owned->programmed));
     check(sidra_event_record(owned->programmed, current_stream(index)));
     return owned;
+}
+
+// Whether the matrix could be on crossbars if nothing was there but what is pinned.
+bool could_fit(const Table& table, const Entry* self, const Key& key, c10::DeviceIndex index) {
+    auto info = SIDRA_INIT(sidra_device_info);
+    check(sidra_device_get_info(device(index).device().get(), &info));
+    const auto tiles = [](int64_t size, uint32_t tile) { return (static_cast<uint64_t>(size) + tile - 1) / tile; };
+    uint64_t needed = tiles(inputs_of(key), info.rows) * tiles(outputs_of(key), info.cols);
+    for (const auto& [other, entry] : table.entries) {
+        if (&entry != self && entry.owned && entry.pinned)
+            needed += tiles(inputs_of(other), info.rows) * tiles(outputs_of(other), info.cols);
+    }
+    return needed <= info.crossbars_total;
 }
 
 // Makes room by the matrix that was not used for the longest time. False: there is none to evict.
@@ -129,10 +158,13 @@ bool evict_one(Table& table, const Entry* keep) {
 }
 
 // Under the table's lock.
-void program_entry(Table& table, Entry& entry, Block& block, const at::Tensor& matrix, uint64_t generation) {
+void program_entry(Table& table, const Key& key, Entry& entry, Block& block, const at::Tensor& matrix,
+                   uint64_t generation) {
     entry.owned.reset();
     entry.generation = generation;
     bool full = false;
+    entry.full = !could_fit(table, &entry, key, matrix.device().index());
+    if (entry.full) return;
     while (!(entry.owned = make(matrix, &full)) && full && evict_one(table, &entry)) full = false;
     entry.full = !entry.owned;
     if (!entry.owned) return;
@@ -141,15 +173,13 @@ void program_entry(Table& table, Entry& entry, Block& block, const at::Tensor& m
     if (checking.load(std::memory_order_relaxed)) entry.hash = hash_of(matrix);
 }
 
-// The calling thread's stream must not compute with cells that another stream programs.
-void wait_until_programmed(const Owned& owned, c10::DeviceIndex index) {
-    auto& ready = const_cast<std::atomic<bool>&>(owned.ready);
-    if (ready.load(std::memory_order_acquire) || owned.stream == current_stream_id(index)) return;
-    if (sidra_event_query(owned.programmed) == SIDRA_OK) {
-        ready.store(true, std::memory_order_release);
-        return;
+// The calling thread's stream computes with the cells from now on, and not before another one has programmed them.
+void use(Owned& owned) {
+    const c10::StreamId stream = current_stream_id(owned.index);
+    if (std::find(owned.users.begin(), owned.users.end(), stream) == owned.users.end()) {
+        if (!owned.ready) check(sidra_stream_wait_event(current_stream(owned.index), owned.programmed));
+        owned.users.push_back(stream);
     }
-    check(sidra_stream_wait_event(current_stream(index), owned.programmed));
 }
 
 }  // namespace
@@ -189,18 +219,19 @@ std::shared_ptr<const Resident> resident(const at::Tensor& matrix) {
             if (again) return nullptr;
         }
         if (entry.full || entry.went_stale > kStaleMax) return nullptr;
-        program_entry(table, entry, *block, matrix, generation);
+        program_entry(table, *key, entry, *block, matrix, generation);
         if (!entry.owned) return nullptr;
     }
     if (checking.load(std::memory_order_relaxed)) {
-        TORCH_CHECK(hash_of(matrix) == entry.hash, "SIDRA_CHECK_RESIDENCY: a matrix of ", key->k, " x ", key->n,
+        TORCH_CHECK(hash_of(matrix) == entry.hash, "SIDRA_CHECK_RESIDENCY: a matrix of ", inputs_of(*key), " x ",
+                    outputs_of(*key),
                     " was changed, and its crossbars were not told. Whoever writes to its memory without an operator "
                     "of PyTorch's must call "
                     "torch.sidra.mark_written(tensor).");
     }
     ++entry.uses;
     entry.used_at = ++table.clock;
-    wait_until_programmed(*entry.owned, index);
+    use(*entry.owned);
     return entry.owned;
 }
 
@@ -216,7 +247,7 @@ bool program(const at::Tensor& matrix, std::string* why) {
     Entry& entry = table.entries[*key];
     const uint64_t generation = block->generation.load(std::memory_order_relaxed);
     entry.went_stale = 0;
-    if (!entry.owned || entry.generation != generation) program_entry(table, entry, *block, matrix, generation);
+    if (!entry.owned || entry.generation != generation) program_entry(table, *key, entry, *block, matrix, generation);
     entry.pinned = entry.owned != nullptr;
     if (!entry.owned) *why = "no crossbars are free for it, or it has values that are not finite";
     return entry.pinned;
@@ -238,7 +269,7 @@ std::vector<ResidencyRow> residency_rows(c10::DeviceIndex index) {
     for (const auto& [key, entry] : table.entries) {
         ResidencyRow row{};
         row.uid = key.uid;
-        row.k = static_cast<uint32_t>(key.k), row.n = static_cast<uint32_t>(key.n);
+        row.k = static_cast<uint32_t>(inputs_of(key)), row.n = static_cast<uint32_t>(outputs_of(key));
         row.uses = entry.uses, row.programs = entry.programs;
         row.pinned = entry.pinned, row.is_volatile = entry.went_stale > kStaleMax;
         row.stale = !entry.owned;
@@ -256,6 +287,17 @@ std::vector<ResidencyRow> residency_rows(c10::DeviceIndex index) {
         rows.push_back(row);
     }
     return rows;
+}
+
+void residency_drop_failed(c10::DeviceIndex index) {
+    Table& table = table_of(index);
+    const std::lock_guard guard(table.lock);
+    for (auto& [key, entry] : table.entries) {
+        if (!entry.owned || entry.owned->ready) continue;
+        const sidra_status status = sidra_event_query(entry.owned->programmed);
+        entry.owned->ready = status == SIDRA_OK;
+        if (status != SIDRA_OK && status != SIDRA_ERROR_NOT_READY) entry.owned.reset();
+    }
 }
 
 void residency_forget(c10::DeviceIndex index, uint64_t uid) noexcept {

@@ -32,9 +32,9 @@ struct Resident {
     sidra_ref zeros;  // F32[n]: in place of a bias
 };
 
-// The matrix [k][n] as a tensor, in any strides (a weight of F.linear is [n][k]: give it transposed). Gives what is
-// resident for the calling thread's stream, and programs it if it was seen before with the same content; null: compute
-// it otherwise.
+// The matrix [k][n] as a tensor, in any strides (a weight of F.linear is [n][k]: give it transposed), or the kernel of
+// a convolution [n][channels][height][width], whose k goes over height, width and channels. Gives what is resident for
+// the calling thread's stream, and programs it if it was seen before with the same content; null: compute it otherwise.
 std::shared_ptr<const Resident> resident(const at::Tensor& matrix);
 
 // For torch.sidra.program(): programs the matrix now and keeps it until it is released or written to. `unpin` leaves it
@@ -54,6 +54,9 @@ std::vector<ResidencyRow> residency_rows(c10::DeviceIndex index);
 
 // The storage ends: its matrices leave the crossbars.
 void residency_forget(c10::DeviceIndex index, uint64_t uid) noexcept;
+
+// Streams have been reset: matrices whose programming was dropped are not resident.
+void residency_drop_failed(c10::DeviceIndex index);
 
 // SIDRA_CHECK_RESIDENCY=1: compares the content at each use with what was programmed, and throws if they differ.
 void set_residency_check(bool on);

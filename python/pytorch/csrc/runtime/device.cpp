@@ -3,6 +3,7 @@
 
 #include <c10/util/Exception.h>
 
+#include "residency/residency.h"
 #include "runtime/error.h"
 
 namespace sidra::pytorch {
@@ -84,7 +85,32 @@ c10::StreamId Device::pool_stream(bool high_priority) {
     return *slot;
 }
 
-void Device::synchronize() const { check(sidra_context_synchronize(context(), SIDRA_NEVER)); }
+bool Device::reset_if_stopped(c10::StreamId id, std::string* text) const {
+    auto fault = SIDRA_INIT(sidra_fault_info);
+    if (sidra_stream_fault(stream(id), &fault) != SIDRA_OK || fault.cause == 0) return false;
+    *text += fault.text;
+    if (sidra_stream_reset(stream(id)) != SIDRA_OK) return false;
+    residency_drop_failed(index_);
+    return true;
+}
+
+void Device::synchronize() const {
+    std::string faults;
+    for (size_t id = 0; id < kStreamsMax; ++id) {
+        sidra_stream* handle = streams_[id].load(std::memory_order_acquire);
+        if (handle == nullptr) break;
+        const sidra_status status = sidra_stream_synchronize(handle, SIDRA_NEVER);
+        if (status == SIDRA_ERROR_FAULT && reset_if_stopped(static_cast<c10::StreamId>(id), &faults)) continue;
+        check(status);
+    }
+    TORCH_CHECK(faults.empty(), "SIDRA_ERROR_FAULT: ", faults,
+                "\nResults of operations behind it are lost; all streams are usable again.");
+}
+
+void Device::recover() const {
+    check(sidra_context_recover(context()));
+    residency_drop_failed(index_);
+}
 
 c10::DeviceIndex device_count() noexcept {
     static const c10::DeviceIndex count = [] {
@@ -109,6 +135,15 @@ Device& device(c10::DeviceIndex index) {
 
 bool is_open(c10::DeviceIndex index) noexcept {
     return index >= 0 && index < kDevicesMax && table().devices[static_cast<size_t>(index)].load() != nullptr;
+}
+
+bool reset_stopped_streams() {
+    bool any = false;
+    std::string text;  // the caller has one already
+    for (c10::DeviceIndex i = 0; i < device_count(); ++i) {
+        if (is_open(i)) any |= device(i).reset_if_stopped(current_stream_id(i), &text);
+    }
+    return any;
 }
 
 c10::DeviceIndex current_device() noexcept { return current.device; }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace sidra::pytorch {
@@ -37,8 +38,12 @@ class Device {
     c10::StreamId new_stream(int priority);
     // One of a few streams that all callers share in turn.
     c10::StreamId pool_stream(bool high_priority);
-    // Waits for all streams.
+    // Waits for all streams. Throws what stopped one of them; all are usable then.
     void synchronize() const;
+    // After a loss.
+    void recover() const;
+    // If the stream was stopped by a fault: empties it, and appends the reason to `text`.
+    bool reset_if_stopped(c10::StreamId id, std::string* text) const;
 
    private:
     static constexpr size_t kStreamsMax = 1024, kPool = 8;
@@ -59,6 +64,9 @@ c10::DeviceIndex device_count() noexcept;
 Device& device(c10::DeviceIndex index);
 // Whether it has been opened.
 bool is_open(c10::DeviceIndex index) noexcept;
+
+// Makes the calling thread's streams usable that were stopped by a fault. Whether there was one.
+bool reset_stopped_streams();
 
 // Of the calling thread.
 c10::DeviceIndex current_device() noexcept;

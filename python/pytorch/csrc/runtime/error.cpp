@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "runtime/device.h"
+
 namespace sidra::pytorch {
 
 void fail(sidra_status status) {
@@ -20,6 +22,18 @@ void fail(sidra_status status) {
             TORCH_CHECK(false, text,
                         "\nThis process was forked from one that used a SIDRA device. Start workers with "
                         "torch.multiprocessing.set_start_method('spawn'), or use the device only in them.");
+        case SIDRA_ERROR_FAULT:
+            TORCH_CHECK(false, text,
+                        reset_stopped_streams()
+                            ? "\nThe stream goes on with what is queued from now on; results of operations behind the "
+                              "one that failed are lost."
+                            : "\ntorch.sidra.synchronize() makes the stream usable again.");
+        case SIDRA_ERROR_CONTEXT_LOST:
+        case SIDRA_ERROR_DEVICE_LOST:
+            TORCH_CHECK(
+                false, text,
+                "\nResults of queued work are lost. torch.sidra.recover() makes the device usable again if it is still "
+                "there; tensors and weights stay.");
         default:
             TORCH_CHECK(false, text);
     }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Convolutions: on crossbars where a layer of the chip takes them and the weight stays; otherwise the CPU computes on
+// the same pages.
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/library.h>
+
+#include "aten/alias.h"
+#include "aten/fallback.h"
+#include "aten/matmul.h"
+#include "residency/residency.h"
+#include "runtime/block.h"
+#include "runtime/device.h"
+
+namespace sidra::pytorch {
+namespace {
+
+struct Geometry {
+    std::vector<int64_t> stride, padding, dilation, output_padding;
+    bool transposed;
+    int64_t groups;
+};
+
+Geometry geometry(c10::SymIntArrayRef stride, c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation,
+                  bool transposed, c10::SymIntArrayRef output_padding, const c10::SymInt& groups) {
+    const auto plain = [](c10::SymIntArrayRef values) { return C10_AS_INTARRAYREF_SLOW(values).vec(); };
+    return {plain(stride), plain(padding), plain(dilation), plain(output_padding), transposed, groups.expect_int()};
+}
+
+// Two dimensions of the image, one group, not transposed. One dimension is an image of one row.
+at::Tensor on_crossbars(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, const Geometry& of) {
+    if (of.transposed || of.groups != 1 || weight.dim() != 4 || input.dim() != 4 || input.numel() == 0) return {};
+    const auto windows = [&](int64_t d) {
+        return (input.size(d + 2) + 2 * of.padding[static_cast<size_t>(d)] -
+                of.dilation[static_cast<size_t>(d)] * (weight.size(d + 2) - 1) - 1) /
+                   of.stride[static_cast<size_t>(d)] +
+               1;
+    };
+    const int64_t rows = windows(0), columns = windows(1);
+    if (rows < 1 || columns < 1) return {};
+    // The chip has the channels of a pixel side by side.
+    at::Tensor out =
+        at::empty({input.size(0), weight.size(0), rows, columns}, input.options(), at::MemoryFormat::ChannelsLast);
+    const Windows shape = {of.stride[0],   of.stride[1],   of.padding[0], of.padding[1],
+                           of.dilation[0], of.dilation[1], rows,          columns};
+    return crossbar_convolution(out, input, weight, bias, shape) ? out : at::Tensor();
+}
+
+at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias_or_none,
+                       c10::SymIntArrayRef stride, c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation,
+                       bool transposed, c10::SymIntArrayRef output_padding, c10::SymInt groups) {
+    const at::Tensor bias = bias_or_none.value_or(at::Tensor());
+    for (const at::Tensor* other : {&weight, &bias}) {
+        TORCH_CHECK(!other->defined() || other->device() == input.device(), "convolution: the input is on ",
+                    input.device(), " and the ", other == &weight ? "weight" : "bias", " on ", other->device(),
+                    "; move one with .to()");
+    }
+    const c10::DeviceGuard guard(input.device());
+    const Geometry of = geometry(stride, padding, dilation, transposed, output_padding, groups);
+    if (at::Tensor out = on_crossbars(input, weight, bias, of); out.defined()) return out;
+    const auto start = begin_fallback("aten::convolution_overrideable", input.device().index());
+    const at::Tensor result = at::convolution(cpu_alias(input), cpu_alias(weight), cpu_alias(bias), of.stride,
+                                              of.padding, of.dilation, of.transposed, of.output_padding, of.groups);
+    return end_fallback(start, result);
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
+    const at::Tensor& grad, const at::Tensor& input, const at::Tensor& weight, c10::SymIntArrayRef stride,
+    c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation, bool transposed, c10::SymIntArrayRef output_padding,
+    c10::SymInt groups, std::array<bool, 3> wanted) {
+    const c10::DeviceGuard guard(input.device());
+    const Geometry of = geometry(stride, padding, dilation, transposed, output_padding, groups);
+    const auto start = begin_fallback("aten::convolution_backward_overrideable", input.device().index());
+    const int64_t outputs = grad.size(1);
+    const auto [in, kernel, bias] = at::convolution_backward(
+        cpu_alias(grad), cpu_alias(input), cpu_alias(weight), at::OptionalIntArrayRef(outputs), of.stride, of.padding,
+        of.dilation, of.transposed, of.output_padding, of.groups, wanted);
+    return {end_fallback(start, in), end_fallback(start, kernel), end_fallback(start, bias)};
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    m.impl("convolution_overrideable", convolution);
+    m.impl("convolution_backward_overrideable", convolution_backward);
+}
+
+}  // namespace
+}  // namespace sidra::pytorch

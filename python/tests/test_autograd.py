@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""Gradients, optimizers, autocast, checkpointing: as on the CPU."""
+import copy
+
+import pytest
+import torch
+from torch.utils.checkpoint import checkpoint
+
+functional = torch.nn.functional
+
+
+@pytest.fixture(autouse=True)
+def digital():
+    torch.sidra.set_matmul_mode("digital")
+
+
+MODELS = {
+    "mlp": (lambda: torch.nn.Sequential(torch.nn.Linear(12, 20), torch.nn.GELU(), torch.nn.LayerNorm(20), torch.nn.Linear(20, 3)), (5, 12)),
+    "conv": (lambda: torch.nn.Sequential(torch.nn.Conv2d(3, 6, 3, stride=2, padding=1, groups=3), torch.nn.BatchNorm2d(6), torch.nn.ReLU(),
+                                         torch.nn.MaxPool2d(2), torch.nn.ConvTranspose2d(6, 4, 3), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()), (2, 3, 16, 16)),
+    "transformer": (lambda: torch.nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=True), (2, 7, 16)),
+    "lstm": (lambda: Last(torch.nn.LSTM(8, 10, batch_first=True)), (2, 5, 8)),
+    "gru": (lambda: Last(torch.nn.GRU(8, 10, batch_first=True)), (2, 5, 8)),
+    "attention": (lambda: Attend(), (2, 6, 16)),
+}
+
+
+class Last(torch.nn.Module):
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, x):
+        return self.network(x)[0][:, -1]
+
+
+class Attend(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.project = torch.nn.Linear(16, 48)
+
+    def forward(self, x):
+        query, key, value = [part.view(*x.shape[:2], 2, 8).transpose(1, 2) for part in self.project(x).chunk(3, -1)]
+        return functional.scaled_dot_product_attention(query, key, value, is_causal=True).sum((1, 2))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_forward_and_backward(name):
+    make, shape = MODELS[name]
+    here = make()
+    there = copy.deepcopy(here).to("sidra")
+    x = torch.randn(shape)
+    y = x.clone().to("sidra").requires_grad_()
+    x.requires_grad_()
+    a, b = here(x), there(y)
+    torch.testing.assert_close(b.cpu(), a, rtol=1e-4, atol=1e-5)
+    a.square().sum().backward()
+    b.square().sum().backward()
+    torch.testing.assert_close(y.grad.cpu(), x.grad, rtol=1e-3, atol=1e-4)
+    for one, two in zip(here.parameters(), there.parameters()):
+        torch.testing.assert_close(two.grad.cpu(), one.grad, rtol=1e-3, atol=1e-4)
+    here.eval(), there.eval()
+    with torch.no_grad():
+        torch.testing.assert_close(there(y).cpu(), here(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("make", [lambda p: torch.optim.SGD(p, 0.1, momentum=0.9), lambda p: torch.optim.Adam(p, 0.01), lambda p: torch.optim.AdamW(p, 0.01)],
+                         ids=["sgd", "adam", "adamw"])
+def test_training(make):
+    here = MODELS["mlp"][0]()
+    there = copy.deepcopy(here).to("sidra")
+    x, y = torch.randn(30, 12), torch.randint(0, 3, (30,))
+    losses = []
+    for model, device in ((here, "cpu"), (there, "sidra")):
+        optimizer = make(model.parameters())
+        for _ in range(5):
+            optimizer.zero_grad()
+            loss = functional.cross_entropy(model(x.to(device)), y.to(device))
+            loss.backward()
+            optimizer.step()
+        losses.append(loss.item())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_autocast(dtype):
+    model = MODELS["mlp"][0]().to("sidra")
+    x = torch.randn(4, 12, device="sidra")
+    exact = model(x)
+    with torch.autocast("sidra", dtype=dtype):
+        result = model(x)
+        assert result.dtype == dtype
+        assert functional.softmax(result, -1).dtype == torch.float32
+    assert torch.allclose(result.float().cpu(), exact.cpu(), rtol=0.05, atol=0.05)
+    result.float().sum().backward()
+    assert model[0].weight.grad.dtype == torch.float32
+
+
+def test_checkpointing():
+    model = MODELS["mlp"][0]().to("sidra")
+    x = torch.randn(4, 12, device="sidra", requires_grad=True)
+    model(x).sum().backward()
+    plain = [p.grad.cpu().clone() for p in model.parameters()]
+    model.zero_grad()
+    checkpoint(model, x, use_reentrant=False).sum().backward()
+    assert all(torch.allclose(p.grad.cpu(), g, rtol=1e-5, atol=1e-6) for p, g in zip(model.parameters(), plain))
+
+
+def test_last_layer_on_frozen_crossbars():
+    torch.sidra.set_matmul_mode("int8")
+    model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 2)).to("sidra")
+    model[0].requires_grad_(False)
+    x = torch.randn(64, 16, device="sidra")
+    y = (x.sum(1) > 0).long()
+    optimizer = torch.optim.Adam(model[2].parameters(), 0.02)
+    first = None
+    for _ in range(60):
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(model(x), y)
+        first = first or loss.item()
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < first / 2
+    frozen = [row for row in torch.sidra.residency() if (row["inputs"], row["outputs"]) == (16, 32) and row["resident"]]
+    assert frozen and frozen[-1]["programs"] == 1 and frozen[-1]["uses"] > 50

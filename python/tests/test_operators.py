@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""Operators against the CPU: types, shapes and strides, broadcasting, values at the edge; and that they ran on the chip."""
+import pathlib
+import re
+
+import numpy
+import pytest
+import torch
+
+TABLE = pathlib.Path(__file__).parent.parent / "pytorch/csrc/aten/pointwise.inc"
+ENTRIES = re.findall(r"^(UNARY_FLOAT|UNARY|BINARY|COMPARE)\((\w+), \"[^\"]*\"(?:, \"([^\"]*)\")?(?:, (\d+))?\)", TABLE.read_text(), re.M)
+FLOATS = [torch.float32, torch.float16, torch.bfloat16]
+SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1e-30, 1e30, float("inf"), float("-inf"), float("nan")])
+
+
+def on_chip(call):
+    """The result; fails if anything ran on the CPU."""
+    torch.sidra.reset_fallbacks()
+    result = call()
+    assert not torch.sidra.fallbacks(), torch.sidra.fallbacks()
+    assert torch.sidra.native_calls() > 0
+    return result.cpu()
+
+
+def ulps(a, b):
+    """The largest distance in units in the last place of the larger one."""
+    a, b = a.double().numpy(), b.double().numpy()
+    same = (a == b) | (numpy.isnan(a) & numpy.isnan(b))
+    size = numpy.maximum(numpy.maximum(abs(a), abs(b)), 2.0**-100)
+    with numpy.errstate(invalid="ignore"):
+        return float(numpy.where(same, 0, abs(a - b) / (2.0 ** numpy.floor(numpy.log2(numpy.where(numpy.isfinite(size), size, 1)))) * 2**23).max())
+
+
+def test_the_table_is_read():
+    assert len(ENTRIES) > 20 and len(ENTRIES) == len(re.findall(r"^[A-Z_]+\(\w+, \"", TABLE.read_text(), re.M))
+
+
+@pytest.mark.parametrize("kind, name, integers, tolerance", ENTRIES, ids=[entry[1] for entry in ENTRIES])
+def test_pointwise(kind, name, integers, tolerance):
+    function = getattr(torch, name, None) or getattr(torch.nn.functional, name)
+    two = kind in ("BINARY", "COMPARE")
+    values = torch.cat([SPECIAL, torch.randn(500) * 3, torch.rand(100)])
+    a, b = (values.repeat_interleave(7), values.repeat(7)) if two else (values, None)
+    arguments = (a, b) if two else (a,)
+    there = tuple(argument.to("sidra") for argument in arguments)
+    result, expected = on_chip(lambda: function(*there)), function(*arguments)
+    assert result.dtype == expected.dtype
+    if kind == "COMPARE":
+        assert torch.equal(result, expected)
+    else:
+        assert ulps(result, expected) <= int(tolerance)
+    for dtype in FLOATS[1:]:
+        rounded = tuple(argument.to(dtype) for argument in arguments)
+        there = tuple(argument.to("sidra") for argument in rounded)
+        result, expected = on_chip(lambda: function(*there)), function(*rounded)
+        assert result.dtype == expected.dtype
+        torch.testing.assert_close(result, expected, equal_nan=True, rtol=0.01 if dtype is torch.bfloat16 else 0.002, atol=1e-6)
+    if integers:
+        whole = tuple(torch.randint(-2**31, 2**31 - 1, (300,), dtype=torch.int32) for _ in arguments)
+        there = tuple(argument.to("sidra") for argument in whole)
+        assert torch.equal(on_chip(lambda: function(*there)), function(*whole))
+
+
+LAYOUTS = {
+    "dense": lambda t: t,
+    "transposed": lambda t: t.transpose(0, -1),
+    "sliced": lambda t: t[1::2, :, 2:7:2],
+    "expanded": lambda t: t[:, :1].expand(-1, 6, -1),
+    "scalar": lambda t: t[0, 0, 0],
+    "empty": lambda t: t[:0],
+    "channels": lambda t: t[None].to(memory_format=torch.channels_last),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_layouts(name):
+    there = LAYOUTS[name](torch.arange(480.0).view(8, 6, 10).to("sidra"))
+    here = LAYOUTS[name](torch.arange(480.0).view(8, 6, 10))
+    for function in (lambda t: t + 1, lambda t: t * t, lambda t: 1 / (t + 1), lambda t: t.relu(), lambda t: t.add(t, alpha=2), lambda t: t.sub(3, alpha=0.5),
+                     lambda t: t ** 2, lambda t: (t - 100).neg()):
+        result, expected = function(there), function(here)
+        assert result.shape == expected.shape and result.stride() == expected.stride()
+        torch.testing.assert_close(result.cpu(), expected, rtol=1e-6, atol=0)
+
+
+def test_broadcasting_and_out():
+    a, b = torch.randn(5, 1, 7), torch.randn(6, 1)
+    out = torch.empty(0, device="sidra")
+    torch.add(a.to("sidra"), b.to("sidra"), out=out)
+    torch.testing.assert_close(out.cpu(), a + b)
+    five = torch.randn(2, 3, 4, 5, 6)[:, ::2, ::3, ::2, ::5]  # five dimensions that do not merge
+    torch.testing.assert_close((five.to("sidra")[..., :1] + five.to("sidra")).cpu(), five[..., :1] + five)
+    with pytest.raises(RuntimeError, match="size"):
+        torch.ones(3, device="sidra") + torch.ones(4, device="sidra")
+    with pytest.raises(RuntimeError, match="memory|overlap"):
+        torch.ones(1, device="sidra").expand(4).add_(1)
+
+
+def test_promotion():
+    pairs = [(torch.float32, torch.int32), (torch.float16, torch.float32), (torch.int8, torch.float32), (torch.bool, torch.float32), (torch.int32, torch.int64),
+             (torch.float32, torch.float64), (torch.bfloat16, torch.float16), (torch.uint8, torch.int8)]
+    for a, b in pairs:
+        x, y = torch.tensor([1, 0, 3]).to(a), torch.tensor([2, 1, 5]).to(b)
+        result = x.to("sidra") + y.to("sidra")
+        assert result.dtype == (x + y).dtype and torch.equal(result.cpu(), x + y)
+        assert torch.equal((x.to("sidra") * 2.5).cpu(), x * 2.5)
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2, -1])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "sum", "mean", "amax", "amin"])
+def test_rows(name, dim):
+    here = torch.randn(6, 9, 33)
+    for view in (lambda t: t, lambda t: t.transpose(0, 2), lambda t: t[::2, 1:]):
+        result = on_chip(lambda: getattr(torch, name)(view(here.to("sidra")), dim))
+        torch.testing.assert_close(result, getattr(torch, name)(view(here), dim), rtol=1e-5, atol=1e-5)
+    if name not in ("softmax", "log_softmax"):
+        torch.testing.assert_close(getattr(torch, name)(here.to("sidra"), dim, keepdim=True).cpu(), getattr(torch, name)(here, dim, keepdim=True), rtol=1e-5, atol=1e-5)
+
+
+def test_whole_sums():
+    here = torch.randn(40, 50)
+    torch.testing.assert_close(on_chip(lambda: here.to("sidra").sum()), here.sum(), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(here.to("sidra").t().mean().cpu(), here.mean(), rtol=1e-4, atol=1e-4)
+    assert torch.empty(0, 3, device="sidra").sum(0).tolist() == [0, 0, 0]
+
+
+def test_layer_norm():
+    here, gamma, beta = torch.randn(4, 5, 48), torch.randn(48), torch.randn(48)
+    result = on_chip(lambda: torch.nn.functional.layer_norm(here.to("sidra"), (48,), gamma.to("sidra"), beta.to("sidra")))
+    torch.testing.assert_close(result, torch.nn.functional.layer_norm(here, (48,), gamma, beta), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(torch.nn.functional.layer_norm(here.to("sidra"), (5, 48)).cpu(), torch.nn.functional.layer_norm(here, (5, 48)), rtol=1e-5, atol=1e-5)
+
+
+def test_embedding():
+    table, index = torch.randn(100, 12), torch.randint(0, 100, (3, 7))
+    assert torch.equal(on_chip(lambda: torch.nn.functional.embedding(index.to("sidra"), table.to("sidra"))), table[index])
+    there = table.to("sidra")
+    with pytest.raises((RuntimeError, IndexError), match="index|range"):
+        torch.nn.functional.embedding(torch.tensor([5, 100], device="sidra"), there).cpu()
+    assert (there + 0).cpu().equal(table)  # the stream works again
+
+
+@pytest.mark.parametrize("masked", ["none", "bool", "float", "causal"])
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_attention(masked, dtype):
+    query, key, value = torch.randn(2, 3, 10, 16), torch.randn(2, 3, 12, 16), torch.randn(2, 3, 12, 8)
+    if masked == "causal":
+        key, value = key[:, :, :10], value[:, :, :10]
+    mask = {"bool": torch.rand(2, 1, 10, 12) > 0.3, "float": torch.randn(10, 12)}.get(masked)
+    if masked == "bool":
+        mask[..., 0] = True
+    call = lambda device, dtype: torch.nn.functional.scaled_dot_product_attention(  # noqa: E731
+        query.to(device, dtype), key.to(device, dtype), value.to(device, dtype),
+        attn_mask=None if mask is None else mask.to(device) if masked == "bool" else mask.to(device, dtype), is_causal=masked == "causal")
+    expected = call("cpu", torch.float32)
+    result = call("sidra", dtype).cpu().float()
+    torch.testing.assert_close(result, expected, rtol=1e-5 if dtype is torch.float32 else 0.03, atol=1e-5 if dtype is torch.float32 else 0.03)
+    # Heads side by side, as models have them.
+    packed = torch.randn(2, 10, 3 * 3 * 16)
+    heads = lambda t: [part.view(2, 10, 3, 16).transpose(1, 2) for part in t.chunk(3, -1)]  # noqa: E731
+    torch.testing.assert_close(torch.nn.functional.scaled_dot_product_attention(*heads(packed.to("sidra"))).cpu(),
+                               torch.nn.functional.scaled_dot_product_attention(*heads(packed)), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_digital_products(dtype):
+    tolerance = {"rtol": 1e-5, "atol": 1e-4} if dtype is torch.float32 else {"rtol": 0.02, "atol": 0.1}
+    torch.sidra.set_matmul_mode("digital")
+    a, b, c = torch.randn(4, 9, 17).to(dtype), torch.randn(4, 17, 11).to(dtype), torch.randn(4, 9, 11).to(dtype)
+    there = [t.to("sidra") for t in (a, b, c)]
+    for function in (lambda a, b, c: a @ b, lambda a, b, c: a[0] @ b[0], lambda a, b, c: torch.baddbmm(c, a, b, beta=0.5, alpha=2),
+                     lambda a, b, c: torch.addmm(c[0], a[0], b[0], beta=2, alpha=0.5), lambda a, b, c: b.transpose(1, 2) @ a.transpose(1, 2),
+                     lambda a, b, c: a[:, ::2] @ b[:, :, ::3], lambda a, b, c: torch.addmm(c[0, 0], a[0], b[0]), lambda a, b, c: a[0] @ b[0, :, 0],
+                     lambda a, b, c: torch.nn.functional.linear(a, b[0].t(), c[0, 0])):
+        torch.testing.assert_close(function(*there).cpu(), function(a, b, c), **tolerance)
+    assert (torch.randn(3, 0, device="sidra") @ torch.randn(0, 4, device="sidra")).cpu().eq(0).all()
+    with pytest.raises(RuntimeError, match="shape|size|dim"):
+        there[0] @ there[0]
+
+
+def test_unsupported_layouts_are_refused():
+    with pytest.raises((RuntimeError, NotImplementedError), match="[Ss]parse|dense"):
+        torch.eye(3).to_sparse().to("sidra")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("stride, padding, dilation", [(1, 0, 1), (2, 1, 1), ((1, 2), (2, 0), (1, 2))], ids=str)
+def test_convolutions_on_crossbars(stride, padding, dilation, dtype):
+    x, kernel, bias = torch.randn(2, 5, 13, 11).to(dtype), torch.randn(7, 5, 3, 2).to(dtype), torch.randn(7).to(dtype)
+    there = [t.to("sidra") for t in (x, kernel, bias)]
+    expected = torch.nn.functional.conv2d(x.float(), kernel.float(), bias.float(), stride, padding, dilation)
+    torch.nn.functional.conv2d(*there, stride, padding, dilation)
+    result = on_chip(lambda: torch.nn.functional.conv2d(*there, stride, padding, dilation).contiguous())
+    assert result.dtype == dtype
+    # A step of the windows' codes times the sum of a kernel, and half a step of the kernel's times the sum of a window, at most.
+    bound = (x.float().max() - x.float().min()) / 255 * kernel.float().abs().sum((1, 2, 3)).max() / 2 + kernel.float().abs().max() / 254 * 30 * x.float().abs().max()
+    assert (result.float() - expected).abs().max() < bound * 1.05 + (0.1 if dtype is torch.bfloat16 else 0)
+    assert torch.nn.functional.cosine_similarity(result.float().flatten(), expected.flatten(), 0) > 0.999
+    there[1].mul_(-1)
+    for _ in range(3):
+        again = torch.nn.functional.conv2d(*there, stride, padding, dilation).cpu().float()
+        assert torch.nn.functional.cosine_similarity((again - bias.float()[:, None, None]).flatten(), (bias.float()[:, None, None] - expected).flatten(), 0) > 0.99
+
+
+@pytest.mark.parametrize("call", [
+    lambda f, x, k: f.conv2d(x, k, padding="same"),
+    lambda f, x, k: f.conv1d(x[:, :, 0], k[:, :, 0]),
+    lambda f, x, k: f.conv_transpose2d(x, k.transpose(0, 1), stride=2, output_padding=1),
+    lambda f, x, k: f.conv2d(x.repeat(1, 2, 1, 1), k, groups=2),
+    lambda f, x, k: f.conv2d(x.to(memory_format=torch.channels_last), k),
+    lambda f, x, k: f.conv3d(x[:, :, None], k[:, :, None]),
+    lambda f, x, k: f.conv2d(x[0], k),
+])
+def test_other_convolutions(call):
+    torch.sidra.set_matmul_mode("digital")
+    x, kernel = torch.randn(2, 4, 9, 8), torch.randn(6, 4, 3, 3)
+    torch.testing.assert_close(call(torch.nn.functional, x.to("sidra"), kernel.to("sidra")).cpu(), call(torch.nn.functional, x, kernel), rtol=1e-4, atol=1e-4)

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: MIT
+"""Weights on crossbars: programmed at the second sight, and never used when they are out of date."""
+import itertools
+import random
+
+import pytest
+import torch
+
+FEATURES, OUTPUTS = 40, 24
+
+
+def layer():
+    made = torch.nn.Linear(FEATURES, OUTPUTS, bias=False)
+    return made.to("sidra"), made
+
+
+def programs():
+    return sum(row["programs"] for row in torch.sidra.residency())
+
+
+def rows_of(weight):
+    """The residency of one weight."""
+    return [row for row in torch.sidra.residency() if (row["inputs"], row["outputs"]) == (weight.shape[1], weight.shape[0])]
+
+
+def exact(weight, x):
+    return (x.double().cpu() @ weight.detach().double().cpu().t()).float()
+
+
+def near(result, weight, x):
+    """Within what codes of 8 bits can be away."""
+    w, v = weight.detach().cpu(), x.cpu()
+    step = (v.clamp(min=0).amax(-1) - v.clamp(max=0).amin(-1)) / 255
+    bound = step[:, None] * w.abs().sum(1) * 0.5 + w.abs().amax(1) / 127 * v.abs().sum(-1, keepdim=True) * 0.51 + 1e-4
+    return bool(((result.cpu() - exact(weight, x)).abs() <= bound).all())
+
+
+@torch.no_grad()
+def test_second_sight():
+    model, _ = layer()
+    x = torch.randn(3, FEATURES, device="sidra")
+    before = programs()
+    first = model(x)
+    assert programs() == before and (first.cpu() - exact(model.weight, x)).abs().max() < 1e-4
+    for _ in range(3):
+        assert near(model(x), model.weight, x)
+    assert programs() == before + 1
+
+
+# What writes to a weight. Each is followed by results of the new content.
+WRITES = {
+    "mul_": lambda w: w.mul_(2),
+    "data.mul_": lambda w: w.data.mul_(2),
+    "view of data": lambda w: w.data[0].zero_(),
+    "detach().add_": lambda w: w.detach().add_(1),
+    "copy_ from the CPU": lambda w: w.copy_(torch.randn(w.shape)),
+    "copy_ from the device": lambda w: w.copy_(torch.randn(w.shape, device="sidra")),
+    "data = other": lambda w: setattr(w, "data", torch.randn(w.shape, device="sidra")),
+    "index_put": lambda w: w.__setitem__((torch.tensor([1, 2]),), 3.0),
+    "fill_": lambda w: w.fill_(0.5),
+    "normal_": lambda w: w.normal_(),
+    "fallback in place": lambda w: w.tril_(),
+    "out=": lambda w: torch.mul(w, 3, out=w),
+    "foreach": lambda w: torch._foreach_mul_([w], 1.5),
+    "set_": lambda w: w.set_(torch.randn(w.shape, device="sidra")),
+}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_is_seen(name):
+    model, _ = layer()
+    x = torch.randn(3, FEATURES, device="sidra")
+    for _ in range(3):
+        model(x)
+    WRITES[name](model.weight)
+    for _ in range(3):
+        assert near(model(x), model.weight, x), name
+
+
+@pytest.mark.parametrize("make", [lambda p: torch.optim.SGD(p, 0.5), lambda p: torch.optim.SGD(p, 0.5, momentum=0.9, foreach=True),
+                                  lambda p: torch.optim.Adam(p, 0.5), lambda p: torch.optim.AdamW(p, 0.5, foreach=False)],
+                         ids=["sgd", "sgd-foreach", "adam", "adamw"])
+def test_an_optimizer_is_seen(make):
+    model, _ = layer()
+    x = torch.randn(3, FEATURES, device="sidra")
+    optimizer = make(model.parameters())
+    for _ in range(2):
+        with torch.no_grad():
+            for _ in range(2):
+                assert near(model(x), model.weight, x)
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+    with torch.no_grad():
+        for _ in range(3):
+            assert near(model(x), model.weight, x)
+
+
+@torch.no_grad()
+def test_load_state_dict_and_inference_mode_are_seen():
+    model, _ = layer()
+    x = torch.randn(3, FEATURES, device="sidra")
+    with torch.inference_mode():
+        for _ in range(2):
+            model(x)
+    model.load_state_dict({"weight": torch.randn(OUTPUTS, FEATURES)})
+    with torch.inference_mode():
+        assert near(model(x), model.weight, x) and near(model(x), model.weight, x)
+    with torch.inference_mode():
+        matrix = torch.randn(FEATURES, OUTPUTS, device="sidra")
+        for _ in range(3):
+            assert near(x @ matrix, matrix.t(), x)
+        matrix.mul_(2)
+        for _ in range(3):
+            assert near(x @ matrix, matrix.t(), x)
+
+
+@torch.no_grad()
+def test_activations_are_never_programmed():
+    before = programs()
+    for _ in range(5):
+        a, b = torch.randn(16, 16, device="sidra"), torch.randn(16, 16, device="sidra")
+        a @ b
+        torch.bmm(a[None], b[None])
+        torch.nn.functional.scaled_dot_product_attention(a[None, None], b[None, None], a[None, None])
+    assert programs() == before
+
+
+@torch.no_grad()
+def test_linear_and_addmm_share_crossbars():
+    model, _ = layer()
+    x, bias = torch.randn(3, FEATURES, device="sidra"), torch.randn(OUTPUTS, device="sidra")
+    before = programs()
+    for _ in range(3):
+        model(x)
+        torch.addmm(bias, x, model.weight.t())
+        x @ model.weight.t()
+    assert programs() == before + 1
+
+
+@torch.no_grad()
+def test_program_names_a_model():
+    model = torch.nn.Sequential(torch.nn.Linear(300, 20), torch.nn.ReLU(), torch.nn.Linear(20, 5)).to("sidra")
+    steps = []
+    report = torch.sidra.program(model, lambda done, whole: steps.append((done, whole)))
+    assert report.resident == ["0", "2"] and not report.digital and report.crossbars >= 3 and report.joules > 0
+    assert steps == [(1, 2), (2, 2)] and "2 matrices" in str(report)
+    x = torch.randn(2, 300, device="sidra")
+    assert near(model[0](x) - model[0].bias, model[0].weight, x)
+    assert torch.sidra.wear() >= 1
+    count = len(torch.sidra.residency())
+    torch.sidra.release(model)
+    assert len(torch.sidra.residency()) == count - 2
+
+
+@torch.no_grad()
+def test_a_matrix_that_is_not_finite_stays_digital():
+    model, _ = layer()
+    model.weight[0, 0] = float("nan")
+    report = torch.sidra.program(torch.nn.Sequential(model))
+    assert not report.resident and "finite" in report.digital["0"]
+    x = torch.randn(2, FEATURES, device="sidra")
+    for _ in range(3):
+        assert model(x)[:, 0].isnan().all() and not model(x)[:, 1:].isnan().any()
+
+
+@torch.no_grad()
+def test_what_changes_often_is_not_programmed_again():
+    model, _ = layer()
+    x = torch.randn(2, FEATURES, device="sidra")
+    before = programs()
+    for _ in range(10):
+        for _ in range(3):
+            assert near(model(x), model.weight, x)
+        model.weight.add_(0.1)
+    assert programs() - before <= 5
+    assert any(row["volatile"] for row in rows_of(model.weight))
+    torch.sidra.program(torch.nn.Sequential(model))
+    assert not any(row["volatile"] and row["pinned"] for row in rows_of(model.weight))
+
+
+@torch.no_grad()
+def test_memory_that_ends_leaves_the_crossbars():
+    free = torch.sidra.get_device_properties()["crossbars_free"]
+    x = torch.randn(2, 512, device="sidra")
+    for _ in range(3):
+        model = torch.nn.Linear(512, 512).to("sidra")
+        for _ in range(2):
+            model(x)
+        assert torch.sidra.get_device_properties()["crossbars_free"] < free
+        del model
+        torch.sidra.synchronize()
+        assert torch.sidra.get_device_properties()["crossbars_free"] == free
+
+
+def test_crossbars_that_are_full_are_given_to_what_is_used(monkeypatch):
+    code = """
+import torch
+x = torch.randn(2, 256, device="sidra")
+models = [torch.nn.Linear(256, 256, bias=False).to("sidra") for _ in range(20)]
+whole = torch.sidra.get_device_properties()["crossbars_total"]
+with torch.no_grad():
+    for model in models:
+        for _ in range(3):
+            error = (model(x).cpu() - x.cpu() @ model.weight.cpu().t()).abs().max()
+            assert error < 0.05, error
+rows = torch.sidra.residency()
+assert sum(row["programs"] for row in rows) >= 20
+assert 0 < sum(row["crossbars"] for row in rows) <= whole
+assert any(not row["resident"] for row in rows)
+# What is larger than the chip evicts nothing.
+resident = sum(row["resident"] for row in rows)
+large = torch.nn.Linear(256, 256 * whole + 1).to("sidra")
+report = torch.sidra.program(torch.nn.Sequential(large))
+assert "no crossbars" in report.digital["0"] and sum(row["resident"] for row in torch.sidra.residency()) == resident
+"""
+    import os
+    import subprocess
+    import sys
+
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300, env={**os.environ, "SIDRA_PROFILE": "small"})
+
+
+def test_the_check_of_residency_finds_a_hidden_write():
+    code = """
+import numpy, torch
+weight = torch.randn(8, 8, device="sidra")
+x = torch.randn(2, 8, device="sidra")
+for _ in range(3):
+    torch.nn.functional.linear(x, weight)
+import ctypes
+torch.sidra.synchronize()
+ctypes.memset(weight.data_ptr(), 0, 64)
+try:
+    torch.nn.functional.linear(x, weight)
+except RuntimeError as error:
+    assert "SIDRA_CHECK_RESIDENCY" in str(error) and "mark_written" in str(error)
+else:
+    raise SystemExit("nothing was raised")
+torch.sidra.mark_written(weight)
+for _ in range(3):
+    torch.nn.functional.linear(x, weight)
+"""
+    import os
+    import subprocess
+    import sys
+
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env={**os.environ, "SIDRA_CHECK_RESIDENCY": "1"})
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("seed", range(6))
+def test_any_order_of_writes_and_products(seed):
+    """A random walk over writes, uses, programming and streams: each product is of the present content."""
+    draw = random.Random(seed)
+    models = [layer()[0] for _ in range(3)]
+    x = torch.randn(3, FEATURES, device="sidra")
+    for _ in range(60):
+        model = draw.choice(models)
+        action = draw.choice(["use", "use", "use", "write", "program", "release", "stream", "replace"])
+        if action == "use":
+            assert near(model(x), model.weight, x)
+        elif action == "write":
+            WRITES[draw.choice(list(WRITES))](model.weight)
+            if not torch.isfinite(model.weight).all():
+                model.weight.normal_()
+        elif action == "program":
+            torch.sidra.program(torch.nn.Sequential(model))
+        elif action == "release":
+            torch.sidra.release(torch.nn.Sequential(model))
+        elif action == "replace":
+            models[models.index(model)] = layer()[0]
+        else:
+            torch.sidra.synchronize()
+            with torch.sidra.Stream() as stream:
+                assert near(model(x), model.weight, x)
+                stream.synchronize()
+
+
+@torch.no_grad()
+def test_tensors_on_two_devices_have_crossbars_of_their_own():
+    results = []
+    for device in ("sidra:0", "sidra:1"):
+        torch.manual_seed(4)
+        weight, x = torch.randn(OUTPUTS, FEATURES).to(device), torch.randn(3, FEATURES).to(device)
+        results.append([torch.nn.functional.linear(x, weight).cpu() for _ in range(3)])
+        assert len(torch.sidra.residency(device)) >= 1
+    assert all(map(torch.equal, *results))
+
+
+def test_modes():
+    weight, x = torch.randn(OUTPUTS, FEATURES, device="sidra"), torch.randn(3, FEATURES, device="sidra")
+    before = programs()
+    for mode, _ in itertools.product(("digital", "cpu"), range(3)):
+        with torch.sidra.matmul_mode(mode):
+            assert (torch.nn.functional.linear(x, weight).cpu() - exact(weight, x)).abs().max() < 1e-4
+    assert programs() == before and torch.sidra.get_matmul_mode() == "int8"
+    with pytest.raises(ValueError, match="int4"):
+        torch.sidra.set_matmul_mode("int4")
