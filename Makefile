@@ -8,8 +8,8 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 # What `make check-long` runs and `make check-build` builds, as scripts/check.sh names it.
-check-long: PARTS ?= release-long,asan-long,tsan-long,aarch64-long,selftest,matrix,debug,fail-nth,fuzz,packages
-check-build: PARTS ?= release,asan,tsan,aarch64-long,vm,selftest,matrix,debug,fail-nth,fuzz
+check-long: PARTS ?= release-long,asan-long,tsan-long,aarch64-long,selftest,matrix,debug,fail-nth,fuzz,packages,python
+check-build: PARTS ?= release,asan,tsan,aarch64-long,vm,selftest,matrix,debug,fail-nth,fuzz,python
 comma := ,
 export JOBS SENTENCE
 
@@ -45,13 +45,13 @@ check: ## the checks before each commit: the tests in release, with ASan + UBSan
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh check release asan tsan kmod vm
 
-check-long: ## the longer checks: the other tests of the build trees, those of the arithmetic for AArch64, the VM's harness, its matrix, the debug kernel, failing allocations, the fuzzers, the packages
-	@$(SETUP) base aarch64 check fuzz network qemu vm
+check-long: ## the longer checks: the other tests of the build trees, those of the arithmetic for AArch64, the VM's harness, its matrix, the debug kernel, failing allocations, the fuzzers, the packages, PyTorch
+	@$(SETUP) base aarch64 check fuzz network qemu torch vm
 	@scripts/qemu.sh build >/dev/null
 	@scripts/check.sh check-long $(subst $(comma), ,$(PARTS))
 
 check-build: ## build everything that check and check-long run, and run nothing
-	@$(SETUP) base aarch64 check fuzz network qemu vm
+	@$(SETUP) base aarch64 check fuzz network qemu torch vm
 	@scripts/qemu.sh build >/dev/null
 	@BUILD_ONLY=1 scripts/check.sh check-build $(subst $(comma), ,$(PARTS))
 
@@ -157,7 +157,7 @@ demo-torch: ## find sentences that mean the same, with an unchanged PyTorch mode
 
 python-check: ## test the Python packages
 	@$(SETUP) base torch
-	@python=$$(scripts/python.sh) && $$python -m pytest -q python/tests $(PYTEST_FLAGS)
+	@scripts/check.sh python-check python
 
 format: ## format the sources
 	@$(SETUP) lint

@@ -13,7 +13,8 @@
 #                            them); writes its number of reports to build/figures/vm.json (debug_reports; null: a boot did not complete)
 #   fail-nth                 the sweep of error paths on the debug kernel
 #   jitter                   all tests of the VM with 2 and 4 CPUs, with random delays in the driver, the guest and the card
-#   fuzz                     each libFuzzer target for FUZZ_SECONDS (default 10), from the committed corpus
+#   fuzz                     each libFuzzer target for FUZZ_SECONDS (default 6), from the committed corpus
+#   python                   the Python packages, with PyTorch
 #   packages                 the Debian packages: built, installed and tested
 # If a part cannot be built, it fails, and the others still run. JOBS: number of parallel tests (default: one per CPU).
 # BUILD_ONLY=1: runs nothing.
@@ -88,7 +89,7 @@ done
 fuzzers() {
     make --no-print-directory build/fuzz/build.ninja && cmake --build build/fuzz -j "$jobs" --target sidra-fuzz -- "${ninja_options[@]}"
 }
-if has fuzz && build fuzz fuzzers; then add fuzz 80 scripts/fuzz.sh "${FUZZ_SECONDS:-10}"; fi
+if has fuzz && build fuzz fuzzers; then add fuzz 80 scripts/fuzz.sh "${FUZZ_SECONDS:-6}"; fi
 guest=()
 if has vm || has matrix; then guest=(release kmod); fi
 if has debug; then guest=(release kmod kmod-debug broken-debug); fi
@@ -153,6 +154,9 @@ if has vm; then
 fi
 if has selftest; then add vm-selftest 100 tests/vm/selftest.py build/vm-selftest; fi
 if has kmod; then add kmod 60 scripts/kmod.sh; fi
+if has python && build python scripts/python.sh; then
+    add python 45 build/python/venv/bin/python -m pytest -q -p no:cacheprovider python/tests
+fi
 if has packages; then add vm-packages 150 "${plain[@]}" scripts/packages/check.sh; fi
 
 echo "== test"

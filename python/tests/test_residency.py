@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Weights on crossbars: programmed at the second sight, and never used when they are out of date."""
 import itertools
+import os
 import random
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -215,10 +218,6 @@ large = torch.nn.Linear(256, 256 * whole + 1).to("sidra")
 report = torch.sidra.program(torch.nn.Sequential(large))
 assert "no crossbars" in report.digital["0"] and sum(row["resident"] for row in torch.sidra.residency()) == resident
 """
-    import os
-    import subprocess
-    import sys
-
     subprocess.run([sys.executable, "-c", code], check=True, timeout=300, env={**os.environ, "SIDRA_PROFILE": "small"})
 
 
@@ -242,10 +241,6 @@ torch.sidra.mark_written(weight)
 for _ in range(3):
     torch.nn.functional.linear(x, weight)
 """
-    import os
-    import subprocess
-    import sys
-
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env={**os.environ, "SIDRA_CHECK_RESIDENCY": "1"})
 
 
@@ -298,3 +293,17 @@ def test_modes():
     assert programs() == before and torch.sidra.get_matmul_mode() == "int8"
     with pytest.raises(ValueError, match="int4"):
         torch.sidra.set_matmul_mode("int4")
+
+
+def test_level_accurate_is_chosen_from_python():
+    code = """
+import sidra, torch
+chip = sidra.Device(0, level="accurate", seed=7)
+weight, x = torch.randn(32, 64), torch.randn(100, 64)
+results = [torch.nn.functional.linear(x.to("sidra"), there).cpu() for there in [weight.to("sidra")] for _ in range(2)]
+exact = torch.nn.functional.linear(x, weight)
+assert (results[0] - exact).abs().max() < 1e-4  # the first time: by the matrix engine
+error = (results[1] - exact).abs().mean() / exact.abs().mean()
+assert 0.005 < error < 0.5, error
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
