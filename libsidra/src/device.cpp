@@ -42,7 +42,7 @@ sidra_status open_device(const char* call, uint32_t index, const sidra_device_op
     }
     if (choice.by_default) announce_embedded();
 
-    const int error = open_embedded(environment.chip, whole, &transport, &detail);
+    const int error = open_embedded(environment.chip, whole, &transport, &detail, options == nullptr);
     if (error != 0) {
         // If the file name comes from the environment, the message must say so.
         if (detail.ends_with('.') && !environment.variables.empty())

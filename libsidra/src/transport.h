@@ -50,9 +50,9 @@ class Transport {
 };
 
 // Opens embedded chip `index`. All opens of this process with the same index share it, unless options->private_chip. On
-// failure returns -errno and a text. -EBUSY: the shared chip has other options.
+// failure returns -errno and a text. -EBUSY: the shared chip has other options, and as_open is false.
 int open_embedded(uint32_t index, const sidra_device_options& options, std::unique_ptr<Transport>* transport,
-                  std::string* detail);
+                  std::string* detail, bool as_open = false);
 
 // Opens a node of the kernel driver, such as "/dev/sidra0". On failure returns -errno and a text.
 int open_kernel(const std::string& node, std::unique_ptr<Transport>* transport, std::string* detail);

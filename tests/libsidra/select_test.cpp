@@ -334,10 +334,15 @@ TEST_F(Select, EmbeddedChipsOfOneIndexAreOne) {
     EXPECT_EQ(0u, info_own.generation) << "a private chip is one's own";
     options.workers = 2;
     EXPECT_FAILS(SIDRA_ERROR_BUSY, sidra_device_open(0, &options, &other));
+    sidra_device* as_open = nullptr;
+    ASSERT_OK(sidra_device_open(0, nullptr, &as_open));  // takes the chip as it is
+    auto info_as_open = SIDRA_INIT(sidra_device_info);
+    EXPECT_OK(sidra_device_get_info(as_open, &info_as_open));
+    EXPECT_EQ(0, std::memcmp(info_one.uuid, info_as_open.uuid, sizeof info_one.uuid));
     EXPECT_FAILS(SIDRA_ERROR_NO_DEVICE, sidra_device_open(1, &options, &other));
     EXPECT_FAILS(SIDRA_ERROR_INVALID_ARGUMENT, sidra_device_open(0, &options, nullptr));
     EXPECT_EQ(nullptr, other);
-    for (sidra_device* device : {one, two, own}) EXPECT_OK(sidra_device_close(device));
+    for (sidra_device* device : {one, two, own, as_open}) EXPECT_OK(sidra_device_close(device));
 }
 
 }  // namespace

@@ -168,7 +168,10 @@ typedef struct sidra_device_options {
 	const char *trace_file;
 } sidra_device_options;
 
-/* Opens device `index` (< sidra_device_count()). options may be NULL. A shared chip that is open with other options is BUSY. */
+/*
+ * Opens device `index` (< sidra_device_count()). options may be NULL: those that a shared chip is open with, otherwise those of the environment.
+ * A shared chip that is open with other options is BUSY.
+ */
 SIDRA_API sidra_status sidra_device_open(uint32_t index, const sidra_device_options *options, sidra_device **device);
 /* Closes the device. BUSY while it has contexts. NULL is allowed. */
 SIDRA_API sidra_status sidra_device_close(sidra_device *device);

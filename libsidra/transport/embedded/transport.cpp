@@ -203,14 +203,15 @@ EmbeddedTransport::~EmbeddedTransport() {
     card_->host.reset();
 }
 
-// The registry's lock is held. Returns the card with this index; creates it if necessary.
-int find_card(uint32_t index, const sidra_chip_config& config, const std::string& gdb, bool shared,
+// The registry's lock is held. Returns the card with this index, with these options unless it is taken as it is; creates
+// it if necessary.
+int find_card(uint32_t index, const sidra_chip_config& config, const std::string& gdb, bool shared, bool as_open,
               std::shared_ptr<Card>* card, std::string* detail) {
     Registry& registry = Registry::instance();
     if (shared) {
         if (const auto place = registry.cards.find(index); place != registry.cards.end()) {
             const Card& found = *place->second;
-            if (!same(found.config, config) || found.gdb != gdb)
+            if (!as_open && (!same(found.config, config) || found.gdb != gdb))
                 return fail(
                     *detail, -EBUSY,
                     "embedded chip {} {} with other options (profile {}, engine {}, {} workers, seed {}, level {}, "
@@ -239,7 +240,7 @@ int find_card(uint32_t index, const sidra_chip_config& config, const std::string
 }  // namespace
 
 int open_embedded(uint32_t index, const sidra_device_options& options, std::unique_ptr<Transport>* transport,
-                  std::string* detail) {
+                  std::string* detail, bool as_open) {
     std::string text;
     std::string& why = detail != nullptr ? *detail : text;
     try {
@@ -257,7 +258,8 @@ int open_embedded(uint32_t index, const sidra_device_options& options, std::uniq
         Registry& registry = Registry::instance();
         std::lock_guard guard(registry.lock);
         std::shared_ptr<Card> card;
-        if (int error = find_card(index, config, options.gdb != nullptr ? options.gdb : "", shared, &card, &why))
+        if (int error =
+                find_card(index, config, options.gdb != nullptr ? options.gdb : "", shared, as_open, &card, &why))
             return error;
         if (!card->driver) {
             int error = 0;
