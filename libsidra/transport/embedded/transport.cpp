@@ -203,8 +203,8 @@ EmbeddedTransport::~EmbeddedTransport() {
     card_->host.reset();
 }
 
-// The registry's lock is held. Returns the card with this index, with these options unless it is taken as it is; creates
-// it if necessary.
+// The registry's lock is held. Returns the card with this index, with these options unless it is taken as it is;
+// creates it if necessary.
 int find_card(uint32_t index, const sidra_chip_config& config, const std::string& gdb, bool shared, bool as_open,
               std::shared_ptr<Card>* card, std::string* detail) {
     Registry& registry = Registry::instance();
