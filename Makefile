@@ -18,7 +18,7 @@ BUILD := cmake --build
 
 # ---- Targets for people ----------------------------------------------------------------------------------------------
 
-.PHONY: help demo sentence check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench bench-engine-torch python demo-torch python-check format lint install packages clean setup
+.PHONY: help demo sentence check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench bench-engine-torch python demo-torch bench-torch python-check format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -154,6 +154,13 @@ python: ## build the Python packages, and install them into build/python/venv; f
 demo-torch: ## find sentences that mean the same, with an unchanged PyTorch model on the chip: DEMO_FLAGS="--help"
 	@$(SETUP) base torch
 	@python=$$(scripts/python.sh) && $$python python/examples/sentences.py --out build/sentences.svg $(DEMO_FLAGS)
+
+bench-torch: ## measure PyTorch on the chip against PyTorch on the CPU; writes build/figures/torch.json
+	@$(SETUP) base torch
+	@mkdir -p build/figures
+	@python=$$(scripts/python.sh) && $$python python/bench.py >build/figures/torch.bench
+	@scripts/figures.py build/figures/torch.json <build/figures/torch.bench
+	@rm build/figures/torch.bench
 
 python-check: ## test the Python packages
 	@$(SETUP) base torch
