@@ -9,6 +9,7 @@ import torch
 
 TABLE = pathlib.Path(__file__).parent.parent / "pytorch/csrc/aten/pointwise.inc"
 ENTRIES = re.findall(r"^(UNARY_FLOAT|UNARY|BINARY|COMPARE)\((\w+), \"[^\"]*\"(?:, \"([^\"]*)\")?(?:, (\d+))?\)", TABLE.read_text(), re.M)
+BITS = re.findall(r"^BITS\((\w+)", TABLE.read_text(), re.M)
 FLOATS = [torch.float32, torch.float16, torch.bfloat16]
 SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1e-30, 1e30, float("inf"), float("-inf"), float("nan")])
 
@@ -32,7 +33,7 @@ def ulps(a, b):
 
 
 def test_the_table_is_read():
-    assert len(ENTRIES) > 20 and len(ENTRIES) == len(re.findall(r"^[A-Z_]+\(\w+, \"", TABLE.read_text(), re.M))
+    assert len(ENTRIES) > 20 and len(ENTRIES) == len(re.findall(r"^[A-Z_]+\(\w+, \"", TABLE.read_text(), re.M)) - len(BITS)
 
 
 @pytest.mark.parametrize("kind, name, integers, tolerance", ENTRIES, ids=[entry[1] for entry in ENTRIES])
@@ -215,3 +216,34 @@ def test_other_convolutions(call):
     torch.sidra.set_matmul_mode("digital")
     x, kernel = torch.randn(2, 4, 9, 8), torch.randn(6, 4, 3, 3)
     torch.testing.assert_close(call(torch.nn.functional, x.to("sidra"), kernel.to("sidra")).cpu(), call(torch.nn.functional, x, kernel), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", [*BITS, "lt", "eq", "ge"])
+def test_bits_and_comparisons_of_integers(name):
+    for dtype in (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32):
+        a, b = [torch.randint(0, 2, (300,)).bool() if dtype is torch.bool else torch.randint(torch.iinfo(dtype).min, torch.iinfo(dtype).max, (300,)).to(dtype)
+                for _ in range(2)]
+        result = on_chip(lambda: getattr(torch, name)(a.to("sidra"), b.to("sidra")))
+        assert torch.equal(result, getattr(torch, name)(a, b)) and result.dtype == getattr(torch, name)(a, b).dtype
+        if name in BITS:
+            assert torch.equal(on_chip(lambda: torch.bitwise_not(a.to("sidra"))), torch.bitwise_not(a))
+        elif dtype is not torch.bool:
+            assert torch.equal((getattr(torch, name)(a.to("sidra"), 3)).cpu(), getattr(torch, name)(a, 3))
+
+
+def test_comparisons_with_numbers():
+    here = torch.randn(50)
+    for function in (lambda t: t < 0.5, lambda t: t == here[3].item(), lambda t: t >= 1, lambda t: t != float("nan"), lambda t: 0 > t):
+        assert torch.equal(on_chip(lambda: function(here.to("sidra"))), function(here))
+
+
+def test_where_and_cat():
+    mask, a, b = torch.rand(4, 5) > 0.5, torch.randn(4, 5), torch.randn(5)
+    for dtype in FLOATS:
+        there = [t.to("sidra") for t in (mask, a.to(dtype), b.to(dtype))]
+        assert torch.equal(on_chip(lambda: torch.where(*there)), torch.where(mask, a.to(dtype), b.to(dtype)))
+        assert torch.equal(torch.where(there[0], there[1], float("-inf")).cpu(), torch.where(mask, a.to(dtype), float("-inf")))
+        assert torch.equal(on_chip(lambda: torch.cat([there[1], there[1][:, :2], there[1][:, :0]], 1)), torch.cat([a, a[:, :2]], 1).to(dtype))
+    assert torch.equal(torch.cat([torch.arange(3).sidra(), torch.arange(2).sidra()]).cpu(), torch.cat([torch.arange(3), torch.arange(2)]))
+    assert torch.equal(torch.cat([torch.ones(2).sidra(), torch.ones(2, dtype=torch.int32).sidra()]).cpu(), torch.ones(4))
+    assert torch.equal(on_chip(lambda: a.to("sidra").abs()), a.abs())

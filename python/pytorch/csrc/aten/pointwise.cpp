@@ -83,10 +83,14 @@ VectorProgram& Pointwise::program(bool integers, unsigned scalars, int inputs) {
     return *slot.load(std::memory_order_relaxed);
 }
 
-bool Pointwise::run(at::TensorIteratorBase& iter, std::span<const c10::Scalar> numbers) {
-    const at::ScalarType common = iter.common_dtype();
-    const bool integers = common == at::kInt;
-    if (!integers && !is_float(common)) return false;
+bool Pointwise::run(at::TensorIteratorBase& iter, std::span<const c10::Scalar> numbers,
+                    std::optional<at::ScalarType> type) {
+    const at::ScalarType common = type.value_or(iter.common_dtype());
+    // What s32 computes as the type does: comparisons and bits of all integers that it holds, arithmetic of s32 itself.
+    const bool bits = floats_[0] == '\0';
+    const bool small = common == at::kByte || common == at::kChar || common == at::kShort || common == at::kBool;
+    const bool integers = common == at::kInt || (small && (bits || compares_));
+    if (!integers && (bits || !is_float(common))) return false;
     if (integers && integers_[0] == '\0') return false;
     const std::optional<Sizes> sizes = sizes_of(iter);
     if (!sizes) return false;
@@ -107,10 +111,10 @@ bool Pointwise::run(at::TensorIteratorBase& iter, std::span<const c10::Scalar> n
             continue;
         }
         // Other types PyTorch would round to the common one first.
-        const bool small = dtype == at::kByte || dtype == at::kChar || dtype == at::kShort || dtype == at::kBool;
-        if (dtype != common && !(small && common != at::kHalf && common != at::kBFloat16) &&
-            !(is_float(dtype) && common == at::kFloat))
-            return false;
+        const bool narrow = dtype == at::kByte || dtype == at::kChar || dtype == at::kShort;
+        const bool exact = dtype == common || dtype == at::kBool || (narrow && (integers || common == at::kFloat)) ||
+                           (is_float(dtype) && common == at::kFloat);
+        if (!exact) return false;
         operands[operand++] = array_of(iter, i + 1, *type_of(dtype));
     }
     for (const c10::Scalar& number : numbers) add_number(number);

@@ -9,6 +9,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -26,8 +27,10 @@ class Pointwise {
     constexpr Pointwise(const char* floats, const char* integers, bool compares = false)
         : floats_(floats), integers_(integers), compares_(compares) {}
 
-    // Queues it for the iterator's output 0 and inputs. False: the chip does not take these types, or this shape.
-    bool run(at::TensorIteratorBase& iter, std::span<const c10::Scalar> numbers = {});
+    // Queues it for the iterator's output 0 and inputs. type: in which it computes, where the iterator has no common
+    // one. False: the chip does not take these types, or this shape.
+    bool run(at::TensorIteratorBase& iter, std::span<const c10::Scalar> numbers = {},
+             std::optional<at::ScalarType> type = {});
 
    private:
     VectorProgram& program(bool integers, unsigned scalars, int inputs);

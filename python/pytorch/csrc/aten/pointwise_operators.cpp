@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 // The kernels of pointwise.inc, and those with further arguments.
 #include <ATen/TensorIterator.h>
+#include <ATen/WrapDimUtils.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/result_type.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
-#include <limits>
+#include <algorithm>
 
 #include "aten/alias.h"
+#include "aten/arrays.h"
 #include "aten/fallback.h"
 #include "aten/pointwise.h"
 
@@ -36,13 +40,22 @@ c10::Device device_of(const at::Tensor& a, const at::Tensor& b) { return is_sidr
         return SIDRA_FALL_BACK2(name, overload)(self, other, out);                             \
     }
 #define BINARY(name, program, integers, tolerance) BINARY_KERNEL(name, out, binary_op, program, integers)
-#define COMPARE(name, program, integers) BINARY_KERNEL(name, Tensor_out, comparison_op, program, integers, true)
+#define BITS(name, program) BINARY_KERNEL(name, Tensor_out, binary_op, "", program)
+// A number is compared as a tensor without dimensions is.
+#define COMPARE(name, program, integers)                                                              \
+    BINARY_KERNEL(name, Tensor_out, comparison_op, program, integers, true)                           \
+    at::Tensor& name##_scalar_out(const at::Tensor& self, const at::Scalar& other, at::Tensor& out) { \
+        at::Tensor number = at::scalar_tensor(other, other.type());                                   \
+        number.unsafeGetTensorImpl()->set_wrapped_number(true);                                       \
+        return name##_out(self, number, out);                                                         \
+    }
 #include "aten/pointwise.inc"
 BINARY_KERNEL(div, out, binary_float_op, "r = div a, b", "")
 #undef UNARY_FLOAT
 #undef UNARY
 #undef BINARY
 #undef COMPARE
+#undef BITS
 
 at::Tensor& add_out(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
     static Pointwise plain("r = add a, b", "r = add_int a, b");
@@ -109,6 +122,70 @@ at::Tensor& pow_scalar_out(const at::Tensor& self, const at::Scalar& exponent, a
     return SIDRA_FALL_BACK2(pow, Tensor_Scalar_out)(self, exponent, out);
 }
 
+at::Tensor& bitwise_not_out(const at::Tensor& self, at::Tensor& out) {
+    static Pointwise logical("", "r = xor a, 1"), bytes("", "r = xor a, 255"), all("", "r = xor a, -1");
+    const c10::DeviceGuard guard(self.device());
+    at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
+    if (iter.numel() == 0 || (self.scalar_type() == at::kBool   ? logical
+                              : self.scalar_type() == at::kByte ? bytes
+                                                                : all)
+                                 .run(iter))
+        return out;
+    return SIDRA_FALL_BACK2(bitwise_not, out)(self, out);
+}
+
+at::Tensor abs(const at::Tensor& self) {
+    static Pointwise function("r = abs a", "t = sub_int 0, a; r = max_int a, t");
+    const c10::DeviceGuard guard(self.device());
+    at::Tensor out;
+    if (is_float(self.scalar_type())) {
+        at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
+        if (iter.numel() == 0 || function.run(iter)) return iter.output();
+    }
+    return SIDRA_FALL_BACK(abs)(self);
+}
+
+at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other) {
+    static Pointwise function("t = ne a, 0.0; r = select t, b, c", "r = select a, b, c");
+    const at::ScalarType type = at::result_type(self, other);
+    const auto fits = [&](const at::Tensor& tensor) {
+        return is_sidra(tensor) ? tensor.scalar_type() == type : tensor.dim() == 0 && tensor.device().is_cpu();
+    };
+    if (is_sidra(condition) && condition.scalar_type() == at::kBool && fits(self) && fits(other)) {
+        const c10::DeviceGuard guard(condition.device());
+        at::Tensor out;
+        at::TensorIterator iter = at::TensorIteratorConfig()
+                                      .check_all_same_dtype(false)
+                                      .allow_cpu_scalars(true)
+                                      .add_output(out)
+                                      .add_const_input(condition)
+                                      .add_const_input(self)
+                                      .add_const_input(other)
+                                      .declare_static_dtype(type)
+                                      .build();
+        if (iter.numel() == 0 || function.run(iter, {}, type)) return iter.output();
+    }
+    return SIDRA_FALL_BACK2(where, self)(condition, self, other);
+}
+
+// Copies each tensor to its place.
+at::Tensor& cat_out(const at::ITensorListRef& tensors, int64_t dim, at::Tensor& out) {
+    const auto list = tensors.materialize();
+    const bool fits = std::ranges::all_of(list, [&](const at::Tensor& one) {
+        return is_sidra(one) && one.dim() == out.dim() && one.dim() > 0 && one.scalar_type() == out.scalar_type() &&
+               !one.is_alias_of(out);
+    });
+    if (!fits || !is_sidra(out)) return SIDRA_FALL_BACK2(cat, out)(tensors, dim, out);
+    const c10::DeviceGuard guard(out.device());
+    const int64_t along = at::maybe_wrap_dim(dim, out.dim());
+    int64_t at = 0;
+    for (const at::Tensor& one : list) {
+        out.narrow(along, at, one.size(along)).copy_(one);
+        at += one.size(along);
+    }
+    return out;
+}
+
 at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
     static Pointwise function("r = move p", "r = move_int p");
     if (self.numel() == 0) return self;
@@ -124,7 +201,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 #define UNARY_FLOAT(name, ...) m.impl(#name ".out", name##_out);
 #define UNARY(name, ...) m.impl(#name ".out", name##_out);
 #define BINARY(name, ...) m.impl(#name ".out", name##_out);
-#define COMPARE(name, ...) m.impl(#name ".Tensor_out", name##_out);
+#define BITS(name, ...) m.impl(#name ".Tensor_out", name##_out);
+#define COMPARE(name, ...)                   \
+    m.impl(#name ".Tensor_out", name##_out); \
+    m.impl(#name ".Scalar_out", name##_scalar_out);
 #include "aten/pointwise.inc"
     m.impl("div.out", div_out);
     m.impl("add.out", add_out);
@@ -133,6 +213,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("relu", relu);
     m.impl("relu_", relu_);
     m.impl("pow.Tensor_Scalar_out", pow_scalar_out);
+    m.impl("bitwise_not.out", bitwise_not_out);
+    m.impl("abs", abs);
+    m.impl("where.self", where);
+    m.impl("cat.out", cat_out);
     m.impl("fill_.Scalar", fill_scalar);
 }
 
