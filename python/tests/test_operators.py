@@ -247,3 +247,20 @@ def test_where_and_cat():
     assert torch.equal(torch.cat([torch.arange(3).sidra(), torch.arange(2).sidra()]).cpu(), torch.cat([torch.arange(3), torch.arange(2)]))
     assert torch.equal(torch.cat([torch.ones(2).sidra(), torch.ones(2, dtype=torch.int32).sidra()]).cpu(), torch.ones(4))
     assert torch.equal(on_chip(lambda: a.to("sidra").abs()), a.abs())
+
+
+def test_out_of_another_shape_is_given_the_right_one():
+    a, b = torch.randn(3, 4), torch.randn(4, 5)
+    torch.sidra.set_matmul_mode("digital")
+    for call in (lambda a, b, out: torch.mm(a, b, out=out), lambda a, b, out: torch.bmm(a[None], b[None], out=out), lambda a, b, out: torch.sum(a, 1, out=out),
+                 lambda a, b, out: torch.mean(a, 0, keepdim=True, out=out), lambda a, b, out: torch.amax(a, 1, out=out),
+                 lambda a, b, out: torch.softmax(a, 0, out=out), lambda a, b, out: torch.cat([a, a], 1, out=out), lambda a, b, out: torch.exp(a, out=out),
+                 lambda a, b, out: torch.logsumexp(a, 1, out=out), lambda a, b, out: torch.addmm(b[:1], a, b, out=out)):
+        expected = call(a, b, torch.empty(0))
+        for out in (torch.empty(0, device="sidra"), torch.empty(expected.shape, device="sidra"), torch.empty(2, expected.numel(), device="sidra")[1].view(expected.shape)):
+            call(a.to("sidra"), b.to("sidra"), out)
+            torch.testing.assert_close(out.cpu(), expected, rtol=1e-5, atol=1e-5)
+    for call in (lambda out: torch.mm(a.to("sidra"), a.to("sidra"), out=out), lambda out: torch.cat([a.to("sidra"), b.to("sidra")], out=out),
+                 lambda out: torch.bmm(a[None].to("sidra"), b.expand(2, 4, 5).to("sidra"), out=out)):
+        with pytest.raises(RuntimeError, match="size|shape|batch"):
+            call(torch.empty(0, device="sidra"))

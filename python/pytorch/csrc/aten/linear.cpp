@@ -14,6 +14,13 @@
 namespace sidra::pytorch {
 namespace {
 
+// Whether two tensors are matrices, or batches of them, that fit each other. PyTorch's own check has seen the shapes
+// only if the caller gave no `out`; where this is false the CPU's operator says what is wrong.
+bool fit(const at::Tensor& a, const at::Tensor& b, int64_t dims) {
+    return a.dim() == dims && b.dim() == dims && a.size(-1) == b.size(-2) && (dims == 2 || a.size(0) == b.size(0)) &&
+           a.scalar_type() == b.scalar_type();
+}
+
 bool here(const at::Tensor& a, const at::Tensor& b) { return is_sidra(a) && is_sidra(b) && a.device() == b.device(); }
 
 at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias_or_none) {
@@ -46,8 +53,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor&
 
 at::Tensor& mm_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
     const c10::DeviceGuard guard(self.device());
-    if (here(self, other) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu &&
-        self.scalar_type() == other.scalar_type()) {
+    if (here(self, other) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu && fit(self, other, 2)) {
         out.resize_({self.size(0), other.size(1)});
         if (out.is_contiguous() && crossbar_product(out, self, other, {})) return out;
         if (digital_product(out, self, other, {})) return out;
@@ -59,7 +65,7 @@ at::Tensor& addmm_out(const at::Tensor& addend, const at::Tensor& self, const at
                       const at::Scalar& alpha, at::Tensor& out) {
     const c10::DeviceGuard guard(self.device());
     if (here(self, other) && here(addend, self) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu &&
-        self.scalar_type() == other.scalar_type()) {
+        fit(self, other, 2)) {
         out.resize_({self.size(0), other.size(1)});
         const bool one = beta.to<double>() == 1 && alpha.to<double>() == 1;
         if (one && addend.dim() == 1 && addend.size(0) == other.size(1) && out.is_contiguous() &&
@@ -72,7 +78,7 @@ at::Tensor& addmm_out(const at::Tensor& addend, const at::Tensor& self, const at
 
 at::Tensor& bmm_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
     const c10::DeviceGuard guard(self.device());
-    if (here(self, other) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu) {
+    if (here(self, other) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu && fit(self, other, 3)) {
         out.resize_({self.size(0), self.size(1), other.size(2)});
         if (digital_product(out, self, other, {})) return out;
     }
@@ -82,7 +88,8 @@ at::Tensor& bmm_out(const at::Tensor& self, const at::Tensor& other, at::Tensor&
 at::Tensor& baddbmm_out(const at::Tensor& addend, const at::Tensor& self, const at::Tensor& other,
                         const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
     const c10::DeviceGuard guard(self.device());
-    if (here(self, other) && here(addend, self) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu) {
+    if (here(self, other) && here(addend, self) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu &&
+        fit(self, other, 3)) {
         out.resize_({self.size(0), self.size(1), other.size(2)});
         if (digital_product(out, self, other, addend, beta.to<float>(), alpha.to<float>())) return out;
     }

@@ -171,13 +171,24 @@ at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::
 // Copies each tensor to its place.
 at::Tensor& cat_out(const at::ITensorListRef& tensors, int64_t dim, at::Tensor& out) {
     const auto list = tensors.materialize();
-    const bool fits = std::ranges::all_of(list, [&](const at::Tensor& one) {
-        return is_sidra(one) && one.dim() == out.dim() && one.dim() > 0 && one.scalar_type() == out.scalar_type() &&
-               !one.is_alias_of(out);
-    });
-    if (!fits || !is_sidra(out)) return SIDRA_FALL_BACK2(cat, out)(tensors, dim, out);
+    const int64_t dims = list.empty() ? 0 : list[0].get().dim();
+    const int64_t along = dims == 0 ? 0 : at::maybe_wrap_dim(dim, dims);
+    int64_t end = 0;
+    // Whether they fill `out` exactly. Otherwise it is the caller's, or the shapes do not fit: the CPU's operator does
+    // the rest, or says it.
+    const bool fill =
+        is_sidra(out) && dims > 0 && out.dim() == dims && std::ranges::all_of(list, [&](const at::Tensor& one) {
+            if (!is_sidra(one) || one.dim() != out.dim() || one.scalar_type() != out.scalar_type() ||
+                one.is_alias_of(out))
+                return false;
+            end += one.size(along);
+            for (int64_t d = 0; d < out.dim(); ++d) {
+                if (d != along && one.size(d) != out.size(d)) return false;
+            }
+            return true;
+        });
+    if (!fill || end != out.size(along)) return SIDRA_FALL_BACK2(cat, out)(tensors, dim, out);
     const c10::DeviceGuard guard(out.device());
-    const int64_t along = at::maybe_wrap_dim(dim, out.dim());
     int64_t at = 0;
     for (const at::Tensor& one : list) {
         out.narrow(along, at, one.size(along)).copy_(one);

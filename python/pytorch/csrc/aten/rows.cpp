@@ -23,7 +23,8 @@ struct Rows {
 };
 
 std::optional<Rows> rows_along(const at::Tensor& out, const at::Tensor& in, int64_t dim) {
-    if (in.numel() == 0 || !type_of(in.scalar_type()) || !type_of(out.scalar_type())) return std::nullopt;
+    if (in.numel() == 0 || out.dim() != in.dim() || !type_of(in.scalar_type()) || !type_of(out.scalar_type()))
+        return std::nullopt;
     if (in.dim() == 0) {
         const Sizes one = {1, 1, 1, 1};
         return Rows{one, dense(out, one), dense(in, one)};
@@ -64,7 +65,7 @@ bool run_rows(const at::Tensor& out, const at::Tensor& in, int64_t dim) {
 
 at::Tensor& softmax_out(const at::Tensor& self, int64_t dim, bool half_to_float, at::Tensor& out) {
     const c10::DeviceGuard guard(self.device());
-    if (is_float(self.scalar_type()) && is_float(out.scalar_type()) &&
+    if (is_float(self.scalar_type()) && is_float(out.scalar_type()) && out.sizes() == self.sizes() &&
         run_rows<sidra_softmax>(out, self, at::maybe_wrap_dim(dim, self.dim())))
         return out;
     return SIDRA_FALL_BACK2(_softmax, out)(self, dim, half_to_float, out);
@@ -72,7 +73,7 @@ at::Tensor& softmax_out(const at::Tensor& self, int64_t dim, bool half_to_float,
 
 at::Tensor& log_softmax_out(const at::Tensor& self, int64_t dim, bool half_to_float, at::Tensor& out) {
     const c10::DeviceGuard guard(self.device());
-    if (is_float(self.scalar_type()) && is_float(out.scalar_type()) &&
+    if (is_float(self.scalar_type()) && is_float(out.scalar_type()) && out.sizes() == self.sizes() &&
         run_rows<sidra_log_softmax>(out, self, at::maybe_wrap_dim(dim, self.dim())))
         return out;
     return SIDRA_FALL_BACK2(_log_softmax, out)(self, dim, half_to_float, out);
@@ -84,11 +85,16 @@ bool reduce(const at::Tensor& out, const at::Tensor& self, at::OptionalIntArrayR
     if (!is_float(self.scalar_type()) || out.scalar_type() != self.scalar_type() || self.dim() == 0) return false;
     std::vector<int64_t> which = dims ? dims->vec() : std::vector<int64_t>();
     if (which.empty()) {
-        if (!self.is_contiguous()) return false;
+        const bool one = keepdim ? out.dim() == self.dim() && out.numel() == 1 : out.dim() == 0;
+        if (!self.is_contiguous() || !one) return false;
         return run_rows<kFunction>(out.view({1}), self.view({-1}), 0);
     }
     if (which.size() != 1) return false;
     const int64_t dim = at::maybe_wrap_dim(which[0], self.dim());
+    std::vector<int64_t> size = self.sizes().vec();
+    keepdim ? void(size[static_cast<size_t>(dim)] = 1) : void(size.erase(size.begin() + dim));
+    if (out.sizes() != c10::IntArrayRef(size))
+        return false;  // the caller's, which the CPU's operator gives another shape
     return run_rows<kFunction>(keepdim ? out : out.unsqueeze(dim), self, dim);
 }
 
