@@ -65,7 +65,7 @@ void Chip::admin_start(uint32_t command) {
         admin_.pending.store(true);
         admin_poke();
     }
-    host_.kick(host_.self);
+    wakeups_.kick();
 }
 
 // Resumes what the old command has stopped; the new command stops more than that.
@@ -105,7 +105,7 @@ void Chip::set_stop(bool stop) {
     }
     if (stop) return;
     for_each_in_scope([&](Queue& queue) {
-        if (queue.loaded.load() || queue.deferred.exchange(false)) make_ready(queue.context.id, queue.id);
+        if (queue.loaded.load() || queue.deferred.exchange(false)) wakeups_.make_ready(queue.context.id, queue.id);
     });
 }
 
@@ -147,21 +147,6 @@ bool Chip::admin_drained() {
     return drained && (op != SIDRA_ADMIN_QUIESCE_DEVICE || management_.drained());
 }
 
-// Unloads a queue that no thread runs, because its entry is gone or it was reset.
-void Chip::forget(Queue& queue) {
-    if (queue.parked) parked_.leave(queue.park_key, &queue);
-    queue.parked = false;
-    queue.word.store(Queue::kNoWord);
-    queue.stage = Queue::Stage::kFetch;
-    queue.job.own_weights.reset();
-    queue.call = {};
-    queue.recheck.store(false);
-    queue.faulted.store(false);
-    arm_[slot(queue.context.id, queue.id)].store(0);
-    if (queue.loaded.exchange(false)) loaded_queues_.fetch_sub(1);
-    wake_parked(timeline_key(queue.context.id, queue.id));
-}
-
 // Ends the epoch for RESET_QUEUE before its waiters are woken. A queue that was never loaded needs this, too: others
 // may wait for its dropped packets.
 void Chip::end_epoch() {
@@ -186,9 +171,8 @@ void Chip::fault_unmapped_waits(Context& context, uint64_t va, uint64_t size) {
     for_each_in_scope([&](Queue& queue) {
         uint64_t word = queue.word.load();
         if (word - va >= size || (word & Queue::kUnmapped)) return;
-        const Range table = table_at<sidra_hw_context>(context_table_.load(), SIDRA_CONTEXTS_MAX);
         sidra_hw_context entry;
-        if (!bus_.read_entry(table, context.id, &entry) || !well_formed(entry)) return;
+        if (!loader_.read_entry(context, &entry)) return;
         Tlb tlb;
         Range found;
         const AddressSpace space{{Space::kBus, entry.page_table, SIDRA_PAGE_SIZE}, ~uint64_t{0}};
@@ -196,7 +180,7 @@ void Chip::fault_unmapped_waits(Context& context, uint64_t va, uint64_t size) {
         if (fault.cause != SIDRA_FAULT_TRANSLATION ||
             !queue.word.compare_exchange_strong(word, word | Queue::kUnmapped))
             return;
-        parked_.wake_queue(&queue, [this](const Queue& q, uint32_t epoch) { look_again(q, epoch); });
+        wakeups_.wake_parked(queue);
     });
 }
 
@@ -217,7 +201,7 @@ uint8_t Chip::admin_finish() {
         case SIDRA_ADMIN_QUIESCE_DEVICE:
             for_each_in_scope([&](Queue& queue) {
                 if (queue.loaded.load() && !queue.faulted.load() && !queue.recheck.load())
-                    write_run_state(queue, SIDRA_QUEUE_STOPPED);
+                    loader_.write_run_state(queue, SIDRA_QUEUE_STOPPED);
                 queue.recheck.store(true);
             });
             if (op == SIDRA_ADMIN_QUIESCE_CONTEXT && context) drop(*context);
@@ -234,8 +218,8 @@ uint8_t Chip::admin_finish() {
             for_each_in_scope([&](Queue& queue) {
                 const bool shown = queue.loaded.load() && !queue.recheck.load();
                 if (op == SIDRA_ADMIN_RESET_CONTEXT) queue.epochs.clear();
-                forget(queue);
-                if (shown) write_run_state(queue, SIDRA_QUEUE_STOPPED);
+                loader_.unload(queue);
+                if (shown) loader_.write_run_state(queue, SIDRA_QUEUE_STOPPED);
             });
             // Discard earlier doorbells, including one that a thread has picked but not yet acted on.
             for (uint32_t q = 0; q < SIDRA_QUEUES_PER_CONTEXT_MAX; q++) {
@@ -297,7 +281,8 @@ uint8_t Chip::admin_memory() {
         case SIDRA_ADMIN_XBAR_REPORT: {
             if (n > kReportsMax || !inside(a, n, array_.xbars())) return SIDRA_ADMIN_BAD_ARG;
             std::vector<sidra_hw_xbar_report> reports(n);
-            for (uint64_t i = 0; i < n; i++) reports[i] = array_.report(static_cast<uint32_t>(a + i), cells_now());
+            for (uint64_t i = 0; i < n; i++)
+                reports[i] = array_.report(static_cast<uint32_t>(a + i), array_.cells_now(clock_));
             if (knobs_.lies(SIDRA_LIE_SHORT_READ)) return SIDRA_ADMIN_OK;
             if (knobs_.lies(SIDRA_LIE_XBAR_HEADERS)) std::memset(reports.data(), 0xff, n * sizeof reports[0]);
             return bus_.write({Space::kBus, b, n * sizeof(sidra_hw_xbar_report)}, reports.data())
@@ -335,17 +320,16 @@ void Chip::finish_reset() {
     if (admin_.pending.load()) admin_done(SIDRA_ADMIN_ABORTED);
     objects_.for_each_queue([&](Queue& queue) {
         queue.epochs.clear();
-        forget(queue);
+        loader_.unload(queue);
     });
     objects_.for_each_context(drop);
     enabled_.store(false);
     scheduler_.clear();
-    for (size_t i = 0; i < kSlots; i++)
-        if (arm_[i].load(std::memory_order_relaxed)) arm_[i].store(0);
+    arms_.clear();
     stops_.clear();
     interrupts_.status.store(0);
     interrupts_.enable.store(0);
-    context_table_.store(0);
+    loader_.set_context_table(0);
     {
         std::lock_guard guard(registers_lock_);
         const uint32_t admin_status = registers_.admin_status;  // may say that a command was aborted
@@ -408,7 +392,7 @@ bool Chip::admin_step() {
     }
     admin_.owner.store(false);
     // Another thread may have returned because this one owned the command.
-    if ((admin_.pending.load() || admin_.reset.load()) && !admin_.blocked.load()) host_.kick(host_.self);
+    if ((admin_.pending.load() || admin_.reset.load()) && !admin_.blocked.load()) wakeups_.kick();
     return worked;
 }
 

@@ -31,12 +31,10 @@ Chip::Chip(const Geometry& geometry, std::unique_ptr<engine::Engine> engine, uin
       geometry_(geometry),
       host_(host),
       persistent_(persistent),
-      powered_on_ns_(host.clock_ns(host.self)),
       l3_(geometry.l3_size),
       bus_(host_),
       array_(geometry, engine->kernels(), std::move(analog)),
       adcs_(geometry.xbars()),
-      arm_(new std::atomic<uint64_t>[kSlots]()),
       management_(
           bus_, stops_.device, counters_.energy_pj, [this](uint32_t cause) { interrupts_.raise_for(cause); },
           [this](uint32_t lie) { return knobs_.lies(lie); }),

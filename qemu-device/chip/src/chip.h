@@ -27,8 +27,10 @@
 #include <vector>
 
 #include "adcs.h"
+#include "arms.h"
 #include "array.h"
 #include "busy.h"
+#include "chip_clock.h"
 #include "counters.h"
 #include "dma.h"
 #include "engine.h"
@@ -37,6 +39,7 @@
 #include "in_flight.h"
 #include "interrupts.h"
 #include "knobs.h"
+#include "loader.h"
 #include "management.h"
 #include "objects.h"
 #include "parked.h"
@@ -46,6 +49,7 @@
 #include "state_file.h"
 #include "stops.h"
 #include "trace.h"
+#include "wakeups.h"
 
 namespace sidra::chip {
 
@@ -111,14 +115,12 @@ class Chip : private SliceHost {
     uint64_t read_telemetry(uint64_t offset, unsigned size);
     void write32(uint64_t offset, uint32_t value);
     bool write_half(uint64_t offset, uint32_t value);
-    double cells_now() const final { return array_.analog() ? array_.analog()->clock().now(clock_ns()) : 0; }
+    double cells_now() const final { return array_.cells_now(clock_); }
     uint64_t features() const {
         return SIDRA_FEATURE_FIRMWARE | (persistent_ ? SIDRA_FEATURE_STATE_FILE : 0) |
                (trace_ ? SIDRA_FEATURE_TRACE : 0);
     }
-    uint64_t clock_ns() const final {
-        return host_.clock_ns(host_.self) - powered_on_ns_.load(std::memory_order_relaxed);
-    }
+    uint64_t clock_ns() const final { return clock_.now_ns(); }
     void interrupt(uint32_t cause) final { interrupts_.raise_for(cause); }
     bool lie_of_register(uint64_t offset, uint64_t* value);
 
@@ -137,7 +139,6 @@ class Chip : private SliceHost {
     template <typename F>
     void for_each_in_scope(F&& visit);  // queues in the scope of the command
     void set_stop(bool stop);
-    void forget(Queue& queue);
     void end_epoch();
     void finish_reset();
 
@@ -180,19 +181,13 @@ class Chip : private SliceHost {
     bool run_queue(const Scheduler::Pick& pick, const Lender& lender);
     void landed(Queue& queue) final;
     void release(Queue& queue, uint32_t epoch, bool again);
-    bool load_context(Context& context);
-    bool load_queue(Queue& queue);
-    bool write_run_state(const Queue& queue, uint32_t run_state);
-    bool read_queue_entry(const Context& context, uint32_t id, sidra_hw_queue* entry);
-    void make_ready(uint32_t context, uint32_t queue);
-    void look_again(const Queue& queue, uint32_t epoch);
-    void wake_parked(const Address& key) final;
-    void check_arm(Queue& queue) final;
+    void wake_parked(const Address& key) final { wakeups_.wake_parked(key); }
+    void check_arm(Queue& queue) final { arms_.check(queue); }
 
     const Geometry geometry_;
     const sidra_chip_host host_;
-    const bool persistent_;                // has a state file
-    std::atomic<uint64_t> powered_on_ns_;  // by the host's clock; changes only when a chip is loaded
+    const bool persistent_;  // has a state file
+    ChipClock clock_{host_};
     LazyMemory l3_;
     Bus bus_;
     Array array_;
@@ -206,13 +201,8 @@ class Chip : private SliceHost {
     Parked parked_;
     uint8_t uuid_[16];
     Objects objects_;
-    std::atomic<uint32_t> loaded_queues_{0};
-
-    // Requests of software.
-    std::unique_ptr<std::atomic<uint64_t>[]> arm_;  // by slot; 0: not armed
     Stops stops_;
     std::atomic<bool> enabled_{false};
-    std::atomic<uint64_t> context_table_{0};
 
     struct Registers {
         uint64_t context_table = 0;
@@ -245,6 +235,9 @@ class Chip : private SliceHost {
     Counters counters_;
     Interrupts interrupts_{host_, bus_, knobs_, counters_};
     Busy busy_{host_};
+    Arms arms_{interrupts_};
+    Wakeups wakeups_{host_, scheduler_, parked_};
+    Loader loader_{bus_, knobs_, scheduler_, parked_, wakeups_, arms_};
 
     Management management_;
 

@@ -24,7 +24,7 @@ sidra_telemetry Chip::telemetry() {
     t.size = sizeof t;
     t.valid = SIDRA_TELEMETRY_HAS_COUNTERS;
     const Busy::Times busy = busy_.read();
-    t.clock_ns = busy.host_clock_ns - powered_on_ns_.load(std::memory_order_relaxed);
+    t.clock_ns = clock_.from_host(busy.host_clock_ns);
     t.busy_ns = busy.chip_ns;
     std::copy(busy.engine_ns.begin(), busy.engine_ns.end(), t.engine_ns);
     t.packets = get(counters_.packets);
@@ -58,7 +58,7 @@ sidra_telemetry Chip::telemetry() {
     t.dma_errors = bus_.errors.load(std::memory_order_relaxed);
     t.xbars_total = geometry_.xbars();
     t.xbars_programmed = array_.programmed_xbars();
-    t.queues = loaded_queues_.load(std::memory_order_relaxed);
+    t.queues = loader_.loaded_queues();
     t.status = read32(SIDRA_REG_STATUS);
     t.generation = read32(SIDRA_REG_GENERATION);
     t.boot_reason = read32(SIDRA_REG_BOOT_REASON);
@@ -118,7 +118,7 @@ uint32_t Chip::read32(uint64_t offset) {
             break;
     }
     if (uint32_t value; management_.read(offset, &value)) return value;
-    const uint64_t clock = offset == SIDRA_REG_CLOCK ? clock_ns() : 0;
+    const uint64_t clock = offset == SIDRA_REG_CLOCK ? clock_.now_ns() : 0;
     std::lock_guard guard(registers_lock_);
     switch (offset) {
         case SIDRA_REG_SCRATCH:
@@ -174,7 +174,7 @@ uint32_t Chip::read32(uint64_t offset) {
 uint64_t Chip::read64(uint64_t offset) {
     switch (offset) {
         case SIDRA_REG_CLOCK:
-            return clock_ns();
+            return clock_.now_ns();
         case SIDRA_REG_FEATURES:
         case SIDRA_REG_L3_SIZE:
         case SIDRA_REG_NVM_SIZE:
@@ -259,7 +259,7 @@ bool Chip::write_half(uint64_t offset, uint32_t value) {
     }
     if (offset & 4) *target = (*target & 0xffffffffu) | uint64_t{value} << 32;
     else *target = (*target & ~uint64_t{0xffffffffu}) | value;
-    context_table_.store(registers_.context_table & ~uint64_t{SIDRA_PAGE_SIZE - 1});
+    loader_.set_context_table(registers_.context_table);
     return true;
 }
 
@@ -280,7 +280,7 @@ void Chip::write32(uint64_t offset, uint32_t value) {
         case SIDRA_REG_RESET:
             if (value != SIDRA_RESET_MAGIC) return;
             admin_.reset.store(true);
-            host_.kick(host_.self);
+            wakeups_.kick();
             return;
         case SIDRA_REG_ADMIN_CMD:
             admin_start(value);
@@ -298,13 +298,13 @@ void Chip::write32(uint64_t offset, uint32_t value) {
             enabled_.store(registers_.control & SIDRA_CONTROL_ENABLE);
             const bool wake = registers_.control != 0;
             guard.unlock();
-            if (wake) host_.kick(host_.self);
+            if (wake) wakeups_.kick();
             return;
         }
         case SIDRA_REG_MAILBOX_DOORBELL:
             management_.write(offset, value);
             guard.unlock();
-            host_.kick(host_.self);
+            wakeups_.kick();
             return;
         default:
             if (!write_half(offset, value)) management_.write(offset, value);
@@ -319,7 +319,7 @@ void Chip::mmio_write(uint64_t offset, uint64_t value, unsigned size) {
         const uint64_t inside = at % SIDRA_BAR_DOORBELL_STRIDE;
         if (size == 4 && inside % 8 == 0 && inside / 8 < SIDRA_QUEUES_PER_CONTEXT_MAX) {
             counters_.doorbells[context].count.fetch_add(1, std::memory_order_relaxed);
-            make_ready(context, static_cast<uint32_t>(inside / 8));
+            wakeups_.make_ready(context, static_cast<uint32_t>(inside / 8));
             return;
         }
     }
@@ -331,9 +331,9 @@ void Chip::mmio_write(uint64_t offset, uint64_t value, unsigned size) {
         const auto context = static_cast<uint32_t>(at / SIDRA_BAR_ARM_STRIDE);
         const auto queue = static_cast<uint32_t>(at % SIDRA_BAR_ARM_STRIDE / 8);
         counters_.arms.fetch_add(1, std::memory_order_relaxed);
-        arm_[slot(context, queue)].store(value);
+        arms_.set(slot(context, queue), value);
         // A queue that is not loaded yet is checked when it is loaded.
-        if (Queue* known = objects_.find(slot(context, queue)); known && known->loaded.load()) check_arm(*known);
+        if (Queue* known = objects_.find(slot(context, queue)); known && known->loaded.load()) arms_.check(*known);
         return;
     }
     if (size == 8) {
@@ -375,12 +375,12 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
             return true;
         case SIDRA_KNOB_TEMPERATURE_MC:
             if (!is_s32(value) || !management::Power::is_temperature(static_cast<int32_t>(value))) return false;
-            if (array_.analog()) array_.analog()->clock().set_temperature(static_cast<int32_t>(value), clock_ns());
+            if (array_.analog()) array_.analog()->clock().set_temperature(static_cast<int32_t>(value), clock_.now_ns());
             management_.set_around(static_cast<int32_t>(value));
-            host_.kick(host_.self);
+            wakeups_.kick();
             return true;
         case SIDRA_KNOB_AGE_S:
-            if (!array_.analog() || !array_.analog()->clock().age(value, clock_ns())) return false;
+            if (!array_.analog() || !array_.analog()->clock().age(value, clock_.now_ns())) return false;
             try {
                 if (state_file_) sync();       // aging is requested only once, so it must be durable
             } catch (const std::bad_alloc&) {  // the cells have aged nevertheless
@@ -412,7 +412,7 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
             if (value != 1) return false;
             if (knob == SIDRA_KNOB_FIRMWARE_HANG) management_.hang();
             else management_.crash();
-            host_.kick(host_.self);
+            wakeups_.kick();
             return true;
         case SIDRA_KNOB_LINK_LOST:
         case SIDRA_KNOB_NO_QUIESCE_ACK:
@@ -421,7 +421,7 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
             if (knob == SIDRA_KNOB_NO_QUIESCE_ACK) knobs_.no_quiesce_ack.store(static_cast<uint32_t>(value));
             else (knob == SIDRA_KNOB_LINK_LOST ? bus_.link_lost : knobs_.stall).store(value != 0);
             admin_poke();
-            host_.kick(host_.self);
+            wakeups_.kick();
             return true;
         }
         default:

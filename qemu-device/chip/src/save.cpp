@@ -252,7 +252,7 @@ void Chip::save_volatile(Writer& out) {
     std::copy(std::begin(registers_.admin_arg), std::end(registers_.admin_arg), r.admin_arg);
     r.clock_latch = registers_.clock_latch;
     r.telemetry_latch = registers_.telemetry_latch;
-    r.device_clock = clock_ns();
+    r.device_clock = clock_.now_ns();
     std::copy(std::begin(admin_.arg), std::end(admin_.arg), r.command_arg);
     r.control = registers_.control;
     r.scratch = registers_.scratch;
@@ -280,7 +280,7 @@ void Chip::save_volatile(Writer& out) {
         for (uint32_t queue = 0; queue < SIDRA_QUEUES_PER_CONTEXT_MAX; queue++) {
             const SavedSlot idle{context, queue, 0, 1, 0, 0, {}};
             SavedSlot s = idle;
-            s.arm = arm_[slot(context, queue)].load();
+            s.arm = arms_.value(slot(context, queue));
             s.priority = static_cast<uint8_t>(scheduler_.priority(context, queue));
             s.stop = stops_.queue[slot(context, queue)].load();
             s.ready = scheduler_.ready(context, queue);
@@ -371,7 +371,7 @@ void Chip::save_kept(const Put& put, const PutCrossbar& put_crossbar) {
     if (const Analog* const analog = array_.analog()) {
         const uint64_t seed = analog->programmer().seed();
         put(seed_chunk(seed));
-        const double now = analog->clock().now(clock_ns());
+        const double now = analog->clock().now(clock_.now_ns());
         put(clock_chunk(now));
     }
     for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++) put_crossbar(xbar, put);
@@ -395,7 +395,7 @@ void Chip::clear() {
     l3_.clear();
     registers_ = {};
     generation_.store(0);
-    powered_on_ns_.store(host_.clock_ns(host_.self));
+    clock_.set(0);
     if (Analog* const analog = array_.analog()) analog->clock().set(0, 0);
     for (Counters::Doorbells& doorbells : counters_.doorbells) doorbells.count.store(0);
     for_each_counter([](std::atomic<uint64_t>& counter) { counter.store(0); });
@@ -406,7 +406,7 @@ bool Chip::load(Read read, void* opaque, std::string* why) {
     loaded_parts_ = 0;
     loading_.store(false);
     array_.keep_in(state_file_.get());
-    host_.kick(host_.self);
+    wakeups_.kick();
     return true;
 }
 
@@ -521,8 +521,8 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             registers_.control = r.control;
             registers_.scratch = r.scratch;
             registers_.admin_status = r.admin_status;
-            powered_on_ns_.store(host_.clock_ns(host_.self) - r.device_clock);
-            context_table_.store(r.context_table & ~uint64_t{SIDRA_PAGE_SIZE - 1});
+            clock_.set(r.device_clock);
+            loader_.set_context_table(r.context_table);
             enabled_.store(r.control & SIDRA_CONTROL_ENABLE);
             interrupts_.status.store(r.int_status);
             interrupts_.enable.store(r.int_enable);
@@ -551,7 +551,7 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             if (!take(data, &s) || s.context >= SIDRA_CONTEXTS_MAX || s.queue >= SIDRA_QUEUES_PER_CONTEXT_MAX ||
                 s.priority >= SIDRA_PRIORITIES || !flag(s.stop) || !flag(s.ready))
                 return "saved state: bad queue slot";
-            arm_[slot(s.context, s.queue)].store(s.arm);
+            arms_.set(slot(s.context, s.queue), s.arm);
             stops_.queue[slot(s.context, s.queue)].store(s.stop);
             scheduler_.set_priority(s.context, s.queue, s.priority);
             if (s.ready) scheduler_.mark_ready(s.context, s.queue);
@@ -589,10 +589,7 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
                                   call.addr % SIDRA_CMD_SIZE ||
                                   !Range(Space::kDevice, call.addr, uint64_t{call.count} * SIDRA_CMD_SIZE).valid()))
                 return "saved state: bad CALL";
-            if (loaded_queues_.fetch_add(1) >= SIDRA_QUEUES_MAX) {
-                loaded_queues_.fetch_sub(1);
-                return "saved state: too many queues";
-            }
+            if (!loader_.count_queue()) return "saved state: too many queues";
             queue.rewind(q.entry);
             queue.faulted.store(q.faulted);
             queue.epochs.publish(q.timeline);
@@ -657,7 +654,7 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
         }
         case kCellClock: {
             double now;
-            if (!array_.analog() || !take(data, &now) || !array_.analog()->clock().set(now, clock_ns()))
+            if (!array_.analog() || !take(data, &now) || !array_.analog()->clock().set(now, clock_.now_ns()))
                 return "saved state: bad age of cells";
             return nullptr;
         }

@@ -27,8 +27,7 @@ management::Sequencer::Outcome Chip::sequence(const management::Sequencer::Order
 // Takes several times as long as programming a crossbar if many columns are replaced.
 management::Sequencer::Outcome Chip::look_at_cells(const management::Sequencer::Order& order) {
     management::Sequencer::Outcome outcome{};
-    const Analog* const analog = array_.analog();
-    const double now = analog ? analog->clock().now(clock_ns()) : 0, tolerance = order.tolerance_ppm / kMillion;
+    const double now = array_.cells_now(clock_), tolerance = order.tolerance_ppm / kMillion;
     CellCheck found;
     Fault fault;
     try {
@@ -57,7 +56,7 @@ management::Sequencer::Outcome Chip::calibrate(const management::Sequencer::Orde
     std::optional<uint64_t> seed;
     if (const Analog* const analog = array_.analog()) seed = analog->programmer().seed();
     const Adcs::Found found = adcs_.calibrate(order.xbar, order.count, seed);
-    counters_.calibrated_ns.store(clock_ns(), std::memory_order_relaxed);
+    counters_.calibrated_ns.store(clock_.now_ns(), std::memory_order_relaxed);
     const Cost cost = calibrate_cost(order.count, Adcs::kReads);
     management::Sequencer::Outcome outcome{};
     outcome.result = SIDRA_MGMT_OK;

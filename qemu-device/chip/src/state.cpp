@@ -44,7 +44,7 @@ bool Chip::keep(const std::vector<Record>& records) {
 bool Chip::keep_counts() {
     const Analog* const analog = array_.analog();
     if (!analog) return true;
-    const double now = analog->clock().now(clock_ns());
+    const double now = analog->clock().now(clock_.now_ns());
     std::vector<SavedCounts> counts;
     for (uint32_t xbar = 0; xbar < array_.xbars(); xbar++) {
         const SavedCounts each = saved_counts(*analog, xbar);
