@@ -58,6 +58,26 @@ bool Chip::xbar_headers(uint32_t first, uint32_t count, sidra_hw_xbar* headers) 
     return true;
 }
 
+void Chip::finish_reset() {
+    quiesce_.forget_all();
+    enabled_.store(false);
+    scheduler_.clear();
+    arms_.clear();
+    stops_.clear();
+    interrupts_.status.store(0);
+    interrupts_.enable.store(0);
+    loader_.set_context_table(0);
+    {
+        std::lock_guard guard(registers_lock_);
+        registers_ = {};
+    }
+    management_.reset();
+    adcs_.clear();  // no calibration runs between this and the core's next step
+    generation_.fetch_add(1);
+    knobs_.never_ready.store(knobs_.lies(SIDRA_LIE_NEVER_READY));
+    stops_.device.store(false);
+}
+
 void Chip::open_trace(const char* path) {
     trace_ = std::make_unique<Trace>(path, geometry_, [this](const char* line) { host_.report(host_.self, line); });
 }

@@ -10,7 +10,6 @@
 //   landed()             the same queue: on the engine's thread that has done the last piece, or on that of run() if
 //                        the slice ends after it. It ends the claim.
 //   admin commands       a scope, after it was stopped (no new slice) and drained (no claim); one thread at a time
-//                        (Admin::owner)
 //   save, load, close    everything: no other call runs, and they wait for units in flight first
 #ifndef SIDRA_CHIP_CHIP_H
 #define SIDRA_CHIP_CHIP_H
@@ -27,6 +26,7 @@
 #include <vector>
 
 #include "adcs.h"
+#include "admin_queue.h"
 #include "arms.h"
 #include "array.h"
 #include "busy.h"
@@ -55,7 +55,7 @@ namespace sidra::chip {
 
 struct SavedHead;
 
-class Chip : private SliceHost {
+class Chip : private SliceHost, private AdminQueue::Device {
    public:
     Chip(const Geometry& geometry, std::unique_ptr<engine::Engine> engine, uint64_t seed, bool persistent,
          std::unique_ptr<Analog> analog, const sidra_chip_host& host);
@@ -73,7 +73,7 @@ class Chip : private SliceHost {
     uint64_t due_ns() const;
     void settle() { in_flight_.settle(); }
     const InFlight& in_flight() const { return in_flight_; }
-    void reset();
+    void reset() { admin_.reset(); }
     bool set_knob(uint32_t knob, uint64_t value);
     // For monitors; any thread.
     sidra_telemetry telemetry();
@@ -124,23 +124,7 @@ class Chip : private SliceHost {
     void interrupt(uint32_t cause) final { interrupts_.raise_for(cause); }
     bool lie_of_register(uint64_t offset, uint64_t* value);
 
-    // ---- admin.cpp
-    void admin_start(uint32_t command);
-    bool admin_step();
-    void admin_take_next();
-    void admin_poke();
-    static uint8_t check_admin(uint32_t command, const uint64_t (&arg)[3]);
-    uint8_t admin_begin();
-    bool admin_drained();
-    void fault_unmapped_waits(Context& context, uint64_t va, uint64_t size);
-    uint8_t admin_finish();
-    uint8_t admin_memory();
-    void admin_done(uint8_t result);
-    template <typename F>
-    void for_each_in_scope(F&& visit);  // queues in the scope of the command
-    void set_stop(bool stop);
-    void end_epoch();
-    void finish_reset();
+    void finish_reset() final;  // of AdminQueue::Device
 
     // ---- save.cpp
     class Writer;
@@ -206,30 +190,15 @@ class Chip : private SliceHost {
 
     struct Registers {
         uint64_t context_table = 0;
-        uint64_t admin_arg[3] = {};
+        std::array<uint64_t, 3> admin_arg{};
         uint32_t control = 0;
         uint32_t scratch = 0;
-        uint32_t admin_status = 0;
         uint64_t clock_latch = 0;
         sidra_telemetry telemetry_latch{};
     };
     std::mutex registers_lock_;  // protects registers_
     Registers registers_;
     std::atomic<uint32_t> generation_{0};
-
-    struct Admin {
-        std::atomic<bool> owner{false};    // a thread executes the command; no thread waits for it
-        std::atomic<bool> blocked{false};  // cannot progress until a claim ends or a knob changes
-        std::atomic<uint64_t> pokes{0};    // changes when that may have happened
-        std::atomic<bool> pending{false};  // a command waits or is in progress
-        std::atomic<bool> reset{false};    // a device reset waits or is in progress
-        bool begun = false;
-        uint32_t command = 0;  // op | tag << 16
-        uint64_t arg[3] = {};
-        std::atomic<bool> replaced{
-            false};  // by RESET_CONTEXT of its context, which is next; these under registers_lock_
-        uint32_t next = 0;
-    } admin_;
 
     Knobs knobs_;
     Counters counters_;
@@ -240,6 +209,9 @@ class Chip : private SliceHost {
     Loader loader_{bus_, knobs_, scheduler_, parked_, wakeups_, arms_};
 
     Management management_;
+    Quiesce quiesce_{{bus_, objects_, stops_, scheduler_, wakeups_, loader_, management_}};
+    AdminMemory admin_memory_{bus_, array_, l3_, clock_, knobs_};
+    AdminQueue admin_{*this, quiesce_, admin_memory_, knobs_, interrupts_, wakeups_};
 
     InFlight in_flight_;
     std::unique_ptr<engine::Engine> engine_;     // completes its work before the other members are destroyed

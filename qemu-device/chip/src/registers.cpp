@@ -106,10 +106,12 @@ uint32_t Chip::read32(uint64_t offset) {
         case SIDRA_REG_L2_SIZE:
             return geometry_.l2_size;
         case SIDRA_REG_STATUS:
-            if (admin_.reset.load() || knobs_.never_ready.load()) return SIDRA_STAGE_RESET;
+            if (admin_.resets() || knobs_.never_ready.load()) return SIDRA_STAGE_RESET;
             return management_.status() | SIDRA_STATUS_READY | (stops_.device.load() ? SIDRA_STATUS_STOPPED : 0);
         case SIDRA_REG_GENERATION:
             return generation_.load();
+        case SIDRA_REG_ADMIN_STATUS:
+            return admin_.status();
         case SIDRA_REG_INT_STATUS:
             return interrupts_.status.load();
         case SIDRA_REG_INT_ENABLE:
@@ -125,8 +127,6 @@ uint32_t Chip::read32(uint64_t offset) {
             return ~registers_.scratch;
         case SIDRA_REG_CONTROL:
             return registers_.control;
-        case SIDRA_REG_ADMIN_STATUS:
-            return registers_.admin_status;
         case SIDRA_REG_CLOCK:
             registers_.clock_latch = clock;
             return static_cast<uint32_t>(registers_.clock_latch);
@@ -279,17 +279,19 @@ void Chip::write32(uint64_t offset, uint32_t value) {
             return;
         case SIDRA_REG_RESET:
             if (value != SIDRA_RESET_MAGIC) return;
-            admin_.reset.store(true);
-            wakeups_.kick();
-            return;
-        case SIDRA_REG_ADMIN_CMD:
-            admin_start(value);
+            admin_.start_reset();
             return;
         default:
             break;
     }
     std::unique_lock guard(registers_lock_);
     switch (offset) {
+        case SIDRA_REG_ADMIN_CMD: {
+            const AdminCommand command{value, registers_.admin_arg};
+            guard.unlock();
+            admin_.start(command);
+            return;
+        }
         case SIDRA_REG_SCRATCH:
             registers_.scratch = value;
             return;
@@ -420,7 +422,7 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
             if (value > (knob == SIDRA_KNOB_NO_QUIESCE_ACK ? 3u : 1u)) return false;
             if (knob == SIDRA_KNOB_NO_QUIESCE_ACK) knobs_.no_quiesce_ack.store(static_cast<uint32_t>(value));
             else (knob == SIDRA_KNOB_LINK_LOST ? bus_.link_lost : knobs_.stall).store(value != 0);
-            admin_poke();
+            admin_.poke();
             wakeups_.kick();
             return true;
         }

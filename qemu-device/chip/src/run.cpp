@@ -80,8 +80,8 @@ void Chip::landed(Queue& queue) {
     Flight::Work& work = queue.flight.work;
     work.took_ns = busy_.change(work.engine, std::nullopt) - work.since_ns;
     release(queue, queue.epoch, true);
-    if (admin_.pending.load() || admin_.reset.load()) {
-        admin_poke();
+    if (admin_.any()) {
+        admin_.poke();
         wakeups_.kick();
     }
     in_flight_.end();
@@ -93,28 +93,27 @@ bool Chip::can_run() const {
 }
 
 bool Chip::may_go_on(const Queue& queue) const {
-    return can_run() && !scheduler_.any_ready(queue.context.id, queue.id) && !admin_.pending.load() &&
-           !admin_.reset.load() && !stops_.stopped(queue.context.id, queue.id) &&
-           !scheduler_.stale(queue.context.id, queue.id, queue.epoch);
+    return can_run() && !scheduler_.any_ready(queue.context.id, queue.id) && !admin_.any() &&
+           !stops_.stopped(queue.context.id, queue.id) && !scheduler_.stale(queue.context.id, queue.id, queue.epoch);
 }
 
 bool Chip::run(const Lender& lender) {
-    if (admin_step()) return true;  // first, so that an admin command does not wait for a slice
+    if (admin_.step()) return true;  // first, so that an admin command does not wait for a slice
     // A lent thread waits for a queue. On other threads the core comes first; otherwise busy queues would starve it.
     const bool managed = !lender.stop && management_.run(clock_.now_ns());
     if (managed) tell_failure();
     Scheduler::Pick pick;
     const bool ran = can_run() && scheduler_.pick(&pick) && run_queue(pick, lender);
     if (!managed && !ran) return false;
-    if (admin_.pending.load() || admin_.reset.load()) {
-        admin_poke();
-        admin_step();
+    if (admin_.any()) {
+        admin_.poke();
+        admin_.step();
     }
     return true;
 }
 
 bool Chip::pending() const {
-    if ((admin_.pending.load() || admin_.reset.load()) && !admin_.blocked.load()) return true;
+    if (admin_.ready()) return true;
     if (management_.pending() && !stops_.device.load()) return true;
     return can_run() && scheduler_.any_ready();
 }

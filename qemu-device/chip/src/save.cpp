@@ -3,6 +3,7 @@
 // All-zero contents are omitted. Chunks that survive power-off (chunks.h) are also records of the state file. Loading
 // does not trust the stream: each chunk is checked as if an attacker had written it.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 
@@ -36,10 +37,10 @@ struct ChunkHeader {
 };
 struct SavedRegisters {
     uint64_t context_table;
-    uint64_t admin_arg[3];
+    std::array<uint64_t, 3> admin_arg;
     uint64_t clock_latch;
     uint64_t device_clock;
-    uint64_t command_arg[3];
+    std::array<uint64_t, 3> command_arg;
     sidra_telemetry telemetry_latch;
     uint32_t control, scratch, admin_status, reserved0;
     uint32_t int_status, int_enable, generation;
@@ -246,24 +247,24 @@ bool Chip::precopy(Write write, void* opaque, uint64_t bytes) {
 }
 
 void Chip::save_volatile(Writer& out) {
-    admin_take_next();
+    const AdminQueue::State admin = admin_.save();
     SavedRegisters r{};
     r.context_table = registers_.context_table;
-    std::copy(std::begin(registers_.admin_arg), std::end(registers_.admin_arg), r.admin_arg);
+    r.admin_arg = registers_.admin_arg;
     r.clock_latch = registers_.clock_latch;
     r.telemetry_latch = registers_.telemetry_latch;
     r.device_clock = clock_.now_ns();
-    std::copy(std::begin(admin_.arg), std::end(admin_.arg), r.command_arg);
+    r.command_arg = admin.command.arg;
     r.control = registers_.control;
     r.scratch = registers_.scratch;
-    r.admin_status = registers_.admin_status;
+    r.admin_status = admin.status;
     r.int_status = interrupts_.status.load();
     r.int_enable = interrupts_.enable.load();
     r.generation = generation_.load();
-    r.command = admin_.command;
-    r.command_pending = admin_.pending.load();
-    r.command_begun = admin_.begun;
-    r.reset_pending = admin_.reset.load();
+    r.command = admin.command.word;
+    r.command_pending = admin.pending;
+    r.command_begun = admin.begun;
+    r.reset_pending = admin.reset;
     r.stop_device = stops_.device.load();
     for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++) r.stop_context[i] = stops_.context[i].load();
     out.chunk(kRegisters, r);
@@ -387,8 +388,7 @@ void Chip::save_kept(const Put& put, const PutCrossbar& put_crossbar) {
 // Restores the state after power-on.
 void Chip::clear() {
     settle();  // units may still use what is cleared
-    admin_.pending.store(false);
-    finish_reset();
+    admin_.clear();
     objects_.for_each_queue([](Queue& queue) { queue.deferred.store(false); });
     array_.clear();
     management_.clear();
@@ -511,28 +511,24 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
             if (!take(data, &r) || r.reserved || r.reserved0 || (r.control & ~SIDRA_CONTROL_ENABLE) ||
                 !flag(r.command_pending) || !flag(r.command_begun) || !flag(r.reset_pending) || !flag(r.stop_device))
                 return "saved state: bad registers";
-            // A begun command has passed the checks of admin_begin(), which are not repeated later.
-            if (r.command_pending && r.command_begun && check_admin(r.command, r.command_arg) != SIDRA_ADMIN_OK)
+            if (!admin_.load({r.admin_status,
+                              {r.command, r.command_arg},
+                              r.command_pending != 0,
+                              r.command_begun != 0,
+                              r.reset_pending != 0}))
                 return "saved state: bad admin command";
             registers_.context_table = r.context_table;
-            std::copy(std::begin(r.admin_arg), std::end(r.admin_arg), registers_.admin_arg);
+            registers_.admin_arg = r.admin_arg;
             registers_.clock_latch = r.clock_latch;
             registers_.telemetry_latch = r.telemetry_latch;
             registers_.control = r.control;
             registers_.scratch = r.scratch;
-            registers_.admin_status = r.admin_status;
             clock_.set(r.device_clock);
             loader_.set_context_table(r.context_table);
             enabled_.store(r.control & SIDRA_CONTROL_ENABLE);
             interrupts_.status.store(r.int_status);
             interrupts_.enable.store(r.int_enable);
             generation_.store(r.generation);
-            std::copy(std::begin(r.command_arg), std::end(r.command_arg), admin_.arg);
-            admin_.command = r.command;
-            admin_.begun = r.command_begun;
-            admin_.blocked.store(false);
-            admin_.pending.store(r.command_pending);
-            admin_.reset.store(r.reset_pending);
             stops_.device.store(r.stop_device);
             for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++)
                 stops_.context[i].store(r.stop_context[i] & (Stops::kAsked | Stops::kHeld));
