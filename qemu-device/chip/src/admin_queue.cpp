@@ -121,7 +121,8 @@ bool AdminQueue::step_now() {
             take_next();
             if (!begun_) {
                 result = begin();
-                begun_ = worked = true;
+                begun_ = result == SIDRA_ADMIN_OK;
+                worked = true;
             }
             if (result != SIDRA_ADMIN_OK) {
                 done(result);
