@@ -13,24 +13,12 @@
 #include "create.h"
 
 namespace sidra::chip {
-namespace {
-
-// SplitMix64 (Steele, Lea, Flood 2014): spreads a seed over the UUID.
-uint64_t split_mix(uint64_t& state) {
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-}  // namespace
 
 Chip::Chip(const Geometry& geometry, std::unique_ptr<engine::Engine> engine, uint64_t seed, bool persistent,
            std::unique_ptr<Analog> analog, const sidra_chip_host& host)
     : SliceHost({bus_, objects_, array_, adcs_, *engine, knobs_, counters_, busy_, parked_, management_, trace_}),
-      geometry_(geometry),
       host_(host),
-      persistent_(persistent),
+      identity_{geometry, uuid_of(seed), SIDRA_FEATURE_FIRMWARE | (persistent ? SIDRA_FEATURE_STATE_FILE : 0)},
       l3_(geometry.l3_size),
       bus_(host_),
       array_(geometry, engine->kernels(), std::move(analog)),
@@ -41,12 +29,6 @@ Chip::Chip(const Geometry& geometry, std::unique_ptr<engine::Engine> engine, uin
       engine_(std::move(engine)) {
     bus_.l3 = l3_.data();
     bus_.l3_size = l3_.size();
-    for (int i = 0; i < 2; i++) {
-        const uint64_t word = split_mix(seed);
-        std::memcpy(uuid_ + 8 * i, &word, 8);
-    }
-    uuid_[6] = static_cast<uint8_t>((uuid_[6] & 0x0f) | 0x80);  // RFC 9562 version 8 (vendor specific), variant 1
-    uuid_[8] = static_cast<uint8_t>((uuid_[8] & 0x3f) | 0x80);
     management_.unit().sequencer().connect(
         array_.xbars(), [this](const management::Sequencer::Order& order) { return sequence(order); },
         [this](const management::Policy& policy) { return follow(policy); });
@@ -60,26 +42,23 @@ bool Chip::xbar_headers(uint32_t first, uint32_t count, sidra_hw_xbar* headers) 
 
 void Chip::finish_reset() {
     quiesce_.forget_all();
-    enabled_.store(false);
+    registers_.reset();
     scheduler_.clear();
     arms_.clear();
     stops_.clear();
     interrupts_.status.store(0);
     interrupts_.enable.store(0);
-    loader_.set_context_table(0);
-    {
-        std::lock_guard guard(registers_lock_);
-        registers_ = {};
-    }
     management_.reset();
     adcs_.clear();  // no calibration runs between this and the core's next step
-    generation_.fetch_add(1);
+    registers_.begin_generation();
     knobs_.never_ready.store(knobs_.lies(SIDRA_LIE_NEVER_READY));
     stops_.device.store(false);
 }
 
 void Chip::open_trace(const char* path) {
-    trace_ = std::make_unique<Trace>(path, geometry_, [this](const char* line) { host_.report(host_.self, line); });
+    trace_ =
+        std::make_unique<Trace>(path, identity_.geometry, [this](const char* line) { host_.report(host_.self, line); });
+    identity_.features |= SIDRA_FEATURE_TRACE;
 }
 
 void Chip::gdb_listen(const std::string& address) {

@@ -2,7 +2,7 @@
 // The chip: registers, admin commands, and the execution of queues, on top of array, scheduler, engine and bus.
 //
 // Access rules
-//   MMIO handlers        registers (under registers_lock_), ready bits, ARM values; no memory
+//   MMIO handlers        registers, ready bits, ARM values; no memory
 //   run()                everything of the queue that the thread has claimed, until its slice ends
 //   units                the job, which does not change meanwhile, and the flight of their queue (flight.h). With an
 //                        engine that completes later, its threads run them after the slice, and the claim lasts: no
@@ -14,14 +14,13 @@
 #ifndef SIDRA_CHIP_CHIP_H
 #define SIDRA_CHIP_CHIP_H
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
+#include <iterator>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -35,7 +34,7 @@
 #include "dma.h"
 #include "engine.h"
 #include "gdb_listener.h"
-#include "geometry.h"
+#include "identity.h"
 #include "in_flight.h"
 #include "interrupts.h"
 #include "knobs.h"
@@ -43,11 +42,13 @@
 #include "management.h"
 #include "objects.h"
 #include "parked.h"
+#include "registers.h"
 #include "scheduler.h"
 #include "sidra_chip.h"
 #include "slice_host.h"
 #include "state_file.h"
 #include "stops.h"
+#include "telemetry.h"
 #include "trace.h"
 #include "wakeups.h"
 
@@ -61,13 +62,13 @@ class Chip : private SliceHost, private AdminQueue::Device {
          std::unique_ptr<Analog> analog, const sidra_chip_host& host);
     virtual ~Chip() { close_state_file(); }
     // Called once before anything else; replaces the UUID derived from the seed.
-    void set_uuid(const uint8_t (&uuid)[16]) { std::memcpy(uuid_, uuid, sizeof uuid_); }
+    void set_uuid(const uint8_t (&uuid)[16]) { std::copy(std::begin(uuid), std::end(uuid), identity_.uuid.begin()); }
     // Called once, before anything except set_uuid(). Throws StateFileError.
     void open_state_file(const char* path);
     void close_state_file();  // no other call may run; waits as settle()
 
-    uint64_t mmio_read(uint64_t offset, unsigned size);
-    void mmio_write(uint64_t offset, uint64_t value, unsigned size);
+    uint64_t mmio_read(uint64_t offset, unsigned size) { return registers_.read(offset, size); }
+    void mmio_write(uint64_t offset, uint64_t value, unsigned size) { registers_.write(offset, value, size); }
     bool run(const Lender& lender);
     bool pending() const;
     uint64_t due_ns() const;
@@ -76,7 +77,7 @@ class Chip : private SliceHost, private AdminQueue::Device {
     void reset() { admin_.reset(); }
     bool set_knob(uint32_t knob, uint64_t value);
     // For monitors; any thread.
-    sidra_telemetry telemetry();
+    sidra_telemetry telemetry() const { return registers_.telemetry(); }
     bool xbar_headers(uint32_t first, uint32_t count, sidra_hw_xbar* headers) const;
     uint64_t xbar_changes() const { return array_.changes(); }
 
@@ -109,21 +110,9 @@ class Chip : private SliceHost, private AdminQueue::Device {
     const char* engine_name() const { return engine_->can().name; }
 
    private:
-    // ---- registers.cpp
-    uint32_t read32(uint64_t offset);
-    uint64_t read64(uint64_t offset);
-    uint64_t read_telemetry(uint64_t offset, unsigned size);
-    void write32(uint64_t offset, uint32_t value);
-    bool write_half(uint64_t offset, uint32_t value);
     double cells_now() const final { return array_.cells_now(clock_); }
-    uint64_t features() const {
-        return SIDRA_FEATURE_FIRMWARE | (persistent_ ? SIDRA_FEATURE_STATE_FILE : 0) |
-               (trace_ ? SIDRA_FEATURE_TRACE : 0);
-    }
     uint64_t clock_ns() const final { return clock_.now_ns(); }
     void interrupt(uint32_t cause) final { interrupts_.raise_for(cause); }
-    bool lie_of_register(uint64_t offset, uint64_t* value);
-
     void finish_reset() final;  // of AdminQueue::Device
 
     // ---- save.cpp
@@ -168,9 +157,8 @@ class Chip : private SliceHost, private AdminQueue::Device {
     void wake_parked(const Address& key) final { wakeups_.wake_parked(key); }
     void check_arm(Queue& queue) final { arms_.check(queue); }
 
-    const Geometry geometry_;
     const sidra_chip_host host_;
-    const bool persistent_;  // has a state file
+    Identity identity_;
     ChipClock clock_{host_};
     LazyMemory l3_;
     Bus bus_;
@@ -179,26 +167,12 @@ class Chip : private SliceHost, private AdminQueue::Device {
     std::unique_ptr<StateFile> state_file_;  // null: nothing survives power-off
     uint32_t loaded_parts_ = 0;              // parts of a precopy whose state has not arrived yet
     std::atomic<bool> loading_{false};       // from the first part, or the state, until all has arrived
-    uint8_t uuid_before_load_[16] = {};
+    Identity::Uuid uuid_before_load_{};
     std::unique_ptr<Trace> trace_;  // null: no trace
     Scheduler scheduler_;
     Parked parked_;
-    uint8_t uuid_[16];
     Objects objects_;
     Stops stops_;
-    std::atomic<bool> enabled_{false};
-
-    struct Registers {
-        uint64_t context_table = 0;
-        std::array<uint64_t, 3> admin_arg{};
-        uint32_t control = 0;
-        uint32_t scratch = 0;
-        uint64_t clock_latch = 0;
-        sidra_telemetry telemetry_latch{};
-    };
-    std::mutex registers_lock_;  // protects registers_
-    Registers registers_;
-    std::atomic<uint32_t> generation_{0};
 
     Knobs knobs_;
     Counters counters_;
@@ -212,6 +186,9 @@ class Chip : private SliceHost, private AdminQueue::Device {
     Quiesce quiesce_{{bus_, objects_, stops_, scheduler_, wakeups_, loader_, management_}};
     AdminMemory admin_memory_{bus_, array_, l3_, clock_, knobs_};
     AdminQueue admin_{*this, quiesce_, admin_memory_, knobs_, interrupts_, wakeups_};
+    const Telemetry telemetry_{{clock_, bus_, array_, adcs_, objects_, loader_, counters_, busy_, management_}};
+    Registers registers_{{identity_, clock_, bus_, stops_, objects_, telemetry_, knobs_, counters_, interrupts_,
+                          wakeups_, arms_, loader_, management_, admin_}};
 
     InFlight in_flight_;
     std::unique_ptr<engine::Engine> engine_;     // completes its work before the other members are destroyed

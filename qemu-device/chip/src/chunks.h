@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "array.h"
+#include "identity.h"
 #include "record.h"
 
 namespace sidra::chip {
@@ -36,7 +37,7 @@ struct SavedHead {
     uint32_t xbars;
     uint64_t l3_size;
     uint64_t nvm_size;
-    uint8_t uuid[16];
+    Identity::Uuid uuid;
     uint32_t level;
     uint32_t part;  // number of this part of a precopy, from 1 on; of a state: how many parts belong to it
 };

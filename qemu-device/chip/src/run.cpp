@@ -88,7 +88,7 @@ void Chip::landed(Queue& queue) {
 }
 
 bool Chip::can_run() const {
-    return enabled_.load(std::memory_order_relaxed) && !knobs_.stall.load(std::memory_order_relaxed) &&
+    return registers_.enabled() && !knobs_.stall.load(std::memory_order_relaxed) &&
            !bus_.link_lost.load(std::memory_order_relaxed);
 }
 

@@ -192,9 +192,7 @@ void Chip::for_each_counter(F&& visit) {
 }
 
 SavedHead Chip::head(uint32_t version) {
-    SavedHead head{version, array_.xbars(), l3_.size(), array_.nvm().size(), {}, level(), 0};
-    std::memcpy(head.uuid, uuid_, sizeof uuid_);
-    return head;
+    return {version, array_.xbars(), l3_.size(), array_.nvm().size(), identity_.uuid, level(), 0};
 }
 
 bool Chip::save(Write write, void* opaque) {
@@ -248,19 +246,20 @@ bool Chip::precopy(Write write, void* opaque, uint64_t bytes) {
 
 void Chip::save_volatile(Writer& out) {
     const AdminQueue::State admin = admin_.save();
+    const Registers::State& registers = registers_.state();
     SavedRegisters r{};
-    r.context_table = registers_.context_table;
-    r.admin_arg = registers_.admin_arg;
-    r.clock_latch = registers_.clock_latch;
-    r.telemetry_latch = registers_.telemetry_latch;
+    r.context_table = registers.context_table;
+    r.admin_arg = registers.admin_arg;
+    r.clock_latch = registers.clock_latch;
+    r.telemetry_latch = registers.telemetry_latch;
     r.device_clock = clock_.now_ns();
     r.command_arg = admin.command.arg;
-    r.control = registers_.control;
-    r.scratch = registers_.scratch;
+    r.control = registers.control;
+    r.scratch = registers.scratch;
     r.admin_status = admin.status;
     r.int_status = interrupts_.status.load();
     r.int_enable = interrupts_.enable.load();
-    r.generation = generation_.load();
+    r.generation = registers_.generation();
     r.command = admin.command.word;
     r.command_pending = admin.pending;
     r.command_begun = admin.begun;
@@ -393,8 +392,7 @@ void Chip::clear() {
     array_.clear();
     management_.clear();
     l3_.clear();
-    registers_ = {};
-    generation_.store(0);
+    registers_.load({}, 0);
     clock_.set(0);
     if (Analog* const analog = array_.analog()) analog->clock().set(0, 0);
     for (Counters::Doorbells& doorbells : counters_.doorbells) doorbells.count.store(0);
@@ -423,7 +421,7 @@ void Chip::cancel_precopy() {
 
 // `head`: of what kind of stream. False: why not, and the chip is as after power-on.
 bool Chip::load_stream(uint32_t head, Read read, void* opaque, std::string* why) {
-    if (!loading_.exchange(true)) std::memcpy(uuid_before_load_, uuid_, sizeof uuid_);
+    if (!loading_.exchange(true)) uuid_before_load_ = identity_.uuid;
     array_.keep_in(nullptr);
     bool good = false;
     try {
@@ -497,7 +495,7 @@ const char* Chip::load_head(uint32_t version, const std::vector<uint8_t>& data) 
         return "saved state of another profile";
     if (head.level != level() || (version == kCellsVersion && head.part))
         return "saved state of another level of the model";
-    std::memcpy(uuid_, head.uuid, sizeof uuid_);
+    identity_.uuid = head.uuid;
     const std::span<uint8_t> flash = management_.unit().flash().bytes();
     std::memset(flash.data(), management::Flash::kErased, flash.size());
     return nullptr;
@@ -508,8 +506,8 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
     switch (tag) {
         case kRegisters: {
             SavedRegisters r;
-            if (!take(data, &r) || r.reserved || r.reserved0 || (r.control & ~SIDRA_CONTROL_ENABLE) ||
-                !flag(r.command_pending) || !flag(r.command_begun) || !flag(r.reset_pending) || !flag(r.stop_device))
+            if (!take(data, &r) || r.reserved || r.reserved0 || !flag(r.command_pending) || !flag(r.command_begun) ||
+                !flag(r.reset_pending) || !flag(r.stop_device))
                 return "saved state: bad registers";
             if (!admin_.load({r.admin_status,
                               {r.command, r.command_arg},
@@ -517,18 +515,12 @@ const char* Chip::load_chunk(uint32_t tag, const std::vector<uint8_t>& data) {
                               r.command_begun != 0,
                               r.reset_pending != 0}))
                 return "saved state: bad admin command";
-            registers_.context_table = r.context_table;
-            registers_.admin_arg = r.admin_arg;
-            registers_.clock_latch = r.clock_latch;
-            registers_.telemetry_latch = r.telemetry_latch;
-            registers_.control = r.control;
-            registers_.scratch = r.scratch;
+            if (!registers_.load({r.context_table, r.admin_arg, r.control, r.scratch, r.clock_latch, r.telemetry_latch},
+                                 r.generation))
+                return "saved state: bad registers";
             clock_.set(r.device_clock);
-            loader_.set_context_table(r.context_table);
-            enabled_.store(r.control & SIDRA_CONTROL_ENABLE);
             interrupts_.status.store(r.int_status);
             interrupts_.enable.store(r.int_enable);
-            generation_.store(r.generation);
             stops_.device.store(r.stop_device);
             for (uint32_t i = 0; i < SIDRA_CONTEXTS_MAX; i++)
                 stops_.context[i].store(r.stop_context[i] & (Stops::kAsked | Stops::kHeld));

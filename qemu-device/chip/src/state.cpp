@@ -108,7 +108,7 @@ void Chip::fill_state_file() {
 void Chip::back_to_state_file() {
     loaded_parts_ = 0;
     clear();
-    std::memcpy(uuid_, uuid_before_load_, sizeof uuid_);
+    identity_.uuid = uuid_before_load_;
     loading_.store(false);
     if (!state_file_) return;
     try {
