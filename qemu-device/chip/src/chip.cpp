@@ -55,6 +55,22 @@ void Chip::finish_reset() {
     stops_.device.store(false);
 }
 
+void Chip::close_state_file() {
+    settle();
+    if (keeper_.has_file()) {
+        try {
+            sync();
+        } catch (const std::bad_alloc&) {  // the file keeps the last saved counts
+        }
+    }
+    keeper_.close();
+}
+
+bool Chip::sync() {
+    if (trace_) trace_->flush();
+    return keeper_.sync(stream_.loading());
+}
+
 void Chip::open_trace(const char* path) {
     trace_ =
         std::make_unique<Trace>(path, identity_.geometry, [this](const char* line) { host_.report(host_.self, line); });
@@ -182,7 +198,7 @@ void sidra_chip_reset(sidra_chip* chip) { chip->reset(); }
 
 int sidra_chip_save(sidra_chip* chip, bool (*write)(void* opaque, const void* data, size_t size), void* opaque) {
     try {
-        return chip->save(write, opaque) ? 0 : -1;
+        return chip->stream().save(write, opaque) ? 0 : -1;
     } catch (const std::exception&) {
         return -1;
     }
@@ -192,20 +208,20 @@ int sidra_chip_load(sidra_chip* chip, bool (*read)(void* opaque, void* data, siz
                     size_t error_size) {
     try {
         std::string why;
-        return chip->load(read, opaque, &why) ? 0 : fail(error, error_size, why.c_str());
+        return chip->stream().load(read, opaque, &why) ? 0 : fail(error, error_size, why.c_str());
     } catch (const std::exception&) {
         return fail(error, error_size, "not enough memory");
     }
 }
 
-void sidra_chip_precopy_begin(sidra_chip* chip) { chip->precopy_begin(); }
+void sidra_chip_precopy_begin(sidra_chip* chip) { chip->stream().precopy_begin(); }
 
-uint64_t sidra_chip_precopy_pending(sidra_chip* chip) { return chip->precopy_pending(); }
+uint64_t sidra_chip_precopy_pending(sidra_chip* chip) { return chip->stream().precopy_pending(); }
 
 int sidra_chip_precopy_save(sidra_chip* chip, uint64_t bytes,
                             bool (*write)(void* opaque, const void* data, size_t size), void* opaque) {
     try {
-        return chip->precopy(write, opaque, bytes) ? 0 : -1;
+        return chip->stream().precopy(write, opaque, bytes) ? 0 : -1;
     } catch (const std::exception&) {
         return -1;
     }
@@ -215,7 +231,7 @@ int sidra_chip_precopy_load(sidra_chip* chip, bool (*read)(void* opaque, void* d
                             char* error, size_t error_size) {
     try {
         std::string why;
-        return chip->load_precopy(read, opaque, &why) ? 0 : fail(error, error_size, why.c_str());
+        return chip->stream().load_precopy(read, opaque, &why) ? 0 : fail(error, error_size, why.c_str());
     } catch (const std::exception&) {
         return fail(error, error_size, "not enough memory");
     }
@@ -223,7 +239,7 @@ int sidra_chip_precopy_load(sidra_chip* chip, bool (*read)(void* opaque, void* d
 
 void sidra_chip_precopy_end(sidra_chip* chip) {
     try {
-        chip->cancel_precopy();
+        chip->stream().cancel_precopy();
     } catch (const std::exception&) {  // no memory for power-on state: what was loaded is gone all the same
     }
 }

@@ -15,14 +15,11 @@
 #define SIDRA_CHIP_CHIP_H
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <iterator>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "adcs.h"
 #include "admin_queue.h"
@@ -30,6 +27,7 @@
 #include "array.h"
 #include "busy.h"
 #include "chip_clock.h"
+#include "chip_stream.h"
 #include "counters.h"
 #include "dma.h"
 #include "engine.h"
@@ -37,6 +35,7 @@
 #include "identity.h"
 #include "in_flight.h"
 #include "interrupts.h"
+#include "kept_state.h"
 #include "knobs.h"
 #include "loader.h"
 #include "management.h"
@@ -46,15 +45,14 @@
 #include "scheduler.h"
 #include "sidra_chip.h"
 #include "slice_host.h"
-#include "state_file.h"
+#include "state_keeper.h"
 #include "stops.h"
 #include "telemetry.h"
 #include "trace.h"
+#include "volatile_state.h"
 #include "wakeups.h"
 
 namespace sidra::chip {
-
-struct SavedHead;
 
 class Chip : private SliceHost, private AdminQueue::Device {
    public:
@@ -64,7 +62,7 @@ class Chip : private SliceHost, private AdminQueue::Device {
     // Called once before anything else; replaces the UUID derived from the seed.
     void set_uuid(const uint8_t (&uuid)[16]) { std::copy(std::begin(uuid), std::end(uuid), identity_.uuid.begin()); }
     // Called once, before anything except set_uuid(). Throws StateFileError.
-    void open_state_file(const char* path);
+    void open_state_file(const char* path) { keeper_.open(path); }
     void close_state_file();  // no other call may run; waits as settle()
 
     uint64_t mmio_read(uint64_t offset, unsigned size) { return registers_.read(offset, size); }
@@ -91,19 +89,9 @@ class Chip : private SliceHost, private AdminQueue::Device {
     void gdb_listen(const std::string& address);
     void gdb_close() { gdb_listener_.reset(); }
 
-    // save.cpp; no other call may run. Return false if the stream failed, or (load) if the data is invalid: then `why`
-    // has the reason.
-    using Write = bool (*)(void* opaque, const void* data, size_t size);
-    using Read = bool (*)(void* opaque, void* data, size_t size);
-    bool save(Write write, void* opaque);
-    bool load(Read read, void* opaque, std::string* why);
+    // Saving and loading; stream() says what may run meanwhile.
+    ChipStream& stream() { return stream_; }
     bool sync();  // any thread
-    // Saves cells in advance: sidra_chip_precopy_begin().
-    void precopy_begin() { array_.precopy().begin(); }
-    uint64_t precopy_pending();
-    bool precopy(Write write, void* opaque, uint64_t bytes);
-    bool load_precopy(Read read, void* opaque, std::string* why);
-    void cancel_precopy();
 
     uint8_t* l3() { return l3_.data(); }
     uint64_t l3_size() const { return l3_.size(); }
@@ -113,34 +101,8 @@ class Chip : private SliceHost, private AdminQueue::Device {
     double cells_now() const final { return array_.cells_now(clock_); }
     uint64_t clock_ns() const final { return clock_.now_ns(); }
     void interrupt(uint32_t cause) final { interrupts_.raise_for(cause); }
+    void tell_failure() final { keeper_.tell_failure(); }
     void finish_reset() final;  // of AdminQueue::Device
-
-    // ---- save.cpp
-    class Writer;
-    void save_volatile(Writer& out);
-    SavedHead head(uint32_t version);
-    using Put = std::function<void(const Record&)>;
-    using PutCrossbar = std::function<void(uint32_t, const Put&)>;
-    void save_kept(const Put& put, const PutCrossbar& put_crossbar);  // all chunks that survive power-off
-    void save_crossbar(uint32_t xbar, const Put& put);
-    uint32_t level() const { return array_.analog() ? SIDRA_CHIP_ACCURATE : SIDRA_CHIP_FAST; }
-    void clear();
-    bool load_stream(uint32_t head, Read read, void* opaque, std::string* why);
-    bool load_chunks(uint32_t head, Read read, void* opaque, std::string* why);
-    const char* load_stream_head(uint32_t tag, const std::vector<uint8_t>& data);
-    const char* load_blank(const std::vector<uint8_t>& data);
-    const char* load_head(uint32_t version, const std::vector<uint8_t>& data);
-    const char* load_chunk(uint32_t tag, const std::vector<uint8_t>& data);
-    template <typename F>
-    void for_each_counter(F&& visit);
-
-    // ---- state.cpp
-    void load_state_file();
-    void fill_state_file();
-    void back_to_state_file();
-    bool keep(const std::vector<Record>& records);
-    bool keep_counts();
-    void tell_failure() final;
 
     // ---- sequence.cpp
     management::Sequencer::Outcome sequence(const management::Sequencer::Order& order);
@@ -164,10 +126,6 @@ class Chip : private SliceHost, private AdminQueue::Device {
     Bus bus_;
     Array array_;
     Adcs adcs_;
-    std::unique_ptr<StateFile> state_file_;  // null: nothing survives power-off
-    uint32_t loaded_parts_ = 0;              // parts of a precopy whose state has not arrived yet
-    std::atomic<bool> loading_{false};       // from the first part, or the state, until all has arrived
-    Identity::Uuid uuid_before_load_{};
     std::unique_ptr<Trace> trace_;  // null: no trace
     Scheduler scheduler_;
     Parked parked_;
@@ -191,6 +149,13 @@ class Chip : private SliceHost, private AdminQueue::Device {
                           wakeups_, arms_, loader_, management_, admin_}};
 
     InFlight in_flight_;
+
+    KeptState kept_state_{identity_, clock_, array_, management_};
+    VolatileState volatile_state_{{clock_, bus_, l3_, array_, adcs_, objects_, scheduler_, stops_, counters_, busy_,
+                                   interrupts_, arms_, loader_, management_, admin_, registers_}};
+    StateKeeper keeper_{host_, clock_, array_, management_, kept_state_};
+    ChipStream stream_{{identity_, array_, in_flight_, wakeups_, kept_state_, volatile_state_, keeper_}};
+
     std::unique_ptr<engine::Engine> engine_;     // completes its work before the other members are destroyed
     std::unique_ptr<GdbListener> gdb_listener_;  // last: its thread ends first
 };

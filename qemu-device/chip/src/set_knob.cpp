@@ -42,8 +42,8 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
         case SIDRA_KNOB_AGE_S:
             if (!array_.analog() || !array_.analog()->clock().age(value, clock_.now_ns())) return false;
             try {
-                if (state_file_) sync();       // aging is requested only once, so it must be durable
-            } catch (const std::bad_alloc&) {  // the cells have aged nevertheless
+                if (keeper_.has_file()) sync();  // aging is requested only once, so it must be durable
+            } catch (const std::bad_alloc&) {    // the cells have aged nevertheless
             }
             return true;
         case SIDRA_KNOB_ADC_OFFSET:
@@ -51,7 +51,7 @@ bool Chip::set_knob(uint32_t knob, uint64_t value) {
             adcs_.set_offset(static_cast<int32_t>(value));
             return true;
         case SIDRA_KNOB_STUCK_CELL: {
-            if (loading_.load()) return false;  // stuck cells come with the saved chip
+            if (stream_.loading()) return false;  // stuck cells come with the saved chip
             if (value == ~uint64_t{0}) {
                 const bool kept = array_.clear_stuck();
                 tell_failure();
