@@ -30,8 +30,8 @@ Chip::Chip(const Geometry& geometry, std::unique_ptr<engine::Engine> engine, uin
     bus_.l3 = l3_.data();
     bus_.l3_size = l3_.size();
     management_.unit().sequencer().connect(
-        array_.xbars(), [this](const management::Sequencer::Order& order) { return sequence(order); },
-        [this](const management::Policy& policy) { return follow(policy); });
+        array_.xbars(), [this](const management::Sequencer::Order& order) { return maintenance_.run(order); },
+        [this](const management::Policy& policy) { return maintenance_.follow(policy); });
 }
 
 bool Chip::xbar_headers(uint32_t first, uint32_t count, sidra_hw_xbar* headers) const {

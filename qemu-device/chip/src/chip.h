@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The chip: registers, admin commands, and the execution of queues, on top of array, scheduler, engine and bus.
+// The chip: its parts, put together, and the execution of queues. Who may touch what:
 //
-// Access rules
-//   MMIO handlers        registers, ready bits, ARM values; no memory
+//   MMIO                 registers, ready bits, ARM values; no memory (registers.h)
 //   run()                everything of the queue that the thread has claimed, until its slice ends
 //   units                the job, which does not change meanwhile, and the flight of their queue (flight.h). With an
 //                        engine that completes later, its threads run them after the slice, and the claim lasts: no
 //                        other thread touches the queue.
 //   landed()             the same queue: on the engine's thread that has done the last piece, or on that of run() if
 //                        the slice ends after it. It ends the claim.
-//   admin commands       a scope, after it was stopped (no new slice) and drained (no claim); one thread at a time
-//   save, load, close    everything: no other call runs, and they wait for units in flight first
+//   admin commands       a scope that is stopped and drained (quiesce.h)
+//   save, load, close    everything: no other call runs, and they wait for units in flight first (chip_stream.h)
 #ifndef SIDRA_CHIP_CHIP_H
 #define SIDRA_CHIP_CHIP_H
 
@@ -38,6 +37,7 @@
 #include "kept_state.h"
 #include "knobs.h"
 #include "loader.h"
+#include "maintenance.h"
 #include "management.h"
 #include "objects.h"
 #include "parked.h"
@@ -89,57 +89,59 @@ class Chip : private SliceHost, private AdminQueue::Device {
     void gdb_listen(const std::string& address);
     void gdb_close() { gdb_listener_.reset(); }
 
-    // Saving and loading; stream() says what may run meanwhile.
+    // Saves and loads the chip; says itself what may run meanwhile.
     ChipStream& stream() { return stream_; }
-    bool sync();  // any thread
+    // Makes the state file and the trace durable. Any thread.
+    bool sync();
 
     uint8_t* l3() { return l3_.data(); }
     uint64_t l3_size() const { return l3_.size(); }
     const char* engine_name() const { return engine_->can().name; }
 
    private:
-    double cells_now() const final { return array_.cells_now(clock_); }
+    // For slices (SliceHost) and admin commands (AdminQueue::Device).
     uint64_t clock_ns() const final { return clock_.now_ns(); }
+    double cells_now() const final { return array_.cells_now(clock_); }
+    bool may_go_on(const Queue& queue) const final;
+    void check_arm(Queue& queue) final { arms_.check(queue); }
+    void wake_parked(const Address& key) final { wakeups_.wake_parked(key); }
     void interrupt(uint32_t cause) final { interrupts_.raise_for(cause); }
     void tell_failure() final { keeper_.tell_failure(); }
-    void finish_reset() final;  // of AdminQueue::Device
-
-    // ---- sequence.cpp
-    management::Sequencer::Outcome sequence(const management::Sequencer::Order& order);
-    management::Sequencer::Outcome look_at_cells(const management::Sequencer::Order& order);
-    management::Sequencer::Outcome calibrate(const management::Sequencer::Order& order);
-    bool follow(const management::Policy& policy);
+    void landed(Queue& queue) final;
+    void finish_reset() final;
 
     // ---- run.cpp
     bool can_run() const;
-    bool may_go_on(const Queue& queue) const final;
     bool run_queue(const Scheduler::Pick& pick, const Lender& lender);
-    void landed(Queue& queue) final;
     void release(Queue& queue, uint32_t epoch, bool again);
-    void wake_parked(const Address& key) final { wakeups_.wake_parked(key); }
-    void check_arm(Queue& queue) final { arms_.check(queue); }
 
     const sidra_chip_host host_;
     Identity identity_;
     ChipClock clock_{host_};
+    Knobs knobs_;
+    Counters counters_;
+    std::unique_ptr<Trace> trace_;  // null: no trace
+
+    // Memory and crossbars.
     LazyMemory l3_;
     Bus bus_;
     Array array_;
     Adcs adcs_;
-    std::unique_ptr<Trace> trace_;  // null: no trace
+
+    // Queues.
+    Objects objects_;
     Scheduler scheduler_;
     Parked parked_;
-    Objects objects_;
     Stops stops_;
-
-    Knobs knobs_;
-    Counters counters_;
-    Interrupts interrupts_{host_, bus_, knobs_, counters_};
     Busy busy_{host_};
+    InFlight in_flight_;
+    Interrupts interrupts_{host_, bus_, knobs_, counters_};
     Arms arms_{interrupts_};
     Wakeups wakeups_{host_, scheduler_, parked_};
     Loader loader_{bus_, knobs_, scheduler_, parked_, wakeups_, arms_};
 
+    // What manages them.
+    Maintenance maintenance_{array_, adcs_, clock_, counters_};
     Management management_;
     Quiesce quiesce_{{bus_, objects_, stops_, scheduler_, wakeups_, loader_, management_}};
     AdminMemory admin_memory_{bus_, array_, l3_, clock_, knobs_};
@@ -148,8 +150,7 @@ class Chip : private SliceHost, private AdminQueue::Device {
     Registers registers_{{identity_, clock_, bus_, stops_, objects_, telemetry_, knobs_, counters_, interrupts_,
                           wakeups_, arms_, loader_, management_, admin_}};
 
-    InFlight in_flight_;
-
+    // Saving.
     KeptState kept_state_{identity_, clock_, array_, management_};
     VolatileState volatile_state_{{clock_, bus_, l3_, array_, adcs_, objects_, scheduler_, stops_, counters_, busy_,
                                    interrupts_, arms_, loader_, management_, admin_, registers_}};
