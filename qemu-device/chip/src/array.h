@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analog.h"
+#include "chip_clock.h"
 #include "fault.h"
 #include "geometry.h"
 #include "kernels.h"
@@ -43,6 +44,8 @@ class Array {
     // `analog`: the conductances at level `accurate`; null at level `fast`, where cells take levels exactly.
     Array(const Geometry& geometry, const engine::Kernels& kernels, std::unique_ptr<Analog> analog);
     Analog* analog() const { return analog_.get(); }
+    // The time of the cells' clock; 0 at level `fast`.
+    double cells_now(const ChipClock& clock) const { return analog_ ? analog_->clock().now(clock.now_ns()) : 0; }
 
     // From now on changes are written to this file first; null: no file.
     void keep_in(StateFile* file) {

@@ -13,45 +13,25 @@
 #include "create.h"
 
 namespace sidra::chip {
-namespace {
-
-// SplitMix64 (Steele, Lea, Flood 2014): spreads a seed over the UUID.
-uint64_t split_mix(uint64_t& state) {
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-}  // namespace
 
 Chip::Chip(const Geometry& geometry, std::unique_ptr<engine::Engine> engine, uint64_t seed, bool persistent,
            std::unique_ptr<Analog> analog, const sidra_chip_host& host)
     : SliceHost({bus_, objects_, array_, adcs_, *engine, knobs_, counters_, busy_, parked_, management_, trace_}),
-      geometry_(geometry),
       host_(host),
-      persistent_(persistent),
-      powered_on_ns_(host.clock_ns(host.self)),
+      identity_{geometry, uuid_of(seed), SIDRA_FEATURE_FIRMWARE | (persistent ? SIDRA_FEATURE_STATE_FILE : 0)},
       l3_(geometry.l3_size),
       bus_(host_),
       array_(geometry, engine->kernels(), std::move(analog)),
       adcs_(geometry.xbars()),
-      arm_(new std::atomic<uint64_t>[kSlots]()),
       management_(
           bus_, stops_.device, counters_.energy_pj, [this](uint32_t cause) { interrupts_.raise_for(cause); },
           [this](uint32_t lie) { return knobs_.lies(lie); }),
       engine_(std::move(engine)) {
     bus_.l3 = l3_.data();
     bus_.l3_size = l3_.size();
-    for (int i = 0; i < 2; i++) {
-        const uint64_t word = split_mix(seed);
-        std::memcpy(uuid_ + 8 * i, &word, 8);
-    }
-    uuid_[6] = static_cast<uint8_t>((uuid_[6] & 0x0f) | 0x80);  // RFC 9562 version 8 (vendor specific), variant 1
-    uuid_[8] = static_cast<uint8_t>((uuid_[8] & 0x3f) | 0x80);
     management_.unit().sequencer().connect(
-        array_.xbars(), [this](const management::Sequencer::Order& order) { return sequence(order); },
-        [this](const management::Policy& policy) { return follow(policy); });
+        array_.xbars(), [this](const management::Sequencer::Order& order) { return maintenance_.run(order); },
+        [this](const management::Policy& policy) { return maintenance_.follow(policy); });
 }
 
 bool Chip::xbar_headers(uint32_t first, uint32_t count, sidra_hw_xbar* headers) const {
@@ -60,8 +40,41 @@ bool Chip::xbar_headers(uint32_t first, uint32_t count, sidra_hw_xbar* headers) 
     return true;
 }
 
+void Chip::finish_reset() {
+    quiesce_.forget_all();
+    registers_.reset();
+    scheduler_.clear();
+    arms_.clear();
+    stops_.clear();
+    interrupts_.status.store(0);
+    interrupts_.enable.store(0);
+    management_.reset();
+    adcs_.clear();  // no calibration runs between this and the core's next step
+    registers_.begin_generation();
+    knobs_.never_ready.store(knobs_.lies(SIDRA_LIE_NEVER_READY));
+    stops_.device.store(false);
+}
+
+void Chip::close_state_file() {
+    settle();
+    if (keeper_.has_file()) {
+        try {
+            sync();
+        } catch (const std::bad_alloc&) {  // the file keeps the last saved counts
+        }
+    }
+    keeper_.close();
+}
+
+bool Chip::sync() {
+    if (trace_) trace_->flush();
+    return keeper_.sync(stream_.loading());
+}
+
 void Chip::open_trace(const char* path) {
-    trace_ = std::make_unique<Trace>(path, geometry_, [this](const char* line) { host_.report(host_.self, line); });
+    trace_ =
+        std::make_unique<Trace>(path, identity_.geometry, [this](const char* line) { host_.report(host_.self, line); });
+    identity_.features |= SIDRA_FEATURE_TRACE;
 }
 
 void Chip::gdb_listen(const std::string& address) {
@@ -185,7 +198,7 @@ void sidra_chip_reset(sidra_chip* chip) { chip->reset(); }
 
 int sidra_chip_save(sidra_chip* chip, bool (*write)(void* opaque, const void* data, size_t size), void* opaque) {
     try {
-        return chip->save(write, opaque) ? 0 : -1;
+        return chip->stream().save(write, opaque) ? 0 : -1;
     } catch (const std::exception&) {
         return -1;
     }
@@ -195,20 +208,20 @@ int sidra_chip_load(sidra_chip* chip, bool (*read)(void* opaque, void* data, siz
                     size_t error_size) {
     try {
         std::string why;
-        return chip->load(read, opaque, &why) ? 0 : fail(error, error_size, why.c_str());
+        return chip->stream().load(read, opaque, &why) ? 0 : fail(error, error_size, why.c_str());
     } catch (const std::exception&) {
         return fail(error, error_size, "not enough memory");
     }
 }
 
-void sidra_chip_precopy_begin(sidra_chip* chip) { chip->precopy_begin(); }
+void sidra_chip_precopy_begin(sidra_chip* chip) { chip->stream().precopy_begin(); }
 
-uint64_t sidra_chip_precopy_pending(sidra_chip* chip) { return chip->precopy_pending(); }
+uint64_t sidra_chip_precopy_pending(sidra_chip* chip) { return chip->stream().precopy_pending(); }
 
 int sidra_chip_precopy_save(sidra_chip* chip, uint64_t bytes,
                             bool (*write)(void* opaque, const void* data, size_t size), void* opaque) {
     try {
-        return chip->precopy(write, opaque, bytes) ? 0 : -1;
+        return chip->stream().precopy(write, opaque, bytes) ? 0 : -1;
     } catch (const std::exception&) {
         return -1;
     }
@@ -218,7 +231,7 @@ int sidra_chip_precopy_load(sidra_chip* chip, bool (*read)(void* opaque, void* d
                             char* error, size_t error_size) {
     try {
         std::string why;
-        return chip->load_precopy(read, opaque, &why) ? 0 : fail(error, error_size, why.c_str());
+        return chip->stream().load_precopy(read, opaque, &why) ? 0 : fail(error, error_size, why.c_str());
     } catch (const std::exception&) {
         return fail(error, error_size, "not enough memory");
     }
@@ -226,7 +239,7 @@ int sidra_chip_precopy_load(sidra_chip* chip, bool (*read)(void* opaque, void* d
 
 void sidra_chip_precopy_end(sidra_chip* chip) {
     try {
-        chip->cancel_precopy();
+        chip->stream().cancel_precopy();
     } catch (const std::exception&) {  // no memory for power-on state: what was loaded is gone all the same
     }
 }

@@ -1,78 +1,81 @@
 // SPDX-License-Identifier: MIT
-// The chip: registers, admin commands, and the execution of queues, on top of array, scheduler, engine and bus.
+// The chip: its parts, put together, and the execution of queues. Who may touch what:
 //
-// Access rules
-//   MMIO handlers        registers (under registers_lock_), ready bits, ARM values; no memory
+//   MMIO                 registers, ready bits, ARM values; no memory (registers.h)
 //   run()                everything of the queue that the thread has claimed, until its slice ends
 //   units                the job, which does not change meanwhile, and the flight of their queue (flight.h). With an
 //                        engine that completes later, its threads run them after the slice, and the claim lasts: no
 //                        other thread touches the queue.
 //   landed()             the same queue: on the engine's thread that has done the last piece, or on that of run() if
 //                        the slice ends after it. It ends the claim.
-//   admin commands       a scope, after it was stopped (no new slice) and drained (no claim); one thread at a time
-//                        (Admin::owner)
-//   save, load, close    everything: no other call runs, and they wait for units in flight first
+//   admin commands       a scope that is stopped and drained (quiesce.h)
+//   save, load, close    everything: no other call runs, and they wait for units in flight first (chip_stream.h)
 #ifndef SIDRA_CHIP_CHIP_H
 #define SIDRA_CHIP_CHIP_H
 
-#include <array>
-#include <atomic>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <functional>
+#include <iterator>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <vector>
 
 #include "adcs.h"
+#include "admin_queue.h"
+#include "arms.h"
 #include "array.h"
 #include "busy.h"
+#include "chip_clock.h"
+#include "chip_stream.h"
 #include "counters.h"
 #include "dma.h"
 #include "engine.h"
 #include "gdb_listener.h"
-#include "geometry.h"
+#include "identity.h"
 #include "in_flight.h"
 #include "interrupts.h"
+#include "kept_state.h"
 #include "knobs.h"
+#include "loader.h"
+#include "maintenance.h"
 #include "management.h"
 #include "objects.h"
 #include "parked.h"
+#include "registers.h"
 #include "scheduler.h"
 #include "sidra_chip.h"
 #include "slice_host.h"
-#include "state_file.h"
+#include "state_keeper.h"
 #include "stops.h"
+#include "telemetry.h"
 #include "trace.h"
+#include "volatile_state.h"
+#include "wakeups.h"
 
 namespace sidra::chip {
 
-struct SavedHead;
-
-class Chip : private SliceHost {
+class Chip : private SliceHost, private AdminQueue::Device {
    public:
     Chip(const Geometry& geometry, std::unique_ptr<engine::Engine> engine, uint64_t seed, bool persistent,
          std::unique_ptr<Analog> analog, const sidra_chip_host& host);
     virtual ~Chip() { close_state_file(); }
     // Called once before anything else; replaces the UUID derived from the seed.
-    void set_uuid(const uint8_t (&uuid)[16]) { std::memcpy(uuid_, uuid, sizeof uuid_); }
+    void set_uuid(const uint8_t (&uuid)[16]) { std::copy(std::begin(uuid), std::end(uuid), identity_.uuid.begin()); }
     // Called once, before anything except set_uuid(). Throws StateFileError.
-    void open_state_file(const char* path);
+    void open_state_file(const char* path) { keeper_.open(path); }
     void close_state_file();  // no other call may run; waits as settle()
 
-    uint64_t mmio_read(uint64_t offset, unsigned size);
-    void mmio_write(uint64_t offset, uint64_t value, unsigned size);
+    uint64_t mmio_read(uint64_t offset, unsigned size) { return registers_.read(offset, size); }
+    void mmio_write(uint64_t offset, uint64_t value, unsigned size) { registers_.write(offset, value, size); }
     bool run(const Lender& lender);
     bool pending() const;
     uint64_t due_ns() const;
     void settle() { in_flight_.settle(); }
     const InFlight& in_flight() const { return in_flight_; }
-    void reset();
+    void reset() { admin_.reset(); }
     bool set_knob(uint32_t knob, uint64_t value);
     // For monitors; any thread.
-    sidra_telemetry telemetry();
+    sidra_telemetry telemetry() const { return registers_.telemetry(); }
     bool xbar_headers(uint32_t first, uint32_t count, sidra_hw_xbar* headers) const;
     uint64_t xbar_changes() const { return array_.changes(); }
 
@@ -86,169 +89,74 @@ class Chip : private SliceHost {
     void gdb_listen(const std::string& address);
     void gdb_close() { gdb_listener_.reset(); }
 
-    // save.cpp; no other call may run. Return false if the stream failed, or (load) if the data is invalid: then `why`
-    // has the reason.
-    using Write = bool (*)(void* opaque, const void* data, size_t size);
-    using Read = bool (*)(void* opaque, void* data, size_t size);
-    bool save(Write write, void* opaque);
-    bool load(Read read, void* opaque, std::string* why);
-    bool sync();  // any thread
-    // Saves cells in advance: sidra_chip_precopy_begin().
-    void precopy_begin() { array_.precopy().begin(); }
-    uint64_t precopy_pending();
-    bool precopy(Write write, void* opaque, uint64_t bytes);
-    bool load_precopy(Read read, void* opaque, std::string* why);
-    void cancel_precopy();
+    // Saves and loads the chip; says itself what may run meanwhile.
+    ChipStream& stream() { return stream_; }
+    // Makes the state file and the trace durable. Any thread.
+    bool sync();
 
     uint8_t* l3() { return l3_.data(); }
     uint64_t l3_size() const { return l3_.size(); }
     const char* engine_name() const { return engine_->can().name; }
 
    private:
-    // ---- registers.cpp
-    uint32_t read32(uint64_t offset);
-    uint64_t read64(uint64_t offset);
-    uint64_t read_telemetry(uint64_t offset, unsigned size);
-    void write32(uint64_t offset, uint32_t value);
-    bool write_half(uint64_t offset, uint32_t value);
-    double cells_now() const final { return array_.analog() ? array_.analog()->clock().now(clock_ns()) : 0; }
-    uint64_t features() const {
-        return SIDRA_FEATURE_FIRMWARE | (persistent_ ? SIDRA_FEATURE_STATE_FILE : 0) |
-               (trace_ ? SIDRA_FEATURE_TRACE : 0);
-    }
-    uint64_t clock_ns() const final {
-        return host_.clock_ns(host_.self) - powered_on_ns_.load(std::memory_order_relaxed);
-    }
+    // For slices (SliceHost) and admin commands (AdminQueue::Device).
+    uint64_t clock_ns() const final { return clock_.now_ns(); }
+    double cells_now() const final { return array_.cells_now(clock_); }
+    bool may_go_on(const Queue& queue) const final;
+    void check_arm(Queue& queue) final { arms_.check(queue); }
+    void wake_parked(const Address& key) final { wakeups_.wake_parked(key); }
     void interrupt(uint32_t cause) final { interrupts_.raise_for(cause); }
-    bool lie_of_register(uint64_t offset, uint64_t* value);
-
-    // ---- admin.cpp
-    void admin_start(uint32_t command);
-    bool admin_step();
-    void admin_take_next();
-    void admin_poke();
-    static uint8_t check_admin(uint32_t command, const uint64_t (&arg)[3]);
-    uint8_t admin_begin();
-    bool admin_drained();
-    void fault_unmapped_waits(Context& context, uint64_t va, uint64_t size);
-    uint8_t admin_finish();
-    uint8_t admin_memory();
-    void admin_done(uint8_t result);
-    template <typename F>
-    void for_each_in_scope(F&& visit);  // queues in the scope of the command
-    void set_stop(bool stop);
-    void forget(Queue& queue);
-    void end_epoch();
-    void finish_reset();
-
-    // ---- save.cpp
-    class Writer;
-    void save_volatile(Writer& out);
-    SavedHead head(uint32_t version);
-    using Put = std::function<void(const Record&)>;
-    using PutCrossbar = std::function<void(uint32_t, const Put&)>;
-    void save_kept(const Put& put, const PutCrossbar& put_crossbar);  // all chunks that survive power-off
-    void save_crossbar(uint32_t xbar, const Put& put);
-    uint32_t level() const { return array_.analog() ? SIDRA_CHIP_ACCURATE : SIDRA_CHIP_FAST; }
-    void clear();
-    bool load_stream(uint32_t head, Read read, void* opaque, std::string* why);
-    bool load_chunks(uint32_t head, Read read, void* opaque, std::string* why);
-    const char* load_stream_head(uint32_t tag, const std::vector<uint8_t>& data);
-    const char* load_blank(const std::vector<uint8_t>& data);
-    const char* load_head(uint32_t version, const std::vector<uint8_t>& data);
-    const char* load_chunk(uint32_t tag, const std::vector<uint8_t>& data);
-    template <typename F>
-    void for_each_counter(F&& visit);
-
-    // ---- state.cpp
-    void load_state_file();
-    void fill_state_file();
-    void back_to_state_file();
-    bool keep(const std::vector<Record>& records);
-    bool keep_counts();
-    void tell_failure() final;
-
-    // ---- sequence.cpp
-    management::Sequencer::Outcome sequence(const management::Sequencer::Order& order);
-    management::Sequencer::Outcome look_at_cells(const management::Sequencer::Order& order);
-    management::Sequencer::Outcome calibrate(const management::Sequencer::Order& order);
-    bool follow(const management::Policy& policy);
+    void tell_failure() final { keeper_.tell_failure(); }
+    void landed(Queue& queue) final;
+    void finish_reset() final;
 
     // ---- run.cpp
     bool can_run() const;
-    bool may_go_on(const Queue& queue) const final;
     bool run_queue(const Scheduler::Pick& pick, const Lender& lender);
-    void landed(Queue& queue) final;
     void release(Queue& queue, uint32_t epoch, bool again);
-    bool load_context(Context& context);
-    bool load_queue(Queue& queue);
-    bool write_run_state(const Queue& queue, uint32_t run_state);
-    bool read_queue_entry(const Context& context, uint32_t id, sidra_hw_queue* entry);
-    void make_ready(uint32_t context, uint32_t queue);
-    void look_again(const Queue& queue, uint32_t epoch);
-    void wake_parked(const Address& key) final;
-    void check_arm(Queue& queue) final;
 
-    const Geometry geometry_;
     const sidra_chip_host host_;
-    const bool persistent_;                // has a state file
-    std::atomic<uint64_t> powered_on_ns_;  // by the host's clock; changes only when a chip is loaded
+    Identity identity_;
+    ChipClock clock_{host_};
+    Knobs knobs_;
+    Counters counters_;
+    std::unique_ptr<Trace> trace_;  // null: no trace
+
+    // Memory and crossbars.
     LazyMemory l3_;
     Bus bus_;
     Array array_;
     Adcs adcs_;
-    std::unique_ptr<StateFile> state_file_;  // null: nothing survives power-off
-    uint32_t loaded_parts_ = 0;              // parts of a precopy whose state has not arrived yet
-    std::atomic<bool> loading_{false};       // from the first part, or the state, until all has arrived
-    uint8_t uuid_before_load_[16] = {};
-    std::unique_ptr<Trace> trace_;  // null: no trace
+
+    // Queues.
+    Objects objects_;
     Scheduler scheduler_;
     Parked parked_;
-    uint8_t uuid_[16];
-    Objects objects_;
-    std::atomic<uint32_t> loaded_queues_{0};
-
-    // Requests of software.
-    std::unique_ptr<std::atomic<uint64_t>[]> arm_;  // by slot; 0: not armed
     Stops stops_;
-    std::atomic<bool> enabled_{false};
-    std::atomic<uint64_t> context_table_{0};
-
-    struct Registers {
-        uint64_t context_table = 0;
-        uint64_t admin_arg[3] = {};
-        uint32_t control = 0;
-        uint32_t scratch = 0;
-        uint32_t admin_status = 0;
-        uint64_t clock_latch = 0;
-        sidra_telemetry telemetry_latch{};
-    };
-    std::mutex registers_lock_;  // protects registers_
-    Registers registers_;
-    std::atomic<uint32_t> generation_{0};
-
-    struct Admin {
-        std::atomic<bool> owner{false};    // a thread executes the command; no thread waits for it
-        std::atomic<bool> blocked{false};  // cannot progress until a claim ends or a knob changes
-        std::atomic<uint64_t> pokes{0};    // changes when that may have happened
-        std::atomic<bool> pending{false};  // a command waits or is in progress
-        std::atomic<bool> reset{false};    // a device reset waits or is in progress
-        bool begun = false;
-        uint32_t command = 0;  // op | tag << 16
-        uint64_t arg[3] = {};
-        std::atomic<bool> replaced{
-            false};  // by RESET_CONTEXT of its context, which is next; these under registers_lock_
-        uint32_t next = 0;
-    } admin_;
-
-    Knobs knobs_;
-    Counters counters_;
-    Interrupts interrupts_{host_, bus_, knobs_, counters_};
     Busy busy_{host_};
-
-    Management management_;
-
     InFlight in_flight_;
+    Interrupts interrupts_{host_, bus_, knobs_, counters_};
+    Arms arms_{interrupts_};
+    Wakeups wakeups_{host_, scheduler_, parked_};
+    Loader loader_{bus_, knobs_, scheduler_, parked_, wakeups_, arms_};
+
+    // What manages them.
+    Maintenance maintenance_{array_, adcs_, clock_, counters_};
+    Management management_;
+    Quiesce quiesce_{{bus_, objects_, stops_, scheduler_, wakeups_, loader_, management_}};
+    AdminMemory admin_memory_{bus_, array_, l3_, clock_, knobs_};
+    AdminQueue admin_{*this, quiesce_, admin_memory_, knobs_, interrupts_, wakeups_};
+    const Telemetry telemetry_{{clock_, bus_, array_, adcs_, objects_, loader_, counters_, busy_, management_}};
+    Registers registers_{{identity_, clock_, bus_, stops_, objects_, telemetry_, knobs_, counters_, interrupts_,
+                          wakeups_, arms_, loader_, management_, admin_}};
+
+    // Saving.
+    KeptState kept_state_{identity_, clock_, array_, management_};
+    VolatileState volatile_state_{{clock_, bus_, l3_, array_, adcs_, objects_, scheduler_, stops_, counters_, busy_,
+                                   interrupts_, arms_, loader_, management_, admin_, registers_}};
+    StateKeeper keeper_{host_, clock_, array_, management_, kept_state_};
+    ChipStream stream_{{identity_, array_, in_flight_, wakeups_, kept_state_, volatile_state_, keeper_}};
+
     std::unique_ptr<engine::Engine> engine_;     // completes its work before the other members are destroyed
     std::unique_ptr<GdbListener> gdb_listener_;  // last: its thread ends first
 };

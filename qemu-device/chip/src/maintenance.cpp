@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Operations of the management core's sequencer on crossbars.
+#include "maintenance.h"
+
 #include <algorithm>
 #include <cmath>
 #include <new>
 #include <optional>
 
-#include "chip.h"
+#include "cost_model.h"
 
 namespace sidra::chip {
 namespace {
@@ -16,7 +17,7 @@ uint32_t ppm(double share) { return static_cast<uint32_t>(std::lround(std::clamp
 
 }  // namespace
 
-management::Sequencer::Outcome Chip::sequence(const management::Sequencer::Order& order) {
+management::Sequencer::Outcome Maintenance::run(const management::Sequencer::Order& order) {
     const management::Sequencer::Outcome outcome =
         order.command == SIDRA_MGMT_SEQUENCER_CALIBRATE ? calibrate(order) : look_at_cells(order);
     counters_.device_ps.fetch_add(outcome.device_ps, std::memory_order_relaxed);
@@ -25,10 +26,9 @@ management::Sequencer::Outcome Chip::sequence(const management::Sequencer::Order
 }
 
 // Takes several times as long as programming a crossbar if many columns are replaced.
-management::Sequencer::Outcome Chip::look_at_cells(const management::Sequencer::Order& order) {
+management::Sequencer::Outcome Maintenance::look_at_cells(const management::Sequencer::Order& order) {
     management::Sequencer::Outcome outcome{};
-    const Analog* const analog = array_.analog();
-    const double now = analog ? analog->clock().now(clock_ns()) : 0, tolerance = order.tolerance_ppm / kMillion;
+    const double now = array_.cells_now(clock_), tolerance = order.tolerance_ppm / kMillion;
     CellCheck found;
     Fault fault;
     try {
@@ -53,11 +53,11 @@ management::Sequencer::Outcome Chip::look_at_cells(const management::Sequencer::
     return outcome;
 }
 
-management::Sequencer::Outcome Chip::calibrate(const management::Sequencer::Order& order) {
+management::Sequencer::Outcome Maintenance::calibrate(const management::Sequencer::Order& order) {
     std::optional<uint64_t> seed;
     if (const Analog* const analog = array_.analog()) seed = analog->programmer().seed();
     const Adcs::Found found = adcs_.calibrate(order.xbar, order.count, seed);
-    counters_.calibrated_ns.store(clock_ns(), std::memory_order_relaxed);
+    counters_.calibrated_ns.store(clock_.now_ns(), std::memory_order_relaxed);
     const Cost cost = calibrate_cost(order.count, Adcs::kReads);
     management::Sequencer::Outcome outcome{};
     outcome.result = SIDRA_MGMT_OK;
@@ -70,7 +70,7 @@ management::Sequencer::Outcome Chip::calibrate(const management::Sequencer::Orde
     return outcome;
 }
 
-bool Chip::follow(const management::Policy& policy) {
+bool Maintenance::follow(const management::Policy& policy) {
     static_assert(SIDRA_MGMT_ISPP_AS_PUBLISHED == static_cast<uint32_t>(physics::IsppMode::kAsPublished) &&
                   SIDRA_MGMT_ISPP_STEP_BACK == static_cast<uint32_t>(physics::IsppMode::kStepBack) &&
                   SIDRA_MGMT_ISPP_ERROR_SIZED == static_cast<uint32_t>(physics::IsppMode::kErrorSized) &&

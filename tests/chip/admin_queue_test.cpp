@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// The admin queue without its chip: what only happens between two of its steps.
+#include "admin_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "arms.h"
+#include "array.h"
+#include "counters.h"
+#include "engine.h"
+#include "parked.h"
+#include "sidra_hw.h"
+
+namespace sidra::chip {
+namespace {
+
+sidra_chip_host host() {
+    sidra_chip_host host{};
+    host.dma_map = [](void*, uint64_t, uint64_t*, bool) -> void* { return nullptr; };
+    host.dma_unmap = [](void*, void*, uint64_t, bool) {};
+    host.load64_acquire = [](void*, uint64_t, uint64_t*) { return false; };
+    host.max64_release = [](void*, uint64_t, uint64_t) { return false; };
+    host.msix = [](void*, unsigned) {};
+    host.clock_ns = [](void*) { return uint64_t{0}; };
+    host.kick = [](void*) {};
+    host.report = [](void*, const char*) {};
+    return host;
+}
+
+class AdminQueueAlone : public ::testing::Test, public AdminQueue::Device {
+   protected:
+    void finish_reset() override { stops.device.store(false); }
+    void tell_failure() override {  // before the end of each command
+        if (const auto next = std::exchange(at_the_end, nullptr)) next();
+    }
+    uint32_t result() const { return queue.status() & (SIDRA_ADMIN_BUSY | SIDRA_ADMIN_RESULT_MASK); }
+    void step_to_the_end() {
+        while (queue.any()) ASSERT_TRUE(queue.step());
+    }
+
+    std::function<void()> at_the_end;
+    const sidra_chip_host its_host = host();
+    Bus bus{its_host};
+    ChipClock clock{its_host};
+    LazyMemory l3{kGeometrySmall.l3_size};
+    const std::unique_ptr<engine::Engine> engine = engine::make(SIDRA_CHIP_ENGINE_SCALAR, 1);
+    Array array{kGeometrySmall, engine->kernels(), nullptr};
+    Objects objects;
+    Stops stops;
+    Scheduler scheduler;
+    Parked parked;
+    Knobs knobs;
+    Counters counters;
+    Interrupts interrupts{its_host, bus, knobs, counters};
+    Arms arms{interrupts};
+    Wakeups wakeups{its_host, scheduler, parked};
+    Loader loader{bus, knobs, scheduler, parked, wakeups, arms};
+    Management management{bus, stops.device, counters.energy_pj, [](uint32_t) {}, [](uint32_t) { return false; }};
+    Quiesce quiesce{{bus, objects, stops, scheduler, wakeups, loader, management}};
+    AdminMemory memory{bus, array, l3, clock, knobs};
+    AdminQueue queue{*this, quiesce, memory, knobs, interrupts, wakeups};
+};
+
+// A refused command has stopped nothing, so whatever it names, nothing of it is resumed.
+TEST_F(AdminQueueAlone, ARefusedCommandIsReplacedBeforeItsEnd) {
+    constexpr uint64_t kFar = 1u << 31;
+    for (const auto& [context, id] : {std::pair{uint64_t{3}, kFar}, {kFar, uint64_t{0}}, {kFar, kFar}}) {
+        for (const uint32_t op : {SIDRA_ADMIN_QUIESCE_QUEUE, SIDRA_ADMIN_RESET_QUEUE, SIDRA_ADMIN_QUIESCE_WEIGHTS,
+                                  SIDRA_ADMIN_QUIESCE_CONTEXT}) {
+            const AdminCommand refused{op, {context, id}}, next{SIDRA_ADMIN_RESET_CONTEXT, {context}};
+            at_the_end = [&] { queue.start(next); };
+            queue.start(refused);
+            step_to_the_end();
+            EXPECT_EQ(result(), uint32_t{next.check()}) << op << " " << context;
+            EXPECT_FALSE(stops.stopped(3, 0));
+        }
+    }
+}
+
+}  // namespace
+}  // namespace sidra::chip
