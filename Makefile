@@ -137,7 +137,7 @@ bench: ## measure against memcpy, oneDNN and OpenBLAS; writes build/figures/spin
 	@scripts/figures.py build/figures/smi.json <build/figures/smi.bench
 	@rm build/figures/smi.bench
 
-bench-engine-torch: ## measure the sentence encoder against PyTorch, which it installs once (in the cache); writes build/figures/engine.json
+bench-engine-torch: ## measure two networks against PyTorch and onnxruntime, which it installs once (in the cache); writes build/figures/engine.json
 	@$(SETUP) base network torch
 	@$(MAKE) build/release/build.ninja
 	@$(BUILD) build/release -j $(JOBS) --target sidra-demo
