@@ -97,6 +97,12 @@ void CallbackThread::drain(const Queue* queue) {
     drained_.wait(lock, [&] { return !lanes_.contains(queue); });
 }
 
+void CallbackThread::drain() {
+    wake();
+    std::unique_lock lock(mutex_);
+    drained_.wait(lock, [&] { return lanes_.empty(); });
+}
+
 // Runs the first due callback without the lock. Returns false if none is due.
 bool CallbackThread::run_due(std::unique_lock<std::mutex>& lock) {
     auto at = lanes_.upper_bound(served_);

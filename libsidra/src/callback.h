@@ -60,6 +60,8 @@ class CallbackThread {
     // Runs the pending callbacks of a queue whose points were dropped, and returns when they are done (at once on the
     // callback thread itself).
     void drain(const Queue* queue);
+    // The same for all callbacks. Not on the callback thread.
+    void drain();
     bool is_current_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
 
    private:

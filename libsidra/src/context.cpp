@@ -5,6 +5,7 @@
 #include "fault.h"
 #include "function_programs.h"
 #include "gate.h"
+#include "peer.h"
 #include "pool.h"
 #include "stamp.h"
 #include "stream.h"
@@ -94,19 +95,16 @@ sidra_status sidra_context_destroy(sidra_context* context) {
                 alive += (alive.empty() ? "" : ", ") + count_of(static_cast<Kind>(kind), count);
         if (!alive.empty())
             return fail(SIDRA_ERROR_BUSY, call, "context {} still has {}; destroy them first", context->id, alive);
-        if (context->peer_copies.load(std::memory_order_acquire) != 0 && !forked(*context))
-            return fail(
-                SIDRA_ERROR_BUSY, call,
-                "copies between context {} and another one are not done; wait for the streams of both, or reset "
-                "them",
-                context->id);
         sidra_device* device = context->device;
         if (forked(*context)) {
             keep_forever(std::move(context->callbacks));  // the thread does not exist in this process
+            // They name another context, which may be gone.
+            keep_forever(std::make_shared<decltype(context->peer_copies)>(std::move(context->peer_copies)));
         } else {
             if (context->callbacks && context->callbacks->is_current_thread())
                 return fail(SIDRA_ERROR_BUSY, call, "context {} cannot be destroyed by one of its own callbacks",
                             context->id);
+            drop_peer_copies(context);
             context->pool->clear();
             context->stamps->clear();
             if (context->functions_owned) SIDRA_TRY(context->functions_owned->release(call));

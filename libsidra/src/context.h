@@ -21,6 +21,7 @@ class Gates;
 class Pool;
 class StampPool;
 class FunctionPrograms;
+struct PeerCopy;
 
 // Whose failure an epoch stands for.
 struct EpochRoot {
@@ -53,7 +54,8 @@ struct sidra_context : sidra::Handle {
     mutable std::mutex epochs_mutex;                                 // protects epochs; innermost lock
     sidra::EpochNames epochs;                                        // recent epochs
     std::vector<std::weak_ptr<sidra::Gates>> gates;                  // of the streams; under `mutex`
-    std::atomic<uint32_t> peer_copies{0};  // copies from or to other contexts that are not done
+    std::mutex peers_mutex;                                          // protects peer_copies; innermost lock
+    std::list<std::shared_ptr<sidra::PeerCopy>> peer_copies;         // from or to other contexts, and not done
 
     std::array<std::atomic<uint32_t>, static_cast<size_t>(sidra::Kind::kCount)> objects{};  // number of handles by kind
 };

@@ -2,11 +2,16 @@
 // Copies between contexts, which may be of different chips. No chip sees the memory of another context, so a thread of
 // the library copies: when the source's stream has come to the copy, and then the destination's. Until then gates hold
 // both streams.
+#include "peer.h"
+
 #include <cstring>
 #include <functional>
+#include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <utility>
 
 #include "buffer.h"
 #include "callback.h"
@@ -21,9 +26,12 @@
 namespace sidra {
 namespace {
 
+using Copies = std::list<std::shared_ptr<PeerCopy>>;
+
 // One end of a copy.
 struct End {
-    sidra_context* context = nullptr;
+    sidra_context* context = nullptr;  // null: the copy has let go of it; then only the memory below is valid
+    Copies::iterator at;               // in the context's list
     std::shared_ptr<CallbackThread> callbacks;
     CallbackThread::Room room;  // for what happens when its stream waits at the gate
     std::shared_ptr<Gates> gates;
@@ -32,12 +40,19 @@ struct End {
     std::byte* host = nullptr;
 };
 
-struct PeerCopy {
+}  // namespace
+
+// The lists of both contexts own it.
+struct PeerCopy : std::enable_shared_from_this<PeerCopy> {
+    std::mutex mutex;  // protects all below, except while the copy is made; outermost lock
     End source, target;
     size_t size = 0;
-    bool cancelled = false;            // the target has no gate for it
-    std::optional<EpochRoot> failure;  // why the source never came to the copy
+    bool source_came = false;          // its stream waits at the gate, or will never come there
+    EpochRoot source_gone;             // the failure if its memory is gone
+    std::optional<EpochRoot> failure;  // why the target fails
 };
+
+namespace {
 
 std::shared_ptr<MemoryLife> life_of(const sidra_buffer& buffer) {
     return (buffer.block != nullptr ? *buffer.block->chunk->memory : *buffer.memory).life();
@@ -62,12 +77,26 @@ void await(End* end, sidra_callback ready, PeerCopy* copy) {
     callbacks->add(std::move(end->room), end->before, ready, copy);
 }
 
-// The copy is over. The contexts may end now.
-void finish(PeerCopy* copy) {
-    sidra_context *source = copy->source.context, *target = copy->target.context;
-    delete copy;  // with its references to queues
-    source->peer_copies.fetch_sub(1, std::memory_order_release);
-    target->peer_copies.fetch_sub(1, std::memory_order_release);
+void join(End* end, Copies place) {
+    const std::lock_guard lock(end->context->peers_mutex);
+    end->at = place.begin();
+    end->context->peer_copies.splice(end->context->peer_copies.end(), place);
+}
+
+// Gives up what belongs to the context.
+sidra_context* forget(End* end) {
+    end->gates.reset();
+    end->before = {};
+    end->callbacks.reset();  // the context has it still
+    return std::exchange(end->context, nullptr);
+}
+
+// The context may end now. The caller holds the copy's mutex, and another reference to the copy.
+void let_go(End* end) {
+    if (end->context == nullptr) return;
+    sidra_context* context = forget(end);
+    const std::lock_guard lock(context->peers_mutex);
+    context->peer_copies.erase(end->at);
 }
 
 // Copies, unless the memory of one end is gone. It stays until this is over.
@@ -81,27 +110,30 @@ bool copy_bytes(const PeerCopy& copy) {
 }
 
 // On the thread of the target: its stream waits at the gate, or will never come there.
-void target_ready(sidra_status status, void* user) {
-    auto* copy = static_cast<PeerCopy*>(user);
-    if (status == SIDRA_OK && !copy->failure && !copy_bytes(*copy))
-        copy->failure = {copy->source.before.queue->stream_id, true, copy->source.before.value,
-                         SIDRA_FAULT_TRANSLATION};
+void target_came(sidra_status status, void* user) {
+    const std::shared_ptr<PeerCopy> copy = static_cast<PeerCopy*>(user)->shared_from_this();
+    const std::lock_guard lock(copy->mutex);
+    if (status == SIDRA_OK && !copy->failure && !copy_bytes(*copy)) copy->failure = copy->source_gone;
     if (status == SIDRA_OK && copy->failure) copy->target.gates->fail(*copy->failure);
     else copy->target.gates->open();
-    copy->source.gates->open();  // nobody reads the source any more, whatever became of the target
-    finish(copy);
+    // Nobody reads the source any more, whatever became of the target.
+    if (copy->source.context != nullptr) copy->source.gates->open();
+    let_go(&copy->source);
+    let_go(&copy->target);
 }
 
 // On the thread of the source: its stream waits at the gate, or will never come there.
-void source_ready(sidra_status status, void* user) {
-    auto* copy = static_cast<PeerCopy*>(user);
-    if (copy->cancelled) {
+void source_came(sidra_status status, void* user) {
+    const std::shared_ptr<PeerCopy> copy = static_cast<PeerCopy*>(user)->shared_from_this();
+    const std::lock_guard lock(copy->mutex);
+    copy->source_came = true;
+    if (copy->target.context == nullptr) {
         copy->source.gates->open();
-        finish(copy);
+        let_go(&copy->source);
         return;
     }
     if (status != SIDRA_OK) copy->failure = root_of(copy->source.before);
-    await(&copy->target, target_ready, copy);
+    await(&copy->target, target_came, copy.get());
 }
 
 sidra_status make_end(const char* call, sidra_stream* stream, const sidra_ref& ref, End* end) {
@@ -119,19 +151,38 @@ sidra_status close_gate(const char* call, sidra_stream* stream, End* end) {
 
 sidra_status copy_between(const char* call, sidra_stream* target, const sidra_ref& dst, sidra_stream* source,
                           const sidra_ref& src, size_t size) {
-    auto copy = std::make_unique<PeerCopy>();
+    const auto copy = std::make_shared<PeerCopy>();
+    Copies source_place{copy}, target_place{copy};
     copy->size = size;
     SIDRA_TRY(make_end(call, source, src, &copy->source));
     SIDRA_TRY(make_end(call, target, dst, &copy->target));
     SIDRA_TRY(close_gate(call, source, &copy->source));
     // From here on the source waits, so nothing may leave this function before somebody opens its gate.
     const sidra_status status = guarded(call, [&] { return close_gate(call, target, &copy->target); });
-    copy->cancelled = status != SIDRA_OK;
-    for (const End* end : {&copy->source, &copy->target})
-        end->context->peer_copies.fetch_add(1, std::memory_order_relaxed);
-    PeerCopy* const raw = copy.release();  // the callbacks delete it
-    await(&raw->source, source_ready, raw);
+    const Point& before = copy->source.before;
+    copy->source_gone = {before.queue->stream_id, true, before.value, SIDRA_FAULT_TRANSLATION};
+    join(&copy->source, std::move(source_place));
+    if (status == SIDRA_OK) join(&copy->target, std::move(target_place));
+    else forget(&copy->target);  // it has no gate for the copy
+    await(&copy->source, source_came, copy.get());
     return status;
+}
+
+// Visits the copies of a context without memory of its own. Meanwhile others may leave the list, but none comes.
+template <typename F>
+void for_each_copy(sidra_context* context, F&& visit) {
+    std::unique_lock lock(context->peers_mutex);
+    Copies& copies = context->peer_copies;
+    for (size_t left = copies.size(); left != 0 && !copies.empty(); --left) {
+        copies.splice(copies.end(), copies, copies.begin());
+        const std::shared_ptr<PeerCopy> copy = copies.back();
+        lock.unlock();
+        {
+            const std::lock_guard copy_lock(copy->mutex);
+            visit(copy.get());
+        }
+        lock.lock();
+    }
 }
 
 // Copies that the chip can do itself: each stream waits for the other one.
@@ -149,6 +200,26 @@ sidra_status copy_within(const char* call, sidra_stream* target, const sidra_ref
 }
 
 }  // namespace
+
+void drop_peer_copies(sidra_context* context) {
+    // As the target of copies whose source has not come yet.
+    for_each_copy(context, [&](PeerCopy* copy) {
+        if (copy->target.context == context && !copy->source_came) let_go(&copy->target);
+    });
+    // As the target of the others, and as the source of those that it has not come to: all its streams have ended, so
+    // that is known to the thread of its callbacks.
+    std::shared_ptr<CallbackThread> callbacks;
+    {
+        const std::lock_guard lock(context->mutex);
+        callbacks = context->callbacks;
+    }
+    if (callbacks) callbacks->drain();
+    // As the source of copies that wait for their target.
+    for_each_copy(context, [&](PeerCopy* copy) {
+        if (copy->source.context == context) let_go(&copy->source);
+    });
+}
+
 }  // namespace sidra
 
 using namespace sidra;

@@ -273,27 +273,50 @@ TEST_F(ChipPeer, WhatIsRefused) {
     }
 }
 
-TEST_F(ChipPeer, AContextStaysUntilItsCopiesAreDone) {
-    Context late(device[1]);
-    Buffer theirs(late, 4096);
-    {
-        Stream target(late);
-        stream[0].wait(words[0].at(), uint64_t{1});
-        target.copy_peer(theirs.at(0), stream[0], data[0].at(0), 64);
-    }
-    theirs = Buffer();
-    EXPECT_THROW(late.close(), Error);
-    EXPECT_NE(std::string::npos, std::string(sidra_last_error()).find("copies")) << sidra_last_error();
-    context[0].signal(words[0].at(), 1);
-    stream[0].synchronize();
-    EXPECT_TRUE(eventually([&] {
-        try {
-            late.close();
-            return true;
-        } catch (const Error&) {
-            return false;
+// The context can be destroyed, and the other stream hears of it when it comes to the copy.
+TEST_F(ChipPeer, AContextEndsBeforeItsCopies) {
+    uint64_t word = 0;
+    for (const bool source_came : {false, true}) {
+        SCOPED_TRACE(source_came);
+        {
+            Context ends(device[1]);
+            Buffer theirs(ends, 4096);
+            Stream target(ends);
+            if (source_came) target.wait(theirs.at(64), uint64_t{1});
+            else stream[0].wait(words[0].at(), ++word);
+            const uint64_t before = submitted(stream[0]);
+            target.copy_peer(theirs.at(0), stream[0], data[0].at(0), 64);
+            stream[0].fill(data[0], ++word, 64);
+            if (source_came) EXPECT_TRUE(eventually([&] { return stream[0].timeline().completed == before; }));
+            target = Stream(), theirs = Buffer();
+            ends.close();
         }
-    }));
+        context[0].signal(words[0].at(), word);
+        ASSERT_OK(sidra_stream_synchronize(stream[0].get(), soon()));
+        EXPECT_EQ(word, data[0].as<uint64_t>()[0]);
+
+        data[1].as<uint64_t>()[0] = 3;
+        uint32_t id = 0;
+        {
+            Context ends(device[0]);
+            Buffer theirs(ends, 4096);
+            Stream source(ends);
+            id = id_of(source);
+            if (source_came) stream[1].wait(words[1].at(), ++word);
+            else source.wait(theirs.at(64), uint64_t{1});
+            stream[1].copy_peer(data[1].at(0), source, theirs.at(0), 64);
+            source = Stream(), theirs = Buffer();
+            ends.close();
+        }
+        context[1].signal(words[1].at(), word);
+        EXPECT_FAILS(SIDRA_ERROR_FAULT, sidra_stream_synchronize(stream[1].get(), soon()));
+        const auto fault = stream[1].fault();
+        ASSERT_TRUE(fault);
+        EXPECT_EQ(uint32_t{SIDRA_FAULT_PRODUCER}, fault->cause);
+        EXPECT_EQ(id, fault->root_stream);
+        EXPECT_EQ(3u, data[1].as<uint64_t>()[0]);
+        stream[1].reset();
+    }
 }
 
 // Whichever allocation of the call fails: nothing is copied, neither stream stops or waits, and the next call works.

@@ -137,6 +137,63 @@ TEST(CppOwnership, AnyOrderOfDestructionClosesTheChip) {
     unlink(path.c_str());
 }
 
+// Copies between two chips that are pending when the objects of one chip end, or of both: at no moment does one hold a
+// context, or the chip.
+TEST(CppOwnership, PendingCopiesHoldNothing) {
+    choose_test_device();
+    if (on_a_node()) GTEST_SKIP() << "a card has no state file of this process";
+    const std::string path = testing::TempDir() + "sidra-copies-" + std::to_string(getpid());
+    const std::string files[] = {path + ".0", path + ".1"};
+    struct Side {
+        Stream stream, behind;  // another stream, which comes to its copy
+        Buffer data, word;
+        Context context;
+        Device device;
+    };
+    enum Loss { kNone, kReset, kLink, kLosses };
+    // Which of the copy's streams wait before it: bit 0: the source's, bit 1: the target's.
+    for (unsigned waits = 0; waits < 4; ++waits)
+        for (unsigned lost = 0; lost < kLosses; ++lost)
+            for (const size_t lost_side : {0, 1})
+                for (const unsigned order : {0, 1, 2, 3, 4, 5}) {
+                    if (lost == kNone && lost_side != 0) continue;
+                    SCOPED_TRACE(testing::Message() << "waits " << waits << ", lost " << lost << " of " << lost_side
+                                                    << ", order " << order);
+                    std::optional<Side> sides[2];
+                    for (size_t i = 0; i < 2; ++i) {
+                        Side& side = sides[i].emplace();
+                        // BUSY if the chip of the previous round still existed: a state file has one user.
+                        ASSERT_NO_THROW(side.device = Device::open(0, {.profile = SIDRA_PROFILE_SMALL,
+                                                                       .workers = 1,
+                                                                       .private_chip = true,
+                                                                       .state_file = files[i].c_str()}));
+                        side.context = Context(side.device);
+                        side.stream = Stream(side.context), side.behind = Stream(side.context);
+                        side.data = Buffer(side.context, 4096), side.word = Buffer(side.context, 64);
+                        if (waits >> i & 1) side.stream.wait(side.word.at(), uint64_t{1});
+                    }
+                    Side &source = *sides[0], &target = *sides[1];
+                    target.stream.copy_peer(target.data.at(0), source.stream, source.data.at(0), 64);
+                    target.behind.copy_peer(target.data.at(64), source.stream, source.data.at(64), 64);
+                    target.stream.copy_peer(target.data.at(128), source.behind, source.data.at(128), 64);
+                    if (lost == kReset) sides[lost_side]->device.reset();
+                    if (lost == kLink) sides[lost_side]->device.set_fault_knob("link-lost", 1);
+                    const size_t first = order & 1;
+                    const auto end_stream = [&](size_t i) { sides[i]->stream = Stream(), sides[i]->behind = Stream(); };
+                    if (order >= 2) end_stream(order >= 4 ? 1 - first : first);
+                    if (order >= 4) end_stream(first);
+                    sides[first].reset();
+                    ASSERT_NO_THROW(Device::open(
+                        0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = true, .state_file = files[first].c_str()}));
+                    sides[1 - first].reset();
+                }
+    for (const std::string& file : files) {
+        ASSERT_NO_THROW(
+            Device::open(0, {.profile = SIDRA_PROFILE_SMALL, .private_chip = true, .state_file = file.c_str()}));
+        unlink(file.c_str());
+    }
+}
+
 // One object at a time is the last of its chip.
 TEST(CppOwnership, EachObjectKeepsTheChip) {
     choose_test_device();

@@ -467,7 +467,8 @@ SIDRA_API sidra_status sidra_copy_2d_async(sidra_stream *stream, sidra_ref dst, 
  * with the cause PRODUCER, and sidra_stream_fault() names the stream and the operation where it began, also if they are of another context.
  * If the destination's fails, the source's continues. A buffer that is destroyed before the copy faults the destination's stream. Cannot be
  * recorded. Blocks, as an ..._async call, for room in either ring; if it fails, nothing is copied, but the first stream may have waited for the
- * second. A context cannot be destroyed (BUSY) before its copies are done or dropped.
+ * second. Copies do not keep a stream, nor its context: if the source's stream is destroyed before it has come to the copy, or its buffer
+ * before the copy, the destination's faults; if the destination's is destroyed, the source's continues.
  */
 SIDRA_API sidra_status sidra_copy_peer_async(sidra_stream *dst_stream, sidra_ref dst, sidra_stream *src_stream, sidra_ref src, size_t size);
 /* Fills with the low `pattern_size` (1, 2, 4 or 8) bytes of `pattern`; dst.offset and size must be multiples of pattern_size. */

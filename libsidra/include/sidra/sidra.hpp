@@ -19,8 +19,10 @@
 //
 // The conventions are those of the C headers. Objects can be moved, not copied. get() returns the C handle, release()
 // gives it up. An object keeps its parent: a context lives until its last buffer, stream and so on is destroyed, and a
-// device until its last context is, in whichever order the C++ objects end. A destructor ignores a failure; close()
-// throws it.
+// device until its last context is, in whichever order the C++ objects end. What is still queued in a stream then is
+// dropped, copies between contexts, too: no destructor waits for a stream of another context. A destructor ignores a
+// failure; close() throws it. (A context cannot be destroyed by one of its own callbacks, so its last object must not
+// end there.)
 #ifndef SIDRA_SIDRA_HPP
 #define SIDRA_SIDRA_HPP
 
