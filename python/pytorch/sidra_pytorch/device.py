@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from typing import Any, Iterator, Mapping, Union
 
@@ -259,8 +260,6 @@ def _set_up_from_environment(environment: Mapping[str, str]) -> None:
     if mode not in _MODES:
         print(f'sidra: SIDRA_MATMUL="{mode}" is none of {", ".join(_MODES)}; taking "int8"', file=sys.stderr)
     _C.set_residency_check(environment.get("SIDRA_CHECK_RESIDENCY", "0") not in ("", "0"))
-    import os
-
     os.register_at_fork(after_in_child=_after_fork)
 
 
