@@ -156,7 +156,7 @@ TEST(CppOwnership, PendingCopiesHoldNothing) {
         for (unsigned lost = 0; lost < kLosses; ++lost)
             for (const size_t lost_side : {0, 1})
                 for (const unsigned order : {0, 1, 2, 3, 4, 5}) {
-                    if (lost == kNone && lost_side != 0) continue;
+                    if (lost == kNone ? lost_side != 0 : order != 0 && order != 5) continue;
                     SCOPED_TRACE(testing::Message() << "waits " << waits << ", lost " << lost << " of " << lost_side
                                                     << ", order " << order);
                     std::optional<Side> sides[2];
