@@ -143,7 +143,7 @@ bench-engine-torch: ## measure two networks against PyTorch and onnxruntime, whi
 	@$(BUILD) build/release -j $(JOBS) --target sidra-demo
 	@libsidra/examples/sentence/convert.py >/dev/null
 	@mkdir -p build/figures
-	@scripts/engine-torch.py build/release >build/figures/engine-torch.bench
+	@python=$$(scripts/python-packages.sh) && $$python scripts/engine-torch.py build/release >build/figures/engine-torch.bench
 	@scripts/figures.py build/figures/engine.json <build/figures/engine-torch.bench
 	@rm build/figures/engine-torch.bench
 

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """engine-torch.py BUILD: measures two networks of the examples on the chip model against PyTorch and onnxruntime on the same cores: the sentence
-encoder, 128 tokens at a time, and the convolutional network, all test digits at a time; prints a flat JSON object for scripts/figures.py. Makes a
-virtual environment with both peers in the cache, once (pip takes them from where its own configuration says;
-PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu leads to a PyTorch without CUDA, which is much smaller).
+encoder, 128 tokens at a time, and the convolutional network, all test digits at a time; prints a flat JSON object for scripts/figures.py. Runs in
+the environment of scripts/python-packages.sh.
 
 sentence_vs_torch_f32: speed relative to PyTorch in f32. sentence_vs_torch_int8: relative to PyTorch's dynamic quantisation of the linear layers.
 sentence_vs_onnxruntime_f32: relative to onnxruntime in f32. sentence_vs_onnxruntime_int8: relative to its dynamic quantisation of the same layers.
@@ -23,28 +22,11 @@ import tempfile
 import time
 import warnings
 
-TORCH = "2.13.0"
-PACKAGES = (f"torch=={TORCH}", "numpy==2.4.6", "onnx==1.23.2", "onnxruntime==1.32.0")
 THREADS, TOKENS = 2, 128
 ROUNDS, RUNS = 7, 25
 SENTENCE = " ".join(["the quick brown fox jumps over the lazy dog"] * 14)  # 126 words, each of one token
 EXAMPLES = pathlib.Path(__file__).resolve().parent.parent / "libsidra/examples"
 sys.path[:0] = [str(EXAMPLES / "sentence"), str(EXAMPLES / "convnet")]
-
-
-def environment():
-    """Python in a virtual environment with PACKAGES."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    folder = pathlib.Path(base if base and os.path.isabs(base) else pathlib.Path.home() / ".cache") / f"sidra/torch-{TORCH}"
-    python, whole, packages = folder / "bin/python", folder / "complete", "\n".join(PACKAGES)
-    if not whole.exists() or whole.read_text() != packages:
-        print(f"installing {', '.join(PACKAGES)} into {folder} ...", file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        for package in PACKAGES:
-            if subprocess.run([python, "-m", "pip", "install", "--quiet", package], stdout=sys.stderr, check=False).returncode:
-                sys.exit(f"engine-torch: pip could not install {package} into {folder}; its messages are above")
-        whole.write_text(packages)
-    return python
 
 
 def make_encoder(torch, convert):
@@ -272,9 +254,6 @@ def measure(demo):
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
-    if sys.argv[2:] != ["measure"]:
-        python = environment()
-        os.execv(python, [python, __file__, build, "measure"])
     os.environ.update(SIDRA_QUIET="1", SIDRA_DEVICE="embedded", SIDRA_WORKERS=str(THREADS))
     measure(build / "libsidra/examples/sidra-demo")
 

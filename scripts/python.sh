@@ -1,9 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # python.sh: builds the wheels of python/ in build/python/wheels, installs them into a virtual environment, build/python/venv, and prints the path of
-# its interpreter. The packages of python/requirements.txt are in an environment in the cache, which that one sees: they are fetched once for each
-# version of that file. pip takes PyTorch from where its own configuration says; PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu leads to a
-# build without CUDA, which is much smaller.
+# its interpreter. That environment sees the packages that scripts/python-packages.sh keeps.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 top=$PWD out=$PWD/build/python
@@ -21,31 +19,16 @@ quietly() { # name, command...
     }
 }
 
-version=$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-cache=${XDG_CACHE_HOME:-}
-[[ $cache == /* ]] || cache=$HOME/.cache
-key=$({ cat python/requirements.txt && echo "$version" && uname -m; } | sha256sum | cut -c1-16)
-packages=$cache/sidra/python-$key
-mkdir -p "$cache/sidra"
-exec {lock}>"$packages.lock"
-flock $lock
-if ! [[ -e $packages/complete ]]; then
-    say "fetching PyTorch and the packages of python/requirements.txt (once) ..."
-    rm -rf "$packages"
-    quietly environment python3 -m venv "$packages"
-    read -r torch < <(grep ^torch== python/requirements.txt)
-    quietly torch "$packages/bin/python" -m pip install "$torch"
-    quietly packages "$packages/bin/python" -m pip install -r python/requirements.txt
-    touch "$packages/complete"
-fi
-exec {lock}>&-
+packages=$(scripts/python-packages.sh)
+packages=${packages%/bin/python}
+version=$("$packages/bin/python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 make --no-print-directory build/release/build.ninja >&2
 cmake --build build/release -j "${JOBS:-$(nproc)}" --target sidra -- --quiet >&2
 quietly prefix cmake --install build/release --component libsidra --prefix "$out/prefix"
 
 if ! [[ -e $out/venv/complete && $(<"$out/venv/complete") == "$packages" ]]; then
-    rm -rf "$out/venv"
+    rm -rf "$out/venv" "$out/sdk" "$out/pytorch"
     quietly venv python3 -m venv --without-pip "$out/venv"
     echo "$packages/lib/python$version/site-packages" >"$out/venv/lib/python$version/site-packages/packages.pth"
     echo "$packages" >"$out/venv/complete"
