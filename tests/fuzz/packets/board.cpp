@@ -132,26 +132,26 @@ struct Reader {
 }  // namespace
 
 void Board::save(std::vector<uint8_t>& stream) {
-    if (!chip_->save(write, &stream)) fail("a chip can't be saved");
+    if (!chip_->stream().save(write, &stream)) fail("a chip can't be saved");
 }
 
 void Board::save(std::vector<uint8_t>& part, std::vector<uint8_t>& stream) {
-    chip_->precopy_begin();
-    if (!chip_->precopy(write, &part, UINT32_MAX)) fail("cells can't be saved");
+    chip_->stream().precopy_begin();
+    if (!chip_->stream().precopy(write, &part, UINT32_MAX)) fail("cells can't be saved");
     save(stream);
 }
 
 std::string Board::load(const std::vector<uint8_t>& stream) {
     Reader reader{stream};
     std::string why;
-    if (!chip_->load(Reader::read, &reader, &why) && why.empty()) fail("a stream is refused without a reason");
+    if (!chip_->stream().load(Reader::read, &reader, &why) && why.empty()) fail("a stream is refused without a reason");
     return why;
 }
 
 std::string Board::load_part(const std::vector<uint8_t>& part) {
     Reader reader{part};
     std::string why;
-    if (!chip_->load_precopy(Reader::read, &reader, &why) && why.empty()) fail("cells are refused without a reason");
+    if (!chip_->stream().load_precopy(Reader::read, &reader, &why) && why.empty()) fail("cells are refused without a reason");
     return why;
 }
 
