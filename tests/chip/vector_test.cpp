@@ -347,7 +347,7 @@ TEST_P(Vector, AProgramMayComeAgainWithOtherOperands) {
 }
 
 // The chip remembers what it has prepared for a packet. A queue submits the same packet again and again, while its
-// program, its operands, its parameters and the context change.
+// program, its operands, its parameters, their pages and the context change.
 TEST_P(Vector, APacketThatComesAgainDoesWhatMemorySaysNow) {
     constexpr uint32_t kCols = 40;
     const Host host = GetParam();
@@ -384,6 +384,8 @@ TEST_P(Vector, APacketThatComesAgainDoesWhatMemorySaysNow) {
                             programs[which].size() * sizeof(sidra_vector_instruction));
         const uint32_t stride = wide ? 2 : 1;
         const uint64_t out = place.context.put(std::vector<float>(kCols * 2, -1.0f));
+        const uint64_t pages[] = {place.program, place.operands, place.in, out};
+        if (random() % 2) place.context.move_page(pages[random() % std::size(pages)]);
         sidra_operand operands[2]{};
         for (sidra_operand& o : operands) o.type = SIDRA_TYPE_F32, o.stride[3] = 4;
         operands[0].addr = place.in;

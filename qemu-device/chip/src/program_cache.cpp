@@ -52,33 +52,19 @@ vector::Verdict ProgramCache::verify(std::span<const sidra_vector_instruction> p
     entry.verified = shape;
     entry.traits = *traits;
     entry.kernels = nullptr;
-    entry.version = 0;
     return {};
 }
 
-ProgramCache::Decoded ProgramCache::decode(const Env& env, std::span<const sidra_operand> operands) {
+void ProgramCache::decode(const Env& env, std::span<const sidra_operand> operands, engine::VectorProgram* decoded) {
     Entry& entry = *last_;
     const Shape shape = shape_of(operands);
     if (entry.kernels != &env.kernels || entry.decoded != shape) {
         chip::decode(env, std::span(entry.code).first(entry.instructions), operands, {}, entry.traits, &entry.program);
         entry.kernels = &env.kernels;
         entry.decoded = shape;
-        entry.version = ++versions_;
     }
-    Decoded decoded;
-    decoded.entry_ = &entry;
-    decoded.version_ = entry.version;
-    return decoded;
-}
-
-std::span<const sidra_vector_instruction> ProgramCache::Decoded::code(const engine::Kernels& kernels) const {
-    if (!entry_ || entry_->version != version_ || entry_->kernels != &kernels) return {};
-    return {entry_->code.data(), entry_->instructions};
-}
-
-void ProgramCache::Decoded::copy(std::span<const sidra_operand> operands, engine::VectorProgram* to) const {
-    *to = entry_->program;
-    for (size_t n = 0; n < operands.size(); n++) to->extent[n] = operands[n].extent;
+    *decoded = entry.program;
+    for (size_t n = 0; n < operands.size(); n++) decoded->extent[n] = operands[n].extent;
 }
 
 }  // namespace sidra::chip

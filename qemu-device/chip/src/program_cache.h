@@ -22,24 +22,8 @@ class ProgramCache {
     vector::Verdict verify(std::span<const sidra_vector_instruction> program, std::span<const sidra_operand> operands,
                            vector::Traits* traits);
 
-   private:
-    struct Entry;
-
-   public:
-    // A decoded program, as long as the cache keeps it.
-    class Decoded {
-       public:
-        // The instructions that it was decoded from for these kernels; empty if the cache has not kept it.
-        std::span<const sidra_vector_instruction> code(const engine::Kernels& kernels) const;
-        void copy(std::span<const sidra_operand> operands, engine::VectorProgram* to) const;
-
-       private:
-        friend ProgramCache;
-        const Entry* entry_ = nullptr;
-        uint64_t version_ = 0;
-    };
     // Decodes the program that verify() has accepted last. `operands` now have the strides of the plan.
-    Decoded decode(const Env& env, std::span<const sidra_operand> operands);
+    void decode(const Env& env, std::span<const sidra_operand> operands, engine::VectorProgram* decoded);
 
    private:
     // What a verdict and a decoded program depend on, besides the instructions: of each operand, its type, whether it
@@ -58,7 +42,6 @@ class ProgramCache {
         vector::Traits traits;
         const engine::Kernels* kernels = nullptr;  // that have decoded it; null: none have
         Shape decoded;
-        uint64_t version = 0;  // of `program`; 0: none
         engine::VectorProgram program;
     };
     static Shape shape_of(std::span<const sidra_operand> operands);
@@ -67,7 +50,6 @@ class ProgramCache {
     static constexpr unsigned kEntriesLog2 = 4;
     std::array<std::unique_ptr<Entry>, 1u << kEntriesLog2> entries_;
     Entry* last_ = nullptr;
-    uint64_t versions_ = 0;
 };
 
 }  // namespace sidra::chip
