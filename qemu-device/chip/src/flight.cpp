@@ -27,7 +27,10 @@ bool Flight::start(SliceHost& host, const Env& env, const Job& job, uint32_t fir
                    const Progress& progress) {
     const engine::Capabilities& can = env.engine.can();
     env_ = can.later ? &env_in_flight_.emplace(env) : &env;
-    if (can.later) env_in_flight_->programs = env_in_flight_->tables = nullptr;
+    if (can.later) {
+        env_in_flight_->programs = env_in_flight_->tables = nullptr;
+        env_in_flight_->pages = nullptr;
+    }
     host_ = &host;
     job_ = &job;
     if (progress.mapped) progress_ = progress;
@@ -106,7 +109,8 @@ void Flight::count_unit() {
 void Flight::run(void* argument, engine::Staging& staging) {
     auto& piece = *static_cast<Piece*>(argument);
     Flight& self = *piece.flight;
-    Worker worker{this_tlb(), staging.converted, staging.scratch, staging.readout};
+    OperandPages* const pages = piece.shared ? nullptr : self.env_->pages;
+    Worker worker{this_tlb(), pages, staging.converted, staging.scratch, staging.readout};
     // Threads start from both ends, so that each one reads adjacent memory.
     const bool last = piece.shared && piece.threads.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
     for (uint32_t unit; self.take_unit(piece, last, &unit);) {

@@ -19,6 +19,7 @@
 #include "engine.h"
 #include "fault.h"
 #include "knobs.h"
+#include "operand_pages.h"
 #include "program_cache.h"
 
 namespace sidra::chip {
@@ -43,6 +44,7 @@ struct Env {
     const Products* loaded;  // for an MVM that was in progress when the chip was saved; else null
     PageWindow* programs;    // of the slice, for prepare(): memory that packets name besides their data
     PageWindow* tables;
+    OperandPages* pages;  // of the slice, for units on its thread
     const engine::Kernels& kernels = engine.kernels();
 };
 
@@ -50,6 +52,7 @@ struct Env {
 // may be those of earlier units (staging.h).
 struct Worker {
     Tlb& tlb;
+    OperandPages* pages;  // null: another thread's
     engine::ConvertedInput& converted;
     engine::Scratch& scratch;
     std::vector<uint8_t>& readout;

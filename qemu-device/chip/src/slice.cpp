@@ -76,8 +76,9 @@ Slice::Slice(SliceHost& host, Queue& queue, const Lender& lender)
       reports_(chip_.bus, tlb_, space_, true),
       programs_(chip_.bus, tlb_, space_, false),
       tables_(chip_.bus, tlb_, space_, false),
+      pages_(chip_.bus, tlb_, space_),
       env_{chip_.bus, queue.context, space_,     chip_.array, chip_.adcs, chip_.engine, chip_.knobs, 0,
-           0,         nullptr,       &programs_, &tables_} {}
+           0,         nullptr,       &programs_, &tables_,    &pages_} {}
 
 Slice::~Slice() {
     account();

@@ -77,6 +77,7 @@ class Slice {
     Dma memory_;        // memory of single packets
     Dma state_memory_;  // state page
     PageWindow ring_, recorded_, reports_, programs_, tables_;
+    OperandPages pages_;
     Env env_;
     sidra_queue_state* state_ = nullptr;
     uint64_t write_index_ = 0;

@@ -279,7 +279,9 @@ Fault VectorUnit::find(uint32_t n) {
     const uint64_t extent = high - low + to.span;
     if (one || worth_mapping(extent, area_.rows, area_.rows * to.span)) {
         Fault fault;
-        uint8_t* const all = dma_.map_all(o.grid.part(low, extent), o.stored, &fault);
+        const Range range = o.grid.part(low, extent);
+        uint8_t* all = worker_.pages ? worker_.pages->at(n, range, o.stored, &fault) : nullptr;
+        if (!all && !fault) all = dma_.map_all(range, o.stored, &fault);
         // Gaps of a page or more need not be accessible.
         if (fault && (one || fault.cause == SIDRA_FAULT_BUS)) return fault;
         if (all) {
