@@ -67,19 +67,19 @@ Fault make(const Env& env, Job& job, Preparation& to) {
     const uint64_t k = uint64_t{p.kernel_h} * p.kernel_w * p.channels;
     if (k != w.rows) return {SIDRA_FAULT_FIELD, k};
 
-    const std::span program = to.program();
     const std::span arrays = to.arrays();
     vector::LayerRules rules = vector::layer_rules(p, l.size, l.prologue, w.rows, w.cols);
-    if (const auto verdict = vector::verify_layer(program, arrays, p, &rules)) return program_fault(verdict);
+    ProgramCache& programs = this_program_cache();
+    auto verdict = programs.verify(to.program(), arrays, rules.packet, &rules.prologue, &rules.epilogue);
+    if (!verdict) verdict = vector::verify_layer_space(arrays, p, &rules);
+    if (verdict) return program_fault(verdict);
     const vector::Traits &prologue = rules.prologue, &epilogue = rules.epilogue;
     plan_vector(arrays, rules.before, prologue, &plan.prologue);
     plan_vector(arrays, rules.after, epilogue, &plan.epilogue);
     Operands planned = to.operands;
     take_strides(plan.prologue, planned);
     take_strides(plan.epilogue, planned);
-    const std::span with_strides = std::span(planned).first(l.operand_count);
-    if (l.prologue) decode(env, program.first(l.prologue), with_strides, rules.packet, prologue, &to.prologue);
-    decode(env, program.subspan(l.prologue), with_strides, rules.packet, epilogue, &to.decoded);
+    programs.decode(env, std::span(planned).first(l.operand_count), &to.prologue, &to.decoded);
     to.serial_units = epilogue.in_order;
 
     plan.matrix = matrix_of(w);

@@ -44,7 +44,12 @@ Fault make(const Env& env, Job& job, Preparation& to) {
     const std::span program = to.program();
     const std::span arrays = to.arrays();
     vector::MatmulRules rules{{m.batch[0], m.batch[1], m.m, m.n}, m.k};
-    if (const auto verdict = vector::verify_matmul(program, arrays, &rules)) return program_fault(verdict);
+    ProgramCache& programs = this_program_cache();
+    vector::Traits none;
+    auto verdict = vector::verify_factors(arrays, &rules);
+    if (!verdict) verdict = programs.verify(program, arrays, rules.packet, &none, &rules.traits);
+    if (!verdict) verdict = vector::verify_matmul_space(arrays, &rules);
+    if (verdict) return program_fault(verdict);
     const vector::Traits& traits = rules.traits;
     const bool floats = vector::is_float(arrays[0].type);
 
@@ -56,7 +61,7 @@ Fault make(const Env& env, Job& job, Preparation& to) {
     to.serial_units = traits.in_order;
     Operands planned = to.operands;
     take_strides(plan.vector, planned);
-    decode(env, program, std::span(planned).first(m.operand_count), rules.packet, traits, &to.decoded);
+    programs.decode(env, std::span(planned).first(m.operand_count), nullptr, &to.decoded);
 
     const VectorLoad load = vector_load(plan.vector);
     const uint64_t cost = std::max(traits.cost, 1u),

@@ -51,8 +51,8 @@ Fault make(const Env& env, Job& job, Preparation& to) {
     if (Fault fault = to.read(env, job.cmd, v.instructions, v.operand_count)) return fault;
     const std::span arrays = to.arrays();
     ProgramCache& programs = this_program_cache();
-    vector::Traits traits;
-    if (const auto verdict = programs.verify(to.program(), arrays, &traits)) return program_fault(verdict);
+    vector::Traits none, traits;
+    if (const auto verdict = programs.verify(to.program(), arrays, {}, &none, &traits)) return program_fault(verdict);
     if (const auto verdict = vector::verify_space(arrays, v.size, traits)) return program_fault(verdict);
 
     VectorPlan& plan = to.vector;
@@ -84,7 +84,7 @@ Fault make(const Env& env, Job& job, Preparation& to) {
 
     Operands planned = to.operands;
     take_strides(plan, planned);
-    programs.decode(env, std::span(planned).first(v.operand_count), &to.decoded);
+    programs.decode(env, std::span(planned).first(v.operand_count), nullptr, &to.decoded);
     return {};
 }
 
