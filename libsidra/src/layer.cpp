@@ -74,7 +74,9 @@ sidra_status sidra_layer_async(sidra_stream* stream, sidra_weights* weights, con
     SIDRA_TRY(make_operands(call, stream->context, program, layer->operands, operands));
     auto rules =
         vector::layer_rules(pattern, {w.images, w.rows, w.columns}, program.rules().prologue, weights->k, weights->n);
-    if (const auto verdict = vector::verify_layer(program.code(), operands, pattern, &rules)) [[unlikely]] {
+    auto verdict = program.verify(operands, rules.packet, &rules.prologue, &rules.epilogue);
+    if (!verdict) verdict = vector::verify_layer_space(operands, pattern, &rules);
+    if (verdict) [[unlikely]] {
         if (rules.overlapped == vector::kNothing) return refuse_call(call, program, verdict);
         return refuse_overlap(
             call, verdict.operand,

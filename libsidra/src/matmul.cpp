@@ -84,7 +84,10 @@ sidra_status sidra_matmul_async(sidra_stream* stream, const sidra_matmul* matmul
     const std::span operands(table.data(), program.operands());
     SIDRA_TRY(make_operands(call, stream->context, program, matmul->operands, operands));
     vector::MatmulRules rules{{batch[0], batch[1], matmul->m, matmul->n}, matmul->k};
-    if (const auto verdict = vector::verify_matmul(program.code(), operands, &rules)) [[unlikely]]
+    auto verdict = vector::verify_factors(operands, &rules);
+    if (!verdict) verdict = program.verify(operands, rules.packet, nullptr, &rules.traits);
+    if (!verdict) verdict = vector::verify_matmul_space(operands, &rules);
+    if (verdict) [[unlikely]]
         return refuse(call, program, verdict, rules, operands);
     for (uint32_t n = 0; n < program.operands(); ++n) {
         vector::Sizes size;

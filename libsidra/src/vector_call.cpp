@@ -42,7 +42,7 @@ sidra_status call_program(const char* call, sidra_stream* stream, const ProgramC
     for (uint32_t n = 0; n < operands.size(); ++n)
         SIDRA_TRY(make_operand(call, stream->context, program, c.operands[n], n, &operands[n]));
     vector::Traits traits;
-    auto verdict = program.verify(operands, &traits);
+    auto verdict = program.verify(operands, {}, nullptr, &traits);
     if (!verdict) verdict = vector::verify_space(operands, c.size, traits);
     if (verdict) [[unlikely]]
         return refuse(call, c, verdict, operands, traits);

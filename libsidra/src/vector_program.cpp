@@ -82,29 +82,60 @@ vector::Verdict verify_code(Code code, size_t prologue, ProgramRules* rules) {
     rules->operands = suitable_operands(code, &operands);
     rules->prologue = static_cast<uint32_t>(prologue);
     const vector::Packet packet = gives(code, prologue, rules->operands, &rules->kind);
-    vector::Traits before;
-    return vector::verify(code, std::span(operands).first(rules->operands), packet, &before, &rules->traits);
+    return vector::verify(code, std::span(operands).first(rules->operands), packet, &rules->before, &rules->traits);
 }
 
-vector::Verdict VectorProgram::verify(std::span<const sidra_operand> operands, vector::Traits* traits) const {
-    // Of a valid program: the classes of its operands in the low bits, its cost, whether it works in order, and a bit.
-    constexpr uint64_t kClasses = (uint64_t{1} << 48) - 1, kCost = (1 << 14) - 1, kInOrder = uint64_t{1} << 62;
-    constexpr uint64_t kValid = uint64_t{1} << 63;
-    static_assert(SIDRA_VECTOR_INSTRUCTIONS_MAX * 2 * SIDRA_VECTOR_COST_ELEMENTS <= kCost);
-    const uint64_t classes = vector::operand_classes(operands);
-    std::atomic<uint64_t>& remembered = remembered_[classes * 0x9e3779b97f4a7c15 >> (64 - kRememberedLog2)];
-    const uint64_t known = remembered.load(std::memory_order_relaxed);
-    if ((known & kValid) != 0 && (known & kClasses) == classes) [[likely]] {
-        *traits = rules_.traits;
-        traits->cost = known >> 48 & kCost;
-        traits->in_order = (known & kInOrder) != 0;
-        return vector::verify_operands(operands, *traits);
-    }
-    const vector::Verdict verdict = vector::verify(code_, operands, traits);
+namespace {
+
+// In what is remembered of a valid program: the costs of program and prologue, and whether the program works in order.
+constexpr unsigned kCostBits = 14;
+constexpr uint64_t kCost = (1 << kCostBits) - 1, kInOrder = uint64_t{1} << 62;
+static_assert(SIDRA_VECTOR_INSTRUCTIONS_MAX * 2 * SIDRA_VECTOR_COST_ELEMENTS <= kCost);
+
+// Never 0. The type of the sums is known by the operands.
+uint64_t classes_of(std::span<const sidra_operand> operands, const vector::Packet& packet) {
+    return vector::operand_classes(operands) | uint64_t{packet.codes & 0xfu} << 48 |
+           uint64_t{packet.input & 0xfu} << 52 | uint64_t{1} << 63;
+}
+
+}  // namespace
+
+bool VectorProgram::recall(const Remembered& from, uint64_t classes, vector::Traits* prologue,
+                           vector::Traits* traits) const {
+    const uint32_t version = from.version.load(std::memory_order_acquire);
+    const uint64_t known = from.classes.load(std::memory_order_acquire);
+    const uint64_t found = from.found.load(std::memory_order_acquire);
+    if (known != classes || version % 2 != 0 || from.version.load(std::memory_order_relaxed) != version) return false;
+    *prologue = rules_.before;
+    prologue->cost = found >> kCostBits & kCost;
+    *traits = rules_.traits;
+    traits->cost = found & kCost;
+    traits->in_order = (found & kInOrder) != 0;
+    return true;
+}
+
+void VectorProgram::remember(Remembered& to, uint64_t classes, const vector::Traits& prologue,
+                             const vector::Traits& traits) {
+    uint32_t version = to.version.load(std::memory_order_relaxed);
+    if (version % 2 != 0 || !to.version.compare_exchange_strong(version, version + 1, std::memory_order_acquire))
+        return;
+    to.classes.store(classes, std::memory_order_release);
+    to.found.store(uint64_t{prologue.cost} << kCostBits | traits.cost | (traits.in_order ? kInOrder : 0),
+                   std::memory_order_release);
+    to.version.store(version + 2, std::memory_order_release);
+}
+
+vector::Verdict VectorProgram::verify(std::span<const sidra_operand> operands, const vector::Packet& packet,
+                                      vector::Traits* prologue, vector::Traits* traits) const {
+    vector::Traits none;
+    if (prologue == nullptr) prologue = &none;
+    const uint64_t classes = classes_of(operands, packet);
+    Remembered& remembered = remembered_[classes * 0x9e3779b97f4a7c15 >> (64 - kRememberedLog2)];
+    if (recall(remembered, classes, prologue, traits)) [[likely]]
+        return vector::verify_operands(operands, packet, *prologue, *traits);
+    const vector::Verdict verdict = vector::verify(code_, operands, packet, prologue, traits);
     const bool scatters = (traits->gathered & traits->stored) != 0;  // then addresses matter, too
-    if (!verdict && !scatters)
-        remembered.store(classes | uint64_t{traits->cost} << 48 | (traits->in_order ? kInOrder : 0) | kValid,
-                         std::memory_order_relaxed);
+    if (!verdict && !scatters) remember(remembered, classes, *prologue, *traits);
     return verdict;
 }
 

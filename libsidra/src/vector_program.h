@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -24,7 +25,8 @@ struct ProgramRules {
     ProgramKind kind{};
     uint32_t prologue = 0;  // instructions; they come first
     uint32_t operands = 0;  // of a call; those of a MATMUL begin with the factors
-    vector::Traits traits;  // how it uses the operands; what depends on them (cost, in_order) is not known here
+    // How prologue and program use the operands. What depends on these (cost, in_order) is not known here.
+    vector::Traits before, traits;
 };
 
 // Verifies code as far as that does not depend on operands.
@@ -49,18 +51,28 @@ class VectorProgram {
     uint32_t operands() const { return rules_.operands; }
     uint32_t id() const { return id_; }
 
-    // Does the same as vector::verify() for a program without prologue, but remembers what was verified.
-    vector::Verdict verify(std::span<const sidra_operand> operands, vector::Traits* traits) const;
+    // Does the same as vector::verify(), but remembers what was verified. `packet` is one of the program's kind;
+    // `prologue` may be null if the program has none.
+    vector::Verdict verify(std::span<const sidra_operand> operands, const vector::Packet& packet,
+                           vector::Traits* prologue, vector::Traits* traits) const;
 
    private:
-    // Classes of operands with which the program is valid, with the traits that depend on them: see verify().
+    // Of a valid program: the classes of its operands and of what the packet gives, and what depends on them. Readers
+    // do not wait: they take nothing if the version has changed meanwhile, or is odd, as while both are written.
+    struct Remembered {
+        std::atomic<uint32_t> version{0};
+        std::atomic<uint64_t> classes{0}, found{0};
+    };
     static constexpr unsigned kRememberedLog2 = 2;
+    bool recall(const Remembered& from, uint64_t classes, vector::Traits* prologue, vector::Traits* traits) const;
+    static void remember(Remembered& to, uint64_t classes, const vector::Traits& prologue,
+                         const vector::Traits& traits);
 
     std::span<const sidra_vector_instruction> code_;
     uint64_t address_ = 0;
     ProgramRules rules_;
     uint32_t id_ = 0;
-    mutable std::array<std::atomic<uint64_t>, 1 << kRememberedLog2> remembered_{};
+    mutable std::array<Remembered, 1 << kRememberedLog2> remembered_{};
 };
 
 }  // namespace sidra

@@ -266,6 +266,16 @@ void Context::copy(uint64_t va, void* data, uint64_t bytes, bool write) const {
     }
 }
 
+void Context::move_page(uint64_t va) {
+    Bus& bus = this->bus();
+    const uint64_t entry = space_.entry(va, 0), old = bus.load64(entry), page = bus.alloc_page();
+    std::memcpy(bus.storage(page), bus.storage(old & SIDRA_PTE_ADDR), kPage);
+    bus.store64(entry, (old & ~SIDRA_PTE_ADDR) | page);
+    const uint32_t result = bench_.admin(SIDRA_ADMIN_QUIESCE_RANGE, index_, va / kPage * kPage, kPage);
+    EXPECT_EQ(result, uint32_t{SIDRA_ADMIN_OK});
+    bus.revoke(old & SIDRA_PTE_ADDR, kPage);
+}
+
 void Context::write(uint64_t va, const void* data, uint64_t bytes) { copy(va, const_cast<void*>(data), bytes, true); }
 
 void Context::read(uint64_t va, void* data, uint64_t bytes) const { copy(va, data, bytes, false); }

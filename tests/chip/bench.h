@@ -169,6 +169,8 @@ class Context {
     // Addresses without mapping.
     uint64_t reserve(uint64_t bytes, uint64_t align = kPage);
     void map(uint64_t va, uint64_t bus, uint64_t rights = kReadWrite, uint64_t flags = 0);
+    // Moves a page to other memory, with what it holds. The old memory is not accessible any more.
+    void move_page(uint64_t va);
     void write(uint64_t va, const void* data, uint64_t bytes);
     void read(uint64_t va, void* data, uint64_t bytes) const;
     uint64_t load64(uint64_t va) const;

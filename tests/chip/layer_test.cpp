@@ -290,7 +290,8 @@ std::vector<uint8_t> expected(const LayerCase& c) {
 // The packet in the memory of a context, with programmed weights.
 class Placed {
    public:
-    Placed(Bench& bench, Context& context, Queue& queue, const LayerCase& c, bool contiguous = false)
+    Placed(Bench& bench, Context& context, Queue& queue, const LayerCase& c, bool contiguous = false,
+           uint32_t first_crossbar = 0)
         : operands(c.operands), pattern(c.pattern), context_(context), size_(c.bytes.size()) {
         if (contiguous) {
             base_ = context.reserve(size_);
@@ -304,8 +305,8 @@ class Placed {
         pattern.addr += base_ - kBase;
         const uint32_t width = c.encoding == SIDRA_ENCODING_DIFFERENTIAL ? 128 : 256;
         std::vector<uint32_t> crossbars((c.k + 255) / 256 * ((c.n + width - 1) / width));
-        EXPECT_LE(crossbars.size(), bench.crossbars_total());
-        std::iota(crossbars.begin(), crossbars.end(), 0u);
+        EXPECT_LE(first_crossbar + crossbars.size(), bench.crossbars_total());
+        std::iota(crossbars.begin(), crossbars.end(), first_crossbar);
         const uint32_t weights =
             context.weights({.rows = c.k, .cols = c.n, .encoding = c.encoding, .crossbars = crossbars});
         queue.submit(program(weights, 0, c.k, 0, c.n, context.put(c.weights), c.n));
@@ -324,6 +325,7 @@ class Placed {
         l.operand_count = static_cast<uint8_t>(operands.size());
     }
     std::vector<uint8_t> memory() const { return context_.get<uint8_t>(base_, size_); }
+    void reset_memory(const LayerCase& c) { context_.write(base_, c.bytes.data(), size_); }
     // Writes operands and pattern again, after a change.
     void update() {
         context_.write(cmd.layer.operands, operands.data(), operands.size() * sizeof operands[0]);
@@ -385,13 +387,13 @@ TEST_P(Layer, IsThatOfPlainLoops) {
 INSTANTIATE_TEST_SUITE_P(Engines, Layer, ::testing::ValuesIn(hosts()), host_name);
 
 // 3 x 3 windows of a 4 x 4 image with 2 channels, dynamic quantisation.
-LayerCase small_case() {
+LayerCase small_case(uint32_t columns = 5) {
     LayerCase c;
     c.programs = &programs("dynamic");
     c.prologue = assemble(c.programs->prologue);
     c.epilogue = assemble(c.programs->epilogue);
     c.size[0] = 1, c.size[1] = c.size[2] = 4;
-    c.k = 18, c.n = 5, c.encoding = SIDRA_ENCODING_OFFSET;
+    c.k = 18, c.n = columns, c.encoding = SIDRA_ENCODING_OFFSET;
     sidra_pattern& p = c.pattern;
     p.type = SIDRA_TYPE_F32, p.codes = SIDRA_TYPE_S8;
     p.height = p.width = 4, p.channels = 2;
@@ -403,14 +405,86 @@ LayerCase small_case() {
         const float value = static_cast<float>(i) - 10;
         std::memcpy(&c.bytes[i * 4], &value, 4);
     }
-    sidra_operand out = dense(place(c, 16 * 5 * 4), c.size, 5, SIDRA_TYPE_F32);
+    sidra_operand out = dense(place(c, uint64_t{16} * columns * 4), c.size, columns, SIDRA_TYPE_F32);
     out.flags = SIDRA_OPERAND_WRITE;
     c.operands.push_back(out);
     sidra_operand row{};
-    row.type = SIDRA_TYPE_F32, row.stride[3] = 4, row.addr = place(c, 20);
+    row.type = SIDRA_TYPE_F32, row.stride[3] = 4, row.addr = place(c, columns * 4);
     c.operands.push_back(row);
-    c.weights.resize(18 * 5, 3);
+    c.weights.resize(size_t{18} * columns, 3);
     return c;
+}
+
+// The chip remembers what it has prepared for a packet. Queues of two contexts submit the same packet again and again,
+// while its programs, its operands, its pattern, its parameters and the pages of all of them change. The weights with
+// that number are not those of the other context.
+TEST_P(Layer, APacketThatComesAgainDoesWhatMemorySaysNow) {
+    static const Programs kAgain[] = {
+        {"again", "pass:\nv0 = load o7\nv1 = mul v0, p0\nstore o6, v1\n",
+         "pass:\nv0 = load o5\nv1 = load o1\nv2 = add v0, v1\nv3 = mul v2, p1\nstore o0, v3\n", SIDRA_TYPE_F32, true,
+         0},
+        {"again, otherwise", "pass:\nv0 = load o7\nv1 = add v0, p0\nstore o6, v1\n",
+         "pass:\nv0 = load o5\nv1 = load o1\nv2 = max v0, v1\nv3 = add v2, p1\nstore o0, v3\n", SIDRA_TYPE_F32, true,
+         0}};
+    const Host host = GetParam();
+    BenchOptions options;
+    options.engine = host.engine;
+    options.scatter = host.scatter;
+    options.workers = host.workers;
+    Bench bench(options);
+    std::mt19937_64 random(host.engine * 2 + host.scatter);
+    struct Place {
+        Context& context;
+        Queue& queue;
+        LayerCase c;
+        Placed placed;
+    };
+    std::vector<Place> places;
+    for (const uint32_t columns : {300u, 5u}) {
+        Context& context = bench.context();
+        Queue& queue = context.queue();
+        LayerCase c = small_case(300);
+        c.programs = &kAgain[0];
+        c.prologue = assemble(c.programs->prologue);
+        c.epilogue = assemble(c.programs->epilogue);
+        c.n = columns;
+        for (int8_t& w : c.weights) w = static_cast<int8_t>(random());
+        Placed placed(bench, context, queue, c, false, static_cast<uint32_t>(2 * places.size()));
+        places.push_back({context, queue, c, placed});
+    }
+    ASSERT_EQ(places[0].placed.cmd.layer.operands, places[1].placed.cmd.layer.operands) << "equal packets";
+    ASSERT_EQ(places[0].placed.cmd.layer.weights, places[1].placed.cmd.layer.weights) << "equal packets";
+    uint64_t choice = 0;  // of what memory holds: often the same for both contexts
+    for (uint32_t n = 0; n < 80; n++) {
+        if (random() % 3 == 0) choice = random();
+        auto& [context, queue, c, placed] = places[random() % places.size()];
+        sidra_cmd_layer& packet = placed.cmd.layer;
+        const bool refused = choice / 16 % 8 == 0;
+        const uint64_t pages[] = {packet.program, packet.operands, packet.pattern, placed.operands[0].addr};
+        if (random() % 2) context.move_page(pages[random() % std::size(pages)]);
+        c.programs = &kAgain[choice % 2];
+        c.prologue = assemble(c.programs->prologue);
+        c.epilogue = assemble(c.programs->epilogue);
+        Code code = c.prologue;
+        code.insert(code.end(), c.epilogue.begin(), c.epilogue.end());
+        context.write(packet.program, code.data(), code.size() * sizeof code[0]);
+        for (const uint32_t p : {0u, 1u}) c.param[p] = packet.param[p] = f32_bits(static_cast<float>(random() % 5));
+        c.pattern.zero = placed.pattern.zero = static_cast<int16_t>(choice / 2 % 2);
+        c.pattern.dilation_h = placed.pattern.dilation_h = choice / 4 % 2 ? 2 : 1;
+        c.operands[1].stride[3] = placed.operands[1].stride[3] = choice / 8 % 2 ? 4 : 0;
+        placed.operands[0].flags = refused ? 0 : SIDRA_OPERAND_WRITE;
+        placed.update();
+        placed.reset_memory(c);
+        const uint64_t at = queue.submit(placed.cmd);
+        bench.run();
+        if (refused) {
+            ASSERT_TRUE(faulted(queue, at, placed.cmd, {{SIDRA_FAULT_PROGRAM}})) << n;
+            queue.reset();
+        } else {
+            ASSERT_TRUE(retired(queue)) << n;
+        }
+        ASSERT_EQ(refused ? c.bytes : expected(c), placed.memory()) << n << ": " << describe(c);
+    }
 }
 
 struct Refusal {

@@ -354,6 +354,7 @@ class Placed {
         context_.write(cmd_.matmul.operands, operands_.data(), operands_.size() * sizeof operands_[0]);
     }
     std::vector<uint8_t> memory() const { return context_.get<uint8_t>(memory_, bytes_); }
+    void reset_memory(const Case& c) { context_.write(memory_, c.memory.bytes().data(), bytes_); }
 
    private:
     Context& context_;
@@ -471,6 +472,67 @@ Case plain(uint32_t m, uint32_t n, uint32_t k, uint8_t type, Random& random, boo
         assemble(integer ? "pass:\nv0 = load_int o7\nstore_int o2, v0\n" : "pass:\nv0 = load o7\nstore o2, v0\n");
     c.memory = Memory(0, std::vector<uint8_t>(extent(out, c.size())));
     return c;
+}
+
+// The chip remembers what it has prepared for a packet. Queues of two contexts submit the same packet again and again,
+// while its program, its operands, its parameters and the pages of all of them change.
+TEST_P(Matmul, APacketThatComesAgainDoesWhatMemorySaysNow) {
+    Bench bench(options(GetParam()));
+    Random random(11 + GetParam().engine);
+    const std::vector<sidra_vector_instruction> programs[] = {
+        assemble("pass:\nv0 = load o7\nv0 = mul v0, p0\nstore o2, v0\n"),
+        assemble("pass:\nv0 = load o7\nv0 = add v0, p0\nstore o2, v0\n")};
+    struct Place {
+        Context& context;
+        Queue& queue;
+        Case c;
+        Placed placed;
+    };
+    std::vector<Place> places;
+    for (uint32_t i = 0; i < 2; i++) {
+        Context& context = bench.context();
+        Case c = plain(3, 20, 7, F32, random);
+        c.program = programs[0];
+        c.memory = Memory(0, std::vector<uint8_t>(size_t{3} * 20 * 8));
+        places.push_back({context, context.queue(), c, Placed(context, c)});
+    }
+    ASSERT_EQ(places[0].placed.cmd().matmul.operands, places[1].placed.cmd().matmul.operands) << "equal packets";
+    for (uint32_t n = 0; n < 80; n++) {
+        Place& place = places[random() % places.size()];
+        auto& [context, queue, c, placed] = place;
+        sidra_cmd_matmul& packet = placed.cmd().matmul;
+        const bool refused = random() % 8 == 0;
+        const uint64_t pages[] = {packet.program, packet.operands, placed.operands()[random() % 3].addr};
+        if (random() % 2) context.move_page(pages[random() % std::size(pages)]);
+        c.program = programs[random() % std::size(programs)];
+        c.m = packet.m = between(random, 2, 3);
+        c.param[0] = packet.param[0] = f32_bits(static_cast<float>(random() % 5));
+        const bool transposed = random() % 2;
+        c.operands[1].stride[2] = 4 * (transposed ? 1 : c.n);
+        c.operands[1].stride[3] = 4 * (transposed ? c.k : 1);
+        c.operands[2].stride[3] = random() % 2 ? 8 : 4;
+        c.operands[2].stride[2] = c.operands[2].stride[3] * c.n;
+        for (size_t o = 0; o < 3; o++) {
+            const uint64_t at = placed.operands()[o].addr;
+            placed.operands()[o] = c.operands[o];
+            placed.operands()[o].addr = at;
+        }
+        if (refused) placed.operands()[2].flags = 0;
+        placed.store_operands();
+        context.write(packet.program, c.program.data(), c.program.size() * sizeof c.program[0]);
+        placed.reset_memory(c);
+        const uint64_t at = queue.submit(placed.cmd());
+        bench.run();
+        SCOPED_TRACE(n);
+        if (refused) {
+            ASSERT_TRUE(faulted(queue, at, placed.cmd(), {{SIDRA_FAULT_PROGRAM}}));
+            queue.reset();
+        } else {
+            ASSERT_TRUE(retired(queue)) << describe(c);
+        }
+        check_same(c, refused ? c.memory.bytes() : expected(c), placed.memory());
+        if (HasFatalFailure()) return;
+    }
 }
 
 // The longest sums, whose factors are copied in several blocks of k, or of columns.
@@ -806,13 +868,7 @@ TEST_F(MatmulMidFlight, RangesAreQuiesced) {
     unsigned moved = 0;
     for (uint64_t i = 0; wait_until_it_works(); i++) {
         const uint64_t va = placed.operands()[i % 2].addr / kPage * kPage + i / 2 % 100 * kPage;
-        const uint64_t entry = context.space().entry(va, 0);
-        const uint64_t old = bench.bus().load64(entry);
-        const uint64_t page = bench.bus().alloc_page();
-        std::memcpy(bench.bus().storage(page), bench.bus().storage(old & SIDRA_PTE_ADDR), kPage);
-        bench.bus().store64(entry, (old & ~SIDRA_PTE_ADDR) | page);
-        ASSERT_EQ(bench.admin(SIDRA_ADMIN_QUIESCE_RANGE, context.index(), va, kPage), uint32_t{SIDRA_ADMIN_OK});
-        bench.bus().revoke(old & SIDRA_PTE_ADDR, kPage);
+        context.move_page(va);
         moved++;
     }
     EXPECT_GT(moved, 3u) << "the test has looked at nothing";

@@ -63,7 +63,7 @@ class Machine {
     }
     Fault run(const Job& job, uint32_t unit) {
         staging.scratch.begin();
-        Worker worker{this_tlb(), staging.converted, staging.scratch, staging.readout};
+        Worker worker{this_tlb(), nullptr, staging.converted, staging.scratch, staging.readout};
         return job.operation->unit(env(), job, worker, unit);
     }
 

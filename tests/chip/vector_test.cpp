@@ -347,7 +347,7 @@ TEST_P(Vector, AProgramMayComeAgainWithOtherOperands) {
 }
 
 // The chip remembers what it has prepared for a packet. A queue submits the same packet again and again, while its
-// program, its operands, its parameters and the context change.
+// program, its operands, its parameters, their pages and the context change.
 TEST_P(Vector, APacketThatComesAgainDoesWhatMemorySaysNow) {
     constexpr uint32_t kCols = 40;
     const Host host = GetParam();
@@ -384,6 +384,8 @@ TEST_P(Vector, APacketThatComesAgainDoesWhatMemorySaysNow) {
                             programs[which].size() * sizeof(sidra_vector_instruction));
         const uint32_t stride = wide ? 2 : 1;
         const uint64_t out = place.context.put(std::vector<float>(kCols * 2, -1.0f));
+        const uint64_t pages[] = {place.program, place.operands, place.in, out};
+        if (random() % 2) place.context.move_page(pages[random() % std::size(pages)]);
         sidra_operand operands[2]{};
         for (sidra_operand& o : operands) o.type = SIDRA_TYPE_F32, o.stride[3] = 4;
         operands[0].addr = place.in;
@@ -413,6 +415,59 @@ TEST_P(Vector, APacketThatComesAgainDoesWhatMemorySaysNow) {
         }
         ASSERT_EQ(expected, place.context.get<float>(out, expected.size())) << n;
     }
+}
+
+// Small packets of one slice find their operands on pages that stay mapped. Here these pages change from packet to
+// packet, an operand crosses pages now and then, and the last packet stores to a page that is only readable.
+TEST_P(Vector, PacketsOfASliceHaveOperandsOnAnyPages) {
+    constexpr uint32_t kPages = 5, kCols = 16, kPackets = 200;
+    constexpr size_t kFloats = kPages * kPage / sizeof(float);
+    const Host host = GetParam();
+    BenchOptions options;
+    options.engine = host.engine;
+    options.scatter = host.scatter;
+    options.workers = host.workers;
+    Bench bench(options);
+    Context& context = bench.context();
+    Queue& queue = context.queue({.log2 = 10});
+    Random random(7 + host.engine * 2 + host.scatter);
+    std::vector<float> memory(kFloats);
+    for (float& value : memory) value = static_cast<float>(random() % 100);
+    const uint64_t at = context.put(memory);
+    const uint64_t readable = context.put(std::vector<float>(kCols), kRead);
+    const auto code =
+        std::get<program::Code>(program::assemble("pass:\nv0 = load o0\nv1 = load o1\nv0 = add v0, v1\nstore o2, v0\n"))
+            .instructions;
+    sidra_cmd cmd = blank(SIDRA_CMD_VECTOR);
+    cmd.vector.program = context.put(code);
+    cmd.vector.instructions = static_cast<uint16_t>(code.size());
+    cmd.vector.operand_count = 3;
+    std::fill(std::begin(cmd.vector.size), std::end(cmd.vector.size), 1u);
+    cmd.vector.size[3] = kCols;
+    std::vector<sidra_cmd> packets;
+    for (uint32_t n = 0; n <= kPackets; n++) {
+        std::vector<sidra_operand> operands(3);
+        size_t place[3];
+        for (size_t o = 0; o < 3; o++) {
+            // Apart from each other; sometimes at the end of a page, and behind it.
+            const size_t third = kFloats / 3, near = kPage / sizeof(float) - kCols / 2;
+            place[o] = o * third + (random() % 3 == 0 ? near : random() % (third - kCols));
+            operands[o].type = SIDRA_TYPE_F32, operands[o].stride[3] = 4;
+            operands[o].addr = at + place[o] * sizeof(float);
+        }
+        if (random() % 2) std::swap(operands[0].addr, operands[2].addr), std::swap(place[0], place[2]);
+        operands[2].flags = SIDRA_OPERAND_WRITE;
+        if (n == kPackets) operands[2].addr = readable;
+        for (size_t i = 0; i < kCols && n < kPackets; i++)
+            memory[place[2] + i] = memory[place[0] + i] + memory[place[1] + i];
+        cmd.vector.operands = context.put(operands);
+        packets.push_back(cmd);
+    }
+    uint64_t last = 0;
+    for (const sidra_cmd& packet : packets) last = queue.submit(packet);
+    bench.run();
+    EXPECT_TRUE(faulted(queue, last, cmd, {{SIDRA_FAULT_PERMISSION}}, readable));
+    EXPECT_EQ(memory, context.get<float>(at, kFloats));
 }
 
 // Programs all of whose registers may be the memory of operands, of which engines compute several long rows at a time;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -310,6 +311,93 @@ TEST_F(Products, WhatALayerRefuses) {
 }
 
 // Rows of the output must not be what other rows still read.
+// A program remembers what was verified: whatever it remembers, it says the same as a new program.
+TEST_F(Products, AnOldProgramRefusesWhatANewOneRefuses) {
+    std::mt19937 random(20261126);
+    const auto below = [&](uint32_t n) { return std::uniform_int_distribution<uint32_t>(0, n - 1)(random); };
+    const char* const matmuls[] = {kStore, "pass:\nv0 = load sums\nv1 = load o2\nv0 = add v0, v1\nstore o3, v0"};
+    const char* const layers[] = {kDynamic, kDequantise,
+                                  "pass:\nv0 = load input\nv1 = load o1\nv0 = mul v0, v1\nstore codes, v0\n"
+                                  "epilogue:\npass:\nv0 = load sums\nv1 = load o2\nv0 = mul v0, v1\nstore o0, v0"};
+    int accepted = 0, refused = 0;
+    const auto compare = [&](sidra_program* old, const char* text, const auto& call) {
+        sidra_program* fresh = nullptr;
+        ASSERT_OK(sidra_program_assemble(context, text, &fresh));
+        std::string said[2];
+        sidra_status status[2];
+        for (const int n : {0, 1}) {
+            status[n] = call(n == 0 ? old : fresh);
+            if (status[n] != SIDRA_OK) said[n] = sidra_last_error();
+            if (const size_t name = said[n].find("program "); name != std::string::npos)  // they have other numbers
+                said[n].erase(name, said[n].find(',', name) - name);
+        }
+        ASSERT_EQ(status[1], status[0]) << text << "\n" << said[1] << "\n" << said[0];
+        ASSERT_EQ(said[1], said[0]) << text;
+        ++(status[0] == SIDRA_OK ? accepted : refused);
+        ASSERT_OK(sidra_program_destroy(fresh));
+    };
+    const auto change = [&](std::vector<sidra_vector_operand>& operands) {
+        if (below(2) == 0) return;
+        sidra_vector_operand& o = operands[below(static_cast<uint32_t>(operands.size()))];
+        if (below(3) == 0) o.type = static_cast<sidra_type>(below(9));
+        if (below(6) == 0) o.stride[3] = sidra_type_size(o.type) * below(4);
+        if (below(8) == 0) o.stride[below(4)] += 1 + below(8);
+        if (below(6) == 0) o.index = {buffer, 60'000}, o.index_type = below(2) == 0 ? SIDRA_S32 : SIDRA_S64;
+        if (o.index.buffer != nullptr || below(8) == 0) o.extent = below(12);
+        if (below(8) == 0) o.at.offset = 8 * below(400);
+    };
+    for (const char* const text : matmuls) {
+        sidra_program* old = assemble(text);
+        for (int i = 0; i < 1500; ++i) {
+            const sidra_type types[] = {SIDRA_F32, SIDRA_BF16, SIDRA_S8, SIDRA_U8};
+            const uint32_t kind = below(2);
+            std::vector operands = {matrix(0, types[2 * kind + below(2)], kM, kK),
+                                    matrix(4096, types[2 * kind + below(2)], kK, kN)};
+            for (uint64_t o = text == kStore ? 1 : 0; o < 2; ++o)
+                operands.push_back(matrix(8192 + o * 4096, static_cast<sidra_type>(below(9)), kM, kN));
+            change(operands);
+            compare(old, text, [&](sidra_program* program) {
+                auto matmul = SIDRA_INIT(sidra_matmul);
+                matmul.program = program;
+                matmul.m = kM, matmul.n = kN, matmul.k = kK;
+                matmul.operands = operands.data();
+                matmul.operand_count = static_cast<uint32_t>(operands.size());
+                return sidra_matmul_async(stream, &matmul);
+            });
+            if (HasFatalFailure()) return;
+        }
+    }
+    for (const char* const text : layers) {
+        sidra_program* old = assemble(text);
+        for (int i = 0; i < 1500; ++i) {
+            const bool codes = text == kDequantise;
+            const uint32_t rows[] = {12, 1, 1}, columns[] = {kN, codes ? kN : kK, kN};
+            std::vector<sidra_vector_operand> operands;
+            for (size_t o = 0; o < (text == kDynamic ? 1 : codes ? 2 : 3); ++o) {
+                const uint32_t size[4] = {1, 1, rows[o], columns[o]};
+                operands.push_back(sidra_operand_dense({buffer, 8192 + o * 4096}, SIDRA_F32, size));
+                if (o > 0) operands.back().stride[2] = 0;
+            }
+            change(operands);
+            const sidra_type inputs[] = {SIDRA_F32, SIDRA_F16, SIDRA_S8, SIDRA_S64};
+            const sidra_type type = codes ? below(2) == 0 ? SIDRA_S8 : SIDRA_U8 : inputs[below(4)];
+            const sidra_type code = codes ? type : below(2) == 0 ? SIDRA_S8 : SIDRA_U8;
+            compare(old, text, [&](sidra_program* program) {
+                auto layer = SIDRA_INIT(sidra_layer);
+                layer.program = program;
+                layer.windows = sidra_windows_matrix({buffer, 64}, type, 12, kK);
+                layer.windows.codes = code;
+                layer.operands = operands.data();
+                layer.operand_count = static_cast<uint32_t>(operands.size());
+                return sidra_layer_async(stream, weights, &layer);
+            });
+            if (HasFatalFailure()) return;
+        }
+    }
+    EXPECT_GT(accepted, 1000);
+    EXPECT_GT(refused, 1000);
+}
+
 TEST_F(Products, ALayerDoesNotStoreToItsInput) {
     // Codes with a scale of each row from memory, at indices.
     sidra_program* program = assemble(

@@ -96,6 +96,13 @@ inline F round_to_zero(F x) {
     return reinterpret_cast<F>(_mm256_round_ps(reinterpret_cast<__m256>(x), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
 }
 
+// a < b ? a : b and a > b ? a : b: b if one of them is NaN.
+inline F lesser(F a, F b) {
+    return reinterpret_cast<F>(_mm256_min_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b)));
+}
+inline F greater(F a, F b) {
+    return reinterpret_cast<F>(_mm256_max_ps(reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(b)));
+}
 inline F select(I mask, F a, F b) {
     return reinterpret_cast<F>(
         _mm256_blendv_ps(reinterpret_cast<__m256>(b), reinterpret_cast<__m256>(a), reinterpret_cast<__m256>(mask)));

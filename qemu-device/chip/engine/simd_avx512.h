@@ -86,6 +86,13 @@ inline F round_to_zero(F x) {
     return reinterpret_cast<F>(_mm512_maskz_roundscale_ps(kAll, reinterpret_cast<__m512>(x), _MM_FROUND_TO_ZERO));
 }
 
+// a < b ? a : b and a > b ? a : b: b if one of them is NaN.
+inline F lesser(F a, F b) {
+    return reinterpret_cast<F>(_mm512_maskz_min_ps(kAll, reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b)));
+}
+inline F greater(F a, F b) {
+    return reinterpret_cast<F>(_mm512_maskz_max_ps(kAll, reinterpret_cast<__m512>(a), reinterpret_cast<__m512>(b)));
+}
 inline F select(I mask, F a, F b) { return mask ? a : b; }
 inline I select(I mask, I a, I b) { return mask ? a : b; }
 inline I max(I a, I b) { return a > b ? a : b; }

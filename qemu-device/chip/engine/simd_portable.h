@@ -56,6 +56,9 @@ inline I select(I mask, I a, I b) { return (mask & a) | (~mask & b); }
 inline F select(I mask, F a, F b) {
     return reinterpret_cast<F>(select(mask, reinterpret_cast<I>(a), reinterpret_cast<I>(b)));
 }
+// a < b ? a : b and a > b ? a : b: b if one of them is NaN.
+inline F lesser(F a, F b) { return select(a < b, a, b); }
+inline F greater(F a, F b) { return select(a > b, a, b); }
 inline I max(I a, I b) { return select(a > b, a, b); }
 inline I min(I a, I b) { return select(a < b, a, b); }
 

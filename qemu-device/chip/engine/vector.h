@@ -73,7 +73,7 @@ struct VectorRows {
     uint32_t first_row, first_col;
     uint32_t row_cols;  // columns of a whole row
     // For each operand, and each of `rows`: the address of column `first_col`; for gathered operands that of column 0,
-    // or null if VectorReach must be used. An operand that the program does not use is null.
+    // or null if VectorReach must be used. Operands that the program does not use are not set.
     uint8_t* const* operand[kVectorSlots];
     uint64_t stride[kVectorSlots];  // bytes between columns
     VectorReach reach;

@@ -212,7 +212,7 @@ void Dma::unmap_all() { unmap_to(0); }
 
 // Unmaps the latest mappings until `count` are left.
 void Dma::unmap_to(size_t count) {
-    while (mappings() > count && !more_.empty()) {
+    while (!more_.empty() && mappings() > count) {
         const Mapping m = more_.back();
         more_.pop_back();
         bus_.unmap(m.pointer, m.length, m.write);
@@ -347,19 +347,12 @@ Fault Dma::max64(const Range& word, uint64_t value, uint64_t* before) {
     return stored ? Fault{} : Fault{SIDRA_FAULT_BUS, word.offset()};
 }
 
-uint8_t* PageWindow::at(const Range& range, Fault* fault) {
-    const uint64_t in_page = range.offset() % SIDRA_PAGE_SIZE;
-    const Address wanted{range.space(), range.offset() - in_page};
-    if (!page_ || address_ != wanted) {
-        dma_.unmap_all();
-        page_ = dma_.map_all({wanted.space, wanted.offset, SIDRA_PAGE_SIZE}, write_, fault);
-        if (!page_) {
-            if (!*fault) *fault = {SIDRA_FAULT_BUS, wanted.offset};
-            return nullptr;
-        }
-        address_ = wanted;
-    }
-    return page_ + in_page;
+bool PageWindow::map(const Address& page, Fault* fault) {
+    dma_.unmap_all();
+    page_ = dma_.map_all({page.space, page.offset, SIDRA_PAGE_SIZE}, write_, fault);
+    if (!page_ && !*fault) *fault = {SIDRA_FAULT_BUS, page.offset};
+    address_ = page;
+    return page_ != nullptr;
 }
 
 Fault PageWindow::read(const Range& range, void* to) {
@@ -372,12 +365,16 @@ Fault PageWindow::read(const Range& range, void* to) {
 }
 
 Fault PageWindow::compare(const Range& range, const void* with, bool* equal) {
-    *equal = false;
-    if (crosses(range)) return {};
-    Fault fault;
-    const uint8_t* const bytes = at(range, &fault);
-    if (!bytes) return {fault.cause, range.offset()};
-    *equal = std::memcmp(bytes, with, range.length()) == 0;
+    *equal = true;
+    uint64_t bytes;
+    for (uint64_t done = 0; *equal && done < range.length(); done += bytes) {
+        bytes = std::min(range.length() - done, SIDRA_PAGE_SIZE - (range.offset() + done) % SIDRA_PAGE_SIZE);
+        const Range piece = range.part(done, bytes);
+        Fault fault;
+        const uint8_t* const found = at(piece, &fault);
+        if (!found) return {fault.cause, piece.offset()};
+        *equal = std::memcmp(found, static_cast<const uint8_t*>(with) + done, bytes) == 0;
+    }
     return {};
 }
 

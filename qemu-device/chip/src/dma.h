@@ -157,16 +157,24 @@ class PageWindow {
     PageWindow(Bus& bus, Tlb& tlb, const AddressSpace& space, bool write) : dma_(bus, tlb, space), write_(write) {}
 
     // Pointer to a range that does not cross a page. Returns nullptr and a fault if the page is not accessible.
-    uint8_t* at(const Range& range, Fault* fault);
+    uint8_t* at(const Range& range, Fault* fault) {
+        const uint64_t in_page = range.offset() % SIDRA_PAGE_SIZE;
+        const Address page{range.space(), range.offset() - in_page};
+        if (page_ && address_ == page) [[likely]]
+            return page_ + in_page;
+        return map(page, fault) ? page_ + in_page : nullptr;
+    }
     // Copies a range of any length.
     Fault read(const Range& range, void* to);
-    // Compares a range. One that crosses a page counts as different.
+    // Compares a range of any length.
     Fault compare(const Range& range, const void* with, bool* equal);
 
-   private:
     static bool crosses(const Range& range) {
         return range.offset() % SIDRA_PAGE_SIZE + range.length() > SIDRA_PAGE_SIZE;
     }
+
+   private:
+    bool map(const Address& page, Fault* fault);
 
     Dma dma_;
     const bool write_;

@@ -10,6 +10,7 @@
 
 #include "band.h"
 #include "pattern.h"
+#include "preparation.h"
 #include "product.h"
 #include "vector_unit.h"
 #include "verify_packet.h"
@@ -49,39 +50,40 @@ bool one_range(const sidra_pattern& p, const uint32_t (&windows)[SIDRA_PATTERN_D
     return p.kernel_w == 1 || p.dilation_w * p.pixel_stride == p.channels * uint64_t{element_size(p.type)};
 }
 
-Fault layer_prepare(const Env& env, Job& job) {
+LayerPlan::Matrix matrix_of(const Weights& w) { return {w.rows, w.cols, w.tile_rows, w.tile_cols, w.tile_width}; }
+
+// Also finds the weights.
+Fault make(const Env& env, Job& job, Preparation& to) {
     const sidra_cmd_layer& l = job.cmd.layer;
-    LayerPlan& plan = job.layer;
+    LayerPlan& plan = to.layer;
     plan = {};
-    if (l.flags & ~SIDRA_CMD_MVM_CALIBRATE) return {SIDRA_FAULT_FIELD, l.flags};
-    if (l.pad) return {SIDRA_FAULT_FIELD, l.pad};
-    if (l.epilogue == 0) return program_fault({SIDRA_PROGRAM_LENGTH});
-    Instructions instructions;
-    Operands operands;
-    if (Fault fault = read_program(env, l.program, l.prologue + l.epilogue, l.operands, l.operand_count, &instructions,
-                                   &operands))
-        return fault;
-    if (Fault fault = read_pattern(env, l.pattern, l.size, &plan.images)) return fault;
+    if (Fault fault = to.read(env, job.cmd, l.prologue + l.epilogue, l.operand_count)) return fault;
+    if (Fault fault = read_pattern(env, l.pattern, &to.pattern)) return fault;
+    if (Fault fault = find_images(to.pattern, l.size, &plan.images)) return fault;
     const sidra_pattern& p = plan.images.pattern;
     if (Fault fault = check_codes(l, p)) return fault;
     if (Fault fault = find(env, job)) return fault;
-    const Weights& w = *plan.product.weights;
+    const Weights& w = *job.layer.product.weights;
     const uint64_t k = uint64_t{p.kernel_h} * p.kernel_w * p.channels;
     if (k != w.rows) return {SIDRA_FAULT_FIELD, k};
 
-    const std::span program(instructions.data(), size_t{l.prologue} + l.epilogue);
-    const std::span arrays(operands.data(), l.operand_count);
+    const std::span arrays = to.arrays();
     vector::LayerRules rules = vector::layer_rules(p, l.size, l.prologue, w.rows, w.cols);
-    if (const auto verdict = vector::verify_layer(program, arrays, p, &rules)) return program_fault(verdict);
+    ProgramCache& programs = this_program_cache();
+    auto verdict = programs.verify(to.program(), arrays, rules.packet, &rules.prologue, &rules.epilogue);
+    if (!verdict) verdict = vector::verify_layer_space(arrays, p, &rules);
+    if (verdict) return program_fault(verdict);
     const vector::Traits &prologue = rules.prologue, &epilogue = rules.epilogue;
     plan_vector(arrays, rules.before, prologue, &plan.prologue);
     plan_vector(arrays, rules.after, epilogue, &plan.epilogue);
-    take_strides(plan.prologue, operands);
-    take_strides(plan.epilogue, operands);
-    if (l.prologue) decode(env, program.first(l.prologue), arrays, rules.packet, prologue, &job.prologue);
-    decode(env, program.subspan(l.prologue), arrays, rules.packet, epilogue, &job.program);
-    job.serial_units = epilogue.in_order;
+    Operands planned = to.operands;
+    take_strides(plan.prologue, planned);
+    take_strides(plan.epilogue, planned);
+    programs.decode(env, std::span(planned).first(l.operand_count), &to.prologue, &to.decoded);
+    to.serial_units = epilogue.in_order;
 
+    plan.matrix = matrix_of(w);
+    plan.analog = env.array.analog() != nullptr;
     plan.whole_rows = epilogue.whole_rows;
     plan.one_range = one_range(p, l.size);
     const uint64_t rows = uint64_t{l.size[0]} * l.size[1] * l.size[2];
@@ -111,9 +113,9 @@ Fault layer_prepare(const Env& env, Job& job) {
     blocks = (rows + block - 1) / block;
     plan.block = static_cast<uint32_t>(block);
     if (blocks * plan.across > UINT32_MAX / 2) return program_fault({SIDRA_PROGRAM_SIZE});
-    job.units = static_cast<uint32_t>(blocks * plan.across);
+    to.units = static_cast<uint32_t>(blocks * plan.across);
 
-    UnitLoad& of = job.unit_load;
+    UnitLoad& of = to.unit_load;
     of = unit_load(load_after, plan.epilogue, block, cols, after_cost);
     of.operations += row_macs * block / kMacsPerOperation + block * k * element / kBytesPerOperation;
     of.pieces += block * runs;
@@ -127,11 +129,30 @@ Fault layer_prepare(const Env& env, Job& job) {
         of.scratch = std::max(of.scratch, first.scratch + block * (k * element + 8) + 4096);
     }
     // The next unit of a block finds its codes.
-    job.unit_work = row_macs * block / product_speed(env, w) + block * cols * after_cost / kVectorCostsPerNs +
-                    block * k * (l.prologue ? before_cost : 1) / kVectorCostsPerNs / plan.across + 1;
-    job.cost = vec_cost(rows * w.cols * after_cost + (l.prologue ? rows * k * before_cost : 0), env.clock_level);
-    job.work.vec_elements = rows * w.cols + (l.prologue ? rows * k : 0);
-    begin_products(env, job, rows, block, l.flags, &plan.product);
+    to.unit_work = row_macs * block / product_speed(env, w) + block * cols * after_cost / kVectorCostsPerNs +
+                   block * k * (l.prologue ? before_cost : 1) / kVectorCostsPerNs / plan.across + 1;
+    to.cost = vec_cost(rows * w.cols * after_cost + (l.prologue ? rows * k * before_cost : 0), env.clock_level);
+    to.elements = rows * w.cols + (l.prologue ? rows * k : 0);
+    return {};
+}
+
+// Also finds the weights.
+Fault suits(const Env& env, Job& job, const Preparation& preparation, bool* suits) {
+    if (Fault fault = find(env, job)) return fault;
+    const LayerPlan& plan = preparation.layer;
+    *suits = plan.matrix == matrix_of(*job.layer.product.weights) && plan.analog == (env.array.analog() != nullptr);
+    return {};
+}
+
+Fault layer_prepare(const Env& env, Job& job) {
+    const sidra_cmd_layer& l = job.cmd.layer;
+    job.layer = {};
+    if (l.flags & ~SIDRA_CMD_MVM_CALIBRATE) return {SIDRA_FAULT_FIELD, l.flags};
+    if (l.pad) return {SIDRA_FAULT_FIELD, l.pad};
+    if (l.epilogue == 0) return program_fault({SIDRA_PROGRAM_LENGTH});
+    if (Fault fault = prepare(env, job, {make, suits})) return fault;
+    const uint64_t rows = uint64_t{l.size[0]} * l.size[1] * l.size[2];
+    begin_products(env, job, rows, job.preparation->layer.block, l.flags, &job.layer.product);
     return {};
 }
 
@@ -141,7 +162,8 @@ class Input {
     Input(const Env& env, const Job& job, Worker& worker, uint32_t first, uint32_t rows)
         : env_(env),
           job_(job),
-          plan_(job.layer),
+          plan_(job.preparation->layer),
+          weights_(*job.layer.product.weights),
           worker_(worker),
           memory_(env, worker, plan_.images.grid),
           first_(first),
@@ -152,7 +174,7 @@ class Input {
     Fault codes(uint8_t* to, uint64_t stride, uint32_t* scalars) {
         if (Fault fault = find()) return fault;
         const sidra_pattern& p = plan_.images.pattern;
-        const uint64_t row = plan_.product.weights->rows;
+        const uint64_t row = weights_.rows;
         if (job_.cmd.layer.prologue) {
             if (Fault fault = computed_codes(to, stride, scalars)) return fault;
         } else {
@@ -170,9 +192,9 @@ class Input {
    private:
     // What the prologue makes of the windows.
     Fault computed_codes(uint8_t* to, uint64_t stride, uint32_t* scalars) {
-        VectorUnit unit(env_, plan_.prologue, job_.prologue, job_.cmd.layer.param, worker_);
+        VectorUnit unit(env_, plan_.prologue, job_.preparation->prologue, job_.cmd.layer.param, worker_);
         auto** const rows = worker_.scratch.take_array<uint8_t*>(rows_);
-        const uint64_t row_bytes = uint64_t{plan_.product.weights->rows} * bytes_;
+        const uint64_t row_bytes = uint64_t{weights_.rows} * bytes_;
         const bool direct = plan_.one_range && memory_.mapped();
         uint8_t* const copies = direct ? nullptr : worker_.scratch.take(rows_ * ((row_bytes + 7) / 8 * 8));
         const Fault fault = for_each_row([&](uint32_t r, const Windows& window) -> Fault {
@@ -187,7 +209,7 @@ class Input {
         unit.give(vector::kInput, rows, bytes_);
         unit.give(vector::kCodes, to, stride, 1);
         unit.scalars_after(scalars, rows_);
-        return unit.run({first_, rows_, 0, plan_.product.weights->rows});
+        return unit.run({first_, rows_, 0, weights_.rows});
     }
 
     template <typename F>
@@ -216,7 +238,7 @@ class Input {
             window.skip(count);
             r += count;
         }
-        return memory_.map(low, end, uint64_t{rows_} * plan_.product.weights->rows * bytes_);
+        return memory_.map(low, end, uint64_t{rows_} * weights_.rows * bytes_);
     }
 
     // One window, with padding.
@@ -242,6 +264,7 @@ class Input {
     const Env& env_;
     const Job& job_;
     const LayerPlan& plan_;
+    const Weights& weights_;
     Worker& worker_;
     InputMemory memory_;
     const uint32_t first_, rows_;
@@ -257,13 +280,15 @@ struct Columns {
     uint64_t pitch() const { return (uint64_t{cols} + 15) / 16 * 16; }
 };
 
-void multiply_columns(const Env& env, const LayerPlan& plan, Worker& worker, const Columns& columns,
-                      const Vectors& vectors, int32_t* sums) {
+void multiply_columns(const Env& env, const Job& job, Worker& worker, const Columns& columns, const Vectors& vectors,
+                      int32_t* sums) {
+    const LayerPlan& plan = job.preparation->layer;
+    const ProductPlan& product = job.layer.product;
     const uint64_t used = worker.scratch.used();
     const int32_t zero = plan.images.pattern.zero + (plan.images.pattern.codes == SIDRA_TYPE_S8 ? 128 : 0);
     for (uint32_t column = columns.begin; column < columns.end; column++) {
-        multiply(env, plan.product, worker, column, vectors, zero, nullptr,
-                 sums + (column - columns.begin) * plan.product.weights->tile_width, columns.pitch());
+        multiply(env, product, worker, column, vectors, zero, nullptr,
+                 sums + (column - columns.begin) * product.weights->tile_width, columns.pitch());
         worker.scratch.rewind(used);
     }
 }
@@ -271,9 +296,9 @@ void multiply_columns(const Env& env, const LayerPlan& plan, Worker& worker, con
 // A unit whose windows need no copies.
 Fault banded_unit(const Env& env, const Job& job, Worker& worker, uint32_t first_row, uint32_t rows,
                   const Columns& columns) {
-    const LayerPlan& plan = job.layer;
+    const LayerPlan& plan = job.preparation->layer;
     const uint32_t(&size)[SIDRA_PATTERN_DIMS] = job.cmd.layer.size;
-    VectorUnit unit(env, plan.epilogue, job.program, job.cmd.layer.param, worker);
+    VectorUnit unit(env, plan.epilogue, job.preparation->decoded, job.cmd.layer.param, worker);
     for (uint32_t done = 0; done < rows;) {
         const uint32_t row = first_row + done, left = rows - done;
         BandWindows windows{row / size[2] / size[1], row / size[2] % size[1], row % size[2], 1, 0};
@@ -283,12 +308,12 @@ Fault banded_unit(const Env& env, const Job& job, Worker& worker, uint32_t first
         worker.scratch.rewind(0);
         uint8_t* const codes = worker.scratch.take(band.bytes());
         if (Fault fault = band.fill(env, worker, plan.images.grid, codes)) return fault;
-        auto* const steps = worker.scratch.take_array<uint32_t>(plan.product.weights->rows / Band::kStep);
+        auto* const steps = worker.scratch.take_array<uint32_t>(job.layer.product.weights->rows / Band::kStep);
         band.steps(steps);
         int32_t* const sums =
             worker.scratch.take_array<int32_t>(uint64_t{band.batches()} * band.batch() * columns.pitch());
         for (uint32_t batch = 0; batch < band.batches(); batch++)
-            multiply_columns(env, plan, worker, columns,
+            multiply_columns(env, job, worker, columns,
                              {codes + band.first(batch), band.stride(), band.batch(), row, steps},
                              sums + uint64_t{batch} * band.batch() * columns.pitch());
         const uint32_t count = windows.lines * windows.count;
@@ -305,13 +330,14 @@ Fault banded_unit(const Env& env, const Job& job, Worker& worker, uint32_t first
 
 Fault layer_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
     const sidra_cmd_layer& l = job.cmd.layer;
-    const LayerPlan& plan = job.layer;
-    const Weights& w = *plan.product.weights;
-    if (index < plan.product.makes) {
-        make_readout(env, plan.product, index);
+    const LayerPlan& plan = job.preparation->layer;
+    const ProductPlan& product = job.layer.product;
+    const Weights& w = *product.weights;
+    if (index < product.makes) {
+        make_readout(env, product, index);
         return {};
     }
-    index -= plan.product.makes;
+    index -= product.makes;
     const uint32_t block = index / plan.across;
     const uint32_t first_row = block * plan.block;
     const auto rows =
@@ -339,8 +365,8 @@ Fault layer_unit(const Env& env, const Job& job, Worker& worker, uint32_t index)
     const auto* const scalars = reinterpret_cast<const uint32_t*>(codes + scalars_at);
 
     int32_t* const sums = worker.scratch.take_array<int32_t>(rows * columns.pitch());
-    multiply_columns(env, plan, worker, columns, {codes, stride, rows, first_row}, sums);
-    VectorUnit unit(env, plan.epilogue, job.program, l.param, worker);
+    multiply_columns(env, job, worker, columns, {codes, stride, rows, first_row}, sums);
+    VectorUnit unit(env, plan.epilogue, job.preparation->decoded, l.param, worker);
     unit.give(vector::kSums, reinterpret_cast<uint8_t*>(sums), columns.pitch() * 4, 4);
     if (l.prologue) unit.scalars_before(scalars, rows);
     return unit.run({first_row, rows, columns.first, columns.cols});

@@ -4,7 +4,7 @@
 // scratch memory. If the program only stores them, the engine writes them where they belong.
 #include <algorithm>
 
-#include "job.h"
+#include "preparation.h"
 #include "vector_unit.h"
 #include "verify_packet.h"
 
@@ -38,29 +38,30 @@ uint32_t takes_sums(std::span<const sidra_vector_instruction> program, std::span
     return plain ? store.operand : MatmulPlan::kNone;
 }
 
-Fault matmul_prepare(const Env& env, Job& job) {
+Fault make(const Env& env, Job& job, Preparation& to) {
     const sidra_cmd_matmul& m = job.cmd.matmul;
-    if (m.hdr.flags || m.hdr.pad) return {SIDRA_FAULT_FIELD};
-    Instructions instructions;
-    Operands operands;
-    if (Fault fault =
-            read_program(env, m.program, m.instructions, m.operands, m.operand_count, &instructions, &operands))
-        return fault;
-    const std::span program(instructions.data(), m.instructions);
-    const std::span arrays(operands.data(), m.operand_count);
+    if (Fault fault = to.read(env, job.cmd, m.instructions, m.operand_count)) return fault;
+    const std::span program = to.program();
+    const std::span arrays = to.arrays();
     vector::MatmulRules rules{{m.batch[0], m.batch[1], m.m, m.n}, m.k};
-    if (const auto verdict = vector::verify_matmul(program, arrays, &rules)) return program_fault(verdict);
+    ProgramCache& programs = this_program_cache();
+    vector::Traits none;
+    auto verdict = vector::verify_factors(arrays, &rules);
+    if (!verdict) verdict = programs.verify(program, arrays, rules.packet, &none, &rules.traits);
+    if (!verdict) verdict = vector::verify_matmul_space(arrays, &rules);
+    if (verdict) return program_fault(verdict);
     const vector::Traits& traits = rules.traits;
-    const bool floats = vector::is_float(operands[0].type);
+    const bool floats = vector::is_float(arrays[0].type);
 
-    MatmulPlan& plan = job.matmul;
-    plan.factor[0] = factor_of(operands[0], m, m.m, m.k);
-    plan.factor[1] = factor_of(operands[1], m, m.k, m.n);
+    MatmulPlan& plan = to.matmul;
+    plan.factor[0] = factor_of(arrays[0], m, m.m, m.k);
+    plan.factor[1] = factor_of(arrays[1], m, m.k, m.n);
     plan.takes_sums = takes_sums(program, arrays, floats);
     plan_vector(arrays, rules.size, traits, &plan.vector);
-    job.serial_units = traits.in_order;
-    take_strides(plan.vector, operands);
-    decode(env, program, arrays, rules.packet, traits, &job.program);
+    to.serial_units = traits.in_order;
+    Operands planned = to.operands;
+    take_strides(plan.vector, planned);
+    programs.decode(env, std::span(planned).first(m.operand_count), nullptr, &to.decoded);
 
     const VectorLoad load = vector_load(plan.vector);
     const uint64_t cost = std::max(traits.cost, 1u),
@@ -83,19 +84,25 @@ Fault matmul_prepare(const Env& env, Job& job) {
     plan.down = static_cast<uint32_t>(groups);
     const uint64_t units = uint64_t{m.batch[0]} * m.batch[1] * plan.down * plan.across;  // no overflow: verify_space()
     if (units > UINT32_MAX) return program_fault({SIDRA_PROGRAM_SIZE});
-    job.units = static_cast<uint32_t>(units);
+    to.units = static_cast<uint32_t>(units);
     const uint64_t macs = group * block * m.k;
-    UnitLoad& of = job.unit_load;
+    UnitLoad& of = to.unit_load;
     of = unit_load(load, plan.vector, group, block, cost);
     of.operations += macs / kMacsPerOperation;
     of.pieces += plan.pieces(0, group, m.k) + plan.pieces(1, m.k, block);
     of.scratch += group * block * 4 + 2 * kFactorBytes + engine::kMatmulScratch + 1024;
-    job.unit_work = macs / speed + group * block * cost / kVectorCostsPerNs + 1;
+    to.unit_work = macs / speed + group * block * cost / kVectorCostsPerNs + 1;
     const uint64_t rows = uint64_t{m.batch[0]} * m.batch[1] * m.m;
-    job.cost = matmul_cost(rows * m.n * m.k, floats, env.clock_level);
-    job.cost += vec_cost(rows * m.n * cost, env.clock_level);
-    job.work.vec_elements = rows * m.n;
+    to.cost = matmul_cost(rows * m.n * m.k, floats, env.clock_level);
+    to.cost += vec_cost(rows * m.n * cost, env.clock_level);
+    to.elements = rows * m.n;
     return {};
+}
+
+Fault matmul_prepare(const Env& env, Job& job) {
+    const sidra_cmd_matmul& m = job.cmd.matmul;
+    if (m.hdr.flags || m.hdr.pad) return {SIDRA_FAULT_FIELD};
+    return prepare(env, job, {make});
 }
 
 // Some rows and columns of a factor, as the engine reads them: in place, or a copy.
@@ -211,7 +218,7 @@ class Product {
 };
 
 Fault matmul_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
-    const MatmulPlan& plan = job.matmul;
+    const MatmulPlan& plan = job.preparation->matmul;
     const uint32_t m = plan.factor[0].rows, n = plan.factor[1].cols;
     const uint32_t first_col = index % plan.across * plan.unit_cols;
     const uint32_t product = index / plan.across / plan.down;
@@ -227,7 +234,7 @@ Fault matmul_unit(const Env& env, const Job& job, Worker& worker, uint32_t index
     const uint64_t used = worker.scratch.used();
     if (Fault fault = factors.multiply(first_row, rows, first_col, cols, sums, pitch)) return fault;
     worker.scratch.rewind(used);
-    VectorUnit unit(env, plan.vector, job.program, job.cmd.matmul.param, worker);
+    VectorUnit unit(env, plan.vector, job.preparation->decoded, job.cmd.matmul.param, worker);
     unit.give(vector::kSums, sums, pitch, 4);
     return unit.run({product * m + first_row, rows, first_col, cols});
 }

@@ -91,7 +91,9 @@ Fault pool_prepare(const Env& env, Job& job) {
     const sidra_pattern& p = plan.images.pattern;
     if (c.hdr.flags || c.hdr.pad || c.pad[0] || c.pad[1] || c.pad[2]) return {SIDRA_FAULT_FIELD};
     if (c.op == 0 || c.op >= SIDRA_POOL_OP_COUNT) return {SIDRA_FAULT_FIELD, c.op};
-    if (Fault fault = read_pattern(env, c.pattern, c.size, &plan.images)) return fault;
+    sidra_pattern pattern;
+    if (Fault fault = read_pattern(env, c.pattern, &pattern)) return fault;
+    if (Fault fault = find_images(pattern, c.size, &plan.images)) return fault;
     if (Fault fault = check_pattern(c, p)) return fault;
     plan.in_size = element_size(p.type);
     plan.out_size = c.op == SIDRA_POOL_ARGMAX ? 4 : plan.in_size;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // VECTOR: vector programs. A unit is a group of rows or, if the program can be divided so, a block of columns of them.
 #include <algorithm>
-#include <array>
-#include <memory>
 #include <utility>
 
-#include "job.h"
+#include "preparation.h"
 #include "vector_unit.h"
 
 namespace sidra::chip {
@@ -48,63 +46,16 @@ void join_dimensions(VectorPlan& plan, bool columns) {
     }
 }
 
-// What the preparation of a packet finds out. It depends on nothing but these words of the packet, program and
-// operands.
-struct Prepared {
-    sidra_cmd_vector packet;
-    Operands operands;
-
-    ProgramCache::Decoded program;
-    VectorPlan plan;
-    bool serial_units;
-    uint32_t units;
-    UnitLoad unit_load;
-    uint64_t unit_work;
-    uint64_t elements, cost;
-
-    std::span<const sidra_operand> arrays() const { return std::span(operands).first(packet.operand_count); }
-    // Whether it is what the packet needs, with what memory holds now.
-    Fault compare(const Env& env, const sidra_cmd_vector& v, bool* same) const {
-        const std::span code = program.code(env.kernels);
-        *same = false;
-        if (code.empty() || code.size() != v.instructions || packet.operand_count != v.operand_count ||
-            packet.program != v.program || packet.operands != v.operands ||
-            !std::equal(std::begin(v.size), std::end(v.size), packet.size))
-            return {};
-        const Range at(Space::kDevice, v.program, code.size_bytes());
-        if (Fault fault = env.programs->compare(at, code.data(), same)) return fault;
-        if (!*same || v.operand_count == 0) return {};
-        return env.tables->compare({Space::kDevice, v.operands, arrays().size_bytes()}, operands.data(), same);
-    }
-};
-
-// The packets that a thread has prepared lately. Networks run the same ones again and again, at the same addresses.
-Prepared& prepared_place(const sidra_cmd_vector& v) {
-    constexpr unsigned kPlacesLog2 = 6;
-    static thread_local std::array<std::unique_ptr<Prepared>, 1u << kPlacesLog2> places;
-    uint64_t hash = v.program;
-    for (const uint64_t word : {v.operands, uint64_t{v.size[2]} << 32 | v.size[3]})
-        hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15 ^ word;
-    std::unique_ptr<Prepared>& place = places[hash * 0xd6e8feb86659fd93 >> (64 - kPlacesLog2)];
-    if (!place) place = std::make_unique<Prepared>();
-    return *place;
-}
-
-Fault prepare(const Env& env, const sidra_cmd_vector& v, Prepared& to) {
-    to.program = {};
-    Instructions instructions;
-    if (Fault fault =
-            read_program(env, v.program, v.instructions, v.operands, v.operand_count, &instructions, &to.operands))
-        return fault;
-    to.packet = v;
-    const std::span program(instructions.data(), v.instructions);
+Fault make(const Env& env, Job& job, Preparation& to) {
+    const sidra_cmd_vector& v = job.cmd.vector;
+    if (Fault fault = to.read(env, job.cmd, v.instructions, v.operand_count)) return fault;
     const std::span arrays = to.arrays();
     ProgramCache& programs = this_program_cache();
-    vector::Traits traits;
-    if (const auto verdict = programs.verify(program, arrays, &traits)) return program_fault(verdict);
+    vector::Traits none, traits;
+    if (const auto verdict = programs.verify(to.program(), arrays, {}, &none, &traits)) return program_fault(verdict);
     if (const auto verdict = vector::verify_space(arrays, v.size, traits)) return program_fault(verdict);
 
-    VectorPlan& plan = to.plan;
+    VectorPlan& plan = to.vector;
     plan_vector(arrays, v.size, traits, &plan);
     to.serial_units = traits.in_order;
     join_dimensions(plan, !traits.whole_rows && !traits.by_column);
@@ -129,42 +80,30 @@ Fault prepare(const Env& env, const sidra_cmd_vector& v, Prepared& to) {
     to.unit_load = unit_load(load, plan, group, block, cost);
     to.unit_work = group * block * cost / kVectorCostsPerNs + group * load.pieces * 5 + 1;
     to.elements = rows * cols;
-    to.cost = to.elements * cost;
+    to.cost = vec_cost(to.elements * cost, env.clock_level);
 
     Operands planned = to.operands;
     take_strides(plan, planned);
-    to.program = programs.decode(env, std::span(planned).first(v.operand_count));
+    programs.decode(env, std::span(planned).first(v.operand_count), nullptr, &to.decoded);
     return {};
 }
 
 Fault vector_prepare(const Env& env, Job& job) {
     const sidra_cmd_vector& v = job.cmd.vector;
     if (v.hdr.flags || v.hdr.pad || v.reserved) return {SIDRA_FAULT_FIELD};
-    Prepared& prepared = prepared_place(v);
-    bool same;
-    if (Fault fault = prepared.compare(env, v, &same)) return fault;
-    if (!same)
-        if (Fault fault = prepare(env, v, prepared)) return fault;
-
-    prepared.program.copy(prepared.arrays(), &job.program);
-    job.vector = prepared.plan;
-    job.serial_units = prepared.serial_units;
-    job.units = prepared.units;
-    job.unit_load = prepared.unit_load;
-    job.unit_work = prepared.unit_work;
-    job.cost = vec_cost(prepared.cost, env.clock_level);
-    job.work.vec_elements = prepared.elements;
-    return {};
+    return prepare(env, job, {make});
 }
 
 Fault vector_unit(const Env& env, const Job& job, Worker& worker, uint32_t index) {
-    const VectorPlan& plan = job.vector;
+    const VectorPlan& plan = job.preparation->vector;
     const uint64_t all_rows = uint64_t{plan.size[0]} * plan.size[1] * plan.size[2];
+    VectorUnit unit(env, plan, job.preparation->decoded, job.cmd.vector.param, worker);
+    if (job.units == 1) return unit.run({0, static_cast<uint32_t>(all_rows), 0, plan.size[3]});
     const uint32_t first_row = index / plan.across * plan.unit_rows;
     const uint32_t first_col = index % plan.across * plan.unit_cols;
     const auto rows = static_cast<uint32_t>(std::min<uint64_t>(plan.unit_rows, all_rows - first_row));
     const uint32_t cols = std::min(plan.unit_cols, plan.size[3] - first_col);
-    return VectorUnit(env, plan, job.program, job.cmd.vector.param, worker).run({first_row, rows, first_col, cols});
+    return unit.run({first_row, rows, first_col, cols});
 }
 
 }  // namespace

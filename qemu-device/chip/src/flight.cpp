@@ -27,7 +27,10 @@ bool Flight::start(SliceHost& host, const Env& env, const Job& job, uint32_t fir
                    const Progress& progress) {
     const engine::Capabilities& can = env.engine.can();
     env_ = can.later ? &env_in_flight_.emplace(env) : &env;
-    if (can.later) env_in_flight_->programs = env_in_flight_->tables = nullptr;
+    if (can.later) {
+        env_in_flight_->programs = env_in_flight_->tables = nullptr;
+        env_in_flight_->pages = nullptr;
+    }
     host_ = &host;
     job_ = &job;
     if (progress.mapped) progress_ = progress;
@@ -38,22 +41,22 @@ bool Flight::start(SliceHost& host, const Env& env, const Job& job, uint32_t fir
     fault_ = {};
     const uint32_t pieces = job.serial_units ? 1 : std::min(can.pieces, end - first);
     waits_.store(pieces + 1, std::memory_order_relaxed);
-    uint32_t ended = 0;
+    uint32_t ended = 0, at = first;
     for (uint32_t i = 0; i < pieces; i++) {
         Piece& piece = pieces_[i];
-        const auto at = [&](uint64_t n) {
-            return n == 0 ? first : n == pieces ? end : first + static_cast<uint32_t>(n * (end - first) / pieces);
-        };
+        const uint64_t units = uint64_t{i + 1} * (end - first);
+        const uint32_t next = i + 1 == pieces ? end : first + static_cast<uint32_t>(units / pieces);
         piece.flight = this;
-        piece.left.store(untaken(at(i), at(i + 1)), std::memory_order_relaxed);
+        piece.left.store(untaken(at, next), std::memory_order_relaxed);
         piece.threads.store(0, std::memory_order_relaxed);
         piece.shared = parallel;
         try {
             ended += env.engine.submit({run, &piece, parallel}, {done, this});
         } catch (const std::bad_alloc&) {
-            note({kNoMemory}, at(i));
+            note({kNoMemory}, at);
             ended++;
         }
+        at = next;
     }
     if (ended == pieces) return true;
     waits_.fetch_sub(ended, std::memory_order_acq_rel);  // not the last: the slice waits, too
@@ -106,7 +109,8 @@ void Flight::count_unit() {
 void Flight::run(void* argument, engine::Staging& staging) {
     auto& piece = *static_cast<Piece*>(argument);
     Flight& self = *piece.flight;
-    Worker worker{this_tlb(), staging.converted, staging.scratch, staging.readout};
+    OperandPages* const pages = piece.shared ? nullptr : self.env_->pages;
+    Worker worker{this_tlb(), pages, staging.converted, staging.scratch, staging.readout};
     // Threads start from both ends, so that each one reads adjacent memory.
     const bool last = piece.shared && piece.threads.fetch_add(1, std::memory_order_relaxed) % 2 != 0;
     for (uint32_t unit; self.take_unit(piece, last, &unit);) {

@@ -19,6 +19,7 @@
 #include "engine.h"
 #include "fault.h"
 #include "knobs.h"
+#include "operand_pages.h"
 #include "program_cache.h"
 
 namespace sidra::chip {
@@ -43,6 +44,7 @@ struct Env {
     const Products* loaded;  // for an MVM that was in progress when the chip was saved; else null
     PageWindow* programs;    // of the slice, for prepare(): memory that packets name besides their data
     PageWindow* tables;
+    OperandPages* pages;  // of the slice, for units on its thread
     const engine::Kernels& kernels = engine.kernels();
 };
 
@@ -50,6 +52,7 @@ struct Env {
 // may be those of earlier units (staging.h).
 struct Worker {
     Tlb& tlb;
+    OperandPages* pages;  // null: another thread's
     engine::ConvertedInput& converted;
     engine::Scratch& scratch;
     std::vector<uint8_t>& readout;
@@ -86,6 +89,7 @@ struct Work {
 };
 
 struct Job;
+class Preparation;
 struct Operation {
     sidra_hw_engine engine;
     // Checks the packet and fills in plan, units, unit_load, unit_work, cost, work.
@@ -121,16 +125,13 @@ struct MvmPlan {
     float gain;
     uint8_t in_type, out_type;
 };
-// Of the plan of a vector program, besides its operands.
-struct VectorPlanTraits {
+struct VectorPlan {
     uint32_t operand_count;
     uint16_t used;                      // slots that the program uses (verify.h), as bits
     uint32_t size[SIDRA_OPERAND_DIMS];  // as in the packet, or with fewer dimensions
     uint32_t unit_rows, unit_cols;
     uint32_t across;  // units for the columns of a row
     bool in_order;
-};
-struct VectorPlan : VectorPlanTraits {
     struct Operand {
         Grid grid;
         Range indices;  // empty: none
@@ -142,14 +143,6 @@ struct VectorPlan : VectorPlanTraits {
     };
     Operand operands[SIDRA_VECTOR_OPERANDS_MAX];
 
-    VectorPlan() = default;
-    VectorPlan(const VectorPlan&) = delete;
-    // Copies only those operands that there are.
-    VectorPlan& operator=(const VectorPlan& from) {
-        VectorPlanTraits::operator=(from);
-        std::copy_n(from.operands, operand_count, operands);
-        return *this;
-    }
     bool uses(uint32_t operand) const { return (used >> operand & 1) != 0; }
 };
 struct MatmulPlan {
@@ -177,8 +170,15 @@ struct Images {
     sidra_pattern pattern;
     Grid grid;  // images, rows, pixels of all channels
 };
+// Of a LAYER, besides its product.
 struct LayerPlan {
-    ProductPlan product;
+    // Of the weights.
+    struct Matrix {
+        uint32_t rows, cols, tile_rows, tile_cols, tile_width;
+        bool operator==(const Matrix&) const = default;
+    };
+    Matrix matrix;
+    bool analog;  // the products are those of level `accurate`
     Images images;
     VectorPlan prologue, epilogue;
     uint32_t block;   // rows per unit
@@ -186,6 +186,9 @@ struct LayerPlan {
     bool whole_rows;  // the epilogue needs all columns of a row
     bool one_range;   // each window is one range of memory
     bool bands;       // units of whole rows of windows, if these fit, and read as bands if the engine can (band.h)
+};
+struct LayerJob {
+    ProductPlan product;
 };
 struct WeightsPlan {
     Rectangle data;  // for PROGRAM and READBACK
@@ -225,14 +228,13 @@ struct Job {
     union {
         CopyPlan copy;
         MvmPlan mvm;
-        VectorPlan vector;
-        MatmulPlan matmul;
-        LayerPlan layer;
+        LayerJob layer;
         WeightsPlan weights;
         PoolPlan pool;
         SortPlan sort;
     };
-    engine::VectorProgram program, prologue;  // decoded
+    const Preparation* preparation = nullptr;               // of a VECTOR, MATMUL or LAYER
+    std::shared_ptr<const Preparation> shared_preparation;  // the same if the job has several units or ends later
     Job() : copy{} {}
 };
 

@@ -7,12 +7,14 @@
 
 namespace sidra::chip {
 
-Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], Images* images) {
+Fault read_pattern(const Env& env, uint64_t address, sidra_pattern* pattern) {
     if (address % 8) return {SIDRA_FAULT_ALIGNMENT, address};
-    const Range range(Space::kDevice, address, sizeof images->pattern);
+    const Range range(Space::kDevice, address, sizeof *pattern);
     if (!range.valid()) return {SIDRA_FAULT_LIMIT, address};
-    if (Fault fault = env.tables->read(range, &images->pattern)) return fault;
-    const sidra_pattern& p = images->pattern;
+    return env.tables->read(range, pattern);
+}
+
+Fault find_images(const sidra_pattern& p, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], Images* images) {
     uint64_t rows = 1;
     for (const uint32_t count : windows) {
         if (count == 0) return {SIDRA_FAULT_FIELD};
@@ -34,7 +36,7 @@ Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[S
     const uint64_t strides[] = {p.image_stride, p.row_stride, p.pixel_stride, 0};
     images->grid = Grid(p.addr, strides, {windows[0], p.height, p.width, 1}, p.channels * size);
     if (!images->grid.valid()) return {SIDRA_FAULT_LIMIT, p.addr};
-    // Those of dimensions of one element are 0 now.
+    images->pattern = p;
     images->pattern.image_stride = images->grid.stride(0);
     images->pattern.row_stride = images->grid.stride(1);
     images->pattern.pixel_stride = images->grid.stride(2);

@@ -10,8 +10,11 @@
 
 namespace sidra::chip {
 
-// Reads and verifies the pattern of a packet with windows[0] images of windows[1] x windows[2] windows.
-Fault read_pattern(const Env& env, uint64_t address, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], Images* images);
+// Copies the pattern of a packet from memory.
+Fault read_pattern(const Env& env, uint64_t address, sidra_pattern* pattern);
+// Verifies a pattern for windows[0] images of windows[1] x windows[2] windows. Strides of dimensions of one element are
+// 0 in *images.
+Fault find_images(const sidra_pattern& pattern, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], Images* images);
 
 // The windows of a packet, by their number.
 class Windows {

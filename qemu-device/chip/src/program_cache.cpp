@@ -35,50 +35,48 @@ ProgramCache::Entry& ProgramCache::entry_of(std::span<const sidra_vector_instruc
 }
 
 vector::Verdict ProgramCache::verify(std::span<const sidra_vector_instruction> program,
-                                     std::span<const sidra_operand> operands, vector::Traits* traits) {
+                                     std::span<const sidra_operand> operands, const vector::Packet& packet,
+                                     vector::Traits* prologue, vector::Traits* traits) {
     Entry& entry = entry_of(program);
     const Shape shape = shape_of(operands);
     last_ = &entry;
     if (entry.instructions == program.size() && entry.operands == operands.size() && entry.verified == shape &&
-        std::memcmp(entry.code.data(), program.data(), program.size_bytes()) == 0) {
+        entry.packet == packet && std::memcmp(entry.code.data(), program.data(), program.size_bytes()) == 0) {
+        *prologue = entry.before;
         *traits = entry.traits;
-        return vector::verify_operands(operands, *traits);
+        return vector::verify_operands(operands, packet, *prologue, *traits);
     }
-    const auto verdict = vector::verify(program, operands, traits);
+    const auto verdict = vector::verify(program, operands, packet, prologue, traits);
     if (verdict) return verdict;
     std::copy(program.begin(), program.end(), entry.code.begin());
     entry.instructions = program.size();
     entry.operands = operands.size();
+    entry.packet = packet;
     entry.verified = shape;
+    entry.before = *prologue;
     entry.traits = *traits;
     entry.kernels = nullptr;
-    entry.version = 0;
     return {};
 }
 
-ProgramCache::Decoded ProgramCache::decode(const Env& env, std::span<const sidra_operand> operands) {
+void ProgramCache::decode(const Env& env, std::span<const sidra_operand> operands, engine::VectorProgram* prologue,
+                          engine::VectorProgram* decoded) {
     Entry& entry = *last_;
     const Shape shape = shape_of(operands);
+    const size_t first = entry.packet.prologue;
     if (entry.kernels != &env.kernels || entry.decoded != shape) {
-        chip::decode(env, std::span(entry.code).first(entry.instructions), operands, {}, entry.traits, &entry.program);
+        const std::span code = std::span(entry.code).first(entry.instructions);
+        if (first) chip::decode(env, code.first(first), operands, entry.packet, entry.before, &entry.prologue);
+        chip::decode(env, code.subspan(first), operands, entry.packet, entry.traits, &entry.program);
         entry.kernels = &env.kernels;
         entry.decoded = shape;
-        entry.version = ++versions_;
     }
-    Decoded decoded;
-    decoded.entry_ = &entry;
-    decoded.version_ = entry.version;
-    return decoded;
-}
-
-std::span<const sidra_vector_instruction> ProgramCache::Decoded::code(const engine::Kernels& kernels) const {
-    if (!entry_ || entry_->version != version_ || entry_->kernels != &kernels) return {};
-    return {entry_->code.data(), entry_->instructions};
-}
-
-void ProgramCache::Decoded::copy(std::span<const sidra_operand> operands, engine::VectorProgram* to) const {
-    *to = entry_->program;
-    for (size_t n = 0; n < operands.size(); n++) to->extent[n] = operands[n].extent;
+    const auto copy = [&](const engine::VectorProgram& from, engine::VectorProgram* to) {
+        *to = from;
+        for (size_t n = 0; n < operands.size(); n++) to->extent[n] = operands[n].extent;
+    };
+    if (first) copy(entry.prologue, prologue);
+    copy(entry.program, decoded);
 }
 
 }  // namespace sidra::chip

@@ -18,28 +18,14 @@ struct Env;
 
 class ProgramCache {
    public:
-    // As vector::verify(), for a packet without prologue. Throws std::bad_alloc.
+    // As vector::verify(). Throws std::bad_alloc.
     vector::Verdict verify(std::span<const sidra_vector_instruction> program, std::span<const sidra_operand> operands,
-                           vector::Traits* traits);
+                           const vector::Packet& packet, vector::Traits* prologue, vector::Traits* traits);
 
-   private:
-    struct Entry;
-
-   public:
-    // A decoded program, as long as the cache keeps it.
-    class Decoded {
-       public:
-        // The instructions that it was decoded from for these kernels; empty if the cache has not kept it.
-        std::span<const sidra_vector_instruction> code(const engine::Kernels& kernels) const;
-        void copy(std::span<const sidra_operand> operands, engine::VectorProgram* to) const;
-
-       private:
-        friend ProgramCache;
-        const Entry* entry_ = nullptr;
-        uint64_t version_ = 0;
-    };
-    // Decodes the program that verify() has accepted last. `operands` now have the strides of the plan.
-    Decoded decode(const Env& env, std::span<const sidra_operand> operands);
+    // Decodes the program that verify() has accepted last, and its prologue if it has one. `operands` now have the
+    // strides of the plan.
+    void decode(const Env& env, std::span<const sidra_operand> operands, engine::VectorProgram* prologue,
+                engine::VectorProgram* decoded);
 
    private:
     // What a verdict and a decoded program depend on, besides the instructions: of each operand, its type, whether it
@@ -54,12 +40,12 @@ class ProgramCache {
     struct Entry {
         std::array<sidra_vector_instruction, SIDRA_VECTOR_INSTRUCTIONS_MAX> code;
         size_t instructions = 0, operands = 0;
+        vector::Packet packet;
         Shape verified;
-        vector::Traits traits;
+        vector::Traits before, traits;
         const engine::Kernels* kernels = nullptr;  // that have decoded it; null: none have
         Shape decoded;
-        uint64_t version = 0;  // of `program`; 0: none
-        engine::VectorProgram program;
+        engine::VectorProgram prologue, program;
     };
     static Shape shape_of(std::span<const sidra_operand> operands);
     Entry& entry_of(std::span<const sidra_vector_instruction> program);
@@ -67,7 +53,6 @@ class ProgramCache {
     static constexpr unsigned kEntriesLog2 = 4;
     std::array<std::unique_ptr<Entry>, 1u << kEntriesLog2> entries_;
     Entry* last_ = nullptr;
-    uint64_t versions_ = 0;
 };
 
 }  // namespace sidra::chip

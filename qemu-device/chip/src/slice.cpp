@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 
+#include "preparation.h"
 #include "sidra_cmd.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -74,11 +75,16 @@ Slice::Slice(SliceHost& host, Queue& queue, const Lender& lender)
       recorded_(chip_.bus, tlb_, space_, false),
       reports_(chip_.bus, tlb_, space_, true),
       programs_(chip_.bus, tlb_, space_, false),
-      tables_(chip_.bus, tlb_, space_, false) {}
+      tables_(chip_.bus, tlb_, space_, false),
+      pages_(chip_.bus, tlb_, space_),
+      env_{chip_.bus, queue.context, space_,     chip_.array, chip_.adcs, chip_.engine, chip_.knobs, 0,
+           0,         nullptr,       &programs_, &tables_,    &pages_} {}
 
 Slice::~Slice() {
     account();
-    if (!queue_.has_job()) queue_.job.own_weights.reset();
+    if (queue_.has_job()) return;
+    queue_.job.own_weights.reset();
+    queue_.job.shared_preparation.reset();
 }
 
 // Adds the work since the last call to the telemetry.
@@ -242,11 +248,12 @@ Slice::Step Slice::loaded() {
     return queue_.loaded_fault ? fault(queue_.loaded_fault) : execute();
 }
 
-Env Slice::environment(const Products* loaded) {
-    return {chip_.bus,   queue_.context,    space_,
-            chip_.array, chip_.adcs,        chip_.engine,
-            chip_.knobs, host_.cells_now(), chip_.management.clock_level(),
-            loaded,      &programs_,        &tables_};
+// As it is for the packet at hand.
+const Env& Slice::environment(const Products* loaded) {
+    if (chip_.array.analog()) env_.now = host_.cells_now();
+    env_.clock_level = chip_.management.clock_level();
+    env_.loaded = loaded;
+    return env_;
 }
 
 Slice::Step Slice::execute() {
@@ -296,9 +303,12 @@ Slice::Step Slice::execute() {
     job.spent_pj.store(spent.energy_pj, std::memory_order_relaxed);
     job.work = {};
     job.serial_units = false;
-    const Env env = environment(was_loaded ? &queue_.loaded_products : nullptr);
+    job.preparation = nullptr;
+    const Env& env = environment(was_loaded ? &queue_.loaded_products : nullptr);
     if (Fault f = job.operation->prepare(env, job)) return fault(f);
     if (!fits(job.unit_load)) return fault({SIDRA_FAULT_LIMIT});
+    if (job.preparation && (job.units > 1 || chip_.engine.can().later))
+        job.shared_preparation = job.preparation->share();
     // After a load the job continues where it was saved. The units of an MVM depend on the engine, so all of them are
     // repeated, with the same result.
     const uint32_t done = was_loaded && c.hdr.opcode != SIDRA_CMD_MVM ? queue_.loaded_unit : 0;
@@ -346,7 +356,7 @@ Slice::Step Slice::take_off() {
 Slice::Step Slice::landed() {
     Job& job = queue_.job;
     queue_.stage = Queue::Stage::kJob;
-    const Env env = environment();
+    const Env& env = environment();
     work_on(job.operation->engine);
     engine_ns_[queue_.flight.work.engine] += queue_.flight.work.took_ns;
     if (job.operation->resume)

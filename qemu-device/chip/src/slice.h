@@ -39,7 +39,7 @@ class Slice {
     Step go_on(bool resumed);
     Step step();
     Fault fetch(bool* empty);
-    Env environment(const Products* loaded = nullptr);
+    const Env& environment(const Products* loaded = nullptr);
     Step execute();
     Step loaded();
     Step run_job(const Env& env, bool resumed);
@@ -77,6 +77,8 @@ class Slice {
     Dma memory_;        // memory of single packets
     Dma state_memory_;  // state page
     PageWindow ring_, recorded_, reports_, programs_, tables_;
+    OperandPages pages_;
+    Env env_;
     sidra_queue_state* state_ = nullptr;
     uint64_t write_index_ = 0;
     uint64_t work_ = 0;        // ns, estimated

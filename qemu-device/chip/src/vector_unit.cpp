@@ -2,6 +2,7 @@
 #include "vector_unit.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstring>
 
@@ -142,7 +143,7 @@ UnitLoad unit_load(const VectorLoad& load, const VectorPlan& plan, uint64_t rows
                 (plan.operand_count + 1) * 1024};
 }
 
-Fault VectorUnit::run(const VectorArea& area) {
+Fault VectorUnit::run(VectorArea area) {
     if (!plan_.in_order) return run_rows(area, 0);
     // Each row sees what earlier ones have stored, also where a row is a copy of what is in memory.
     const uint64_t used = worker_.scratch.used();
@@ -153,12 +154,12 @@ Fault VectorUnit::run(const VectorArea& area) {
     return {};
 }
 
-Fault VectorUnit::run_rows(const VectorArea& area, uint32_t offset) {
+Fault VectorUnit::run_rows(VectorArea area, uint32_t offset) {
     area_ = area;
-    engine::VectorRows call;  // strides of operands that the program does not use are not set
-    std::fill(std::begin(call.operand), std::end(call.operand), nullptr);
-    for (uint32_t n = 0; n < plan_.operand_count; n++) {
-        if (!plan_.uses(n)) continue;
+    copied_ = 0;
+    engine::VectorRows call;
+    for (uint32_t left = plan_.used % (1u << SIDRA_VECTOR_OPERANDS_MAX); left; left &= left - 1) {
+        const auto n = static_cast<uint32_t>(std::countr_zero(left));
         const VectorPlan::Operand& o = plan_.operands[n];
         if (o.same == n) {
             if (Fault fault = find(n)) return fault;
@@ -200,9 +201,11 @@ Fault VectorUnit::run_rows(const VectorArea& area, uint32_t offset) {
         default:
             break;
     }
-    for (uint32_t n = 0; n < plan_.operand_count; n++)
-        if (plan_.uses(n) && plan_.operands[n].same == n && plan_.operands[n].stored && operands_[n].copied)
+    for (uint32_t left = copied_; left; left &= left - 1) {
+        const auto n = static_cast<uint32_t>(std::countr_zero(left));
+        if (plan_.operands[n].stored)
             if (Fault fault = write_back(n)) return fault;
+    }
     return {};
 }
 
@@ -267,24 +270,28 @@ Fault VectorUnit::find(uint32_t n) {
     to.span = (to.elements - 1) * column + o.bytes;
     to.stride = column;
     to.host = worker_.scratch.take_array<uint8_t*>(area_.rows);
-    to.copied = false;
-    uint64_t low = to.first, high = to.first + (area_.rows - 1) * to.step;
-    if (!o.even) {
+    const bool one = area_.rows == 1;  // as in most packets of a few elements
+    uint64_t low = to.at(0), high = low + (area_.rows - 1) * to.step;
+    if (!o.even && !one) {
         const auto [least, most] = std::minmax_element(to.rows, to.rows + area_.rows);
         low = *least, high = *most;
     }
     const uint64_t extent = high - low + to.span;
-    if (worth_mapping(extent, area_.rows, area_.rows * to.span)) {
+    if (one || worth_mapping(extent, area_.rows, area_.rows * to.span)) {
         Fault fault;
-        uint8_t* const all = dma_.map_all(o.grid.part(low, extent), o.stored, &fault);
+        const Range range = o.grid.part(low, extent);
+        uint8_t* all = worker_.pages ? worker_.pages->at(n, range, o.stored, &fault) : nullptr;
+        if (!all && !fault) all = dma_.map_all(range, o.stored, &fault);
         // Gaps of a page or more need not be accessible.
-        if (fault && (area_.rows == 1 || fault.cause == SIDRA_FAULT_BUS)) return fault;
+        if (fault && (one || fault.cause == SIDRA_FAULT_BUS)) return fault;
         if (all) {
-            for (uint32_t r = 0; r < area_.rows; r++) to.host[r] = all + (to.at(r) - low);
+            to.host[0] = all + (to.at(0) - low);
+            for (uint32_t r = 1; r < area_.rows; r++) to.host[r] = all + (to.at(r) - low);
             return {};
         }
     }
     if (o.gathered) return find_gathered(o, to);
+    copied_ |= 1u << n;
     return copy_rows(o, to);
 }
 
@@ -303,7 +310,6 @@ Fault VectorUnit::find_gathered(const VectorPlan::Operand& o, UnitOperand& to) {
 
 Fault VectorUnit::copy_rows(const VectorPlan::Operand& o, UnitOperand& to) {
     const bool adjacent = to.elements == 1 || o.grid.stride(3) == o.bytes;
-    to.copied = true;
     to.stride = to.elements == 1 ? 0 : o.bytes;
     uint8_t* copy = worker_.scratch.take(area_.rows * (to.elements * o.bytes + 8));
     for (uint32_t r = 0; r < area_.rows; r++) {

@@ -50,7 +50,8 @@ VectorLoad vector_load(const VectorPlan& plan);
 uint64_t unit_rows(const VectorLoad& load, uint64_t cols, uint64_t cost, uint64_t rows);
 UnitLoad unit_load(const VectorLoad& load, const VectorPlan& plan, uint64_t rows, uint64_t cols, uint64_t cost);
 
-// Part of the iteration space.
+// Part of the iteration space. Passed in registers: who reads a copy of it from memory at once would wait for its
+// parts.
 struct VectorArea {
     uint32_t first_row, rows, first_col, cols;
 };
@@ -78,7 +79,7 @@ class VectorUnit {
     void scalars_before(const uint32_t* scalars, size_t pitch) { before_ = scalars, pitch_ = pitch; }
     void scalars_after(uint32_t* scalars, size_t pitch) { after_ = scalars, pitch_ = pitch; }
 
-    Fault run(const VectorArea& area);
+    Fault run(VectorArea area);
 
    private:
     // The rows of an operand in the area: where the host has them, or copies of them.
@@ -91,7 +92,6 @@ class VectorUnit {
         uint64_t stride;    // between columns, in `host`
         uint64_t span;      // bytes from the first to behind the last element of a row
         uint64_t elements;  // of a row
-        bool copied;        // `host` has copies without gaps
 
         uint64_t at(uint32_t row) const { return rows ? rows[row] : first + row * step; }
     };
@@ -102,7 +102,7 @@ class VectorUnit {
     };
 
     // Rows from `offset` on of the area that run() was called with.
-    Fault run_rows(const VectorArea& area, uint32_t offset);
+    Fault run_rows(VectorArea area, uint32_t offset);
     Fault find_rows(const VectorPlan::Operand& o, UnitOperand& to);
     Fault read_indices(const VectorPlan::Operand& o, uint64_t* indices);
     Fault find(uint32_t n);
@@ -124,6 +124,7 @@ class VectorUnit {
     uint32_t* after_ = nullptr;
     size_t pitch_ = 0;
     VectorArea area_{};
+    uint32_t copied_ = 0;  // operands of which UnitOperand::host has copies without gaps, as bits
     uint32_t bad_row_ = UINT32_MAX;
     int64_t bad_ = 0;
     Fault reach_fault_;

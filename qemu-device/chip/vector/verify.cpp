@@ -295,6 +295,25 @@ sidra_program_error check_use(const sidra_operand& o, size_t n, const Traits& tr
     return SIDRA_PROGRAM_OK;
 }
 
+Verdict check_operands(std::span<const sidra_operand> operands) {
+    for (size_t n = 0; n < operands.size(); ++n)
+        if (const auto error = check_operand(operands[n])) return {error, SIDRA_PROGRAM_NONE, static_cast<uint8_t>(n)};
+    return {};
+}
+
+// Operands are of the prologue or of the program behind it.
+Verdict check_uses(std::span<const sidra_operand> operands, const Packet& packet, const Traits& prologue,
+                   const Traits& traits) {
+    for (size_t n = packet.first; n < operands.size(); ++n) {
+        const auto number = static_cast<uint8_t>(n);
+        const bool early = (prologue.used() >> n & 1) != 0;
+        if (early && (traits.used() >> n & 1) != 0) return {SIDRA_PROGRAM_OPERAND_WAYS, SIDRA_PROGRAM_NONE, number};
+        if (const auto error = check_use(operands[n], n, early ? prologue : traits, early))
+            return {error, SIDRA_PROGRAM_NONE, number};
+    }
+    return {};
+}
+
 // An operand as the program sees it: the number of elements in each dimension, and its bytes.
 struct Array {
     uint64_t elements[SIDRA_OPERAND_DIMS];
@@ -389,8 +408,7 @@ Verdict verify(std::span<const sidra_vector_instruction> program, std::span<cons
         operands.size() > SIDRA_VECTOR_OPERANDS_MAX || operands.size() < packet.first ||
         packet.prologue >= program.size())
         return {SIDRA_PROGRAM_LENGTH};
-    for (size_t o = 0; o < operands.size(); ++o)
-        if (const auto error = check_operand(operands[o])) return {error, SIDRA_PROGRAM_NONE, static_cast<uint8_t>(o)};
+    if (const auto verdict = check_operands(operands)) return verdict;
     Program state(operands, packet, packet.prologue ? prologue : traits);
     if (packet.prologue) state.begin_prologue();
     for (size_t i = 0; i < program.size(); ++i) {
@@ -403,17 +421,7 @@ Verdict verify(std::span<const sidra_vector_instruction> program, std::span<cons
     }
     if (packet.prologue && !(prologue->stored >> kCodes & 1))
         return {SIDRA_PROGRAM_OPERAND_UNUSED, SIDRA_PROGRAM_NONE, SIDRA_OPERAND_CODES};
-    for (size_t n = packet.first; n < operands.size(); ++n) {
-        const sidra_operand& o = operands[n];
-        const auto number = static_cast<uint8_t>(n);
-        const auto bit = [n](uint16_t slots) { return (slots >> n & 1) != 0; };
-        if (bit(prologue->used()) && bit(traits->used()))
-            return {SIDRA_PROGRAM_OPERAND_WAYS, SIDRA_PROGRAM_NONE, number};
-        const bool early = bit(prologue->used());
-        if (const auto error = check_use(o, n, early ? *prologue : *traits, early))
-            return {error, SIDRA_PROGRAM_NONE, number};
-    }
-    return {};
+    return check_uses(operands, packet, *prologue, *traits);
 }
 
 uint64_t operand_classes(std::span<const sidra_operand> operands) {
@@ -427,13 +435,10 @@ uint64_t operand_classes(std::span<const sidra_operand> operands) {
     return classes;
 }
 
-Verdict verify_operands(std::span<const sidra_operand> operands, const Traits& traits) {
-    for (size_t n = 0; n < operands.size(); ++n) {
-        auto error = check_operand(operands[n]);
-        if (!error) error = check_use(operands[n], n, traits, false);
-        if (error) return {error, SIDRA_PROGRAM_NONE, static_cast<uint8_t>(n)};
-    }
-    return {};
+Verdict verify_operands(std::span<const sidra_operand> operands, const Packet& packet, const Traits& prologue,
+                        const Traits& traits) {
+    if (const auto verdict = check_operands(operands)) return verdict;
+    return check_uses(operands, packet, prologue, traits);
 }
 
 uint32_t columns_max(std::span<const sidra_operand> operands, const Traits& traits) {

@@ -39,6 +39,7 @@ struct Packet {
     static constexpr uint8_t kAbsent = 0xff;
     uint8_t sums = kAbsent;
     uint8_t codes = kAbsent, input = kAbsent;  // of a prologue
+    bool operator==(const Packet&) const = default;
 
     // The operand of a slot behind the table: its elements are adjacent, and it has no address.
     sidra_operand operand(uint32_t slot) const;
@@ -66,11 +67,13 @@ Verdict verify(std::span<const sidra_vector_instruction> program, std::span<cons
 Verdict verify(std::span<const sidra_vector_instruction> program, std::span<const sidra_operand> operands,
                const Packet& packet, Traits* prologue, Traits* traits);
 
-// For callers that verify one program with many operands: as long as these classes are the same, so are verify()'s
-// verdict and traits, apart from what verify_operands() verifies, and, in a program with SCATTER, equal addresses.
+// For callers that verify one program with many operands: as long as these classes and the packet are the same, so are
+// verify()'s verdict and traits, apart from what verify_operands() verifies, and, in a program with SCATTER, equal
+// addresses.
 uint64_t operand_classes(std::span<const sidra_operand> operands);
-// The part of verify() that is about each operand alone. `traits` are the program's, which has no prologue.
-Verdict verify_operands(std::span<const sidra_operand> operands, const Traits& traits);
+// The part of verify() that is about each operand alone.
+Verdict verify_operands(std::span<const sidra_operand> operands, const Packet& packet, const Traits& prologue,
+                        const Traits& traits);
 
 // The most columns that a row may have if the program needs whole rows.
 uint32_t columns_max(std::span<const sidra_operand> operands, const Traits& traits);

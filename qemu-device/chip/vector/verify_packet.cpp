@@ -48,7 +48,7 @@ bool too_long(const Traits& traits, uint64_t columns, uint64_t cost_max) {
 
 }  // namespace
 
-Verdict verify_matmul(Code program, OperandSpan operands, MatmulRules* rules) {
+Verdict verify_factors(OperandSpan operands, MatmulRules* rules) {
     if (rules->k == 0 || rules->k > SIDRA_MATMUL_INNER_MAX) return {SIDRA_PROGRAM_SIZE};
     if (operands.size() < kFactors) return {SIDRA_PROGRAM_LENGTH};
     const bool floats = is_float(operands[0].type);
@@ -58,8 +58,10 @@ Verdict verify_matmul(Code program, OperandSpan operands, MatmulRules* rules) {
     rules->packet = {};
     rules->packet.first = kFactors;
     rules->packet.sums = floats ? SIDRA_TYPE_F32 : SIDRA_TYPE_S32;
-    Traits none;
-    if (const auto verdict = verify(program, operands, rules->packet, &none, &rules->traits)) return verdict;
+    return {};
+}
+
+Verdict verify_matmul_space(OperandSpan operands, MatmulRules* rules) {
     if (const auto verdict = verify_space(operands, rules->size, rules->traits)) return verdict;
     const uint32_t n = rules->size[3];
     if ((rules->traits.whole_rows && n > SIDRA_MATMUL_ROW_MAX) || too_long(rules->traits, n, SIDRA_MATMUL_ROW_COST_MAX))
@@ -136,9 +138,8 @@ LayerRules layer_rules(const sidra_pattern& pattern, const uint32_t (&windows)[S
     return rules;
 }
 
-Verdict verify_layer(Code program, OperandSpan operands, const sidra_pattern& pattern, LayerRules* rules) {
+Verdict verify_layer_space(OperandSpan operands, const sidra_pattern& pattern, LayerRules* rules) {
     Traits &prologue = rules->prologue, &epilogue = rules->epilogue;
-    if (const auto verdict = verify(program, operands, rules->packet, &prologue, &epilogue)) return verdict;
     if (rules->packet.prologue) {
         prologue.whole_rows = true;  // never divided by columns
         if (const auto verdict = verify_space(operands, rules->before, prologue)) return verdict;

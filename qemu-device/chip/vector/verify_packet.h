@@ -20,7 +20,8 @@ constexpr bool is_byte(uint32_t type) { return type == SIDRA_TYPE_U8 || type == 
 // prologue, or the windows.
 enum Overlapped : uint8_t { kWindows = SIDRA_VECTOR_OPERANDS_MAX, kNothing };
 
-// What verify_matmul() takes and learns.
+// What is known of a MATMUL. A packet is verified in three steps: verify_factors() sets `packet`, verify() sets
+// `traits`, and verify_matmul_space() verifies the rest.
 struct MatmulRules {
     Sizes size;  // of the result: batch[0], batch[1], m, n
     uint32_t k;
@@ -36,7 +37,8 @@ struct MatmulRules {
     }
 };
 // `operands` begin with the factors.
-Verdict verify_matmul(Code program, OperandSpan operands, MatmulRules* rules);
+Verdict verify_factors(OperandSpan operands, MatmulRules* rules);
+Verdict verify_matmul_space(OperandSpan operands, MatmulRules* rules);
 
 // Bytes from the first to behind the last one that windows of so many images may read; false if that is more than
 // there are addresses.
@@ -62,7 +64,8 @@ struct PoolResult {
 PoolResult pool_result(const uint64_t (&stride)[SIDRA_PATTERN_DIMS], const uint32_t (&size)[SIDRA_PATTERN_DIMS],
                        uint64_t pixel_bytes);
 
-// What verify_layer() takes and learns. The pattern's own fields have been verified.
+// What is known of a LAYER whose pattern has been verified by itself. layer_rules() sets `packet`, verify() sets the
+// traits, and verify_layer_space() verifies the rest.
 struct LayerRules {
     Sizes before, after;  // iteration spaces of prologue and epilogue
     Packet packet{};
@@ -71,7 +74,7 @@ struct LayerRules {
 };
 LayerRules layer_rules(const sidra_pattern& pattern, const uint32_t (&windows)[SIDRA_PATTERN_DIMS], size_t prologue,
                        uint32_t inputs, uint32_t outputs);
-Verdict verify_layer(Code program, OperandSpan operands, const sidra_pattern& pattern, LayerRules* rules);
+Verdict verify_layer_space(OperandSpan operands, const sidra_pattern& pattern, LayerRules* rules);
 
 }  // namespace sidra::vector
 
