@@ -151,7 +151,8 @@ std::string Board::load(const std::vector<uint8_t>& stream) {
 std::string Board::load_part(const std::vector<uint8_t>& part) {
     Reader reader{part};
     std::string why;
-    if (!chip_->stream().load_precopy(Reader::read, &reader, &why) && why.empty()) fail("cells are refused without a reason");
+    if (!chip_->stream().load_precopy(Reader::read, &reader, &why) && why.empty())
+        fail("cells are refused without a reason");
     return why;
 }
 
