@@ -158,6 +158,7 @@ Fault VectorUnit::run_rows(VectorArea area, uint32_t offset) {
     area_ = area;
     copied_ = 0;
     engine::VectorRows call;
+    std::ranges::fill(call.operand, nullptr);  // those that the program does not use stay null
     for (uint32_t left = plan_.used % (1u << SIDRA_VECTOR_OPERANDS_MAX); left; left &= left - 1) {
         const auto n = static_cast<uint32_t>(std::countr_zero(left));
         const VectorPlan::Operand& o = plan_.operands[n];
