@@ -8,9 +8,12 @@ import pytest
 import torch
 
 TABLE = pathlib.Path(__file__).parent.parent / "pytorch/csrc/aten/pointwise.inc"
-ENTRIES = re.findall(r"^(UNARY_FLOAT|UNARY|BINARY|COMPARE)\((\w+), \"[^\"]*\"(?:, \"([^\"]*)\")?(?:, (\d+))?\)", TABLE.read_text(), re.M)
+ENTRIES = re.findall(r"^(UNARY_FLOAT|UNARY|BINARY|COMPARE)\((\w+), \"[^\"]*\"(?:, \"([^\"]*)\", (\w+|\"\"))?(?:, (\d+))?\)", TABLE.read_text(), re.M)
 BITS = re.findall(r"^BITS\((\w+)", TABLE.read_text(), re.M)
+LOGICAL = re.findall(r"^LOGICAL\((\w+)", TABLE.read_text(), re.M)
 FLOATS = [torch.float32, torch.float16, torch.bfloat16]
+# Carries, signs and both words; and any.
+LONGS = torch.cat([torch.tensor([0, 1, -1, 2**31, -2**31, 2**32, 2**32 - 1, -2**32, 2**63 - 1, -2**63, 0x123456789ABCDEF]), torch.randint(-2**63, 2**63 - 1, (60,))])
 SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1e-30, 1e30, float("inf"), float("-inf"), float("nan")])
 
 
@@ -33,11 +36,11 @@ def ulps(a, b):
 
 
 def test_the_table_is_read():
-    assert len(ENTRIES) > 20 and len(ENTRIES) == len(re.findall(r"^[A-Z_]+\(\w+, \"", TABLE.read_text(), re.M)) - len(BITS)
+    assert len(ENTRIES) > 20 and len(ENTRIES) == len(re.findall(r"^[A-Z_]+\(\w+, \"", TABLE.read_text(), re.M)) - len(BITS) - len(LOGICAL)
 
 
-@pytest.mark.parametrize("kind, name, integers, tolerance", ENTRIES, ids=[entry[1] for entry in ENTRIES])
-def test_pointwise(kind, name, integers, tolerance):
+@pytest.mark.parametrize("kind, name, integers, longs, tolerance", ENTRIES, ids=[entry[1] for entry in ENTRIES])
+def test_pointwise(kind, name, integers, longs, tolerance):
     function = getattr(torch, name, None) or getattr(torch.nn.functional, name)
     two = kind in ("BINARY", "COMPARE")
     values = torch.cat([SPECIAL, torch.randn(500) * 3, torch.rand(100)])
@@ -58,6 +61,10 @@ def test_pointwise(kind, name, integers, tolerance):
         torch.testing.assert_close(result, expected, equal_nan=True, rtol=0.01 if dtype is torch.bfloat16 else 0.002, atol=1e-6)
     if integers:
         whole = tuple(torch.randint(-2**31, 2**31 - 1, (300,), dtype=torch.int32) for _ in arguments)
+        there = tuple(argument.to("sidra") for argument in whole)
+        assert torch.equal(on_chip(lambda: function(*there)), function(*whole))
+    if longs.startswith("kLong"):
+        whole = (LONGS.repeat_interleave(len(LONGS)), LONGS.repeat(len(LONGS)))[: len(arguments)]
         there = tuple(argument.to("sidra") for argument in whole)
         assert torch.equal(on_chip(lambda: function(*there)), function(*whole))
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "aten/arrays.h"
 
+#include <ATen/ops/empty.h>
 #include <sidra/uapi/sidra_vector.h>
 
 #include "aten/fallback.h"
 #include "runtime/block.h"
+#include "runtime/device.h"
 #include "runtime/error.h"
 
 namespace sidra::pytorch {
@@ -36,6 +38,10 @@ std::optional<sidra_type> type_of(at::ScalarType dtype) {
 
 bool is_float(at::ScalarType dtype) { return dtype == at::kFloat || dtype == at::kHalf || dtype == at::kBFloat16; }
 
+bool is_narrow(at::ScalarType dtype) {
+    return dtype == at::kByte || dtype == at::kChar || dtype == at::kShort || dtype == at::kBool;
+}
+
 std::optional<Sizes> sizes_of(const at::TensorIteratorBase& iter) {
     if (iter.ndim() > 4) return std::nullopt;
     Sizes sizes = {1, 1, 1, 1};
@@ -57,6 +63,35 @@ sidra_array array_of(const at::TensorIteratorBase& iter, int arg, sidra_type typ
     for (int d = 0; d < iter.ndim(); ++d)
         array.stride[3 - d] = static_cast<size_t>(iter.strides(arg)[static_cast<size_t>(d)]);
     return array;
+}
+
+sidra_array low_word(const sidra_array& array) {
+    sidra_array word = array;
+    word.type = SIDRA_S32;
+    return word;
+}
+
+sidra_array high_word(const sidra_array& array) {
+    sidra_array word = low_word(array);
+    word.at.offset += sizeof(uint32_t);
+    return word;
+}
+
+StoredWords::StoredWords(const Sizes& sizes, c10::Device device)
+    : sizes_(sizes),
+      words_(at::empty({2, int64_t{sizes[0]} * sizes[1] * sizes[2] * sizes[3]}, at::device(device).dtype(at::kInt))) {}
+
+sidra_array StoredWords::word(int number) const {
+    sidra_array array = dense(words_.select(0, number), sizes_);
+    if (sizes_[3] == 1) array.stride[3] = 0;  // as a scalar's
+    return array;
+}
+
+bool StoredWords::place(const sidra_array& into) const {
+    sidra_stream* stream = current_stream(words_.device().index());
+    const sidra_array from[2] = {low(), high()}, to[2] = {low_word(into), high_word(into)};
+    return queued(sidra_convert(stream, sizes_.data(), &to[0], &from[0])) &&
+           queued(sidra_convert(stream, sizes_.data(), &to[1], &from[1]));
 }
 
 std::optional<Sizes> rows_of(const at::Tensor& tensor) {

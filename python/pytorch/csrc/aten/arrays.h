@@ -20,11 +20,34 @@ using Sizes = std::array<uint32_t, 4>;
 std::optional<sidra_type> type_of(at::ScalarType dtype);
 // The types of which the chip computes in f32 what PyTorch computes in f32.
 bool is_float(at::ScalarType dtype);
+// The integers that are shorter than an s32, and bool.
+bool is_narrow(at::ScalarType dtype);
 
 // The space that an iterator goes over; nothing: it has more than four dimensions, or one too large.
 std::optional<Sizes> sizes_of(const at::TensorIteratorBase& iter);
 // Operand `arg` of the iterator over that space.
 sidra_array array_of(const at::TensorIteratorBase& iter, int arg, sidra_type type);
+
+// The words of the elements of an array of s64, as s32.
+sidra_array low_word(const sidra_array& array);
+sidra_array high_word(const sidra_array& array);
+
+// Where a program stores the words of an array of s64. The chip refuses operands that interleave, so these are two dense
+// arrays, which place() copies into the array.
+class StoredWords {
+   public:
+    // For an array of this size, on this device.
+    StoredWords(const Sizes& sizes, c10::Device device);
+    sidra_array low() const { return word(0); }
+    sidra_array high() const { return word(1); }
+    bool place(const sidra_array& into) const;
+
+   private:
+    sidra_array word(int number) const;
+
+    const Sizes sizes_;
+    const at::Tensor words_;
+};
 
 // The tensor as a dense matrix of rows of its last dimension: {1, 1, rows, columns}. The tensor is contiguous. Nothing:
 // too large, or empty.

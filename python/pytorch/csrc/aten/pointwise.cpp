@@ -9,49 +9,46 @@
 #include "runtime/device.h"
 
 namespace sidra::pytorch {
+namespace {
 
-// Registers: inputs v0 to v2, result v3, temporaries v4 to v7. Parameters: inputs that are numbers, in order; then
-// `numbers`.
-std::string Pointwise::text(bool integers, unsigned scalars, int inputs) const {
-    std::array<std::string, kInputsMax> input;
+uint32_t low_half(int64_t number) { return static_cast<uint32_t>(number); }
+uint32_t high_half(int64_t number) { return static_cast<uint32_t>(static_cast<uint64_t>(number) >> 32); }
+
+}  // namespace
+
+// Registers: inputs v0 to v2, and with s64 their high words v3 to v5; result v6, v7; temporaries v8 to v13. Parameters:
+// inputs that are numbers, in order; then `numbers`.
+std::string Pointwise::assembly(const Variant& variant) const {
+    const bool longs = variant.kind == Kind::kLongs, floats = variant.kind == Kind::kFloats;
+    const std::string_view body = longs ? text_.longs : floats ? text_.floats : text_.integers;
+    std::array<std::string, kInputsMax> low, high;
     std::string out = "pass:\n";
     int operand = 0, param = 0;
-    for (int i = 0; i < inputs; ++i) {
-        const std::string number = std::to_string(i);
-        if (scalars >> i & 1) {
-            input[static_cast<size_t>(i)] = "p" + std::to_string(param++);
+    for (int i = 0; i < variant.inputs; ++i) {
+        std::string &a = low[static_cast<size_t>(i)], &b = high[static_cast<size_t>(i)];
+        if (variant.scalars >> i & 1) {
+            a = "p" + std::to_string(param++);
+            if (longs) b = "p" + std::to_string(param++);
             continue;
         }
-        input[static_cast<size_t>(i)] = "v" + number;
-        out += "v" + number + (integers ? " = load_int o" : " = load o") + std::to_string(operand++) + "\n";
+        a = "v" + std::to_string(i);
+        const auto load = [&](const std::string& to) {
+            out += to + (floats ? " = load o" : " = load_int o") + std::to_string(operand++) + "\n";
+        };
+        load(a);
+        if (!longs) continue;
+        b = "v" + std::to_string(3 + i);
+        if (variant.narrow >> i & 1) out += b + " = shr " + a + ", 31\n";
+        else load(b);
     }
     const auto translated = [&](char name) -> std::string {
-        switch (name) {
-            case 'a':
-                return input[0];
-            case 'b':
-                return input[1];
-            case 'c':
-                return input[2];
-            case 'p':
-                return "p" + std::to_string(param);
-            case 'q':
-                return "p" + std::to_string(param + 1);
-            case 'r':
-                return "v3";
-            case 't':
-                return "v4";
-            case 'u':
-                return "v5";
-            case 'w':
-                return "v6";
-            case 'x':
-                return "v7";
-            default:
-                return std::string(1, name);
-        }
+        constexpr std::string_view kInputs = "abcABC", kNumbers = "pq", kRegisters = "rRtuwxyz";
+        if (const size_t i = kInputs.find(name); i != kInputs.npos) return i < 3 ? low[i] : high[i - 3];
+        if (const size_t i = kNumbers.find(name); i != kNumbers.npos)
+            return "p" + std::to_string(static_cast<size_t>(param) + i);
+        if (const size_t i = kRegisters.find(name); i != kRegisters.npos) return "v" + std::to_string(6 + i);
+        return std::string(1, name);
     };
-    const std::string_view body = integers ? integers_ : floats_;
     const auto is_word = [&](size_t i) {
         return i < body.size() &&
                (std::isalnum(static_cast<unsigned char>(body[i])) || body[i] == '_' || body[i] == '.');
@@ -67,67 +64,106 @@ std::string Pointwise::text(bool integers, unsigned scalars, int inputs) const {
             i = end;
         }
     }
-    const std::string o = "o" + std::to_string(operand);
-    out += compares_ ? "\nv3 = and v4, 1\nstore_int " + o + ", v3\n"
-                     : (integers ? "\nstore_int " : "\nstore ") + o + ", v3\n";
-    return out;
+    const auto store = [&](const char* instruction, char from) {
+        out += "\n" + std::string(instruction) + " o" + std::to_string(operand++) + ", " + translated(from);
+    };
+    if (text_.compares) {
+        out += "\nv6 = and " + translated('t') + ", 1";
+        store("store_int", 'r');
+    } else {
+        store(floats ? "store" : "store_int", 'r');
+        if (longs) store("store_int", 'R');
+    }
+    return out + "\n";
 }
 
-VectorProgram& Pointwise::program(bool integers, unsigned scalars, int inputs) {
-    auto& slot = programs_[(integers ? size_t{1} << kInputsMax : 0) | scalars];
+VectorProgram& Pointwise::program(const Variant& variant) {
+    auto& slot = programs_[variant.index()];
     if (VectorProgram* made = slot.load(std::memory_order_acquire)) [[likely]]
         return *made;
     const std::lock_guard guard(lock_);
     if (slot.load(std::memory_order_relaxed) == nullptr)
-        slot.store(new VectorProgram(text(integers, scalars, inputs)), std::memory_order_release);
+        slot.store(new VectorProgram(assembly(variant)), std::memory_order_release);
     return *slot.load(std::memory_order_relaxed);
+}
+
+std::optional<Pointwise::Kind> Pointwise::kind_of(at::ScalarType type) const {
+    const auto if_there = [](const char* text, Kind kind) {
+        return text[0] == '\0' ? std::nullopt : std::optional(kind);
+    };
+    if (is_float(type)) return if_there(text_.floats, Kind::kFloats);
+    if (type == at::kInt || (is_narrow(type) && (text_.small || text_.compares)))
+        return if_there(text_.integers, Kind::kIntegers);
+    if (type == at::kLong) return if_there(text_.longs, Kind::kLongs);
+    return std::nullopt;
 }
 
 bool Pointwise::run(at::TensorIteratorBase& iter, std::span<const c10::Scalar> numbers,
                     std::optional<at::ScalarType> type) {
     const at::ScalarType common = type.value_or(iter.common_dtype());
-    // What s32 computes as the type does: comparisons and bits of all integers that it holds, arithmetic of s32 itself.
-    const bool bits = floats_[0] == '\0';
-    const bool small = common == at::kByte || common == at::kChar || common == at::kShort || common == at::kBool;
-    const bool integers = common == at::kInt || (small && (bits || compares_));
-    if (!integers && (bits || !is_float(common))) return false;
-    if (integers && integers_[0] == '\0') return false;
+    const std::optional<Kind> kind = kind_of(common);
+    if (!kind) return false;
     const std::optional<Sizes> sizes = sizes_of(iter);
     if (!sizes) return false;
+    const bool longs = kind == Kind::kLongs;
 
     auto call = SIDRA_INIT(sidra_vector);
-    std::array<sidra_vector_operand, kInputsMax + 1> operands;
-    unsigned scalars = 0, operand = 0, param = 0;
+    std::array<sidra_vector_operand, 2 * (kInputsMax + 1)> operands;
+    Variant variant{*kind, 0, 0, iter.ntensors() - 1};
+    unsigned operand = 0, param = 0;
     const auto add_number = [&](const c10::Scalar& value) {
-        call.param[param++] =
-            integers ? static_cast<uint32_t>(value.to<int32_t>()) : sidra_param_f32(value.to<float>());
+        if (longs) {
+            const int64_t number = value.to<int64_t>();
+            call.param[param++] = low_half(number);
+            call.param[param++] = high_half(number);
+        } else {
+            call.param[param++] = kind == Kind::kIntegers ? static_cast<uint32_t>(value.to<int32_t>())
+                                                          : sidra_param_f32(value.to<float>());
+        }
     };
-    const int inputs = iter.ntensors() - 1;
-    for (int i = 0; i < inputs; ++i) {
+    const auto add_words = [&](int arg) {
+        const sidra_array array = array_of(iter, arg, SIDRA_S64);
+        operands[operand++] = low_word(array);
+        operands[operand++] = high_word(array);
+    };
+    for (int i = 0; i < variant.inputs; ++i) {
         const at::ScalarType dtype = iter.dtype(i + 1);
         if (iter.is_cpu_scalar(i + 1)) {
-            scalars |= 1u << i;
+            variant.scalars |= 1u << i;
             add_number(iter.tensor(i + 1).item());
             continue;
         }
+        if (longs && dtype == at::kLong) {
+            add_words(i + 1);
+            continue;
+        }
         // Other types PyTorch would round to the common one first.
-        const bool narrow = dtype == at::kByte || dtype == at::kChar || dtype == at::kShort;
-        const bool exact = dtype == common || dtype == at::kBool || (narrow && (integers || common == at::kFloat)) ||
-                           (is_float(dtype) && common == at::kFloat);
+        const bool exact = dtype == common || dtype == at::kBool ||
+                           (is_narrow(dtype) && (kind != Kind::kFloats || common == at::kFloat)) ||
+                           (longs && dtype == at::kInt) || (is_float(dtype) && common == at::kFloat);
         if (!exact) return false;
+        variant.narrow |= longs ? 1u << i : 0;
         operands[operand++] = array_of(iter, i + 1, *type_of(dtype));
     }
     for (const c10::Scalar& number : numbers) add_number(number);
     const at::ScalarType result = iter.dtype(0);
-    if (compares_ ? result != at::kBool : result != common) return false;
-    operands[operand++] = array_of(iter, 0, *type_of(result));
+    if (text_.compares ? result != at::kBool : result != common) return false;
+    const sidra_array out = array_of(iter, 0, *type_of(result));
+    std::optional<StoredWords> words;
+    if (longs && !text_.compares) {
+        words.emplace(*sizes, iter.device(0));
+        operands[operand++] = words->low();
+        operands[operand++] = words->high();
+    } else {
+        operands[operand++] = out;
+    }
 
     const c10::DeviceIndex index = iter.device(0).index();
-    call.program = program(integers, scalars, inputs).on(index);
+    call.program = program(variant).on(index);
     for (size_t d = 0; d < sizes->size(); ++d) call.size[d] = (*sizes)[d];
     call.operands = operands.data();
     call.operand_count = operand;
-    if (!queued(sidra_vector_async(current_stream(index), &call))) return false;
+    if (!queued(sidra_vector_async(current_stream(index), &call)) || (words && !words->place(out))) return false;
     mark_written(iter.tensor_base(0));
     return true;
 }

@@ -7,25 +7,32 @@
 #include <c10/core/Scalar.h>
 
 #include <array>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 
+#include "aten/long_arithmetic.h"
 #include "aten/programs.h"
 
 namespace sidra::pytorch {
 
-// A pointwise function with its programs: for floats and for s32, and for each choice of inputs that are numbers.
+// What a function computes for each kind of number, as in pointwise.inc, with c for a third input, and p, q for
+// `numbers`. Empty: the chip does not compute it.
+struct PointwiseText {
+    const char* floats = "";
+    const char* integers = "";  // s32
+    const char* longs = "";     // s64: long_arithmetic.h
+    bool compares = false;      // the mask t is the result
+    bool small = false;         // `integers` gives the right bits for shorter integers and bool, too
+};
+
+// A pointwise function with its programs: for each kind of number, and for each choice of inputs that are numbers.
 class Pointwise {
    public:
     static constexpr int kInputsMax = 3;
 
-    // As in pointwise.inc, with c for a third input, and p, q for `numbers`. integers: "" for none. compares: the mask
-    // t is the result.
-    constexpr Pointwise(const char* floats, const char* integers, bool compares = false)
-        : floats_(floats), integers_(integers), compares_(compares) {}
+    constexpr explicit Pointwise(const PointwiseText& text) : text_(text) {}
 
     // Queues it for the iterator's output 0 and inputs. type: in which it computes, where the iterator has no common
     // one. False: the chip does not take these types, or this shape.
@@ -33,14 +40,23 @@ class Pointwise {
              std::optional<at::ScalarType> type = {});
 
    private:
-    VectorProgram& program(bool integers, unsigned scalars, int inputs);
-    std::string text(bool integers, unsigned scalars, int inputs) const;
+    enum class Kind { kFloats, kIntegers, kLongs };
+    // Inputs, as bits: those that are numbers, and those that an s64 is made from.
+    struct Variant {
+        Kind kind;
+        unsigned scalars, narrow;
+        int inputs;
+        size_t index() const {
+            return ((static_cast<size_t>(kind) << kInputsMax | scalars) << kInputsMax) | narrow;
+        }
+    };
+    std::optional<Kind> kind_of(at::ScalarType type) const;
+    VectorProgram& program(const Variant& variant);
+    std::string assembly(const Variant& variant) const;
 
-    const char* floats_;
-    const char* integers_;
-    bool compares_;
+    const PointwiseText text_;
     std::mutex lock_;
-    std::array<std::atomic<VectorProgram*>, size_t{2} << kInputsMax> programs_{};
+    std::array<std::atomic<VectorProgram*>, size_t{3} << 2 * kInputsMax> programs_{};
 };
 
 }  // namespace sidra::pytorch

@@ -23,70 +23,93 @@ c10::Device device_of(const at::Tensor& a, const at::Tensor& b) { return is_sidr
 
 #define UNARY_KERNEL(name, build, ...)                                  \
     at::Tensor& name##_out(const at::Tensor& self, at::Tensor& out) {   \
-        static Pointwise function(__VA_ARGS__);                         \
+        static Pointwise function({__VA_ARGS__});                       \
         const c10::DeviceGuard guard(self.device());                    \
         at::TensorIterator iter = at::TensorIterator::build(out, self); \
         if (iter.numel() == 0 || function.run(iter)) return out;        \
         return SIDRA_FALL_BACK2(name, out)(self, out);                  \
     }
-#define UNARY_FLOAT(name, program, tolerance) UNARY_KERNEL(name, unary_float_op, program, "")
-#define UNARY(name, program, integers, tolerance) UNARY_KERNEL(name, unary_op, program, integers)
+#define UNARY_FLOAT(name, program, tolerance) UNARY_KERNEL(name, unary_float_op, program)
+#define UNARY(name, program, integers, longs, tolerance) UNARY_KERNEL(name, unary_op, program, integers, longs)
 #define BINARY_KERNEL(name, overload, build, ...)                                              \
     at::Tensor& name##_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) { \
-        static Pointwise function(__VA_ARGS__);                                                \
+        static Pointwise function({__VA_ARGS__});                                              \
         const c10::DeviceGuard guard(device_of(self, other));                                  \
         at::TensorIterator iter = at::TensorIterator::build(out, self, other);                 \
         if (iter.numel() == 0 || function.run(iter)) return out;                               \
         return SIDRA_FALL_BACK2(name, overload)(self, other, out);                             \
     }
-#define BINARY(name, program, integers, tolerance) BINARY_KERNEL(name, out, binary_op, program, integers)
-#define BITS(name, program) BINARY_KERNEL(name, Tensor_out, binary_op, "", program)
+#define BINARY(name, program, integers, longs, tolerance) \
+    BINARY_KERNEL(name, out, binary_op, program, integers, longs)
+#define BITS(name, program, words) \
+    BINARY_KERNEL(name, Tensor_out, binary_op, .integers = program, .longs = words, .small = true)
+// Numbers other than 0 and 1 are the CPU's.
+#define LOGICAL(name, program)                                                                                 \
+    at::Tensor& name##_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {                 \
+        static Pointwise function({.integers = program, .small = true});                                       \
+        if (self.scalar_type() == at::kBool && other.scalar_type() == at::kBool) {                             \
+            const c10::DeviceGuard guard(device_of(self, other));                                              \
+            at::TensorIterator iter = at::TensorIterator::comparison_op(out, self, other);                     \
+            if (iter.numel() == 0 || function.run(iter)) return out;                                           \
+        }                                                                                                      \
+        return SIDRA_FALL_BACK2(name, out)(self, other, out);                                                  \
+    }
 // A number is compared as a tensor without dimensions is.
-#define COMPARE(name, program, integers)                                                              \
-    BINARY_KERNEL(name, Tensor_out, comparison_op, program, integers, true)                           \
+#define COMPARE(name, program, integers, longs)                                                       \
+    BINARY_KERNEL(name, Tensor_out, comparison_op, program, integers, longs, true)                    \
     at::Tensor& name##_scalar_out(const at::Tensor& self, const at::Scalar& other, at::Tensor& out) { \
         at::Tensor number = at::scalar_tensor(other, other.type());                                   \
         number.unsafeGetTensorImpl()->set_wrapped_number(true);                                       \
         return name##_out(self, number, out);                                                         \
     }
 #include "aten/pointwise.inc"
-BINARY_KERNEL(div, out, binary_float_op, "r = div a, b", "")
+BINARY_KERNEL(div, out, binary_float_op, "r = div a, b")
 #undef UNARY_FLOAT
 #undef UNARY
 #undef BINARY
 #undef COMPARE
 #undef BITS
+#undef LOGICAL
 
-at::Tensor& add_out(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
-    static Pointwise plain("r = add a, b", "r = add_int a, b");
-    static Pointwise scaled("r = fma b, p, a", "t = mul_int b, p; r = add_int a, t");
+// self + sign * alpha * other.
+template <int kSign>
+bool add_scaled(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
+    static Pointwise sum({"r = add a, b", "r = add_int a, b", kLongAdd});
+    static Pointwise difference({"r = sub a, b", "r = sub_int a, b", kLongSub});
+    static Pointwise scaled({"r = fma b, p, a", "t = mul_int b, p; r = add_int a, t"});
     const c10::DeviceGuard guard(device_of(self, other));
     at::TensorIterator iter = at::TensorIterator::binary_op(out, self, other);
-    const bool one = alpha.isIntegral(true) && alpha.to<int64_t>() == 1;
-    if (iter.numel() == 0 || (one ? plain.run(iter) : scaled.run(iter, {&alpha, 1}))) return out;
+    if (iter.numel() == 0) return true;
+    if (alpha.equal(1)) return (kSign > 0 ? sum : difference).run(iter);
+    if (alpha.equal(-1)) return (kSign > 0 ? difference : sum).run(iter);
+    if (alpha.isComplex()) return false;
+    const at::Scalar factor = kSign > 0 ? alpha : -alpha;
+    return scaled.run(iter, {&factor, 1});
+}
+
+at::Tensor& add_out(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
+    if (add_scaled<1>(self, other, alpha, out)) return out;
     return SIDRA_FALL_BACK2(add, out)(self, other, alpha, out);
 }
 
 at::Tensor& sub_out(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
-    static Pointwise plain("r = sub a, b", "r = sub_int a, b");
-    static Pointwise scaled("t = neg b; r = fma t, p, a", "t = mul_int b, p; r = sub_int a, t");
-    const c10::DeviceGuard guard(device_of(self, other));
-    at::TensorIterator iter = at::TensorIterator::binary_op(out, self, other);
-    const bool one = alpha.isIntegral(true) && alpha.to<int64_t>() == 1;
-    if (iter.numel() == 0 || (one ? plain.run(iter) : scaled.run(iter, {&alpha, 1}))) return out;
+    if (add_scaled<-1>(self, other, alpha, out)) return out;
     return SIDRA_FALL_BACK2(sub, out)(self, other, alpha, out);
 }
 
 at::Tensor& gelu_out(const at::Tensor& self, c10::string_view approximate, at::Tensor& out) {
-    static Pointwise exact("r = gelu a", ""), tanh("r = gelu_tanh a", "");
+    static Pointwise exact({"r = gelu a"}), tanh({"r = gelu_tanh a"});
     const c10::DeviceGuard guard(self.device());
     at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
     if (iter.numel() == 0 || (approximate == "tanh" ? tanh : exact).run(iter)) return out;
     return SIDRA_FALL_BACK2(gelu, out)(self, approximate, out);
 }
 
+constexpr PointwiseText kRelu = {
+    "r = max a, 0.0", "r = max_int a, 0", "t = shr A, 31; t = xor t, -1; r = and a, t; R = and A, t"};
+
 at::Tensor relu(const at::Tensor& self) {
-    static Pointwise function("r = max a, 0.0", "r = max_int a, 0");
+    static Pointwise function(kRelu);
     const c10::DeviceGuard guard(self.device());
     at::Tensor out;
     at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
@@ -95,7 +118,7 @@ at::Tensor relu(const at::Tensor& self) {
 }
 
 at::Tensor& relu_(at::Tensor& self) {
-    static Pointwise function("r = max a, 0.0", "r = max_int a, 0");
+    static Pointwise function(kRelu);
     const c10::DeviceGuard guard(self.device());
     at::TensorIterator iter = at::TensorIterator::unary_op(self, self);
     if (iter.numel() == 0 || function.run(iter)) return self;
@@ -103,8 +126,8 @@ at::Tensor& relu_(at::Tensor& self) {
 }
 
 at::Tensor& pow_scalar_out(const at::Tensor& self, const at::Scalar& exponent, at::Tensor& out) {
-    static Pointwise square("r = mul a, a", "r = mul_int a, a"), cube("t = mul a, a; r = mul t, a", "");
-    static Pointwise root("r = sqrt a", ""), inverse_root("r = rsqrt a", ""), inverse("r = div 1.0, a", "");
+    static Pointwise square({"r = mul a, a", "r = mul_int a, a"}), cube({"t = mul a, a; r = mul t, a"});
+    static Pointwise root({"r = sqrt a"}), inverse_root({"r = rsqrt a"}), inverse({"r = div 1.0, a"});
     if (out.scalar_type() == self.scalar_type() && !exponent.isComplex()) {
         const double power = exponent.to<double>();
         Pointwise* function = power == 2      ? &square
@@ -123,7 +146,9 @@ at::Tensor& pow_scalar_out(const at::Tensor& self, const at::Scalar& exponent, a
 }
 
 at::Tensor& bitwise_not_out(const at::Tensor& self, at::Tensor& out) {
-    static Pointwise logical("", "r = xor a, 1"), bytes("", "r = xor a, 255"), all("", "r = xor a, -1");
+    static Pointwise logical({.integers = "r = xor a, 1", .small = true});
+    static Pointwise bytes({.integers = "r = xor a, 255", .small = true});
+    static Pointwise all({.integers = "r = xor a, -1", .longs = "r = xor a, -1; R = xor A, -1", .small = true});
     const c10::DeviceGuard guard(self.device());
     at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
     if (iter.numel() == 0 || (self.scalar_type() == at::kBool   ? logical
@@ -134,11 +159,23 @@ at::Tensor& bitwise_not_out(const at::Tensor& self, at::Tensor& out) {
     return SIDRA_FALL_BACK2(bitwise_not, out)(self, out);
 }
 
+at::Tensor& logical_not_out(const at::Tensor& self, at::Tensor& out) {
+    static Pointwise function({"t = eq a, 0.0", "t = eq_int a, 0", "t = or a, A; t = eq_int t, 0", true});
+    const c10::DeviceGuard guard(self.device());
+    at::TensorIterator iter = at::TensorIteratorConfig()
+                                  .check_all_same_dtype(false)
+                                  .add_output(out)
+                                  .add_const_input(self)
+                                  .build();
+    if (iter.numel() == 0 || function.run(iter, {}, self.scalar_type())) return out;
+    return SIDRA_FALL_BACK2(logical_not, out)(self, out);
+}
+
 at::Tensor abs(const at::Tensor& self) {
-    static Pointwise function("r = abs a", "t = sub_int 0, a; r = max_int a, t");
+    static Pointwise function({"r = abs a", "t = sub_int 0, a; r = max_int a, t", kLongAbs});
     const c10::DeviceGuard guard(self.device());
     at::Tensor out;
-    if (is_float(self.scalar_type())) {
+    if (!self.is_complex()) {
         at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
         if (iter.numel() == 0 || function.run(iter)) return iter.output();
     }
@@ -146,7 +183,10 @@ at::Tensor abs(const at::Tensor& self) {
 }
 
 at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other) {
-    static Pointwise function("t = ne a, 0.0; r = select t, b, c", "r = select a, b, c");
+    static Pointwise function({.floats = "t = ne a, 0.0; r = select t, b, c",
+                               .integers = "r = select a, b, c",
+                               .longs = "r = select a, b, c; R = select a, B, C",
+                               .small = true});
     const at::ScalarType type = at::result_type(self, other);
     const auto fits = [&](const at::Tensor& tensor) {
         return is_sidra(tensor) ? tensor.scalar_type() == type : tensor.dim() == 0 && tensor.device().is_cpu();
@@ -168,10 +208,13 @@ at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::
     return SIDRA_FALL_BACK2(where, self)(condition, self, other);
 }
 
-// Copies each tensor to its place.
+// Copies each tensor to its place. An empty one of one dimension fits into any shape.
 at::Tensor& cat_out(const at::ITensorListRef& tensors, int64_t dim, at::Tensor& out) {
-    const auto list = tensors.materialize();
-    const int64_t dims = list.empty() ? 0 : list[0].get().dim();
+    std::vector<at::Tensor> list;
+    for (const at::Tensor& one : tensors.materialize()) {
+        if (one.dim() != 1 || one.numel() != 0) list.push_back(one);
+    }
+    const int64_t dims = list.empty() ? 0 : list[0].dim();
     const int64_t along = dims == 0 ? 0 : at::maybe_wrap_dim(dim, dims);
     int64_t end = 0;
     // Whether they fill `out` exactly. Otherwise it is the caller's, or the shapes do not fit: the CPU's operator does
@@ -198,21 +241,45 @@ at::Tensor& cat_out(const at::ITensorListRef& tensors, int64_t dim, at::Tensor& 
 }
 
 at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
-    static Pointwise function("r = move p", "r = move_int p");
+    static Pointwise function(
+        {.floats = "r = move p", .integers = "r = move_int p", .longs = "r = move_int p; R = move_int q", .small = true});
     if (self.numel() == 0) return self;
     const c10::DeviceGuard guard(self.device());
-    if (is_sidra(self) && (self.scalar_type() == at::kFloat || self.scalar_type() == at::kInt) && !value.isComplex()) {
+    // What the CPU would wrap, or refuse, it does.
+    const auto fits = [&] {
+        if (value.isComplex()) return false;
+        if (is_float(self.scalar_type())) return true;
+        if (self.scalar_type() == at::kBool) return value.isBoolean();
+        if (!value.isIntegral(true)) return false;
+        const int64_t number = value.to<int64_t>();
+        switch (self.scalar_type()) {
+            case at::kByte:
+                return number >= 0 && number <= UINT8_MAX;
+            case at::kChar:
+                return number >= INT8_MIN && number <= INT8_MAX;
+            case at::kShort:
+                return number >= INT16_MIN && number <= INT16_MAX;
+            case at::kInt:
+                return number >= INT32_MIN && number <= INT32_MAX;
+            default:
+                return self.scalar_type() == at::kLong;
+        }
+    };
+    if (is_sidra(self) && fits()) {
         at::TensorIterator iter = at::TensorIterator::unary_op(self, self);
         if (function.run(iter, {&value, 1})) return self;
     }
     return SIDRA_FALL_BACK2(fill_, Scalar)(self, value);
 }
 
+at::Tensor& zero_(at::Tensor& self) { return self.fill_(self.scalar_type() == at::kBool ? at::Scalar(false) : at::Scalar(0)); }
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 #define UNARY_FLOAT(name, ...) m.impl(#name ".out", name##_out);
 #define UNARY(name, ...) m.impl(#name ".out", name##_out);
 #define BINARY(name, ...) m.impl(#name ".out", name##_out);
 #define BITS(name, ...) m.impl(#name ".Tensor_out", name##_out);
+#define LOGICAL(name, ...) m.impl(#name ".out", name##_out);
 #define COMPARE(name, ...)                   \
     m.impl(#name ".Tensor_out", name##_out); \
     m.impl(#name ".Scalar_out", name##_scalar_out);
@@ -225,10 +292,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("relu_", relu_);
     m.impl("pow.Tensor_Scalar_out", pow_scalar_out);
     m.impl("bitwise_not.out", bitwise_not_out);
+    m.impl("logical_not.out", logical_not_out);
     m.impl("abs", abs);
     m.impl("where.self", where);
     m.impl("cat.out", cat_out);
     m.impl("fill_.Scalar", fill_scalar);
+    m.impl("zero_", zero_);
 }
 
 }  // namespace

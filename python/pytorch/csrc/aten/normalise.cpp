@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// Normalisations of rows (softmax, layer norm, batch norm), and embedding.
+#include <ATen/WrapDimUtils.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/library.h>
+
+#include "aten/alias.h"
+#include "aten/arrays.h"
+#include "aten/fallback.h"
+#include "aten/programs.h"
+#include "aten/rows.h"
+#include "runtime/block.h"
+#include "runtime/device.h"
+
+namespace sidra::pytorch {
+namespace {
+
+at::Tensor& softmax_out(const at::Tensor& self, int64_t dim, bool half_to_float, at::Tensor& out) {
+    const c10::DeviceGuard guard(self.device());
+    if (is_float(self.scalar_type()) && is_float(out.scalar_type()) && out.sizes() == self.sizes() &&
+        run_rows(sidra_softmax, out, self, at::maybe_wrap_dim(dim, self.dim())))
+        return out;
+    return SIDRA_FALL_BACK2(_softmax, out)(self, dim, half_to_float, out);
+}
+
+at::Tensor& log_softmax_out(const at::Tensor& self, int64_t dim, bool half_to_float, at::Tensor& out) {
+    const c10::DeviceGuard guard(self.device());
+    if (is_float(self.scalar_type()) && is_float(out.scalar_type()) && out.sizes() == self.sizes() &&
+        run_rows(sidra_log_softmax, out, self, at::maybe_wrap_dim(dim, self.dim())))
+        return out;
+    return SIDRA_FALL_BACK2(_log_softmax, out)(self, dim, half_to_float, out);
+}
+
+// As sidra_layer_norm(), and keeps mean and 1 / deviation for the backward pass. o0 input, o1 gamma, o2 beta, o3
+// output, o4 mean, o5 1 / deviation; p0: 1 / columns, p1: epsilon.
+constexpr const char* kLayerNorm = R"(pass:
+    v0 = load o0
+    s0 = reduce_sum v0
+    s1 = mul s0, p0
+    store o4, s1
+pass:
+    v0 = load o0
+    v1 = sub v0, s1
+    s2 = reduce_dot v1, v1
+    s3 = fma s2, p0, p1
+    s4 = rsqrt s3
+    store o5, s4
+pass:
+    v0 = load o0
+    v1 = sub v0, s1
+    v2 = mul v1, s4
+    v3 = load o1
+    v4 = load o2
+    v5 = fma v2, v3, v4
+    store o3, v5
+)";
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tensor& input, c10::SymIntArrayRef shape,
+                                                                 const std::optional<at::Tensor>& gamma_or_none,
+                                                                 const std::optional<at::Tensor>& beta_or_none,
+                                                                 double epsilon) {
+    static VectorProgram program(kLayerNorm);
+    const at::IntArrayRef normalised = C10_AS_INTARRAYREF_SLOW(shape);
+    const c10::DeviceGuard guard(input.device());
+    const at::Tensor gamma = gamma_or_none.value_or(at::Tensor()), beta = beta_or_none.value_or(at::Tensor());
+    const auto affine = [&](const at::Tensor& tensor) {
+        return tensor.defined() && is_sidra(tensor) && is_float(tensor.scalar_type());
+    };
+    if (is_float(input.scalar_type()) && affine(gamma) && affine(beta) && input.numel() > 0 &&
+        input.scalar_type() == at::kFloat &&
+        input.sizes().slice(static_cast<size_t>(input.dim()) - normalised.size()) == normalised) {
+        const int64_t columns = gamma.numel(), rows = input.numel() / columns;
+        const at::Tensor in = input.contiguous(), scale = gamma.contiguous(), shift = beta.contiguous();
+        at::Tensor out = at::empty(input.sizes(), in.options());
+        std::vector<int64_t> stat_size = input.sizes().vec();
+        for (size_t d = stat_size.size() - normalised.size(); d < stat_size.size(); ++d) stat_size[d] = 1;
+        at::Tensor mean = at::empty(stat_size, in.options()), deviation = at::empty(stat_size, in.options());
+        const Sizes sizes = {1, 1, static_cast<uint32_t>(rows), static_cast<uint32_t>(columns)};
+        const std::array<sidra_vector_operand, 6> operands = {dense(in, sizes),  row(scale),    row(shift),
+                                                              dense(out, sizes), of_rows(mean), of_rows(deviation)};
+        auto call = SIDRA_INIT(sidra_vector);
+        const c10::DeviceIndex index = input.device().index();
+        call.program = program.on(index);
+        std::copy(sizes.begin(), sizes.end(), call.size);
+        call.param[0] = sidra_param_f32(1 / static_cast<float>(columns));
+        call.param[1] = sidra_param_f32(static_cast<float>(epsilon));
+        call.operands = operands.data();
+        call.operand_count = 6;
+        if (queued(sidra_vector_async(current_stream(index), &call))) return {out, mean, deviation};
+    }
+    return SIDRA_FALL_BACK_SYMINT(native_layer_norm)(input, shape, gamma_or_none, beta_or_none, epsilon);
+}
+
+at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, c10::SymInt padding, bool scale_grad,
+                     bool sparse) {
+    const c10::DeviceGuard guard(weight.device());
+    const bool types = weight.dim() == 2 && type_of(weight.scalar_type()) && weight.scalar_type() != at::kLong &&
+                       (indices.scalar_type() == at::kLong || indices.scalar_type() == at::kInt);
+    if (types && is_sidra(indices) && indices.numel() > 0) {
+        const at::Tensor table = weight.contiguous(), index = indices.contiguous();
+        std::vector<int64_t> size = indices.sizes().vec();
+        size.push_back(weight.size(1));
+        at::Tensor out = at::empty(size, weight.options());
+        const std::optional<Sizes> sizes = rows_of(out);
+        if (sizes) {
+            const sidra_array to = dense(out, *sizes);
+            const sidra_array from =
+                dense(table, {1, 1, static_cast<uint32_t>(weight.size(0)), static_cast<uint32_t>(weight.size(1))});
+            if (queued(sidra_gather_rows(current_stream(weight.device().index()), sizes->data(), &to, &from,
+                                         static_cast<uint32_t>(weight.size(0)), place_of(index),
+                                         *type_of(index.scalar_type()))))
+                return out;
+        }
+    }
+    return SIDRA_FALL_BACK_SYMINT(embedding)(weight, indices, padding, scale_grad, sparse);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    m.impl("_softmax.out", softmax_out);
+    m.impl("_log_softmax.out", log_softmax_out);
+    m.impl("native_layer_norm", native_layer_norm);
+    m.impl("embedding", embedding);
+}
+
+}  // namespace
+}  // namespace sidra::pytorch
