@@ -36,6 +36,21 @@ std::optional<sidra_type> type_of(at::ScalarType dtype) {
     }
 }
 
+std::optional<sidra_type> bits_of(size_t size) {
+    switch (size) {
+        case 1:
+            return SIDRA_U8;
+        case 2:
+            return SIDRA_S16;
+        case 4:
+            return SIDRA_S32;
+        case 8:
+            return SIDRA_S64;
+        default:
+            return std::nullopt;
+    }
+}
+
 bool is_float(at::ScalarType dtype) { return dtype == at::kFloat || dtype == at::kHalf || dtype == at::kBFloat16; }
 
 bool is_narrow(at::ScalarType dtype) {

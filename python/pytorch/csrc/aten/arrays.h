@@ -18,6 +18,8 @@ using Sizes = std::array<uint32_t, 4>;
 
 // The chip's type of a dtype; nothing: it has none (f64, complex numbers).
 std::optional<sidra_type> type_of(at::ScalarType dtype);
+// The type that moves elements of a size without looking at them.
+std::optional<sidra_type> bits_of(size_t size);
 // The types of which the chip computes in f32 what PyTorch computes in f32.
 bool is_float(at::ScalarType dtype);
 // The integers that are shorter than an s32, and bool.

@@ -13,28 +13,11 @@
 namespace sidra::pytorch {
 namespace {
 
-// The type that moves elements without looking at them.
-std::optional<sidra_type> bits_of(size_t size) {
-    switch (size) {
-        case 1:
-            return SIDRA_U8;
-        case 2:
-            return SIDRA_S16;
-        case 4:
-            return SIDRA_S32;
-        case 8:
-            return SIDRA_S64;
-        default:
-            return std::nullopt;
-    }
-}
-
 // Types between which the chip rounds as PyTorch does.
 bool converts(at::ScalarType from, at::ScalarType to) {
-    const auto small = [](at::ScalarType type) {
-        return type == at::kByte || type == at::kChar || type == at::kShort || type == at::kBool;
-    };
-    return is_float(to) && (is_float(from) || small(from) || (from == at::kInt && to == at::kFloat));
+    if (is_float(to))
+        return is_float(from) || is_narrow(from) || ((from == at::kInt || from == at::kLong) && to == at::kFloat);
+    return (to == at::kLong || to == at::kInt) && (is_narrow(from) || (from == at::kInt && to == at::kLong));
 }
 
 bool copy_on_chip(const at::Tensor& from, const at::Tensor& to) {

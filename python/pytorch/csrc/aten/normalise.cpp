@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Normalisations of rows (softmax, layer norm, batch norm), and embedding.
 #include <ATen/WrapDimUtils.h>
+#include <ATen/TensorIterator.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include "aten/alias.h"
 #include "aten/arrays.h"
 #include "aten/fallback.h"
+#include "aten/pointwise.h"
 #include "aten/programs.h"
 #include "aten/rows.h"
 #include "runtime/block.h"
@@ -116,10 +119,64 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, c10::S
     return SIDRA_FALL_BACK_SYMINT(embedding)(weight, indices, padding, scale_grad, sparse);
 }
 
+// Dimension 1 has the channels. Training takes mean and variance of the batch, and moves the running ones.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(
+    const at::Tensor& input, const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias,
+    const std::optional<at::Tensor>& running_mean, const std::optional<at::Tensor>& running_variance, bool training,
+    double momentum, double epsilon) {
+    static Pointwise scale_and_shift({"r = fma a, b, c"});
+    const c10::DeviceGuard guard(input.device());
+    const auto given = [](const std::optional<at::Tensor>& tensor) { return tensor && tensor->defined(); };
+    const auto takes = [&](const std::optional<at::Tensor>& tensor) {
+        return !given(tensor) || (is_sidra(*tensor) && tensor->scalar_type() == at::kFloat);
+    };
+    const bool types = input.scalar_type() == at::kFloat && input.dim() >= 2 && input.dim() <= 4 && input.numel() > 0;
+    const bool statistics = training || (given(running_mean) && given(running_variance));
+    if (types && statistics && takes(weight) && takes(bias) && takes(running_mean) && takes(running_variance)) {
+        std::vector<int64_t> others;
+        for (int64_t d = 0; d < input.dim(); ++d) {
+            if (d != 1) others.push_back(d);
+        }
+        std::vector<int64_t> shape(static_cast<size_t>(input.dim()), 1);
+        shape[1] = input.size(1);
+        at::Tensor mean, variance;
+        if (training) {
+            mean = input.mean(others);
+            const at::Tensor from_mean = input.sub(mean.view(shape));
+            variance = from_mean.mul(from_mean).mean(others);
+            const double count = static_cast<double>(input.numel() / input.size(1));
+            if (given(running_mean)) running_mean->mul_(1 - momentum).add_(mean, momentum);
+            if (given(running_variance))
+                running_variance->mul_(1 - momentum).add_(variance, momentum * count / (count - 1));
+        } else {
+            mean = *running_mean;
+            variance = *running_variance;
+        }
+        const at::Tensor inverse = variance.add(epsilon).rsqrt();
+        const at::Tensor scale = given(weight) ? inverse.mul(*weight) : inverse;
+        const at::Tensor moved = mean.mul(scale).neg();
+        const at::Tensor shift = given(bias) ? moved.add(*bias) : moved;
+        at::Tensor out = at::empty_like(input);
+        at::TensorIterator iter = at::TensorIteratorConfig()
+                                      .add_output(out)
+                                      .add_owned_const_input(input)
+                                      .add_owned_const_input(scale.view(shape))
+                                      .add_owned_const_input(shift.view(shape))
+                                      .promote_inputs_to_common_dtype(true)
+                                      .build();
+        if (scale_and_shift.run(iter))
+            return {out, training ? mean : at::empty({0}, input.options()),
+                    training ? inverse : at::empty({0}, input.options())};
+    }
+    return SIDRA_FALL_BACK(native_batch_norm)
+    (input, weight, bias, running_mean, running_variance, training, momentum, epsilon);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("_softmax.out", softmax_out);
     m.impl("_log_softmax.out", log_softmax_out);
     m.impl("native_layer_norm", native_layer_norm);
+    m.impl("native_batch_norm", batch_norm);
     m.impl("embedding", embedding);
 }
 

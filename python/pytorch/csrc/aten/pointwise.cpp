@@ -2,6 +2,7 @@
 #include "aten/pointwise.h"
 
 #include <cctype>
+#include <cmath>
 #include <string_view>
 
 #include "aten/arrays.h"
@@ -15,6 +16,30 @@ uint32_t low_half(int64_t number) { return static_cast<uint32_t>(number); }
 uint32_t high_half(int64_t number) { return static_cast<uint32_t>(static_cast<uint64_t>(number) >> 32); }
 
 }  // namespace
+
+bool fits(at::ScalarType type, const at::Scalar& number) {
+    if (number.isComplex()) return false;
+    if (is_float(type)) return true;
+    if (number.isFloatingPoint()) {
+        const double value = number.to<double>();
+        return std::abs(value) < 1e6 && value == std::trunc(value) && fits(type, at::Scalar(static_cast<int64_t>(value)));
+    }
+    const int64_t value = number.to<int64_t>();
+    switch (type) {
+        case at::kBool:
+            return value == 0 || value == 1;
+        case at::kByte:
+            return value >= 0 && value <= UINT8_MAX;
+        case at::kChar:
+            return value >= INT8_MIN && value <= INT8_MAX;
+        case at::kShort:
+            return value >= INT16_MIN && value <= INT16_MAX;
+        case at::kInt:
+            return value >= INT32_MIN && value <= INT32_MAX;
+        default:
+            return type == at::kLong;
+    }
+}
 
 // Registers: inputs v0 to v2, and with s64 their high words v3 to v5; result v6, v7; temporaries v8 to v13. Parameters:
 // inputs that are numbers, in order; then `numbers`.

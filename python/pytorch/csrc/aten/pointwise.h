@@ -4,7 +4,7 @@
 #define SIDRA_PYTORCH_POINTWISE_H
 
 #include <ATen/TensorIterator.h>
-#include <c10/core/Scalar.h>
+#include <ATen/core/Scalar.h>
 
 #include <array>
 #include <mutex>
@@ -26,6 +26,9 @@ struct PointwiseText {
     bool compares = false;      // the mask t is the result
     bool small = false;         // `integers` gives the right bits for shorter integers and bool, too
 };
+
+// Whether a number is one of the type. What the CPU would wrap, round to an integer or refuse, it does.
+bool fits(at::ScalarType type, const at::Scalar& number);
 
 // A pointwise function with its programs: for each kind of number, and for each choice of inputs that are numbers.
 class Pointwise {

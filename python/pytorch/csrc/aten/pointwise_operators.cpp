@@ -3,6 +3,8 @@
 #include <ATen/TensorIterator.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/maximum.h>
+#include <ATen/ops/minimum.h>
 #include <ATen/ops/result_type.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <c10/core/DeviceGuard.h>
@@ -159,6 +161,30 @@ at::Tensor& bitwise_not_out(const at::Tensor& self, at::Tensor& out) {
     return SIDRA_FALL_BACK2(bitwise_not, out)(self, out);
 }
 
+// Bounds that are numbers. Those of integers one after the other.
+at::Tensor& clamp_out(const at::Tensor& self, const std::optional<at::Scalar>& min,
+                      const std::optional<at::Scalar>& max, at::Tensor& out) {
+    static Pointwise both({"t = max a, p; r = min t, q"}), lower({"r = max a, p"}), upper({"r = min a, p"});
+    const c10::DeviceGuard guard(self.device());
+    const at::ScalarType type = self.scalar_type();
+    const auto takes = [&](const std::optional<at::Scalar>& bound) { return !bound || fits(type, *bound); };
+    if (is_sidra(self) && out.scalar_type() == type && takes(min) && takes(max)) {
+        if (is_float(type)) {
+            at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
+            std::vector<at::Scalar> bounds;
+            if (min) bounds.push_back(*min);
+            if (max) bounds.push_back(*max);
+            if (iter.numel() == 0 || (min && max ? both : min ? lower : upper).run(iter, bounds)) return out;
+        } else if (type == at::kInt || type == at::kLong) {
+            const auto number = [&](const at::Scalar& bound) { return at::scalar_tensor(bound, at::dtype(type)); };
+            if (min) at::maximum_out(out, self, number(*min));
+            if (max) at::minimum_out(out, min ? out : self, number(*max));
+            return out;
+        }
+    }
+    return SIDRA_FALL_BACK2(clamp, out)(self, min, max, out);
+}
+
 at::Tensor& logical_not_out(const at::Tensor& self, at::Tensor& out) {
     static Pointwise function({"t = eq a, 0.0", "t = eq_int a, 0", "t = or a, A; t = eq_int t, 0", true});
     const c10::DeviceGuard guard(self.device());
@@ -245,34 +271,14 @@ at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
         {.floats = "r = move p", .integers = "r = move_int p", .longs = "r = move_int p; R = move_int q", .small = true});
     if (self.numel() == 0) return self;
     const c10::DeviceGuard guard(self.device());
-    // What the CPU would wrap, or refuse, it does.
-    const auto fits = [&] {
-        if (value.isComplex()) return false;
-        if (is_float(self.scalar_type())) return true;
-        if (self.scalar_type() == at::kBool) return value.isBoolean();
-        if (!value.isIntegral(true)) return false;
-        const int64_t number = value.to<int64_t>();
-        switch (self.scalar_type()) {
-            case at::kByte:
-                return number >= 0 && number <= UINT8_MAX;
-            case at::kChar:
-                return number >= INT8_MIN && number <= INT8_MAX;
-            case at::kShort:
-                return number >= INT16_MIN && number <= INT16_MAX;
-            case at::kInt:
-                return number >= INT32_MIN && number <= INT32_MAX;
-            default:
-                return self.scalar_type() == at::kLong;
-        }
-    };
-    if (is_sidra(self) && fits()) {
+    if (is_sidra(self) && fits(self.scalar_type(), value)) {
         at::TensorIterator iter = at::TensorIterator::unary_op(self, self);
         if (function.run(iter, {&value, 1})) return self;
     }
     return SIDRA_FALL_BACK2(fill_, Scalar)(self, value);
 }
 
-at::Tensor& zero_(at::Tensor& self) { return self.fill_(self.scalar_type() == at::kBool ? at::Scalar(false) : at::Scalar(0)); }
+at::Tensor& zero_(at::Tensor& self) { return self.fill_(0); }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 #define UNARY_FLOAT(name, ...) m.impl(#name ".out", name##_out);
@@ -292,6 +298,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("relu_", relu_);
     m.impl("pow.Tensor_Scalar_out", pow_scalar_out);
     m.impl("bitwise_not.out", bitwise_not_out);
+    m.impl("clamp.out", clamp_out);
     m.impl("logical_not.out", logical_not_out);
     m.impl("abs", abs);
     m.impl("where.self", where);

@@ -146,7 +146,33 @@ at::Tensor& mean_out(const at::Tensor& self, at::OptionalIntArrayRef dims, bool 
     const c10::DeviceGuard guard(self.device());
     const bool type = dtype.value_or(self.scalar_type()) == self.scalar_type();
     if (type && reduce(Reduction::kMean, out, self, dims, keepdim)) return out;
+    if (type && is_float(self.scalar_type()) && reduce(Reduction::kSum, out, self, dims, keepdim))
+        return out.div_(static_cast<double>(self.numel() / out.numel()));
     return SIDRA_FALL_BACK2(mean, out)(self, dims, keepdim, dtype, out);
+}
+
+// The mean of the squares of the distances from the mean, of count - correction elements.
+at::Tensor variance(const at::Tensor& self, at::OptionalIntArrayRef dims, const std::optional<at::Scalar>& correction,
+                    bool keepdim, bool root) {
+    const at::Tensor from_mean = self.sub(self.mean(dims, true));
+    const at::Tensor squares = from_mean.mul(from_mean).sum(dims, keepdim);
+    const double count = static_cast<double>(self.numel()) / static_cast<double>(squares.numel());
+    squares.div_(std::max(0.0, count - correction.value_or(1).to<double>()));
+    return root ? squares.sqrt_() : squares;
+}
+
+at::Tensor var(const at::Tensor& self, at::OptionalIntArrayRef dims, const std::optional<at::Scalar>& correction,
+               bool keepdim) {
+    const c10::DeviceGuard guard(self.device());
+    if (self.scalar_type() == at::kFloat && self.numel() > 0) return variance(self, dims, correction, keepdim, false);
+    return SIDRA_FALL_BACK2(var, correction)(self, dims, correction, keepdim);
+}
+
+at::Tensor standard_deviation(const at::Tensor& self, at::OptionalIntArrayRef dims,
+                              const std::optional<at::Scalar>& correction, bool keepdim) {
+    const c10::DeviceGuard guard(self.device());
+    if (self.scalar_type() == at::kFloat && self.numel() > 0) return variance(self, dims, correction, keepdim, true);
+    return SIDRA_FALL_BACK2(std, correction)(self, dims, correction, keepdim);
 }
 
 at::Tensor& amax_out(const at::Tensor& self, at::IntArrayRef dims, bool keepdim, at::Tensor& out) {
@@ -266,6 +292,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("mean.out", mean_out);
     m.impl("amax.out", amax_out);
     m.impl("amin.out", amin_out);
+    m.impl("var.correction", var);
+    m.impl("std.correction", standard_deviation);
     m.impl("max", extreme<Reduction::kMax>);
     m.impl("min", extreme<Reduction::kMin>);
     m.impl("any.out", any_out);

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Pooling of images. The chip has the channels of a pixel side by side, so images of another layout are copied.
+#include <ATen/ops/empty.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/library.h>
+
+#include "aten/alias.h"
+#include "aten/arrays.h"
+#include "aten/fallback.h"
+#include "runtime/block.h"
+#include "runtime/device.h"
+
+namespace sidra::pytorch {
+namespace {
+
+struct Window {
+    int64_t kernel[2], stride[2], padding[2], dilation[2];
+};
+
+// The value for a dimension of a list that may have one value for both.
+int64_t pick(at::IntArrayRef values, size_t dim, int64_t otherwise) {
+    return values.empty() ? otherwise : values[values.size() == 1 ? 0 : dim];
+}
+Window window(at::IntArrayRef kernel, at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation) {
+    Window made{};
+    for (size_t d = 0; d < 2; ++d) {
+        made.kernel[d] = pick(kernel, d, 1);
+        made.stride[d] = pick(stride, d, made.kernel[d]);
+        made.padding[d] = pick(padding, d, 0);
+        made.dilation[d] = pick(dilation, d, 1);
+    }
+    return made;
+}
+
+// Of images x channels x height x width, or one image without the first dimension, into `out`, whose shape says how many
+// windows there are. False: the chip does not take the type or shape.
+bool pool(const at::Tensor& self, const Window& of, sidra_pool_operation op, const at::Tensor& out) {
+    if (!is_sidra(self) || !is_sidra(out) || self.numel() == 0 || out.numel() == 0 || !type_of(self.scalar_type()))
+        return false;
+    const at::Tensor images = self.dim() == 3 ? self.unsqueeze(0) : self, to = out.dim() == 3 ? out.unsqueeze(0) : out;
+    if (images.dim() != 4 || to.dim() != 4) return false;
+    const at::Tensor in = images.contiguous(at::MemoryFormat::ChannelsLast);
+    const at::ScalarType type = op == SIDRA_POOLING_ARGMAX ? at::kInt : out.scalar_type();
+    const at::Tensor pixels = at::empty(to.sizes(), out.options().dtype(type), at::MemoryFormat::ChannelsLast);
+    const auto number = [](int64_t value) { return static_cast<uint32_t>(value); };
+    auto call = SIDRA_INIT(sidra_pool);
+    call.op = op;
+    call.windows.at = place_of(in);
+    call.windows.type = *type_of(self.scalar_type());
+    call.windows.images = number(in.size(0));
+    call.windows.rows = number(to.size(2));
+    call.windows.columns = number(to.size(3));
+    call.windows.height = number(in.size(2));
+    call.windows.width = number(in.size(3));
+    call.windows.channels = number(in.size(1));
+    call.windows.kernel_h = number(of.kernel[0]);
+    call.windows.kernel_w = number(of.kernel[1]);
+    call.windows.stride_h = number(of.stride[0]);
+    call.windows.stride_w = number(of.stride[1]);
+    call.windows.pad_h = number(of.padding[0]);
+    call.windows.pad_w = number(of.padding[1]);
+    call.windows.dilation_h = number(of.dilation[0]);
+    call.windows.dilation_w = number(of.dilation[1]);
+    call.out = place_of(pixels);
+    if (!queued(sidra_pool_async(current_stream(self.device().index()), &call))) return false;
+    to.copy_(pixels);
+    return true;
+}
+
+std::tuple<at::Tensor&, at::Tensor&> max_pool_out(const at::Tensor& self, at::IntArrayRef kernel,
+                                                  at::IntArrayRef stride, at::IntArrayRef padding,
+                                                  at::IntArrayRef dilation, bool ceil_mode, at::Tensor& out,
+                                                  at::Tensor& places) {
+    const c10::DeviceGuard guard(self.device());
+    const Window of = window(kernel, stride, padding, dilation);
+    if (pool(self, of, SIDRA_POOLING_MAX, out) && pool(self, of, SIDRA_POOLING_ARGMAX, places)) return {out, places};
+    return SIDRA_FALL_BACK2(max_pool2d_with_indices, out)(self, kernel, stride, padding, dilation, ceil_mode, out, places);
+}
+
+at::Tensor& average_pool_out(const at::Tensor& self, at::IntArrayRef kernel, at::IntArrayRef stride,
+                             at::IntArrayRef padding, bool ceil_mode, bool count_padding,
+                             std::optional<int64_t> divisor, at::Tensor& out) {
+    const c10::DeviceGuard guard(self.device());
+    // A window that ceil_mode adds reaches beyond the padding, and has a divisor of its own.
+    const bool takes = is_float(self.scalar_type()) && !divisor && !ceil_mode;
+    const sidra_pool_operation op = count_padding ? SIDRA_POOLING_AVERAGE_ALL : SIDRA_POOLING_AVERAGE;
+    if (takes && pool(self, window(kernel, stride, padding, {}), op, out)) return out;
+    return SIDRA_FALL_BACK2(avg_pool2d, out)(self, kernel, stride, padding, ceil_mode, count_padding, divisor, out);
+}
+
+// Windows of equal size.
+at::Tensor adaptive_average_pool(const at::Tensor& self, c10::SymIntArrayRef size) {
+    const c10::DeviceGuard guard(self.device());
+    const at::IntArrayRef wanted = C10_AS_INTARRAYREF_SLOW(size);
+    if ((self.dim() == 3 || self.dim() == 4) && wanted.size() == 2 && is_float(self.scalar_type())) {
+        const int64_t height = self.size(-2), width = self.size(-1);
+        if (wanted[0] > 0 && wanted[1] > 0 && height % wanted[0] == 0 && width % wanted[1] == 0) {
+            std::vector<int64_t> shape = self.sizes().vec();
+            shape[shape.size() - 2] = wanted[0];
+            shape[shape.size() - 1] = wanted[1];
+            const at::Tensor out = at::empty(shape, self.options());
+            const int64_t kernel[] = {height / wanted[0], width / wanted[1]};
+            if (pool(self, window(kernel, {}, {}, {}), SIDRA_POOLING_AVERAGE, out)) return out;
+        }
+    }
+    return SIDRA_FALL_BACK_SYMINT(_adaptive_avg_pool2d)(self, size);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    m.impl("max_pool2d_with_indices.out", max_pool_out);
+    m.impl("avg_pool2d.out", average_pool_out);
+    m.impl("_adaptive_avg_pool2d", adaptive_average_pool);
+}
+
+}  // namespace
+}  // namespace sidra::pytorch
