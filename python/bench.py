@@ -12,6 +12,7 @@ gpt2_tokens_equal      1: in digital mode it generates the CPU's tokens
 dispatch_vs_cpu        time of an add of 16 elements, queued and done, over the CPU's
 fallback_vs_cpu        time of an add of 16 MB of f64, which the chip has not, over the CPU's
 import_ms              what the autoload adds to `import torch`
+opdb_pass_share        of the samples of op_db (tests/op_db.py) that pass on the CPU in float32, those that pass on the chip in digital mode
 digits_int8_drop       accuracy of a digits classifier in float less that on crossbars, in per cent of the digits"""
 import copy
 import json
@@ -180,11 +181,21 @@ def digits():
     return {"digits_int8_drop": exact - accuracy(model(x[1200:].to("sidra"))), "digits_float": exact}
 
 
+def samples():
+    say("op_db ...")
+    sys.path.insert(0, str(pathlib.Path(__file__).parent / "tests"))
+    import op_db
+
+    with torch.sidra.matmul_mode("digital"):
+        outcomes = [outcome for op in op_db.operators() for outcome in op_db.run(op)]
+    return {"opdb_pass_share": outcomes.count(None) / len(outcomes)}
+
+
 def main():
     torch.set_num_threads(THREADS)
     figures = {}
     with torch.no_grad():
-        for part in (importing, small, minilm, bert, gpt2, digits):
+        for part in (importing, small, minilm, bert, gpt2, digits, samples):
             figures.update(part())
     print(json.dumps({name: round(value, 4) for name, value in figures.items()}))
 

@@ -98,7 +98,7 @@ bool reduce_dense(Reduction which, const at::Tensor& out, const at::Tensor& in) 
 // The dimensions of a reduction, ascending; all if none is given.
 Shape dimensions(const at::Tensor& self, at::OptionalIntArrayRef dims) {
     Shape which = dims ? dims->vec() : Shape();
-    if (which.empty()) {
+    if (which.empty() || self.dim() == 0) {
         which.resize(static_cast<size_t>(self.dim()));
         std::iota(which.begin(), which.end(), 0);
     }
@@ -130,7 +130,7 @@ bool reduce(Reduction which, const at::Tensor& out, const at::Tensor& self, at::
         if (!reduce_one(which, next, from, along[i])) return false;
         from = next;
     }
-    return reduce_one(which, to, from, along[0]);
+    return reduce_one(which, to, from, along.empty() ? 0 : along[0]);
 }
 
 at::Tensor& sum_out(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,

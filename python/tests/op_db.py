@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""PyTorch's own samples of its operators (op_db, float32): on the chip in digital mode, against the CPU. Used by test_op_db.py and ../bench.py."""
+import pathlib
+
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils._pytree import tree_map
+
+SAMPLES = 12  # of an operator, at most
+FLOAT = torch.float32
+EXPECTED_FAILURES = pathlib.Path(__file__).with_suffix(".failures.txt")
+
+
+def name_of(op):
+    return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
+
+
+def operators():
+    """Those with samples in float32, by name."""
+    return sorted((op for op in op_db if FLOAT in op.dtypes), key=name_of)
+
+
+def expected_failures():
+    """Names of operators, and why a sample of each fails."""
+    lines = [line for line in EXPECTED_FAILURES.read_text().splitlines() if not line.startswith("#")]
+    assert lines == sorted(set(lines)), f"{EXPECTED_FAILURES} is not sorted"
+    return dict(line.split(": ", 1) for line in lines)
+
+
+def _moved(value, device):
+    return tree_map(lambda each: each.to(device) if isinstance(each, torch.Tensor) else each, value)
+
+
+def _call(op, sample, device):
+    kwargs = {key: torch.device(device) if key == "device" else value for key, value in sample.kwargs.items()}
+    torch.manual_seed(1)
+    return op(_moved(sample.input, device), *_moved(sample.args, device), **_moved(kwargs, device))
+
+
+def _check(op, result, expected):
+    if "empty" in op.name:  # memory that nobody has written
+        assert result.shape == expected.shape and result.dtype == expected.dtype, "another shape or type"
+    else:
+        torch.testing.assert_close(_moved(result, "cpu"), expected, rtol=1e-3, atol=1e-4, equal_nan=True, check_stride=False)
+
+
+def run(op):
+    """For each sample that passes on the CPU: None, or why it failed on the chip."""
+    outcomes = []
+    for _, sample in zip(range(SAMPLES), op.sample_inputs("cpu", FLOAT, requires_grad=False)):
+        try:
+            expected = _call(op, sample, "cpu")
+        except Exception:  # noqa: BLE001 - it does not pass on the CPU
+            continue
+        try:
+            _check(op, _call(op, sample, "sidra"), expected)
+            outcomes.append(None)
+        except Exception as error:  # noqa: BLE001 - a failure, whatever it is
+            outcomes.append(f"{type(error).__name__}: {error}".splitlines()[0])
+    return outcomes
