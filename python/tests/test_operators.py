@@ -271,3 +271,179 @@ def test_out_of_another_shape_is_given_the_right_one():
                  lambda out: torch.bmm(a[None].to("sidra"), b.expand(2, 4, 5).to("sidra"), out=out)):
         with pytest.raises(RuntimeError, match="size|shape|batch"):
             call(torch.empty(0, device="sidra"))
+
+
+def same(function, *arguments, tolerance=1e-5):
+    """That it runs on the chip and gives what the CPU gives; exactly for integers."""
+    there = [argument.to("sidra") if isinstance(argument, torch.Tensor) else argument for argument in arguments]
+    torch.sidra.reset_fallbacks()
+    results, expected = function(*there), function(*arguments)
+    assert not torch.sidra.fallbacks(), torch.sidra.fallbacks()
+    if not isinstance(expected, tuple):
+        results, expected = (results,), (expected,)
+    for one, other in zip(results, expected, strict=True):
+        assert one.device.type == "sidra"
+        torch.testing.assert_close(one.cpu(), other, rtol=tolerance, atol=tolerance, equal_nan=True, check_stride=False)
+
+
+DTYPES = [torch.float32, torch.int64, torch.int32, torch.int8, torch.bool]
+
+
+def some(dtype, *size):
+    if dtype.is_floating_point:
+        return torch.randn(size).to(dtype)
+    if dtype is torch.int64:  # both words
+        return torch.randint(-2**63, 2**63 - 1, size)
+    return torch.randint(0, 2, size).bool() if dtype is torch.bool else torch.randint(-100, 100, size, dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_reductions(dtype):
+    value = some(dtype, 5, 4, 70)
+    for dims in ((), (0,), (1,), (2,), (-1, 0), (0, 1, 2)):
+        for keepdim in (False, True):
+            same(lambda t: t.sum(dims, keepdim=keepdim) if dims else t.sum(), value)
+            same(lambda t: t.amax(dims, keepdim=keepdim), value)
+            same(lambda t: t.amin(dims, keepdim=keepdim), value)
+            same(lambda t: torch.any(t, dims, keepdim=keepdim) if dims else t.any(), value)
+            same(lambda t: torch.all(t, dims, keepdim=keepdim) if dims else t.all(), value)
+    same(lambda t: t.max(), value)
+    same(lambda t: t.min(), value)
+    same(lambda t: t.cumsum(2), value)
+    same(lambda t: t.cumsum(0), value)
+    same(lambda t: t[0, 0, 0].sum(), value)
+    if dtype is not torch.bool:
+        same(lambda t: torch.isin(t, t[0, 0, :3]), value)
+    if dtype not in (torch.int64, torch.bool):
+        same(lambda t: t.argmax(), value)
+        same(lambda t: t.argmin(1, keepdim=True), value)
+        same(lambda t: tuple(t.max(1)), value)
+        same(lambda t: tuple(t.min(-1)), value)
+
+
+def test_means_and_variances():
+    value = torch.randn(5, 4, 70)
+    for dims in ((0,), (1, 2), (0, 1, 2)):
+        for keepdim in (False, True):
+            same(lambda t: t.mean(dims, keepdim=keepdim), value)
+            same(lambda t: t.var(dims, correction=0, keepdim=keepdim), value)
+            same(lambda t: t.std(dims, keepdim=keepdim), value)
+
+
+@pytest.mark.parametrize("numel", [16384, 16385, 300_000])
+def test_long_reductions(numel):
+    same(lambda t: t.sum(), torch.randint(-2**63, 2**63 - 1, (numel,)))
+    value = torch.rand(numel)
+    same(lambda t: t.sum(), value, tolerance=1e-4)
+    same(lambda t: t.mean(), value)
+    same(lambda t: t.max(), value)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_filling_and_masks(dtype):
+    value = some(dtype, 6, 9)
+    mask = torch.rand(6, 9) < 0.3
+    number = 1 if dtype is torch.bool else 7
+    same(lambda t: torch.full_like(t, number), value)
+    same(lambda t: torch.zeros_like(t), value)
+    same(lambda t: torch.ones_like(t), value)
+    same(lambda t, m: t.masked_fill(m, number), value, mask)
+    same(lambda t, m: torch.where(m, t, t.flip(0) if t.device.type == "cpu" else t.cpu().flip(0).to(t.device)), value, mask)
+    same(lambda t: t.tril(1), value)
+    same(lambda t: t.triu(-2), value)
+    if dtype not in (torch.bool, torch.int8):
+        same(lambda t: t.clamp(-3, 5), value)
+        same(lambda t: t.clamp(min=-3), value)
+        same(lambda t: t.clamp(max=5), value)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_rows_by_index(dtype):
+    value, places = some(dtype, 6, 5, 9), torch.tensor([4, 0, 4, 2])
+    same(lambda t, i: t.index_select(0, i), value, places)
+    same(lambda t, i: t.index_select(2, i), value, places)
+    same(lambda t, i: t[i], value, places.int())
+    same(lambda t, i: t[:, i - 5], value, places)
+    same(lambda t, i: t[i.view(2, 2)], value, places)
+    same(lambda t, i: t[:, :, i.view(2, 2)], value, places)
+    same(lambda t, i: t[i], value, places[1])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int32, torch.int64, torch.int8], ids=str)
+def test_sorting(dtype):
+    value = some(dtype, 4, 50, 3)
+    for dim in (0, 1, 2):
+        for descending in (False, True):
+            same(lambda t: tuple(t.sort(stable=True, dim=dim, descending=descending)), value)
+    same(lambda t: t.topk(7, 1).values, value)
+    same(lambda t: t.topk(7, 1, largest=False).values, value)
+    with pytest.raises(RuntimeError, match="out of range"):
+        value.to("sidra").topk(51, 1)
+
+
+def test_ranges():
+    for arguments in ((7,), (2, 30, 3), (9, -4, -2), (5, 5), (0, 10, 4)):
+        same(lambda t: torch.arange(*arguments, device=t.device), torch.empty(1))
+        same(lambda t: torch.arange(*map(float, arguments), device=t.device), torch.empty(1))
+    with pytest.raises(RuntimeError):
+        torch.arange(3, 9, -1, device="sidra")
+
+
+@pytest.mark.parametrize("shape", [(2, 6, 11, 13), (6, 11, 13)], ids=["images", "image"])
+def test_pooling(shape):
+    value = torch.randn(shape)
+    functional = torch.nn.functional
+    same(lambda t: tuple(functional.max_pool2d(t, 3, return_indices=True)), value)
+    same(lambda t: functional.max_pool2d(t, (3, 2), (2, 1), (1, 1), 2), value)
+    same(lambda t: functional.max_pool2d(t, 3, 2, ceil_mode=True), value)
+    same(lambda t: functional.avg_pool2d(t, 3), value)
+    same(lambda t: functional.avg_pool2d(t, 3, 2, 1), value)
+    same(lambda t: functional.avg_pool2d(t, 3, 2, 1, count_include_pad=False), value)
+    same(lambda t: functional.adaptive_avg_pool2d(t, (1, 13)), value)
+    same(lambda t: functional.adaptive_avg_pool2d(t, 1), value)
+
+
+@pytest.mark.parametrize("dims", [2, 3, 4])
+def test_batch_norm(dims):
+    value = torch.randn((8, 5, 6, 7)[:dims])
+    for options in ({}, {"affine": False}, {"track_running_stats": False}):
+        modules = {2: torch.nn.BatchNorm1d, 3: torch.nn.BatchNorm1d, 4: torch.nn.BatchNorm2d}
+        here = modules[dims](5, **options)
+        there = modules[dims](5, **options).to("sidra")
+        for _ in range(2):
+            torch.testing.assert_close(on_chip(lambda: there(value.to("sidra"))), here(value), rtol=1e-4, atol=1e-4)
+        for name, buffer in here.named_buffers():
+            torch.testing.assert_close(there.get_buffer(name).cpu(), buffer, rtol=1e-4, atol=1e-4)
+        here.eval(), there.eval()
+        torch.testing.assert_close(on_chip(lambda: there(value.to("sidra"))), here(value), rtol=1e-4, atol=1e-4)
+
+
+def test_random_numbers():
+    def drawn():
+        torch.manual_seed(3)
+        value = torch.empty(200_000, device="sidra")
+        return value.uniform_(2, 5).cpu(), value.normal_(1, 3).cpu(), value.bernoulli_(0.25).cpu(), torch.rand_like(value).cpu()
+
+    torch.sidra.reset_fallbacks()
+    uniform, normal, truths, more = drawn()
+    assert not torch.sidra.fallbacks()
+    for again, first in zip(drawn(), (uniform, normal, truths, more)):
+        assert torch.equal(again, first)
+    assert 2 <= uniform.min() < 2.001 and 4.999 < uniform.max() <= 5 and abs(uniform.mean() - 3.5) < 0.01
+    assert abs(normal.mean() - 1) < 0.03 and abs(normal.std() - 3) < 0.03
+    assert set(truths.tolist()) == {0.0, 1.0} and abs(truths.mean() - 0.25) < 0.005
+    assert not torch.equal(more, (uniform - 2) / 3) and abs(more.mean() - 0.5) < 0.005
+
+
+def test_cat_of_what_is_empty():
+    for values in ((torch.tensor([]), torch.randn(1, 2, 3)), (torch.randn(1, 2, 3), torch.tensor([])), (torch.tensor([]), torch.tensor([]))):
+        there = [value.to("sidra") for value in values]
+        assert torch.equal(torch.cat(there, -1).cpu(), torch.cat(values, -1))
+
+
+def test_logical_operators():
+    one, other = torch.rand(40) < 0.5, torch.rand(40) < 0.5
+    for function in (torch.logical_and, torch.logical_or, torch.logical_xor):
+        same(function, one, other)
+    for dtype in DTYPES:
+        same(torch.logical_not, some(dtype, 40))

@@ -12,6 +12,7 @@
 #include <torch/library.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "aten/alias.h"
 #include "aten/arrays.h"
@@ -56,8 +57,10 @@ at::Tensor gathered(const at::Tensor& self, int64_t dim, const at::Tensor& index
     if (!rows.defined()) return {};
     at::Tensor out = rows.unflatten(0, index.dim() == 0 ? at::IntArrayRef(1) : index.sizes());
     if (index.dim() == 0) out = out.squeeze(0);
-    for (int64_t d = 0; d < index.dim(); ++d) out = out.movedim(index.dim() - 1, dim);
-    return dim == 0 ? out : out.contiguous();
+    std::vector<int64_t> from(static_cast<size_t>(index.dim())), to = from;
+    std::iota(from.begin(), from.end(), 0);
+    std::iota(to.begin(), to.end(), dim);
+    return out.movedim(from, to).contiguous();
 }
 
 at::Tensor index_select(const at::Tensor& self, int64_t dim, const at::Tensor& index) {

@@ -79,7 +79,7 @@ at::ScalarType partial_type(Reduction which, at::ScalarType out) {
 }
 
 // A dense tensor to one number, by rows of this many elements.
-constexpr int64_t kRowMax = 65536;
+constexpr int64_t kRowMax = 16384;
 bool reduce_dense(Reduction which, const at::Tensor& out, const at::Tensor& in) {
     const int64_t whole = in.numel() / kRowMax, rest = in.numel() % kRowMax;
     const at::Tensor elements = in.view({-1}), one = out.view({1});
