@@ -123,3 +123,72 @@ def test_last_layer_on_frozen_crossbars():
     assert loss.item() < first / 2
     frozen = [row for row in torch.sidra.residency() if (row["inputs"], row["outputs"]) == (16, 32) and row["resident"]]
     assert frozen and frozen[-1]["programs"] == 1 and frozen[-1]["uses"] > 50
+
+
+FUNCTIONS = {
+    "relu": torch.relu,
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "silu": torch.nn.functional.silu,
+    "gelu": torch.nn.functional.gelu,
+    "gelu_tanh": lambda t: torch.nn.functional.gelu(t, approximate="tanh"),
+    "softmax": lambda t: t.softmax(-1),
+    "log_softmax": lambda t: t.log_softmax(-1),
+    "layer_norm": lambda t: torch.nn.functional.layer_norm(t, t.shape[-1:], t[0, 0], t[1, 1]),
+    "square": lambda t: t.square(),
+    "clamp": lambda t: t.clamp(-0.5, 0.7),
+    "where": lambda t: torch.where(t > 0, t, t * 0.1),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_are_computed_on_the_chip(name):
+    here = torch.randn(4, 5, 33, requires_grad=True)
+    there = here.detach().to("sidra").requires_grad_()
+    factor = torch.randn(4, 5, 33)
+    torch.sidra.reset_fallbacks()
+    (FUNCTIONS[name](there) * factor.to("sidra")).sum().backward()
+    assert not torch.sidra.fallbacks(), torch.sidra.fallbacks()
+    (FUNCTIONS[name](here) * factor).sum().backward()
+    torch.testing.assert_close(there.grad.cpu(), here.grad, rtol=1e-4, atol=1e-5)
+
+
+def test_the_gradient_of_an_embedding():
+    table = torch.randn(20, 8)
+    indices = torch.randint(0, 20, (3, 7))
+    gradients = []
+    for device in ("cpu", "sidra"):
+        module = torch.nn.Embedding.from_pretrained(table.clone(), freeze=False, padding_idx=4).to(device)
+        torch.sidra.reset_fallbacks()
+        (module(indices.to(device)) ** 2).sum().backward()
+        gradients.append(module.weight.grad.cpu())
+    assert not torch.sidra.fallbacks(), torch.sidra.fallbacks()
+    torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW], ids=lambda one: one.__name__)
+def test_optimizers_run_on_the_chip(optimizer):
+    parameters = []
+    for device in ("cpu", "sidra"):
+        torch.manual_seed(1)
+        parameter = torch.randn(30).to(device).requires_grad_()
+        steps = optimizer([parameter], lr=0.1)
+        torch.sidra.reset_fallbacks()
+        for _ in range(3):
+            steps.zero_grad()
+            (parameter * parameter).sum().backward()
+            steps.step()
+        parameters.append(parameter.detach().cpu())
+    assert not torch.sidra.fallbacks(), torch.sidra.fallbacks()
+    torch.testing.assert_close(*parameters)
+
+
+def test_dropout():
+    module = torch.nn.Dropout(0.25)
+    there = torch.ones(100_000, device="sidra", requires_grad=True)
+    torch.sidra.reset_fallbacks()
+    result = module(there)
+    result.sum().backward()
+    assert not torch.sidra.fallbacks(), torch.sidra.fallbacks()
+    assert result.detach().cpu().unique().tolist() == pytest.approx([0, 4 / 3]) and abs(result.mean().item() - 1) < 0.01
+    assert torch.equal(there.grad.cpu(), result.detach().cpu())

@@ -2,6 +2,7 @@
 """Operators against the CPU: types, shapes and strides, broadcasting, values at the edge; and that they ran on the chip."""
 import pathlib
 import re
+import sys
 
 import numpy
 import pytest
@@ -33,6 +34,13 @@ def ulps(a, b):
     size = numpy.maximum(numpy.maximum(abs(a), abs(b)), 2.0**-100)
     with numpy.errstate(invalid="ignore"):
         return float(numpy.where(same, 0, abs(a - b) / (2.0 ** numpy.floor(numpy.log2(numpy.where(numpy.isfinite(size), size, 1)))) * 2**23).max())
+
+
+def test_the_page_of_operators_is_current():
+    sys.path.insert(0, str(TABLE.parents[3]))
+    import operators_page
+
+    assert operators_page.PAGE.read_text() == operators_page.page(), "run python3 python/operators_page.py"
 
 
 def test_the_table_is_read():

