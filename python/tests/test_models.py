@@ -106,7 +106,7 @@ def test_a_training_step():
         if parameter.grad is not None:
             here, other = parameter.grad.flatten(), there.get_parameter(name).grad.cpu().flatten()
             # Some are 0, but for rounding.
-            assert here.norm() < 1e-8 or torch.nn.functional.cosine_similarity(here, other, 0) > 0.999, name
+            assert here.norm() < 1e-6 or torch.nn.functional.cosine_similarity(here, other, 0) > 0.999, name
 
 
 def test_a_pipeline():
