@@ -61,7 +61,9 @@ def page():
     parts = [HEAD + "\n".join(pointwise()) + "\n\n## Others\n"]
     for path in sorted(ATEN.glob("*.cpp")):
         source = path.read_text()
-        names = sorted({name for name in re.findall(r'm\.impl\("([\w.]+)"', source) if not name.startswith(".")})
+        # Without overloads, and without the variants in place of those that have others.
+        names = {name.split(".")[0] for name in re.findall(r'm\.impl\("([\w.]+)"', source)} - {""}
+        names = sorted(name for name in names if name[:-1] not in names)
         if names:
             text = wrapped(about(source).split())
             operators = wrapped([f"`{name}`," for name in names[:-1]] + [f"`{names[-1]}`."])

@@ -34,8 +34,8 @@ sidra_array array_of(const at::TensorIteratorBase& iter, int arg, sidra_type typ
 sidra_array low_word(const sidra_array& array);
 sidra_array high_word(const sidra_array& array);
 
-// Where a program stores the words of an array of s64. The chip refuses operands that interleave, so these are two dense
-// arrays, which place() copies into the array.
+// Where a program stores the words of an array of s64. The chip refuses operands that interleave, so these are two
+// dense arrays, which place() copies into the array.
 class StoredWords {
    public:
     // For an array of this size, on this device.

@@ -56,11 +56,13 @@ at::Tensor& silu_backward_out(const at::Tensor& grad, const at::Tensor& self, at
 // b's distribution function and its density; and the derivative of what docs/vector-programs.md gives for gelu_tanh.
 at::Tensor& gelu_backward_out(const at::Tensor& grad, const at::Tensor& self, c10::string_view approximate,
                               at::Tensor& out) {
-    static Pointwise exact({"t = mul b, 0.7071067811865476; t = erf t; t = fma t, 0.5, 0.5; u = mul b, b; "
-                            "u = mul u, -0.5; u = exp u; u = mul u, 0.3989422804014327; u = fma b, u, t; r = mul a, u"});
-    static Pointwise tanh({"t = mul b, b; u = mul t, b; u = fma u, 0.044715, b; u = mul u, 0.7978845608028654; "
-                           "u = tanh u; w = fma u, 0.5, 0.5; x = mul u, u; x = sub 1.0, x; t = fma t, 0.134145, 1.0; "
-                           "t = mul t, 0.7978845608028654; x = mul x, t; x = mul x, b; w = fma x, 0.5, w; r = mul a, w"});
+    static Pointwise exact(
+        {"t = mul b, 0.7071067811865476; t = erf t; t = fma t, 0.5, 0.5; u = mul b, b; "
+         "u = mul u, -0.5; u = exp u; u = mul u, 0.3989422804014327; u = fma b, u, t; r = mul a, u"});
+    static Pointwise tanh(
+        {"t = mul b, b; u = mul t, b; u = fma u, 0.044715, b; u = mul u, 0.7978845608028654; "
+         "u = tanh u; w = fma u, 0.5, 0.5; x = mul u, u; x = sub 1.0, x; t = fma t, 0.134145, 1.0; "
+         "t = mul t, 0.7978845608028654; x = mul x, t; x = mul x, b; w = fma x, 0.5, w; r = mul a, w"});
     if (run_gradient(approximate == "tanh" ? tanh : exact, out, grad, self)) return out;
     return SIDRA_FALL_BACK2(gelu_backward, grad_input)(grad, self, approximate, out);
 }
@@ -70,7 +72,8 @@ bool run_rows_backward(VectorProgram& program, const at::Tensor& grad, const at:
                        const at::Tensor& out) {
     const bool dense_rows = output.dim() > 0 && at::maybe_wrap_dim(dim, output.dim()) == output.dim() - 1 &&
                             grad.sizes() == output.sizes() && out.sizes() == output.sizes() && out.is_contiguous();
-    const bool types = grad.scalar_type() == at::kFloat && output.scalar_type() == at::kFloat && out.scalar_type() == at::kFloat;
+    const bool types =
+        grad.scalar_type() == at::kFloat && output.scalar_type() == at::kFloat && out.scalar_type() == at::kFloat;
     if (!dense_rows || !types) return false;
     const at::Tensor a = grad.contiguous(), b = output.contiguous();
     const std::optional<Sizes> sizes = rows_of(b);
@@ -138,14 +141,18 @@ pass:
     store o5, v7
 )";
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_backward(
-    const at::Tensor& grad, const at::Tensor& input, c10::SymIntArrayRef shape, const at::Tensor& mean,
-    const at::Tensor& inverse, const std::optional<at::Tensor>& gamma_or_none,
-    const std::optional<at::Tensor>& beta_or_none, std::array<bool, 3> wanted) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_backward(const at::Tensor& grad, const at::Tensor& input,
+                                                                   c10::SymIntArrayRef shape, const at::Tensor& mean,
+                                                                   const at::Tensor& inverse,
+                                                                   const std::optional<at::Tensor>& gamma_or_none,
+                                                                   const std::optional<at::Tensor>& beta_or_none,
+                                                                   std::array<bool, 3> wanted) {
     static VectorProgram program(kLayerNormBackward);
     const c10::DeviceGuard guard(input.device());
     const at::Tensor gamma = gamma_or_none.value_or(at::Tensor());
-    const auto plain = [](const at::Tensor& tensor) { return tensor.defined() && is_sidra(tensor) && tensor.scalar_type() == at::kFloat; };
+    const auto plain = [](const at::Tensor& tensor) {
+        return tensor.defined() && is_sidra(tensor) && tensor.scalar_type() == at::kFloat;
+    };
     if (plain(grad) && plain(input) && plain(gamma) && plain(mean) && plain(inverse) && input.numel() > 0) {
         const int64_t columns = gamma.numel(), rows = input.numel() / columns;
         const at::Tensor g = grad.contiguous(), x = input.contiguous(), scale = gamma.contiguous();
@@ -168,15 +175,16 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_backward(
         if (done) {
             const at::Tensor g_rows = g.view({rows, columns});
             if (wanted[1]) {
-                const at::Tensor n = x.view({rows, columns}).sub(mean.reshape({rows, 1})).mul_(inverse.reshape({rows, 1}));
+                const at::Tensor n =
+                    x.view({rows, columns}).sub(mean.reshape({rows, 1})).mul_(inverse.reshape({rows, 1}));
                 weight = n.mul_(g_rows).sum(0).view(gamma.sizes());
             }
             if (wanted[2]) bias = g_rows.sum(0).view(gamma.sizes());
             return {in, weight, bias};
         }
     }
-    return SIDRA_FALL_BACK_SYMINT(native_layer_norm_backward)
-    (grad, input, shape, mean, inverse, gamma_or_none, beta_or_none, wanted);
+    return SIDRA_FALL_BACK_SYMINT(native_layer_norm_backward)(grad, input, shape, mean, inverse, gamma_or_none,
+                                                              beta_or_none, wanted);
 }
 
 std::tuple<at::Tensor, at::Tensor> dropout(const at::Tensor& input, double probability, std::optional<bool> train) {
@@ -220,7 +228,8 @@ at::Tensor embedding_backward(const at::Tensor& grad, const at::Tensor& indices,
 bool add_combined(Pointwise& function, const at::Tensor& self, const at::Tensor& one, const at::Tensor& other,
                   const at::Scalar& value, at::Tensor& out) {
     const at::ScalarType type = self.scalar_type();
-    const bool types = is_float(type) && one.scalar_type() == type && other.scalar_type() == type && out.scalar_type() == type;
+    const bool types =
+        is_float(type) && one.scalar_type() == type && other.scalar_type() == type && out.scalar_type() == type;
     if (!types || value.isComplex()) return false;
     const c10::DeviceGuard guard(self.device());
     at::TensorIterator iter = at::TensorIteratorConfig()

@@ -114,7 +114,8 @@ at::Tensor& masked_fill(at::Tensor& self, const at::Tensor& mask, const at::Scal
 // Counts from `start` in steps. Of floats, only whole numbers that an f32 holds exactly.
 at::Tensor& arange_out(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, at::Tensor& out) {
     static VectorProgram integers("pass:\nv0 = mul_int column, p1\nv1 = add_int v0, p0\nstore_int o0, v1\n");
-    static VectorProgram floats("pass:\nv0 = mul_int column, p1\nv1 = add_int v0, p0\nv2 = to_float v1\nstore o0, v2\n");
+    static VectorProgram floats(
+        "pass:\nv0 = mul_int column, p1\nv1 = add_int v0, p0\nv2 = to_float v1\nstore o0, v2\n");
     const at::ScalarType type = out.scalar_type();
     const int64_t limit = type == at::kLong || type == at::kInt ? INT32_MAX : int64_t{1} << 24;
     const auto whole = [&](const at::Scalar& number) {

@@ -9,7 +9,7 @@
 // t = a < b, or a <= b.
 #define SIDRA_LONG_LESS(a, b, A, B) \
     SIDRA_LOW_LESS(a, b) "u = eq_int " A ", " B "; t = and t, u; u = lt_int " A ", " B "; t = or t, u"
-#define SIDRA_LONG_LESS_EQUAL(a, b, A, B)                                                               \
+#define SIDRA_LONG_LESS_EQUAL(a, b, A, B)                                                           \
     "t = xor " a ", -2147483648; u = xor " b ", -2147483648; t = le_int t, u; u = eq_int " A ", " B \
     "; t = and t, u; u = lt_int " A ", " B "; t = or t, u"
 
@@ -18,10 +18,8 @@ namespace sidra::pytorch {
 // A mask is -1 where it is true, so subtracting it adds a carry.
 inline constexpr const char* kLongAdd =
     "r = add_int a, b; " SIDRA_LOW_LESS("r", "b") "R = add_int A, B; R = sub_int R, t";
-inline constexpr const char* kLongSub =
-    SIDRA_LOW_LESS("a", "b") "r = sub_int a, b; R = sub_int A, B; R = add_int R, t";
-inline constexpr const char* kLongNeg =
-    "t = ne_int a, 0; r = sub_int 0, a; R = sub_int 0, A; R = add_int R, t";
+inline constexpr const char* kLongSub = SIDRA_LOW_LESS("a", "b") "r = sub_int a, b; R = sub_int A, B; R = add_int R, t";
+inline constexpr const char* kLongNeg = "t = ne_int a, 0; r = sub_int 0, a; R = sub_int 0, A; R = add_int R, t";
 // (a xor sign) - sign.
 inline constexpr const char* kLongAbs =
     "t = shr A, 31; u = xor a, t; w = xor A, t; r = sub_int u, t; x = eq_int r, 0; x = and x, t; R = sub_int w, x";
@@ -38,10 +36,8 @@ inline constexpr const char* kLongGt = SIDRA_LONG_LESS("b", "a", "B", "A");
 inline constexpr const char* kLongGe = SIDRA_LONG_LESS_EQUAL("b", "a", "B", "A");
 inline constexpr const char* kLongEq = "t = eq_int a, b; u = eq_int A, B; t = and t, u";
 inline constexpr const char* kLongNe = "t = ne_int a, b; u = ne_int A, B; t = or t, u";
-inline constexpr const char* kLongMax =
-    SIDRA_LONG_LESS("a", "b", "A", "B") "; r = select t, b, a; R = select t, B, A";
-inline constexpr const char* kLongMin =
-    SIDRA_LONG_LESS("a", "b", "A", "B") "; r = select t, a, b; R = select t, A, B";
+inline constexpr const char* kLongMax = SIDRA_LONG_LESS("a", "b", "A", "B") "; r = select t, b, a; R = select t, B, A";
+inline constexpr const char* kLongMin = SIDRA_LONG_LESS("a", "b", "A", "B") "; r = select t, a, b; R = select t, A, B";
 
 }  // namespace sidra::pytorch
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Normalisations of rows (softmax, layer norm, batch norm), and embedding.
-#include <ATen/WrapDimUtils.h>
 #include <ATen/TensorIterator.h>
+#include <ATen/WrapDimUtils.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <c10/core/DeviceGuard.h>
@@ -120,10 +120,12 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, c10::S
 }
 
 // Dimension 1 has the channels. Training takes mean and variance of the batch, and moves the running ones.
-std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(
-    const at::Tensor& input, const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias,
-    const std::optional<at::Tensor>& running_mean, const std::optional<at::Tensor>& running_variance, bool training,
-    double momentum, double epsilon) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& input,
+                                                          const std::optional<at::Tensor>& weight,
+                                                          const std::optional<at::Tensor>& bias,
+                                                          const std::optional<at::Tensor>& running_mean,
+                                                          const std::optional<at::Tensor>& running_variance,
+                                                          bool training, double momentum, double epsilon) {
     static Pointwise scale_and_shift({"r = fma a, b, c"});
     const c10::DeviceGuard guard(input.device());
     const auto given = [](const std::optional<at::Tensor>& tensor) { return tensor && tensor->defined(); };
@@ -168,8 +170,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(
             return {out, training ? mean : at::empty({0}, input.options()),
                     training ? inverse : at::empty({0}, input.options())};
     }
-    return SIDRA_FALL_BACK(native_batch_norm)
-    (input, weight, bias, running_mean, running_variance, training, momentum, epsilon);
+    return SIDRA_FALL_BACK(native_batch_norm)(input, weight, bias, running_mean, running_variance, training, momentum,
+                                              epsilon);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {

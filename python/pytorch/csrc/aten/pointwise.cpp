@@ -22,7 +22,8 @@ bool fits(at::ScalarType type, const at::Scalar& number) {
     if (is_float(type)) return true;
     if (number.isFloatingPoint()) {
         const double value = number.to<double>();
-        return std::abs(value) < 1e6 && value == std::trunc(value) && fits(type, at::Scalar(static_cast<int64_t>(value)));
+        return std::abs(value) < 1e6 && value == std::trunc(value) &&
+               fits(type, at::Scalar(static_cast<int64_t>(value)));
     }
     const int64_t value = number.to<int64_t>();
     switch (type) {

@@ -42,6 +42,11 @@ class Pointwise {
     bool run(at::TensorIteratorBase& iter, std::span<const c10::Scalar> numbers = {},
              std::optional<at::ScalarType> type = {});
 
+    // The same, and true if there is nothing to do.
+    bool taken(at::TensorIteratorBase& iter, std::span<const c10::Scalar> numbers = {}) {
+        return iter.numel() == 0 || run(iter, numbers);
+    }
+
    private:
     enum class Kind { kFloats, kIntegers, kLongs };
     // Inputs, as bits: those that are numbers, and those that an s64 is made from.
@@ -49,9 +54,7 @@ class Pointwise {
         Kind kind;
         unsigned scalars, narrow;
         int inputs;
-        size_t index() const {
-            return ((static_cast<size_t>(kind) << kInputsMax | scalars) << kInputsMax) | narrow;
-        }
+        size_t index() const { return ((static_cast<size_t>(kind) << kInputsMax | scalars) << kInputsMax) | narrow; }
     };
     std::optional<Kind> kind_of(at::ScalarType type) const;
     VectorProgram& program(const Variant& variant);

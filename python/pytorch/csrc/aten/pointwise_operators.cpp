@@ -2,6 +2,7 @@
 // The kernels of pointwise.inc, and those with further arguments.
 #include <ATen/TensorIterator.h>
 #include <ATen/WrapDimUtils.h>
+#include <ATen/native/BinaryOps.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/minimum.h>
@@ -23,38 +24,66 @@ namespace {
 // The device of a call whose first argument may be a number of the CPU.
 c10::Device device_of(const at::Tensor& a, const at::Tensor& b) { return is_sidra(a) ? a.device() : b.device(); }
 
-#define UNARY_KERNEL(name, build, ...)                                  \
-    at::Tensor& name##_out(const at::Tensor& self, at::Tensor& out) {   \
-        static Pointwise function({__VA_ARGS__});                       \
-        const c10::DeviceGuard guard(self.device());                    \
-        at::TensorIterator iter = at::TensorIterator::build(out, self); \
-        if (iter.numel() == 0 || function.run(iter)) return out;        \
-        return SIDRA_FALL_BACK2(name, out)(self, out);                  \
+// name_new() makes its result, and name_() overwrites its argument: PyTorch would do either in two calls. (The
+// parentheses keep at::exp_out() and the like out.) What the chip does not take, the CPU writes into the result that
+// the iterator has made.
+#define UNARY_KERNEL(name, build, ...)                                         \
+    Pointwise& name##_function() {                                             \
+        static Pointwise function({__VA_ARGS__});                              \
+        return function;                                                       \
+    }                                                                          \
+    at::Tensor& name##_out(const at::Tensor& self, at::Tensor& out) {          \
+        const c10::DeviceGuard guard(self.device());                           \
+        at::TensorIterator iter = at::TensorIterator::build(out, self);        \
+        if (name##_function().taken(iter)) return out;                         \
+        return SIDRA_FALL_BACK2(name, out)(self, out);                         \
+    }                                                                          \
+    at::Tensor& name##_(at::Tensor& self) { return (name##_out)(self, self); } \
+    at::Tensor name##_new(const at::Tensor& self) {                            \
+        const c10::DeviceGuard guard(self.device());                           \
+        at::Tensor out;                                                        \
+        at::TensorIterator iter = at::TensorIterator::build(out, self);        \
+        out = iter.output();                                                   \
+        if (name##_function().taken(iter)) return out;                         \
+        return SIDRA_FALL_BACK2(name, out)(self, out);                         \
     }
 #define UNARY_FLOAT(name, program, tolerance) UNARY_KERNEL(name, unary_float_op, program)
 #define UNARY(name, program, integers, longs, tolerance) UNARY_KERNEL(name, unary_op, program, integers, longs)
 #define BINARY_KERNEL(name, overload, build, ...)                                              \
-    at::Tensor& name##_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) { \
+    Pointwise& name##_function() {                                                             \
         static Pointwise function({__VA_ARGS__});                                              \
+        return function;                                                                       \
+    }                                                                                          \
+    at::Tensor& name##_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) { \
         const c10::DeviceGuard guard(device_of(self, other));                                  \
         at::TensorIterator iter = at::TensorIterator::build(out, self, other);                 \
-        if (iter.numel() == 0 || function.run(iter)) return out;                               \
+        if (name##_function().taken(iter)) return out;                                         \
+        return SIDRA_FALL_BACK2(name, overload)(self, other, out);                             \
+    }                                                                                          \
+    [[maybe_unused]] at::Tensor& name##_(at::Tensor& self, const at::Tensor& other) {          \
+        return (name##_out)(self, other, self);                                                \
+    }                                                                                          \
+    at::Tensor name##_new(const at::Tensor& self, const at::Tensor& other) {                   \
+        const c10::DeviceGuard guard(device_of(self, other));                                  \
+        at::Tensor out;                                                                        \
+        at::TensorIterator iter = at::TensorIterator::build(out, self, other);                 \
+        out = iter.output();                                                                   \
+        if (name##_function().taken(iter)) return out;                                         \
         return SIDRA_FALL_BACK2(name, overload)(self, other, out);                             \
     }
-#define BINARY(name, program, integers, longs, tolerance) \
-    BINARY_KERNEL(name, out, binary_op, program, integers, longs)
+#define BINARY(name, program, integers, longs, tolerance) BINARY_KERNEL(name, out, binary_op, program, integers, longs)
 #define BITS(name, program, words) \
     BINARY_KERNEL(name, Tensor_out, binary_op, .integers = program, .longs = words, .small = true)
 // Numbers other than 0 and 1 are the CPU's.
-#define LOGICAL(name, program)                                                                                 \
-    at::Tensor& name##_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {                 \
-        static Pointwise function({.integers = program, .small = true});                                       \
-        if (self.scalar_type() == at::kBool && other.scalar_type() == at::kBool) {                             \
-            const c10::DeviceGuard guard(device_of(self, other));                                              \
-            at::TensorIterator iter = at::TensorIterator::comparison_op(out, self, other);                     \
-            if (iter.numel() == 0 || function.run(iter)) return out;                                           \
-        }                                                                                                      \
-        return SIDRA_FALL_BACK2(name, out)(self, other, out);                                                  \
+#define LOGICAL(name, program)                                                                 \
+    at::Tensor& name##_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) { \
+        static Pointwise function({.integers = program, .small = true});                       \
+        if (self.scalar_type() == at::kBool && other.scalar_type() == at::kBool) {             \
+            const c10::DeviceGuard guard(device_of(self, other));                              \
+            at::TensorIterator iter = at::TensorIterator::comparison_op(out, self, other);     \
+            if (function.taken(iter)) return out;                                              \
+        }                                                                                      \
+        return SIDRA_FALL_BACK2(name, out)(self, other, out);                                  \
     }
 // A number is compared as a tensor without dimensions is.
 #define COMPARE(name, program, integers, longs)                                                       \
@@ -73,31 +102,45 @@ BINARY_KERNEL(div, out, binary_float_op, "r = div a, b")
 #undef BITS
 #undef LOGICAL
 
-// self + sign * alpha * other.
-template <int kSign>
-bool add_scaled(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
+// self + sign * alpha * other, by an iterator over these.
+bool add_scaled(int sign, const at::Scalar& alpha, at::TensorIterator& iter) {
     static Pointwise sum({"r = add a, b", "r = add_int a, b", kLongAdd});
     static Pointwise difference({"r = sub a, b", "r = sub_int a, b", kLongSub});
     static Pointwise scaled({"r = fma b, p, a", "t = mul_int b, p; r = add_int a, t"});
-    const c10::DeviceGuard guard(device_of(self, other));
-    at::TensorIterator iter = at::TensorIterator::binary_op(out, self, other);
-    if (iter.numel() == 0) return true;
-    if (alpha.equal(1)) return (kSign > 0 ? sum : difference).run(iter);
-    if (alpha.equal(-1)) return (kSign > 0 ? difference : sum).run(iter);
+    if (alpha.equal(1)) return (sign > 0 ? sum : difference).taken(iter);
+    if (alpha.equal(-1)) return (sign > 0 ? difference : sum).taken(iter);
     if (alpha.isComplex()) return false;
-    const at::Scalar factor = kSign > 0 ? alpha : -alpha;
-    return scaled.run(iter, {&factor, 1});
+    const at::Scalar factor = sign > 0 ? alpha : -alpha;
+    return scaled.taken(iter, {&factor, 1});
 }
 
-at::Tensor& add_out(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
-    if (add_scaled<1>(self, other, alpha, out)) return out;
-    return SIDRA_FALL_BACK2(add, out)(self, other, alpha, out);
-}
-
-at::Tensor& sub_out(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha, at::Tensor& out) {
-    if (add_scaled<-1>(self, other, alpha, out)) return out;
-    return SIDRA_FALL_BACK2(sub, out)(self, other, alpha, out);
-}
+// As the kernels above. alpha has been checked by PyTorch where it has made the result.
+#define ADD(name, sign)                                                                               \
+    at::Tensor& name##_out(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha,  \
+                           at::Tensor& out) {                                                         \
+        const c10::DeviceGuard guard(device_of(self, other));                                         \
+        at::TensorIterator iter = at::TensorIterator::binary_op(out, self, other);                    \
+        if (add_scaled(sign, alpha, iter)) return out;                                                \
+        return SIDRA_FALL_BACK2(name, out)(self, other, alpha, out);                                  \
+    }                                                                                                 \
+    at::Tensor& name##_(at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) {         \
+        at::native::alpha_check(self.scalar_type(), alpha);                                           \
+        if (#name[0] == 's') at::native::sub_check(self, other);                                      \
+        return (name##_out)(self, other, alpha, self);                                                \
+    }                                                                                                 \
+    at::Tensor name##_new(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) { \
+        const c10::DeviceGuard guard(device_of(self, other));                                         \
+        at::Tensor out;                                                                               \
+        at::TensorIterator iter = at::TensorIterator::binary_op(out, self, other);                    \
+        at::native::alpha_check(iter.common_dtype(), alpha);                                          \
+        if (#name[0] == 's') at::native::sub_check(self, other);                                      \
+        out = iter.output();                                                                          \
+        if (add_scaled(sign, alpha, iter)) return out;                                                \
+        return SIDRA_FALL_BACK2(name, out)(self, other, alpha, out);                                  \
+    }
+ADD(add, 1)
+ADD(sub, -1)
+#undef ADD
 
 at::Tensor& gelu_out(const at::Tensor& self, c10::string_view approximate, at::Tensor& out) {
     static Pointwise exact({"r = gelu a"}), tanh({"r = gelu_tanh a"});
@@ -107,15 +150,15 @@ at::Tensor& gelu_out(const at::Tensor& self, c10::string_view approximate, at::T
     return SIDRA_FALL_BACK2(gelu, out)(self, approximate, out);
 }
 
-constexpr PointwiseText kRelu = {
-    "r = max a, 0.0", "r = max_int a, 0", "t = shr A, 31; t = xor t, -1; r = and a, t; R = and A, t"};
+constexpr PointwiseText kRelu = {"r = max a, 0.0", "r = max_int a, 0",
+                                 "t = shr A, 31; t = xor t, -1; r = and a, t; R = and A, t"};
 
 at::Tensor relu(const at::Tensor& self) {
     static Pointwise function(kRelu);
     const c10::DeviceGuard guard(self.device());
     at::Tensor out;
     at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
-    if (iter.numel() == 0 || function.run(iter)) return iter.output();
+    if (function.taken(iter)) return iter.output();
     return SIDRA_FALL_BACK(relu)(self);
 }
 
@@ -123,7 +166,7 @@ at::Tensor& relu_(at::Tensor& self) {
     static Pointwise function(kRelu);
     const c10::DeviceGuard guard(self.device());
     at::TensorIterator iter = at::TensorIterator::unary_op(self, self);
-    if (iter.numel() == 0 || function.run(iter)) return self;
+    if (function.taken(iter)) return self;
     return SIDRA_FALL_BACK(relu_)(self);
 }
 
@@ -190,23 +233,20 @@ at::Tensor& clamp_out(const at::Tensor& self, const std::optional<at::Scalar>& m
 at::Tensor& logical_not_out(const at::Tensor& self, at::Tensor& out) {
     static Pointwise function({"t = eq a, 0.0", "t = eq_int a, 0", "t = or a, A; t = eq_int t, 0", true});
     const c10::DeviceGuard guard(self.device());
-    at::TensorIterator iter = at::TensorIteratorConfig()
-                                  .check_all_same_dtype(false)
-                                  .add_output(out)
-                                  .add_const_input(self)
-                                  .build();
+    at::TensorIterator iter =
+        at::TensorIteratorConfig().check_all_same_dtype(false).add_output(out).add_const_input(self).build();
     if (iter.numel() == 0 || function.run(iter, {}, self.scalar_type())) return out;
     return SIDRA_FALL_BACK2(logical_not, out)(self, out);
 }
 
-#define INFINITE(name, infinity)                                                                      \
-    at::Tensor& name##_out(const at::Tensor& self, at::Tensor& out) {                                 \
-        static Pointwise function({.floats = "t = eq a, " infinity, .compares = true});               \
-        const c10::DeviceGuard guard(self.device());                                                  \
-        at::TensorIterator iter =                                                                     \
+#define INFINITE(name, infinity)                                                                                  \
+    at::Tensor& name##_out(const at::Tensor& self, at::Tensor& out) {                                             \
+        static Pointwise function({.floats = "t = eq a, " infinity, .compares = true});                           \
+        const c10::DeviceGuard guard(self.device());                                                              \
+        at::TensorIterator iter =                                                                                 \
             at::TensorIteratorConfig().check_all_same_dtype(false).add_output(out).add_const_input(self).build(); \
-        if (iter.numel() == 0 || function.run(iter, {}, self.scalar_type())) return out;              \
-        return SIDRA_FALL_BACK2(name, out)(self, out);                                                \
+        if (iter.numel() == 0 || function.run(iter, {}, self.scalar_type())) return out;                          \
+        return SIDRA_FALL_BACK2(name, out)(self, out);                                                            \
     }
 INFINITE(isneginf, "-inf")
 INFINITE(isposinf, "inf")
@@ -218,7 +258,7 @@ at::Tensor abs(const at::Tensor& self) {
     at::Tensor out;
     if (!self.is_complex()) {
         at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
-        if (iter.numel() == 0 || function.run(iter)) return iter.output();
+        if (function.taken(iter)) return iter.output();
     }
     return SIDRA_FALL_BACK(abs)(self);
 }
@@ -294,8 +334,10 @@ at::Tensor& cat_out(const at::ITensorListRef& tensors, int64_t dim, at::Tensor& 
 }
 
 at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
-    static Pointwise function(
-        {.floats = "r = move p", .integers = "r = move_int p", .longs = "r = move_int p; R = move_int q", .small = true});
+    static Pointwise function({.floats = "r = move p",
+                               .integers = "r = move_int p",
+                               .longs = "r = move_int p; R = move_int q",
+                               .small = true});
     if (self.numel() == 0) return self;
     const c10::DeviceGuard guard(self.device());
     if (is_sidra(self) && fits(self.scalar_type(), value)) {
@@ -308,18 +350,34 @@ at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
 at::Tensor& zero_(at::Tensor& self) { return self.fill_(0); }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-#define UNARY_FLOAT(name, ...) m.impl(#name ".out", name##_out);
-#define UNARY(name, ...) m.impl(#name ".out", name##_out);
+#define UNARY_FLOAT(name, ...)        \
+    m.impl(#name ".out", name##_out); \
+    m.impl(#name "_", name##_);       \
+    m.impl(#name, name##_new);
+#define UNARY(name, ...) UNARY_FLOAT(name)
 #define BINARY(name, ...) m.impl(#name ".out", name##_out);
-#define BITS(name, ...) m.impl(#name ".Tensor_out", name##_out);
+#define BITS(name, ...)                      \
+    m.impl(#name ".Tensor_out", name##_out); \
+    m.impl(#name ".Tensor", name##_new);
 #define LOGICAL(name, ...) m.impl(#name ".out", name##_out);
 #define COMPARE(name, ...)                   \
     m.impl(#name ".Tensor_out", name##_out); \
+    m.impl(#name ".Tensor", name##_new);     \
     m.impl(#name ".Scalar_out", name##_scalar_out);
 #include "aten/pointwise.inc"
+    m.impl("maximum", maximum_new);
+    m.impl("minimum", minimum_new);
+    m.impl("mul.Tensor", mul_new);
+    m.impl("mul_.Tensor", mul_);
     m.impl("div.out", div_out);
+    m.impl("div.Tensor", div_new);
+    m.impl("div_.Tensor", div_);
     m.impl("add.out", add_out);
+    m.impl("add.Tensor", add_new);
+    m.impl("add_.Tensor", add_);
     m.impl("sub.out", sub_out);
+    m.impl("sub.Tensor", sub_new);
+    m.impl("sub_.Tensor", sub_);
     m.impl("gelu.out", gelu_out);
     m.impl("relu", relu);
     m.impl("relu_", relu_);

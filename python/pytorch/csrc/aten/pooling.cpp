@@ -32,8 +32,8 @@ Window window(at::IntArrayRef kernel, at::IntArrayRef stride, at::IntArrayRef pa
     return made;
 }
 
-// Of images x channels x height x width, or one image without the first dimension, into `out`, whose shape says how many
-// windows there are. False: the chip does not take the type or shape.
+// Of images x channels x height x width, or one image without the first dimension, into `out`, whose shape says how
+// many windows there are. False: the chip does not take the type or shape.
 bool pool(const at::Tensor& self, const Window& of, sidra_pool_operation op, const at::Tensor& out) {
     if (!is_sidra(self) || !is_sidra(out) || self.numel() == 0 || out.numel() == 0 || !type_of(self.scalar_type()))
         return false;
@@ -74,7 +74,8 @@ std::tuple<at::Tensor&, at::Tensor&> max_pool_out(const at::Tensor& self, at::In
     const c10::DeviceGuard guard(self.device());
     const Window of = window(kernel, stride, padding, dilation);
     if (pool(self, of, SIDRA_POOLING_MAX, out) && pool(self, of, SIDRA_POOLING_ARGMAX, places)) return {out, places};
-    return SIDRA_FALL_BACK2(max_pool2d_with_indices, out)(self, kernel, stride, padding, dilation, ceil_mode, out, places);
+    return SIDRA_FALL_BACK2(max_pool2d_with_indices, out)(self, kernel, stride, padding, dilation, ceil_mode, out,
+                                                          places);
 }
 
 at::Tensor& average_pool_out(const at::Tensor& self, at::IntArrayRef kernel, at::IntArrayRef stride,

@@ -20,7 +20,8 @@ namespace {
 template <typename F>
 bool draw(const at::Tensor& self, const std::optional<at::Generator>& generator, F&& function) {
     const std::optional<sidra_type> type = type_of(self.scalar_type());
-    if (!is_sidra(self) || !type || !self.is_non_overlapping_and_dense() || self.numel() > int64_t{1} << 24) return false;
+    if (!is_sidra(self) || !type || !self.is_non_overlapping_and_dense() || self.numel() > int64_t{1} << 24)
+        return false;
     const c10::DeviceGuard guard(self.device());
     const Sizes sizes = {1, 1, 1, static_cast<uint32_t>(self.numel())};
     const sidra_array out = sidra_operand_dense(place_of(self), *type, sizes.data());

@@ -60,7 +60,8 @@ bool reduce_one(Reduction which, const at::Tensor& out, const at::Tensor& in, in
     switch (which) {
         case Reduction::kSum:
             if (to == at::kLong)
-                return (in.dim() == 0 || in.size(dim) <= kLongSumMax) && run_long_rows(longs ? sum : narrow, out, in, dim);
+                return (in.dim() == 0 || in.size(dim) <= kLongSumMax) &&
+                       run_long_rows(longs ? sum : narrow, out, in, dim);
             return is_float(from) && is_float(to) && run_rows(sidra_reduce_sum, out, in, dim);
         case Reduction::kMean:
             return is_float(from) && is_float(to) && run_rows(sidra_reduce_mean, out, in, dim);
@@ -74,8 +75,9 @@ bool reduce_one(Reduction which, const at::Tensor& out, const at::Tensor& in, in
 
 // The type that holds a result of some of the dimensions.
 at::ScalarType partial_type(Reduction which, at::ScalarType out) {
-    return which == Reduction::kSum || which == Reduction::kMean ? at::promoteTypes(out, is_float(out) ? at::kFloat : out)
-                                                                 : out;
+    return which == Reduction::kSum || which == Reduction::kMean
+               ? at::promoteTypes(out, is_float(out) ? at::kFloat : out)
+               : out;
 }
 
 // A dense tensor to one number, by rows of this many elements.
@@ -87,8 +89,8 @@ bool reduce_dense(Reduction which, const at::Tensor& out, const at::Tensor& in) 
     if (which == Reduction::kMean && rest != 0) return false;  // a mean of unequal parts
     const at::Tensor parts =
         at::empty({whole + (rest != 0)}, in.options().dtype(partial_type(which, out.scalar_type())));
-    if (!reduce_one(which, parts.narrow(0, 0, whole).unsqueeze(1), elements.narrow(0, 0, whole * kRowMax).view({whole, kRowMax}),
-                    1))
+    if (!reduce_one(which, parts.narrow(0, 0, whole).unsqueeze(1),
+                    elements.narrow(0, 0, whole * kRowMax).view({whole, kRowMax}), 1))
         return false;
     if (rest != 0 && !reduce_one(which, parts.narrow(0, whole, 1), elements.narrow(0, whole * kRowMax, rest), 0))
         return false;
@@ -108,7 +110,8 @@ Shape dimensions(const at::Tensor& self, at::OptionalIntArrayRef dims) {
 }
 
 // False: the CPU has to, also where `out` is the caller's and has another shape.
-bool reduce(Reduction which, const at::Tensor& out, const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim) {
+bool reduce(Reduction which, const at::Tensor& out, const at::Tensor& self, at::OptionalIntArrayRef dims,
+            bool keepdim) {
     if (!is_sidra(out) || !is_sidra(self) || self.numel() == 0 || !type_of(self.scalar_type())) return false;
     const Shape along = dimensions(self, dims);
     Shape kept = self.sizes().vec(), size;
@@ -204,29 +207,31 @@ bool reduce_truth(Reduction which, const at::Tensor& out, const at::Tensor& self
     return reduce(which, out, self.scalar_type() == at::kBool ? self : self.ne(0), dims, keepdim);
 }
 
-#define TRUTH(name, which)                                                                                       \
-    at::Tensor& name##_out(const at::Tensor& self, int64_t dim, bool keepdim, at::Tensor& out) {                 \
-        const c10::DeviceGuard guard(self.device());                                                             \
-        if (reduce_truth(which, out, self, at::IntArrayRef(dim), keepdim)) return out;                           \
-        return SIDRA_FALL_BACK2(name, out)(self, dim, keepdim, out);                                             \
-    }                                                                                                            \
+#define TRUTH(name, which)                                                                                             \
+    at::Tensor& name##_out(const at::Tensor& self, int64_t dim, bool keepdim, at::Tensor& out) {                       \
+        const c10::DeviceGuard guard(self.device());                                                                   \
+        if (reduce_truth(which, out, self, at::IntArrayRef(dim), keepdim)) return out;                                 \
+        return SIDRA_FALL_BACK2(name, out)(self, dim, keepdim, out);                                                   \
+    }                                                                                                                  \
     at::Tensor& name##_dims_out(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim, at::Tensor& out) { \
-        const c10::DeviceGuard guard(self.device());                                                             \
-        if (!(dims && dims->empty()) && reduce_truth(which, out, self, dims, keepdim)) return out;               \
-        return SIDRA_FALL_BACK2(name, dims_out)(self, dims, keepdim, out);                                       \
-    }                                                                                                            \
-    at::Tensor& name##_all_out(const at::Tensor& self, at::Tensor& out) {                                        \
-        const c10::DeviceGuard guard(self.device());                                                             \
-        if (reduce_truth(which, out, self, {}, false)) return out;                                               \
-        return SIDRA_FALL_BACK2(name, all_out)(self, out);                                                       \
+        const c10::DeviceGuard guard(self.device());                                                                   \
+        if (!(dims && dims->empty()) && reduce_truth(which, out, self, dims, keepdim)) return out;                     \
+        return SIDRA_FALL_BACK2(name, dims_out)(self, dims, keepdim, out);                                             \
+    }                                                                                                                  \
+    at::Tensor& name##_all_out(const at::Tensor& self, at::Tensor& out) {                                              \
+        const c10::DeviceGuard guard(self.device());                                                                   \
+        if (reduce_truth(which, out, self, {}, false)) return out;                                                     \
+        return SIDRA_FALL_BACK2(name, all_out)(self, out);                                                             \
     }
 TRUTH(any, Reduction::kMax)
 TRUTH(all, Reduction::kMin)
 #undef TRUTH
 
 // The place of the first extreme along one dimension.
-bool place(RowFunction function, const at::Tensor& out, const at::Tensor& self, std::optional<int64_t> dim, bool keepdim) {
-    if (self.numel() == 0 || self.scalar_type() == at::kLong || self.scalar_type() == at::kBool || out.scalar_type() != at::kLong)
+bool place(RowFunction function, const at::Tensor& out, const at::Tensor& self, std::optional<int64_t> dim,
+           bool keepdim) {
+    if (self.numel() == 0 || self.scalar_type() == at::kLong || self.scalar_type() == at::kBool ||
+        out.scalar_type() != at::kLong)
         return false;
     if (!dim) {
         if (!self.is_contiguous() || out.numel() != 1) return false;
@@ -236,24 +241,24 @@ bool place(RowFunction function, const at::Tensor& out, const at::Tensor& self, 
     return run_rows(function, keepdim || self.dim() == 0 ? out : out.unsqueeze(along), self, along);
 }
 
-#define PLACE(name)                                                                                              \
-    at::Tensor& name##_out(const at::Tensor& self, std::optional<int64_t> dim, bool keepdim, at::Tensor& out) {  \
-        const c10::DeviceGuard guard(self.device());                                                             \
-        if (place(sidra_reduce_##name, out, self, dim, keepdim)) return out;                                     \
-        return SIDRA_FALL_BACK2(name, out)(self, dim, keepdim, out);                                             \
+#define PLACE(name)                                                                                             \
+    at::Tensor& name##_out(const at::Tensor& self, std::optional<int64_t> dim, bool keepdim, at::Tensor& out) { \
+        const c10::DeviceGuard guard(self.device());                                                            \
+        if (place(sidra_reduce_##name, out, self, dim, keepdim)) return out;                                    \
+        return SIDRA_FALL_BACK2(name, out)(self, dim, keepdim, out);                                            \
     }
 PLACE(argmax)
 PLACE(argmin)
 #undef PLACE
 
 // The extreme along a dimension and its place.
-#define EXTREME(name, which)                                                                                      \
-    std::tuple<at::Tensor&, at::Tensor&> name##_dim_out(const at::Tensor& self, int64_t dim, bool keepdim,        \
-                                                        at::Tensor& values, at::Tensor& places) {                 \
-        const c10::DeviceGuard guard(self.device());                                                              \
+#define EXTREME(name, which)                                                                                        \
+    std::tuple<at::Tensor&, at::Tensor&> name##_dim_out(const at::Tensor& self, int64_t dim, bool keepdim,          \
+                                                        at::Tensor& values, at::Tensor& places) {                   \
+        const c10::DeviceGuard guard(self.device());                                                                \
         if (place(sidra_reduce_arg##name, places, self, dim, keepdim) && reduce(which, values, self, dim, keepdim)) \
-            return {values, places};                                                                              \
-        return SIDRA_FALL_BACK2(name, dim_##name)(self, dim, keepdim, values, places);                            \
+            return {values, places};                                                                                \
+        return SIDRA_FALL_BACK2(name, dim_##name)(self, dim, keepdim, values, places);                              \
     }
 EXTREME(max, Reduction::kMax)
 EXTREME(min, Reduction::kMin)

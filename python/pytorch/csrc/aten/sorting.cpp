@@ -17,8 +17,10 @@ namespace {
 // The first `count` elements in order, and where they were. False: the chip does not take the type or shape.
 bool sorted(const at::Tensor& self, int64_t count, int64_t dim, bool descending, at::Tensor& values,
             at::Tensor& places) {
-    const bool here = is_sidra(self) && is_sidra(values) && is_sidra(places) && self.numel() > 0 && self.dim() > 0 && count > 0;
-    if (!here || !type_of(self.scalar_type()) || values.scalar_type() != self.scalar_type() || places.scalar_type() != at::kLong)
+    const bool here =
+        is_sidra(self) && is_sidra(values) && is_sidra(places) && self.numel() > 0 && self.dim() > 0 && count > 0;
+    if (!here || !type_of(self.scalar_type()) || values.scalar_type() != self.scalar_type() ||
+        places.scalar_type() != at::kLong)
         return false;
     const at::Tensor in = self.movedim(dim, -1).contiguous();
     const std::optional<Sizes> sizes = rows_of(in);
