@@ -96,22 +96,25 @@ bool digital_product(const at::Tensor& out, const at::Tensor& a, const at::Tenso
 
 namespace {
 
-bool takes(const at::Tensor& out, const at::Tensor& in, const at::Tensor& weight, const at::Tensor& bias) {
+bool takes(const at::Tensor& out, const at::Tensor& in, const at::Tensor& weight, const at::Tensor& bias,
+           const at::Tensor& scale) {
     return matmul_mode() == MatmulMode::kInt8 && out.numel() > 0 && is_float(in.scalar_type()) &&
-           is_float(weight.scalar_type()) && is_float(out.scalar_type()) &&
-           (!bias.defined() || is_float(bias.scalar_type()));
+           (scale.defined() ? weight.scalar_type() == at::kChar : is_float(weight.scalar_type())) &&
+           is_float(out.scalar_type()) && (!bias.defined() || is_float(bias.scalar_type()));
 }
 
 // out: as many rows as there are windows, dense.
-bool run_layer(const at::Tensor& out, const Resident& on, const sidra_windows& windows, const at::Tensor& bias) {
+bool run_layer(const at::Tensor& out, const Resident& on, const sidra_windows& windows, const at::Tensor& bias,
+               const at::Tensor& scale) {
     static VectorProgram program(kQuantiseRows);
     const Sizes row_sizes = {1, 1, 1, on.n};
     const at::Tensor addend = bias.defined() ? bias.contiguous() : bias;
+    const at::Tensor factor = scale.defined() ? scale.contiguous() : scale;
     const sidra_ref to = place_of(out);
     const Sizes sizes = {windows.images, windows.rows, windows.columns, on.n};
     const sidra_vector_operand operands[] = {
         sidra_operand_dense(on.sums, SIDRA_S32, row_sizes.data()),
-        sidra_operand_dense(on.scale, SIDRA_F32, row_sizes.data()),
+        scale.defined() ? row(factor) : sidra_operand_dense(on.scale, SIDRA_F32, row_sizes.data()),
         bias.defined() ? row(addend) : sidra_operand_dense(on.zeros, SIDRA_F32, row_sizes.data()),
         sidra_operand_dense(to, *type_of(out.scalar_type()), sizes.data()),
     };
@@ -129,20 +132,21 @@ bool run_layer(const at::Tensor& out, const Resident& on, const sidra_windows& w
 
 }  // namespace
 
-bool crossbar_product(const at::Tensor& out, const at::Tensor& rows, const at::Tensor& matrix, const at::Tensor& bias) {
-    if (!takes(out, rows, matrix, bias)) return false;
+bool crossbar_product(const at::Tensor& out, const at::Tensor& rows, const at::Tensor& matrix, const at::Tensor& bias,
+                      const at::Tensor& scale) {
+    if (!takes(out, rows, matrix, bias, scale)) return false;
     const std::shared_ptr<const Resident> on = resident(matrix);
     if (on == nullptr) return false;
     const at::Tensor in = rows.contiguous();
     return run_layer(out, *on,
                      sidra_windows_matrix(place_of(in), *type_of(in.scalar_type()),
                                           static_cast<uint32_t>(in.numel() / on->k), on->k),
-                     bias);
+                     bias, scale);
 }
 
 bool crossbar_convolution(const at::Tensor& out, const at::Tensor& images, const at::Tensor& kernel,
-                          const at::Tensor& bias, const Windows& of) {
-    if (!takes(out, images, kernel, bias)) return false;
+                          const at::Tensor& bias, const Windows& of, const at::Tensor& scale) {
+    if (!takes(out, images, kernel, bias, scale)) return false;
     const std::shared_ptr<const Resident> on = resident(kernel);
     if (on == nullptr) return false;
     const at::Tensor in = images.contiguous(at::MemoryFormat::ChannelsLast);
@@ -154,7 +158,7 @@ bool crossbar_convolution(const at::Tensor& out, const at::Tensor& images, const
     windows.pad_h = size(of.pad_h), windows.pad_w = size(of.pad_w);
     windows.dilation_h = size(of.dilation_h), windows.dilation_w = size(of.dilation_w);
     windows.rows = size(of.rows), windows.columns = size(of.columns);
-    return run_layer(out, *on, windows, bias);
+    return run_layer(out, *on, windows, bias, scale);
 }
 
 }  // namespace sidra::pytorch

@@ -20,8 +20,9 @@ bool digital_product(const at::Tensor& out, const at::Tensor& a, const at::Tenso
                      float beta = 1, float alpha = 1);
 
 // out = rows x matrix + bias, where the matrix [k][n] is on crossbars, or is put there now. rows: [..., k]; bias:
-// undefined, or [n]. False: it is not.
-bool crossbar_product(const at::Tensor& out, const at::Tensor& rows, const at::Tensor& matrix, const at::Tensor& bias);
+// undefined, or [n]. A matrix of int8 has codes, and a scale [n] beside it. False: it is not.
+bool crossbar_product(const at::Tensor& out, const at::Tensor& rows, const at::Tensor& matrix, const at::Tensor& bias,
+                      const at::Tensor& scale = {});
 
 // Which windows of an image a convolution multiplies: steps, padding and distances in rows and columns, and how many
 // windows.
@@ -31,7 +32,7 @@ struct Windows {
 // The same for the windows of images [n][channels][height][width] and a kernel [outputs][channels][h][w]; out is in the
 // order channels_last.
 bool crossbar_convolution(const at::Tensor& out, const at::Tensor& images, const at::Tensor& kernel,
-                          const at::Tensor& bias, const Windows& windows);
+                          const at::Tensor& bias, const Windows& windows, const at::Tensor& scale = {});
 
 }  // namespace sidra::pytorch
 

@@ -4,12 +4,22 @@
 #include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace sidra::pytorch {
 
 bool quantise_columns(const at::Tensor& matrix, std::span<int8_t> codes, std::span<float> scale,
                       std::span<int32_t> sums) {
+    if (matrix.scalar_type() == at::kChar) {
+        const at::Tensor dense = matrix.contiguous();
+        const size_t n = scale.size();
+        std::copy_n(dense.const_data_ptr<int8_t>(), codes.size(), codes.begin());
+        std::fill(scale.begin(), scale.end(), 1.0f);
+        std::fill(sums.begin(), sums.end(), 0);
+        for (size_t i = 0; i < codes.size(); ++i) sums[i % n] += codes[i];
+        return true;
+    }
     // [n][k], so that a column of the matrix is adjacent.
     const at::Tensor columns = matrix.t().to(at::kFloat).contiguous();
     const int64_t n = columns.size(0), k = columns.size(1);
