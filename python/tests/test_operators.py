@@ -375,6 +375,8 @@ def test_rows_by_index(dtype):
     same(lambda t, i: t[i.view(2, 2)], value, places)
     same(lambda t, i: t[:, :, i.view(2, 2)], value, places)
     same(lambda t, i: t[i], value, places[1])
+    for dim in (0, 1, 2):
+        same(lambda t, i: t.gather(dim, i), value, torch.randint(0, 5, (4, 5, 7)))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int32, torch.int64, torch.int8], ids=str)

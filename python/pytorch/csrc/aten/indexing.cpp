@@ -90,6 +90,41 @@ at::Tensor index(const at::Tensor& self, const c10::List<std::optional<at::Tenso
     return SIDRA_FALL_BACK2(index, Tensor)(self, indices);
 }
 
+at::Tensor& gather_out(const at::Tensor& self, int64_t dim, const at::Tensor& index, bool sparse_grad,
+                       at::Tensor& out) {
+    const c10::DeviceGuard guard(self.device());
+    const std::optional<sidra_type> bits = bits_of(self.itemsize());
+    if (is_sidra(self) && is_index(index) && is_sidra(out) && bits && self.dim() > 0 && self.dim() == index.dim() &&
+        index.numel() > 0 && self.numel() > 0 && out.sizes() == index.sizes()) {
+        const int64_t along = at::maybe_wrap_dim(dim, self.dim());
+        at::Tensor from = self;
+        for (int64_t d = 0; d < self.dim(); ++d) {
+            if (d != along) from = from.narrow(d, 0, index.size(d));
+        }
+        from = from.movedim(along, -1).contiguous();
+        const at::Tensor places = index.movedim(along, -1).contiguous(), to = at::empty(places.sizes(), out.options());
+        const std::optional<Sizes> sizes = rows_of(places), from_sizes = rows_of(from);
+        if (sizes && from_sizes) {
+            const sidra_array indices = dense(places, *sizes);
+            const sidra_array in = sidra_operand_dense(place_of(from), *bits, from_sizes->data());
+            const sidra_array result = sidra_operand_dense(place_of(to), *bits, sizes->data());
+            const auto move = [&](const sidra_array& into, const sidra_array& source) {
+                return queued(sidra_gather(current_stream(self.device().index()), sizes->data(), &into, &source,
+                                           (*from_sizes)[3], &indices));
+            };
+            // Of s64, the words are moved.
+            const bool done = *bits == SIDRA_S64
+                                  ? move(low_word(result), low_word(in)) && move(high_word(result), high_word(in))
+                                  : move(result, in);
+            if (done) {
+                mark_written(to);
+                return out.copy_(to.movedim(-1, along));
+            }
+        }
+    }
+    return SIDRA_FALL_BACK2(gather, out)(self, dim, index, sparse_grad, out);
+}
+
 at::Tensor& masked_fill(at::Tensor& self, const at::Tensor& mask, const at::Scalar& value) {
     static Pointwise function({.floats = "t = ne b, 0.0; r = select t, p, a",
                                .integers = "r = select b, p, a",
@@ -180,6 +215,7 @@ at::Tensor& triu_out(const at::Tensor& self, int64_t diagonal, at::Tensor& out) 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("index_select", index_select);
     m.impl("index.Tensor", index);
+    m.impl("gather.out", gather_out);
     m.impl("masked_fill_.Scalar", masked_fill);
     m.impl("arange.start_out", arange_out);
     m.impl("tril.out", tril_out);

@@ -20,8 +20,8 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
-// Sums of s64: of 16 bits each, for up to kLongSumMax columns, and then with their carries. `into` has one of
-// reduce_sum_int and scan_int, s or v for the registers that these give.
+// Sums of s64: of 16 bits each, for up to kLongSumMax columns, and then with their carries. instruction: reduce_sum_int
+// or scan_int; of: the letter of the registers that it writes.
 constexpr int64_t kLongSumMax = 65536;
 std::string long_sum(bool narrow, const char* instruction, char of) {
     const LoadedWords words = words_loaded(narrow);
