@@ -4,7 +4,6 @@
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
 #include <ATen/ops/empty.h>
-#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include <cmath>
@@ -61,7 +60,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, c10::SymInt, c10::Sym
 attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
           const std::optional<at::Tensor>& bias, double, bool is_causal, bool, std::optional<double> scale_or_none) {
     static VectorProgram masked(kMasked), plain(kPlain);
-    const c10::DeviceGuard guard(query.device());
+    const DeviceScope scope(query.device());
     const float scale = static_cast<float>(scale_or_none.value_or(1 / std::sqrt(static_cast<double>(query.size(-1)))));
     at::Tensor mask = bias.value_or(at::Tensor());
     if (is_causal) {

@@ -5,7 +5,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
-#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include <cmath>
@@ -23,7 +22,7 @@ namespace {
 // a: the gradient of the result; b: what the kernel's second argument is.
 bool run_gradient(Pointwise& function, at::Tensor& out, const at::Tensor& grad, const at::Tensor& other,
                   std::span<const c10::Scalar> numbers = {}) {
-    const c10::DeviceGuard guard(grad.device());
+    const DeviceScope scope(grad.device());
     at::TensorIterator iter = at::TensorIterator::borrowing_binary_op(out, grad, other);
     return iter.numel() == 0 || function.run(iter, numbers);
 }
@@ -95,7 +94,7 @@ at::Tensor& softmax_backward_out(const at::Tensor& grad, const at::Tensor& outpu
     static VectorProgram program(
         "pass:\nv0 = load o0\nv1 = load o1\ns0 = reduce_dot v0, v1\n"
         "pass:\nv0 = load o0\nv1 = load o1\nv2 = sub v0, s0\nv3 = mul v1, v2\nstore o2, v3\n");
-    const c10::DeviceGuard guard(grad.device());
+    const DeviceScope scope(grad.device());
     if (run_rows_backward(program, grad, output, dim, out)) return out;
     return SIDRA_FALL_BACK2(_softmax_backward_data, out)(grad, output, dim, type, out);
 }
@@ -105,7 +104,7 @@ at::Tensor& log_softmax_backward_out(const at::Tensor& grad, const at::Tensor& o
     static VectorProgram program(
         "pass:\nv0 = load o0\ns0 = reduce_sum v0\n"
         "pass:\nv0 = load o0\nv1 = load o1\nv1 = exp v1\nv2 = mul v1, s0\nv3 = sub v0, v2\nstore o2, v3\n");
-    const c10::DeviceGuard guard(grad.device());
+    const DeviceScope scope(grad.device());
     if (run_rows_backward(program, grad, output, dim, out)) return out;
     return SIDRA_FALL_BACK2(_log_softmax_backward_data, out)(grad, output, dim, type, out);
 }
@@ -148,7 +147,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_backward(const at::Ten
                                                                    const std::optional<at::Tensor>& beta_or_none,
                                                                    std::array<bool, 3> wanted) {
     static VectorProgram program(kLayerNormBackward);
-    const c10::DeviceGuard guard(input.device());
+    const DeviceScope scope(input.device());
     const at::Tensor gamma = gamma_or_none.value_or(at::Tensor());
     const auto plain = [](const at::Tensor& tensor) {
         return tensor.defined() && is_sidra(tensor) && tensor.scalar_type() == at::kFloat;
@@ -188,7 +187,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_backward(const at::Ten
 }
 
 std::tuple<at::Tensor, at::Tensor> dropout(const at::Tensor& input, double probability, std::optional<bool> train) {
-    const c10::DeviceGuard guard(input.device());
+    const DeviceScope scope(input.device());
     const at::Tensor kept = at::empty(input.sizes(), input.options().dtype(at::kBool));
     if (!train.value_or(true)) return {input.clone(), kept.fill_(true)};
     kept.bernoulli_(1 - probability);
@@ -197,13 +196,13 @@ std::tuple<at::Tensor, at::Tensor> dropout(const at::Tensor& input, double proba
 }
 
 at::Tensor dropout_backward(const at::Tensor& grad, const at::Tensor& kept, double scale) {
-    const c10::DeviceGuard guard(grad.device());
+    const DeviceScope scope(grad.device());
     return grad.mul(kept).mul_(scale);
 }
 
 at::Tensor embedding_backward(const at::Tensor& grad, const at::Tensor& indices, c10::SymInt rows_of_table,
                               c10::SymInt padding, bool by_frequency) {
-    const c10::DeviceGuard guard(grad.device());
+    const DeviceScope scope(grad.device());
     const int64_t rows = rows_of_table.expect_int(), skipped = padding.expect_int();
     const bool index = indices.scalar_type() == at::kLong || indices.scalar_type() == at::kInt;
     if (grad.scalar_type() == at::kFloat && index && is_sidra(indices) && grad.numel() > 0 && !by_frequency) {
@@ -231,7 +230,7 @@ bool add_combined(Pointwise& function, const at::Tensor& self, const at::Tensor&
     const bool types =
         is_float(type) && one.scalar_type() == type && other.scalar_type() == type && out.scalar_type() == type;
     if (!types || value.isComplex()) return false;
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     at::TensorIterator iter = at::TensorIteratorConfig()
                                   .allow_cpu_scalars(true)
                                   .promote_inputs_to_common_dtype(true)
@@ -261,7 +260,7 @@ at::Tensor& addcdiv_out(const at::Tensor& self, const at::Tensor& one, const at:
 at::Tensor& lerp_out(const at::Tensor& self, const at::Tensor& end, const at::Scalar& weight, at::Tensor& out) {
     static Pointwise from_begin({"t = sub b, a; r = fma t, p, a"}), from_end({"t = sub a, b; r = fma t, p, b"});
     if (!weight.isComplex() && is_float(self.scalar_type())) {
-        const c10::DeviceGuard guard(self.device());
+        const DeviceScope scope(self.device());
         at::TensorIterator iter = at::TensorIterator::borrowing_binary_op(out, self, end);
         const double part = weight.to<double>();
         const bool begin = std::abs(part) < 0.5;

@@ -4,7 +4,6 @@
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
-#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include "aten/alias.h"
@@ -57,7 +56,7 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
                     input.device(), " and the ", other == &weight ? "weight" : "bias", " on ", other->device(),
                     "; move one with .to()");
     }
-    const c10::DeviceGuard guard(input.device());
+    const DeviceScope scope(input.device());
     const Geometry of = geometry(stride, padding, dilation, transposed, output_padding, groups);
     if (at::Tensor out = on_crossbars(input, weight, bias, of); out.defined()) return out;
     const auto start = begin_fallback("aten::convolution_overrideable", input.device().index());
@@ -70,7 +69,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
     const at::Tensor& grad, const at::Tensor& input, const at::Tensor& weight, c10::SymIntArrayRef stride,
     c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation, bool transposed, c10::SymIntArrayRef output_padding,
     c10::SymInt groups, std::array<bool, 3> wanted) {
-    const c10::DeviceGuard guard(input.device());
+    const DeviceScope scope(input.device());
     const Geometry of = geometry(stride, padding, dilation, transposed, output_padding, groups);
     const auto start = begin_fallback("aten::convolution_backward_overrideable", input.device().index());
     const int64_t outputs = grad.size(1);

@@ -2,7 +2,6 @@
 // Copies between tensors: on the chip where both are its and it knows the types; otherwise by the CPU, which sees the
 // memory of all devices.
 #include <ATen/TensorIterator.h>
-#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include "aten/alias.h"
@@ -47,7 +46,7 @@ void synchronize_device_of(const at::Tensor& tensor) {
 
 at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
     if (to.numel() == 0) return to;
-    const c10::DeviceGuard guard(is_sidra(to) ? to.device() : from.device());
+    const DeviceScope scope(is_sidra(to) ? to.device() : from.device());
     if (!is_sidra(from) || !is_sidra(to) || !copy_on_chip(from, to)) {
         synchronize_device_of(from);
         synchronize_device_of(to);

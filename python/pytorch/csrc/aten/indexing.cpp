@@ -7,7 +7,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/where.h>
-#include <c10/core/DeviceGuard.h>
 #include <sidra/uapi/sidra_vector.h>
 #include <torch/library.h>
 
@@ -64,7 +63,7 @@ at::Tensor gathered(const at::Tensor& self, int64_t dim, const at::Tensor& index
 }
 
 at::Tensor index_select(const at::Tensor& self, int64_t dim, const at::Tensor& index) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     if (is_sidra(self) && is_index(index) && index.dim() == 1 && self.dim() > 0) {
         if (at::Tensor out = gathered(self, at::maybe_wrap_dim(dim, self.dim()), index); out.defined()) return out;
     }
@@ -73,7 +72,7 @@ at::Tensor index_select(const at::Tensor& self, int64_t dim, const at::Tensor& i
 
 // One index of integers. Masks and several indices are the CPU's.
 at::Tensor index(const at::Tensor& self, const c10::List<std::optional<at::Tensor>>& indices) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     int64_t dim = -1;
     bool one = is_sidra(self);
     for (size_t i = 0; i < indices.size(); ++i) {
@@ -92,7 +91,7 @@ at::Tensor index(const at::Tensor& self, const c10::List<std::optional<at::Tenso
 
 at::Tensor& gather_out(const at::Tensor& self, int64_t dim, const at::Tensor& index, bool sparse_grad,
                        at::Tensor& out) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     const std::optional<sidra_type> bits = bits_of(self.itemsize());
     if (is_sidra(self) && is_index(index) && is_sidra(out) && bits && self.dim() > 0 && self.dim() == index.dim() &&
         index.numel() > 0 && self.numel() > 0 && out.sizes() == index.sizes()) {
@@ -130,7 +129,7 @@ at::Tensor& masked_fill(at::Tensor& self, const at::Tensor& mask, const at::Scal
                                .integers = "r = select b, p, a",
                                .longs = "r = select b, p, a; R = select b, q, A",
                                .small = true});
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     if (is_sidra(self) && is_sidra(mask) && mask.scalar_type() == at::kBool && fits(self.scalar_type(), value)) {
         const at::ScalarType type = self.scalar_type();
         at::TensorIterator iter = at::TensorIteratorConfig()
@@ -163,7 +162,7 @@ at::Tensor& arange_out(const at::Scalar& start, const at::Scalar& end, const at:
         const auto number = [](const at::Scalar& scalar) { return static_cast<int64_t>(scalar.to<double>()); };
         const int64_t first = number(start), by = number(step), distance = number(end) - first;
         if (by != 0 && (distance == 0 || (distance > 0) == (by > 0))) {
-            const c10::DeviceGuard guard(out.device());
+            const DeviceScope scope(out.device());
             const int64_t count = (distance + by - (by > 0 ? 1 : -1)) / by;
             if (out.numel() != count) out.resize_({count});
             if (count == 0) return out;
@@ -201,13 +200,13 @@ bool is_matrix(const at::Tensor& self, int64_t diagonal) {
 }
 
 at::Tensor& tril_out(const at::Tensor& self, int64_t diagonal, at::Tensor& out) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     if (is_matrix(self, diagonal)) return triangle(self, diagonal, true, out);
     return SIDRA_FALL_BACK2(tril, out)(self, diagonal, out);
 }
 
 at::Tensor& triu_out(const at::Tensor& self, int64_t diagonal, at::Tensor& out) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     if (is_matrix(self, diagonal)) return triangle(self, diagonal, false, out);
     return SIDRA_FALL_BACK2(triu, out)(self, diagonal, out);
 }

@@ -3,13 +3,13 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/sum.h>
-#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include "aten/alias.h"
 #include "aten/fallback.h"
 #include "aten/matmul.h"
 #include "residency/residency.h"
+#include "runtime/device.h"
 
 namespace sidra::pytorch {
 namespace {
@@ -25,7 +25,7 @@ bool here(const at::Tensor& a, const at::Tensor& b) { return is_sidra(a) && is_s
 
 at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias_or_none) {
     const at::Tensor bias = bias_or_none.value_or(at::Tensor());
-    const c10::DeviceGuard guard(input.device());
+    const DeviceScope scope(input.device());
     const bool fits = here(input, weight) && weight.dim() == 2 && input.dim() >= 1 &&
                       input.size(-1) == weight.size(1) && input.scalar_type() == weight.scalar_type() &&
                       (!bias.defined() || (here(bias, weight) && bias.dim() == 1 && bias.size(0) == weight.size(0)));
@@ -52,7 +52,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> linear_backward(const at::Tensor&
 }
 
 at::Tensor& mm_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     if (here(self, other) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu && fit(self, other, 2)) {
         out.resize_({self.size(0), other.size(1)});
         if (out.is_contiguous() && crossbar_product(out, self, other, {})) return out;
@@ -63,7 +63,7 @@ at::Tensor& mm_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& 
 
 at::Tensor& addmm_out(const at::Tensor& addend, const at::Tensor& self, const at::Tensor& other, const at::Scalar& beta,
                       const at::Scalar& alpha, at::Tensor& out) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     if (here(self, other) && here(addend, self) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu &&
         fit(self, other, 2)) {
         out.resize_({self.size(0), other.size(1)});
@@ -77,7 +77,7 @@ at::Tensor& addmm_out(const at::Tensor& addend, const at::Tensor& self, const at
 }
 
 at::Tensor& bmm_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     if (here(self, other) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu && fit(self, other, 3)) {
         out.resize_({self.size(0), self.size(1), other.size(2)});
         if (digital_product(out, self, other, {})) return out;
@@ -87,7 +87,7 @@ at::Tensor& bmm_out(const at::Tensor& self, const at::Tensor& other, at::Tensor&
 
 at::Tensor& baddbmm_out(const at::Tensor& addend, const at::Tensor& self, const at::Tensor& other,
                         const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     if (here(self, other) && here(addend, self) && is_sidra(out) && matmul_mode() != MatmulMode::kCpu &&
         fit(self, other, 3)) {
         out.resize_({self.size(0), self.size(1), other.size(2)});

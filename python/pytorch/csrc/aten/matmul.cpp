@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "aten/matmul.h"
 
-#include <c10/core/DeviceGuard.h>
-
 #include "aten/arrays.h"
 #include "aten/programs.h"
 #include "residency/residency.h"

@@ -11,7 +11,6 @@
 #include <ATen/ops/view_as_complex_native.h>
 #include <ATen/ops/view_as_real_native.h>
 #include <ATen/ops/view_native.h>
-#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include "aten/alias.h"
@@ -34,7 +33,7 @@ at::Tensor empty(c10::SymIntArrayRef size, std::optional<at::ScalarType> dtype, 
                  std::optional<at::Device> device, std::optional<bool> pin_memory,
                  std::optional<at::MemoryFormat> format) {
     check_options(layout, pin_memory);
-    const c10::DeviceGuard guard(c10::device_or_default(device));
+    const DeviceScope scope(c10::device_or_default(device));
     return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), device_allocator(), kKeys,
                                      c10::dtype_or_default(dtype), format);
 }
@@ -43,7 +42,7 @@ at::Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, s
                          std::optional<at::Layout> layout, std::optional<at::Device> device,
                          std::optional<bool> pin_memory) {
     check_options(layout, pin_memory);
-    const c10::DeviceGuard guard(c10::device_or_default(device));
+    const DeviceScope scope(c10::device_or_default(device));
     return at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride),
                                              device_allocator(), kKeys, c10::dtype_or_default(dtype));
 }
@@ -64,7 +63,7 @@ at::Tensor reshape_alias(const at::Tensor& self, c10::SymIntArrayRef size, c10::
 }
 
 const at::Tensor& resize_(const at::Tensor& self, c10::SymIntArrayRef size, std::optional<at::MemoryFormat> format) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     const c10::IntArrayRef sizes = C10_AS_INTARRAYREF_SLOW(size);
     c10::TensorImpl* impl = self.unsafeGetTensorImpl();
     impl->set_sizes_contiguous(sizes);
@@ -103,7 +102,7 @@ at::Tensor& set_source_tensor(at::Tensor& self, const at::Tensor& source) {
 }
 
 at::Tensor& set_nothing(at::Tensor& self) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     c10::Storage empty(c10::Storage::use_byte_size_t(), 0, device_allocator(), true);
     const std::vector<c10::SymInt> size = {0}, stride = {1};
     return set_storage(self, std::move(empty), 0, size, stride);

@@ -4,7 +4,6 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
-#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include "aten/alias.h"
@@ -20,7 +19,7 @@ namespace sidra::pytorch {
 namespace {
 
 at::Tensor& softmax_out(const at::Tensor& self, int64_t dim, bool half_to_float, at::Tensor& out) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     if (is_float(self.scalar_type()) && is_float(out.scalar_type()) && out.sizes() == self.sizes() &&
         run_rows(sidra_softmax, out, self, at::maybe_wrap_dim(dim, self.dim())))
         return out;
@@ -28,7 +27,7 @@ at::Tensor& softmax_out(const at::Tensor& self, int64_t dim, bool half_to_float,
 }
 
 at::Tensor& log_softmax_out(const at::Tensor& self, int64_t dim, bool half_to_float, at::Tensor& out) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     if (is_float(self.scalar_type()) && is_float(out.scalar_type()) && out.sizes() == self.sizes() &&
         run_rows(sidra_log_softmax, out, self, at::maybe_wrap_dim(dim, self.dim())))
         return out;
@@ -65,7 +64,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tenso
                                                                  double epsilon) {
     static VectorProgram program(kLayerNorm);
     const at::IntArrayRef normalised = C10_AS_INTARRAYREF_SLOW(shape);
-    const c10::DeviceGuard guard(input.device());
+    const DeviceScope scope(input.device());
     const at::Tensor gamma = gamma_or_none.value_or(at::Tensor()), beta = beta_or_none.value_or(at::Tensor());
     const auto affine = [&](const at::Tensor& tensor) {
         return tensor.defined() && is_sidra(tensor) && is_float(tensor.scalar_type());
@@ -97,7 +96,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tenso
 
 at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, c10::SymInt padding, bool scale_grad,
                      bool sparse) {
-    const c10::DeviceGuard guard(weight.device());
+    const DeviceScope scope(weight.device());
     const bool types = weight.dim() == 2 && type_of(weight.scalar_type()) && weight.scalar_type() != at::kLong &&
                        (indices.scalar_type() == at::kLong || indices.scalar_type() == at::kInt);
     if (types && is_sidra(indices) && indices.numel() > 0) {
@@ -127,7 +126,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& inpu
                                                           const std::optional<at::Tensor>& running_variance,
                                                           bool training, double momentum, double epsilon) {
     static Pointwise scale_and_shift({"r = fma a, b, c"});
-    const c10::DeviceGuard guard(input.device());
+    const DeviceScope scope(input.device());
     const auto given = [](const std::optional<at::Tensor>& tensor) { return tensor && tensor->defined(); };
     const auto takes = [&](const std::optional<at::Tensor>& tensor) {
         return !given(tensor) || (is_sidra(*tensor) && tensor->scalar_type() == at::kFloat);

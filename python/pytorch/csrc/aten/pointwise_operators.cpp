@@ -8,7 +8,6 @@
 #include <ATen/ops/minimum.h>
 #include <ATen/ops/result_type.h>
 #include <ATen/ops/scalar_tensor.h>
-#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "aten/arrays.h"
 #include "aten/fallback.h"
 #include "aten/pointwise.h"
+#include "runtime/device.h"
 
 namespace sidra::pytorch {
 namespace {
@@ -33,14 +33,14 @@ c10::Device device_of(const at::Tensor& a, const at::Tensor& b) { return is_sidr
         return function;                                                       \
     }                                                                          \
     at::Tensor& name##_out(const at::Tensor& self, at::Tensor& out) {          \
-        const c10::DeviceGuard guard(self.device());                           \
+        const DeviceScope scope(self.device());                                \
         at::TensorIterator iter = at::TensorIterator::build(out, self);        \
         if (name##_function().taken(iter)) return out;                         \
         return SIDRA_FALL_BACK2(name, out)(self, out);                         \
     }                                                                          \
     at::Tensor& name##_(at::Tensor& self) { return (name##_out)(self, self); } \
     at::Tensor name##_new(const at::Tensor& self) {                            \
-        const c10::DeviceGuard guard(self.device());                           \
+        const DeviceScope scope(self.device());                                \
         at::Tensor out;                                                        \
         at::TensorIterator iter = at::TensorIterator::build(out, self);        \
         out = iter.output();                                                   \
@@ -55,7 +55,7 @@ c10::Device device_of(const at::Tensor& a, const at::Tensor& b) { return is_sidr
         return function;                                                                       \
     }                                                                                          \
     at::Tensor& name##_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) { \
-        const c10::DeviceGuard guard(device_of(self, other));                                  \
+        const DeviceScope scope(device_of(self, other));                                       \
         at::TensorIterator iter = at::TensorIterator::build(out, self, other);                 \
         if (name##_function().taken(iter)) return out;                                         \
         return SIDRA_FALL_BACK2(name, overload)(self, other, out);                             \
@@ -64,7 +64,7 @@ c10::Device device_of(const at::Tensor& a, const at::Tensor& b) { return is_sidr
         return (name##_out)(self, other, self);                                                \
     }                                                                                          \
     at::Tensor name##_new(const at::Tensor& self, const at::Tensor& other) {                   \
-        const c10::DeviceGuard guard(device_of(self, other));                                  \
+        const DeviceScope scope(device_of(self, other));                                       \
         at::Tensor out;                                                                        \
         at::TensorIterator iter = at::TensorIterator::build(out, self, other);                 \
         out = iter.output();                                                                   \
@@ -79,7 +79,7 @@ c10::Device device_of(const at::Tensor& a, const at::Tensor& b) { return is_sidr
     at::Tensor& name##_out(const at::Tensor& self, const at::Tensor& other, at::Tensor& out) { \
         static Pointwise function({.integers = program, .small = true});                       \
         if (self.scalar_type() == at::kBool && other.scalar_type() == at::kBool) {             \
-            const c10::DeviceGuard guard(device_of(self, other));                              \
+            const DeviceScope scope(device_of(self, other));                                   \
             at::TensorIterator iter = at::TensorIterator::comparison_op(out, self, other);     \
             if (function.taken(iter)) return out;                                              \
         }                                                                                      \
@@ -118,7 +118,7 @@ bool add_scaled(int sign, const at::Scalar& alpha, at::TensorIterator& iter) {
 #define ADD(name, sign)                                                                               \
     at::Tensor& name##_out(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha,  \
                            at::Tensor& out) {                                                         \
-        const c10::DeviceGuard guard(device_of(self, other));                                         \
+        const DeviceScope scope(device_of(self, other));                                              \
         at::TensorIterator iter = at::TensorIterator::binary_op(out, self, other);                    \
         if (add_scaled(sign, alpha, iter)) return out;                                                \
         return SIDRA_FALL_BACK2(name, out)(self, other, alpha, out);                                  \
@@ -129,7 +129,7 @@ bool add_scaled(int sign, const at::Scalar& alpha, at::TensorIterator& iter) {
         return (name##_out)(self, other, alpha, self);                                                \
     }                                                                                                 \
     at::Tensor name##_new(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) { \
-        const c10::DeviceGuard guard(device_of(self, other));                                         \
+        const DeviceScope scope(device_of(self, other));                                              \
         at::Tensor out;                                                                               \
         at::TensorIterator iter = at::TensorIterator::binary_op(out, self, other);                    \
         at::native::alpha_check(iter.common_dtype(), alpha);                                          \
@@ -144,7 +144,7 @@ ADD(sub, -1)
 
 at::Tensor& gelu_out(const at::Tensor& self, c10::string_view approximate, at::Tensor& out) {
     static Pointwise exact({"r = gelu a"}), tanh({"r = gelu_tanh a"});
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
     if (iter.numel() == 0 || (approximate == "tanh" ? tanh : exact).run(iter)) return out;
     return SIDRA_FALL_BACK2(gelu, out)(self, approximate, out);
@@ -155,7 +155,7 @@ constexpr PointwiseText kRelu = {"r = max a, 0.0", "r = max_int a, 0",
 
 at::Tensor relu(const at::Tensor& self) {
     static Pointwise function(kRelu);
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     at::Tensor out;
     at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
     if (function.taken(iter)) return iter.output();
@@ -164,7 +164,7 @@ at::Tensor relu(const at::Tensor& self) {
 
 at::Tensor& relu_(at::Tensor& self) {
     static Pointwise function(kRelu);
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     at::TensorIterator iter = at::TensorIterator::unary_op(self, self);
     if (function.taken(iter)) return self;
     return SIDRA_FALL_BACK(relu_)(self);
@@ -184,7 +184,7 @@ at::Tensor& pow_scalar_out(const at::Tensor& self, const at::Scalar& exponent, a
                               : power == -1   ? &inverse
                                               : nullptr;
         if (function != nullptr) {
-            const c10::DeviceGuard guard(self.device());
+            const DeviceScope scope(self.device());
             at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
             if (iter.numel() == 0 || function->run(iter)) return out;
         }
@@ -196,7 +196,7 @@ at::Tensor& bitwise_not_out(const at::Tensor& self, at::Tensor& out) {
     static Pointwise logical({.integers = "r = xor a, 1", .small = true});
     static Pointwise bytes({.integers = "r = xor a, 255", .small = true});
     static Pointwise all({.integers = "r = xor a, -1", .longs = "r = xor a, -1; R = xor A, -1", .small = true});
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
     if (iter.numel() == 0 || (self.scalar_type() == at::kBool   ? logical
                               : self.scalar_type() == at::kByte ? bytes
@@ -210,7 +210,7 @@ at::Tensor& bitwise_not_out(const at::Tensor& self, at::Tensor& out) {
 at::Tensor& clamp_out(const at::Tensor& self, const std::optional<at::Scalar>& min,
                       const std::optional<at::Scalar>& max, at::Tensor& out) {
     static Pointwise both({"t = max a, p; r = min t, q"}), lower({"r = max a, p"}), upper({"r = min a, p"});
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     const at::ScalarType type = self.scalar_type();
     const auto takes = [&](const std::optional<at::Scalar>& bound) { return !bound || fits(type, *bound); };
     if (is_sidra(self) && out.scalar_type() == type && takes(min) && takes(max)) {
@@ -232,7 +232,7 @@ at::Tensor& clamp_out(const at::Tensor& self, const std::optional<at::Scalar>& m
 
 at::Tensor& logical_not_out(const at::Tensor& self, at::Tensor& out) {
     static Pointwise function({"t = eq a, 0.0", "t = eq_int a, 0", "t = or a, A; t = eq_int t, 0", true});
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     at::TensorIterator iter =
         at::TensorIteratorConfig().check_all_same_dtype(false).add_output(out).add_const_input(self).build();
     if (iter.numel() == 0 || function.run(iter, {}, self.scalar_type())) return out;
@@ -242,7 +242,7 @@ at::Tensor& logical_not_out(const at::Tensor& self, at::Tensor& out) {
 #define INFINITE(name, infinity)                                                                                  \
     at::Tensor& name##_out(const at::Tensor& self, at::Tensor& out) {                                             \
         static Pointwise function({.floats = "t = eq a, " infinity, .compares = true});                           \
-        const c10::DeviceGuard guard(self.device());                                                              \
+        const DeviceScope scope(self.device());                                                                   \
         at::TensorIterator iter =                                                                                 \
             at::TensorIteratorConfig().check_all_same_dtype(false).add_output(out).add_const_input(self).build(); \
         if (iter.numel() == 0 || function.run(iter, {}, self.scalar_type())) return out;                          \
@@ -254,7 +254,7 @@ INFINITE(isposinf, "inf")
 
 at::Tensor abs(const at::Tensor& self) {
     static Pointwise function({"r = abs a", "t = sub_int 0, a; r = max_int a, t", kLongAbs});
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     at::Tensor out;
     if (!self.is_complex()) {
         at::TensorIterator iter = at::TensorIterator::unary_op(out, self);
@@ -274,7 +274,7 @@ bool select(const at::Tensor& condition, const at::Tensor& self, const at::Tenso
         return is_sidra(tensor) ? tensor.scalar_type() == type : tensor.dim() == 0 && tensor.device().is_cpu();
     };
     if (!is_sidra(condition) || condition.scalar_type() != at::kBool || !takes(self) || !takes(other)) return false;
-    const c10::DeviceGuard guard(condition.device());
+    const DeviceScope scope(condition.device());
     at::TensorIterator iter = at::TensorIteratorConfig()
                                   .check_all_same_dtype(false)
                                   .allow_cpu_scalars(true)
@@ -324,7 +324,7 @@ at::Tensor& cat_out(const at::ITensorListRef& tensors, int64_t dim, at::Tensor& 
             return true;
         });
     if (!fill || end != out.size(along)) return SIDRA_FALL_BACK2(cat, out)(tensors, dim, out);
-    const c10::DeviceGuard guard(out.device());
+    const DeviceScope scope(out.device());
     int64_t at = 0;
     for (const at::Tensor& one : list) {
         out.narrow(along, at, one.size(along)).copy_(one);
@@ -339,7 +339,7 @@ at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
                                .longs = "r = move_int p; R = move_int q",
                                .small = true});
     if (self.numel() == 0) return self;
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     if (is_sidra(self) && fits(self.scalar_type(), value)) {
         at::TensorIterator iter = at::TensorIterator::unary_op(self, self);
         if (function.run(iter, {&value, 1})) return self;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Pooling of images. The chip has the channels of a pixel side by side, so images of another layout are copied.
 #include <ATen/ops/empty.h>
-#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include "aten/alias.h"
@@ -71,7 +70,7 @@ std::tuple<at::Tensor&, at::Tensor&> max_pool_out(const at::Tensor& self, at::In
                                                   at::IntArrayRef stride, at::IntArrayRef padding,
                                                   at::IntArrayRef dilation, bool ceil_mode, at::Tensor& out,
                                                   at::Tensor& places) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     const Window of = window(kernel, stride, padding, dilation);
     if (pool(self, of, SIDRA_POOLING_MAX, out) && pool(self, of, SIDRA_POOLING_ARGMAX, places)) return {out, places};
     return SIDRA_FALL_BACK2(max_pool2d_with_indices, out)(self, kernel, stride, padding, dilation, ceil_mode, out,
@@ -81,7 +80,7 @@ std::tuple<at::Tensor&, at::Tensor&> max_pool_out(const at::Tensor& self, at::In
 at::Tensor& average_pool_out(const at::Tensor& self, at::IntArrayRef kernel, at::IntArrayRef stride,
                              at::IntArrayRef padding, bool ceil_mode, bool count_padding,
                              std::optional<int64_t> divisor, at::Tensor& out) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     // A window that ceil_mode adds reaches beyond the padding, and has a divisor of its own.
     const bool takes = is_float(self.scalar_type()) && !divisor && !ceil_mode;
     const sidra_pool_operation op = count_padding ? SIDRA_POOLING_AVERAGE_ALL : SIDRA_POOLING_AVERAGE;
@@ -91,7 +90,7 @@ at::Tensor& average_pool_out(const at::Tensor& self, at::IntArrayRef kernel, at:
 
 // Windows of equal size.
 at::Tensor adaptive_average_pool(const at::Tensor& self, c10::SymIntArrayRef size) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     const at::IntArrayRef wanted = C10_AS_INTARRAYREF_SLOW(size);
     if ((self.dim() == 3 || self.dim() == 4) && wanted.size() == 2 && is_float(self.scalar_type())) {
         const int64_t height = self.size(-2), width = self.size(-1);

@@ -7,7 +7,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/im2col.h>
-#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -102,7 +101,7 @@ at::Tensor linear_on_chip(const at::Tensor& input, const at::Tensor& weight, con
                           const std::optional<at::Tensor>& bias_or_none) {
     const at::Tensor bias = bias_or_none.value_or(at::Tensor());
     check_weight("quantised_linear", input, weight, scale, bias, 2);
-    const c10::DeviceGuard guard(input.device());
+    const DeviceScope scope(input.device());
     at::Tensor out = result_of_linear(input, weight);
     if (out.numel() == 0 || crossbar_product(out, input, weight.t(), bias, scale)) return out;
     const auto start = begin_fallback("sidra::quantised_linear", input.device().index());
@@ -151,7 +150,7 @@ at::Tensor convolution_on_chip(const at::Tensor& input, const at::Tensor& weight
                                at::IntArrayRef padding, at::IntArrayRef dilation) {
     const at::Tensor bias = bias_or_none.value_or(at::Tensor());
     check_weight("quantised_conv2d", input, weight, scale, bias, 4);
-    const c10::DeviceGuard guard(input.device());
+    const DeviceScope scope(input.device());
     const at::Tensor shape = result_of_convolution(input, weight, stride, padding, dilation);
     at::Tensor out = at::empty(shape.sizes(), input.options(), at::MemoryFormat::ChannelsLast);
     const Windows windows = {stride[0],   stride[1],   padding[0],  padding[1],
@@ -208,7 +207,7 @@ Brought brought_layer(const c10::intrusive_ptr<LinearPackedParamsBase>& from, co
 
 // By value, as the CPU's kernel: PyTorch compares the signatures.
 at::Tensor linear_dynamic(at::Tensor input, const c10::intrusive_ptr<LinearPackedParamsBase>& layer, bool) {
-    const c10::DeviceGuard guard(input.device());
+    const DeviceScope scope(input.device());
     const Brought on = brought_layer(layer, input.device());
     return linear_on_chip(input, on.codes, on.scale, on.bias);
 }

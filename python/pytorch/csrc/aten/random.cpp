@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Random numbers of the chip's counter-based generator.
-#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include <cmath>
@@ -22,7 +21,7 @@ bool draw(const at::Tensor& self, const std::optional<at::Generator>& generator,
     const std::optional<sidra_type> type = type_of(self.scalar_type());
     if (!is_sidra(self) || !type || !self.is_non_overlapping_and_dense() || self.numel() > int64_t{1} << 24)
         return false;
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     const Sizes sizes = {1, 1, 1, static_cast<uint32_t>(self.numel())};
     const sidra_array out = sidra_operand_dense(place_of(self), *type, sizes.data());
     const Generator::Key key = next_key(generator, self.device().index());

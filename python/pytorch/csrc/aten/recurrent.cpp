@@ -4,7 +4,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros_like.h>
-#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include "aten/arrays.h"
@@ -96,7 +95,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input
                                                          const std::optional<at::Tensor>& hidden_bias) {
     static VectorProgram program(kLstm);
     require_float(input_gates, "LSTM");
-    const c10::DeviceGuard guard(input_gates.device());
+    const DeviceScope scope(input_gates.device());
     at::Tensor gates = with_bias(with_bias(input_gates + hidden_gates, input_bias), hidden_bias).contiguous();
     const at::Tensor from = cell.contiguous();
     at::Tensor to = at::empty_like(from), hidden = at::empty_like(from);
@@ -113,7 +112,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell_backward(const std::opt
                                                                   const std::optional<at::Tensor>& grad_cell,
                                                                   const at::Tensor& from, const at::Tensor& to,
                                                                   const at::Tensor& gates, bool has_bias) {
-    const c10::DeviceGuard guard(gates.device());
+    const DeviceScope scope(gates.device());
     const std::vector<at::Tensor> part = gates.chunk(4, 1);
     const at::Tensor &i = part[0], &f = part[1], &g = part[2], &o = part[3];
     const at::Tensor tanh = to.tanh();
@@ -133,7 +132,7 @@ std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates, const
                                             const std::optional<at::Tensor>& hidden_bias) {
     static VectorProgram program(kGru);
     require_float(input_gates, "GRU");
-    const c10::DeviceGuard guard(input_gates.device());
+    const DeviceScope scope(input_gates.device());
     const at::Tensor from = hidden.contiguous(), recurrent = with_bias(hidden_gates, hidden_bias).contiguous();
     at::Tensor gates = with_bias(input_gates, input_bias).clone(at::MemoryFormat::Contiguous),
                to = at::empty_like(from);
@@ -150,7 +149,7 @@ std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates, const
 std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> gru_cell_backward(const at::Tensor& grad,
                                                                                          const at::Tensor& workspace,
                                                                                          bool has_bias) {
-    const c10::DeviceGuard guard(workspace.device());
+    const DeviceScope scope(workspace.device());
     const std::vector<at::Tensor> part = workspace.chunk(5, 1);
     const at::Tensor &r = part[0], &z = part[1], &n = part[2], &hidden = part[3], &taken = part[4];
     const at::Tensor grad_n = grad * (1 - z) * (1 - n * n), grad_z = grad * (hidden - n) * z * (1 - z),

@@ -2,7 +2,6 @@
 // Sums, means, extremes and their places, and what else becomes one number of a row; sums so far.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/empty.h>
-#include <c10/core/DeviceGuard.h>
 #include <c10/util/StringUtil.h>
 #include <torch/library.h>
 
@@ -138,7 +137,7 @@ bool reduce(Reduction which, const at::Tensor& out, const at::Tensor& self, at::
 
 at::Tensor& sum_out(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                     std::optional<at::ScalarType> dtype, at::Tensor& out) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     const bool type = !dtype || *dtype == self.scalar_type() || at::isIntegralType(self.scalar_type(), true);
     if (type && reduce(Reduction::kSum, out, self, dims, keepdim)) return out;
     return SIDRA_FALL_BACK2(sum, IntList_out)(self, dims, keepdim, dtype, out);
@@ -146,7 +145,7 @@ at::Tensor& sum_out(const at::Tensor& self, at::OptionalIntArrayRef dims, bool k
 
 at::Tensor& mean_out(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim,
                      std::optional<at::ScalarType> dtype, at::Tensor& out) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     const bool type = dtype.value_or(self.scalar_type()) == self.scalar_type();
     if (type && reduce(Reduction::kMean, out, self, dims, keepdim)) return out;
     if (type && is_float(self.scalar_type()) && reduce(Reduction::kSum, out, self, dims, keepdim))
@@ -166,26 +165,26 @@ at::Tensor variance(const at::Tensor& self, at::OptionalIntArrayRef dims, const 
 
 at::Tensor var(const at::Tensor& self, at::OptionalIntArrayRef dims, const std::optional<at::Scalar>& correction,
                bool keepdim) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     if (self.scalar_type() == at::kFloat && self.numel() > 0) return variance(self, dims, correction, keepdim, false);
     return SIDRA_FALL_BACK2(var, correction)(self, dims, correction, keepdim);
 }
 
 at::Tensor standard_deviation(const at::Tensor& self, at::OptionalIntArrayRef dims,
                               const std::optional<at::Scalar>& correction, bool keepdim) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     if (self.scalar_type() == at::kFloat && self.numel() > 0) return variance(self, dims, correction, keepdim, true);
     return SIDRA_FALL_BACK2(std, correction)(self, dims, correction, keepdim);
 }
 
 at::Tensor& amax_out(const at::Tensor& self, at::IntArrayRef dims, bool keepdim, at::Tensor& out) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     if (reduce(Reduction::kMax, out, self, dims, keepdim)) return out;
     return SIDRA_FALL_BACK2(amax, out)(self, dims, keepdim, out);
 }
 
 at::Tensor& amin_out(const at::Tensor& self, at::IntArrayRef dims, bool keepdim, at::Tensor& out) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     if (reduce(Reduction::kMin, out, self, dims, keepdim)) return out;
     return SIDRA_FALL_BACK2(amin, out)(self, dims, keepdim, out);
 }
@@ -193,7 +192,7 @@ at::Tensor& amin_out(const at::Tensor& self, at::IntArrayRef dims, bool keepdim,
 // max() and min() of all elements.
 template <Reduction kWhich>
 at::Tensor extreme(const at::Tensor& self) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     at::Tensor out = at::empty({}, self.options());
     if (reduce(kWhich, out, self, {}, false)) return out;
     if constexpr (kWhich == Reduction::kMax) return SIDRA_FALL_BACK(max)(self);
@@ -209,17 +208,17 @@ bool reduce_truth(Reduction which, const at::Tensor& out, const at::Tensor& self
 
 #define TRUTH(name, which)                                                                                             \
     at::Tensor& name##_out(const at::Tensor& self, int64_t dim, bool keepdim, at::Tensor& out) {                       \
-        const c10::DeviceGuard guard(self.device());                                                                   \
+        const DeviceScope scope(self.device());                                                                        \
         if (reduce_truth(which, out, self, at::IntArrayRef(dim), keepdim)) return out;                                 \
         return SIDRA_FALL_BACK2(name, out)(self, dim, keepdim, out);                                                   \
     }                                                                                                                  \
     at::Tensor& name##_dims_out(const at::Tensor& self, at::OptionalIntArrayRef dims, bool keepdim, at::Tensor& out) { \
-        const c10::DeviceGuard guard(self.device());                                                                   \
+        const DeviceScope scope(self.device());                                                                        \
         if (!(dims && dims->empty()) && reduce_truth(which, out, self, dims, keepdim)) return out;                     \
         return SIDRA_FALL_BACK2(name, dims_out)(self, dims, keepdim, out);                                             \
     }                                                                                                                  \
     at::Tensor& name##_all_out(const at::Tensor& self, at::Tensor& out) {                                              \
-        const c10::DeviceGuard guard(self.device());                                                                   \
+        const DeviceScope scope(self.device());                                                                        \
         if (reduce_truth(which, out, self, {}, false)) return out;                                                     \
         return SIDRA_FALL_BACK2(name, all_out)(self, out);                                                             \
     }
@@ -243,7 +242,7 @@ bool place(RowFunction function, const at::Tensor& out, const at::Tensor& self, 
 
 #define PLACE(name)                                                                                             \
     at::Tensor& name##_out(const at::Tensor& self, std::optional<int64_t> dim, bool keepdim, at::Tensor& out) { \
-        const c10::DeviceGuard guard(self.device());                                                            \
+        const DeviceScope scope(self.device());                                                                 \
         if (place(sidra_reduce_##name, out, self, dim, keepdim)) return out;                                    \
         return SIDRA_FALL_BACK2(name, out)(self, dim, keepdim, out);                                            \
     }
@@ -255,7 +254,7 @@ PLACE(argmin)
 #define EXTREME(name, which)                                                                                        \
     std::tuple<at::Tensor&, at::Tensor&> name##_dim_out(const at::Tensor& self, int64_t dim, bool keepdim,          \
                                                         at::Tensor& values, at::Tensor& places) {                   \
-        const c10::DeviceGuard guard(self.device());                                                                \
+        const DeviceScope scope(self.device());                                                                     \
         if (place(sidra_reduce_arg##name, places, self, dim, keepdim) && reduce(which, values, self, dim, keepdim)) \
             return {values, places};                                                                                \
         return SIDRA_FALL_BACK2(name, dim_##name)(self, dim, keepdim, values, places);                              \
@@ -266,7 +265,7 @@ EXTREME(min, Reduction::kMin)
 
 at::Tensor& cumsum_out(const at::Tensor& self, int64_t dim, std::optional<at::ScalarType> dtype, at::Tensor& out) {
     static VectorProgram longs(long_sum(false, "scan_int", 'v')), narrow(long_sum(true, "scan_int", 'v'));
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     const int64_t along = at::maybe_wrap_dim(dim, self.dim());
     if (self.numel() > 0 && out.sizes() == self.sizes() && is_sidra(self)) {
         const bool sums = out.scalar_type() == at::kLong && at::isIntegralType(self.scalar_type(), true) &&
@@ -284,7 +283,7 @@ at::Tensor& isin_out(const at::Tensor& elements, const at::Tensor& few, bool uni
     constexpr int64_t kPairsMax = 1 << 16;
     const bool here = is_sidra(elements) && is_sidra(few) && few.numel() > 0 && elements.numel() > 0;
     if (here && elements.numel() * few.numel() <= kPairsMax && out.sizes() == elements.sizes()) {
-        const c10::DeviceGuard guard(elements.device());
+        const DeviceScope scope(elements.device());
         const at::Tensor equal = elements.unsqueeze(-1).eq(few.reshape({-1}));
         invert ? out.copy_(equal.any(-1).logical_not()) : out.copy_(equal.any(-1));
         return out;

@@ -2,7 +2,6 @@
 // Sorting along a dimension, and the largest or smallest elements.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/empty.h>
-#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
 #include "aten/alias.h"
@@ -52,7 +51,7 @@ bool sorted(const at::Tensor& self, int64_t count, int64_t dim, bool descending,
 // The chip's order is stable.
 std::tuple<at::Tensor&, at::Tensor&> sort_out(const at::Tensor& self, std::optional<bool> stable, int64_t dim,
                                               bool descending, at::Tensor& values, at::Tensor& places) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     const int64_t along = at::maybe_wrap_dim(dim, self.dim());
     if (self.dim() > 0 && sorted(self, self.size(along), along, descending, values, places)) return {values, places};
     return SIDRA_FALL_BACK2(sort, values_stable)(self, stable, dim, descending, values, places);
@@ -60,7 +59,7 @@ std::tuple<at::Tensor&, at::Tensor&> sort_out(const at::Tensor& self, std::optio
 
 std::tuple<at::Tensor&, at::Tensor&> topk_out(const at::Tensor& self, int64_t count, int64_t dim, bool largest,
                                               bool in_order, at::Tensor& values, at::Tensor& places) {
-    const c10::DeviceGuard guard(self.device());
+    const DeviceScope scope(self.device());
     const int64_t along = at::maybe_wrap_dim(dim, self.dim());
     if (self.dim() > 0 && count <= self.size(along) && sorted(self, count, along, largest, values, places))
         return {values, places};
