@@ -3,6 +3,8 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/version.h>
 
+#include <utility>
+
 #include "runtime/device.h"
 #include "runtime/error.h"
 #include "runtime/memory.h"
@@ -18,7 +20,9 @@ c10::Stream make_stream(c10::DeviceIndex index, c10::StreamId id) {
 
 sidra_stream* handle_of(const c10::Stream& stream) { return device(stream.device_index()).stream(stream.id()); }
 
-struct Guard final : c10::impl::DeviceGuardImplInterface {
+using Interface = c10::impl::DeviceGuardImplInterface;
+
+struct Guard final : Interface {
     c10::DeviceType type() const override { return kType; }
 
     c10::Device exchangeDevice(c10::Device to) const override {
@@ -36,7 +40,9 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     }
     c10::DeviceIndex deviceCount() const noexcept override { return device_count(); }
 
-    c10::Stream getStream(c10::Device on) const override {
+    // noexcept in PyTorch 2.6 only, where a device or stream that does not exist ends the process.
+    c10::Stream getStream(c10::Device on) const
+        noexcept(noexcept(std::declval<const Interface&>().getStream(on))) override {
         return make_stream(index_of(on), current_stream_id(index_of(on)));
     }
     c10::Stream getDefaultStream(c10::Device on) const override { return make_stream(index_of(on), 0); }
@@ -46,7 +52,8 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     c10::Stream getNewStream(c10::Device on, int priority) const override {
         return make_stream(index_of(on), device(index_of(on)).new_stream(priority));
     }
-    c10::Stream exchangeStream(c10::Stream to) const override {
+    c10::Stream exchangeStream(c10::Stream to) const
+        noexcept(noexcept(std::declval<const Interface&>().exchangeStream(to))) override {
         static_cast<void>(handle_of(to));  // it exists
         return make_stream(to.device_index(), set_current_stream(to.device_index(), to.id()));
     }
