@@ -379,6 +379,17 @@ def test_rows_by_index(dtype):
         same(lambda t, i: t.gather(dim, i), value, torch.randint(0, 5, (4, 5, 7)))
 
 
+def test_indices_out_of_range():
+    there = torch.arange(12).view(3, 4).to("sidra")
+    for call in (lambda: there[torch.tensor([0, 3], device="sidra")], lambda: there[:, torch.tensor([-5], device="sidra")],
+                 lambda: there.index_select(0, torch.tensor([-1], device="sidra"))):
+        with pytest.raises(IndexError, match="out of bounds for dimension . with size"):
+            call()
+    with pytest.raises(RuntimeError, match="out of range"):
+        there.gather(1, torch.tensor([[4]], device="sidra")).cpu()
+    assert (there + 1).cpu().sum() == 78  # the stream goes on
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.int32, torch.int64, torch.int8], ids=str)
 def test_sorting(dtype):
     value = some(dtype, 4, 50, 3)

@@ -73,9 +73,9 @@ at::Tensor brought(const at::Tensor& tensor, c10::DeviceIndex index) {
 
 // Operators whose index arguments may be of the CPU, as on other devices.
 bool takes_cpu_tensors(std::string_view name) {
-    static constexpr std::array<std::string_view, 6> kNames = {
-        "aten::index",     "aten::index_put_", "aten::_index_put_impl_",
-        "aten::index_put", "aten::set_",       "aten::_unsafe_index"};
+    static constexpr std::array<std::string_view, 8> kNames = {
+        "aten::index", "aten::index_put_",    "aten::_index_put_impl_", "aten::index_put",
+        "aten::set_",  "aten::_unsafe_index", "aten::index_fill_",      "aten::index_fill"};
     return std::ranges::find(kNames, name) != kNames.end();
 }
 
@@ -129,13 +129,17 @@ class Call {
 
     void find_device() {
         const at::Tensor* stranger = nullptr;
-        for (const c10::IValue& value : originals_) {
+        for (size_t i = 0; i < originals_.size(); ++i) {
+            const c10::IValue& value = originals_[i];
+            const bool written = is_written(schema_.arguments()[i]);
             if (value.isDevice() && value.toDevice().type() == c10::DeviceType::PrivateUse1 &&
                 value.toDevice().has_index())
                 device_ = value.toDevice().index();
             for_each_tensor(value, [&](const at::Tensor& tensor) {
                 if (!is_sidra(tensor)) {
-                    if (tensor.dim() != 0 && stranger == nullptr) stranger_ = tensor, stranger = &stranger_;
+                    // A number of the CPU is taken, but not as a place for the result.
+                    if ((tensor.dim() != 0 || written) && stranger == nullptr)
+                        stranger_ = tensor, stranger = &stranger_;
                     return;
                 }
                 TORCH_CHECK(device_ < 0 || device_ == tensor.device().index(), schema_.name(),
@@ -156,8 +160,12 @@ class Call {
         return pairs_.back().alias;
     }
 
+    static bool is_written(const c10::Argument& argument) {
+        return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+    }
+
     c10::IValue on_cpu(const c10::IValue& value, const c10::Argument& argument) {
-        const bool written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+        const bool written = is_written(argument);
         if (value.isTensor()) return alias_of(value.toTensor(), written);
         if (value.isTensorList()) {
             c10::List<at::Tensor> list;
@@ -301,6 +309,11 @@ void count_native() { native.fetch_add(1, std::memory_order_relaxed); }
 uint64_t native_calls() { return native.load(); }
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>()); }
+// Kernels for all devices that ask for a kernel of the device which no other one has.
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    for (const char* name : {"kaiser_window", "kaiser_window.periodic", "kaiser_window.beta"})
+        m.impl(name, torch::CppFunction::makeFromBoxedFunction<&fallback>());
+}
 TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
 
 }  // namespace sidra::pytorch

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Rows by index, masks and triangles. An index that is out of range faults the stream, as on other accelerators: the
-// error comes with the next synchronisation.
+// Rows by index, masks and triangles. index() and index_select() wait for the stream and look at the indices, so an
+// index that is out of range raises an IndexError. gather() does not: such an index faults the stream, and the error
+// comes with the next synchronisation.
 #include <ATen/TensorIterator.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/arange.h>
@@ -25,6 +26,20 @@ namespace {
 
 bool is_index(const at::Tensor& tensor) {
     return is_sidra(tensor) && (tensor.scalar_type() == at::kLong || tensor.scalar_type() == at::kInt);
+}
+
+// Throws if an index is not in [from, size).
+void check_indices(const at::Tensor& index, int64_t from, int64_t size, int64_t dim) {
+    TORCH_CHECK_INDEX(size > 0 || index.numel() == 0, "index is out of bounds for dimension with size 0");
+    synchronize_current_stream(index.device().index());
+    const at::Tensor values = cpu_alias(index).contiguous();
+    const auto check = [&](const auto* each) {
+        for (int64_t i = 0; i < values.numel(); ++i)
+            TORCH_CHECK_INDEX(each[i] >= from && each[i] < size, "index ", each[i], " is out of bounds for dimension ",
+                              dim, " with size ", size);
+    };
+    values.scalar_type() == at::kLong ? check(values.const_data_ptr<int64_t>())
+                                      : check(values.const_data_ptr<int32_t>());
 }
 
 // The rows of dimension 0 at `index`, which has one dimension. Undefined: the chip does not take the type or shape.
@@ -65,7 +80,9 @@ at::Tensor gathered(const at::Tensor& self, int64_t dim, const at::Tensor& index
 at::Tensor index_select(const at::Tensor& self, int64_t dim, const at::Tensor& index) {
     const DeviceScope scope(self.device());
     if (is_sidra(self) && is_index(index) && index.dim() == 1 && self.dim() > 0) {
-        if (at::Tensor out = gathered(self, at::maybe_wrap_dim(dim, self.dim()), index); out.defined()) return out;
+        const int64_t along = at::maybe_wrap_dim(dim, self.dim());
+        check_indices(index, 0, self.size(along), along);
+        if (at::Tensor out = gathered(self, along, index); out.defined()) return out;
     }
     return SIDRA_FALL_BACK(index_select)(self, dim, index);
 }
@@ -83,6 +100,7 @@ at::Tensor index(const at::Tensor& self, const c10::List<std::optional<at::Tenso
     }
     if (one && dim >= 0 && dim < self.dim()) {
         const at::Tensor given = *indices.get(static_cast<size_t>(dim));
+        check_indices(given, -self.size(dim), self.size(dim), dim);
         const at::Tensor places = at::where(given.lt(0), given.add(self.size(dim)), given);
         if (at::Tensor out = gathered(self, dim, places); out.defined()) return out;
     }

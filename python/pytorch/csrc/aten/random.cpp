@@ -19,7 +19,8 @@ namespace {
 template <typename F>
 bool draw(const at::Tensor& self, const std::optional<at::Generator>& generator, F&& function) {
     const std::optional<sidra_type> type = type_of(self.scalar_type());
-    if (!is_sidra(self) || !type || !self.is_non_overlapping_and_dense() || self.numel() > int64_t{1} << 24)
+    if (!is_sidra(self) || !type || self.numel() == 0 || !self.is_non_overlapping_and_dense() ||
+        self.numel() > int64_t{1} << 24)
         return false;
     const DeviceScope scope(self.device());
     const Sizes sizes = {1, 1, 1, static_cast<uint32_t>(self.numel())};
@@ -32,7 +33,7 @@ bool draw(const at::Tensor& self, const std::optional<at::Generator>& generator,
 }
 
 at::Tensor& uniform(at::Tensor& self, double from, double to, std::optional<at::Generator> generator) {
-    if (self.numel() == 0) return self;
+    if (self.numel() == 0 && is_float(self.scalar_type())) return self;
     const bool takes = is_float(self.scalar_type()) && from <= to && std::isfinite(static_cast<float>(to - from));
     if (takes && draw(self, generator, [&](auto* stream, auto* size, auto* out, Generator::Key key) {
             return sidra_random_uniform(stream, size, out, static_cast<float>(from), static_cast<float>(to), key.seed,
@@ -43,7 +44,7 @@ at::Tensor& uniform(at::Tensor& self, double from, double to, std::optional<at::
 }
 
 at::Tensor& normal(at::Tensor& self, double mean, double deviation, std::optional<at::Generator> generator) {
-    if (self.numel() == 0) return self;
+    if (self.numel() == 0 && is_float(self.scalar_type())) return self;
     const bool takes = is_float(self.scalar_type()) && deviation >= 0 && std::isfinite(static_cast<float>(deviation)) &&
                        std::isfinite(static_cast<float>(mean));
     if (takes && draw(self, generator, [&](auto* stream, auto* size, auto* out, Generator::Key key) {
@@ -55,7 +56,7 @@ at::Tensor& normal(at::Tensor& self, double mean, double deviation, std::optiona
 }
 
 at::Tensor& bernoulli(at::Tensor& self, double probability, std::optional<at::Generator> generator) {
-    if (self.numel() == 0) return self;
+    if (self.numel() == 0 && is_float(self.scalar_type())) return self;
     const bool takes = probability >= 0 && probability <= 1 && self.scalar_type() != at::kLong;
     if (takes && draw(self, generator, [&](auto* stream, auto* size, auto* out, Generator::Key key) {
             return sidra_random_bernoulli(stream, size, out, static_cast<float>(probability), key.seed, key.sequence);
