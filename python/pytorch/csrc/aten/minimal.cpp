@@ -6,6 +6,7 @@
 #include <ATen/ops/_local_scalar_dense_native.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/is_set_to_native.h>
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_as_complex_native.h>
@@ -135,6 +136,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("set_.source_Storage", set_source_storage);
     m.impl("set_.source_Tensor", set_source_tensor);
     m.impl("set_", set_nothing);
+    m.impl("is_set_to", at::native::is_set_to);
     m.impl("unfold", at::native::unfold);
     m.impl("view_as_real", at::native::view_as_real);
     m.impl("view_as_complex", at::native::view_as_complex);
