@@ -128,6 +128,17 @@ sidra_array of_rows(const at::Tensor& tensor) {
     return {place_of(tensor), *type_of(tensor.scalar_type()), 0, {0, 0, stride, 0}, {nullptr, 0}, {}};
 }
 
+bool run_program(VectorProgram& program, c10::DeviceIndex index, const Sizes& sizes,
+                 std::span<const sidra_vector_operand> operands, std::span<const uint32_t> params) {
+    auto call = SIDRA_INIT(sidra_vector);
+    call.program = program.on(index);
+    std::copy(sizes.begin(), sizes.end(), call.size);
+    std::copy(params.begin(), params.end(), call.param);
+    call.operands = operands.data();
+    call.operand_count = static_cast<uint32_t>(operands.size());
+    return queued(sidra_vector_async(current_stream(index), &call));
+}
+
 bool queued(sidra_status status) {
     if (status == SIDRA_ERROR_INVALID_ARGUMENT) return false;
     check(status);

@@ -11,6 +11,9 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
+
+#include "aten/programs.h"
 
 namespace sidra::pytorch {
 
@@ -59,6 +62,10 @@ sidra_array dense(const at::Tensor& tensor, const Sizes& sizes);
 sidra_array row(const at::Tensor& tensor);
 // A number for each row.
 sidra_array of_rows(const at::Tensor& tensor);
+
+// Queues a vector program on the current stream. False: the chip does not take the shapes.
+bool run_program(VectorProgram& program, c10::DeviceIndex index, const Sizes& sizes,
+                 std::span<const sidra_vector_operand> operands, std::span<const uint32_t> params = {});
 
 // What a call of libsidra says: true if it was queued, false if the chip does not take such a shape, so the CPU has to.
 // Everything else is thrown.

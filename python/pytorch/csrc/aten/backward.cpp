@@ -78,13 +78,7 @@ bool run_rows_backward(VectorProgram& program, const at::Tensor& grad, const at:
     const std::optional<Sizes> sizes = rows_of(b);
     if (!sizes) return false;
     const std::array<sidra_vector_operand, 3> operands = {dense(a, *sizes), dense(b, *sizes), dense(out, *sizes)};
-    auto call = SIDRA_INIT(sidra_vector);
-    const c10::DeviceIndex index = out.device().index();
-    call.program = program.on(index);
-    std::copy(sizes->begin(), sizes->end(), call.size);
-    call.operands = operands.data();
-    call.operand_count = operands.size();
-    if (!queued(sidra_vector_async(current_stream(index), &call))) return false;
+    if (!run_program(program, out.device().index(), *sizes, operands)) return false;
     mark_written(out);
     return true;
 }
@@ -162,14 +156,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_backward(const at::Ten
             in = at::empty_like(x);
             const std::array<sidra_vector_operand, 6> operands = {dense(g, sizes),  dense(x, sizes), of_rows(mean),
                                                                   of_rows(inverse), row(scale),      dense(in, sizes)};
-            auto call = SIDRA_INIT(sidra_vector);
-            const c10::DeviceIndex index = input.device().index();
-            call.program = program.on(index);
-            std::copy(sizes.begin(), sizes.end(), call.size);
-            call.param[0] = sidra_param_f32(1 / static_cast<float>(columns));
-            call.operands = operands.data();
-            call.operand_count = operands.size();
-            done = queued(sidra_vector_async(current_stream(index), &call));
+            const std::array params = {sidra_param_f32(1 / static_cast<float>(columns))};
+            done = run_program(program, input.device().index(), sizes, operands, params);
         }
         if (done) {
             const at::Tensor g_rows = g.view({rows, columns});

@@ -185,17 +185,10 @@ at::Tensor& arange_out(const at::Scalar& start, const at::Scalar& end, const at:
             if (out.numel() != count) out.resize_({count});
             if (count == 0) return out;
             const at::Tensor to = out.is_contiguous() ? out : at::empty({count}, out.options());
-            auto call = SIDRA_INIT(sidra_vector);
-            const c10::DeviceIndex index = out.device().index();
             const Sizes sizes = {1, 1, 1, static_cast<uint32_t>(count)};
-            const sidra_array array = dense(to, sizes);
-            call.program = (type == at::kFloat ? floats : integers).on(index);
-            std::copy(sizes.begin(), sizes.end(), call.size);
-            call.param[0] = static_cast<uint32_t>(first);
-            call.param[1] = static_cast<uint32_t>(by);
-            call.operands = &array;
-            call.operand_count = 1;
-            if (queued(sidra_vector_async(current_stream(index), &call))) {
+            const std::array operands = {dense(to, sizes)};
+            const std::array params = {static_cast<uint32_t>(first), static_cast<uint32_t>(by)};
+            if (run_program(type == at::kFloat ? floats : integers, out.device().index(), sizes, operands, params)) {
                 mark_written(to);
                 if (!to.is_same(out)) out.copy_(to.view(out.sizes()));
                 return out;

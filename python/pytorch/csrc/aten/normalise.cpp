@@ -81,15 +81,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tenso
         const Sizes sizes = {1, 1, static_cast<uint32_t>(rows), static_cast<uint32_t>(columns)};
         const std::array<sidra_vector_operand, 6> operands = {dense(in, sizes),  row(scale),    row(shift),
                                                               dense(out, sizes), of_rows(mean), of_rows(deviation)};
-        auto call = SIDRA_INIT(sidra_vector);
-        const c10::DeviceIndex index = input.device().index();
-        call.program = program.on(index);
-        std::copy(sizes.begin(), sizes.end(), call.size);
-        call.param[0] = sidra_param_f32(1 / static_cast<float>(columns));
-        call.param[1] = sidra_param_f32(static_cast<float>(epsilon));
-        call.operands = operands.data();
-        call.operand_count = 6;
-        if (queued(sidra_vector_async(current_stream(index), &call))) return {out, mean, deviation};
+        const std::array params = {sidra_param_f32(1 / static_cast<float>(columns)),
+                                   sidra_param_f32(static_cast<float>(epsilon))};
+        if (run_program(program, input.device().index(), sizes, operands, params)) return {out, mean, deviation};
     }
     return SIDRA_FALL_BACK_SYMINT(native_layer_norm)(input, shape, gamma_or_none, beta_or_none, epsilon);
 }

@@ -133,18 +133,18 @@ bool Pointwise::run(at::TensorIteratorBase& iter, std::span<const c10::Scalar> n
     if (!sizes) return false;
     const bool longs = kind == Kind::kLongs;
 
-    auto call = SIDRA_INIT(sidra_vector);
+    std::array<uint32_t, 4> params{};
     std::array<sidra_vector_operand, 2 * (kInputsMax + 1)> operands;
     Variant variant{*kind, 0, 0, iter.ntensors() - 1};
     unsigned operand = 0, param = 0;
     const auto add_number = [&](const c10::Scalar& value) {
         if (longs) {
             const int64_t number = value.to<int64_t>();
-            call.param[param++] = low_half(number);
-            call.param[param++] = high_half(number);
+            params[param++] = low_half(number);
+            params[param++] = high_half(number);
         } else {
-            call.param[param++] = kind == Kind::kIntegers ? static_cast<uint32_t>(value.to<int32_t>())
-                                                          : sidra_param_f32(value.to<float>());
+            params[param++] = kind == Kind::kIntegers ? static_cast<uint32_t>(value.to<int32_t>())
+                                                      : sidra_param_f32(value.to<float>());
         }
     };
     const auto add_words = [&](int arg) {
@@ -184,12 +184,10 @@ bool Pointwise::run(at::TensorIteratorBase& iter, std::span<const c10::Scalar> n
         operands[operand++] = out;
     }
 
-    const c10::DeviceIndex index = iter.device(0).index();
-    call.program = program(variant).on(index);
-    for (size_t d = 0; d < sizes->size(); ++d) call.size[d] = (*sizes)[d];
-    call.operands = operands.data();
-    call.operand_count = operand;
-    if (!queued(sidra_vector_async(current_stream(index), &call)) || (words && !words->place(out))) return false;
+    if (!run_program(program(variant), iter.device(0).index(), *sizes, {operands.data(), operand},
+                     {params.data(), param}) ||
+        (words && !words->place(out)))
+        return false;
     mark_written(iter.tensor_base(0));
     return true;
 }

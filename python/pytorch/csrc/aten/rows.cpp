@@ -63,13 +63,8 @@ bool run_long_rows(VectorProgram& program, const at::Tensor& out, const at::Tens
     const StoredWords words({rows->sizes[0], rows->sizes[1], rows->sizes[2], one ? 1 : rows->sizes[3]}, out.device());
     operands[count++] = words.low();
     operands[count++] = words.high();
-    auto call = SIDRA_INIT(sidra_vector);
-    const c10::DeviceIndex index = out.device().index();
-    call.program = program.on(index);
-    std::copy(rows->sizes.begin(), rows->sizes.end(), call.size);
-    call.operands = operands.data();
-    call.operand_count = count;
-    if (!queued(sidra_vector_async(current_stream(index), &call)) || !words.place(rows->out)) return false;
+    if (!run_program(program, out.device().index(), rows->sizes, {operands.data(), count}) || !words.place(rows->out))
+        return false;
     mark_written(out);
     return true;
 }
