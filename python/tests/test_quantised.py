@@ -42,6 +42,15 @@ def test_rows_without_a_range():
     assert torch.equal(on_crossbars(lambda: LINEAR(rows.to("sidra"), there, scale.to("sidra"))), LINEAR(rows, weight, scale))
 
 
+def test_rows_that_are_not_finite():
+    weight, scale, rows = codes(6, 40), torch.rand(6), torch.randn(5, 40)
+    rows[0, 3], rows[1, 5], rows[2, 7], rows[3, 0], rows[3, 1] = (float(value) for value in ("nan", "inf", "-inf", "inf", "nan"))
+    there = weight.to("sidra")
+    result, expected = on_crossbars(lambda: LINEAR(rows.to("sidra"), there, scale.to("sidra"))), LINEAR(rows, weight, scale)
+    assert expected[:4].isnan().all() and expected[4].isfinite().all()
+    torch.testing.assert_close(result, expected, rtol=0, atol=0, equal_nan=True)
+
+
 @pytest.mark.parametrize("stride, padding, dilation", [(1, 0, 1), (2, 1, 1), ((2, 1), (0, 2), (1, 2))])
 def test_convolutions_give_the_same_bits(stride, padding, dilation):
     pair = lambda value: list(value) if isinstance(value, tuple) else [value, value]  # noqa: E731

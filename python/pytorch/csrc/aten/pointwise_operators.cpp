@@ -125,7 +125,7 @@ bool add_scaled(int sign, const at::Scalar& alpha, at::TensorIterator& iter) {
     }                                                                                                 \
     at::Tensor& name##_(at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) {         \
         at::native::alpha_check(self.scalar_type(), alpha);                                           \
-        if (#name[0] == 's') at::native::sub_check(self, other);                                      \
+        if (sign < 0) at::native::sub_check(self, other);                                             \
         return (name##_out)(self, other, alpha, self);                                                \
     }                                                                                                 \
     at::Tensor name##_new(const at::Tensor& self, const at::Tensor& other, const at::Scalar& alpha) { \
@@ -133,7 +133,7 @@ bool add_scaled(int sign, const at::Scalar& alpha, at::TensorIterator& iter) {
         at::Tensor out;                                                                               \
         at::TensorIterator iter = at::TensorIterator::binary_op(out, self, other);                    \
         at::native::alpha_check(iter.common_dtype(), alpha);                                          \
-        if (#name[0] == 's') at::native::sub_check(self, other);                                      \
+        if (sign < 0) at::native::sub_check(self, other);                                             \
         out = iter.output();                                                                          \
         if (add_scaled(sign, alpha, iter)) return out;                                                \
         return SIDRA_FALL_BACK2(name, out)(self, other, alpha, out);                                  \

@@ -56,12 +56,17 @@ void multiply(float* out, const float* rows, int64_t m, int64_t k, const int8_t*
         for (int64_t r = begin; r < end; ++r) {
             const float* row = rows + r * k;
             float low = 0, high = 0;
-            for (int64_t i = 0; i < k; ++i) low = std::min(low, row[i]), high = std::max(high, row[i]);
+            // Once NaN, they stay it, as on the chip.
+            for (int64_t i = 0; i < k; ++i) {
+                if (row[i] < low || std::isnan(row[i])) low = row[i];
+                if (row[i] > high || std::isnan(row[i])) high = row[i];
+            }
             const float range = std::max(high - low, 1e-30f), step = range / 255.0f, inverse = 255.0f / range;
             const float zero = std::nearbyint(low * inverse);
             for (int64_t i = 0; i < k; ++i) {
                 const float code = std::nearbyint(std::fma(row[i], inverse, -zero));
-                input[static_cast<size_t>(i)] = static_cast<int32_t>(std::clamp(code, 0.0f, 255.0f));
+                input[static_cast<size_t>(i)] =
+                    std::isnan(code) ? 0 : static_cast<int32_t>(std::clamp(code, 0.0f, 255.0f));
             }
             for (int64_t j = 0; j < n; ++j) {
                 int32_t sum = 0;
