@@ -8,7 +8,7 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 # What `make check-long` runs and `make check-build` builds, as scripts/check.sh names it.
-check-long: PARTS ?= release-long,asan-long,tsan-long,aarch64-long,selftest,matrix,debug,fail-nth,fuzz,packages,python
+check-long: PARTS ?= release-long,asan-long,tsan-long,aarch64-long,selftest,matrix,debug,fail-nth,fuzz,packages,python-long
 check-build: PARTS ?= release,asan,tsan,aarch64-long,vm,selftest,matrix,debug,fail-nth,fuzz,python
 comma := ,
 export JOBS SENTENCE
@@ -40,10 +40,10 @@ sentence: ## find sentences that mean the same, with an encoder on the chip mode
 	@libsidra/examples/sentence/convert.py >/dev/null
 	@build/release/libsidra/examples/sidra-demo sentence $(if $(SENTENCE),"$$SENTENCE")
 
-check: ## the checks before each commit: the tests in release, with ASan + UBSan and TSan, the kernel module's builds, the tests in the VM
-	@$(SETUP) base check qemu vm
+check: ## the checks before each commit: the tests in release, with ASan + UBSan and TSan, the kernel module's builds, the tests in the VM, the Python packages
+	@$(SETUP) base check qemu torch vm
 	@scripts/qemu.sh build >/dev/null
-	@scripts/check.sh check release asan tsan kmod vm
+	@scripts/check.sh check release asan tsan kmod vm python
 
 check-long: ## the longer checks: the other tests of the build trees, those of the arithmetic for AArch64, the VM's harness, its matrix, the debug kernel, failing allocations, the fuzzers, the packages, PyTorch
 	@$(SETUP) base aarch64 check fuzz network qemu torch vm
@@ -164,7 +164,7 @@ bench-torch: ## measure PyTorch on the chip against PyTorch on the CPU; writes b
 
 python-check: ## test the Python packages
 	@$(SETUP) base torch
-	@scripts/check.sh python-check python
+	@scripts/check.sh python-check python python-long
 
 torch-suites: ## run PyTorch's own tests of devices on the chip, with the PyTorch of Debian 13 (SUITES="test_view_ops ...": only these)
 	@$(SETUP) base vm torch

@@ -12,7 +12,7 @@ gpt2_tokens_equal      1: in digital mode it generates the CPU's tokens
 dispatch_vs_cpu        time of an add of 16 elements, queued and done, over the CPU's
 fallback_vs_cpu        time of an add of 16 MB of f64, which the chip has not, over the CPU's
 import_ms              what the autoload adds to `import torch`
-opdb_pass_share        of the samples of op_db (tests/op_db.py) that pass on the CPU in float32, those that pass on the chip in digital mode
+opdb_pass_share        of the samples of op_db (tests/long/op_db.py) that pass on the CPU in float32, those that pass on the chip in digital mode
 digits_int8_drop       accuracy of a digits classifier in float less that on crossbars, in per cent of the digits"""
 import copy
 import json
@@ -183,7 +183,7 @@ def digits():
 
 def samples():
     say("op_db ...")
-    sys.path.insert(0, str(pathlib.Path(__file__).parent / "tests"))
+    sys.path.insert(0, str(pathlib.Path(__file__).parent / "tests/long"))
     import op_db
 
     with torch.sidra.matmul_mode("digital"):

@@ -5,6 +5,8 @@
 # is not.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+top=$PWD folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
 
 headers=(uapi/*.h firmware/{image,include}/*.h qemu-device/chip/include/*.h libsidra/include/sidra/*.h*)
 failures=0
@@ -13,7 +15,8 @@ checks=0
 try() { # compiler, arguments, headers of one language
     local output
     checks=$((checks + 1))
-    if ! output=$("$@" -Wall -Wextra -Wpedantic -Wundef -Werror -fsyntax-only 2>&1); then
+    # ccache keeps the output of whole compilations, by relative names of files.
+    if ! output=$(cd "$folder" && ccache "$@" -Wall -Wextra -Wpedantic -Wundef -Werror -c -o out.o 2>&1); then
         printf '%s\n%s\n' "$*" "$output" >&2
         failures=$((failures + 1))
     fi
@@ -24,23 +27,22 @@ bits32=(-m32 -ffreestanding -isystem "/usr/include/$multiarch")
 [[ $multiarch == x86_64-* ]] || bits32=()
 
 for header in "${headers[@]}"; do
-    twice=(-include "$header" -include "$header" /dev/null)
-    [[ $header == firmware/* ]] && twice+=(-Iuapi) # it includes headers of uapi/
+    printf '#include "%s"\n' "$header" "$header" | tee "$folder/twice.c" >"$folder/twice.cpp"
+    options=("-I$top")
+    [[ $header == firmware/* ]] && options+=("-I$top/uapi") # it includes headers of uapi/
     for compiler in gcc clang g++ clang++; do
-        language=(-x c -std=c11)
-        [[ $compiler == *++ ]] && language=(-x c++ -std=c++20)
+        twice=(-std=c11 twice.c)
+        [[ $compiler == *++ ]] && twice=(-std=c++20 twice.cpp)
         command -v "$compiler" >/dev/null || continue
         if [[ $header == *.hpp ]]; then # a C++ wrapper, which needs the C++ library
-            [[ $compiler == *++ ]] && try "$compiler" "${language[@]}" -Ilibsidra/include "${twice[@]}"
+            [[ $compiler == *++ ]] && try "$compiler" "${options[@]}" "-I$top/libsidra/include" "${twice[@]}"
             continue
         fi
-        try "$compiler" "${language[@]}" "${twice[@]}"
-        ((${#bits32[@]} == 0)) || try "$compiler" "${language[@]}" "${bits32[@]}" "${twice[@]}"
+        try "$compiler" "${options[@]}" "${twice[@]}"
+        ((${#bits32[@]} == 0)) || try "$compiler" "${options[@]}" "${bits32[@]}" "${twice[@]}"
     done
 done
 # A program that uses none of these results, and with USE as a cast to void one that uses all.
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
 cat >"$folder/results.cpp" <<'EOF'
 #include <sidra/sidra.hpp>
 void context_synchronize(sidra::Context& one) { USE(one.synchronize(sidra::Deadline::poll())); }
@@ -52,7 +54,7 @@ void stream_synchronize(sidra::Stream& one) { USE(one.synchronize(sidra::Deadlin
 EOF
 for compiler in g++ clang++; do
     command -v "$compiler" >/dev/null || continue
-    compile=("$compiler" -std=c++20 -Ilibsidra/include "$folder/results.cpp")
+    compile=("$compiler" -std=c++20 "-I$top/libsidra/include" "$folder/results.cpp")
     try "${compile[@]}" '-DUSE(x)=static_cast<void>(x)'
     checks=$((checks + 1))
     warned=$({ "${compile[@]}" '-DUSE(x)=x' -fsyntax-only 2>&1 || :; } | grep -oE 'results\.cpp:[0-9]+:.*nodiscard' | cut -d: -f2 | sort -u | wc -l)

@@ -14,7 +14,8 @@
 #   fail-nth                 the sweep of error paths on the debug kernel
 #   jitter                   all tests of the VM with 2 and 4 CPUs, with random delays in the driver, the guest and the card
 #   fuzz                     each libFuzzer target for FUZZ_SECONDS (default 6), from the committed corpus
-#   python                   the Python packages, with PyTorch
+#   python                   the Python packages, with PyTorch, except
+#   python-long              the tests of python/tests/long
 #   packages                 the Debian packages: built, installed and tested
 # If a part cannot be built, it fails, and the others still run. JOBS: number of parallel tests (default: one per CPU).
 # BUILD_ONLY=1: runs nothing.
@@ -154,8 +155,10 @@ if has vm; then
 fi
 if has selftest; then add vm-selftest 100 tests/vm/selftest.py build/vm-selftest; fi
 if has kmod; then add kmod 60 scripts/kmod.sh; fi
-if has python && build python scripts/python.sh; then
-    add python 45 build/python/venv/bin/python -m pytest -q -p no:cacheprovider python/tests
+if { has python || has python-long; } && build python scripts/python.sh; then
+    python_tests=(build/python/venv/bin/python -m pytest -q -p no:cacheprovider)
+    ! has python || add python 15 "${python_tests[@]}" python/tests --ignore=python/tests/long
+    ! has python-long || add python-long 45 "${python_tests[@]}" python/tests/long
 fi
 if has packages; then add vm-packages 150 "${plain[@]}" scripts/packages/check.sh; fi
 
