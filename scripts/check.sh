@@ -157,7 +157,7 @@ if has selftest; then add vm-selftest 100 tests/vm/selftest.py build/vm-selftest
 if has kmod; then add kmod 60 scripts/kmod.sh; fi
 if { has python || has python-long; } && build python scripts/python.sh; then
     python_tests=(build/python/venv/bin/python -m pytest -q -p no:cacheprovider)
-    ! has python || add python 15 "${python_tests[@]}" python/tests --ignore=python/tests/long
+    ! has python || add python 40 "${python_tests[@]}" python/tests --ignore=python/tests/long
     ! has python-long || add python-long 45 "${python_tests[@]}" python/tests/long
 fi
 if has packages; then add vm-packages 150 "${plain[@]}" scripts/packages/check.sh; fi
@@ -166,8 +166,8 @@ echo "== test"
 filter=(--label-exclude '^long$')
 [[ -z $label ]] || filter=(--label-regex '^long$')
 rm -f "$run/ctest.xml"
-# One more than the number of CPUs, because boots sleep at times.
-own_group ctest --test-dir "$run" -j $((jobs + 1)) --no-tests=error --output-on-failure --output-junit ctest.xml "${filter[@]}"
+# More than the number of CPUs, because boots and what waits for deadlines sleep at times.
+own_group ctest --test-dir "$run" -j $((jobs + 2)) --no-tests=error --output-on-failure --output-junit ctest.xml "${filter[@]}"
 
 if has debug; then
     reports=null
