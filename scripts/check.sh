@@ -166,8 +166,8 @@ echo "== test"
 filter=(--label-exclude '^long$')
 [[ -z $label ]] || filter=(--label-regex '^long$')
 rm -f "$run/ctest.xml"
-# More than the number of CPUs, because boots and what waits for deadlines sleep at times.
-own_group ctest --test-dir "$run" -j $((jobs + 2)) --no-tests=error --output-on-failure --output-junit ctest.xml "${filter[@]}"
+# More than the number of CPUs, because boots sleep at times, and quick tests that wait for deadlines do more often.
+own_group ctest --test-dir "$run" -j $((jobs + (${#label} ? 1 : 2))) --no-tests=error --output-on-failure --output-junit ctest.xml "${filter[@]}"
 
 if has debug; then
     reports=null
