@@ -18,7 +18,7 @@ BUILD := cmake --build
 
 # ---- Targets for people ----------------------------------------------------------------------------------------------
 
-.PHONY: help demo sentence check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench bench-engine-torch python demo-torch bench-torch python-check torch-suites format lint install packages clean setup
+.PHONY: help demo sentence check check-long check-build check-fresh kmod-check fuzz qemu vm vm-check vm-matrix vm-check-debug vm-fail-nth vm-jitter debug-kernel vm-bench vm-packages bench bench-engine-torch python demo-torch bench-torch python-check torch-suites vm-torch format lint install packages clean setup
 help: ## this list
 	@echo "SIDRA: driver stack of a memristor-crossbar AI accelerator"
 	@echo
@@ -169,6 +169,11 @@ python-check: ## test the Python packages
 torch-suites: ## run PyTorch's own tests of devices on the chip, with the PyTorch of Debian 13 (SUITES="test_view_ops ...": only these)
 	@$(SETUP) base vm torch
 	@scripts/torch-suites.sh $(SUITES)
+
+vm-torch: ## test the Python packages in a VM, on a card, with the PyTorch of Debian 13
+	@$(SETUP) base qemu vm torch
+	@scripts/qemu.sh build >/dev/null
+	@scripts/torch-suites.sh --vm
 
 format: ## format the sources
 	@$(SETUP) lint

@@ -3,6 +3,7 @@
 # torch-suites.sh [SUITE...]: runs PyTorch's own device-generic tests on the chip, with the PyTorch of Debian 13 (2.6): makes a Debian 13 root with it
 # (once, in the cache), builds the Python packages there, and runs python/upstream.py with its arguments. SUITES_SHELL=1: a shell in the root instead.
 # Results are in build/torch-suites; the figures in build/figures/torch-suites.json.
+# torch-suites.sh --vm: runs python/tests/test_smoke.py with that PyTorch in a VM, on a card. Results are in build/vm-torch.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 # shellcheck source=scripts/vm/common.sh
@@ -20,7 +21,7 @@ if [[ ${1:-} == --inside ]]; then # root, folder for results, arguments
     # shellcheck disable=SC2016 # another shell's
     exec chroot . /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 JOBS="$JOBS" TERM="${TERM:-dumb}" CCACHE_DIR=/ccache \
         CCACHE_MAXSIZE=2G CCACHE_SLOPPINESS=pch_defines,time_macros CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_C_COMPILER_LAUNCHER=ccache \
-        CMAKE_GENERATOR=Ninja CMAKE_BUILD_PARALLEL_LEVEL="$JOBS" TORCH_DEVICE_BACKEND_AUTOLOAD=0 SUITES_SHELL="${SUITES_SHELL:-}" /bin/bash -ec '
+        CMAKE_GENERATOR=Ninja CMAKE_BUILD_PARALLEL_LEVEL="$JOBS" TORCH_DEVICE_BACKEND_AUTOLOAD=0 PIP_ROOT_USER_ACTION=ignore SUITES_SHELL="${SUITES_SHELL:-}" /bin/bash -ec '
         cd /src
         cmake -S . -B /build/release -DCMAKE_BUILD_TYPE=Release >/build/configure.log
         cmake --build /build/release --target sidra -- --quiet
@@ -33,6 +34,7 @@ if [[ ${1:-} == --inside ]]; then # root, folder for results, arguments
             pip wheel --quiet --no-build-isolation --no-deps --wheel-dir /build/wheels -C build-dir=/build/$package /src/python/$package
         done
         pip install --quiet --no-deps --no-index --target /build/site /build/wheels/*.whl
+        [[ $1 != --vm ]] || exit 0
         unset TORCH_DEVICE_BACKEND_AUTOLOAD
         export PYTHONPATH=/build/site
         [[ ! $SUITES_SHELL ]] || exec bash
@@ -63,3 +65,15 @@ if ! [[ -e $root/complete ]]; then
     touch "$root/complete"
 fi
 as_root "$here/torch-suites.sh" --inside "$root/root" "$out" "$@"
+[[ ${1:-} == --vm ]] || exit 0
+disk=$root/root.erofs
+if ! [[ -e $disk ]]; then
+    echo "torch-suites: making a disk of that root (once)" >&2
+    as_root mkfs.erofs --exclude-path=var/cache --exclude-path=srv "$disk.new" "$root/root" >"$out/disk.log" 2>&1 ||
+        { tail -n 5 "$out/disk.log" >&2 && fail "the disk was not made; the log is $out/disk.log"; }
+    mv "$disk.new" "$disk"
+fi
+scripts/vm/build.sh . kmod
+# PyTorch ends with SIGILL on the simplest processor that QEMU has.
+exec scripts/vm/check.py --memory 4G --logs build/vm-torch \
+    --qemu-args "-cpu max -drive if=none,id=torch,format=raw,readonly=on,file=$disk -device virtio-blk-pci,drive=torch" tests/vm/pytorch

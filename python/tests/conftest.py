@@ -2,7 +2,7 @@
 import os
 
 os.environ.setdefault("SIDRA_QUIET", "1")
-os.environ["SIDRA_DEVICE"] = "embedded:0-1"
+os.environ["SIDRA_DEVICE"] = os.environ.get("SIDRA_TEST_DEVICE", "embedded:0-1")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import pytest

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Devices, memory, copies, views, streams, events, random numbers, serialization, processes."""
+"""Devices, memory, copies, views, streams, events, random numbers, serialization."""
 import copy
 import io
-import os
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -243,58 +240,3 @@ def test_modules_keep_their_parameters_and_ties():
     old = before.detach().cpu().clone()
     optimizer.step()
     assert not torch.equal(before.detach().cpu(), old)
-
-
-def test_a_forked_child_is_told_and_the_parent_goes_on():
-    code = """
-import os, torch
-x = torch.ones(3, device="sidra")
-child = os.fork()
-if child == 0:
-    try:
-        (x + 1).cpu()
-    except RuntimeError as error:
-        os._exit(0 if "fork" in str(error) else 3)
-    os._exit(4)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-assert (x + 1).sum().item() == 6
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
-
-
-def test_a_lost_device_is_an_exception():
-    code = """
-import sidra, torch
-sidra_device = sidra.Device(0)
-x = torch.ones(1000, device="sidra")
-(x + 1).cpu()
-sidra_device.reset()
-try:
-    (x + 1).cpu()
-except RuntimeError as error:
-    assert "LOST" in str(error), error
-else:
-    raise SystemExit("nothing was raised")
-assert (torch.ones(3, device="sidra:1") + 1).sum().item() == 6
-torch.sidra.recover()
-assert (x + 1).cpu().eq(2).all()
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
-
-
-def test_a_wheel_of_another_pytorch_is_named(tmp_path):
-    code = """
-import os
-os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
-import torch
-torch.__version__ = "9.9.0"
-import sidra_pytorch
-assert not torch.sidra.is_available()
-try:
-    torch.sidra.synchronize()
-except RuntimeError as error:
-    assert "built for PyTorch 2." in str(error) and "9.9.0" in str(error)
-else:
-    raise SystemExit("nothing was raised")
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env={**os.environ, "SIDRA_QUIET": "1"})

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: MIT
+"""What needs a process of its own: imports, forks, lost devices, and what the environment says at the start."""
+import os
+import subprocess
+import sys
+
+
+def test_import_opens_no_device_and_any_order_works():
+    for code in ("import torch; assert torch.sidra.is_available() and not torch.sidra.is_initialized()",
+                 "import sidra_pytorch, torch; torch.ones(1, device='sidra')", "import torch, sidra_pytorch; torch.ones(1, device='sidra')",
+                 "import sidra; sidra.register_pytorch_backend(); import torch; torch.ones(1, device='sidra')"):
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_forked_child_is_told_and_the_parent_goes_on():
+    code = """
+import os, torch
+x = torch.ones(3, device="sidra")
+child = os.fork()
+if child == 0:
+    try:
+        (x + 1).cpu()
+    except RuntimeError as error:
+        os._exit(0 if "fork" in str(error) else 3)
+    os._exit(4)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert (x + 1).sum().item() == 6
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_lost_device_is_an_exception():
+    code = """
+import sidra, torch
+sidra_device = sidra.Device(0)
+x = torch.ones(1000, device="sidra")
+(x + 1).cpu()
+sidra_device.reset()
+try:
+    (x + 1).cpu()
+except RuntimeError as error:
+    assert "LOST" in str(error), error
+else:
+    raise SystemExit("nothing was raised")
+assert (torch.ones(3, device="sidra:1") + 1).sum().item() == 6
+torch.sidra.recover()
+assert (x + 1).cpu().eq(2).all()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_wheel_of_another_pytorch_is_named():
+    code = """
+import os
+os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
+import torch
+torch.__version__ = "9.9.0"
+import sidra_pytorch
+assert not torch.sidra.is_available()
+try:
+    torch.sidra.synchronize()
+except RuntimeError as error:
+    assert "built for PyTorch 2." in str(error) and "9.9.0" in str(error)
+else:
+    raise SystemExit("nothing was raised")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env={**os.environ, "SIDRA_QUIET": "1"})
+
+
+def test_crossbars_that_are_full_are_given_to_what_is_used():
+    code = """
+import torch
+x = torch.randn(2, 256, device="sidra")
+models = [torch.nn.Linear(256, 256, bias=False).to("sidra") for _ in range(20)]
+whole = torch.sidra.get_device_properties()["crossbars_total"]
+with torch.no_grad():
+    for model in models:
+        for _ in range(3):
+            error = (model(x).cpu() - x.cpu() @ model.weight.cpu().t()).abs().max()
+            assert error < 0.05, error
+rows = torch.sidra.residency()
+assert sum(row["programs"] for row in rows) >= 20
+assert 0 < sum(row["crossbars"] for row in rows) <= whole
+assert any(not row["resident"] for row in rows)
+# What is larger than the chip evicts nothing.
+resident = sum(row["resident"] for row in rows)
+large = torch.nn.Linear(256, 256 * whole + 1).to("sidra")
+report = torch.sidra.program(torch.nn.Sequential(large))
+assert "no crossbars" in report.digital["0"] and sum(row["resident"] for row in torch.sidra.residency()) == resident
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300, env={**os.environ, "SIDRA_PROFILE": "small"})
+
+
+def test_the_check_of_residency_finds_a_hidden_write():
+    code = """
+import numpy, torch
+weight = torch.randn(8, 8, device="sidra")
+x = torch.randn(2, 8, device="sidra")
+for _ in range(3):
+    torch.nn.functional.linear(x, weight)
+import ctypes
+torch.sidra.synchronize()
+ctypes.memset(weight.data_ptr(), 0, 64)
+try:
+    torch.nn.functional.linear(x, weight)
+except RuntimeError as error:
+    assert "SIDRA_CHECK_RESIDENCY" in str(error) and "mark_written" in str(error)
+else:
+    raise SystemExit("nothing was raised")
+torch.sidra.mark_written(weight)
+for _ in range(3):
+    torch.nn.functional.linear(x, weight)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, env={**os.environ, "SIDRA_CHECK_RESIDENCY": "1"})
+
+
+def test_level_accurate_is_chosen_from_python():
+    code = """
+import sidra, torch
+chip = sidra.Device(0, level="accurate", seed=7)
+weight, x = torch.randn(32, 64), torch.randn(100, 64)
+results = [torch.nn.functional.linear(x.to("sidra"), there).cpu() for there in [weight.to("sidra")] for _ in range(2)]
+exact = torch.nn.functional.linear(x, weight)
+assert (results[0] - exact).abs().max() < 1e-4  # the first time: by the matrix engine
+error = (results[1] - exact).abs().mean() / exact.abs().mean()
+assert 0.005 < error < 0.5, error
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
