@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Operators against the CPU: types, shapes and strides, broadcasting, values at the edge; and that they ran on the chip."""
+import copy
 import pathlib
 import re
 import sys
@@ -468,3 +469,46 @@ def test_logical_operators():
         same(function, one, other)
     for dtype in DTYPES:
         same(torch.logical_not, some(dtype, 40))
+
+
+def test_a_query_that_may_look_at_nothing_has_zeros():
+    query, mask = torch.randn(1, 2, 4, 8), torch.ones(4, 4, dtype=torch.bool)
+    mask[1] = False
+    here = torch.nn.functional.scaled_dot_product_attention(query, query, query, attn_mask=mask)
+    there = query.to("sidra")
+    there = torch.nn.functional.scaled_dot_product_attention(there, there, there, attn_mask=mask.to("sidra"))
+    assert here[0, 0, 1].eq(0).all() and torch.allclose(there.cpu(), here, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [torch.nn.LSTM, torch.nn.GRU])
+def test_recurrent_layers_in_double(kind):
+    here = kind(5, 7, 2).double()
+    there = copy.deepcopy(here).to("sidra")
+    x = torch.randn(3, 2, 5, dtype=torch.double, requires_grad=True)
+    y = x.detach().to("sidra").requires_grad_()
+    a, b = here(x)[0], there(y)[0]
+    a.sum().backward()
+    b.sum().backward()
+    assert torch.allclose(b.cpu(), a) and torch.allclose(y.grad.cpu(), x.grad)
+
+
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("shape, groups", [((2, 6, 4, 3), 3), ((2, 6), 2), ((0, 2), 1), ((1, 4, 5), 4)])
+def test_group_norm(shape, groups, affine):
+    here = torch.nn.GroupNorm(groups, shape[1], affine=affine)
+    for parameter in here.parameters():
+        torch.nn.init.normal_(parameter)
+    there = copy.deepcopy(here).to("sidra")
+    x = torch.randn(shape, requires_grad=True)
+    y = x.detach().to("sidra").requires_grad_()
+    a, b = here(x), there(y)
+    a.pow(2).sum().backward()
+    b.pow(2).sum().backward()
+    assert torch.allclose(b.cpu(), a, atol=1e-5) and torch.allclose(y.grad.cpu(), x.grad, atol=1e-4)
+
+
+def test_random_numbers_do_not_depend_on_strides():
+    torch.manual_seed(3)
+    dense = torch.empty(10, device="sidra").uniform_(-1, 1)
+    torch.manual_seed(3)
+    assert torch.equal(torch.empty(20, device="sidra")[::2].uniform_(-1, 1), dense)

@@ -3,6 +3,7 @@
 #include <ATen/native/DispatchStub.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
+#include <ATen/ops/_safe_softmax.h>
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
@@ -20,19 +21,23 @@ namespace sidra::pytorch {
 namespace {
 
 // Queries times transposed keys, for each head: softmax of the scores. o2 result, o3 mask, which is added; p0: scale.
+// A query for which all keys are masked has zeros, as with PyTorch's _safe_softmax(): the bounds of s1 and s3 only
+// change what would be NaN then.
 constexpr const char* kMasked = R"(pass:
     v0 = load sums
     v1 = load o3
     v2 = fma v0, p0, v1
     store o2, v2
     s0 = reduce_max v2
+    s1 = max s0, -3e38
 pass:
     v0 = load o2
-    v1 = sub v0, s0
+    v1 = sub v0, s1
     v2 = exp v1
     store o2, v2
-    s1 = reduce_sum v2
-    s2 = div 1.0, s1
+    s2 = reduce_sum v2
+    s3 = max s2, 1e-30
+    s2 = div 1.0, s3
 pass:
     v0 = load o2
     v1 = mul v0, s2
@@ -77,7 +82,7 @@ attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& valu
         !digital_product(out, shares, value, {})) {
         at::Tensor products = at::matmul(query * scale, keys);
         if (mask.defined()) products = products + mask;
-        out.copy_(at::matmul(at::softmax(products, -1), value));
+        out.copy_(at::matmul(mask.defined() ? at::_safe_softmax(products, -1) : at::softmax(products, -1), value));
     }
     const at::Tensor none;
     return {out, none, none, none, c10::SymInt(query.size(2)), c10::SymInt(key.size(2)), none, none, none};

@@ -4,6 +4,9 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/native_layer_norm.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 #include "aten/alias.h"
@@ -112,6 +115,48 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, c10::S
     return SIDRA_FALL_BACK_SYMINT(embedding)(weight, indices, padding, scale_grad, sparse);
 }
 
+bool given(const std::optional<at::Tensor>& tensor) { return tensor && tensor->defined(); }
+
+// out = input * scale + shift, which have a value for each channel. False: the chip does not take the shape.
+bool scale_and_shift(const at::Tensor& out, const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift) {
+    static Pointwise function({"r = fma a, b, c"});
+    at::TensorIterator iter = at::TensorIteratorConfig()
+                                  .add_output(out)
+                                  .add_const_input(input)
+                                  .add_const_input(scale)
+                                  .add_const_input(shift)
+                                  .promote_inputs_to_common_dtype(true)
+                                  .build();
+    return function.run(iter);
+}
+
+// A layer norm of each group of channels, then factors of the channels.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> group_norm(const at::Tensor& input,
+                                                          const std::optional<at::Tensor>& weight,
+                                                          const std::optional<at::Tensor>& bias, c10::SymInt images,
+                                                          c10::SymInt channels, c10::SymInt pixels, int64_t groups,
+                                                          double epsilon) {
+    const DeviceScope scope(input.device());
+    const auto takes = [&](const std::optional<at::Tensor>& tensor) {
+        return !given(tensor) || (is_sidra(*tensor) && tensor->scalar_type() == at::kFloat);
+    };
+    if (input.scalar_type() == at::kFloat && input.numel() > 0 && input.dim() >= 2 && takes(weight) && takes(bias)) {
+        const int64_t rows = images.expect_int() * groups, columns = input.numel() / rows, c = channels.expect_int();
+        const auto [normal, mean, inverse] =
+            at::native_layer_norm(input.contiguous().view({rows, columns}), {columns},
+                                  at::ones({columns}, input.options()), at::zeros({columns}, input.options()), epsilon);
+        at::Tensor out = normal.view(input.sizes());
+        std::vector<int64_t> shape(static_cast<size_t>(input.dim()), 1);
+        shape[1] = c;
+        const at::Tensor scale = given(weight) ? *weight : at::ones({c}, input.options());
+        const at::Tensor shift = given(bias) ? *bias : at::zeros({c}, input.options());
+        if ((!given(weight) && !given(bias)) || scale_and_shift(out, out, scale.view(shape), shift.view(shape)))
+            return {out, mean.view({-1, groups}), inverse.view({-1, groups})};
+    }
+    return SIDRA_FALL_BACK_SYMINT(native_group_norm)(input, weight, bias, std::move(images), std::move(channels),
+                                                     std::move(pixels), groups, epsilon);
+}
+
 // Dimension 1 has the channels. Training takes mean and variance of the batch, and moves the running ones.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& input,
                                                           const std::optional<at::Tensor>& weight,
@@ -119,9 +164,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& inpu
                                                           const std::optional<at::Tensor>& running_mean,
                                                           const std::optional<at::Tensor>& running_variance,
                                                           bool training, double momentum, double epsilon) {
-    static Pointwise scale_and_shift({"r = fma a, b, c"});
     const DeviceScope scope(input.device());
-    const auto given = [](const std::optional<at::Tensor>& tensor) { return tensor && tensor->defined(); };
     const auto takes = [&](const std::optional<at::Tensor>& tensor) {
         return !given(tensor) || (is_sidra(*tensor) && tensor->scalar_type() == at::kFloat);
     };
@@ -152,14 +195,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& inpu
         const at::Tensor moved = mean.mul(scale).neg();
         const at::Tensor shift = given(bias) ? moved.add(*bias) : moved;
         at::Tensor out = at::empty_like(input);
-        at::TensorIterator iter = at::TensorIteratorConfig()
-                                      .add_output(out)
-                                      .add_owned_const_input(input)
-                                      .add_owned_const_input(scale.view(shape))
-                                      .add_owned_const_input(shift.view(shape))
-                                      .promote_inputs_to_common_dtype(true)
-                                      .build();
-        if (scale_and_shift.run(iter))
+        if (scale_and_shift(out, input, scale.view(shape), shift.view(shape)))
             return {out, training ? mean : at::empty({0}, input.options()),
                     training ? inverse : at::empty({0}, input.options())};
     }
@@ -171,6 +207,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("_softmax.out", softmax_out);
     m.impl("_log_softmax.out", log_softmax_out);
     m.impl("native_layer_norm", native_layer_norm);
+    m.impl("native_group_norm", group_norm);
     m.impl("native_batch_norm", batch_norm);
     m.impl("embedding", embedding);
 }

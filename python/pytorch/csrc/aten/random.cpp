@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Random numbers of the chip's counter-based generator.
+#include <ATen/ops/empty.h>
 #include <torch/library.h>
 
 #include <cmath>
@@ -19,16 +20,16 @@ namespace {
 template <typename F>
 bool draw(const at::Tensor& self, const std::optional<at::Generator>& generator, F&& function) {
     const std::optional<sidra_type> type = type_of(self.scalar_type());
-    if (!is_sidra(self) || !type || self.numel() == 0 || !self.is_non_overlapping_and_dense() ||
-        self.numel() > int64_t{1} << 24)
-        return false;
+    if (!is_sidra(self) || !type || self.numel() == 0 || self.numel() > int64_t{1} << 24) return false;
     const DeviceScope scope(self.device());
+    const at::Tensor to = self.is_non_overlapping_and_dense() ? self : at::empty(self.sizes(), self.options());
     const Sizes sizes = {1, 1, 1, static_cast<uint32_t>(self.numel())};
-    const sidra_array out = sidra_operand_dense(place_of(self), *type, sizes.data());
+    const sidra_array out = sidra_operand_dense(place_of(to), *type, sizes.data());
     const Generator::Key key = next_key(generator, self.device().index());
     TORCH_CHECK(queued(function(current_stream(self.device().index()), sizes.data(), &out, key)),
                 "the chip refused to draw random numbers: ", sidra_last_error());
-    mark_written(self);
+    mark_written(to);
+    if (!to.is_same(self)) self.copy_(to);
     return true;
 }
 

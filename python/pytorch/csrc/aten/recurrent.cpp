@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The cells of LSTM and GRU: the products are PyTorch's, and all else of a step is one vector program.
+// The cells of LSTM and GRU: the products are PyTorch's, and all else of a step is one vector program; of f64, which
+// the chip has not, PyTorch's operators.
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -84,20 +85,21 @@ at::Tensor with_bias(const at::Tensor& gates, const std::optional<at::Tensor>& b
     return bias && bias->defined() ? gates + *bias : gates;
 }
 
-void require_float(const at::Tensor& tensor, const char* cell) {
-    TORCH_CHECK_NOT_IMPLEMENTED(is_float(tensor.scalar_type()), cell,
-                                ": sidra takes float32, float16 and bfloat16, not ", tensor.scalar_type());
-}
-
 std::tuple<at::Tensor, at::Tensor, at::Tensor> lstm_cell(const at::Tensor& input_gates, const at::Tensor& hidden_gates,
                                                          const at::Tensor& cell,
                                                          const std::optional<at::Tensor>& input_bias,
                                                          const std::optional<at::Tensor>& hidden_bias) {
     static VectorProgram program(kLstm);
-    require_float(input_gates, "LSTM");
     const DeviceScope scope(input_gates.device());
     at::Tensor gates = with_bias(with_bias(input_gates + hidden_gates, input_bias), hidden_bias).contiguous();
     const at::Tensor from = cell.contiguous();
+    if (!is_float(gates.scalar_type())) {
+        const std::vector<at::Tensor> part = gates.chunk(4, 1);
+        const at::Tensor &i = part[0].sigmoid_(), &f = part[1].sigmoid_(), &g = part[2].tanh_(),
+                         &o = part[3].sigmoid_();
+        const at::Tensor next = f * from + i * g;
+        return {o * next.tanh(), next, gates};
+    }
     at::Tensor to = at::empty_like(from), hidden = at::empty_like(from);
     if (from.numel() > 0) {
         const int64_t n = from.size(1);
@@ -131,13 +133,17 @@ std::tuple<at::Tensor, at::Tensor> gru_cell(const at::Tensor& input_gates, const
                                             const at::Tensor& hidden, const std::optional<at::Tensor>& input_bias,
                                             const std::optional<at::Tensor>& hidden_bias) {
     static VectorProgram program(kGru);
-    require_float(input_gates, "GRU");
     const DeviceScope scope(input_gates.device());
     const at::Tensor from = hidden.contiguous(), recurrent = with_bias(hidden_gates, hidden_bias).contiguous();
     at::Tensor gates = with_bias(input_gates, input_bias).clone(at::MemoryFormat::Contiguous),
                to = at::empty_like(from);
     const int64_t n = from.size(1);
-    if (from.numel() > 0) {
+    if (!is_float(gates.scalar_type())) {
+        const std::vector<at::Tensor> part = gates.chunk(3, 1), other = recurrent.chunk(3, 1);
+        const at::Tensor &r = part[0].add_(other[0]).sigmoid_(), &z = part[1].add_(other[1]).sigmoid_(),
+                         &taken = part[2].add_(r * other[2]).tanh_();
+        to = taken + z * (from - taken);
+    } else if (from.numel() > 0) {
         run(program, from,
             std::array{columns_of(gates, 0), columns_of(gates, n), columns_of(gates, 2 * n), columns_of(recurrent, 0),
                        columns_of(recurrent, n), columns_of(recurrent, 2 * n), columns_of(from, 0), columns_of(to, 0)});
