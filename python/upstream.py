@@ -38,7 +38,7 @@ def run(suite, tests, out, limit):
     report.unlink(missing_ok=True)
     env = {**os.environ, "PYTORCH_TESTING_DEVICE_ONLY_FOR": "sidra", "SIDRA_FALLBACK": "silent", "SIDRA_MATMUL": "digital", "SIDRA_QUIET": "1",
            "SIDRA_DEVICE": "embedded:0-1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout=120", f"--junitxml={report}", f"{suite}.py"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout=600", f"--junitxml={report}", f"{suite}.py"]
     with log.open("w") as file:
         status = subprocess.run(command + (["-k", expression] if expression else []), cwd=tests, env=env, stdout=file, stderr=file, timeout=limit).returncode
     if status > 1 or not report.exists():  # 0 and 1: it ran to its end
