@@ -192,8 +192,8 @@ std::string random_chains(Random& random, uint32_t passes) {
     return text;
 }
 
-// The arrays of such a program; sometimes the output is the input.
-Packet chain_packet(Random& random, std::vector<sidra_vector_instruction> program) {
+// The arrays of such a program: o5 and o6 are integers, o3, o6 and o7 one row; sometimes an output is an input.
+Packet chain_packet(Random& random, std::vector<sidra_vector_instruction> program, uint32_t operands) {
     constexpr uint64_t kBase = 0x10000;
     constexpr uint32_t kCols[] = {1, 5, 16, 31, 32, 48, 64, 128, 300, 512, 513, 768, 1024, 1100, 2500};
     Packet packet{std::move(program), {}, {1, 1, 1, 1}, {}, {kBase, {}}};
@@ -201,14 +201,16 @@ Packet chain_packet(Random& random, std::vector<sidra_vector_instruction> progra
     packet.size[2] = static_cast<uint32_t>(1 + random() % (packet.size[3] < 200 ? 90 : 7));
     const uint64_t row = packet.size[3] * 4 + (random() % 3 == 0 ? 4 * (random() % 20) : 0);
     std::vector<uint8_t> bytes;
-    for (uint32_t n = 0; n < 5; n++) {
+    for (uint32_t n = 0; n < operands; n++) {
         sidra_operand o{};
-        o.type = SIDRA_TYPE_F32;
+        const bool one_row = n == 3 || n >= 6;
+        o.type = n == 5 || n == 6 ? SIDRA_TYPE_S32 : SIDRA_TYPE_F32;
         o.flags = n == 1 || n == 4 ? SIDRA_OPERAND_WRITE : 0;
-        o.stride[3] = 4, o.stride[2] = n == 3 ? 0 : row;
+        o.stride[3] = 4, o.stride[2] = one_row ? 0 : row;
         o.addr = kBase + bytes.size();
         if (n == 1 && random() % 4 == 0) o.addr = packet.operands[0].addr;
-        else bytes.resize((bytes.size() + row * (n == 3 ? 1 : packet.size[2]) + 63) / 64 * 64);
+        else if (n == 5 && random() % 4 == 0) o.addr = packet.operands[1].addr;
+        else bytes.resize((bytes.size() + row * (one_row ? 1 : packet.size[2]) + 63) / 64 * 64);
         packet.operands.push_back(o);
     }
     constexpr uint32_t kSpecial[] = {0x7fc00000, 0xffc12345, 0x7f800000, 0xff800000, 0x80000000, 0, 1, 0x42c80000};
@@ -228,7 +230,8 @@ bool compare_chain(Bench& bench, Context& context, Queue& queue, Random& random,
     const auto assembly = program::assemble(text);
     const auto* const code = std::get_if<program::Code>(&assembly);
     if (code == nullptr) return false;
-    Packet packet = chain_packet(random, code->instructions);
+    const uint32_t operands = text.find("o7") == std::string::npos ? 5 : 8;
+    Packet packet = chain_packet(random, code->instructions, operands);
     if (vector_reference::verify(packet.program, packet.operands, packet.size).why != SIDRA_PROGRAM_OK) return false;
     Placed placed(context, packet);
     queue.submit(placed.cmd());
@@ -262,6 +265,36 @@ TEST_P(Vector, ChainsAreTheReference) {
                                       random_chains(random, static_cast<uint32_t>(1 + random() % 3)));
     }
     EXPECT_GT(compared, 60u / kStep) << "the test has looked at nothing";
+}
+
+// What a product of codes is worth, as engines compute it in one step, and such that looks like it: values that others
+// read, too, arrays that are written in between, and results in the place of a source.
+std::string random_dequantisation(Random& random) {
+    const auto sometimes = [&](const char* text) { return random() % 5 == 0 ? std::string(text) : std::string(); };
+    const auto either = [&](const char* a, const char* b) { return std::string(random() % 2 ? a : b); };
+    std::string text =
+        "pass:\nv0 = load o0\ns0 = reduce_max v0\ns1 = reduce_min v0\ns2 = round s0\npass:\nv0 = load o5\nv1 = load "
+        "o6\n";
+    text += sometimes("v7 = load o2\nv7 = mul v7, 0.5\nstore o1, v7\n");
+    text += either("v2 = fma v1, s2, v0\n", "v2 = fma s2, v1, v0\n") + sometimes("v7 = add v2, 1.0\nstore o4, v7\n");
+    text += sometimes("v5 = load o2\n") + "v3 = load o3\n" + either("v4 = mul v3, s1\n", "v4 = mul s1, v3\n");
+    text += sometimes("v7 = load o2\nv7 = exp v7\n") + sometimes("v4 = load o2\n") + "v5 = load o7\n";
+    text += either("v6 = fma v2, v4, v5\n", "v6 = fma v4, v2, v5\n") + sometimes("v7 = add v0, v1\nstore o4, v7\n");
+    text += sometimes("v7 = load o2\nv6 = add v6, v7\n") + sometimes("v6 = gelu v6\n");
+    text += sometimes("v7 = add v5, v4\nstore o4, v7\n");
+    return text + either("store o1, v6\n", "store o4, v6\n");
+}
+
+TEST_P(Vector, DequantisationIsTheReference) {
+    const Host host = GetParam();
+    Random random(7 + host.engine * 2 + host.scatter);
+    uint32_t compared = 0;
+    Bench bench(chain_options(host, 3));
+    Context& context = bench.context();
+    Queue& queue = context.queue();
+    for (int n = 0; n < 400 / static_cast<int>(kStep) && !HasFailure(); n++)
+        compared += compare_chain(bench, context, queue, random, random_dequantisation(random));
+    EXPECT_GT(compared, 20u / kStep) << "the test has looked at nothing";
 }
 
 // The chip remembers what it has verified and decoded. Here the same programs come again and again, with operands of
