@@ -116,6 +116,10 @@ at::Tensor embedding(const at::Tensor& weight, const at::Tensor& indices, c10::S
 }
 
 bool given(const std::optional<at::Tensor>& tensor) { return tensor && tensor->defined(); }
+// Whether a norm on the chip takes such a parameter, if there is one.
+bool takes(const std::optional<at::Tensor>& tensor) {
+    return !given(tensor) || (is_sidra(*tensor) && tensor->scalar_type() == at::kFloat);
+}
 
 // out = input * scale + shift, which have a value for each channel. False: the chip does not take the shape.
 bool scale_and_shift(const at::Tensor& out, const at::Tensor& input, const at::Tensor& scale, const at::Tensor& shift) {
@@ -137,9 +141,6 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> group_norm(const at::Tensor& inpu
                                                           c10::SymInt channels, c10::SymInt pixels, int64_t groups,
                                                           double epsilon) {
     const DeviceScope scope(input.device());
-    const auto takes = [&](const std::optional<at::Tensor>& tensor) {
-        return !given(tensor) || (is_sidra(*tensor) && tensor->scalar_type() == at::kFloat);
-    };
     if (input.scalar_type() == at::kFloat && input.numel() > 0 && input.dim() >= 2 && takes(weight) && takes(bias)) {
         const int64_t rows = images.expect_int() * groups, columns = input.numel() / rows, c = channels.expect_int();
         const auto [normal, mean, inverse] =
@@ -165,9 +166,6 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& inpu
                                                           const std::optional<at::Tensor>& running_variance,
                                                           bool training, double momentum, double epsilon) {
     const DeviceScope scope(input.device());
-    const auto takes = [&](const std::optional<at::Tensor>& tensor) {
-        return !given(tensor) || (is_sidra(*tensor) && tensor->scalar_type() == at::kFloat);
-    };
     const bool types = input.scalar_type() == at::kFloat && input.dim() >= 2 && input.dim() <= 4 && input.numel() > 0;
     const bool statistics = training || (given(running_mean) && given(running_variance));
     if (types && statistics && takes(weight) && takes(bias) && takes(running_mean) && takes(running_variance)) {
