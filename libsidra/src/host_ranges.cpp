@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <mutex>
+#include <utility>
 
 namespace sidra {
 
@@ -25,7 +26,8 @@ void HostRanges::join(uintptr_t begin, uintptr_t end) {
     while (at != pieces_.end() && at->first <= end) {
         const auto next = std::next(at);
         if (next == pieces_.end()) return;
-        if (at->second.end == next->first && at->second.owners == next->second.owners) {
+        if (at->second.end == next->first && at->second.owner == next->second.owner &&
+            at->second.older == next->second.older) {
             at->second.end = next->second.end;
             pieces_.erase(next);
         } else {
@@ -38,16 +40,22 @@ void HostRanges::add(uint64_t handle, uintptr_t begin, uint64_t size) {
     const std::lock_guard lock(mutex_);
     const Owner owner{handle, begin};
     const uintptr_t end = begin + size;
+    const auto next = pieces_.lower_bound(begin);
+    if ((next == pieces_.begin() || std::prev(next)->second.end <= begin) &&
+        (next == pieces_.end() || next->first >= end)) {
+        pieces_.emplace_hint(next, begin, Piece{end, owner, {}});
+        return;
+    }
     split(begin);
     split(end);
     for (uintptr_t at = begin; at < end;) {
         const auto piece = pieces_.lower_bound(at);
         if (piece != pieces_.end() && piece->first == at) {
-            piece->second.owners.push_back(owner);
+            piece->second.older.push_back(std::exchange(piece->second.owner, owner));
             at = piece->second.end;
         } else {
             const uintptr_t stop = piece != pieces_.end() ? std::min(end, piece->first) : end;
-            pieces_.emplace_hint(piece, at, Piece{stop, {owner}});
+            pieces_.emplace_hint(piece, at, Piece{stop, owner, {}});
             at = stop;
         }
     }
@@ -56,10 +64,23 @@ void HostRanges::add(uint64_t handle, uintptr_t begin, uint64_t size) {
 void HostRanges::remove(uint64_t handle, uintptr_t begin, uint64_t size) {
     const std::lock_guard lock(mutex_);
     const uintptr_t end = begin + size;
-    for (auto piece = pieces_.lower_bound(begin); piece != pieces_.end() && piece->first < end;) {
-        std::erase_if(piece->second.owners, [&](const Owner& owner) { return owner.handle == handle; });
-        piece = piece->second.owners.empty() ? pieces_.erase(piece) : std::next(piece);
+    auto piece = pieces_.lower_bound(begin);
+    const bool alone = piece != pieces_.end() && piece->second.end == end && piece->second.older.empty();
+    while (piece != pieces_.end() && piece->first < end) {
+        Piece& of = piece->second;
+        std::erase_if(of.older, [&](const Owner& owner) { return owner.handle == handle; });
+        const bool counts = of.owner.handle == handle;
+        if (counts && of.older.empty()) {
+            piece = pieces_.erase(piece);
+            continue;
+        }
+        if (counts) {
+            of.owner = of.older.back();
+            of.older.pop_back();
+        }
+        ++piece;
     }
+    if (alone) return;  // no neighbour has come closer
     join(begin, end);
 }
 
@@ -68,7 +89,7 @@ std::optional<HostRanges::Owner> HostRanges::find(uintptr_t address) const {
     const auto next = pieces_.upper_bound(address);
     if (next == pieces_.begin()) return std::nullopt;
     const Piece& piece = std::prev(next)->second;
-    return address < piece.end ? std::optional(piece.owners.back()) : std::nullopt;
+    return address < piece.end ? std::optional(piece.owner) : std::nullopt;
 }
 
 }  // namespace sidra

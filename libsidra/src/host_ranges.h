@@ -30,7 +30,8 @@ class HostRanges {
     // A piece of memory that has the same owners throughout.
     struct Piece {
         uintptr_t end;
-        std::vector<Owner> owners;  // the last one counts; never empty
+        Owner owner;               // the one that counts
+        std::vector<Owner> older;  // the last one counts when `owner` is gone
     };
     using Pieces = std::map<uintptr_t, Piece>;  // by their first byte; no two share a byte
     Pieces::iterator split(uintptr_t at);

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <vector>
 
 namespace sidra {
 
 void Objects::add_memory(const ObjectName& name, uint64_t address, uint64_t size) {
     const std::lock_guard lock(mutex_);
-    live_.insert(name);
     memory_[address] = {size, name, false};
 }
 
@@ -16,14 +16,12 @@ void Objects::remove_memory(uint64_t address) {
     const std::lock_guard lock(mutex_);
     const auto at = memory_.find(address);
     if (at == memory_.end()) return;
-    live_.erase(at->second.name);
     if (at->second.collected) removals_.fetch_add(1, std::memory_order_release);
     memory_.erase(at);
 }
 
 void Objects::add_weights(uint32_t index, uint32_t id) {
     const std::lock_guard lock(mutex_);
-    live_.insert({Kind::kWeights, id});
     weights_[index] = id;
 }
 
@@ -31,7 +29,6 @@ void Objects::remove_weights(uint32_t index) {
     const std::lock_guard lock(mutex_);
     const auto at = weights_.find(index);
     if (at == weights_.end()) return;
-    live_.erase({Kind::kWeights, at->second});
     weights_.erase(at);
     removals_.fetch_add(1, std::memory_order_release);
 }
@@ -89,8 +86,17 @@ void Objects::collect(const sidra_cmd& packet, std::span<const sidra_operand> op
 }
 
 std::optional<ObjectName> Objects::missing(const std::map<ObjectName, uint32_t>& names) const {
-    const std::lock_guard lock(mutex_);
-    const auto gone = std::find_if(names.begin(), names.end(), [&](const auto& n) { return !live_.contains(n.first); });
+    std::vector<ObjectName> there;
+    {
+        const std::lock_guard lock(mutex_);
+        there.reserve(memory_.size() + weights_.size());
+        for (const auto& [address, memory] : memory_) there.push_back(memory.name);
+        for (const auto& [index, id] : weights_) there.push_back({Kind::kWeights, id});
+    }
+    std::sort(there.begin(), there.end());
+    const auto gone = std::find_if(names.begin(), names.end(), [&](const auto& n) {
+        return !std::binary_search(there.begin(), there.end(), n.first);
+    });
     return gone == names.end() ? std::nullopt : std::optional(gone->first);
 }
 

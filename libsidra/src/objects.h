@@ -53,7 +53,6 @@ class Objects {
     mutable std::mutex mutex_;              // protects the next members; innermost lock
     std::map<uint64_t, Memory> memory_;     // by device address
     std::map<uint32_t, uint32_t> weights_;  // ids by index
-    std::set<ObjectName> live_;
     std::atomic<uint64_t> removals_{0};
 };
 

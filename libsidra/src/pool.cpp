@@ -20,6 +20,7 @@ constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
 constexpr uint64_t kGranule = 512;      // of all sizes and offsets
 constexpr uint64_t kSmall = kMiB;       // up to this size a block comes from a small chunk
 constexpr uint64_t kMedium = 8 * kMiB;  // up to this size several blocks share a chunk
+constexpr size_t kRecent = 16;          // blocks that were freed last
 constexpr uint64_t kSmallChunk = 2 * kMiB, kMediumChunk = 16 * kMiB, kLargeStep = 2 * kMiB;
 
 uint64_t round_up(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
@@ -55,8 +56,7 @@ void Pool::remove(PoolBlock* block) {
 PoolBlock* Pool::fitting(const Key& key, uint64_t size) {
     const auto blocks = free_.find(key);
     if (blocks == free_.end()) return nullptr;
-    const auto best = std::find_if(blocks->second.begin(), blocks->second.end(),
-                                   [&](const PoolBlock* block) { return block->size >= size; });
+    const auto best = blocks->second.lower_bound(size);
     return best != blocks->second.end() ? *best : nullptr;
 }
 
@@ -82,10 +82,31 @@ PoolBlock* Pool::take(const Queue* queue, bool small, uint64_t size) {
     }
     block->used = true;
     block->freed = {};
-    stats_.used += block->size;
+    note_use(*block);
+    return block;
+}
+
+PoolBlock* Pool::take_recent(const Queue* queue, uint64_t size) {
+    for (auto at = recent_.end(); at != recent_.begin();) {
+        PoolBlock* block = *--at;
+        if (block->size != size || (block->freed.queue && block->freed.queue.get() != queue)) continue;
+        recent_.erase(at);
+        block->freed = {};
+        note_use(*block);
+        return block;
+    }
+    return nullptr;
+}
+
+void Pool::note_use(const PoolBlock& block) {
+    stats_.used += block.size;
     stats_.used_peak = std::max(stats_.used_peak, stats_.used);
     ++stats_.allocations;
-    return block;
+}
+
+void Pool::release(PoolBlock* block) {
+    block->used = false;
+    insert(join(block));
 }
 
 sidra_status Pool::grow(const char* call, sidra_context* context, bool small, uint64_t bytes) {
@@ -120,6 +141,8 @@ PoolBlock* Pool::join(PoolBlock* block) {
 
 // Finds the blocks whose queues have come to the end of their use.
 void Pool::settle() {
+    for (PoolBlock* block : recent_) release(block);
+    recent_.clear();
     std::vector<PoolBlock*> done;
     for (auto at = free_.begin(); at != free_.end();) {
         if (at->first.first == nullptr) {
@@ -197,6 +220,8 @@ sidra_status Pool::allocate(const char* call, sidra_stream* stream, uint64_t byt
         deadline = stream->deadline;
     }
     std::unique_lock lock(mutex_);
+    *block = take_recent(queue.get(), size);
+    if (*block != nullptr) return SIDRA_OK;
     *block = take(queue.get(), small, size);
     if (*block != nullptr) return SIDRA_OK;
     settle();
@@ -239,9 +264,16 @@ void Pool::free(PoolBlock* block, const Point& point) {
     const std::lock_guard lock(mutex_);
     stats_.used -= block->size;
     ++stats_.frees;
-    block->used = false;
     if (sidra::pending(point)) block->freed = point;
-    insert(join(block));
+    if (!block->chunk->small) {
+        release(block);
+        return;
+    }
+    if (recent_.size() == kRecent) {
+        release(recent_.front());
+        recent_.erase(recent_.begin());
+    }
+    recent_.push_back(block);
 }
 
 void Pool::trim(uint64_t keep) {
@@ -267,6 +299,7 @@ void Pool::reset_peak() {
 void Pool::clear() {
     const std::lock_guard lock(mutex_);
     free_.clear();
+    recent_.clear();
     for (PoolChunk& chunk : chunks_)
         for (PoolBlock* block = chunk.first; block != nullptr;) delete std::exchange(block, block->after);
     chunks_.clear();

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "memory.h"
 #include "queue.h"
@@ -54,7 +55,9 @@ class Pool {
 
    private:
     struct BySize {
+        using is_transparent = void;
         bool operator()(const PoolBlock* a, const PoolBlock* b) const;
+        bool operator()(const PoolBlock* a, uint64_t size) const { return a->size < size; }
     };
     // Free blocks, by the queue on which they were freed (null: no queue uses them) and the kind of their chunk.
     using Key = std::pair<const Queue*, bool>;
@@ -65,6 +68,9 @@ class Pool {
     void remove(PoolBlock* block);
     PoolBlock* fitting(const Key& key, uint64_t size);
     PoolBlock* take(const Queue* queue, bool small, uint64_t size);
+    PoolBlock* take_recent(const Queue* queue, uint64_t size);
+    void note_use(const PoolBlock& block);
+    void release(PoolBlock* block);
     sidra_status grow(const char* call, sidra_context* context, bool small, uint64_t bytes);
     PoolBlock* join(PoolBlock* block);
     void settle();
@@ -75,6 +81,9 @@ class Pool {
     std::mutex mutex_;  // protects all members
     std::list<PoolChunk> chunks_;
     FreeBlocks free_;
+    // Small blocks that were freed last, the newest one at the end. A program that allocates the same sizes again and
+    // again gets them without dividing and joining blocks. They count as used until they are released.
+    std::vector<PoolBlock*> recent_;
     sidra_pool_stats stats_{};
 };
 
