@@ -136,6 +136,7 @@ if has matrix; then
         boot vm-matrix/away-iommu-$iommu 60 --small 1 --iommu $iommu tests/vm/away
         boot vm-matrix/acpi-iommu-$iommu 60 --small 1 --iommu $iommu --hotplug acpi tests/vm/removal-acpi
     done
+    boot vm-matrix/bounce 50 --small 1 --kernel-args swiotlb=force tests/vm/bounce
     state=$run/power.state
     for way in off on; do
         boot vm-matrix/power-$way 50 --device sidra,profile=small --state-file "$state" tests/vm/power-$way

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// A machine that copies all memory of programs for devices (swiotlb=force). The chip would work on the copies, so the
+// driver refuses that memory; what it allocates itself needs no copies.
+#include <sys/mman.h>
+
+#include "node.h"
+
+namespace sidra::test {
+namespace {
+
+constexpr uint64_t kBytes = 2 * SIDRA_PAGE_SIZE;
+
+int bind(const Context& context, uint32_t handle) {
+    sidra_ioctl_buffer_bind args{context.handle, handle, SIDRA_BIND_READ | SIDRA_BIND_WRITE, 0, 0};
+    return context.node.call(SIDRA_IOCTL_BUFFER_BIND, args);
+}
+
+TEST(Bounce, AllocatedMemoryIsRefused) {
+    const Node node;
+    const Context context(node);
+    sidra_ioctl_buffer_create args{kBytes, 0, 0, 0};
+    const int created = node.call(SIDRA_IOCTL_BUFFER_CREATE, args);
+    EXPECT_EQ(created == 0 ? bind(context, args.handle) : created, -EOPNOTSUPP);
+}
+
+TEST(Bounce, RegisteredMemoryIsRefused) {
+    const Node node;
+    const Context context(node);
+    void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    sidra_ioctl_buffer_register args{reinterpret_cast<uintptr_t>(memory), kBytes, 0, 0};
+    const int registered = node.call(SIDRA_IOCTL_BUFFER_REGISTER, args);
+    EXPECT_EQ(registered == 0 ? bind(context, args.handle) : registered, -EOPNOTSUPP);
+    munmap(memory, kBytes);
+}
+
+TEST(Bounce, ImportedMemoryIsRefused) {
+    const Node node;
+    drm_prime_handle args{0, 0, foreign_buffer(kBytes)};
+    ASSERT_GE(args.fd, 0);
+    EXPECT_EQ(node.call(DRM_IOCTL_PRIME_FD_TO_HANDLE, args), -EOPNOTSUPP);
+    close(args.fd);
+}
+
+TEST(Bounce, MemoryOfTheCardIsNot) {
+    const Node node;
+    const Context context(node);
+    const Buffer from(context, kBytes, SIDRA_BUFFER_LOCAL), to(context, kBytes, SIDRA_BUFFER_LOCAL);
+    Queue queue(context, SIDRA_QUEUE_USER);
+    from.words[3] = 0x1234;
+    EXPECT_EQ(queue.wait(queue.push(copy(to.va, from.va, kBytes))), 0);
+    EXPECT_EQ(to.words[3], 0x1234u);
+}
+
+}  // namespace
+}  // namespace sidra::test
