@@ -64,6 +64,43 @@ def test_forward_and_backward(name):
         torch.testing.assert_close(there(y).cpu(), here(x), rtol=1e-4, atol=1e-5)
 
 
+LAYERS = {
+    "layer-norm": (lambda: torch.nn.LayerNorm(9), (2, 4, 6, 9)),
+    "group-norm": (lambda: torch.nn.GroupNorm(2, 4), (2, 4, 6, 9)),
+    "instance-norm": (lambda: torch.nn.GroupNorm(4, 4, affine=False), (3, 4, 7)),
+    "batch-norm": (lambda: torch.nn.BatchNorm2d(4), (2, 4, 6, 9)),
+    "batch-norm-of-rows": (lambda: torch.nn.BatchNorm1d(5, affine=False), (8, 5)),
+    "batch-norm-eval": (lambda: torch.nn.BatchNorm2d(4).eval(), (2, 4, 6, 9)),
+    "max-pool": (lambda: torch.nn.MaxPool2d(3, 2, 1), (2, 4, 6, 9)),
+    "max-pool-dilated": (lambda: torch.nn.MaxPool2d(2, 1, dilation=2, ceil_mode=True), (4, 6, 9)),
+    "average-pool": (lambda: torch.nn.AvgPool2d(3, 2, 1), (2, 4, 7, 9)),
+    "average-pool-rest": (lambda: torch.nn.AvgPool2d((2, 3), divisor_override=5), (4, 7, 10)),
+    "adaptive-pool": (lambda: torch.nn.AdaptiveAvgPool2d((2, 3)), (2, 4, 6, 9)),
+    "depthwise": (lambda: torch.nn.Conv2d(4, 4, 3, padding=1, groups=4), (2, 4, 6, 9)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_and_their_gradients_run_on_the_chip(name):
+    make, shape = LAYERS[name]
+    here = make()
+    for parameter in here.parameters():
+        torch.nn.init.normal_(parameter)
+    there, x = copy.deepcopy(here).to("sidra"), torch.randn(shape) * 3 + 2
+    y = x.to("sidra").requires_grad_()
+    x.requires_grad_()
+    torch.sidra.reset_fallbacks()
+    a, b = here(x), there(y)
+    weights = torch.randn_like(a)
+    a.backward(weights)
+    b.backward(weights.to("sidra"))
+    assert not torch.sidra.fallbacks(), torch.sidra.fallbacks()
+    torch.testing.assert_close(b.cpu(), a, rtol=1e-5, atol=1e-5)
+    for one, two in zip([y, *there.parameters(), *there.buffers()], [x, *here.parameters(), *here.buffers()], strict=True):
+        one, two = (one.grad, two.grad) if two.requires_grad else (one, two)
+        torch.testing.assert_close(one.cpu(), two, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("make", [lambda p: torch.optim.SGD(p, 0.1, momentum=0.9), lambda p: torch.optim.Adam(p, 0.01), lambda p: torch.optim.AdamW(p, 0.01)],
                          ids=["sgd", "adam", "adamw"])
 def test_training(make):

@@ -20,12 +20,12 @@ SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1e-30, 1e30, float
 
 
 def on_chip(call):
-    """The result; fails if anything ran on the CPU."""
+    """The result, or a list of them, on the CPU; fails if anything ran there."""
     torch.sidra.reset_fallbacks()
     result = call()
     assert not torch.sidra.fallbacks(), torch.sidra.fallbacks()
     assert torch.sidra.native_calls() > 0
-    return result.cpu()
+    return [one.cpu() for one in result] if isinstance(result, list) else result.cpu()
 
 
 def ulps(a, b):
@@ -219,19 +219,54 @@ def test_convolutions_on_crossbars(stride, padding, dilation, dtype):
         assert torch.nn.functional.cosine_similarity((again - bias.float()[:, None, None]).flatten(), (bias.float()[:, None, None] - expected).flatten(), 0) > 0.99
 
 
-@pytest.mark.parametrize("call", [
-    lambda f, x, k: f.conv2d(x, k, padding="same"),
-    lambda f, x, k: f.conv1d(x[:, :, 0], k[:, :, 0]),
-    lambda f, x, k: f.conv_transpose2d(x, k.transpose(0, 1), stride=2, output_padding=1),
-    lambda f, x, k: f.conv2d(x.repeat(1, 2, 1, 1), k, groups=2),
-    lambda f, x, k: f.conv2d(x.to(memory_format=torch.channels_last), k),
-    lambda f, x, k: f.conv3d(x[:, :, None], k[:, :, None]),
-    lambda f, x, k: f.conv2d(x[0], k),
-])
-def test_other_convolutions(call):
+CONVOLUTIONS = {
+    "same": lambda f, x, k: f.conv2d(x, k, padding="same"),
+    "one-dimension": lambda f, x, k: f.conv1d(x[:, :, 0], k[:, :, 0], stride=2, padding=1),
+    "three-dimensions": lambda f, x, k: f.conv3d(x.unflatten(2, (3, 3)), k.unflatten(2, (3, 1)), stride=(1, 2, 1), padding=(1, 0, 1)),
+    "one-image": lambda f, x, k: f.conv2d(x[0], k),
+    "bias": lambda f, x, k: f.conv2d(x, k, k[:, 0, 0, 0], stride=(2, 1), padding=(0, 2)),
+    "point": lambda f, x, k: f.conv2d(x, k[:, :, :1, :1], k[:, 0, 0, 0]),
+    "patches": lambda f, x, k: f.conv2d(x, k, stride=3),
+    "dilated": lambda f, x, k: f.conv2d(x, k, dilation=(1, 2), padding=2),
+    "dilated-columns": lambda f, x, k: f.conv2d(x, k, dilation=(2, 1), padding=2),
+    "channels-last": lambda f, x, k: f.conv2d(x.to(memory_format=torch.channels_last), k, padding=1),
+    "view-of-result": lambda f, x, k: f.conv2d(x, k).view(2, -1),
+    "groups": lambda f, x, k: f.conv2d(x.repeat(1, 3, 1, 1), k, k[:, 0, 0, 0], groups=3, stride=2, padding=1),
+    "depthwise": lambda f, x, k: f.conv2d(x, k[:4, :1], k[:4, 0, 0, 0], groups=4, padding=1),
+    "depthwise-several": lambda f, x, k: f.conv2d(x, k.transpose(0, 1).reshape(-1, 1, 3, 3)[:8], groups=4, stride=2),
+    "transposed": lambda f, x, k: f.conv_transpose2d(x, k.transpose(0, 1), k[:, 0, 0, 0], stride=2, padding=1, output_padding=1),
+    "transposed-patches": lambda f, x, k: f.conv_transpose2d(x, k.transpose(0, 1), stride=3),
+    "transposed-groups": lambda f, x, k: f.conv_transpose2d(x, k.transpose(0, 1), groups=2, dilation=2),
+    "transposed-depthwise": lambda f, x, k: f.conv_transpose2d(x, k[:4, :1], groups=4, stride=2),
+    "transposed-one-dimension": lambda f, x, k: f.conv_transpose1d(x[:, :, 0], k.transpose(0, 1)[..., 0], stride=2),
+    "half": lambda f, x, k: f.conv2d(x.half(), k.half(), padding=1).float(),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_by_the_matrix_engine(name):
     torch.sidra.set_matmul_mode("digital")
-    x, kernel = torch.randn(2, 4, 9, 8), torch.randn(6, 4, 3, 3)
-    torch.testing.assert_close(call(torch.nn.functional, x.to("sidra"), kernel.to("sidra")).cpu(), call(torch.nn.functional, x, kernel), rtol=1e-4, atol=1e-4)
+    call, arguments = CONVOLUTIONS[name], [torch.randn(2, 4, 9, 8), torch.randn(6, 4, 3, 3)]
+
+    def run(device):
+        leaves = [t.to(device).requires_grad_() for t in arguments]
+        with torch.enable_grad():
+            result = call(torch.nn.functional, *leaves)
+            grads = torch.autograd.grad((result * result).sum(), leaves)
+        return [result.detach(), *grads]
+
+    expected, tolerance = run("cpu"), 1e-2 if name == "half" else 1e-4
+    for one, other in zip(on_chip(lambda: run("sidra")), expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=tolerance, atol=10 * tolerance)
+
+
+def test_gradient_of_a_kernel_over_many_windows():
+    torch.sidra.set_matmul_mode("digital")
+    x, grad = torch.randn(3, 2, 80, 90), torch.randn(3, 3, 80, 90)  # more windows than a product may sum
+    here, there = [torch.ops.aten.convolution_backward(grad.to(d), x.to(d), torch.ones(3, 2, 1, 1, device=d), [3], [1, 1], [0, 0], [1, 1], False, [0, 0], 1,
+                                                       [False, True, True])[1:] for d in ("cpu", "sidra")]
+    for one, other in zip(there, here, strict=True):
+        torch.testing.assert_close(one.cpu(), other, rtol=1e-4, atol=2e-3)
 
 
 @pytest.mark.parametrize("name", [*BITS, "lt", "eq", "ge"])

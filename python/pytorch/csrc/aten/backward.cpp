@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Gradients of activations, softmax, layer norm, dropout and embedding, and what optimizers compute.
+// Gradients of activations, softmax, dropout and embedding, and what optimizers compute.
 #include <ATen/TensorIterator.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/empty.h>
@@ -103,77 +103,6 @@ at::Tensor& log_softmax_backward_out(const at::Tensor& grad, const at::Tensor& o
     return SIDRA_FALL_BACK2(_log_softmax_backward_data, out)(grad, output, dim, type, out);
 }
 
-// With n = (x - mean) / deviation and g = grad * gamma: (g - mean of g - n * mean of g n) / deviation. o0 grad, o1 x,
-// o2 mean, o3 1 / deviation, o4 gamma, o5 the result; p0: 1 / columns.
-constexpr const char* kLayerNormBackward = R"(pass:
-    v0 = load o0
-    v1 = load o1
-    v2 = load o2
-    v3 = load o3
-    v4 = load o4
-    v5 = mul v0, v4
-    v6 = sub v1, v2
-    v6 = mul v6, v3
-    s0 = reduce_sum v5
-    s1 = reduce_dot v5, v6
-    s0 = mul s0, p0
-    s1 = mul s1, p0
-pass:
-    v0 = load o0
-    v1 = load o1
-    v2 = load o2
-    v3 = load o3
-    v4 = load o4
-    v5 = mul v0, v4
-    v6 = sub v1, v2
-    v6 = mul v6, v3
-    v7 = sub v5, s0
-    v8 = mul v6, s1
-    v7 = sub v7, v8
-    v7 = mul v7, v3
-    store o5, v7
-)";
-
-std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_backward(const at::Tensor& grad, const at::Tensor& input,
-                                                                   c10::SymIntArrayRef shape, const at::Tensor& mean,
-                                                                   const at::Tensor& inverse,
-                                                                   const std::optional<at::Tensor>& gamma_or_none,
-                                                                   const std::optional<at::Tensor>& beta_or_none,
-                                                                   std::array<bool, 3> wanted) {
-    static VectorProgram program(kLayerNormBackward);
-    const DeviceScope scope(input.device());
-    const at::Tensor gamma = gamma_or_none.value_or(at::Tensor());
-    const auto plain = [](const at::Tensor& tensor) {
-        return tensor.defined() && is_sidra(tensor) && tensor.scalar_type() == at::kFloat;
-    };
-    if (plain(grad) && plain(input) && plain(gamma) && plain(mean) && plain(inverse) && input.numel() > 0) {
-        const int64_t columns = gamma.numel(), rows = input.numel() / columns;
-        const at::Tensor g = grad.contiguous(), x = input.contiguous(), scale = gamma.contiguous();
-        const Sizes sizes = {1, 1, static_cast<uint32_t>(rows), static_cast<uint32_t>(columns)};
-        at::Tensor in, weight, bias;
-        bool done = true;
-        if (wanted[0]) {
-            in = at::empty_like(x);
-            const std::array<sidra_vector_operand, 6> operands = {dense(g, sizes),  dense(x, sizes), of_rows(mean),
-                                                                  of_rows(inverse), row(scale),      dense(in, sizes)};
-            const std::array params = {sidra_param_f32(1 / static_cast<float>(columns))};
-            done = run_program(program, input.device().index(), sizes, operands, params);
-        }
-        if (done) {
-            const at::Tensor g_rows = g.view({rows, columns});
-            if (wanted[1]) {
-                const at::Tensor n =
-                    x.view({rows, columns}).sub(mean.reshape({rows, 1})).mul_(inverse.reshape({rows, 1}));
-                weight = n.mul_(g_rows).sum(0).view(gamma.sizes());
-            }
-            if (wanted[2]) bias = g_rows.sum(0).view(gamma.sizes());
-            return {in, weight, bias};
-        }
-    }
-    return SIDRA_FALL_BACK_SYMINT(native_layer_norm_backward)(grad, input, shape, mean, inverse, gamma_or_none,
-                                                              beta_or_none, wanted);
-}
-
 std::tuple<at::Tensor, at::Tensor> dropout(const at::Tensor& input, double probability, std::optional<bool> train) {
     const DeviceScope scope(input.device());
     const at::Tensor kept = at::empty(input.sizes(), input.options().dtype(at::kBool));
@@ -266,7 +195,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("gelu_backward.grad_input", gelu_backward_out);
     m.impl("_softmax_backward_data.out", softmax_backward_out);
     m.impl("_log_softmax_backward_data.out", log_softmax_backward_out);
-    m.impl("native_layer_norm_backward", layer_norm_backward);
     m.impl("native_dropout", dropout);
     m.impl("native_dropout_backward", dropout_backward);
     m.impl("embedding_dense_backward", embedding_backward);

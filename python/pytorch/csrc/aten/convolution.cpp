@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Convolutions: on crossbars where a layer of the chip takes them and the weight stays; otherwise the CPU computes on
-// the same pages.
+// Convolutions: on crossbars where a layer of the chip takes them and the weight stays, otherwise by the matrix engine.
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
+#include "aten/convolution.h"
+
 #include "aten/alias.h"
+#include "aten/digital_convolution.h"
 #include "aten/fallback.h"
 #include "aten/matmul.h"
 #include "residency/residency.h"
@@ -15,12 +17,6 @@
 
 namespace sidra::pytorch {
 namespace {
-
-struct Geometry {
-    std::vector<int64_t> stride, padding, dilation, output_padding;
-    bool transposed;
-    int64_t groups;
-};
 
 Geometry geometry(c10::SymIntArrayRef stride, c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation,
                   bool transposed, c10::SymIntArrayRef output_padding, const c10::SymInt& groups) {
@@ -44,7 +40,8 @@ at::Tensor on_crossbars(const at::Tensor& input, const at::Tensor& weight, const
         at::empty({input.size(0), weight.size(0), rows, columns}, input.options(), at::MemoryFormat::ChannelsLast);
     const Windows shape = {of.stride[0],   of.stride[1],   of.padding[0], of.padding[1],
                            of.dilation[0], of.dilation[1], rows,          columns};
-    return crossbar_convolution(out, input, weight, bias, shape) ? out : at::Tensor();
+    if (!crossbar_convolution(out, input, weight, bias, shape)) return {};
+    return in_usual_order(out, input, weight);
 }
 
 at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias_or_none,
@@ -59,6 +56,7 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
     const DeviceScope scope(input.device());
     const Geometry of = geometry(stride, padding, dilation, transposed, output_padding, groups);
     if (at::Tensor out = on_crossbars(input, weight, bias, of); out.defined()) return out;
+    if (at::Tensor out = digital_convolution(input, weight, bias, of); out.defined()) return out;
     const auto start = begin_fallback("aten::convolution_overrideable", input.device().index());
     const at::Tensor result = at::convolution(cpu_alias(input), cpu_alias(weight), cpu_alias(bias), of.stride,
                                               of.padding, of.dilation, of.transposed, of.output_padding, of.groups);
@@ -71,6 +69,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(
     c10::SymInt groups, std::array<bool, 3> wanted) {
     const DeviceScope scope(input.device());
     const Geometry of = geometry(stride, padding, dilation, transposed, output_padding, groups);
+    auto result = digital_convolution_backward(grad, input, weight, of, wanted);
+    if (std::get<0>(result).defined() || std::get<1>(result).defined() || std::get<2>(result).defined()) return result;
     const auto start = begin_fallback("aten::convolution_backward_overrideable", input.device().index());
     const int64_t outputs = grad.size(1);
     const auto [in, kernel, bias] = at::convolution_backward(
@@ -85,4 +85,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 }
 
 }  // namespace
+
+at::Tensor in_usual_order(const at::Tensor& result, const at::Tensor& input, const at::Tensor& weight) {
+    const at::MemoryFormat format = input.suggest_memory_format();
+    return result.contiguous(format == at::MemoryFormat::Contiguous ? weight.suggest_memory_format() : format);
+}
+
 }  // namespace sidra::pytorch

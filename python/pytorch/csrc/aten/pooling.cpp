@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Pooling of images. The chip has the channels of a pixel side by side, so images of another layout are copied.
+// Pooling of images, and its gradients. The chip has the channels of a pixel side by side, so images of another layout
+// are copied.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/convolution.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 #include "aten/alias.h"
@@ -82,9 +87,17 @@ at::Tensor& average_pool_out(const at::Tensor& self, at::IntArrayRef kernel, at:
                              std::optional<int64_t> divisor, at::Tensor& out) {
     const DeviceScope scope(self.device());
     // A window that ceil_mode adds reaches beyond the padding, and has a divisor of its own.
-    const bool takes = is_float(self.scalar_type()) && !divisor && !ceil_mode;
-    const sidra_pool_operation op = count_padding ? SIDRA_POOLING_AVERAGE_ALL : SIDRA_POOLING_AVERAGE;
-    if (takes && pool(self, window(kernel, stride, padding, {}), op, out)) return out;
+    const bool takes = is_float(self.scalar_type()) && !ceil_mode;
+    const sidra_pool_operation op =
+        count_padding || divisor.has_value() ? SIDRA_POOLING_AVERAGE_ALL : SIDRA_POOLING_AVERAGE;
+    const Window of = window(kernel, stride, padding, {});
+    if (takes && pool(self, of, op, out)) {
+        if (divisor.has_value()) {
+            const auto elements = static_cast<double>(of.kernel[0] * of.kernel[1]);
+            out.mul_(elements / static_cast<double>(*divisor));
+        }
+        return out;
+    }
     return SIDRA_FALL_BACK2(avg_pool2d, out)(self, kernel, stride, padding, ceil_mode, count_padding, divisor, out);
 }
 
@@ -106,10 +119,82 @@ at::Tensor adaptive_average_pool(const at::Tensor& self, c10::SymIntArrayRef siz
     return SIDRA_FALL_BACK_SYMINT(_adaptive_avg_pool2d)(self, size);
 }
 
+// Each element of the gradient goes to the place of its maximum. Indices count within a plane.
+at::Tensor& max_pool_backward_out(const at::Tensor& grad, const at::Tensor& self, at::IntArrayRef kernel,
+                                  at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+                                  bool ceil_mode, const at::Tensor& places, at::Tensor& out) {
+    const DeviceScope scope(self.device());
+    const bool here = is_sidra(grad) && is_sidra(self) && is_sidra(places) && is_sidra(out);
+    if (here && grad.scalar_type() == at::kFloat && out.scalar_type() == at::kFloat && grad.numel() > 0 &&
+        places.sizes() == grad.sizes() && self.dim() >= 3) {
+        const int64_t plane = self.size(-1) * self.size(-2), planes = self.numel() / plane;
+        const at::Tensor sums = at::zeros(self.sizes(), self.options());
+        const at::Tensor first = at::arange(0, planes * plane, plane, places.options()).view({planes, 1});
+        const at::Tensor index = places.contiguous().view({planes, -1}).add(first), from = grad.contiguous();
+        const auto number = [](int64_t value) { return static_cast<uint32_t>(value); };
+        const Sizes sizes = {1, 1, number(grad.numel()), 1}, all = {1, 1, number(self.numel()), 1};
+        const sidra_array to = dense(sums, all), in = dense(from, sizes);
+        if (queued(sidra_scatter_add_rows(current_stream(self.device().index()), sizes.data(), &to, all[2],
+                                          place_of(index), SIDRA_S64, &in))) {
+            mark_written(sums);
+            out.resize_(self.sizes());
+            return out.copy_(sums);
+        }
+    }
+    return SIDRA_FALL_BACK2(max_pool2d_with_indices_backward, grad_input)(grad, self, kernel, stride, padding, dilation,
+                                                                          ceil_mode, places, out);
+}
+
+// The transposed convolution of each channel with a kernel of equal numbers.
+at::Tensor spread_averages(const at::Tensor& grad, at::IntArrayRef shape, const Window& of, double factor) {
+    const int64_t channels = grad.size(-3);
+    const at::Tensor kernel = at::full({channels, 1, of.kernel[0], of.kernel[1]}, factor, grad.options());
+    std::vector<int64_t> rest;
+    for (size_t d = 0; d < 2; ++d) {
+        const int64_t reached =
+            (grad.size(static_cast<int64_t>(d) - 2) - 1) * of.stride[d] - 2 * of.padding[d] + of.kernel[d];
+        rest.push_back(shape[shape.size() - 2 + d] - reached);
+    }
+    const at::Tensor images = grad.dim() == 3 ? grad.unsqueeze(0) : grad;
+    const at::Tensor spread = at::convolution(images, kernel, {}, of.stride, of.padding, {1, 1}, true, rest, channels);
+    return spread.view(shape);
+}
+
+at::Tensor& average_pool_backward_out(const at::Tensor& grad, const at::Tensor& self, at::IntArrayRef kernel,
+                                      at::IntArrayRef stride, at::IntArrayRef padding, bool ceil_mode,
+                                      bool count_padding, std::optional<int64_t> divisor, at::Tensor& out) {
+    const DeviceScope scope(self.device());
+    const Window of = window(kernel, stride, padding, {});
+    const bool padded = of.padding[0] != 0 || of.padding[1] != 0;
+    const bool one_divisor = divisor.has_value() || count_padding || !padded;
+    if (is_sidra(grad) && is_sidra(out) && is_float(grad.scalar_type()) && grad.numel() > 0 && !ceil_mode &&
+        one_divisor) {
+        const auto count = static_cast<double>(divisor.value_or(of.kernel[0] * of.kernel[1]));
+        out.resize_(self.sizes());
+        return out.copy_(spread_averages(grad, self.sizes(), of, 1 / count));
+    }
+    return SIDRA_FALL_BACK2(avg_pool2d_backward, grad_input)(grad, self, kernel, stride, padding, ceil_mode,
+                                                             count_padding, divisor, out);
+}
+
+at::Tensor adaptive_average_pool_backward(const at::Tensor& grad, const at::Tensor& self) {
+    const DeviceScope scope(self.device());
+    if (is_sidra(grad) && is_float(grad.scalar_type()) && grad.numel() > 0 && self.size(-2) % grad.size(-2) == 0 &&
+        self.size(-1) % grad.size(-1) == 0) {
+        const int64_t kernel[] = {self.size(-2) / grad.size(-2), self.size(-1) / grad.size(-1)};
+        return spread_averages(grad, self.sizes(), window(kernel, {}, {}, {}),
+                               1 / static_cast<double>(kernel[0] * kernel[1]));
+    }
+    return SIDRA_FALL_BACK(_adaptive_avg_pool2d_backward)(grad, self);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("max_pool2d_with_indices.out", max_pool_out);
     m.impl("avg_pool2d.out", average_pool_out);
     m.impl("_adaptive_avg_pool2d", adaptive_average_pool);
+    m.impl("max_pool2d_with_indices_backward.grad_input", max_pool_backward_out);
+    m.impl("avg_pool2d_backward.grad_input", average_pool_backward_out);
+    m.impl("_adaptive_avg_pool2d_backward", adaptive_average_pool_backward);
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// What the ways of computing a convolution share.
+#ifndef SIDRA_PYTORCH_CONVOLUTION_H
+#define SIDRA_PYTORCH_CONVOLUTION_H
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace sidra::pytorch {
+
+// As torch.nn.functional.conv2d() and conv_transpose2d() have them; lists have a number for each dimension of the
+// image.
+struct Geometry {
+    std::vector<int64_t> stride, padding, dilation, output_padding;
+    bool transposed;
+    int64_t groups;
+};
+
+// The result in the order of elements that PyTorch's own convolutions return for these arguments.
+at::Tensor in_usual_order(const at::Tensor& result, const at::Tensor& input, const at::Tensor& weight);
+
+}  // namespace sidra::pytorch
+
+#endif
