@@ -288,6 +288,18 @@ def test_comparisons_with_numbers():
         assert torch.equal(on_chip(lambda: function(here.to("sidra"))), function(here))
 
 
+@pytest.mark.parametrize("shape, dims", [((3000, 40), 0), ((513, 16), 0), ((512, 9), 0), ((7, 1100, 24), 1), ((4, 600, 5, 32), (0, 2)), ((2, 64, 30, 9), 1),
+                                         ((300000, 8), 0)], ids=str)
+def test_sums_of_columns(shape, dims):
+    for dtype in (torch.float32, torch.bfloat16):
+        here = (torch.randn(shape) + 0.5).to(dtype)
+        tolerance = {"rtol": 1e-5, "atol": 1e-4 * here.numel() ** 0.25} if dtype is torch.float32 else {"rtol": 1e-2, "atol": 1e-1}
+        for function in (torch.sum, torch.mean):
+            exact = function(here.double(), dims)
+            for there in (here.to("sidra"), here.to("sidra").transpose(-1, -2).contiguous().transpose(-1, -2)):
+                torch.testing.assert_close(on_chip(lambda: function(there, dims)).double(), exact, **tolerance)
+
+
 def test_where_and_cat():
     mask, a, b = torch.rand(4, 5) > 0.5, torch.randn(4, 5), torch.randn(5)
     for dtype in FLOATS:

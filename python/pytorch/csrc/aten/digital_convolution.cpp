@@ -4,7 +4,6 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/zeros.h>
-#include <sidra/uapi/sidra_cmd.h>
 
 #include <algorithm>
 
@@ -173,6 +172,22 @@ bool to_image(const Taps& taps, const at::Tensor& windows, const at::Tensor& wei
     return true;
 }
 
+// out = a^T x b, by parts of the rows, which the chip's threads divide among them.
+bool sum_of_products(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
+    constexpr int64_t kPart = 1024;
+    const int64_t whole = a.size(0) / kPart, rest = a.size(0) % kPart;
+    if (whole == 0) return digital_product(out, a.t(), b, {});
+    const at::Tensor parts = at::empty({whole + (rest != 0), out.size(0), out.size(1)}, out.options());
+    const auto first = [&](const at::Tensor& of) {
+        return of.narrow(0, 0, whole * kPart).unflatten(0, {whole, kPart});
+    };
+    const auto last = [&](const at::Tensor& of) { return of.narrow(0, whole * kPart, rest); };
+    if (!digital_product(parts.narrow(0, 0, whole), first(a).transpose(1, 2), first(b), {})) return false;
+    if (rest != 0 && !digital_product(parts[whole], last(a).t(), last(b), {})) return false;
+    out.copy_(parts.sum(0));
+    return true;
+}
+
 bool to_weight(const Taps& taps, const at::Tensor& image, const at::Tensor& windows, const at::Tensor& weight,
                int64_t groups) {
     const at::Tensor matrices = taps.make_matrices(weight.options());
@@ -191,11 +206,7 @@ bool to_weight(const Taps& taps, const at::Tensor& image, const at::Tensor& wind
             const at::Tensor view = taps.view(image, tap, group);
             const at::Tensor factor = view.contiguous().view({-1, view.size(-1)});
             const at::Tensor other = taps.of_group(rows, 1, group);
-            for (int64_t first = 0; first < rows.size(0); first += SIDRA_MATMUL_INNER_MAX) {
-                const int64_t count = std::min<int64_t>(rows.size(0) - first, SIDRA_MATMUL_INNER_MAX);
-                const at::Tensor left = other.narrow(0, first, count).t(), right = factor.narrow(0, first, count);
-                if (!digital_product(out, left, right, first == 0 ? at::Tensor() : out)) return false;
-            }
+            if (!sum_of_products(out, taps.of_group(rows, 1, group), factor)) return false;
         }
     taps.place(matrices, weight);
     return true;
