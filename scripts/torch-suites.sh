@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # torch-suites.sh [SUITE...]: runs PyTorch's own device-generic tests on the chip, with the PyTorch of Debian 13 (2.6): makes a Debian 13 root with it
 # (once, in the cache), builds the Python packages there, and runs python/upstream.py with its arguments. SUITES_SHELL=1: a shell in the root instead.
-# Results are in build/torch-suites; the figures in build/figures/torch-suites.json.
+# Results are in build/torch-suites; a run of all suites writes build/figures/torch.json.
 # torch-suites.sh --vm: runs python/tests/test_smoke.py with that PyTorch in a VM, on a card. Results are in build/vm-torch.
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
@@ -38,7 +38,7 @@ if [[ ${1:-} == --inside ]]; then # root, folder for results, arguments
         unset TORCH_DEVICE_BACKEND_AUTOLOAD
         export PYTHONPATH=/build/site
         [[ ! $SUITES_SHELL ]] || exec bash
-        exec python3 python/upstream.py --tests /srv/pytorch --out /build "$@"' bash "${@:4}"
+        exec python3 python/upstream.py --tests /srv/pytorch --out /build --figures /build/figures "$@"' bash "${@:4}"
 fi
 
 cd "$here/.." || exit
@@ -64,8 +64,11 @@ if ! [[ -e $root/complete ]]; then
         { tail -n 40 "$out/root.log" >&2 && fail "the root was not made; the log is $out/root.log"; }
     touch "$root/complete"
 fi
-as_root "$here/torch-suites.sh" --inside "$root/root" "$out" "$@"
-[[ ${1:-} == --vm ]] || exit 0
+rm -f "$out/figures"
+status=0
+as_root "$here/torch-suites.sh" --inside "$root/root" "$out" "$@" || status=$?
+[[ ! -s $out/figures ]] || scripts/figures.py build/figures/torch.json <"$out/figures"
+[[ ${1:-} == --vm && $status == 0 ]] || exit $status
 disk=$root/root.erofs
 if ! [[ -e $disk ]]; then
     echo "torch-suites: making a disk of that root (once)" >&2
