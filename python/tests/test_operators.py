@@ -300,6 +300,28 @@ def test_sums_of_columns(shape, dims):
                 torch.testing.assert_close(on_chip(lambda: function(there, dims)).double(), exact, **tolerance)
 
 
+REARRANGED = {
+    "flip": lambda t, i: t.flip(0, -1),
+    "flip-none": lambda t, i: t.flip(()),
+    "fliplr": lambda t, i: t.fliplr(),
+    "roll": lambda t, i: t.roll((1, -3), (0, 2)),
+    "roll-flat": lambda t, i: t.roll(7),
+    "roll-whole": lambda t, i: t.roll(8, 1),
+    "index-add": lambda t, i: t.index_add(1, i, t.transpose(0, 1)[:1].transpose(0, 1).repeat(1, 6, 1), alpha=2),
+    "scatter-add": lambda t, i: t.scatter_add(1, i[None, :, None].repeat(2, 1, 5), t[:, :6] * 2),
+    "scatter-add-less": lambda t, i: torch.zeros_like(t).scatter_add_(-1, i[None, :4, None].repeat(3, 1, 2), t),
+}
+
+
+@pytest.mark.parametrize("name", REARRANGED)
+def test_rearranged(name):
+    t, index = torch.randn(3, 8, 7), torch.tensor([0, 3, 3, 6, 1, 3])
+    torch.testing.assert_close(on_chip(lambda: REARRANGED[name](t.to("sidra"), index.to("sidra"))), REARRANGED[name](t, index))
+    if "add" in name:
+        with pytest.raises(IndexError, match="out of bounds"):
+            REARRANGED[name](t.to("sidra"), (index + 5).to("sidra"))
+
+
 def test_where_and_cat():
     mask, a, b = torch.rand(4, 5) > 0.5, torch.randn(4, 5), torch.randn(5)
     for dtype in FLOATS:

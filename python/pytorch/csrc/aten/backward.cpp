@@ -12,6 +12,7 @@
 #include "aten/alias.h"
 #include "aten/arrays.h"
 #include "aten/fallback.h"
+#include "aten/indexing.h"
 #include "aten/pointwise.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
@@ -121,20 +122,11 @@ at::Tensor embedding_backward(const at::Tensor& grad, const at::Tensor& indices,
                               c10::SymInt padding, bool by_frequency) {
     const DeviceScope scope(grad.device());
     const int64_t rows = rows_of_table.expect_int(), skipped = padding.expect_int();
-    const bool index = indices.scalar_type() == at::kLong || indices.scalar_type() == at::kInt;
-    if (grad.scalar_type() == at::kFloat && index && is_sidra(indices) && grad.numel() > 0 && !by_frequency) {
-        const at::Tensor from = grad.contiguous(), places = indices.contiguous();
+    if (is_sidra(grad) && grad.scalar_type() == at::kFloat && is_index(indices) && grad.numel() > 0 && !by_frequency) {
         const at::Tensor out = at::zeros({rows, grad.size(-1)}, grad.options());
-        const std::optional<Sizes> sizes = rows_of(from);
-        if (sizes) {
-            const Sizes all = {1, 1, static_cast<uint32_t>(rows), (*sizes)[3]};
-            const sidra_array to = dense(out, all), in = dense(from, *sizes);
-            if (queued(sidra_scatter_add_rows(current_stream(grad.device().index()), sizes->data(), &to, all[2],
-                                              place_of(places), *type_of(indices.scalar_type()), &in))) {
-                mark_written(out);
-                if (skipped >= 0) out.select(0, skipped).zero_();
-                return out;
-            }
+        if (add_rows(out, indices.contiguous(), grad.contiguous())) {
+            if (skipped >= 0) out.select(0, skipped).zero_();
+            return out;
         }
     }
     return SIDRA_FALL_BACK_SYMINT(embedding_dense_backward)(grad, indices, rows_of_table, padding, by_frequency);

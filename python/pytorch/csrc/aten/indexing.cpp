@@ -2,6 +2,8 @@
 // Rows by index, masks and triangles. index() and index_select() wait for the stream and look at the indices, so an
 // index that is out of range raises an IndexError. gather() does not: such an index faults the stream, and the error
 // comes with the next synchronisation.
+#include "aten/indexing.h"
+
 #include <ATen/TensorIterator.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/arange.h>
@@ -22,13 +24,11 @@
 #include "runtime/device.h"
 
 namespace sidra::pytorch {
-namespace {
 
 bool is_index(const at::Tensor& tensor) {
     return is_sidra(tensor) && (tensor.scalar_type() == at::kLong || tensor.scalar_type() == at::kInt);
 }
 
-// Throws if an index is not in [from, size).
 void check_indices(const at::Tensor& index, int64_t from, int64_t size, int64_t dim) {
     TORCH_CHECK_INDEX(size > 0 || index.numel() == 0, "index is out of bounds for dimension with size 0");
     synchronize_current_stream(index.device().index());
@@ -41,6 +41,8 @@ void check_indices(const at::Tensor& index, int64_t from, int64_t size, int64_t 
     values.scalar_type() == at::kLong ? check(values.const_data_ptr<int64_t>())
                                       : check(values.const_data_ptr<int32_t>());
 }
+
+namespace {
 
 // The rows of dimension 0 at `index`, which has one dimension. Undefined: the chip does not take the type or shape.
 at::Tensor gathered_rows(const at::Tensor& self, const at::Tensor& index) {
@@ -65,7 +67,8 @@ at::Tensor gathered_rows(const at::Tensor& self, const at::Tensor& index) {
     return out;
 }
 
-// Along any dimension, by an index of any shape whose dimensions take its place.
+}  // namespace
+
 at::Tensor gathered(const at::Tensor& self, int64_t dim, const at::Tensor& index) {
     const at::Tensor rows = gathered_rows(self.movedim(dim, 0), index.reshape({-1}));
     if (!rows.defined()) return {};
@@ -76,6 +79,21 @@ at::Tensor gathered(const at::Tensor& self, int64_t dim, const at::Tensor& index
     std::iota(to.begin(), to.end(), dim);
     return out.movedim(from, to).contiguous();
 }
+
+bool add_rows(const at::Tensor& sums, const at::Tensor& index, const at::Tensor& of) {
+    const auto size = [](int64_t value) { return static_cast<uint32_t>(value); };
+    const int64_t rows = sums.size(0), columns = sums.numel() / rows;
+    if (of.numel() > int64_t{UINT32_MAX} || sums.numel() > int64_t{UINT32_MAX}) return false;
+    const Sizes sizes = {1, 1, size(index.numel()), size(columns)}, all = {1, 1, size(rows), size(columns)};
+    const sidra_array to = dense(sums, all), in = dense(of, sizes);
+    if (!queued(sidra_scatter_add_rows(current_stream(sums.device().index()), sizes.data(), &to, all[2],
+                                       place_of(index), *type_of(index.scalar_type()), &in)))
+        return false;
+    mark_written(sums);
+    return true;
+}
+
+namespace {
 
 at::Tensor index_select(const at::Tensor& self, int64_t dim, const at::Tensor& index) {
     const DeviceScope scope(self.device());

@@ -11,6 +11,7 @@
 #include "aten/alias.h"
 #include "aten/arrays.h"
 #include "aten/fallback.h"
+#include "aten/indexing.h"
 #include "runtime/block.h"
 #include "runtime/device.h"
 
@@ -131,12 +132,7 @@ at::Tensor& max_pool_backward_out(const at::Tensor& grad, const at::Tensor& self
         const at::Tensor sums = at::zeros(self.sizes(), self.options());
         const at::Tensor first = at::arange(0, planes * plane, plane, places.options()).view({planes, 1});
         const at::Tensor index = places.contiguous().view({planes, -1}).add(first), from = grad.contiguous();
-        const auto number = [](int64_t value) { return static_cast<uint32_t>(value); };
-        const Sizes sizes = {1, 1, number(grad.numel()), 1}, all = {1, 1, number(self.numel()), 1};
-        const sidra_array to = dense(sums, all), in = dense(from, sizes);
-        if (queued(sidra_scatter_add_rows(current_stream(self.device().index()), sizes.data(), &to, all[2],
-                                          place_of(index), SIDRA_S64, &in))) {
-            mark_written(sums);
+        if (add_rows(sums.view({-1, 1}), index, from)) {
             out.resize_(self.sizes());
             return out.copy_(sums);
         }
