@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "objects.h"
 
-#include <algorithm>
 #include <iterator>
-#include <vector>
 
 namespace sidra {
 
@@ -86,18 +84,12 @@ void Objects::collect(const sidra_cmd& packet, std::span<const sidra_operand> op
 }
 
 std::optional<ObjectName> Objects::missing(const std::map<ObjectName, uint32_t>& names) const {
-    std::vector<ObjectName> there;
-    {
-        const std::lock_guard lock(mutex_);
-        there.reserve(memory_.size() + weights_.size());
-        for (const auto& [address, memory] : memory_) there.push_back(memory.name);
-        for (const auto& [index, id] : weights_) there.push_back({Kind::kWeights, id});
-    }
-    std::sort(there.begin(), there.end());
-    const auto gone = std::find_if(names.begin(), names.end(), [&](const auto& n) {
-        return !std::binary_search(there.begin(), there.end(), n.first);
-    });
-    return gone == names.end() ? std::nullopt : std::optional(gone->first);
+    std::set<ObjectName> gone;
+    for (const auto& [name, uses] : names) gone.insert(gone.end(), name);
+    const std::lock_guard lock(mutex_);
+    for (const auto& [address, memory] : memory_) gone.erase(memory.name);
+    for (const auto& [index, id] : weights_) gone.erase({Kind::kWeights, id});
+    return gone.empty() ? std::nullopt : std::optional(*gone.begin());
 }
 
 }  // namespace sidra

@@ -20,7 +20,7 @@ constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
 constexpr uint64_t kGranule = 512;      // of all sizes and offsets
 constexpr uint64_t kSmall = kMiB;       // up to this size a block comes from a small chunk
 constexpr uint64_t kMedium = 8 * kMiB;  // up to this size several blocks share a chunk
-constexpr size_t kRecent = 16;          // blocks that were freed last
+constexpr size_t kRecent = 16;          // freed blocks that are kept for the next allocation of their size
 constexpr uint64_t kSmallChunk = 2 * kMiB, kMediumChunk = 16 * kMiB, kLargeStep = 2 * kMiB;
 
 uint64_t round_up(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
@@ -128,8 +128,10 @@ PoolBlock* Pool::join(PoolBlock* block) {
         if (other == nullptr || other->used || key_of(*other) != key_of(*block)) continue;
         remove(other);
         PoolBlock *first = other == block->before ? other : block, *second = first == other ? block : other;
-        // Points of one queue are of one epoch, because those of an earlier one are not pending.
-        if (second->freed.value > first->freed.value) first->freed = second->freed;
+        // Points of one queue that are pending are of one epoch. Others have no say.
+        if (sidra::pending(second->freed) &&
+            (!sidra::pending(first->freed) || second->freed.value > first->freed.value))
+            first->freed = second->freed;
         first->size += second->size;
         first->after = second->after;
         if (first->after != nullptr) first->after->before = first;

@@ -25,7 +25,7 @@ struct PoolBlock {
     uint64_t offset, size;
     PoolBlock *before = nullptr, *after = nullptr;  // neighbours in the chunk
     bool used = false;
-    Point freed = {};  // of a free block: where its stream frees it; without a queue: that has happened
+    Point freed = {};  // of a block that was freed: where its stream frees it; without a queue: that has happened
 };
 
 struct PoolChunk {
@@ -82,7 +82,8 @@ class Pool {
     std::list<PoolChunk> chunks_;
     FreeBlocks free_;
     // Small blocks that were freed last, the newest one at the end. A program that allocates the same sizes again and
-    // again gets them without dividing and joining blocks. They count as used until they are released.
+    // again gets them without dividing and joining blocks. `used` remains set, so their neighbours do not join them;
+    // the statistics count them as free. settle() releases all of them.
     std::vector<PoolBlock*> recent_;
     sidra_pool_stats stats_{};
 };

@@ -101,6 +101,14 @@ def test_layers_and_their_gradients_run_on_the_chip(name):
         torch.testing.assert_close(one.cpu(), two, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("options", [{}, {"stride": 1}, {"padding": 1}], ids=str)
+def test_averages_in_bf16_spread_exactly(options):
+    x = torch.zeros(2, 3, 9, 9, dtype=torch.bfloat16)
+    grads = [torch.ops.aten.avg_pool2d_backward(9 * torch.nn.functional.avg_pool2d(t + 1, 3, **options).round(), t, [3], [options.get("stride", 3)],
+                                                [options.get("padding", 0)], False, True, None) for t in (x, x.to("sidra"))]
+    assert torch.equal(grads[1].cpu(), grads[0])
+
+
 @pytest.mark.parametrize("make", [lambda p: torch.optim.SGD(p, 0.1, momentum=0.9), lambda p: torch.optim.Adam(p, 0.01), lambda p: torch.optim.AdamW(p, 0.01)],
                          ids=["sgd", "adam", "adamw"])
 def test_training(make):

@@ -263,10 +263,22 @@ def test_convolutions_by_the_matrix_engine(name):
 def test_gradient_of_a_kernel_over_many_windows():
     torch.sidra.set_matmul_mode("digital")
     x, grad = torch.randn(3, 2, 80, 90), torch.randn(3, 3, 80, 90)  # more windows than a product may sum
-    here, there = [torch.ops.aten.convolution_backward(grad.to(d), x.to(d), torch.ones(3, 2, 1, 1, device=d), [3], [1, 1], [0, 0], [1, 1], False, [0, 0], 1,
-                                                       [False, True, True])[1:] for d in ("cpu", "sidra")]
-    for one, other in zip(there, here, strict=True):
-        torch.testing.assert_close(one.cpu(), other, rtol=1e-4, atol=2e-3)
+
+    def run(device):
+        kernel = torch.ones(3, 2, 1, 1, device=device)
+        return list(torch.ops.aten.convolution_backward(grad.to(device), x.to(device), kernel, [3], [1, 1], [0, 0], [1, 1], False, [0, 0], 1,
+                                                        [False, True, True]))[1:]
+
+    for one, other in zip(on_chip(lambda: run("sidra")), run("cpu"), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=2e-3)
+
+
+def test_what_convolutions_refuse():
+    x, kernel = torch.randn(1, 2, 5, 5, device="sidra"), torch.randn(2, 3, 3, 3, device="sidra")
+    for call in (lambda: torch.nn.functional.conv_transpose2d(x, kernel, stride=1, output_padding=1), lambda: torch.nn.functional.conv2d(x, kernel),
+                 lambda: torch.nn.functional.conv2d(x, kernel.transpose(0, 1).cpu())):
+        with pytest.raises(RuntimeError, match="output padding|channels|is on"):
+            call()
 
 
 @pytest.mark.parametrize("name", [*BITS, "lt", "eq", "ge"])
@@ -320,6 +332,20 @@ def test_rearranged(name):
     if "add" in name:
         with pytest.raises(IndexError, match="out of bounds"):
             REARRANGED[name](t.to("sidra"), (index + 5).to("sidra"))
+
+
+def test_means_of_equal_numbers_are_exact():
+    for count in (41, 47, 55, 1353):
+        assert on_chip(lambda: torch.ones(count, 128, device="sidra").mean(0)).eq(1).all()
+
+
+def test_what_rearranging_refuses():
+    t, index = torch.randn(3, 4, device="sidra"), torch.tensor([0, 1], device="sidra")
+    for call in (lambda: t.flip(0, 0), lambda: torch.roll(t, ()), lambda: torch.roll(t, (1, 2), 0),
+                 lambda: torch.index_add(t, 0, index, t, out=torch.empty_like(t)),
+                 lambda: torch.scatter_add(t[:, :2], 0, torch.zeros(1, 3, dtype=torch.long, device="sidra"), t, out=torch.empty(3, 2, device="sidra"))):
+        with pytest.raises((RuntimeError, IndexError)):
+            call()
 
 
 def test_where_and_cat():

@@ -115,10 +115,9 @@ TEST_F(PoolOrder, DroppedWorkNoLongerUsesMemory) {
     ASSERT_OK(sidra_stream_reset(stream));
     sidra_buffer* second = allocate(other, 4096);
     EXPECT_EQ(0u, stats().pending);
-    EXPECT_OK(sidra_free_async(other, second));
-    second = allocate(other, 4096);
-    EXPECT_EQ(at, address(second));
-    EXPECT_OK(sidra_free_async(other, second));
+    sidra_buffer* third = allocate(other, 4096);
+    EXPECT_EQ(at, address(third));
+    for (sidra_buffer* each : {second, third}) EXPECT_OK(sidra_free_async(other, each));
     // A stream that has stopped takes frees, and gives nothing.
     first = allocate(stream, 4096);
     ASSERT_OK(sidra_nop_async(stream));
@@ -132,6 +131,23 @@ TEST_F(PoolOrder, DroppedWorkNoLongerUsesMemory) {
     EXPECT_EQ(0u, stats().pending);
     EXPECT_EQ(0u, stats().used);
     ASSERT_OK(sidra_stream_reset(stream));
+}
+
+// What the stream had queued for one block before it was reset does not hide its later work on the neighbour.
+TEST_F(PoolOrder, AResetHidesNoLaterUse) {
+    sidra_buffer *first = allocate(stream, 4096), *second = allocate(stream, 4096);
+    char* const at = address(first);
+    ASSERT_EQ(at + 4096, address(second));
+    for (int i = 0; i < 10; ++i) ASSERT_OK(sidra_nop_async(stream));
+    ASSERT_OK(sidra_free_async(stream, first));
+    ASSERT_OK(sidra_stream_reset(stream));
+    ASSERT_OK(sidra_nop_async(stream));
+    ASSERT_OK(sidra_free_async(stream, second));
+    EXPECT_EQ(8192u, stats().pending) << "joined, and in use";
+    sidra_buffer* other_one = allocate(other, 8192);
+    EXPECT_NE(at, address(other_one));
+    EXPECT_OK(sidra_free_async(other, other_one));
+    retire_all();
 }
 
 TEST_F(PoolOrder, BlocksAreDividedAndJoined) {

@@ -5,6 +5,8 @@
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
+#include <algorithm>
+
 #include "aten/convolution.h"
 
 #include "aten/alias.h"
@@ -27,14 +29,9 @@ Geometry geometry(c10::SymIntArrayRef stride, c10::SymIntArrayRef padding, c10::
 // Two dimensions of the image, one group, not transposed. One dimension is an image of one row.
 at::Tensor on_crossbars(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, const Geometry& of) {
     if (of.transposed || of.groups != 1 || weight.dim() != 4 || input.dim() != 4 || input.numel() == 0) return {};
-    const auto windows = [&](int64_t d) {
-        return (input.size(d + 2) + 2 * of.padding[static_cast<size_t>(d)] -
-                of.dilation[static_cast<size_t>(d)] * (weight.size(d + 2) - 1) - 1) /
-                   of.stride[static_cast<size_t>(d)] +
-               1;
-    };
-    const int64_t rows = windows(0), columns = windows(1);
-    if (rows < 1 || columns < 1) return {};
+    const std::vector<int64_t> extents = result_extents(input, weight, of);
+    if (extents.empty()) return {};
+    const int64_t rows = extents[0], columns = extents[1];
     // The chip has the channels of a pixel side by side.
     at::Tensor out =
         at::empty({input.size(0), weight.size(0), rows, columns}, input.options(), at::MemoryFormat::ChannelsLast);
@@ -85,6 +82,19 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 }
 
 }  // namespace
+
+std::vector<int64_t> result_extents(const at::Tensor& input, const at::Tensor& weight, const Geometry& of) {
+    std::vector<int64_t> extents;
+    for (size_t d = 0; d < of.stride.size(); ++d) {
+        const auto dim = static_cast<int64_t>(d) + 2;
+        const int64_t size = input.size(dim), edge = 2 * of.padding[d], reach = of.dilation[d] * (weight.size(dim) - 1);
+        if (of.transposed && of.output_padding[d] >= std::max(of.stride[d], of.dilation[d])) return {};
+        extents.push_back(of.transposed ? (size - 1) * of.stride[d] - edge + reach + of.output_padding[d] + 1
+                                        : (size + edge - reach - 1) / of.stride[d] + 1);
+        if (extents.back() < 1) return {};
+    }
+    return extents;
+}
 
 at::Tensor in_usual_order(const at::Tensor& result, const at::Tensor& input, const at::Tensor& weight) {
     const at::MemoryFormat format = input.suggest_memory_format();

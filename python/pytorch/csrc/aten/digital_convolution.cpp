@@ -38,6 +38,7 @@ class Taps {
     }
 
     int64_t count() const { return count_; }
+    int64_t groups() const { return of_.groups; }
     // Each channel by itself, without a matrix.
     bool depthwise() const { return of_.groups > 1 && channels_ == of_.groups && outputs_ == channels_; }
 
@@ -135,16 +136,16 @@ bool add_product(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b
 
 // The sums of the taps. False: the chip does not take it.
 bool to_windows(const Taps& taps, const at::Tensor& image, const at::Tensor& weight, const at::Tensor& bias,
-                const at::Tensor& windows, int64_t groups) {
+                const at::Tensor& windows) {
     const at::Tensor matrices = taps.matrices(weight);
     if (taps.depthwise()) {
-        windows.zero_();
         if (bias.defined()) windows.copy_(bias.expand(windows.sizes()));
+        else windows.zero_();
         for (int64_t tap = 0; tap < taps.count(); ++tap)
             windows.addcmul_(taps.view(image, tap, 0), matrices[tap].squeeze(-1));
         return true;
     }
-    for (int64_t group = 0; group < groups; ++group) {
+    for (int64_t group = 0; group < taps.groups(); ++group) {
         const at::Tensor out = taps.of_group(windows, -1, group);
         const at::Tensor first = bias.defined() ? taps.of_group(bias, 0, group) : bias;
         for (int64_t tap = 0; tap < taps.count(); ++tap) {
@@ -155,15 +156,14 @@ bool to_windows(const Taps& taps, const at::Tensor& image, const at::Tensor& wei
     return true;
 }
 
-bool to_image(const Taps& taps, const at::Tensor& windows, const at::Tensor& weight, const at::Tensor& image,
-              int64_t groups) {
+bool to_image(const Taps& taps, const at::Tensor& windows, const at::Tensor& weight, const at::Tensor& image) {
     const at::Tensor matrices = taps.matrices(weight);
     if (taps.depthwise()) {
         for (int64_t tap = 0; tap < taps.count(); ++tap)
             taps.view(image, tap, 0).addcmul_(windows, matrices[tap].squeeze(-1));
         return true;
     }
-    for (int64_t group = 0; group < groups; ++group)
+    for (int64_t group = 0; group < taps.groups(); ++group)
         for (int64_t tap = 0; tap < taps.count(); ++tap) {
             const at::Tensor out = taps.view(image, tap, group);
             const at::Tensor matrix = taps.of_group(matrices[tap], 0, group);
@@ -188,8 +188,7 @@ bool sum_of_products(const at::Tensor& out, const at::Tensor& a, const at::Tenso
     return true;
 }
 
-bool to_weight(const Taps& taps, const at::Tensor& image, const at::Tensor& windows, const at::Tensor& weight,
-               int64_t groups) {
+bool to_weight(const Taps& taps, const at::Tensor& image, const at::Tensor& windows, const at::Tensor& weight) {
     const at::Tensor matrices = taps.make_matrices(weight.options());
     const at::Tensor rows = windows.reshape({-1, windows.size(-1)});
     if (taps.depthwise()) {
@@ -200,20 +199,21 @@ bool to_weight(const Taps& taps, const at::Tensor& image, const at::Tensor& wind
         taps.place(matrices, weight);
         return true;
     }
-    for (int64_t group = 0; group < groups; ++group)
+    for (int64_t group = 0; group < taps.groups(); ++group)
         for (int64_t tap = 0; tap < taps.count(); ++tap) {
             const at::Tensor out = taps.of_group(matrices[tap], 0, group);
             const at::Tensor view = taps.view(image, tap, group);
             const at::Tensor factor = view.contiguous().view({-1, view.size(-1)});
-            const at::Tensor other = taps.of_group(rows, 1, group);
             if (!sum_of_products(out, taps.of_group(rows, 1, group), factor)) return false;
         }
     taps.place(matrices, weight);
     return true;
 }
 
-bool takes(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
+bool takes(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias, const Geometry& of) {
     const at::ScalarType type = input.scalar_type();
+    // A vector program has four dimensions; of a depthwise convolution none is left for a third one of the image.
+    if (of.groups > 1 && input.dim() > 4) return false;
     return matmul_mode() != MatmulMode::kCpu && is_float(type) && weight.scalar_type() == type &&
            (!bias.defined() || bias.scalar_type() == type) && input.dim() >= 3 && input.dim() <= 5 &&
            input.dim() == weight.dim() && input.numel() > 0 && weight.numel() > 0;
@@ -230,20 +230,13 @@ at::Tensor result_of(const at::Tensor& channels_last, const at::Tensor& input, c
 
 at::Tensor digital_convolution(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
                                const Geometry& of) {
-    if (!takes(input, weight, bias)) return {};
-    const auto dims = static_cast<size_t>(input.dim()) - 2;
-    std::vector<int64_t> extents;
-    for (size_t d = 0; d < dims; ++d) {
-        const int64_t size = input.size(static_cast<int64_t>(d) + 2), edge = 2 * of.padding[d];
-        const int64_t reach = of.dilation[d] * (weight.size(static_cast<int64_t>(d) + 2) - 1);
-        extents.push_back(of.transposed ? (size - 1) * of.stride[d] - edge + reach + of.output_padding[d] + 1
-                                        : (size + edge - reach - 1) / of.stride[d] + 1);
-        if (extents.back() < 1) return {};
-    }
+    if (!takes(input, weight, bias, of)) return {};
+    const std::vector<int64_t> extents = result_extents(input, weight, of);
+    if (extents.empty()) return {};
     if (!of.transposed) {
         const Taps taps(input.sizes(), extents, weight, of, true);
         const at::Tensor windows = taps.make_windows(input.options());
-        if (!to_windows(taps, taps.pad(input), weight, in_f32(bias), windows, of.groups)) return {};
+        if (!to_windows(taps, taps.pad(input), weight, in_f32(bias), windows)) return {};
         return result_of(windows, input, weight);
     }
     std::vector<int64_t> shape = {input.size(0), weight.size(1) * of.groups};
@@ -251,7 +244,7 @@ at::Tensor digital_convolution(const at::Tensor& input, const at::Tensor& weight
     const Taps taps(shape, input.sizes().slice(2), weight, of, false);
     const at::Tensor image = taps.make_image(input.options(), in_f32(bias));
     const at::Tensor windows = input.movedim(1, -1).to(at::kFloat).contiguous();
-    if (!to_image(taps, windows, weight, image, of.groups)) return {};
+    if (!to_image(taps, windows, weight, image)) return {};
     return result_of(taps.crop(image), input, weight);
 }
 
@@ -260,7 +253,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> digital_convolution_backward(cons
                                                                             const at::Tensor& weight,
                                                                             const Geometry& of,
                                                                             std::array<bool, 3> wanted) {
-    if (!takes(input, weight, {}) || grad.scalar_type() != input.scalar_type() || grad.numel() == 0) return {};
+    if (!takes(input, weight, {}, of) || grad.scalar_type() != input.scalar_type() || grad.numel() == 0) return {};
     const at::Tensor &image = of.transposed ? grad : input, &windows = of.transposed ? input : grad;
     const at::Tensor rows = windows.movedim(1, -1).to(at::kFloat).contiguous();
     const at::IntArrayRef extents = windows.sizes().slice(2);
@@ -269,17 +262,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> digital_convolution_backward(cons
     if (of.transposed || wanted[1]) padded = reading.pad(image);
     if (wanted[0] && of.transposed) {
         const at::Tensor out = reading.make_windows(input.options());
-        if (!to_windows(reading, padded, weight, {}, out, of.groups)) return {};
+        if (!to_windows(reading, padded, weight, {}, out)) return {};
         in = result_of(out, input, weight);
     } else if (wanted[0]) {
         const Taps writing(image.sizes(), extents, weight, of, false);
         const at::Tensor out = writing.make_image(input.options(), {});
-        if (!to_image(writing, rows, weight, out, of.groups)) return {};
+        if (!to_image(writing, rows, weight, out)) return {};
         in = result_of(writing.crop(out), input, weight);
     }
     if (wanted[1]) {
         kernel = at::empty_like(weight);
-        if (!to_weight(reading, padded, rows, kernel, of.groups)) return {};
+        if (!to_weight(reading, padded, rows, kernel)) return {};
     }
     if (wanted[2]) bias = grad.movedim(1, -1).reshape({-1, grad.size(1)}).sum(0);
     return {in, kernel, bias};

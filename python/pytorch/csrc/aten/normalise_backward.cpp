@@ -3,7 +3,6 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/native_layer_norm_backward.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 #include "aten/alias.h"
@@ -17,6 +16,10 @@ namespace {
 
 bool plain(const at::Tensor& tensor) {
     return tensor.defined() && is_sidra(tensor) && tensor.scalar_type() == at::kFloat;
+}
+at::Tensor normalised(const at::Tensor& x, const at::Tensor& mean, const at::Tensor& inverse, int64_t rows,
+                      int64_t columns) {
+    return x.view({rows, columns}).sub(mean.reshape({rows, 1})).mul_(inverse.reshape({rows, 1}));
 }
 at::Tensor or_undefined(const std::optional<at::Tensor>& tensor) { return tensor.value_or(at::Tensor()); }
 
@@ -76,8 +79,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> layer_norm_backward(const at::Ten
         if (done) {
             const at::Tensor g_rows = g.view({rows, columns});
             if (wanted[1]) {
-                const at::Tensor n =
-                    x.view({rows, columns}).sub(mean.reshape({rows, 1})).mul_(inverse.reshape({rows, 1}));
+                const at::Tensor n = normalised(x, mean, inverse, rows, columns);
                 weight = n.mul_(g_rows).sum(0).view(gamma.sizes());
             }
             if (wanted[2]) bias = g_rows.sum(0).view(gamma.sizes());
@@ -105,19 +107,17 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> group_norm_backward(const at::Ten
         at::Tensor in, weight, bias;
         if (wanted[0]) {
             const at::Tensor scaled = gamma.defined() ? g.mul(gamma.view({1, c, 1})) : g;
-            const at::Tensor ones = at::ones({columns}, input.options()), zeros = at::zeros({columns}, input.options());
-            in =
-                std::get<0>(at::native_layer_norm_backward(
-                                scaled.view({rows, columns}), x.view({rows, columns}), {columns},
-                                mean.reshape({rows, 1}), inverse.reshape({rows, 1}), ones, zeros, {true, false, false}))
-                    .view(input.sizes());
+            const at::Tensor ones = at::ones({columns}, input.options());
+            in = std::get<0>(at::native_layer_norm_backward(scaled.view({rows, columns}), x.view({rows, columns}),
+                                                            {columns}, mean.reshape({rows, 1}),
+                                                            inverse.reshape({rows, 1}), ones, {}, {true, false, false}))
+                     .view(input.sizes());
         }
         if (wanted[1]) {
-            const at::Tensor normal =
-                x.view({rows, columns}).sub(mean.reshape({rows, 1})).mul_(inverse.reshape({rows, 1}));
-            weight = normal.view(g.sizes()).mul_(g).sum({0, 2});
+            const at::Tensor normal = normalised(x, mean, inverse, rows, columns);
+            weight = normal.view(g.sizes()).mul_(g).sum(at::IntArrayRef({0, 2}));
         }
-        if (wanted[2]) bias = g.sum({0, 2});
+        if (wanted[2]) bias = g.sum(at::IntArrayRef({0, 2}));
         return {in, weight, bias};
     }
     return SIDRA_FALL_BACK_SYMINT(native_group_norm_backward)(grad, input, mean, inverse, gamma_or_none,

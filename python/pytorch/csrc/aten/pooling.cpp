@@ -4,7 +4,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
@@ -141,19 +141,29 @@ at::Tensor& max_pool_backward_out(const at::Tensor& grad, const at::Tensor& self
                                                                           ceil_mode, places, out);
 }
 
-// The transposed convolution of each channel with a kernel of equal numbers.
-at::Tensor spread_averages(const at::Tensor& grad, at::IntArrayRef shape, const Window& of, double factor) {
-    const int64_t channels = grad.size(-3);
-    const at::Tensor kernel = at::full({channels, 1, of.kernel[0], of.kernel[1]}, factor, grad.options());
-    std::vector<int64_t> rest;
-    for (size_t d = 0; d < 2; ++d) {
-        const int64_t reached =
-            (grad.size(static_cast<int64_t>(d) - 2) - 1) * of.stride[d] - 2 * of.padding[d] + of.kernel[d];
-        rest.push_back(shape[shape.size() - 2 + d] - reached);
+// The gradient of averages of `count` elements each. Windows that meet nothing but each other are copied into; others
+// are a transposed convolution of each channel with ones.
+at::Tensor spread_averages(const at::Tensor& grad, at::IntArrayRef shape, const Window& of, double count) {
+    const at::Tensor each = grad.to(at::kFloat).div(count);
+    const int64_t rows = grad.size(-2), columns = grad.size(-1), height = shape[shape.size() - 2], width = shape.back();
+    const auto meets = [&](size_t d) { return of.stride[d] == of.kernel[d] && of.padding[d] == 0; };
+    if (meets(0) && meets(1)) {
+        const int64_t planes = grad.numel() / (rows * columns), covered = columns * of.kernel[1];
+        const at::Tensor out = at::zeros(shape, grad.options());
+        const at::Tensor wide = at::empty({planes, rows, columns, of.kernel[1]}, each.options());
+        wide.copy_(each.reshape({planes, rows, columns, 1}).expand(wide.sizes()));
+        const at::Tensor part =
+            out.view({planes, height, width}).narrow(1, 0, rows * of.kernel[0]).narrow(2, 0, covered);
+        part.unflatten(1, {rows, of.kernel[0]})
+            .copy_(wide.view({planes, rows, 1, covered}).expand({planes, rows, of.kernel[0], covered}));
+        return out;
     }
-    const at::Tensor images = grad.dim() == 3 ? grad.unsqueeze(0) : grad;
-    const at::Tensor spread = at::convolution(images, kernel, {}, of.stride, of.padding, {1, 1}, true, rest, channels);
-    return spread.view(shape);
+    const int64_t channels = grad.size(-3);
+    const at::Tensor kernel = at::ones({channels, 1, of.kernel[0], of.kernel[1]}, each.options());
+    const int64_t rest[] = {height - ((rows - 1) * of.stride[0] - 2 * of.padding[0] + of.kernel[0]),
+                            width - ((columns - 1) * of.stride[1] - 2 * of.padding[1] + of.kernel[1])};
+    const at::Tensor images = grad.dim() == 3 ? each.unsqueeze(0) : each;
+    return at::convolution(images, kernel, {}, of.stride, of.padding, {1, 1}, true, rest, channels).view(shape);
 }
 
 at::Tensor& average_pool_backward_out(const at::Tensor& grad, const at::Tensor& self, at::IntArrayRef kernel,
@@ -167,7 +177,7 @@ at::Tensor& average_pool_backward_out(const at::Tensor& grad, const at::Tensor& 
         one_divisor) {
         const auto count = static_cast<double>(divisor.value_or(of.kernel[0] * of.kernel[1]));
         out.resize_(self.sizes());
-        return out.copy_(spread_averages(grad, self.sizes(), of, 1 / count));
+        return out.copy_(spread_averages(grad, self.sizes(), of, count));
     }
     return SIDRA_FALL_BACK2(avg_pool2d_backward, grad_input)(grad, self, kernel, stride, padding, ceil_mode,
                                                              count_padding, divisor, out);
@@ -179,7 +189,7 @@ at::Tensor adaptive_average_pool_backward(const at::Tensor& grad, const at::Tens
         self.size(-1) % grad.size(-1) == 0) {
         const int64_t kernel[] = {self.size(-2) / grad.size(-2), self.size(-1) / grad.size(-1)};
         return spread_averages(grad, self.sizes(), window(kernel, {}, {}, {}),
-                               1 / static_cast<double>(kernel[0] * kernel[1]));
+                               static_cast<double>(kernel[0] * kernel[1]));
     }
     return SIDRA_FALL_BACK(_adaptive_avg_pool2d_backward)(grad, self);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Elements in another order: reversed or moved around along dimensions, and added up by index.
 #include <ATen/WrapDimUtils.h>
+#include <ATen/WrapDimUtilsMulti.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/roll.h>
@@ -17,7 +18,8 @@ namespace {
 at::Tensor flip(const at::Tensor& self, at::IntArrayRef dims) {
     const DeviceScope scope(self.device());
     if (is_sidra(self) && self.numel() > 0) {
-        at::Tensor out = self.clone();
+        at::dim_list_to_bitset(dims, self.dim());  // throws if a dimension is there twice
+        at::Tensor out = self;
         for (const int64_t given : dims) {
             const int64_t dim = at::maybe_wrap_dim(given, self.dim());
             if (self.dim() == 0 || self.size(dim) == 1) continue;
@@ -25,7 +27,7 @@ at::Tensor flip(const at::Tensor& self, at::IntArrayRef dims) {
             out = gathered(out, dim, order);
             if (!out.defined()) break;
         }
-        if (out.defined()) return out;
+        if (out.defined()) return out.is_same(self) ? self.clone() : out;
     }
     return SIDRA_FALL_BACK(flip)(self, dims);
 }
@@ -36,29 +38,36 @@ at::Tensor roll(const at::Tensor& self, c10::SymIntArrayRef given, at::IntArrayR
     const at::IntArrayRef shifts = C10_AS_INTARRAYREF_SLOW(given);
     if (is_sidra(self) && self.numel() > 0 && dims.empty() && shifts.size() == 1)
         return at::roll(self.contiguous().view({-1}), shifts, 0).view(self.sizes());
-    if (is_sidra(self) && self.numel() > 0 && dims.size() == shifts.size()) {
+    if (is_sidra(self) && self.numel() > 0 && !shifts.empty() && dims.size() == shifts.size()) {
         at::Tensor out = self;
         for (size_t i = 0; i < dims.size(); ++i) {
             const int64_t dim = at::maybe_wrap_dim(dims[i], self.dim()), size = self.size(dim);
             const int64_t moved = (shifts[i] % size + size) % size;
             out = at::cat({out.narrow(dim, size - moved, moved), out.narrow(dim, 0, size - moved)}, dim);
         }
-        return out.is_same(self) ? self.clone() : out;
+        return out;
     }
     return SIDRA_FALL_BACK_SYMINT(roll)(self, given, dims);
 }
 
+// PyTorch has not compared the shapes where `out` is the caller's; what does not fit is for the CPU to refuse.
 bool plain(const at::Tensor& self, const at::Tensor& source, const at::Tensor& index, const at::Tensor& out) {
     const auto f32 = [](const at::Tensor& tensor) { return is_sidra(tensor) && tensor.scalar_type() == at::kFloat; };
     return f32(self) && f32(source) && f32(out) && is_index(index) && self.dim() > 0 && self.numel() > 0 &&
-           index.numel() > 0 && out.sizes() == self.sizes();
+           index.numel() > 0 && out.sizes() == self.sizes() && source.dim() == self.dim();
 }
 
 at::Tensor& index_add_out(const at::Tensor& self, int64_t dim, const at::Tensor& index, const at::Tensor& source,
                           const at::Scalar& alpha, at::Tensor& out) {
     const DeviceScope scope(self.device());
-    if (plain(self, source, index, out) && source.dim() == self.dim()) {
-        const int64_t along = at::maybe_wrap_dim(dim, self.dim());
+    const int64_t along = at::maybe_wrap_dim(dim, self.dim());
+    const auto fits = [&] {
+        for (int64_t d = 0; d < self.dim(); ++d) {
+            if (source.size(d) != (d == along ? index.numel() : self.size(d))) return false;
+        }
+        return index.dim() <= 1;
+    };
+    if (plain(self, source, index, out) && fits()) {
         check_indices(index, 0, self.size(along), along);
         const at::Tensor sums = self.movedim(along, 0).clone(at::MemoryFormat::Contiguous);
         at::Tensor rows = source.movedim(along, 0).contiguous();
@@ -72,8 +81,14 @@ at::Tensor& index_add_out(const at::Tensor& self, int64_t dim, const at::Tensor&
 at::Tensor& scatter_add_out(const at::Tensor& self, int64_t dim, const at::Tensor& index, const at::Tensor& source,
                             at::Tensor& out) {
     const DeviceScope scope(self.device());
-    if (plain(self, source, index, out) && source.dim() == self.dim() && index.dim() == self.dim()) {
-        const int64_t along = at::maybe_wrap_dim(dim, self.dim());
+    const int64_t along = at::maybe_wrap_dim(dim, self.dim());
+    const auto fits = [&] {
+        for (int64_t d = 0; d < self.dim(); ++d) {
+            if (index.size(d) > source.size(d) || (d != along && index.size(d) > self.size(d))) return false;
+        }
+        return true;
+    };
+    if (plain(self, source, index, out) && index.dim() == self.dim() && fits()) {
         check_indices(index, 0, self.size(along), along);
         const at::Tensor sums = self.clone(at::MemoryFormat::Contiguous);
         at::Tensor places = index.to(at::kLong), from = source;

@@ -53,23 +53,25 @@ std::string long_extreme(const char* which, const char* last) {
 
 enum class Reduction { kSum, kMean, kMax, kMin };
 
-// factor * the sums of one dimension, where the elements of another lie side by side: the product of a row of ones and
-// the matrix of both, which reads them in this order. Long sums are sums of parts, for their accuracy. False: the chip
-// does not take it, or is faster with rows.
+// The sums of one dimension over a divisor, where the elements of another lie side by side: the product of a row of
+// ones and the matrix of both, which reads them in this order. Long sums are sums of parts, for their accuracy. False:
+// the chip does not take it, or is faster with rows.
 constexpr int64_t kPart = 512, kSmallest = 4096;
-bool sum_columns(const at::Tensor& out, const at::Tensor& in, int64_t dim, float factor) {
+bool sum_columns(const at::Tensor& out, const at::Tensor& in, int64_t dim, int64_t divisor) {
+    static VectorProgram program("pass:\n v0 = load sums\n v1 = div v0, p0\n store o2, v1\n");
     if (in.dim() < 2 || in.dim() > 4 || in.numel() < kSmallest || in.stride(dim) == 1) return false;
     int64_t inner = in.dim() - 1;
     while (inner >= 0 && (inner == dim || in.stride(inner) != 1 || in.size(inner) < 8)) --inner;
     if (inner < 0) return false;
     const at::Tensor matrix = in.movedim({dim, inner}, {-2, -1}), to = out.movedim({dim, inner}, {-2, -1});
-    const auto add = [](const at::Tensor& sums, const at::Tensor& of, float times) {
+    const auto add = [](const at::Tensor& sums, const at::Tensor& of, int64_t over) {
         Shape size = of.sizes().vec();
         size[size.size() - 1] = std::exchange(size[size.size() - 2], 1);
-        return digital_product(sums, at::ones({of.size(-2)}, of.options()).expand(size), of, {}, 1, times);
+        return product(program, sums, at::ones({of.size(-2)}, of.options()).expand(size), of, {},
+                       static_cast<float>(over));
     };
     const int64_t count = matrix.size(-2), whole = count / kPart, rest = count % kPart;
-    if (count <= kPart) return add(to, matrix, factor);
+    if (count <= kPart) return add(to, matrix, divisor);
     if (matrix.dim() > 3) return false;
     Shape size = matrix.sizes().vec();
     size[size.size() - 2] = whole + (rest != 0);
@@ -78,8 +80,8 @@ bool sum_columns(const at::Tensor& out, const at::Tensor& in, int64_t dim, float
              matrix.narrow(-2, 0, whole * kPart).unflatten(-2, {whole, kPart}), 1))
         return false;
     if (rest != 0 && !add(parts.narrow(-2, whole, 1), matrix.narrow(-2, whole * kPart, rest), 1)) return false;
-    if (parts.size(-2) <= kPart) return add(to, parts, factor);
-    return sum_columns(to, parts, parts.dim() - 2, factor);
+    if (parts.size(-2) <= kPart) return add(to, parts, divisor);
+    return sum_columns(to, parts, parts.dim() - 2, divisor);
 }
 
 // One dimension, to 1.
@@ -97,7 +99,7 @@ bool reduce_one(Reduction which, const at::Tensor& out, const at::Tensor& in, in
                    (sum_columns(out, in, dim, 1) || run_rows(sidra_reduce_sum, out, in, dim));
         case Reduction::kMean:
             return is_float(from) && is_float(to) &&
-                   (sum_columns(out, in, dim, 1 / static_cast<float>(in.dim() == 0 ? 1 : in.size(dim))) ||
+                   (sum_columns(out, in, dim, in.dim() == 0 ? 1 : in.size(dim)) ||
                     run_rows(sidra_reduce_mean, out, in, dim));
         case Reduction::kMax:
             return from == to && (longs ? run_long_rows(max, out, in, dim) : run_rows(sidra_reduce_max, out, in, dim));
